@@ -1,0 +1,138 @@
+package decision
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Code is the kind of a Status, with kube-scheduler's meanings.
+type Code uint8
+
+const (
+	// Success: go on.
+	Success Code = iota
+	// Error: something failed that says nothing about the pod's fit.
+	Error
+	// Unschedulable: not now; preemption may help.
+	Unschedulable
+	// Unresolvable is kube-scheduler's UnschedulableAndUnresolvable: not now,
+	// and preemption cannot help.
+	Unresolvable
+	// Wait: a Permit plugin holds the pod.
+	Wait
+	// Skip: the plugin has nothing to say about this pod.
+	Skip
+	// Pending: rejected until an external event (PreEnqueue, Reserve, PreBind).
+	Pending
+)
+
+// String is the name that kube-scheduler gives the code.
+func (c Code) String() string {
+	switch c {
+	case Success:
+		return "Success"
+	case Error:
+		return "Error"
+	case Unschedulable:
+		return "Unschedulable"
+	case Unresolvable:
+		return "UnschedulableAndUnresolvable"
+	case Wait:
+		return "Wait"
+	case Skip:
+		return "Skip"
+	case Pending:
+		return "Pending"
+	}
+	return "Unknown"
+}
+
+// Rejects tells whether the code is a verdict on the pod, as opposed to
+// success or a failure outside.
+func (c Code) Rejects() bool { return c == Unschedulable || c == Unresolvable || c == Pending }
+
+// Status is a plugin's answer. A nil *Status is success.
+type Status struct {
+	Code    Code
+	Plugin  string // set by the framework
+	Reasons []string
+	Err     error // with Code Error: the cause
+}
+
+// Blocker is why a plugin rejects a node.
+type Blocker struct {
+	Plugin  string
+	Code    Code // Unschedulable or Unresolvable
+	Reasons []string
+}
+
+// Tally is a blocker and the number of nodes on which it came first.
+type Tally struct {
+	Blocker
+	Nodes int
+}
+
+// Score is one plugin's part of a node's total.
+type Score struct {
+	Plugin string
+	Score  int64 // 0..100, normalised, before the weight
+	Weight int64
+}
+
+// Node is the full answer for one node.
+type Node struct {
+	Name     string
+	Feasible bool
+	Total    int64     // sum of Score x Weight; feasible nodes only
+	Scores   []Score   // in the profile's plugin order
+	Blockers []Blocker // every filter that rejects it, in the profile's order
+}
+
+// Result says how an attempt ended.
+type Result string
+
+const (
+	Scheduled   Result = "Scheduled"
+	NotFeasible Result = "Unschedulable"
+	Preempting  Result = "Preempting"
+	Gated       Result = "Gated"
+	Waiting     Result = "Waiting"
+	Failed      Result = "Error"
+)
+
+// Decision is the record of one attempt for one pod.
+type Decision struct {
+	UID     types.UID
+	Pod     string // namespace/name
+	Profile string
+	Attempt int
+	Result  Result
+
+	Node          string // Scheduled, Waiting: where
+	Score         int64  // the winner's total
+	Ties          int    // how many feasible nodes share that total
+	NodesTotal    int
+	NodesFeasible int
+
+	// Tallies counts the nodes by first blocker, sorted by plugin order, then
+	// by reasons.
+	Tallies []Tally
+	// PreFilter is set when a PreFilter plugin rejected the pod as a whole.
+	PreFilter *Status
+	// PostFilter holds what the PostFilter plugins said, in order.
+	PostFilter []string
+
+	NominatedNode string
+	Victims       []types.NamespacedName // sorted by namespace, then name
+
+	// RejectedBy names the plugins that rejected the pod, sorted. A change
+	// that one of them waits for may bring the pod back.
+	RejectedBy []string
+	// PendingBy names the plugins that answered Pending, sorted.
+	PendingBy []string
+
+	// Err is the cause when Result is Failed.
+	Err error
+
+	// Nodes is filled on demand: each node once, sorted by name.
+	Nodes []Node
+}

@@ -1,0 +1,71 @@
+package framework
+
+import (
+	"time"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Resource is the kind of object that an event is about.
+type Resource uint8
+
+const (
+	// AssignedPod is a pod that has a node (or is assumed on one).
+	AssignedPod Resource = iota
+	// PendingPod is a pod that waits to be scheduled: the rejected pod itself
+	// or another.
+	PendingPod
+	Node
+	// AnyResource stands for all of them (the periodic flush).
+	AnyResource
+)
+
+// Action is a set of things that happened to an object.
+type Action uint32
+
+const (
+	Add Action = 1 << iota
+	Delete
+	UpdateNodeAllocatable
+	UpdateNodeLabel
+	UpdateNodeTaint // spec.unschedulable going false is one, too
+	UpdateNodeCondition
+	UpdateNodeAnnotation
+	UpdatePodLabel
+	UpdatePodScaleDown
+	UpdatePodGatesEliminated
+	UpdatePodToleration
+	// UpdateOther is any update that is none of the above.
+	UpdateOther
+
+	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation
+	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodGatesEliminated | UpdatePodToleration | UpdateOther
+	All        = Action(1<<32 - 1)
+)
+
+// Event is a change in the cluster, as wake rules see it. Old values are nil
+// on Add, new ones on Delete.
+type Event struct {
+	Resource         Resource
+	Action           Action
+	OldNode, NewNode *object.Node
+	OldPod, NewPod   *object.Pod
+}
+
+// Wake is a rule: events of this resource with one of these actions may help
+// a pod that the plugin rejected. Hint, when set, looks closer; true wakes
+// the pod. A hint may err on the side of waking, never on the other.
+type Wake struct {
+	Resource Resource
+	Actions  Action
+	Hint     func(rejected *object.Pod, e *Event) bool
+}
+
+// QueuedPod is a pod in the queue, as QueueSort plugins see it.
+type QueuedPod struct {
+	Pod *object.Pod
+	// Timestamp is when the pod last entered the queue.
+	Timestamp time.Time
+	// Sequence numbers the entries into the queue; it breaks ties of Less.
+	Sequence uint64
+}

@@ -1,0 +1,122 @@
+package framework
+
+import (
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Locality says what a plugin's answer for one row depends on. It decides
+// which changes make a kept answer stale.
+type Locality uint8
+
+const (
+	// NodeOnly: the node object of the row.
+	NodeOnly Locality = iota
+	// NodeAndPods: the node and the pods placed on it.
+	NodeAndPods
+)
+
+// Verdict is a Filter's answer for one row: 0 lets the pod through; any other
+// value is the plugin's own code for why not, which Explain turns into words.
+// Rows with equal verdicts have equal explanations.
+type Verdict uint64
+
+// Fits is the verdict of a filter that does not object.
+const Fits Verdict = 0
+
+// Input is what a kernel reads. Kernels may not change any of it.
+type Input struct {
+	Table *table.Table
+	// Pod is the pod at hand, or another that agrees with it in the plugin's
+	// Part: a kernel may read nothing of the pod that Part leaves out.
+	Pod *object.Pod
+	// State is what the plugin's own PreFilter (for Filter) or PreScore (for
+	// Score) prepared.
+	State any
+}
+
+// Prepared is what PreFilter and PreScore return: work done once for all
+// nodes, and for all pods with the same Part.
+type Prepared struct {
+	State any
+	// Skip: the plugin's Filter (Score) has nothing to say about this pod.
+	Skip bool
+	// Nodes, when not nil, names the only nodes that can be feasible
+	// (PreFilter only).
+	Nodes []string
+	// Status, when not nil, rejects the pod as a whole (Unschedulable,
+	// Unresolvable) or reports a failure (Error).
+	Status *decision.Status
+}
+
+// Plugin is one scheduling plugin: a name, what it declares about itself, and
+// a function for each extension point that it implements (nil: not
+// implemented). Functions are called by the machine's owner only, one at a
+// time, but for the kernels Filter and Score, which are called concurrently
+// on disjoint ranges.
+type Plugin struct {
+	Name string
+
+	// Locality of Filter and Score.
+	Locality Locality
+	// Part returns what of the pod PreFilter, Filter, PreScore and Score
+	// read, as a string that is equal for pods that they cannot tell apart.
+	// nil: they read nothing of the pod.
+	Part func(p *object.Pod) string
+	// Epoch, when set, changes whenever answers may have changed on rows that
+	// did not change themselves. Kept answers of another epoch are dropped.
+	Epoch func(t *table.Table) uint64
+	// Wakes lists the events that may help a pod that the plugin rejected.
+	Wakes []Wake
+
+	// PreEnqueue returns a status to keep the pod out of the queue, nil to
+	// let it in.
+	PreEnqueue func(p *object.Pod) *decision.Status
+	// Less orders the active queue (QueueSort).
+	Less func(a, b *QueuedPod) bool
+
+	PreFilter func(t *table.Table, p *object.Pod) Prepared
+	// Filter writes the verdict of row rows.From+i to out[i]. Rows without a
+	// node are never asked for by name but may lie in the range; what is
+	// written for them is ignored.
+	Filter func(in *Input, rows par.Range, out []Verdict)
+	// Explain gives code (Unschedulable or Unresolvable) and reasons of a
+	// verdict other than Fits that Filter wrote for the row.
+	Explain func(in *Input, row table.Row, v Verdict) (decision.Code, []string)
+
+	PostFilter func(c *PostFilterCall) PostFilterResult
+
+	PreScore func(t *table.Table, p *object.Pod) Prepared
+	// Score writes the raw score of row rows.From+i to out[i].
+	Score func(in *Input, rows par.Range, out []int64)
+	// Normalize maps a raw score to 0..100, given the extremes of the raw
+	// scores over the feasible nodes. nil: raw scores are final.
+	Normalize func(raw, min, max int64) int64
+
+	// Reserve is told of the choice before the pod is assumed for good; a
+	// status rejects it. Unreserve undoes and is called in reverse order,
+	// also for plugins whose Reserve was not reached.
+	Reserve   func(t *table.Table, p *object.Pod, node string) *decision.Status
+	Unreserve func(t *table.Table, p *object.Pod, node string)
+	// Permit may hold the pod (Code Wait, for at most the duration), reject
+	// it, or let it go (nil).
+	Permit func(t *table.Table, p *object.Pod, node string) (*decision.Status, time.Duration)
+	// PreBind returns what must be written before the pod may be bound.
+	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
+	// Bind claims the binding of the pod (true: it is bound through the API's
+	// binding subresource) or leaves it to the next plugin.
+	Bind func(p *object.Pod, node string) bool
+	// PostBind is told that the pod is bound.
+	PostBind func(p *object.Pod, node string)
+}
+
+// Write is a change of an API object other than the binding, carried out by
+// the edge before the pod is bound.
+type Write interface {
+	// Describe names operation, kind and object, for errors and logs.
+	Describe() string
+}

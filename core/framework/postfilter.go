@@ -1,0 +1,47 @@
+package framework
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// PostFilterCall is what a PostFilter plugin is given for a pod that fits no
+// node.
+type PostFilterCall struct {
+	Now   time.Time
+	Table *table.Table
+	Pod   *object.Pod
+	// Code returns how the filters rejected the node at a row: Unschedulable
+	// where removing pods may help, Unresolvable where nothing will.
+	Code func(table.Row) decision.Code
+	// Refit runs the profile's filters for the pod on one row of the table as
+	// it stands (under a checkpoint, say), pods nominated there with at least
+	// its priority counted as placed. nil: it fits.
+	Refit func(table.Row) *decision.Blocker
+	// Nominated lists the pods nominated to a node, in no particular order.
+	Nominated func(node string) []*object.Pod
+	// Draw returns a seeded, uniform number in [0, n).
+	Draw func(n int) int
+}
+
+// PostFilterResult is what the plugin answers. The zero value: nothing done,
+// nothing to say.
+type PostFilterResult struct {
+	// Message is appended to the pod's condition when nothing was found.
+	Message string
+	// Resolved ends the run of PostFilter plugins.
+	Resolved bool
+	// Node is nominated for the pod; Victims are to be evicted from it.
+	Node    string
+	Victims []types.UID
+	// ClearNominations lists pods whose nomination to Node ends.
+	ClearNominations []types.UID
+	// KeepNomination leaves the pod's present nomination as it is; otherwise
+	// it becomes Node, which may be "".
+	KeepNomination bool
+}

@@ -1,0 +1,73 @@
+package object
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// Pod is what the scheduler knows of one pod. Immutable.
+type Pod struct {
+	UID       types.UID
+	Namespace string
+	Name      string
+	Labels    map[string]string
+
+	SchedulerName string
+	NodeName      string // spec.nodeName: where it is bound, "" while pending
+	NominatedNode string // status.nominatedNodeName
+	Priority      int32
+	NeverPreempts bool // spec.preemptionPolicy: Never
+
+	Created     time.Time
+	Started     time.Time // status.startTime, zero when not started
+	Terminating bool      // metadata.deletionTimestamp is set
+	Terminal    bool      // status.phase is Succeeded or Failed
+	Generation  int64     // metadata.generation
+
+	Gates  []string // spec.schedulingGates, in the pod's order
+	Demand resource.Demand
+
+	RequiredNodes  *match.NodeSelector
+	PreferredNodes *match.PreferredNodes
+	Tolerations    match.Tolerations
+	HostPorts      []HostPort
+	// Images are the normalised references of init containers, containers
+	// and image volumes, with repetitions.
+	Images     []string
+	Containers int // init containers and containers
+
+	// Scheduled is the pod's PodScheduled condition as the API shows it.
+	Scheduled Condition
+	// Disrupted is true when the pod carries DisruptionTarget=True with
+	// reason PreemptionByScheduler.
+	Disrupted bool
+
+	// Unbuilt names the in-tree plugins whose hard constraints this pod uses
+	// and that Berth does not have yet.
+	Unbuilt []string
+}
+
+// Condition is the part of a pod condition that decides whether a patch
+// would change anything.
+type Condition struct {
+	Status  v1.ConditionStatus
+	Reason  string
+	Message string
+}
+
+// HostPort is a port of the node that a pod takes. IP "" means all addresses
+// and is written 0.0.0.0; Protocol is never empty.
+type HostPort struct {
+	IP       string
+	Protocol v1.Protocol
+	Port     int32
+}
+
+// Key is namespace/name, by which the API addresses the pod. Two pods may
+// have the same key one after the other; the UID tells them apart.
+func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }

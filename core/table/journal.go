@@ -1,0 +1,64 @@
+package table
+
+// changeList keeps the rows in the order of their last change, newest first.
+// A change moves its row to the head, so a reader that stands at revision R
+// walks from the head until it meets a row at or below R: each dirty row
+// once, however often it changed, and nothing is ever trimmed.
+type changeList struct {
+	newer, older []Row    // neighbours, -1 at the ends
+	at           []uint64 // the row's revision, 0: never changed
+	head         Row
+}
+
+func (l *changeList) init() { l.head = -1 }
+
+func (l *changeList) grow() {
+	l.newer = append(l.newer, -1)
+	l.older = append(l.older, -1)
+	l.at = append(l.at, 0)
+}
+
+func (l *changeList) touch(r Row, revision uint64) {
+	if l.at[r] != 0 && l.head != r {
+		n, o := l.newer[r], l.older[r]
+		l.older[n] = o // r is not the head, so it has a newer neighbour
+		if o >= 0 {
+			l.newer[o] = n
+		}
+	}
+	l.at[r] = revision
+	if l.head == r {
+		return
+	}
+	l.newer[r], l.older[r] = -1, l.head
+	if l.head >= 0 {
+		l.newer[l.head] = r
+	}
+	l.head = r
+}
+
+func (l *changeList) since(revision uint64, visit func(Row) bool) {
+	for r := l.head; r >= 0 && l.at[r] > revision; r = l.older[r] {
+		if !visit(r) {
+			return
+		}
+	}
+}
+
+// Revision is the number of the last change. It only ever grows.
+func (t *Table) Revision() uint64 { return t.revision }
+
+// Changed calls visit with each row that changed after the revision, newest
+// first, until visit returns false.
+func (t *Table) Changed(after uint64, visit func(Row) bool) { t.changes.since(after, visit) }
+
+// NodesChanged is Changed for rows whose node object came, changed or went;
+// placements do not count.
+func (t *Table) NodesChanged(after uint64, visit func(Row) bool) {
+	t.nodeChanges.since(after, visit)
+}
+
+func (t *Table) touch(r Row) {
+	t.revision++
+	t.changes.touch(r, t.revision)
+}

@@ -1,0 +1,393 @@
+package table
+
+import (
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// Row is the dense id of a node. Rows of nodes that went are used again.
+type Row int32
+
+// Placed is a pod that takes room on a row: bound there, or assumed.
+type Placed struct {
+	Pod *object.Pod
+	Row Row
+	at  int // its place in the row's list
+}
+
+// Table holds nodes and placed pods. The zero value is not usable; see New.
+type Table struct {
+	rowOf  map[string]Row
+	names  []string
+	nodes  []*object.Node // nil: a free row, or a row of pods whose node is unknown
+	pods   [][]*Placed
+	placed map[types.UID]*Placed
+	free   []Row
+	live   int
+
+	allocatable [][]int64 // by Resource, then row
+	used        [][]int64
+	nonZero     [2][]int64 // CPU, memory
+	podCount    []int64
+	allowedPods []int64
+	scalars     map[v1.ResourceName]Resource
+	ports       [][]object.HostPort // per row, with repetitions
+
+	images        map[string]*Image
+	imageRevision uint64
+
+	nameHash []uint64
+	draws    []uint64 // changes of the row's pods, for its lot
+
+	revision    uint64
+	changes     changeList // rows by their last change of any kind
+	nodeChanges changeList // rows by the last change of their node object
+	undo        []undoEntry
+	marks       int
+}
+
+// Resource is the dense id of a resource's columns.
+type Resource int
+
+// Resources that every table has; others are given ids as they appear.
+const (
+	CPU Resource = iota
+	Memory
+	EphemeralStorage
+	firstScalar
+)
+
+// New returns an empty table.
+func New() *Table {
+	t := &Table{
+		rowOf:   map[string]Row{},
+		placed:  map[types.UID]*Placed{},
+		scalars: map[v1.ResourceName]Resource{},
+		images:  map[string]*Image{},
+	}
+	t.allocatable = make([][]int64, firstScalar)
+	t.used = make([][]int64, firstScalar)
+	t.changes.init()
+	t.nodeChanges.init()
+	return t
+}
+
+// Rows is the number of rows, live or not: every column has this length.
+func (t *Table) Rows() int { return len(t.nodes) }
+
+// Live is the number of nodes.
+func (t *Table) Live() int { return t.live }
+
+// Node returns the node at the row, nil where there is none.
+func (t *Table) Node(r Row) *object.Node { return t.nodes[r] }
+
+// Name returns the node name that the row stands for, also while only pods
+// of an unknown node are there.
+func (t *Table) Name(r Row) string { return t.names[r] }
+
+// Find returns the row of a live node.
+func (t *Table) Find(name string) (Row, bool) {
+	r, ok := t.rowOf[name]
+	return r, ok && t.nodes[r] != nil
+}
+
+// Pods returns the pods on the row, in no particular order. The slice is the
+// table's own and valid until the next change.
+func (t *Table) Pods(r Row) []*Placed { return t.pods[r] }
+
+// Pod returns where the pod with this UID is placed, nil if nowhere.
+func (t *Table) Pod(uid types.UID) *Placed { return t.placed[uid] }
+
+// Placements is the number of placed pods.
+func (t *Table) Placements() int { return len(t.placed) }
+
+// Column returns the id of a resource's columns; false if no node offers it
+// and no placed pod takes any.
+func (t *Table) Column(name v1.ResourceName) (Resource, bool) {
+	switch name {
+	case v1.ResourceCPU:
+		return CPU, true
+	case v1.ResourceMemory:
+		return Memory, true
+	case v1.ResourceEphemeralStorage:
+		return EphemeralStorage, true
+	}
+	id, ok := t.scalars[name]
+	return id, ok
+}
+
+// Allocatable is the column of what nodes offer. Read only.
+func (t *Table) Allocatable(id Resource) []int64 { return t.allocatable[id] }
+
+// Used is the column of what placed pods take (their Demand.Usage). Read only.
+func (t *Table) Used(id Resource) []int64 { return t.used[id] }
+
+// NonZero returns the columns of CPU and memory taken, with a default for
+// each container that names none (Demand.NonZero). Read only.
+func (t *Table) NonZero() (milliCPU, memory []int64) { return t.nonZero[0], t.nonZero[1] }
+
+// PodCount is the column of the number of pods placed. Read only.
+func (t *Table) PodCount() []int64 { return t.podCount }
+
+// AllowedPods is the column of how many pods each node takes. Read only.
+func (t *Table) AllowedPods() []int64 { return t.allowedPods }
+
+// HostPorts returns the host ports taken on the row, with repetitions.
+func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
+
+// SetNode adds the node or replaces the one of the same name, and returns its
+// row. Pods that were placed before the node was known are there at once.
+func (t *Table) SetNode(n *object.Node) Row {
+	t.noCheckpoint("SetNode")
+	r := t.row(n.Name)
+	old := t.nodes[r]
+	if old == nil {
+		t.live++
+		t.imageRevision++
+	}
+	t.nodes[r] = n
+	t.allowedPods[r] = n.AllowedPods
+	t.setAllocatable(r, n.Allocatable)
+	t.setImages(r, old, n)
+	t.touch(r)
+	t.nodeChanges.touch(r, t.revision)
+	return r
+}
+
+// RemoveNode takes the node away. Its pods stay counted on the row until they
+// go, and are there again if a node of that name returns.
+func (t *Table) RemoveNode(name string) {
+	t.noCheckpoint("RemoveNode")
+	r, ok := t.Find(name)
+	if !ok {
+		return
+	}
+	t.setImages(r, t.nodes[r], nil)
+	t.nodes[r] = nil
+	t.live--
+	t.imageRevision++
+	t.allowedPods[r] = 0
+	t.setAllocatable(r, resource.Vector{})
+	t.touch(r)
+	t.nodeChanges.touch(r, t.revision)
+	t.release(r)
+}
+
+// Place counts the pod on the named node, whether that node is known or not.
+// A pod of the same UID that is placed already is moved or replaced.
+func (t *Table) Place(p *object.Pod, node string) *Placed {
+	if old := t.placed[p.UID]; old != nil {
+		t.Remove(p.UID)
+	}
+	r := t.row(node)
+	pl := &Placed{Pod: p, Row: r}
+	t.put(pl)
+	t.record(undoEntry{pl, true})
+	return pl
+}
+
+// Remove stops counting the pod. It returns false if it was not placed.
+func (t *Table) Remove(uid types.UID) bool {
+	pl := t.placed[uid]
+	if pl == nil {
+		return false
+	}
+	t.take(pl)
+	t.record(undoEntry{pl, false})
+	t.release(pl.Row)
+	return true
+}
+
+func (t *Table) put(pl *Placed) {
+	r := pl.Row
+	pl.at = len(t.pods[r])
+	t.pods[r] = append(t.pods[r], pl)
+	t.placed[pl.Pod.UID] = pl
+	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
+	t.draws[r]++
+	t.charge(r, pl.Pod, 1)
+	t.touch(r)
+}
+
+func (t *Table) take(pl *Placed) {
+	r, list := pl.Row, t.pods[pl.Row]
+	last := list[len(list)-1]
+	list[pl.at], last.at = last, pl.at
+	list[len(list)-1] = nil
+	t.pods[r] = list[:len(list)-1]
+	delete(t.placed, pl.Pod.UID)
+	for _, hp := range pl.Pod.HostPorts {
+		t.ports[r] = without(t.ports[r], hp)
+	}
+	t.draws[r]++
+	t.charge(r, pl.Pod, -1)
+	t.touch(r)
+}
+
+func without(ports []object.HostPort, hp object.HostPort) []object.HostPort {
+	for i, p := range ports {
+		if p == hp {
+			ports[i] = ports[len(ports)-1]
+			return ports[:len(ports)-1]
+		}
+	}
+	return ports
+}
+
+// charge adds the pod's demand to the row (sign 1) or takes it off (-1).
+// Where a sum would saturate it is rebuilt from the row's pods, so that what
+// was added can be taken off again exactly.
+func (t *Table) charge(r Row, p *object.Pod, sign int64) {
+	d := &p.Demand
+	t.podCount[r] += sign
+	exact := bump(&t.used[CPU][r], sign, d.Usage.MilliCPU)
+	exact = bump(&t.used[Memory][r], sign, d.Usage.Memory) && exact
+	exact = bump(&t.used[EphemeralStorage][r], sign, d.Usage.EphemeralStorage) && exact
+	exact = bump(&t.nonZero[0][r], sign, d.NonZero.MilliCPU) && exact
+	exact = bump(&t.nonZero[1][r], sign, d.NonZero.Memory) && exact
+	for _, s := range d.Usage.Scalars {
+		exact = bump(&t.used[t.column(s.Name)][r], sign, s.Value) && exact
+	}
+	if !exact {
+		t.recount(r)
+	}
+}
+
+// bump adds sign*amount and reports whether the result is exact.
+func bump(sum *int64, sign, amount int64) bool {
+	if *sum == math.MaxInt64 || *sum == math.MinInt64 {
+		return false
+	}
+	if sign < 0 {
+		*sum = resource.Sub(*sum, amount)
+	} else {
+		*sum = resource.Add(*sum, amount)
+	}
+	return *sum != math.MaxInt64 && *sum != math.MinInt64
+}
+
+func (t *Table) recount(r Row) {
+	for id := range t.used {
+		t.used[id][r] = 0
+	}
+	t.nonZero[0][r], t.nonZero[1][r] = 0, 0
+	for _, pl := range t.pods[r] {
+		d := &pl.Pod.Demand
+		add := func(sum *int64, amount int64) { *sum = resource.Add(*sum, amount) }
+		add(&t.used[CPU][r], d.Usage.MilliCPU)
+		add(&t.used[Memory][r], d.Usage.Memory)
+		add(&t.used[EphemeralStorage][r], d.Usage.EphemeralStorage)
+		add(&t.nonZero[0][r], d.NonZero.MilliCPU)
+		add(&t.nonZero[1][r], d.NonZero.Memory)
+		for _, s := range d.Usage.Scalars {
+			add(&t.used[t.column(s.Name)][r], s.Value)
+		}
+	}
+}
+
+// row returns the row for the node name, making one where there is none.
+func (t *Table) row(name string) Row {
+	if r, ok := t.rowOf[name]; ok {
+		return r
+	}
+	var r Row
+	if n := len(t.free); n > 0 {
+		r, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		r = Row(len(t.nodes))
+		t.grow()
+	}
+	t.rowOf[name] = r
+	t.names[r] = name
+	t.nameHash[r] = hashString(name)
+	t.draws[r] = 0
+	return r
+}
+
+func (t *Table) grow() {
+	t.names = append(t.names, "")
+	t.nodes = append(t.nodes, nil)
+	t.pods = append(t.pods, nil)
+	t.ports = append(t.ports, nil)
+	t.podCount = append(t.podCount, 0)
+	t.allowedPods = append(t.allowedPods, 0)
+	t.nameHash = append(t.nameHash, 0)
+	t.draws = append(t.draws, 0)
+	for i := range t.nonZero {
+		t.nonZero[i] = append(t.nonZero[i], 0)
+	}
+	for id := range t.used {
+		t.used[id] = append(t.used[id], 0)
+		t.allocatable[id] = append(t.allocatable[id], 0)
+	}
+	t.changes.grow()
+	t.nodeChanges.grow()
+}
+
+// release gives the row back when neither node nor pods are left on it. Under
+// a checkpoint it stays: undo may need it.
+func (t *Table) release(r Row) {
+	if t.marks > 0 || t.nodes[r] != nil || len(t.pods[r]) > 0 {
+		return
+	}
+	if cur, ok := t.rowOf[t.names[r]]; !ok || cur != r {
+		return
+	}
+	delete(t.rowOf, t.names[r])
+	t.names[r] = ""
+	t.free = append(t.free, r)
+}
+
+// column returns the id of a resource, giving it columns if it is new.
+func (t *Table) column(name v1.ResourceName) Resource {
+	if id, ok := t.Column(name); ok {
+		return id
+	}
+	id := Resource(len(t.used))
+	t.scalars[name] = id
+	t.used = append(t.used, make([]int64, len(t.nodes)))
+	t.allocatable = append(t.allocatable, make([]int64, len(t.nodes)))
+	return id
+}
+
+func (t *Table) setAllocatable(r Row, v resource.Vector) {
+	for id := range t.allocatable {
+		t.allocatable[id][r] = 0
+	}
+	t.allocatable[CPU][r] = v.MilliCPU
+	t.allocatable[Memory][r] = v.Memory
+	t.allocatable[EphemeralStorage][r] = v.EphemeralStorage
+	for _, s := range v.Scalars {
+		t.allocatable[t.column(s.Name)][r] = s.Value
+	}
+}
+
+// Lot is the row's draw among equals: a hash of the seed, the node's name and
+// the number of times the row's pods changed. The smallest lot wins a tie, so
+// the choice is uniform, repeatable, and needs no walk over those tied.
+func (t *Table) Lot(r Row, seed uint64) uint64 {
+	return mix(seed ^ mix(t.nameHash[r]+t.draws[r]*0x9e3779b97f4a7c15))
+}
+
+// mix spreads every bit of x over the result (the finaliser of splitmix64).
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// hashString is FNV-1a: the same on every machine and in every run.
+func hashString(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
