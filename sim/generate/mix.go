@@ -1,0 +1,35 @@
+package generate
+
+import v1 "k8s.io/api/core/v1"
+
+// feature is one subject that worlds vary: how it shows on nodes, on pods, in
+// the configuration, and how it changes later. Any of the functions may be nil.
+type feature struct {
+	node   func(*builder, *v1.Node)
+	pod    func(*builder, *v1.Pod)
+	config func(*builder, *profile)
+	// renode and repod alter a copy of an object that is already in the world.
+	renode func(*builder, *v1.Node)
+	repod  func(*builder, *v1.Pod)
+}
+
+// mix is a choice of features that one world shows together.
+type mix struct {
+	features []feature
+	// preemptible lets pods that come later outrank those placed; without it
+	// no preemption ever finds a victim.
+	preemptible bool
+}
+
+var mixes = map[string]mix{
+	"resources":    {features: []feature{hardResources, scoring}},
+	"nodeaffinity": {features: []feature{easyResources, labels, affinity}},
+	"taints":       {features: []feature{easyResources, taints}},
+	"ports":        {features: []feature{easyResources, ports}},
+	"images":       {features: []feature{easyResources, images}},
+	"gates":        {features: []feature{easyResources, gates, priorities}},
+	"all": {features: []feature{hardResources, scoring, labels, affinity, taints,
+		ports, images, gates, priorities, plugins}},
+	"preemption": {features: []feature{hardResources, labels, affinity, taints, priorities},
+		preemptible: true},
+}

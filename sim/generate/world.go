@@ -1,0 +1,83 @@
+package generate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// World is one generated case: a cluster, the pods to be decided in the order
+// given, and what changes meanwhile.
+type World struct {
+	Mix  string
+	Seed uint64
+	// Config is a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)
+	// as YAML; empty means the defaults.
+	Config  string
+	Nodes   []*v1.Node
+	Bound   []*v1.Pod // spec.nodeName set
+	Pending []*v1.Pod
+	Changes []Change // ascending by After
+}
+
+// Verb says what happens to the object of a Change.
+type Verb string
+
+// The verbs of a Change.
+const (
+	Add    Verb = "Add"
+	Update Verb = "Update"
+	Delete Verb = "Delete"
+)
+
+// Change is one event of the cluster. Exactly one of Node and Pod is set.
+type Change struct {
+	// After is how many pods of World.Pending are decided before it happens.
+	After int
+	Verb  Verb
+	Node  *v1.Node
+	// Pod is known by its name: spec.nodeName is not set for a pod out of
+	// World.Pending, wherever it was placed by then.
+	Pod *v1.Pod
+}
+
+// String names the change in a few words.
+func (c Change) String() string {
+	if c.Node != nil {
+		return fmt.Sprintf("%s node %s", c.Verb, c.Node.Name)
+	}
+	return fmt.Sprintf("%s pod %s/%s", c.Verb, c.Pod.Namespace, c.Pod.Name)
+}
+
+// Mixes returns the names of all mixes, sorted.
+func Mixes() []string {
+	var names []string
+	for name := range mixes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Cluster makes the world of a mix and a seed. An unknown mix is an error that
+// names those there are.
+func Cluster(name string, seed uint64) (World, error) {
+	m, ok := mixes[name]
+	if !ok {
+		return World{}, fmt.Errorf("mix %q: no such mix (there are %s)", name, strings.Join(Mixes(), ", "))
+	}
+	b := &builder{Rand: rand.New(rand.NewPCG(seed, hash(name))), mix: m}
+	return b.world(name, seed), nil
+}
+
+// hash keeps the streams of two mixes with the same seed apart (FNV-1a).
+func hash(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}
