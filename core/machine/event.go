@@ -1,0 +1,141 @@
+package machine
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Event is something that happened: a change in the cluster, time that
+// passed, or the outcome of an effect.
+type Event interface{ event() }
+
+type (
+	// NodeSet: the node was added or changed.
+	NodeSet struct{ Node *object.Node }
+	// NodeGone: the node was deleted.
+	NodeGone struct{ Name string }
+	// PodSet: the pod was added or changed, pending or bound, of any
+	// scheduler. A UID other than the known one under the same name means
+	// that the old pod is gone.
+	PodSet struct{ Pod *object.Pod }
+	// PodGone: the pod was deleted, or reached a terminal phase.
+	PodGone struct {
+		UID             types.UID
+		Namespace, Name string
+	}
+	// Tick: time passed; timers that are due fire.
+	Tick struct{}
+	// Cycle: take the first pod of the queue and decide on it. Does nothing
+	// when no pod is ready.
+	Cycle struct{}
+
+	// Bound is the outcome of a Bind effect.
+	Bound struct {
+		UID    types.UID
+		Result BindResult
+		Err    error // why not, for BindRefused and BindUnknown
+	}
+	// Written is the outcome of a Write effect. Err nil: all was written.
+	Written struct {
+		UID types.UID
+		Err error
+	}
+	// PodRead is the outcome of a Read effect: the pod as a consistent read of
+	// the API shows it, nil when it does not exist. Err: the read failed and
+	// is to be asked again.
+	PodRead struct {
+		UID types.UID
+		Pod *object.Pod
+		Err error
+	}
+	// Evicted is the outcome of an Evict effect.
+	Evicted struct {
+		Victim, Preemptor types.UID
+		Err               error
+	}
+)
+
+// BindResult says what is known of a binding after the API was asked.
+type BindResult uint8
+
+const (
+	// BindDone: the API accepted it.
+	BindDone BindResult = iota
+	// BindRefused: the API surely did not bind the pod to the node.
+	BindRefused
+	// BindUnknown: the reply was lost; it may have happened. The room stays
+	// taken until a read settles it.
+	BindUnknown
+)
+
+func (NodeSet) event()  {}
+func (NodeGone) event() {}
+func (PodSet) event()   {}
+func (PodGone) event()  {}
+func (Tick) event()     {}
+func (Cycle) event()    {}
+func (Bound) event()    {}
+func (Written) event()  {}
+func (PodRead) event()  {}
+func (Evicted) event()  {}
+
+// Effect is something for the edge to do. Each effect that changes the API
+// and whose outcome matters comes back as an event.
+type Effect interface{ effect() }
+
+type (
+	// Bind the pod to the node; answered by Bound.
+	Bind struct {
+		Pod  *object.Pod
+		Node string
+	}
+	// Write carries out a plugin's writes, in order; answered by Written.
+	Write struct {
+		Pod    *object.Pod
+		Writes []framework.Write
+	}
+	// Read the pod, consistently, not before the delay has passed; answered
+	// by PodRead.
+	Read struct {
+		Pod   *object.Pod
+		Delay time.Duration
+	}
+	// Patch the pod's status. Nil fields stay as they are.
+	Patch struct {
+		Pod       *object.Pod
+		Condition *object.Condition // PodScheduled
+		Nominated *string           // status.nominatedNodeName
+	}
+	// Evict deletes a victim on behalf of a preemptor (condition
+	// DisruptionTarget first); answered by Evicted.
+	Evict struct {
+		Victim, Preemptor *object.Pod
+		Node              string
+	}
+	// Announce publishes an API event about the pod.
+	Announce struct {
+		Pod     *object.Pod
+		Warning bool
+		Reason  string // Scheduled, FailedScheduling, Preempted
+		Action  string // Binding, Scheduling, Preempting
+		Note    string
+		// Related is the preemptor, for Preempted.
+		Related *object.Pod
+	}
+	// Decided hands out the record of an attempt. The record is the
+	// receiver's to keep.
+	Decided struct{ Decision *decision.Decision }
+)
+
+func (Bind) effect()     {}
+func (Write) effect()    {}
+func (Read) effect()     {}
+func (Patch) effect()    {}
+func (Evict) effect()    {}
+func (Announce) effect() {}
+func (Decided) effect()  {}
