@@ -1,0 +1,11 @@
+// Package deploy carries the manifests that a cluster needs to run Berth, so
+// that what is installed by hand and what the lab installs are the same file.
+package deploy
+
+import _ "embed"
+
+// RBAC is rbac.yaml: the service account of berth-scheduler, the user name it
+// has outside the cluster, and the rights that both are bound to.
+//
+//go:embed rbac.yaml
+var RBAC []byte

@@ -1,0 +1,221 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// startLimit bounds the start of a component. Seconds are usual; a machine that
+// is busy building something else may need far more.
+const startLimit = 3 * time.Minute
+
+// Cluster is a running control plane. Its methods may be called from any
+// goroutine.
+type Cluster struct {
+	options   Options
+	dir       string
+	temporary bool
+	port      int
+	lock      *os.File
+
+	config *rest.Config
+	client kubernetes.Interface
+
+	failed chan error // receives the first death that nobody asked for
+
+	mu        sync.Mutex
+	processes []*Process // in the order of their start
+	names     map[string]int
+}
+
+// Start starts a control plane and returns when it serves: kube-apiserver is
+// ready, its RBAC rules and those of Berth and kwok are in place, and pods can
+// be created in the namespace "default". The context bounds the start, not the
+// cluster's life; Close ends that.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	options, err := options.complete()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{options: options, dir: options.Dir, port: options.Port, failed: make(chan error, 1), names: map[string]int{}}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
+	defer cancel()
+	if err := c.prepareDir(); err != nil {
+		return err
+	}
+	if c.port == 0 {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		c.port = port
+	}
+	if err := c.writeCredentials(); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(Admin))
+	if err != nil {
+		return err
+	}
+	config.QPS = -1 // no limit: kube-apiserver is what is slow
+	c.config = config
+	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	if err := c.startEtcd(ctx); err != nil {
+		return err
+	}
+	if err := c.startAPIServer(ctx); err != nil {
+		return err
+	}
+	if err := c.applyRBAC(ctx); err != nil {
+		return err
+	}
+	if !c.options.WithoutKWOK {
+		if err := c.startKWOK(); err != nil {
+			return err
+		}
+	}
+	if !c.options.WithoutControllers {
+		return c.startControllers(ctx)
+	}
+	return nil
+}
+
+// prepareDir makes the lab's directory and locks it against a second lab.
+func (c *Cluster) prepareDir() error {
+	if c.dir == "" {
+		dir, err := os.MkdirTemp("", "berth-lab-")
+		if err != nil {
+			return err
+		}
+		c.dir, c.temporary = dir, true
+	}
+	for _, dir := range []string{c.dir, filepath.Join(c.dir, "pki"), filepath.Join(c.dir, "logs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("the lab's directory: %w", err)
+		}
+	}
+	lock, err := lockFile(filepath.Join(c.dir, "lock"))
+	if err != nil {
+		return fmt.Errorf("%s is in use by another lab (%w): end that one, or name another directory", c.dir, err)
+	}
+	c.lock = lock
+	return nil
+}
+
+// Close ends all children, schedulers first and etcd last, and removes the
+// directory if it was a temporary one. A second Close does nothing.
+func (c *Cluster) Close() error {
+	c.mu.Lock()
+	processes := slices.Clone(c.processes)
+	c.processes = nil
+	c.mu.Unlock()
+	for _, p := range processes {
+		p.expected.Store(true)
+	}
+	var errs []error
+	for _, p := range slices.Backward(processes) {
+		errs = append(errs, p.Stop())
+	}
+	if c.lock != nil {
+		c.lock.Close()
+		c.lock = nil
+	}
+	if c.temporary && c.dir != "" {
+		errs = append(errs, os.RemoveAll(c.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Dir is the lab's directory.
+func (c *Cluster) Dir() string { return c.dir }
+
+// AdminConfig is a client configuration of the administrator, without a limit
+// on the client's side. The caller may change it.
+func (c *Cluster) AdminConfig() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Client is a client of the administrator.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// Failed receives an error when a child has ended that nobody stopped: its name,
+// how it ended and the end of its log.
+func (c *Cluster) Failed() <-chan error { return c.failed }
+
+// Processes lists the running children in the order of their start.
+func (c *Cluster) Processes() []*Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.processes), func(p *Process) bool {
+		select {
+		case <-p.done:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// server is kube-apiserver's address.
+func (c *Cluster) server() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port) }
+
+// launch starts a child and watches for its end. A name that is taken gets a
+// number: berth-scheduler, berth-scheduler-2.
+func (c *Cluster) launch(name string, environment []string, program string, arguments ...string) (*Process, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.names[name]++
+	if n := c.names[name]; n > 1 {
+		name = fmt.Sprintf("%s-%d", name, n)
+	}
+	log := filepath.Join(c.dir, "logs", name+".log")
+	p, err := startProcess(name, c.dir, log, environment, program, arguments...)
+	if err != nil {
+		return nil, err
+	}
+	c.processes = append(c.processes, p)
+	go func() {
+		<-p.done
+		if err := p.death(); err != nil {
+			select {
+			case c.failed <- err:
+			default: // the first death is the one to look at
+			}
+		}
+	}()
+	return p, nil
+}
+
+// launchSelf starts a component that the lab's own executable hosts.
+func (c *Cluster) launchSelf(component string, environment []string, arguments ...string) (*Process, error) {
+	arguments = append([]string{ChildCommand, component}, arguments...)
+	return c.launch(component, environment, c.options.Executable, arguments...)
+}
+
+// freePort is a port on the loopback device that nobody listens on just now.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}

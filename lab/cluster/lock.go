@@ -1,0 +1,20 @@
+package cluster
+
+import (
+	"os"
+	"syscall"
+)
+
+// lockFile takes the lock of a file for as long as the file stays open, that is
+// at most until the process ends.
+func lockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}

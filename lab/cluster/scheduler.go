@@ -1,0 +1,174 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// SchedulerOptions says which scheduler to start, and how.
+type SchedulerOptions struct {
+	// Kind is Berth or KubeScheduler.
+	Kind string
+	// Binary is the berth-scheduler to run. Empty: the one beside the running
+	// executable. kube-scheduler is hosted by the lab's own.
+	Binary string
+	// Config is a KubeSchedulerConfiguration (YAML), nil for the defaults. Its
+	// clientConnection.kubeconfig is replaced; qps and burst, if it has none,
+	// become high enough not to matter.
+	Config []byte
+	// LeaderElect has the scheduler work only while it holds the lease.
+	LeaderElect bool
+	// Port is where it serves health and metrics, on 127.0.0.1; 0 is any free one.
+	Port int
+	// Flags come after the lab's own, so that they override them.
+	Flags []string
+}
+
+// Scheduler is a running scheduler. The embedded Process stops or kills it.
+type Scheduler struct {
+	*Process
+	Kind string
+	Port int // of health and metrics, over TLS
+}
+
+// clientQPS is what the lab gives a scheduler whose configuration names none.
+const clientQPS, clientBurst = 5000, 10000
+
+// StartScheduler starts a scheduler under its own identity and returns when it
+// says that it is ready.
+func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) (*Scheduler, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
+	defer cancel()
+	port := options.Port
+	if port == 0 {
+		free, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		port = free
+	}
+	config, err := c.schedulerConfig(options)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(c.dir, options.Kind+"-*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Write(config); err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	arguments := append([]string{
+		"--kubeconfig=" + c.Kubeconfig(options.Kind),
+		"--config=" + file.Name(),
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", port),
+		fmt.Sprintf("--leader-elect=%t", options.LeaderElect),
+	}, options.Flags...)
+	p, err := c.launchScheduler(options, arguments)
+	if err != nil {
+		return nil, err
+	}
+	ready := readiness(port)
+	if err := p.waitUntil(ctx, 50*time.Millisecond, ready); err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return &Scheduler{Process: p, Kind: options.Kind, Port: port}, nil
+}
+
+func (c *Cluster) launchScheduler(options SchedulerOptions, arguments []string) (*Process, error) {
+	switch options.Kind {
+	case KubeScheduler:
+		return c.launchSelf(KubeScheduler, nil, arguments...)
+	case Berth:
+		binary, err := berthBinary(options.Binary)
+		if err != nil {
+			return nil, err
+		}
+		return c.launch(Berth, nil, binary, arguments...)
+	}
+	return nil, fmt.Errorf("scheduler %q: must be %s or %s", options.Kind, Berth, KubeScheduler)
+}
+
+// berthBinary is the absolute path of the berth-scheduler to run.
+func berthBinary(named string) (string, error) {
+	path := named
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(filepath.Dir(self), Berth)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("the scheduler to run: %w", err)
+	}
+	return path, nil
+}
+
+// schedulerConfig is the user's configuration, or the defaults, connected to
+// this cluster.
+func (c *Cluster) schedulerConfig(options SchedulerOptions) ([]byte, error) {
+	config := map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+	if options.Config != nil {
+		config = nil
+		if err := yaml.UnmarshalStrict(options.Config, &config); err != nil {
+			return nil, fmt.Errorf("the scheduler's configuration: %w", err)
+		}
+		if config == nil {
+			return nil, fmt.Errorf("the scheduler's configuration is empty")
+		}
+	}
+	connection, ok := config["clientConnection"].(map[string]any)
+	if !ok {
+		connection = map[string]any{}
+		config["clientConnection"] = connection
+	}
+	connection["kubeconfig"] = c.Kubeconfig(options.Kind)
+	if _, ok := connection["qps"]; !ok {
+		connection["qps"] = clientQPS
+	}
+	if _, ok := connection["burst"]; !ok {
+		connection["burst"] = clientBurst
+	}
+	return yaml.Marshal(config)
+}
+
+// readiness asks a scheduler's /readyz, whose certificate nobody signed.
+func readiness(port int) func(context.Context) error {
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
+		DisableKeepAlives: true,
+	}}
+	url := fmt.Sprintf("https://127.0.0.1:%d/readyz", port)
+	return func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", url, response.Status)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,122 @@
+package oracle
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// Rejected is a pod that waits, and the plugins that rejected it.
+type Rejected struct {
+	Pod     *v1.Pod
+	Plugins []string
+	Gated   bool
+}
+
+// Apply makes a change to the cluster and returns which of the waiting pods
+// (by their position) it takes out of the unschedulable pool. The waiting pods
+// are put into kube-scheduler's own queue, which is told of the change as its
+// event handlers would tell it. A change of an object that is not there does
+// nothing.
+func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error) {
+	for _, w := range waiting {
+		if err := s.park(w); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		for _, w := range waiting {
+			s.SchedulingQueue.Delete(w.Pod)
+		}
+	}()
+	var err error
+	if c.Node != nil {
+		err = s.changeNode(c)
+	} else {
+		err = s.changePod(c)
+	}
+	parked := sets.New[string]()
+	for _, p := range s.SchedulingQueue.UnschedulablePods() {
+		parked.Insert(string(p.UID))
+	}
+	woken := make([]bool, len(waiting))
+	for i, w := range waiting {
+		woken[i] = !parked.Has(string(w.Pod.UID))
+	}
+	return woken, err
+}
+
+// park brings a waiting pod to where its rejection left it in the queue.
+func (s *Scheduler) park(w Rejected) error {
+	q := s.SchedulingQueue
+	q.Add(s.ctx, w.Pod)
+	if w.Gated {
+		return nil
+	}
+	info, err := q.Pop(s.logger)
+	if err != nil {
+		return err
+	}
+	info.UnschedulablePlugins = sets.New(w.Plugins...)
+	return q.AddUnschedulableIfNotPresent(s.logger, info, q.SchedulingCycle())
+}
+
+func (s *Scheduler) changeNode(c generate.Change) error {
+	old, known := s.nodes[c.Node.Name]
+	switch {
+	case c.Verb == generate.Add && !known:
+		s.nodes[c.Node.Name] = c.Node
+		s.Cache.AddNode(s.logger, c.Node)
+		s.move(fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}, nil, c.Node)
+	case c.Verb == generate.Update && known:
+		s.nodes[c.Node.Name] = c.Node
+		s.Cache.UpdateNode(s.logger, old, c.Node)
+		for _, e := range framework.NodeSchedulingPropertiesChange(c.Node, old) {
+			s.move(e, old, c.Node)
+		}
+	case c.Verb == generate.Delete && known:
+		s.move(fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Delete}, old, nil)
+		delete(s.nodes, c.Node.Name)
+		return s.Cache.RemoveNode(s.logger, old)
+	}
+	return nil
+}
+
+func (s *Scheduler) changePod(c generate.Change) error {
+	old, placed := s.placed[c.Pod.UID]
+	switch {
+	case c.Verb == generate.Update && placed:
+		changed := c.Pod.DeepCopy()
+		changed.Spec.NodeName = old.Spec.NodeName
+		s.placed[changed.UID] = changed
+		if err := s.Cache.UpdatePod(s.logger, old, changed); err != nil {
+			return fmt.Errorf("pod %s/%s: update: %w", old.Namespace, old.Name, err)
+		}
+		for _, e := range framework.PodSchedulingPropertiesChange(changed, old) {
+			s.move(e, old, changed)
+		}
+	case c.Verb == generate.Update:
+		if info, waits := s.SchedulingQueue.GetPod(c.Pod.Name, c.Pod.Namespace); waits {
+			s.SchedulingQueue.Update(s.ctx, info.Pod, c.Pod)
+		}
+	case c.Verb == generate.Delete && placed:
+		delete(s.placed, c.Pod.UID)
+		if err := s.Cache.RemovePod(s.logger, old); err != nil {
+			return fmt.Errorf("pod %s/%s: remove: %w", old.Namespace, old.Name, err)
+		}
+		s.move(framework.EventAssignedPodDelete, old, nil)
+	case c.Verb == generate.Delete:
+		s.SchedulingQueue.Delete(c.Pod)
+		return s.listed.Delete(c.Pod)
+	}
+	return nil
+}
+
+func (s *Scheduler) move(e fwk.ClusterEvent, old, new any) {
+	s.SchedulingQueue.MoveAllToActiveOrBackoffQueue(s.logger, e, old, new, nil)
+}

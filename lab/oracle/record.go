@@ -1,0 +1,51 @@
+package oracle
+
+// Result says how an attempt ended.
+type Result string
+
+// The results of an attempt.
+const (
+	Scheduled     Result = "Scheduled"
+	Unschedulable Result = "Unschedulable"
+	Preempting    Result = "Preempting"
+	Gated         Result = "Gated"
+	Failed        Result = "Error"
+)
+
+// Record is what one attempt for one pod came to.
+type Record struct {
+	Pod    string `json:"pod"` // namespace/name
+	Result Result `json:"result"`
+	// Message is what the PodScheduled condition says; empty when Scheduled.
+	Message string `json:"message,omitempty"`
+	// Plugins names those that rejected the pod, sorted.
+	Plugins   []string `json:"plugins,omitempty"`
+	Nominated string   `json:"nominated,omitempty"`
+	// Best is the nodes that share the highest total, sorted.
+	Best []string `json:"best,omitempty"`
+	// Nodes is each node of the cluster once, by name; empty when Gated.
+	Nodes []Node `json:"nodes,omitempty"`
+}
+
+// Node is the answer for one node: why not, or how good.
+type Node struct {
+	Name     string `json:"name"`
+	Feasible bool   `json:"feasible"`
+
+	// Plugin is the first that rejects the node, Code its status code. Where
+	// PreFilter narrowed the nodes, it is the plugin that did so.
+	Plugin  string   `json:"plugin,omitempty"`
+	Code    string   `json:"code,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+
+	// Scores and Total are empty where a single node is feasible.
+	Scores []Score `json:"scores,omitempty"`
+	Total  int64   `json:"total,omitempty"`
+}
+
+// Score is one plugin's normalised score (0..100) and its weight.
+type Score struct {
+	Plugin string `json:"plugin"`
+	Score  int64  `json:"score"`
+	Weight int64  `json:"weight"`
+}

@@ -1,0 +1,65 @@
+package oracle
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// Rival is kube-scheduler v1.36.3 with its default configuration (a sample of
+// the nodes is scored, 16 workers), deciding in process without an API server.
+type Rival struct{ s *Scheduler }
+
+// NewRival starts it on a cluster; every bound pod names a node in its spec.
+func NewRival(nodes []*v1.Node, bound []*v1.Pod) (*Rival, error) {
+	cfg, err := load("")
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(cfg.Profiles, nodes, bound)
+	if err != nil {
+		return nil, err
+	}
+	return &Rival{s}, nil
+}
+
+// Decide chooses a node for the pod and assumes the pod there: snapshot,
+// filters, scores, the cache's assumption, Reserve and Permit. The error says
+// why there is none.
+func (r *Rival) Decide(pod *v1.Pod) (node string, err error) {
+	s := r.s
+	f, err := s.framework(pod)
+	if err != nil {
+		return "", err
+	}
+	info, err := framework.NewPodInfo(pod)
+	if err != nil {
+		return "", err
+	}
+	if err := s.Cache.UpdateSnapshot(s.logger, s.snapshot); err != nil {
+		return "", err
+	}
+	state := framework.NewCycleState()
+	state.Write(framework.PodsToActivateKey, framework.NewPodsToActivate())
+	queued := &framework.QueuedPodInfo{PodInfo: info, PodSignature: f.SignPod(s.ctx, pod)}
+	result, err := s.SchedulePod(s.ctx, f, state, queued)
+	if err != nil {
+		return "", err
+	}
+	assumed := pod.DeepCopy()
+	assumed.Spec.NodeName = result.SuggestedHost
+	if err := s.Cache.AssumePod(s.logger, assumed); err != nil {
+		return "", fmt.Errorf("pod %s/%s: assume: %w", pod.Namespace, pod.Name, err)
+	}
+	if status := f.RunReservePluginsReserve(s.ctx, state, assumed, result.SuggestedHost); !status.IsSuccess() {
+		return "", status.AsError()
+	}
+	if _, status := f.RunPermitPlugins(s.ctx, state, assumed, result.SuggestedHost); !status.IsSuccess() {
+		return "", status.AsError()
+	}
+	return result.SuggestedHost, nil
+}
+
+// Stop ends the rival's background work.
+func (r *Rival) Stop() { r.s.Stop() }

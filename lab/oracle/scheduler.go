@@ -1,0 +1,137 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+)
+
+// Scheduler is a kube-scheduler whose cache is filled by hand. It belongs to
+// one goroutine.
+type Scheduler struct {
+	*scheduler.Scheduler
+	ctx      context.Context
+	stop     context.CancelFunc
+	logger   klog.Logger
+	profiles profile.Map
+	// weights are the score plugins' weights by profile and plugin.
+	weights  map[string]map[string]int64
+	snapshot *schedulercache.Snapshot
+	// listed is the store behind the pod lister, which preemption reads.
+	listed cache.Indexer
+	nodes  map[string]*v1.Node
+	placed map[types.UID]*v1.Pod
+}
+
+// New starts a scheduler on a cluster that evaluates every node. The
+// configuration is a KubeSchedulerConfiguration as YAML, empty for the
+// defaults; every bound pod names a node in its spec. Stop ends it.
+func New(configuration string, nodes []*v1.Node, bound []*v1.Pod) (*Scheduler, error) {
+	cfg, err := load(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	all := int32(100)
+	for i := range cfg.Profiles {
+		cfg.Profiles[i].PercentageOfNodesToScore = &all
+	}
+	return start(cfg.Profiles, nodes, bound, scheduler.WithPercentageOfNodesToScore(&all), scheduler.WithParallelism(1))
+}
+
+func start(profiles []config.KubeSchedulerProfile, nodes []*v1.Node, bound []*v1.Pod, opts ...scheduler.Option) (*Scheduler, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	client := fake.NewSimpleClientset()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	silent := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
+	opts = append(opts, scheduler.WithProfiles(profiles...))
+	sched, err := scheduler.New(ctx, client, factory, nil, silent, opts...)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	s := &Scheduler{
+		Scheduler: sched, ctx: ctx, stop: stop, logger: klog.FromContext(ctx),
+		profiles: sched.Profiles,
+		weights:  map[string]map[string]int64{},
+		listed:   factory.Core().V1().Pods().Informer().GetIndexer(),
+		nodes:    map[string]*v1.Node{},
+		placed:   map[types.UID]*v1.Pod{},
+	}
+	for name, p := range sched.Profiles {
+		s.snapshot = p.SnapshotSharedLister().(*schedulercache.Snapshot)
+		s.weights[name] = map[string]int64{}
+		for _, plugin := range p.ListPlugins().Score.Enabled {
+			s.weights[name][plugin.Name] = max(1, int64(plugin.Weight))
+		}
+	}
+	for _, n := range nodes {
+		s.nodes[n.Name] = n
+		sched.Cache.AddNode(s.logger, n)
+	}
+	for _, p := range bound {
+		if err := s.Assume(p, p.Spec.NodeName); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// load decodes a configuration as kube-scheduler does, defaults included.
+func load(configuration string) (*config.KubeSchedulerConfiguration, error) {
+	if configuration == "" {
+		var versioned configv1.KubeSchedulerConfiguration
+		scheme.Scheme.Default(&versioned)
+		cfg := &config.KubeSchedulerConfiguration{}
+		return cfg, scheme.Scheme.Convert(&versioned, cfg, nil)
+	}
+	obj, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(configuration), nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	cfg, ok := obj.(*config.KubeSchedulerConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a KubeSchedulerConfiguration", obj)
+	}
+	return cfg, nil
+}
+
+// Stop ends the scheduler's background work.
+func (s *Scheduler) Stop() {
+	s.SchedulingQueue.Close()
+	s.stop()
+}
+
+// Assume places the pod on the node, as if the API server had confirmed it.
+func (s *Scheduler) Assume(pod *v1.Pod, node string) error {
+	placed := pod.DeepCopy()
+	placed.Spec.NodeName = node
+	if err := s.Cache.AddPod(s.logger, placed); err != nil {
+		return fmt.Errorf("pod %s/%s: place on node %s: %w", pod.Namespace, pod.Name, node, err)
+	}
+	s.placed[placed.UID] = placed
+	return s.listed.Add(placed)
+}
+
+// framework is the pod's profile.
+func (s *Scheduler) framework(pod *v1.Pod) (framework.Framework, error) {
+	p, ok := s.profiles[pod.Spec.SchedulerName]
+	if !ok {
+		return nil, fmt.Errorf("pod %s/%s: no profile %q", pod.Namespace, pod.Name, pod.Spec.SchedulerName)
+	}
+	return p, nil
+}
