@@ -1,0 +1,28 @@
+package names
+
+// The in-tree plugins of v1.36.
+const (
+	DefaultBinder                   = "DefaultBinder"
+	DefaultPreemption               = "DefaultPreemption"
+	DynamicResources                = "DynamicResources"
+	GangScheduling                  = "GangScheduling"
+	ImageLocality                   = "ImageLocality"
+	InterPodAffinity                = "InterPodAffinity"
+	NodeAffinity                    = "NodeAffinity"
+	NodeDeclaredFeatures            = "NodeDeclaredFeatures"
+	NodeName                        = "NodeName"
+	NodePorts                       = "NodePorts"
+	NodeResourcesBalancedAllocation = "NodeResourcesBalancedAllocation"
+	NodeResourcesFit                = "NodeResourcesFit"
+	NodeUnschedulable               = "NodeUnschedulable"
+	NodeVolumeLimits                = "NodeVolumeLimits"
+	PodGroupPodsCount               = "PodGroupPodsCount"
+	PodTopologySpread               = "PodTopologySpread"
+	PrioritySort                    = "PrioritySort"
+	SchedulingGates                 = "SchedulingGates"
+	TaintToleration                 = "TaintToleration"
+	TopologyPlacementGenerator      = "TopologyPlacementGenerator"
+	VolumeBinding                   = "VolumeBinding"
+	VolumeRestrictions              = "VolumeRestrictions"
+	VolumeZone                      = "VolumeZone"
+)

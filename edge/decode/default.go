@@ -1,0 +1,127 @@
+package decode
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helper "k8s.io/component-helpers/resource"
+)
+
+// DefaultPod gives a pod from a file the defaults that a scheduler can see of
+// those that the API server (v1.36) gives at creation. What only admission
+// plugins add is left out (default tolerations, RuntimeClass overhead), but
+// for the priority: see PriorityClasses.Resolve.
+func DefaultPod(p *v1.Pod) {
+	if p.Namespace == "" {
+		p.Namespace = v1.NamespaceDefault
+	}
+	spec := &p.Spec
+	if spec.SchedulerName == "" {
+		spec.SchedulerName = v1.DefaultSchedulerName
+	}
+	if spec.RestartPolicy == "" {
+		spec.RestartPolicy = v1.RestartPolicyAlways
+	}
+	if p.Status.Phase == "" {
+		p.Status.Phase = v1.PodPending
+	}
+	for _, list := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			defaultContainer(&list[i], spec.HostNetwork)
+		}
+	}
+	roundUp(spec.Overhead)
+	if spec.Resources != nil {
+		defaultHugePages(p)
+		defaultPodRequests(p)
+		roundUp(spec.Resources.Requests)
+		roundUp(spec.Resources.Limits)
+	}
+}
+
+func defaultContainer(c *v1.Container, hostNetwork bool) {
+	for name, limit := range c.Resources.Limits {
+		setMissing(&c.Resources.Requests, name, limit)
+	}
+	roundUp(c.Resources.Requests)
+	roundUp(c.Resources.Limits)
+	for i := range c.Ports {
+		port := &c.Ports[i]
+		if port.Protocol == "" {
+			port.Protocol = v1.ProtocolTCP
+		}
+		if hostNetwork && port.HostPort == 0 {
+			port.HostPort = port.ContainerPort
+		}
+	}
+}
+
+// defaultHugePages makes the sum of the containers' huge page limits the
+// pod's, where the pod names other resources and not this one.
+func defaultHugePages(p *v1.Pod) {
+	r := p.Spec.Resources
+	if len(r.Limits) == 0 && len(r.Requests) == 0 {
+		return
+	}
+	for name, sum := range helper.AggregateContainerLimits(p, helper.PodResourcesOptions{}) {
+		if _, requested := r.Requests[name]; helper.IsSupportedPodLevelResource(name) && hugePages(name) && !requested {
+			setMissing(&r.Limits, name, sum)
+		}
+	}
+}
+
+// defaultPodRequests fills in the requests of a pod that has limits of its
+// own: what its containers request together, else the limit.
+func defaultPodRequests(p *v1.Pod) {
+	r := p.Spec.Resources
+	if len(r.Limits) == 0 {
+		return
+	}
+	for name, sum := range helper.AggregateContainerRequests(p, helper.PodResourcesOptions{}) {
+		if helper.IsSupportedPodLevelResource(name) && !hugePages(name) {
+			setMissing(&r.Requests, name, sum)
+		}
+	}
+	for name, limit := range r.Limits {
+		if helper.IsSupportedPodLevelResource(name) {
+			setMissing(&r.Requests, name, limit)
+		}
+	}
+}
+
+// DefaultNode gives a node from a file the API server's defaults: what it
+// offers is its capacity where allocatable is not given.
+func DefaultNode(n *v1.Node) {
+	roundUp(n.Status.Capacity)
+	roundUp(n.Status.Allocatable)
+	if n.Status.Allocatable == nil {
+		for name, q := range n.Status.Capacity {
+			setMissing(&n.Status.Allocatable, name, q)
+		}
+	}
+}
+
+func setMissing(list *v1.ResourceList, name v1.ResourceName, q resource.Quantity) {
+	if _, ok := (*list)[name]; ok {
+		return
+	}
+	if *list == nil {
+		*list = v1.ResourceList{}
+	}
+	(*list)[name] = q.DeepCopy()
+}
+
+// roundUp rounds to whole thousandths, the finest that the API keeps.
+func roundUp(list v1.ResourceList) {
+	for name, q := range list {
+		if q.RoundUp(resource.Milli) {
+			continue // it is a whole number of thousandths already
+		}
+		list[name] = q
+	}
+}
+
+func hugePages(name v1.ResourceName) bool {
+	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
+}

@@ -1,0 +1,69 @@
+package decode
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	features "k8s.io/component-helpers/nodedeclaredfeatures"
+
+	"github.com/berth-scheduler/berth/core/plugins/names"
+)
+
+// target is the version of Kubernetes that the scheduler stands for.
+var target = version.MustParseSemantic("1.36.3")
+
+// unbuilt names the in-tree plugins that Berth does not have yet and whose
+// hard constraints the pod uses, in the order of the default profile. Soft
+// constraints (preferred terms, ScheduleAnyway) are not among them.
+func unbuilt(spec *v1.PodSpec) []string {
+	var used []string
+	use := func(name string, by bool) {
+		if by {
+			used = append(used, name)
+		}
+	}
+	disks, limited, claims := volumes(spec)
+	use(names.VolumeRestrictions, disks || claims)
+	use(names.NodeVolumeLimits, limited || claims)
+	use(names.VolumeBinding, claims)
+	use(names.VolumeZone, claims)
+	use(names.PodTopologySpread, spreads(spec))
+	use(names.InterPodAffinity, requiresPods(spec.Affinity))
+	use(names.DynamicResources, len(spec.ResourceClaims) > 0)
+	use(names.NodeDeclaredFeatures, needsFeatures(spec))
+	return used
+}
+
+// volumes tells which volumes the pod has: disks that VolumeRestrictions keeps
+// apart, inline volumes that NodeVolumeLimits counts, claims.
+func volumes(spec *v1.PodSpec) (disks, limited, claims bool) {
+	for i := range spec.Volumes {
+		v := &spec.Volumes[i]
+		disks = disks || v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.RBD != nil || v.ISCSI != nil
+		limited = limited || v.GCEPersistentDisk != nil || v.AWSElasticBlockStore != nil || v.Cinder != nil ||
+			v.AzureDisk != nil || v.AzureFile != nil || v.VsphereVolume != nil || v.PortworxVolume != nil
+		claims = claims || v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+	}
+	return disks, limited, claims
+}
+
+func spreads(spec *v1.PodSpec) bool {
+	for i := range spec.TopologySpreadConstraints {
+		if spec.TopologySpreadConstraints[i].WhenUnsatisfiable == v1.DoNotSchedule {
+			return true
+		}
+	}
+	return false
+}
+
+func requiresPods(a *v1.Affinity) bool {
+	if a == nil {
+		return false
+	}
+	return a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
+		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
+}
+
+func needsFeatures(spec *v1.PodSpec) bool {
+	set, err := features.DefaultFramework.InferForPodScheduling(&features.PodInfo{Spec: spec}, target)
+	return err == nil && !set.IsEmpty() // it fails only without a target
+}
