@@ -1,0 +1,42 @@
+package config
+
+import (
+	"encoding/base64"
+	"net/url"
+	"slices"
+	"strings"
+
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// YAML renders a complete configuration as a file that reads back as the same configuration, but
+// for what a file should not tell: extenders' private keys, and passwords in their addresses.
+// Of pluginConfig only the entries of enabled plugins are shown, by name, as v1.36 does.
+func YAML(c *Config) ([]byte, error) {
+	c = c.DeepCopy()
+	for i := range c.Extenders {
+		redact(&c.Extenders[i])
+	}
+	for i := range c.Profiles {
+		p := &c.Profiles[i]
+		enabled := enabledNames(p.Plugins)
+		p.PluginConfig = slices.DeleteFunc(p.PluginConfig, func(pc configv1.PluginConfig) bool {
+			return !slices.Contains(enabled, pc.Name)
+		})
+		slices.SortFunc(p.PluginConfig, func(a, b configv1.PluginConfig) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return yaml.Marshal(c)
+}
+
+func redact(e *configv1.Extender) {
+	if u, err := url.Parse(e.URLPrefix); err == nil {
+		e.URLPrefix = u.Redacted()
+	} else {
+		e.URLPrefix = "" // not a URL: no telling where a password ends
+	}
+	if e.TLSConfig != nil && len(e.TLSConfig.KeyData) > 0 {
+		// The field is written in base64: these are the bytes that then read as kubectl's mark.
+		e.TLSConfig.KeyData, _ = base64.StdEncoding.DecodeString("DATA+OMITTED")
+	}
+}
