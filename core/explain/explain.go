@@ -1,0 +1,143 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// NoNodes is what is said of a pod when the cluster has no node at all.
+const NoNodes = "no nodes available to schedule pods"
+
+// noteLimit is the longest note, in bytes, that the API takes in an event.
+const noteLimit = 1024
+
+// Message says why the decision did not place the pod: the whole message of
+// its PodScheduled condition. It is "" for a pod that was placed or waits.
+func Message(d *decision.Decision) string {
+	switch d.Result {
+	case decision.NotFeasible, decision.Preempting:
+		return fit(d)
+	case decision.Gated:
+		return status(d.PreFilter)
+	case decision.Failed:
+		if d.Err != nil {
+			return d.Err.Error()
+		}
+	}
+	return ""
+}
+
+// Reason is the reason of the PodScheduled condition, "" where the scheduler
+// writes no condition (Scheduled, Waiting and Gated).
+func Reason(d *decision.Decision) string {
+	switch d.Result {
+	case decision.NotFeasible, decision.Preempting:
+		return v1.PodReasonUnschedulable
+	case decision.Failed:
+		return v1.PodReasonSchedulerError
+	}
+	return ""
+}
+
+// Condition is the PodScheduled condition that the decision asks for, nil
+// where the scheduler writes none.
+func Condition(d *decision.Decision) *object.Condition {
+	reason := Reason(d)
+	if reason == "" {
+		return nil
+	}
+	return &object.Condition{Status: v1.ConditionFalse, Reason: reason, Message: Message(d)}
+}
+
+// Note cuts a message to what an event can carry, as kube-scheduler does.
+func Note(message string) string {
+	if len(message) <= noteLimit {
+		return message
+	}
+	const rest = " ..."
+	return message[:noteLimit-len(rest)] + rest
+}
+
+// Assigned is the note of the Scheduled event.
+func Assigned(p *object.Pod, node string) string {
+	return fmt.Sprintf("Successfully assigned %s to %s", p.Key(), node)
+}
+
+// Deleting is the note of the FailedScheduling event of a pod that is not
+// tried because it is being deleted.
+func Deleting(p *object.Pod) string { return "skip schedule deleting pod: " + p.Key() }
+
+// Preempted is the note of the Preempted event on a victim.
+func Preempted(preemptor types.UID, node string) string {
+	return fmt.Sprintf("Preempted by pod %s on node %s", preemptor, node)
+}
+
+// Disrupted is the message of a victim's DisruptionTarget condition.
+func Disrupted(scheduler string) string {
+	return scheduler + ": preempting to accommodate a higher priority pod"
+}
+
+// fit says why no node took the pod: what PreFilter said of the pod as a
+// whole, or else how many nodes gave which reason; then what the PostFilter
+// plugins said, unless they found room.
+func fit(d *decision.Decision) string {
+	nodes := d.NodesTotal
+	if nodes == 0 {
+		return NoNodes
+	}
+	// The pod had a node, and a Reserve or Permit plugin rejected it there:
+	// kube-scheduler then counts that node alone.
+	if d.NodesFeasible > 0 {
+		nodes = 1
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "0/%d nodes are available:", nodes)
+	said := status(d.PreFilter)
+	if said == "" {
+		said = histogram(d.Tallies)
+	}
+	if said != "" {
+		fmt.Fprintf(&b, " %s.", said)
+	}
+	if post := strings.Join(d.PostFilter, ", "); post != "" && d.Result != decision.Preempting {
+		b.WriteString(" " + post)
+	}
+	return b.String()
+}
+
+// histogram counts reasons over nodes: "1 a, 10 b", sorted as strings, so that
+// 10 stands before 2. A node with two reasons counts for both.
+func histogram(tallies []decision.Tally) string {
+	counts := map[string]int{}
+	for _, t := range tallies {
+		for _, reason := range t.Reasons {
+			counts[reason] += t.Nodes
+		}
+	}
+	parts := make([]string, 0, len(counts))
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[reason], reason))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// status is a status in words: its cause, if any, and its reasons.
+func status(s *decision.Status) string {
+	if s == nil {
+		return ""
+	}
+	var parts []string
+	if s.Err != nil {
+		parts = append(parts, s.Err.Error())
+	}
+	return strings.Join(append(parts, s.Reasons...), ", ")
+}
