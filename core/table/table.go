@@ -121,6 +121,10 @@ func (t *Table) Column(name v1.ResourceName) (Resource, bool) {
 	return id, ok
 }
 
+// Columns is the number of resources that have columns. It only grows; what
+// was looked up with Column before it grew may have become known since.
+func (t *Table) Columns() int { return len(t.used) }
+
 // Allocatable is the column of what nodes offer. Read only.
 func (t *Table) Allocatable(id Resource) []int64 { return t.allocatable[id] }
 

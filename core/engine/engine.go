@@ -1,0 +1,315 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// maxScore is the most that a plugin may score after normalising.
+const maxScore = 100
+
+// Engine keeps the views of one table. It belongs to the table's owner.
+type Engine struct {
+	table   *table.Table
+	seed    uint64
+	workers int
+	budget  int // rows that all views together may hold
+
+	views  map[string]*view
+	clock  uint64
+	keyBuf []byte
+}
+
+// New returns an engine over the table. The seed decides among equals;
+// workers is how many cores a full evaluation may use.
+func New(t *table.Table, seed uint64, workers int) *Engine {
+	return &Engine{table: t, seed: seed, workers: max(1, workers), budget: viewRows, views: map[string]*view{}}
+}
+
+// viewRows bounds the memory of all views: about 60 bytes a row with the
+// default plugins, so 2^24 rows are 1 GiB at the worst.
+const viewRows = 1 << 24
+
+// Reset forgets every view. Decisions stay the same; the next ones are slower.
+func (e *Engine) Reset() { clear(e.views) }
+
+// Nominations tells which pods are nominated to nodes.
+type Nominations interface {
+	// NominatedTo lists the pods nominated to the node.
+	NominatedTo(node string) []*object.Pod
+	// NominatedNodes lists the nodes that pods are nominated to.
+	NominatedNodes() []string
+}
+
+// Outcome is the answer for one pod. It is valid until the table changes.
+type Outcome struct {
+	engine  *Engine
+	view    *view
+	pod     *object.Pod
+	blocked map[table.Row]block // by nominated pods; overrides the view
+	rows    []table.Row         // the only rows considered; nil: all
+
+	// Row is the chosen node, -1 when there is none.
+	Row table.Row
+	// Feasible is the number of nodes that passed every filter.
+	Feasible int
+	// Score is the chosen node's total, Ties the number of nodes that have
+	// it. Both are 0 where a single node was feasible: nothing was scored.
+	Score int64
+	Ties  int
+	// Rejected is set when the pod was rejected as a whole (PreFilter), or
+	// deciding failed (Code Error).
+	Rejected *decision.Status
+
+	extremes []extreme // of the raw scores over the feasible rows, by scorer
+}
+
+type block struct {
+	filter  int16
+	verdict framework.Verdict
+}
+
+// Decide evaluates every node for the pod and chooses the best. Pods of at
+// least its priority that are nominated to a node count as placed there, but
+// must not be needed for the pod to fit.
+func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominations) *Outcome {
+	v := e.viewOf(p, pod)
+	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected}
+	if o.Rejected != nil {
+		return o
+	}
+	if v.class.narrowed != nil {
+		o.rows = e.rowsOf(v.class.narrowed)
+		for _, r := range o.rows {
+			v.evaluate(e.table, par.Range{From: int(r), To: int(r) + 1}, make([]framework.Verdict, 1))
+		}
+	} else {
+		v.refresh(e.table, e.workers)
+	}
+	e.considerNominated(o, nominated)
+	if row, ok := e.ownNomination(o); ok {
+		o.Row, o.Feasible = row, 1
+		return o
+	}
+	o.Feasible = o.countFeasible()
+	if o.Feasible == 0 {
+		return o
+	}
+	if v.invalid != nil && o.Feasible > 1 {
+		o.Rejected = v.invalid
+		return o
+	}
+	o.pick()
+	return o
+}
+
+// viewOf finds or makes the view of the pod's class. A class that is narrowed
+// to a few nodes is looked at on those alone and not kept.
+func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
+	e.clock++
+	e.keyBuf = appendKey(e.keyBuf[:0], p, pod)
+	v := e.views[string(e.keyBuf)]
+	if v == nil || !v.current(e.table, p) {
+		v = prepare(e.table, p, pod, string(e.keyBuf))
+		if v.class.narrowed != nil || v.class.rejected != nil {
+			v.sizeFor(e.table.Rows())
+			return v
+		}
+		e.views[v.class.key] = v
+		e.makeRoom(v)
+	}
+	v.used = e.clock
+	return v
+}
+
+// sizeFor gives an unkept view columns without evaluating anything.
+func (v *view) sizeFor(rows int) {
+	if v.class.rejected != nil {
+		return
+	}
+	v.first = make([]int16, rows)
+	v.verdict = make([]framework.Verdict, rows)
+	v.final = make([]int64, rows)
+	for i := range v.scorers {
+		v.scorers[i].raw = make([]int64, rows)
+	}
+}
+
+// makeRoom drops the views used longest ago while all together are too large.
+func (e *Engine) makeRoom(keep *view) {
+	for len(e.views) > 1 && len(e.views)*max(1, e.table.Rows()) > e.budget {
+		var oldest *view
+		for _, v := range e.views {
+			if v != keep && (oldest == nil || v.used < oldest.used) {
+				oldest = v
+			}
+		}
+		delete(e.views, oldest.class.key)
+	}
+}
+
+// appendKey writes what the profile's plugins can see of the pod.
+func appendKey(b []byte, p *profile.Profile, pod *object.Pod) []byte {
+	b = append(append(b, p.Name...), 0)
+	part := func(pl *framework.Plugin) {
+		if pl.Part != nil {
+			s := pl.Part(pod)
+			b = append(b, byte(len(s)), byte(len(s)>>8), byte(len(s)>>16))
+			b = append(b, s...)
+		}
+	}
+	for _, pl := range p.PreFilter {
+		part(pl)
+	}
+	for _, pl := range p.Filter {
+		if pl.PreFilter == nil || !slices.Contains(p.PreFilter, pl) {
+			part(pl)
+		}
+	}
+	for _, s := range p.Score {
+		if !slices.Contains(p.Filter, s.Plugin) {
+			part(s.Plugin)
+		}
+	}
+	return b
+}
+
+// rowsOf returns the rows of those names that are nodes, sorted.
+func (e *Engine) rowsOf(names []string) []table.Row {
+	rows := make([]table.Row, 0, len(names))
+	for _, n := range names {
+		if r, ok := e.table.Find(n); ok {
+			rows = append(rows, r)
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// considerNominated evaluates the rows to which pods of at least this
+// priority are nominated with those pods placed.
+func (e *Engine) considerNominated(o *Outcome, nominated Nominations) {
+	if nominated == nil {
+		return
+	}
+	for _, node := range nominated.NominatedNodes() {
+		row, ok := e.table.Find(node)
+		if !ok || o.view.first[row] != feasible || (o.rows != nil && !slices.Contains(o.rows, row)) {
+			continue
+		}
+		if b, rejected := e.withNominated(o.view.filters, row, o.pod, nominated.NominatedTo(node)); rejected {
+			if o.blocked == nil {
+				o.blocked = map[table.Row]block{}
+			}
+			o.blocked[row] = b
+		}
+	}
+}
+
+// withNominated runs the filters on the row with the nominated pods placed
+// that count against the pod; false when none counts or all pass.
+func (e *Engine) withNominated(filters []filter, row table.Row, pod *object.Pod, nominated []*object.Pod) (block, bool) {
+	mark, placed := e.table.Checkpoint(), false
+	defer e.table.Undo(mark)
+	for _, n := range nominated {
+		if n.UID != pod.UID && n.Priority >= pod.Priority {
+			e.table.Place(n, e.table.Name(row))
+			placed = true
+		}
+	}
+	if !placed {
+		return block{}, false
+	}
+	return firstBlock(filters, row)
+}
+
+// firstBlock runs the filters on one row of the table as it stands.
+func firstBlock(filters []filter, row table.Row) (block, bool) {
+	var buf [1]framework.Verdict
+	for k := range filters {
+		f := &filters[k]
+		f.Filter(&f.in, par.Range{From: int(row), To: int(row) + 1}, buf[:])
+		if buf[0] != framework.Fits {
+			return block{int16(k + 1), buf[0]}, true
+		}
+	}
+	return block{}, false
+}
+
+// ownNomination returns the node that the pod itself is nominated to, if it
+// is feasible: it is then taken without looking at the others.
+func (e *Engine) ownNomination(o *Outcome) (table.Row, bool) {
+	if o.pod.NominatedNode == "" {
+		return -1, false
+	}
+	r, ok := e.table.Find(o.pod.NominatedNode)
+	if !ok || (o.rows != nil && !slices.Contains(o.rows, r)) || !o.fits(r) {
+		return -1, false
+	}
+	return r, true
+}
+
+// fits tells whether the row is feasible.
+func (o *Outcome) fits(r table.Row) bool {
+	if o.view.first[r] != feasible {
+		return false
+	}
+	_, blocked := o.blocked[r]
+	return !blocked
+}
+
+func (o *Outcome) countFeasible() int {
+	if o.rows == nil {
+		return o.view.feasible - len(o.blocked)
+	}
+	n := 0
+	for _, r := range o.rows {
+		if o.fits(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// eachRow calls f with every row considered, dead ones included.
+func (o *Outcome) eachRow(f func(table.Row)) {
+	if o.rows != nil {
+		for _, r := range o.rows {
+			f(r)
+		}
+		return
+	}
+	for r := range o.engine.table.Rows() {
+		f(table.Row(r))
+	}
+}
+
+// emptied is v1.36's reason when PreFilter plugins leave no node between them.
+func emptied(plugins []string) string {
+	if len(plugins) == 1 {
+		return "node(s) didn't satisfy plugin " + plugins[0]
+	}
+	sorted := slices.Sorted(slices.Values(plugins))
+	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s] simultaneously", strings.Join(sorted, " "))
+}
+
+// leftOut is v1.36's reason on nodes that PreFilter plugins left out.
+func leftOut(plugins []string) string {
+	sorted := slices.Sorted(slices.Values(plugins))
+	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", strings.Join(sorted, " "))
+}
+
+func outOfRange(plugin string, score int64) *decision.Status {
+	return &decision.Status{
+		Code: decision.Error, Plugin: plugin,
+		Err: fmt.Errorf("plugin %q returns an invalid score %d, it should in the range of [0, %d] after normalizing", plugin, score, maxScore),
+	}
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Tallies counts the infeasible nodes by first blocker, in the profile's
+// plugin order, then by reasons. The counts add up to the nodes that are not
+// feasible.
+func (o *Outcome) Tallies() []decision.Tally {
+	if o.view.class.rejected != nil {
+		return o.wholly()
+	}
+	counts := map[blockKey]int{}
+	if o.rows == nil {
+		for k, n := range o.view.tally {
+			counts[k] += n
+		}
+	} else {
+		for _, r := range o.rows {
+			if f := o.view.first[r]; f > 0 {
+				counts[blockKey{f, o.view.verdict[r]}]++
+			}
+		}
+	}
+	for _, b := range o.blocked {
+		counts[blockKey{b.filter, b.verdict}]++
+	}
+	tallies := make([]decision.Tally, 0, len(counts)+1)
+	for _, k := range sortedKeys(counts) {
+		tallies = append(tallies, decision.Tally{Blocker: o.explain(k, o.sample(k)), Nodes: counts[k]})
+	}
+	if rest := o.engine.table.Live() - len(o.rows); o.rows != nil && rest > 0 {
+		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
+	}
+	return tallies
+}
+
+func (o *Outcome) wholly() []decision.Tally {
+	s := o.view.class.rejected
+	return []decision.Tally{{
+		Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons},
+		Nodes:   o.engine.table.Live(),
+	}}
+}
+
+func sortedKeys(counts map[blockKey]int) []blockKey {
+	keys := make([]blockKey, 0, len(counts))
+	for k := range counts {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b blockKey) int {
+		return cmp.Or(cmp.Compare(a.filter, b.filter), cmp.Compare(a.verdict, b.verdict))
+	})
+	return keys
+}
+
+// sample finds a row that was blocked in this way, for Explain to look at.
+func (o *Outcome) sample(k blockKey) table.Row {
+	for r, b := range o.blocked {
+		if (blockKey{b.filter, b.verdict}) == k {
+			return r
+		}
+	}
+	if o.rows != nil {
+		for _, r := range o.rows {
+			if (blockKey{o.view.first[r], o.view.verdict[r]}) == k {
+				return r
+			}
+		}
+	}
+	for r := range o.view.first {
+		if o.view.first[r] == k.filter && o.view.verdict[r] == k.verdict {
+			return table.Row(r)
+		}
+	}
+	return -1
+}
+
+func (o *Outcome) explain(k blockKey, r table.Row) decision.Blocker {
+	f := &o.view.filters[k.filter-1]
+	code, reasons := f.Explain(&f.in, r, k.verdict)
+	return decision.Blocker{Plugin: f.Name, Code: code, Reasons: reasons}
+}
+
+func (o *Outcome) leftOut() decision.Blocker {
+	by := o.view.class.narrowedBy
+	return decision.Blocker{
+		Plugin: by[0], Code: decision.Unresolvable, Reasons: []string{leftOut(by)},
+	}
+}
+
+// RejectedBy names the plugins that rejected some node or the pod as a whole,
+// sorted.
+func (o *Outcome) RejectedBy() []string {
+	names := slices.Clone(o.view.class.narrowedBy)
+	for _, t := range o.Tallies() {
+		names = append(names, t.Plugin)
+	}
+	if s := o.view.class.rejected; s != nil {
+		names = append(names, s.Plugin)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Code tells how the row's node was rejected: Unschedulable where removing
+// pods may help, Unresolvable where nothing will; Success where it is
+// feasible.
+func (o *Outcome) Code(r table.Row) decision.Code {
+	if s := o.view.class.rejected; s != nil {
+		return s.Code
+	}
+	if o.rows != nil && !slices.Contains(o.rows, r) {
+		return decision.Unresolvable
+	}
+	k := blockKey{o.view.first[r], o.view.verdict[r]}
+	if b, ok := o.blocked[r]; ok {
+		k = blockKey{b.filter, b.verdict}
+	}
+	switch k.filter {
+	case feasible:
+		return decision.Success
+	case noNode:
+		return decision.Unresolvable
+	}
+	return o.explain(k, r).Code
+}
+
+// Refit runs the filters on one row of the table as it stands now, first with
+// the pods placed that are nominated there and count against the pod, then
+// without; nil when it fits both times.
+func (o *Outcome) Refit(r table.Row, nominated Nominations) *decision.Blocker {
+	if nominated != nil {
+		pods := nominated.NominatedTo(o.engine.table.Name(r))
+		if b, rejected := o.engine.withNominated(o.view.filters, r, o.pod, pods); rejected {
+			out := o.explain(blockKey{b.filter, b.verdict}, r)
+			return &out
+		}
+	}
+	if b, rejected := firstBlock(o.view.filters, r); rejected {
+		out := o.explain(blockKey{b.filter, b.verdict}, r)
+		return &out
+	}
+	return nil
+}
+
+// Nodes answers for every node in full: all blockers of the infeasible ones,
+// all scores of the others. Sorted by name.
+func (o *Outcome) Nodes() []decision.Node {
+	t := o.engine.table
+	nodes := make([]decision.Node, 0, t.Live())
+	for i := range t.Rows() {
+		r := table.Row(i)
+		if t.Node(r) == nil {
+			continue
+		}
+		n := decision.Node{Name: t.Name(r)}
+		if n.Blockers = o.blockers(r); len(n.Blockers) == 0 {
+			n.Feasible = true
+			n.Total, n.Scores = o.scores(r)
+		}
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b decision.Node) int { return strings.Compare(a.Name, b.Name) })
+	return nodes
+}
+
+func (o *Outcome) blockers(r table.Row) []decision.Blocker {
+	if s := o.view.class.rejected; s != nil {
+		return []decision.Blocker{{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}}
+	}
+	if o.rows != nil && !slices.Contains(o.rows, r) {
+		return []decision.Blocker{o.leftOut()}
+	}
+	if b, ok := o.blocked[r]; ok {
+		return []decision.Blocker{o.explain(blockKey{b.filter, b.verdict}, r)}
+	}
+	var all []decision.Blocker
+	var buf [1]framework.Verdict
+	for k := range o.view.filters {
+		f := &o.view.filters[k]
+		f.Filter(&f.in, par.Range{From: int(r), To: int(r) + 1}, buf[:])
+		if buf[0] != framework.Fits {
+			all = append(all, o.explain(blockKey{int16(k + 1), buf[0]}, r))
+		}
+	}
+	return all
+}
+
+func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
+	if len(o.extremes) == 0 {
+		if o.Feasible == 0 || o.view.invalid != nil {
+			return 0, nil
+		}
+		o.measure()
+	}
+	for k := range o.view.scorers {
+		s := &o.view.scorers[k]
+		score := s.raw[r]
+		if s.Normalize != nil {
+			score = s.Normalize(score, o.extremes[k].low, o.extremes[k].high)
+		}
+		scores = append(scores, decision.Score{Plugin: s.Name, Score: score, Weight: s.weight})
+		total += s.weight * score
+	}
+	return total, scores
+}

@@ -1,0 +1,32 @@
+package profile
+
+import "github.com/berth-scheduler/berth/core/framework"
+
+// Profile is the compiled configuration of one scheduler name. It is
+// immutable; plugins appear in the order in which they run.
+type Profile struct {
+	// Name is the schedulerName that pods carry.
+	Name string
+
+	QueueSort  *framework.Plugin
+	PreEnqueue []*framework.Plugin
+	PreFilter  []*framework.Plugin
+	Filter     []*framework.Plugin
+	PostFilter []*framework.Plugin
+	PreScore   []*framework.Plugin
+	Score      []Scorer
+	Reserve    []*framework.Plugin
+	Permit     []*framework.Plugin
+	PreBind    []*framework.Plugin
+	Bind       []*framework.Plugin
+	PostBind   []*framework.Plugin
+
+	// Plugins holds every plugin above, once, by name.
+	Plugins map[string]*framework.Plugin
+}
+
+// Scorer is a Score plugin and the weight of its score, at least 1.
+type Scorer struct {
+	*framework.Plugin
+	Weight int64
+}
