@@ -13,6 +13,10 @@ import (
 // runKWOK runs kwok's controller with the flags in os.Args, where kwok itself
 // looks for --config and --v.
 func runKWOK() error {
+	// Cobra adds the global flags to every command, and those that Kubernetes'
+	// packages registered there do not go with kwok's.
+	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
+
 	global := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	global.ParseErrorsAllowlist.UnknownFlags = true
 	global.Usage = func() {}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -68,9 +69,9 @@ func Nodes(n int) []*corev1.Node {
 	return nodes
 }
 
-// CreateNodes creates nodes, sixteen at a time, and waits until they are ready:
-// kwok has played them, and the taint that new nodes get is off. Without kwok or
-// the controllers it does not wait.
+// CreateNodes creates the nodes that are not there yet, sixteen at a time, and
+// waits until all are ready: kwok has played them, and the taint that new nodes
+// get is off. Without kwok or the controllers it does not wait.
 func (c *Cluster) CreateNodes(ctx context.Context, nodes []*corev1.Node) error {
 	errs := make([]error, len(nodes))
 	var group sync.WaitGroup
@@ -79,7 +80,10 @@ func (c *Cluster) CreateNodes(ctx context.Context, nodes []*corev1.Node) error {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			_, errs[i] = c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+			_, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+			if !apierrors.IsAlreadyExists(err) {
+				errs[i] = err
+			}
 		})
 	}
 	group.Wait()

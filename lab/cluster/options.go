@@ -16,6 +16,9 @@ const (
 	Berth             = "berth-scheduler"
 )
 
+// KubernetesVersion is what the components are linked at (see go.mod).
+const KubernetesVersion = "v1.36.3"
+
 // ChildCommand is the first argument with which the lab starts its own
 // executable again; the component's name is the second. See child.RunIfAsked.
 const ChildCommand = "run-component"

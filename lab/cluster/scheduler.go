@@ -31,6 +31,21 @@ type SchedulerOptions struct {
 	Flags []string
 }
 
+// Check says what is wrong with the options, without starting anything.
+func (o SchedulerOptions) Check() error {
+	switch o.Kind {
+	case KubeScheduler:
+	case Berth:
+		if _, err := berthBinary(o.Binary); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("scheduler %q: must be %s or %s", o.Kind, Berth, KubeScheduler)
+	}
+	_, err := o.config("")
+	return err
+}
+
 // Scheduler is a running scheduler. The embedded Process stops or kills it.
 type Scheduler struct {
 	*Process
@@ -44,6 +59,9 @@ const clientQPS, clientBurst = 5000, 10000
 // StartScheduler starts a scheduler under its own identity and returns when it
 // says that it is ready.
 func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) (*Scheduler, error) {
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
 	defer cancel()
 	port := options.Port
@@ -54,7 +72,7 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 		}
 		port = free
 	}
-	config, err := c.schedulerConfig(options)
+	config, err := options.config(c.Kubeconfig(options.Kind))
 	if err != nil {
 		return nil, err
 	}
@@ -88,17 +106,14 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 }
 
 func (c *Cluster) launchScheduler(options SchedulerOptions, arguments []string) (*Process, error) {
-	switch options.Kind {
-	case KubeScheduler:
+	if options.Kind == KubeScheduler {
 		return c.launchSelf(KubeScheduler, nil, arguments...)
-	case Berth:
-		binary, err := berthBinary(options.Binary)
-		if err != nil {
-			return nil, err
-		}
-		return c.launch(Berth, nil, binary, arguments...)
 	}
-	return nil, fmt.Errorf("scheduler %q: must be %s or %s", options.Kind, Berth, KubeScheduler)
+	binary, err := berthBinary(options.Binary)
+	if err != nil {
+		return nil, err
+	}
+	return c.launch(Berth, nil, binary, arguments...)
 }
 
 // berthBinary is the absolute path of the berth-scheduler to run.
@@ -121,13 +136,13 @@ func berthBinary(named string) (string, error) {
 	return path, nil
 }
 
-// schedulerConfig is the user's configuration, or the defaults, connected to
-// this cluster.
-func (c *Cluster) schedulerConfig(options SchedulerOptions) ([]byte, error) {
+// config is the user's configuration, or the defaults, with the lab's
+// connection to the cluster.
+func (o SchedulerOptions) config(kubeconfig string) ([]byte, error) {
 	config := map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-	if options.Config != nil {
+	if o.Config != nil {
 		config = nil
-		if err := yaml.UnmarshalStrict(options.Config, &config); err != nil {
+		if err := yaml.UnmarshalStrict(o.Config, &config); err != nil {
 			return nil, fmt.Errorf("the scheduler's configuration: %w", err)
 		}
 		if config == nil {
@@ -139,7 +154,7 @@ func (c *Cluster) schedulerConfig(options SchedulerOptions) ([]byte, error) {
 		connection = map[string]any{}
 		config["clientConnection"] = connection
 	}
-	connection["kubeconfig"] = c.Kubeconfig(options.Kind)
+	connection["kubeconfig"] = kubeconfig
 	if _, ok := connection["qps"]; !ok {
 		connection["qps"] = clientQPS
 	}

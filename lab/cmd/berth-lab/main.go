@@ -7,19 +7,24 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/lab/child"
+	"github.com/berth-scheduler/berth/lab/up"
 )
 
 func main() {
 	child.RunIfAsked()
+	// Cobra adds the global flags to every command, and Kubernetes' packages have
+	// registered some there.
+	pflag.CommandLine = pflag.NewFlagSet(os.Args[0], pflag.ContinueOnError)
 	root := &cobra.Command{
 		Use:           "berth-lab",
 		Short:         "A real Kubernetes control plane on this machine, to try, test and measure schedulers",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newUpCommand())
+	root.AddCommand(up.NewCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "berth-lab:", err)
 		os.Exit(1)
