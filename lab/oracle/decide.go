@@ -42,12 +42,12 @@ func (s *Scheduler) Decide(pod *v1.Pod) Record {
 	l := &listener{Framework: f, filtered: map[string]*fwk.Status{}}
 	state := framework.NewCycleState()
 	state.Write(framework.PodsToActivateKey, framework.NewPodsToActivate())
-	_, err = s.SchedulePod(s.ctx, l, state, &framework.QueuedPodInfo{PodInfo: info})
+	result, err := s.SchedulePod(s.ctx, l, state, &framework.QueuedPodInfo{PodInfo: info})
 	if err := s.fillNodes(&rec, l, pod.Spec.SchedulerName); err != nil {
 		return rec.failed(err)
 	}
 	if err == nil {
-		rec.Result, rec.Best = Scheduled, best(rec.Nodes)
+		rec.Result, rec.Best, rec.Node = Scheduled, best(rec.Nodes), result.SuggestedHost
 		return rec
 	}
 	return s.reject(rec, f, state, pod, err)

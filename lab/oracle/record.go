@@ -23,6 +23,8 @@ type Record struct {
 	Nominated string   `json:"nominated,omitempty"`
 	// Best is the nodes that share the highest total, sorted.
 	Best []string `json:"best,omitempty"`
+	// Node is the one of Best that was chosen.
+	Node string `json:"node,omitempty"`
 	// Nodes is each node of the cluster once, by name; empty when Gated.
 	Nodes []Node `json:"nodes,omitempty"`
 }

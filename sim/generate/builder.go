@@ -30,7 +30,7 @@ func (b *builder) world(name string, seed uint64) World {
 	b.uniform = b.chance(30)
 	b.shapes = b.somePodShapes()
 	w.Config = b.profile().yaml()
-	for range 3 + b.IntN(b.pick(4, 10, 28)) {
+	for range 3 + b.IntN(b.pick(4, 12, 12, 28)) {
 		b.nodes = append(b.nodes, b.node())
 	}
 	w.Nodes = append(w.Nodes, b.nodes...)
@@ -89,8 +89,10 @@ func (b *builder) template() *v1.Pod {
 		p.Spec.Containers = append(p.Spec.Containers, v1.Container{
 			Name: fmt.Sprintf("c%d", len(p.Spec.Containers)), Image: "registry.k8s.io/pause:3.10"})
 	}
-	for _, f := range b.mix.features {
-		if f.pod != nil {
+	for i, f := range b.mix.features {
+		// Where many features meet, a pod shows some: with all of them it would
+		// hardly ever fit anywhere.
+		if f.pod != nil && (i == 0 || len(b.mix.features) <= 5 || b.chance(45)) {
 			f.pod(b, p)
 		}
 	}

@@ -66,9 +66,9 @@ func hardNode(b *builder, n *v1.Node) {
 		setAllocatable(n, list("cpu", "4", "memory", "8Gi", "ephemeral-storage", "20Gi", "pods", "16", gpu, "2"))
 		return
 	}
-	l := list("cpu", b.word("1", "2", "4", "3900m", "1e1", "7919m"),
-		"memory", b.word("2Gi", "8Gi", "4000M", "16Gi", "9876543211", "3.5Gi"),
-		"pods", b.word("110", "110", "32", "8", "4"))
+	l := list("cpu", b.word("2", "4", "8", "3900m", "1e1", "7919m", "32"),
+		"memory", b.word("8Gi", "4000M", "16Gi", "9876543211", "3.5Gi", "64Gi"),
+		"pods", b.word("110", "110", "32", "16", "7"))
 	if b.chance(60) {
 		l["ephemeral-storage"] = resource.MustParse(b.word("10Gi", "50G", "0"))
 	}
@@ -127,23 +127,23 @@ func hardRequests(b *builder, c *v1.Container) {
 	if b.chance(80) {
 		l[v1.ResourceMemory] = resource.MustParse(s.memory)
 	}
-	if b.chance(15) {
+	if b.chance(10) {
 		l[v1.ResourceEphemeralStorage] = resource.MustParse(b.word("0", "1Gi", "5G", "30Gi"))
 	}
 	for _, r := range []v1.ResourceName{gpu, fpga, ignored} {
-		if b.chance(12) {
+		if b.chance(6) {
 			l[r] = resource.MustParse(b.word("0", "1", "1", "2", "5"))
 		}
 	}
-	if b.chance(6) {
+	if b.chance(2) {
 		l[huge] = resource.MustParse(b.word("2Mi", "64Mi"))
 	}
-	switch b.IntN(20) {
-	case 0:
+	switch b.IntN(40) {
+	case 0, 1:
 		l[v1.ResourceCPU], l[v1.ResourceMemory] = resource.MustParse("0"), resource.MustParse("0")
-	case 1:
+	case 2, 3:
 		l[v1.ResourceMemory] = resource.MustParse("100m") // a tenth of a byte is valid
-	case 2:
+	case 4:
 		l[v1.ResourceCPU] = resource.MustParse("100000")
 	}
 	if b.chance(25) {
@@ -203,7 +203,7 @@ func (b *builder) boundTo(n *v1.Node, from int) []*v1.Pod {
 	for range b.pick(0, 0, 1, 2, 3) {
 		add(b.oneOf(b.templates).DeepCopy())
 	}
-	if !b.uniform && b.chance(60) {
+	if !b.uniform && b.chance(35) {
 		if p := b.filler(n, pods); p != nil {
 			add(p)
 		}
@@ -224,8 +224,8 @@ func (b *builder) filler(n *v1.Node, pods []*v1.Pod) *v1.Pod {
 			memory -= c.Resources.Requests.Memory().Value()
 		}
 	}
-	cpu -= int64(b.pick(0, 1, 100, 250, 500, 1000))
-	memory -= int64(b.pick(0, 1, 128<<20, 256<<20, 1<<30))
+	cpu -= int64(b.pick(0, 1, 100, 250, 500, 1000, 2000))
+	memory -= int64(b.pick(0, 1, 128<<20, 256<<20, 1<<30, 4<<30))
 	if cpu <= 0 || memory <= 0 {
 		return nil
 	}

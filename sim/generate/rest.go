@@ -88,7 +88,7 @@ func imageName(b *builder) string {
 
 // gates holds pods back until a later change opens their gates.
 var gates = feature{pod: func(b *builder, p *v1.Pod) {
-	for i := range b.pick(0, 0, 0, 1, 2, 3) {
+	for i := range b.pick(0, 0, 0, 0, 0, 0, 0, 1, 2, 3) {
 		p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, v1.PodSchedulingGate{Name: fmt.Sprintf("example.com/gate-%d", 9-i)})
 	}
 }, repod: func(b *builder, p *v1.Pod) {

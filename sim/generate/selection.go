@@ -21,7 +21,7 @@ func labelNode(b *builder, n *v1.Node) {
 	}
 	put(85, v1.LabelTopologyZone, "a", "b", "c")
 	put(70, "disk", "ssd", "hdd", "")
-	put(60, "gen", "1", "2", "3", "10", "-4", "007", "new")
+	put(60, "gen", "1", "2", "3", "10", "0", "007", "new")
 	put(30, "example.com/pool", "x", "y")
 }
 
@@ -30,14 +30,14 @@ func labelNode(b *builder, n *v1.Node) {
 var affinity = feature{pod: affinePod, config: addedAffinity, repod: nil}
 
 func affinePod(b *builder, p *v1.Pod) {
-	if b.chance(25) {
+	if b.chance(20) {
 		p.Spec.NodeSelector = map[string]string{"disk": b.word("ssd", "hdd", "")}
 		if b.chance(30) {
 			p.Spec.NodeSelector[v1.LabelTopologyZone] = b.word("a", "b", "z")
 		}
 	}
 	na := &v1.NodeAffinity{}
-	if b.chance(50) {
+	if b.chance(35) {
 		na.RequiredDuringSchedulingIgnoredDuringExecution = requiredTerms(b)
 	}
 	if b.chance(60) {
@@ -114,7 +114,7 @@ func requirement(b *builder) v1.NodeSelectorRequirement {
 		if b.chance(50) {
 			r.Operator = v1.NodeSelectorOpLt
 		}
-		r.Values = []string{b.word("0", "2", "5", "-10")}
+		r.Values = []string{b.word("0", "2", "5", "08")}
 		return r
 	}
 	for range b.pick(1, 1, 2) {
@@ -124,7 +124,7 @@ func requirement(b *builder) v1.NodeSelectorRequirement {
 }
 
 func addedAffinity(b *builder, p *profile) {
-	if !b.chance(30) {
+	if !b.chance(15) {
 		return
 	}
 	added := map[string]any{}
@@ -147,7 +147,7 @@ var taints = feature{node: taintNode, pod: toleratingPod, renode: func(b *builde
 
 func taintNode(b *builder, n *v1.Node) {
 	seen := map[string]bool{}
-	for range b.pick(0, 0, 1, 1, 2, 3) {
+	for range b.pick(0, 0, 0, 1, 1, 2, 3) {
 		t := v1.Taint{Key: b.word("team", "spot", "example.com/gpu"), Value: b.word("", "a", "b"),
 			Effect: v1.TaintEffect(b.word("NoSchedule", "NoExecute", "PreferNoSchedule", "PreferNoSchedule"))}
 		if id := t.Key + string(t.Effect); !seen[id] {
@@ -155,7 +155,7 @@ func taintNode(b *builder, n *v1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, t)
 		}
 	}
-	if b.chance(15) {
+	if b.chance(10) {
 		n.Spec.Unschedulable = true
 		if b.chance(60) {
 			n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})

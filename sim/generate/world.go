@@ -52,6 +52,14 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s pod %s/%s", c.Verb, c.Pod.Namespace, c.Pod.Name)
 }
 
+// Object is the node or pod that changes.
+func (c Change) Object() any {
+	if c.Node != nil {
+		return c.Node
+	}
+	return c.Pod
+}
+
 // Mixes returns the names of all mixes, sorted.
 func Mixes() []string {
 	var names []string

@@ -1,0 +1,116 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-scheduler/berth/lab/oracle"
+)
+
+// compare lists what two records of the same attempt disagree on; the first
+// line is the most telling one.
+func compare(want, got oracle.Record) []string {
+	var diffs []string
+	differ := func(what string, want, got any) {
+		diffs = append(diffs, fmt.Sprintf("%s: kube-scheduler %v, Berth %v", what, want, got))
+	}
+	if want.Result != got.Result {
+		differ("result", want.Result, got.Result)
+	}
+	diffs = append(diffs, compareNodes(want.Nodes, got.Nodes)...)
+	switch {
+	case want.Result != oracle.Scheduled || got.Result != oracle.Scheduled:
+	case !slices.Contains(want.Best, got.Node):
+		differ("choice", "one of "+strings.Join(want.Best, " "), got.Node)
+	case !slices.Equal(want.Best, got.Best):
+		differ("best nodes", want.Best, got.Best)
+	}
+	if want.Message != got.Message {
+		differ("message", fmt.Sprintf("%q", want.Message), fmt.Sprintf("%q", got.Message))
+	}
+	if !slices.Equal(want.Plugins, got.Plugins) {
+		differ("rejecting plugins", want.Plugins, got.Plugins)
+	}
+	if want.Nominated != got.Nominated {
+		differ("nominated node", want.Nominated, got.Nominated)
+	}
+	return diffs
+}
+
+func compareNodes(want, got []oracle.Node) []string {
+	if len(want) != len(got) {
+		return []string{fmt.Sprintf("nodes: kube-scheduler %d, Berth %d", len(want), len(got))}
+	}
+	feasible := 0
+	for _, n := range want {
+		if n.Feasible {
+			feasible++
+		}
+	}
+	var diffs []string
+	for i := range want {
+		diffs = append(diffs, compareNode(want[i], got[i], feasible > 1)...)
+	}
+	return diffs
+}
+
+// compareNode compares two answers for one node. Where a single node is
+// feasible kube-scheduler scores nothing, and scores are not compared.
+func compareNode(want, got oracle.Node, scored bool) []string {
+	var diffs []string
+	differ := func(what string, wanted, gotten any) {
+		diffs = append(diffs, fmt.Sprintf("%s, node %s: kube-scheduler %v, Berth %v", what, want.Name, wanted, gotten))
+	}
+	switch {
+	case want.Name != got.Name:
+		differ("node name", want.Name, got.Name)
+	case want.Feasible != got.Feasible:
+		differ("feasible", verdict(want), verdict(got))
+	case !want.Feasible:
+		if verdict(want) != verdict(got) {
+			differ("first blocker", verdict(want), verdict(got))
+		}
+	case scored:
+		for _, plugin := range scorers(want, got) {
+			if a, b := score(want, plugin), score(got, plugin); a != b {
+				differ("score of "+plugin, a, b)
+			}
+		}
+		if want.Total != got.Total {
+			differ("total", want.Total, got.Total)
+		}
+	}
+	return diffs
+}
+
+// verdict is a node's answer in a line. kube-scheduler gathers the reasons for
+// extended resources from a map, so their order means nothing.
+func verdict(n oracle.Node) string {
+	if n.Feasible {
+		return "yes"
+	}
+	return fmt.Sprintf("no (%s %s %q)", n.Plugin, n.Code, slices.Sorted(slices.Values(n.Reasons)))
+}
+
+func scorers(nodes ...oracle.Node) []string {
+	var names []string
+	for _, n := range nodes {
+		for _, s := range n.Scores {
+			names = append(names, s.Plugin)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// score is a plugin's score and weight in a word. A plugin that does not score
+// (skipped by PreScore) says the same as one that scores 0.
+func score(n oracle.Node, plugin string) string {
+	for _, s := range n.Scores {
+		if s.Plugin == plugin && s.Score != 0 {
+			return fmt.Sprintf("%dx%d", s.Score, s.Weight)
+		}
+	}
+	return "0"
+}

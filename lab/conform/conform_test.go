@@ -1,0 +1,135 @@
+package conform
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/lab/oracle"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// broken is kube-scheduler with a fault in what it says.
+type broken struct {
+	Side
+	decide func(oracle.Record) oracle.Record
+	wake   func([]bool) []bool
+}
+
+func (b broken) Decide(p *v1.Pod) oracle.Record {
+	rec := b.Side.Decide(p)
+	if b.decide != nil {
+		rec = b.decide(rec)
+	}
+	return rec
+}
+
+func (b broken) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, error) {
+	woken, err := b.Side.Apply(c, waiting)
+	if b.wake != nil {
+		woken = b.wake(woken)
+	}
+	return woken, err
+}
+
+func TestMain(m *testing.M) {
+	silence()
+	m.Run()
+}
+
+func TestKubeSchedulerAgreesWithItself(t *testing.T) {
+	for _, mix := range standard {
+		counts, apart, err := playAll(mix, 1, 60, Upstream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(summary(mix, counts, len(apart), 1))
+		for _, d := range apart {
+			if strings.HasPrefix(d.Diffs[0], "wake: after") {
+				continue // a wake-up that kube-scheduler itself misses
+			}
+			t.Errorf("%s, seed %d: %s", mix, d.World.Seed, strings.Join(d.Diffs, "; "))
+		}
+		if counts.Failed > 0 {
+			t.Errorf("%s: %d decisions end in an error: the worlds are at fault", mix, counts.Failed)
+		}
+	}
+}
+
+func TestFaultsAreFoundAndShrunk(t *testing.T) {
+	for _, tt := range []struct {
+		name, mix, says string
+		fault           broken
+	}{
+		{"a score off by one", "taints", "score of TaintToleration", broken{decide: func(r oracle.Record) oracle.Record {
+			for i := range r.Nodes {
+				for j, s := range r.Nodes[i].Scores {
+					if s.Plugin == "TaintToleration" && s.Score > 0 && s.Score < 100 {
+						r.Nodes[i].Scores[j].Score--
+					}
+				}
+			}
+			return r
+		}}},
+		{"another reason", "resources", "first blocker", broken{decide: func(r oracle.Record) oracle.Record {
+			for i := range r.Nodes {
+				r.Nodes[i].Reasons = slices.DeleteFunc(r.Nodes[i].Reasons, func(s string) bool { return s == "Insufficient memory" })
+			}
+			return r
+		}}},
+		{"a message cut", "gates", "message", broken{decide: func(r oracle.Record) oracle.Record {
+			r.Message = strings.TrimSuffix(r.Message, "]")
+			return r
+		}}},
+		{"a choice that is not the best", "images", "choice", broken{decide: func(r oracle.Record) oracle.Record {
+			for _, n := range r.Nodes {
+				if n.Feasible && !slices.Contains(r.Best, n.Name) {
+					r.Node = n.Name
+				}
+			}
+			return r
+		}}},
+		{"never waking", "resources", "wake", broken{wake: func(w []bool) []bool { return make([]bool, len(w)) }}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			start := func(configuration string, nodes []*v1.Node, bound []*v1.Pod) (Side, error) {
+				side, err := Upstream(configuration, nodes, bound)
+				fault := tt.fault
+				fault.Side = side
+				return fault, err
+			}
+			_, apart, err := playAll(tt.mix, 1, 10, start)
+			if err != nil || len(apart) == 0 {
+				t.Fatalf("not found (%v)", err)
+			}
+			d := Shrink(apart[0], start)
+			var out strings.Builder
+			if err := Print(&out, d); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(d.Diffs[0], tt.says) {
+				t.Errorf("blames %q, want %q", d.Diffs[0], tt.says)
+			}
+			w := d.World
+			if len(w.Nodes) > 3 || len(w.Pending) > 2 || len(w.Changes) > 1 {
+				t.Errorf("%d nodes, %d pods, %d changes are left:\n%s", len(w.Nodes), len(w.Pending), len(w.Changes), out.String())
+			}
+			t.Logf("%s", out.String())
+		})
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for _, tt := range []struct {
+		in          string
+		first, last uint64
+		ok          bool
+	}{{"1-5", 1, 5, true}, {"7", 7, 7, true}, {"5-1", 0, 0, false}, {"x", 0, 0, false}, {"", 0, 0, false}} {
+		first, last, err := span(tt.in)
+		if first != tt.first && tt.ok || last != tt.last && tt.ok || (err == nil) != tt.ok {
+			t.Errorf("%q: %d-%d, %v", tt.in, first, last, err)
+		}
+	}
+}

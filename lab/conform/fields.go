@@ -1,0 +1,150 @@
+package conform
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// kept are the fields without which an object is none; what is inside them may
+// go.
+var kept = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "name": true, "uid": true,
+	"namespace": true, "creationTimestamp": true, "spec": true, "status": true, "nodeName": true,
+	"schedulerName": true, "priority": true, "preemptionPolicy": true,
+	"containers": true, "operator": true, "key": true, "effect": true}
+
+// objects lists the API objects of a world, always in the same order: nodes,
+// bound pods, pending pods, those of the changes.
+func objects(w generate.World) []any {
+	var all []any
+	for _, n := range w.Nodes {
+		all = append(all, n)
+	}
+	for _, p := range slices.Concat(w.Bound, w.Pending) {
+		all = append(all, p)
+	}
+	for _, c := range w.Changes {
+		all = append(all, c.Object())
+	}
+	return all
+}
+
+// replaced is the world with another object in the place of the i-th.
+func replaced(w generate.World, i int, object any) generate.World {
+	if i < len(w.Nodes) {
+		w.Nodes = slices.Clone(w.Nodes)
+		w.Nodes[i] = object.(*v1.Node)
+		return w
+	}
+	i -= len(w.Nodes)
+	for _, pods := range []*[]*v1.Pod{&w.Bound, &w.Pending} {
+		if i < len(*pods) {
+			*pods = slices.Clone(*pods)
+			(*pods)[i] = object.(*v1.Pod)
+			return w
+		}
+		i -= len(*pods)
+	}
+	w.Changes = slices.Clone(w.Changes)
+	if w.Changes[i].Node != nil {
+		w.Changes[i].Node = object.(*v1.Node)
+	} else {
+		w.Changes[i].Pod = object.(*v1.Pod)
+	}
+	return w
+}
+
+// without is the world with one field or list entry of the i-th object taken
+// out; not ok when there is no such field.
+func without(w generate.World, i int, path []any) (generate.World, bool) {
+	object := objects(w)[i]
+	t, ok := remove(tree(object), path)
+	if !ok {
+		return w, false
+	}
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return w, false
+	}
+	var smaller any = &v1.Pod{}
+	if _, isNode := object.(*v1.Node); isNode {
+		smaller = &v1.Node{}
+	}
+	if json.Unmarshal(raw, smaller) != nil {
+		return w, false
+	}
+	return replaced(w, i, smaller), true
+}
+
+// tree is an object as plain maps, lists and values.
+func tree(object any) any {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		panic("an API object is JSON: " + err.Error())
+	}
+	var t any
+	if err := json.Unmarshal(raw, &t); err != nil {
+		panic("JSON is JSON: " + err.Error())
+	}
+	return t
+}
+
+// paths lists the fields and list entries of a tree, outer ones first, list
+// entries from the end.
+func paths(t any, prefix []any) [][]any {
+	var all [][]any
+	below := func(step, inner any, removable bool) {
+		path := append(slices.Clone(prefix), step)
+		if removable {
+			all = append(all, path)
+		}
+		all = append(all, paths(inner, path)...)
+	}
+	switch t := t.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(t)) {
+			below(key, t[key], !kept[key])
+		}
+	case []any:
+		for i := len(t) - 1; i >= 0; i-- {
+			below(i, t[i], i > 0 || !slices.Equal(prefix, []any{"spec", "containers"}))
+		}
+	}
+	return all
+}
+
+// remove takes the field or entry at a path out of a tree and returns the
+// tree; not ok when the path leads nowhere.
+func remove(t any, path []any) (any, bool) {
+	switch t := t.(type) {
+	case map[string]any:
+		key, _ := path[0].(string)
+		inner, there := t[key]
+		if !there {
+			return t, false
+		}
+		if len(path) == 1 {
+			delete(t, key)
+			return t, true
+		}
+		var ok bool
+		t[key], ok = remove(inner, path[1:])
+		return t, ok
+	case []any:
+		i, isIndex := path[0].(int)
+		if !isIndex || i >= len(t) {
+			return t, false
+		}
+		if len(path) == 1 {
+			return slices.Delete(t, i, i+1), true
+		}
+		var ok bool
+		t[i], ok = remove(t[i], path[1:])
+		return t, ok
+	}
+	return t, false
+}

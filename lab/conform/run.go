@@ -1,0 +1,187 @@
+package conform
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/lab/oracle"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// Counts is how much was compared.
+type Counts struct {
+	Worlds, Decisions                   int
+	Scheduled, Unschedulable, Preempted int
+	Gated, Failed                       int
+	// Wakes is the questions whether a change wakes a pod. Extra is how often
+	// Berth woke a pod that kube-scheduler left and that still does not fit;
+	// Missed how often kube-scheduler left a pod that would have fit.
+	Wakes, Extra, Missed int
+}
+
+func (c *Counts) add(d Counts) {
+	c.Worlds += d.Worlds
+	c.Decisions += d.Decisions
+	c.Scheduled += d.Scheduled
+	c.Unschedulable += d.Unschedulable
+	c.Preempted += d.Preempted
+	c.Gated += d.Gated
+	c.Failed += d.Failed
+	c.Wakes += d.Wakes
+	c.Extra += d.Extra
+	c.Missed += d.Missed
+}
+
+// Disagreement is a point in a world where the two sides part.
+type Disagreement struct {
+	World generate.World
+	// At is how many of World.Pending were decided before.
+	At int
+	// Diffs says what differs, the most telling first.
+	Diffs []string
+	// Want and Got are kube-scheduler's record and Berth's; nil when the
+	// sides part over something that is no decision.
+	Want, Got *oracle.Record
+}
+
+// maxWaiting bounds the rejected pods that are followed through changes.
+const maxWaiting = 8
+
+// run is one world played on both sides.
+type run struct {
+	world     generate.World
+	want, got Side
+	waiting   []oracle.Rejected
+	counts    Counts
+	at        int
+}
+
+// Compare plays a world on kube-scheduler and on the other side until they
+// part; nil means that they never do.
+func Compare(w generate.World, other Start) (Counts, *Disagreement) {
+	r := &run{world: w}
+	r.counts.Worlds = 1
+	want, wantErr := Upstream(w.Config, w.Nodes, w.Bound)
+	if wantErr == nil {
+		defer want.Stop()
+	}
+	got, gotErr := other(w.Config, w.Nodes, w.Bound)
+	if gotErr == nil {
+		defer got.Stop()
+	}
+	if (wantErr == nil) != (gotErr == nil) {
+		return r.counts, r.part(fmt.Sprintf("start: kube-scheduler says %v, Berth %v", wantErr, gotErr))
+	}
+	if wantErr != nil {
+		return r.counts, nil
+	}
+	r.want, r.got = want, got
+	return r.counts, r.play()
+}
+
+func (r *run) play() *Disagreement {
+	changes := r.world.Changes
+	for r.at = 0; r.at <= len(r.world.Pending); r.at++ {
+		for len(changes) > 0 && changes[0].After == r.at {
+			if d := r.change(changes[0]); d != nil {
+				return d
+			}
+			changes = changes[1:]
+		}
+		if r.at == len(r.world.Pending) {
+			break
+		}
+		if _, d := r.decide(r.world.Pending[r.at]); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// decide compares one attempt, and places the pod or has it wait.
+func (r *run) decide(pod *v1.Pod) (placed bool, d *Disagreement) {
+	want, got := r.want.Decide(pod), r.got.Decide(pod)
+	r.count(want)
+	if diffs := compare(want, got); len(diffs) > 0 {
+		d := r.part(diffs...)
+		d.Want, d.Got = &want, &got
+		return false, d
+	}
+	if want.Result != oracle.Scheduled {
+		r.waiting = append(r.waiting, oracle.Rejected{Pod: pod, Plugins: want.Plugins, Gated: want.Result == oracle.Gated})
+		if len(r.waiting) > maxWaiting {
+			r.waiting = r.waiting[1:]
+		}
+		return false, nil
+	}
+	for _, side := range []Side{r.want, r.got} {
+		if err := side.Assume(pod, got.Node); err != nil {
+			return false, r.part("assume: " + err.Error())
+		}
+	}
+	return true, nil
+}
+
+func (r *run) count(rec oracle.Record) {
+	r.counts.Decisions++
+	switch rec.Result {
+	case oracle.Scheduled:
+		r.counts.Scheduled++
+	case oracle.Unschedulable:
+		r.counts.Unschedulable++
+	case oracle.Preempting:
+		r.counts.Preempted++
+	case oracle.Gated:
+		r.counts.Gated++
+	case oracle.Failed:
+		r.counts.Failed++
+	}
+}
+
+// change shows a change to both sides, compares what it wakes, and then tries
+// every waiting pod again: one that fits now must have been woken by Berth,
+// and so must be one that kube-scheduler wakes.
+func (r *run) change(c generate.Change) *Disagreement {
+	want, err := r.want.Apply(c, r.waiting)
+	if err != nil {
+		return r.part(fmt.Sprintf("%s: kube-scheduler: %v", c, err))
+	}
+	got, err := r.got.Apply(c, r.waiting)
+	if err != nil {
+		return r.part(fmt.Sprintf("%s: Berth: %v", c, err))
+	}
+	waited := r.waiting
+	r.waiting = nil
+	for i, w := range waited {
+		pod := w.Pod
+		if c.Pod != nil && c.Pod.UID == pod.UID {
+			if c.Verb == generate.Delete {
+				continue
+			}
+			pod = c.Pod
+		}
+		r.counts.Wakes++
+		if want[i] && !got[i] {
+			return r.part(fmt.Sprintf("wake: %s wakes pod %s (rejected by %v) in kube-scheduler, not in Berth", c, pod.Name, w.Plugins))
+		}
+		placed, d := r.decide(pod)
+		if d != nil {
+			return d
+		}
+		switch {
+		case placed && !got[i]:
+			return r.part(fmt.Sprintf("wake: after %s pod %s (rejected by %v) fits, and Berth did not wake it", c, pod.Name, w.Plugins))
+		case placed && !want[i]:
+			r.counts.Missed++
+		case !want[i] && got[i]:
+			r.counts.Extra++
+		}
+	}
+	return nil
+}
+
+func (r *run) part(diffs ...string) *Disagreement {
+	return &Disagreement{World: r.world, At: r.at, Diffs: slices.Clip(diffs)}
+}
