@@ -1,13 +1,11 @@
 package match
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
 // Subject is what a node selector looks at.
@@ -23,43 +21,51 @@ type NodeSelector struct {
 	// Key is equal for selectors that admit the same nodes by construction.
 	Key string
 
-	labels  map[string]string
+	labels  []label
 	demands bool // terms are given: without a valid one nothing matches
 	terms   []term
+	names   []string
+	pinned  bool
 }
 
-// term holds when all of its parts hold. A term that does not parse holds
-// nowhere, as in kube-scheduler.
-type term struct {
-	labels  labels.Requirements
-	fields  []fieldRequirement
-	invalid error
-}
-
-// fieldRequirement compares the one field that a node selector knows,
-// metadata.name.
-type fieldRequirement struct {
-	key, value string
-	equal      bool
-}
+type label struct{ key, value string }
 
 // NewNodeSelector compiles spec.nodeSelector and required node affinity; nil
-// when the pod demands nothing.
+// when the pod demands nothing. A term that does not parse holds nowhere, as
+// in kube-scheduler.
 func NewNodeSelector(set map[string]string, required *v1.NodeSelector) *NodeSelector {
 	if len(set) == 0 && required == nil {
 		return nil
 	}
-	s := &NodeSelector{labels: set}
+	s := &NodeSelector{labels: sortedLabels(set)}
 	if required != nil {
 		s.demands = true
+		s.names, s.pinned = pins(required.NodeSelectorTerms)
 		for i := range required.NodeSelectorTerms {
 			if t := &required.NodeSelectorTerms[i]; !empty(t) {
 				s.terms = append(s.terms, compile(t))
 			}
 		}
 	}
-	s.Key = key(set, required)
+	s.Key = selectorKey(s.labels, required)
 	return s
+}
+
+func sortedLabels(set map[string]string) []label {
+	if len(set) == 0 {
+		return nil
+	}
+	list := make([]label, 0, len(set))
+	for k, v := range set {
+		list = append(list, label{k, v})
+	}
+	slices.SortFunc(list, func(a, b label) int {
+		if a.key < b.key {
+			return -1
+		}
+		return 1 // keys of a map differ
+	})
+	return list
 }
 
 // Matches tells whether the node meets the demand.
@@ -67,22 +73,68 @@ func (s *NodeSelector) Matches(n Subject) bool {
 	if s == nil {
 		return true
 	}
-	for k, v := range s.labels {
-		if got, ok := n.Labels[k]; !ok || got != v {
+	for i := range s.labels {
+		if got, ok := n.Labels[s.labels[i].key]; !ok || got != s.labels[i].value {
 			return false
 		}
 	}
 	if !s.demands {
 		return true
 	}
-	return slices.ContainsFunc(s.terms, func(t term) bool { return t.holds(n) })
+	for i := range s.terms {
+		if s.terms[i].holds(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// Names returns the only nodes that can match, sorted, when every term names
+// nodes by metadata.name (ok). None at all means that the names within each
+// term contradict each other.
+func (s *NodeSelector) Names() (names []string, ok bool) {
+	if s == nil {
+		return nil, false
+	}
+	return s.names, s.pinned
+}
+
+// pins is the union over the terms of the nodes that each term names, which
+// are those that all its requirements on metadata.name name (v1.36,
+// NodeAffinity's PreFilter: terms that do not parse count, too).
+func pins(terms []v1.NodeSelectorTerm) (names []string, ok bool) {
+	for i := range terms {
+		named, ok := termPins(&terms[i])
+		if !ok {
+			return nil, false
+		}
+		names = append(names, named...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), len(terms) > 0
+}
+
+func termPins(t *v1.NodeSelectorTerm) (names []string, ok bool) {
+	for _, f := range t.MatchFields {
+		switch {
+		case f.Key != nameField || f.Operator != v1.NodeSelectorOpIn:
+		case !ok:
+			names, ok = slices.Clone(f.Values), true
+		default:
+			names = slices.DeleteFunc(names, func(n string) bool { return !slices.Contains(f.Values, n) })
+		}
+	}
+	return names, ok
 }
 
 // PreferredNodes is a soft demand: weighted terms. A nil *PreferredNodes
 // prefers nothing.
 type PreferredNodes struct {
+	// Key is equal for values that give every node the same score by
+	// construction.
 	Key string
-	// Invalid is the first term's parse error, nil when all terms parse.
+	// Invalid says why terms do not parse, nil when all do. kube-scheduler
+	// fails the scoring of a pod with such terms.
 	Invalid error
 	terms   []weighted
 }
@@ -95,25 +147,30 @@ type weighted struct {
 // NewPreferredNodes compiles preferred scheduling terms; nil when there are
 // none. Terms without weight or content are left out.
 func NewPreferredNodes(terms []v1.PreferredSchedulingTerm) *PreferredNodes {
-	if len(terms) == 0 {
-		return nil
-	}
-	p := &PreferredNodes{}
-	var b strings.Builder
+	var p *PreferredNodes
+	var key []byte
+	valid := true
 	for i := range terms {
 		t := &terms[i]
 		if t.Weight == 0 || empty(&t.Preference) {
 			continue
 		}
-		c := compile(&t.Preference)
-		if c.invalid != nil && p.Invalid == nil {
-			p.Invalid = c.invalid
+		if p == nil {
+			p = &PreferredNodes{}
 		}
-		p.terms = append(p.terms, weighted{c, int64(t.Weight)})
-		fmt.Fprintf(&b, "%d:", t.Weight)
-		writeTerm(&b, &t.Preference)
+		c := weighted{compile(&t.Preference), int64(t.Weight)}
+		valid = valid && c.valid
+		p.terms = append(p.terms, c)
+		key = appendNumber(key, c.weight)
+		key = appendTerm(key, &t.Preference)
 	}
-	p.Key = b.String()
+	if p == nil {
+		return nil
+	}
+	p.Key = string(key)
+	if !valid {
+		_, p.Invalid = nodeaffinity.NewPreferredSchedulingTerms(terms) // in the words that users search for
+	}
 	return p
 }
 
@@ -129,106 +186,4 @@ func (p *PreferredNodes) Score(n Subject) int64 {
 		}
 	}
 	return sum
-}
-
-func empty(t *v1.NodeSelectorTerm) bool {
-	return len(t.MatchExpressions) == 0 && len(t.MatchFields) == 0
-}
-
-func compile(in *v1.NodeSelectorTerm) term {
-	var t term
-	for _, e := range in.MatchExpressions {
-		r, err := requirement(e)
-		if err != nil {
-			t.invalid = err
-			return t
-		}
-		t.labels = append(t.labels, *r)
-	}
-	for _, e := range in.MatchFields {
-		f, err := field(e)
-		if err != nil {
-			t.invalid = err
-			return t
-		}
-		t.fields = append(t.fields, f)
-	}
-	return t
-}
-
-var operators = map[v1.NodeSelectorOperator]selection.Operator{
-	v1.NodeSelectorOpIn:           selection.In,
-	v1.NodeSelectorOpNotIn:        selection.NotIn,
-	v1.NodeSelectorOpExists:       selection.Exists,
-	v1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
-	v1.NodeSelectorOpGt:           selection.GreaterThan,
-	v1.NodeSelectorOpLt:           selection.LessThan,
-}
-
-func requirement(e v1.NodeSelectorRequirement) (*labels.Requirement, error) {
-	op, ok := operators[e.Operator]
-	if !ok {
-		return nil, fmt.Errorf("node selector key %q: operator %q is not known", e.Key, e.Operator)
-	}
-	return labels.NewRequirement(e.Key, op, e.Values)
-}
-
-func field(e v1.NodeSelectorRequirement) (fieldRequirement, error) {
-	if e.Operator != v1.NodeSelectorOpIn && e.Operator != v1.NodeSelectorOpNotIn {
-		return fieldRequirement{}, fmt.Errorf("node field %q: operator %q is not known", e.Key, e.Operator)
-	}
-	if len(e.Values) != 1 {
-		return fieldRequirement{}, fmt.Errorf("node field %q: needs exactly one value, has %d", e.Key, len(e.Values))
-	}
-	return fieldRequirement{e.Key, e.Values[0], e.Operator == v1.NodeSelectorOpIn}, nil
-}
-
-func (t *term) holds(n Subject) bool {
-	if t.invalid != nil {
-		return false
-	}
-	for i := range t.labels {
-		if !t.labels[i].Matches(n.Labels) {
-			return false
-		}
-	}
-	for _, f := range t.fields {
-		value := ""
-		if f.key == "metadata.name" {
-			value = n.Name
-		}
-		if n.Name != "" && (value == f.value) != f.equal {
-			return false
-		}
-	}
-	return true
-}
-
-func key(set map[string]string, required *v1.NodeSelector) string {
-	var b strings.Builder
-	keys := make([]string, 0, len(set))
-	for k := range set {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		fmt.Fprintf(&b, "%q=%q,", k, set[k])
-	}
-	if required != nil {
-		b.WriteByte('|')
-		for i := range required.NodeSelectorTerms {
-			writeTerm(&b, &required.NodeSelectorTerms[i])
-		}
-	}
-	return b.String()
-}
-
-func writeTerm(b *strings.Builder, t *v1.NodeSelectorTerm) {
-	for _, e := range t.MatchExpressions {
-		fmt.Fprintf(b, "l%q%s%q,", e.Key, e.Operator, e.Values)
-	}
-	for _, e := range t.MatchFields {
-		fmt.Fprintf(b, "f%q%s%q,", e.Key, e.Operator, e.Values)
-	}
-	b.WriteByte(';')
 }

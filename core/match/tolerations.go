@@ -1,24 +1,93 @@
 package match
 
 import (
-	"fmt"
-	"strings"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
 // Tolerations are a pod's spec.tolerations.
 type Tolerations struct {
-	// Key is equal for equal lists.
+	// Key is equal for lists that tolerate the same taints by construction.
 	Key  string
 	List []v1.Toleration
 }
 
 // NewTolerations compiles the list.
 func NewTolerations(list []v1.Toleration) Tolerations {
-	var b strings.Builder
-	for _, t := range list {
-		fmt.Fprintf(&b, "%q%s%q%s,", t.Key, t.Operator, t.Value, t.Effect)
+	if len(list) == 0 {
+		return Tolerations{}
 	}
-	return Tolerations{Key: b.String(), List: list}
+	b := make([]byte, 0, 64*len(list))
+	for i := range list {
+		t := &list[i]
+		b = appendField(b, t.Key)
+		b = appendField(b, string(t.Operator))
+		b = appendField(b, t.Value)
+		b = appendField(b, string(t.Effect))
+	}
+	return Tolerations{Key: string(b), List: list}
+}
+
+// Tolerates tells whether one of the tolerations tolerates the taint.
+// comparisons says whether the operators Lt and Gt count (v1.36's gate
+// TaintTolerationComparisonOperators); without it they tolerate nothing.
+func (t Tolerations) Tolerates(taint *v1.Taint, comparisons bool) bool {
+	for i := range t.List {
+		if tolerates(&t.List[i], taint, comparisons) {
+			return true
+		}
+	}
+	return false
+}
+
+// Admits tells whether all taints that keep pods away (effects NoSchedule and
+// NoExecute) are tolerated.
+func (t Tolerations) Admits(taints []v1.Taint, comparisons bool) bool {
+	for i := range taints {
+		hard := taints[i].Effect == v1.TaintEffectNoSchedule || taints[i].Effect == v1.TaintEffectNoExecute
+		if hard && !t.Tolerates(&taints[i], comparisons) {
+			return false
+		}
+	}
+	return true
+}
+
+// tolerates: an empty effect or key of the toleration stands for any.
+func tolerates(t *v1.Toleration, taint *v1.Taint, comparisons bool) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	switch t.Operator {
+	case "", v1.TolerationOpEqual:
+		return t.Value == taint.Value
+	case v1.TolerationOpExists:
+		return true
+	case v1.TolerationOpLt, v1.TolerationOpGt:
+		return comparisons && compare(t, taint)
+	}
+	return false
+}
+
+// compare sets the taint's value against the toleration's. Values that are no
+// decimal integers (as the API defines them) compare with nothing.
+func compare(t *v1.Toleration, taint *v1.Taint) bool {
+	bound, ok := decimal(t.Value)
+	value, ok2 := decimal(taint.Value)
+	if !ok || !ok2 {
+		return false
+	}
+	if t.Operator == v1.TolerationOpLt {
+		return value < bound
+	}
+	return value > bound
+}
+
+func decimal(s string) (int64, bool) {
+	if len(content.IsDecimalInteger(s)) > 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
 }

@@ -1,0 +1,223 @@
+package match
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"pgregory.net/rapid"
+)
+
+// Generators with few, colliding and partly malformed words.
+
+var (
+	someKey   = rapid.SampledFrom([]string{"zone", "disk", "size", nameField, "", "bad key"})
+	someValue = rapid.SampledFrom([]string{"a", "b", "1", "5", "-3", "+5", "07", "", "x y", "n1", "n2", "9223372036854775808"})
+	someName  = rapid.SampledFrom([]string{"n1", "n2", "a", ""})
+	someOp    = rapid.SampledFrom([]v1.NodeSelectorOperator{
+		v1.NodeSelectorOpIn, v1.NodeSelectorOpIn, v1.NodeSelectorOpNotIn, v1.NodeSelectorOpExists,
+		v1.NodeSelectorOpDoesNotExist, v1.NodeSelectorOpGt, v1.NodeSelectorOpLt, "Near",
+	})
+	someSet = rapid.MapOfN(rapid.SampledFrom([]string{"zone", "disk", "size"}), someValue, 0, 3)
+
+	someRequirement = rapid.Custom(func(t *rapid.T) v1.NodeSelectorRequirement {
+		r := v1.NodeSelectorRequirement{Key: someKey.Draw(t, "key"), Operator: someOp.Draw(t, "op")}
+		n := rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(t, "n")
+		r.Values = rapid.SliceOfN(someValue, n, n).Draw(t, "values")
+		return r
+	})
+	someTerm = rapid.Custom(func(t *rapid.T) v1.NodeSelectorTerm {
+		return v1.NodeSelectorTerm{
+			MatchExpressions: rapid.SliceOfN(someRequirement, 0, 2).Draw(t, "expressions"),
+			MatchFields:      rapid.SliceOfN(someRequirement, 0, 2).Draw(t, "fields"),
+		}
+	})
+	somePreferred = rapid.Custom(func(t *rapid.T) []v1.PreferredSchedulingTerm {
+		terms := rapid.SliceOfN(someTerm, 0, 3).Draw(t, "preferred")
+		var list []v1.PreferredSchedulingTerm
+		for _, p := range terms {
+			list = append(list, v1.PreferredSchedulingTerm{Weight: rapid.Int32Range(0, 3).Draw(t, "weight"), Preference: p})
+		}
+		return list
+	})
+)
+
+func drawRequired(t *rapid.T) *v1.NodeSelector {
+	if rapid.Bool().Draw(t, "none") {
+		return nil
+	}
+	return &v1.NodeSelector{NodeSelectorTerms: rapid.SliceOfN(someTerm, 0, 3).Draw(t, "terms")}
+}
+
+func drawNode(t *rapid.T) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: someName.Draw(t, "name"), Labels: someSet.Draw(t, "labels")}}
+}
+
+func subject(n *v1.Node) Subject { return Subject{n.Name, n.Labels} }
+
+func TestMatchesAsComponentHelpers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pod := &v1.Pod{Spec: v1.PodSpec{NodeSelector: someSet.Draw(t, "set")}}
+		required := drawRequired(t)
+		pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
+		s := NewNodeSelector(pod.Spec.NodeSelector, required)
+		oracle := nodeaffinity.GetRequiredNodeAffinity(pod)
+		for range 4 {
+			node := drawNode(t)
+			want, _ := oracle.Match(node)
+			if got := s.Matches(subject(node)); got != want {
+				t.Fatalf("node %q %v: got %v, want %v", node.Name, node.Labels, got, want)
+			}
+		}
+	})
+}
+
+func TestScoreAsComponentHelpers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		terms := somePreferred.Draw(t, "terms")
+		p := NewPreferredNodes(terms)
+		oracle, err := nodeaffinity.NewPreferredSchedulingTerms(terms)
+		if err != nil {
+			if p == nil || p.Invalid == nil || p.Invalid.Error() != err.Error() {
+				t.Fatalf("want error %v, got %+v", err, p)
+			}
+			return
+		}
+		if p != nil && p.Invalid != nil {
+			t.Fatalf("no error wanted, got %v", p.Invalid)
+		}
+		for range 4 {
+			node := drawNode(t)
+			if got, want := p.Score(subject(node)), oracle.Score(node); got != want {
+				t.Fatalf("node %q %v: got %d, want %d", node.Name, node.Labels, got, want)
+			}
+		}
+	})
+}
+
+// A pinned selector matches none but the nodes that it names.
+func TestNamesHoldAllThatMatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := NewNodeSelector(nil, drawRequired(t))
+		names, ok := s.Names()
+		node := drawNode(t)
+		if ok && node.Name != "" && s.Matches(subject(node)) && !slices.Contains(names, node.Name) {
+			t.Fatalf("%q matches and is not among %v", node.Name, names)
+		}
+	})
+}
+
+func TestNames(t *testing.T) {
+	in := func(names ...string) v1.NodeSelectorRequirement {
+		return v1.NodeSelectorRequirement{Key: nameField, Operator: v1.NodeSelectorOpIn, Values: names}
+	}
+	notIn := in("x")
+	notIn.Operator = v1.NodeSelectorOpNotIn
+	other := in("x")
+	other.Key = "metadata.uid"
+	term := func(fields ...v1.NodeSelectorRequirement) v1.NodeSelectorTerm {
+		return v1.NodeSelectorTerm{MatchFields: fields}
+	}
+	for _, c := range []struct {
+		name  string
+		terms []v1.NodeSelectorTerm
+		want  []string
+		ok    bool
+	}{
+		{"no terms", nil, nil, false},
+		{"one name", []v1.NodeSelectorTerm{term(in("a"))}, []string{"a"}, true},
+		{"terms are ored", []v1.NodeSelectorTerm{term(in("b")), term(in("a")), term(in("b"))}, []string{"a", "b"}, true},
+		{"requirements are anded", []v1.NodeSelectorTerm{term(in("a", "b"), in("b", "c"))}, []string{"b"}, true},
+		{"conflict", []v1.NodeSelectorTerm{term(in("a"), in("b"))}, nil, true},
+		{"conflict in one term only", []v1.NodeSelectorTerm{term(in("a"), in("b")), term(in("c"))}, []string{"c"}, true},
+		{"a term without a name", []v1.NodeSelectorTerm{term(in("a")), term(notIn)}, nil, false},
+		{"an empty term", []v1.NodeSelectorTerm{term(in("a")), {}}, nil, false},
+		{"another field", []v1.NodeSelectorTerm{term(other)}, nil, false},
+		{"other requirements beside", []v1.NodeSelectorTerm{term(notIn, in("a"))}, []string{"a"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, ok := NewNodeSelector(nil, &v1.NodeSelector{NodeSelectorTerms: c.terms}).Names()
+			if ok != c.ok || !slices.Equal(got, c.want) {
+				t.Errorf("got %q %v, want %q %v", got, ok, c.want, c.ok)
+			}
+		})
+	}
+}
+
+// Keys differ wherever the API objects differ, whatever strings are in them.
+func TestKeysTellSelectorsApart(t *testing.T) {
+	nasty := rapid.StringOfN(rapid.RuneFrom([]rune("1:;l|*")), 0, 3, -1)
+	requirement := rapid.Custom(func(t *rapid.T) v1.NodeSelectorRequirement {
+		return v1.NodeSelectorRequirement{
+			Key: nasty.Draw(t, "key"), Operator: v1.NodeSelectorOperator(nasty.Draw(t, "op")),
+			Values: rapid.SliceOfN(nasty, 0, 2).Draw(t, "values"),
+		}
+	})
+	type demand struct {
+		set   map[string]string
+		terms []v1.NodeSelectorTerm
+	}
+	draw := func(t *rapid.T) demand {
+		d := demand{set: rapid.MapOfN(nasty, nasty, 0, 2).Draw(t, "set")}
+		for range rapid.IntRange(0, 2).Draw(t, "terms") {
+			d.terms = append(d.terms, v1.NodeSelectorTerm{
+				MatchExpressions: rapid.SliceOfN(requirement, 0, 2).Draw(t, "expressions"),
+				MatchFields:      rapid.SliceOfN(requirement, 0, 1).Draw(t, "fields"),
+			})
+		}
+		return d
+	}
+	key := func(d demand) string {
+		return NewNodeSelector(d.set, &v1.NodeSelector{NodeSelectorTerms: d.terms}).Key
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := draw(t), draw(t)
+		if (key(a) == key(b)) != reflect.DeepEqual(a, b) {
+			t.Fatalf("key %q for\n%+v\nkey %q for\n%+v", key(a), a, key(b), b)
+		}
+	})
+}
+
+func TestKeysOfPreferredNodes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := NewPreferredNodes(somePreferred.Draw(t, "a")), NewPreferredNodes(somePreferred.Draw(t, "b"))
+		if a == nil || b == nil || a.Key != b.Key {
+			return
+		}
+		if node := drawNode(t); a.Score(subject(node)) != b.Score(subject(node)) {
+			t.Fatalf("key %q, other scores", a.Key)
+		}
+	})
+}
+
+func TestAskingAllocatesNothing(t *testing.T) {
+	expressions := []v1.NodeSelectorRequirement{
+		{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"a", "b"}},
+		{Key: "size", Operator: v1.NodeSelectorOpGt, Values: []string{"4"}},
+	}
+	field := []v1.NodeSelectorRequirement{{Key: nameField, Operator: v1.NodeSelectorOpIn, Values: []string{"n1"}}}
+	term := v1.NodeSelectorTerm{MatchExpressions: expressions, MatchFields: field}
+	s := NewNodeSelector(map[string]string{"disk": "ssd"}, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})
+	p := NewPreferredNodes([]v1.PreferredSchedulingTerm{{Weight: 1, Preference: term}})
+	node := Subject{"n1", map[string]string{"zone": "b", "size": "5", "disk": "ssd"}}
+	odd := Subject{"n2", map[string]string{"zone": "b", "size": "five", "disk": "ssd"}}
+	if !s.Matches(node) || p.Score(node) != 1 || s.Matches(odd) {
+		t.Fatal("wrong answers")
+	}
+	if n := testing.AllocsPerRun(100, func() { s.Matches(node); s.Matches(odd); p.Score(node); p.Score(odd) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkMatches(b *testing.B) {
+	expressions := []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"a", "b"}}}
+	term := v1.NodeSelectorTerm{MatchExpressions: expressions}
+	s := NewNodeSelector(map[string]string{"disk": "ssd"}, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}})
+	node := Subject{"n1", map[string]string{"zone": "b", "size": "5", "disk": "ssd"}}
+	for b.Loop() {
+		s.Matches(node)
+	}
+}

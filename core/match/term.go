@@ -1,0 +1,145 @@
+package match
+
+import (
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// nameField is the one field that node selectors know.
+const nameField = metav1.ObjectNameField
+
+// term holds when all of its requirements hold, and nowhere if it is not
+// valid.
+type term struct {
+	valid  bool
+	labels []requirement
+	fields []requirement
+}
+
+// requirement compares one label or field with values. For the operators Gt
+// and Lt the value is bound.
+type requirement struct {
+	key    string
+	op     v1.NodeSelectorOperator
+	values []string
+	bound  int64
+}
+
+func empty(t *v1.NodeSelectorTerm) bool {
+	return len(t.MatchExpressions) == 0 && len(t.MatchFields) == 0
+}
+
+func compile(in *v1.NodeSelectorTerm) term {
+	t := term{valid: true}
+	for i := range in.MatchExpressions {
+		r, ok := compileLabel(&in.MatchExpressions[i])
+		t.valid = t.valid && ok
+		t.labels = append(t.labels, r)
+	}
+	for i := range in.MatchFields {
+		r, ok := compileField(&in.MatchFields[i])
+		t.valid = t.valid && ok
+		t.fields = append(t.fields, r)
+	}
+	return t
+}
+
+var operators = map[v1.NodeSelectorOperator]selection.Operator{
+	v1.NodeSelectorOpIn:           selection.In,
+	v1.NodeSelectorOpNotIn:        selection.NotIn,
+	v1.NodeSelectorOpExists:       selection.Exists,
+	v1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
+	v1.NodeSelectorOpGt:           selection.GreaterThan,
+	v1.NodeSelectorOpLt:           selection.LessThan,
+}
+
+// compileLabel accepts what labels.NewRequirement does: known operators, well
+// formed keys and values, as many values as the operator takes.
+func compileLabel(e *v1.NodeSelectorRequirement) (requirement, bool) {
+	op, ok := operators[e.Operator]
+	if !ok {
+		return requirement{}, false
+	}
+	if _, err := labels.NewRequirement(e.Key, op, e.Values); err != nil {
+		return requirement{}, false
+	}
+	r := requirement{key: e.Key, op: e.Operator, values: e.Values}
+	if e.Operator == v1.NodeSelectorOpGt || e.Operator == v1.NodeSelectorOpLt {
+		r.bound, ok = integer(e.Values[0])
+	}
+	return r, ok
+}
+
+// compileField accepts In and NotIn with one value.
+func compileField(e *v1.NodeSelectorRequirement) (requirement, bool) {
+	known := e.Operator == v1.NodeSelectorOpIn || e.Operator == v1.NodeSelectorOpNotIn
+	return requirement{key: e.Key, op: e.Operator, values: e.Values}, known && len(e.Values) == 1
+}
+
+func (t *term) holds(n Subject) bool {
+	if !t.valid {
+		return false
+	}
+	for i := range t.labels {
+		r := &t.labels[i]
+		if value, ok := n.Labels[r.key]; !r.holds(value, ok) {
+			return false
+		}
+	}
+	for i := range t.fields {
+		r, value := &t.fields[i], ""
+		if r.key == nameField {
+			value = n.Name
+		}
+		// A node without a name has no fields, and nothing to compare.
+		if n.Name != "" && !r.holds(value, true) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *requirement) holds(value string, exists bool) bool {
+	switch r.op {
+	case v1.NodeSelectorOpIn:
+		return exists && slices.Contains(r.values, value)
+	case v1.NodeSelectorOpNotIn:
+		return !exists || !slices.Contains(r.values, value)
+	case v1.NodeSelectorOpExists:
+		return exists
+	case v1.NodeSelectorOpDoesNotExist:
+		return !exists
+	}
+	number, ok := integer(value)
+	if !exists || !ok {
+		return false
+	}
+	if r.op == v1.NodeSelectorOpGt {
+		return number > r.bound
+	}
+	return number < r.bound
+}
+
+// integer is strconv.ParseInt in base 10, without its error: most values that
+// are no numbers are seen to be none before one is made.
+func integer(s string) (int64, bool) {
+	digits := s
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		digits = s[1:]
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return 0, false
+		}
+	}
+	if digits == "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil
+}
