@@ -80,6 +80,33 @@ func TestMatchesAsComponentHelpers(t *testing.T) {
 	})
 }
 
+// Every operator with every kind of value, one requirement at a time.
+func TestRequirementsAsComponentHelpers(t *testing.T) {
+	values := []string{"a", "1", "5", "6", "+5", "05", "-3", "-", "", "n1", "9223372036854775808", "x y"}
+	lists := [][]string{nil, {"a", "5"}, {"5", "6"}}
+	nodes := []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, {}}
+	for _, v := range values {
+		lists = append(lists, []string{v})
+		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"size": v}}})
+	}
+	for _, op := range []v1.NodeSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Near", ""} {
+		for _, key := range []string{"size", "bad key", nameField} {
+			for _, list := range lists {
+				r := []v1.NodeSelectorRequirement{{Key: key, Operator: op, Values: list}}
+				for _, term := range []v1.NodeSelectorTerm{{MatchExpressions: r}, {MatchFields: r}} {
+					required := &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
+					s, oracle := NewNodeSelector(nil, required), nodeaffinity.NewLazyErrorNodeSelector(required)
+					for _, node := range nodes {
+						if want, _ := oracle.Match(node); s.Matches(subject(node)) != want {
+							t.Errorf("%+v on %q %v: want %v", term, node.Name, node.Labels, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestScoreAsComponentHelpers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		terms := somePreferred.Draw(t, "terms")

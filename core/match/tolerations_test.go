@@ -9,9 +9,13 @@ import (
 )
 
 var (
-	someEffect = rapid.SampledFrom([]v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute, v1.TaintEffectPreferNoSchedule})
+	effects                = []v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute, v1.TaintEffectPreferNoSchedule}
+	values                 = []string{"", "1", "2", "10", "-1", "-", "+2", "02", "x", "9223372036854775808"}
+	operatorsOfTolerations = []v1.TolerationOperator{"", v1.TolerationOpEqual, v1.TolerationOpExists, v1.TolerationOpLt, v1.TolerationOpGt, "Near"}
+
+	someEffect = rapid.SampledFrom(effects)
 	taintKey   = rapid.SampledFrom([]string{"gpu", "disk"})
-	taintValue = rapid.SampledFrom([]string{"", "1", "2", "10", "-1", "+2", "02", "x", "9223372036854775808"})
+	taintValue = rapid.SampledFrom(values)
 
 	someTaint = rapid.Custom(func(t *rapid.T) v1.Taint {
 		return v1.Taint{Key: taintKey.Draw(t, "key"), Value: taintValue.Draw(t, "value"), Effect: someEffect.Draw(t, "effect")}
@@ -19,27 +23,45 @@ var (
 	someToleration = rapid.Custom(func(t *rapid.T) v1.Toleration {
 		return v1.Toleration{
 			Key:      rapid.OneOf(taintKey, rapid.Just("")).Draw(t, "key"),
-			Operator: rapid.SampledFrom([]v1.TolerationOperator{"", v1.TolerationOpEqual, v1.TolerationOpExists, v1.TolerationOpLt, v1.TolerationOpGt, "Near"}).Draw(t, "operator"),
+			Operator: rapid.SampledFrom(operatorsOfTolerations).Draw(t, "operator"),
 			Value:    taintValue.Draw(t, "value"),
 			Effect:   rapid.OneOf(someEffect, rapid.Just(v1.TaintEffect(""))).Draw(t, "effect"),
 		}
 	})
 )
 
+// Every kind of toleration against every kind of taint.
 func TestToleratesAsTheAPI(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		list := rapid.SliceOfN(someToleration, 0, 3).Draw(t, "tolerations")
-		taint := someTaint.Draw(t, "taint")
-		for _, comparisons := range []bool{false, true} {
-			want := false
-			for i := range list {
-				want = want || list[i].ToleratesTaint(klog.Logger{}, &taint, comparisons)
-			}
-			if got := NewTolerations(list).Tolerates(&taint, comparisons); got != want {
-				t.Fatalf("%+v, %+v, comparisons %v: got %v", list, taint, comparisons, got)
+	var taints []v1.Taint
+	for _, value := range values {
+		for _, effect := range effects {
+			taints = append(taints, v1.Taint{Key: "gpu", Value: value, Effect: effect})
+		}
+	}
+	for _, operator := range operatorsOfTolerations {
+		for _, key := range []string{"", "gpu", "disk"} {
+			for _, value := range values {
+				for _, effect := range append(effects, "") {
+					toleration := v1.Toleration{Key: key, Operator: operator, Value: value, Effect: effect}
+					checkToleration(t, toleration, taints)
+				}
 			}
 		}
-	})
+	}
+}
+
+func checkToleration(t *testing.T, toleration v1.Toleration, taints []v1.Taint) {
+	t.Helper()
+	for i := range taints {
+		for _, comparisons := range []bool{false, true} {
+			want := toleration.ToleratesTaint(klog.Logger{}, &taints[i], comparisons)
+			one := NewTolerations([]v1.Toleration{toleration})
+			two := NewTolerations([]v1.Toleration{{Key: "other", Operator: v1.TolerationOpExists}, toleration})
+			if one.Tolerates(&taints[i], comparisons) != want || two.Tolerates(&taints[i], comparisons) != want {
+				t.Errorf("%+v, %+v, comparisons %v: want %v", toleration, taints[i], comparisons, want)
+			}
+		}
+	}
 }
 
 func TestAdmitsLooksAtHardTaints(t *testing.T) {
