@@ -117,7 +117,7 @@ func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 	e.clock++
 	e.keyBuf = appendKey(e.keyBuf[:0], p, pod)
 	v := e.views[string(e.keyBuf)]
-	if v == nil || !v.current(e.table, p) {
+	if v == nil || !v.current(e.table) {
 		v = prepare(e.table, p, pod, string(e.keyBuf))
 		if v.class.narrowed != nil || v.class.rejected != nil {
 			v.sizeFor(e.table.Rows())

@@ -20,6 +20,7 @@ const (
 // is feasible, else the first filter that rejects it and its verdict, and the
 // raw scores. It is up to date at the table's revision `revision`.
 type view struct {
+	profile *profile.Profile
 	class   class
 	filters []filter
 	scorers []scorer
@@ -68,7 +69,7 @@ type blockKey struct {
 
 // prepare runs PreFilter and PreScore for the pod's class.
 func prepare(t *table.Table, p *profile.Profile, pod *object.Pod, key string) *view {
-	v := &view{class: class{key: key}, tally: map[blockKey]int{}}
+	v := &view{profile: p, class: class{key: key}, tally: map[blockKey]int{}}
 	v.prepareFilters(t, p, pod)
 	if v.class.rejected == nil {
 		v.prepareScorers(t, p, pod)
@@ -173,8 +174,8 @@ func epochs(t *table.Table, p *profile.Profile) uint64 {
 }
 
 // current tells whether what prepare made still stands.
-func (v *view) current(t *table.Table, p *profile.Profile) bool {
-	return v.columns == t.Columns() && v.epochs == epochs(t, p)
+func (v *view) current(t *table.Table) bool {
+	return v.columns == t.Columns() && v.epochs == epochs(t, v.profile)
 }
 
 // refresh brings the view up to the table's revision. Few changed rows are

@@ -3,6 +3,8 @@ package framework
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/par"
@@ -102,9 +104,8 @@ type Plugin struct {
 	// also for plugins whose Reserve was not reached.
 	Reserve   func(t *table.Table, p *object.Pod, node string) *decision.Status
 	Unreserve func(t *table.Table, p *object.Pod, node string)
-	// Permit may hold the pod (Code Wait, for at most the duration), reject
-	// it, or let it go (nil).
-	Permit func(t *table.Table, p *object.Pod, node string) (*decision.Status, time.Duration)
+	// Permit may hold the pod, reject it, or let it go (the zero result).
+	Permit func(t *table.Table, p *object.Pod, node string) PermitResult
 	// PreBind returns what must be written before the pod may be bound.
 	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
 	// Bind claims the binding of the pod (true: it is bound through the API's
@@ -112,6 +113,17 @@ type Plugin struct {
 	Bind func(p *object.Pod, node string) bool
 	// PostBind is told that the pod is bound.
 	PostBind func(p *object.Pod, node string)
+}
+
+// PermitResult is a Permit plugin's answer.
+type PermitResult struct {
+	// Status: nil lets the pod go; Code Wait holds it; others reject it.
+	Status *decision.Status
+	// Timeout bounds a Wait, itself bounded by 15 minutes; after it the pod
+	// is rejected.
+	Timeout time.Duration
+	// Allow and Reject end the wait of other pods for this plugin.
+	Allow, Reject []types.UID
 }
 
 // Write is a change of an API object other than the binding, carried out by

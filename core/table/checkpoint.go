@@ -54,3 +54,12 @@ func (t *Table) noCheckpoint(op string) {
 		panic("table: " + op + " under a checkpoint")
 	}
 }
+
+// Rollback undoes every open checkpoint: what a try that was broken off left
+// behind.
+func (t *Table) Rollback() {
+	if t.marks > 0 {
+		t.marks = 1
+		t.Undo(Mark{depth: 1})
+	}
+}

@@ -1,0 +1,189 @@
+package machine
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+)
+
+func (m *Machine) nodeSet(n *object.Node) {
+	e := &framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: n}
+	if row, ok := m.table.Find(n.Name); ok {
+		e.OldNode = m.table.Node(row)
+		e.Action = framework.NodeChange(e.OldNode, n)
+	}
+	m.table.SetNode(n)
+	m.move(e)
+}
+
+func (m *Machine) nodeGone(name string) {
+	row, ok := m.table.Find(name)
+	if !ok {
+		return
+	}
+	old := m.table.Node(row)
+	m.table.RemoveNode(name)
+	m.move(&framework.Event{Resource: framework.Node, Action: framework.Delete, OldNode: old})
+	for _, p := range m.queue.NominatedTo(name) {
+		m.clearNomination(p)
+	}
+}
+
+func (m *Machine) podSet(p *object.Pod) {
+	key := p.Key()
+	if known, ok := m.uids[key]; ok && known != p.UID {
+		m.podGone(PodGone{UID: known, Namespace: p.Namespace, Name: p.Name})
+	}
+	switch {
+	case p.Terminal:
+		m.podGone(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+	case p.NodeName != "":
+		m.uids[key] = p.UID
+		m.podAssigned(p)
+	case m.profiles[p.SchedulerName] != nil:
+		m.uids[key] = p.UID
+		m.podPending(p)
+	}
+}
+
+// podAssigned takes in a pod that the API shows bound. That is the evidence
+// which ends an assumption, whoever bound it.
+func (m *Machine) podAssigned(p *object.Pod) {
+	old := m.table.Pod(p.UID)
+	f := m.flights[p.UID]
+	m.queue.Unnominate(p.UID)
+	delete(m.gated, p.UID)
+	delete(m.assumed, p.UID)
+	if f != nil && f.node != p.NodeName {
+		// Another writer bound it elsewhere: the API proves the assumption false.
+		m.unreserve(f)
+		m.land(f)
+		old = nil
+		m.move(forgotten(f))
+	}
+	if f == nil {
+		m.queue.Delete(p.UID)
+	}
+	if old != nil && m.table.Name(old.Row) != p.NodeName {
+		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: old.Pod})
+		old = nil
+	}
+	m.table.Place(p, p.NodeName)
+	if old == nil || old.Pod.NodeName == "" {
+		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Add, NewPod: p})
+	} else if a := queue.Changes(old.Pod, p); a != 0 {
+		m.move(&framework.Event{Resource: framework.AssignedPod, Action: a, OldPod: old.Pod, NewPod: p})
+	}
+	if f != nil && f.node == p.NodeName && f.phase == settling {
+		m.settled(f)
+	}
+}
+
+// podPending takes in a pod that waits to be scheduled by one of our
+// profiles.
+func (m *Machine) podPending(p *object.Pod) {
+	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
+		return // older than what we have seen: it was bound already
+	}
+	f := m.flights[p.UID]
+	if f != nil && p.Terminating && f.phase == waiting {
+		m.fail(f.attempt, m.permitRejection(f, "", "pod is being deleted"), f)
+		f = nil
+	}
+	if _, done := m.assumed[p.UID]; done && f == nil {
+		return // bound by us; the API will show it
+	}
+	if m.queue.Where(p.UID) == queue.Nowhere {
+		m.queue.Add(m.now, p)
+	} else {
+		m.queue.Update(m.now, p)
+	}
+}
+
+func (m *Machine) podGone(e PodGone) {
+	uid := e.UID
+	key := e.Namespace + "/" + e.Name
+	if uid == "" {
+		uid = m.uids[key]
+	}
+	if m.uids[key] == uid {
+		delete(m.uids, key)
+	}
+	delete(m.assumed, uid)
+	delete(m.gated, uid)
+	m.unqueue(uid)
+	if f := m.flights[uid]; f != nil {
+		m.unreserve(f)
+		m.land(f)
+	}
+	if pl := m.table.Pod(uid); pl != nil {
+		node := m.table.Name(pl.Row)
+		m.table.Remove(uid)
+		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: on(pl.Pod, node)})
+	}
+}
+
+// unqueue takes the pod out of the queue. When it was nominated to a node, the
+// room kept for it there is free for others of at most its priority.
+func (m *Machine) unqueue(uid types.UID) {
+	s, queued := m.queue.State(uid)
+	m.queue.Delete(uid)
+	if queued && s.NominatedNode != "" {
+		old := *s.Pod
+		old.NominatedNode = s.NominatedNode
+		m.queue.MoveUpTo(m.now, &framework.Event{
+			Resource: framework.AssignedPod, Action: framework.Delete, OldPod: &old,
+		}, old.Priority)
+	}
+}
+
+// move lets the queue ask which waiting pods the event may help.
+func (m *Machine) move(e *framework.Event) {
+	if e.Action != 0 {
+		m.queue.Move(m.now, e)
+	}
+}
+
+// preEnqueue asks the pod's profile whether it may enter the queue, and gives
+// a record of the first refusal.
+func (m *Machine) preEnqueue(p *object.Pod) *decision.Status {
+	prof := m.profiles[p.SchedulerName]
+	for _, pl := range prof.PreEnqueue {
+		var s *decision.Status
+		if err := m.guard(running("PreEnqueue", pl.Name), func() { s = pl.PreEnqueue(p) }); err != nil {
+			s = &decision.Status{Code: decision.Error, Err: err, Reasons: []string{err.Error()}}
+		}
+		if s == nil || s.Code == decision.Success {
+			continue
+		}
+		s.Plugin = pl.Name
+		if !m.gated[p.UID] {
+			m.gated[p.UID] = true
+			m.do(Decided{&decision.Decision{
+				UID: p.UID, Pod: p.Key(), Profile: prof.Name, Result: decision.Gated, Gate: s,
+				NodesTotal: m.table.Live(), RejectedBy: []string{pl.Name},
+			}})
+		}
+		return s
+	}
+	return nil
+}
+
+// on is the pod as it would look bound to the node.
+func on(p *object.Pod, node string) *object.Pod {
+	if p.NodeName == node {
+		return p
+	}
+	q := *p
+	q.NodeName = node
+	return &q
+}
+
+func (m *Machine) evicted(e Evicted) {
+	if e.Err != nil {
+		m.queue.Activate(m.now, e.Preemptor)
+	}
+}

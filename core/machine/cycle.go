@@ -1,0 +1,201 @@
+package machine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// ErrNoNodes is why a pod is not scheduled in a cluster without nodes.
+var ErrNoNodes = errors.New("no nodes available to schedule pods")
+
+// attempt is one try for one pod.
+type attempt struct {
+	pod     *object.Pod
+	profile *profile.Profile
+	record  *decision.Decision
+}
+
+// cycle takes the first pod of the queue and decides on it.
+func (m *Machine) cycle() {
+	item, ok := m.queue.Pop(m.now)
+	if !ok {
+		return
+	}
+	p := item.Pod
+	a := &attempt{pod: p, profile: m.profiles[p.SchedulerName], record: &decision.Decision{
+		UID: p.UID, Pod: p.Key(), Profile: p.SchedulerName, Attempt: item.Number,
+		NodesTotal: m.table.Live(),
+	}}
+	if p.Terminating {
+		m.do(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling",
+			Note: explain.Deleting(p)})
+		m.queue.Done(p.UID)
+		return
+	}
+	if m.table.Pod(p.UID) != nil {
+		m.queue.Done(p.UID)
+		return
+	}
+	var f *flight
+	if err := m.guard("scheduling cycle", func() { f = m.decide(a) }); err != nil {
+		m.abandon(a, err)
+		return
+	}
+	if f != nil {
+		m.advance(f)
+	}
+}
+
+// abandon gives up an attempt that panicked: whatever it did is undone and
+// the pod backs off.
+func (m *Machine) abandon(a *attempt, err error) {
+	f := m.flights[a.pod.UID]
+	if f == nil {
+		m.table.Remove(a.pod.UID)
+		delete(m.assumed, a.pod.UID)
+	}
+	m.fail(a, &decision.Status{Code: decision.Error, Err: err}, f)
+}
+
+// decide evaluates every node and assumes the pod on the best. It returns nil
+// when the attempt is over.
+func (m *Machine) decide(a *attempt) *flight {
+	if m.table.Live() == 0 {
+		m.fail(a, &decision.Status{Code: decision.Unresolvable, Err: ErrNoNodes}, nil)
+		return nil
+	}
+	o := m.engine.Decide(a.profile, a.pod, m.queue)
+	a.record.NodesFeasible = o.Feasible
+	if m.options.Explain {
+		a.record.Nodes = o.Nodes()
+	}
+	if s := o.Rejected; s != nil && !s.Code.Rejects() {
+		m.fail(a, s, nil)
+		return nil
+	}
+	if o.Row < 0 {
+		m.infeasible(a, o)
+		return nil
+	}
+	a.record.Node, a.record.Score, a.record.Ties = m.table.Name(o.Row), o.Score, o.Ties
+	return m.assume(a)
+}
+
+// infeasible ends an attempt for which no node was found: PostFilter plugins
+// may make room.
+func (m *Machine) infeasible(a *attempt, o *engine.Outcome) {
+	r := a.record
+	r.Tallies, r.RejectedBy = o.Tallies(), o.RejectedBy()
+	if o.Rejected != nil {
+		r.PreFilter = o.Rejected
+	}
+	r.Result = decision.NotFeasible
+	nomination := nominate{}
+	if len(a.profile.PostFilter) > 0 {
+		nomination = m.postFilter(a, o)
+	}
+	m.reject(a, nomination)
+}
+
+// nominate says what becomes of the pod's nomination.
+type nominate struct {
+	keep bool
+	node string
+}
+
+func (m *Machine) postFilter(a *attempt, o *engine.Outcome) nominate {
+	call := &framework.PostFilterCall{
+		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code,
+		Refit:     func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
+		Nominated: m.queue.NominatedTo,
+		Draw:      func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
+	}
+	result := nominate{keep: true}
+	for _, pl := range a.profile.PostFilter {
+		out := pl.PostFilter(call)
+		if !out.KeepNomination {
+			result = nominate{node: out.Node}
+		}
+		if out.Node != "" {
+			m.preempt(a, out)
+			return result
+		}
+		if out.Message != "" {
+			a.record.PostFilter = append(a.record.PostFilter, out.Message)
+		}
+		if out.Resolved {
+			break
+		}
+	}
+	return result
+}
+
+// preempt carries a PostFilter plugin's plan out: victims go, nominations
+// that it ends are cleared.
+func (m *Machine) preempt(a *attempt, plan framework.PostFilterResult) {
+	a.record.Result, a.record.NominatedNode = decision.Preempting, plan.Node
+	a.record.PostFilter = nil
+	for _, uid := range plan.ClearNominations {
+		if s, ok := m.queue.State(uid); ok {
+			m.clearNomination(s.Pod)
+		}
+	}
+	for _, uid := range plan.Victims {
+		pl := m.table.Pod(uid)
+		if pl == nil {
+			continue
+		}
+		a.record.Victims = append(a.record.Victims, types.NamespacedName{Namespace: pl.Pod.Namespace, Name: pl.Pod.Name})
+		m.evict(pl.Pod, a.pod, plan.Node)
+	}
+	slices.SortFunc(a.record.Victims, func(x, y types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// evict sends a victim away. One that waits in Permit never reached the API:
+// it is rejected in memory.
+func (m *Machine) evict(victim, preemptor *object.Pod, node string) {
+	if f := m.flights[victim.UID]; f != nil && f.phase == waiting {
+		m.fail(f.attempt, m.permitRejection(f, "", "preempted"), f)
+		return
+	}
+	if !victim.Terminating {
+		m.do(Evict{Victim: victim, Preemptor: preemptor, Node: node})
+	}
+}
+
+func (m *Machine) clearNomination(p *object.Pod) {
+	m.queue.Unnominate(p.UID)
+	if p.NominatedNode != "" {
+		none := ""
+		m.do(Patch{Pod: p, Nominated: &none})
+	}
+}
+
+// draw is uniform in [0, n): a hash of the seed, the pod and the attempt.
+func (m *Machine) draw(p *object.Pod, attempt, n int) int {
+	if n <= 1 {
+		return 0
+	}
+	h := m.options.Seed ^ uint64(attempt)*0x9e3779b97f4a7c15
+	for _, c := range []byte(p.UID) {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	h ^= h >> 29
+	return int(h % uint64(n))
+}
+
+func running(point, plugin string) string { return fmt.Sprintf("running %s plugin %q", point, plugin) }

@@ -1,0 +1,278 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/framework"
+)
+
+// flight is a pod between Assume and the end of its binding.
+type flight struct {
+	*attempt
+	node  string
+	phase phase
+	// permits holds the Permit plugins that the pod waits for, and until when.
+	permits map[string]time.Time
+	// tries counts what was done to settle a binding whose reply was lost.
+	tries int
+	since time.Time
+}
+
+type phase uint8
+
+const (
+	permitting phase = iota
+	waiting          // a Permit plugin holds it
+	writing          // PreBind writes are under way
+	binding          // the binding is under way
+	settling         // the binding's reply was lost: a read is under way
+)
+
+const (
+	maxPermitWait = 15 * time.Minute // v1.36's bound
+	settleTries   = 8                // reads and renewed bindings before a lost one counts as refused
+)
+
+// assume places the pod on its node in memory and runs Reserve and Permit.
+// nil: a plugin rejected it, and the attempt is over.
+func (m *Machine) assume(a *attempt) *flight {
+	f := &flight{attempt: a, node: a.record.Node, since: m.now}
+	m.flights[a.pod.UID] = f
+	m.assumed[a.pod.UID] = f.node
+	m.table.Place(a.pod, f.node)
+	m.queue.Unnominate(a.pod.UID)
+	for _, pl := range a.profile.Reserve {
+		if pl.Reserve == nil {
+			continue
+		}
+		if s := pl.Reserve(m.table, a.pod, f.node); s != nil && s.Code != decision.Success {
+			m.fail(a, attribute(s, "Reserve", pl.Name), f)
+			return nil
+		}
+	}
+	if s := m.permit(f); s != nil {
+		m.fail(a, s, f)
+		return nil
+	}
+	a.record.Result = decision.Scheduled
+	if len(f.permits) > 0 {
+		a.record.Result = decision.Waiting
+		f.phase = waiting
+		m.expect(f)
+	}
+	m.do(Decided{a.record})
+	return f
+}
+
+func (m *Machine) permit(f *flight) *decision.Status {
+	for _, pl := range f.profile.Permit {
+		out := pl.Permit(m.table, f.pod, f.node)
+		m.release(pl.Name, out)
+		if out.Status == nil || out.Status.Code == decision.Success {
+			continue
+		}
+		if out.Status.Code != decision.Wait {
+			return attribute(out.Status, "Permit", pl.Name)
+		}
+		if f.permits == nil {
+			f.permits = map[string]time.Time{}
+		}
+		f.permits[pl.Name] = m.now.Add(min(out.Timeout, maxPermitWait))
+	}
+	return nil
+}
+
+// release ends the wait of other pods for the plugin.
+func (m *Machine) release(plugin string, out framework.PermitResult) {
+	for _, uid := range out.Allow {
+		if f := m.flights[uid]; f != nil && f.phase == waiting {
+			if delete(f.permits, plugin); len(f.permits) == 0 {
+				m.advance(f)
+			}
+		}
+	}
+	for _, uid := range out.Reject {
+		if f := m.flights[uid]; f != nil && f.phase == waiting {
+			m.fail(f.attempt, m.permitRejection(f, plugin, "rejected"), f)
+		}
+	}
+}
+
+// expect shows in the API where the pod is about to be bound, when that takes
+// a while.
+func (m *Machine) expect(f *flight) {
+	if f.pod.NominatedNode != f.node {
+		m.do(Patch{Pod: f.pod, Nominated: &f.node})
+	}
+}
+
+func (m *Machine) expirePermits(f *flight) {
+	for _, plugin := range sortedKeys(f.permits) {
+		if deadline := f.permits[plugin]; !m.now.Before(deadline) {
+			waited := m.now.Sub(f.since)
+			m.fail(f.attempt, m.permitRejection(f, plugin,
+				fmt.Sprintf("rejected due to timeout after waiting %v at plugin %v", waited, plugin)), f)
+			return
+		}
+	}
+}
+
+func (m *Machine) permitRejection(f *flight, plugin, reason string) *decision.Status {
+	if plugin == "" {
+		for _, plugin = range sortedKeys(f.permits) {
+			break
+		}
+	}
+	return &decision.Status{Code: decision.Unschedulable, Plugin: plugin, Reasons: []string{reason}}
+}
+
+// advance takes a flight that no Permit plugin holds to PreBind, or to Bind.
+func (m *Machine) advance(f *flight) {
+	if f.phase == waiting && len(f.permits) > 0 {
+		return
+	}
+	f.phase = writing
+	var writes []framework.Write
+	for _, pl := range f.profile.PreBind {
+		w, s := pl.PreBind(m.table, f.pod, f.node)
+		if s != nil && s.Code != decision.Success && s.Code != decision.Skip {
+			m.fail(f.attempt, attribute(s, "PreBind", pl.Name), f)
+			return
+		}
+		writes = append(writes, w...)
+	}
+	if len(writes) > 0 {
+		m.expect(f)
+		m.do(Write{Pod: f.pod, Writes: writes})
+		return
+	}
+	m.bind(f)
+}
+
+func (m *Machine) written(e Written) {
+	f := m.flights[e.UID]
+	if f == nil || f.phase != writing {
+		return
+	}
+	if e.Err != nil {
+		m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: e.Err}, f)
+		return
+	}
+	m.bind(f)
+}
+
+func (m *Machine) bind(f *flight) {
+	for _, pl := range f.profile.Bind {
+		if pl.Bind(f.pod, f.node) {
+			f.phase = binding
+			m.do(Bind{Pod: f.pod, Node: f.node})
+			return
+		}
+	}
+	m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("no Bind plugin of profile %q takes the pod", f.profile.Name)}, f)
+}
+
+// bound takes in what is known of a binding. Only a sure refusal gives the
+// room back; a lost reply is settled by reading the pod.
+func (m *Machine) bound(e Bound) {
+	f := m.flights[e.UID]
+	if f == nil || f.phase != binding {
+		return
+	}
+	if pl := m.table.Pod(e.UID); pl != nil && pl.Pod.NodeName == f.node {
+		e.Result = BindDone // the API has shown it bound, whatever the reply says
+	}
+	switch e.Result {
+	case BindDone:
+		m.settled(f)
+	case BindRefused:
+		m.refused(f, e.Err)
+	case BindUnknown:
+		f.phase = settling
+		m.settle(f)
+	}
+}
+
+func (m *Machine) settle(f *flight) {
+	delay := time.Duration(0)
+	if f.tries > 0 {
+		delay = min(time.Second<<min(f.tries-1, 4), 10*time.Second)
+	}
+	m.do(Read{Pod: f.pod, Delay: delay})
+}
+
+// podRead settles a lost binding: bound to our node, it was done; bound
+// elsewhere or gone, the assumption ends; unbound, the same binding is tried
+// again, so that an earlier one that is still under way can only do the same.
+func (m *Machine) podRead(e PodRead) {
+	f := m.flights[e.UID]
+	if f == nil || f.phase != settling {
+		return
+	}
+	f.tries++
+	switch {
+	case e.Err != nil:
+		m.settle(f) // without evidence the room stays taken
+	case e.Pod == nil || e.Pod.UID != e.UID:
+		m.podGone(PodGone{UID: e.UID, Namespace: f.pod.Namespace, Name: f.pod.Name})
+	case e.Pod.NodeName != "":
+		m.podSet(e.Pod)
+	case f.tries >= settleTries:
+		m.refused(f, fmt.Errorf("binding of pod %s to node %s: no answer in %d tries, and the pod is not bound", f.pod.Key(), f.node, f.tries))
+	default:
+		m.bind(f)
+	}
+}
+
+// settled ends a flight whose pod is bound.
+func (m *Machine) settled(f *flight) {
+	m.land(f)
+	m.queue.Done(f.pod.UID)
+	for _, pl := range f.profile.PostBind {
+		_ = m.guard(running("PostBind", pl.Name), func() { pl.PostBind(f.pod, f.node) })
+	}
+	m.do(Announce{Pod: f.pod, Reason: "Scheduled", Action: "Binding",
+		Note: explain.Assigned(f.pod, f.node)})
+}
+
+func (m *Machine) refused(f *flight, err error) {
+	plugin := f.profile.Bind[0].Name
+	m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Bind plugin %q: %w", plugin, err)}, f)
+}
+
+func (m *Machine) land(f *flight) { delete(m.flights, f.pod.UID) }
+
+// unreserve undoes Reserve in reverse order and takes the pod off its node.
+func (m *Machine) unreserve(f *flight) {
+	for _, pl := range slices.Backward(f.profile.Reserve) {
+		if pl.Unreserve != nil {
+			_ = m.guard(running("Unreserve", pl.Name), func() { pl.Unreserve(m.table, f.pod, f.node) })
+		}
+	}
+	delete(m.assumed, f.pod.UID)
+	m.table.Remove(f.pod.UID)
+}
+
+// forgotten is the event of an assumption that ended: room became free.
+func forgotten(f *flight) *framework.Event {
+	return &framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: on(f.pod, f.node)}
+}
+
+func attribute(s *decision.Status, point, plugin string) *decision.Status {
+	s.Plugin = plugin
+	if s.Code == decision.Error {
+		err := s.Err
+		if err == nil {
+			err = fmt.Errorf("%s", s.Reasons)
+		}
+		s.Err = fmt.Errorf("running %s plugin %q: %w", point, plugin, err)
+	}
+	return s
+}
+
+func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }

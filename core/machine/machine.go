@@ -1,0 +1,209 @@
+package machine
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Options is what a machine is made of.
+type Options struct {
+	// Profiles by schedulerName; pods that name none of them are left alone.
+	// All have the same QueueSort.
+	Profiles []*profile.Profile
+	// Seed decides among nodes that score the same.
+	Seed uint64
+	// Workers is how many cores one decision may use; at least 1.
+	Workers int
+	// Explain fills Decision.Nodes in every record.
+	Explain bool
+	// Check verifies every invariant after each step and panics on a breach.
+	Check bool
+
+	// Backoffs and stays, as queue.Options has them.
+	InitialBackoff, MaxBackoff, MaxUnschedulable time.Duration
+}
+
+// Machine is the scheduler's whole state. It has one owner, who calls Step;
+// nothing in it is safe for concurrent use.
+type Machine struct {
+	options  Options
+	profiles map[string]*profile.Profile
+	table    *table.Table
+	engine   *engine.Engine
+	queue    *queue.Queue
+
+	// uids holds, by namespace/name, the UID of every pod that is queued, in
+	// flight or placed.
+	uids map[string]types.UID
+	// flights holds the pods between Assume and the end of their binding.
+	flights map[types.UID]*flight
+	// assumed holds the pods placed on our word alone: the API has not shown
+	// them bound yet.
+	assumed map[types.UID]string
+	// gated remembers for which pods a Gated record was given.
+	gated map[types.UID]bool
+
+	now     time.Time
+	effects []Effect
+	panics  int
+}
+
+// New returns a machine without nodes and pods.
+func New(o Options) *Machine {
+	m := &Machine{
+		options:  o,
+		profiles: map[string]*profile.Profile{},
+		table:    table.New(),
+		uids:     map[string]types.UID{},
+		flights:  map[types.UID]*flight{},
+		assumed:  map[types.UID]string{},
+		gated:    map[types.UID]bool{},
+	}
+	for _, p := range o.Profiles {
+		m.profiles[p.Name] = p
+	}
+	m.engine = engine.New(m.table, o.Seed, o.Workers)
+	m.queue = queue.New(queue.Options{
+		InitialBackoff:   o.InitialBackoff,
+		MaxBackoff:       o.MaxBackoff,
+		MaxUnschedulable: o.MaxUnschedulable,
+		Less:             o.Profiles[0].QueueSort.Less,
+		PreEnqueue:       m.preEnqueue,
+		Wakes:            m.wakes,
+	})
+	return m
+}
+
+// Step tells the machine of one event and returns what is to be done about
+// it, in order. now must not go back.
+func (m *Machine) Step(now time.Time, e Event) []Effect {
+	m.now, m.effects = now, nil
+	switch e := e.(type) {
+	case NodeSet:
+		m.nodeSet(e.Node)
+	case NodeGone:
+		m.nodeGone(e.Name)
+	case PodSet:
+		m.podSet(e.Pod)
+	case PodGone:
+		m.podGone(e)
+	case Tick:
+		m.tick()
+	case Cycle:
+		m.cycle()
+	case Bound:
+		m.bound(e)
+	case Written:
+		m.written(e)
+	case PodRead:
+		m.podRead(e)
+	case Evicted:
+		m.evicted(e)
+	}
+	if m.options.Check {
+		if err := m.Verify(); err != nil {
+			panic(fmt.Sprintf("machine: after %T: %v", e, err))
+		}
+	}
+	return m.effects
+}
+
+// Ready tells whether a Cycle would take a pod now.
+func (m *Machine) Ready() bool { return m.queue.Ready() }
+
+// NextTimer is when a Tick is next needed; false when nothing waits for time.
+func (m *Machine) NextTimer() (time.Time, bool) {
+	next, ok := m.queue.NextTimer()
+	for _, f := range m.flights {
+		if f.phase != waiting {
+			continue
+		}
+		for _, deadline := range f.permits {
+			if !ok || deadline.Before(next) {
+				next, ok = deadline, true
+			}
+		}
+	}
+	return next, ok
+}
+
+// Queue is the machine's queue, for inspection only.
+func (m *Machine) Queue() *queue.Queue { return m.queue }
+
+// Table is the machine's table, for inspection only.
+func (m *Machine) Table() *table.Table { return m.table }
+
+// Panics is how many panics were contained to the pod at hand.
+func (m *Machine) Panics() int { return m.panics }
+
+// Assumed is the number of pods placed on our word alone.
+func (m *Machine) Assumed() int { return len(m.assumed) }
+
+func (m *Machine) do(e Effect) { m.effects = append(m.effects, e) }
+
+func (m *Machine) tick() {
+	m.queue.Flush(m.now)
+	for _, uid := range m.sortedFlights() {
+		if f := m.flights[uid]; f.phase == waiting {
+			m.expirePermits(f)
+		}
+	}
+}
+
+func (m *Machine) sortedFlights() []types.UID {
+	uids := make([]types.UID, 0, len(m.flights))
+	for uid := range m.flights {
+		uids = append(uids, uid)
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// wakes looks up the wake rules of one of the profile's plugins.
+func (m *Machine) wakes(name, plugin string) ([]framework.Wake, bool) {
+	if p := m.profiles[name]; p != nil && p.Plugins[plugin] != nil {
+		return p.Plugins[plugin].Wakes, true
+	}
+	return nil, false
+}
+
+// guard runs f for the pod and contains a panic to it: the error names where
+// it happened. State that a half-done try left behind is undone.
+func (m *Machine) guard(what string, f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.panics++
+			m.table.Rollback()
+			m.engine.Reset()
+			err = fmt.Errorf("%s panicked: %v (%s)", what, r, site(debug.Stack()))
+		}
+	}()
+	f()
+	return nil
+}
+
+// site picks the line of the stack where the panic was raised.
+func site(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
+			at := strings.TrimSpace(lines[i+3])
+			if j := strings.LastIndex(at, "/"); j >= 0 {
+				at = at[j+1:]
+			}
+			return strings.Fields(at)[0]
+		}
+	}
+	return "unknown site"
+}

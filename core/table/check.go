@@ -1,0 +1,100 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/object"
+	v1 "k8s.io/api/core/v1"
+)
+
+// Check compares every column with a rebuild from the nodes and pods, and
+// names the first difference.
+func (t *Table) Check() error {
+	fresh := New()
+	for r, n := range t.nodes {
+		if n != nil {
+			fresh.SetNode(n)
+		}
+		for _, pl := range t.pods[r] {
+			if pl.Row != Row(r) || t.placed[pl.Pod.UID] != pl {
+				return fmt.Errorf("table: pod %s is listed on row %d but points elsewhere", pl.Pod.Key(), r)
+			}
+			fresh.Place(pl.Pod, t.names[r])
+		}
+	}
+	if len(fresh.rowOf) != len(t.rowOf) || fresh.live != t.live || len(fresh.placed) != len(t.placed) {
+		return fmt.Errorf("table: %d rows, %d nodes, %d pods; a rebuild has %d, %d, %d",
+			len(t.rowOf), t.live, len(t.placed), len(fresh.rowOf), fresh.live, len(fresh.placed))
+	}
+	for name, r := range t.rowOf {
+		if err := t.compare(r, fresh, fresh.rowOf[name]); err != nil {
+			return fmt.Errorf("table: node %q: %w", name, err)
+		}
+	}
+	return t.compareImages(fresh)
+}
+
+func (t *Table) compare(r Row, o *Table, s Row) error {
+	for name, id := range t.ids() {
+		var used, offered int64
+		if other, ok := o.Column(name); ok {
+			used, offered = o.used[other][s], o.allocatable[other][s]
+		}
+		if t.used[id][r] != used || t.allocatable[id][r] != offered {
+			return fmt.Errorf("%s used/allocatable %d/%d, rebuilt %d/%d", name, t.used[id][r], t.allocatable[id][r], used, offered)
+		}
+	}
+	for i := range t.nonZero {
+		if t.nonZero[i][r] != o.nonZero[i][s] {
+			return fmt.Errorf("non-zero usage %d, rebuilt %d", t.nonZero[i][r], o.nonZero[i][s])
+		}
+	}
+	if t.podCount[r] != o.podCount[s] || t.allowedPods[r] != o.allowedPods[s] {
+		return fmt.Errorf("pods %d of %d, rebuilt %d of %d", t.podCount[r], t.allowedPods[r], o.podCount[s], o.allowedPods[s])
+	}
+	if !slices.Equal(sortedPorts(t.ports[r]), sortedPorts(o.ports[s])) {
+		return fmt.Errorf("host ports %v, rebuilt %v", t.ports[r], o.ports[s])
+	}
+	return nil
+}
+
+func (t *Table) ids() map[v1.ResourceName]Resource {
+	ids := map[v1.ResourceName]Resource{"cpu": CPU, "memory": Memory, "ephemeral-storage": EphemeralStorage}
+	for name, id := range t.scalars {
+		ids[name] = id
+	}
+	return ids
+}
+
+// compareImages leaves sizes out: an image keeps the size that its first
+// reporter gave, which depends on history.
+func (t *Table) compareImages(o *Table) error {
+	if len(t.images) != len(o.images) {
+		return fmt.Errorf("table: %d images, rebuilt %d", len(t.images), len(o.images))
+	}
+	for name, img := range t.images {
+		other := o.images[name]
+		if other == nil || other.Nodes() != img.Nodes() {
+			return fmt.Errorf("table: image %q is on %d nodes, rebuilt differs", name, img.Nodes())
+		}
+		for r := range img.rows {
+			if !other.On(o.rowOf[t.names[r]]) {
+				return fmt.Errorf("table: image %q on node %q, rebuilt not", name, t.names[r])
+			}
+		}
+	}
+	return nil
+}
+
+func sortedPorts(ports []object.HostPort) []object.HostPort {
+	return slices.SortedFunc(slices.Values(ports), func(a, b object.HostPort) int {
+		switch {
+		case a.Port != b.Port:
+			return int(a.Port - b.Port)
+		case a.IP != b.IP:
+			return slices.Compare([]byte(a.IP), []byte(b.IP))
+		}
+		return slices.Compare([]byte(a.Protocol), []byte(b.Protocol))
+	})
+}
