@@ -5,47 +5,58 @@ import (
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
-// point is one list of plugins in a profile, under its name in the file.
+// point is one list of plugins in a profile: its name in the file, and where it stands in the core.
 type point struct {
 	name string
 	set  *configv1.PluginSet
+	at   profile.Point // profile.Points for MultiPoint
+}
+
+// target is the list's place in the core's form of the profile.
+func (pt point) target(c *profile.Config) *profile.Set {
+	if pt.at == profile.Points {
+		return &c.MultiPoint
+	}
+	return &c.Points[pt.at]
 }
 
 // points lists the plugin sets of a profile: MultiPoint first, then the extension points in the
 // order in which a pod meets them.
 func points(p *configv1.Plugins) []point {
 	return []point{
-		{"multiPoint", &p.MultiPoint},
-		{"preEnqueue", &p.PreEnqueue},
-		{"queueSort", &p.QueueSort},
-		{"preFilter", &p.PreFilter},
-		{"filter", &p.Filter},
-		{"postFilter", &p.PostFilter},
-		{"preScore", &p.PreScore},
-		{"score", &p.Score},
-		{"reserve", &p.Reserve},
-		{"permit", &p.Permit},
-		{"preBind", &p.PreBind},
-		{"bind", &p.Bind},
-		{"postBind", &p.PostBind},
-		{"placementGenerate", &p.PlacementGenerate},
-		{"placementScore", &p.PlacementScore},
+		{"multiPoint", &p.MultiPoint, profile.Points},
+		{"preEnqueue", &p.PreEnqueue, profile.PreEnqueue},
+		{"queueSort", &p.QueueSort, profile.QueueSort},
+		{"preFilter", &p.PreFilter, profile.PreFilter},
+		{"filter", &p.Filter, profile.Filter},
+		{"postFilter", &p.PostFilter, profile.PostFilter},
+		{"preScore", &p.PreScore, profile.PreScore},
+		{"score", &p.Score, profile.Score},
+		{"reserve", &p.Reserve, profile.Reserve},
+		{"permit", &p.Permit, profile.Permit},
+		{"preBind", &p.PreBind, profile.PreBind},
+		{"bind", &p.Bind, profile.Bind},
+		{"postBind", &p.PostBind, profile.PostBind},
+		{"placementGenerate", &p.PlacementGenerate, profile.PlacementGenerate},
+		{"placementScore", &p.PlacementScore, profile.PlacementScore},
 	}
 }
 
 // enabledNames lists the plugins that any point of a profile enables, sorted.
 func enabledNames(p *configv1.Plugins) []string {
-	var names []string
+	var enabled []string
 	for _, pt := range points(p) {
 		for _, plugin := range pt.set.Enabled {
-			names = append(names, plugin.Name)
+			enabled = append(enabled, plugin.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.Sort(enabled)
+	return slices.Compact(enabled)
 }
 
 // defaultPlugins is v1.36's default profile: one MultiPoint set, whose order is the order of
@@ -55,39 +66,39 @@ func (r Reader) defaultPlugins() *configv1.Plugins {
 	scored := func(name string, weight int32) configv1.Plugin { return configv1.Plugin{Name: name, Weight: &weight} }
 
 	enabled := []configv1.Plugin{
-		plugin("SchedulingGates"),
-		plugin("PrioritySort"),
-		plugin("NodeUnschedulable"),
-		plugin("NodeName"),
-		scored("TaintToleration", 3),
-		scored("NodeAffinity", 2),
-		plugin("NodePorts"),
-		scored("NodeResourcesFit", 1),
-		plugin("VolumeRestrictions"),
-		plugin("NodeVolumeLimits"),
-		plugin("VolumeBinding"),
-		plugin("VolumeZone"),
-		scored("PodTopologySpread", 2),
-		scored("InterPodAffinity", 2),
+		plugin(names.SchedulingGates),
+		plugin(names.PrioritySort),
+		plugin(names.NodeUnschedulable),
+		plugin(names.NodeName),
+		scored(names.TaintToleration, 3),
+		scored(names.NodeAffinity, 2),
+		plugin(names.NodePorts),
+		scored(names.NodeResourcesFit, 1),
+		plugin(names.VolumeRestrictions),
+		plugin(names.NodeVolumeLimits),
+		plugin(names.VolumeBinding),
+		plugin(names.VolumeZone),
+		scored(names.PodTopologySpread, 2),
+		scored(names.InterPodAffinity, 2),
 	}
 	if r.gates.Enabled(features.DynamicResourceAllocation) {
 		// Before DefaultPreemption: an idle claim is freed sooner than a running pod is evicted.
-		enabled = append(enabled, scored("DynamicResources", 2))
+		enabled = append(enabled, scored(names.DynamicResources, 2))
 	}
 	enabled = append(enabled,
-		plugin("DefaultPreemption"),
-		scored("NodeResourcesBalancedAllocation", 1),
-		scored("ImageLocality", 1),
-		plugin("DefaultBinder"),
+		plugin(names.DefaultPreemption),
+		scored(names.NodeResourcesBalancedAllocation, 1),
+		scored(names.ImageLocality, 1),
+		plugin(names.DefaultBinder),
 	)
 	if r.gates.Enabled(features.NodeDeclaredFeatures) {
-		enabled = append(enabled, plugin("NodeDeclaredFeatures"))
+		enabled = append(enabled, plugin(names.NodeDeclaredFeatures))
 	}
 	if r.gates.Enabled(features.GangScheduling) {
-		enabled = append(enabled, plugin("GangScheduling"))
+		enabled = append(enabled, plugin(names.GangScheduling))
 	}
 	if r.gates.Enabled(features.TopologyAwareWorkloadScheduling) {
-		enabled = append(enabled, plugin("TopologyPlacementGenerator"), scored("PodGroupPodsCount", 1))
+		enabled = append(enabled, plugin(names.TopologyPlacementGenerator), scored(names.PodGroupPodsCount, 1))
 	}
 	return &configv1.Plugins{MultiPoint: configv1.PluginSet{Enabled: enabled}}
 }

@@ -1,0 +1,327 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/berth-scheduler/berth/core/framework"
+)
+
+// Factory makes a plugin from its arguments: whatever Config.Args holds under
+// the plugin's name, nil if nothing.
+type Factory func(args any) (*framework.Plugin, error)
+
+// Registry holds the plugins that a configuration may name.
+type Registry map[string]Factory
+
+// Config is what a profile is built from: one profile of the configuration
+// file, with the default plugins merged in.
+type Config struct {
+	// Name is the schedulerName that pods carry.
+	Name string
+	// MultiPoint enables plugins at every point that they implement.
+	MultiPoint Set
+	// Points says more about one point.
+	Points [Points]Set
+	// Args are the arguments of plugins, each plugin once.
+	Args []Args
+}
+
+// Set enables and disables plugins.
+type Set struct {
+	Enabled []Enabled
+	// Disabled keeps plugins that MultiPoint enables away from a point, by
+	// name or all of them ("*"). MultiPoint's own Disabled has done its work
+	// when defaults were merged in.
+	Disabled []string
+}
+
+// Enabled is one enabled plugin. Weight counts at Score; 0 means 1.
+type Enabled struct {
+	Plugin string
+	Weight int64
+}
+
+// Args are a plugin's arguments, in the form that its factory expects.
+type Args struct {
+	Plugin string
+	Value  any
+}
+
+// BuildAll builds every profile of a configuration, in its order. As there is
+// one queue, all must sort it by the same plugin with the same arguments. The
+// error holds all that is wrong, one profile after the other.
+func BuildAll(configs []Config, registry Registry) ([]*Profile, error) {
+	if len(configs) == 0 {
+		return nil, errors.New("at least one profile is required")
+	}
+	var profiles []*Profile
+	var errs []error
+	names := map[string]bool{}
+	for i := range configs {
+		name := configs[i].Name
+		p, err := Build(&configs[i], registry)
+		switch {
+		case name == "":
+			err = errors.New("scheduler name is needed")
+		case names[name]:
+			err = fmt.Errorf("duplicate profile with scheduler name %q", name)
+		case err != nil:
+			err = fmt.Errorf("creating profile for scheduler name %s: %w", name, err)
+		default:
+			profiles = append(profiles, p)
+		}
+		if names[name] = true; err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 0 {
+		errs = sameQueueSort(configs, profiles)
+	}
+	if len(errs) > 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	return profiles, nil
+}
+
+func sameQueueSort(configs []Config, profiles []*Profile) []error {
+	var errs []error
+	first := profiles[0].QueueSort.Name
+	for i, p := range profiles[1:] {
+		switch sort := p.QueueSort.Name; {
+		case sort != first:
+			errs = append(errs, fmt.Errorf("different queue sort plugins for profile %q: %q, first: %q", p.Name, sort, first))
+		case !reflect.DeepEqual(configs[0].args(sort), configs[i+1].args(sort)):
+			errs = append(errs, fmt.Errorf("different queue sort plugin args for profile %q", p.Name))
+		}
+	}
+	return errs
+}
+
+// args returns the plugin's arguments, nil if there are none.
+func (c *Config) args(plugin string) any {
+	for _, a := range c.Args {
+		if a.Plugin == plugin {
+			return a.Value
+		}
+	}
+	return nil
+}
+
+// Build makes one profile. Plugins that no point enables are not made. The
+// error holds all that is wrong, by point and plugin, in kube-scheduler's
+// words.
+func Build(c *Config, registry Registry) (*Profile, error) {
+	plugins, errs := c.makePlugins(registry)
+	if len(errs) > 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	var lists [Points][]*framework.Plugin
+	for pt := range Points {
+		if pointErrs := c.checkPoint(pt, plugins); len(pointErrs) > 0 {
+			errs = append(errs, pointErrs...)
+			continue
+		}
+		for _, name := range c.order(pt, plugins) {
+			lists[pt] = append(lists[pt], plugins[name])
+		}
+	}
+	if len(errs) > 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	if n := len(lists[QueueSort]); n != 1 {
+		errs = append(errs, fmt.Errorf("only one queue sort plugin required for profile with scheduler name %q, but got %d", c.Name, n))
+	}
+	if len(lists[Bind]) == 0 {
+		errs = append(errs, fmt.Errorf("at least one bind plugin is needed for profile with scheduler name %q", c.Name))
+	}
+	scorers, err := c.weigh(lists[Score])
+	if err != nil {
+		errs = append(errs, fmt.Errorf("score plugins: %w", err))
+	}
+	if len(errs) > 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	return newProfile(c.Name, lists, scorers), nil
+}
+
+func newProfile(name string, lists [Points][]*framework.Plugin, scorers []Scorer) *Profile {
+	p := &Profile{
+		Name:       name,
+		QueueSort:  lists[QueueSort][0],
+		PreEnqueue: lists[PreEnqueue],
+		PreFilter:  lists[PreFilter],
+		Filter:     lists[Filter],
+		PostFilter: lists[PostFilter],
+		PreScore:   lists[PreScore],
+		Score:      scorers,
+		Reserve:    lists[Reserve],
+		Permit:     lists[Permit],
+		PreBind:    lists[PreBind],
+		Bind:       lists[Bind],
+		PostBind:   lists[PostBind],
+		Plugins:    map[string]*framework.Plugin{},
+	}
+	for _, list := range lists {
+		for _, plugin := range list {
+			p.Plugins[plugin.Name] = plugin
+		}
+	}
+	return p
+}
+
+// makePlugins makes each enabled plugin once, in order of name.
+func (c *Config) makePlugins(registry Registry) (map[string]*framework.Plugin, []error) {
+	var errs []error
+	seen := map[string]bool{}
+	for _, a := range c.Args {
+		if seen[a.Plugin] {
+			errs = append(errs, fmt.Errorf("repeated config for plugin %s", a.Plugin))
+		}
+		seen[a.Plugin] = true
+	}
+	enabledAt := map[string]string{} // the first that names the plugin
+	for _, e := range c.MultiPoint.Enabled {
+		enabledAt[e.Plugin] = "MultiPointPlugin"
+	}
+	for pt := range Points {
+		for _, e := range c.Points[pt].Enabled {
+			if enabledAt[e.Plugin] == "" {
+				enabledAt[e.Plugin] = pt.kind()
+			}
+		}
+	}
+	plugins := map[string]*framework.Plugin{}
+	for _, name := range slices.Sorted(maps.Keys(enabledAt)) {
+		factory, ok := registry[name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s %q does not exist", enabledAt[name], name))
+			continue
+		}
+		plugin, err := factory(c.args(name))
+		if err == nil {
+			err = checkPlugin(name, plugin)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("initializing plugin %q: %w", name, err))
+			continue
+		}
+		plugins[name] = plugin
+	}
+	return plugins, errs
+}
+
+// checkPlugin holds a plugin to what the rest of the scheduler takes for
+// granted.
+func checkPlugin(name string, p *framework.Plugin) error {
+	switch {
+	case p == nil:
+		return errors.New("its factory returned no plugin")
+	case p.Name != name:
+		return fmt.Errorf("it is registered under this name, but calls itself %q", p.Name)
+	case p.Filter != nil && p.Explain == nil:
+		return errors.New("it has Filter, but no Explain")
+	}
+	return nil
+}
+
+// checkPoint checks what a point enables by itself.
+func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, e := range c.Points[pt].Enabled {
+		if !pt.implementedBy(plugins[e.Plugin]) {
+			errs = append(errs, fmt.Errorf("plugin %q does not extend %s plugin", e.Plugin, pt.kind()))
+		} else if seen[e.Plugin] {
+			errs = append(errs, fmt.Errorf("plugin %q already registered as %q", e.Plugin, pt.kind()))
+		}
+		seen[e.Plugin] = true
+	}
+	for _, name := range repeated(c.fromMultiPoint(pt, plugins)) {
+		if !seen[name] { // what the point enables itself, MultiPoint may repeat
+			errs = append(errs, fmt.Errorf("plugin %q already registered as %q", name, pt.kind()))
+		}
+	}
+	return errs
+}
+
+// repeated lists the names that a list holds more than once, each once.
+func repeated(names []string) []string {
+	var again []string
+	count := map[string]int{}
+	for _, name := range names {
+		if count[name]++; count[name] == 2 {
+			again = append(again, name)
+		}
+	}
+	return again
+}
+
+// fromMultiPoint lists what MultiPoint brings to a point, in its order: the
+// plugins that implement the point and are not disabled there.
+func (c *Config) fromMultiPoint(pt Point, plugins map[string]*framework.Plugin) []string {
+	disabled := c.Points[pt].Disabled
+	if slices.Contains(disabled, "*") {
+		return nil
+	}
+	var names []string
+	for _, e := range c.MultiPoint.Enabled {
+		if pt.implementedBy(plugins[e.Plugin]) && !slices.Contains(disabled, e.Plugin) {
+			names = append(names, e.Plugin)
+		}
+	}
+	return names
+}
+
+// order lists the plugins of a point in v1.36's order: first those that both
+// the point and MultiPoint enable, in the point's order, then the rest of
+// MultiPoint's, then the rest of the point's.
+func (c *Config) order(pt Point, plugins map[string]*framework.Plugin) []string {
+	multi := c.fromMultiPoint(pt, plugins)
+	var own, both, rest []string
+	for _, e := range c.Points[pt].Enabled {
+		own = append(own, e.Plugin)
+		if slices.Contains(multi, e.Plugin) {
+			both = append(both, e.Plugin)
+		} else {
+			rest = append(rest, e.Plugin)
+		}
+	}
+	multi = slices.DeleteFunc(multi, func(name string) bool { return slices.Contains(own, name) })
+	return slices.Concat(both, multi, rest)
+}
+
+// maxScore is the best score of a plugin on a node, before the weight.
+const maxScore = 100
+
+// weigh gives each Score plugin its weight: the one that the Score point gives
+// it, else MultiPoint's; 0 is 1. No node's total may overflow.
+func (c *Config) weigh(plugins []*framework.Plugin) ([]Scorer, error) {
+	weights := map[string]int64{}
+	for _, e := range slices.Concat(c.Points[Score].Enabled, c.MultiPoint.Enabled) {
+		if _, ok := weights[e.Plugin]; !ok {
+			weights[e.Plugin] = e.Weight
+		}
+	}
+	var scorers []Scorer
+	room := int64(math.MaxInt64)
+	for _, p := range plugins {
+		weight := weights[p.Name]
+		if weight < 0 {
+			return nil, fmt.Errorf("weight of plugin %q must not be negative, but is %d", p.Name, weight)
+		}
+		weight = max(weight, 1)
+		if weight > room/maxScore {
+			return nil, errors.New("total score of Score plugins could overflow")
+		}
+		room -= weight * maxScore
+		scorers = append(scorers, Scorer{Plugin: p, Weight: weight})
+	}
+	return scorers, nil
+}

@@ -1,0 +1,69 @@
+package profile
+
+import "github.com/berth-scheduler/berth/core/framework"
+
+// Point is an extension point, numbered in the order in which a pod meets
+// them.
+type Point uint8
+
+const (
+	PreEnqueue Point = iota
+	QueueSort
+	PreFilter
+	Filter
+	PostFilter
+	PreScore
+	Score
+	Reserve
+	Permit
+	PreBind
+	Bind
+	PostBind
+	// PlacementGenerate and PlacementScore can be configured; no native plugin
+	// implements them.
+	PlacementGenerate
+	PlacementScore
+
+	// Points is how many there are.
+	Points
+)
+
+var pointNames = [Points]string{"PreEnqueue", "QueueSort", "PreFilter", "Filter", "PostFilter", "PreScore", "Score",
+	"Reserve", "Permit", "PreBind", "Bind", "PostBind", "PlacementGenerate", "PlacementScore"}
+
+// String is Kubernetes' name of the point.
+func (pt Point) String() string { return pointNames[pt] }
+
+// kind is what kube-scheduler calls the plugins of the point in errors.
+func (pt Point) kind() string { return pt.String() + "Plugin" }
+
+// implementedBy tells whether the plugin has something to do at the point.
+func (pt Point) implementedBy(p *framework.Plugin) bool {
+	switch pt {
+	case PreEnqueue:
+		return p.PreEnqueue != nil
+	case QueueSort:
+		return p.Less != nil
+	case PreFilter:
+		return p.PreFilter != nil
+	case Filter:
+		return p.Filter != nil
+	case PostFilter:
+		return p.PostFilter != nil
+	case PreScore:
+		return p.PreScore != nil
+	case Score:
+		return p.Score != nil
+	case Reserve:
+		return p.Reserve != nil || p.Unreserve != nil
+	case Permit:
+		return p.Permit != nil
+	case PreBind:
+		return p.PreBind != nil
+	case Bind:
+		return p.Bind != nil
+	case PostBind:
+		return p.PostBind != nil
+	}
+	return false
+}
