@@ -47,7 +47,7 @@ type Disagreement struct {
 }
 
 // maxWaiting bounds the rejected pods that are followed through changes.
-const maxWaiting = 8
+const maxWaiting = 5
 
 // run is one world played on both sides.
 type run struct {

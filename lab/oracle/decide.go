@@ -47,7 +47,7 @@ func (s *Scheduler) Decide(pod *v1.Pod) Record {
 		return rec.failed(err)
 	}
 	if err == nil {
-		rec.Result, rec.Best, rec.Node = Scheduled, best(rec.Nodes), result.SuggestedHost
+		rec.Result, rec.Best, rec.Node = Scheduled, Best(rec.Nodes), result.SuggestedHost
 		return rec
 	}
 	return s.reject(rec, f, state, pod, err)
@@ -154,8 +154,8 @@ func (s *Scheduler) fillNodes(rec *Record, l *listener, profile string) error {
 	return nil
 }
 
-// best is the feasible nodes with the highest total.
-func best(nodes []Node) []string {
+// Best is the feasible nodes with the highest total.
+func Best(nodes []Node) []string {
 	var names []string
 	top := int64(-1)
 	for _, n := range nodes {

@@ -121,3 +121,41 @@ func TestRival(t *testing.T) {
 		t.Errorf("the room on a is taken, yet got %q", n)
 	}
 }
+
+// Two wake-ups that v1.36.3 misses, found by comparing worlds: if one of these
+// ever fails, a line of docs/deviations.md is out of date.
+func TestWakeUpsThatKubeSchedulerMisses(t *testing.T) {
+	profile := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n"
+	t.Run("a node comes to match addedAffinity", func(t *testing.T) {
+		added := profile + "  - name: NodeAffinity\n    args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: " +
+			"{nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: Exists}]}]}}}\n"
+		changed := node("a", "2")
+		changed.Labels = map[string]string{"pool": "x"}
+		misses(t, added, pod("p", "1"), generate.Change{Verb: generate.Update, Node: changed})
+	})
+	t.Run("a node comes for a pod with an ignored resource", func(t *testing.T) {
+		ignoring := profile + "  - name: NodeResourcesFit\n    args: {ignoredResources: [example.com/license]}\n"
+		p := pod("p", "3")
+		p.Spec.Containers[0].Resources.Requests["example.com/license"] = resource.MustParse("1")
+		misses(t, ignoring, p, generate.Change{Verb: generate.Add, Node: node("z", "8")})
+	})
+}
+
+// misses has a pod rejected on a cluster of one small node, and then fit after
+// the change, which does not wake it.
+func misses(t *testing.T, configuration string, p *v1.Pod, c generate.Change) {
+	t.Helper()
+	s, err := New(configuration, []*v1.Node{node("a", "2")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	before := s.Decide(p)
+	woken, err := s.Apply(c, []Rejected{{Pod: p, Plugins: before.Plugins}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := s.Decide(p); before.Result != Unschedulable || after.Result != Scheduled || woken[0] {
+		t.Errorf("%s, then %s; woken: %v", before.Result, after.Result, woken[0])
+	}
+}

@@ -96,6 +96,13 @@ func (b *builder) updatePod(l *lives, after int) Change {
 			able = append(able, f)
 		}
 	}
+	if len(able) > 0 && len(l.bound) > 0 && b.chance(40) {
+		i := b.IntN(len(l.bound))
+		p := l.bound[i].DeepCopy()
+		able[b.IntN(len(able))].repod(b, p)
+		l.bound[i] = p
+		return Change{Verb: Update, Pod: p}
+	}
 	if len(able) == 0 || after == 0 {
 		return Change{}
 	}

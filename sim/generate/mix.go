@@ -8,6 +8,8 @@ type feature struct {
 	node   func(*builder, *v1.Node)
 	pod    func(*builder, *v1.Pod)
 	config func(*builder, *profile)
+	// run marks what a pod gets once it runs.
+	run func(*builder, *v1.Pod)
 	// renode and repod alter a copy of an object that is already in the world.
 	renode func(*builder, *v1.Node)
 	repod  func(*builder, *v1.Pod)

@@ -36,7 +36,7 @@ var easyResources = feature{
 }
 
 // hardResources is everything that a request and a node's room can look like.
-var hardResources = feature{node: hardNode, pod: hardPod, renode: resizeNode, repod: shrinkPod}
+var hardResources = feature{node: hardNode, pod: hardPod, run: resize, renode: resizeNode, repod: shrinkPod}
 
 func (b *builder) somePodShapes() []shape {
 	all := []shape{{"100m", "128Mi"}, {"250m", "256Mi"}, {"500m", "1Gi"}, {"1", "512Mi"}, {"2", "4Gi"},
@@ -198,6 +198,11 @@ func (b *builder) boundTo(n *v1.Node, from int) []*v1.Pod {
 		if !b.mix.preemptible {
 			p.Spec.Priority = &highest
 		}
+		for _, f := range b.mix.features {
+			if f.run != nil {
+				f.run(b, p)
+			}
+		}
 		pods = append(pods, p)
 	}
 	for range b.pick(0, 0, 1, 2, 3) {
@@ -209,6 +214,36 @@ func (b *builder) boundTo(n *v1.Node, from int) []*v1.Pod {
 		}
 	}
 	return pods
+}
+
+// resize leaves some running pods in the middle of an in-place resize: what the
+// spec asks for, what the node has allocated and what is in force differ.
+func resize(b *builder, p *v1.Pod) {
+	if !b.chance(20) {
+		return
+	}
+	some := func() v1.ResourceList {
+		return list("cpu", b.word("10m", "100m", "700m", "2"), "memory", b.word("1Mi", "100Mi", "2Gi"))
+	}
+	status := func(containers []v1.Container) (statuses []v1.ContainerStatus) {
+		for _, c := range containers {
+			s := v1.ContainerStatus{Name: c.Name, AllocatedResources: some()}
+			if b.chance(80) {
+				s.Resources = &v1.ResourceRequirements{Requests: some()}
+			}
+			statuses = append(statuses, s)
+		}
+		return statuses
+	}
+	p.Status.ContainerStatuses = status(p.Spec.Containers)
+	p.Status.InitContainerStatuses = status(p.Spec.InitContainers)
+	if p.Spec.Resources != nil && b.chance(50) {
+		p.Status.AllocatedResources, p.Status.Resources = some(), &v1.ResourceRequirements{Requests: some()}
+	}
+	if b.chance(40) {
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Status: v1.ConditionTrue,
+			Reason: b.word(v1.PodReasonInfeasible, v1.PodReasonDeferred)}}
+	}
 }
 
 // highest outranks every pod of a world that is not preemptible.
