@@ -1,0 +1,38 @@
+package queue
+
+import "time"
+
+// window is the grain of backoff: it ends by whole seconds, and in each the
+// pods are in QueueSort's order (v1.36, feature SchedulerPopFromBackoffQ).
+const window = time.Second
+
+// backoff is the wait after the count-th failure: initial, doubled with each
+// further failure, at most max.
+func backoff(initial, max time.Duration, count int) time.Duration {
+	if count <= 0 {
+		return 0
+	}
+	shift := count - 1
+	if initial > max>>shift {
+		return max
+	}
+	return initial << shift
+}
+
+// expiry is the window in which the pod's backoff ends: errors in a row count
+// when the last attempt was one, else all rejections.
+func (q *Queue) expiry(e *entry) time.Time {
+	count := e.rejections
+	if e.errors > 0 {
+		count = e.errors
+	}
+	if q.opts.MaxBackoff == 0 || count == 0 {
+		return time.Time{}
+	}
+	return e.Timestamp.Add(backoff(q.opts.InitialBackoff, q.opts.MaxBackoff, count)).Truncate(window)
+}
+
+// backingOff tells whether the window in which the backoff ends has not passed.
+func (e *entry) backingOff(now time.Time) bool {
+	return !e.expiry.IsZero() && !e.expiry.Before(now.Truncate(window))
+}

@@ -1,0 +1,103 @@
+package queue
+
+import (
+	"iter"
+	"maps"
+	"math/bits"
+	"strconv"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// Labels of what moves pods and is no event in the cluster, as v1.36's metric
+// queue_incoming_pods_total has them.
+const (
+	eventAttemptFailure       = "ScheduleAttemptFailure"
+	eventBackoffComplete      = "BackoffComplete"
+	eventPopFromBackoff       = "PopFromBackoffQ"
+	eventActivate             = "ForceActivate"
+	eventUnschedulableTimeout = "UnschedulableTimeout"
+)
+
+var resourceLabels = [...]string{
+	framework.AssignedPod: "AssignedPod",
+	framework.PendingPod:  "UnschedulablePod",
+	framework.Node:        "Node",
+	framework.AnyResource: "*",
+}
+
+var actionLabels = map[framework.Action]string{
+	framework.Add:                      "Add",
+	framework.Delete:                   "Delete",
+	framework.UpdateNodeAllocatable:    "UpdateNodeAllocatable",
+	framework.UpdateNodeLabel:          "UpdateNodeLabel",
+	framework.UpdateNodeTaint:          "UpdateNodeTaint",
+	framework.UpdateNodeCondition:      "UpdateNodeCondition",
+	framework.UpdateNodeAnnotation:     "UpdateNodeAnnotation",
+	framework.UpdatePodLabel:           "UpdatePodLabel",
+	framework.UpdatePodScaleDown:       "UpdatePodScaleDown",
+	framework.UpdatePodGatesEliminated: "UpdatePodSchedulingGatesEliminated",
+	framework.UpdatePodToleration:      "UpdatePodToleration",
+	framework.UpdateOther:              "Update",
+}
+
+// label is v1.36's name for the event: AssignedPodDelete, NodeAdd. Of several
+// actions the first counts.
+func label(r framework.Resource, a framework.Action) string {
+	if a == framework.All {
+		return resourceLabels[r] + "All"
+	}
+	first := a & -a
+	if name, ok := actionLabels[first]; ok {
+		return resourceLabels[r] + name
+	}
+	return resourceLabels[r] + strconv.Itoa(bits.TrailingZeros32(uint32(first)))
+}
+
+// single yields the actions one by one.
+func single(actions framework.Action) iter.Seq[framework.Action] {
+	return func(yield func(framework.Action) bool) {
+		for ; actions != 0; actions &= actions - 1 {
+			if !yield(actions & -actions) {
+				return
+			}
+		}
+	}
+}
+
+// Changes says in what the newer state of a pod differs from the older one, as
+// the actions of an event on it. UpdateOther stands alone, for "nothing of
+// these". Like v1.36, it takes a request that is gone for one scaled down.
+func Changes(old, new *object.Pod) framework.Action {
+	var changes framework.Action
+	if !maps.Equal(old.Labels, new.Labels) {
+		changes |= framework.UpdatePodLabel
+	}
+	if scaledDown(old.Demand.Usage, new.Demand.Usage) || scaledDown(old.Demand.Requests, new.Demand.Requests) {
+		changes |= framework.UpdatePodScaleDown
+	}
+	if len(old.Gates) > 0 && len(new.Gates) == 0 {
+		changes |= framework.UpdatePodGatesEliminated
+	}
+	if old.Tolerations.Key != new.Tolerations.Key {
+		changes |= framework.UpdatePodToleration
+	}
+	if changes == 0 {
+		changes = framework.UpdateOther
+	}
+	return changes
+}
+
+func scaledDown(old, new resource.Vector) bool {
+	if new.MilliCPU < old.MilliCPU || new.Memory < old.Memory || new.EphemeralStorage < old.EphemeralStorage {
+		return true
+	}
+	for _, s := range old.Scalars {
+		if new.Of(s.Name) < s.Value {
+			return true
+		}
+	}
+	return false
+}

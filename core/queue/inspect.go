@@ -1,0 +1,139 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Where returns the pod's place.
+func (q *Queue) Where(uid types.UID) Place {
+	if e := q.pods[uid]; e != nil {
+		return e.place
+	}
+	return Nowhere
+}
+
+// Counts is the number of pods by place.
+type Counts struct {
+	Active, Backoff, ErrorBackoff, Unschedulable, Gated, InFlight int
+}
+
+// Counts returns how many pods are where. The metric pending_pods has Backoff
+// and ErrorBackoff as one.
+func (q *Queue) Counts() Counts {
+	return Counts{
+		Active:        len(q.heaps[Active].entries),
+		Backoff:       len(q.heaps[Backoff].entries),
+		ErrorBackoff:  len(q.heaps[ErrorBackoff].entries),
+		Unschedulable: len(q.heaps[Unschedulable].entries),
+		Gated:         len(q.heaps[Gated].entries),
+		InFlight:      q.inFlight,
+	}
+}
+
+// Arrival labels pods that came to a queue because of an event, both named as
+// in the metric queue_incoming_pods_total of v1.36.
+type Arrival struct{ Queue, Event string }
+
+// Arrivals returns how many pods came where why, since the start.
+func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
+
+// Panics returns how often hints panicked, by plugin, since the start.
+func (q *Queue) Panics() map[string]int { return maps.Clone(q.panics) }
+
+// State is what the queue knows of one pod.
+type State struct {
+	Pod   *object.Pod
+	Place Place
+	// Since is when it came to its place or was last looked at there.
+	Since time.Time
+	// Queued is when it came to the queue or last came back to it from an
+	// attempt; First when it was active for the first time, zero before.
+	Queued, First time.Time
+	Attempts      int
+	// Rejections counts the attempts that ended in a rejection, Errors those
+	// that failed otherwise since the last of them.
+	Rejections, Errors int
+	// RejectedBy and PendingBy name the plugins that the pod waits for, sorted.
+	RejectedBy, PendingBy []string
+	// Gate is why it is gated, nil if it is not.
+	Gate          *decision.Status
+	NominatedNode string
+}
+
+// State returns what the queue knows of the pod; false when it has no such pod.
+func (q *Queue) State(uid types.UID) (State, bool) {
+	e := q.pods[uid]
+	if e == nil {
+		return State{}, false
+	}
+	return e.state(), true
+}
+
+func (e *entry) state() State {
+	s := State{
+		Pod: e.Pod, Place: e.place, Since: e.since, Queued: e.Timestamp, First: e.first,
+		Attempts: e.attempts, Rejections: e.rejections, Errors: e.errors,
+		RejectedBy: slices.Clone(e.unknown), Gate: e.gate, NominatedNode: e.nominated,
+	}
+	for _, r := range e.rejectors {
+		if r.pending {
+			s.PendingBy = append(s.PendingBy, r.group.plugin)
+		} else {
+			s.RejectedBy = append(s.RejectedBy, r.group.plugin)
+		}
+	}
+	slices.Sort(s.RejectedBy)
+	return s
+}
+
+// Dump returns the state of all pods: by place, then namespace, name and UID.
+func (q *Queue) Dump() []State {
+	states := make([]State, 0, len(q.pods))
+	for _, e := range q.pods {
+		states = append(states, e.state())
+	}
+	slices.SortFunc(states, func(a, b State) int {
+		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.Pod.Namespace, b.Pod.Namespace),
+			cmp.Compare(a.Pod.Name, b.Pod.Name), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+	return states
+}
+
+// String prints the state on one line.
+func (s State) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s (%s) since %s: attempts %d, rejections %d, errors %d",
+		s.Place, s.Pod.Key(), s.Pod.UID, s.Since.UTC().Format(time.RFC3339Nano), s.Attempts, s.Rejections, s.Errors)
+	if len(s.RejectedBy) > 0 {
+		fmt.Fprintf(&b, ", rejected by %s", strings.Join(s.RejectedBy, " "))
+	}
+	if len(s.PendingBy) > 0 {
+		fmt.Fprintf(&b, ", pending by %s", strings.Join(s.PendingBy, " "))
+	}
+	if s.Gate != nil {
+		fmt.Fprintf(&b, ", gated by %s", s.Gate.Plugin)
+	}
+	if s.NominatedNode != "" {
+		fmt.Fprintf(&b, ", nominated to %s", s.NominatedNode)
+	}
+	return b.String()
+}
+
+// String prints the whole queue, one pod a line, as Dump orders it.
+func (q *Queue) String() string {
+	var b strings.Builder
+	for _, s := range q.Dump() {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
+}

@@ -1,0 +1,86 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Nominate notes that the pod is to run on the node once there is room, in
+// place of any earlier nomination. Node "" ends it. The queue must have the
+// pod; a nomination of any other is ignored.
+func (q *Queue) Nominate(uid types.UID, node string) {
+	if e := q.pods[uid]; e != nil {
+		q.nominate(e, node)
+	}
+}
+
+// Unnominate ends the pod's nomination, if it has one.
+func (q *Queue) Unnominate(uid types.UID) { q.Nominate(uid, "") }
+
+// NominatedNode returns the node that the pod is nominated to, "" for none.
+func (q *Queue) NominatedNode(uid types.UID) string {
+	if e := q.pods[uid]; e != nil {
+		return e.nominated
+	}
+	return ""
+}
+
+// NominatedTo returns the pods nominated to the node: higher priority first,
+// then by namespace, name and UID. The slice is never changed again, neither
+// by the queue nor may it be by the caller.
+func (q *Queue) NominatedTo(node string) []*object.Pod { return q.nominated[node] }
+
+// NominatedNodes returns the nodes that pods are nominated to, sorted. The
+// slice is the queue's own and good until a nomination changes.
+func (q *Queue) NominatedNodes() []string { return q.nodes }
+
+// renominate follows a change of the pod. The API's word counts where it has
+// one now or had one before; else a nomination that the API has not heard of
+// yet stays (v1.36's UpdateNominatedPod). A pod in flight keeps what it has:
+// once assumed, it must not count twice.
+func (q *Queue) renominate(e *entry, old *object.Pod) {
+	node := e.nominated
+	if e.place != InFlight && (old.NominatedNode != "" || e.Pod.NominatedNode != "") {
+		node = e.Pod.NominatedNode
+	}
+	q.nominate(e, node)
+}
+
+// nominate replaces the pod's nomination, and the pod in it.
+func (q *Queue) nominate(e *entry, node string) {
+	if from := e.nominated; from != "" {
+		left := slices.DeleteFunc(slices.Clone(q.nominated[from]), func(p *object.Pod) bool { return p.UID == e.Pod.UID })
+		q.setNominated(from, left)
+	}
+	if e.nominated = node; node != "" {
+		pods := slices.Clone(q.nominated[node])
+		at, _ := slices.BinarySearchFunc(pods, e.Pod, byRank)
+		q.setNominated(node, slices.Insert(pods, at, e.Pod))
+	}
+}
+
+func (q *Queue) setNominated(node string, pods []*object.Pod) {
+	at, known := slices.BinarySearch(q.nodes, node)
+	switch {
+	case len(pods) == 0:
+		delete(q.nominated, node)
+		q.nodes = slices.Delete(q.nodes, at, at+1)
+		return
+	case !known:
+		q.nodes = slices.Insert(q.nodes, at, node)
+	}
+	q.nominated[node] = pods
+}
+
+func byRank(a, b *object.Pod) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.UID, b.UID),
+	)
+}
