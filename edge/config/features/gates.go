@@ -1,6 +1,12 @@
 package features
 
-import "k8s.io/component-base/featuregate"
+import (
+	"strings"
+
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+)
 
 // The gates that the scheduler itself asks for.
 const (
@@ -14,78 +20,37 @@ const (
 	TopologyAwareWorkloadScheduling featuregate.Feature = "TopologyAwareWorkloadScheduling"
 )
 
-// New returns a gate that holds v1.36's scheduler gates at their defaults. Add its flag to a flag
-// set, or set it from a map, before a configuration is read under it.
+// New returns v1.36's gates at their defaults, those of the logging and metrics libraries with
+// them. Add its flag to a flag set, or set it from a map, before a configuration is read under it.
 func New() featuregate.MutableVersionedFeatureGate {
-	gate := featuregate.NewFeatureGate()
-	if err := gate.Add(specs()); err != nil {
-		panic(err) // the table below contradicts itself
-	}
-	if err := gate.AddDependencies(dependencies()); err != nil {
+	gates := featuregate.NewFeatureGate()
+	must(gates.Add(specs()))
+	must(logsapi.AddFeatureGates(gates))
+	must(metricsfeatures.AddFeatureGates(gates))
+	must(gates.AddDependencies(dependencies()))
+	return gates
+}
+
+// must is for tables that contradict themselves.
+func must(err error) {
+	if err != nil {
 		panic(err)
 	}
-	return gate
 }
 
-// specs is v1.36's table. A gate of stage GA that is locked can be named, but not turned off.
+// specs spreads the table out.
 func specs() map[featuregate.Feature]featuregate.FeatureSpec {
-	var (
-		locked  = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA, LockToDefault: true}
-		ga      = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA}
-		beta    = featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}
-		betaOff = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Beta}
-		alpha   = featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}
-	)
-	return map[featuregate.Feature]featuregate.FeatureSpec{
-		"CoordinatedLeaderElection":                      betaOff,
-		"DRAAdminAccess":                                 locked,
-		"DRAConsumableCapacity":                          beta,
-		DRADeviceBindingConditions:                       beta,
-		"DRADeviceTaintRules":                            betaOff,
-		"DRADeviceTaints":                                beta,
-		"DRAExtendedResource":                            beta,
-		"DRAListTypeAttributes":                          alpha,
-		"DRANodeAllocatableResources":                    alpha,
-		"DRAPartitionableDevices":                        beta,
-		"DRAPrioritizedList":                             ga,
-		DRAResourceClaimDeviceStatus:                     beta,
-		"DRAResourceClaimGranularStatusAuthorization":    beta,
-		"DRAResourcePoolStatus":                          alpha,
-		DRASchedulerFilterTimeout:                        beta,
-		"DRAWorkloadResourceClaims":                      alpha,
-		DynamicResourceAllocation:                        locked,
-		GangScheduling:                                   alpha,
-		"GenericWorkload":                                alpha,
-		"InPlacePodLevelResourcesVerticalScaling":        beta,
-		"InPlacePodVerticalScaling":                      locked,
-		"MatchLabelKeysInPodAffinity":                    locked,
-		"MatchLabelKeysInPodTopologySpread":              beta,
-		"MatchLabelKeysInPodTopologySpreadSelectorMerge": beta,
-		"MutableCSINodeAllocatableCount":                 locked,
-		NodeDeclaredFeatures:                             beta,
-		"NodeInclusionPolicyInPodTopologySpread":         locked,
-		"NominatedNodeNameForExpectation":                beta,
-		"OpportunisticBatching":                          beta,
-		"PodLevelResources":                              beta,
-		"PodObservedGenerationTracking":                  locked,
-		"PodSchedulingReadiness":                         locked,
-		"SchedulerAsyncAPICalls":                         betaOff,
-		"SchedulerAsyncPreemption":                       beta,
-		"SchedulerPopFromBackoffQ":                       beta,
-		"SchedulerQueueingHints":                         locked,
-		"SidecarContainers":                              locked,
-		StorageCapacityScoring:                           alpha,
-		"TaintTolerationComparisonOperators":             alpha,
-		TopologyAwareWorkloadScheduling:                  alpha,
-		"VolumeAttributesClass":                          locked,
-		"VolumeLimitScaling":                             alpha,
-		"WorkloadAwarePreemption":                        alpha,
-		"WorkloadWithJob":                                alpha,
+	specs := map[featuregate.Feature]featuregate.FeatureSpec{}
+	for _, stage := range table {
+		for _, name := range strings.Fields(stage.names) {
+			specs[featuregate.Feature(name)] = stage.spec
+		}
 	}
+	return specs
 }
 
-// dependencies says which gates must be on for a gate to be on. DynamicResourceAllocation is left
-// out: it is locked on.
+// dependencies says which gates must be on for a scheduler's gate to be on. DynamicResourceAllocation
+// is left out: it is locked on.
 func dependencies() map[featuregate.Feature][]featuregate.Feature {
 	return map[featuregate.Feature][]featuregate.Feature{
 		DRADeviceBindingConditions:                       {DRAResourceClaimDeviceStatus},

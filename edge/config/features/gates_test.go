@@ -3,6 +3,8 @@ package features
 import (
 	"strings"
 	"testing"
+
+	"k8s.io/component-base/featuregate"
 )
 
 func TestSet(t *testing.T) {
@@ -12,6 +14,7 @@ func TestSet(t *testing.T) {
 		{"AllBeta=true", ""},
 		{"DynamicResourceAllocation=true", ""},
 		{"DRAPrioritizedList=false", ""},
+		{"KubeletInUserNamespace=true,WatchListClient=false,LoggingBetaOptions=true,ComponentStatusz=false", ""}, // not the scheduler's
 		{"DynamicResourceAllocation=false", "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true"},
 		{"SchedulerQueueingHints=false", "feature is locked to true"},
 		{"Nonsense=true", "unrecognized feature gate: Nonsense"},
@@ -40,5 +43,42 @@ func TestGatesAreIndependent(t *testing.T) {
 	}
 	if New().Enabled(StorageCapacityScoring) {
 		t.Error("one gate's setting shows in another")
+	}
+}
+
+// The table agrees with what is known of the scheduler's gates from elsewhere.
+func TestDefaults(t *testing.T) {
+	gates := New()
+	all := gates.GetAll()
+	for name, want := range map[featuregate.Feature]string{
+		"SchedulerAsyncPreemption": "BETA on", "SchedulerPopFromBackoffQ": "BETA on", "SchedulerAsyncAPICalls": "BETA off",
+		"OpportunisticBatching": "BETA on", "NominatedNodeNameForExpectation": "BETA on", NodeDeclaredFeatures: "BETA on",
+		"GenericWorkload": "ALPHA off", GangScheduling: "ALPHA off", TopologyAwareWorkloadScheduling: "ALPHA off",
+		StorageCapacityScoring: "ALPHA off", "VolumeLimitScaling": "ALPHA off", "TaintTolerationComparisonOperators": "ALPHA off",
+		DynamicResourceAllocation: " on locked", "SchedulerQueueingHints": " on locked", "DRAPrioritizedList": " on",
+		DRADeviceBindingConditions: "BETA on", DRASchedulerFilterTimeout: "BETA on", DRAResourceClaimDeviceStatus: "BETA on",
+		"DRADeviceTaintRules": "BETA off", "CoordinatedLeaderElection": "BETA off", "PodLevelResources": "BETA on",
+		"MatchLabelKeysInPodTopologySpread": "BETA on", "VolumeAttributesClass": " on locked",
+	} {
+		got := string(all[name].PreRelease) + " off"
+		if gates.Enabled(name) {
+			got = string(all[name].PreRelease) + " on"
+		}
+		if all[name].LockToDefault {
+			got += " locked"
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestNoGateStandsTwice(t *testing.T) {
+	n := 0
+	for _, stage := range table {
+		n += len(strings.Fields(stage.names))
+	}
+	if len(specs()) != n {
+		t.Errorf("%d names, but %d gates", n, len(specs()))
 	}
 }
