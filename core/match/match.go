@@ -157,6 +157,7 @@ func NewPreferredNodes(terms []v1.PreferredSchedulingTerm) *PreferredNodes {
 		}
 		if p == nil {
 			p = &PreferredNodes{}
+			key = append(key, '~') // no NodeSelector's key starts so
 		}
 		c := weighted{compile(&t.Preference), int64(t.Weight)}
 		valid = valid && c.valid

@@ -1,0 +1,2 @@
+// Package defaultbinder binds pods through the API's binding subresource.
+package defaultbinder

@@ -1,0 +1,145 @@
+package nodeaffinity
+
+import (
+	"fmt"
+
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	config "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const (
+	reasonPod      = "node(s) didn't match Pod's node affinity/selector"
+	reasonEnforced = "node(s) didn't match scheduler-enforced node affinity"
+	reasonConflict = "pod affinity terms conflict"
+)
+
+const (
+	enforced framework.Verdict = 1 + iota
+	unmatched
+)
+
+// plugin holds args.addedAffinity: what the profile demands and prefers for
+// all of its pods; nil: nothing.
+type plugin struct {
+	required  *match.NodeSelector
+	preferred *match.PreferredNodes
+}
+
+// New returns the plugin. Nil args add no affinity; added terms must parse.
+func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
+	var pl plugin
+	if args != nil && args.AddedAffinity != nil {
+		added := args.AddedAffinity
+		if required := added.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+			if _, err := nodeaffinity.NewNodeSelector(required); err != nil {
+				return framework.Plugin{}, fmt.Errorf("parsing addedAffinity.requiredDuringSchedulingIgnoredDuringExecution: %w", err)
+			}
+			pl.required = match.NewNodeSelector(nil, required)
+		}
+		pl.preferred = match.NewPreferredNodes(added.PreferredDuringSchedulingIgnoredDuringExecution)
+		if pl.preferred != nil && pl.preferred.Invalid != nil {
+			return framework.Plugin{}, fmt.Errorf("parsing addedAffinity.preferredDuringSchedulingIgnoredDuringExecution: %w", pl.preferred.Invalid)
+		}
+	}
+	return framework.Plugin{
+		Name:     names.NodeAffinity,
+		Locality: framework.NodeOnly,
+		Part:     part,
+		Wakes: []framework.Wake{
+			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel, Hint: pl.opened},
+			{Resource: framework.Node, Actions: framework.UpdateNodeTaint},
+		},
+		PreFilter: pl.preFilter,
+		Filter:    pl.filter,
+		Explain:   explain,
+		PreScore:  pl.preScore,
+		Score:     pl.score,
+		Normalize: normalize,
+	}, nil
+}
+
+func part(p *object.Pod) string {
+	switch {
+	case p.PreferredNodes == nil && p.RequiredNodes == nil:
+		return ""
+	case p.PreferredNodes == nil:
+		return p.RequiredNodes.Key
+	case p.RequiredNodes == nil:
+		return p.PreferredNodes.Key
+	}
+	return p.RequiredNodes.Key + p.PreferredNodes.Key
+}
+
+func (pl plugin) admits(p *object.Pod, n *object.Node) bool {
+	return pl.required.Matches(n.Subject()) && p.RequiredNodes.Matches(n.Subject())
+}
+
+// opened: the node matches and did not before.
+func (pl plugin) opened(p *object.Pod, e *framework.Event) bool {
+	return pl.admits(p, e.NewNode) && (e.OldNode == nil || !pl.admits(p, e.OldNode))
+}
+
+func (pl plugin) preFilter(_ *table.Table, p *object.Pod) framework.Prepared {
+	if pl.required == nil && p.RequiredNodes == nil {
+		return framework.Prepared{Skip: true}
+	}
+	nodes, pinned := p.RequiredNodes.Names()
+	if pinned && len(nodes) == 0 {
+		return framework.Prepared{Status: &decision.Status{Code: decision.Unresolvable, Reasons: []string{reasonConflict}}}
+	}
+	return framework.Prepared{Nodes: nodes}
+}
+
+func (pl plugin) filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
+	for i := range rows.Len() {
+		out[i] = framework.Fits
+		n := in.Table.Node(table.Row(rows.From + i))
+		switch {
+		case n == nil:
+		case !pl.required.Matches(n.Subject()):
+			out[i] = enforced
+		case !in.Pod.RequiredNodes.Matches(n.Subject()):
+			out[i] = unmatched
+		}
+	}
+}
+
+func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+	if v == enforced {
+		return decision.Unresolvable, []string{reasonEnforced}
+	}
+	return decision.Unresolvable, []string{reasonPod}
+}
+
+// preScore fails where preferred terms do not parse, as in kube-scheduler.
+func (pl plugin) preScore(_ *table.Table, p *object.Pod) framework.Prepared {
+	if p.PreferredNodes != nil && p.PreferredNodes.Invalid != nil {
+		return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: p.PreferredNodes.Invalid}}
+	}
+	return framework.Prepared{Skip: pl.preferred == nil && p.PreferredNodes == nil}
+}
+
+func (pl plugin) score(in *framework.Input, rows par.Range, out []int64) {
+	for i := range rows.Len() {
+		out[i] = 0
+		if n := in.Table.Node(table.Row(rows.From + i)); n != nil {
+			out[i] = pl.preferred.Score(n.Subject()) + in.Pod.PreferredNodes.Score(n.Subject())
+		}
+	}
+}
+
+// normalize makes the highest sum 100; without any, all have 0.
+func normalize(raw, _, most int64) int64 {
+	if most <= 0 {
+		return 0
+	}
+	return 100 * raw / most
+}

@@ -1,0 +1,42 @@
+package nodename
+
+import (
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const reason = "node(s) didn't match the requested node name"
+
+const otherNode framework.Verdict = 1
+
+// New returns the plugin.
+func New() framework.Plugin {
+	return framework.Plugin{
+		Name:      names.NodeName,
+		Locality:  framework.NodeOnly,
+		Part:      func(p *object.Pod) string { return p.NodeName },
+		Wakes:     []framework.Wake{{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint}},
+		PreFilter: preFilter,
+		Filter:    filter,
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			return decision.Unresolvable, []string{reason}
+		},
+	}
+}
+
+func preFilter(_ *table.Table, p *object.Pod) framework.Prepared {
+	return framework.Prepared{Skip: p.NodeName == ""}
+}
+
+func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
+	for i := range rows.Len() {
+		out[i] = framework.Fits
+		if in.Pod.NodeName != "" && in.Table.Name(table.Row(rows.From+i)) != in.Pod.NodeName {
+			out[i] = otherNode
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package nodeports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const reason = "node(s) didn't have free ports for the requested pod ports"
+
+const taken framework.Verdict = 1
+
+// anyAddress conflicts with every address. The IPv6 one is an address like
+// any other, as in v1.36.
+const anyAddress = "0.0.0.0"
+
+// New returns the plugin.
+func New() framework.Plugin {
+	return framework.Plugin{
+		Name:     names.NodePorts,
+		Locality: framework.NodeAndPods,
+		Part:     part,
+		Wakes: []framework.Wake{
+			{Resource: framework.AssignedPod, Actions: framework.Delete, Hint: freed},
+			{Resource: framework.PendingPod, Actions: framework.Delete, Hint: func(p *object.Pod, e *framework.Event) bool {
+				return e.OldPod.NominatedNode != "" && freed(p, e)
+			}},
+			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint},
+		},
+		PreFilter: func(_ *table.Table, p *object.Pod) framework.Prepared {
+			return framework.Prepared{Skip: len(p.HostPorts) == 0}
+		},
+		Filter: filter,
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			return decision.Unschedulable, []string{reason}
+		},
+	}
+}
+
+func part(p *object.Pod) string {
+	if len(p.HostPorts) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, hp := range p.HostPorts {
+		fmt.Fprintf(&b, "%q%q%d,", hp.IP, hp.Protocol, hp.Port)
+	}
+	return b.String()
+}
+
+// freed: the pod that went had a port that the rejected one wants.
+func freed(p *object.Pod, e *framework.Event) bool {
+	return conflict(p.HostPorts, e.OldPod.HostPorts)
+}
+
+func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
+	wanted := in.Pod.HostPorts
+	for i := range rows.Len() {
+		out[i] = framework.Fits
+		used := in.Table.HostPorts(table.Row(rows.From + i))
+		if len(used) > 0 && conflict(wanted, used) {
+			out[i] = taken
+		}
+	}
+}
+
+// conflict: the same port of the same protocol on the same address, where
+// "any address" is the same as each. Ports of one pod do not conflict.
+func conflict(wanted, used []object.HostPort) bool {
+	for i := range wanted {
+		for j := range used {
+			w, u := &wanted[i], &used[j]
+			if w.Port == u.Port && w.Protocol == u.Protocol && (w.IP == u.IP || w.IP == anyAddress || u.IP == anyAddress) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package nodeunschedulable
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const reason = "node(s) were unschedulable"
+
+const cordoned framework.Verdict = 1
+
+// taint is what the control plane puts on nodes that are marked.
+var taint = v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
+
+// New returns the plugin. comparisons is the gate
+// TaintTolerationComparisonOperators.
+func New(comparisons bool) framework.Plugin {
+	exempt := func(p *object.Pod) bool { return p.Tolerations.Tolerates(&taint, comparisons) }
+	return framework.Plugin{
+		Name:     names.NodeUnschedulable,
+		Locality: framework.NodeOnly,
+		Part: func(p *object.Pod) string {
+			if exempt(p) {
+				return "exempt"
+			}
+			return ""
+		},
+		Wakes: []framework.Wake{
+			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint, Hint: opened},
+			{
+				Resource: framework.PendingPod,
+				Actions:  framework.UpdatePodToleration,
+				Hint: func(p *object.Pod, e *framework.Event) bool {
+					return e.NewPod.UID == p.UID && exempt(e.NewPod)
+				},
+			},
+		},
+		PreFilter: func(_ *table.Table, p *object.Pod) framework.Prepared {
+			return framework.Prepared{Skip: exempt(p)}
+		},
+		Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+			filter(in.Table, exempt(in.Pod), rows, out)
+		},
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			return decision.Unresolvable, []string{reason}
+		},
+	}
+}
+
+// opened: the node came, or lost its mark.
+func opened(_ *object.Pod, e *framework.Event) bool {
+	return !e.NewNode.Unschedulable && (e.OldNode == nil || e.OldNode.Unschedulable)
+}
+
+func filter(t *table.Table, exempt bool, rows par.Range, out []framework.Verdict) {
+	for i := range rows.Len() {
+		out[i] = framework.Fits
+		if n := t.Node(table.Row(rows.From + i)); n != nil && n.Unschedulable && !exempt {
+			out[i] = cordoned
+		}
+	}
+}

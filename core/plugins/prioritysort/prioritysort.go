@@ -1,0 +1,18 @@
+package prioritysort
+
+import (
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+)
+
+// New returns the plugin.
+func New() framework.Plugin {
+	return framework.Plugin{Name: names.PrioritySort, Less: less}
+}
+
+func less(a, b *framework.QueuedPod) bool {
+	if a.Pod.Priority != b.Pod.Priority {
+		return a.Pod.Priority > b.Pod.Priority
+	}
+	return a.Timestamp.Before(b.Timestamp)
+}

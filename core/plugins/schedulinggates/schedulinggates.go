@@ -1,0 +1,33 @@
+package schedulinggates
+
+import (
+	"fmt"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+)
+
+// New returns the plugin.
+func New() framework.Plugin {
+	return framework.Plugin{
+		Name:       names.SchedulingGates,
+		PreEnqueue: preEnqueue,
+		Wakes: []framework.Wake{{
+			Resource: framework.PendingPod,
+			Actions:  framework.UpdatePodGatesEliminated,
+			Hint:     func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
+		}},
+	}
+}
+
+func preEnqueue(p *object.Pod) *decision.Status {
+	if len(p.Gates) == 0 {
+		return nil
+	}
+	return &decision.Status{
+		Code:    decision.Unresolvable,
+		Reasons: []string{fmt.Sprintf("waiting for scheduling gates: %v", p.Gates)},
+	}
+}

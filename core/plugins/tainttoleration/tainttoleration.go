@@ -1,0 +1,91 @@
+package tainttoleration
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const reason = "node(s) had untolerated taint(s)"
+
+const untolerated framework.Verdict = 1
+
+// plugin holds the gate TaintTolerationComparisonOperators.
+type plugin struct{ comparisons bool }
+
+// New returns the plugin. comparisons is the gate
+// TaintTolerationComparisonOperators.
+func New(comparisons bool) framework.Plugin {
+	pl := plugin{comparisons}
+	return framework.Plugin{
+		Name:     names.TaintToleration,
+		Locality: framework.NodeOnly,
+		Part:     func(p *object.Pod) string { return p.Tolerations.Key },
+		Wakes: []framework.Wake{
+			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint, Hint: pl.opened},
+			{
+				Resource: framework.PendingPod,
+				Actions:  framework.UpdatePodToleration,
+				Hint:     func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
+			},
+		},
+		Filter: pl.filter,
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			return decision.Unresolvable, []string{reason}
+		},
+		// There is nothing to prepare; the point is there to be configured.
+		PreScore:  func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{} },
+		Score:     pl.score,
+		Normalize: normalize,
+	}
+}
+
+// opened: the node admits the pod and did not before.
+func (pl plugin) opened(p *object.Pod, e *framework.Event) bool {
+	admitted := e.OldNode != nil && p.Tolerations.Admits(e.OldNode.Taints, pl.comparisons)
+	return !admitted && p.Tolerations.Admits(e.NewNode.Taints, pl.comparisons)
+}
+
+func (pl plugin) filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
+	for i := range rows.Len() {
+		out[i] = framework.Fits
+		n := in.Table.Node(table.Row(rows.From + i))
+		if n != nil && len(n.Taints) > 0 && !in.Pod.Tolerations.Admits(n.Taints, pl.comparisons) {
+			out[i] = untolerated
+		}
+	}
+}
+
+// score is the number of soft taints that the pod does not tolerate.
+func (pl plugin) score(in *framework.Input, rows par.Range, out []int64) {
+	for i := range rows.Len() {
+		out[i] = 0
+		if n := in.Table.Node(table.Row(rows.From + i)); n != nil && len(n.Taints) > 0 {
+			out[i] = pl.soft(in.Pod.Tolerations, n.Taints)
+		}
+	}
+}
+
+func (pl plugin) soft(tolerations match.Tolerations, taints []v1.Taint) int64 {
+	var count int64
+	for i := range taints {
+		if taints[i].Effect == v1.TaintEffectPreferNoSchedule && !tolerations.Tolerates(&taints[i], pl.comparisons) {
+			count++
+		}
+	}
+	return count
+}
+
+// normalize turns the count round: none is 100, the most is 0.
+func normalize(raw, _, most int64) int64 {
+	if most == 0 {
+		return 100
+	}
+	return 100 - 100*raw/most
+}
