@@ -25,7 +25,7 @@ func (e *Engine) Check() error {
 
 func sortedViews(views map[string]*view) []string {
 	keys := make([]string, 0, len(views))
-	for k := range views {
+	for k := range views { // any order: sorted below
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
@@ -59,7 +59,7 @@ func (v *view) compareFresh(t *table.Table) error {
 	if v.feasible != fresh.feasible || len(v.tally) != len(fresh.tally) {
 		return fmt.Errorf("kept %d feasible, %d kinds of blockers; fresh %d and %d", v.feasible, len(v.tally), fresh.feasible, len(fresh.tally))
 	}
-	for k, n := range v.tally {
+	for k, n := range v.tally { // any order: an error is an error
 		if fresh.tally[k] != n {
 			return fmt.Errorf("filter %d verdict %d counted %d times, fresh %d", k.filter, k.verdict, n, fresh.tally[k])
 		}

@@ -147,7 +147,7 @@ func (v *view) sizeFor(rows int) {
 func (e *Engine) makeRoom(keep *view) {
 	for len(e.views) > 1 && len(e.views)*max(1, e.table.Rows()) > e.budget {
 		var oldest *view
-		for _, v := range e.views {
+		for _, v := range e.views { // any order: uses are numbered, the least is one
 			if v != keep && (oldest == nil || v.used < oldest.used) {
 				oldest = v
 			}

@@ -20,7 +20,7 @@ func (o *Outcome) Tallies() []decision.Tally {
 	}
 	counts := map[blockKey]int{}
 	if o.rows == nil {
-		for k, n := range o.view.tally {
+		for k, n := range o.view.tally { // any order: adds up
 			counts[k] += n
 		}
 	} else {
@@ -30,7 +30,7 @@ func (o *Outcome) Tallies() []decision.Tally {
 			}
 		}
 	}
-	for _, b := range o.blocked {
+	for _, b := range o.blocked { // any order: adds up
 		counts[blockKey{b.filter, b.verdict}]++
 	}
 	tallies := make([]decision.Tally, 0, len(counts)+1)
@@ -53,7 +53,7 @@ func (o *Outcome) wholly() []decision.Tally {
 
 func sortedKeys(counts map[blockKey]int) []blockKey {
 	keys := make([]blockKey, 0, len(counts))
-	for k := range counts {
+	for k := range counts { // any order: sorted below
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, func(a, b blockKey) int {
@@ -64,7 +64,7 @@ func sortedKeys(counts map[blockKey]int) []blockKey {
 
 // sample finds a row that was blocked in this way, for Explain to look at.
 func (o *Outcome) sample(k blockKey) table.Row {
-	for r, b := range o.blocked {
+	for r, b := range o.blocked { // any order: equal verdicts have equal explanations
 		if (blockKey{b.filter, b.verdict}) == k {
 			return r
 		}

@@ -125,11 +125,11 @@ func (m *Machine) Ready() bool { return m.queue.Ready() }
 // NextTimer is when a Tick is next needed; false when nothing waits for time.
 func (m *Machine) NextTimer() (time.Time, bool) {
 	next, ok := m.queue.NextTimer()
-	for _, f := range m.flights {
+	for _, f := range m.flights { // any order: takes the earliest
 		if f.phase != waiting {
 			continue
 		}
-		for _, deadline := range f.permits {
+		for _, deadline := range f.permits { // any order: takes the earliest
 			if !ok || deadline.Before(next) {
 				next, ok = deadline, true
 			}
@@ -163,7 +163,7 @@ func (m *Machine) tick() {
 
 func (m *Machine) sortedFlights() []types.UID {
 	uids := make([]types.UID, 0, len(m.flights))
-	for uid := range m.flights {
+	for uid := range m.flights { // any order: sorted below
 		uids = append(uids, uid)
 	}
 	slices.Sort(uids)

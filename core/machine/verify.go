@@ -28,7 +28,7 @@ func (m *Machine) Verify() error {
 			return fmt.Errorf("pod %s is assumed on %s but takes no room there", f.pod.Key(), f.node)
 		}
 	}
-	for uid := range m.assumed {
+	for uid := range m.assumed { // any order: an error is an error
 		if m.table.Pod(uid) == nil {
 			return fmt.Errorf("pod %s is assumed but not placed", uid)
 		}

@@ -27,7 +27,7 @@ func (t *Table) Check() error {
 		return fmt.Errorf("table: %d rows, %d nodes, %d pods; a rebuild has %d, %d, %d",
 			len(t.rowOf), t.live, len(t.placed), len(fresh.rowOf), fresh.live, len(fresh.placed))
 	}
-	for name, r := range t.rowOf {
+	for name, r := range t.rowOf { // any order: an error is an error
 		if err := t.compare(r, fresh, fresh.rowOf[name]); err != nil {
 			return fmt.Errorf("table: node %q: %w", name, err)
 		}
@@ -36,7 +36,7 @@ func (t *Table) Check() error {
 }
 
 func (t *Table) compare(r Row, o *Table, s Row) error {
-	for name, id := range t.ids() {
+	for name, id := range t.ids() { // any order: an error is an error
 		var used, offered int64
 		if other, ok := o.Column(name); ok {
 			used, offered = o.used[other][s], o.allocatable[other][s]
@@ -61,7 +61,7 @@ func (t *Table) compare(r Row, o *Table, s Row) error {
 
 func (t *Table) ids() map[v1.ResourceName]Resource {
 	ids := map[v1.ResourceName]Resource{"cpu": CPU, "memory": Memory, "ephemeral-storage": EphemeralStorage}
-	for name, id := range t.scalars {
+	for name, id := range t.scalars { // any order: fills a map
 		ids[name] = id
 	}
 	return ids
@@ -73,12 +73,12 @@ func (t *Table) compareImages(o *Table) error {
 	if len(t.images) != len(o.images) {
 		return fmt.Errorf("table: %d images, rebuilt %d", len(t.images), len(o.images))
 	}
-	for name, img := range t.images {
+	for name, img := range t.images { // any order: an error is an error
 		other := o.images[name]
 		if other == nil || other.Nodes() != img.Nodes() {
 			return fmt.Errorf("table: image %q is on %d nodes, rebuilt differs", name, img.Nodes())
 		}
-		for r := range img.rows {
+		for r := range img.rows { // any order: an error is an error
 			if !other.On(o.rowOf[t.names[r]]) {
 				return fmt.Errorf("table: image %q on node %q, rebuilt not", name, t.names[r])
 			}

@@ -24,7 +24,7 @@ func (t *Table) Undo(m Mark) {
 	if m.depth != t.marks {
 		panic(fmt.Sprintf("table: Undo of checkpoint %d while %d is the innermost", m.depth, t.marks))
 	}
-	touched := map[Row]bool{}
+	undone := t.undo[m.entries:]
 	for i := len(t.undo) - 1; i >= m.entries; i-- {
 		e := t.undo[i]
 		if e.put {
@@ -33,14 +33,13 @@ func (t *Table) Undo(m Mark) {
 			t.put(e.placed)
 		}
 		t.draws[e.placed.Row] -= 2 // the change and its inverse
-		touched[e.placed.Row] = true
 	}
-	clear(t.undo[m.entries:])
-	t.undo = t.undo[:m.entries]
 	t.marks--
-	for r := range touched {
-		t.release(r)
+	for _, e := range undone {
+		t.release(e.placed.Row)
 	}
+	clear(undone)
+	t.undo = t.undo[:m.entries]
 }
 
 func (t *Table) record(e undoEntry) {

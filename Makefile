@@ -1,0 +1,41 @@
+# Builds, tests and runs everything. Nothing but Go, make, a C compiler and git
+# is needed; all dependencies come as Go modules.
+
+GO      ?= go
+BIN     := bin
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION)
+NODES   ?= 100
+
+.PHONY: all build lab up test check conform bench clean
+
+all: build lab
+
+build: ## bin/berth and bin/berth-scheduler
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+
+lab: ## bin/berth-lab: a real control plane in one binary
+	@test -x $(BIN)/berth-lab || echo "building the lab: etcd, kube-apiserver, kube-controller-manager and KWOK from source; the first build takes about five minutes on two cores, later ones seconds"
+	cd lab && $(GO) build -o ../$(BIN)/ ./cmd/berth-lab
+
+up: build lab ## a cluster of $(NODES) nodes, Berth, and 1,000 pods to place
+	$(BIN)/berth-lab up --nodes $(NODES) --sample
+
+test: ## everything but long runs; BERTH_CHECK=1 checks every invariant after every step
+	BERTH_CHECK=1 $(GO) test ./...
+	cd lab && BERTH_CHECK=1 $(GO) test ./...
+
+check: ## formatting, vet, both modules tidy
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	cd lab && $(GO) vet ./...
+
+conform: lab ## every decision beside kube-scheduler v1.36.3's; SEEDS=1-500
+	$(BIN)/berth-lab conform --seeds $(or $(SEEDS),1-50)
+
+bench: build lab ## against kube-scheduler v1.36.3, in turn, in one run
+	$(BIN)/berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode decide
+	$(BIN)/berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode cluster
+
+clean:
+	rm -rf $(BIN)
