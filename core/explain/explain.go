@@ -26,7 +26,7 @@ func Message(d *decision.Decision) string {
 	case decision.NotFeasible, decision.Preempting:
 		return fit(d)
 	case decision.Gated:
-		return status(d.PreFilter)
+		return status(d.Gate)
 	case decision.Failed:
 		if d.Err != nil {
 			return d.Err.Error()

@@ -61,7 +61,7 @@ func TestMessage(t *testing.T) {
 			decision.Decision{Result: decision.NotFeasible}, "no nodes available to schedule pods",
 		},
 		"gated": {
-			decision.Decision{Result: decision.Gated, PreFilter: &decision.Status{Reasons: []string{"waiting for scheduling gates: [a b]"}}},
+			decision.Decision{Result: decision.Gated, Gate: &decision.Status{Reasons: []string{"waiting for scheduling gates: [a b]"}}},
 			"waiting for scheduling gates: [a b]",
 		},
 		"failed": {

@@ -1,0 +1,146 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// decoded is an object, or why the raw one is none.
+type decoded struct {
+	object  metav1.Object // nil for a kind that is not known
+	created time.Time
+	err     error
+}
+
+// decode reads the object strictly, gives it defaults and checks it.
+func (r raw) decode() decoded {
+	k, known := kinds[r.key()]
+	if !known {
+		// Only its age counts, and only if it has a readable one.
+		var o metav1.PartialObjectMetadata
+		if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &o) != nil {
+			return decoded{}
+		}
+		return decoded{created: o.CreationTimestamp.Time}
+	}
+	o := k.empty()
+	violations, err := kjson.UnmarshalStrict(r.data, o)
+	if err == nil && len(violations) > 0 {
+		err = violations[0]
+	} else if err != nil {
+		err = r.locate(k, err)
+	}
+	if err != nil {
+		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(), err)}
+	}
+	if k.namespaced && o.GetNamespace() == "" {
+		o.SetNamespace(metav1.NamespaceDefault)
+	}
+	if err := admit(o, strings.ToLower(r.head.Kind)); err != nil {
+		return decoded{err: fmt.Errorf("%s: %w", r.where, err)}
+	}
+	return decoded{object: o, created: o.GetCreationTimestamp().Time}
+}
+
+// key is the kind as the table of kinds and the count of ignored objects
+// write it.
+func (r raw) key() string { return r.head.APIVersion + "/" + r.head.Kind }
+
+// title names an object that could not be decoded, as far as it can be read.
+func (r raw) title() string {
+	var named struct {
+		Metadata struct {
+			Name      json.RawMessage `json:"name"`
+			Namespace json.RawMessage `json:"namespace"`
+		} `json:"metadata"`
+	}
+	var name, namespace string
+	if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &named) == nil {
+		// What is no string is left out; the error at hand tells of it.
+		_ = json.Unmarshal(named.Metadata.Name, &name)
+		_ = json.Unmarshal(named.Metadata.Namespace, &namespace)
+	}
+	return title(strings.ToLower(r.head.Kind), namespace, name)
+}
+
+func title(kind, namespace, name string) string {
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	return strings.TrimSpace(kind + " " + name)
+}
+
+// locate finds the field that does not decode, where the decoder tells only
+// why: it decodes each leaf of the object alone.
+func (r raw) locate(k kind, cause error) error {
+	var doc any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(r.data, &doc); err != nil {
+		return errors.New(oneLine(err))
+	}
+	path, err := firstBad(doc, nil, func(leaf any) any { return leaf }, func(alone any) error {
+		data, err := json.Marshal(alone)
+		if err != nil {
+			return err
+		}
+		return kjson.UnmarshalCaseSensitivePreserveInts(data, k.empty())
+	})
+	if err == nil {
+		return errors.New(decodeProblem(cause))
+	}
+	return fmt.Errorf("%s: %s", path, decodeProblem(err))
+}
+
+// firstBad visits what has nothing below it, in order of path, each wrapped
+// into a document that holds no other leaf, and returns the first that try
+// rejects.
+func firstBad(value any, path *field.Path, wrap func(any) any, try func(any) error) (*field.Path, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			p, err := firstBad(v[key], path.Child(key), func(leaf any) any { return wrap(map[string]any{key: leaf}) }, try)
+			if err != nil {
+				return p, err
+			}
+		}
+		if len(v) > 0 {
+			return nil, nil
+		}
+	case []any:
+		for i := range v {
+			p, err := firstBad(v[i], path.Index(i), func(leaf any) any { return wrap([]any{leaf}) }, try)
+			if err != nil {
+				return p, err
+			}
+		}
+		if len(v) > 0 {
+			return nil, nil
+		}
+	}
+	return path, try(wrap(value))
+}
+
+// decodeProblem is the decoder's error without what only Go programmers know.
+func decodeProblem(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Sprintf("wrong type: %s where %s belongs", wrong.Value, wrong.Type)
+	}
+	text := strings.TrimPrefix(oneLine(err), "json: ")
+	if rest, ok := strings.CutPrefix(text, "cannot unmarshal "); ok {
+		value, into, _ := strings.Cut(rest, " into Go ")
+		_, goType, typed := strings.Cut(into, "of type ")
+		if typed {
+			return fmt.Sprintf("wrong type: %s where %s belongs", value, goType)
+		}
+	}
+	return text
+}

@@ -1,0 +1,141 @@
+package manifest
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// Set is the objects that were read, in the order of the input. Every object
+// has a UID, every pod a namespace and a priority.
+type Set struct {
+	Nodes []*v1.Node
+	Pods  []*v1.Pod
+	// Ignored counts the objects of kinds that a simulation has no use for,
+	// by apiVersion/kind.
+	Ignored map[string]int
+	// Newest is the latest creationTimestamp of all objects, zero where none
+	// has any.
+	Newest time.Time
+	// Notices name what is legal and surely not meant.
+	Notices []string
+
+	classes decode.PriorityClasses
+	known   map[string]string    // kind and key -> where
+	uids    map[string]string // kind and UID -> where
+	places  map[*v1.Pod]string
+}
+
+// NewSet returns an empty set.
+func NewSet() *Set {
+	return &Set{Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}}
+}
+
+// Files adds the objects that the paths name ("-": stdin), decoding on the
+// given number of workers. The error is about the first object, in the order
+// of the input, that is wrong.
+func (s *Set) Files(paths []string, stdin io.Reader, workers int) error {
+	for _, path := range paths {
+		sources, err := open(path, stdin)
+		if err != nil {
+			return err
+		}
+		for _, src := range sources {
+			if err := s.source(src, workers); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Set) source(src source, workers int) error {
+	raws, err := objects(src)
+	if err != nil {
+		return err
+	}
+	results := make([]decoded, len(raws))
+	par.Rows(len(raws), workers, 64, func(rows par.Range) {
+		for i := rows.From; i < rows.To; i++ {
+			results[i] = raws[i].decode()
+		}
+	})
+	for i, d := range results {
+		if d.err != nil {
+			return d.err
+		}
+		if err := s.add(raws[i], d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Add adds an object that was read elsewhere: checked, defaulted and unknown
+// so far. where names its origin in errors, kind its kind as in "v1/Node".
+func (s *Set) Add(o metav1.Object, kind, where string) error {
+	version, name := kind[:strings.LastIndex(kind, "/")], kind[strings.LastIndex(kind, "/")+1:]
+	if err := admit(o, strings.ToLower(name)); err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	return s.add(raw{where: where, head: head{APIVersion: version, Kind: name}}, decoded{object: o, created: o.GetCreationTimestamp().Time})
+}
+
+func (s *Set) add(r raw, d decoded) error {
+	if d.created.After(s.Newest) {
+		s.Newest = d.created
+	}
+	if d.object == nil {
+		s.Ignored[r.key()]++
+		return nil
+	}
+	o := d.object
+	key := title(strings.ToLower(r.head.Kind), o.GetNamespace(), o.GetName())
+	if first, ok := s.known[key]; ok {
+		return fmt.Errorf("%s: %s: metadata.name: the same object stands in %s", r.where, key, first)
+	}
+	s.known[key] = r.where
+	if o.GetUID() == "" {
+		o.SetUID(types.UID(key))
+	}
+	uid := r.head.Kind + " " + string(o.GetUID())
+	if first, ok := s.uids[uid]; ok {
+		return fmt.Errorf("%s: %s: metadata.uid: the object in %s has the same", r.where, key, first)
+	}
+	s.uids[uid] = r.where
+	switch o := o.(type) {
+	case *v1.Node:
+		if len(o.Status.Allocatable) == 0 {
+			s.Notices = append(s.Notices, fmt.Sprintf("%s: %s: status.allocatable: is empty, so nothing fits there", r.where, key))
+		}
+		s.Nodes = append(s.Nodes, o)
+	case *v1.Pod:
+		s.Pods = append(s.Pods, o)
+		s.places[o] = r.where
+	case *schedulingv1.PriorityClass:
+		s.classes.Add(o)
+	}
+	return nil
+}
+
+// Resolve gives the pods their priority, once all objects are there.
+func (s *Set) Resolve() error {
+	for _, p := range s.Pods {
+		if err := s.classes.Resolve(p); err != nil {
+			return fmt.Errorf("%s: %w", s.places[p], err)
+		}
+	}
+	if len(s.Nodes) == 0 {
+		s.Notices = append(s.Notices, "the input has no node, so no pod can be placed")
+	}
+	return nil
+}

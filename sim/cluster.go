@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Cluster is the truth that an API server would keep of nodes and pods. Every
+// change is also an event for whoever watches. One owner, not safe for
+// concurrent use.
+type Cluster struct {
+	nodes  map[string]*object.Node
+	pods   map[string]*object.Pod // by namespace/name
+	events []machine.Event
+	// started is when the pod that started last did so.
+	started time.Time
+}
+
+// NewCluster returns an empty cluster in which nothing started before the
+// given time.
+func NewCluster(start time.Time) *Cluster {
+	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, started: start}
+}
+
+// Watch returns the events since the last call, in order.
+func (c *Cluster) Watch() []machine.Event {
+	events := c.events
+	c.events = nil
+	return events
+}
+
+func (c *Cluster) tell(e machine.Event) { c.events = append(c.events, e) }
+
+// Node returns the node, nil where there is none.
+func (c *Cluster) Node(name string) *object.Node { return c.nodes[name] }
+
+// Nodes returns all nodes by name.
+func (c *Cluster) Nodes() []*object.Node {
+	return slices.SortedFunc(maps.Values(c.nodes), func(a, b *object.Node) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// SetNode creates or replaces the node.
+func (c *Cluster) SetNode(n *object.Node) {
+	c.nodes[n.Name] = n
+	c.tell(machine.NodeSet{Node: n})
+}
+
+// DeleteNode deletes the node; its pods stay, as in a real cluster before
+// garbage collection.
+func (c *Cluster) DeleteNode(name string) error {
+	if c.nodes[name] == nil {
+		return fmt.Errorf("node %s: does not exist", name)
+	}
+	delete(c.nodes, name)
+	c.tell(machine.NodeGone{Name: name})
+	return nil
+}
+
+// Pod returns the pod by namespace/name, nil where there is none.
+func (c *Cluster) Pod(key string) *object.Pod { return c.pods[key] }
+
+// Pods returns all pods by namespace and name.
+func (c *Cluster) Pods() []*object.Pod {
+	return slices.SortedFunc(maps.Values(c.pods), func(a, b *object.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// SetPod creates or replaces the pod. One that has reached a terminal phase
+// is gone for the scheduler, whose watch leaves such pods out.
+func (c *Cluster) SetPod(p *object.Pod) {
+	if p.Terminal {
+		c.remove(p)
+		return
+	}
+	if p.NodeName != "" && p.Started.After(c.started) {
+		c.started = p.Started
+	}
+	c.pods[p.Key()] = p
+	c.tell(machine.PodSet{Pod: p})
+}
+
+// DeletePod deletes the pod at once.
+func (c *Cluster) DeletePod(key string) error {
+	p := c.pods[key]
+	if p == nil {
+		return fmt.Errorf("pod %s: does not exist", key)
+	}
+	c.remove(p)
+	return nil
+}
+
+func (c *Cluster) remove(p *object.Pod) {
+	delete(c.pods, p.Key())
+	c.tell(machine.PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+}
+
+// Bind binds the pod to the node, where it starts one second after whatever
+// started last. As the API server, it refuses a pod that is gone, of another
+// UID or bound already.
+func (c *Cluster) Bind(key string, uid types.UID, node string) error {
+	p, err := c.pending(key, uid)
+	if err != nil {
+		return err
+	}
+	bound := *p
+	bound.NodeName, bound.NominatedNode = node, ""
+	bound.Scheduled = object.Condition{Status: v1.ConditionTrue}
+	bound.Started = c.started.Add(time.Second)
+	c.SetPod(&bound)
+	return nil
+}
+
+// Patch changes the status of a pending pod; nil leaves the field as it is.
+// It returns whether the nomination changed.
+func (c *Cluster) Patch(key string, uid types.UID, condition *object.Condition, nominated *string) (bool, error) {
+	p, err := c.pending(key, uid)
+	if err != nil {
+		return false, err
+	}
+	patched := *p
+	if condition != nil {
+		patched.Scheduled = *condition
+	}
+	if nominated != nil {
+		patched.NominatedNode = *nominated
+	}
+	c.SetPod(&patched)
+	return patched.NominatedNode != p.NominatedNode, nil
+}
+
+func (c *Cluster) pending(key string, uid types.UID) (*object.Pod, error) {
+	p := c.pods[key]
+	switch {
+	case p == nil:
+		return nil, fmt.Errorf("pod %s: does not exist", key)
+	case p.UID != uid:
+		return nil, fmt.Errorf("pod %s: has UID %s, not %s", key, p.UID, uid)
+	case p.NodeName != "":
+		return nil, fmt.Errorf("pod %s: is bound to node %s", key, p.NodeName)
+	}
+	return p, nil
+}

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// attempt is a decision as the contract writes it, in its order of fields.
+type attempt struct {
+	Pod           string   `json:"pod"`
+	Profile       string   `json:"profile"`
+	Attempt       int      `json:"attempt"`
+	Result        string   `json:"result"`
+	Node          string   `json:"node,omitempty"`
+	NodesTotal    int      `json:"nodesTotal"`
+	NodesFeasible int      `json:"nodesFeasible"`
+	NominatedNode string   `json:"nominatedNode,omitempty"`
+	Victims       []string `json:"victims,omitempty"`
+	Message       string   `json:"message,omitempty"`
+	Plugins       []string `json:"plugins,omitempty"`
+	Nodes         []node   `json:"nodes,omitempty"`
+}
+
+type node struct {
+	Node     string    `json:"node"`
+	Feasible bool      `json:"feasible"`
+	Score    *int64    `json:"score,omitempty"`
+	Scores   []score   `json:"scores,omitempty"`
+	Blockers []blocker `json:"blockers,omitempty"`
+}
+
+type score struct {
+	Plugin string `json:"plugin"`
+	Score  int64  `json:"score"`
+	Weight int64  `json:"weight"`
+}
+
+type blocker struct {
+	Plugin  string   `json:"plugin"`
+	Code    string   `json:"code"`
+	Reasons []string `json:"reasons"`
+}
+
+func newAttempt(d *decision.Decision) attempt {
+	a := attempt{
+		Pod: d.Pod, Profile: d.Profile, Attempt: d.Attempt, Result: string(d.Result),
+		NodesTotal: d.NodesTotal, NodesFeasible: d.NodesFeasible,
+		Message: explain.Message(d), Plugins: rejectors(d),
+	}
+	switch d.Result {
+	case decision.Scheduled, decision.Waiting:
+		a.Node = d.Node
+	case decision.Preempting:
+		a.NominatedNode = d.NominatedNode
+		for _, v := range d.Victims {
+			a.Victims = append(a.Victims, v.String())
+		}
+	}
+	for i := range d.Nodes {
+		a.Nodes = append(a.Nodes, newNode(&d.Nodes[i]))
+	}
+	return a
+}
+
+func newNode(n *decision.Node) node {
+	out := node{Node: n.Name, Feasible: n.Feasible}
+	for _, s := range n.Scores {
+		out.Scores = append(out.Scores, score(s))
+	}
+	if len(n.Scores) > 0 {
+		out.Score = &n.Total
+	}
+	for _, b := range n.Blockers {
+		out.Blockers = append(out.Blockers, blocker{b.Plugin, b.Code.String(), append([]string{}, b.Reasons...)})
+	}
+	return out
+}
+
+// JSON writes the result as JSON while the run goes on: with every node
+// explained, the decisions of a large cluster are more than memory holds.
+type JSON struct {
+	out   io.Writer
+	count int
+	err   error
+}
+
+// NewJSON begins the result.
+func NewJSON(out io.Writer, seed uint64, ignored map[string]int) *JSON {
+	j := &JSON{out: out}
+	j.write("{\n")
+	j.field("apiVersion", "berth/v1alpha1")
+	j.field("kind", "SimulationResult")
+	j.field("seed", seed)
+	j.field("ignored", ignored)
+	j.write("  \"decisions\": [")
+	return j
+}
+
+// Decided writes the next decision.
+func (j *JSON) Decided(d *decision.Decision) {
+	if j.count++; j.count > 1 {
+		j.write(",")
+	}
+	j.write("\n    ")
+	j.value("    ", newAttempt(d))
+}
+
+// Finish ends the result and returns the first error in writing it.
+func (j *JSON) Finish(r *sim.Result) error {
+	if j.count > 0 {
+		j.write("\n  ")
+	}
+	j.write("],\n")
+	j.field("placements", r.Placed)
+	j.write("  \"unplaced\": ")
+	j.value("  ", r.Unplaced)
+	j.write("\n}\n")
+	return j.err
+}
+
+func (j *JSON) field(name string, value any) {
+	j.write("  \"" + name + "\": ")
+	j.value("  ", value)
+	j.write(",\n")
+}
+
+func (j *JSON) value(indent string, value any) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent(indent, "  ")
+	if err := enc.Encode(value); err != nil && j.err == nil {
+		j.err = err
+	}
+	j.write(string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+}
+
+func (j *JSON) write(s string) {
+	if j.err == nil {
+		_, j.err = io.WriteString(j.out, s)
+	}
+}
+
+// YAML is JSON in YAML's form.
+type YAML struct {
+	*JSON
+	out    io.Writer
+	buffer *bytes.Buffer
+}
+
+// NewYAML begins the result.
+func NewYAML(out io.Writer, seed uint64, ignored map[string]int) *YAML {
+	var b bytes.Buffer
+	return &YAML{NewJSON(&b, seed, ignored), out, &b}
+}
+
+// Finish writes the result.
+func (y *YAML) Finish(r *sim.Result) error {
+	if err := y.JSON.Finish(r); err != nil {
+		return err
+	}
+	data, err := yaml.JSONToYAML(y.buffer.Bytes())
+	if err != nil {
+		return err
+	}
+	_, err = y.out.Write(data)
+	return err
+}

@@ -1,0 +1,210 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// Table writes the result for people. Wide adds what the short form cuts and
+// a line for each pod.
+type Table struct {
+	out     io.Writer
+	seed    uint64
+	ignored map[string]int
+	wide    bool
+	last    map[string]*decision.Decision
+}
+
+// NewTable begins the result.
+func NewTable(out io.Writer, seed uint64, ignored map[string]int, wide bool) *Table {
+	return &Table{out: out, seed: seed, ignored: ignored, wide: wide, last: map[string]*decision.Decision{}}
+}
+
+// Decided takes note of the next decision.
+func (t *Table) Decided(d *decision.Decision) { t.last[d.Pod] = d }
+
+// Finish writes the result.
+func (t *Table) Finish(r *sim.Result) error {
+	var b strings.Builder
+	nodes := r.Cluster.Nodes()
+	fmt.Fprintf(&b, "%s placed, %d pending, on %s (%s, seed %d)\n",
+		count(len(r.Placed), "pod"), len(r.Unplaced), count(len(nodes), "node"), count(r.Decisions, "decision"), t.seed)
+	t.nodes(&b, r, nodes)
+	t.pending(&b, r)
+	if t.wide {
+		t.pods(&b, r)
+	}
+	t.explained(&b)
+	if len(t.ignored) > 0 {
+		b.WriteString("\nIGNORED (no use in a simulation)\n")
+		for _, kind := range slices.Sorted(maps.Keys(t.ignored)) {
+			fmt.Fprintf(&b, "  %d %s\n", t.ignored[kind], kind)
+		}
+	}
+	_, err := io.WriteString(t.out, b.String())
+	return err
+}
+
+// The short form shows this many nodes, and this many names in a list.
+const (
+	shortNodes = 40
+	shortNames = 4
+)
+
+func (t *Table) nodes(b *strings.Builder, r *sim.Result, nodes []*object.Node) {
+	if len(nodes) == 0 {
+		return
+	}
+	placed := map[string][]string{}
+	for _, pod := range slices.Sorted(maps.Keys(r.Placed)) {
+		placed[r.Placed[pod]] = append(placed[r.Placed[pod]], pod)
+	}
+	use, total := usage(r.Cluster)
+	shown := nodes
+	if !t.wide && len(nodes) > shortNodes {
+		shown = slices.Clone(nodes)
+		slices.SortStableFunc(shown, func(x, y *object.Node) int {
+			return cmp.Compare(len(placed[y.Name]), len(placed[x.Name]))
+		})
+		shown = shown[:shortNodes]
+	}
+	resources := offered(nodes)
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "NODE\tPODS")
+	for _, name := range resources {
+		fmt.Fprintf(w, "\t%s", strings.ToUpper(string(name)))
+	}
+	fmt.Fprintf(w, "\tPLACED HERE\n")
+	for _, n := range shown {
+		line(w, n.Name, use[n.Name], resources)
+		fmt.Fprintf(w, "\t%s\n", t.names(placed[n.Name]))
+	}
+	if len(nodes) > 1 {
+		line(w, "all", total, resources)
+		fmt.Fprintf(w, "\t%s\n", count(len(r.Placed), "pod"))
+	}
+	w.Flush()
+	if rest := len(nodes) - len(shown); rest > 0 {
+		fmt.Fprintf(b, "(and %s on which fewer pods were placed: -o wide)\n", count(rest, "node"))
+	}
+}
+
+func line(w io.Writer, name string, l *load, resources []v1.ResourceName) {
+	fmt.Fprintf(w, "%s\t%d/%d", name, l.pods, l.allowed)
+	for _, r := range resources {
+		fmt.Fprintf(w, "\t%s", l.share(r))
+	}
+}
+
+func (t *Table) pending(b *strings.Builder, r *sim.Result) {
+	if len(r.Unplaced) == 0 {
+		return
+	}
+	because := map[string][]string{}
+	for _, pod := range slices.Sorted(maps.Keys(r.Unplaced)) {
+		because[r.Unplaced[pod]] = append(because[r.Unplaced[pod]], pod)
+	}
+	reasons := slices.SortedFunc(maps.Keys(because), func(x, y string) int {
+		return cmp.Or(cmp.Compare(len(because[y]), len(because[x])), cmp.Compare(x, y))
+	})
+	b.WriteString("\nPENDING\n")
+	for _, reason := range reasons {
+		fmt.Fprintf(b, "  %s\n    %s\n", t.names(because[reason]), reason)
+	}
+}
+
+// pods writes a line for each pod that was decided on.
+func (t *Table) pods(b *strings.Builder, r *sim.Result) {
+	if len(t.last) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "POD\tRESULT\tNODE\tSCORE\tEQUALS\tFEASIBLE\tATTEMPT\tREJECTED BY\n")
+	for _, pod := range slices.Sorted(maps.Keys(t.last)) {
+		d := t.last[pod]
+		node, score, ties := "-", "-", "-"
+		if d.Result == decision.Scheduled || d.Result == decision.Waiting {
+			node, score, ties = d.Node, fmt.Sprint(d.Score), fmt.Sprint(d.Ties)
+		} else if d.NominatedNode != "" {
+			node = "(" + d.NominatedNode + ")"
+		}
+		result := string(d.Result)
+		if _, there := r.Unplaced[pod]; !there && r.Placed[pod] == "" {
+			result += ", then gone"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%d\t%s\n", pod, result, node, score, ties,
+			d.NodesFeasible, d.NodesTotal, d.Attempt, cmp.Or(strings.Join(rejectors(d), ", "), "-"))
+	}
+	w.Flush()
+}
+
+// explained writes, for the last decision on each pod, every node's answer.
+func (t *Table) explained(b *strings.Builder) {
+	for _, pod := range slices.Sorted(maps.Keys(t.last)) {
+		d := t.last[pod]
+		if len(d.Nodes) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n%s: %s %s\n", pod, d.Result, cmp.Or(explain.Message(d), d.Node))
+		w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+		for i := range d.Nodes {
+			fmt.Fprintf(w, "  %s\t%s\n", d.Nodes[i].Name, answer(&d.Nodes[i]))
+		}
+		w.Flush()
+	}
+}
+
+func answer(n *decision.Node) string {
+	if !n.Feasible {
+		var parts []string
+		for _, k := range n.Blockers {
+			parts = append(parts, fmt.Sprintf("%s: %s", k.Plugin, strings.Join(k.Reasons, ", ")))
+		}
+		return strings.Join(parts, "; ")
+	}
+	if len(n.Scores) == 0 {
+		return "feasible"
+	}
+	var parts []string
+	for _, s := range n.Scores {
+		parts = append(parts, fmt.Sprintf("%s %d×%d", s.Plugin, s.Score, s.Weight))
+	}
+	return fmt.Sprintf("score %d = %s", n.Total, strings.Join(parts, " + "))
+}
+
+func (t *Table) names(names []string) string {
+	if !t.wide && len(names) > shortNames+1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:shortNames], ", "), len(names)-shortNames)
+	}
+	return strings.Join(names, ", ")
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// rejectors names the plugins that rejected the pod, sorted.
+func rejectors(d *decision.Decision) []string {
+	if len(d.PendingBy) == 0 {
+		return d.RejectedBy
+	}
+	all := slices.Sorted(slices.Values(slices.Concat(d.RejectedBy, d.PendingBy)))
+	return slices.Compact(all)
+}

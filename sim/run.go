@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Epoch is when a run starts that is given no time.
+var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Input is a cluster and how to schedule it.
+type Input struct {
+	Nodes []*object.Node
+	// Pods with a node run there from the start; the others are pending, in
+	// order of creation, or in the given order where two are as old. A pod
+	// without a time of creation is created at Start.
+	Pods []*object.Pod
+	// Start is the time on the virtual clock; zero: Epoch.
+	Start   time.Time
+	Machine machine.Options
+	// Decided, when set, is given each decision as it is taken.
+	Decided func(*decision.Decision)
+}
+
+// Result is how a run ended.
+type Result struct {
+	// Cluster is as the run left it.
+	Cluster *Cluster
+	// Placed holds the pods that the run placed (and that no preemption took
+	// away again), by namespace/name: their nodes.
+	Placed map[string]string
+	// Unplaced holds the pods that are pending still: why.
+	Unplaced  map[string]string
+	Decisions int
+	End       time.Time
+}
+
+// Run plays the cluster until no queue can move. Two objects of one name are
+// an error.
+func Run(in Input) (*Result, error) {
+	if in.Start.IsZero() {
+		in.Start = Epoch
+	}
+	w := NewWorld(in.Machine, in.Start)
+	if err := w.populate(in); err != nil {
+		return nil, err
+	}
+	r := &Result{Cluster: w.Cluster, Placed: map[string]string{}, Unplaced: map[string]string{}}
+	said := map[string]string{}
+	w.Observe = func(e machine.Effect) {
+		d, ok := e.(machine.Decided)
+		if !ok {
+			return
+		}
+		r.Decisions++
+		said[d.Decision.Pod] = why(d.Decision)
+		if in.Decided != nil {
+			in.Decided(d.Decision)
+		}
+	}
+	w.Exhaust()
+	r.End = w.Now
+	for _, p := range in.Pods {
+		now := w.Cluster.Pod(p.Key())
+		switch {
+		case p.NodeName != "" || now == nil:
+		case now.NodeName != "":
+			r.Placed[p.Key()] = now.NodeName
+		default:
+			r.Unplaced[p.Key()] = w.pendingBecause(now, said[p.Key()])
+		}
+	}
+	return r, nil
+}
+
+func (w *World) populate(in Input) error {
+	for _, n := range in.Nodes {
+		if w.Cluster.Node(n.Name) != nil {
+			return fmt.Errorf("node %s: is there twice", n.Name)
+		}
+		w.Cluster.SetNode(n)
+	}
+	pods := slices.Clone(in.Pods)
+	slices.SortStableFunc(pods, func(a, b *object.Pod) int {
+		return created(a, in.Start).Compare(created(b, in.Start))
+	})
+	for _, running := range []bool{true, false} {
+		for _, p := range pods {
+			if (p.NodeName != "") != running || p.Terminal {
+				continue
+			}
+			if w.Cluster.Pod(p.Key()) != nil {
+				return fmt.Errorf("pod %s: is there twice", p.Key())
+			}
+			w.Cluster.SetPod(p)
+		}
+	}
+	return nil
+}
+
+func created(p *object.Pod, start time.Time) time.Time {
+	if p.Created.IsZero() {
+		return start
+	}
+	return p.Created
+}
+
+// why says in words what keeps the pod after the decision.
+func why(d *decision.Decision) string {
+	if d.Result == decision.Waiting {
+		return fmt.Sprintf("a Permit plugin holds it for node %s", d.Node)
+	}
+	return explain.Message(d)
+}
+
+// pendingBecause is why the pod is pending, given what the last decision said.
+func (w *World) pendingBecause(p *object.Pod, said string) string {
+	switch {
+	case said != "":
+		return said
+	case !w.profiles[p.SchedulerName]:
+		return fmt.Sprintf("no profile has the schedulerName %q", p.SchedulerName)
+	case p.Terminating:
+		return explain.Deleting(p)
+	}
+	return "was not tried"
+}

@@ -1,0 +1,192 @@
+package sim
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// World is a cluster, a scheduler and the time they share. Whoever owns it
+// changes Cluster and then lets the World move on. One owner.
+type World struct {
+	Cluster *Cluster
+	Machine *machine.Machine
+	Now     time.Time
+	// Observe, when set, is shown every effect before it is carried out.
+	Observe func(machine.Effect)
+
+	profiles map[string]bool
+	// epoch counts the changes after which a rejected pod may fit: nodes,
+	// placements, deletions, nominations.
+	epoch uint64
+	// tried holds the epoch in which a pod was last decided on; fresh is for
+	// how many of them that is the present one.
+	tried map[types.UID]uint64
+	fresh int
+	// idle counts steps since a change that can only happen so often: not a
+	// nomination, which may come and go for ever.
+	idle int
+}
+
+// NewWorld returns an empty world at the given time.
+func NewWorld(o machine.Options, start time.Time) *World {
+	w := &World{
+		Cluster:  NewCluster(start),
+		Machine:  machine.New(o),
+		Now:      start,
+		profiles: map[string]bool{},
+		tried:    map[types.UID]uint64{},
+	}
+	for _, p := range o.Profiles {
+		w.profiles[p.Name] = true
+	}
+	return w
+}
+
+// Deliver tells the scheduler what happened in the cluster. It decides
+// nothing.
+func (w *World) Deliver() {
+	for events := w.Cluster.Watch(); len(events) > 0; events = w.Cluster.Watch() {
+		for _, e := range events {
+			w.step(e)
+		}
+	}
+}
+
+// Cycle takes one decision; false when no pod is ready for one.
+func (w *World) Cycle() bool {
+	w.Deliver()
+	if !w.Machine.Ready() {
+		return false
+	}
+	w.step(machine.Cycle{})
+	w.Deliver()
+	return true
+}
+
+// Settle takes decisions for as long as a pod is ready now.
+func (w *World) Settle() {
+	w.idle = 0
+	for w.idle < w.patience() && w.Cycle() {
+		w.idle++
+	}
+}
+
+// Advance moves the clock, firing each timer at its time and taking the
+// decisions that it leads to.
+func (w *World) Advance(d time.Duration) {
+	end := w.Now.Add(d)
+	w.Settle()
+	for range w.patience() {
+		next, ok := w.Machine.NextTimer()
+		if !ok || next.After(end) {
+			break
+		}
+		w.tick(next)
+		w.Settle()
+	}
+	w.Now = end
+	w.tick(end)
+	w.Settle()
+}
+
+// Exhaust runs until no queue can move: every pending pod was tried against
+// the cluster as it is, so that another try would end as the last one did.
+// The clock jumps from timer to timer.
+func (w *World) Exhaust() {
+	w.Deliver()
+	w.changed(true)
+	for ; w.idle < w.patience() && !w.exhausted(); w.idle++ {
+		if w.Cycle() {
+			continue
+		}
+		next, ok := w.Machine.NextTimer()
+		if !ok {
+			return
+		}
+		w.tick(next)
+	}
+}
+
+// patience is how many steps without a lasting change are taken before a
+// scheduler that keeps on trying is stopped.
+func (w *World) patience() int { return 1000 + 20*len(w.Cluster.pods) }
+
+func (w *World) exhausted() bool {
+	n := w.Machine.Queue().Counts()
+	return w.fresh >= n.Active+n.Backoff+n.ErrorBackoff+n.Unschedulable
+}
+
+func (w *World) tick(at time.Time) {
+	if at.After(w.Now) {
+		w.Now = at
+	}
+	w.step(machine.Tick{})
+	w.Deliver()
+}
+
+// step gives the machine one event and carries out what it asks for, the
+// outcomes included.
+func (w *World) step(e machine.Event) {
+	switch e.(type) {
+	case machine.NodeSet, machine.NodeGone, machine.PodGone:
+		w.changed(true)
+	}
+	for _, effect := range w.Machine.Step(w.Now, e) {
+		if w.Observe != nil {
+			w.Observe(effect)
+		}
+		if outcome := w.carryOut(effect); outcome != nil {
+			w.step(outcome)
+		}
+	}
+}
+
+// carryOut does what the edge would do, and returns the outcome.
+func (w *World) carryOut(effect machine.Effect) machine.Event {
+	switch e := effect.(type) {
+	case machine.Decided:
+		w.decided(e.Decision)
+	case machine.Bind:
+		if err := w.Cluster.Bind(e.Pod.Key(), e.Pod.UID, e.Node); err != nil {
+			return machine.Bound{UID: e.Pod.UID, Result: machine.BindRefused, Err: err}
+		}
+		return machine.Bound{UID: e.Pod.UID, Result: machine.BindDone}
+	case machine.Write:
+		return machine.Written{UID: e.Pod.UID}
+	case machine.Read:
+		return machine.PodRead{UID: e.Pod.UID, Pod: w.Cluster.Pod(e.Pod.Key())}
+	case machine.Patch:
+		// A pod that is gone or bound meanwhile needs no status.
+		if nominated, err := w.Cluster.Patch(e.Pod.Key(), e.Pod.UID, e.Condition, e.Nominated); err == nil && nominated {
+			w.changed(false)
+		}
+	case machine.Evict:
+		return machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: w.Cluster.DeletePod(e.Victim.Key())}
+	}
+	return nil
+}
+
+func (w *World) decided(d *decision.Decision) {
+	switch d.Result {
+	case decision.Gated:
+	case decision.Scheduled, decision.Waiting:
+		w.changed(true)
+	default:
+		if last, ok := w.tried[d.UID]; !ok || last != w.epoch {
+			w.tried[d.UID] = w.epoch
+			w.fresh++
+		}
+	}
+}
+
+func (w *World) changed(lasting bool) {
+	w.epoch++
+	w.fresh = 0
+	if lasting {
+		w.idle = 0
+	}
+}
