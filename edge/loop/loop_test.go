@@ -1,0 +1,269 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is a machine that binds each pod that it was told of, in order, and
+// writes down what it was told.
+type script struct {
+	mu       sync.Mutex // the test reads while the loop may write
+	log      []string
+	pods     []string
+	timer    time.Time
+	rebound  time.Duration // the timer is set again by so much at each tick
+	panicOn  func(e machine.Event) bool
+	resolved int
+}
+
+func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.panicOn != nil && s.panicOn(e) {
+		s.log = append(s.log, fmt.Sprintf("panic on %T", e))
+		panic("scripted")
+	}
+	switch e := e.(type) {
+	case machine.PodSet:
+		s.log = append(s.log, "set "+e.Pod.Name)
+		s.pods = append(s.pods, e.Pod.Name)
+	case machine.Bound:
+		s.log = append(s.log, "bound "+string(e.UID))
+		s.resolved++
+	case machine.Tick:
+		s.log = append(s.log, "tick")
+		s.timer = time.Time{}
+		if s.rebound > 0 {
+			s.timer = now.Add(s.rebound)
+		}
+	case machine.Cycle:
+		name := s.pods[0]
+		s.pods = s.pods[1:]
+		s.log = append(s.log, "cycle "+name)
+		return []machine.Effect{machine.Bind{Pod: pod(name)}}
+	}
+	return nil
+}
+
+func (s *script) Ready() bool                  { return len(s.pods) > 0 }
+func (s *script) NextTimer() (time.Time, bool) { return s.timer, !s.timer.IsZero() }
+
+// told waits until the loop sleeps and returns the log from the given entry.
+func (s *script) told(from int) []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.log[from:])
+}
+
+func pod(name string) *object.Pod { return &object.Pod{UID: types.UID(name), Name: name} }
+
+// hands remember what they were given; they are full at limit bindings.
+type hands struct {
+	limit int
+	mu    sync.Mutex
+	binds []string
+	open  int
+	onDo  func(machine.Bind)
+}
+
+func (h *hands) Do(e machine.Effect) {
+	b := e.(machine.Bind)
+	h.mu.Lock()
+	h.binds = append(h.binds, b.Pod.Name)
+	h.open++
+	h.mu.Unlock()
+	if h.onDo != nil {
+		h.onDo(b)
+	}
+}
+
+func (h *hands) Full() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.limit > 0 && h.open >= h.limit
+}
+
+func (h *hands) answered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.open--
+}
+
+// running starts a loop in a bubble of virtual time and ends it after the
+// test. The script may be read after synctest.Wait.
+func running(t *testing.T, s *script, h *hands, o Options) *Loop {
+	o.Logger = klog.Background()
+	l := New(s, h, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); l.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return l
+}
+
+func expect(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+func TestNewsBeforeCycles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		l := running(t, s, &hands{}, Options{})
+		l.Post(machine.PodSet{Pod: pod("a")})
+		l.Post(machine.PodSet{Pod: pod("b")})
+		expect(t, s.told(0), "set a", "set b") // not leading: nothing is decided
+		l.Lead(true)
+		expect(t, s.told(0), "set a", "set b", "cycle a", "cycle b")
+		l.Lead(false)
+		l.Post(machine.PodSet{Pod: pod("c")})
+		l.Report(machine.Bound{UID: "a"})
+		expect(t, s.told(4), "set c", "bound a")
+	})
+}
+
+func TestFullHandsPauseCycles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := &script{}, &hands{limit: 2}
+		l := running(t, s, h, Options{})
+		for _, name := range []string{"a", "b", "c"} {
+			l.Post(machine.PodSet{Pod: pod(name)})
+		}
+		l.Lead(true)
+		synctest.Wait()
+		expect(t, h.binds, "a", "b")
+		h.answered()
+		l.Report(machine.Bound{UID: "a"})
+		synctest.Wait()
+		expect(t, h.binds, "a", "b", "c")
+	})
+}
+
+func TestTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{timer: time.Now().Add(time.Minute), rebound: 5 * time.Minute}
+		running(t, s, &hands{}, Options{})
+		time.Sleep(59 * time.Second)
+		expect(t, s.told(0))
+		time.Sleep(time.Second)
+		expect(t, s.told(0), "tick")
+		time.Sleep(5 * time.Minute)
+		expect(t, s.told(0), "tick", "tick")
+	})
+}
+
+// The inbox takes no more news than its limit; outcomes get in all the same,
+// even from within the step that they answer.
+func TestInboxIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newInbox(2)
+		posted := 0
+		go func() {
+			for range 3 {
+				b.post(machine.Tick{})
+				posted++
+			}
+		}()
+		synctest.Wait()
+		if posted != 2 {
+			t.Fatalf("%d news got in, want 2", posted)
+		}
+		if !b.push(item{event: machine.Bound{}}) {
+			t.Fatal("an outcome was kept out")
+		}
+		if got := len(b.take()); got != 3 {
+			t.Fatalf("took %d items, want 3", got)
+		}
+		synctest.Wait()
+		if posted != 3 {
+			t.Fatalf("%d news got in after take, want 3", posted)
+		}
+	})
+}
+
+func TestOutcomeReportedFromDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := &script{}, &hands{}
+		var l *Loop
+		h.onDo = func(b machine.Bind) { l.Report(machine.Bound{UID: b.Pod.UID}) }
+		l = running(t, s, h, Options{})
+		for i := range 3 * inboxLimit {
+			l.Post(machine.PodSet{Pod: pod(fmt.Sprint(i))})
+		}
+		l.Lead(true)
+		synctest.Wait()
+		if s.resolved != 3*inboxLimit {
+			t.Errorf("%d bindings answered, want %d", s.resolved, 3*inboxLimit)
+		}
+	})
+}
+
+func TestPanicCostsOneStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := 2
+		s := &script{panicOn: func(e machine.Event) bool {
+			_, cycle := e.(machine.Cycle)
+			if cycle && panics > 0 {
+				panics--
+				return true
+			}
+			return false
+		}}
+		counted := 0
+		l := running(t, s, &hands{}, Options{Panicked: func(machine.Event) { counted++ }})
+		l.Post(machine.PodSet{Pod: pod("a")})
+		l.Lead(true)
+		expect(t, s.told(0), "set a", "panic on machine.Cycle")
+
+		l.Post(machine.PodSet{Pod: pod("b")}) // news get through meanwhile
+		expect(t, s.told(2), "set b")
+		time.Sleep(firstPause)
+		expect(t, s.told(3), "panic on machine.Cycle")
+		time.Sleep(2*firstPause - time.Millisecond)
+		expect(t, s.told(4))
+		time.Sleep(2 * time.Millisecond)
+		expect(t, s.told(4), "cycle a", "cycle b")
+		if counted != 2 {
+			t.Errorf("counted %d panics, want 2", counted)
+		}
+	})
+}
+
+func TestInspect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		l := New(s, &hands{}, Options{Logger: klog.Background()})
+		ctx, cancel := context.WithCancel(t.Context())
+		l.Post(machine.PodSet{Pod: pod("a")})
+		go l.Run(ctx)
+		seen := 0
+		if err := l.Inspect(t.Context(), func() { seen = len(s.log) }); err != nil || seen != 1 {
+			t.Errorf("saw %d entries, error %v", seen, err)
+		}
+		cancel()
+		synctest.Wait()
+		if err := l.Inspect(t.Context(), func() {}); !errors.Is(err, ErrStopped) {
+			t.Errorf("got %v, want ErrStopped", err)
+		}
+		l.Post(machine.Tick{}) // must not hang
+	})
+}
