@@ -56,6 +56,11 @@ func (v *view) compareFresh(t *table.Table) error {
 			return fmt.Errorf("node %q: kept sum %d, fresh %d", t.Name(row), v.final[r], fresh.final[r])
 		}
 	}
+	for k := range v.scorers {
+		if kept, now := v.scorers[k].extremes, fresh.scorers[k].extremes; v.feasible > 0 && kept.known && kept != now {
+			return fmt.Errorf("%s keeps extremes %+v, fresh %+v", v.scorers[k].Name, kept, now)
+		}
+	}
 	if v.feasible != fresh.feasible || len(v.tally) != len(fresh.tally) {
 		return fmt.Errorf("kept %d feasible, %d kinds of blockers; fresh %d and %d", v.feasible, len(v.tally), fresh.feasible, len(fresh.tally))
 	}

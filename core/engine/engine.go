@@ -69,7 +69,7 @@ type Outcome struct {
 	// deciding failed (Code Error).
 	Rejected *decision.Status
 
-	extremes []extreme // of the raw scores over the feasible rows, by scorer
+	extremes []extremes // of the raw scores over the feasible rows, by scorer
 }
 
 type block struct {
@@ -259,11 +259,15 @@ func (e *Engine) ownNomination(o *Outcome) (table.Row, bool) {
 
 // fits tells whether the row is feasible.
 func (o *Outcome) fits(r table.Row) bool {
-	if o.view.first[r] != feasible {
+	return o.view.first[r] == feasible && !o.isBlocked(r)
+}
+
+func (o *Outcome) isBlocked(r table.Row) bool {
+	if o.blocked == nil {
 		return false
 	}
 	_, blocked := o.blocked[r]
-	return !blocked
+	return blocked
 }
 
 func (o *Outcome) countFeasible() int {
@@ -279,16 +283,27 @@ func (o *Outcome) countFeasible() int {
 	return n
 }
 
-// eachRow calls f with every row considered, dead ones included.
-func (o *Outcome) eachRow(f func(table.Row)) {
+// candidates is the number of rows to look at, candidate the i-th of them.
+func (o *Outcome) candidates() int {
 	if o.rows != nil {
-		for _, r := range o.rows {
+		return len(o.rows)
+	}
+	return len(o.view.first)
+}
+
+func (o *Outcome) candidate(i int) table.Row {
+	if o.rows != nil {
+		return o.rows[i]
+	}
+	return table.Row(i)
+}
+
+// eachFeasible calls f with every feasible row.
+func (o *Outcome) eachFeasible(f func(table.Row)) {
+	for i, n := 0, o.candidates(); i < n; i++ {
+		if r := o.candidate(i); o.fits(r) {
 			f(r)
 		}
-		return
-	}
-	for r := range o.engine.table.Rows() {
-		f(table.Row(r))
 	}
 }
 

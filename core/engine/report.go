@@ -200,7 +200,7 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 		if o.Feasible == 0 || o.view.invalid != nil {
 			return 0, nil
 		}
-		o.measure()
+		o.extremes = o.measure()
 	}
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]

@@ -60,6 +60,8 @@ type scorer struct {
 	in     framework.Input
 	weight int64
 	raw    []int64
+	// extremes of raw over the feasible rows; not kept where Normalize is nil.
+	extremes extremes
 }
 
 type blockKey struct {
@@ -224,6 +226,9 @@ func (v *view) rebuild(t *table.Table, workers int) {
 	})
 	clear(v.tally)
 	v.feasible = 0
+	for k := range v.scorers {
+		v.scorers[k].extremes = extremes{known: true}
+	}
 	for r := range n {
 		v.count(table.Row(r))
 	}
@@ -270,7 +275,10 @@ func (v *view) count(r table.Row) {
 	switch first := v.first[r]; first {
 	case feasible:
 		v.feasible++
-		v.checkFinal(r)
+		for k := range v.scorers {
+			v.scorers[k].count(r)
+			v.checkFinal(k, r)
+		}
 	case noNode:
 	default:
 		v.tally[blockKey{first, v.verdict[r]}]++
@@ -281,6 +289,9 @@ func (v *view) uncount(r table.Row) {
 	switch first := v.first[r]; first {
 	case feasible:
 		v.feasible--
+		for k := range v.scorers {
+			v.scorers[k].uncount(r)
+		}
 	case noNode:
 	default:
 		k := blockKey{first, v.verdict[r]}
@@ -292,11 +303,9 @@ func (v *view) uncount(r table.Row) {
 
 // checkFinal holds final scores of feasible rows to the range that the
 // framework promises.
-func (v *view) checkFinal(r table.Row) {
-	for k := range v.scorers {
-		s := &v.scorers[k]
-		if raw := s.raw[r]; s.Normalize == nil && (raw < 0 || raw > maxScore) {
-			v.invalid = outOfRange(s.Name, raw)
-		}
+func (v *view) checkFinal(k int, r table.Row) {
+	s := &v.scorers[k]
+	if raw := s.raw[r]; s.Normalize == nil && (raw < 0 || raw > maxScore) {
+		v.invalid = outOfRange(s.Name, raw)
 	}
 }

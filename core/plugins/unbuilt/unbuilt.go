@@ -36,7 +36,7 @@ func Constraints() []Constraint {
 // helps a pod that it rejects.
 func New(c Constraint) framework.Plugin {
 	used := func(p *object.Pod) bool { return slices.Contains(p.Unbuilt, c.Plugin) }
-	return framework.Plugin{
+	p := framework.Plugin{
 		Name: c.Plugin,
 		Part: func(p *object.Pod) string {
 			if used(p) {
@@ -54,4 +54,14 @@ func New(c Constraint) framework.Plugin {
 			}}
 		},
 	}
+	if c.Plugin == names.DynamicResources {
+		p.PostFilter = nothingToDeallocate
+	}
+	return p
+}
+
+// nothingToDeallocate is what v1.36's DynamicResources says of a pod without
+// claims; the default profile's messages hold it.
+func nothingToDeallocate(*framework.PostFilterCall) framework.PostFilterResult {
+	return framework.PostFilterResult{Message: "no new claims to deallocate", KeepNomination: true}
 }
