@@ -1,0 +1,87 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// The labels of kube-scheduler v1.36.
+func TestLabels(t *testing.T) {
+	for _, c := range []struct {
+		r    framework.Resource
+		a    framework.Action
+		want string
+	}{
+		{framework.AssignedPod, framework.Add, "AssignedPodAdd"},
+		{framework.AssignedPod, framework.Delete, "AssignedPodDelete"},
+		{framework.AssignedPod, framework.UpdatePodScaleDown, "AssignedPodUpdatePodScaleDown"},
+		{framework.PendingPod, framework.Add, "UnschedulablePodAdd"},
+		{framework.PendingPod, framework.UpdateOther, "UnschedulablePodUpdate"},
+		{framework.PendingPod, framework.UpdatePodLabel, "UnschedulablePodUpdatePodLabel"},
+		{framework.PendingPod, framework.UpdatePodGatesEliminated, "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
+		{framework.PendingPod, framework.UpdatePodToleration, "UnschedulablePodUpdatePodToleration"},
+		{framework.Node, framework.Add, "NodeAdd"},
+		{framework.Node, framework.Delete, "NodeDelete"},
+		{framework.Node, framework.UpdateNodeAllocatable, "NodeUpdateNodeAllocatable"},
+		{framework.Node, framework.UpdateNodeTaint | framework.UpdateNodeLabel, "NodeUpdateNodeLabel"},
+		{framework.Node, framework.UpdateNodeTaint, "NodeUpdateNodeTaint"},
+		{framework.Node, framework.UpdateNodeCondition, "NodeUpdateNodeCondition"},
+		{framework.Node, framework.UpdateNodeAnnotation, "NodeUpdateNodeAnnotation"},
+		{framework.Node, framework.All, "NodeAll"},
+		{framework.AnyResource, framework.All, "*All"},
+	} {
+		if got := label(c.r, c.a); got != c.want {
+			t.Errorf("label(%d, %b) = %s, want %s", c.r, c.a, got, c.want)
+		}
+	}
+}
+
+// No resource or action of the framework is without a name.
+func TestLabelsAreComplete(t *testing.T) {
+	for r := framework.Resource(0); r <= framework.AnyResource; r++ {
+		if int(r) >= len(resourceLabels) || resourceLabels[r] == "" {
+			t.Errorf("resource %d has no label", r)
+		}
+	}
+	for a := range single(framework.Add | framework.Delete | framework.UpdateNode | framework.UpdatePod) {
+		if actionLabels[a] == "" {
+			t.Errorf("action %b has no label", a)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	demand := func(v resource.Vector) func(*object.Pod) {
+		return func(p *object.Pod) { p.Demand = resource.Demand{Requests: v, Usage: v} }
+	}
+	gpu := func(n int64) resource.Vector {
+		return resource.Vector{MilliCPU: 100, Scalars: []resource.Scalar{{Name: "x/gpu", Value: n}}}
+	}
+	for _, c := range []struct {
+		name     string
+		old, new *object.Pod
+		want     framework.Action
+	}{
+		{"nothing", pod("p"), pod("p"), framework.UpdateOther},
+		{"labels", pod("p", app("a")), pod("p", app("b")), framework.UpdatePodLabel},
+		{"labels gone", pod("p", app("a")), pod("p"), framework.UpdatePodLabel},
+		{"tolerations", pod("p"), pod("p", tolerant), framework.UpdatePodToleration},
+		{"one gate gone", pod("p", gated), pod("p", gated, func(p *object.Pod) { p.Gates = []string{"h"} }), framework.UpdateOther},
+		{"all gates gone", pod("p", gated), pod("p"), framework.UpdatePodGatesEliminated},
+		{"gated", pod("p"), pod("p", gated), framework.UpdateOther},
+		{"less CPU", pod("p", demand(gpu(1))), pod("p", demand(resource.Vector{MilliCPU: 99, Scalars: gpu(1).Scalars})), framework.UpdatePodScaleDown},
+		{"less memory", pod("p", demand(resource.Vector{Memory: 2})), pod("p", demand(resource.Vector{Memory: 1})), framework.UpdatePodScaleDown},
+		{"less storage", pod("p", demand(resource.Vector{EphemeralStorage: 2})), pod("p", demand(resource.Vector{})), framework.UpdatePodScaleDown},
+		{"fewer GPUs", pod("p", demand(gpu(2))), pod("p", demand(gpu(1))), framework.UpdatePodScaleDown},
+		{"no GPU any more", pod("p", demand(gpu(1))), pod("p", demand(resource.Vector{MilliCPU: 100})), framework.UpdatePodScaleDown},
+		{"more", pod("p", demand(gpu(1))), pod("p", demand(gpu(2))), framework.UpdateOther},
+		{"several", pod("p", gated), pod("p", app("a"), tolerant), framework.UpdatePodLabel | framework.UpdatePodGatesEliminated | framework.UpdatePodToleration},
+	} {
+		if got := Changes(c.old, c.new); got != c.want {
+			t.Errorf("%s: changes are %b, want %b", c.name, got, c.want)
+		}
+	}
+}

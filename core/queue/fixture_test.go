@@ -1,0 +1,171 @@
+package queue
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+var start = time.Date(2026, 1, 1, 12, 0, 0, 300e6, time.UTC)
+
+// The plugins of the tests and what wakes the pods that they rejected.
+var rules = map[string][]framework.Wake{
+	"Room": { // any node that comes; pods that go, when they are of the same app
+		{Resource: framework.Node, Actions: framework.Add},
+		{Resource: framework.AssignedPod, Actions: framework.Delete, Hint: func(p *object.Pod, e *framework.Event) bool {
+			return e.OldPod.Labels["app"] == p.Labels["app"]
+		}},
+	},
+	"Taints": {
+		{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint},
+		{Resource: framework.PendingPod, Actions: framework.UpdatePodToleration},
+	},
+	"Labels": {{Resource: framework.PendingPod, Actions: framework.UpdatePodLabel, Hint: func(p *object.Pod, e *framework.Event) bool {
+		return p.UID == e.NewPod.UID && e.NewPod.Labels["app"] == "a"
+	}}},
+	"Claims": {{Resource: framework.Node, Actions: framework.UpdateNodeAnnotation}},
+	"Broken": {{Resource: framework.Node, Actions: framework.UpdateNodeCondition, Hint: func(*object.Pod, *framework.Event) bool {
+		panic("hint")
+	}}},
+	"Any":   {{Resource: framework.AnyResource, Actions: framework.UpdateNodeLabel | framework.UpdatePodLabel}},
+	"Deaf":  nil, // no event helps
+	"Gates": {{Resource: framework.PendingPod, Actions: framework.UpdatePodGatesEliminated}},
+	"Door":  {{Resource: framework.Node, Actions: framework.UpdateNodeAllocatable}},
+}
+
+func wakes(_, plugin string) ([]framework.Wake, bool) {
+	w, ok := rules[plugin]
+	return w, ok
+}
+
+// door is a PreEnqueue plugin whose state is outside the pod.
+type door struct{ closed bool }
+
+func (d *door) preEnqueue(p *object.Pod) *decision.Status {
+	switch {
+	case len(p.Gates) > 0:
+		return &decision.Status{Code: decision.Unresolvable, Plugin: "Gates"}
+	case d.closed && p.Labels["app"] == "door":
+		return &decision.Status{Code: decision.Pending, Plugin: "Door"}
+	case d.closed && p.Labels["app"] == "lost":
+		return &decision.Status{Code: decision.Error, Plugin: "Unheard of"}
+	}
+	return nil
+}
+
+func byPriority(a, b *framework.QueuedPod) bool {
+	if a.Pod.Priority != b.Pod.Priority {
+		return a.Pod.Priority > b.Pod.Priority
+	}
+	return a.Timestamp.Before(b.Timestamp)
+}
+
+func options(d *door) Options {
+	return Options{
+		InitialBackoff: DefaultInitialBackoff, MaxBackoff: DefaultMaxBackoff, MaxUnschedulable: DefaultMaxUnschedulable,
+		Less: byPriority, PreEnqueue: d.preEnqueue, Wakes: wakes,
+	}
+}
+
+func pod(name string, change ...func(*object.Pod)) *object.Pod {
+	p := &object.Pod{UID: types.UID(name + "-uid"), Namespace: "ns", Name: name, SchedulerName: "default-scheduler"}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func app(name string) func(*object.Pod) {
+	return func(p *object.Pod) { p.Labels = map[string]string{"app": name} }
+}
+
+func priority(n int32) func(*object.Pod)      { return func(p *object.Pod) { p.Priority = n } }
+func gated(p *object.Pod)                     { p.Gates = []string{"g"} }
+func tolerant(p *object.Pod)                  { p.Tolerations = match.Tolerations{Key: "t"} }
+func nominated(node string) func(*object.Pod) { return func(p *object.Pod) { p.NominatedNode = node } }
+func uid(name string) types.UID               { return types.UID(name + "-uid") }
+func by(plugins ...string) Outcome            { return Outcome{RejectedBy: plugins} }
+func pendingBy(plugins ...string) Outcome     { return Outcome{PendingBy: plugins} }
+func at(d time.Duration) time.Time            { return start.Add(d) }
+func on(a framework.Action) *framework.Event {
+	return &framework.Event{Resource: framework.Node, Action: a}
+}
+func gone(p *object.Pod) *framework.Event {
+	return &framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: p}
+}
+
+// bench is a queue under test, with its invariants checked at each turn.
+type bench struct {
+	*Queue
+	*testing.T
+	door door
+}
+
+func newBench(t *testing.T, change ...func(*Options)) *bench {
+	b := &bench{T: t}
+	o := options(&b.door)
+	for _, f := range change {
+		f(&o)
+	}
+	b.Queue = New(o)
+	return b
+}
+
+func (b *bench) want(name string, place Place) {
+	b.Helper()
+	if err := b.Check(); err != nil {
+		b.Fatal(err)
+	}
+	if got := b.Where(uid(name)); got != place {
+		b.Fatalf("%s is %s, want %s\n%s", name, got, place, b)
+	}
+}
+
+// pop takes the next pod and wants it to be the named one, "" for none.
+func (b *bench) pop(now time.Time, name string) Attempt {
+	b.Helper()
+	a, ok := b.Pop(now)
+	if got := ""; ok != (name != "") || ok && a.Pod.Name != name {
+		if ok {
+			got = a.Pod.Name
+		}
+		b.Fatalf("popped %q, want %q\n%s", got, name, b)
+	}
+	return a
+}
+
+// reject takes the pod, which must be next, and parks it.
+func (b *bench) reject(now time.Time, name string, o Outcome) {
+	b.Helper()
+	b.pop(now, name)
+	b.Park(now, uid(name), o)
+}
+
+func (b *bench) wantArrival(queue, event string) {
+	b.Helper()
+	if b.Arrivals()[Arrival{queue, event}] == 0 {
+		b.Errorf("nothing came to %s by %s: %v", queue, event, b.Arrivals())
+	}
+}
+
+func (b *bench) wantTimer(want time.Time) {
+	b.Helper()
+	if got, ok := b.NextTimer(); !ok || !got.Equal(want) {
+		b.Errorf("next timer %v %v, want %v", got, ok, want)
+	}
+}
+
+func names(pods []*object.Pod) []string {
+	var list []string
+	for _, p := range pods {
+		list = append(list, p.Name)
+	}
+	return slices.Clip(list)
+}

@@ -1,0 +1,89 @@
+package queue
+
+import (
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/framework"
+)
+
+// However many events pass while a pod is in flight, one that may help is not
+// missed, and the log stays as small as it is.
+func TestLongFlight(t *testing.T) {
+	noise := on(framework.UpdateNodeTaint)
+	for _, c := range []struct {
+		name    string
+		before  int // noise before the event
+		event   *framework.Event
+		after   int // noise after it
+		outcome Outcome
+		want    Place
+	}{
+		{"kept", logged, on(framework.Add), logged - 1, by("Room"), Backoff},
+		{"kept, the hint says no", logged, gone(pod("x", app("other"))), logged - 1, by("Room"), Unschedulable},
+		{"not kept", 0, on(framework.Add), 100_000, by("Room"), Backoff},
+		{"not kept, the hint unasked", 0, gone(pod("x", app("other"))), logged, by("Room"), Backoff},
+		{"not kept, no rule", 0, on(framework.UpdateNodeLabel), logged, by("Room"), Unschedulable},
+		{"not kept, a pending plugin's", 0, on(framework.UpdateNodeAnnotation), logged, Outcome{RejectedBy: []string{"Taints"}, PendingBy: []string{"Claims"}}, Active},
+		{"not kept, a rule for any resource", 0, on(framework.UpdateNodeLabel), logged, by("Any"), Backoff},
+		{"not kept, on any resource", 0, &framework.Event{Resource: framework.AnyResource, Action: framework.All}, logged, by("Gates"), Backoff},
+		{"one of two actions", 0, on(framework.UpdateNodeLabel | framework.Add), logged, by("Room"), Backoff},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.Add(start, pod("first"))
+			b.Add(start, pod("p"))
+			b.pop(start, "first")
+			b.Move(start, on(framework.All)) // before p's Pop: not p's business
+			b.pop(start, "p")
+			for range c.before {
+				b.Move(start, noise)
+			}
+			b.Move(start, c.event)
+			for range c.after {
+				b.Move(start, noise)
+			}
+			b.Park(start, uid("p"), c.outcome)
+			b.want("p", c.want)
+			b.Park(start, uid("first"), c.outcome)
+			b.want("first", map[bool]Place{true: Active, false: Backoff}[c.outcome.PendingBy != nil])
+		})
+	}
+}
+
+func TestEventsBeforePopAreOver(t *testing.T) {
+	b := newBench(t)
+	b.Add(start, pod("long"))
+	b.Add(start, pod("p"))
+	b.pop(start, "long")
+	for range 3 * logged {
+		b.Move(start, on(framework.Add))
+	}
+	b.reject(start, "p", by("Room"))
+	b.want("p", Unschedulable)
+	b.Done(uid("long"))
+	b.want("p", Unschedulable) // and the log is empty, says Check
+}
+
+// A pod that changes to and fro while in flight is judged by what it came to.
+func TestChangesInFlight(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		apps []string
+		want Place
+	}{
+		{"once", []string{"a"}, Backoff},
+		{"to and fro", []string{"a", "b"}, Unschedulable},
+		{"there in the end", []string{"b", "c", "a"}, Backoff},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.Add(start, pod("p"))
+			b.pop(start, "p")
+			for _, name := range c.apps {
+				b.Update(start, pod("p", app(name)))
+			}
+			b.Park(start, uid("p"), by("Labels"))
+			b.want("p", c.want)
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package queue
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func TestDump(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"z-active", "flies", "rejected", "pending", "failed", "nobody"} {
+		b.Add(start, pod(name))
+	}
+	b.Add(start, pod("gated", gated))
+	b.Add(start, pod("a-active"))
+	b.Nominate(uid("a-active"), "n1")
+	b.pop(start, "z-active")
+	b.pop(start, "flies")
+	b.reject(start, "rejected", by("Taints", "Room", "Taints"))
+	b.reject(start, "pending", Outcome{RejectedBy: []string{"Room"}, PendingBy: []string{"Claims"}})
+	b.reject(start, "failed", Outcome{})
+	b.reject(at(time.Second), "nobody", by("Room", "Nobody", "Any"))
+	b.Done(uid("z-active"))
+	b.Add(at(time.Minute), pod("z-active"))
+	want := strings.TrimLeft(`
+active ns/a-active (a-active-uid) since 2026-01-01T12:00:00.3Z: attempts 0, rejections 0, errors 0, nominated to n1
+active ns/z-active (z-active-uid) since 2026-01-01T12:01:00.3Z: attempts 0, rejections 0, errors 0
+error backoff ns/failed (failed-uid) since 2026-01-01T12:00:00.3Z: attempts 1, rejections 0, errors 1
+error backoff ns/nobody (nobody-uid) since 2026-01-01T12:00:01.3Z: attempts 1, rejections 0, errors 1, rejected by Any Nobody Room
+unschedulable ns/pending (pending-uid) since 2026-01-01T12:00:00.3Z: attempts 1, rejections 1, errors 0, rejected by Room, pending by Claims
+unschedulable ns/rejected (rejected-uid) since 2026-01-01T12:00:00.3Z: attempts 1, rejections 1, errors 0, rejected by Room Taints
+gated ns/gated (gated-uid) since 2026-01-01T12:00:00.3Z: attempts 0, rejections 0, errors 0, gated by Gates
+in flight ns/flies (flies-uid) since 2026-01-01T12:00:00.3Z: attempts 1, rejections 0, errors 0
+`, "\n")
+	if got := b.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if got := b.Counts(); got != (Counts{Active: 2, ErrorBackoff: 2, Unschedulable: 2, Gated: 1, InFlight: 1}) {
+		t.Errorf("counts: %+v", got)
+	}
+	if s, ok := b.State(uid("gated")); !ok || s.Gate.Plugin != "Gates" || !s.First.IsZero() {
+		t.Errorf("gated: %+v", s)
+	}
+	if _, ok := b.State("nobody at all"); ok {
+		t.Error("an unknown pod has a state")
+	}
+}
+
+func TestPanicsAreCounted(t *testing.T) {
+	b := newBench(t)
+	b.Add(start, pod("p"))
+	b.reject(start, "p", by("Broken"))
+	b.Move(start, on(framework.UpdateNodeCondition))
+	if got := b.Panics(); len(got) != 1 || got["Broken"] != 1 {
+		t.Errorf("panics: %v", got)
+	}
+}
+
+// An event that no plugin of a parked pod waits for costs nothing per pod, and
+// one for a few does not touch the others.
+func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
+	asked := 0
+	b := newBench(t, func(o *Options) {
+		o.Wakes = func(_, plugin string) ([]framework.Wake, bool) {
+			action := framework.UpdateNodeLabel
+			if plugin == "Rare" {
+				action = framework.UpdateNodeTaint
+			}
+			return []framework.Wake{{Resource: framework.Node, Actions: action, Hint: func(*object.Pod, *framework.Event) bool {
+				asked++
+				return false
+			}}}, true
+		}
+	})
+	const pods = 10_000
+	for i := range pods {
+		name := fmt.Sprint(i)
+		b.Add(start, pod(name))
+		o := by("Common")
+		if i%1000 == 0 {
+			o = by("Rare")
+		}
+		b.reject(start, name, o)
+	}
+	for _, c := range []struct {
+		action framework.Action
+		want   int
+	}{{framework.Add, 0}, {framework.UpdateNodeTaint, pods / 1000}, {framework.UpdateNodeLabel, pods - pods/1000}} {
+		asked = 0
+		if b.Move(start, on(c.action)); asked != c.want {
+			t.Errorf("action %b: %d hints asked, want %d", c.action, asked, c.want)
+		}
+	}
+	if err := b.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Check sees each kind of damage.
+func TestCheckSeesDamage(t *testing.T) {
+	for name, damage := range map[string]func(b *bench){
+		"two UIDs":          func(b *bench) { b.pods["other"] = b.pods[uid("a")] },
+		"wrong place":       func(b *bench) { b.pods[uid("a")].place = Gated },
+		"in two places":     func(b *bench) { b.heaps[Backoff].entries = append(b.heaps[Backoff].entries, b.pods[uid("a")]) },
+		"not forgotten":     func(b *bench) { delete(b.pods, uid("a")) },
+		"flight uncounted":  func(b *bench) { b.inFlight = 0 },
+		"events left":       func(b *bench) { b.Done(uid("flies")); b.log.add(on(framework.Add)) },
+		"gate left":         func(b *bench) { b.pods[uid("a")].gate = &decision.Status{} },
+		"heap out of order": func(b *bench) { b.heaps[Active].head().Pod.Priority = -9 },
+		"not in the index":  func(b *bench) { b.index.remove(b.pods[uid("parked")]) },
+		"still in the index": func(b *bench) {
+			g := b.index.group("default-scheduler", "Room")
+			g.members = append(g.members, member{entry: b.pods[uid("a")]})
+		},
+		"wrong slot":           func(b *bench) { b.pods[uid("parked")].slots[0].at = 1 },
+		"gated, not indexed":   func(b *bench) { b.index.remove(b.pods[uid("gated")]) },
+		"nominated to nothing": func(b *bench) { b.nominated[""] = []*object.Pod{pod("x")} },
+		"old nominee":          func(b *bench) { b.nominated["n"][0] = pod("a") },
+		"nominee gone":         func(b *bench) { b.pods[uid("a")].nominated = "" },
+		"nodes unlisted":       func(b *bench) { b.nodes = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.Add(start, pod("flies", priority(9)))
+			b.Add(start, pod("parked", priority(9)))
+			b.Add(start, pod("a", priority(2)))
+			b.Add(start, pod("b", priority(1)))
+			b.Add(start, pod("gated", gated))
+			b.Nominate(uid("a"), "n")
+			b.pop(start, "flies")
+			b.reject(start, "parked", by("Room"))
+			if err := b.Check(); err != nil {
+				t.Fatal(err)
+			}
+			damage(b)
+			if b.Check() == nil {
+				t.Errorf("Check sees nothing wrong\n%s", b)
+			}
+		})
+	}
+}
+
+func BenchmarkMove100kParked(b *testing.B) {
+	q := New(options(&door{}))
+	for i := range 100_000 {
+		p := pod(fmt.Sprint(i))
+		q.Add(start, p)
+		q.Pop(start)
+		q.Park(start, p.UID, by("Room", "Taints"))
+	}
+	for _, c := range []struct {
+		name  string
+		event *framework.Event
+	}{{"no rule", on(framework.UpdateNodeLabel)}, {"hints say no", gone(pod("x", app("other")))}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				q.Move(start, c.event)
+			}
+		})
+	}
+}
+
+func BenchmarkAddPopDone(b *testing.B) {
+	q := New(options(&door{}))
+	for i := range 10_000 {
+		q.Add(start, pod(fmt.Sprint(i), priority(int32(i%7))))
+	}
+	p := pod("p")
+	for b.Loop() {
+		q.Add(start, p)
+		a, _ := q.Pop(start)
+		q.Done(a.Pod.UID)
+		p = a.Pod
+	}
+}
