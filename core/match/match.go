@@ -56,7 +56,7 @@ func sortedLabels(set map[string]string) []label {
 		return nil
 	}
 	list := make([]label, 0, len(set))
-	for k, v := range set {
+	for k, v := range set { // any order: sorted below
 		list = append(list, label{k, v})
 	}
 	slices.SortFunc(list, func(a, b label) int {

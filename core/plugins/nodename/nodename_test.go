@@ -1,0 +1,40 @@
+package nodename
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+const blocked = "UnschedulableAndUnresolvable: node(s) didn't match the requested node name"
+
+func TestFilter(t *testing.T) {
+	tb := plugintest.Table(&object.Node{Name: "a"}, &object.Node{Name: "b"})
+	for _, c := range []struct {
+		asksFor string
+		want    map[string]string
+	}{
+		{"", nil},
+		{"a", map[string]string{"a": "", "b": blocked}},
+		{"elsewhere", map[string]string{"a": blocked, "b": blocked}},
+	} {
+		got := plugintest.Ask(t, New(), tb, &object.Pod{NodeName: c.asksFor}).Blocked
+		if !maps.Equal(got, c.want) {
+			t.Errorf("spec.nodeName %q: got %v, want %v", c.asksFor, got, c.want)
+		}
+	}
+}
+
+func TestWakes(t *testing.T) {
+	for action, want := range map[framework.Action]bool{
+		framework.Add: true, framework.UpdateNodeTaint: true, framework.UpdateNodeLabel: false, framework.Delete: false,
+	} {
+		e := framework.Event{Resource: framework.Node, Action: action, NewNode: &object.Node{Name: "a"}}
+		if got := plugintest.Wakes(New(), &object.Pod{}, e); got != want {
+			t.Errorf("action %b: got %v", action, got)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package nodeports
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+const blocked = "Unschedulable: node(s) didn't have free ports for the requested pod ports"
+
+var port = rapid.Custom(func(t *rapid.T) object.HostPort {
+	return object.HostPort{
+		IP:       rapid.SampledFrom([]string{"0.0.0.0", "127.0.0.1", "10.0.0.1", "::"}).Draw(t, "ip"),
+		Protocol: rapid.SampledFrom([]v1.Protocol{v1.ProtocolTCP, v1.ProtocolUDP}).Draw(t, "protocol"),
+		Port:     rapid.Int32Range(1, 3).Draw(t, "port"),
+	}
+})
+
+func drawPod(t *rapid.T, uid string) *object.Pod {
+	return &object.Pod{UID: types.UID(uid), HostPorts: rapid.SliceOfN(port, 0, 2).Draw(t, uid)}
+}
+
+// Ports conflict as they do for kube-scheduler's own HostPortInfo.
+func TestAsKubeScheduler(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pl, pod := New(), drawPod(t, "pod")
+		tb := plugintest.Table()
+		want := map[string]string{}
+		for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
+			name, used := fmt.Sprint(i), fwk.HostPortInfo{}
+			tb.SetNode(&object.Node{Name: name})
+			for j := range rapid.IntRange(0, 2).Draw(t, "pods") {
+				placed := drawPod(t, fmt.Sprint(i, j))
+				tb.Place(placed, name)
+				for _, hp := range placed.HostPorts {
+					used.Add(hp.IP, string(hp.Protocol), hp.Port)
+				}
+			}
+			want[name] = ""
+			for _, hp := range pod.HostPorts {
+				if used.CheckConflict(hp.IP, string(hp.Protocol), hp.Port) {
+					want[name] = blocked
+				}
+			}
+		}
+		if len(pod.HostPorts) == 0 {
+			want = nil
+		}
+		if got := plugintest.Ask(t, pl, tb, pod).Blocked; !maps.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func TestEqualPartsEqualPorts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawPod(t, "a"), drawPod(t, "b")
+		if New().Part(a) == New().Part(b) && fmt.Sprint(a.HostPorts) != fmt.Sprint(b.HostPorts) {
+			t.Fatalf("part %q for %v and %v", New().Part(a), a.HostPorts, b.HostPorts)
+		}
+	})
+	a, b := &object.Pod{HostPorts: []object.HostPort{{IP: "1", Protocol: "TCP", Port: 2}}}, &object.Pod{HostPorts: []object.HostPort{{IP: "1", Protocol: "TCP", Port: 22}}}
+	if New().Part(a) == New().Part(b) {
+		t.Errorf("part %q for two ports", New().Part(a))
+	}
+}
+
+func TestWakes(t *testing.T) {
+	http := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}}
+	dns := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolUDP, Port: 53}}
+	pod := &object.Pod{UID: "1", HostPorts: http}
+	gone := func(r framework.Resource, p *object.Pod) framework.Event {
+		return framework.Event{Resource: r, Action: framework.Delete, OldPod: p}
+	}
+	node := func(a framework.Action) framework.Event {
+		return framework.Event{Resource: framework.Node, Action: a, NewNode: &object.Node{}}
+	}
+	for _, c := range []struct {
+		name  string
+		event framework.Event
+		want  bool
+	}{
+		{"the port is freed", gone(framework.AssignedPod, &object.Pod{HostPorts: http}), true},
+		{"another port is freed", gone(framework.AssignedPod, &object.Pod{HostPorts: dns}), false},
+		{"no port is freed", gone(framework.AssignedPod, &object.Pod{}), false},
+		{"a nominated pod goes", gone(framework.PendingPod, &object.Pod{HostPorts: http, NominatedNode: "a"}), true},
+		{"a pod that was nowhere goes", gone(framework.PendingPod, &object.Pod{HostPorts: http}), false},
+		{"a node comes", node(framework.Add), true},
+		{"taints change", node(framework.UpdateNodeTaint), true},
+		{"labels change", node(framework.UpdateNodeLabel), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := plugintest.Wakes(New(), pod, c.event); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestKernelAllocatesNothing(t *testing.T) {
+	tb := plugintest.Table(&object.Node{Name: "a"})
+	pod := &object.Pod{UID: "1", HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}}}
+	tb.Place(pod, "a")
+	in, verdicts := &framework.Input{Table: tb, Pod: pod}, make([]framework.Verdict, 1)
+	pl := New()
+	if n := testing.AllocsPerRun(10, func() { pl.Filter(in, par.Range{From: 0, To: 1}, verdicts) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

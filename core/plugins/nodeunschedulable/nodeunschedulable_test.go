@@ -1,0 +1,80 @@
+package nodeunschedulable
+
+import (
+	"maps"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+func pod(tolerations ...v1.Toleration) *object.Pod {
+	return &object.Pod{UID: "1", Tolerations: match.NewTolerations(tolerations)}
+}
+
+var (
+	open   = &object.Node{Name: "open"}
+	marked = &object.Node{Name: "cordoned", Unschedulable: true}
+)
+
+func TestFilter(t *testing.T) {
+	tb := plugintest.Table(open, marked)
+	blocked := map[string]string{"open": "", "cordoned": "UnschedulableAndUnresolvable: node(s) were unschedulable"}
+	for _, c := range []struct {
+		name string
+		pod  *object.Pod
+		want map[string]string
+	}{
+		{"no tolerations", pod(), blocked},
+		{"tolerates the taint", pod(v1.Toleration{Key: v1.TaintNodeUnschedulable, Operator: v1.TolerationOpExists}), nil},
+		{"tolerates it with its effect", pod(v1.Toleration{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}), nil},
+		{"tolerates everything", pod(v1.Toleration{Operator: v1.TolerationOpExists}), nil},
+		{"tolerates another effect", pod(v1.Toleration{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoExecute}), blocked},
+		{"tolerates another value", pod(v1.Toleration{Key: v1.TaintNodeUnschedulable, Value: "x"}), blocked},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pl := New(false)
+			if got := plugintest.Ask(t, pl, tb, c.pod).Blocked; !maps.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+			if (pl.Part(c.pod) == pl.Part(pod())) != (c.want != nil) {
+				t.Errorf("part %q", pl.Part(c.pod))
+			}
+		})
+	}
+}
+
+func TestWakes(t *testing.T) {
+	exempt := pod(v1.Toleration{Operator: v1.TolerationOpExists})
+	stranger := &object.Pod{UID: "2", Tolerations: exempt.Tolerations}
+	node := func(action framework.Action, old, now *object.Node) framework.Event {
+		return framework.Event{Resource: framework.Node, Action: action, OldNode: old, NewNode: now}
+	}
+	tolerates := func(now *object.Pod) framework.Event {
+		return framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodToleration, OldPod: pod(), NewPod: now}
+	}
+	for _, c := range []struct {
+		name  string
+		event framework.Event
+		want  bool
+	}{
+		{"an open node comes", node(framework.Add, nil, open), true},
+		{"a cordoned node comes", node(framework.Add, nil, marked), false},
+		{"uncordoned", node(framework.UpdateNodeTaint, marked, open), true},
+		{"stays cordoned", node(framework.UpdateNodeTaint, marked, marked), false},
+		{"was open before", node(framework.UpdateNodeTaint, open, open), false},
+		{"the pod tolerates now", tolerates(exempt), true},
+		{"the pod tolerates something else now", tolerates(pod(v1.Toleration{Key: "x"})), false},
+		{"another pod tolerates now", tolerates(stranger), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := plugintest.Wakes(New(false), pod(), c.event); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

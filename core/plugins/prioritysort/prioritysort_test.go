@@ -1,0 +1,32 @@
+package prioritysort
+
+import (
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func TestLess(t *testing.T) {
+	queued := func(priority int32, second int64) *framework.QueuedPod {
+		return &framework.QueuedPod{Pod: &object.Pod{Priority: priority}, Timestamp: time.Unix(second, 0)}
+	}
+	for _, c := range []struct {
+		name string
+		a, b *framework.QueuedPod
+		want bool
+	}{
+		{"higher priority first", queued(2, 9), queued(1, 1), true},
+		{"lower priority later", queued(-1, 1), queued(0, 9), false},
+		{"equal priority: earlier first", queued(1, 1), queued(1, 2), true},
+		{"equal priority: later later", queued(1, 2), queued(1, 1), false},
+		{"equal in both", queued(1, 1), queued(1, 1), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := New().Less(c.a, c.b); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

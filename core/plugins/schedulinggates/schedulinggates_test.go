@@ -1,0 +1,33 @@
+package schedulinggates
+
+import (
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+func TestGatesHoldThePod(t *testing.T) {
+	if s := New().PreEnqueue(&object.Pod{}); s != nil {
+		t.Errorf("no gates: got %+v", s)
+	}
+	s := New().PreEnqueue(&object.Pod{Gates: []string{"b", "a"}})
+	if s == nil || s.Code != decision.Unresolvable || len(s.Reasons) != 1 || s.Reasons[0] != "waiting for scheduling gates: [b a]" {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestWakes(t *testing.T) {
+	pod := &object.Pod{UID: "1"}
+	own := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodGatesEliminated, NewPod: &object.Pod{UID: "1"}}
+	other := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodGatesEliminated, NewPod: &object.Pod{UID: "2"}}
+	label := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodLabel, NewPod: &object.Pod{UID: "1"}}
+	if !plugintest.Wakes(New(), pod, own) {
+		t.Error("its gates went and it sleeps on")
+	}
+	if plugintest.Wakes(New(), pod, other) || plugintest.Wakes(New(), pod, label) {
+		t.Error("it wakes for what does not help")
+	}
+}

@@ -1,0 +1,141 @@
+package tainttoleration
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+const blocked = "UnschedulableAndUnresolvable: node(s) had untolerated taint(s)"
+
+var (
+	effect   = rapid.SampledFrom([]v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute, v1.TaintEffectPreferNoSchedule})
+	word     = rapid.SampledFrom([]string{"1", "2"})
+	taintKey = rapid.SampledFrom([]string{"gpu", "disk"})
+	taint    = rapid.Custom(func(t *rapid.T) v1.Taint {
+		return v1.Taint{Key: taintKey.Draw(t, "key"), Value: word.Draw(t, "value"), Effect: effect.Draw(t, "effect")}
+	})
+	toleration = rapid.Custom(func(t *rapid.T) v1.Toleration {
+		return v1.Toleration{
+			Key:      rapid.OneOf(taintKey, rapid.Just("")).Draw(t, "key"),
+			Operator: rapid.SampledFrom([]v1.TolerationOperator{"", v1.TolerationOpExists, v1.TolerationOpLt}).Draw(t, "operator"),
+			Value:    word.Draw(t, "value"),
+			Effect:   rapid.OneOf(effect, rapid.Just(v1.TaintEffect(""))).Draw(t, "effect"),
+		}
+	})
+)
+
+func drawPod(t *rapid.T, label string) *object.Pod {
+	return &object.Pod{Tolerations: match.NewTolerations(rapid.SliceOfN(toleration, 0, 2).Draw(t, label))}
+}
+
+func drawNodes(t *rapid.T) []*object.Node {
+	var nodes []*object.Node
+	for i := range rapid.IntRange(1, 8).Draw(t, "nodes") {
+		nodes = append(nodes, &object.Node{Name: fmt.Sprint(i), Taints: rapid.SliceOfN(taint, 0, 3).Draw(t, "taints")})
+	}
+	return nodes
+}
+
+// The filter and the scores are those of the library that kube-scheduler
+// builds on.
+func TestAsComponentHelpers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		nodes, pod := drawNodes(t), drawPod(t, "tolerations")
+		comparisons := rapid.Bool().Draw(t, "comparisons")
+		pl := New(comparisons)
+		got := plugintest.Ask(t, pl, plugintest.Table(nodes...), pod)
+		counts, most := map[string]int64{}, int64(0)
+		for _, n := range nodes {
+			hard := func(t *v1.Taint) bool { return t.Effect != v1.TaintEffectPreferNoSchedule }
+			_, keeps := corev1.FindMatchingUntoleratedTaint(klog.Logger{}, n.Taints, pod.Tolerations.List, hard, comparisons)
+			if want := map[bool]string{true: blocked}[keeps]; got.Blocked[n.Name] != want {
+				t.Fatalf("%v: got %q, want %q", n.Taints, got.Blocked[n.Name], want)
+			}
+			counts[n.Name] = 0
+			for i := range n.Taints {
+				if !hard(&n.Taints[i]) && !corev1.TolerationsTolerateTaint(klog.Logger{}, pod.Tolerations.List, &n.Taints[i], comparisons) {
+					counts[n.Name]++
+				}
+			}
+			most = max(most, counts[n.Name])
+		}
+		if !maps.Equal(got.Scores, counts) {
+			t.Fatalf("scores %v, want %v", got.Scores, counts)
+		}
+		for name, score := range got.Normalized(pl) {
+			want := int64(100)
+			if most > 0 {
+				want = 100 - 100*counts[name]/most
+			}
+			if score != want {
+				t.Fatalf("node %s: normalised %d, want %d", name, score, want)
+			}
+		}
+	})
+}
+
+func TestEqualPartsEqualAnswers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(false)
+		if pl.Part(a) != pl.Part(b) {
+			return
+		}
+		tb := plugintest.Table(drawNodes(t)...)
+		x, y := plugintest.Ask(t, pl, tb, a), plugintest.Ask(t, pl, tb, b)
+		if !maps.Equal(x.Blocked, y.Blocked) || !maps.Equal(x.Scores, y.Scores) {
+			t.Fatalf("part %q: %v and %v", pl.Part(a), x, y)
+		}
+	})
+}
+
+// A node event that lets the pod in wakes it.
+func TestWakes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pl, pod := New(false), drawPod(t, "tolerations")
+		nodes := drawNodes(t)
+		old, now := nodes[0], nodes[len(nodes)-1]
+		fits := func(n *object.Node) bool {
+			return plugintest.Ask(t, pl, plugintest.Table(n), pod).Blocked[n.Name] == ""
+		}
+		update := framework.Event{Resource: framework.Node, Action: framework.UpdateNodeTaint, OldNode: old, NewNode: now}
+		if got := plugintest.Wakes(pl, pod, update); got != (!fits(old) && fits(now)) {
+			t.Fatalf("%v becomes %v: got %v", old.Taints, now.Taints, got)
+		}
+		add := framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: now}
+		if got := plugintest.Wakes(pl, pod, add); got != fits(now) {
+			t.Fatalf("%v comes: got %v", now.Taints, got)
+		}
+	})
+	for uid, want := range map[types.UID]bool{"1": true, "2": false} {
+		e := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodToleration, NewPod: &object.Pod{UID: uid}}
+		if got := plugintest.Wakes(New(false), &object.Pod{UID: "1"}, e); got != want {
+			t.Errorf("pod %s tolerates more: got %v", uid, got)
+		}
+	}
+}
+
+func TestKernelsAllocateNothing(t *testing.T) {
+	pl := New(false)
+	tb := plugintest.Table(&object.Node{Name: "a", Taints: []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}}}, &object.Node{Name: "b"})
+	in := &framework.Input{Table: tb, Pod: &object.Pod{Tolerations: match.NewTolerations([]v1.Toleration{{Key: "x"}})}}
+	verdicts, scores := make([]framework.Verdict, 2), make([]int64, 2)
+	if n := testing.AllocsPerRun(10, func() {
+		pl.Filter(in, par.Range{From: 0, To: 2}, verdicts)
+		pl.Score(in, par.Range{From: 0, To: 2}, scores)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
