@@ -118,7 +118,7 @@ var plugins = feature{config: func(b *builder, p *profile) {
 	}
 	if b.chance(15) {
 		p.plugins["filter"] = map[string]any{"disabled": []any{
-			map[string]any{"name": b.word("NodeUnschedulable", "NodePorts", "TaintToleration", "NodeResourcesFit")},
+			map[string]any{"name": b.word("NodeUnschedulable", "TaintToleration", "NodeResourcesFit")},
 		}}
 	}
 }}

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -205,8 +206,11 @@ func (b *builder) boundTo(n *v1.Node, from int) []*v1.Pod {
 		}
 		pods = append(pods, p)
 	}
+	taken := map[int32]bool{}
 	for range b.pick(0, 0, 1, 2, 3) {
-		add(b.oneOf(b.templates).DeepCopy())
+		if p := b.oneOf(b.templates).DeepCopy(); takePorts(p, taken) {
+			add(p)
+		}
 	}
 	if !b.uniform && b.chance(35) {
 		if p := b.filler(n, pods); p != nil {
@@ -214,6 +218,25 @@ func (b *builder) boundTo(n *v1.Node, from int) []*v1.Pod {
 		}
 	}
 	return pods
+}
+
+// takePorts notes the host ports of a pod; false if one is taken. Two pods that
+// hold one port of a node have no place in a world: kube-scheduler forgets such
+// a port when the first of them goes.
+func takePorts(p *v1.Pod, taken map[int32]bool) bool {
+	var wanted []int32
+	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
+		for _, port := range c.Ports {
+			if port.HostPort != 0 && taken[port.HostPort] {
+				return false
+			}
+			wanted = append(wanted, port.HostPort)
+		}
+	}
+	for _, port := range wanted {
+		taken[port] = true
+	}
+	return true
 }
 
 // resize leaves some running pods in the middle of an in-place resize: what the
