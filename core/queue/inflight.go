@@ -37,13 +37,9 @@ func (l *log) clear() { clear(l.last[:]) }
 
 // replay asks the pod's rejectors about all that happened since its Pop.
 func (q *Queue) replay(e *entry) verdict {
-	how := sleep
+	how, _ := q.askOwn(e, e.changed, e.changes)
 	if e.activated {
-		how = afterBackoff
-	}
-	own := framework.Event{Resource: framework.PendingPod, OldPod: e.changed, NewPod: e.Pod}
-	for own.Action = range single(e.changes) {
-		how = max(how, q.ask(e, &own))
+		how = max(how, afterBackoff)
 	}
 	for n := max(e.popped, q.log.number-min(q.log.number, logged)) + 1; n <= q.log.number; n++ {
 		how = max(how, q.ask(e, q.log.last[n%logged]))

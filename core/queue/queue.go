@@ -141,12 +141,8 @@ func (q *Queue) Update(now time.Time, p *object.Pod) Place {
 	case InFlight:
 		e.remember(old, changes)
 	case Unschedulable:
-		change := framework.Event{Resource: framework.PendingPod, OldPod: old, NewPod: p}
-		for change.Action = range single(changes) {
-			if how := q.ask(e, &change); how != sleep {
-				q.wake(now, e, how, label(change.Resource, change.Action))
-				break
-			}
+		if how, action := q.askOwn(e, old, changes); how != sleep {
+			q.wake(now, e, how, label(framework.PendingPod, action))
 		}
 	case Gated:
 		q.wake(now, e, afterBackoff, label(framework.PendingPod, changes))

@@ -188,6 +188,18 @@ func (q *Queue) ask(e *entry, event *framework.Event) verdict {
 	return how
 }
 
+// askOwn asks them about changes of the pod itself, one by one: what they say
+// at most, and to which change.
+func (q *Queue) askOwn(e *entry, old *object.Pod, changes framework.Action) (how verdict, action framework.Action) {
+	event := framework.Event{Resource: framework.PendingPod, OldPod: old, NewPod: e.Pod}
+	for event.Action = range single(changes) {
+		if answer := q.ask(e, &event); answer > how {
+			how, action = answer, event.Action
+		}
+	}
+	return how, action
+}
+
 // askPlugin returns what the plugin says, or what has been said so far if that
 // is more.
 func (q *Queue) askPlugin(g *group, pending bool, sofar verdict, p *object.Pod, e *framework.Event) verdict {
