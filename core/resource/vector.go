@@ -1,17 +1,17 @@
 package resource
 
 import (
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Vector is an amount of every resource. CPU is in thousandths of a core,
 // memory and ephemeral storage in bytes, every other resource in its own
-// whole units. Scalars is sorted by name, without duplicates.
+// whole units. Scalars is sorted by name, without duplicates and without
+// zeros.
 type Vector struct {
 	MilliCPU         int64
 	Memory           int64
@@ -19,8 +19,7 @@ type Vector struct {
 	Scalars          []Scalar
 }
 
-// Scalar is an amount of one named resource: an extended resource, huge
-// pages, attachable volumes or any other that has no field of its own.
+// Scalar is an amount of one named resource that IsScalar.
 type Scalar struct {
 	Name  v1.ResourceName
 	Value int64
@@ -48,9 +47,23 @@ func (v Vector) find(name v1.ResourceName) (int, bool) {
 	})
 }
 
-// FromList converts a ResourceList (a node's allocatable, say). CPU rounds up
-// to milli-units and everything else up to whole units, as Kubernetes does.
-// "pods" is left out: it counts pods and is no part of what a pod requests.
+// AppendKey appends v's canonical form to dst: equal vectors, and no others,
+// have equal keys.
+func (v Vector) AppendKey(dst []byte) []byte {
+	for _, n := range [...]int64{v.MilliCPU, v.Memory, v.EphemeralStorage} {
+		dst = append(strconv.AppendInt(dst, n, 10), ' ')
+	}
+	for _, s := range v.Scalars {
+		dst = strconv.AppendQuote(dst, string(s.Name))
+		dst = append(strconv.AppendInt(dst, s.Value, 10), ' ')
+	}
+	return dst
+}
+
+// FromList converts a ResourceList (a node's allocatable, say). Amounts round
+// up to the resource's unit and saturate at the ends of int64. Names that are
+// no resource to a scheduler are left out; "pods" is one of them: it counts
+// pods and is no part of what a pod requests.
 func FromList(list v1.ResourceList) Vector {
 	var v Vector
 	for name, q := range list {
@@ -61,44 +74,16 @@ func FromList(list v1.ResourceList) Vector {
 			v.Memory = Whole(q)
 		case v1.ResourceEphemeralStorage:
 			v.EphemeralStorage = Whole(q)
-		case v1.ResourcePods:
 		default:
-			v.Scalars = append(v.Scalars, Scalar{name, Whole(q)})
+			if n := Whole(q); n != 0 && IsScalar(name) {
+				v.Scalars = append(v.Scalars, Scalar{name, n})
+			}
 		}
 	}
-	slices.SortFunc(v.Scalars, func(a, b Scalar) int { return strings.Compare(string(a.Name), string(b.Name)) })
+	sortScalars(v.Scalars)
 	return v
 }
 
-// Milli returns the quantity in thousandths, saturated at the ends of int64.
-func Milli(q resource.Quantity) int64 {
-	if whole := q.Value(); whole > math.MaxInt64/1000 {
-		return math.MaxInt64
-	} else if whole < math.MinInt64/1000 {
-		return math.MinInt64
-	}
-	return q.MilliValue()
-}
-
-// Whole returns the quantity in whole units, rounded up.
-func Whole(q resource.Quantity) int64 { return q.Value() }
-
-// Add returns a+b, saturated at the ends of int64.
-func Add(a, b int64) int64 {
-	s := a + b
-	if a > 0 && b > 0 && s < 0 {
-		return math.MaxInt64
-	}
-	if a < 0 && b < 0 && s >= 0 {
-		return math.MinInt64
-	}
-	return s
-}
-
-// Sub returns a-b, saturated at the ends of int64.
-func Sub(a, b int64) int64 {
-	if b == math.MinInt64 {
-		return Add(Add(a, math.MaxInt64), 1)
-	}
-	return Add(a, -b)
+func sortScalars(s []Scalar) {
+	slices.SortFunc(s, func(a, b Scalar) int { return strings.Compare(string(a.Name), string(b.Name)) })
 }

@@ -1,0 +1,243 @@
+package resource
+
+import (
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	helper "k8s.io/component-helpers/resource"
+)
+
+// Lanes of amounts. The filled ones are CPU and memory with a default for
+// each container that names none.
+const (
+	cpu = iota
+	memory
+	ephemeralStorage
+	filledCPU
+	filledMemory
+	firstScalar
+	maxScalars = 8 // pods with more take the slow path
+	lanes      = firstScalar + maxScalars
+)
+
+// amounts is what a container, or several together, request: one int64 per
+// resource, so that sums and maxima are loops over an array. None is negative.
+type amounts struct {
+	lane  [lanes]int64
+	named [2]bool // CPU and memory: something names it, be it with 0
+}
+
+func (a *amounts) add(b *amounts) {
+	for i, n := range &b.lane {
+		if a.lane[i] += n; a.lane[i] < 0 {
+			a.lane[i] = math.MaxInt64
+		}
+	}
+	a.name(b)
+}
+
+func (a *amounts) max(b *amounts) {
+	for i, n := range &b.lane {
+		a.lane[i] = max(a.lane[i], n)
+	}
+	a.name(b)
+}
+
+func (a *amounts) name(b *amounts) {
+	a.named[cpu] = a.named[cpu] || b.named[cpu]
+	a.named[memory] = a.named[memory] || b.named[memory]
+}
+
+// fill sets the filled lanes.
+func (a *amounts) fill(milliCPU, bytes int64) {
+	if a.named[cpu] {
+		milliCPU = a.lane[cpu]
+	}
+	if a.named[memory] {
+		bytes = a.lane[memory]
+	}
+	a.lane[filledCPU], a.lane[filledMemory] = milliCPU, bytes
+}
+
+// count is the work on one pod.
+type count struct {
+	pod     *v1.Pod
+	scalars [maxScalars]v1.ResourceName // names of the lanes from firstScalar
+	known   int
+	// inexact: a quantity was negative or no whole number of its unit, or
+	// there were more than maxScalars resources.
+	inexact bool
+}
+
+// containers is the formula of KEP-753: containers run together with the
+// sidecars (restartable init containers); the other init containers run one
+// after another, each beside the sidecars before it. The pod needs whichever
+// is more. With status, containers under an in-place resize count with what
+// the kubelet has given them.
+func (c *count) containers(status bool) amounts {
+	var running, sidecars, peak amounts
+	for i := range c.pod.Spec.Containers {
+		a := c.container(&c.pod.Spec.Containers[i], status)
+		running.add(&a)
+	}
+	for i := range c.pod.Spec.InitContainers {
+		init := &c.pod.Spec.InitContainers[i]
+		if p := init.RestartPolicy; p != nil && *p == v1.ContainerRestartPolicyAlways {
+			a := c.container(init, status)
+			running.add(&a)
+			sidecars.add(&a)
+			peak.max(&sidecars)
+			continue
+		}
+		a := c.container(init, false)
+		a.add(&sidecars)
+		peak.max(&a)
+	}
+	running.max(&peak)
+	return running
+}
+
+func (c *count) container(spec *v1.Container, status bool) amounts {
+	var a amounts
+	if cs := c.status(spec.Name, status); cs != nil && cs.Resources != nil {
+		a = c.effective(spec.Resources.Requests, cs.Resources.Requests, cs.AllocatedResources)
+	} else {
+		a = c.read(spec.Resources.Requests)
+	}
+	a.fill(DefaultMilliCPU, DefaultMemory)
+	return a
+}
+
+// effective is what counts while a resize may be under way: the largest of
+// what is asked for, in force and promised. A resize that the node can never
+// grant is not waited for.
+func (c *count) effective(asked, inForce, promised v1.ResourceList) amounts {
+	a, b := c.read(inForce), c.read(promised)
+	a.max(&b)
+	if !helper.IsPodResizeInfeasible(c.pod) {
+		b = c.read(asked)
+		a.max(&b)
+	}
+	return a
+}
+
+// override replaces the resources that the pod requests as a whole.
+func (c *count) override(requests, usage *amounts) {
+	asked := c.pod.Spec.Resources.Requests
+	own := c.read(asked)
+	now := own
+	if s := c.pod.Status.Resources; s != nil {
+		now = c.effective(asked, s.Requests, c.pod.Status.AllocatedResources)
+	}
+	for name := range asked {
+		if !helper.IsSupportedPodLevelResource(name) {
+			continue
+		}
+		if i, ok := c.lane(name); ok {
+			requests.set(i, own.lane[i])
+			usage.set(i, now.lane[i])
+		}
+	}
+}
+
+func (a *amounts) set(lane int, n int64) {
+	a.lane[lane] = n
+	switch lane {
+	case cpu:
+		a.lane[filledCPU], a.named[cpu] = n, true
+	case memory:
+		a.lane[filledMemory], a.named[memory] = n, true
+	}
+}
+
+func (c *count) read(list v1.ResourceList) amounts {
+	var a amounts
+	for name, q := range list {
+		i, ok := c.lane(name)
+		if !ok {
+			continue
+		}
+		if i <= memory {
+			a.named[i] = true
+		}
+		n, f := units(&q, scaleOf(name))
+		c.inexact = c.inexact || f == rounded || n < 0
+		a.lane[i] = max(n, 0)
+	}
+	return a
+}
+
+// scaleOf is the power of ten of the unit in which the resource is counted.
+func scaleOf(name v1.ResourceName) resource.Scale {
+	if name == v1.ResourceCPU {
+		return resource.Milli
+	}
+	return 0
+}
+
+// lane returns the index of the resource's lane, false if it does not count.
+func (c *count) lane(name v1.ResourceName) (int, bool) {
+	switch name {
+	case v1.ResourceCPU:
+		return cpu, true
+	case v1.ResourceMemory:
+		return memory, true
+	case v1.ResourceEphemeralStorage:
+		return ephemeralStorage, true
+	}
+	for i, known := range c.scalars[:c.known] {
+		if known == name {
+			return firstScalar + i, true
+		}
+	}
+	if !IsScalar(name) {
+		return 0, false
+	}
+	if c.known == maxScalars {
+		c.inexact = true
+		return 0, false
+	}
+	c.scalars[c.known] = name
+	c.known++
+	return firstScalar + c.known - 1, true
+}
+
+func (c *count) vector(a *amounts) Vector {
+	v := Vector{MilliCPU: a.lane[cpu], Memory: a.lane[memory], EphemeralStorage: a.lane[ephemeralStorage]}
+	for i, name := range c.scalars[:c.known] {
+		if n := a.lane[firstScalar+i]; n != 0 {
+			v.Scalars = append(v.Scalars, Scalar{name, n})
+		}
+	}
+	sortScalars(v.Scalars)
+	return v
+}
+
+// hasStatusResources tells whether the kubelet reports any container's
+// resources.
+func hasStatusResources(pod *v1.Pod) bool {
+	for _, list := range [2][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Resources != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// status returns the container's status if it is wanted and there is one.
+func (c *count) status(name string, wanted bool) *v1.ContainerStatus {
+	if !wanted {
+		return nil
+	}
+	for _, list := range [2][]v1.ContainerStatus{c.pod.Status.InitContainerStatuses, c.pod.Status.ContainerStatuses} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package resource
+
+import (
+	v1 "k8s.io/api/core/v1"
+	helper "k8s.io/component-helpers/resource"
+)
+
+// What scoring counts for a container that requests none (kube-scheduler
+// v1.36, pkg/scheduler/util/pod_resources.go).
+const (
+	DefaultMilliCPU = 100               // 0.1 core
+	DefaultMemory   = 200 * 1024 * 1024 // 200 MiB
+)
+
+// Demand is everything that a scheduler counts for a pod, computed once. No
+// amount is negative.
+type Demand struct {
+	// Requests is what must fit on the node (NodeResourcesFit's filter): the
+	// larger of the init sequence and the running containers, plus overhead;
+	// pod-level resources override.
+	Requests Vector
+	// Usage is what the pod takes from its node once placed. It differs from
+	// Requests while an in-place resize is under way.
+	Usage Vector
+	// NonZero is Usage with a default for each container that names no CPU or
+	// memory. Only these two are set.
+	NonZero Vector
+	// Scoring is what NodeResourcesFit's score counts for the pod: defaults
+	// filled in, pod-level resources left out (as v1.36 does).
+	Scoring Vector
+}
+
+// OfPod computes the pod's demand under v1.36's default feature gates. It
+// agrees with component-helpers on every pod that the API accepts. Sums
+// saturate, and a total below zero is zero.
+func OfPod(pod *v1.Pod) Demand {
+	c := count{pod: pod}
+	d := c.demand()
+	if c.inexact {
+		return exactly(saturate(pod))
+	}
+	return d
+}
+
+// demand is right unless c.inexact.
+func (c *count) demand() Demand {
+	spec := c.containers(false)
+	requests, usage, scoring := spec, spec, spec
+	if hasStatusResources(c.pod) {
+		usage = c.containers(true)
+	}
+	podLevel := helper.IsPodLevelRequestsSet(c.pod)
+	if podLevel {
+		c.override(&requests, &usage)
+	}
+	overhead := c.read(c.pod.Spec.Overhead)
+	overhead.fill(0, 0)
+	for _, a := range []*amounts{&requests, &usage, &scoring} {
+		a.add(&overhead)
+	}
+
+	d := Demand{
+		Requests: c.vector(&requests),
+		NonZero:  Vector{MilliCPU: usage.lane[filledCPU], Memory: usage.lane[filledMemory]},
+		Scoring:  c.vector(&scoring),
+	}
+	d.Scoring.MilliCPU, d.Scoring.Memory = scoring.lane[filledCPU], scoring.lane[filledMemory]
+	d.Usage = d.Requests
+	if usage.lane != requests.lane {
+		d.Usage = c.vector(&usage)
+	}
+	if podLevel { // then defaults stand only for what nothing in the pod names
+		if usage.named[cpu] {
+			d.NonZero.MilliCPU = d.Usage.MilliCPU
+		}
+		if usage.named[memory] {
+			d.NonZero.Memory = d.Usage.Memory
+		}
+	}
+	return d
+}
+
+// exactly computes the demand in Quantities, without loss, and rounds at the
+// end as kube-scheduler does. It is many times slower.
+func exactly(pod *v1.Pod) Demand {
+	placed := helper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+	usage := podRequests(pod, placed)
+	defaults := v1.ResourceList{
+		v1.ResourceCPU:    at(DefaultMilliCPU, scaleOf(v1.ResourceCPU)),
+		v1.ResourceMemory: at(DefaultMemory, scaleOf(v1.ResourceMemory)),
+	}
+	scoring := podRequests(pod, helper.PodResourcesOptions{
+		SkipPodLevelResources: true, NonMissingContainerRequests: defaults,
+	})
+	if helper.IsPodLevelRequestsSet(pod) {
+		for name := range usage {
+			delete(defaults, name)
+		}
+	}
+	placed.NonMissingContainerRequests = defaults
+	nonZero := fromPod(podRequests(pod, placed))
+	return Demand{
+		Requests: fromPod(podRequests(pod, helper.PodResourcesOptions{})),
+		Usage:    fromPod(usage),
+		NonZero:  Vector{MilliCPU: nonZero.MilliCPU, Memory: nonZero.Memory},
+		Scoring:  fromPod(scoring),
+	}
+}
+
+// podRequests works on a copy where component-helpers would add the overhead
+// to the pod's own quantities in place.
+func podRequests(pod *v1.Pod, opts helper.PodResourcesOptions) v1.ResourceList {
+	if helper.IsPodLevelRequestsSet(pod) {
+		pod = pod.DeepCopy()
+	}
+	return helper.PodRequests(pod, opts)
+}
+
+// saturate returns a copy of the pod without quantities beyond int64: some
+// have exponents that exact arithmetic would never come to the end of.
+func saturate(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	lists := []v1.ResourceList{pod.Spec.Overhead, pod.Status.AllocatedResources}
+	add := func(r *v1.ResourceRequirements) {
+		if r != nil {
+			lists = append(lists, r.Requests)
+		}
+	}
+	add(pod.Spec.Resources)
+	add(pod.Status.Resources)
+	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			add(&list[i].Resources)
+		}
+	}
+	for _, list := range [][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range list {
+			add(list[i].Resources)
+			lists = append(lists, list[i].AllocatedResources)
+		}
+	}
+	for _, list := range lists {
+		for name, q := range list {
+			if n, f := units(&q, scaleOf(name)); f == saturated {
+				list[name] = at(n, scaleOf(name))
+			}
+		}
+	}
+	return pod
+}
+
+// fromPod is FromList with negative amounts left out.
+func fromPod(list v1.ResourceList) Vector {
+	for name, q := range list {
+		if q.Sign() < 0 {
+			delete(list, name)
+		}
+	}
+	return FromList(list)
+}

@@ -1,0 +1,31 @@
+package resource
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// IsScalar tells whether a scheduler counts the resource by its name: an
+// extended resource, huge pages, attachable volumes, or one of Kubernetes'
+// own with a prefix. CPU, memory and ephemeral storage are counted apart, and
+// every other name is ignored, as in kube-scheduler.
+func IsScalar(name v1.ResourceName) bool {
+	s := string(name)
+	return strings.HasPrefix(s, v1.ResourceHugePagesPrefix) ||
+		strings.HasPrefix(s, v1.ResourceAttachableVolumesPrefix) ||
+		strings.Contains(s, v1.ResourceDefaultNamespacePrefix) ||
+		IsExtended(name)
+}
+
+// IsExtended tells whether the name is that of an extended resource: outside
+// kubernetes.io, with a prefix, and valid as a quota's name too.
+func IsExtended(name v1.ResourceName) bool {
+	s := string(name)
+	if !strings.Contains(s, "/") || strings.Contains(s, v1.ResourceDefaultNamespacePrefix) ||
+		strings.HasPrefix(s, v1.DefaultResourceRequestsPrefix) {
+		return false
+	}
+	return len(validation.IsQualifiedName(v1.DefaultResourceRequestsPrefix+s)) == 0
+}

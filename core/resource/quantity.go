@@ -1,0 +1,82 @@
+package resource
+
+import (
+	"math"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Milli returns the quantity in thousandths, rounded away from zero, saturated
+// at the ends of int64.
+func Milli(q resource.Quantity) int64 {
+	n, _ := units(&q, resource.Milli)
+	return n
+}
+
+// Whole returns the quantity in whole units, rounded away from zero, saturated
+// at the ends of int64.
+func Whole(q resource.Quantity) int64 {
+	n, _ := units(&q, 0)
+	return n
+}
+
+// fidelity tells how a quantity became an int64.
+type fidelity uint8
+
+const (
+	exact fidelity = iota
+	rounded
+	saturated
+)
+
+// units returns the quantity in units of ten to the power of scale, rounded
+// away from zero.
+func units(q *resource.Quantity, scale resource.Scale) (int64, fidelity) {
+	if scale == 0 {
+		if n, ok := q.AsInt64(); ok {
+			return n, exact
+		}
+	}
+	if q.Sign() < 0 {
+		positive := q.DeepCopy()
+		positive.ToDec().Neg()
+		n, f := units(&positive, scale)
+		return -n, f
+	}
+	// An exponent may be beyond all reason ("1e999999999"), and exact
+	// arithmetic on it would take forever: look at its size first.
+	f := q.AsApproximateFloat64() * math.Pow10(-int(scale))
+	if f > 2*math.MaxInt64 || f > math.MaxInt64/2 && q.Cmp(at(math.MaxInt64, scale)) > 0 {
+		return math.MaxInt64, saturated
+	}
+	n := q.ScaledValue(scale)
+	if q.Cmp(at(n, scale)) != 0 {
+		return n, rounded
+	}
+	return n, exact
+}
+
+func at(n int64, scale resource.Scale) (q resource.Quantity) {
+	q.SetScaled(n, scale)
+	return q
+}
+
+// Add returns a+b, saturated at the ends of int64.
+func Add(a, b int64) int64 {
+	s := a + b
+	if a > 0 && b > 0 && s < 0 {
+		return math.MaxInt64
+	}
+	if a < 0 && b < 0 && s >= 0 {
+		return math.MinInt64
+	}
+	return s
+}
+
+// Sub returns a-b, saturated at the ends of int64.
+func Sub(a, b int64) int64 {
+	if b == math.MinInt64 {
+		return Add(Add(a, math.MaxInt64), 1)
+	}
+	return Add(a, -b)
+}
