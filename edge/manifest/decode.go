@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +42,7 @@ func (r raw) decode() decoded {
 		err = r.locate(k, err)
 	}
 	if err != nil {
-		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(), err)}
+		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(k.namespaced), err)}
 	}
 	if k.namespaced && o.GetNamespace() == "" {
 		o.SetNamespace(metav1.NamespaceDefault)
@@ -56,7 +58,7 @@ func (r raw) decode() decoded {
 func (r raw) key() string { return r.head.APIVersion + "/" + r.head.Kind }
 
 // title names an object that could not be decoded, as far as it can be read.
-func (r raw) title() string {
+func (r raw) title(namespaced bool) string {
 	var named struct {
 		Metadata struct {
 			Name      json.RawMessage `json:"name"`
@@ -68,6 +70,9 @@ func (r raw) title() string {
 		// What is no string is left out; the error at hand tells of it.
 		_ = json.Unmarshal(named.Metadata.Name, &name)
 		_ = json.Unmarshal(named.Metadata.Namespace, &namespace)
+	}
+	if namespaced && name != "" {
+		namespace = cmp.Or(namespace, metav1.NamespaceDefault)
 	}
 	return title(strings.ToLower(r.head.Kind), namespace, name)
 }
@@ -131,16 +136,15 @@ func firstBad(value any, path *field.Path, wrap func(any) any, try func(any) err
 // decodeProblem is the decoder's error without what only Go programmers know.
 func decodeProblem(err error) string {
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fmt.Sprintf("wrong type: %s where %s belongs", wrong.Value, wrong.Type)
+	if !errors.As(err, &wrong) {
+		return strings.TrimPrefix(oneLine(err), "json: ")
 	}
-	text := strings.TrimPrefix(oneLine(err), "json: ")
-	if rest, ok := strings.CutPrefix(text, "cannot unmarshal "); ok {
-		value, into, _ := strings.Cut(rest, " into Go ")
-		_, goType, typed := strings.Cut(into, "of type ")
-		if typed {
-			return fmt.Sprintf("wrong type: %s where %s belongs", value, goType)
-		}
+	want := wrong.Type.String()
+	switch wrong.Type.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		want = "object"
+	case reflect.Slice, reflect.Array:
+		want = "array"
 	}
-	return text
+	return fmt.Sprintf("wrong type: %s where %s belongs", wrong.Value, want)
 }

@@ -138,7 +138,7 @@ func (d document) fromYAML() ([]json.RawMessage, error) {
 		err = again
 	}
 	text := oneLine(err)
-	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: "} {
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors: "} {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return nil, errors.New("not YAML: " + text)

@@ -30,7 +30,7 @@ type Set struct {
 	Notices []string
 
 	classes decode.PriorityClasses
-	known   map[string]string    // kind and key -> where
+	known   map[string]string // kind and key -> where
 	uids    map[string]string // kind and UID -> where
 	places  map[*v1.Pod]string
 }

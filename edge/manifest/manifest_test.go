@@ -1,0 +1,236 @@
+package manifest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func read(t *testing.T, files ...string) (*Set, error) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var paths []string
+	for i := 0; i < len(files); i += 2 {
+		paths = append(paths, files[i])
+		if files[i] == "-" {
+			continue
+		}
+		if err := os.WriteFile(files[i], []byte(files[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := NewSet()
+	err := s.Files(paths, strings.NewReader(files[len(files)-1]), 2)
+	if err == nil {
+		err = s.Resolve()
+	}
+	return s, err
+}
+
+func names(s *Set) string {
+	var all []string
+	for _, n := range s.Nodes {
+		all = append(all, n.Name)
+	}
+	for _, p := range s.Pods {
+		all = append(all, p.Namespace+"/"+p.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestForms(t *testing.T) {
+	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`
+	for name, c := range map[string]struct{ text, want string }{
+		"one YAML document":   {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n", "a"},
+		"several documents":   {"# first\n---\napiVersion: v1\nkind: Node\nmetadata: {name: a}\n--- # next\napiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n---\n", "a default/p"},
+		"JSON":                {node, "a"},
+		"a stream of JSON":    {node + "\n" + strings.ReplaceAll(node, `"a"`, `"b"`), "a b"},
+		"JSON between dashes": {node + "\n---\n" + strings.ReplaceAll(node, `"a"`, `"b"`), "a b"},
+		"YAML in flow style":  {"{apiVersion: v1, kind: Node, metadata: {name: a}}", "a"},
+		"a list":              {`{"apiVersion":"v1","kind":"List","items":[` + node + `]}`, "a"},
+		"a list in a list":    {`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"List","items":[` + node + `]}]}`, "a"},
+		"a list of one kind":  {"apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: p, namespace: east}\n- metadata: {name: q}\n", "east/p default/q"},
+		"an empty list":       {`{"apiVersion":"v1","kind":"List","items":[]}`, ""},
+		"nothing":             {"# nobody here\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := read(t, "in.yaml", c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := names(s); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFolderAndStandardInput(t *testing.T) {
+	object := func(name string) string { return "apiVersion: v1\nkind: Node\nmetadata: {name: " + name + "}\n" }
+	dir := t.TempDir()
+	for file, text := range map[string]string{"2.yml": object("b"), "1.yaml": object("a"), "3.json": `{"apiVersion":"v1","kind":"Node","metadata":{"name":"c"}}`, "notes.txt": "hello"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := NewSet()
+	if err := s.Files([]string{dir, "-"}, strings.NewReader(object("d")), 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(s); got != "a b c d" {
+		t.Errorf("got %q", got)
+	}
+	if err := NewSet().Files([]string{t.TempDir()}, nil, 1); err == nil || !strings.Contains(err.Error(), "holds no") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// Objects of no use are counted, whatever they hold, but for their age.
+func TestIgnored(t *testing.T) {
+	s, err := read(t, "in.yaml", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c, creationTimestamp: "2026-01-02T03:04:05Z"}
+data: {kind: 7}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: 3
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: s, creationTimestamp: "2025-01-02T03:04:05Z"}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(s.Ignored); got != "map[apps/v1/Deployment:1 v1/ConfigMap:2]" {
+		t.Errorf("ignored: %s", got)
+	}
+	if want := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC); !s.Newest.Equal(want) {
+		t.Errorf("newest %v, want %v", s.Newest, want)
+	}
+}
+
+func TestDefaultsAndPriority(t *testing.T) {
+	s, err := read(t, "in.yaml", `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  priorityClassName: high
+  containers: [{name: c, resources: {limits: {cpu: 500m}}}]
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 1000
+preemptionPolicy: Never
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Pods[0]
+	if *p.Spec.Priority != 1000 || *p.Spec.PreemptionPolicy != "Never" {
+		t.Errorf("priority %d, policy %s", *p.Spec.Priority, *p.Spec.PreemptionPolicy)
+	}
+	if got := p.Spec.Containers[0].Resources.Requests.Cpu().String(); got != "500m" {
+		t.Errorf("the limit made a request of %s", got)
+	}
+	if p.UID == "" || p.Spec.SchedulerName != "default-scheduler" {
+		t.Errorf("UID %q, scheduler %q", p.UID, p.Spec.SchedulerName)
+	}
+}
+
+func TestNotices(t *testing.T) {
+	s, err := read(t, "in.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n")
+	if err != nil || !slices.Equal(s.Notices, []string{"in.yaml: document 1: node a: status.allocatable: is empty, so nothing fits there"}) {
+		t.Errorf("%v %q", err, s.Notices)
+	}
+	s, err = read(t, "in.yaml", "")
+	if err != nil || !slices.Equal(s.Notices, []string{"the input has no node, so no pod can be placed"}) {
+		t.Errorf("%v %q", err, s.Notices)
+	}
+}
+
+// Every error is one line that names file, document, object, field and why.
+func TestBadInput(t *testing.T) {
+	pod := func(spec string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  " + strings.ReplaceAll(spec, "\n", "\n  ") + "\n"
+	}
+	const at = "in.yaml: document 1: "
+	const web = at + "pod default/web: "
+	for name, c := range map[string]struct{ text, want string }{
+		"not YAML":             {"# a comment\napiVersion: v1\nkind: ConfigMap\n---\nkind: [Node\nx: y\n", "in.yaml: document 2: not YAML: line 5: "},
+		"not JSON":             {"{\"apiVersion\": \"v1\",\n \"kind\" \"Node\"}", at + "line 2: not JSON: invalid character"},
+		"no object":            {"hello\n", at + "is not a Kubernetes object"},
+		"a JSON array":         {"[]", at + "is not a Kubernetes object"},
+		"no kind":              {"apiVersion: v1\n", at + "kind: is missing"},
+		"no apiVersion":        {"kind: Node\n", at + "Node: apiVersion: is missing"},
+		"a kind that is none":  {"apiVersion: v1\nkind: 3\n", at + "wrong type: number where string belongs"},
+		"items that are none":  {"apiVersion: v1\nkind: List\nitems: {a: b}\n", at + "wrong type: object where array belongs"},
+		"a list item":          {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n- {apiVersion: v1, kind: Node}\n", "in.yaml: document 1, item 2: node: metadata.name: is empty"},
+		"a repeated YAML key":  {"apiVersion: v1\nkind: Node\nkind: Node\n", at + "not YAML: line 3: key \"kind\" already set in map"},
+		"a repeated JSON key":  {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","name":"b"}}`, at + `node b: duplicate field "metadata.name"`},
+		"an unknown field":     {pod("containers: [{name: c, resource: {}}]"), web + `unknown field "spec.containers[0].resource"`},
+		"a wrong type":         {pod("containers: [{name: c, ports: [{hostPort: many}]}]"), web + "spec.containers[0].ports[0].hostPort: wrong type: string where int32 belongs"},
+		"a text for an object": {pod("nodeSelector: zone"), web + "spec.nodeSelector: wrong type: string where object belongs"},
+		"no quantity":          {pod("containers: [{name: c, resources: {requests: {cpu: lots}}}]"), web + "spec.containers[0].resources.requests.cpu: quantities must match"},
+		"no time":              {"apiVersion: v1\nkind: Node\nmetadata: {name: a, creationTimestamp: yesterday}\n", at + "node a: metadata.creationTimestamp: "},
+		"a negative request":   {pod("containers: [{name: c, resources: {requests: {cpu: -1}}}]"), web + "spec.containers[0].resources.requests[cpu]: -1 is negative"},
+		"an absurd request":    {pod("containers: [{name: c, resources: {requests: {cpu: 10P}}}]"), web + "spec.containers[0].resources.requests[cpu]: 10P is more than can be counted"},
+		"an absurd node":       {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {memory: 9E, cpu: 20P}}\n", at + "node a: status.allocatable[cpu]: 20P is more than can be counted"},
+		"a negative node":      {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {memory: -1Gi}}\n", at + "node a: status.allocatable[memory]: -1Gi is negative"},
+		"a taint's effect":     {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nspec: {taints: [{key: k, effect: Never}]}\n", at + `node a: spec.taints[0].effect: "Never" is none of [NoSchedule PreferNoSchedule NoExecute]`},
+		"no name":              {"apiVersion: v1\nkind: Namespace\n", at + "namespace: metadata.name: is empty"},
+		"a node selector":      {pod("nodeSelector: {zone: 'a b'}"), web + "spec.nodeSelector: "},
+		"a node affinity":      {pod("affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: Near}]}]}}}"), web + `spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: Unsupported value: "Near"`},
+		"a pod affinity":       {pod("affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: In}]}}]}}"), web + "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector: "},
+		"a spread":             {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 0, whenUnsatisfiable: DoNotSchedule}]"), web + "spec.topologySpreadConstraints[0].maxSkew: 0 is not positive"},
+		"a toleration":         {pod("tolerations: [{key: a, operator: Likes}]"), web + `spec.tolerations[0].operator: "Likes" is none of`},
+		"a budget's selector":  {"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {selector: {matchExpressions: [{key: a, operator: Is}]}}\n", at + "poddisruptionbudget default/b: spec.selector: "},
+		"a priority class":     {pod("priorityClassName: high"), web + "spec.priorityClassName: no PriorityClass with name high"},
+		"a duplicate":          {pod("{}") + "---\n" + pod("{}"), "in.yaml: document 2: pod default/web: metadata.name: the same object stands in in.yaml: document 1"},
+		"a repeated UID":       {"apiVersion: v1\nkind: Node\nmetadata: {name: a, uid: u}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: b, uid: u}\n", "in.yaml: document 2: node b: metadata.uid: the object in in.yaml: document 1 has the same"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, "in.yaml", c.text)
+			if err == nil {
+				t.Fatal("it was accepted")
+			}
+			if !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got  %s\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	err := NewSet().Files([]string{"no-such-file.yaml"}, nil, 1)
+	if err == nil || err.Error() != "no-such-file.yaml: no such file or directory" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is wrong first in the input is told first, however many read it.
+func TestFirstErrorIsTold(t *testing.T) {
+	var b strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&b, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n%d"},"spec":{"podCIDR":%d}}`+"\n", i, i)
+	}
+	for _, workers := range []int{1, 2, 7} {
+		err := NewSet().Files([]string{"-"}, strings.NewReader(b.String()), workers)
+		if err == nil || !strings.HasPrefix(err.Error(), "standard input: document 1, value 1: node n0: spec.podCIDR: ") {
+			t.Errorf("%d workers: %v", workers, err)
+		}
+	}
+}
