@@ -32,10 +32,11 @@ func preFilter(_ *table.Table, p *object.Pod) framework.Prepared {
 	return framework.Prepared{Skip: p.NodeName == ""}
 }
 
+// filter is for pods that name a node.
 func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
 	for i := range rows.Len() {
 		out[i] = framework.Fits
-		if in.Pod.NodeName != "" && in.Table.Name(table.Row(rows.From+i)) != in.Pod.NodeName {
+		if in.Table.Name(table.Row(rows.From+i)) != in.Pod.NodeName {
 			out[i] = otherNode
 		}
 	}

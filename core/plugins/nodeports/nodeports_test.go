@@ -69,9 +69,16 @@ func TestEqualPartsEqualPorts(t *testing.T) {
 			t.Fatalf("part %q for %v and %v", New().Part(a), a.HostPorts, b.HostPorts)
 		}
 	})
-	a, b := &object.Pod{HostPorts: []object.HostPort{{IP: "1", Protocol: "TCP", Port: 2}}}, &object.Pod{HostPorts: []object.HostPort{{IP: "1", Protocol: "TCP", Port: 22}}}
-	if New().Part(a) == New().Part(b) {
-		t.Errorf("part %q for two ports", New().Part(a))
+	seen := map[string]bool{}
+	for _, hp := range []object.HostPort{
+		{IP: "1", Protocol: "TCP", Port: 2}, {IP: "1", Protocol: "UDP", Port: 2},
+		{IP: "2", Protocol: "TCP", Port: 2}, {IP: "1", Protocol: "TCP", Port: 22},
+	} {
+		part := New().Part(&object.Pod{HostPorts: []object.HostPort{hp}})
+		if seen[part] {
+			t.Errorf("part %q twice", part)
+		}
+		seen[part] = true
 	}
 }
 

@@ -44,9 +44,7 @@ func New(comparisons bool) framework.Plugin {
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.Prepared {
 			return framework.Prepared{Skip: exempt(p)}
 		},
-		Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
-			filter(in.Table, exempt(in.Pod), rows, out)
-		},
+		Filter: filter,
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
 			return decision.Unresolvable, []string{reason}
 		},
@@ -58,10 +56,11 @@ func opened(_ *object.Pod, e *framework.Event) bool {
 	return !e.NewNode.Unschedulable && (e.OldNode == nil || e.OldNode.Unschedulable)
 }
 
-func filter(t *table.Table, exempt bool, rows par.Range, out []framework.Verdict) {
+// filter is for pods that PreFilter did not exempt.
+func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
 	for i := range rows.Len() {
 		out[i] = framework.Fits
-		if n := t.Node(table.Row(rows.From + i)); n != nil && n.Unschedulable && !exempt {
+		if n := in.Table.Node(table.Row(rows.From + i)); n != nil && n.Unschedulable {
 			out[i] = cordoned
 		}
 	}
