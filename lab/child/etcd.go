@@ -34,6 +34,7 @@ func runEtcd(args []string) error {
 	config.AdvertiseClientUrls = []url.URL{endpoint}
 	config.UnsafeNoFsync = true
 	config.LogLevel = "warn"
+	config.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // unset, it warns of every request
 	config.QuotaBackendBytes = 8 << 30
 	server, err := embed.StartEtcd(config)
 	if err != nil {

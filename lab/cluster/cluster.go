@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -77,7 +78,9 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	config.QPS = -1 // no limit: kube-apiserver is what is slow
 	c.config = config
-	if c.client, err = kubernetes.NewForConfig(config); err != nil {
+	typed := rest.CopyConfig(config)
+	typed.ContentType = runtime.ContentTypeProtobuf
+	if c.client, err = kubernetes.NewForConfig(typed); err != nil {
 		return err
 	}
 	if err := c.startEtcd(ctx); err != nil {
@@ -116,7 +119,7 @@ func (c *Cluster) prepareDir() error {
 	}
 	lock, err := lockFile(filepath.Join(c.dir, "lock"))
 	if err != nil {
-		return fmt.Errorf("%s is in use by another lab (%w): end that one, or name another directory", c.dir, err)
+		return err
 	}
 	c.lock = lock
 	return nil
@@ -177,21 +180,28 @@ func (c *Cluster) Processes() []*Process {
 // server is kube-apiserver's address.
 func (c *Cluster) server() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port) }
 
-// launch starts a child and watches for its end. A name that is taken gets a
-// number: berth-scheduler, berth-scheduler-2.
-func (c *Cluster) launch(name string, environment []string, program string, arguments ...string) (*Process, error) {
+// name is the name of the next process of a component: a second one gets a
+// number, as in berth-scheduler-2.
+func (c *Cluster) name(component string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.names[name]++
-	if n := c.names[name]; n > 1 {
-		name = fmt.Sprintf("%s-%d", name, n)
+	c.names[component]++
+	if n := c.names[component]; n > 1 {
+		return fmt.Sprintf("%s-%d", component, n)
 	}
+	return component
+}
+
+// launch starts a child and watches for its end.
+func (c *Cluster) launch(name string, environment []string, program string, arguments ...string) (*Process, error) {
 	log := filepath.Join(c.dir, "logs", name+".log")
 	p, err := startProcess(name, c.dir, log, environment, program, arguments...)
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
 	c.processes = append(c.processes, p)
+	c.mu.Unlock()
 	go func() {
 		<-p.done
 		if err := p.death(); err != nil {
@@ -207,7 +217,7 @@ func (c *Cluster) launch(name string, environment []string, program string, argu
 // launchSelf starts a component that the lab's own executable hosts.
 func (c *Cluster) launchSelf(component string, environment []string, arguments ...string) (*Process, error) {
 	arguments = append([]string{ChildCommand, component}, arguments...)
-	return c.launch(component, environment, c.options.Executable, arguments...)
+	return c.launch(c.name(component), environment, c.options.Executable, arguments...)
 }
 
 // freePort is a port on the loopback device that nobody listens on just now.

@@ -78,6 +78,9 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		"--kubeconfig="+c.Kubeconfig(ControllerManager),
 		"--secure-port=0",
 		"--leader-elect=false",
+		// Nothing attaches volumes to nodes that kwok plays, and this controller
+		// fills the log with one complaint a node, ten times a second.
+		"--controllers=*,-persistentvolume-attach-detach-controller",
 		"--use-service-account-credentials",
 		"--service-account-private-key-file=pki/service-account.key",
 		"--root-ca-file=pki/ca.crt",
@@ -132,6 +135,6 @@ func (c *Cluster) startKWOK() error {
 	}
 	// A user's own kwok configuration, which it would read too, stays out.
 	environment := []string{"KWOK_WORKDIR=" + c.dir}
-	_, err := c.launchSelf(KWOK, environment, "--kubeconfig="+c.Kubeconfig(KWOK), "--config="+path)
+	_, err := c.launchSelf(KWOK, environment, "--kubeconfig="+c.Kubeconfig(KWOK), "--config="+path, "--v=WARN")
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
 )
 
 // What the nodes of a lab are marked with, and the sample's pods ask for.
@@ -99,18 +100,16 @@ func (c *Cluster) CreateNodes(ctx context.Context, nodes []*corev1.Node) error {
 }
 
 func (c *Cluster) waitForNodes(ctx context.Context, nodes []*corev1.Node) error {
+	factory := informers.NewSharedInformerFactory(c.client, 0)
+	lister := factory.Core().V1().Nodes().Lister()
+	watching, stop := context.WithCancel(ctx)
+	defer factory.Shutdown()
+	defer stop()
+	factory.StartWithContext(watching)
 	for {
-		list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
-			return fmt.Errorf("waiting for nodes: %w", err)
-		}
-		ready := map[string]bool{}
-		for i := range list.Items {
-			ready[list.Items[i].Name] = nodeReady(&list.Items[i])
-		}
 		missing := 0
 		for _, node := range nodes {
-			if !ready[node.Name] {
+			if seen, err := lister.Get(node.Name); err != nil || !nodeReady(seen) {
 				missing++
 			}
 		}
@@ -123,7 +122,7 @@ func (c *Cluster) waitForNodes(ctx context.Context, nodes []*corev1.Node) error 
 		case err := <-c.failed:
 			c.failed <- err // for whoever listens
 			return err
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

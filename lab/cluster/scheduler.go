@@ -76,24 +76,19 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.CreateTemp(c.dir, options.Kind+"-*.yaml")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := file.Write(config); err != nil {
-		return nil, err
-	}
-	if err := file.Close(); err != nil {
+	name := c.name(options.Kind)
+	path := filepath.Join(c.dir, name+".yaml")
+	if err := os.WriteFile(path, config, 0o600); err != nil {
 		return nil, err
 	}
 	arguments := append([]string{
 		"--kubeconfig=" + c.Kubeconfig(options.Kind),
-		"--config=" + file.Name(),
+		"--config=" + path,
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
 		fmt.Sprintf("--leader-elect=%t", options.LeaderElect),
 	}, options.Flags...)
-	p, err := c.launchScheduler(options, arguments)
+	p, err := c.launchScheduler(name, options, arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -105,15 +100,15 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 	return &Scheduler{Process: p, Kind: options.Kind, Port: port}, nil
 }
 
-func (c *Cluster) launchScheduler(options SchedulerOptions, arguments []string) (*Process, error) {
+func (c *Cluster) launchScheduler(name string, options SchedulerOptions, arguments []string) (*Process, error) {
 	if options.Kind == KubeScheduler {
-		return c.launchSelf(KubeScheduler, nil, arguments...)
+		return c.launch(name, nil, c.options.Executable, append([]string{ChildCommand, KubeScheduler}, arguments...)...)
 	}
 	binary, err := berthBinary(options.Binary)
 	if err != nil {
 		return nil, err
 	}
-	return c.launch(Berth, nil, binary, arguments...)
+	return c.launch(name, nil, binary, arguments...)
 }
 
 // berthBinary is the absolute path of the berth-scheduler to run.
