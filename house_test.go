@@ -24,8 +24,8 @@ var layers = [][]string{
 	{"core/object"},
 	{"core/table", "core/decision"},
 	{"core/framework"},
-	{"core/profile", "core/explain", "core/plugins/names"},
-	{"core/engine", "core/preempt", "core/group", "core/queue"},
+	{"core/profile", "core/explain", "core/plugins/names", "core/preempt"},
+	{"core/engine", "core/group", "core/queue"},
 	{"core/machine"},
 }
 

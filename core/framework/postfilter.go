@@ -23,8 +23,15 @@ type PostFilterCall struct {
 	// it stands (under a checkpoint, say), pods nominated there with at least
 	// its priority counted as placed. nil: it fits.
 	Refit func(table.Row) *decision.Blocker
+	// Nomination is the node that the pod is nominated to, "" for none.
+	Nomination string
 	// Nominated lists the pods nominated to a node, in no particular order.
 	Nominated func(node string) []*object.Pod
+	// Evicting tells whether the pod is a victim of an earlier preemption
+	// whose eviction was asked for and has not failed.
+	Evicting func(types.UID) bool
+	// Budgets are all disruption budgets, sorted by namespace, then name.
+	Budgets []*object.Budget
 	// Draw returns a seeded, uniform number in [0, n).
 	Draw func(n int) int
 }

@@ -114,6 +114,7 @@ func (m *Machine) podGone(e PodGone) {
 	}
 	delete(m.assumed, uid)
 	delete(m.gated, uid)
+	m.evictionDone(uid)
 	m.unqueue(uid)
 	if f := m.flights[uid]; f != nil {
 		m.unreserve(f)
@@ -180,10 +181,4 @@ func on(p *object.Pod, node string) *object.Pod {
 	q := *p
 	q.NodeName = node
 	return &q
-}
-
-func (m *Machine) evicted(e Evicted) {
-	if e.Err != nil {
-		m.queue.Activate(m.now, e.Preemptor)
-	}
 }

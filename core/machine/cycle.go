@@ -1,12 +1,8 @@
 package machine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
@@ -118,9 +114,12 @@ type nominate struct {
 func (m *Machine) postFilter(a *attempt, o *engine.Outcome) nominate {
 	call := &framework.PostFilterCall{
 		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code,
-		Refit:     func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
-		Nominated: m.queue.NominatedTo,
-		Draw:      func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
+		Refit:      func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
+		Nomination: m.queue.NominatedNode(a.pod.UID),
+		Nominated:  m.queue.NominatedTo,
+		Evicting:   m.evicting,
+		Budgets:    m.budgets,
+		Draw:       func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
 	}
 	result := nominate{keep: true}
 	for _, pl := range a.profile.PostFilter {
@@ -140,41 +139,6 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome) nominate {
 		}
 	}
 	return result
-}
-
-// preempt carries a PostFilter plugin's plan out: victims go, nominations
-// that it ends are cleared.
-func (m *Machine) preempt(a *attempt, plan framework.PostFilterResult) {
-	a.record.Result, a.record.NominatedNode = decision.Preempting, plan.Node
-	a.record.PostFilter = nil
-	for _, uid := range plan.ClearNominations {
-		if s, ok := m.queue.State(uid); ok {
-			m.clearNomination(s.Pod)
-		}
-	}
-	for _, uid := range plan.Victims {
-		pl := m.table.Pod(uid)
-		if pl == nil {
-			continue
-		}
-		a.record.Victims = append(a.record.Victims, types.NamespacedName{Namespace: pl.Pod.Namespace, Name: pl.Pod.Name})
-		m.evict(pl.Pod, a.pod, plan.Node)
-	}
-	slices.SortFunc(a.record.Victims, func(x, y types.NamespacedName) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
-	})
-}
-
-// evict sends a victim away. One that waits in Permit never reached the API:
-// it is rejected in memory.
-func (m *Machine) evict(victim, preemptor *object.Pod, node string) {
-	if f := m.flights[victim.UID]; f != nil && f.phase == waiting {
-		m.fail(f.attempt, m.permitRejection(f, "", "preempted"), f)
-		return
-	}
-	if !victim.Terminating {
-		m.do(Evict{Victim: victim, Preemptor: preemptor, Node: node})
-	}
 }
 
 func (m *Machine) clearNomination(p *object.Pod) {

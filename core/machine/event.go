@@ -28,6 +28,10 @@ type (
 		UID             types.UID
 		Namespace, Name string
 	}
+	// BudgetSet: the disruption budget was added or changed.
+	BudgetSet struct{ Budget *object.Budget }
+	// BudgetGone: the disruption budget was deleted.
+	BudgetGone struct{ Namespace, Name string }
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
 	// Cycle: take the first pod of the queue and decide on it. Does nothing
@@ -73,16 +77,18 @@ const (
 	BindUnknown
 )
 
-func (NodeSet) event()  {}
-func (NodeGone) event() {}
-func (PodSet) event()   {}
-func (PodGone) event()  {}
-func (Tick) event()     {}
-func (Cycle) event()    {}
-func (Bound) event()    {}
-func (Written) event()  {}
-func (PodRead) event()  {}
-func (Evicted) event()  {}
+func (NodeSet) event()    {}
+func (NodeGone) event()   {}
+func (PodSet) event()     {}
+func (PodGone) event()    {}
+func (BudgetSet) event()  {}
+func (BudgetGone) event() {}
+func (Tick) event()       {}
+func (Cycle) event()      {}
+func (Bound) event()      {}
+func (Written) event()    {}
+func (PodRead) event()    {}
+func (Evicted) event()    {}
 
 // Effect is something for the edge to do. Each effect that changes the API
 // and whose outcome matters comes back as an event.

@@ -51,6 +51,9 @@ type Machine struct {
 	// assumed holds the pods placed on our word alone: the API has not shown
 	// them bound yet.
 	assumed map[types.UID]string
+	budgets budgets
+	// evictions holds, by UID, the victims whose eviction was asked for.
+	evictions map[types.UID]*eviction
 	// gated remembers for which pods a Gated record was given.
 	gated map[types.UID]bool
 
@@ -62,13 +65,14 @@ type Machine struct {
 // New returns a machine without nodes and pods.
 func New(o Options) *Machine {
 	m := &Machine{
-		options:  o,
-		profiles: map[string]*profile.Profile{},
-		table:    table.New(),
-		uids:     map[string]types.UID{},
-		flights:  map[types.UID]*flight{},
-		assumed:  map[types.UID]string{},
-		gated:    map[types.UID]bool{},
+		options:   o,
+		profiles:  map[string]*profile.Profile{},
+		table:     table.New(),
+		uids:      map[string]types.UID{},
+		flights:   map[types.UID]*flight{},
+		assumed:   map[types.UID]string{},
+		gated:     map[types.UID]bool{},
+		evictions: map[types.UID]*eviction{},
 	}
 	for _, p := range o.Profiles {
 		m.profiles[p.Name] = p
@@ -98,6 +102,10 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.podSet(e.Pod)
 	case PodGone:
 		m.podGone(e)
+	case BudgetSet:
+		m.budgets = m.budgets.with(e.Budget)
+	case BudgetGone:
+		m.budgets = m.budgets.without(e.Namespace, e.Name)
 	case Tick:
 		m.tick()
 	case Cycle:

@@ -1,0 +1,74 @@
+package defaultpreemption
+
+import (
+	"errors"
+	"fmt"
+
+	config "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/preempt"
+)
+
+// defaults are v1.36's.
+var defaults = preempt.Limits{Percentage: 10, Absolute: 100}
+
+// New returns the plugin. What args leave out has v1.36's default: candidates
+// on a tenth of the nodes, but on at least a hundred, are enough.
+//
+// It rejects no pod, and so has no wake rules: pods that preempt are woken by
+// the rules of the plugins that found no room for them. v1.36's rule (a pod's
+// deletion, never worth a try) ends its own gating, which is not needed here.
+func New(args *config.DefaultPreemptionArgs) (framework.Plugin, error) {
+	limits := defaults
+	if args != nil {
+		if p := args.MinCandidateNodesPercentage; p != nil {
+			limits.Percentage = int(*p)
+		}
+		if n := args.MinCandidateNodesAbsolute; n != nil {
+			limits.Absolute = int(*n)
+		}
+	}
+	switch {
+	case limits.Percentage < 0 || limits.Percentage > 100:
+		return framework.Plugin{}, fmt.Errorf("minCandidateNodesPercentage: %d is not between 0 and 100", limits.Percentage)
+	case limits.Absolute < 0:
+		return framework.Plugin{}, fmt.Errorf("minCandidateNodesAbsolute: %d is negative", limits.Absolute)
+	case limits.Percentage == 0 && limits.Absolute == 0:
+		return framework.Plugin{}, errors.New("minCandidateNodesPercentage and minCandidateNodesAbsolute: may not both be zero")
+	}
+	return framework.Plugin{
+		Name:       names.DefaultPreemption,
+		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, limits) },
+	}, nil
+}
+
+// postFilter keeps the pod's nomination while it may not preempt, and ends it
+// when nobody's going would help.
+func postFilter(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFilterResult {
+	if why := preempt.Ineligible(c); why != "" {
+		return framework.PostFilterResult{Message: message(why), KeepNomination: true}
+	}
+	plan, refused, err := preempt.Find(c, limits)
+	switch {
+	case err != nil:
+		return framework.PostFilterResult{Message: message(err.Error()), KeepNomination: true}
+	case plan == nil:
+		return framework.PostFilterResult{Message: message(explain.Message(&decision.Decision{
+			Result: decision.NotFeasible, NodesTotal: c.Table.Live(), Tallies: refused,
+		}))}
+	}
+	result := framework.PostFilterResult{Node: plan.Node, Resolved: true}
+	for _, p := range plan.Victims {
+		result.Victims = append(result.Victims, p.UID)
+	}
+	for _, p := range plan.Outranked {
+		result.ClearNominations = append(result.ClearNominations, p.UID)
+	}
+	return result
+}
+
+func message(s string) string { return "preemption: " + s }

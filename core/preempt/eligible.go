@@ -1,0 +1,47 @@
+package preempt
+
+import (
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const (
+	never   = "not eligible due to preemptionPolicy=Never."
+	leaving = "not eligible due to a terminating pod on the nominated node."
+)
+
+// Ineligible says why the pod may not preempt others now, in v1.36's words, ""
+// if it may. A pod that has preempted waits until its victims are gone, unless
+// the node can no longer take it whoever goes.
+func Ineligible(c *framework.PostFilterCall) string {
+	if c.Pod.NeverPreempts {
+		return never
+	}
+	row, ok := c.Table.Find(c.Nomination)
+	if !ok || c.Code(row) == decision.Unresolvable {
+		return ""
+	}
+	for _, pl := range c.Table.Pods(row) {
+		if lower(c, pl) && (pl.Pod.Terminating && pl.Pod.Disrupted || c.Evicting(pl.Pod.UID)) {
+			return leaving
+		}
+	}
+	return ""
+}
+
+func lower(c *framework.PostFilterCall, pl *table.Placed) bool {
+	return pl.Pod.Priority < c.Pod.Priority
+}
+
+// outranked are the pods nominated to the node that the plan takes it from.
+func outranked(c *framework.PostFilterCall, node string) []*object.Pod {
+	var pods []*object.Pod
+	for _, p := range c.Nominated(node) {
+		if p.Priority < c.Pod.Priority {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}

@@ -1,0 +1,127 @@
+package preempt
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// noVictims is v1.36's reason on a node where nobody has lower priority.
+var noVictims = decision.Blocker{
+	Code:    decision.Unresolvable,
+	Reasons: []string{"No preemption victims found for incoming pod"},
+}
+
+// onNode plans for one node, or says why the pod does not fit there though all
+// pods of lower priority went. The table is as before when it returns.
+func onNode(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
+	pods := lowerPods(c, row)
+	if len(pods) == 0 {
+		return nil, &noVictims
+	}
+	mark := c.Table.Checkpoint()
+	defer c.Table.Undo(mark)
+	for _, p := range pods {
+		c.Table.Remove(p.UID)
+	}
+	if b := c.Refit(row); b != nil {
+		return nil, b
+	}
+	moreImportant := byImportance(c.Now)
+	slices.SortFunc(pods, moreImportant)
+	guarded, others := split(pods, c.Budgets)
+	victims := unspared(c, row, guarded)
+	violations := len(victims)
+	victims = append(victims, unspared(c, row, others)...)
+	slices.SortFunc(victims, moreImportant)
+	return newPlan(c.Table.Name(row), victims, violations, c.Now), nil
+}
+
+func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
+	var pods []*object.Pod
+	for _, pl := range c.Table.Pods(row) {
+		if lower(c, pl) {
+			pods = append(pods, pl.Pod)
+		}
+	}
+	return pods
+}
+
+// unspared puts the pods back one after the other and returns those that
+// cannot be there together with the pod.
+func unspared(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []*object.Pod {
+	var victims []*object.Pod
+	for _, p := range pods {
+		c.Table.Place(p, c.Table.Name(row))
+		if c.Refit(row) != nil {
+			c.Table.Remove(p.UID)
+			victims = append(victims, p)
+		}
+	}
+	return victims
+}
+
+// split tells the pods whose going would overdraw a budget from the others,
+// keeping their order. Every pod counts against every budget that covers it,
+// in the order given, whether it goes in the end or not (v1.36,
+// filterPodsWithPDBViolation).
+func split(pods []*object.Pod, budgets []*object.Budget) (guarded, others []*object.Pod) {
+	spent := map[*object.Budget]int32{}
+	for _, p := range pods {
+		overdrawn := false
+		for _, b := range of(p.Namespace, budgets) {
+			if b.Counts(p) {
+				spent[b]++
+				overdrawn = overdrawn || spent[b] > b.Allowed
+			}
+		}
+		if overdrawn {
+			guarded = append(guarded, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return guarded, others
+}
+
+// of returns the budgets of the namespace; budgets are sorted by it.
+func of(namespace string, budgets []*object.Budget) []*object.Budget {
+	compare := func(b *object.Budget, ns string) int { return cmp.Compare(b.Namespace, ns) }
+	from, found := slices.BinarySearchFunc(budgets, namespace, compare)
+	if !found {
+		return nil
+	}
+	to := from
+	for to < len(budgets) && budgets[to].Namespace == namespace {
+		to++
+	}
+	return budgets[from:to]
+}
+
+// byImportance orders by priority, then by how long the pod has run; the rest
+// makes the order total, where v1.36's is left open.
+func byImportance(now time.Time) func(a, b *object.Pod) int {
+	return func(a, b *object.Pod) int {
+		return cmp.Or(
+			cmp.Compare(b.Priority, a.Priority),
+			started(a, now).Compare(started(b, now)),
+			cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.UID, b.UID),
+		)
+	}
+}
+
+// started is when the pod was started; one that was not yet counts as
+// starting now.
+func started(p *object.Pod, now time.Time) time.Time {
+	if p.Started.IsZero() {
+		return now
+	}
+	return p.Started
+}
