@@ -31,21 +31,32 @@ func DefaultPod(p *v1.Pod) {
 			defaultContainer(&list[i], spec.HostNetwork)
 		}
 	}
-	roundUp(spec.Overhead)
 	if spec.Resources != nil {
 		defaultHugePages(p)
 		defaultPodRequests(p)
+	}
+	roundPod(spec)
+}
+
+// roundPod comes last: sums are of what was written.
+func roundPod(spec *v1.PodSpec) {
+	for _, list := range [][]v1.Container{spec.InitContainers, spec.Containers} {
+		for i := range list {
+			roundUp(list[i].Resources.Requests)
+			roundUp(list[i].Resources.Limits)
+		}
+	}
+	if spec.Resources != nil {
 		roundUp(spec.Resources.Requests)
 		roundUp(spec.Resources.Limits)
 	}
+	roundUp(spec.Overhead)
 }
 
 func defaultContainer(c *v1.Container, hostNetwork bool) {
 	for name, limit := range c.Resources.Limits {
 		setMissing(&c.Resources.Requests, name, limit)
 	}
-	roundUp(c.Resources.Requests)
-	roundUp(c.Resources.Limits)
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		if port.Protocol == "" {
