@@ -23,12 +23,18 @@ type decoded struct {
 	err     error
 }
 
+// errNotJSON tells of an object that has no more than the outline of one.
+var errNotJSON = errors.New("not JSON")
+
 // decode reads the object strictly, gives it defaults and checks it.
 func (r raw) decode() decoded {
 	k, known := kinds[r.key()]
 	if !known {
 		// Only its age counts, and only if it has a readable one.
 		var o metav1.PartialObjectMetadata
+		if !json.Valid(r.data) {
+			return decoded{err: errNotJSON}
+		}
 		if kjson.UnmarshalCaseSensitivePreserveInts(r.data, &o) != nil {
 			return decoded{}
 		}
@@ -36,6 +42,9 @@ func (r raw) decode() decoded {
 	}
 	o := k.empty()
 	violations, err := kjson.UnmarshalStrict(r.data, o)
+	if is, _ := kjson.SyntaxErrorOffset(err); is {
+		return decoded{err: errNotJSON}
+	}
 	if err == nil && len(violations) > 0 {
 		err = violations[0]
 	} else if err != nil {
@@ -47,7 +56,7 @@ func (r raw) decode() decoded {
 	if k.namespaced && o.GetNamespace() == "" {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
-	if err := admit(o, strings.ToLower(r.head.Kind)); err != nil {
+	if err := admit(o, strings.ToLower(r.kind)); err != nil {
 		return decoded{err: fmt.Errorf("%s: %w", r.where, err)}
 	}
 	return decoded{object: o, created: o.GetCreationTimestamp().Time}
@@ -55,7 +64,7 @@ func (r raw) decode() decoded {
 
 // key is the kind as the table of kinds and the count of ignored objects
 // write it.
-func (r raw) key() string { return r.head.APIVersion + "/" + r.head.Kind }
+func (r raw) key() string { return r.apiVersion + "/" + r.kind }
 
 // title names an object that could not be decoded, as far as it can be read.
 func (r raw) title(namespaced bool) string {
@@ -74,7 +83,7 @@ func (r raw) title(namespaced bool) string {
 	if namespaced && name != "" {
 		namespace = cmp.Or(namespace, metav1.NamespaceDefault)
 	}
-	return title(strings.ToLower(r.head.Kind), namespace, name)
+	return title(strings.ToLower(r.kind), namespace, name)
 }
 
 func title(kind, namespace, name string) string {

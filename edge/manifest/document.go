@@ -8,30 +8,23 @@ import (
 	"io"
 	"strings"
 
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
 // raw is one object as JSON, and where it was found.
 type raw struct {
-	where string
-	head  head
-	data  []byte
-}
-
-// head is what of an object tells its kind, and the members of a list.
-type head struct {
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Items      []json.RawMessage `json:"items"`
+	where            string
+	apiVersion, kind string
+	data             []byte
 }
 
 // objects returns the objects of a source, the members of lists one by one.
-func objects(s source) ([]raw, error) {
+// Unless it is thorough it may take for JSON what is none; decoding tells.
+func objects(s source, thorough bool) ([]raw, error) {
 	var all []raw
 	for i, doc := range split(s.data) {
 		where := fmt.Sprintf("%s: document %d", s.name, i+1)
-		values, err := doc.values()
+		values, err := doc.values(thorough)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
@@ -40,7 +33,7 @@ func objects(s source) ([]raw, error) {
 			if len(values) > 1 {
 				at = fmt.Sprintf("%s, value %d", where, j+1)
 			}
-			if all, err = flatten(all, at, head{}, v); err != nil {
+			if all, err = flatten(all, raw{where: at, data: v}); err != nil {
 				return nil, err
 			}
 		}
@@ -50,49 +43,61 @@ func objects(s source) ([]raw, error) {
 
 // flatten appends the object, or the members of the list that it is. A member
 // of a list of one kind (a PodList, say) need not repeat it.
-func flatten(all []raw, where string, member head, data []byte) ([]raw, error) {
-	h := member
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &h); err != nil {
-		return nil, fmt.Errorf("%s: %s", where, headProblem(data, err))
+func flatten(all []raw, r raw) ([]raw, error) {
+	o, ok := skim(r.data)
+	if !ok && !json.Valid(r.data) {
+		return nil, errNotJSON
 	}
-	switch {
-	case h.Kind == "":
-		return nil, fmt.Errorf("%s: kind: is missing", where)
-	case h.APIVersion == "":
-		return nil, fmt.Errorf("%s: %s: apiVersion: is missing", where, h.Kind)
+	if !ok {
+		return nil, fmt.Errorf("%s: is not a Kubernetes object", r.where)
 	}
-	of, list := strings.CutSuffix(h.Kind, "List")
+	if err := word(o.kind, &r.kind); err != nil {
+		return nil, fmt.Errorf("%s: kind: %w", r.where, err)
+	}
+	if err := word(o.apiVersion, &r.apiVersion); err != nil {
+		return nil, fmt.Errorf("%s: %s: apiVersion: %w", r.where, r.kind, err)
+	}
+	of, list := strings.CutSuffix(r.kind, "List")
 	if !list {
-		return append(all, raw{where, h, data}), nil
+		return append(all, r), nil
 	}
-	member = head{}
-	if of != "" {
-		member = head{APIVersion: h.APIVersion, Kind: of}
+	if !o.list {
+		return nil, fmt.Errorf("%s: %s: items: is no array", r.where, r.kind)
 	}
 	var err error
-	for i, item := range h.Items {
-		if all, err = flatten(all, fmt.Sprintf("%s, item %d", where, i+1), member, item); err != nil {
+	for i, item := range o.items {
+		member := raw{where: fmt.Sprintf("%s, item %d", r.where, i+1), data: item}
+		if of != "" {
+			member.apiVersion, member.kind = r.apiVersion, of
+		}
+		if all, err = flatten(all, member); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-func headProblem(data []byte, err error) string {
-	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
-		return "is not a Kubernetes object"
+// word decodes a string that may not be empty. What is not given stays.
+func word(data []byte, into *string) error {
+	if data != nil {
+		if err := json.Unmarshal(data, into); err != nil {
+			return errors.New(decodeProblem(err))
+		}
 	}
-	return decodeProblem(err)
+	if *into == "" {
+		return errors.New("is missing")
+	}
+	return nil
 }
 
 // values returns the JSON values of the document: one, but for a stream of
 // JSON objects.
-func (d document) values() ([]json.RawMessage, error) {
+func (d document) values(thorough bool) ([]json.RawMessage, error) {
 	trimmed := bytes.TrimSpace(d.data)
 	if trimmed[0] != '{' {
 		return d.fromYAML()
 	}
-	if json.Valid(trimmed) {
+	if _, ok := skim(trimmed); ok && !thorough {
 		return []json.RawMessage{trimmed}, nil
 	}
 	values, err := stream(trimmed)

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
+	kjson "sigs.k8s.io/json"
 )
 
 func read(t *testing.T, files ...string) (*Set, error) {
@@ -172,12 +176,15 @@ func TestBadInput(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"not YAML":             {"# a comment\napiVersion: v1\nkind: ConfigMap\n---\nkind: [Node\nx: y\n", "in.yaml: document 2: not YAML: line 5: "},
 		"not JSON":             {"{\"apiVersion\": \"v1\",\n \"kind\" \"Node\"}", at + "line 2: not JSON: invalid character"},
+		"not JSON in a list":   {"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"Node\",\n \"metadata\" {}}]}", at + "line 3: not JSON: invalid character"},
+		"not JSON, unused":     {"{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"data\":\n {\"a\" 1}}", at + "line 2: not JSON: invalid character"},
+		"JSON cut off":         {"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [", at + "not JSON: unexpected EOF"},
 		"no object":            {"hello\n", at + "is not a Kubernetes object"},
 		"a JSON array":         {"[]", at + "is not a Kubernetes object"},
 		"no kind":              {"apiVersion: v1\n", at + "kind: is missing"},
 		"no apiVersion":        {"kind: Node\n", at + "Node: apiVersion: is missing"},
-		"a kind that is none":  {"apiVersion: v1\nkind: 3\n", at + "wrong type: number where string belongs"},
-		"items that are none":  {"apiVersion: v1\nkind: List\nitems: {a: b}\n", at + "wrong type: object where array belongs"},
+		"a kind that is none":  {"apiVersion: v1\nkind: 3\n", at + "kind: wrong type: number where string belongs"},
+		"items that are none":  {"apiVersion: v1\nkind: List\nitems: {a: b}\n", at + "List: items: is no array"},
 		"a list item":          {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n- {apiVersion: v1, kind: Node}\n", "in.yaml: document 1, item 2: node: metadata.name: is empty"},
 		"a repeated YAML key":  {"apiVersion: v1\nkind: Node\nkind: Node\n", at + "not YAML: line 3: key \"kind\" already set in map"},
 		"a repeated JSON key":  {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","name":"b"}}`, at + `node b: duplicate field "metadata.name"`},
@@ -233,4 +240,47 @@ func TestFirstErrorIsTold(t *testing.T) {
 			t.Errorf("%d workers: %v", workers, err)
 		}
 	}
+}
+
+// What skim takes for an object has the same parts when it is decoded.
+func TestSkimAgreesWithADecoder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(
+			rapid.StringMatching(`\{("(kind|items|apiVersion|a\\"|\\\\)": ?("x\\""|\[( ?[0-9], ?\{\}){0,2}\[\]\]|\{"a":[\[{]?\},|7) ?,? ?){0,3}\}?`),
+			rapid.StringMatching(`\{ ?"items" ?: ?\[(1, ?\{"a":"\]"\}, ?)?"[a\\]*"\] ?\}`),
+		).Draw(t, "text")
+		o, ok := skim([]byte(text))
+		var want struct {
+			Items json.RawMessage `json:"items"`
+		}
+		if !json.Valid([]byte(text)) {
+			return // the decoder tells, whatever skim said
+		}
+		if !ok {
+			t.Fatalf("skim rejects %s", text)
+		}
+		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		var items []json.RawMessage
+		if list := json.Unmarshal(want.Items, &items) == nil && items != nil; list != o.list || len(items) != len(o.items) {
+			t.Fatalf("%s: skim sees list %v with %d items, a decoder %v with %d", text, o.list, len(o.items), list, len(items))
+		}
+		for i := range items {
+			if string(items[i]) != string(o.items[i]) {
+				t.Fatalf("%s: item %d is %s, skim says %s", text, i, items[i], o.items[i])
+			}
+		}
+	})
+}
+
+func FuzzFiles(f *testing.F) {
+	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}]}`)
+	f.Add("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n---\n{\"a\":")
+	f.Fuzz(func(t *testing.T, text string) {
+		s := NewSet()
+		if err := s.Files([]string{"-"}, strings.NewReader(text), 1); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+	})
 }

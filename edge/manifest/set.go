@@ -59,7 +59,18 @@ func (s *Set) Files(paths []string, stdin io.Reader, workers int) error {
 }
 
 func (s *Set) source(src source, workers int) error {
-	raws, err := objects(src)
+	err := s.decode(src, workers)
+	if err != errNotJSON {
+		return err
+	}
+	if _, where := objects(src, true); where != nil {
+		return where
+	}
+	return fmt.Errorf("%s: %w", src.name, err)
+}
+
+func (s *Set) decode(src source, workers int) error {
+	raws, err := objects(src, false)
 	if err != nil {
 		return err
 	}
@@ -87,7 +98,7 @@ func (s *Set) Add(o metav1.Object, kind, where string) error {
 	if err := admit(o, strings.ToLower(name)); err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	return s.add(raw{where: where, head: head{APIVersion: version, Kind: name}}, decoded{object: o, created: o.GetCreationTimestamp().Time})
+	return s.add(raw{where: where, apiVersion: version, kind: name}, decoded{object: o, created: o.GetCreationTimestamp().Time})
 }
 
 func (s *Set) add(r raw, d decoded) error {
@@ -99,7 +110,7 @@ func (s *Set) add(r raw, d decoded) error {
 		return nil
 	}
 	o := d.object
-	key := title(strings.ToLower(r.head.Kind), o.GetNamespace(), o.GetName())
+	key := title(strings.ToLower(r.kind), o.GetNamespace(), o.GetName())
 	if first, ok := s.known[key]; ok {
 		return fmt.Errorf("%s: %s: metadata.name: the same object stands in %s", r.where, key, first)
 	}
@@ -107,7 +118,7 @@ func (s *Set) add(r raw, d decoded) error {
 	if o.GetUID() == "" {
 		o.SetUID(types.UID(key))
 	}
-	uid := r.head.Kind + " " + string(o.GetUID())
+	uid := r.kind + " " + string(o.GetUID())
 	if first, ok := s.uids[uid]; ok {
 		return fmt.Errorf("%s: %s: metadata.uid: the object in %s has the same", r.where, key, first)
 	}

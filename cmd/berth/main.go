@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit statuses, as the contract of `berth simulate` has them.
+const (
+	exitPlaced   = 0 // every pod was placed
+	exitUnplaced = 1 // some pod was not
+	exitInvalid  = 2 // input, configuration or call is not valid
+)
+
+// errUnplaced ends a run that was valid and left pods unplaced; the result
+// has told of them.
+var errUnplaced = errors.New("some pods were not placed")
+
+func main() {
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main with its surroundings as arguments.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := newCommand(filepath.Base(args[0]))
+	cmd.SetArgs(args[1:])
+	cmd.SetIn(stdin)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	switch err := cmd.Execute(); {
+	case err == nil:
+		return exitPlaced
+	case errors.Is(err, errUnplaced):
+		return exitUnplaced
+	default:
+		fmt.Fprintf(stderr, "berth: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+		return exitInvalid
+	}
+}
+
+// newCommand is the root of the commands, named as it was called.
+func newCommand(argv0 string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "berth",
+		Short:         "What a scheduler would do with a cluster, and why",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	if strings.HasPrefix(argv0, "kubectl-berth") {
+		// kubectl runs its plugin kubectl-berth for "kubectl berth".
+		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"}
+	}
+	cmd.AddCommand(newSimulate(cmd.DisplayName()))
+	return cmd
+}

@@ -1,0 +1,34 @@
+package sim
+
+import (
+	"time"
+
+	"k8s.io/component-base/featuregate"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+)
+
+// Options makes a machine's options out of a scheduler's configuration under
+// v1.36's default feature gates, with the plugins that come with Berth.
+func Options(c *config.Config) (machine.Options, error) {
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(enabled(features.New())))
+	if err != nil {
+		return machine.Options{}, err
+	}
+	return machine.Options{
+		Profiles:         profiles,
+		Workers:          1,
+		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
+		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
+		MaxUnschedulable: queue.DefaultMaxUnschedulable,
+	}, nil
+}
+
+func enabled(gates featuregate.FeatureGate) plugins.Features {
+	return plugins.Features{TaintComparisons: gates.Enabled("TaintTolerationComparisonOperators")}
+}

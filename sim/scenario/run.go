@@ -1,0 +1,302 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// Engine is what may differ between two plays of a story that must come to
+// the same end.
+type Engine struct {
+	Seed    uint64
+	Workers int
+}
+
+// Play plays the story. The error names file and line of the first step that
+// cannot be done or whose expectation is not met.
+func (s *Story) Play(e Engine) error {
+	p := &play{engine: e, nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}, last: map[string]*decision.Decision{}, notes: map[string]machine.Announce{}}
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		if err := p.do(step); err != nil {
+			return fmt.Errorf("%s:%d: %s: %w", s.File, step.Line, strings.Join(step.Words, " "), err)
+		}
+	}
+	return nil
+}
+
+// play is a story under way.
+type play struct {
+	engine Engine
+	config *config.Config
+	world  *sim.World // made by the first directive that needs it
+
+	// nodes and pods are as the story wrote them.
+	nodes map[string]*v1.Node
+	pods  map[string]*v1.Pod
+	made  int // pods made, for UIDs
+
+	last    map[string]*decision.Decision // by pod
+	decided []string                      // pods, since it was last asked for
+	notes   map[string]machine.Announce   // the last event about each pod
+}
+
+func (p *play) do(s *Step) error {
+	verb, words := s.Words[0], s.Words[1:]
+	if s.Block != "" && verb != "config" && verb != "object" {
+		return errors.New("takes no indented block")
+	}
+	if verb == "config" {
+		return p.configure(s.Block)
+	}
+	if err := p.start(); err != nil {
+		return err
+	}
+	switch verb {
+	case "object":
+		return p.object(s.Block)
+	case "node", "pod":
+		return p.create(verb, words, 0)
+	case "nodes", "pods":
+		return p.createMany(strings.TrimSuffix(verb, "s"), words)
+	case "update":
+		return p.update(words)
+	case "delete":
+		return p.delete(words)
+	case "schedule":
+		p.world.Settle()
+	case "cycle":
+		if !p.world.Cycle() {
+			return errors.New("no pod is ready")
+		}
+	case "advance":
+		return p.advance(words)
+	case "exhaust":
+		p.world.Exhaust()
+	case "expect":
+		p.world.Deliver()
+		return p.expect(words, s.Text)
+	default:
+		return errors.New("no such directive")
+	}
+	return nil
+}
+
+func (p *play) configure(block string) error {
+	if p.world != nil {
+		return errors.New("must be the first directive")
+	}
+	c, err := config.Decode([]byte(block), "configuration")
+	p.config = c
+	return err
+}
+
+// start makes the world where there is none.
+func (p *play) start() error {
+	if p.world != nil {
+		return nil
+	}
+	if p.config == nil {
+		p.config = config.Default()
+	}
+	o, err := sim.Options(p.config)
+	if err != nil {
+		return err
+	}
+	o.Seed, o.Workers, o.Explain, o.Check = p.engine.Seed, p.engine.Workers, true, true
+	p.world = sim.NewWorld(o, sim.Epoch)
+	p.world.Observe = p.observe
+	return nil
+}
+
+func (p *play) observe(e machine.Effect) {
+	switch e := e.(type) {
+	case machine.Decided:
+		p.last[e.Decision.Pod] = e.Decision
+		p.decided = append(p.decided, e.Decision.Pod)
+	case machine.Announce:
+		p.notes[e.Pod.Key()] = e
+	}
+}
+
+func (p *play) createMany(kind string, words []string) error {
+	if len(words) < 2 {
+		return errors.New("want a name and a number")
+	}
+	n, err := strconv.Atoi(words[1])
+	if err != nil {
+		return fmt.Errorf("%q: want a number", words[1])
+	}
+	for i := range n {
+		numbered := slices.Concat([]string{fmt.Sprintf("%s-%d", words[0], i)}, words[2:])
+		if err := p.create(kind, numbered, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create makes a node or pod; "#" in a value stands for its number.
+func (p *play) create(kind string, words []string, number int) error {
+	if len(words) == 0 {
+		return errors.New("want a name")
+	}
+	attributes := make([]attribute, 0, len(words)-1)
+	for _, w := range words[1:] {
+		attributes = append(attributes, parseAttribute(strings.ReplaceAll(w, "#", strconv.Itoa(number))))
+	}
+	if kind == "node" {
+		if p.nodes[words[0]] != nil {
+			return fmt.Errorf("node %s: is there already", words[0])
+		}
+		return p.setNode(newNode(words[0]), attributes)
+	}
+	if p.pods[key(words[0])] != nil {
+		return fmt.Errorf("pod %s: is there already", words[0])
+	}
+	return p.setPod(newPod(words[0]), attributes)
+}
+
+func (p *play) update(words []string) error {
+	if len(words) < 2 {
+		return errors.New("want node or pod, and a name")
+	}
+	var attributes []attribute
+	for _, w := range words[2:] {
+		attributes = append(attributes, parseAttribute(w))
+	}
+	switch words[0] {
+	case "node":
+		if n := p.nodes[words[1]]; n != nil {
+			return p.setNode(n.DeepCopy(), attributes)
+		}
+	case "pod":
+		if pod := p.pods[key(words[1])]; pod != nil {
+			return p.setPod(pod.DeepCopy(), attributes)
+		}
+	default:
+		return fmt.Errorf("%q: want node or pod", words[0])
+	}
+	return fmt.Errorf("%s %s: does not exist", words[0], words[1])
+}
+
+func (p *play) setNode(n *v1.Node, attributes []attribute) error {
+	for _, a := range attributes {
+		if err := setNode(n, a); err != nil {
+			return err
+		}
+	}
+	decode.DefaultNode(n)
+	if err := decode.CheckNode(n); err != nil {
+		return err
+	}
+	p.nodes[n.Name] = n
+	p.world.Cluster.SetNode(decode.Node(n))
+	return nil
+}
+
+func (p *play) setPod(pod *v1.Pod, attributes []attribute) error {
+	for _, a := range attributes {
+		if err := setPod(pod, a); err != nil {
+			return err
+		}
+	}
+	if pod.UID == "" {
+		p.made++
+		pod.UID = types.UID(fmt.Sprintf("%s/%s %d", pod.Namespace, pod.Name, p.made))
+	}
+	decode.DefaultPod(pod)
+	if err := decode.CheckPod(pod); err != nil {
+		return err
+	}
+	var classes decode.PriorityClasses
+	if err := classes.Resolve(pod); err != nil {
+		return err
+	}
+	p.pods[pod.Namespace+"/"+pod.Name] = pod
+	o := decode.Pod(pod)
+	cluster := p.world.Cluster
+	if now := cluster.Pod(o.Key()); now != nil && now.UID == o.UID {
+		// What the scheduler wrote stays; the story may say more.
+		if now.NodeName != "" {
+			o.NodeName, o.Started = now.NodeName, now.Started
+		} else if o.NominatedNode == "" {
+			o.NominatedNode = now.NominatedNode
+		}
+		o.Scheduled = now.Scheduled
+	}
+	cluster.SetPod(o)
+	return nil
+}
+
+// object creates or replaces a node or pod written as YAML.
+func (p *play) object(block string) error {
+	var head struct{ Kind string }
+	if err := yaml.Unmarshal([]byte(block), &head); err != nil {
+		return err
+	}
+	switch head.Kind {
+	case "Node":
+		n := &v1.Node{}
+		if err := yaml.UnmarshalStrict([]byte(block), n); err != nil {
+			return err
+		}
+		return p.setNode(n, nil)
+	case "Pod":
+		pod := &v1.Pod{}
+		if err := yaml.UnmarshalStrict([]byte(block), pod); err != nil {
+			return err
+		}
+		return p.setPod(pod, nil)
+	}
+	return fmt.Errorf("kind %q: want Node or Pod", head.Kind)
+}
+
+func (p *play) delete(words []string) error {
+	if len(words) != 2 {
+		return errors.New("want node or pod, and a name")
+	}
+	switch words[0] {
+	case "node":
+		delete(p.nodes, words[1])
+		return p.world.Cluster.DeleteNode(words[1])
+	case "pod":
+		delete(p.pods, key(words[1]))
+		return p.world.Cluster.DeletePod(key(words[1]))
+	}
+	return fmt.Errorf("%q: want node or pod", words[0])
+}
+
+func (p *play) advance(words []string) error {
+	if len(words) != 1 {
+		return errors.New("want a duration")
+	}
+	d, err := time.ParseDuration(words[0])
+	if err != nil {
+		return err
+	}
+	p.world.Advance(d)
+	return nil
+}
+
+// key is namespace/name of a pod that a story names.
+func key(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return v1.NamespaceDefault + "/" + name
+}
