@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berth-scheduler/berth/lab/bench"
 	"github.com/berth-scheduler/berth/lab/child"
 	"github.com/berth-scheduler/berth/lab/up"
 )
@@ -24,7 +25,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(up.NewCommand())
+	root.AddCommand(up.NewCommand(), bench.NewCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "berth-lab:", err)
 		os.Exit(1)

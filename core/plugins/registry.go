@@ -1,0 +1,71 @@
+package plugins
+
+import (
+	"fmt"
+
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/plugins/balancedallocation"
+	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
+	"github.com/berth-scheduler/berth/core/plugins/defaultpreemption"
+	"github.com/berth-scheduler/berth/core/plugins/imagelocality"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/plugins/nodeaffinity"
+	"github.com/berth-scheduler/berth/core/plugins/nodename"
+	"github.com/berth-scheduler/berth/core/plugins/nodeports"
+	"github.com/berth-scheduler/berth/core/plugins/noderesources"
+	"github.com/berth-scheduler/berth/core/plugins/nodeunschedulable"
+	"github.com/berth-scheduler/berth/core/plugins/prioritysort"
+	"github.com/berth-scheduler/berth/core/plugins/schedulinggates"
+	"github.com/berth-scheduler/berth/core/plugins/tainttoleration"
+	"github.com/berth-scheduler/berth/core/plugins/unbuilt"
+	"github.com/berth-scheduler/berth/core/profile"
+)
+
+// Features are the feature gates that decide what plugins do.
+type Features struct {
+	// TaintComparisons is TaintTolerationComparisonOperators: Lt and Gt in
+	// tolerations.
+	TaintComparisons bool
+}
+
+// Registry returns every plugin that a configuration may name.
+func Registry(f Features) profile.Registry {
+	r := profile.Registry{
+		names.PrioritySort:                    plain(prioritysort.New()),
+		names.SchedulingGates:                 plain(schedulinggates.New()),
+		names.NodeName:                        plain(nodename.New()),
+		names.NodeUnschedulable:               plain(nodeunschedulable.New(f.TaintComparisons)),
+		names.TaintToleration:                 plain(tainttoleration.New(f.TaintComparisons)),
+		names.NodePorts:                       plain(nodeports.New()),
+		names.ImageLocality:                   plain(imagelocality.New()),
+		names.DefaultBinder:                   plain(defaultbinder.New()),
+		names.NodeAffinity:                    with(nodeaffinity.New),
+		names.NodeResourcesFit:                with(noderesources.New),
+		names.NodeResourcesBalancedAllocation: with(balancedallocation.New),
+		names.DefaultPreemption:               with[configv1.DefaultPreemptionArgs](defaultpreemption.New),
+	}
+	for _, c := range unbuilt.Constraints() {
+		r[c.Plugin] = plain(unbuilt.New(c))
+	}
+	return r
+}
+
+// plain makes a factory of a plugin without arguments; it ignores any that
+// are given, as kube-scheduler does.
+func plain(p framework.Plugin) profile.Factory {
+	return func(any) (*framework.Plugin, error) { return &p, nil }
+}
+
+// with makes a factory of a plugin that takes *A; nil stands for its defaults.
+func with[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
+	return func(args any) (*framework.Plugin, error) {
+		typed, ok := args.(*A)
+		if args != nil && !ok {
+			return nil, fmt.Errorf("arguments are %T, want %T", args, typed)
+		}
+		p, err := make(typed)
+		return &p, err
+	}
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// Result is the machine-readable outcome, as the contract fixes it.
+type Result struct {
+	APIVersion  string  `json:"apiVersion"`
+	Kind        string  `json:"kind"`
+	Workload    string  `json:"workload"`
+	Mode        string  `json:"mode"`
+	BindCeiling float64 `json:"bindCeilingPodsPerSecond,omitempty"`
+	Runs        []Run   `json:"runs"`
+	Ratio       Ratio   `json:"ratio"`
+}
+
+// Run is one scheduler's turn.
+type Run struct {
+	Scheduler       string  `json:"scheduler"`
+	Nodes           int     `json:"nodes"`
+	Pods            int     `json:"pods"`
+	Scheduled       int     `json:"scheduled"`
+	PodsPerSecond   float64 `json:"podsPerSecond"`
+	CPUMillisPerPod float64 `json:"cpuMillisPerPod"`
+	P50Millis       float64 `json:"p50Millis"`
+	P99Millis       float64 `json:"p99Millis"`
+	PeakRSSMiB      float64 `json:"peakRSSMiB"`
+}
+
+// Ratio is the median of Berth over the median of kube-scheduler; 0 where
+// there is nothing to compare.
+type Ratio struct {
+	PodsPerSecond   float64 `json:"podsPerSecond"`
+	CPUMillisPerPod float64 `json:"cpuMillisPerPod"`
+	P99Millis       float64 `json:"p99Millis"`
+	PeakRSSMiB      float64 `json:"peakRSSMiB"`
+}
+
+func newResult(workload, mode string) *Result {
+	return &Result{APIVersion: "berth/v1alpha1", Kind: "BenchResult", Workload: workload, Mode: mode}
+}
+
+func (r *Result) finish() {
+	ratio := func(of func(Run) float64) float64 {
+		ours, theirs := r.median(Berth, of), r.median(KubeScheduler, of)
+		if theirs == 0 {
+			return 0
+		}
+		return round(ours / theirs)
+	}
+	r.Ratio = Ratio{
+		PodsPerSecond:   ratio(func(r Run) float64 { return r.PodsPerSecond }),
+		CPUMillisPerPod: ratio(func(r Run) float64 { return r.CPUMillisPerPod }),
+		P99Millis:       ratio(func(r Run) float64 { return r.P99Millis }),
+		PeakRSSMiB:      ratio(func(r Run) float64 { return r.PeakRSSMiB }),
+	}
+}
+
+func (r *Result) median(scheduler string, of func(Run) float64) float64 {
+	var values []float64
+	for _, run := range r.Runs {
+		if run.Scheduler == scheduler {
+			values = append(values, of(run))
+		}
+	}
+	return percentile(values, 0.5)
+}
+
+// percentile is the value below which the fraction q of the values lies.
+func percentile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
+}
+
+func millis(durations []time.Duration) []float64 {
+	out := make([]float64, len(durations))
+	for i, d := range durations {
+		out[i] = float64(d) / float64(time.Millisecond)
+	}
+	return out
+}
+
+// round keeps four significant decimals, which is more than a run is worth.
+func round(x float64) float64 { return float64(int64(x*10000+0.5)) / 10000 }
+
+func (r *Result) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+func (r *Result) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s, mode %s\n", r.Workload, r.Mode)
+	if r.BindCeiling > 0 {
+		fmt.Fprintf(w, "binding ceiling of this control plane: %.0f pods/s\n", r.BindCeiling)
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "scheduler\tpods\tscheduled\tpods/s\tCPU ms/pod\tp50 ms\tp99 ms\tpeak MiB\t")
+	for _, x := range r.Runs {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.0f\t%.4f\t%.4f\t%.4f\t%.0f\t\n",
+			x.Scheduler, x.Pods, x.Scheduled, x.PodsPerSecond, x.CPUMillisPerPod, x.P50Millis, x.P99Millis, x.PeakRSSMiB)
+	}
+	fmt.Fprintf(t, "ratio (medians)\t\t\t%.2f\t%.4f\t\t%.4f\t%.2f\t\n",
+		r.Ratio.PodsPerSecond, r.Ratio.CPUMillisPerPod, r.Ratio.P99Millis, r.Ratio.PeakRSSMiB)
+	return t.Flush()
+}
