@@ -1,0 +1,183 @@
+package preempt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+var now = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is a table with a filter of its own: room for CPU, a host port that
+// only one pod can have, and nodes that are closed for good.
+type world struct {
+	table     *table.Table
+	pod       *object.Pod
+	closed    map[string]bool
+	nominated map[string][]*object.Pod
+	evicting  map[types.UID]bool
+	budgets   []*object.Budget
+	own       string // the pod's nomination
+	draw      int
+	refits    int
+}
+
+func newWorld(p *object.Pod) *world {
+	return &world{table: table.New(), pod: p, closed: map[string]bool{},
+		nominated: map[string][]*object.Pod{}, evicting: map[types.UID]bool{}}
+}
+
+func (w *world) node(name string, cpu int64, pods ...*object.Pod) *world {
+	w.table.SetNode(&object.Node{Name: name, Allocatable: resource.Vector{MilliCPU: cpu}})
+	for _, p := range pods {
+		w.table.Place(p, name)
+	}
+	return w
+}
+
+func (w *world) budget(namespace, app string, allowed int32, disrupted ...string) *world {
+	b := &object.Budget{Namespace: namespace, Name: fmt.Sprint(len(w.budgets)), Allowed: allowed,
+		Selector: labels.SelectorFromSet(labels.Set{"app": app}), Disrupted: map[string]bool{}}
+	for _, name := range disrupted {
+		b.Disrupted[name] = true
+	}
+	w.budgets = append(w.budgets, b)
+	slices.SortStableFunc(w.budgets, func(a, b *object.Budget) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	return w
+}
+
+func (w *world) call() *framework.PostFilterCall {
+	// What the filters said of the nodes as they are, as in a cycle.
+	codes := map[table.Row]decision.Code{}
+	for r := range w.table.Rows() {
+		if w.table.Node(table.Row(r)) == nil {
+			continue
+		}
+		if b := w.refit(table.Row(r)); b != nil {
+			codes[table.Row(r)] = b.Code
+		}
+	}
+	return &framework.PostFilterCall{
+		Now: now, Table: w.table, Pod: w.pod,
+		Code:       func(r table.Row) decision.Code { return codes[r] },
+		Refit:      func(r table.Row) *decision.Blocker { w.refits++; return w.refit(r) },
+		Nomination: w.own,
+		Nominated:  func(node string) []*object.Pod { return w.nominated[node] },
+		Evicting:   func(uid types.UID) bool { return w.evicting[uid] },
+		Budgets:    w.budgets,
+		Draw:       func(n int) int { return w.draw % max(n, 1) },
+	}
+}
+
+func (w *world) refit(r table.Row) *decision.Blocker {
+	if w.closed[w.table.Name(r)] {
+		return &decision.Blocker{Plugin: "Closed", Code: decision.Unresolvable, Reasons: []string{"closed"}}
+	}
+	pods := slices.Clone(w.nominated[w.table.Name(r)])
+	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool { return p.Priority < w.pod.Priority })
+	for _, pl := range w.table.Pods(r) {
+		pods = append(pods, pl.Pod)
+	}
+	return block(w.table.Node(r), w.pod, pods)
+}
+
+// block says why the pod does not fit on the node beside the others.
+func block(n *object.Node, p *object.Pod, others []*object.Pod) *decision.Blocker {
+	room := n.Allocatable.MilliCPU
+	for _, o := range others {
+		room -= o.Demand.Usage.MilliCPU
+	}
+	if p.Demand.Usage.MilliCPU > room {
+		return &decision.Blocker{Plugin: "Room", Code: decision.Unschedulable, Reasons: []string{"Insufficient cpu"}}
+	}
+	for _, o := range others {
+		if len(p.HostPorts) > 0 && slices.Equal(p.HostPorts, o.HostPorts) {
+			return &decision.Blocker{Plugin: "Ports", Code: decision.Unschedulable, Reasons: []string{"port taken"}}
+		}
+	}
+	return nil
+}
+
+// pod makes a pod "namespace/name" (namespace "" is "default").
+func pod(key string, priority int32, cpu int64, options ...func(*object.Pod)) *object.Pod {
+	namespace, name, ok := strings.Cut(key, "/")
+	if !ok {
+		namespace, name = "default", key
+	}
+	p := &object.Pod{UID: types.UID(key), Namespace: namespace, Name: name, Priority: priority, Started: now.Add(-time.Hour)}
+	p.Demand.Usage.MilliCPU = cpu
+	for _, o := range options {
+		o(p)
+	}
+	return p
+}
+
+func app(name string) func(*object.Pod) {
+	return func(p *object.Pod) { p.Labels = map[string]string{"app": name} }
+}
+
+func startedAt(minute int) func(*object.Pod) {
+	return func(p *object.Pod) { p.Started = now.Add(time.Duration(minute) * time.Minute) }
+}
+
+func notStarted(p *object.Pod) { p.Started = time.Time{} }
+
+func port(n int32) func(*object.Pod) {
+	return func(p *object.Pod) { p.HostPorts = []object.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: n}} }
+}
+
+// picture is all that the table holds, for comparison.
+func picture(tb *table.Table) string {
+	var b strings.Builder
+	for r := range tb.Rows() {
+		row := table.Row(r)
+		var pods []string
+		for _, pl := range tb.Pods(row) {
+			pods = append(pods, pl.Pod.Key())
+		}
+		slices.Sort(pods)
+		fmt.Fprintln(&b, tb.Name(row), tb.Used(table.CPU)[r], pods, tb.Lot(row, 1))
+	}
+	return b.String()
+}
+
+// find runs Find and checks that it leaves the table alone.
+func (w *world) find(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, limits Limits) (*Plan, []decision.Tally, error) {
+	t.Helper()
+	before, c := picture(w.table), w.call()
+	plan, refused, err := Find(c, limits)
+	if after := picture(w.table); after != before {
+		t.Fatalf("Find changed the table from\n%s\nto\n%s", before, after)
+	}
+	if err := w.table.Check(); err != nil {
+		t.Fatalf("after Find: %v", err)
+	}
+	return plan, refused, err
+}
+
+func (p *Plan) text() string {
+	if p == nil {
+		return ""
+	}
+	var names []string
+	for _, v := range p.Victims {
+		names = append(names, v.Name)
+	}
+	return fmt.Sprintf("%s: %s, %d violations", p.Node, strings.Join(names, " "), p.Violations)
+}
+
+var everything = Limits{Percentage: 100}

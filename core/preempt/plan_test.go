@@ -1,0 +1,266 @@
+package preempt
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+func TestVictims(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		world *world
+		want  string
+	}{
+		{"all that is needed, the least important",
+			newWorld(pod("p", 10, 500)).node("n", 1000, pod("low", 1, 400), pod("high", 2, 400), pod("tiny", 0, 100)),
+			"n: low, 0 violations"},
+		{"never of equal priority",
+			newWorld(pod("p", 10, 500)).node("n", 1000, pod("equal", 10, 600), pod("lower", 9, 400)),
+			""},
+		{"of equal importance, who started last goes",
+			newWorld(pod("p", 10, 500)).node("n", 1000, pod("old", 1, 500, startedAt(-9)), pod("young", 1, 500, startedAt(-8))),
+			"n: young, 0 violations"},
+		{"who has not started goes before who has",
+			newWorld(pod("p", 10, 500)).node("n", 1000, pod("waits", 1, 500, notStarted), pod("young", 1, 500, startedAt(-1))),
+			"n: waits, 0 violations"},
+		{"a port is freed, not room",
+			newWorld(pod("p", 10, 100, port(80))).node("n", 1000, pod("big", 1, 800), pod("web", 2, 100, port(80))),
+			"n: web, 0 violations"},
+		{"a pod nominated with equal priority takes room",
+			nominate(newWorld(pod("p", 10, 500)).node("n", 1000, pod("a", 1, 500), pod("b", 2, 500)), "n", pod("q", 10, 500)),
+			"n: b a, 0 violations"},
+		{"a pod nominated with lower priority takes none",
+			nominate(newWorld(pod("p", 10, 500)).node("n", 1000, pod("a", 1, 500), pod("b", 2, 500)), "n", pod("q", 9, 500)),
+			"n: a, 0 violations"},
+	} {
+		if plan, _, err := c.world.find(t, everything); plan.text() != c.want || err != nil {
+			t.Errorf("%s: got %q, %v; want %q", c.name, plan.text(), err, c.want)
+		}
+	}
+}
+
+func nominate(w *world, node string, p *object.Pod) *world {
+	w.nominated[node] = append(w.nominated[node], p)
+	return w
+}
+
+func TestBudgets(t *testing.T) {
+	// Two of three pods have to go.
+	full := func() *world {
+		return newWorld(pod("p", 10, 600)).node("n", 900,
+			pod("a", 3, 300, app("x")), pod("b", 2, 300, app("x")), pod("c", 1, 300, app("y")))
+	}
+	for _, c := range []struct {
+		name  string
+		world *world
+		want  string
+	}{
+		{"none", full(), "n: b c, 0 violations"},
+		{"a protected pod comes back before a more important one", full().budget("default", "y", 0), "n: a b, 0 violations"},
+		{"pods are counted one by one, the most important first", full().budget("default", "x", 1), "n: a c, 0 violations"},
+		{"enough for all", full().budget("default", "x", 2), "n: b c, 0 violations"},
+		{"violated where it must be", full().budget("default", "x", 0).budget("default", "y", 0), "n: b c, 2 violations"},
+		{"every budget that covers a pod counts", full().budget("default", "x", 2).budget("default", "x", 1), "n: a c, 0 violations"},
+		{"of another namespace", full().budget("other", "y", 0), "n: b c, 0 violations"},
+		{"pods on their way out are counted already", full().budget("default", "y", 0, "c"), "n: b c, 0 violations"},
+		{"a negative allowance", full().budget("default", "y", -1), "n: a b, 0 violations"},
+	} {
+		if plan, _, err := c.world.find(t, everything); plan.text() != c.want || err != nil {
+			t.Errorf("%s: got %q, %v; want %q", c.name, plan.text(), err, c.want)
+		}
+	}
+}
+
+func TestBudgetsThatCoverNoPod(t *testing.T) {
+	selectors := map[string]labels.Selector{"invalid": nil, "none": labels.Nothing(), "empty": labels.Everything()}
+	for name, s := range selectors {
+		b := &object.Budget{Namespace: "default", Name: name, Selector: s}
+		if b.Counts(pod("a", 1, 1, app("x"))) {
+			t.Errorf("a budget with selector %s covers a pod", name)
+		}
+	}
+	absent, err := labels.Parse("!tier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &object.Budget{Namespace: "default", Selector: absent}
+	if b.Counts(pod("a", 1, 1)) || !b.Counts(pod("a", 1, 1, app("x"))) {
+		t.Error("a pod without labels is covered, or one with labels is not")
+	}
+}
+
+// TestCriteria gives two nodes that differ first in one criterion, and in the
+// other direction in all that follow.
+func TestCriteria(t *testing.T) {
+	preemptor := pod("p", 100, 1000)
+	for _, c := range []struct {
+		name   string
+		better []*object.Pod
+		worse  []*object.Pod
+		budget string
+	}{
+		{"fewest violations",
+			[]*object.Pod{pod("a", 9, 1000)}, []*object.Pod{pod("b", 1, 1000, app("x"))}, "x"},
+		{"lowest highest priority",
+			[]*object.Pod{pod("a", 2, 500), pod("b", 2, 500)}, []*object.Pod{pod("c", 3, 1000, startedAt(-1))}, ""},
+		{"lowest sum of priorities",
+			[]*object.Pod{pod("a", 3, 500), pod("b", 1, 500)}, []*object.Pod{pod("c", 3, 500, startedAt(-1)), pod("d", 2, 500)}, ""},
+		{"of negative priorities, fewer pods sum up to less",
+			[]*object.Pod{pod("a", -5, 1000)}, []*object.Pod{pod("b", -5, 500, startedAt(-1)), pod("c", -5, 500)}, ""},
+		{"latest start of the most important",
+			[]*object.Pod{pod("a", 3, 500, startedAt(-1)), pod("b", 1, 500, startedAt(-9))},
+			[]*object.Pod{pod("c", 3, 500, startedAt(-2)), pod("d", 1, 500, startedAt(-1))}, ""},
+	} {
+		for _, names := range [][2]string{{"m", "n"}, {"n", "m"}} {
+			w := newWorld(preemptor).node(names[0], 1000, c.better...).node(names[1], 1000, c.worse...)
+			if c.budget != "" {
+				w.budget("default", c.budget, 0)
+			}
+			if plan, _, err := w.find(t, everything); err != nil || plan == nil || plan.Node != names[0] {
+				t.Errorf("%s: got %q, %v; want node %s", c.name, plan.text(), err, names[0])
+			}
+		}
+	}
+}
+
+// TestFewestVictims: with the lowest of all priorities a pod adds nothing to
+// the sum, so that their number decides.
+func TestFewestVictims(t *testing.T) {
+	const least = -1 << 31
+	w := newWorld(pod("p", 0, 1000)).
+		node("m", 1000, pod("a", least, 500, startedAt(-1)), pod("b", least, 500, startedAt(-1))).
+		node("n", 1000, pod("c", least, 1000))
+	if plan, _, _ := w.find(t, everything); plan.text() != "n: c, 0 violations" {
+		t.Errorf("got %q", plan.text())
+	}
+}
+
+func TestRefused(t *testing.T) {
+	w := newWorld(pod("p", 10, 500)).
+		node("closed", 0).
+		node("equals", 1000, pod("a", 10, 600)).
+		node("more", 1000, pod("b", 10, 1000)).
+		node("small", 400, pod("c", 1, 100))
+	w.closed["closed"] = true
+	plan, refused, err := w.find(t, everything)
+	got := map[string]int{}
+	for _, r := range refused {
+		got[strings.Join(r.Reasons, ",")] += r.Nodes
+	}
+	want := map[string]int{
+		"Preemption is not helpful for scheduling":     1,
+		"No preemption victims found for incoming pod": 2,
+		"Insufficient cpu":                             1,
+	}
+	if plan != nil || err != nil || len(got) != len(want) {
+		t.Fatalf("got %q, %v, %v", plan.text(), got, err)
+	}
+	for reason, n := range want {
+		if got[reason] != n {
+			t.Errorf("%q on %d nodes, want %d", reason, got[reason], n)
+		}
+	}
+}
+
+// TestNoVictimNeeded: the pod as a whole was rejected, not by a node's pods.
+func TestNoVictimNeeded(t *testing.T) {
+	w := newWorld(pod("p", 10, 100)).node("n", 1000, pod("a", 1, 100))
+	c := w.call()
+	c.Code = func(r table.Row) decision.Code { return decision.Unschedulable }
+	plan, refused, err := Find(c, everything)
+	if plan != nil || refused != nil || err == nil || err.Error() != `expected at least one victim pod on node "n"` {
+		t.Errorf("got %q, %v, %v", plan.text(), refused, err)
+	}
+}
+
+func TestOutranked(t *testing.T) {
+	w := newWorld(pod("p", 10, 500)).node("n", 1000, pod("a", 1, 1000))
+	nominate(nominate(w, "n", pod("lower", 9, 1)), "n", pod("equal", 10, 1))
+	plan, _, _ := w.find(t, everything)
+	if len(plan.Outranked) != 1 || plan.Outranked[0].Name != "lower" {
+		t.Errorf("got %v", plan.Outranked)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, c := range []struct{ percentage, absolute, nodes, want int }{
+		{10, 100, 5000, 500}, {10, 100, 500, 100}, {10, 100, 60, 60}, {0, 1, 9, 1}, {33, 0, 10, 3}, {1, 0, 10, 0},
+	} {
+		if got := (Limits{c.percentage, c.absolute}).of(c.nodes); got != c.want {
+			t.Errorf("%+v: got %d", c, got)
+		}
+	}
+}
+
+// TestEnough: the search starts at the drawn node and ends with enough
+// candidates, of which one violates no budget.
+func TestEnough(t *testing.T) {
+	build := func(draw int, names ...string) *world {
+		w := newWorld(pod("p", 10, 1000)).budget("default", "kept", 0)
+		for _, name := range names {
+			v := pod(name, 1, 1000)
+			if strings.HasPrefix(name, "kept") {
+				app("kept")(v)
+			}
+			w.node(name, 1000, v)
+		}
+		w.draw = draw
+		return w
+	}
+	for _, c := range []struct {
+		name  string
+		world *world
+		want  string
+		seen  int
+	}{
+		{"one is enough", build(2, "a", "b", "c", "d"), "c", 1},
+		{"round the end", build(3, "a", "kept1", "kept2", "kept3"), "a", 2},
+		{"on past the limit for one without violation", build(0, "kept1", "kept2", "c", "d"), "c", 3},
+		{"all when there is none", build(1, "kept1", "kept2"), "kept1", 2},
+	} {
+		plan, _, _ := c.world.find(t, Limits{Absolute: 1})
+		// Each node is tried without its pod, then with it.
+		if plan == nil || plan.Node != c.want || c.world.refits != 2*c.seen {
+			t.Errorf("%s: got %q after %d tries; want %s after %d", c.name, plan.text(), c.world.refits/2, c.want, c.seen)
+		}
+	}
+}
+
+func TestIneligible(t *testing.T) {
+	nominated := func(v *object.Pod, more ...func(*world)) *world {
+		w := newWorld(pod("p", 10, 500)).node("n", 1000, v, pod("rest", 9, 900))
+		w.own = "n"
+		for _, f := range more {
+			f(w)
+		}
+		return w
+	}
+	going := func(p *object.Pod) { p.Terminating, p.Disrupted = true, true }
+	for _, c := range []struct {
+		name  string
+		world *world
+		want  string
+	}{
+		{"may", newWorld(pod("p", 10, 500)).node("n", 1000), ""},
+		{"policy", newWorld(pod("p", 10, 500, func(p *object.Pod) { p.NeverPreempts = true })), never},
+		{"a victim is going", nominated(pod("v", 1, 100, going)), leaving},
+		{"a victim is about to", nominated(pod("v", 1, 100), func(w *world) { w.evicting["v"] = true }), leaving},
+		{"nobody is", nominated(pod("v", 1, 100)), ""},
+		{"one is, but nobody preempted it", nominated(pod("v", 1, 100, func(p *object.Pod) { p.Terminating = true })), ""},
+		{"one is marked, but is not going", nominated(pod("v", 1, 100, func(p *object.Pod) { p.Disrupted = true })), ""},
+		{"one is, but no victim of this pod", nominated(pod("v", 10, 100, going)), ""},
+		{"the node is closed", nominated(pod("v", 1, 100, going), func(w *world) { w.closed["n"] = true }), ""},
+		{"the node is gone", nominated(pod("v", 1, 100, going), func(w *world) { w.table.RemoveNode("n") }), ""},
+		{"on another node", nominated(pod("v", 1, 100, going), func(w *world) { w.node("m", 1, pod("q", 10, 1)); w.own = "m" }), ""},
+	} {
+		if got := Ineligible(c.world.call()); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package preempt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// TestFindIsTheBestOfAll compares Find with a search that tries every set of
+// victims on every node of a small cluster.
+func TestFindIsTheBestOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		limits := Limits{Percentage: rapid.SampledFrom([]int{100, 100, 0, 50}).Draw(t, "percentage"), Absolute: 1}
+		plan, refused, err := w.find(t, limits)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		all := w.allPlans()
+		if plan == nil {
+			nodes := 0
+			for _, r := range refused {
+				nodes += r.Nodes
+			}
+			if len(all) > 0 || nodes != w.table.Live() {
+				t.Fatalf("no plan, %d nodes of %d refused; there is %v", nodes, w.table.Live(), all)
+			}
+			return
+		}
+		at := slices.IndexFunc(all, func(b brutePlan) bool { return b.node == plan.Node })
+		if at < 0 || !slices.Equal(plan.Victims, all[at].victims) || plan.Violations != all[at].violations {
+			t.Fatalf("got %s; of all sets of victims the best are %v", plan.text(), all)
+		}
+		best := slices.MinFunc(all, brutePlan.compare)
+		if limits.Percentage == 100 && all[at].compare(best) != 0 {
+			t.Fatalf("got %s; better is %v", plan.text(), best)
+		}
+		if plan.Violations > 0 && best.violations == 0 {
+			t.Fatalf("got %s; without violations there is %v", plan.text(), best)
+		}
+		w.checkMinimal(t, plan)
+	})
+}
+
+// checkMinimal: every victim is needed, and none is the preemptor's equal.
+func (w *world) checkMinimal(t *rapid.T, plan *Plan) {
+	row, _ := w.table.Find(plan.Node)
+	for _, spared := range plan.Victims {
+		var stay []*object.Pod
+		for _, pl := range w.table.Pods(row) {
+			if pl.Pod == spared || !slices.Contains(plan.Victims, pl.Pod) {
+				stay = append(stay, pl.Pod)
+			}
+		}
+		if w.fits(plan.Node, stay) {
+			t.Fatalf("%s: %s need not go", plan.text(), spared.Name)
+		}
+		if spared.Priority >= w.pod.Priority {
+			t.Fatalf("%s: %s is not of lower priority", plan.text(), spared.Name)
+		}
+	}
+}
+
+func drawWorld(t *rapid.T) *world {
+	number := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	decorate := func(p *object.Pod) {
+		if number("port", 0, 3) == 0 {
+			port(int32(80 + number("which port", 0, 1)))(p)
+		}
+		if a := number("app", 0, 3); a > 0 {
+			app(string(rune('a' + a)))(p)
+		}
+	}
+	w := newWorld(pod("p", int32(number("preemptor's priority", 2, 5)), int64(number("preemptor's cpu", 0, 6)), decorate))
+	for n := range number("nodes", 1, 6) {
+		name := fmt.Sprintf("n%d", n)
+		w.node(name, int64(number("room", 0, 8)))
+		for i := range number("pods", 0, 6) {
+			w.table.Place(pod(fmt.Sprintf("%s/%s-%d", rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace"), name, i),
+				int32(number("priority", 0, 5)), int64(number("cpu", 0, 4)), decorate, startedAt(-number("age", 1, 3))), name)
+		}
+		if number("nominated", 0, 4) == 0 {
+			nominate(w, name, pod("nominated-"+name, int32(number("priority", 0, 5)), int64(number("cpu", 0, 3))))
+		}
+		w.closed[name] = number("closed", 0, 6) == 0
+	}
+	for range number("budgets", 0, 4) {
+		w.budget(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace"), string(rune('a'+number("app", 1, 3))), int32(number("allowed", 0, 2)),
+			fmt.Sprintf("n%d-%d", number("node", 0, 5), number("pod", 0, 5)))
+	}
+	w.draw = number("draw", 0, 5)
+	return w
+}
+
+func (w *world) fits(node string, pods []*object.Pod) bool {
+	row, _ := w.table.Find(node)
+	n := w.table.Node(row)
+	for _, q := range w.nominated[node] {
+		if q.Priority >= w.pod.Priority {
+			pods = append(slices.Clip(pods), q)
+		}
+	}
+	return !w.closed[node] && block(n, w.pod, pods) == nil
+}
+
+type brutePlan struct {
+	node       string
+	victims    []*object.Pod
+	violations int
+}
+
+func (b brutePlan) String() string {
+	return (&Plan{Node: b.node, Victims: b.victims, Violations: b.violations}).text()
+}
+
+// compare is the order of v1.36's five criteria, written once more.
+func (b brutePlan) compare(o brutePlan) int {
+	rank := func(p brutePlan) []int64 {
+		highest, sum, since := p.victims[0].Priority, int64(0), now
+		for _, v := range p.victims {
+			highest, sum = max(highest, v.Priority), sum+int64(v.Priority)+(1<<31)
+		}
+		for _, v := range p.victims {
+			if v.Priority == highest && v.Started.Before(since) {
+				since = v.Started
+			}
+		}
+		return []int64{int64(p.violations), int64(highest), sum, int64(len(p.victims)), -since.Unix()}
+	}
+	return slices.Compare(rank(b), rank(o))
+}
+
+// allPlans has the plan of each node that has one: of all sets of lower pods
+// that may stay beside the pod, the one that keeps the first in v1.36's order
+// of pardon, then the second, and so on.
+func (w *world) allPlans() []brutePlan {
+	var plans []brutePlan
+	for r := range w.table.Rows() {
+		node := w.table.Name(table.Row(r))
+		var others, lower []*object.Pod
+		for _, pl := range w.table.Pods(table.Row(r)) {
+			if pl.Pod.Priority < w.pod.Priority {
+				lower = append(lower, pl.Pod)
+			} else {
+				others = append(others, pl.Pod)
+			}
+		}
+		if w.fits(node, slices.Concat(others, lower)) {
+			continue // not one that the filters rejected
+		}
+		slices.SortFunc(lower, func(a, b *object.Pod) int {
+			return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Started.Compare(b.Started),
+				cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+		guarded := map[*object.Pod]bool{}
+		for i, p := range lower {
+			guarded[p] = w.overdrawn(lower[:i+1])
+		}
+		pardon := slices.Clone(lower)
+		slices.SortStableFunc(pardon, func(a, b *object.Pod) int {
+			if guarded[a] == guarded[b] {
+				return 0
+			} else if guarded[a] {
+				return -1
+			}
+			return 1
+		})
+		for set := 1<<len(pardon) - 1; set >= 0; set-- { // the first in the highest bit
+			stay, goes := slices.Clone(others), map[*object.Pod]bool{}
+			for i, p := range pardon {
+				if set>>(len(pardon)-1-i)&1 == 1 {
+					stay = append(stay, p)
+				} else {
+					goes[p] = true
+				}
+			}
+			if !w.fits(node, stay) {
+				continue
+			}
+			b := brutePlan{node: node}
+			for _, p := range lower {
+				if goes[p] {
+					b.victims = append(b.victims, p)
+					if guarded[p] {
+						b.violations++
+					}
+				}
+			}
+			plans = append(plans, b)
+			break
+		}
+	}
+	return plans
+}
+
+// overdrawn tells whether the last of the pods, all of them going, is one too
+// many for a budget that covers it.
+func (w *world) overdrawn(pods []*object.Pod) bool {
+	last := pods[len(pods)-1]
+	for _, b := range w.budgets {
+		count := int32(0)
+		for _, p := range pods {
+			if b.Counts(p) {
+				count++
+			}
+		}
+		if b.Counts(last) && count > b.Allowed {
+			return true
+		}
+	}
+	return false
+}
