@@ -28,7 +28,7 @@ var rules = map[string][]framework.Wake{
 		{Resource: framework.PendingPod, Actions: framework.UpdatePodToleration},
 	},
 	"Labels": {{Resource: framework.PendingPod, Actions: framework.UpdatePodLabel, Hint: func(p *object.Pod, e *framework.Event) bool {
-		return p.UID == e.NewPod.UID && e.NewPod.Labels["app"] == "a"
+		return p.UID == e.NewPod.UID && e.OldPod.Labels["app"] != "a" && e.NewPod.Labels["app"] == "a"
 	}}},
 	"Claims": {{Resource: framework.Node, Actions: framework.UpdateNodeAnnotation}},
 	"Broken": {{Resource: framework.Node, Actions: framework.UpdateNodeCondition, Hint: func(*object.Pod, *framework.Event) bool {

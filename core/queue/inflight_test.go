@@ -73,6 +73,7 @@ func TestChangesInFlight(t *testing.T) {
 	}{
 		{"once", []string{"a"}, Backoff},
 		{"to and fro", []string{"a", "b"}, Unschedulable},
+		{"and then otherwise", []string{"a", "a"}, Backoff},
 		{"there in the end", []string{"b", "c", "a"}, Backoff},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,158 @@
+package queue
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// transition is a way from place to place, and the label under which the pod's
+// arrival is counted, "" where that is no matter.
+type transition struct {
+	name         string
+	given, when  func(*bench)
+	want         Place
+	queue, event string
+}
+
+const s = time.Second
+
+var every = &framework.Event{Resource: framework.AnyResource, Action: framework.All}
+
+func active(b *bench)   { b.Add(start, pod("p")) }
+func inFlight(b *bench) { active(b); b.pop(start, "p") }
+func atGate(b *bench)   { b.Add(start, pod("p", gated)) }
+func atDoor(b *bench)   { b.door.closed = true; b.Add(start, pod("p", app("door"))) }
+func lost(b *bench)     { b.door.closed = true; b.Add(start, pod("p", app("lost"))) }
+func activate(b *bench) { b.Activate(start, uid("p"), "no such pod") }
+
+func backoffed(b *bench) {
+	inFlight(b)
+	b.Move(start, on(framework.Add))
+	b.Park(start, uid("p"), by("Room"))
+}
+
+func parked(o Outcome) func(*bench) {
+	return func(b *bench) { inFlight(b); b.Park(start, uid("p"), o) }
+}
+
+func move(d time.Duration, e *framework.Event) func(*bench) {
+	return func(b *bench) { b.Move(at(d), e) }
+}
+
+func update(d time.Duration, change ...func(*object.Pod)) func(*bench) {
+	return func(b *bench) { b.Update(at(d), pod("p", change...)) }
+}
+
+func flush(d time.Duration) func(*bench) { return func(b *bench) { b.Flush(at(d)) } }
+
+func open(then func(*bench)) func(*bench) {
+	return func(b *bench) { b.door.closed = false; then(b) }
+}
+
+func TestReadyPods(t *testing.T) {
+	check(t, []transition{
+		{"a pod comes", func(*bench) {}, active, Active, "active", "UnschedulablePodAdd"},
+		{"it comes again", active, active, Active, "", ""},
+		{"a gated pod comes", func(*bench) {}, atGate, Gated, "unschedulable", "UnschedulablePodAdd"},
+		{"an unknown pod changes", func(*bench) {}, update(0), Active, "active", "UnschedulablePodUpdate"},
+		{"an active pod changes", active, update(0, tolerant), Active, "", ""},
+		{"an active pod is activated", active, activate, Active, "", ""},
+		{"an active pod is parked", active, func(b *bench) { b.Park(start, uid("p"), by("Room")) }, Active, "", ""},
+		{"an active pod is done", active, func(b *bench) { b.Done(uid("p")) }, Active, "", ""},
+
+		{"rejected", inFlight, func(b *bench) { b.Park(start, uid("p"), by("Room")) }, Unschedulable, "unschedulable", "ScheduleAttemptFailure"},
+		{"rejected after something helped", inFlight, func(b *bench) { b.Move(start, on(framework.Add)); b.Park(start, uid("p"), by("Room")) },
+			Backoff, "backoff", "ScheduleAttemptFailure"},
+		{"pending after something helped", inFlight, func(b *bench) { b.Move(start, on(framework.Add)); b.Park(start, uid("p"), pendingBy("Room")) },
+			Active, "active", "ScheduleAttemptFailure"},
+		{"rejected after something else", inFlight, func(b *bench) { b.Move(start, on(framework.UpdateNodeTaint)); b.Park(start, uid("p"), by("Room")) },
+			Unschedulable, "", ""},
+		{"rejected after its own change helped", inFlight, func(b *bench) { b.Update(start, pod("p", tolerant)); b.Park(start, uid("p"), by("Taints")) },
+			Backoff, "", ""},
+		{"rejected after activation", inFlight, func(b *bench) { activate(b); b.Park(start, uid("p"), by("Deaf")) }, Backoff, "", ""},
+		{"rejected after it was gated", inFlight, func(b *bench) { b.Update(start, pod("p", gated)); b.Park(start, uid("p"), Outcome{}) },
+			Gated, "unschedulable", "ScheduleAttemptFailure"},
+		{"failed", inFlight, func(b *bench) { b.Park(start, uid("p"), Outcome{}) }, ErrorBackoff, "backoff", "ScheduleAttemptFailure"},
+		{"rejected by no one known", inFlight, func(b *bench) { b.Park(start, uid("p"), by("Room", "")) }, ErrorBackoff, "backoff", "ScheduleAttemptFailure"},
+		{"done", inFlight, func(b *bench) { b.Done(uid("p")) }, Nowhere, "", ""},
+		{"deleted in flight, then parked", inFlight, func(b *bench) { b.Delete(uid("p")); b.Park(start, uid("p"), by("Room")) }, Nowhere, "", ""},
+	})
+}
+
+func TestUnschedulablePods(t *testing.T) {
+	check(t, []transition{
+		{"called while backing off", parked(by("Room")), move(0, on(framework.Add)), Backoff, "backoff", "NodeAdd"},
+		{"called after backoff", parked(by("Room")), move(2*s, on(framework.Add)), Active, "active", "NodeAdd"},
+		{"called by one of two", parked(by("Deaf", "Taints")), move(2*s, on(framework.UpdateNodeTaint)), Active, "active", "NodeUpdateNodeTaint"},
+		{"called by a pending plugin", parked(pendingBy("Claims")), move(0, on(framework.UpdateNodeAnnotation)), Active, "active", "NodeUpdateNodeAnnotation"},
+		{"called by the one that is not pending", parked(Outcome{RejectedBy: []string{"Room"}, PendingBy: []string{"Claims"}}), move(0, on(framework.Add)), Backoff, "", ""},
+		{"called by both", parked(Outcome{RejectedBy: []string{"Room"}, PendingBy: []string{"Taints"}}), move(0, on(framework.Add)), Active, "", ""},
+		{"pending and rejected by the same", parked(Outcome{RejectedBy: []string{"Room"}, PendingBy: []string{"Room"}}), move(0, on(framework.Add)), Active, "", ""},
+		{"a rule for any resource", parked(by("Any")), move(2*s, on(framework.UpdateNodeLabel)), Active, "active", "NodeUpdateNodeLabel"},
+		{"the hint says yes", parked(by("Room")), move(2*s, gone(pod("x"))), Active, "active", "AssignedPodDelete"},
+		{"the hint says no", parked(by("Room")), move(2*s, gone(pod("x", app("other")))), Unschedulable, "", ""},
+		{"the hint panics", parked(by("Broken")), move(2*s, on(framework.UpdateNodeCondition)), Active, "", ""},
+		{"no rule", parked(by("Deaf")), move(2*s, on(framework.All)), Unschedulable, "", ""},
+		{"all are called", parked(by("Deaf")), move(2*s, every), Active, "active", "*All"},
+		{"all are called, pending or not", parked(pendingBy("Deaf")), move(0, every), Backoff, "backoff", "*All"},
+		{"of at most its priority", parked(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), 0) }, Active, "", ""},
+		{"of less than its priority", parked(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), -1) }, Unschedulable, "", ""},
+
+		{"an unschedulable pod's change helps", parked(by("Taints")), update(2*s, tolerant), Active, "active", "UnschedulablePodUpdatePodToleration"},
+		{"it helps while backing off", parked(by("Taints")), update(0, tolerant), Backoff, "backoff", "UnschedulablePodUpdatePodToleration"},
+		{"it does not help", parked(by("Room")), update(2*s, tolerant), Unschedulable, "", ""},
+		{"one change helps, another a pending plugin", parked(Outcome{RejectedBy: []string{"Any"}, PendingBy: []string{"Taints"}}), update(0, app("x"), tolerant),
+			Active, "active", "UnschedulablePodUpdatePodToleration"},
+		{"another pod's change does not", func(b *bench) { parked(by("Labels"))(b); b.Add(start, pod("q")) }, func(b *bench) { b.Update(at(2*s), pod("q", app("a"))) }, Unschedulable, "", ""},
+		{"its change helps and gates it", parked(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "UnschedulablePodUpdatePodToleration"},
+		{"activated", parked(by("Room")), activate, Active, "active", "ForceActivate"},
+		{"left alone for less than five minutes", parked(by("Deaf")), flush(5*time.Minute - 1), Unschedulable, "", ""},
+		{"left alone for five minutes", parked(by("Deaf")), flush(5 * time.Minute), Active, "active", "UnschedulableTimeout"},
+	})
+}
+
+func TestPodsInBackoffAndGatedPods(t *testing.T) {
+	check(t, []transition{
+		{"a pod in backoff changes", backoffed, update(0, tolerant), Backoff, "", ""},
+		{"it is activated", backoffed, activate, Active, "active", "ForceActivate"},
+		{"one in error backoff is activated", parked(Outcome{}), activate, Active, "active", "ForceActivate"},
+		{"nothing calls a pod in error backoff", parked(Outcome{}), move(0, every), ErrorBackoff, "", ""},
+
+		{"the gates are gone", atGate, update(0), Active, "active", "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
+		{"another change of a gated pod", atGate, update(0, gated, tolerant), Gated, "", ""},
+		{"an event opens the door", atDoor, open(move(0, on(framework.UpdateNodeAllocatable))), Active, "active", "NodeUpdateNodeAllocatable"},
+		{"an event does not open it", atDoor, move(0, on(framework.UpdateNodeAllocatable)), Gated, "", ""},
+		{"another event is not for the door", atDoor, open(move(0, on(framework.Add))), Gated, "", ""},
+		{"the door opens unheard", atDoor, open(flush(5 * time.Minute)), Active, "active", "UnschedulableTimeout"},
+		{"a gate of no one known", lost, open(move(0, on(framework.All))), Gated, "", ""},
+		{"all are called, that one too", lost, open(move(0, every)), Active, "", ""},
+		{"it opens unheard", lost, open(flush(5 * time.Minute)), Active, "", ""},
+		{"gated and activated", atGate, activate, Gated, "", ""},
+		{"open and activated", atDoor, open(activate), Active, "active", "ForceActivate"},
+	})
+}
+
+func check(t *testing.T, table []transition) {
+	t.Helper()
+	for _, c := range table {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			c.given(b)
+			from, old := b.Where(uid("p")), b.Arrivals()
+			c.when(b)
+			b.want("p", c.want)
+			if c.event != "" {
+				if a := (Arrival{c.queue, c.event}); b.Arrivals()[a] != old[a]+1 {
+					t.Errorf("no arrival by %v: %v", a, b.Arrivals())
+				}
+			}
+			if from == c.want && !maps.Equal(old, b.Arrivals()) {
+				t.Errorf("a pod that stays is counted: %v, then %v", old, b.Arrivals())
+			}
+		})
+	}
+}
