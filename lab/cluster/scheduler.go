@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -141,13 +142,15 @@ func (o SchedulerOptions) config(kubeconfig string) ([]byte, error) {
 			return nil, fmt.Errorf("the scheduler's configuration: %w", err)
 		}
 		if config == nil {
-			return nil, fmt.Errorf("the scheduler's configuration is empty")
+			return nil, errors.New("the scheduler's configuration is empty")
 		}
+	}
+	if config["clientConnection"] == nil {
+		config["clientConnection"] = map[string]any{}
 	}
 	connection, ok := config["clientConnection"].(map[string]any)
 	if !ok {
-		connection = map[string]any{}
-		config["clientConnection"] = connection
+		return nil, errors.New("the scheduler's configuration: clientConnection: must be a mapping")
 	}
 	connection["kubeconfig"] = kubeconfig
 	if _, ok := connection["qps"]; !ok {

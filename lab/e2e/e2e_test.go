@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-scheduler/berth/lab/child"
+	"github.com/berth-scheduler/berth/lab/cluster"
+	"github.com/berth-scheduler/berth/lab/up"
+)
+
+func TestMain(m *testing.M) {
+	child.RunIfAsked()
+	m.Run()
+}
+
+// start is a cluster of n nodes that ends with the test.
+func start(t *testing.T, options cluster.Options, nodes int) *cluster.Cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	c, err := cluster.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.CreateNodes(t.Context(), cluster.Nodes(nodes)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// client is a client of the cluster under a component's identity.
+func client(t *testing.T, c *cluster.Cluster, identity string) kubernetes.Interface {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(identity))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubernetes.NewForConfigOrDie(config)
+}
+
+// gone reports whether no process has the id.
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+func TestUpOnceWithKubeScheduler(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a control plane")
+	}
+	var out bytes.Buffer
+	err := up.Run(t.Context(), &out, up.Options{Nodes: 20, Scheduler: "kube-scheduler", Once: true, Timeout: 3 * time.Minute})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, want := range []string{"bound   190  pending    10  of   200", "All that can be placed is placed", "Insufficient cpu"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in what it said:\n%s", want, &out)
+		}
+	}
+}
+
+func TestLabsSideBySide(t *testing.T) {
+	dir := t.TempDir()
+	one := start(t, cluster.Options{Dir: dir}, 3)
+	two := start(t, cluster.Options{}, 5)
+	for c, want := range map[*cluster.Cluster]int{one: 3, two: 5} {
+		nodes, err := c.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(nodes.Items) != want {
+			t.Errorf("%d nodes, want %d: %v", len(nodes.Items), want, err)
+		}
+	}
+
+	// The first ends, every process of it, and starts again as it was.
+	processes := one.Processes()
+	if len(processes) != 4 {
+		t.Errorf("%d processes, want 4", len(processes))
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		if !gone(p.PID()) {
+			t.Errorf("%s is still there", p.Name)
+		}
+	}
+	again := start(t, cluster.Options{Dir: dir}, 3)
+	if _, err := again.Client().CoreV1().Nodes().Get(t.Context(), "node-0002", metav1.GetOptions{}); err != nil {
+		t.Errorf("the cluster has lost a node: %v", err)
+	}
+}
+
+func TestDeadChildIsNamed(t *testing.T) {
+	c := start(t, cluster.Options{}, 0)
+	for _, p := range c.Processes() {
+		if p.Name == cluster.KWOK {
+			if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	select {
+	case err := <-c.Failed():
+		if !strings.Contains(err.Error(), "kwok died: signal: killed") {
+			t.Errorf("error is %v", err)
+		}
+	case <-ctx.Done():
+		t.Error("nobody noticed")
+	}
+}
+
+// Berth's identity can do a scheduler's work and nothing beyond it.
+func TestBerthsRights(t *testing.T) {
+	c := start(t, cluster.Options{WithoutKWOK: true, WithoutControllers: true}, 1)
+	berth := client(t, c, cluster.Berth)
+	if _, err := berth.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("listing nodes: %v", err)
+	}
+	if _, err := berth.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(t.Context(), "extension-apiserver-authentication", metav1.GetOptions{}); err != nil {
+		t.Errorf("reading how clients are authenticated: %v", err)
+	}
+	if err := berth.CoreV1().Nodes().Delete(t.Context(), "node-0000", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("deleting a node: %v, want forbidden", err)
+	}
+	if _, err := berth.CoreV1().Secrets(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("listing secrets: %v, want forbidden", err)
+	}
+}

@@ -1,0 +1,93 @@
+package up
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/lab/sample"
+)
+
+func TestValidate(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Options)
+		err    string // a part of it; empty: none
+	}{
+		{"defaults", func(*Options) {}, ""},
+		{"no nodes", func(o *Options) { o.Nodes = 0 }, ""},
+		{"too few nodes", func(o *Options) { o.Nodes = -1 }, "--nodes -1"},
+		{"too many nodes", func(o *Options) { o.Nodes = 50_001 }, "--nodes 50001"},
+		{"sample without room", func(o *Options) { o.Nodes, o.Sample = 9, true }, "--nodes 9: the sample workload needs"},
+		{"once without room", func(o *Options) { o.Nodes, o.Once = 9, true }, "--nodes 9: the sample workload needs"},
+		{"unknown scheduler", func(o *Options) { o.Scheduler = "cron" }, `--scheduler "cron"`},
+		{"once without scheduler", func(o *Options) { o.Scheduler, o.Once = "none", true }, "--once"},
+		{"configuration without scheduler", func(o *Options) { o.Scheduler, o.Config = "none", "x" }, "--config"},
+		{"berth binary for another", func(o *Options) { o.Scheduler, o.Berth = "kube-scheduler", "x" }, "--berth"},
+		{"port", func(o *Options) { o.Port = 65536 }, "--port 65536"},
+		{"scheduler's port", func(o *Options) { o.HealthPort = -1 }, "--scheduler-port -1"},
+		{"no time", func(o *Options) { o.Timeout = 0 }, "--timeout 0s"},
+	}
+	for _, test := range tests {
+		options := Options{Nodes: 100, Scheduler: "berth", Timeout: time.Minute}
+		test.change(&options)
+		err := options.validate()
+		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: error is %v, want %q", test.name, err, test.err)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	s, err := sample.For(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name    string
+		p       sample.Progress
+		settled bool
+		over    []string
+		fault   string // empty: none
+	}{
+		{"as it should be", sample.Progress{Fitting: 95, Rejected: 5}, true, nil, ""},
+		{"not all placed", sample.Progress{Fitting: 90, Rejected: 5}, false, nil, "90 of 95 pods that fit were placed"},
+		{"misfits", sample.Progress{Fitting: 95, Rejected: 4, Misfits: 1}, false, nil, "1 pods were placed on nodes that they cannot run on"},
+		{"over-committed", sample.Progress{Fitting: 95, Rejected: 5}, true, []string{"node-0001: 111 pods, room for 110"}, "node-0001: 111 pods"},
+	}
+	for _, test := range tests {
+		for _, once := range []bool{false, true} {
+			var out bytes.Buffer
+			r := &run{options: Options{Once: once}, out: &out}
+			err := r.judge(s, test.p, test.settled, test.over)
+			switch {
+			case (err != nil) != (once && test.fault != ""):
+				t.Errorf("%s, once %t: error is %v", test.name, once, err)
+			case err != nil && !strings.Contains(err.Error(), test.fault):
+				t.Errorf("%s: error is %v, want %q", test.name, err, test.fault)
+			case !once && !strings.Contains(out.String(), test.fault):
+				t.Errorf("%s: says %q, want %q", test.name, &out, test.fault)
+			}
+		}
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	start := time.Unix(0, 0)
+	show := func(terminal bool) string {
+		var out bytes.Buffer
+		line := newProgressLine(&out)
+		line.terminal = terminal
+		line.show(start, "one", false)
+		line.show(start.Add(200*time.Millisecond), "two", false)
+		line.show(start.Add(400*time.Millisecond), "three", true)
+		return out.String()
+	}
+	if got, want := show(true), "\rone\x1b[K\rtwo\x1b[K\rthree\x1b[K\n"; got != want {
+		t.Errorf("on a terminal: %q, want %q", got, want)
+	}
+	if got, want := show(false), "one\nthree\n"; got != want {
+		t.Errorf("elsewhere: %q, want %q", got, want)
+	}
+}
