@@ -23,6 +23,8 @@ type PostFilterCall struct {
 	// it stands (under a checkpoint, say), pods nominated there with at least
 	// its priority counted as placed. nil: it fits.
 	Refit func(table.Row) *decision.Blocker
+	// Rejected is set when a PreFilter plugin rejected the pod as a whole.
+	Rejected *decision.Status
 	// Nomination is the node that the pod is nominated to, "" for none.
 	Nomination string
 	// Nominated lists the pods nominated to a node, in no particular order.

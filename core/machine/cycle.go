@@ -113,7 +113,7 @@ type nominate struct {
 
 func (m *Machine) postFilter(a *attempt, o *engine.Outcome) nominate {
 	call := &framework.PostFilterCall{
-		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code,
+		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code, Rejected: o.Rejected,
 		Refit:      func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
 		Nomination: m.queue.NominatedNode(a.pod.UID),
 		Nominated:  m.queue.NominatedTo,

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -25,8 +26,8 @@ const maxShown = 3
 // until Berth preempts.
 var standard = []string{"resources", "nodeaffinity", "taints", "ports", "images", "gates", "all"}
 
-// NewCommand is "berth-lab conform"; berth starts Berth's side.
-func NewCommand(berth Start) *cobra.Command {
+// NewCommand is "berth-lab conform".
+func NewCommand() *cobra.Command {
 	seeds, mix := "1-600", "all mixes"
 	cmd := &cobra.Command{
 		Use:   "conform",
@@ -47,7 +48,7 @@ func NewCommand(berth Start) *cobra.Command {
 				}
 			}
 			silence()
-			return conform(cmd.OutOrStdout(), mixes, first, last, berth)
+			return conform(cmd.OutOrStdout(), mixes, first, last, Berth(plugins.Registry(plugins.Features{})))
 		},
 	}
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")

@@ -2,6 +2,8 @@ package oracle
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -68,6 +70,7 @@ func (s *Scheduler) park(w Rejected) error {
 
 func (s *Scheduler) changeNode(c generate.Change) error {
 	old, known := s.nodes[c.Node.Name]
+	defer s.recountImages()
 	switch {
 	case c.Verb == generate.Add && !known:
 		s.nodes[c.Node.Name] = c.Node
@@ -85,6 +88,16 @@ func (s *Scheduler) changeNode(c generate.Change) error {
 		return s.Cache.RemoveNode(s.logger, old)
 	}
 	return nil
+}
+
+// recountImages has the next snapshot hold how many nodes have each image.
+// v1.36.3 notes that number with a node when the node itself changes, and goes
+// on with the old one while images come and go elsewhere; what it would answer
+// then depends on the past, and comparing it would say nothing.
+func (s *Scheduler) recountImages() {
+	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+		s.Cache.UpdateNode(s.logger, s.nodes[name], s.nodes[name])
+	}
 }
 
 func (s *Scheduler) changePod(c generate.Change) error {

@@ -61,7 +61,12 @@ func New(c Constraint) framework.Plugin {
 }
 
 // nothingToDeallocate is what v1.36's DynamicResources says of a pod without
-// claims; the default profile's messages hold it.
-func nothingToDeallocate(*framework.PostFilterCall) framework.PostFilterResult {
+// claims; the default profile's messages hold it. Where a PreFilter plugin
+// before it ended the attempt it misses its own state: that error ends
+// PostFilter.
+func nothingToDeallocate(c *framework.PostFilterCall) framework.PostFilterResult {
+	if s := c.Rejected; s != nil && s.Code == decision.Unresolvable && s.Plugin != names.NodeDeclaredFeatures {
+		return framework.PostFilterResult{Message: "not found", Resolved: true, KeepNomination: true}
+	}
 	return framework.PostFilterResult{Message: "no new claims to deallocate", KeepNomination: true}
 }
