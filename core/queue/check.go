@@ -27,7 +27,7 @@ func (q *Queue) checkPlaces() error {
 	for _, h := range q.heaps {
 		inHeaps += len(h.entries)
 	}
-	for uid, e := range q.pods {
+	for uid, e := range q.pods { // any order: an error is an error
 		switch {
 		case uid != e.Pod.UID:
 			return fmt.Errorf("pod %s is kept under the UID %s", e.Pod.UID, uid)
@@ -67,7 +67,7 @@ func (q *Queue) checkIndex() error {
 	for _, g := range q.index.groups {
 		members += len(g.members)
 	}
-	for uid, e := range q.pods {
+	for uid, e := range q.pods { // any order: an error is an error
 		slots += len(e.slots)
 		for _, s := range e.slots {
 			if s.at >= len(s.group.members) || s.group.members[s.at].entry != e {
@@ -94,13 +94,13 @@ func (q *Queue) checkIndex() error {
 // checkNominations: both ways agree, on the newest state of pods that are here.
 func (q *Queue) checkNominations() error {
 	pods, nominated := 0, 0
-	for node, list := range q.nominated {
+	for node, list := range q.nominated { // any order: an error is an error
 		if node == "" || len(list) == 0 || !slices.IsSortedFunc(list, byRank) {
 			return fmt.Errorf("nominations to node %q: empty or not sorted", node)
 		}
 		pods += len(list)
 	}
-	for uid, e := range q.pods {
+	for uid, e := range q.pods { // any order: an error is an error
 		if e.nominated == "" {
 			continue
 		}

@@ -99,7 +99,7 @@ func (e *entry) state() State {
 // Dump returns the state of all pods: by place, then namespace, name and UID.
 func (q *Queue) Dump() []State {
 	states := make([]State, 0, len(q.pods))
-	for _, e := range q.pods {
+	for _, e := range q.pods { // any order: sorted below
 		states = append(states, e.state())
 	}
 	slices.SortFunc(states, func(a, b State) int {

@@ -111,8 +111,9 @@ func (x *index) remove(e *entry) {
 // may help, says a wake rule of a plugin that rejected them, go to backoff or,
 // when their backoff is over, become active; where a plugin that answered
 // Pending says so, at once. Pods whose gate it may open are looked at again.
-// For pods in flight the event is kept: it may not be changed any more. An
-// event on AnyResource calls all pods. It returns the number of pods called.
+// For pods in flight the event is kept: it may not be changed any more. One
+// event may carry several actions. One on AnyResource calls all pods. It
+// returns the number of pods called.
 func (q *Queue) Move(now time.Time, e *framework.Event) int {
 	return q.move(now, e, func(*object.Pod) bool { return true })
 }
