@@ -1,0 +1,149 @@
+package noderesources
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// A verdict is a set of bits: too many pods, one for each resource that is
+// short, and two about them.
+const (
+	tooManyPods   framework.Verdict = 1
+	firstResource                   = 1 // the bit of the first check
+	lastResource                    = 61
+	// crowded: the check has no bit of its own, because the pod requests more
+	// resources than there are bits. Its code is mixed into those of the
+	// others instead, and Explain looks at the row again.
+	crowded framework.Verdict = 1 << 62
+	// unresolvable: the pod requests more than the whole node has.
+	unresolvable framework.Verdict = 1 << 63
+)
+
+// check is one resource that the pod requests.
+type check struct {
+	name    v1.ResourceName
+	request int64 // positive
+	column  table.Resource
+	known   bool // the column existed when the check was made
+	flag    framework.Verdict
+	code    framework.Verdict // of a crowded check
+}
+
+// preFilter lists what the pod requests: CPU, memory, ephemeral storage, then
+// the others by name.
+func (ig ignored) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+	return framework.Prepared{State: ig.checks(t, &p.Demand.Requests)}
+}
+
+func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
+	var list []check
+	add := func(name v1.ResourceName, request int64) {
+		if request <= 0 {
+			return
+		}
+		c := check{name: name, request: request}
+		c.column, c.known = t.Column(name)
+		if bit := firstResource + len(list); bit <= lastResource {
+			c.flag = 1 << bit
+		} else {
+			c.flag, c.code = crowded, scatter(bit)
+		}
+		list = append(list, c)
+	}
+	add(v1.ResourceCPU, requests.MilliCPU)
+	add(v1.ResourceMemory, requests.Memory)
+	add(v1.ResourceEphemeralStorage, requests.EphemeralStorage)
+	for _, s := range requests.Scalars {
+		if !ig.has(s.Name) {
+			add(s.Name, s.Value)
+		}
+	}
+	return list
+}
+
+// scatter returns bits among firstResource..lastResource that tell n from
+// others with a probability next to certainty.
+func scatter(n int) framework.Verdict {
+	x := uint64(n) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	return framework.Verdict(x^x>>27) & (1<<(lastResource+1) - 1<<firstResource)
+}
+
+// filter: each resource must be free in the amount requested, and the node
+// must take one pod more.
+func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
+	count, allowed := in.Table.PodCount()[rows.From:rows.To], in.Table.AllowedPods()[rows.From:rows.To]
+	out = out[:len(count)]
+	for i, n := range count {
+		out[i] = framework.Fits
+		if n >= allowed[i] {
+			out[i] = tooManyPods
+		}
+	}
+	checks := in.State.([]check)
+	for i := range checks {
+		checks[i].run(in.Table, rows, out)
+	}
+}
+
+func (c *check) run(t *table.Table, rows par.Range, out []framework.Verdict) {
+	column, ok := c.find(t)
+	if !ok {
+		for i := range out {
+			out[i] = c.short(out[i]) | unresolvable
+		}
+		return
+	}
+	allocatable, used := t.Allocatable(column)[rows.From:rows.To], t.Used(column)[rows.From:rows.To]
+	used, out = used[:len(allocatable)], out[:len(allocatable)]
+	request := c.request
+	for i, a := range allocatable {
+		switch {
+		case request > a:
+			out[i] = c.short(out[i]) | unresolvable
+		case request > a-used[i]: // a is positive and used never negative: no overflow
+			out[i] = c.short(out[i])
+		}
+	}
+}
+
+// find returns the resource's column, which may be younger than the check.
+func (c *check) find(t *table.Table) (table.Resource, bool) {
+	if c.known {
+		return c.column, true
+	}
+	return t.Column(c.name)
+}
+
+func (c *check) short(v framework.Verdict) framework.Verdict { return (v | c.flag) ^ c.code }
+
+func explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.Code, []string) {
+	code := decision.Unschedulable
+	if v&unresolvable != 0 {
+		code = decision.Unresolvable
+	}
+	var reasons []string
+	if v&tooManyPods != 0 {
+		reasons = append(reasons, "Too many pods")
+	}
+	checks := in.State.([]check)
+	for i := range checks {
+		c := &checks[i]
+		short := v&c.flag != 0
+		if v&crowded != 0 {
+			var alone [1]framework.Verdict
+			c.run(in.Table, par.Range{From: int(row), To: int(row) + 1}, alone[:])
+			short = alone[0] != framework.Fits
+		}
+		if short {
+			reasons = append(reasons, "Insufficient "+string(c.name))
+		}
+	}
+	return code, reasons
+}

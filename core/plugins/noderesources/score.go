@@ -1,0 +1,201 @@
+package noderesources
+
+import (
+	"math/bits"
+
+	v1 "k8s.io/api/core/v1"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// scorer rates each node by how much of the configured resources would be
+// taken: the weighted mean over those that the node offers.
+type scorer struct {
+	resources []weighted
+	// rate adds one resource's share to the packed sums of a range of rows.
+	rate func(c column, out []int64)
+	// halfUp: the mean is rounded instead of cut off.
+	halfUp bool
+}
+
+type weighted struct {
+	name   v1.ResourceName
+	weight int64
+}
+
+func newScorer(s *configv1.ScoringStrategy) *scorer {
+	sc := &scorer{}
+	for _, r := range s.Resources {
+		sc.resources = append(sc.resources, weighted{v1.ResourceName(r.Name), r.Weight})
+	}
+	switch s.Type {
+	case configv1.LeastAllocated:
+		sc.rate = least
+	case configv1.MostAllocated:
+		sc.rate = most
+	case configv1.RequestedToCapacityRatio:
+		sc.rate, sc.halfUp = byShape(tabulate(s.RequestedToCapacityRatio.Shape)), true
+	}
+	return sc
+}
+
+// share is one configured resource and what the pod requests of it.
+type share struct {
+	weighted
+	request int64
+}
+
+// preScore leaves out resources, other than the three basic ones, that the
+// pod does not request.
+func (s *scorer) preScore(_ *table.Table, p *object.Pod) framework.Prepared {
+	shares := make([]share, 0, len(s.resources))
+	for _, r := range s.resources {
+		request := p.Demand.Scoring.Of(r.name)
+		if request > 0 || basic(r.name) {
+			shares = append(shares, share{r, request})
+		}
+	}
+	return framework.Prepared{State: shares}
+}
+
+func basic(name v1.ResourceName) bool {
+	return name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage
+}
+
+// While resources are added up, a row's output holds the sum of weights above
+// this bit and the weighted sum of scores below. Weights and scores are at
+// most 100, so there is room for 100,000 resources.
+const sumOfWeights = 32
+
+func (s *scorer) score(in *framework.Input, rows par.Range, out []int64) {
+	out = out[:rows.Len()]
+	clear(out)
+	for _, sh := range in.State.([]share) {
+		id, ok := in.Table.Column(sh.name)
+		if !ok {
+			continue // no node offers it
+		}
+		c := column{
+			allocatable: in.Table.Allocatable(id)[rows.From:rows.To],
+			used:        usedFor(in.Table, id)[rows.From:rows.To],
+			request:     sh.request,
+			weight:      sh.weight,
+		}
+		s.rate(c, out)
+	}
+	for i, packed := range out {
+		sum, weight := uint32(packed), uint32(packed>>sumOfWeights)
+		switch {
+		case weight == 0:
+			out[i] = 0
+		case s.halfUp:
+			out[i] = int64((2*sum + weight) / (2 * weight))
+		default:
+			out[i] = int64(sum / weight)
+		}
+	}
+}
+
+// usedFor: of CPU and memory, every container counts with something.
+func usedFor(t *table.Table, id table.Resource) []int64 {
+	milliCPU, memory := t.NonZero()
+	switch id {
+	case table.CPU:
+		return milliCPU
+	case table.Memory:
+		return memory
+	}
+	return t.Used(id)
+}
+
+// column is one resource on a range of rows.
+type column struct {
+	allocatable, used []int64
+	request, weight   int64
+}
+
+// taken is how much of what the node offers is in use with the pod. Neither
+// part is negative, so their unsigned sum cannot overflow.
+func (c *column) taken(allocatable, used int64) int64 {
+	return int64(min(uint64(used)+uint64(c.request), uint64(allocatable)))
+}
+
+// least favours nodes with much left.
+func least(c column, out []int64) {
+	used, out := c.used[:len(c.allocatable)], out[:len(c.allocatable)]
+	for i, a := range c.allocatable {
+		if a > 0 {
+			free := a - c.taken(a, used[i])
+			out[i] += c.weight<<sumOfWeights + percent(free, a)*c.weight
+		}
+	}
+}
+
+// most favours nodes with little left.
+func most(c column, out []int64) {
+	used, out := c.used[:len(c.allocatable)], out[:len(c.allocatable)]
+	for i, a := range c.allocatable {
+		if a > 0 {
+			taken := c.taken(a, used[i])
+			out[i] += c.weight<<sumOfWeights + percent(taken, a)*c.weight
+		}
+	}
+}
+
+// byShape rates by the percentage taken. What rates 0 does not count at all.
+func byShape(shape [101]int64) func(column, []int64) {
+	return func(c column, out []int64) {
+		used, out := c.used[:len(c.allocatable)], out[:len(c.allocatable)]
+		for i, a := range c.allocatable {
+			if a <= 0 {
+				continue
+			}
+			taken := c.taken(a, used[i])
+			if rating := shape[percent(taken, a)]; rating > 0 {
+				out[i] += c.weight<<sumOfWeights + rating*c.weight
+			}
+		}
+	}
+}
+
+// tabulate evaluates the line through the points for each percentage; it is
+// level before the first and after the last. A point's score of 10 is 100.
+func tabulate(shape []configv1.UtilizationShapePoint) (f [101]int64) {
+	for p := range f {
+		f[p] = at(shape, int64(p))
+	}
+	return f
+}
+
+func at(shape []configv1.UtilizationShapePoint, p int64) int64 {
+	const scale = 100 / maxPoint
+	for i, point := range shape {
+		x, y := int64(point.Utilization), int64(point.Score)*scale
+		if p > x {
+			continue
+		}
+		if i == 0 {
+			return y
+		}
+		x0, y0 := int64(shape[i-1].Utilization), int64(shape[i-1].Score)*scale
+		return y0 + (y-y0)*(p-x0)/(x-x0)
+	}
+	return int64(shape[len(shape)-1].Score) * scale
+}
+
+// percent is part*100/whole, cut off, for 0 <= part <= whole, whole > 0.
+func percent(part, whole int64) int64 {
+	if whole < 1<<46 {
+		// Both are exact as floats, and the quotient is so far from the next
+		// integer that rounding cannot reach it. Some processors take several
+		// times as long to divide integers.
+		return int64(float64(part*100) / float64(whole))
+	}
+	hi, lo := bits.Mul64(uint64(part), 100)
+	q, _ := bits.Div64(hi, lo, uint64(whole))
+	return int64(q)
+}

@@ -1,0 +1,63 @@
+package noderesources
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// wakes: pods that go or shrink, and nodes that come or grow. v1.36 adds the
+// taints of nodes for every plugin that waits for new nodes.
+func wakes(ig ignored) []framework.Wake {
+	return []framework.Wake{
+		{Resource: framework.AssignedPod, Actions: framework.Delete},
+		{Resource: framework.AssignedPod, Actions: framework.UpdatePodScaleDown, Hint: ig.shrunk},
+		{Resource: framework.PendingPod, Actions: framework.Delete, Hint: func(_ *object.Pod, e *framework.Event) bool {
+			return e.OldPod.NodeName != "" || e.OldPod.NominatedNode != ""
+		}},
+		{Resource: framework.PendingPod, Actions: framework.UpdatePodScaleDown, Hint: func(p *object.Pod, e *framework.Event) bool {
+			return e.NewPod.UID == p.UID
+		}},
+		{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeAllocatable, Hint: ig.grown},
+		{Resource: framework.Node, Actions: framework.UpdateNodeTaint},
+	}
+}
+
+// shrunk: a placed pod takes less than before of something that the rejected
+// pod requests.
+func (ig ignored) shrunk(p *object.Pod, e *framework.Event) bool {
+	was, is := &e.OldPod.Demand.Usage, &e.NewPod.Demand.Usage
+	return e.NewPod.UID == p.UID || ig.any(p, func(name v1.ResourceName, _ int64) bool { return was.Of(name) > is.Of(name) })
+}
+
+// grown: the node, were it empty, would take the pod, and it is new or offers
+// more than before of something that the pod requests, or room for more pods.
+func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
+	is := &e.NewNode.Allocatable
+	tooSmall := ig.any(p, func(name v1.ResourceName, request int64) bool { return request > is.Of(name) })
+	if tooSmall || e.NewNode.AllowedPods < 1 {
+		return false
+	}
+	if e.OldNode == nil || e.NewNode.AllowedPods > e.OldNode.AllowedPods {
+		return true
+	}
+	was := &e.OldNode.Allocatable
+	return ig.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) })
+}
+
+// any tells whether f holds for a resource that the filter checks for the pod.
+func (ig ignored) any(p *object.Pod, f func(name v1.ResourceName, request int64) bool) bool {
+	r := &p.Demand.Requests
+	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
+		if n := r.Of(name); n > 0 && f(name, n) {
+			return true
+		}
+	}
+	for _, s := range r.Scalars {
+		if s.Value > 0 && !ig.has(s.Name) && f(s.Name, s.Value) {
+			return true
+		}
+	}
+	return false
+}
