@@ -1,0 +1,162 @@
+package balancedallocation
+
+import (
+	"math"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// New returns the plugin; nil args stand for the defaults (CPU and memory).
+// The error names the fields that are wrong.
+func New(args *configv1.NodeResourcesBalancedAllocationArgs) (framework.Plugin, error) {
+	b, err := newBalance(args)
+	if err != nil {
+		return framework.Plugin{}, err
+	}
+	return framework.Plugin{
+		Name:     names.NodeResourcesBalancedAllocation,
+		Locality: framework.NodeAndPods,
+		Part: func(p *object.Pod) string {
+			var key []byte
+			for _, name := range b {
+				key = append(strconv.AppendInt(key, p.Demand.Usage.Of(name), 10), ' ')
+			}
+			return string(key)
+		},
+		PreScore: b.preScore,
+		Score:    score,
+	}, nil
+}
+
+// balance is the list of resources that are kept in balance.
+type balance []v1.ResourceName
+
+func newBalance(args *configv1.NodeResourcesBalancedAllocationArgs) (balance, error) {
+	if args == nil || len(args.Resources) == 0 {
+		return balance{v1.ResourceCPU, v1.ResourceMemory}, nil
+	}
+	var b balance
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, r := range args.Resources {
+		path := field.NewPath("resources").Index(i)
+		if seen[r.Name] {
+			errs = append(errs, field.Duplicate(path.Child("name"), r.Name))
+		}
+		seen[r.Name] = true
+		if r.Weight != 0 && r.Weight != 1 { // 0 is not set
+			errs = append(errs, field.Invalid(path.Child("weight"), r.Weight, "must be 1"))
+		}
+		b = append(b, v1.ResourceName(r.Name))
+	}
+	return b, errs.ToAggregate()
+}
+
+// share is one resource and what the pod takes of it.
+type share struct {
+	name    v1.ResourceName
+	request int64
+}
+
+// preScore skips pods that take nothing of any of the resources: all of them
+// would go to the same node. Resources other than the three basic ones count
+// only where the pod takes some.
+func (b balance) preScore(_ *table.Table, p *object.Pod) framework.Prepared {
+	var shares []share
+	skip := true
+	for _, name := range b {
+		request := p.Demand.Usage.Of(name)
+		skip = skip && request == 0
+		basic := name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage
+		if request > 0 || basic {
+			shares = append(shares, share{name, request})
+		}
+	}
+	return framework.Prepared{State: shares, Skip: skip}
+}
+
+// column is one resource on a range of rows. request is what the pod adds.
+type column struct {
+	allocatable, used []int64
+	request           int64
+}
+
+// score compares the balance with the pod to the balance without it: about 75
+// where it stays the same, towards 100 where it gets better, towards 50 where
+// it gets worse.
+func score(in *framework.Input, rows par.Range, out []int64) {
+	var stack [4]column // more resources than that cost an allocation a call
+	columns := stack[:0]
+	for _, s := range in.State.([]share) {
+		id, ok := in.Table.Column(s.name)
+		if !ok {
+			continue // no node offers it
+		}
+		columns = append(columns, column{
+			allocatable: in.Table.Allocatable(id)[rows.From:rows.To],
+			used:        in.Table.Used(id)[rows.From:rows.To],
+			request:     s.request,
+		})
+	}
+	for i := range out[:rows.Len()] {
+		out[i] = 50 + (50+evenness(columns, i, true)-evenness(columns, i, false))/2
+	}
+}
+
+// evenness is 100 when all fractions in use are equal, and falls with their
+// standard deviation. Operations and their order are v1.36's, so that cutting
+// off the fraction gives the same integer.
+func evenness(columns []column, row int, withPod bool) int64 {
+	var total, first, second float64
+	n := 0
+	for i := range columns {
+		f, ok := columns[i].fraction(row, withPod)
+		if !ok {
+			continue
+		}
+		if n == 0 {
+			first = f
+		} else {
+			second = f
+		}
+		total += f
+		n++
+	}
+	deviation := 0.0
+	switch {
+	case n == 2:
+		deviation = math.Abs((first - second) / 2)
+	case n > 2:
+		mean, sum := total/float64(n), 0.0
+		for i := range columns {
+			if f, ok := columns[i].fraction(row, withPod); ok {
+				sum = sum + (f-mean)*(f-mean)
+			}
+		}
+		deviation = math.Sqrt(sum / float64(n))
+	}
+	return int64((1 - deviation) * 100)
+}
+
+// fraction is the part of the resource in use, at most 1; false where the
+// node offers none.
+func (c *column) fraction(row int, withPod bool) (float64, bool) {
+	a, used := c.allocatable[row], c.used[row]
+	if a <= 0 {
+		return 0, false
+	}
+	if withPod {
+		used = resource.Add(used, c.request)
+	}
+	return min(float64(used)/float64(a), 1), true
+}

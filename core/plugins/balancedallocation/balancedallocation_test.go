@@ -1,0 +1,247 @@
+package balancedallocation
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+var resources = []v1.ResourceName{"cpu", "memory", "ephemeral-storage", "example.com/gpu", "hugepages-2Mi", "absent.org/x", "pods"}
+
+var (
+	small  = rapid.Int64Range(0, 30)
+	memory = rapid.Int64Range(0, 1<<37)
+)
+
+func drawVector(t *rapid.T, what string, n *rapid.Generator[int64]) resource.Vector {
+	v := resource.Vector{MilliCPU: n.Draw(t, what), Memory: n.Draw(t, what), EphemeralStorage: n.Draw(t, what)}
+	for _, name := range resources[3:5] {
+		if x := n.Draw(t, what); x > 0 {
+			v.Scalars = append(v.Scalars, resource.Scalar{Name: name, Value: x})
+		}
+	}
+	return v
+}
+
+func drawPod(t *rapid.T, uid string, n *rapid.Generator[int64]) *object.Pod {
+	p := &object.Pod{UID: types.UID(uid)}
+	if rapid.Bool().Draw(t, uid+" takes some") {
+		p.Demand.Usage = drawVector(t, uid, n)
+	}
+	return p
+}
+
+func drawTable(t *rapid.T, n *rapid.Generator[int64]) *table.Table {
+	tb := table.New()
+	for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
+		name := fmt.Sprint(i)
+		tb.SetNode(&object.Node{Name: name, Allocatable: drawVector(t, "node", n)})
+		for j := range rapid.IntRange(0, 3).Draw(t, "pods") {
+			tb.Place(drawPod(t, fmt.Sprint(i, j), n), name)
+		}
+	}
+	return tb
+}
+
+func drawArgs(t *rapid.T) *configv1.NodeResourcesBalancedAllocationArgs {
+	args := &configv1.NodeResourcesBalancedAllocationArgs{}
+	for _, name := range resources {
+		if rapid.Bool().Draw(t, string(name)) {
+			args.Resources = append(args.Resources, configv1.ResourceSpec{Name: string(name), Weight: 1})
+		}
+	}
+	return args
+}
+
+func plugin(t plugintest.Fatal, args *configv1.NodeResourcesBalancedAllocationArgs) framework.Plugin {
+	t.Helper()
+	p, err := New(args)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	return p
+}
+
+// spread is 100 less the standard deviation of the fractions in percent.
+func spread(fractions []float64) int64 {
+	deviation := 0.0
+	if len(fractions) == 2 {
+		deviation = math.Abs((fractions[0] - fractions[1]) / 2)
+	} else if len(fractions) > 2 {
+		sum, squares := 0.0, 0.0
+		for _, f := range fractions {
+			sum += f
+		}
+		mean := sum / float64(len(fractions))
+		for _, f := range fractions {
+			squares += (f - mean) * (f - mean)
+		}
+		deviation = math.Sqrt(squares / float64(len(fractions)))
+	}
+	return int64((1 - deviation) * 100)
+}
+
+func TestScoreEqualsOneNodeAtATime(t *testing.T) {
+	for name, n := range map[string]*rapid.Generator[int64]{"small": small, "memory": memory, "absurd": rapid.Int64Range(0, math.MaxInt64)} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				args, tb, pod := drawArgs(t), drawTable(t, n), drawPod(t, "pod", n)
+				configured := []v1.ResourceName{"cpu", "memory"}
+				if len(args.Resources) > 0 {
+					configured = nil
+				}
+				for _, r := range args.Resources {
+					configured = append(configured, v1.ResourceName(r.Name))
+				}
+				var want map[string]int64
+				for _, c := range configured {
+					if pod.Demand.Usage.Of(c) > 0 {
+						want = map[string]int64{}
+					}
+				}
+				for r := 0; r < tb.Rows() && want != nil; r++ {
+					var with, without []float64
+					for _, c := range configured {
+						request, allocatable := pod.Demand.Usage.Of(c), tb.Node(table.Row(r)).Allocatable.Of(c)
+						if allocatable == 0 || request == 0 && c != "cpu" && c != "memory" && c != "ephemeral-storage" {
+							continue
+						}
+						var used int64
+						for _, p := range tb.Pods(table.Row(r)) {
+							used = resource.Add(used, p.Pod.Demand.Usage.Of(c))
+						}
+						without = append(without, min(1, float64(used)/float64(allocatable)))
+						with = append(with, min(1, float64(resource.Add(used, request))/float64(allocatable)))
+					}
+					want[tb.Name(table.Row(r))] = 50 + (50+spread(with)-spread(without))/2
+				}
+				if got := plugintest.Ask(t, plugin(t, args), tb, pod).Scores; !maps.Equal(got, want) {
+					t.Fatalf("got  %v\nwant %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestScores(t *testing.T) {
+	vector := func(cpu, memory int64) resource.Vector { return resource.Vector{MilliCPU: cpu, Memory: memory} }
+	for _, c := range []struct {
+		name      string
+		used, pod resource.Vector
+		want      int64
+	}{
+		{"empty stays even", vector(0, 0), vector(100, 100), 75},
+		{"from even to worst", vector(0, 0), vector(1000, 0), 50},
+		{"from worst to even", vector(1000, 0), vector(0, 1000), 100},
+		{"a little better", vector(300, 100), vector(0, 100), 77},
+		{"overfull counts as full", vector(1000, 1000), vector(5000, 0), 75},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tb := plugintest.Table(&object.Node{Name: "a", Allocatable: vector(1000, 1000)})
+			tb.Place(&object.Pod{UID: "1", Demand: resource.Demand{Usage: c.used}}, "a")
+			if got := plugintest.Ask(t, plugin(t, nil), tb, &object.Pod{Demand: resource.Demand{Usage: c.pod}}).Scores["a"]; got != c.want {
+				t.Errorf("got %d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestEqualPartsEqualScores(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pl, tb := plugin(t, drawArgs(t)), drawTable(t, small)
+		a, b := drawPod(t, "a", rapid.Int64Range(0, 2)), drawPod(t, "b", rapid.Int64Range(0, 2))
+		if pl.Part(a) != pl.Part(b) {
+			return
+		}
+		if x, y := plugintest.Ask(t, pl, tb, a).Scores, plugintest.Ask(t, pl, tb, b).Scores; !maps.Equal(x, y) {
+			t.Fatalf("part %q: %v and %v", pl.Part(a), x, y)
+		}
+	})
+}
+
+// A state is kept while the table goes on: it must see resources that no node
+// offered when it was made.
+func TestStateOutlivesNewResources(t *testing.T) {
+	pl := plugin(t, &configv1.NodeResourcesBalancedAllocationArgs{Resources: []configv1.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: "example.com/gpu", Weight: 1}}})
+	pod := &object.Pod{Demand: resource.Demand{Usage: resource.Vector{MilliCPU: 10, Scalars: []resource.Scalar{{Name: "example.com/gpu", Value: 1}}}}}
+	tb := table.New()
+	in := &framework.Input{Table: tb, Pod: pod, State: pl.PreScore(tb, pod).State}
+	tb.SetNode(&object.Node{Name: "a", Allocatable: resource.Vector{MilliCPU: 100, Scalars: []resource.Scalar{{Name: "example.com/gpu", Value: 1}}}})
+	var out [1]int64
+	pl.Score(in, par.Range{From: 0, To: 1}, out[:])
+	if want := int64(50 + (50+55-100)/2); out[0] != want {
+		t.Errorf("got %d, want %d", out[0], want)
+	}
+}
+
+func TestArgs(t *testing.T) {
+	for _, c := range []struct {
+		specs []configv1.ResourceSpec
+		want  string
+	}{
+		{nil, ""},
+		{[]configv1.ResourceSpec{{Name: "cpu"}, {Name: "memory", Weight: 1}}, ""},
+		{[]configv1.ResourceSpec{{Name: "cpu", Weight: 2}}, "resources[0].weight: Invalid value: 2: must be 1"},
+		{[]configv1.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: "cpu", Weight: 1}}, `resources[1].name: Duplicate value: "cpu"`},
+	} {
+		got := ""
+		if _, err := New(&configv1.NodeResourcesBalancedAllocationArgs{Resources: c.specs}); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%v: got %q, want %q", c.specs, got, c.want)
+		}
+	}
+}
+
+func fleet(nodes int) (*framework.Input, framework.Plugin) {
+	tb := table.New()
+	for i := range nodes {
+		name := fmt.Sprint(i)
+		tb.SetNode(&object.Node{Name: name, Allocatable: resource.Vector{MilliCPU: 16000, Memory: 64 << 30}})
+		tb.Place(&object.Pod{UID: types.UID(name), Demand: resource.Demand{Usage: resource.Vector{MilliCPU: int64(i % 16000), Memory: int64(i%64) << 30}}}, name)
+	}
+	pod := &object.Pod{Demand: resource.Demand{Usage: resource.Vector{MilliCPU: 250, Memory: 1 << 30}}}
+	pl, err := New(nil)
+	if err != nil {
+		panic(err)
+	}
+	return &framework.Input{Table: tb, Pod: pod, State: pl.PreScore(tb, pod).State}, pl
+}
+
+func TestKernelAllocatesNothing(t *testing.T) {
+	in, pl := fleet(100)
+	out := make([]int64, 100)
+	if n := testing.AllocsPerRun(10, func() { pl.Score(in, par.Range{From: 0, To: 100}, out) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkScore5000(b *testing.B) {
+	in, pl := fleet(5000)
+	out := make([]int64, 5000)
+	for b.Loop() {
+		pl.Score(in, par.Range{From: 0, To: 5000}, out)
+	}
+}
+
+func BenchmarkScoreOneRow(b *testing.B) {
+	in, pl := fleet(5000)
+	out := make([]int64, 1)
+	for b.Loop() {
+		pl.Score(in, par.Range{From: 7, To: 8}, out)
+	}
+}

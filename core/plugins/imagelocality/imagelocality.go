@@ -1,0 +1,77 @@
+package imagelocality
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Bytes of images on a node that score 0 and, for each container, 100.
+const (
+	least = 23 << 20
+	most  = 1000 << 20
+)
+
+// New returns the plugin. Images are looked up by the names that nodes
+// report, so Pod.Images must be written as those are.
+func New() framework.Plugin {
+	return framework.Plugin{
+		Name:     names.ImageLocality,
+		Locality: framework.NodeOnly,
+		Part:     part,
+		Epoch:    (*table.Table).ImageRevision,
+		Score:    score,
+	}
+}
+
+func part(p *object.Pod) string {
+	key := strconv.AppendInt(nil, int64(p.Containers), 10)
+	for _, image := range p.Images {
+		key = strconv.AppendQuote(key, image)
+	}
+	return string(key)
+}
+
+// score adds up the bytes of the pod's images on each node, each image scaled
+// by the part of all nodes that have it: otherwise the first node to pull an
+// image would draw all the pods that use it.
+func score(in *framework.Input, rows par.Range, out []int64) {
+	out = out[:rows.Len()]
+	clear(out)
+	for _, name := range in.Pod.Images {
+		image := in.Table.Image(name)
+		if image == nil {
+			continue
+		}
+		bytes := scaled(image, in.Table.Live())
+		for i := range out {
+			if image.On(table.Row(rows.From + i)) {
+				out[i] = resource.Add(out[i], bytes)
+			}
+		}
+	}
+	for i, bytes := range out {
+		out[i] = rate(bytes, in.Pod.Containers)
+	}
+}
+
+func scaled(image *table.Image, nodes int) int64 {
+	spread := float64(image.Nodes()) / float64(nodes)
+	bytes := float64(image.Bytes) * spread
+	if bytes >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(bytes)
+}
+
+// rate maps bytes to 0..100.
+func rate(bytes int64, containers int) int64 {
+	full := int64(most) * int64(containers)
+	return 100 * (max(least, min(bytes, full)) - least) / (full - least)
+}
