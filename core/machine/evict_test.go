@@ -1,0 +1,164 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// prey is a machine in which a pod fits on a node where it is alone, and in
+// which all that are on node "n" are victims of whoever comes. It writes down
+// what the machine asks for.
+type prey struct {
+	*Machine
+	t    *testing.T
+	call *framework.PostFilterCall // the last one, valid for its values only
+	said []string
+}
+
+func newPrey(t *testing.T) *prey {
+	p := &prey{t: t}
+	alone := &framework.Plugin{
+		Name:     "Alone",
+		Locality: framework.NodeAndPods,
+		Wakes:    []framework.Wake{{Resource: framework.AssignedPod, Actions: framework.Delete}, {Resource: framework.Node, Actions: framework.Add}},
+		Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+			for i := range out {
+				out[i] = framework.Verdict(len(in.Table.Pods(table.Row(rows.From + i))))
+			}
+		},
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			return decision.Unschedulable, []string{"taken"}
+		},
+		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {
+			p.call = c
+			out := framework.PostFilterResult{Node: "n", Resolved: true}
+			row, _ := c.Table.Find("n")
+			for _, pl := range c.Table.Pods(row) {
+				out.Victims = append(out.Victims, pl.Pod.UID)
+			}
+			return out
+		},
+		Less: func(a, b *framework.QueuedPod) bool { return a.Pod.Priority > b.Pod.Priority },
+		Bind: func(*object.Pod, string) bool { return true },
+	}
+	p.Machine = New(Options{Workers: 1, Check: true, Profiles: []*profile.Profile{{
+		Name: "s", QueueSort: alone, Filter: []*framework.Plugin{alone}, PostFilter: []*framework.Plugin{alone},
+		Bind: []*framework.Plugin{alone}, Plugins: map[string]*framework.Plugin{"Alone": alone},
+	}}})
+	p.do(NodeSet{&object.Node{UID: "n", Name: "n"}})
+	return p
+}
+
+func (p *prey) do(events ...Event) {
+	for _, e := range events {
+		for _, effect := range p.Step(time.Unix(0, 0), e) {
+			switch e := effect.(type) {
+			case Evict:
+				p.said = append(p.said, fmt.Sprintf("evict %s for %s", e.Victim.Name, e.Preemptor.Name))
+			case Announce:
+				if e.Reason == "Preempted" {
+					p.said = append(p.said, fmt.Sprintf("%s: %s (%s)", e.Pod.Name, e.Note, e.Related.Name))
+				}
+			}
+		}
+	}
+}
+
+func (p *prey) expect(said ...string) {
+	p.t.Helper()
+	if !slices.Equal(p.said, said) {
+		p.t.Errorf("got\n%s\nwant\n%s", strings.Join(p.said, "\n"), strings.Join(said, "\n"))
+	}
+	p.said = nil
+}
+
+func hunted(name string, priority int32, node string) PodSet {
+	return PodSet{&object.Pod{UID: types.UID(name), Namespace: "d", Name: name, SchedulerName: "s", Priority: priority, NodeName: node}}
+}
+
+func TestEviction(t *testing.T) {
+	p := newPrey(t)
+	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), Cycle{})
+	p.expect("evict v for a")
+	if !p.evicting("v") || p.queue.NominatedNode("a") != "n" {
+		t.Errorf("evicting %v, nominated to %q", p.evicting("v"), p.queue.NominatedNode("a"))
+	}
+	p.do(hunted("b", 2, ""), Cycle{})
+	p.expect() // on its way already
+	p.do(Evicted{Victim: "v", Preemptor: "a"}, Evicted{Victim: "v", Preemptor: "a"})
+	p.expect("v: Preempted by pod a on node n (a)")
+	if !p.evicting("v") {
+		t.Error("a victim that is there still counts as gone")
+	}
+	p.do(PodGone{UID: "v", Namespace: "d", Name: "v"})
+	if len(p.evictions) != 0 {
+		t.Errorf("%d evictions remembered", len(p.evictions))
+	}
+}
+
+func TestEvictionAnsweredLate(t *testing.T) {
+	p := newPrey(t)
+	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), Cycle{}, PodGone{Namespace: "d", Name: "v"})
+	p.expect("evict v for a")
+	p.do(Evicted{Victim: "v", Preemptor: "a"})
+	p.expect("v: Preempted by pod a on node n (a)")
+	if len(p.evictions) != 0 {
+		t.Errorf("%d evictions remembered", len(p.evictions))
+	}
+}
+
+// TestEvictionFails: all who counted on it are tried again, and may ask again.
+func TestEvictionFails(t *testing.T) {
+	p := newPrey(t)
+	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), Cycle{}, hunted("b", 1, ""), Cycle{})
+	p.expect("evict v for a")
+	if p.Ready() {
+		t.Fatal("somebody is tried again before the answer")
+	}
+	p.do(Evicted{Victim: "v", Preemptor: "a", Err: errors.New("no")})
+	if n := p.queue.Counts().Active; n != 2 {
+		t.Errorf("%d pods are active, want 2", n)
+	}
+	p.do(Cycle{}, Cycle{})
+	p.expect("evict v for a")
+}
+
+func TestNoEvictionOfTerminatingVictims(t *testing.T) {
+	p := newPrey(t)
+	v := hunted("v", 0, "n")
+	v.Pod.Terminating = true
+	p.do(v, hunted("a", 1, ""), Cycle{})
+	p.expect()
+}
+
+func TestBudgetEvents(t *testing.T) {
+	p := newPrey(t)
+	p.do(hunted("v", 0, "n"))
+	set := func(namespace, name string, allowed int32) BudgetSet {
+		return BudgetSet{&object.Budget{Namespace: namespace, Name: name, Allowed: allowed}}
+	}
+	p.do(set("b", "x", 1), set("a", "y", 2), set("a", "x", 3), set("b", "x", 4), set("a", "z", 5),
+		BudgetGone{"a", "z"}, BudgetGone{"c", "x"}, hunted("a", 1, ""), Cycle{})
+	seen := p.call.Budgets
+	p.do(set("a", "x", 9), BudgetGone{"a", "y"})
+	var got []string
+	for _, b := range seen {
+		got = append(got, fmt.Sprint(b.Namespace, "/", b.Name, "=", b.Allowed))
+	}
+	if want := "a/x=3 a/y=2 b/x=4"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
