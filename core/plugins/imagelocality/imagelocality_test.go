@@ -125,6 +125,17 @@ func TestEqualPartsEqualScores(t *testing.T) {
 	})
 }
 
+func TestPartsDiffer(t *testing.T) {
+	pods := []*object.Pod{pod(1, "a:1"), pod(2, "a:1"), pod(1, "b:1"), pod(1, "a:1", "b:1"), pod(1, `a:1""b:1`), pod(11)}
+	seen := map[string]*object.Pod{}
+	for _, p := range pods {
+		if other := seen[part(p)]; other != nil {
+			t.Errorf("%v and %v: both %q", p.Images, other.Images, part(p))
+		}
+		seen[part(p)] = p
+	}
+}
+
 // Scores of other rows change when a node comes, goes or pulls an image; the
 // epoch must tell, and must not where only labels change.
 func TestEpoch(t *testing.T) {
