@@ -1,0 +1,105 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// recorder publishes events in the background. What does not fit into its
+// queue is dropped and counted.
+type recorder struct {
+	pool    *pool
+	send    func(context.Context, *eventsv1.Event)
+	dropped atomic.Uint64
+	host    string
+}
+
+func newRecorder(p *pool, send func(context.Context, *eventsv1.Event)) *recorder {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return &recorder{pool: p, send: send, host: host}
+}
+
+func (r *recorder) add(e machine.Announce) {
+	now := time.Now()
+	if !r.pool.submit(func(ctx context.Context) { r.send(ctx, eventOf(e, r.host, now)) }) {
+		r.dropped.Add(1)
+	}
+}
+
+// maxInstance is the longest reportingInstance that the API takes, in bytes.
+const maxInstance = 128
+
+// eventOf renders an Announce effect. It is reported by the profile that acts:
+// the preemptor's when there is one.
+func eventOf(e machine.Announce, host string, now time.Time) *eventsv1.Event {
+	actor := e.Pod
+	kind := v1.EventTypeNormal
+	if e.Warning {
+		kind = v1.EventTypeWarning
+	}
+	event := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Pod.Namespace, Name: eventName(e.Pod.Name, now)},
+		EventTime:  metav1.MicroTime{Time: now},
+		Type:       kind,
+		Reason:     e.Reason,
+		Action:     e.Action,
+		Note:       strings.ToValidUTF8(explain.Note(e.Note), ""), // a character may be cut in two
+		Regarding:  reference(e.Pod),
+	}
+	if e.Related != nil {
+		actor = e.Related
+		related := reference(e.Related)
+		event.Related = &related
+	}
+	event.ReportingController = actor.SchedulerName
+	instance := actor.SchedulerName + "-" + host
+	event.ReportingInstance = instance[:min(len(instance), maxInstance)]
+	return event
+}
+
+// eventName is the pod's name and the time, as users know it, or random where
+// that is too long for a name.
+func eventName(pod string, now time.Time) string {
+	name := fmt.Sprintf("%s.%x", pod, now.UnixNano())
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return string(uuid.NewUUID())
+	}
+	return name
+}
+
+func reference(p *object.Pod) v1.ObjectReference {
+	return v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
+}
+
+// publish sends an event. One that the API does not take is lost: it only
+// informs.
+func (h *Hands) publish(ctx context.Context, e *eventsv1.Event) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := h.clients.Events.Post().Namespace(e.Namespace).Resource("events").Body(e).Do(ctx).Error()
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return
+	}
+	h.announceLost.Add(1)
+	h.logger.V(2).Info("Cannot publish an event", "pod", klog.KRef(e.Regarding.Namespace, e.Regarding.Name),
+		"reason", e.Reason, "err", err)
+}

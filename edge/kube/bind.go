@@ -1,0 +1,106 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// bind asks the API to bind the pod and says what is known afterwards. An
+// overloaded server that turns the request away is asked again.
+func (h *Hands) bind(ctx context.Context, p *object.Pod, node string) (machine.BindResult, error) {
+	binding := &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID},
+		Target:     v1.ObjectReference{Kind: "Node", Name: node},
+	}
+	for try := 1; ; try++ {
+		err, sent := h.post(ctx, p, binding)
+		if delay, busy := turnedAway(err); busy && try < maxTries && sleep(ctx, delay) {
+			continue
+		}
+		if apierrors.IsConflict(err) {
+			return h.conflict(ctx, p, node, err)
+		}
+		return classify(err, sent), err
+	}
+}
+
+// post sends a binding once, and says whether anything may have reached the
+// server. Client-go would repeat the request after some answers; which of the
+// two then took effect could not be told.
+func (h *Hands) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err error, sent bool) {
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err = h.clients.Bind.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("binding").
+		Body(b).MaxRetries(0).Do(ctx).Error()
+	return err, connected.Load()
+}
+
+// classify says what the reply to a binding proves. Only an answer of the API
+// server that turns the request down proves that the pod was not bound, or
+// that the request never left.
+func classify(err error, sent bool) machine.BindResult {
+	if err == nil {
+		return machine.BindDone
+	}
+	if !sent {
+		return machine.BindRefused
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		code := status.Status().Code
+		if code >= 400 && code < 500 && code != http.StatusRequestTimeout {
+			return machine.BindRefused
+		}
+	}
+	return machine.BindUnknown
+}
+
+// conflict settles a conflict by a read: the pod may be bound already, and by
+// an earlier request of ours.
+func (h *Hands) conflict(ctx context.Context, p *object.Pod, node string, conflict error) (machine.BindResult, error) {
+	now, err := h.get(ctx, p)
+	switch {
+	case err != nil:
+		return machine.BindUnknown, fmt.Errorf("%w (reading the pod: %v)", conflict, err)
+	case now != nil && now.NodeName == node:
+		return machine.BindDone, nil
+	}
+	return machine.BindRefused, conflict
+}
+
+// turnedAway says whether the server was too busy to look at the request, and
+// when to ask again.
+func turnedAway(err error) (time.Duration, bool) {
+	if !apierrors.IsTooManyRequests(err) {
+		return 0, false
+	}
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(min(max(seconds, 1), 5)) * time.Second, true
+}
+
+// sleep waits; it reports false when the context ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,145 @@
+package kube
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// What a reply to a binding proves; the pod as a read shows it afterwards
+// settles conflicts.
+func TestBindOutcome(t *testing.T) {
+	const none = "" // the pod is not bound
+	tests := []struct {
+		name  string
+		code  int // of the reply to the binding; 0 cuts the connection
+		read  string
+		gone  bool // the read finds no pod
+		want  machine.BindResult
+		tries int
+	}{
+		{name: "accepted", code: 201, want: machine.BindDone},
+		{name: "malformed", code: 400, want: machine.BindRefused},
+		{name: "unauthorized", code: 401, want: machine.BindRefused},
+		{name: "forbidden", code: 403, want: machine.BindRefused},
+		{name: "not found", code: 404, want: machine.BindRefused},
+		{name: "invalid", code: 422, want: machine.BindRefused},
+		{name: "conflict, bound to the node", code: 409, read: "node", want: machine.BindDone},
+		{name: "conflict, bound elsewhere", code: 409, read: "other", want: machine.BindRefused},
+		{name: "conflict, not bound", code: 409, read: none, want: machine.BindRefused},
+		{name: "conflict, gone", code: 409, gone: true, want: machine.BindRefused},
+		{name: "request timeout", code: 408, want: machine.BindUnknown},
+		{name: "internal error", code: 500, want: machine.BindUnknown},
+		{name: "bad gateway", code: 502, want: machine.BindUnknown},
+		{name: "unavailable", code: 503, want: machine.BindUnknown},
+		{name: "gateway timeout", code: 504, want: machine.BindUnknown},
+		{name: "connection cut", code: 0, want: machine.BindUnknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+				switch {
+				case r.Method == http.MethodGet && tt.gone:
+					answer(w, 404, nil)
+				case r.Method == http.MethodGet:
+					answer(w, 200, apiPod("p", tt.read))
+				case tt.code == 0:
+					conn, _, _ := http.NewResponseController(w).Hijack()
+					conn.Close()
+				default:
+					w.Header().Set("Retry-After", "1") // must not make the client repeat the request
+					answer(w, tt.code, nil)
+				}
+			})
+			h, outcomes := handsOn(t, s.config(), always)
+			h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+			got := (<-outcomes).(machine.Bound)
+			if got.Result != tt.want || got.UID != "uid-1" {
+				t.Errorf("got %v (%v), want %v", got.Result, got.Err, tt.want)
+			}
+			if (got.Err == nil) != (tt.want == machine.BindDone) {
+				t.Errorf("error %v does not go with result %v", got.Err, got.Result)
+			}
+			first := <-s.requests
+			if first.Line != "POST /api/v1/namespaces/ns/pods/p/binding" || !strings.Contains(first.Body, `"uid":"uid-1"`) || !strings.Contains(first.Body, `"target":{"kind":"Node","name":"node"}`) {
+				t.Errorf("sent %q %s", first.Line, first.Body)
+			}
+			for len(s.requests) > 0 {
+				if r := <-s.requests; strings.HasPrefix(r.Line, "POST") {
+					t.Errorf("the binding was repeated")
+				}
+			}
+		})
+	}
+}
+
+func TestBindIsRepeatedWhenTurnedAway(t *testing.T) {
+	busy := 1
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		if busy > 0 {
+			busy--
+			answer(w, 429, nil)
+			return
+		}
+		answer(w, 201, nil)
+	})
+	h, outcomes := handsOn(t, s.config(), always)
+	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindDone {
+		t.Errorf("got %v (%v)", got.Result, got.Err)
+	}
+}
+
+// A request that never left proves that the pod was not bound.
+func TestBindNotSent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) { answer(w, 201, nil) })
+	unreachable := s.config()
+	unreachable.Host = "http://" + l.Addr().String()
+	l.Close()
+
+	h, outcomes := handsOn(t, unreachable, always)
+	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindRefused {
+		t.Errorf("unreachable: got %v (%v)", got.Result, got.Err)
+	}
+
+	h, outcomes = handsOn(t, s.config(), func() bool { return false })
+	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindRefused || !errors.Is(got.Err, ErrNotLeading) {
+		t.Errorf("lease lost: got %v (%v)", got.Result, got.Err)
+	}
+	if len(s.requests) != 0 {
+		t.Errorf("sent %v", <-s.requests)
+	}
+}
+
+// Stop gives up on what hangs: whether that pod is bound is not known.
+func TestStopGivesUp(t *testing.T) {
+	release := make(chan struct{})
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) { <-release })
+	h, outcomes := handsOn(t, s.config(), always)
+	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+	<-s.requests
+	h.Stop(cancelled())
+	close(release)
+	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindUnknown {
+		t.Errorf("got %v (%v)", got.Result, got.Err)
+	}
+	h.Do(machine.Bind{Pod: testPod("q"), Node: "node"})
+	h.Do(machine.Read{Pod: testPod("q")})
+	if len(outcomes) != 0 || len(s.requests) != 0 {
+		t.Error("something was started after Stop")
+	}
+}

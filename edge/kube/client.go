@@ -1,0 +1,95 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Clients are the connections to the API server, one for each kind of work,
+// each with the configured rate, so that none waits for another.
+type Clients struct {
+	Watch  rest.Interface // lists and watches
+	Bind   rest.Interface // bindings, what settles them, evictions
+	Status rest.Interface // pod status
+	Events rest.Interface // events.k8s.io
+}
+
+// ErrNotLeading is why a request is not sent when the lease is no longer sure.
+var ErrNotLeading = errors.New("not sent: this scheduler does not hold the lease")
+
+// NewClients connects to the API server of config, which also says the rate
+// of requests (QPS, Burst; a negative QPS is no limit). held is asked before
+// each request that changes pods; what it refuses is not sent.
+func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
+	var errs []error
+	core := func(fenced bool) rest.Interface {
+		c, err := corev1.NewForConfig(separate(config, fenced, held))
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		return c.RESTClient()
+	}
+	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true)}
+	events, err := eventsv1.NewForConfig(separate(config, false, nil))
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		clients.Events = events.RESTClient()
+	}
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("API server %s: %w", config.Host, errors.Join(errs...))
+	}
+	return clients, nil
+}
+
+// separate returns the configuration of a client with a connection and a rate
+// of its own: clients share a connection when they dial through the same
+// function.
+func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
+	c := rest.CopyConfig(config)
+	if c.Dial == nil {
+		dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+		c.Dial = dialer.DialContext
+	}
+	c.RateLimiter = limiter(c.QPS, c.Burst)
+	if fenced {
+		c.RateLimiter = fence{c.RateLimiter, held}
+	}
+	return c
+}
+
+func limiter(qps float32, burst int) flowcontrol.RateLimiter {
+	switch {
+	case qps < 0:
+		return flowcontrol.NewFakeAlwaysRateLimiter()
+	case qps == 0:
+		return flowcontrol.NewTokenBucketRateLimiter(rest.DefaultQPS, rest.DefaultBurst)
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(qps, max(burst, 1))
+}
+
+// fence is the last thing that a request passes before it is sent: after its
+// turn has come, which may take seconds, the lease must still be held.
+type fence struct {
+	flowcontrol.RateLimiter
+	held func() bool
+}
+
+func (f fence) Wait(ctx context.Context) error {
+	if err := f.RateLimiter.Wait(ctx); err != nil {
+		return err
+	}
+	if !f.held() {
+		return ErrNotLeading
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+const (
+	bindWorkers   = 64   // bindings at the API server at a time
+	bindLimit     = 1024 // bindings under way, those that wait for a worker included
+	settleWorkers = 16   // reads and evictions
+	statusWorkers = 16
+	eventWorkers  = 16
+	eventLimit    = 10_000 // events that wait; more are dropped
+
+	callTimeout = 10 * time.Second // of one request
+	maxTries    = 5                // of a request that an overloaded server turns away
+)
+
+// Hands carry effects out. Do never waits: each kind of work has its queue
+// and its goroutines. The queue of bindings is bounded by Full, that of status
+// patches by the number of pods (the latest state of a pod replaces what waits),
+// that of events by a limit.
+type Hands struct {
+	clients *Clients
+	report  func(machine.Event)
+	logger  klog.Logger
+
+	bindings *pool
+	settling *pool
+	status   *statusQueue
+	events   *recorder
+
+	binding      atomic.Int64
+	patchFailed  atomic.Uint64
+	announceLost atomic.Uint64
+}
+
+// NewHands returns hands that report outcomes through report, which must not
+// block. They work until Stop and Close.
+func NewHands(c *Clients, report func(machine.Event), logger klog.Logger) *Hands {
+	h := &Hands{clients: c, report: report, logger: logger,
+		bindings: newPool(bindWorkers, 0), settling: newPool(settleWorkers, 0)}
+	h.status = newStatusQueue(newPool(statusWorkers, 0), h.patch)
+	h.events = newRecorder(newPool(eventWorkers, eventLimit), h.publish)
+	return h
+}
+
+// Counters is what the hands count.
+type Counters struct {
+	Binding       int    // bindings under way
+	EventsDropped uint64 // because the queue was full, or the API would not take them
+	PatchesFailed uint64
+}
+
+// Counters returns the present counts.
+func (h *Hands) Counters() Counters {
+	return Counters{
+		Binding:       int(h.binding.Load()),
+		EventsDropped: h.events.dropped.Load() + h.announceLost.Load(),
+		PatchesFailed: h.patchFailed.Load(),
+	}
+}
+
+// Full says that more bindings would only wait.
+func (h *Hands) Full() bool { return h.binding.Load() >= bindLimit }
+
+// Do starts on an effect.
+func (h *Hands) Do(e machine.Effect) {
+	switch e := e.(type) {
+	case machine.Bind:
+		h.startBind(e)
+	case machine.Read:
+		h.startRead(e)
+	case machine.Evict:
+		h.settling.submit(func(ctx context.Context) {
+			err := h.evict(ctx, e.Victim, e.Preemptor)
+			h.report(machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
+		})
+	case machine.Patch:
+		h.status.add(e)
+	case machine.Announce:
+		h.events.add(e)
+	case machine.Write:
+		h.report(machine.Written{UID: e.Pod.UID, Err: unknownWrite(e)})
+	}
+}
+
+// unknownWrite refuses writes: no plugin that is built in asks for any.
+func unknownWrite(e machine.Write) error {
+	if len(e.Writes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no way to carry out: %s", e.Writes[0].Describe())
+}
+
+// startBind queues a binding. A status patch of the pod that has not left yet
+// is void, and one that is on its way must arrive first: the API server sets
+// the pod's condition when it binds.
+func (h *Hands) startBind(e machine.Bind) {
+	h.binding.Add(1)
+	h.status.settle(e.Pod.UID, func() {
+		h.bindings.submit(func(ctx context.Context) {
+			result, err := h.bind(ctx, e.Pod, e.Node)
+			h.binding.Add(-1)
+			h.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
+		})
+	})
+}
+
+func (h *Hands) startRead(e machine.Read) {
+	read := func() {
+		h.settling.submit(func(ctx context.Context) {
+			p, err := h.get(ctx, e.Pod)
+			h.report(machine.PodRead{UID: e.Pod.UID, Pod: p, Err: err})
+		})
+	}
+	if e.Delay <= 0 {
+		read()
+		return
+	}
+	time.AfterFunc(e.Delay, read)
+}
+
+// get reads the pod consistently: nil when it, or this incarnation of it, does
+// not exist.
+func (h *Hands) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	pod := &v1.Pod{}
+	err := h.clients.Bind.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("get pod %s: %w", p.Key(), err)
+	case pod.UID != p.UID:
+		return nil, nil
+	}
+	return decode.Pod(pod), nil
+}
+
+// evict marks the victim as disrupted and deletes it. A victim that is gone
+// already was what was wanted.
+func (h *Hands) evict(ctx context.Context, victim, preemptor *object.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if !victim.Disrupted {
+		err := h.patchStatus(ctx, h.clients.Bind, victim, disruption(victim, explain.Disrupted(preemptor.SchedulerName), time.Now()))
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("patch status of pod %s: %w", victim.Key(), err)
+		}
+	}
+	err := h.clients.Bind.Delete().Namespace(victim.Namespace).Resource("pods").Name(victim.Name).
+		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &victim.UID}}).Do(ctx).Error()
+	if err != nil && !gone(err) {
+		return fmt.Errorf("delete pod %s: %w", victim.Key(), err)
+	}
+	return nil
+}
+
+// gone says that a request failed because the pod that it was for no longer
+// exists; its name may have another owner, to whom a patch with this UID is
+// invalid and a deletion in conflict.
+func gone(err error) bool {
+	if apierrors.IsInvalid(err) {
+		status := apierrors.APIStatus(nil)
+		return errors.As(err, &status) && status.Status().Details != nil &&
+			slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
+	}
+	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
+}
+
+// patch carries a Patch effect out. A patch that fails is not repeated: the
+// pod's next attempt writes the state of that time.
+func (h *Hands) patch(ctx context.Context, e machine.Patch) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := h.patchStatus(ctx, h.clients.Status, e.Pod, statusOf(e, time.Now()))
+	if err != nil && !gone(err) {
+		h.patchFailed.Add(1)
+		h.logger.Error(err, "Cannot update the status of a pod", "pod", klog.KRef(e.Pod.Namespace, e.Pod.Name))
+	}
+}
+
+// Stop starts no further binding, lets those that were sent come to an end
+// until ctx ends, and gives up on the rest. Outcomes are still reported.
+func (h *Hands) Stop(ctx context.Context) {
+	h.bindings.close(true)
+	h.settling.close(true)
+	h.bindings.wait(ctx)
+	h.settling.wait(ctx)
+}
+
+// Close sends what events and patches it can until ctx ends, and ends.
+func (h *Hands) Close(ctx context.Context) {
+	h.status.pool.close(false)
+	h.events.pool.close(false)
+	h.status.pool.wait(ctx)
+	h.events.pool.wait(ctx)
+}
+
+func (h *Hands) patchStatus(ctx context.Context, c statusClient, p *object.Pod, body []byte) error {
+	return c.Patch(types.StrategicMergePatchType).Namespace(p.Namespace).Resource("pods").Name(p.Name).
+		SubResource("status").Body(body).Do(ctx).Error()
+}

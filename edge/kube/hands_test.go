@@ -1,0 +1,247 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func TestRead(t *testing.T) {
+	other := apiPod("p", "")
+	other.UID = "uid-2"
+	tests := []struct {
+		name string
+		code int
+		body any
+		want string // node of the pod that is reported, "-" for none, "error"
+	}{
+		{"bound", 200, apiPod("p", "node"), "node"},
+		{"pending", 200, apiPod("p", ""), ""},
+		{"gone", 404, nil, "-"},
+		{"another pod of that name", 200, other, "-"},
+		{"failed", 500, nil, "error"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+				if r.URL.Query().Has("resourceVersion") {
+					t.Error("the read is not consistent")
+				}
+				answer(w, tt.code, tt.body)
+			})
+			h, outcomes := handsOn(t, s.config(), always)
+			h.Do(machine.Read{Pod: testPod("p"), Delay: time.Millisecond})
+			e := (<-outcomes).(machine.PodRead)
+			got := "-"
+			switch {
+			case e.Err != nil:
+				got = "error"
+			case e.Pod != nil:
+				got = e.Pod.NodeName
+			}
+			if got != tt.want || e.UID != "uid-1" {
+				t.Errorf("got %q of %s, want %q", got, e.UID, tt.want)
+			}
+		})
+	}
+}
+
+func TestEvict(t *testing.T) {
+	tests := []struct {
+		name          string
+		disrupted     bool
+		patch, delete int
+		want          []string // requests
+		fails         bool
+	}{
+		{"marks and deletes", false, 200, 200, []string{"PATCH", "DELETE"}, false},
+		{"already marked", true, 200, 200, []string{"DELETE"}, false},
+		{"gone before it is marked", false, 404, 200, []string{"PATCH"}, false},
+		{"gone before it is deleted", false, 200, 404, []string{"PATCH", "DELETE"}, false},
+		{"another pod of that name", false, 200, 409, []string{"PATCH", "DELETE"}, false},
+		{"cannot be marked", false, 403, 200, []string{"PATCH"}, true},
+		{"cannot be deleted", false, 200, 500, []string{"PATCH", "DELETE"}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+				if r.Method == http.MethodPatch {
+					answer(w, tt.patch, nil)
+					return
+				}
+				if !strings.Contains(body, `"preconditions":{"uid":"uid-1"}`) {
+					t.Errorf("no precondition in %s", body)
+				}
+				answer(w, tt.delete, nil)
+			})
+			h, outcomes := handsOn(t, s.config(), always)
+			victim := testPod("p")
+			victim.Disrupted = tt.disrupted
+			h.Do(machine.Evict{Victim: victim, Preemptor: &object.Pod{UID: "uid-9", SchedulerName: "mine"}})
+			e := (<-outcomes).(machine.Evicted)
+			if (e.Err != nil) != tt.fails || e.Victim != "uid-1" || e.Preemptor != "uid-9" {
+				t.Errorf("got %+v", e)
+			}
+			var got []string
+			for len(s.requests) > 0 {
+				r := <-s.requests
+				got = append(got, strings.Fields(r.Line)[0])
+				if r.Line == "PATCH /api/v1/namespaces/ns/pods/p/status" && !strings.Contains(r.Body, `"message":"mine: preempting to accommodate a higher priority pod"`) {
+					t.Errorf("patch %s", r.Body)
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("requests %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStatusPatch(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	none, node := "", "node"
+	failed := &object.Condition{Status: "False", Reason: "Unschedulable", Message: "no \"room\""}
+	before := testPod("p")
+	before.Scheduled = object.Condition{Status: "False", Reason: "SchedulerError"}
+	tests := []struct {
+		name string
+		in   machine.Patch
+		want string
+	}{
+		{"new condition", machine.Patch{Pod: testPod("p"), Condition: failed},
+			`{"metadata":{"uid":"uid-1"},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no \"room\"","observedGeneration":3,"lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`},
+		{"same status, another reason", machine.Patch{Pod: before, Condition: failed},
+			`{"metadata":{"uid":"uid-1"},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no \"room\"","observedGeneration":3}]}}`},
+		{"nomination", machine.Patch{Pod: testPod("p"), Nominated: &node},
+			`{"metadata":{"uid":"uid-1"},"status":{"nominatedNodeName":"node"}}`},
+		{"nomination ends", machine.Patch{Pod: testPod("p"), Nominated: &none},
+			`{"metadata":{"uid":"uid-1"},"status":{"nominatedNodeName":null}}`},
+	}
+	for _, tt := range tests {
+		if got := string(statusOf(tt.in, now)); got != tt.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The server lets one patch through at a time, so that others pile up.
+func TestStatusQueue(t *testing.T) {
+	message := func(m string) machine.Patch {
+		return machine.Patch{Pod: testPod("p"), Condition: &object.Condition{Message: m}}
+	}
+	var sent []string
+	started, proceed := make(chan struct{}), make(chan struct{})
+	q := newStatusQueue(newPool(1, 0), func(_ context.Context, e machine.Patch) {
+		text := ""
+		if e.Condition != nil {
+			text = e.Condition.Message
+		}
+		if e.Nominated != nil {
+			text += "@" + *e.Nominated
+		}
+		sent = append(sent, text)
+		started <- struct{}{}
+		<-proceed
+	})
+	q.add(message("first"))
+	<-started
+	node := "node"
+	q.add(message("second"))
+	q.add(machine.Patch{Pod: testPod("p"), Nominated: &node})
+	q.add(message("third"))
+	proceed <- struct{}{}
+	<-started
+	if want := []string{"first", "third@node"}; !slices.Equal(sent, want) {
+		t.Errorf("sent %q, want %q", sent, want)
+	}
+
+	// A binding voids what waits, and follows what is under way.
+	q.add(message("void"))
+	bound := make(chan struct{})
+	q.settle("uid-1", func() { close(bound) })
+	select {
+	case <-bound:
+		t.Error("the binding overtook a patch")
+	default:
+	}
+	proceed <- struct{}{}
+	<-bound
+	q.pool.close(false)
+	q.pool.wait(context.Background())
+	if len(sent) != 2 || len(q.pods) != 0 {
+		t.Errorf("sent %q, %d pods left in the queue", sent, len(q.pods))
+	}
+	at := false
+	q.settle("uid-1", func() { at = true })
+	if !at {
+		t.Error("nothing under way, and yet the binding waits")
+	}
+}
+
+func TestEvent(t *testing.T) {
+	now := time.Unix(0, 0x1234)
+	victim := testPod("victim")
+	preemptor := &object.Pod{UID: "uid-2", Namespace: "other", Name: "strong", SchedulerName: "mine"}
+	e := eventOf(machine.Announce{Pod: victim, Reason: "Preempted", Action: "Preempting",
+		Note: strings.Repeat("é", 600), Related: preemptor}, strings.Repeat("h", 200), now)
+	if e.Name != "victim.1234" || e.Namespace != "ns" || e.Type != "Normal" || e.ReportingController != "mine" {
+		t.Errorf("got %+v", e)
+	}
+	if len(e.ReportingInstance) != maxInstance || e.Regarding.UID != "uid-1" || e.Related.UID != types.UID("uid-2") {
+		t.Errorf("got %+v", e)
+	}
+	if len(e.Note) > 1024 || !strings.HasSuffix(e.Note, "é ...") {
+		t.Errorf("note of %d bytes ends in %q", len(e.Note), e.Note[len(e.Note)-8:])
+	}
+	if _, err := json.Marshal(e); err != nil {
+		t.Error(err)
+	}
+	long := eventOf(machine.Announce{Pod: testPod(strings.Repeat("a", 250)), Warning: true}, "host", now)
+	if len(long.Name) > 253 || long.Type != "Warning" {
+		t.Errorf("got name %q, type %s", long.Name, long.Type)
+	}
+}
+
+// Events that nobody takes are dropped and counted; nothing waits for them.
+func TestEventsAreBounded(t *testing.T) {
+	release := make(chan struct{})
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			<-release
+		}
+		answer(w, 201, nil)
+	})
+	h, outcomes := handsOn(t, s.config(), always)
+	const extra = 7
+	for range eventWorkers {
+		h.Do(machine.Announce{Pod: testPod("p")})
+		<-s.requests
+	}
+	for range eventLimit + extra {
+		h.Do(machine.Announce{Pod: testPod("p")})
+	}
+	if got := h.Counters().EventsDropped; got != extra {
+		t.Errorf("dropped %d events, want %d", got, extra)
+	}
+	h.Do(machine.Bind{Pod: testPod("q"), Node: "node"}) // does not wait for events
+	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindDone {
+		t.Errorf("got %v", got)
+	}
+	close(release)
+	h.events.pool.close(true)
+}

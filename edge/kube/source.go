@@ -1,0 +1,242 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// unfinished selects the pods that a scheduler cares for.
+const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
+
+// Source lists and watches pods and nodes. It keeps no objects, only who is
+// there: the machine holds the rest.
+type Source struct {
+	mirrors []*mirror
+	bad     atomic.Uint64
+}
+
+// NewSource returns a source that posts what it sees. post may block: the
+// watches then stop reading.
+func NewSource(client rest.Interface, post func(machine.Event), logger klog.Logger) *Source {
+	s := &Source{}
+	nodes := newMirror("nodes", post, s.guarded(logger, nodeEntry), func(o owner) machine.Event {
+		return machine.NodeGone{Name: o.Name}
+	})
+	nodes.reflect(client, &v1.Node{}, "", logger)
+	pods := newMirror("pods", post, s.guarded(logger, podEntry), func(o owner) machine.Event {
+		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
+	})
+	pods.reflect(client, &v1.Pod{}, unfinished, logger)
+	s.mirrors = []*mirror{nodes, pods}
+	return s
+}
+
+// Run watches until the context ends. What cannot be reached is tried again,
+// less and less often.
+func (s *Source) Run(ctx context.Context) {
+	done := make(chan struct{})
+	for _, m := range s.mirrors {
+		go func() { m.reflector.RunWithContext(ctx); done <- struct{}{} }()
+	}
+	for range s.mirrors {
+		<-done
+	}
+}
+
+// WaitForSync waits until all that the first lists held has been posted. It
+// reports false when the context ended first.
+func (s *Source) WaitForSync(ctx context.Context) bool {
+	for _, m := range s.mirrors {
+		select {
+		case <-m.synced:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// BadObjects is how many objects could not be decoded; they are left out.
+func (s *Source) BadObjects() uint64 { return s.bad.Load() }
+
+// entry is an object on its way from the API to the machine: its metadata, by
+// which client-go knows it, and the event that it makes. An event of nil is an
+// object that could not be decoded.
+type entry struct {
+	metav1.ObjectMeta
+	set machine.Event
+}
+
+func newEntry(meta *metav1.ObjectMeta) *entry {
+	return &entry{ObjectMeta: metav1.ObjectMeta{
+		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
+	}}
+}
+
+func podEntry(obj any) *entry {
+	p, ok := obj.(*v1.Pod)
+	if !ok {
+		return nil
+	}
+	e := newEntry(&p.ObjectMeta)
+	e.set = machine.PodSet{Pod: decode.Pod(p)}
+	return e
+}
+
+func nodeEntry(obj any) *entry {
+	n, ok := obj.(*v1.Node)
+	if !ok {
+		return nil
+	}
+	e := newEntry(&n.ObjectMeta)
+	e.set = machine.NodeSet{Node: decode.Node(n)}
+	return e
+}
+
+// guarded decodes, and counts and reports what cannot be, so that one object
+// never stops another.
+func (s *Source) guarded(logger klog.Logger, decode func(any) *entry) func(any) *entry {
+	return func(obj any) (e *entry) {
+		if e, ok := obj.(*entry); ok {
+			return e
+		}
+		defer func() {
+			if r := recover(); r != nil {
+				s.bad.Add(1)
+				meta, _ := obj.(metav1.ObjectMetaAccessor)
+				e = newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
+				logger.Error(fmt.Errorf("%v", r), "An object cannot be decoded and is left out",
+					"type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
+			}
+		}()
+		return decode(obj)
+	}
+}
+
+// owner is who has a name: an object of the same name with another UID is
+// another object.
+type owner struct {
+	types.NamespacedName
+	uid     types.UID
+	version string
+}
+
+// mirror turns what a reflector sees into events. It is the reflector's store,
+// and is called from its goroutine only.
+type mirror struct {
+	name      string
+	post      func(machine.Event)
+	entry     func(obj any) *entry
+	gone      func(owner) machine.Event
+	reflector *cache.Reflector
+	seen      map[types.NamespacedName]owner
+	synced    chan struct{}
+}
+
+func newMirror(name string, post func(machine.Event), entry func(any) *entry, gone func(owner) machine.Event) *mirror {
+	return &mirror{name: name, post: post, entry: entry, gone: gone,
+		seen: map[types.NamespacedName]owner{}, synced: make(chan struct{})}
+}
+
+func (m *mirror) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
+	lw := cache.NewFilteredListWatchFromClient(client, m.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
+		o.FieldSelector = selector
+	})
+	m.reflector = cache.NewReflectorWithOptions(lw, kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger})
+}
+
+// Transformer lets the reflector decode objects while it collects them, so
+// that the first list is never held as a whole.
+func (m *mirror) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if e := m.entry(obj); e != nil {
+			return e, nil
+		}
+		return obj, nil // a tombstone: not of interest here
+	}
+}
+
+// Add takes in a new object.
+func (m *mirror) Add(obj any) error { return m.Update(obj) }
+
+// Update takes in an object, new or changed. One that is known in this very
+// version says nothing new.
+func (m *mirror) Update(obj any) error {
+	e := m.entry(obj)
+	if e == nil {
+		return fmt.Errorf("%s: unexpected %T", m.name, obj)
+	}
+	if e.set == nil {
+		return nil
+	}
+	now := owner{types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, e.UID, e.ResourceVersion}
+	before, known := m.seen[now.NamespacedName]
+	if known && before == now {
+		return nil
+	}
+	if known && before.uid != now.uid {
+		m.post(m.gone(before))
+	}
+	m.seen[now.NamespacedName] = now
+	m.post(e.set)
+	return nil
+}
+
+// Delete takes in that an object is gone, or no longer selected.
+func (m *mirror) Delete(obj any) error {
+	meta, ok := obj.(metav1.Object)
+	if !ok {
+		return fmt.Errorf("%s: unexpected %T", m.name, obj)
+	}
+	m.remove(types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()})
+	return nil
+}
+
+func (m *mirror) remove(name types.NamespacedName) {
+	if before, known := m.seen[name]; known {
+		delete(m.seen, name)
+		m.post(m.gone(before))
+	}
+}
+
+// Replace takes in a whole list: what it does not hold is gone. Deletions come
+// first, as they make room.
+func (m *mirror) Replace(list []any, _ string) error {
+	listed := make(map[types.NamespacedName]bool, len(list))
+	for _, obj := range list {
+		if meta, ok := obj.(metav1.Object); ok {
+			listed[types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()}] = true
+		}
+	}
+	for name := range m.seen {
+		if !listed[name] {
+			m.remove(name)
+		}
+	}
+	for i, obj := range list {
+		list[i] = nil // decoded once, the API object can go
+		if err := m.Update(obj); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-m.synced:
+	default:
+		close(m.synced)
+	}
+	return nil
+}
+
+// Resync does nothing: there is no state to repeat.
+func (m *mirror) Resync() error { return nil }

@@ -1,0 +1,130 @@
+package kube
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+func versioned(name string, uid types.UID, version string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid, ResourceVersion: version}}
+}
+
+func TestMirror(t *testing.T) {
+	tests := []struct {
+		name string
+		do   func(m *mirror) error
+		want []string
+	}{
+		{"a new pod", func(m *mirror) error { return m.Add(versioned("b", "2", "20")) }, []string{"set ns/b 2"}},
+		{"a changed pod", func(m *mirror) error { return m.Update(versioned("a", "1", "11")) }, []string{"set ns/a 1"}},
+		{"nothing new", func(m *mirror) error { return m.Update(versioned("a", "1", "10")) }, nil},
+		{"another pod of that name", func(m *mirror) error { return m.Update(versioned("a", "9", "90")) },
+			[]string{"gone ns/a 1", "set ns/a 9"}},
+		{"deleted", func(m *mirror) error { return m.Delete(versioned("a", "1", "12")) }, []string{"gone ns/a 1"}},
+		{"deleted, never seen", func(m *mirror) error { return m.Delete(versioned("x", "1", "12")) }, nil},
+		{"deleted, as another pod than was seen", func(m *mirror) error { return m.Delete(versioned("a", "9", "12")) },
+			[]string{"gone ns/a 1"}},
+		{"listed anew: one gone, one changed, one new", func(m *mirror) error {
+			return m.Replace([]any{versioned("c", "3", "31"), versioned("d", "4", "40")}, "50")
+		}, []string{"gone ns/a 1", "set ns/c 3", "set ns/d 4"}},
+		{"listed anew: another pod of that name", func(m *mirror) error {
+			return m.Replace([]any{versioned("a", "9", "90"), versioned("c", "3", "30")}, "50")
+		}, []string{"gone ns/a 1", "set ns/a 9"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			s := &Source{}
+			m := newMirror("pods", func(e machine.Event) { got = append(got, describe(e)) },
+				s.guarded(klog.Background(), podEntry), func(o owner) machine.Event {
+					return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
+				})
+			_ = m.Replace([]any{versioned("a", "1", "10"), versioned("c", "3", "30")}, "30")
+			got = nil
+			if err := tt.do(m); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// An object that cannot be decoded is counted, and stops no other.
+func TestBadObject(t *testing.T) {
+	var got []string
+	s := &Source{}
+	decode := s.guarded(klog.Background(), func(obj any) *entry {
+		if obj.(*v1.Pod).Name == "bad" {
+			panic("cannot be")
+		}
+		return podEntry(obj)
+	})
+	m := newMirror("pods", func(e machine.Event) { got = append(got, describe(e)) }, decode, nil)
+	if err := m.Replace([]any{versioned("bad", "1", "10"), versioned("good", "2", "20")}, "20"); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, []string{"set ns/good 2"}) || s.BadObjects() != 1 {
+		t.Errorf("got %q, %d bad objects", got, s.BadObjects())
+	}
+}
+
+// Over the wire: lists, then watches, with the selector that leaves finished
+// pods out; WatchList is tried first and refused.
+func TestSource(t *testing.T) {
+	meta := metav1.ListMeta{ResourceVersion: "7"}
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		q := r.URL.Query()
+		isPods := strings.HasSuffix(r.URL.Path, "/pods")
+		if isPods && q.Get("fieldSelector") != unfinished {
+			t.Errorf("selector %q", q.Get("fieldSelector"))
+		}
+		switch {
+		case q.Has("sendInitialEvents"):
+			answer(w, 422, nil)
+		case q.Has("watch") && isPods:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"type":"DELETED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"ns","name":"p","uid":"uid-1","resourceVersion":"8"}}}`))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		case q.Has("watch"):
+			<-r.Context().Done()
+		case isPods:
+			answer(w, 200, v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: meta, Items: []v1.Pod{*apiPod("p", "")}})
+		default:
+			answer(w, 200, v1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: meta, Items: []v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}})
+		}
+	})
+	clients, err := NewClients(s.config(), always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 100)
+	source := NewSource(clients.Watch, func(e machine.Event) { events <- describe(e) }, klog.Background())
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); source.Run(ctx) }()
+	if !source.WaitForSync(ctx) {
+		t.Fatal("not synced")
+	}
+	got := []string{<-events, <-events, <-events}
+	slices.Sort(got)
+	if want := []string{"gone ns/p uid-1", "set node n", "set ns/p uid-1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	cancel()
+	<-done
+	clients.Watch.(*rest.RESTClient).Client.CloseIdleConnections()
+}

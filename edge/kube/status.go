@@ -1,0 +1,171 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// statusClient is the part of a client that patches.
+type statusClient interface {
+	Patch(types.PatchType) *rest.Request
+}
+
+// condition is a pod condition as a patch writes it. What is left out stays as
+// it is in the API; conditions are told apart by type.
+type condition struct {
+	Type               v1.PodConditionType `json:"type"`
+	Status             v1.ConditionStatus  `json:"status"`
+	Reason             string              `json:"reason"`
+	Message            string              `json:"message"`
+	ObservedGeneration int64               `json:"observedGeneration,omitempty"`
+	LastTransitionTime *metav1.Time        `json:"lastTransitionTime,omitempty"`
+}
+
+// podPatch renders a strategic merge patch of a pod's status. The UID makes the
+// API server refuse it when the name has another owner by then.
+func podPatch(p *object.Pod, status map[string]any) []byte {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.UID}, "status": status})
+	if err != nil {
+		panic(fmt.Sprintf("patch of pod %s: %v", p.Key(), err)) // strings and numbers only
+	}
+	return body
+}
+
+// statusOf renders a Patch effect. The time of transition changes with the
+// condition's status only.
+func statusOf(e machine.Patch, now time.Time) []byte {
+	status := map[string]any{}
+	if c := e.Condition; c != nil {
+		written := condition{Type: v1.PodScheduled, Status: c.Status, Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: e.Pod.Generation}
+		if c.Status != e.Pod.Scheduled.Status {
+			written.LastTransitionTime = &metav1.Time{Time: now}
+		}
+		status["conditions"] = []condition{written}
+	}
+	if n := e.Nominated; n != nil {
+		status["nominatedNodeName"] = n
+		if *n == "" {
+			status["nominatedNodeName"] = nil
+		}
+	}
+	return podPatch(e.Pod, status)
+}
+
+// disruption renders the condition of a victim.
+func disruption(victim *object.Pod, message string, now time.Time) []byte {
+	return podPatch(victim, map[string]any{"conditions": []condition{{
+		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonPreemptionByScheduler,
+		Message: message, ObservedGeneration: victim.Generation, LastTransitionTime: &metav1.Time{Time: now},
+	}}})
+}
+
+// statusQueue holds at most one patch a pod: a later one is merged into the one
+// that waits. Patches of one pod are sent one after the other.
+type statusQueue struct {
+	pool *pool
+	send func(context.Context, machine.Patch)
+
+	mu   sync.Mutex
+	pods map[types.UID]*podStatus
+}
+
+// podStatus is what waits, and what is under way, for one pod.
+type podStatus struct {
+	patch   *machine.Patch // to be sent
+	queued  bool           // a job will look at this
+	sending bool
+	then    func() // to be called when what is being sent has arrived
+}
+
+func newStatusQueue(p *pool, send func(context.Context, machine.Patch)) *statusQueue {
+	return &statusQueue{pool: p, send: send, pods: map[types.UID]*podStatus{}}
+}
+
+// add queues a patch, or merges it into the one that waits.
+func (q *statusQueue) add(e machine.Patch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	uid := e.Pod.UID
+	s := q.pods[uid]
+	if s == nil {
+		s = &podStatus{}
+		q.pods[uid] = s
+	}
+	s.patch = merged(s.patch, e)
+	q.enqueue(uid, s)
+}
+
+// merged is the patch that does what both do, the later one last.
+func merged(earlier *machine.Patch, later machine.Patch) *machine.Patch {
+	if earlier != nil && later.Condition == nil {
+		later.Condition = earlier.Condition
+	}
+	if earlier != nil && later.Nominated == nil {
+		later.Nominated = earlier.Nominated
+	}
+	return &later
+}
+
+func (q *statusQueue) enqueue(uid types.UID, s *podStatus) {
+	if !s.queued && !s.sending {
+		s.queued = q.pool.submit(func(ctx context.Context) { q.next(ctx, uid) })
+	}
+	if !s.queued && !s.sending {
+		delete(q.pods, uid) // closed: nothing will be sent any more
+	}
+}
+
+// settle voids the pod's patch that waits and calls then once none is on its
+// way, at once in most cases.
+func (q *statusQueue) settle(uid types.UID, then func()) {
+	q.mu.Lock()
+	s := q.pods[uid]
+	if s != nil {
+		s.patch = nil
+		if s.sending {
+			s.then = then
+			q.mu.Unlock()
+			return
+		}
+	}
+	q.mu.Unlock()
+	then()
+}
+
+// next sends the pod's patch, if there still is one.
+func (q *statusQueue) next(ctx context.Context, uid types.UID) {
+	q.mu.Lock()
+	s := q.pods[uid]
+	patch := s.patch
+	s.patch, s.queued, s.sending = nil, false, patch != nil
+	q.mu.Unlock()
+
+	if patch != nil {
+		q.send(ctx, *patch)
+	}
+
+	q.mu.Lock()
+	then := s.then
+	s.then, s.sending = nil, false
+	if s.patch != nil {
+		q.enqueue(uid, s)
+	} else if !s.queued {
+		delete(q.pods, uid)
+	}
+	q.mu.Unlock()
+	if then != nil {
+		then()
+	}
+}
