@@ -1,6 +1,8 @@
 package decision
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -56,6 +58,14 @@ type Status struct {
 	Plugin  string // set by the framework
 	Reasons []string
 	Err     error // with Code Error: the cause
+}
+
+// String prints the status on one line.
+func (s *Status) String() string {
+	if s == nil {
+		return "Success"
+	}
+	return fmt.Sprintf("%s by %q: %v %v", s.Code, s.Plugin, s.Reasons, s.Err)
 }
 
 // Blocker is why a plugin rejects a node.

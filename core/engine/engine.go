@@ -1,14 +1,16 @@
 package engine
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -23,15 +25,19 @@ type Engine struct {
 	workers int
 	budget  int // rows that all views together may hold
 
-	views  map[string]*view
-	clock  uint64
-	keyBuf []byte
+	views   map[string]*view
+	statics map[string]*static
+	clock   uint64
+	keyBuf  []byte
+
+	lots   []uint32 // each row's lot
+	lotsAt uint64   // the table's revision that they are for
 }
 
 // New returns an engine over the table. The seed decides among equals;
 // workers is how many cores a full evaluation may use.
 func New(t *table.Table, seed uint64, workers int) *Engine {
-	return &Engine{table: t, seed: seed, workers: max(1, workers), budget: viewRows, views: map[string]*view{}}
+	return &Engine{table: t, seed: seed, workers: max(1, workers), budget: viewRows, views: map[string]*view{}, statics: map[string]*static{}}
 }
 
 // viewRows bounds the memory of all views: about 60 bytes a row with the
@@ -39,7 +45,10 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 const viewRows = 1 << 24
 
 // Reset forgets every view. Decisions stay the same; the next ones are slower.
-func (e *Engine) Reset() { clear(e.views) }
+func (e *Engine) Reset() {
+	clear(e.views)
+	clear(e.statics)
+}
 
 // Nominations tells which pods are nominated to nodes.
 type Nominations interface {
@@ -69,7 +78,7 @@ type Outcome struct {
 	// deciding failed (Code Error).
 	Rejected *decision.Status
 
-	extremes []extremes // of the raw scores over the feasible rows, by scorer
+	extremes []extremes // of the raw scores over the feasible rows, by scorer; nil: not scored
 }
 
 type block struct {
@@ -86,64 +95,129 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	if o.Rejected != nil {
 		return o
 	}
+	e.drawLots()
 	if v.class.narrowed != nil {
 		o.rows = e.rowsOf(v.class.narrowed)
-		for _, r := range o.rows {
-			v.evaluate(e.table, par.Range{From: int(r), To: int(r) + 1}, make([]framework.Verdict, 1))
-		}
+		v.look(e.table, o.rows)
 	} else {
-		v.refresh(e.table, e.workers)
+		v.refresh(e.table, e.lots, e.workers)
 	}
 	e.considerNominated(o, nominated)
 	if row, ok := e.ownNomination(o); ok {
 		o.Row, o.Feasible = row, 1
 		return o
 	}
-	o.Feasible = o.countFeasible()
-	if o.Feasible == 0 {
-		return o
+	if o.Feasible = o.countFeasible(); o.Feasible > 0 {
+		if v.uses++; v.uses == secondUse && o.rows == nil {
+			v.index = newIndex(v, e.lots)
+		}
+		o.pick()
 	}
-	if v.invalid != nil && o.Feasible > 1 {
-		o.Rejected = v.invalid
-		return o
-	}
-	o.pick()
 	return o
+}
+
+// secondUse: a class that was seen once may never be seen again; one that
+// comes back is worth an index.
+const secondUse = 2
+
+// drawLots brings the lots up to the table's revision.
+func (e *Engine) drawLots() {
+	if e.lotsAt == e.table.Revision() && len(e.lots) == e.table.Rows() {
+		return
+	}
+	e.lots = resize(e.lots, e.table.Rows())
+	e.table.Changed(e.lotsAt, func(r table.Row) bool {
+		e.lots[r] = uint32(e.table.Lot(r, e.seed) >> 32)
+		return true
+	})
+	e.lotsAt = e.table.Revision()
 }
 
 // viewOf finds or makes the view of the pod's class. A class that is narrowed
 // to a few nodes is looked at on those alone and not kept.
 func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 	e.clock++
-	e.keyBuf = appendKey(e.keyBuf[:0], p, pod)
+	e.keyBuf = appendKey(e.keyBuf[:0], p, pod, anyLocality)
 	v := e.views[string(e.keyBuf)]
 	if v == nil || !v.current(e.table) {
 		v = prepare(e.table, p, pod, string(e.keyBuf))
-		if v.class.narrowed != nil || v.class.rejected != nil {
-			v.sizeFor(e.table.Rows())
+		if v.class.rejected != nil {
+			return v
+		}
+		v.stand(e.staticOf(v, p, pod))
+		if v.class.narrowed != nil {
 			return v
 		}
 		e.views[v.class.key] = v
 		e.makeRoom(v)
 	}
 	v.used = e.clock
+	v.static.used = e.clock
 	return v
 }
 
-// sizeFor gives an unkept view columns without evaluating anything.
-func (v *view) sizeFor(rows int) {
-	if v.class.rejected != nil {
-		return
+// staticOf finds or makes the static part for the view's class.
+func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static {
+	e.keyBuf = appendKey(e.keyBuf[:0], p, pod, nodeOnly)
+	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
+	e.keyBuf = binary.AppendUvarint(e.keyBuf, uint64(v.columns))
+	if s := e.statics[string(e.keyBuf)]; s != nil && s.agrees(v) {
+		return s
 	}
-	v.first = make([]int16, rows)
-	v.verdict = make([]framework.Verdict, rows)
-	v.final = make([]int64, rows)
-	for i := range v.scorers {
-		v.scorers[i].raw = make([]int64, rows)
+	s := &static{key: string(e.keyBuf), used: e.clock}
+	for _, f := range v.filters {
+		if f.Locality == framework.NodeOnly {
+			s.filters = append(s.filters, f)
+		}
+	}
+	for _, c := range v.scorers {
+		if c.Locality == framework.NodeOnly {
+			s.scorers = append(s.scorers, c)
+		}
+	}
+	if v.class.narrowed == nil {
+		e.statics[s.key] = s
+	}
+	return s
+}
+
+// agrees tells whether the part's filters stand in the same places of the
+// view's order: a plugin that looks at pods and is skipped moves them.
+func (s *static) agrees(v *view) bool {
+	k := 0
+	for _, f := range v.filters {
+		if f.Locality != framework.NodeOnly {
+			continue
+		}
+		if k == len(s.filters) || s.filters[k].place != f.place || s.filters[k].Plugin != f.Plugin {
+			return false
+		}
+		k++
+	}
+	return k == len(s.filters)
+}
+
+// look evaluates a few rows of a view that is not kept.
+func (v *view) look(t *table.Table, rows []table.Row) {
+	v.size(t.Rows())
+	s := v.static
+	s.first, s.verdict, s.final = resize(s.first, t.Rows()), resize(s.verdict, t.Rows()), resize(s.final, t.Rows())
+	s.raw = make([][]int64, len(s.scorers))
+	for k := range s.scorers {
+		if s.scorers[k].Normalize != nil {
+			s.raw[k] = make([]int64, t.Rows())
+		}
+	}
+	var buf scratch
+	for _, r := range rows {
+		s.evaluate(t, one(r), &buf)
+		v.evaluate(one(r), &buf)
+		v.count(r)
 	}
 }
 
-// makeRoom drops the views used longest ago while all together are too large.
+// makeRoom drops the views used longest ago while all together are too
+// large, and static parts that no view stands on.
 func (e *Engine) makeRoom(keep *view) {
 	for len(e.views) > 1 && len(e.views)*max(1, e.table.Rows()) > e.budget {
 		var oldest *view
@@ -154,15 +228,27 @@ func (e *Engine) makeRoom(keep *view) {
 		}
 		delete(e.views, oldest.class.key)
 	}
+	if len(e.statics) <= 2*len(e.views)+16 {
+		return
+	}
+	stands := map[*static]bool{keep.static: true}
+	for _, v := range e.views { // any order: fills a set
+		stands[v.static] = true
+	}
+	maps.DeleteFunc(e.statics, func(_ string, s *static) bool { return !stands[s] })
 }
 
-// appendKey writes what the profile's plugins can see of the pod.
-func appendKey(b []byte, p *profile.Profile, pod *object.Pod) []byte {
+func anyLocality(framework.Locality) bool { return true }
+func nodeOnly(l framework.Locality) bool  { return l == framework.NodeOnly }
+
+// appendKey writes what the profile's plugins of some locality can see of the
+// pod.
+func appendKey(b []byte, p *profile.Profile, pod *object.Pod, of func(framework.Locality) bool) []byte {
 	b = append(append(b, p.Name...), 0)
 	part := func(pl *framework.Plugin) {
-		if pl.Part != nil {
+		if pl.Part != nil && of(pl.Locality) {
 			s := pl.Part(pod)
-			b = append(b, byte(len(s)), byte(len(s)>>8), byte(len(s)>>16))
+			b = binary.AppendUvarint(b, uint64(len(s)))
 			b = append(b, s...)
 		}
 	}
@@ -170,12 +256,12 @@ func appendKey(b []byte, p *profile.Profile, pod *object.Pod) []byte {
 		part(pl)
 	}
 	for _, pl := range p.Filter {
-		if pl.PreFilter == nil || !slices.Contains(p.PreFilter, pl) {
+		if !slices.Contains(p.PreFilter, pl) {
 			part(pl)
 		}
 	}
 	for _, s := range p.Score {
-		if !slices.Contains(p.Filter, s.Plugin) {
+		if !slices.Contains(p.Filter, s.Plugin) && !slices.Contains(p.PreFilter, s.Plugin) {
 			part(s.Plugin)
 		}
 	}
@@ -236,9 +322,8 @@ func firstBlock(filters []filter, row table.Row) (block, bool) {
 	var buf [1]framework.Verdict
 	for k := range filters {
 		f := &filters[k]
-		f.Filter(&f.in, par.Range{From: int(row), To: int(row) + 1}, buf[:])
-		if buf[0] != framework.Fits {
-			return block{int16(k + 1), buf[0]}, true
+		if f.Filter(&f.in, one(row), buf[:]); buf[0] != framework.Fits {
+			return block{f.place, buf[0]}, true
 		}
 	}
 	return block{}, false
@@ -320,6 +405,15 @@ func emptied(plugins []string) string {
 func leftOut(plugins []string) string {
 	sorted := slices.Sorted(slices.Values(plugins))
 	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", strings.Join(sorted, " "))
+}
+
+// failure words an Error status as kube-scheduler does.
+func failure(point, plugin string, s *decision.Status) *decision.Status {
+	err := s.Err
+	if err == nil {
+		err = errors.New(strings.Join(s.Reasons, ", "))
+	}
+	return &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("running %s plugin %q: %w", point, plugin, err)}
 }
 
 func outOfRange(plugin string, score int64) *decision.Status {

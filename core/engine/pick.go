@@ -9,18 +9,90 @@ import (
 // pick finds the feasible row with the highest total; among equals the
 // smallest lot wins. A single feasible row is taken without scoring.
 func (o *Outcome) pick() {
-	if o.Feasible == 1 {
+	v := o.view
+	switch {
+	case o.Feasible == 1:
 		o.eachFeasible(func(r table.Row) { o.Row = r })
-		return
+	case v.failed != nil:
+		o.Rejected = v.failed
+	case v.poisoned > 0 && o.findPoison():
+	case v.index != nil && o.blocked == nil && o.rows == nil:
+		o.read()
+	default:
+		o.scan()
 	}
+}
+
+// findPoison reports a feasible row with a score out of range.
+func (o *Outcome) findPoison() bool {
+	o.eachFeasible(func(r table.Row) {
+		if o.view.final[r] >= 0 || o.Rejected != nil {
+			return
+		}
+		for k := range o.view.scorers {
+			s := &o.view.scorers[k]
+			if score := s.ask(r); s.Normalize == nil && (score < 0 || score > maxScore) {
+				o.Rejected = outOfRange(s.Name, score)
+				return
+			}
+		}
+	})
+	return o.Rejected != nil
+}
+
+// ask has the scorer evaluate one row.
+func (s *scorer) ask(r table.Row) int64 {
+	var out [1]int64
+	s.Score(&s.in, one(r), out[:])
+	return out[0]
+}
+
+// read takes the best row off the index.
+func (o *Outcome) read() {
+	x := o.view.index
+	o.extremes = make([]extremes, len(o.view.scorers))
+	for i, k := range x.norms {
+		e := extremes{math.MaxInt64, math.MinInt64}
+		for g := range x.groups {
+			if len(x.groups[g].heap) > 0 {
+				e.add(x.groups[g].raws[i])
+			}
+		}
+		o.extremes[k] = e
+	}
+	best, lot := int64(math.MinInt64), uint32(0)
+	for g := range x.groups {
+		group := &x.groups[g]
+		if len(group.heap) == 0 {
+			continue
+		}
+		top, total := group.heap[0], int64(0)
+		for i, k := range x.norms {
+			total += o.normalised(k, group.raws[i])
+		}
+		total += int64(top.final)
+		switch {
+		case total > best:
+			best, lot, o.Row, o.Ties = total, top.lot, top.row, int(group.having[top.final])
+		case total == best:
+			o.Ties += int(group.having[top.final])
+			if top.lot < lot || (top.lot == lot && top.row < o.Row) {
+				lot, o.Row = top.lot, top.row
+			}
+		}
+	}
+	o.Score = best
+}
+
+// scan looks at every candidate.
+func (o *Outcome) scan() {
 	o.extremes = o.measure()
 	norms, base := o.normalisers()
 	if o.Rejected != nil {
 		return
 	}
-	t, seed := o.engine.table, o.engine.seed
-	first, final := o.view.first, o.view.final
-	best, lot := int64(math.MinInt64), uint64(0)
+	first, final, lots := o.view.first, o.view.final, o.engine.lots
+	best, lot := int64(math.MinInt64), uint32(0)
 	for i, n := 0, o.candidates(); i < n; i++ {
 		r := o.candidate(i)
 		if first[r] != feasible {
@@ -34,15 +106,43 @@ func (o *Outcome) pick() {
 			continue
 		}
 		if total > best {
-			o.Row, best, o.Ties, lot = r, total, 1, t.Lot(r, seed)
+			o.Row, best, o.Ties, lot = r, total, 1, lots[r]
 			continue
 		}
 		o.Ties++
-		if l := t.Lot(r, seed); l < lot || (l == lot && t.Name(r) < t.Name(o.Row)) {
+		if l := lots[r]; l < lot || (l == lot && r < o.Row) {
 			o.Row, lot = r, l
 		}
 	}
 	o.Score = base + best
+}
+
+// normalised is the scorer's weighted, normalised score for a raw one.
+func (o *Outcome) normalised(k int, raw int64) int64 {
+	s := &o.view.scorers[k]
+	score := s.Normalize(raw, o.extremes[k].low, o.extremes[k].high)
+	if score < 0 || score > maxScore {
+		o.Rejected = outOfRange(s.Name, score)
+	}
+	return s.weight * score
+}
+
+// extremes are the least and the greatest of some raw scores.
+type extremes struct{ low, high int64 }
+
+func (e *extremes) add(raw int64) { e.low, e.high = min(e.low, raw), max(e.high, raw) }
+
+// measure finds the extremes of each normalised scorer over the feasible rows.
+func (o *Outcome) measure() []extremes {
+	all := make([]extremes, len(o.view.scorers))
+	for k := range o.view.scorers {
+		if s := &o.view.scorers[k]; s.Normalize != nil {
+			raw, e := s.raw(), extremes{math.MaxInt64, math.MinInt64}
+			o.eachFeasible(func(r table.Row) { e.add(raw[r]) })
+			all[k] = e
+		}
+	}
+	return all
 }
 
 // normaliser maps one scorer's raw scores to weighted, normalised ones: by
@@ -72,25 +172,18 @@ func (o *Outcome) normalisers() (norms []normaliser, base int64) {
 		if s.Normalize == nil {
 			continue
 		}
-		weighted := func(raw int64) int64 {
-			score := s.Normalize(raw, e.low, e.high)
-			if score < 0 || score > maxScore {
-				o.Rejected = outOfRange(s.Name, score)
-			}
-			return s.weight * score
-		}
 		if e.low == e.high {
-			base += weighted(e.low)
+			base += o.normalised(k, e.low)
 			continue
 		}
-		n := normaliser{raw: s.raw, low: e.low, weighted: weighted}
+		n := normaliser{raw: s.raw(), low: e.low, weighted: func(raw int64) int64 { return o.normalised(k, raw) }}
 		if width := e.high - e.low; width > 0 && width < tableRange {
 			n.table = make([]int64, width+1)
 			for i := range n.table {
-				n.table[i] = weighted(e.low + int64(i))
+				n.table[i] = n.weighted(e.low + int64(i))
 			}
 		} else {
-			o.eachFeasible(func(r table.Row) { weighted(s.raw[r]) }) // checks their range
+			o.eachFeasible(func(r table.Row) { n.weighted(n.raw[r]) }) // checks their range
 		}
 		norms = append(norms, n)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -187,24 +186,23 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 	var buf [1]framework.Verdict
 	for k := range o.view.filters {
 		f := &o.view.filters[k]
-		f.Filter(&f.in, par.Range{From: int(r), To: int(r) + 1}, buf[:])
-		if buf[0] != framework.Fits {
-			all = append(all, o.explain(blockKey{int16(k + 1), buf[0]}, r))
+		if f.Filter(&f.in, one(r), buf[:]); buf[0] != framework.Fits {
+			all = append(all, o.explain(blockKey{f.place, buf[0]}, r))
 		}
 	}
 	return all
 }
 
 func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
-	if len(o.extremes) == 0 {
-		if o.Feasible == 0 || o.view.invalid != nil {
-			return 0, nil
-		}
+	if o.view.failed != nil || o.view.poisoned > 0 {
+		return 0, nil
+	}
+	if o.extremes == nil {
 		o.extremes = o.measure()
 	}
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]
-		score := s.raw[r]
+		score := s.ask(r)
 		if s.Normalize != nil {
 			score = s.Normalize(score, o.extremes[k].low, o.extremes[k].high)
 		}

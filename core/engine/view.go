@@ -9,8 +9,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// A row's place in view.first: feasible, no node there, or 1 + the index of
-// the filter that rejects it.
+// A row's place in view.first: feasible, no node there, or the place of the
+// filter that rejects it, counted from 1.
 const (
 	feasible int16 = 0
 	noNode   int16 = -1
@@ -18,27 +18,34 @@ const (
 
 // view is what the engine knows of one class of pods: for each row whether it
 // is feasible, else the first filter that rejects it and its verdict, and the
-// raw scores. It is up to date at the table's revision `revision`.
+// scores. It stands on a static part that it shares with other classes.
 type view struct {
 	profile *profile.Profile
 	class   class
-	filters []filter
-	scorers []scorer
+	static  *static
+	dynamic static // the plugins that also look at the pods on a node
+
+	filters []filter // all of them, in the profile's order
+	scorers []scorer // all of them, in the profile's order
 
 	first    []int16
-	verdict  []framework.Verdict // of the first filter, where one rejects
-	final    []int64             // weighted sum of the scores that need no normalising
-	tally    map[blockKey]int    // rows by first filter and verdict
+	verdict  []framework.Verdict
+	final    []int64
+	tally    map[blockKey]int // rows by first filter and verdict
 	feasible int
+	poisoned int // feasible rows with a score out of range
+	index    *index
 
-	revision uint64
-	columns  int
-	epochs   uint64
-	invalid  *decision.Status // a final score out of range, once seen
-	used     uint64           // when, in decisions; for dropping the oldest
+	revision   uint64
+	generation uint64 // of the static part, when all rows were last made anew
+	columns    int
+	epochs     uint64
+	failed     *decision.Status // PreScore failed
+	uses       int
+	used       uint64 // when, in decisions; for dropping the oldest
 }
 
-// class is what PreFilter and PreScore made of the pods.
+// class is what PreFilter made of the pods.
 type class struct {
 	key string
 	// rejected is set when a PreFilter plugin rejects every pod of the class,
@@ -52,16 +59,16 @@ type class struct {
 
 type filter struct {
 	*framework.Plugin
-	in framework.Input
+	in    framework.Input
+	place int16 // in the profile's order, from 1
 }
 
 type scorer struct {
 	*framework.Plugin
 	in     framework.Input
 	weight int64
-	raw    []int64
-	// extremes of raw over the feasible rows; not kept where Normalize is nil.
-	extremes extremes
+	// raw is the column of raw scores where Normalize needs them.
+	raw func() []int64
 }
 
 type blockKey struct {
@@ -72,34 +79,30 @@ type blockKey struct {
 // prepare runs PreFilter and PreScore for the pod's class.
 func prepare(t *table.Table, p *profile.Profile, pod *object.Pod, key string) *view {
 	v := &view{profile: p, class: class{key: key}, tally: map[blockKey]int{}}
-	v.prepareFilters(t, p, pod)
+	v.prepareFilters(t, pod)
 	if v.class.rejected == nil {
-		v.prepareScorers(t, p, pod)
+		v.prepareScorers(t, pod)
 	}
-	v.columns = t.Columns()
-	v.epochs = epochs(t, p)
+	v.columns, v.epochs = t.Columns(), epochs(t, p)
 	return v
 }
 
 // prepareFilters mirrors v1.36's RunPreFilterPlugins: an Unresolvable or an
 // Error ends it at once, an Unschedulable is remembered while the rest run.
-func (v *view) prepareFilters(t *table.Table, p *profile.Profile, pod *object.Pod) {
+func (v *view) prepareFilters(t *table.Table, pod *object.Pod) {
 	prepared := map[string]framework.Prepared{}
-	for _, pl := range p.PreFilter {
+	for _, pl := range v.profile.PreFilter {
 		out := pl.PreFilter(t, pod)
 		prepared[pl.Name] = out
 		if out.Status != nil && out.Status.Code != decision.Success {
-			out.Status.Plugin = pl.Name
-			if v.class.rejected == nil || out.Status.Code != decision.Unschedulable {
-				v.class.rejected = out.Status
-			}
-			if out.Status.Code != decision.Unschedulable {
+			if !v.reject(pl.Name, *out.Status) {
 				return
 			}
+			continue
 		}
 		if !out.Skip && out.Nodes != nil {
 			v.narrow(pl.Name, out.Nodes)
-			if len(v.class.narrowed) == 0 && v.class.rejected == nil {
+			if len(v.class.narrowed) == 0 {
 				v.class.rejected = &decision.Status{
 					Code: decision.Unresolvable, Plugin: pl.Name,
 					Reasons: []string{emptied(v.class.narrowedBy)},
@@ -108,15 +111,28 @@ func (v *view) prepareFilters(t *table.Table, p *profile.Profile, pod *object.Po
 			}
 		}
 	}
-	for _, pl := range p.Filter {
+	for _, pl := range v.profile.Filter {
 		out, ok := prepared[pl.Name]
 		if !ok && pl.PreFilter != nil {
 			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
 		}
 		if !out.Skip {
-			v.filters = append(v.filters, filter{pl, framework.Input{Table: t, Pod: pod, State: out.State}})
+			v.filters = append(v.filters, filter{pl, framework.Input{Table: t, Pod: pod, State: out.State}, int16(len(v.filters) + 1)})
 		}
 	}
+}
+
+// reject notes a PreFilter plugin's status; false when no other plugin is to
+// be asked.
+func (v *view) reject(plugin string, s decision.Status) bool {
+	s.Plugin = plugin
+	if s.Code == decision.Error {
+		s = *failure("PreFilter", plugin, &s)
+	}
+	if v.class.rejected == nil || s.Code != decision.Unschedulable {
+		v.class.rejected = &s
+	}
+	return s.Code == decision.Unschedulable
 }
 
 func (v *view) narrow(plugin string, nodes []string) {
@@ -139,15 +155,14 @@ func (v *view) narrow(plugin string, nodes []string) {
 	c.narrowed = left
 }
 
-func (v *view) prepareScorers(t *table.Table, p *profile.Profile, pod *object.Pod) {
-	for _, s := range p.Score {
+func (v *view) prepareScorers(t *table.Table, pod *object.Pod) {
+	for _, s := range v.profile.Score {
 		var out framework.Prepared
 		if s.PreScore != nil {
 			out = s.PreScore(t, pod)
 		}
 		if out.Status != nil && out.Status.Code != decision.Success {
-			out.Status.Plugin = s.Name
-			v.invalid = out.Status
+			v.failed = failure("PreScore", s.Name, out.Status)
 			return
 		}
 		if !out.Skip {
@@ -155,6 +170,30 @@ func (v *view) prepareScorers(t *table.Table, p *profile.Profile, pod *object.Po
 				Plugin: s.Plugin, in: framework.Input{Table: t, Pod: pod, State: out.State}, weight: s.Weight,
 			})
 		}
+	}
+}
+
+// stand puts the view on the static part for its class, and gives it columns
+// of its own for the rest.
+func (v *view) stand(on *static) {
+	v.static = on
+	k, d := 0, 0
+	for _, f := range v.filters {
+		if f.Locality != framework.NodeOnly {
+			v.dynamic.filters = append(v.dynamic.filters, f)
+		}
+	}
+	for i := range v.scorers {
+		s := &v.scorers[i]
+		column, of := &d, &v.dynamic
+		if s.Locality == framework.NodeOnly {
+			column, of = &k, on
+		} else {
+			v.dynamic.scorers = append(v.dynamic.scorers, *s)
+		}
+		at := *column
+		s.raw = func() []int64 { return of.raw[at] }
+		*column++
 	}
 }
 
@@ -182,11 +221,9 @@ func (v *view) current(t *table.Table) bool {
 
 // refresh brings the view up to the table's revision. Few changed rows are
 // evaluated one by one; many, or a first sight, all at once over the cores.
-func (v *view) refresh(t *table.Table, workers int) {
-	if v.revision == t.Revision() && len(v.first) == t.Rows() {
-		return
-	}
-	if v.revision == 0 || len(v.first) != t.Rows() || !v.replay(t) {
+func (v *view) refresh(t *table.Table, lots []uint32, workers int) {
+	v.static.refresh(t, workers)
+	if v.revision == 0 || len(v.first) != t.Rows() || v.generation != v.static.generation || !v.replay(t, lots) {
 		v.rebuild(t, workers)
 	}
 	v.revision = t.Revision()
@@ -194,19 +231,27 @@ func (v *view) refresh(t *table.Table, workers int) {
 
 // replay evaluates the rows that changed since the view's revision. It gives
 // up (false) when they are so many that a full pass is cheaper.
-func (v *view) replay(t *table.Table) bool {
+func (v *view) replay(t *table.Table, lots []uint32) bool {
 	limit, dirty := 1+t.Rows()/16, 0
 	t.Changed(v.revision, func(table.Row) bool { dirty++; return dirty <= limit })
 	if dirty > limit {
 		return false
 	}
-	var buf [1]framework.Verdict
+	var buf scratch
+	buf.verdicts, buf.scores = make([]framework.Verdict, 1), make([]int64, 1)
 	t.Changed(v.revision, func(r table.Row) bool {
 		v.uncount(r)
-		v.evaluate(t, par.Range{From: int(r), To: int(r) + 1}, buf[:])
+		v.evaluate(one(r), &buf)
 		v.count(r)
+		if v.index != nil {
+			v.index.update(v, r, lots[r])
+		}
 		return true
 	})
+	if v.index != nil && v.index.scattered() {
+		v.index = nil
+		v.uses = -1 << 40 // not worth an index, ever
+	}
 	return true
 }
 
@@ -214,59 +259,44 @@ func (v *view) replay(t *table.Table) bool {
 const grain = 1024
 
 func (v *view) rebuild(t *table.Table, workers int) {
-	n := t.Rows()
-	v.first = resize(v.first, n)
-	v.verdict = resize(v.verdict, n)
-	v.final = resize(v.final, n)
-	for i := range v.scorers {
-		v.scorers[i].raw = resize(v.scorers[i].raw, n)
-	}
-	par.Rows(n, workers, grain, func(rows par.Range) {
-		v.evaluate(t, rows, make([]framework.Verdict, rows.Len()))
-	})
+	v.size(t.Rows())
+	par.Rows(t.Rows(), workers, grain, func(rows par.Range) { v.evaluate(rows, new(scratch)) })
 	clear(v.tally)
-	v.feasible = 0
-	for k := range v.scorers {
-		v.scorers[k].extremes = extremes{known: true}
-	}
-	for r := range n {
+	v.feasible, v.poisoned, v.index = 0, 0, nil
+	v.generation = v.static.generation
+	for r := range t.Rows() {
 		v.count(table.Row(r))
 	}
 }
 
-func resize[T any](s []T, n int) []T {
-	if cap(s) >= n {
-		return s[:n]
+// size gives the view columns of n rows.
+func (v *view) size(n int) {
+	v.first, v.verdict, v.final = resize(v.first, n), resize(v.verdict, n), resize(v.final, n)
+	if v.dynamic.raw == nil {
+		v.dynamic.raw = make([][]int64, len(v.dynamic.scorers))
 	}
-	return append(make([]T, 0, n+n/8), make([]T, n)...)
+	for k := range v.dynamic.scorers {
+		if v.dynamic.scorers[k].Normalize != nil {
+			v.dynamic.raw[k] = resize(v.dynamic.raw[k], n)
+		}
+	}
 }
 
-// evaluate fills the view's columns for the rows. buf is scratch space of the
-// range's length.
-func (v *view) evaluate(t *table.Table, rows par.Range, buf []framework.Verdict) {
-	for r := rows.From; r < rows.To; r++ {
-		v.first[r], v.verdict[r], v.final[r] = feasible, framework.Fits, 0
-		if t.Node(table.Row(r)) == nil {
-			v.first[r] = noNode
-		}
+// evaluate fills the view's columns for the rows, from the static part and
+// the plugins that look at pods.
+func (v *view) evaluate(rows par.Range, buf *scratch) {
+	copy(v.first[rows.From:rows.To], v.static.first[rows.From:rows.To])
+	copy(v.verdict[rows.From:rows.To], v.static.verdict[rows.From:rows.To])
+	copy(v.final[rows.From:rows.To], v.static.final[rows.From:rows.To])
+	for k := range v.dynamic.filters {
+		v.dynamic.filters[k].run(rows, buf, v.first, v.verdict)
 	}
-	for k := range v.filters {
-		f := &v.filters[k]
-		f.Filter(&f.in, rows, buf)
-		for i, verdict := range buf {
-			if r := rows.From + i; verdict != framework.Fits && v.first[r] == feasible {
-				v.first[r], v.verdict[r] = int16(k+1), verdict
-			}
-		}
-	}
-	for k := range v.scorers {
-		s := &v.scorers[k]
-		s.Score(&s.in, rows, s.raw[rows.From:rows.To])
+	for k := range v.dynamic.scorers {
+		s := &v.dynamic.scorers[k]
 		if s.Normalize != nil {
-			continue
-		}
-		for r := rows.From; r < rows.To; r++ {
-			v.final[r] += s.weight * s.raw[r]
+			s.Score(&s.in, rows, v.dynamic.raw[k][rows.From:rows.To])
+		} else {
+			s.addTo(v.final, rows, buf)
 		}
 	}
 }
@@ -275,9 +305,8 @@ func (v *view) count(r table.Row) {
 	switch first := v.first[r]; first {
 	case feasible:
 		v.feasible++
-		for k := range v.scorers {
-			v.scorers[k].count(r)
-			v.checkFinal(k, r)
+		if v.final[r] < 0 {
+			v.poisoned++
 		}
 	case noNode:
 	default:
@@ -289,8 +318,8 @@ func (v *view) uncount(r table.Row) {
 	switch first := v.first[r]; first {
 	case feasible:
 		v.feasible--
-		for k := range v.scorers {
-			v.scorers[k].uncount(r)
+		if v.final[r] < 0 {
+			v.poisoned--
 		}
 	case noNode:
 	default:
@@ -298,14 +327,5 @@ func (v *view) uncount(r table.Row) {
 		if v.tally[k]--; v.tally[k] == 0 {
 			delete(v.tally, k)
 		}
-	}
-}
-
-// checkFinal holds final scores of feasible rows to the range that the
-// framework promises.
-func (v *view) checkFinal(k int, r table.Row) {
-	s := &v.scorers[k]
-	if raw := s.raw[r]; s.Normalize == nil && (raw < 0 || raw > maxScore) {
-		v.invalid = outOfRange(s.Name, raw)
 	}
 }

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// static is what node objects alone decide: the answers of the NodeOnly
+// plugins, shared by all classes that these plugins cannot tell apart. Only a
+// change of a node object dirties a row of it; placements do not.
+type static struct {
+	key     string
+	filters []filter
+	scorers []scorer
+
+	first   []int16 // the first of the filters that rejects, by its place in the profile
+	verdict []framework.Verdict
+	final   []int64   // weighted sum of the scores that need no normalising
+	raw     [][]int64 // by scorer; nil where it needs no normalising
+
+	revision uint64
+	// generation counts the times when every row was made anew.
+	generation uint64
+	used       uint64
+}
+
+// refresh evaluates the rows whose node changed since.
+func (s *static) refresh(t *table.Table, workers int) {
+	n := t.Rows()
+	if s.revision == t.Revision() && len(s.first) == n {
+		return
+	}
+	if s.revision == 0 || len(s.first) != n {
+		s.rebuild(t, workers)
+	} else {
+		var buf scratch
+		t.NodesChanged(s.revision, func(r table.Row) bool {
+			s.evaluate(t, one(r), &buf)
+			return true
+		})
+	}
+	s.revision = t.Revision()
+}
+
+func (s *static) rebuild(t *table.Table, workers int) {
+	n := t.Rows()
+	s.generation++
+	s.first, s.verdict, s.final = resize(s.first, n), resize(s.verdict, n), resize(s.final, n)
+	s.raw = make([][]int64, len(s.scorers))
+	for k := range s.scorers {
+		if s.scorers[k].Normalize != nil {
+			s.raw[k] = make([]int64, n)
+		}
+	}
+	par.Rows(n, workers, grain, func(rows par.Range) { s.evaluate(t, rows, new(scratch)) })
+}
+
+func (s *static) evaluate(t *table.Table, rows par.Range, buf *scratch) {
+	for r := rows.From; r < rows.To; r++ {
+		s.first[r], s.verdict[r], s.final[r] = feasible, framework.Fits, 0
+		if t.Node(table.Row(r)) == nil {
+			s.first[r] = noNode
+		}
+	}
+	for k := range s.filters {
+		s.filters[k].run(rows, buf, s.first, s.verdict)
+	}
+	for k := range s.scorers {
+		c := &s.scorers[k]
+		if s.raw[k] != nil {
+			c.Score(&c.in, rows, s.raw[k][rows.From:rows.To])
+		} else {
+			c.addTo(s.final, rows, buf)
+		}
+	}
+}
+
+// scratch is room for one plugin's answers on a range of rows.
+type scratch struct {
+	verdicts []framework.Verdict
+	scores   []int64
+}
+
+// run asks the filter about the rows and notes its rejections on those that
+// no earlier filter rejects.
+func (f *filter) run(rows par.Range, buf *scratch, first []int16, verdict []framework.Verdict) {
+	buf.verdicts = resize(buf.verdicts, rows.Len())
+	f.Filter(&f.in, rows, buf.verdicts)
+	for i, v := range buf.verdicts {
+		if r := rows.From + i; v != framework.Fits && (first[r] == feasible || first[r] > f.place) {
+			first[r], verdict[r] = f.place, v
+		}
+	}
+}
+
+// addTo adds the scorer's weighted scores to the sums.
+func (s *scorer) addTo(final []int64, rows par.Range, buf *scratch) {
+	buf.scores = resize(buf.scores, rows.Len())
+	s.Score(&s.in, rows, buf.scores)
+	for i, score := range buf.scores {
+		if score < 0 || score > maxScore {
+			final[rows.From+i] += poison
+			continue
+		}
+		final[rows.From+i] += s.weight * score
+	}
+}
+
+// poison makes a sum negative, for good: one of its scores was out of range.
+const poison = math.MinInt64 / 1024
+
+// one is the range of a single row.
+func one(r table.Row) par.Range { return par.Range{From: int(r), To: int(r) + 1} }
+
+func resize[T any](s []T, n int) []T {
+	if cap(s) >= n {
+		return s[:n]
+	}
+	return slices.Grow(s[:0], n+n/8)[:n]
+}
