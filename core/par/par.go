@@ -13,9 +13,7 @@ func (r Range) Len() int { return r.To - r.From }
 // remainder). It returns when all are done. A panic in f is raised again in
 // the caller.
 func Rows(n, workers, grain int, f func(Range)) {
-	if grain > 0 && workers > n/grain {
-		workers = n / grain
-	}
+	workers = min(workers, n/max(grain, 1))
 	if workers <= 1 {
 		if n > 0 {
 			f(Range{0, n})
