@@ -32,8 +32,31 @@ func NewTable(out io.Writer, seed uint64, ignored map[string]int, wide bool) *Ta
 	return &Table{out: out, seed: seed, ignored: ignored, wide: wide, last: map[string]*decision.Decision{}}
 }
 
-// Decided takes note of the next decision.
-func (t *Table) Decided(d *decision.Decision) { t.last[d.Pod] = d }
+// Decided takes note of the next decision. Of a large cluster the short form
+// keeps the answers of the best nodes and of some that are not feasible.
+func (t *Table) Decided(d *decision.Decision) {
+	if !t.wide && len(d.Nodes) > shortNodes {
+		short := *d
+		short.Nodes = notable(d.Nodes)
+		d = &short
+	}
+	t.last[d.Pod] = d
+}
+
+// notable picks the feasible nodes with the highest totals and the first that
+// are not feasible.
+func notable(nodes []decision.Node) []decision.Node {
+	var best, rest []decision.Node
+	for _, n := range nodes {
+		if n.Feasible {
+			best = append(best, n)
+		} else if len(rest) < shortAnswers {
+			rest = append(rest, n)
+		}
+	}
+	slices.SortStableFunc(best, func(x, y decision.Node) int { return cmp.Compare(y.Total, x.Total) })
+	return slices.Concat(best[:min(len(best), shortAnswers)], rest)
+}
 
 // Finish writes the result.
 func (t *Table) Finish(r *sim.Result) error {
@@ -57,10 +80,12 @@ func (t *Table) Finish(r *sim.Result) error {
 	return err
 }
 
-// The short form shows this many nodes, and this many names in a list.
+// The short form shows this many nodes, names in a list, and nodes of a kind
+// where a decision is explained.
 const (
-	shortNodes = 40
-	shortNames = 4
+	shortNodes   = 40
+	shortNames   = 4
+	shortAnswers = 5
 )
 
 func (t *Table) nodes(b *strings.Builder, r *sim.Result, nodes []*object.Node) {
@@ -90,7 +115,7 @@ func (t *Table) nodes(b *strings.Builder, r *sim.Result, nodes []*object.Node) {
 	fmt.Fprintf(w, "\tPLACED HERE\n")
 	for _, n := range shown {
 		line(w, n.Name, use[n.Name], resources)
-		fmt.Fprintf(w, "\t%s\n", t.names(placed[n.Name]))
+		fmt.Fprintf(w, "\t%s\n", cmp.Or(t.names(placed[n.Name]), "-"))
 	}
 	if len(nodes) > 1 {
 		line(w, "all", total, resources)
@@ -138,7 +163,10 @@ func (t *Table) pods(b *strings.Builder, r *sim.Result) {
 		d := t.last[pod]
 		node, score, ties := "-", "-", "-"
 		if d.Result == decision.Scheduled || d.Result == decision.Waiting {
-			node, score, ties = d.Node, fmt.Sprint(d.Score), fmt.Sprint(d.Ties)
+			node = d.Node
+			if d.Ties > 0 {
+				score, ties = fmt.Sprint(d.Score), fmt.Sprint(d.Ties)
+			}
 		} else if d.NominatedNode != "" {
 			node = "(" + d.NominatedNode + ")"
 		}
@@ -165,6 +193,9 @@ func (t *Table) explained(b *strings.Builder) {
 			fmt.Fprintf(w, "  %s\t%s\n", d.Nodes[i].Name, answer(&d.Nodes[i]))
 		}
 		w.Flush()
+		if rest := d.NodesTotal - len(d.Nodes); rest > 0 {
+			fmt.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "node"))
+		}
 	}
 }
 

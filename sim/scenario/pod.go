@@ -42,6 +42,9 @@ func setPod(p *v1.Pod, a attribute) error {
 		p.Status.NominatedNodeName = a.value
 	case "scheduler":
 		p.Spec.SchedulerName = a.value
+	case "never-preempts":
+		policy := v1.PreemptNever
+		p.Spec.PreemptionPolicy = &policy
 	case "priority":
 		return setPriority(p, a)
 	case "gate":

@@ -217,7 +217,7 @@ func (p *play) setPod(pod *v1.Pod, attributes []attribute) error {
 	}
 	if pod.UID == "" {
 		p.made++
-		pod.UID = types.UID(fmt.Sprintf("%s/%s %d", pod.Namespace, pod.Name, p.made))
+		pod.UID = types.UID(fmt.Sprintf("%s-%d", pod.Name, p.made))
 	}
 	decode.DefaultPod(pod)
 	if err := decode.CheckPod(pod); err != nil {

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected outputs in testdata")
+
+func berth(stdin string, args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(append([]string{"berth"}, args...), strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestOutputs(t *testing.T) {
+	for golden, args := range map[string][]string{
+		"small.json":         {"-o", "json"},
+		"small-explain.json": {"-o", "json", "--explain", "--seed", "7"},
+		"small.out.yaml":     {"-o", "yaml"},
+		"small.table":        {},
+		"small.wide":         {"-o", "wide", "--explain"},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			code, got, errs := berth("", append([]string{"simulate", "-f", "testdata/small.yaml"}, args...)...)
+			if code != exitUnplaced || errs != "" {
+				t.Fatalf("exit status %d, want %d; stderr %q", code, exitUnplaced, errs)
+			}
+			path := filepath.Join("testdata", golden)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+const (
+	nodeYAML = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n"
+	podYAML  = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n"
+)
+
+func TestExitStatus(t *testing.T) {
+	for name, c := range map[string]struct {
+		stdin string
+		code  int
+		note  string
+	}{
+		"all placed":       {nodeYAML + "---\n" + podYAML, exitPlaced, ""},
+		"nothing to place": {nodeYAML, exitPlaced, ""},
+		"some not placed":  {nodeYAML + "---\n" + strings.Replace(podYAML, "name: c", "name: c, resources: {requests: {cpu: 5}}", 1), exitUnplaced, ""},
+		"no nodes":         {podYAML, exitUnplaced, "berth: note: the input has no node, so no pod can be placed\n"},
+		"a node that offers nothing": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n---\n" + podYAML, exitUnplaced,
+			"berth: note: standard input: document 1: node a: status.allocatable: is empty, so nothing fits there\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := berth(c.stdin, "simulate", "-f", "-", "-o", "json")
+			if code != c.code || errs != c.note {
+				t.Errorf("exit status %d, want %d; stderr %q, want %q", code, c.code, errs, c.note)
+			}
+			if !json.Valid([]byte(out)) {
+				t.Errorf("not JSON: %s", out)
+			}
+		})
+	}
+}
+
+func TestNoNodes(t *testing.T) {
+	_, out, _ := berth(podYAML, "simulate", "-f", "-", "-o", "json")
+	var result struct {
+		Decisions []struct{ Result, Message string }
+		Unplaced  map[string]string
+	}
+	if err := json.Unmarshal([]byte(out), &result); err != nil {
+		t.Fatal(err)
+	}
+	const want = "no nodes available to schedule pods"
+	if len(result.Decisions) != 1 || result.Decisions[0].Result != "Unschedulable" || result.Decisions[0].Message != want || result.Unplaced["default/p"] != want {
+		t.Errorf("got %+v", result)
+	}
+}
+
+// What is invalid gets one line on standard error, exit status 2, and nothing
+// on standard output.
+func TestInvalid(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	unreachable := `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+current-context: c
+users: [{name: u, user: {}}]
+`
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no input":                  {nil, "nothing to simulate: give -f FILE or --kubeconfig FILE"},
+		"an unknown flag":           {[]string{"--fast"}, "unknown flag: --fast"},
+		"an unknown form":           {[]string{"-f", "testdata/small.yaml", "-o", "xml"}, "-o xml: no such form"},
+		"an argument":               {[]string{"-f", "testdata/small.yaml", "more"}, "unknown command"},
+		"a missing file":            {[]string{"-f", filepath.Join(dir, "none.yaml")}, filepath.Join(dir, "none.yaml") + ": no such file"},
+		"a bad object":              {[]string{"-f", file("pod.yaml", strings.Replace(podYAML, "name: c", "name: c, resources: {requests: {cpu: -1}}", 1))}, filepath.Join(dir, "pod.yaml") + ": document 1: pod default/p: spec.containers[0].resources.requests[cpu]: -1 is negative"},
+		"a missing configuration":   {[]string{"-f", "testdata/small.yaml", "--config", filepath.Join(dir, "none.yaml")}, ""},
+		"an unknown field in it":    {[]string{"-f", "testdata/small.yaml", "--config", file("field.yaml", config+"profile: []\n")}, filepath.Join(dir, "field.yaml") + ": "},
+		"an unknown plugin in it":   {[]string{"-f", "testdata/small.yaml", "--config", file("plugin.yaml", config+"profiles: [{plugins: {filter: {enabled: [{name: NoSuch}]}}}]\n")}, filepath.Join(dir, "plugin.yaml") + ": "},
+		"a wrong type in it":        {[]string{"-f", "testdata/small.yaml", "--config", file("type.yaml", config+"parallelism: many\n")}, filepath.Join(dir, "type.yaml") + ": "},
+		"an unreachable API server": {[]string{"--kubeconfig", file("kubeconfig", unreachable)}, "--kubeconfig " + filepath.Join(dir, "kubeconfig") + ": listing priority classes: "},
+		"a missing kubeconfig":      {[]string{"--kubeconfig", filepath.Join(dir, "none")}, "--kubeconfig " + filepath.Join(dir, "none") + ": "},
+		"an unknown context of it":  {[]string{"--kubeconfig", file("kubeconfig2", unreachable), "--context", "x"}, "--kubeconfig " + filepath.Join(dir, "kubeconfig2") + ": "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := berth("", append([]string{"simulate"}, c.args...)...)
+			if code != exitInvalid || out != "" {
+				t.Errorf("exit status %d, stdout %q", code, out)
+			}
+			if !strings.HasPrefix(errs, "berth: "+c.want) || strings.Count(errs, "\n") != 1 {
+				t.Errorf("stderr %q, want one line that begins with %q", errs, "berth: "+c.want)
+			}
+		})
+	}
+}
+
+// The same input gives the same bytes, however many cores decide.
+func TestDeterminism(t *testing.T) {
+	for _, mix := range generate.Mixes() {
+		w, err := generate.Cluster(mix, 11)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		writeWorld(t, dir, w)
+		var first string
+		for _, workers := range []int{1, 2, 7, 1} {
+			s := simulation{files: []string{filepath.Join(dir, "world.json")}, output: "json", explain: true, seed: 3, workers: workers}
+			if w.Config != "" {
+				s.config = filepath.Join(dir, "config.yaml")
+			}
+			var out, errs bytes.Buffer
+			if err := s.run(context.Background(), nil, &out, &errs); err != nil && err != errUnplaced {
+				t.Fatalf("%s: %v", mix, err)
+			}
+			if first == "" {
+				first = out.String()
+			}
+			if out.String() != first {
+				t.Errorf("%s: %d workers give another result", mix, workers)
+			}
+		}
+	}
+}
+
+func writeWorld(t *testing.T, dir string, w generate.World) {
+	t.Helper()
+	list := map[string]any{"apiVersion": "v1", "kind": "List"}
+	var items []any
+	for _, n := range w.Nodes {
+		n.TypeMeta.APIVersion, n.TypeMeta.Kind = "v1", "Node"
+		items = append(items, n)
+	}
+	for _, pods := range [][]*v1.Pod{w.Bound, w.Pending} {
+		for _, p := range pods {
+			p.TypeMeta.APIVersion, p.TypeMeta.Kind = "v1", "Pod"
+			items = append(items, p)
+		}
+	}
+	list["items"] = items
+	data, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"world.json": data, "config.yaml": []byte(w.Config)} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"/usr/local/bin/kubectl-berth", "simulate", "--help"}, nil, &out, &errs); code != exitPlaced {
+		t.Fatalf("exit status %d: %s", code, errs.String())
+	}
+	for _, want := range []string{"kubectl berth simulate -f FILE", "kubectl berth simulate -f cluster.json", "Exit status:"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the help does not say %q:\n%s", want, out.String())
+		}
+	}
+}

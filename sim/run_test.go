@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+func world(t *testing.T, mix string, seed uint64) Input {
+	t.Helper()
+	w, err := generate.Cluster(mix, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default()
+	if w.Config != "" {
+		if c, err = config.Decode([]byte(w.Config), "world"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := Options(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Seed, o.Check = seed, true
+	in := Input{Machine: o}
+	for _, n := range w.Nodes {
+		in.Nodes = append(in.Nodes, decode.Node(n))
+	}
+	for _, pods := range [][]*v1.Pod{w.Bound, w.Pending} {
+		for _, p := range pods {
+			in.Pods = append(in.Pods, decode.Pod(p))
+		}
+	}
+	return in
+}
+
+func TestRun(t *testing.T) {
+	for _, mix := range generate.Mixes() {
+		for seed := range uint64(6) {
+			in := world(t, mix, seed)
+			name := fmt.Sprintf("%s %d", mix, seed)
+			record := &bytes.Buffer{}
+			in.Decided = writeTo(t, record)
+			r, err := Run(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			everyPodHasOneEnd(t, name, in, r)
+			nothingOvercommitted(t, name, in, r)
+			whoIsLeftCannotBePlaced(t, name, in, r)
+			again := &bytes.Buffer{}
+			in.Decided = writeTo(t, again)
+			if _, err := Run(in); err != nil || again.String() != record.String() {
+				t.Errorf("%s: a second run differs (%v)", name, err)
+			}
+		}
+	}
+}
+
+func writeTo(t *testing.T, b *bytes.Buffer) func(*decision.Decision) {
+	return func(d *decision.Decision) {
+		data, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(b, "%s %v\n", data, d.Err)
+	}
+}
+
+func everyPodHasOneEnd(t *testing.T, name string, in Input, r *Result) {
+	t.Helper()
+	for _, p := range in.Pods {
+		node, placed := r.Placed[p.Key()]
+		why, unplaced := r.Unplaced[p.Key()]
+		if pending := p.NodeName == ""; pending && placed == unplaced || !pending && (placed || unplaced) {
+			t.Errorf("%s: pod %s: placed on %q, unplaced because of %q", name, p.Key(), node, why)
+		}
+		if unplaced && why == "" {
+			t.Errorf("%s: pod %s: unplaced without a reason", name, p.Key())
+		}
+	}
+}
+
+// nothingOvercommitted adds up, without the table, what the pods on each node
+// request. Nodes that are too full from the start may have no pod more.
+func nothingOvercommitted(t *testing.T, name string, in Input, r *Result) {
+	t.Helper()
+	cpu, memory, count := map[string]int64{}, map[string]int64{}, map[string]int64{}
+	for _, p := range r.Cluster.Pods() {
+		cpu[p.NodeName] += p.Demand.Usage.MilliCPU
+		memory[p.NodeName] += p.Demand.Usage.Memory
+		count[p.NodeName]++
+	}
+	for _, p := range in.Pods {
+		n := r.Cluster.Node(r.Placed[p.Key()])
+		if n == nil {
+			continue
+		}
+		d := &p.Demand.Requests
+		if d.MilliCPU > 0 && cpu[n.Name] > n.Allocatable.MilliCPU || d.Memory > 0 && memory[n.Name] > n.Allocatable.Memory || count[n.Name] > n.AllowedPods {
+			t.Errorf("%s: node %s is overcommitted by pod %s: cpu %d/%d, memory %d/%d, pods %d/%d", name, n.Name, p.Key(),
+				cpu[n.Name], n.Allocatable.MilliCPU, memory[n.Name], n.Allocatable.Memory, count[n.Name], n.AllowedPods)
+		}
+	}
+}
+
+// whoIsLeftCannotBePlaced asks a fresh scheduler about each pod that is left,
+// in the cluster as the run left it: the answer is the one that the run gave.
+func whoIsLeftCannotBePlaced(t *testing.T, name string, in Input, r *Result) {
+	t.Helper()
+	var bound []*object.Pod
+	for _, p := range r.Cluster.Pods() {
+		if p.NodeName != "" {
+			bound = append(bound, p)
+		}
+	}
+	for _, p := range r.Cluster.Pods() {
+		if p.NodeName != "" {
+			continue
+		}
+		fresh, err := Run(Input{Nodes: r.Cluster.Nodes(), Pods: append(bound[:len(bound):len(bound)], p), Machine: in.Machine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := r.Unplaced[p.Key()], fresh.Unplaced[p.Key()]; got != want {
+			t.Errorf("%s: pod %s is left because of\n%q, a fresh scheduler says\n%q (placed: %v)", name, p.Key(), got, want, fresh.Placed)
+		}
+	}
+}
+
+func TestDuplicatesAreErrors(t *testing.T) {
+	o, err := Options(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, p := &object.Node{Name: "a"}, &object.Pod{Namespace: "ns", Name: "p", UID: "u"}
+	for want, in := range map[string]Input{
+		"node a: is there twice":   {Nodes: []*object.Node{n, n}, Machine: o},
+		"pod ns/p: is there twice": {Pods: []*object.Pod{p, p}, Machine: o},
+	} {
+		if _, err := Run(in); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// Pods are tried by creation, those without one as if created at the start of
+// the clock; each starts a second after whatever started last.
+func TestCreationAndStart(t *testing.T) {
+	o, err := Options(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := func(name string, age time.Duration) *object.Pod {
+		p := &object.Pod{UID: types.UID(name), Namespace: "ns", Name: name, SchedulerName: "default-scheduler"}
+		if age > 0 {
+			p.Created = Epoch.Add(-age)
+		}
+		return p
+	}
+	running := pod("running", time.Hour)
+	running.NodeName, running.Started = "a", Epoch.Add(time.Minute)
+	var order []string
+	r, err := Run(Input{
+		Nodes:   []*object.Node{{Name: "a", AllowedPods: 10}},
+		Pods:    []*object.Pod{pod("new", 0), pod("newer", 0), pod("young", time.Second), running, pod("old", time.Hour)},
+		Machine: o,
+		Decided: func(d *decision.Decision) { order = append(order, d.Pod) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"ns/old", "ns/young", "ns/new", "ns/newer"}; !slices.Equal(order, want) {
+		t.Errorf("tried %v, want %v", order, want)
+	}
+	for i, key := range order {
+		if got, want := r.Cluster.Pod(key).Started, running.Started.Add(time.Duration(i+1)*time.Second); !got.Equal(want) {
+			t.Errorf("%s started at %v, want %v", key, got, want)
+		}
+	}
+}
+
+// The API refuses what a real one would.
+func TestClusterRefuses(t *testing.T) {
+	c := NewCluster(Epoch)
+	c.SetPod(&object.Pod{UID: "1", Namespace: "ns", Name: "p"})
+	for what, err := range map[string]error{
+		"bind a pod that is not there": c.Bind("ns/q", "1", "a"),
+		"bind a pod of another UID":    c.Bind("ns/p", "2", "a"),
+		"delete a pod that is not":     c.DeletePod("ns/q"),
+		"delete a node that is not":    c.DeleteNode("a"),
+	} {
+		if err == nil {
+			t.Errorf("%s: done", what)
+		}
+	}
+	if err := c.Bind("ns/p", "1", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Bind("ns/p", "1", "b"); err == nil || err.Error() != "pod ns/p: is bound to node a" {
+		t.Errorf("a second binding: %v", err)
+	}
+	if _, err := c.Patch("ns/p", "1", &object.Condition{}, nil); err == nil {
+		t.Error("the condition of a bound pod was patched")
+	}
+}
+
+// A scheduler that keeps on trying does not keep the run from ending: here a
+// plugin fails each attempt with an error, and there is no backoff.
+func TestRunEnds(t *testing.T) {
+	o, err := Options(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MaxBackoff = 0
+	failing := *o.Profiles[0]
+	failing.Reserve = []*framework.Plugin{{Name: "Fails", Reserve: func(*table.Table, *object.Pod, string) *decision.Status {
+		return &decision.Status{Code: decision.Error, Err: errors.New("lost")}
+	}}}
+	o.Profiles = []*profile.Profile{&failing}
+	pod := &object.Pod{UID: "p", Namespace: "ns", Name: "p", SchedulerName: "default-scheduler"}
+	r, err := Run(Input{Nodes: []*object.Node{{Name: "a", AllowedPods: 10}}, Pods: []*object.Pod{pod}, Machine: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.Unplaced["ns/p"], `running Reserve plugin "Fails": lost`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if r.Decisions > 5 {
+		t.Errorf("%d decisions", r.Decisions)
+	}
+	w := NewWorld(o, Epoch)
+	w.Cluster.SetNode(&object.Node{Name: "a", AllowedPods: 10})
+	w.Cluster.SetPod(pod)
+	w.Advance(time.Hour)
+	if !w.Now.Equal(Epoch.Add(time.Hour)) {
+		t.Errorf("the clock stands at %v", w.Now)
+	}
+}
