@@ -5,6 +5,7 @@ GO      ?= go
 BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION)
+LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36
 NODES   ?= 100
 
 .PHONY: all build lab up test check conform bench clean
@@ -16,7 +17,7 @@ build: ## bin/berth and bin/berth-scheduler
 
 lab: ## bin/berth-lab: a real control plane in one binary
 	@test -x $(BIN)/berth-lab || echo "building the lab: etcd, kube-apiserver, kube-controller-manager and KWOK from source; the first build takes about five minutes on two cores, later ones seconds"
-	cd lab && $(GO) build -o ../$(BIN)/ ./cmd/berth-lab
+	cd lab && $(GO) build -ldflags '$(LABFLAGS)' -o ../$(BIN)/ ./cmd/berth-lab
 
 up: build lab ## a cluster of $(NODES) nodes, Berth, and 1,000 pods to place
 	$(BIN)/berth-lab up --nodes $(NODES) --sample
