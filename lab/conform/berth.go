@@ -44,7 +44,9 @@ func Berth(plugins profile.Registry) Start {
 			return nil, err
 		}
 		b := &berth{
-			machine: machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Explain: true, Check: true}),
+			machine: machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Explain: true, Check: true,
+				InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
+				MaxUnschedulable: queue.DefaultMaxUnschedulable}),
 			now:     time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 			placed:  map[types.UID]string{},
 			waiting: map[types.UID]*v1.Pod{},

@@ -30,7 +30,11 @@ func (b *builder) world(name string, seed uint64) World {
 	b.uniform = b.chance(30)
 	b.shapes = b.somePodShapes()
 	w.Config = b.profile().yaml()
-	for range 3 + b.IntN(b.pick(4, 12, 12, 28)) {
+	size := 3 + b.IntN(b.pick(4, 12, 12, 28))
+	if b.chance(2) {
+		size = 0 // the nodes are yet to come
+	}
+	for range size {
 		b.nodes = append(b.nodes, b.node())
 	}
 	w.Nodes = append(w.Nodes, b.nodes...)

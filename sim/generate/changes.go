@@ -19,7 +19,7 @@ func (b *builder) changes(w World) []Change {
 	for _, after := range at {
 		var c Change
 		switch n := b.IntN(10); {
-		case n < 2:
+		case n < 2 || len(b.nodes) == 0:
 			c = b.changeNodes()
 		case n < 5:
 			c = b.updateNode()

@@ -155,7 +155,8 @@ func hardRequests(b *builder, c *v1.Container) {
 }
 
 // podLevel sets spec.resources to no less than the containers ask for
-// together, as the API demands.
+// together, as the API demands. The quantities are written as the API would
+// hand them out: component-helpers adds overhead in place to those that are sums.
 func podLevel(b *builder, p *v1.Pod) {
 	cpu, memory := resource.MustParse("0"), resource.MustParse("0")
 	for _, c := range append(append([]v1.Container{}, p.Spec.Containers...), p.Spec.InitContainers...) {
@@ -166,11 +167,11 @@ func podLevel(b *builder, p *v1.Pod) {
 	p.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{}}
 	if b.chance(80) {
 		cpu.Add(resource.MustParse(b.word("0", "100m", "1")))
-		p.Spec.Resources.Requests[v1.ResourceCPU] = cpu
+		p.Spec.Resources.Requests[v1.ResourceCPU] = resource.MustParse(cpu.String())
 	}
 	if b.chance(80) {
 		memory.Add(resource.MustParse(b.word("0", "1Mi", "1Gi")))
-		p.Spec.Resources.Requests[v1.ResourceMemory] = memory
+		p.Spec.Resources.Requests[v1.ResourceMemory] = resource.MustParse(memory.String())
 	}
 }
 

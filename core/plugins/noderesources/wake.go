@@ -43,7 +43,8 @@ func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 		return true
 	}
 	was := &e.OldNode.Allocatable
-	return ig.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) })
+	// v1.36 does not except the ignored resources here.
+	return ignored{}.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) })
 }
 
 // any tells whether f holds for a resource that the filter checks for the pod.
