@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
@@ -65,6 +66,7 @@ func TestRun(t *testing.T) {
 			everyPodHasOneEnd(t, name, in, r)
 			nothingOvercommitted(t, name, in, r)
 			whoIsLeftCannotBePlaced(t, name, in, r)
+			nobodyIsTriedForNothing(t, name, in)
 			again := &bytes.Buffer{}
 			in.Decided = writeTo(t, again)
 			if _, err := Run(in); err != nil || again.String() != record.String() {
@@ -142,6 +144,40 @@ func whoIsLeftCannotBePlaced(t *testing.T, name string, in Input, r *Result) {
 		if got, want := r.Unplaced[p.Key()], fresh.Unplaced[p.Key()]; got != want {
 			t.Errorf("%s: pod %s is left because of\n%q, a fresh scheduler says\n%q (placed: %v)", name, p.Key(), got, want, fresh.Placed)
 		}
+	}
+}
+
+// nobodyIsTriedForNothing: when nothing is placed or evicted any more, no pod
+// is tried twice, unless an attempt ended a nomination.
+func nobodyIsTriedForNothing(t *testing.T, name string, in Input) {
+	t.Helper()
+	tried := map[string]bool{}
+	w := NewWorld(in.Machine, Epoch)
+	if err := w.populate(in); err != nil {
+		t.Fatal(err)
+	}
+	var twice []string
+	w.Observe = func(e machine.Effect) {
+		switch e := e.(type) {
+		case machine.Decided:
+			if d := e.Decision; d.Result == decision.NotFeasible {
+				if tried[d.Pod] {
+					twice = append(twice, d.Pod)
+				}
+				tried[d.Pod] = true
+				return
+			}
+			clear(tried)
+			twice = nil
+		case machine.Patch:
+			if e.Nominated != nil {
+				clear(tried)
+			}
+		}
+	}
+	w.Exhaust()
+	if len(twice) > 0 {
+		t.Errorf("%s: tried twice at the end: %v", name, twice)
 	}
 }
 

@@ -49,14 +49,16 @@ func names(s *Set) string {
 
 func TestForms(t *testing.T) {
 	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`
+	node2 := strings.ReplaceAll(node, `"a"`, `"b"`)
 	for name, c := range map[string]struct{ text, want string }{
 		"one YAML document":   {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n", "a"},
 		"several documents":   {"# first\n---\napiVersion: v1\nkind: Node\nmetadata: {name: a}\n--- # next\napiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n---\n", "a default/p"},
 		"JSON":                {node, "a"},
-		"a stream of JSON":    {node + "\n" + strings.ReplaceAll(node, `"a"`, `"b"`), "a b"},
-		"JSON between dashes": {node + "\n---\n" + strings.ReplaceAll(node, `"a"`, `"b"`), "a b"},
+		"a stream of JSON":    {node + "\n" + node2, "a b"},
+		"JSON between dashes": {node + "\n---\n" + node2, "a b"},
 		"YAML in flow style":  {"{apiVersion: v1, kind: Node, metadata: {name: a}}", "a"},
 		"a list":              {`{"apiVersion":"v1","kind":"List","items":[` + node + `]}`, "a"},
+		"brackets in text":    {`{"apiVersion":"v1","items":[{"apiVersion":"v1","kind":"Node","metadata":{"annotations":{"a":"]}\\\"]","b":"\\\\"},"name":"a"}},` + node2 + `],"kind":"List"}`, "a b"},
 		"a list in a list":    {`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"List","items":[` + node + `]}]}`, "a"},
 		"a list of one kind":  {"apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: p, namespace: east}\n- metadata: {name: q}\n", "east/p default/q"},
 		"an empty list":       {`{"apiVersion":"v1","kind":"List","items":[]}`, ""},
