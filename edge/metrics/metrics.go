@@ -1,0 +1,122 @@
+package metrics
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+
+	// These register the metrics of the API client, of leader election and of
+	// the build.
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection"
+	_ "k8s.io/component-base/metrics/prometheus/restclient"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+)
+
+const scheduler = "scheduler"
+
+// Metrics are the scheduler's metrics. Observe belongs to the loop's
+// goroutine, Refresh to one caller at a time.
+type Metrics struct {
+	profiles map[string]bool
+	pods     map[types.UID]*pod
+	last     totals
+
+	attempts           *metrics.CounterVec
+	attemptSeconds     *metrics.HistogramVec
+	algorithmSeconds   *metrics.Histogram
+	podAttempts        *metrics.Histogram
+	sliSeconds         *metrics.HistogramVec
+	pointSeconds       *metrics.HistogramVec
+	permitWaitSeconds  *metrics.HistogramVec
+	preemptionAttempts *metrics.Counter
+	preemptionVictims  *metrics.Histogram
+	pending            *metrics.GaugeVec
+	incoming           *metrics.CounterVec
+	unschedulable      *metrics.GaugeVec
+	cacheSize          *metrics.GaugeVec
+	goroutines         *metrics.GaugeVec
+
+	unknownBindings *metrics.Counter
+	panics          *metrics.CounterVec
+	eventsDropped   *metrics.Counter
+	patchesFailed   *metrics.Counter
+	badObjects      *metrics.Counter
+}
+
+// New registers the metrics of a scheduler that has the given profiles.
+func New(registry metrics.KubeRegistry, profiles []string) *Metrics {
+	m := &Metrics{profiles: map[string]bool{}, pods: map[types.UID]*pod{}}
+	for _, p := range profiles {
+		m.profiles[p] = true
+	}
+	m.attempt()
+	m.queue()
+	m.own()
+	registry.MustRegister(m.attempts, m.attemptSeconds, m.algorithmSeconds, m.podAttempts, m.sliSeconds,
+		m.pointSeconds, m.permitWaitSeconds, m.preemptionAttempts, m.preemptionVictims,
+		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects)
+	return m
+}
+
+// attempt makes the metrics that are fed from attempts and their outcomes.
+func (m *Metrics) attempt() {
+	m.attempts = counters("schedule_attempts_total", metrics.STABLE,
+		"Attempts to schedule a pod, by result: unschedulable means that no node takes it, error that something failed.", "result", "profile")
+	m.attemptSeconds = histograms("scheduling_attempt_duration_seconds", metrics.STABLE, metrics.ExponentialBuckets(0.001, 2, 15),
+		"Time of an attempt to schedule a pod: decision and binding.", "result", "profile")
+	m.algorithmSeconds = histogram("scheduling_algorithm_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.001, 2, 15),
+		"Time of the decision on a pod that was placed.")
+	m.podAttempts = histogram("pod_scheduling_attempts", metrics.STABLE, metrics.ExponentialBuckets(1, 2, 5),
+		"Attempts that it took until a pod was scheduled.")
+	m.sliSeconds = histograms("pod_scheduling_sli_duration_seconds", metrics.BETA, metrics.ExponentialBuckets(0.01, 2, 20),
+		"Time from a pod's arrival in the queue until it is bound, over all attempts.", "attempts")
+	m.pointSeconds = histograms("framework_extension_point_duration_seconds", metrics.STABLE, metrics.ExponentialBuckets(0.0001, 2, 12),
+		"Time of all plugins of an extension point. Berth decides on all nodes at once and times the binding only.", "extension_point", "status", "profile")
+	m.permitWaitSeconds = histograms("permit_wait_duration_seconds", metrics.BETA, metrics.ExponentialBuckets(0.001, 2, 15),
+		"Time that a pod was held by Permit plugins.", "result")
+	m.preemptionAttempts = counter(scheduler, "preemption_attempts_total", metrics.STABLE,
+		"Attempts that ended in a preemption.")
+	m.preemptionVictims = histogram("preemption_victims", metrics.STABLE, metrics.ExponentialBuckets(1, 2, 7),
+		"Victims of a preemption.")
+}
+
+// queue makes the metrics of what waits and what is known.
+func (m *Metrics) queue() {
+	m.pending = gauges("pending_pods", metrics.STABLE, "Pods that wait, by queue.", "queue")
+	m.incoming = counters("queue_incoming_pods_total", metrics.STABLE, "Pods that came to a queue, by the event that brought them.", "queue", "event")
+	m.unschedulable = gauges("unschedulable_pods", metrics.BETA,
+		"Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.", "plugin", "profile")
+	m.cacheSize = gauges("cache_size", metrics.ALPHA, "Nodes, pods on nodes, and among these pods that the API has not confirmed yet.", "type")
+	m.goroutines = gauges("goroutines", metrics.BETA, "Work under way beside the decisions.", "operation")
+}
+
+// own makes the metrics that only Berth has.
+func (m *Metrics) own() {
+	const berth = "berth"
+	m.unknownBindings = counter(berth, "bindings_unknown_total", metrics.ALPHA, "Bindings whose reply was lost, settled by reading the pod.")
+	m.panics = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "panics_total", StabilityLevel: metrics.ALPHA,
+		Help: "Panics that were contained, by where: plugin (the pod at hand backs off), hint (the pod is woken), loop (one event is lost)."}, []string{"where"})
+	m.eventsDropped = counter(berth, "events_dropped_total", metrics.ALPHA, "API events that were not published, because too many waited or the API refused.")
+	m.patchesFailed = counter(berth, "status_patches_failed_total", metrics.ALPHA, "Patches of a pod's status that failed.")
+	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded and were left out.")
+}
+
+func counter(subsystem, name string, level metrics.StabilityLevel, help string) *metrics.Counter {
+	return metrics.NewCounter(&metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: level})
+}
+
+func counters(name string, level metrics.StabilityLevel, help string, labels ...string) *metrics.CounterVec {
+	return metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: scheduler, Name: name, Help: help, StabilityLevel: level}, labels)
+}
+
+func gauges(name string, level metrics.StabilityLevel, help string, labels ...string) *metrics.GaugeVec {
+	return metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: scheduler, Name: name, Help: help, StabilityLevel: level}, labels)
+}
+
+func histogram(name string, level metrics.StabilityLevel, buckets []float64, help string) *metrics.Histogram {
+	return metrics.NewHistogram(&metrics.HistogramOpts{Subsystem: scheduler, Name: name, Help: help, StabilityLevel: level, Buckets: buckets})
+}
+
+func histograms(name string, level metrics.StabilityLevel, buckets []float64, help string, labels ...string) *metrics.HistogramVec {
+	return metrics.NewHistogramVec(&metrics.HistogramOpts{Subsystem: scheduler, Name: name, Help: help, StabilityLevel: level, Buckets: buckets}, labels)
+}

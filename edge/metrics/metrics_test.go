@@ -1,0 +1,140 @@
+package metrics
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/kube"
+	"github.com/berth-scheduler/berth/edge/loop"
+)
+
+// story drives metrics with steps; the clock moves on by hand.
+type story struct {
+	*Metrics
+	now time.Time
+}
+
+func (s *story) step(e machine.Event, effects ...machine.Effect) {
+	s.Observe(loop.Step{Now: s.now, Event: e, Effects: effects, Took: time.Millisecond})
+}
+
+func (s *story) decide(d decision.Decision) machine.Effect {
+	d.Profile = "default-scheduler"
+	return machine.Decided{Decision: &d}
+}
+
+func newStory(t *testing.T) (*story, metrics.KubeRegistry) {
+	registry := metrics.NewKubeRegistry()
+	return &story{New(registry, []string{"default-scheduler"}), time.Unix(1000, 0)}, registry
+}
+
+func pending(uid types.UID) *object.Pod {
+	return &object.Pod{UID: uid, Namespace: "ns", Name: string(uid), SchedulerName: "default-scheduler"}
+}
+
+func expect(t *testing.T, registry metrics.KubeRegistry, want string, names ...string) {
+	t.Helper()
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAttempts(t *testing.T) {
+	s, registry := newStory(t)
+	a, b, c := pending("a"), pending("b"), pending("c")
+	for _, p := range []*object.Pod{a, b, c, {UID: "x", SchedulerName: "other"}} {
+		s.step(machine.PodSet{Pod: p})
+	}
+	// a: rejected twice, then bound.
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Result: decision.NotFeasible, RejectedBy: []string{"NodeAffinity", "NodeResourcesFit"}}))
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 2, Result: decision.NotFeasible, RejectedBy: []string{"NodeResourcesFit"}}))
+	expect(t, registry, `
+# HELP scheduler_unschedulable_pods [BETA] Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.
+# TYPE scheduler_unschedulable_pods gauge
+scheduler_unschedulable_pods{plugin="NodeAffinity",profile="default-scheduler"} 0
+scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"} 1
+`, "scheduler_unschedulable_pods")
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 3, Result: decision.Scheduled}), machine.Bind{Pod: a})
+	s.now = s.now.Add(2 * time.Second)
+	s.step(machine.Bound{UID: "a"})
+	// b: the binding is refused, then its reply is lost, then a read settles it.
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "b", Attempt: 1, Result: decision.Scheduled}), machine.Bind{Pod: b})
+	s.step(machine.Bound{UID: "b", Result: machine.BindRefused, Err: errors.New("no")},
+		s.decide(decision.Decision{UID: "b", Attempt: 1, Result: decision.Failed}))
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "b", Attempt: 2, Result: decision.Scheduled}), machine.Bind{Pod: b})
+	s.step(machine.Bound{UID: "b", Result: machine.BindUnknown, Err: errors.New("lost")})
+	bound := *b
+	bound.NodeName = "n"
+	s.step(machine.PodRead{UID: "b", Pod: &bound})
+	s.step(machine.PodSet{Pod: &bound}) // the watch says so, too: counted once
+	// c goes away, x is another scheduler's.
+	s.step(machine.PodGone{UID: "c"})
+
+	expect(t, registry, `
+# HELP scheduler_schedule_attempts_total [STABLE] Attempts to schedule a pod, by result: unschedulable means that no node takes it, error that something failed.
+# TYPE scheduler_schedule_attempts_total counter
+scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 1
+scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 2
+scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"} 2
+# HELP scheduler_pod_scheduling_attempts [STABLE] Attempts that it took until a pod was scheduled.
+# TYPE scheduler_pod_scheduling_attempts histogram
+scheduler_pod_scheduling_attempts_bucket{le="1"} 0
+scheduler_pod_scheduling_attempts_bucket{le="2"} 1
+scheduler_pod_scheduling_attempts_bucket{le="4"} 2
+scheduler_pod_scheduling_attempts_bucket{le="8"} 2
+scheduler_pod_scheduling_attempts_bucket{le="16"} 2
+scheduler_pod_scheduling_attempts_bucket{le="+Inf"} 2
+scheduler_pod_scheduling_attempts_sum 5
+scheduler_pod_scheduling_attempts_count 2
+# HELP berth_bindings_unknown_total [ALPHA] Bindings whose reply was lost, settled by reading the pod.
+# TYPE berth_bindings_unknown_total counter
+berth_bindings_unknown_total 1
+# HELP scheduler_unschedulable_pods [BETA] Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.
+# TYPE scheduler_unschedulable_pods gauge
+scheduler_unschedulable_pods{plugin="NodeAffinity",profile="default-scheduler"} 0
+scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"} 0
+`, "scheduler_schedule_attempts_total", "scheduler_pod_scheduling_attempts", "berth_bindings_unknown_total", "scheduler_unschedulable_pods")
+	if len(s.pods) != 0 {
+		t.Errorf("%d pods are still remembered", len(s.pods))
+	}
+	seconds, err := testutil.GetHistogramMetricValue(s.attemptSeconds.WithLabelValues(scheduled, "default-scheduler"))
+	if err != nil || seconds != 2 {
+		t.Errorf("scheduled attempts took %v s (%v), want 2", seconds, err)
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	s, registry := newStory(t)
+	snapshot := Snapshot{
+		Queue:    queue.Counts{Active: 1, Backoff: 2, ErrorBackoff: 3, Unschedulable: 4, Gated: 5, InFlight: 6},
+		Arrivals: map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd"}: 3},
+		Nodes:    7, Pods: 8, Assumed: 9, Hands: kube.Counters{EventsDropped: 2},
+	}
+	s.Refresh(snapshot)
+	snapshot.Arrivals = map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd"}: 5}
+	s.Refresh(snapshot)
+	expect(t, registry, `
+# HELP scheduler_pending_pods [STABLE] Pods that wait, by queue.
+# TYPE scheduler_pending_pods gauge
+scheduler_pending_pods{queue="active"} 1
+scheduler_pending_pods{queue="backoff"} 5
+scheduler_pending_pods{queue="gated"} 5
+scheduler_pending_pods{queue="unschedulable"} 4
+# HELP scheduler_queue_incoming_pods_total [STABLE] Pods that came to a queue, by the event that brought them.
+# TYPE scheduler_queue_incoming_pods_total counter
+scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 5
+# HELP berth_events_dropped_total [ALPHA] API events that were not published, because too many waited or the API refused.
+# TYPE berth_events_dropped_total counter
+berth_events_dropped_total 2
+`, "scheduler_pending_pods", "scheduler_queue_incoming_pods_total", "berth_events_dropped_total")
+}

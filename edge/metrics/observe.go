@@ -1,0 +1,179 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/loop"
+)
+
+// pod is what is remembered of a pod of ours until it is bound or gone.
+type pod struct {
+	queued  time.Time // when it first could be scheduled
+	started time.Time // of the attempt that placed it, zero when none did yet
+	sent    time.Time // of its binding
+	held    bool      // by Permit plugins
+	profile string
+	attempt int
+	// rejectedBy are the plugins for which it counts in unschedulable_pods.
+	rejectedBy []string
+}
+
+// Results of an attempt, as labels.
+const (
+	scheduled     = "scheduled"
+	unschedulable = "unschedulable"
+	failed        = "error"
+)
+
+// Observe takes in a step of the machine, after it.
+func (m *Metrics) Observe(s loop.Step) {
+	switch e := s.Event.(type) {
+	case machine.PodSet:
+		m.podSet(e.Pod, s.Now)
+	case machine.PodGone:
+		m.forget(e.UID)
+	case machine.Bound:
+		m.bound(e, s.Now)
+	case machine.PodRead:
+		if e.Err == nil && e.Pod == nil {
+			m.forget(e.UID)
+		} else if e.Pod != nil {
+			m.podSet(e.Pod, s.Now)
+		}
+	}
+	for _, effect := range s.Effects {
+		switch e := effect.(type) {
+		case machine.Decided:
+			m.decided(e.Decision, s)
+		case machine.Bind:
+			m.binding(e.Pod.UID, s.Now)
+		}
+	}
+}
+
+// Panicked counts a step that panicked.
+func (m *Metrics) Panicked(machine.Event) { m.panics.WithLabelValues("loop").Inc() }
+
+func (m *Metrics) podSet(p *object.Pod, now time.Time) {
+	known := m.pods[p.UID]
+	switch {
+	case p.NodeName != "" && known != nil:
+		if !known.sent.IsZero() {
+			m.scheduled(known, now)
+		}
+		m.forget(p.UID)
+	case p.NodeName == "" && known == nil && len(p.Gates) == 0 && m.profiles[p.SchedulerName]:
+		m.pods[p.UID] = &pod{queued: now, profile: p.SchedulerName}
+	}
+}
+
+// decided takes in the record of an attempt, or of what became of it later.
+func (m *Metrics) decided(d *decision.Decision, s loop.Step) {
+	p := m.pods[d.UID]
+	if p == nil {
+		return
+	}
+	p.attempt = d.Attempt
+	m.reject(p, d)
+	switch d.Result {
+	case decision.Scheduled, decision.Waiting:
+		p.started, p.held = s.Now, d.Result == decision.Waiting
+		m.algorithmSeconds.Observe(s.Took.Seconds())
+	case decision.NotFeasible, decision.Preempting:
+		m.ended(p, unschedulable, s)
+	case decision.Failed:
+		m.ended(p, failed, s)
+	}
+	if d.Result == decision.Preempting {
+		m.preemptionAttempts.Inc()
+		m.preemptionVictims.Observe(float64(len(d.Victims)))
+	}
+}
+
+// ended counts an attempt that did not place the pod.
+func (m *Metrics) ended(p *pod, result string, s loop.Step) {
+	took := s.Took
+	if !p.started.IsZero() {
+		took = s.Now.Sub(p.started)
+	}
+	if p.held {
+		m.permitWaitSeconds.WithLabelValues("Unschedulable").Observe(took.Seconds())
+	}
+	m.attempts.WithLabelValues(result, p.profile).Inc()
+	m.attemptSeconds.WithLabelValues(result, p.profile).Observe(took.Seconds())
+	p.started, p.sent, p.held = time.Time{}, time.Time{}, false
+}
+
+// binding takes in that the pod's binding is on its way.
+func (m *Metrics) binding(uid types.UID, now time.Time) {
+	p := m.pods[uid]
+	if p == nil {
+		return
+	}
+	if p.held {
+		m.permitWaitSeconds.WithLabelValues("Success").Observe(now.Sub(p.started).Seconds())
+		p.held = false
+	}
+	p.sent = now
+}
+
+// bound takes in the outcome of a binding. A refusal is counted with the
+// record that the machine makes of it.
+func (m *Metrics) bound(e machine.Bound, now time.Time) {
+	p := m.pods[e.UID]
+	if e.Result == machine.BindUnknown {
+		m.unknownBindings.Inc()
+	}
+	if p == nil || p.sent.IsZero() {
+		return
+	}
+	status := "Success"
+	if e.Result != machine.BindDone {
+		status = "Error"
+	}
+	m.pointSeconds.WithLabelValues("Bind", status, p.profile).Observe(now.Sub(p.sent).Seconds())
+	if e.Result == machine.BindDone {
+		m.scheduled(p, now)
+		m.forget(e.UID)
+	}
+}
+
+// scheduled counts a pod that is bound.
+func (m *Metrics) scheduled(p *pod, now time.Time) {
+	m.attempts.WithLabelValues(scheduled, p.profile).Inc()
+	m.attemptSeconds.WithLabelValues(scheduled, p.profile).Observe(now.Sub(p.started).Seconds())
+	m.podAttempts.Observe(float64(p.attempt))
+	m.sliSeconds.WithLabelValues(attemptsLabel(p.attempt)).Observe(now.Sub(p.queued).Seconds())
+}
+
+// attemptsLabel keeps the number of labels small, as v1.36 does.
+func attemptsLabel(n int) string {
+	if n >= 15 {
+		return "15+"
+	}
+	return strconv.Itoa(n)
+}
+
+// reject moves the pod to the plugins that reject it now.
+func (m *Metrics) reject(p *pod, d *decision.Decision) {
+	for _, plugin := range p.rejectedBy {
+		m.unschedulable.WithLabelValues(plugin, p.profile).Dec()
+	}
+	p.rejectedBy = d.RejectedBy
+	for _, plugin := range p.rejectedBy {
+		m.unschedulable.WithLabelValues(plugin, p.profile).Inc()
+	}
+}
+
+func (m *Metrics) forget(uid types.UID) {
+	if p := m.pods[uid]; p != nil {
+		m.reject(p, &decision.Decision{})
+		delete(m.pods, uid)
+	}
+}

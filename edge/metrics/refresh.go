@@ -1,0 +1,56 @@
+package metrics
+
+import (
+	"k8s.io/component-base/metrics"
+
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/kube"
+)
+
+// Snapshot is what the machine and the edge count themselves.
+type Snapshot struct {
+	Queue                queue.Counts
+	Arrivals             map[queue.Arrival]int
+	Nodes, Pods, Assumed int
+	PluginPanics         int
+	HintPanics           int
+	BadObjects           uint64
+	Hands                kube.Counters
+}
+
+// totals are the counts of the last snapshot, from which counters go on.
+type totals struct {
+	arrivals                 map[queue.Arrival]int
+	pluginPanics, hintPanics int
+	badObjects               uint64
+	hands                    kube.Counters
+}
+
+// Refresh sets the gauges and advances the counters to the snapshot.
+func (m *Metrics) Refresh(s Snapshot) {
+	q := s.Queue
+	m.pending.WithLabelValues("active").Set(float64(q.Active))
+	m.pending.WithLabelValues("backoff").Set(float64(q.Backoff + q.ErrorBackoff))
+	m.pending.WithLabelValues("unschedulable").Set(float64(q.Unschedulable))
+	m.pending.WithLabelValues("gated").Set(float64(q.Gated))
+	m.cacheSize.WithLabelValues("nodes").Set(float64(s.Nodes))
+	m.cacheSize.WithLabelValues("pods").Set(float64(s.Pods))
+	m.cacheSize.WithLabelValues("assumed_pods").Set(float64(s.Assumed))
+	m.goroutines.WithLabelValues("binding").Set(float64(s.Hands.Binding))
+
+	for a, n := range s.Arrivals {
+		advance(m.incoming.WithLabelValues(a.Queue, a.Event), m.last.arrivals[a], n)
+	}
+	advance(m.panics.WithLabelValues("plugin"), m.last.pluginPanics, s.PluginPanics)
+	advance(m.panics.WithLabelValues("hint"), m.last.hintPanics, s.HintPanics)
+	advance(m.badObjects, m.last.badObjects, s.BadObjects)
+	advance(m.eventsDropped, m.last.hands.EventsDropped, s.Hands.EventsDropped)
+	advance(m.patchesFailed, m.last.hands.PatchesFailed, s.Hands.PatchesFailed)
+	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Hands}
+}
+
+func advance[N int | uint64](c metrics.CounterMetric, from, to N) {
+	if to > from {
+		c.Add(float64(to - from))
+	}
+}
