@@ -1,0 +1,97 @@
+package lease
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	configv1alpha1 "k8s.io/component-base/config/v1alpha1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// store is an HTTP server that keeps one lease: what is put last is read next.
+type store struct {
+	mu    sync.Mutex
+	lease []byte
+	puts  chan *coordinationv1.Lease
+}
+
+func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method != http.MethodGet {
+		s.lease, _ = io.ReadAll(r.Body)
+		l := &coordinationv1.Lease{}
+		_ = json.Unmarshal(s.lease, l)
+		s.puts <- l
+	} else if s.lease == nil {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: 404})
+		return
+	}
+	_, _ = w.Write(s.lease)
+}
+
+func TestLeaseIsWonKeptAndReleased(t *testing.T) {
+	s := &store{puts: make(chan *coordinationv1.Lease, 100)}
+	server := httptest.NewServer(s)
+	defer server.Close()
+	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	l, err := New(&rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
+		configv1alpha1.LeaderElectionConfiguration{
+			LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second), RetryPeriod: duration(2 * time.Second),
+			ResourceLock: "leases", ResourceNamespace: "kube-system", ResourceName: "kube-scheduler",
+		}, "host_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Held() {
+		t.Error("held before it was applied for")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); l.Run(ctx) }()
+	<-l.Won()
+	if !l.Held() || l.Check(nil) != nil {
+		t.Error("won, but not held")
+	}
+	first := <-s.puts
+	if *first.Spec.HolderIdentity != "host_1" || *first.Spec.LeaseDurationSeconds != 15 {
+		t.Errorf("lease %+v", first.Spec)
+	}
+	cancel()
+	<-done
+	if l.Held() {
+		t.Error("held after it was given up")
+	}
+	last := first
+	for len(s.puts) > 0 {
+		last = <-s.puts
+	}
+	if holder := last.Spec.HolderIdentity; holder != nil && *holder != "" {
+		t.Errorf("not released: %+v", last.Spec)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+func TestIdentitiesDiffer(t *testing.T) {
+	a, err := Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := Identity(); a == b {
+		t.Errorf("twice %s", a)
+	}
+}
