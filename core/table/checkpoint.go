@@ -40,6 +40,12 @@ func (t *Table) Undo(m Mark) {
 	}
 	clear(undone)
 	t.undo = t.undo[:m.entries]
+	if t.marks == 0 {
+		for _, r := range t.idle {
+			t.release(r)
+		}
+		t.idle = t.idle[:0]
+	}
 }
 
 func (t *Table) record(e undoEntry) {

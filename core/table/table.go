@@ -49,6 +49,7 @@ type Table struct {
 	nodeChanges changeList // rows by the last change of their node object
 	undo        []undoEntry
 	marks       int
+	idle        []Row // emptied under a checkpoint; an undo may need them
 }
 
 // Resource is the dense id of a resource's columns.
@@ -334,9 +335,13 @@ func (t *Table) grow() {
 }
 
 // release gives the row back when neither node nor pods are left on it. Under
-// a checkpoint it stays: undo may need it.
+// a checkpoint it stays until the outermost ends: an undo may need it.
 func (t *Table) release(r Row) {
-	if t.marks > 0 || t.nodes[r] != nil || len(t.pods[r]) > 0 {
+	if t.nodes[r] != nil || len(t.pods[r]) > 0 {
+		return
+	}
+	if t.marks > 0 {
+		t.idle = append(t.idle, r)
 		return
 	}
 	if cur, ok := t.rowOf[t.names[r]]; !ok || cur != r {

@@ -1,0 +1,223 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+func node(name string) *object.Node { return &object.Node{Name: name, AllowedPods: 110} }
+
+func pod(uid string, milliCPU int64) *object.Pod {
+	v := resource.Vector{MilliCPU: milliCPU}
+	return &object.Pod{UID: types.UID(uid), Demand: resource.Demand{Usage: v, NonZero: v}}
+}
+
+// A node that goes and comes back under its name finds its pods again, on the
+// same row; they are counted all the while.
+func TestNodeKeepsItsPods(t *testing.T) {
+	tb := New()
+	before := tb.Place(pod("early", 100), "a") // its node is not known yet
+	if _, ok := tb.Find("a"); ok || tb.Name(before.Row) != "a" {
+		t.Fatalf("a is found %v, its row is called %q", ok, tb.Name(before.Row))
+	}
+	r := tb.SetNode(node("a"))
+	tb.Place(pod("late", 20), "a")
+	tb.RemoveNode("a")
+	tb.SetNode(node("b"))
+	if again := tb.SetNode(node("a")); again != r || r != before.Row || tb.Used(CPU)[r] != 120 || len(tb.Pods(r)) != 2 {
+		t.Errorf("a is on row %d (was %d) with %d pods, %dm", again, r, len(tb.Pods(r)), tb.Used(CPU)[again])
+	}
+}
+
+// A row that is used again brings nothing with it.
+func TestRowsAreUsedAgain(t *testing.T) {
+	tb := New()
+	for i := range 100 {
+		name := fmt.Sprint("node-", i)
+		n := node(name)
+		n.Allocatable = resource.Vector{MilliCPU: 5, Scalars: []resource.Scalar{{Name: "example.com/a", Value: 3}}}
+		r := tb.SetNode(n)
+		p := pod("p", 7)
+		p.HostPorts = []object.HostPort{{Port: 80}}
+		if i%2 == 0 {
+			tb.Place(p, name)
+		}
+		tb.RemoveNode(name)
+		tb.Remove("p")
+		if r != 0 || tb.Rows() != 1 {
+			t.Fatalf("%s came to row %d of %d", name, r, tb.Rows())
+		}
+	}
+	r := tb.SetNode(node("last"))
+	if err := tb.Check(); err != nil || tb.Used(CPU)[r] != 0 || tb.Allocatable(CPU)[r] != 0 || len(tb.HostPorts(r)) != 0 {
+		t.Errorf("%v; uses %dm of %dm, ports %v", err, tb.Used(CPU)[r], tb.Allocatable(CPU)[r], tb.HostPorts(r))
+	}
+}
+
+// An image keeps the size that its first reporter gave, until no node has it.
+func TestImageSizes(t *testing.T) {
+	with := func(name string, bytes int64) *object.Node {
+		n := node(name)
+		n.Images = []object.Image{{Names: []string{"x:1", "x@sha"}, Bytes: bytes}}
+		return n
+	}
+	tb := New()
+	steps := []struct {
+		do    func()
+		bytes int64 // 0: nobody has it
+		nodes int
+		moved bool // the revision of images
+	}{
+		{func() { tb.SetNode(with("a", 10)) }, 10, 1, true},
+		{func() { tb.SetNode(with("b", 20)) }, 10, 2, true},
+		{func() { tb.SetNode(with("b", 20)) }, 10, 2, false},
+		{func() { tb.Place(pod("p", 1), "b") }, 10, 2, false},
+		{func() { tb.RemoveNode("a") }, 10, 1, true},
+		{func() { tb.SetNode(node("c")) }, 10, 1, true}, // it counts nodes, too
+		{func() { tb.SetNode(with("b", 30)) }, 30, 1, true},
+		{func() { tb.SetNode(node("b")) }, 0, 0, true},
+	}
+	for i, s := range steps {
+		before := tb.ImageRevision()
+		s.do()
+		img := tb.Image("x:1")
+		if (tb.ImageRevision() != before) != s.moved {
+			t.Errorf("step %d: revision went from %d to %d", i, before, tb.ImageRevision())
+		}
+		if img == nil && s.bytes != 0 || img != nil && (img.Bytes != s.bytes || img.Nodes() != s.nodes) {
+			t.Errorf("step %d: %+v, want %d bytes on %d nodes", i, img, s.bytes, s.nodes)
+		}
+	}
+}
+
+func TestCheckpointMisuse(t *testing.T) {
+	for name, misuse := range map[string]func(*Table){
+		"node set":    func(tb *Table) { tb.Checkpoint(); tb.SetNode(node("a")) },
+		"node gone":   func(tb *Table) { tb.SetNode(node("a")); tb.Checkpoint(); tb.RemoveNode("a") },
+		"outer first": func(tb *Table) { m := tb.Checkpoint(); tb.Checkpoint(); tb.Undo(m) },
+		"twice":       func(tb *Table) { m := tb.Checkpoint(); tb.Undo(m); tb.Undo(m) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			misuse(New())
+		}()
+	}
+}
+
+// Check finds what is wrong in any column.
+func TestCheckFindsDamage(t *testing.T) {
+	damages := map[string]func(*Table){
+		"used":        func(tb *Table) { tb.used[Memory][0]++ },
+		"allocatable": func(tb *Table) { tb.allocatable[CPU][0]-- },
+		"non-zero":    func(tb *Table) { tb.nonZero[1][0]++ },
+		"pod count":   func(tb *Table) { tb.podCount[0]++ },
+		"room":        func(tb *Table) { tb.allowedPods[0]++ },
+		"ports":       func(tb *Table) { tb.ports[0] = append(tb.ports[0], object.HostPort{Port: 1}) },
+		"live":        func(tb *Table) { tb.live++ },
+		"lost pod":    func(tb *Table) { delete(tb.placed, "p") },
+		"moved pod":   func(tb *Table) { tb.placed["p"].Row = 1 },
+		"ghost row":   func(tb *Table) { tb.rowOf["ghost"] = 1 },
+		"image":       func(tb *Table) { tb.images["x:1"].rows = map[Row]struct{}{1: {}} },
+		"no image":    func(tb *Table) { delete(tb.images, "x:1") },
+	}
+	for name, damage := range damages {
+		tb := New()
+		n := node("a")
+		n.Images = []object.Image{{Names: []string{"x:1"}}}
+		tb.SetNode(n)
+		tb.SetNode(node("b"))
+		tb.Place(pod("p", 100), "a")
+		if err := tb.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if damage(tb); tb.Check() == nil {
+			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// winner is the node that wins a tie of all.
+func winner(tb *Table, seed uint64) string {
+	best := Row(0)
+	for r := range Row(tb.Rows()) {
+		if tb.Lot(r, seed) < tb.Lot(best, seed) {
+			best = r
+		}
+	}
+	return tb.Name(best)
+}
+
+// chiSquare is the sum over all bins of (got-want)^2/want. For 16 bins it
+// exceeds 37.7 once in a thousand times.
+func chiSquare(got map[string]int, bins, n int) float64 {
+	want, sum := float64(n)/float64(bins), 0.0
+	for _, g := range got {
+		sum += (float64(g) - want) * (float64(g) - want) / want
+	}
+	return sum + float64(bins-len(got))*want
+}
+
+// Each of 16 nodes wins a tie equally often, over seeds and over what happens
+// on the nodes.
+func TestLotsAreUniform(t *testing.T) {
+	const n = 16000
+	tb := New()
+	for i := range 16 {
+		tb.SetNode(node(fmt.Sprint("node-", i)))
+	}
+	bySeed, byChange := map[string]int{}, map[string]int{}
+	for seed := range n {
+		bySeed[winner(tb, uint64(seed))]++
+	}
+	p := pod("p", 1)
+	for range n {
+		for r := range Row(16) { // every node sees a pod come and go
+			tb.Place(p, tb.Name(r))
+			tb.Remove(p.UID)
+		}
+		byChange[winner(tb, 1)]++
+	}
+	for name, counts := range map[string]map[string]int{"seeds": bySeed, "changes": byChange} {
+		if x := chiSquare(counts, 16, n); x > 37.7 {
+			t.Errorf("over %s: chi-square %.1f, %v", name, x, counts)
+		}
+	}
+}
+
+// Lots hang on names and what happened there, and not on rows.
+func TestLotsKnowNoRows(t *testing.T) {
+	build := func(names []string, others ...string) map[string]uint64 {
+		tb := New()
+		for _, name := range others {
+			tb.SetNode(node(name))
+		}
+		for _, name := range names {
+			tb.SetNode(node(name))
+		}
+		tb.Place(pod("p", 1), "c")
+		lots := map[string]uint64{}
+		for _, name := range names {
+			r, _ := tb.Find(name)
+			lots[name] = tb.Lot(r, 3)
+		}
+		return lots
+	}
+	names := []string{"a", "b", "c", "d"}
+	want := build(names)
+	slices.Reverse(names)
+	for name, lot := range build(names, "x", "y") {
+		if lot != want[name] {
+			t.Errorf("%s has lot %d on one row, %d on another", name, want[name], lot)
+		}
+	}
+}
