@@ -83,6 +83,18 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+func TestExtendersAreNotAsked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := berth(nodeYAML+"---\n"+podYAML, "simulate", "-f", "-", "--config", path)
+	if want := "berth: note: " + path + ": extenders: a simulation asks none of the 1\n"; code != exitPlaced || errs != want {
+		t.Errorf("exit status %d, stderr %q, want %q", code, errs, want)
+	}
+}
+
 func TestNoNodes(t *testing.T) {
 	_, out, _ := berth(podYAML, "simulate", "-f", "-", "-o", "json")
 	var result struct {

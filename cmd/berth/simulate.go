@@ -89,7 +89,7 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err := s.check(); err != nil {
 		return err
 	}
-	options, err := machineOptions(s.config)
+	c, options, err := s.scheduler()
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,9 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	set, err := s.read(ctx, stdin)
 	if err != nil {
 		return err
+	}
+	if n := len(c.Extenders); n > 0 {
+		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation asks none of the %d", s.config, n))
 	}
 	for _, n := range set.Notices {
 		fmt.Fprintf(stderr, "berth: note: %s\n", n)
@@ -176,18 +179,18 @@ func input(set *manifest.Set, workers int) sim.Input {
 	return in
 }
 
-// machineOptions reads the configuration; without a path it is the default.
-func machineOptions(path string) (machine.Options, error) {
-	if path == "" {
-		return sim.Options(config.Default())
-	}
-	c, err := config.Load(path)
-	if err != nil {
-		return machine.Options{}, err
+// scheduler reads the configuration; without a path it is the default.
+func (s *simulation) scheduler() (*config.Config, machine.Options, error) {
+	c := config.Default()
+	if s.config != "" {
+		var err error
+		if c, err = config.Load(s.config); err != nil {
+			return nil, machine.Options{}, err
+		}
 	}
 	o, err := sim.Options(c)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
+		err = fmt.Errorf("%s: %w", s.config, err)
 	}
-	return o, err
+	return c, o, err
 }
