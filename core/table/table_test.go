@@ -200,6 +200,9 @@ func TestLotsKnowNoRows(t *testing.T) {
 		tb := New()
 		for _, name := range others {
 			tb.SetNode(node(name))
+			tb.Place(pod("q", 1), name)
+			tb.Remove("q")
+			tb.RemoveNode(name)
 		}
 		for _, name := range names {
 			tb.SetNode(node(name))
