@@ -64,7 +64,11 @@ type Outcome struct {
 	view    *view
 	pod     *object.Pod
 	blocked map[table.Row]block // by nominated pods; overrides the view
-	rows    []table.Row         // the only rows considered; nil: all
+	// nominated is set while rows that are infeasible anyway have not been
+	// looked at with nominated pods placed.
+	nominated Nominations
+	codes     map[blockKey]decision.Code // asked for so far
+	rows      []table.Row                // the only rows considered; nil: all
 
 	// Row is the chosen node, -1 when there is none.
 	Row table.Row
@@ -286,12 +290,29 @@ func (e *Engine) considerNominated(o *Outcome, nominated Nominations) {
 	if nominated == nil {
 		return
 	}
+	o.nominated = nominated
+	o.block(nominated, func(first int16) bool { return first == feasible })
+}
+
+// considerRest does so for the rows that are infeasible anyway. v1.36 looks at
+// a node with the nominated pods placed first, and says what it finds then;
+// that matters only to who wants to know why.
+func (o *Outcome) considerRest() {
+	if nominated := o.nominated; nominated != nil {
+		o.nominated = nil
+		o.block(nominated, func(first int16) bool { return first > 0 })
+	}
+}
+
+// block notes which of the rows, picked by what the view says of them,
+// nominated pods block.
+func (o *Outcome) block(nominated Nominations, pick func(first int16) bool) {
 	for _, node := range nominated.NominatedNodes() {
-		row, ok := e.table.Find(node)
-		if !ok || o.view.first[row] != feasible || (o.rows != nil && !slices.Contains(o.rows, row)) {
+		row, ok := o.engine.table.Find(node)
+		if !ok || !pick(o.view.first[row]) || (o.rows != nil && !slices.Contains(o.rows, row)) {
 			continue
 		}
-		if b, rejected := e.withNominated(o.view.filters, row, o.pod, nominated.NominatedTo(node)); rejected {
+		if b, rejected := o.engine.withNominated(o.view.filters, row, o.pod, nominated.NominatedTo(node)); rejected {
 			if o.blocked == nil {
 				o.blocked = map[table.Row]block{}
 			}

@@ -17,6 +17,7 @@ func (o *Outcome) Tallies() []decision.Tally {
 	if o.view.class.rejected != nil {
 		return o.wholly()
 	}
+	o.considerRest()
 	counts := map[blockKey]int{}
 	if o.rows == nil {
 		for k, n := range o.view.tally { // any order: adds up
@@ -29,7 +30,10 @@ func (o *Outcome) Tallies() []decision.Tally {
 			}
 		}
 	}
-	for _, b := range o.blocked { // any order: adds up
+	for r, b := range o.blocked { // any order: adds up
+		if f := o.view.first[r]; f > 0 {
+			uncount(counts, blockKey{f, o.view.verdict[r]})
+		}
 		counts[blockKey{b.filter, b.verdict}]++
 	}
 	tallies := make([]decision.Tally, 0, len(counts)+1)
@@ -40,6 +44,13 @@ func (o *Outcome) Tallies() []decision.Tally {
 		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
 	}
 	return tallies
+}
+
+// uncount takes one off; none left is no entry.
+func uncount(counts map[blockKey]int, k blockKey) {
+	if counts[k]--; counts[k] == 0 {
+		delete(counts, k)
+	}
 }
 
 func (o *Outcome) wholly() []decision.Tally {
@@ -120,6 +131,7 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	if o.rows != nil && !slices.Contains(o.rows, r) {
 		return decision.Unresolvable
 	}
+	o.considerRest()
 	k := blockKey{o.view.first[r], o.view.verdict[r]}
 	if b, ok := o.blocked[r]; ok {
 		k = blockKey{b.filter, b.verdict}
@@ -130,7 +142,15 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	case noNode:
 		return decision.Unresolvable
 	}
-	return o.explain(k, r).Code
+	code, known := o.codes[k]
+	if !known {
+		if o.codes == nil {
+			o.codes = map[blockKey]decision.Code{}
+		}
+		code = o.explain(k, r).Code
+		o.codes[k] = code
+	}
+	return code
 }
 
 // Refit runs the filters on one row of the table as it stands now, first with
@@ -154,6 +174,7 @@ func (o *Outcome) Refit(r table.Row, nominated Nominations) *decision.Blocker {
 // Nodes answers for every node in full: all blockers of the infeasible ones,
 // all scores of the others. Sorted by name.
 func (o *Outcome) Nodes() []decision.Node {
+	o.considerRest()
 	t := o.engine.table
 	nodes := make([]decision.Node, 0, t.Live())
 	for i := range t.Rows() {
