@@ -42,8 +42,8 @@ type Metrics struct {
 	badObjects      *metrics.Counter
 }
 
-// New registers the metrics of a scheduler that has the given profiles.
-func New(registry metrics.KubeRegistry, profiles []string) *Metrics {
+// New registers, through register, the metrics of a scheduler that has the given profiles.
+func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 	m := &Metrics{profiles: map[string]bool{}, pods: map[types.UID]*pod{}}
 	for _, p := range profiles {
 		m.profiles[p] = true
@@ -51,7 +51,7 @@ func New(registry metrics.KubeRegistry, profiles []string) *Metrics {
 	m.attempt()
 	m.queue()
 	m.own()
-	registry.MustRegister(m.attempts, m.attemptSeconds, m.algorithmSeconds, m.podAttempts, m.sliSeconds,
+	register(m.attempts, m.attemptSeconds, m.algorithmSeconds, m.podAttempts, m.sliSeconds,
 		m.pointSeconds, m.permitWaitSeconds, m.preemptionAttempts, m.preemptionVictims,
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects)

@@ -35,7 +35,7 @@ func (s *story) decide(d decision.Decision) machine.Effect {
 
 func newStory(t *testing.T) (*story, metrics.KubeRegistry) {
 	registry := metrics.NewKubeRegistry()
-	return &story{New(registry, []string{"default-scheduler"}), time.Unix(1000, 0)}, registry
+	return &story{New(registry.MustRegister, []string{"default-scheduler"}), time.Unix(1000, 0)}, registry
 }
 
 func pending(uid types.UID) *object.Pod {

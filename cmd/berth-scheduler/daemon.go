@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/kube"
+	"github.com/berth-scheduler/berth/edge/lease"
+	"github.com/berth-scheduler/berth/edge/loop"
+	"github.com/berth-scheduler/berth/edge/metrics"
+	"github.com/berth-scheduler/berth/edge/server"
+)
+
+// errLeaseLost is why a scheduler ends that was not asked to.
+var errLeaseLost = errors.New("leader election lost")
+
+// How long the parts of a stop may take; together they stay below 5 s.
+const (
+	drainTime   = 3 * time.Second        // bindings that were sent
+	flushTime   = 500 * time.Millisecond // events and status patches
+	releaseTime = time.Second            // the lease; requests to the endpoint
+)
+
+// daemon is the house with its rooms.
+type daemon struct {
+	logger  klog.Logger
+	config  *config.Config
+	machine *machine.Machine
+	loop    *loop.Loop
+	hands   *kube.Hands
+	source  *kube.Source
+	metrics *metrics.Metrics
+	lease   *lease.Lease // nil without leader election
+
+	synced  chan struct{} // closed when the machine knows the cluster
+	stopped chan struct{} // closed when the stop begins
+}
+
+// start makes a daemon of the options and runs it to its end.
+func start(o *options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	c, err := o.config()
+	if err != nil {
+		return err
+	}
+	logger := klog.Background()
+	if o.writeConfigTo != "" {
+		logger.Info("Writing the configuration", "file", o.writeConfigTo)
+		return writeConfig(o.writeConfigTo, c)
+	}
+	if ignored := o.ignoredFlags(); len(ignored) > 0 {
+		logger.Info("Flags are ignored because --config is given", "flags", ignored)
+	}
+	api, err := restConfig(o.master, c.ClientConnection)
+	if err != nil {
+		return err
+	}
+	o.metrics.Apply()
+	o.gates.AddMetrics()
+	d, err := newDaemon(logger, c, api, o)
+	if err != nil {
+		return err
+	}
+	secure, err := o.secure()
+	if err != nil {
+		return err
+	}
+	return d.run(secure)
+}
+
+func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options) (*daemon, error) {
+	registry := plugins.Registry(plugins.Features{TaintComparisons: o.gates.Enabled("TaintTolerationComparisonOperators")})
+	profiles, err := profile.BuildAll(config.Profiles(c), registry)
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{logger: logger, config: c, synced: make(chan struct{}), stopped: make(chan struct{})}
+	if *c.LeaderElection.LeaderElect {
+		identity, err := lease.Identity()
+		if err != nil {
+			return nil, err
+		}
+		if d.lease, err = lease.New(api, c.LeaderElection, identity); err != nil {
+			return nil, err
+		}
+	}
+	clients, err := kube.NewClients(api, func() bool { return d.lease == nil || d.lease.Held() })
+	if err != nil {
+		return nil, err
+	}
+	seed := rand.Uint64()
+	logger.V(2).Info("Ties are broken by chance", "seed", seed)
+	d.machine = machine.New(machine.Options{
+		Profiles: profiles, Seed: seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
+		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
+		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
+		MaxUnschedulable: o.deprecated.maxUnschedulable,
+	})
+	names := make([]string, len(profiles))
+	for i, p := range profiles {
+		names[i] = p.Name
+	}
+	d.metrics = metrics.New(legacyregistry.MustRegister, names)
+	d.hands = kube.NewHands(clients, func(e machine.Event) { d.loop.Report(e) }, logger.WithName("kube"))
+	d.loop = loop.New(d.machine, d.hands, loop.Options{Logger: logger, Observe: d.observe, Panicked: d.metrics.Panicked})
+	d.source = kube.NewSource(clients.Watch, d.loop.Post, logger)
+	return d, nil
+}
+
+// run works until a signal comes or the lease is lost.
+func (d *daemon) run(secure server.Secure) error {
+	d.logger.Info("Starting Berth, a Kubernetes scheduler", "version", revision(), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOGC", os.Getenv("GOGC"))
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer cancel()
+
+	endpoint, err := d.serve(secure)
+	if err != nil {
+		return err
+	}
+	loopCtx, endLoop := context.WithCancel(context.Background())
+	defer endLoop()
+	go d.loop.Run(loopCtx)
+	go d.dumpOnSignal(ctx)
+	if !delayed(d.config) {
+		go d.watch(ctx)
+	}
+
+	leaseCtx, release := context.WithCancel(context.Background())
+	defer release()
+	lost := d.elect(ctx, leaseCtx)
+	select {
+	case <-lost:
+		d.loop.Lead(false)
+		d.logger.Error(nil, "Leaderelection lost")
+		return errLeaseLost
+	case <-ctx.Done():
+		cancel() // a second signal ends the process at once
+	}
+	d.logger.Info("Requested to terminate, stopping")
+	close(d.stopped)
+	d.drain()
+	endLoop()
+	release()
+	d.leave(lost, endpoint)
+	d.logger.Info("Stopped")
+	return nil
+}
+
+// delayed says whether only the leader watches the cluster.
+func delayed(c *config.Config) bool {
+	return c.DelayCacheUntilActive && *c.LeaderElection.LeaderElect
+}
+
+// watch tells the machine about the cluster until the context ends.
+func (d *daemon) watch(ctx context.Context) {
+	go func() {
+		if d.source.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
+			close(d.synced)
+			d.logger.Info("The cluster is known, all that the first lists held")
+		}
+	}()
+	d.source.Run(ctx)
+}
+
+// elect applies for the lease and lets the machine decide once it is won and
+// the cluster is known. The channel is closed when the lease is lost, or has
+// been released after keep ended; never without leader election.
+func (d *daemon) elect(ctx, keep context.Context) <-chan struct{} {
+	lost := make(chan struct{})
+	won := make(chan struct{})
+	if d.lease == nil {
+		close(won)
+	} else {
+		go func() { defer close(lost); d.lease.Run(keep) }()
+	}
+	go func() {
+		if d.lease != nil {
+			select {
+			case <-d.lease.Won():
+				close(won)
+			case <-ctx.Done():
+				return
+			}
+			if delayed(d.config) {
+				go d.watch(ctx)
+			}
+		}
+		select {
+		case <-d.synced:
+			d.loop.Lead(ctx.Err() == nil)
+		case <-ctx.Done():
+		}
+	}()
+	return lost
+}
+
+// drain ends the work: no new decision, bindings under way come to their end,
+// what they came to is announced.
+func (d *daemon) drain() {
+	d.loop.Lead(false)
+	within(drainTime, d.hands.Stop)
+	within(flushTime, func(ctx context.Context) {
+		_ = d.loop.Inspect(ctx, func() {}) // the outcomes have been taken in
+		d.hands.Close(ctx)
+	})
+}
+
+// leave waits for the lease to be released and the endpoint to close.
+func (d *daemon) leave(released <-chan struct{}, endpoint *server.Server) {
+	within(releaseTime, func(ctx context.Context) {
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			if endpoint != nil {
+				endpoint.Stop()
+			}
+		}()
+		if d.lease != nil {
+			select {
+			case <-released:
+			case <-ctx.Done():
+				d.logger.Info("The lease could not be released in time, it will run out")
+			}
+		}
+		select {
+		case <-closed:
+		case <-ctx.Done():
+		}
+	})
+}
+
+func within(d time.Duration, f func(context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	f(ctx)
+}
+
+// serve opens the endpoint, unless there is none.
+func (d *daemon) serve(secure server.Secure) (*server.Server, error) {
+	if secure.Serving == nil {
+		return nil, nil
+	}
+	var checks []healthz.HealthChecker
+	if d.lease != nil {
+		checks = append(checks, d.lease)
+	}
+	return server.Start(secure, server.Options{
+		Healthz: checks,
+		Readyz: append(checks[:len(checks):len(checks)], healthz.NewShutdownHealthz(d.stopped),
+			healthz.NamedCheck("sched-handler-sync", func(*http.Request) error {
+				select {
+				case <-d.synced:
+					return nil
+				default:
+					return errors.New("the cluster is not known yet")
+				}
+			})),
+		Config:  d.config,
+		Refresh: d.refresh,
+	}, releaseTime/2)
+}

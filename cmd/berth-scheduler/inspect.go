@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/loop"
+	"github.com/berth-scheduler/berth/edge/metrics"
+)
+
+// observe counts and logs what a step did.
+func (d *daemon) observe(s loop.Step) {
+	d.metrics.Observe(s)
+	for _, effect := range s.Effects {
+		if e, ok := effect.(machine.Decided); ok {
+			d.logDecision(e.Decision)
+		}
+	}
+	if e, ok := s.Event.(machine.Bound); ok && e.Result == machine.BindUnknown {
+		d.logger.Info("The reply to a binding was lost, the pod will be read", "uid", e.UID, "err", e.Err)
+	}
+}
+
+func (d *daemon) logDecision(r *decision.Decision) {
+	switch r.Result {
+	case decision.Failed:
+		d.logger.Error(r.Err, "Cannot schedule a pod, it will be tried again", "pod", r.Pod, "attempt", r.Attempt)
+	case decision.Scheduled, decision.Waiting:
+		d.logger.V(2).Info("Placed a pod", "pod", r.Pod, "node", r.Node, "score", r.Score,
+			"feasibleNodes", r.NodesFeasible, "nodes", r.NodesTotal, "attempt", r.Attempt)
+	default:
+		if v := d.logger.V(2); v.Enabled() {
+			v.Info("A pod fits nowhere", "pod", r.Pod, "why", explain.Message(r), "attempt", r.Attempt)
+		}
+	}
+}
+
+// refreshTime is how long who reads metrics waits for the loop.
+const refreshTime = time.Second
+
+var refreshing sync.Mutex
+
+// refresh brings the metrics up to date.
+func (d *daemon) refresh() {
+	refreshing.Lock()
+	defer refreshing.Unlock()
+	within(refreshTime, func(ctx context.Context) {
+		var s metrics.Snapshot
+		err := d.loop.Inspect(ctx, func() { s = d.snapshot() })
+		if err == nil {
+			d.metrics.Refresh(s)
+		}
+	})
+}
+
+// snapshot reads what the machine counts; on the loop's goroutine only.
+func (d *daemon) snapshot() metrics.Snapshot {
+	q, t := d.machine.Queue(), d.machine.Table()
+	s := metrics.Snapshot{
+		Queue: q.Counts(), Arrivals: q.Arrivals(),
+		Nodes: t.Live(), Pods: t.Placements(), Assumed: d.machine.Assumed(),
+		PluginPanics: d.machine.Panics(), BadObjects: d.source.BadObjects(), Hands: d.hands.Counters(),
+	}
+	for _, n := range q.Panics() { // any order: a sum
+		s.HintPanics += n
+	}
+	return s
+}
+
+// dumpOnSignal logs the queue and the sizes of things at each SIGUSR2.
+func (d *daemon) dumpOnSignal(ctx context.Context) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+			return
+		}
+		var s metrics.Snapshot
+		var queue string
+		if d.loop.Inspect(ctx, func() { s, queue = d.snapshot(), d.machine.Queue().String() }) == nil {
+			d.logger.Info("Dump of the table", "nodes", s.Nodes, "pods", s.Pods, "assumedPods", s.Assumed)
+			d.logger.Info("Dump of scheduling queue", "counts", s.Queue, "pods", queue)
+		}
+	}
+}

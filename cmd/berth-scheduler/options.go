@@ -1,0 +1,255 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/compatibility"
+	componentbase "k8s.io/component-base/config"
+	leaderelectionoptions "k8s.io/component-base/config/options"
+	configv1alpha1 "k8s.io/component-base/config/v1alpha1"
+	"k8s.io/component-base/featuregate"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/metrics"
+	baseversion "k8s.io/component-base/version"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/server"
+)
+
+// options are the command line's.
+type options struct {
+	configFile, writeConfigTo, master string
+	version                           string
+	deprecated                        deprecated
+	lease                             componentbase.LeaderElectionConfiguration
+
+	serving        *apiserveroptions.SecureServingOptions
+	authentication *apiserveroptions.DelegatingAuthenticationOptions
+	authorization  *apiserveroptions.DelegatingAuthorizationOptions
+	metrics        *metrics.Options
+	logs           *logs.Options
+	gates          featuregate.MutableVersionedFeatureGate
+	registry       compatibility.ComponentGlobalsRegistry
+
+	flags cliflag.NamedFlagSets
+}
+
+// deprecated flags; the configuration file has fields for most of them.
+type deprecated struct {
+	profiling, contentionProfiling bool
+	kubeconfig, contentType        string
+	qps                            float32
+	burst                          int32
+	maxUnschedulable               time.Duration
+}
+
+func newOptions() *options {
+	o := &options{
+		serving:        apiserveroptions.NewSecureServingOptions(),
+		authentication: apiserveroptions.NewDelegatingAuthenticationOptions(),
+		authorization:  apiserveroptions.NewDelegatingAuthorizationOptions(),
+		metrics:        metrics.NewOptions(),
+		logs:           logs.NewOptions(),
+		gates:          features.New(),
+		registry:       compatibility.NewComponentGlobalsRegistry(),
+	}
+	version := compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
+	if err := o.registry.Register(compatibility.DefaultKubeComponent, version, o.gates); err != nil {
+		panic(err) // the first component of a new registry
+	}
+	o.serving.BindPort = 10259
+	o.serving.ServerCert.CertDirectory = "" // a certificate in memory, unless one is given
+	o.serving.ServerCert.PairName = "kube-scheduler"
+	o.authentication.TolerateInClusterLookupFailure = true
+	o.authentication.RemoteKubeConfigFileOptional = true
+	o.authorization.RemoteKubeConfigFileOptional = true
+	defaults := config.Default().LeaderElection
+	o.lease = componentbase.LeaderElectionConfiguration{
+		LeaderElect: *defaults.LeaderElect, LeaseDuration: defaults.LeaseDuration, RenewDeadline: defaults.RenewDeadline,
+		RetryPeriod: defaults.RetryPeriod, ResourceLock: defaults.ResourceLock,
+		ResourceName: defaults.ResourceName, ResourceNamespace: defaults.ResourceNamespace,
+	}
+	o.addFlags()
+	return o
+}
+
+func (o *options) addFlags() {
+	misc := o.flags.FlagSet("misc")
+	misc.StringVar(&o.configFile, "config", "", "The configuration file: a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1.")
+	misc.StringVar(&o.writeConfigTo, "write-config-to", "", "Write the configuration that is in effect, defaults included, to this file and exit.")
+	misc.StringVar(&o.master, "master", "", "The address of the Kubernetes API server. It takes precedence over the kubeconfig's.")
+	o.serving.AddFlags(o.flags.FlagSet("secure serving"))
+	o.authentication.AddFlags(o.flags.FlagSet("authentication"))
+	o.authorization.AddFlags(o.flags.FlagSet("authorization"))
+	o.deprecated.addFlags(o.flags.FlagSet("deprecated"))
+	leaderelectionoptions.BindLeaderElectionFlags(&o.lease, o.flags.FlagSet("leader election"))
+	o.registry.AddFlags(o.flags.FlagSet("feature gate"))
+	o.metrics.AddFlags(o.flags.FlagSet("metrics"))
+	logsapi.AddFlags(o.logs, o.flags.FlagSet("logs"))
+	global := o.flags.FlagSet("global")
+	global.StringVar(&o.version, "version", "", "--version, --version=raw: print the version and exit.")
+	global.Lookup("version").NoOptDefVal = "true"
+}
+
+func (d *deprecated) addFlags(fs *pflag.FlagSet) {
+	const ignored = " Ignored when --config is given."
+	fs.BoolVar(&d.profiling, "profiling", true, "Serve profiles at /debug/pprof."+ignored)
+	fs.BoolVar(&d.contentionProfiling, "contention-profiling", true, "Profile blocking on locks, when profiles are served."+ignored)
+	fs.StringVar(&d.kubeconfig, "kubeconfig", "", "How to reach the API server; without one, as a pod of the cluster does."+ignored)
+	fs.StringVar(&d.contentType, "kube-api-content-type", "application/vnd.kubernetes.protobuf", "Content type of requests to the API server."+ignored)
+	fs.Float32Var(&d.qps, "kube-api-qps", 50, "Requests a second to the API server."+ignored)
+	fs.Int32Var(&d.burst, "kube-api-burst", 100, "Requests at once to the API server."+ignored)
+	fs.DurationVar(&d.maxUnschedulable, "pod-max-in-unschedulable-pods-duration", 5*time.Minute,
+		"After this long without an event that may help it, an unschedulable pod is tried again.")
+}
+
+// config is the configuration in effect: the file's or the default, and what
+// flags say instead.
+func (o *options) config() (*config.Config, error) {
+	reader := config.With(o.gates)
+	c := reader.Default()
+	if o.configFile != "" {
+		loaded, err := reader.Load(o.configFile)
+		if err != nil {
+			return nil, err
+		}
+		c = loaded
+	} else {
+		o.applyDeprecated(c)
+	}
+	o.applyLease(&c.LeaderElection)
+	if err := reader.Validate(c); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (o *options) applyDeprecated(c *config.Config) {
+	changed := o.flags.FlagSet("deprecated").Changed
+	if changed("profiling") {
+		c.EnableProfiling = &o.deprecated.profiling
+	}
+	if changed("contention-profiling") {
+		c.EnableContentionProfiling = &o.deprecated.contentionProfiling
+	}
+	if changed("kubeconfig") {
+		c.ClientConnection.Kubeconfig = o.deprecated.kubeconfig
+	}
+	if changed("kube-api-content-type") {
+		c.ClientConnection.ContentType = o.deprecated.contentType
+	}
+	if changed("kube-api-qps") {
+		c.ClientConnection.QPS = o.deprecated.qps
+	}
+	if changed("kube-api-burst") {
+		c.ClientConnection.Burst = o.deprecated.burst
+	}
+}
+
+// ignoredFlags names the flags that were given in vain.
+func (o *options) ignoredFlags() []string {
+	var names []string
+	if o.configFile != "" {
+		o.flags.FlagSet("deprecated").Visit(func(f *pflag.Flag) {
+			if f.Name != "pod-max-in-unschedulable-pods-duration" {
+				names = append(names, "--"+f.Name)
+			}
+		})
+	}
+	return names
+}
+
+// applyLease lets the flags on leader election override the file, one by one.
+func (o *options) applyLease(c *configv1alpha1.LeaderElectionConfiguration) {
+	changed := o.flags.FlagSet("leader election").Changed
+	if changed("leader-elect") {
+		c.LeaderElect = &o.lease.LeaderElect
+	}
+	if changed("leader-elect-lease-duration") {
+		c.LeaseDuration = o.lease.LeaseDuration
+	}
+	if changed("leader-elect-renew-deadline") {
+		c.RenewDeadline = o.lease.RenewDeadline
+	}
+	if changed("leader-elect-retry-period") {
+		c.RetryPeriod = o.lease.RetryPeriod
+	}
+	if changed("leader-elect-resource-lock") {
+		c.ResourceLock = o.lease.ResourceLock
+	}
+	if changed("leader-elect-resource-name") {
+		c.ResourceName = o.lease.ResourceName
+	}
+	if changed("leader-elect-resource-namespace") {
+		c.ResourceNamespace = o.lease.ResourceNamespace
+	}
+}
+
+func (o *options) validate() error {
+	errs := o.registry.Validate()
+	errs = append(errs, o.serving.Validate()...)
+	errs = append(errs, o.authentication.Validate()...)
+	errs = append(errs, o.authorization.Validate()...)
+	errs = append(errs, o.metrics.Validate()...)
+	if o.deprecated.maxUnschedulable <= 0 {
+		errs = append(errs, errors.New("--pod-max-in-unschedulable-pods-duration must be greater than zero"))
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
+// secure is the endpoint, its Serving nil when --secure-port is 0.
+func (o *options) secure() (server.Secure, error) {
+	s := server.Secure{}
+	if o.serving.BindPort == 0 {
+		return s, nil
+	}
+	if err := o.serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return s, fmt.Errorf("self-signed certificate: %w", err)
+	}
+	if err := o.serving.ApplyTo(&s.Serving); err != nil {
+		return s, err
+	}
+	if err := o.authentication.ApplyTo(&s.Authentication, s.Serving, nil); err != nil {
+		return s, err
+	}
+	return s, o.authorization.ApplyTo(&s.Authorization)
+}
+
+// restConfig is how to reach the API server.
+func restConfig(master string, c configv1alpha1.ClientConnectionConfiguration) (*rest.Config, error) {
+	rc, err := clientcmd.BuildConfigFromFlags(master, c.Kubeconfig)
+	if err != nil {
+		if c.Kubeconfig == "" && master == "" {
+			return nil, fmt.Errorf("no API server: give --kubeconfig or --master, or run as a pod of the cluster (%w)", err)
+		}
+		return nil, fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
+	}
+	rc.DisableCompression = true
+	rc.AcceptContentTypes = c.AcceptContentTypes
+	rc.ContentType = c.ContentType
+	rc.QPS = c.QPS
+	rc.Burst = int(c.Burst)
+	return rest.AddUserAgent(rc, "scheduler"), nil
+}
+
+// writeConfig writes the configuration for its owner's eyes: it may hold keys.
+func writeConfig(path string, c *config.Config) error {
+	body, err := yaml.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("--write-config-to: %w", err)
+	}
+	return os.WriteFile(path, body, 0o600)
+}

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	goruntime "runtime"
+	"time"
+
+	"k8s.io/apiserver/pkg/endpoints/filters"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	apiserver "k8s.io/apiserver/pkg/server"
+	serverfilters "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/component-base/logs"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/prometheus/slis"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+)
+
+// Options say what is served.
+type Options struct {
+	Healthz, Readyz []healthz.HealthChecker
+	// Config is shown at /configz, without its secrets.
+	Config *configv1.KubeSchedulerConfiguration
+	// Refresh brings the metrics up to date; it is called before they are read.
+	Refresh func()
+}
+
+// Secure is where and to whom it is served.
+type Secure struct {
+	Serving        *apiserver.SecureServingInfo
+	Authentication apiserver.AuthenticationInfo
+	Authorization  apiserver.AuthorizationInfo
+}
+
+// Server is an endpoint that listens.
+type Server struct {
+	stop             chan struct{}
+	stopped, silence <-chan struct{}
+}
+
+// Start listens and serves in the background. shutdown is how long requests
+// under way may take when it is stopped.
+func Start(s Secure, o Options, shutdown time.Duration) (*Server, error) {
+	srv := &Server{stop: make(chan struct{})}
+	var err error
+	srv.stopped, srv.silence, err = s.Serving.Serve(guarded(Handler(o), s), shutdown, srv.stop)
+	if err != nil {
+		close(srv.stop)
+		return nil, fmt.Errorf("secure endpoint: %w", err)
+	}
+	return srv, nil
+}
+
+// Stop stops listening and waits for requests under way.
+func (s *Server) Stop() {
+	close(s.stop)
+	<-s.silence
+	<-s.stopped
+}
+
+// guarded lets only those in who may.
+func guarded(h http.Handler, s Secure) http.Handler {
+	requests := &apirequest.RequestInfoFactory{}
+	h = filters.WithAuthorization(h, s.Authorization.Authorizer, scheme.Codecs)
+	h = filters.WithAuthentication(h, s.Authentication.Authenticator, filters.Unauthorized(scheme.Codecs), nil, nil)
+	h = filters.WithRequestInfo(h, requests)
+	h = filters.WithCacheControl(h)
+	h = serverfilters.WithHTTPLogging(h)
+	return serverfilters.WithPanicRecovery(h, requests)
+}
+
+// Handler serves the paths that kube-scheduler serves, to anybody.
+func Handler(o Options) http.Handler {
+	paths := mux.NewPathRecorderMux("kube-scheduler")
+	healthz.InstallHandler(paths, o.Healthz...)
+	healthz.InstallLivezHandler(paths)
+	healthz.InstallReadyzHandler(paths, o.Readyz...)
+
+	metrics := legacyregistry.HandlerWithReset()
+	paths.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
+		o.Refresh()
+		metrics.ServeHTTP(w, r)
+	})
+	slis.SLIMetricsWithReset{}.Install(paths)
+	paths.Handle("/configz", configz(o.Config))
+
+	if *o.Config.EnableProfiling {
+		routes.Profiling{}.Install(paths)
+		if *o.Config.EnableContentionProfiling {
+			goruntime.SetBlockProfileRate(1)
+		}
+		routes.DebugFlags{}.Install(paths, "v", routes.StringFlagPutHandler(logs.GlogSetter))
+	}
+	return paths
+}
+
+// configz shows the configuration as JSON, under the name that kube-scheduler
+// has for it.
+func configz(c *configv1.KubeSchedulerConfiguration) http.Handler {
+	body, err := json.Marshal(map[string]any{"componentconfig": Redacted(c)})
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(body)
+	})
+}
+
+// Redacted returns the configuration without the private keys in it.
+func Redacted(c *configv1.KubeSchedulerConfiguration) *configv1.KubeSchedulerConfiguration {
+	c = c.DeepCopy()
+	for i := range c.Extenders {
+		if tls := c.Extenders[i].TLSConfig; tls != nil && len(tls.KeyData) > 0 {
+			tls.KeyData = []byte("redacted")
+		}
+	}
+	return c
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/server/healthz"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+)
+
+func config(profiling bool) *configv1.KubeSchedulerConfiguration {
+	c := &configv1.KubeSchedulerConfiguration{Extenders: []configv1.Extender{{
+		URLPrefix: "https://extender", TLSConfig: &configv1.ExtenderTLSConfig{KeyData: []byte("secret"), CAData: []byte("public")},
+	}}}
+	off := false
+	c.EnableProfiling, c.EnableContentionProfiling = &profiling, &off
+	return c
+}
+
+func get(t *testing.T, h http.Handler, path string) (int, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	body, _ := io.ReadAll(w.Result().Body)
+	return w.Result().StatusCode, string(body)
+}
+
+func TestPaths(t *testing.T) {
+	var ready error = errors.New("not yet")
+	refreshed := 0
+	h := Handler(Options{
+		Readyz:  []healthz.HealthChecker{healthz.NamedCheck("sched-handler-sync", func(*http.Request) error { return ready })},
+		Config:  config(true),
+		Refresh: func() { refreshed++ },
+	})
+	tests := []struct {
+		path, contains string
+		code           int
+	}{
+		{"/healthz", "ok", 200},
+		{"/livez", "ok", 200},
+		{"/readyz", "[-]sched-handler-sync failed", 500},
+		{"/readyz/sched-handler-sync", "not yet", 500},
+		{"/metrics", "go_goroutines", 200},
+		{"/metrics/slis", "", 200},
+		{"/configz", `"componentconfig"`, 200},
+		{"/debug/pprof/symbol", "num_symbols", 200},
+		{"/nothing", "", 404},
+	}
+	for _, tt := range tests {
+		if code, body := get(t, h, tt.path); code != tt.code || !strings.Contains(body, tt.contains) {
+			t.Errorf("%s: %d %.200q, want %d with %q", tt.path, code, body, tt.code, tt.contains)
+		}
+	}
+	if refreshed != 1 {
+		t.Errorf("metrics refreshed %d times, want 1", refreshed)
+	}
+	ready = nil
+	if code, body := get(t, h, "/readyz?verbose"); code != 200 || !strings.Contains(body, "[+]sched-handler-sync ok") {
+		t.Errorf("/readyz: %d %q", code, body)
+	}
+}
+
+func TestProfilingOff(t *testing.T) {
+	h := Handler(Options{Config: config(false), Refresh: func() {}})
+	for _, path := range []string{"/debug/pprof/symbol", "/debug/flags/v"} {
+		if code, _ := get(t, h, path); code != 404 {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+}
+
+func TestSecretsStayInside(t *testing.T) {
+	c := config(false)
+	_, body := get(t, Handler(Options{Config: c, Refresh: func() {}}), "/configz")
+	if strings.Contains(body, "c2VjcmV0") || !strings.Contains(body, "cHVibGlj") { // base64 of "secret", "public"
+		t.Errorf("got %s", body)
+	}
+	if string(c.Extenders[0].TLSConfig.KeyData) != "secret" {
+		t.Error("the configuration itself was changed")
+	}
+}
