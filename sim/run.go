@@ -21,6 +21,8 @@ type Input struct {
 	// order of creation, or in the given order where two are as old. A pod
 	// without a time of creation is created at Start.
 	Pods []*object.Pod
+	// Budgets stay as they are: what is evicted is not counted off.
+	Budgets []*object.Budget
 	// Start is the time on the virtual clock; zero: Epoch.
 	Start   time.Time
 	Machine machine.Options
@@ -85,6 +87,9 @@ func (w *World) populate(in Input) error {
 			return fmt.Errorf("node %s: is there twice", n.Name)
 		}
 		w.Cluster.SetNode(n)
+	}
+	for _, b := range in.Budgets {
+		w.step(machine.BudgetSet{Budget: b})
 	}
 	pods := slices.Clone(in.Pods)
 	slices.SortStableFunc(pods, func(a, b *object.Pod) int {

@@ -15,7 +15,7 @@ import (
 // patience is how long an API server may take for one answer.
 const patience = time.Minute
 
-// live adds the nodes, pods and priority classes of a running cluster.
+// live adds the nodes, pods, priority classes and disruption budgets of a running cluster.
 func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string) error {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
@@ -42,6 +42,15 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"})
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
+	}
+	budgets, err := client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing pod disruption budgets: %w", err)
+	}
+	for i := range budgets.Items {
+		if err := set.Add(&budgets.Items[i], "policy/v1/PodDisruptionBudget", config.Host); err != nil {
+			return err
+		}
 	}
 	for i := range classes.Items {
 		if err := set.Add(&classes.Items[i], "scheduling.k8s.io/v1/PriorityClass", config.Host); err != nil {

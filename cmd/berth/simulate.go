@@ -171,6 +171,9 @@ func input(set *manifest.Set, workers int) sim.Input {
 	for i, n := range set.Nodes {
 		in.Nodes[i] = decode.Node(n)
 	}
+	for _, b := range set.Budgets {
+		in.Budgets = append(in.Budgets, decode.Budget(b))
+	}
 	par.Rows(len(set.Pods), workers, 64, func(rows par.Range) {
 		for i := rows.From; i < rows.To; i++ {
 			in.Pods[i] = decode.Pod(set.Pods[i])

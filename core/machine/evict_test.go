@@ -152,13 +152,22 @@ func TestBudgetEvents(t *testing.T) {
 	}
 	p.do(set("b", "x", 1), set("a", "y", 2), set("a", "x", 3), set("b", "x", 4), set("a", "z", 5),
 		BudgetGone{"a", "z"}, BudgetGone{"c", "x"}, hunted("a", 1, ""), Cycle{})
-	seen := p.call.Budgets
-	p.do(set("a", "x", 9), BudgetGone{"a", "y"})
 	var got []string
-	for _, b := range seen {
+	for _, b := range p.call.Budgets {
 		got = append(got, fmt.Sprint(b.Namespace, "/", b.Name, "=", b.Allowed))
 	}
 	if want := "a/x=3 a/y=2 b/x=4"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// TestBudgetsAreNotChanged: a list that was handed out stays as it was.
+func TestBudgetsAreNotChanged(t *testing.T) {
+	x, y := &object.Budget{Name: "x"}, &object.Budget{Name: "y"}
+	list := budgets{x, y}
+	list.with(&object.Budget{Name: "x"})
+	list.without("", "x")
+	if list[0] != x || list[1] != y {
+		t.Error("the list changed")
 	}
 }

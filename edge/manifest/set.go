@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,8 +19,9 @@ import (
 // Set is the objects that were read, in the order of the input. Every object
 // has a UID, every pod a namespace and a priority.
 type Set struct {
-	Nodes []*v1.Node
-	Pods  []*v1.Pod
+	Nodes   []*v1.Node
+	Pods    []*v1.Pod
+	Budgets []*policyv1.PodDisruptionBudget
 	// Ignored counts the objects of kinds that a simulation has no use for,
 	// by apiVersion/kind.
 	Ignored map[string]int
@@ -132,6 +134,8 @@ func (s *Set) add(r raw, d decoded) error {
 	case *v1.Pod:
 		s.Pods = append(s.Pods, o)
 		s.places[o] = r.where
+	case *policyv1.PodDisruptionBudget:
+		s.Budgets = append(s.Budgets, o)
 	case *schedulingv1.PriorityClass:
 		s.classes.Add(o)
 	}
