@@ -20,6 +20,9 @@ const (
 	NodeOnly Locality = iota
 	// NodeAndPods: the node and the pods placed on it.
 	NodeAndPods
+	// Domains: the pods of whole topology domains. Such plugins answer by
+	// cells (CellFilter, CellScore).
+	Domains
 )
 
 // Verdict is a Filter's answer for one row: 0 lets the pod through; any other
@@ -69,6 +72,9 @@ type Plugin struct {
 	// read, as a string that is equal for pods that they cannot tell apart.
 	// nil: they read nothing of the pod.
 	Part func(p *object.Pod) string
+	// PartIn is Part for a plugin that reads the pod in the light of other
+	// objects (the Services that select it, say); Part is then nil.
+	PartIn func(t *table.Table, p *object.Pod) string
 	// Epoch, when set, changes whenever answers may have changed on rows that
 	// did not change themselves. Kept answers of another epoch are dropped.
 	Epoch func(t *table.Table) uint64
@@ -89,12 +95,16 @@ type Plugin struct {
 	// Explain gives code (Unschedulable or Unresolvable) and reasons of a
 	// verdict other than Fits that Filter wrote for the row.
 	Explain func(in *Input, row table.Row, v Verdict) (decision.Code, []string)
+	// CellFilter stands in for Filter where Locality is Domains.
+	CellFilter *CellFilter
 
 	PostFilter func(c *PostFilterCall) PostFilterResult
 
 	PreScore func(t *table.Table, p *object.Pod) Prepared
 	// Score writes the raw score of row rows.From+i to out[i].
 	Score func(in *Input, rows par.Range, out []int64)
+	// CellScore stands in for Score where Locality is Domains.
+	CellScore *CellScore
 	// Normalize maps a raw score to 0..100, given the extremes of the raw
 	// scores over the feasible nodes. nil: raw scores are final.
 	Normalize func(raw, min, max int64) int64

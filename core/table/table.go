@@ -47,6 +47,7 @@ type Table struct {
 	revision    uint64
 	changes     changeList // rows by their last change of any kind
 	nodeChanges changeList // rows by the last change of their node object
+	placements  placements
 	undo        []undoEntry
 	marks       int
 	idle        []Row // emptied under a checkpoint; an undo may need them
@@ -216,6 +217,7 @@ func (t *Table) put(pl *Placed) {
 	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
 	t.draws[r]++
 	t.charge(r, pl.Pod, 1)
+	t.placements.add(Placement{pl.Pod, r, true})
 	t.touch(r)
 }
 
@@ -231,6 +233,7 @@ func (t *Table) take(pl *Placed) {
 	}
 	t.draws[r]++
 	t.charge(r, pl.Pod, -1)
+	t.placements.add(Placement{pl.Pod, r, false})
 	t.touch(r)
 }
 
