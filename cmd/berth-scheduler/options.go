@@ -230,12 +230,20 @@ func (o *options) secure() (server.Secure, error) {
 
 // restConfig is how to reach the API server.
 func restConfig(master string, c configv1alpha1.ClientConnectionConfiguration) (*rest.Config, error) {
-	rc, err := clientcmd.BuildConfigFromFlags(master, c.Kubeconfig)
-	if err != nil {
-		if c.Kubeconfig == "" && master == "" {
-			return nil, fmt.Errorf("no API server: give --kubeconfig or --master, or run as a pod of the cluster (%w)", err)
-		}
+	var rc *rest.Config
+	var err error
+	if c.Kubeconfig == "" && master == "" {
+		rc, err = rest.InClusterConfig()
+	} else {
+		rc, err = clientcmd.BuildConfigFromFlags(master, c.Kubeconfig)
+	}
+	switch {
+	case errors.Is(err, rest.ErrNotInCluster):
+		return nil, errors.New("no API server: give --kubeconfig or --master, or run as a pod of the cluster")
+	case err != nil && c.Kubeconfig != "":
 		return nil, fmt.Errorf("kubeconfig %s: %w", c.Kubeconfig, err)
+	case err != nil:
+		return nil, err
 	}
 	rc.DisableCompression = true
 	rc.AcceptContentTypes = c.AcceptContentTypes
