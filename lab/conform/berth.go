@@ -31,11 +31,11 @@ type berth struct {
 
 // Berth makes Berth, with these plugins, a side.
 func Berth(plugins profile.Registry) Start {
-	return func(configuration string, nodes []*v1.Node, bound []*v1.Pod) (Side, error) {
+	return func(w generate.World) (Side, error) {
 		c := config.Default()
-		if configuration != "" {
+		if w.Config != "" {
 			var err error
-			if c, err = config.Decode([]byte(configuration), "configuration"); err != nil {
+			if c, err = config.Decode([]byte(w.Config), "configuration"); err != nil {
 				return nil, err
 			}
 		}
@@ -47,14 +47,17 @@ func Berth(plugins profile.Registry) Start {
 			machine: machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Explain: true, Check: true,
 				InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
 				MaxUnschedulable: queue.DefaultMaxUnschedulable}),
-			now:     time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+			now:     time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
 			placed:  map[types.UID]string{},
 			waiting: map[types.UID]*v1.Pod{},
 		}
-		for _, n := range nodes {
+		for _, n := range w.Nodes {
 			b.step(machine.NodeSet{Node: decode.Node(n)})
 		}
-		for _, p := range bound {
+		for _, budget := range w.Budgets {
+			b.step(machine.BudgetSet{Budget: decode.Budget(budget)})
+		}
+		for _, p := range w.Bound {
 			b.show(p, p.Spec.NodeName)
 		}
 		return b, nil
@@ -146,6 +149,9 @@ func (b *berth) Stop() {}
 func record(d *decision.Decision) oracle.Record {
 	rec := oracle.Record{Pod: d.Pod, Result: oracle.Result(d.Result), Message: explain.Message(d),
 		Plugins: d.RejectedBy, Nominated: d.NominatedNode, Node: d.Node}
+	for _, v := range d.Victims {
+		rec.Victims = append(rec.Victims, v.String())
+	}
 	for _, n := range d.Nodes {
 		node := oracle.Node{Name: n.Name, Feasible: n.Feasible, Total: n.Total}
 		for _, blocker := range n.Blockers[:min(1, len(n.Blockers))] {

@@ -22,10 +22,6 @@ import (
 // maxShown is how many disagreements of a mix are shrunk and printed.
 const maxShown = 3
 
-// standard are the mixes of a run that names none: preemption is left out
-// until Berth preempts.
-var standard = []string{"resources", "nodeaffinity", "taints", "ports", "images", "gates", "all"}
-
 // NewCommand is "berth-lab conform".
 func NewCommand() *cobra.Command {
 	seeds, mix := "1-600", "all mixes"
@@ -38,7 +34,7 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			mixes := standard
+			mixes := generate.Mixes()
 			if cmd.Flags().Changed("mix") {
 				mixes = strings.Split(mix, ",")
 			}

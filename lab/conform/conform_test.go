@@ -40,14 +40,14 @@ func TestMain(m *testing.M) {
 }
 
 func TestKubeSchedulerAgreesWithItself(t *testing.T) {
-	for _, mix := range standard {
+	for _, mix := range generate.Mixes() {
 		counts, apart, err := playAll(mix, 1, 60, Upstream)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Log(summary(mix, counts, len(apart), 1))
 		for _, d := range apart {
-			if strings.HasPrefix(d.Diffs[0], "wake: after") {
+			if strings.HasPrefix(d.Diffs[0], "needed wake-up") {
 				continue // a wake-up that kube-scheduler itself misses
 			}
 			t.Errorf("%s, seed %d: %s", mix, d.World.Seed, strings.Join(d.Diffs, "; "))
@@ -91,11 +91,11 @@ func TestFaultsAreFoundAndShrunk(t *testing.T) {
 			}
 			return r
 		}}},
-		{"never waking", "resources", "wake", broken{wake: func(w []bool) []bool { return make([]bool, len(w)) }}},
+		{"never waking", "resources", "wake-up", broken{wake: func(w []bool) []bool { return make([]bool, len(w)) }}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			start := func(configuration string, nodes []*v1.Node, bound []*v1.Pod) (Side, error) {
-				side, err := Upstream(configuration, nodes, bound)
+			start := func(w generate.World) (Side, error) {
+				side, err := Upstream(w)
 				fault := tt.fault
 				fault.Side = side
 				return fault, err

@@ -14,7 +14,7 @@ import (
 // go.
 var kept = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "name": true, "uid": true,
 	"namespace": true, "creationTimestamp": true, "spec": true, "status": true, "nodeName": true,
-	"schedulerName": true, "priority": true, "preemptionPolicy": true,
+	"schedulerName": true, "priority": true, "preemptionPolicy": true, "startTime": true,
 	"containers": true, "operator": true, "key": true, "effect": true}
 
 // objects lists the API objects of a world, always in the same order: nodes,
@@ -59,25 +59,38 @@ func replaced(w generate.World, i int, object any) generate.World {
 }
 
 // without is the world with one field or list entry of the i-th object taken
-// out; not ok when there is no such field.
+// out; not ok when there is no such field. Of a pod it goes wherever the pod
+// stands: most of a pod can never change.
 func without(w generate.World, i int, path []any) (generate.World, bool) {
-	object := objects(w)[i]
+	all := objects(w)
+	pod, isPod := all[i].(*v1.Pod)
+	if !isPod {
+		smaller, ok := trimmed(all[i], &v1.Node{}, path)
+		return replaced(w, i, smaller), ok
+	}
+	found := false
+	for j, object := range all {
+		if same, ok := object.(*v1.Pod); ok && same.UID == pod.UID {
+			if smaller, ok := trimmed(object, &v1.Pod{}, path); ok {
+				w, found = replaced(w, j, smaller), true
+			}
+		}
+	}
+	return w, found
+}
+
+// trimmed decodes an object without one field into another of its type; not ok
+// when there is no such field.
+func trimmed(object, into any, path []any) (smaller any, ok bool) {
 	t, ok := remove(tree(object), path)
 	if !ok {
-		return w, false
+		return object, false
 	}
 	raw, err := json.Marshal(t)
-	if err != nil {
-		return w, false
+	if err != nil || json.Unmarshal(raw, into) != nil {
+		return object, false
 	}
-	var smaller any = &v1.Pod{}
-	if _, isNode := object.(*v1.Node); isNode {
-		smaller = &v1.Node{}
-	}
-	if json.Unmarshal(raw, smaller) != nil {
-		return w, false
-	}
-	return replaced(w, i, smaller), true
+	return into, true
 }
 
 // tree is an object as plain maps, lists and values.

@@ -27,6 +27,9 @@ func Print(out io.Writer, d *Disagreement) error {
 	for _, pod := range d.World.Bound {
 		p.document("runs from the start", pod)
 	}
+	for _, b := range d.World.Budgets {
+		p.document("budget", b)
+	}
 	changes := d.World.Changes
 	for i, pod := range d.World.Pending {
 		for len(changes) > 0 && changes[0].After <= i {

@@ -3,8 +3,11 @@ package conform
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -56,18 +59,23 @@ type run struct {
 	waiting   []oracle.Rejected
 	counts    Counts
 	at        int
+	started   map[types.UID]*metav1.Time // of the pods that the run placed
+	pods      map[string]*v1.Pod         // all that may be preempted, by namespace/name
 }
 
 // Compare plays a world on kube-scheduler and on the other side until they
 // part; nil means that they never do.
 func Compare(w generate.World, other Start) (Counts, *Disagreement) {
-	r := &run{world: w}
+	r := &run{world: w, pods: map[string]*v1.Pod{}, started: map[types.UID]*metav1.Time{}}
+	for _, p := range slices.Concat(w.Bound, w.Pending) {
+		r.pods[p.Namespace+"/"+p.Name] = p
+	}
 	r.counts.Worlds = 1
-	want, wantErr := Upstream(w.Config, w.Nodes, w.Bound)
+	want, wantErr := Upstream(w)
 	if wantErr == nil {
 		defer want.Stop()
 	}
-	got, gotErr := other(w.Config, w.Nodes, w.Bound)
+	got, gotErr := other(w)
 	if gotErr == nil {
 		defer got.Stop()
 	}
@@ -100,14 +108,18 @@ func (r *run) play() *Disagreement {
 	return nil
 }
 
-// decide compares one attempt, and places the pod or has it wait.
-func (r *run) decide(pod *v1.Pod) (placed bool, d *Disagreement) {
+// decide compares one attempt, and places the pod or has it wait. It fits when
+// it was placed without anybody's going.
+func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	want, got := r.want.Decide(pod), r.got.Decide(pod)
 	r.count(want)
 	if diffs := compare(want, got); len(diffs) > 0 {
 		d := r.part(diffs...)
 		d.Want, d.Got = &want, &got
 		return false, d
+	}
+	if want.Result == oracle.Preempting {
+		return false, r.preempt(pod, got)
 	}
 	if want.Result != oracle.Scheduled {
 		r.waiting = append(r.waiting, oracle.Rejected{Pod: pod, Plugins: want.Plugins, Gated: want.Result == oracle.Gated})
@@ -116,12 +128,34 @@ func (r *run) decide(pod *v1.Pod) (placed bool, d *Disagreement) {
 		}
 		return false, nil
 	}
+	started := metav1.NewTime(time.Date(2027, 1, 1, 0, 0, len(r.started), 0, time.UTC)) // after all that ran before
+	pod = pod.DeepCopy()
+	pod.Status.StartTime, r.started[pod.UID] = &started, &started
 	for _, side := range []Side{r.want, r.got} {
 		if err := side.Assume(pod, got.Node); err != nil {
 			return false, r.part("assume: " + err.Error())
 		}
 	}
 	return true, nil
+}
+
+// preempt has the victims of Berth's plan go on both sides and tries the pod
+// again on the node that it is now nominated to. Other waiting pods are not
+// followed any further: they would have been woken for nothing.
+func (r *run) preempt(pod *v1.Pod, plan oracle.Record) *Disagreement {
+	r.waiting = nil
+	for _, victim := range plan.Victims {
+		gone := generate.Change{Verb: generate.Delete, Pod: r.pods[victim]}
+		for _, side := range []Side{r.want, r.got} {
+			if _, err := side.Apply(gone, nil); err != nil {
+				return r.part(fmt.Sprintf("preempt %s: %v", victim, err))
+			}
+		}
+	}
+	pod = pod.DeepCopy()
+	pod.Status.NominatedNodeName = plan.Nominated
+	_, d := r.decide(pod)
+	return d
 }
 
 func (r *run) count(rec oracle.Record) {
@@ -144,6 +178,10 @@ func (r *run) count(rec oracle.Record) {
 // every waiting pod again: one that fits now must have been woken by Berth,
 // and so must be one that kube-scheduler wakes.
 func (r *run) change(c generate.Change) *Disagreement {
+	if c.Pod != nil && r.started[c.Pod.UID] != nil {
+		c.Pod = c.Pod.DeepCopy()
+		c.Pod.Status.StartTime = r.started[c.Pod.UID]
+	}
 	want, err := r.want.Apply(c, r.waiting)
 	if err != nil {
 		return r.part(fmt.Sprintf("%s: kube-scheduler: %v", c, err))
@@ -164,16 +202,16 @@ func (r *run) change(c generate.Change) *Disagreement {
 		}
 		r.counts.Wakes++
 		if want[i] && !got[i] {
-			return r.part(fmt.Sprintf("wake: %s wakes pod %s (rejected by %v) in kube-scheduler, not in Berth", c, pod.Name, w.Plugins))
+			return r.part(fmt.Sprintf("wake-up: %s wakes pod %s (rejected by %v) in kube-scheduler, not in Berth", c, pod.Name, w.Plugins))
 		}
-		placed, d := r.decide(pod)
+		fits, d := r.decide(pod)
 		if d != nil {
 			return d
 		}
 		switch {
-		case placed && !got[i]:
-			return r.part(fmt.Sprintf("wake: after %s pod %s (rejected by %v) fits, and Berth did not wake it", c, pod.Name, w.Plugins))
-		case placed && !want[i]:
+		case fits && !got[i]:
+			return r.part(fmt.Sprintf("needed wake-up: after %s pod %s (rejected by %v) fits, and Berth did not wake it", c, pod.Name, w.Plugins))
+		case fits && !want[i]:
 			r.counts.Missed++
 		case !want[i] && got[i]:
 			r.counts.Extra++

@@ -21,12 +21,8 @@ type Side interface {
 	Stop()
 }
 
-// Start makes a side for a cluster. The configuration is a
-// KubeSchedulerConfiguration as YAML, empty for the defaults; every bound pod
-// names its node.
-type Start func(configuration string, nodes []*v1.Node, bound []*v1.Pod) (Side, error)
+// Start makes a side for the cluster of a world, with its configuration.
+type Start func(generate.World) (Side, error)
 
 // Upstream is kube-scheduler v1.36.3.
-func Upstream(configuration string, nodes []*v1.Node, bound []*v1.Pod) (Side, error) {
-	return oracle.New(configuration, nodes, bound)
-}
+func Upstream(w generate.World) (Side, error) { return oracle.New(w) }

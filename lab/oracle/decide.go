@@ -12,6 +12,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 )
 
 // Decide makes one attempt for the pod, as one scheduling cycle up to the
@@ -24,6 +25,9 @@ func (s *Scheduler) Decide(pod *v1.Pod) Record {
 		return rec.failed(err)
 	}
 	for _, plugin := range f.PreEnqueuePlugins() {
+		if plugin.Name() == defaultpreemption.Name {
+			continue // it waits for evictions, which are over at once here
+		}
 		if status := plugin.PreEnqueue(s.ctx, pod); !status.IsSuccess() {
 			rec.Result, rec.Message, rec.Plugins = Gated, status.Message(), []string{plugin.Name()}
 			return rec
@@ -47,6 +51,9 @@ func (s *Scheduler) Decide(pod *v1.Pod) Record {
 		return rec.failed(err)
 	}
 	if err == nil {
+		if nominated := pod.Status.NominatedNodeName; result.SuggestedHost == nominated {
+			rec.Nodes = slices.DeleteFunc(rec.Nodes, func(n Node) bool { return n.Name != nominated })
+		}
 		rec.Result, rec.Best, rec.Node = Scheduled, Best(rec.Nodes), result.SuggestedHost
 		return rec
 	}
@@ -69,6 +76,9 @@ func (s *Scheduler) reject(rec Record, f framework.Framework, state fwk.CycleSta
 		fit.Diagnosis.PostFilterMsg = status.Message()
 		if result != nil && result.NominatingInfo != nil && result.NominatedNodeName != "" {
 			rec.Result, rec.Nominated = Preempting, result.NominatedNodeName
+			if err := s.plans(&rec, f, state, pod, fit.Diagnosis.NodeToStatus); err != nil {
+				return rec.failed(err)
+			}
 		}
 	}
 	rec.Message = fit.Error()

@@ -29,7 +29,7 @@ func pod(name, cpu string) *v1.Pod {
 
 func TestDecide(t *testing.T) {
 	taint := v1.Taint{Key: "team", Effect: v1.TaintEffectNoSchedule}
-	s, err := New("", []*v1.Node{node("a", "2"), node("b", "2"), node("c", "4", taint), node("d", "1")}, nil)
+	s, err := New(generate.World{Nodes: []*v1.Node{node("a", "2"), node("b", "2"), node("c", "4", taint), node("d", "1")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestApplyWakes(t *testing.T) {
-	s, err := New("", []*v1.Node{node("a", "2")}, nil)
+	s, err := New(generate.World{Nodes: []*v1.Node{node("a", "2")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestApplyWakes(t *testing.T) {
 }
 
 func TestNoNodes(t *testing.T) {
-	s, err := New("", nil, nil)
+	s, err := New(generate.World{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestNoNodes(t *testing.T) {
 }
 
 func TestBadConfiguration(t *testing.T) {
-	if _, err := New("nonsense: 1", nil, nil); err == nil {
+	if _, err := New(generate.World{Config: "nonsense: 1"}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -145,7 +145,7 @@ func TestWakeUpsThatKubeSchedulerMisses(t *testing.T) {
 // the change, which does not wake it.
 func misses(t *testing.T, configuration string, p *v1.Pod, c generate.Change) {
 	t.Helper()
-	s, err := New(configuration, []*v1.Node{node("a", "2")}, nil)
+	s, err := New(generate.World{Config: configuration, Nodes: []*v1.Node{node("a", "2")}})
 	if err != nil {
 		t.Fatal(err)
 	}

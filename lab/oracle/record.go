@@ -19,14 +19,27 @@ type Record struct {
 	// Message is what the PodScheduled condition says; empty when Scheduled.
 	Message string `json:"message,omitempty"`
 	// Plugins names those that rejected the pod, sorted.
-	Plugins   []string `json:"plugins,omitempty"`
+	Plugins []string `json:"plugins,omitempty"`
+	// Nominated is the node to preempt on, Victims (namespace/name, sorted) who
+	// has to go there.
 	Nominated string   `json:"nominated,omitempty"`
+	Victims   []string `json:"victims,omitempty"`
+	// Plans is what could be done instead of that and would be as good by all
+	// of kube-scheduler's criteria, its own choice included.
+	Plans []Plan `json:"plans,omitempty"`
 	// Best is the nodes that share the highest total, sorted.
 	Best []string `json:"best,omitempty"`
 	// Node is the one of Best that was chosen.
 	Node string `json:"node,omitempty"`
-	// Nodes is each node of the cluster once, by name; empty when Gated.
+	// Nodes is each node of the cluster once, by name; empty when Gated, and
+	// only the nominated node where the pod went there.
 	Nodes []Node `json:"nodes,omitempty"`
+}
+
+// Plan is a preemption: on which node, and who has to go.
+type Plan struct {
+	Node    string   `json:"node"`
+	Victims []string `json:"victims"`
 }
 
 // Node is the answer for one node: why not, or how good.

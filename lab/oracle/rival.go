@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/berth-scheduler/berth/sim/generate"
 )
 
 // Rival is kube-scheduler v1.36.3 with its default configuration (a sample of
@@ -17,7 +19,7 @@ func NewRival(nodes []*v1.Node, bound []*v1.Pod) (*Rival, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := start(cfg.Profiles, nodes, bound)
+	s, err := start(cfg.Profiles, generate.World{Nodes: nodes, Bound: bound})
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ import (
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
+
+	"github.com/berth-scheduler/berth/sim/generate"
 )
 
 // Scheduler is a kube-scheduler whose cache is filled by hand. It belongs to
@@ -37,11 +39,10 @@ type Scheduler struct {
 	placed map[types.UID]*v1.Pod
 }
 
-// New starts a scheduler on a cluster that evaluates every node. The
-// configuration is a KubeSchedulerConfiguration as YAML, empty for the
-// defaults; every bound pod names a node in its spec. Stop ends it.
-func New(configuration string, nodes []*v1.Node, bound []*v1.Pod) (*Scheduler, error) {
-	cfg, err := load(configuration)
+// New starts a scheduler that evaluates every node on the cluster of a world,
+// with its configuration. Stop ends it.
+func New(w generate.World) (*Scheduler, error) {
+	cfg, err := load(w.Config)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -49,10 +50,10 @@ func New(configuration string, nodes []*v1.Node, bound []*v1.Pod) (*Scheduler, e
 	for i := range cfg.Profiles {
 		cfg.Profiles[i].PercentageOfNodesToScore = &all
 	}
-	return start(cfg.Profiles, nodes, bound, scheduler.WithPercentageOfNodesToScore(&all), scheduler.WithParallelism(1))
+	return start(cfg.Profiles, w, scheduler.WithPercentageOfNodesToScore(&all), scheduler.WithParallelism(1))
 }
 
-func start(profiles []config.KubeSchedulerProfile, nodes []*v1.Node, bound []*v1.Pod, opts ...scheduler.Option) (*Scheduler, error) {
+func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...scheduler.Option) (*Scheduler, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	client := fake.NewSimpleClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -78,11 +79,18 @@ func start(profiles []config.KubeSchedulerProfile, nodes []*v1.Node, bound []*v1
 			s.weights[name][plugin.Name] = max(1, int64(plugin.Weight))
 		}
 	}
-	for _, n := range nodes {
+	for _, n := range w.Nodes {
 		s.nodes[n.Name] = n
 		sched.Cache.AddNode(s.logger, n)
 	}
-	for _, p := range bound {
+	budgets := factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer()
+	for _, b := range w.Budgets {
+		if err := budgets.Add(b); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	for _, p := range w.Bound {
 		if err := s.Assume(p, p.Spec.NodeName); err != nil {
 			stop()
 			return nil, err

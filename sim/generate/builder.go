@@ -45,7 +45,17 @@ func (b *builder) world(name string, seed uint64) World {
 		w.Bound = append(w.Bound, b.boundTo(n, len(w.Bound))...)
 	}
 	for i := range 15 + b.IntN(40) {
-		w.Pending = append(w.Pending, b.stamp(b.oneOf(b.templates).DeepCopy(), fmt.Sprintf("p-%03d", i)))
+		p := b.stamp(b.oneOf(b.templates).DeepCopy(), fmt.Sprintf("p-%03d", i))
+		if b.mix.preemptible && b.chance(30) {
+			rank := int32(b.pick(50, 500, 5000))
+			p.Spec.Priority = &rank
+		}
+		w.Pending = append(w.Pending, p)
+	}
+	for _, f := range b.mix.features {
+		if f.world != nil {
+			f.world(b, &w)
+		}
 	}
 	w.Changes = b.changes(w)
 	return w

@@ -10,6 +10,8 @@ type feature struct {
 	config func(*builder, *profile)
 	// run marks what a pod gets once it runs.
 	run func(*builder, *v1.Pod)
+	// world adds to the world what belongs to no single node or pod.
+	world func(*builder, *World)
 	// renode and repod alter a copy of an object that is already in the world.
 	renode func(*builder, *v1.Node)
 	repod  func(*builder, *v1.Pod)
@@ -32,6 +34,6 @@ var mixes = map[string]mix{
 	"gates":        {features: []feature{easyResources, gates, priorities}},
 	"all": {features: []feature{hardResources, scoring, labels, affinity, taints,
 		ports, images, gates, priorities, plugins}},
-	"preemption": {features: []feature{hardResources, labels, affinity, taints, priorities},
+	"preemption": {features: []feature{crowded, labels, affinity, taints, ports, priorities, budgets},
 		preemptible: true},
 }

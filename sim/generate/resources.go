@@ -36,6 +36,16 @@ var easyResources = feature{
 	},
 }
 
+// crowded gives nodes little room and pods plain requests, so that who comes
+// has to push somebody out.
+var crowded = feature{
+	node: func(b *builder, n *v1.Node) {
+		setAllocatable(n, list("cpu", b.word("1", "2", "3"), "memory", b.word("2Gi", "4Gi"), "pods", b.word("110", "110", "5")))
+	},
+	pod:   easyResources.pod,
+	repod: shrinkPod,
+}
+
 // hardResources is everything that a request and a node's room can look like.
 var hardResources = feature{node: hardNode, pod: hardPod, run: resize, renode: resizeNode, repod: shrinkPod}
 
@@ -208,7 +218,11 @@ func (b *builder) boundTo(n *v1.Node, from int) []*v1.Pod {
 		pods = append(pods, p)
 	}
 	taken := map[int32]bool{}
-	for range b.pick(0, 0, 1, 2, 3) {
+	some := b.pick(0, 0, 1, 2, 3)
+	if b.mix.preemptible {
+		some = 2 + b.IntN(7)
+	}
+	for range some {
 		if p := b.oneOf(b.templates).DeepCopy(); takePorts(p, taken) {
 			add(p)
 		}

@@ -96,16 +96,3 @@ var gates = feature{pod: func(b *builder, p *v1.Pod) {
 		p.Spec.SchedulingGates = p.Spec.SchedulingGates[:b.pick(0, 0, n-1)]
 	}
 }}
-
-// priorities gives pods different ranks, and sometimes forbids them to preempt.
-var priorities = feature{pod: func(b *builder, p *v1.Pod) {
-	rank := int32(b.pick(0, 0, 10, 1000))
-	if !b.mix.preemptible {
-		rank = 0
-	}
-	p.Spec.Priority = &rank
-	if b.chance(25) {
-		never := v1.PreemptNever
-		p.Spec.PreemptionPolicy = &never
-	}
-}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 // World is one generated case: a cluster, the pods to be decided in the order
@@ -19,6 +20,7 @@ type World struct {
 	Config  string
 	Nodes   []*v1.Node
 	Bound   []*v1.Pod // spec.nodeName set
+	Budgets []*policyv1.PodDisruptionBudget
 	Pending []*v1.Pod
 	Changes []Change // ascending by After
 }
