@@ -64,9 +64,10 @@ type Outcome struct {
 	view    *view
 	pod     *object.Pod
 	blocked map[table.Row]block // by nominated pods; overrides the view
-	// nominated is set while rows that are infeasible anyway have not been
-	// looked at with nominated pods placed.
+	// nominated counts on every row once complete; until then rows that are
+	// infeasible anyway have not been looked at with nominated pods placed.
 	nominated Nominations
+	complete  bool
 	codes     map[blockKey]decision.Code // asked for so far
 	rows      []table.Row                // the only rows considered; nil: all
 
@@ -156,19 +157,13 @@ func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 		e.makeRoom(v)
 	}
 	v.used = e.clock
-	v.static.used = e.clock
 	return v
 }
 
-// staticOf finds or makes the static part for the view's class.
+// staticOf finds or makes the static part for the view's class. One that is
+// looked at on a few rows alone is not shared.
 func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static {
-	e.keyBuf = appendKey(e.keyBuf[:0], p, pod, nodeOnly)
-	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
-	e.keyBuf = binary.AppendUvarint(e.keyBuf, uint64(v.columns))
-	if s := e.statics[string(e.keyBuf)]; s != nil && s.agrees(v) {
-		return s
-	}
-	s := &static{key: string(e.keyBuf), used: e.clock}
+	s := &static{}
 	for _, f := range v.filters {
 		if f.Locality == framework.NodeOnly {
 			s.filters = append(s.filters, f)
@@ -179,26 +174,26 @@ func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static 
 			s.scorers = append(s.scorers, c)
 		}
 	}
-	if v.class.narrowed == nil {
-		e.statics[s.key] = s
+	if v.class.narrowed != nil {
+		return s
 	}
+	e.keyBuf = appendKey(e.keyBuf[:0], p, pod, nodeOnly)
+	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
+	e.keyBuf = binary.AppendUvarint(e.keyBuf, uint64(v.columns))
+	if known := e.statics[string(e.keyBuf)]; known != nil && known.agrees(s) {
+		return known
+	}
+	s.key = string(e.keyBuf)
+	e.statics[s.key] = s
 	return s
 }
 
-// agrees tells whether the part's filters stand in the same places of the
-// view's order: a plugin that looks at pods and is skipped moves them.
-func (s *static) agrees(v *view) bool {
-	k := 0
-	for _, f := range v.filters {
-		if f.Locality != framework.NodeOnly {
-			continue
-		}
-		if k == len(s.filters) || s.filters[k].place != f.place || s.filters[k].Plugin != f.Plugin {
-			return false
-		}
-		k++
-	}
-	return k == len(s.filters)
+// agrees tells whether two parts have the same plugins and their filters the
+// same places in the order: a plugin that looks at pods and is skipped moves
+// them, one whose PreScore fails leaves out those after it.
+func (s *static) agrees(o *static) bool {
+	return slices.EqualFunc(s.filters, o.filters, func(a, b filter) bool { return a.place == b.place && a.Plugin == b.Plugin }) &&
+		slices.EqualFunc(s.scorers, o.scorers, func(a, b scorer) bool { return a.Plugin == b.Plugin })
 }
 
 // look evaluates a few rows of a view that is not kept.
@@ -298,9 +293,9 @@ func (e *Engine) considerNominated(o *Outcome, nominated Nominations) {
 // a node with the nominated pods placed first, and says what it finds then;
 // that matters only to who wants to know why.
 func (o *Outcome) considerRest() {
-	if nominated := o.nominated; nominated != nil {
-		o.nominated = nil
-		o.block(nominated, func(first int16) bool { return first > 0 })
+	if o.nominated != nil && !o.complete {
+		o.complete = true
+		o.block(o.nominated, func(first int16) bool { return first > 0 })
 	}
 }
 
@@ -312,30 +307,32 @@ func (o *Outcome) block(nominated Nominations, pick func(first int16) bool) {
 		if !ok || !pick(o.view.first[row]) || (o.rows != nil && !slices.Contains(o.rows, row)) {
 			continue
 		}
-		if b, rejected := o.engine.withNominated(o.view.filters, row, o.pod, nominated.NominatedTo(node)); rejected {
-			if o.blocked == nil {
-				o.blocked = map[table.Row]block{}
+		o.withNominated(row, nominated, func() {
+			if b, rejected := firstBlock(o.view.filters, row); rejected {
+				if o.blocked == nil {
+					o.blocked = map[table.Row]block{}
+				}
+				o.blocked[row] = b
 			}
-			o.blocked[row] = b
-		}
+		})
 	}
 }
 
-// withNominated runs the filters on the row with the nominated pods placed
-// that count against the pod; false when none counts or all pass.
-func (e *Engine) withNominated(filters []filter, row table.Row, pod *object.Pod, nominated []*object.Pod) (block, bool) {
-	mark, placed := e.table.Checkpoint(), false
-	defer e.table.Undo(mark)
-	for _, n := range nominated {
-		if n.UID != pod.UID && n.Priority >= pod.Priority {
-			e.table.Place(n, e.table.Name(row))
+// withNominated calls f while the nominated pods that count against the pod
+// are placed on the row; it does not when none counts.
+func (o *Outcome) withNominated(row table.Row, nominated Nominations, f func()) {
+	t := o.engine.table
+	mark, placed := t.Checkpoint(), false
+	defer t.Undo(mark)
+	for _, n := range nominated.NominatedTo(t.Name(row)) {
+		if n.UID != o.pod.UID && n.Priority >= o.pod.Priority {
+			t.Place(n, t.Name(row))
 			placed = true
 		}
 	}
-	if !placed {
-		return block{}, false
+	if placed {
+		f()
 	}
-	return firstBlock(filters, row)
 }
 
 // firstBlock runs the filters on one row of the table as it stands.

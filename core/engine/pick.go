@@ -21,6 +21,9 @@ func (o *Outcome) pick() {
 	default:
 		o.scan()
 	}
+	if o.Rejected != nil {
+		o.Row, o.Score, o.Ties = -1, 0, 0
+	}
 }
 
 // findPoison reports a feasible row with a score out of range.
@@ -95,14 +98,14 @@ func (o *Outcome) scan() {
 	best, lot := int64(math.MinInt64), uint32(0)
 	for i, n := 0, o.candidates(); i < n; i++ {
 		r := o.candidate(i)
-		if first[r] != feasible {
-			continue
+		if first[r] != feasible || o.isBlocked(r) {
+			continue // its raw score may be beyond the extremes
 		}
 		total := final[r]
 		for k := range norms {
 			total += norms[k].of(r)
 		}
-		if total < best || o.isBlocked(r) {
+		if total < best {
 			continue
 		}
 		if total > best {

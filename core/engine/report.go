@@ -157,18 +157,20 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 // the pods placed that are nominated there and count against the pod, then
 // without; nil when it fits both times.
 func (o *Outcome) Refit(r table.Row, nominated Nominations) *decision.Blocker {
-	if nominated != nil {
-		pods := nominated.NominatedTo(o.engine.table.Name(r))
-		if b, rejected := o.engine.withNominated(o.view.filters, r, o.pod, pods); rejected {
+	var found *decision.Blocker
+	run := func() {
+		if b, rejected := firstBlock(o.view.filters, r); rejected {
 			out := o.explain(blockKey{b.filter, b.verdict}, r)
-			return &out
+			found = &out
 		}
 	}
-	if b, rejected := firstBlock(o.view.filters, r); rejected {
-		out := o.explain(blockKey{b.filter, b.verdict}, r)
-		return &out
+	if nominated != nil {
+		o.withNominated(r, nominated, run)
 	}
-	return nil
+	if found == nil {
+		run()
+	}
+	return found
 }
 
 // Nodes answers for every node in full: all blockers of the infeasible ones,
@@ -200,9 +202,16 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 	if o.rows != nil && !slices.Contains(o.rows, r) {
 		return []decision.Blocker{o.leftOut()}
 	}
-	if b, ok := o.blocked[r]; ok {
-		return []decision.Blocker{o.explain(blockKey{b.filter, b.verdict}, r)}
+	var all []decision.Blocker
+	if _, ok := o.blocked[r]; ok {
+		o.withNominated(r, o.nominated, func() { all = o.blockersNow(r) })
+		return all
 	}
+	return o.blockersNow(r)
+}
+
+// blockersNow runs every filter on one row of the table as it stands.
+func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 	var all []decision.Blocker
 	var buf [1]framework.Verdict
 	for k := range o.view.filters {
@@ -215,7 +224,7 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 }
 
 func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
-	if o.view.failed != nil || o.view.poisoned > 0 {
+	if o.view.failed != nil || o.Rejected != nil {
 		return 0, nil
 	}
 	if o.extremes == nil {

@@ -25,7 +25,6 @@ type static struct {
 	revision uint64
 	// generation counts the times when every row was made anew.
 	generation uint64
-	used       uint64
 }
 
 // refresh evaluates the rows whose node changed since.

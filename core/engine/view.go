@@ -243,6 +243,9 @@ func (v *view) replay(t *table.Table, lots []uint32) bool {
 		v.uncount(r)
 		v.evaluate(one(r), &buf)
 		v.count(r)
+		if v.poisoned > 0 {
+			v.index = nil // what is no score cannot be ranked
+		}
 		if v.index != nil {
 			v.index.update(v, r, lots[r])
 		}
@@ -263,6 +266,7 @@ func (v *view) rebuild(t *table.Table, workers int) {
 	par.Rows(t.Rows(), workers, grain, func(rows par.Range) { v.evaluate(rows, new(scratch)) })
 	clear(v.tally)
 	v.feasible, v.poisoned, v.index = 0, 0, nil
+	v.uses = min(v.uses, 0) // it has to prove anew that an index is worth it
 	v.generation = v.static.generation
 	for r := range t.Rows() {
 		v.count(table.Row(r))

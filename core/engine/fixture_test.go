@@ -1,0 +1,319 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// site is what a synthetic plugin may look at: one node and the pods there.
+type site struct {
+	node *object.Node
+	pods []*object.Pod
+}
+
+// rule is a synthetic plugin in its plainest form. The engine runs it as a
+// kernel over rows, the naive evaluation asks it node by node.
+type rule struct {
+	name     string
+	locality framework.Locality
+	reads    []string // labels of the pod that it looks at
+
+	prepare func(p *object.Pod) framework.Prepared // PreFilter
+	reject  func(p *object.Pod, at site) framework.Verdict
+	explain func(v framework.Verdict) (decision.Code, []string)
+
+	preScore  func(p *object.Pod) framework.Prepared
+	score     func(p *object.Pod, at site) int64
+	normalize func(raw, low, high int64) int64
+	weight    int64
+
+	epoch func() uint64
+}
+
+func siteOf(t *table.Table, r table.Row) site {
+	s := site{node: t.Node(r)}
+	for _, pl := range t.Pods(r) {
+		s.pods = append(s.pods, pl.Pod)
+	}
+	return s
+}
+
+// part holds the labels that the rule reads and the pod's amounts.
+func (ru *rule) part(p *object.Pod) string {
+	parts := []string{fmt.Sprint(p.Demand.Usage)}
+	for _, label := range ru.reads {
+		parts = append(parts, p.Labels[label])
+	}
+	return strings.Join(parts, "|")
+}
+
+func (ru *rule) plugin() *framework.Plugin {
+	pl := &framework.Plugin{Name: ru.name, Locality: ru.locality, Part: ru.part, Normalize: ru.normalize}
+	if ru.epoch != nil {
+		pl.Epoch = func(*table.Table) uint64 { return ru.epoch() }
+	}
+	if ru.prepare != nil {
+		pl.PreFilter = func(_ *table.Table, p *object.Pod) framework.Prepared { return ru.prepare(p) }
+	}
+	if ru.preScore != nil {
+		pl.PreScore = func(_ *table.Table, p *object.Pod) framework.Prepared { return ru.preScore(p) }
+	}
+	if ru.reject != nil {
+		pl.Filter = func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+			for i := range out {
+				out[i] = 99 // what stands on rows without a node is ignored
+				if r := table.Row(rows.From + i); in.Table.Node(r) != nil {
+					out[i] = ru.reject(in.Pod, siteOf(in.Table, r))
+				}
+			}
+		}
+		pl.Explain = func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+			return ru.explain(v)
+		}
+	}
+	if ru.score != nil {
+		pl.Score = func(in *framework.Input, rows par.Range, out []int64) {
+			for i := range out {
+				out[i] = -1 << 62
+				if r := table.Row(rows.From + i); in.Table.Node(r) != nil {
+					out[i] = ru.score(in.Pod, siteOf(in.Table, r))
+				}
+			}
+		}
+	}
+	return pl
+}
+
+func buildProfile(rules []*rule) *profile.Profile {
+	p := &profile.Profile{Name: "test", Plugins: map[string]*framework.Plugin{}}
+	for _, ru := range rules {
+		pl := ru.plugin()
+		p.Plugins[ru.name] = pl
+		if pl.PreFilter != nil {
+			p.PreFilter = append(p.PreFilter, pl)
+		}
+		if pl.Filter != nil {
+			p.Filter = append(p.Filter, pl)
+		}
+		if pl.Score != nil {
+			p.Score = append(p.Score, profile.Scorer{Plugin: pl, Weight: ru.weight})
+		}
+	}
+	return p
+}
+
+// number reads a label as a number, 0 where it is none.
+func number(labels map[string]string, key string) int64 {
+	n, _ := strconv.ParseInt(labels[key], 10, 64)
+	return n
+}
+
+func always(code decision.Code, reason string) func(framework.Verdict) (decision.Code, []string) {
+	return func(framework.Verdict) (decision.Code, []string) { return code, []string{reason} }
+}
+
+func when(rejected bool) framework.Verdict {
+	if rejected {
+		return 1
+	}
+	return framework.Fits
+}
+
+// prepareBy reads from a pod's label what PreFilter answers: "skip", a status,
+// or the only nodes, "n1,n2".
+func prepareBy(label string) func(*object.Pod) framework.Prepared {
+	return func(p *object.Pod) framework.Prepared {
+		status := func(code decision.Code, err error) framework.Prepared {
+			return framework.Prepared{Status: &decision.Status{Code: code, Reasons: []string{label}, Err: err}}
+		}
+		switch v := p.Labels[label]; v {
+		case "":
+			return framework.Prepared{}
+		case "skip":
+			return framework.Prepared{Skip: true}
+		case "unschedulable":
+			return status(decision.Unschedulable, nil)
+		case "unresolvable":
+			return status(decision.Unresolvable, nil)
+		case "error":
+			return status(decision.Error, errors.New("broken"))
+		case "none":
+			return framework.Prepared{Nodes: []string{}}
+		default:
+			return framework.Prepared{Nodes: strings.Split(v, ",")}
+		}
+	}
+}
+
+// switchboard is a world outside of nodes and pods, with an epoch.
+type switchboard struct {
+	closed map[string]bool // zones
+	epoch  uint64
+}
+
+// rules are all kinds of plugins at once, in the order of the profile.
+func rules(sb *switchboard) []*rule {
+	linear := func(raw, low, high int64) int64 {
+		if low == high {
+			return 100
+		}
+		return 100 * (raw - low) / (high - low)
+	}
+	return []*rule{
+		{name: "Zone", reads: []string{"zone", "pin"}, prepare: prepareBy("pin"),
+			reject: func(p *object.Pod, at site) framework.Verdict {
+				return when(p.Labels["zone"] != "" && p.Labels["zone"] != at.node.Labels["zone"])
+			},
+			explain: always(decision.Unresolvable, "another zone")},
+		{name: "Room", locality: framework.NodeAndPods,
+			reject: func(p *object.Pod, at site) (v framework.Verdict) {
+				var cpu, memory int64
+				for _, q := range at.pods {
+					cpu += q.Demand.Usage.MilliCPU
+					memory += q.Demand.Usage.Memory
+				}
+				if cpu+p.Demand.Usage.MilliCPU > at.node.Allocatable.MilliCPU {
+					v |= 1
+				}
+				if memory+p.Demand.Usage.Memory > at.node.Allocatable.Memory {
+					v |= 2
+				}
+				return v
+			},
+			explain: func(v framework.Verdict) (decision.Code, []string) {
+				var reasons []string
+				if v&1 != 0 {
+					reasons = append(reasons, "no cpu")
+				}
+				if v&2 != 0 {
+					reasons = append(reasons, "no memory")
+				}
+				return decision.Unschedulable, reasons
+			}},
+		{name: "Apart", locality: framework.NodeAndPods, reads: []string{"app", "alone", "set"}, prepare: prepareBy("set"),
+			reject: func(p *object.Pod, at site) framework.Verdict {
+				return when(p.Labels["alone"] != "" && slices.ContainsFunc(at.pods, func(q *object.Pod) bool { return q.Labels["app"] == p.Labels["app"] }))
+			},
+			explain: always(decision.Unschedulable, "not alone")},
+		{name: "Switch", reads: []string{"zone"}, epoch: func() uint64 { return sb.epoch },
+			reject:  func(_ *object.Pod, at site) framework.Verdict { return when(sb.closed[at.node.Labels["zone"]]) },
+			explain: always(decision.Unresolvable, "closed")},
+		{name: "Together", locality: framework.NodeAndPods, reads: []string{"app", "friend"},
+			reject: func(p *object.Pod, at site) framework.Verdict { // nominated pods must not be needed
+				friend := p.Labels["friend"]
+				return when(friend != "" && !slices.ContainsFunc(at.pods, func(q *object.Pod) bool { return q.Labels["app"] == friend }))
+			},
+			explain: always(decision.Unschedulable, "no friend")},
+		{name: "Free", locality: framework.NodeAndPods, weight: 2, // final, by room
+			score: func(_ *object.Pod, at site) int64 { return max(0, 100-20*int64(len(at.pods))) }},
+		{name: "Rank", weight: 3, normalize: linear, reads: []string{"unranked"}, // normalised, by node
+			preScore: func(p *object.Pod) framework.Prepared { return framework.Prepared{Skip: p.Labels["unranked"] != ""} },
+			score:    func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }},
+		{name: "Company", locality: framework.NodeAndPods, weight: 1, reads: []string{"app", "shy"}, // normalised, by pods, reversed
+			preScore: func(p *object.Pod) framework.Prepared {
+				if p.Labels["shy"] == "error" {
+					return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: errors.New("too shy")}}
+				}
+				return framework.Prepared{Skip: p.Labels["shy"] == "skip"}
+			},
+			score: func(p *object.Pod, at site) (n int64) {
+				for _, q := range at.pods {
+					if q.Labels["app"] == p.Labels["app"] {
+						n += 1000 // a wide range, too wide for a table
+					}
+				}
+				return n
+			},
+			normalize: func(raw, low, high int64) int64 { return 100 - linear(raw, low, high) }},
+		{name: "Label", weight: 1, reads: []string{"wild"}, // final, by node; out of range where the node says so
+			score: func(p *object.Pod, at site) int64 {
+				if p.Labels["wild"] != "" {
+					return number(at.node.Labels, "score") * 2
+				}
+				return min(100, number(at.node.Labels, "score"))
+			}},
+		{name: "Stretch", weight: 1, reads: []string{"stretch"}, // normalised to what is out of range
+			score:     func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") / 5 },
+			preScore:  func(p *object.Pod) framework.Prepared { return framework.Prepared{Skip: p.Labels["stretch"] == ""} },
+			normalize: func(raw, low, high int64) int64 { return linear(raw, low, high) + (high-low)/4 }},
+	}
+}
+
+// nominations lists pods by node.
+type nominations map[string][]*object.Pod
+
+func (n nominations) NominatedTo(node string) []*object.Pod { return n[node] }
+func (n nominations) NominatedNodes() []string {
+	var nodes []string
+	for node := range n {
+		nodes = append(nodes, node)
+	}
+	slices.Sort(nodes)
+	return nodes
+}
+
+func newPod(uid string, labels map[string]string, milliCPU, memory int64) *object.Pod {
+	v := resource.Vector{MilliCPU: milliCPU, Memory: memory}
+	return &object.Pod{UID: types.UID(uid), Name: uid, Labels: labels, Demand: resource.Demand{Requests: v, Usage: v, NonZero: v}}
+}
+
+func newNode(name string, labels map[string]string, milliCPU, memory int64) *object.Node {
+	return &object.Node{Name: name, Labels: labels, Allocatable: resource.Vector{MilliCPU: milliCPU, Memory: memory}, AllowedPods: 110}
+}
+
+// answer is all that an Outcome says, in a form to compare and print.
+type answer struct {
+	rejected string
+	node     string
+	feasible int
+	score    int64
+	ties     int
+	tallies  string
+	by       string
+	nodes    []decision.Node
+	codes    map[string]decision.Code
+}
+
+func answerOf(t *table.Table, o *Outcome) answer {
+	a := answer{rejected: words(o.Rejected), feasible: o.Feasible, score: o.Score, ties: o.Ties, codes: map[string]decision.Code{}}
+	if o.Row >= 0 {
+		a.node = t.Name(o.Row)
+	}
+	var tallies []string
+	for _, tally := range o.Tallies() {
+		tallies = append(tallies, fmt.Sprintf("%d %v", tally.Nodes, tally.Blocker))
+	}
+	slices.Sort(tallies)
+	a.tallies = strings.Join(tallies, "; ")
+	a.by = strings.Join(o.RejectedBy(), " ")
+	a.nodes = o.Nodes()
+	for r := range table.Row(t.Rows()) {
+		if t.Node(r) != nil {
+			a.codes[t.Name(r)] = o.Code(r)
+		}
+	}
+	return a
+}
+
+func words(s *decision.Status) string {
+	if s == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s by %s: %v %v", s.Code, s.Plugin, s.Reasons, s.Err)
+}
+
+func byNodeName(a, b decision.Node) int { return cmp.Compare(a.Name, b.Name) }
