@@ -91,6 +91,12 @@ func TestFaultsAreFoundAndShrunk(t *testing.T) {
 			}
 			return r
 		}}},
+		{"a panic", "ports", "panic", broken{decide: func(r oracle.Record) oracle.Record {
+			if r.Result == oracle.Unschedulable {
+				panic("an invariant does not hold")
+			}
+			return r
+		}}},
 		{"never waking", "resources", "wake-up", broken{wake: func(w []bool) []bool { return make([]bool, len(w)) }}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

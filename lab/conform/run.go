@@ -64,13 +64,20 @@ type run struct {
 }
 
 // Compare plays a world on kube-scheduler and on the other side until they
-// part; nil means that they never do.
-func Compare(w generate.World, other Start) (Counts, *Disagreement) {
+// part; nil means that they never do. A panic, such as that of an invariant
+// that does not hold, is a disagreement too.
+func Compare(w generate.World, other Start) (counts Counts, apart *Disagreement) {
 	r := &run{world: w, pods: map[string]*v1.Pod{}, started: map[types.UID]*metav1.Time{}}
 	for _, p := range slices.Concat(w.Bound, w.Pending) {
 		r.pods[p.Namespace+"/"+p.Name] = p
 	}
 	r.counts.Worlds = 1
+	defer func() {
+		if p := recover(); p != nil {
+			apart = r.part(fmt.Sprintf("panic: %v", p))
+		}
+		counts = r.counts
+	}()
 	want, wantErr := Upstream(w)
 	if wantErr == nil {
 		defer want.Stop()
@@ -80,13 +87,13 @@ func Compare(w generate.World, other Start) (Counts, *Disagreement) {
 		defer got.Stop()
 	}
 	if (wantErr == nil) != (gotErr == nil) {
-		return r.counts, r.part(fmt.Sprintf("start: kube-scheduler says %v, Berth %v", wantErr, gotErr))
+		return counts, r.part(fmt.Sprintf("start: kube-scheduler says %v, Berth %v", wantErr, gotErr))
 	}
 	if wantErr != nil {
-		return r.counts, nil
+		return counts, nil
 	}
 	r.want, r.got = want, got
-	return r.counts, r.play()
+	return counts, r.play()
 }
 
 func (r *run) play() *Disagreement {
