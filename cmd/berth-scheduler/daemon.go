@@ -73,7 +73,9 @@ func start(o *options) error {
 	if err != nil {
 		return err
 	}
-	o.metrics.Apply()
+	if len(o.given("metrics")) > 0 { // with none it would complain about an empty file
+		o.metrics.Apply()
+	}
 	o.gates.AddMetrics()
 	d, err := newDaemon(logger, c, api, o)
 	if err != nil {
@@ -171,6 +173,7 @@ func delayed(c *config.Config) bool {
 
 // watch tells the machine about the cluster until the context ends.
 func (d *daemon) watch(ctx context.Context) {
+	go d.source.Probe(ctx)
 	go func() {
 		if d.source.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
 			close(d.synced)
@@ -205,11 +208,26 @@ func (d *daemon) elect(ctx, keep context.Context) <-chan struct{} {
 		}
 		select {
 		case <-d.synced:
-			d.loop.Lead(ctx.Err() == nil)
+			d.lead(ctx)
 		case <-ctx.Done():
 		}
 	}()
 	return lost
+}
+
+// lead lets the machine decide until the context ends. While the lease is not
+// sure the hands take nothing; the loop looks again when it is reminded.
+func (d *daemon) lead(ctx context.Context) {
+	reminder := time.NewTicker(time.Second)
+	defer reminder.Stop()
+	for ctx.Err() == nil {
+		d.loop.Lead(true)
+		select {
+		case <-reminder.C:
+		case <-ctx.Done():
+		}
+	}
+	d.loop.Lead(false)
 }
 
 // drain ends the work: no new decision, bindings under way come to their end,

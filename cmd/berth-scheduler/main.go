@@ -41,8 +41,10 @@ const examples = `  # Schedule the pods of the cluster that a kubeconfig points 
   # Show the configuration that is in effect
   berth-scheduler --config=my.yaml --write-config-to=effective.yaml`
 
-func newCommand() *cobra.Command {
-	o := newOptions()
+func newCommand() *cobra.Command { return newCommandOf(newOptions()) }
+
+// newCommandOf returns a command that fills the options in and acts on them.
+func newCommandOf(o *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:           "berth-scheduler",
 		Short:         "Assign pods to nodes",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -161,14 +162,22 @@ func (o *options) applyDeprecated(c *config.Config) {
 
 // ignoredFlags names the flags that were given in vain.
 func (o *options) ignoredFlags() []string {
-	var names []string
-	if o.configFile != "" {
-		o.flags.FlagSet("deprecated").Visit(func(f *pflag.Flag) {
-			if f.Name != "pod-max-in-unschedulable-pods-duration" {
-				names = append(names, "--"+f.Name)
-			}
-		})
+	if o.configFile == "" {
+		return nil
 	}
+	return slices.DeleteFunc(o.given("deprecated"), func(name string) bool {
+		return name == "--pod-max-in-unschedulable-pods-duration"
+	})
+}
+
+// given names the flags of a group that are on the command line.
+func (o *options) given(group string) []string {
+	var names []string
+	o.flags.FlagSet(group).VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			names = append(names, "--"+f.Name)
+		}
+	})
 	return names
 }
 

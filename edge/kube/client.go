@@ -20,6 +20,8 @@ type Clients struct {
 	Bind   rest.Interface // bindings, what settles them, evictions
 	Status rest.Interface // pod status
 	Events rest.Interface // events.k8s.io
+
+	held func() bool
 }
 
 // ErrNotLeading is why a request is not sent when the lease is no longer sure.
@@ -27,7 +29,7 @@ var ErrNotLeading = errors.New("not sent: this scheduler does not hold the lease
 
 // NewClients connects to the API server of config, which also says the rate
 // of requests (QPS, Burst; a negative QPS is no limit). held is asked before
-// each request that changes pods; what it refuses is not sent.
+// each request but those of Watch; what it refuses is not sent.
 func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	var errs []error
 	core := func(fenced bool) rest.Interface {
@@ -38,8 +40,8 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		}
 		return c.RESTClient()
 	}
-	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true)}
-	events, err := eventsv1.NewForConfig(separate(config, false, nil))
+	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true), held: held}
+	events, err := eventsv1.NewForConfig(separate(config, true, held))
 	if err != nil {
 		errs = append(errs, err)
 	} else {

@@ -77,8 +77,9 @@ func (h *Hands) Counters() Counters {
 	}
 }
 
-// Full says that more bindings would only wait.
-func (h *Hands) Full() bool { return h.binding.Load() >= bindLimit }
+// Full says that more bindings would only wait, or not be sent at all because
+// the lease is no longer sure.
+func (h *Hands) Full() bool { return h.binding.Load() >= bindLimit || !h.clients.held() }
 
 // Do starts on an effect.
 func (h *Hands) Do(e machine.Effect) {

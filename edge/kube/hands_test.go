@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -244,4 +245,32 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 	close(release)
 	h.events.pool.close(true)
+}
+
+func TestFull(t *testing.T) {
+	release := make(chan struct{})
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		<-release
+		answer(w, 201, nil)
+	})
+	var lost atomic.Bool
+	h, outcomes := handsOn(t, s.config(), func() bool { return !lost.Load() })
+	for range bindLimit {
+		if h.Full() {
+			t.Fatal("full too early")
+		}
+		h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+	}
+	if !h.Full() {
+		t.Error("not full")
+	}
+	close(release)
+	<-outcomes
+	if h.Full() {
+		t.Error("still full after an outcome")
+	}
+	lost.Store(true)
+	if !h.Full() {
+		t.Error("takes bindings without the lease")
+	}
 }

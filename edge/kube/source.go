@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -22,6 +24,8 @@ const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 // Source lists and watches pods and nodes. It keeps no objects, only who is
 // there: the machine holds the rest.
 type Source struct {
+	client  rest.Interface
+	logger  klog.Logger
 	mirrors []*mirror
 	bad     atomic.Uint64
 }
@@ -29,12 +33,12 @@ type Source struct {
 // NewSource returns a source that posts what it sees. post may block: the
 // watches then stop reading.
 func NewSource(client rest.Interface, post func(machine.Event), logger klog.Logger) *Source {
-	s := &Source{}
-	nodes := newMirror("nodes", post, s.guarded(logger, nodeEntry), func(o owner) machine.Event {
+	s := &Source{client: client, logger: logger}
+	nodes := newMirror("nodes", post, s.guarded(nodeEntry), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
 	nodes.reflect(client, &v1.Node{}, "", logger)
-	pods := newMirror("pods", post, s.guarded(logger, podEntry), func(o owner) machine.Event {
+	pods := newMirror("pods", post, s.guarded(podEntry), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.reflect(client, &v1.Pod{}, unfinished, logger)
@@ -65,6 +69,21 @@ func (s *Source) WaitForSync(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// Probe waits until the API server answers and lets nodes be listed. Each time
+// that it does not, it says why and tries again, less and less often.
+func (s *Source) Probe(ctx context.Context) {
+	for delay := time.Second; ; delay = min(2*delay, 30*time.Second) {
+		err := s.client.Get().Resource("nodes").Param("limit", "1").MaxRetries(0).Do(ctx).Error()
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.logger.Error(err, "Cannot read from the API server, trying again", "in", delay)
+		if !sleep(ctx, delay) {
+			return
+		}
+	}
 }
 
 // BadObjects is how many objects could not be decoded; they are left out.
@@ -106,7 +125,7 @@ func nodeEntry(obj any) *entry {
 
 // guarded decodes, and counts and reports what cannot be, so that one object
 // never stops another.
-func (s *Source) guarded(logger klog.Logger, decode func(any) *entry) func(any) *entry {
+func (s *Source) guarded(decode func(any) *entry) func(any) *entry {
 	return func(obj any) (e *entry) {
 		if e, ok := obj.(*entry); ok {
 			return e
@@ -116,7 +135,7 @@ func (s *Source) guarded(logger klog.Logger, decode func(any) *entry) func(any) 
 				s.bad.Add(1)
 				meta, _ := obj.(metav1.ObjectMetaAccessor)
 				e = newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
-				logger.Error(fmt.Errorf("%v", r), "An object cannot be decoded and is left out",
+				s.logger.Error(fmt.Errorf("%v", r), "An object cannot be decoded and is left out",
 					"type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
 			}
 		}()
@@ -153,7 +172,9 @@ func (m *mirror) reflect(client rest.Interface, kind any, selector string, logge
 	lw := cache.NewFilteredListWatchFromClient(client, m.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
 		o.FieldSelector = selector
 	})
-	m.reflector = cache.NewReflectorWithOptions(lw, kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger})
+	// A watch that breaks off is resumed sooner than client-go would: pods wait.
+	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
+	m.reflector = cache.NewReflectorWithOptions(lw, kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger, Backoff: backoff})
 }
 
 // Transformer lets the reflector decode objects while it collects them, so

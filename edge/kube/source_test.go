@@ -45,9 +45,9 @@ func TestMirror(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			s := &Source{}
+			s := &Source{logger: klog.Background()}
 			m := newMirror("pods", func(e machine.Event) { got = append(got, describe(e)) },
-				s.guarded(klog.Background(), podEntry), func(o owner) machine.Event {
+				s.guarded(podEntry), func(o owner) machine.Event {
 					return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 				})
 			_ = m.Replace([]any{versioned("a", "1", "10"), versioned("c", "3", "30")}, "30")
@@ -65,8 +65,8 @@ func TestMirror(t *testing.T) {
 // An object that cannot be decoded is counted, and stops no other.
 func TestBadObject(t *testing.T) {
 	var got []string
-	s := &Source{}
-	decode := s.guarded(klog.Background(), func(obj any) *entry {
+	s := &Source{logger: klog.Background()}
+	decode := s.guarded(func(obj any) *entry {
 		if obj.(*v1.Pod).Name == "bad" {
 			panic("cannot be")
 		}
@@ -126,5 +126,23 @@ func TestSource(t *testing.T) {
 	}
 	cancel()
 	<-done
+	clients.Watch.(*rest.RESTClient).Client.CloseIdleConnections()
+}
+
+func TestProbe(t *testing.T) {
+	codes := []int{403, 200}
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		code := codes[0]
+		codes = codes[1:]
+		answer(w, code, nil)
+	})
+	clients, err := NewClients(s.config(), always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	NewSource(clients.Watch, nil, klog.Background()).Probe(t.Context())
+	if len(codes) != 0 {
+		t.Errorf("gave up with %v to come", codes)
+	}
 	clients.Watch.(*rest.RESTClient).Client.CloseIdleConnections()
 }

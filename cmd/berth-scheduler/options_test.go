@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/berth-scheduler/berth/edge/config"
+)
+
+// One process applies many command lines here.
+func TestMain(m *testing.M) {
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	m.Run()
+}
+
+// parsed returns the options of a command line.
+func parsed(t *testing.T, args ...string) *options {
+	t.Helper()
+	o := newOptions()
+	command := newCommandOf(o)
+	if err := command.ParseFlags(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.registry.Set(); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func configFile(t *testing.T, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	body = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" + body
+	if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Flags say what no file says; beside a file only those on leader election and
+// the stay of unschedulable pods count.
+func TestFlagsAndFile(t *testing.T) {
+	flags := []string{"--kubeconfig=from-flag", "--kube-api-qps=7", "--kube-api-burst=8", "--kube-api-content-type=application/json",
+		"--profiling=false", "--contention-profiling=false", "--leader-elect-lease-duration=40s", "--leader-elect-resource-name=mine",
+		"--pod-max-in-unschedulable-pods-duration=1m"}
+
+	o := parsed(t, flags...)
+	c, err := o.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cc := c.ClientConnection
+	if cc.Kubeconfig != "from-flag" || cc.QPS != 7 || cc.Burst != 8 || cc.ContentType != "application/json" || *c.EnableProfiling || *c.EnableContentionProfiling {
+		t.Errorf("without a file: %+v, profiling %v", cc, *c.EnableProfiling)
+	}
+	if ignored := o.ignoredFlags(); ignored != nil {
+		t.Errorf("ignored without a file: %v", ignored)
+	}
+
+	o = parsed(t, append(flags, "--config="+configFile(t, "clientConnection: {kubeconfig: from-file}\nleaderElection: {leaseDuration: 30s, renewDeadline: 20s}"))...)
+	if c, err = o.config(); err != nil {
+		t.Fatal(err)
+	}
+	cc, lease := c.ClientConnection, c.LeaderElection
+	if cc.Kubeconfig != "from-file" || cc.QPS != 50 || !*c.EnableProfiling {
+		t.Errorf("with a file: %+v, profiling %v", cc, *c.EnableProfiling)
+	}
+	if lease.LeaseDuration.Duration != 40*time.Second || lease.RenewDeadline.Duration != 20*time.Second || lease.ResourceName != "mine" {
+		t.Errorf("with a file: %+v", lease)
+	}
+	if o.deprecated.maxUnschedulable != time.Minute {
+		t.Errorf("stay of unschedulable pods: %v", o.deprecated.maxUnschedulable)
+	}
+	want := []string{"--contention-profiling", "--kube-api-burst", "--kube-api-content-type", "--kube-api-qps", "--kubeconfig", "--profiling"}
+	if got := o.ignoredFlags(); !slices.Equal(got, want) {
+		t.Errorf("ignored %v, want %v", got, want)
+	}
+}
+
+func TestDefaultsAreKubeSchedulers(t *testing.T) {
+	o := parsed(t)
+	c, err := o.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !*c.LeaderElection.LeaderElect || c.LeaderElection.ResourceName != "kube-scheduler" || o.serving.BindPort != 10259 {
+		t.Errorf("%+v, port %d", c.LeaderElection, o.serving.BindPort)
+	}
+	if err := o.validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadCommandLines(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		want string // in the error
+	}{
+		{"no such file", []string{"--config=nowhere.yaml"}, "nowhere.yaml"},
+		{"unknown field", []string{"--config=" + configFile(t, "colour: red")}, `unknown field "colour"`},
+		{"lease shorter than its renewal", []string{"--leader-elect-lease-duration=5s"}, "leaseDuration"},
+		{"negative stay", []string{"--pod-max-in-unschedulable-pods-duration=-1s"}, "--pod-max-in-unschedulable-pods-duration"},
+		{"bad port", []string{"--secure-port=70000"}, "70000"},
+		{"unknown gate", []string{"--feature-gates=Nonsense=true"}, "Nonsense"},
+		{"an argument", []string{"extra"}, "extra"},
+		{"unknown version form", []string{"--version=loud"}, "loud"},
+		{"no API server", []string{"--secure-port=0"}, "give --kubeconfig"},
+		{"no such kubeconfig", []string{"--secure-port=0", "--kubeconfig=nowhere"}, "nowhere"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			command := newCommand()
+			command.SetArgs(tt.args)
+			err := command.Execute()
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestWriteConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "effective.yaml")
+	command := newCommand()
+	command.SetArgs([]string{"--config=" + configFile(t, "podMaxBackoffSeconds: 33"), "--leader-elect=false", "--write-config-to=" + path})
+	if err := command.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(path) // what is written can be read
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *c.PodMaxBackoffSeconds != 33 || *c.LeaderElection.LeaderElect {
+		t.Errorf("got %v, %v", *c.PodMaxBackoffSeconds, *c.LeaderElection.LeaderElect)
+	}
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--version":     "Kubernetes 1.36",
+		"--version=raw": "version.Info{",
+		"--help":        "Leader election flags:",
+	} {
+		var out bytes.Buffer
+		command := newCommand()
+		command.SetOut(&out)
+		command.SetArgs([]string{arg})
+		if err := command.Execute(); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %v, %q lacks %q", arg, err, out.String(), want)
+		}
+	}
+}
