@@ -11,7 +11,7 @@ import (
 // priorities gives pods different ranks where pods may be preempted, and
 // sometimes forbids them to preempt.
 var priorities = feature{pod: func(b *builder, p *v1.Pod) {
-	rank := int32(b.pick(-5, 0, 0, 10, 10, 1000))
+	rank := int32(b.pick(-1_000_000, -5, 0, 0, 10, 10, 1000))
 	if !b.mix.preemptible {
 		rank = 0
 	}
