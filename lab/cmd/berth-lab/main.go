@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/lab/bench"
 	"github.com/berth-scheduler/berth/lab/child"
+	"github.com/berth-scheduler/berth/lab/conform"
 	"github.com/berth-scheduler/berth/lab/up"
 )
 
@@ -25,7 +26,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(up.NewCommand(), bench.NewCommand())
+	root.AddCommand(up.NewCommand(), bench.NewCommand(), conform.NewCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "berth-lab:", err)
 		os.Exit(1)
