@@ -11,26 +11,20 @@ import (
 // Check brings every kept view up to date, compares it with a fresh
 // evaluation of all rows, and names the first difference.
 func (e *Engine) Check() error {
-	e.drawLots()
-	for r := range e.table.Rows() {
-		if want := uint32(e.table.Lot(table.Row(r), e.seed) >> 32); e.lots[r] != want && e.table.Node(table.Row(r)) != nil {
-			return fmt.Errorf("engine: node %q has lot %d, fresh %d", e.table.Name(table.Row(r)), e.lots[r], want)
-		}
-	}
 	for _, key := range slices.Sorted(maps.Keys(e.views)) {
 		v := e.views[key]
 		if !v.current(e.table) {
 			continue // it will be made anew before it is used
 		}
-		v.refresh(e.table, e.lots, 1)
-		if err := v.compareFresh(e.table, e.lots); err != nil {
+		v.refresh(e.table, 1)
+		if err := v.compareFresh(e.table); err != nil {
 			return fmt.Errorf("engine: class %q: %w", key, err)
 		}
 	}
 	return nil
 }
 
-func (v *view) compareFresh(t *table.Table, lots []uint32) error {
+func (v *view) compareFresh(t *table.Table) error {
 	fresh := v.fresh(t)
 	for i := range t.Rows() {
 		r := table.Row(i)
@@ -54,7 +48,7 @@ func (v *view) compareFresh(t *table.Table, lots []uint32) error {
 			v.feasible, v.poisoned, v.tally, fresh.feasible, fresh.poisoned, fresh.tally)
 	}
 	if v.index != nil {
-		return v.index.check(v, lots)
+		return v.index.check(v)
 	}
 	return nil
 }
@@ -70,7 +64,7 @@ func (v *view) fresh(t *table.Table) *view {
 }
 
 // check compares the index with the view's columns.
-func (x *index) check(v *view, lots []uint32) error {
+func (x *index) check(v *view) error {
 	total := 0
 	for id := range x.groups {
 		g := &x.groups[id]
@@ -83,11 +77,11 @@ func (x *index) check(v *view, lots []uint32) error {
 				return fmt.Errorf("row %d is ranked but not feasible", e.row)
 			case x.groupOf[e.row] != int32(id) || x.at[e.row] != int32(i):
 				return fmt.Errorf("row %d is not where the index says", e.row)
-			case int64(e.final) != v.final[e.row] || e.lot != lots[e.row]:
-				return fmt.Errorf("row %d is ranked by score %d, lot %d; it has %d, %d", e.row, e.final, e.lot, v.final[e.row], lots[e.row])
+			case int64(e.final) != v.final[e.row]:
+				return fmt.Errorf("row %d is ranked by score %d, it has %d", e.row, e.final, v.final[e.row])
 			case !x.same(v, e.row, int32(id)):
 				return fmt.Errorf("row %d is in the wrong group", e.row)
-			case i > 0 && e.before(g.heap[(i-1)/2]):
+			case i > 0 && e.final > g.heap[(i-1)/2].final:
 				return fmt.Errorf("row %d is ranked after a lesser one", e.row)
 			}
 		}

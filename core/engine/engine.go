@@ -29,9 +29,7 @@ type Engine struct {
 	statics map[string]*static
 	clock   uint64
 	keyBuf  []byte
-
-	lots   []uint32 // each row's lot
-	lotsAt uint64   // the table's revision that they are for
+	tied    []table.Row
 }
 
 // New returns an engine over the table. The seed decides among equals;
@@ -100,12 +98,11 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	if o.Rejected != nil {
 		return o
 	}
-	e.drawLots()
 	if v.class.narrowed != nil {
 		o.rows = e.rowsOf(v.class.narrowed)
 		v.look(e.table, o.rows)
 	} else {
-		v.refresh(e.table, e.lots, e.workers)
+		v.refresh(e.table, e.workers)
 	}
 	e.considerNominated(o, nominated)
 	if row, ok := e.ownNomination(o); ok {
@@ -114,7 +111,7 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	}
 	if o.Feasible = o.countFeasible(); o.Feasible > 0 {
 		if v.uses++; v.uses == secondUse && o.rows == nil {
-			v.index = newIndex(v, e.lots)
+			v.index = newIndex(v)
 		}
 		o.pick()
 	}
@@ -124,19 +121,6 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 // secondUse: a class that was seen once may never be seen again; one that
 // comes back is worth an index.
 const secondUse = 2
-
-// drawLots brings the lots up to the table's revision.
-func (e *Engine) drawLots() {
-	if e.lotsAt == e.table.Revision() && len(e.lots) == e.table.Rows() {
-		return
-	}
-	e.lots = resize(e.lots, e.table.Rows())
-	e.table.Changed(e.lotsAt, func(r table.Row) bool {
-		e.lots[r] = uint32(e.table.Lot(r, e.seed) >> 32)
-		return true
-	})
-	e.lotsAt = e.table.Revision()
-}
 
 // viewOf finds or makes the view of the pod's class. A class that is narrowed
 // to a few nodes is looked at on those alone and not kept.

@@ -279,6 +279,7 @@ func newNode(name string, labels map[string]string, milliCPU, memory int64) *obj
 type answer struct {
 	rejected string
 	node     string
+	best     []string // the naive answer alone: node is one of them
 	feasible int
 	score    int64
 	ties     int

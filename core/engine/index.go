@@ -5,7 +5,7 @@ import "github.com/berth-scheduler/berth/core/table"
 // index keeps the feasible rows of a view in the order of their totals, so
 // that the best is read off without a walk. Rows whose raw scores agree form
 // a group: whatever the extremes are, they get the same normalised scores, so
-// within a group the order by final scores (then lots) stands. A pick compares
+// within a group the order by final scores stands. A pick compares
 // the groups' firsts.
 type index struct {
 	norms   []int // the scorers that are normalised, by their place in the view
@@ -34,28 +34,16 @@ type group struct {
 }
 
 // entry is a row in a group's heap, with its own copy of what it is ordered
-// by: rows that changed since are out of place only when it is their turn.
+// by, the highest first: rows that changed since are out of place only when it
+// is their turn.
 type entry struct {
 	final int32
-	lot   uint32
 	row   table.Row
-}
-
-// before orders entries: the highest final score, then the smallest lot, then
-// the lower row (which two nodes share a lot with hardly ever happens).
-func (a entry) before(b entry) bool {
-	if a.final != b.final {
-		return a.final > b.final
-	}
-	if a.lot != b.lot {
-		return a.lot < b.lot
-	}
-	return a.row < b.row
 }
 
 // newIndex builds the index of a view, nil where it cannot be told apart by
 // groups or would have too many.
-func newIndex(v *view, lots []uint32) *index {
+func newIndex(v *view) *index {
 	x := &index{byRaw: map[raws]int32{}}
 	for k := range v.scorers {
 		if v.scorers[k].Normalize != nil {
@@ -71,7 +59,7 @@ func newIndex(v *view, lots []uint32) *index {
 	for i, first := range v.first {
 		x.groupOf[i] = -1
 		if first == feasible {
-			x.append(v, table.Row(i), lots[i])
+			x.append(v, table.Row(i))
 		}
 		if x.scattered() {
 			return nil
@@ -103,16 +91,16 @@ func (x *index) group(v *view, r table.Row) int32 {
 	return g
 }
 
-func (x *index) append(v *view, r table.Row, lot uint32) {
+func (x *index) append(v *view, r table.Row) {
 	id := x.group(v, r)
 	g := &x.groups[id]
 	x.groupOf[r], x.at[r] = id, int32(len(g.heap))
-	g.heap = append(g.heap, entry{int32(v.final[r]), lot, r})
+	g.heap = append(g.heap, entry{int32(v.final[r]), r})
 	g.having[v.final[r]]++
 }
 
 // update puts the row where the view's columns say that it belongs.
-func (x *index) update(v *view, r table.Row, lot uint32) {
+func (x *index) update(v *view, r table.Row) {
 	old := x.groupOf[r]
 	if v.first[r] != feasible {
 		if old >= 0 {
@@ -126,14 +114,14 @@ func (x *index) update(v *view, r table.Row, lot uint32) {
 		i := int(x.at[r])
 		g.having[g.heap[i].final]--
 		g.having[v.final[r]]++
-		g.heap[i].final, g.heap[i].lot = int32(v.final[r]), lot
+		g.heap[i].final = int32(v.final[r])
 		x.fix(g, i)
 		return
 	}
 	if old >= 0 {
 		x.remove(&x.groups[old], int(x.at[r]))
 	}
-	x.append(v, r, lot)
+	x.append(v, r)
 	g := &x.groups[x.groupOf[r]]
 	x.up(g, len(g.heap)-1)
 }
@@ -174,7 +162,7 @@ func (x *index) up(g *group, i int) (moved bool) {
 	e := g.heap[i]
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !e.before(g.heap[parent]) {
+		if e.final <= g.heap[parent].final {
 			break
 		}
 		x.set(g, i, g.heap[parent])
@@ -191,14 +179,24 @@ func (x *index) down(g *group, i int) {
 		if child >= n {
 			break
 		}
-		if child+1 < n && g.heap[child+1].before(g.heap[child]) {
+		if child+1 < n && g.heap[child+1].final > g.heap[child].final {
 			child++
 		}
-		if !g.heap[child].before(e) {
+		if g.heap[child].final <= e.final {
 			break
 		}
 		x.set(g, i, g.heap[child])
 		i = child
 	}
 	x.set(g, i, e)
+}
+
+// eachAtTop calls f with the rows at i of the heap and below that have the
+// final score, which is no lower than any.
+func (g *group) eachAtTop(i int, final int64, f func(table.Row)) {
+	if i < len(g.heap) && int64(g.heap[i].final) == final {
+		f(g.heap[i].row)
+		g.eachAtTop(2*i+1, final, f)
+		g.eachAtTop(2*i+2, final, f)
+	}
 }

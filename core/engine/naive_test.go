@@ -134,7 +134,7 @@ func (n *naive) scores(nodes []decision.Node, sites map[string]site) *decision.S
 
 // decide returns the answer that Decide has to give. Its nodes hold the first
 // blocker alone, and no scores where nothing is scored.
-func (n *naive) decide(nominated nominations, lot func(node string) uint64) answer {
+func (n *naive) decide(nominated nominations) answer {
 	a := answer{codes: map[string]decision.Code{}}
 	n.preFilter()
 	tallies, by := map[string]int{}, map[string]bool{}
@@ -179,13 +179,13 @@ func (n *naive) decide(nominated nominations, lot func(node string) uint64) answ
 	slices.Sort(lines)
 	a.tallies = strings.Join(lines, "; ")
 	a.by = strings.Join(slices.Sorted(maps.Keys(by)), " ")
-	n.choose(&a, feasible, sites, lot)
+	n.choose(&a, feasible, sites)
 	a.nodes = append(a.nodes, feasible...)
 	slices.SortFunc(a.nodes, byNodeName)
 	return a
 }
 
-func (n *naive) choose(a *answer, feasible []decision.Node, sites map[string]site, lot func(string) uint64) {
+func (n *naive) choose(a *answer, feasible []decision.Node, sites map[string]site) {
 	a.feasible = len(feasible)
 	for _, node := range feasible {
 		if node.Name == n.pod.NominatedNode {
@@ -204,17 +204,14 @@ func (n *naive) choose(a *answer, feasible []decision.Node, sites map[string]sit
 		a.rejected = words(s)
 		return
 	}
-	best := feasible[0]
+	a.score = feasible[0].Total
 	for _, node := range feasible {
-		switch {
-		case node.Total > best.Total:
-			best, a.ties = node, 1
-		case node.Total == best.Total:
-			a.ties++
-			if lot(node.Name) < lot(best.Name) {
-				best = node
-			}
+		if node.Total > a.score {
+			a.score, a.best = node.Total, nil
+		}
+		if node.Total == a.score {
+			a.best = append(a.best, node.Name)
 		}
 	}
-	a.node, a.score = best.Name, best.Total
+	a.ties = len(a.best)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// pick finds the feasible row with the highest total; among equals the
-// smallest lot wins. A single feasible row is taken without scoring.
+// pick finds the feasible row with the highest total; among equals a draw
+// decides. A single feasible row is taken without scoring.
 func (o *Outcome) pick() {
 	v := o.view
 	switch {
@@ -63,28 +63,34 @@ func (o *Outcome) read() {
 		}
 		o.extremes[k] = e
 	}
-	best, lot := int64(math.MinInt64), uint32(0)
+	best, totals := int64(math.MinInt64), make([]int64, len(x.groups)) // of the groups, but for final scores
 	for g := range x.groups {
 		group := &x.groups[g]
 		if len(group.heap) == 0 {
 			continue
 		}
-		top, total := group.heap[0], int64(0)
 		for i, k := range x.norms {
-			total += o.normalised(k, group.raws[i])
+			totals[g] += o.normalised(k, group.raws[i])
 		}
-		total += int64(top.final)
-		switch {
+		top := group.heap[0]
+		switch total := totals[g] + int64(top.final); {
 		case total > best:
-			best, lot, o.Row, o.Ties = total, top.lot, top.row, int(group.having[top.final])
+			best, o.Row, o.Ties = total, top.row, int(group.having[top.final])
 		case total == best:
 			o.Ties += int(group.having[top.final])
-			if top.lot < lot || (top.lot == lot && top.row < o.Row) {
-				lot, o.Row = top.lot, top.row
-			}
 		}
 	}
-	o.Score = best
+	if o.Score = best; o.Ties == 1 {
+		return
+	}
+	o.draw(func(r table.Row) bool {
+		g := x.groupOf[r]
+		return g >= 0 && totals[g]+o.view.final[r] == best
+	}, func(f func(table.Row)) {
+		for g := range x.groups {
+			x.groups[g].eachAtTop(0, best-totals[g], f)
+		}
+	})
 }
 
 // scan looks at every candidate.
@@ -94,30 +100,36 @@ func (o *Outcome) scan() {
 	if o.Rejected != nil {
 		return
 	}
-	first, final, lots := o.view.first, o.view.final, o.engine.lots
-	best, lot := int64(math.MinInt64), uint32(0)
+	first, final := o.view.first, o.view.final
+	total := func(r table.Row) int64 {
+		sum := final[r]
+		for k := range norms {
+			sum += norms[k].of(r)
+		}
+		return sum
+	}
+	best, tied := int64(math.MinInt64), o.engine.tied[:0]
 	for i, n := 0, o.candidates(); i < n; i++ {
 		r := o.candidate(i)
 		if first[r] != feasible || o.isBlocked(r) {
 			continue // its raw score may be beyond the extremes
 		}
-		total := final[r]
-		for k := range norms {
-			total += norms[k].of(r)
-		}
-		if total < best {
-			continue
-		}
-		if total > best {
-			o.Row, best, o.Ties, lot = r, total, 1, lots[r]
-			continue
-		}
-		o.Ties++
-		if l := lots[r]; l < lot || (l == lot && r < o.Row) {
-			o.Row, lot = r, l
+		switch sum := total(r); {
+		case sum > best:
+			best, tied = sum, append(tied[:0], r)
+		case sum == best:
+			tied = append(tied, r)
 		}
 	}
-	o.Score = base + best
+	o.engine.tied = tied
+	if o.Row, o.Score, o.Ties = tied[0], base+best, len(tied); o.Ties == 1 {
+		return
+	}
+	o.draw(func(r table.Row) bool { return o.fits(r) && total(r) == best }, func(f func(table.Row)) {
+		for _, r := range tied {
+			f(r)
+		}
+	})
 }
 
 // normalised is the scorer's weighted, normalised score for a raw one.

@@ -221,9 +221,9 @@ func (v *view) current(t *table.Table) bool {
 
 // refresh brings the view up to the table's revision. Few changed rows are
 // evaluated one by one; many, or a first sight, all at once over the cores.
-func (v *view) refresh(t *table.Table, lots []uint32, workers int) {
+func (v *view) refresh(t *table.Table, workers int) {
 	v.static.refresh(t, workers)
-	if v.revision == 0 || len(v.first) != t.Rows() || v.generation != v.static.generation || !v.replay(t, lots) {
+	if v.revision == 0 || len(v.first) != t.Rows() || v.generation != v.static.generation || !v.replay(t) {
 		v.rebuild(t, workers)
 	}
 	v.revision = t.Revision()
@@ -231,7 +231,7 @@ func (v *view) refresh(t *table.Table, lots []uint32, workers int) {
 
 // replay evaluates the rows that changed since the view's revision. It gives
 // up (false) when they are so many that a full pass is cheaper.
-func (v *view) replay(t *table.Table, lots []uint32) bool {
+func (v *view) replay(t *table.Table) bool {
 	limit, dirty := 1+t.Rows()/16, 0
 	t.Changed(v.revision, func(table.Row) bool { dirty++; return dirty <= limit })
 	if dirty > limit {
@@ -247,7 +247,7 @@ func (v *view) replay(t *table.Table, lots []uint32) bool {
 			v.index = nil // what is no score cannot be ranked
 		}
 		if v.index != nil {
-			v.index.update(v, r, lots[r])
+			v.index.update(v, r)
 		}
 		return true
 	})

@@ -147,7 +147,7 @@ func picture(tb *table.Table) string {
 			pods = append(pods, pl.Pod.Key())
 		}
 		slices.Sort(pods)
-		fmt.Fprintln(&b, tb.Name(row), tb.Used(table.CPU)[r], pods, tb.Lot(row, 1))
+		fmt.Fprintln(&b, tb.Name(row), tb.Used(table.CPU)[r], pods)
 	}
 	return b.String()
 }

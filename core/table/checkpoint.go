@@ -32,7 +32,6 @@ func (t *Table) Undo(m Mark) {
 		} else {
 			t.put(e.placed)
 		}
-		t.draws[e.placed.Row] -= 2 // the change and its inverse
 	}
 	t.marks--
 	for _, e := range undone {

@@ -212,8 +212,8 @@ func (w *world) contents() string {
 		if w.nodes[r] == nil && len(w.pods[r]) == 0 {
 			continue
 		}
-		line := fmt.Sprintf("%s row %d node %p lot %d pods %v ports %v count %d/%d", name, r, w.nodes[r],
-			w.Lot(r, 7), w.podsOn(r), sortedPorts(w.ports[r]), w.podCount[r], w.allowedPods[r])
+		line := fmt.Sprintf("%s row %d node %p pods %v ports %v count %d/%d", name, r, w.nodes[r],
+			w.podsOn(r), sortedPorts(w.ports[r]), w.podCount[r], w.allowedPods[r])
 		ids := w.ids()
 		for _, res := range slices.Sorted(maps.Keys(ids)) {
 			if id := ids[res]; w.used[id][r] != 0 || w.allocatable[id][r] != 0 {

@@ -41,9 +41,6 @@ type Table struct {
 	images        map[string]*Image
 	imageRevision uint64
 
-	nameHash []uint64
-	draws    []uint64 // changes of the row's pods, for its lot
-
 	revision    uint64
 	changes     changeList // rows by their last change of any kind
 	nodeChanges changeList // rows by the last change of their node object
@@ -215,7 +212,6 @@ func (t *Table) put(pl *Placed) {
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
 	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
-	t.draws[r]++
 	t.charge(r, pl.Pod, 1)
 	t.placements.add(Placement{pl.Pod, r, true})
 	t.touch(r)
@@ -231,7 +227,6 @@ func (t *Table) take(pl *Placed) {
 	for _, hp := range pl.Pod.HostPorts {
 		t.ports[r] = without(t.ports[r], hp)
 	}
-	t.draws[r]++
 	t.charge(r, pl.Pod, -1)
 	t.placements.add(Placement{pl.Pod, r, false})
 	t.touch(r)
@@ -312,8 +307,6 @@ func (t *Table) row(name string) Row {
 	}
 	t.rowOf[name] = r
 	t.names[r] = name
-	t.nameHash[r] = hashString(name)
-	t.draws[r] = 0
 	return r
 }
 
@@ -324,8 +317,6 @@ func (t *Table) grow() {
 	t.ports = append(t.ports, nil)
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
-	t.nameHash = append(t.nameHash, 0)
-	t.draws = append(t.draws, 0)
 	for i := range t.nonZero {
 		t.nonZero[i] = append(t.nonZero[i], 0)
 	}
@@ -377,29 +368,4 @@ func (t *Table) setAllocatable(r Row, v resource.Vector) {
 	for _, s := range v.Scalars {
 		t.allocatable[t.column(s.Name)][r] = s.Value
 	}
-}
-
-// Lot is the row's draw among equals: a hash of the seed, the node's name and
-// the number of times the row's pods changed. The smallest lot wins a tie, so
-// the choice is uniform, repeatable, and needs no walk over those tied.
-func (t *Table) Lot(r Row, seed uint64) uint64 {
-	return mix(seed ^ mix(t.nameHash[r]+t.draws[r]*0x9e3779b97f4a7c15))
-}
-
-// mix spreads every bit of x over the result (the finaliser of splitmix64).
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// hashString is FNV-1a: the same on every machine and in every run.
-func hashString(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
 }

@@ -2,7 +2,6 @@ package table
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -142,85 +141,6 @@ func TestCheckFindsDamage(t *testing.T) {
 		}
 		if damage(tb); tb.Check() == nil {
 			t.Errorf("%s: not found", name)
-		}
-	}
-}
-
-// winner is the node that wins a tie of all.
-func winner(tb *Table, seed uint64) string {
-	best := Row(0)
-	for r := range Row(tb.Rows()) {
-		if tb.Lot(r, seed) < tb.Lot(best, seed) {
-			best = r
-		}
-	}
-	return tb.Name(best)
-}
-
-// chiSquare is the sum over all bins of (got-want)^2/want. For 16 bins it
-// exceeds 37.7 once in a thousand times.
-func chiSquare(got map[string]int, bins, n int) float64 {
-	want, sum := float64(n)/float64(bins), 0.0
-	for _, g := range got {
-		sum += (float64(g) - want) * (float64(g) - want) / want
-	}
-	return sum + float64(bins-len(got))*want
-}
-
-// Each of 16 nodes wins a tie equally often, over seeds and over what happens
-// on the nodes.
-func TestLotsAreUniform(t *testing.T) {
-	const n = 16000
-	tb := New()
-	for i := range 16 {
-		tb.SetNode(node(fmt.Sprint("node-", i)))
-	}
-	bySeed, byChange := map[string]int{}, map[string]int{}
-	for seed := range n {
-		bySeed[winner(tb, uint64(seed))]++
-	}
-	p := pod("p", 1)
-	for range n {
-		for r := range Row(16) { // every node sees a pod come and go
-			tb.Place(p, tb.Name(r))
-			tb.Remove(p.UID)
-		}
-		byChange[winner(tb, 1)]++
-	}
-	for name, counts := range map[string]map[string]int{"seeds": bySeed, "changes": byChange} {
-		if x := chiSquare(counts, 16, n); x > 37.7 {
-			t.Errorf("over %s: chi-square %.1f, %v", name, x, counts)
-		}
-	}
-}
-
-// Lots hang on names and what happened there, and not on rows.
-func TestLotsKnowNoRows(t *testing.T) {
-	build := func(names []string, others ...string) map[string]uint64 {
-		tb := New()
-		for _, name := range others {
-			tb.SetNode(node(name))
-			tb.Place(pod("q", 1), name)
-			tb.Remove("q")
-			tb.RemoveNode(name)
-		}
-		for _, name := range names {
-			tb.SetNode(node(name))
-		}
-		tb.Place(pod("p", 1), "c")
-		lots := map[string]uint64{}
-		for _, name := range names {
-			r, _ := tb.Find(name)
-			lots[name] = tb.Lot(r, 3)
-		}
-		return lots
-	}
-	names := []string{"a", "b", "c", "d"}
-	want := build(names)
-	slices.Reverse(names)
-	for name, lot := range build(names, "x", "y") {
-		if lot != want[name] {
-			t.Errorf("%s has lot %d on one row, %d on another", name, want[name], lot)
 		}
 	}
 }

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// grid is a table of n nodes that differ in zone and rank, and its profile.
+func grid(n int) (*table.Table, *profile.Profile) {
+	t := table.New()
+	for i := range n {
+		t.SetNode(newNode(fmt.Sprint("node-", i), map[string]string{
+			"zone": fmt.Sprint("z", i%3), "rank": fmt.Sprint(i % 7), "score": fmt.Sprint(i % 5),
+		}, 4000, 4000))
+	}
+	return t, buildProfile(rules(&switchboard{}))
+}
+
+// However many workers share a decision, it is the same.
+func TestWorkersDoNotMatter(t *testing.T) {
+	tb, p := grid(6000)
+	r := rand.New(rand.NewPCG(1, 1))
+	one, four := New(tb, seed, 1), New(tb, seed, 4)
+	for i := range 40 {
+		pod := newPod(fmt.Sprint("p", i), map[string]string{"app": fmt.Sprint(i % 4), "zone": []string{"", "z1"}[i%2]}, int64(r.IntN(3000)), 10)
+		a, b := one.Decide(p, pod, nil), four.Decide(p, pod, nil)
+		if x, y := answerOf(tb, a), answerOf(tb, b); !reflect.DeepEqual(x, y) {
+			t.Fatalf("pod %d: %s", i, differ(y, x))
+		}
+		for range r.IntN(1000) {
+			tb.Place(newPod(fmt.Sprint("q", r.IntN(9000)), nil, 1000, 10), fmt.Sprint("node-", r.IntN(6000)))
+		}
+		tb.Place(pod, tb.Name(a.Row))
+	}
+	for _, e := range []*Engine{one, four} {
+		if err := e.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Views take no more memory than they may; those used last stay.
+func TestViewsAreBounded(t *testing.T) {
+	tb, p := grid(100)
+	e := New(tb, seed, 1)
+	e.budget = 1000
+	favourite := newPod("favourite", map[string]string{"app": "f"}, 1, 1)
+	e.Decide(p, favourite, nil)
+	view := e.views[string(appendKey(nil, p, favourite, anyLocality))]
+	for i := range 300 {
+		// A label that is read by a plugin that looks at nodes alone, so that
+		// static parts grow as well.
+		e.Decide(p, newPod("p", map[string]string{"zone": fmt.Sprint("z", i)}, int64(i), 1), nil)
+		if i%5 == 0 {
+			e.Decide(p, favourite, nil)
+		}
+		if len(e.views) > 10 || len(e.statics) > 2*10+17 {
+			t.Fatalf("%d views, %d static parts after %d classes", len(e.views), len(e.statics), i)
+		}
+	}
+	if e.views[view.class.key] != view {
+		t.Error("the view that was used all the time is gone")
+	}
+	e.budget = 1
+	e.Decide(p, newPod("p", nil, 5000, 1), nil)
+	if len(e.views) != 1 {
+		t.Errorf("%d views; the one in use stays, and no other", len(e.views))
+	}
+}
+
+// indexed is an engine with one view that has an index.
+func indexed(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod) (*Engine, *view) {
+	t.Helper()
+	e := New(tb, seed, 1)
+	for range 2 {
+		e.Decide(p, pod, nil)
+	}
+	v := e.views[string(appendKey(nil, p, pod, anyLocality))]
+	if v == nil || v.index == nil {
+		t.Fatal("no index after two decisions")
+	}
+	return e, v
+}
+
+// A view that had to be made anew gets an index again.
+func TestIndexComesBack(t *testing.T) {
+	tb, p := grid(200)
+	pod := newPod("p", nil, 100, 100)
+	e, v := indexed(t, tb, p, pod)
+	tb.SetNode(newNode("one more", nil, 4000, 4000))
+	e.Decide(p, pod, nil)
+	if v.index != nil {
+		t.Fatal("an index right after the view was made anew")
+	}
+	if e.Decide(p, pod, nil); v.index == nil {
+		t.Error("no index after another two decisions")
+	}
+}
+
+// Check finds answers that are not those of today, wherever they stand.
+func TestCheckFindsStaleness(t *testing.T) {
+	plants := map[string]func(*Engine, *view){
+		"feasible row":   func(_ *Engine, v *view) { v.first[4] = 1 },
+		"infeasible row": func(_ *Engine, v *view) { v.first[0] = feasible },
+		"verdict":        func(_ *Engine, v *view) { v.verdict[0]++ },
+		"sum":            func(_ *Engine, v *view) { v.final[4]++ },
+		"static sum":     func(_ *Engine, v *view) { v.static.final[4]++; v.rebuild(v.filters[0].in.Table, 1) },
+		"static raw":     func(_ *Engine, v *view) { v.static.raw[0][4]++ },
+		"raw":            func(_ *Engine, v *view) { v.dynamic.raw[1][4]++ },
+		"count":          func(_ *Engine, v *view) { v.feasible-- },
+		"poison":         func(_ *Engine, v *view) { v.poisoned++ },
+		"tally":          func(_ *Engine, v *view) { v.tally[blockKey{1, 1}]++ },
+		"rank":           func(_ *Engine, v *view) { v.index.groups[0].heap[0].final++ },
+		"place":          func(_ *Engine, v *view) { v.index.at[4]++ },
+		"order": func(_ *Engine, v *view) {
+			h := v.index.groups[0].heap
+			h[0], h[1] = h[1], h[0]
+			v.index.at[h[0].row], v.index.at[h[1].row] = 0, 1
+		},
+		"ties":   func(_ *Engine, v *view) { v.index.groups[0].having[v.index.groups[0].heap[0].final]++ },
+		"group":  func(_ *Engine, v *view) { v.index.groups[0].raws[0]++ },
+		"absent": func(_ *Engine, v *view) { v.index.remove(&v.index.groups[0], 0) },
+	}
+	for name, plant := range plants {
+		tb, p := grid(60)
+		e, v := indexed(t, tb, p, newPod("p", map[string]string{"zone": "z1"}, 100, 100))
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if v.first[0] == feasible || v.first[4] != feasible {
+			t.Fatal("the test plants where it should not")
+		}
+		if plant(e, v); e.Check() == nil {
+			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// Reset forgets, and changes no decision.
+func TestReset(t *testing.T) {
+	tb, p := grid(100)
+	pod := newPod("p", map[string]string{"app": "a"}, 100, 100)
+	e, _ := indexed(t, tb, p, pod)
+	want := answerOf(tb, e.Decide(p, pod, nil))
+	e.Reset()
+	if len(e.views)+len(e.statics) != 0 {
+		t.Errorf("%d views, %d static parts", len(e.views), len(e.statics))
+	}
+	if diff := differ(answerOf(tb, e.Decide(p, pod, nil)), want); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// equals is a table of n nodes that nothing tells apart, whatever is on them.
+func equals(n int) (*table.Table, *profile.Profile) {
+	t := table.New()
+	for i := range n {
+		t.SetNode(newNode(fmt.Sprint("node-", i), nil, 0, 0))
+	}
+	return t, buildProfile([]*rule{{name: "Same", weight: 1, score: func(*object.Pod, site) int64 { return 50 }}})
+}
+
+// chiSquare is the sum over all bins of (got-want)^2/want. For 10 bins it
+// exceeds 27.9 once in a thousand times.
+func chiSquare(got []int) float64 {
+	n, sum := 0, 0.0
+	for _, g := range got {
+		n += g
+	}
+	want := float64(n) / float64(len(got))
+	for _, g := range got {
+		sum += (float64(g) - want) * (float64(g) - want) / want
+	}
+	return sum
+}
+
+// Among equals each is chosen as often as any other: by the seed, and in one
+// run as the pods come. What was chosen last says nothing of what comes next.
+func TestTiesAreUniform(t *testing.T) {
+	const n = 5000
+	tb, p := equals(10)
+	bySeed, byPod, pairs := make([]int, 10), make([]int, 10), make([]int, 100)
+	for i := range n {
+		o := New(tb, uint64(i), 1).Decide(p, newPod("p", nil, 0, 0), nil)
+		if bySeed[o.Row]++; o.Ties != 10 {
+			t.Fatalf("%d ties", o.Ties)
+		}
+	}
+	e, last := New(tb, seed, 1), table.Row(0)
+	for i := range n {
+		pod := newPod(fmt.Sprint("p", i), nil, 0, 0)
+		o := e.Decide(p, pod, nil)
+		byPod[o.Row]++
+		pairs[last*10+o.Row]++
+		last = o.Row
+		tb.Place(pod, tb.Name(o.Row))
+	}
+	if x := chiSquare(bySeed); x > 27.9 {
+		t.Errorf("over seeds: chi-square %.1f, %v", x, bySeed)
+	}
+	if x := chiSquare(byPod); x > 27.9 {
+		t.Errorf("over pods: chi-square %.1f, %v", x, byPod)
+	}
+	if x := chiSquare(pairs); x > 148 { // 100 bins
+		t.Errorf("one after the other: chi-square %.1f, %v", x, pairs)
+	}
+}
