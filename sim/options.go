@@ -23,6 +23,7 @@ func Options(c *config.Config) (machine.Options, error) {
 	return machine.Options{
 		Profiles:         profiles,
 		Workers:          1,
+		Check:            config.CheckInvariants(),
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: queue.DefaultMaxUnschedulable,

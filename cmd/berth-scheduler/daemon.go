@@ -111,6 +111,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	seed := rand.Uint64()
 	logger.V(2).Info("Ties are broken by chance", "seed", seed)
 	d.machine = machine.New(machine.Options{
+		Check:    config.CheckInvariants(),
 		Profiles: profiles, Seed: seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
