@@ -12,6 +12,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
@@ -22,13 +23,27 @@ import (
 )
 
 // recorder publishes events in the background. What does not fit into its
-// queue is dropped and counted.
+// queue is dropped and counted. add is for one caller at a time.
 type recorder struct {
 	pool    *pool
 	send    func(context.Context, *eventsv1.Event)
 	dropped atomic.Uint64
 	host    string
+
+	// said holds the warnings of this period and of the one before: a pod that
+	// fails again and again says so once in a while only, as v1.36 makes a
+	// series of such events. The pod's condition is always the latest.
+	said    [2]map[warning]bool
+	rotated time.Time
 }
+
+// warning is what a repeated warning has in common with the first.
+type warning struct {
+	pod    types.UID
+	reason string
+}
+
+const warningPeriod = time.Minute
 
 func newRecorder(p *pool, send func(context.Context, *eventsv1.Event)) *recorder {
 	host, err := os.Hostname()
@@ -40,9 +55,25 @@ func newRecorder(p *pool, send func(context.Context, *eventsv1.Event)) *recorder
 
 func (r *recorder) add(e machine.Announce) {
 	now := time.Now()
+	if e.Warning && r.repeated(warning{e.Pod.UID, e.Reason}, now) {
+		return
+	}
 	if !r.pool.submit(func(ctx context.Context) { r.send(ctx, eventOf(e, r.host, now)) }) {
 		r.dropped.Add(1)
 	}
+}
+
+// repeated says whether the warning was given a short while ago.
+func (r *recorder) repeated(w warning, now time.Time) bool {
+	if now.Sub(r.rotated) >= warningPeriod {
+		r.said[0], r.said[1] = map[warning]bool{}, r.said[0]
+		r.rotated = now
+	}
+	if r.said[0][w] || r.said[1][w] {
+		return true
+	}
+	r.said[0][w] = true
+	return false
 }
 
 // maxInstance is the longest reportingInstance that the API takes, in bytes.

@@ -274,3 +274,21 @@ func TestFull(t *testing.T) {
 		t.Error("takes bindings without the lease")
 	}
 }
+
+func TestRepeatedWarnings(t *testing.T) {
+	r := newRecorder(nil, nil)
+	start := time.Unix(1000, 0)
+	a, b := warning{"a", "FailedScheduling"}, warning{"b", "FailedScheduling"}
+	for _, tt := range []struct {
+		w     warning
+		after time.Duration
+		want  bool
+	}{
+		{a, 0, false}, {a, time.Second, true}, {b, 50 * time.Second, false},
+		{a, 70 * time.Second, true}, {b, 130 * time.Second, false}, {a, 131 * time.Second, false}, {a, 132 * time.Second, true},
+	} {
+		if got := r.repeated(tt.w, start.Add(tt.after)); got != tt.want {
+			t.Errorf("%s after %v: repeated %v", tt.w.pod, tt.after, got)
+		}
+	}
+}
