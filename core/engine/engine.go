@@ -82,6 +82,9 @@ type Outcome struct {
 	Rejected *decision.Status
 
 	extremes []extremes // of the raw scores over the feasible rows, by scorer; nil: not scored
+	columns  [][]int64  // of raw scores, by scorer, while scanning
+
+	cellVerdicts map[cellKey]framework.Verdict // asked for so far
 }
 
 type block struct {
@@ -105,28 +108,35 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 		v.refresh(e.table, e.workers)
 	}
 	e.considerNominated(o, nominated)
+	v.sync() // with nominated pods placed, the domains had other counts
 	if row, ok := e.ownNomination(o); ok {
 		o.Row, o.Feasible = row, 1
 		return o
 	}
+	if v.uses++; v.uses == v.indexAt() && o.rows == nil && v.feasible > 0 {
+		v.index = newIndex(v)
+	}
 	if o.Feasible = o.countFeasible(); o.Feasible > 0 {
-		if v.uses++; v.uses == secondUse && o.rows == nil {
-			v.index = newIndex(v)
-		}
 		o.pick()
 	}
 	return o
 }
 
-// secondUse: a class that was seen once may never be seen again; one that
-// comes back is worth an index.
-const secondUse = 2
+// indexAt is the use at which the view gets an index. A class that was seen
+// once may never be seen again; one that comes back is worth it, and so is one
+// with plugins that answer by cells.
+func (v *view) indexAt() int {
+	if len(v.divided) > 0 {
+		return 1
+	}
+	return 2
+}
 
 // viewOf finds or makes the view of the pod's class. A class that is narrowed
 // to a few nodes is looked at on those alone and not kept.
 func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 	e.clock++
-	e.keyBuf = appendKey(e.keyBuf[:0], p, pod, anyLocality)
+	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, anyLocality)
 	v := e.views[string(e.keyBuf)]
 	if v == nil || !v.current(e.table) {
 		v = prepare(e.table, p, pod, string(e.keyBuf))
@@ -148,20 +158,11 @@ func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 // looked at on a few rows alone is not shared.
 func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static {
 	s := &static{}
-	for _, f := range v.filters {
-		if f.Locality == framework.NodeOnly {
-			s.filters = append(s.filters, f)
-		}
-	}
-	for _, c := range v.scorers {
-		if c.Locality == framework.NodeOnly {
-			s.scorers = append(s.scorers, c)
-		}
-	}
+	s.take(v)
 	if v.class.narrowed != nil {
 		return s
 	}
-	e.keyBuf = appendKey(e.keyBuf[:0], p, pod, nodeOnly)
+	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, nodeOnly)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, uint64(v.columns))
 	if known := e.statics[string(e.keyBuf)]; known != nil && known.agrees(s) {
@@ -182,6 +183,7 @@ func (s *static) agrees(o *static) bool {
 
 // look evaluates a few rows of a view that is not kept.
 func (v *view) look(t *table.Table, rows []table.Row) {
+	v.sync()
 	v.size(t.Rows())
 	s := v.static
 	s.first, s.verdict, s.final = resize(s.first, t.Rows()), resize(s.verdict, t.Rows()), resize(s.final, t.Rows())
@@ -226,11 +228,10 @@ func nodeOnly(l framework.Locality) bool  { return l == framework.NodeOnly }
 
 // appendKey writes what the profile's plugins of some locality can see of the
 // pod.
-func appendKey(b []byte, p *profile.Profile, pod *object.Pod, of func(framework.Locality) bool) []byte {
+func appendKey(b []byte, t *table.Table, p *profile.Profile, pod *object.Pod, of func(framework.Locality) bool) []byte {
 	b = append(append(b, p.Name...), 0)
 	part := func(pl *framework.Plugin) {
-		if pl.Part != nil && of(pl.Locality) {
-			s := pl.Part(pod)
+		if s, reads := partOf(t, pl, pod); reads && of(pl.Locality) {
 			b = binary.AppendUvarint(b, uint64(len(s)))
 			b = append(b, s...)
 		}
@@ -249,6 +250,17 @@ func appendKey(b []byte, p *profile.Profile, pod *object.Pod, of func(framework.
 		}
 	}
 	return b
+}
+
+// partOf is what the plugin reads of the pod; false: nothing.
+func partOf(t *table.Table, pl *framework.Plugin, pod *object.Pod) (string, bool) {
+	switch {
+	case pl.PartIn != nil:
+		return pl.PartIn(t, pod), true
+	case pl.Part != nil:
+		return pl.Part(pod), true
+	}
+	return "", false
 }
 
 // rowsOf returns the rows of those names that are nodes, sorted.
@@ -321,11 +333,9 @@ func (o *Outcome) withNominated(row table.Row, nominated Nominations, f func()) 
 
 // firstBlock runs the filters on one row of the table as it stands.
 func firstBlock(filters []filter, row table.Row) (block, bool) {
-	var buf [1]framework.Verdict
 	for k := range filters {
-		f := &filters[k]
-		if f.Filter(&f.in, one(row), buf[:]); buf[0] != framework.Fits {
-			return block{f.place, buf[0]}, true
+		if v := filters[k].verdictAt(row); v != framework.Fits {
+			return block{filters[k].place, v}, true
 		}
 	}
 	return block{}, false
@@ -346,6 +356,9 @@ func (e *Engine) ownNomination(o *Outcome) (table.Row, bool) {
 
 // fits tells whether the row is feasible.
 func (o *Outcome) fits(r table.Row) bool {
+	if len(o.view.cellFilters) > 0 {
+		return o.blockAt(r).filter == feasible
+	}
 	return o.view.first[r] == feasible && !o.isBlocked(r)
 }
 
@@ -358,17 +371,19 @@ func (o *Outcome) isBlocked(r table.Row) bool {
 }
 
 func (o *Outcome) countFeasible() int {
-	if o.rows == nil {
+	if o.indexed() {
+		return o.view.index.judge()
+	}
+	if o.rows == nil && len(o.view.cellFilters) == 0 {
 		return o.view.feasible - len(o.blocked)
 	}
 	n := 0
-	for _, r := range o.rows {
-		if o.fits(r) {
-			n++
-		}
-	}
+	o.eachFeasible(func(table.Row) { n++ })
 	return n
 }
+
+// indexed tells whether the view's index speaks for this decision.
+func (o *Outcome) indexed() bool { return o.view.index != nil && o.blocked == nil && o.rows == nil }
 
 // candidates is the number of rows to look at, candidate the i-th of them.
 func (o *Outcome) candidates() int {

@@ -52,7 +52,7 @@ func TestViewsAreBounded(t *testing.T) {
 	e.budget = 1000
 	favourite := newPod("favourite", map[string]string{"app": "f"}, 1, 1)
 	e.Decide(p, favourite, nil)
-	view := e.views[string(appendKey(nil, p, favourite, anyLocality))]
+	view := e.views[string(appendKey(nil, tb, p, favourite, anyLocality))]
 	for i := range 300 {
 		// A label that is read by a plugin that looks at nodes alone, so that
 		// static parts grow as well.
@@ -81,7 +81,7 @@ func indexed(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod)
 	for range 2 {
 		e.Decide(p, pod, nil)
 	}
-	v := e.views[string(appendKey(nil, p, pod, anyLocality))]
+	v := e.views[string(appendKey(nil, tb, p, pod, anyLocality))]
 	if v == nil || v.index == nil {
 		t.Fatal("no index after two decisions")
 	}
@@ -116,16 +116,12 @@ func TestCheckFindsStaleness(t *testing.T) {
 		"count":          func(_ *Engine, v *view) { v.feasible-- },
 		"poison":         func(_ *Engine, v *view) { v.poisoned++ },
 		"tally":          func(_ *Engine, v *view) { v.tally[blockKey{1, 1}]++ },
-		"rank":           func(_ *Engine, v *view) { v.index.groups[0].heap[0].final++ },
-		"place":          func(_ *Engine, v *view) { v.index.at[4]++ },
-		"order": func(_ *Engine, v *view) {
-			h := v.index.groups[0].heap
-			h[0], h[1] = h[1], h[0]
-			v.index.at[h[0].row], v.index.at[h[1].row] = 0, 1
-		},
-		"ties":   func(_ *Engine, v *view) { v.index.groups[0].having[v.index.groups[0].heap[0].final]++ },
-		"group":  func(_ *Engine, v *view) { v.index.groups[0].raws[0]++ },
-		"absent": func(_ *Engine, v *view) { v.index.remove(&v.index.groups[0], 0) },
+		"rank":           func(_ *Engine, v *view) { v.index.final[4]++ },
+		"place":          func(_ *Engine, v *view) { v.index.prev[4] = 5 },
+		"highest":        func(_ *Engine, v *view) { v.index.groups[0].top-- },
+		"ties":           func(_ *Engine, v *view) { v.index.groups[0].having[v.index.groups[0].top]++ },
+		"group":          func(_ *Engine, v *view) { v.index.groups[0].key[0]++ },
+		"absent":         func(_ *Engine, v *view) { v.index.remove(4) },
 	}
 	for name, plant := range plants {
 		tb, p := grid(60)

@@ -1,202 +1,199 @@
 package engine
 
-import "github.com/berth-scheduler/berth/core/table"
+import (
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
+)
 
-// index keeps the feasible rows of a view in the order of their totals, so
-// that the best is read off without a walk. Rows whose raw scores agree form
-// a group: whatever the extremes are, they get the same normalised scores, so
-// within a group the order by final scores stands. A pick compares
-// the groups' firsts.
+// index keeps the feasible rows of a view by their totals, so that the best
+// are read off without a walk. Rows whose raw scores and cells agree form a
+// group: whatever the extremes and the domains' counts are, filters by cells
+// give them the same verdict and normalised scorers the same score, so that
+// within a group the order by final scores stands. As these are small
+// integers, a group is a list of rows for each; a pick compares the groups'
+// highest.
 type index struct {
-	norms   []int // the scorers that are normalised, by their place in the view
+	parts   []part
 	groups  []group
-	byRaw   map[raws]int32
-	groupOf []int32 // by row, -1: not feasible
-	at      []int32 // by row: its place in the group's heap
-	highest int64   // the most that a row's final score can be
+	byKey   map[groupKey]int32
+	groupOf []int32 // by row, none: not feasible
+	final   []int32 // by row: the final score under which it stands
+	next    []table.Row
+	prev    []table.Row
+	highest int64 // the most that a row's final score can be
+	counts  []framework.CellCount
+	totals  []int64
 }
 
-// raws are the raw scores by which rows are grouped, in the order of norms.
-type raws [maxNorms]int64
+// none ends a list of rows, and stands for no group.
+const none = -1
 
-// maxNorms is how many normalised scorers an index can tell apart; views with
-// more are scanned.
-const maxNorms = 6
+// part is one of the numbers by which rows are grouped: a normalised scorer's
+// raw score or cell, or a filter's cell.
+type part struct {
+	scorer *scorer
+	place  int // of the scorer in the view
+	filter *filter
+	column func() []int64
+}
 
-// maxFinal bounds the counters of a group.
-const maxFinal = 1 << 14
+// groupKey holds a group's numbers, in the order of the parts.
+type groupKey [maxParts]int64
+
+// maxParts is how many numbers an index can tell apart; views with more are
+// scanned.
+const maxParts = 8
+
+// maxFinal bounds the lists of a group.
+const maxFinal = 1 << 12
 
 type group struct {
-	raws raws
-	heap []entry
-	// having counts the rows by final score.
-	having []int32
+	key    groupKey
+	rows   int
+	top    int32       // the highest final score that some row has
+	first  []table.Row // by final score, the first of the list
+	having []int32     // by final score, how many
+	// fits: it has rows, and no filter by cells rejects them (this decision).
+	fits bool
 }
 
-// entry is a row in a group's heap, with its own copy of what it is ordered
-// by, the highest first: rows that changed since are out of place only when it
-// is their turn.
-type entry struct {
-	final int32
-	row   table.Row
-}
-
-// newIndex builds the index of a view, nil where it cannot be told apart by
-// groups or would have too many.
+// newIndex builds the index of a view, nil where its rows cannot be told apart
+// by groups or would make too many.
 func newIndex(v *view) *index {
-	x := &index{byRaw: map[raws]int32{}}
+	x := &index{byKey: map[groupKey]int32{}}
 	for k := range v.scorers {
-		if v.scorers[k].Normalize != nil {
-			x.norms = append(x.norms, k)
-		} else {
-			x.highest += maxScore * v.scorers[k].weight
+		switch s := &v.scorers[k]; {
+		case s.cells != nil:
+			x.parts = append(x.parts, part{scorer: s, place: k, column: s.cells.column})
+		case s.Normalize != nil:
+			x.parts = append(x.parts, part{scorer: s, place: k, column: s.raw})
+		default:
+			x.highest += maxScore * s.weight
 		}
 	}
-	if len(x.norms) > maxNorms || x.highest >= maxFinal || v.poisoned > 0 {
+	for _, f := range v.cellFilters {
+		x.parts = append(x.parts, part{filter: f, column: f.cells.column})
+	}
+	if len(x.parts) > maxParts || x.highest >= maxFinal || v.poisoned > 0 {
 		return nil
 	}
-	x.groupOf, x.at = make([]int32, len(v.first)), make([]int32, len(v.first))
+	n := len(v.first)
+	x.groupOf, x.final = make([]int32, n), make([]int32, n)
+	x.next, x.prev = make([]table.Row, n), make([]table.Row, n)
 	for i, first := range v.first {
-		x.groupOf[i] = -1
+		x.groupOf[i] = none
 		if first == feasible {
-			x.append(v, table.Row(i))
+			x.insert(v, table.Row(i))
 		}
 		if x.scattered() {
 			return nil
-		}
-	}
-	for g := range x.groups {
-		for i := len(x.groups[g].heap)/2 - 1; i >= 0; i-- {
-			x.down(&x.groups[g], i)
 		}
 	}
 	return x
 }
 
 // scattered tells that there are so many groups that a scan is as good.
-func (x *index) scattered() bool { return len(x.groups) > 64+len(x.at)/16 }
-
-// group finds or makes the group for the row's raw scores.
-func (x *index) group(v *view, r table.Row) int32 {
-	var key raws
-	for i, k := range x.norms {
-		key[i] = v.scorers[k].raw()[r]
-	}
-	if g, ok := x.byRaw[key]; ok {
-		return g
-	}
-	g := int32(len(x.groups))
-	x.byRaw[key] = g
-	x.groups = append(x.groups, group{raws: key, having: make([]int32, x.highest+1)})
-	return g
-}
-
-func (x *index) append(v *view, r table.Row) {
-	id := x.group(v, r)
-	g := &x.groups[id]
-	x.groupOf[r], x.at[r] = id, int32(len(g.heap))
-	g.heap = append(g.heap, entry{int32(v.final[r]), r})
-	g.having[v.final[r]]++
-}
+func (x *index) scattered() bool { return len(x.groups) > 64+len(x.groupOf)/16 }
 
 // update puts the row where the view's columns say that it belongs.
 func (x *index) update(v *view, r table.Row) {
-	old := x.groupOf[r]
-	if v.first[r] != feasible {
-		if old >= 0 {
-			x.remove(&x.groups[old], int(x.at[r]))
-			x.groupOf[r] = -1
-		}
+	fits, at := v.first[r] == feasible, x.groupOf[r]
+	if fits && at != none && int64(x.final[r]) == v.final[r] && x.same(r, at) {
 		return
 	}
-	if old >= 0 && x.same(v, r, old) {
-		g := &x.groups[old]
-		i := int(x.at[r])
-		g.having[g.heap[i].final]--
-		g.having[v.final[r]]++
-		g.heap[i].final = int32(v.final[r])
-		x.fix(g, i)
-		return
+	if at != none {
+		x.remove(r)
 	}
-	if old >= 0 {
-		x.remove(&x.groups[old], int(x.at[r]))
+	if fits {
+		x.insert(v, r)
 	}
-	x.append(v, r)
-	g := &x.groups[x.groupOf[r]]
-	x.up(g, len(g.heap)-1)
 }
 
-func (x *index) same(v *view, r table.Row, id int32) bool {
-	for i, k := range x.norms {
-		if v.scorers[k].raw()[r] != x.groups[id].raws[i] {
+func (x *index) insert(v *view, r table.Row) {
+	id, score := x.group(r), int32(v.final[r])
+	g := &x.groups[id]
+	x.groupOf[r], x.final[r] = id, score
+	x.prev[r], x.next[r] = none, g.first[score]
+	if g.first[score] != none {
+		x.prev[g.first[score]] = r
+	}
+	g.first[score] = r
+	g.having[score]++
+	g.rows++
+	g.top = max(g.top, score)
+}
+
+func (x *index) remove(r table.Row) {
+	g, score := &x.groups[x.groupOf[r]], x.final[r]
+	if prev := x.prev[r]; prev != none {
+		x.next[prev] = x.next[r]
+	} else {
+		g.first[score] = x.next[r]
+	}
+	if next := x.next[r]; next != none {
+		x.prev[next] = x.prev[r]
+	}
+	x.groupOf[r] = none
+	g.having[score]--
+	g.rows--
+	for g.top > 0 && g.having[g.top] == 0 {
+		g.top--
+	}
+}
+
+// group finds or makes the group for the row's numbers.
+func (x *index) group(r table.Row) int32 {
+	var key groupKey
+	for i := range x.parts {
+		key[i] = x.parts[i].column()[r]
+	}
+	if g, ok := x.byKey[key]; ok {
+		return g
+	}
+	id := int32(len(x.groups))
+	x.byKey[key] = id
+	g := group{key: key, first: make([]table.Row, x.highest+1), having: make([]int32, x.highest+1)}
+	for i := range g.first {
+		g.first[i] = none
+	}
+	x.groups = append(x.groups, g)
+	return id
+}
+
+func (x *index) same(r table.Row, id int32) bool {
+	for i := range x.parts {
+		if x.parts[i].column()[r] != x.groups[id].key[i] {
 			return false
 		}
 	}
 	return true
 }
 
-func (x *index) remove(g *group, i int) {
-	g.having[g.heap[i].final]--
-	last := len(g.heap) - 1
-	if i != last {
-		x.set(g, i, g.heap[last])
-	}
-	g.heap = g.heap[:last]
-	if i < last {
-		x.fix(g, i)
-	}
-}
-
-func (x *index) set(g *group, i int, e entry) {
-	g.heap[i] = e
-	x.at[e.row] = int32(i)
-}
-
-func (x *index) fix(g *group, i int) {
-	if !x.up(g, i) {
-		x.down(g, i)
-	}
-}
-
-func (x *index) up(g *group, i int) (moved bool) {
-	e := g.heap[i]
-	for i > 0 {
-		parent := (i - 1) / 2
-		if e.final <= g.heap[parent].final {
-			break
+// judge asks the filters by cells about the groups and returns the number of
+// feasible rows.
+func (x *index) judge() int {
+	rows := 0
+	for g := range x.groups {
+		group := &x.groups[g]
+		group.fits = group.rows > 0
+		for i := range x.parts {
+			if f := x.parts[i].filter; f != nil && group.fits {
+				group.fits = f.CellFilter.Verdict(&f.in, group.key[i]) == framework.Fits
+			}
 		}
-		x.set(g, i, g.heap[parent])
-		i, moved = parent, true
+		if group.fits {
+			rows += group.rows
+		}
 	}
-	x.set(g, i, e)
-	return moved
+	return rows
 }
 
-func (x *index) down(g *group, i int) {
-	e, n := g.heap[i], len(g.heap)
-	for {
-		child := 2*i + 1
-		if child >= n {
-			break
-		}
-		if child+1 < n && g.heap[child+1].final > g.heap[child].final {
-			child++
-		}
-		if g.heap[child].final <= e.final {
-			break
-		}
-		x.set(g, i, g.heap[child])
-		i = child
+// each calls f with the group's rows of that final score.
+func (x *index) each(g *group, score int64, f func(table.Row)) {
+	if !g.fits || score < 0 || score > x.highest {
+		return
 	}
-	x.set(g, i, e)
-}
-
-// eachAtTop calls f with the rows at i of the heap and below that have the
-// final score, which is no lower than any.
-func (g *group) eachAtTop(i int, final int64, f func(table.Row)) {
-	if i < len(g.heap) && int64(g.heap[i].final) == final {
-		f(g.heap[i].row)
-		g.eachAtTop(2*i+1, final, f)
-		g.eachAtTop(2*i+2, final, f)
+	for r := g.first[score]; r != none; r = x.next[r] {
+		f(r)
 	}
 }

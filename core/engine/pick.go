@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -16,7 +17,7 @@ func (o *Outcome) pick() {
 	case v.failed != nil:
 		o.Rejected = v.failed
 	case v.poisoned > 0 && o.findPoison():
-	case v.index != nil && o.blocked == nil && o.rows == nil:
+	case o.indexed():
 		o.read()
 	default:
 		o.scan()
@@ -45,6 +46,9 @@ func (o *Outcome) findPoison() bool {
 
 // ask has the scorer evaluate one row.
 func (s *scorer) ask(r table.Row) int64 {
+	if s.cells != nil {
+		return s.CellScore.Score(&s.in, s.cells.cell(r))
+	}
 	var out [1]int64
 	s.Score(&s.in, one(r), out[:])
 	return out[0]
@@ -53,31 +57,25 @@ func (s *scorer) ask(r table.Row) int64 {
 // read takes the best row off the index.
 func (o *Outcome) read() {
 	x := o.view.index
-	o.extremes = make([]extremes, len(o.view.scorers))
-	for i, k := range x.norms {
-		e := extremes{math.MaxInt64, math.MinInt64}
-		for g := range x.groups {
-			if len(x.groups[g].heap) > 0 {
-				e.add(x.groups[g].raws[i])
-			}
-		}
-		o.extremes[k] = e
-	}
-	best, totals := int64(math.MinInt64), make([]int64, len(x.groups)) // of the groups, but for final scores
+	o.weighGroups(x)
+	o.measureGroups(x)
+	x.totals = resize(x.totals, len(x.groups)) // of the groups, but for final scores
+	best := int64(math.MinInt64)
 	for g := range x.groups {
 		group := &x.groups[g]
-		if len(group.heap) == 0 {
+		if x.totals[g] = 0; !group.fits {
 			continue
 		}
-		for i, k := range x.norms {
-			totals[g] += o.normalised(k, group.raws[i])
+		for i := range x.parts {
+			if p := &x.parts[i]; p.scorer != nil {
+				x.totals[g] += o.normalised(p.place, p.raw(group.key[i]))
+			}
 		}
-		top := group.heap[0]
-		switch total := totals[g] + int64(top.final); {
+		switch total := x.totals[g] + int64(group.top); {
 		case total > best:
-			best, o.Row, o.Ties = total, top.row, int(group.having[top.final])
+			best, o.Row, o.Ties = total, group.first[group.top], int(group.having[group.top])
 		case total == best:
-			o.Ties += int(group.having[top.final])
+			o.Ties += int(group.having[group.top])
 		}
 	}
 	if o.Score = best; o.Ties == 1 {
@@ -85,22 +83,47 @@ func (o *Outcome) read() {
 	}
 	o.draw(func(r table.Row) bool {
 		g := x.groupOf[r]
-		return g >= 0 && totals[g]+o.view.final[r] == best
+		return g != none && x.groups[g].fits && x.totals[g]+o.view.final[r] == best
 	}, func(f func(table.Row)) {
 		for g := range x.groups {
-			x.groups[g].eachAtTop(0, best-totals[g], f)
+			x.each(&x.groups[g], best-x.totals[g], f)
 		}
 	})
 }
 
+// raw is the raw score that stands for the number.
+func (p *part) raw(number int64) int64 {
+	if p.scorer.cells != nil {
+		return p.scorer.CellScore.Score(&p.scorer.in, number)
+	}
+	return number
+}
+
+// measureGroups is measure, read off the index.
+func (o *Outcome) measureGroups(x *index) {
+	o.extremes = make([]extremes, len(o.view.scorers))
+	for i := range x.parts {
+		if x.parts[i].scorer == nil {
+			continue
+		}
+		e := noExtremes
+		for g := range x.groups {
+			if x.groups[g].fits {
+				e.add(x.parts[i].raw(x.groups[g].key[i]))
+			}
+		}
+		o.extremes[x.parts[i].place] = e
+	}
+}
+
 // scan looks at every candidate.
 func (o *Outcome) scan() {
-	o.extremes = o.measure()
+	o.measure()
 	norms, base := o.normalisers()
 	if o.Rejected != nil {
 		return
 	}
-	first, final := o.view.first, o.view.final
+	final := o.view.final
 	total := func(r table.Row) int64 {
 		sum := final[r]
 		for k := range norms {
@@ -109,18 +132,14 @@ func (o *Outcome) scan() {
 		return sum
 	}
 	best, tied := int64(math.MinInt64), o.engine.tied[:0]
-	for i, n := 0, o.candidates(); i < n; i++ {
-		r := o.candidate(i)
-		if first[r] != feasible || o.isBlocked(r) {
-			continue // its raw score may be beyond the extremes
-		}
+	o.eachFeasible(func(r table.Row) {
 		switch sum := total(r); {
 		case sum > best:
 			best, tied = sum, append(tied[:0], r)
 		case sum == best:
 			tied = append(tied, r)
 		}
-	}
+	})
 	o.engine.tied = tied
 	if o.Row, o.Score, o.Ties = tied[0], base+best, len(tied); o.Ties == 1 {
 		return
@@ -135,29 +154,49 @@ func (o *Outcome) scan() {
 // normalised is the scorer's weighted, normalised score for a raw one.
 func (o *Outcome) normalised(k int, raw int64) int64 {
 	s := &o.view.scorers[k]
-	score := s.Normalize(raw, o.extremes[k].low, o.extremes[k].high)
+	score := s.normal(raw, o.extremes[k])
 	if score < 0 || score > maxScore {
 		o.Rejected = outOfRange(s.Name, score)
 	}
 	return s.weight * score
 }
 
-// extremes are the least and the greatest of some raw scores.
+// normal is the normalised score for a raw one.
+func (s *scorer) normal(raw int64, e extremes) int64 {
+	switch {
+	case raw == framework.NoScore:
+		return 0
+	case s.Normalize == nil:
+		return raw
+	}
+	return s.Normalize(raw, e.low, e.high)
+}
+
+// extremes are the least and the greatest of some raw scores; NoScore is
+// none.
 type extremes struct{ low, high int64 }
 
-func (e *extremes) add(raw int64) { e.low, e.high = min(e.low, raw), max(e.high, raw) }
+var noExtremes = extremes{math.MaxInt64, math.MinInt64}
 
-// measure finds the extremes of each normalised scorer over the feasible rows.
-func (o *Outcome) measure() []extremes {
-	all := make([]extremes, len(o.view.scorers))
+func (e *extremes) add(raw int64) {
+	if raw != framework.NoScore {
+		e.low, e.high = min(e.low, raw), max(e.high, raw)
+	}
+}
+
+// measure finds the columns and extremes of each scorer that is normalised or
+// answers by cells, over the feasible rows.
+func (o *Outcome) measure() {
+	o.weigh()
+	o.extremes = make([]extremes, len(o.view.scorers))
+	o.columns = make([][]int64, len(o.view.scorers))
 	for k := range o.view.scorers {
-		if s := &o.view.scorers[k]; s.Normalize != nil {
-			raw, e := s.raw(), extremes{math.MaxInt64, math.MinInt64}
-			o.eachFeasible(func(r table.Row) { e.add(raw[r]) })
-			all[k] = e
+		if s := &o.view.scorers[k]; s.Normalize != nil || s.cells != nil {
+			column, e := o.column(s), noExtremes
+			o.eachFeasible(func(r table.Row) { e.add(column[r]) })
+			o.columns[k], o.extremes[k] = column, e
 		}
 	}
-	return all
 }
 
 // normaliser maps one scorer's raw scores to weighted, normalised ones: by
@@ -170,6 +209,9 @@ type normaliser struct {
 }
 
 func (n *normaliser) of(r table.Row) int64 {
+	if n.raw[r] == framework.NoScore {
+		return 0
+	}
 	if n.table != nil {
 		return n.table[n.raw[r]-n.low]
 	}
@@ -182,17 +224,17 @@ const tableRange = 1024
 // normalisers returns one for each scorer whose normalised scores differ
 // between nodes, and the sum of the others, which every node gets alike.
 func (o *Outcome) normalisers() (norms []normaliser, base int64) {
-	for k := range o.view.scorers {
-		s, e := &o.view.scorers[k], o.extremes[k]
-		if s.Normalize == nil {
+	for k, raw := range o.columns {
+		e := o.extremes[k]
+		if raw == nil || e.low > e.high {
 			continue
 		}
-		if e.low == e.high {
+		if e.low == e.high && o.view.scorers[k].cells == nil {
 			base += o.normalised(k, e.low)
 			continue
 		}
-		n := normaliser{raw: s.raw(), low: e.low, weighted: func(raw int64) int64 { return o.normalised(k, raw) }}
-		if width := e.high - e.low; width > 0 && width < tableRange {
+		n := normaliser{raw: raw, low: e.low, weighted: func(raw int64) int64 { return o.normalised(k, raw) }}
+		if width := e.high - e.low; width >= 0 && width < tableRange {
 			n.table = make([]int64, width+1)
 			for i := range n.table {
 				n.table[i] = n.weighted(e.low + int64(i))

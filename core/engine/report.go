@@ -19,22 +19,22 @@ func (o *Outcome) Tallies() []decision.Tally {
 	}
 	o.considerRest()
 	counts := map[blockKey]int{}
-	if o.rows == nil {
+	if o.rows == nil && len(o.view.cellFilters) == 0 {
 		for k, n := range o.view.tally { // any order: adds up
 			counts[k] += n
 		}
-	} else {
-		for _, r := range o.rows {
+		for r, b := range o.blocked { // any order: adds up
 			if f := o.view.first[r]; f > 0 {
-				counts[blockKey{f, o.view.verdict[r]}]++
+				uncount(counts, blockKey{f, o.view.verdict[r]})
+			}
+			counts[blockKey{b.filter, b.verdict}]++
+		}
+	} else {
+		for i, n := 0, o.candidates(); i < n; i++ {
+			if k := o.blockAt(o.candidate(i)); k.filter > 0 {
+				counts[k]++
 			}
 		}
-	}
-	for r, b := range o.blocked { // any order: adds up
-		if f := o.view.first[r]; f > 0 {
-			uncount(counts, blockKey{f, o.view.verdict[r]})
-		}
-		counts[blockKey{b.filter, b.verdict}]++
 	}
 	tallies := make([]decision.Tally, 0, len(counts)+1)
 	for _, k := range sortedKeys(counts) {
@@ -74,21 +74,9 @@ func sortedKeys(counts map[blockKey]int) []blockKey {
 
 // sample finds a row that was blocked in this way, for Explain to look at.
 func (o *Outcome) sample(k blockKey) table.Row {
-	for r, b := range o.blocked { // any order: equal verdicts have equal explanations
-		if (blockKey{b.filter, b.verdict}) == k {
+	for i, n := 0, o.candidates(); i < n; i++ {
+		if r := o.candidate(i); o.blockAt(r) == k {
 			return r
-		}
-	}
-	if o.rows != nil {
-		for _, r := range o.rows {
-			if (blockKey{o.view.first[r], o.view.verdict[r]}) == k {
-				return r
-			}
-		}
-	}
-	for r := range o.view.first {
-		if o.view.first[r] == k.filter && o.view.verdict[r] == k.verdict {
-			return table.Row(r)
 		}
 	}
 	return -1
@@ -132,10 +120,7 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 		return decision.Unresolvable
 	}
 	o.considerRest()
-	k := blockKey{o.view.first[r], o.view.verdict[r]}
-	if b, ok := o.blocked[r]; ok {
-		k = blockKey{b.filter, b.verdict}
-	}
+	k := o.blockAt(r)
 	switch k.filter {
 	case feasible:
 		return decision.Success
@@ -213,11 +198,10 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 // blockersNow runs every filter on one row of the table as it stands.
 func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 	var all []decision.Blocker
-	var buf [1]framework.Verdict
 	for k := range o.view.filters {
 		f := &o.view.filters[k]
-		if f.Filter(&f.in, one(r), buf[:]); buf[0] != framework.Fits {
-			all = append(all, o.explain(blockKey{f.place, buf[0]}, r))
+		if v := f.verdictAt(r); v != framework.Fits {
+			all = append(all, o.explain(blockKey{f.place, v}, r))
 		}
 	}
 	return all
@@ -228,14 +212,11 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 		return 0, nil
 	}
 	if o.extremes == nil {
-		o.extremes = o.measure()
+		o.measure()
 	}
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]
-		score := s.ask(r)
-		if s.Normalize != nil {
-			score = s.Normalize(score, o.extremes[k].low, o.extremes[k].high)
-		}
+		score := s.normal(s.ask(r), o.extremes[k])
 		scores = append(scores, decision.Score{Plugin: s.Name, Score: score, Weight: s.weight})
 		total += s.weight * score
 	}

@@ -27,6 +27,20 @@ type static struct {
 	generation uint64
 }
 
+// take takes over the view's plugins that read node objects alone.
+func (s *static) take(v *view) {
+	for _, f := range v.filters {
+		if f.Locality == framework.NodeOnly {
+			s.filters = append(s.filters, f)
+		}
+	}
+	for _, c := range v.scorers {
+		if c.Locality == framework.NodeOnly {
+			s.scorers = append(s.scorers, c)
+		}
+	}
+}
+
 // refresh evaluates the rows whose node changed since.
 func (s *static) refresh(t *table.Table, workers int) {
 	n := t.Rows()

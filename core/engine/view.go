@@ -21,12 +21,16 @@ const (
 // scores. It stands on a static part that it shares with other classes.
 type view struct {
 	profile *profile.Profile
+	pod     *object.Pod // the one that it was made for
 	class   class
 	static  *static
 	dynamic static // the plugins that also look at the pods on a node
 
 	filters []filter // all of them, in the profile's order
 	scorers []scorer // all of them, in the profile's order
+
+	divided     []*cells // of the filters and scorers that answer by cells
+	cellFilters []*filter
 
 	first    []int16
 	verdict  []framework.Verdict
@@ -60,7 +64,8 @@ type class struct {
 type filter struct {
 	*framework.Plugin
 	in    framework.Input
-	place int16 // in the profile's order, from 1
+	place int16  // in the profile's order, from 1
+	cells *cells // nil: it answers by rows
 }
 
 type scorer struct {
@@ -68,7 +73,8 @@ type scorer struct {
 	in     framework.Input
 	weight int64
 	// raw is the column of raw scores where Normalize needs them.
-	raw func() []int64
+	raw   func() []int64
+	cells *cells // nil: it answers by rows
 }
 
 type blockKey struct {
@@ -78,7 +84,7 @@ type blockKey struct {
 
 // prepare runs PreFilter and PreScore for the pod's class.
 func prepare(t *table.Table, p *profile.Profile, pod *object.Pod, key string) *view {
-	v := &view{profile: p, class: class{key: key}, tally: map[blockKey]int{}}
+	v := &view{profile: p, pod: pod, class: class{key: key}, tally: map[blockKey]int{}}
 	v.prepareFilters(t, pod)
 	if v.class.rejected == nil {
 		v.prepareScorers(t, pod)
@@ -117,7 +123,7 @@ func (v *view) prepareFilters(t *table.Table, pod *object.Pod) {
 			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
 		}
 		if !out.Skip {
-			v.filters = append(v.filters, filter{pl, framework.Input{Table: t, Pod: pod, State: out.State}, int16(len(v.filters) + 1)})
+			v.filters = append(v.filters, filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod, State: out.State}, place: int16(len(v.filters) + 1)})
 		}
 	}
 }
@@ -177,14 +183,18 @@ func (v *view) prepareScorers(t *table.Table, pod *object.Pod) {
 // of its own for the rest.
 func (v *view) stand(on *static) {
 	v.static = on
+	v.divide()
 	k, d := 0, 0
 	for _, f := range v.filters {
-		if f.Locality != framework.NodeOnly {
+		if f.Locality != framework.NodeOnly && f.cells == nil {
 			v.dynamic.filters = append(v.dynamic.filters, f)
 		}
 	}
 	for i := range v.scorers {
 		s := &v.scorers[i]
+		if s.cells != nil {
+			continue
+		}
 		column, of := &d, &v.dynamic
 		if s.Locality == framework.NodeOnly {
 			column, of = &k, on
@@ -223,6 +233,7 @@ func (v *view) current(t *table.Table) bool {
 // evaluated one by one; many, or a first sight, all at once over the cores.
 func (v *view) refresh(t *table.Table, workers int) {
 	v.static.refresh(t, workers)
+	v.sync()
 	if v.revision == 0 || len(v.first) != t.Rows() || v.generation != v.static.generation || !v.replay(t) {
 		v.rebuild(t, workers)
 	}
@@ -276,6 +287,9 @@ func (v *view) rebuild(t *table.Table, workers int) {
 // size gives the view columns of n rows.
 func (v *view) size(n int) {
 	v.first, v.verdict, v.final = resize(v.first, n), resize(v.verdict, n), resize(v.final, n)
+	for _, c := range v.divided {
+		c.at = resize(c.at, n)
+	}
 	if v.dynamic.raw == nil {
 		v.dynamic.raw = make([][]int64, len(v.dynamic.scorers))
 	}
@@ -302,6 +316,9 @@ func (v *view) evaluate(rows par.Range, buf *scratch) {
 		} else {
 			s.addTo(v.final, rows, buf)
 		}
+	}
+	for _, c := range v.divided {
+		c.of(c.in, rows, c.at[rows.From:rows.To])
 	}
 }
 
