@@ -15,23 +15,25 @@ import (
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
-// bindings sees, by a watch, when each pod of a step is bound.
+// bindings sees, by a watch, when each pod is bound, or first attempted.
 type bindings struct {
-	prefix string
-	want   int
-	cancel context.CancelFunc
-
-	mu    sync.Mutex
-	bound map[string]time.Time
-	done  chan struct{} // closed when all are bound
+	mu     sync.Mutex
+	groups map[string]*group
+	news   chan struct{} // has a token when something was seen
 }
 
-// patience is how long no pod may be bound before a run counts as stuck.
+// group is the pods of one step.
+type group struct {
+	bound     map[string]time.Time // by name
+	attempted map[string]bool      // by name, the bound ones among them
+}
+
+// patience is how long nothing may be seen before a run counts as stuck.
 const patience = 2 * time.Minute
 
-func watchBindings(ctx context.Context, client kubernetes.Interface, prefix string, want int) (*bindings, error) {
-	watching, cancel := context.WithCancel(ctx)
-	b := &bindings{prefix: prefix + "-", want: want, cancel: cancel, bound: make(map[string]time.Time, want), done: make(chan struct{})}
+// watchBindings watches until the context ends.
+func watchBindings(ctx context.Context, client kubernetes.Interface) (*bindings, error) {
+	b := &bindings{groups: map[string]*group{}, news: make(chan struct{}, 1)}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Pods().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -39,72 +41,101 @@ func watchBindings(ctx context.Context, client kubernetes.Interface, prefix stri
 		UpdateFunc: func(_, now any) { b.see(now) },
 	})
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	factory.Start(watching.Done())
-	if !cache.WaitForCacheSync(watching.Done(), informer.HasSynced) {
-		cancel()
-		return nil, fmt.Errorf("watching pods: %w", ctx.Err())
+	factory.StartWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, fmt.Errorf("watching pods: %w", context.Cause(ctx))
 	}
 	return b, nil
 }
 
-func (b *bindings) stop() { b.cancel() }
-
 func (b *bindings) see(object any) {
 	p, ok := object.(*v1.Pod)
-	if !ok || p.Spec.NodeName == "" || !strings.HasPrefix(p.Name, b.prefix) {
+	if !ok || (p.Spec.NodeName == "" && !attempted(p)) {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, known := b.bound[p.Name]; known {
-		return
+	g := b.group(p.Name[:max(0, strings.LastIndexByte(p.Name, '-'))])
+	g.attempted[p.Name] = true
+	if _, known := g.bound[p.Name]; p.Spec.NodeName != "" && !known {
+		g.bound[p.Name] = time.Now()
 	}
-	b.bound[p.Name] = time.Now()
-	if len(b.bound) == b.want {
-		close(b.done)
+	select {
+	case b.news <- struct{}{}:
+	default:
 	}
 }
 
-func (b *bindings) count() int {
+// attempted: something was said about the pod's scheduling.
+func attempted(p *v1.Pod) bool {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == v1.PodScheduled {
+			return true
+		}
+	}
+	return false
+}
+
+// group is the one of that name; the lock is held.
+func (b *bindings) group(name string) *group {
+	g := b.groups[name]
+	if g == nil {
+		g = &group{map[string]time.Time{}, map[string]bool{}}
+		b.groups[name] = g
+	}
+	return g
+}
+
+// seen is how many of the step's pods are bound, or attempted.
+func (b *bindings) seen(s *CreatePods, tried bool) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.bound)
+	if g := b.group(s.Group); tried {
+		return len(g.attempted)
+	} else {
+		return len(g.bound)
+	}
 }
 
-// wait returns when all pods are bound, or with an error when the scheduler
-// ended or none was bound for a while.
-func (b *bindings) wait(ctx context.Context, s *cluster.Scheduler) error {
-	if b.want == 0 {
-		return nil
+// wait returns when all pods of the step are bound (or attempted, if that is
+// enough), or with an error when the scheduler ended or nothing happened for
+// a while.
+func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, s *CreatePods, tried bool) error {
+	what := "bound"
+	if tried {
+		what = "attempted"
 	}
-	last := 0
+	stuck, last := time.NewTimer(patience), -1
+	defer stuck.Stop()
 	for {
-		select {
-		case <-b.done:
+		now := b.seen(s, tried)
+		if now >= s.Count {
 			return nil
-		case <-s.Done():
-			return fmt.Errorf("the scheduler ended with %d of %d pods bound", b.count(), b.want)
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(patience):
-			now := b.count()
-			if now == last {
-				return fmt.Errorf("no pod was bound for %s; %d of %d are", patience, now, b.want)
-			}
+		}
+		if now > last {
 			last = now
+			stuck.Reset(patience)
+		}
+		select {
+		case <-b.news:
+		case <-scheduler.Done():
+			return fmt.Errorf("the scheduler ended with %d of %d pods %s", now, s.Count, what)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-stuck.C:
+			return fmt.Errorf("no pod was %s for %s; %d of %d are", what, patience, now, s.Count)
 		}
 	}
 }
 
-// latencies returns when the last pod was bound, and how long each took from
-// its creation.
-func (b *bindings) latencies(created map[string]time.Time) (last time.Time, took []time.Duration) {
+// latencies returns when the last of the step's pods was bound, and how long
+// each took from its creation.
+func (b *bindings) latencies(s *CreatePods, created map[string]time.Time) (last time.Time, took []time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for name, at := range b.bound {
+	for name, at := range b.group(s.Group).bound {
 		took = append(took, at.Sub(created[name]))
 		if at.After(last) {
 			last = at

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
@@ -19,85 +22,152 @@ import (
 // bench, is to be the limit.
 const creators = 32
 
-// runCluster measures one scheduler against a fresh control plane.
-func runCluster(ctx context.Context, o Options, w *Workload, scheduler string) (*Run, error) {
-	c, client, err := startControlPlane(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	kind := map[string]string{Berth: cluster.Berth, KubeScheduler: cluster.KubeScheduler}[scheduler]
-	s, err := c.StartScheduler(ctx, cluster.SchedulerOptions{Kind: kind, Binary: o.Binary})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Stop()
-	run := &Run{Scheduler: scheduler}
-	for i, step := range w.Steps {
-		prefix := fmt.Sprintf("step%d", i)
-		if step.Kind == "nodes" {
-			run.Nodes += step.Count
-			if err := c.CreateNodes(ctx, step.Nodes(prefix)); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err := run.place(ctx, client, s, step, prefix); err != nil {
-			return nil, err
-		}
-	}
-	return run, nil
+// stage is a fresh control plane on which the steps of a workload are taken.
+type stage struct {
+	cluster    *cluster.Cluster
+	client     kubernetes.Interface
+	dynamic    dynamic.Interface
+	seen       *bindings
+	scheduler  *cluster.Scheduler
+	run        *Run
+	unawaited  []*CreatePods
+	background background
 }
 
-func startControlPlane(ctx context.Context) (*cluster.Cluster, kubernetes.Interface, error) {
-	c, err := cluster.Start(ctx, cluster.Options{WithoutKWOK: true, WithoutControllers: true})
+// newStage starts a control plane that takes pods as the suite's does: with a
+// priority and no class for it.
+func newStage(ctx context.Context) (*stage, error) {
+	c, err := cluster.Start(ctx, cluster.Options{WithoutKWOK: true, WithoutControllers: true,
+		APIServerFlags: []string{"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority"}})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	client, err := fastClient(c.AdminConfig())
+	s := &stage{cluster: c}
+	config := c.AdminConfig()
+	config.QPS, config.Burst = -1, -1
+	if s.dynamic, err = dynamic.NewForConfig(config); err == nil {
+		config.ContentType = "application/vnd.kubernetes.protobuf"
+		s.client, err = kubernetes.NewForConfig(config)
+	}
+	if err == nil {
+		s.seen, err = watchBindings(ctx, s.client)
+	}
 	if err != nil {
 		c.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	return c, client, nil
+	return s, nil
 }
 
-// fastClient has no limit of its own and speaks protobuf.
-func fastClient(config *rest.Config) (kubernetes.Interface, error) {
-	config.QPS, config.Burst = -1, -1
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	return kubernetes.NewForConfig(config)
+// runCluster measures one scheduler against a fresh control plane.
+func runCluster(ctx context.Context, o Options, w *Workload, scheduler string) (*Run, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := newStage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.cluster.Close()
+	kind := map[string]string{Berth: cluster.Berth, KubeScheduler: cluster.KubeScheduler}[scheduler]
+	if s.scheduler, err = s.cluster.StartScheduler(ctx, cluster.SchedulerOptions{Kind: kind, Binary: o.Binary}); err != nil {
+		return nil, err
+	}
+	defer s.scheduler.Stop()
+	s.run = &Run{Scheduler: scheduler}
+	defer s.background.stop() // before the scheduler and the control plane end
+	for i, step := range w.Steps {
+		if err := s.take(ctx, step); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	return s.run, s.background.stop()
+}
+
+func (s *stage) take(ctx context.Context, step Step) error {
+	switch step := step.(type) {
+	case *CreateNodes:
+		s.run.Nodes += step.Count
+		return s.cluster.CreateNodes(ctx, slices.Collect(step.All()))
+	case *CreateNamespaces:
+		for i := range step.Count {
+			n := step.Template.DeepCopy()
+			n.GenerateName, n.Name = "", fmt.Sprintf("%s-%d", step.Prefix, i)
+			if err := s.createNamespace(ctx, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *CreatePods:
+		return s.place(ctx, step)
+	case *DeletePods:
+		return s.deletePods(ctx, step)
+	case *Churn:
+		return s.churn(ctx, step)
+	case *Barrier:
+		return s.barrier(ctx, step)
+	case *CreateObjects:
+		if err := s.namespace(ctx, step.Namespace); err != nil {
+			return err
+		}
+		for range step.Count {
+			if _, err := s.create(ctx, step.Namespace, step.Object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("no step is a %T", step)
+}
+
+// namespace makes sure that the namespace is there.
+func (s *stage) namespace(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	return s.createNamespace(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+}
+
+func (s *stage) createNamespace(ctx context.Context, n *v1.Namespace) error {
+	_, err := s.client.CoreV1().Namespaces().Create(ctx, n, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // place creates the step's pods and waits until all are bound. The measured
 // phase lasts from the first creation to the last binding seen.
-func (r *Run) place(ctx context.Context, client kubernetes.Interface, s *cluster.Scheduler, step Step, prefix string) error {
-	seen, err := watchBindings(ctx, client, prefix, step.Count)
-	if err != nil {
+func (s *stage) place(ctx context.Context, step *CreatePods) error {
+	if err := s.namespace(ctx, step.Namespace); err != nil {
 		return err
 	}
-	defer seen.stop()
-	before, err := s.Usage()
+	pods := step.All()
+	before, err := s.scheduler.Usage()
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	created, err := createPods(ctx, client, step.Pods(prefix))
+	created, err := s.createPods(ctx, pods)
 	if err != nil {
 		return err
 	}
-	if err := seen.wait(ctx, s); err != nil {
+	if step.NoWait {
+		s.unawaited = append(s.unawaited, step)
+		return nil
+	}
+	if err := s.seen.wait(ctx, s.scheduler, step, false); err != nil {
 		return err
 	}
 	if !step.Measure {
 		return nil
 	}
-	after, err := s.Usage()
+	after, err := s.scheduler.Usage()
 	if err != nil {
 		return err
 	}
-	last, latencies := seen.latencies(created)
+	last, latencies := s.seen.latencies(step, created)
 	n := float64(step.Count)
+	r := s.run
 	r.Pods, r.Scheduled = step.Count, len(latencies)
 	r.PodsPerSecond = round(n / last.Sub(start).Seconds())
 	r.CPUMillisPerPod = round(float64(after.CPU-before.CPU) / float64(time.Millisecond) / n)
@@ -109,20 +179,35 @@ func (r *Run) place(ctx context.Context, client kubernetes.Interface, s *cluster
 
 // createPods creates the pods, many at once but in order of name, and returns
 // when each creation was sent.
-func createPods(ctx context.Context, client kubernetes.Interface, pods []*v1.Pod) (map[string]time.Time, error) {
+func (s *stage) createPods(ctx context.Context, pods []*v1.Pod) (map[string]time.Time, error) {
 	var mu sync.Mutex
 	sent := make(map[string]time.Time, len(pods))
 	err := concurrently(ctx, creators, len(pods), func(i int) error {
 		mu.Lock()
 		sent[pods[i].Name] = time.Now()
 		mu.Unlock()
-		_, err := client.CoreV1().Pods(pods[i].Namespace).Create(ctx, pods[i], metav1.CreateOptions{})
+		_, err := s.client.CoreV1().Pods(pods[i].Namespace).Create(ctx, pods[i], metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating pods: %w", err)
 	}
 	return sent, nil
+}
+
+// barrier waits for the pods that nobody waited for.
+func (s *stage) barrier(ctx context.Context, step *Barrier) error {
+	selector := labels.SelectorFromSet(step.Labels)
+	for _, pods := range s.unawaited {
+		if len(step.Namespaces) > 0 && !slices.Contains(step.Namespaces, pods.Namespace) ||
+			!selector.Matches(labels.Set(pods.Template.Labels)) {
+			continue
+		}
+		if err := s.seen.wait(ctx, s.scheduler, pods, step.Attempted); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // concurrently calls f(0..n-1) from a number of workers and joins the errors.
@@ -150,36 +235,39 @@ func concurrently(ctx context.Context, workers, n int, f func(int) error) error 
 // bindCeiling creates the workload's nodes and measured pods with no
 // scheduler about, and measures how fast a client posts their bindings.
 func bindCeiling(ctx context.Context, w *Workload) (float64, error) {
-	c, client, err := startControlPlane(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := newStage(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer c.Close()
+	defer s.cluster.Close()
 	var nodes []*v1.Node
 	var pods []*v1.Pod
-	for i, step := range w.Steps {
-		switch prefix := fmt.Sprintf("step%d", i); {
-		case step.Kind == "nodes":
-			nodes = append(nodes, step.Nodes(prefix)...)
-		case step.Measure:
-			pods = append(pods, step.Pods(prefix)...)
+	for _, step := range w.Steps {
+		switch step := step.(type) {
+		case *CreateNodes:
+			nodes = append(nodes, slices.Collect(step.All())...)
+		case *CreatePods:
+			if !step.Measure {
+				continue
+			}
+			if err := s.namespace(ctx, step.Namespace); err != nil {
+				return 0, err
+			}
+			pods = append(pods, step.All()...)
 		}
 	}
-	if err := c.CreateNodes(ctx, nodes); err != nil {
+	if err := s.cluster.CreateNodes(ctx, nodes); err != nil {
 		return 0, err
 	}
-	if _, err := createPods(ctx, client, pods); err != nil {
+	if _, err := s.createPods(ctx, pods); err != nil {
 		return 0, err
 	}
-	seen, err := watchBindings(ctx, client, "", 0)
-	if err != nil {
-		return 0, err
-	}
-	defer seen.stop()
 	start := time.Now()
 	err = concurrently(ctx, creators, len(pods), func(i int) error {
 		p := pods[i]
-		return client.CoreV1().Pods(p.Namespace).Bind(ctx, &v1.Binding{
+		return s.client.CoreV1().Pods(p.Namespace).Bind(ctx, &v1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 			Target:     v1.ObjectReference{Kind: "Node", Name: nodes[i%len(nodes)].Name},
 		}, metav1.CreateOptions{})

@@ -1,17 +1,19 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
-	"os"
+	"iter"
 	"runtime"
-	"runtime/pprof"
-	"syscall"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
@@ -20,147 +22,263 @@ import (
 	"github.com/berth-scheduler/berth/lab/oracle"
 )
 
-// decider takes decisions in process.
+// scene is what the decisions of mode decide are taken on.
+type scene struct {
+	nodes  iter.Seq[*v1.Node]
+	bound  []*v1.Pod         // each names its node
+	pods   iter.Seq[*v1.Pod] // to be decided on, in this order
+	count  int               // of pods
+	warmUp int               // how many of them are decided on before the clock runs
+	config string            // KubeSchedulerConfiguration, "" for the defaults
+	// misfits: pods may find no node; else one that does not ends the run.
+	misfits bool
+	budget  time.Duration // no further slice is begun after; 0: none
+}
+
+// decider takes decisions in process, on one pod of the scene after the other.
 type decider interface {
-	// decide places the pod, counted whole: its record made and its room taken.
-	decide(i int) error
+	// decide places the next pod. It counts whole: its record made and its
+	// room taken. The error is a misfit when no node was found.
+	decide() error
+	// settle tells of the bindings since, as the API server would.
+	settle()
 }
 
-// runDecide places the pods of each step in turn; the measured step's
-// decisions are timed one by one.
-func runDecide(o Options, w *Workload, scheduler string) (*Run, error) {
-	nodes, bound, measured := w.inMemory()
-	d, stop, err := newDecider(scheduler, nodes, bound, measured)
-	if err != nil {
-		return nil, err
-	}
-	defer stop()
-	if o.CPUProfile != "" && scheduler == Berth {
-		f, err := os.Create(o.CPUProfile)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return nil, err
-		}
-		defer pprof.StopCPUProfile()
-	}
-	runtime.GC()
-	took := make([]time.Duration, len(measured))
-	cpu, start := cpuTime(), time.Now()
-	for i := range measured {
-		before := time.Now()
-		if err := d.decide(i); err != nil {
-			return nil, fmt.Errorf("pod %s: %w", measured[i].Name, err)
-		}
-		took[i] = time.Since(before)
-	}
-	wall, used, n := time.Since(start), cpuTime()-cpu, len(measured)
-	return &Run{
-		Scheduler: scheduler, Nodes: len(nodes), Pods: n, Scheduled: n,
-		PodsPerSecond:   round(float64(n) / wall.Seconds()),
-		CPUMillisPerPod: round(float64(used) / float64(time.Millisecond) / float64(n)),
-		P50Millis:       round(percentile(millis(took), 0.5)),
-		P99Millis:       round(percentile(millis(took), 0.99)),
-		PeakRSSMiB:      round(peakRSS()),
-	}, nil
-}
-
-// inMemory makes the workload's objects: pods of earlier steps are spread
-// over the nodes in turn.
-func (w *Workload) inMemory() (nodes []*v1.Node, bound, measured []*v1.Pod) {
-	for i, s := range w.Steps {
-		prefix := fmt.Sprintf("step%d", i)
-		if s.Kind == "nodes" {
-			nodes = append(nodes, s.Nodes(prefix)...)
-			continue
-		}
-		pods := s.Pods(prefix)
-		for k, p := range pods {
-			p.UID = types.UID(p.Name)
-			if !s.Measure {
-				p.Spec.NodeName = nodes[k%len(nodes)].Name
-			}
-			decode.DefaultPod(p)
-		}
-		if s.Measure {
-			measured = append(measured, pods...)
-		} else {
-			bound = append(bound, pods...)
-		}
-	}
-	return nodes, bound, measured
-}
-
-func newDecider(scheduler string, nodes []*v1.Node, bound, measured []*v1.Pod) (decider, func(), error) {
-	if scheduler == KubeScheduler {
-		rival, err := oracle.NewRival(nodes, bound)
+func newDecider(scheduler string, s *scene) (decider, func(), error) {
+	if scheduler == Berth {
+		b, err := newBerth(s.config)
 		if err != nil {
 			return nil, nil, err
 		}
-		return rivalDecider{rival, measured}, rival.Stop, nil
+		b.addNodes(s.nodes)
+		b.addPods(slices.Values(s.bound))
+		b.addPods(s.pods)
+		return b, func() {}, nil
 	}
-	d, err := newBerth(nodes, bound, measured)
-	return d, func() {}, err
+	rival, err := oracle.NewRivalWith(s.config, slices.Collect(s.nodes), s.bound)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &rivalDecider{rival, slices.Collect(s.pods)}, rival.Stop, nil
 }
+
+// misfit is why no node was found for a pod.
+type misfit string
+
+func (m misfit) Error() string { return string(m) }
 
 type rivalDecider struct {
 	*oracle.Rival
 	pods []*v1.Pod
 }
 
-func (d rivalDecider) decide(i int) error {
-	_, err := d.Rival.Decide(d.pods[i])
+func (d *rivalDecider) decide() error {
+	p := d.pods[0]
+	d.pods = d.pods[1:]
+	_, err := d.Rival.Decide(p)
+	if fit := (*framework.FitError)(nil); errors.As(err, &fit) {
+		return misfit(fit.Error())
+	}
 	return err
 }
+
+// settle has nothing to tell: what kube-scheduler assumed stays assumed.
+func (d *rivalDecider) settle() {}
 
 // berthDecider drives the daemon's own machine. The pods are in its queue
 // when measuring begins; each decision is a Cycle: pop, decide, record,
 // assume, effects handed over.
-type berthDecider struct{ m *machine.Machine }
+type berthDecider struct {
+	m     *machine.Machine
+	binds []machine.Bind // not answered yet
+}
 
-func newBerth(nodes []*v1.Node, bound, measured []*v1.Pod) (*berthDecider, error) {
-	profiles, err := profile.BuildAll(config.Profiles(config.Default()), plugins.Registry(plugins.Features{}))
+func newBerth(configuration string) (*berthDecider, error) {
+	c, err := config.Default(), error(nil)
+	if configuration != "" {
+		c, err = config.Decode([]byte(configuration), "the configuration")
+	}
 	if err != nil {
 		return nil, err
 	}
-	m := machine.New(machine.Options{
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(plugins.Features{}))
+	if err != nil {
+		return nil, err
+	}
+	return &berthDecider{m: machine.New(machine.Options{
 		Profiles: profiles, Seed: 1, Workers: runtime.GOMAXPROCS(0),
 		InitialBackoff: time.Second, MaxBackoff: 10 * time.Second, MaxUnschedulable: 5 * time.Minute,
-	})
-	for _, n := range nodes {
-		m.Step(time.Now(), machine.NodeSet{Node: decode.Node(n)})
-	}
-	for _, p := range append(append([]*v1.Pod{}, bound...), measured...) {
-		m.Step(time.Now(), machine.PodSet{Pod: decode.Pod(p)})
-	}
-	return &berthDecider{m}, nil
+	})}, nil
 }
 
-func (d *berthDecider) decide(int) error {
+func (d *berthDecider) addNodes(nodes iter.Seq[*v1.Node]) {
+	for n := range nodes {
+		d.m.Step(time.Now(), machine.NodeSet{Node: decode.Node(n)})
+	}
+}
+
+func (d *berthDecider) addPods(pods iter.Seq[*v1.Pod]) {
+	for p := range pods {
+		d.m.Step(time.Now(), machine.PodSet{Pod: decode.Pod(p)})
+	}
+}
+
+func (d *berthDecider) decide() error {
+	var record *decision.Decision
 	for _, e := range d.m.Step(time.Now(), machine.Cycle{}) {
-		if out, ok := e.(machine.Decided); ok && out.Decision.Result == decision.Scheduled {
-			return nil
+		switch e := e.(type) {
+		case machine.Decided:
+			record = e.Decision
+		case machine.Bind:
+			d.binds = append(d.binds, e)
 		}
 	}
-	return fmt.Errorf("was not placed")
+	switch {
+	case record == nil:
+		return errors.New("no pod was ready")
+	case record.Result == decision.Scheduled:
+		return nil
+	case record.Err != nil:
+		return record.Err
+	}
+	return misfit(explain.Condition(record).Message)
 }
 
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
+func (d *berthDecider) settle() {
+	for _, b := range d.binds {
+		bound := *b.Pod
+		bound.NodeName = b.Node
+		d.m.Step(time.Now(), machine.Bound{UID: b.Pod.UID, Result: machine.BindDone})
+		d.m.Step(time.Now(), machine.PodSet{Pod: &bound})
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	clear(d.binds)
+	d.binds = d.binds[:0]
 }
 
-// peakRSS is the process's largest resident size so far, in MiB. In mode
-// decide both schedulers share the process.
-func peakRSS() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
+// slice is how many decisions are taken before their bindings are answered.
+const slice = 256
+
+// timing is what the decisions of a scene cost.
+type timing struct {
+	decisions           int
+	unplaced            []int // which of them found no node
+	wall, cpu, settling time.Duration
+	took                []time.Duration
+	allocations, bytes  uint64
+}
+
+// warm takes the decisions that nobody measures.
+func (s *scene) warm(d decider) error {
+	t := &timing{}
+	for range s.warmUp {
+		if err := s.one(d, t); err != nil {
+			return err
+		}
 	}
-	return float64(u.Maxrss) / 1024
+	d.settle()
+	return nil
+}
+
+// take decides on the scene's pods. The clock, the account of CPU and that of
+// allocations run while decisions are taken; they stand still while the
+// bindings of each slice are answered.
+func (s *scene) take(d decider) (*timing, error) {
+	runtime.GC()
+	n := s.count - s.warmUp
+	t := &timing{took: make([]time.Duration, 0, n)}
+	for t.decisions < n && (s.budget == 0 || t.wall < s.budget) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		cpu, start := cpuTime(), time.Now()
+		last := start
+		for range min(slice, n-t.decisions) {
+			if err := s.one(d, t); err != nil {
+				return nil, err
+			}
+			now := time.Now()
+			t.took = append(t.took, now.Sub(last))
+			if last = now; s.budget > 0 && last.Sub(start) > s.budget {
+				break
+			}
+		}
+		t.wall += last.Sub(start)
+		t.cpu += cpuTime() - cpu
+		runtime.ReadMemStats(&after)
+		t.allocations += after.Mallocs - before.Mallocs
+		t.bytes += after.TotalAlloc - before.TotalAlloc
+		start = time.Now()
+		d.settle()
+		t.settling += time.Since(start)
+	}
+	return t, nil
+}
+
+// one takes a decision.
+func (s *scene) one(d decider, t *timing) error {
+	err := d.decide()
+	if none := misfit(""); err != nil && !errors.As(err, &none) {
+		return err
+	}
+	if err != nil {
+		if !s.misfits {
+			return fmt.Errorf("a pod found no node, and mode decide measures pods that do: %w", err)
+		}
+		t.unplaced = append(t.unplaced, t.decisions)
+	}
+	t.decisions++
+	return nil
+}
+
+// scene makes the workload's objects: pods of the steps that are not measured
+// are bound to the nodes in turn. What goes by the clock or by an API server
+// makes no sense here.
+func (w *Workload) scene() (*scene, error) {
+	var nodes []*v1.Node
+	var pods []*v1.Pod
+	s := &scene{}
+	for i, step := range w.Steps {
+		switch step := step.(type) {
+		case *CreateNodes:
+			nodes = append(nodes, slices.Collect(step.All())...)
+		case *CreatePods:
+			made, err := step.inMemory(nodes)
+			if err != nil {
+				return nil, fmt.Errorf("step %d: %w", i, err)
+			}
+			if step.Measure {
+				pods = append(pods, made...)
+			} else {
+				s.bound = append(s.bound, made...)
+			}
+		case *CreateNamespaces, *Barrier:
+		case *Churn:
+			return nil, fmt.Errorf("step %d: churn goes by the clock; use --mode cluster", i)
+		case *DeletePods:
+			return nil, fmt.Errorf("step %d: deletePods goes by the clock; use --mode cluster", i)
+		case *CreateObjects:
+			return nil, fmt.Errorf("step %d: a %s needs an API server; use --mode cluster", i, step.Object.GetKind())
+		}
+	}
+	s.nodes, s.pods, s.count = slices.Values(nodes), slices.Values(pods), len(pods)
+	return s, nil
+}
+
+// inMemory makes the step's pods as the API server would hand them out, bound
+// to the nodes in turn unless they are measured.
+func (s *CreatePods) inMemory(nodes []*v1.Node) ([]*v1.Pod, error) {
+	if s.NoWait {
+		return nil, errors.New("pods that nobody waits for need a clock; use --mode cluster")
+	}
+	if len(nodes) == 0 {
+		return nil, errors.New("there is no node yet")
+	}
+	pods := s.All()
+	for k, p := range pods {
+		p.UID = types.UID(p.Namespace + "/" + p.Name)
+		if !s.Measure {
+			p.Spec.NodeName = nodes[k%len(nodes)].Name
+		}
+		decode.DefaultPod(p)
+	}
+	return pods, nil
 }

@@ -21,25 +21,31 @@ const clockTick = 10 * time.Millisecond
 
 // Usage reads the account of a running process from /proc (Linux only).
 func (p *Process) Usage() (Usage, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	usage, err := UsageOf(p.PID())
 	if err != nil {
-		return Usage{}, fmt.Errorf("usage of %s: %w", p.Name, err)
-	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
-	if err != nil {
-		return Usage{}, fmt.Errorf("usage of %s: %w", p.Name, err)
-	}
-	var usage Usage
-	if usage.CPU, err = parseCPU(string(stat)); err != nil {
-		return Usage{}, fmt.Errorf("usage of %s: %w", p.Name, err)
-	}
-	if usage.RSS, err = parseKiB(string(status), "VmRSS:"); err != nil {
-		return Usage{}, fmt.Errorf("usage of %s: %w", p.Name, err)
-	}
-	if usage.PeakRSS, err = parseKiB(string(status), "VmHWM:"); err != nil {
 		return Usage{}, fmt.Errorf("usage of %s: %w", p.Name, err)
 	}
 	return usage, nil
+}
+
+// UsageOf is Usage for any process.
+func UsageOf(pid int) (usage Usage, err error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Usage{}, err
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return Usage{}, err
+	}
+	if usage.CPU, err = parseCPU(string(stat)); err != nil {
+		return Usage{}, err
+	}
+	if usage.RSS, err = parseKiB(string(status), "VmRSS:"); err != nil {
+		return Usage{}, err
+	}
+	usage.PeakRSS, err = parseKiB(string(status), "VmHWM:")
+	return usage, err
 }
 
 // parseCPU adds user and system time in a line of /proc/PID/stat. The command's

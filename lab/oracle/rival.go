@@ -9,13 +9,19 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
-// Rival is kube-scheduler v1.36.3 with its default configuration (a sample of
-// the nodes is scored, 16 workers), deciding in process without an API server.
+// Rival is kube-scheduler v1.36.3 as it comes (a sample of the nodes is scored,
+// 16 workers), deciding in process without an API server.
 type Rival struct{ s *Scheduler }
 
-// NewRival starts it on a cluster; every bound pod names a node in its spec.
+// NewRival starts it on a cluster, with its default configuration; every bound
+// pod names a node in its spec.
 func NewRival(nodes []*v1.Node, bound []*v1.Pod) (*Rival, error) {
-	cfg, err := load("")
+	return NewRivalWith("", nodes, bound)
+}
+
+// NewRivalWith is NewRival with a configuration (YAML).
+func NewRivalWith(configuration string, nodes []*v1.Node, bound []*v1.Pod) (*Rival, error) {
+	cfg, err := load(configuration)
 	if err != nil {
 		return nil, err
 	}

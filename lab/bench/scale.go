@@ -1,0 +1,381 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// The patterns in which classes of pods come.
+const (
+	Repeated = "repeated" // one class, over and over
+	InTurn   = "turn"     // 150 classes, one after the other
+	Unique   = "unique"   // each pod is a class of its own
+)
+
+// patterns with how many classes each has; 0: as many as pods.
+var patterns = map[string]int{Repeated: 1, InTurn: 150, Unique: 0}
+
+// place is a place on the scale: so many nodes, and classes in such a pattern.
+type place struct {
+	Nodes   int
+	Pattern string
+	Pods    int
+	Budget  time.Duration
+}
+
+// Point is what was measured at one place. Where there is a choice it is the
+// median turn.
+type Point struct {
+	Scheduler string `json:"scheduler"`
+	Pattern   string `json:"pattern"`
+	Nodes     int    `json:"nodes"`
+	Decisions int    `json:"decisions"`
+
+	PerSecond          float64 `json:"decisionsPerSecond"`
+	Micros             float64 `json:"microsPerDecision"`
+	CPUMicros          float64 `json:"cpuMicrosPerDecision"`
+	P50Micros          float64 `json:"p50Micros"`
+	P99Micros          float64 `json:"p99Micros"`
+	Allocations        float64 `json:"allocationsPerDecision"`
+	AllocatedBytes     float64 `json:"allocatedBytesPerDecision"`
+	SettleMicros       float64 `json:"microsPerAnswer,omitempty"` // to take in a binding and the pod as the watch shows it
+	BytesPerNode       float64 `json:"bytesPerNode,omitempty"`    // Berth's heap
+	BytesPerPendingPod float64 `json:"bytesPerPendingPod,omitempty"`
+	BytesPerPlacedPod  float64 `json:"bytesPerPlacedPod,omitempty"` // one class only
+	BytesPerClass      float64 `json:"bytesPerClass,omitempty"`
+	PeakRSSMiB         float64 `json:"peakRSSMiB"`
+}
+
+// ScaleOptions are the flags of `berth-lab bench scale`.
+type ScaleOptions struct {
+	Nodes      []int
+	Patterns   []string
+	Schedulers []string
+	RivalUpTo  int
+	Pods       int
+	Budget     time.Duration
+	Runs       int
+	Output     string
+	SVG        string
+	CPUProfile string
+	MemProfile string
+}
+
+func newScaleCommand() *cobra.Command {
+	var o ScaleOptions
+	command := &cobra.Command{
+		Use:   "scale",
+		Short: "Measure the cost of a decision against the number of nodes",
+		Long: `Take decisions in process on equal nodes (4 CPUs, 32 GiB) and measure what one
+costs, in three patterns: one class of pods repeated, 150 classes in turn, classes
+that never repeat. Each turn is a process of its own. Three rounds of the classes
+are decided on before the clock runs (none where they never repeat); bindings are
+answered, 256 at a time, while it stands still.`,
+		Example: `  berth-lab bench scale
+  berth-lab bench scale --nodes 1000,5000,20000,100000 --runs 3 --svg docs/scale.svg -o json > scale.json
+  berth-lab bench scale --nodes 1000000 --patterns repeated --schedulers berth
+  berth-lab bench scale --nodes 5000 --patterns turn --schedulers berth --memprofile mem.out`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			if err := o.validate(); err != nil {
+				return err
+			}
+			points, err := Scale(ctx, o, say)
+			if err != nil {
+				return err
+			}
+			if o.SVG != "" {
+				if err := os.WriteFile(o.SVG, plot(points), 0o644); err != nil {
+					return err
+				}
+			}
+			return writePoints(command.OutOrStdout(), o.Output, points)
+		},
+	}
+	flags := command.Flags()
+	flags.IntSliceVar(&o.Nodes, "nodes", []int{1000, 5000, 20000, 100000}, "how many nodes")
+	flags.StringSliceVar(&o.Patterns, "patterns", []string{Repeated, InTurn, Unique}, "repeated, turn (150 classes), unique")
+	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "who takes turns, in this order")
+	flags.IntVar(&o.RivalUpTo, "kube-scheduler-up-to", 100000, "the most nodes that kube-scheduler is asked about")
+	flags.IntVar(&o.Pods, "pods", 20000, "how many pods wait at most")
+	flags.DurationVar(&o.Budget, "budget", 2*time.Second, "how long decisions are taken at most, a turn")
+	flags.IntVar(&o.Runs, "runs", 1, "turns of each; the median one counts")
+	flags.StringVarP(&o.Output, "output", "o", "table", "table, json or csv")
+	flags.StringVar(&o.SVG, "svg", "", "also draw cost against nodes into this file")
+	flags.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of Berth's last turn to this file")
+	flags.StringVar(&o.MemProfile, "memprofile", "", "write a profile of the allocations of Berth's last turn to this file")
+	return command
+}
+
+func (o *ScaleOptions) validate() error {
+	for _, n := range o.Nodes {
+		if n < 1 || n > 2_000_000 {
+			return fmt.Errorf("--nodes %d: must be between 1 and 2000000", n)
+		}
+	}
+	for _, p := range o.Patterns {
+		if _, ok := patterns[p]; !ok {
+			return fmt.Errorf("--patterns %s: must be %s, %s or %s", p, Repeated, InTurn, Unique)
+		}
+	}
+	if o.Pods < 1000 {
+		return fmt.Errorf("--pods %d: must be at least 1000", o.Pods)
+	}
+	for _, n := range o.Nodes {
+		if o.Pods > 30*n {
+			return fmt.Errorf("--pods %d: %d nodes have room for %d", o.Pods, n, 30*n)
+		}
+	}
+	if o.Runs < 1 {
+		return fmt.Errorf("--runs %d: must be at least 1", o.Runs)
+	}
+	if o.Budget <= 0 {
+		return errors.New("--budget: must be more than 0")
+	}
+	if !slices.Contains([]string{"table", "json", "csv"}, o.Output) {
+		return fmt.Errorf("--output %q: must be table, json or csv", o.Output)
+	}
+	return validSchedulers(o.Schedulers)
+}
+
+// Scale measures every place; progress is told in lines.
+func Scale(ctx context.Context, o ScaleOptions, say func(string, ...any)) ([]Point, error) {
+	var points []Point
+	for _, pattern := range o.Patterns {
+		for _, nodes := range o.Nodes {
+			at := &place{Nodes: nodes, Pattern: pattern, Pods: o.Pods, Budget: o.Budget}
+			runs := map[string][]Point{}
+			for range o.Runs {
+				for _, scheduler := range o.Schedulers {
+					if scheduler == KubeScheduler && nodes > o.RivalUpTo {
+						continue
+					}
+					t := turn{Scheduler: scheduler, Scale: at}
+					if scheduler == Berth {
+						t.CPUProfile, t.MemProfile = o.CPUProfile, o.MemProfile
+					}
+					var p Point
+					if err := t.in(ctx, &p); err != nil {
+						return nil, fmt.Errorf("%s, %d nodes, %s: %w", pattern, nodes, scheduler, err)
+					}
+					say("%s, %d nodes, %s: %.2f µs a decision", pattern, nodes, scheduler, p.Micros)
+					runs[scheduler] = append(runs[scheduler], p)
+				}
+			}
+			for _, scheduler := range o.Schedulers {
+				if of := runs[scheduler]; len(of) > 0 {
+					slices.SortFunc(of, func(a, b Point) int { return cmp.Compare(a.Micros, b.Micros) })
+					points = append(points, of[len(of)/2])
+				}
+			}
+		}
+	}
+	return points, nil
+}
+
+// scene makes the place's nodes and pods, each only when it is asked for.
+func (at *place) scene() *scene {
+	nodes := &CreateNodes{Count: at.Nodes, Name: "node", Template: builtinNode()}
+	return &scene{
+		nodes: nodes.All(), pods: at.pods(), count: at.Pods,
+		warmUp: 3 * patterns[at.Pattern], budget: at.Budget,
+	}
+}
+
+func (at *place) pods() iter.Seq[*v1.Pod] {
+	return func(yield func(*v1.Pod) bool) {
+		for i := range at.Pods {
+			p := podOf(fmt.Sprintf("pod-%07d", i), at.requests(i))
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// requests are what tells the classes apart. All are small, so that every pod
+// fits everywhere and a decision has every node to choose from.
+func (at *place) requests(i int) v1.ResourceList {
+	cpu, memory := int64(100), int64(500<<20)
+	switch at.Pattern {
+	case InTurn:
+		k := int64(i % patterns[InTurn])
+		cpu, memory = 10+k, (64+k)<<20
+	case Unique:
+		cpu, memory = 1+int64(i%100), 1<<20+int64(i)<<10
+	}
+	return v1.ResourceList{
+		v1.ResourceCPU:    *resource.NewMilliQuantity(cpu, resource.DecimalSI),
+		v1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI),
+	}
+}
+
+// podOf is a pod with one container that requests this, as the API server
+// would hand it out.
+func podOf(name string, requests v1.ResourceList) *v1.Pod {
+	p := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("default/" + name)},
+		Spec: v1.PodSpec{Containers: []v1.Container{{
+			Name: "main", Image: "registry.k8s.io/pause:3.10.2",
+			Resources: v1.ResourceRequirements{Requests: requests},
+		}}},
+	}
+	decode.DefaultPod(p)
+	return p
+}
+
+// measure takes the turn's decisions. Of Berth it also weighs the heap.
+func (at *place) measure(t turn) (*Point, error) {
+	s := at.scene()
+	p := &Point{Scheduler: t.Scheduler, Pattern: at.Pattern, Nodes: at.Nodes}
+	if t.Scheduler == KubeScheduler {
+		d, stop, err := newDecider(t.Scheduler, s)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+		if err := s.warm(d); err != nil {
+			return nil, err
+		}
+		took, err := s.take(d)
+		if err != nil {
+			return nil, err
+		}
+		p.fill(took)
+		return p, nil
+	}
+	d, err := newBerth("")
+	if err != nil {
+		return nil, err
+	}
+	before := heap()
+	d.addNodes(s.nodes)
+	filled := heap()
+	p.BytesPerNode = round((filled - before) / float64(at.Nodes))
+	d.addPods(s.pods)
+	queued := heap()
+	p.BytesPerPendingPod = round((queued - filled) / float64(at.Pods))
+	if err := s.warm(d); err != nil {
+		return nil, err
+	}
+	warm := heap()
+	if classes := patterns[at.Pattern]; classes > 0 {
+		p.BytesPerClass = round((warm - queued) / float64(classes))
+	}
+	took, err := t.profiled(func() (*timing, error) { return s.take(d) })
+	if err != nil {
+		return nil, err
+	}
+	p.fill(took)
+	p.SettleMicros = micros(took.settling, took.decisions)
+	if at.Pattern == Repeated {
+		p.BytesPerPlacedPod = round(p.BytesPerPendingPod + (heap()-warm)/float64(took.decisions))
+	}
+	runtime.KeepAlive(d)
+	return p, nil
+}
+
+func (p *Point) fill(t *timing) {
+	n := float64(t.decisions)
+	p.Decisions = t.decisions
+	p.PerSecond = round(n / t.wall.Seconds())
+	p.Micros, p.CPUMicros = micros(t.wall, t.decisions), micros(t.cpu, t.decisions)
+	p.P50Micros = round(1000 * percentile(millis(t.took), 0.5))
+	p.P99Micros = round(1000 * percentile(millis(t.took), 0.99))
+	p.Allocations, p.AllocatedBytes = round(float64(t.allocations)/n), round(float64(t.bytes)/n)
+	p.PeakRSSMiB = round(peakRSS())
+}
+
+func micros(d time.Duration, n int) float64 {
+	return round(float64(d) / float64(time.Microsecond) / float64(n))
+}
+
+// heap is how many bytes are in use once all garbage is gone.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// column is a column of the table and the CSV.
+type column struct {
+	name string
+	of   func(Point) string
+}
+
+func figure(format string, of func(Point) float64) func(Point) string {
+	return func(p Point) string { return fmt.Sprintf(format, of(p)) }
+}
+
+var columns = []column{
+	{"scheduler", func(p Point) string { return p.Scheduler }},
+	{"pattern", func(p Point) string { return p.Pattern }},
+	{"nodes", func(p Point) string { return fmt.Sprint(p.Nodes) }},
+	{"decisions", func(p Point) string { return fmt.Sprint(p.Decisions) }},
+	{"decisions/s", figure("%.0f", func(p Point) float64 { return p.PerSecond })},
+	{"µs", figure("%.2f", func(p Point) float64 { return p.Micros })},
+	{"CPU µs", figure("%.2f", func(p Point) float64 { return p.CPUMicros })},
+	{"p50 µs", figure("%.2f", func(p Point) float64 { return p.P50Micros })},
+	{"p99 µs", figure("%.2f", func(p Point) float64 { return p.P99Micros })},
+	{"allocs", figure("%.1f", func(p Point) float64 { return p.Allocations })},
+	{"alloc B", figure("%.0f", func(p Point) float64 { return p.AllocatedBytes })},
+	{"answer µs", figure("%.2f", func(p Point) float64 { return p.SettleMicros })},
+	{"B/node", figure("%.0f", func(p Point) float64 { return p.BytesPerNode })},
+	{"B/pending", figure("%.0f", func(p Point) float64 { return p.BytesPerPendingPod })},
+	{"B/placed", figure("%.0f", func(p Point) float64 { return p.BytesPerPlacedPod })},
+	{"B/class", figure("%.0f", func(p Point) float64 { return p.BytesPerClass })},
+	{"peak MiB", figure("%.0f", func(p Point) float64 { return p.PeakRSSMiB })},
+}
+
+func writePoints(w io.Writer, format string, points []Point) error {
+	if format == "json" {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(map[string]any{"apiVersion": "berth/v1alpha1", "kind": "ScaleResult", "points": points})
+	}
+	rows := [][]string{{}}
+	for _, c := range columns {
+		rows[0] = append(rows[0], c.name)
+	}
+	for _, p := range points {
+		var row []string
+		for _, c := range columns {
+			row = append(row, c.of(p))
+		}
+		rows = append(rows, row)
+	}
+	if format == "csv" {
+		return csv.NewWriter(w).WriteAll(rows)
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t")
+	}
+	return t.Flush()
+}

@@ -1,0 +1,245 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Known is a workload of some suite: one that Load takes, or one that is not
+// understood, and why.
+type Known struct {
+	Name string // test case / workload
+	Err  error
+}
+
+// testCase mirrors the format of performance-config.yaml, as far as it is
+// understood here. Feature gates, labels and thresholds are left aside: every
+// workload runs with v1.36.3's defaults.
+type testCase struct {
+	Name                   string            `json:"name"`
+	DefaultPodTemplatePath string            `json:"defaultPodTemplatePath"`
+	SchedulerConfigPath    string            `json:"schedulerConfigPath"`
+	WorkloadTemplate       []json.RawMessage `json:"workloadTemplate"`
+	Workloads              []parameters      `json:"workloads"`
+
+	dir string // of the file; templates are found from there
+}
+
+type parameters struct {
+	Name   string         `json:"name"`
+	Params map[string]any `json:"params"`
+}
+
+// suites lists the files that workloads come from: kube-scheduler's own, in
+// the k8s.io/kubernetes module that the lab is built from, and those of dir.
+func suites(dir string) ([]string, error) {
+	theirs, err := suiteDir()
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	err = filepath.WalkDir(theirs, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == "performance-config.yaml" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no performance-config.yaml below %s", theirs)
+	}
+	ours, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	return append(files, ours...), err
+}
+
+// suiteDir is where the module cache keeps kube-scheduler's suite.
+func suiteDir() (string, error) {
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		return "", fmt.Errorf("the benchmark suite is read from the Go module cache, and `go env GOMODCACHE` failed: %w", err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(cache)), "k8s.io", "kubernetes@v1.36.3", "test", "integration", "scheduler_perf")
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("the benchmark suite is not in the Go module cache (run `go mod download k8s.io/kubernetes@v1.36.3`): %w", err)
+	}
+	return dir, nil
+}
+
+// eachCase calls visit with every workload of the suites until it returns
+// false.
+func eachCase(dir string, visit func(c *testCase, name string, p parameters) bool) error {
+	files, err := suites(dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		cases, err := readCases(file)
+		if err != nil {
+			return err
+		}
+		for i := range cases {
+			c := &cases[i]
+			for _, p := range c.Workloads {
+				if !visit(c, c.Name+"/"+p.Name, p) {
+					return nil
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func readCases(file string) ([]testCase, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var cases []testCase
+	if err := yaml.Unmarshal(data, &cases); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for i := range cases {
+		cases[i].dir = filepath.Dir(file)
+	}
+	return cases, nil
+}
+
+// Load finds the workload "TestCase/Workload" in kube-scheduler's suite or in
+// the files of dir.
+func Load(dir, name string) (w *Workload, err error) {
+	var alike []string
+	searched := eachCase(dir, func(c *testCase, full string, p parameters) bool {
+		if full == name {
+			w, err = c.workload(full, p)
+			return false
+		}
+		if test, _, _ := strings.Cut(name, "/"); strings.EqualFold(test, c.Name) {
+			alike = append(alike, full)
+		}
+		return true
+	})
+	switch {
+	case searched != nil:
+		return nil, searched
+	case w != nil || err != nil:
+		return w, err
+	case len(alike) > 0:
+		return nil, fmt.Errorf("no workload is named %q; the test case has:\n  %s", name, strings.Join(alike, "\n  "))
+	}
+	return nil, fmt.Errorf("no workload is named %q; `berth-lab bench --list` shows them", name)
+}
+
+// List returns every workload of kube-scheduler's suite and of dir, by name.
+func List(dir string) ([]Known, error) {
+	var all []Known
+	err := eachCase(dir, func(c *testCase, name string, p parameters) bool {
+		_, err := c.workload(name, p)
+		all = append(all, Known{name, err})
+		return true
+	})
+	slices.SortFunc(all, func(a, b Known) int { return cmp.Compare(a.Name, b.Name) })
+	return all, err
+}
+
+// changedInGo names test cases whose Go tests do more than their files say.
+var changedInGo = []string{"NodeDeclaredFeaturesEnabled"}
+
+func (c *testCase) workload(name string, p parameters) (*Workload, error) {
+	if c.SchedulerConfigPath != "" {
+		return nil, fmt.Errorf("workload %s: schedulerConfigPath: a configuration of its own is not understood", name)
+	}
+	if slices.Contains(changedInGo, c.Name) {
+		return nil, fmt.Errorf("workload %s: its nodes are changed by Go code of the suite", name)
+	}
+	w := &Workload{Name: name}
+	for i, raw := range c.WorkloadTemplate {
+		steps, err := c.steps(i, raw, p)
+		if err != nil {
+			return nil, fmt.Errorf("workload %s, step %d: %w", name, i, err)
+		}
+		w.Steps = append(w.Steps, steps...)
+	}
+	if w.Measured() == 0 {
+		return nil, fmt.Errorf("workload %s: no createPods step collects metrics", name)
+	}
+	return w, nil
+}
+
+// steps reads one operation of the template.
+func (c *testCase) steps(i int, raw json.RawMessage, p parameters) ([]Step, error) {
+	var head struct {
+		Opcode string `json:"opcode"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, err
+	}
+	read, ok := opcodes[head.Opcode]
+	if !ok {
+		return nil, fmt.Errorf("the opcode %s is not understood", head.Opcode)
+	}
+	var op operation
+	if err := strict(raw, &op); err != nil {
+		return nil, fmt.Errorf("%s: %w", head.Opcode, err)
+	}
+	steps, err := read(c, i, &op, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", head.Opcode, err)
+	}
+	return steps, nil
+}
+
+// strict decodes JSON and names the first field that is not understood.
+func strict(raw []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		return nil
+	}
+	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("the field %s is not understood", field)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// template reads one object; templates with actions in them are not understood.
+func (c *testCase) template(path string, into any) error {
+	if path == "" {
+		return errors.New("no template is named")
+	}
+	data, err := os.ReadFile(filepath.Join(c.dir, path))
+	if err != nil {
+		return err
+	}
+	if bytes.Contains(data, []byte("{{")) {
+		return fmt.Errorf("%s: template actions are not understood", path)
+	}
+	if err := yaml.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// number is a count given as such or by the name of a parameter.
+func (p *parameters) number(count int, name string) (int, error) {
+	if name == "" {
+		return count, nil
+	}
+	value, ok := p.Params[strings.TrimPrefix(name, "$")].(float64)
+	if !ok || value < 0 || value != float64(int(value)) {
+		return 0, fmt.Errorf("parameter %s is not a count", name)
+	}
+	return int(value), nil
+}
