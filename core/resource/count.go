@@ -130,7 +130,7 @@ func (c *count) override(requests, usage *amounts) {
 	if s := c.pod.Status.Resources; s != nil {
 		now = c.effective(asked, s.Requests, c.pod.Status.AllocatedResources)
 	}
-	for name := range asked {
+	for name := range asked { // any order: each name has a lane of its own
 		if !helper.IsSupportedPodLevelResource(name) {
 			continue
 		}
@@ -153,7 +153,7 @@ func (a *amounts) set(lane int, n int64) {
 
 func (c *count) read(list v1.ResourceList) amounts {
 	var a amounts
-	for name, q := range list {
+	for name, q := range list { // any order: each name has a lane of its own; vectors are sorted at the end
 		i, ok := c.lane(name)
 		if !ok {
 			continue

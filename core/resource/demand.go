@@ -93,7 +93,7 @@ func exactly(pod *v1.Pod) Demand {
 		SkipPodLevelResources: true, NonMissingContainerRequests: defaults,
 	})
 	if helper.IsPodLevelRequestsSet(pod) {
-		for name := range usage {
+		for name := range usage { // any order: deletes
 			delete(defaults, name)
 		}
 	}
@@ -140,7 +140,7 @@ func saturate(pod *v1.Pod) *v1.Pod {
 		}
 	}
 	for _, list := range lists {
-		for name, q := range list {
+		for name, q := range list { // any order: each value by itself
 			if n, f := units(&q, scaleOf(name)); f == saturated {
 				list[name] = at(n, scaleOf(name))
 			}
@@ -151,7 +151,7 @@ func saturate(pod *v1.Pod) *v1.Pod {
 
 // fromPod is FromList with negative amounts left out.
 func fromPod(list v1.ResourceList) Vector {
-	for name, q := range list {
+	for name, q := range list { // any order: deletes
 		if q.Sign() < 0 {
 			delete(list, name)
 		}

@@ -66,7 +66,7 @@ func (v Vector) AppendKey(dst []byte) []byte {
 // pods and is no part of what a pod requests.
 func FromList(list v1.ResourceList) Vector {
 	var v Vector
-	for name, q := range list {
+	for name, q := range list { // any order: sorted at the end
 		switch name {
 		case v1.ResourceCPU:
 			v.MilliCPU = Milli(q)
