@@ -85,6 +85,8 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 	arguments := append([]string{
 		"--kubeconfig=" + c.Kubeconfig(options.Kind),
 		"--config=" + path,
+		"--authentication-kubeconfig=" + c.Kubeconfig(options.Kind),
+		"--authorization-kubeconfig=" + c.Kubeconfig(options.Kind),
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
 		fmt.Sprintf("--leader-elect=%t", options.LeaderElect),
