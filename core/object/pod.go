@@ -35,7 +35,11 @@ type Pod struct {
 	RequiredNodes  *match.NodeSelector
 	PreferredNodes *match.PreferredNodes
 	Tolerations    match.Tolerations
-	HostPorts      []HostPort
+	// Spread is nil for a pod without topology spread constraints, and for
+	// one that is bound: nobody asks for them any more.
+	Spread     *match.Spread
+	Controller Controller
+	HostPorts  []HostPort
 	// Images are the normalised references of init containers, containers
 	// and image volumes, with repetitions.
 	Images     []string

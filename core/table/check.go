@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -31,6 +32,9 @@ func (t *Table) Check() error {
 		if err := t.compare(r, fresh, fresh.rowOf[name]); err != nil {
 			return fmt.Errorf("table: node %q: %w", name, err)
 		}
+	}
+	if !maps.Equal(t.hosts.nodes, fresh.hosts.nodes) {
+		return fmt.Errorf("table: nodes by hostname %v, rebuilt %v", t.hosts.nodes, fresh.hosts.nodes)
 	}
 	return t.compareImages(fresh)
 }

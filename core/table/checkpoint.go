@@ -17,6 +17,9 @@ func (t *Table) Checkpoint() Mark {
 	return Mark{t.marks, len(t.undo)}
 }
 
+// Trying tells whether a checkpoint is open.
+func (t *Table) Trying() bool { return t.marks > 0 }
+
 // Undo takes back every placement and removal since the checkpoint, newest
 // first, and closes it. Contents are as before; revisions go on growing, so
 // that views made during the try are brought up to date like any other.

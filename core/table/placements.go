@@ -8,6 +8,8 @@ type Placement struct {
 	Pod  *object.Pod
 	Row  Row
 	Came bool
+	// Try: it was done under a checkpoint, or is the undoing of such a thing.
+	Try bool
 }
 
 // placementsKept bounds the journal of placements. Who is further behind

@@ -40,6 +40,8 @@ type Table struct {
 
 	images        map[string]*Image
 	imageRevision uint64
+	hosts         hosts
+	families      families
 
 	revision    uint64
 	changes     changeList // rows by their last change of any kind
@@ -69,6 +71,9 @@ func New() *Table {
 		scalars: map[v1.ResourceName]Resource{},
 		images:  map[string]*Image{},
 	}
+	t.hosts.nodes = map[string]int{}
+	t.families.byName = map[familyName]*object.Family{}
+	t.families.services = map[namespacedLabel][]*object.Family{}
 	t.allocatable = make([][]int64, firstScalar)
 	t.used = make([][]int64, firstScalar)
 	t.changes.init()
@@ -157,6 +162,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.allowedPods[r] = n.AllowedPods
 	t.setAllocatable(r, n.Allocatable)
 	t.setImages(r, old, n)
+	t.setHost(old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
 	return r
@@ -171,6 +177,7 @@ func (t *Table) RemoveNode(name string) {
 		return
 	}
 	t.setImages(r, t.nodes[r], nil)
+	t.setHost(t.nodes[r], nil)
 	t.nodes[r] = nil
 	t.live--
 	t.imageRevision++
@@ -213,7 +220,7 @@ func (t *Table) put(pl *Placed) {
 	t.placed[pl.Pod.UID] = pl
 	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
 	t.charge(r, pl.Pod, 1)
-	t.placements.add(Placement{pl.Pod, r, true})
+	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
 	t.touch(r)
 }
 
@@ -228,7 +235,7 @@ func (t *Table) take(pl *Placed) {
 		t.ports[r] = without(t.ports[r], hp)
 	}
 	t.charge(r, pl.Pod, -1)
-	t.placements.add(Placement{pl.Pod, r, false})
+	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
 	t.touch(r)
 }
 

@@ -30,6 +30,7 @@ func Pod(p *v1.Pod) *object.Pod {
 		Generation:    p.Generation,
 		Demand:        resource.OfPod(p),
 		Tolerations:   match.NewTolerations(spec.Tolerations),
+		Controller:    controller(p),
 		HostPorts:     hostPorts(spec),
 		Images:        podImages(spec),
 		Containers:    len(spec.InitContainers) + len(spec.Containers),
@@ -50,6 +51,9 @@ func Pod(p *v1.Pod) *object.Pod {
 	}
 	pod.RequiredNodes = match.NewNodeSelector(spec.NodeSelector, affinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	pod.PreferredNodes = match.NewPreferredNodes(affinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	if spec.NodeName == "" {
+		pod.Spread = match.NewSpread(spec.TopologySpreadConstraints, p.Labels)
+	}
 	conditions(pod, p.Status.Conditions)
 	return pod
 }

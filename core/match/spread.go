@@ -1,0 +1,151 @@
+package match
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Selector is a label selector over pods.
+type Selector struct {
+	// Key is equal for selectors that match the same pods by construction.
+	Key string
+	labels.Selector
+}
+
+// NewSelector gives the selector its key.
+func NewSelector(s labels.Selector) Selector {
+	return Selector{Key: string(appendSelector(nil, s)), Selector: s}
+}
+
+func appendSelector(b []byte, s labels.Selector) []byte {
+	requirements, ok := s.Requirements()
+	if !ok {
+		return append(b, '!') // nothing matches
+	}
+	for i := range requirements {
+		r := &requirements[i]
+		b = appendField(b, r.Key())
+		b = appendField(b, string(r.Operator()))
+		for _, v := range slices.Sorted(slices.Values(r.ValuesUnsorted())) {
+			b = appendField(b, v)
+		}
+		b = append(b, ';')
+	}
+	return b
+}
+
+// SpreadConstraint is one of spec.topologySpreadConstraints: pods that the
+// selector matches are to be spread evenly over the values that nodes have for
+// the topology key.
+type SpreadConstraint struct {
+	TopologyKey string
+	MaxSkew     int32
+	MinDomains  int32 // 1 where the pod does not say
+	// HonorAffinity and HonorTaints leave out nodes that the pod's node
+	// selector and required affinity, or its tolerations, do not admit.
+	HonorAffinity, HonorTaints bool
+	Selector                   Selector
+	// Self: the selector matches the pod that has the constraint.
+	Self bool
+}
+
+// Spread is the topology spread constraints of a pod. A nil *Spread is a pod
+// that has none.
+type Spread struct {
+	// Key is equal for lists that ask for the same.
+	Key string
+	// Hard are those with DoNotSchedule, Soft those with ScheduleAnyway, in
+	// the pod's order.
+	Hard, Soft []SpreadConstraint
+	// HardInvalid and SoftInvalid say why a selector among them does not
+	// parse; kube-scheduler then fails the attempt.
+	HardInvalid, SoftInvalid error
+}
+
+// NewSpread compiles the constraints of a pod with these labels; nil when
+// there are none.
+func NewSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) *Spread {
+	if len(list) == 0 {
+		return nil
+	}
+	s := &Spread{}
+	s.Hard, s.HardInvalid = compileSpread(list, podLabels, v1.DoNotSchedule)
+	s.Soft, s.SoftInvalid = compileSpread(list, podLabels, v1.ScheduleAnyway)
+	var key []byte
+	for i := range s.Hard {
+		key = s.Hard[i].appendKey(append(key, 'h'))
+	}
+	for i := range s.Soft {
+		key = s.Soft[i].appendKey(append(key, 's'))
+	}
+	for _, invalid := range []error{s.HardInvalid, s.SoftInvalid} {
+		if invalid != nil {
+			key = appendField(append(key, '!'), invalid.Error())
+		}
+	}
+	s.Key = string(key)
+	return s
+}
+
+func compileSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string, action v1.UnsatisfiableConstraintAction) ([]SpreadConstraint, error) {
+	var compiled []SpreadConstraint
+	for i := range list {
+		in := &list[i]
+		if in.WhenUnsatisfiable != action {
+			continue
+		}
+		s, err := metav1.LabelSelectorAsSelector(in.LabelSelector)
+		if err != nil {
+			return nil, err
+		}
+		c := SpreadConstraint{
+			TopologyKey: in.TopologyKey, MaxSkew: in.MaxSkew, MinDomains: 1,
+			HonorAffinity: in.NodeAffinityPolicy == nil || *in.NodeAffinityPolicy == v1.NodeInclusionPolicyHonor,
+			HonorTaints:   in.NodeTaintsPolicy != nil && *in.NodeTaintsPolicy == v1.NodeInclusionPolicyHonor,
+		}
+		if in.MinDomains != nil {
+			c.MinDomains = *in.MinDomains
+		}
+		c.Select(NewSelector(withLabels(s, in.MatchLabelKeys, podLabels)), podLabels)
+		compiled = append(compiled, c)
+	}
+	return compiled, nil
+}
+
+// withLabels narrows the selector to pods that agree in the labels that the
+// keys name, as far as the pod has them. What matches nothing stays so.
+func withLabels(s labels.Selector, keys []string, podLabels map[string]string) labels.Selector {
+	same := labels.Set{}
+	for _, k := range keys {
+		if v, ok := podLabels[k]; ok {
+			same[k] = v
+		}
+	}
+	requirements, ok := s.Requirements()
+	if len(same) == 0 || !ok {
+		return s
+	}
+	return labels.SelectorFromSet(same).Add(requirements...)
+}
+
+// Select gives the constraint, of a pod with these labels, its selector.
+func (c *SpreadConstraint) Select(s Selector, podLabels map[string]string) {
+	c.Selector, c.Self = s, s.Matches(labels.Set(podLabels))
+}
+
+func (c *SpreadConstraint) appendKey(b []byte) []byte {
+	b = appendField(b, c.TopologyKey)
+	b = appendNumber(b, int64(c.MaxSkew))
+	b = appendNumber(b, int64(c.MinDomains))
+	for _, flag := range []bool{c.HonorAffinity, c.HonorTaints, c.Self} {
+		if flag {
+			b = append(b, '+')
+		} else {
+			b = append(b, '-')
+		}
+	}
+	return appendField(b, c.Selector.Key)
+}

@@ -1,0 +1,104 @@
+package table
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func service(namespace, name string, labels map[string]string) *object.Family {
+	return &object.Family{Kind: object.Service, Namespace: namespace, Name: name, Labels: labels}
+}
+
+func TestServicesAreFoundByTheLabelsOfPods(t *testing.T) {
+	tb := New()
+	tb.SetFamily(service("a", "web", map[string]string{"app": "web"}))
+	tb.SetFamily(service("a", "canary", map[string]string{"app": "web", "track": "canary"}))
+	tb.SetFamily(service("a", "headless", nil))
+	tb.SetFamily(service("b", "other", map[string]string{"app": "web"}))
+	tb.SetFamily(&object.Family{Kind: object.ReplicationController, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}})
+	find := func(namespace string, labels map[string]string) []string {
+		var names []string
+		for _, f := range tb.ServicesOf(&object.Pod{Namespace: namespace, Labels: labels}) {
+			names = append(names, f.Name)
+		}
+		slices.Sort(names)
+		return names
+	}
+	check := func(what string, got []string, want ...string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: services %v, want %v", what, got, want)
+		}
+	}
+	check("one label", find("a", map[string]string{"app": "web", "x": "y"}), "web")
+	check("both labels", find("a", map[string]string{"app": "web", "track": "canary"}), "canary", "web")
+	check("other value", find("a", map[string]string{"app": "db"}))
+	check("no labels", find("a", nil))
+	check("other namespace", find("b", map[string]string{"app": "web"}), "other")
+
+	tb.SetFamily(service("a", "web", map[string]string{"app": "db"}))
+	check("changed, old labels", find("a", map[string]string{"app": "web"}))
+	check("changed, new labels", find("a", map[string]string{"app": "db"}), "web")
+	tb.RemoveFamily(object.Service, "a", "web")
+	tb.RemoveFamily(object.Service, "a", "canary")
+	tb.RemoveFamily(object.Service, "a", "never-there")
+	check("gone", find("a", map[string]string{"app": "db", "track": "canary"}))
+	if len(tb.families.services) != 1 || tb.Families() != 3 {
+		t.Errorf("%d labels lead to Services and %d families are left, want 1 and 3", len(tb.families.services), tb.Families())
+	}
+}
+
+func TestControllerOf(t *testing.T) {
+	tb := New()
+	rs := &object.Family{Kind: object.ReplicaSet, Namespace: "a", Name: "web"}
+	tb.SetFamily(rs)
+	for _, c := range []struct {
+		pod  object.Pod
+		want *object.Family
+	}{
+		{object.Pod{Namespace: "a", Controller: object.Controller{Kind: object.ReplicaSet, Name: "web"}}, rs},
+		{object.Pod{Namespace: "b", Controller: object.Controller{Kind: object.ReplicaSet, Name: "web"}}, nil},
+		{object.Pod{Namespace: "a", Controller: object.Controller{Kind: object.StatefulSet, Name: "web"}}, nil},
+		{object.Pod{Namespace: "a"}, nil},
+	} {
+		if got := tb.ControllerOf(&c.pod); got != c.want {
+			t.Errorf("controller of %+v: %v", c.pod.Controller, got)
+		}
+	}
+}
+
+func TestHostRevisionCountsSharing(t *testing.T) {
+	tb := New()
+	node := func(name, host string) *object.Node {
+		n := &object.Node{Name: name}
+		if host != "" {
+			n.Labels = map[string]string{"kubernetes.io/hostname": host}
+		}
+		return n
+	}
+	step := func(what string, moves bool, f func()) {
+		t.Helper()
+		before := tb.HostRevision()
+		f()
+		if moved := tb.HostRevision() != before; moved != moves {
+			t.Errorf("%s: the revision moved: %v", what, moved)
+		}
+		if err := tb.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	step("first", false, func() { tb.SetNode(node("n1", "h1")) })
+	step("other name", false, func() { tb.SetNode(node("n2", "h2")) })
+	step("shared", true, func() { tb.SetNode(node("n3", "h1")) })
+	step("shared by three", false, func() { tb.SetNode(node("n4", "h1")) })
+	step("one of three goes", false, func() { tb.RemoveNode("n4") })
+	step("same again", false, func() { tb.SetNode(node("n3", "h1")) })
+	step("without", true, func() { tb.SetNode(node("n3", "")) })
+	step("renamed", true, func() { tb.SetNode(node("n2", "h1")) })
+	step("gone", true, func() { tb.RemoveNode("n1") })
+	if tb.HostNodes("h1") != 1 || tb.HostNodes("h2") != 0 {
+		t.Errorf("%d nodes on h1, %d on h2; want 1 and 0", tb.HostNodes("h1"), tb.HostNodes("h2"))
+	}
+}

@@ -1,0 +1,66 @@
+package decode
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// families are the kinds of controllers whose pods are a family.
+var families = map[schema.GroupVersionKind]object.FamilyKind{
+	v1.SchemeGroupVersion.WithKind("ReplicationController"): object.ReplicationController,
+	appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):        object.ReplicaSet,
+	appsv1.SchemeGroupVersion.WithKind("StatefulSet"):       object.StatefulSet,
+}
+
+func controller(p *v1.Pod) object.Controller {
+	owner := metav1.GetControllerOfNoCopy(p)
+	if owner == nil {
+		return object.Controller{}
+	}
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	if err != nil {
+		return object.Controller{}
+	}
+	kind := families[version.WithKind(owner.Kind)]
+	if kind == object.NoFamily {
+		return object.Controller{}
+	}
+	return object.Controller{Kind: kind, Name: owner.Name}
+}
+
+// Family decodes a Service, ReplicationController, ReplicaSet or StatefulSet;
+// nil for any other object.
+func Family(o any) *object.Family {
+	switch o := o.(type) {
+	case *v1.Service:
+		return byLabels(object.Service, &o.ObjectMeta, o.Spec.Selector)
+	case *v1.ReplicationController:
+		return byLabels(object.ReplicationController, &o.ObjectMeta, o.Spec.Selector)
+	case *appsv1.ReplicaSet:
+		return bySelector(object.ReplicaSet, &o.ObjectMeta, o.Spec.Selector)
+	case *appsv1.StatefulSet:
+		return bySelector(object.StatefulSet, &o.ObjectMeta, o.Spec.Selector)
+	}
+	return nil
+}
+
+func byLabels(kind object.FamilyKind, meta *metav1.ObjectMeta, set map[string]string) *object.Family {
+	key := match.NewSelector(labels.SelectorFromSet(set)).Key
+	return &object.Family{Kind: kind, Namespace: meta.Namespace, Name: meta.Name, Labels: set, Key: key}
+}
+
+// bySelector: a selector that does not parse is as good as none.
+func bySelector(kind object.FamilyKind, meta *metav1.ObjectMeta, s *metav1.LabelSelector) *object.Family {
+	f := &object.Family{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
+	if parsed, err := metav1.LabelSelectorAsSelector(s); err == nil {
+		f.Requirements, _ = parsed.Requirements()
+		f.Key = match.NewSelector(labels.NewSelector().Add(f.Requirements...)).Key
+	}
+	return f
+}
