@@ -132,8 +132,7 @@ func (v *view) indexAt() int {
 	return 2
 }
 
-// viewOf finds or makes the view of the pod's class. A class that is narrowed
-// to a few nodes is looked at on those alone and not kept.
+// viewOf finds or makes the view of the pod's class.
 func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 	e.clock++
 	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, anyLocality)
@@ -144,7 +143,7 @@ func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 			return v
 		}
 		v.stand(e.staticOf(v, p, pod))
-		if v.class.narrowed != nil {
+		if v.passing() {
 			return v
 		}
 		e.views[v.class.key] = v
@@ -154,12 +153,16 @@ func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 	return v
 }
 
-// staticOf finds or makes the static part for the view's class. One that is
-// looked at on a few rows alone is not shared.
+// passing tells whether the view is for one decision and not kept: its class
+// is narrowed to a few nodes and looked at on those alone, or its PreScore
+// failed, which it may not the next time.
+func (v *view) passing() bool { return v.class.narrowed != nil || v.failed != nil }
+
+// staticOf finds or makes the static part for the view's class.
 func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static {
 	s := &static{}
 	s.take(v)
-	if v.class.narrowed != nil {
+	if v.passing() {
 		return s
 	}
 	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, nodeOnly)

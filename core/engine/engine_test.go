@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
@@ -135,6 +138,23 @@ func TestCheckFindsStaleness(t *testing.T) {
 		if plant(e, v); e.Check() == nil {
 			t.Errorf("%s: not found", name)
 		}
+	}
+}
+
+// A failure is not kept: the next pod of the class is asked about anew.
+func TestFailuresAreNotKept(t *testing.T) {
+	tb, p := grid(10)
+	broken := p.Score[2].PreScore
+	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.Prepared {
+		return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
+	}
+	e, pod := New(tb, seed, 1), newPod("p", nil, 1, 1)
+	if o := e.Decide(p, pod, nil); o.Rejected == nil || o.Row >= 0 || o.Feasible != 10 {
+		t.Fatalf("rejected %v, row %d, %d feasible", o.Rejected, o.Row, o.Feasible)
+	}
+	p.Score[2].Plugin.PreScore = broken
+	if o := e.Decide(p, pod, nil); o.Rejected != nil || o.Row < 0 {
+		t.Errorf("still rejected: %v", o.Rejected)
 	}
 }
 
