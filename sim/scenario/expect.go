@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -26,6 +27,7 @@ var expectations = map[string]expectation{
 	"attempts":  (*play).expectAttempts,
 	"rejected":  (*play).expectRejected,
 	"nominated": (*play).expectNominated,
+	"preempts":  (*play).expectPreempts,
 	"fits":      (*play).expectFits,
 	"blocked":   (*play).expectBlocked,
 	"score":     (*play).expectScore,
@@ -114,7 +116,7 @@ func (p *play) expectGone(pod string, _ []string, _ string) error {
 }
 
 func (p *play) expectPlace(pod string, words []string, _ string) error {
-	if got := p.place(pod); got != strings.Join(words, " ") {
+	if got := p.place(pod); !slices.Contains(strings.Split(strings.Join(words, " "), "|"), got) {
 		return fmt.Errorf("it is in %s", got)
 	}
 	return nil
@@ -154,6 +156,29 @@ func (p *play) expectNominated(pod string, words []string, _ string) error {
 	return nil
 }
 
+// expectPreempts: NODE=VICTIM,... of the last decision; one of several.
+func (p *play) expectPreempts(pod string, words []string, _ string) error {
+	d, err := p.decision(pod)
+	if err != nil {
+		return err
+	}
+	var victims []string
+	for _, v := range d.Victims {
+		victims = append(victims, v.String())
+	}
+	for _, w := range words {
+		node, list, _ := strings.Cut(w, "=")
+		want := strings.Split(list, ",")
+		for i := range want {
+			want[i] = key(want[i])
+		}
+		if d.NominatedNode == node && slices.Equal(slices.Sorted(slices.Values(victims)), slices.Sorted(slices.Values(want))) {
+			return nil
+		}
+	}
+	return fmt.Errorf("got %s=%s", cmp.Or(d.NominatedNode, "none"), strings.Join(victims, ","))
+}
+
 // expectFits: the nodes that were feasible in the last decision, by name.
 func (p *play) expectFits(pod string, words []string, _ string) error {
 	d, err := p.decision(pod)
@@ -174,6 +199,9 @@ func (p *play) expectFits(pod string, words []string, _ string) error {
 
 // expectBlocked: NODE PLUGIN: reasons; the node's blockers have to have it.
 func (p *play) expectBlocked(pod string, words []string, text string) error {
+	if len(words) == 4 && words[1] == "first" {
+		return p.expectBlockedFirst(pod, words, text)
+	}
 	if len(words) != 2 {
 		return errors.New("want a node, a plugin, and reasons after a colon")
 	}
@@ -189,7 +217,25 @@ func (p *play) expectBlocked(pod string, words []string, text string) error {
 	return fmt.Errorf("got %v", n.Blockers)
 }
 
-// expectScore: NODE PLUGIN=N ..., or total=N.
+// expectBlockedFirst: NODE first PLUGIN CODE: reasons in any order.
+func (p *play) expectBlockedFirst(pod string, words []string, text string) error {
+	n, err := p.answer(pod, words[0])
+	if err != nil {
+		return err
+	}
+	if len(n.Blockers) == 0 {
+		return errors.New("nothing blocks it")
+	}
+	b := n.Blockers[0]
+	reasons := strings.Join(slices.Sorted(slices.Values(b.Reasons)), ", ")
+	if b.Plugin != words[2] || b.Code.String() != words[3] || text != "" && text != reasons {
+		return fmt.Errorf("got %s %s: %s", b.Plugin, b.Code, reasons)
+	}
+	return nil
+}
+
+// expectScore: NODE PLUGIN=N ..., or total=N. A plugin that does not score
+// says the same as one that scores 0.
 func (p *play) expectScore(pod string, words []string, _ string) error {
 	if len(words) < 2 {
 		return errors.New("want a node and Plugin=score")
@@ -204,7 +250,10 @@ func (p *play) expectScore(pod string, words []string, _ string) error {
 	}
 	for _, w := range words[1:] {
 		name, value, _ := strings.Cut(w, "=")
-		if score, ok := got[name]; !ok || strconv.FormatInt(score, 10) != value {
+		if _, ok := got[name]; !ok && plugins.Registry(plugins.Features{})[name] == nil {
+			return fmt.Errorf("%q: no such plugin", name)
+		}
+		if strconv.FormatInt(got[name], 10) != value {
 			return fmt.Errorf("got %v", got)
 		}
 	}

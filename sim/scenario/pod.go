@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,12 @@ func setPod(p *v1.Pod, a attribute) error {
 		return setRequired(p, a)
 	case "prefer":
 		return setPreferred(p, a)
+	case "started":
+		at, err := time.Parse(time.RFC3339, a.value)
+		if err != nil {
+			return fmt.Errorf("started=%s: want a time such as 2030-01-31T12:00:00Z", a.value)
+		}
+		p.Status.StartTime = &metav1.Time{Time: at}
 	case "terminating":
 		now := metav1.Now()
 		p.DeletionTimestamp = &now

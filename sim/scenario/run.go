@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
@@ -243,7 +244,7 @@ func (p *play) setPod(pod *v1.Pod, attributes []attribute) error {
 	return nil
 }
 
-// object creates or replaces a node or pod written as YAML.
+// object creates or replaces what is written as YAML.
 func (p *play) object(block string) error {
 	var head struct{ Kind string }
 	if err := yaml.Unmarshal([]byte(block), &head); err != nil {
@@ -262,8 +263,15 @@ func (p *play) object(block string) error {
 			return err
 		}
 		return p.setPod(pod, nil)
+	case "PodDisruptionBudget":
+		b := &policyv1.PodDisruptionBudget{}
+		if err := yaml.UnmarshalStrict([]byte(block), b); err != nil {
+			return err
+		}
+		p.world.Machine.Step(p.world.Now, machine.BudgetSet{Budget: decode.Budget(b)})
+		return nil
 	}
-	return fmt.Errorf("kind %q: want Node or Pod", head.Kind)
+	return fmt.Errorf("kind %q: want Node, Pod or PodDisruptionBudget", head.Kind)
 }
 
 func (p *play) delete(words []string) error {
