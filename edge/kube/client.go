@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 )
@@ -17,6 +18,7 @@ import (
 // each with the configured rate, so that none waits for another.
 type Clients struct {
 	Watch  rest.Interface // lists and watches
+	Policy rest.Interface // lists and watches of policy
 	Bind   rest.Interface // bindings, what settles them, evictions
 	Status rest.Interface // pod status
 	Events rest.Interface // events.k8s.io
@@ -29,7 +31,7 @@ var ErrNotLeading = errors.New("not sent: this scheduler does not hold the lease
 
 // NewClients connects to the API server of config, which also says the rate
 // of requests (QPS, Burst; a negative QPS is no limit). held is asked before
-// each request but those of Watch; what it refuses is not sent.
+// each request that changes pods or tells of them; what it refuses is not sent.
 func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	var errs []error
 	core := func(fenced bool) rest.Interface {
@@ -46,6 +48,12 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		errs = append(errs, err)
 	} else {
 		clients.Events = events.RESTClient()
+	}
+	policy, err := policyv1.NewForConfig(separate(config, false, nil))
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		clients.Policy = policy.RESTClient()
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, errors.Join(errs...))

@@ -79,7 +79,7 @@ func handsOn(t *testing.T, config *rest.Config, held func() bool) (*Hands, chan 
 		cancel()
 		h.Stop(ended)
 		h.Close(ended)
-		for _, c := range []rest.Interface{clients.Watch, clients.Bind, clients.Status, clients.Events} {
+		for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Bind, clients.Status, clients.Events} {
 			c.(*rest.RESTClient).Client.CloseIdleConnections()
 		}
 	})
@@ -109,6 +109,8 @@ func describe(e machine.Event) string {
 		return "set node " + e.Node.Name
 	case machine.NodeGone:
 		return "gone node " + e.Name
+	case machine.BudgetSet:
+		return "set budget " + e.Budget.Namespace + "/" + e.Budget.Name
 	}
 	return fmt.Sprintf("%T", e)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -21,7 +22,7 @@ import (
 // unfinished selects the pods that a scheduler cares for.
 const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 
-// Source lists and watches pods and nodes. It keeps no objects, only who is
+// Source lists and watches pods, nodes and disruption budgets. It keeps no objects, only who is
 // there: the machine holds the rest.
 type Source struct {
 	client  rest.Interface
@@ -32,17 +33,21 @@ type Source struct {
 
 // NewSource returns a source that posts what it sees. post may block: the
 // watches then stop reading.
-func NewSource(client rest.Interface, post func(machine.Event), logger klog.Logger) *Source {
-	s := &Source{client: client, logger: logger}
+func NewSource(c *Clients, post func(machine.Event), logger klog.Logger) *Source {
+	s := &Source{client: c.Watch, logger: logger}
 	nodes := newMirror("nodes", post, s.guarded(nodeEntry), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
-	nodes.reflect(client, &v1.Node{}, "", logger)
+	nodes.reflect(c.Watch, &v1.Node{}, "", logger)
+	budgets := newMirror("poddisruptionbudgets", post, s.guarded(budgetEntry), func(o owner) machine.Event {
+		return machine.BudgetGone{Namespace: o.Namespace, Name: o.Name}
+	})
+	budgets.reflect(c.Policy, &policyv1.PodDisruptionBudget{}, "", logger)
 	pods := newMirror("pods", post, s.guarded(podEntry), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
-	pods.reflect(client, &v1.Pod{}, unfinished, logger)
-	s.mirrors = []*mirror{nodes, pods}
+	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
+	s.mirrors = []*mirror{nodes, budgets, pods}
 	return s
 }
 
@@ -120,6 +125,16 @@ func nodeEntry(obj any) *entry {
 	}
 	e := newEntry(&n.ObjectMeta)
 	e.set = machine.NodeSet{Node: decode.Node(n)}
+	return e
+}
+
+func budgetEntry(obj any) *entry {
+	b, ok := obj.(*policyv1.PodDisruptionBudget)
+	if !ok {
+		return nil
+	}
+	e := newEntry(&b.ObjectMeta)
+	e.set = machine.BudgetSet{Budget: decode.Budget(b)}
 	return e
 }
 

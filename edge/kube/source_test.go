@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -88,6 +89,7 @@ func TestSource(t *testing.T) {
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
 		q := r.URL.Query()
 		isPods := strings.HasSuffix(r.URL.Path, "/pods")
+		isBudgets := r.URL.Path == "/apis/policy/v1/poddisruptionbudgets"
 		if isPods && q.Get("fieldSelector") != unfinished {
 			t.Errorf("selector %q", q.Get("fieldSelector"))
 		}
@@ -103,6 +105,10 @@ func TestSource(t *testing.T) {
 			<-r.Context().Done()
 		case isPods:
 			answer(w, 200, v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: meta, Items: []v1.Pod{*apiPod("p", "")}})
+		case isBudgets:
+			budget := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}
+			answer(w, 200, policyv1.PodDisruptionBudgetList{TypeMeta: metav1.TypeMeta{Kind: "PodDisruptionBudgetList", APIVersion: "policy/v1"},
+				ListMeta: meta, Items: []policyv1.PodDisruptionBudget{budget}})
 		default:
 			answer(w, 200, v1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: meta, Items: []v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}})
 		}
@@ -112,21 +118,23 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := make(chan string, 100)
-	source := NewSource(clients.Watch, func(e machine.Event) { events <- describe(e) }, klog.Background())
+	source := NewSource(clients, func(e machine.Event) { events <- describe(e) }, klog.Background())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); source.Run(ctx) }()
 	if !source.WaitForSync(ctx) {
 		t.Fatal("not synced")
 	}
-	got := []string{<-events, <-events, <-events}
+	got := []string{<-events, <-events, <-events, <-events}
 	slices.Sort(got)
-	if want := []string{"gone ns/p uid-1", "set node n", "set ns/p uid-1"}; !slices.Equal(got, want) {
+	if want := []string{"gone ns/p uid-1", "set budget ns/b", "set node n", "set ns/p uid-1"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	cancel()
 	<-done
-	clients.Watch.(*rest.RESTClient).Client.CloseIdleConnections()
+	for _, c := range []rest.Interface{clients.Watch, clients.Policy} {
+		c.(*rest.RESTClient).Client.CloseIdleConnections()
+	}
 }
 
 func TestProbe(t *testing.T) {
@@ -140,9 +148,11 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	NewSource(clients.Watch, nil, klog.Background()).Probe(t.Context())
+	NewSource(clients, nil, klog.Background()).Probe(t.Context())
 	if len(codes) != 0 {
 		t.Errorf("gave up with %v to come", codes)
 	}
-	clients.Watch.(*rest.RESTClient).Client.CloseIdleConnections()
+	for _, c := range []rest.Interface{clients.Watch, clients.Policy} {
+		c.(*rest.RESTClient).Client.CloseIdleConnections()
+	}
 }
