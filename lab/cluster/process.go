@@ -80,6 +80,10 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
+// ExitStatus is the process's exit status: -1 when a signal ended it. Call it
+// after Done.
+func (p *Process) ExitStatus() int { return p.command.ProcessState.ExitCode() }
+
 func (p *Process) signal(s syscall.Signal) {
 	p.expected.Store(true)
 	// The only error is that it has ended already.

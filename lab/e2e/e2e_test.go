@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +23,12 @@ import (
 
 func TestMain(m *testing.M) {
 	child.RunIfAsked()
-	m.Run()
+	code := m.Run()
+	if err := endShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // start is a cluster of n nodes that ends with the test.
