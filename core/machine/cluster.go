@@ -54,6 +54,7 @@ func (m *Machine) podSet(p *object.Pod) {
 func (m *Machine) podAssigned(p *object.Pod) {
 	old := m.table.Pod(p.UID)
 	f := m.flights[p.UID]
+	kept := m.queue.NominatedNode(p.UID)
 	m.queue.Unnominate(p.UID)
 	delete(m.gated, p.UID)
 	delete(m.assumed, p.UID)
@@ -61,8 +62,8 @@ func (m *Machine) podAssigned(p *object.Pod) {
 		// Another writer bound it elsewhere: the API proves the assumption false.
 		m.unreserve(f)
 		m.land(f)
-		old = nil
 		m.move(forgotten(f))
+		f, old = nil, nil
 	}
 	if f == nil {
 		m.queue.Delete(p.UID)
@@ -72,12 +73,13 @@ func (m *Machine) podAssigned(p *object.Pod) {
 		old = nil
 	}
 	m.table.Place(p, p.NodeName)
+	m.renominated(p, kept, p.NodeName)
 	if old == nil || old.Pod.NodeName == "" {
 		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Add, NewPod: p})
 	} else if a := queue.Changes(old.Pod, p); a != 0 {
 		m.move(&framework.Event{Resource: framework.AssignedPod, Action: a, OldPod: old.Pod, NewPod: p})
 	}
-	if f != nil && f.node == p.NodeName && f.phase == settling {
+	if f != nil && f.phase != binding { // while a binding is under way its answer ends the flight
 		m.settled(f)
 	}
 }
@@ -98,9 +100,11 @@ func (m *Machine) podPending(p *object.Pod) {
 	}
 	if m.queue.Where(p.UID) == queue.Nowhere {
 		m.queue.Add(m.now, p)
-	} else {
-		m.queue.Update(m.now, p)
+		return
 	}
+	kept := m.queue.NominatedNode(p.UID)
+	m.queue.Update(m.now, p)
+	m.renominated(p, kept, m.queue.NominatedNode(p.UID))
 }
 
 func (m *Machine) podGone(e PodGone) {
@@ -119,6 +123,7 @@ func (m *Machine) podGone(e PodGone) {
 	if f := m.flights[uid]; f != nil {
 		m.unreserve(f)
 		m.land(f)
+		m.move(forgotten(f))
 	}
 	if pl := m.table.Pod(uid); pl != nil {
 		node := m.table.Name(pl.Row)
@@ -127,18 +132,27 @@ func (m *Machine) podGone(e PodGone) {
 	}
 }
 
-// unqueue takes the pod out of the queue. When it was nominated to a node, the
-// room kept for it there is free for others of at most its priority.
+// unqueue takes the pod out of the queue.
 func (m *Machine) unqueue(uid types.UID) {
 	s, queued := m.queue.State(uid)
 	m.queue.Delete(uid)
-	if queued && s.NominatedNode != "" {
-		old := *s.Pod
-		old.NominatedNode = s.NominatedNode
-		m.queue.MoveUpTo(m.now, &framework.Event{
-			Resource: framework.AssignedPod, Action: framework.Delete, OldPod: &old,
-		}, old.Priority)
+	if queued {
+		m.renominated(s.Pod, s.NominatedNode, "")
 	}
+}
+
+// renominated lets the queue know that the nomination to the node `kept` ended
+// and the pod is nominated to, or placed on, the node `now`: the room that was
+// kept for it is free for others of at most its priority.
+func (m *Machine) renominated(p *object.Pod, kept, now string) {
+	if kept == "" || kept == now {
+		return
+	}
+	old := *p
+	old.NominatedNode = kept
+	m.queue.MoveUpTo(m.now, &framework.Event{
+		Resource: framework.AssignedPod, Action: framework.Delete, OldPod: &old,
+	}, old.Priority)
 }
 
 // move lets the queue ask which waiting pods the event may help.

@@ -142,7 +142,9 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome) nominate {
 }
 
 func (m *Machine) clearNomination(p *object.Pod) {
+	kept := m.queue.NominatedNode(p.UID)
 	m.queue.Unnominate(p.UID)
+	m.renominated(p, kept, "")
 	if p.NominatedNode != "" {
 		none := ""
 		m.do(Patch{Pod: p, Nominated: &none})

@@ -17,8 +17,8 @@ func (m *Machine) fail(a *attempt, s *decision.Status, f *flight) {
 		m.unreserve(f)
 		m.land(f)
 	}
-	r.Result = decision.Failed
-	r.Err = s.Err
+	r.Result, r.Err = decision.Failed, s.Err
+	r.RejectedBy, r.PendingBy = nil, nil // a failure is no verdict, whatever was found before
 	if s.Code.Rejects() && s.Err == nil {
 		// As v1.36: the one node that it was to go to, and why not.
 		r.Result, r.NodesTotal, r.NodesFeasible = decision.NotFeasible, 1, 0
@@ -51,7 +51,9 @@ func (m *Machine) reject(a *attempt, n nominate) {
 	s, _ := m.queue.State(a.pod.UID)
 	p, patch := s.Pod, Patch{Pod: s.Pod}
 	if !n.keep {
+		kept := m.queue.NominatedNode(p.UID)
 		m.queue.Nominate(p.UID, n.node)
+		m.renominated(p, kept, n.node)
 		if n.node != p.NominatedNode {
 			patch.Nominated = &n.node
 		}

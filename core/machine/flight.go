@@ -20,7 +20,10 @@ type flight struct {
 	permits map[string]time.Time
 	// tries counts what was done to settle a binding whose reply was lost.
 	tries int
-	since time.Time
+	// refusal is why the API turned down a renewed binding. Of the one before,
+	// whose reply was lost, that says nothing.
+	refusal error
+	since   time.Time
 }
 
 type phase uint8
@@ -45,7 +48,9 @@ func (m *Machine) assume(a *attempt) *flight {
 	m.flights[a.pod.UID] = f
 	m.assumed[a.pod.UID] = f.node
 	m.table.Place(a.pod, f.node)
+	kept := m.queue.NominatedNode(a.pod.UID)
 	m.queue.Unnominate(a.pod.UID)
+	m.renominated(a.pod, kept, f.node)
 	for _, pl := range a.profile.Reserve {
 		if pl.Reserve == nil {
 			continue
@@ -139,7 +144,12 @@ func (m *Machine) advance(f *flight) {
 	f.phase = writing
 	var writes []framework.Write
 	for _, pl := range f.profile.PreBind {
-		w, s := pl.PreBind(m.table, f.pod, f.node)
+		var w []framework.Write
+		var s *decision.Status
+		if err := m.guard(running("PreBind", pl.Name), func() { w, s = pl.PreBind(m.table, f.pod, f.node) }); err != nil {
+			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: err}, f)
+			return
+		}
 		if s != nil && s.Code != decision.Success && s.Code != decision.Skip {
 			m.fail(f.attempt, attribute(s, "PreBind", pl.Name), f)
 			return
@@ -168,13 +178,22 @@ func (m *Machine) written(e Written) {
 
 func (m *Machine) bind(f *flight) {
 	for _, pl := range f.profile.Bind {
-		if pl.Bind(f.pod, f.node) {
-			f.phase = binding
-			m.do(Bind{Pod: f.pod, Node: f.node})
+		takes := false
+		if err := m.guard(running("Bind", pl.Name), func() { takes = pl.Bind(f.pod, f.node) }); err != nil {
+			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: err}, f)
+			return
+		}
+		if takes {
+			m.send(f)
 			return
 		}
 	}
 	m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("no Bind plugin of profile %q takes the pod", f.profile.Name)}, f)
+}
+
+func (m *Machine) send(f *flight) {
+	f.phase = binding
+	m.do(Bind{Pod: f.pod, Node: f.node})
 }
 
 // bound takes in what is known of a binding. Only a sure refusal gives the
@@ -191,14 +210,19 @@ func (m *Machine) bound(e Bound) {
 	case BindDone:
 		m.settled(f)
 	case BindRefused:
-		m.refused(f, e.Err)
+		if f.tries == 0 {
+			m.refused(f, e.Err)
+			return
+		}
+		f.refusal = e.Err
+		m.settle(f)
 	case BindUnknown:
-		f.phase = settling
 		m.settle(f)
 	}
 }
 
 func (m *Machine) settle(f *flight) {
+	f.phase = settling
 	delay := time.Duration(0)
 	if f.tries > 0 {
 		delay = min(time.Second<<min(f.tries-1, 4), 10*time.Second)
@@ -208,7 +232,8 @@ func (m *Machine) settle(f *flight) {
 
 // podRead settles a lost binding: bound to our node, it was done; bound
 // elsewhere or gone, the assumption ends; unbound, the same binding is tried
-// again, so that an earlier one that is still under way can only do the same.
+// again, so that an earlier one that is still under way can only do the same,
+// until one is refused and the pod still unbound after that.
 func (m *Machine) podRead(e PodRead) {
 	f := m.flights[e.UID]
 	if f == nil || f.phase != settling {
@@ -222,10 +247,12 @@ func (m *Machine) podRead(e PodRead) {
 		m.podGone(PodGone{UID: e.UID, Namespace: f.pod.Namespace, Name: f.pod.Name})
 	case e.Pod.NodeName != "":
 		m.podSet(e.Pod)
+	case f.refusal != nil:
+		m.refused(f, f.refusal)
 	case f.tries >= settleTries:
 		m.refused(f, fmt.Errorf("binding of pod %s to node %s: no answer in %d tries, and the pod is not bound", f.pod.Key(), f.node, f.tries))
 	default:
-		m.bind(f)
+		m.send(f)
 	}
 }
 

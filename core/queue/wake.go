@@ -125,9 +125,12 @@ func (q *Queue) MoveOthers(now time.Time, e *framework.Event, not types.UID) int
 }
 
 // MoveUpTo is Move for pods of at most the given priority, for a change that
-// can help no others: a nomination that ends, say.
+// can help no others: a nomination that ends, say. The pod whose own it was
+// (the event's OldPod) is left alone, too.
 func (q *Queue) MoveUpTo(now time.Time, e *framework.Event, priority int32) int {
-	return q.move(now, e, func(p *object.Pod) bool { return p.Priority <= priority })
+	return q.move(now, e, func(p *object.Pod) bool {
+		return p.Priority <= priority && (e.OldPod == nil || e.OldPod.UID != p.UID)
+	})
 }
 
 func (q *Queue) move(now time.Time, e *framework.Event, may func(*object.Pod) bool) int {

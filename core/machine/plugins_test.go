@@ -1,0 +1,271 @@
+package machine
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const scheduler = "test-scheduler"
+
+// mood is what a plugin does at a point when it is next asked.
+type mood string
+
+const (
+	fails   mood = "fails"   // an error
+	rejects mood = "rejects" // the pod, as unschedulable
+	pends   mood = "pends"   // rejects as pending
+	panics  mood = "panics"
+	waits   mood = "waits"  // Permit: ten seconds at most
+	writes  mood = "writes" // PreBind: something is to be written first
+	allows  mood = "allows" // Permit: all that wait may go
+	expels  mood = "expels" // Permit: all that wait are rejected
+	passes  mood = "passes" // Bind: leaves it to others
+)
+
+// moody is the plugin at which anything may go wrong. What is to go wrong is
+// set for one step of the machine at a time.
+type moody struct {
+	moods   map[string]mood // by point
+	waiting map[types.UID]bool
+	calls   []string // "Reserve p1", "Unreserve p1"
+}
+
+var errMood = errors.New("out of sorts")
+
+func (mo *moody) ask(point string) mood {
+	m := mo.moods[point]
+	if m == panics {
+		delete(mo.moods, point)
+		panic("at " + point)
+	}
+	return m
+}
+
+func (mo *moody) status(point string) *decision.Status {
+	switch mo.ask(point) {
+	case fails:
+		return &decision.Status{Code: decision.Error, Err: errMood}
+	case rejects:
+		return &decision.Status{Code: decision.Unschedulable, Reasons: []string{"not in the mood"}}
+	case pends:
+		return &decision.Status{Code: decision.Pending, Reasons: []string{"not in the mood yet"}}
+	}
+	return nil
+}
+
+// plugin implements every point but QueueSort and Bind.
+func (mo *moody) plugin() *framework.Plugin {
+	return &framework.Plugin{
+		Name: "Moody",
+		// Its moods change with an annotation of a node.
+		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.UpdateNodeAnnotation | framework.Add}},
+		Part:  func(*object.Pod) string { mo.ask("Part"); return "" },
+		Epoch: func(*table.Table) uint64 { mo.ask("Epoch"); return 0 },
+		PreEnqueue: func(*object.Pod) *decision.Status {
+			return mo.status("PreEnqueue")
+		},
+		PreFilter: func(*table.Table, *object.Pod) framework.Prepared {
+			return framework.Prepared{Status: mo.status("PreFilter")}
+		},
+		Filter: func(_ *framework.Input, _ par.Range, out []framework.Verdict) {
+			mo.ask("Filter")
+			clear(out)
+		},
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			return decision.Unschedulable, nil
+		},
+		PreScore: func(*table.Table, *object.Pod) framework.Prepared {
+			return framework.Prepared{Status: mo.status("PreScore")}
+		},
+		Score: func(_ *framework.Input, _ par.Range, out []int64) {
+			mo.ask("Score")
+			clear(out)
+		},
+		Normalize: func(_, _, _ int64) int64 { mo.ask("Normalize"); return 0 },
+		Reserve: func(_ *table.Table, p *object.Pod, _ string) *decision.Status {
+			mo.calls = append(mo.calls, "Reserve "+p.Name)
+			return mo.status("Reserve")
+		},
+		Unreserve: func(_ *table.Table, p *object.Pod, _ string) {
+			mo.calls = append(mo.calls, "Unreserve "+p.Name)
+			mo.ask("Unreserve")
+		},
+		Permit: mo.permit,
+		PreBind: func(*table.Table, *object.Pod, string) ([]framework.Write, *decision.Status) {
+			if mo.ask("PreBind") == writes {
+				return []framework.Write{nothing{}}, nil
+			}
+			return nil, mo.status("PreBind")
+		},
+		PostBind: func(p *object.Pod, _ string) {
+			mo.calls = append(mo.calls, "PostBind "+p.Name)
+			mo.ask("PostBind")
+		},
+	}
+}
+
+func (mo *moody) permit(_ *table.Table, p *object.Pod, _ string) framework.PermitResult {
+	waiting := slices.Sorted(maps.Keys(mo.waiting))
+	switch mo.ask("Permit") {
+	case waits:
+		mo.waiting[p.UID] = true
+		return framework.PermitResult{Status: &decision.Status{Code: decision.Wait}, Timeout: 10 * time.Second}
+	case allows:
+		clear(mo.waiting)
+		return framework.PermitResult{Allow: waiting}
+	case expels:
+		clear(mo.waiting)
+		return framework.PermitResult{Reject: waiting}
+	}
+	return framework.PermitResult{Status: mo.status("Permit")}
+}
+
+type nothing struct{}
+
+func (nothing) Describe() string { return "write nothing" }
+
+func sortPlugin(mo *moody) *framework.Plugin {
+	return &framework.Plugin{Name: "Sort", Less: func(a, b *framework.QueuedPod) bool {
+		mo.ask("Less")
+		if a.Pod.Priority != b.Pod.Priority {
+			return a.Pod.Priority > b.Pod.Priority
+		}
+		return a.Timestamp.Before(b.Timestamp)
+	}}
+}
+
+func gatePlugin() *framework.Plugin {
+	return &framework.Plugin{
+		Name:  "Gates",
+		Wakes: []framework.Wake{{Resource: framework.PendingPod, Actions: framework.UpdatePodGatesEliminated}},
+		PreEnqueue: func(p *object.Pod) *decision.Status {
+			if len(p.Gates) == 0 {
+				return nil
+			}
+			return &decision.Status{Code: decision.Unresolvable, Reasons: []string{"gated"}}
+		},
+	}
+}
+
+// fitPlugin looks at CPU, and preempts.
+func fitPlugin(mo *moody) *framework.Plugin {
+	return &framework.Plugin{
+		Name: "Fit", Locality: framework.NodeAndPods,
+		Wakes: []framework.Wake{
+			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeAllocatable},
+			{Resource: framework.AssignedPod, Actions: framework.Delete},
+		},
+		Part: func(p *object.Pod) string { return string(p.Demand.Usage.AppendKey(nil)) },
+		Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+			used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
+			for i := range out {
+				out[i] = framework.Fits
+				if r := rows.From + i; cpu > 0 && used[r]+cpu > offered[r] {
+					out[i] = 1
+				}
+			}
+		},
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			mo.ask("Explain")
+			return decision.Unschedulable, []string{"no cpu"}
+		},
+		Score: func(in *framework.Input, rows par.Range, out []int64) {
+			used := in.Table.Used(table.CPU)
+			for i := range out {
+				out[i] = max(0, 100-used[rows.From+i])
+			}
+		},
+		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {
+			mo.ask("PostFilter")
+			return preempt(c)
+		},
+	}
+}
+
+// preempt makes room on the first node where lesser pods can.
+func preempt(c *framework.PostFilterCall) framework.PostFilterResult {
+	lesser := func(r table.Row) (uids []types.UID) {
+		for _, pl := range c.Table.Pods(r) {
+			if pl.Pod.Priority < c.Pod.Priority {
+				uids = append(uids, pl.Pod.UID)
+			}
+		}
+		slices.Sort(uids)
+		return uids
+	}
+	if r, ok := c.Table.Find(c.Nomination); ok {
+		for _, uid := range lesser(r) {
+			if c.Evicting(uid) || c.Table.Pod(uid).Pod.Terminating {
+				return framework.PostFilterResult{KeepNomination: true, Message: "victims are on their way"}
+			}
+		}
+	}
+	for r := range table.Row(c.Table.Rows()) {
+		victims := lesser(r)
+		if c.Table.Node(r) == nil || c.Code(r) != decision.Unschedulable || len(victims) == 0 {
+			continue
+		}
+		mark := c.Table.Checkpoint()
+		for _, uid := range victims {
+			c.Table.Remove(uid)
+		}
+		fits := c.Refit(r) == nil
+		c.Table.Undo(mark)
+		if fits {
+			return framework.PostFilterResult{Node: c.Table.Name(r), Victims: victims, Resolved: true}
+		}
+	}
+	return framework.PostFilterResult{Message: "nobody to preempt"}
+}
+
+// zonePlugin lets a pod with a zone on nodes of that zone alone.
+func zonePlugin() *framework.Plugin {
+	return &framework.Plugin{
+		Name:  "Zone",
+		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel}, {Resource: framework.PendingPod, Actions: framework.UpdatePodLabel}},
+		Part:  func(p *object.Pod) string { return p.Labels["zone"] },
+		Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+			for i := range out {
+				n := in.Table.Node(table.Row(rows.From + i))
+				out[i] = framework.Fits
+				if zone := in.Pod.Labels["zone"]; n != nil && zone != "" && zone != n.Labels["zone"] {
+					out[i] = 1
+				}
+			}
+		},
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			return decision.Unresolvable, []string{"wrong zone"}
+		},
+	}
+}
+
+func bindPlugin(mo *moody) *framework.Plugin {
+	return &framework.Plugin{Name: "Binder", Bind: func(*object.Pod, string) bool { return mo.ask("Bind") != passes }}
+}
+
+// testProfile has them all.
+func testProfile(mo *moody) *profile.Profile {
+	sort, gate, zone, fit, any, bind := sortPlugin(mo), gatePlugin(), zonePlugin(), fitPlugin(mo), mo.plugin(), bindPlugin(mo)
+	list := func(l ...*framework.Plugin) []*framework.Plugin { return l }
+	p := &profile.Profile{
+		Name: scheduler, QueueSort: sort, PreEnqueue: list(gate, any), PreFilter: list(any), Filter: list(any, zone, fit),
+		PostFilter: list(fit), PreScore: list(any), Score: []profile.Scorer{{Plugin: fit, Weight: 1}, {Plugin: any, Weight: 1}},
+		Reserve: list(any), Permit: list(any), PreBind: list(any), Bind: list(bind), PostBind: list(any),
+		Plugins: map[string]*framework.Plugin{},
+	}
+	for _, pl := range list(sort, gate, zone, fit, any, bind) {
+		p.Plugins[pl.Name] = pl
+	}
+	return p
+}

@@ -1,0 +1,616 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// tester is *testing.T or *rapid.T.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Logf(format string, args ...any)
+}
+
+// world is a cluster around a machine: the objects as the API server has
+// them, watches that lag behind, and requests on their way. It holds the
+// machine to its promises at every step.
+type world struct {
+	tester
+	m     *Machine
+	moody *moody
+	now   time.Time
+
+	// The truth.
+	nodes map[string]*object.Node
+	pods  map[string]*object.Pod // by key
+	ours  map[types.UID]bool     // bound by a binding of the machine's
+
+	// What the watches have not told yet, and what they told last.
+	podNews   []podNews
+	nodeNews  []string
+	told      map[string]*object.Pod
+	toldNodes map[string]*object.Node
+	goneTold  map[types.UID]bool
+
+	requests []Effect
+	late     []Bind // bindings that were answered by Unknown and may yet happen
+	reads    map[types.UID]int
+
+	decided   map[types.UID]*decision.Decision // the last of each
+	announced map[types.UID]int                // "Scheduled"
+	effects   []Effect                         // of the last step
+	serial    int
+}
+
+// podNews is a pod as it was when it changed; nil: it was gone.
+type podNews struct {
+	key string
+	uid types.UID
+	pod *object.Pod
+}
+
+func newWorld(t tester) *world {
+	w := &world{
+		tester: t, moody: &moody{moods: map[string]mood{}, waiting: map[types.UID]bool{}},
+		now:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, ours: map[types.UID]bool{},
+		told: map[string]*object.Pod{}, toldNodes: map[string]*object.Node{}, goneTold: map[types.UID]bool{},
+		reads: map[types.UID]int{}, decided: map[types.UID]*decision.Decision{}, announced: map[types.UID]int{},
+	}
+	w.m = New(Options{
+		Profiles: []*profile.Profile{testProfile(w.moody)}, Seed: 1, Workers: 1,
+		InitialBackoff: time.Second, MaxBackoff: 10 * time.Second,
+		// Nobody is looked at again just because time passed: a lost wake-up shows.
+		MaxUnschedulable: 10000 * time.Hour,
+	})
+	return w
+}
+
+// step feeds the machine and checks what it does and what it is.
+func (w *world) step(e Event) {
+	w.Helper()
+	w.Logf("%s %s", w.now.Format("04:05"), show(e))
+	w.effects = w.m.Step(w.now, e)
+	clear(w.moody.moods) // Verify asks the plugins, too
+	if err := w.m.Verify(); err != nil {
+		w.Fatalf("after %T: %v", e, err)
+	}
+	for i, effect := range w.effects {
+		w.Logf("      -> %s", show(effect))
+		w.take(i, effect)
+	}
+}
+
+// show prints an event or an effect for whoever reads a failed test.
+func show(x any) string {
+	switch x := x.(type) {
+	case PodSet:
+		return fmt.Sprintf("PodSet %s on %q, nominated to %q, priority %d, %dm, terminating %v, terminal %v", x.Pod.UID, x.Pod.NodeName,
+			x.Pod.NominatedNode, x.Pod.Priority, x.Pod.Demand.Usage.MilliCPU, x.Pod.Terminating, x.Pod.Terminal)
+	case NodeSet:
+		return fmt.Sprintf("NodeSet %s %v %dm", x.Node.Name, x.Node.Labels, x.Node.Allocatable.MilliCPU)
+	case PodRead:
+		if x.Pod != nil {
+			return fmt.Sprintf("PodRead %s: %s on %q", x.UID, x.Pod.UID, x.Pod.NodeName)
+		}
+	case Bind:
+		return fmt.Sprintf("Bind %s to %s", x.Pod.UID, x.Node)
+	case Read:
+		return fmt.Sprintf("Read %s", x.Pod.UID)
+	case Write:
+		return fmt.Sprintf("Write for %s", x.Pod.UID)
+	case Evict:
+		return fmt.Sprintf("Evict %s for %s", x.Victim.UID, x.Preemptor.UID)
+	case Announce:
+		return fmt.Sprintf("Announce %s %s: %s", x.Pod.UID, x.Reason, x.Note)
+	case Patch:
+		if x.Nominated != nil {
+			return fmt.Sprintf("Patch %s: %v, nominated to %q", x.Pod.UID, x.Condition, *x.Nominated)
+		}
+		return fmt.Sprintf("Patch %s: %v", x.Pod.UID, x.Condition)
+	case Decided:
+		return fmt.Sprintf("Decided %s: %s %s %v", x.Decision.UID, x.Decision.Result, x.Decision.Node, x.Decision.Err)
+	}
+	return fmt.Sprintf("%T%+v", x, x)
+}
+
+func (w *world) take(i int, effect Effect) {
+	w.Helper()
+	switch e := effect.(type) {
+	case Decided:
+		w.decided[e.Decision.UID] = e.Decision
+		if r := e.Decision.Result; r == decision.Scheduled || r == decision.Waiting {
+			w.checkRoom(e.Decision)
+		}
+	case Announce:
+		w.checkAnnounce(i, e)
+	case Patch:
+		w.checkPatch(i, e)
+		w.requests = append(w.requests, e)
+	case Bind:
+		w.checkFree(e.Pod, effect)
+		if w.goneTold[e.Pod.UID] {
+			w.Fatalf("binds %s, of which it knows that it is gone", e.Pod.UID)
+		}
+		w.requests = append(w.requests, e)
+	case Write:
+		w.checkFree(e.Pod, effect)
+		w.requests = append(w.requests, e)
+	case Read:
+		w.checkFree(e.Pod, effect)
+		w.requests = append(w.requests, e)
+	case Evict:
+		w.requests = append(w.requests, e)
+	}
+}
+
+// checkFree: of a pod's binding, writes and reads only one is on its way.
+func (w *world) checkFree(p *object.Pod, next Effect) {
+	w.Helper()
+	for _, r := range w.requests {
+		if uid, ok := flying(r); ok && uid == p.UID {
+			w.Fatalf("%T of %s while a %T is on its way", next, p.UID, r)
+		}
+	}
+}
+
+func flying(e Effect) (types.UID, bool) {
+	switch e := e.(type) {
+	case Bind:
+		return e.Pod.UID, true
+	case Write:
+		return e.Pod.UID, true
+	case Read:
+		return e.Pod.UID, true
+	}
+	return "", false
+}
+
+// checkRoom: the node has room for the pod beside all that the machine was
+// told of, all that it bound itself, told or not, and all that its requests
+// may yet bind.
+func (w *world) checkRoom(d *decision.Decision) {
+	w.Helper()
+	n := w.toldNodes[d.Node]
+	if n == nil {
+		w.Fatalf("%s goes to %s, which is no node", d.UID, d.Node)
+	}
+	sum := map[types.UID]int64{}
+	for key, p := range w.pods {
+		if told := w.told[key]; p.NodeName == d.Node && !p.Terminal && (w.ours[p.UID] || told != nil && told.UID == p.UID && told.NodeName == d.Node) {
+			sum[p.UID] = p.Demand.Usage.MilliCPU
+		}
+	}
+	for _, r := range slices.Concat(w.requests, asEffects(w.late)) {
+		if b, ok := r.(Bind); ok && b.Node == d.Node && w.binds(b) {
+			sum[b.Pod.UID] = b.Pod.Demand.Usage.MilliCPU
+		}
+	}
+	mine := w.told[d.Pod].Demand.Usage.MilliCPU
+	delete(sum, d.UID)
+	total := mine
+	for _, cpu := range sum {
+		total += cpu
+	}
+	if mine > 0 && total > n.Allocatable.MilliCPU {
+		w.Fatalf("%s goes to %s, which has %d: with %v there it needs %d", d.UID, d.Node, n.Allocatable.MilliCPU, sum, total)
+	}
+}
+
+func asEffects(binds []Bind) (effects []Effect) {
+	for _, b := range binds {
+		effects = append(effects, b)
+	}
+	return effects
+}
+
+// checkAnnounce: an event about a failure stands after the record of it, and
+// Scheduled comes once, of a pod that is bound.
+func (w *world) checkAnnounce(i int, e Announce) {
+	w.Helper()
+	switch e.Reason {
+	case "Scheduled":
+		p := w.pods[e.Pod.Key()]
+		if w.announced[e.Pod.UID]++; w.announced[e.Pod.UID] > 1 {
+			w.Fatalf("%s is announced as scheduled again", e.Pod.UID)
+		}
+		if p != nil && p.UID == e.Pod.UID && p.NodeName == "" {
+			w.Fatalf("%s is announced as scheduled, and is not", e.Pod.UID)
+		}
+	case "FailedScheduling":
+		if strings.HasPrefix(e.Note, "skip schedule deleting pod") {
+			return
+		}
+		if i == 0 {
+			w.Fatalf("%s: an event without a record", e.Pod.UID)
+		}
+		if d, ok := w.effects[i-1].(Decided); !ok || d.Decision.UID != e.Pod.UID || !e.Warning || e.Note == "" {
+			w.Fatalf("%s: the event %+v follows %+v", e.Pod.UID, e, w.effects[i-1])
+		}
+	}
+}
+
+// checkPatch: a condition is written after the event that says the same, and
+// only where it changes something.
+func (w *world) checkPatch(i int, e Patch) {
+	w.Helper()
+	if e.Condition == nil && e.Nominated == nil {
+		w.Fatalf("an empty patch of %s", e.Pod.UID)
+	}
+	if e.Condition == nil {
+		return
+	}
+	if told := w.told[e.Pod.Key()]; told != nil && told.UID == e.Pod.UID && told.Scheduled == *e.Condition {
+		w.Fatalf("%s: the condition is already %+v", e.Pod.UID, told.Scheduled)
+	}
+	if a, ok := w.effects[max(i-1, 0)].(Announce); !ok || a.Pod.UID != e.Pod.UID {
+		w.Fatalf("%s: the patch follows %+v", e.Pod.UID, w.effects[max(i-1, 0)])
+	}
+}
+
+// The API server.
+
+func (w *world) setPod(p *object.Pod) {
+	w.pods[p.Key()] = p
+	w.podNews = append(w.podNews, podNews{p.Key(), p.UID, p})
+}
+
+func (w *world) deletePod(key string) {
+	if p := w.pods[key]; p != nil {
+		delete(w.pods, key)
+		w.podNews = append(w.podNews, podNews{key, p.UID, nil})
+	}
+}
+
+// change writes a changed copy of the pod with this UID, if there is one.
+func (w *world) change(p *object.Pod, f func(*object.Pod)) {
+	if now := w.pods[p.Key()]; now != nil && now.UID == p.UID {
+		again := *now
+		f(&again)
+		w.setPod(&again)
+	}
+}
+
+func (w *world) setNode(n *object.Node) {
+	w.nodes[n.Name] = n
+	w.nodeNews = append(w.nodeNews, n.Name)
+}
+
+func (w *world) deleteNode(name string) {
+	delete(w.nodes, name)
+	w.nodeNews = append(w.nodeNews, name)
+}
+
+// binds tells whether the API would accept the binding now.
+func (w *world) binds(b Bind) bool {
+	p := w.pods[b.Pod.Key()]
+	return p != nil && p.UID == b.Pod.UID && p.NodeName == "" && !p.Terminating && len(p.Gates) == 0
+}
+
+func (w *world) bind(b Bind) bool {
+	if !w.binds(b) {
+		return false
+	}
+	w.ours[b.Pod.UID] = true
+	w.change(b.Pod, func(p *object.Pod) { p.NodeName = b.Node })
+	return true
+}
+
+// The watches.
+
+func (w *world) tellPod() {
+	n := w.podNews[0]
+	w.podNews = w.podNews[1:]
+	w.tell(n)
+}
+
+func (w *world) tell(n podNews) {
+	if old := w.told[n.key]; old != nil && (n.pod == nil || old.UID != n.uid || n.pod.Terminal) {
+		w.goneTold[old.UID] = true
+	}
+	if n.pod == nil {
+		delete(w.told, n.key)
+		namespace, name, _ := strings.Cut(n.key, "/")
+		w.step(PodGone{UID: n.uid, Namespace: namespace, Name: name})
+		return
+	}
+	w.told[n.key] = n.pod
+	w.step(PodSet{n.pod})
+}
+
+// relist skips what lies between what was told last and the truth, as a watch
+// that was broken off does: a pod that was made anew under its name comes as
+// one change, one that is gone is told of in its last known state.
+func (w *world) relist() {
+	w.podNews = nil
+	for _, key := range slices.Sorted(maps.Keys(w.told)) {
+		if w.pods[key] == nil {
+			w.tell(podNews{key, w.told[key].UID, nil})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		w.tell(podNews{key, w.pods[key].UID, w.pods[key]})
+	}
+}
+
+func (w *world) tellNode() {
+	name := w.nodeNews[0]
+	w.nodeNews = w.nodeNews[1:]
+	if n := w.nodes[name]; n != nil {
+		w.toldNodes[name] = n
+		w.step(NodeSet{n})
+		return
+	}
+	delete(w.toldNodes, name)
+	w.step(NodeGone{name})
+}
+
+func (w *world) tellAll() {
+	for len(w.nodeNews) > 0 {
+		w.tellNode()
+	}
+	for len(w.podNews) > 0 {
+		w.tellPod()
+	}
+}
+
+// The requests.
+
+type fate int
+
+const (
+	fine fate = iota
+	refused
+	lost     // done, but the reply was lost
+	vanished // not done, and the reply was lost
+	delayed  // to be done later, and the reply was lost
+)
+
+var errFate = errors.New("the network")
+
+// answer carries the i-th request out and tells the machine.
+func (w *world) answer(i int, how fate) {
+	w.Helper()
+	r := w.requests[i]
+	w.requests = slices.Delete(w.requests, i, i+1)
+	switch e := r.(type) {
+	case Bind:
+		w.answerBind(e, how)
+	case Write:
+		if how == fine {
+			w.step(Written{UID: e.Pod.UID})
+		} else {
+			w.step(Written{UID: e.Pod.UID, Err: errFate})
+		}
+	case Read:
+		w.answerRead(e, how)
+	case Evict:
+		if how != fine {
+			w.step(Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: errFate})
+			return
+		}
+		w.change(e.Victim, func(p *object.Pod) { p.Terminating = true })
+		w.step(Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
+	case Patch:
+		w.change(e.Pod, func(p *object.Pod) {
+			if e.Condition != nil {
+				p.Scheduled = *e.Condition
+			}
+			if e.Nominated != nil {
+				p.NominatedNode = *e.Nominated
+			}
+		})
+	}
+}
+
+func (w *world) answerBind(b Bind, how fate) {
+	w.Helper()
+	uid := b.Pod.UID
+	switch how {
+	case lost:
+		w.bind(b)
+		w.step(Bound{UID: uid, Result: BindUnknown, Err: errFate})
+		return
+	case vanished:
+		w.step(Bound{UID: uid, Result: BindUnknown, Err: errFate})
+		return
+	case delayed:
+		w.late = append(w.late, b)
+		w.step(Bound{UID: uid, Result: BindUnknown, Err: errFate})
+		return
+	case refused:
+		if !slices.ContainsFunc(w.late, func(l Bind) bool { return l.Pod.UID == uid }) {
+			break
+		}
+		fallthrough
+	case fine:
+		p := w.pods[b.Pod.Key()]
+		if w.bind(b) || p != nil && p.UID == uid && p.NodeName == b.Node {
+			w.step(Bound{UID: uid, Result: BindDone})
+			return
+		}
+	}
+	w.step(Bound{UID: uid, Result: BindRefused, Err: errFate})
+}
+
+// answerRead: a binding does not stay delayed for as long as the machine asks.
+func (w *world) answerRead(e Read, how fate) {
+	w.Helper()
+	uid := e.Pod.UID
+	if w.reads[uid]++; w.reads[uid] >= settleTries/2 {
+		w.late = slices.DeleteFunc(w.late, func(b Bind) bool { return b.Pod.UID == uid })
+	}
+	if how != fine {
+		w.step(PodRead{UID: uid, Err: errFate})
+		return
+	}
+	w.step(PodRead{UID: uid, Pod: w.pods[e.Pod.Key()]})
+}
+
+// arrive lets a delayed binding happen.
+func (w *world) arrive(i int) {
+	w.bind(w.late[i])
+	w.late = slices.Delete(w.late, i, i+1)
+}
+
+// cycle lets the machine decide, in this mood.
+func (w *world) cycle(point string, m mood) {
+	w.Helper()
+	if point != "" {
+		w.moody.moods[point] = m
+	}
+	w.step(Cycle{})
+}
+
+func (w *world) tick(d time.Duration) {
+	w.Helper()
+	w.now = w.now.Add(d)
+	w.step(Tick{})
+}
+
+// settle lets the cluster come to rest with nothing going wrong: everything
+// is told, answered and tried again until no timer is due for an hour.
+func (w *world) settle() {
+	w.Helper()
+	for len(w.late) > 0 {
+		w.arrive(0)
+	}
+	for turn := 0; ; turn++ {
+		if turn > 5000 {
+			w.Fatalf("does not come to rest\n%s", w.m.queue)
+		}
+		switch next, timer := w.m.NextTimer(); {
+		case len(w.podNews)+len(w.nodeNews) > 0:
+			w.tellAll()
+		case len(w.requests) > 0:
+			w.answer(0, fine)
+		case w.finish():
+		case w.m.Ready():
+			w.step(Cycle{})
+		case timer && next.Before(w.now.Add(time.Hour)):
+			w.tick(max(0, next.Sub(w.now)))
+		default:
+			return
+		}
+	}
+}
+
+// finish removes the pods that are on their way out.
+func (w *world) finish() bool {
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		if w.pods[key].Terminating {
+			w.deletePod(key)
+			return true
+		}
+	}
+	return false
+}
+
+// checkRest: each pod is bound, gated, or unschedulable for a reason that it
+// shows; and the machine knows just what the API has.
+func (w *world) checkRest() {
+	w.Helper()
+	placed := 0
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		p := w.pods[key]
+		if p.Terminal {
+			continue
+		}
+		if p.NodeName != "" {
+			placed++
+			if pl := w.m.table.Pod(p.UID); pl == nil || w.m.table.Name(pl.Row) != p.NodeName {
+				w.Fatalf("%s runs on %s, the machine has %+v", p.UID, p.NodeName, pl)
+			}
+			continue
+		}
+		if p.SchedulerName != scheduler {
+			continue
+		}
+		s, _ := w.m.queue.State(p.UID)
+		if len(p.Gates) > 0 {
+			if s.Place != queue.Gated {
+				w.Fatalf("%s has gates and is %s", p.UID, s.Place)
+			}
+			continue
+		}
+		if s.Place != queue.Unschedulable {
+			w.Fatalf("%s is at rest and %s", p.UID, s.Place)
+		}
+		if p.Scheduled.Reason != v1.PodReasonUnschedulable || p.Scheduled.Status != v1.ConditionFalse || !strings.HasPrefix(p.Scheduled.Message, "0/") {
+			w.Fatalf("%s is unschedulable and shows %+v", p.UID, p.Scheduled)
+		}
+		for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+			if w.fits(p, w.nodes[name]) {
+				w.Fatalf("%s is unschedulable and fits on %s\n%s", p.UID, name, w.m.queue)
+			}
+		}
+	}
+	if w.m.table.Placements() != placed || w.m.Assumed() != 0 || len(w.m.flights) != 0 || w.m.table.Live() != len(w.nodes) {
+		w.Fatalf("%d pods placed, %d assumed, %d in flight, %d nodes; the API has %d pods, %d nodes",
+			w.m.table.Placements(), w.m.Assumed(), len(w.m.flights), w.m.table.Live(), placed, len(w.nodes))
+	}
+	if len(w.m.evictions) != 0 {
+		w.Fatalf("%d evictions are remembered", len(w.m.evictions))
+	}
+	for uid := range w.m.gated {
+		if w.m.queue.Where(uid) == queue.Nowhere {
+			w.Fatalf("a gate of %s is remembered, who is gone", uid)
+		}
+	}
+}
+
+func (w *world) fits(p *object.Pod, n *object.Node) bool {
+	if zone := p.Labels["zone"]; zone != "" && zone != n.Labels["zone"] {
+		return false
+	}
+	used := int64(0)
+	for _, q := range w.pods {
+		if q.NodeName == n.Name && !q.Terminal {
+			used += q.Demand.Usage.MilliCPU
+		}
+	}
+	cpu := p.Demand.Usage.MilliCPU
+	return cpu == 0 || used+cpu <= n.Allocatable.MilliCPU
+}
+
+// Objects.
+
+func (w *world) pod(name string, milliCPU int64, change ...func(*object.Pod)) *object.Pod {
+	w.serial++
+	v := resource.Vector{MilliCPU: milliCPU}
+	p := &object.Pod{
+		UID: types.UID(fmt.Sprintf("%s-%d", name, w.serial)), Namespace: "ns", Name: name, SchedulerName: scheduler,
+		Demand: resource.Demand{Requests: v, Usage: v, NonZero: v},
+	}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func (w *world) node(name string, milliCPU int64, change ...func(*object.Node)) *object.Node {
+	w.serial++
+	n := &object.Node{
+		Name: name, UID: types.UID(fmt.Sprintf("%s-%d", name, w.serial)), AllowedPods: 110,
+		Allocatable: resource.Vector{MilliCPU: milliCPU}, Labels: map[string]string{},
+		Annotations: map[string]string{"serial": fmt.Sprint(w.serial)},
+	}
+	for _, f := range change {
+		f(n)
+	}
+	return n
+}
