@@ -1,0 +1,106 @@
+package podtopologyspread
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// family says which pods belong together with a pod: those that the Services
+// which select it, and its controller, have in common (v1.36's
+// helper.DefaultSelector).
+type family struct {
+	services   []*object.Family
+	controller *object.Family
+}
+
+func familyOf(t *table.Table, p *object.Pod) family {
+	return family{t.ServicesOf(p), t.ControllerOf(p)}
+}
+
+// unknown: nothing selects any pods.
+func (f family) unknown() bool {
+	return len(f.services) == 0 && (f.controller == nil || len(f.controller.Labels) == 0 && len(f.controller.Requirements) == 0)
+}
+
+// appendKey writes what the selector is made of and whether it matches the
+// pod itself.
+func (f family) appendKey(b []byte, p *object.Pod) []byte {
+	slices.SortFunc(f.services, func(a, b *object.Family) int { return cmp.Compare(a.Key, b.Key) })
+	for i, s := range f.services {
+		if i > 0 && s.Key == f.services[i-1].Key {
+			continue
+		}
+		b = appendField(append(b, 's'), s.Key)
+	}
+	if c := f.controller; c != nil {
+		b = appendField(strconv.AppendInt(b, int64(c.Kind), 10), c.Key)
+		if !selects(c, p) {
+			b = append(b, '-')
+		}
+	}
+	return b
+}
+
+// selects tells whether the controller's selector matches the pod.
+func selects(c *object.Family, p *object.Pod) bool {
+	for k, v := range c.Labels { // any order: all must hold
+		if got, ok := p.Labels[k]; !ok || got != v {
+			return false
+		}
+	}
+	for i := range c.Requirements {
+		if !c.Requirements[i].Matches(labels.Set(p.Labels)) {
+			return false
+		}
+	}
+	return true
+}
+
+func appendField(b []byte, s string) []byte {
+	b = append(strconv.AppendInt(b, int64(len(s)), 10), ':')
+	return append(b, s...)
+}
+
+// selector matches the family's pods. Labels that a ReplicationController asks
+// for replace those of Services, which can differ only if it does not select
+// its own pod.
+func (f family) selector() match.Selector {
+	set := labels.Set{}
+	for _, s := range f.services {
+		maps.Copy(set, s.Labels)
+	}
+	if f.controller == nil {
+		return match.NewSelector(labels.SelectorFromSet(set))
+	}
+	maps.Copy(set, f.controller.Labels)
+	return match.NewSelector(labels.SelectorFromSet(set).Add(f.controller.Requirements...))
+}
+
+// byDefault returns the profile's constraints, hard or soft, for a pod that
+// has none. Without a family there are none.
+func (pl *plugin) byDefault(t *table.Table, p *object.Pod, soft bool) []match.SpreadConstraint {
+	if pl.defaults == nil {
+		return nil
+	}
+	list := pl.defaults.Hard
+	if soft {
+		list = pl.defaults.Soft
+	}
+	f := familyOf(t, p)
+	if len(list) == 0 || f.unknown() {
+		return nil
+	}
+	list, selector := slices.Clone(list), f.selector()
+	for i := range list {
+		list[i].Select(selector, p.Labels)
+	}
+	return list
+}

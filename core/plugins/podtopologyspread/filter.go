@@ -1,0 +1,49 @@
+package podtopologyspread
+
+import (
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const (
+	reasonSkew  = "node(s) didn't match pod topology spread constraints"
+	reasonLabel = reasonSkew + " (missing required label)"
+)
+
+const (
+	unlabelled framework.Verdict = 1 + iota // the node lacks a topology key
+	skewed                                  // the pod would make its domain too full
+)
+
+// verdict is what the first constraint that objects says: with the pod, a
+// domain may have no more than maxSkew matching pods above the domain that has
+// least.
+func verdict(in *framework.Input, cell int64) framework.Verdict {
+	if cell < 0 {
+		return framework.Fits
+	}
+	c := in.State.(*counts)
+	sites := c.places.of(cell).sites
+	for i, s := range sites {
+		if s == missing {
+			return unlabelled
+		}
+		constraint := &c.constraints[i]
+		skew := c.podsAt(i, cell) - c.topologies[i].tally.min(constraint.MinDomains)
+		if constraint.Self {
+			skew++
+		}
+		if skew > int(constraint.MaxSkew) {
+			return skewed
+		}
+	}
+	return framework.Fits
+}
+
+func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+	if v == unlabelled {
+		return decision.Unresolvable, []string{reasonLabel}
+	}
+	return decision.Unschedulable, []string{reasonSkew}
+}

@@ -1,0 +1,159 @@
+package podtopologyspread
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// plugin holds what the profile says.
+type plugin struct {
+	// defaults are the constraints of pods that have none; nil: none.
+	defaults *match.Spread
+	// system: the defaults are kube-scheduler's own.
+	system bool
+	// comparisons is the gate TaintTolerationComparisonOperators.
+	comparisons bool
+}
+
+// system is what v1.36 spreads by where the configuration names no defaults.
+var system = []v1.TopologySpreadConstraint{
+	{TopologyKey: v1.LabelHostname, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 3},
+	{TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 5},
+}
+
+// New returns the plugin; nil args stand for the defaults. comparisons is the
+// gate TaintTolerationComparisonOperators.
+func New(args *configv1.PodTopologySpreadArgs, comparisons bool) (framework.Plugin, error) {
+	pl := &plugin{system: true, comparisons: comparisons}
+	list := system
+	if args != nil && args.DefaultingType == configv1.ListDefaulting {
+		pl.system, list = false, args.DefaultConstraints
+	}
+	if err := validate(args, list); err != nil {
+		return framework.Plugin{}, err
+	}
+	pl.defaults = match.NewSpread(list, nil)
+	return framework.Plugin{
+		Name:       names.PodTopologySpread,
+		Locality:   framework.Domains,
+		PartIn:     pl.part,
+		Epoch:      (*table.Table).HostRevision,
+		Wakes:      pl.wakes(),
+		PreFilter:  pl.preFilter,
+		CellFilter: &framework.CellFilter{Sync: sync, Of: cells, Verdict: verdict},
+		Explain:    explain,
+		PreScore:   pl.preScore,
+		CellScore:  &framework.CellScore{Sync: sync, Of: cells, Weigh: weigh, Score: score},
+		Normalize:  normalize,
+	}, nil
+}
+
+func validate(args *configv1.PodTopologySpreadArgs, list []v1.TopologySpreadConstraint) error {
+	if args == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	switch {
+	case args.DefaultingType != "" && args.DefaultingType != configv1.SystemDefaulting && args.DefaultingType != configv1.ListDefaulting:
+		errs = append(errs, field.NotSupported(field.NewPath("defaultingType"), args.DefaultingType,
+			[]configv1.PodTopologySpreadConstraintsDefaulting{configv1.SystemDefaulting, configv1.ListDefaulting}))
+	case args.DefaultingType != configv1.ListDefaulting && len(args.DefaultConstraints) > 0:
+		errs = append(errs, field.Invalid(field.NewPath("defaultingType"), args.DefaultingType, "when .defaultConstraints are not empty"))
+	}
+	for i := range list {
+		path := field.NewPath("defaultConstraints").Index(i)
+		if list[i].MaxSkew <= 0 {
+			errs = append(errs, field.Invalid(path.Child("maxSkew"), list[i].MaxSkew, "not in valid range (0, inf)"))
+		}
+		if list[i].TopologyKey == "" {
+			errs = append(errs, field.Required(path.Child("topologyKey"), "can not be empty"))
+		}
+		if list[i].LabelSelector != nil {
+			errs = append(errs, field.Forbidden(path.Child("labelSelector"), "constraint must not define a selector, as they deduced for each pod"))
+		}
+	}
+	return errs.ToAggregate()
+}
+
+// part is the constraints, and what decides which nodes and pods they count.
+// Of a pod without constraints, whose family nobody knows, nothing is read.
+func (pl *plugin) part(t *table.Table, p *object.Pod) string {
+	spread, key := p.Spread, []byte(nil)
+	switch {
+	case spread != nil:
+		key = appendField(append(key, '='), spread.Key)
+	case pl.defaults != nil:
+		f := familyOf(t, p)
+		if f.unknown() {
+			return ""
+		}
+		spread, key = pl.defaults, f.appendKey(append(key, '~'), p)
+	default:
+		return ""
+	}
+	affinity, taints := honors(spread)
+	if affinity && p.RequiredNodes != nil {
+		key = appendField(append(key, 'a'), p.RequiredNodes.Key)
+	}
+	if taints {
+		key = appendField(append(key, 't'), p.Tolerations.Key)
+	}
+	return string(appendField(append(key, 'n'), p.Namespace))
+}
+
+func honors(s *match.Spread) (affinity, taints bool) {
+	for _, list := range [][]match.SpreadConstraint{s.Hard, s.Soft} {
+		for i := range list {
+			affinity, taints = affinity || list[i].HonorAffinity, taints || list[i].HonorTaints
+		}
+	}
+	return affinity, taints
+}
+
+func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+	var constraints []match.SpreadConstraint
+	if p.Spread == nil {
+		constraints = pl.byDefault(t, p, false)
+	} else if err := p.Spread.HardInvalid; err != nil {
+		return failed("get constraints from pod: obtaining pod's hard topology spread constraints: %w", err)
+	} else {
+		constraints = p.Spread.Hard
+	}
+	if len(constraints) == 0 {
+		return framework.Prepared{Skip: true}
+	}
+	return framework.Prepared{State: pl.newCounts(p, constraints, hard)}
+}
+
+func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
+	var constraints []match.SpreadConstraint
+	kind := soft
+	if p.Spread == nil {
+		constraints = pl.byDefault(t, p, true)
+		if pl.system {
+			kind = lenient
+		}
+	} else if err := p.Spread.SoftInvalid; err != nil {
+		return failed("calculating preScoreState: obtaining pod's soft topology spread constraints: %w", err)
+	} else {
+		constraints = p.Spread.Soft
+	}
+	if len(constraints) == 0 {
+		return framework.Prepared{Skip: true}
+	}
+	return framework.Prepared{State: pl.newCounts(p, constraints, kind)}
+}
+
+func failed(format string, err error) framework.Prepared {
+	return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, err)}}
+}

@@ -1,0 +1,315 @@
+package podtopologyspread
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+func web(key string, change ...func(*v1.TopologySpreadConstraint)) v1.TopologySpreadConstraint {
+	c := v1.TopologySpreadConstraint{TopologyKey: key, MaxSkew: 1, WhenUnsatisfiable: v1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	for _, f := range change {
+		f(&c)
+	}
+	return c
+}
+
+func anyway(c *v1.TopologySpreadConstraint) { c.WhenUnsatisfiable = v1.ScheduleAnyway }
+
+func podWith(list ...v1.TopologySpreadConstraint) *object.Pod {
+	labels := map[string]string{"app": "web"}
+	return &object.Pod{UID: "new", Namespace: "a", Name: "new", Labels: labels, Spread: match.NewSpread(list, labels)}
+}
+
+func nodeIn(name, zone string) *object.Node {
+	return &object.Node{Name: name, Labels: map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: zone, "rack": name}}
+}
+
+// crowd places so many web pods on the node.
+func crowd(t *table.Table, node string, n int) {
+	for range n {
+		uid := types.UID(fmt.Sprint("crowd-", t.PlacementCount()))
+		t.Place(&object.Pod{UID: uid, Namespace: "a", Labels: map[string]string{"app": "web"}}, node)
+	}
+}
+
+func newPlugin(t *testing.T, args *configv1.PodTopologySpreadArgs) framework.Plugin {
+	t.Helper()
+	p, err := New(args, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// verdicts has, by node, why not.
+func verdicts(t *testing.T, p framework.Plugin, tb *table.Table, pod *object.Pod) map[string]string {
+	t.Helper()
+	in := &framework.Input{Table: tb, Pod: pod, State: p.PreFilter(tb, pod).State}
+	p.CellFilter.Sync(in)
+	out := make([]int64, tb.Rows())
+	p.CellFilter.Of(in, par.Range{From: 0, To: tb.Rows()}, out)
+	said := map[string]string{}
+	for r, cell := range out {
+		if n := tb.Node(table.Row(r)); n != nil {
+			said[n.Name] = ""
+			if v := p.CellFilter.Verdict(in, cell); v != framework.Fits {
+				_, reasons := p.Explain(in, table.Row(r), v)
+				said[n.Name] = strings.Join(reasons, ", ")
+			}
+		}
+	}
+	return said
+}
+
+func TestTheFirstConstraintSpeaks(t *testing.T) {
+	p := newPlugin(t, nil)
+	bare := &object.Node{Name: "bare", Labels: map[string]string{v1.LabelTopologyZone: "full"}}
+	tb := plugintest.Table(nodeIn("n1", "full"), nodeIn("n2", "empty"), bare)
+	crowd(tb, "n1", 2)
+	zone, host := web(v1.LabelTopologyZone), web(v1.LabelHostname)
+	if got := verdicts(t, p, tb, podWith(zone, host)); got["bare"] != reasonSkew || got["n1"] != reasonSkew || got["n2"] != "" {
+		t.Errorf("zone first: %q", got)
+	}
+	if got := verdicts(t, p, tb, podWith(host, zone)); got["bare"] != reasonLabel || got["n1"] != reasonSkew || got["n2"] != "" {
+		t.Errorf("host first: %q", got)
+	}
+}
+
+func TestMinDomains(t *testing.T) {
+	p := newPlugin(t, nil)
+	tb := plugintest.Table(nodeIn("n1", "a"), nodeIn("n2", "b"))
+	crowd(tb, "n1", 1)
+	crowd(tb, "n2", 1)
+	for domains, want := range map[int32]string{1: "", 2: "", 3: reasonSkew} {
+		c := web(v1.LabelTopologyZone, func(c *v1.TopologySpreadConstraint) { c.MinDomains = &domains })
+		if got := verdicts(t, p, tb, podWith(c)); got["n1"] != want {
+			t.Errorf("minDomains %d: %q, want %q", domains, got["n1"], want)
+		}
+	}
+}
+
+func TestSelectorsThatDoNotParse(t *testing.T) {
+	p := newPlugin(t, nil)
+	tb := plugintest.Table(nodeIn("n1", "a"))
+	broken := func(c *v1.TopologySpreadConstraint) {
+		c.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+	}
+	s := p.PreFilter(tb, podWith(web("rack", broken))).Status
+	if s == nil || s.Code != decision.Error ||
+		s.Err.Error() != `get constraints from pod: obtaining pod's hard topology spread constraints: "Near" is not a valid label selector operator` {
+		t.Errorf("hard: %+v", s)
+	}
+	s = p.PreScore(tb, podWith(web("rack", broken, anyway))).Status
+	if s == nil || s.Code != decision.Error ||
+		s.Err.Error() != `calculating preScoreState: obtaining pod's soft topology spread constraints: "Near" is not a valid label selector operator` {
+		t.Errorf("soft: %+v", s)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	bad := func(field string, args configv1.PodTopologySpreadArgs) {
+		t.Helper()
+		if _, err := New(&args, false); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	list := []v1.TopologySpreadConstraint{web("zone", func(c *v1.TopologySpreadConstraint) { c.LabelSelector = nil })}
+	bad("defaultingType", configv1.PodTopologySpreadArgs{DefaultingType: "Other"})
+	bad("defaultingType", configv1.PodTopologySpreadArgs{DefaultingType: configv1.SystemDefaulting, DefaultConstraints: list})
+	bad("defaultConstraints[0].labelSelector", configv1.PodTopologySpreadArgs{DefaultingType: configv1.ListDefaulting,
+		DefaultConstraints: []v1.TopologySpreadConstraint{web("zone")}})
+	bad("defaultConstraints[0].maxSkew", configv1.PodTopologySpreadArgs{DefaultingType: configv1.ListDefaulting,
+		DefaultConstraints: []v1.TopologySpreadConstraint{{TopologyKey: "zone"}}})
+	bad("defaultConstraints[0].topologyKey", configv1.PodTopologySpreadArgs{DefaultingType: configv1.ListDefaulting,
+		DefaultConstraints: []v1.TopologySpreadConstraint{{MaxSkew: 1}}})
+}
+
+// TestDomainsThatGoLeaveNothing: nodes with ever new names and labels do not
+// make the counts grow.
+func TestDomainsThatGoLeaveNothing(t *testing.T) {
+	p := newPlugin(t, nil)
+	tb := plugintest.Table(nodeIn("stays", "a"))
+	all := []*counts{}
+	for _, pod := range []*object.Pod{podWith(web(v1.LabelTopologyZone)), podWith(web("rack"), web(v1.LabelTopologyZone), web(v1.LabelHostname))} {
+		all = append(all, p.PreFilter(tb, pod).State.(*counts))
+	}
+	sync := func() {
+		for _, c := range all {
+			c.sync(tb)
+		}
+	}
+	for i := range 2000 {
+		pair := []string{fmt.Sprint("node-", i, "-x"), fmt.Sprint("node-", i, "-y")}
+		for _, name := range pair {
+			tb.SetNode(nodeIn(name, fmt.Sprint("zone-", i%700)))
+			crowd(tb, name, i%3)
+		}
+		sync()
+		for _, name := range pair {
+			r, _ := tb.Find(name)
+			for len(tb.Pods(r)) > 0 {
+				tb.Remove(tb.Pods(r)[0].Pod.UID)
+			}
+			tb.RemoveNode(name)
+		}
+		if i%5 == 0 {
+			sync()
+		}
+	}
+	sync()
+	for _, c := range all {
+		if len(c.places.list) > 8 || len(c.places.byKey) != 1 {
+			t.Errorf("room for %d places, %d of them in use", len(c.places.list), len(c.places.byKey))
+		}
+		for i := range c.topologies {
+			if at := &c.topologies[i]; len(at.domains) > 8 || len(at.byValue) > 1 || at.tally.domains != 1 || at.tally.least != 0 {
+				t.Errorf("constraint %d: room for %d domains, %d of them in use; tally %+v", i, len(at.domains), len(at.byValue), at.tally)
+			}
+		}
+	}
+}
+
+// TestAThousandConstraints: neither many keys that no node has, nor many that
+// each node has, nor one key many times takes room by the product.
+func TestAThousandConstraints(t *testing.T) {
+	p := newPlugin(t, nil)
+	tb := table.New()
+	for i := range 300 {
+		tb.SetNode(nodeIn(fmt.Sprint("n", i), fmt.Sprint(i%3)))
+	}
+	var keys, hosts []v1.TopologySpreadConstraint
+	for i := range 1000 {
+		keys = append(keys, web(fmt.Sprint("key-", i)))
+		hosts = append(hosts, web(v1.LabelHostname), web(v1.LabelHostname, anyway))
+	}
+	for node, why := range verdicts(t, p, tb, podWith(keys...)) {
+		if why != reasonLabel {
+			t.Fatalf("%s: %q", node, why)
+		}
+	}
+	c := p.PreFilter(tb, podWith(keys...)).State.(*counts)
+	if c.sync(tb); len(c.places.list) != 1 || len(c.places.list[0].sites) != 1 {
+		t.Errorf("%d places", len(c.places.list))
+	}
+	crowd(tb, "n7", 1)
+	for node, why := range verdicts(t, p, tb, podWith(hosts...)) {
+		if (why == "") != (node != "n7") {
+			t.Fatalf("%s: %q", node, why)
+		}
+	}
+	if len(p.PreScore(tb, podWith(hosts...)).State.(*counts).selections) != 1 {
+		t.Error("constraints that select the same are counted more than once")
+	}
+}
+
+// TestHostsAreCells: with a domain a node there are as many cells as numbers
+// of pods, not as nodes.
+func TestHostsAreCells(t *testing.T) {
+	p := newPlugin(t, nil)
+	tb := table.New()
+	for i := range 1000 {
+		tb.SetNode(nodeIn(fmt.Sprint("n", i), "a"))
+		crowd(tb, fmt.Sprint("n", i), i%4)
+	}
+	for _, pod := range []*object.Pod{podWith(web(v1.LabelHostname)), podWith(web(v1.LabelHostname, anyway))} {
+		in := &framework.Input{Table: tb, Pod: pod, State: p.PreFilter(tb, pod).State}
+		if in.State == nil {
+			in.State = p.PreScore(tb, pod).State
+		}
+		sync(in)
+		out := make([]int64, tb.Rows())
+		cells(in, par.Range{From: 0, To: tb.Rows()}, out)
+		distinct := map[int64]bool{}
+		for _, cell := range out {
+			distinct[cell] = true
+		}
+		if len(distinct) != 4 {
+			t.Errorf("%d cells, want 4", len(distinct))
+		}
+	}
+}
+
+func TestPartLeavesOutWhoHasNoFamily(t *testing.T) {
+	p := newPlugin(t, nil)
+	tb := plugintest.Table(nodeIn("n1", "a"))
+	plain := func(labels map[string]string) *object.Pod { return &object.Pod{Namespace: "a", Labels: labels} }
+	if a, b := p.PartIn(tb, plain(map[string]string{"app": "web"})), p.PartIn(tb, plain(nil)); a != "" || b != "" {
+		t.Errorf("parts %q and %q of pods without family", a, b)
+	}
+	tb.SetFamily(&object.Family{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
+	first, second := plain(map[string]string{"app": "web", "pod": "1"}), plain(map[string]string{"app": "web", "pod": "2"})
+	if a, b := p.PartIn(tb, first), p.PartIn(tb, second); a == "" || a != b {
+		t.Errorf("parts %q and %q of pods of one Service", a, b)
+	}
+}
+
+// TestPartSaysWhoMatchesItself: of two pods of one controller, one may have
+// lost the label by which it is selected.
+func TestPartSaysWhoMatchesItself(t *testing.T) {
+	p := newPlugin(t, &configv1.PodTopologySpreadArgs{DefaultingType: configv1.ListDefaulting,
+		DefaultConstraints: []v1.TopologySpreadConstraint{{TopologyKey: "rack", MaxSkew: 1, WhenUnsatisfiable: v1.DoNotSchedule}}})
+	tb := plugintest.Table(nodeIn("n1", "a"))
+	controller := object.Controller{Kind: object.ReplicationController, Name: "web"}
+	tb.SetFamily(&object.Family{Kind: controller.Kind, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
+	in := &object.Pod{Namespace: "a", Labels: map[string]string{"app": "web"}, Controller: controller}
+	out := &object.Pod{Namespace: "a", Labels: map[string]string{"app": "lost"}, Controller: controller}
+	if p.PartIn(tb, in) == p.PartIn(tb, out) {
+		t.Error("they have one part")
+	}
+	crowd(tb, "n1", 1)
+	if a, b := verdicts(t, p, tb, in)["n1"], verdicts(t, p, tb, out)["n1"]; a != "" || b != "" {
+		t.Errorf("one node is as full as the emptiest: %q, %q", a, b)
+	}
+	tb.SetNode(nodeIn("n2", "a"))
+	if a, b := verdicts(t, p, tb, in)["n1"], verdicts(t, p, tb, out)["n1"]; a != reasonSkew || b != "" {
+		t.Errorf("%q for the one that counts, %q for the other", a, b)
+	}
+}
+
+func TestTally(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var tally tally
+		tally.reset()
+		var domains []int
+		pods := rapid.IntRange(-2, 6)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			n := pods.Draw(t, "pods")
+			switch at := rapid.IntRange(0, 8).Draw(t, "domain"); {
+			case at >= len(domains):
+				domains = append(domains, n)
+				tally.insert(n)
+			case n == 6:
+				tally.remove(domains[at])
+				domains = slices.Delete(domains, at, at+1)
+			default:
+				tally.move(domains[at], n)
+				domains[at] = n
+			}
+			least := math.MaxInt32
+			for _, n := range domains {
+				least = min(least, n)
+			}
+			if tally.domains != len(domains) || tally.least != least {
+				t.Fatalf("%+v for %v", tally, domains)
+			}
+		}
+	})
+}

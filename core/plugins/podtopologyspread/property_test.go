@@ -1,0 +1,485 @@
+package podtopologyspread
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// world is a cluster that changes and a plugin whose counts are kept, each
+// brought up to date only now and then.
+type world struct {
+	*table.Table
+	t      *rapid.T
+	rand   *rand.Rand
+	plugin framework.Plugin
+	list   []v1.TopologySpreadConstraint // the profile's
+	system bool
+
+	pool   []*question
+	kept   map[string]*kept
+	epoch  uint64
+	serial int
+	marks  []table.Mark
+	before scene  // when the outermost checkpoint was made
+	since  uint64 // placements then
+	start  uint64 // the revision then
+}
+
+// kept is what an engine would keep of a class.
+type kept struct {
+	filter, score framework.Prepared
+	// late: not brought up to date right before the try, as an engine would;
+	// what the try itself changes may then be judged otherwise than v1.36 does.
+	late bool
+}
+
+func (w *world) one(list ...string) string { return list[w.rand.IntN(len(list))] }
+func (w *world) chance(percent int) bool   { return w.rand.IntN(100) < percent }
+
+func newWorld(t *rapid.T) *world {
+	w := &world{Table: table.New(), t: t, kept: map[string]*kept{}}
+	w.rand = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+	args := &configv1.PodTopologySpreadArgs{DefaultingType: configv1.SystemDefaulting}
+	w.list, w.system = system, true
+	if w.chance(40) {
+		args.DefaultingType, w.system = configv1.ListDefaulting, false
+		args.DefaultConstraints = w.constraints(false)
+		w.list = args.DefaultConstraints
+	}
+	var err error
+	if w.plugin, err = New(args, false); err != nil {
+		t.Fatal(err)
+	}
+	for range w.rand.IntN(12) {
+		w.setNode(t)
+	}
+	for range 6 {
+		w.setFamily(t)
+		q := w.question()
+		w.pool = append(w.pool, q, w.twin(q))
+	}
+	return w
+}
+
+// twin differs in one thing from q, which Part may leave out only if no answer
+// depends on it.
+func (w *world) twin(q *question) *question {
+	p, other := *q.pod, w.newPod()
+	p.UID, p.Name = other.UID, other.Name
+	switch w.rand.IntN(6) {
+	case 0:
+		p.Labels = other.Labels
+	case 1:
+		p.Namespace = other.Namespace
+	case 2:
+		p.RequiredNodes = match.NewNodeSelector(map[string]string{"disk": "hdd"}, nil)
+	case 3:
+		p.Tolerations = match.NewTolerations([]v1.Toleration{{Key: "spot", Operator: v1.TolerationOpExists}})
+	case 4:
+		p.Controller = object.Controller{Kind: object.FamilyKind(1 + w.rand.IntN(4)), Name: w.one("f0", "f1")}
+	case 5:
+		p.Priority++
+	}
+	t := *q
+	if t.pod = &p; p.Spread != nil {
+		p.Spread = match.NewSpread(q.list, p.Labels)
+	}
+	return &t
+}
+
+func (w *world) constraints(selectors bool) []v1.TopologySpreadConstraint {
+	var list []v1.TopologySpreadConstraint
+	keys := []string{v1.LabelHostname, v1.LabelTopologyZone, "rack", "nowhere"}
+	for range 1 + w.rand.IntN(4) {
+		c := v1.TopologySpreadConstraint{TopologyKey: keys[w.rand.IntN(3)], MaxSkew: int32(1 + w.rand.IntN(3)), WhenUnsatisfiable: v1.DoNotSchedule}
+		if w.chance(3) {
+			c.TopologyKey = "nowhere"
+		}
+		if w.chance(50) {
+			c.WhenUnsatisfiable = v1.ScheduleAnyway
+		}
+		policy := func(into **v1.NodeInclusionPolicy) {
+			if w.chance(40) {
+				p := v1.NodeInclusionPolicy(w.one("Honor", "Ignore"))
+				*into = &p
+			}
+		}
+		policy(&c.NodeAffinityPolicy)
+		policy(&c.NodeTaintsPolicy)
+		if w.chance(30) && c.WhenUnsatisfiable == v1.DoNotSchedule {
+			n := int32(1 + w.rand.IntN(4))
+			c.MinDomains = &n
+		}
+		if selectors {
+			w.selector(&c)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func (w *world) selector(c *v1.TopologySpreadConstraint) {
+	switch w.rand.IntN(8) {
+	case 0:
+	case 1:
+		c.LabelSelector = &metav1.LabelSelector{}
+	case 2:
+		c.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "app", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"y"}}}}
+	default:
+		c.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.one("x", "y")}}
+	}
+	if w.chance(25) {
+		c.MatchLabelKeys = []string{w.one("rev", "app", "none")}
+	}
+}
+
+func (w *world) labels() map[string]string {
+	l := map[string]string{}
+	if w.chance(85) {
+		l["app"] = w.one("x", "x", "y")
+	}
+	if w.chance(50) {
+		l["rev"] = w.one("1", "2")
+	}
+	return l
+}
+
+func (w *world) newPod() *object.Pod {
+	w.serial++
+	return &object.Pod{UID: types.UID(fmt.Sprint("u", w.serial)), Name: fmt.Sprint("p", w.serial), Namespace: w.one("a", "a", "b"),
+		Labels: w.labels(), Terminating: w.chance(10)}
+}
+
+func (w *world) question() *question {
+	q := &question{pod: w.newPod()}
+	if w.chance(30) {
+		q.pod.RequiredNodes = match.NewNodeSelector(map[string]string{"disk": "ssd"}, nil)
+	}
+	if w.chance(30) {
+		q.pod.Tolerations = match.NewTolerations([]v1.Toleration{{Key: "team", Operator: v1.TolerationOpExists}})
+	}
+	if w.chance(70) {
+		q.list = w.constraints(true)
+		q.pod.Spread = match.NewSpread(q.list, q.pod.Labels)
+		return q
+	}
+	q.list, q.byDefault, q.lenient = w.list, true, w.system
+	if w.chance(50) {
+		q.pod.Controller = object.Controller{Kind: object.FamilyKind(1 + w.rand.IntN(4)), Name: w.one("f0", "f1")}
+	}
+	return q
+}
+
+func (w *world) setNode(*rapid.T) {
+	if len(w.marks) > 0 {
+		return
+	}
+	n := &object.Node{Name: fmt.Sprint("n", w.rand.IntN(14)), Labels: map[string]string{}}
+	n.Labels["rack"] = n.Name
+	put := func(percent int, key string, values ...string) {
+		if w.chance(percent) {
+			n.Labels[key] = w.one(values...)
+		}
+	}
+	put(90, v1.LabelHostname, n.Name, n.Name, n.Name, n.Name, n.Name, n.Name, n.Name, "shared")
+	put(85, v1.LabelTopologyZone, "a", "b", "c", "c", "")
+	put(60, "disk", "ssd", "hdd")
+	if w.chance(10) {
+		delete(n.Labels, "rack")
+	}
+	if w.chance(25) {
+		n.Taints = []v1.Taint{{Key: w.one("team", "spot"), Effect: v1.TaintEffect(w.one("NoSchedule", "NoExecute", "PreferNoSchedule"))}}
+	}
+	w.SetNode(n)
+}
+
+func (w *world) removeNode(*rapid.T) {
+	if len(w.marks) == 0 {
+		w.RemoveNode(fmt.Sprint("n", w.rand.IntN(14)))
+	}
+}
+
+func (w *world) place(*rapid.T) {
+	p := w.newPod()
+	if w.chance(20) { // known, perhaps: it moves or changes
+		p.UID = types.UID(fmt.Sprint("u", 1+w.rand.IntN(w.serial)))
+	}
+	w.Place(p, fmt.Sprint("n", w.rand.IntN(15)))
+}
+
+func (w *world) remove(*rapid.T) {
+	for range 20 {
+		if w.Remove(types.UID(fmt.Sprint("u", 1+w.rand.IntN(w.serial)))) {
+			return
+		}
+	}
+}
+
+// storm is more than the journal of placements holds.
+func (w *world) storm(t *rapid.T) {
+	if len(w.marks) > 0 || w.chance(90) {
+		return
+	}
+	p := w.newPod()
+	for range 1 << 13 {
+		w.Place(p, "n1")
+		w.Remove(p.UID)
+	}
+	for range 20 {
+		w.place(t)
+	}
+}
+
+func (w *world) checkpoint(*rapid.T) {
+	if len(w.marks) == 0 {
+		w.before, w.since, w.start = w.scene(), w.PlacementCount(), w.Revision()
+	}
+	if len(w.marks) < 3 {
+		w.marks = append(w.marks, w.Checkpoint())
+	}
+}
+
+func (w *world) undo(*rapid.T) {
+	if n := len(w.marks); n > 0 {
+		w.Undo(w.marks[n-1])
+		w.marks = w.marks[:n-1]
+	}
+}
+
+func (w *world) setFamily(*rapid.T) {
+	f := &object.Family{Kind: object.FamilyKind(1 + w.rand.IntN(4)), Namespace: w.one("a", "a", "b"), Name: w.one("f0", "f1")}
+	set := map[string]string{}
+	if w.chance(80) {
+		set["app"] = w.one("x", "y")
+	}
+	if w.chance(40) {
+		set["rev"] = w.one("1", "2")
+	}
+	if f.Kind == object.Service || f.Kind == object.ReplicationController {
+		f.Labels = set
+	} else {
+		f.Requirements, _ = labels.SelectorFromSet(set).Requirements()
+	}
+	f.Key = match.NewSelector(labels.SelectorFromSet(set)).Key
+	w.SetFamily(f)
+}
+
+func (w *world) removeFamily(*rapid.T) {
+	w.RemoveFamily(object.FamilyKind(1+w.rand.IntN(4)), w.one("a", "b"), w.one("f0", "f1"))
+}
+
+// scene is the cluster as it is.
+func (w *world) scene() scene {
+	s := scene{nodes: map[table.Row]*object.Node{}, pods: map[table.Row][]*object.Pod{}}
+	for i := range w.Rows() {
+		r := table.Row(i)
+		if n := w.Node(r); n != nil {
+			s.nodes[r] = n
+		}
+		for _, pl := range w.Pods(r) {
+			s.pods[r] = append(s.pods[r], pl.Pod)
+		}
+	}
+	return s
+}
+
+// tried is the cluster before the try, and what the try came to.
+func (w *world) tried() scene {
+	if len(w.marks) == 0 {
+		return w.scene()
+	}
+	s := w.before
+	s.tries = nil
+	w.PlacementsAfter(w.since, func(p table.Placement) { s.tries = append(s.tries, p) })
+	return s
+}
+
+// ask compares a class, looked at now, with what it should say.
+func (w *world) ask(t *rapid.T) {
+	q := w.pool[w.rand.IntN(len(w.pool))]
+	if q.byDefault {
+		q.family = w.selectorOf(q.pod)
+	}
+	if now := w.plugin.Epoch(w.Table); w.epoch != now {
+		clear(w.kept)
+		w.epoch = now
+	}
+	key := w.plugin.PartIn(w.Table, q.pod)
+	k := w.kept[key]
+	if k == nil {
+		k = &kept{filter: w.plugin.PreFilter(w.Table, q.pod), score: w.plugin.PreScore(w.Table, q.pod)}
+		w.kept[key] = k
+	}
+	if c, ok := k.filter.State.(*counts); ok {
+		k.late = len(w.marks) > 0 && (k.late || c.fresh || c.revision < w.start)
+	}
+	w.compareFilter(t, q, k)
+	w.compareScore(t, q, k)
+}
+
+func (w *world) input(q *question, prepared framework.Prepared) *framework.Input {
+	return &framework.Input{Table: w.Table, Pod: q.pod, State: prepared.State}
+}
+
+func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
+	want := q.filter(w.tried())
+	if (want == nil) != k.filter.Skip {
+		t.Fatalf("%d constraints, PreFilter skips: %v", len(q.of(v1.DoNotSchedule)), k.filter.Skip)
+	}
+	if want == nil {
+		return
+	}
+	in := w.input(q, k.filter)
+	w.plugin.CellFilter.Sync(in)
+	cells := w.cells(t, in, w.plugin.CellFilter.Of)
+	if k.late {
+		return
+	}
+	for _, r := range slices.Sorted(maps.Keys(want)) {
+		got := ""
+		if v := w.plugin.CellFilter.Verdict(in, cells[r]); v != framework.Fits {
+			code, reasons := w.plugin.Explain(in, r, v)
+			got = fmt.Sprintf("%v: %s", code, strings.Join(reasons, ", "))
+		}
+		if got != want[r] {
+			t.Fatalf("node %v for %+v: %q, want %q", w.Node(r).Labels, q.list, got, want[r])
+		}
+	}
+	w.compareFresh(t, q, in.State.(*counts))
+}
+
+// compareFresh compares counts that are kept with counts that are made now.
+func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
+	fresh := w.plugin.PreFilter(w.Table, q.pod).State.(*counts)
+	fresh.sync(w.Table)
+	if len(w.marks) > 0 {
+		return
+	}
+	for i := range c.topologies {
+		a, b := &c.topologies[i].tally, &fresh.topologies[i].tally
+		if a.domains != b.domains || a.least != b.least || !maps.Equal(a.having, b.having) {
+			t.Fatalf("constraint %d: kept %+v, fresh %+v", i, *a, *b)
+		}
+		if !maps.Equal(c.topologies[i].podsByValue(), fresh.topologies[i].podsByValue()) {
+			t.Fatalf("constraint %d: kept %v, fresh %v", i, c.topologies[i].podsByValue(), fresh.topologies[i].podsByValue())
+		}
+	}
+	if len(c.places.byKey) != len(fresh.places.byKey) {
+		t.Fatalf("%d places are kept, %d fresh", len(c.places.byKey), len(fresh.places.byKey))
+	}
+}
+
+func (t *topology) podsByValue() map[string]int {
+	pods := map[string]int{}
+	for value, id := range t.byValue {
+		pods[value] = t.domains[id].pods
+	}
+	return pods
+}
+
+func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
+	var feasible []table.Row
+	odd := w.rand.IntN(3)
+	for i := range w.Rows() {
+		if r := table.Row(i); w.Node(r) != nil && (odd == 0 || w.chance(60)) {
+			feasible = append(feasible, r)
+		}
+	}
+	want := q.score(w.scene(), feasible)
+	if (want == nil) != k.score.Skip {
+		t.Fatalf("%d constraints, PreScore skips: %v", len(q.of(v1.ScheduleAnyway)), k.score.Skip)
+	}
+	if want == nil {
+		return
+	}
+	in := w.input(q, k.score)
+	w.plugin.CellScore.Sync(in)
+	cells := w.cells(t, in, w.plugin.CellScore.Of)
+	count := map[int64]int{}
+	for _, r := range feasible {
+		count[cells[r]]++
+	}
+	var list []framework.CellCount
+	for cell, n := range count {
+		list = append(list, framework.CellCount{Cell: cell, Nodes: n})
+	}
+	w.plugin.CellScore.Weigh(in, list)
+	var raws []int64
+	for cell := range count {
+		if raw := w.plugin.CellScore.Score(in, cell); raw != framework.NoScore {
+			raws = append(raws, raw)
+		}
+	}
+	for _, r := range feasible {
+		raw := w.plugin.CellScore.Score(in, cells[r])
+		got := scored{none: raw == framework.NoScore}
+		if !got.none {
+			got.raw, got.normalized = raw, w.plugin.Normalize(raw, slices.Min(raws), slices.Max(raws))
+		}
+		if got != want[r] {
+			t.Fatalf("node %v for %+v: %+v, want %+v", w.Node(r).Labels, q.list, got, want[r])
+		}
+	}
+}
+
+// cells asks for all rows at once and again in parts.
+func (w *world) cells(t *rapid.T, in *framework.Input, of func(*framework.Input, par.Range, []int64)) []int64 {
+	whole, parts := make([]int64, w.Rows()), make([]int64, w.Rows())
+	of(in, par.Range{From: 0, To: w.Rows()}, whole)
+	for r := range parts {
+		of(in, par.Range{From: r, To: r + 1}, parts[r:r+1])
+	}
+	if !slices.Equal(whole, parts) {
+		t.Fatalf("cells %v in one range, %v in parts", whole, parts)
+	}
+	return whole
+}
+
+// selectorOf derives the family's selector from a list of all families.
+func (w *world) selectorOf(p *object.Pod) labels.Selector {
+	set := labels.Set{}
+	for _, f := range w.ServicesOf(p) {
+		maps.Copy(set, f.Labels)
+	}
+	c := w.ControllerOf(p)
+	if c == nil {
+		return set.AsSelector()
+	}
+	maps.Copy(set, c.Labels)
+	return set.AsSelector().Add(c.Requirements...)
+}
+
+// TestCountsFollowTheTable: whatever happens, in whatever order, what is kept
+// says what a look at every node says.
+func TestCountsFollowTheTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(t *rapid.T) {
+				if w.chance(40) {
+					w.ask(t)
+				}
+			},
+			"ask": w.ask, "node": w.setNode, "unnode": w.removeNode, "place": w.place, "place2": w.place, "remove": w.remove,
+			"checkpoint": w.checkpoint, "undo": w.undo, "family": w.setFamily, "unfamily": w.removeFamily, "storm": w.storm,
+		})
+	})
+}

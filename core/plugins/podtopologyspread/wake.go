@@ -1,0 +1,99 @@
+package podtopologyspread
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// wakes: pods that count come, go or change their labels; nodes come, go, or
+// change in what decides whether and where they count; the pod itself changes.
+func (pl *plugin) wakes() []framework.Wake {
+	pods := framework.Add | framework.Delete | framework.UpdatePodLabel | framework.UpdatePodToleration
+	return []framework.Wake{
+		{Resource: framework.AssignedPod, Actions: pods, Hint: podChanged},
+		{Resource: framework.PendingPod, Actions: pods, Hint: podChanged},
+		{
+			Resource: framework.Node,
+			Actions:  framework.Add | framework.Delete | framework.UpdateNodeLabel | framework.UpdateNodeTaint,
+			Hint:     nodeChanged,
+		},
+	}
+}
+
+// known returns the pod's hard constraints. Where they are the profile's, or
+// do not parse, nobody can say here what they select, and every event that may
+// concern the pod wakes it.
+func known(p *object.Pod) ([]match.SpreadConstraint, bool) {
+	if p.Spread == nil || p.Spread.HardInvalid != nil {
+		return nil, false
+	}
+	return p.Spread.Hard, true
+}
+
+func podChanged(p *object.Pod, e *framework.Event) bool {
+	if e.OldPod != nil && !concerns(e.OldPod, p) || e.NewPod != nil && !concerns(e.NewPod, p) {
+		return false
+	}
+	constraints, ok := known(p)
+	if e.OldPod == nil || e.NewPod == nil {
+		changed := e.OldPod
+		if changed == nil {
+			changed = e.NewPod
+		}
+		return !ok || selectedByAny(constraints, changed)
+	}
+	if p.UID == e.NewPod.UID && e.OldPod.Tolerations.Key != e.NewPod.Tolerations.Key && (!ok || anyHonorsTaints(constraints)) {
+		return true
+	}
+	if maps.Equal(e.OldPod.Labels, e.NewPod.Labels) {
+		return false
+	}
+	return !ok || slices.ContainsFunc(constraints, func(c match.SpreadConstraint) bool {
+		return c.Selector.Matches(labels.Set(e.OldPod.Labels)) != c.Selector.Matches(labels.Set(e.NewPod.Labels))
+	})
+}
+
+// concerns: it is the rejected pod, or one of its namespace that has, or is
+// nominated to, a node.
+func concerns(changed, rejected *object.Pod) bool {
+	return changed.UID == rejected.UID ||
+		changed.Namespace == rejected.Namespace && (changed.NodeName != "" || changed.NominatedNode != "")
+}
+
+func selectedByAny(list []match.SpreadConstraint, p *object.Pod) bool {
+	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.Selector.Matches(labels.Set(p.Labels)) })
+}
+
+func anyHonorsTaints(list []match.SpreadConstraint) bool {
+	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.HonorTaints })
+}
+
+// nodeChanged: the node has all labels that the constraints need, or had them.
+// An update helps only if it changes that, one of these labels, or the taints.
+func nodeChanged(p *object.Pod, e *framework.Event) bool {
+	constraints, ok := known(p)
+	had, has := labelled(constraints, e.OldNode), labelled(constraints, e.NewNode)
+	if !ok || e.OldNode == nil || e.NewNode == nil {
+		return !ok || had || has
+	}
+	if had != has {
+		return true
+	}
+	return has && (framework.NodeChange(e.OldNode, e.NewNode)&framework.UpdateNodeTaint != 0 ||
+		slices.ContainsFunc(constraints, func(c match.SpreadConstraint) bool {
+			return e.OldNode.Labels[c.TopologyKey] != e.NewNode.Labels[c.TopologyKey]
+		}))
+}
+
+func labelled(list []match.SpreadConstraint, n *object.Node) bool {
+	return n != nil && !slices.ContainsFunc(list, func(c match.SpreadConstraint) bool {
+		_, ok := n.Labels[c.TopologyKey]
+		return !ok
+	})
+}
