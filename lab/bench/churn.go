@@ -90,10 +90,7 @@ func every(ctx context.Context, interval time.Duration, limit int, f func(i int)
 }
 
 // churn starts to make the step's objects over and over.
-func (s *stage) churn(ctx context.Context, step *Churn) error {
-	if err := s.namespace(ctx, step.Namespace); err != nil {
-		return err
-	}
+func (s *stage) churn(ctx context.Context, step *Churn) {
 	limit := step.Number
 	if step.Recreate {
 		limit = 0
@@ -113,7 +110,6 @@ func (s *stage) churn(ctx context.Context, step *Churn) error {
 			return nil
 		})
 	})
-	return nil
 }
 
 // turn creates the object, or deletes it where it was created a turn ago.

@@ -73,6 +73,9 @@ func runCluster(ctx context.Context, o Options, w *Workload, scheduler string) (
 		return nil, err
 	}
 	defer s.scheduler.Stop()
+	if err := s.namespaces(ctx, w); err != nil {
+		return nil, err
+	}
 	s.run = &Run{Scheduler: scheduler}
 	defer s.background.stop() // before the scheduler and the control plane end
 	for i, step := range w.Steps {
@@ -102,13 +105,11 @@ func (s *stage) take(ctx context.Context, step Step) error {
 	case *DeletePods:
 		return s.deletePods(ctx, step)
 	case *Churn:
-		return s.churn(ctx, step)
+		s.churn(ctx, step)
+		return nil
 	case *Barrier:
 		return s.barrier(ctx, step)
 	case *CreateObjects:
-		if err := s.namespace(ctx, step.Namespace); err != nil {
-			return err
-		}
 		for range step.Count {
 			if _, err := s.create(ctx, step.Namespace, step.Object); err != nil {
 				return err
@@ -119,12 +120,31 @@ func (s *stage) take(ctx context.Context, step Step) error {
 	return fmt.Errorf("no step is a %T", step)
 }
 
-// namespace makes sure that the namespace is there.
-func (s *stage) namespace(ctx context.Context, name string) error {
-	if name == "" {
-		return nil
+// namespaces makes those that the steps use and none creates, long before they
+// do: kube-apiserver holds pods back whose namespace is very new.
+func (s *stage) namespaces(ctx context.Context, w *Workload) error {
+	for _, step := range w.Steps {
+		name := ""
+		switch step := step.(type) {
+		case *CreateNamespaces:
+			if err := s.take(ctx, step); err != nil {
+				return err
+			}
+		case *CreatePods:
+			name = step.Namespace
+		case *Churn:
+			name = step.Namespace
+		case *CreateObjects:
+			name = step.Namespace
+		}
+		if name == "" {
+			continue
+		}
+		if err := s.createNamespace(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return err
+		}
 	}
-	return s.createNamespace(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	return nil
 }
 
 func (s *stage) createNamespace(ctx context.Context, n *v1.Namespace) error {
@@ -138,9 +158,6 @@ func (s *stage) createNamespace(ctx context.Context, n *v1.Namespace) error {
 // place creates the step's pods and waits until all are bound. The measured
 // phase lasts from the first creation to the last binding seen.
 func (s *stage) place(ctx context.Context, step *CreatePods) error {
-	if err := s.namespace(ctx, step.Namespace); err != nil {
-		return err
-	}
 	pods := step.All()
 	before, err := s.scheduler.Usage()
 	if err != nil {
@@ -242,6 +259,9 @@ func bindCeiling(ctx context.Context, w *Workload) (float64, error) {
 		return 0, err
 	}
 	defer s.cluster.Close()
+	if err := s.namespaces(ctx, w); err != nil {
+		return 0, err
+	}
 	var nodes []*v1.Node
 	var pods []*v1.Pod
 	for _, step := range w.Steps {
@@ -249,13 +269,9 @@ func bindCeiling(ctx context.Context, w *Workload) (float64, error) {
 		case *CreateNodes:
 			nodes = append(nodes, slices.Collect(step.All())...)
 		case *CreatePods:
-			if !step.Measure {
-				continue
+			if step.Measure {
+				pods = append(pods, step.All()...)
 			}
-			if err := s.namespace(ctx, step.Namespace); err != nil {
-				return 0, err
-			}
-			pods = append(pods, step.All()...)
 		}
 	}
 	if err := s.cluster.CreateNodes(ctx, nodes); err != nil {

@@ -155,8 +155,9 @@ func (d *berthDecider) settle() {
 	d.binds = d.binds[:0]
 }
 
-// slice is how many decisions are taken before their bindings are answered.
-const slice = 256
+// slice is how many decisions are taken before their bindings are answered:
+// what a daemon decides in the millisecond or so that a binding takes.
+const slice = 64
 
 // timing is what the decisions of a scene cost.
 type timing struct {

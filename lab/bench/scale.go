@@ -92,7 +92,7 @@ func newScaleCommand() *cobra.Command {
 costs, in three patterns: one class of pods repeated, 150 classes in turn, classes
 that never repeat. Each turn is a process of its own. Three rounds of the classes
 are decided on before the clock runs (none where they never repeat); bindings are
-answered, 256 at a time, while it stands still.`,
+answered, 64 at a time, while it stands still.`,
 		Example: `  berth-lab bench scale
   berth-lab bench scale --nodes 1000,5000,20000,100000 --runs 3 --svg docs/scale.svg -o json > scale.json
   berth-lab bench scale --nodes 1000000 --patterns repeated --schedulers berth

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/pprof"
 	"syscall"
 	"time"
@@ -30,12 +31,9 @@ type turn struct {
 	MemProfile string // of all allocations, "" for none
 }
 
-// program is who runs turns.
-var program = os.Executable
-
 // in runs the turn in a process of its own and reads what came of it.
 func (t turn) in(ctx context.Context, into any) error {
-	self, err := program()
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
@@ -133,6 +131,9 @@ func (t turn) profiled(f func() (*timing, error)) (*timing, error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
+	if t.MemProfile != "" {
+		runtime.MemProfileRate = 512 // bytes: nearly every allocation from here on
+	}
 	took, err := f()
 	if err != nil || t.MemProfile == "" {
 		return took, err
@@ -142,6 +143,7 @@ func (t turn) profiled(f func() (*timing, error)) (*timing, error) {
 		return nil, err
 	}
 	defer file.Close()
+	runtime.GC() // the profile is as of the last collection
 	return took, pprof.Lookup("allocs").WriteTo(file, 0)
 }
 

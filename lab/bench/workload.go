@@ -219,7 +219,23 @@ func (c *testCase) createPods(i int, op *operation, p parameters) ([]Step, error
 	if path == "" {
 		path = c.DefaultPodTemplatePath
 	}
+	if path == "" {
+		s.Template = builtinPod()
+		return []Step{s}, nil
+	}
 	return []Step{s}, c.template(path, s.Template)
+}
+
+// builtinPod is the pod that the suite takes where neither the step nor the
+// test case names a template: 100m CPU, 500 MiB.
+func builtinPod() *v1.Pod {
+	room := v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m"), v1.ResourceMemory: resource.MustParse("500Mi")}
+	return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{
+		Name:      "pause",
+		Image:     "registry.k8s.io/pause:3.10.2",
+		Ports:     []v1.ContainerPort{{ContainerPort: 80}},
+		Resources: v1.ResourceRequirements{Limits: room, Requests: room},
+	}}}}
 }
 
 func (c *testCase) createPodSets(i int, op *operation, p parameters) ([]Step, error) {
