@@ -32,6 +32,13 @@ type (
 	BudgetSet struct{ Budget *object.Budget }
 	// BudgetGone: the disruption budget was deleted.
 	BudgetGone struct{ Namespace, Name string }
+	// FamilySet: the Service or controller was added or changed.
+	FamilySet struct{ Family *object.Family }
+	// FamilyGone: the Service or controller was deleted.
+	FamilyGone struct {
+		Kind            object.FamilyKind
+		Namespace, Name string
+	}
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
 	// Cycle: take the first pod of the queue and decide on it. Does nothing
@@ -83,6 +90,8 @@ func (PodSet) event()     {}
 func (PodGone) event()    {}
 func (BudgetSet) event()  {}
 func (BudgetGone) event() {}
+func (FamilySet) event()  {}
+func (FamilyGone) event() {}
 func (Tick) event()       {}
 func (Cycle) event()      {}
 func (Bound) event()      {}

@@ -106,6 +106,10 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.budgets = m.budgets.with(e.Budget)
 	case BudgetGone:
 		m.budgets = m.budgets.without(e.Namespace, e.Name)
+	case FamilySet:
+		m.table.SetFamily(e.Family)
+	case FamilyGone:
+		m.table.RemoveFamily(e.Kind, e.Namespace, e.Name)
 	case Tick:
 		m.tick()
 	case Cycle:
