@@ -111,6 +111,12 @@ scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-schedule
 	if err != nil || seconds != 2 {
 		t.Errorf("scheduled attempts took %v s (%v), want 2", seconds, err)
 	}
+	for status, want := range map[string]uint64{"Success": 2, "Error": 2} {
+		n, err := testutil.GetHistogramMetricCount(s.pointSeconds.WithLabelValues("Bind", status, "default-scheduler"))
+		if err != nil || n != want {
+			t.Errorf("%d bindings that ended with %s (%v), want %d", n, status, err, want)
+		}
+	}
 }
 
 func TestRefresh(t *testing.T) {

@@ -133,19 +133,18 @@ func (m *Metrics) bound(e machine.Bound, now time.Time) {
 	if p == nil || p.sent.IsZero() {
 		return
 	}
-	status := "Success"
 	if e.Result != machine.BindDone {
-		status = "Error"
+		m.pointSeconds.WithLabelValues("Bind", "Error", p.profile).Observe(now.Sub(p.sent).Seconds())
+		return
 	}
-	m.pointSeconds.WithLabelValues("Bind", status, p.profile).Observe(now.Sub(p.sent).Seconds())
-	if e.Result == machine.BindDone {
-		m.scheduled(p, now)
-		m.forget(e.UID)
-	}
+	m.scheduled(p, now)
+	m.forget(e.UID)
 }
 
-// scheduled counts a pod that is bound.
+// scheduled counts a pod that is bound, as the reply to its binding says, or
+// the watch, which may be sooner.
 func (m *Metrics) scheduled(p *pod, now time.Time) {
+	m.pointSeconds.WithLabelValues("Bind", "Success", p.profile).Observe(now.Sub(p.sent).Seconds())
 	m.attempts.WithLabelValues(scheduled, p.profile).Inc()
 	m.attemptSeconds.WithLabelValues(scheduled, p.profile).Observe(now.Sub(p.started).Seconds())
 	m.podAttempts.Observe(float64(p.attempt))
