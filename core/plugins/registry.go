@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/nodeports"
 	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	"github.com/berth-scheduler/berth/core/plugins/nodeunschedulable"
+	"github.com/berth-scheduler/berth/core/plugins/podtopologyspread"
 	"github.com/berth-scheduler/berth/core/plugins/prioritysort"
 	"github.com/berth-scheduler/berth/core/plugins/schedulinggates"
 	"github.com/berth-scheduler/berth/core/plugins/tainttoleration"
@@ -45,6 +46,9 @@ func Registry(f Features) profile.Registry {
 		names.NodeResourcesFit:                with(noderesources.New),
 		names.NodeResourcesBalancedAllocation: with(balancedallocation.New),
 		names.DefaultPreemption:               with[configv1.DefaultPreemptionArgs](defaultpreemption.New),
+		names.PodTopologySpread: with(func(args *configv1.PodTopologySpreadArgs) (framework.Plugin, error) {
+			return podtopologyspread.New(args, f.TaintComparisons)
+		}),
 	}
 	for _, c := range unbuilt.Constraints() {
 		r[c.Plugin] = plain(unbuilt.New(c))

@@ -51,6 +51,7 @@ func Pod(p *v1.Pod) *object.Pod {
 	}
 	pod.RequiredNodes = match.NewNodeSelector(spec.NodeSelector, affinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	pod.PreferredNodes = match.NewPreferredNodes(affinity.PreferredDuringSchedulingIgnoredDuringExecution)
+	pod.Affinity = match.NewPodAffinity(spec.Affinity, p.Namespace)
 	if spec.NodeName == "" {
 		pod.Spread = match.NewSpread(spec.TopologySpreadConstraints, p.Labels)
 	}

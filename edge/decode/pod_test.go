@@ -171,8 +171,6 @@ func TestUnbuilt(t *testing.T) {
 		{`{volumes: [{name: v, awsElasticBlockStore: {volumeID: i}}]}`, []string{names.VolumeRestrictions, names.NodeVolumeLimits}},
 		{`{volumes: [{name: v, gcePersistentDisk: {pdName: i}}]}`, []string{names.VolumeRestrictions, names.NodeVolumeLimits}},
 		{`{volumes: [{name: v, azureFile: {secretName: s, shareName: i}}]}`, []string{names.NodeVolumeLimits}},
-		{`{topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}`, []string{names.PodTopologySpread}},
-		{`{topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}`, nil},
 		{`{affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}}`, []string{names.InterPodAffinity}},
 		{`{affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}}`, []string{names.InterPodAffinity}},
 		{`{affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone}}]}}}`, nil},

@@ -13,7 +13,7 @@ var target = version.MustParseSemantic("1.36.3")
 
 // unbuilt names the in-tree plugins that Berth does not have yet and whose
 // hard constraints the pod uses, in the order of the default profile. Soft
-// constraints (preferred terms, ScheduleAnyway) are not among them.
+// constraints (preferred terms) are not among them.
 func unbuilt(spec *v1.PodSpec) []string {
 	var used []string
 	use := func(name string, by bool) {
@@ -26,7 +26,6 @@ func unbuilt(spec *v1.PodSpec) []string {
 	use(names.NodeVolumeLimits, limited || claims)
 	use(names.VolumeBinding, claims)
 	use(names.VolumeZone, claims)
-	use(names.PodTopologySpread, spreads(spec))
 	use(names.InterPodAffinity, requiresPods(spec.Affinity))
 	use(names.DynamicResources, len(spec.ResourceClaims) > 0)
 	use(names.NodeDeclaredFeatures, needsFeatures(spec))
@@ -44,15 +43,6 @@ func volumes(spec *v1.PodSpec) (disks, limited, claims bool) {
 		claims = claims || v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	}
 	return disks, limited, claims
-}
-
-func spreads(spec *v1.PodSpec) bool {
-	for i := range spec.TopologySpreadConstraints {
-		if spec.TopologySpreadConstraints[i].WhenUnsatisfiable == v1.DoNotSchedule {
-			return true
-		}
-	}
-	return false
 }
 
 func requiresPods(a *v1.Affinity) bool {
