@@ -27,6 +27,8 @@ type Engine struct {
 
 	views   map[string]*view
 	statics map[string]*static
+	seen    map[uint64]struct{} // hashes of the keys of classes that came by
+	spare   spare
 	clock   uint64
 	keyBuf  []byte
 	tied    []table.Row
@@ -35,12 +37,15 @@ type Engine struct {
 // New returns an engine over the table. The seed decides among equals;
 // workers is how many cores a full evaluation may use.
 func New(t *table.Table, seed uint64, workers int) *Engine {
-	return &Engine{table: t, seed: seed, workers: max(1, workers), budget: viewRows, views: map[string]*view{}, statics: map[string]*static{}}
+	return &Engine{table: t, seed: seed, workers: max(1, workers), budget: viewRows, views: map[string]*view{}, statics: map[string]*static{}, seen: map[uint64]struct{}{}}
 }
 
-// viewRows bounds the memory of all views: about 60 bytes a row with the
-// default plugins, so 2^24 rows are 1 GiB at the worst.
-const viewRows = 1 << 24
+// viewRows bounds the memory of all views: a row of a view takes about 40
+// bytes with the default plugins, so 2^22 rows are 160 MiB at the worst.
+const viewRows = 1 << 22
+
+// seenClasses bounds what is remembered of classes that came by once.
+const seenClasses = 1 << 16
 
 // Reset forgets every view. Decisions stay the same; the next ones are slower.
 func (e *Engine) Reset() {
@@ -113,7 +118,7 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 		o.Row, o.Feasible = row, 1
 		return o
 	}
-	if v.uses++; v.uses == v.indexAt() && o.rows == nil && v.feasible > 0 {
+	if v.uses++; v.uses == 2 && v.lent == nil && v.feasible > 0 {
 		v.index = newIndex(v)
 	}
 	if o.Feasible = o.countFeasible(); o.Feasible > 0 {
@@ -122,28 +127,20 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	return o
 }
 
-// indexAt is the use at which the view gets an index. A class that was seen
-// once may never be seen again; one that comes back is worth it, and so is one
-// with plugins that answer by cells.
-func (v *view) indexAt() int {
-	if len(v.divided) > 0 {
-		return 1
-	}
-	return 2
-}
-
 // viewOf finds or makes the view of the pod's class.
 func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 	e.clock++
 	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, anyLocality)
 	v := e.views[string(e.keyBuf)]
 	if v == nil || !v.current(e.table) {
+		once := v == nil && e.firstSight()
 		v = prepare(e.table, p, pod, string(e.keyBuf))
 		if v.class.rejected != nil {
 			return v
 		}
 		v.stand(e.staticOf(v, p, pod))
-		if v.passing() {
+		if v.passing() || (once && len(v.divided) == 0) {
+			e.spare.lend(v)
 			return v
 		}
 		e.views[v.class.key] = v
@@ -173,6 +170,8 @@ func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static 
 	}
 	s.key = string(e.keyBuf)
 	e.statics[s.key] = s
+	v.static = s
+	e.dropStatics(v)
 	return s
 }
 
@@ -189,12 +188,9 @@ func (v *view) look(t *table.Table, rows []table.Row) {
 	v.sync()
 	v.size(t.Rows())
 	s := v.static
-	s.first, s.verdict, s.final = resize(s.first, t.Rows()), resize(s.verdict, t.Rows()), resize(s.final, t.Rows())
-	s.raw = make([][]int64, len(s.scorers))
-	for k := range s.scorers {
-		if s.scorers[k].Normalize != nil {
-			s.raw[k] = make([]int64, t.Rows())
-		}
+	s.size(t.Rows())
+	if v.lent != nil {
+		v.lent.keep(v)
 	}
 	var buf scratch
 	for _, r := range rows {
@@ -216,6 +212,11 @@ func (e *Engine) makeRoom(keep *view) {
 		}
 		delete(e.views, oldest.class.key)
 	}
+	e.dropStatics(keep)
+}
+
+// dropStatics drops static parts that no view stands on, once they are many.
+func (e *Engine) dropStatics(keep *view) {
 	if len(e.statics) <= 2*len(e.views)+16 {
 		return
 	}

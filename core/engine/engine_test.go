@@ -48,18 +48,40 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
+// Classes that never come back leave no view behind.
+func TestPassingClassesAreNotKept(t *testing.T) {
+	tb, p := grid(100)
+	e := New(tb, seed, 1)
+	for i := range 3 * seenClasses / 2 {
+		pod := newPod("p", nil, int64(i), 1)
+		if i%1000 != 0 {
+			e.keyBuf = appendKey(e.keyBuf[:0], tb, p, pod, anyLocality)
+			e.firstSight()
+			continue
+		}
+		e.Decide(p, pod, nil)
+	}
+	if len(e.views) != 0 || len(e.seen) > seenClasses || len(e.statics) > 20 {
+		t.Errorf("%d views, %d static parts, %d classes remembered", len(e.views), len(e.statics), len(e.seen))
+	}
+}
+
 // Views take no more memory than they may; those used last stay.
 func TestViewsAreBounded(t *testing.T) {
 	tb, p := grid(100)
 	e := New(tb, seed, 1)
 	e.budget = 1000
 	favourite := newPod("favourite", map[string]string{"app": "f"}, 1, 1)
-	e.Decide(p, favourite, nil)
+	twice := func(pod *object.Pod) {
+		e.Decide(p, pod, nil)
+		e.Decide(p, pod, nil)
+	}
+	twice(favourite)
 	view := e.views[string(appendKey(nil, tb, p, favourite, anyLocality))]
 	for i := range 300 {
 		// A label that is read by a plugin that looks at nodes alone, so that
 		// static parts grow as well.
-		e.Decide(p, newPod("p", map[string]string{"zone": fmt.Sprint("z", i)}, int64(i), 1), nil)
+		twice(newPod("p", map[string]string{"zone": fmt.Sprint("z", i)}, int64(i), 1))
 		if i%5 == 0 {
 			e.Decide(p, favourite, nil)
 		}
@@ -71,7 +93,7 @@ func TestViewsAreBounded(t *testing.T) {
 		t.Error("the view that was used all the time is gone")
 	}
 	e.budget = 1
-	e.Decide(p, newPod("p", nil, 5000, 1), nil)
+	twice(newPod("p", nil, 5000, 1))
 	if len(e.views) != 1 {
 		t.Errorf("%d views; the one in use stays, and no other", len(e.views))
 	}

@@ -62,14 +62,21 @@ func (s *static) refresh(t *table.Table, workers int) {
 func (s *static) rebuild(t *table.Table, workers int) {
 	n := t.Rows()
 	s.generation++
+	s.size(n)
+	par.Rows(n, workers, grain, func(rows par.Range) { s.evaluate(t, rows, new(scratch)) })
+}
+
+// size gives the part columns of n rows.
+func (s *static) size(n int) {
 	s.first, s.verdict, s.final = resize(s.first, n), resize(s.verdict, n), resize(s.final, n)
-	s.raw = make([][]int64, len(s.scorers))
+	if s.raw == nil {
+		s.raw = make([][]int64, len(s.scorers))
+	}
 	for k := range s.scorers {
 		if s.scorers[k].Normalize != nil {
-			s.raw[k] = make([]int64, n)
+			s.raw[k] = resize(s.raw[k], n)
 		}
 	}
-	par.Rows(n, workers, grain, func(rows par.Range) { s.evaluate(t, rows, new(scratch)) })
 }
 
 func (s *static) evaluate(t *table.Table, rows par.Range, buf *scratch) {

@@ -45,8 +45,9 @@ type view struct {
 	columns    int
 	epochs     uint64
 	failed     *decision.Status // PreScore failed
-	uses       int
-	used       uint64 // when, in decisions; for dropping the oldest
+	uses       int              // since all rows were last made anew; the second makes an index
+	used       uint64           // when, in decisions; for dropping the oldest
+	lent       *spare           // whose columns it has; nil: its own
 }
 
 // class is what PreFilter made of the pods.
@@ -277,7 +278,13 @@ func (v *view) rebuild(t *table.Table, workers int) {
 	par.Rows(t.Rows(), workers, grain, func(rows par.Range) { v.evaluate(rows, new(scratch)) })
 	clear(v.tally)
 	v.feasible, v.poisoned, v.index = 0, 0, nil
-	v.uses = min(v.uses, 0) // it has to prove anew that an index is worth it
+	switch {
+	case v.uses < 0:
+	case v.revision == 0 || len(v.divided) > 0:
+		v.uses = 1 // the class came by before, or asks its cells by groups
+	default:
+		v.uses = 0 // it has to prove anew that an index is worth it
+	}
 	v.generation = v.static.generation
 	for r := range t.Rows() {
 		v.count(table.Row(r))
@@ -297,6 +304,9 @@ func (v *view) size(n int) {
 		if v.dynamic.scorers[k].Normalize != nil {
 			v.dynamic.raw[k] = resize(v.dynamic.raw[k], n)
 		}
+	}
+	if v.lent != nil {
+		v.lent.keep(v)
 	}
 }
 
