@@ -220,6 +220,7 @@ func TestChaos(t *testing.T) {
 func (c *chaos) rest() {
 	c.Helper()
 	clear(c.moody.waiting)
+	clear(c.twinMoody.waiting)
 	if len(c.nodes) == 0 { // without one pods back off for ever
 		c.setNode(c.node("n0", 20))
 	}

@@ -57,6 +57,7 @@ func (m *Machine) podAssigned(p *object.Pod) {
 	kept := m.queue.NominatedNode(p.UID)
 	m.queue.Unnominate(p.UID)
 	delete(m.gated, p.UID)
+	delete(m.asked, p.UID)
 	delete(m.assumed, p.UID)
 	if f != nil && f.node != p.NodeName {
 		// Another writer bound it elsewhere: the API proves the assumption false.
@@ -90,6 +91,9 @@ func (m *Machine) podPending(p *object.Pod) {
 	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
 		return // older than what we have seen: it was bound already
 	}
+	if asked, ok := m.asked[p.UID]; ok && asked == p.NominatedNode {
+		delete(m.asked, p.UID)
+	}
 	f := m.flights[p.UID]
 	if f != nil && p.Terminating && f.phase == waiting {
 		m.fail(f.attempt, m.permitRejection(f, "", "pod is being deleted"), f)
@@ -118,6 +122,7 @@ func (m *Machine) podGone(e PodGone) {
 	}
 	delete(m.assumed, uid)
 	delete(m.gated, uid)
+	delete(m.asked, uid)
 	m.evictionDone(uid)
 	m.unqueue(uid)
 	if f := m.flights[uid]; f != nil {

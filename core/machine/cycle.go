@@ -145,9 +145,8 @@ func (m *Machine) clearNomination(p *object.Pod) {
 	kept := m.queue.NominatedNode(p.UID)
 	m.queue.Unnominate(p.UID)
 	m.renominated(p, kept, "")
-	if p.NominatedNode != "" {
-		none := ""
-		m.do(Patch{Pod: p, Nominated: &none})
+	if none := m.nomination(p, ""); none != nil {
+		m.do(Patch{Pod: p, Nominated: none})
 	}
 }
 

@@ -3,6 +3,7 @@ package machine
 import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -54,9 +55,7 @@ func (m *Machine) reject(a *attempt, n nominate) {
 		kept := m.queue.NominatedNode(p.UID)
 		m.queue.Nominate(p.UID, n.node)
 		m.renominated(p, kept, n.node)
-		if n.node != p.NominatedNode {
-			patch.Nominated = &n.node
-		}
+		patch.Nominated = m.nomination(p, n.node)
 	}
 	if c := explain.Condition(r); *c != p.Scheduled {
 		patch.Condition = c
@@ -65,4 +64,15 @@ func (m *Machine) reject(a *attempt, n nominate) {
 	if patch.Condition != nil || patch.Nominated != nil {
 		m.do(patch)
 	}
+}
+
+// nomination is what to write so that the API shows the pod nominated to the
+// node: nil where it does, and was not asked for anything else meanwhile.
+func (m *Machine) nomination(p *object.Pod, node string) *string {
+	asked, pending := m.asked[p.UID]
+	if node == p.NominatedNode && (!pending || asked == node) {
+		return nil
+	}
+	m.asked[p.UID] = node
+	return &node
 }

@@ -64,13 +64,14 @@ func (m *Machine) assume(a *attempt) *flight {
 		m.fail(a, s, f)
 		return nil
 	}
-	a.record.Result = decision.Scheduled
-	if len(f.permits) > 0 {
-		a.record.Result = decision.Waiting
-		f.phase = waiting
-		m.expect(f)
+	if len(f.permits) == 0 {
+		a.record.Result = decision.Scheduled
+		m.do(Decided{a.record})
+		return f
 	}
+	a.record.Result, f.phase = decision.Waiting, waiting
 	m.do(Decided{a.record})
+	m.expect(f)
 	return f
 }
 
@@ -111,8 +112,8 @@ func (m *Machine) release(plugin string, out framework.PermitResult) {
 // expect shows in the API where the pod is about to be bound, when that takes
 // a while.
 func (m *Machine) expect(f *flight) {
-	if f.pod.NominatedNode != f.node {
-		m.do(Patch{Pod: f.pod, Nominated: &f.node})
+	if node := m.nomination(f.pod, f.node); node != nil {
+		m.do(Patch{Pod: f.pod, Nominated: node})
 	}
 }
 

@@ -54,6 +54,9 @@ type Machine struct {
 	budgets budgets
 	// evictions holds, by UID, the victims whose eviction was asked for.
 	evictions map[types.UID]*eviction
+	// asked holds, by UID, the nominations that the API was asked to write and
+	// does not show yet.
+	asked map[types.UID]string
 	// gated remembers for which pods a Gated record was given.
 	gated map[types.UID]bool
 
@@ -71,6 +74,7 @@ func New(o Options) *Machine {
 		uids:      map[string]types.UID{},
 		flights:   map[types.UID]*flight{},
 		assumed:   map[types.UID]string{},
+		asked:     map[types.UID]string{},
 		gated:     map[types.UID]bool{},
 		evictions: map[types.UID]*eviction{},
 	}
@@ -82,7 +86,7 @@ func New(o Options) *Machine {
 		InitialBackoff:   o.InitialBackoff,
 		MaxBackoff:       o.MaxBackoff,
 		MaxUnschedulable: o.MaxUnschedulable,
-		Less:             o.Profiles[0].QueueSort.Less,
+		Less:             m.less,
 		PreEnqueue:       m.preEnqueue,
 		Wakes:            m.wakes,
 	})
@@ -180,6 +184,18 @@ func (m *Machine) sortedFlights() []types.UID {
 	}
 	slices.Sort(uids)
 	return uids
+}
+
+// less is the QueueSort plugin's order; pods for which it panics come in the
+// order of their arrival.
+func (m *Machine) less(a, b *framework.QueuedPod) (before bool) {
+	defer func() {
+		if recover() != nil {
+			m.panics++
+			before = false
+		}
+	}()
+	return m.options.Profiles[0].QueueSort.Less(a, b)
 }
 
 // wakes looks up the wake rules of one of the profile's plugins.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,6 +34,10 @@ type world struct {
 	m     *Machine
 	moody *moody
 	now   time.Time
+
+	// A machine that is told the same, and is to do the same.
+	twin      *Machine
+	twinMoody *moody
 
 	// The truth.
 	nodes map[string]*object.Node
@@ -71,28 +76,46 @@ func newWorld(t tester) *world {
 		told: map[string]*object.Pod{}, toldNodes: map[string]*object.Node{}, goneTold: map[types.UID]bool{},
 		reads: map[types.UID]int{}, decided: map[types.UID]*decision.Decision{}, announced: map[types.UID]int{},
 	}
-	w.m = New(Options{
-		Profiles: []*profile.Profile{testProfile(w.moody)}, Seed: 1, Workers: 1,
+	w.twinMoody = &moody{moods: map[string]mood{}, waiting: map[types.UID]bool{}}
+	w.m, w.twin = New(options(w.moody)), New(options(w.twinMoody))
+	return w
+}
+
+func options(mo *moody) Options {
+	return Options{
+		Profiles: []*profile.Profile{testProfile(mo)}, Seed: 1, Workers: 1,
 		InitialBackoff: time.Second, MaxBackoff: 10 * time.Second,
 		// Nobody is looked at again just because time passed: a lost wake-up shows.
 		MaxUnschedulable: 10000 * time.Hour,
-	})
-	return w
+	}
 }
 
 // step feeds the machine and checks what it does and what it is.
 func (w *world) step(e Event) {
 	w.Helper()
 	w.Logf("%s %s", w.now.Format("04:05"), show(e))
+	w.twinMoody.moods = maps.Clone(w.moody.moods)
 	w.effects = w.m.Step(w.now, e)
+	twins := w.twin.Step(w.now, e)
+	if mine, other := shown(w.effects), shown(twins); !slices.Equal(mine, other) {
+		w.Fatalf("after %T one machine does %q, another %q", e, mine, other)
+	}
 	clear(w.moody.moods) // Verify asks the plugins, too
-	if err := w.m.Verify(); err != nil {
+	clear(w.twinMoody.moods)
+	if err := cmp.Or(w.m.Verify(), w.twin.Verify()); err != nil {
 		w.Fatalf("after %T: %v", e, err)
 	}
 	for i, effect := range w.effects {
 		w.Logf("      -> %s", show(effect))
 		w.take(i, effect)
 	}
+}
+
+func shown(effects []Effect) (lines []string) {
+	for _, e := range effects {
+		lines = append(lines, show(e))
+	}
+	return lines
 }
 
 // show prints an event or an effect for whoever reads a failed test.
@@ -565,6 +588,9 @@ func (w *world) checkRest() {
 	}
 	if len(w.m.evictions) != 0 {
 		w.Fatalf("%d evictions are remembered", len(w.m.evictions))
+	}
+	if len(w.m.asked) != 0 {
+		w.Fatalf("nominations were asked for and are not shown: %v", w.m.asked)
 	}
 	for uid := range w.m.gated {
 		if w.m.queue.Where(uid) == queue.Nowhere {
