@@ -37,7 +37,10 @@ type Pod struct {
 	Tolerations    match.Tolerations
 	// Spread is nil for a pod without topology spread constraints, and for
 	// one that is bound: nobody asks for them any more.
-	Spread     *match.Spread
+	Spread *match.Spread
+	// Affinity is nil for a pod without pod affinity and anti-affinity. That
+	// of a placed pod counts, too: others may be kept away from it.
+	Affinity   *match.PodAffinity
 	Controller Controller
 	HostPorts  []HostPort
 	// Images are the normalised references of init containers, containers

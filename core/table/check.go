@@ -36,7 +36,60 @@ func (t *Table) Check() error {
 	if !maps.Equal(t.hosts.nodes, fresh.hosts.nodes) {
 		return fmt.Errorf("table: nodes by hostname %v, rebuilt %v", t.hosts.nodes, fresh.hosts.nodes)
 	}
+	if err := t.compareTerms(fresh); err != nil {
+		return err
+	}
+	if err := t.checkCrowds(); err != nil {
+		return err
+	}
 	return t.compareImages(fresh)
+}
+
+func (t *Table) compareTerms(o *Table) error {
+	for _, term := range o.terms.list {
+		if t.terms.byKey[term.Key] == nil {
+			return fmt.Errorf("table: term %q of placed pods is not known", term.Key)
+		}
+	}
+	for _, term := range t.terms.list {
+		other := o.terms.byKey[term.Key]
+		if other == nil {
+			other = &Term{}
+		}
+		if term.live != other.live || len(term.rows) != len(other.rows) || t.terms.byKey[term.Key] != term {
+			return fmt.Errorf("table: term %q counts for %d pods on %d rows, rebuilt for %d on %d",
+				term.Key, term.live, len(term.rows), other.live, len(other.rows))
+		}
+		for r, n := range term.rows { // any order: an error is an error
+			if m := other.rows[o.rowOf[t.names[r]]]; m != n {
+				return fmt.Errorf("table: term %q is of %d pods on node %q, rebuilt of %d", term.Key, n, t.names[r], m)
+			}
+		}
+	}
+	return nil
+}
+
+// checkCrowds: every placed pod is in the crowd of its namespace and labels.
+func (t *Table) checkCrowds() error {
+	if t.crowds.byNamespace == nil {
+		return nil
+	}
+	pods := 0
+	for _, list := range t.crowds.byNamespace { // any order: an error is an error
+		for _, c := range list { // any order: an error is an error
+			pods += len(c.pods)
+		}
+	}
+	for _, pl := range t.placed { // any order: an error is an error
+		c := pl.crowd
+		if c == nil || t.crowds.byNamespace[pl.Pod.Namespace][c.key] != c || c.pods[pl.inCrowd] != pl || !maps.Equal(c.Labels, pl.Pod.Labels) {
+			return fmt.Errorf("table: pod %s is not among those with its labels", pl.Pod.Key())
+		}
+	}
+	if pods != len(t.placed) {
+		return fmt.Errorf("table: %d pods by their labels, %d placed", pods, len(t.placed))
+	}
+	return nil
 }
 
 func (t *Table) compare(r Row, o *Table, s Row) error {

@@ -80,7 +80,7 @@ func drawVector(t *rapid.T, what string) resource.Vector {
 }
 
 func drawNode(t *rapid.T) *object.Node {
-	n := &object.Node{Name: nodeNames.Draw(t, "node"), Allocatable: drawVector(t, "offers"), AllowedPods: amounts.Draw(t, "pods")}
+	n := &object.Node{Name: nodeNames.Draw(t, "node"), Labels: drawLabels(t), Allocatable: drawVector(t, "offers"), AllowedPods: amounts.Draw(t, "pods")}
 	for range rapid.IntRange(0, 2).Draw(t, "images") {
 		n.Images = append(n.Images, object.Image{Names: rapid.SliceOfN(imageNames, 1, 2).Draw(t, "names"), Bytes: amounts.Draw(t, "bytes")})
 	}
@@ -88,8 +88,12 @@ func drawNode(t *rapid.T) *object.Node {
 }
 
 func drawPod(t *rapid.T) *object.Pod {
+	namespace := namespaceNames.Draw(t, "namespace")
 	return &object.Pod{
 		UID:       uids.Draw(t, "pod"),
+		Namespace: namespace,
+		Labels:    drawLabels(t),
+		Affinity:  drawAffinity(t, namespace),
 		Demand:    resource.Demand{Usage: drawVector(t, "takes"), NonZero: drawVector(t, "at least")},
 		HostPorts: rapid.SliceOfN(ports, 0, 3).Draw(t, "ports"),
 	}
@@ -253,6 +257,7 @@ func (w *world) compare(t *rapid.T) {
 	}
 	w.compareImages(t)
 	w.compareChanges(t)
+	w.compareTerms(t)
 }
 
 func (w *world) compareNode(t *rapid.T, name string) {
@@ -386,6 +391,8 @@ func TestTableIsItsModel(t *testing.T) {
 			"checkpoint":  w.checkpoint,
 			"undo":        w.undo,
 			"rollback":    w.rollback,
+			"namespace":   w.setNamespace,
+			"crowds":      w.compareCrowds,
 		})
 	})
 }

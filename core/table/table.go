@@ -18,6 +18,10 @@ type Placed struct {
 	Pod *object.Pod
 	Row Row
 	at  int // its place in the row's list
+
+	terms   []*Term // its terms of pod affinity
+	crowd   *Crowd
+	inCrowd int32 // its place in the crowd
 }
 
 // Table holds nodes and placed pods. The zero value is not usable; see New.
@@ -42,6 +46,9 @@ type Table struct {
 	imageRevision uint64
 	hosts         hosts
 	families      families
+	namespaces    namespaces
+	terms         terms
+	crowds        crowds
 
 	revision    uint64
 	changes     changeList // rows by their last change of any kind
@@ -74,6 +81,8 @@ func New() *Table {
 	t.hosts.nodes = map[string]int{}
 	t.families.byName = map[familyName]*object.Family{}
 	t.families.services = map[namespacedLabel][]*object.Family{}
+	t.namespaces.labels = map[string]map[string]string{}
+	t.terms = newTerms()
 	t.allocatable = make([][]int64, firstScalar)
 	t.used = make([][]int64, firstScalar)
 	t.changes.init()
@@ -163,6 +172,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.setAllocatable(r, n.Allocatable)
 	t.setImages(r, old, n)
 	t.setHost(old, n)
+	t.relabel(r, old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
 	return r
@@ -178,6 +188,7 @@ func (t *Table) RemoveNode(name string) {
 	}
 	t.setImages(r, t.nodes[r], nil)
 	t.setHost(t.nodes[r], nil)
+	t.relabel(r, t.nodes[r], nil)
 	t.nodes[r] = nil
 	t.live--
 	t.imageRevision++
@@ -220,6 +231,8 @@ func (t *Table) put(pl *Placed) {
 	t.placed[pl.Pod.UID] = pl
 	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
 	t.charge(r, pl.Pod, 1)
+	t.bear(pl, 1)
+	t.crowds.join(pl)
 	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
 	t.touch(r)
 }
@@ -235,6 +248,8 @@ func (t *Table) take(pl *Placed) {
 		t.ports[r] = without(t.ports[r], hp)
 	}
 	t.charge(r, pl.Pod, -1)
+	t.bear(pl, -1)
+	t.crowds.leave(pl)
 	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
 	t.touch(r)
 }

@@ -1,0 +1,176 @@
+package match
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/errors"
+)
+
+// TermKind is what a term of pod affinity asks for.
+type TermKind uint8
+
+const (
+	// RequiredAffinity: be where matching pods are.
+	RequiredAffinity TermKind = iota
+	// RequiredAntiAffinity: be where none is.
+	RequiredAntiAffinity
+	// PreferredPods: rather be where they are; with a negative weight, where
+	// they are not.
+	PreferredPods
+)
+
+// PodTerm is a term of pod affinity or anti-affinity: it is about the pods
+// that the selector matches in some namespaces, and where they are by the
+// value that nodes have for the topology key. Immutable.
+type PodTerm struct {
+	// Key is equal for terms that mean the same by construction.
+	Key         string
+	Kind        TermKind
+	Weight      int64 // PreferredPods only
+	TopologyKey string
+	Selector    Selector
+	// Namespaces by name, and by their labels: nil selects none.
+	Namespaces        []string
+	NamespaceSelector labels.Selector
+}
+
+// Matches tells whether the term is about a pod with these labels in that
+// namespace, which itself has the labels namespaceLabels.
+func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[string]string) bool {
+	in := slices.Contains(t.Namespaces, namespace) ||
+		t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
+	return in && t.Selector.Matches(labels.Set(podLabels))
+}
+
+// MayMatch is Matches where the labels of namespaces are not known: it is true
+// if some would make it so.
+func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
+	return (t.NamespaceSelector != nil || slices.Contains(t.Namespaces, namespace)) && t.Selector.Matches(labels.Set(podLabels))
+}
+
+// PodAffinity is spec.affinity.podAffinity and podAntiAffinity of a pod. A nil
+// *PodAffinity is a pod that has neither.
+type PodAffinity struct {
+	// Key is equal for values that ask for the same.
+	Key string
+	// Terms are all of them, by kind: Affinity, AntiAffinity, Preferred. Of a
+	// list that holds a term which does not parse, none is there.
+	Terms                             []PodTerm
+	Affinity, AntiAffinity, Preferred []PodTerm
+	// Prefers tells whether preferred terms are written, valid or not.
+	Prefers bool
+	// Selects: the pod's own terms select namespaces by labels.
+	Selects bool
+	// Invalid says which terms do not parse, and why; kube-scheduler then
+	// rejects the pod.
+	Invalid error
+}
+
+// NewPodAffinity compiles the terms of a pod in that namespace; nil when there
+// are none. What matchLabelKeys and mismatchLabelKeys ask for stands in the
+// selectors already: the API server puts it there.
+func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
+	if a == nil {
+		return nil
+	}
+	var in v1.PodAffinity
+	var anti v1.PodAntiAffinity
+	if a.PodAffinity != nil {
+		in = *a.PodAffinity
+	}
+	if a.PodAntiAffinity != nil {
+		anti = *a.PodAntiAffinity
+	}
+	c := podTerms{namespace: namespace}
+	c.required("requiredAffinityTerms", RequiredAffinity, in.RequiredDuringSchedulingIgnoredDuringExecution)
+	affinity := len(c.terms)
+	c.required("requiredAntiAffinityTerms", RequiredAntiAffinity, anti.RequiredDuringSchedulingIgnoredDuringExecution)
+	required := len(c.terms)
+	c.preferred("preferredAffinityTerms", 1, in.PreferredDuringSchedulingIgnoredDuringExecution)
+	c.preferred("preferredAntiAffinityTerms", -1, anti.PreferredDuringSchedulingIgnoredDuringExecution)
+	if len(c.terms) == 0 && len(c.invalid) == 0 {
+		return nil
+	}
+	p := &PodAffinity{
+		Terms: c.terms, Affinity: c.terms[:affinity], AntiAffinity: c.terms[affinity:required], Preferred: c.terms[required:],
+		Prefers: len(in.PreferredDuringSchedulingIgnoredDuringExecution)+len(anti.PreferredDuringSchedulingIgnoredDuringExecution) > 0,
+	}
+	var key []byte
+	if len(c.invalid) > 0 {
+		p.Invalid = errors.NewAggregate(c.invalid) // in the words that users search for
+		key = append(appendField(key, p.Invalid.Error()), '!')
+	}
+	for i := range c.terms {
+		key = appendField(key, c.terms[i].Key)
+		p.Selects = p.Selects || c.terms[i].NamespaceSelector != nil
+	}
+	p.Key = string(key)
+	return p
+}
+
+// podTerms compiles lists of terms.
+type podTerms struct {
+	namespace string // of the pod
+	terms     []PodTerm
+	invalid   []error
+}
+
+func (c *podTerms) required(field string, kind TermKind, list []v1.PodAffinityTerm) {
+	c.add(field, len(list), func(i int) (PodTerm, error) { return newPodTerm(kind, 0, &list[i], c.namespace) })
+}
+
+func (c *podTerms) preferred(field string, sign int64, list []v1.WeightedPodAffinityTerm) {
+	c.add(field, len(list), func(i int) (PodTerm, error) {
+		return newPodTerm(PreferredPods, sign*int64(list[i].Weight), &list[i].PodAffinityTerm, c.namespace)
+	})
+}
+
+// add adds n terms, or none where one does not parse.
+func (c *podTerms) add(field string, n int, term func(i int) (PodTerm, error)) {
+	before := len(c.terms)
+	for i := range n {
+		t, err := term(i)
+		if err != nil {
+			c.terms = c.terms[:before]
+			c.invalid = append(c.invalid, fmt.Errorf("%s: %w", field, err))
+			return
+		}
+		c.terms = append(c.terms, t)
+	}
+}
+
+// newPodTerm: without namespaces and a selector of them the pod's own is
+// meant; a selector that is empty selects all.
+func newPodTerm(kind TermKind, weight int64, in *v1.PodAffinityTerm, namespace string) (PodTerm, error) {
+	selector, err := metav1.LabelSelectorAsSelector(in.LabelSelector)
+	if err != nil {
+		return PodTerm{}, err
+	}
+	t := PodTerm{Kind: kind, Weight: weight, TopologyKey: in.TopologyKey, Selector: NewSelector(selector)}
+	if in.NamespaceSelector != nil {
+		if t.NamespaceSelector, err = metav1.LabelSelectorAsSelector(in.NamespaceSelector); err != nil {
+			return PodTerm{}, err
+		}
+	}
+	if len(in.Namespaces) == 0 && in.NamespaceSelector == nil {
+		t.Namespaces = []string{namespace}
+	} else {
+		t.Namespaces = slices.Sorted(slices.Values(in.Namespaces))
+	}
+	key := appendNumber([]byte{'k'}, int64(kind))
+	key = appendNumber(key, weight)
+	key = appendField(key, t.TopologyKey)
+	key = appendField(key, t.Selector.Key)
+	for _, n := range t.Namespaces {
+		key = append(appendField(key, n), ',')
+	}
+	if t.NamespaceSelector != nil {
+		key = append(appendField(key, string(appendSelector(nil, t.NamespaceSelector))), '~')
+	}
+	t.Key = string(key)
+	return t, nil
+}

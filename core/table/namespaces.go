@@ -1,0 +1,42 @@
+package table
+
+import (
+	"maps"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// namespaces are those that have labels. One without any is to a selector as
+// good as none.
+type namespaces struct {
+	labels   map[string]map[string]string
+	revision uint64
+}
+
+// SetNamespace adds the namespace or replaces the one of its name. It returns
+// the labels that it had.
+func (t *Table) SetNamespace(n *object.Namespace) (before map[string]string) {
+	before = t.namespaces.labels[n.Name]
+	if maps.Equal(before, n.Labels) {
+		return before
+	}
+	t.namespaces.revision++
+	if len(n.Labels) == 0 {
+		delete(t.namespaces.labels, n.Name)
+		return before
+	}
+	t.namespaces.labels[n.Name] = n.Labels
+	return before
+}
+
+// RemoveNamespace takes the namespace away and returns the labels that it had.
+func (t *Table) RemoveNamespace(name string) (before map[string]string) {
+	return t.SetNamespace(&object.Namespace{Name: name})
+}
+
+// NamespaceLabels are the labels of the namespace; nil where it has none or is
+// not known. Read only.
+func (t *Table) NamespaceLabels(name string) map[string]string { return t.namespaces.labels[name] }
+
+// NamespaceRevision changes whenever the labels of a namespace do.
+func (t *Table) NamespaceRevision() uint64 { return t.namespaces.revision }

@@ -1,0 +1,202 @@
+package table
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Term is a term of pod affinity that placed pods have; all pods that have the
+// same share one. It belongs to the table.
+type Term struct {
+	match.PodTerm
+	// ID is of no other term, ever.
+	ID   uint64
+	rows map[Row]int32
+	live int
+}
+
+// Live tells whether a pod that has the term is on a node that has its
+// topology key. Any other term says nothing about any node.
+func (m *Term) Live() bool { return m.live > 0 }
+
+// Rows calls visit with each row that has pods with the term, and how many. The
+// order is not defined.
+func (m *Term) Rows(visit func(r Row, pods int)) {
+	for r, n := range m.rows { // any order: said so
+		visit(r, int(n))
+	}
+}
+
+// terms are those that the table has heard of. One that no placed pod has any
+// more is forgotten some time later.
+type terms struct {
+	byKey map[string]*Term
+	list  []*Term // by ID
+	last  uint64
+	limit int // of the list, before it is swept
+	// labels are the keys that selectors look at; other labels of a pod do not
+	// decide which terms are about it.
+	labels map[string]bool
+	about  map[string]*about
+	keyBuf []byte
+	words  []string
+}
+
+// about is the terms that are about pods of one namespace and some labels.
+type about struct {
+	terms    []*Term // by ID
+	upTo     uint64  // the last ID that was looked at
+	revision uint64  // of the namespaces
+}
+
+// Bounds of what is kept although nobody may need it any more.
+const (
+	termsKept  = 1 << 10
+	aboutsKept = 1 << 14
+)
+
+func newTerms() terms {
+	return terms{byKey: map[string]*Term{}, labels: map[string]bool{}, about: map[string]*about{}, limit: termsKept}
+}
+
+// Learn has the table hear of the terms of a pod that is not placed yet, but
+// may be tried somewhere while another is decided on.
+func (t *Table) Learn(p *object.Pod) {
+	if p.Affinity == nil {
+		return
+	}
+	for i := range p.Affinity.Terms {
+		t.terms.learn(&p.Affinity.Terms[i])
+	}
+}
+
+func (l *terms) learn(in *match.PodTerm) *Term {
+	if known := l.byKey[in.Key]; known != nil {
+		return known
+	}
+	l.last++
+	term := &Term{PodTerm: *in, ID: l.last, rows: map[Row]int32{}}
+	l.byKey[in.Key] = term
+	l.list = append(l.list, term)
+	requirements, _ := in.Selector.Requirements()
+	for i := range requirements {
+		if key := requirements[i].Key(); !l.labels[key] {
+			l.labels[key] = true
+			clear(l.about)
+		}
+	}
+	return term
+}
+
+// TermsAbout returns the terms that are about the pod, by ID. Read only.
+func (t *Table) TermsAbout(p *object.Pod) []*Term {
+	l := &t.terms
+	if len(l.list) == 0 {
+		return nil
+	}
+	l.appendKey(p)
+	a := l.about[string(l.keyBuf)]
+	if a == nil || a.revision != t.namespaces.revision {
+		if len(l.about) >= aboutsKept {
+			clear(l.about)
+		}
+		a = &about{revision: t.namespaces.revision}
+		l.about[string(l.keyBuf)] = a
+	}
+	if a.upTo == l.last {
+		return a.terms
+	}
+	from, _ := slices.BinarySearchFunc(l.list, a.upTo+1, func(m *Term, id uint64) int { return int(int64(m.ID - id)) })
+	for _, term := range l.list[from:] {
+		if term.Matches(p.Namespace, t.namespaces.labels[p.Namespace], p.Labels) {
+			a.terms = append(a.terms, term)
+		}
+	}
+	a.upTo = l.last
+	return a.terms
+}
+
+// appendKey writes the pod's namespace, and its labels as far as selectors look
+// at them, to keyBuf.
+func (l *terms) appendKey(p *object.Pod) {
+	l.words = l.words[:0]
+	for key := range p.Labels { // any order: sorted below
+		if l.labels[key] {
+			l.words = append(l.words, key)
+		}
+	}
+	slices.Sort(l.words)
+	l.keyBuf = appendWord(l.keyBuf[:0], p.Namespace)
+	for _, key := range l.words {
+		l.keyBuf = appendWord(appendWord(l.keyBuf, key), p.Labels[key])
+	}
+}
+
+func appendWord(b []byte, s string) []byte {
+	b = append(strconv.AppendInt(b, int64(len(s)), 10), ':')
+	return append(b, s...)
+}
+
+// bear counts the terms of a pod that came to its row, or left it.
+func (t *Table) bear(pl *Placed, sign int) {
+	if pl.Pod.Affinity == nil {
+		return
+	}
+	if pl.terms == nil {
+		for i := range pl.Pod.Affinity.Terms {
+			pl.terms = append(pl.terms, t.terms.learn(&pl.Pod.Affinity.Terms[i]))
+		}
+	}
+	for _, term := range pl.terms {
+		if term.rows[pl.Row] += int32(sign); term.rows[pl.Row] == 0 {
+			delete(term.rows, pl.Row)
+		}
+		if hasLabel(t.nodes[pl.Row], term.TopologyKey) {
+			term.live += sign
+		}
+	}
+	if len(t.terms.list) > t.terms.limit && t.marks == 0 {
+		t.terms.sweep()
+	}
+}
+
+// relabel counts the terms of the row's pods anew, as its node changed.
+func (t *Table) relabel(r Row, old, now *object.Node) {
+	for _, pl := range t.pods[r] {
+		for _, term := range pl.terms {
+			if hasLabel(old, term.TopologyKey) {
+				term.live--
+			}
+			if hasLabel(now, term.TopologyKey) {
+				term.live++
+			}
+		}
+	}
+}
+
+func hasLabel(n *object.Node, key string) bool {
+	if n == nil {
+		return false
+	}
+	_, ok := n.Labels[key]
+	return ok
+}
+
+// sweep forgets terms that no placed pod has.
+func (l *terms) sweep() {
+	l.list = slices.DeleteFunc(l.list, func(m *Term) bool { return len(m.rows) == 0 })
+	maps.DeleteFunc(l.byKey, func(_ string, m *Term) bool { return len(m.rows) == 0 })
+	clear(l.labels)
+	for _, m := range l.list {
+		requirements, _ := m.Selector.Requirements()
+		for i := range requirements {
+			l.labels[requirements[i].Key()] = true
+		}
+	}
+	clear(l.about)
+	l.limit = max(termsKept, 2*len(l.list))
+}
