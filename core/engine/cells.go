@@ -110,7 +110,9 @@ func (o *Outcome) weigh() {
 			continue
 		}
 		counts := map[int64]int{}
-		o.eachFeasible(func(r table.Row) { counts[s.cells.at[r]]++ })
+		for _, r := range o.feasibleRows() {
+			counts[s.cells.at[r]]++
+		}
 		s.CellScore.Weigh(&s.in, sortedCells(counts))
 	}
 }
@@ -130,7 +132,7 @@ func (o *Outcome) column(s *scorer) []int64 {
 		return s.raw()
 	}
 	column, asked := make([]int64, len(o.view.first)), map[int64]int64{}
-	o.eachFeasible(func(r table.Row) {
+	for _, r := range o.feasibleRows() {
 		cell := s.cells.at[r]
 		score, ok := asked[cell]
 		if !ok {
@@ -138,7 +140,7 @@ func (o *Outcome) column(s *scorer) []int64 {
 			asked[cell] = score
 		}
 		column[r] = score
-	})
+	}
 	return column
 }
 

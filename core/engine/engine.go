@@ -32,6 +32,7 @@ type Engine struct {
 	clock   uint64
 	keyBuf  []byte
 	tied    []table.Row
+	list    []table.Row
 }
 
 // New returns an engine over the table. The seed decides among equals;
@@ -86,8 +87,10 @@ type Outcome struct {
 	// deciding failed (Code Error).
 	Rejected *decision.Status
 
-	extremes []extremes // of the raw scores over the feasible rows, by scorer; nil: not scored
-	columns  [][]int64  // of raw scores, by scorer, while scanning
+	extremes []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored
+	columns  [][]int64   // of raw scores, by scorer, while scanning
+	list     []table.Row // the feasible rows, once listed; the engine's room
+	listed   bool
 
 	cellVerdicts map[cellKey]framework.Verdict // asked for so far
 }
@@ -381,9 +384,7 @@ func (o *Outcome) countFeasible() int {
 	if o.rows == nil && len(o.view.cellFilters) == 0 {
 		return o.view.feasible - len(o.blocked)
 	}
-	n := 0
-	o.eachFeasible(func(table.Row) { n++ })
-	return n
+	return len(o.feasibleRows())
 }
 
 // indexed tells whether the view's index speaks for this decision.
@@ -404,13 +405,27 @@ func (o *Outcome) candidate(i int) table.Row {
 	return table.Row(i)
 }
 
-// eachFeasible calls f with every feasible row.
-func (o *Outcome) eachFeasible(f func(table.Row)) {
-	for i, n := 0, o.candidates(); i < n; i++ {
-		if r := o.candidate(i); o.fits(r) {
-			f(r)
+// feasibleRows lists the feasible rows, in order.
+func (o *Outcome) feasibleRows() []table.Row {
+	if o.listed {
+		return o.list
+	}
+	list, first := o.engine.list[:0], o.view.first
+	if o.rows == nil && o.blocked == nil && len(o.view.cellFilters) == 0 {
+		for r, f := range first {
+			if f == feasible {
+				list = append(list, table.Row(r))
+			}
+		}
+	} else {
+		for i, n := 0, o.candidates(); i < n; i++ {
+			if r := o.candidate(i); o.fits(r) {
+				list = append(list, r)
+			}
 		}
 	}
+	o.list, o.listed, o.engine.list = list, true, list
+	return list
 }
 
 // emptied is v1.36's reason when PreFilter plugins leave no node between them.

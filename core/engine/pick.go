@@ -13,7 +13,7 @@ func (o *Outcome) pick() {
 	v := o.view
 	switch {
 	case o.Feasible == 1:
-		o.eachFeasible(func(r table.Row) { o.Row = r })
+		o.Row = o.feasibleRows()[0]
 	case v.failed != nil:
 		o.Rejected = v.failed
 	case v.poisoned > 0 && o.findPoison():
@@ -29,19 +29,19 @@ func (o *Outcome) pick() {
 
 // findPoison reports a feasible row with a score out of range.
 func (o *Outcome) findPoison() bool {
-	o.eachFeasible(func(r table.Row) {
-		if o.view.final[r] >= 0 || o.Rejected != nil {
-			return
+	for _, r := range o.feasibleRows() {
+		if o.view.final[r] >= 0 {
+			continue
 		}
 		for k := range o.view.scorers {
 			s := &o.view.scorers[k]
 			if score := s.ask(r); s.Normalize == nil && (score < 0 || score > maxScore) {
 				o.Rejected = outOfRange(s.Name, score)
-				return
+				return true
 			}
 		}
-	})
-	return o.Rejected != nil
+	}
+	return false
 }
 
 // ask has the scorer evaluate one row.
@@ -132,14 +132,14 @@ func (o *Outcome) scan() {
 		return sum
 	}
 	best, tied := int64(math.MinInt64), o.engine.tied[:0]
-	o.eachFeasible(func(r table.Row) {
+	for _, r := range o.feasibleRows() {
 		switch sum := total(r); {
 		case sum > best:
 			best, tied = sum, append(tied[:0], r)
 		case sum == best:
 			tied = append(tied, r)
 		}
-	})
+	}
 	o.engine.tied = tied
 	if o.Row, o.Score, o.Ties = tied[0], base+best, len(tied); o.Ties == 1 {
 		return
@@ -193,7 +193,9 @@ func (o *Outcome) measure() {
 	for k := range o.view.scorers {
 		if s := &o.view.scorers[k]; s.Normalize != nil || s.cells != nil {
 			column, e := o.column(s), noExtremes
-			o.eachFeasible(func(r table.Row) { e.add(column[r]) })
+			for _, r := range o.feasibleRows() {
+				e.add(column[r])
+			}
 			o.columns[k], o.extremes[k] = column, e
 		}
 	}
@@ -240,7 +242,9 @@ func (o *Outcome) normalisers() (norms []normaliser, base int64) {
 				n.table[i] = n.weighted(e.low + int64(i))
 			}
 		} else {
-			o.eachFeasible(func(r table.Row) { n.weighted(n.raw[r]) }) // checks their range
+			for _, r := range o.feasibleRows() {
+				n.weighted(n.raw[r]) // checks their range
+			}
 		}
 		norms = append(norms, n)
 	}

@@ -63,7 +63,7 @@ func (s *static) rebuild(t *table.Table, workers int) {
 	n := t.Rows()
 	s.generation++
 	s.size(n)
-	par.Rows(n, workers, grain, func(rows par.Range) { s.evaluate(t, rows, new(scratch)) })
+	inChunks(n, workers, func(rows par.Range, buf *scratch) { s.evaluate(t, rows, buf) })
 }
 
 // size gives the part columns of n rows.
@@ -103,6 +103,20 @@ func (s *static) evaluate(t *table.Table, rows par.Range, buf *scratch) {
 type scratch struct {
 	verdicts []framework.Verdict
 	scores   []int64
+}
+
+// chunk is the number of rows that all plugins see to before they go on, so
+// that what they write stays near.
+const chunk = 512
+
+// inChunks calls f on all of n rows, over the cores.
+func inChunks(n, workers int, f func(par.Range, *scratch)) {
+	par.Rows(n, workers, grain, func(rows par.Range) {
+		var buf scratch
+		for from := rows.From; from < rows.To; from += chunk {
+			f(par.Range{From: from, To: min(from+chunk, rows.To)}, &buf)
+		}
+	})
 }
 
 // run asks the filter about the rows and notes its rejections on those that

@@ -275,7 +275,7 @@ const grain = 1024
 
 func (v *view) rebuild(t *table.Table, workers int) {
 	v.size(t.Rows())
-	par.Rows(t.Rows(), workers, grain, func(rows par.Range) { v.evaluate(rows, new(scratch)) })
+	inChunks(t.Rows(), workers, v.evaluate)
 	clear(v.tally)
 	v.feasible, v.poisoned, v.index = 0, 0, nil
 	switch {
