@@ -23,6 +23,9 @@ type Input struct {
 	Pods []*object.Pod
 	// Budgets stay as they are: what is evicted is not counted off.
 	Budgets []*object.Budget
+	// Families are Services and controllers; default spread constraints go by
+	// them.
+	Families []*object.Family
 	// Start is the time on the virtual clock; zero: Epoch.
 	Start   time.Time
 	Machine machine.Options
@@ -90,6 +93,9 @@ func (w *World) populate(in Input) error {
 	}
 	for _, b := range in.Budgets {
 		w.step(machine.BudgetSet{Budget: b})
+	}
+	for _, f := range in.Families {
+		w.step(machine.FamilySet{Family: f})
 	}
 	pods := slices.Clone(in.Pods)
 	slices.SortStableFunc(pods, func(a, b *object.Pod) int {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -15,7 +17,7 @@ import (
 // patience is how long an API server may take for one answer.
 const patience = time.Minute
 
-// live adds the nodes, pods, priority classes and disruption budgets of a running cluster.
+// live adds what a running cluster has of everything that a simulation looks at.
 func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string) error {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
@@ -30,42 +32,40 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 	if err != nil {
 		return err
 	}
-	classes, err := client.SchedulingV1().PriorityClasses().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing priority classes: %w", err)
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing nodes: %w", err)
-	}
-	// Pods that have ended take no room and want none.
-	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"})
-	if err != nil {
-		return fmt.Errorf("listing pods: %w", err)
-	}
-	budgets, err := client.PolicyV1().PodDisruptionBudgets("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("listing pod disruption budgets: %w", err)
-	}
-	for i := range budgets.Items {
-		if err := set.Add(&budgets.Items[i], "policy/v1/PodDisruptionBudget", config.Host); err != nil {
-			return err
+	for _, l := range lists(ctx, client) {
+		list, err := l.list()
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", l.kind, err)
 		}
-	}
-	for i := range classes.Items {
-		if err := set.Add(&classes.Items[i], "scheduling.k8s.io/v1/PriorityClass", config.Host); err != nil {
-			return err
-		}
-	}
-	for i := range nodes.Items {
-		if err := set.Add(&nodes.Items[i], "v1/Node", config.Host); err != nil {
-			return err
-		}
-	}
-	for i := range pods.Items {
-		if err := set.Add(&pods.Items[i], "v1/Pod", config.Host); err != nil {
+		err = meta.EachListItem(list, func(o runtime.Object) error {
+			return set.Add(o.(metav1.Object), l.kind, config.Host)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// listing asks for all objects of a kind.
+type listing struct {
+	kind string
+	list func() (runtime.Object, error)
+}
+
+func lists(ctx context.Context, c kubernetes.Interface) []listing {
+	all := metav1.ListOptions{}
+	// Pods that have ended take no room and want none.
+	unfinished := metav1.ListOptions{FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"}
+	core, apps := c.CoreV1(), c.AppsV1()
+	return []listing{
+		{"scheduling.k8s.io/v1/PriorityClass", func() (runtime.Object, error) { return c.SchedulingV1().PriorityClasses().List(ctx, all) }},
+		{"v1/Node", func() (runtime.Object, error) { return core.Nodes().List(ctx, all) }},
+		{"v1/Pod", func() (runtime.Object, error) { return core.Pods("").List(ctx, unfinished) }},
+		{"policy/v1/PodDisruptionBudget", func() (runtime.Object, error) { return c.PolicyV1().PodDisruptionBudgets("").List(ctx, all) }},
+		{"v1/Service", func() (runtime.Object, error) { return core.Services("").List(ctx, all) }},
+		{"v1/ReplicationController", func() (runtime.Object, error) { return core.ReplicationControllers("").List(ctx, all) }},
+		{"apps/v1/ReplicaSet", func() (runtime.Object, error) { return apps.ReplicaSets("").List(ctx, all) }},
+		{"apps/v1/StatefulSet", func() (runtime.Object, error) { return apps.StatefulSets("").List(ctx, all) }},
+	}
 }

@@ -143,7 +143,7 @@ users: [{name: u, user: {}}]
 		"an unknown field in it":    {[]string{"-f", "testdata/small.yaml", "--config", file("field.yaml", config+"profile: []\n")}, filepath.Join(dir, "field.yaml") + ": "},
 		"an unknown plugin in it":   {[]string{"-f", "testdata/small.yaml", "--config", file("plugin.yaml", config+"profiles: [{plugins: {filter: {enabled: [{name: NoSuch}]}}}]\n")}, filepath.Join(dir, "plugin.yaml") + ": "},
 		"a wrong type in it":        {[]string{"-f", "testdata/small.yaml", "--config", file("type.yaml", config+"parallelism: many\n")}, filepath.Join(dir, "type.yaml") + ": "},
-		"an unreachable API server": {[]string{"--kubeconfig", file("kubeconfig", unreachable)}, "--kubeconfig " + filepath.Join(dir, "kubeconfig") + ": listing priority classes: "},
+		"an unreachable API server": {[]string{"--kubeconfig", file("kubeconfig", unreachable)}, "--kubeconfig " + filepath.Join(dir, "kubeconfig") + ": listing scheduling.k8s.io/v1/PriorityClass: "},
 		"a missing kubeconfig":      {[]string{"--kubeconfig", filepath.Join(dir, "none")}, "--kubeconfig " + filepath.Join(dir, "none") + ": "},
 		"an unknown context of it":  {[]string{"--kubeconfig", file("kubeconfig2", unreachable), "--context", "x"}, "--kubeconfig " + filepath.Join(dir, "kubeconfig2") + ": "},
 	} {

@@ -167,6 +167,8 @@ func input(set *manifest.Set, workers int) sim.Input {
 		Nodes: make([]*object.Node, len(set.Nodes)),
 		Pods:  make([]*object.Pod, len(set.Pods)),
 		Start: set.Newest.UTC(),
+
+		Families: set.Families,
 	}
 	for i, n := range set.Nodes {
 		in.Nodes[i] = decode.Node(n)

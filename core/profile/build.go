@@ -225,7 +225,7 @@ func checkPlugin(name string, p *framework.Plugin) error {
 		return errors.New("its factory returned no plugin")
 	case p.Name != name:
 		return fmt.Errorf("it is registered under this name, but calls itself %q", p.Name)
-	case p.Filter != nil && p.Explain == nil:
+	case (p.Filter != nil || p.CellFilter != nil) && p.Explain == nil:
 		return errors.New("it has Filter, but no Explain")
 	}
 	return nil

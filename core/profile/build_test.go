@@ -351,3 +351,25 @@ func TestOrderProperties(t *testing.T) {
 		}
 	})
 }
+
+// TestCellsStandForFilterAndScore: a plugin that answers by cells is enabled
+// at the points that it answers for.
+func TestCellsStandForFilterAndScore(t *testing.T) {
+	r := registryOf()
+	by := &framework.Plugin{
+		Name: "Cells", CellFilter: &framework.CellFilter{}, CellScore: &framework.CellScore{},
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil },
+	}
+	r["Cells"] = func(any) (*framework.Plugin, error) { return by, nil }
+	p, err := Build(config("Cells", nil), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names(p.Filter) != "Cells" || len(p.Score) != 1 || p.Score[0].Plugin != by {
+		t.Errorf("Filter %s, Score %v", names(p.Filter), p.Score)
+	}
+	by.Explain = nil
+	if _, err := Build(config("Cells", nil), r); err == nil {
+		t.Error("a filter that cannot explain itself was accepted")
+	}
+}

@@ -47,13 +47,13 @@ func (pt Point) implementedBy(p *framework.Plugin) bool {
 	case PreFilter:
 		return p.PreFilter != nil
 	case Filter:
-		return p.Filter != nil
+		return p.Filter != nil || p.CellFilter != nil
 	case PostFilter:
 		return p.PostFilter != nil
 	case PreScore:
 		return p.PreScore != nil
 	case Score:
-		return p.Score != nil
+		return p.Score != nil || p.CellScore != nil
 	case Reserve:
 		return p.Reserve != nil || p.Unreserve != nil
 	case Permit:

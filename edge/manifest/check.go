@@ -195,11 +195,40 @@ func checkSpread(list []v1.TopologySpreadConstraint, path *field.Path) error {
 		if err := oneOf(c.WhenUnsatisfiable, at.Child("whenUnsatisfiable"), v1.DoNotSchedule, v1.ScheduleAnyway); err != nil {
 			return err
 		}
-		if err := checkSelector(c.LabelSelector, at.Child("labelSelector")); err != nil {
+		if slices.ContainsFunc(list[:i], func(o v1.TopologySpreadConstraint) bool {
+			return o.TopologyKey == c.TopologyKey && o.WhenUnsatisfiable == c.WhenUnsatisfiable
+		}) {
+			return fmt.Errorf("%s: a second constraint by %s with %s", at, c.TopologyKey, c.WhenUnsatisfiable)
+		}
+		if err := checkCounting(c, at); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkCounting looks at what says which pods, nodes and domains count.
+func checkCounting(c *v1.TopologySpreadConstraint, at *field.Path) error {
+	if n := c.MinDomains; n != nil {
+		if *n < 1 {
+			return fmt.Errorf("%s: %d is not positive", at.Child("minDomains"), *n)
+		}
+		if c.WhenUnsatisfiable != v1.DoNotSchedule {
+			return fmt.Errorf("%s: only goes with DoNotSchedule", at.Child("minDomains"))
+		}
+	}
+	policies := map[string]*v1.NodeInclusionPolicy{"nodeAffinityPolicy": c.NodeAffinityPolicy, "nodeTaintsPolicy": c.NodeTaintsPolicy}
+	for _, name := range slices.Sorted(maps.Keys(policies)) {
+		if policy := policies[name]; policy != nil {
+			if err := oneOf(*policy, at.Child(name), v1.NodeInclusionPolicyHonor, v1.NodeInclusionPolicyIgnore); err != nil {
+				return err
+			}
+		}
+	}
+	if len(c.MatchLabelKeys) > 0 && c.LabelSelector == nil {
+		return fmt.Errorf("%s: only goes with a labelSelector", at.Child("matchLabelKeys"))
+	}
+	return checkSelector(c.LabelSelector, at.Child("labelSelector"))
 }
 
 func checkSelector(s *metav1.LabelSelector, path *field.Path) error {

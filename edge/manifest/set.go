@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/edge/decode"
 )
@@ -22,6 +23,8 @@ type Set struct {
 	Nodes   []*v1.Node
 	Pods    []*v1.Pod
 	Budgets []*policyv1.PodDisruptionBudget
+	// Families are the Services and controllers, decoded.
+	Families []*object.Family
 	// Ignored counts the objects of kinds that a simulation has no use for,
 	// by apiVersion/kind.
 	Ignored map[string]int
@@ -138,6 +141,10 @@ func (s *Set) add(r raw, d decoded) error {
 		s.Budgets = append(s.Budgets, o)
 	case *schedulingv1.PriorityClass:
 		s.classes.Add(o)
+	default:
+		if f := decode.Family(o); f != nil {
+			s.Families = append(s.Families, f)
+		}
 	}
 	return nil
 }
