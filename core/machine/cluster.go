@@ -173,7 +173,7 @@ func (m *Machine) preEnqueue(p *object.Pod) *decision.Status {
 	prof := m.profiles[p.SchedulerName]
 	for _, pl := range prof.PreEnqueue {
 		var s *decision.Status
-		if err := m.guard(running("PreEnqueue", pl.Name), func() { s = pl.PreEnqueue(p) }); err != nil {
+		if err := m.guard("PreEnqueue", pl.Name, func() { s = pl.PreEnqueue(p) }); err != nil {
 			s = &decision.Status{Code: decision.Error, Err: err, Reasons: []string{err.Error()}}
 		}
 		if s == nil || s.Code == decision.Success {

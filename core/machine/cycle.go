@@ -45,7 +45,7 @@ func (m *Machine) cycle() {
 		return
 	}
 	var f *flight
-	if err := m.guard("scheduling cycle", func() { f = m.decide(a) }); err != nil {
+	if err := m.guard("scheduling cycle", "", func() { f = m.decide(a) }); err != nil {
 		m.abandon(a, err)
 		return
 	}
@@ -163,4 +163,10 @@ func (m *Machine) draw(p *object.Pod, attempt, n int) int {
 	return int(h % uint64(n))
 }
 
-func running(point, plugin string) string { return fmt.Sprintf("running %s plugin %q", point, plugin) }
+// running says where a guarded call was; plugin "" is none.
+func running(point, plugin string) string {
+	if plugin == "" {
+		return point
+	}
+	return fmt.Sprintf("running %s plugin %q", point, plugin)
+}

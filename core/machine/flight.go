@@ -147,7 +147,7 @@ func (m *Machine) advance(f *flight) {
 	for _, pl := range f.profile.PreBind {
 		var w []framework.Write
 		var s *decision.Status
-		if err := m.guard(running("PreBind", pl.Name), func() { w, s = pl.PreBind(m.table, f.pod, f.node) }); err != nil {
+		if err := m.guard("PreBind", pl.Name, func() { w, s = pl.PreBind(m.table, f.pod, f.node) }); err != nil {
 			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: err}, f)
 			return
 		}
@@ -180,7 +180,7 @@ func (m *Machine) written(e Written) {
 func (m *Machine) bind(f *flight) {
 	for _, pl := range f.profile.Bind {
 		takes := false
-		if err := m.guard(running("Bind", pl.Name), func() { takes = pl.Bind(f.pod, f.node) }); err != nil {
+		if err := m.guard("Bind", pl.Name, func() { takes = pl.Bind(f.pod, f.node) }); err != nil {
 			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: err}, f)
 			return
 		}
@@ -262,7 +262,7 @@ func (m *Machine) settled(f *flight) {
 	m.land(f)
 	m.queue.Done(f.pod.UID)
 	for _, pl := range f.profile.PostBind {
-		_ = m.guard(running("PostBind", pl.Name), func() { pl.PostBind(f.pod, f.node) })
+		_ = m.guard("PostBind", pl.Name, func() { pl.PostBind(f.pod, f.node) })
 	}
 	m.do(Announce{Pod: f.pod, Reason: "Scheduled", Action: "Binding",
 		Note: explain.Assigned(f.pod, f.node)})
@@ -279,7 +279,7 @@ func (m *Machine) land(f *flight) { delete(m.flights, f.pod.UID) }
 func (m *Machine) unreserve(f *flight) {
 	for _, pl := range slices.Backward(f.profile.Reserve) {
 		if pl.Unreserve != nil {
-			_ = m.guard(running("Unreserve", pl.Name), func() { pl.Unreserve(m.table, f.pod, f.node) })
+			_ = m.guard("Unreserve", pl.Name, func() { pl.Unreserve(m.table, f.pod, f.node) })
 		}
 	}
 	delete(m.assumed, f.pod.UID)

@@ -166,7 +166,12 @@ func (m *Machine) Panics() int { return m.panics }
 // Assumed is the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return len(m.assumed) }
 
-func (m *Machine) do(e Effect) { m.effects = append(m.effects, e) }
+func (m *Machine) do(e Effect) {
+	if m.effects == nil {
+		m.effects = make([]Effect, 0, 2) // a decision's record and its binding
+	}
+	m.effects = append(m.effects, e)
+}
 
 func (m *Machine) tick() {
 	m.queue.Flush(m.now)
@@ -208,13 +213,13 @@ func (m *Machine) wakes(name, plugin string) ([]framework.Wake, bool) {
 
 // guard runs f for the pod and contains a panic to it: the error names where
 // it happened. State that a half-done try left behind is undone.
-func (m *Machine) guard(what string, f func()) (err error) {
+func (m *Machine) guard(point, plugin string, f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.panics++
 			m.table.Rollback()
 			m.engine.Reset()
-			err = fmt.Errorf("%s panicked: %v (%s)", what, r, site(debug.Stack()))
+			err = fmt.Errorf("%s panicked: %v (%s)", running(point, plugin), r, site(debug.Stack()))
 		}
 	}()
 	f()
