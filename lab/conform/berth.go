@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
@@ -27,11 +29,16 @@ type berth struct {
 	placed  map[types.UID]string
 	// waiting are the rejected pods that the machine's queue holds.
 	waiting map[types.UID]*v1.Pod
+	// asked is, by pod, the node of the last binding that was asked for.
+	asked map[types.UID]string
+
+	options machine.Options
+	judge   *engine.Engine // of pods that name a node
 }
 
 // Berth makes Berth, with these plugins, a side.
 func Berth(plugins profile.Registry) Start {
-	return func(w generate.World) (Side, error) {
+	return func(_ context.Context, w generate.World) (Side, error) {
 		c := config.Default()
 		if w.Config != "" {
 			var err error
@@ -43,14 +50,9 @@ func Berth(plugins profile.Registry) Start {
 		if err != nil {
 			return nil, err
 		}
-		b := &berth{
-			machine: machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Explain: true, Check: true,
-				InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
-				MaxUnschedulable: queue.DefaultMaxUnschedulable}),
-			now:     time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
-			placed:  map[types.UID]string{},
-			waiting: map[types.UID]*v1.Pod{},
-		}
+		b := newBerth(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Explain: true, Check: true,
+			InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
+			MaxUnschedulable: queue.DefaultMaxUnschedulable})
 		for _, n := range w.Nodes {
 			b.step(machine.NodeSet{Node: decode.Node(n)})
 		}
@@ -61,6 +63,19 @@ func Berth(plugins profile.Registry) Start {
 			b.show(p, p.Spec.NodeName)
 		}
 		return b, nil
+	}
+}
+
+func newBerth(o machine.Options) *berth {
+	m := machine.New(o)
+	return &berth{
+		machine: m,
+		now:     time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
+		placed:  map[types.UID]string{},
+		waiting: map[types.UID]*v1.Pod{},
+		asked:   map[types.UID]string{},
+		options: o,
+		judge:   engine.New(m.Table(), o.Seed, o.Workers),
 	}
 }
 
@@ -80,25 +95,71 @@ func (b *berth) show(p *v1.Pod, node string) {
 // Decide has the machine take in the pod as a new one and decide on it. A pod
 // that it places is assumed there already.
 func (b *berth) Decide(p *v1.Pod) oracle.Record {
+	if p.Spec.NodeName != "" {
+		return b.named(p)
+	}
 	b.forget(p)
+	rec := oracle.Record{Pod: p.Namespace + "/" + p.Name, Result: oracle.Failed, Message: "the machine did not decide"}
 	for _, e := range []machine.Event{machine.PodSet{Pod: decode.Pod(p)}, machine.Cycle{}} {
 		for _, effect := range b.step(e) {
-			if d, ok := effect.(machine.Decided); ok && d.Decision.UID == p.UID {
-				if d.Decision.Result != decision.Scheduled {
-					b.waiting[p.UID] = p
+			switch effect := effect.(type) {
+			case machine.Decided:
+				if effect.Decision.UID == p.UID {
+					rec = record(effect.Decision)
 				}
-				return record(d.Decision)
+			case machine.Bind:
+				b.asked[effect.Pod.UID] = effect.Node
 			}
 		}
+		if rec.Result == oracle.Gated {
+			break
+		}
 	}
-	return oracle.Record{Pod: p.Namespace + "/" + p.Name, Result: oracle.Failed, Message: "the machine did not decide"}
+	if rec.Result != oracle.Scheduled {
+		b.waiting[p.UID] = p
+	}
+	return rec
+}
+
+// named has the engine judge a pod that names a node: the machine would take
+// it as bound there.
+func (b *berth) named(p *v1.Pod) oracle.Record {
+	for _, profile := range b.options.Profiles {
+		if profile.Name == p.Spec.SchedulerName {
+			d := decision.Decision{Nodes: b.judge.Decide(profile, decode.Pod(p), b.machine.Queue()).Nodes()}
+			return record(&d)
+		}
+	}
+	return oracle.Record{}
 }
 
 // Assume confirms the machine's own choice.
 func (b *berth) Assume(p *v1.Pod, node string) error {
+	if b.asked[p.UID] != node {
+		return fmt.Errorf("pod %s: no binding to node %s was asked for", p.Name, node)
+	}
 	b.step(machine.Bound{UID: p.UID, Result: machine.BindDone})
 	b.show(p, node)
 	return nil
+}
+
+// Order has a machine without nodes decide on the pods.
+func (b *berth) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
+	empty := newBerth(b.options)
+	byUID := map[types.UID]*v1.Pod{}
+	for _, p := range pods {
+		byUID[p.UID] = p
+		empty.step(machine.PodSet{Pod: decode.Pod(p)})
+	}
+	var order []*v1.Pod
+	for range empty.machine.Queue().Counts().Active {
+		for _, effect := range empty.step(machine.Cycle{}) {
+			if d, ok := effect.(machine.Decided); ok {
+				order = append(order, byUID[d.Decision.UID])
+			}
+		}
+	}
+	return order, nil
 }
 
 // Apply tells the machine of the change and sees which waiting pods left the
@@ -139,10 +200,9 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 func (b *berth) forget(p *v1.Pod) {
 	delete(b.waiting, p.UID)
 	delete(b.placed, p.UID)
+	delete(b.asked, p.UID)
 	b.step(machine.PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
 }
-
-func (b *berth) Stop() {}
 
 // record puts a decision into the oracle's terms: of several blockers the
 // first.

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,37 +22,77 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
-// maxShown is how many disagreements of a mix are shrunk and printed.
-const maxShown = 3
+const (
+	// maxShown is how many disagreements of a mix are shrunk and printed.
+	maxShown = 3
+	// maxSeeds is how many worlds of a mix one run may play.
+	maxSeeds = 1_000_000
+	// quiet is how long nothing is said of a mix that is played.
+	quiet = 10 * time.Second
+)
+
+const long = `Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision.
+
+Both get the same generated worlds: a cluster, pods to decide on in order, and
+changes meanwhile. Compared are the feasible nodes, the first blocker of each
+other node with its code and reasons, every plugin's normalised score, the
+choice among the best, preemptions, the messages, which waiting pods a change
+wakes, and the order of the queue. A mix is a choice of subjects that its
+worlds vary; a seed makes the same world on every machine.
+
+The first disagreements of each mix are shrunk to the smallest case and written
+as stories (scenarios/README.md), which expect what kube-scheduler says. The
+exit status is 1 if there is any. docs/conformance.md says more.`
+
+const examples = `  berth-lab conform                          # all mixes, seeds 1-600: some minutes
+  berth-lab conform --seeds 1-50             # a sample
+  berth-lab conform --mix taints,images      # some of the mixes
+  berth-lab conform --mix all --seeds 17     # one world
+  berth-lab conform --out scenarios/found    # write disagreements there, to be
+                                             # played by go test ./sim/scenario`
 
 // NewCommand is "berth-lab conform".
 func NewCommand() *cobra.Command {
-	seeds, mix := "1-600", "all mixes"
+	seeds, mix, dir := "1-600", "", ""
 	cmd := &cobra.Command{
-		Use:   "conform",
-		Short: "Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision",
-		Args:  cobra.NoArgs,
+		Use:     "conform",
+		Short:   "Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision",
+		Long:    long,
+		Example: examples,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			first, last, err := span(seeds)
 			if err != nil {
 				return err
 			}
-			mixes := generate.Mixes()
-			if cmd.Flags().Changed("mix") {
-				mixes = strings.Split(mix, ",")
-			}
-			for _, m := range mixes {
-				if !slices.Contains(generate.Mixes(), m) {
-					return fmt.Errorf("--mix: no mix %q (there are %s)", m, strings.Join(generate.Mixes(), ", "))
-				}
+			mixes, err := chosen(mix)
+			if err != nil {
+				return err
 			}
 			silence()
-			return conform(cmd.OutOrStdout(), mixes, first, last, Berth(plugins.Registry(plugins.Features{})))
+			c := comparison{mixes: mixes, first: first, last: last, berth: Berth(plugins.Registry(plugins.Features{})),
+				out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(), dir: dir}
+			return c.run()
 		},
 	}
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
-	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas: "+strings.Join(generate.Mixes(), ", "))
+	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; none: all of "+strings.Join(generate.Mixes(), ", "))
+	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; none: standard output")
 	return cmd
+}
+
+// chosen reads mixes separated by commas.
+func chosen(mix string) ([]string, error) {
+	if mix == "" {
+		return generate.Mixes(), nil
+	}
+	mixes := strings.Split(mix, ",")
+	for _, m := range mixes {
+		if !slices.Contains(generate.Mixes(), m) {
+			return nil, fmt.Errorf("--mix: no mix %q (there are %s)", m, strings.Join(generate.Mixes(), ", "))
+		}
+	}
+	return mixes, nil
 }
 
 // silence keeps the logs of the linked kube-scheduler out of the report.
@@ -66,31 +109,77 @@ func span(s string) (first, last uint64, err error) {
 		last, err = strconv.ParseUint(b, 10, 64)
 	}
 	if err != nil || last < first {
-		return 0, 0, fmt.Errorf("--seeds %q: want A-B with A no larger than B", s)
+		return 0, 0, fmt.Errorf("--seeds %q: want A-B with A no larger than B, or one number", s)
+	}
+	if last-first >= maxSeeds {
+		return 0, 0, fmt.Errorf("--seeds %q: more than %d worlds", s, maxSeeds)
 	}
 	return first, last, nil
 }
 
-// conform plays every mix with every seed and fails if the sides ever part.
-func conform(out io.Writer, mixes []string, first, last uint64, berth Start) error {
-	failed := false
-	for _, mix := range mixes {
+// comparison is one run of the command.
+type comparison struct {
+	mixes         []string
+	first, last   uint64
+	berth         Start
+	out, progress io.Writer
+	dir           string // for stories; "": they go to out
+}
+
+// run plays every mix with every seed and fails if the sides ever part.
+func (c *comparison) run() error {
+	parted := 0
+	for _, mix := range c.mixes {
 		start := time.Now()
-		counts, apart, err := playAll(mix, first, last, berth)
+		counts, apart, err := playAll(mix, c.first, c.last, c.berth, c.report(mix))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(out, summary(mix, counts, len(apart), time.Since(start)))
+		fmt.Fprintln(c.out, summary(mix, counts, len(apart), time.Since(start)))
+		parted += len(apart)
 		for _, d := range apart[:min(maxShown, len(apart))] {
-			failed = true
-			if err := Print(out, Shrink(d, berth)); err != nil {
+			if err := c.write(Shrink(d, c.berth)); err != nil {
 				return err
 			}
 		}
 	}
-	if failed {
-		return errors.New("Berth and kube-scheduler disagree")
+	if parted > 0 {
+		return fmt.Errorf("Berth and kube-scheduler disagree in %d worlds", parted)
 	}
+	return nil
+}
+
+// report says now and then how far a mix is.
+func (c *comparison) report(mix string) func(done int) {
+	var mutex sync.Mutex
+	said := time.Now()
+	return func(done int) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if time.Since(said) >= quiet {
+			said = time.Now()
+			fmt.Fprintf(c.progress, "%s: %d of %d worlds\n", mix, done, c.last-c.first+1)
+		}
+	}
+}
+
+// write puts a disagreement where it belongs.
+func (c *comparison) write(d *Disagreement) error {
+	if c.dir == "" {
+		return Print(c.out, d)
+	}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	path := filepath.Join(c.dir, fmt.Sprintf("%s-%d.txt", d.World.Mix, d.World.Seed))
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if err := errors.Join(Print(f, d), f.Close()); err != nil {
+		return fmt.Errorf("--out: %s: %w", path, err)
+	}
+	fmt.Fprintf(c.out, "  %s: %s\n", path, d.Diffs[0])
 	return nil
 }
 
@@ -101,9 +190,9 @@ func summary(mix string, c Counts, apart int, took time.Duration) string {
 		c.Wakes, c.Extra, c.Missed, apart, float64(c.Decisions)/took.Seconds())
 }
 
-// playAll plays the worlds of a mix on all processors. Disagreements come in
-// the order of their seeds.
-func playAll(mix string, first, last uint64, berth Start) (Counts, []*Disagreement, error) {
+// playAll plays the worlds of a mix on all processors and reports each.
+// Disagreements come in the order of their seeds.
+func playAll(mix string, first, last uint64, berth Start, report func(done int)) (Counts, []*Disagreement, error) {
 	type played struct {
 		counts Counts
 		apart  *Disagreement
@@ -111,6 +200,7 @@ func playAll(mix string, first, last uint64, berth Start) (Counts, []*Disagreeme
 	}
 	results := make([]played, last-first+1)
 	var workers sync.WaitGroup
+	var done atomic.Int64
 	n := runtime.GOMAXPROCS(0)
 	for worker := range n {
 		workers.Go(func() {
@@ -121,6 +211,7 @@ func playAll(mix string, first, last uint64, berth Start) (Counts, []*Disagreeme
 					continue
 				}
 				results[i].counts, results[i].apart = Compare(w, berth)
+				report(int(done.Add(1)))
 			}
 		})
 	}

@@ -1,6 +1,8 @@
 package conform
 
 import (
+	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
+	"github.com/berth-scheduler/berth/sim/scenario"
 )
 
 // broken is kube-scheduler with a fault in what it says.
@@ -16,6 +19,15 @@ type broken struct {
 	Side
 	decide func(oracle.Record) oracle.Record
 	wake   func([]bool) []bool
+	order  func([]*v1.Pod) []*v1.Pod
+}
+
+func (b broken) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
+	order, err := b.Side.Order(pods)
+	if b.order != nil {
+		order = b.order(order)
+	}
+	return order, err
 }
 
 func (b broken) Decide(p *v1.Pod) oracle.Record {
@@ -41,7 +53,7 @@ func TestMain(m *testing.M) {
 
 func TestKubeSchedulerAgreesWithItself(t *testing.T) {
 	for _, mix := range generate.Mixes() {
-		counts, apart, err := playAll(mix, 1, 60, Upstream)
+		counts, apart, err := playAll(mix, 1, 60, Upstream, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,16 +109,20 @@ func TestFaultsAreFoundAndShrunk(t *testing.T) {
 			}
 			return r
 		}}},
+		{"first come, last served", "gates", "queue order", broken{order: func(pods []*v1.Pod) []*v1.Pod {
+			slices.Reverse(pods)
+			return pods
+		}}},
 		{"never waking", "resources", "wake-up", broken{wake: func(w []bool) []bool { return make([]bool, len(w)) }}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			start := func(w generate.World) (Side, error) {
-				side, err := Upstream(w)
+			start := func(ctx context.Context, w generate.World) (Side, error) {
+				side, err := Upstream(ctx, w)
 				fault := tt.fault
 				fault.Side = side
 				return fault, err
 			}
-			_, apart, err := playAll(tt.mix, 1, 10, start)
+			_, apart, err := playAll(tt.mix, 1, 10, start, func(int) {})
 			if err != nil || len(apart) == 0 {
 				t.Fatalf("not found (%v)", err)
 			}
@@ -123,6 +139,9 @@ func TestFaultsAreFoundAndShrunk(t *testing.T) {
 				t.Errorf("%d nodes, %d pods, %d changes are left:\n%s", len(w.Nodes), len(w.Pending), len(w.Changes), out.String())
 			}
 			t.Logf("%s", out.String())
+			if err := play(out.String(), scenario.Engine{Seed: 7, Workers: 1}); err != nil {
+				t.Errorf("Berth, which has no such fault: %v\n%s", err, out.String())
+			}
 		})
 	}
 }
@@ -132,10 +151,56 @@ func TestSpan(t *testing.T) {
 		in          string
 		first, last uint64
 		ok          bool
-	}{{"1-5", 1, 5, true}, {"7", 7, 7, true}, {"5-1", 0, 0, false}, {"x", 0, 0, false}, {"", 0, 0, false}} {
+	}{{"1-5", 1, 5, true}, {"7", 7, 7, true}, {"5-1", 0, 0, false}, {"x", 0, 0, false}, {"", 0, 0, false},
+		{"1-", 0, 0, false}, {"-5", 0, 0, false}, {"0-18446744073709551615", 0, 0, false}} {
 		first, last, err := span(tt.in)
 		if first != tt.first && tt.ok || last != tt.last && tt.ok || (err == nil) != tt.ok {
 			t.Errorf("%q: %d-%d, %v", tt.in, first, last, err)
 		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string // of the error; "" none
+	}{
+		{[]string{"--mix", "bananas"}, `--mix: no mix "bananas" (there are all, gates, `},
+		{[]string{"--seeds", "9-1"}, `--seeds "9-1": want A-B`},
+		{[]string{"--seeds", "lots"}, `--seeds "lots": want A-B`},
+		{[]string{"taints"}, "unknown command"},
+		{[]string{"--mix", "taints,ports", "--seeds", "3"}, ""},
+	} {
+		cmd := NewCommand()
+		var out strings.Builder
+		cmd.SetOut(&out)
+		cmd.SetErr(&out)
+		cmd.SilenceUsage = true
+		cmd.SetArgs(tt.args)
+		err := cmd.Execute()
+		if (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%v: got %v, want %s", tt.args, err, tt.want)
+		}
+		if err == nil && strings.Count(out.String(), "\n") != 2 {
+			t.Errorf("%v: got %s", tt.args, out.String())
+		}
+	}
+}
+
+// Each disagreement becomes a file, and the run fails.
+func TestOut(t *testing.T) {
+	start := func(ctx context.Context, w generate.World) (Side, error) {
+		side, err := Upstream(ctx, w)
+		return broken{Side: side, wake: func(w []bool) []bool { return make([]bool, len(w)) }}, err
+	}
+	var out strings.Builder
+	c := comparison{mixes: []string{"gates"}, first: 1, last: 6, berth: start, out: &out, progress: &out,
+		dir: filepath.Join(t.TempDir(), "found")}
+	if err := c.run(); err == nil || !strings.Contains(err.Error(), "disagree in ") {
+		t.Errorf("got %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(c.dir, "gates-*.txt"))
+	if err != nil || len(files) == 0 || len(files) > maxShown || !strings.Contains(out.String(), files[0]) {
+		t.Errorf("%v, %v: %s", files, err, out.String())
 	}
 }

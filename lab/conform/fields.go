@@ -3,10 +3,12 @@ package conform
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -31,6 +33,23 @@ func objects(w generate.World) []any {
 		all = append(all, c.Object())
 	}
 	return all
+}
+
+// stored tells whether the object has all defaults that an API server would
+// give it, as far as a scheduler sees them. Others it never gets to see, and no
+// story can hold them.
+func stored(o any) bool {
+	switch o := o.(type) {
+	case *v1.Node:
+		full := o.DeepCopy()
+		decode.DefaultNode(full)
+		return reflect.DeepEqual(decode.Node(full), decode.Node(o))
+	case *v1.Pod:
+		full := o.DeepCopy()
+		decode.DefaultPod(full)
+		return reflect.DeepEqual(decode.Pod(full), decode.Pod(o))
+	}
+	return true
 }
 
 // replaced is the world with another object in the place of the i-th.

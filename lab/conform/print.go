@@ -3,75 +3,210 @@ package conform
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/lab/oracle"
+	"github.com/berth-scheduler/berth/sim/generate"
+	"github.com/berth-scheduler/berth/sim/scenario"
 )
 
-// Print writes a disagreement as YAML documents that stand for themselves: the
-// configuration, the cluster, the pods in order, the changes, and as comments
-// what differs.
+// Print writes a disagreement as a story (scenarios/README.md) that expects
+// what kube-scheduler says; what Berth says instead stands beside it as
+// comments. Earlier steps tell no more than how they ended.
 func Print(out io.Writer, d *Disagreement) error {
-	p := printer{out: out}
-	p.comment("mix %s, seed %d, after %d decisions", d.World.Mix, d.World.Seed, d.At)
-	for _, diff := range d.Diffs {
-		p.comment("%s", diff)
-	}
-	if d.World.Config != "" {
-		p.line("--- # KubeSchedulerConfiguration")
-		p.line(d.World.Config)
-	}
-	for _, n := range d.World.Nodes {
-		p.document("node", n)
-	}
-	for _, pod := range d.World.Bound {
-		p.document("runs from the start", pod)
-	}
-	for _, b := range d.World.Budgets {
-		p.document("budget", b)
-	}
-	changes := d.World.Changes
-	for i, pod := range d.World.Pending {
-		for len(changes) > 0 && changes[0].After <= i {
-			p.document("then: "+changes[0].String(), changes[0].Object())
-			changes = changes[1:]
+	_, err := io.WriteString(out, tell(d, false))
+	return err
+}
+
+// tell is the story of a disagreement, if wanted with every step in full.
+func tell(d *Disagreement, detailed bool) string {
+	s := story{changed: map[string]bool{}, runs: map[string]bool{}}
+	for _, c := range d.World.Changes {
+		if c.Pod != nil && c.Verb == generate.Update {
+			s.changed[key(c.Pod)] = true
 		}
-		p.document("then: decide", pod)
 	}
-	for _, c := range changes {
-		p.document("then: "+c.String(), c.Object())
+	s.comment("mix %s, seed %d: Berth is to say what kube-scheduler v1.36.3 says.", d.World.Mix, d.World.Seed)
+	for _, diff := range d.Diffs {
+		s.comment("%s", diff)
 	}
-	if d.Want != nil {
-		p.document("kube-scheduler says", d.Want)
-		p.document("Berth says", d.Got)
+	s.cluster(d.World)
+	for i, step := range d.Steps {
+		switch last := i == len(d.Steps)-1; {
+		case step.Order != nil:
+			s.order(d.World, step)
+		case step.Change != nil:
+			s.change(step, last)
+		default:
+			s.decide(step, last, last || detailed)
+		}
 	}
-	return p.err
+	return s.String()
 }
 
-// printer writes until the first error, which it keeps.
-type printer struct {
-	out io.Writer
-	err error
+// story writes steps as directives. It knows which of the pods are there when
+// the story is played.
+type story struct {
+	strings.Builder
+	// changed pods keep their UID through the story: they are written as YAML.
+	changed map[string]bool
+	waiting []*v1.Pod
+	runs    map[string]bool
 }
 
-func (p *printer) line(text string) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintln(p.out, text)
+func (s *story) line(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+
+func (s *story) comment(format string, args ...any) {
+	s.line("# %s", strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " "))
+}
+
+func (s *story) cluster(w generate.World) {
+	if w.Config != "" {
+		s.WriteString("config\n" + scenario.Block(w.Config))
+	}
+	for _, n := range w.Nodes {
+		s.WriteString(scenario.WriteNode(bare(n)))
+	}
+	for _, b := range w.Budgets {
+		s.WriteString(scenario.WriteObject(b))
+	}
+	for _, p := range w.Bound {
+		s.pod(p)
 	}
 }
 
-func (p *printer) comment(format string, args ...any) { p.line("# " + fmt.Sprintf(format, args...)) }
+// bare is the node without its capacity, which no scheduler looks at.
+func bare(n *v1.Node) *v1.Node {
+	n = n.DeepCopy()
+	n.Status.Capacity = nil
+	return n
+}
 
-func (p *printer) document(what string, object any) {
-	t := tree(object)
-	if n, ok := object.(*v1.Node); ok && n.Status.NodeInfo == (v1.NodeSystemInfo{}) {
-		t, _ = remove(t, []any{"status", "nodeInfo"})
-		t, _ = remove(t, []any{"status", "daemonEndpoints"})
+// pod has the pod come, bound or to be decided.
+func (s *story) pod(p *v1.Pod) {
+	if p.Spec.NodeName != "" {
+		s.runs[key(p)] = true
+	} else {
+		s.waiting = append(s.waiting, p)
 	}
-	text, err := yaml.Marshal(t)
-	if err != nil && p.err == nil {
-		p.err = err
+	if s.changed[key(p)] {
+		s.WriteString(scenario.WriteObject(p))
+		return
 	}
-	p.line("--- # " + what)
-	p.line(string(text))
+	s.WriteString(scenario.WritePod(p))
+}
+
+// gone has the pod go if it is there.
+func (s *story) gone(p *v1.Pod) {
+	if !s.there(p) {
+		return
+	}
+	s.line("delete pod %s", key(p))
+	delete(s.runs, key(p))
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *v1.Pod) bool { return w.UID == p.UID })
+}
+
+func (s *story) there(p *v1.Pod) bool {
+	return s.runs[key(p)] || slices.ContainsFunc(s.waiting, func(w *v1.Pod) bool { return w.UID == p.UID })
+}
+
+// clear has all go that wait: who is tried again comes as new.
+func (s *story) clear() {
+	for len(s.waiting) > 0 {
+		s.gone(s.waiting[0])
+	}
+}
+
+// order has all pods come before the first is decided.
+func (s *story) order(w generate.World, step Step) {
+	for _, p := range w.Pending {
+		if slices.Contains(step.Order, p) {
+			s.pod(p)
+		}
+	}
+	s.line("%s", strings.TrimSpace(strings.Repeat("cycle\n", len(step.Order))))
+	s.line("expect decided %s", keys(step.Order))
+	s.comment("Berth: %s", keys(step.GotOrder))
+}
+
+// key is how a story names a pod.
+func key(p *v1.Pod) string {
+	return strings.TrimPrefix(p.Namespace+"/"+p.Name, v1.NamespaceDefault+"/")
+}
+
+func keys(pods []*v1.Pod) string {
+	var all []string
+	for _, p := range pods {
+		all = append(all, key(p))
+	}
+	return strings.Join(all, " ")
+}
+
+func (s *story) change(step Step, last bool) {
+	c := *step.Change
+	switch {
+	case c.Node != nil && c.Verb == generate.Delete:
+		s.line("delete node %s", c.Node.Name)
+	case c.Node != nil && c.Verb == generate.Add:
+		s.WriteString(scenario.WriteNode(bare(c.Node)))
+	case c.Node != nil:
+		s.WriteString(scenario.WriteObject(bare(c.Node)))
+	case c.Verb == generate.Delete:
+		s.gone(c.Pod)
+	case s.there(c.Pod):
+		s.WriteString(scenario.WriteObject(c.Pod))
+	}
+	for _, p := range step.Woken {
+		s.line("expect %s in active|backoff|error backoff", key(p))
+	}
+	if !last {
+		s.clear()
+	}
+}
+
+// decide tells an attempt. Before the last step, a choice among equals is made
+// for the story: what follows depends on it.
+func (s *story) decide(step Step, last, full bool) {
+	equals := max(len(step.Want.Best), len(step.Want.Plans)) > 1
+	if !last && equals && (step.Placed == nil || len(s.waiting) > 0) {
+		s.comment("%s is decided here, among equals", key(step.Pod))
+		s.chosen(step) // were it to come and go, those who wait would be woken
+		return
+	}
+	s.pod(step.Pod)
+	if step.Want.Result != oracle.Gated {
+		s.line("cycle")
+	}
+	s.expect(step, full)
+	switch {
+	case last:
+	case step.Placed != nil && !equals:
+		s.waiting = s.waiting[:len(s.waiting)-1]
+		s.runs[key(step.Pod)] = true
+	case step.Placed != nil:
+		s.gone(step.Pod)
+		s.chosen(step)
+	case step.Want.Result == oracle.Preempting:
+		for _, victim := range step.Got.Victims {
+			delete(s.runs, strings.TrimPrefix(victim, v1.NamespaceDefault+"/"))
+		}
+		s.clear()
+	}
+}
+
+// chosen does what the decision came to.
+func (s *story) chosen(step Step) {
+	if step.Placed != nil {
+		s.pod(step.Placed)
+		return
+	}
+	for _, victim := range step.Got.Victims {
+		victim = strings.TrimPrefix(victim, v1.NamespaceDefault+"/")
+		s.line("delete pod %s", victim)
+		delete(s.runs, victim)
+	}
+	s.clear()
 }

@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -44,9 +45,27 @@ type Disagreement struct {
 	At int
 	// Diffs says what differs, the most telling first.
 	Diffs []string
-	// Want and Got are kube-scheduler's record and Berth's; nil when the
-	// sides part over something that is no decision.
-	Want, Got *oracle.Record
+	// Steps is what happened until then; the last step is where the sides part.
+	Steps []Step
+}
+
+// Step is one thing that happened in a world, with what both sides said.
+// Exactly one of Order, Pod and Change is set.
+type Step struct {
+	// Order is the pods in the order in which kube-scheduler's queue hands
+	// them out, GotOrder the order of Berth's.
+	Order, GotOrder []*v1.Pod
+
+	// Pod was decided on. Want and Got are kube-scheduler's record and
+	// Berth's. Placed is the pod as it runs then, nil if it does not.
+	Pod       *v1.Pod
+	Want, Got oracle.Record
+	Placed    *v1.Pod
+
+	// Change happened. Woken are the pods that it has to wake: those that
+	// kube-scheduler wakes, and those that turned out to fit.
+	Change *generate.Change
+	Woken  []*v1.Pod
 }
 
 // maxWaiting bounds the rejected pods that are followed through changes.
@@ -59,41 +78,63 @@ type run struct {
 	waiting   []oracle.Rejected
 	counts    Counts
 	at        int
+	steps     []Step
 	started   map[types.UID]*metav1.Time // of the pods that the run placed
 	pods      map[string]*v1.Pod         // all that may be preempted, by namespace/name
+	nodes     map[string]bool            // there now
+	running   map[types.UID]bool         // pods on them
 }
 
 // Compare plays a world on kube-scheduler and on the other side until they
-// part; nil means that they never do. A panic, such as that of an invariant
-// that does not hold, is a disagreement too.
-func Compare(w generate.World, other Start) (counts Counts, apart *Disagreement) {
-	r := &run{world: w, pods: map[string]*v1.Pod{}, started: map[types.UID]*metav1.Time{}}
+// part; nil means that they never do.
+func Compare(w generate.World, other Start) (Counts, *Disagreement) {
+	r := newRun(w)
+	apart := r.against(other)
+	return r.counts, apart
+}
+
+func newRun(w generate.World) *run {
+	r := &run{world: w, pods: map[string]*v1.Pod{}, started: map[types.UID]*metav1.Time{},
+		nodes: map[string]bool{}, running: map[types.UID]bool{}}
 	for _, p := range slices.Concat(w.Bound, w.Pending) {
 		r.pods[p.Namespace+"/"+p.Name] = p
 	}
+	for _, p := range w.Bound {
+		r.running[p.UID] = true
+	}
+	for _, n := range w.Nodes {
+		r.nodes[n.Name] = true
+	}
 	r.counts.Worlds = 1
+	return r
+}
+
+// against plays the world. A panic, such as that of an invariant that does not
+// hold, is a disagreement too.
+func (r *run) against(other Start) (apart *Disagreement) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	defer func() {
 		if p := recover(); p != nil {
 			apart = r.part(fmt.Sprintf("panic: %v", p))
 		}
-		counts = r.counts
 	}()
-	want, wantErr := Upstream(w)
-	if wantErr == nil {
-		defer want.Stop()
-	}
-	got, gotErr := other(w)
-	if gotErr == nil {
-		defer got.Stop()
-	}
+	want, wantErr := Upstream(ctx, r.world)
+	got, gotErr := other(ctx, r.world)
 	if (wantErr == nil) != (gotErr == nil) {
-		return counts, r.part(fmt.Sprintf("start: kube-scheduler says %v, Berth %v", wantErr, gotErr))
+		return r.part(fmt.Sprintf("start: kube-scheduler says %v, Berth %v", wantErr, gotErr))
 	}
 	if wantErr != nil {
-		return counts, nil
+		return nil
 	}
 	r.want, r.got = want, got
-	return counts, r.play()
+	if d := r.order(); d != nil {
+		return d
+	}
+	if d := r.play(); d != nil {
+		return d
+	}
+	return r.named()
 }
 
 func (r *run) play() *Disagreement {
@@ -115,15 +156,21 @@ func (r *run) play() *Disagreement {
 	return nil
 }
 
+// step notes what is about to happen. The answer is valid until the next step.
+func (r *run) step(s Step) *Step {
+	r.steps = append(r.steps, s)
+	return &r.steps[len(r.steps)-1]
+}
+
 // decide compares one attempt, and places the pod or has it wait. It fits when
 // it was placed without anybody's going.
 func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
+	step := r.step(Step{Pod: pod})
 	want, got := r.want.Decide(pod), r.got.Decide(pod)
+	step.Want, step.Got = want, got
 	r.count(want)
 	if diffs := compare(want, got); len(diffs) > 0 {
-		d := r.part(diffs...)
-		d.Want, d.Got = &want, &got
-		return false, d
+		return false, r.part(diffs...)
 	}
 	if want.Result == oracle.Preempting {
 		return false, r.preempt(pod, got)
@@ -138,6 +185,9 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	started := metav1.NewTime(time.Date(2027, 1, 1, 0, 0, len(r.started), 0, time.UTC)) // after all that ran before
 	pod = pod.DeepCopy()
 	pod.Status.StartTime, r.started[pod.UID] = &started, &started
+	r.running[pod.UID] = true
+	step.Placed = pod.DeepCopy()
+	step.Placed.Spec.NodeName = got.Node
 	for _, side := range []Side{r.want, r.got} {
 		if err := side.Assume(pod, got.Node); err != nil {
 			return false, r.part("assume: " + err.Error())
@@ -153,6 +203,7 @@ func (r *run) preempt(pod *v1.Pod, plan oracle.Record) *Disagreement {
 	r.waiting = nil
 	for _, victim := range plan.Victims {
 		gone := generate.Change{Verb: generate.Delete, Pod: r.pods[victim]}
+		delete(r.running, gone.Pod.UID)
 		for _, side := range []Side{r.want, r.got} {
 			if _, err := side.Apply(gone, nil); err != nil {
 				return r.part(fmt.Sprintf("preempt %s: %v", victim, err))
@@ -181,14 +232,32 @@ func (r *run) count(rec oracle.Record) {
 	}
 }
 
+// possible tells whether what changes is there, or not there yet, and notes the
+// change.
+func (r *run) possible(c generate.Change) bool {
+	if c.Node != nil {
+		there := r.nodes[c.Node.Name]
+		r.nodes[c.Node.Name] = c.Verb != generate.Delete
+		return there == (c.Verb != generate.Add)
+	}
+	ran := r.running[c.Pod.UID]
+	r.running[c.Pod.UID] = ran && c.Verb != generate.Delete
+	return ran || slices.ContainsFunc(r.waiting, func(w oracle.Rejected) bool { return w.Pod.UID == c.Pod.UID })
+}
+
 // change shows a change to both sides, compares what it wakes, and then tries
 // every waiting pod again: one that fits now must have been woken by Berth,
 // and so must be one that kube-scheduler wakes.
 func (r *run) change(c generate.Change) *Disagreement {
+	if !r.possible(c) {
+		return nil
+	}
 	if c.Pod != nil && r.started[c.Pod.UID] != nil {
 		c.Pod = c.Pod.DeepCopy()
 		c.Pod.Status.StartTime = r.started[c.Pod.UID]
 	}
+	at := len(r.steps)
+	r.step(Step{Change: &c})
 	want, err := r.want.Apply(c, r.waiting)
 	if err != nil {
 		return r.part(fmt.Sprintf("%s: kube-scheduler: %v", c, err))
@@ -208,6 +277,9 @@ func (r *run) change(c generate.Change) *Disagreement {
 			pod = c.Pod
 		}
 		r.counts.Wakes++
+		if want[i] {
+			r.steps[at].Woken = append(r.steps[at].Woken, pod)
+		}
 		if want[i] && !got[i] {
 			return r.part(fmt.Sprintf("wake-up: %s wakes pod %s (rejected by %v) in kube-scheduler, not in Berth", c, pod.Name, w.Plugins))
 		}
@@ -217,6 +289,8 @@ func (r *run) change(c generate.Change) *Disagreement {
 		}
 		switch {
 		case fits && !got[i]:
+			r.steps = r.steps[:at+1]
+			r.steps[at].Woken = []*v1.Pod{pod}
 			return r.part(fmt.Sprintf("needed wake-up: after %s pod %s (rejected by %v) fits, and Berth did not wake it", c, pod.Name, w.Plugins))
 		case fits && !want[i]:
 			r.counts.Missed++
@@ -228,5 +302,5 @@ func (r *run) change(c generate.Change) *Disagreement {
 }
 
 func (r *run) part(diffs ...string) *Disagreement {
-	return &Disagreement{World: r.world, At: r.at, Diffs: slices.Clip(diffs)}
+	return &Disagreement{World: r.world, At: r.at, Diffs: slices.Clip(diffs), Steps: r.steps}
 }

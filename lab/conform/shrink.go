@@ -120,7 +120,7 @@ func dropNodes(w *generate.World, i, j int) {
 func (s *shrinker) fields() {
 	for i := range objects(s.best.World) {
 		for _, path := range paths(tree(objects(s.best.World)[i]), nil) {
-			if w, ok := without(s.best.World, i, path); ok {
+			if w, ok := without(s.best.World, i, path); ok && stored(objects(w)[i]) {
 				s.try(w)
 			}
 		}

@@ -91,6 +91,24 @@ func TestApplyWakes(t *testing.T) {
 	}
 }
 
+func TestOrder(t *testing.T) {
+	s, err := New(generate.World{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	first, second, urgent, gated := pod("first", "1"), pod("second", "1"), pod("urgent", "1"), pod("gated", "1")
+	urgent.Spec.Priority = new(int32)
+	*urgent.Spec.Priority = 5
+	gated.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}}
+	for range 2 { // the queue is empty again in between
+		order, err := s.Order([]*v1.Pod{first, gated, second, urgent})
+		if err != nil || len(order) != 3 || order[0].Name != "urgent" || order[1].Name != "first" || order[2].Name != "second" {
+			t.Errorf("got %v, %v", order, err)
+		}
+	}
+}
+
 func TestNoNodes(t *testing.T) {
 	s, err := New(generate.World{})
 	if err != nil {

@@ -1,0 +1,28 @@
+package oracle
+
+import v1 "k8s.io/api/core/v1"
+
+// Order returns the pods in the order in which kube-scheduler's own queue
+// hands them out when all of them have come in the order given. Gated pods are
+// left out. The queue is empty again afterwards.
+func (s *Scheduler) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
+	q := s.SchedulingQueue
+	for _, p := range pods {
+		q.Add(s.ctx, p)
+	}
+	defer func() {
+		for _, p := range pods {
+			q.Delete(p)
+		}
+	}()
+	var order []*v1.Pod
+	for range q.PodsInActiveQ() {
+		info, err := q.Pop(s.logger)
+		if err != nil {
+			return nil, err
+		}
+		q.Done(info.Pod.UID)
+		order = append(order, info.Pod)
+	}
+	return order, nil
+}
