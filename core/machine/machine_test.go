@@ -103,7 +103,7 @@ func TestScheduled(t *testing.T) {
 	}
 	s.settle()
 	s.checkRest()
-	if got := s.moody.calls; !slices.Equal(got, []string{"Reserve p", "PostBind p"}) {
+	if got := s.moody.calls; !slices.Equal(got, []string{"Reserve p", "Reserve again p", "PostBind p"}) {
 		t.Errorf("calls %v", got)
 	}
 }
@@ -370,10 +370,43 @@ func TestBoundByAnother(t *testing.T) {
 				s.change(p, func(p *object.Pod) { p.NodeName = node })
 				s.tellAll()
 				s.tick(time.Minute) // Permit's time is over
+				if pl := s.m.table.Pod(p.UID); pl == nil || s.m.table.Name(pl.Row) != node {
+					t.Errorf("it takes its room on %+v", pl)
+				}
 				s.settle()
 				s.runs(p, node)
 				s.checkRest()
 			})
+		}
+	}
+}
+
+// What the watch shows counts for more than a refusal.
+func TestRefusedButBound(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 40)
+	s.given(s.node("n", 40), p)
+	s.cycle("", "")
+	s.change(p, func(p *object.Pod) { p.NodeName = "n" })
+	s.tellAll()
+	s.where(p, queue.InFlight)
+	s.reply(refused)
+	s.did("Announce p-1 Scheduled")
+	s.used(40)
+	s.checkRest()
+}
+
+// Unreserve goes backwards, and to plugins whose Reserve was not reached, too.
+func TestUnreserveInReverse(t *testing.T) {
+	for rejecting, want := range map[string][]string{
+		"Reserve": {"Reserve p", "Unreserve again p", "Unreserve p"},
+		"Permit":  {"Reserve p", "Reserve again p", "Unreserve again p", "Unreserve p"},
+	} {
+		s := newStory(t)
+		s.given(s.node("n", 40), s.pod("p", 40))
+		s.cycle(rejecting, rejects)
+		if !slices.Equal(s.moody.calls, want) {
+			t.Errorf("%s rejects: calls %q, want %q", rejecting, s.moody.calls, want)
 		}
 	}
 }

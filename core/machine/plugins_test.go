@@ -67,7 +67,7 @@ func (mo *moody) status(point string) *decision.Status {
 // plugin implements every point but QueueSort and Bind.
 func (mo *moody) plugin() *framework.Plugin {
 	return &framework.Plugin{
-		Name: "Moody",
+		Name: "Moody", Locality: framework.NodeAndPods, // so that it is asked often
 		// Its moods change with an annotation of a node.
 		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.UpdateNodeAnnotation | framework.Add}},
 		Part:  func(*object.Pod) string { mo.ask("Part"); return "" },
@@ -112,6 +112,18 @@ func (mo *moody) plugin() *framework.Plugin {
 			mo.calls = append(mo.calls, "PostBind "+p.Name)
 			mo.ask("PostBind")
 		},
+	}
+}
+
+// again is a second plugin that reserves.
+func (mo *moody) again() *framework.Plugin {
+	return &framework.Plugin{
+		Name: "Again",
+		Reserve: func(_ *table.Table, p *object.Pod, _ string) *decision.Status {
+			mo.calls = append(mo.calls, "Reserve again "+p.Name)
+			return nil
+		},
+		Unreserve: func(_ *table.Table, p *object.Pod, _ string) { mo.calls = append(mo.calls, "Unreserve again "+p.Name) },
 	}
 }
 
@@ -257,14 +269,15 @@ func bindPlugin(mo *moody) *framework.Plugin {
 // testProfile has them all.
 func testProfile(mo *moody) *profile.Profile {
 	sort, gate, zone, fit, any, bind := sortPlugin(mo), gatePlugin(), zonePlugin(), fitPlugin(mo), mo.plugin(), bindPlugin(mo)
+	again := mo.again()
 	list := func(l ...*framework.Plugin) []*framework.Plugin { return l }
 	p := &profile.Profile{
 		Name: scheduler, QueueSort: sort, PreEnqueue: list(gate, any), PreFilter: list(any), Filter: list(any, zone, fit),
 		PostFilter: list(fit), PreScore: list(any), Score: []profile.Scorer{{Plugin: fit, Weight: 1}, {Plugin: any, Weight: 1}},
-		Reserve: list(any), Permit: list(any), PreBind: list(any), Bind: list(bind), PostBind: list(any),
+		Reserve: list(any, again), Permit: list(any), PreBind: list(any), Bind: list(bind), PostBind: list(any),
 		Plugins: map[string]*framework.Plugin{},
 	}
-	for _, pl := range list(sort, gate, zone, fit, any, bind) {
+	for _, pl := range list(sort, gate, zone, fit, any, again, bind) {
 		p.Plugins[pl.Name] = pl
 	}
 	return p
