@@ -27,6 +27,7 @@ import (
 type recorder struct {
 	pool    *pool
 	send    func(context.Context, *eventsv1.Event)
+	busy    func() bool // bindings are under way
 	dropped atomic.Uint64
 	host    string
 
@@ -45,12 +46,12 @@ type warning struct {
 
 const warningPeriod = time.Minute
 
-func newRecorder(p *pool, send func(context.Context, *eventsv1.Event)) *recorder {
+func newRecorder(p *pool, send func(context.Context, *eventsv1.Event), busy func() bool) *recorder {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	return &recorder{pool: p, send: send, host: host}
+	return &recorder{pool: p, send: send, busy: busy, host: host}
 }
 
 func (r *recorder) add(e machine.Announce) {
@@ -58,8 +59,30 @@ func (r *recorder) add(e machine.Announce) {
 	if e.Warning && r.repeated(warning{e.Pod.UID, e.Reason}, now) {
 		return
 	}
-	if !r.pool.submit(func(ctx context.Context) { r.send(ctx, eventOf(e, r.host, now)) }) {
+	if !r.pool.submit(func(ctx context.Context) {
+		r.yield(ctx, now)
+		r.send(ctx, eventOf(e, r.host, now))
+	}) {
 		r.dropped.Add(1)
+	}
+}
+
+// What an event waits for bindings that are under way, at the most, and how
+// often it looks.
+const (
+	eventPatience = 2 * time.Second
+	eventPause    = 20 * time.Millisecond
+)
+
+// yield lets bindings go first: the API server takes one or the other. It does
+// not wait long, nor where many events wait already.
+func (r *recorder) yield(ctx context.Context, since time.Time) {
+	for r.busy() && time.Since(since) < eventPatience && !r.pool.crowded() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(eventPause):
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func NewHands(c *Clients, report func(machine.Event), logger klog.Logger) *Hands
 	h := &Hands{clients: c, report: report, logger: logger,
 		bindings: newPool(bindWorkers, 0), settling: newPool(settleWorkers, 0)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0), h.patch)
-	h.events = newRecorder(newPool(eventWorkers, eventLimit), h.publish)
+	h.events = newRecorder(newPool(eventWorkers, eventLimit), h.publish, func() bool { return h.binding.Load() > 0 })
 	return h
 }
 

@@ -276,7 +276,7 @@ func TestFull(t *testing.T) {
 }
 
 func TestRepeatedWarnings(t *testing.T) {
-	r := newRecorder(nil, nil)
+	r := newRecorder(nil, nil, nil)
 	start := time.Unix(1000, 0)
 	a, b := warning{"a", "FailedScheduling"}, warning{"b", "FailedScheduling"}
 	for _, tt := range []struct {
