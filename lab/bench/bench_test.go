@@ -44,13 +44,52 @@ func TestDecideModeMeasuresBothSchedulers(t *testing.T) {
 	}
 }
 
+// TestServicesSpreadInDecideMode: pods of a Service go round the nodes, though
+// all of them would fit on the one with the most room.
+func TestServicesSpreadInDecideMode(t *testing.T) {
+	dir := own(t, "  - {opcode: createNodes, count: 1, nodeTemplatePath: templates/big.yaml}\n"+threeNodes+
+		"  - {opcode: createAny, namespace: services, templatePath: templates/service.yaml}\n"+
+		"  - {opcode: createPods, count: 4, namespace: services, podTemplatePath: templates/served.yaml, collectMetrics: true}")
+	w, err := Load(dir, "Own/Small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheduler := range []string{Berth, KubeScheduler} {
+		for _, served := range []bool{true, false} {
+			s, err := w.scene()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !served {
+				s.services = nil
+			}
+			d, stop, err := newDecider(scheduler, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes := map[string]bool{}
+			for range s.count {
+				node, err := d.decide()
+				if err != nil {
+					t.Fatal(err)
+				}
+				nodes[node] = true
+			}
+			stop()
+			if want := map[bool]int{true: 4, false: 1}[served]; len(nodes) != want {
+				t.Errorf("%s, with the Service %t: pods on %d nodes, want %d", scheduler, served, len(nodes), want)
+			}
+		}
+	}
+}
+
 func TestDecideModeSaysWhyItCannot(t *testing.T) {
 	tests := []struct{ ops, err string }{
 		{threeNodes + "  - {opcode: createPods, count: 1, podTemplatePath: templates/large.yaml, collectMetrics: true}", "a pod found no node, and mode decide measures pods that do: 0/3 nodes are available: 3 Insufficient cpu."},
 		{sixPods, "step 0: there is no node yet"},
 		{threeNodes + "  - {opcode: churn, mode: create, templatePaths: [templates/service.yaml]}\n" + sixPods, "step 1: churn goes by the clock; use --mode cluster"},
 		{threeNodes + "  - {opcode: deletePods, namespace: a}\n" + sixPods, "step 1: deletePods goes by the clock"},
-		{threeNodes + "  - {opcode: createAny, namespace: a, templatePath: templates/service.yaml}\n" + sixPods, "step 1: a Service needs an API server"},
+		{threeNodes + "  - {opcode: createAny, namespace: a, templatePath: templates/churned.yaml}\n" + sixPods, "step 1: a Pod needs an API server"},
 		{threeNodes + "  - {opcode: createPods, count: 1, skipWaitToCompletion: true}\n" + sixPods, "step 1: pods that nobody waits for"},
 	}
 	for _, test := range tests {

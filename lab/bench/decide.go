@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -24,12 +25,14 @@ import (
 
 // scene is what the decisions of mode decide are taken on.
 type scene struct {
-	nodes  iter.Seq[*v1.Node]
-	bound  []*v1.Pod         // each names its node
-	pods   iter.Seq[*v1.Pod] // to be decided on, in this order
-	count  int               // of pods
-	warmUp int               // how many of them are decided on before the clock runs
-	config string            // KubeSchedulerConfiguration, "" for the defaults
+	nodes iter.Seq[*v1.Node]
+	bound []*v1.Pod // each names its node
+	// services are those whose pods are spread by default.
+	services []*v1.Service
+	pods     iter.Seq[*v1.Pod] // to be decided on, in this order
+	count    int               // of pods
+	warmUp   int               // how many of them are decided on before the clock runs
+	config   string            // KubeSchedulerConfiguration, "" for the defaults
 	// misfits: pods may find no node; else one that does not ends the run.
 	misfits bool
 	budget  time.Duration // no further slice is begun after; 0: none
@@ -37,9 +40,9 @@ type scene struct {
 
 // decider takes decisions in process, on one pod of the scene after the other.
 type decider interface {
-	// decide places the next pod. It counts whole: its record made and its
-	// room taken. The error is a misfit when no node was found.
-	decide() error
+	// decide places the next pod and says where. It counts whole: its record
+	// made and its room taken. The error is a misfit when no node was found.
+	decide() (node string, err error)
 	// settle tells of the bindings since, as the API server would.
 	settle()
 }
@@ -50,6 +53,9 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		for _, service := range s.services {
+			b.m.Step(time.Now(), machine.FamilySet{Family: decode.Family(service)})
+		}
 		b.addNodes(s.nodes)
 		b.addPods(slices.Values(s.bound))
 		b.addPods(s.pods)
@@ -58,6 +64,11 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 	rival, err := oracle.NewRivalWith(s.config, slices.Collect(s.nodes), s.bound)
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, service := range s.services {
+		if err := rival.AddService(service); err != nil {
+			return nil, nil, err
+		}
 	}
 	return &rivalDecider{rival, slices.Collect(s.pods)}, rival.Stop, nil
 }
@@ -72,14 +83,14 @@ type rivalDecider struct {
 	pods []*v1.Pod
 }
 
-func (d *rivalDecider) decide() error {
+func (d *rivalDecider) decide() (string, error) {
 	p := d.pods[0]
 	d.pods = d.pods[1:]
-	_, err := d.Rival.Decide(p)
+	node, err := d.Rival.Decide(p)
 	if fit := (*framework.FitError)(nil); errors.As(err, &fit) {
-		return misfit(fit.Error())
+		return "", misfit(fit.Error())
 	}
-	return err
+	return node, err
 }
 
 // settle has nothing to tell: what kube-scheduler assumed stays assumed.
@@ -106,7 +117,7 @@ func newBerth(configuration string) (*berthDecider, error) {
 		return nil, err
 	}
 	return &berthDecider{m: machine.New(machine.Options{
-		Profiles: profiles, Seed: 1, Workers: runtime.GOMAXPROCS(0),
+		Profiles: profiles, Seed: 1, Workers: goruntime.GOMAXPROCS(0),
 		InitialBackoff: time.Second, MaxBackoff: 10 * time.Second, MaxUnschedulable: 5 * time.Minute,
 	})}, nil
 }
@@ -123,7 +134,7 @@ func (d *berthDecider) addPods(pods iter.Seq[*v1.Pod]) {
 	}
 }
 
-func (d *berthDecider) decide() error {
+func (d *berthDecider) decide() (string, error) {
 	var record *decision.Decision
 	for _, e := range d.m.Step(time.Now(), machine.Cycle{}) {
 		switch e := e.(type) {
@@ -135,13 +146,13 @@ func (d *berthDecider) decide() error {
 	}
 	switch {
 	case record == nil:
-		return errors.New("no pod was ready")
+		return "", errors.New("no pod was ready")
 	case record.Result == decision.Scheduled:
-		return nil
+		return record.Node, nil
 	case record.Err != nil:
-		return record.Err
+		return "", record.Err
 	}
-	return misfit(explain.Condition(record).Message)
+	return "", misfit(explain.Condition(record).Message)
 }
 
 func (d *berthDecider) settle() {
@@ -184,12 +195,12 @@ func (s *scene) warm(d decider) error {
 // allocations run while decisions are taken; they stand still while the
 // bindings of each slice are answered.
 func (s *scene) take(d decider) (*timing, error) {
-	runtime.GC()
+	goruntime.GC()
 	n := s.count - s.warmUp
 	t := &timing{took: make([]time.Duration, 0, n)}
 	for t.decisions < n && (s.budget == 0 || t.wall < s.budget) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
+		var before, after goruntime.MemStats
+		goruntime.ReadMemStats(&before)
 		cpu, start := cpuTime(), time.Now()
 		last := start
 		for range min(slice, n-t.decisions) {
@@ -204,7 +215,7 @@ func (s *scene) take(d decider) (*timing, error) {
 		}
 		t.wall += last.Sub(start)
 		t.cpu += cpuTime() - cpu
-		runtime.ReadMemStats(&after)
+		goruntime.ReadMemStats(&after)
 		t.allocations += after.Mallocs - before.Mallocs
 		t.bytes += after.TotalAlloc - before.TotalAlloc
 		start = time.Now()
@@ -216,7 +227,7 @@ func (s *scene) take(d decider) (*timing, error) {
 
 // one takes a decision.
 func (s *scene) one(d decider, t *timing) error {
-	err := d.decide()
+	_, err := d.decide()
 	if none := misfit(""); err != nil && !errors.As(err, &none) {
 		return err
 	}
@@ -257,7 +268,11 @@ func (w *Workload) scene() (*scene, error) {
 		case *DeletePods:
 			return nil, fmt.Errorf("step %d: deletePods goes by the clock; use --mode cluster", i)
 		case *CreateObjects:
-			return nil, fmt.Errorf("step %d: a %s needs an API server; use --mode cluster", i, step.Object.GetKind())
+			made, err := step.services()
+			if err != nil {
+				return nil, fmt.Errorf("step %d: %w", i, err)
+			}
+			s.services = append(s.services, made...)
 		}
 	}
 	s.nodes, s.pods, s.count = slices.Values(nodes), slices.Values(pods), len(pods)
@@ -282,4 +297,20 @@ func (s *CreatePods) inMemory(nodes []*v1.Node) ([]*v1.Pod, error) {
 		decode.DefaultPod(p)
 	}
 	return pods, nil
+}
+
+// services makes the step's objects, which must be Services.
+func (s *CreateObjects) services() ([]*v1.Service, error) {
+	if kind := s.Object.GetKind(); kind != "Service" {
+		return nil, fmt.Errorf("a %s needs an API server; use --mode cluster", kind)
+	}
+	services := make([]*v1.Service, s.Count)
+	for i := range services {
+		services[i] = &v1.Service{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(s.Object.Object, services[i]); err != nil {
+			return nil, err
+		}
+		services[i].Namespace, services[i].Name = s.Namespace, fmt.Sprintf("%s%d", services[i].GenerateName, i)
+	}
+	return services, nil
 }

@@ -71,6 +71,8 @@ func own(t *testing.T, ops string) string {
 		"templates/pod.yaml":     "metadata: {generateName: p-}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}\n",
 		"templates/large.yaml":   "spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 9}}}]}\n",
 		"templates/named.yaml":   "metadata: {name: the-node}\nstatus: {capacity: {cpu: 1, pods: 10}}\n",
+		"templates/big.yaml":     "metadata: {name: big}\nstatus: {capacity: {cpu: 100, memory: 320Gi, pods: 110}}\n",
+		"templates/served.yaml":  "metadata: {labels: {a: b}}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}\n",
 		"templates/service.yaml": "apiVersion: v1\nkind: Service\nmetadata: {generateName: s-}\nspec: {selector: {a: b}, ports: [{port: 80}]}\n",
 		"templates/gated.yaml":   "spec: {schedulingGates: [{name: example.com/hold}], containers: [{name: c, image: i}]}\n",
 		"templates/light.yaml":   "metadata: {labels: {light: \"yes\"}}\nspec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}\n",

@@ -32,6 +32,9 @@ func NewRivalWith(configuration string, nodes []*v1.Node, bound []*v1.Pod) (*Riv
 	return &Rival{s}, nil
 }
 
+// AddService tells of a Service, whose pods default constraints spread.
+func (r *Rival) AddService(service *v1.Service) error { return r.s.services.Add(service) }
+
 // Decide chooses a node for the pod and assumes the pod there: snapshot,
 // filters, scores, the cache's assumption, Reserve and Permit. The error says
 // why there is none.

@@ -35,6 +35,9 @@ type Scheduler struct {
 	snapshot *schedulercache.Snapshot
 	// listed is the store behind the pod lister, which preemption reads.
 	listed cache.Indexer
+	// services is the store behind the Service lister, which default spread
+	// constraints read.
+	services cache.Indexer
 	nodes  map[string]*v1.Node
 	placed map[types.UID]*v1.Pod
 }
@@ -69,6 +72,7 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 		profiles: sched.Profiles,
 		weights:  map[string]map[string]int64{},
 		listed:   factory.Core().V1().Pods().Informer().GetIndexer(),
+		services: factory.Core().V1().Services().Informer().GetIndexer(),
 		nodes:    map[string]*v1.Node{},
 		placed:   map[types.UID]*v1.Pod{},
 	}
@@ -86,6 +90,12 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 	budgets := factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer()
 	for _, b := range w.Budgets {
 		if err := budgets.Add(b); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	for _, f := range w.Families {
+		if err := addFamily(factory, f); err != nil {
 			stop()
 			return nil, err
 		}
