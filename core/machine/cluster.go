@@ -129,6 +129,9 @@ func (m *Machine) podGone(e PodGone) {
 		m.unreserve(f)
 		m.land(f)
 		m.move(forgotten(f))
+		if f.phase == binding {
+			m.ended[uid] = f
+		}
 	}
 	if pl := m.table.Pod(uid); pl != nil {
 		node := m.table.Name(pl.Row)

@@ -200,6 +200,13 @@ func (m *Machine) send(f *flight) {
 // bound takes in what is known of a binding. Only a sure refusal gives the
 // room back; a lost reply is settled by reading the pod.
 func (m *Machine) bound(e Bound) {
+	if f := m.ended[e.UID]; f != nil {
+		delete(m.ended, e.UID)
+		if e.Result == BindDone {
+			m.proclaim(f) // it was bound, however short its life
+		}
+		return
+	}
 	f := m.flights[e.UID]
 	if f == nil || f.phase != binding {
 		return
@@ -261,6 +268,11 @@ func (m *Machine) podRead(e PodRead) {
 func (m *Machine) settled(f *flight) {
 	m.land(f)
 	m.queue.Done(f.pod.UID)
+	m.proclaim(f)
+}
+
+// proclaim tells all who want to know that the pod was bound.
+func (m *Machine) proclaim(f *flight) {
 	for _, pl := range f.profile.PostBind {
 		_ = m.guard("PostBind", pl.Name, func() { pl.PostBind(f.pod, f.node) })
 	}

@@ -48,6 +48,9 @@ type Machine struct {
 	uids map[string]types.UID
 	// flights holds the pods between Assume and the end of their binding.
 	flights map[types.UID]*flight
+	// ended holds the pods that are gone, or done with their work, of whose
+	// binding nothing has been heard yet.
+	ended map[types.UID]*flight
 	// assumed holds the pods placed on our word alone: the API has not shown
 	// them bound yet.
 	assumed map[types.UID]string
@@ -73,6 +76,7 @@ func New(o Options) *Machine {
 		table:     table.New(),
 		uids:      map[string]types.UID{},
 		flights:   map[types.UID]*flight{},
+		ended:     map[types.UID]*flight{},
 		assumed:   map[types.UID]string{},
 		asked:     map[types.UID]string{},
 		gated:     map[types.UID]bool{},

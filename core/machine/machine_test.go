@@ -283,6 +283,24 @@ func TestLateReplies(t *testing.T) {
 	s.checkRest()
 }
 
+// A pod whose work is done before the reply to its binding comes, as the watch
+// may be faster, was scheduled all the same, and is said to have been.
+func TestDoneBeforeTheReply(t *testing.T) {
+	for how, want := range map[fate][]string{fine: {"Announce p-1 Scheduled: Successfully assigned ns/p to n"}, refused: nil, lost: nil} {
+		s := newStory(t)
+		p := s.pod("p", 40)
+		s.given(s.node("n", 40), p)
+		s.cycle("", "")
+		s.step(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+		s.used(0)
+		s.reply(how)
+		s.did(want...)
+		if len(s.m.ended) != 0 {
+			t.Errorf("%v: still remembered", how)
+		}
+	}
+}
+
 // A pod that was made anew under its name, in one update, takes the old one's
 // place at whatever stage that was (reliability: B15, B16).
 func TestMadeAnew(t *testing.T) {
@@ -573,6 +591,26 @@ func TestPanics(t *testing.T) {
 	}
 }
 
+// Views that a panic left half made are not used again.
+func TestPanicLeavesNoView(t *testing.T) {
+	w := newStory(t) // for its objects
+	mo := &moody{moods: map[string]mood{}}
+	m := New(options(mo)) // nobody brings its views up to date between the steps
+	p, q := w.pod("p", 10), w.pod("q", 10)
+	for _, e := range []Event{
+		NodeSet{w.node("n", 40)}, NodeSet{w.node("m", 40)}, PodSet{p}, Cycle{}, Bound{UID: p.UID}, PodSet{q},
+	} {
+		m.Step(w.now, e)
+	}
+	mo.moods["Filter"] = panics
+	if m.Step(w.now, Cycle{}); m.Panics() != 1 {
+		t.Fatalf("%d panics", m.Panics())
+	}
+	if err := m.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A nomination that the API was asked for and does not show yet is taken back
 // all the same when it ends.
 func TestNominationIsTakenBack(t *testing.T) {
@@ -603,7 +641,13 @@ func TestNominationEnds(t *testing.T) {
 		"deleted":   func(s *story, p *object.Pod) { s.deletePod(p.Key()) },
 		"withdrawn": func(s *story, p *object.Pod) { s.change(p, func(p *object.Pod) { p.NominatedNode = "" }) },
 		"moved":     func(s *story, p *object.Pod) { s.change(p, func(p *object.Pod) { p.NominatedNode = "m" }) },
-		"bound":     func(s *story, p *object.Pod) { s.change(p, func(p *object.Pod) { p.NodeName = "m" }) },
+		"rejected": func(s *story, p *object.Pod) { // it is tried again, and cannot go there
+			s.change(p, func(p *object.Pod) { p.Labels = map[string]string{"zone": "nowhere"} })
+			s.tellAll()
+			s.tick(20 * time.Second)
+			s.cycle("", "")
+		},
+		"bound": func(s *story, p *object.Pod) { s.change(p, func(p *object.Pod) { p.NodeName = "m" }) },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
@@ -621,7 +665,9 @@ func TestNominationEnds(t *testing.T) {
 			s.where(q, queue.Unschedulable)
 			end(s, p)
 			s.tellAll()
-			s.where(q, queue.Backoff)
+			if at := s.m.queue.Where(q.UID); at != queue.Backoff && at != queue.Active {
+				t.Errorf("q is %s", at)
+			}
 			s.where(high, queue.Unschedulable)
 		})
 	}
