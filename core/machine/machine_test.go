@@ -611,26 +611,6 @@ func TestPanicLeavesNoView(t *testing.T) {
 	}
 }
 
-// Views that a panic left half made are not used again.
-func TestPanicLeavesNoView(t *testing.T) {
-	w := newStory(t) // for its objects
-	mo := &moody{moods: map[string]mood{}}
-	m := New(options(mo)) // nobody brings its views up to date between the steps
-	p, q := w.pod("p", 10), w.pod("q", 10)
-	for _, e := range []Event{
-		NodeSet{w.node("n", 40)}, NodeSet{w.node("m", 40)}, PodSet{p}, Cycle{}, Bound{UID: p.UID}, PodSet{q},
-	} {
-		m.Step(w.now, e)
-	}
-	mo.moods["Filter"] = panics
-	if m.Step(w.now, Cycle{}); m.Panics() != 1 {
-		t.Fatalf("%d panics", m.Panics())
-	}
-	if err := m.Verify(); err != nil {
-		t.Error(err)
-	}
-}
-
 // A nomination that the API was asked for and does not show yet is taken back
 // all the same when it ends.
 func TestNominationIsTakenBack(t *testing.T) {
