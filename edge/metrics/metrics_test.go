@@ -51,7 +51,7 @@ func expect(t *testing.T, registry metrics.KubeRegistry, want string, names ...s
 
 func TestAttempts(t *testing.T) {
 	s, registry := newStory(t)
-	a, b, c := pending("a"), pending("b"), pending("c")
+	a, b, c, d := pending("a"), pending("b"), pending("c"), pending("d")
 	for _, p := range []*object.Pod{a, b, c, {UID: "x", SchedulerName: "other"}} {
 		s.step(machine.PodSet{Pod: p})
 	}
@@ -79,23 +79,28 @@ scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-schedule
 	s.step(machine.PodSet{Pod: &bound}) // the watch says so, too: counted once
 	// c goes away, x is another scheduler's.
 	s.step(machine.PodGone{UID: "c"})
+	// d has done its work before the reply comes.
+	s.step(machine.PodSet{Pod: d})
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "d", Attempt: 1, Result: decision.Scheduled}), machine.Bind{Pod: d})
+	s.step(machine.PodGone{UID: "d"})
+	s.step(machine.Bound{UID: "d"})
 
 	expect(t, registry, `
 # HELP scheduler_schedule_attempts_total [STABLE] Attempts to schedule a pod, by result: unschedulable means that no node takes it, error that something failed.
 # TYPE scheduler_schedule_attempts_total counter
 scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 1
-scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 2
+scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 3
 scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"} 2
 # HELP scheduler_pod_scheduling_attempts [STABLE] Attempts that it took until a pod was scheduled.
 # TYPE scheduler_pod_scheduling_attempts histogram
-scheduler_pod_scheduling_attempts_bucket{le="1"} 0
-scheduler_pod_scheduling_attempts_bucket{le="2"} 1
-scheduler_pod_scheduling_attempts_bucket{le="4"} 2
-scheduler_pod_scheduling_attempts_bucket{le="8"} 2
-scheduler_pod_scheduling_attempts_bucket{le="16"} 2
-scheduler_pod_scheduling_attempts_bucket{le="+Inf"} 2
-scheduler_pod_scheduling_attempts_sum 5
-scheduler_pod_scheduling_attempts_count 2
+scheduler_pod_scheduling_attempts_bucket{le="1"} 1
+scheduler_pod_scheduling_attempts_bucket{le="2"} 2
+scheduler_pod_scheduling_attempts_bucket{le="4"} 3
+scheduler_pod_scheduling_attempts_bucket{le="8"} 3
+scheduler_pod_scheduling_attempts_bucket{le="16"} 3
+scheduler_pod_scheduling_attempts_bucket{le="+Inf"} 3
+scheduler_pod_scheduling_attempts_sum 6
+scheduler_pod_scheduling_attempts_count 3
 # HELP berth_bindings_unknown_total [ALPHA] Bindings whose reply was lost, settled by reading the pod.
 # TYPE berth_bindings_unknown_total counter
 berth_bindings_unknown_total 1
@@ -111,7 +116,7 @@ scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-schedule
 	if err != nil || seconds != 2 {
 		t.Errorf("scheduled attempts took %v s (%v), want 2", seconds, err)
 	}
-	for status, want := range map[string]uint64{"Success": 2, "Error": 2} {
+	for status, want := range map[string]uint64{"Success": 3, "Error": 2} {
 		n, err := testutil.GetHistogramMetricCount(s.pointSeconds.WithLabelValues("Bind", status, "default-scheduler"))
 		if err != nil || n != want {
 			t.Errorf("%d bindings that ended with %s (%v), want %d", n, status, err, want)

@@ -18,6 +18,7 @@ type pod struct {
 	started time.Time // of the attempt that placed it, zero when none did yet
 	sent    time.Time // of its binding
 	held    bool      // by Permit plugins
+	gone    bool      // while its binding is on its way
 	profile string
 	attempt int
 	// rejectedBy are the plugins for which it counts in unschedulable_pods.
@@ -37,7 +38,7 @@ func (m *Metrics) Observe(s loop.Step) {
 	case machine.PodSet:
 		m.podSet(e.Pod, s.Now)
 	case machine.PodGone:
-		m.forget(e.UID)
+		m.gone(e.UID)
 	case machine.Bound:
 		m.bound(e, s.Now)
 	case machine.PodRead:
@@ -133,12 +134,24 @@ func (m *Metrics) bound(e machine.Bound, now time.Time) {
 	if p == nil || p.sent.IsZero() {
 		return
 	}
-	if e.Result != machine.BindDone {
+	if e.Result == machine.BindDone {
+		m.scheduled(p, now)
+	} else {
 		m.pointSeconds.WithLabelValues("Bind", "Error", p.profile).Observe(now.Sub(p.sent).Seconds())
+	}
+	if e.Result == machine.BindDone || p.gone {
+		m.forget(e.UID)
+	}
+}
+
+// gone takes in that a pod was deleted or has done its work. One whose binding
+// is on its way is remembered until the reply.
+func (m *Metrics) gone(uid types.UID) {
+	if p := m.pods[uid]; p != nil && !p.sent.IsZero() {
+		p.gone = true
 		return
 	}
-	m.scheduled(p, now)
-	m.forget(e.UID)
+	m.forget(uid)
 }
 
 // scheduled counts a pod that is bound, as the reply to its binding says, or
