@@ -52,8 +52,8 @@ func start(t *testing.T, options cluster.Options, nodes int) *cluster.Cluster {
 	return c
 }
 
-// client is a client of the cluster under a component's identity.
-func client(t *testing.T, c *cluster.Cluster, identity string) kubernetes.Interface {
+// clientOf is a client of the cluster under a component's identity.
+func clientOf(t *testing.T, c *cluster.Cluster, identity string) kubernetes.Interface {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(identity))
 	if err != nil {
@@ -135,7 +135,7 @@ func TestDeadChildIsNamed(t *testing.T) {
 // Berth's identity can do a scheduler's work and nothing beyond it.
 func TestBerthsRights(t *testing.T) {
 	c := start(t, cluster.Options{WithoutKWOK: true, WithoutControllers: true}, 1)
-	berth := client(t, c, cluster.Berth)
+	berth := clientOf(t, c, cluster.Berth)
 	if _, err := berth.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("listing nodes: %v", err)
 	}

@@ -49,6 +49,8 @@ type field struct {
 	pods    cache.SharedIndexInformer
 	events  cache.SharedIndexInformer
 
+	regrets *regexp.Regexp // what no log of Berth may hold
+
 	mu   sync.Mutex
 	gone map[string]*corev1.Pod // pods that were deleted, as last seen, by name
 }
@@ -57,6 +59,7 @@ type field struct {
 func newField(t *testing.T, name string) *field {
 	t.Helper()
 	f := &field{T: t, cluster: controlPlane(t), name: name, changed: make(chan struct{}, 1), gone: map[string]*corev1.Pod{}}
+	f.regrets = regexp.MustCompile(`(?i)forbidden|` + faults)
 	f.client = f.cluster.Client()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := f.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
@@ -157,9 +160,12 @@ func missing(n, want int) string {
 	return fmt.Sprintf("%d of %d", n, want)
 }
 
+// nodeName is the name of node i of the field.
+func (f *field) nodeName(i int) string { return fmt.Sprintf("%s-%d", f.name, i) }
+
 // node is one of the field's nodes, ready-made but for its creation.
 func (f *field) node(i int, cpu string, pods int) *corev1.Node {
-	name := fmt.Sprintf("%s-%d", f.name, i)
+	name := f.nodeName(i)
 	room := corev1.ResourceList{
 		corev1.ResourceCPU:    resource.MustParse(cpu),
 		corev1.ResourceMemory: resource.MustParse("64Gi"),
@@ -367,6 +373,8 @@ func (f *field) berth(options cluster.SchedulerOptions) *cluster.Scheduler {
 	f.Cleanup(func() {
 		if running(scheduler) {
 			f.terminate(scheduler)
+		} else if status := scheduler.ExitStatus(); status > 0 {
+			f.Errorf("%s died with exit status %d", scheduler.Name, status)
 		}
 		f.checkLog(scheduler)
 		if f.Failed() {
@@ -400,14 +408,14 @@ func (f *field) terminate(s *cluster.Scheduler) {
 	}
 }
 
-// regrets are what no log of Berth may hold: a right that it lacks, a panic, a
-// broken invariant.
-var regrets = regexp.MustCompile(`(?i)forbidden|panic|invariant|data race`)
+// faults are signs in the log of what must not happen whatever the API server
+// does. Elsewhere "forbidden" is one more: a right that Berth lacks.
+const faults = `(?i)panic|invariant|data race`
 
 func (f *field) checkLog(s *cluster.Scheduler) {
 	f.Helper()
 	for line := range strings.Lines(f.log(s)) {
-		if regrets.MatchString(line) {
+		if f.regrets.MatchString(line) {
 			f.Errorf("%s says: %s", s.Name, line)
 		}
 	}

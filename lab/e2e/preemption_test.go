@@ -22,7 +22,7 @@ func TestPreemption(t *testing.T) {
 	f.priority("urgent", 1000)
 	f.berth(cluster.SchedulerOptions{})
 
-	protected, exposed := f.node(0, "2", 110).Name, f.node(1, "2", 110).Name
+	protected, exposed := f.nodeName(0), f.nodeName(1)
 	for node, app := range map[string]string{protected: "protected", exposed: "exposed"} {
 		for _, pod := range f.podsOf(app, 2, "1") {
 			pod.Labels["app"] = app
