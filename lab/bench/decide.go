@@ -21,6 +21,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/lab/oracle"
+	"github.com/berth-scheduler/berth/sim/generate"
 )
 
 // scene is what the decisions of mode decide are taken on.
@@ -61,14 +62,13 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 		b.addPods(s.pods)
 		return b, func() {}, nil
 	}
-	rival, err := oracle.NewRivalWith(s.config, slices.Collect(s.nodes), s.bound)
+	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound}
+	for _, service := range s.services {
+		world.Families = append(world.Families, service)
+	}
+	rival, err := oracle.NewRivalOn(world)
 	if err != nil {
 		return nil, nil, err
-	}
-	for _, service := range s.services {
-		if err := rival.AddService(service); err != nil {
-			return nil, nil, err
-		}
 	}
 	return &rivalDecider{rival, slices.Collect(s.pods)}, rival.Stop, nil
 }

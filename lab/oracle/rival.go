@@ -16,24 +16,21 @@ type Rival struct{ s *Scheduler }
 // NewRival starts it on a cluster, with its default configuration; every bound
 // pod names a node in its spec.
 func NewRival(nodes []*v1.Node, bound []*v1.Pod) (*Rival, error) {
-	return NewRivalWith("", nodes, bound)
+	return NewRivalOn(generate.World{Nodes: nodes, Bound: bound})
 }
 
-// NewRivalWith is NewRival with a configuration (YAML).
-func NewRivalWith(configuration string, nodes []*v1.Node, bound []*v1.Pod) (*Rival, error) {
-	cfg, err := load(configuration)
+// NewRivalOn starts it on the cluster of a world, with its configuration.
+func NewRivalOn(w generate.World) (*Rival, error) {
+	cfg, err := load(w.Config)
 	if err != nil {
 		return nil, err
 	}
-	s, err := start(cfg.Profiles, generate.World{Nodes: nodes, Bound: bound})
+	s, err := start(cfg.Profiles, w)
 	if err != nil {
 		return nil, err
 	}
 	return &Rival{s}, nil
 }
-
-// AddService tells of a Service, whose pods default constraints spread.
-func (r *Rival) AddService(service *v1.Service) error { return r.s.services.Add(service) }
 
 // Decide chooses a node for the pod and assumes the pod there: snapshot,
 // filters, scores, the cache's assumption, Reserve and Permit. The error says

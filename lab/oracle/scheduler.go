@@ -35,9 +35,6 @@ type Scheduler struct {
 	snapshot *schedulercache.Snapshot
 	// listed is the store behind the pod lister, which preemption reads.
 	listed cache.Indexer
-	// services is the store behind the Service lister, which default spread
-	// constraints read.
-	services cache.Indexer
 	nodes  map[string]*v1.Node
 	placed map[types.UID]*v1.Pod
 }
@@ -72,7 +69,6 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 		profiles: sched.Profiles,
 		weights:  map[string]map[string]int64{},
 		listed:   factory.Core().V1().Pods().Informer().GetIndexer(),
-		services: factory.Core().V1().Services().Informer().GetIndexer(),
 		nodes:    map[string]*v1.Node{},
 		placed:   map[types.UID]*v1.Pod{},
 	}
