@@ -596,10 +596,12 @@ func TestPanicLeavesNoView(t *testing.T) {
 	w := newStory(t) // for its objects
 	mo := &moody{moods: map[string]mood{}}
 	m := New(options(mo)) // nobody brings its views up to date between the steps
-	p, q := w.pod("p", 10), w.pod("q", 10)
-	for _, e := range []Event{
-		NodeSet{w.node("n", 40)}, NodeSet{w.node("m", 40)}, PodSet{p}, Cycle{}, Bound{UID: p.UID}, PodSet{q},
-	} {
+	events := []Event{NodeSet{w.node("n", 40)}, NodeSet{w.node("m", 40)}}
+	for _, name := range []string{"a", "b", "c", "d"} { // their class is well known
+		p := w.pod(name, 10)
+		events = append(events, PodSet{p}, Cycle{}, Bound{UID: p.UID})
+	}
+	for _, e := range append(events, PodSet{w.pod("p", 10)}) {
 		m.Step(w.now, e)
 	}
 	mo.moods["Filter"] = panics
