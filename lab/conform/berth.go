@@ -59,6 +59,9 @@ func Berth(plugins profile.Registry) Start {
 		for _, budget := range w.Budgets {
 			b.step(machine.BudgetSet{Budget: decode.Budget(budget)})
 		}
+		for _, f := range w.Families {
+			b.step(machine.FamilySet{Family: decode.Family(f)})
+		}
 		for _, p := range w.Bound {
 			b.show(p, p.Spec.NodeName)
 		}
@@ -126,7 +129,11 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 func (b *berth) named(p *v1.Pod) oracle.Record {
 	for _, profile := range b.options.Profiles {
 		if profile.Name == p.Spec.SchedulerName {
-			d := decision.Decision{Nodes: b.judge.Decide(profile, decode.Pod(p), b.machine.Queue()).Nodes()}
+			pending := p.DeepCopy()
+			pending.Spec.NodeName = "" // of a bound pod what only pending ones need is not decoded
+			pod := decode.Pod(pending)
+			pod.NodeName = p.Spec.NodeName
+			d := decision.Decision{Nodes: b.judge.Decide(profile, pod, b.machine.Queue()).Nodes()}
 			return record(&d)
 		}
 	}

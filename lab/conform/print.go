@@ -73,6 +73,9 @@ func (s *story) cluster(w generate.World) {
 	for _, b := range w.Budgets {
 		s.WriteString(scenario.WriteObject(b))
 	}
+	for _, f := range w.Families {
+		s.WriteString(scenario.WriteObject(f))
+	}
 	for _, p := range w.Bound {
 		s.pod(p)
 	}

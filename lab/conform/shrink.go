@@ -48,7 +48,7 @@ func (s *shrinker) size() int {
 	for _, object := range objects(w) {
 		n += len(paths(tree(object), nil))
 	}
-	return n + len(w.Changes) + len(w.Budgets)
+	return n + len(w.Changes) + len(w.Budgets) + len(w.Families)
 }
 
 // try keeps the world if it still shows the disagreement.
@@ -80,6 +80,9 @@ func (s *shrinker) lists() {
 	})
 	s.drop(func(w *generate.World) int { return len(w.Budgets) }, func(w *generate.World, i, j int) {
 		w.Budgets = slices.Delete(slices.Clone(w.Budgets), i, j)
+	})
+	s.drop(func(w *generate.World) int { return len(w.Families) }, func(w *generate.World, i, j int) {
+		w.Families = slices.Delete(slices.Clone(w.Families), i, j)
 	})
 	s.drop(func(w *generate.World) int { return len(w.Nodes) }, dropNodes)
 }

@@ -32,8 +32,10 @@ var mixes = map[string]mix{
 	"ports":        {features: []feature{easyResources, ports}},
 	"images":       {features: []feature{easyResources, images}},
 	"gates":        {features: []feature{easyResources, gates, priorities}},
+	"spread":       {features: []feature{easyResources, labels, taints, spread}},
 	"all": {features: []feature{hardResources, scoring, labels, affinity, taints,
-		ports, images, gates, priorities, plugins}},
+		ports, images, gates, priorities, plugins, spread}},
 	"preemption": {features: []feature{crowded, labels, affinity, taints, ports, priorities, budgets},
 		preemptible: true},
+	"spread-preemption": {features: []feature{crowded, labels, priorities, budgets, spread}, preemptible: true},
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // World is one generated case: a cluster, the pods to be decided in the order
@@ -21,8 +22,11 @@ type World struct {
 	Nodes   []*v1.Node
 	Bound   []*v1.Pod // spec.nodeName set
 	Budgets []*policyv1.PodDisruptionBudget
-	Pending []*v1.Pod
-	Changes []Change // ascending by After
+	// Families are Services, ReplicationControllers, ReplicaSets and
+	// StatefulSets.
+	Families []metav1.Object
+	Pending  []*v1.Pod
+	Changes  []Change // ascending by After
 }
 
 // Verb says what happens to the object of a Change.

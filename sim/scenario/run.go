@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
@@ -271,7 +273,26 @@ func (p *play) object(block string) error {
 		p.world.Machine.Step(p.world.Now, machine.BudgetSet{Budget: decode.Budget(b)})
 		return nil
 	}
-	return fmt.Errorf("kind %q: want Node, Pod or PodDisruptionBudget", head.Kind)
+	if family := families[head.Kind]; family != nil {
+		o := family()
+		if err := yaml.UnmarshalStrict([]byte(block), o); err != nil {
+			return err
+		}
+		if o.GetNamespace() == "" {
+			o.SetNamespace(v1.NamespaceDefault)
+		}
+		p.world.Machine.Step(p.world.Now, machine.FamilySet{Family: decode.Family(o)})
+		return nil
+	}
+	return fmt.Errorf("kind %q: want Node, Pod, PodDisruptionBudget, Service, ReplicationController, ReplicaSet or StatefulSet", head.Kind)
+}
+
+// families are the kinds that say which pods belong together.
+var families = map[string]func() metav1.Object{
+	"Service":               func() metav1.Object { return &v1.Service{} },
+	"ReplicationController": func() metav1.Object { return &v1.ReplicationController{} },
+	"ReplicaSet":            func() metav1.Object { return &appsv1.ReplicaSet{} },
+	"StatefulSet":           func() metav1.Object { return &appsv1.StatefulSet{} },
 }
 
 func (p *play) delete(words []string) error {

@@ -39,8 +39,8 @@ func WritePod(p *v1.Pod) string {
 	return WriteObject(p)
 }
 
-// WriteObject returns the directive that creates or replaces the object (a
-// node, a pod or a disruption budget with its kind), written as YAML.
+// WriteObject returns the directive that creates or replaces the object, which
+// has its kind, written as YAML.
 func WriteObject(o any) string {
 	text, err := yaml.Marshal(pruned(o))
 	if err != nil {
