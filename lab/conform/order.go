@@ -2,6 +2,7 @@ package conform
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,6 +26,8 @@ func (r *run) order() *Disagreement {
 	if err != nil {
 		return r.part("queue order: Berth: " + err.Error())
 	}
+	// That a gate holds on one side alone is for the decisions to show.
+	want, got = among(want, got), among(got, want)
 	if names(want) == names(got) {
 		return nil
 	}
@@ -48,6 +51,11 @@ func (r *run) named() *Disagreement {
 		}
 	}
 	return nil
+}
+
+// among is those of the pods that are among the others as well.
+func among(pods, others []*v1.Pod) []*v1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p *v1.Pod) bool { return !slices.Contains(others, p) })
 }
 
 func names(pods []*v1.Pod) string {

@@ -23,7 +23,7 @@ func Print(out io.Writer, d *Disagreement) error {
 
 // tell is the story of a disagreement, if wanted with every step in full.
 func tell(d *Disagreement, detailed bool) string {
-	s := story{changed: map[string]bool{}, runs: map[string]bool{}}
+	s := story{changed: map[string]bool{}, ending: map[string]bool{}, runs: map[string]bool{}}
 	for _, c := range d.World.Changes {
 		if c.Pod != nil && c.Verb == generate.Update {
 			s.changed[key(c.Pod)] = true
@@ -53,6 +53,8 @@ type story struct {
 	strings.Builder
 	// changed pods keep their UID through the story: they are written as YAML.
 	changed map[string]bool
+	// ending pods are on their way out from the start: nobody evicts them.
+	ending  map[string]bool
 	waiting []*v1.Pod
 	runs    map[string]bool
 }
@@ -90,6 +92,7 @@ func bare(n *v1.Node) *v1.Node {
 
 // pod has the pod come, bound or to be decided.
 func (s *story) pod(p *v1.Pod) {
+	s.ending[key(p)] = p.DeletionTimestamp != nil
 	if p.Spec.NodeName != "" {
 		s.runs[key(p)] = true
 	} else {
@@ -128,6 +131,7 @@ func (s *story) order(w generate.World, step Step) {
 	for _, p := range w.Pending {
 		if slices.Contains(step.Order, p) {
 			s.pod(p)
+			s.line("pause 1s")
 		}
 	}
 	s.line("%s", strings.TrimSpace(strings.Repeat("cycle\n", len(step.Order))))
@@ -194,7 +198,10 @@ func (s *story) decide(step Step, last, full bool) {
 		s.chosen(step)
 	case step.Want.Result == oracle.Preempting:
 		for _, victim := range step.Got.Victims {
-			delete(s.runs, strings.TrimPrefix(victim, v1.NamespaceDefault+"/"))
+			victim = strings.TrimPrefix(victim, v1.NamespaceDefault+"/")
+			if delete(s.runs, victim); s.ending[victim] {
+				s.line("delete pod %s", victim)
+			}
 		}
 		s.clear()
 	}

@@ -87,7 +87,10 @@ func (p *play) do(s *Step) error {
 			return errors.New("no pod is ready")
 		}
 	case "advance":
-		return p.advance(words)
+		return p.pass(words, p.world.Advance)
+	case "pause":
+		p.world.Deliver()
+		return p.pass(words, func(d time.Duration) { p.world.Now = p.world.Now.Add(d) })
 	case "exhaust":
 		p.world.Exhaust()
 	case "expect":
@@ -310,7 +313,8 @@ func (p *play) delete(words []string) error {
 	return fmt.Errorf("%q: want node or pod", words[0])
 }
 
-func (p *play) advance(words []string) error {
+// pass has the time of the one word pass by.
+func (p *play) pass(words []string, by func(time.Duration)) error {
 	if len(words) != 1 {
 		return errors.New("want a duration")
 	}
@@ -318,7 +322,10 @@ func (p *play) advance(words []string) error {
 	if err != nil {
 		return err
 	}
-	p.world.Advance(d)
+	if d < 0 {
+		return errors.New("time does not go back")
+	}
+	by(d)
 	return nil
 }
 

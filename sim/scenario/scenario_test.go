@@ -77,6 +77,7 @@ func TestErrors(t *testing.T) {
 		"an unmet first blocker":   {"node a\npod web cpu=5\nschedule\nexpect web blocked a first NodeResourcesFit Unschedulable\n", "f.txt:4: expect web blocked a first NodeResourcesFit Unschedulable: got NodeResourcesFit UnschedulableAndUnresolvable: Insufficient cpu"},
 		"an unmet preemption":      {"node a cpu=1\npod low cpu=1 bound=a\npod web cpu=1 priority=1\ncycle\nexpect web preempts a=lower\n", "f.txt:5: expect web preempts a=lower: got a=default/low"},
 		"a score of nobody":        {"nodes a 2\npod web\nschedule\nexpect web score a-0 Taint=0\n", `f.txt:4: expect web score a-0 Taint=0: "Taint": no such plugin`},
+		"a step back in time":      {"pause -1s\n", "f.txt:1: pause -1s: time does not go back"},
 		"an unmet nomination":      {"pod web nominated=a\nexpect web nominated none\n", "f.txt:2: expect web nominated none: got a"},
 	} {
 		t.Run(name, func(t *testing.T) {
