@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	appsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
@@ -19,6 +20,7 @@ import (
 type Clients struct {
 	Watch  rest.Interface // lists and watches
 	Policy rest.Interface // lists and watches of policy
+	Apps   rest.Interface // lists and watches of apps
 	Bind   rest.Interface // bindings, what settles them, evictions
 	Status rest.Interface // pod status
 	Events rest.Interface // events.k8s.io
@@ -54,6 +56,12 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		errs = append(errs, err)
 	} else {
 		clients.Policy = policy.RESTClient()
+	}
+	apps, err := appsv1.NewForConfig(separate(config, false, nil))
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		clients.Apps = apps.RESTClient()
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, errors.Join(errs...))

@@ -47,7 +47,7 @@ func NewSource(c *Clients, post func(machine.Event), logger klog.Logger) *Source
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
-	s.mirrors = []*mirror{nodes, budgets, pods}
+	s.mirrors = append(s.families(c, post), nodes, budgets, pods)
 	return s
 }
 

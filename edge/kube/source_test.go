@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,6 +87,21 @@ func TestBadObject(t *testing.T) {
 // pods out; WatchList is tried first and refused.
 func TestSource(t *testing.T) {
 	meta := metav1.ListMeta{ResourceVersion: "7"}
+	object := metav1.ObjectMeta{Namespace: "ns", Name: "f"}
+	kind := func(name, version string) metav1.TypeMeta {
+		return metav1.TypeMeta{Kind: name + "List", APIVersion: version}
+	}
+	lists := map[string]any{
+		"/api/v1/namespaces": v1.NamespaceList{TypeMeta: kind("Namespace", "v1"), ListMeta: meta},
+		"/api/v1/services": v1.ServiceList{TypeMeta: kind("Service", "v1"), ListMeta: meta,
+			Items: []v1.Service{{ObjectMeta: object, Spec: v1.ServiceSpec{Selector: map[string]string{"app": "web"}}}}},
+		"/api/v1/replicationcontrollers": v1.ReplicationControllerList{TypeMeta: kind("ReplicationController", "v1"), ListMeta: meta,
+			Items: []v1.ReplicationController{{ObjectMeta: object}}},
+		"/apis/apps/v1/replicasets": appsv1.ReplicaSetList{TypeMeta: kind("ReplicaSet", "apps/v1"), ListMeta: meta,
+			Items: []appsv1.ReplicaSet{{ObjectMeta: object}}},
+		"/apis/apps/v1/statefulsets": appsv1.StatefulSetList{TypeMeta: kind("StatefulSet", "apps/v1"), ListMeta: meta,
+			Items: []appsv1.StatefulSet{{ObjectMeta: object}}},
+	}
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
 		q := r.URL.Query()
 		isPods := strings.HasSuffix(r.URL.Path, "/pods")
@@ -109,6 +125,8 @@ func TestSource(t *testing.T) {
 			budget := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}
 			answer(w, 200, policyv1.PodDisruptionBudgetList{TypeMeta: metav1.TypeMeta{Kind: "PodDisruptionBudgetList", APIVersion: "policy/v1"},
 				ListMeta: meta, Items: []policyv1.PodDisruptionBudget{budget}})
+		case lists[r.URL.Path] != nil:
+			answer(w, 200, lists[r.URL.Path])
 		default:
 			answer(w, 200, v1.NodeList{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, ListMeta: meta, Items: []v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}})
 		}
@@ -125,14 +143,18 @@ func TestSource(t *testing.T) {
 	if !source.WaitForSync(ctx) {
 		t.Fatal("not synced")
 	}
-	got := []string{<-events, <-events, <-events, <-events}
-	slices.Sort(got)
-	if want := []string{"gone ns/p uid-1", "set budget ns/b", "set node n", "set ns/p uid-1"}; !slices.Equal(got, want) {
+	want := []string{"gone ns/p uid-1", "set budget ns/b", "set family 1 ns/f map[app:web]", "set family 2 ns/f map[]",
+		"set family 3 ns/f map[]", "set family 4 ns/f map[]", "set node n", "set ns/p uid-1"}
+	var got []string
+	for range want {
+		got = append(got, <-events)
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	cancel()
 	<-done
-	for _, c := range []rest.Interface{clients.Watch, clients.Policy} {
+	for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Apps} {
 		c.(*rest.RESTClient).Client.CloseIdleConnections()
 	}
 }
@@ -152,7 +174,7 @@ func TestProbe(t *testing.T) {
 	if len(codes) != 0 {
 		t.Errorf("gave up with %v to come", codes)
 	}
-	for _, c := range []rest.Interface{clients.Watch, clients.Policy} {
+	for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Apps} {
 		c.(*rest.RESTClient).Client.CloseIdleConnections()
 	}
 }

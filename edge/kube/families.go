@@ -1,0 +1,47 @@
+package kube
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// families watches the Services and controllers by which pods belong together.
+// Of each, only its selector is kept.
+func (s *Source) families(c *Clients, post func(machine.Event)) []*mirror {
+	var mirrors []*mirror
+	for _, f := range []struct {
+		kind     object.FamilyKind
+		client   rest.Interface
+		resource string
+		empty    any
+	}{
+		{object.Service, c.Watch, "services", &v1.Service{}},
+		{object.ReplicationController, c.Watch, "replicationcontrollers", &v1.ReplicationController{}},
+		{object.ReplicaSet, c.Apps, "replicasets", &appsv1.ReplicaSet{}},
+		{object.StatefulSet, c.Apps, "statefulsets", &appsv1.StatefulSet{}},
+	} {
+		m := newMirror(f.resource, post, s.guarded(familyEntry), func(o owner) machine.Event {
+			return machine.FamilyGone{Kind: f.kind, Namespace: o.Namespace, Name: o.Name}
+		})
+		m.reflect(f.client, f.empty, "", s.logger)
+		mirrors = append(mirrors, m)
+	}
+	return mirrors
+}
+
+func familyEntry(obj any) *entry {
+	meta, ok := obj.(metav1.ObjectMetaAccessor)
+	family := decode.Family(obj)
+	if !ok || family == nil {
+		return nil
+	}
+	e := newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
+	e.set = machine.FamilySet{Family: family}
+	return e
+}
