@@ -212,6 +212,13 @@ func rules(sb *switchboard) []*rule {
 		{name: "Switch", reads: []string{"zone"}, epoch: func() uint64 { return sb.epoch },
 			reject:  func(_ *object.Pod, at site) framework.Verdict { return when(sb.closed[at.node.Labels["zone"]]) },
 			explain: always(decision.Unresolvable, "closed")},
+		{name: "Door", reads: []string{"zone"}, epoch: func() uint64 { return sb.epoch }, // PreFilter alone
+			prepare: func(p *object.Pod) framework.Prepared {
+				if zone := p.Labels["zone"]; zone != "" && sb.closed[zone] {
+					return framework.Prepared{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{"shut"}}}
+				}
+				return framework.Prepared{}
+			}},
 		{name: "Together", locality: framework.NodeAndPods, reads: []string{"app", "friend"},
 			reject: func(p *object.Pod, at site) framework.Verdict { // nominated pods must not be needed
 				friend := p.Labels["friend"]

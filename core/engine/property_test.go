@@ -126,8 +126,11 @@ func (w *world) flip(*rapid.T) {
 }
 
 func (w *world) nominate(*rapid.T) {
-	node := w.name()
-	if w.nominated[node] = append(w.nominated[node], w.pod("n")); len(w.nominated[node]) > 2 {
+	node, p := w.name(), w.pod("n")
+	if w.rand.IntN(3) == 0 { // itself one of those that are decided on
+		p = pickOne(w.rand, w.pool...)
+	}
+	if w.nominated[node] = append(w.nominated[node], p); len(w.nominated[node]) > 2 {
 		delete(w.nominated, node)
 	}
 }

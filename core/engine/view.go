@@ -212,9 +212,11 @@ func (v *view) stand(on *static) {
 // does, as each only grows.
 func epochs(t *table.Table, p *profile.Profile) uint64 {
 	var sum uint64
-	for _, pl := range p.Filter {
-		if pl.Epoch != nil {
-			sum += pl.Epoch(t)
+	for _, list := range [][]*framework.Plugin{p.PreFilter, p.Filter} {
+		for _, pl := range list {
+			if pl.Epoch != nil {
+				sum += pl.Epoch(t)
+			}
 		}
 	}
 	for _, s := range p.Score {
