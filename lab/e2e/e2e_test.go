@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,19 +66,24 @@ func clientOf(t *testing.T, c *cluster.Cluster, identity string) kubernetes.Inte
 // gone reports whether no process has the id.
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-func TestUpOnceWithKubeScheduler(t *testing.T) {
+func TestUpOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
 	}
-	var out bytes.Buffer
-	err := up.Run(t.Context(), &out, up.Options{Nodes: 20, Scheduler: "kube-scheduler", Once: true, Timeout: 3 * time.Minute})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &out)
-	}
-	for _, want := range []string{"bound   190  pending    10  of   200", "All that can be placed is placed", "Insufficient cpu"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in what it said:\n%s", want, &out)
-		}
+	for scheduler, program := range map[string]string{"berth": filepath.Join(programs(t), cluster.Berth), "kube-scheduler": ""} {
+		t.Run(scheduler, func(t *testing.T) {
+			var out bytes.Buffer
+			err := up.Run(t.Context(), &out, up.Options{
+				Nodes: 20, Scheduler: scheduler, Berth: program, Once: true, Timeout: 3 * time.Minute})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &out)
+			}
+			for _, want := range []string{"bound   190  pending    10  of   200", "All that can be placed is placed", "Insufficient cpu"} {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("no %q in what it said:\n%s", want, &out)
+				}
+			}
+		})
 	}
 }
 

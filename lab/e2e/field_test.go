@@ -28,7 +28,7 @@ const (
 	// patience is how long anything may take that takes seconds on an idle
 	// machine. It is far below the five minutes after which a scheduler looks at
 	// all pods again in any case.
-	patience = 90 * time.Second
+	patience = 2 * time.Minute
 	// glance is how often a condition is looked at that no watch tells of.
 	glance = 100 * time.Millisecond
 	// writers is how many requests a test makes at a time.

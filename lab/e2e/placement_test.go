@@ -26,6 +26,7 @@ const (
 // 200 nodes; beside them pods of another scheduler, and one that cannot fit
 // until a node comes.
 func TestPlacement(t *testing.T) {
+	t.Setenv("BERTH_CHECK", "") // at the speed that users see
 	f := newField(t, "placement")
 	nodes := cluster.Nodes(200)
 	for _, node := range nodes {
