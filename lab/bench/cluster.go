@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
@@ -29,6 +33,9 @@ type stage struct {
 	dynamic    dynamic.Interface
 	seen       *bindings
 	scheduler  *cluster.Scheduler
+	profile    string // where a CPU profile of the measured phase goes
+	profiling  sync.WaitGroup
+	unprofiled error // why there is none
 	run        *Run
 	unawaited  []*CreatePods
 	background background
@@ -76,6 +83,9 @@ func runCluster(ctx context.Context, o Options, w *Workload, scheduler string) (
 	if err := s.namespaces(ctx, w); err != nil {
 		return nil, err
 	}
+	if scheduler == Berth {
+		s.profile = o.CPUProfile
+	}
 	s.run = &Run{Scheduler: scheduler}
 	defer s.background.stop() // before the scheduler and the control plane end
 	for i, step := range w.Steps {
@@ -83,8 +93,41 @@ func runCluster(ctx context.Context, o Options, w *Workload, scheduler string) (
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}
 	}
-	return s.run, s.background.stop()
+	s.profiling.Wait()
+	return s.run, errors.Join(s.unprofiled, s.background.stop())
 }
+
+// writeProfile asks the scheduler for a CPU profile of the next few seconds.
+func (s *stage) writeProfile(ctx context.Context) error {
+	config := s.cluster.AdminConfig()
+	config.TLSClientConfig.Insecure = true // nobody signed the scheduler's certificate
+	config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = nil, ""
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	url := fmt.Sprintf("https://127.0.0.1:%d/debug/pprof/profile?seconds=%d", s.scheduler.Port, profileSeconds)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s: %s", url, response.Status, data)
+	}
+	return os.WriteFile(s.profile, data, 0o644)
+}
+
+// profileSeconds is how long a profile in mode cluster lasts.
+const profileSeconds = 5
 
 func (s *stage) take(ctx context.Context, step Step) error {
 	switch step := step.(type) {
@@ -162,6 +205,9 @@ func (s *stage) place(ctx context.Context, step *CreatePods) error {
 	before, err := s.scheduler.Usage()
 	if err != nil {
 		return err
+	}
+	if step.Measure && s.profile != "" {
+		s.profiling.Go(func() { s.unprofiled = s.writeProfile(ctx) })
 	}
 	start := time.Now()
 	created, err := s.createPods(ctx, pods)
@@ -249,21 +295,29 @@ func concurrently(ctx context.Context, workers, n int, f func(int) error) error 
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// bindCeiling creates the workload's nodes and measured pods with no
-// scheduler about, and measures how fast a client posts their bindings.
-func bindCeiling(ctx context.Context, w *Workload) (float64, error) {
+// ceilings is what a control plane does for a client that decides nothing, in
+// pods per second.
+type ceilings struct {
+	bind       float64 // binding pods that are there
+	createBind float64 // creating pods and binding each at once, as the measured phase does
+}
+
+// measureCeilings creates the workload's nodes and measured pods with no
+// scheduler about: first all pods and then all bindings, then pods of the same
+// kind once more, each bound as soon as it is there.
+func measureCeilings(ctx context.Context, w *Workload) (c ceilings, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := newStage(ctx)
 	if err != nil {
-		return 0, err
+		return c, err
 	}
 	defer s.cluster.Close()
 	if err := s.namespaces(ctx, w); err != nil {
-		return 0, err
+		return c, err
 	}
 	var nodes []*v1.Node
-	var pods []*v1.Pod
+	var pods, again []*v1.Pod
 	for _, step := range w.Steps {
 		switch step := step.(type) {
 		case *CreateNodes:
@@ -271,25 +325,41 @@ func bindCeiling(ctx context.Context, w *Workload) (float64, error) {
 		case *CreatePods:
 			if step.Measure {
 				pods = append(pods, step.All()...)
+				twin := *step
+				twin.Group += "-again"
+				again = append(again, twin.All()...)
 			}
 		}
 	}
 	if err := s.cluster.CreateNodes(ctx, nodes); err != nil {
-		return 0, err
+		return c, err
 	}
 	if _, err := s.createPods(ctx, pods); err != nil {
-		return 0, err
+		return c, err
 	}
-	start := time.Now()
-	err = concurrently(ctx, creators, len(pods), func(i int) error {
-		p := pods[i]
+	bind := func(p *v1.Pod, i int) error {
 		return s.client.CoreV1().Pods(p.Namespace).Bind(ctx, &v1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 			Target:     v1.ObjectReference{Kind: "Node", Name: nodes[i%len(nodes)].Name},
 		}, metav1.CreateOptions{})
-	})
-	if err != nil {
-		return 0, err
 	}
-	return round(float64(len(pods)) / time.Since(start).Seconds()), nil
+	c.bind, err = rate(ctx, len(pods), func(i int) error { return bind(pods[i], i) })
+	if err != nil {
+		return c, err
+	}
+	c.createBind, err = rate(ctx, len(again), func(i int) error {
+		p := again[i]
+		if _, err := s.client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		return bind(p, i)
+	})
+	return c, err
+}
+
+// rate is how often a second f is done, many at once.
+func rate(ctx context.Context, n int, f func(i int) error) (float64, error) {
+	start := time.Now()
+	err := concurrently(ctx, creators, n, f)
+	return round(float64(n) / time.Since(start).Seconds()), err
 }

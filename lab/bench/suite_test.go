@@ -205,7 +205,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Schedulers = []string{"cron"} }, "--schedulers cron"},
 		{func(o *Options) { o.Schedulers = []string{Berth, Berth} }, "once"},
 		{func(o *Options) { o.Schedulers = nil }, "there is none"},
-		{func(o *Options) { o.Mode, o.CPUProfile = "cluster", "x" }, "--mode decide"},
+		{func(o *Options) { o.Mode, o.MemProfile = "cluster", "x" }, "--mode decide"},
 		{func(o *Options) { o.Mode, o.Binary = "cluster", "/no/such/file" }, "the scheduler to run"},
 	}
 	for _, test := range tests {
