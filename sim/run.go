@@ -23,6 +23,8 @@ type Input struct {
 	Pods []*object.Pod
 	// Budgets stay as they are: what is evicted is not counted off.
 	Budgets []*object.Budget
+	// Namespaces are known by their labels, which pod affinity may select by.
+	Namespaces []*object.Namespace
 	// Families are Services and controllers; default spread constraints go by
 	// them.
 	Families []*object.Family
@@ -93,6 +95,9 @@ func (w *World) populate(in Input) error {
 	}
 	for _, b := range in.Budgets {
 		w.step(machine.BudgetSet{Budget: b})
+	}
+	for _, n := range in.Namespaces {
+		w.step(machine.NamespaceSet{Namespace: n})
 	}
 	for _, f := range in.Families {
 		w.step(machine.FamilySet{Family: f})

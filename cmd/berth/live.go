@@ -61,6 +61,7 @@ func lists(ctx context.Context, c kubernetes.Interface) []listing {
 	return []listing{
 		{"scheduling.k8s.io/v1/PriorityClass", func() (runtime.Object, error) { return c.SchedulingV1().PriorityClasses().List(ctx, all) }},
 		{"v1/Node", func() (runtime.Object, error) { return core.Nodes().List(ctx, all) }},
+		{"v1/Namespace", func() (runtime.Object, error) { return core.Namespaces().List(ctx, all) }},
 		{"v1/Pod", func() (runtime.Object, error) { return core.Pods("").List(ctx, unfinished) }},
 		{"policy/v1/PodDisruptionBudget", func() (runtime.Object, error) { return c.PolicyV1().PodDisruptionBudgets("").List(ctx, all) }},
 		{"v1/Service", func() (runtime.Object, error) { return core.Services("").List(ctx, all) }},

@@ -168,7 +168,8 @@ func input(set *manifest.Set, workers int) sim.Input {
 		Pods:  make([]*object.Pod, len(set.Pods)),
 		Start: set.Newest.UTC(),
 
-		Families: set.Families,
+		Namespaces: set.Namespaces,
+		Families:   set.Families,
 	}
 	for i, n := range set.Nodes {
 		in.Nodes[i] = decode.Node(n)

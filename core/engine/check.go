@@ -13,8 +13,9 @@ import (
 func (e *Engine) Check() error {
 	for _, key := range slices.Sorted(maps.Keys(e.views)) {
 		v := e.views[key]
-		if !v.current(e.table) {
-			continue // it will be made anew before it is used
+		e.keyBuf = appendKey(e.keyBuf[:0], e.table, v.profile, v.pod, anyLocality)
+		if !v.current(e.table) || string(e.keyBuf) != key {
+			continue // it will be made anew before it is used, or its pod is of another class now
 		}
 		v.refresh(e.table, 1)
 		if err := v.compareFresh(e.table); err != nil {

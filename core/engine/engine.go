@@ -104,6 +104,7 @@ type block struct {
 // least its priority that are nominated to a node count as placed there, but
 // must not be needed for the pod to fit.
 func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominations) *Outcome {
+	e.learn(nominated)
 	v := e.viewOf(p, pod)
 	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected}
 	if o.Rejected != nil {
@@ -128,6 +129,19 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 		o.pick()
 	}
 	return o
+}
+
+// learn has the table hear of the pod affinity of nominated pods: classes that
+// it is about are told apart before such a pod is tried on a row.
+func (e *Engine) learn(nominated Nominations) {
+	if nominated == nil {
+		return
+	}
+	for _, node := range nominated.NominatedNodes() {
+		for _, p := range nominated.NominatedTo(node) {
+			e.table.Learn(p)
+		}
+	}
 }
 
 // viewOf finds or makes the view of the pod's class.

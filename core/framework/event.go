@@ -16,6 +16,7 @@ const (
 	// or another.
 	PendingPod
 	Node
+	Namespace
 	// AnyResource stands for all of them (the periodic flush).
 	AnyResource
 )
@@ -35,6 +36,7 @@ const (
 	UpdatePodScaleDown
 	UpdatePodGatesEliminated
 	UpdatePodToleration
+	UpdateNamespaceLabel
 	// UpdateOther is any update that is none of the above.
 	UpdateOther
 
@@ -44,12 +46,14 @@ const (
 )
 
 // Event is a change in the cluster, as wake rules see it. Old values are nil
-// on Add, new ones on Delete.
+// on Add, new ones on Delete; a namespace that is not there has no labels, and
+// is never nil.
 type Event struct {
-	Resource         Resource
-	Action           Action
-	OldNode, NewNode *object.Node
-	OldPod, NewPod   *object.Pod
+	Resource                   Resource
+	Action                     Action
+	OldNode, NewNode           *object.Node
+	OldPod, NewPod             *object.Pod
+	OldNamespace, NewNamespace *object.Namespace
 }
 
 // Wake is a rule: events of this resource with one of these actions may help

@@ -39,6 +39,10 @@ type (
 		Kind            object.FamilyKind
 		Namespace, Name string
 	}
+	// NamespaceSet: the namespace was added or changed.
+	NamespaceSet struct{ Namespace *object.Namespace }
+	// NamespaceGone: the namespace was deleted.
+	NamespaceGone struct{ Name string }
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
 	// Cycle: take the first pod of the queue and decide on it. Does nothing
@@ -84,20 +88,22 @@ const (
 	BindUnknown
 )
 
-func (NodeSet) event()    {}
-func (NodeGone) event()   {}
-func (PodSet) event()     {}
-func (PodGone) event()    {}
-func (BudgetSet) event()  {}
-func (BudgetGone) event() {}
-func (FamilySet) event()  {}
-func (FamilyGone) event() {}
-func (Tick) event()       {}
-func (Cycle) event()      {}
-func (Bound) event()      {}
-func (Written) event()    {}
-func (PodRead) event()    {}
-func (Evicted) event()    {}
+func (NodeSet) event()       {}
+func (NodeGone) event()      {}
+func (PodSet) event()        {}
+func (PodGone) event()       {}
+func (BudgetSet) event()     {}
+func (BudgetGone) event()    {}
+func (FamilySet) event()     {}
+func (FamilyGone) event()    {}
+func (NamespaceSet) event()  {}
+func (NamespaceGone) event() {}
+func (Tick) event()          {}
+func (Cycle) event()         {}
+func (Bound) event()         {}
+func (Written) event()       {}
+func (PodRead) event()       {}
+func (Evicted) event()       {}
 
 // Effect is something for the edge to do. Each effect that changes the API
 // and whose outcome matters comes back as an event.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/table"
@@ -118,6 +119,10 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.table.SetFamily(e.Family)
 	case FamilyGone:
 		m.table.RemoveFamily(e.Kind, e.Namespace, e.Name)
+	case NamespaceSet:
+		m.namespaceSet(e.Namespace)
+	case NamespaceGone:
+		m.namespaceSet(&object.Namespace{Name: e.Name})
 	case Tick:
 		m.tick()
 	case Cycle:

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
 	"github.com/berth-scheduler/berth/core/plugins/defaultpreemption"
 	"github.com/berth-scheduler/berth/core/plugins/imagelocality"
+	"github.com/berth-scheduler/berth/core/plugins/interpodaffinity"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/plugins/nodeaffinity"
 	"github.com/berth-scheduler/berth/core/plugins/nodename"
@@ -45,6 +46,7 @@ func Registry(f Features) profile.Registry {
 		names.NodeAffinity:                    with(nodeaffinity.New),
 		names.NodeResourcesFit:                with(noderesources.New),
 		names.NodeResourcesBalancedAllocation: with(balancedallocation.New),
+		names.InterPodAffinity:                with(interpodaffinity.New),
 		names.DefaultPreemption:               with[configv1.DefaultPreemptionArgs](defaultpreemption.New),
 		names.PodTopologySpread: with(func(args *configv1.PodTopologySpreadArgs) (framework.Plugin, error) {
 			return podtopologyspread.New(args, f.TaintComparisons)

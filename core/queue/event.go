@@ -25,6 +25,7 @@ var resourceLabels = [...]string{
 	framework.AssignedPod: "AssignedPod",
 	framework.PendingPod:  "UnschedulablePod",
 	framework.Node:        "Node",
+	framework.Namespace:   "Namespace",
 	framework.AnyResource: "*",
 }
 
@@ -40,6 +41,7 @@ var actionLabels = map[framework.Action]string{
 	framework.UpdatePodScaleDown:       "UpdatePodScaleDown",
 	framework.UpdatePodGatesEliminated: "UpdatePodSchedulingGatesEliminated",
 	framework.UpdatePodToleration:      "UpdatePodToleration",
+	framework.UpdateNamespaceLabel:     "UpdateNamespaceLabel",
 	framework.UpdateOther:              "Update",
 }
 

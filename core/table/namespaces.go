@@ -13,8 +13,8 @@ type namespaces struct {
 	revision uint64
 }
 
-// SetNamespace adds the namespace or replaces the one of its name. It returns
-// the labels that it had.
+// SetNamespace adds the namespace or replaces the one of its name; one that is
+// gone has no labels. It returns those that it had.
 func (t *Table) SetNamespace(n *object.Namespace) (before map[string]string) {
 	before = t.namespaces.labels[n.Name]
 	if maps.Equal(before, n.Labels) {
@@ -27,11 +27,6 @@ func (t *Table) SetNamespace(n *object.Namespace) (before map[string]string) {
 	}
 	t.namespaces.labels[n.Name] = n.Labels
 	return before
-}
-
-// RemoveNamespace takes the namespace away and returns the labels that it had.
-func (t *Table) RemoveNamespace(name string) (before map[string]string) {
-	return t.SetNamespace(&object.Namespace{Name: name})
 }
 
 // NamespaceLabels are the labels of the namespace; nil where it has none or is

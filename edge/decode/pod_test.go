@@ -171,8 +171,6 @@ func TestUnbuilt(t *testing.T) {
 		{`{volumes: [{name: v, awsElasticBlockStore: {volumeID: i}}]}`, []string{names.VolumeRestrictions, names.NodeVolumeLimits}},
 		{`{volumes: [{name: v, gcePersistentDisk: {pdName: i}}]}`, []string{names.VolumeRestrictions, names.NodeVolumeLimits}},
 		{`{volumes: [{name: v, azureFile: {secretName: s, shareName: i}}]}`, []string{names.NodeVolumeLimits}},
-		{`{affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}}`, []string{names.InterPodAffinity}},
-		{`{affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone}]}}}`, []string{names.InterPodAffinity}},
 		{`{affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone}}]}}}`, nil},
 		{`{affinity: {nodeAffinity: {}, podAffinity: {}}}`, nil},
 		{`{resourceClaims: [{name: gpu, resourceClaimName: gpu}]}`, []string{names.DynamicResources}},

@@ -26,7 +26,6 @@ func unbuilt(spec *v1.PodSpec) []string {
 	use(names.NodeVolumeLimits, limited || claims)
 	use(names.VolumeBinding, claims)
 	use(names.VolumeZone, claims)
-	use(names.InterPodAffinity, requiresPods(spec.Affinity))
 	use(names.DynamicResources, len(spec.ResourceClaims) > 0)
 	use(names.NodeDeclaredFeatures, needsFeatures(spec))
 	return used
@@ -43,14 +42,6 @@ func volumes(spec *v1.PodSpec) (disks, limited, claims bool) {
 		claims = claims || v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	}
 	return disks, limited, claims
-}
-
-func requiresPods(a *v1.Affinity) bool {
-	if a == nil {
-		return false
-	}
-	return a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
-		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0
 }
 
 func needsFeatures(spec *v1.PodSpec) bool {

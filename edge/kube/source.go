@@ -22,8 +22,8 @@ import (
 // unfinished selects the pods that a scheduler cares for.
 const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 
-// Source lists and watches pods, nodes and disruption budgets. It keeps no objects, only who is
-// there: the machine holds the rest.
+// Source lists and watches what decisions depend on. It keeps no objects, only
+// who is there: the machine holds the rest.
 type Source struct {
 	client  rest.Interface
 	logger  klog.Logger
@@ -43,11 +43,15 @@ func NewSource(c *Clients, post func(machine.Event), logger klog.Logger) *Source
 		return machine.BudgetGone{Namespace: o.Namespace, Name: o.Name}
 	})
 	budgets.reflect(c.Policy, &policyv1.PodDisruptionBudget{}, "", logger)
+	namespaces := newMirror("namespaces", post, s.guarded(namespaceEntry), func(o owner) machine.Event {
+		return machine.NamespaceGone{Name: o.Name}
+	})
+	namespaces.reflect(c.Watch, &v1.Namespace{}, "", logger)
 	pods := newMirror("pods", post, s.guarded(podEntry), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
-	s.mirrors = append(s.families(c, post), nodes, budgets, pods)
+	s.mirrors = append(s.families(c, post), nodes, namespaces, budgets, pods)
 	return s
 }
 
@@ -115,6 +119,16 @@ func podEntry(obj any) *entry {
 	}
 	e := newEntry(&p.ObjectMeta)
 	e.set = machine.PodSet{Pod: decode.Pod(p)}
+	return e
+}
+
+func namespaceEntry(obj any) *entry {
+	n, ok := obj.(*v1.Namespace)
+	if !ok {
+		return nil
+	}
+	e := newEntry(&n.ObjectMeta)
+	e.set = machine.NamespaceSet{Namespace: decode.Namespace(n)}
 	return e
 }
 

@@ -23,6 +23,8 @@ type Set struct {
 	Nodes   []*v1.Node
 	Pods    []*v1.Pod
 	Budgets []*policyv1.PodDisruptionBudget
+	// Namespaces are decoded, too: pod affinity may select by their labels.
+	Namespaces []*object.Namespace
 	// Families are the Services and controllers, decoded.
 	Families []*object.Family
 	// Ignored counts the objects of kinds that a simulation has no use for,
@@ -139,6 +141,8 @@ func (s *Set) add(r raw, d decoded) error {
 		s.places[o] = r.where
 	case *policyv1.PodDisruptionBudget:
 		s.Budgets = append(s.Budgets, o)
+	case *v1.Namespace:
+		s.Namespaces = append(s.Namespaces, decode.Namespace(o))
 	case *schedulingv1.PriorityClass:
 		s.classes.Add(o)
 	default:

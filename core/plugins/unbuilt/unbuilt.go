@@ -25,7 +25,6 @@ func Constraints() []Constraint {
 		{names.NodeVolumeLimits, "volumes that nodes attach a limited number of"},
 		{names.VolumeBinding, "persistent volume claims"},
 		{names.VolumeZone, "persistent volume claims"},
-		{names.InterPodAffinity, "required pod (anti-)affinity"},
 		{names.DynamicResources, "resource claims"},
 		{names.NodeDeclaredFeatures, "needs for features that nodes declare"},
 	}

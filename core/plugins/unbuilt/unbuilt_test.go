@@ -31,11 +31,11 @@ func TestOnlyPodsThatUseThePluginAreRejected(t *testing.T) {
 
 func TestReason(t *testing.T) {
 	for _, c := range Constraints() {
-		if c.Plugin != names.InterPodAffinity {
+		if c.Plugin != names.DynamicResources {
 			continue
 		}
 		got := plugintest.Ask(t, New(c), plugintest.Table(), &object.Pod{Unbuilt: []string{c.Plugin}}).Rejected
-		want := "UnschedulableAndUnresolvable: Berth does not have the plugin InterPodAffinity yet and this pod has required pod (anti-)affinity"
+		want := "UnschedulableAndUnresolvable: Berth does not have the plugin DynamicResources yet and this pod has resource claims"
 		if got != want {
 			t.Errorf("got %q", got)
 		}

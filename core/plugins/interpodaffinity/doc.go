@@ -1,0 +1,11 @@
+// Package interpodaffinity is the plugin InterPodAffinity: pods want to be
+// where certain other pods are, or where they are not, strictly or rather; and
+// pods that run already keep others away, or draw them near.
+//
+// A counts keeps, for one class of pods, what speaks for and against each
+// domain (the nodes that share a value of a label), and is fed from the
+// table's journals. It begins with what the table knows: which terms of placed
+// pods are about the class, and which crowds of pods its own terms are about.
+// Rows in the same domains, and alike in what is on the node itself, form a
+// cell.
+package interpodaffinity

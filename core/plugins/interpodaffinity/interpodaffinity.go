@@ -1,0 +1,186 @@
+package interpodaffinity
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// plugin holds what the profile says.
+type plugin struct {
+	// hardWeight is what a required affinity term of a placed pod scores.
+	hardWeight int64
+	// ignore: preferences of placed pods do not count for pods that have none
+	// themselves.
+	ignore bool
+}
+
+// New returns the plugin; nil args stand for the defaults.
+func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
+	pl := &plugin{hardWeight: 1}
+	if args != nil {
+		pl.ignore = args.IgnorePreferredTermsOfExistingPods
+		if w := args.HardPodAffinityWeight; w != nil {
+			pl.hardWeight = int64(*w)
+		}
+	}
+	if pl.hardWeight < 0 || pl.hardWeight > 100 {
+		return framework.Plugin{}, field.Invalid(field.NewPath("hardPodAffinityWeight"), pl.hardWeight, "not in valid range [0, 100]")
+	}
+	return framework.Plugin{
+		Name:       names.InterPodAffinity,
+		Locality:   framework.Domains,
+		PartIn:     pl.part,
+		Epoch:      (*table.Table).HostRevision,
+		Wakes:      wakes(),
+		PreFilter:  preFilter,
+		CellFilter: &framework.CellFilter{Sync: sync, Of: filterCells, Verdict: verdict},
+		Explain:    explain,
+		PreScore:   pl.preScore,
+		CellScore:  &framework.CellScore{Sync: sync, Of: scoreCells, Score: score},
+		Normalize:  normalize,
+	}, nil
+}
+
+// part is the pod's own terms, and which terms of others are about it: of its
+// labels no more than that is read. A term that no pod has yet may be tried
+// with a nominated pod, so that any that is known counts for Filter.
+func (pl *plugin) part(t *table.Table, p *object.Pod) string {
+	about := t.TermsAbout(p)
+	if p.Affinity == nil && len(about) == 0 {
+		return ""
+	}
+	var key []byte
+	if a := p.Affinity; a != nil {
+		key = append(append(key, '='), a.Key...)
+		if selectsItself(t, p) {
+			key = append(key, '+')
+		}
+		if a.Selects {
+			key = binary.AppendUvarint(append(key, '~'), t.NamespaceRevision())
+		}
+	}
+	key = append(key, 0)
+	keeping, live := keepingAway(about)
+	if live {
+		key = append(key, '!')
+	}
+	for _, term := range keeping {
+		key = binary.AppendUvarint(key, term.ID)
+	}
+	key = append(key, 0)
+	for _, term := range pl.drawing(p, about) {
+		key = binary.AppendUvarint(key, term.ID)
+	}
+	return string(key)
+}
+
+// keepingAway picks the terms of others that keep the pod away, and tells
+// whether any of them does now.
+func keepingAway(about []*table.Term) (terms []*table.Term, live bool) {
+	for _, term := range about {
+		if term.Kind == match.RequiredAntiAffinity {
+			terms, live = append(terms, term), live || term.Live()
+		}
+	}
+	return terms, live
+}
+
+// drawing picks the terms of others that make nodes better or worse for the
+// pod.
+func (pl *plugin) drawing(p *object.Pod, about []*table.Term) (terms []*table.Term) {
+	if pl.ignore && !prefers(p) {
+		return nil
+	}
+	for _, term := range about {
+		if term.Live() && pl.weight(term) != 0 {
+			terms = append(terms, term)
+		}
+	}
+	return terms
+}
+
+// weight is what a term of a placed pod scores where the pod is.
+func (pl *plugin) weight(term *table.Term) int64 {
+	switch term.Kind {
+	case match.PreferredPods:
+		return term.Weight
+	case match.RequiredAffinity:
+		return pl.hardWeight
+	}
+	return 0
+}
+
+func prefers(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
+
+// sees tells whether a term of the pod at hand is about pods with these labels
+// in that namespace. v1.36.3 looks up which namespaces the selector matches,
+// and then asks it about one without labels, too.
+func sees(t *table.Table, term *match.PodTerm, namespace string, labels map[string]string) bool {
+	return term.Matches(namespace, t.NamespaceLabels(namespace), labels) ||
+		term.NamespaceSelector != nil && term.Matches(namespace, nil, labels)
+}
+
+func seesAll(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {
+	for i := range terms {
+		if !sees(t, &terms[i], namespace, labels) {
+			return false
+		}
+	}
+	return true
+}
+
+// selectsItself tells whether the pod's required affinity is about pods like
+// itself, so that it may be the first of them.
+func selectsItself(t *table.Table, p *object.Pod) bool {
+	return len(p.Affinity.Affinity) > 0 && seesAll(t, p.Affinity.Affinity, p.Namespace, p.Labels)
+}
+
+// preFilter skips pods that nothing is asked of, by themselves or by others
+// that are placed. v1.36 then leaves out nominated pods' terms, too.
+func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+	if p.Affinity != nil && p.Affinity.Invalid != nil {
+		reason := fmt.Sprintf("parsing pod: %v", p.Affinity.Invalid)
+		return framework.Prepared{Status: &decision.Status{Code: decision.Unresolvable, Reasons: []string{reason}}}
+	}
+	keeping, live := keepingAway(t.TermsAbout(p))
+	c := newCounts(filterKinds)
+	if p.Affinity != nil && len(p.Affinity.Affinity)+len(p.Affinity.AntiAffinity) > 0 {
+		c.self = selectsItself(t, p)
+		c.ask(p.Affinity.Affinity, wanted)
+		c.ask(p.Affinity.AntiAffinity, unwanted)
+	} else if !live {
+		return framework.Prepared{Skip: true}
+	}
+	for _, term := range keeping {
+		c.heed(term, kept, 1)
+	}
+	return framework.Prepared{State: c}
+}
+
+func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
+	if pl.ignore && !prefers(p) {
+		return framework.Prepared{Skip: true}
+	}
+	if p.Affinity != nil && p.Affinity.Invalid != nil {
+		err := fmt.Errorf("failed to parse pod: %w", p.Affinity.Invalid)
+		return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: err}}
+	}
+	c := newCounts(scoreKinds)
+	if p.Affinity != nil {
+		c.ask(p.Affinity.Preferred, worth)
+	}
+	for _, term := range pl.drawing(p, t.TermsAbout(p)) {
+		c.heed(term, worth, pl.weight(term))
+	}
+	return framework.Prepared{State: c, Skip: len(c.topologies) == 0}
+}

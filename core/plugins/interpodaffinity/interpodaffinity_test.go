@@ -1,0 +1,129 @@
+package interpodaffinity
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+func mustNew(t *testing.T, args *configv1.InterPodAffinityArgs) framework.Plugin {
+	t.Helper()
+	p, err := New(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func app(name string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+}
+
+func by(key string, selectors ...*metav1.LabelSelector) *v1.Affinity {
+	a := &v1.Affinity{PodAffinity: &v1.PodAffinity{}}
+	for _, s := range selectors {
+		list := &a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		*list = append(*list, v1.PodAffinityTerm{TopologyKey: key, LabelSelector: s})
+	}
+	return a
+}
+
+func away(key string, selectors ...*metav1.LabelSelector) *v1.Affinity {
+	a := by(key, selectors...)
+	return &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution}}
+}
+
+func pod(name, app, node string, a *v1.Affinity) *object.Pod {
+	return &object.Pod{UID: types.UID(name), Name: name, Namespace: "ns", NodeName: node,
+		Labels: map[string]string{"app": app}, Affinity: match.NewPodAffinity(a, "ns")}
+}
+
+func TestReasons(t *testing.T) {
+	codes := map[framework.Verdict]string{
+		far:      "UnschedulableAndUnresolvable: node(s) didn't match pod affinity rules",
+		near:     "Unschedulable: node(s) didn't match pod anti-affinity rules",
+		keptAway: "Unschedulable: node(s) didn't satisfy existing pods anti-affinity rules",
+	}
+	for v, want := range codes { // any order: each alone
+		code, reasons := explain(nil, 0, v)
+		if got := code.String() + ": " + strings.Join(reasons, ", "); got != want {
+			t.Errorf("verdict %d: %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, weight := range []int32{-1, 101} {
+		if _, err := New(&configv1.InterPodAffinityArgs{HardPodAffinityWeight: &weight}); err == nil || !strings.Contains(err.Error(), "hardPodAffinityWeight") {
+			t.Errorf("weight %d: %v", weight, err)
+		}
+	}
+}
+
+func TestNormalize(t *testing.T) {
+	for _, c := range []struct{ raw, least, most, want int64 }{
+		{5, 5, 5, 0}, {-3, -3, 4, 0}, {4, -3, 4, 100}, {0, -3, 4, 42}, {1, 0, 3, 33}, {29, 0, 100, 28}, {2, 0, 3, 66},
+	} {
+		if got := normalize(c.raw, c.least, c.most); got != c.want {
+			t.Errorf("normalize(%d, %d, %d) = %d, want %d", c.raw, c.least, c.most, got, c.want)
+		}
+	}
+}
+
+// A pod whose terms do not parse is rejected in kube-scheduler's words. Placed,
+// it harms nobody, and those of its terms that do parse count.
+func TestInvalidTerms(t *testing.T) {
+	bad := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	p, tb := mustNew(t, nil), plugintest.Table(&object.Node{Name: "a", Labels: map[string]string{"zone": "z"}})
+	a := by("zone", bad)
+	a.PodAntiAffinity = away("zone", app("x")).PodAntiAffinity
+	invalid := pod("bad", "x", "", a)
+	got := p.PreFilter(tb, invalid).Status
+	want := `parsing pod: requiredAffinityTerms: "Near" is not a valid label selector operator`
+	if got == nil || got.Code != decision.Unresolvable || got.Reasons[0] != want {
+		t.Fatalf("got %+v, want %q", got, want)
+	}
+	tb.Place(invalid, "a")
+	for name, kept := range map[string]bool{"x": true, "y": false} { // any order: each alone
+		prepared := p.PreFilter(tb, pod("p", name, "", nil))
+		if prepared.Status != nil || prepared.Skip == kept {
+			t.Errorf("pod of app %s: %+v", name, prepared)
+		}
+	}
+}
+
+// A thousand terms, odd keys: one pod's business.
+func TestManyTerms(t *testing.T) {
+	p, tb := mustNew(t, nil), plugintest.Table()
+	for i := range 50 {
+		tb.SetNode(&object.Node{Name: fmt.Sprint("n", i), Labels: map[string]string{v1.LabelHostname: fmt.Sprint("n", i), "": "odd"}})
+	}
+	many := &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{}}
+	for i := range 1000 {
+		list := &many.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		*list = append(*list, v1.PodAffinityTerm{TopologyKey: []string{"", v1.LabelHostname, fmt.Sprint("key-", i)}[i%3], LabelSelector: app(fmt.Sprint("app-", i))})
+	}
+	tb.Place(pod("many", "app-1", "n0", many), "n0")
+	for i, want := range []framework.Verdict{near, framework.Fits} {
+		state := p.PreFilter(tb, pod("p", "x", "", many)).State
+		in := &framework.Input{Table: tb, State: state}
+		p.CellFilter.Sync(in)
+		cells := make([]int64, tb.Rows())
+		p.CellFilter.Of(in, par.Range{From: 0, To: tb.Rows()}, cells)
+		if got := p.CellFilter.Verdict(in, cells[i]); got != want {
+			t.Errorf("node %d: %d, want %d", i, got, want)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package interpodaffinity
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// pair is a domain: v1.36 counts by these.
+type pair struct{ key, value string }
+
+// naive is v1.36's plugin for one pod, in its simplest form: it walks all pods
+// of the cluster.
+type naive struct {
+	t      *table.Table
+	pod    *object.Pod
+	hard   int64
+	ignore bool
+}
+
+func (n *naive) own() match.PodAffinity {
+	if n.pod.Affinity == nil {
+		return match.PodAffinity{}
+	}
+	return *n.pod.Affinity
+}
+
+// of is for terms of the pod itself.
+func (n *naive) of(term match.PodTerm, p *object.Pod) bool {
+	in := slices.Contains(term.Namespaces, p.Namespace)
+	if s := term.NamespaceSelector; s != nil {
+		in = in || s.Matches(labels.Set{}) || s.Matches(labels.Set(n.t.NamespaceLabels(p.Namespace)))
+	}
+	return in && term.Selector.Matches(labels.Set(p.Labels))
+}
+
+// about is for terms of others.
+func (n *naive) about(term match.PodTerm) bool {
+	in := slices.Contains(term.Namespaces, n.pod.Namespace)
+	if s := term.NamespaceSelector; s != nil {
+		in = in || s.Matches(labels.Set(n.t.NamespaceLabels(n.pod.Namespace)))
+	}
+	return in && term.Selector.Matches(labels.Set(n.pod.Labels))
+}
+
+func (n *naive) ofAll(p *object.Pod) bool {
+	terms := n.own().Affinity
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t match.PodTerm) bool { return !n.of(t, p) })
+}
+
+func (n *naive) each(visit func(node *object.Node, p *object.Pod)) {
+	for i := range n.t.Rows() {
+		if node := n.t.Node(table.Row(i)); node != nil {
+			for _, pl := range n.t.Pods(table.Row(i)) {
+				visit(node, pl.Pod)
+			}
+		}
+	}
+}
+
+func add(m map[pair]int64, node *object.Node, key string, n int64) {
+	if value, ok := node.Labels[key]; ok {
+		m[pair{key, value}] += n
+	}
+}
+
+func (n *naive) filterCounts() (existing, affinity, anti map[pair]int64) {
+	existing, affinity, anti = map[pair]int64{}, map[pair]int64{}, map[pair]int64{}
+	n.each(func(node *object.Node, p *object.Pod) {
+		if p.Affinity != nil {
+			for _, term := range p.Affinity.AntiAffinity {
+				if n.about(term) {
+					add(existing, node, term.TopologyKey, 1)
+				}
+			}
+		}
+		for _, term := range n.own().Affinity {
+			if n.ofAll(p) {
+				add(affinity, node, term.TopologyKey, 1)
+			}
+		}
+		for _, term := range n.own().AntiAffinity {
+			if n.of(term, p) {
+				add(anti, node, term.TopologyKey, 1)
+			}
+		}
+	})
+	return existing, affinity, anti
+}
+
+// skips tells whether the filter has nothing to say.
+func (n *naive) skips() bool {
+	existing, _, _ := n.filterCounts()
+	return len(existing) == 0 && len(n.own().Affinity)+len(n.own().AntiAffinity) == 0
+}
+
+func (n *naive) verdicts() map[string]framework.Verdict {
+	existing, affinity, anti := n.filterCounts()
+	out := map[string]framework.Verdict{}
+	for i := range n.t.Rows() {
+		node := n.t.Node(table.Row(i))
+		if node == nil {
+			continue
+		}
+		found, labelled := true, true
+		for _, term := range n.own().Affinity {
+			value, ok := node.Labels[term.TopologyKey]
+			labelled = labelled && ok
+			found = found && affinity[pair{term.TopologyKey, value}] > 0
+		}
+		first := len(affinity) == 0 && n.ofAll(n.pod)
+		v := framework.Fits
+		switch {
+		case !labelled || !found && !first:
+			v = far
+		case slices.ContainsFunc(n.own().AntiAffinity, func(t match.PodTerm) bool {
+			value, ok := node.Labels[t.TopologyKey]
+			return ok && anti[pair{t.TopologyKey, value}] > 0
+		}):
+			v = near
+		default:
+			for key, value := range node.Labels { // any order: any will do
+				if existing[pair{key, value}] > 0 {
+					v = keptAway
+				}
+			}
+		}
+		out[node.Name] = v
+	}
+	return out
+}
+
+func (n *naive) scores() map[string]int64 {
+	sums, own := map[pair]int64{}, n.own()
+	n.each(func(node *object.Node, p *object.Pod) {
+		if n.ignore && !own.Prefers {
+			return
+		}
+		for _, term := range own.Preferred {
+			if n.of(term, p) {
+				add(sums, node, term.TopologyKey, term.Weight)
+			}
+		}
+		if p.Affinity == nil {
+			return
+		}
+		for _, term := range p.Affinity.Affinity {
+			if n.about(term) {
+				add(sums, node, term.TopologyKey, n.hard)
+			}
+		}
+		for _, term := range p.Affinity.Preferred {
+			if n.about(term) {
+				add(sums, node, term.TopologyKey, term.Weight)
+			}
+		}
+	})
+	out := map[string]int64{}
+	for i := range n.t.Rows() {
+		if node := n.t.Node(table.Row(i)); node != nil {
+			out[node.Name] = 0
+			for key, value := range node.Labels { // any order: a sum
+				out[node.Name] += sums[pair{key, value}]
+			}
+		}
+	}
+	return out
+}

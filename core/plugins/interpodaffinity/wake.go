@@ -1,0 +1,93 @@
+package interpodaffinity
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// wakes: pods come, go or change their labels; nodes do; the labels of
+// namespaces change; the pod itself changes. More than v1.36 (its faults
+// R1-R3): selectors of namespaces are heeded, and a pod is woken that may be
+// the first of its group again.
+func wakes() []framework.Wake {
+	pods := framework.Add | framework.Delete | framework.UpdatePodLabel
+	return []framework.Wake{
+		{Resource: framework.AssignedPod, Actions: pods, Hint: podChanged},
+		{Resource: framework.PendingPod, Actions: pods, Hint: podChanged},
+		{
+			Resource: framework.Node,
+			Actions:  framework.Add | framework.Delete | framework.UpdateNodeLabel,
+			Hint:     nodeChanged,
+		},
+		{Resource: framework.Node, Actions: framework.UpdateNodeTaint},
+		{Resource: framework.Namespace, Actions: framework.UpdateNamespaceLabel, Hint: namespaceChanged},
+	}
+}
+
+// podChanged: of the pods that have, or are nominated to, a node those help
+// that the pod wants near and that come; that it wants away, or that want it
+// away, and that go; and of those near it the last that goes may leave it the
+// first of its group. A label that a pod gains or loses is a coming or going.
+func podChanged(p *object.Pod, e *framework.Event) bool {
+	old, now := e.OldPod, e.NewPod
+	if old != nil && now != nil && now.UID == p.UID {
+		return !maps.Equal(old.Labels, now.Labels)
+	}
+	if !settled(old) && !settled(now) {
+		return false
+	}
+	if a := p.Affinity; a != nil && a.Invalid == nil {
+		was, is := mayMatchAll(a.Affinity, old), mayMatchAll(a.Affinity, now)
+		if is && !was || was && !is && mayMatchAll(a.Affinity, p) {
+			return true
+		}
+		if slices.ContainsFunc(a.AntiAffinity, func(t match.PodTerm) bool { return mayMatch(&t, old) && !mayMatch(&t, now) }) {
+			return true
+		}
+	}
+	return now == nil && old.Affinity != nil &&
+		slices.ContainsFunc(old.Affinity.AntiAffinity, func(t match.PodTerm) bool { return mayMatch(&t, p) })
+}
+
+func settled(p *object.Pod) bool { return p != nil && (p.NodeName != "" || p.NominatedNode != "") }
+
+func mayMatch(t *match.PodTerm, p *object.Pod) bool {
+	return p != nil && t.MayMatch(p.Namespace, p.Labels)
+}
+
+func mayMatchAll(terms []match.PodTerm, p *object.Pod) bool {
+	for i := range terms {
+		if !mayMatch(&terms[i], p) {
+			return false
+		}
+	}
+	return len(terms) > 0
+}
+
+// nodeChanged: a node that comes, goes or moves to other domains takes its
+// pods along. By which labels others keep the pod away is not known here.
+func nodeChanged(_ *object.Pod, e *framework.Event) bool {
+	return e.OldNode == nil || e.NewNode == nil || !maps.Equal(e.OldNode.Labels, e.NewNode.Labels)
+}
+
+// namespaceChanged: terms of others that keep the pod away may select its
+// namespace no more; its own may select another one, or not any more.
+func namespaceChanged(p *object.Pod, e *framework.Event) bool {
+	old, now := labels.Set(e.OldNamespace.Labels), labels.Set(e.NewNamespace.Labels)
+	if p.Affinity != nil && p.Affinity.Invalid != nil {
+		return false
+	}
+	if p.Namespace == e.NewNamespace.Name {
+		return true
+	}
+	return p.Affinity != nil && slices.ContainsFunc(p.Affinity.Terms, func(t match.PodTerm) bool {
+		return t.Kind != match.PreferredPods && t.NamespaceSelector != nil &&
+			t.NamespaceSelector.Matches(old) != t.NamespaceSelector.Matches(now)
+	})
+}
