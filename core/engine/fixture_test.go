@@ -41,7 +41,84 @@ type rule struct {
 	normalize func(raw, low, high int64) int64
 	weight    int64
 
+	// For one that looks at whole zones: what is there, by zone, of the pod's
+	// app, and how many feasible nodes.
+	rejectZone func(p *object.Pod, zone string, pods map[string]int) framework.Verdict
+	scoreZone  func(p *object.Pod, zone string, pods, feasible map[string]int) int64
+
 	epoch func() uint64
+}
+
+var zones = []string{"a", "b", "c", "d"}
+
+// census counts the pods of the pod's app by zone.
+func census(p *object.Pod, sites []site) map[string]int {
+	pods := map[string]int{}
+	for _, at := range sites {
+		for _, q := range at.pods {
+			if q.Labels["app"] == p.Labels["app"] {
+				pods[at.node.Labels["zone"]]++
+			}
+		}
+	}
+	return pods
+}
+
+func sitesOf(t *table.Table) (sites []site) {
+	for r := range table.Row(t.Rows()) {
+		if t.Node(r) != nil {
+			sites = append(sites, siteOf(t, r))
+		}
+	}
+	return sites
+}
+
+// counts is the state of a rule that looks at whole zones.
+type counts struct {
+	pods, feasible map[string]int
+	revision       uint64
+}
+
+func syncZones(in *framework.Input) {
+	if c := in.State.(*counts); c.pods == nil || c.revision != in.Table.Revision() {
+		c.pods, c.revision = census(in.Pod, sitesOf(in.Table)), in.Table.Revision()
+	}
+}
+
+// zoneCells gives each zone a number.
+func zoneCells(in *framework.Input, rows par.Range, out []int64) {
+	for i := range out {
+		if n := in.Table.Node(table.Row(rows.From + i)); n != nil {
+			out[i] = int64(slices.Index(zones, n.Labels["zone"]))
+		}
+	}
+}
+
+func (ru *rule) byZones(pl *framework.Plugin) {
+	if ru.rejectZone != nil {
+		pl.PreFilter = func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{State: &counts{}} }
+		pl.CellFilter = &framework.CellFilter{Sync: syncZones, Of: zoneCells, Verdict: func(in *framework.Input, cell int64) framework.Verdict {
+			return ru.rejectZone(in.Pod, zones[cell], in.State.(*counts).pods)
+		}}
+		pl.Explain = func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+			return ru.explain(v)
+		}
+	}
+	if ru.scoreZone != nil {
+		pl.PreScore = func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{State: &counts{}} }
+		pl.CellScore = &framework.CellScore{Sync: syncZones, Of: zoneCells,
+			Weigh: func(in *framework.Input, nodes []framework.CellCount) {
+				feasible := map[string]int{}
+				for _, c := range nodes {
+					feasible[zones[c.Cell]] += c.Nodes
+				}
+				in.State.(*counts).feasible = feasible
+			},
+			Score: func(in *framework.Input, cell int64) int64 {
+				c := in.State.(*counts)
+				return ru.scoreZone(in.Pod, zones[cell], c.pods, c.feasible)
+			}}
+	}
 }
 
 func siteOf(t *table.Table, r table.Row) site {
@@ -95,6 +172,7 @@ func (ru *rule) plugin() *framework.Plugin {
 			}
 		}
 	}
+	ru.byZones(pl)
 	return pl
 }
 
@@ -106,10 +184,10 @@ func buildProfile(rules []*rule) *profile.Profile {
 		if pl.PreFilter != nil {
 			p.PreFilter = append(p.PreFilter, pl)
 		}
-		if pl.Filter != nil {
+		if pl.Filter != nil || pl.CellFilter != nil {
 			p.Filter = append(p.Filter, pl)
 		}
-		if pl.Score != nil {
+		if pl.Score != nil || pl.CellScore != nil {
 			p.Score = append(p.Score, profile.Scorer{Plugin: pl, Weight: ru.weight})
 		}
 	}
@@ -218,6 +296,23 @@ func rules(sb *switchboard) []*rule {
 					return framework.Prepared{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{"shut"}}}
 				}
 				return framework.Prepared{}
+			}},
+		{name: "Spread", locality: framework.Domains, reads: []string{"app", "spread"},
+			rejectZone: func(p *object.Pod, zone string, pods map[string]int) framework.Verdict {
+				if p.Labels["spread"] == "" {
+					return framework.Fits
+				}
+				return framework.Verdict(max(0, pods[zone]-2)) // told apart by how many are too many
+			},
+			explain: func(v framework.Verdict) (decision.Code, []string) {
+				return decision.Unschedulable, []string{fmt.Sprint("too many by ", v)}
+			}},
+		{name: "Crowd", locality: framework.Domains, weight: 2, reads: []string{"app", "picky"}, normalize: linear,
+			scoreZone: func(p *object.Pod, zone string, pods, feasible map[string]int) int64 {
+				if p.Labels["picky"] != "" && zone == "d" {
+					return framework.NoScore
+				}
+				return int64(10*pods[zone] - feasible[zone]) // a feasible node has its zone weighed
 			}},
 		{name: "Together", locality: framework.NodeAndPods, reads: []string{"app", "friend"},
 			reject: func(p *object.Pod, at site) framework.Verdict { // nominated pods must not be needed

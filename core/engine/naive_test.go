@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -58,7 +59,7 @@ func (n *naive) preFilter() {
 		}
 	}
 	for _, ru := range n.rules {
-		if ru.reject != nil && !skipped[ru] {
+		if (ru.reject != nil || ru.rejectZone != nil) && !skipped[ru] {
 			n.filters = append(n.filters, ru)
 		}
 	}
@@ -67,12 +68,26 @@ func (n *naive) preFilter() {
 func (n *naive) run(at site) []decision.Blocker {
 	var all []decision.Blocker
 	for _, ru := range n.filters {
-		if v := ru.reject(n.pod, at); v != 0 {
+		if v := n.verdict(ru, at); v != 0 {
 			code, reasons := ru.explain(v)
 			all = append(all, decision.Blocker{Plugin: ru.name, Code: code, Reasons: reasons})
 		}
 	}
 	return all
+}
+
+// verdict of a rule on a node, which may have more pods than the table says.
+func (n *naive) verdict(ru *rule, at site) framework.Verdict {
+	if ru.rejectZone == nil {
+		return ru.reject(n.pod, at)
+	}
+	sites := sitesOf(n.table)
+	for i := range sites {
+		if sites[i].node == at.node {
+			sites[i] = at
+		}
+	}
+	return ru.rejectZone(n.pod, at.node.Labels["zone"], census(n.pod, sites))
 }
 
 // blockers of a node: first with the nominated pods there that count, then
@@ -97,7 +112,7 @@ func (n *naive) blockers(at site, nominated nominations) []decision.Blocker {
 // range.
 func (n *naive) scores(nodes []decision.Node, sites map[string]site) *decision.Status {
 	for _, ru := range n.rules {
-		if ru.score == nil {
+		if ru.score == nil && ru.scoreZone == nil {
 			continue
 		}
 		if ru.preScore != nil {
@@ -109,14 +124,15 @@ func (n *naive) scores(nodes []decision.Node, sites map[string]site) *decision.S
 				continue
 			}
 		}
-		var raw []int64
-		for _, node := range nodes {
-			raw = append(raw, ru.score(n.pod, sites[node.Name]))
-		}
+		raw := n.raw(ru, nodes, sites)
+		scored := slices.DeleteFunc(slices.Clone(raw), func(score int64) bool { return score == framework.NoScore })
 		for i := range nodes {
 			score := raw[i]
-			if ru.normalize != nil {
-				score = ru.normalize(score, slices.Min(raw), slices.Max(raw))
+			switch {
+			case score == framework.NoScore:
+				score = 0
+			case ru.normalize != nil:
+				score = ru.normalize(score, slices.Min(scored), slices.Max(scored))
 			}
 			nodes[i].Total += ru.weight * score
 			nodes[i].Scores = append(nodes[i].Scores, decision.Score{Plugin: ru.name, Score: score, Weight: ru.weight})
@@ -130,6 +146,24 @@ func (n *naive) scores(nodes []decision.Node, sites map[string]site) *decision.S
 		}
 	}
 	return nil
+}
+
+// raw scores of the feasible nodes.
+func (n *naive) raw(ru *rule, nodes []decision.Node, sites map[string]site) (raw []int64) {
+	feasible := map[string]int{}
+	for _, node := range nodes {
+		feasible[sites[node.Name].node.Labels["zone"]]++
+	}
+	pods := census(n.pod, sitesOf(n.table))
+	for _, node := range nodes {
+		at := sites[node.Name]
+		if ru.scoreZone != nil {
+			raw = append(raw, ru.scoreZone(n.pod, at.node.Labels["zone"], pods, feasible))
+		} else {
+			raw = append(raw, ru.score(n.pod, at))
+		}
+	}
+	return raw
 }
 
 // decide returns the answer that Decide has to give. Its nodes hold the first

@@ -63,7 +63,7 @@ func (w *world) node(odd int) *object.Node {
 		score = "51"
 	}
 	return newNode(w.name(), map[string]string{
-		"zone":  pickOne(w.rand, "a", "b", "c"),
+		"zone":  pickOne(w.rand, zones...),
 		"rank":  pickOne(w.rand, "0", "0", "1", "5", "10", "40", "-3"),
 		"score": score,
 	}, pickOne[int64](w.rand, 0, 1000, 2000, 4000), pickOne[int64](w.rand, 500, 1000, 4000))
@@ -83,6 +83,8 @@ func (w *world) pod(prefix string) *object.Pod {
 	rare("pin", "skip", "unschedulable", "unresolvable", "error", "none", some, more)
 	rare("set", "skip", "unschedulable", "error", some, more)
 	rare("alone", "yes")
+	rare("spread", "yes")
+	rare("picky", "yes")
 	rare("friend", "x", "y")
 	rare("unranked", "yes")
 	rare("shy", "skip", "skip", "error")
@@ -120,7 +122,7 @@ func (w *world) storm(t *rapid.T) {
 }
 
 func (w *world) flip(*rapid.T) {
-	zone := pickOne(w.rand, "a", "b", "c")
+	zone := pickOne(w.rand, zones...)
 	w.switches.closed[zone] = !w.switches.closed[zone]
 	w.switches.epoch++
 }
