@@ -65,6 +65,9 @@ func (c *Cluster) DeleteNode(name string) error {
 	return nil
 }
 
+// SetNamespace creates the namespace or gives it other labels.
+func (c *Cluster) SetNamespace(n *object.Namespace) { c.tell(machine.NamespaceSet{Namespace: n}) }
+
 // Pod returns the pod by namespace/name, nil where there is none.
 func (c *Cluster) Pod(key string) *object.Pod { return c.pods[key] }
 

@@ -132,7 +132,7 @@ func (w *World) tick(at time.Time) {
 // outcomes included.
 func (w *World) step(e machine.Event) {
 	switch e.(type) {
-	case machine.NodeSet, machine.NodeGone, machine.PodGone:
+	case machine.NodeSet, machine.NodeGone, machine.PodGone, machine.NamespaceSet:
 		w.changed(true)
 	}
 	for _, effect := range w.Machine.Step(w.Now, e) {

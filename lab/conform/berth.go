@@ -59,6 +59,9 @@ func Berth(plugins profile.Registry) Start {
 		for _, budget := range w.Budgets {
 			b.step(machine.BudgetSet{Budget: decode.Budget(budget)})
 		}
+		for _, n := range w.Namespaces {
+			b.step(machine.NamespaceSet{Namespace: decode.Namespace(n)})
+		}
 		for _, f := range w.Families {
 			b.step(machine.FamilySet{Family: decode.Family(f)})
 		}
@@ -183,6 +186,8 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 		b.step(machine.NodeGone{Name: c.Node.Name})
 	case c.Node != nil:
 		b.step(machine.NodeSet{Node: decode.Node(c.Node)})
+	case c.Namespace != nil:
+		b.step(machine.NamespaceSet{Namespace: decode.Namespace(c.Namespace)})
 	case c.Verb == generate.Delete:
 		b.forget(c.Pod)
 	case b.placed[c.Pod.UID] != "":

@@ -69,9 +69,12 @@ func replaced(w generate.World, i int, object any) generate.World {
 		i -= len(*pods)
 	}
 	w.Changes = slices.Clone(w.Changes)
-	if w.Changes[i].Node != nil {
+	switch {
+	case w.Changes[i].Node != nil:
 		w.Changes[i].Node = object.(*v1.Node)
-	} else {
+	case w.Changes[i].Namespace != nil:
+		w.Changes[i].Namespace = object.(*v1.Namespace)
+	default:
 		w.Changes[i].Pod = object.(*v1.Pod)
 	}
 	return w

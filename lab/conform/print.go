@@ -75,6 +75,9 @@ func (s *story) cluster(w generate.World) {
 	for _, b := range w.Budgets {
 		s.WriteString(scenario.WriteObject(b))
 	}
+	for _, n := range w.Namespaces {
+		s.WriteString(scenario.WriteObject(n))
+	}
 	for _, f := range w.Families {
 		s.WriteString(scenario.WriteObject(f))
 	}
@@ -161,6 +164,8 @@ func (s *story) change(step Step, last bool) {
 		s.WriteString(scenario.WriteNode(bare(c.Node)))
 	case c.Node != nil:
 		s.WriteString(scenario.WriteObject(bare(c.Node)))
+	case c.Namespace != nil:
+		s.WriteString(scenario.WriteObject(c.Namespace))
 	case c.Verb == generate.Delete:
 		s.gone(c.Pod)
 	case s.there(c.Pod):

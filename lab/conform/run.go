@@ -235,6 +235,9 @@ func (r *run) count(rec oracle.Record) {
 // possible tells whether what changes is there, or not there yet, and notes the
 // change.
 func (r *run) possible(c generate.Change) bool {
+	if c.Namespace != nil {
+		return true
+	}
 	if c.Node != nil {
 		there := r.nodes[c.Node.Name]
 		r.nodes[c.Node.Name] = c.Verb != generate.Delete

@@ -37,9 +37,12 @@ func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error)
 		}
 	}()
 	var err error
-	if c.Node != nil {
+	switch {
+	case c.Node != nil:
 		err = s.changeNode(c)
-	} else {
+	case c.Namespace != nil:
+		err = s.namespaces.Update(c.Namespace) // no plugin asks to be told
+	default:
 		err = s.changePod(c)
 	}
 	parked := sets.New[string]()

@@ -35,8 +35,10 @@ type Scheduler struct {
 	snapshot *schedulercache.Snapshot
 	// listed is the store behind the pod lister, which preemption reads.
 	listed cache.Indexer
-	nodes  map[string]*v1.Node
-	placed map[types.UID]*v1.Pod
+	// namespaces is the store behind the namespace lister.
+	namespaces cache.Indexer
+	nodes      map[string]*v1.Node
+	placed     map[types.UID]*v1.Pod
 }
 
 // New starts a scheduler that evaluates every node on the cluster of a world,
@@ -66,11 +68,12 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 	}
 	s := &Scheduler{
 		Scheduler: sched, ctx: ctx, stop: stop, logger: klog.FromContext(ctx),
-		profiles: sched.Profiles,
-		weights:  map[string]map[string]int64{},
-		listed:   factory.Core().V1().Pods().Informer().GetIndexer(),
-		nodes:    map[string]*v1.Node{},
-		placed:   map[types.UID]*v1.Pod{},
+		profiles:   sched.Profiles,
+		weights:    map[string]map[string]int64{},
+		listed:     factory.Core().V1().Pods().Informer().GetIndexer(),
+		namespaces: factory.Core().V1().Namespaces().Informer().GetIndexer(),
+		nodes:      map[string]*v1.Node{},
+		placed:     map[types.UID]*v1.Pod{},
 	}
 	for name, p := range sched.Profiles {
 		s.snapshot = p.SnapshotSharedLister().(*schedulercache.Snapshot)
@@ -86,6 +89,12 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 	budgets := factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer()
 	for _, b := range w.Budgets {
 		if err := budgets.Add(b); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	for _, n := range w.Namespaces {
+		if err := s.namespaces.Add(n); err != nil {
 			stop()
 			return nil, err
 		}

@@ -19,6 +19,8 @@ func (b *builder) changes(w World) []Change {
 	for _, after := range at {
 		var c Change
 		switch n := b.IntN(10); {
+		case len(w.Namespaces) > 0 && b.chance(15):
+			c = Change{Verb: Update, Namespace: namespace(b, w.Namespaces[b.IntN(len(w.Namespaces))].Name)}
 		case n < 2 || len(b.nodes) == 0:
 			c = b.changeNodes()
 		case n < 5:

@@ -33,9 +33,11 @@ var mixes = map[string]mix{
 	"images":       {features: []feature{easyResources, images}},
 	"gates":        {features: []feature{easyResources, gates, priorities}},
 	"spread":       {features: []feature{easyResources, labels, taints, spread}},
+	"interpod":     {features: []feature{easyResources, labels, interpod}},
 	"all": {features: []feature{hardResources, scoring, labels, affinity, taints,
-		ports, images, gates, priorities, plugins, spread}},
+		ports, images, gates, priorities, plugins, spread, interpod}},
 	"preemption": {features: []feature{crowded, labels, affinity, taints, ports, priorities, budgets},
 		preemptible: true},
-	"spread-preemption": {features: []feature{crowded, labels, priorities, budgets, spread}, preemptible: true},
+	"interpod-preemption": {features: []feature{crowded, labels, priorities, budgets, interpod}, preemptible: true},
+	"spread-preemption":   {features: []feature{crowded, labels, priorities, budgets, spread}, preemptible: true},
 }

@@ -24,9 +24,10 @@ type World struct {
 	Budgets []*policyv1.PodDisruptionBudget
 	// Families are Services, ReplicationControllers, ReplicaSets and
 	// StatefulSets.
-	Families []metav1.Object
-	Pending  []*v1.Pod
-	Changes  []Change // ascending by After
+	Families   []metav1.Object
+	Namespaces []*v1.Namespace
+	Pending    []*v1.Pod
+	Changes    []Change // ascending by After
 }
 
 // Verb says what happens to the object of a Change.
@@ -39,12 +40,15 @@ const (
 	Delete Verb = "Delete"
 )
 
-// Change is one event of the cluster. Exactly one of Node and Pod is set.
+// Change is one event of the cluster. Exactly one of Node,
+// Namespace and Pod is set.
 type Change struct {
 	// After is how many pods of World.Pending are decided before it happens.
 	After int
 	Verb  Verb
 	Node  *v1.Node
+	// Namespace is only ever updated: it gets other labels.
+	Namespace *v1.Namespace
 	// Pod is known by its name: spec.nodeName is not set for a pod out of
 	// World.Pending, wherever it was placed by then.
 	Pod *v1.Pod
@@ -55,13 +59,19 @@ func (c Change) String() string {
 	if c.Node != nil {
 		return fmt.Sprintf("%s node %s", c.Verb, c.Node.Name)
 	}
+	if c.Namespace != nil {
+		return fmt.Sprintf("%s namespace %s", c.Verb, c.Namespace.Name)
+	}
 	return fmt.Sprintf("%s pod %s/%s", c.Verb, c.Pod.Namespace, c.Pod.Name)
 }
 
-// Object is the node or pod that changes.
+// Object is what changes.
 func (c Change) Object() any {
 	if c.Node != nil {
 		return c.Node
+	}
+	if c.Namespace != nil {
+		return c.Namespace
 	}
 	return c.Pod
 }

@@ -268,6 +268,13 @@ func (p *play) object(block string) error {
 			return err
 		}
 		return p.setPod(pod, nil)
+	case "Namespace":
+		n := &v1.Namespace{}
+		if err := yaml.UnmarshalStrict([]byte(block), n); err != nil {
+			return err
+		}
+		p.world.Cluster.SetNamespace(decode.Namespace(n))
+		return nil
 	case "PodDisruptionBudget":
 		b := &policyv1.PodDisruptionBudget{}
 		if err := yaml.UnmarshalStrict([]byte(block), b); err != nil {
@@ -287,7 +294,7 @@ func (p *play) object(block string) error {
 		p.world.Machine.Step(p.world.Now, machine.FamilySet{Family: decode.Family(o)})
 		return nil
 	}
-	return fmt.Errorf("kind %q: want Node, Pod, PodDisruptionBudget, Service, ReplicationController, ReplicaSet or StatefulSet", head.Kind)
+	return fmt.Errorf("kind %q: want Node, Pod, Namespace, PodDisruptionBudget, Service, ReplicationController, ReplicaSet or StatefulSet", head.Kind)
 }
 
 // families are the kinds that say which pods belong together.
