@@ -65,7 +65,8 @@ func (f *filter) verdictAt(r table.Row) framework.Verdict {
 	return out[0]
 }
 
-// cellVerdict is the filter's verdict on a cell, asked once a decision.
+// cellVerdict is the filter's verdict on a cell, asked once a decision. Pods may
+// have been tried on the table since the filter's state was last looked at.
 func (o *Outcome) cellVerdict(f *filter, cell int64) framework.Verdict {
 	k := cellKey{f.place, cell}
 	v, ok := o.cellVerdicts[k]
@@ -73,6 +74,7 @@ func (o *Outcome) cellVerdict(f *filter, cell int64) framework.Verdict {
 		if o.cellVerdicts == nil {
 			o.cellVerdicts = map[cellKey]framework.Verdict{}
 		}
+		f.cells.sync(&f.in)
 		v = f.CellFilter.Verdict(&f.in, cell)
 		o.cellVerdicts[k] = v
 	}

@@ -253,3 +253,20 @@ func TestTiesAreUniform(t *testing.T) {
 		t.Errorf("one after the other: chi-square %.1f, %v", x, pairs)
 	}
 }
+
+// A pod that is tried on one node counts in its domain for as long as it is
+// tried, and no longer.
+func TestTriedPodsAreForgotten(t *testing.T) {
+	tb := table.New()
+	for _, name := range []string{"n", "m"} {
+		tb.SetNode(newNode(name, map[string]string{"zone": "a"}, 1000, 1000))
+		tb.Place(newPod("on "+name, map[string]string{"app": "x"}, 1, 1), name)
+	}
+	p := buildProfile(rules(&switchboard{closed: map[string]bool{"a": true}}))
+	pod := newPod("p", map[string]string{"app": "x", "spread": "yes"}, 1, 1)
+	o := New(tb, seed, 1).Decide(p, pod, nominations{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}})
+	want := "1 {Spread Unschedulable [too many by 1]}; 1 {Switch UnschedulableAndUnresolvable [closed]}"
+	if got := answerOf(tb, o).tallies; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
