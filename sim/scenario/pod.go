@@ -60,6 +60,8 @@ func setPod(p *v1.Pod, a attribute) error {
 		return setRequired(p, a)
 	case "prefer":
 		return setPreferred(p, a)
+	case "near", "away":
+		return setPodAffinity(p, a)
 	case "started":
 		at, err := time.Parse(time.RFC3339, a.value)
 		if err != nil {
