@@ -72,7 +72,7 @@ func TestPassingClassesAreNotKept(t *testing.T) {
 func TestViewsAreBounded(t *testing.T) {
 	tb, p := grid(100)
 	e := New(tb, seed, 1)
-	e.budget = 1000
+	e.budget = 10 * (fixedRows + tb.Rows())
 	favourite := newPod("favourite", map[string]string{"app": "f"}, 1, 1)
 	twice := func(pod *object.Pod) {
 		e.Decide(p, pod, nil)
@@ -262,10 +262,10 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 		tb.SetNode(newNode(name, map[string]string{"zone": "a"}, 1000, 1000))
 		tb.Place(newPod("on "+name, map[string]string{"app": "x"}, 1, 1), name)
 	}
-	p := buildProfile(rules(&switchboard{closed: map[string]bool{"a": true}}))
-	pod := newPod("p", map[string]string{"app": "x", "spread": "yes"}, 1, 1)
+	p := buildProfile(rules(&switchboard{}))
+	pod := newPod("p", map[string]string{"app": "x", "spread": "yes", "friend": "y"}, 1, 1)
 	o := New(tb, seed, 1).Decide(p, pod, nominations{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}})
-	want := "1 {Spread Unschedulable [too many by 1]}; 1 {Switch UnschedulableAndUnresolvable [closed]}"
+	want := "1 {Spread Unschedulable [too many by 1]}; 1 {Together Unschedulable [no friend]}"
 	if got := answerOf(tb, o).tallies; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
