@@ -4,7 +4,7 @@
 GO      ?= go
 BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION)
+LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) -X main.version=$(VERSION)
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36
 NODES   ?= 100
 
@@ -24,10 +24,13 @@ up: build lab ## a cluster of $(NODES) nodes, Berth, and 1,000 pods to place
 
 test: ## everything but long runs; BERTH_CHECK=1 checks every invariant after every step
 	BERTH_CHECK=1 $(GO) test ./...
+	@echo "testing the lab; the first build compiles a Kubernetes control plane, about five minutes on two cores"
 	cd lab && BERTH_CHECK=1 $(GO) test ./...
 
 check: ## formatting, vet, both modules tidy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) mod tidy -diff
+	cd lab && $(GO) mod tidy -diff
 	$(GO) vet ./...
 	cd lab && $(GO) vet ./...
 

@@ -42,8 +42,12 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 }
 
 // viewRows bounds the memory of all views: a row of a view takes about 40
-// bytes with the default plugins, so 2^22 rows are 160 MiB at the worst.
-const viewRows = 1 << 22
+// bytes with the default plugins, and a view itself as much as fixedRows rows,
+// so 2^22 rows are 160 MiB at the worst.
+const (
+	viewRows  = 1 << 22
+	fixedRows = 128
+)
 
 // seenClasses bounds what is remembered of classes that came by once.
 const seenClasses = 1 << 16
@@ -220,7 +224,7 @@ func (v *view) look(t *table.Table, rows []table.Row) {
 // makeRoom drops the views used longest ago while all together are too
 // large, and static parts that no view stands on.
 func (e *Engine) makeRoom(keep *view) {
-	for len(e.views) > 1 && len(e.views)*max(1, e.table.Rows()) > e.budget {
+	for len(e.views) > 1 && len(e.views)*(fixedRows+e.table.Rows()) > e.budget {
 		var oldest *view
 		for _, v := range e.views { // any order: uses are numbered, the least is one
 			if v != keep && (oldest == nil || v.used < oldest.used) {

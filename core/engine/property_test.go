@@ -45,7 +45,7 @@ func newWorld(t *rapid.T) *world {
 	for range w.rand.IntN(60) {
 		w.SetNode(w.node(50))
 	}
-	w.tight.budget = 2 * w.Rows()
+	w.tight.budget = 2 * (fixedRows + w.Rows())
 	for range 1 + w.rand.IntN(6) {
 		w.pool = append(w.pool, w.pod("d"))
 	}

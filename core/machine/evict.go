@@ -70,7 +70,8 @@ func (m *Machine) preempted(victim, preemptor *object.Pod, note string) {
 }
 
 // evicted takes in the answer to an Evict. Where it failed, those who counted
-// on it try again.
+// on it try again, after an error backoff: an API that refuses once may go on
+// refusing.
 func (m *Machine) evicted(e Evicted) {
 	ev := m.evictions[e.Victim]
 	if ev == nil || ev.answered {
@@ -85,7 +86,7 @@ func (m *Machine) evicted(e Evicted) {
 	}
 	if e.Err != nil {
 		for _, p := range ev.preemptors {
-			m.queue.Activate(m.now, p.UID)
+			m.queue.Retry(m.now, p.UID)
 		}
 	}
 }

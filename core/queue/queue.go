@@ -277,6 +277,19 @@ func (q *Queue) Activate(now time.Time, uids ...types.UID) {
 	}
 }
 
+// Retry has a parked pod tried again after an error backoff, because what it
+// counted on failed; the wait grows with its rejections. A pod elsewhere
+// stays where it is.
+func (q *Queue) Retry(now time.Time, uid types.UID) {
+	e := q.pods[uid]
+	if e == nil || e.place != Unschedulable {
+		return
+	}
+	e.errors = max(e.errors+1, e.rejections)
+	e.expiry = q.expiry(e)
+	q.wake(now, e, afterBackoff, eventAttemptFailure)
+}
+
 // Flush does what is due by now: backoffs that are over and stays in
 // unschedulable that took too long end, and pods that have been gated as long
 // are looked at again.
