@@ -23,6 +23,7 @@ func DefaultPod(p *v1.Pod) {
 	if spec.RestartPolicy == "" {
 		spec.RestartPolicy = v1.RestartPolicyAlways
 	}
+	mergeLabelKeys(p)
 	if p.Status.Phase == "" {
 		p.Status.Phase = v1.PodPending
 	}
