@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -44,3 +46,34 @@ func (m *Machine) Verify() error {
 	}
 	return nil
 }
+
+// Repair puts right what a step that panicked may have left, and returns what
+// is to be done for it. Tries are taken back, pods handed out by the queue
+// that nobody carries are tried again after a backoff, and bindings whose
+// effects may have been lost are settled by what the API says.
+func (m *Machine) Repair() []Effect {
+	m.effects = nil
+	m.table.Rollback()
+	m.engine.Reset()
+	for _, s := range m.queue.Dump() {
+		if s.Place == queue.InFlight && m.flights[s.Pod.UID] == nil {
+			if m.assumed[s.Pod.UID] != "" {
+				delete(m.assumed, s.Pod.UID)
+				m.table.Remove(s.Pod.UID)
+			}
+			m.queue.Park(m.now, s.Pod.UID, queue.Outcome{})
+		}
+	}
+	for _, uid := range m.sortedFlights() {
+		switch f := m.flights[uid]; f.phase {
+		case binding, settling:
+			f.phase = settling
+			m.settle(f)
+		case permitting, writing:
+			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: errInterrupted}, f)
+		}
+	}
+	return m.effects
+}
+
+var errInterrupted = errors.New("the attempt was interrupted by a panic in the scheduler")

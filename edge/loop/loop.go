@@ -21,6 +21,8 @@ type Machine interface {
 	Ready() bool
 	// NextTimer is when a Tick is due, false when none is.
 	NextTimer() (time.Time, bool)
+	// Repair puts right what a step that panicked may have left.
+	Repair() []machine.Effect
 }
 
 // Hands carry effects out.
@@ -222,5 +224,19 @@ func (l *Loop) contain(e machine.Event, ok *bool) {
 		"event", fmt.Sprintf("%T", e), "stack", string(debug.Stack()))
 	if l.options.Panicked != nil {
 		l.options.Panicked(e)
+	}
+	l.repair()
+}
+
+// repair has the machine put itself right. Should that panic too, the next
+// panicking step tries again.
+func (l *Loop) repair() {
+	defer func() {
+		if r := recover(); r != nil {
+			l.options.Logger.Error(fmt.Errorf("panic: %v", r), "The scheduler could not repair itself", "stack", string(debug.Stack()))
+		}
+	}()
+	for _, effect := range l.machine.Repair() {
+		l.hands.Do(effect)
 	}
 }

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // script is a machine that binds each pod that it was told of, in order, and
 // writes down what it was told.
 type script struct {
+	repaired int
 	mu       sync.Mutex // the test reads while the loop may write
 	log      []string
 	pods     []string
@@ -61,6 +62,7 @@ func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
 	return nil
 }
 
+func (s *script) Repair() []machine.Effect     { s.repaired++; return nil }
 func (s *script) Ready() bool                  { return len(s.pods) > 0 }
 func (s *script) NextTimer() (time.Time, bool) { return s.timer, !s.timer.IsZero() }
 
