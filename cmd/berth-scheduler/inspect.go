@@ -23,8 +23,15 @@ func (d *daemon) observe(s loop.Step) {
 			d.logDecision(e.Decision)
 		}
 	}
-	if e, ok := s.Event.(machine.Bound); ok && e.Result == machine.BindUnknown {
-		d.logger.Info("The reply to a binding was lost, the pod will be read", "uid", e.UID, "err", e.Err)
+	switch e := s.Event.(type) {
+	case machine.Bound:
+		if e.Result == machine.BindUnknown {
+			d.logger.Info("The reply to a binding was lost, the pod will be read", "uid", e.UID, "err", e.Err)
+		}
+	case machine.Evicted:
+		if e.Err != nil {
+			d.logger.Error(e.Err, "Cannot evict a pod, who preempts it will try again", "victim", e.Victim, "preemptor", e.Preemptor)
+		}
 	}
 }
 
