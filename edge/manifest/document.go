@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	goyaml "go.yaml.in/yaml/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -137,6 +138,9 @@ func stream(data []byte) ([]json.RawMessage, error) {
 func (d document) fromYAML() ([]json.RawMessage, error) {
 	data, err := yaml.YAMLToJSONStrict(d.data)
 	if err == nil {
+		if !ends(d.data) {
+			return nil, errors.New("not YAML: something follows the object; begin the next one with ---")
+		}
 		return []json.RawMessage{data}, nil
 	}
 	if _, again := yaml.YAMLToJSONStrict(append(bytes.Repeat([]byte("\n"), d.line), d.data...)); again != nil {
@@ -147,6 +151,15 @@ func (d document) fromYAML() ([]json.RawMessage, error) {
 		text = strings.TrimPrefix(text, prefix)
 	}
 	return nil, errors.New("not YAML: " + text)
+}
+
+// ends tells a text that holds nothing behind its first YAML document: the
+// conversion to JSON looks no further.
+func ends(data []byte) bool {
+	dec := goyaml.NewDecoder(bytes.NewReader(data))
+	// The document is well-formed and need not fit the empty struct.
+	_ = dec.Decode(&struct{}{})
+	return dec.Decode(&struct{}{}) == io.EOF
 }
 
 // oneLine joins the lines over which libraries spread an error.

@@ -62,7 +62,15 @@ func TestForms(t *testing.T) {
 		"a list in a list":    {`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"List","items":[` + node + `]}]}`, "a"},
 		"a list of one kind":  {"apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: p, namespace: east}\n- metadata: {name: q}\n", "east/p default/q"},
 		"an empty list":       {`{"apiVersion":"v1","kind":"List","items":[]}`, ""},
+		"a list of nothing":   {`{"apiVersion":"v1","kind":"List","items":null}`, ""},
 		"nothing":             {"# nobody here\n", ""},
+		"inline after dashes": {"--- " + node + "\n--- {apiVersion: v1, kind: Node, metadata: {name: b}}\n", "a b"},
+		"ends of documents":   {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n... # over\napiVersion: v1\nkind: Node\nmetadata: {name: b}\n...\n---\n" + strings.ReplaceAll(node, `"a"`, `"c"`), "a b c"},
+		"directives":          {"# old\n%YAML 1.1\n---\napiVersion: v1\nkind: Node\nmetadata: {name: a}\n...\n%YAML 1.1\n---\n" + node2, "a b"},
+		"dashes in a text":    {"apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  annotations:\n    x: |\n      ---\n      ...\n---\n" + node2, "a b"},
+		"a byte order mark":   {"\ufeff" + node, "a"},
+		"UTF-16":              {"\xff\xfe" + strings.Join(strings.Split(node+"\n---\n"+node2, ""), "\x00") + "\x00", "a b"},
+		"UTF-16, big endian":  {"\xfe\xff\x00" + strings.Join(strings.Split(node+"\n---\n"+node2, ""), "\x00"), "a b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := read(t, "in.yaml", c.text)
@@ -180,6 +188,12 @@ func TestBadInput(t *testing.T) {
 		"not JSON":             {"{\"apiVersion\": \"v1\",\n \"kind\" \"Node\"}", at + "line 2: not JSON: invalid character"},
 		"not JSON in a list":   {"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"Node\",\n \"metadata\" {}}]}", at + "line 3: not JSON: invalid character"},
 		"not JSON, unused":     {"{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"data\":\n {\"a\" 1}}", at + "line 2: not JSON: invalid character"},
+		"garbage after JSON":   {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}} garbage`, at + "line 1: not JSON: invalid character 'g'"},
+		"YAML after JSON":      {"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}}\napiVersion: v1\nkind: Node\nmetadata: {name: b}\n", at + "line 2: not JSON: invalid character 'a'"},
+		"garbage after flow":   {"# flow\n{apiVersion: v1, kind: Node, metadata: {name: a}} garbage", at + "not YAML: something follows the object; begin the next one with ---"},
+		"YAML out of line":     {"  apiVersion: v1\n  kind: Node\n  metadata: {name: a}\nspec: {}\n", at + "not YAML: something follows the object"},
+		"old line ends":        {"apiVersion: v1\rkind: Node\rmetadata: {name: a}\r---\rapiVersion: v1\rkind: Node\rmetadata: {name: b}\r", at + "not YAML: something follows the object"},
+		"half a UTF-16":        {"\xff\xfe{\x00}\x00a", at},
 		"JSON cut off":         {"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [", at + "not JSON: unexpected EOF"},
 		"no object":            {"hello\n", at + "is not a Kubernetes object"},
 		"a JSON array":         {"[]", at + "is not a Kubernetes object"},

@@ -7,7 +7,7 @@ import "bytes"
 type outline struct {
 	apiVersion, kind []byte
 	items            [][]byte
-	list             bool // items is an array
+	list             bool // items is an array, or null: an empty one
 }
 
 // skim finds the outline of the JSON object that data is; false when data is
@@ -33,6 +33,8 @@ func skim(data []byte) (o outline, ok bool) {
 			o.apiVersion = value
 		case `"kind"`:
 			o.kind = value
+		case `"items"`:
+			o.list, o.items = string(value) == "null", nil
 		}
 		return ok
 	})

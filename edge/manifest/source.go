@@ -2,12 +2,14 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf16"
 )
 
 // source is one stream of bytes and the name that errors call it by.
@@ -24,7 +26,7 @@ func open(path string, stdin io.Reader) ([]source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
-		return []source{{"standard input", data}}, nil
+		return []source{{"standard input", utf8Text(data)}}, nil
 	}
 	stat, err := os.Stat(path)
 	if err != nil {
@@ -42,7 +44,7 @@ func readFile(path string) (source, error) {
 	if err != nil {
 		return source{}, plain(path, err)
 	}
-	return source{path, data}, nil
+	return source{path, utf8Text(data)}, nil
 }
 
 func readFolder(path string) ([]source, error) {
@@ -75,6 +77,28 @@ func plain(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
+// utf8Text is the text without a byte order mark. What has the mark of UTF-16,
+// as some shells write a file, becomes UTF-8.
+func utf8Text(data []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	}
+	var units []uint16
+	for at := 2; at+1 < len(data); at += 2 {
+		units = append(units, order.Uint16(data[at:]))
+	}
+	if len(data)%2 == 1 {
+		units = append(units, 0xfffd) // half a character is one that is wrong
+	}
+	return []byte(string(utf16.Decode(units)))
+}
+
 // document is one YAML document of a source, or the JSON that stands in its
 // place.
 type document struct {
@@ -82,19 +106,24 @@ type document struct {
 	line int // of the source, 0-based, at which it starts
 }
 
-// split cuts a source at the lines that separate YAML documents.
+// split cuts a source where YAML documents begin ("---", which may have the
+// document's first line behind it) and end ("..."). No text inside a document
+// can begin a line like that. Directives stay with the document below them.
 func split(data []byte) []document {
 	var docs []document
 	start, line, startLine := 0, 0, 0
-	for at := 0; at < len(data); {
+	for at := 0; at < len(data); line++ {
 		end := len(data)
 		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
-		line++
-		if separates(data[at:end]) {
+		begins, ends := marks(data[at:end], "---"), marks(data[at:end], "...")
+		if begins && directives(data[start:at]) {
+			begins = false
+		}
+		if begins || ends {
 			docs = append(docs, document{data[start:at], startLine})
-			start, startLine = end, line
+			start, startLine = at+len("---"), line
 		}
 		at = end
 	}
@@ -102,14 +131,24 @@ func split(data []byte) []document {
 	return slices.DeleteFunc(docs, func(d document) bool { return blank(d.data) })
 }
 
-// separates tells a line of three dashes, perhaps with a comment.
-func separates(line []byte) bool {
-	rest, ok := bytes.CutPrefix(line, []byte("---"))
-	if !ok {
-		return false
+// marks tells a line that is the mark, or begins with it and white space.
+func marks(line []byte, mark string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(mark))
+	return ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0)
+}
+
+// directives tells lines that say how to read the document below them.
+func directives(data []byte) bool {
+	some := false
+	for line := range bytes.Lines(data) {
+		switch {
+		case line[0] == '%':
+			some = true
+		case !blank(line):
+			return false
+		}
 	}
-	trimmed := bytes.TrimSpace(rest)
-	return len(trimmed) == 0 || trimmed[0] == '#' && len(trimmed) < len(rest) && (rest[0] == ' ' || rest[0] == '\t')
+	return some
 }
 
 // blank tells a document that holds nothing but white space and comments.
