@@ -64,17 +64,19 @@ func newAttempt(d *decision.Decision) attempt {
 		}
 	}
 	for i := range d.Nodes {
-		a.Nodes = append(a.Nodes, newNode(&d.Nodes[i]))
+		a.Nodes = append(a.Nodes, newNode(&d.Nodes[i], d.NodesFeasible > 1))
 	}
 	return a
 }
 
-func newNode(n *decision.Node) node {
+// newNode writes a score of 0 where nodes were scored and no plugin had a part
+// in it.
+func newNode(n *decision.Node, scored bool) node {
 	out := node{Node: n.Name, Feasible: n.Feasible}
 	for _, s := range n.Scores {
 		out.Scores = append(out.Scores, score(s))
 	}
-	if len(n.Scores) > 0 {
+	if len(n.Scores) > 0 || scored && n.Feasible {
 		out.Score = &n.Total
 	}
 	for _, b := range n.Blockers {

@@ -64,17 +64,20 @@ func TestDecisions(t *testing.T) {
 		{Name: "b", Feasible: true},
 		{Name: "c", Blockers: []decision.Blocker{{Plugin: "F", Code: decision.Unresolvable, Reasons: []string{"x"}}, {Plugin: "G", Code: decision.Unschedulable}}},
 	}
+	single := base(decision.Scheduled)
+	single.NodesFeasible, single.Nodes = 1, []decision.Node{{Name: "a", Feasible: true}}
 	for _, c := range []struct {
 		d    *decision.Decision
 		want string
 	}{
+		{single, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Scheduled","node":"a","nodesTotal":3,"nodesFeasible":1,"nodes":[{"node":"a","feasible":true}]}`},
 		{base(decision.Scheduled), `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Scheduled","node":"a","nodesTotal":3,"nodesFeasible":2}`},
 		{base(decision.Waiting), `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Waiting","node":"a","nodesTotal":3,"nodesFeasible":2}`},
 		{failed, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Error","nodesTotal":3,"nodesFeasible":2,"message":"lost"}`},
 		{preempting, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Preempting","nodesTotal":3,"nodesFeasible":0,"nominatedNode":"c","victims":["ns/v"],"message":"0/3 nodes are available: 3 <full> & closed."}`},
 		{pending, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Unschedulable","nodesTotal":3,"nodesFeasible":0,"message":"0/3 nodes are available: no.","plugins":["A","B","C"]}`},
 		{explained, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Scheduled","node":"a","nodesTotal":3,"nodesFeasible":2,"nodes":[` +
-			`{"node":"a","feasible":true,"score":0,"scores":[{"plugin":"S","score":0,"weight":2}]},{"node":"b","feasible":true},` +
+			`{"node":"a","feasible":true,"score":0,"scores":[{"plugin":"S","score":0,"weight":2}]},{"node":"b","feasible":true,"score":0},` +
 			`{"node":"c","feasible":false,"blockers":[{"plugin":"F","code":"UnschedulableAndUnresolvable","reasons":["x"]},{"plugin":"G","code":"Unschedulable","reasons":[]}]}]}`},
 	} {
 		if got := compact(t, c.d); got != c.want {
