@@ -262,9 +262,16 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 		tb.SetNode(newNode(name, map[string]string{"zone": "a"}, 1000, 1000))
 		tb.Place(newPod("on "+name, map[string]string{"app": "x"}, 1, 1), name)
 	}
+	tb.SetNode(newNode("friendly", map[string]string{"zone": "b"}, 1000, 1000))
+	tb.Place(newPod("friend", map[string]string{"app": "y"}, 1, 1), "friendly")
 	p := buildProfile(rules(&switchboard{}))
 	pod := newPod("p", map[string]string{"app": "x", "spread": "yes", "friend": "y"}, 1, 1)
-	o := New(tb, seed, 1).Decide(p, pod, nominations{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}})
+	nominated := nominations{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}}
+	e := New(tb, seed, 1)
+	for range 3 { // then there is an index, which asks by groups
+		e.Decide(p, pod, nominated)
+	}
+	o := e.Decide(p, pod, nominated)
 	want := "1 {Spread Unschedulable [too many by 1]}; 1 {Together Unschedulable [no friend]}"
 	if got := answerOf(tb, o).tallies; got != want {
 		t.Errorf("%s, want %s", got, want)
