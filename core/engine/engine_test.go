@@ -262,8 +262,10 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 		tb.SetNode(newNode(name, map[string]string{"zone": "a"}, 1000, 1000))
 		tb.Place(newPod("on "+name, map[string]string{"app": "x"}, 1, 1), name)
 	}
-	tb.SetNode(newNode("friendly", map[string]string{"zone": "b"}, 1000, 1000))
-	tb.Place(newPod("friend", map[string]string{"app": "y"}, 1, 1), "friendly")
+	for _, name := range []string{"friendly", "too"} {
+		tb.SetNode(newNode(name, map[string]string{"zone": "b"}, 1000, 1000))
+		tb.Place(newPod("friend on "+name, map[string]string{"app": "y"}, 1, 1), name)
+	}
 	p := buildProfile(rules(&switchboard{}))
 	pod := newPod("p", map[string]string{"app": "x", "spread": "yes", "friend": "y"}, 1, 1)
 	nominated := nominations{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}}
