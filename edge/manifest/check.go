@@ -105,7 +105,9 @@ func checkSize(list v1.ResourceList, path *field.Path) error {
 		if name == v1.ResourceCPU {
 			limit /= 1000
 		}
-		if q := list[name]; q.CmpInt64(limit) > 0 {
+		// The approximate size first: exact arithmetic on "1e99999999" takes
+		// for ever.
+		if q := list[name]; q.AsApproximateFloat64() > 2*float64(limit) || q.CmpInt64(limit) > 0 {
 			return fmt.Errorf("%s: %s is more than can be counted", path.Key(string(name)), q.String())
 		}
 	}

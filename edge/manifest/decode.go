@@ -40,6 +40,9 @@ func (r raw) decode() decoded {
 		}
 		return decoded{created: o.CreationTimestamp.Time}
 	}
+	if err := r.exponents(k); err != nil {
+		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(k.namespaced), err)}
+	}
 	o := k.empty()
 	violations, err := kjson.UnmarshalStrict(r.data, o)
 	if is, _ := kjson.SyntaxErrorOffset(err); is {
@@ -155,5 +158,9 @@ func decodeProblem(err error) string {
 	case reflect.Slice, reflect.Array:
 		want = "array"
 	}
-	return fmt.Sprintf("wrong type: %s where %s belongs", wrong.Value, want)
+	text := fmt.Sprintf("wrong type: %s where %s belongs", wrong.Value, want)
+	if wrong.Value == "bool" && want == "string" {
+		text += " (y, n, yes, no, on and off are bools in YAML: quote them)"
+	}
+	return text
 }
