@@ -135,9 +135,7 @@ func (s *stage) take(ctx context.Context, step Step) error {
 		s.run.Nodes += step.Count
 		return s.cluster.CreateNodes(ctx, slices.Collect(step.All()))
 	case *CreateNamespaces:
-		for i := range step.Count {
-			n := step.Template.DeepCopy()
-			n.GenerateName, n.Name = "", fmt.Sprintf("%s-%d", step.Prefix, i)
+		for _, n := range step.All() {
 			if err := s.createNamespace(ctx, n); err != nil {
 				return err
 			}

@@ -30,10 +30,12 @@ type scene struct {
 	bound []*v1.Pod // each names its node
 	// services are those whose pods are spread by default.
 	services []*v1.Service
-	pods     iter.Seq[*v1.Pod] // to be decided on, in this order
-	count    int               // of pods
-	warmUp   int               // how many of them are decided on before the clock runs
-	config   string            // KubeSchedulerConfiguration, "" for the defaults
+	// namespaces have labels that pod affinity may select by.
+	namespaces []*v1.Namespace
+	pods       iter.Seq[*v1.Pod] // to be decided on, in this order
+	count      int               // of pods
+	warmUp     int               // how many of them are decided on before the clock runs
+	config     string            // KubeSchedulerConfiguration, "" for the defaults
 	// misfits: pods may find no node; else one that does not ends the run.
 	misfits bool
 	budget  time.Duration // no further slice is begun after; 0: none
@@ -57,12 +59,15 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 		for _, service := range s.services {
 			b.m.Step(time.Now(), machine.FamilySet{Family: decode.Family(service)})
 		}
+		for _, n := range s.namespaces {
+			b.m.Step(time.Now(), machine.NamespaceSet{Namespace: decode.Namespace(n)})
+		}
 		b.addNodes(s.nodes)
 		b.addPods(slices.Values(s.bound))
 		b.addPods(s.pods)
 		return b, func() {}, nil
 	}
-	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound}
+	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces}
 	for _, service := range s.services {
 		world.Families = append(world.Families, service)
 	}
@@ -262,7 +267,9 @@ func (w *Workload) scene() (*scene, error) {
 			} else {
 				s.bound = append(s.bound, made...)
 			}
-		case *CreateNamespaces, *Barrier:
+		case *CreateNamespaces:
+			s.namespaces = append(s.namespaces, step.All()...)
+		case *Barrier:
 		case *Churn:
 			return nil, fmt.Errorf("step %d: churn goes by the clock; use --mode cluster", i)
 		case *DeletePods:

@@ -380,6 +380,17 @@ func (s *CreateNodes) node(i int) *v1.Node {
 	return n
 }
 
+// All makes the namespaces, prefix-0 and on.
+func (s *CreateNamespaces) All() []*v1.Namespace {
+	var list []*v1.Namespace
+	for i := range s.Count {
+		n := s.Template.DeepCopy()
+		n.GenerateName, n.Name = "", fmt.Sprintf("%s-%d", s.Prefix, i)
+		list = append(list, n)
+	}
+	return list
+}
+
 // All makes the step's pods.
 func (s *CreatePods) All() []*v1.Pod {
 	pods := make([]*v1.Pod, s.Count)
