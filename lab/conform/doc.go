@@ -4,6 +4,7 @@
 // first blockers, codes and reasons, normalised scores, the choice, the
 // message, the plugins to blame. Then both place the pod where Berth chose.
 // Changes of the cluster are shown to both while pods wait, and what they wake
-// is compared too. A disagreement is shrunk to the smallest world that still
-// shows it.
+// is compared too; so is the order in which the queues hand out pods. A
+// disagreement is shrunk to the smallest world that still shows it and written
+// as a story (package scenario). docs/conformance.md tells how to use it.
 package conform

@@ -15,6 +15,7 @@ type builder struct {
 	*rand.Rand
 	mix       mix
 	uniform   bool // all nodes alike, so that ties abound
+	closed    bool // no node is open to all: pods wait for that and nothing else
 	shapes    []shape
 	templates []*v1.Pod
 	nodes     []*v1.Node // as they stand, changes included
@@ -27,7 +28,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (b *builder) world(name string, seed uint64) World {
 	w := World{Mix: name, Seed: seed}
-	b.uniform = b.chance(30)
+	b.uniform, b.closed = b.chance(30), b.chance(12)
 	b.shapes = b.somePodShapes()
 	w.Config = b.profile().yaml()
 	size := 3 + b.IntN(b.pick(4, 12, 12, 28))
@@ -57,6 +58,7 @@ func (b *builder) world(name string, seed uint64) World {
 			f.world(b, &w)
 		}
 	}
+	b.closed = false
 	w.Changes = b.changes(w)
 	return w
 }

@@ -83,7 +83,7 @@ func strategy(b *builder) map[string]any {
 	if s["type"] == "RequestedToCapacityRatio" {
 		var shape []map[string]any
 		for utilization := b.pick(0, 0, 10); utilization <= 100; utilization += b.pick(10, 25, 50, 100) {
-			shape = append(shape, map[string]any{"utilization": utilization, "score": b.IntN(11)})
+			shape = append(shape, map[string]any{"utilization": utilization, "score": b.pick(0, 0, b.IntN(11), b.IntN(11))})
 		}
 		s["requestedToCapacityRatio"] = map[string]any{"shape": shape}
 	}

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -155,7 +156,8 @@ func taintNode(b *builder, n *v1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, t)
 		}
 	}
-	if b.chance(10) {
+	barred := slices.ContainsFunc(n.Spec.Taints, func(t v1.Taint) bool { return t.Effect != v1.TaintEffectPreferNoSchedule })
+	if b.closed && !barred || b.chance(10) {
 		n.Spec.Unschedulable = true
 		if b.chance(60) {
 			n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule})
