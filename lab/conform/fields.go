@@ -17,7 +17,8 @@ import (
 var kept = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "name": true, "uid": true,
 	"namespace": true, "creationTimestamp": true, "spec": true, "status": true, "nodeName": true,
 	"schedulerName": true, "priority": true, "preemptionPolicy": true, "startTime": true,
-	"containers": true, "operator": true, "key": true, "effect": true}
+	"containers": true, "operator": true, "key": true, "effect": true,
+	"maxSkew": true, "topologyKey": true, "whenUnsatisfiable": true}
 
 // objects lists the API objects of a world, always in the same order: nodes,
 // bound pods, pending pods, those of the changes.

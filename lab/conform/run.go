@@ -271,6 +271,7 @@ func (r *run) change(c generate.Change) *Disagreement {
 	}
 	waited := r.waiting
 	r.waiting = nil
+	placed := false // somebody was: the change alone explains no more who fits
 	for i, w := range waited {
 		pod := w.Pod
 		if c.Pod != nil && c.Pod.UID == pod.UID {
@@ -284,6 +285,7 @@ func (r *run) change(c generate.Change) *Disagreement {
 			r.steps[at].Woken = append(r.steps[at].Woken, pod)
 		}
 		if want[i] && !got[i] {
+			r.steps = r.steps[:at+1]
 			return r.part(fmt.Sprintf("wake-up: %s wakes pod %s (rejected by %v) in kube-scheduler, not in Berth", c, pod.Name, w.Plugins))
 		}
 		fits, d := r.decide(pod)
@@ -291,6 +293,7 @@ func (r *run) change(c generate.Change) *Disagreement {
 			return d
 		}
 		switch {
+		case fits && placed:
 		case fits && !got[i]:
 			r.steps = r.steps[:at+1]
 			r.steps[at].Woken = []*v1.Pod{pod}
@@ -300,6 +303,7 @@ func (r *run) change(c generate.Change) *Disagreement {
 		case !want[i] && got[i]:
 			r.counts.Extra++
 		}
+		placed = placed || fits
 	}
 	return nil
 }
