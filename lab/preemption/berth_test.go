@@ -15,7 +15,7 @@ import (
 )
 
 // berth is Berth's answer for the case.
-func berth(t *testing.T, c *testCase) outcome {
+func berth(t *testing.T, c *testCase) *outcome {
 	cfg, err := config.Decode([]byte(configuration), "configuration")
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func berth(t *testing.T, c *testCase) outcome {
 		m.Step(epoch, machine.PodSet{Pod: decode.Pod(p)})
 	}
 	m.Step(epoch, machine.PodSet{Pod: decode.Pod(c.pod)})
-	out := outcome{}
+	out := &outcome{}
 	for _, e := range m.Step(epoch.Add(time.Second), machine.Cycle{}) {
 		switch e := e.(type) {
 		case machine.Decided:

@@ -27,7 +27,7 @@ import (
 )
 
 // kube is v1.36.3's answer for the case.
-func kube(t *testing.T, c *testCase) outcome {
+func kube(t *testing.T, c *testCase) *outcome {
 	metrics.Register()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -42,14 +42,14 @@ func kube(t *testing.T, c *testCase) outcome {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	snapshot := cache.NewSnapshot(c.placed, c.nodes)
 	waiting := queue.NewTestQueueWithInformerFactory(ctx, func(a, b fwk.QueuedPodInfo) bool { return false }, factory)
-	out := outcome{plans: map[string]plan{}}
+	out := &outcome{plans: map[string]plan{}}
 	registry := plugins.NewInTreeRegistry()
 	registry[defaultpreemption.Name] = func(ctx context.Context, args runtime.Object, h fwk.Handle) (fwk.Plugin, error) {
 		pl, err := defaultpreemption.New(ctx, args, h, feature.Features{})
 		if err != nil {
 			return nil, err
 		}
-		pl.Evaluator.Interface = &spy{pl, &out}
+		pl.Evaluator.Interface = &spy{pl, out}
 		pl.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *v1.Pod, _ string) error {
 			out.lock.Lock()
 			defer out.lock.Unlock()

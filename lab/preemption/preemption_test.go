@@ -95,7 +95,7 @@ func TestSameAsKubeScheduler(t *testing.T) {
 	for seed := range uint64(cases) {
 		c := draw(rand.New(rand.NewPCG(seed, 1)))
 		want, got := kube(t, c), berth(t, c)
-		if err := compare(&want, &got); err != nil {
+		if err := compare(want, got); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		switch chosen, ok := want.plans[got.nominated]; {
