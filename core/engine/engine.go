@@ -44,10 +44,23 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 // viewRows bounds the memory of all views: a row of a view takes about 40
 // bytes with the default plugins, and a view itself as much as fixedRows rows,
 // so 2^22 rows are 160 MiB at the worst.
+// A large table may have more, for 192 classes: with fewer views than classes
+// that take turns each would be dropped just before its turn.
 const (
-	viewRows  = 1 << 22
-	fixedRows = 128
+	viewRows   = 1 << 22
+	fixedRows  = 128
+	largeTable = 1 << 15
+	largeViews = 192
 )
+
+// room is the number of rows that all views together may hold, each view
+// counting fixedRows more than it has.
+func (e *Engine) room() int {
+	if n := e.table.Rows(); n > largeTable {
+		return max(e.budget, largeViews*(fixedRows+n))
+	}
+	return e.budget
+}
 
 // seenClasses bounds what is remembered of classes that came by once.
 const seenClasses = 1 << 16
@@ -224,7 +237,7 @@ func (v *view) look(t *table.Table, rows []table.Row) {
 // makeRoom drops the views used longest ago while all together are too
 // large, and static parts that no view stands on.
 func (e *Engine) makeRoom(keep *view) {
-	for len(e.views) > 1 && len(e.views)*(fixedRows+e.table.Rows()) > e.budget {
+	for len(e.views) > 1 && len(e.views)*(fixedRows+e.table.Rows()) > e.room() {
 		var oldest *view
 		for _, v := range e.views { // any order: uses are numbered, the least is one
 			if v != keep && (oldest == nil || v.used < oldest.used) {
