@@ -22,6 +22,9 @@ const (
 // has told of them.
 var errUnplaced = errors.New("some pods were not placed")
 
+// version is set when Berth is built by make (-ldflags "-X main.version=...").
+var version = "(unknown: built without make)"
+
 func main() {
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
@@ -49,6 +52,7 @@ func newCommand(argv0 string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "berth",
 		Short:         "What a scheduler would do with a cluster, and why",
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -43,7 +43,7 @@ cluster.
 Exit status: 0 when every pod was placed, 1 when some pod was not, 2 when the
 input or the configuration is not valid.`
 
-const simulateExamples = `  # Would this deployment's pods fit?
+const simulateExamples = `  # Would these pods fit?
   kubectl get nodes,pods -A -o json > cluster.json
   %[1]s simulate -f cluster.json -f new-pods.yaml
 
