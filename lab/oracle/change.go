@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -56,12 +57,24 @@ func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error)
 	return woken, err
 }
 
+// patience is how long evictions in process may take.
+const patience = 30 * time.Second
+
 // park brings a waiting pod to where its rejection left it in the queue.
 func (s *Scheduler) park(w Rejected) error {
 	q := s.SchedulingQueue
 	q.Add(s.ctx, w.Pod)
 	if w.Gated {
 		return nil
+	}
+	// kube-scheduler's evictions go on beside, and hold their pod back from the
+	// queue until they are through.
+	for start := time.Now(); len(q.PodsInActiveQ()) == 0; q.Add(s.ctx, w.Pod) {
+		if time.Since(start) > patience {
+			return fmt.Errorf("pod %s/%s: is held back from the queue", w.Pod.Namespace, w.Pod.Name)
+		}
+		time.Sleep(time.Millisecond)
+		q.Delete(w.Pod)
 	}
 	info, err := q.Pop(s.logger)
 	if err != nil {
