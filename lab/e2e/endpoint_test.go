@@ -68,7 +68,7 @@ func TestEndpoints(t *testing.T) {
 		{"/configz", token, 403, "cannot get path"},
 		{"/metrics", admin, 200, "scheduler_pending_pods"},
 		{"/metrics/slis", admin, 200, "kubernetes_healthcheck"},
-		{"/configz", admin, 200, `"urlPrefix":"https://127.0.0.1:1/"`},
+		{"/configz", admin, 200, `"kind":"KubeSchedulerConfiguration"`},
 		{"/nothing", admin, 404, ""},
 	}
 	for _, test := range tests {
