@@ -70,7 +70,7 @@ func (r *recorder) add(e machine.Announce) {
 // What an event waits for bindings that are under way, at the most, and how
 // often it looks.
 const (
-	eventPatience = 2 * time.Second
+	eventPatience = 30 * time.Second
 	eventPause    = 20 * time.Millisecond
 )
 

@@ -20,7 +20,7 @@ func TestEventsYieldToBindings(t *testing.T) {
 		{"no binding", 0, 0, false, 0},
 		{"a short burst", time.Second, 0, false, time.Second},
 		{"bindings without end", time.Hour, 0, false, eventPatience},
-		{"a queue that fills", time.Hour, 6, false, 0},
+		{"a queue that fills", time.Hour, 9, false, 0},
 		{"the end of the process", time.Hour, 0, true, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -70,11 +70,11 @@ func (p *pool) next() job {
 	return j
 }
 
-// crowded tells that the queue is more than half full, or closed.
+// crowded tells that the queue is nearly full, or closed.
 func (p *pool) crowded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.closed || p.limit > 0 && len(p.queue) > p.limit/2
+	return p.closed || p.limit > 0 && len(p.queue) >= p.limit-p.limit/10
 }
 
 // close takes no more jobs; with drop, those that nobody has started on are
