@@ -3,8 +3,6 @@ package sim
 import (
 	"time"
 
-	"k8s.io/component-base/featuregate"
-
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
@@ -16,7 +14,7 @@ import (
 // Options makes a machine's options out of a scheduler's configuration under
 // v1.36's default feature gates, with the plugins that come with Berth.
 func Options(c *config.Config) (machine.Options, error) {
-	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(enabled(features.New())))
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(features.New())))
 	if err != nil {
 		return machine.Options{}, err
 	}
@@ -28,8 +26,4 @@ func Options(c *config.Config) (machine.Options, error) {
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: queue.DefaultMaxUnschedulable,
 	}, nil
-}
-
-func enabled(gates featuregate.FeatureGate) plugins.Features {
-	return plugins.Features{TaintComparisons: gates.Enabled("TaintTolerationComparisonOperators")}
 }

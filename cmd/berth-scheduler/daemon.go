@@ -20,6 +20,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/lease"
 	"github.com/berth-scheduler/berth/edge/loop"
@@ -89,7 +90,7 @@ func start(o *options) error {
 }
 
 func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options) (*daemon, error) {
-	registry := plugins.Registry(plugins.Features{TaintComparisons: o.gates.Enabled("TaintTolerationComparisonOperators")})
+	registry := plugins.Registry(features.Plugins(o.gates))
 	profiles, err := profile.BuildAll(config.Profiles(c), registry)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,9 @@ func NodeChange(old, now *object.Node) Action {
 	if !maps.Equal(old.Annotations, now.Annotations) {
 		a |= UpdateNodeAnnotation
 	}
+	if !slices.Equal(old.Features, now.Features) {
+		a |= UpdateNodeFeature
+	}
 	return a
 }
 

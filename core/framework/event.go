@@ -32,6 +32,7 @@ const (
 	UpdateNodeTaint // spec.unschedulable going false is one, too
 	UpdateNodeCondition
 	UpdateNodeAnnotation
+	UpdateNodeFeature // status.declaredFeatures
 	UpdatePodLabel
 	UpdatePodScaleDown
 	UpdatePodGatesEliminated
@@ -40,7 +41,7 @@ const (
 	// UpdateOther is any update that is none of the above.
 	UpdateOther
 
-	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation
+	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeFeature
 	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodGatesEliminated | UpdatePodToleration | UpdateOther
 	All        = Action(1<<32 - 1)
 )

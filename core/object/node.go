@@ -22,6 +22,8 @@ type Node struct {
 	AllowedPods int64
 
 	Images []Image
+	// Features are status.declaredFeatures, as the API has them: sorted.
+	Features []string
 }
 
 // NodeCondition is the type and status of one node condition.
@@ -38,3 +40,19 @@ type Image struct {
 
 // Subject is the node as selectors see it.
 func (n *Node) Subject() match.Subject { return match.Subject{Name: n.Name, Labels: n.Labels} }
+
+// Declares tells whether the node declares all of the features, which are
+// sorted. Like v1.36 it reads the node's list once from the front: what a list
+// that is out of order holds too late counts as not declared.
+func (n *Node) Declares(features []string) bool {
+	at := 0
+	for _, f := range features {
+		for at < len(n.Features) && n.Features[at] < f {
+			at++
+		}
+		if at == len(n.Features) || n.Features[at] != f {
+			return false
+		}
+	}
+	return true
+}

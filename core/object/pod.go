@@ -48,6 +48,10 @@ type Pod struct {
 	Images     []string
 	Containers int // init containers and containers
 
+	// Features are what the spec calls for that not every node has, sorted
+	// (k8s.io/component-helpers/nodedeclaredfeatures); nil for most pods.
+	Features []string
+
 	// Scheduled is the pod's PodScheduled condition as the API shows it.
 	Scheduled Condition
 	// Disrupted is true when the pod carries DisruptionTarget=True with

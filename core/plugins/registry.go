@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/interpodaffinity"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/plugins/nodeaffinity"
+	"github.com/berth-scheduler/berth/core/plugins/nodedeclaredfeatures"
 	"github.com/berth-scheduler/berth/core/plugins/nodename"
 	"github.com/berth-scheduler/berth/core/plugins/nodeports"
 	"github.com/berth-scheduler/berth/core/plugins/noderesources"
@@ -30,6 +31,8 @@ type Features struct {
 	// TaintComparisons is TaintTolerationComparisonOperators: Lt and Gt in
 	// tolerations.
 	TaintComparisons bool
+	// NodeDeclaredFeatures is the gate of that name.
+	NodeDeclaredFeatures bool
 }
 
 // Registry returns every plugin that a configuration may name.
@@ -40,6 +43,7 @@ func Registry(f Features) profile.Registry {
 		names.NodeName:                        plain(nodename.New()),
 		names.NodeUnschedulable:               plain(nodeunschedulable.New(f.TaintComparisons)),
 		names.TaintToleration:                 plain(tainttoleration.New(f.TaintComparisons)),
+		names.NodeDeclaredFeatures:            plain(nodedeclaredfeatures.New(f.NodeDeclaredFeatures)),
 		names.NodePorts:                       plain(nodeports.New()),
 		names.ImageLocality:                   plain(imagelocality.New()),
 		names.DefaultBinder:                   plain(defaultbinder.New()),

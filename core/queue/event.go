@@ -37,6 +37,7 @@ var actionLabels = map[framework.Action]string{
 	framework.UpdateNodeTaint:          "UpdateNodeTaint",
 	framework.UpdateNodeCondition:      "UpdateNodeCondition",
 	framework.UpdateNodeAnnotation:     "UpdateNodeAnnotation",
+	framework.UpdateNodeFeature:        "UpdateNodeDeclaredFeature",
 	framework.UpdatePodLabel:           "UpdatePodLabel",
 	framework.UpdatePodScaleDown:       "UpdatePodScaleDown",
 	framework.UpdatePodGatesEliminated: "UpdatePodSchedulingGatesEliminated",

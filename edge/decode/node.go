@@ -23,6 +23,7 @@ func Node(n *v1.Node) *object.Node {
 		Taints:        n.Spec.Taints,
 		Allocatable:   resource.FromList(n.Status.Allocatable),
 		AllowedPods:   resource.Whole(pods),
+		Features:      n.Status.DeclaredFeatures,
 	}
 	for i := range n.Status.Conditions {
 		c := &n.Status.Conditions[i]

@@ -34,6 +34,7 @@ func Pod(p *v1.Pod) *object.Pod {
 		HostPorts:     hostPorts(spec),
 		Images:        podImages(spec),
 		Containers:    len(spec.InitContainers) + len(spec.Containers),
+		Features:      neededFeatures(spec),
 		Unbuilt:       unbuilt(spec),
 	}
 	if spec.Priority != nil {

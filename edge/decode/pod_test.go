@@ -155,6 +155,25 @@ func TestImage(t *testing.T) {
 	}
 }
 
+func TestFeatures(t *testing.T) {
+	const restarts = `containers: [{name: a, restartPolicyRules: [{action: RestartAllContainers}]}]`
+	for _, c := range []struct {
+		spec string
+		want []string
+	}{
+		{`{}`, nil},
+		{`{hostNetwork: true}`, nil},
+		{`{hostNetwork: true, hostUsers: true}`, nil},
+		{`{hostNetwork: true, hostUsers: false}`, []string{"UserNamespacesHostNetworkSupport"}},
+		{`{` + restarts + `}`, []string{"RestartAllContainersOnContainerExits"}},
+		{`{hostNetwork: true, hostUsers: false, ` + restarts + `}`, []string{"RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"}},
+	} {
+		if got := Pod(podOf(t, "spec: "+c.spec)).Features; !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.spec, got, c.want)
+		}
+	}
+}
+
 func TestUnbuilt(t *testing.T) {
 	const claims = `{volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}`
 	byClaims := []string{names.VolumeRestrictions, names.NodeVolumeLimits, names.VolumeBinding, names.VolumeZone}
@@ -174,8 +193,6 @@ func TestUnbuilt(t *testing.T) {
 		{`{affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone}}]}}}`, nil},
 		{`{affinity: {nodeAffinity: {}, podAffinity: {}}}`, nil},
 		{`{resourceClaims: [{name: gpu, resourceClaimName: gpu}]}`, []string{names.DynamicResources}},
-		{`{hostNetwork: true, hostUsers: false}`, []string{names.NodeDeclaredFeatures}},
-		{`{hostNetwork: true}`, nil},
 	} {
 		if got := Pod(podOf(t, "spec: "+c.spec)).Unbuilt; !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.spec, got, c.want)

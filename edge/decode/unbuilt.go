@@ -2,14 +2,9 @@ package decode
 
 import (
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/version"
-	features "k8s.io/component-helpers/nodedeclaredfeatures"
 
 	"github.com/berth-scheduler/berth/core/plugins/names"
 )
-
-// target is the version of Kubernetes that the scheduler stands for.
-var target = version.MustParseSemantic("1.36.3")
 
 // unbuilt names the in-tree plugins that Berth does not have yet and whose
 // hard constraints the pod uses, in the order of the default profile. Soft
@@ -27,7 +22,6 @@ func unbuilt(spec *v1.PodSpec) []string {
 	use(names.VolumeBinding, claims)
 	use(names.VolumeZone, claims)
 	use(names.DynamicResources, len(spec.ResourceClaims) > 0)
-	use(names.NodeDeclaredFeatures, needsFeatures(spec))
 	return used
 }
 
@@ -42,9 +36,4 @@ func volumes(spec *v1.PodSpec) (disks, limited, claims bool) {
 		claims = claims || v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	}
 	return disks, limited, claims
-}
-
-func needsFeatures(spec *v1.PodSpec) bool {
-	set, err := features.DefaultFramework.InferForPodScheduling(&features.PodInfo{Spec: spec}, target)
-	return err == nil && !set.IsEmpty() // it fails only without a target
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -117,7 +118,7 @@ func newBerth(configuration string) (*berthDecider, error) {
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(plugins.Features{}))
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(features.New())))
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -70,7 +71,7 @@ func NewCommand() *cobra.Command {
 				return err
 			}
 			silence()
-			c := comparison{mixes: mixes, first: first, last: last, berth: Berth(plugins.Registry(plugins.Features{})),
+			c := comparison{mixes: mixes, first: first, last: last, berth: Berth(plugins.Registry(features.Plugins(features.New()))),
 				out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(), dir: dir}
 			return c.run()
 		},

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
@@ -20,7 +21,7 @@ func berth(t *testing.T, c *testCase) *outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := plugins.Registry(plugins.Features{})
+	registry := plugins.Registry(features.Plugins(features.New()))
 	registry["PrioritySort"] = func(any) (*framework.Plugin, error) {
 		return &framework.Plugin{Name: "PrioritySort", Less: func(a, b *framework.QueuedPod) bool {
 			return a.Pod.Name == c.pod.Name && b.Pod.Name != c.pod.Name // the pod that it is about, whatever its rank

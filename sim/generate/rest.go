@@ -96,3 +96,23 @@ var gates = feature{pod: func(b *builder, p *v1.Pod) {
 		p.Spec.SchedulingGates = p.Spec.SchedulingGates[:b.pick(0, 0, n-1)]
 	}
 }}
+
+// kubelets has nodes declare features and pods call for some of them.
+var kubelets = feature{node: declaring, renode: declaring, pod: func(b *builder, p *v1.Pod) {
+	if b.chance(30) {
+		p.Spec.HostNetwork, p.Spec.HostUsers = true, new(b.chance(20))
+	}
+	if b.chance(20) {
+		c := &p.Spec.Containers[b.IntN(len(p.Spec.Containers))]
+		c.RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
+	}
+}}
+
+func declaring(b *builder, n *v1.Node) {
+	n.Status.DeclaredFeatures = nil
+	for _, name := range []string{"Another", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"} {
+		if b.chance(50) {
+			n.Status.DeclaredFeatures = append(n.Status.DeclaredFeatures, name)
+		}
+	}
+}

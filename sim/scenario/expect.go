@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
 // expectation is one kind of "expect POD ..." by the word after the pod. It
@@ -250,7 +251,7 @@ func (p *play) expectScore(pod string, words []string, _ string) error {
 	}
 	for _, w := range words[1:] {
 		name, value, _ := strings.Cut(w, "=")
-		if _, ok := got[name]; !ok && plugins.Registry(plugins.Features{})[name] == nil {
+		if _, ok := got[name]; !ok && plugins.Registry(features.Plugins(features.New()))[name] == nil {
 			return fmt.Errorf("%q: no such plugin", name)
 		}
 		if strconv.FormatInt(got[name], 10) != value {

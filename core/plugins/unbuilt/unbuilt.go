@@ -26,7 +26,6 @@ func Constraints() []Constraint {
 		{names.VolumeBinding, "persistent volume claims"},
 		{names.VolumeZone, "persistent volume claims"},
 		{names.DynamicResources, "resource claims"},
-		{names.NodeDeclaredFeatures, "needs for features that nodes declare"},
 	}
 }
 

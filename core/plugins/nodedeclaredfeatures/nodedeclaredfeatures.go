@@ -1,0 +1,64 @@
+package nodedeclaredfeatures
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const reason = "node(s) didn't match Pod's required features"
+
+const missing framework.Verdict = 1
+
+// New returns the plugin. Without its feature gate it says nothing, also where
+// a configuration enables it.
+func New(gate bool) framework.Plugin {
+	if !gate {
+		skip := func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{Skip: true} }
+		return framework.Plugin{Name: names.NodeDeclaredFeatures, PreFilter: skip, Filter: filter, Explain: explain}
+	}
+	return framework.Plugin{
+		Name:     names.NodeDeclaredFeatures,
+		Locality: framework.NodeOnly,
+		Part:     func(p *object.Pod) string { return strings.Join(p.Features, ",") },
+		Wakes: []framework.Wake{
+			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeFeature, Hint: declares},
+			{Resource: framework.PendingPod, Actions: framework.UpdatePod, Hint: needsOthers},
+		},
+		PreFilter: func(_ *table.Table, p *object.Pod) framework.Prepared {
+			return framework.Prepared{Skip: len(p.Features) == 0}
+		},
+		Filter:  filter,
+		Explain: explain,
+	}
+}
+
+// declares: the node came, or declares other features than before.
+func declares(_ *object.Pod, e *framework.Event) bool {
+	return e.OldNode == nil || !slices.Equal(e.OldNode.Features, e.NewNode.Features)
+}
+
+// needsOthers: the pod itself calls for other features than before.
+func needsOthers(p *object.Pod, e *framework.Event) bool {
+	return p.UID == e.NewPod.UID && !slices.Equal(e.OldPod.Features, e.NewPod.Features)
+}
+
+// filter is for pods that call for features.
+func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
+	for i := range rows.Len() {
+		out[i] = framework.Fits
+		if n := in.Table.Node(table.Row(rows.From + i)); n != nil && !n.Declares(in.Pod.Features) {
+			out[i] = missing
+		}
+	}
+}
+
+func explain(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+	return decision.Unresolvable, []string{reason}
+}

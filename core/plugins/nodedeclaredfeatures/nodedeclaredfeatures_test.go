@@ -1,0 +1,73 @@
+package nodedeclaredfeatures
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+func pod(features ...string) *object.Pod { return &object.Pod{UID: "1", Features: features} }
+
+func node(name string, features ...string) *object.Node {
+	return &object.Node{Name: name, Features: features}
+}
+
+const rejected = "UnschedulableAndUnresolvable: node(s) didn't match Pod's required features"
+
+func TestFilter(t *testing.T) {
+	tb := plugintest.Table(node("none"), node("a", "A"), node("ab", "A", "B"), node("abc", "A", "B", "C"), node("unsorted", "B", "A"))
+	for _, c := range []struct {
+		name string
+		pod  *object.Pod
+		want map[string]string
+	}{
+		{"needs nothing", pod(), nil},
+		{"one", pod("A"), map[string]string{"none": rejected, "a": "", "ab": "", "abc": "", "unsorted": rejected}},
+		{"the last", pod("B"), map[string]string{"none": rejected, "a": rejected, "ab": "", "abc": "", "unsorted": ""}},
+		{"two", pod("A", "C"), map[string]string{"none": rejected, "a": rejected, "ab": rejected, "abc": "", "unsorted": rejected}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pl := New(true)
+			if got := plugintest.Ask(t, pl, tb, c.pod).Blocked; !maps.Equal(got, c.want) {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+			if got := plugintest.Ask(t, New(false), tb, c.pod).Blocked; got != nil {
+				t.Errorf("without the gate: got %v", got)
+			}
+			if (pl.Part(c.pod) == pl.Part(pod())) != (c.want == nil) {
+				t.Errorf("part %q", pl.Part(c.pod))
+			}
+		})
+	}
+}
+
+func TestWakes(t *testing.T) {
+	update := func(r framework.Resource, a framework.Action, e framework.Event) framework.Event {
+		e.Resource, e.Action = r, a
+		return e
+	}
+	for _, c := range []struct {
+		name  string
+		event framework.Event
+		want  bool
+	}{
+		{"a node comes", update(framework.Node, framework.Add, framework.Event{NewNode: node("a")}), true},
+		{"a node declares more", update(framework.Node, framework.UpdateNodeFeature, framework.Event{OldNode: node("a"), NewNode: node("a", "A")}), true},
+		{"a node declares the same", update(framework.Node, framework.UpdateNodeFeature, framework.Event{OldNode: node("a", "A"), NewNode: node("a", "A")}), false},
+		{"a node's labels", update(framework.Node, framework.UpdateNodeLabel, framework.Event{OldNode: node("a"), NewNode: node("a", "A")}), false},
+		{"the pod needs less", update(framework.PendingPod, framework.UpdateOther, framework.Event{OldPod: pod("A"), NewPod: pod()}), true},
+		{"the pod needs the same", update(framework.PendingPod, framework.UpdatePodLabel, framework.Event{OldPod: pod("A"), NewPod: pod("A")}), false},
+		{"another pod needs less", update(framework.PendingPod, framework.UpdateOther, framework.Event{
+			OldPod: &object.Pod{UID: "2", Features: []string{"A"}}, NewPod: &object.Pod{UID: "2"}}), false},
+	} {
+		if got := plugintest.Wakes(New(true), pod("A"), c.event); got != c.want {
+			t.Errorf("%s: got %v", c.name, got)
+		}
+		if plugintest.Wakes(New(false), pod("A"), c.event) {
+			t.Errorf("%s: woke without the gate", c.name)
+		}
+	}
+}
