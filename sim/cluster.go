@@ -68,6 +68,14 @@ func (c *Cluster) DeleteNode(name string) error {
 // SetNamespace creates the namespace or gives it other labels.
 func (c *Cluster) SetNamespace(n *object.Namespace) { c.tell(machine.NamespaceSet{Namespace: n}) }
 
+// SetObject creates or replaces the object.
+func (c *Cluster) SetObject(o object.Object) { c.tell(machine.ObjectSet{Object: o}) }
+
+// DeleteObject deletes the object, if it is there.
+func (c *Cluster) DeleteObject(kind object.Kind, namespace, name string) {
+	c.tell(machine.ObjectGone{Kind: kind, Namespace: namespace, Name: name})
+}
+
 // Pod returns the pod by namespace/name, nil where there is none.
 func (c *Cluster) Pod(key string) *object.Pod { return c.pods[key] }
 

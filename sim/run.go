@@ -28,6 +28,8 @@ type Input struct {
 	// Families are Services and controllers; default spread constraints go by
 	// them.
 	Families []*object.Family
+	// Objects are claims, volumes and what else plugins read.
+	Objects []object.Object
 	// Start is the time on the virtual clock; zero: Epoch.
 	Start   time.Time
 	Machine machine.Options
@@ -101,6 +103,9 @@ func (w *World) populate(in Input) error {
 	}
 	for _, f := range in.Families {
 		w.step(machine.FamilySet{Family: f})
+	}
+	for _, o := range in.Objects {
+		w.Cluster.SetObject(o)
 	}
 	pods := slices.Clone(in.Pods)
 	slices.SortStableFunc(pods, func(a, b *object.Pod) int {

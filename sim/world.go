@@ -132,7 +132,7 @@ func (w *World) tick(at time.Time) {
 // outcomes included.
 func (w *World) step(e machine.Event) {
 	switch e.(type) {
-	case machine.NodeSet, machine.NodeGone, machine.PodGone, machine.NamespaceSet:
+	case machine.NodeSet, machine.NodeGone, machine.PodGone, machine.NamespaceSet, machine.ObjectSet, machine.ObjectGone:
 		w.changed(true)
 	}
 	for _, effect := range w.Machine.Step(w.Now, e) {
@@ -156,6 +156,11 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 		}
 		return machine.Bound{UID: e.Pod.UID, Result: machine.BindDone}
 	case machine.Write:
+		for i := range e.Writes {
+			for _, o := range e.Writes[i].Result {
+				w.Cluster.SetObject(o)
+			}
+		}
 		return machine.Written{UID: e.Pod.UID}
 	case machine.Read:
 		return machine.PodRead{UID: e.Pod.UID, Pod: w.Cluster.Pod(e.Pod.Key())}

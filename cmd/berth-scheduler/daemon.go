@@ -125,7 +125,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	d.metrics = metrics.New(legacyregistry.MustRegister, names)
 	d.hands = kube.NewHands(clients, func(e machine.Event) { d.loop.Report(e) }, logger.WithName("kube"))
 	d.loop = loop.New(d.machine, d.hands, loop.Options{Logger: logger, Observe: d.observe, Panicked: d.metrics.Panicked})
-	d.source = kube.NewSource(clients, d.loop.Post, logger)
+	d.source = kube.NewSource(clients, profile.Reads(profiles), d.loop.Post, logger)
 	return d, nil
 }
 

@@ -57,7 +57,7 @@ func lists(ctx context.Context, c kubernetes.Interface) []listing {
 	all := metav1.ListOptions{}
 	// Pods that have ended take no room and want none.
 	unfinished := metav1.ListOptions{FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"}
-	core, apps := c.CoreV1(), c.AppsV1()
+	core, apps, storage := c.CoreV1(), c.AppsV1(), c.StorageV1()
 	return []listing{
 		{"scheduling.k8s.io/v1/PriorityClass", func() (runtime.Object, error) { return c.SchedulingV1().PriorityClasses().List(ctx, all) }},
 		{"v1/Node", func() (runtime.Object, error) { return core.Nodes().List(ctx, all) }},
@@ -68,5 +68,12 @@ func lists(ctx context.Context, c kubernetes.Interface) []listing {
 		{"v1/ReplicationController", func() (runtime.Object, error) { return core.ReplicationControllers("").List(ctx, all) }},
 		{"apps/v1/ReplicaSet", func() (runtime.Object, error) { return apps.ReplicaSets("").List(ctx, all) }},
 		{"apps/v1/StatefulSet", func() (runtime.Object, error) { return apps.StatefulSets("").List(ctx, all) }},
+		{"v1/PersistentVolumeClaim", func() (runtime.Object, error) { return core.PersistentVolumeClaims("").List(ctx, all) }},
+		{"v1/PersistentVolume", func() (runtime.Object, error) { return core.PersistentVolumes().List(ctx, all) }},
+		{"storage.k8s.io/v1/StorageClass", func() (runtime.Object, error) { return storage.StorageClasses().List(ctx, all) }},
+		{"storage.k8s.io/v1/CSINode", func() (runtime.Object, error) { return storage.CSINodes().List(ctx, all) }},
+		{"storage.k8s.io/v1/CSIDriver", func() (runtime.Object, error) { return storage.CSIDrivers().List(ctx, all) }},
+		{"storage.k8s.io/v1/CSIStorageCapacity", func() (runtime.Object, error) { return storage.CSIStorageCapacities("").List(ctx, all) }},
+		{"storage.k8s.io/v1/VolumeAttachment", func() (runtime.Object, error) { return storage.VolumeAttachments().List(ctx, all) }},
 	}
 }

@@ -170,6 +170,7 @@ func input(set *manifest.Set, workers int) sim.Input {
 
 		Namespaces: set.Namespaces,
 		Families:   set.Families,
+		Objects:    set.Objects,
 	}
 	for i, n := range set.Nodes {
 		in.Nodes[i] = decode.Node(n)

@@ -19,6 +19,22 @@ const (
 	Namespace
 	// AnyResource stands for all of them (the periodic flush).
 	AnyResource
+	// The kinds of package object follow, in its order.
+	firstKind
+)
+
+// Of is the resource of objects of a kind.
+func Of(k object.Kind) Resource { return firstKind + Resource(k) }
+
+// The resources of objects that only some plugins read.
+const (
+	PersistentVolumeClaim = firstKind + Resource(object.PersistentVolumeClaims)
+	PersistentVolume      = firstKind + Resource(object.PersistentVolumes)
+	StorageClass          = firstKind + Resource(object.StorageClasses)
+	CSINode               = firstKind + Resource(object.CSINodes)
+	CSIDriver             = firstKind + Resource(object.CSIDrivers)
+	CSIStorageCapacity    = firstKind + Resource(object.CSIStorageCapacities)
+	VolumeAttachment      = firstKind + Resource(object.VolumeAttachments)
 )
 
 // Action is a set of things that happened to an object.
@@ -38,7 +54,8 @@ const (
 	UpdatePodGatesEliminated
 	UpdatePodToleration
 	UpdateNamespaceLabel
-	// UpdateOther is any update that is none of the above.
+	// UpdateOther is any update that is none of the above. Objects of a Kind
+	// know no other.
 	UpdateOther
 
 	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeFeature
@@ -55,6 +72,7 @@ type Event struct {
 	OldNode, NewNode           *object.Node
 	OldPod, NewPod             *object.Pod
 	OldNamespace, NewNamespace *object.Namespace
+	OldObject, NewObject       object.Object // of a Kind
 }
 
 // Wake is a rule: events of this resource with one of these actions may help

@@ -78,6 +78,9 @@ type Plugin struct {
 	// Epoch, when set, changes whenever answers may have changed on rows that
 	// did not change themselves. Kept answers of another epoch are dropped.
 	Epoch func(t *table.Table) uint64
+	// Reads lists the kinds of objects that the plugin looks up in the table.
+	// Only those that a plugin of some profile reads are watched.
+	Reads []object.Kind
 	// Wakes lists the events that may help a pod that the plugin rejected.
 	Wakes []Wake
 
@@ -134,11 +137,4 @@ type PermitResult struct {
 	Timeout time.Duration
 	// Allow and Reject end the wait of other pods for this plugin.
 	Allow, Reject []types.UID
-}
-
-// Write is a change of an API object other than the binding, carried out by
-// the edge before the pod is bound.
-type Write interface {
-	// Describe names operation, kind and object, for errors and logs.
-	Describe() string
 }

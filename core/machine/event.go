@@ -43,6 +43,14 @@ type (
 	NamespaceSet struct{ Namespace *object.Namespace }
 	// NamespaceGone: the namespace was deleted.
 	NamespaceGone struct{ Name string }
+	// ObjectSet: an object of one of the kinds that plugins read was added or
+	// changed.
+	ObjectSet struct{ Object object.Object }
+	// ObjectGone: it was deleted.
+	ObjectGone struct {
+		Kind            object.Kind
+		Namespace, Name string
+	}
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
 	// Cycle: take the first pod of the queue and decide on it. Does nothing
@@ -98,6 +106,8 @@ func (FamilySet) event()     {}
 func (FamilyGone) event()    {}
 func (NamespaceSet) event()  {}
 func (NamespaceGone) event() {}
+func (ObjectSet) event()     {}
+func (ObjectGone) event()    {}
 func (Tick) event()          {}
 func (Cycle) event()         {}
 func (Bound) event()         {}

@@ -123,6 +123,10 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.namespaceSet(e.Namespace)
 	case NamespaceGone:
 		m.namespaceSet(&object.Namespace{Name: e.Name})
+	case ObjectSet:
+		m.objectSet(e.Object)
+	case ObjectGone:
+		m.objectGone(e)
 	case Tick:
 		m.tick()
 	case Cycle:

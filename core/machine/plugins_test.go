@@ -104,7 +104,7 @@ func (mo *moody) plugin() *framework.Plugin {
 		Permit: mo.permit,
 		PreBind: func(*table.Table, *object.Pod, string) ([]framework.Write, *decision.Status) {
 			if mo.ask("PreBind") == writes {
-				return []framework.Write{nothing{}}, nil
+				return []framework.Write{{}}, nil
 			}
 			return nil, mo.status("PreBind")
 		},
@@ -142,10 +142,6 @@ func (mo *moody) permit(_ *table.Table, p *object.Pod, _ string) framework.Permi
 	}
 	return framework.PermitResult{Status: mo.status("Permit")}
 }
-
-type nothing struct{}
-
-func (nothing) Describe() string { return "write nothing" }
 
 func sortPlugin(mo *moody) *framework.Plugin {
 	return &framework.Plugin{Name: "Sort", Less: func(a, b *framework.QueuedPod) bool {

@@ -1,6 +1,11 @@
 package profile
 
-import "github.com/berth-scheduler/berth/core/framework"
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
 
 // Profile is the compiled configuration of one scheduler name. It is
 // immutable; plugins appear in the order in which they run.
@@ -29,4 +34,16 @@ type Profile struct {
 type Scorer struct {
 	*framework.Plugin
 	Weight int64
+}
+
+// Reads lists the kinds of objects that plugins of the profiles look up.
+func Reads(profiles []*Profile) []object.Kind {
+	var kinds []object.Kind
+	for _, p := range profiles {
+		for _, pl := range p.Plugins { // any order: sorted below
+			kinds = append(kinds, pl.Reads...)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }

@@ -27,6 +27,14 @@ var resourceLabels = [...]string{
 	framework.Node:        "Node",
 	framework.Namespace:   "Namespace",
 	framework.AnyResource: "*",
+
+	framework.PersistentVolumeClaim: "PersistentVolumeClaim",
+	framework.PersistentVolume:      "PersistentVolume",
+	framework.StorageClass:          "storage.k8s.io/StorageClass",
+	framework.CSINode:               "storage.k8s.io/CSINode",
+	framework.CSIDriver:             "storage.k8s.io/CSIDriver",
+	framework.CSIStorageCapacity:    "storage.k8s.io/CSIStorageCapacity",
+	framework.VolumeAttachment:      "storage.k8s.io/VolumeAttachment",
 }
 
 var actionLabels = map[framework.Action]string{

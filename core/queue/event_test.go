@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -82,6 +83,14 @@ func TestChanges(t *testing.T) {
 	} {
 		if got := Changes(c.old, c.new); got != c.want {
 			t.Errorf("%s: changes are %b, want %b", c.name, got, c.want)
+		}
+	}
+}
+
+func TestKindsHaveLabels(t *testing.T) {
+	for k := range object.Kinds {
+		if got := label(framework.Of(k), framework.Add); !strings.HasSuffix(got, k.String()+"Add") {
+			t.Errorf("an event on a %s is called %q", k, got)
 		}
 	}
 }

@@ -47,6 +47,7 @@ type Table struct {
 	hosts         hosts
 	families      families
 	namespaces    namespaces
+	objects       objects
 	terms         terms
 	crowds        crowds
 

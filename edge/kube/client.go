@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
+	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 )
@@ -21,6 +22,11 @@ type Clients struct {
 	Watch  rest.Interface // lists and watches
 	Policy rest.Interface // lists and watches of policy
 	Apps   rest.Interface // lists and watches of apps
+	// Storage lists and watches storage.k8s.io.
+	Storage rest.Interface
+	// Volumes patches claims and volumes.
+	Volumes rest.Interface
+
 	Bind   rest.Interface // bindings, what settles them, evictions
 	Status rest.Interface // pod status
 	Events rest.Interface // events.k8s.io
@@ -44,7 +50,7 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		}
 		return c.RESTClient()
 	}
-	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true), held: held}
+	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true), Volumes: core(true), held: held}
 	events, err := eventsv1.NewForConfig(separate(config, true, held))
 	if err != nil {
 		errs = append(errs, err)
@@ -62,6 +68,12 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		errs = append(errs, err)
 	} else {
 		clients.Apps = apps.RESTClient()
+	}
+	storage, err := storagev1.NewForConfig(separate(config, false, nil))
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		clients.Storage = storage.RESTClient()
 	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, errors.Join(errs...))

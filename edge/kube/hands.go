@@ -98,16 +98,8 @@ func (h *Hands) Do(e machine.Effect) {
 	case machine.Announce:
 		h.events.add(e)
 	case machine.Write:
-		h.report(machine.Written{UID: e.Pod.UID, Err: unknownWrite(e)})
+		h.startWrite(e)
 	}
-}
-
-// unknownWrite refuses writes: no plugin that is built in asks for any.
-func unknownWrite(e machine.Write) error {
-	if len(e.Writes) == 0 {
-		return nil
-	}
-	return fmt.Errorf("no way to carry out: %s", e.Writes[0].Describe())
 }
 
 // startBind queues a binding. A status patch of the pod that has not left yet

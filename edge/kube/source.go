@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
@@ -32,8 +33,9 @@ type Source struct {
 }
 
 // NewSource returns a source that posts what it sees. post may block: the
-// watches then stop reading.
-func NewSource(c *Clients, post func(machine.Event), logger klog.Logger) *Source {
+// watches then stop reading. Of the objects that only some plugins read it
+// watches the given kinds.
+func NewSource(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Source {
 	s := &Source{client: c.Watch, logger: logger}
 	nodes := newMirror("nodes", post, s.guarded(nodeEntry), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
@@ -52,6 +54,9 @@ func NewSource(c *Clients, post func(machine.Event), logger klog.Logger) *Source
 	})
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
 	s.mirrors = append(s.families(c, post), nodes, namespaces, budgets, pods)
+	for _, kind := range kinds {
+		s.mirrors = append(s.mirrors, s.objects(c, kind, post))
+	}
 	return s
 }
 

@@ -136,7 +136,7 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := make(chan string, 100)
-	source := NewSource(clients, func(e machine.Event) { events <- describe(e) }, klog.Background())
+	source := NewSource(clients, nil, func(e machine.Event) { events <- describe(e) }, klog.Background())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); source.Run(ctx) }()
@@ -170,7 +170,7 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	NewSource(clients, nil, klog.Background()).Probe(t.Context())
+	NewSource(clients, nil, nil, klog.Background()).Probe(t.Context())
 	if len(codes) != 0 {
 		t.Errorf("gave up with %v to come", codes)
 	}

@@ -47,6 +47,7 @@ var kinds = map[string]kind{
 	"storage.k8s.io/v1/CSINode":                global[storagev1.CSINode](),
 	"storage.k8s.io/v1/CSIDriver":              global[storagev1.CSIDriver](),
 	"storage.k8s.io/v1/CSIStorageCapacity":     namespaced[storagev1.CSIStorageCapacity](),
+	"storage.k8s.io/v1/VolumeAttachment":       global[storagev1.VolumeAttachment](),
 	"resource.k8s.io/v1/DeviceClass":           global[resourcev1.DeviceClass](),
 	"resource.k8s.io/v1/ResourceSlice":         global[resourcev1.ResourceSlice](),
 	"resource.k8s.io/v1/ResourceClaim":         namespaced[resourcev1.ResourceClaim](),

@@ -27,6 +27,8 @@ type Set struct {
 	Namespaces []*object.Namespace
 	// Families are the Services and controllers, decoded.
 	Families []*object.Family
+	// Objects are claims, volumes and what else plugins read, decoded.
+	Objects []object.Object
 	// Ignored counts the objects of kinds that a simulation has no use for,
 	// by apiVersion/kind.
 	Ignored map[string]int
@@ -148,6 +150,8 @@ func (s *Set) add(r raw, d decoded) error {
 	default:
 		if f := decode.Family(o); f != nil {
 			s.Families = append(s.Families, f)
+		} else if read := decode.Object(o); read != nil {
+			s.Objects = append(s.Objects, read)
 		}
 	}
 	return nil

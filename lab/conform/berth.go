@@ -65,6 +65,9 @@ func Berth(plugins profile.Registry) Start {
 		for _, f := range w.Families {
 			b.step(machine.FamilySet{Family: decode.Family(f)})
 		}
+		for _, o := range w.Objects {
+			b.step(machine.ObjectSet{Object: decode.Object(o)})
+		}
 		for _, p := range w.Bound {
 			b.show(p, p.Spec.NodeName)
 		}
@@ -188,6 +191,13 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 		b.step(machine.NodeSet{Node: decode.Node(c.Node)})
 	case c.Namespace != nil:
 		b.step(machine.NamespaceSet{Namespace: decode.Namespace(c.Namespace)})
+	case c.Other != nil:
+		o := decode.Object(c.Other)
+		if m := o.Head(); c.Verb == generate.Delete {
+			b.step(machine.ObjectGone{Kind: m.Kind, Namespace: m.Namespace, Name: m.Name})
+		} else {
+			b.step(machine.ObjectSet{Object: o})
+		}
 	case c.Verb == generate.Delete:
 		b.forget(c.Pod)
 	case b.placed[c.Pod.UID] != "":

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -21,7 +22,7 @@ var kept = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "
 	"maxSkew": true, "topologyKey": true, "whenUnsatisfiable": true}
 
 // objects lists the API objects of a world, always in the same order: nodes,
-// bound pods, pending pods, those of the changes.
+// bound pods, pending pods, those of the changes, what else there is.
 func objects(w generate.World) []any {
 	var all []any
 	for _, n := range w.Nodes {
@@ -32,6 +33,9 @@ func objects(w generate.World) []any {
 	}
 	for _, c := range w.Changes {
 		all = append(all, c.Object())
+	}
+	for _, o := range w.Objects {
+		all = append(all, o)
 	}
 	return all
 }
@@ -69,12 +73,19 @@ func replaced(w generate.World, i int, object any) generate.World {
 		}
 		i -= len(*pods)
 	}
+	if at := i - len(w.Changes); at >= 0 {
+		w.Objects = slices.Clone(w.Objects)
+		w.Objects[at] = object.(metav1.Object)
+		return w
+	}
 	w.Changes = slices.Clone(w.Changes)
 	switch {
 	case w.Changes[i].Node != nil:
 		w.Changes[i].Node = object.(*v1.Node)
 	case w.Changes[i].Namespace != nil:
 		w.Changes[i].Namespace = object.(*v1.Namespace)
+	case w.Changes[i].Other != nil:
+		w.Changes[i].Other = object.(metav1.Object)
 	default:
 		w.Changes[i].Pod = object.(*v1.Pod)
 	}
@@ -88,7 +99,7 @@ func without(w generate.World, i int, path []any) (generate.World, bool) {
 	all := objects(w)
 	pod, isPod := all[i].(*v1.Pod)
 	if !isPod {
-		smaller, ok := trimmed(all[i], &v1.Node{}, path)
+		smaller, ok := trimmed(all[i], reflect.New(reflect.TypeOf(all[i]).Elem()).Interface(), path)
 		return replaced(w, i, smaller), ok
 	}
 	found := false

@@ -81,6 +81,9 @@ func (s *story) cluster(w generate.World) {
 	for _, f := range w.Families {
 		s.WriteString(scenario.WriteObject(f))
 	}
+	for _, o := range w.Objects {
+		s.WriteString(scenario.WriteObject(o))
+	}
 	for _, p := range w.Bound {
 		s.pod(p)
 	}

@@ -235,7 +235,7 @@ func (r *run) count(rec oracle.Record) {
 // possible tells whether what changes is there, or not there yet, and notes the
 // change.
 func (r *run) possible(c generate.Change) bool {
-	if c.Namespace != nil {
+	if c.Namespace != nil || c.Other != nil {
 		return true
 	}
 	if c.Node != nil {

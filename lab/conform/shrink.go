@@ -48,7 +48,7 @@ func (s *shrinker) size() int {
 	for _, object := range objects(w) {
 		n += len(paths(tree(object), nil))
 	}
-	return n + len(w.Changes) + len(w.Budgets) + len(w.Families) + len(w.Namespaces)
+	return n + len(w.Changes) + len(w.Budgets) + len(w.Families) + len(w.Namespaces) + len(w.Objects)
 }
 
 // try keeps the world if it still shows the disagreement.
@@ -86,6 +86,9 @@ func (s *shrinker) lists() {
 	})
 	s.drop(func(w *generate.World) int { return len(w.Namespaces) }, func(w *generate.World, i, j int) {
 		w.Namespaces = slices.Delete(slices.Clone(w.Namespaces), i, j)
+	})
+	s.drop(func(w *generate.World) int { return len(w.Objects) }, func(w *generate.World, i, j int) {
+		w.Objects = slices.Delete(slices.Clone(w.Objects), i, j)
 	})
 	s.drop(func(w *generate.World) int { return len(w.Nodes) }, dropNodes)
 }

@@ -43,6 +43,8 @@ func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error)
 		err = s.changeNode(c)
 	case c.Namespace != nil:
 		err = s.namespaces.Update(c.Namespace) // no plugin asks to be told
+	case c.Other != nil:
+		err = s.changeObject(c)
 	default:
 		err = s.changePod(c)
 	}

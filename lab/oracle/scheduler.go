@@ -37,8 +37,10 @@ type Scheduler struct {
 	listed cache.Indexer
 	// namespaces is the store behind the namespace lister.
 	namespaces cache.Indexer
-	nodes      map[string]*v1.Node
-	placed     map[types.UID]*v1.Pod
+	// factory has the stores behind all other listers.
+	factory informers.SharedInformerFactory
+	nodes   map[string]*v1.Node
+	placed  map[types.UID]*v1.Pod
 }
 
 // New starts a scheduler that evaluates every node on the cluster of a world,
@@ -72,6 +74,7 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 		weights:    map[string]map[string]int64{},
 		listed:     factory.Core().V1().Pods().Informer().GetIndexer(),
 		namespaces: factory.Core().V1().Namespaces().Informer().GetIndexer(),
+		factory:    factory,
 		nodes:      map[string]*v1.Node{},
 		placed:     map[types.UID]*v1.Pod{},
 	}
@@ -101,6 +104,12 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 	}
 	for _, f := range w.Families {
 		if err := addFamily(factory, f); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	for _, o := range w.Objects {
+		if err := s.setObject(o); err != nil {
 			stop()
 			return nil, err
 		}

@@ -26,8 +26,10 @@ type World struct {
 	// StatefulSets.
 	Families   []metav1.Object
 	Namespaces []*v1.Namespace
-	Pending    []*v1.Pod
-	Changes    []Change // ascending by After
+	// Objects are claims, volumes and what else plugins read (decode.Object).
+	Objects []metav1.Object
+	Pending []*v1.Pod
+	Changes []Change // ascending by After
 }
 
 // Verb says what happens to the object of a Change.
@@ -40,8 +42,8 @@ const (
 	Delete Verb = "Delete"
 )
 
-// Change is one event of the cluster. Exactly one of Node,
-// Namespace and Pod is set.
+// Change is one event of the cluster. Exactly one of Node, Namespace, Pod and
+// Other is set.
 type Change struct {
 	// After is how many pods of World.Pending are decided before it happens.
 	After int
@@ -52,6 +54,8 @@ type Change struct {
 	// Pod is known by its name: spec.nodeName is not set for a pod out of
 	// World.Pending, wherever it was placed by then.
 	Pod *v1.Pod
+	// Other is one of World.Objects, or to become one.
+	Other metav1.Object
 }
 
 // String names the change in a few words.
@@ -61,6 +65,9 @@ func (c Change) String() string {
 	}
 	if c.Namespace != nil {
 		return fmt.Sprintf("%s namespace %s", c.Verb, c.Namespace.Name)
+	}
+	if c.Other != nil {
+		return fmt.Sprintf("%s %T %s/%s", c.Verb, c.Other, c.Other.GetNamespace(), c.Other.GetName())
 	}
 	return fmt.Sprintf("%s pod %s/%s", c.Verb, c.Pod.Namespace, c.Pod.Name)
 }
@@ -72,6 +79,9 @@ func (c Change) Object() any {
 	}
 	if c.Namespace != nil {
 		return c.Namespace
+	}
+	if c.Other != nil {
+		return c.Other
 	}
 	return c.Pod
 }

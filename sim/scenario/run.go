@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim"
@@ -195,7 +196,18 @@ func (p *play) update(words []string) error {
 			return p.setPod(pod.DeepCopy(), attributes)
 		}
 	default:
-		return fmt.Errorf("%q: want node or pod", words[0])
+		if kind, known := object.KindOf(words[0]); known {
+			namespace, name, found := strings.Cut(words[1], "/")
+			if !found {
+				namespace, name = "", words[1]
+				if kind.Namespaced() {
+					namespace = v1.NamespaceDefault
+				}
+			}
+			p.world.Cluster.DeleteObject(kind, namespace, name)
+			return nil
+		}
+		return fmt.Errorf("%q: want node or pod, or a kind such as PersistentVolume", words[0])
 	}
 	return fmt.Errorf("%s %s: does not exist", words[0], words[1])
 }
@@ -294,7 +306,11 @@ func (p *play) object(block string) error {
 		p.world.Machine.Step(p.world.Now, machine.FamilySet{Family: decode.Family(o)})
 		return nil
 	}
-	return fmt.Errorf("kind %q: want Node, Pod, Namespace, PodDisruptionBudget, Service, ReplicationController, ReplicaSet or StatefulSet", head.Kind)
+	if kind, known := object.KindOf(head.Kind); known {
+		return p.setObject(kind, block)
+	}
+	return fmt.Errorf("kind %q: want Node, Pod, Namespace, PodDisruptionBudget, Service, ReplicationController, ReplicaSet, StatefulSet, or one of %s",
+		head.Kind, strings.Join(object.KindNames(), ", "))
 }
 
 // families are the kinds that say which pods belong together.
@@ -317,7 +333,18 @@ func (p *play) delete(words []string) error {
 		delete(p.pods, key(words[1]))
 		return p.world.Cluster.DeletePod(key(words[1]))
 	}
-	return fmt.Errorf("%q: want node or pod", words[0])
+	if kind, known := object.KindOf(words[0]); known {
+		namespace, name, found := strings.Cut(words[1], "/")
+		if !found {
+			namespace, name = "", words[1]
+			if kind.Namespaced() {
+				namespace = v1.NamespaceDefault
+			}
+		}
+		p.world.Cluster.DeleteObject(kind, namespace, name)
+		return nil
+	}
+	return fmt.Errorf("%q: want node or pod, or a kind such as PersistentVolume", words[0])
 }
 
 // pass has the time of the one word pass by.

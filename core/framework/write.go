@@ -1,0 +1,24 @@
+package framework
+
+import (
+	"fmt"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Write is a change of an API object other than the binding, carried out by
+// the edge before the pod is bound. One of an object that has changed since
+// Object.Version is refused.
+type Write struct {
+	Object      object.Meta
+	Subresource string // such as status, "" for none
+	// Patch is the change, as a JSON merge patch; it marshals to an object.
+	// The edge adds metadata.uid and metadata.resourceVersion.
+	Patch map[string]any
+	// Result are the objects as they are expected to be once the write has had
+	// its effect, whoever else has to do his part. Simulations set them.
+	Result []object.Object
+}
+
+// Describe names the object, for errors and logs.
+func (w *Write) Describe() string { return fmt.Sprintf("%s %s", w.Object.Kind, w.Object.Key()) }

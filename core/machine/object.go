@@ -1,0 +1,20 @@
+package machine
+
+import (
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func (m *Machine) objectSet(o object.Object) {
+	e := &framework.Event{Resource: framework.Of(o.Head().Kind), Action: framework.Add, NewObject: o}
+	if e.OldObject = m.table.SetObject(o); e.OldObject != nil {
+		e.Action = framework.UpdateOther
+	}
+	m.move(e)
+}
+
+func (m *Machine) objectGone(e ObjectGone) {
+	if old := m.table.RemoveObject(e.Kind, e.Namespace, e.Name); old != nil {
+		m.move(&framework.Event{Resource: framework.Of(e.Kind), Action: framework.Delete, OldObject: old})
+	}
+}

@@ -1,0 +1,167 @@
+package table
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// objects are the API objects that only some plugins read, by kind.
+type objects struct {
+	kinds [object.Kinds]kindOfObjects
+}
+
+type kindOfObjects struct {
+	byName   map[objectName]*known
+	revision uint64
+	sorted   []object.Object // by namespace, then name, as assumed; nil: to be made
+}
+
+type objectName struct{ namespace, name string }
+
+// known is an object as the API shows it, and as it is assumed to be once our
+// writes are done.
+type known struct {
+	shown, assumed object.Object // assumed: nil for none
+	// written: what is assumed was written; the next state that the API shows
+	// holds it.
+	written bool
+}
+
+func (k *known) now() object.Object {
+	if k.assumed != nil {
+		return k.assumed
+	}
+	return k.shown
+}
+
+// SetObject takes in the object as the API shows it and returns what it showed
+// before, nil for nothing.
+func (t *Table) SetObject(o object.Object) (before object.Object) {
+	t.noCheckpoint("SetObject")
+	m := o.Head()
+	kind := &t.objects.kinds[m.Kind]
+	at := objectName{m.Namespace, m.Name}
+	k := kind.byName[at]
+	if k == nil {
+		if kind.byName == nil {
+			kind.byName = map[objectName]*known{}
+		}
+		k = &known{}
+		kind.byName[at] = k
+	}
+	before, k.shown = k.shown, o
+	if k.assumed != nil && k.assumed.Head().UID != m.UID || k.written && k.assumed.Head().Version != m.Version {
+		k.assumed, k.written = nil, false
+	}
+	kind.changed()
+	return before
+}
+
+// RemoveObject takes in that the object is gone and returns what it was.
+func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before object.Object) {
+	t.noCheckpoint("RemoveObject")
+	list := &t.objects.kinds[kind]
+	at := objectName{namespace, name}
+	k := list.byName[at]
+	if k == nil {
+		return nil
+	}
+	delete(list.byName, at)
+	list.changed()
+	return k.shown
+}
+
+// Assume has readers see the object as given until Restore, or until the API
+// shows what was written (Written). It has the Version that it was made from.
+// An object that is not there cannot be assumed.
+func (t *Table) Assume(o object.Object) {
+	m := o.Head()
+	kind := &t.objects.kinds[m.Kind]
+	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown.Head().UID == m.UID {
+		k.assumed, k.written = o, false
+		kind.changed()
+	}
+}
+
+// Restore ends what was assumed of the object of this kind and name.
+func (t *Table) Restore(m *object.Meta) {
+	kind := &t.objects.kinds[m.Kind]
+	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.assumed != nil {
+		k.assumed, k.written = nil, false
+		kind.changed()
+	}
+}
+
+// Written says that what was assumed of the object stands in the API: it ends
+// with the next state shown, or at once where that has been shown already.
+func (t *Table) Written(m *object.Meta) {
+	kind := &t.objects.kinds[m.Kind]
+	k := kind.byName[objectName{m.Namespace, m.Name}]
+	switch {
+	case k == nil || k.assumed == nil:
+	case k.shown.Head().Version != k.assumed.Head().Version:
+		t.Restore(m)
+	default:
+		k.written = true
+	}
+}
+
+// Object returns the object of this kind and name as it is assumed to be, nil
+// where there is none.
+func (t *Table) Object(kind object.Kind, namespace, name string) object.Object {
+	if k := t.objects.kinds[kind].byName[objectName{namespace, name}]; k != nil {
+		return k.now()
+	}
+	return nil
+}
+
+// ShownObject is Object as the API shows it, whatever is assumed.
+func (t *Table) ShownObject(kind object.Kind, namespace, name string) object.Object {
+	if k := t.objects.kinds[kind].byName[objectName{namespace, name}]; k != nil {
+		return k.shown
+	}
+	return nil
+}
+
+// Objects lists the objects of a kind by namespace, then name, as they are
+// assumed to be. The list is valid until the next change. Read only.
+func (t *Table) Objects(kind object.Kind) []object.Object {
+	list := &t.objects.kinds[kind]
+	if list.sorted == nil && len(list.byName) > 0 {
+		list.sorted = make([]object.Object, 0, len(list.byName))
+		for _, k := range list.byName { // any order: sorted below
+			list.sorted = append(list.sorted, k.now())
+		}
+		slices.SortFunc(list.sorted, func(a, b object.Object) int {
+			return cmp.Or(cmp.Compare(a.Head().Namespace, b.Head().Namespace), cmp.Compare(a.Head().Name, b.Head().Name))
+		})
+	}
+	return list.sorted
+}
+
+// ObjectCount is the number of objects of a kind.
+func (t *Table) ObjectCount(kind object.Kind) int { return len(t.objects.kinds[kind].byName) }
+
+// ObjectRevision changes whenever an object of one of the kinds does. What is
+// kept of answers that depend on them has it in its Part.
+func (t *Table) ObjectRevision(kinds ...object.Kind) uint64 {
+	var sum uint64
+	for _, kind := range kinds {
+		sum += t.objects.kinds[kind].revision // each only grows, so the sum does
+	}
+	return sum
+}
+
+func (k *kindOfObjects) changed() {
+	k.revision++
+	k.sorted = nil
+}
+
+// Lookup returns the object of this kind and name, nil where there is none; T
+// is the kind's type.
+func Lookup[T object.Object](t *Table, kind object.Kind, namespace, name string) (found T) {
+	found, _ = t.Object(kind, namespace, name).(T)
+	return found
+}

@@ -1,0 +1,114 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// TestObjects holds the store against a plain model of what the API showed and
+// what is assumed on top of it.
+func TestObjects(t *testing.T) {
+	type entry struct{ shown, assumed *object.PersistentVolume }
+	rapid.Check(t, func(t *rapid.T) {
+		tb, model, version := New(), map[string]*entry{}, 0
+		volume := func(name string, uid int) *object.PersistentVolume {
+			version++
+			return &object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: name,
+				UID: types.UID(fmt.Sprint(name, uid)), Version: fmt.Sprint(version)}}
+		}
+		some := func() string { return rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name") }
+		written := map[string]bool{}
+		revision := uint64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"set": func(t *rapid.T) {
+				v := volume(some(), rapid.IntRange(0, 1).Draw(t, "uid"))
+				before := tb.SetObject(v)
+				e := model[v.Name]
+				if (before != nil) != (e != nil) || e != nil && before != object.Object(e.shown) {
+					t.Fatalf("before is %v", before)
+				}
+				if e == nil {
+					e = &entry{}
+					model[v.Name] = e
+				}
+				e.shown = v
+				if e.assumed != nil && (written[v.Name] || e.assumed.UID != v.UID) {
+					e.assumed = nil
+					delete(written, v.Name)
+				}
+			},
+			"remove": func(t *rapid.T) {
+				name := some()
+				tb.RemoveObject(object.PersistentVolumes, "", name)
+				delete(model, name)
+				delete(written, name)
+			},
+			"assume": func(t *rapid.T) {
+				if e := model[some()]; e != nil {
+					v := *e.shown
+					v.Class = "assumed"
+					e.assumed = &v
+					delete(written, v.Name)
+					tb.Assume(&v)
+				}
+			},
+			"restore": func(t *rapid.T) {
+				if e := model[some()]; e != nil {
+					e.assumed = nil
+					delete(written, e.shown.Name)
+					tb.Restore(&e.shown.Meta)
+				}
+			},
+			"written": func(t *rapid.T) {
+				e := model[some()]
+				if e == nil || e.assumed == nil {
+					return
+				}
+				tb.Written(&e.shown.Meta)
+				if e.assumed.Version != e.shown.Version {
+					e.assumed = nil
+				} else {
+					written[e.shown.Name] = true
+				}
+			},
+			"": func(t *rapid.T) {
+				var names []string
+				for _, o := range tb.Objects(object.PersistentVolumes) {
+					names = append(names, o.Head().Name)
+				}
+				if !slices.IsSorted(names) || len(names) != len(model) || tb.ObjectCount(object.PersistentVolumes) != len(model) {
+					t.Fatalf("lists %v of %d", names, len(model))
+				}
+				for name, e := range model {
+					want := e.shown
+					if e.assumed != nil {
+						want = e.assumed
+					}
+					if got := Lookup[*object.PersistentVolume](tb, object.PersistentVolumes, "", name); got != want {
+						t.Fatalf("%s is %+v, want %+v", name, got, want)
+					}
+					if !slices.Contains(tb.Objects(object.PersistentVolumes), object.Object(want)) {
+						t.Fatalf("%s is listed in another state", name)
+					}
+					if got := tb.ShownObject(object.PersistentVolumes, "", name); got != object.Object(e.shown) {
+						t.Fatalf("%s is shown as %+v", name, got)
+					}
+				}
+				if got := Lookup[*object.PersistentVolume](tb, object.PersistentVolumes, "", "never"); got != nil {
+					t.Fatalf("never is %v", got)
+				}
+				now := tb.ObjectRevision(object.PersistentVolumes, object.CSINodes)
+				if now < revision {
+					t.Fatalf("revision %d after %d", now, revision)
+				}
+				revision = now
+			},
+		})
+	})
+}

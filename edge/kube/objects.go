@@ -1,0 +1,52 @@
+package kube
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// endpoint is where the API has objects of a kind.
+type endpoint struct {
+	resource string
+	watch    func(*Clients) rest.Interface
+	patch    func(*Clients) rest.Interface // nil: nobody writes them
+}
+
+func watchCore(c *Clients) rest.Interface    { return c.Watch }
+func watchStorage(c *Clients) rest.Interface { return c.Storage }
+func patchVolumes(c *Clients) rest.Interface { return c.Volumes }
+
+var endpoints = [object.Kinds]endpoint{
+	object.PersistentVolumeClaims: {"persistentvolumeclaims", watchCore, patchVolumes},
+	object.PersistentVolumes:      {"persistentvolumes", watchCore, patchVolumes},
+	object.StorageClasses:         {"storageclasses", watchStorage, nil},
+	object.CSINodes:               {"csinodes", watchStorage, nil},
+	object.CSIDrivers:             {"csidrivers", watchStorage, nil},
+	object.CSIStorageCapacities:   {"csistoragecapacities", watchStorage, nil},
+	object.VolumeAttachments:      {"volumeattachments", watchStorage, nil},
+}
+
+// objects watches the objects of a kind.
+func (s *Source) objects(c *Clients, kind object.Kind, post func(machine.Event)) *mirror {
+	at := endpoints[kind]
+	m := newMirror(at.resource, post, s.guarded(objectEntry), func(o owner) machine.Event {
+		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
+	})
+	m.reflect(at.watch(c), decode.Empty(kind), "", s.logger)
+	return m
+}
+
+func objectEntry(obj any) *entry {
+	meta, ok := obj.(metav1.ObjectMetaAccessor)
+	o := decode.Object(obj)
+	if !ok || o == nil {
+		return nil
+	}
+	e := newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
+	e.set = machine.ObjectSet{Object: o}
+	return e
+}

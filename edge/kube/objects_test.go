@@ -1,0 +1,34 @@
+package kube
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+func TestEveryKindIsWatchedAndDecoded(t *testing.T) {
+	for kind := range object.Kinds {
+		if at := endpoints[kind]; at.resource == "" || at.watch == nil {
+			t.Errorf("%s: has no endpoint", kind)
+		}
+		o := decode.Empty(kind)
+		o.SetName("name")
+		o.SetUID("uid")
+		o.SetResourceVersion("7")
+		e := objectEntry(o)
+		if e == nil || e.Name != "name" {
+			t.Fatalf("%s: entry %+v", kind, e)
+		}
+		want := object.Meta{Kind: kind, Name: "name", UID: "uid", Version: "7"}
+		if got := *e.set.(machine.ObjectSet).Object.Head(); got != want {
+			t.Errorf("%s: decoded as %+v", kind, got)
+		}
+	}
+	if e := objectEntry(&metav1.Status{}); e != nil {
+		t.Errorf("a status is %+v", e)
+	}
+}
