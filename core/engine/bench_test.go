@@ -7,7 +7,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -16,9 +15,9 @@ import (
 // do: two filters, a score that is final, two that are normalised.
 func columns() *profile.Profile {
 	request := func(p *object.Pod) string { return string(p.Demand.Usage.AppendKey(nil)) }
-	rank := func(in *framework.Input, rows par.Range, out []int64) {
+	rank := func(in *framework.Input, rows []table.Row, out []int64) {
 		for i := range out {
-			if n := in.Table.Node(table.Row(rows.From + i)); n != nil {
+			if n := in.Table.Node(rows[i]); n != nil {
 				out[i] = int64(len(n.Labels))
 			}
 		}
@@ -26,23 +25,23 @@ func columns() *profile.Profile {
 	silent := func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil }
 	share := func(raw, _, high int64) int64 { return 100 * raw / max(1, high) }
 	plugins := []*framework.Plugin{
-		{Name: "Ready", Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+		{Name: "Ready", Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			for i := range out {
-				n := in.Table.Node(table.Row(rows.From + i))
+				n := in.Table.Node(rows[i])
 				out[i] = when(n != nil && n.Unschedulable)
 			}
 		}, Explain: silent},
 		{Name: "Fit", Locality: framework.NodeAndPods, Part: request,
-			Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+			Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 				used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
 				for i := range out {
-					out[i] = when(used[rows.From+i]+cpu > offered[rows.From+i])
+					out[i] = when(used[rows[i]]+cpu > offered[rows[i]])
 				}
 			}, Explain: silent,
-			Score: func(in *framework.Input, rows par.Range, out []int64) {
+			Score: func(in *framework.Input, rows []table.Row, out []int64) {
 				used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
 				for i := range out {
-					r := rows.From + i
+					r := rows[i]
 					out[i] = max(0, 100*(offered[r]-used[r]-cpu)/max(1, offered[r]))
 				}
 			}},

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -15,7 +14,7 @@ import (
 type cells struct {
 	in   *framework.Input
 	sync func(*framework.Input)
-	of   func(*framework.Input, par.Range, []int64)
+	of   func(*framework.Input, []table.Row, []int64)
 	at   []int64
 }
 
@@ -51,7 +50,7 @@ func (v *view) sync() {
 func (c *cells) cell(r table.Row) int64 {
 	var out [1]int64
 	c.sync(c.in)
-	c.of(c.in, one(r), out[:])
+	c.of(c.in, one(c.in.Table, r), out[:])
 	return out[0]
 }
 
@@ -61,7 +60,7 @@ func (f *filter) verdictAt(r table.Row) framework.Verdict {
 		return f.CellFilter.Verdict(&f.in, f.cells.cell(r))
 	}
 	var out [1]framework.Verdict
-	f.Filter(&f.in, one(r), out[:])
+	f.Filter(&f.in, one(f.in.Table, r), out[:])
 	return out[0]
 }
 

@@ -72,8 +72,11 @@ func (v *view) compareCells(f *view, t *table.Table) error {
 	for k, c := range v.cellFilters {
 		o := f.cellFilters[k]
 		for r := range t.Rows() {
+			if t.Node(table.Row(r)) == nil {
+				continue
+			}
 			kept, now := c.CellFilter.Verdict(&c.in, c.cells.at[r]), o.CellFilter.Verdict(&o.in, o.cells.at[r])
-			if kept != now && t.Node(table.Row(r)) != nil {
+			if kept != now {
 				return fmt.Errorf("node %q: %s kept verdict %d, fresh %d", t.Name(table.Row(r)), c.Name, kept, now)
 			}
 		}
@@ -86,8 +89,11 @@ func (v *view) compareCells(f *view, t *table.Table) error {
 		v.weighAll(c)
 		f.weighAll(o)
 		for r := range t.Rows() {
+			if v.first[r] != feasible {
+				continue
+			}
 			kept, now := c.CellScore.Score(&c.in, c.cells.at[r]), o.CellScore.Score(&o.in, o.cells.at[r])
-			if v.first[r] == feasible && kept != now {
+			if kept != now {
 				return fmt.Errorf("node %q: %s kept score %d, fresh %d", t.Name(table.Row(r)), c.Name, kept, now)
 			}
 		}

@@ -228,8 +228,8 @@ func (v *view) look(t *table.Table, rows []table.Row) {
 	}
 	var buf scratch
 	for _, r := range rows {
-		s.evaluate(t, one(r), &buf)
-		v.evaluate(one(r), &buf)
+		s.evaluate(t, one(t, r), &buf)
+		v.evaluate(one(t, r), &buf)
 		v.count(r)
 	}
 }

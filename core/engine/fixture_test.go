@@ -13,7 +13,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
@@ -86,9 +85,9 @@ func syncZones(in *framework.Input) {
 }
 
 // zoneCells gives each zone a number.
-func zoneCells(in *framework.Input, rows par.Range, out []int64) {
+func zoneCells(in *framework.Input, rows []table.Row, out []int64) {
 	for i := range out {
-		if n := in.Table.Node(table.Row(rows.From + i)); n != nil {
+		if n := in.Table.Node(rows[i]); n != nil {
 			out[i] = int64(slices.Index(zones, n.Labels["zone"]))
 		}
 	}
@@ -150,10 +149,10 @@ func (ru *rule) plugin() *framework.Plugin {
 		pl.PreScore = func(_ *table.Table, p *object.Pod) framework.Prepared { return ru.preScore(p) }
 	}
 	if ru.reject != nil {
-		pl.Filter = func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+		pl.Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			for i := range out {
 				out[i] = 99 // what stands on rows without a node is ignored
-				if r := table.Row(rows.From + i); in.Table.Node(r) != nil {
+				if r := rows[i]; in.Table.Node(r) != nil {
 					out[i] = ru.reject(in.Pod, siteOf(in.Table, r))
 				}
 			}
@@ -163,10 +162,10 @@ func (ru *rule) plugin() *framework.Plugin {
 		}
 	}
 	if ru.score != nil {
-		pl.Score = func(in *framework.Input, rows par.Range, out []int64) {
+		pl.Score = func(in *framework.Input, rows []table.Row, out []int64) {
 			for i := range out {
 				out[i] = -1 << 62
-				if r := table.Row(rows.From + i); in.Table.Node(r) != nil {
+				if r := rows[i]; in.Table.Node(r) != nil {
 					out[i] = ru.score(in.Pod, siteOf(in.Table, r))
 				}
 			}

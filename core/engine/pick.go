@@ -50,7 +50,7 @@ func (s *scorer) ask(r table.Row) int64 {
 		return s.CellScore.Score(&s.in, s.cells.cell(r))
 	}
 	var out [1]int64
-	s.Score(&s.in, one(r), out[:])
+	s.Score(&s.in, one(s.in.Table, r), out[:])
 	return out[0]
 }
 

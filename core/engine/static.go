@@ -52,7 +52,7 @@ func (s *static) refresh(t *table.Table, workers int) {
 	} else {
 		var buf scratch
 		t.NodesChanged(s.revision, func(r table.Row) bool {
-			s.evaluate(t, one(r), &buf)
+			s.evaluate(t, one(t, r), &buf)
 			return true
 		})
 	}
@@ -63,7 +63,7 @@ func (s *static) rebuild(t *table.Table, workers int) {
 	n := t.Rows()
 	s.generation++
 	s.size(n)
-	inChunks(n, workers, func(rows par.Range, buf *scratch) { s.evaluate(t, rows, buf) })
+	inChunks(t, workers, func(rows []table.Row, buf *scratch) { s.evaluate(t, rows, buf) })
 }
 
 // size gives the part columns of n rows.
@@ -79,10 +79,10 @@ func (s *static) size(n int) {
 	}
 }
 
-func (s *static) evaluate(t *table.Table, rows par.Range, buf *scratch) {
-	for r := rows.From; r < rows.To; r++ {
+func (s *static) evaluate(t *table.Table, rows []table.Row, buf *scratch) {
+	for _, r := range rows {
 		s.first[r], s.verdict[r], s.final[r] = feasible, framework.Fits, 0
-		if t.Node(table.Row(r)) == nil {
+		if t.Node(r) == nil {
 			s.first[r] = noNode
 		}
 	}
@@ -92,7 +92,7 @@ func (s *static) evaluate(t *table.Table, rows par.Range, buf *scratch) {
 	for k := range s.scorers {
 		c := &s.scorers[k]
 		if s.raw[k] != nil {
-			c.Score(&c.in, rows, s.raw[k][rows.From:rows.To])
+			c.write(s.raw[k], rows, buf)
 		} else {
 			c.addTo(s.final, rows, buf)
 		}
@@ -109,46 +109,56 @@ type scratch struct {
 // that what they write stays near.
 const chunk = 512
 
-// inChunks calls f on all of n rows, over the cores.
-func inChunks(n, workers int, f func(par.Range, *scratch)) {
-	par.Rows(n, workers, grain, func(rows par.Range) {
+// inChunks calls f on all rows, over the cores.
+func inChunks(t *table.Table, workers int, f func([]table.Row, *scratch)) {
+	all := t.All()
+	par.Rows(len(all), workers, grain, func(rows par.Range) {
 		var buf scratch
 		for from := rows.From; from < rows.To; from += chunk {
-			f(par.Range{From: from, To: min(from+chunk, rows.To)}, &buf)
+			f(all[from:min(from+chunk, rows.To)], &buf)
 		}
 	})
 }
 
 // run asks the filter about the rows and notes its rejections on those that
 // no earlier filter rejects.
-func (f *filter) run(rows par.Range, buf *scratch, first []int16, verdict []framework.Verdict) {
-	buf.verdicts = resize(buf.verdicts, rows.Len())
+func (f *filter) run(rows []table.Row, buf *scratch, first []int16, verdict []framework.Verdict) {
+	buf.verdicts = resize(buf.verdicts, len(rows))
 	f.Filter(&f.in, rows, buf.verdicts)
 	for i, v := range buf.verdicts {
-		if r := rows.From + i; v != framework.Fits && (first[r] == feasible || first[r] > f.place) {
+		if r := rows[i]; v != framework.Fits && (first[r] == feasible || first[r] > f.place) {
 			first[r], verdict[r] = f.place, v
 		}
 	}
 }
 
 // addTo adds the scorer's weighted scores to the sums.
-func (s *scorer) addTo(final []int64, rows par.Range, buf *scratch) {
-	buf.scores = resize(buf.scores, rows.Len())
+func (s *scorer) addTo(final []int64, rows []table.Row, buf *scratch) {
+	buf.scores = resize(buf.scores, len(rows))
 	s.Score(&s.in, rows, buf.scores)
 	for i, score := range buf.scores {
 		if score < 0 || score > maxScore {
-			final[rows.From+i] += poison
+			final[rows[i]] += poison
 			continue
 		}
-		final[rows.From+i] += s.weight * score
+		final[rows[i]] += s.weight * score
 	}
 }
 
 // poison makes a sum negative, for good: one of its scores was out of range.
 const poison = math.MinInt64 / 1024
 
-// one is the range of a single row.
-func one(r table.Row) par.Range { return par.Range{From: int(r), To: int(r) + 1} }
+// write puts the scorer's raw scores into the column.
+func (s *scorer) write(column []int64, rows []table.Row, buf *scratch) {
+	buf.scores = resize(buf.scores, len(rows))
+	s.Score(&s.in, rows, buf.scores)
+	for i, score := range buf.scores {
+		column[rows[i]] = score
+	}
+}
+
+// one lists a single row.
+func one(t *table.Table, r table.Row) []table.Row { return t.All()[r : r+1] }
 
 func resize[T any](s []T, n int) []T {
 	if cap(s) >= n {

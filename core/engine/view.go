@@ -4,7 +4,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -255,7 +254,7 @@ func (v *view) replay(t *table.Table) bool {
 	buf.verdicts, buf.scores = make([]framework.Verdict, 1), make([]int64, 1)
 	t.Changed(v.revision, func(r table.Row) bool {
 		v.uncount(r)
-		v.evaluate(one(r), &buf)
+		v.evaluate(one(t, r), &buf)
 		v.count(r)
 		if v.poisoned > 0 {
 			v.index = nil // what is no score cannot be ranked
@@ -277,7 +276,7 @@ const grain = 1024
 
 func (v *view) rebuild(t *table.Table, workers int) {
 	v.size(t.Rows())
-	inChunks(t.Rows(), workers, v.evaluate)
+	inChunks(t, workers, v.evaluate)
 	clear(v.tally)
 	v.feasible, v.poisoned, v.index = 0, 0, nil
 	switch {
@@ -314,23 +313,27 @@ func (v *view) size(n int) {
 
 // evaluate fills the view's columns for the rows, from the static part and
 // the plugins that look at pods.
-func (v *view) evaluate(rows par.Range, buf *scratch) {
-	copy(v.first[rows.From:rows.To], v.static.first[rows.From:rows.To])
-	copy(v.verdict[rows.From:rows.To], v.static.verdict[rows.From:rows.To])
-	copy(v.final[rows.From:rows.To], v.static.final[rows.From:rows.To])
+func (v *view) evaluate(rows []table.Row, buf *scratch) {
+	for _, r := range rows {
+		v.first[r], v.verdict[r], v.final[r] = v.static.first[r], v.static.verdict[r], v.static.final[r]
+	}
 	for k := range v.dynamic.filters {
 		v.dynamic.filters[k].run(rows, buf, v.first, v.verdict)
 	}
 	for k := range v.dynamic.scorers {
 		s := &v.dynamic.scorers[k]
 		if s.Normalize != nil {
-			s.Score(&s.in, rows, v.dynamic.raw[k][rows.From:rows.To])
+			s.write(v.dynamic.raw[k], rows, buf)
 		} else {
 			s.addTo(v.final, rows, buf)
 		}
 	}
 	for _, c := range v.divided {
-		c.of(c.in, rows, c.at[rows.From:rows.To])
+		buf.scores = resize(buf.scores, len(rows))
+		c.of(c.in, rows, buf.scores)
+		for i, cell := range buf.scores {
+			c.at[rows[i]] = cell
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 package framework
 
-import "github.com/berth-scheduler/berth/core/par"
+import "github.com/berth-scheduler/berth/core/table"
 
 // Some plugins look beyond one node: how many pods match in a row's zone, say.
 // One placement then changes the answer for a whole domain. Such a plugin
@@ -20,9 +20,9 @@ type CellFilter struct {
 	// before the others whenever the table may have changed, under a
 	// checkpoint too, and never at the same time as any other function.
 	Sync func(in *Input)
-	// Of writes the cell of row rows.From+i to out[i]. It is a kernel: it may
-	// be called concurrently on disjoint ranges, and only reads.
-	Of func(in *Input, rows par.Range, out []int64)
+	// Of writes the cell of rows[i] to out[i]. It is a kernel: it may be
+	// called concurrently on disjoint rows, and only reads.
+	Of func(in *Input, rows []table.Row, out []int64)
 	// Verdict is the answer for every row of the cell.
 	Verdict func(in *Input, cell int64) Verdict
 }
@@ -30,7 +30,7 @@ type CellFilter struct {
 // CellScore is a Score by cells, for a plugin that leaves Score nil.
 type CellScore struct {
 	Sync func(in *Input)
-	Of   func(in *Input, rows par.Range, out []int64)
+	Of   func(in *Input, rows []table.Row, out []int64)
 	// Weigh, when set, is told before Score how many feasible nodes each cell
 	// holds; cells without any are left out. Order is not defined.
 	Weigh func(in *Input, feasible []CellCount)

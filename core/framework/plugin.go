@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -62,7 +61,7 @@ type Prepared struct {
 // a function for each extension point that it implements (nil: not
 // implemented). Functions are called by the machine's owner only, one at a
 // time, but for the kernels Filter and Score, which are called concurrently
-// on disjoint ranges.
+// on disjoint rows.
 type Plugin struct {
 	Name string
 
@@ -91,10 +90,10 @@ type Plugin struct {
 	Less func(a, b *QueuedPod) bool
 
 	PreFilter func(t *table.Table, p *object.Pod) Prepared
-	// Filter writes the verdict of row rows.From+i to out[i]. Rows without a
-	// node are never asked for by name but may lie in the range; what is
-	// written for them is ignored.
-	Filter func(in *Input, rows par.Range, out []Verdict)
+	// Filter writes the verdict of rows[i] to out[i], which is as long.
+	// Rows may come in any order, and some may be without a node; what is
+	// written for those is ignored.
+	Filter func(in *Input, rows []table.Row, out []Verdict)
 	// Explain gives code (Unschedulable or Unresolvable) and reasons of a
 	// verdict other than Fits that Filter wrote for the row.
 	Explain func(in *Input, row table.Row, v Verdict) (decision.Code, []string)
@@ -104,8 +103,8 @@ type Plugin struct {
 	PostFilter func(c *PostFilterCall) PostFilterResult
 
 	PreScore func(t *table.Table, p *object.Pod) Prepared
-	// Score writes the raw score of row rows.From+i to out[i].
-	Score func(in *Input, rows par.Range, out []int64)
+	// Score writes the raw score of rows[i] to out[i].
+	Score func(in *Input, rows []table.Row, out []int64)
 	// CellScore stands in for Score where Locality is Domains.
 	CellScore *CellScore
 	// Normalize maps a raw score to 0..100, given the extremes of the raw

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -34,9 +33,9 @@ func newPrey(t *testing.T) *prey {
 		Name:     "Alone",
 		Locality: framework.NodeAndPods,
 		Wakes:    []framework.Wake{{Resource: framework.AssignedPod, Actions: framework.Delete}, {Resource: framework.Node, Actions: framework.Add}},
-		Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			for i := range out {
-				out[i] = framework.Verdict(len(in.Table.Pods(table.Row(rows.From + i))))
+				out[i] = framework.Verdict(len(in.Table.Pods(rows[i])))
 			}
 		},
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {

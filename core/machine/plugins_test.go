@@ -11,7 +11,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -78,7 +77,7 @@ func (mo *moody) plugin() *framework.Plugin {
 		PreFilter: func(*table.Table, *object.Pod) framework.Prepared {
 			return framework.Prepared{Status: mo.status("PreFilter")}
 		},
-		Filter: func(_ *framework.Input, _ par.Range, out []framework.Verdict) {
+		Filter: func(_ *framework.Input, _ []table.Row, out []framework.Verdict) {
 			mo.ask("Filter")
 			clear(out)
 		},
@@ -88,7 +87,7 @@ func (mo *moody) plugin() *framework.Plugin {
 		PreScore: func(*table.Table, *object.Pod) framework.Prepared {
 			return framework.Prepared{Status: mo.status("PreScore")}
 		},
-		Score: func(_ *framework.Input, _ par.Range, out []int64) {
+		Score: func(_ *framework.Input, _ []table.Row, out []int64) {
 			mo.ask("Score")
 			clear(out)
 		},
@@ -175,11 +174,11 @@ func fitPlugin(mo *moody) *framework.Plugin {
 			{Resource: framework.AssignedPod, Actions: framework.Delete},
 		},
 		Part: func(p *object.Pod) string { return string(p.Demand.Usage.AppendKey(nil)) },
-		Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
 			for i := range out {
 				out[i] = framework.Fits
-				if r := rows.From + i; cpu > 0 && used[r]+cpu > offered[r] {
+				if r := rows[i]; cpu > 0 && used[r]+cpu > offered[r] {
 					out[i] = 1
 				}
 			}
@@ -188,10 +187,10 @@ func fitPlugin(mo *moody) *framework.Plugin {
 			mo.ask("Explain")
 			return decision.Unschedulable, []string{"no cpu"}
 		},
-		Score: func(in *framework.Input, rows par.Range, out []int64) {
+		Score: func(in *framework.Input, rows []table.Row, out []int64) {
 			used := in.Table.Used(table.CPU)
 			for i := range out {
-				out[i] = max(0, 100-used[rows.From+i])
+				out[i] = max(0, 100-used[rows[i]])
 			}
 		},
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {
@@ -243,9 +242,9 @@ func zonePlugin() *framework.Plugin {
 		Name:  "Zone",
 		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel}, {Resource: framework.PendingPod, Actions: framework.UpdatePodLabel}},
 		Part:  func(p *object.Pod) string { return p.Labels["zone"] },
-		Filter: func(in *framework.Input, rows par.Range, out []framework.Verdict) {
+		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			for i := range out {
-				n := in.Table.Node(table.Row(rows.From + i))
+				n := in.Table.Node(rows[i])
 				out[i] = framework.Fits
 				if zone := in.Pod.Labels["zone"]; n != nil && zone != "" && zone != n.Labels["zone"] {
 					out[i] = 1

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -31,14 +30,14 @@ func implement(name string, points ...Point) *framework.Plugin {
 		case PreFilter:
 			p.PreFilter = prepare
 		case Filter:
-			p.Filter = func(*framework.Input, par.Range, []framework.Verdict) {}
+			p.Filter = func(*framework.Input, []table.Row, []framework.Verdict) {}
 			p.Explain = func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil }
 		case PostFilter:
 			p.PostFilter = func(*framework.PostFilterCall) framework.PostFilterResult { return framework.PostFilterResult{} }
 		case PreScore:
 			p.PreScore = prepare
 		case Score:
-			p.Score = func(*framework.Input, par.Range, []int64) {}
+			p.Score = func(*framework.Input, []table.Row, []int64) {}
 		case Reserve:
 			p.Reserve = onNode
 		case Permit:

@@ -30,6 +30,7 @@ type Table struct {
 	names  []string
 	nodes  []*object.Node // nil: a free row, or a row of pods whose node is unknown
 	pods   [][]*Placed
+	all    []Row
 	placed map[types.UID]*Placed
 	free   []Row
 	live   int
@@ -96,6 +97,9 @@ func (t *Table) Rows() int { return len(t.nodes) }
 
 // Live is the number of nodes.
 func (t *Table) Live() int { return t.live }
+
+// All lists every row, live or not, in order. Read only.
+func (t *Table) All() []Row { return t.all }
 
 // Node returns the node at the row, nil where there is none.
 func (t *Table) Node(r Row) *object.Node { return t.nodes[r] }
@@ -334,6 +338,7 @@ func (t *Table) row(name string) Row {
 }
 
 func (t *Table) grow() {
+	t.all = append(t.all, Row(len(t.all)))
 	t.names = append(t.names, "")
 	t.nodes = append(t.nodes, nil)
 	t.pods = append(t.pods, nil)

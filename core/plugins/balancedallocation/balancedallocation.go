@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
@@ -85,7 +84,7 @@ func (b balance) preScore(_ *table.Table, p *object.Pod) framework.Prepared {
 	return framework.Prepared{State: shares, Skip: skip}
 }
 
-// column is one resource on a range of rows. request is what the pod adds.
+// column is one resource, by row. request is what the pod adds.
 type column struct {
 	allocatable, used []int64
 	request           int64
@@ -94,7 +93,7 @@ type column struct {
 // score compares the balance with the pod to the balance without it: about 75
 // where it stays the same, towards 100 where it gets better, towards 50 where
 // it gets worse.
-func score(in *framework.Input, rows par.Range, out []int64) {
+func score(in *framework.Input, rows []table.Row, out []int64) {
 	var stack [4]column // more resources than that cost an allocation a call
 	columns := stack[:0]
 	for _, s := range in.State.([]share) {
@@ -103,20 +102,50 @@ func score(in *framework.Input, rows par.Range, out []int64) {
 			continue // no node offers it
 		}
 		columns = append(columns, column{
-			allocatable: in.Table.Allocatable(id)[rows.From:rows.To],
-			used:        in.Table.Used(id)[rows.From:rows.To],
+			allocatable: in.Table.Allocatable(id),
+			used:        in.Table.Used(id),
 			request:     s.request,
 		})
 	}
-	for i := range out[:rows.Len()] {
-		out[i] = 50 + (50+evenness(columns, i, true)-evenness(columns, i, false))/2
+	if len(columns) == 2 {
+		scoreTwo(&columns[0], &columns[1], rows, out)
+		return
+	}
+	for i, r := range rows {
+		out[i] = rating(evenness(columns, r, true), evenness(columns, r, false))
 	}
 }
+
+// scoreTwo is score for two resources, which is what most configurations have:
+// without a list of columns to walk it takes a third of the time.
+func scoreTwo(a, b *column, rows []table.Row, out []int64) {
+	two := [2]column{*a, *b}
+	for i, r := range rows {
+		if a.allocatable[r] <= 0 || b.allocatable[r] <= 0 {
+			out[i] = rating(evenness(two[:], r, true), evenness(two[:], r, false))
+			continue
+		}
+		wholeA, wholeB := float64(a.allocatable[r]), float64(b.allocatable[r])
+		usedA, usedB := a.used[r], b.used[r]
+		with := apart(float64(resource.Add(usedA, a.request))/wholeA, float64(resource.Add(usedB, b.request))/wholeB)
+		without := apart(float64(usedA)/wholeA, float64(usedB)/wholeB)
+		out[i] = rating(with, without)
+	}
+}
+
+// apart is evenness of two fractions, either of which counts as 1 if it is
+// more.
+func apart(a, b float64) int64 {
+	return int64((1 - math.Abs((min(a, 1)-min(b, 1))/2)) * 100)
+}
+
+// rating compares two evennesses.
+func rating(with, without int64) int64 { return 50 + (50+with-without)/2 }
 
 // evenness is 100 when all fractions in use are equal, and falls with their
 // standard deviation. Operations and their order are v1.36's, so that cutting
 // off the fraction gives the same integer.
-func evenness(columns []column, row int, withPod bool) int64 {
+func evenness(columns []column, row table.Row, withPod bool) int64 {
 	var total, first, second float64
 	n := 0
 	for i := range columns {
@@ -150,7 +179,7 @@ func evenness(columns []column, row int, withPod bool) int64 {
 
 // fraction is the part of the resource in use, at most 1; false where the
 // node offers none.
-func (c *column) fraction(row int, withPod bool) (float64, bool) {
+func (c *column) fraction(row table.Row, withPod bool) (float64, bool) {
 	a, used := c.allocatable[row], c.used[row]
 	if a <= 0 {
 		return 0, false

@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
@@ -181,7 +180,7 @@ func TestStateOutlivesNewResources(t *testing.T) {
 	in := &framework.Input{Table: tb, Pod: pod, State: pl.PreScore(tb, pod).State}
 	tb.SetNode(&object.Node{Name: "a", Allocatable: resource.Vector{MilliCPU: 100, Scalars: []resource.Scalar{{Name: "example.com/gpu", Value: 1}}}})
 	var out [1]int64
-	pl.Score(in, par.Range{From: 0, To: 1}, out[:])
+	pl.Score(in, in.Table.All()[0:1], out[:])
 	if want := int64(50 + (50+55-100)/2); out[0] != want {
 		t.Errorf("got %d, want %d", out[0], want)
 	}
@@ -225,7 +224,7 @@ func fleet(nodes int) (*framework.Input, framework.Plugin) {
 func TestKernelAllocatesNothing(t *testing.T) {
 	in, pl := fleet(100)
 	out := make([]int64, 100)
-	if n := testing.AllocsPerRun(10, func() { pl.Score(in, par.Range{From: 0, To: 100}, out) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { pl.Score(in, in.Table.All(), out) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -234,7 +233,7 @@ func BenchmarkScore5000(b *testing.B) {
 	in, pl := fleet(5000)
 	out := make([]int64, 5000)
 	for b.Loop() {
-		pl.Score(in, par.Range{From: 0, To: 5000}, out)
+		pl.Score(in, in.Table.All(), out)
 	}
 }
 
@@ -242,6 +241,6 @@ func BenchmarkScoreOneRow(b *testing.B) {
 	in, pl := fleet(5000)
 	out := make([]int64, 1)
 	for b.Loop() {
-		pl.Score(in, par.Range{From: 7, To: 8}, out)
+		pl.Score(in, in.Table.All()[7:8], out)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
@@ -41,8 +40,7 @@ func part(p *object.Pod) string {
 // score adds up the bytes of the pod's images on each node, each image scaled
 // by the part of all nodes that have it: otherwise the first node to pull an
 // image would draw all the pods that use it.
-func score(in *framework.Input, rows par.Range, out []int64) {
-	out = out[:rows.Len()]
+func score(in *framework.Input, rows []table.Row, out []int64) {
 	clear(out)
 	for _, name := range in.Pod.Images {
 		image := in.Table.Image(name)
@@ -50,8 +48,8 @@ func score(in *framework.Input, rows par.Range, out []int64) {
 			continue
 		}
 		bytes := scaled(image, in.Table.Live())
-		for i := range out {
-			if image.On(table.Row(rows.From + i)) {
+		for i, r := range rows {
+			if image.On(r) {
 				out[i] = resource.Add(out[i], bytes)
 			}
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -165,7 +164,7 @@ func TestEpoch(t *testing.T) {
 func TestKernelAllocatesNothing(t *testing.T) {
 	tb := plugintest.Table(node("a", image(500*mib, "x:1")), node("b"))
 	in, out, pl := &framework.Input{Table: tb, Pod: pod(1, "x:1")}, make([]int64, 2), New()
-	if n := testing.AllocsPerRun(10, func() { pl.Score(in, par.Range{From: 0, To: 2}, out) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { pl.Score(in, in.Table.All()[0:2], out) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -183,7 +182,7 @@ func BenchmarkScore5000(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			in, out, pl := &framework.Input{Table: tb, Pod: pod(1, name)}, make([]int64, 5000), New()
 			for b.Loop() {
-				pl.Score(in, par.Range{From: 0, To: 5000}, out)
+				pl.Score(in, in.Table.All(), out)
 			}
 		})
 	}

@@ -300,9 +300,9 @@ func (c *counts) leave(r table.Row) {
 }
 
 // ownOf is what of the kind is on the row's node itself.
-func (c *counts) ownOf(r int, k kind) int64 {
+func (c *counts) ownOf(r table.Row, k kind) int64 {
 	if c.host < 0 {
 		return 0
 	}
-	return c.own[r*c.size+int(k)]
+	return c.own[int(r)*c.size+int(k)]
 }

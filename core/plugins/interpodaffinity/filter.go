@@ -3,7 +3,6 @@ package interpodaffinity
 import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -18,10 +17,9 @@ const (
 
 // filterCells writes each row's cell: its place and, below it, a bit for each
 // kind that the node itself has any of.
-func filterCells(in *framework.Input, rows par.Range, out []int64) {
+func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
-	for i := range out {
-		r := rows.From + i
+	for i, r := range rows {
 		if c.at[r] == noNode {
 			out[i] = noNode
 			continue

@@ -14,7 +14,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
@@ -121,7 +120,7 @@ func TestManyTerms(t *testing.T) {
 		in := &framework.Input{Table: tb, State: state}
 		p.CellFilter.Sync(in)
 		cells := make([]int64, tb.Rows())
-		p.CellFilter.Of(in, par.Range{From: 0, To: tb.Rows()}, cells)
+		p.CellFilter.Of(in, in.Table.All(), cells)
 		if got := p.CellFilter.Verdict(in, cells[i]); got != want {
 			t.Errorf("node %d: %d, want %d", i, got, want)
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -318,11 +317,11 @@ func (w *world) compareScores(t *rapid.T, n *naive, state any) {
 }
 
 // cells asks for all rows at once, and for each alone.
-func (w *world) cells(in *framework.Input, of func(*framework.Input, par.Range, []int64)) []int64 {
+func (w *world) cells(in *framework.Input, of func(*framework.Input, []table.Row, []int64)) []int64 {
 	all, single := make([]int64, w.Rows()), make([]int64, 1)
-	of(in, par.Range{From: 0, To: w.Rows()}, all)
+	of(in, in.Table.All(), all)
 	for r := range all {
-		if of(in, par.Range{From: r, To: r + 1}, single); single[0] != all[r] {
+		if of(in, in.Table.All()[r:r+1], single); single[0] != all[r] {
 			w.t.Fatalf("row %d: cell %d among all, %d alone", r, all[r], single[0])
 		}
 	}

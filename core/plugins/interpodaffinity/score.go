@@ -2,7 +2,7 @@ package interpodaffinity
 
 import (
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // ownBits is how many bits of a cell hold what is on the node itself; more
@@ -11,11 +11,10 @@ const ownBits = 40
 
 // scoreCells writes each row's cell: its place and, below it, the sum of the
 // weights on the node itself.
-func scoreCells(in *framework.Input, rows par.Range, out []int64) {
+func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	const most = 1<<(ownBits-1) - 1
-	for i := range out {
-		r := rows.From + i
+	for i, r := range rows {
 		if c.at[r] == noNode {
 			out[i] = noNode
 			continue

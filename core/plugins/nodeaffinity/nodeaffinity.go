@@ -10,7 +10,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -98,10 +97,10 @@ func (pl plugin) preFilter(_ *table.Table, p *object.Pod) framework.Prepared {
 	return framework.Prepared{Nodes: nodes}
 }
 
-func (pl plugin) filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
-	for i := range rows.Len() {
+func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	for i := range rows {
 		out[i] = framework.Fits
-		n := in.Table.Node(table.Row(rows.From + i))
+		n := in.Table.Node(rows[i])
 		switch {
 		case n == nil:
 		case !pl.required.Matches(n.Subject()):
@@ -127,10 +126,10 @@ func (pl plugin) preScore(_ *table.Table, p *object.Pod) framework.Prepared {
 	return framework.Prepared{Skip: pl.preferred == nil && p.PreferredNodes == nil}
 }
 
-func (pl plugin) score(in *framework.Input, rows par.Range, out []int64) {
-	for i := range rows.Len() {
+func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
+	for i := range rows {
 		out[i] = 0
-		if n := in.Table.Node(table.Row(rows.From + i)); n != nil {
+		if n := in.Table.Node(rows[i]); n != nil {
 			out[i] = pl.preferred.Score(n.Subject()) + in.Pod.PreferredNodes.Score(n.Subject())
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
@@ -279,8 +278,8 @@ func TestKernelsAllocateNothing(t *testing.T) {
 	}
 	verdicts, scores := make([]framework.Verdict, 2), make([]int64, 2)
 	if n := testing.AllocsPerRun(10, func() {
-		pl.Filter(in, par.Range{From: 0, To: 2}, verdicts)
-		pl.Score(in, par.Range{From: 0, To: 2}, scores)
+		pl.Filter(in, in.Table.All()[0:2], verdicts)
+		pl.Score(in, in.Table.All()[0:2], scores)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -4,7 +4,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -33,10 +32,10 @@ func preFilter(_ *table.Table, p *object.Pod) framework.Prepared {
 }
 
 // filter is for pods that name a node.
-func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
-	for i := range rows.Len() {
+func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	for i := range rows {
 		out[i] = framework.Fits
-		if in.Table.Name(table.Row(rows.From+i)) != in.Pod.NodeName {
+		if in.Table.Name(rows[i]) != in.Pod.NodeName {
 			out[i] = otherNode
 		}
 	}

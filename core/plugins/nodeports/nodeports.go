@@ -7,7 +7,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -59,11 +58,11 @@ func freed(p *object.Pod, e *framework.Event) bool {
 	return conflict(p.HostPorts, e.OldPod.HostPorts)
 }
 
-func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
+func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	wanted := in.Pod.HostPorts
-	for i := range rows.Len() {
+	for i := range rows {
 		out[i] = framework.Fits
-		used := in.Table.HostPorts(table.Row(rows.From + i))
+		used := in.Table.HostPorts(rows[i])
 		if len(used) > 0 && conflict(wanted, used) {
 			out[i] = taken
 		}

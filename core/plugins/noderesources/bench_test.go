@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -33,7 +32,7 @@ func fleet(nodes int) (*table.Table, *object.Pod) {
 func TestKernelsAllocateNothing(t *testing.T) {
 	tb, pod := fleet(100)
 	pl := plugin(t, nil)
-	in, rows := &framework.Input{Table: tb, Pod: pod, State: pl.PreFilter(tb, pod).State}, par.Range{From: 0, To: 100}
+	in, rows := &framework.Input{Table: tb, Pod: pod, State: pl.PreFilter(tb, pod).State}, tb.All()
 	verdicts, scores := make([]framework.Verdict, 100), make([]int64, 100)
 	if n := testing.AllocsPerRun(10, func() { pl.Filter(in, rows, verdicts) }); n != 0 {
 		t.Errorf("Filter: %v allocations", n)
@@ -49,7 +48,7 @@ func BenchmarkFilter5000(b *testing.B) {
 	pl := plugin(b, nil)
 	in, out := &framework.Input{Table: tb, Pod: pod, State: pl.PreFilter(tb, pod).State}, make([]framework.Verdict, 5000)
 	for b.Loop() {
-		pl.Filter(in, par.Range{From: 0, To: 5000}, out)
+		pl.Filter(in, tb.All(), out)
 	}
 }
 
@@ -66,7 +65,7 @@ func BenchmarkScore5000(b *testing.B) {
 			pl := plugin(b, &configv1.NodeResourcesFitArgs{ScoringStrategy: s})
 			in, out := &framework.Input{Table: tb, Pod: pod, State: pl.PreScore(tb, pod).State}, make([]int64, 5000)
 			for b.Loop() {
-				pl.Score(in, par.Range{From: 0, To: 5000}, out)
+				pl.Score(in, tb.All(), out)
 			}
 		})
 	}
@@ -79,7 +78,7 @@ func BenchmarkOneRow(b *testing.B) {
 	score := &framework.Input{Table: tb, Pod: pod, State: pl.PreScore(tb, pod).State}
 	verdicts, scores := make([]framework.Verdict, 1), make([]int64, 1)
 	for b.Loop() {
-		pl.Filter(filter, par.Range{From: 7, To: 8}, verdicts)
-		pl.Score(score, par.Range{From: 7, To: 8}, scores)
+		pl.Filter(filter, tb.All()[7:8], verdicts)
+		pl.Score(score, tb.All()[7:8], scores)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -77,12 +76,11 @@ func scatter(n int) framework.Verdict {
 
 // filter: each resource must be free in the amount requested, and the node
 // must take one pod more.
-func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
-	count, allowed := in.Table.PodCount()[rows.From:rows.To], in.Table.AllowedPods()[rows.From:rows.To]
-	out = out[:len(count)]
-	for i, n := range count {
+func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	count, allowed := in.Table.PodCount(), in.Table.AllowedPods()
+	for i, r := range rows {
 		out[i] = framework.Fits
-		if n >= allowed[i] {
+		if count[r] >= allowed[r] {
 			out[i] = tooManyPods
 		}
 	}
@@ -92,7 +90,7 @@ func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
 	}
 }
 
-func (c *check) run(t *table.Table, rows par.Range, out []framework.Verdict) {
+func (c *check) run(t *table.Table, rows []table.Row, out []framework.Verdict) {
 	column, ok := c.find(t)
 	if !ok {
 		for i := range out {
@@ -100,14 +98,12 @@ func (c *check) run(t *table.Table, rows par.Range, out []framework.Verdict) {
 		}
 		return
 	}
-	allocatable, used := t.Allocatable(column)[rows.From:rows.To], t.Used(column)[rows.From:rows.To]
-	used, out = used[:len(allocatable)], out[:len(allocatable)]
-	request := c.request
-	for i, a := range allocatable {
-		switch {
+	allocatable, used, request := t.Allocatable(column), t.Used(column), c.request
+	for i, r := range rows {
+		switch a := allocatable[r]; {
 		case request > a:
 			out[i] = c.short(out[i]) | unresolvable
-		case request > a-used[i]: // a is positive and used never negative: no overflow
+		case request > a-used[r]: // a is positive and used never negative: no overflow
 			out[i] = c.short(out[i])
 		}
 	}
@@ -138,7 +134,7 @@ func explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.
 		short := v&c.flag != 0
 		if v&crowded != 0 {
 			var alone [1]framework.Verdict
-			c.run(in.Table, par.Range{From: int(row), To: int(row) + 1}, alone[:])
+			c.run(in.Table, []table.Row{row}, alone[:])
 			short = alone[0] != framework.Fits
 		}
 		if short {

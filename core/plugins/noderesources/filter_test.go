@@ -14,7 +14,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
@@ -125,7 +124,7 @@ func TestStateOutlivesNewResources(t *testing.T) {
 	in := &framework.Input{Table: tb, Pod: pod, State: pl.PreFilter(tb, pod).State}
 	tb.SetNode(&object.Node{Name: "b", AllowedPods: 9, Allocatable: resource.Vector{Scalars: []resource.Scalar{{Name: gpu, Value: 1}}}})
 	out := make([]framework.Verdict, 2)
-	pl.Filter(in, par.Range{From: 0, To: 2}, out)
+	pl.Filter(in, in.Table.All()[0:2], out)
 	if out[0] == framework.Fits || out[1] != framework.Fits {
 		t.Errorf("verdicts %x", out)
 	}
@@ -160,7 +159,7 @@ func TestMoreResourcesThanBits(t *testing.T) {
 		// Equal verdicts, equal explanations.
 		in := &framework.Input{Table: tb, Pod: pod, State: pl.PreFilter(tb, pod).State}
 		out, seen := make([]framework.Verdict, 8), map[framework.Verdict]string{}
-		pl.Filter(in, par.Range{From: 0, To: 8}, out)
+		pl.Filter(in, in.Table.All()[0:8], out)
 		for i, v := range out {
 			text, ok := seen[v]
 			if seen[v] = want[tb.Name(table.Row(i))]; ok && text != seen[v] {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -16,8 +15,8 @@ import (
 // taken: the weighted mean over those that the node offers.
 type scorer struct {
 	resources []weighted
-	// rate adds one resource's share to the packed sums of a range of rows.
-	rate func(c column, out []int64)
+	// rate adds one resource's share to the packed sums of the rows.
+	rate func(c column, rows []table.Row, out []int64)
 	// halfUp: the mean is rounded instead of cut off.
 	halfUp bool
 }
@@ -71,8 +70,7 @@ func basic(name v1.ResourceName) bool {
 // most 100, so there is room for 100,000 resources.
 const sumOfWeights = 32
 
-func (s *scorer) score(in *framework.Input, rows par.Range, out []int64) {
-	out = out[:rows.Len()]
+func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	clear(out)
 	for _, sh := range in.State.([]share) {
 		id, ok := in.Table.Column(sh.name)
@@ -80,12 +78,12 @@ func (s *scorer) score(in *framework.Input, rows par.Range, out []int64) {
 			continue // no node offers it
 		}
 		c := column{
-			allocatable: in.Table.Allocatable(id)[rows.From:rows.To],
-			used:        usedFor(in.Table, id)[rows.From:rows.To],
+			allocatable: in.Table.Allocatable(id),
+			used:        usedFor(in.Table, id),
 			request:     sh.request,
 			weight:      sh.weight,
 		}
-		s.rate(c, out)
+		s.rate(c, rows, out)
 	}
 	for i, packed := range out {
 		sum, weight := uint32(packed), uint32(packed>>sumOfWeights)
@@ -112,7 +110,7 @@ func usedFor(t *table.Table, id table.Resource) []int64 {
 	return t.Used(id)
 }
 
-// column is one resource on a range of rows.
+// column is one resource, by row.
 type column struct {
 	allocatable, used []int64
 	request, weight   int64
@@ -125,36 +123,34 @@ func (c *column) taken(allocatable, used int64) int64 {
 }
 
 // least favours nodes with much left.
-func least(c column, out []int64) {
-	used, out := c.used[:len(c.allocatable)], out[:len(c.allocatable)]
-	for i, a := range c.allocatable {
-		if a > 0 {
-			free := a - c.taken(a, used[i])
+func least(c column, rows []table.Row, out []int64) {
+	for i, r := range rows {
+		if a := c.allocatable[r]; a > 0 {
+			free := a - c.taken(a, c.used[r])
 			out[i] += c.weight<<sumOfWeights + percent(free, a)*c.weight
 		}
 	}
 }
 
 // most favours nodes with little left.
-func most(c column, out []int64) {
-	used, out := c.used[:len(c.allocatable)], out[:len(c.allocatable)]
-	for i, a := range c.allocatable {
-		if a > 0 {
-			taken := c.taken(a, used[i])
+func most(c column, rows []table.Row, out []int64) {
+	for i, r := range rows {
+		if a := c.allocatable[r]; a > 0 {
+			taken := c.taken(a, c.used[r])
 			out[i] += c.weight<<sumOfWeights + percent(taken, a)*c.weight
 		}
 	}
 }
 
 // byShape rates by the percentage taken. What rates 0 does not count at all.
-func byShape(shape [101]int64) func(column, []int64) {
-	return func(c column, out []int64) {
-		used, out := c.used[:len(c.allocatable)], out[:len(c.allocatable)]
-		for i, a := range c.allocatable {
+func byShape(shape [101]int64) func(column, []table.Row, []int64) {
+	return func(c column, rows []table.Row, out []int64) {
+		for i, r := range rows {
+			a := c.allocatable[r]
 			if a <= 0 {
 				continue
 			}
-			taken := c.taken(a, used[i])
+			taken := c.taken(a, c.used[r])
 			if rating := shape[percent(taken, a)]; rating > 0 {
 				out[i] += c.weight<<sumOfWeights + rating*c.weight
 			}

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -89,16 +88,17 @@ func explained(p *framework.Plugin, in *framework.Input, row table.Row, v framew
 	return text(&decision.Status{Code: code, Reasons: reasons})
 }
 
-// kernel runs f over all rows at once and again in ranges of one, two and
-// three rows, over memory that holds something else.
-func kernel[T framework.Verdict | int64](t Fatal, what string, in *framework.Input, f func(*framework.Input, par.Range, []T)) []T {
+// kernel runs f over all rows at once and again over one, two and three rows
+// at a time, over memory that holds something else.
+func kernel[T framework.Verdict | int64](t Fatal, what string, in *framework.Input, f func(*framework.Input, []table.Row, []T)) []T {
 	t.Helper()
 	n := in.Table.Rows()
 	whole, parts := dirty[T](n), dirty[T](n)
-	f(in, par.Range{From: 0, To: n}, whole)
+	all := in.Table.All()
+	f(in, all, whole)
 	for from, size := 0, 1; from < n; from, size = from+size, size%3+1 {
 		to := min(from+size, n)
-		f(in, par.Range{From: from, To: to}, parts[from:to])
+		f(in, all[from:to], parts[from:to])
 	}
 	for row := range n {
 		if in.Table.Node(table.Row(row)) != nil && whole[row] != parts[row] {

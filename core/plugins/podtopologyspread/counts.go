@@ -9,7 +9,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -226,6 +225,9 @@ func (c *counts) ownDomain(r table.Row) bool {
 }
 
 // cells writes each row's cell.
-func cells(in *framework.Input, rows par.Range, out []int64) {
-	copy(out, in.State.(*counts).rows[rows.From:rows.To])
+func cells(in *framework.Input, rows []table.Row, out []int64) {
+	cells := in.State.(*counts).rows
+	for i, r := range rows {
+		out[i] = cells[r]
+	}
 }

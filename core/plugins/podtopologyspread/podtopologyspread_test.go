@@ -17,7 +17,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -65,7 +64,7 @@ func verdicts(t *testing.T, p framework.Plugin, tb *table.Table, pod *object.Pod
 	in := &framework.Input{Table: tb, Pod: pod, State: p.PreFilter(tb, pod).State}
 	p.CellFilter.Sync(in)
 	out := make([]int64, tb.Rows())
-	p.CellFilter.Of(in, par.Range{From: 0, To: tb.Rows()}, out)
+	p.CellFilter.Of(in, in.Table.All(), out)
 	said := map[string]string{}
 	for r, cell := range out {
 		if n := tb.Node(table.Row(r)); n != nil {
@@ -236,7 +235,7 @@ func TestHostsAreCells(t *testing.T) {
 		}
 		sync(in)
 		out := make([]int64, tb.Rows())
-		cells(in, par.Range{From: 0, To: tb.Rows()}, out)
+		cells(in, in.Table.All(), out)
 		distinct := map[int64]bool{}
 		for _, cell := range out {
 			distinct[cell] = true

@@ -18,7 +18,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -441,11 +440,11 @@ func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
 }
 
 // cells asks for all rows at once and again in parts.
-func (w *world) cells(t *rapid.T, in *framework.Input, of func(*framework.Input, par.Range, []int64)) []int64 {
+func (w *world) cells(t *rapid.T, in *framework.Input, of func(*framework.Input, []table.Row, []int64)) []int64 {
 	whole, parts := make([]int64, w.Rows()), make([]int64, w.Rows())
-	of(in, par.Range{From: 0, To: w.Rows()}, whole)
+	of(in, in.Table.All(), whole)
 	for r := range parts {
-		of(in, par.Range{From: r, To: r + 1}, parts[r:r+1])
+		of(in, in.Table.All()[r:r+1], parts[r:r+1])
 	}
 	if !slices.Equal(whole, parts) {
 		t.Fatalf("cells %v in one range, %v in parts", whole, parts)

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -52,10 +51,10 @@ func (pl plugin) opened(p *object.Pod, e *framework.Event) bool {
 	return !admitted && p.Tolerations.Admits(e.NewNode.Taints, pl.comparisons)
 }
 
-func (pl plugin) filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
-	for i := range rows.Len() {
+func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	for i := range rows {
 		out[i] = framework.Fits
-		n := in.Table.Node(table.Row(rows.From + i))
+		n := in.Table.Node(rows[i])
 		if n != nil && len(n.Taints) > 0 && !in.Pod.Tolerations.Admits(n.Taints, pl.comparisons) {
 			out[i] = untolerated
 		}
@@ -63,10 +62,10 @@ func (pl plugin) filter(in *framework.Input, rows par.Range, out []framework.Ver
 }
 
 // score is the number of soft taints that the pod does not tolerate.
-func (pl plugin) score(in *framework.Input, rows par.Range, out []int64) {
-	for i := range rows.Len() {
+func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
+	for i := range rows {
 		out[i] = 0
-		if n := in.Table.Node(table.Row(rows.From + i)); n != nil && len(n.Taints) > 0 {
+		if n := in.Table.Node(rows[i]); n != nil && len(n.Taints) > 0 {
 			out[i] = pl.soft(in.Pod.Tolerations, n.Taints)
 		}
 	}
