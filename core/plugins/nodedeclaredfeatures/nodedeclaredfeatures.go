@@ -7,7 +7,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -50,10 +49,10 @@ func needsOthers(p *object.Pod, e *framework.Event) bool {
 }
 
 // filter is for pods that call for features.
-func filter(in *framework.Input, rows par.Range, out []framework.Verdict) {
-	for i := range rows.Len() {
+func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	for i := range rows {
 		out[i] = framework.Fits
-		if n := in.Table.Node(table.Row(rows.From + i)); n != nil && !n.Declares(in.Pod.Features) {
+		if n := in.Table.Node(rows[i]); n != nil && !n.Declares(in.Pod.Features) {
 			out[i] = missing
 		}
 	}
