@@ -8,7 +8,7 @@ LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) 
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36
 NODES   ?= 100
 
-.PHONY: all build lab up test check conform bench clean
+.PHONY: all build lab up test check soak conform bench clean
 
 all: build lab
 
@@ -33,6 +33,9 @@ check: ## formatting, vet, both modules tidy
 	cd lab && $(GO) mod tidy -diff
 	$(GO) vet ./...
 	cd lab && $(GO) vet ./...
+
+soak: ## a million random events: no kept view differs from a fresh evaluation; EVENTS=, SEED=
+	$(GO) test ./core/engine -run 'TestSoak$$' -count=1 -v -timeout 0 -events $(or $(EVENTS),1000000) -soak-seed $(or $(SEED),1)
 
 conform: lab ## every decision beside kube-scheduler v1.36.3's; SEEDS=1-500
 	$(BIN)/berth-lab conform --seeds $(or $(SEEDS),1-50)

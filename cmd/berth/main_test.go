@@ -170,22 +170,29 @@ func TestDeterminism(t *testing.T) {
 		writeWorld(t, dir, w)
 		var first string
 		for _, workers := range []int{1, 2, 7, 1} {
-			s := simulation{files: []string{filepath.Join(dir, "world.json")}, output: "json", explain: true, seed: 3, workers: workers}
-			if w.Config != "" {
-				s.config = filepath.Join(dir, "config.yaml")
-			}
-			var out, errs bytes.Buffer
-			if err := s.run(context.Background(), nil, &out, &errs); err != nil && err != errUnplaced {
-				t.Fatalf("%s: %v", mix, err)
-			}
+			out := simulated(t, dir, w, simulation{output: "json", explain: true, seed: 3, workers: workers, views: true})
 			if first == "" {
-				first = out.String()
+				first = out
 			}
-			if out.String() != first {
+			if out != first {
 				t.Errorf("%s: %d workers give another result", mix, workers)
 			}
 		}
 	}
+}
+
+// simulated is what a simulation of the world, which is in the folder, prints.
+func simulated(t *testing.T, dir string, w generate.World, s simulation) string {
+	t.Helper()
+	s.files = []string{filepath.Join(dir, "world.json")}
+	if w.Config != "" {
+		s.config = filepath.Join(dir, "config.yaml")
+	}
+	var out, errs bytes.Buffer
+	if err := s.run(context.Background(), nil, &out, &errs); err != nil && err != errUnplaced {
+		t.Fatalf("%s %d: %v", w.Mix, w.Seed, err)
+	}
+	return out.String()
 }
 
 func writeWorld(t *testing.T, dir string, w generate.World) {
@@ -201,6 +208,15 @@ func writeWorld(t *testing.T, dir string, w generate.World) {
 			p.TypeMeta.APIVersion, p.TypeMeta.Kind = "v1", "Pod"
 			items = append(items, p)
 		}
+	}
+	for _, f := range w.Families {
+		items = append(items, f)
+	}
+	for _, n := range w.Namespaces {
+		items = append(items, n)
+	}
+	for _, b := range w.Budgets {
+		items = append(items, b)
 	}
 	list["items"] = items
 	data, err := json.Marshal(list)

@@ -27,6 +27,7 @@ type simulation struct {
 	kubeconfig, context string
 	config              string
 	explain             bool
+	views               bool
 	seed                uint64
 	output              string
 	workers             int
@@ -57,7 +58,7 @@ const simulateExamples = `  # Would these pods fit?
   %[1]s simulate -f cluster/ --config scheduler.yaml --seed 7 -o wide`
 
 func newSimulate(name string) *cobra.Command {
-	s := simulation{workers: runtime.GOMAXPROCS(0)}
+	s := simulation{workers: runtime.GOMAXPROCS(0), views: true}
 	cmd := &cobra.Command{
 		Use:     "simulate -f FILE [-f FILE ...]",
 		Short:   "Where the pods of a cluster would go, and why",
@@ -74,6 +75,7 @@ func newSimulate(name string) *cobra.Command {
 	f.StringVar(&s.context, "context", "", "the context of the kubeconfig; default: its current one")
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
 	f.BoolVar(&s.explain, "explain", false, "add every node's answer to every decision")
+	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next; without, every plugin is asked about every node each time: slow, and the same result")
 	f.Uint64Var(&s.seed, "seed", 1, "decides among nodes that score the same")
 	f.StringVarP(&s.output, "output", "o", "table", "table, wide, yaml or json")
 	return cmd
@@ -93,7 +95,7 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	options.Seed, options.Workers, options.Explain = s.seed, s.workers, s.explain
+	options.Seed, options.Workers, options.Explain, options.ViewsOff = s.seed, s.workers, s.explain, !s.views
 	set, err := s.read(ctx, stdin)
 	if err != nil {
 		return err

@@ -23,7 +23,8 @@ type Engine struct {
 	table   *table.Table
 	seed    uint64
 	workers int
-	budget  int // rows that all views together may hold
+	budget  int  // rows that all views together may hold
+	plain   bool // nothing is kept
 
 	views   map[string]*view
 	statics map[string]*static
@@ -122,6 +123,9 @@ type block struct {
 // must not be needed for the pod to fit.
 func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominations) *Outcome {
 	e.learn(nominated)
+	if e.plain {
+		return e.decidePlainly(p, pod, nominated)
+	}
 	v := e.viewOf(p, pod)
 	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected}
 	if o.Rejected != nil {

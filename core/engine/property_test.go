@@ -160,6 +160,7 @@ func (w *world) decide(t *rapid.T) {
 	ask("kept", w.kept)
 	ask("tight", w.tight)
 	ask("new", New(w.Table, seed, 1))
+	ask("plain", NewPlain(w.Table, seed))
 	ask("kept, again", w.kept)
 }
 

@@ -26,6 +26,9 @@ type Options struct {
 	Seed uint64
 	// Workers is how many cores one decision may use; at least 1.
 	Workers int
+	// ViewsOff keeps no answers from one decision to the next: slow, and the
+	// same decisions.
+	ViewsOff bool
 	// Explain fills Decision.Nodes in every record.
 	Explain bool
 	// Check verifies every invariant after each step and panics on a breach.
@@ -87,6 +90,9 @@ func New(o Options) *Machine {
 		m.profiles[p.Name] = p
 	}
 	m.engine = engine.New(m.table, o.Seed, o.Workers)
+	if o.ViewsOff {
+		m.engine = engine.NewPlain(m.table, o.Seed)
+	}
 	m.queue = queue.New(queue.Options{
 		InitialBackoff:   o.InitialBackoff,
 		MaxBackoff:       o.MaxBackoff,

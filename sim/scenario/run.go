@@ -26,8 +26,11 @@ import (
 // Engine is what may differ between two plays of a story that must come to
 // the same end.
 type Engine struct {
-	Seed    uint64
-	Workers int
+	Seed     uint64
+	Workers  int
+	ViewsOff bool
+	// Observe, when set, is shown every effect.
+	Observe func(machine.Effect)
 }
 
 // Play plays the story. The error names file and line of the first step that
@@ -124,13 +127,16 @@ func (p *play) start() error {
 	if err != nil {
 		return err
 	}
-	o.Seed, o.Workers, o.Explain, o.Check = p.engine.Seed, p.engine.Workers, true, true
+	o.Seed, o.Workers, o.ViewsOff, o.Explain, o.Check = p.engine.Seed, p.engine.Workers, p.engine.ViewsOff, true, true
 	p.world = sim.NewWorld(o, sim.Epoch)
 	p.world.Observe = p.observe
 	return nil
 }
 
 func (p *play) observe(e machine.Effect) {
+	if p.engine.Observe != nil {
+		p.engine.Observe(e)
+	}
 	switch e := e.(type) {
 	case machine.Decided:
 		p.last[e.Decision.Pod] = e.Decision

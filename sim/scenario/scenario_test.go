@@ -1,11 +1,19 @@
 package scenario
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/report"
 )
 
 const stories = "../../scenarios"
@@ -14,6 +22,58 @@ const stories = "../../scenarios"
 // workers decide, with every invariant checked after each step.
 func TestStories(t *testing.T) {
 	engines := []Engine{{Seed: 1, Workers: 1}, {Seed: 2, Workers: 4}, {Seed: 12345, Workers: 2}}
+	eachStory(t, func(t *testing.T, story *Story) {
+		for _, e := range engines {
+			if err := story.Play(e); err != nil {
+				t.Fatalf("%+v: %v", e, err)
+			}
+		}
+	})
+}
+
+// With its views off the scheduler does and says the same, to the byte: every
+// effect, and what is printed of its decisions, explanations included.
+func TestStoriesWithoutViews(t *testing.T) {
+	eachStory(t, func(t *testing.T, story *Story) {
+		for _, seed := range []uint64{1, 2} {
+			on, off := record(t, story, seed, false), record(t, story, seed, true)
+			if on != off {
+				t.Fatalf("with views\n%s\nwithout\n%s", on, off)
+			}
+		}
+	})
+}
+
+// record plays the story and returns every effect, with what `berth simulate`
+// prints of each decision.
+func record(t *testing.T, story *Story, seed uint64, viewsOff bool) string {
+	t.Helper()
+	var all bytes.Buffer
+	asJSON, asText := report.NewJSON(&all, seed, nil), report.NewTable(&all, seed, nil, true)
+	observe := func(e machine.Effect) {
+		if d, ok := e.(machine.Decided); ok {
+			asJSON.Decided(d.Decision)
+			asText.Decided(d.Decision)
+			return
+		}
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&all, "%T %s\n", e, line)
+	}
+	if err := story.Play(Engine{Seed: seed, Workers: 1, ViewsOff: viewsOff, Observe: observe}); err != nil {
+		t.Fatal(err)
+	}
+	end := &sim.Result{Cluster: sim.NewCluster(sim.Epoch)}
+	if err := errors.Join(asJSON.Finish(end), asText.Finish(end)); err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+func eachStory(t *testing.T, f func(*testing.T, *Story)) {
+	t.Helper()
 	played := 0
 	err := filepath.WalkDir(stories, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".txt" {
@@ -30,11 +90,7 @@ func TestStories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, e := range engines {
-				if err := story.Play(e); err != nil {
-					t.Fatalf("%+v: %v", e, err)
-				}
-			}
+			f(t, story)
 		})
 		return nil
 	})

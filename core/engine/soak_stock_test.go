@@ -1,0 +1,204 @@
+package engine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// stock is what the events of a soak are drawn from: objects of a few
+// generated worlds of one mix, under the configuration of the first.
+type stock struct {
+	*rand.Rand
+	profiles   []*profile.Profile
+	names      []string // of nodes
+	nodes      []*v1.Node
+	pods       []*v1.Pod
+	families   []*object.Family
+	namespaces []*object.Namespace
+	serial     int
+}
+
+func newStock(t *testing.T, r *rand.Rand, mix string) *stock {
+	t.Helper()
+	s := &stock{Rand: r}
+	for i := range 3 {
+		w, err := generate.Cluster(mix, r.Uint64())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			s.profiles = profiles(t, w.Config)
+		}
+		s.add(w)
+	}
+	for i := range pickOne(r, 2, 12, 40, 100) {
+		s.names = append(s.names, fmt.Sprintf("node-%02d", i))
+	}
+	return s
+}
+
+// profiles are that of the configuration and, to share the views' room, the
+// default one.
+func profiles(t *testing.T, text string) []*profile.Profile {
+	t.Helper()
+	own, usual := config.Default(), config.Default()
+	if text != "" {
+		var err error
+		if own, err = config.Decode([]byte(text), "world"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	*usual.Profiles[0].SchedulerName = "usual"
+	var all []*profile.Profile
+	for _, c := range []*config.Config{own, usual} {
+		o, err := sim.Options(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o.Profiles...)
+	}
+	return all
+}
+
+func (s *stock) add(w generate.World) {
+	s.nodes = append(s.nodes, w.Nodes...)
+	s.pods = append(append(s.pods, w.Bound...), w.Pending...)
+	for _, c := range w.Changes {
+		switch {
+		case c.Node != nil:
+			s.nodes = append(s.nodes, c.Node)
+		case c.Namespace != nil:
+			s.namespaces = append(s.namespaces, decode.Namespace(c.Namespace))
+		default:
+			s.pods = append(s.pods, c.Pod)
+		}
+	}
+	for _, f := range w.Families {
+		s.families = append(s.families, decode.Family(f))
+	}
+	for _, n := range w.Namespaces {
+		s.namespaces = append(s.namespaces, decode.Namespace(n))
+	}
+}
+
+func pickOne[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
+
+func (s *stock) name() string { return pickOne(s.Rand, s.names...) }
+
+// node is one of the nodes under one of the names. What names the node in its
+// labels names it by the other name.
+func (s *stock) node(name string) *object.Node {
+	if len(s.nodes) == 0 {
+		return &object.Node{Name: name, AllowedPods: 3}
+	}
+	n := pickOne(s.Rand, s.nodes...).DeepCopy()
+	for key, value := range n.Labels {
+		if value == n.Name {
+			n.Labels[key] = name
+		}
+	}
+	n.Name, n.UID = name, types.UID(name)
+	switch s.IntN(30) {
+	case 0: // every node a domain
+		n.Labels[v1.LabelTopologyZone] = name
+	case 1: // a domain of long ago, or one that was never there
+		n.Labels[v1.LabelTopologyZone] = fmt.Sprint("zone-", s.IntN(1000))
+	case 2:
+		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: "soak", Effect: pickOne(s.Rand, v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule)})
+	case 3:
+		setIn(&n.Status.Allocatable, v1.ResourceCPU, *resource.NewMilliQuantity(int64(s.IntN(8000)), resource.DecimalSI))
+	case 4:
+		setIn(&n.Status.Allocatable, s.rareResource(), resource.MustParse("4"))
+	case 5:
+		n.Spec.Unschedulable = !n.Spec.Unschedulable
+	}
+	return decode.Node(n)
+}
+
+func (s *stock) rareResource() v1.ResourceName {
+	return v1.ResourceName(fmt.Sprint("example.com/soak-", s.IntN(8)))
+}
+
+func setIn(list *v1.ResourceList, name v1.ResourceName, q resource.Quantity) {
+	if *list == nil {
+		*list = v1.ResourceList{}
+	}
+	(*list)[name] = q
+}
+
+// pod is one of the pods with a name of its own, pending, or bound to the
+// node.
+func (s *stock) pod(node string) *object.Pod {
+	p := s.draw()
+	p.Spec.NodeName, p.Status.NominatedNodeName = node, ""
+	if s.IntN(12) == 0 {
+		s.makeStrange(p)
+	}
+	if s.IntN(20) == 0 {
+		p.Status.NominatedNodeName = s.name()
+	}
+	if node != "" && s.IntN(12) == 0 {
+		p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	}
+	return decode.Pod(p)
+}
+
+// draw returns a copy of one of the pods, with a name of its own.
+func (s *stock) draw() *v1.Pod {
+	p := pickOne(s.Rand, s.pods...).DeepCopy()
+	s.serial++
+	p.Name = fmt.Sprint("s-", s.serial)
+	p.UID = types.UID(p.Name)
+	return p
+}
+
+// apart is a pod with a term that no other has.
+func (s *stock) apart() *object.Pod {
+	p := s.draw()
+	s.giveTerm(p)
+	return decode.Pod(p)
+}
+
+// makeStrange gives the pod something that no other has, so that it is a class
+// of its own.
+func (s *stock) makeStrange(p *v1.Pod) {
+	requests := &p.Spec.Containers[0].Resources.Requests
+	switch s.IntN(4) {
+	case 0:
+		setIn(requests, v1.ResourceCPU, *resource.NewMilliQuantity(int64(1+s.IntN(1500)), resource.DecimalSI))
+	case 1:
+		setIn(requests, s.rareResource(), resource.MustParse("1"))
+	case 2:
+		p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: fmt.Sprint("soak-", s.serial), Operator: v1.TolerationOpExists})
+	case 3:
+		s.giveTerm(p)
+	}
+}
+
+// giveTerm has the pod keep others away by a term that no other pod has.
+func (s *stock) giveTerm(p *v1.Pod) {
+	if p.Spec.Affinity == nil {
+		p.Spec.Affinity = &v1.Affinity{}
+	}
+	app := pickOne(s.Rand, "web", "db", "batch")
+	p.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		TopologyKey: pickOne(s.Rand, v1.LabelHostname, v1.LabelTopologyZone, "rack"),
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: strings.Repeat("x", 1+s.IntN(3)), Operator: metav1.LabelSelectorOpNotIn, Values: []string{fmt.Sprint(s.serial)}}}},
+	}}}
+}

@@ -1,0 +1,390 @@
+package engine_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+var (
+	soakEvents = flag.Int("events", 24_000, "how many random events TestSoak lets happen")
+	soakSeed   = flag.Uint64("soak-seed", 1, "the seed of TestSoak's events")
+)
+
+// perWorld is how many events happen to one cluster.
+const perWorld = 1000
+
+// Whatever happens to a table, views that were kept say what a fresh
+// evaluation of every plugin on every node says. All plugins that Berth has
+// are in play, on small clusters of every mix.
+func TestSoak(t *testing.T) {
+	mixes, events := generate.Mixes(), *soakEvents
+	if testing.Short() {
+		events = min(events, 6_000)
+	}
+	for i, mix := range mixes {
+		t.Run(mix, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(*soakSeed, uint64(i)))
+			var sum soaked
+			for left := (events + len(mixes) - 1) / len(mixes); left > 0; left -= perWorld {
+				newSoak(t, r, mix).run(t, min(left, perWorld), &sum)
+			}
+			t.Logf("%d events, %d decisions compared, %d checks of all views", sum.events, sum.decisions, sum.checks)
+		})
+	}
+}
+
+// soaked counts what was done.
+type soaked struct{ events, decisions, checks int }
+
+// soak is a table to which things happen, and engines over it.
+type soak struct {
+	*stock
+	*table.Table
+	kept, tight, plain *engine.Engine // all views, few, none
+	world              uint64
+	pool               []*object.Pod // those that are decided on, in turn
+	placed             []*object.Pod
+	nominated          nominations
+	sum                *soaked
+	checkOneIn         int
+	last               []string // what happened
+}
+
+func newSoak(t *testing.T, r *rand.Rand, mix string) *soak {
+	world := r.Uint64()
+	w := &soak{stock: newStock(t, rand.New(rand.NewPCG(world, 0)), mix), Table: table.New(), world: world, nominated: nominations{}}
+	w.kept, w.tight, w.plain = engine.New(w.Table, world, 1), engine.New(w.Table, world, 2), engine.NewPlain(w.Table, world)
+	w.tight.SetBudget(3 * (engine.FixedRows + len(w.names)))
+	w.checkOneIn = pickOne(w.Rand, 5, 20, 100)
+	for range pickOne(w.Rand, 2, 6, 20) {
+		w.pool = append(w.pool, w.pod(""))
+	}
+	for _, name := range w.names {
+		if w.IntN(8) > 0 {
+			w.SetNode(w.stock.node(name))
+		}
+	}
+	return w
+}
+
+// event is one kind of thing that happens, and how often.
+type event struct {
+	weight int
+	name   string
+	happen func(*soak, *testing.T)
+}
+
+var kinds = []event{
+	{8, "a node is set", (*soak).setNode},
+	{3, "a node goes", func(w *soak, _ *testing.T) { w.RemoveNode(w.name()) }},
+	{2, "a node flaps", (*soak).flap},
+	{22, "a pod is placed", func(w *soak, _ *testing.T) { w.place(w.stock.pod(w.name())) }},
+	{20, "a pod goes", (*soak).removePod},
+	{4, "a pod moves or changes", (*soak).movePod},
+	{6, "a try is taken back", (*soak).try},
+	{2, "a nomination", (*soak).nominate},
+	{2, "a namespace is labelled", (*soak).label},
+	{2, "a family comes or goes", (*soak).setFamily},
+	{3, "another class", (*soak).otherClass},
+	{25, "a decision", (*soak).decide},
+}
+
+var totalWeight = func() (sum int) {
+	for _, k := range kinds {
+		sum += k.weight
+	}
+	return sum
+}()
+
+func (w *soak) run(t *testing.T, events int, sum *soaked) {
+	w.sum = sum
+	if w.IntN(20) == 0 {
+		w.storm(t)
+	}
+	for range events {
+		w.happen(t)
+		if sum.events++; w.IntN(w.checkOneIn) == 0 {
+			w.check(t)
+		}
+	}
+	w.check(t)
+	if err := w.Table.Check(); err != nil {
+		w.fail(t, err)
+	}
+}
+
+func (w *soak) happen(t *testing.T) {
+	n := w.IntN(totalWeight)
+	for _, k := range kinds {
+		if n -= k.weight; n < 0 {
+			w.last = append(w.last, k.name)
+			k.happen(w, t)
+			return
+		}
+	}
+}
+
+func (w *soak) fail(t *testing.T, what any) {
+	t.Helper()
+	t.Fatalf("world %d after %q: %v", w.world, w.last[max(0, len(w.last)-12):], what)
+}
+
+func (w *soak) check(t *testing.T) {
+	t.Helper()
+	w.sum.checks++
+	for _, e := range []*engine.Engine{w.kept, w.tight} {
+		if err := e.Check(); err != nil {
+			w.fail(t, err)
+		}
+	}
+}
+
+func (w *soak) setNode(*testing.T) { w.SetNode(w.stock.node(w.name())) }
+
+func (w *soak) flap(*testing.T) {
+	name := w.name()
+	n := w.stock.node(name)
+	for range 1 + w.IntN(4) {
+		w.SetNode(n)
+		w.RemoveNode(name)
+	}
+	if w.IntN(2) == 0 {
+		w.SetNode(n)
+	}
+}
+
+func (w *soak) place(p *object.Pod) {
+	w.Place(p, p.NodeName)
+	w.placed = append(w.placed, p)
+}
+
+func (w *soak) removePod(*testing.T) {
+	if len(w.placed) == 0 {
+		return
+	}
+	i := w.IntN(len(w.placed))
+	w.Remove(w.placed[i].UID)
+	w.placed = slices.Delete(w.placed, i, i+1)
+}
+
+// movePod places a pod once more: elsewhere, or as another with its UID.
+func (w *soak) movePod(*testing.T) {
+	if len(w.placed) == 0 {
+		return
+	}
+	i, now := w.IntN(len(w.placed)), w.stock.pod(w.name())
+	if w.IntN(2) == 0 {
+		now.NodeName = w.placed[i].NodeName
+	}
+	now.UID, now.Name = w.placed[i].UID, w.placed[i].Name
+	w.Place(now, now.NodeName)
+	w.placed[i] = now
+}
+
+// try places and removes pods under checkpoints; one that is broken off is
+// rolled back.
+func (w *soak) try(*testing.T) {
+	marks := []table.Mark{w.Checkpoint()}
+	for range 1 + w.IntN(8) {
+		switch n := w.IntN(10); {
+		case n < 4:
+			p := w.stock.pod(w.name())
+			w.Place(p, p.NodeName)
+		case n < 8 && len(w.placed) > 0:
+			w.Remove(pickOne(w.Rand, w.placed...).UID)
+		case n == 8:
+			marks = append(marks, w.Checkpoint())
+		case len(marks) > 1:
+			w.Undo(marks[len(marks)-1])
+			marks = marks[:len(marks)-1]
+		}
+	}
+	if w.IntN(3) == 0 {
+		w.Rollback()
+		return
+	}
+	for _, m := range slices.Backward(marks) {
+		w.Undo(m)
+	}
+}
+
+func (w *soak) nominate(*testing.T) {
+	node := w.name()
+	p := w.stock.pod("")
+	if w.IntN(3) == 0 {
+		p = pickOne(w.Rand, w.pool...)
+	}
+	if w.nominated[node] = append(w.nominated[node], p); len(w.nominated[node]) > 2 || len(w.nominated) > 3 {
+		clear(w.nominated)
+	}
+}
+
+func (w *soak) label(*testing.T) {
+	if len(w.namespaces) == 0 {
+		return
+	}
+	n := *pickOne(w.Rand, w.namespaces...)
+	if w.IntN(4) == 0 {
+		n.Labels = nil
+	}
+	w.SetNamespace(&n)
+}
+
+func (w *soak) setFamily(*testing.T) {
+	if len(w.families) == 0 {
+		return
+	}
+	f := pickOne(w.Rand, w.families...)
+	if w.IntN(3) == 0 {
+		w.RemoveFamily(f.Kind, f.Namespace, f.Name)
+	} else {
+		w.SetFamily(f)
+	}
+}
+
+func (w *soak) otherClass(*testing.T) { w.pool[w.IntN(len(w.pool))] = w.stock.pod("") }
+
+// storm is more placements than the journal holds, and more terms of pod
+// affinity than the table keeps when no pod has them any more.
+func (w *soak) storm(t *testing.T) {
+	for range 3 * len(w.pool) {
+		w.decide(t)
+	}
+	for i := range 9000 {
+		p := pickOne(w.Rand, w.pool...)
+		if i < 1200 {
+			p = w.stock.apart()
+		}
+		w.Place(p, w.name())
+		w.Remove(p.UID)
+	}
+	w.check(t)
+}
+
+// decide asks every engine about a pod, and mostly places it where they say.
+func (w *soak) decide(t *testing.T) {
+	w.sum.decisions++
+	p, by := pickOne(w.Rand, w.pool...), w.profiles[0]
+	if w.IntN(6) == 0 {
+		by = w.profiles[1]
+	}
+	in, script := w.IntN(3) == 0, w.Uint64()
+	want := w.ask(w.plain, by, p, in, script)
+	if n := len(want.best()); in && want.ties != n && want.ties > 0 {
+		w.fail(t, fmt.Sprintf("plain: %d ties, %d nodes have the best total", want.ties, n))
+	}
+	for _, e := range []*engine.Engine{w.kept, w.tight} {
+		if got := w.ask(e, by, p, in, script); !reflect.DeepEqual(got, want) {
+			w.fail(t, fmt.Sprintf("pod %+v:\ngot  %+v\nwant %+v", p, got, want))
+		}
+	}
+	if want.node != "" && w.IntN(3) > 0 {
+		w.stock.serial++
+		placed := *p
+		placed.Name, placed.NodeName = fmt.Sprint("s-", w.stock.serial), want.node
+		placed.UID = types.UID(placed.Name)
+		w.place(&placed)
+	}
+}
+
+// answer is all that a decision says.
+type answer struct {
+	rejected, node string
+	score          int64
+	feasible, ties int
+	tallies        []decision.Tally
+	by             []string
+	nodes          []decision.Node
+	codes          []decision.Code
+	refits         []decision.Blocker
+}
+
+// best are the nodes with the highest total.
+func (a *answer) best() (names []string) {
+	for _, n := range a.nodes {
+		if n.Feasible && n.Total == a.score {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// ask has the engine decide, and, where it found no node, look at some of them
+// with pods taken away, as preemption does. The script decides which.
+func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull bool, script uint64) answer {
+	var nominated engine.Nominations
+	if len(w.nominated) > 0 {
+		nominated = w.nominated
+	}
+	o := e.Decide(by, p, nominated)
+	a := answer{score: o.Score, feasible: o.Feasible, ties: o.Ties}
+	if o.Rejected != nil {
+		a.rejected = fmt.Sprintf("%s by %s: %v %v", o.Rejected.Code, o.Rejected.Plugin, o.Rejected.Reasons, o.Rejected.Err)
+	}
+	if inFull {
+		a.nodes = o.Nodes()
+	}
+	if o.Row >= 0 {
+		a.node = w.Name(o.Row)
+		return a
+	}
+	a.tallies, a.by = o.Tallies(), o.RejectedBy()
+	for r := range table.Row(w.Rows()) {
+		if w.Node(r) != nil {
+			a.codes = append(a.codes, o.Code(r))
+		}
+	}
+	if o.Rejected == nil && len(w.placed) > 0 {
+		a.refits = w.refit(o, nominated, rand.New(rand.NewPCG(script, 0)))
+	}
+	return a
+}
+
+func (w *soak) refit(o *engine.Outcome, nominated engine.Nominations, r *rand.Rand) (found []decision.Blocker) {
+	mark := w.Checkpoint()
+	defer w.Undo(mark)
+	for range 1 + r.IntN(6) {
+		p := pickOne(r, w.placed...)
+		w.Remove(p.UID)
+		row, ok := w.Find(p.NodeName)
+		if !ok {
+			continue
+		}
+		b := o.Refit(row, nominated)
+		if r.IntN(2) == 0 {
+			w.Place(p, p.NodeName)
+		}
+		if b == nil {
+			b = &decision.Blocker{Plugin: "none"}
+		}
+		found = append(found, *b)
+	}
+	return found
+}
+
+// nominations lists pods by node.
+type nominations map[string][]*object.Pod
+
+func (n nominations) NominatedTo(node string) []*object.Pod { return n[node] }
+func (n nominations) NominatedNodes() (nodes []string) {
+	for node := range n {
+		nodes = append(nodes, node)
+	}
+	slices.SortFunc(nodes, strings.Compare)
+	return nodes
+}
