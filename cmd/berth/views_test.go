@@ -23,7 +23,7 @@ func TestViewsOff(t *testing.T) {
 		dir := t.TempDir()
 		writeWorld(t, dir, w)
 		for _, form := range []string{"json", "wide"} {
-			if form == "wide" && i%4 > 0 {
+			if form == "wide" && i%10 > 0 {
 				continue // it holds the same decisions
 			}
 			s := simulation{output: form, explain: true, seed: uint64(i), workers: 1, views: true}
