@@ -17,6 +17,8 @@ const (
 	PendingPod
 	Node
 	Namespace
+	// Family is a Service or a controller.
+	Family
 	// AnyResource stands for all of them (the periodic flush).
 	AnyResource
 	// The kinds of package object follow, in its order.
@@ -54,12 +56,16 @@ const (
 	UpdatePodGatesEliminated
 	UpdatePodToleration
 	UpdateNamespaceLabel
+	UpdateFamilySelector
+	// UpdatePodTerminating: the pod is on its way out, metadata.deletionTimestamp
+	// is set.
+	UpdatePodTerminating
 	// UpdateOther is any update that is none of the above. Objects of a Kind
 	// know no other.
 	UpdateOther
 
 	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeFeature
-	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodGatesEliminated | UpdatePodToleration | UpdateOther
+	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodGatesEliminated | UpdatePodToleration | UpdatePodTerminating | UpdateOther
 	All        = Action(1<<32 - 1)
 )
 
@@ -72,6 +78,7 @@ type Event struct {
 	OldNode, NewNode           *object.Node
 	OldPod, NewPod             *object.Pod
 	OldNamespace, NewNamespace *object.Namespace
+	OldFamily, NewFamily       *object.Family
 	OldObject, NewObject       object.Object // of a Kind
 }
 

@@ -77,11 +77,21 @@ func (m *Machine) podAssigned(p *object.Pod) {
 	m.renominated(p, kept, p.NodeName)
 	if old == nil || old.Pod.NodeName == "" {
 		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Add, NewPod: p})
-	} else if a := queue.Changes(old.Pod, p); a != 0 {
-		m.move(&framework.Event{Resource: framework.AssignedPod, Action: a, OldPod: old.Pod, NewPod: p})
+	}
+	if old != nil {
+		m.podChanged(old.Pod, p)
 	}
 	if f != nil && f.phase != binding { // while a binding is under way its answer ends the flight
 		m.settled(f)
+	}
+}
+
+// podChanged lets the queue know of an update of a placed pod. One that was
+// assumed until now may be bound with other labels, or with less to ask for,
+// than it was assumed with.
+func (m *Machine) podChanged(old, now *object.Pod) {
+	if a := queue.Changes(old, now); old.NodeName != "" || a != framework.UpdateOther {
+		m.move(&framework.Event{Resource: framework.AssignedPod, Action: a, OldPod: on(old, now.NodeName), NewPod: now})
 	}
 }
 

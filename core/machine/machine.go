@@ -122,9 +122,9 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	case BudgetGone:
 		m.budgets = m.budgets.without(e.Namespace, e.Name)
 	case FamilySet:
-		m.table.SetFamily(e.Family)
+		m.familyChanged(m.table.SetFamily(e.Family), e.Family)
 	case FamilyGone:
-		m.table.RemoveFamily(e.Kind, e.Namespace, e.Name)
+		m.familyChanged(m.table.RemoveFamily(e.Kind, e.Namespace, e.Name), nil)
 	case NamespaceSet:
 		m.namespaceSet(e.Namespace)
 	case NamespaceGone:

@@ -399,6 +399,24 @@ func TestBoundByAnother(t *testing.T) {
 	}
 }
 
+// A pod that shrinks while its binding is under way makes room for others when
+// it shows bound.
+func TestBoundSmaller(t *testing.T) {
+	s := newStory(t)
+	p, q := s.pod("p", 40), s.pod("q", 20)
+	s.given(s.node("n", 40), p)
+	s.cycle("", "")
+	s.given(q)
+	s.cycle("", "")
+	s.change(p, func(p *object.Pod) { p.Demand.Usage.MilliCPU, p.Demand.Requests.MilliCPU = 20, 20 })
+	s.tellAll()
+	s.where(q, queue.Unschedulable)
+	s.answer(0, fine)
+	s.settle()
+	s.runs(q, "n")
+	s.checkRest()
+}
+
 // What the watch shows counts for more than a refusal.
 func TestRefusedButBound(t *testing.T) {
 	s := newStory(t)

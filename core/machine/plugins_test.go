@@ -171,7 +171,7 @@ func fitPlugin(mo *moody) *framework.Plugin {
 		Name: "Fit", Locality: framework.NodeAndPods,
 		Wakes: []framework.Wake{
 			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeAllocatable},
-			{Resource: framework.AssignedPod, Actions: framework.Delete},
+			{Resource: framework.AssignedPod, Actions: framework.Delete | framework.UpdatePodScaleDown},
 		},
 		Part: func(p *object.Pod) string { return string(p.Demand.Usage.AppendKey(nil)) },
 		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {

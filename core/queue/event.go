@@ -26,6 +26,7 @@ var resourceLabels = [...]string{
 	framework.PendingPod:  "UnschedulablePod",
 	framework.Node:        "Node",
 	framework.Namespace:   "Namespace",
+	framework.Family:      "Family",
 	framework.AnyResource: "*",
 
 	framework.PersistentVolumeClaim: "PersistentVolumeClaim",
@@ -51,6 +52,8 @@ var actionLabels = map[framework.Action]string{
 	framework.UpdatePodGatesEliminated: "UpdatePodSchedulingGatesEliminated",
 	framework.UpdatePodToleration:      "UpdatePodToleration",
 	framework.UpdateNamespaceLabel:     "UpdateNamespaceLabel",
+	framework.UpdateFamilySelector:     "UpdateSelector",
+	framework.UpdatePodTerminating:     "Update",
 	framework.UpdateOther:              "Update",
 }
 
@@ -94,6 +97,9 @@ func Changes(old, new *object.Pod) framework.Action {
 	}
 	if old.Tolerations.Key != new.Tolerations.Key {
 		changes |= framework.UpdatePodToleration
+	}
+	if !old.Terminating && new.Terminating {
+		changes |= framework.UpdatePodTerminating
 	}
 	if changes == 0 {
 		changes = framework.UpdateOther

@@ -21,31 +21,34 @@ type familyName struct {
 
 type namespacedLabel struct{ namespace, key, value string }
 
-// SetFamily adds the family or replaces the one of its kind and name.
-func (t *Table) SetFamily(f *object.Family) {
-	t.RemoveFamily(f.Kind, f.Namespace, f.Name)
+// SetFamily adds the family or replaces the one of its kind and name, which it
+// returns; nil: there was none.
+func (t *Table) SetFamily(f *object.Family) (old *object.Family) {
+	old = t.RemoveFamily(f.Kind, f.Namespace, f.Name)
 	t.families.byName[familyName{f.Kind, f.Namespace, f.Name}] = f
 	if at, ok := serviceLabel(f); ok {
 		t.families.services[at] = append(t.families.services[at], f)
 	}
+	return old
 }
 
-// RemoveFamily takes the family away.
-func (t *Table) RemoveFamily(kind object.FamilyKind, namespace, name string) {
+// RemoveFamily takes the family away and returns it; nil: there was none.
+func (t *Table) RemoveFamily(kind object.FamilyKind, namespace, name string) *object.Family {
 	known := familyName{kind, namespace, name}
 	f := t.families.byName[known]
 	if f == nil {
-		return
+		return nil
 	}
 	delete(t.families.byName, known)
 	at, ok := serviceLabel(f)
 	if !ok {
-		return
+		return f
 	}
 	list := slices.DeleteFunc(t.families.services[at], func(o *object.Family) bool { return o == f })
 	if t.families.services[at] = list; len(list) == 0 {
 		delete(t.families.services, at)
 	}
+	return f
 }
 
 // serviceLabel is the label under which the Service is found; false for other

@@ -271,7 +271,9 @@ func (r *run) change(c generate.Change) *Disagreement {
 	}
 	waited := r.waiting
 	r.waiting = nil
-	placed := false // somebody was: the change alone explains no more who fits
+	// moved: somebody was placed or preempted, and the change alone explains no
+	// more who fits.
+	moved, preempted := false, r.counts.Preempted
 	for i, w := range waited {
 		pod := w.Pod
 		if c.Pod != nil && c.Pod.UID == pod.UID {
@@ -293,7 +295,7 @@ func (r *run) change(c generate.Change) *Disagreement {
 			return d
 		}
 		switch {
-		case fits && placed:
+		case fits && moved:
 		case fits && !got[i]:
 			r.steps = r.steps[:at+1]
 			r.steps[at].Woken = []*v1.Pod{pod}
@@ -303,7 +305,7 @@ func (r *run) change(c generate.Change) *Disagreement {
 		case !want[i] && got[i]:
 			r.counts.Extra++
 		}
-		placed = placed || fits
+		moved = moved || fits || r.counts.Preempted > preempted
 	}
 	return nil
 }

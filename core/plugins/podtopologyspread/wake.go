@@ -11,13 +11,16 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// wakes: pods that count come, go or change their labels; nodes come, go, or
-// change in what decides whether and where they count; the pod itself changes.
+// wakes: pods that count come, go, begin to go or change their labels; nodes
+// come, go, or change in what decides whether and where they count; the pod
+// itself changes, or what says by the profile's constraints who counts.
 func (pl *plugin) wakes() []framework.Wake {
-	pods := framework.Add | framework.Delete | framework.UpdatePodLabel | framework.UpdatePodToleration
+	pods := framework.Add | framework.Delete | framework.UpdatePodLabel | framework.UpdatePodTerminating
+	families := framework.Add | framework.Delete | framework.UpdateFamilySelector
 	return []framework.Wake{
 		{Resource: framework.AssignedPod, Actions: pods, Hint: podChanged},
-		{Resource: framework.PendingPod, Actions: pods, Hint: podChanged},
+		{Resource: framework.PendingPod, Actions: framework.Add | framework.Delete | framework.UpdatePod, Hint: podChanged},
+		{Resource: framework.Family, Actions: families, Hint: familyChanged},
 		{
 			Resource: framework.Node,
 			Actions:  framework.Add | framework.Delete | framework.UpdateNodeLabel | framework.UpdateNodeTaint,
@@ -42,13 +45,16 @@ func podChanged(p *object.Pod, e *framework.Event) bool {
 	}
 	constraints, ok := known(p)
 	if e.OldPod == nil || e.NewPod == nil {
-		changed := e.OldPod
-		if changed == nil {
-			changed = e.NewPod
+		other := e.OldPod
+		if other == nil {
+			other = e.NewPod
 		}
-		return !ok || selectedByAny(constraints, changed)
+		return !ok || selectedByAny(constraints, other)
 	}
-	if p.UID == e.NewPod.UID && e.OldPod.Tolerations.Key != e.NewPod.Tolerations.Key && (!ok || anyHonorsTaints(constraints)) {
+	if e.NewPod.UID == p.UID && changed(constraints, ok, e.OldPod, e.NewPod) {
+		return true
+	}
+	if e.NewPod.Terminating && !e.OldPod.Terminating && (!ok || selectedByAny(constraints, e.OldPod)) {
 		return true
 	}
 	if maps.Equal(e.OldPod.Labels, e.NewPod.Labels) {
@@ -57,6 +63,18 @@ func podChanged(p *object.Pod, e *framework.Event) bool {
 	return !ok || slices.ContainsFunc(constraints, func(c match.SpreadConstraint) bool {
 		return c.Selector.Matches(labels.Set(e.OldPod.Labels)) != c.Selector.Matches(labels.Set(e.NewPod.Labels))
 	})
+}
+
+// changed: an update of the rejected pod changed what its constraints, which
+// are now these, count. By matchLabelKeys the pod's labels are part of them.
+func changed(constraints []match.SpreadConstraint, ok bool, old, now *object.Pod) bool {
+	if old.Tolerations.Key != now.Tolerations.Key && (!ok || anyHonorsTaints(constraints)) {
+		return true
+	}
+	if old.Spread == nil || now.Spread == nil {
+		return old.Controller != now.Controller
+	}
+	return old.Spread.Key != now.Spread.Key
 }
 
 // concerns: it is the rejected pod, or one of its namespace that has, or is
@@ -72,6 +90,19 @@ func selectedByAny(list []match.SpreadConstraint, p *object.Pod) bool {
 
 func anyHonorsTaints(list []match.SpreadConstraint) bool {
 	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.HonorTaints })
+}
+
+// familyChanged: the profile's constraints go by a Service that selects the
+// pod or did, or by its controller.
+func familyChanged(p *object.Pod, e *framework.Event) bool {
+	return p.Spread == nil && (mayBeOf(p, e.OldFamily) || mayBeOf(p, e.NewFamily))
+}
+
+func mayBeOf(p *object.Pod, f *object.Family) bool {
+	if f == nil || f.Namespace != p.Namespace {
+		return false
+	}
+	return f.Kind == object.Service || f.Kind == p.Controller.Kind && f.Name == p.Controller.Name
 }
 
 // nodeChanged: the node has all labels that the constraints need, or had them.

@@ -1,0 +1,391 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+var vigils = flag.String("vigils", "0-30", "seeds of the worlds of TestNobodySleepsOnAFreeBerth, first-last")
+
+// A pod that waits for an event fits no node, at any time: an event that made
+// one fit has woken it. The queue's sweep is off, so that nothing else does.
+func TestNobodySleepsOnAFreeBerth(t *testing.T) {
+	var first, last uint64
+	if _, err := fmt.Sscanf(*vigils, "%d-%d", &first, &last); err != nil {
+		t.Fatalf("-vigils %q: %v", *vigils, err)
+	}
+	for _, mix := range generate.Mixes() {
+		t.Run(mix, func(t *testing.T) {
+			t.Parallel()
+			for seed := first; seed <= last && !t.Failed(); seed++ {
+				newVigil(t, mix, seed).keep()
+			}
+		})
+	}
+}
+
+// vigil is a generated world to which anything may happen, and someone who
+// looks after every step whether a pod sleeps that fits a node.
+type vigil struct {
+	*testing.T
+	*rand.Rand
+	world, donor generate.World // what there is, and what comes later
+	cluster      *Cluster
+	machine      *machine.Machine
+	judge        *engine.Engine
+	profiles     map[string]*profile.Profile
+	now          time.Time
+	bindings     []machine.Bind     // not answered yet
+	pods         map[string]*v1.Pod // by namespace/name, but for node and status
+	story        []string
+	serial       int
+}
+
+func newVigil(t *testing.T, mix string, seed uint64) *vigil {
+	v := &vigil{T: t, Rand: rand.New(rand.NewPCG(seed, 7)), cluster: NewCluster(Epoch), now: Epoch,
+		profiles: map[string]*profile.Profile{}, pods: map[string]*v1.Pod{}}
+	var err error
+	if v.world, err = generate.Cluster(mix, seed); err != nil {
+		t.Fatal(err)
+	}
+	if v.donor, err = generate.Cluster(mix, seed+1<<32); err != nil {
+		t.Fatal(err)
+	}
+	c := config.Default()
+	if v.world.Config != "" {
+		if c, err = config.Decode([]byte(v.world.Config), "world"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := Options(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range o.Profiles {
+		v.profiles[p.Name] = p
+	}
+	o.Seed, o.MaxUnschedulable = seed, 10000*time.Hour
+	v.machine = machine.New(o)
+	v.judge = engine.New(v.machine.Table(), seed, 1)
+	v.say("mix %s, seed %d, %s", mix, seed, v.world.Config)
+	return v
+}
+
+func (v *vigil) say(format string, args ...any) {
+	v.story = append(v.story, fmt.Sprintf(format, args...))
+}
+
+// keep plays the world: it is set up, its pods come one by one, and between
+// them happens whatever may.
+func (v *vigil) keep() {
+	for _, n := range v.world.Nodes {
+		v.cluster.SetNode(decode.Node(n))
+	}
+	for _, n := range v.world.Namespaces {
+		v.cluster.SetNamespace(decode.Namespace(n))
+	}
+	for _, f := range v.world.Families {
+		v.tell(machine.FamilySet{Family: decode.Family(f)})
+	}
+	for _, o := range v.world.Objects {
+		v.tell(machine.ObjectSet{Object: decode.Object(o)})
+	}
+	for _, p := range v.world.Bound {
+		v.create(p)
+	}
+	v.deliver()
+	for _, p := range v.world.Pending {
+		v.say("create %s", p.Name)
+		v.create(p)
+		v.settle()
+		for range v.IntN(4) {
+			v.happen()
+			v.deliver()
+			if v.chance(70) {
+				v.settle()
+			}
+		}
+	}
+}
+
+func (v *vigil) chance(percent int) bool { return v.IntN(100) < percent }
+
+func one[T any](v *vigil, list []T) (x T, ok bool) {
+	if len(list) == 0 {
+		return x, false
+	}
+	return list[v.IntN(len(list))], true
+}
+
+func (v *vigil) create(p *v1.Pod) {
+	v.pods[p.Namespace+"/"+p.Name] = p
+	v.cluster.SetPod(decode.Pod(p))
+}
+
+// change gives a pod of the cluster another spec or other metadata.
+func (v *vigil) change(p *object.Pod, f func(*v1.Pod)) {
+	raw := v.pods[p.Key()].DeepCopy()
+	f(raw)
+	v.pods[p.Key()] = raw
+	raw = raw.DeepCopy()
+	raw.Spec.NodeName = p.NodeName
+	now := decode.Pod(raw)
+	now.NominatedNode, now.Scheduled, now.Started = p.NominatedNode, p.Scheduled, p.Started
+	v.cluster.SetPod(now)
+}
+
+func (v *vigil) deliver() {
+	for events := v.cluster.Watch(); len(events) > 0; events = v.cluster.Watch() {
+		for _, e := range events {
+			v.tell(e)
+		}
+	}
+}
+
+// tell gives the machine the event, does what it asks for, and looks.
+func (v *vigil) tell(e machine.Event) {
+	for _, effect := range v.machine.Step(v.now, e) {
+		switch x := effect.(type) {
+		case machine.Decided:
+			v.say("   %s: %s on %q, rejected by %v, nominated to %q", x.Decision.Pod, x.Decision.Result, x.Decision.Node, x.Decision.RejectedBy, x.Decision.NominatedNode)
+		case machine.Bind:
+			v.bindings = append(v.bindings, x)
+		case machine.Read:
+			v.tell(machine.PodRead{UID: x.Pod.UID, Pod: v.cluster.Pod(x.Pod.Key())})
+		case machine.Patch:
+			_, _ = v.cluster.Patch(x.Pod.Key(), x.Pod.UID, x.Condition, x.Nominated)
+		case machine.Evict:
+			v.say("   evict %s", x.Victim.Name)
+			v.tell(machine.Evicted{Victim: x.Victim.UID, Preemptor: x.Preemptor.UID, Err: v.cluster.DeletePod(x.Victim.Key())})
+		}
+	}
+	v.look(e)
+}
+
+// look fails the test when a pod sleeps that fits a node. Pods that wait for one
+// that is assumed only are woken when it is bound.
+func (v *vigil) look(e machine.Event) {
+	if v.machine.Assumed() > 0 {
+		return
+	}
+	for _, p := range v.cluster.Pods() {
+		s, ok := v.machine.Queue().State(p.UID)
+		if !ok || s.Place != queue.Unschedulable {
+			continue
+		}
+		o := v.judge.Decide(v.profiles[p.SchedulerName], s.Pod, v.machine.Queue())
+		if o.Rejected == nil && o.Feasible > 0 {
+			for _, line := range v.story {
+				v.Log(line)
+			}
+			v.Fatalf("after %T pod %s, rejected by %v, fits node %s and sleeps", e, p.Key(), s.RejectedBy, v.machine.Table().Name(o.Row))
+		}
+	}
+}
+
+// settle lets backoffs end, and decides on all who are awake.
+func (v *vigil) settle() {
+	v.now = v.now.Add(time.Minute)
+	v.tell(machine.Tick{})
+	v.deliver()
+	for tries := 0; v.machine.Ready() && tries < 50; tries++ {
+		v.tell(machine.Cycle{})
+		v.deliver()
+		for len(v.bindings) > 0 && v.chance(70) {
+			v.answer()
+		}
+	}
+}
+
+// answer ends a binding: done, refused, or nobody knows.
+func (v *vigil) answer() {
+	i := v.IntN(len(v.bindings))
+	b := v.bindings[i]
+	v.bindings = slices.Delete(v.bindings, i, i+1)
+	out := machine.Bound{UID: b.Pod.UID, Result: machine.BindResult(v.IntN(3))}
+	if v.chance(60) {
+		out.Result = machine.BindDone
+	}
+	if out.Result != machine.BindRefused {
+		if out.Err = v.cluster.Bind(b.Pod.Key(), b.Pod.UID, b.Node); out.Err != nil {
+			out.Result = machine.BindRefused
+		}
+	}
+	v.say("binding of %s: %v", b.Pod.Name, out.Result)
+	v.tell(out)
+	v.deliver()
+}
+
+// happen makes one thing happen in the cluster.
+func (v *vigil) happen() {
+	v.now = v.now.Add(time.Second)
+	if len(v.world.Changes) > 0 && v.chance(30) {
+		v.generated()
+		return
+	}
+	switch v.IntN(4) {
+	case 0:
+		v.happenToNodes()
+	case 1:
+		v.happenToOthers()
+	default:
+		v.happenToPods()
+	}
+}
+
+// generated makes the next change that the generator thought of.
+func (v *vigil) generated() {
+	c := v.world.Changes[0]
+	v.world.Changes = v.world.Changes[1:]
+	v.say("%s", c)
+	switch {
+	case c.Namespace != nil:
+		v.cluster.SetNamespace(decode.Namespace(c.Namespace))
+	case c.Other != nil && c.Verb == generate.Delete:
+		v.tell(machine.ObjectGone{Kind: decode.Object(c.Other).Head().Kind, Namespace: c.Other.GetNamespace(), Name: c.Other.GetName()})
+	case c.Other != nil:
+		v.tell(machine.ObjectSet{Object: decode.Object(c.Other)})
+	case c.Node != nil && c.Verb == generate.Delete:
+		_ = v.cluster.DeleteNode(c.Node.Name)
+	case c.Node != nil:
+		v.cluster.SetNode(decode.Node(c.Node))
+	default:
+		p := v.cluster.Pod(c.Pod.Namespace + "/" + c.Pod.Name)
+		switch {
+		case p == nil:
+		case c.Verb == generate.Delete:
+			_ = v.cluster.DeletePod(p.Key())
+		default:
+			v.change(p, func(raw *v1.Pod) { raw.Labels, raw.Spec.Tolerations = c.Pod.Labels, c.Pod.Spec.Tolerations })
+		}
+	}
+}
+
+func (v *vigil) happenToNodes() {
+	n, ok := one(v, v.cluster.Nodes())
+	if ok && v.chance(40) {
+		v.say("delete node %s", n.Name)
+		_ = v.cluster.DeleteNode(n.Name)
+	} else if n, ok := one(v, v.donor.Nodes); ok {
+		v.say("set node %s: %v %v %v", n.Name, n.Labels, n.Spec.Taints, n.Status.Allocatable)
+		v.cluster.SetNode(decode.Node(n))
+	}
+}
+
+func (v *vigil) happenToOthers() {
+	switch v.IntN(8) {
+	case 0:
+		if f, ok := one(v, slices.Concat(v.donor.Families, v.world.Families)); ok {
+			v.say("set %T %s", f, f.GetName())
+			v.tell(machine.FamilySet{Family: decode.Family(f)})
+		}
+	case 1:
+		if f, ok := one(v, slices.Concat(v.donor.Families, v.world.Families)); ok {
+			v.say("delete %T %s", f, f.GetName())
+			v.tell(machine.FamilyGone{Kind: decode.Family(f).Kind, Namespace: f.GetNamespace(), Name: f.GetName()})
+		}
+	case 2:
+		if n, ok := one(v, v.donor.Namespaces); ok {
+			v.say("set namespace %s %v", n.Name, n.Labels)
+			v.cluster.SetNamespace(decode.Namespace(n))
+		}
+	case 3:
+		if n, ok := one(v, v.donor.Namespaces); ok {
+			v.say("delete namespace %s", n.Name)
+			v.tell(machine.NamespaceGone{Name: n.Name})
+		}
+	case 4:
+		if o, ok := one(v, v.donor.Objects); ok {
+			v.say("set %T %s", o, o.GetName())
+			v.tell(machine.ObjectSet{Object: decode.Object(o)})
+		}
+	case 5:
+		if o, ok := one(v, slices.Concat(v.donor.Objects, v.world.Objects)); ok {
+			v.say("delete %T %s", o, o.GetName())
+			v.tell(machine.ObjectGone{Kind: decode.Object(o).Head().Kind, Namespace: o.GetNamespace(), Name: o.GetName()})
+		}
+	default:
+		p, okPod := one(v, v.donor.Bound)
+		n, okNode := one(v, v.cluster.Nodes())
+		if okPod && okNode {
+			v.serial++
+			p = p.DeepCopy()
+			p.Name = fmt.Sprint("late-", v.serial)
+			p.UID, p.Spec.NodeName = types.UID(p.Name), n.Name
+			v.say("create %s on %s", p.Name, n.Name)
+			v.create(p)
+		}
+	}
+}
+
+// happenToPods is what can happen to a pod that is there.
+func (v *vigil) happenToPods() {
+	p, ok := one(v, v.cluster.Pods())
+	if !ok {
+		return
+	}
+	like, ok := one(v, slices.Concat(v.donor.Pending, v.donor.Bound))
+	if !ok {
+		return
+	}
+	kind := v.IntN(10)
+	v.say("%s on %q: %s", p.Name, p.NodeName, [...]string{"delete", "relabel", "unlabel", "tolerate", "ungate", "shrink", "own", "terminate", "nominate", "bind"}[kind])
+	switch kind {
+	case 0:
+		_ = v.cluster.DeletePod(p.Key())
+	case 1:
+		v.change(p, func(raw *v1.Pod) { raw.Labels = like.Labels })
+	case 2:
+		v.change(p, func(raw *v1.Pod) { raw.Labels = nil })
+	case 3:
+		v.change(p, func(raw *v1.Pod) {
+			raw.Spec.Tolerations = slices.Concat(raw.Spec.Tolerations, like.Spec.Tolerations)
+		})
+	case 4:
+		v.change(p, func(raw *v1.Pod) { raw.Spec.SchedulingGates = nil })
+	case 5:
+		v.change(p, shrink)
+	case 6:
+		v.change(p, func(raw *v1.Pod) { raw.OwnerReferences = like.OwnerReferences })
+	case 7:
+		v.change(p, func(raw *v1.Pod) { raw.DeletionTimestamp = &metav1.Time{Time: Epoch} })
+	case 8:
+		if n, ok := one(v, v.cluster.Nodes()); ok && p.NodeName == "" {
+			_, _ = v.cluster.Patch(p.Key(), p.UID, nil, &n.Name)
+		}
+	case 9:
+		if n, ok := one(v, v.cluster.Nodes()); ok && p.NodeName == "" {
+			_ = v.cluster.Bind(p.Key(), p.UID, n.Name)
+		}
+	}
+}
+
+// shrink halves what the first container asks for.
+func shrink(p *v1.Pod) {
+	r := p.Spec.Containers[0].Resources.Requests
+	for name, q := range r { // any order: each on its own
+		half := resource.NewMilliQuantity(q.MilliValue()/2, q.Format)
+		if name != v1.ResourceCPU {
+			half = resource.NewQuantity(q.Value()/2, q.Format)
+		}
+		r[name] = *half
+	}
+}
