@@ -202,7 +202,7 @@ func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static 
 	}
 	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, nodeOnly)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
-	e.keyBuf = binary.AppendUvarint(e.keyBuf, uint64(v.columns))
+	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.columns)
 	if known := e.statics[string(e.keyBuf)]; known != nil && known.agrees(s) {
 		return known
 	}

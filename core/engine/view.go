@@ -41,7 +41,7 @@ type view struct {
 
 	revision   uint64
 	generation uint64 // of the static part, when all rows were last made anew
-	columns    int
+	columns    uint64 // the table's ColumnRevision
 	epochs     uint64
 	failed     *decision.Status // PreScore failed
 	uses       int              // since all rows were last made anew; the second makes an index
@@ -89,7 +89,7 @@ func prepare(t *table.Table, p *profile.Profile, pod *object.Pod, key string) *v
 	if v.class.rejected == nil {
 		v.prepareScorers(t, pod)
 	}
-	v.columns, v.epochs = t.Columns(), epochs(t, p)
+	v.columns, v.epochs = t.ColumnRevision(), epochs(t, p)
 	return v
 }
 
@@ -228,7 +228,7 @@ func epochs(t *table.Table, p *profile.Profile) uint64 {
 
 // current tells whether what prepare made still stands.
 func (v *view) current(t *table.Table) bool {
-	return v.columns == t.Columns() && v.epochs == epochs(t, v.profile)
+	return v.columns == t.ColumnRevision() && v.epochs == epochs(t, v.profile)
 }
 
 // refresh brings the view up to the table's revision. Few changed rows are

@@ -118,7 +118,7 @@ func (t *Table) compare(r Row, o *Table, s Row) error {
 
 func (t *Table) ids() map[v1.ResourceName]Resource {
 	ids := map[v1.ResourceName]Resource{"cpu": CPU, "memory": Memory, "ephemeral-storage": EphemeralStorage}
-	for name, id := range t.scalars { // any order: fills a map
+	for name, id := range t.scalars.ids { // any order: fills a map
 		ids[name] = id
 	}
 	return ids

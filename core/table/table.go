@@ -40,7 +40,7 @@ type Table struct {
 	nonZero     [2][]int64 // CPU, memory
 	podCount    []int64
 	allowedPods []int64
-	scalars     map[v1.ResourceName]Resource
+	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
 
 	images        map[string]*Image
@@ -61,23 +61,12 @@ type Table struct {
 	idle        []Row // emptied under a checkpoint; an undo may need them
 }
 
-// Resource is the dense id of a resource's columns.
-type Resource int
-
-// Resources that every table has; others are given ids as they appear.
-const (
-	CPU Resource = iota
-	Memory
-	EphemeralStorage
-	firstScalar
-)
-
 // New returns an empty table.
 func New() *Table {
 	t := &Table{
 		rowOf:   map[string]Row{},
 		placed:  map[types.UID]*Placed{},
-		scalars: map[v1.ResourceName]Resource{},
+		scalars: scalars{ids: map[v1.ResourceName]Resource{}, limit: columnsKept},
 		images:  map[string]*Image{},
 	}
 	t.hosts.nodes = map[string]int{}
@@ -123,25 +112,6 @@ func (t *Table) Pod(uid types.UID) *Placed { return t.placed[uid] }
 
 // Placements is the number of placed pods.
 func (t *Table) Placements() int { return len(t.placed) }
-
-// Column returns the id of a resource's columns; false if no node offers it
-// and no placed pod takes any.
-func (t *Table) Column(name v1.ResourceName) (Resource, bool) {
-	switch name {
-	case v1.ResourceCPU:
-		return CPU, true
-	case v1.ResourceMemory:
-		return Memory, true
-	case v1.ResourceEphemeralStorage:
-		return EphemeralStorage, true
-	}
-	id, ok := t.scalars[name]
-	return id, ok
-}
-
-// Columns is the number of resources that have columns. It only grows; what
-// was looked up with Column before it grew may have become known since.
-func (t *Table) Columns() int { return len(t.used) }
 
 // Allocatable is the column of what nodes offer. Read only.
 func (t *Table) Allocatable(id Resource) []int64 { return t.allocatable[id] }
@@ -372,18 +342,6 @@ func (t *Table) release(r Row) {
 	delete(t.rowOf, t.names[r])
 	t.names[r] = ""
 	t.free = append(t.free, r)
-}
-
-// column returns the id of a resource, giving it columns if it is new.
-func (t *Table) column(name v1.ResourceName) Resource {
-	if id, ok := t.Column(name); ok {
-		return id
-	}
-	id := Resource(len(t.used))
-	t.scalars[name] = id
-	t.used = append(t.used, make([]int64, len(t.nodes)))
-	t.allocatable = append(t.allocatable, make([]int64, len(t.nodes)))
-	return id
 }
 
 func (t *Table) setAllocatable(r Row, v resource.Vector) {

@@ -143,6 +143,9 @@ func appendWord(b []byte, s string) []byte {
 
 // bear counts the terms of a pod that came to its row, or left it.
 func (t *Table) bear(pl *Placed, sign int) {
+	if len(t.terms.list) > t.terms.limit && t.marks == 0 {
+		t.terms.sweep()
+	}
 	if pl.Pod.Affinity == nil {
 		return
 	}
@@ -158,9 +161,6 @@ func (t *Table) bear(pl *Placed, sign int) {
 		if hasLabel(t.nodes[pl.Row], term.TopologyKey) {
 			term.live += sign
 		}
-	}
-	if len(t.terms.list) > t.terms.limit && t.marks == 0 {
-		t.terms.sweep()
 	}
 }
 
