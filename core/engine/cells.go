@@ -91,7 +91,7 @@ func (o *Outcome) blockAt(r table.Row) blockKey {
 	if b, ok := o.blocked[r]; ok {
 		return blockKey{b.filter, b.verdict}
 	}
-	k := blockKey{o.view.first[r], o.view.verdict[r]}
+	k := o.view.first(r)
 	for _, f := range o.view.cellFilters {
 		if k.filter == noNode || (k.filter != feasible && k.filter < f.place) {
 			break
@@ -132,7 +132,7 @@ func (o *Outcome) column(s *scorer) []int64 {
 	if s.cells == nil {
 		return s.raw()
 	}
-	column, asked := make([]int64, len(o.view.first)), map[int64]int64{}
+	column, asked := make([]int64, len(o.view.at)), map[int64]int64{}
 	for _, r := range o.feasibleRows() {
 		cell := s.cells.at[r]
 		score, ok := asked[cell]
@@ -145,9 +145,9 @@ func (o *Outcome) column(s *scorer) []int64 {
 	return column
 }
 
-// weighGroups is weigh, read off the index.
-func (o *Outcome) weighGroups(x *index) {
-	for i, part := range x.parts {
+// weighGroups is weigh, read off the groups.
+func (o *Outcome) weighGroups(x *standings) {
+	for _, part := range x.parts {
 		s := part.scorer
 		if s == nil || s.cells == nil || s.CellScore.Weigh == nil {
 			continue
@@ -155,7 +155,7 @@ func (o *Outcome) weighGroups(x *index) {
 		counts := x.counts[:0]
 		for g := range x.groups {
 			if group := &x.groups[g]; group.fits {
-				counts = append(counts, framework.CellCount{Cell: group.key[i], Nodes: group.rows})
+				counts = append(counts, framework.CellCount{Cell: x.number(group, &part), Nodes: group.rows})
 			}
 		}
 		slices.SortFunc(counts, func(a, b framework.CellCount) int { return cmp.Compare(a.Cell, b.Cell) })

@@ -17,7 +17,7 @@ func (e *Engine) Check() error {
 		if !v.current(e.table) || string(e.keyBuf) != key {
 			continue // it will be made anew before it is used, or its pod is of another class now
 		}
-		v.refresh(e.table, 1)
+		v.refresh(e.table, 1, &e.found)
 		if err := v.compareFresh(e.table); err != nil {
 			return fmt.Errorf("engine: class %q: %w", key, err)
 		}
@@ -29,14 +29,14 @@ func (v *view) compareFresh(t *table.Table) error {
 	fresh := v.fresh(t)
 	for i := range t.Rows() {
 		r := table.Row(i)
-		if v.first[r] != fresh.first[r] || v.verdict[r] != fresh.verdict[r] {
-			return fmt.Errorf("node %q: kept filter %d verdict %d, fresh %d and %d", t.Name(r), v.first[r], v.verdict[r], fresh.first[r], fresh.verdict[r])
+		if kept, now := v.first(r), fresh.first(r); kept != now {
+			return fmt.Errorf("node %q: kept filter %d verdict %d, fresh %d and %d", t.Name(r), kept.filter, kept.verdict, now.filter, now.verdict)
 		}
-		if v.first[r] != feasible {
+		if !v.at[r].feasible() {
 			continue
 		}
-		if v.final[r] != fresh.final[r] {
-			return fmt.Errorf("node %q: kept score %d, fresh %d", t.Name(r), v.final[r], fresh.final[r])
+		if kept, now := v.score(r), fresh.score(r); kept != now {
+			return fmt.Errorf("node %q: kept score %d, fresh %d", t.Name(r), kept, now)
 		}
 		for k := range v.scorers {
 			if s := &v.scorers[k]; s.Normalize != nil && s.cells == nil && s.raw()[r] != s.ask(r) {
@@ -44,25 +44,22 @@ func (v *view) compareFresh(t *table.Table) error {
 			}
 		}
 	}
-	if v.feasible != fresh.feasible || v.poisoned != fresh.poisoned || !maps.Equal(v.tally, fresh.tally) {
+	if kept, now := v.causes.tally(), fresh.causes.tally(); v.feasible != fresh.feasible || v.poisoned != fresh.poisoned || !maps.Equal(kept, now) {
 		return fmt.Errorf("kept %d feasible (%d invalid) and blockers %v; fresh %d (%d) and %v",
-			v.feasible, v.poisoned, v.tally, fresh.feasible, fresh.poisoned, fresh.tally)
+			v.feasible, v.poisoned, kept, fresh.feasible, fresh.poisoned, now)
 	}
-	if err := v.compareCells(fresh, t); err != nil || v.index == nil {
+	if err := v.compareCells(fresh, t); err != nil || v.scattered() {
 		return err
 	}
-	return v.index.check(v)
+	return v.check()
 }
 
 // fresh is a view of the same class that shares nothing with v.
 func (v *view) fresh(t *table.Table) *view {
 	f := prepare(t, v.profile, v.pod, v.class.key)
-	s := &static{}
-	s.take(f)
-	s.refresh(t, 1)
-	f.stand(s)
-	f.sync()
-	f.rebuild(t, 1)
+	var found scratch
+	f.stand(newStatic(t, f))
+	f.refresh(t, 1, &found)
 	return f
 }
 
@@ -89,7 +86,7 @@ func (v *view) compareCells(f *view, t *table.Table) error {
 		v.weighAll(c)
 		f.weighAll(o)
 		for r := range t.Rows() {
-			if v.first[r] != feasible {
+			if !v.at[r].feasible() {
 				continue
 			}
 			kept, now := c.CellScore.Score(&c.in, c.cells.at[r]), o.CellScore.Score(&o.in, o.cells.at[r])
@@ -107,52 +104,49 @@ func (v *view) weighAll(s *scorer) {
 		return
 	}
 	counts := map[int64]int{}
-	for r, first := range v.first {
-		if first == feasible {
+	for r, at := range v.at {
+		if at.feasible() {
 			counts[s.cells.at[r]]++
 		}
 	}
 	s.CellScore.Weigh(&s.in, sortedCells(counts))
 }
 
-// check compares the index with the view's columns.
-func (x *index) check(v *view) error {
-	total := 0
-	for id := range x.groups {
-		rows, err := x.checkGroup(v, int32(id))
-		if err != nil {
-			return err
+// check compares the groups with where the rows stand.
+func (s *standings) check() error {
+	for id := range s.groups {
+		if err := s.checkGroup(int32(id)); err != nil {
+			return fmt.Errorf("group %d: %w", id, err)
 		}
-		total += rows
-	}
-	if total != v.feasible {
-		return fmt.Errorf("%d rows are ranked, %d feasible", total, v.feasible)
 	}
 	return nil
 }
 
-func (x *index) checkGroup(v *view, id int32) (rows int, err error) {
-	g := &x.groups[id]
-	for score := range g.first {
-		count, before := int32(0), table.Row(none)
-		for r := g.first[score]; r != none; before, r = r, x.next[r] {
-			count++
-			switch {
-			case v.first[r] != feasible:
-				return 0, fmt.Errorf("row %d is ranked but not feasible", r)
-			case x.groupOf[r] != id || x.prev[r] != before || !x.same(r, id):
-				return 0, fmt.Errorf("row %d is not where the index says", r)
-			case int64(score) != v.final[r] || x.final[r] != int32(score):
-				return 0, fmt.Errorf("row %d is ranked by score %d, it has %d", r, score, v.final[r])
+func (s *standings) checkGroup(id int32) error {
+	g := &s.groups[id]
+	having, rows := make([]int32, len(g.having)), 0
+	for i, at := range s.at {
+		r := table.Row(i)
+		if s.groupOf(r) != g {
+			continue
+		}
+		score := s.below(at)
+		for k := range s.parts {
+			if p := &s.parts[k]; s.number(g, p) != p.column()[r] {
+				return fmt.Errorf("row %d belongs to another", r)
 			}
 		}
-		if count != g.having[score] || (count > 0 && int32(score) > g.top) {
-			return 0, fmt.Errorf("group %d counts %d rows of score %d and %d as the highest, has %d", id, g.having[score], score, g.top, count)
+		if int(score) >= len(having) || score > g.top {
+			return fmt.Errorf("row %d has score %d, the highest is %d", r, score, g.top)
 		}
-		rows += int(count)
+		if score >= g.from && !slices.Contains(g.lists[score], r) {
+			return fmt.Errorf("row %d is not in the list for %d", r, score)
+		}
+		having[score]++
+		rows++
 	}
-	if rows != g.rows || (rows > 0 && g.having[g.top] == 0) {
-		return 0, fmt.Errorf("group %d counts %d rows, the highest %d; has %d", id, g.rows, g.top, rows)
+	if !slices.Equal(having, g.having) || rows != g.rows || (rows > 0 && having[g.top] == 0) {
+		return fmt.Errorf("counts %d rows, the highest %d, by score %v; has %d, %v", g.rows, g.top, g.having, rows, having)
 	}
-	return rows, nil
+	return nil
 }

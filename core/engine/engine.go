@@ -29,9 +29,11 @@ type Engine struct {
 	views   map[string]*view
 	statics map[string]*static
 	seen    map[uint64]struct{} // hashes of the keys of classes that came by
+	guest   *view               // the one that is not kept
 	spare   spare
 	clock   uint64
 	keyBuf  []byte
+	found   scratch
 	tied    []table.Row
 	list    []table.Row
 }
@@ -70,6 +72,7 @@ const seenClasses = 1 << 16
 func (e *Engine) Reset() {
 	clear(e.views)
 	clear(e.statics)
+	e.guest = nil
 }
 
 // Nominations tells which pods are nominated to nodes.
@@ -133,18 +136,15 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	}
 	if v.class.narrowed != nil {
 		o.rows = e.rowsOf(v.class.narrowed)
-		v.look(e.table, o.rows)
+		v.look(e.table, o.rows, &e.found)
 	} else {
-		v.refresh(e.table, e.workers)
+		v.refresh(e.table, e.workers, &e.found)
 	}
 	e.considerNominated(o, nominated)
 	v.sync() // with nominated pods placed, the domains had other counts
 	if row, ok := e.ownNomination(o); ok {
 		o.Row, o.Feasible = row, 1
 		return o
-	}
-	if v.uses++; v.uses == 2 && v.lent == nil && v.feasible > 0 {
-		v.index = newIndex(v)
 	}
 	if o.Feasible = o.countFeasible(); o.Feasible > 0 {
 		o.pick()
@@ -167,6 +167,7 @@ func (e *Engine) learn(nominated Nominations) {
 
 // viewOf finds or makes the view of the pod's class.
 func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
+	e.dismiss()
 	e.clock++
 	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, anyLocality)
 	v := e.views[string(e.keyBuf)]
@@ -178,7 +179,7 @@ func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 		}
 		v.stand(e.staticOf(v, p, pod))
 		if v.passing() || (once && len(v.divided) == 0) {
-			e.spare.lend(v)
+			e.receive(v)
 			return v
 		}
 		e.views[v.class.key] = v
@@ -195,8 +196,7 @@ func (v *view) passing() bool { return v.class.narrowed != nil || v.failed != ni
 
 // staticOf finds or makes the static part for the view's class.
 func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static {
-	s := &static{}
-	s.take(v)
+	s := newStatic(e.table, v)
 	if v.passing() {
 		return s
 	}
@@ -222,19 +222,21 @@ func (s *static) agrees(o *static) bool {
 }
 
 // look evaluates a few rows of a view that is not kept.
-func (v *view) look(t *table.Table, rows []table.Row) {
+func (v *view) look(t *table.Table, rows []table.Row, found *scratch) {
 	v.sync()
+	v.static.scattered = true
+	v.static.size(t.Rows())
+	v.scatter()
 	v.size(t.Rows())
-	s := v.static
-	s.size(t.Rows())
-	if v.lent != nil {
-		v.lent.keep(v)
-	}
-	var buf scratch
 	for _, r := range rows {
-		s.evaluate(t, one(t, r), &buf)
-		v.evaluate(one(t, r), &buf)
-		v.count(r)
+		v.at[r] = vacant // others may stand as they did in another view
+	}
+	for rows := range slices.Chunk(rows, chunk) {
+		found.size(len(rows))
+		v.static.evaluate(rows, found)
+		v.static.keep(rows, found)
+		v.evaluate(rows, found)
+		v.seat(rows, found)
 	}
 }
 
@@ -324,7 +326,7 @@ func (e *Engine) considerNominated(o *Outcome, nominated Nominations) {
 		return
 	}
 	o.nominated = nominated
-	o.block(nominated, func(first int16) bool { return first == feasible })
+	o.block(nominated, standing.feasible)
 }
 
 // considerRest does so for the rows that are infeasible anyway. v1.36 looks at
@@ -333,16 +335,16 @@ func (e *Engine) considerNominated(o *Outcome, nominated Nominations) {
 func (o *Outcome) considerRest() {
 	if o.nominated != nil && !o.complete {
 		o.complete = true
-		o.block(o.nominated, func(first int16) bool { return first > 0 })
+		o.block(o.nominated, func(at standing) bool { return !at.feasible() && at != vacant })
 	}
 }
 
 // block notes which of the rows, picked by what the view says of them,
 // nominated pods block.
-func (o *Outcome) block(nominated Nominations, pick func(first int16) bool) {
+func (o *Outcome) block(nominated Nominations, pick func(standing) bool) {
 	for _, node := range nominated.NominatedNodes() {
 		row, ok := o.engine.table.Find(node)
-		if !ok || !pick(o.view.first[row]) || (o.rows != nil && !slices.Contains(o.rows, row)) {
+		if !ok || (o.rows != nil && !slices.Contains(o.rows, row)) || !pick(o.view.at[row]) {
 			continue
 		}
 		o.withNominated(row, nominated, func() {
@@ -401,7 +403,7 @@ func (o *Outcome) fits(r table.Row) bool {
 	if len(o.view.cellFilters) > 0 {
 		return o.blockAt(r).filter == feasible
 	}
-	return o.view.first[r] == feasible && !o.isBlocked(r)
+	return o.view.at[r].feasible() && !o.isBlocked(r)
 }
 
 func (o *Outcome) isBlocked(r table.Row) bool {
@@ -413,8 +415,8 @@ func (o *Outcome) isBlocked(r table.Row) bool {
 }
 
 func (o *Outcome) countFeasible() int {
-	if o.indexed() {
-		return o.view.index.judge()
+	if o.grouped() {
+		return o.view.judge()
 	}
 	if o.rows == nil && len(o.view.cellFilters) == 0 {
 		return o.view.feasible - len(o.blocked)
@@ -422,15 +424,15 @@ func (o *Outcome) countFeasible() int {
 	return len(o.feasibleRows())
 }
 
-// indexed tells whether the view's index speaks for this decision.
-func (o *Outcome) indexed() bool { return o.view.index != nil && o.blocked == nil && o.rows == nil }
+// grouped tells whether the view's groups speak for this decision.
+func (o *Outcome) grouped() bool { return !o.view.scattered() && o.blocked == nil && o.rows == nil }
 
 // candidates is the number of rows to look at, candidate the i-th of them.
 func (o *Outcome) candidates() int {
 	if o.rows != nil {
 		return len(o.rows)
 	}
-	return len(o.view.first)
+	return len(o.view.at)
 }
 
 func (o *Outcome) candidate(i int) table.Row {
@@ -445,10 +447,10 @@ func (o *Outcome) feasibleRows() []table.Row {
 	if o.listed {
 		return o.list
 	}
-	list, first := o.engine.list[:0], o.view.first
+	list := o.engine.list[:0]
 	if o.rows == nil && o.blocked == nil && len(o.view.cellFilters) == 0 {
-		for r, f := range first {
-			if f == feasible {
+		for r, at := range o.view.at {
+			if at.feasible() {
 				list = append(list, table.Row(r))
 			}
 		}

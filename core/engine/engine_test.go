@@ -101,62 +101,65 @@ func TestViewsAreBounded(t *testing.T) {
 	}
 }
 
-// indexed is an engine with one view that has an index.
-func indexed(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod) (*Engine, *view) {
+// keeping is an engine that keeps one view.
+func keeping(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod) (*Engine, *view) {
 	t.Helper()
 	e := New(tb, seed, 1)
 	for range 2 {
 		e.Decide(p, pod, nil)
 	}
 	v := e.views[string(appendKey(nil, tb, p, pod, anyLocality))]
-	if v == nil || v.index == nil {
-		t.Fatal("no index after two decisions")
+	if v == nil || v.scattered() {
+		t.Fatal("no view with groups after two decisions")
 	}
 	return e, v
 }
 
-// A view that had to be made anew gets an index again.
-func TestIndexComesBack(t *testing.T) {
+// More nodes are more rows to look at, and no reason to look at the others.
+func TestViewsGrow(t *testing.T) {
 	tb, p := grid(200)
 	pod := newPod("p", nil, 100, 100)
-	e, v := indexed(t, tb, p, pod)
-	tb.SetNode(newNode("one more", nil, 4000, 4000))
-	e.Decide(p, pod, nil)
-	if v.index != nil {
-		t.Fatal("an index right after the view was made anew")
+	e, v := keeping(t, tb, p, pod)
+	generation := v.static.generation
+	for i := range 20 {
+		tb.SetNode(newNode(fmt.Sprint("more-", i), nil, 4000, 4000))
 	}
-	if e.Decide(p, pod, nil); v.index == nil {
-		t.Error("no index after another two decisions")
+	before := v.causes.keys
+	if e.Decide(p, pod, nil); len(v.at) != 220 || v.static.generation != generation || len(v.causes.keys) < len(before) {
+		t.Errorf("%d rows, generation %d", len(v.at), v.static.generation)
+	}
+	if err := e.Check(); err != nil {
+		t.Error(err)
 	}
 }
 
 // Check finds answers that are not those of today, wherever they stand.
 func TestCheckFindsStaleness(t *testing.T) {
 	plants := map[string]func(*Engine, *view){
-		"feasible row":   func(_ *Engine, v *view) { v.first[4] = 1 },
-		"infeasible row": func(_ *Engine, v *view) { v.first[0] = feasible },
-		"verdict":        func(_ *Engine, v *view) { v.verdict[0]++ },
-		"sum":            func(_ *Engine, v *view) { v.final[4]++ },
-		"static sum":     func(_ *Engine, v *view) { v.static.final[4]++; v.rebuild(v.filters[0].in.Table, 1) },
+		"feasible row":   func(_ *Engine, v *view) { v.at[4] = v.at[0] },
+		"infeasible row": func(_ *Engine, v *view) { v.at[0] = v.at[4] },
+		"verdict":        func(_ *Engine, v *view) { v.causes.keys[v.at[0].cause()].verdict++ },
+		"sum":            func(_ *Engine, v *view) { v.at[4]++ },
+		"static sum":     func(e *Engine, v *view) { v.static.final[4]++; v.rebuild(e.table, 1, &e.found) },
 		"static raw":     func(_ *Engine, v *view) { v.static.raw[0][4]++ },
+		"static tuple":   func(_ *Engine, v *view) { v.static.tuples[v.static.tupleOf[4]][0]++ },
 		"raw":            func(_ *Engine, v *view) { v.dynamic.raw[1][4]++ },
 		"count":          func(_ *Engine, v *view) { v.feasible-- },
 		"poison":         func(_ *Engine, v *view) { v.poisoned++ },
-		"tally":          func(_ *Engine, v *view) { v.tally[blockKey{1, 1}]++ },
-		"rank":           func(_ *Engine, v *view) { v.index.final[4]++ },
-		"place":          func(_ *Engine, v *view) { v.index.prev[4] = 5 },
-		"highest":        func(_ *Engine, v *view) { v.index.groups[0].top-- },
-		"ties":           func(_ *Engine, v *view) { v.index.groups[0].having[v.index.groups[0].top]++ },
-		"group":          func(_ *Engine, v *view) { v.index.groups[0].key[0]++ },
-		"absent":         func(_ *Engine, v *view) { v.index.remove(4) },
+		"tally":          func(_ *Engine, v *view) { v.causes.rows[0]++ },
+		"highest":        func(_ *Engine, v *view) { v.groupOf(4).top-- },
+		"ties":           func(_ *Engine, v *view) { g := v.groupOf(4); g.having[g.top]++ },
+		"rows":           func(_ *Engine, v *view) { v.groupOf(4).rows++ },
+		"group":          func(_ *Engine, v *view) { v.groupOf(4).key.own[0]++ },
+		"list":           func(_ *Engine, v *view) { v.groupOf(4).from, v.groupOf(4).lists = 0, make([][]table.Row, 400) },
 	}
 	for name, plant := range plants {
 		tb, p := grid(60)
-		e, v := indexed(t, tb, p, newPod("p", map[string]string{"zone": "b"}, 100, 100))
+		e, v := keeping(t, tb, p, newPod("p", map[string]string{"zone": "b"}, 100, 100))
 		if err := e.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if v.first[0] == feasible || v.first[4] != feasible {
+		if v.at[0].feasible() || !v.at[4].feasible() {
 			t.Fatal("the test plants where it should not")
 		}
 		if plant(e, v); e.Check() == nil {
@@ -188,7 +191,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 func TestReset(t *testing.T) {
 	tb, p := grid(100)
 	pod := newPod("p", map[string]string{"app": "a"}, 100, 100)
-	e, _ := indexed(t, tb, p, pod)
+	e, _ := keeping(t, tb, p, pod)
 	want := answerOf(tb, e.Decide(p, pod, nil))
 	e.Reset()
 	if len(e.views)+len(e.statics) != 0 {

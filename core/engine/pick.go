@@ -17,7 +17,7 @@ func (o *Outcome) pick() {
 	case v.failed != nil:
 		o.Rejected = v.failed
 	case v.poisoned > 0 && o.findPoison():
-	case o.indexed():
+	case o.grouped():
 		o.read()
 	default:
 		o.scan()
@@ -30,7 +30,7 @@ func (o *Outcome) pick() {
 // findPoison reports a feasible row with a score out of range.
 func (o *Outcome) findPoison() bool {
 	for _, r := range o.feasibleRows() {
-		if o.view.final[r] >= 0 {
+		if o.view.score(r) >= 0 {
 			continue
 		}
 		for k := range o.view.scorers {
@@ -54,12 +54,12 @@ func (s *scorer) ask(r table.Row) int64 {
 	return out[0]
 }
 
-// read takes the best row off the index.
+// read takes the best row off the groups.
 func (o *Outcome) read() {
-	x := o.view.index
+	x := &o.view.standings
 	o.weighGroups(x)
 	o.measureGroups(x)
-	x.totals = resize(x.totals, len(x.groups)) // of the groups, but for final scores
+	x.totals = resize(x.totals, len(x.groups))
 	best := int64(math.MinInt64)
 	for g := range x.groups {
 		group := &x.groups[g]
@@ -68,27 +68,21 @@ func (o *Outcome) read() {
 		}
 		for i := range x.parts {
 			if p := &x.parts[i]; p.scorer != nil {
-				x.totals[g] += o.normalised(p.place, p.raw(group.key[i]))
+				x.totals[g] += o.normalised(p.place, p.raw(x.number(group, p)))
 			}
 		}
 		switch total := x.totals[g] + int64(group.top); {
 		case total > best:
-			best, o.Row, o.Ties = total, group.first[group.top], int(group.having[group.top])
+			best, o.Ties = total, int(group.having[group.top])
 		case total == best:
 			o.Ties += int(group.having[group.top])
 		}
 	}
-	if o.Score = best; o.Ties == 1 {
-		return
-	}
+	o.Score = best
 	o.draw(func(r table.Row) bool {
-		g := x.groupOf[r]
-		return g != none && x.groups[g].fits && x.totals[g]+o.view.final[r] == best
-	}, func(f func(table.Row)) {
-		for g := range x.groups {
-			x.each(&x.groups[g], best-x.totals[g], f)
-		}
-	})
+		at := x.at[r]
+		return at.feasible() && x.groups[at>>x.bits].fits && x.totals[at>>x.bits]+int64(x.below(at)) == best
+	}, func(f func(table.Row)) { x.each(best, f) })
 }
 
 // raw is the raw score that stands for the number.
@@ -99,8 +93,8 @@ func (p *part) raw(number int64) int64 {
 	return number
 }
 
-// measureGroups is measure, read off the index.
-func (o *Outcome) measureGroups(x *index) {
+// measureGroups is measure, read off the groups.
+func (o *Outcome) measureGroups(x *standings) {
 	o.extremes = make([]extremes, len(o.view.scorers))
 	for i := range x.parts {
 		if x.parts[i].scorer == nil {
@@ -109,7 +103,7 @@ func (o *Outcome) measureGroups(x *index) {
 		e := noExtremes
 		for g := range x.groups {
 			if x.groups[g].fits {
-				e.add(x.parts[i].raw(x.groups[g].key[i]))
+				e.add(x.parts[i].raw(x.number(&x.groups[g], &x.parts[i])))
 			}
 		}
 		o.extremes[x.parts[i].place] = e
@@ -123,9 +117,8 @@ func (o *Outcome) scan() {
 	if o.Rejected != nil {
 		return
 	}
-	final := o.view.final
 	total := func(r table.Row) int64 {
-		sum := final[r]
+		sum := o.view.score(r)
 		for k := range norms {
 			sum += norms[k].of(r)
 		}

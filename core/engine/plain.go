@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
@@ -46,15 +45,18 @@ func (v *view) askFilters(t *table.Table) {
 	v.divide()
 	v.sync() // before anything is tried
 	v.cellFilters = nil
-	n := t.Rows()
-	v.first, v.verdict, v.final = make([]int16, n), make([]framework.Verdict, n), make([]int64, n)
-	for r := range table.Row(n) {
+	v.scatter() // there are no groups, and totals are added up below
+	v.standings.size(t.Rows())
+	for _, r := range t.All() {
 		if t.Node(r) == nil {
-			v.first[r] = noNode
-		} else if b, rejected := firstBlock(v.filters, r); rejected {
-			v.first[r], v.verdict[r] = b.filter, b.verdict
+			continue
 		}
-		v.count(r)
+		at := standing(0)
+		if b, rejected := firstBlock(v.filters, r); rejected {
+			at = because(v.causes.id(blockKey(b)))
+		}
+		v.join(r, at)
+		v.at[r] = at
 	}
 }
 

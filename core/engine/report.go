@@ -20,12 +20,10 @@ func (o *Outcome) Tallies() []decision.Tally {
 	o.considerRest()
 	counts := map[blockKey]int{}
 	if o.rows == nil && len(o.view.cellFilters) == 0 {
-		for k, n := range o.view.tally { // any order: adds up
-			counts[k] += n
-		}
+		counts = o.view.causes.tally()
 		for r, b := range o.blocked { // any order: adds up
-			if f := o.view.first[r]; f > 0 {
-				uncount(counts, blockKey{f, o.view.verdict[r]})
+			if k := o.view.first(r); k.filter > 0 {
+				uncount(counts, k)
 			}
 			counts[blockKey{b.filter, b.verdict}]++
 		}

@@ -17,34 +17,49 @@ func (e *Engine) firstSight() bool {
 	return true
 }
 
-// spare is the columns of views that are not kept, lent to one after the
-// other. What a lent view answers is good until the next decision.
+// spare is the columns of a view that is not kept, lent to one after the
+// other. What such a view answers is good until the next decision.
 type spare struct {
-	view, static struct {
+	at     []standing
+	final  []int64
+	groups []group
+	causes causes
+
+	static struct {
 		first   []int16
 		verdict []framework.Verdict
 		final   []int64
+		tupleOf []int32
+		raw     [][]int64
 	}
-	tally map[blockKey]int
 }
 
-// lend gives the view columns, and its static part too where it shares none.
-func (s *spare) lend(v *view) {
-	if s.tally == nil {
-		s.tally = map[blockKey]int{}
+// receive makes the view the guest, with the spare columns; so does its static
+// part where it shares none.
+func (e *Engine) receive(v *view) {
+	s := &e.spare
+	v.at, v.groups, v.causes = s.at, s.groups, s.causes
+	if v.scattered() {
+		v.final = s.final
 	}
-	clear(s.tally)
-	v.first, v.verdict, v.final, v.tally = s.view.first, s.view.verdict, s.view.final, s.tally
-	if p := v.static; p.key == "" {
-		p.first, p.verdict, p.final = s.static.first, s.static.verdict, s.static.final
+	if p, q := v.static, &s.static; p.key == "" {
+		p.first, p.verdict, p.final, p.tupleOf, p.raw = q.first, q.verdict, q.final, q.tupleOf, q.raw
 	}
-	v.lent = s
+	e.guest = v
 }
 
-// keep takes the columns back, as they may have grown.
-func (s *spare) keep(v *view) {
-	s.view.first, s.view.verdict, s.view.final = v.first, v.verdict, v.final
-	if p := v.static; p.key == "" {
-		s.static.first, s.static.verdict, s.static.final = p.first, p.verdict, p.final
+// dismiss takes the columns back from the guest.
+func (e *Engine) dismiss() {
+	v, s := e.guest, &e.spare
+	if v == nil {
+		return
 	}
+	s.at, s.groups, s.causes = v.at, v.groups, v.causes
+	if v.scattered() {
+		s.final = v.final
+	}
+	if p, q := v.static, &s.static; p.key == "" {
+		q.first, q.verdict, q.final, q.tupleOf = p.first, p.verdict, p.final, p.tupleOf
+	}
+	e.guest = nil
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -13,6 +12,7 @@ import (
 // plugins, shared by all classes that these plugins cannot tell apart. Only a
 // change of a node object dirties a row of it; placements do not.
 type static struct {
+	table   *table.Table
 	key     string
 	filters []filter
 	scorers []scorer
@@ -22,13 +22,22 @@ type static struct {
 	final   []int64   // weighted sum of the scores that need no normalising
 	raw     [][]int64 // by scorer; nil where it needs no normalising
 
+	// tuples are the different combinations of raw scores on rows that pass
+	// the filters, tupleOf which of them each row has.
+	tuples  []tuple
+	ids     map[tuple]int32
+	tupleOf []int32
+	// scattered: there are too many tuples, and they are not kept.
+	scattered bool
+
 	revision uint64
 	// generation counts the times when every row was made anew.
 	generation uint64
 }
 
-// take takes over the view's plugins that read node objects alone.
-func (s *static) take(v *view) {
+// newStatic takes over the view's plugins that read node objects alone.
+func newStatic(t *table.Table, v *view) *static {
+	s := &static{table: t}
 	for _, f := range v.filters {
 		if f.Locality == framework.NodeOnly {
 			s.filters = append(s.filters, f)
@@ -39,130 +48,154 @@ func (s *static) take(v *view) {
 			s.scorers = append(s.scorers, c)
 		}
 	}
+	return s
 }
 
 // refresh evaluates the rows whose node changed since.
-func (s *static) refresh(t *table.Table, workers int) {
-	n := t.Rows()
-	if s.revision == t.Revision() && len(s.first) == n {
+func (s *static) refresh(t *table.Table, workers int, found *scratch) {
+	if s.revision == t.Revision() && len(s.first) == t.Rows() {
 		return
 	}
-	if s.revision == 0 || len(s.first) != n {
-		s.rebuild(t, workers)
-	} else {
-		var buf scratch
-		t.NodesChanged(s.revision, func(r table.Row) bool {
-			s.evaluate(t, one(t, r), &buf)
-			return true
-		})
+	if s.revision == 0 || !s.replay(t, found) {
+		s.rebuild(t, workers, found)
 	}
 	s.revision = t.Revision()
 }
 
-func (s *static) rebuild(t *table.Table, workers int) {
-	n := t.Rows()
-	s.generation++
-	s.size(n)
-	inChunks(t, workers, func(rows []table.Row, buf *scratch) { s.evaluate(t, rows, buf) })
+func (s *static) replay(t *table.Table, found *scratch) bool {
+	found.rows = append(found.rows[:0], t.All()[len(s.first):]...) // those of unknown nodes, too
+	t.NodesChanged(s.revision, func(r table.Row) bool {
+		found.rows = append(found.rows, r)
+		return true
+	})
+	s.size(t.Rows())
+	for rows := range slices.Chunk(found.rows, chunk) {
+		found.size(len(rows))
+		s.evaluate(rows, found)
+		if !s.keep(rows, found) {
+			return false
+		}
+	}
+	return true
 }
 
-// size gives the part columns of n rows.
+func (s *static) rebuild(t *table.Table, workers int, found *scratch) {
+	s.generation++
+	s.size(t.Rows())
+	s.tuples, s.scattered = s.tuples[:0], len(s.raw) > maxParts
+	clear(s.ids)
+	if !pass(t, workers, found, s.evaluate, s.keep) {
+		s.scattered = true
+		pass(t, workers, found, s.evaluate, s.keep)
+	}
+}
+
+// size gives the part columns of n rows; what was in them stays.
 func (s *static) size(n int) {
-	s.first, s.verdict, s.final = resize(s.first, n), resize(s.verdict, n), resize(s.final, n)
+	s.first, s.verdict, s.final = extend(s.first, n), extend(s.verdict, n), extend(s.final, n)
+	s.tupleOf = extend(s.tupleOf, n)
 	if s.raw == nil {
 		s.raw = make([][]int64, len(s.scorers))
 	}
 	for k := range s.scorers {
 		if s.scorers[k].Normalize != nil {
-			s.raw[k] = resize(s.raw[k], n)
+			s.raw[k] = extend(s.raw[k], n)
 		}
 	}
 }
 
-func (s *static) evaluate(t *table.Table, rows []table.Row, buf *scratch) {
-	for _, r := range rows {
-		s.first[r], s.verdict[r], s.final[r] = feasible, framework.Fits, 0
+// evaluate asks the plugins about the rows.
+func (s *static) evaluate(rows []table.Row, found *scratch) {
+	t := s.table
+	for i, r := range rows {
+		found.first[i], found.verdict[i], found.final[i] = feasible, framework.Fits, 0
 		if t.Node(r) == nil {
-			s.first[r] = noNode
+			found.first[i] = noNode
 		}
 	}
 	for k := range s.filters {
-		s.filters[k].run(rows, buf, s.first, s.verdict)
+		s.filters[k].run(rows, found)
 	}
 	for k := range s.scorers {
-		c := &s.scorers[k]
-		if s.raw[k] != nil {
-			c.write(s.raw[k], rows, buf)
+		if c := &s.scorers[k]; s.raw[k] != nil {
+			c.write(s.raw[k], rows, found)
 		} else {
-			c.addTo(s.final, rows, buf)
+			c.add(rows, found)
 		}
 	}
 }
 
-// scratch is room for one plugin's answers on a range of rows.
-type scratch struct {
-	verdicts []framework.Verdict
-	scores   []int64
-}
-
-// chunk is the number of rows that all plugins see to before they go on, so
-// that what they write stays near.
-const chunk = 512
-
-// inChunks calls f on all rows, over the cores.
-func inChunks(t *table.Table, workers int, f func([]table.Row, *scratch)) {
-	all := t.All()
-	par.Rows(len(all), workers, grain, func(rows par.Range) {
-		var buf scratch
-		for from := rows.From; from < rows.To; from += chunk {
-			f(all[from:min(from+chunk, rows.To)], &buf)
+// keep notes what was found out about the rows; false when there are too many
+// tuples.
+func (s *static) keep(rows []table.Row, found *scratch) bool {
+	for i, r := range rows {
+		s.first[r], s.verdict[r], s.final[r] = found.first[i], found.verdict[i], found.final[i]
+		if found.first[i] != feasible || s.scattered {
+			continue
 		}
-	})
+		var key tuple
+		n := 0
+		for k := range s.raw {
+			if s.raw[k] != nil {
+				key[n] = s.raw[k][r]
+				n++
+			}
+		}
+		if last := s.tupleOf[r]; int(last) < len(s.tuples) && s.tuples[last] == key {
+			continue
+		}
+		id, known := s.ids[key]
+		if !known {
+			if len(s.tuples) >= manyGroups(len(s.first)) {
+				return false
+			}
+			if s.ids == nil {
+				s.ids = map[tuple]int32{}
+			}
+			id = int32(len(s.tuples))
+			s.ids[key], s.tuples = id, append(s.tuples, key)
+		}
+		s.tupleOf[r] = id
+	}
+	return true
 }
 
 // run asks the filter about the rows and notes its rejections on those that
 // no earlier filter rejects.
-func (f *filter) run(rows []table.Row, buf *scratch, first []int16, verdict []framework.Verdict) {
-	buf.verdicts = resize(buf.verdicts, len(rows))
-	f.Filter(&f.in, rows, buf.verdicts)
-	for i, v := range buf.verdicts {
-		if r := rows[i]; v != framework.Fits && (first[r] == feasible || first[r] > f.place) {
-			first[r], verdict[r] = f.place, v
+func (f *filter) run(rows []table.Row, found *scratch) {
+	verdicts := found.verdicts[:len(rows)]
+	f.Filter(&f.in, rows, verdicts)
+	for i, v := range verdicts {
+		if v != framework.Fits && (found.first[i] == feasible || found.first[i] > f.place) {
+			found.first[i], found.verdict[i] = f.place, v
 		}
 	}
 }
 
-// addTo adds the scorer's weighted scores to the sums.
-func (s *scorer) addTo(final []int64, rows []table.Row, buf *scratch) {
-	buf.scores = resize(buf.scores, len(rows))
-	s.Score(&s.in, rows, buf.scores)
-	for i, score := range buf.scores {
+// add adds the scorer's weighted scores to the sums.
+func (s *scorer) add(rows []table.Row, found *scratch) {
+	scores := found.scores[:len(rows)]
+	s.Score(&s.in, rows, scores)
+	for i, score := range scores {
 		if score < 0 || score > maxScore {
-			final[rows[i]] += poison
+			found.final[i] += poison
 			continue
 		}
-		final[rows[i]] += s.weight * score
+		found.final[i] += s.weight * score
+	}
+}
+
+// write puts the scorer's raw scores into the column.
+func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
+	scores := found.scores[:len(rows)]
+	s.Score(&s.in, rows, scores)
+	for i, score := range scores {
+		column[rows[i]] = score
 	}
 }
 
 // poison makes a sum negative, for good: one of its scores was out of range.
 const poison = math.MinInt64 / 1024
 
-// write puts the scorer's raw scores into the column.
-func (s *scorer) write(column []int64, rows []table.Row, buf *scratch) {
-	buf.scores = resize(buf.scores, len(rows))
-	s.Score(&s.in, rows, buf.scores)
-	for i, score := range buf.scores {
-		column[rows[i]] = score
-	}
-}
-
 // one lists a single row.
 func one(t *table.Table, r table.Row) []table.Row { return t.All()[r : r+1] }
-
-func resize[T any](s []T, n int) []T {
-	if cap(s) >= n {
-		return s[:n]
-	}
-	return slices.Grow(s[:0], n+n/8)[:n]
-}

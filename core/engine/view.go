@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -8,7 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// A row's place in view.first: feasible, no node there, or the place of the
+// What is known of a row first: feasible, no node there, or the place of the
 // filter that rejects it, counted from 1.
 const (
 	feasible int16 = 0
@@ -31,22 +33,14 @@ type view struct {
 	divided     []*cells // of the filters and scorers that answer by cells
 	cellFilters []*filter
 
-	first    []int16
-	verdict  []framework.Verdict
-	final    []int64
-	tally    map[blockKey]int // rows by first filter and verdict
-	feasible int
-	poisoned int // feasible rows with a score out of range
-	index    *index
+	standings
 
 	revision   uint64
 	generation uint64 // of the static part, when all rows were last made anew
 	columns    uint64 // the table's ColumnRevision
 	epochs     uint64
 	failed     *decision.Status // PreScore failed
-	uses       int              // since all rows were last made anew; the second makes an index
 	used       uint64           // when, in decisions; for dropping the oldest
-	lent       *spare           // whose columns it has; nil: its own
 }
 
 // class is what PreFilter made of the pods.
@@ -84,7 +78,7 @@ type blockKey struct {
 
 // prepare runs PreFilter and PreScore for the pod's class.
 func prepare(t *table.Table, p *profile.Profile, pod *object.Pod, key string) *view {
-	v := &view{profile: p, pod: pod, class: class{key: key}, tally: map[blockKey]int{}}
+	v := &view{profile: p, pod: pod, class: class{key: key}}
 	v.prepareFilters(t, pod)
 	if v.class.rejected == nil {
 		v.prepareScorers(t, pod)
@@ -205,6 +199,7 @@ func (v *view) stand(on *static) {
 		s.raw = func() []int64 { return of.raw[at] }
 		*column++
 	}
+	v.arrange()
 }
 
 // epochs sums the epochs of the profile's plugins: when any moves, the sum
@@ -232,136 +227,88 @@ func (v *view) current(t *table.Table) bool {
 }
 
 // refresh brings the view up to the table's revision. Few changed rows are
-// evaluated one by one; many, or a first sight, all at once over the cores.
-func (v *view) refresh(t *table.Table, workers int) {
-	v.static.refresh(t, workers)
+// evaluated again; where there are many, or at first sight, all are, over the
+// cores.
+func (v *view) refresh(t *table.Table, workers int, found *scratch) {
+	v.static.refresh(t, workers, found)
 	v.sync()
-	if v.revision == 0 || len(v.first) != t.Rows() || v.generation != v.static.generation || !v.replay(t) {
-		v.rebuild(t, workers)
+	if v.revision == 0 || v.generation != v.static.generation || !v.replay(t, found) {
+		v.rebuild(t, workers, found)
 	}
 	v.revision = t.Revision()
 }
 
 // replay evaluates the rows that changed since the view's revision. It gives
 // up (false) when they are so many that a full pass is cheaper.
-func (v *view) replay(t *table.Table) bool {
-	limit, dirty := 1+t.Rows()/16, 0
-	t.Changed(v.revision, func(table.Row) bool { dirty++; return dirty <= limit })
-	if dirty > limit {
+func (v *view) replay(t *table.Table, found *scratch) bool {
+	limit := 1 + t.Rows()/8
+	found.rows = t.AppendChanged(found.rows[:0], v.revision, limit+1)
+	if len(found.rows) > limit {
 		return false
 	}
-	var buf scratch
-	buf.verdicts, buf.scores = make([]framework.Verdict, 1), make([]int64, 1)
-	t.Changed(v.revision, func(r table.Row) bool {
-		v.uncount(r)
-		v.evaluate(one(t, r), &buf)
-		v.count(r)
-		if v.poisoned > 0 {
-			v.index = nil // what is no score cannot be ranked
+	v.size(t.Rows())
+	for rows := range slices.Chunk(found.rows, chunk) {
+		found.size(len(rows))
+		v.evaluate(rows, found)
+		if !v.seat(rows, found) {
+			return false
 		}
-		if v.index != nil {
-			v.index.update(v, r)
-		}
-		return true
-	})
-	if v.index != nil && v.index.scattered() {
-		v.index = nil
-		v.uses = -1 << 40 // not worth an index, ever
 	}
 	return true
 }
 
-// grain is the least number of rows worth a goroutine of its own.
-const grain = 1024
-
-func (v *view) rebuild(t *table.Table, workers int) {
-	v.size(t.Rows())
-	inChunks(t, workers, v.evaluate)
-	clear(v.tally)
-	v.feasible, v.poisoned, v.index = 0, 0, nil
-	switch {
-	case v.uses < 0:
-	case v.revision == 0 || len(v.divided) > 0:
-		v.uses = 1 // the class came by before, or asks its cells by groups
-	default:
-		v.uses = 0 // it has to prove anew that an index is worth it
-	}
+func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	v.generation = v.static.generation
-	for r := range t.Rows() {
-		v.count(table.Row(r))
+	v.size(t.Rows())
+	if v.static.scattered && !v.scattered() {
+		v.scatter()
 	}
+	if v.clear(); pass(t, workers, found, v.evaluate, v.seat) {
+		return
+	}
+	v.scatter()
+	v.clear()
+	pass(t, workers, found, v.evaluate, v.seat)
 }
 
-// size gives the view columns of n rows.
+// size gives the view columns of n rows; what was in them stays.
 func (v *view) size(n int) {
-	v.first, v.verdict, v.final = resize(v.first, n), resize(v.verdict, n), resize(v.final, n)
+	v.standings.size(n)
 	for _, c := range v.divided {
-		c.at = resize(c.at, n)
+		c.at = extend(c.at, n)
 	}
 	if v.dynamic.raw == nil {
 		v.dynamic.raw = make([][]int64, len(v.dynamic.scorers))
 	}
 	for k := range v.dynamic.scorers {
 		if v.dynamic.scorers[k].Normalize != nil {
-			v.dynamic.raw[k] = resize(v.dynamic.raw[k], n)
+			v.dynamic.raw[k] = extend(v.dynamic.raw[k], n)
 		}
-	}
-	if v.lent != nil {
-		v.lent.keep(v)
 	}
 }
 
-// evaluate fills the view's columns for the rows, from the static part and
-// the plugins that look at pods.
-func (v *view) evaluate(rows []table.Row, buf *scratch) {
-	for _, r := range rows {
-		v.first[r], v.verdict[r], v.final[r] = v.static.first[r], v.static.verdict[r], v.static.final[r]
+// evaluate asks the plugins that look at pods about the rows, and adds what
+// the static part has.
+func (v *view) evaluate(rows []table.Row, found *scratch) {
+	static := v.static
+	for i, r := range rows {
+		found.first[i], found.verdict[i], found.final[i] = static.first[r], static.verdict[r], static.final[r]
 	}
 	for k := range v.dynamic.filters {
-		v.dynamic.filters[k].run(rows, buf, v.first, v.verdict)
+		v.dynamic.filters[k].run(rows, found)
 	}
 	for k := range v.dynamic.scorers {
-		s := &v.dynamic.scorers[k]
-		if s.Normalize != nil {
-			s.write(v.dynamic.raw[k], rows, buf)
+		if s := &v.dynamic.scorers[k]; s.Normalize != nil {
+			s.write(v.dynamic.raw[k], rows, found)
 		} else {
-			s.addTo(v.final, rows, buf)
+			s.add(rows, found)
 		}
 	}
 	for _, c := range v.divided {
-		buf.scores = resize(buf.scores, len(rows))
-		c.of(c.in, rows, buf.scores)
-		for i, cell := range buf.scores {
+		cells := found.scores[:len(rows)]
+		c.of(c.in, rows, cells)
+		for i, cell := range cells {
 			c.at[rows[i]] = cell
-		}
-	}
-}
-
-func (v *view) count(r table.Row) {
-	switch first := v.first[r]; first {
-	case feasible:
-		v.feasible++
-		if v.final[r] < 0 {
-			v.poisoned++
-		}
-	case noNode:
-	default:
-		v.tally[blockKey{first, v.verdict[r]}]++
-	}
-}
-
-func (v *view) uncount(r table.Row) {
-	switch first := v.first[r]; first {
-	case feasible:
-		v.feasible--
-		if v.final[r] < 0 {
-			v.poisoned--
-		}
-	case noNode:
-	default:
-		k := blockKey{first, v.verdict[r]}
-		if v.tally[k]--; v.tally[k] == 0 {
-			delete(v.tally, k)
 		}
 	}
 }

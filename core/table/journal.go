@@ -48,12 +48,19 @@ func (l *changeList) since(revision uint64, visit func(Row) bool) {
 // Revision is the number of the last change. It only ever grows.
 func (t *Table) Revision() uint64 { return t.revision }
 
-// Changed calls visit with each row that changed after the revision, newest
-// first, until visit returns false.
-func (t *Table) Changed(after uint64, visit func(Row) bool) { t.changes.since(after, visit) }
+// AppendChanged appends to the list the rows that changed after the revision,
+// newest first, until it has most of them.
+func (t *Table) AppendChanged(rows []Row, after uint64, most int) []Row {
+	l := &t.changes
+	for r := l.head; r >= 0 && len(rows) < most && l.at[r] > after; r = l.older[r] {
+		rows = append(rows, r)
+	}
+	return rows
+}
 
-// NodesChanged is Changed for rows whose node object came, changed or went;
-// placements do not count.
+// NodesChanged calls visit with each row whose node object came, changed or
+// went after the revision, newest first, until visit returns false; placements
+// do not count.
 func (t *Table) NodesChanged(after uint64, visit func(Row) bool) {
 	t.nodeChanges.since(after, visit)
 }

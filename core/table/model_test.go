@@ -352,14 +352,16 @@ func (w *world) compareChanges(t *rapid.T) {
 	for _, c := range slices.Backward(w.m.history) {
 		maps.Copy(rows, c.rows)
 		maps.Copy(nodes, c.nodes)
-		same(t, "Changed", c.before, w.Changed, rows)
+		same(t, "AppendChanged", c.before, func(after uint64, visit func(Row) bool) {
+			for _, r := range w.AppendChanged(nil, after, w.Rows()) {
+				visit(r)
+			}
+		}, rows)
 		same(t, "NodesChanged", c.before, w.NodesChanged, nodes)
 	}
 	if len(rows) > 1 {
-		visits := 0
-		w.Changed(0, func(Row) bool { visits++; return false })
-		if visits != 1 {
-			t.Fatalf("asked to stop, Changed made %d visits", visits)
+		if n := len(w.AppendChanged(nil, 0, 1)); n != 1 {
+			t.Fatalf("asked for one row, got %d", n)
 		}
 	}
 }

@@ -371,7 +371,9 @@ func (w *world) still(t *rapid.T) {
 		return
 	}
 	changed := map[table.Row]bool{}
-	w.Changed(since, func(r table.Row) bool { changed[r] = true; return true })
+	for _, r := range w.AppendChanged(nil, since, w.Rows()) {
+		changed[r] = true
+	}
 	w.plugin.CellFilter.Sync(in)
 	for r, cell := range w.cells(in, w.plugin.CellFilter.Of) {
 		if r < len(before) && before[r] != cell && !changed[table.Row(r)] {
