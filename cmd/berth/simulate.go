@@ -28,6 +28,7 @@ type simulation struct {
 	config              string
 	explain             bool
 	views               bool
+	strict              bool
 	seed                uint64
 	output              string
 	workers             int
@@ -76,6 +77,7 @@ func newSimulate(name string) *cobra.Command {
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
 	f.BoolVar(&s.explain, "explain", false, "add every node's answer to every decision")
 	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next; without, every plugin is asked about every node each time: slow, and the same result")
+	f.BoolVar(&s.strict, "strict", false, "take a field that is not known for an error; without, it is left out and named on standard error")
 	f.Uint64Var(&s.seed, "seed", 1, "decides among nodes that score the same")
 	f.StringVarP(&s.output, "output", "o", "table", "table, wide, yaml or json")
 	return cmd
@@ -152,6 +154,7 @@ func (s *simulation) writer(out io.Writer, ignored map[string]int) writer {
 
 func (s *simulation) read(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
 	set := manifest.NewSet()
+	set.Strict = s.strict
 	if s.kubeconfig != "" {
 		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
 			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -137,27 +138,22 @@ func TestPriority(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for _, c := range []struct{ pod, err string }{
 		{`{metadata: {name: a}, spec: {containers: [{name: c, ports: [{containerPort: 1, hostPort: 65535}], resources: {requests: {cpu: 0}}}]}}`, ""},
-		{`{}`, `metadata.name: is empty`},
 		{`{metadata: {name: a, namespace: b}, spec: {containers: [{name: c, resources: {requests: {cpu: -1}}}]}}`,
-			`pod b/a: spec.containers[0].resources.requests[cpu]: -1 is negative`},
+			`spec.containers[0].resources.requests[cpu]: -1 is negative`},
 		{`{metadata: {name: a, namespace: b}, spec: {initContainers: [{name: c, resources: {limits: {memory: -1, cpu: -2}}}]}}`,
-			`pod b/a: spec.initContainers[0].resources.limits[cpu]: -2 is negative`},
+			"spec.initContainers[0].resources.limits[cpu]: -2 is negative\nspec.initContainers[0].resources.limits[memory]: -1 is negative"},
 		{`{metadata: {name: a, namespace: b}, spec: {containers: [{name: c, ports: [{containerPort: 1, hostPort: 65536}]}]}}`,
-			`pod b/a: spec.containers[0].ports[0].hostPort: 65536 is not between 0 and 65535`},
-		{`{metadata: {name: a, namespace: b}, spec: {resources: {requests: {cpu: -1}}}}`, `pod b/a: spec.resources.requests[cpu]: -1 is negative`},
-		{`{metadata: {name: a, namespace: b}, spec: {overhead: {cpu: -1}}}`, `pod b/a: spec.overhead[cpu]: -1 is negative`},
+			`spec.containers[0].ports[0].hostPort: 65536 is not between 0 and 65535`},
+		{`{metadata: {name: a, namespace: b}, spec: {resources: {requests: {cpu: -1}}}}`, `spec.resources.requests[cpu]: -1 is negative`},
+		{`{metadata: {name: a, namespace: b}, spec: {overhead: {cpu: -1}}}`, `spec.overhead[cpu]: -1 is negative`},
 	} {
-		err := CheckPod(podOf(t, c.pod))
+		err := errors.Join(CheckPod(podOf(t, c.pod))...)
 		if (err == nil) != (c.err == "") || err != nil && !strings.HasSuffix(err.Error(), c.err) {
 			t.Errorf("%s: got error %v, want %s", c.pod, err, c.err)
 		}
 	}
 	node := &v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("-1")}}}
-	if err := CheckNode(node); err == nil {
-		t.Error("a node without a name passes")
-	}
-	node.Name = "n"
-	if err := CheckNode(node); err == nil || err.Error() != "node n: status.allocatable[cpu]: -1 is negative" {
-		t.Errorf("got error %v", err)
+	if problems := CheckNode(node); len(problems) != 1 || problems[0].Error() != "status.allocatable[cpu]: -1 is negative" {
+		t.Errorf("got %v", problems)
 	}
 }

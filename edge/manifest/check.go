@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +13,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
@@ -18,82 +21,107 @@ import (
 )
 
 // admit gives the object the API server's defaults and says what of it the
-// API server would not take, as far as it matters to scheduling.
+// API server would not take, as far as it matters to scheduling: all of it, on
+// one line.
 func admit(o metav1.Object, kind string) error {
-	var err error
+	problems := checkNames(o)
 	switch o := o.(type) {
 	case *v1.Pod:
 		decode.DefaultPod(o)
-		if err := decode.CheckPod(o); err != nil {
-			return err
-		}
-		err = checkPod(o)
+		problems = slices.Concat(problems, decode.CheckPod(o), checkPod(o))
 	case *v1.Node:
 		decode.DefaultNode(o)
-		if err := decode.CheckNode(o); err != nil {
-			return err
-		}
-		err = checkNode(o)
+		problems = slices.Concat(problems, decode.CheckNode(o), checkNode(o))
 	case *policyv1.PodDisruptionBudget:
-		err = checkSelector(o.Spec.Selector, field.NewPath("spec", "selector"))
+		problems = append(problems, checkSelector(o.Spec.Selector, field.NewPath("spec", "selector")))
 	case *appsv1.ReplicaSet:
-		err = checkSelector(o.Spec.Selector, field.NewPath("spec", "selector"))
+		problems = append(problems, checkSelector(o.Spec.Selector, field.NewPath("spec", "selector")))
 	case *appsv1.StatefulSet:
-		err = checkSelector(o.Spec.Selector, field.NewPath("spec", "selector"))
+		problems = append(problems, checkSelector(o.Spec.Selector, field.NewPath("spec", "selector")))
 	}
-	if err == nil && o.GetName() == "" {
-		err = fmt.Errorf("metadata.name: is empty")
-	}
-	if err != nil {
+	if err := join(problems); err != nil {
 		return fmt.Errorf("%s: %w", title(kind, o.GetNamespace(), o.GetName()), err)
 	}
 	return nil
 }
 
-func checkNode(n *v1.Node) error {
+// join makes one error of several, nil where there is none.
+func join(problems []error) error {
+	problems = slices.DeleteFunc(problems, func(err error) bool { return err == nil })
+	if len(problems) < 2 {
+		return errors.Join(problems...)
+	}
+	text := problems[0].Error()
+	for _, err := range problems[1:] {
+		text += "; " + err.Error()
+	}
+	return errors.New(text)
+}
+
+// checkNames looks at what the object is called by.
+func checkNames(o metav1.Object) (problems []error) {
+	if o.GetName() == "" {
+		problems = append(problems, errors.New("metadata.name: is empty"))
+	}
+	if ns := o.GetNamespace(); ns != "" {
+		for _, why := range validation.IsDNS1123Label(ns) {
+			problems = append(problems, fmt.Errorf("metadata.namespace: %q: %s", ns, why))
+		}
+	}
+	return problems
+}
+
+func checkNode(n *v1.Node) (problems []error) {
 	for i, t := range n.Spec.Taints {
 		path := field.NewPath("spec", "taints").Index(i)
 		if t.Key == "" {
-			return fmt.Errorf("%s: is empty", path.Child("key"))
+			problems = append(problems, fmt.Errorf("%s: is empty", path.Child("key")))
 		}
-		if err := oneOf(t.Effect, path.Child("effect"), effects...); err != nil {
-			return err
-		}
+		problems = append(problems, oneOf(t.Effect, path.Child("effect"), effects...))
 	}
-	return checkSize(n.Status.Allocatable, field.NewPath("status", "allocatable"))
+	return append(problems, checkSize(n.Status.Allocatable, field.NewPath("status", "allocatable")))
 }
 
-func checkPod(p *v1.Pod) error {
+func checkPod(p *v1.Pod) (problems []error) {
 	spec := field.NewPath("spec")
+	if len(p.Spec.Containers) == 0 {
+		problems = append(problems, fmt.Errorf("%s: is empty", spec.Child("containers")))
+	}
 	for _, l := range []struct {
 		name string
 		list []v1.Container
 	}{{"initContainers", p.Spec.InitContainers}, {"containers", p.Spec.Containers}} {
 		for i := range l.list {
-			path := spec.Child(l.name).Index(i).Child("resources", "requests")
-			if err := checkSize(l.list[i].Resources.Requests, path); err != nil {
-				return err
-			}
+			problems = append(problems, checkResources(&l.list[i].Resources, spec.Child(l.name).Index(i).Child("resources")))
 		}
 	}
-	if err := checkSize(p.Spec.Overhead, spec.Child("overhead")); err != nil {
-		return err
-	}
+	problems = append(problems, checkSize(p.Spec.Overhead, spec.Child("overhead")))
 	if r := p.Spec.Resources; r != nil {
-		if err := checkSize(r.Requests, spec.Child("resources", "requests")); err != nil {
-			return err
-		}
-	}
-	if err := checkTolerations(p.Spec.Tolerations, spec.Child("tolerations")); err != nil {
-		return err
+		problems = append(problems, checkResources(r, spec.Child("resources")))
 	}
 	if _, err := labels.ValidatedSelectorFromSet(p.Spec.NodeSelector); err != nil {
-		return fmt.Errorf("spec.nodeSelector: %s", oneLine(err))
+		problems = append(problems, fmt.Errorf("spec.nodeSelector: %s", oneLine(err)))
 	}
-	if err := checkAffinity(p.Spec.Affinity, spec.Child("affinity")); err != nil {
+	return append(problems,
+		checkTolerations(p.Spec.Tolerations, spec.Child("tolerations")),
+		checkAffinity(p.Spec.Affinity, spec.Child("affinity")),
+		checkSpread(p.Spec.TopologySpreadConstraints, spec.Child("topologySpreadConstraints")),
+	)
+}
+
+// checkResources reports an amount that is too large: for a scheduler, or for
+// the limit beside it.
+func checkResources(r *v1.ResourceRequirements, path *field.Path) error {
+	if err := cmp.Or(checkSize(r.Requests, path.Child("requests")), checkSize(r.Limits, path.Child("limits"))); err != nil {
 		return err
 	}
-	return checkSpread(p.Spec.TopologySpreadConstraints, spec.Child("topologySpreadConstraints"))
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		request := r.Requests[name]
+		if limit, ok := r.Limits[name]; ok && request.Cmp(limit) > 0 {
+			return fmt.Errorf("%s: %s is more than the limit of %s", path.Child("requests").Key(string(name)), request.String(), limit.String())
+		}
+	}
+	return nil
 }
 
 // checkSize reports an amount beyond what a scheduler can count, of several

@@ -20,6 +20,7 @@ import (
 type decoded struct {
 	object  metav1.Object // nil for a kind that is not known
 	created time.Time
+	unknown []string // fields that the kind, as it is known here, does not have
 	err     error
 }
 
@@ -48,9 +49,15 @@ func (r raw) decode() decoded {
 	if is, _ := kjson.SyntaxErrorOffset(err); is {
 		return decoded{err: errNotJSON}
 	}
-	if err == nil && len(violations) > 0 {
-		err = violations[0]
-	} else if err != nil {
+	var unknown []string
+	for _, violation := range violations {
+		if field, ok := strings.CutPrefix(violation.Error(), "unknown field "); ok {
+			unknown = append(unknown, strings.Trim(field, `"`))
+		} else if err == nil {
+			err = violation // a duplicate
+		}
+	}
+	if err != nil && len(violations) == 0 {
 		err = r.locate(k, err)
 	}
 	if err != nil {
@@ -62,7 +69,7 @@ func (r raw) decode() decoded {
 	if err := admit(o, strings.ToLower(r.kind)); err != nil {
 		return decoded{err: fmt.Errorf("%s: %w", r.where, err)}
 	}
-	return decoded{object: o, created: o.GetCreationTimestamp().Time}
+	return decoded{object: o, created: o.GetCreationTimestamp().Time, unknown: unknown}
 }
 
 // key is the kind as the table of kinds and the count of ignored objects

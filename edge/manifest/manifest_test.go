@@ -55,7 +55,7 @@ func TestForms(t *testing.T) {
 	node2 := strings.ReplaceAll(node, `"a"`, `"b"`)
 	for name, c := range map[string]struct{ text, want string }{
 		"one YAML document":   {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n", "a"},
-		"several documents":   {"# first\n---\napiVersion: v1\nkind: Node\nmetadata: {name: a}\n--- # next\napiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n---\n", "a default/p"},
+		"several documents":   {"# first\n---\napiVersion: v1\nkind: Node\nmetadata: {name: a}\n--- # next\napiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec: {containers: [{name: c}]}\n---\n", "a default/p"},
 		"JSON":                {node, "a"},
 		"a stream of JSON":    {node + "\n" + node2, "a b"},
 		"JSON between dashes": {node + "\n---\n" + node2, "a b"},
@@ -63,7 +63,7 @@ func TestForms(t *testing.T) {
 		"a list":              {`{"apiVersion":"v1","kind":"List","items":[` + node + `]}`, "a"},
 		"brackets in text":    {`{"apiVersion":"v1","items":[{"apiVersion":"v1","kind":"Node","metadata":{"annotations":{"a":"]}\\\"]","b":"\\\\"},"name":"a"}},` + node2 + `],"kind":"List"}`, "a b"},
 		"a list in a list":    {`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"List","items":[` + node + `]}]}`, "a"},
-		"a list of one kind":  {"apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: p, namespace: east}\n- metadata: {name: q}\n", "east/p default/q"},
+		"a list of one kind":  {"apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: p, namespace: east}\n  spec: {containers: [{name: c}]}\n- metadata: {name: q}\n  spec: {containers: [{name: c}]}\n", "east/p default/q"},
 		"an empty list":       {`{"apiVersion":"v1","kind":"List","items":[]}`, ""},
 		"a list of nothing":   {`{"apiVersion":"v1","kind":"List","items":null}`, ""},
 		"nothing":             {"# nobody here\n", ""},
@@ -180,40 +180,69 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// A field that is not known is left out, or an error, as asked for.
+func TestUnknownFields(t *testing.T) {
+	const text = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c}, {name: d, shape: round, image: i}]}\n---\n"
+	a, b := fmt.Sprintf(text, "a"), fmt.Sprintf(text, "b")
+	const node = "apiVersion: v1\nkind: Node\nmetadata: {name: m}\nstatus: {shape: {}, allocatable: {cpu: 1}}\n"
+	s, err := read(t, "in.yaml", a+b+node)
+	want := []string{"in.yaml: document 1: pod default/a: spec.containers[1].shape: is not known and left out (2 times)",
+		"in.yaml: document 3: node m: status.shape: is not known and left out"}
+	if err != nil || !slices.Equal(s.Notices, want) {
+		t.Errorf("%v %q", err, s.Notices)
+	}
+	if got := s.Pods[0].Spec.Containers[1].Image; got != "i" {
+		t.Errorf("the image is %q", got)
+	}
+	strict := NewSet()
+	strict.Strict = true
+	err = strict.Files([]string{"-"}, strings.NewReader(a), 1)
+	if err == nil || err.Error() != `standard input: document 1: pod default/a: unknown field "spec.containers[1].shape"` {
+		t.Errorf("strict: %v", err)
+	}
+}
+
 // Every error is one line that names file, document, object, field and why.
 func TestBadInput(t *testing.T) {
 	pod := func(spec string) string {
+		if !strings.Contains(spec, "containers") {
+			spec += "\ncontainers: [{name: c}]"
+		}
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  " + strings.ReplaceAll(spec, "\n", "\n  ") + "\n"
 	}
 	const at = "in.yaml: document 1: "
 	const web = at + "pod default/web: "
 	for name, c := range map[string]struct{ text, want string }{
-		"not YAML":              {"# a comment\napiVersion: v1\nkind: ConfigMap\n---\nkind: [Node\nx: y\n", "in.yaml: document 2: not YAML: line 5: "},
-		"not JSON":              {"{\"apiVersion\": \"v1\",\n \"kind\" \"Node\"}", at + "line 2: not JSON: invalid character"},
-		"not JSON in a list":    {"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"Node\",\n \"metadata\" {}}]}", at + "line 3: not JSON: invalid character"},
-		"not JSON, unused":      {"{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"data\":\n {\"a\" 1}}", at + "line 2: not JSON: invalid character"},
-		"garbage after JSON":    {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}} garbage`, at + "line 1: not JSON: invalid character 'g'"},
-		"YAML after JSON":       {"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}}\napiVersion: v1\nkind: Node\nmetadata: {name: b}\n", at + "line 2: not JSON: invalid character 'a'"},
-		"garbage after flow":    {"# flow\n{apiVersion: v1, kind: Node, metadata: {name: a}} garbage", at + "not YAML: something follows the object; begin the next one with ---"},
-		"YAML out of line":      {"  apiVersion: v1\n  kind: Node\n  metadata: {name: a}\nspec: {}\n", at + "not YAML: something follows the object"},
-		"old line ends":         {"apiVersion: v1\rkind: Node\rmetadata: {name: a}\r---\rapiVersion: v1\rkind: Node\rmetadata: {name: b}\r", at + "not YAML: something follows the object"},
-		"half a UTF-16":         {"\xff\xfe{\x00}\x00a", at},
-		"JSON cut off":          {"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [", at + "not JSON: unexpected EOF"},
-		"no object":             {"hello\n", at + "is not a Kubernetes object"},
-		"a JSON array":          {"[]", at + "is not a Kubernetes object"},
-		"no kind":               {"apiVersion: v1\n", at + "kind: is missing"},
-		"no apiVersion":         {"kind: Node\n", at + "Node: apiVersion: is missing"},
-		"a kind that is none":   {"apiVersion: v1\nkind: 3\n", at + "kind: wrong type: number where string belongs"},
-		"items that are none":   {"apiVersion: v1\nkind: List\nitems: {a: b}\n", at + "List: items: is no array"},
-		"a list item":           {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n- {apiVersion: v1, kind: Node}\n", "in.yaml: document 1, item 2: node: metadata.name: is empty"},
-		"a repeated YAML key":   {"apiVersion: v1\nkind: Node\nkind: Node\n", at + "not YAML: line 3: key \"kind\" already set in map"},
-		"a repeated JSON key":   {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","name":"b"}}`, at + `node b: duplicate field "metadata.name"`},
-		"an unknown field":      {pod("containers: [{name: c, resource: {}}]"), web + `unknown field "spec.containers[0].resource"`},
-		"a wrong type":          {pod("containers: [{name: c, ports: [{hostPort: many}]}]"), web + "spec.containers[0].ports[0].hostPort: wrong type: string where int32 belongs"},
-		"a text for an object":  {pod("nodeSelector: zone"), web + "spec.nodeSelector: wrong type: string where object belongs"},
-		"no quantity":           {pod("containers: [{name: c, resources: {requests: {cpu: lots}}}]"), web + "spec.containers[0].resources.requests.cpu: quantities must match"},
-		"no time":               {"apiVersion: v1\nkind: Node\nmetadata: {name: a, creationTimestamp: yesterday}\n", at + "node a: metadata.creationTimestamp: "},
-		"a negative request":    {pod("containers: [{name: c, resources: {requests: {cpu: -1}}}]"), web + "spec.containers[0].resources.requests[cpu]: -1 is negative"},
+		"not YAML":             {"# a comment\napiVersion: v1\nkind: ConfigMap\n---\nkind: [Node\nx: y\n", "in.yaml: document 2: not YAML: line 5: "},
+		"not JSON":             {"{\"apiVersion\": \"v1\",\n \"kind\" \"Node\"}", at + "line 2: not JSON: invalid character"},
+		"not JSON in a list":   {"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"Node\",\n \"metadata\" {}}]}", at + "line 3: not JSON: invalid character"},
+		"not JSON, unused":     {"{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"data\":\n {\"a\" 1}}", at + "line 2: not JSON: invalid character"},
+		"garbage after JSON":   {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}} garbage`, at + "line 1: not JSON: invalid character 'g'"},
+		"YAML after JSON":      {"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}}\napiVersion: v1\nkind: Node\nmetadata: {name: b}\n", at + "line 2: not JSON: invalid character 'a'"},
+		"garbage after flow":   {"# flow\n{apiVersion: v1, kind: Node, metadata: {name: a}} garbage", at + "not YAML: something follows the object; begin the next one with ---"},
+		"YAML out of line":     {"  apiVersion: v1\n  kind: Node\n  metadata: {name: a}\nspec: {}\n", at + "not YAML: something follows the object"},
+		"old line ends":        {"apiVersion: v1\rkind: Node\rmetadata: {name: a}\r---\rapiVersion: v1\rkind: Node\rmetadata: {name: b}\r", at + "not YAML: something follows the object"},
+		"half a UTF-16":        {"\xff\xfe{\x00}\x00a", at},
+		"JSON cut off":         {"{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [", at + "not JSON: unexpected EOF"},
+		"no object":            {"hello\n", at + "is not a Kubernetes object"},
+		"a JSON array":         {"[]", at + "is not a Kubernetes object"},
+		"no kind":              {"apiVersion: v1\n", at + "kind: is missing"},
+		"no apiVersion":        {"kind: Node\n", at + "Node: apiVersion: is missing"},
+		"a kind that is none":  {"apiVersion: v1\nkind: 3\n", at + "kind: wrong type: number where string belongs"},
+		"items that are none":  {"apiVersion: v1\nkind: List\nitems: {a: b}\n", at + "List: items: is no array"},
+		"a list item":          {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n- {apiVersion: v1, kind: Node}\n", "in.yaml: document 1, item 2: node: metadata.name: is empty"},
+		"a repeated YAML key":  {"apiVersion: v1\nkind: Node\nkind: Node\n", at + "not YAML: line 3: key \"kind\" already set in map"},
+		"a repeated JSON key":  {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","name":"b"}}`, at + `node b: duplicate field "metadata.name"`},
+		"a wrong type":         {pod("containers: [{name: c, ports: [{hostPort: many}]}]"), web + "spec.containers[0].ports[0].hostPort: wrong type: string where int32 belongs"},
+		"a text for an object": {pod("nodeSelector: zone"), web + "spec.nodeSelector: wrong type: string where object belongs"},
+		"no quantity":          {pod("containers: [{name: c, resources: {requests: {cpu: lots}}}]"), web + "spec.containers[0].resources.requests.cpu: quantities must match"},
+		"no time":              {"apiVersion: v1\nkind: Node\nmetadata: {name: a, creationTimestamp: yesterday}\n", at + "node a: metadata.creationTimestamp: "},
+		"a negative request":   {pod("containers: [{name: c, resources: {requests: {cpu: -1}}}]"), web + "spec.containers[0].resources.requests[cpu]: -1 is negative"},
+		"more than the limit":  {pod("containers: [{name: c, resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 1500m, memory: 1Gi}}}]"), web + "spec.containers[0].resources.requests[cpu]: 2 is more than the limit of 1500m"},
+		"no containers":        {pod("containers: []"), web + "spec.containers: is empty"},
+		"a namespace":          {"apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: Team_A}\n", at + `service Team_A/s: metadata.namespace: "Team_A": a lowercase RFC 1123 label must consist of`},
+		"several problems": {pod("containers: [{name: c, resources: {requests: {cpu: -1}}}, {name: d, ports: [{hostPort: 70000}]}]\ntolerations: [{key: a, operator: Likes}]"),
+			web + "spec.containers[0].resources.requests[cpu]: -1 is negative; spec.containers[1].ports[0].hostPort: 70000 is not between 0 and 65535; spec.tolerations[0].operator: \"Likes\" is none of"},
 		"an absurd request":     {pod("containers: [{name: c, resources: {requests: {cpu: 10P}}}]"), web + "spec.containers[0].resources.requests[cpu]: 10P is more than can be counted"},
 		"an absurd node":        {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {memory: 9E, cpu: 20P}}\n", at + "node a: status.allocatable[cpu]: 20P is more than can be counted"},
 		"a huge exponent":       {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {memory: \"1e99999999\"}}\n", at + "node a: status.allocatable.memory: an exponent of more than 3 digits"},
@@ -236,7 +265,7 @@ func TestBadInput(t *testing.T) {
 		"a toleration":          {pod("tolerations: [{key: a, operator: Likes}]"), web + `spec.tolerations[0].operator: "Likes" is none of`},
 		"a budget's selector":   {"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {selector: {matchExpressions: [{key: a, operator: Is}]}}\n", at + "poddisruptionbudget default/b: spec.selector: "},
 		"a priority class":      {pod("priorityClassName: high"), web + "spec.priorityClassName: no PriorityClass with name high"},
-		"a duplicate":           {pod("{}") + "---\n" + pod("{}"), "in.yaml: document 2: pod default/web: metadata.name: the same object stands in in.yaml: document 1"},
+		"a duplicate":           {pod("hostNetwork: true") + "---\n" + pod("hostNetwork: true"), "in.yaml: document 2: pod default/web: metadata.name: the same object stands in in.yaml: document 1"},
 		"a repeated UID":        {"apiVersion: v1\nkind: Node\nmetadata: {name: a, uid: u}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: b, uid: u}\n", "in.yaml: document 2: node b: metadata.uid: the object in in.yaml: document 1 has the same"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,11 +39,22 @@ type Set struct {
 	Newest time.Time
 	// Notices name what is legal and surely not meant.
 	Notices []string
+	// Strict makes an error of a field that is not known. Else it is left out,
+	// with a notice: an API server newer than v1.36 may have it.
+	Strict bool
 
 	classes decode.PriorityClasses
 	known   map[string]string // kind and key -> where
 	uids    map[string]string // kind and UID -> where
 	places  map[*v1.Pod]string
+	unknown []*unknownField
+}
+
+// unknownField is a field that some objects of a kind have, and is not known.
+type unknownField struct {
+	kind, field string // without the positions in lists
+	first       string // where it was seen first
+	times       int
 }
 
 // NewSet returns an empty set.
@@ -124,6 +137,12 @@ func (s *Set) add(r raw, d decoded) error {
 		return fmt.Errorf("%s: %s: metadata.name: the same object stands in %s", r.where, key, first)
 	}
 	s.known[key] = r.where
+	for _, field := range d.unknown {
+		if s.Strict {
+			return fmt.Errorf("%s: %s: unknown field %q", r.where, key, field)
+		}
+		s.unknownField(r, key, field)
+	}
 	if o.GetUID() == "" {
 		o.SetUID(types.UID(key))
 	}
@@ -157,8 +176,29 @@ func (s *Set) add(r raw, d decoded) error {
 	return nil
 }
 
+var position = regexp.MustCompile(`\[[0-9]+\]`)
+
+// unknownField notes that the object has the field. One notice a kind and
+// field will do: all objects of an API server have what is new there.
+func (s *Set) unknownField(r raw, key, field string) {
+	anywhere := position.ReplaceAllString(field, "[]")
+	at := slices.IndexFunc(s.unknown, func(u *unknownField) bool { return u.kind == r.key() && u.field == anywhere })
+	if at < 0 {
+		at = len(s.unknown)
+		s.unknown = append(s.unknown, &unknownField{kind: r.key(), field: anywhere, first: fmt.Sprintf("%s: %s: %s", r.where, key, field)})
+	}
+	s.unknown[at].times++
+}
+
 // Resolve gives the pods their priority, once all objects are there.
 func (s *Set) Resolve() error {
+	for _, u := range s.unknown {
+		notice := u.first + ": is not known and left out"
+		if u.times > 1 {
+			notice += fmt.Sprintf(" (%d times)", u.times)
+		}
+		s.Notices = append(s.Notices, notice)
+	}
 	for _, p := range s.Pods {
 		if err := s.classes.Resolve(p); err != nil {
 			return fmt.Errorf("%s: %w", s.places[p], err)

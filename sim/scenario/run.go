@@ -225,8 +225,8 @@ func (p *play) setNode(n *v1.Node, attributes []attribute) error {
 		}
 	}
 	decode.DefaultNode(n)
-	if err := decode.CheckNode(n); err != nil {
-		return err
+	if problems := decode.CheckNode(n); len(problems) > 0 {
+		return fmt.Errorf("node %s: %w", n.Name, problems[0])
 	}
 	p.nodes[n.Name] = n
 	p.world.Cluster.SetNode(decode.Node(n))
@@ -244,8 +244,8 @@ func (p *play) setPod(pod *v1.Pod, attributes []attribute) error {
 		pod.UID = types.UID(fmt.Sprintf("%s-%d", pod.Name, p.made))
 	}
 	decode.DefaultPod(pod)
-	if err := decode.CheckPod(pod); err != nil {
-		return err
+	if problems := decode.CheckPod(pod); len(problems) > 0 {
+		return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, problems[0])
 	}
 	var classes decode.PriorityClasses
 	if err := classes.Resolve(pod); err != nil {
