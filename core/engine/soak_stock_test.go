@@ -143,8 +143,11 @@ func setIn(list *v1.ResourceList, name v1.ResourceName, q resource.Quantity) {
 
 // pod is one of the pods with a name of its own, pending, or bound to the
 // node.
-func (s *stock) pod(node string) *object.Pod {
-	p := s.draw()
+func (s *stock) pod(node string) *object.Pod { return decode.Pod(s.draw(node)) }
+
+// draw is pod before it is decoded.
+func (s *stock) draw(node string) *v1.Pod {
+	p := s.named(pickOne(s.Rand, s.pods...))
 	p.Spec.NodeName, p.Status.NominatedNodeName = node, ""
 	if s.IntN(12) == 0 {
 		s.makeStrange(p)
@@ -155,21 +158,52 @@ func (s *stock) pod(node string) *object.Pod {
 	if node != "" && s.IntN(12) == 0 {
 		p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	}
-	return decode.Pod(p)
+	return p
 }
 
-// draw returns a copy of one of the pods, with a name of its own.
-func (s *stock) draw() *v1.Pod {
-	p := pickOne(s.Rand, s.pods...).DeepCopy()
+// named returns a copy with a name of its own.
+func (s *stock) named(p *v1.Pod) *v1.Pod {
+	p = p.DeepCopy()
 	s.serial++
 	p.Name = fmt.Sprint("s-", s.serial)
 	p.UID = types.UID(p.Name)
 	return p
 }
 
+// twin is a copy that differs in one thing, so that it is another class if a
+// plugin reads that.
+func (s *stock) twin(p *v1.Pod) *v1.Pod {
+	p, other := s.named(p), pickOne(s.Rand, s.pods...).DeepCopy()
+	switch spec := &p.Spec; s.IntN(11) {
+	case 0:
+		p.Namespace = pickOne(s.Rand, "default", "team-a", "team-b")
+	case 1:
+		p.Labels = other.Labels
+	case 2:
+		spec.Tolerations = other.Spec.Tolerations
+	case 3:
+		spec.NodeSelector = other.Spec.NodeSelector
+	case 4:
+		spec.Affinity = other.Spec.Affinity
+	case 5:
+		spec.TopologySpreadConstraints = other.Spec.TopologySpreadConstraints
+	case 6:
+		p.OwnerReferences = other.OwnerReferences
+	case 7:
+		spec.Priority = other.Spec.Priority
+	case 8:
+		spec.Containers[0].Image = other.Spec.Containers[0].Image
+	case 9:
+		spec.Containers[0].Ports = other.Spec.Containers[0].Ports
+	case 10:
+		spec.Containers[0].Resources = other.Spec.Containers[0].Resources
+	}
+	return p
+}
+
 // apart is a pod with a term that no other has.
 func (s *stock) apart() *object.Pod {
-	p := s.draw()
+	p := s.draw("")
 	s.giveTerm(p)
 	return decode.Pod(p)
 }

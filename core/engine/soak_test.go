@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -16,6 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -57,6 +59,7 @@ type soak struct {
 	*table.Table
 	kept, tight, plain *engine.Engine // all views, few, none
 	world              uint64
+	drawn              []*v1.Pod     // the pool, as the API has them
 	pool               []*object.Pod // those that are decided on, in turn
 	placed             []*object.Pod
 	nominated          nominations
@@ -71,8 +74,10 @@ func newSoak(t *testing.T, r *rand.Rand, mix string) *soak {
 	w.kept, w.tight, w.plain = engine.New(w.Table, world, 1), engine.New(w.Table, world, 2), engine.NewPlain(w.Table, world)
 	w.tight.SetBudget(3 * (engine.FixedRows + len(w.names)))
 	w.checkOneIn = pickOne(w.Rand, 5, 20, 100)
-	for range pickOne(w.Rand, 2, 6, 20) {
-		w.pool = append(w.pool, w.pod(""))
+	w.drawn = make([]*v1.Pod, pickOne(w.Rand, 2, 6, 20))
+	w.pool = make([]*object.Pod, len(w.drawn))
+	for i := range w.pool {
+		w.redraw(i, w.draw(""))
 	}
 	for _, name := range w.names {
 		if w.IntN(8) > 0 {
@@ -101,6 +106,7 @@ var kinds = []event{
 	{2, "a namespace is labelled", (*soak).label},
 	{2, "a family comes or goes", (*soak).setFamily},
 	{3, "another class", (*soak).otherClass},
+	{1, "a panic is contained", func(w *soak, _ *testing.T) { w.kept.Reset() }},
 	{25, "a decision", (*soak).decide},
 }
 
@@ -154,6 +160,19 @@ func (w *soak) check(t *testing.T) {
 	}
 }
 
+// settled: pods are placed where the events put them, tries or not.
+func (w *soak) settled(t *testing.T) {
+	t.Helper()
+	if n := w.Placements(); n != len(w.placed) || w.Trying() {
+		w.fail(t, fmt.Sprintf("%d pods are placed, want %d", n, len(w.placed)))
+	}
+	for _, p := range w.placed {
+		if pl := w.Pod(p.UID); pl == nil || pl.Pod != p || w.Name(pl.Row) != p.NodeName {
+			w.fail(t, fmt.Sprintf("pod %s is not on %s", p.UID, p.NodeName))
+		}
+	}
+}
+
 func (w *soak) setNode(*testing.T) { w.SetNode(w.stock.node(w.name())) }
 
 func (w *soak) flap(*testing.T) {
@@ -198,7 +217,8 @@ func (w *soak) movePod(*testing.T) {
 
 // try places and removes pods under checkpoints; one that is broken off is
 // rolled back.
-func (w *soak) try(*testing.T) {
+func (w *soak) try(t *testing.T) {
+	defer w.settled(t)
 	marks := []table.Mark{w.Checkpoint()}
 	for range 1 + w.IntN(8) {
 		switch n := w.IntN(10); {
@@ -257,7 +277,16 @@ func (w *soak) setFamily(*testing.T) {
 	}
 }
 
-func (w *soak) otherClass(*testing.T) { w.pool[w.IntN(len(w.pool))] = w.stock.pod("") }
+// otherClass replaces one of the pool, mostly by a twin of another.
+func (w *soak) otherClass(*testing.T) {
+	i, p := w.IntN(len(w.pool)), w.draw("")
+	if w.IntN(3) > 0 {
+		p = w.twin(pickOne(w.Rand, w.drawn...))
+	}
+	w.redraw(i, p)
+}
+
+func (w *soak) redraw(i int, p *v1.Pod) { w.drawn[i], w.pool[i] = p, decode.Pod(p) }
 
 // storm is more placements than the journal holds, and more terms of pod
 // affinity than the table keeps when no pod has them any more.
@@ -293,6 +322,7 @@ func (w *soak) decide(t *testing.T) {
 			w.fail(t, fmt.Sprintf("pod %+v:\ngot  %+v\nwant %+v", p, got, want))
 		}
 	}
+	w.settled(t)
 	if want.node != "" && w.IntN(3) > 0 {
 		w.stock.serial++
 		placed := *p
