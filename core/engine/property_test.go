@@ -130,7 +130,9 @@ func (w *world) flip(*rapid.T) {
 func (w *world) nominate(*rapid.T) {
 	node, p := w.name(), w.pod("n")
 	if w.rand.IntN(3) == 0 { // itself one of those that are decided on
-		p = pickOne(w.rand, w.pool...)
+		if p = pickOne(w.rand, w.pool...); slices.Contains(w.nominated[node], p) {
+			return
+		}
 	}
 	if w.nominated[node] = append(w.nominated[node], p); len(w.nominated[node]) > 2 {
 		delete(w.nominated, node)

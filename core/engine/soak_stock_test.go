@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,20 +53,21 @@ func newStock(t *testing.T, r *rand.Rand, mix string) *stock {
 	return s
 }
 
-// profiles are that of the configuration and, to share the views' room, the
-// default one.
+// profiles are that of the configuration and, to share the views' room, one
+// with the default plugins in the opposite order.
 func profiles(t *testing.T, text string) []*profile.Profile {
 	t.Helper()
-	own, usual := config.Default(), config.Default()
+	own, other := config.Default(), config.Default()
 	if text != "" {
 		var err error
 		if own, err = config.Decode([]byte(text), "world"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	*usual.Profiles[0].SchedulerName = "usual"
+	*other.Profiles[0].SchedulerName = "turned round"
+	slices.Reverse(other.Profiles[0].Plugins.MultiPoint.Enabled)
 	var all []*profile.Profile
-	for _, c := range []*config.Config{own, usual} {
+	for _, c := range []*config.Config{own, other} {
 		o, err := sim.Options(c)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,59 @@
+package podtopologyspread
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Domains, places and hostnames that come and go without end leave no more
+// behind than there were at once.
+func TestDomainsWithoutEnd(t *testing.T) {
+	const nodes = 20
+	for name, when := range map[string]func(*v1.TopologySpreadConstraint){"required": func(*v1.TopologySpreadConstraint) {}, "preferred": anyway} {
+		p := newPlugin(t, nil)
+		tb := table.New()
+		pod := podWith(web(v1.LabelTopologyZone, when), web("rack", when), web(v1.LabelHostname, when))
+		prepared := p.PreFilter(tb, pod)
+		if prepared.Skip {
+			prepared = p.PreScore(tb, pod)
+		}
+		c := prepared.State.(*counts)
+		in := &framework.Input{Table: tb, Pod: pod, State: c}
+		for i := range 5000 {
+			n := nodeIn(fmt.Sprint("n", i), fmt.Sprint("zone-", i))
+			if i%7 == 0 {
+				n.Labels[v1.LabelHostname] = "shared"
+			}
+			tb.SetNode(n)
+			if crowd(tb, n.Name, 1); i >= nodes {
+				old := fmt.Sprint("n", i-nodes)
+				tb.Remove(tb.Pods(rowOf(tb, old))[0].Pod.UID)
+				tb.RemoveNode(old)
+			}
+			if i%3 == 0 { // now and then, so that rows change hands in between
+				sync(in)
+			}
+		}
+		sync(in)
+		for i := range c.topologies {
+			topology := &c.topologies[i]
+			if n := len(topology.domains); n > 2*nodes || len(topology.byValue) > nodes || len(topology.tally.having) > nodes {
+				t.Errorf("%s: %d domains by %s, %d of them with nodes, %d numbers of pods; there are %d nodes",
+					name, n, c.constraints[i].TopologyKey, len(topology.byValue), len(topology.tally.having), nodes)
+			}
+		}
+		if n := len(c.places.list); n > 2*nodes || len(c.places.byKey) > nodes || len(c.rows) > 2*nodes {
+			t.Errorf("%s: %d places, %d of them with nodes, %d rows; there are %d nodes", name, n, len(c.places.byKey), len(c.rows), nodes)
+		}
+	}
+}
+
+func rowOf(tb *table.Table, node string) table.Row {
+	r, _ := tb.Find(node)
+	return r
+}
