@@ -14,7 +14,7 @@ import (
 // columns is a profile of plugins that read columns, as those of the product
 // do: two filters, a score that is final, two that are normalised.
 func columns() *profile.Profile {
-	request := func(p *object.Pod) string { return string(p.Demand.Usage.AppendKey(nil)) }
+	request := func(key []byte, p *object.Pod) []byte { return p.Demand.Usage.AppendKey(key) }
 	rank := func(in *framework.Input, rows []table.Row, out []int64) {
 		for i := range out {
 			if n := in.Table.Node(rows[i]); n != nil {

@@ -275,9 +275,8 @@ func nodeOnly(l framework.Locality) bool  { return l == framework.NodeOnly }
 func appendKey(b []byte, t *table.Table, p *profile.Profile, pod *object.Pod, of func(framework.Locality) bool) []byte {
 	b = append(append(b, p.Name...), 0)
 	part := func(pl *framework.Plugin) {
-		if s, reads := partOf(t, pl, pod); reads && of(pl.Locality) {
-			b = binary.AppendUvarint(b, uint64(len(s)))
-			b = append(b, s...)
+		if of(pl.Locality) {
+			b = appendPart(b, t, pl, pod)
 		}
 	}
 	for _, pl := range p.PreFilter {
@@ -296,15 +295,19 @@ func appendKey(b []byte, t *table.Table, p *profile.Profile, pod *object.Pod, of
 	return b
 }
 
-// partOf is what the plugin reads of the pod; false: nothing.
-func partOf(t *table.Table, pl *framework.Plugin, pod *object.Pod) (string, bool) {
+// appendPart writes what the plugin reads of the pod, after its length.
+func appendPart(b []byte, t *table.Table, pl *framework.Plugin, pod *object.Pod) []byte {
+	from := len(b) + 4
 	switch {
 	case pl.PartIn != nil:
-		return pl.PartIn(t, pod), true
+		b = pl.PartIn(append(b, 0, 0, 0, 0), t, pod)
 	case pl.Part != nil:
-		return pl.Part(pod), true
+		b = pl.Part(append(b, 0, 0, 0, 0), pod)
+	default:
+		return b
 	}
-	return "", false
+	binary.LittleEndian.PutUint32(b[from-4:], uint32(len(b)-from))
+	return b
 }
 
 // rowsOf returns the rows of those names that are nodes, sorted.

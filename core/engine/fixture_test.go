@@ -129,12 +129,12 @@ func siteOf(t *table.Table, r table.Row) site {
 }
 
 // part holds the labels that the rule reads and the pod's amounts.
-func (ru *rule) part(p *object.Pod) string {
+func (ru *rule) part(key []byte, p *object.Pod) []byte {
 	parts := []string{fmt.Sprint(p.Demand.Usage)}
 	for _, label := range ru.reads {
 		parts = append(parts, p.Labels[label])
 	}
-	return strings.Join(parts, "|")
+	return append(key, strings.Join(parts, "|")...)
 }
 
 func (ru *rule) plugin() *framework.Plugin {

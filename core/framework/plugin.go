@@ -67,13 +67,13 @@ type Plugin struct {
 
 	// Locality of Filter and Score.
 	Locality Locality
-	// Part returns what of the pod PreFilter, Filter, PreScore and Score
-	// read, as a string that is equal for pods that they cannot tell apart.
-	// nil: they read nothing of the pod.
-	Part func(p *object.Pod) string
+	// Part appends to the key what of the pod PreFilter, Filter, PreScore and
+	// Score read, equal for pods that they cannot tell apart. nil: they read
+	// nothing of the pod.
+	Part func(key []byte, p *object.Pod) []byte
 	// PartIn is Part for a plugin that reads the pod in the light of other
 	// objects (the Services that select it, say); Part is then nil.
-	PartIn func(t *table.Table, p *object.Pod) string
+	PartIn func(key []byte, t *table.Table, p *object.Pod) []byte
 	// Epoch, when set, changes whenever answers may have changed on rows that
 	// did not change themselves. Kept answers of another epoch are dropped.
 	Epoch func(t *table.Table) uint64

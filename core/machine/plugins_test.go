@@ -69,7 +69,7 @@ func (mo *moody) plugin() *framework.Plugin {
 		Name: "Moody", Locality: framework.NodeAndPods, // so that it is asked often
 		// Its moods change with an annotation of a node.
 		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.UpdateNodeAnnotation | framework.Add}},
-		Part:  func(*object.Pod) string { mo.ask("Part"); return "" },
+		Part:  func(key []byte, _ *object.Pod) []byte { mo.ask("Part"); return key },
 		Epoch: func(*table.Table) uint64 { mo.ask("Epoch"); return 0 },
 		PreEnqueue: func(*object.Pod) *decision.Status {
 			return mo.status("PreEnqueue")
@@ -173,7 +173,7 @@ func fitPlugin(mo *moody) *framework.Plugin {
 			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeAllocatable},
 			{Resource: framework.AssignedPod, Actions: framework.Delete | framework.UpdatePodScaleDown},
 		},
-		Part: func(p *object.Pod) string { return string(p.Demand.Usage.AppendKey(nil)) },
+		Part: func(key []byte, p *object.Pod) []byte { return p.Demand.Usage.AppendKey(key) },
 		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
 			for i := range out {
@@ -241,7 +241,7 @@ func zonePlugin() *framework.Plugin {
 	return &framework.Plugin{
 		Name:  "Zone",
 		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel}, {Resource: framework.PendingPod, Actions: framework.UpdatePodLabel}},
-		Part:  func(p *object.Pod) string { return p.Labels["zone"] },
+		Part:  func(key []byte, p *object.Pod) []byte { return append(key, p.Labels["zone"]...) },
 		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			for i := range out {
 				n := in.Table.Node(rows[i])

@@ -1,8 +1,8 @@
 package balancedallocation
 
 import (
+	"encoding/binary"
 	"math"
-	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,12 +25,11 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs) (framework.Plugin, 
 	return framework.Plugin{
 		Name:     names.NodeResourcesBalancedAllocation,
 		Locality: framework.NodeAndPods,
-		Part: func(p *object.Pod) string {
-			var key []byte
+		Part: func(key []byte, p *object.Pod) []byte {
 			for _, name := range b {
-				key = append(strconv.AppendInt(key, p.Demand.Usage.Of(name), 10), ' ')
+				key = binary.AppendVarint(key, p.Demand.Usage.Of(name))
 			}
-			return string(key)
+			return key
 		},
 		PreScore: b.preScore,
 		Score:    score,

@@ -1,8 +1,8 @@
 package imagelocality
 
 import (
+	"encoding/binary"
 	"math"
-	"strconv"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -29,12 +29,12 @@ func New() framework.Plugin {
 	}
 }
 
-func part(p *object.Pod) string {
-	key := strconv.AppendInt(nil, int64(p.Containers), 10)
+func part(key []byte, p *object.Pod) []byte {
+	key = binary.AppendUvarint(key, uint64(p.Containers))
 	for _, image := range p.Images {
-		key = strconv.AppendQuote(key, image)
+		key = append(binary.AppendUvarint(key, uint64(len(image))), image...)
 	}
-	return string(key)
+	return key
 }
 
 // score adds up the bytes of the pod's images on each node, each image scaled

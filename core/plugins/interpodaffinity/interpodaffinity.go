@@ -54,12 +54,11 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 // part is the pod's own terms, and which terms of others are about it: of its
 // labels no more than that is read. A term that no pod has yet may be tried
 // with a nominated pod, so that any that is known counts for Filter.
-func (pl *plugin) part(t *table.Table, p *object.Pod) string {
+func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
 	about := t.TermsAbout(p)
 	if p.Affinity == nil && len(about) == 0 {
-		return ""
+		return key
 	}
-	var key []byte
 	if a := p.Affinity; a != nil {
 		key = append(append(key, '='), a.Key...)
 		if selectsItself(t, p) {
@@ -81,7 +80,7 @@ func (pl *plugin) part(t *table.Table, p *object.Pod) string {
 	for _, term := range pl.drawing(p, about) {
 		key = binary.AppendUvarint(key, term.ID)
 	}
-	return string(key)
+	return key
 }
 
 // keepingAway picks the terms of others that keep the pod away, and tells

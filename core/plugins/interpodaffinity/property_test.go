@@ -256,7 +256,7 @@ func (w *world) keep(p *object.Pod) string {
 		clear(w.kept)
 		w.epoch = now
 	}
-	key := w.plugin.PartIn(w.Table, p)
+	key := string(w.plugin.PartIn(nil, w.Table, p))
 	if w.kept[key] == nil {
 		w.kept[key] = &class{w.plugin.PreFilter(w.Table, p), w.plugin.PreScore(w.Table, p)}
 	}

@@ -65,16 +65,14 @@ func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
 	}, nil
 }
 
-func part(p *object.Pod) string {
-	switch {
-	case p.PreferredNodes == nil && p.RequiredNodes == nil:
-		return ""
-	case p.PreferredNodes == nil:
-		return p.RequiredNodes.Key
-	case p.RequiredNodes == nil:
-		return p.PreferredNodes.Key
+func part(key []byte, p *object.Pod) []byte {
+	if p.RequiredNodes != nil {
+		key = append(key, p.RequiredNodes.Key...)
 	}
-	return p.RequiredNodes.Key + p.PreferredNodes.Key
+	if p.PreferredNodes != nil {
+		key = append(key, p.PreferredNodes.Key...)
+	}
+	return key
 }
 
 func (pl plugin) admits(p *object.Pod, n *object.Node) bool {

@@ -2,7 +2,6 @@ package nodedeclaredfeatures
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -25,7 +24,12 @@ func New(gate bool) framework.Plugin {
 	return framework.Plugin{
 		Name:     names.NodeDeclaredFeatures,
 		Locality: framework.NodeOnly,
-		Part:     func(p *object.Pod) string { return strings.Join(p.Features, ",") },
+		Part: func(key []byte, p *object.Pod) []byte {
+			for _, f := range p.Features {
+				key = append(append(key, f...), ',')
+			}
+			return key
+		},
 		Wakes: []framework.Wake{
 			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeFeature, Hint: declares},
 			{Resource: framework.PendingPod, Actions: framework.UpdatePod, Hint: needsOthers},

@@ -37,8 +37,8 @@ func TestFilter(t *testing.T) {
 			if got := plugintest.Ask(t, New(false), tb, c.pod).Blocked; got != nil {
 				t.Errorf("without the gate: got %v", got)
 			}
-			if (pl.Part(c.pod) == pl.Part(pod())) != (c.want == nil) {
-				t.Errorf("part %q", pl.Part(c.pod))
+			if (string(pl.Part(nil, c.pod)) == string(pl.Part(nil, pod()))) != (c.want == nil) {
+				t.Errorf("part %q", string(pl.Part(nil, c.pod)))
 			}
 		})
 	}

@@ -17,7 +17,7 @@ func New() framework.Plugin {
 	return framework.Plugin{
 		Name:      names.NodeName,
 		Locality:  framework.NodeOnly,
-		Part:      func(p *object.Pod) string { return p.NodeName },
+		Part:      func(key []byte, p *object.Pod) []byte { return append(key, p.NodeName...) },
 		Wakes:     []framework.Wake{{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint}},
 		PreFilter: preFilter,
 		Filter:    filter,

@@ -2,7 +2,6 @@ package nodeports
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -42,15 +41,11 @@ func New() framework.Plugin {
 	}
 }
 
-func part(p *object.Pod) string {
-	if len(p.HostPorts) == 0 {
-		return ""
-	}
-	var b strings.Builder
+func part(key []byte, p *object.Pod) []byte {
 	for _, hp := range p.HostPorts {
-		fmt.Fprintf(&b, "%q%q%d,", hp.IP, hp.Protocol, hp.Port)
+		key = fmt.Appendf(key, "%q%q%d,", hp.IP, hp.Protocol, hp.Port)
 	}
-	return b.String()
+	return key
 }
 
 // freed: the pod that went had a port that the rejected one wants.

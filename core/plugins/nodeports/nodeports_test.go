@@ -64,8 +64,8 @@ func TestAsKubeScheduler(t *testing.T) {
 func TestEqualPartsEqualPorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawPod(t, "a"), drawPod(t, "b")
-		if New().Part(a) == New().Part(b) && fmt.Sprint(a.HostPorts) != fmt.Sprint(b.HostPorts) {
-			t.Fatalf("part %q for %v and %v", New().Part(a), a.HostPorts, b.HostPorts)
+		if string(New().Part(nil, a)) == string(New().Part(nil, b)) && fmt.Sprint(a.HostPorts) != fmt.Sprint(b.HostPorts) {
+			t.Fatalf("part %q for %v and %v", string(New().Part(nil, a)), a.HostPorts, b.HostPorts)
 		}
 	})
 	seen := map[string]bool{}
@@ -73,7 +73,7 @@ func TestEqualPartsEqualPorts(t *testing.T) {
 		{IP: "1", Protocol: "TCP", Port: 2}, {IP: "1", Protocol: "UDP", Port: 2},
 		{IP: "2", Protocol: "TCP", Port: 2}, {IP: "1", Protocol: "TCP", Port: 22},
 	} {
-		part := New().Part(&object.Pod{HostPorts: []object.HostPort{hp}})
+		part := string(New().Part(nil, &object.Pod{HostPorts: []object.HostPort{hp}}))
 		if seen[part] {
 			t.Errorf("part %q twice", part)
 		}

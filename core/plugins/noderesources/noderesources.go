@@ -1,7 +1,7 @@
 package noderesources
 
 import (
-	"strconv"
+	"encoding/binary"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,12 +25,12 @@ func New(args *configv1.NodeResourcesFitArgs) (framework.Plugin, error) {
 	return framework.Plugin{
 		Name:     names.NodeResourcesFit,
 		Locality: framework.NodeAndPods,
-		Part: func(p *object.Pod) string {
-			key := p.Demand.Requests.AppendKey(nil)
+		Part: func(key []byte, p *object.Pod) []byte {
+			key = p.Demand.Requests.AppendKey(key)
 			for _, r := range s.resources {
-				key = append(strconv.AppendInt(key, p.Demand.Scoring.Of(r.name), 10), ' ')
+				key = binary.AppendVarint(key, p.Demand.Scoring.Of(r.name))
 			}
-			return string(key)
+			return key
 		},
 		Wakes:     wakes(ig),
 		PreFilter: ig.preFilter,

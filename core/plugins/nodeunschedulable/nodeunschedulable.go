@@ -24,11 +24,11 @@ func New(comparisons bool) framework.Plugin {
 	return framework.Plugin{
 		Name:     names.NodeUnschedulable,
 		Locality: framework.NodeOnly,
-		Part: func(p *object.Pod) string {
+		Part: func(key []byte, p *object.Pod) []byte {
 			if exempt(p) {
-				return "exempt"
+				return append(key, "exempt"...)
 			}
-			return ""
+			return key
 		},
 		Wakes: []framework.Wake{
 			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint, Hint: opened},

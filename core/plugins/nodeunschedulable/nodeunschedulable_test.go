@@ -41,8 +41,8 @@ func TestFilter(t *testing.T) {
 			if got := plugintest.Ask(t, pl, tb, c.pod).Blocked; !maps.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
-			if (pl.Part(c.pod) == pl.Part(pod())) != (c.want != nil) {
-				t.Errorf("part %q", pl.Part(c.pod))
+			if (string(pl.Part(nil, c.pod)) == string(pl.Part(nil, pod()))) != (c.want != nil) {
+				t.Errorf("part %q", string(pl.Part(nil, c.pod)))
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func BenchmarkPart(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p.PartIn(tb, pod)
+				p.PartIn(nil, tb, pod)
 			}
 		})
 	}

@@ -87,19 +87,19 @@ func validate(args *configv1.PodTopologySpreadArgs, list []v1.TopologySpreadCons
 
 // part is the constraints, and what decides which nodes and pods they count.
 // Of a pod without constraints, whose family nobody knows, nothing is read.
-func (pl *plugin) part(t *table.Table, p *object.Pod) string {
-	spread, key := p.Spread, []byte(nil)
+func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
+	spread := p.Spread
 	switch {
 	case spread != nil:
 		key = appendField(append(key, '='), spread.Key)
 	case pl.defaults != nil:
 		f := familyOf(t, p)
 		if f.unknown() {
-			return ""
+			return key
 		}
 		spread, key = pl.defaults, f.appendKey(append(key, '~'), p)
 	default:
-		return ""
+		return key
 	}
 	affinity, taints := honors(spread)
 	if affinity && p.RequiredNodes != nil {
@@ -108,7 +108,7 @@ func (pl *plugin) part(t *table.Table, p *object.Pod) string {
 	if taints {
 		key = appendField(append(key, 't'), p.Tolerations.Key)
 	}
-	return string(appendField(append(key, 'n'), p.Namespace))
+	return appendField(append(key, 'n'), p.Namespace)
 }
 
 func honors(s *match.Spread) (affinity, taints bool) {

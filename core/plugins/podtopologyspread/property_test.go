@@ -321,7 +321,7 @@ func (w *world) ask(t *rapid.T) {
 		clear(w.kept)
 		w.epoch = now
 	}
-	key := w.plugin.PartIn(w.Table, q.pod)
+	key := string(w.plugin.PartIn(nil, w.Table, q.pod))
 	k := w.kept[key]
 	if k == nil {
 		k = &kept{filter: w.plugin.PreFilter(w.Table, q.pod), score: w.plugin.PreScore(w.Table, q.pod)}

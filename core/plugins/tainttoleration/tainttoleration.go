@@ -25,7 +25,7 @@ func New(comparisons bool) framework.Plugin {
 	return framework.Plugin{
 		Name:     names.TaintToleration,
 		Locality: framework.NodeOnly,
-		Part:     func(p *object.Pod) string { return p.Tolerations.Key },
+		Part:     func(key []byte, p *object.Pod) []byte { return append(key, p.Tolerations.Key...) },
 		Wakes: []framework.Wake{
 			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint, Hint: pl.opened},
 			{

@@ -35,11 +35,11 @@ func New(c Constraint) framework.Plugin {
 	used := func(p *object.Pod) bool { return slices.Contains(p.Unbuilt, c.Plugin) }
 	p := framework.Plugin{
 		Name: c.Plugin,
-		Part: func(p *object.Pod) string {
+		Part: func(key []byte, p *object.Pod) []byte {
 			if used(p) {
-				return "used"
+				return append(key, "used"...)
 			}
-			return ""
+			return key
 		},
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.Prepared {
 			if !used(p) {

@@ -22,8 +22,8 @@ func TestOnlyPodsThatUseThePluginAreRejected(t *testing.T) {
 			if rejected != (other.Plugin == c.Plugin) {
 				t.Errorf("%s: a pod that uses %s: rejected %v", c.Plugin, other.Plugin, rejected)
 			}
-			if (pl.Part(user) == pl.Part(plain)) == rejected {
-				t.Errorf("%s: part %q", c.Plugin, pl.Part(user))
+			if (string(pl.Part(nil, user)) == string(pl.Part(nil, plain))) == rejected {
+				t.Errorf("%s: part %q", c.Plugin, string(pl.Part(nil, user)))
 			}
 		}
 	}
