@@ -7,14 +7,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/resource"
 )
 
 // NodeChange is the set of aspects in which the node changed; 0: none that
 // matters to scheduling (v1.36, nodeSchedulingPropertiesChange).
 func NodeChange(old, now *object.Node) Action {
 	var a Action
-	if old.AllowedPods != now.AllowedPods || !equal(old.Allocatable, now.Allocatable) {
+	if old.AllowedPods != now.AllowedPods || !old.Allocatable.Equal(now.Allocatable) {
 		a |= UpdateNodeAllocatable
 	}
 	if !maps.Equal(old.Labels, now.Labels) {
@@ -39,9 +38,4 @@ func NodeChange(old, now *object.Node) Action {
 // not part of it.
 func sameTaint(a, b v1.Taint) bool {
 	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
-}
-
-func equal(a, b resource.Vector) bool {
-	return a.MilliCPU == b.MilliCPU && a.Memory == b.Memory &&
-		a.EphemeralStorage == b.EphemeralStorage && slices.Equal(a.Scalars, b.Scalars)
 }

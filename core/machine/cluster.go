@@ -76,13 +76,17 @@ func (m *Machine) podAssigned(p *object.Pod) {
 		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: old.Pod})
 		old = nil
 	}
+	var was *object.Pod
+	if old != nil {
+		was = old.Pod
+	}
 	m.table.Place(p, p.NodeName)
 	m.renominated(p, kept, p.NodeName)
-	if old == nil || old.Pod.NodeName == "" {
+	if was == nil || was.NodeName == "" {
 		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Add, NewPod: p})
 	}
-	if old != nil {
-		m.podChanged(old.Pod, p)
+	if was != nil {
+		m.podChanged(was, p)
 	}
 	if f != nil && f.phase != binding { // while a binding is under way its answer ends the flight
 		m.settled(f)

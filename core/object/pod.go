@@ -1,6 +1,8 @@
 package object
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -82,3 +84,20 @@ type HostPort struct {
 // Key is namespace/name, by which the API addresses the pod. Two pods may
 // have the same key one after the other; the UID tells them apart.
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
+
+// Alike tells whether two states of a placed pod differ in nothing that counts
+// for others: what it takes and holds, what selects it, its own terms. So it
+// is when the API shows a binding that was assumed.
+func (p *Pod) Alike(q *Pod) bool {
+	return p.UID == q.UID && p.Namespace == q.Namespace && p.Name == q.Name &&
+		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal &&
+		p.Demand.Usage.Equal(q.Demand.Usage) && p.Demand.NonZero.Equal(q.Demand.NonZero) &&
+		slices.Equal(p.HostPorts, q.HostPorts) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey()
+}
+
+func (p *Pod) termsKey() string {
+	if p.Affinity == nil {
+		return ""
+	}
+	return p.Affinity.Key
+}

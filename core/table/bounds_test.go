@@ -170,6 +170,7 @@ func TestLearntTermsWithoutEnd(t *testing.T) {
 		p := &object.Pod{UID: "p", Affinity: keepsAway("ns", fmt.Sprint("word-", i))}
 		tab.Learn(p)
 		tab.Place(&object.Pod{UID: "plain"}, "a")
+		tab.Remove("plain")
 	}
 	atMost(t, "terms", len(tab.terms.list), termsKept+1)
 }

@@ -178,6 +178,10 @@ func (t *Table) RemoveNode(name string) {
 // A pod of the same UID that is placed already is moved or replaced.
 func (t *Table) Place(p *object.Pod, node string) *Placed {
 	if old := t.placed[p.UID]; old != nil {
+		if t.marks == 0 && t.names[old.Row] == node && old.Pod.Alike(p) {
+			old.Pod = p // no row changes
+			return old
+		}
 		t.Remove(p.UID)
 	}
 	r := t.row(node)
