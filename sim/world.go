@@ -161,6 +161,9 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 				w.Cluster.SetObject(o)
 			}
 		}
+		if e.Unanswered {
+			return nil
+		}
 		return machine.Written{UID: e.Pod.UID}
 	case machine.Read:
 		return machine.PodRead{UID: e.Pod.UID, Pod: w.Cluster.Pod(e.Pod.Key())}

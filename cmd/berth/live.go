@@ -57,7 +57,7 @@ func lists(ctx context.Context, c kubernetes.Interface) []listing {
 	all := metav1.ListOptions{}
 	// Pods that have ended take no room and want none.
 	unfinished := metav1.ListOptions{FieldSelector: "status.phase!=Succeeded,status.phase!=Failed"}
-	core, apps, storage := c.CoreV1(), c.AppsV1(), c.StorageV1()
+	core, apps, storage, devices := c.CoreV1(), c.AppsV1(), c.StorageV1(), c.ResourceV1()
 	return []listing{
 		{"scheduling.k8s.io/v1/PriorityClass", func() (runtime.Object, error) { return c.SchedulingV1().PriorityClasses().List(ctx, all) }},
 		{"v1/Node", func() (runtime.Object, error) { return core.Nodes().List(ctx, all) }},
@@ -74,6 +74,9 @@ func lists(ctx context.Context, c kubernetes.Interface) []listing {
 		{"storage.k8s.io/v1/CSINode", func() (runtime.Object, error) { return storage.CSINodes().List(ctx, all) }},
 		{"storage.k8s.io/v1/CSIDriver", func() (runtime.Object, error) { return storage.CSIDrivers().List(ctx, all) }},
 		{"storage.k8s.io/v1/CSIStorageCapacity", func() (runtime.Object, error) { return storage.CSIStorageCapacities("").List(ctx, all) }},
+		{"resource.k8s.io/v1/ResourceClaim", func() (runtime.Object, error) { return devices.ResourceClaims("").List(ctx, all) }},
+		{"resource.k8s.io/v1/ResourceSlice", func() (runtime.Object, error) { return devices.ResourceSlices().List(ctx, all) }},
+		{"resource.k8s.io/v1/DeviceClass", func() (runtime.Object, error) { return devices.DeviceClasses().List(ctx, all) }},
 		{"storage.k8s.io/v1/VolumeAttachment", func() (runtime.Object, error) { return storage.VolumeAttachments().List(ctx, all) }},
 	}
 }

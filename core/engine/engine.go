@@ -146,6 +146,9 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 		o.Row, o.Feasible = row, 1
 		return o
 	}
+	if o.Rejected = o.failure(); o.Rejected != nil {
+		return o
+	}
 	if o.Feasible = o.countFeasible(); o.Feasible > 0 {
 		o.pick()
 	}

@@ -33,6 +33,9 @@ func (e *Engine) decidePlainly(p *profile.Profile, pod *object.Pod, nominated No
 		o.Row, o.Feasible = row, 1
 		return o
 	}
+	if o.Rejected = o.failure(); o.Rejected != nil {
+		return o
+	}
 	if o.Feasible = len(o.feasibleRows()); o.Feasible > 0 {
 		o.pickPlainly()
 	}

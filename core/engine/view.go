@@ -32,6 +32,7 @@ type view struct {
 
 	divided     []*cells // of the filters and scorers that answer by cells
 	cellFilters []*filter
+	fallible    bool // one of the filters can fail
 
 	standings
 
@@ -117,6 +118,7 @@ func (v *view) prepareFilters(t *table.Table, pod *object.Pod) {
 			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
 		}
 		if !out.Skip {
+			v.fallible = v.fallible || pl.Failure != 0
 			v.filters = append(v.filters, filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod, State: out.State}, place: int16(len(v.filters) + 1)})
 		}
 	}

@@ -37,6 +37,9 @@ const (
 	CSIDriver             = firstKind + Resource(object.CSIDrivers)
 	CSIStorageCapacity    = firstKind + Resource(object.CSIStorageCapacities)
 	VolumeAttachment      = firstKind + Resource(object.VolumeAttachments)
+	ResourceClaim         = firstKind + Resource(object.ResourceClaims)
+	ResourceSlice         = firstKind + Resource(object.ResourceSlices)
+	DeviceClass           = firstKind + Resource(object.DeviceClasses)
 )
 
 // Action is a set of things that happened to an object.
@@ -55,6 +58,7 @@ const (
 	UpdatePodScaleDown
 	UpdatePodGatesEliminated
 	UpdatePodToleration
+	UpdatePodClaims // the claims generated for it, in its status
 	UpdateNamespaceLabel
 	UpdateFamilySelector
 	// UpdatePodTerminating: the pod is on its way out, metadata.deletionTimestamp
@@ -65,7 +69,7 @@ const (
 	UpdateOther
 
 	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeFeature
-	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodGatesEliminated | UpdatePodToleration | UpdatePodTerminating | UpdateOther
+	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodGatesEliminated | UpdatePodToleration | UpdatePodClaims | UpdatePodTerminating | UpdateOther
 	All        = Action(1<<32 - 1)
 )
 

@@ -85,7 +85,7 @@ type Plugin struct {
 
 	// PreEnqueue returns a status to keep the pod out of the queue, nil to
 	// let it in.
-	PreEnqueue func(p *object.Pod) *decision.Status
+	PreEnqueue func(t *table.Table, p *object.Pod) *decision.Status
 	// Less orders the active queue (QueueSort).
 	Less func(a, b *QueuedPod) bool
 
@@ -94,7 +94,12 @@ type Plugin struct {
 	// Rows may come in any order, and some may be without a node; what is
 	// written for those is ignored.
 	Filter func(in *Input, rows []table.Row, out []Verdict)
-	// Explain gives code (Unschedulable or Unresolvable) and reasons of a
+	// Failure, when not 0, is the lowest verdict that says nothing about the
+	// node: deciding failed there, and with it the attempt, unless an earlier
+	// filter rejects the node.
+	Failure Verdict
+	// Explain gives code (Unschedulable, Unresolvable, or Error for a Failure)
+	// and reasons of a
 	// verdict other than Fits that Filter wrote for the row.
 	Explain func(in *Input, row table.Row, v Verdict) (decision.Code, []string)
 	// CellFilter stands in for Filter where Locality is Domains.

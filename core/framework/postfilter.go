@@ -43,6 +43,8 @@ type PostFilterCall struct {
 type PostFilterResult struct {
 	// Message is appended to the pod's condition when nothing was found.
 	Message string
+	// Writes are carried out; nothing waits for them.
+	Writes []Write
 	// Resolved ends the run of PostFilter plugins.
 	Resolved bool
 	// Node is nominated for the pod; Victims are to be evicted from it.

@@ -12,8 +12,12 @@ import (
 type Write struct {
 	Object      object.Meta
 	Subresource string // such as status, "" for none
+	// Strategic: the patch is a strategic merge patch that holds for any state
+	// of the object with this UID. It must do no harm to send it again.
+	Strategic bool
 	// Patch is the change, as a JSON merge patch; it marshals to an object.
-	// The edge adds metadata.uid and metadata.resourceVersion.
+	// The edge adds metadata.uid and, but for strategic ones,
+	// metadata.resourceVersion.
 	Patch map[string]any
 	// Result are the objects as they are expected to be once the write has had
 	// its effect, whoever else has to do his part. Simulations set them.

@@ -1,12 +1,9 @@
 package machine
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -157,20 +154,6 @@ func (m *Machine) podGone(e PodGone) {
 	}
 }
 
-// podUnreadable takes a pod that waits out of the queue and says why. For one
-// that is assumed it is too late: the API will show what became of it.
-func (m *Machine) podUnreadable(e PodUnreadable) {
-	if m.profiles[e.SchedulerName] == nil || m.table.Pod(e.UID) != nil {
-		return
-	}
-	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
-	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
-	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.Failed,
-		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
-	m.do(Decided{r})
-	m.do(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
-}
-
 // unqueue takes the pod out of the queue.
 func (m *Machine) unqueue(uid types.UID) {
 	s, queued := m.queue.State(uid)
@@ -207,7 +190,7 @@ func (m *Machine) preEnqueue(p *object.Pod) *decision.Status {
 	prof := m.profiles[p.SchedulerName]
 	for _, pl := range prof.PreEnqueue {
 		var s *decision.Status
-		if err := m.guard("PreEnqueue", pl.Name, func() { s = pl.PreEnqueue(p) }); err != nil {
+		if err := m.guard("PreEnqueue", pl.Name, func() { s = pl.PreEnqueue(m.table, p) }); err != nil {
 			s = &decision.Status{Code: decision.Error, Err: err, Reasons: []string{err.Error()}}
 		}
 		if s == nil || s.Code == decision.Success {

@@ -124,6 +124,9 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome) nominate {
 	result := nominate{keep: true}
 	for _, pl := range a.profile.PostFilter {
 		out := pl.PostFilter(call)
+		if len(out.Writes) > 0 {
+			m.do(Write{Pod: a.pod, Writes: out.Writes, Unanswered: true})
+		}
 		if !out.KeepNomination {
 			result = nominate{node: out.Node}
 		}

@@ -28,14 +28,6 @@ type (
 		UID             types.UID
 		Namespace, Name string
 	}
-	// PodUnreadable: the pod waits for its scheduler and changed to something
-	// that nobody can make sense of. It is out of the queue until the next
-	// PodSet.
-	PodUnreadable struct {
-		UID                            types.UID
-		Namespace, Name, SchedulerName string
-		Why                            error
-	}
 	// BudgetSet: the disruption budget was added or changed.
 	BudgetSet struct{ Budget *object.Budget }
 	// BudgetGone: the disruption budget was deleted.
@@ -108,7 +100,6 @@ func (NodeSet) event()       {}
 func (NodeGone) event()      {}
 func (PodSet) event()        {}
 func (PodGone) event()       {}
-func (PodUnreadable) event() {}
 func (BudgetSet) event()     {}
 func (BudgetGone) event()    {}
 func (FamilySet) event()     {}
@@ -134,10 +125,12 @@ type (
 		Pod  *object.Pod
 		Node string
 	}
-	// Write carries out a plugin's writes, in order; answered by Written.
+	// Write carries out a plugin's writes, in order; answered by Written, unless
+	// nobody waits for that (Unanswered).
 	Write struct {
-		Pod    *object.Pod
-		Writes []framework.Write
+		Pod        *object.Pod
+		Writes     []framework.Write
+		Unanswered bool
 	}
 	// Read the pod, consistently, not before the delay has passed; answered
 	// by PodRead.

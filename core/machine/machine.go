@@ -108,6 +108,7 @@ func New(o Options) *Machine {
 // it, in order. now must not go back.
 func (m *Machine) Step(now time.Time, e Event) []Effect {
 	m.now, m.effects = now, nil
+	m.table.SetNow(now)
 	switch e := e.(type) {
 	case NodeSet:
 		m.nodeSet(e.Node)
@@ -117,8 +118,6 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.podSet(e.Pod)
 	case PodGone:
 		m.podGone(e)
-	case PodUnreadable:
-		m.podUnreadable(e)
 	case BudgetSet:
 		m.budgets = m.budgets.with(e.Budget)
 	case BudgetGone:

@@ -71,7 +71,7 @@ func (mo *moody) plugin() *framework.Plugin {
 		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.UpdateNodeAnnotation | framework.Add}},
 		Part:  func(key []byte, _ *object.Pod) []byte { mo.ask("Part"); return key },
 		Epoch: func(*table.Table) uint64 { mo.ask("Epoch"); return 0 },
-		PreEnqueue: func(*object.Pod) *decision.Status {
+		PreEnqueue: func(*table.Table, *object.Pod) *decision.Status {
 			return mo.status("PreEnqueue")
 		},
 		PreFilter: func(*table.Table, *object.Pod) framework.Prepared {
@@ -156,7 +156,7 @@ func gatePlugin() *framework.Plugin {
 	return &framework.Plugin{
 		Name:  "Gates",
 		Wakes: []framework.Wake{{Resource: framework.PendingPod, Actions: framework.UpdatePodGatesEliminated}},
-		PreEnqueue: func(p *object.Pod) *decision.Status {
+		PreEnqueue: func(_ *table.Table, p *object.Pod) *decision.Status {
 			if len(p.Gates) == 0 {
 				return nil
 			}

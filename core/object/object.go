@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Kind is a kind of API object that only some plugins read: volumes and what
-// belongs to them. Pods, nodes, namespaces, budgets and families have ways of
+// Kind is a kind of API object that only some plugins read: volumes,
+// devices and what belongs to them. Pods, nodes, namespaces, budgets and families have ways of
 // their own.
 type Kind uint8
 
@@ -20,6 +20,9 @@ const (
 	CSIDrivers
 	CSIStorageCapacities
 	VolumeAttachments
+	ResourceClaims
+	ResourceSlices
+	DeviceClasses
 	// Kinds is how many there are.
 	Kinds
 )
@@ -35,6 +38,9 @@ var kindNames = [Kinds]string{
 	CSIDrivers:             "CSIDriver",
 	CSIStorageCapacities:   "CSIStorageCapacity",
 	VolumeAttachments:      "VolumeAttachment",
+	ResourceClaims:         "ResourceClaim",
+	ResourceSlices:         "ResourceSlice",
+	DeviceClasses:          "DeviceClass",
 }
 
 // KindOf finds the kind that manifests write so.
@@ -47,7 +53,9 @@ func KindOf(name string) (Kind, bool) {
 func KindNames() []string { return slices.Clone(kindNames[:]) }
 
 // Namespaced tells whether objects of the kind live in namespaces.
-func (k Kind) Namespaced() bool { return k == PersistentVolumeClaims || k == CSIStorageCapacities }
+func (k Kind) Namespaced() bool {
+	return k == PersistentVolumeClaims || k == CSIStorageCapacities || k == ResourceClaims
+}
 
 // Object is a value of one of the kinds. Immutable.
 type Object interface{ Head() *Meta }

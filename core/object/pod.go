@@ -50,6 +50,8 @@ type Pod struct {
 	Images     []string
 	Containers int // init containers and containers
 
+	// Claims are spec.resourceClaims with the names found in the status.
+	Claims []PodClaim
 	// Features are what the spec calls for that not every node has, sorted
 	// (k8s.io/component-helpers/nodedeclaredfeatures); nil for most pods.
 	Features []string

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/balancedallocation"
 	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
 	"github.com/berth-scheduler/berth/core/plugins/defaultpreemption"
+	"github.com/berth-scheduler/berth/core/plugins/dynamicresources"
 	"github.com/berth-scheduler/berth/core/plugins/imagelocality"
 	"github.com/berth-scheduler/berth/core/plugins/interpodaffinity"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -33,6 +34,8 @@ type Features struct {
 	TaintComparisons bool
 	// NodeDeclaredFeatures is the gate of that name.
 	NodeDeclaredFeatures bool
+	// Devices are the gates of DynamicResources.
+	Devices dynamicresources.Features
 }
 
 // Registry returns every plugin that a configuration may name.
@@ -50,8 +53,11 @@ func Registry(f Features) profile.Registry {
 		names.NodeAffinity:                    with(nodeaffinity.New),
 		names.NodeResourcesFit:                with(noderesources.New),
 		names.NodeResourcesBalancedAllocation: with(balancedallocation.New),
-		names.InterPodAffinity:                with(interpodaffinity.New),
-		names.DefaultPreemption:               with[configv1.DefaultPreemptionArgs](defaultpreemption.New),
+		names.DynamicResources: with(func(args *configv1.DynamicResourcesArgs) (framework.Plugin, error) {
+			return dynamicresources.New(args, f.Devices)
+		}),
+		names.InterPodAffinity:  with(interpodaffinity.New),
+		names.DefaultPreemption: with[configv1.DefaultPreemptionArgs](defaultpreemption.New),
 		names.PodTopologySpread: with(func(args *configv1.PodTopologySpreadArgs) (framework.Plugin, error) {
 			return podtopologyspread.New(args, f.TaintComparisons)
 		}),

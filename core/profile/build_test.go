@@ -24,7 +24,7 @@ func implement(name string, points ...Point) *framework.Plugin {
 	for _, pt := range points {
 		switch pt {
 		case PreEnqueue:
-			p.PreEnqueue = func(*object.Pod) *decision.Status { return nil }
+			p.PreEnqueue = func(*table.Table, *object.Pod) *decision.Status { return nil }
 		case QueueSort:
 			p.Less = func(a, b *framework.QueuedPod) bool { return false }
 		case PreFilter:

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"math/bits"
+	"slices"
 	"strconv"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -36,6 +37,9 @@ var resourceLabels = [...]string{
 	framework.CSIDriver:             "storage.k8s.io/CSIDriver",
 	framework.CSIStorageCapacity:    "storage.k8s.io/CSIStorageCapacity",
 	framework.VolumeAttachment:      "storage.k8s.io/VolumeAttachment",
+	framework.ResourceClaim:         "resource.k8s.io/ResourceClaim",
+	framework.ResourceSlice:         "resource.k8s.io/ResourceSlice",
+	framework.DeviceClass:           "resource.k8s.io/DeviceClass",
 }
 
 var actionLabels = map[framework.Action]string{
@@ -51,6 +55,7 @@ var actionLabels = map[framework.Action]string{
 	framework.UpdatePodScaleDown:       "UpdatePodScaleDown",
 	framework.UpdatePodGatesEliminated: "UpdatePodSchedulingGatesEliminated",
 	framework.UpdatePodToleration:      "UpdatePodToleration",
+	framework.UpdatePodClaims:          "UpdatePodGeneratedResourceClaim",
 	framework.UpdateNamespaceLabel:     "UpdateNamespaceLabel",
 	framework.UpdateFamilySelector:     "UpdateSelector",
 	framework.UpdatePodTerminating:     "Update",
@@ -100,6 +105,9 @@ func Changes(old, new *object.Pod) framework.Action {
 	}
 	if !old.Terminating && new.Terminating {
 		changes |= framework.UpdatePodTerminating
+	}
+	if !slices.Equal(old.Claims, new.Claims) {
+		changes |= framework.UpdatePodClaims
 	}
 	if changes == 0 {
 		changes = framework.UpdateOther

@@ -36,6 +36,24 @@ func (k *known) now() object.Object {
 	return k.shown
 }
 
+// ends tells whether what is assumed ends with the state that is shown.
+func (k *known) ends(shown object.Object) bool {
+	if k.assumed == nil {
+		return false
+	}
+	a, now := k.assumed.Head(), shown.Head()
+	if c, ok := k.assumed.(confirmed); ok && c.Confirms(shown) {
+		return true
+	}
+	return a.UID != now.UID || k.written && a.Version != now.Version
+}
+
+// confirmed is an object that can tell whether a state that is shown holds
+// what is assumed of it.
+type confirmed interface {
+	Confirms(shown object.Object) bool
+}
+
 // SetObject takes in the object as the API shows it and returns what it showed
 // before, nil for nothing.
 func (t *Table) SetObject(o object.Object) (before object.Object) {
@@ -51,11 +69,13 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 		k = &known{}
 		kind.byName[at] = k
 	}
+	was := k.now()
 	before, k.shown = k.shown, o
-	if k.assumed != nil && k.assumed.Head().UID != m.UID || k.written && k.assumed.Head().Version != m.Version {
+	if k.ends(o) {
 		k.assumed, k.written = nil, false
 	}
 	kind.changed()
+	t.follow(was, k.now())
 	return before
 }
 
@@ -70,6 +90,7 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 	}
 	delete(list.byName, at)
 	list.changed()
+	t.follow(k.now(), nil)
 	return k.shown
 }
 
@@ -80,8 +101,10 @@ func (t *Table) Assume(o object.Object) {
 	m := o.Head()
 	kind := &t.objects.kinds[m.Kind]
 	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown.Head().UID == m.UID {
+		was := k.now()
 		k.assumed, k.written = o, false
 		kind.changed()
+		t.follow(was, o)
 	}
 }
 
@@ -89,8 +112,10 @@ func (t *Table) Assume(o object.Object) {
 func (t *Table) Restore(m *object.Meta) {
 	kind := &t.objects.kinds[m.Kind]
 	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.assumed != nil {
+		was := k.assumed
 		k.assumed, k.written = nil, false
 		kind.changed()
+		t.follow(was, k.shown)
 	}
 }
 

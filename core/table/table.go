@@ -2,6 +2,7 @@ package table
 
 import (
 	"math"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,9 +50,11 @@ type Table struct {
 	families      families
 	namespaces    namespaces
 	objects       objects
+	devices       devices
 	terms         terms
 	crowds        crowds
 
+	now         time.Time
 	revision    uint64
 	changes     changeList // rows by their last change of any kind
 	nodeChanges changeList // rows by the last change of their node object
@@ -72,6 +75,7 @@ func New() *Table {
 	t.hosts.nodes = map[string]int{}
 	t.families.byName = map[familyName]*object.Family{}
 	t.families.services = map[namespacedLabel][]*object.Family{}
+	t.devices = newDevices()
 	t.namespaces.labels = map[string]map[string]string{}
 	t.terms = newTerms()
 	t.allocatable = make([][]int64, firstScalar)
@@ -80,6 +84,12 @@ func New() *Table {
 	t.nodeChanges.init()
 	return t
 }
+
+// SetNow says what time it is. The machine does, at each step.
+func (t *Table) SetNow(now time.Time) { t.now = now }
+
+// Now is the time, for the few answers that depend on it.
+func (t *Table) Now() time.Time { return t.now }
 
 // Rows is the number of rows, live or not: every column has this length.
 func (t *Table) Rows() int { return len(t.nodes) }

@@ -2,6 +2,7 @@ package decode
 
 import (
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,6 +26,12 @@ func Object(o any) object.Object {
 		return storageCapacity(o)
 	case *storagev1.VolumeAttachment:
 		return attachment(o)
+	case *resourcev1.ResourceClaim:
+		return resourceClaim(o)
+	case *resourcev1.ResourceSlice:
+		return &object.ResourceSlice{Meta: meta(object.ResourceSlices, &o.ObjectMeta), API: o}
+	case *resourcev1.DeviceClass:
+		return &object.DeviceClass{Meta: meta(object.DeviceClasses, &o.ObjectMeta), API: o}
 	}
 	return nil
 }
@@ -46,6 +53,12 @@ func Empty(kind object.Kind) metav1.Object {
 		return &storagev1.CSIStorageCapacity{}
 	case object.VolumeAttachments:
 		return &storagev1.VolumeAttachment{}
+	case object.ResourceClaims:
+		return &resourcev1.ResourceClaim{}
+	case object.ResourceSlices:
+		return &resourcev1.ResourceSlice{}
+	case object.DeviceClasses:
+		return &resourcev1.DeviceClass{}
 	}
 	return nil
 }

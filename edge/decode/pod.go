@@ -34,6 +34,7 @@ func Pod(p *v1.Pod) *object.Pod {
 		HostPorts:     hostPorts(spec),
 		Images:        podImages(spec),
 		Containers:    len(spec.InitContainers) + len(spec.Containers),
+		Claims:        podClaims(p),
 		Features:      neededFeatures(spec),
 		Unbuilt:       unbuilt(spec),
 	}

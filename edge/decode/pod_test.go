@@ -192,7 +192,6 @@ func TestUnbuilt(t *testing.T) {
 		{`{volumes: [{name: v, azureFile: {secretName: s, shareName: i}}]}`, []string{names.NodeVolumeLimits}},
 		{`{affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone}}]}}}`, nil},
 		{`{affinity: {nodeAffinity: {}, podAffinity: {}}}`, nil},
-		{`{resourceClaims: [{name: gpu, resourceClaimName: gpu}]}`, []string{names.DynamicResources}},
 	} {
 		if got := Pod(podOf(t, "spec: "+c.spec)).Unbuilt; !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", c.spec, got, c.want)

@@ -21,7 +21,6 @@ func unbuilt(spec *v1.PodSpec) []string {
 	use(names.NodeVolumeLimits, limited || claims)
 	use(names.VolumeBinding, claims)
 	use(names.VolumeZone, claims)
-	use(names.DynamicResources, len(spec.ResourceClaims) > 0)
 	return used
 }
 

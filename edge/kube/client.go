@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
+	resourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
 	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -26,6 +27,8 @@ type Clients struct {
 	Storage rest.Interface
 	// Volumes patches claims and volumes.
 	Volumes rest.Interface
+	// Devices lists and watches resource.k8s.io, Claims patches its claims.
+	Devices, Claims rest.Interface
 
 	Bind   rest.Interface // bindings, what settles them, evictions
 	Status rest.Interface // pod status
@@ -75,6 +78,15 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	} else {
 		clients.Storage = storage.RESTClient()
 	}
+	devices := func(fenced bool) rest.Interface {
+		c, err := resourcev1.NewForConfig(separate(config, fenced, held))
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		return c.RESTClient()
+	}
+	clients.Devices, clients.Claims = devices(false), devices(true)
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, errors.Join(errs...))
 	}

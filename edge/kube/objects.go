@@ -19,6 +19,8 @@ type endpoint struct {
 func watchCore(c *Clients) rest.Interface    { return c.Watch }
 func watchStorage(c *Clients) rest.Interface { return c.Storage }
 func patchVolumes(c *Clients) rest.Interface { return c.Volumes }
+func watchDevices(c *Clients) rest.Interface { return c.Devices }
+func patchClaims(c *Clients) rest.Interface  { return c.Claims }
 
 var endpoints = [object.Kinds]endpoint{
 	object.PersistentVolumeClaims: {"persistentvolumeclaims", watchCore, patchVolumes},
@@ -28,21 +30,28 @@ var endpoints = [object.Kinds]endpoint{
 	object.CSIDrivers:             {"csidrivers", watchStorage, nil},
 	object.CSIStorageCapacities:   {"csistoragecapacities", watchStorage, nil},
 	object.VolumeAttachments:      {"volumeattachments", watchStorage, nil},
+	object.ResourceClaims:         {"resourceclaims", watchDevices, patchClaims},
+	object.ResourceSlices:         {"resourceslices", watchDevices, nil},
+	object.DeviceClasses:          {"deviceclasses", watchDevices, nil},
 }
 
 // objects watches the objects of a kind.
 func (s *Source) objects(c *Clients, kind object.Kind, post func(machine.Event)) *mirror {
 	at := endpoints[kind]
-	m := newMirror(at.resource, post, s.guarded(entries(objectSet), nil), func(o owner) machine.Event {
+	m := newMirror(at.resource, post, s.guarded(objectEntry), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
 	m.reflect(at.watch(c), decode.Empty(kind), "", s.logger)
 	return m
 }
 
-func objectSet(o metav1.ObjectMetaAccessor) machine.Event {
-	if read := decode.Object(o); read != nil {
-		return machine.ObjectSet{Object: read}
+func objectEntry(obj any) *entry {
+	meta, ok := obj.(metav1.ObjectMetaAccessor)
+	o := decode.Object(obj)
+	if !ok || o == nil {
+		return nil
 	}
-	return nil
+	e := newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
+	e.set = machine.ObjectSet{Object: o}
+	return e
 }

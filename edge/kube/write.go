@@ -3,8 +3,10 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,13 +21,16 @@ func (h *Hands) startWrite(e machine.Write) {
 		for i := 0; i < len(e.Writes) && err == nil; i++ {
 			err = h.write(ctx, &e.Writes[i])
 		}
-		h.report(machine.Written{UID: e.Pod.UID, Err: err})
+		if !e.Unanswered {
+			h.report(machine.Written{UID: e.Pod.UID, Err: err})
+		}
 	})
 }
 
 // write patches an object, unless it has changed since the decision. A patch
 // whose reply was lost and that took effect is refused when it is sent again:
-// the pod is then tried anew, and finds what it wrote.
+// the pod is then tried anew, and finds what it wrote. A strategic one is sent
+// again until there is a reply: what it gives to the pod stays taken meanwhile.
 func (h *Hands) write(ctx context.Context, w *framework.Write) error {
 	at := endpoints[w.Object.Kind]
 	if at.patch == nil {
@@ -40,6 +45,9 @@ func (h *Hands) write(ctx context.Context, w *framework.Write) error {
 		if delay, busy := turnedAway(err); busy && try < maxTries && sleep(ctx, delay) {
 			continue
 		}
+		if w.Strategic && err != nil && !errors.Is(err, ErrNotLeading) && classify(err, true) == machine.BindUnknown && sleep(ctx, min(time.Second<<min(try-1, 4), 10*time.Second)) {
+			continue
+		}
 		return err
 	}
 }
@@ -48,7 +56,11 @@ func (h *Hands) patchObject(ctx context.Context, w *framework.Write, body []byte
 	at := endpoints[w.Object.Kind]
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	r := at.patch(h.clients).Patch(types.MergePatchType).Resource(at.resource).Name(w.Object.Name).
+	kind := types.MergePatchType
+	if w.Strategic {
+		kind = types.StrategicMergePatchType
+	}
+	r := at.patch(h.clients).Patch(kind).Resource(at.resource).Name(w.Object.Name).
 		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").MaxRetries(0).Body(body)
 	if w.Subresource != "" {
 		r = r.SubResource(w.Subresource)
@@ -63,7 +75,9 @@ func patchBody(w *framework.Write) ([]byte, error) {
 	if meta = maps.Clone(meta); meta == nil {
 		meta = map[string]any{}
 	}
-	meta["uid"], meta["resourceVersion"] = w.Object.UID, w.Object.Version
+	if meta["uid"] = w.Object.UID; !w.Strategic {
+		meta["resourceVersion"] = w.Object.Version
+	}
 	patch["metadata"] = meta
 	return json.Marshal(patch)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // New returns the plugin.
@@ -22,7 +23,7 @@ func New() framework.Plugin {
 	}
 }
 
-func preEnqueue(p *object.Pod) *decision.Status {
+func preEnqueue(_ *table.Table, p *object.Pod) *decision.Status {
 	if len(p.Gates) == 0 {
 		return nil
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 func TestGatesHoldThePod(t *testing.T) {
-	if s := New().PreEnqueue(&object.Pod{}); s != nil {
+	if s := New().PreEnqueue(nil, &object.Pod{}); s != nil {
 		t.Errorf("no gates: got %+v", s)
 	}
-	s := New().PreEnqueue(&object.Pod{Gates: []string{"b", "a"}})
+	s := New().PreEnqueue(nil, &object.Pod{Gates: []string{"b", "a"}})
 	if s == nil || s.Code != decision.Unresolvable || len(s.Reasons) != 1 || s.Reasons[0] != "waiting for scheduling gates: [b a]" {
 		t.Errorf("got %+v", s)
 	}

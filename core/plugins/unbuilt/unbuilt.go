@@ -25,7 +25,6 @@ func Constraints() []Constraint {
 		{names.NodeVolumeLimits, "volumes that nodes attach a limited number of"},
 		{names.VolumeBinding, "persistent volume claims"},
 		{names.VolumeZone, "persistent volume claims"},
-		{names.DynamicResources, "resource claims"},
 	}
 }
 
@@ -51,19 +50,5 @@ func New(c Constraint) framework.Plugin {
 			}}
 		},
 	}
-	if c.Plugin == names.DynamicResources {
-		p.PostFilter = nothingToDeallocate
-	}
 	return p
-}
-
-// nothingToDeallocate is what v1.36's DynamicResources says of a pod without
-// claims; the default profile's messages hold it. Where a PreFilter plugin
-// before it ended the attempt it misses its own state: that error ends
-// PostFilter.
-func nothingToDeallocate(c *framework.PostFilterCall) framework.PostFilterResult {
-	if s := c.Rejected; s != nil && s.Code == decision.Unresolvable && s.Plugin != names.NodeDeclaredFeatures {
-		return framework.PostFilterResult{Message: "not found", Resolved: true, KeepNomination: true}
-	}
-	return framework.PostFilterResult{Message: "no new claims to deallocate", KeepNomination: true}
 }

@@ -31,11 +31,11 @@ func TestOnlyPodsThatUseThePluginAreRejected(t *testing.T) {
 
 func TestReason(t *testing.T) {
 	for _, c := range Constraints() {
-		if c.Plugin != names.DynamicResources {
+		if c.Plugin != names.VolumeBinding {
 			continue
 		}
 		got := plugintest.Ask(t, New(c), plugintest.Table(), &object.Pod{Unbuilt: []string{c.Plugin}}).Rejected
-		want := "UnschedulableAndUnresolvable: Berth does not have the plugin DynamicResources yet and this pod has resource claims"
+		want := "UnschedulableAndUnresolvable: Berth does not have the plugin VolumeBinding yet and this pod has persistent volume claims"
 		if got != want {
 			t.Errorf("got %q", got)
 		}

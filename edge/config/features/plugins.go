@@ -4,6 +4,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/plugins/dynamicresources"
 )
 
 // Plugins is what the gates say to the plugins that come with Berth.
@@ -11,5 +12,15 @@ func Plugins(gates featuregate.FeatureGate) plugins.Features {
 	return plugins.Features{
 		TaintComparisons:     gates.Enabled("TaintTolerationComparisonOperators"),
 		NodeDeclaredFeatures: gates.Enabled(NodeDeclaredFeatures),
+		Devices: dynamicresources.Features{
+			AdminAccess:          gates.Enabled("DRAAdminAccess"),
+			PrioritizedList:      gates.Enabled("DRAPrioritizedList"),
+			PartitionableDevices: gates.Enabled("DRAPartitionableDevices"),
+			DeviceTaints:         gates.Enabled("DRADeviceTaints"),
+			ConsumableCapacity:   gates.Enabled("DRAConsumableCapacity"),
+			ListTypeAttributes:   gates.Enabled("DRAListTypeAttributes"),
+			BindingConditions:    gates.Enabled(DRADeviceBindingConditions) && gates.Enabled(DRAResourceClaimDeviceStatus),
+			FilterTimeout:        gates.Enabled(DRASchedulerFilterTimeout),
+		},
 	}
 }

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// failing tells whether the verdict says that the filter failed.
+func (v *view) failing(k blockKey) bool {
+	if k.filter <= 0 {
+		return false
+	}
+	least := v.filters[k.filter-1].Failure
+	return least != 0 && k.verdict >= least
+}
+
+// broken tells whether a filter failed on some row that no filter by rows
+// rejects before it.
+func (v *view) broken() bool {
+	for id := range v.causes.keys {
+		if v.causes.rows[id] > 0 && v.failing(v.causes.keys[id]) {
+			return true
+		}
+	}
+	return false
+}
+
+// failure is how a filter failed on a node that no filter before it rejects;
+// nil where none did. As with v1.36, deciding on the pod then fails, whatever
+// other nodes say. What is kept of such a class is dropped.
+func (o *Outcome) failure() *decision.Status {
+	if !o.view.fallible || !o.view.broken() {
+		return nil
+	}
+	delete(o.engine.views, o.view.class.key)
+	at, found := table.Row(-1), blockKey{}
+	for i, n := 0, o.candidates(); i < n; i++ {
+		r := o.candidate(i)
+		if k := o.blockAt(r); o.view.failing(k) && (at < 0 || k.verdict < found.verdict) {
+			at, found = r, k
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	f := o.view.filters[found.filter-1]
+	f.in.Pod = o.pod // the error may name what is the pod's own
+	_, reasons := f.Explain(&f.in, at, found.verdict)
+	return failure("Filter", f.Name, &decision.Status{Err: errors.New(strings.Join(reasons, ", "))})
+}

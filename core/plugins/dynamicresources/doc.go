@@ -1,0 +1,11 @@
+// Package dynamicresources gives pods the devices that their ResourceClaims
+// ask for. Which devices a claim gets on a node is Kubernetes' own allocator's
+// answer (k8s.io/dynamic-resource-allocation); what stands here is around it:
+// which claims a pod has, what a node offers and what is taken of it
+// (core/table follows both), and what is written once a node is chosen.
+//
+// Pods whose claims ask for the same form one class, whatever the claims are
+// called. Giving one of them a device of a node dirties that node's row alone.
+// From Reserve until the API shows an allocation the claim is assumed to have
+// it, so that no device is given twice.
+package dynamicresources

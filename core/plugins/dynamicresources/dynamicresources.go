@@ -1,0 +1,89 @@
+package dynamicresources
+
+import (
+	"time"
+
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+)
+
+// Features are the feature gates that decide what claims may ask for, named as
+// in v1.36 without DRA.
+type Features struct {
+	AdminAccess          bool
+	PrioritizedList      bool
+	PartitionableDevices bool
+	DeviceTaints         bool
+	ConsumableCapacity   bool
+	ListTypeAttributes   bool
+	// BindingConditions is DeviceBindingConditions and
+	// ResourceClaimDeviceStatus together.
+	BindingConditions bool
+	FilterTimeout     bool // SchedulerFilterTimeout
+}
+
+// Defaults of the arguments in v1.36.
+const (
+	filterTimeout  = 10 * time.Second
+	bindingTimeout = 600 * time.Second
+)
+
+// compiled is how many selector expressions are kept compiled.
+const compiled = 64
+
+// plugin is what all extension points share. It does not change.
+type plugin struct {
+	features  Features
+	allocator structured.Features
+	steps     int // of a search on one node, 0 for any number
+	binding   time.Duration
+	selectors *cel.Cache
+}
+
+// New returns the plugin. Nil arguments are v1.36's defaults.
+func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, error) {
+	pl := &plugin{
+		features: f,
+		allocator: structured.Features{
+			AdminAccess: f.AdminAccess, PrioritizedList: f.PrioritizedList, PartitionableDevices: f.PartitionableDevices,
+			DeviceTaints: f.DeviceTaints, DeviceBindingAndStatus: f.BindingConditions, ConsumableCapacity: f.ConsumableCapacity,
+		},
+		binding:   bindingTimeout,
+		selectors: cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: f.ListTypeAttributes}),
+	}
+	timeout := filterTimeout
+	if args != nil && args.FilterTimeout != nil {
+		timeout = args.FilterTimeout.Duration
+	}
+	if args != nil && args.BindingTimeout != nil {
+		pl.binding = args.BindingTimeout.Duration
+	}
+	if f.FilterTimeout && timeout > 0 {
+		pl.steps = stepsOf(timeout)
+	}
+	return framework.Plugin{
+		Name:       names.DynamicResources,
+		Locality:   framework.NodeAndPods,
+		Reads:      []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses},
+		PartIn:     pl.part,
+		Wakes:      wakes(),
+		PreEnqueue: preEnqueue,
+		PreFilter:  pl.preFilter,
+		Filter:     pl.filter,
+		Failure:    broken,
+		Explain:    pl.explain,
+		PostFilter: pl.postFilter,
+		PreScore:   pl.preScore,
+		Score:      pl.score,
+		Normalize:  normalize,
+		Reserve:    pl.reserve,
+		Unreserve:  unreserve,
+		PreBind:    pl.preBind,
+	}, nil
+}

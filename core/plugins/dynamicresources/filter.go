@@ -1,0 +1,122 @@
+package dynamicresources
+
+import (
+	"errors"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const (
+	unavailable framework.Verdict = iota + 1 // what a claim has got cannot be used there
+	tooLittle                                // the claims cannot all be allocated
+	invalid                                  // and some pools are not valid
+	broken                                   // the search failed
+	// unasked: the search took too long on another node, which ends the attempt
+	// already.
+	unasked
+)
+
+const notAvailable = "resourceclaim not available on the node"
+
+// filter asks each node. Where a search takes too long the attempt is over,
+// and the rest of the rows are not asked.
+func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	over := false
+	for i, row := range rows {
+		out[i] = framework.Fits
+		n := in.Table.Node(row)
+		switch {
+		case n == nil:
+		case over:
+			out[i] = unasked
+		default:
+			verdict, err := pl.ask(in, n)
+			out[i], over = verdict, errors.Is(err, errSteps)
+		}
+	}
+}
+
+// ask gives the verdict on one node, and what the allocator said to it.
+func (pl *plugin) ask(in *framework.Input, n *object.Node) (framework.Verdict, error) {
+	s := in.State.(*state)
+	if len(s.open) > 0 {
+		got, err := pl.allocate(in.Table, n, s.open, s.shared)
+		switch {
+		case errors.Is(err, structured.ErrFailedAllocationOnNode):
+			return invalid, err
+		case err != nil:
+			return broken, err
+		case got == nil:
+			return tooLittle, nil
+		}
+	}
+	if s.late {
+		return unavailable, nil
+	}
+	for _, c := range s.claims {
+		if c.Allocation() != nil && !c.Nodes.Matches(n.Subject()) {
+			return unavailable, nil
+		}
+	}
+	return framework.Fits, nil
+}
+
+func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.Code, []string) {
+	switch v {
+	case unavailable:
+		return decision.Unresolvable, []string{notAvailable}
+	case tooLittle:
+		return decision.Unresolvable, []string{"cannot allocate all claims"}
+	}
+	if _, err := pl.ask(pl.inputFor(in), in.Table.Node(row)); err != nil {
+		code := decision.Error
+		if v == invalid {
+			code = decision.Unresolvable
+		}
+		return code, []string{reasonOf(err, in.Table.Name(row))}
+	}
+	return decision.Error, []string{"devices could not be searched"}
+}
+
+// inputFor reads the pod at hand: errors name its claims, not those of another
+// pod of its class.
+func (pl *plugin) inputFor(in *framework.Input) *framework.Input {
+	s, _ := pl.prepare(in.Table, in.Pod)
+	if s == nil {
+		return in
+	}
+	return &framework.Input{Table: in.Table, Pod: in.Pod, State: s}
+}
+
+// reasonOf is v1.36's text for what ended a search.
+func reasonOf(err error, node string) string {
+	if errors.Is(err, errSteps) {
+		return "node " + node + ": timed out trying to allocate devices"
+	}
+	return err.Error()
+}
+
+// unusable tells whether devices that the claim has got failed to become ready
+// for the pod, or take too long.
+func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
+	if !pl.features.BindingConditions {
+		return false
+	}
+	ready, err := readiness(c.API)
+	return err != nil || !ready && pl.overdue(t, c.API)
+}
+
+// overdue tells whether the devices' time to become ready is over.
+func (pl *plugin) overdue(t *table.Table, c *resourcev1.ResourceClaim) bool {
+	a := c.Status.Allocation
+	if a == nil || a.AllocationTimestamp == nil || !conditional(a) {
+		return false
+	}
+	return a.AllocationTimestamp.Add(pl.binding).Before(t.Now())
+}

@@ -1,0 +1,80 @@
+package dynamicresources
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// postFilter gives up what a claim has got where that is what keeps the pod
+// from its nodes and nobody else uses it: one claim, chosen by lot, as v1.36
+// does. The pod is tried again when the claim is seen to have nothing.
+func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterResult {
+	result := framework.PostFilterResult{KeepNomination: true}
+	if s := c.Rejected; s != nil && s.Code == decision.Unresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {
+		// v1.36's plugin misses what its PreFilter would have left, an error
+		// that ends PostFilter.
+		result.Message, result.Resolved = "not found", true
+		return result
+	}
+	s, status := pl.prepare(c.Table, c.Pod)
+	switch {
+	case s == nil || status != nil:
+		result.Message = "no new claims to deallocate"
+		return result
+	case c.Rejected != nil:
+		result.Message = "still not schedulable"
+		return result
+	}
+	var idle []*object.ResourceClaim
+	for _, claim := range s.claims {
+		if claim.Allocation() != nil && onlyFor(claim, c.Pod) && pl.inTheWay(c, claim) {
+			idle = append(idle, claim)
+		}
+	}
+	if len(idle) == 0 {
+		result.Message = "still not schedulable"
+		return result
+	}
+	result.Writes = []framework.Write{release(idle[c.Draw(len(idle))])}
+	result.Message = "deallocation of ResourceClaim completed"
+	return result
+}
+
+// onlyFor tells whether nobody but the pod may use the claim.
+func onlyFor(c *object.ResourceClaim, p *object.Pod) bool {
+	users := c.API.Status.ReservedFor
+	return len(users) == 0 || len(users) == 1 && users[0].UID == p.UID
+}
+
+// inTheWay tells whether what the claim has got cannot be used on a node that
+// no earlier filter rejects.
+func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceClaim) bool {
+	late := pl.unusable(c.Table, claim)
+	for row := range c.Table.Rows() {
+		n := c.Table.Node(table.Row(row))
+		if n == nil || !late && claim.Nodes.Matches(n.Subject()) {
+			continue
+		}
+		if b := c.Refit(table.Row(row)); b != nil && b.Plugin == names.DynamicResources && slices.Contains(b.Reasons, notAvailable) {
+			return true
+		}
+	}
+	return false
+}
+
+// release is the write that takes from the claim what it has got.
+func release(c *object.ResourceClaim) framework.Write {
+	api, r := *c.API, *c
+	api.Status.Allocation, api.Status.ReservedFor, api.Status.Devices = nil, nil, nil
+	r.API, r.Nodes, r.NodesError = &api, nil, nil
+	return framework.Write{
+		Object: c.Meta, Subresource: "status",
+		Patch:  map[string]any{"status": map[string]any{"allocation": nil, "reservedFor": nil, "devices": nil}},
+		Result: []object.Object{&r},
+	}
+}

@@ -1,0 +1,136 @@
+package dynamicresources
+
+import (
+	"strconv"
+
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// state is what PreFilter makes of a pod's claims.
+type state struct {
+	claims []*object.ResourceClaim
+	// open are those that have nothing yet, for the allocator.
+	open []*resourcev1.ResourceClaim
+	// late: devices that the pod has did not become ready in time, or failed.
+	late bool
+	// shared is what several nodes can see of the devices.
+	shared *offer
+}
+
+// part is what of the pod's claims decides: what those ask for that have
+// nothing yet, and what the others have got.
+func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
+	if len(p.Claims) == 0 {
+		return key
+	}
+	claims, reason := claimsOf(t, p)
+	if reason != "" {
+		return append(append(key, '!'), reason...)
+	}
+	key = strconv.AppendUint(key, t.DeviceRevision(), 36)
+	for _, c := range claims {
+		switch {
+		case c.Allocation() != nil:
+			key = strconv.AppendBool(append(key, ",got "...), pl.unusable(t, c))
+			if c.Nodes != nil {
+				key = strconv.AppendQuote(append(key, " on "...), c.Nodes.Key)
+			}
+			if c.NodesError != nil {
+				key = append(key, " bad"...)
+			}
+			if scored(c.API) { // what it got counts in the score
+				key = append(append(append(key, c.Key()...), ' '), c.Version...)
+			}
+		case promised(t, c) != nil:
+			key = append(append(key, ",promised "...), c.Key()...)
+		default:
+			key = strconv.AppendQuote(append(key, ','), c.Ask)
+		}
+	}
+	return key
+}
+
+func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+	s, status := pl.prepare(t, p)
+	if status != nil {
+		return framework.Prepared{Status: status}
+	}
+	return framework.Prepared{State: s, Skip: s == nil}
+}
+
+// prepare checks the pod's claims. Without claims both results are nil.
+func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Status) {
+	if len(p.Claims) == 0 {
+		return nil, nil
+	}
+	claims, reason := claimsOf(t, p)
+	if reason != "" {
+		return nil, unresolvable(reason)
+	}
+	s := &state{claims: claims}
+	for _, c := range claims {
+		if c.Allocation() != nil {
+			if c.NodesError != nil {
+				return nil, &decision.Status{Code: decision.Error, Err: c.NodesError}
+			}
+			s.late = s.late || pl.unusable(t, c)
+			continue
+		}
+		if promised(t, c) != nil {
+			return nil, unresolvable("resource claim " + c.Key() + " is in the process of being allocated")
+		}
+		if status := pl.checkRequests(t, c); status != nil {
+			return nil, status
+		}
+		s.open = append(s.open, c.API)
+	}
+	if len(s.claims) == 0 {
+		return nil, nil
+	}
+	if len(s.open) > 0 {
+		s.shared = pl.sharedOffer(t)
+	}
+	return s, nil
+}
+
+// checkRequests looks for what no node can change.
+func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decision.Status {
+	for i := range c.API.Spec.Devices.Requests {
+		r := &c.API.Spec.Devices.Requests[i]
+		switch {
+		case r.Exactly != nil:
+			if status := checkClass(t, r.Exactly.DeviceClassName, r.Name); status != nil {
+				return status
+			}
+		case len(r.FirstAvailable) == 0:
+			return unresolvable("resource claim " + c.Key() + ", request " + r.Name + ": unknown request type")
+		case !pl.features.PrioritizedList:
+			return unresolvable("resource claim " + c.Key() + ", request " + r.Name + ": has subrequests, but the DRAPrioritizedList feature is disabled")
+		}
+		for j := range r.FirstAvailable {
+			sub := &r.FirstAvailable[j]
+			if r.Exactly != nil {
+				break
+			}
+			if status := checkClass(t, sub.DeviceClassName, r.Name+"/"+sub.Name); status != nil {
+				return status
+			}
+		}
+	}
+	return nil
+}
+
+func checkClass(t *table.Table, class, request string) *decision.Status {
+	if class == "" {
+		return failed("request %s: unsupported request type", request)
+	}
+	if t.Object(object.DeviceClasses, "", class) == nil {
+		return unresolvable("request " + request + ": device class " + class + " does not exist")
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package dynamicresources
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	errBindingFailed = errors.New("device binding failed")
+	errBindingLate   = errors.New("device binding timeout")
+)
+
+// conditional tells whether devices of the allocation have conditions that are
+// to hold before the pod is bound.
+func conditional(a *resourcev1.AllocationResult) bool {
+	return slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return len(r.BindingConditions) > 0 })
+}
+
+// readiness tells whether all binding conditions of the claim's devices hold;
+// the error says that one can no longer.
+func readiness(c *resourcev1.ResourceClaim) (bool, error) {
+	if c.Status.Allocation == nil {
+		return false, nil
+	}
+	for i := range c.Status.Allocation.Devices.Results {
+		r := &c.Status.Allocation.Devices.Results[i]
+		if len(r.BindingConditions) == 0 {
+			continue
+		}
+		at := slices.IndexFunc(c.Status.Devices, func(d resourcev1.AllocatedDeviceStatus) bool {
+			return d.Driver == r.Driver && d.Pool == r.Pool && d.Device == r.Device
+		})
+		if at < 0 {
+			return false, nil
+		}
+		conditions := c.Status.Devices[at].Conditions
+		for _, name := range r.BindingFailureConditions {
+			if f := meta.FindStatusCondition(conditions, name); f != nil && f.Status == metav1.ConditionTrue {
+				return false, fmt.Errorf("%w: claim=%s, reason=%s, message=%q", errBindingFailed, c.Name, f.Reason, f.Message)
+			}
+		}
+		for _, name := range r.BindingConditions {
+			if !meta.IsStatusConditionTrue(conditions, name) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}

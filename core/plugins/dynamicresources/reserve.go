@@ -1,0 +1,142 @@
+package dynamicresources
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// reserve settles which devices the claims get on the node, and has everybody
+// see the claims so.
+func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.Status {
+	s, status := pl.prepare(t, p)
+	if status != nil {
+		return status
+	}
+	if s == nil || len(s.open) == 0 {
+		return nil
+	}
+	row, ok := t.Find(node)
+	if !ok {
+		return failed("node %q not found", node)
+	}
+	got, err := pl.allocate(t, t.Node(row), s.open, s.shared)
+	if err != nil {
+		return &decision.Status{Code: decision.Error, Err: err}
+	}
+	if got == nil {
+		return failed("claim allocation not found for node")
+	}
+	for _, c := range s.claims {
+		if c.Allocation() != nil {
+			continue
+		}
+		t.Assume(pl.granted(t, c, &got[0], p))
+		got = got[1:]
+	}
+	return nil
+}
+
+// granted is the claim with what it is to get, reserved for the pod.
+func (pl *plugin) granted(t *table.Table, c *object.ResourceClaim, a *resourcev1.AllocationResult, p *object.Pod) *object.ResourceClaim {
+	api := *c.API
+	if !slices.Contains(api.Finalizers, resourcev1.Finalizer) {
+		api.Finalizers = append(slices.Clone(api.Finalizers), resourcev1.Finalizer)
+	}
+	if pl.features.BindingConditions {
+		a.AllocationTimestamp = &metav1.Time{Time: t.Now()}
+	}
+	api.Status.Allocation = a
+	api.Status.ReservedFor = append(slices.Clone(api.Status.ReservedFor), consumer(p))
+	nameShares(a, c.UID)
+	g := &object.ResourceClaim{Meta: c.Meta, API: &api, Ask: c.Ask}
+	if a.NodeSelector != nil {
+		g.Nodes = match.NewNodeSelector(nil, a.NodeSelector)
+	}
+	return g
+}
+
+// nameShares gives shares of devices IDs that follow from the claim, where the
+// library draws them: what the scheduler does follows from what it is told.
+func nameShares(a *resourcev1.AllocationResult, claim types.UID) {
+	for i := range a.Devices.Results {
+		r := &a.Devices.Results[i]
+		if r.ShareID == nil {
+			continue
+		}
+		h := sha256.Sum256(fmt.Appendf(nil, "%s %d %s/%s/%s", claim, i, r.Driver, r.Pool, r.Device))
+		h[6], h[8] = h[6]&0x0f|0x80, h[8]&0x3f|0x80 // version 8, as RFC 9562 has it for IDs made like this
+		id := types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16]))
+		r.ShareID = &id
+	}
+}
+
+func consumer(p *object.Pod) resourcev1.ResourceClaimConsumerReference {
+	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID, APIGroup: v1.GroupName}
+}
+
+// unreserve takes back what the claims were to get for this pod. A reservation
+// that was written stays: the pod that it is for is tried again.
+func unreserve(t *table.Table, p *object.Pod, _ string) {
+	for i := range p.Claims {
+		c := shown(t, p.Namespace, p.Claims[i].Claim)
+		if c == nil {
+			continue
+		}
+		if g := promised(t, c); g != nil && g.ReservedFor(p.UID) {
+			t.Restore(&c.Meta)
+		}
+	}
+}
+
+// preBind returns what is to be written: what the claims get, and that they
+// are the pod's. Each write only adds, whatever else happens to the claim, and
+// the API server refuses it where another allocation was written.
+func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
+	var writes []framework.Write
+	for i := range p.Claims {
+		c := shown(t, p.Namespace, p.Claims[i].Claim)
+		if c == nil || c.API.DeletionTimestamp != nil {
+			return nil, failed("claim %s got deleted in the meantime", p.Namespace+"/"+p.Claims[i].Claim)
+		}
+		if c.ReservedFor(p.UID) {
+			continue
+		}
+		status := map[string]any{"reservedFor": []any{consumer(p)}}
+		result := c
+		if g := promised(t, c); g != nil && g.ReservedFor(p.UID) {
+			if !slices.Contains(c.API.Finalizers, resourcev1.Finalizer) {
+				writes = append(writes, framework.Write{Object: c.Meta, Strategic: true,
+					Patch: map[string]any{"metadata": map[string]any{"finalizers": []string{resourcev1.Finalizer}}}})
+			}
+			status["allocation"] = g.Allocation()
+			result = g
+		} else if c.Allocation() == nil {
+			return nil, failed("claim %s got deallocated elsewhere in the meantime", c.Key())
+		} else {
+			result = reserved(c, p)
+		}
+		writes = append(writes, framework.Write{Object: c.Meta, Strategic: true, Subresource: "status",
+			Patch: map[string]any{"status": status}, Result: []object.Object{result}})
+	}
+	return writes, nil
+}
+
+// reserved is the claim, reserved for the pod as well.
+func reserved(c *object.ResourceClaim, p *object.Pod) *object.ResourceClaim {
+	api, r := *c.API, *c
+	api.Status.ReservedFor = append(slices.Clone(api.Status.ReservedFor), consumer(p))
+	r.API = &api
+	return &r
+}

@@ -1,0 +1,86 @@
+package dynamicresources
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// scored tells whether it matters to the score what the claim gets: it lists
+// alternatives.
+func scored(c *resourcev1.ResourceClaim) bool {
+	for i := range c.Spec.Devices.Requests {
+		if len(c.Spec.Devices.Requests[i].FirstAvailable) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// preScore skips pods that get the same everywhere, or have got everything.
+func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
+	s, status := pl.prepare(t, p)
+	if status != nil || s == nil || len(s.open) == 0 || !pl.features.PrioritizedList {
+		return framework.Prepared{Skip: true}
+	}
+	for _, c := range s.claims {
+		if scored(c.API) {
+			return framework.Prepared{State: s}
+		}
+	}
+	return framework.Prepared{Skip: true}
+}
+
+// score favours nodes where claims get what they list first.
+func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
+	s := in.State.(*state)
+	for i, row := range rows {
+		out[i] = 0
+		n := in.Table.Node(row)
+		if n == nil {
+			continue
+		}
+		got, err := pl.allocate(in.Table, n, s.open, s.shared)
+		if err != nil || got == nil {
+			continue // not feasible, so not scored
+		}
+		for _, c := range s.claims {
+			a := c.Allocation()
+			if a == nil {
+				a, got = &got[0], got[1:]
+			}
+			out[i] += preference(c.API, a)
+		}
+	}
+}
+
+// preference is, of each request with alternatives, how early in its list the
+// one stands that was taken.
+func preference(c *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) (sum int64) {
+	taken := map[string]bool{}
+	for i := range a.Devices.Results {
+		taken[a.Devices.Results[i].Request] = true
+	}
+	for i := range c.Spec.Devices.Requests {
+		r := &c.Spec.Devices.Requests[i]
+		if r.Exactly != nil {
+			continue
+		}
+		for j := range r.FirstAvailable {
+			if taken[resourceclaim.CreateSubRequestRef(r.Name, r.FirstAvailable[j].Name)] {
+				sum += int64(resourcev1.FirstAvailableDeviceRequestMaxSize - j)
+			}
+		}
+	}
+	return sum
+}
+
+func normalize(raw, _, highest int64) int64 {
+	if highest == 0 {
+		return 0
+	}
+	return 100 * raw / highest
+}

@@ -1,0 +1,60 @@
+package dynamicresources
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func wakes() []framework.Wake {
+	const changed = framework.Add | framework.UpdateOther
+	return []framework.Wake{
+		{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
+		{Resource: framework.ResourceClaim, Actions: changed, Hint: claimHelps},
+		{Resource: framework.PendingPod, Actions: framework.UpdatePodClaims, Hint: named},
+		{Resource: framework.DeviceClass, Actions: changed},
+		{Resource: framework.ResourceSlice, Actions: changed},
+	}
+}
+
+// claimHelps: devices became free, or a claim of the pod came or has another
+// status. Like v1.36 it leaves out pods that miss a claim, as far as the
+// pod's own list tells.
+func claimHelps(p *object.Pod, e *framework.Event) bool {
+	now := e.NewObject.(*object.ResourceClaim)
+	old, _ := e.OldObject.(*object.ResourceClaim)
+	uses := false
+	for i := range p.Claims {
+		c := &p.Claims[i]
+		if c.Error != "" {
+			return false
+		}
+		if now.Namespace == p.Namespace && now.Name == c.Claim {
+			if now.API.DeletionTimestamp != nil || c.Owned && !ownedBy(now, p) {
+				return false
+			}
+			uses = true
+		}
+	}
+	switch {
+	case old != nil && old.Allocation() != nil && now.Allocation() == nil:
+		return true
+	case !uses:
+		return false
+	}
+	return old == nil || old.UID != now.UID || !equality.Semantic.DeepEqual(&old.API.Status, &now.API.Status)
+}
+
+// named: the pod itself got names for claims that it waited for.
+func named(p *object.Pod, e *framework.Event) bool {
+	if p.UID != e.NewPod.UID {
+		return false
+	}
+	for i := range e.NewPod.Claims {
+		if e.NewPod.Claims[i].Error != "" {
+			return false
+		}
+	}
+	return true
+}

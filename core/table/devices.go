@@ -1,0 +1,244 @@
+package table
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// DevicePool is one pool of a driver's devices: what its slices offer and what
+// claims hold of it, assumed allocations included.
+type DevicePool struct {
+	Driver, Name string
+	// Slices of all generations, by name. Read only.
+	Slices []*resourcev1.ResourceSlice
+	// Taken is what claims hold, in no particular order; a device that two
+	// claims hold stands there twice. Access for administrators takes nothing.
+	Taken []*resourcev1.DeviceRequestAllocationResult
+
+	// Node is the only one that can use the devices, "" where that is open;
+	// Local: it is the only one to see the pool at all.
+	Node  string
+	Local bool
+}
+
+type poolName struct{ driver, name string }
+
+// devices follows slices, claims and classes, so that nobody has to walk all of
+// them to know what a node offers. A change of what concerns one node dirties
+// the node's row; any other moves the revision.
+type devices struct {
+	pools    map[poolName]*DevicePool
+	onNode   map[string]map[*DevicePool]struct{} // those with a Node
+	shared   []*DevicePool                       // those that are not Local, sorted; nil: to be made
+	revision uint64
+}
+
+func newDevices() devices {
+	return devices{pools: map[poolName]*DevicePool{}, onNode: map[string]map[*DevicePool]struct{}{}}
+}
+
+// DeviceRevision changes whenever something about devices does that may
+// concern more than one node.
+func (t *Table) DeviceRevision() uint64 { return t.devices.revision }
+
+// DevicesOf lists the pools whose devices only the named node can use, sorted.
+func (t *Table) DevicesOf(node string) []*DevicePool {
+	return sortedPools(maps.Keys(t.devices.onNode[node]))
+}
+
+// SharedDevices lists the pools that several nodes can see, sorted. The list is
+// valid until the next change.
+func (t *Table) SharedDevices() []*DevicePool {
+	d := &t.devices
+	if d.shared == nil && len(d.pools) > 0 {
+		d.shared = sortedPools(func(yield func(*DevicePool) bool) {
+			for _, p := range d.pools { // any order: sorted
+				if !p.Local && len(p.Slices) > 0 && !yield(p) {
+					return
+				}
+			}
+		})
+	}
+	return d.shared
+}
+
+func sortedPools(pools func(func(*DevicePool) bool)) []*DevicePool {
+	return slices.SortedFunc(pools, func(a, b *DevicePool) int {
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// follow takes in that an object became another one, as readers see it; nil
+// for none.
+func (t *Table) follow(was, is object.Object) {
+	some := is
+	if some == nil {
+		some = was
+	}
+	switch some.(type) {
+	case *object.ResourceSlice:
+		t.followSlice(was, is)
+	case *object.ResourceClaim:
+		t.followClaim(was, is)
+	case *object.DeviceClass:
+		t.devices.revision++
+	}
+}
+
+func (t *Table) followSlice(was, is object.Object) {
+	old, _ := was.(*object.ResourceSlice)
+	now, _ := is.(*object.ResourceSlice)
+	if old != nil && now != nil && equality.Semantic.DeepEqual(&old.API.Spec, &now.API.Spec) {
+		t.devices.replace(old.API, now.API)
+		return
+	}
+	if old != nil {
+		t.changePool(old.API, func(p *DevicePool) {
+			p.Slices = slices.DeleteFunc(slices.Clone(p.Slices), func(s *resourcev1.ResourceSlice) bool { return s.Name == old.Name })
+		})
+	}
+	if now != nil {
+		t.changePool(now.API, func(p *DevicePool) {
+			at, _ := slices.BinarySearchFunc(p.Slices, now.Name, func(s *resourcev1.ResourceSlice, name string) int { return cmp.Compare(s.Name, name) })
+			p.Slices = slices.Insert(slices.Clone(p.Slices), at, now.API)
+		})
+	}
+}
+
+// replace puts a slice in the place of one that says the same.
+func (d *devices) replace(old, now *resourcev1.ResourceSlice) {
+	p := d.pools[poolName{old.Spec.Driver, old.Spec.Pool.Name}]
+	p.Slices[slices.Index(p.Slices, old)] = now
+}
+
+// changePool changes the slice's pool and tells those whom that concerns.
+func (t *Table) changePool(s *resourcev1.ResourceSlice, change func(*DevicePool)) {
+	p := t.pool(s.Spec.Driver, s.Spec.Pool.Name)
+	before := *p
+	change(p)
+	p.Node, p.Local = reach(p.Slices)
+	t.tellNodes(&before)
+	t.tellNodes(p)
+	t.devices.drop(before.Node, p)
+	t.devices.add(p)
+	t.devices.shared = nil
+	t.dropPool(p)
+}
+
+func (t *Table) pool(driver, name string) *DevicePool {
+	at := poolName{driver, name}
+	p := t.devices.pools[at]
+	if p == nil {
+		p = &DevicePool{Driver: driver, Name: name}
+		t.devices.pools[at] = p
+	}
+	return p
+}
+
+func (t *Table) dropPool(p *DevicePool) {
+	if len(p.Slices) == 0 && len(p.Taken) == 0 {
+		delete(t.devices.pools, poolName{p.Driver, p.Name})
+	}
+}
+
+// tellNodes dirties what can see the pool.
+func (t *Table) tellNodes(p *DevicePool) {
+	switch {
+	case p.Local:
+		t.touchNode(p.Node)
+	case len(p.Slices) > 0:
+		t.devices.revision++
+	}
+}
+
+func (t *Table) touchNode(name string) {
+	if r, ok := t.rowOf[name]; ok {
+		t.touch(r)
+	}
+}
+
+func (d *devices) add(p *DevicePool) {
+	if p.Node == "" {
+		return
+	}
+	if d.onNode[p.Node] == nil {
+		d.onNode[p.Node] = map[*DevicePool]struct{}{}
+	}
+	d.onNode[p.Node][p] = struct{}{}
+}
+
+func (d *devices) drop(node string, p *DevicePool) {
+	delete(d.onNode[node], p)
+	if len(d.onNode[node]) == 0 {
+		delete(d.onNode, node)
+	}
+}
+
+// reach tells which node alone can use the devices of the slices, "" where
+// that is open, and whether it alone sees the pool: counters are looked at from
+// everywhere.
+func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
+	local = len(list) > 0
+	for i, s := range list {
+		on := ""
+		if s.Spec.NodeName != nil {
+			on = *s.Spec.NodeName
+		}
+		if on == "" || i > 0 && on != node {
+			return "", false
+		}
+		node = on
+		local = local && len(s.Spec.SharedCounters) == 0
+	}
+	return node, local
+}
+
+func (t *Table) followClaim(was, is object.Object) {
+	before, now := taken(was), taken(is)
+	if equality.Semantic.DeepEqual(before, now) {
+		return
+	}
+	for _, list := range [][]*resourcev1.DeviceRequestAllocationResult{before, now} {
+		for _, r := range list {
+			p := t.pool(r.Driver, r.Pool)
+			if p.Node != "" {
+				t.touchNode(p.Node)
+			} else {
+				t.devices.revision++
+			}
+		}
+	}
+	for _, r := range now {
+		p := t.pool(r.Driver, r.Pool)
+		p.Taken = append(p.Taken, r)
+	}
+	for _, r := range before {
+		p := t.pool(r.Driver, r.Pool)
+		if at := slices.IndexFunc(p.Taken, func(o *resourcev1.DeviceRequestAllocationResult) bool { return equality.Semantic.DeepEqual(o, r) }); at >= 0 {
+			p.Taken = slices.Delete(p.Taken, at, at+1)
+		}
+		t.dropPool(p)
+	}
+}
+
+// taken lists what the claim holds of devices.
+func taken(o object.Object) []*resourcev1.DeviceRequestAllocationResult {
+	c, _ := o.(*object.ResourceClaim)
+	if c == nil || c.Allocation() == nil {
+		return nil
+	}
+	var list []*resourcev1.DeviceRequestAllocationResult
+	for i := range c.Allocation().Devices.Results {
+		r := &c.Allocation().Devices.Results[i]
+		if r.AdminAccess == nil || !*r.AdminAccess {
+			list = append(list, r)
+		}
+	}
+	return list
+}
