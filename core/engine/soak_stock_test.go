@@ -203,10 +203,11 @@ func (s *stock) twin(p *v1.Pod) *v1.Pod {
 	return p
 }
 
-// apart is a pod with a term that no other has.
-func (s *stock) apart() *object.Pod {
+// odd is a pod with a term and a resource that no other has.
+func (s *stock) odd() *object.Pod {
 	p := s.draw("")
 	s.giveTerm(p)
+	setIn(&p.Spec.Containers[0].Resources.Requests, v1.ResourceName(fmt.Sprint("example.com/odd-", s.serial)), resource.MustParse("1"))
 	return decode.Pod(p)
 }
 

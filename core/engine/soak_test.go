@@ -119,11 +119,11 @@ var totalWeight = func() (sum int) {
 
 func (w *soak) run(t *testing.T, events int, sum *soaked) {
 	w.sum = sum
-	if w.IntN(20) == 0 {
-		w.storm(t)
-	}
-	for range events {
-		w.happen(t)
+	storm := w.IntN(20 * events)
+	for i := range events {
+		if w.happen(t); i == storm {
+			w.storm(t)
+		}
 		if sum.events++; w.IntN(w.checkOneIn) == 0 {
 			w.check(t)
 		}
@@ -289,7 +289,8 @@ func (w *soak) otherClass(*testing.T) {
 func (w *soak) redraw(i int, p *v1.Pod) { w.drawn[i], w.pool[i] = p, decode.Pod(p) }
 
 // storm is more placements than the journal holds, and more terms of pod
-// affinity than the table keeps when no pod has them any more.
+// affinity and named resources than the table keeps when no pod has them any
+// more.
 func (w *soak) storm(t *testing.T) {
 	for range 3 * len(w.pool) {
 		w.decide(t)
@@ -297,7 +298,7 @@ func (w *soak) storm(t *testing.T) {
 	for i := range 9000 {
 		p := pickOne(w.Rand, w.pool...)
 		if i < 1200 {
-			p = w.stock.apart()
+			p = w.stock.odd()
 		}
 		w.Place(p, w.name())
 		w.Remove(p.UID)

@@ -212,6 +212,7 @@ func TestChaos(t *testing.T) {
 		}
 		t.Repeat(actions)
 		c.rest()
+		c.leave()
 	})
 }
 
