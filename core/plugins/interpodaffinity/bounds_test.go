@@ -41,11 +41,11 @@ func TestDomainsWithoutEnd(t *testing.T) {
 	sync(in)
 	for i := range c.topologies {
 		topology := &c.topologies[i]
-		if n := len(topology.domains); n > 2*nodes || len(topology.byValue) > nodes {
-			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.key, len(topology.byValue), nodes)
+		if n := topology.domains.Room(); n > 2*nodes || topology.domains.Held() > nodes {
+			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.key, topology.domains.Held(), nodes)
 		}
 	}
-	if n := len(c.places.list); n > 2*nodes || len(c.places.byKey) > nodes || len(c.at) > 2*nodes || len(c.own) > 2*nodes*c.size {
-		t.Errorf("%d places, %d of them with nodes, %d rows; there are %d nodes", n, len(c.places.byKey), len(c.at), nodes)
+	if n := c.places.ids.Room(); n > 2*nodes || c.places.ids.Held() > nodes || len(c.at) > 2*nodes || len(c.own) > 2*nodes*c.size {
+		t.Errorf("%d places, %d of them with nodes, %d rows; there are %d nodes", n, c.places.ids.Held(), len(c.at), nodes)
 	}
 }

@@ -43,7 +43,7 @@ type counts struct {
 	heeds      map[string]share // by key of terms that placed pods have
 	terms      []*table.Term    // these terms
 	by         [kinds][]int     // the topologies in which each kind is counted
-	total      [kinds]int64     // over all domains, as often as a node is in one
+	total      sums             // over all domains, as often as a node is in one
 	self       bool             // the pod may be the first that its affinity is about
 
 	places places
@@ -71,7 +71,7 @@ type share struct {
 }
 
 func newCounts(size int) *counts {
-	return &counts{size: size, host: -1, heeds: map[string]share{}, places: places{byKey: map[string]int32{}}, fresh: true}
+	return &counts{size: size, host: -1, heeds: map[string]share{}, fresh: true}
 }
 
 // ask has the class's own terms counted: those of required affinity together,
@@ -107,7 +107,7 @@ func (c *counts) topology(key string, k kind) int {
 	i := slices.IndexFunc(c.topologies, func(t topology) bool { return t.key == key })
 	if i < 0 {
 		i = len(c.topologies)
-		c.topologies = append(c.topologies, topology{key: key, byValue: map[string]int32{}})
+		c.topologies = append(c.topologies, topology{key: key})
 		if key == v1.LabelHostname {
 			c.host = i
 		}
@@ -204,13 +204,13 @@ func (c *counts) add(r table.Row, s share, n int64) {
 		return
 	}
 	n *= s.n
-	switch id := c.places.list[c.at[r]].sites[s.topology]; id {
+	switch id := c.places.ids.At(c.at[r]).sites[s.topology]; id {
 	case missing:
 		return
 	case own:
 		c.own[int(r)*c.size+int(s.kind)] += n
 	default:
-		c.topologies[s.topology].domains[id].sums[s.kind] += n
+		c.topologies[s.topology].domains.At(id)[s.kind] += n
 	}
 	c.total[s.kind] += n
 }
@@ -218,11 +218,11 @@ func (c *counts) add(r table.Row, s share, n int64) {
 // recount counts all anew. Places and domains stay, so that rows keep their
 // cells' meaning.
 func (c *counts) recount(t *table.Table) {
-	c.total = [kinds]int64{}
+	c.total = sums{}
 	clear(c.own)
 	for i := range c.topologies {
-		for id := range c.topologies[i].domains {
-			c.topologies[i].domains[id].sums = [kinds]int64{}
+		for id := range c.topologies[i].domains.Room() {
+			*c.topologies[i].domains.At(int32(id)) = sums{}
 		}
 	}
 	for _, term := range c.terms {
@@ -278,7 +278,8 @@ func (c *counts) enter(t *table.Table, r table.Row) {
 		case i == c.host && t.HostNodes(value) == 1:
 			c.sites = append(c.sites, own)
 		default:
-			c.sites = append(c.sites, c.topologies[i].hold(value))
+			id, _ := c.topologies[i].domains.Hold(value)
+			c.sites = append(c.sites, id)
 		}
 	}
 	c.at[r] = c.places.join(c.sites)
@@ -290,12 +291,12 @@ func (c *counts) leave(r table.Row) {
 	if id == noNode {
 		return
 	}
-	for i, s := range c.places.list[id].sites {
+	for i, s := range c.places.ids.At(id).sites {
 		if s >= 0 {
-			c.topologies[i].release(s)
+			c.topologies[i].domains.Release(s)
 		}
 	}
-	c.places.leave(id)
+	c.places.ids.Release(id)
 	c.at[r] = noNode
 }
 

@@ -41,7 +41,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		return framework.Fits
 	}
 	c := in.State.(*counts)
-	sites := c.places.list[cell>>kinds].sites
+	sites := c.places.ids.At(int32(cell >> kinds)).sites
 	has := func(topology int, k kind) bool {
 		switch s := sites[topology]; s {
 		case missing:
@@ -49,7 +49,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		case own:
 			return cell&(1<<k) != 0
 		default:
-			return c.topologies[topology].domains[s].sums[k] > 0
+			return c.topologies[topology].domains.At(s)[k] > 0
 		}
 	}
 	first := c.self && c.total[wanted] == 0

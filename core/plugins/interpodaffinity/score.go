@@ -31,13 +31,13 @@ func score(in *framework.Input, cell int64) int64 {
 	}
 	c := in.State.(*counts)
 	var sum int64
-	for i, s := range c.places.list[cell>>ownBits].sites {
+	for i, s := range c.places.ids.At(int32(cell >> ownBits)).sites {
 		switch s {
 		case missing:
 		case own:
 			sum += cell << (64 - ownBits) >> (64 - ownBits)
 		default:
-			sum += c.topologies[i].domains[s].sums[worth]
+			sum += c.topologies[i].domains.At(s)[worth]
 		}
 	}
 	return sum

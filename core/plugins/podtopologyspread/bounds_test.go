@@ -42,13 +42,13 @@ func TestDomainsWithoutEnd(t *testing.T) {
 		sync(in)
 		for i := range c.topologies {
 			topology := &c.topologies[i]
-			if n := len(topology.domains); n > 2*nodes || len(topology.byValue) > nodes || len(topology.tally.having) > nodes {
+			if n := topology.domains.Room(); n > 2*nodes || topology.domains.Held() > nodes || len(topology.tally.having) > nodes {
 				t.Errorf("%s: %d domains by %s, %d of them with nodes, %d numbers of pods; there are %d nodes",
-					name, n, c.constraints[i].TopologyKey, len(topology.byValue), len(topology.tally.having), nodes)
+					name, n, c.constraints[i].TopologyKey, topology.domains.Held(), len(topology.tally.having), nodes)
 			}
 		}
-		if n := len(c.places.list); n > 2*nodes || len(c.places.byKey) > nodes || len(c.rows) > 2*nodes {
-			t.Errorf("%s: %d places, %d of them with nodes, %d rows; there are %d nodes", name, n, len(c.places.byKey), len(c.rows), nodes)
+		if n := c.places.ids.Room(); n > 2*nodes || c.places.ids.Held() > nodes || len(c.rows) > 2*nodes {
+			t.Errorf("%s: %d places, %d of them with nodes, %d rows; there are %d nodes", name, n, c.places.ids.Held(), len(c.rows), nodes)
 		}
 	}
 }

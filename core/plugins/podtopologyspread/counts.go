@@ -60,13 +60,11 @@ func (pl *plugin) newCounts(p *object.Pod, constraints []match.SpreadConstraint,
 		nodes:      inclusion{required: p.RequiredNodes, tolerations: p.Tolerations, comparisons: pl.comparisons},
 		topologies: make([]topology, len(constraints)),
 		host:       slices.IndexFunc(constraints, byHost),
-		places:     places{byKey: map[string]int32{}},
 		weights:    newWeights(len(constraints)),
 	}
 	bySelector := map[string]int{}
 	for i := range constraints {
 		c.nodes.needs = append(c.nodes.needs, needs(&constraints[i], k))
-		c.topologies[i].byValue = map[string]int32{}
 		if k == hard {
 			c.topologies[i].tally.reset()
 		}
@@ -175,7 +173,7 @@ func (c *counts) add(r table.Row, s *selection, n int) {
 		if place.sites[i] == own {
 			c.rows[r] = withOwn(c.rows[r], pods+n)
 		} else {
-			t.domains[place.sites[i].domain()].pods += n
+			t.domains.At(place.sites[i].domain()).pods += n
 		}
 		t.tally.move(pods, pods+n)
 	}
@@ -188,7 +186,7 @@ func (c *counts) podsAt(constraint int, cell int64) int {
 	if s == own {
 		return ownOf(cell)
 	}
-	return c.topologies[constraint].domains[s.domain()].pods
+	return c.topologies[constraint].domains.At(s.domain()).pods
 }
 
 // recount counts all pods anew. Places and domains stay, so that rows keep
@@ -199,8 +197,8 @@ func (c *counts) recount(t *table.Table) {
 		if c.kind == hard {
 			topology.tally.reset()
 		}
-		for id := range topology.domains {
-			d := &topology.domains[id]
+		for id := range topology.domains.Room() {
+			d := topology.domains.At(int32(id))
 			if d.pods = 0; d.eligible > 0 {
 				topology.tally.insert(0)
 			}

@@ -175,12 +175,12 @@ func TestDomainsThatGoLeaveNothing(t *testing.T) {
 	}
 	sync()
 	for _, c := range all {
-		if len(c.places.list) > 8 || len(c.places.byKey) != 1 {
-			t.Errorf("room for %d places, %d of them in use", len(c.places.list), len(c.places.byKey))
+		if c.places.ids.Room() > 8 || c.places.ids.Held() != 1 {
+			t.Errorf("room for %d places, %d of them in use", c.places.ids.Room(), c.places.ids.Held())
 		}
 		for i := range c.topologies {
-			if at := &c.topologies[i]; len(at.domains) > 8 || len(at.byValue) > 1 || at.tally.domains != 1 || at.tally.least != 0 {
-				t.Errorf("constraint %d: room for %d domains, %d of them in use; tally %+v", i, len(at.domains), len(at.byValue), at.tally)
+			if at := &c.topologies[i]; at.domains.Room() > 8 || at.domains.Held() > 1 || at.tally.domains != 1 || at.tally.least != 0 {
+				t.Errorf("constraint %d: room for %d domains, %d of them in use; tally %+v", i, at.domains.Room(), at.domains.Held(), at.tally)
 			}
 		}
 	}
@@ -205,8 +205,8 @@ func TestAThousandConstraints(t *testing.T) {
 		}
 	}
 	c := p.PreFilter(tb, podWith(keys...)).State.(*counts)
-	if c.sync(tb); len(c.places.list) != 1 || len(c.places.list[0].sites) != 1 {
-		t.Errorf("%d places", len(c.places.list))
+	if c.sync(tb); c.places.ids.Room() != 1 || len(c.places.ids.At(0).sites) != 1 {
+		t.Errorf("%d places", c.places.ids.Room())
 	}
 	crowd(tb, "n7", 1)
 	for node, why := range verdicts(t, p, tb, podWith(hosts...)) {

@@ -381,15 +381,17 @@ func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
 			t.Fatalf("constraint %d: kept %v, fresh %v", i, c.topologies[i].podsByValue(), fresh.topologies[i].podsByValue())
 		}
 	}
-	if len(c.places.byKey) != len(fresh.places.byKey) {
-		t.Fatalf("%d places are kept, %d fresh", len(c.places.byKey), len(fresh.places.byKey))
+	if c.places.ids.Held() != fresh.places.ids.Held() {
+		t.Fatalf("%d places are kept, %d fresh", c.places.ids.Held(), fresh.places.ids.Held())
 	}
 }
 
 func (t *topology) podsByValue() map[string]int {
 	pods := map[string]int{}
-	for value, id := range t.byValue {
-		pods[value] = t.domains[id].pods
+	for id := range int32(t.domains.Room()) {
+		if d := t.domains.At(id); t.domains.Name(id) != "" || d.eligible > 0 {
+			pods[t.domains.Name(id)] = d.pods
+		}
 	}
 	return pods
 }

@@ -92,7 +92,8 @@ func (c *counts) enter(t *table.Table, r table.Row) {
 		}
 		t := &c.topologies[i]
 		if s != own {
-			if t.domains[s.domain()].eligible++; t.domains[s.domain()].eligible > 1 {
+			d := t.domains.At(s.domain())
+			if d.eligible++; d.eligible > 1 {
 				continue
 			}
 		}
@@ -116,19 +117,26 @@ func (c *counts) locate(t *table.Table, r table.Row, n *object.Node) bool {
 		case i == c.host && (scoresHost || t.HostNodes(value) == 1):
 			c.sites = append(c.sites, own)
 		case scoresHost: // by hostname once more: the node itself all the same
-			c.sites = append(c.sites, at(c.topologies[i].hold(strconv.Itoa(int(r))), false))
+			c.sites = append(c.sites, c.hold(i, strconv.Itoa(int(r)), false))
 		default:
-			c.sites = append(c.sites, at(c.topologies[i].hold(value), !has))
+			c.sites = append(c.sites, c.hold(i, value, !has))
 		}
 	}
 	return true
+}
+
+// hold is where a node with the value is in a constraint's topology, whose
+// domain is held.
+func (c *counts) hold(constraint int, value string, bare bool) site {
+	id, _ := c.topologies[constraint].domains.Hold(value)
+	return at(id, bare)
 }
 
 // letGo releases the domains that sites hold.
 func (c *counts) letGo(sites []site) {
 	for i, s := range sites {
 		if s >= 0 {
-			c.topologies[i].release(s.domain())
+			c.topologies[i].domains.Release(s.domain())
 		}
 	}
 }
@@ -148,7 +156,7 @@ func (c *counts) leave(r table.Row) {
 		t := &c.topologies[i]
 		pods := c.podsAt(i, cell)
 		if s != own {
-			d := &t.domains[s.domain()]
+			d := t.domains.At(s.domain())
 			if d.eligible--; d.eligible > 0 {
 				continue
 			}
@@ -156,7 +164,7 @@ func (c *counts) leave(r table.Row) {
 		}
 		t.tally.remove(pods)
 	}
-	if sites, empty := c.places.leave(placeOf(cell)); empty {
-		c.letGo(sites)
+	if p, empty := c.places.ids.Release(placeOf(cell)); empty {
+		c.letGo(p.sites)
 	}
 }

@@ -38,7 +38,7 @@ func weigh(in *framework.Input, feasible []framework.CellCount) {
 			if s < 0 {
 				continue
 			}
-			if d := &c.topologies[i].domains[s.domain()]; d.seen != w.pass {
+			if d := c.topologies[i].domains.At(s.domain()); d.seen != w.pass {
 				d.seen = w.pass
 				sizes[i]++
 			}

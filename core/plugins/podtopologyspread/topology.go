@@ -1,48 +1,21 @@
 package podtopologyspread
 
+import "github.com/berth-scheduler/berth/core/domain"
+
 // topology is one constraint's view of the nodes: the domains, which are the
-// values of its topology key, and the matching pods in each. Ids of domains
-// that lost their last node are used again: no row has such an id then.
+// values of its topology key, held by the places in them, and the matching
+// pods in each.
 type topology struct {
-	byValue map[string]int32
-	domains []domain
-	free    []int32
+	domains domain.Ids[count]
 	// tally counts domains that eligible nodes are in (hard constraints only).
 	tally tally
 }
 
-type domain struct {
-	value    string
-	places   int // that name it
+// count is what there is in a domain.
+type count struct {
 	eligible int // rows that count for it
 	pods     int // matching pods on those rows
 	seen     uint64
-}
-
-// hold returns the id of the domain with that value, for one more place.
-func (t *topology) hold(value string) int32 {
-	id, ok := t.byValue[value]
-	if !ok {
-		if n := len(t.free); n > 0 {
-			id, t.free = t.free[n-1], t.free[:n-1]
-		} else {
-			id = int32(len(t.domains))
-			t.domains = append(t.domains, domain{})
-		}
-		t.byValue[value] = id
-		t.domains[id] = domain{value: value}
-	}
-	t.domains[id].places++
-	return id
-}
-
-func (t *topology) release(id int32) {
-	d := &t.domains[id]
-	if d.places--; d.places == 0 {
-		delete(t.byValue, d.value)
-		*d = domain{}
-		t.free = append(t.free, id)
-	}
 }
 
 // site says where a node is in one topology: the id of a domain, or one of the

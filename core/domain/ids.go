@@ -1,0 +1,78 @@
+package domain
+
+// Ids numbers names from 0 for as long as somebody holds them, and keeps a T
+// for each. The id of a name that the last holder released is used again, so
+// there are never more than were held at one time. The zero value is ready to
+// use; it has one owner.
+type Ids[T any] struct {
+	byName map[string]int32
+	list   []held[T]
+	free   []int32
+}
+
+type held[T any] struct {
+	name    string
+	holders int
+	of      T
+}
+
+// Hold returns the id of the name, for one more holder. A name that was not
+// known starts with the zero T.
+func (s *Ids[T]) Hold(name string) (id int32, known bool) {
+	if id, known = s.byName[name]; !known {
+		id = s.add(name)
+	}
+	s.list[id].holders++
+	return id, known
+}
+
+// HoldBytes is Hold for a name that need not outlive the call.
+func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
+	if id, known = s.byName[string(name)]; !known {
+		id = s.add(string(name))
+	}
+	s.list[id].holders++
+	return id, known
+}
+
+func (s *Ids[T]) add(name string) (id int32) {
+	if n := len(s.free); n > 0 {
+		id, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		id = int32(len(s.list))
+		s.list = append(s.list, held[T]{})
+	}
+	if s.byName == nil {
+		s.byName = map[string]int32{}
+	}
+	s.byName[name] = id
+	s.list[id].name = name
+	return id
+}
+
+// Release takes a holder off. The last one takes along the name and its T,
+// which is then returned.
+func (s *Ids[T]) Release(id int32) (of T, last bool) {
+	h := &s.list[id]
+	if h.holders--; h.holders > 0 {
+		return of, false
+	}
+	of = h.of
+	delete(s.byName, h.name)
+	*h = held[T]{}
+	s.free = append(s.free, id)
+	return of, true
+}
+
+// At is what is kept for the id, valid until the next Hold.
+func (s *Ids[T]) At(id int32) *T { return &s.list[id].of }
+
+// Name is what the id stands for.
+func (s *Ids[T]) Name(id int32) string { return s.list[id].name }
+
+// Held is the number of names.
+func (s *Ids[T]) Held() int { return len(s.byName) }
+
+// Room is the number of ids, from 0, that there are. Those that are free have
+// the zero T and no name.
+func (s *Ids[T]) Room() int { return len(s.list) }
