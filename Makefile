@@ -5,10 +5,10 @@ GO      ?= go
 BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) -X main.version=$(VERSION)
-LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36
+LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
 NODES   ?= 100
 
-.PHONY: all build lab up test check soak conform bench clean
+.PHONY: all build lab up test check soak conform bench suite clean
 
 all: build lab
 
@@ -39,6 +39,9 @@ soak: ## a million random events: no kept view differs from a fresh evaluation; 
 
 conform: lab ## every decision beside kube-scheduler v1.36.3's; SEEDS=1-500
 	$(BIN)/berth-lab conform --seeds $(or $(SEEDS),1-50)
+
+suite: build lab ## the suite's placement workloads in mode cluster, 3,000 measured pods each at most; a Markdown table
+	$(BIN)/berth-lab bench --suite --pods 3000 --mode cluster -o markdown
 
 bench: build lab ## against kube-scheduler v1.36.3, in turn, in one run
 	$(BIN)/berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode decide

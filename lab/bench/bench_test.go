@@ -21,8 +21,8 @@ func quiet(string, ...any) {}
 func TestDecideModeMeasuresBothSchedulers(t *testing.T) {
 	dir := own(t, threeNodes+"  - {opcode: createPods, count: 2}\n"+sixPods)
 	r, err := Measure(t.Context(), Options{
-		Workload: "Own/Small", Dir: dir, Mode: "decide", Schedulers: []string{Berth, KubeScheduler}, Runs: 2,
-	}, quiet)
+		Dir: dir, Mode: "decide", Schedulers: []string{Berth, KubeScheduler}, Runs: 2,
+	}, "Own/Small", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,5 +339,57 @@ func write(t *testing.T, dir, name, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestMarkdownHasOneRowAWorkload(t *testing.T) {
+	r := newResult("A/B", "cluster")
+	r.CreateBindCeiling = 1000
+	r.Runs = []Run{
+		{Scheduler: Berth, Nodes: 5, Pods: 10, PodsPerSecond: 900, CPUMillisPerPod: 0.2, CPUMillisToRest: 0.25, P99Millis: 300, PeakRSSMiB: 100},
+		{Scheduler: KubeScheduler, Nodes: 5, Pods: 10, PodsPerSecond: 450, CPUMillisPerPod: 2, CPUMillisToRest: 2.5, P99Millis: 6000, PeakRSSMiB: 400},
+	}
+	r.finish()
+	alone := newResult("C/D", "decide")
+	alone.Runs = []Run{{Scheduler: Berth, Nodes: 5, Pods: 10, PodsPerSecond: 900}}
+	var b bytes.Buffer
+	writeMarkdown(&b, []*Result{r, alone}, []error{errors.New("E/F: one\ntwo")})
+	lines := strings.Split(b.String(), "\n")
+	if want := "| A/B | 5, 10 | 1000 | 900 / 450 | 2.00 | 90 % / 45 % | 0.2 / 2 | 0.1 | 0.25 / 2.5 | 0.1 | 300 / 6e+03 | 100 / 400 | 0.25 |"; lines[2] != want {
+		t.Errorf("got  %s\nwant %s", lines[2], want)
+	}
+	if want := "| C/D | 5, 10 | - | 900 / - | - | - / - | - / - | - | - / - | - | - / - | - / - | - |"; lines[3] != want {
+		t.Errorf("got  %s\nwant %s", lines[3], want)
+	}
+	for _, line := range lines[:4] {
+		if n := strings.Count(line, "|"); n != 14 {
+			t.Errorf("%d cells: %s", n-1, line)
+		}
+	}
+	if !strings.HasSuffix(b.String(), "\n\n- E/F: one; two\n") {
+		t.Errorf("what failed is not told: %s", b.String())
+	}
+}
+
+// One workload that the mode cannot run, or that is not there, does not stop
+// the next.
+func TestWorkloadsRunOneAfterTheOther(t *testing.T) {
+	dir := own(t, threeNodes+sixPods)
+	write(t, dir, "churn.yaml", "- name: Churned\n  workloadTemplate:\n"+threeNodes+
+		"  - {opcode: churn, mode: recreate, number: 1, templatePaths: [templates/service.yaml]}\n"+
+		"  - {opcode: createPods, count: 1, collectMetrics: true}\n"+
+		"  workloads:\n  - name: Small\n    params: {nodes: 3}\n")
+	var out bytes.Buffer
+	err := measureAll(t.Context(), Options{
+		Workloads: []string{"Churned/Small", "No/Such", "Own/Small"}, Pods: 2,
+		Dir: dir, Mode: "decide", Output: "markdown", Schedulers: []string{Berth}, Runs: 1,
+	}, &out, quiet)
+	if err == nil || !strings.Contains(err.Error(), "No/Such") || strings.Contains(err.Error(), "Churned") {
+		t.Errorf("error %v, want one of No/Such only", err)
+	}
+	for _, want := range []string{"| Own/Small | 3, 2 |", "- not for this mode: Churned/Small: ", "- No/Such: "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, out.String())
+		}
 	}
 }

@@ -63,6 +63,9 @@ func (b *background) start(ctx context.Context, f func(ctx context.Context) erro
 	})
 }
 
+// busy says whether any work was started.
+func (b *background) busy() bool { return len(b.cancel) > 0 }
+
 // stop ends the work and returns what went wrong before.
 func (b *background) stop() error {
 	for _, cancel := range b.cancel {

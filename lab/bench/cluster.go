@@ -127,7 +127,7 @@ func (s *stage) writeProfile(ctx context.Context) error {
 }
 
 // profileSeconds is how long a profile in mode cluster lasts.
-const profileSeconds = 5
+const profileSeconds = 10
 
 func (s *stage) take(ctx context.Context, step Step) error {
 	switch step := step.(type) {
@@ -226,16 +226,55 @@ func (s *stage) place(ctx context.Context, step *CreatePods) error {
 	if err != nil {
 		return err
 	}
+	rest, err := s.rest(ctx)
+	if err != nil {
+		return err
+	}
 	last, latencies := s.seen.latencies(step, created)
 	n := float64(step.Count)
 	r := s.run
 	r.Pods, r.Scheduled = step.Count, len(latencies)
 	r.PodsPerSecond = round(n / last.Sub(start).Seconds())
 	r.CPUMillisPerPod = round(float64(after.CPU-before.CPU) / float64(time.Millisecond) / n)
+	r.CPUMillisToRest = round(float64(rest.CPU-before.CPU) / float64(time.Millisecond) / n)
 	r.P50Millis = round(percentile(millis(latencies), 0.5))
 	r.P99Millis = round(percentile(millis(latencies), 0.99))
-	r.PeakRSSMiB = round(float64(after.PeakRSS) / (1 << 20))
+	r.PeakRSSMiB = round(float64(rest.PeakRSS) / (1 << 20))
 	return nil
+}
+
+// A scheduler is at rest when it took less than calmCPU in each calmTime of
+// restTime; who works in the background of the steps never is.
+const (
+	calmTime  = time.Second
+	calmCPU   = 50 * time.Millisecond
+	restTime  = 2 * calmTime
+	restLimit = 90 * time.Second
+)
+
+// rest waits until the scheduler has done what is left to do once all pods are
+// bound, publishing events above all, and returns what it has taken by then.
+func (s *stage) rest(ctx context.Context) (cluster.Usage, error) {
+	before, err := s.scheduler.Usage()
+	if err != nil || s.background.busy() {
+		return before, err
+	}
+	for calm, waited := time.Duration(0), time.Duration(0); calm < restTime && waited < restLimit; waited += calmTime {
+		select {
+		case <-ctx.Done():
+			return before, context.Cause(ctx)
+		case <-time.After(calmTime):
+		}
+		now, err := s.scheduler.Usage()
+		if err != nil {
+			return before, err
+		}
+		if calm += calmTime; now.CPU-before.CPU > calmCPU {
+			calm = 0
+		}
+		before = now
+	}
+	return before, nil
 }
 
 // createPods creates the pods, many at once but in order of name, and returns
@@ -291,73 +330,4 @@ func concurrently(ctx context.Context, workers, n int, f func(int) error) error 
 	close(next)
 	group.Wait()
 	return errors.Join(append(errs, ctx.Err())...)
-}
-
-// ceilings is what a control plane does for a client that decides nothing, in
-// pods per second.
-type ceilings struct {
-	bind       float64 // binding pods that are there
-	createBind float64 // creating pods and binding each at once, as the measured phase does
-}
-
-// measureCeilings creates the workload's nodes and measured pods with no
-// scheduler about: first all pods and then all bindings, then pods of the same
-// kind once more, each bound as soon as it is there.
-func measureCeilings(ctx context.Context, w *Workload) (c ceilings, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s, err := newStage(ctx)
-	if err != nil {
-		return c, err
-	}
-	defer s.cluster.Close()
-	if err := s.namespaces(ctx, w); err != nil {
-		return c, err
-	}
-	var nodes []*v1.Node
-	var pods, again []*v1.Pod
-	for _, step := range w.Steps {
-		switch step := step.(type) {
-		case *CreateNodes:
-			nodes = append(nodes, slices.Collect(step.All())...)
-		case *CreatePods:
-			if step.Measure {
-				pods = append(pods, step.All()...)
-				twin := *step
-				twin.Group += "-again"
-				again = append(again, twin.All()...)
-			}
-		}
-	}
-	if err := s.cluster.CreateNodes(ctx, nodes); err != nil {
-		return c, err
-	}
-	if _, err := s.createPods(ctx, pods); err != nil {
-		return c, err
-	}
-	bind := func(p *v1.Pod, i int) error {
-		return s.client.CoreV1().Pods(p.Namespace).Bind(ctx, &v1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
-			Target:     v1.ObjectReference{Kind: "Node", Name: nodes[i%len(nodes)].Name},
-		}, metav1.CreateOptions{})
-	}
-	c.bind, err = rate(ctx, len(pods), func(i int) error { return bind(pods[i], i) })
-	if err != nil {
-		return c, err
-	}
-	c.createBind, err = rate(ctx, len(again), func(i int) error {
-		p := again[i]
-		if _, err := s.client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-		return bind(p, i)
-	})
-	return c, err
-}
-
-// rate is how often a second f is done, many at once.
-func rate(ctx context.Context, n int, f func(i int) error) (float64, error) {
-	start := time.Now()
-	err := concurrently(ctx, creators, n, f)
-	return round(float64(n) / time.Since(start).Seconds()), err
 }

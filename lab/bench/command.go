@@ -1,13 +1,11 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,7 +23,10 @@ const (
 
 // Options are the flags of `berth-lab bench`.
 type Options struct {
-	Workload   string
+	Workloads  []string
+	Suite      bool   // Placement after Workloads
+	Pods       int    // the most that a measured step creates, 0: as the file says
+	NoCeiling  bool   // leave the ceilings of mode cluster out
 	Dir        string // of Berth's own workloads
 	List       bool
 	Mode       string
@@ -53,11 +54,16 @@ in turn, and bindings are answered while the clock stands still.
 Mode cluster: each scheduler as a process of its own against a fresh control plane,
 with the same raised client limits.
 
+Workloads run one after the other. Those that a mode cannot run say why and are
+left out. --suite names those of kube-scheduler's suite that place pods, and
+Berth's with 30,000 pods on 5,000 nodes, which is for memory.
+
 Progress goes to the standard error, the result to the standard output.`,
 		Example: `  berth-lab bench --list
   berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode decide
   berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode cluster --runs 3 -o json
   berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode decide --schedulers berth --cpuprofile cpu.out
+  berth-lab bench --suite --pods 3000 --mode cluster -o markdown
   berth-lab bench scale --nodes 1000,5000,20000 --svg scale.svg
   berth-lab bench replay --openb DIR`,
 		Args: cobra.NoArgs,
@@ -70,24 +76,20 @@ Progress goes to the standard error, the result to the standard output.`,
 			if o.List {
 				return list(command.OutOrStdout(), o.Dir)
 			}
-			result, err := Measure(ctx, o, say)
-			if err != nil {
-				return err
-			}
-			if o.Output == "json" {
-				return result.writeJSON(command.OutOrStdout())
-			}
-			return result.writeTable(command.OutOrStdout())
+			return measureAll(ctx, o, command.OutOrStdout(), say)
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.Workload, "workload", "", "test case and workload, as TestCase/Workload")
+	flags.StringSliceVar(&o.Workloads, "workload", nil, "test case and workload, as TestCase/Workload; may be given several times")
+	flags.BoolVar(&o.Suite, "suite", false, "the workloads: "+strings.Join(Placement, ", "))
+	flags.IntVar(&o.Pods, "pods", 0, "measured steps create no more pods than this (default: as many as the workload says)")
+	flags.BoolVar(&o.NoCeiling, "no-ceiling", false, "mode cluster: do not measure what a client binds that decides nothing")
 	flags.BoolVar(&o.List, "list", false, "list all workloads: which are understood, which are not and why")
 	flags.StringVar(&o.Dir, "workloads", "bench", "the directory with Berth's own workloads (*.yaml)")
 	flags.StringVar(&o.Mode, "mode", "cluster", "cluster or decide")
 	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "who takes turns, in this order")
 	flags.IntVar(&o.Runs, "runs", 1, "turns of each")
-	flags.StringVarP(&o.Output, "output", "o", "table", "table or json")
+	flags.StringVarP(&o.Output, "output", "o", "table", "table, json or markdown (one table of all workloads)")
 	flags.StringVar(&o.Binary, "berth", "", "the berth-scheduler to measure in mode cluster (default: the one beside berth-lab)")
 	flags.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of Berth's measured phase (in mode cluster of its first seconds) to this file")
 	flags.StringVar(&o.MemProfile, "memprofile", "", "mode decide: write a profile of Berth's allocations to this file")
@@ -102,14 +104,23 @@ func (o *Options) validate() error {
 	if o.List {
 		return nil
 	}
-	if o.Workload == "" {
+	if o.Suite {
+		o.Workloads = append(o.Workloads, Placement...)
+	}
+	if len(o.Workloads) == 0 {
 		return errors.New("--workload is missing; --list shows them all")
+	}
+	if o.Pods < 0 {
+		return fmt.Errorf("--pods %d: must not be less than 0", o.Pods)
+	}
+	if len(o.Workloads) > 1 && o.CPUProfile+o.MemProfile != "" {
+		return errors.New("--cpuprofile and --memprofile are for one workload")
 	}
 	if o.Mode != "cluster" && o.Mode != "decide" {
 		return fmt.Errorf("--mode %q: must be cluster or decide", o.Mode)
 	}
-	if o.Output != "table" && o.Output != "json" {
-		return fmt.Errorf("--output %q: must be table or json", o.Output)
+	if o.Output != "table" && o.Output != "json" && o.Output != "markdown" {
+		return fmt.Errorf("--output %q: must be table, json or markdown", o.Output)
 	}
 	if o.Runs < 1 {
 		return fmt.Errorf("--runs %d: must be at least 1", o.Runs)
@@ -159,56 +170,4 @@ func list(w io.Writer, dir string) error {
 		}
 	}
 	return nil
-}
-
-// Measure runs the benchmark; progress is told in lines.
-func Measure(ctx context.Context, o Options, say func(string, ...any)) (*Result, error) {
-	w, err := Load(o.Dir, o.Workload)
-	if err != nil {
-		return nil, err
-	}
-	if o.Mode == "decide" {
-		if _, err := w.scene(); err != nil {
-			return nil, err
-		}
-	}
-	r := newResult(w.Name, o.Mode)
-	if o.Mode == "cluster" {
-		say("measuring what the control plane binds for a client that decides nothing")
-		ceiling, err := measureCeilings(ctx, w)
-		if err != nil {
-			return nil, fmt.Errorf("the binding ceiling: %w", err)
-		}
-		r.BindCeiling, r.CreateBindCeiling = ceiling.bind, ceiling.createBind
-		say("  %.0f bindings/s; creating pods and binding them, %.0f pods/s", ceiling.bind, ceiling.createBind)
-	}
-	for n := range o.Runs {
-		for _, scheduler := range o.Schedulers {
-			say("turn %d of %d: %s", n+1, o.Runs, scheduler)
-			run, err := one(ctx, o, w, scheduler)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", scheduler, err)
-			}
-			say("  %.0f pods/s, %.4f ms of CPU a pod", run.PodsPerSecond, run.CPUMillisPerPod)
-			r.Runs = append(r.Runs, *run)
-		}
-	}
-	r.finish()
-	return r, nil
-}
-
-func one(ctx context.Context, o Options, w *Workload, scheduler string) (*Run, error) {
-	if o.Mode == "cluster" {
-		return runCluster(ctx, o, w, scheduler)
-	}
-	dir, err := filepath.Abs(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	t := turn{Scheduler: scheduler, Workload: w.Name, Dir: dir}
-	if scheduler == Berth {
-		t.CPUProfile, t.MemProfile = o.CPUProfile, o.MemProfile
-	}
-	run := &Run{}
-	return run, t.in(ctx, run)
 }

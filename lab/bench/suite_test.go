@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,20 @@ func TestEverySuiteWorkloadIsUnderstoodOrSaysWhyNot(t *testing.T) {
 	for _, test := range []string{"SchedulingCSIPVs", "EventHandlingPodDelete", "SchedulingWithResourceClaimTemplate", "NodeDeclaredFeaturesEnabled"} {
 		if understood[test] || !not[test] {
 			t.Errorf("%s is understood, or not there", test)
+		}
+	}
+}
+
+// What --suite names is there and understood.
+func TestPlacementWorkloadsAreUnderstood(t *testing.T) {
+	for _, name := range Placement {
+		w, err := Load(filepath.Join("..", "..", "bench"), name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if w.limit(7); w.Measured() != 7 {
+			t.Errorf("%s: %d pods are measured after a limit of 7", name, w.Measured())
 		}
 	}
 }
@@ -197,8 +212,11 @@ func TestValidate(t *testing.T) {
 		err    string
 	}{
 		{func(*Options) {}, ""},
-		{func(o *Options) { o.Workload = "" }, "--workload is missing"},
-		{func(o *Options) { o.Workload, o.List = "", true }, ""},
+		{func(o *Options) { o.Workloads = nil }, "--workload is missing"},
+		{func(o *Options) { o.Workloads, o.List = nil, true }, ""},
+		{func(o *Options) { o.Workloads, o.Suite = nil, true }, ""},
+		{func(o *Options) { o.Suite, o.CPUProfile = true, "x" }, "for one workload"},
+		{func(o *Options) { o.Pods = -1 }, "--pods -1"},
 		{func(o *Options) { o.Mode = "fast" }, `--mode "fast"`},
 		{func(o *Options) { o.Output = "xml" }, `--output "xml"`},
 		{func(o *Options) { o.Runs = 0 }, "--runs 0"},
@@ -209,7 +227,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Mode, o.Binary = "cluster", "/no/such/file" }, "the scheduler to run"},
 	}
 	for _, test := range tests {
-		o := Options{Workload: "a/b", Mode: "decide", Output: "table", Runs: 1, Schedulers: []string{Berth, KubeScheduler}}
+		o := Options{Workloads: []string{"a/b"}, Mode: "decide", Output: "table", Runs: 1, Schedulers: []string{Berth, KubeScheduler}}
 		test.change(&o)
 		err := o.validate()
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {

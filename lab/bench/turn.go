@@ -24,7 +24,8 @@ import (
 type turn struct {
 	Scheduler  string
 	Workload   string // of the suites, and
-	Dir        string // where Berth's own are; or
+	Dir        string // where Berth's own are, and
+	Pods       int    // the most that a measured step creates, 0: as the file says; or
 	Scale      *place // a place on the scale; or
 	Replay     *trace // a trace
 	CPUProfile string // of the measured phase, "" for none
@@ -94,6 +95,7 @@ func (t turn) decide() (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.limit(t.Pods)
 	s, err := w.scene()
 	if err != nil {
 		return nil, err

@@ -322,6 +322,15 @@ func (c *testCase) object(path string) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
+// limit has measured steps create no more pods than that; 0 is no limit.
+func (w *Workload) limit(pods int) {
+	for _, s := range w.Steps {
+		if s, ok := s.(*CreatePods); ok && s.Measure && pods > 0 {
+			s.Count = min(s.Count, pods)
+		}
+	}
+}
+
 // Measured is how many pods the measured steps create.
 func (w *Workload) Measured() int {
 	n := 0

@@ -15,6 +15,9 @@ import (
 	"github.com/berth-scheduler/berth/lab/up"
 )
 
+// version is set when the lab is built.
+var version = "unknown"
+
 func main() {
 	child.RunIfAsked()
 	// Cobra adds the global flags to every command, and Kubernetes' packages have
@@ -23,6 +26,7 @@ func main() {
 	root := &cobra.Command{
 		Use:           "berth-lab",
 		Short:         "A real Kubernetes control plane on this machine, to try, test and measure schedulers",
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

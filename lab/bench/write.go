@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// write writes the result as a table or as JSON.
+func (r *Result) write(w io.Writer, format string) error {
+	if format == "json" {
+		return r.writeJSON(w)
+	}
+	return r.writeTable(w)
+}
+
+func (r *Result) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+func (r *Result) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "%s, mode %s\n", r.Workload, r.Mode)
+	if r.BindCeiling > 0 {
+		fmt.Fprintf(w, "a client that decides nothing: %.0f bindings/s; creating pods and binding them, %.0f pods/s\n", r.BindCeiling, r.CreateBindCeiling)
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "scheduler\tpods\tscheduled\tpods/s\tof ceiling\tCPU ms/pod\tto rest\tp50 ms\tp99 ms\tpeak MiB\t")
+	for _, x := range r.Runs {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.0f\t%s\t%.4f\t%s\t%.4f\t%.4f\t%.0f\t\n",
+			x.Scheduler, x.Pods, x.Scheduled, x.PodsPerSecond, r.ofCeiling(x.PodsPerSecond),
+			x.CPUMillisPerPod, known("%.4f", x.CPUMillisToRest), x.P50Millis, x.P99Millis, x.PeakRSSMiB)
+	}
+	fmt.Fprintf(t, "ratio (medians)\t\t\t%.2f\t\t%.4f\t%s\t\t%.4f\t%.2f\t\n",
+		r.Ratio.PodsPerSecond, r.Ratio.CPUMillisPerPod, known("%.4f", r.Ratio.CPUMillisToRest), r.Ratio.P99Millis, r.Ratio.PeakRSSMiB)
+	return t.Flush()
+}
+
+// known is the figure, or a dash where it was not measured.
+func known(format string, x float64) string {
+	if x == 0 {
+		return "-"
+	}
+	return fmt.Sprintf(format, x)
+}
+
+// ofCeiling is the share of what a client binds that decides nothing, creating
+// the pods as well.
+func (r *Result) ofCeiling(podsPerSecond float64) string {
+	if r.CreateBindCeiling == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*podsPerSecond/r.CreateBindCeiling)
+}
+
+// writeMarkdown writes one table of all results, medians of the turns, Berth's
+// figure before kube-scheduler's. What has no figures is told below.
+func writeMarkdown(w io.Writer, results []*Result, without []error) {
+	fmt.Fprintln(w, "| workload | nodes, pods | ceiling, pods/s | pods/s | ratio | of ceiling | CPU ms/pod | ratio | to rest | ratio | p99 ms | peak MiB | ratio |")
+	fmt.Fprintln(w, "|"+strings.Repeat("---|", 13))
+	for _, r := range results {
+		pair := func(format string, of func(Run) float64) string {
+			return known(format, r.median(Berth, of)) + " / " + known(format, r.median(KubeScheduler, of))
+		}
+		rate := func(x Run) float64 { return x.PodsPerSecond }
+		var size Run
+		if len(r.Runs) > 0 {
+			size = r.Runs[0]
+		}
+		cells := []string{
+			r.Workload, fmt.Sprintf("%d, %d", size.Nodes, size.Pods), known("%.0f", r.CreateBindCeiling),
+			pair("%.0f", rate), known("%.2f", r.Ratio.PodsPerSecond),
+			r.ofCeiling(r.median(Berth, rate)) + " / " + r.ofCeiling(r.median(KubeScheduler, rate)),
+			pair("%.3g", func(x Run) float64 { return x.CPUMillisPerPod }), known("%.3g", r.Ratio.CPUMillisPerPod),
+			pair("%.3g", func(x Run) float64 { return x.CPUMillisToRest }), known("%.3g", r.Ratio.CPUMillisToRest),
+			pair("%.3g", func(x Run) float64 { return x.P99Millis }),
+			pair("%.0f", func(x Run) float64 { return x.PeakRSSMiB }), known("%.2f", r.Ratio.PeakRSSMiB),
+		}
+		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+	}
+	for i, err := range without {
+		if i == 0 {
+			fmt.Fprintln(w, "\nWithout figures:")
+		}
+		fmt.Fprintf(w, "\n- %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	if len(without) > 0 {
+		fmt.Fprintln(w)
+	}
+}
