@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -38,6 +39,11 @@ const (
 	releaseTime = time.Second            // the lease; requests to the endpoint
 )
 
+// gcPercent is how much the heap may grow between collections, where GOGC does
+// not say. Most of the heap is the picture of the cluster, which stays; what is
+// decoded on the way to it soon goes.
+const gcPercent = 200
+
 // daemon is the house with its rooms.
 type daemon struct {
 	logger  klog.Logger
@@ -61,6 +67,9 @@ func start(o *options) error {
 	c, err := o.config()
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 	logger := klog.Background()
 	if o.writeConfigTo != "" {

@@ -2,8 +2,8 @@ package kube
 
 import (
 	"context"
-	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -71,7 +71,7 @@ func (r *recorder) add(e machine.Announce) {
 // often it looks.
 const (
 	eventPatience = 30 * time.Second
-	eventPause    = 20 * time.Millisecond
+	eventPause    = 50 * time.Millisecond
 )
 
 // yield lets bindings go first: the API server takes one or the other. It does
@@ -111,6 +111,7 @@ func eventOf(e machine.Announce, host string, now time.Time) *eventsv1.Event {
 		kind = v1.EventTypeWarning
 	}
 	event := &eventsv1.Event{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.Pod.Namespace, Name: eventName(e.Pod.Name, now)},
 		EventTime:  metav1.MicroTime{Time: now},
 		Type:       kind,
@@ -133,8 +134,8 @@ func eventOf(e machine.Announce, host string, now time.Time) *eventsv1.Event {
 // eventName is the pod's name and the time, as users know it, or random where
 // that is too long for a name.
 func eventName(pod string, now time.Time) string {
-	name := fmt.Sprintf("%s.%x", pod, now.UnixNano())
-	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+	name := pod + "." + strconv.FormatInt(now.UnixNano(), 16)
+	if len(name) > validation.DNS1123SubdomainMaxLength {
 		return string(uuid.NewUUID())
 	}
 	return name
@@ -149,7 +150,7 @@ func reference(p *object.Pod) v1.ObjectReference {
 func (h *Hands) publish(ctx context.Context, e *eventsv1.Event) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := h.clients.Events.Post().Namespace(e.Namespace).Resource("events").Body(e).Do(ctx).Error()
+	err := h.clients.Events.post(ctx, "namespaces/"+e.Namespace+"/events", e)
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return
 	}

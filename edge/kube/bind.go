@@ -21,6 +21,7 @@ import (
 // overloaded server that turns the request away is asked again.
 func (h *Hands) bind(ctx context.Context, p *object.Pod, node string) (machine.BindResult, error) {
 	binding := &v1.Binding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: node},
 	}
@@ -37,8 +38,8 @@ func (h *Hands) bind(ctx context.Context, p *object.Pod, node string) (machine.B
 }
 
 // post sends a binding once, and says whether anything may have reached the
-// server. Client-go would repeat the request after some answers; which of the
-// two then took effect could not be told.
+// server. It is not repeated after any answer: which of the two then took
+// effect could not be told.
 func (h *Hands) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err error, sent bool) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -46,8 +47,7 @@ func (h *Hands) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err err
 	})
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err = h.clients.Bind.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("binding").
-		Body(b).MaxRetries(0).Do(ctx).Error()
+	err = h.clients.Bindings.post(ctx, "namespaces/"+p.Namespace+"/pods/"+p.Name+"/binding", b)
 	return err, connected.Load()
 }
 

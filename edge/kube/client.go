@@ -7,9 +7,10 @@ import (
 	"net"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	appsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	resourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
 	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
@@ -30,9 +31,11 @@ type Clients struct {
 	// Devices lists and watches resource.k8s.io, Claims patches its claims.
 	Devices, Claims rest.Interface
 
-	Bind   rest.Interface // bindings, what settles them, evictions
+	Bind   rest.Interface // what settles bindings, evictions
 	Status rest.Interface // pod status
-	Events rest.Interface // events.k8s.io
+
+	Bindings *Poster
+	Events   *Poster // events.k8s.io
 
 	held func() bool
 }
@@ -54,11 +57,12 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		return c.RESTClient()
 	}
 	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true), Volumes: core(true), held: held}
-	events, err := eventsv1.NewForConfig(separate(config, true, held))
-	if err != nil {
+	var err error
+	if clients.Bindings, err = newPoster(separate(config, true, held), "/api", v1.SchemeGroupVersion); err != nil {
 		errs = append(errs, err)
-	} else {
-		clients.Events = events.RESTClient()
+	}
+	if clients.Events, err = newPoster(separate(config, true, held), "/apis", eventsv1.SchemeGroupVersion); err != nil {
+		errs = append(errs, err)
 	}
 	policy, err := policyv1.NewForConfig(separate(config, false, nil))
 	if err != nil {

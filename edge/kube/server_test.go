@@ -79,9 +79,11 @@ func handsOn(t *testing.T, config *rest.Config, held func() bool) (*Hands, chan 
 		cancel()
 		h.Stop(ended)
 		h.Close(ended)
-		for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Bind, clients.Status, clients.Events} {
+		for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Bind, clients.Status} {
 			c.(*rest.RESTClient).Client.CloseIdleConnections()
 		}
+		clients.Bindings.Close()
+		clients.Events.Close()
 	})
 	return h, outcomes
 }

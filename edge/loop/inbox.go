@@ -79,7 +79,7 @@ func (b *inbox) take() []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.items
-	clear(b.spare[:cap(b.spare)])
+	clear(b.spare) // what was taken last, which the reader is done with
 	b.items, b.spare = b.spare[:0], taken
 	if cap(b.spare) > keptCapacity {
 		b.spare = nil
