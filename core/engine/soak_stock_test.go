@@ -31,6 +31,7 @@ type stock struct {
 	pods       []*v1.Pod
 	families   []*object.Family
 	namespaces []*object.Namespace
+	objects    []object.Object
 	serial     int
 }
 
@@ -86,8 +87,10 @@ func (s *stock) add(w generate.World) {
 			s.nodes = append(s.nodes, c.Node)
 		case c.Namespace != nil:
 			s.namespaces = append(s.namespaces, decode.Namespace(c.Namespace))
-		default:
+		case c.Pod != nil:
 			s.pods = append(s.pods, c.Pod)
+		default:
+			s.addObject(c.Other)
 		}
 	}
 	for _, f := range w.Families {
@@ -95,6 +98,15 @@ func (s *stock) add(w generate.World) {
 	}
 	for _, n := range w.Namespaces {
 		s.namespaces = append(s.namespaces, decode.Namespace(n))
+	}
+	for _, o := range w.Objects {
+		s.addObject(o)
+	}
+}
+
+func (s *stock) addObject(o metav1.Object) {
+	if decoded := decode.Object(o); decoded != nil {
+		s.objects = append(s.objects, decoded)
 	}
 }
 

@@ -101,10 +101,12 @@ var kinds = []event{
 	{22, "a pod is placed", func(w *soak, _ *testing.T) { w.place(w.stock.pod(w.name())) }},
 	{20, "a pod goes", (*soak).removePod},
 	{4, "a pod moves or changes", (*soak).movePod},
+	{4, "a pod is shown as it is", (*soak).showPod},
 	{6, "a try is taken back", (*soak).try},
 	{2, "a nomination", (*soak).nominate},
 	{2, "a namespace is labelled", (*soak).label},
 	{2, "a family comes or goes", (*soak).setFamily},
+	{2, "an object comes or goes", (*soak).setObject},
 	{3, "another class", (*soak).otherClass},
 	{1, "a panic is contained", func(w *soak, _ *testing.T) { w.kept.Reset() }},
 	{25, "a decision", (*soak).decide},
@@ -215,6 +217,34 @@ func (w *soak) movePod(*testing.T) {
 	w.placed[i] = now
 }
 
+// showPod places a pod once more where it is, as when the API shows what was
+// assumed: as it was but for what counts for nobody, or for one thing.
+func (w *soak) showPod(*testing.T) {
+	if len(w.placed) == 0 {
+		return
+	}
+	i := w.IntN(len(w.placed))
+	now := *w.placed[i]
+	now.Started, now.Scheduled.Status = now.Started.Add(1), v1.ConditionTrue
+	other := w.stock.pod(now.NodeName)
+	switch w.IntN(12) {
+	case 0:
+		now.Labels = other.Labels
+	case 1:
+		now.Terminating = !now.Terminating
+	case 2:
+		now.Demand = other.Demand
+	case 3:
+		now.Affinity = other.Affinity
+	case 4:
+		now.HostPorts = other.HostPorts
+	case 5:
+		now.Namespace = other.Namespace
+	}
+	w.Place(&now, now.NodeName)
+	w.placed[i] = &now
+}
+
 // try places and removes pods under checkpoints; one that is broken off is
 // rolled back.
 func (w *soak) try(t *testing.T) {
@@ -274,6 +304,17 @@ func (w *soak) setFamily(*testing.T) {
 		w.RemoveFamily(f.Kind, f.Namespace, f.Name)
 	} else {
 		w.SetFamily(f)
+	}
+}
+
+func (w *soak) setObject(*testing.T) {
+	if len(w.objects) == 0 {
+		return
+	}
+	if o := pickOne(w.Rand, w.objects...); w.IntN(3) == 0 {
+		w.RemoveObject(o.Head().Kind, o.Head().Namespace, o.Head().Name)
+	} else {
+		w.SetObject(o)
 	}
 }
 
