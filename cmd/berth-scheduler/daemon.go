@@ -22,6 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/lease"
 	"github.com/berth-scheduler/berth/edge/loop"
@@ -118,11 +119,15 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	if err != nil {
 		return nil, err
 	}
+	extenders, err := extender.New(c.Extenders)
+	if err != nil {
+		return nil, err
+	}
 	seed := rand.Uint64()
 	logger.V(2).Info("Ties are broken by chance", "seed", seed)
 	d.machine = machine.New(machine.Options{
 		Check:    config.CheckInvariants(),
-		Profiles: profiles, Seed: seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
+		Profiles: profiles, Extenders: extenders.Machine(), Seed: seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.deprecated.maxUnschedulable,
@@ -135,7 +140,21 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	d.hands = kube.NewHands(clients, func(e machine.Event) { d.loop.Report(e) }, logger.WithName("kube"))
 	d.loop = loop.New(d.machine, d.hands, loop.Options{Logger: logger, Observe: d.observe, Panicked: d.metrics.Panicked})
 	d.source = kube.NewSource(clients, profile.Reads(profiles), d.loop.Post, logger)
+	if len(extenders) > 0 {
+		d.hands.Extend(extenders)
+		d.source.Extend(extenders)
+		d.warnUnverified()
+	}
 	return d, nil
+}
+
+// warnUnverified names the extenders that anybody on the way may pose as.
+func (d *daemon) warnUnverified() {
+	for i := range d.config.Extenders {
+		if extender.Unverified(&d.config.Extenders[i]) {
+			d.logger.Info("An extender's certificate is not verified: enableHTTPS is set and tlsConfig names no CA", "extender", i)
+		}
+	}
 }
 
 // run works until a signal comes or the lease is lost.

@@ -158,16 +158,3 @@ func TestVersionAndHelp(t *testing.T) {
 		}
 	}
 }
-
-// A scheduler that did not ask a configured extender would put pods where the
-// extender would not have them.
-func TestExtendersAreRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := parsed(t, "--config="+path).config(); err == nil || !strings.HasPrefix(err.Error(), path+": extenders: ") {
-		t.Errorf("got %v", err)
-	}
-}

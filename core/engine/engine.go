@@ -95,6 +95,7 @@ type Outcome struct {
 	complete  bool
 	codes     map[blockKey]decision.Code // asked for so far
 	rows      []table.Row                // the only rows considered; nil: all
+	review    *review                    // what extenders say; nil: nothing
 
 	// Row is the chosen node, -1 when there is none.
 	Row table.Row
@@ -125,12 +126,16 @@ type block struct {
 // least its priority that are nominated to a node count as placed there, but
 // must not be needed for the pod to fit.
 func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominations) *Outcome {
+	return e.decide(p, pod, nominated, nil)
+}
+
+func (e *Engine) decide(p *profile.Profile, pod *object.Pod, nominated Nominations, r *review) *Outcome {
 	e.learn(nominated)
 	if e.plain {
 		return e.decidePlainly(p, pod, nominated)
 	}
 	v := e.viewOf(p, pod)
-	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected}
+	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected, review: r}
 	if o.Rejected != nil {
 		return o
 	}
@@ -394,7 +399,7 @@ func firstBlock(filters []filter, row table.Row) (block, bool) {
 // ownNomination returns the node that the pod itself is nominated to, if it
 // is feasible: it is then taken without looking at the others.
 func (e *Engine) ownNomination(o *Outcome) (table.Row, bool) {
-	if o.pod.NominatedNode == "" {
+	if o.pod.NominatedNode == "" || o.review != nil {
 		return -1, false
 	}
 	r, ok := e.table.Find(o.pod.NominatedNode)
@@ -406,6 +411,10 @@ func (e *Engine) ownNomination(o *Outcome) (table.Row, bool) {
 
 // fits tells whether the row is feasible.
 func (o *Outcome) fits(r table.Row) bool {
+	return o.passesFilters(r) && (o.review == nil || o.review.passes(r))
+}
+
+func (o *Outcome) passesFilters(r table.Row) bool {
 	if len(o.view.cellFilters) > 0 {
 		return o.blockAt(r).filter == feasible
 	}
@@ -424,14 +433,16 @@ func (o *Outcome) countFeasible() int {
 	if o.grouped() {
 		return o.view.judge()
 	}
-	if o.rows == nil && len(o.view.cellFilters) == 0 {
+	if o.rows == nil && o.review == nil && len(o.view.cellFilters) == 0 {
 		return o.view.feasible - len(o.blocked)
 	}
 	return len(o.feasibleRows())
 }
 
 // grouped tells whether the view's groups speak for this decision.
-func (o *Outcome) grouped() bool { return !o.view.scattered() && o.blocked == nil && o.rows == nil }
+func (o *Outcome) grouped() bool {
+	return !o.view.scattered() && o.blocked == nil && o.rows == nil && o.review == nil
+}
 
 // candidates is the number of rows to look at, candidate the i-th of them.
 func (o *Outcome) candidates() int {
@@ -454,7 +465,7 @@ func (o *Outcome) feasibleRows() []table.Row {
 		return o.list
 	}
 	list := o.engine.list[:0]
-	if o.rows == nil && o.blocked == nil && len(o.view.cellFilters) == 0 {
+	if o.rows == nil && o.blocked == nil && o.review == nil && len(o.view.cellFilters) == 0 {
 		for r, at := range o.view.at {
 			if at.feasible() {
 				list = append(list, table.Row(r))

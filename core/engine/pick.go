@@ -122,6 +122,9 @@ func (o *Outcome) scan() {
 		for k := range norms {
 			sum += norms[k].of(r)
 		}
+		if o.review != nil {
+			sum += o.review.bonus[r]
+		}
 		return sum
 	}
 	best, tied := int64(math.MinInt64), o.engine.tied[:0]

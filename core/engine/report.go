@@ -41,6 +41,9 @@ func (o *Outcome) Tallies() []decision.Tally {
 	if rest := o.engine.table.Live() - len(o.rows); o.rows != nil && rest > 0 {
 		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
 	}
+	if o.review != nil {
+		tallies = append(tallies, o.refusals()...)
+	}
 	return tallies
 }
 
@@ -121,6 +124,9 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	k := o.blockAt(r)
 	switch k.filter {
 	case feasible:
+		if o.review != nil && !o.review.passes(r) {
+			return o.review.blocker(r).Code
+		}
 		return decision.Success
 	case noNode:
 		return decision.Unresolvable
@@ -202,6 +208,9 @@ func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 			all = append(all, o.explain(blockKey{f.place, v}, r))
 		}
 	}
+	if len(all) == 0 && o.review != nil && !o.review.passes(r) {
+		all = append(all, o.review.blocker(r))
+	}
 	return all
 }
 
@@ -217,6 +226,9 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 		score := s.normal(s.ask(r), o.extremes[k])
 		scores = append(scores, decision.Score{Plugin: s.Name, Score: score, Weight: s.weight})
 		total += s.weight * score
+	}
+	if o.review != nil {
+		scores, total = append(scores, o.review.scores[r]...), total+o.review.bonus[r]
 	}
 	return total, scores
 }

@@ -36,6 +36,17 @@ type PostFilterCall struct {
 	Budgets []*object.Budget
 	// Draw returns a seeded, uniform number in [0, n).
 	Draw func(n int) int
+	// Reviewed: extenders have a say in whom the pod preempts. A plugin then
+	// returns its Candidates instead of a choice.
+	Reviewed bool
+}
+
+// Candidate is a node and who would have to go from it.
+type Candidate struct {
+	Node    string
+	Victims []*object.Pod
+	// Violations is how many victims a disruption budget protects.
+	Violations int
 }
 
 // PostFilterResult is what the plugin answers. The zero value: nothing done,
@@ -52,6 +63,11 @@ type PostFilterResult struct {
 	Victims []types.UID
 	// ClearNominations lists pods whose nomination to Node ends.
 	ClearNominations []types.UID
+	// Candidates, when not empty, go to the extenders. Choose is then called
+	// with what they leave of them, or why they could not be asked, and with a
+	// call of that time.
+	Candidates []Candidate
+	Choose     func(c *PostFilterCall, left []Candidate, err error) PostFilterResult
 	// KeepNomination leaves the pod's present nomination as it is; otherwise
 	// it becomes Node, which may be "".
 	KeepNomination bool

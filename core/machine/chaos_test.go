@@ -52,6 +52,9 @@ func (c *chaos) create() {
 	}
 	c.setPod(c.pod(name, oneOf[int64](c, 0, 10, 10, 20, 40), func(p *object.Pod) {
 		p.Priority = int32(c.pick(3))
+		if c.pick(3) == 0 {
+			managed(p)
+		}
 		p.Labels = map[string]string{"zone": oneOf(c, "", "", "", "a", "b")}
 		switch c.pick(8) {
 		case 0:

@@ -67,6 +67,7 @@ func (m *Machine) podAssigned(p *object.Pod) {
 		f, old = nil, nil
 	}
 	if f == nil {
+		m.unask(p.UID)
 		m.queue.Delete(p.UID)
 	}
 	if old != nil && m.table.Name(old.Row) != p.NodeName {
@@ -138,6 +139,7 @@ func (m *Machine) podGone(e PodGone) {
 	delete(m.gated, uid)
 	delete(m.asked, uid)
 	m.evictionDone(uid)
+	m.unask(uid)
 	m.unqueue(uid)
 	if f := m.flights[uid]; f != nil {
 		m.unreserve(f)

@@ -35,9 +35,7 @@ func (m *Machine) cycle() {
 		NodesTotal: m.table.Live(),
 	}}
 	if p.Terminating {
-		m.do(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling",
-			Note: explain.Deleting(p)})
-		m.queue.Done(p.UID)
+		m.skip(p)
 		return
 	}
 	if m.table.Pod(p.UID) != nil {
@@ -54,10 +52,18 @@ func (m *Machine) cycle() {
 	}
 }
 
+// skip leaves a pod alone that is being deleted.
+func (m *Machine) skip(p *object.Pod) {
+	m.do(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling",
+		Note: explain.Deleting(p)})
+	m.queue.Done(p.UID)
+}
+
 // abandon gives up an attempt that panicked: whatever it did is undone and
 // the pod backs off.
 func (m *Machine) abandon(a *attempt, err error) {
 	f := m.flights[a.pod.UID]
+	m.unask(a.pod.UID)
 	if f == nil {
 		m.table.Remove(a.pod.UID)
 		delete(m.assumed, a.pod.UID)
@@ -72,37 +78,46 @@ func (m *Machine) decide(a *attempt) *flight {
 		m.fail(a, &decision.Status{Code: decision.Unresolvable, Err: ErrNoNodes}, nil)
 		return nil
 	}
-	o := m.engine.Decide(a.profile, a.pod, m.queue)
-	a.record.NodesFeasible = o.Feasible
-	if m.options.Explain {
-		a.record.Nodes = o.Nodes()
+	if managers := m.managers(a.pod); managers != nil {
+		return m.inquire(a, managers)
 	}
-	if s := o.Rejected; s != nil && !s.Code.Rejects() {
-		m.fail(a, s, nil)
+	o := m.engine.Decide(a.profile, a.pod, m.queue)
+	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
+		m.rejected(a, o)
+		nomination, _ := m.postFilter(a, o, 0, nominate{keep: true}, nil)
+		m.reject(a, nomination)
 		return nil
 	}
-	if o.Row < 0 {
-		m.infeasible(a, o)
+	return m.chosen(a, o)
+}
+
+// chosen assumes the pod on the node that was found, unless scoring failed.
+func (m *Machine) chosen(a *attempt, o *engine.Outcome) *flight {
+	m.note(a, o)
+	if o.Rejected != nil {
+		m.fail(a, o.Rejected, nil)
 		return nil
 	}
 	a.record.Node, a.record.Score, a.record.Ties = m.table.Name(o.Row), o.Score, o.Ties
 	return m.assume(a)
 }
 
-// infeasible ends an attempt for which no node was found: PostFilter plugins
-// may make room.
-func (m *Machine) infeasible(a *attempt, o *engine.Outcome) {
+func (m *Machine) note(a *attempt, o *engine.Outcome) {
+	a.record.NodesFeasible = o.Feasible
+	if m.options.Explain {
+		a.record.Nodes = o.Nodes()
+	}
+}
+
+// rejected notes why no node was found.
+func (m *Machine) rejected(a *attempt, o *engine.Outcome) {
+	m.note(a, o)
 	r := a.record
 	r.Tallies, r.RejectedBy = o.Tallies(), o.RejectedBy()
 	if o.Rejected != nil {
 		r.PreFilter = o.Rejected
 	}
 	r.Result = decision.NotFeasible
-	nomination := nominate{}
-	if len(a.profile.PostFilter) > 0 {
-		nomination = m.postFilter(a, o)
-	}
-	m.reject(a, nomination)
 }
 
 // nominate says what becomes of the pod's nomination.
@@ -111,8 +126,31 @@ type nominate struct {
 	node string
 }
 
-func (m *Machine) postFilter(a *attempt, o *engine.Outcome) nominate {
-	call := &framework.PostFilterCall{
+// postFilter lets PostFilter plugins make room, from the given one on. It
+// returns what becomes of the pod's nomination, or that q waits for what
+// extenders say about a plugin's candidates.
+func (m *Machine) postFilter(a *attempt, o *engine.Outcome, from int, was nominate, q *inquiry) (_ nominate, waits bool) {
+	if from >= len(a.profile.PostFilter) {
+		return was, false
+	}
+	call := m.postFilterCall(a, o)
+	call.Reviewed = m.reviews(q)
+	for i, pl := range a.profile.PostFilter[from:] {
+		out := pl.PostFilter(call)
+		if call.Reviewed && len(out.Candidates) > 0 {
+			q.offer = &offer{plugin: from + i, candidates: out.Candidates, choose: out.Choose, nomination: was}
+			return was, m.askReview(q)
+		}
+		var done bool
+		if was, done = m.take(a, out, was); done {
+			break
+		}
+	}
+	return was, false
+}
+
+func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
+	return &framework.PostFilterCall{
 		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code, Rejected: o.Rejected,
 		Refit:      func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
 		Nomination: m.queue.NominatedNode(a.pod.UID),
@@ -121,27 +159,24 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome) nominate {
 		Budgets:    m.budgets,
 		Draw:       func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
 	}
-	result := nominate{keep: true}
-	for _, pl := range a.profile.PostFilter {
-		out := pl.PostFilter(call)
-		if len(out.Writes) > 0 {
-			m.do(Write{Pod: a.pod, Writes: out.Writes, Unanswered: true})
-		}
-		if !out.KeepNomination {
-			result = nominate{node: out.Node}
-		}
-		if out.Node != "" {
-			m.preempt(a, out)
-			return result
-		}
-		if out.Message != "" {
-			a.record.PostFilter = append(a.record.PostFilter, out.Message)
-		}
-		if out.Resolved {
-			break
-		}
+}
+
+// take carries out what a PostFilter plugin answered; done: no other is asked.
+func (m *Machine) take(a *attempt, out framework.PostFilterResult, was nominate) (_ nominate, done bool) {
+	if len(out.Writes) > 0 {
+		m.do(Write{Pod: a.pod, Writes: out.Writes, Unanswered: true})
 	}
-	return result
+	if !out.KeepNomination {
+		was = nominate{node: out.Node}
+	}
+	if out.Node != "" {
+		m.preempt(a, out)
+		return was, true
+	}
+	if out.Message != "" {
+		a.record.PostFilter = append(a.record.PostFilter, out.Message)
+	}
+	return was, out.Resolved
 }
 
 func (m *Machine) clearNomination(p *object.Pod) {

@@ -76,12 +76,35 @@ type (
 		Pod *object.Pod
 		Err error
 	}
+	// Answered is the outcome of an Ask effect. What it says of nodes and pods
+	// that were not asked about does not count. Err: there is no answer, or
+	// none that could be used.
+	Answered struct {
+		UID      types.UID
+		Question uint64
+		Err      error
+		// Filter: the nodes that pass, and why others do not.
+		Passed               []string
+		Failed, Unresolvable map[string]string
+		// Prioritize: 0..10, by node; more is allowed, but not negative.
+		Scores map[string]int64
+		// Preempt: what is left of the candidates, each node once.
+		Left []Left
+	}
 	// Evicted is the outcome of an Evict effect.
 	Evicted struct {
 		Victim, Preemptor types.UID
 		Err               error
 	}
 )
+
+// Left is what an extender leaves of a candidate. It may name other victims on
+// the node than were offered.
+type Left struct {
+	Node       string
+	Victims    []types.UID
+	Violations int
+}
 
 // BindResult says what is known of a binding after the API was asked.
 type BindResult uint8
@@ -114,6 +137,7 @@ func (Bound) event()         {}
 func (Written) event()       {}
 func (PodRead) event()       {}
 func (Evicted) event()       {}
+func (Answered) event()      {}
 
 // Effect is something for the edge to do. Each effect that changes the API
 // and whose outcome matters comes back as an event.
@@ -124,6 +148,23 @@ type (
 	Bind struct {
 		Pod  *object.Pod
 		Node string
+	}
+	// BindBy has an extender bind the pod to the node; answered by Bound.
+	BindBy struct {
+		Pod      *object.Pod
+		Node     string
+		Extender int // its position
+	}
+	// Ask an extender; answered by Answered.
+	Ask struct {
+		Pod      *object.Pod
+		Extender int // its position
+		Question uint64
+		Verb     Verb
+		// Nodes to filter or to score.
+		Nodes []*object.Node
+		// Candidates for preemption.
+		Candidates []framework.Candidate
 	}
 	// Write carries out a plugin's writes, in order; answered by Written, unless
 	// nobody waits for that (Unanswered).
@@ -166,6 +207,8 @@ type (
 )
 
 func (Bind) effect()     {}
+func (BindBy) effect()   {}
+func (Ask) effect()      {}
 func (Write) effect()    {}
 func (Read) effect()     {}
 func (Patch) effect()    {}

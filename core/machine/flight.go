@@ -23,7 +23,9 @@ type flight struct {
 	// refusal is why the API turned down a renewed binding. Of the one before,
 	// whose reply was lost, that says nothing.
 	refusal error
-	since   time.Time
+	// binder is the extender that binds the pod, or noExtender.
+	binder int
+	since  time.Time
 }
 
 type phase uint8
@@ -44,7 +46,7 @@ const (
 // assume places the pod on its node in memory and runs Reserve and Permit.
 // nil: a plugin rejected it, and the attempt is over.
 func (m *Machine) assume(a *attempt) *flight {
-	f := &flight{attempt: a, node: a.record.Node, since: m.now}
+	f := &flight{attempt: a, node: a.record.Node, binder: noExtender, since: m.now}
 	m.flights[a.pod.UID] = f
 	m.assumed[a.pod.UID] = f.node
 	m.table.Place(a.pod, f.node)
@@ -177,7 +179,17 @@ func (m *Machine) written(e Written) {
 	m.bind(f)
 }
 
+// bind has the pod bound: by the extender that binds it, or else by the first
+// Bind plugin that takes it.
 func (m *Machine) bind(f *flight) {
+	if f.binder = m.binder(f.pod); f.binder != noExtender {
+		m.send(f)
+		return
+	}
+	m.bindByPlugin(f)
+}
+
+func (m *Machine) bindByPlugin(f *flight) {
 	for _, pl := range f.profile.Bind {
 		takes := false
 		if err := m.guard("Bind", pl.Name, func() { takes = pl.Bind(f.pod, f.node) }); err != nil {
@@ -194,6 +206,10 @@ func (m *Machine) bind(f *flight) {
 
 func (m *Machine) send(f *flight) {
 	f.phase = binding
+	if f.binder != noExtender {
+		m.do(BindBy{Pod: f.pod, Node: f.node, Extender: f.binder})
+		return
+	}
 	m.do(Bind{Pod: f.pod, Node: f.node})
 }
 
@@ -212,7 +228,12 @@ func (m *Machine) bound(e Bound) {
 		return
 	}
 	if pl := m.table.Pod(e.UID); pl != nil && pl.Pod.NodeName == f.node {
-		e.Result = BindDone // the API has shown it bound, whatever the reply says
+		m.settled(f) // the API has shown it bound, whatever the reply says
+		return
+	}
+	if f.binder != noExtender {
+		m.boundByExtender(f, e)
+		return
 	}
 	switch e.Result {
 	case BindDone:
@@ -227,6 +248,15 @@ func (m *Machine) bound(e Bound) {
 	case BindUnknown:
 		m.settle(f)
 	}
+}
+
+// boundByExtender takes in what an extender says of a binding: of what the API
+// did only the API can tell.
+func (m *Machine) boundByExtender(f *flight, e Bound) {
+	if e.Result == BindRefused || e.Result == BindUnknown && m.options.Extenders[f.binder].Ignorable {
+		f.refusal = e.Err
+	}
+	m.settle(f)
 }
 
 func (m *Machine) settle(f *flight) {
@@ -281,6 +311,15 @@ func (m *Machine) proclaim(f *flight) {
 }
 
 func (m *Machine) refused(f *flight, err error) {
+	if f.binder != noExtender {
+		if !m.options.Extenders[f.binder].Ignorable {
+			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: err}, f)
+			return
+		}
+		f.binder, f.refusal, f.tries = noExtender, nil, 0
+		m.bindByPlugin(f)
+		return
+	}
 	plugin := f.profile.Bind[0].Name
 	m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Bind plugin %q: %w", plugin, err)}, f)
 }

@@ -22,6 +22,9 @@ type Options struct {
 	// Profiles by schedulerName; pods that name none of them are left alone.
 	// All have the same QueueSort.
 	Profiles []*profile.Profile
+	// Extenders in the order in which they are asked: those that are not
+	// Ignorable first.
+	Extenders []Extender
 	// Seed decides among nodes that score the same.
 	Seed uint64
 	// Workers is how many cores one decision may use; at least 1.
@@ -61,6 +64,13 @@ type Machine struct {
 	budgets budgets
 	// evictions holds, by UID, the victims whose eviction was asked for.
 	evictions map[types.UID]*eviction
+	// inquiries holds the pods that wait for an extender, line those of them
+	// that were not asked about yet, the most important first.
+	inquiries map[types.UID]*inquiry
+	line      []*inquiry
+	busy      []int // by extender: questions without an answer
+	roomy     bool  // fewer than before
+	questions uint64
 	// asked holds, by UID, the nominations that the API was asked to write and
 	// does not show yet.
 	asked map[types.UID]string
@@ -85,6 +95,8 @@ func New(o Options) *Machine {
 		asked:     map[types.UID]string{},
 		gated:     map[types.UID]bool{},
 		evictions: map[types.UID]*eviction{},
+		inquiries: map[types.UID]*inquiry{},
+		busy:      make([]int, len(o.Extenders)),
 	}
 	for _, p := range o.Profiles {
 		m.profiles[p.Name] = p
@@ -146,6 +158,11 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.podRead(e)
 	case Evicted:
 		m.evicted(e)
+	case Answered:
+		m.answered(e)
+	}
+	if m.roomy {
+		m.next()
 	}
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
@@ -171,6 +188,13 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 			}
 		}
 	}
+	for _, q := range m.inquiries { // any order: takes the earliest
+		for _, asked := range q.open { // any order: takes the earliest
+			if due := q.deadline(&m.options.Extenders[asked.extender]); !ok || due.Before(next) {
+				next, ok = due, true
+			}
+		}
+	}
 	return next, ok
 }
 
@@ -182,6 +206,9 @@ func (m *Machine) Table() *table.Table { return m.table }
 
 // Panics is how many panics were contained to the pod at hand.
 func (m *Machine) Panics() int { return m.panics }
+
+// Inquiries is the number of pods that wait for an extender.
+func (m *Machine) Inquiries() int { return len(m.inquiries) }
 
 // Assumed is the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return len(m.assumed) }
@@ -195,6 +222,7 @@ func (m *Machine) do(e Effect) {
 
 func (m *Machine) tick() {
 	m.queue.Flush(m.now)
+	m.overdue()
 	for _, uid := range m.sortedFlights() {
 		if f := m.flights[uid]; f.phase == waiting {
 			m.expirePermits(f)
@@ -228,8 +256,14 @@ func (m *Machine) wakes(name, plugin string) ([]framework.Wake, bool) {
 	if p := m.profiles[name]; p != nil && p.Plugins[plugin] != nil {
 		return p.Plugins[plugin].Wakes, true
 	}
+	if plugin == engine.Extender {
+		return anything, true
+	}
 	return nil, false
 }
+
+// anything wakes a pod that extenders rejected: they do not say what may help.
+var anything = []framework.Wake{{Resource: framework.AnyResource, Actions: framework.All}}
 
 // guard runs f for the pod and contains a panic to it: the error names where
 // it happened. State that a half-done try left behind is undone.

@@ -230,10 +230,32 @@ func preempt(c *framework.PostFilterCall) framework.PostFilterResult {
 		fits := c.Refit(r) == nil
 		c.Table.Undo(mark)
 		if fits {
-			return framework.PostFilterResult{Node: c.Table.Name(r), Victims: victims, Resolved: true}
+			if !c.Reviewed {
+				return framework.PostFilterResult{Node: c.Table.Name(r), Victims: victims, Resolved: true}
+			}
+			offer := framework.Candidate{Node: c.Table.Name(r)}
+			for _, uid := range victims {
+				offer.Victims = append(offer.Victims, c.Table.Pod(uid).Pod)
+			}
+			return framework.PostFilterResult{Candidates: []framework.Candidate{offer}, Choose: chooseFirst}
 		}
 	}
 	return framework.PostFilterResult{Message: "nobody to preempt"}
+}
+
+// chooseFirst takes the first of the candidates that extenders leave.
+func chooseFirst(_ *framework.PostFilterCall, left []framework.Candidate, err error) framework.PostFilterResult {
+	switch {
+	case err != nil:
+		return framework.PostFilterResult{Message: err.Error(), KeepNomination: true}
+	case len(left) == 0:
+		return framework.PostFilterResult{Message: "nobody is left to preempt", KeepNomination: true}
+	}
+	out := framework.PostFilterResult{Node: left[0].Node, Resolved: true}
+	for _, p := range left[0].Victims {
+		out.Victims = append(out.Victims, p.UID)
+	}
+	return out
 }
 
 // zonePlugin lets a pod with a zone on nodes of that zone alone.

@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -35,14 +36,43 @@ func (m *Machine) Verify() error {
 			return fmt.Errorf("pod %s is assumed but not placed", uid)
 		}
 	}
+	if err := m.verifyInquiries(); err != nil {
+		return err
+	}
 	for _, s := range m.queue.Dump() {
 		_, flying := m.flights[s.Pod.UID]
+		_, asking := m.inquiries[s.Pod.UID]
 		switch pl := m.table.Pod(s.Pod.UID); {
-		case s.Place == queue.InFlight && !flying:
-			return fmt.Errorf("pod %s is in flight but nobody carries it", s.Pod.Key())
+		case s.Place == queue.InFlight && flying == asking:
+			return fmt.Errorf("pod %s is in flight; it should be either assumed or asked about (assumed %t, asked about %t)", s.Pod.Key(), flying, asking)
 		case s.Place != queue.InFlight && pl != nil:
 			return fmt.Errorf("pod %s is %s and placed on %s at once", s.Pod.Key(), s.Place, m.table.Name(pl.Row))
 		}
+	}
+	return nil
+}
+
+// verifyInquiries checks that pods that wait for extenders are in flight, wait
+// for an answer or stand in line, and are counted right.
+func (m *Machine) verifyInquiries() error {
+	busy := make([]int, len(m.busy))
+	for uid, q := range m.inquiries { // any order: an error is an error
+		lined := slices.Contains(m.line, q)
+		switch at := m.queue.Where(uid); {
+		case at != queue.InFlight:
+			return fmt.Errorf("extenders are asked about pod %s, which is %s; it should be in flight", q.pod.Key(), at)
+		case lined == (len(q.open) > 0):
+			return fmt.Errorf("pod %s waits for %d answers of extenders, in line %t; it should be either", q.pod.Key(), len(q.open), lined)
+		}
+		for _, asked := range q.open { // any order: counts
+			busy[asked.extender]++
+		}
+	}
+	if !slices.Equal(busy, m.busy) {
+		return fmt.Errorf("extenders have %v questions to answer, counted are %v", busy, m.busy)
+	}
+	if stranded := slices.IndexFunc(m.line, m.admits); stranded >= 0 {
+		return fmt.Errorf("pod %s stands in line for extenders that have room", m.line[stranded].pod.Key())
 	}
 	return nil
 }
@@ -55,6 +85,9 @@ func (m *Machine) Repair() []Effect {
 	m.effects = nil
 	m.table.Rollback()
 	m.engine.Reset()
+	clear(m.inquiries) // their pods are parked below; late answers find nobody
+	clear(m.busy)
+	m.line = nil
 	for _, s := range m.queue.Dump() {
 		if s.Place == queue.InFlight && m.flights[s.Pod.UID] == nil {
 			if m.assumed[s.Pod.UID] != "" {

@@ -83,7 +83,7 @@ func newWorld(t tester) *world {
 
 func options(mo *moody) Options {
 	return Options{
-		Profiles: []*profile.Profile{testProfile(mo)}, Seed: 1, Workers: 1,
+		Profiles: []*profile.Profile{testProfile(mo)}, Extenders: testExtenders, Seed: 1, Workers: 1,
 		InitialBackoff: time.Second, MaxBackoff: 10 * time.Second,
 		// Nobody is looked at again just because time passed: a lost wake-up shows.
 		MaxUnschedulable: 10000 * time.Hour,
@@ -132,6 +132,10 @@ func show(x any) string {
 		}
 	case Bind:
 		return fmt.Sprintf("Bind %s to %s", x.Pod.UID, x.Node)
+	case BindBy:
+		return fmt.Sprintf("BindBy %d %s to %s", x.Extender, x.Pod.UID, x.Node)
+	case Ask:
+		return fmt.Sprintf("Ask %d to %s for %s about %v %v", x.Extender, x.Verb, x.Pod.UID, nodeNames(x.Nodes), left(x.Candidates))
 	case Read:
 		return fmt.Sprintf("Read %s", x.Pod.UID)
 	case Write:
@@ -164,6 +168,12 @@ func (w *world) take(i int, effect Effect) {
 	case Patch:
 		w.checkPatch(i, e)
 		w.requests = append(w.requests, e)
+	case Ask:
+		w.checkAsk(e)
+		w.requests = append(w.requests, e)
+	case BindBy:
+		w.checkFree(e.Pod, effect)
+		w.requests = append(w.requests, e)
 	case Bind:
 		w.checkFree(e.Pod, effect)
 		if w.goneTold[e.Pod.UID] {
@@ -195,6 +205,8 @@ func flying(e Effect) (types.UID, bool) {
 	switch e := e.(type) {
 	case Bind:
 		return e.Pod.UID, true
+	case BindBy:
+		return e.Pod.UID, true
 	case Write:
 		return e.Pod.UID, true
 	case Read:
@@ -219,7 +231,7 @@ func (w *world) checkRoom(d *decision.Decision) {
 		}
 	}
 	for _, r := range slices.Concat(w.requests, asEffects(w.late)) {
-		if b, ok := r.(Bind); ok && b.Node == d.Node && w.binds(b) {
+		if b, ok := asBind(r); ok && b.Node == d.Node && w.binds(b) {
 			sum[b.Pod.UID] = b.Pod.Demand.Usage.MilliCPU
 		}
 	}
@@ -232,6 +244,14 @@ func (w *world) checkRoom(d *decision.Decision) {
 	if mine > 0 && total > n.Allocatable.MilliCPU {
 		w.Fatalf("%s goes to %s, which has %d: with %v there it needs %d", d.UID, d.Node, n.Allocatable.MilliCPU, sum, total)
 	}
+}
+
+func asBind(e Effect) (Bind, bool) {
+	if by, ok := e.(BindBy); ok {
+		return Bind{Pod: by.Pod, Node: by.Node}, true
+	}
+	b, ok := e.(Bind)
+	return b, ok
 }
 
 func asEffects(binds []Bind) (effects []Effect) {
@@ -413,6 +433,10 @@ func (w *world) answer(i int, how fate) {
 	switch e := r.(type) {
 	case Bind:
 		w.answerBind(e, how)
+	case BindBy:
+		w.answerBind(Bind{Pod: e.Pod, Node: e.Node}, how)
+	case Ask:
+		w.answerAsk(e, how)
 	case Write:
 		if how == fine {
 			w.step(Written{UID: e.Pod.UID})
@@ -585,6 +609,9 @@ func (w *world) checkRest() {
 	if w.m.table.Placements() != placed || w.m.Assumed() != 0 || len(w.m.flights) != 0 || w.m.table.Live() != len(w.nodes) {
 		w.Fatalf("%d pods placed, %d assumed, %d in flight, %d nodes; the API has %d pods, %d nodes",
 			w.m.table.Placements(), w.m.Assumed(), len(w.m.flights), w.m.table.Live(), placed, len(w.nodes))
+	}
+	if len(w.m.inquiries) != 0 || len(w.m.line) != 0 {
+		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.inquiries), len(w.m.line))
 	}
 	if len(w.m.evictions) != 0 {
 		w.Fatalf("%d evictions are remembered", len(w.m.evictions))

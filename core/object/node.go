@@ -24,6 +24,10 @@ type Node struct {
 	Images []Image
 	// Features are status.declaredFeatures, as the API has them: sorted.
 	Features []string
+
+	// API is the object that the node was decoded from, kept only where an
+	// extender is to be told of it; nil otherwise.
+	API *v1.Node
 }
 
 // NodeCondition is the type and status of one node condition.

@@ -62,6 +62,10 @@ type Pod struct {
 	// reason PreemptionByScheduler.
 	Disrupted bool
 
+	// API is the object that the pod was decoded from, kept only where an
+	// extender is to be told of it; nil otherwise.
+	API *v1.Pod
+
 	// Unbuilt names the in-tree plugins whose hard constraints this pod uses
 	// and that Berth does not have yet.
 	Unbuilt []string

@@ -67,8 +67,46 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 // all nodes. An error means that filters contradict themselves, and comes
 // without either.
 func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
-	rows := candidates(c)
 	var best *Plan
+	refused, err := search(c, limits, func(p *Plan) {
+		if best == nil || p.compare(best) < 0 {
+			best = p
+		}
+	})
+	if best != nil {
+		best.Outranked = outranked(c, best.Node)
+	}
+	return best, refused, err
+}
+
+// Candidates is Find without the choice: all plans that it would compare.
+func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
+	var found []framework.Candidate
+	refused, err := search(c, limits, func(p *Plan) {
+		found = append(found, framework.Candidate{Node: p.Node, Victims: p.Victims, Violations: p.Violations})
+	})
+	return found, refused, err
+}
+
+// Best is the best of some candidates, nil when there is none.
+func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
+	var best *Plan
+	for _, o := range candidates {
+		victims := slices.SortedFunc(slices.Values(o.Victims), byImportance(c.Now))
+		if p := newPlan(o.Node, victims, o.Violations, c.Now); best == nil || p.compare(best) < 0 {
+			best = p
+		}
+	}
+	if best != nil {
+		best.Outranked = outranked(c, best.Node)
+	}
+	return best
+}
+
+// search calls take with every plan that it finds, until they are enough. The
+// tallies say why there is none.
+func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]decision.Tally, error) {
+	rows := candidates(c)
 	var refused tallies
 	var errs []error
 	enough, found, clean := limits.of(len(rows)), 0, 0
@@ -83,9 +121,8 @@ func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, 
 		case len(plan.Victims) == 0:
 			errs = append(errs, fmt.Errorf("expected at least one victim pod on node %q", plan.Node))
 			continue
-		case best == nil || plan.compare(best) < 0:
-			best = plan
 		}
+		take(plan)
 		if found++; plan.Violations == 0 {
 			clean++
 		}
@@ -93,15 +130,14 @@ func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, 
 			break
 		}
 	}
-	if best != nil {
-		best.Outranked = outranked(c, best.Node)
-		return best, nil, nil
+	if found > 0 {
+		return nil, nil
 	}
 	if len(errs) > 0 {
-		return nil, nil, utilerrors.NewAggregate(errs)
+		return nil, utilerrors.NewAggregate(errs)
 	}
 	refused.add(&notHelpful, c.Table.Live()-len(rows))
-	return nil, refused, nil
+	return refused, nil
 }
 
 // notHelpful is v1.36's reason on a node that no victim's going would open.

@@ -46,6 +46,10 @@ type Hands struct {
 	status   *statusQueue
 	events   *recorder
 
+	extenders Extenders // nil: there is none
+	asking    *calls
+	delegated *calls // bindings by extenders
+
 	binding      atomic.Int64
 	patchFailed  atomic.Uint64
 	announceLost atomic.Uint64
@@ -54,7 +58,7 @@ type Hands struct {
 // NewHands returns hands that report outcomes through report, which must not
 // block. They work until Stop and Close.
 func NewHands(c *Clients, report func(machine.Event), logger klog.Logger) *Hands {
-	h := &Hands{clients: c, report: report, logger: logger,
+	h := &Hands{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(),
 		bindings: newPool(bindWorkers, 0), settling: newPool(settleWorkers, 0)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0), h.patch)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit), h.publish, func() bool { return h.binding.Load() > 0 })
@@ -99,6 +103,10 @@ func (h *Hands) Do(e machine.Effect) {
 		h.events.add(e)
 	case machine.Write:
 		h.startWrite(e)
+	case machine.Ask:
+		h.startAsk(e)
+	case machine.BindBy:
+		h.startBindBy(e)
 	}
 }
 
@@ -199,7 +207,9 @@ func (h *Hands) patch(ctx context.Context, e machine.Patch) {
 func (h *Hands) Stop(ctx context.Context) {
 	h.bindings.close(true)
 	h.settling.close(true)
+	h.asking.end()
 	h.bindings.wait(ctx)
+	h.delegated.wait(ctx)
 	h.settling.wait(ctx)
 }
 

@@ -30,6 +30,8 @@ type Source struct {
 	logger  klog.Logger
 	mirrors []*mirror
 	bad     atomic.Uint64
+	// extenders decide which API objects are kept; nil: none.
+	extenders Extenders
 }
 
 // NewSource returns a source that posts what it sees. post may block: the
@@ -37,7 +39,7 @@ type Source struct {
 // watches the given kinds.
 func NewSource(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Source {
 	s := &Source{client: c.Watch, logger: logger}
-	nodes := newMirror("nodes", post, s.guarded(nodeEntry), func(o owner) machine.Event {
+	nodes := newMirror("nodes", post, s.guarded(s.nodeEntry), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
 	nodes.reflect(c.Watch, &v1.Node{}, "", logger)
@@ -49,7 +51,7 @@ func NewSource(c *Clients, kinds []object.Kind, post func(machine.Event), logger
 		return machine.NamespaceGone{Name: o.Name}
 	})
 	namespaces.reflect(c.Watch, &v1.Namespace{}, "", logger)
-	pods := newMirror("pods", post, s.guarded(podEntry), func(o owner) machine.Event {
+	pods := newMirror("pods", post, s.guarded(s.podEntry), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
@@ -117,13 +119,16 @@ func newEntry(meta *metav1.ObjectMeta) *entry {
 	}}
 }
 
-func podEntry(obj any) *entry {
+func (s *Source) podEntry(obj any) *entry {
 	p, ok := obj.(*v1.Pod)
 	if !ok {
 		return nil
 	}
-	e := newEntry(&p.ObjectMeta)
-	e.set = machine.PodSet{Pod: decode.Pod(p)}
+	e, pod := newEntry(&p.ObjectMeta), decode.Pod(p)
+	if s.extenders != nil && s.extenders.Pod(p) {
+		pod.API = p
+	}
+	e.set = machine.PodSet{Pod: pod}
 	return e
 }
 
@@ -137,13 +142,17 @@ func namespaceEntry(obj any) *entry {
 	return e
 }
 
-func nodeEntry(obj any) *entry {
+func (s *Source) nodeEntry(obj any) *entry {
 	n, ok := obj.(*v1.Node)
 	if !ok {
 		return nil
 	}
 	e := newEntry(&n.ObjectMeta)
-	e.set = machine.NodeSet{Node: decode.Node(n)}
+	node := decode.Node(n)
+	if s.extenders != nil && s.extenders.Nodes() {
+		node.API = n
+	}
+	e.set = machine.NodeSet{Node: node}
 	return e
 }
 

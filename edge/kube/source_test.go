@@ -49,7 +49,7 @@ func TestMirror(t *testing.T) {
 			var got []string
 			s := &Source{logger: klog.Background()}
 			m := newMirror("pods", func(e machine.Event) { got = append(got, describe(e)) },
-				s.guarded(podEntry), func(o owner) machine.Event {
+				s.guarded(s.podEntry), func(o owner) machine.Event {
 					return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 				})
 			_ = m.Replace([]any{versioned("a", "1", "10"), versioned("c", "3", "30")}, "30")
@@ -72,7 +72,7 @@ func TestBadObject(t *testing.T) {
 		if obj.(*v1.Pod).Name == "bad" {
 			panic("cannot be")
 		}
-		return podEntry(obj)
+		return s.podEntry(obj)
 	})
 	m := newMirror("pods", func(e machine.Event) { got = append(got, describe(e)) }, decode, nil)
 	if err := m.Replace([]any{versioned("bad", "1", "10"), versioned("good", "2", "20")}, "20"); err != nil {

@@ -54,6 +54,8 @@ func (m *Metrics) Observe(s loop.Step) {
 			m.decided(e.Decision, s)
 		case machine.Bind:
 			m.binding(e.Pod.UID, s.Now)
+		case machine.BindBy:
+			m.binding(e.Pod.UID, s.Now)
 		}
 	}
 }

@@ -52,15 +52,46 @@ func postFilter(c *framework.PostFilterCall, limits preempt.Limits) framework.Po
 	if why := preempt.Ineligible(c); why != "" {
 		return framework.PostFilterResult{Message: message(why), KeepNomination: true}
 	}
-	plan, refused, err := preempt.Find(c, limits)
-	switch {
-	case err != nil:
-		return framework.PostFilterResult{Message: message(err.Error()), KeepNomination: true}
-	case plan == nil:
-		return framework.PostFilterResult{Message: message(explain.Message(&decision.Decision{
-			Result: decision.NotFeasible, NodesTotal: c.Table.Live(), Tallies: refused,
-		}))}
+	if c.Reviewed {
+		return review(c, limits)
 	}
+	plan, refused, err := preempt.Find(c, limits)
+	if err != nil || plan == nil {
+		return nothing(c, refused, err)
+	}
+	return result(plan)
+}
+
+// review hands the candidates over to the extenders, and chooses among what
+// they leave of them.
+func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFilterResult {
+	candidates, refused, err := preempt.Candidates(c, limits)
+	if err != nil || len(candidates) == 0 {
+		return nothing(c, refused, err)
+	}
+	choose := func(c *framework.PostFilterCall, left []framework.Candidate, err error) framework.PostFilterResult {
+		if err == nil && len(left) == 0 {
+			err = errors.New("no candidate node for preemption")
+		}
+		if err != nil {
+			return nothing(c, nil, err)
+		}
+		return result(preempt.Best(c, left))
+	}
+	return framework.PostFilterResult{Candidates: candidates, Choose: choose}
+}
+
+// nothing is the answer when nobody is to be preempted, and why not.
+func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) framework.PostFilterResult {
+	if err != nil {
+		return framework.PostFilterResult{Message: message(err.Error()), KeepNomination: true}
+	}
+	return framework.PostFilterResult{Message: message(explain.Message(&decision.Decision{
+		Result: decision.NotFeasible, NodesTotal: c.Table.Live(), Tallies: refused,
+	}))}
+}
+
+func result(plan *preempt.Plan) framework.PostFilterResult {
 	result := framework.PostFilterResult{Node: plan.Node, Resolved: true}
 	for _, p := range plan.Victims {
 		result.Victims = append(result.Victims, p.UID)

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Extender stands for all extenders among the plugins that rejected a pod or a
+// node (v1.36, framework.ExtenderName).
+const Extender = "Extender"
+
+// Review is what extenders say of nodes, by name. Nodes that are gone do not
+// matter.
+type Review struct {
+	// Passed are the only nodes that may be chosen; nil: all.
+	Passed []string
+	// Refused says why not, for nodes outside of Passed. One that an extender
+	// passed over in silence is not in it.
+	Refused map[string]decision.Blocker
+	// Scores are added to those of the plugins.
+	Scores map[string][]decision.Score
+}
+
+// review is a Review by row.
+type review struct {
+	all     bool
+	passed  map[table.Row]bool
+	refused map[table.Row]decision.Blocker
+	scores  map[table.Row][]decision.Score
+	bonus   map[table.Row]int64 // the weighted sum of the scores
+}
+
+// DecideAmong is Decide for a pod that extenders have a say in. The pod's own
+// nomination does not count: whoever asks tries that node first.
+func (e *Engine) DecideAmong(p *profile.Profile, pod *object.Pod, nominated Nominations, said *Review) *Outcome {
+	r := &review{
+		all: said.Passed == nil, passed: map[table.Row]bool{}, refused: map[table.Row]decision.Blocker{},
+		scores: map[table.Row][]decision.Score{}, bonus: map[table.Row]int64{},
+	}
+	for _, name := range said.Passed {
+		if row, ok := e.table.Find(name); ok {
+			r.passed[row] = true
+		}
+	}
+	for name, b := range said.Refused { // any order: fills a map
+		if row, ok := e.table.Find(name); ok {
+			r.refused[row] = b
+		}
+	}
+	for name, scores := range said.Scores { // any order: fills a map
+		if row, ok := e.table.Find(name); ok {
+			r.scores[row] = scores
+			for _, s := range scores {
+				r.bonus[row] += s.Score * s.Weight
+			}
+		}
+	}
+	return e.decide(p, pod, nominated, r)
+}
+
+func (r *review) passes(row table.Row) bool { return r.all || r.passed[row] }
+
+// blocker is why a row that does not pass is not to be chosen. As in v1.36, a
+// node that an extender leaves out without a word is lost for good, and says
+// nothing.
+func (r *review) blocker(row table.Row) decision.Blocker {
+	b, told := r.refused[row]
+	if !told {
+		b.Code = decision.Unresolvable
+	}
+	b.Plugin = Extender
+	return b
+}
+
+// refusals counts the nodes that only extenders object to, by reason.
+func (o *Outcome) refusals() []decision.Tally {
+	var tallies []decision.Tally
+	for i, n := 0, o.candidates(); i < n; i++ {
+		row := o.candidate(i)
+		if !o.passesFilters(row) || o.review.passes(row) {
+			continue
+		}
+		b := o.review.blocker(row)
+		at := slices.IndexFunc(tallies, func(t decision.Tally) bool {
+			return t.Code == b.Code && slices.Equal(t.Reasons, b.Reasons)
+		})
+		if at < 0 {
+			at, tallies = len(tallies), append(tallies, decision.Tally{Blocker: b})
+		}
+		tallies[at].Nodes++
+	}
+	slices.SortFunc(tallies, func(a, b decision.Tally) int { return slices.Compare(a.Reasons, b.Reasons) })
+	return tallies
+}
+
+// FeasibleNodes lists the names of the feasible nodes, in the order of their
+// rows.
+func (o *Outcome) FeasibleNodes() []string {
+	if o.Feasible == 0 {
+		return nil
+	}
+	rows := o.feasibleRows()
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = o.engine.table.Name(r)
+	}
+	return names
+}

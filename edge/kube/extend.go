@@ -1,0 +1,96 @@
+package kube
+
+import (
+	"context"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// Extenders are the services outside that have a say about pods. Calls end by
+// themselves after a time, and sooner when their context does.
+type Extenders interface {
+	Answer(context.Context, machine.Ask) machine.Answered
+	Bind(context.Context, machine.BindBy) (machine.BindResult, error)
+	// Pod and Nodes tell which API objects they may be told of.
+	Pod(*v1.Pod) bool
+	Nodes() bool
+}
+
+// Extend has the source keep what the extenders may be told of. It comes before
+// Run.
+func (s *Source) Extend(x Extenders) { s.extenders = x }
+
+// Extend has the hands ask the extenders. It comes before the first Do.
+func (h *Hands) Extend(x Extenders) { h.extenders = x }
+
+// startAsk asks an extender. The machine bounds how many are asked at a time.
+func (h *Hands) startAsk(e machine.Ask) {
+	h.asking.start(func(ctx context.Context) {
+		answer := h.extenders.Answer(ctx, e)
+		if ctx.Err() != nil {
+			return // the scheduler stops; the pod did nothing wrong
+		}
+		if answer.Err != nil {
+			h.logger.Error(answer.Err, "An extender cannot be asked, or gives no usable answer",
+				"verb", e.Verb, "pod", klog.KRef(e.Pod.Namespace, e.Pod.Name))
+		}
+		h.report(answer)
+	})
+}
+
+// startBindBy has an extender bind a pod. Like a binding of ours it waits for a
+// status patch that is on its way, and is not sent without the lease. It does
+// not count in Full: an extender that hangs is no reason to stop.
+func (h *Hands) startBindBy(e machine.BindBy) {
+	h.status.settle(e.Pod.UID, func() {
+		h.delegated.start(func(ctx context.Context) {
+			if !h.clients.held() {
+				h.report(machine.Bound{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading})
+				return
+			}
+			result, err := h.extenders.Bind(ctx, e)
+			h.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
+		})
+	})
+}
+
+// calls are goroutines that wait for somebody outside, and end together.
+type calls struct {
+	ctx context.Context
+	end context.CancelFunc
+	mu  sync.Mutex
+	wg  sync.WaitGroup
+}
+
+func newCalls() *calls {
+	c := &calls{}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+// start makes a call, unless they have ended.
+func (c *calls) start(f job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.wg.Go(func() { f(c.ctx) })
+	}
+}
+
+// wait lets calls come to their end until ctx ends, then ends them.
+func (c *calls) wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() { c.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	c.end()
+	c.mu.Unlock()
+	<-done
+}
