@@ -148,7 +148,7 @@ func TestClusterMode(t *testing.T) {
 func TestJSONIsTheContract(t *testing.T) {
 	keys := func(r *Result) []string {
 		var b bytes.Buffer
-		if err := r.writeJSON(&b); err != nil {
+		if err := writeJSON(&b, r); err != nil {
 			t.Fatal(err)
 		}
 		var m map[string]any

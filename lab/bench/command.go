@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,17 +69,15 @@ Progress goes to the standard error, the result to the standard output.`,
   berth-lab bench scale --nodes 1000,5000,20000 --svg scale.svg
   berth-lab bench replay --openb DIR`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
+		RunE: untilSignalled(func(ctx context.Context, out io.Writer) error {
 			if err := o.validate(); err != nil {
 				return err
 			}
 			if o.List {
-				return list(command.OutOrStdout(), o.Dir)
+				return list(out, o.Dir)
 			}
-			return measureAll(ctx, o, command.OutOrStdout(), say)
-		},
+			return measureAll(ctx, o, out, say)
+		}),
 	}
 	flags := command.Flags()
 	flags.StringSliceVar(&o.Workloads, "workload", nil, "test case and workload, as TestCase/Workload; may be given several times")
@@ -95,6 +95,22 @@ Progress goes to the standard error, the result to the standard output.`,
 	flags.StringVar(&o.MemProfile, "memprofile", "", "mode decide: write a profile of Berth's allocations to this file")
 	command.AddCommand(newScaleCommand(), newReplayCommand(), newTurnCommand())
 	return command
+}
+
+// untilSignalled is the body of a command that a signal ends; f writes its
+// result to out.
+func untilSignalled(f func(ctx context.Context, out io.Writer) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, _ []string) error {
+		ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return f(ctx, command.OutOrStdout())
+	}
+}
+
+func writeJSON(w io.Writer, result any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(result)
 }
 
 // say tells of progress.

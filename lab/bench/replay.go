@@ -4,18 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -100,9 +97,7 @@ The folder holds openb_node_list_gpu_node.csv and the list of pods.`,
 		Example: `  berth-lab bench replay --openb DIR
   berth-lab bench replay --openb DIR --pods openb_pod_list_gpuspec33.csv --runs 5 -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
+		RunE: untilSignalled(func(ctx context.Context, out io.Writer) error {
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -110,8 +105,8 @@ The folder holds openb_node_list_gpu_node.csv and the list of pods.`,
 			if err != nil {
 				return err
 			}
-			return writeReplayed(command.OutOrStdout(), o.Output, results)
-		},
+			return writeReplayed(out, o.Output, results)
+		}),
 	}
 	flags := command.Flags()
 	flags.StringVar(&o.Dir, "openb", "", "the folder with the trace")
@@ -351,9 +346,7 @@ func openbPod(field func(string) string) (*v1.Pod, error) {
 
 func writeReplayed(w io.Writer, format string, results []Replayed) error {
 	if format == "json" {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(map[string]any{"apiVersion": "berth/v1alpha1", "kind": "ReplayResult", "results": results})
+		return writeJSON(w, map[string]any{"apiVersion": "berth/v1alpha1", "kind": "ReplayResult", "results": results})
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "scheduler\tpolicy\tdecisions\tdecisions/s\tp50 µs\tp99 µs\tGPUs\tallocated at 100 %\tat the end\t")

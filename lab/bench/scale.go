@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -98,9 +95,7 @@ answered, 64 at a time, while it stands still.`,
   berth-lab bench scale --nodes 1000000 --patterns repeated --schedulers berth
   berth-lab bench scale --nodes 5000 --patterns turn --schedulers berth --memprofile mem.out`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
+		RunE: untilSignalled(func(ctx context.Context, out io.Writer) error {
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -113,8 +108,8 @@ answered, 64 at a time, while it stands still.`,
 					return err
 				}
 			}
-			return writePoints(command.OutOrStdout(), o.Output, points)
-		},
+			return writePoints(out, o.Output, points)
+		}),
 	}
 	flags := command.Flags()
 	flags.IntSliceVar(&o.Nodes, "nodes", []int{1000, 5000, 20000, 100000}, "how many nodes")
@@ -355,9 +350,7 @@ var columns = []column{
 
 func writePoints(w io.Writer, format string, points []Point) error {
 	if format == "json" {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(map[string]any{"apiVersion": "berth/v1alpha1", "kind": "ScaleResult", "points": points})
+		return writeJSON(w, map[string]any{"apiVersion": "berth/v1alpha1", "kind": "ScaleResult", "points": points})
 	}
 	rows := [][]string{{}}
 	for _, c := range columns {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,15 +10,9 @@ import (
 // write writes the result as a table or as JSON.
 func (r *Result) write(w io.Writer, format string) error {
 	if format == "json" {
-		return r.writeJSON(w)
+		return writeJSON(w, r)
 	}
 	return r.writeTable(w)
-}
-
-func (r *Result) writeJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
 }
 
 func (r *Result) writeTable(w io.Writer) error {
