@@ -80,6 +80,8 @@ type Loop struct {
 	pause   time.Duration // after the last panic, 0 when there was none
 	resumes time.Time     // no cycle before this
 	ticked  time.Time     // when timers were last looked at
+	due     time.Time     // the next timer then, zero when there was none
+	stale   bool          // there was a step since
 }
 
 // New returns a loop that does not yet lead. Nobody else may touch the
@@ -156,15 +158,19 @@ func (l *Loop) handle(it item) {
 	it.ask()
 }
 
-// tick lets timers fire that are due. Between cycles it does not look at them
-// each time, as they are many and coarse.
+// tick lets timers fire that are due. It does not look at them after each step,
+// as they are many and coarse.
 func (l *Loop) tick(now time.Time) {
 	if now.Sub(l.ticked) < resolution {
 		return
 	}
-	l.ticked = now
-	if due, ok := l.machine.NextTimer(); ok && !due.After(now) {
+	l.ticked, l.stale, l.due = now, false, time.Time{}
+	due, ok := l.machine.NextTimer()
+	switch {
+	case ok && !due.After(now):
 		l.step(machine.Tick{})
+	case ok:
+		l.due = due
 	}
 }
 
@@ -183,12 +189,16 @@ func (l *Loop) cycle() {
 	l.resumes = time.Now().Add(l.pause)
 }
 
-// untilTimer is how long to sleep when nothing comes in: long enough that the
-// next tick is not held back, and at most an hour.
+// untilTimer is how long to sleep when nothing comes in: until timers may be
+// looked at again if there was a step since, or the next one is due, and at
+// most an hour.
 func (l *Loop) untilTimer() time.Duration {
 	now, sleep := time.Now(), time.Hour
-	if due, ok := l.machine.NextTimer(); ok {
-		sleep = min(sleep, due.Sub(now))
+	if l.stale {
+		sleep = 0
+	}
+	if !l.due.IsZero() {
+		sleep = min(sleep, l.due.Sub(now))
 	}
 	if l.resumes.After(now) {
 		sleep = min(sleep, l.resumes.Sub(now))
@@ -200,6 +210,7 @@ func (l *Loop) untilTimer() time.Duration {
 // step panicked.
 func (l *Loop) step(e machine.Event) (ok bool) {
 	defer l.contain(e, &ok)
+	l.stale = true
 	start := time.Now()
 	effects := l.machine.Step(start, e)
 	took := time.Since(start)
