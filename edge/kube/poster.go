@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/metrics"
@@ -28,18 +30,17 @@ import (
 // sends over client-go's transport and counts in its metrics, and leaves out
 // what its request builder does for any request, a fifth of what one takes.
 type Poster struct {
-	client      *http.Client
-	base        *url.URL // of the group and version, ends in a slash
-	limiter     flowcontrol.RateLimiter
-	encoder     runtime.Encoder
-	contentType string
-	accept      string
+	transport http.RoundTripper
+	base      *url.URL // of the group and version, ends in a slash
+	limiter   flowcontrol.RateLimiter
+	encoder   runtime.Encoder
+	header    http.Header // of all requests, never written to
 }
 
 // newPoster returns a poster of a group and version.
 func newPoster(config *rest.Config, apiPath string, group schema.GroupVersion) (*Poster, error) {
 	config.APIPath, config.GroupVersion = apiPath, &group
-	client, err := rest.HTTPClientFor(config)
+	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, err
 	}
@@ -48,16 +49,19 @@ func newPoster(config *rest.Config, apiPath string, group schema.GroupVersion) (
 		return nil, err
 	}
 	base.Path = "/" + strings.TrimPrefix(base.Path, "/") // JoinPath keeps a path relative
-	p := &Poster{client: client, base: base.JoinPath(path, "/"), limiter: config.RateLimiter, contentType: config.ContentType}
-	switch p.contentType {
+	p := &Poster{transport: transport, base: base.JoinPath(path, "/"), limiter: config.RateLimiter}
+	contentType := config.ContentType
+	switch contentType {
 	case runtime.ContentTypeProtobuf:
 		p.encoder = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	default:
-		p.contentType = runtime.ContentTypeJSON
+		contentType = runtime.ContentTypeJSON
 		p.encoder = json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{})
 	}
-	if p.accept = config.AcceptContentTypes; p.accept == "" {
-		p.accept = p.contentType + ",*/*"
+	p.header = http.Header{
+		"Accept":       {cmp.Or(config.AcceptContentTypes, contentType+",*/*")},
+		"Content-Type": {contentType},
+		"User-Agent":   {cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())},
 	}
 	return p, nil
 }
@@ -79,14 +83,13 @@ func (p *Poster) post(ctx context.Context, path string, object runtime.Object) e
 	target.Path += path
 	request := (&http.Request{
 		Method: http.MethodPost, URL: &target, Host: target.Host, ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {p.contentType}, "Accept": {p.accept}},
-		Body:   content, GetBody: body, ContentLength: int64(encoded.Len()),
+		Header: p.header, Body: content, GetBody: body, ContentLength: int64(encoded.Len()),
 	}).WithContext(ctx)
 	start := time.Now()
-	response, err := p.client.Do(request)
+	response, err := p.transport.RoundTrip(request)
 	p.observe(ctx, response, start, encoded.Len())
 	if err != nil {
-		return err
+		return &url.Error{Op: "Post", URL: target.String(), Err: err}
 	}
 	defer response.Body.Close()
 	if response.StatusCode < 300 {
@@ -128,4 +131,4 @@ func refusal(r *http.Response, path string) error {
 }
 
 // Close ends connections that nobody uses.
-func (p *Poster) Close() { p.client.CloseIdleConnections() }
+func (p *Poster) Close() { utilnet.CloseIdleConnectionsFor(p.transport) }
