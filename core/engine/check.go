@@ -17,7 +17,7 @@ func (e *Engine) Check() error {
 		if !v.current(e.table) || string(e.keyBuf) != key {
 			continue // it will be made anew before it is used, or its pod is of another class now
 		}
-		v.refresh(e.table, 1, &e.found)
+		v.refresh(e.table, 1, &e.found[0])
 		if err := v.compareFresh(e.table); err != nil {
 			return fmt.Errorf("engine: class %q: %w", key, err)
 		}

@@ -29,11 +29,14 @@ type Engine struct {
 	views   map[string]*view
 	statics map[string]*static
 	seen    map[uint64]struct{} // hashes of the keys of classes that came by
-	guest   *view               // the one that is not kept
-	spare   spare
+	guest   *view               // the one in use, if it is not kept
+	guests  map[string]*view    // those not kept that were made ahead of their turn
+	spares  []*spare
+	ahead   []*view // brought up to date ahead of their turn
 	clock   uint64
 	keyBuf  []byte
-	found   scratch
+	found   []scratch // by worker
+	asked   int       // rows looked at for the last decision
 	tied    []table.Row
 	list    []table.Row
 }
@@ -41,7 +44,8 @@ type Engine struct {
 // New returns an engine over the table. The seed decides among equals;
 // workers is how many cores a full evaluation may use.
 func New(t *table.Table, seed uint64, workers int) *Engine {
-	return &Engine{table: t, seed: seed, workers: max(1, workers), budget: viewRows, views: map[string]*view{}, statics: map[string]*static{}, seen: map[uint64]struct{}{}}
+	return &Engine{table: t, seed: seed, workers: max(1, workers), budget: viewRows, views: map[string]*view{}, statics: map[string]*static{}, seen: map[uint64]struct{}{},
+		guests: map[string]*view{}, found: make([]scratch, max(1, workers))}
 }
 
 // viewRows bounds the memory of all views: a row of a view takes about 40
@@ -72,7 +76,8 @@ const seenClasses = 1 << 16
 func (e *Engine) Reset() {
 	clear(e.views)
 	clear(e.statics)
-	e.guest = nil
+	clear(e.guests)
+	e.guest, e.ahead = nil, e.ahead[:0]
 }
 
 // Nominations tells which pods are nominated to nodes.
@@ -141,9 +146,9 @@ func (e *Engine) decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	}
 	if v.class.narrowed != nil {
 		o.rows = e.rowsOf(v.class.narrowed)
-		v.look(e.table, o.rows, &e.found)
+		v.look(e.table, o.rows, &e.found[0])
 	} else {
-		v.refresh(e.table, e.workers, &e.found)
+		e.asked = v.refresh(e.table, e.workers, &e.found[0])
 	}
 	e.considerNominated(o, nominated)
 	v.sync() // with nominated pods placed, the domains had other counts
@@ -178,22 +183,49 @@ func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 	e.dismiss()
 	e.clock++
 	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, anyLocality)
-	v := e.views[string(e.keyBuf)]
-	if v == nil || !v.current(e.table) {
-		once := v == nil && e.firstSight()
-		v = prepare(e.table, p, pod, string(e.keyBuf))
-		if v.class.rejected != nil {
-			return v
-		}
-		v.stand(e.staticOf(v, p, pod))
-		if v.passing() || (once && len(v.divided) == 0) {
-			e.receive(v)
-			return v
-		}
-		e.views[v.class.key] = v
-		e.makeRoom(v)
+	v := e.known()
+	if v == nil {
+		v = e.newView(p, pod)
 	}
+	if e.guests[v.class.key] == v {
+		delete(e.guests, v.class.key)
+		e.guest = v
+	}
+	return v
+}
+
+// known finds the view whose key is at hand, nil where there is none that
+// still stands.
+func (e *Engine) known() *view {
+	if v := e.views[string(e.keyBuf)]; v != nil && v.current(e.table) {
+		v.used = e.clock
+		return v
+	}
+	if v := e.guests[string(e.keyBuf)]; v != nil {
+		if v.current(e.table) {
+			return v
+		}
+		e.takeBack(v)
+	}
+	return nil
+}
+
+// newView makes a view of the class whose key is at hand: to be kept, or a
+// guest.
+func (e *Engine) newView(p *profile.Profile, pod *object.Pod) *view {
+	once := e.views[string(e.keyBuf)] == nil && e.firstSight()
+	v := prepare(e.table, p, pod, string(e.keyBuf))
 	v.used = e.clock
+	if v.class.rejected != nil {
+		return v
+	}
+	v.stand(e.staticOf(v, p, pod))
+	if v.passing() || (once && len(v.divided) == 0) {
+		e.lend(v)
+		return v
+	}
+	e.views[v.class.key] = v
+	e.makeRoom(v)
 	return v
 }
 
@@ -234,7 +266,9 @@ func (v *view) look(t *table.Table, rows []table.Row, found *scratch) {
 	v.sync()
 	v.static.scattered = true
 	v.static.size(t.Rows())
-	v.scatter()
+	if !v.scattered() {
+		v.final = append(v.lent.final[:0], 0)
+	}
 	v.size(t.Rows())
 	for _, r := range rows {
 		v.at[r] = vacant // others may stand as they did in another view

@@ -140,7 +140,7 @@ func TestCheckFindsStaleness(t *testing.T) {
 		"infeasible row": func(_ *Engine, v *view) { v.at[0] = v.at[4] },
 		"verdict":        func(_ *Engine, v *view) { v.causes.keys[v.at[0].cause()].verdict++ },
 		"sum":            func(_ *Engine, v *view) { v.at[4]++ },
-		"static sum":     func(e *Engine, v *view) { v.static.final[4]++; v.rebuild(e.table, 1, &e.found) },
+		"static sum":     func(e *Engine, v *view) { v.static.final[4]++; v.rebuild(e.table, 1, &e.found[0]) },
 		"static raw":     func(_ *Engine, v *view) { v.static.raw[0][4]++ },
 		"static tuple":   func(_ *Engine, v *view) { v.static.tuples[v.static.tupleOf[4]][0]++ },
 		"raw":            func(_ *Engine, v *view) { v.dynamic.raw[1][4]++ },

@@ -41,7 +41,7 @@ func newWorld(t *rapid.T) *world {
 	// combinations.
 	w.rules = slices.DeleteFunc(w.rules, func(*rule) bool { return w.rand.IntN(5) == 0 })
 	w.profile = buildProfile(w.rules)
-	w.kept, w.tight = New(w.Table, seed, 1), New(w.Table, seed, 1)
+	w.kept, w.tight = New(w.Table, seed, 1), New(w.Table, seed, 2)
 	for range w.rand.IntN(60) {
 		w.SetNode(w.node(50))
 	}
@@ -200,6 +200,21 @@ func differ(got, want answer) string {
 	return ""
 }
 
+// ahead shows pods whose turn may come soon, some of them new.
+func (w *world) ahead(*rapid.T) {
+	var coming []Coming
+	for range w.rand.IntN(8) {
+		pod := pickOne(w.rand, w.pool...)
+		if w.rand.IntN(3) == 0 {
+			pod = w.pod("a")
+			w.pool[w.rand.IntN(len(w.pool))] = pod
+		}
+		coming = append(coming, Coming{w.profile, pod})
+	}
+	w.kept.Ahead(coming)
+	w.tight.Ahead(coming)
+}
+
 func (w *world) check(t *rapid.T) {
 	for _, e := range []*Engine{w.kept, w.tight} {
 		if err := e.Check(); err != nil {
@@ -217,7 +232,7 @@ func TestDecideIsNaive(t *testing.T) {
 			"decide": w.decide, "decide more": w.decide, "decide still more": w.decide,
 			"set node": w.setNode, "remove node": w.removeNode,
 			"place": w.place, "place more": w.place, "remove": w.remove, "remove more": w.remove, "storm": w.storm,
-			"flip": w.flip, "nominate": w.nominate, "new pod": w.newPod, "check": w.check,
+			"flip": w.flip, "nominate": w.nominate, "ahead": w.ahead, "new pod": w.newPod, "check": w.check,
 		})
 	})
 }

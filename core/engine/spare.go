@@ -17,8 +17,8 @@ func (e *Engine) firstSight() bool {
 	return true
 }
 
-// spare is the columns of a view that is not kept, lent to one after the
-// other. What such a view answers is good until the next decision.
+// spare is the columns of a view that is not kept, a guest; when it leaves the
+// next one has them.
 type spare struct {
 	at     []standing
 	final  []int64
@@ -34,10 +34,14 @@ type spare struct {
 	}
 }
 
-// receive makes the view the guest, with the spare columns; so does its static
-// part where it shares none.
-func (e *Engine) receive(v *view) {
-	s := &e.spare
+// lend makes the view a guest, with spare columns; so does its static part
+// where it shares none.
+func (e *Engine) lend(v *view) {
+	s := &spare{}
+	if n := len(e.spares); n > 0 {
+		s, e.spares = e.spares[n-1], e.spares[:n-1]
+	}
+	v.lent, e.guests[v.class.key] = s, v
 	v.at, v.groups, v.causes = s.at, s.groups, s.causes
 	if v.scattered() {
 		v.final = s.final
@@ -45,15 +49,11 @@ func (e *Engine) receive(v *view) {
 	if p, q := v.static, &s.static; p.key == "" {
 		p.first, p.verdict, p.final, p.tupleOf, p.raw = q.first, q.verdict, q.final, q.tupleOf, q.raw
 	}
-	e.guest = v
 }
 
-// dismiss takes the columns back from the guest.
-func (e *Engine) dismiss() {
-	v, s := e.guest, &e.spare
-	if v == nil {
-		return
-	}
+// takeBack sends a guest away.
+func (e *Engine) takeBack(v *view) {
+	s := v.lent
 	s.at, s.groups, s.causes = v.at, v.groups, v.causes
 	if v.scattered() {
 		s.final = v.final
@@ -61,5 +61,16 @@ func (e *Engine) dismiss() {
 	if p, q := v.static, &s.static; p.key == "" {
 		q.first, q.verdict, q.final, q.tupleOf = p.first, p.verdict, p.final, p.tupleOf
 	}
-	e.guest = nil
+	if e.guests[v.class.key] == v {
+		delete(e.guests, v.class.key)
+	}
+	e.spares = append(e.spares, s)
+}
+
+// dismiss sends the guest of the last decision away.
+func (e *Engine) dismiss() {
+	if e.guest != nil {
+		e.takeBack(e.guest)
+		e.guest = nil
+	}
 }

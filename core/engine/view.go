@@ -42,6 +42,7 @@ type view struct {
 	epochs     uint64
 	failed     *decision.Status // PreScore failed
 	used       uint64           // when, in decisions; for dropping the oldest
+	lent       *spare           // whose columns it has; nil: its own
 }
 
 // class is what PreFilter made of the pods.
@@ -230,14 +231,27 @@ func (v *view) current(t *table.Table) bool {
 
 // refresh brings the view up to the table's revision. Few changed rows are
 // evaluated again; where there are many, or at first sight, all are, over the
-// cores.
-func (v *view) refresh(t *table.Table, workers int, found *scratch) {
+// cores. It returns how many.
+func (v *view) refresh(t *table.Table, workers int, found *scratch) int {
+	v.prepareRefresh(t, workers, found)
+	return v.catchUp(t, workers, found)
+}
+
+// prepareRefresh does the part of refresh that touches what views share.
+func (v *view) prepareRefresh(t *table.Table, workers int, found *scratch) {
 	v.static.refresh(t, workers, found)
 	v.sync()
-	if v.revision == 0 || v.generation != v.static.generation || !v.replay(t, found) {
+}
+
+func (v *view) catchUp(t *table.Table, workers int, found *scratch) (asked int) {
+	if v.revision != 0 && v.generation == v.static.generation && v.replay(t, found) {
+		asked = len(found.rows)
+	} else {
 		v.rebuild(t, workers, found)
+		asked = len(v.at)
 	}
 	v.revision = t.Revision()
+	return asked
 }
 
 // replay evaluates the rows that changed since the view's revision. It gives

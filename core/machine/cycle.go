@@ -42,6 +42,7 @@ func (m *Machine) cycle() {
 		m.queue.Done(p.UID)
 		return
 	}
+	m.lookAhead(p)
 	var f *flight
 	if err := m.guard("scheduling cycle", "", func() { f = m.decide(a) }); err != nil {
 		m.abandon(a, err)

@@ -80,6 +80,12 @@ type Machine struct {
 	now     time.Time
 	effects []Effect
 	panics  int
+
+	// ahead counts the pods whose turn comes before the engine is asked again
+	// whether it wants to see others ahead of theirs.
+	ahead  int
+	soon   []*object.Pod
+	coming []engine.Coming
 }
 
 // New returns a machine without nodes and pods.

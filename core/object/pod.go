@@ -98,7 +98,7 @@ func (p *Pod) Alike(q *Pod) bool {
 	return p.UID == q.UID && p.Namespace == q.Namespace && p.Name == q.Name &&
 		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal &&
 		p.Demand.Usage.Equal(q.Demand.Usage) && p.Demand.NonZero.Equal(q.Demand.NonZero) &&
-		slices.Equal(p.HostPorts, q.HostPorts) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey()
+		slices.Equal(p.HostPorts, q.HostPorts) && slices.Equal(p.Claims, q.Claims) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey()
 }
 
 func (p *Pod) termsKey() string {
