@@ -33,8 +33,8 @@ func (t *Table) Check() error {
 			return fmt.Errorf("table: node %q: %w", name, err)
 		}
 	}
-	if !maps.Equal(t.hosts.nodes, fresh.hosts.nodes) {
-		return fmt.Errorf("table: nodes by hostname %v, rebuilt %v", t.hosts.nodes, fresh.hosts.nodes)
+	if err := t.compareLabels(fresh); err != nil {
+		return err
 	}
 	if err := t.compareTerms(fresh); err != nil {
 		return err

@@ -69,8 +69,9 @@ func TestControllerOf(t *testing.T) {
 	}
 }
 
-func TestHostRevisionCountsSharing(t *testing.T) {
+func TestSolitaryRevisionCountsSharing(t *testing.T) {
 	tb := New()
+	tb.Solitary("kubernetes.io/hostname")
 	node := func(name, host string) *object.Node {
 		n := &object.Node{Name: name}
 		if host != "" {
@@ -80,9 +81,9 @@ func TestHostRevisionCountsSharing(t *testing.T) {
 	}
 	step := func(what string, moves bool, f func()) {
 		t.Helper()
-		before := tb.HostRevision()
+		before := tb.SolitaryRevision()
 		f()
-		if moved := tb.HostRevision() != before; moved != moves {
+		if moved := tb.SolitaryRevision() != before; moved != moves {
 			t.Errorf("%s: the revision moved: %v", what, moved)
 		}
 		if err := tb.Check(); err != nil {
@@ -98,7 +99,7 @@ func TestHostRevisionCountsSharing(t *testing.T) {
 	step("without", true, func() { tb.SetNode(node("n3", "")) })
 	step("renamed", true, func() { tb.SetNode(node("n2", "h1")) })
 	step("gone", true, func() { tb.RemoveNode("n1") })
-	if tb.HostNodes("h1") != 1 || tb.HostNodes("h2") != 0 {
-		t.Errorf("%d nodes on h1, %d on h2; want 1 and 0", tb.HostNodes("h1"), tb.HostNodes("h2"))
+	if tb.NodesWith("kubernetes.io/hostname", "h1") != 1 || tb.NodesWith("kubernetes.io/hostname", "h2") != 0 {
+		t.Errorf("%d nodes on h1, %d on h2; want 1 and 0", tb.NodesWith("kubernetes.io/hostname", "h1"), tb.NodesWith("kubernetes.io/hostname", "h2"))
 	}
 }

@@ -46,7 +46,7 @@ type Table struct {
 
 	images        map[string]*Image
 	imageRevision uint64
-	hosts         hosts
+	solitary      solitary
 	families      families
 	namespaces    namespaces
 	objects       objects
@@ -72,7 +72,7 @@ func New() *Table {
 		scalars: scalars{ids: map[v1.ResourceName]Resource{}, limit: columnsKept},
 		images:  map[string]*Image{},
 	}
-	t.hosts.nodes = map[string]int{}
+	t.solitary.byKey = map[string]*labelValues{}
 	t.families.byName = map[familyName]*object.Family{}
 	t.families.services = map[namespacedLabel][]*object.Family{}
 	t.devices = newDevices()
@@ -156,7 +156,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.allowedPods[r] = n.AllowedPods
 	t.setAllocatable(r, n.Allocatable)
 	t.setImages(r, old, n)
-	t.setHost(old, n)
+	t.setLabels(old, n)
 	t.relabel(r, old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
@@ -172,7 +172,7 @@ func (t *Table) RemoveNode(name string) {
 		return
 	}
 	t.setImages(r, t.nodes[r], nil)
-	t.setHost(t.nodes[r], nil)
+	t.setLabels(t.nodes[r], nil)
 	t.relabel(r, t.nodes[r], nil)
 	t.nodes[r] = nil
 	t.live--

@@ -3,8 +3,6 @@ package interpodaffinity
 import (
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -38,13 +36,15 @@ const noNode = -1
 type counts struct {
 	size       int // how many kinds are counted
 	topologies []topology
-	host       int // the topology by hostname, -1: there is none
-	asks       []question
-	heeds      map[string]share // by key of terms that placed pods have
-	terms      []*table.Term    // these terms
-	by         [kinds][]int     // the topologies in which each kind is counted
-	total      sums             // over all domains, as often as a node is in one
-	self       bool             // the pod may be the first that its affinity is about
+	// solitary is the topology by a label of which nodes have values of their
+	// own, -1: there is none. What is on such a node is counted with the row.
+	solitary int
+	asks     []question
+	heeds    map[string]share // by key of terms that placed pods have
+	terms    []*table.Term    // these terms
+	by       [kinds][]int     // the topologies in which each kind is counted
+	total    sums             // over all domains, as often as a node is in one
+	self     bool             // the pod may be the first that its affinity is about
 
 	places places
 	at     []int32 // by row, its place
@@ -71,7 +71,7 @@ type share struct {
 }
 
 func newCounts(size int) *counts {
-	return &counts{size: size, host: -1, heeds: map[string]share{}, fresh: true}
+	return &counts{size: size, solitary: -1, heeds: map[string]share{}, fresh: true}
 }
 
 // ask has the class's own terms counted: those of required affinity together,
@@ -108,9 +108,6 @@ func (c *counts) topology(key string, k kind) int {
 	if i < 0 {
 		i = len(c.topologies)
 		c.topologies = append(c.topologies, topology{key: key})
-		if key == v1.LabelHostname {
-			c.host = i
-		}
 	}
 	if !slices.Contains(c.by[k], i) {
 		c.by[k] = append(c.by[k], i)
@@ -127,10 +124,13 @@ func (c *counts) sync(t *table.Table) {
 	if c.revision == t.Revision() && !c.fresh {
 		return
 	}
+	if c.fresh {
+		c.solitary = slices.IndexFunc(c.topologies, func(at topology) bool { return t.Solitary(at.key) })
+	}
 	for len(c.at) < t.Rows() {
 		c.at = append(c.at, noNode)
 	}
-	if c.host >= 0 && len(c.own) < t.Rows()*c.size {
+	if c.solitary >= 0 && len(c.own) < t.Rows()*c.size {
 		c.own = append(c.own, make([]int64, t.Rows()*c.size-len(c.own))...)
 	}
 	recount := c.fresh || !t.PlacementsAfter(c.placements, func(p table.Placement) {
@@ -275,7 +275,7 @@ func (c *counts) enter(t *table.Table, r table.Row) {
 		switch {
 		case !ok:
 			c.sites = append(c.sites, missing)
-		case i == c.host && t.HostNodes(value) == 1:
+		case i == c.solitary && t.NodesWith(c.topologies[i].key, value) == 1:
 			c.sites = append(c.sites, own)
 		default:
 			id, _ := c.topologies[i].domains.Hold(value)
@@ -302,7 +302,7 @@ func (c *counts) leave(r table.Row) {
 
 // ownOf is what of the kind is on the row's node itself.
 func (c *counts) ownOf(r table.Row, k kind) int64 {
-	if c.host < 0 {
+	if c.solitary < 0 {
 		return 0
 	}
 	return c.own[int(r)*c.size+int(k)]

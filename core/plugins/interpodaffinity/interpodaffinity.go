@@ -40,7 +40,7 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 		Name:       names.InterPodAffinity,
 		Locality:   framework.Domains,
 		PartIn:     pl.part,
-		Epoch:      (*table.Table).HostRevision,
+		Epoch:      (*table.Table).SolitaryRevision,
 		Wakes:      wakes(),
 		PreFilter:  preFilter,
 		CellFilter: &framework.CellFilter{Sync: sync, Of: filterCells, Verdict: verdict},

@@ -158,7 +158,7 @@ func (w *world) setNode(*rapid.T) {
 	}
 	put(90, v1.LabelHostname, n.Name, n.Name, n.Name, n.Name, n.Name, n.Name, n.Name, "shared")
 	put(85, v1.LabelTopologyZone, "a", "b", "c", "c", "")
-	put(90, "rack", n.Name)
+	put(90, "rack", n.Name, n.Name, n.Name, n.Name, n.Name, "shared")
 	w.SetNode(n)
 }
 

@@ -32,10 +32,11 @@ type counts struct {
 	namespace   string
 
 	topologies []topology // by constraint
-	// host is the first constraint by hostname; each node being a domain, its
-	// pods are counted with the row. -1: there is none.
-	host   int
-	places places
+	// solitary is the constraint by a label of which nodes have values of their
+	// own: such a node being a domain, its pods are counted with the row. -1:
+	// there is none.
+	solitary int
+	places   places
 	// rows holds each row's cell, admitted the policies that it meets.
 	rows     []int64
 	admitted []policy
@@ -54,12 +55,12 @@ type selection struct {
 	constraints []int
 }
 
-func (pl *plugin) newCounts(p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
+func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
 	c := &counts{
 		kind: k, constraints: constraints, namespace: p.Namespace, fresh: true,
 		nodes:      inclusion{required: p.RequiredNodes, tolerations: p.Tolerations, comparisons: pl.comparisons},
 		topologies: make([]topology, len(constraints)),
-		host:       slices.IndexFunc(constraints, byHost),
+		solitary:   solitary(t, constraints),
 		weights:    newWeights(len(constraints)),
 	}
 	bySelector := map[string]int{}
@@ -77,6 +78,16 @@ func (pl *plugin) newCounts(p *object.Pod, constraints []match.SpreadConstraint,
 		c.selections[at].constraints = append(c.selections[at].constraints, i)
 	}
 	return c
+}
+
+// solitary picks the constraint by hostname, if there is one: scoring has it
+// that each node is a domain then.
+func solitary(t *table.Table, constraints []match.SpreadConstraint) int {
+	own := func(c match.SpreadConstraint) bool { return t.Solitary(c.TopologyKey) }
+	if i := slices.IndexFunc(constraints, byHost); i >= 0 && own(constraints[i]) {
+		return i
+	}
+	return slices.IndexFunc(constraints, own)
 }
 
 func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
@@ -210,7 +221,7 @@ func (c *counts) recount(t *table.Table) {
 		}
 		c.rows[r] = withOwn(cell, 0)
 		if c.ownDomain(table.Row(r)) {
-			c.topologies[c.host].tally.insert(0)
+			c.topologies[c.solitary].tally.insert(0)
 		}
 		c.count(t, table.Row(r), 1)
 	}
@@ -219,7 +230,7 @@ func (c *counts) recount(t *table.Table) {
 // ownDomain tells whether the row's node is a domain of its own that counts.
 func (c *counts) ownDomain(r table.Row) bool {
 	p := c.places.of(c.rows[r])
-	return c.host >= 0 && p.whole && p.sites[c.host] == own && c.nodes.eligible(c.host, c.admitted[r])
+	return c.solitary >= 0 && p.whole && p.sites[c.solitary] == own && c.nodes.eligible(c.solitary, c.admitted[r])
 }
 
 // cells writes each row's cell.

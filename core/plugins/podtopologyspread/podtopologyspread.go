@@ -47,7 +47,7 @@ func New(args *configv1.PodTopologySpreadArgs, comparisons bool) (framework.Plug
 		Name:       names.PodTopologySpread,
 		Locality:   framework.Domains,
 		PartIn:     pl.part,
-		Epoch:      (*table.Table).HostRevision,
+		Epoch:      (*table.Table).SolitaryRevision,
 		Wakes:      pl.wakes(),
 		PreFilter:  pl.preFilter,
 		CellFilter: &framework.CellFilter{Sync: sync, Of: cells, Verdict: verdict},
@@ -132,7 +132,7 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 	if len(constraints) == 0 {
 		return framework.Prepared{Skip: true}
 	}
-	return framework.Prepared{State: pl.newCounts(p, constraints, hard)}
+	return framework.Prepared{State: pl.newCounts(t, p, constraints, hard)}
 }
 
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
@@ -151,7 +151,7 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
 	if len(constraints) == 0 {
 		return framework.Prepared{Skip: true}
 	}
-	return framework.Prepared{State: pl.newCounts(p, constraints, kind)}
+	return framework.Prepared{State: pl.newCounts(t, p, constraints, kind)}
 }
 
 func failed(format string, err error) framework.Prepared {

@@ -228,7 +228,7 @@ func TestHostsAreCells(t *testing.T) {
 		tb.SetNode(nodeIn(fmt.Sprint("n", i), "a"))
 		crowd(tb, fmt.Sprint("n", i), i%4)
 	}
-	for _, pod := range []*object.Pod{podWith(web(v1.LabelHostname)), podWith(web(v1.LabelHostname, anyway))} {
+	for _, pod := range []*object.Pod{podWith(web(v1.LabelHostname)), podWith(web(v1.LabelHostname, anyway)), podWith(web("rack")), podWith(web("rack", anyway))} {
 		in := &framework.Input{Table: tb, Pod: pod, State: p.PreFilter(tb, pod).State}
 		if in.State == nil {
 			in.State = p.PreScore(tb, pod).State

@@ -201,8 +201,11 @@ func (w *world) setNode(*rapid.T) {
 	put(90, v1.LabelHostname, n.Name, n.Name, n.Name, n.Name, n.Name, n.Name, n.Name, "shared")
 	put(85, v1.LabelTopologyZone, "a", "b", "c", "c", "")
 	put(60, "disk", "ssd", "hdd")
-	if w.chance(10) {
+	switch w.rand.IntN(12) {
+	case 0:
 		delete(n.Labels, "rack")
+	case 1, 2:
+		n.Labels["rack"] = "shared"
 	}
 	if w.chance(25) {
 		n.Taints = []v1.Taint{{Key: w.one("team", "spot"), Effect: v1.TaintEffect(w.one("NoSchedule", "NoExecute", "PreferNoSchedule"))}}
@@ -368,6 +371,7 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 // compareFresh compares counts that are kept with counts that are made now.
 func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
 	fresh := w.plugin.PreFilter(w.Table, q.pod).State.(*counts)
+	fresh.solitary = c.solitary // what is of its own may have changed meanwhile
 	fresh.sync(w.Table)
 	if len(w.marks) > 0 {
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // A cell is a place and, below it, the number of matching pods on the node
-// itself where that is what a constraint by hostname counts.
+// itself where that is what a constraint counts.
 const (
 	noNode  int64 = -1
 	ignored int64 = -2 // a node that is not scored, as it lacks a label
@@ -114,7 +114,7 @@ func (c *counts) locate(t *table.Table, r table.Row, n *object.Node) bool {
 			if c.kind != lenient {
 				return false
 			}
-		case i == c.host && (scoresHost || t.HostNodes(value) == 1):
+		case i == c.solitary && (scoresHost || has && t.NodesWith(c.constraints[i].TopologyKey, value) == 1):
 			c.sites = append(c.sites, own)
 		case scoresHost: // by hostname once more: the node itself all the same
 			c.sites = append(c.sites, c.hold(i, strconv.Itoa(int(r)), false))

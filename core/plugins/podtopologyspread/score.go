@@ -35,6 +35,9 @@ func weigh(in *framework.Input, feasible []framework.CellCount) {
 		}
 		nodes += f.Nodes
 		for i, s := range c.places.of(f.Cell).sites {
+			if s == own {
+				sizes[i] += f.Nodes
+			}
 			if s < 0 {
 				continue
 			}
