@@ -214,7 +214,10 @@ func (s *standings) seat(rows []table.Row, found *scratch) bool {
 		case s.scattered():
 			now = 0
 		default:
-			g := s.group(r, was)
+			g := s.static.tupleOf[r]
+			if s.own > 0 {
+				g = s.group(r, g, was)
+			}
 			if g == none || found.final[i] < 0 {
 				return false
 			}
@@ -269,9 +272,6 @@ func (s *standings) join(r table.Row, now standing) {
 		s.feasible++
 	default:
 		g, score := &s.groups[now>>s.bits], s.below(now)
-		for int(score) >= len(g.having) {
-			g.having = append(g.having, 0)
-		}
 		s.feasible++
 		g.rows++
 		g.having[score]++
@@ -292,23 +292,19 @@ func (s *standings) joinTuples() {
 
 func (s *standings) addGroup(key groupKey) int32 {
 	n := len(s.groups)
-	if n < cap(s.groups) { // one that was before: its counts can be used again
-		s.groups = s.groups[:n+1]
-		g := &s.groups[n]
-		*g = group{key: key, having: g.having[:0], lists: g.lists, from: unlisted}
-	} else {
-		s.groups = append(s.groups, group{key: key, from: unlisted})
+	if n == cap(s.groups) {
+		s.groups = append(s.groups, group{})
 	}
+	s.groups = s.groups[:n+1]
+	g := &s.groups[n] // one that was before: its room can be used again
+	*g = group{key: key, having: resize(g.having, int(s.highest)+1), lists: g.lists, from: unlisted}
+	clear(g.having)
 	return int32(n)
 }
 
-// group finds or makes the group for the row's numbers; none when they are
-// too many.
-func (s *standings) group(r table.Row, was standing) int32 {
-	tuple := s.static.tupleOf[r]
-	if s.own == 0 {
-		return tuple
-	}
+// group finds or makes the group for the row's numbers, where the view has
+// some of its own; none when they are too many.
+func (s *standings) group(r table.Row, tuple int32, was standing) int32 {
 	if was.feasible() && s.same(r, tuple, &s.groups[was>>s.bits].key) {
 		return int32(was >> s.bits)
 	}
