@@ -207,6 +207,24 @@ func TestRowsChangeHands(t *testing.T) {
 	}
 }
 
+// More happens between two looks at a view than any journal holds.
+func TestLongAbsence(t *testing.T) {
+	for _, mix := range []string{"all", "spread", "interpod", "interpod-preemption"} {
+		w := trial(t, mix)
+		for range 3 {
+			for range 40 {
+				w.place(w.stock.pod(w.name()))
+			}
+			w.storm(t)
+			for range 20 {
+				w.removePod(t)
+				w.decide(t)
+			}
+		}
+		w.check(t)
+	}
+}
+
 // Columns of a resource that nobody has any more become another's. What knew
 // them by the old name does not read the new one's.
 func TestColumnsChangeHands(t *testing.T) {

@@ -138,7 +138,9 @@ func (s *stock) node(name string) *object.Node {
 		setIn(&n.Status.Allocatable, v1.ResourceCPU, *resource.NewMilliQuantity(int64(s.IntN(8000)), resource.DecimalSI))
 	case 4:
 		setIn(&n.Status.Allocatable, s.rareResource(), resource.MustParse("4"))
-	case 5:
+	case 5, 6, 7: // another's
+		n.Labels[v1.LabelHostname] = s.name()
+	case 8:
 		n.Spec.Unschedulable = !n.Spec.Unschedulable
 	}
 	return decode.Node(n)
