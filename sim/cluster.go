@@ -18,9 +18,11 @@ import (
 // change is also an event for whoever watches. One owner, not safe for
 // concurrent use.
 type Cluster struct {
-	nodes  map[string]*object.Node
-	pods   map[string]*object.Pod // by namespace/name
-	events []machine.Event
+	nodes map[string]*object.Node
+	pods  map[string]*object.Pod // by namespace/name
+	// objects are those that only some plugins read, by kind and key.
+	objects map[string]object.Object
+	events  []machine.Event
 	// started is when the pod that started last did so.
 	started time.Time
 }
@@ -28,7 +30,7 @@ type Cluster struct {
 // NewCluster returns an empty cluster in which nothing started before the
 // given time.
 func NewCluster(start time.Time) *Cluster {
-	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, started: start}
+	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, objects: map[string]object.Object{}, started: start}
 }
 
 // Watch returns the events since the last call, in order.
@@ -69,11 +71,26 @@ func (c *Cluster) DeleteNode(name string) error {
 func (c *Cluster) SetNamespace(n *object.Namespace) { c.tell(machine.NamespaceSet{Namespace: n}) }
 
 // SetObject creates or replaces the object.
-func (c *Cluster) SetObject(o object.Object) { c.tell(machine.ObjectSet{Object: o}) }
+func (c *Cluster) SetObject(o object.Object) {
+	m := o.Head()
+	c.objects[m.Kind.String()+" "+m.Key()] = o
+	c.tell(machine.ObjectSet{Object: o})
+}
 
 // DeleteObject deletes the object, if it is there.
 func (c *Cluster) DeleteObject(kind object.Kind, namespace, name string) {
+	m := object.Meta{Kind: kind, Namespace: namespace, Name: name}
+	delete(c.objects, kind.String()+" "+m.Key())
 	c.tell(machine.ObjectGone{Kind: kind, Namespace: namespace, Name: name})
+}
+
+// Objects returns the objects that only some plugins read, by kind and key.
+func (c *Cluster) Objects() []object.Object {
+	var all []object.Object
+	for _, key := range slices.Sorted(maps.Keys(c.objects)) {
+		all = append(all, c.objects[key])
+	}
+	return all
 }
 
 // Pod returns the pod by namespace/name, nil where there is none.

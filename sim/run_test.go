@@ -41,6 +41,9 @@ func world(t *testing.T, mix string, seed uint64) Input {
 	}
 	o.Seed, o.Check = seed, true
 	in := Input{Machine: o}
+	for _, object := range w.Objects {
+		in.Objects = append(in.Objects, decode.Object(object))
+	}
 	for _, n := range w.Nodes {
 		in.Nodes = append(in.Nodes, decode.Node(n))
 	}
@@ -155,7 +158,7 @@ func whoIsLeftCannotBePlaced(t *testing.T, name string, in Input, r *Result) {
 		if p.NominatedNode == "" {
 			pods = append(room[:len(room):len(room)], p)
 		}
-		fresh, err := Run(Input{Nodes: r.Cluster.Nodes(), Pods: pods, Machine: in.Machine})
+		fresh, err := Run(Input{Nodes: r.Cluster.Nodes(), Pods: pods, Objects: r.Cluster.Objects(), Machine: in.Machine})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -96,6 +96,9 @@ func (s *stock) add(w generate.World) {
 	for _, f := range w.Families {
 		s.families = append(s.families, decode.Family(f))
 	}
+	for _, o := range w.Objects {
+		s.objects = append(s.objects, decode.Object(o))
+	}
 	for _, n := range w.Namespaces {
 		s.namespaces = append(s.namespaces, decode.Namespace(n))
 	}

@@ -106,7 +106,7 @@ var kinds = []event{
 	{2, "a nomination", (*soak).nominate},
 	{2, "a namespace is labelled", (*soak).label},
 	{2, "a family comes or goes", (*soak).setFamily},
-	{2, "an object comes or goes", (*soak).setObject},
+	{5, "an object comes, changes or goes", (*soak).setObject},
 	{3, "another class", (*soak).otherClass},
 	{1, "a panic is contained", func(w *soak, _ *testing.T) { w.kept.Reset() }},
 	{25, "a decision", (*soak).decide},
@@ -144,6 +144,25 @@ func (w *soak) happen(t *testing.T) {
 			k.happen(w, t)
 			return
 		}
+	}
+}
+
+// setObject has a claim, a volume or the like come, change or go, or be assumed
+// to be another.
+func (w *soak) setObject(*testing.T) {
+	if len(w.objects) == 0 {
+		return
+	}
+	o := pickOne(w.Rand, w.objects...)
+	switch m := o.Head(); w.IntN(6) {
+	case 0:
+		w.RemoveObject(m.Kind, m.Namespace, m.Name)
+	case 1:
+		w.Assume(o)
+	case 2:
+		w.Restore(m)
+	default:
+		w.SetObject(o)
 	}
 }
 
@@ -304,17 +323,6 @@ func (w *soak) setFamily(*testing.T) {
 		w.RemoveFamily(f.Kind, f.Namespace, f.Name)
 	} else {
 		w.SetFamily(f)
-	}
-}
-
-func (w *soak) setObject(*testing.T) {
-	if len(w.objects) == 0 {
-		return
-	}
-	if o := pickOne(w.Rand, w.objects...); w.IntN(3) == 0 {
-		w.RemoveObject(o.Head().Kind, o.Head().Namespace, o.Head().Name)
-	} else {
-		w.SetObject(o)
 	}
 }
 

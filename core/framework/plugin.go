@@ -125,6 +125,11 @@ type Plugin struct {
 	Permit func(t *table.Table, p *object.Pod, node string) PermitResult
 	// PreBind returns what must be written before the pod may be bound.
 	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
+	// Settle is asked when all writes are done, and again whenever an object or
+	// the pod's node changes, until it lets the pod go (nil) or rejects it; Code
+	// Wait is not yet. After Patience the attempt fails.
+	Settle   func(t *table.Table, p *object.Pod, node string) *decision.Status
+	Patience time.Duration
 	// Bind claims the binding of the pod (true: it is bound through the API's
 	// binding subresource) or leaves it to the next plugin.
 	Bind func(p *object.Pod, node string) bool

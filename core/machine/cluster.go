@@ -17,6 +17,7 @@ func (m *Machine) nodeSet(n *object.Node) {
 	}
 	m.table.SetNode(n)
 	m.move(e)
+	m.awaitAgain(n.Name)
 }
 
 func (m *Machine) nodeGone(name string) {
@@ -27,6 +28,7 @@ func (m *Machine) nodeGone(name string) {
 	old := m.table.Node(row)
 	m.table.RemoveNode(name)
 	m.move(&framework.Event{Resource: framework.Node, Action: framework.Delete, OldNode: old})
+	m.awaitAgain(name)
 	for _, p := range m.queue.NominatedTo(name) {
 		m.clearNomination(p)
 	}

@@ -63,10 +63,12 @@ type (
 		Result BindResult
 		Err    error // why not, for BindRefused and BindUnknown
 	}
-	// Written is the outcome of a Write effect. Err nil: all was written.
+	// Written is the outcome of a Write effect. Err nil: all was written; else
+	// the first Done writes were.
 	Written struct {
-		UID types.UID
-		Err error
+		UID  types.UID
+		Done int
+		Err  error
 	}
 	// PodRead is the outcome of a Read effect: the pod as a consistent read of
 	// the API shows it, nil when it does not exist. Err: the read failed and

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,11 @@ type flight struct {
 	// binder is the extender that binds the pod, or noExtender.
 	binder int
 	since  time.Time
+	// deadlines are, by PreBind plugin, until when what it wrote may take to
+	// have its effect.
+	deadlines map[string]time.Time
+	// writers are the plugins that asked for writes, one for each.
+	writers []string
 }
 
 type phase uint8
@@ -34,6 +40,7 @@ const (
 	permitting phase = iota
 	waiting          // a Permit plugin holds it
 	writing          // PreBind writes are under way
+	awaiting         // a PreBind plugin waits for what was written to take effect
 	binding          // the binding is under way
 	settling         // the binding's reply was lost: a read is under way
 )
@@ -158,13 +165,16 @@ func (m *Machine) advance(f *flight) {
 			return
 		}
 		writes = append(writes, w...)
+		for range w {
+			f.writers = append(f.writers, pl.Name)
+		}
 	}
 	if len(writes) > 0 {
 		m.expect(f)
 		m.do(Write{Pod: f.pod, Writes: writes})
 		return
 	}
-	m.bind(f)
+	m.await(f)
 }
 
 func (m *Machine) written(e Written) {
@@ -173,10 +183,66 @@ func (m *Machine) written(e Written) {
 		return
 	}
 	if e.Err != nil {
-		m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: e.Err}, f)
+		plugin := f.writers[min(e.Done, len(f.writers)-1)]
+		m.fail(f.attempt, attribute(&decision.Status{Code: decision.Error, Err: e.Err}, "PreBind", plugin), f)
 		return
 	}
+	m.await(f)
+}
+
+// await binds the pod if no PreBind plugin waits for its writes to take effect.
+func (m *Machine) await(f *flight) {
+	for _, pl := range f.profile.PreBind {
+		if pl.Settle == nil {
+			continue
+		}
+		var s *decision.Status
+		if err := m.guard("PreBind", pl.Name, func() { s = pl.Settle(m.table, f.pod, f.node) }); err != nil {
+			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: err}, f)
+			return
+		}
+		switch {
+		case s == nil || s.Code == decision.Success:
+		case s.Code != decision.Wait:
+			m.fail(f.attempt, attribute(s, "PreBind", pl.Name), f)
+			return
+		default:
+			if f.deadlines == nil {
+				f.deadlines = map[string]time.Time{}
+			}
+			if _, known := f.deadlines[pl.Name]; !known {
+				f.deadlines[pl.Name] = m.now.Add(pl.Patience)
+			}
+			f.phase = awaiting
+			m.awaiting[f.pod.UID] = f
+			m.expect(f)
+			return
+		}
+	}
+	delete(m.awaiting, f.pod.UID)
 	m.bind(f)
+}
+
+// awaitAgain asks the pods that wait for writes to take effect, on the node or
+// on all ("").
+func (m *Machine) awaitAgain(node string) {
+	for _, uid := range sortedUIDs(m.awaiting) {
+		if f := m.awaiting[uid]; f != nil && (node == "" || f.node == node) {
+			m.await(f)
+		}
+	}
+}
+
+var errTimeout = errors.New("timed out waiting for what was written to take effect")
+
+// expireAwait fails a pod that has waited long enough.
+func (m *Machine) expireAwait(f *flight) {
+	for _, plugin := range sortedKeys(f.deadlines) {
+		if !m.now.Before(f.deadlines[plugin]) {
+			m.fail(f.attempt, attribute(&decision.Status{Code: decision.Error, Err: errTimeout}, "PreBind", plugin), f)
+			return
+		}
+	}
 }
 
 // bind has the pod bound: by the extender that binds it, or else by the first
@@ -324,7 +390,10 @@ func (m *Machine) refused(f *flight, err error) {
 	m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Bind plugin %q: %w", plugin, err)}, f)
 }
 
-func (m *Machine) land(f *flight) { delete(m.flights, f.pod.UID) }
+func (m *Machine) land(f *flight) {
+	delete(m.flights, f.pod.UID)
+	delete(m.awaiting, f.pod.UID)
+}
 
 // unreserve undoes Reserve in reverse order and takes the pod off its node.
 func (m *Machine) unreserve(f *flight) {

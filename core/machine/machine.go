@@ -55,6 +55,8 @@ type Machine struct {
 	uids map[string]types.UID
 	// flights holds the pods between Assume and the end of their binding.
 	flights map[types.UID]*flight
+	// awaiting holds the flights of that phase.
+	awaiting map[types.UID]*flight
 	// ended holds the pods that are gone, or done with their work, of whose
 	// binding nothing has been heard yet.
 	ended map[types.UID]*flight
@@ -96,6 +98,7 @@ func New(o Options) *Machine {
 		table:     table.New(),
 		uids:      map[string]types.UID{},
 		flights:   map[types.UID]*flight{},
+		awaiting:  map[types.UID]*flight{},
 		ended:     map[types.UID]*flight{},
 		assumed:   map[types.UID]string{},
 		asked:     map[types.UID]string{},
@@ -185,10 +188,7 @@ func (m *Machine) Ready() bool { return m.queue.Ready() }
 func (m *Machine) NextTimer() (time.Time, bool) {
 	next, ok := m.queue.NextTimer()
 	for _, f := range m.flights { // any order: takes the earliest
-		if f.phase != waiting {
-			continue
-		}
-		for _, deadline := range f.permits { // any order: takes the earliest
+		for _, deadline := range f.timers() { // any order: takes the earliest
 			if !ok || deadline.Before(next) {
 				next, ok = deadline, true
 			}
@@ -229,16 +229,34 @@ func (m *Machine) do(e Effect) {
 func (m *Machine) tick() {
 	m.queue.Flush(m.now)
 	m.overdue()
-	for _, uid := range m.sortedFlights() {
-		if f := m.flights[uid]; f.phase == waiting {
+	for _, uid := range sortedUIDs(m.flights) {
+		switch f := m.flights[uid]; {
+		case f == nil: // ended by another's end
+		case f.phase == waiting:
 			m.expirePermits(f)
+		case f.phase == awaiting:
+			m.expireAwait(f)
 		}
 	}
 }
 
-func (m *Machine) sortedFlights() []types.UID {
-	uids := make([]types.UID, 0, len(m.flights))
-	for uid := range m.flights { // any order: sorted below
+// timers are the times at which a wait of the flight is over.
+func (f *flight) timers() map[string]time.Time {
+	switch f.phase {
+	case waiting:
+		return f.permits
+	case awaiting:
+		return f.deadlines
+	}
+	return nil
+}
+
+func sortedUIDs(flights map[types.UID]*flight) []types.UID {
+	if len(flights) == 0 {
+		return nil
+	}
+	uids := make([]types.UID, 0, len(flights))
+	for uid := range flights { // any order: sorted below
 		uids = append(uids, uid)
 	}
 	slices.Sort(uids)

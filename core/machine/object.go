@@ -11,10 +11,12 @@ func (m *Machine) objectSet(o object.Object) {
 		e.Action = framework.UpdateOther
 	}
 	m.move(e)
+	m.awaitAgain("")
 }
 
 func (m *Machine) objectGone(e ObjectGone) {
 	if old := m.table.RemoveObject(e.Kind, e.Namespace, e.Name); old != nil {
 		m.move(&framework.Event{Resource: framework.Of(e.Kind), Action: framework.Delete, OldObject: old})
+		m.awaitAgain("")
 	}
 }

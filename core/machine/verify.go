@@ -21,7 +21,7 @@ func (m *Machine) Verify() error {
 	if err := m.engine.Check(); err != nil {
 		return err
 	}
-	for _, uid := range m.sortedFlights() {
+	for _, uid := range sortedUIDs(m.flights) {
 		f := m.flights[uid]
 		if at := m.queue.Where(uid); at != queue.InFlight {
 			return fmt.Errorf("pod %s is assumed on %s and %s in the queue; it should be in flight", f.pod.Key(), f.node, at)
@@ -29,6 +29,11 @@ func (m *Machine) Verify() error {
 		pl := m.table.Pod(uid)
 		if pl == nil || m.table.Name(pl.Row) != f.node {
 			return fmt.Errorf("pod %s is assumed on %s but takes no room there", f.pod.Key(), f.node)
+		}
+	}
+	for uid, f := range m.awaiting { // any order: an error is an error
+		if m.flights[uid] != f || f.phase != awaiting {
+			return fmt.Errorf("pod %s is remembered to wait for its writes, and does not", f.pod.Key())
 		}
 	}
 	for uid := range m.assumed { // any order: an error is an error
@@ -97,7 +102,7 @@ func (m *Machine) Repair() []Effect {
 			m.queue.Park(m.now, s.Pod.UID, queue.Outcome{})
 		}
 	}
-	for _, uid := range m.sortedFlights() {
+	for _, uid := range sortedUIDs(m.flights) {
 		switch f := m.flights[uid]; f.phase {
 		case binding, settling:
 			f.phase = settling

@@ -14,7 +14,7 @@ import (
 var idle = []string{
 	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Started", "Generation", "Gates",
 	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Controller", "Images", "Containers", "Features",
-	"Scheduled", "Disrupted", "Unbuilt", "API",
+	"Scheduled", "Disrupted", "API",
 }
 
 // Every field of a pod counts for Alike, or is known not to.

@@ -60,6 +60,12 @@ func (k Kind) Namespaced() bool {
 // Object is a value of one of the kinds. Immutable.
 type Object interface{ Head() *Meta }
 
+// Grouped is an Object that the table also lists under a group of its kind.
+type Grouped interface {
+	Object
+	Group() string
+}
+
 // Meta is what all objects have. A kind's type embeds it.
 type Meta struct {
 	Kind      Kind

@@ -49,6 +49,7 @@ type Pod struct {
 	// and image volumes, with repetitions.
 	Images     []string
 	Containers int // init containers and containers
+	Volumes    []Volume
 
 	// Claims are spec.resourceClaims with the names found in the status.
 	Claims []PodClaim
@@ -65,10 +66,6 @@ type Pod struct {
 	// API is the object that the pod was decoded from, kept only where an
 	// extender is to be told of it; nil otherwise.
 	API *v1.Pod
-
-	// Unbuilt names the in-tree plugins whose hard constraints this pod uses
-	// and that Berth does not have yet.
-	Unbuilt []string
 }
 
 // Condition is the part of a pod condition that decides whether a patch
@@ -98,7 +95,8 @@ func (p *Pod) Alike(q *Pod) bool {
 	return p.UID == q.UID && p.Namespace == q.Namespace && p.Name == q.Name &&
 		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal &&
 		p.Demand.Usage.Equal(q.Demand.Usage) && p.Demand.NonZero.Equal(q.Demand.NonZero) &&
-		slices.Equal(p.HostPorts, q.HostPorts) && slices.Equal(p.Claims, q.Claims) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey()
+		slices.Equal(p.HostPorts, q.HostPorts) && slices.Equal(p.Claims, q.Claims) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey() &&
+		p.VolumesKey() == q.VolumesKey()
 }
 
 func (p *Pod) termsKey() string {

@@ -52,11 +52,23 @@ type PersistentVolume struct {
 	// ByController: whoever bound it was no user.
 	ByController bool
 	Nodes        *match.NodeSelector // required node affinity
-	Source       VolumeSource
+	// Pin is a label that Nodes demands with one of some values, by which
+	// volumes that may suit a node are found fast; nil where there is none.
+	Pin    *LabelPin
+	Source VolumeSource
 	// Migrated is, for an in-tree volume that a CSI driver may serve, the
 	// volume as that driver's; nil for all others.
 	Migrated *MigratedVolume
 }
+
+// LabelPin is a label and the values that it may have.
+type LabelPin struct {
+	Key    string
+	Values []string
+}
+
+// Group is where the volume is listed: under its class.
+func (v *PersistentVolume) Group() string { return v.Class }
 
 // ClaimReference is the claim that a volume is kept for; UID "" is any of that
 // name.
@@ -88,6 +100,9 @@ type MigratedVolume struct {
 type StorageClass struct {
 	Meta
 	Provisioner string
+	// MigratedTo is the CSI driver that took the place of an in-tree
+	// provisioner, "" where none did.
+	MigratedTo string
 	// Moded: volumeBindingMode is set; Delayed: to WaitForFirstConsumer.
 	Moded, Delayed bool
 	// Topologies are where volumes can be made; none is everywhere.
@@ -130,6 +145,9 @@ type CSIStorageCapacity struct {
 	Nodes labels.Selector // nil: no node
 }
 
+// Group is where the capacity is listed: under its class.
+func (c *CSIStorageCapacity) Group() string { return c.Class }
+
 // VolumeAttachment is a volume that is, or is to be, attached to a node.
 type VolumeAttachment struct {
 	Meta
@@ -137,3 +155,6 @@ type VolumeAttachment struct {
 	Node     string
 	Volume   string // the PersistentVolume's name, "" for an inline volume
 }
+
+// Group is where the attachment is listed: under its node.
+func (a *VolumeAttachment) Group() string { return a.Node }

@@ -19,11 +19,14 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/nodeports"
 	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	"github.com/berth-scheduler/berth/core/plugins/nodeunschedulable"
+	"github.com/berth-scheduler/berth/core/plugins/nodevolumelimits"
 	"github.com/berth-scheduler/berth/core/plugins/podtopologyspread"
 	"github.com/berth-scheduler/berth/core/plugins/prioritysort"
 	"github.com/berth-scheduler/berth/core/plugins/schedulinggates"
 	"github.com/berth-scheduler/berth/core/plugins/tainttoleration"
-	"github.com/berth-scheduler/berth/core/plugins/unbuilt"
+	"github.com/berth-scheduler/berth/core/plugins/volumebinding"
+	"github.com/berth-scheduler/berth/core/plugins/volumerestrictions"
+	"github.com/berth-scheduler/berth/core/plugins/volumezone"
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
@@ -40,13 +43,17 @@ type Features struct {
 
 // Registry returns every plugin that a configuration may name.
 func Registry(f Features) profile.Registry {
-	r := profile.Registry{
+	return profile.Registry{
 		names.PrioritySort:                    plain(prioritysort.New()),
 		names.SchedulingGates:                 plain(schedulinggates.New()),
 		names.NodeName:                        plain(nodename.New()),
 		names.NodeUnschedulable:               plain(nodeunschedulable.New(f.TaintComparisons)),
 		names.TaintToleration:                 plain(tainttoleration.New(f.TaintComparisons)),
 		names.NodeDeclaredFeatures:            plain(nodedeclaredfeatures.New(f.NodeDeclaredFeatures)),
+		names.VolumeRestrictions:              plain(volumerestrictions.New()),
+		names.VolumeZone:                      plain(volumezone.New()),
+		names.NodeVolumeLimits:                plain(nodevolumelimits.New()),
+		names.VolumeBinding:                   with[configv1.VolumeBindingArgs](volumebinding.New),
 		names.NodePorts:                       plain(nodeports.New()),
 		names.ImageLocality:                   plain(imagelocality.New()),
 		names.DefaultBinder:                   plain(defaultbinder.New()),
@@ -62,10 +69,6 @@ func Registry(f Features) profile.Registry {
 			return podtopologyspread.New(args, f.TaintComparisons)
 		}),
 	}
-	for _, c := range unbuilt.Constraints() {
-		r[c.Plugin] = plain(unbuilt.New(c))
-	}
-	return r
 }
 
 // plain makes a factory of a plugin without arguments; it ignores any that

@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -16,6 +17,8 @@ type kindOfObjects struct {
 	byName   map[objectName]*known
 	revision uint64
 	sorted   []object.Object // by namespace, then name, as assumed; nil: to be made
+	// groups lists those that are object.Grouped by their groups.
+	groups map[string]map[objectName]*known
 }
 
 type objectName struct{ namespace, name string }
@@ -71,6 +74,8 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 	}
 	was := k.now()
 	before, k.shown = k.shown, o
+	kind.ungroup(at, before)
+	kind.group(at, k)
 	if k.ends(o) {
 		k.assumed, k.written = nil, false
 	}
@@ -89,6 +94,7 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 		return nil
 	}
 	delete(list.byName, at)
+	list.ungroup(at, k.shown)
 	list.changed()
 	t.follow(k.now(), nil)
 	return k.shown
@@ -166,6 +172,18 @@ func (t *Table) Objects(kind object.Kind) []object.Object {
 	return list.sorted
 }
 
+// Group yields the objects of a kind that belong to the group, in no order, as
+// they are assumed to be; an assumption changes nobody's group.
+func (t *Table) Group(kind object.Kind, group string) iter.Seq[object.Object] {
+	return func(yield func(object.Object) bool) {
+		for _, k := range t.objects.kinds[kind].groups[group] { // any order: promised none
+			if !yield(k.now()) {
+				return
+			}
+		}
+	}
+}
+
 // ObjectCount is the number of objects of a kind.
 func (t *Table) ObjectCount(kind object.Kind) int { return len(t.objects.kinds[kind].byName) }
 
@@ -177,6 +195,30 @@ func (t *Table) ObjectRevision(kinds ...object.Kind) uint64 {
 		sum += t.objects.kinds[kind].revision // each only grows, so the sum does
 	}
 	return sum
+}
+
+func (k *kindOfObjects) group(at objectName, o *known) {
+	grouped, ok := o.shown.(object.Grouped)
+	if !ok {
+		return
+	}
+	name := grouped.Group()
+	if k.groups == nil {
+		k.groups = map[string]map[objectName]*known{}
+	}
+	if k.groups[name] == nil {
+		k.groups[name] = map[objectName]*known{}
+	}
+	k.groups[name][at] = o
+}
+
+func (k *kindOfObjects) ungroup(at objectName, o object.Object) {
+	if grouped, ok := o.(object.Grouped); ok {
+		name := grouped.Group()
+		if delete(k.groups[name], at); len(k.groups[name]) == 0 {
+			delete(k.groups, name)
+		}
+	}
 }
 
 func (k *kindOfObjects) changed() {

@@ -51,6 +51,7 @@ type Table struct {
 	namespaces    namespaces
 	objects       objects
 	devices       devices
+	claims        claims
 	terms         terms
 	crowds        crowds
 
@@ -221,6 +222,7 @@ func (t *Table) put(pl *Placed) {
 	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
 	t.charge(r, pl.Pod, 1)
 	t.bear(pl, 1)
+	t.use(pl, 1)
 	t.crowds.join(pl)
 	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
 	t.touch(r)
@@ -238,6 +240,7 @@ func (t *Table) take(pl *Placed) {
 	}
 	t.charge(r, pl.Pod, -1)
 	t.bear(pl, -1)
+	t.use(pl, -1)
 	t.crowds.leave(pl)
 	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
 	t.touch(r)

@@ -35,8 +35,8 @@ func Pod(p *v1.Pod) *object.Pod {
 		Images:        podImages(spec),
 		Containers:    len(spec.InitContainers) + len(spec.Containers),
 		Claims:        podClaims(p),
+		Volumes:       podVolumes(p),
 		Features:      neededFeatures(spec),
-		Unbuilt:       unbuilt(spec),
 	}
 	if spec.Priority != nil {
 		pod.Priority = *spec.Priority

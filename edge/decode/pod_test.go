@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
 // podOf reads a pod spec (and status) as a user would write it.
@@ -174,28 +173,24 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-func TestUnbuilt(t *testing.T) {
-	const claims = `{volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}`
-	byClaims := []string{names.VolumeRestrictions, names.NodeVolumeLimits, names.VolumeBinding, names.VolumeZone}
-	for _, c := range []struct {
-		spec string
-		want []string
-	}{
-		{`{}`, nil},
-		{claims, byClaims},
-		{`{volumes: [{name: v, ephemeral: {}}]}`, byClaims},
-		{`{volumes: [{name: v, emptyDir: {}}, {name: w, configMap: {name: c}}]}`, nil},
-		{`{volumes: [{name: v, iscsi: {targetPortal: p, iqn: q, lun: 0}}]}`, []string{names.VolumeRestrictions}},
-		{`{volumes: [{name: v, rbd: {monitors: [], image: i}}]}`, []string{names.VolumeRestrictions}},
-		{`{volumes: [{name: v, awsElasticBlockStore: {volumeID: i}}]}`, []string{names.VolumeRestrictions, names.NodeVolumeLimits}},
-		{`{volumes: [{name: v, gcePersistentDisk: {pdName: i}}]}`, []string{names.VolumeRestrictions, names.NodeVolumeLimits}},
-		{`{volumes: [{name: v, azureFile: {secretName: s, shareName: i}}]}`, []string{names.NodeVolumeLimits}},
-		{`{affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone}}]}}}`, nil},
-		{`{affinity: {nodeAffinity: {}, podAffinity: {}}}`, nil},
-	} {
-		if got := Pod(podOf(t, "spec: "+c.spec)).Unbuilt; !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.spec, got, c.want)
-		}
+func TestVolumes(t *testing.T) {
+	p := podOf(t, `{metadata: {namespace: ns, name: p}, spec: {volumes: [
+		{name: a, emptyDir: {}}, {name: b, persistentVolumeClaim: {claimName: c}}, {name: d, ephemeral: {}},
+		{name: e, iscsi: {targetPortal: p, iqn: q, lun: 0, readOnly: true}}, {name: f, rbd: {monitors: [m], pool: o, image: i}},
+		{name: g, awsElasticBlockStore: {volumeID: vol-1}}, {name: h, gcePersistentDisk: {pdName: pd}},
+		{name: i, azureFile: {secretName: s, shareName: i}}, {name: j, csi: {driver: x}}]}}`)
+	want := []object.Volume{
+		{Claimed: true, Claim: "c"}, {Claimed: true, Ephemeral: true, Claim: "p-d"},
+		{Disk: &object.Disk{Kind: object.ISCSI, Name: "q", ReadOnly: true}},
+		{Disk: &object.Disk{Kind: object.RBD, Name: "i", Pool: "o", Monitors: []string{"m"}}},
+		{Disk: &object.Disk{Kind: object.AWSElasticBlockStore, Name: "vol-1"},
+			Migrated: &object.MigratedVolume{Plugin: "kubernetes.io/aws-ebs", Source: object.VolumeSource{Driver: "ebs.csi.aws.com", Handle: "vol-1"}}},
+		{Disk: &object.Disk{Kind: object.GCEPersistentDisk, Name: "pd"},
+			Migrated: &object.MigratedVolume{Plugin: "kubernetes.io/gce-pd", Source: object.VolumeSource{Driver: "pd.csi.storage.gke.io", Handle: "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/pd"}}},
+		{Driver: "x"},
+	}
+	if got := Pod(p).Volumes; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	storage "k8s.io/component-helpers/storage/volume"
 	csitranslation "k8s.io/csi-translation-lib"
+	csiplugins "k8s.io/csi-translation-lib/plugins"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/match"
@@ -16,6 +17,16 @@ import (
 // translator turns in-tree volumes into those of the CSI drivers that took the
 // plugins' place.
 var translator = csitranslation.New()
+
+// replaced are the in-tree plugins whose volumes CSI drivers serve wherever
+// they run (v1.36).
+var replaced = map[string]bool{
+	csiplugins.AWSEBSInTreePluginName:    true,
+	csiplugins.AzureDiskInTreePluginName: true,
+	csiplugins.CinderInTreePluginName:    true,
+	csiplugins.GCEPDInTreePluginName:     true,
+	csiplugins.PortworxVolumePluginName:  true,
+}
 
 func claim(c *v1.PersistentVolumeClaim) *object.PersistentVolumeClaim {
 	size, sized := c.Spec.Resources.Requests[v1.ResourceStorage]
@@ -56,6 +67,7 @@ func volume(v *v1.PersistentVolume) *object.PersistentVolume {
 		VolumeMode:   volumeMode(v.Spec.VolumeMode),
 		ByController: metav1.HasAnnotation(v.ObjectMeta, storage.AnnBoundByController),
 		Nodes:        volumeNodes(v),
+		Pin:          pin(v),
 		Source:       volumeSource(v),
 		Migrated:     migrated(v),
 	}
@@ -82,6 +94,20 @@ func volumeNodes(v *v1.PersistentVolume) *match.NodeSelector {
 	return match.NewNodeSelector(nil, v.Spec.NodeAffinity.Required)
 }
 
+// pin is the first label that the only term of the volume's affinity wants to
+// be one of some values.
+func pin(v *v1.PersistentVolume) *object.LabelPin {
+	if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil || len(v.Spec.NodeAffinity.Required.NodeSelectorTerms) != 1 {
+		return nil
+	}
+	for _, e := range v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions {
+		if e.Operator == v1.NodeSelectorOpIn {
+			return &object.LabelPin{Key: e.Key, Values: e.Values}
+		}
+	}
+	return nil
+}
+
 func volumeSource(v *v1.PersistentVolume) object.VolumeSource {
 	if v.Spec.CSI == nil {
 		return object.VolumeSource{}
@@ -92,11 +118,8 @@ func volumeSource(v *v1.PersistentVolume) object.VolumeSource {
 // migrated is the in-tree volume as its CSI driver's; one that cannot be
 // translated has no source and no demand on nodes of its own.
 func migrated(v *v1.PersistentVolume) *object.MigratedVolume {
-	if !translator.IsPVMigratable(v) {
-		return nil
-	}
 	plugin, err := translator.GetInTreePluginNameFromSpec(v, nil)
-	if err != nil {
+	if err != nil || !replaced[plugin] {
 		return nil
 	}
 	m := &object.MigratedVolume{Plugin: plugin}
@@ -110,8 +133,12 @@ func migrated(v *v1.PersistentVolume) *object.MigratedVolume {
 }
 
 func storageClass(c *storagev1.StorageClass) *object.StorageClass {
-	mode := c.VolumeBindingMode
+	mode, driver := c.VolumeBindingMode, ""
+	if replaced[c.Provisioner] {
+		driver, _ = translator.GetCSINameFromInTreeName(c.Provisioner) // each that was replaced has one
+	}
 	return &object.StorageClass{
+		MigratedTo:  driver,
 		Meta:        meta(object.StorageClasses, &c.ObjectMeta),
 		Provisioner: c.Provisioner,
 		Moded:       mode != nil,

@@ -17,12 +17,14 @@ import (
 // startWrite carries writes out, in order, up to the first that fails.
 func (h *Hands) startWrite(e machine.Write) {
 	h.settling.submit(func(ctx context.Context) {
-		var err error
-		for i := 0; i < len(e.Writes) && err == nil; i++ {
-			err = h.write(ctx, &e.Writes[i])
+		done := machine.Written{UID: e.Pod.UID}
+		for ; done.Done < len(e.Writes); done.Done++ {
+			if done.Err = h.write(ctx, &e.Writes[done.Done]); done.Err != nil {
+				break
+			}
 		}
 		if !e.Unanswered {
-			h.report(machine.Written{UID: e.Pod.UID, Err: err})
+			h.report(done)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -31,6 +32,8 @@ type berth struct {
 	waiting map[types.UID]*v1.Pod
 	// asked is, by pod, the node of the last binding that was asked for.
 	asked map[types.UID]string
+	// writes is, by pod, what is to be written before it is bound.
+	writes map[types.UID][]framework.Write
 
 	options machine.Options
 	judge   *engine.Engine // of pods that name a node
@@ -83,14 +86,27 @@ func newBerth(o machine.Options) *berth {
 		placed:  map[types.UID]string{},
 		waiting: map[types.UID]*v1.Pod{},
 		asked:   map[types.UID]string{},
+		writes:  map[types.UID][]framework.Write{},
 		options: o,
 		judge:   engine.New(m.Table(), o.Seed, o.Workers),
 	}
 }
 
+// step gives the machine an event and notes what it asks for. Writes are done at
+// once; what follows from them is up to the run.
 func (b *berth) step(e machine.Event) []machine.Effect {
 	b.now = b.now.Add(time.Millisecond)
-	return b.machine.Step(b.now, e)
+	effects := b.machine.Step(b.now, e)
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case machine.Bind:
+			b.asked[effect.Pod.UID] = effect.Node
+		case machine.Write:
+			b.writes[effect.Pod.UID] = effect.Writes
+			effects = append(effects, b.step(machine.Written{UID: effect.Pod.UID})...)
+		}
+	}
+	return effects
 }
 
 // show has the API report the pod bound to the node.
@@ -111,13 +127,8 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 	rec := oracle.Record{Pod: p.Namespace + "/" + p.Name, Result: oracle.Failed, Message: "the machine did not decide"}
 	for _, e := range []machine.Event{machine.PodSet{Pod: decode.Pod(p)}, machine.Cycle{}} {
 		for _, effect := range b.step(e) {
-			switch effect := effect.(type) {
-			case machine.Decided:
-				if effect.Decision.UID == p.UID {
-					rec = record(effect.Decision)
-				}
-			case machine.Bind:
-				b.asked[effect.Pod.UID] = effect.Node
+			if d, ok := effect.(machine.Decided); ok && d.Decision.UID == p.UID {
+				rec = record(d.Decision)
 			}
 		}
 		if rec.Result == oracle.Gated {
@@ -127,6 +138,7 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 	if rec.Result != oracle.Scheduled {
 		b.waiting[p.UID] = p
 	}
+	rec.Writes = b.writes[p.UID]
 	return rec
 }
 
@@ -223,6 +235,7 @@ func (b *berth) forget(p *v1.Pod) {
 	delete(b.waiting, p.UID)
 	delete(b.placed, p.UID)
 	delete(b.asked, p.UID)
+	delete(b.writes, p.UID)
 	b.step(machine.PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
 }
 

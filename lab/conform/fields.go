@@ -16,7 +16,7 @@ import (
 // kept are the fields without which an object is none; what is inside them may
 // go.
 var kept = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "name": true, "uid": true,
-	"namespace": true, "creationTimestamp": true, "spec": true, "status": true, "nodeName": true,
+	"namespace": true, "creationTimestamp": true, "resourceVersion": true, "spec": true, "status": true, "nodeName": true,
 	"schedulerName": true, "priority": true, "preemptionPolicy": true, "startTime": true,
 	"containers": true, "operator": true, "key": true, "effect": true,
 	"maxSkew": true, "topologyKey": true, "whenUnsatisfiable": true}

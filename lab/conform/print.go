@@ -3,6 +3,7 @@ package conform
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -169,6 +170,10 @@ func (s *story) change(step Step, last bool) {
 		s.WriteString(scenario.WriteObject(bare(c.Node)))
 	case c.Namespace != nil:
 		s.WriteString(scenario.WriteObject(c.Namespace))
+	case c.Other != nil && c.Verb == generate.Delete:
+		s.line("delete %s %s", reflect.TypeOf(c.Other).Elem().Name(), strings.TrimPrefix(c.Other.GetNamespace()+"/"+c.Other.GetName(), "/"))
+	case c.Other != nil:
+		s.WriteString(scenario.WriteObject(c.Other))
 	case c.Verb == generate.Delete:
 		s.gone(c.Pod)
 	case s.there(c.Pod):

@@ -83,6 +83,7 @@ type run struct {
 	pods      map[string]*v1.Pod         // all that may be preempted, by namespace/name
 	nodes     map[string]bool            // there now
 	running   map[types.UID]bool         // pods on them
+	objects   map[string]metav1.Object   // claims, volumes and the like as they are now
 }
 
 // Compare plays a world on kube-scheduler and on the other side until they
@@ -95,7 +96,10 @@ func Compare(w generate.World, other Start) (Counts, *Disagreement) {
 
 func newRun(w generate.World) *run {
 	r := &run{world: w, pods: map[string]*v1.Pod{}, started: map[types.UID]*metav1.Time{},
-		nodes: map[string]bool{}, running: map[types.UID]bool{}}
+		nodes: map[string]bool{}, running: map[types.UID]bool{}, objects: map[string]metav1.Object{}}
+	for _, o := range w.Objects {
+		r.objects[objectKey(o)] = o
+	}
 	for _, p := range slices.Concat(w.Bound, w.Pending) {
 		r.pods[p.Namespace+"/"+p.Name] = p
 	}
@@ -188,6 +192,9 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	r.running[pod.UID] = true
 	step.Placed = pod.DeepCopy()
 	step.Placed.Spec.NodeName = got.Node
+	if d := r.write(got.Writes); d != nil {
+		return false, d
+	}
 	for _, side := range []Side{r.want, r.got} {
 		if err := side.Assume(pod, got.Node); err != nil {
 			return false, r.part("assume: " + err.Error())
@@ -235,8 +242,16 @@ func (r *run) count(rec oracle.Record) {
 // possible tells whether what changes is there, or not there yet, and notes the
 // change.
 func (r *run) possible(c generate.Change) bool {
-	if c.Namespace != nil || c.Other != nil {
+	if c.Namespace != nil {
 		return true
+	}
+	if c.Other != nil {
+		key := objectKey(c.Other)
+		there := r.objects[key] != nil
+		if r.objects[key] = c.Other; c.Verb == generate.Delete {
+			delete(r.objects, key)
+		}
+		return there || c.Verb == generate.Add
 	}
 	if c.Node != nil {
 		there := r.nodes[c.Node.Name]

@@ -1,5 +1,7 @@
 package oracle
 
+import "github.com/berth-scheduler/berth/core/framework"
+
 // Result says how an attempt ended.
 type Result string
 
@@ -31,6 +33,8 @@ type Record struct {
 	Best []string `json:"best,omitempty"`
 	// Node is the one of Best that was chosen.
 	Node string `json:"node,omitempty"`
+	// Writes is what Berth wants written before the pod is bound.
+	Writes []framework.Write `json:"-"`
 	// Nodes is each node of the cluster once, by name; empty when Gated, and
 	// only the nominated node where the pod went there.
 	Nodes []Node `json:"nodes,omitempty"`

@@ -19,6 +19,8 @@ func (b *builder) changes(w World) []Change {
 	for _, after := range at {
 		var c Change
 		switch n := b.IntN(10); {
+		case b.mix.alters() && b.chance(50):
+			c = b.alter(&w)
 		case len(w.Namespaces) > 0 && b.chance(15):
 			c = Change{Verb: Update, Namespace: namespace(b, w.Namespaces[b.IntN(len(w.Namespaces))].Name)}
 		case n < 2 || len(b.nodes) == 0:
@@ -36,6 +38,21 @@ func (b *builder) changes(w World) []Change {
 		}
 	}
 	return changes
+}
+
+func (m *mix) alters() bool {
+	return slices.ContainsFunc(m.features, func(f feature) bool { return f.alter != nil })
+}
+
+// alter asks one of the features that alter.
+func (b *builder) alter(w *World) Change {
+	var able []feature
+	for _, f := range b.mix.features {
+		if f.alter != nil {
+			able = append(able, f)
+		}
+	}
+	return able[b.IntN(len(able))].alter(b, w)
 }
 
 // lives is the pods that no change has deleted yet; a deleted pending pod

@@ -15,6 +15,8 @@ type feature struct {
 	// renode and repod alter a copy of an object that is already in the world.
 	renode func(*builder, *v1.Node)
 	repod  func(*builder, *v1.Pod)
+	// alter changes what belongs to no single node or pod.
+	alter func(*builder, *World) Change
 }
 
 // mix is a choice of features that one world shows together.
@@ -34,6 +36,7 @@ var mixes = map[string]mix{
 	"gates":        {features: []feature{easyResources, gates, priorities}},
 	"spread":       {features: []feature{easyResources, labels, taints, spread}},
 	"features":     {features: []feature{easyResources, kubelets}},
+	"volumes":      {features: []feature{easyResources, labels, volumes}},
 	"interpod":     {features: []feature{easyResources, labels, interpod}},
 	"all": {features: []feature{hardResources, scoring, labels, affinity, taints,
 		ports, images, gates, priorities, plugins, spread, interpod, kubelets}},

@@ -54,6 +54,9 @@ func setPod(p *v1.Pod, a attribute) error {
 		return setToleration(p, a)
 	case "port":
 		return setPort(main, a)
+	case "claim":
+		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "v-" + a.value, VolumeSource: v1.VolumeSource{
+			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: a.value}}})
 	case "image":
 		main.Image = a.value
 	case "require":

@@ -1,0 +1,99 @@
+package object
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Volume is a volume of a pod that the scheduler has to know of; exactly one
+// of its parts is set.
+type Volume struct {
+	// Claim is the name of the claim that it uses, where Claimed. Of a generic
+	// Ephemeral volume the claim is made for, and owned by, the pod.
+	Claim              string
+	Claimed, Ephemeral bool
+	Disk               *Disk
+	// Migrated is an in-tree volume that a CSI driver may serve. A Disk may be
+	// one as well.
+	Migrated *MigratedVolume
+	// Driver is that of a CSI volume without claim.
+	Driver string
+}
+
+// DiskKind is a kind of volume that not every pod on a node may share.
+type DiskKind uint8
+
+const (
+	GCEPersistentDisk DiskKind = iota
+	AWSElasticBlockStore
+	ISCSI
+	RBD
+)
+
+// Disk is a volume that a pod names itself, without claim.
+type Disk struct {
+	Kind     DiskKind
+	Name     string // PD name, volume ID, IQN, or RBD image
+	Pool     string // RBD
+	Monitors []string
+	ReadOnly bool
+}
+
+// Conflicts tells whether two pods may not have the two on one node. Equal
+// disks may be shared by readers, but for EBS.
+func (d *Disk) Conflicts(o *Disk) bool {
+	switch {
+	case d.Kind != o.Kind || d.Name != o.Name:
+		return false
+	case d.Kind == AWSElasticBlockStore:
+		return true
+	case d.ReadOnly && o.ReadOnly:
+		return false
+	case d.Kind == RBD:
+		return d.Pool == o.Pool && slices.ContainsFunc(d.Monitors, func(m string) bool { return slices.Contains(o.Monitors, m) })
+	}
+	return true
+}
+
+// UsesClaim tells whether a volume of the pod uses the claim of that name in
+// its namespace; ephemeral volumes count where asked for.
+func (p *Pod) UsesClaim(name string, ephemeral bool) bool {
+	return slices.ContainsFunc(p.Volumes, func(v Volume) bool {
+		return v.Claimed && v.Claim == name && (ephemeral || !v.Ephemeral)
+	})
+}
+
+// HasClaims tells whether a volume of the pod uses a claim; ephemeral volumes
+// count where asked for.
+func (p *Pod) HasClaims(ephemeral bool) bool {
+	return slices.ContainsFunc(p.Volumes, func(v Volume) bool { return v.Claimed && (ephemeral || !v.Ephemeral) })
+}
+
+// VolumesKey is equal for pods whose volumes nobody can tell apart; "" is a
+// pod that has none.
+func (p *Pod) VolumesKey() string {
+	if len(p.Volumes) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q", p.Namespace)
+	for i := range p.Volumes {
+		v := &p.Volumes[i]
+		switch {
+		case v.Ephemeral:
+			fmt.Fprintf(&b, "e%q%q", v.Claim, p.UID)
+		case v.Claimed:
+			fmt.Fprintf(&b, "c%q", v.Claim)
+		case v.Driver != "":
+			fmt.Fprintf(&b, "d%q", v.Driver)
+		}
+		if d := v.Disk; d != nil {
+			fmt.Fprintf(&b, "%d%q%q%q%t", d.Kind, d.Name, d.Pool, d.Monitors, d.ReadOnly)
+		}
+		if m := v.Migrated; m != nil {
+			fmt.Fprintf(&b, "m%q%q%q", m.Plugin, m.Source.Driver, m.Source.Handle)
+		}
+	}
+	return b.String()
+}

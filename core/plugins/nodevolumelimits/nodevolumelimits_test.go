@@ -1,0 +1,69 @@
+package nodevolumelimits
+
+import (
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+func node(limit int32) *object.CSINode {
+	return &object.CSINode{Meta: object.Meta{Kind: object.CSINodes, Name: "n"}, Drivers: []object.CSINodeDriver{{Name: "csi", Limited: true, Limit: limit}}}
+}
+
+// TestForeignEphemeralVolume: a pod on the node whose ephemeral volume's claim
+// is another's takes no room, and stops nobody.
+func TestForeignEphemeralVolume(t *testing.T) {
+	tb := plugintest.Table(&object.Node{Name: "n"})
+	tb.SetObject(node(1))
+	tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: "csi"})
+	for _, name := range []string{"foreign", "theirs", "own"} {
+		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: name}, Class: "class", Owner: "q"})
+	}
+	running := &object.Pod{UID: "r", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "foreign"}}}
+	tb.Place(running, "n")
+	p := &object.Pod{UID: "q", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "theirs"}}}
+	if got := plugintest.Ask(t, New(), tb, p).Blocked["n"]; got != "" {
+		t.Errorf("blocked: %s", got)
+	}
+	tb.Place(&object.Pod{UID: "s", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "own"}}}, "n")
+	if got := plugintest.Ask(t, New(), tb, p).Blocked["n"]; got != "Unschedulable: "+reason {
+		t.Errorf("with a volume there: %q", got)
+	}
+}
+
+func TestWakes(t *testing.T) {
+	none := node(0)
+	none.Drivers = nil
+	free := node(0)
+	free.Drivers[0].Limited = false
+	for _, c := range []struct {
+		name     string
+		old, now *object.CSINode
+		want     bool
+	}{
+		{"more", node(1), node(2), true}, {"less", node(2), node(1), false}, {"the same", node(1), node(1), false},
+		{"no limit any more", node(1), free, true}, {"no driver any more", node(1), none, true},
+		{"a driver comes", none, node(1), true}, {"a limit comes", free, node(1), true},
+	} {
+		if got := raised(nil, &framework.Event{OldObject: c.old, NewObject: c.now}); got != c.want {
+			t.Errorf("%s: wakes %v", c.name, got)
+		}
+	}
+	p := &object.Pod{Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "c"}}}
+	ours := &object.PersistentVolume{Claim: &object.ClaimReference{Namespace: "ns", Name: "c"}}
+	for _, c := range []struct {
+		name string
+		e    framework.Event
+		want bool
+	}{
+		{"comes", framework.Event{NewObject: ours}, true},
+		{"goes", framework.Event{OldObject: ours}, true},
+		{"of another", framework.Event{NewObject: &object.PersistentVolume{}}, false},
+	} {
+		if got := volumeChanged(p, &c.e); got != c.want {
+			t.Errorf("a volume %s: wakes %v", c.name, got)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package nodevolumelimits
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// wakes are more than v1.36's, which overlooks nodes that come without a
+// CSINode, CSINodes that go, limits that are lifted, and changes after which a
+// volume of the pod is one that is attached already.
+var wakes = []framework.Wake{
+	{Resource: framework.CSINode, Actions: framework.Add | framework.Delete},
+	{Resource: framework.CSINode, Actions: framework.UpdateOther, Hint: raised},
+	{Resource: framework.AssignedPod, Actions: framework.Delete, Hint: detached},
+	{Resource: framework.PendingPod, Actions: framework.Delete, Hint: detached},
+	{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint},
+	{Resource: framework.PersistentVolumeClaim, Actions: framework.Delete},
+	{Resource: framework.PersistentVolumeClaim, Actions: framework.Add | framework.UpdateOther, Hint: claimChanged},
+	{Resource: framework.PersistentVolume, Actions: framework.Add | framework.UpdateOther | framework.Delete, Hint: volumeChanged},
+	{Resource: framework.StorageClass, Actions: framework.Delete},
+	{Resource: framework.VolumeAttachment, Actions: framework.Delete, Hint: attachmentGone},
+}
+
+// raised: a driver attaches more than it did, or any number.
+func raised(_ *object.Pod, e *framework.Event) bool {
+	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
+	for _, was := range old.Drivers {
+		if i := slices.IndexFunc(now.Drivers, func(d object.CSINodeDriver) bool { return d.Name == was.Name }); was.Limited &&
+			(i < 0 || !now.Drivers[i].Limited || now.Drivers[i].Limit > was.Limit) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(now.Drivers, func(d object.CSINodeDriver) bool {
+		return d.Limited && d.Limit > 0 && !slices.ContainsFunc(old.Drivers, func(was object.CSINodeDriver) bool { return was.Name == d.Name && was.Limited })
+	})
+}
+
+// detached: the pod that went had volumes on a node, or was about to.
+func detached(_ *object.Pod, e *framework.Event) bool {
+	return (e.OldPod.NodeName != "" || e.OldPod.NominatedNode != "") && attaches(e.OldPod)
+}
+
+func claimChanged(p *object.Pod, e *framework.Event) bool {
+	m := e.NewObject.Head()
+	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, true)
+}
+
+// volumeChanged: it is, or was, kept for a claim of the pod.
+func volumeChanged(p *object.Pod, e *framework.Event) bool {
+	ours := func(o object.Object) bool {
+		v, ok := o.(*object.PersistentVolume)
+		return ok && v.Claim != nil && v.Claim.Namespace == p.Namespace && p.UsesClaim(v.Claim.Name, true)
+	}
+	return ours(e.OldObject) || ours(e.NewObject)
+}
+
+// attachmentGone: the driver has room for a volume more. Which one it is of a
+// claim's volume the pod does not say.
+func attachmentGone(p *object.Pod, e *framework.Event) bool {
+	driver := e.OldObject.(*object.VolumeAttachment).Attacher
+	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool {
+		return v.Claimed || v.Migrated != nil && v.Migrated.Source.Driver == driver
+	})
+}

@@ -1,0 +1,81 @@
+package volumebinding
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+func labelSet(m map[string]string) labels.Labels { return labels.Set(m) }
+
+// on tells how the node meets the wants; where it does, what is to be bound and
+// made is added to the plan, if one is given.
+func (w *wants) on(t *table.Table, n *object.Node, into *plan) framework.Verdict {
+	verdict := w.boundOn(t, n)
+	if len(w.selected) == 0 && len(w.free) == 0 {
+		return verdict
+	}
+	for _, c := range w.selected {
+		if c.SelectedNode != n.Name {
+			return verdict | noVolume
+		}
+	}
+	var room [8]*object.PersistentVolume
+	taken := room[:0]
+	missing := w.selected
+	for _, c := range w.free {
+		v := c.volumes.on(n, taken)
+		if v == nil {
+			missing = append(missing[:len(missing):len(missing)], c)
+			continue
+		}
+		taken = append(taken, v)
+		if into != nil {
+			into.bind(v, c.PersistentVolumeClaim)
+		}
+	}
+	for _, c := range missing {
+		switch ok, lacksRoom := c.provisions(n); {
+		case lacksRoom:
+			return verdict | noSpace
+		case !ok:
+			return verdict | noVolume
+		case into != nil:
+			into.provision(c, n.Name)
+		}
+	}
+	return verdict
+}
+
+// boundOn tells whether the node reaches the volumes that the pod's claims
+// have already.
+func (w *wants) boundOn(t *table.Table, n *object.Node) framework.Verdict {
+	for _, v := range w.bound {
+		if !accessible(t, v, n) {
+			return affinityConflict
+		}
+	}
+	if w.gone {
+		return volumeGone
+	}
+	return framework.Fits
+}
+
+// accessible tells whether the node reaches the volume; an in-tree volume as
+// the CSI driver's, where that serves it on the node.
+func accessible(t *table.Table, v *object.PersistentVolume, n *object.Node) bool {
+	if v.Migrated != nil && migratedOn(t, v.Migrated.Plugin, n.Name) {
+		return v.Migrated.Error == nil && reaches(v.Migrated.Nodes, n)
+	}
+	return reaches(v.Nodes, n)
+}
+
+func migratedOn(t *table.Table, plugin, node string) bool {
+	c := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
+	return c != nil && c.Migrated != "" && slices.Contains(strings.Split(c.Migrated, ","), plugin)
+}

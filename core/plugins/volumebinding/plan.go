@@ -1,0 +1,166 @@
+package volumebinding
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// binder holds what is planned for the pods between Reserve and the end of
+// their binding.
+type binder struct {
+	timeout time.Duration
+	plans   map[types.UID]*plan
+}
+
+// plan is what has to be written, and to come true, before a pod can be bound.
+type plan struct {
+	table   *table.Table
+	bound   []binding
+	made    []provision
+	written bool
+}
+
+// binding is a volume that is to be bound to a claim. changed: the volume is
+// not yet kept for just this claim.
+type binding struct {
+	volume  *object.PersistentVolume
+	claim   *object.PersistentVolumeClaim
+	changed bool
+}
+
+// provision is a claim, with its node selected, for which a volume is to be
+// made. changed: the node was not selected before.
+type provision struct {
+	claim   *object.PersistentVolumeClaim
+	driver  string
+	changed bool
+}
+
+func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim) {
+	ours := *v
+	ours.ByController = v.ByController || !v.Keeps(c)
+	ours.Claim = &object.ClaimReference{Namespace: c.Namespace, Name: c.Name, UID: c.UID}
+	p.bound = append(p.bound, binding{&ours, c, v.Claim == nil || v.Claim.UID != c.UID})
+}
+
+func (p *plan) provision(c *claim, node string) {
+	ours := *c.PersistentVolumeClaim
+	ours.SelectedNode = node
+	p.made = append(p.made, provision{&ours, c.class.Provisioner, c.SelectedNode != node})
+}
+
+// reserve plans for the node that was chosen and assumes the plan.
+func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.Status {
+	if !p.HasClaims(true) {
+		return nil
+	}
+	w, s := look(t, p)
+	if s != nil {
+		return s
+	}
+	if len(w.selected) == 0 && len(w.free) == 0 {
+		return nil
+	}
+	row, ok := t.Find(node)
+	if !ok {
+		return failed(fmt.Errorf("node %q is gone", node))
+	}
+	plan := &plan{table: t}
+	if v := w.on(t, t.Node(row), plan); v != framework.Fits {
+		return failed(fmt.Errorf("the volumes of pod %s do not suit node %q any more", p.Key(), node))
+	}
+	for _, bound := range plan.bound {
+		t.Assume(bound.volume)
+	}
+	for _, made := range plan.made {
+		t.Assume(made.claim)
+	}
+	b.plans[p.UID] = plan
+	return nil
+}
+
+func (b *binder) unreserve(_ *table.Table, p *object.Pod, _ string) { b.forget(p.UID) }
+func (b *binder) postBind(p *object.Pod, _ string)                  { b.forget(p.UID) }
+
+// forget ends a plan. What was not written is as it was; what was written stays
+// assumed until the API shows it.
+func (b *binder) forget(pod types.UID) {
+	plan := b.plans[pod]
+	delete(b.plans, pod)
+	if plan == nil || plan.written {
+		return
+	}
+	for _, bound := range plan.bound {
+		plan.table.Restore(&bound.volume.Meta)
+	}
+	for _, made := range plan.made {
+		plan.table.Restore(&made.claim.Meta)
+	}
+}
+
+// preBind writes, as v1.36 does, also what stands in the API already: that it
+// stands there still is worth knowing.
+func (b *binder) preBind(_ *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
+	plan := b.plans[p.UID]
+	if plan == nil {
+		return nil, nil
+	}
+	var writes []framework.Write
+	for _, bound := range plan.bound {
+		writes = append(writes, bound.write())
+	}
+	for _, made := range plan.made {
+		writes = append(writes, made.write())
+	}
+	return writes, nil
+}
+
+// write keeps the volume for the claim; the volume controller does the rest.
+func (b *binding) write() framework.Write {
+	c := b.claim
+	patch := map[string]any{"spec": map[string]any{"claimRef": map[string]any{
+		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": c.Namespace, "name": c.Name,
+		"uid": c.UID, "resourceVersion": c.Version,
+	}}}
+	if b.volume.ByController {
+		patch["metadata"] = map[string]any{"annotations": map[string]any{"pv.kubernetes.io/bound-by-controller": "yes"}}
+	}
+	v := *b.volume
+	v.Available = false
+	v.Version = later(v.Version)
+	return framework.Write{Object: b.volume.Meta, Patch: patch, Result: []object.Object{&v, completed(c, v.Name)}}
+}
+
+// write selects the node for the claim; the driver makes a volume there, and
+// the volume controller binds it.
+func (m *provision) write() framework.Write {
+	c := m.claim
+	v := &object.PersistentVolume{
+		Meta:  object.Meta{Kind: object.PersistentVolumes, Name: "pvc-" + string(c.UID), UID: c.UID, Version: "1"},
+		Class: c.Class, Bytes: c.Bytes, Modes: c.Modes, VolumeMode: c.VolumeMode, Attributes: c.Attributes, ByController: true,
+		Claim:  &object.ClaimReference{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+		Source: object.VolumeSource{Driver: m.driver, Handle: "pvc-" + string(c.UID)},
+	}
+	return framework.Write{Object: c.Meta,
+		Patch: map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			"volume.kubernetes.io/selected-node": c.SelectedNode}}},
+		Result: []object.Object{v, completed(c, v.Name)}}
+}
+
+// completed is the claim once the volume controller has bound it.
+func completed(c *object.PersistentVolumeClaim, volume string) object.Object {
+	done := *c
+	done.VolumeName, done.BindCompleted = volume, true
+	done.Version = later(c.Version)
+	return &done
+}
+
+// later is another version.
+func later(version string) string { return version + "+" }

@@ -1,0 +1,97 @@
+package volumebinding
+
+import (
+	"fmt"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// settle looks, as the API shows them, at the volumes and claims that were
+// written: all bound, the pod can be; undone by another, it has to be decided
+// on again.
+func (b *binder) settle(t *table.Table, p *object.Pod, node string) *decision.Status {
+	plan := b.plans[p.UID]
+	if plan == nil {
+		return nil
+	}
+	if !plan.written {
+		plan.write(t)
+	}
+	row, ok := t.Find(node)
+	if !ok {
+		return failed(fmt.Errorf("binding volumes: failed to get node %q: it is gone", node))
+	}
+	done := true
+	for i := range plan.bound {
+		bound, err := plan.bound[i].done(t, t.Node(row))
+		if err != nil {
+			return failed(fmt.Errorf("binding volumes: %w", err))
+		}
+		done = done && bound
+	}
+	for i := range plan.made {
+		made, err := plan.made[i].done(t, t.Node(row))
+		if err != nil {
+			return failed(fmt.Errorf("binding volumes: %w", err))
+		}
+		done = done && made
+	}
+	if !done {
+		return &decision.Status{Code: decision.Wait}
+	}
+	return nil
+}
+
+// write notes that the writes are done.
+func (p *plan) write(t *table.Table) {
+	p.written = true
+	for i := range p.bound {
+		t.Written(&p.bound[i].volume.Meta)
+	}
+	for i := range p.made {
+		t.Written(&p.made[i].claim.Meta)
+	}
+}
+
+func (b *binding) done(t *table.Table, n *object.Node) (bool, error) {
+	v, _ := t.ShownObject(object.PersistentVolumes, "", b.volume.Name).(*object.PersistentVolume)
+	if v == nil {
+		return false, fmt.Errorf("failed to check binding: persistentvolume %q not found", b.volume.Name)
+	}
+	c, _ := t.ShownObject(object.PersistentVolumeClaims, b.claim.Namespace, b.claim.Name).(*object.PersistentVolumeClaim)
+	switch {
+	case c == nil:
+		return false, fmt.Errorf("failed to check binding: persistentvolumeclaim %q not found", b.claim.Name)
+	case b.changed && v.Version == b.volume.Version:
+		return false, nil // what was written has not come back yet
+	case !accessible(t, v, n):
+		return false, fmt.Errorf("pv %q node affinity doesn't match node %q: no matching NodeSelectorTerms", v.Name, n.Name)
+	case v.Claim == nil || v.Claim.UID == "":
+		return false, fmt.Errorf("ClaimRef got reset for pv %q", v.Name)
+	}
+	return c.Bound(), nil
+}
+
+func (m *provision) done(t *table.Table, n *object.Node) (bool, error) {
+	c, _ := t.ShownObject(object.PersistentVolumeClaims, m.claim.Namespace, m.claim.Name).(*object.PersistentVolumeClaim)
+	switch {
+	case c == nil:
+		return false, fmt.Errorf("failed to check provisioning pvc: persistentvolumeclaim %q not found", m.claim.Name)
+	case m.changed && c.Version == m.claim.Version:
+		return false, nil
+	case c.SelectedNode != n.Name:
+		return false, fmt.Errorf("provisioning failed for PVC %q", c.Name)
+	case c.VolumeName == "":
+		return false, nil
+	}
+	v, _ := t.ShownObject(object.PersistentVolumes, "", c.VolumeName).(*object.PersistentVolume)
+	switch {
+	case v == nil: // on its way, or the claim will lose it
+		return false, nil
+	case !accessible(t, v, n):
+		return false, fmt.Errorf("pv %q node affinity doesn't match node %q: no matching NodeSelectorTerms", v.Name, n.Name)
+	}
+	return c.Bound(), nil
+}

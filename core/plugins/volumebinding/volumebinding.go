@@ -1,0 +1,103 @@
+package volumebinding
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Verdicts are sets of these.
+const (
+	affinityConflict framework.Verdict = 1 << iota
+	noVolume
+	noSpace
+	volumeGone
+)
+
+var reasons = []struct {
+	verdict framework.Verdict
+	text    string
+}{
+	{affinityConflict, "node(s) didn't match PersistentVolume's node affinity"},
+	{noVolume, "node(s) didn't find available persistent volumes to bind"},
+	{noSpace, "node(s) did not have enough free storage"},
+	{volumeGone, "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"},
+}
+
+const defaultTimeout = 600 * time.Second
+
+var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses,
+	object.CSINodes, object.CSIDrivers, object.CSIStorageCapacities}
+
+// New returns the plugin. It has no opinion on which node is best: v1.36
+// scores only behind the gate StorageCapacityScoring, which is off and which
+// Berth does not have.
+func New(args *configv1.VolumeBindingArgs) (framework.Plugin, error) {
+	b := &binder{timeout: defaultTimeout, plans: map[types.UID]*plan{}}
+	if args != nil && args.BindTimeoutSeconds != nil {
+		b.timeout = time.Duration(*args.BindTimeoutSeconds) * time.Second
+	}
+	return framework.Plugin{
+		Name: names.VolumeBinding,
+		// Of the row it reads the node alone. But its classes are as many as
+		// the pods, and what depends on nodes alone is kept by class.
+		Locality:  framework.NodeAndPods,
+		Reads:     kinds,
+		PartIn:    part,
+		Wakes:     wakes,
+		PreFilter: preFilter,
+		Filter:    filter,
+		Explain:   explain,
+		PreScore:  func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{Skip: true} },
+		Score:     func(_ *framework.Input, _ []table.Row, out []int64) { clear(out) },
+		Reserve:   b.reserve,
+		Unreserve: b.unreserve,
+		PreBind:   b.preBind,
+		Settle:    b.settle,
+		PostBind:  b.postBind,
+		Patience:  b.timeout,
+	}, nil
+}
+
+func part(key []byte, t *table.Table, p *object.Pod) []byte {
+	if !p.HasClaims(true) {
+		return key
+	}
+	return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
+}
+
+func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+	if !p.HasClaims(true) {
+		return framework.Prepared{Skip: true}
+	}
+	w, s := look(t, p)
+	return framework.Prepared{State: w, Status: s}
+}
+
+func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	w := in.State.(*wants)
+	for i, r := range rows {
+		out[i] = framework.Fits
+		if n := in.Table.Node(r); n != nil {
+			out[i] = w.on(in.Table, n, nil)
+		}
+	}
+}
+
+func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+	var texts []string
+	for _, r := range reasons {
+		if v&r.verdict != 0 {
+			texts = append(texts, r.text)
+		}
+	}
+	return decision.Unresolvable, texts
+}

@@ -1,0 +1,59 @@
+package volumebinding
+
+import (
+	"reflect"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// wakes are more than v1.36's, which overlooks volumes kept for a claim of the
+// pod that go, CSINodes that go, and drivers of claimed volumes.
+var wakes = []framework.Wake{
+	{Resource: framework.StorageClass, Actions: framework.Add | framework.UpdateOther, Hint: classChanged},
+	{Resource: framework.PersistentVolumeClaim, Actions: framework.Add | framework.UpdateOther, Hint: claimChanged},
+	{Resource: framework.PersistentVolume, Actions: framework.Add | framework.UpdateOther},
+	{Resource: framework.PersistentVolume, Actions: framework.Delete, Hint: keptGone},
+	{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
+	{Resource: framework.CSINode, Actions: framework.Add | framework.Delete},
+	{Resource: framework.CSINode, Actions: framework.UpdateOther, Hint: migrationChanged},
+	{Resource: framework.CSIDriver, Actions: framework.Delete},
+	{Resource: framework.CSIDriver, Actions: framework.UpdateOther, Hint: capacityIgnored},
+	{Resource: framework.CSIStorageCapacity, Actions: framework.Add | framework.UpdateOther, Hint: capacityGrew},
+}
+
+func classChanged(_ *object.Pod, e *framework.Event) bool {
+	if e.OldObject == nil {
+		return true
+	}
+	old, now := e.OldObject.(*object.StorageClass), e.NewObject.(*object.StorageClass)
+	return !reflect.DeepEqual(old.Topologies, now.Topologies) || old.Provisioner != now.Provisioner || old.Delayed != now.Delayed
+}
+
+func claimChanged(p *object.Pod, e *framework.Event) bool {
+	m := e.NewObject.Head()
+	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, true)
+}
+
+// keptGone: what was kept for a claim of the pod no longer stands in the way of
+// other volumes.
+func keptGone(p *object.Pod, e *framework.Event) bool {
+	r := e.OldObject.(*object.PersistentVolume).Claim
+	return r != nil && r.Namespace == p.Namespace && p.UsesClaim(r.Name, true)
+}
+
+func migrationChanged(_ *object.Pod, e *framework.Event) bool {
+	return e.OldObject.(*object.CSINode).Migrated != e.NewObject.(*object.CSINode).Migrated
+}
+
+func capacityIgnored(_ *object.Pod, e *framework.Event) bool {
+	return e.OldObject.(*object.CSIDriver).StorageCapacity && !e.NewObject.(*object.CSIDriver).StorageCapacity
+}
+
+func capacityGrew(_ *object.Pod, e *framework.Event) bool {
+	if e.OldObject == nil {
+		return true
+	}
+	old, now := e.OldObject.(*object.CSIStorageCapacity), e.NewObject.(*object.CSIStorageCapacity)
+	return now.Known && (!old.Known || now.Bytes > old.Bytes || now.Class != old.Class || !reflect.DeepEqual(old.Nodes, now.Nodes))
+}

@@ -1,0 +1,159 @@
+package volumebinding
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// notSupported is the provisioner of classes that make no volumes.
+const notSupported = "kubernetes.io/no-provisioner"
+
+// wants is what a pod wants of a node because of its claims.
+type wants struct {
+	// bound are the volumes of bound claims, up to the first that is gone.
+	bound []*object.PersistentVolume
+	gone  bool
+	// selected are claims for which a node has been chosen before, free those
+	// for which none has, the smallest first.
+	selected, free []*claim
+}
+
+// claim is one that waits for its first consumer, and what can be had for it.
+type claim struct {
+	*object.PersistentVolumeClaim
+	volumes *candidates
+	class   *object.StorageClass
+	// capacities are the nodes with room for a volume of its size, where the
+	// driver tells.
+	limited    bool
+	capacities []labels.Selector
+}
+
+// look sorts the pod's claims. The status rejects the pod as a whole.
+func look(t *table.Table, p *object.Pod) (*wants, *decision.Status) {
+	claims, s := claimsOf(t, p)
+	if s != nil {
+		return nil, s
+	}
+	w := &wants{}
+	for _, c := range claims {
+		if c.Bound() {
+			w.bind(t, c)
+			continue
+		}
+		class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
+		switch {
+		case c.Class != "" && class != nil && !class.Moded:
+			return nil, failed(fmt.Errorf("VolumeBindingMode not set for StorageClass %q", c.Class))
+		case c.Class == "" || class == nil || !class.Delayed || c.VolumeName != "":
+			return nil, unresolvable("pod has unbound immediate PersistentVolumeClaims")
+		case c.SelectedNode != "":
+			w.selected = append(w.selected, newClaim(t, c, class))
+		case c.SelectorError != nil:
+			return nil, failed(fmt.Errorf("error creating internal label selector for claim: %s: %w", c.Key(), c.SelectorError))
+		default:
+			found := newClaim(t, c, class)
+			found.volumes = suitable(t, c)
+			w.free = append(w.free, found)
+		}
+	}
+	slices.SortStableFunc(w.free, func(a, b *claim) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	return w, nil
+}
+
+// claimsOf finds the pod's claims, each as often as a volume names it.
+func claimsOf(t *table.Table, p *object.Pod) ([]*object.PersistentVolumeClaim, *decision.Status) {
+	var claims []*object.PersistentVolumeClaim
+	for i := range p.Volumes {
+		v := &p.Volumes[i]
+		if !v.Claimed {
+			continue
+		}
+		c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, p.Namespace, v.Claim)
+		switch {
+		case c == nil && v.Ephemeral:
+			return nil, unresolvable("waiting for ephemeral volume controller to create the persistentvolumeclaim %q", v.Claim)
+		case c == nil:
+			return nil, unresolvable("persistentvolumeclaim %q not found", v.Claim)
+		case c.Lost:
+			return nil, unresolvable("persistentvolumeclaim %q bound to non-existent persistentvolume %q", c.Name, c.VolumeName)
+		case c.Terminating:
+			return nil, unresolvable("persistentvolumeclaim %q is being deleted", c.Name)
+		case v.Ephemeral && c.Owner != p.UID:
+			return nil, unresolvable("PVC %s was not created for pod %s (pod is not owner)", c.Key(), p.Key())
+		}
+		claims = append(claims, c)
+	}
+	return claims, nil
+}
+
+func unresolvable(format string, args ...any) *decision.Status {
+	return &decision.Status{Code: decision.Unresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
+}
+
+func failed(err error) *decision.Status { return &decision.Status{Code: decision.Error, Err: err} }
+
+func (w *wants) bind(t *table.Table, c *object.PersistentVolumeClaim) {
+	if w.gone {
+		return
+	}
+	v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
+	if v == nil {
+		w.gone = true
+		return
+	}
+	w.bound = append(w.bound, v)
+}
+
+func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.StorageClass) *claim {
+	found := &claim{PersistentVolumeClaim: c, class: class}
+	driver := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", class.Provisioner)
+	if found.limited = c.Sized && driver != nil && driver.StorageCapacity; !found.limited {
+		return found
+	}
+	for o := range t.Group(object.CSIStorageCapacities, class.Name) {
+		if room := o.(*object.CSIStorageCapacity); room.Known && room.Bytes >= c.Bytes && room.Nodes != nil {
+			found.capacities = append(found.capacities, room.Nodes)
+		}
+	}
+	return found
+}
+
+// provisions tells whether a volume can be made for the claim on the node; if
+// not, whether room is what it lacks.
+func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
+	if c.class.Provisioner == "" || c.class.Provisioner == notSupported || !allowed(c.class.Topologies, n) {
+		return false, false
+	}
+	if !c.limited || slices.ContainsFunc(c.capacities, func(s labels.Selector) bool { return s.Matches(labels.Set(n.Labels)) }) {
+		return true, false
+	}
+	return false, true
+}
+
+// allowed tells whether a term holds on the node; a term without a demand
+// holds nowhere, no term at all everywhere.
+func allowed(terms []v1.TopologySelectorTerm, n *object.Node) bool {
+	return len(terms) == 0 || slices.ContainsFunc(terms, func(term v1.TopologySelectorTerm) bool {
+		for _, e := range term.MatchLabelExpressions {
+			if value, ok := n.Labels[e.Key]; !ok || !slices.Contains(e.Values, value) {
+				return false
+			}
+		}
+		return len(term.MatchLabelExpressions) > 0
+	})
+}
+
+// reaches tells whether the node can have the volume.
+func reaches(s *match.NodeSelector, n *object.Node) bool {
+	return s.Matches(match.Subject{Labels: n.Labels})
+}

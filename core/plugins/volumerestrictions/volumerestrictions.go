@@ -1,0 +1,150 @@
+package volumerestrictions
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const (
+	reasonDisk  = "node(s) had no available disk"
+	reasonInUse = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+
+const (
+	diskTaken framework.Verdict = 1 + iota
+	claimTaken
+)
+
+// New returns the plugin.
+func New() framework.Plugin {
+	return framework.Plugin{
+		Name:     names.VolumeRestrictions,
+		Locality: framework.NodeAndPods,
+		Reads:    []object.Kind{object.PersistentVolumeClaims},
+		PartIn:   part,
+		Wakes: []framework.Wake{
+			{Resource: framework.AssignedPod, Actions: framework.Delete, Hint: freed},
+			{Resource: framework.PendingPod, Actions: framework.Delete, Hint: freed},
+			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint},
+			// With a node its pods go, as far as claims are concerned; v1.36 waits
+			// for the pods' own end.
+			{Resource: framework.Node, Actions: framework.Delete, Hint: func(p *object.Pod, _ *framework.Event) bool { return p.HasClaims(false) }},
+			{Resource: framework.PersistentVolumeClaim, Actions: framework.Add, Hint: claimCame},
+		},
+		PreFilter: preFilter,
+		Filter:    filter,
+		Explain: func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+			if v == diskTaken {
+				return decision.Unschedulable, []string{reasonDisk}
+			}
+			return decision.Unschedulable, []string{reasonInUse}
+		},
+	}
+}
+
+// part also holds which of the pod's claims are in use: that is so on every
+// node.
+func part(key []byte, t *table.Table, p *object.Pod) []byte {
+	if !restricted(p) {
+		return key
+	}
+	key = fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(object.PersistentVolumeClaims))
+	for i := range p.Volumes {
+		key = fmt.Appendf(key, ",%t", t.ClaimUsed(p.Namespace, p.Volumes[i].Claim))
+	}
+	return key
+}
+
+// restricted tells whether the pod has a disk or a claim that others may keep
+// from it.
+func restricted(p *object.Pod) bool {
+	return p.HasClaims(false) || slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Disk != nil })
+}
+
+// state is what the pod cannot share.
+type state struct {
+	disks  []*object.Disk
+	claims []string // that only one pod may use
+}
+
+func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+	s := &state{}
+	for i := range p.Volumes {
+		v := &p.Volumes[i]
+		if v.Disk != nil {
+			s.disks = append(s.disks, v.Disk)
+		}
+		if !v.Claimed || v.Ephemeral {
+			continue
+		}
+		c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, p.Namespace, v.Claim)
+		if c == nil {
+			return framework.Prepared{Status: &decision.Status{
+				Code: decision.Unresolvable, Reasons: []string{fmt.Sprintf("persistentvolumeclaim %q not found", v.Claim)}}}
+		}
+		if slices.Contains(c.Modes, v1.ReadWriteOncePod) {
+			s.claims = append(s.claims, v.Claim)
+		}
+	}
+	return framework.Prepared{State: s, Skip: len(s.disks) == 0 && !s.inUse(t, p.Namespace)}
+}
+
+// inUse looks at the table as it stands: victims of a preemption that is being
+// tried use nothing.
+func (s *state) inUse(t *table.Table, namespace string) bool {
+	return slices.ContainsFunc(s.claims, func(c string) bool { return t.ClaimUsed(namespace, c) })
+}
+
+func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	s := in.State.(*state)
+	elsewhere := framework.Fits
+	if s.inUse(in.Table, in.Pod.Namespace) {
+		elsewhere = claimTaken
+	}
+	for i, r := range rows {
+		out[i] = elsewhere
+		if len(s.disks) > 0 && s.conflicts(in.Table.Pods(r)) {
+			out[i] = diskTaken
+		}
+	}
+}
+
+func (s *state) conflicts(pods []*table.Placed) bool {
+	for _, pl := range pods {
+		for i := range pl.Pod.Volumes {
+			if d := pl.Pod.Volumes[i].Disk; d != nil && slices.ContainsFunc(s.disks, d.Conflicts) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// freed: the pod that went had a disk or a claim that the rejected one wants.
+// v1.36 overlooks disks of pods in other namespaces.
+func freed(p *object.Pod, e *framework.Event) bool {
+	gone := e.OldPod
+	for i := range gone.Volumes {
+		v := &gone.Volumes[i]
+		if v.Disk != nil && slices.ContainsFunc(p.Volumes, func(w object.Volume) bool { return w.Disk != nil && w.Disk.Conflicts(v.Disk) }) {
+			return true
+		}
+		if v.Claimed && !v.Ephemeral && gone.Namespace == p.Namespace && p.UsesClaim(v.Claim, false) {
+			return true
+		}
+	}
+	return false
+}
+
+func claimCame(p *object.Pod, e *framework.Event) bool {
+	m := e.NewObject.Head()
+	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, false)
+}

@@ -1,0 +1,81 @@
+package volumerestrictions
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+func user(uid, namespace, claim string) *object.Pod {
+	return &object.Pod{UID: types.UID("u-" + uid), Namespace: namespace, Volumes: []object.Volume{{Claimed: true, Claim: claim}}}
+}
+
+func claim(namespace, name string, mode v1.PersistentVolumeAccessMode) *object.PersistentVolumeClaim {
+	return &object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: namespace, Name: name},
+		Modes: []v1.PersistentVolumeAccessMode{mode}}
+}
+
+// TestOnePodAtATime: users of claims of that name elsewhere do not count, and
+// of several users all have to go.
+func TestOnePodAtATime(t *testing.T) {
+	tb := plugintest.Table(&object.Node{Name: "a"}, &object.Node{Name: "b"})
+	tb.SetObject(claim("ns", "c", v1.ReadWriteOncePod))
+	tb.SetObject(claim("else", "c", v1.ReadWriteOncePod))
+	pl, p := New(), user("new", "ns", "c")
+	inUse := func() bool { return len(plugintest.Ask(t, pl, tb, p).Blocked) > 0 }
+	key := func() string { return string(pl.PartIn(nil, tb, p)) }
+	free := key()
+	tb.Place(user("1", "else", "c"), "a")
+	if inUse() {
+		t.Error("a claim of another namespace counts")
+	}
+	tb.Place(user("2", "ns", "c"), "a")
+	tb.Place(user("3", "ns", "c"), "b")
+	if !inUse() || key() == free {
+		t.Error("the claim's users do not count")
+	}
+	in := &framework.Input{Table: tb, Pod: p, State: pl.PreFilter(tb, p).State}
+	out := make([]framework.Verdict, 1)
+	mark := tb.Checkpoint()
+	tb.Remove("u-2")
+	if pl.Filter(in, tb.All()[:1], out); out[0] != claimTaken {
+		t.Error("with one of two users gone the claim is free")
+	}
+	tb.Remove("u-3")
+	if pl.Filter(in, tb.All()[:1], out); out[0] != framework.Fits {
+		t.Error("with all users gone the claim is taken")
+	}
+	tb.Undo(mark)
+	tb.Remove("u-2")
+	tb.RemoveNode("b")
+	if inUse() {
+		t.Error("a user on a node that is gone counts")
+	}
+}
+
+func TestWakes(t *testing.T) {
+	disk := func(namespace, name string) *object.Pod {
+		return &object.Pod{Namespace: namespace, Volumes: []object.Volume{{Disk: &object.Disk{Kind: object.AWSElasticBlockStore, Name: name}}}}
+	}
+	for _, c := range []struct {
+		name     string
+		rejected *object.Pod
+		gone     *object.Pod
+		want     bool
+	}{
+		{"the claim's user goes", user("1", "ns", "c"), user("2", "ns", "c"), true},
+		{"the user of another", user("1", "ns", "c"), user("2", "ns", "d"), false},
+		{"of one elsewhere", user("1", "ns", "c"), user("2", "else", "c"), false},
+		{"the disk", disk("ns", "x"), disk("else", "x"), true},
+		{"another disk", disk("ns", "x"), disk("ns", "y"), false},
+	} {
+		if got := freed(c.rejected, &framework.Event{OldPod: c.gone}); got != c.want {
+			t.Errorf("%s: wakes %v", c.name, got)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package volumezone
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const reason = "node(s) had no available volume zone"
+
+const elsewhere framework.Verdict = 1
+
+// labels are those that say where a volume or node is.
+var labels = []string{v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion, v1.LabelTopologyZone, v1.LabelTopologyRegion}
+
+// stable is the label that took the place of a beta one; others stand for
+// themselves.
+var stable = map[string]string{
+	v1.LabelFailureDomainBetaZone:   v1.LabelTopologyZone,
+	v1.LabelFailureDomainBetaRegion: v1.LabelTopologyRegion,
+	v1.LabelTopologyZone:            v1.LabelTopologyZone,
+	v1.LabelTopologyRegion:          v1.LabelTopologyRegion,
+}
+
+var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses}
+
+// New returns the plugin.
+func New() framework.Plugin {
+	return framework.Plugin{
+		Name: names.VolumeZone,
+		// Of the row it reads the node alone. But its classes are as many as
+		// the pods, and what depends on nodes alone is kept by class.
+		Locality: framework.NodeAndPods,
+		Reads:    kinds,
+		PartIn: func(key []byte, t *table.Table, p *object.Pod) []byte {
+			if !p.HasClaims(false) {
+				return key
+			}
+			return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
+		},
+		Wakes: []framework.Wake{
+			{Resource: framework.StorageClass, Actions: framework.Add, Hint: classCame},
+			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
+			{Resource: framework.PersistentVolumeClaim, Actions: framework.Add | framework.UpdateOther, Hint: claimChanged},
+			{Resource: framework.PersistentVolume, Actions: framework.Add | framework.UpdateOther, Hint: volumeMoved},
+		},
+		PreFilter: preFilter,
+		Filter:    filter,
+		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			return decision.Unresolvable, []string{reason}
+		},
+	}
+}
+
+// place is a label that nodes must have with one of the values.
+type place struct {
+	label  string
+	values []string
+}
+
+func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+	var places []place
+	for i := range p.Volumes {
+		if v := &p.Volumes[i]; v.Claimed && !v.Ephemeral {
+			at, s := whereIs(t, p.Namespace, v.Claim)
+			if s != nil {
+				return framework.Prepared{Status: s}
+			}
+			places = append(places, at...)
+		}
+	}
+	return framework.Prepared{State: places, Skip: len(places) == 0}
+}
+
+// whereIs finds the places of a claim's volume. A claim that waits for its
+// first consumer has none yet.
+func whereIs(t *table.Table, namespace, name string) ([]place, *decision.Status) {
+	unresolvable := func(format string, args ...any) *decision.Status {
+		return &decision.Status{Code: decision.Unresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
+	}
+	c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, namespace, name)
+	switch {
+	case name == "":
+		return nil, unresolvable("PersistentVolumeClaim had no name")
+	case c == nil:
+		return nil, unresolvable("persistentvolumeclaim %q not found", name)
+	case c.VolumeName != "":
+		v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
+		if v == nil {
+			return nil, unresolvable("persistentvolume %q not found", c.VolumeName)
+		}
+		return places(v), nil
+	case c.Class == "":
+		return nil, unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+	}
+	class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
+	switch {
+	case class == nil:
+		return nil, unresolvable("storageclass.storage.k8s.io %q not found", c.Class)
+	case !class.Moded:
+		return nil, unresolvable("VolumeBindingMode not set for StorageClass %q", c.Class)
+	case !class.Delayed:
+		return nil, unresolvable("PersistentVolume had no name")
+	}
+	return nil, nil
+}
+
+// places reads the volume's labels. A value may list several zones, with "__"
+// between them; a list with a hole in it says nothing.
+func places(v *object.PersistentVolume) []place {
+	var found []place
+	for _, l := range labels {
+		text, ok := v.Labels[l]
+		if !ok {
+			continue
+		}
+		values := strings.Split(text, "__")
+		for i := range values {
+			values[i] = strings.TrimSpace(values[i])
+		}
+		if !slices.Contains(values, "") {
+			found = append(found, place{l, values})
+		}
+	}
+	return found
+}
+
+func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	places := in.State.([]place)
+	for i, r := range rows {
+		out[i] = framework.Fits
+		if n := in.Table.Node(r); n != nil && located(n) && slices.ContainsFunc(places, func(at place) bool { return !at.has(n) }) {
+			out[i] = elsewhere
+		}
+	}
+}
+
+// located tells whether the node says where it is.
+func located(n *object.Node) bool {
+	return slices.ContainsFunc(labels, func(l string) bool { _, ok := n.Labels[l]; return ok })
+}
+
+func (at *place) has(n *object.Node) bool {
+	value, ok := n.Labels[at.label]
+	if !ok {
+		value, ok = n.Labels[stable[at.label]]
+	}
+	return ok && slices.Contains(at.values, value)
+}
+
+// classCame: claims of the class may wait for their first consumer.
+func classCame(_ *object.Pod, e *framework.Event) bool {
+	return e.NewObject.(*object.StorageClass).Delayed
+}
+
+func claimChanged(p *object.Pod, e *framework.Event) bool {
+	m := e.NewObject.Head()
+	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, false)
+}
+
+// volumeMoved: the volume came, or its labels put it elsewhere.
+func volumeMoved(_ *object.Pod, e *framework.Event) bool {
+	if e.OldObject == nil {
+		return true
+	}
+	old, now := places(e.OldObject.(*object.PersistentVolume)), places(e.NewObject.(*object.PersistentVolume))
+	return !slices.EqualFunc(old, now, func(a, b place) bool { return a.label == b.label && slices.Equal(a.values, b.values) })
+}

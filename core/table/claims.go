@@ -1,0 +1,39 @@
+package table
+
+// claims counts, by claim and row, the volumes of placed pods that use it;
+// ephemeral volumes have their claims for themselves.
+type claims map[objectName]map[Row]int
+
+// use counts the pod's claims (sign 1) or takes them off (-1).
+func (t *Table) use(pl *Placed, sign int) {
+	for i := range pl.Pod.Volumes {
+		v := &pl.Pod.Volumes[i]
+		if !v.Claimed || v.Ephemeral {
+			continue
+		}
+		if t.claims == nil {
+			t.claims = claims{}
+		}
+		at := objectName{pl.Pod.Namespace, v.Claim}
+		rows := t.claims[at]
+		if rows == nil {
+			rows = map[Row]int{}
+			t.claims[at] = rows
+		}
+		if rows[pl.Row] += sign; rows[pl.Row] == 0 {
+			if delete(rows, pl.Row); len(rows) == 0 {
+				delete(t.claims, at)
+			}
+		}
+	}
+}
+
+// ClaimUsed tells whether a pod on a node uses the claim.
+func (t *Table) ClaimUsed(namespace, name string) bool {
+	for r := range t.claims[objectName{namespace, name}] { // any order: one is enough
+		if t.nodes[r] != nil {
+			return true
+		}
+	}
+	return false
+}
