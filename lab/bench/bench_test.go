@@ -371,6 +371,25 @@ func TestMarkdownHasOneRowAWorkload(t *testing.T) {
 	}
 }
 
+func TestSignalledSuiteWritesWhatItHas(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	dir := own(t, threeNodes+sixPods)
+	var out bytes.Buffer
+	first := true
+	err := measureAll(ctx, Options{
+		Workloads: []string{"Own/Small", "Own/Small"},
+		Dir:       dir, Mode: "decide", Output: "markdown", Schedulers: []string{Berth}, Runs: 1,
+	}, &out, func(format string, _ ...any) {
+		if strings.Contains(format, "pods/s") && first { // the first is measured
+			first = false
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || strings.Count(out.String(), "| Own/Small |") != 1 {
+		t.Errorf("error %v, written:\n%s", err, out.String())
+	}
+}
+
 // One workload that the mode cannot run, or that is not there, does not stop
 // the next.
 func TestWorkloadsRunOneAfterTheOther(t *testing.T) {

@@ -30,16 +30,19 @@ var Placement = []string{
 var errUnfit = errors.New("not for this mode")
 
 // measureAll measures one workload after the other and writes what came of
-// each. One that fails does not stop the others.
+// each. One that fails does not stop the others; a signal does, and what was
+// measured by then is written.
 func measureAll(ctx context.Context, o Options, w io.Writer, say func(string, ...any)) error {
 	var results []*Result
 	var unfit, failed []error
 	for _, name := range o.Workloads {
+		if ctx.Err() != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, context.Cause(ctx)))
+			continue
+		}
 		say("%s", name)
 		result, err := Measure(ctx, o, name, say)
 		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
 		case errors.Is(err, errUnfit) && len(o.Workloads) > 1:
 			say("  %v", err)
 			unfit = append(unfit, err)
