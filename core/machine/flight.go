@@ -213,9 +213,11 @@ func (m *Machine) await(f *flight) {
 			if _, known := f.deadlines[pl.Name]; !known {
 				f.deadlines[pl.Name] = m.now.Add(pl.Patience)
 			}
+			if f.phase != awaiting && len(f.writers) == 0 {
+				m.expect(f) // where there are writes, it was told with them
+			}
 			f.phase = awaiting
 			m.awaiting[f.pod.UID] = f
-			m.expect(f)
 			return
 		}
 	}

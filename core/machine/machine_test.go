@@ -374,6 +374,7 @@ func TestBoundByAnother(t *testing.T) {
 		"queued":   func(*story) {},
 		"waiting":  func(s *story) { s.cycle("Permit", waits) },
 		"writing":  func(s *story) { s.cycle("PreBind", writes) },
+		"awaiting": func(s *story) { s.cycle("Settle", waits) },
 		"binding":  func(s *story) { s.cycle("", "") },
 		"settling": func(s *story) { s.cycle("", ""); s.reply(vanished) },
 	}
@@ -484,6 +485,76 @@ func TestPermit(t *testing.T) {
 			if test.says != "" && (said < 0 || s.effects[said].(Announce).Note != test.says) {
 				t.Errorf("did %q, want %q", shown(s.effects), test.says)
 			}
+		})
+	}
+}
+
+// A pod whose PreBind writes take their time is bound when they have had their
+// effect; failing that, all is undone.
+func TestSettle(t *testing.T) {
+	volume := &object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}}
+	tests := map[string]struct {
+		then func(*story, *object.Pod)
+		says string // why it was not bound; "" is bound
+	}{
+		"an object came": {func(s *story, _ *object.Pod) {
+			s.moody.moods["Settle"] = waits
+			s.step(ObjectSet{volume})
+			s.did() // not the one that it waits for
+			s.step(ObjectSet{volume})
+		}, ""},
+		"an object went": {func(s *story, _ *object.Pod) {
+			s.moody.moods["Settle"] = waits
+			s.step(ObjectSet{volume})
+			s.step(ObjectGone{Kind: object.PersistentVolumes, Name: "v"})
+		}, ""},
+		"its node changed": {func(s *story, _ *object.Pod) {
+			s.given(s.node("m", 40))
+			s.did()
+			s.given(s.node("n", 40))
+		}, ""},
+		"undone by another": {func(s *story, _ *object.Pod) {
+			s.moody.moods["Settle"] = fails
+			s.step(ObjectSet{volume})
+		}, `running PreBind plugin "Moody": out of sorts`},
+		"a panic": {func(s *story, _ *object.Pod) {
+			s.moody.moods["Settle"] = panics
+			s.step(ObjectSet{volume})
+		}, `running PreBind plugin "Moody" panicked: at Settle`},
+		"time is over": {func(s *story, _ *object.Pod) {
+			s.tick(19 * time.Second)
+			s.did()
+			s.tick(time.Second)
+		}, `running PreBind plugin "Moody": timed out waiting for what was written to take effect`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			p := s.pod("p", 40)
+			s.given(s.node("n", 40), p)
+			s.cycle("PreBind", writes)
+			s.moody.moods["Settle"] = waits
+			s.answer(1, fine) // the write; the patch of its nomination is on its way, too
+			s.where(p, queue.InFlight)
+			s.used(40)
+			if next, ok := s.m.NextTimer(); !ok || !next.Equal(s.now.Add(20*time.Second)) {
+				t.Errorf("next timer %v %v", next, ok)
+			}
+			test.then(s, p)
+			if test.says == "" {
+				s.did("Bind p-1 to n")
+				return
+			}
+			if d := s.decided[p.UID]; d.Err == nil || !strings.HasPrefix(d.Err.Error(), test.says) {
+				t.Errorf("decided %v", d.Err)
+			}
+			s.used(0)
+			if count(s, "Unreserve p") != 1 {
+				t.Errorf("calls %v", s.moody.calls)
+			}
+			s.settle()
+			s.runs(p, "n")
+			s.checkRest()
 		})
 	}
 }

@@ -107,6 +107,13 @@ func (mo *moody) plugin() *framework.Plugin {
 			}
 			return nil, mo.status("PreBind")
 		},
+		Settle: func(*table.Table, *object.Pod, string) *decision.Status {
+			if mo.ask("Settle") == waits {
+				return &decision.Status{Code: decision.Wait}
+			}
+			return mo.status("Settle")
+		},
+		Patience: 20 * time.Second,
 		PostBind: func(p *object.Pod, _ string) {
 			mo.calls = append(mo.calls, "PostBind "+p.Name)
 			mo.ask("PostBind")
