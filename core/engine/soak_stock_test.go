@@ -143,7 +143,9 @@ func (s *stock) node(name string) *object.Node {
 		setIn(&n.Status.Allocatable, s.rareResource(), resource.MustParse("4"))
 	case 5, 6, 7: // another's
 		n.Labels[v1.LabelHostname] = s.name()
-	case 8:
+	case 8, 9:
+		n.Status.Images = nil
+	case 10:
 		n.Spec.Unschedulable = !n.Spec.Unschedulable
 	}
 	return decode.Node(n)
