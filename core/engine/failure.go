@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -46,8 +46,6 @@ func (o *Outcome) failure() *decision.Status {
 	if at < 0 {
 		return nil
 	}
-	f := o.view.filters[found.filter-1]
-	f.in.Pod = o.pod // the error may name what is the pod's own
-	_, reasons := f.Explain(&f.in, at, found.verdict)
-	return failure("Filter", f.Name, &decision.Status{Err: errors.New(strings.Join(reasons, ", "))})
+	b := o.explain(found, at)
+	return &decision.Status{Code: decision.Error, Plugin: b.Plugin, Err: fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))}
 }

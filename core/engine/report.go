@@ -85,7 +85,11 @@ func (o *Outcome) sample(k blockKey) table.Row {
 
 func (o *Outcome) explain(k blockKey, r table.Row) decision.Blocker {
 	f := &o.view.filters[k.filter-1]
-	code, reasons := f.Explain(&f.in, r, k.verdict)
+	in := f.in
+	if o.view.failing(k) {
+		in.Pod = o.pod // the error may name what is the pod's own
+	}
+	code, reasons := f.Explain(&in, r, k.verdict)
 	return decision.Blocker{Plugin: f.Name, Code: code, Reasons: reasons}
 }
 

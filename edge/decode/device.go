@@ -2,6 +2,7 @@ package decode
 
 import (
 	"encoding/json"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -31,7 +32,10 @@ func podClaims(p *v1.Pod) []object.PodClaim {
 		case err != nil:
 			claims = append(claims, object.PodClaim{Error: err.Error()})
 		case name != nil:
-			claims = append(claims, object.PodClaim{Claim: *name, Owned: owned})
+			c := object.PodClaim{Claim: *name, Owned: owned}
+			if !slices.Contains(claims, c) { // two entries may share a claim
+				claims = append(claims, c)
+			}
 		}
 	}
 	return claims

@@ -18,6 +18,9 @@ func compare(want, got oracle.Record) []string {
 	if want.Result != got.Result {
 		differ("result", want.Result, got.Result)
 	}
+	if want.Result == oracle.Failed && got.Result == oracle.Failed && failedAlike(want, got) {
+		return nil
+	}
 	diffs = append(diffs, compareNodes(want.Nodes, got.Nodes)...)
 	switch {
 	case want.Result != oracle.Scheduled || got.Result != oracle.Scheduled:
@@ -26,7 +29,7 @@ func compare(want, got oracle.Record) []string {
 	case len(want.Nodes) == len(got.Nodes) && !slices.Equal(want.Best, got.Best):
 		differ("best nodes", want.Best, got.Best)
 	}
-	if settled(want.Message) != settled(got.Message) {
+	if want.Message != got.Message {
 		differ("message", fmt.Sprintf("%q", want.Message), fmt.Sprintf("%q", got.Message))
 	}
 	if !slices.Equal(want.Plugins, got.Plugins) {
@@ -38,16 +41,12 @@ func compare(want, got oracle.Record) []string {
 	return diffs
 }
 
-// settled is a message with the errors of preemption in order: kube-scheduler
-// begins at a random node.
-func settled(message string) string {
-	before, list, several := strings.Cut(message, "preemption: [")
-	if !several {
-		return message
-	}
-	errs := strings.Split(strings.TrimSuffix(list, "]"), ", ")
-	slices.Sort(errs)
-	return before + "preemption: [" + strings.Join(errs, ", ") + "]"
+// failedAlike tells whether kube-scheduler failed as Berth does on some node:
+// it stops at the first that it comes across.
+func failedAlike(want, got oracle.Record) bool {
+	return want.Message == got.Message || slices.ContainsFunc(got.Nodes, func(n oracle.Node) bool {
+		return n.Code == "Error" && strings.HasSuffix(want.Message, ": "+strings.Join(n.Reasons, ", "))
+	})
 }
 
 // planned tells whether what a record does is one of the plans.

@@ -40,15 +40,15 @@ func expectations(pod string, step Step, rec oracle.Record, full bool) []string 
 		expect("-> %s", rec.Node)
 	case rec.Result == oracle.Gated:
 		expect("gated%s", after(rec.Message))
-	case !full:
-		expect("pending")
+	case !full || rec.Result == oracle.Failed && step.Want.Result == step.Got.Result:
+		expect("pending") // a failure says what failed first, on one node or another
 	default:
 		expect("pending%s", after(rec.Message))
 	}
 	if rec.Result == oracle.Preempting {
 		expect("preempts %s", plans(step.Want.Plans, rec))
 	}
-	if !full || rec.Result == oracle.Gated {
+	if !full || rec.Result == oracle.Gated || rec.Result == oracle.Failed {
 		return lines
 	}
 	if len(rec.Plugins) > 0 {

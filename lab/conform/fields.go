@@ -19,6 +19,7 @@ var kept = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "
 	"namespace": true, "creationTimestamp": true, "resourceVersion": true, "spec": true, "status": true, "nodeName": true,
 	"schedulerName": true, "priority": true, "preemptionPolicy": true, "startTime": true,
 	"containers": true, "operator": true, "key": true, "effect": true,
+	"cel": true, "generation": true, "resourceSliceCount": true, "expression": true, "driver": true, "pool": true, "deviceClassName": true, "allocationMode": true,
 	"maxSkew": true, "topologyKey": true, "whenUnsatisfiable": true}
 
 // objects lists the API objects of a world, always in the same order: nodes,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -139,9 +138,6 @@ func (r *run) against(other Start) (apart *Disagreement) {
 	if d := r.play(); d != nil {
 		return d
 	}
-	if strings.Contains(r.world.Config, generate.ExtenderAddress) {
-		return nil // a pod that names a node is nothing that extenders are asked about
-	}
 	return r.named()
 }
 
@@ -183,8 +179,8 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	if want.Result == oracle.Preempting {
 		return false, r.preempt(pod, got)
 	}
-	if want.Result != oracle.Scheduled && pod.Status.NominatedNodeName != "" {
-		return false, nil // an extender would not have it there; not followed any further
+	if want.Result != oracle.Scheduled && len(got.Writes) > 0 { // it gave up a claim's devices
+		return false, r.write(got.Writes)
 	}
 	if want.Result != oracle.Scheduled {
 		r.waiting = append(r.waiting, oracle.Rejected{Pod: pod, Plugins: want.Plugins, Gated: want.Result == oracle.Gated})
@@ -192,6 +188,9 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 			r.waiting = r.waiting[1:]
 		}
 		return false, nil
+	}
+	if d := r.grants(pod, got); d != nil {
+		return false, d
 	}
 	started := metav1.NewTime(time.Date(2027, 1, 1, 0, 0, len(r.started), 0, time.UTC)) // after all that ran before
 	pod = pod.DeepCopy()

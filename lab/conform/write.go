@@ -7,6 +7,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,6 +58,9 @@ func (r *run) follow(w *framework.Write) ([]metav1.Object, error) {
 	patch, err := json.Marshal(w.Patch)
 	if err != nil {
 		return nil, err
+	}
+	if c, ok := old.(*resourcev1.ResourceClaim); ok {
+		return patchClaim(c, raw, patch, w.Strategic)
 	}
 	if raw, err = jsonpatch.MergePatch(raw, patch); err != nil {
 		return nil, err

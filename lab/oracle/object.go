@@ -37,6 +37,9 @@ func (s *Scheduler) store(o metav1.Object) (cache.Indexer, fwk.EventResource, er
 
 // setObject shows the object to those who list it.
 func (s *Scheduler) setObject(o metav1.Object) error {
+	if done, err := s.changeDevices(generate.Update, o); done {
+		return err
+	}
 	store, _, err := s.store(o)
 	if err != nil {
 		return err
@@ -46,6 +49,9 @@ func (s *Scheduler) setObject(o metav1.Object) error {
 
 // changeObject changes an object and tells the queue.
 func (s *Scheduler) changeObject(c generate.Change) error {
+	if done, err := s.changeDevices(c.Verb, c.Other); done {
+		return err
+	}
 	store, resource, err := s.store(c.Other)
 	if err != nil {
 		return err

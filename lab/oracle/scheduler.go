@@ -39,6 +39,8 @@ type Scheduler struct {
 	namespaces cache.Indexer
 	// factory has the stores behind all other listers.
 	factory informers.SharedInformerFactory
+	client  *fake.Clientset
+	version int // of what was shown last about devices
 	nodes   map[string]*v1.Node
 	placed  map[types.UID]*v1.Pod
 }
@@ -54,23 +56,14 @@ func New(w generate.World) (*Scheduler, error) {
 	for i := range cfg.Profiles {
 		cfg.Profiles[i].PercentageOfNodesToScore = &all
 	}
-	s, err := start(cfg.Profiles, w, scheduler.WithPercentageOfNodesToScore(&all), scheduler.WithParallelism(1),
-		scheduler.WithExtenders(cfg.Extenders...))
-	if err != nil {
-		return nil, err
-	}
-	for _, x := range cfg.Extenders {
-		for _, weights := range s.weights {
-			weights[x.URLPrefix] = max(1, x.Weight)
-		}
-	}
-	return s, nil
+	return start(cfg.Profiles, w, scheduler.WithPercentageOfNodesToScore(&all), scheduler.WithParallelism(1))
 }
 
 func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...scheduler.Option) (*Scheduler, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	client := fake.NewSimpleClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
+	feed(factory)
 	silent := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
 	opts = append(opts, scheduler.WithProfiles(profiles...))
 	sched, err := scheduler.New(ctx, client, factory, nil, silent, opts...)
@@ -85,6 +78,7 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 		listed:     factory.Core().V1().Pods().Informer().GetIndexer(),
 		namespaces: factory.Core().V1().Namespaces().Informer().GetIndexer(),
 		factory:    factory,
+		client:     client,
 		nodes:      map[string]*v1.Node{},
 		placed:     map[types.UID]*v1.Pod{},
 	}

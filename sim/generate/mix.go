@@ -35,6 +35,7 @@ var mixes = map[string]mix{
 	"images":       {features: []feature{easyResources, images}},
 	"gates":        {features: []feature{easyResources, gates, priorities}},
 	"spread":       {features: []feature{easyResources, labels, taints, spread}},
+	"devices":      {features: []feature{easyResources, labels, devices}},
 	"features":     {features: []feature{easyResources, kubelets}},
 	"volumes":      {features: []feature{easyResources, labels, volumes}},
 	"interpod":     {features: []feature{easyResources, labels, interpod}},
@@ -42,7 +43,6 @@ var mixes = map[string]mix{
 		ports, images, gates, priorities, plugins, spread, interpod, kubelets}},
 	"preemption": {features: []feature{crowded, labels, affinity, taints, ports, priorities, budgets},
 		preemptible: true},
-	"extenders":           {features: []feature{crowded, labels, taints, priorities, budgets, extenders}, preemptible: true},
 	"interpod-preemption": {features: []feature{crowded, labels, priorities, budgets, interpod}, preemptible: true},
 	"spread-preemption":   {features: []feature{crowded, labels, priorities, budgets, spread}, preemptible: true},
 }

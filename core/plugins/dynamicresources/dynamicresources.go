@@ -85,5 +85,7 @@ func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, err
 		Reserve:    pl.reserve,
 		Unreserve:  unreserve,
 		PreBind:    pl.preBind,
+		Settle:     pl.settle,
+		Patience:   pl.binding,
 	}, nil
 }

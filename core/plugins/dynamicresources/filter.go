@@ -74,18 +74,18 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 	case tooLittle:
 		return decision.Unresolvable, []string{"cannot allocate all claims"}
 	}
-	if _, err := pl.ask(pl.inputFor(in), in.Table.Node(row)); err != nil {
-		code := decision.Error
-		if v == invalid {
-			code = decision.Unresolvable
-		}
+	code := decision.Unresolvable
+	if v >= broken {
+		code, in = decision.Error, pl.inputFor(in)
+	}
+	if _, err := pl.ask(in, in.Table.Node(row)); err != nil {
 		return code, []string{reasonOf(err, in.Table.Name(row))}
 	}
-	return decision.Error, []string{"devices could not be searched"}
+	return code, []string{"devices could not be searched"}
 }
 
-// inputFor reads the pod at hand: errors name its claims, not those of another
-// pod of its class.
+// inputFor is the input for the pod at hand: errors name its claims, not those
+// of another pod of its class.
 func (pl *plugin) inputFor(in *framework.Input) *framework.Input {
 	s, _ := pl.prepare(in.Table, in.Pod)
 	if s == nil {

@@ -129,8 +129,14 @@ func checkClass(t *table.Table, class, request string) *decision.Status {
 	if class == "" {
 		return failed("request %s: unsupported request type", request)
 	}
-	if t.Object(object.DeviceClasses, "", class) == nil {
+	c, _ := t.Object(object.DeviceClasses, "", class).(*object.DeviceClass)
+	if c == nil {
 		return unresolvable("request " + request + ": device class " + class + " does not exist")
+	}
+	for i := range c.API.Spec.Selectors {
+		if c.API.Spec.Selectors[i].CEL == nil { // the allocator would not look
+			return failed("class %s: selector #%d: CEL expression empty (unsupported selector type?)", class, i)
+		}
 	}
 	return nil
 }

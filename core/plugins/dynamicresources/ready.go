@@ -8,6 +8,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 var (
@@ -51,4 +55,34 @@ func readiness(c *resourcev1.ResourceClaim) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// settle holds the pod back until the binding conditions of all its devices
+// hold, once the API shows what was written.
+func (pl *plugin) settle(t *table.Table, p *object.Pod, _ string) *decision.Status {
+	if !pl.features.BindingConditions {
+		return nil
+	}
+	for i := range p.Claims {
+		c := shown(t, p.Namespace, p.Claims[i].Claim)
+		if c == nil {
+			return failed("claim %s got deleted in the meantime", p.Namespace+"/"+p.Claims[i].Claim)
+		}
+		now := c
+		if g := promised(t, c); g != nil {
+			now = g
+		}
+		if now.Allocation() == nil || !conditional(now.Allocation()) {
+			continue
+		}
+		switch ready, err := readiness(c.API); {
+		case err != nil:
+			return &decision.Status{Code: decision.Error, Err: err}
+		case !ready && pl.overdue(t, c.API):
+			return failed("%w: claim=%s", errBindingLate, c.Name)
+		case !ready:
+			return &decision.Status{Code: decision.Wait}
+		}
+	}
+	return nil
 }

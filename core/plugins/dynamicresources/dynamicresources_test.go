@@ -1,0 +1,280 @@
+package dynamicresources
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+var all = Features{AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true,
+	ConsumableCapacity: true, BindingConditions: true, FilterTimeout: true}
+
+func plug(t *testing.T) framework.Plugin {
+	t.Helper()
+	p, err := New(nil, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// world has nodes a and b, two devices on a and one on b, and the class gpu.
+func world() *table.Table {
+	t := plugintest.Table(&object.Node{Name: "a"}, &object.Node{Name: "b"})
+	t.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
+		API: &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}})
+	setSlice(t, "a", 1, "d0", "d1")
+	setSlice(t, "b", 1, "d0")
+	return t
+}
+
+func setSlice(t *table.Table, node string, count int64, devices ...string) {
+	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "of-" + node}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: "gpu", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: count}}}
+	for _, d := range devices {
+		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: d})
+	}
+	t.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: s.Name}, API: s})
+}
+
+// claim shows a claim for n devices, and a pod that uses it.
+func claim(t *table.Table, name string, n int64) *object.Pod {
+	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("claim " + name)}}
+	c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{
+		DeviceClassName: "gpu", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: n}}}
+	show(t, c)
+	return &object.Pod{UID: types.UID("pod " + name), Namespace: "ns", Name: name, Claims: []object.PodClaim{{Claim: name}}}
+}
+
+func show(t *table.Table, c *resourcev1.ResourceClaim) {
+	t.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+		API: c, Ask: fmt.Sprint(c.Spec.Devices.Requests[0].Exactly.Count)})
+}
+
+const short = "UnschedulableAndUnresolvable: cannot allocate all claims"
+
+// From Reserve on the devices are taken, whatever the API shows, until the
+// pod gives them up.
+func TestNoDeviceIsGivenTwice(t *testing.T) {
+	tb, pl := world(), plug(t)
+	first, second := claim(tb, "first", 2), claim(tb, "second", 2)
+	fits := map[string]string{"a": "", "b": short}
+	if got := plugintest.Ask(t, pl, tb, second).Blocked; !maps.Equal(got, fits) {
+		t.Fatalf("before: %v", got)
+	}
+	revision := tb.Revision()
+	if s := pl.Reserve(tb, first, "a"); s != nil {
+		t.Fatal(s)
+	}
+	if dirty := tb.AppendChanged(nil, revision, 10); len(dirty) != 1 {
+		t.Errorf("rows %v are dirty, want that of node a alone", dirty)
+	}
+	if got := plugintest.Ask(t, pl, tb, second).Blocked; !maps.Equal(got, map[string]string{"a": short, "b": short}) {
+		t.Errorf("while the first is reserved: %v", got)
+	}
+	if s := pl.Reserve(tb, second, "a"); s == nil {
+		t.Error("node a is reserved twice")
+	}
+	sharing := &object.Pod{UID: "pod sharing", Namespace: "ns", Name: "sharing", Claims: first.Claims}
+	if got := plugintest.Ask(t, pl, tb, sharing).Rejected; got != "UnschedulableAndUnresolvable: resource claim ns/first is in the process of being allocated" {
+		t.Errorf("who shares the claim: %q", got)
+	}
+	pl.Unreserve(tb, sharing, "a")
+	if got := plugintest.Ask(t, pl, tb, second).Blocked; maps.Equal(got, fits) {
+		t.Error("another pod gave up what the first had")
+	}
+	pl.Unreserve(tb, first, "a")
+	if got := plugintest.Ask(t, pl, tb, second).Blocked; !maps.Equal(got, fits) {
+		t.Errorf("when the first gave up: %v", got)
+	}
+}
+
+// What is assumed ends when the API shows the allocation, and not before.
+func TestTheAPIsWordTakesOver(t *testing.T) {
+	tb, pl := world(), plug(t)
+	first, second := claim(tb, "first", 2), claim(tb, "second", 1)
+	if s := pl.Reserve(tb, first, "a"); s != nil {
+		t.Fatal(s)
+	}
+	writes, s := pl.PreBind(tb, first, "a")
+	if s != nil || len(writes) != 2 || writes[0].Subresource != "" || writes[1].Subresource != "status" {
+		t.Fatalf("PreBind: %v %v", writes, s)
+	}
+	now := writes[1].Result[0].(*object.ResourceClaim)
+	if !now.ReservedFor(first.UID) || len(now.Allocation().Devices.Results) != 2 {
+		t.Fatalf("the claim is to become %+v", now.API.Status)
+	}
+	bare := *shown(tb, "ns", "first").API // only the finalizer was written so far
+	bare.Finalizers = []string{resourcev1.Finalizer}
+	show(tb, &bare)
+	if got := plugintest.Ask(t, pl, tb, second).Blocked["a"]; got != short {
+		t.Errorf("before the allocation is shown: %q", got)
+	}
+	show(tb, now.API)
+	if got := plugintest.Ask(t, pl, tb, second).Blocked["a"]; got != short {
+		t.Errorf("when it is shown: %q", got)
+	}
+	freed := bare
+	freed.Status = resourcev1.ResourceClaimStatus{}
+	show(tb, &freed)
+	if got := plugintest.Ask(t, pl, tb, second).Blocked["a"]; got != "" {
+		t.Errorf("when it is given up: %q", got)
+	}
+}
+
+func TestPodsWithoutClaimsPayNothing(t *testing.T) {
+	tb, pl := world(), plug(t)
+	if got := pl.PreFilter(tb, &object.Pod{}); !got.Skip {
+		t.Errorf("PreFilter: %+v", got)
+	}
+	if got := pl.PartIn(nil, tb, &object.Pod{}); len(got) != 0 {
+		t.Errorf("part %q", got)
+	}
+}
+
+// Pods whose claims ask for the same are of one class, others are not.
+func TestPart(t *testing.T) {
+	tb, pl := world(), plug(t)
+	one, same, two := claim(tb, "one", 1), claim(tb, "same", 1), claim(tb, "two", 2)
+	part := func(p *object.Pod) string { return string(pl.PartIn(nil, tb, p)) }
+	if part(one) != part(same) {
+		t.Error("claims that ask for the same tell pods apart")
+	}
+	if part(one) == part(two) {
+		t.Error("claims that ask for more do not tell pods apart")
+	}
+	if s := pl.Reserve(tb, one, "a"); s != nil {
+		t.Fatal(s)
+	}
+	if part(one) == part(same) {
+		t.Error("a claim that is being given something is like one that is not")
+	}
+}
+
+func TestMissing(t *testing.T) {
+	tb, pl := world(), plug(t)
+	p := claim(tb, "one", 1)
+	lost := &object.Pod{UID: "1", Namespace: "ns", Name: "lost", Claims: []object.PodClaim{{Claim: "gone"}}}
+	stolen := &object.Pod{UID: "2", Namespace: "ns", Name: "thief", Claims: []object.PodClaim{{Claim: "one", Owned: true}}}
+	for _, c := range []struct {
+		pod  *object.Pod
+		want string
+	}{
+		{lost, `UnschedulableAndUnresolvable: could not find ResourceClaim "ns/gone"`},
+		{stolen, "UnschedulableAndUnresolvable: ResourceClaim ns/one was not created for Pod ns/thief (Pod is not owner)"},
+	} {
+		if got := plugintest.Ask(t, pl, tb, c.pod).Rejected; got != c.want {
+			t.Errorf("%s: got %q", c.pod.Name, got)
+		}
+		if pl.PreEnqueue(tb, c.pod) == nil {
+			t.Errorf("%s: is not kept out of the queue", c.pod.Name)
+		}
+	}
+	tb.RemoveObject(object.DeviceClasses, "", "gpu")
+	if got := plugintest.Ask(t, pl, tb, p).Rejected; got != "UnschedulableAndUnresolvable: request r: device class gpu does not exist" {
+		t.Errorf("without the class: %q", got)
+	}
+	if pl.PreEnqueue(tb, p) != nil {
+		t.Error("a missing class keeps the pod out of the queue")
+	}
+}
+
+// A search that would go on for ever ends, the same way each time.
+func TestSearchIsBounded(t *testing.T) {
+	tb := plugintest.Table(&object.Node{Name: "a"})
+	tb.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
+		API: &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}}})
+	var devices []string
+	for i := range 31 {
+		devices = append(devices, fmt.Sprintf("d%d", i))
+	}
+	setSlice(tb, "a", 1, devices...)
+	pl := plug(t)
+	var p *object.Pod
+	for i := range 4 { // eight of 31, four times over: one too many, found out late
+		q := claim(tb, fmt.Sprintf("c%d", i), 8)
+		if p == nil {
+			p = q
+		} else {
+			p.Claims = append(p.Claims, q.Claims...)
+		}
+	}
+	want := "Error: node a: timed out trying to allocate devices"
+	if got := plugintest.Ask(t, pl, tb, p).Blocked["a"]; got != want {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestWakes(t *testing.T) {
+	tb := world()
+	p := claim(tb, "one", 1)
+	c := shown(tb, "ns", "one")
+	held := &object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "other", Name: "x"},
+		API: &resourcev1.ResourceClaim{Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}}}
+	free := &object.ResourceClaim{Meta: held.Meta, API: &resourcev1.ResourceClaim{}}
+	event := func(r framework.Resource, a framework.Action, old, now object.Object) framework.Event {
+		return framework.Event{Resource: r, Action: a, OldObject: old, NewObject: now}
+	}
+	for _, tc := range []struct {
+		name  string
+		event framework.Event
+		want  bool
+	}{
+		{"its claim comes", event(framework.ResourceClaim, framework.Add, nil, c), true},
+		{"its claim stays", event(framework.ResourceClaim, framework.UpdateOther, c, c), false},
+		{"another claim comes", event(framework.ResourceClaim, framework.Add, nil, free), false},
+		{"another claim is given up", event(framework.ResourceClaim, framework.UpdateOther, held, free), true},
+		{"another claim gets something", event(framework.ResourceClaim, framework.UpdateOther, free, held), false},
+		{"a slice", framework.Event{Resource: framework.ResourceSlice, Action: framework.Add}, true},
+		{"a class", framework.Event{Resource: framework.DeviceClass, Action: framework.UpdateOther}, true},
+		{"a slice goes", framework.Event{Resource: framework.ResourceSlice, Action: framework.Delete}, false},
+		{"a node's labels", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeLabel}, true},
+	} {
+		if got := plugintest.Wakes(plug(t), p, tc.event); got != tc.want {
+			t.Errorf("%s: got %v", tc.name, got)
+		}
+	}
+}
+
+// A device with binding conditions is waited for until they hold.
+func TestBindingConditions(t *testing.T) {
+	tb, pl := world(), plug(t)
+	p := claim(tb, "one", 1)
+	if s := pl.Reserve(tb, p, "a"); s != nil {
+		t.Fatal(s)
+	}
+	c := *tb.Object(object.ResourceClaims, "ns", "one").(*object.ResourceClaim).API
+	if s := pl.Settle(tb, p, "a"); s != nil {
+		t.Errorf("without conditions: %v", s)
+	}
+	r := &c.Status.Allocation.Devices.Results[0]
+	r.BindingConditions, r.BindingFailureConditions = []string{"attached"}, []string{"broken"}
+	show(tb, &c)
+	if s := pl.Settle(tb, p, "a"); s == nil || s.Code != decision.Wait {
+		t.Errorf("before anything is known: %v", s)
+	}
+	status := func(name string) {
+		now := c
+		now.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: r.Driver, Pool: r.Pool, Device: r.Device,
+			Conditions: []metav1.Condition{{Type: name, Status: metav1.ConditionTrue, Reason: "why"}}}}
+		show(tb, &now)
+	}
+	status("broken")
+	if s := pl.Settle(tb, p, "a"); s == nil || s.Code != decision.Error || s.Err.Error() != `device binding failed: claim=one, reason=why, message=""` {
+		t.Errorf("when it failed: %v", s)
+	}
+	status("attached")
+	if s := pl.Settle(tb, p, "a"); s != nil {
+		t.Errorf("when it is attached: %v", s)
+	}
+}

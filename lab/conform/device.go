@@ -1,0 +1,67 @@
+package conform
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/lab/oracle"
+)
+
+// grants compares which devices the pod's claims get on the node that Berth
+// chose.
+func (r *run) grants(pod *v1.Pod, got oracle.Record) *Disagreement {
+	upstream, ok := r.want.(*oracle.Scheduler)
+	if _, itself := r.got.(*oracle.Scheduler); !ok || itself || len(pod.Spec.ResourceClaims) == 0 {
+		return nil
+	}
+	wanted, err := upstream.Grants(pod, got.Node)
+	if err != nil {
+		return r.part(fmt.Sprintf("devices on node %s: %v", got.Node, err))
+	}
+	given := map[string][]string{}
+	for _, w := range got.Writes {
+		status, _ := w.Patch["status"].(map[string]any)
+		a, granted := status["allocation"].(*resourcev1.AllocationResult)
+		if w.Object.Kind == object.ResourceClaims && granted {
+			given[w.Object.Key()] = oracle.Devices(a)
+		}
+	}
+	if !maps.EqualFunc(wanted, given, slices.Equal) {
+		return r.part(fmt.Sprintf("devices on node %s: kube-scheduler %v, Berth %v", got.Node, wanted, given))
+	}
+	return nil
+}
+
+// patchClaim does what the API server does with a patch of a claim.
+func patchClaim(c *resourcev1.ResourceClaim, raw, patch []byte, strategic bool) ([]metav1.Object, error) {
+	apply := jsonpatch.MergePatch
+	if strategic {
+		apply = func(raw, patch []byte) ([]byte, error) {
+			return strategicpatch.StrategicMergePatch(raw, patch, resourcev1.ResourceClaim{})
+		}
+	}
+	raw, err := apply(raw, patch)
+	if err != nil {
+		return nil, err
+	}
+	now := &resourcev1.ResourceClaim{}
+	if err := json.Unmarshal(raw, now); err != nil {
+		return nil, err
+	}
+	switch a := c.Status.Allocation; {
+	case len(now.Status.ReservedFor) > 0 && now.Status.Allocation == nil:
+		return nil, fmt.Errorf("it is reserved, but has nothing")
+	case a != nil && now.Status.Allocation != nil && !slices.Equal(oracle.Devices(a), oracle.Devices(now.Status.Allocation)):
+		return nil, fmt.Errorf("it has something already")
+	}
+	return []metav1.Object{now}, nil
+}

@@ -1,0 +1,118 @@
+package oracle
+
+import (
+	"encoding/json"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// changeDevices shows a change of a claim, a slice or a class, each time as a
+// newer version; false for any other object. The fake API server has claims,
+// too: kube-scheduler writes them.
+func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, error) {
+	devices := s.factory.Resource().V1()
+	var informer *fed
+	switch o.(type) {
+	case *resourcev1.ResourceClaim:
+		informer = devices.ResourceClaims().Informer().(*fed)
+	case *resourcev1.ResourceSlice:
+		informer = devices.ResourceSlices().Informer().(*fed)
+	case *resourcev1.DeviceClass:
+		informer = devices.DeviceClasses().Informer().(*fed)
+	default:
+		return false, nil
+	}
+	s.version++
+	o = o.(runtime.Object).DeepCopyObject().(metav1.Object)
+	o.SetResourceVersion(strconv.Itoa(s.version))
+	tracker, at := s.client.Tracker(), resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+	claim, isClaim := o.(*resourcev1.ResourceClaim)
+	if verb == generate.Delete {
+		if isClaim {
+			_ = tracker.Delete(at, claim.Namespace, claim.Name) // it may not be there
+		}
+		return true, informer.remove(o)
+	}
+	if isClaim {
+		if _, err := tracker.Get(at, claim.Namespace, claim.Name); err != nil {
+			err = tracker.Create(at, claim.DeepCopy(), claim.Namespace)
+			if err != nil {
+				return true, err
+			}
+		} else if err := tracker.Update(at, claim.DeepCopy(), claim.Namespace); err != nil {
+			return true, err
+		}
+	}
+	return true, informer.set(o)
+}
+
+// Grants says what the pod's claims get on the node: by claim, the devices in
+// order. Claims that have got theirs are left out.
+func (s *Scheduler) Grants(pod *v1.Pod, node string) (map[string][]string, error) {
+	f, err := s.framework(pod)
+	if err != nil || len(pod.Spec.ResourceClaims) == 0 {
+		return nil, err
+	}
+	state := framework.NewCycleState()
+	if _, status, _ := f.RunPreFilterPlugins(s.ctx, state, pod); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	info, err := s.snapshot.NodeInfos().Get(node)
+	if err != nil {
+		return nil, err
+	}
+	if status := f.RunFilterPlugins(s.ctx, state, pod, info); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	if status := f.RunReservePluginsReserve(s.ctx, state, pod, node); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	defer f.RunReservePluginsUnreserve(s.ctx, state, pod, node)
+	grants := map[string][]string{}
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		claims := f.SharedDRAManager().ResourceClaims()
+		claim, err := claims.Get(pod.Namespace, *name)
+		if err != nil {
+			return nil, err
+		}
+		if got := claims.GetPendingAllocation(claim.UID); got != nil {
+			grants[claim.Namespace+"/"+claim.Name] = Devices(got)
+		}
+	}
+	return grants, nil
+}
+
+// Devices lists what an allocation holds, as text; what is drawn at random is
+// left out.
+func Devices(a *resourcev1.AllocationResult) []string {
+	var list []string
+	for i := range a.Devices.Results {
+		r := a.Devices.Results[i]
+		if r.ShareID != nil {
+			r.ShareID = nil
+			list = append(list, "a share of")
+		}
+		list = append(list, text(r))
+	}
+	if a.NodeSelector != nil {
+		list = append(list, "on "+text(a.NodeSelector))
+	}
+	return append(list, "with "+text(a.Devices.Config))
+}
+
+func text(v any) string {
+	b, _ := json.Marshal(v) // API types always marshal
+	return string(b)
+}
