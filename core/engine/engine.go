@@ -137,7 +137,7 @@ func (e *Engine) Decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 func (e *Engine) decide(p *profile.Profile, pod *object.Pod, nominated Nominations, r *review) *Outcome {
 	e.learn(nominated)
 	if e.plain {
-		return e.decidePlainly(p, pod, nominated)
+		return e.decidePlainly(p, pod, nominated, r)
 	}
 	v := e.viewOf(p, pod)
 	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected, review: r}

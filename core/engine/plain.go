@@ -16,10 +16,10 @@ func NewPlain(t *table.Table, seed uint64) *Engine {
 	return e
 }
 
-// decidePlainly is Decide without views.
-func (e *Engine) decidePlainly(p *profile.Profile, pod *object.Pod, nominated Nominations) *Outcome {
+// decidePlainly is decide without views.
+func (e *Engine) decidePlainly(p *profile.Profile, pod *object.Pod, nominated Nominations, r *review) *Outcome {
 	v := prepare(e.table, p, pod, "")
-	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected}
+	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected, review: r}
 	if o.Rejected != nil {
 		return o
 	}
@@ -97,7 +97,7 @@ func (o *Outcome) pickPlainly() {
 	totals := map[table.Row]int64{}
 	for i, r := range rows {
 		total, scores := o.scores(r)
-		if o.Rejected = invalid(scores); o.Rejected != nil {
+		if o.Rejected = invalid(scores[:len(o.view.scorers)]); o.Rejected != nil {
 			o.Score, o.Ties = 0, 0
 			return
 		}

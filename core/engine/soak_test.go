@@ -416,7 +416,7 @@ func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull 
 	if len(w.nominated) > 0 {
 		nominated = w.nominated
 	}
-	o := e.Decide(by, p, nominated)
+	o := w.decideBy(e, by, p, nominated, rand.New(rand.NewPCG(script, 1)))
 	a := answer{score: o.Score, feasible: o.Feasible, ties: o.Ties}
 	if o.Rejected != nil {
 		a.rejected = fmt.Sprintf("%s by %s: %v %v", o.Rejected.Code, o.Rejected.Plugin, o.Rejected.Reasons, o.Rejected.Err)
@@ -438,6 +438,30 @@ func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull 
 		a.refits = w.refit(o, nominated, rand.New(rand.NewPCG(script, 0)))
 	}
 	return a
+}
+
+// decideBy has the engine decide, now and then with what extenders say.
+func (w *soak) decideBy(e *engine.Engine, by *profile.Profile, p *object.Pod, nominated engine.Nominations, r *rand.Rand) *engine.Outcome {
+	if r.IntN(8) > 0 {
+		return e.Decide(by, p, nominated)
+	}
+	said := &engine.Review{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
+	for _, name := range w.names {
+		switch r.IntN(4) {
+		case 0:
+			said.Refused[name] = decision.Blocker{Code: decision.Unschedulable, Reasons: []string{"extended"}}
+		case 1:
+			said.Scores[name] = []decision.Score{{Plugin: engine.Extender, Score: int64(r.IntN(11)), Weight: 10}}
+			fallthrough
+		default:
+			said.Passed = append(said.Passed, name)
+		}
+	}
+	if r.IntN(3) == 0 {
+		said.Passed = nil // all pass
+		clear(said.Refused)
+	}
+	return e.DecideAmong(by, p, nominated, said)
 }
 
 func (w *soak) refit(o *engine.Outcome, nominated engine.Nominations, r *rand.Rand) (found []decision.Blocker) {

@@ -58,6 +58,9 @@ type PostFilterResult struct {
 	Writes []Write
 	// Resolved ends the run of PostFilter plugins.
 	Resolved bool
+	// Failed ends it, too: Message says why, and alone is appended. The pod's
+	// nomination stays.
+	Failed bool
 	// Node is nominated for the pod; Victims are to be evicted from it.
 	Node    string
 	Victims []types.UID

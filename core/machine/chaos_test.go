@@ -167,7 +167,7 @@ func (c *chaos) mood() {
 	points := map[string][]mood{
 		"PreEnqueue": {fails, rejects, panics}, "PreFilter": {fails, rejects, panics}, "PreScore": {fails, panics},
 		"Reserve": {fails, rejects, pends, panics}, "PreBind": {fails, rejects, writes, writes, panics}, "Bind": {passes, panics},
-		"Settle": {fails, waits, waits, panics},
+		"Settle":    {fails, waits, waits, panics},
 		"Permit":    {waits, waits, waits, allows, expels, fails, rejects, panics},
 		"Unreserve": {panics}, "PostBind": {panics}, "Filter": {panics}, "Explain": {panics}, "Score": {panics},
 		"Normalize": {panics}, "PostFilter": {panics}, "Part": {panics}, "Epoch": {panics},

@@ -167,6 +167,10 @@ func (m *Machine) take(a *attempt, out framework.PostFilterResult, was nominate)
 	if len(out.Writes) > 0 {
 		m.do(Write{Pod: a.pod, Writes: out.Writes, Unanswered: true})
 	}
+	if out.Failed {
+		a.record.PostFilter = []string{out.Message}
+		return nominate{keep: true}, true
+	}
 	if !out.KeepNomination {
 		was = nominate{node: out.Node}
 	}

@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -93,11 +95,17 @@ func (m *Metrics) decided(d *decision.Decision, s loop.Step) {
 	case decision.Failed:
 		m.ended(p, failed, s)
 	}
-	if d.Result == decision.Preempting {
+	if d.Result == decision.Preempting || slices.ContainsFunc(d.PostFilter, ofPreemption) {
 		m.preemptionAttempts.Inc()
+	}
+	if d.Result == decision.Preempting {
 		m.preemptionVictims.Observe(float64(len(d.Victims)))
 	}
 }
+
+// ofPreemption tells that a PostFilter plugin's words are about preemption: it
+// was tried.
+func ofPreemption(message string) bool { return strings.HasPrefix(message, "preemption: ") }
 
 // ended counts an attempt that did not place the pod.
 func (m *Metrics) ended(p *pod, result string, s loop.Step) {

@@ -13,10 +13,12 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
@@ -35,6 +37,8 @@ type berth struct {
 	// writes is, by pod, what is to be written before it is bound.
 	writes map[types.UID][]framework.Write
 
+	extenders extender.Extenders
+
 	options machine.Options
 	judge   *engine.Engine // of pods that name a node
 }
@@ -45,7 +49,7 @@ func Berth(plugins profile.Registry) Start {
 		c := config.Default()
 		if w.Config != "" {
 			var err error
-			if c, err = config.Decode([]byte(w.Config), "configuration"); err != nil {
+			if c, err = config.Decode([]byte(reachable(w.Config)), "configuration"); err != nil {
 				return nil, err
 			}
 		}
@@ -53,11 +57,15 @@ func Berth(plugins profile.Registry) Start {
 		if err != nil {
 			return nil, err
 		}
-		b := newBerth(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Explain: true, Check: true,
+		extenders, err := extender.New(c.Extenders)
+		if err != nil {
+			return nil, err
+		}
+		b := newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: true, Check: true,
 			InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
 			MaxUnschedulable: queue.DefaultMaxUnschedulable})
 		for _, n := range w.Nodes {
-			b.step(machine.NodeSet{Node: decode.Node(n)})
+			b.step(machine.NodeSet{Node: b.node(n)})
 		}
 		for _, budget := range w.Budgets {
 			b.step(machine.BudgetSet{Budget: decode.Budget(budget)})
@@ -78,17 +86,18 @@ func Berth(plugins profile.Registry) Start {
 	}
 }
 
-func newBerth(o machine.Options) *berth {
+func newBerth(x extender.Extenders, o machine.Options) *berth {
 	m := machine.New(o)
 	return &berth{
-		machine: m,
-		now:     time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
-		placed:  map[types.UID]string{},
-		waiting: map[types.UID]*v1.Pod{},
-		asked:   map[types.UID]string{},
-		writes:  map[types.UID][]framework.Write{},
-		options: o,
-		judge:   engine.New(m.Table(), o.Seed, o.Workers),
+		extenders: x,
+		machine:   m,
+		now:       time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
+		placed:    map[types.UID]string{},
+		waiting:   map[types.UID]*v1.Pod{},
+		asked:     map[types.UID]string{},
+		writes:    map[types.UID][]framework.Write{},
+		options:   o,
+		judge:     engine.New(m.Table(), o.Seed, o.Workers),
 	}
 }
 
@@ -106,9 +115,28 @@ func (b *berth) step(e machine.Event) []machine.Effect {
 				continue
 			}
 			effects = append(effects, b.step(machine.Written{UID: effect.Pod.UID})...)
+		case machine.Ask:
+			effects = append(effects, b.step(b.extenders.Answer(context.Background(), effect))...)
 		}
 	}
 	return effects
+}
+
+// pod and node keep the API object for the extenders.
+func (b *berth) pod(p *v1.Pod) *object.Pod {
+	pod := decode.Pod(p)
+	if b.extenders.Pod(p) {
+		pod.API = p
+	}
+	return pod
+}
+
+func (b *berth) node(n *v1.Node) *object.Node {
+	node := decode.Node(n)
+	if b.extenders.Nodes() {
+		node.API = n
+	}
+	return node
 }
 
 // show has the API report the pod bound to the node.
@@ -116,7 +144,7 @@ func (b *berth) show(p *v1.Pod, node string) {
 	p = p.DeepCopy()
 	p.Spec.NodeName = node
 	b.placed[p.UID] = node
-	b.step(machine.PodSet{Pod: decode.Pod(p)})
+	b.step(machine.PodSet{Pod: b.pod(p)})
 }
 
 // Decide has the machine take in the pod as a new one and decide on it. A pod
@@ -127,7 +155,7 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 	}
 	b.forget(p)
 	rec := oracle.Record{Pod: p.Namespace + "/" + p.Name, Result: oracle.Failed, Message: "the machine did not decide"}
-	for _, e := range []machine.Event{machine.PodSet{Pod: decode.Pod(p)}, machine.Cycle{}} {
+	for _, e := range []machine.Event{machine.PodSet{Pod: b.pod(p)}, machine.Cycle{}} {
 		for _, effect := range b.step(e) {
 			if d, ok := effect.(machine.Decided); ok && d.Decision.UID == p.UID {
 				rec = record(d.Decision)
@@ -137,7 +165,11 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 			break
 		}
 	}
-	if rec.Result != oracle.Scheduled {
+	switch {
+	case rec.Result == oracle.Scheduled:
+	case p.Status.NominatedNodeName != "":
+		b.forget(p) // kube-scheduler's side keeps no nominations
+	default:
 		b.waiting[p.UID] = p
 	}
 	rec.Writes = b.writes[p.UID]
@@ -172,11 +204,11 @@ func (b *berth) Assume(p *v1.Pod, node string) error {
 
 // Order has a machine without nodes decide on the pods.
 func (b *berth) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
-	empty := newBerth(b.options)
+	empty := newBerth(b.extenders, b.options)
 	byUID := map[types.UID]*v1.Pod{}
 	for _, p := range pods {
 		byUID[p.UID] = p
-		empty.step(machine.PodSet{Pod: decode.Pod(p)})
+		empty.step(machine.PodSet{Pod: b.pod(p)})
 	}
 	var order []*v1.Pod
 	for range empty.machine.Queue().Counts().Active {
@@ -202,7 +234,7 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 	case c.Node != nil && c.Verb == generate.Delete:
 		b.step(machine.NodeGone{Name: c.Node.Name})
 	case c.Node != nil:
-		b.step(machine.NodeSet{Node: decode.Node(c.Node)})
+		b.step(machine.NodeSet{Node: b.node(c.Node)})
 	case c.Namespace != nil:
 		b.step(machine.NamespaceSet{Namespace: decode.Namespace(c.Namespace)})
 	case c.Other != nil:
@@ -217,7 +249,7 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 	case b.placed[c.Pod.UID] != "":
 		b.show(c.Pod, b.placed[c.Pod.UID])
 	case b.waiting[c.Pod.UID] != nil:
-		b.step(machine.PodSet{Pod: decode.Pod(c.Pod)})
+		b.step(machine.PodSet{Pod: b.pod(c.Pod)})
 	}
 	woken := make([]bool, len(waiting))
 	for i, w := range waiting {
@@ -253,6 +285,9 @@ func record(d *decision.Decision) oracle.Record {
 		node := oracle.Node{Name: n.Name, Feasible: n.Feasible, Total: n.Total}
 		for _, blocker := range n.Blockers[:min(1, len(n.Blockers))] {
 			node.Plugin, node.Code, node.Reasons = blocker.Plugin, blocker.Code.String(), blocker.Reasons
+			if blocker.Plugin == engine.Extender && d.Result == decision.Scheduled {
+				node.Code, node.Reasons = "", nil // then kube-scheduler does not say why
+			}
 		}
 		for _, s := range n.Scores {
 			node.Scores = append(node.Scores, oracle.Score{Plugin: s.Plugin, Score: s.Score, Weight: s.Weight})

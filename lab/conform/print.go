@@ -34,6 +34,9 @@ func tell(d *Disagreement, detailed bool) string {
 	for _, diff := range d.Diffs {
 		s.comment("%s", diff)
 	}
+	if strings.Contains(d.World.Config, generate.ExtenderAddress) {
+		s.comment("Played as a story no extender is asked: it shows what happened, and is red.")
+	}
 	s.cluster(d.World)
 	for i, step := range d.Steps {
 		switch last := i == len(d.Steps)-1; {

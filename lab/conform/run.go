@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -138,6 +139,9 @@ func (r *run) against(other Start) (apart *Disagreement) {
 	if d := r.play(); d != nil {
 		return d
 	}
+	if strings.Contains(r.world.Config, generate.ExtenderAddress) {
+		return nil // a pod that names a node is nothing that extenders are asked about
+	}
 	return r.named()
 }
 
@@ -178,6 +182,9 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	}
 	if want.Result == oracle.Preempting {
 		return false, r.preempt(pod, got)
+	}
+	if want.Result != oracle.Scheduled && pod.Status.NominatedNodeName != "" {
+		return false, nil // an extender would not have it there; not followed any further
 	}
 	if want.Result != oracle.Scheduled && len(got.Writes) > 0 { // it gave up a claim's devices
 		return false, r.write(got.Writes)

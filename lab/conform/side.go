@@ -32,6 +32,7 @@ type Start func(context.Context, generate.World) (Side, error)
 
 // Upstream is kube-scheduler v1.36.3.
 func Upstream(ctx context.Context, w generate.World) (Side, error) {
+	w.Config = reachable(w.Config)
 	s, err := oracle.New(w)
 	if err == nil {
 		context.AfterFunc(ctx, s.Stop)

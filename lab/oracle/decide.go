@@ -50,6 +50,9 @@ func (s *Scheduler) Decide(pod *v1.Pod) Record {
 	if err := s.fillNodes(&rec, l, pod.Spec.SchedulerName); err != nil {
 		return rec.failed(err)
 	}
+	if len(s.Extenders) > 0 {
+		extended(&rec, l, result, err)
+	}
 	if err == nil {
 		if nominated := pod.Status.NominatedNodeName; result.SuggestedHost == nominated {
 			rec.Nodes = slices.DeleteFunc(rec.Nodes, func(n Node) bool { return n.Name != nominated })

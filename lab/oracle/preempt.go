@@ -38,7 +38,10 @@ func (s *Scheduler) plans(rec *Record, f framework.Framework, state fwk.CycleSta
 		return err
 	}
 	candidates, _, err := plugin.Evaluator.DryRunPreemption(s.ctx, state, pod, nodes, budgets, 0, int32(len(nodes)))
-	if err != nil {
+	if err != nil && len(candidates) == 0 {
+		return err
+	}
+	if candidates, err = s.reviewed(pod, candidates, plugin.Evaluator); err != nil {
 		return err
 	}
 	var chosen *extenderv1.Victims

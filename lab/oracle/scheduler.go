@@ -56,7 +56,17 @@ func New(w generate.World) (*Scheduler, error) {
 	for i := range cfg.Profiles {
 		cfg.Profiles[i].PercentageOfNodesToScore = &all
 	}
-	return start(cfg.Profiles, w, scheduler.WithPercentageOfNodesToScore(&all), scheduler.WithParallelism(1))
+	s, err := start(cfg.Profiles, w, scheduler.WithPercentageOfNodesToScore(&all), scheduler.WithParallelism(1),
+		scheduler.WithExtenders(cfg.Extenders...))
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range cfg.Extenders {
+		for _, weights := range s.weights {
+			weights[x.URLPrefix] = max(1, x.Weight)
+		}
+	}
+	return s, nil
 }
 
 func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...scheduler.Option) (*Scheduler, error) {

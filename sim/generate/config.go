@@ -6,6 +6,7 @@ import "sigs.k8s.io/yaml"
 type profile struct {
 	pluginConfig []map[string]any
 	plugins      map[string]any
+	extenders    []any
 }
 
 // profile asks every feature of the mix what it wants configured.
@@ -27,7 +28,7 @@ func (p *profile) args(plugin string, args map[string]any) {
 
 // yaml renders the configuration; one without any choice is empty.
 func (p *profile) yaml() string {
-	if len(p.pluginConfig) == 0 && len(p.plugins) == 0 {
+	if len(p.pluginConfig) == 0 && len(p.plugins) == 0 && len(p.extenders) == 0 {
 		return ""
 	}
 	prof := map[string]any{"schedulerName": "default-scheduler"}
@@ -37,11 +38,15 @@ func (p *profile) yaml() string {
 	if len(p.plugins) > 0 {
 		prof["plugins"] = p.plugins
 	}
-	out, err := yaml.Marshal(map[string]any{
+	c := map[string]any{
 		"apiVersion": "kubescheduler.config.k8s.io/v1",
 		"kind":       "KubeSchedulerConfiguration",
 		"profiles":   []any{prof},
-	})
+	}
+	if len(p.extenders) > 0 {
+		c["extenders"] = p.extenders
+	}
+	out, err := yaml.Marshal(c)
 	if err != nil {
 		panic("a configuration of plain maps renders: " + err.Error())
 	}

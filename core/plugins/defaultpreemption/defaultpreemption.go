@@ -70,11 +70,11 @@ func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFi
 		return nothing(c, refused, err)
 	}
 	choose := func(c *framework.PostFilterCall, left []framework.Candidate, err error) framework.PostFilterResult {
-		if err == nil && len(left) == 0 {
-			err = errors.New("no candidate node for preemption")
-		}
-		if err != nil {
+		switch {
+		case err != nil:
 			return nothing(c, nil, err)
+		case len(left) == 0:
+			return framework.PostFilterResult{Message: message("no candidate node for preemption"), KeepNomination: true}
 		}
 		return result(preempt.Best(c, left))
 	}
@@ -84,7 +84,7 @@ func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFi
 // nothing is the answer when nobody is to be preempted, and why not.
 func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) framework.PostFilterResult {
 	if err != nil {
-		return framework.PostFilterResult{Message: message(err.Error()), KeepNomination: true}
+		return framework.PostFilterResult{Message: message(err.Error()), Failed: true}
 	}
 	return framework.PostFilterResult{Message: message(explain.Message(&decision.Decision{
 		Result: decision.NotFeasible, NodesTotal: c.Table.Live(), Tallies: refused,
