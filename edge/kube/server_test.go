@@ -31,7 +31,7 @@ type request struct {
 }
 
 func newWire(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, body string)) *wire {
-	s := &wire{requests: make(chan request, 1000)}
+	s := &wire{requests: make(chan request, 2*bindLimit)}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		s.requests <- request{r.Method + " " + r.URL.Path, string(body)}
@@ -72,7 +72,7 @@ func handsOn(t *testing.T, config *rest.Config, held func() bool) (*Hands, chan 
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes := make(chan machine.Event, 1000)
+	outcomes := make(chan machine.Event, 2*bindLimit)
 	h := NewHands(clients, func(e machine.Event) { outcomes <- e }, klog.Background())
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
