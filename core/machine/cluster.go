@@ -1,9 +1,12 @@
 package machine
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -156,6 +159,20 @@ func (m *Machine) podGone(e PodGone) {
 		m.table.Remove(uid)
 		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: on(pl.Pod, node)})
 	}
+}
+
+// podUnreadable takes a pod that waits out of the queue and says why. For one
+// that is assumed it is too late: the API will show what became of it.
+func (m *Machine) podUnreadable(e PodUnreadable) {
+	if m.profiles[e.SchedulerName] == nil || m.table.Pod(e.UID) != nil {
+		return
+	}
+	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
+	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
+	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.Failed,
+		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
+	m.do(Decided{r})
+	m.do(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
 }
 
 // unqueue takes the pod out of the queue.

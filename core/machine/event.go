@@ -28,6 +28,14 @@ type (
 		UID             types.UID
 		Namespace, Name string
 	}
+	// PodUnreadable: the pod waits for its scheduler and changed to something
+	// that nobody can make sense of. It is out of the queue until the next
+	// PodSet.
+	PodUnreadable struct {
+		UID                            types.UID
+		Namespace, Name, SchedulerName string
+		Why                            error
+	}
 	// BudgetSet: the disruption budget was added or changed.
 	BudgetSet struct{ Budget *object.Budget }
 	// BudgetGone: the disruption budget was deleted.
@@ -125,6 +133,7 @@ func (NodeSet) event()       {}
 func (NodeGone) event()      {}
 func (PodSet) event()        {}
 func (PodGone) event()       {}
+func (PodUnreadable) event() {}
 func (BudgetSet) event()     {}
 func (BudgetGone) event()    {}
 func (FamilySet) event()     {}

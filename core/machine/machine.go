@@ -139,6 +139,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.podSet(e.Pod)
 	case PodGone:
 		m.podGone(e)
+	case PodUnreadable:
+		m.podUnreadable(e)
 	case BudgetSet:
 		m.budgets = m.budgets.with(e.Budget)
 	case BudgetGone:

@@ -418,6 +418,32 @@ func TestBoundSmaller(t *testing.T) {
 	s.checkRest()
 }
 
+// A waiting pod that turns unreadable is not placed as what it was; one that
+// is placed stays, and pods of others are none of our business.
+func TestUnreadable(t *testing.T) {
+	s := newStory(t)
+	p, q := s.pod("p", 10), s.pod("q", 40)
+	s.given(s.node("n", 20), p, q)
+	s.settle()
+	s.runs(p, "n")
+	s.where(q, queue.Unschedulable)
+	unreadable := func(p *object.Pod, scheduler string) {
+		s.step(PodUnreadable{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: scheduler, Why: errors.New("cannot be")})
+	}
+	unreadable(q, "another")
+	s.did()
+	unreadable(p, scheduler)
+	s.did()
+	s.used(10)
+	unreadable(q, scheduler)
+	s.did("Decided q-2: Error", "Announce q-2 FailedScheduling: the pod cannot be decoded: cannot be")
+	s.where(q, queue.Nowhere)
+	s.setPod(s.pods[q.Key()]) // readable again
+	s.tellAll()
+	s.settle()
+	s.where(q, queue.Unschedulable)
+}
+
 // What the watch shows counts for more than a refusal.
 func TestRefusedButBound(t *testing.T) {
 	s := newStory(t)

@@ -26,7 +26,7 @@ func (s *Source) families(c *Clients, post func(machine.Event)) []*mirror {
 		{object.ReplicaSet, c.Apps, "replicasets", &appsv1.ReplicaSet{}},
 		{object.StatefulSet, c.Apps, "statefulsets", &appsv1.StatefulSet{}},
 	} {
-		m := newMirror(f.resource, post, s.guarded(familyEntry), func(o owner) machine.Event {
+		m := newMirror(f.resource, post, s.guarded(entries(familySet), nil), func(o owner) machine.Event {
 			return machine.FamilyGone{Kind: f.kind, Namespace: o.Namespace, Name: o.Name}
 		})
 		m.reflect(f.client, f.empty, "", s.logger)
@@ -35,13 +35,9 @@ func (s *Source) families(c *Clients, post func(machine.Event)) []*mirror {
 	return mirrors
 }
 
-func familyEntry(obj any) *entry {
-	meta, ok := obj.(metav1.ObjectMetaAccessor)
-	family := decode.Family(obj)
-	if !ok || family == nil {
-		return nil
+func familySet(o metav1.ObjectMetaAccessor) machine.Event {
+	if f := decode.Family(o); f != nil {
+		return machine.FamilySet{Family: f}
 	}
-	e := newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
-	e.set = machine.FamilySet{Family: family}
-	return e
+	return nil
 }

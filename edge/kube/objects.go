@@ -38,20 +38,16 @@ var endpoints = [object.Kinds]endpoint{
 // objects watches the objects of a kind.
 func (s *Source) objects(c *Clients, kind object.Kind, post func(machine.Event)) *mirror {
 	at := endpoints[kind]
-	m := newMirror(at.resource, post, s.guarded(objectEntry), func(o owner) machine.Event {
+	m := newMirror(at.resource, post, s.guarded(entries(objectSet), nil), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
 	m.reflect(at.watch(c), decode.Empty(kind), "", s.logger)
 	return m
 }
 
-func objectEntry(obj any) *entry {
-	meta, ok := obj.(metav1.ObjectMetaAccessor)
-	o := decode.Object(obj)
-	if !ok || o == nil {
-		return nil
+func objectSet(o metav1.ObjectMetaAccessor) machine.Event {
+	if read := decode.Object(o); read != nil {
+		return machine.ObjectSet{Object: read}
 	}
-	e := newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
-	e.set = machine.ObjectSet{Object: o}
-	return e
+	return nil
 }

@@ -19,7 +19,7 @@ func TestEveryKindIsWatchedAndDecoded(t *testing.T) {
 		o.SetName("name")
 		o.SetUID("uid")
 		o.SetResourceVersion("7")
-		e := objectEntry(o)
+		e := entries(objectSet)(o)
 		if e == nil || e.Name != "name" {
 			t.Fatalf("%s: entry %+v", kind, e)
 		}
@@ -28,7 +28,7 @@ func TestEveryKindIsWatchedAndDecoded(t *testing.T) {
 			t.Errorf("%s: decoded as %+v", kind, got)
 		}
 	}
-	if e := objectEntry(&metav1.Status{}); e != nil {
+	if e := entries(objectSet)(&metav1.Status{}); e != nil {
 		t.Errorf("a status is %+v", e)
 	}
 }

@@ -39,19 +39,19 @@ type Source struct {
 // watches the given kinds.
 func NewSource(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Source {
 	s := &Source{client: c.Watch, logger: logger}
-	nodes := newMirror("nodes", post, s.guarded(s.nodeEntry), func(o owner) machine.Event {
+	nodes := newMirror("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
 	nodes.reflect(c.Watch, &v1.Node{}, "", logger)
-	budgets := newMirror("poddisruptionbudgets", post, s.guarded(budgetEntry), func(o owner) machine.Event {
+	budgets := newMirror("poddisruptionbudgets", post, s.guarded(entries(budgetSet), nil), func(o owner) machine.Event {
 		return machine.BudgetGone{Namespace: o.Namespace, Name: o.Name}
 	})
 	budgets.reflect(c.Policy, &policyv1.PodDisruptionBudget{}, "", logger)
-	namespaces := newMirror("namespaces", post, s.guarded(namespaceEntry), func(o owner) machine.Event {
+	namespaces := newMirror("namespaces", post, s.guarded(entries(namespaceSet), nil), func(o owner) machine.Event {
 		return machine.NamespaceGone{Name: o.Name}
 	})
 	namespaces.reflect(c.Watch, &v1.Namespace{}, "", logger)
-	pods := newMirror("pods", post, s.guarded(s.podEntry), func(o owner) machine.Event {
+	pods := newMirror("pods", post, s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
@@ -102,12 +102,12 @@ func (s *Source) Probe(ctx context.Context) {
 	}
 }
 
-// BadObjects is how many objects could not be decoded; they are left out.
+// BadObjects is how many objects could not be decoded.
 func (s *Source) BadObjects() uint64 { return s.bad.Load() }
 
 // entry is an object on its way from the API to the machine: its metadata, by
 // which client-go knows it, and the event that it makes. An event of nil is an
-// object that could not be decoded.
+// object that could not be decoded and of which nothing is to be said.
 type entry struct {
 	metav1.ObjectMeta
 	set machine.Event
@@ -119,71 +119,101 @@ func newEntry(meta *metav1.ObjectMeta) *entry {
 	}}
 }
 
-func (s *Source) podEntry(obj any) *entry {
-	p, ok := obj.(*v1.Pod)
-	if !ok {
-		return nil
+// entries reads objects of one type by the event that tells of them; nil: the
+// object is none of these.
+func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any) *entry {
+	return func(obj any) *entry {
+		o, ok := obj.(T)
+		if !ok {
+			return nil
+		}
+		e := newEntry(o.GetObjectMeta().(*metav1.ObjectMeta))
+		if e.set = event(o); e.set == nil {
+			return nil
+		}
+		return e
 	}
-	e, pod := newEntry(&p.ObjectMeta), decode.Pod(p)
+}
+
+func (s *Source) podSet(p *v1.Pod) machine.Event {
+	pod := decode.Pod(p)
 	if s.extenders != nil && s.extenders.Pod(p) {
 		pod.API = p
 	}
-	e.set = machine.PodSet{Pod: pod}
-	return e
+	return machine.PodSet{Pod: pod}
 }
 
-func namespaceEntry(obj any) *entry {
-	n, ok := obj.(*v1.Namespace)
-	if !ok {
-		return nil
-	}
-	e := newEntry(&n.ObjectMeta)
-	e.set = machine.NamespaceSet{Namespace: decode.Namespace(n)}
-	return e
-}
-
-func (s *Source) nodeEntry(obj any) *entry {
-	n, ok := obj.(*v1.Node)
-	if !ok {
-		return nil
-	}
-	e := newEntry(&n.ObjectMeta)
+func (s *Source) nodeSet(n *v1.Node) machine.Event {
 	node := decode.Node(n)
 	if s.extenders != nil && s.extenders.Nodes() {
 		node.API = n
 	}
-	e.set = machine.NodeSet{Node: node}
-	return e
+	return machine.NodeSet{Node: node}
 }
 
-func budgetEntry(obj any) *entry {
-	b, ok := obj.(*policyv1.PodDisruptionBudget)
-	if !ok {
-		return nil
-	}
-	e := newEntry(&b.ObjectMeta)
-	e.set = machine.BudgetSet{Budget: decode.Budget(b)}
-	return e
+func namespaceSet(n *v1.Namespace) machine.Event {
+	return machine.NamespaceSet{Namespace: decode.Namespace(n)}
+}
+
+func budgetSet(b *policyv1.PodDisruptionBudget) machine.Event {
+	return machine.BudgetSet{Budget: decode.Budget(b)}
 }
 
 // guarded decodes, and counts and reports what cannot be, so that one object
-// never stops another.
-func (s *Source) guarded(decode func(any) *entry) func(any) *entry {
+// never stops another. instead is then asked what to post; without it, or
+// when it answers nil, what was known of the object stays in force.
+func (s *Source) guarded(decode func(any) *entry, instead func(obj any, why error) machine.Event) func(any) *entry {
 	return func(obj any) (e *entry) {
 		if e, ok := obj.(*entry); ok {
 			return e
 		}
-		defer func() {
-			if r := recover(); r != nil {
-				s.bad.Add(1)
-				meta, _ := obj.(metav1.ObjectMetaAccessor)
-				e = newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
-				s.logger.Error(fmt.Errorf("%v", r), "An object cannot be decoded and is left out",
-					"type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
-			}
-		}()
-		return decode(obj)
+		why := caught(func() { e = decode(obj) })
+		if why == nil {
+			return e
+		}
+		s.bad.Add(1)
+		meta, _ := obj.(metav1.ObjectMetaAccessor)
+		e = newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
+		s.logger.Error(why, "An object cannot be decoded", "type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
+		if instead != nil {
+			e.set = instead(obj, why)
+		}
+		return e
 	}
+}
+
+// caught runs f and returns the panic that ended it.
+func caught(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	f()
+	return nil
+}
+
+// insteadOfNode: a node that nobody can make sense of takes no pods. Those on
+// it stay where they are.
+func insteadOfNode(obj any, _ error) machine.Event {
+	return machine.NodeGone{Name: obj.(*v1.Node).Name}
+}
+
+// insteadOfPod: a pod that runs takes its room, whatever else it says; one
+// that waits is not placed as what it was before.
+func insteadOfPod(obj any, why error) (e machine.Event) {
+	p := obj.(*v1.Pod)
+	if p.Spec.NodeName == "" {
+		return machine.PodUnreadable{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: p.Spec.SchedulerName, Why: why}
+	}
+	bare := &v1.Pod{ObjectMeta: p.ObjectMeta, Status: v1.PodStatus{Phase: p.Status.Phase}, Spec: v1.PodSpec{
+		NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, Priority: p.Spec.Priority,
+		InitContainers: p.Spec.InitContainers, Containers: p.Spec.Containers, Overhead: p.Spec.Overhead, Resources: p.Spec.Resources,
+	}}
+	if caught(func() { e = machine.PodSet{Pod: decode.Pod(bare)} }) != nil {
+		return nil
+	}
+	return e
 }
 
 // owner is who has a name: an object of the same name with another UID is

@@ -49,7 +49,7 @@ func TestMirror(t *testing.T) {
 			var got []string
 			s := &Source{logger: klog.Background()}
 			m := newMirror("pods", func(e machine.Event) { got = append(got, describe(e)) },
-				s.guarded(s.podEntry), func(o owner) machine.Event {
+				s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
 					return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 				})
 			_ = m.Replace([]any{versioned("a", "1", "10"), versioned("c", "3", "30")}, "30")
@@ -64,21 +64,39 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// An object that cannot be decoded is counted, and stops no other.
+// An object that cannot be decoded is counted, and stops no other. A node is
+// then taken for gone; a pod that waits is out of the queue; one that runs
+// keeps its room; of others the last readable state counts.
 func TestBadObject(t *testing.T) {
 	var got []string
 	s := &Source{logger: klog.Background()}
-	decode := s.guarded(func(obj any) *entry {
-		if obj.(*v1.Pod).Name == "bad" {
-			panic("cannot be")
+	post := func(e machine.Event) { got = append(got, describe(e)) }
+	bad := func(event func(any) *entry) func(any) *entry {
+		return func(obj any) *entry {
+			if m := obj.(metav1.ObjectMetaAccessor).GetObjectMeta(); m.GetResourceVersion() == "bad" {
+				panic("cannot be")
+			}
+			return event(obj)
 		}
-		return s.podEntry(obj)
-	})
-	m := newMirror("pods", func(e machine.Event) { got = append(got, describe(e)) }, decode, nil)
-	if err := m.Replace([]any{versioned("bad", "1", "10"), versioned("good", "2", "20")}, "20"); err != nil {
+	}
+	running := versioned("runs", "3", "bad")
+	running.Spec.NodeName = "n"
+	pods := newMirror("pods", post, s.guarded(bad(entries(s.podSet)), insteadOfPod), nil)
+	if err := pods.Replace([]any{versioned("bad", "1", "bad"), running, versioned("good", "2", "20")}, "20"); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got, []string{"set ns/good 2"}) || s.BadObjects() != 1 {
+	nodes := newMirror("nodes", post, s.guarded(bad(entries(s.nodeSet)), insteadOfNode), nil)
+	budgets := newMirror("budgets", post, s.guarded(bad(entries(budgetSet)), nil), nil)
+	for _, version := range []string{"1", "bad"} {
+		meta := metav1.ObjectMeta{Name: "x", ResourceVersion: version}
+		for _, err := range []error{nodes.Update(&v1.Node{ObjectMeta: meta}), budgets.Update(&policyv1.PodDisruptionBudget{ObjectMeta: meta})} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want := []string{"unreadable ns/bad 1: cannot be", "set ns/runs 3", "set ns/good 2", "set node x", "set budget /x", "gone node x"}
+	if !slices.Equal(got, want) || s.BadObjects() != 4 {
 		t.Errorf("got %q, %d bad objects", got, s.BadObjects())
 	}
 }

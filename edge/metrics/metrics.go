@@ -98,7 +98,7 @@ func (m *Metrics) own() {
 		Help: "Panics that were contained, by where: plugin (the pod at hand backs off), hint (the pod is woken), loop (one event is lost)."}, []string{"where"})
 	m.eventsDropped = counter(berth, "events_dropped_total", metrics.ALPHA, "API events that were not published, because too many waited or the API refused.")
 	m.patchesFailed = counter(berth, "status_patches_failed_total", metrics.ALPHA, "Patches of a pod's status that failed.")
-	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded and were left out.")
+	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
 }
 
 func counter(subsystem, name string, level metrics.StabilityLevel, help string) *metrics.Counter {
