@@ -4,7 +4,7 @@ import "github.com/berth-scheduler/berth/core/table"
 
 // sparse: where fewer than one candidate in so many shares the best total,
 // those that do are looked up one by one.
-const sparse = 16
+const sparse = 64
 
 // draw chooses among the o.Ties candidates that share the best total, each
 // with the same chance and whatever was chosen before: the seed and the pod's

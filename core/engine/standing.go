@@ -235,6 +235,43 @@ func (s *standings) seat(rows []table.Row, found *scratch) bool {
 	return len(s.causes.keys) <= 64+len(s.at)
 }
 
+// seatFirst is seat for rows that are all vacant, of a view whose groups are
+// the static part's tuples. Of the groups it counts the rows by score only;
+// sum is to follow.
+func (s *standings) seatFirst(rows []table.Row, found *scratch) bool {
+	s.joinTuples()
+	for i, r := range rows {
+		switch first := found.first[i]; {
+		case first == feasible:
+			tuple, final := s.static.tupleOf[r], found.final[i]
+			if final < 0 {
+				return false
+			}
+			s.groups[tuple].having[final]++
+			s.at[r] = s.stand(tuple, int32(final))
+		case first != noNode:
+			cause := s.causes.id(blockKey{first, found.verdict[i]})
+			s.causes.rows[cause]++
+			s.at[r] = because(cause)
+		}
+	}
+	return true
+}
+
+// sum adds up what seatFirst has counted.
+func (s *standings) sum() {
+	for id := range s.groups {
+		g := &s.groups[id]
+		for score, n := range g.having {
+			if n > 0 {
+				g.rows += int(n)
+				g.top = int32(score)
+			}
+		}
+		s.feasible += g.rows
+	}
+}
+
 // note keeps the final score of a row that is in no group.
 func (s *standings) note(r table.Row, was, now standing, final int64) {
 	if was.feasible() && s.final[r] < 0 {

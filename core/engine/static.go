@@ -176,12 +176,13 @@ func (f *filter) run(rows []table.Row, found *scratch) {
 func (s *scorer) add(rows []table.Row, found *scratch) {
 	scores := found.scores[:len(rows)]
 	s.Score(&s.in, rows, scores)
+	final, weight := found.final[:len(scores)], s.weight
 	for i, score := range scores {
-		if score < 0 || score > maxScore {
-			found.final[i] += poison
+		if uint64(score) > maxScore { // or below 0
+			final[i] += poison
 			continue
 		}
-		found.final[i] += s.weight * score
+		final[i] += weight * score
 	}
 }
 

@@ -279,7 +279,13 @@ func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	if v.static.scattered && !v.scattered() {
 		v.scatter()
 	}
-	if v.clear(); pass(t, workers, found, v.evaluate, v.seat) {
+	v.clear()
+	if v.own == 0 && !v.scattered() {
+		if pass(t, workers, found, v.evaluate, v.seatFirst) {
+			v.sum()
+			return
+		}
+	} else if pass(t, workers, found, v.evaluate, v.seat) {
 		return
 	}
 	v.scatter()
@@ -306,9 +312,9 @@ func (v *view) size(n int) {
 // evaluate asks the plugins that look at pods about the rows, and adds what
 // the static part has.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
-	static := v.static
+	first, verdict, final := v.static.first, v.static.verdict, v.static.final
 	for i, r := range rows {
-		found.first[i], found.verdict[i], found.final[i] = static.first[r], static.verdict[r], static.final[r]
+		found.first[i], found.verdict[i], found.final[i] = first[r], verdict[r], final[r]
 	}
 	for k := range v.dynamic.filters {
 		v.dynamic.filters[k].run(rows, found)

@@ -25,7 +25,7 @@ func (q *Queue) Check() error {
 func (q *Queue) checkPlaces() error {
 	inHeaps, inFlight := 0, 0
 	for _, h := range q.heaps {
-		inHeaps += len(h.entries)
+		inHeaps += h.len()
 	}
 	for uid, e := range q.pods { // any order: an error is an error
 		switch {
@@ -33,7 +33,7 @@ func (q *Queue) checkPlaces() error {
 			return fmt.Errorf("pod %s is kept under the UID %s", e.Pod.UID, uid)
 		case e.place == InFlight:
 			inFlight++
-		case e.index < 0 || e.index >= len(q.heaps[e.place].entries) || q.heaps[e.place].entries[e.index] != e:
+		case !q.heaps[e.place].has(e):
 			return fmt.Errorf("pod %s is not where it should be: %s", uid, e.place)
 		}
 		if (e.place == Gated) != (e.gate != nil) {
@@ -55,6 +55,15 @@ func (q *Queue) checkHeaps() error {
 		for i := 1; i < len(h.entries); i++ {
 			if h.less(h.entries[i], h.entries[(i-1)/2]) {
 				return fmt.Errorf("%s: pod %s is out of order", Place(place), h.entries[i].Pod.UID)
+			}
+		}
+		var last *entry
+		for _, e := range h.run[h.front:] {
+			if e != nil && last != nil && h.less(e, last) {
+				return fmt.Errorf("%s: pod %s comes too late", Place(place), e.Pod.UID)
+			}
+			if e != nil {
+				last = e
 			}
 		}
 	}

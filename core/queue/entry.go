@@ -1,7 +1,6 @@
 package queue
 
 import (
-	stdheap "container/heap"
 	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -89,47 +88,4 @@ func (e *entry) remember(old *object.Pod, changes framework.Action) {
 		e.changed = old
 	}
 	e.changes |= changes
-}
-
-// heap is a binary heap of entries that know their index.
-type heap struct {
-	entries []*entry
-	less    func(a, b *entry) bool
-}
-
-func (h *heap) head() *entry {
-	if len(h.entries) == 0 {
-		return nil
-	}
-	return h.entries[0]
-}
-
-func (h *heap) push(e *entry)   { stdheap.Push((*ordered)(h), e) }
-func (h *heap) remove(e *entry) { stdheap.Remove((*ordered)(h), e.index) }
-func (h *heap) fix(e *entry)    { stdheap.Fix((*ordered)(h), e.index) }
-
-// ordered is a heap as container/heap sees it.
-type ordered heap
-
-func (h *ordered) Len() int           { return len(h.entries) }
-func (h *ordered) Less(i, j int) bool { return h.less(h.entries[i], h.entries[j]) }
-
-func (h *ordered) Swap(i, j int) {
-	h.entries[i], h.entries[j] = h.entries[j], h.entries[i]
-	h.entries[i].index, h.entries[j].index = i, j
-}
-
-func (h *ordered) Push(x any) {
-	e := x.(*entry)
-	e.index = len(h.entries)
-	h.entries = append(h.entries, e)
-}
-
-func (h *ordered) Pop() any {
-	last := len(h.entries) - 1
-	e := h.entries[last]
-	h.entries[last] = nil
-	h.entries = h.entries[:last]
-	e.index = -1
-	return e
 }

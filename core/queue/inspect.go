@@ -31,11 +31,11 @@ type Counts struct {
 // and ErrorBackoff as one.
 func (q *Queue) Counts() Counts {
 	return Counts{
-		Active:        len(q.heaps[Active].entries),
-		Backoff:       len(q.heaps[Backoff].entries),
-		ErrorBackoff:  len(q.heaps[ErrorBackoff].entries),
-		Unschedulable: len(q.heaps[Unschedulable].entries),
-		Gated:         len(q.heaps[Gated].entries),
+		Active:        q.heaps[Active].len(),
+		Backoff:       q.heaps[Backoff].len(),
+		ErrorBackoff:  q.heaps[ErrorBackoff].len(),
+		Unschedulable: q.heaps[Unschedulable].len(),
+		Gated:         q.heaps[Gated].len(),
 		InFlight:      q.inFlight,
 	}
 }

@@ -56,7 +56,7 @@ type Queue struct {
 	nodes     []string                 // the keys of nominated, sorted
 	arrivals  map[Arrival]int
 	panics    map[string]int
-	frontier  []int // room for Next
+	frontier  []*entry // room for Next
 }
 
 // New returns an empty queue.
@@ -404,31 +404,4 @@ func (q *Queue) leave(e *entry) {
 		q.index.remove(e)
 	}
 	e.place = Nowhere
-}
-
-// Next appends the n pods that Pop would return next from the active queue, in
-// order, as long as nothing changes; the queue stays as it is.
-func (q *Queue) Next(pods []*object.Pod, n int) []*object.Pod {
-	h := &q.heaps[Active]
-	if len(h.entries) == 0 {
-		return pods
-	}
-	frontier := append(q.frontier[:0], 0) // of the heap: the next one is among these
-	for ; n > 0 && len(frontier) > 0; n-- {
-		least := 0
-		for i := range frontier {
-			if h.less(h.entries[frontier[i]], h.entries[frontier[least]]) {
-				least = i
-			}
-		}
-		at := frontier[least]
-		pods = append(pods, h.entries[at].Pod)
-		frontier[least] = frontier[len(frontier)-1]
-		frontier = frontier[:len(frontier)-1]
-		for child := 2*at + 1; child <= 2*at+2 && child < len(h.entries); child++ {
-			frontier = append(frontier, child)
-		}
-	}
-	q.frontier = frontier
-	return pods
 }

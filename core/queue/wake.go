@@ -165,7 +165,7 @@ func (q *Queue) move(now time.Time, e *framework.Event, may func(*object.Pod) bo
 
 // callUnheld adds the gated pods that no known plugin holds.
 func (q *Queue) callUnheld(called []*entry, may func(*object.Pod) bool) []*entry {
-	for _, e := range q.heaps[Gated].entries {
+	for e := range q.heaps[Gated].all() {
 		if len(e.slots) == 0 && may(e.Pod) {
 			e.called = afterBackoff
 			called = append(called, e)

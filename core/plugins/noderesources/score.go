@@ -19,6 +19,8 @@ type scorer struct {
 	rate func(c column, rows []table.Row, out []int64)
 	// halfUp: the mean is rounded instead of cut off.
 	halfUp bool
+	// fast: it is the default, least of CPU and memory.
+	fast bool
 }
 
 type weighted struct {
@@ -34,6 +36,7 @@ func newScorer(s *configv1.ScoringStrategy) *scorer {
 	switch s.Type {
 	case configv1.LeastAllocated:
 		sc.rate = least
+		sc.fast = len(s.Resources) == 2 && s.Resources[0].Name == string(v1.ResourceCPU) && s.Resources[1].Name == string(v1.ResourceMemory)
 	case configv1.MostAllocated:
 		sc.rate = most
 	case configv1.RequestedToCapacityRatio:
@@ -71,19 +74,16 @@ func basic(name v1.ResourceName) bool {
 const sumOfWeights = 32
 
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
+	shares := in.State.([]share)
+	if s.fast && len(shares) == 2 {
+		leastOfTwo(shares[0].column(in.Table, table.CPU), shares[1].column(in.Table, table.Memory), rows, out)
+		return
+	}
 	clear(out)
-	for _, sh := range in.State.([]share) {
-		id, ok := in.Table.Column(sh.name)
-		if !ok {
-			continue // no node offers it
+	for i := range shares {
+		if id, ok := in.Table.Column(shares[i].name); ok { // else no node offers it
+			s.rate(shares[i].column(in.Table, id), rows, out)
 		}
-		c := column{
-			allocatable: in.Table.Allocatable(id),
-			used:        usedFor(in.Table, id),
-			request:     sh.request,
-			weight:      sh.weight,
-		}
-		s.rate(c, rows, out)
 	}
 	for i, packed := range out {
 		sum, weight := uint32(packed), uint32(packed>>sumOfWeights)
@@ -96,6 +96,10 @@ func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 			out[i] = int64(sum / weight)
 		}
 	}
+}
+
+func (s *share) column(t *table.Table, id table.Resource) column {
+	return column{allocatable: t.Allocatable(id), used: usedFor(t, id), request: s.request, weight: s.weight}
 }
 
 // usedFor: of CPU and memory, every container counts with something.
@@ -128,6 +132,28 @@ func least(c column, rows []table.Row, out []int64) {
 		if a := c.allocatable[r]; a > 0 {
 			free := a - c.taken(a, c.used[r])
 			out[i] += c.weight<<sumOfWeights + percent(free, a)*c.weight
+		}
+	}
+}
+
+// leastOfTwo is score for least and two resources, in one pass.
+func leastOfTwo(a, b column, rows []table.Row, out []int64) {
+	for i, r := range rows {
+		var sum, weight uint32
+		if whole := a.allocatable[r]; whole > 0 {
+			sum, weight = uint32(percent(whole-a.taken(whole, a.used[r]), whole)*a.weight), uint32(a.weight)
+		}
+		if whole := b.allocatable[r]; whole > 0 {
+			sum += uint32(percent(whole-b.taken(whole, b.used[r]), whole) * b.weight)
+			weight += uint32(b.weight)
+		}
+		switch weight {
+		case 0:
+			out[i] = 0
+		case 2: // both count, with the default weights: a division less
+			out[i] = int64(sum / 2)
+		default:
+			out[i] = int64(sum / weight)
 		}
 	}
 }
