@@ -26,19 +26,20 @@ type Engine struct {
 	budget  int  // rows that all views together may hold
 	plain   bool // nothing is kept
 
-	views   map[string]*view
-	statics map[string]*static
-	seen    map[uint64]struct{} // hashes of the keys of classes that came by
-	guest   *view               // the one in use, if it is not kept
-	guests  map[string]*view    // those not kept that were made ahead of their turn
-	spares  []*spare
-	ahead   []*view // brought up to date ahead of their turn
-	clock   uint64
-	keyBuf  []byte
-	found   []scratch // by worker
-	asked   int       // rows looked at for the last decision
-	tied    []table.Row
-	list    []table.Row
+	views    map[string]*view
+	statics  map[string]*static
+	seen     map[uint64]struct{} // hashes of the keys of classes that came by
+	guest    *view               // the one in use, if it is not kept
+	guests   map[string]*view    // those not kept that were made ahead of their turn
+	spares   []*spare
+	ahead    []*view // brought up to date ahead of their turn
+	clock    uint64
+	keyBuf   []byte
+	found    []scratch // by worker
+	asked    int       // rows looked at for the last decision
+	tied     []table.Row
+	list     []table.Row
+	extremes []extremes
 }
 
 // New returns an engine over the table. The seed decides among equals;

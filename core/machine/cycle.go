@@ -23,6 +23,18 @@ type attempt struct {
 	record  *decision.Decision
 }
 
+func newAttempt(p *object.Pod, under *profile.Profile) *attempt {
+	both := &struct { // in one piece, as every pod has one
+		attempt
+		record decision.Decision
+	}{
+		attempt: attempt{pod: p, profile: under},
+		record:  decision.Decision{UID: p.UID, Pod: p.Key(), Profile: p.SchedulerName},
+	}
+	both.attempt.record = &both.record
+	return &both.attempt
+}
+
 // cycle takes the first pod of the queue and decides on it.
 func (m *Machine) cycle() {
 	item, ok := m.queue.Pop(m.now)
@@ -30,10 +42,6 @@ func (m *Machine) cycle() {
 		return
 	}
 	p := item.Pod
-	a := &attempt{pod: p, profile: m.profiles[p.SchedulerName], record: &decision.Decision{
-		UID: p.UID, Pod: p.Key(), Profile: p.SchedulerName, Attempt: item.Number,
-		NodesTotal: m.table.Live(),
-	}}
 	if p.Terminating {
 		m.skip(p)
 		return
@@ -42,6 +50,8 @@ func (m *Machine) cycle() {
 		m.queue.Done(p.UID)
 		return
 	}
+	a := newAttempt(p, m.profiles[p.SchedulerName])
+	a.record.Attempt, a.record.NodesTotal = item.Number, m.table.Live()
 	m.lookAhead(p)
 	var f *flight
 	if err := m.guard("scheduling cycle", "", func() { f = m.decide(a) }); err != nil {

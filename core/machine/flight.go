@@ -57,9 +57,10 @@ func (m *Machine) assume(a *attempt) *flight {
 	m.flights[a.pod.UID] = f
 	m.assumed[a.pod.UID] = f.node
 	m.table.Place(a.pod, f.node)
-	kept := m.queue.NominatedNode(a.pod.UID)
-	m.queue.Unnominate(a.pod.UID)
-	m.renominated(a.pod, kept, f.node)
+	if kept := m.queue.NominatedNode(a.pod.UID); kept != "" {
+		m.queue.Unnominate(a.pod.UID)
+		m.renominated(a.pod, kept, f.node)
+	}
 	for _, pl := range a.profile.Reserve {
 		if pl.Reserve == nil {
 			continue
