@@ -46,7 +46,7 @@ func (e *Engine) Ahead(pods []Coming) {
 	e.clock++
 	e.ahead = e.ahead[:0]
 	for _, c := range pods {
-		e.keyBuf = appendKey(e.keyBuf[:0], e.table, c.Profile, c.Pod, anyLocality)
+		e.keyBuf = e.readingOf(c.Profile).appendKey(e.keyBuf[:0], e.table, c.Pod)
 		v := e.known()
 		if v == nil {
 			v = e.newView(c.Profile, c.Pod)

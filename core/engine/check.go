@@ -13,7 +13,7 @@ import (
 func (e *Engine) Check() error {
 	for _, key := range slices.Sorted(maps.Keys(e.views)) {
 		v := e.views[key]
-		e.keyBuf = appendKey(e.keyBuf[:0], e.table, v.profile, v.pod, anyLocality)
+		e.keyBuf = v.reading.appendKey(e.keyBuf[:0], e.table, v.pod)
 		if !v.current(e.table) || string(e.keyBuf) != key {
 			continue // it will be made anew before it is used, or its pod is of another class now
 		}
@@ -56,7 +56,7 @@ func (v *view) compareFresh(t *table.Table) error {
 
 // fresh is a view of the same class that shares nothing with v.
 func (v *view) fresh(t *table.Table) *view {
-	f := prepare(t, v.profile, v.pod, v.class.key)
+	f := prepare(t, v.reading, v.pod, v.class.key)
 	var found scratch
 	f.stand(newStatic(t, f))
 	f.refresh(t, 1, &found)

@@ -30,7 +30,8 @@ type Engine struct {
 	statics  map[string]*static
 	seen     map[uint64]struct{} // hashes of the keys of classes that came by
 	guest    *view               // the one in use, if it is not kept
-	guests   map[string]*view    // those not kept that were made ahead of their turn
+	readings map[*profile.Profile]*reading
+	guests   map[string]*view // those not kept that were made ahead of their turn
 	spares   []*spare
 	ahead    []*view // brought up to date ahead of their turn
 	clock    uint64
@@ -46,7 +47,7 @@ type Engine struct {
 // workers is how many cores a full evaluation may use.
 func New(t *table.Table, seed uint64, workers int) *Engine {
 	return &Engine{table: t, seed: seed, workers: max(1, workers), budget: viewRows, views: map[string]*view{}, statics: map[string]*static{}, seen: map[uint64]struct{}{},
-		guests: map[string]*view{}, found: make([]scratch, max(1, workers))}
+		guests: map[string]*view{}, readings: map[*profile.Profile]*reading{}, found: make([]scratch, max(1, workers))}
 }
 
 // viewRows bounds the memory of all views: a row of a view takes about 40
@@ -183,7 +184,7 @@ func (e *Engine) learn(nominated Nominations) {
 func (e *Engine) viewOf(p *profile.Profile, pod *object.Pod) *view {
 	e.dismiss()
 	e.clock++
-	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, anyLocality)
+	e.keyBuf = e.readingOf(p).appendKey(e.keyBuf[:0], e.table, pod)
 	v := e.known()
 	if v == nil {
 		v = e.newView(p, pod)
@@ -215,7 +216,7 @@ func (e *Engine) known() *view {
 // guest.
 func (e *Engine) newView(p *profile.Profile, pod *object.Pod) *view {
 	once := e.views[string(e.keyBuf)] == nil && e.firstSight()
-	v := prepare(e.table, p, pod, string(e.keyBuf))
+	v := prepare(e.table, e.readingOf(p), pod, string(e.keyBuf))
 	v.used = e.clock
 	if v.class.rejected != nil {
 		return v
@@ -241,7 +242,7 @@ func (e *Engine) staticOf(v *view, p *profile.Profile, pod *object.Pod) *static 
 	if v.passing() {
 		return s
 	}
-	e.keyBuf = appendKey(e.keyBuf[:0], e.table, p, pod, nodeOnly)
+	e.keyBuf = e.readingOf(p).appendStaticKey(e.keyBuf[:0], e.table, pod)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.columns)
 	if known := e.statics[string(e.keyBuf)]; known != nil && known.agrees(s) {
@@ -308,49 +309,6 @@ func (e *Engine) dropStatics(keep *view) {
 		stands[v.static] = true
 	}
 	maps.DeleteFunc(e.statics, func(_ string, s *static) bool { return !stands[s] })
-}
-
-func anyLocality(framework.Locality) bool { return true }
-func nodeOnly(l framework.Locality) bool  { return l == framework.NodeOnly }
-
-// appendKey writes what the profile's plugins of some locality can see of the
-// pod.
-func appendKey(b []byte, t *table.Table, p *profile.Profile, pod *object.Pod, of func(framework.Locality) bool) []byte {
-	b = append(append(b, p.Name...), 0)
-	part := func(pl *framework.Plugin) {
-		if of(pl.Locality) {
-			b = appendPart(b, t, pl, pod)
-		}
-	}
-	for _, pl := range p.PreFilter {
-		part(pl)
-	}
-	for _, pl := range p.Filter {
-		if !slices.Contains(p.PreFilter, pl) {
-			part(pl)
-		}
-	}
-	for _, s := range p.Score {
-		if !slices.Contains(p.Filter, s.Plugin) && !slices.Contains(p.PreFilter, s.Plugin) {
-			part(s.Plugin)
-		}
-	}
-	return b
-}
-
-// appendPart writes what the plugin reads of the pod, after its length.
-func appendPart(b []byte, t *table.Table, pl *framework.Plugin, pod *object.Pod) []byte {
-	from := len(b) + 4
-	switch {
-	case pl.PartIn != nil:
-		b = pl.PartIn(append(b, 0, 0, 0, 0), t, pod)
-	case pl.Part != nil:
-		b = pl.Part(append(b, 0, 0, 0, 0), pod)
-	default:
-		return b
-	}
-	binary.LittleEndian.PutUint32(b[from-4:], uint32(len(b)-from))
-	return b
 }
 
 // rowsOf returns the rows of those names that are nodes, sorted.

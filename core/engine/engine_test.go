@@ -57,7 +57,7 @@ func TestPassingClassesAreNotKept(t *testing.T) {
 	for i := range 3 * seenClasses / 2 {
 		pod := newPod("p", nil, int64(i), 1)
 		if i%1000 != 0 {
-			e.keyBuf = appendKey(e.keyBuf[:0], tb, p, pod, anyLocality)
+			e.keyBuf = newReading(p).appendKey(e.keyBuf[:0], tb, pod)
 			e.firstSight()
 			continue
 		}
@@ -79,7 +79,7 @@ func TestViewsAreBounded(t *testing.T) {
 		e.Decide(p, pod, nil)
 	}
 	twice(favourite)
-	view := e.views[string(appendKey(nil, tb, p, favourite, anyLocality))]
+	view := e.views[string(newReading(p).appendKey(nil, tb, favourite))]
 	for i := range 300 {
 		// A label that is read by a plugin that looks at nodes alone, so that
 		// static parts grow as well.
@@ -108,7 +108,7 @@ func keeping(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod)
 	for range 2 {
 		e.Decide(p, pod, nil)
 	}
-	v := e.views[string(appendKey(nil, tb, p, pod, anyLocality))]
+	v := e.views[string(newReading(p).appendKey(nil, tb, pod))]
 	if v == nil || v.scattered() {
 		t.Fatal("no view with groups after two decisions")
 	}

@@ -18,7 +18,7 @@ func NewPlain(t *table.Table, seed uint64) *Engine {
 
 // decidePlainly is decide without views.
 func (e *Engine) decidePlainly(p *profile.Profile, pod *object.Pod, nominated Nominations, r *review) *Outcome {
-	v := prepare(e.table, p, pod, "")
+	v := prepare(e.table, newReading(p), pod, "")
 	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected, review: r}
 	if o.Rejected != nil {
 		return o

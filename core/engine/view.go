@@ -6,7 +6,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -21,7 +20,7 @@ const (
 // is feasible, else the first filter that rejects it and its verdict, and the
 // scores. It stands on a static part that it shares with other classes.
 type view struct {
-	profile *profile.Profile
+	reading *reading
 	pod     *object.Pod // the one that it was made for
 	class   class
 	static  *static
@@ -79,13 +78,13 @@ type blockKey struct {
 }
 
 // prepare runs PreFilter and PreScore for the pod's class.
-func prepare(t *table.Table, p *profile.Profile, pod *object.Pod, key string) *view {
-	v := &view{profile: p, pod: pod, class: class{key: key}}
+func prepare(t *table.Table, r *reading, pod *object.Pod, key string) *view {
+	v := &view{reading: r, pod: pod, class: class{key: key}}
 	v.prepareFilters(t, pod)
 	if v.class.rejected == nil {
 		v.prepareScorers(t, pod)
 	}
-	v.columns, v.epochs = t.ColumnRevision(), epochs(t, p)
+	v.columns, v.epochs = t.ColumnRevision(), r.epoch(t)
 	return v
 }
 
@@ -93,7 +92,7 @@ func prepare(t *table.Table, p *profile.Profile, pod *object.Pod, key string) *v
 // Error ends it at once, an Unschedulable is remembered while the rest run.
 func (v *view) prepareFilters(t *table.Table, pod *object.Pod) {
 	prepared := map[string]framework.Prepared{}
-	for _, pl := range v.profile.PreFilter {
+	for _, pl := range v.reading.profile.PreFilter {
 		out := pl.PreFilter(t, pod)
 		prepared[pl.Name] = out
 		if out.Status != nil && out.Status.Code != decision.Success {
@@ -113,7 +112,7 @@ func (v *view) prepareFilters(t *table.Table, pod *object.Pod) {
 			}
 		}
 	}
-	for _, pl := range v.profile.Filter {
+	for _, pl := range v.reading.profile.Filter {
 		out, ok := prepared[pl.Name]
 		if !ok && pl.PreFilter != nil {
 			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
@@ -159,7 +158,7 @@ func (v *view) narrow(plugin string, nodes []string) {
 }
 
 func (v *view) prepareScorers(t *table.Table, pod *object.Pod) {
-	for _, s := range v.profile.Score {
+	for _, s := range v.reading.profile.Score {
 		var out framework.Prepared
 		if s.PreScore != nil {
 			out = s.PreScore(t, pod)
@@ -205,28 +204,9 @@ func (v *view) stand(on *static) {
 	v.arrange()
 }
 
-// epochs sums the epochs of the profile's plugins: when any moves, the sum
-// does, as each only grows.
-func epochs(t *table.Table, p *profile.Profile) uint64 {
-	var sum uint64
-	for _, list := range [][]*framework.Plugin{p.PreFilter, p.Filter} {
-		for _, pl := range list {
-			if pl.Epoch != nil {
-				sum += pl.Epoch(t)
-			}
-		}
-	}
-	for _, s := range p.Score {
-		if s.Epoch != nil {
-			sum += s.Epoch(t)
-		}
-	}
-	return sum
-}
-
 // current tells whether what prepare made still stands.
 func (v *view) current(t *table.Table) bool {
-	return v.columns == t.ColumnRevision() && v.epochs == epochs(t, v.profile)
+	return v.columns == t.ColumnRevision() && v.epochs == v.reading.epoch(t)
 }
 
 // refresh brings the view up to the table's revision. Few changed rows are
