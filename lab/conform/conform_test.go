@@ -165,7 +165,7 @@ func TestCommand(t *testing.T) {
 		args []string
 		want string // of the error; "" none
 	}{
-		{[]string{"--mix", "bananas"}, `--mix: no mix "bananas" (there are all, devices, features, gates, `},
+		{[]string{"--mix", "bananas"}, `--mix: no mix "bananas" (there are all, devices, extenders, features, `},
 		{[]string{"--seeds", "9-1"}, `--seeds "9-1": want A-B`},
 		{[]string{"--seeds", "lots"}, `--seeds "lots": want A-B`},
 		{[]string{"taints"}, "unknown command"},

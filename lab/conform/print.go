@@ -194,9 +194,11 @@ func (s *story) change(step Step, last bool) {
 // for the story: what follows depends on it.
 func (s *story) decide(step Step, last, full bool) {
 	equals := max(len(step.Want.Best), len(step.Want.Plans)) > 1
-	if !last && equals && (step.Placed == nil || len(s.waiting) > 0) {
+	// Were it to come and go, those who wait would be woken, and what it wrote
+	// would stay.
+	if !last && equals && (step.Placed == nil || len(s.waiting) > 0 || len(step.Written) > 0) {
 		s.comment("%s is decided here, among equals", key(step.Pod))
-		s.chosen(step) // were it to come and go, those who wait would be woken
+		s.chosen(step)
 		return
 	}
 	s.pod(step.Pod)
@@ -209,6 +211,7 @@ func (s *story) decide(step Step, last, full bool) {
 	case step.Placed != nil && !equals:
 		s.waiting = s.waiting[:len(s.waiting)-1]
 		s.runs[key(step.Pod)] = true
+		s.written(step)
 	case step.Placed != nil:
 		s.gone(step.Pod)
 		s.chosen(step)
@@ -220,11 +223,25 @@ func (s *story) decide(step Step, last, full bool) {
 			}
 		}
 		s.clear()
+	default:
+		s.written(step)
+	}
+}
+
+// written has the objects be as Berth's writes left them. Those who wait would
+// be woken; they go, as nothing more is asked about them.
+func (s *story) written(step Step) {
+	if len(step.Written) > 0 {
+		s.clear()
+	}
+	for _, o := range step.Written {
+		s.WriteString(scenario.WriteObject(o))
 	}
 }
 
 // chosen does what the decision came to.
 func (s *story) chosen(step Step) {
+	s.written(step)
 	if step.Placed != nil {
 		s.pod(step.Placed)
 		return

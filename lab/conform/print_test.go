@@ -13,9 +13,6 @@ import (
 // kube-scheduler said at every step.
 func TestWorldsAreStories(t *testing.T) {
 	for _, mix := range generate.Mixes() {
-		if mix == "devices" {
-			continue // of a pod that is placed for the story its claims are not told
-		}
 		t.Run(mix, func(t *testing.T) {
 			if mix == "extenders" {
 				t.Skip("a story asks no extender")

@@ -58,10 +58,12 @@ type Step struct {
 	Order, GotOrder []*v1.Pod
 
 	// Pod was decided on. Want and Got are kube-scheduler's record and
-	// Berth's. Placed is the pod as it runs then, nil if it does not.
+	// Berth's. Placed is the pod as it runs then, nil if it does not. Written is
+	// what became of the objects that Berth wrote before.
 	Pod       *v1.Pod
 	Want, Got oracle.Record
 	Placed    *v1.Pod
+	Written   []metav1.Object
 
 	// Change happened. Woken are the pods that it has to wake: those that
 	// kube-scheduler wakes, and those that turned out to fit.
@@ -187,7 +189,7 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 		return false, nil // an extender would not have it there; not followed any further
 	}
 	if want.Result != oracle.Scheduled && len(got.Writes) > 0 { // it gave up a claim's devices
-		return false, r.write(got.Writes)
+		return false, r.write(step, got.Writes)
 	}
 	if want.Result != oracle.Scheduled {
 		r.waiting = append(r.waiting, oracle.Rejected{Pod: pod, Plugins: want.Plugins, Gated: want.Result == oracle.Gated})
@@ -205,7 +207,7 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	r.running[pod.UID] = true
 	step.Placed = pod.DeepCopy()
 	step.Placed.Spec.NodeName = got.Node
-	if d := r.write(got.Writes); d != nil {
+	if d := r.write(step, got.Writes); d != nil {
 		return false, d
 	}
 	for _, side := range []Side{r.want, r.got} {

@@ -23,7 +23,7 @@ func objectKey(o metav1.Object) string {
 // write has Berth's writes, and what controllers do about them, happen on both
 // sides. Other waiting pods are not followed any further: they would have been
 // woken for nothing.
-func (r *run) write(writes []framework.Write) *Disagreement {
+func (r *run) write(step *Step, writes []framework.Write) *Disagreement {
 	if len(writes) > 0 {
 		r.waiting = nil
 	}
@@ -32,6 +32,7 @@ func (r *run) write(writes []framework.Write) *Disagreement {
 		if err != nil {
 			return r.part(fmt.Sprintf("write %s: %v", writes[i].Describe(), err))
 		}
+		step.Written = append(step.Written, changed...)
 		for _, o := range changed {
 			r.objects[objectKey(o)] = o
 			for _, side := range []Side{r.want, r.got} {
@@ -81,7 +82,8 @@ func (r *run) follow(w *framework.Write) ([]metav1.Object, error) {
 	if err := json.Unmarshal(raw, c); err != nil {
 		return nil, err
 	}
-	v := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(c.UID), UID: types.UID("pv of " + string(c.UID)), ResourceVersion: "1"},
+	v := &v1.PersistentVolume{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
+		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(c.UID), UID: types.UID("pv of " + string(c.UID)), ResourceVersion: "1"},
 		Spec: v1.PersistentVolumeSpec{Capacity: c.Spec.Resources.Requests, AccessModes: c.Spec.AccessModes, StorageClassName: *c.Spec.StorageClassName,
 			VolumeMode: c.Spec.VolumeMode, VolumeAttributesClassName: c.Spec.VolumeAttributesClassName,
 			ClaimRef:               &v1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID},

@@ -7,8 +7,8 @@ import (
 )
 
 // applyDefaults does to a pod what the API server does on creation, as far as
-// a scheduler can see it: requests out of limits, protocols, the scheduler's
-// name and the priority.
+// a scheduler can see it: requests out of limits, protocols, host ports on the
+// host's network, the scheduler's name and the priority.
 func applyDefaults(p *v1.Pod) {
 	if p.Spec.SchedulerName == "" {
 		p.Spec.SchedulerName = v1.DefaultSchedulerName
@@ -24,8 +24,12 @@ func applyDefaults(p *v1.Pod) {
 		for i := range containers {
 			requestLimits(&containers[i])
 			for j := range containers[i].Ports {
-				if containers[i].Ports[j].Protocol == "" {
-					containers[i].Ports[j].Protocol = v1.ProtocolTCP
+				port := &containers[i].Ports[j]
+				if port.Protocol == "" {
+					port.Protocol = v1.ProtocolTCP
+				}
+				if p.Spec.HostNetwork && port.HostPort == 0 {
+					port.HostPort = port.ContainerPort
 				}
 			}
 		}
