@@ -50,9 +50,10 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 		guests: map[string]*view{}, readings: map[*profile.Profile]*reading{}, found: make([]scratch, max(1, workers))}
 }
 
-// viewRows bounds the memory of all views: a row of a view takes about 40
-// bytes with the default plugins, and a view itself as much as fixedRows rows,
-// so 2^22 rows are 160 MiB at the worst.
+// viewRows bounds the memory of all views: a row of a view takes 4 bytes, 8
+// more for each plugin that answers by cells, and up to 40 where there are as
+// many groups as there may be; a view itself as much as fixedRows rows. So
+// 2^22 rows are about 200 MiB at the worst, and a tenth of that as a rule.
 // A large table may have more, for 192 classes: with fewer views than classes
 // that take turns each would be dropped just before its turn.
 const (
