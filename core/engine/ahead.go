@@ -43,15 +43,18 @@ func (e *Engine) Ahead(pods []Coming) {
 	for _, key := range slices.Sorted(maps.Keys(e.guests)) {
 		e.takeBack(e.guests[key])
 	}
-	e.clock++
 	e.ahead = e.ahead[:0]
 	for _, c := range pods {
+		e.clock++
 		e.keyBuf = e.readingOf(c.Profile).appendKey(e.keyBuf[:0], e.table, c.Pod)
 		v := e.known()
 		if v == nil {
 			v = e.newView(c.Profile, c.Pod)
 		}
-		if v.class.rejected == nil && v.class.narrowed == nil && !slices.Contains(e.ahead, v) {
+		switch {
+		case v.failed != nil:
+			e.takeBack(v) // it may not fail when its turn comes
+		case v.class.rejected == nil && v.class.narrowed == nil && !slices.Contains(e.ahead, v):
 			v.prepareRefresh(e.table, e.workers, &e.found[0])
 			e.ahead = append(e.ahead, v)
 		}

@@ -8,11 +8,24 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Check brings every kept view up to date, compares it with a fresh
-// evaluation of all rows, and names the first difference.
+// Check brings every view that is kept, or was made ahead of its turn, up to
+// date, compares it with a fresh evaluation of all rows, and names the first
+// difference.
 func (e *Engine) Check() error {
-	for _, key := range slices.Sorted(maps.Keys(e.views)) {
-		v := e.views[key]
+	for _, views := range []map[string]*view{e.views, e.guests} {
+		if err := e.check(views); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *Engine) check(views map[string]*view) error {
+	for _, key := range slices.Sorted(maps.Keys(views)) {
+		v := views[key]
+		if v.class.narrowed != nil {
+			continue // a few of its rows are looked at when its turn comes
+		}
 		e.keyBuf = v.reading.appendKey(e.keyBuf[:0], e.table, v.pod)
 		if !v.current(e.table) || string(e.keyBuf) != key {
 			continue // it will be made anew before it is used, or its pod is of another class now
@@ -139,7 +152,7 @@ func (s *standings) checkGroup(id int32) error {
 		if int(score) >= len(having) || score > g.top {
 			return fmt.Errorf("row %d has score %d, the highest is %d", r, score, g.top)
 		}
-		if score >= g.from && !slices.Contains(g.lists[score], r) {
+		if score >= g.from && !slices.Contains(g.lists[score-g.from], r) {
 			return fmt.Errorf("row %d is not in the list for %d", r, score)
 		}
 		having[score]++

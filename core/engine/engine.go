@@ -150,6 +150,7 @@ func (e *Engine) decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	if v.class.narrowed != nil {
 		o.rows = e.rowsOf(v.class.narrowed)
 		v.look(e.table, o.rows, &e.found[0])
+		e.asked = len(o.rows)
 	} else {
 		e.asked = v.refresh(e.table, e.workers, &e.found[0])
 	}
@@ -269,6 +270,7 @@ func (v *view) look(t *table.Table, rows []table.Row, found *scratch) {
 	v.sync()
 	v.static.scattered = true
 	v.static.size(t.Rows())
+	v.causes.reset() // they may be those of another view
 	if !v.scattered() {
 		v.final = append(v.lent.final[:0], 0)
 	}

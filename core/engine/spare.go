@@ -30,7 +30,6 @@ type spare struct {
 		verdict []framework.Verdict
 		final   []int64
 		tupleOf []int32
-		raw     [][]int64
 	}
 }
 
@@ -44,10 +43,10 @@ func (e *Engine) lend(v *view) {
 	v.lent, e.guests[v.class.key] = s, v
 	v.at, v.groups, v.causes = s.at, s.groups, s.causes
 	if v.scattered() {
-		v.final = s.final
+		v.final = append(s.final[:0], 0) // never nil, or the view would have groups
 	}
 	if p, q := v.static, &s.static; p.key == "" {
-		p.first, p.verdict, p.final, p.tupleOf, p.raw = q.first, q.verdict, q.final, q.tupleOf, q.raw
+		p.first, p.verdict, p.final, p.tupleOf = q.first, q.verdict, q.final, q.tupleOf
 	}
 }
 

@@ -49,46 +49,6 @@ type standings struct {
 	totals  []int64 // of the groups, but for final scores (this decision)
 }
 
-// causes numbers the ways in which rows are blocked, and counts the rows.
-type causes struct {
-	ids  map[blockKey]int32
-	keys []blockKey
-	rows []int
-	last int32
-}
-
-func (c *causes) id(k blockKey) int32 {
-	if int(c.last) < len(c.keys) && c.keys[c.last] == k {
-		return c.last
-	}
-	id, known := c.ids[k]
-	if !known {
-		if c.ids == nil {
-			c.ids = map[blockKey]int32{}
-		}
-		id = int32(len(c.keys))
-		c.ids[k], c.keys, c.rows = id, append(c.keys, k), append(c.rows, 0)
-	}
-	c.last = id
-	return id
-}
-
-// tally counts the rows by cause.
-func (c *causes) tally() map[blockKey]int {
-	counts := map[blockKey]int{}
-	for id, n := range c.rows {
-		if n > 0 {
-			counts[c.keys[id]] = n
-		}
-	}
-	return counts
-}
-
-func (c *causes) reset() {
-	clear(c.ids)
-	c.keys, c.rows, c.last = c.keys[:0], c.rows[:0], 0
-}
-
 // part is one of the numbers by which rows are grouped: a normalised scorer's
 // raw score or cell, or a filter's cell.
 type part struct {
@@ -127,8 +87,9 @@ type group struct {
 	top    int32   // the highest final score that some row has
 	having []int32 // by final score, how many rows
 	// lists holds, by final score from this one on, at least the rows that have
-	// it, and some that had it before.
+	// it, and some that had it before; listed counts them all.
 	lists   [][]table.Row
+	listed  int
 	from    int32
 	filling bool
 	// fits: it has rows, and no filter by cells rejects them (this decision).
@@ -334,7 +295,7 @@ func (s *standings) addGroup(key groupKey) int32 {
 	}
 	s.groups = s.groups[:n+1]
 	g := &s.groups[n] // one that was before: its room can be used again
-	*g = group{key: key, having: resize(g.having, int(s.highest)+1), lists: g.lists, from: unlisted}
+	*g = group{key: key, having: resize(g.having, int(s.highest)+1), from: unlisted}
 	clear(g.having)
 	return int32(n)
 }
@@ -452,7 +413,7 @@ func (s *standings) each(best int64, f func(table.Row)) {
 	for g := range s.groups {
 		if tied(g) {
 			top := s.groups[g].top
-			for _, r := range s.groups[g].lists[top] {
+			for _, r := range s.groups[g].lists[top-s.groups[g].from] {
 				if s.at[r] == s.stand(int32(g), top) {
 					f(r)
 				}
@@ -468,12 +429,7 @@ func (g *group) startLists() {
 	for n := int(g.having[g.top]); n < g.rows/16 && g.from > 0; n += int(g.having[g.from]) {
 		g.from--
 	}
-	for len(g.lists) < len(g.having) {
-		g.lists = append(g.lists, nil)
-	}
-	for score := range g.lists {
-		g.lists[score] = g.lists[score][:0]
-	}
+	g.lists, g.listed = make([][]table.Row, g.top-g.from+1), 0
 }
 
 // fill walks all rows for the lists that were started.
@@ -483,8 +439,9 @@ func (s *standings) fill() {
 			continue
 		}
 		if g := &s.groups[at>>s.bits]; g.filling {
-			if score := s.below(at); score >= g.from {
-				g.lists[score] = append(g.lists[score], table.Row(r))
+			if at := s.below(at) - g.from; at >= 0 {
+				g.lists[at] = append(g.lists[at], table.Row(r))
+				g.listed++
 			}
 		}
 	}
@@ -494,19 +451,27 @@ func (s *standings) fill() {
 }
 
 // enlist adds a row to the group's list for the score, from which rows that
-// went are taken out when they are many.
+// went are taken out when they are many. Where all lists together are too long
+// for the group they are given up, until the best rows are asked for again.
 func (s *standings) enlist(id, score int32, r table.Row) {
 	g := &s.groups[id]
-	for len(g.lists) <= int(score) {
+	if g.listed > 64+2*g.rows {
+		g.lists, g.listed, g.from = nil, 0, unlisted
+		return
+	}
+	i := int(score - g.from)
+	for len(g.lists) <= i {
 		g.lists = append(g.lists, nil)
 	}
-	list := g.lists[score]
-	if len(list) > 8+2*int(g.having[score]) {
+	list := g.lists[i]
+	if before := len(list); before > 8+2*int(g.having[score]) {
 		at := s.stand(id, score)
 		slices.Sort(list)
 		list = slices.DeleteFunc(slices.Compact(list), func(r table.Row) bool { return s.at[r] != at })
+		g.listed -= before - len(list)
 	}
-	g.lists[score] = append(list, r)
+	g.lists[i] = append(list, r)
+	g.listed++
 }
 
 func (s *standings) stand(group, score int32) standing {

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Guests have the columns of those before them, and nothing else of them.
+
+// ranked is a table of n nodes that a label tells apart, from 0 to 100.
+func ranked(n int) *table.Table {
+	t := table.New()
+	for i := range n {
+		t.SetNode(newNode(fmt.Sprint("node-", i), map[string]string{"rank": fmt.Sprint(i * 100 / (n - 1))}, 4000, 4000))
+	}
+	return t
+}
+
+// byRank scores a node's rank; each name is a plugin of its own.
+func byRank(weight int64, normalize func(raw, low, high int64) int64, names ...string) []*rule {
+	var list []*rule
+	for _, name := range names {
+		list = append(list, &rule{name: name, locality: framework.NodeAndPods, weight: weight, normalize: normalize,
+			score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }})
+	}
+	return list
+}
+
+// decidesLikePlain decides on pods of classes that come for the first time,
+// some shown ahead.
+func decidesLikePlain(t *testing.T, tb *table.Table, p *profile.Profile) {
+	t.Helper()
+	e, plain := New(tb, seed, 2), NewPlain(tb, seed)
+	for i := range 20 {
+		pods := []*object.Pod{newPod(fmt.Sprint("p", i), nil, int64(2*i), 1), newPod(fmt.Sprint("q", i), nil, int64(2*i+1), 1)}
+		if i%3 == 0 {
+			e.Ahead([]Coming{{p, pods[0]}, {p, pods[1]}})
+			if err := e.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, pod := range pods {
+			got := answerOf(tb, e.Decide(p, pod, nil))
+			if want := answerOf(tb, plain.Decide(p, pod, nil)); !reflect.DeepEqual(got, want) {
+				t.Fatalf("pod %s: %s", pod.UID, differ(got, want))
+			}
+			tb.Place(pod, got.node)
+		}
+	}
+}
+
+// Final scores too high to be counted, and more numbers to a group than one
+// can have.
+func TestGuestsWithoutGroups(t *testing.T) {
+	same := func(raw, _, _ int64) int64 { return raw }
+	decidesLikePlain(t, ranked(300), buildProfile(byRank(100, nil, "Heavy")))
+	decidesLikePlain(t, ranked(300), buildProfile(byRank(1, same, "A", "B", "C", "D", "E", "F", "G", "H", "I")))
+}
+
+// A class that is looked at on a few nodes, and can fail there, knows nothing
+// of why the class before it was rejected.
+func TestCausesOfAnotherClass(t *testing.T) {
+	tb := ranked(5)
+	var rules []*rule
+	for _, name := range []string{"A", "B", "C"} {
+		rules = append(rules, &rule{name: name, reads: []string{name}, prepare: prepareBy(name), explain: always(decision.Unschedulable, name),
+			reject: func(p *object.Pod, at site) framework.Verdict { return when(p.Labels["not"] == name) }})
+		rules[len(rules)-1].reads = []string{name, "not"}
+	}
+	p := buildProfile(rules)
+	p.Filter[0].Failure = 9
+	e := New(tb, seed, 1)
+	if o := e.Decide(p, newPod("p", map[string]string{"not": "C"}, 1, 1), nil); o.Feasible != 0 {
+		t.Fatalf("%d nodes are feasible", o.Feasible)
+	}
+	narrow := newPod("q", map[string]string{"A": "node-3", "C": "skip"}, 1, 1)
+	if o := e.Decide(p, narrow, nil); o.Rejected != nil || o.Feasible != 1 || o.Row != 3 {
+		t.Errorf("rejected %v, %d feasible, row %d", o.Rejected, o.Feasible, o.Row)
+	}
+}
+
+// PreScore that fails when a class is looked at ahead need not do so when its
+// turn comes.
+func TestFailuresAheadAreNotKept(t *testing.T) {
+	tb, p := grid(10)
+	works := p.Score[2].PreScore
+	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.Prepared {
+		return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
+	}
+	e, pod := New(tb, seed, 2), newPod("p", nil, 1, 1)
+	e.Ahead([]Coming{{p, pod}})
+	p.Score[2].Plugin.PreScore = works
+	if o := e.Decide(p, pod, nil); o.Rejected != nil || o.Row < 0 {
+		t.Errorf("still rejected: %v", o.Rejected)
+	}
+}
+
+// Lists of a group's best rows are no longer than the group is large, however
+// its rows come and go.
+func TestListsAreBounded(t *testing.T) {
+	const n = 600
+	tb := table.New()
+	for i := range n {
+		tb.SetNode(newNode(fmt.Sprint("node-", i), nil, 0, 0))
+	}
+	p := buildProfile([]*rule{{name: "Free", locality: framework.NodeAndPods, weight: 2,
+		score: func(_ *object.Pod, at site) int64 { return max(0, 100-int64(len(at.pods))) }}})
+	pod := newPod("p", nil, 1, 1)
+	e, v := keeping(t, tb, p, pod)
+	decide := func() {
+		e.Decide(p, pod, nil)
+		total := 0
+		for i := range v.groups {
+			g := &v.groups[i]
+			listed := 0
+			for _, list := range g.lists {
+				listed += len(list)
+			}
+			if total += listed; listed != g.listed || listed > 65+2*g.rows || len(g.lists) > 1+int(g.top) {
+				t.Fatalf("a group of %d rows lists %d (%d counted) by %d scores", g.rows, listed, g.listed, len(g.lists))
+			}
+		}
+	}
+	all := func(change func(i int)) { // few at a time, so that rows are replayed
+		for i := range n {
+			if change(i); i%8 == 0 {
+				decide()
+			}
+		}
+	}
+	for round := range 20 {
+		all(func(i int) { tb.Place(newPod(fmt.Sprint("q", round, "-", i), nil, 1, 1), fmt.Sprint("node-", i)) })
+	}
+	for round := range 20 {
+		all(func(i int) { tb.Remove(newPod(fmt.Sprint("q", round, "-", i), nil, 1, 1).UID) })
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
