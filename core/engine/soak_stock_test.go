@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
@@ -257,4 +258,26 @@ func (s *stock) giveTerm(p *v1.Pod) {
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app},
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: strings.Repeat("x", 1+s.IntN(3)), Operator: metav1.LabelSelectorOpNotIn, Values: []string{fmt.Sprint(s.serial)}}}},
 	}}}
+}
+
+// nominations lists pods by node.
+type nominations map[string][]*object.Pod
+
+func (n nominations) NominatedTo(node string) []*object.Pod { return n[node] }
+func (n nominations) NominatedNodes() (nodes []string) {
+	for node := range n {
+		nodes = append(nodes, node)
+	}
+	slices.SortFunc(nodes, strings.Compare)
+	return nodes
+}
+
+// lookAhead shows some of the pool ahead of their turn.
+func (w *soak) lookAhead(*testing.T) {
+	var coming []engine.Coming
+	for range 1 + w.IntN(6) {
+		coming = append(coming, engine.Coming{Profile: pickOne(w.Rand, w.profiles...), Pod: pickOne(w.Rand, w.pool...)})
+	}
+	w.kept.Ahead(coming)
+	w.tight.Ahead(coming)
 }

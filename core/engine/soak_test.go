@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -108,6 +107,7 @@ var kinds = []event{
 	{2, "a family comes or goes", (*soak).setFamily},
 	{5, "an object comes, changes or goes", (*soak).setObject},
 	{3, "another class", (*soak).otherClass},
+	{3, "pods are looked at ahead", (*soak).lookAhead},
 	{1, "a panic is contained", func(w *soak, _ *testing.T) { w.kept.Reset() }},
 	{25, "a decision", (*soak).decide},
 }
@@ -484,16 +484,4 @@ func (w *soak) refit(o *engine.Outcome, nominated engine.Nominations, r *rand.Ra
 		found = append(found, *b)
 	}
 	return found
-}
-
-// nominations lists pods by node.
-type nominations map[string][]*object.Pod
-
-func (n nominations) NominatedTo(node string) []*object.Pod { return n[node] }
-func (n nominations) NominatedNodes() (nodes []string) {
-	for node := range n {
-		nodes = append(nodes, node)
-	}
-	slices.SortFunc(nodes, strings.Compare)
-	return nodes
 }
