@@ -287,17 +287,17 @@ func (v *view) look(t *table.Table, rows []table.Row, found *scratch) {
 	}
 }
 
-// makeRoom drops the views used longest ago while all together are too
-// large, and static parts that no view stands on.
+// makeRoom drops the views used longest ago once all together are too large,
+// a sixteenth of them at a time, and static parts that no view stands on.
 func (e *Engine) makeRoom(keep *view) {
-	for len(e.views) > 1 && len(e.views)*(fixedRows+e.table.Rows()) > e.room() {
-		var oldest *view
-		for _, v := range e.views { // any order: uses are numbered, the least is one
-			if v != keep && (oldest == nil || v.used < oldest.used) {
-				oldest = v
-			}
+	if most := e.room() / (fixedRows + e.table.Rows()); len(e.views) > max(1, most) {
+		uses := make([]uint64, 0, len(e.views))
+		for _, v := range e.views { // any order: sorted below
+			uses = append(uses, v.used)
 		}
-		delete(e.views, oldest.class.key)
+		slices.Sort(uses)
+		stay := max(1, most-most/16)
+		maps.DeleteFunc(e.views, func(_ string, v *view) bool { return v != keep && v.used < uses[len(uses)-stay] })
 	}
 	e.dropStatics(keep)
 }
