@@ -95,7 +95,7 @@ func (p *part) raw(number int64) int64 {
 
 // measureGroups is measure, read off the groups.
 func (o *Outcome) measureGroups(x *standings) {
-	o.extremes = o.engine.noExtremes(len(o.view.scorers))
+	o.extremes = o.engine.extremesOf(len(o.view.scorers))
 	for i := range x.parts {
 		if x.parts[i].scorer == nil {
 			continue
@@ -174,8 +174,8 @@ type extremes struct{ low, high int64 }
 
 var noExtremes = extremes{math.MaxInt64, math.MinInt64}
 
-// noExtremes is room for those of n scorers.
-func (e *Engine) noExtremes(n int) []extremes {
+// extremesOf is room for those of n scorers.
+func (e *Engine) extremesOf(n int) []extremes {
 	e.extremes = resize(e.extremes, n)
 	clear(e.extremes)
 	return e.extremes
@@ -191,7 +191,7 @@ func (e *extremes) add(raw int64) {
 // answers by cells, over the feasible rows.
 func (o *Outcome) measure() {
 	o.weigh()
-	o.extremes = o.engine.noExtremes(len(o.view.scorers))
+	o.extremes = o.engine.extremesOf(len(o.view.scorers))
 	o.columns = make([][]int64, len(o.view.scorers))
 	for k := range o.view.scorers {
 		if s := &o.view.scorers[k]; s.Normalize != nil || s.cells != nil {
