@@ -45,9 +45,16 @@ type Result struct {
 	// away again), by namespace/name: their nodes.
 	Placed map[string]string
 	// Unplaced holds the pods that are pending still: why.
-	Unplaced  map[string]string
+	Unplaced map[string]string
+	// Evicted holds what preemption took away, in the order of the run.
+	Evicted   []Eviction
 	Decisions int
 	End       time.Time
+}
+
+// Eviction is a pod that had to go for another; both are namespace/name.
+type Eviction struct {
+	Pod, Node, For string
 }
 
 // Run plays the cluster until no queue can move. Two objects of one name are
@@ -63,14 +70,17 @@ func Run(in Input) (*Result, error) {
 	r := &Result{Cluster: w.Cluster, Placed: map[string]string{}, Unplaced: map[string]string{}}
 	said := map[string]string{}
 	w.Observe = func(e machine.Effect) {
-		d, ok := e.(machine.Decided)
-		if !ok {
-			return
-		}
-		r.Decisions++
-		said[d.Decision.Pod] = why(d.Decision)
-		if in.Decided != nil {
-			in.Decided(d.Decision)
+		switch e := e.(type) {
+		case machine.Decided:
+			r.Decisions++
+			said[e.Decision.Pod] = why(e.Decision)
+			if in.Decided != nil {
+				in.Decided(e.Decision)
+			}
+		case machine.Evict:
+			if w.Cluster.Pod(e.Victim.Key()) != nil {
+				r.Evicted = append(r.Evicted, Eviction{e.Victim.Key(), e.Victim.NodeName, e.Preemptor.Key()})
+			}
 		}
 	}
 	w.Exhaust()

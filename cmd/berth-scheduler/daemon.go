@@ -80,7 +80,7 @@ func start(o *options) error {
 	if ignored := o.ignoredFlags(); len(ignored) > 0 {
 		logger.Info("Flags are ignored because --config is given", "flags", ignored)
 	}
-	api, err := restConfig(o.master, c.ClientConnection)
+	api, err := o.restConfig(c.ClientConnection)
 	if err != nil {
 		return err
 	}

@@ -238,15 +238,17 @@ func (o *options) secure() (server.Secure, error) {
 }
 
 // restConfig is how to reach the API server.
-func restConfig(master string, c configv1alpha1.ClientConnectionConfiguration) (*rest.Config, error) {
+func (o *options) restConfig(c configv1alpha1.ClientConnectionConfiguration) (*rest.Config, error) {
 	var rc *rest.Config
 	var err error
-	if c.Kubeconfig == "" && master == "" {
+	if c.Kubeconfig == "" && o.master == "" {
 		rc, err = rest.InClusterConfig()
 	} else {
-		rc, err = clientcmd.BuildConfigFromFlags(master, c.Kubeconfig)
+		rc, err = clientcmd.BuildConfigFromFlags(o.master, c.Kubeconfig)
 	}
 	switch {
+	case errors.Is(err, rest.ErrNotInCluster) && o.configFile != "":
+		return nil, errors.New("no API server: with --config the kubeconfig is the one that the file names (clientConnection.kubeconfig), or give --master")
 	case errors.Is(err, rest.ErrNotInCluster):
 		return nil, errors.New("no API server: give --kubeconfig or --master, or run as a pod of the cluster")
 	case err != nil && c.Kubeconfig != "":

@@ -113,6 +113,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"an argument", []string{"extra"}, "extra"},
 		{"unknown version form", []string{"--version=loud"}, "loud"},
 		{"no API server", []string{"--secure-port=0"}, "give --kubeconfig"},
+		{"no API server in the file", []string{"--secure-port=0", "--kubeconfig=nowhere", "--config=" + configFile(t, "")},
+			"no API server: with --config the kubeconfig is the one that the file names (clientConnection.kubeconfig), or give --master"},
 		{"no such kubeconfig", []string{"--secure-port=0", "--kubeconfig=nowhere"}, "nowhere"},
 	}
 	for _, tt := range tests {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +69,8 @@ func TestExitStatus(t *testing.T) {
 		"nothing to place": {nodeYAML, exitPlaced, ""},
 		"some not placed":  {nodeYAML + "---\n" + strings.Replace(podYAML, "name: c", "name: c, resources: {requests: {cpu: 5}}", 1), exitUnplaced, ""},
 		"no nodes":         {podYAML, exitUnplaced, "berth: note: the input has no node, so no pod can be placed\n"},
+		"a Deployment, no pod": {nodeYAML + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", exitPlaced,
+			"berth: note: ignored: apps/v1/Deployment: a simulation places pods, not what makes them, and no pod in the files is pending\n"},
 		"a node that offers nothing": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n---\n" + podYAML, exitUnplaced,
 			"berth: note: standard input: document 1: node a: status.allocatable: is empty, so nothing fits there\n"},
 	} {
@@ -92,6 +95,25 @@ func TestExtendersAreNotAsked(t *testing.T) {
 	code, _, errs := berth(nodeYAML+"---\n"+podYAML, "simulate", "-f", "-", "--config", path)
 	if want := "berth: note: " + path + ": extenders: a simulation asks none of the 1\n"; code != exitPlaced || errs != want {
 		t.Errorf("exit status %d, stderr %q, want %q", code, errs, want)
+	}
+}
+
+// Pods that preemption evicts are listed, and the exit status stays.
+func TestEvicted(t *testing.T) {
+	pod := func(name, more string, priority int) string {
+		return fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {%spriority: %d, containers: [{name: c, resources: {requests: {cpu: 3}}}]}\n", name, more, priority)
+	}
+	input := nodeYAML + pod("low", "nodeName: a, ", 0) + pod("hi", "", 9)
+	for _, form := range []string{"table", "wide"} {
+		code, out, errs := berth(input, "simulate", "-f", "-", "-o", form)
+		if code != exitPlaced || errs != "" {
+			t.Errorf("-o %s: exit status %d, stderr %q", form, code, errs)
+		}
+		for _, want := range []string{"1 pod placed, 0 pending, 1 evicted, on 1 node (", "\nEVICTED\n  default/low on a, for default/hi\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("-o %s does not say %q:\n%s", form, want, out)
+			}
+		}
 	}
 }
 
@@ -136,7 +158,7 @@ users: [{name: u, user: {}}]
 		"no input":                  {nil, "nothing to simulate: give -f FILE or --kubeconfig FILE"},
 		"an unknown flag":           {[]string{"--fast"}, "unknown flag: --fast"},
 		"an unknown form":           {[]string{"-f", "testdata/small.yaml", "-o", "xml"}, "-o xml: no such form"},
-		"an argument":               {[]string{"-f", "testdata/small.yaml", "more"}, "unknown command"},
+		"an argument":               {[]string{"-f", "testdata/small.yaml", "more"}, `unexpected argument "more"; give files with -f`},
 		"a missing file":            {[]string{"-f", filepath.Join(dir, "none.yaml")}, filepath.Join(dir, "none.yaml") + ": no such file"},
 		"a bad object":              {[]string{"-f", file("pod.yaml", strings.Replace(podYAML, "name: c", "name: c, resources: {requests: {cpu: -1}}", 1))}, filepath.Join(dir, "pod.yaml") + ": document 1: pod default/p: spec.containers[0].resources.requests[cpu]: -1 is negative"},
 		"a missing configuration":   {[]string{"-f", "testdata/small.yaml", "--config", filepath.Join(dir, "none.yaml")}, ""},
@@ -235,7 +257,8 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"/usr/local/bin/kubectl-berth", "simulate", "--help"}, nil, &out, &errs); code != exitPlaced {
 		t.Fatalf("exit status %d: %s", code, errs.String())
 	}
-	for _, want := range []string{"kubectl berth simulate -f FILE", "kubectl berth simulate -f cluster.json", "Exit status:"} {
+	for _, want := range []string{"kubectl berth simulate -f FILE", "kubectl berth simulate -f cluster.json", "Exit status:",
+		"resourceclaims,resourceslices,deviceclasses", "pods that it evicts are listed", "those of other schedulers, too"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help does not say %q:\n%s", want, out.String())
 		}

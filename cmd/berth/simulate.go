@@ -40,10 +40,20 @@ anywhere.
 
 The cluster comes from files (YAML or JSON, as kubectl prints them), from a
 live API server, or from both: pods from a file are then tried on the live
-cluster.
+cluster. For a file, this prints all that can matter:
+
+  kubectl get -A -o json nodes,pods,ns,pdb,svc,rc,rs,sts,pvc,pv,sc,csinodes,\
+csidrivers,csistoragecapacities,volumeattachments,priorityclasses,\
+resourceclaims,resourceslices,deviceclasses
+
+Nodes and pods alone are enough where pods use nothing of the rest.
+
+Preemption is simulated; pods that it evicts are listed, and do not change the
+exit status.
 
 Exit status: 0 when every pod was placed, 1 when some pod was not, 2 when the
-input or the configuration is not valid.`
+input or the configuration is not valid. All pending pods of the input count,
+those of other schedulers, too.`
 
 const simulateExamples = `  # Would these pods fit?
   kubectl get nodes,pods -A -o json > cluster.json
@@ -65,7 +75,7 @@ func newSimulate(name string) *cobra.Command {
 		Short:   "Where the pods of a cluster would go, and why",
 		Long:    simulateLong,
 		Example: fmt.Sprintf(simulateExamples, name),
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return s.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -81,6 +91,14 @@ func newSimulate(name string) *cobra.Command {
 	f.Uint64Var(&s.seed, "seed", 1, "decides among nodes that score the same")
 	f.StringVarP(&s.output, "output", "o", "table", "table, wide, yaml or json")
 	return cmd
+}
+
+// noArguments says where files go, which are easily given as arguments.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q; give files with -f", args[0])
+	}
+	return nil
 }
 
 // writer writes a result in one of the forms.

@@ -53,3 +53,15 @@ var kinds = map[string]kind{
 	"resource.k8s.io/v1/ResourceClaim":         namespaced[resourcev1.ResourceClaim](),
 	"resource.k8s.io/v1/ResourceClaimTemplate": namespaced[resourcev1.ResourceClaimTemplate](),
 }
+
+// makesPods holds the kinds, by apiVersion/kind, of which people may expect
+// that their pods are placed.
+var makesPods = map[string]bool{
+	"v1/ReplicationController": true,
+	"apps/v1/Deployment":       true,
+	"apps/v1/ReplicaSet":       true,
+	"apps/v1/StatefulSet":      true,
+	"apps/v1/DaemonSet":        true,
+	"batch/v1/Job":             true,
+	"batch/v1/CronJob":         true,
+}

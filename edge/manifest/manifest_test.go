@@ -180,6 +180,28 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// What makes pods is told of where no pending pod stands beside it.
+func TestMakersOfPods(t *testing.T) {
+	const node = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 1}}\n---\n"
+	const makers = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\n---\napiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: r}\n---\n"
+	pod := func(more string) string {
+		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + more + "containers: [{name: c}]}\n---\n"
+	}
+	notice := []string{"ignored: apps/v1/ReplicaSet, batch/v1/Job: a simulation places pods, not what makes them, and no pod in the files is pending"}
+	for text, want := range map[string][]string{
+		node:                                 nil,
+		node + makers:                        notice,
+		node + makers + pod("nodeName: a, "): notice,
+		node + makers + pod(""):              nil,
+		node + "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n": nil,
+	} {
+		s, err := read(t, "in.yaml", text)
+		if err != nil || !slices.Equal(s.Notices, want) {
+			t.Errorf("%s: %v %q", text, err, s.Notices)
+		}
+	}
+}
+
 // A field that is not known is left out, or an error, as asked for.
 func TestUnknownFields(t *testing.T) {
 	const text = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c}, {name: d, shape: round, image: i}]}\n---\n"

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +49,9 @@ type Set struct {
 	uids    map[string]string // kind and UID -> where
 	places  map[*v1.Pod]string
 	unknown []*unknownField
+	// What the files hold: kinds that make pods, and whether a pod is pending.
+	makers  map[string]bool
+	pending bool
 }
 
 // unknownField is a field that some objects of a kind have, and is not known.
@@ -59,7 +63,7 @@ type unknownField struct {
 
 // NewSet returns an empty set.
 func NewSet() *Set {
-	return &Set{Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}}
+	return &Set{Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{}}
 }
 
 // Files adds the objects that the paths name ("-": stdin), decoding on the
@@ -108,6 +112,11 @@ func (s *Set) decode(src source, workers int) error {
 		}
 		if err := s.add(raws[i], d); err != nil {
 			return err
+		}
+		if p, ok := d.object.(*v1.Pod); ok {
+			s.pending = s.pending || p.Spec.NodeName == ""
+		} else if makesPods[raws[i].key()] {
+			s.makers[raws[i].key()] = true
 		}
 	}
 	return nil
@@ -203,6 +212,10 @@ func (s *Set) Resolve() error {
 		if err := s.classes.Resolve(p); err != nil {
 			return fmt.Errorf("%s: %w", s.places[p], err)
 		}
+	}
+	if len(s.makers) > 0 && !s.pending {
+		s.Notices = append(s.Notices, fmt.Sprintf("ignored: %s: a simulation places pods, not what makes them, and no pod in the files is pending",
+			strings.Join(slices.Sorted(maps.Keys(s.makers)), ", ")))
 	}
 	if len(s.Nodes) == 0 {
 		s.Notices = append(s.Notices, "the input has no node, so no pod can be placed")

@@ -179,6 +179,9 @@ func list(w io.Writer, dir string) error {
 			fmt.Fprintln(w, k.Name)
 		}
 	}
+	if err := absent(dir); err != nil {
+		fmt.Fprintf(w, "\nNote: %v\n", err)
+	}
 	fmt.Fprintf(w, "\n%d workloads are understood; these %d are not:\n\n", understood, len(all)-understood)
 	for _, k := range all {
 		if k.Err != nil {

@@ -138,7 +138,19 @@ func Load(dir, name string) (w *Workload, err error) {
 	case len(alike) > 0:
 		return nil, fmt.Errorf("no workload is named %q; the test case has:\n  %s", name, strings.Join(alike, "\n  "))
 	}
-	return nil, fmt.Errorf("no workload is named %q; `berth-lab bench --list` shows them", name)
+	err = fmt.Errorf("no workload is named %q; `berth-lab bench --list` shows them", name)
+	if why := absent(dir); why != nil {
+		err = fmt.Errorf("%w; %w", err, why)
+	}
+	return nil, err
+}
+
+// absent says so where the directory of Berth's own workloads is not there.
+func absent(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	return fmt.Errorf("the directory of Berth's own workloads, %s, was not found: --workloads names it", dir)
 }
 
 // List returns every workload of kube-scheduler's suite and of dir, by name.

@@ -201,6 +201,13 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	if _, err := Load(t.TempDir(), "Own/Small"); err == nil || !strings.Contains(err.Error(), "--list") {
 		t.Errorf("an unknown workload: %v", err)
 	}
+	if _, err := Load("nowhere", "Own/Small"); err == nil || !strings.Contains(err.Error(), "own workloads, nowhere, was not found: --workloads") {
+		t.Error(err)
+	}
+	var listed strings.Builder
+	if err := list(&listed, "nowhere"); err != nil || !strings.Contains(listed.String(), "Note: the directory of Berth's own workloads, nowhere, was not found: --workloads") {
+		t.Errorf("%v: %s", err, listed.String())
+	}
 	if _, err := Load(t.TempDir(), "SchedulingBasic/Small"); err == nil || !strings.Contains(err.Error(), "SchedulingBasic/5000Nodes_10000Pods") {
 		t.Errorf("an unknown workload of a known test case: %v", err)
 	}

@@ -126,6 +126,9 @@ func TestLargeCluster(t *testing.T) {
 	for i := range 6 {
 		r.Unplaced[fmt.Sprintf("ns/q-%d", i)] = "no room"
 	}
+	for i := range 42 {
+		r.Evicted = append(r.Evicted, sim.Eviction{Pod: fmt.Sprintf("ns/v-%02d", 41-i), Node: "n-01", For: "ns/p"})
+	}
 	var short, wide bytes.Buffer
 	for out, isWide := range map[*bytes.Buffer]bool{&short: false, &wide: true} {
 		table := NewTable(out, 1, nil, isWide)
@@ -135,8 +138,9 @@ func TestLargeCluster(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"1 pod placed, 6 pending, on 50 nodes", "(and 10 nodes on which fewer pods were placed: -o wide)",
-		"ns/q-0, ns/q-1, ns/q-2, ns/q-3 and 2 more\n    no room", "(and 40 nodes: -o wide)",
+		"1 pod placed, 6 pending, 42 evicted, on 50 nodes", "(and 10 nodes on which fewer pods were placed: -o wide)",
+		"ns/q-0, ns/q-1, ns/q-2, ns/q-3 and 2 more\n    no room",
+		"EVICTED\n  ns/v-00 on n-01, for ns/p\n", "  ns/v-39 on n-01, for ns/p\n  (and 2 pods: -o wide)\n", "(and 40 nodes: -o wide)",
 	} {
 		if !strings.Contains(short.String(), want) {
 			t.Errorf("the short form does not say %q:\n%s", want, short.String())

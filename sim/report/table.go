@@ -62,10 +62,15 @@ func notable(nodes []decision.Node) []decision.Node {
 func (t *Table) Finish(r *sim.Result) error {
 	var b strings.Builder
 	nodes := r.Cluster.Nodes()
-	fmt.Fprintf(&b, "%s placed, %d pending, on %s (%s, seed %d)\n",
-		count(len(r.Placed), "pod"), len(r.Unplaced), count(len(nodes), "node"), count(r.Decisions, "decision"), t.seed)
+	evicted := ""
+	if n := len(r.Evicted); n > 0 {
+		evicted = fmt.Sprintf(", %d evicted", n)
+	}
+	fmt.Fprintf(&b, "%s placed, %d pending%s, on %s (%s, seed %d)\n",
+		count(len(r.Placed), "pod"), len(r.Unplaced), evicted, count(len(nodes), "node"), count(r.Decisions, "decision"), t.seed)
 	t.nodes(&b, r, nodes)
 	t.pending(&b, r)
+	t.evicted(&b, r)
 	if t.wide {
 		t.pods(&b, r)
 	}
@@ -80,7 +85,7 @@ func (t *Table) Finish(r *sim.Result) error {
 	return err
 }
 
-// The short form shows this many nodes, names in a list, and nodes of a kind
+// The short form shows this many nodes (and evicted pods), names in a list, and nodes of a kind
 // where a decision is explained.
 const (
 	shortNodes   = 40
@@ -148,6 +153,24 @@ func (t *Table) pending(b *strings.Builder, r *sim.Result) {
 	b.WriteString("\nPENDING\n")
 	for _, reason := range reasons {
 		fmt.Fprintf(b, "  %s\n    %s\n", t.names(because[reason]), reason)
+	}
+}
+
+// evicted writes a line for each pod that preemption took away.
+func (t *Table) evicted(b *strings.Builder, r *sim.Result) {
+	if len(r.Evicted) == 0 {
+		return
+	}
+	shown := slices.SortedFunc(slices.Values(r.Evicted), func(x, y sim.Eviction) int { return cmp.Compare(x.Pod, y.Pod) })
+	if !t.wide && len(shown) > shortNodes {
+		shown = shown[:shortNodes]
+	}
+	b.WriteString("\nEVICTED\n")
+	for _, e := range shown {
+		fmt.Fprintf(b, "  %s on %s, for %s\n", e.Pod, e.Node, e.For)
+	}
+	if rest := len(r.Evicted) - len(shown); rest > 0 {
+		fmt.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "pod"))
 	}
 }
 
