@@ -133,6 +133,26 @@ func TestViewsGrow(t *testing.T) {
 	}
 }
 
+// Labels that come and go without end leave numbers behind that no row has any
+// more; when these are too many all are given out anew, and views follow.
+func TestTuplesAreNumberedAnew(t *testing.T) {
+	tb, p := grid(60)
+	pod := newPod("p", nil, 100, 100)
+	e, v := keeping(t, tb, p, pod)
+	generation := v.static.generation
+	for i := range 100 {
+		name := fmt.Sprint("node-", i%5)
+		tb.SetNode(newNode(name, map[string]string{"zone": "b", "rank": fmt.Sprint(100 + i), "score": "1"}, 4000, 4000))
+		e.Decide(p, pod, nil)
+		if err := e.Check(); err != nil {
+			t.Fatalf("after %d changes: %v", i, err)
+		}
+	}
+	if v.static.generation == generation || v.static.scattered || len(v.static.tuples) > manyGroups(60) {
+		t.Errorf("generation %d, %d tuples, scattered: %v", v.static.generation, len(v.static.tuples), v.static.scattered)
+	}
+}
+
 // Check finds answers that are not those of today, wherever they stand.
 func TestCheckFindsStaleness(t *testing.T) {
 	plants := map[string]func(*Engine, *view){

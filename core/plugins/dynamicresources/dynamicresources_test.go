@@ -237,7 +237,9 @@ func TestWakes(t *testing.T) {
 		{"another claim gets something", event(framework.ResourceClaim, framework.UpdateOther, free, held), false},
 		{"a slice", framework.Event{Resource: framework.ResourceSlice, Action: framework.Add}, true},
 		{"a class", framework.Event{Resource: framework.DeviceClass, Action: framework.UpdateOther}, true},
-		{"a slice goes", framework.Event{Resource: framework.ResourceSlice, Action: framework.Delete}, false},
+		{"a slice goes", framework.Event{Resource: framework.ResourceSlice, Action: framework.Delete}, true},
+		{"another claim goes with what it has", event(framework.ResourceClaim, framework.Delete, held, nil), true},
+		{"another claim goes", event(framework.ResourceClaim, framework.Delete, free, nil), false},
 		{"a node's labels", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeLabel}, true},
 	} {
 		if got := plugintest.Wakes(plug(t), p, tc.event); got != tc.want {

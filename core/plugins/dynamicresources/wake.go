@@ -11,19 +11,24 @@ func wakes() []framework.Wake {
 	const changed = framework.Add | framework.UpdateOther
 	return []framework.Wake{
 		{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
-		{Resource: framework.ResourceClaim, Actions: changed, Hint: claimHelps},
+		{Resource: framework.ResourceClaim, Actions: changed | framework.Delete, Hint: claimHelps},
 		{Resource: framework.PendingPod, Actions: framework.UpdatePodClaims, Hint: named},
 		{Resource: framework.DeviceClass, Actions: changed},
-		{Resource: framework.ResourceSlice, Actions: changed},
+		{Resource: framework.ResourceSlice, Actions: changed | framework.Delete},
 	}
 }
 
 // claimHelps: devices became free, or a claim of the pod came or has another
 // status. Like v1.36 it leaves out pods that miss a claim, as far as the
-// pod's own list tells.
+// pod's own list tells. Unlike v1.36 it hears of claims that go while they
+// have devices, which become free, and of slices that go, which may have stood
+// in the way of their pool.
 func claimHelps(p *object.Pod, e *framework.Event) bool {
-	now := e.NewObject.(*object.ResourceClaim)
 	old, _ := e.OldObject.(*object.ResourceClaim)
+	if e.Action == framework.Delete {
+		return old.Allocation() != nil
+	}
+	now := e.NewObject.(*object.ResourceClaim)
 	uses := false
 	for i := range p.Claims {
 		c := &p.Claims[i]
