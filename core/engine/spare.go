@@ -30,6 +30,7 @@ type spare struct {
 		verdict []framework.Verdict
 		final   []int64
 		tupleOf []int32
+		raw     [][]int64 // for whichever scorers need one
 	}
 }
 
@@ -47,6 +48,12 @@ func (e *Engine) lend(v *view) {
 	}
 	if p, q := v.static, &s.static; p.key == "" {
 		p.first, p.verdict, p.final, p.tupleOf = q.first, q.verdict, q.final, q.tupleOf
+		p.raw = make([][]int64, len(p.scorers))
+		for k := range p.scorers {
+			if n := len(q.raw); p.scorers[k].Normalize != nil && n > 0 {
+				p.raw[k], q.raw = q.raw[n-1], q.raw[:n-1]
+			}
+		}
 	}
 }
 
@@ -59,6 +66,11 @@ func (e *Engine) takeBack(v *view) {
 	}
 	if p, q := v.static, &s.static; p.key == "" {
 		q.first, q.verdict, q.final, q.tupleOf = p.first, p.verdict, p.final, p.tupleOf
+		for _, column := range p.raw {
+			if column != nil {
+				q.raw = append(q.raw, column)
+			}
+		}
 	}
 	if e.guests[v.class.key] == v {
 		delete(e.guests, v.class.key)
