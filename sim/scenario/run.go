@@ -202,18 +202,7 @@ func (p *play) update(words []string) error {
 			return p.setPod(pod.DeepCopy(), attributes)
 		}
 	default:
-		if kind, known := object.KindOf(words[0]); known {
-			namespace, name, found := strings.Cut(words[1], "/")
-			if !found {
-				namespace, name = "", words[1]
-				if kind.Namespaced() {
-					namespace = v1.NamespaceDefault
-				}
-			}
-			p.world.Cluster.DeleteObject(kind, namespace, name)
-			return nil
-		}
-		return fmt.Errorf("%q: want node or pod, or a kind such as PersistentVolume", words[0])
+		return fmt.Errorf("%q: want node or pod", words[0])
 	}
 	return fmt.Errorf("%s %s: does not exist", words[0], words[1])
 }
