@@ -293,7 +293,7 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 	pod := newPod("p", map[string]string{"app": "x", "spread": "yes", "friend": "y"}, 1, 1)
 	nominated := nominations{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}}
 	e := New(tb, seed, 1)
-	for range 3 { // then there is an index, which asks by groups
+	for range 3 { // then there is a view, which asks by groups
 		e.Decide(p, pod, nominated)
 	}
 	o := e.Decide(p, pod, nominated)
