@@ -14,7 +14,9 @@ import (
 
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
+	zpages "k8s.io/component-base/zpages/features"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -88,6 +90,7 @@ func start(o *options) error {
 		o.metrics.Apply()
 	}
 	o.gates.AddMetrics()
+	o.registry.AddMetrics()
 	d, err := newDaemon(logger, c, api, o)
 	if err != nil {
 		return err
@@ -96,7 +99,7 @@ func start(o *options) error {
 	if err != nil {
 		return err
 	}
-	return d.run(secure)
+	return d.run(secure, o)
 }
 
 func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options) (*daemon, error) {
@@ -137,6 +140,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		names[i] = p.Name
 	}
 	d.metrics = metrics.New(legacyregistry.MustRegister, names)
+	d.metrics.Time(profiles)
 	d.hands = kube.NewHands(clients, func(e machine.Event) { d.loop.Report(e) }, logger.WithName("kube"))
 	d.loop = loop.New(d.machine, d.hands, loop.Options{Logger: logger, Observe: d.observe, Panicked: d.metrics.Panicked})
 	d.source = kube.NewSource(clients, profile.Reads(profiles), d.loop.Post, logger)
@@ -158,12 +162,12 @@ func (d *daemon) warnUnverified() {
 }
 
 // run works until a signal comes or the lease is lost.
-func (d *daemon) run(secure server.Secure) error {
+func (d *daemon) run(secure server.Secure, o *options) error {
 	d.logger.Info("Starting Berth, a Kubernetes scheduler", "version", revision(), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOGC", os.Getenv("GOGC"))
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 
-	endpoint, err := d.serve(secure)
+	endpoint, err := d.serve(secure, o)
 	if err != nil {
 		return err
 	}
@@ -302,7 +306,7 @@ func within(d time.Duration, f func(context.Context)) {
 }
 
 // serve opens the endpoint, unless there is none.
-func (d *daemon) serve(secure server.Secure) (*server.Server, error) {
+func (d *daemon) serve(secure server.Secure, o *options) (*server.Server, error) {
 	if secure.Serving == nil {
 		return nil, nil
 	}
@@ -310,7 +314,7 @@ func (d *daemon) serve(secure server.Secure) (*server.Server, error) {
 	if d.lease != nil {
 		checks = append(checks, d.lease)
 	}
-	return server.Start(secure, server.Options{
+	shown := server.Options{
 		Healthz: checks,
 		Readyz: append(checks[:len(checks):len(checks)], healthz.NewShutdownHealthz(d.stopped),
 			healthz.NamedCheck("sched-handler-sync", func(*http.Request) error {
@@ -321,7 +325,16 @@ func (d *daemon) serve(secure server.Secure) (*server.Server, error) {
 					return errors.New("the cluster is not known yet")
 				}
 			})),
-		Config:  d.config,
-		Refresh: d.refresh,
-	}, releaseTime/2)
+		Config:    d.config,
+		Refresh:   d.refresh,
+		Resources: metrics.Resources(d.pods),
+		Leads:     func() bool { return d.lease == nil || d.lease.Held() },
+	}
+	if o.gates.Enabled(zpages.ComponentFlagz) {
+		shown.Flags = &o.flags
+	}
+	if o.gates.Enabled(zpages.ComponentStatusz) {
+		shown.Status = o.registry.EffectiveVersionFor(compatibility.DefaultKubeComponent)
+	}
+	return server.Start(secure, shown, releaseTime/2)
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/metrics"
 )
 
 // observe counts and logs what a step did.
 func (d *daemon) observe(s loop.Step) {
-	d.metrics.Observe(s)
+	d.metrics.Observe(s, d.machine.Changed())
 	for _, effect := range s.Effects {
 		if e, ok := effect.(machine.Decided); ok {
 			d.logDecision(e.Decision)
@@ -67,11 +68,23 @@ func (d *daemon) refresh() {
 	})
 }
 
+// pods lists the pods that the machine knows: it stops for as long as copying a
+// list of pointers takes.
+func (d *daemon) pods() (pods []*object.Pod) {
+	within(refreshTime, func(ctx context.Context) {
+		var list []*object.Pod
+		if d.loop.Inspect(ctx, func() { list = d.machine.Pods() }) == nil {
+			pods = list
+		}
+	})
+	return pods
+}
+
 // snapshot reads what the machine counts; on the loop's goroutine only.
 func (d *daemon) snapshot() metrics.Snapshot {
 	q, t := d.machine.Queue(), d.machine.Table()
 	s := metrics.Snapshot{
-		Queue: q.Counts(), Arrivals: q.Arrivals(),
+		Queue: q.Counts(), Arrivals: q.Arrivals(), EventsInFlight: q.EventsInFlight(), Scoring: d.metrics.Scoring(),
 		Nodes: t.Live(), Pods: t.Placements(), Assumed: d.machine.Assumed(),
 		PluginPanics: d.machine.Panics(), BadObjects: d.source.BadObjects(), Hands: d.hands.Counters(),
 	}

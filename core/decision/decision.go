@@ -115,6 +115,8 @@ type Decision struct {
 	Pod     string // namespace/name
 	Profile string
 	Attempt int
+	// Flushed: nothing called the pod for this attempt; it had waited too long.
+	Flushed bool
 	Result  Result
 
 	Node          string // Scheduled, Waiting: where

@@ -123,9 +123,11 @@ func (m *Machine) podPending(p *object.Pod) {
 		return // bound by us; the API will show it
 	}
 	if m.queue.Where(p.UID) == queue.Nowhere {
+		m.happened(framework.PendingPod, framework.Add)
 		m.queue.Add(m.now, p)
 		return
 	}
+	m.happened(framework.PendingPod, framework.UpdateOther)
 	kept := m.queue.NominatedNode(p.UID)
 	m.queue.Update(m.now, p)
 	m.renominated(p, kept, m.queue.NominatedNode(p.UID))
@@ -180,6 +182,7 @@ func (m *Machine) unqueue(uid types.UID) {
 	s, queued := m.queue.State(uid)
 	m.queue.Delete(uid)
 	if queued {
+		m.happened(framework.PendingPod, framework.Delete)
 		m.renominated(s.Pod, s.NominatedNode, "")
 	}
 }
@@ -201,6 +204,7 @@ func (m *Machine) renominated(p *object.Pod, kept, now string) {
 // move lets the queue ask which waiting pods the event may help.
 func (m *Machine) move(e *framework.Event) {
 	if e.Action != 0 {
+		m.happened(e.Resource, e.Action)
 		m.queue.Move(m.now, e)
 	}
 }

@@ -51,7 +51,7 @@ func (m *Machine) cycle() {
 		return
 	}
 	a := newAttempt(p, m.profiles[p.SchedulerName])
-	a.record.Attempt, a.record.NodesTotal = item.Number, m.table.Live()
+	a.record.Attempt, a.record.Flushed, a.record.NodesTotal = item.Number, item.Flushed, m.table.Live()
 	m.lookAhead(p)
 	var f *flight
 	if err := m.guard("scheduling cycle", "", func() { f = m.decide(a) }); err != nil {

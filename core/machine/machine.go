@@ -81,6 +81,7 @@ type Machine struct {
 
 	now     time.Time
 	effects []Effect
+	changed Change
 	panics  int
 
 	// ahead counts the pods whose turn comes before the engine is asked again
@@ -128,7 +129,7 @@ func New(o Options) *Machine {
 // Step tells the machine of one event and returns what is to be done about
 // it, in order. now must not go back.
 func (m *Machine) Step(now time.Time, e Event) []Effect {
-	m.now, m.effects = now, nil
+	m.now, m.effects, m.changed = now, nil, Change{}
 	m.table.SetNow(now)
 	switch e := e.(type) {
 	case NodeSet:
@@ -211,6 +212,33 @@ func (m *Machine) Queue() *queue.Queue { return m.queue }
 
 // Table is the machine's table, for inspection only.
 func (m *Machine) Table() *table.Table { return m.table }
+
+// Pods lists the pods that wait or are placed, in no order.
+func (m *Machine) Pods() []*object.Pod {
+	pods := m.queue.AppendPods(make([]*object.Pod, 0, m.table.Placements()))
+	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool { return m.table.Pod(p.UID) != nil }) // assumed
+	for r := range m.table.Rows() {
+		for _, pl := range m.table.Pods(table.Row(r)) {
+			pods = append(pods, pl.Pod)
+		}
+	}
+	return pods
+}
+
+// Change is what an event changed in the cluster.
+type Change struct {
+	Resource framework.Resource
+	Action   framework.Action // 0: nothing
+}
+
+// Changed is what the last step changed first.
+func (m *Machine) Changed() Change { return m.changed }
+
+func (m *Machine) happened(r framework.Resource, a framework.Action) {
+	if m.changed.Action == 0 {
+		m.changed = Change{r, a}
+	}
+}
 
 // Panics is how many panics were contained to the pod at hand.
 func (m *Machine) Panics() int { return m.panics }

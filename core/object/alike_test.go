@@ -14,7 +14,7 @@ import (
 var idle = []string{
 	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Started", "Generation", "Gates",
 	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Controller", "Images", "Containers", "Features",
-	"Scheduled", "Disrupted", "API",
+	"Scheduled", "Disrupted", "API", "Limits",
 }
 
 // Every field of a pod counts for Alike, or is known not to.

@@ -33,6 +33,7 @@ type Pod struct {
 
 	Gates  []string // spec.schedulingGates, in the pod's order
 	Demand resource.Demand
+	Limits *resource.Vector // nil: none; no decision depends on them
 
 	RequiredNodes  *match.NodeSelector
 	PreferredNodes *match.PreferredNodes

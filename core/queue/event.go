@@ -20,6 +20,7 @@ const (
 	eventPopFromBackoff       = "PopFromBackoffQ"
 	eventActivate             = "ForceActivate"
 	eventUnschedulableTimeout = "UnschedulableTimeout"
+	eventPopped               = "PodPopped" // in inflight_events
 )
 
 var resourceLabels = [...]string{
@@ -62,9 +63,9 @@ var actionLabels = map[framework.Action]string{
 	framework.UpdateOther:              "Update",
 }
 
-// label is v1.36's name for the event: AssignedPodDelete, NodeAdd. Of several
+// Label is v1.36's name for the event: AssignedPodDelete, NodeAdd. Of several
 // actions the first counts.
-func label(r framework.Resource, a framework.Action) string {
+func Label(r framework.Resource, a framework.Action) string {
 	if a == framework.All {
 		return resourceLabels[r] + "All"
 	}

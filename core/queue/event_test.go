@@ -34,8 +34,8 @@ func TestLabels(t *testing.T) {
 		{framework.Node, framework.All, "NodeAll"},
 		{framework.AnyResource, framework.All, "*All"},
 	} {
-		if got := label(c.r, c.a); got != c.want {
-			t.Errorf("label(%d, %b) = %s, want %s", c.r, c.a, got, c.want)
+		if got := Label(c.r, c.a); got != c.want {
+			t.Errorf("Label(%d, %b) = %s, want %s", c.r, c.a, got, c.want)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestChanges(t *testing.T) {
 
 func TestKindsHaveLabels(t *testing.T) {
 	for k := range object.Kinds {
-		if got := label(framework.Of(k), framework.Add); !strings.HasSuffix(got, k.String()+"Add") {
+		if got := Label(framework.Of(k), framework.Add); !strings.HasSuffix(got, k.String()+"Add") {
 			t.Errorf("an event on a %s is called %q", k, got)
 		}
 	}

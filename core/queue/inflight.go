@@ -35,6 +35,19 @@ func (l *log) add(e *framework.Event) {
 // clear drops the events: nothing is in flight. Numbers go on.
 func (l *log) clear() { clear(l.last[:]) }
 
+// EventsInFlight is how many events are kept for pods in flight, by label;
+// such a pod counts as one, PodPopped. Of events long past only the last of each
+// kind is known, and not counted.
+func (q *Queue) EventsInFlight() map[string]int {
+	events := map[string]int{eventPopped: q.inFlight}
+	for _, e := range q.log.last {
+		if e != nil {
+			events[Label(e.Resource, e.Action)]++
+		}
+	}
+	return events
+}
+
 // replay asks the pod's rejectors about all that happened since its Pop.
 func (q *Queue) replay(e *entry) verdict {
 	how, _ := q.askOwn(e, e.changed, e.changes)

@@ -50,6 +50,14 @@ func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
 // Panics returns how often hints panicked, by plugin, since the start.
 func (q *Queue) Panics() map[string]int { return maps.Clone(q.panics) }
 
+// AppendPods appends all pods, in no order.
+func (q *Queue) AppendPods(pods []*object.Pod) []*object.Pod {
+	for _, e := range q.pods { // any order: so it says
+		pods = append(pods, e.Pod)
+	}
+	return pods
+}
+
 // State is what the queue knows of one pod.
 type State struct {
 	Pod   *object.Pod

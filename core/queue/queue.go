@@ -111,7 +111,7 @@ func (q *Queue) Add(now time.Time, p *object.Pod) Place {
 	if q.pods[p.UID] != nil {
 		return q.Update(now, p)
 	}
-	return q.add(now, p, label(framework.PendingPod, framework.Add))
+	return q.add(now, p, Label(framework.PendingPod, framework.Add))
 }
 
 func (q *Queue) add(now time.Time, p *object.Pod, event string) Place {
@@ -132,7 +132,7 @@ func (q *Queue) add(now time.Time, p *object.Pod, event string) Place {
 func (q *Queue) Update(now time.Time, p *object.Pod) Place {
 	e := q.pods[p.UID]
 	if e == nil {
-		return q.add(now, p, label(framework.PendingPod, framework.UpdateOther))
+		return q.add(now, p, Label(framework.PendingPod, framework.UpdateOther))
 	}
 	old := e.Pod
 	e.Pod = p
@@ -143,10 +143,10 @@ func (q *Queue) Update(now time.Time, p *object.Pod) Place {
 		e.remember(old, changes)
 	case Unschedulable:
 		if how, action := q.askOwn(e, old, changes); how != sleep {
-			q.wake(now, e, how, label(framework.PendingPod, action))
+			q.wake(now, e, how, Label(framework.PendingPod, action))
 		}
 	case Gated:
-		q.wake(now, e, afterBackoff, label(framework.PendingPod, changes))
+		q.wake(now, e, afterBackoff, Label(framework.PendingPod, changes))
 	default:
 		q.heaps[e.place].fix(e)
 	}

@@ -158,7 +158,7 @@ func (q *Queue) move(now time.Time, e *framework.Event, may func(*object.Pod) bo
 	for _, m := range called {
 		how := m.called
 		m.called = sleep
-		q.wake(now, m, how, label(e.Resource, e.Action))
+		q.wake(now, m, how, Label(e.Resource, e.Action))
 	}
 	return len(called)
 }

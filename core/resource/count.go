@@ -65,6 +65,7 @@ type count struct {
 	pod     *v1.Pod
 	scalars [maxScalars]v1.ResourceName // names of the lanes from firstScalar
 	known   int
+	limits  bool // limits are counted, not requests
 	// inexact: a quantity was negative or no whole number of its unit, or
 	// there were more than maxScalars resources.
 	inexact bool
@@ -103,10 +104,17 @@ func (c *count) container(spec *v1.Container, status bool) amounts {
 	if cs := c.status(spec.Name, status); cs != nil && cs.Resources != nil {
 		a = c.effective(spec.Resources.Requests, cs.Resources.Requests, cs.AllocatedResources)
 	} else {
-		a = c.read(spec.Resources.Requests)
+		a = c.read(c.asked(&spec.Resources))
 	}
 	a.fill(DefaultMilliCPU, DefaultMemory)
 	return a
+}
+
+func (c *count) asked(r *v1.ResourceRequirements) v1.ResourceList {
+	if c.limits {
+		return r.Limits
+	}
+	return r.Requests
 }
 
 // effective is what counts while a resize may be under way: the largest of

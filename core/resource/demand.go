@@ -123,7 +123,7 @@ func saturate(pod *v1.Pod) *v1.Pod {
 	lists := []v1.ResourceList{pod.Spec.Overhead, pod.Status.AllocatedResources}
 	add := func(r *v1.ResourceRequirements) {
 		if r != nil {
-			lists = append(lists, r.Requests)
+			lists = append(lists, r.Requests, r.Limits)
 		}
 	}
 	add(pod.Spec.Resources)

@@ -95,7 +95,7 @@ func (w world) requirements(t *rapid.T, at string) *v1.ResourceRequirements {
 	if !rapid.Bool().Draw(t, at+" set") {
 		return nil
 	}
-	return &v1.ResourceRequirements{Requests: w.list(t, at)}
+	return &v1.ResourceRequirements{Requests: w.list(t, at), Limits: w.list(t, at+" limit")}
 }
 
 func (w world) containers(t *rapid.T, at string, most int) ([]v1.Container, []v1.ContainerStatus) {
@@ -103,7 +103,7 @@ func (w world) containers(t *rapid.T, at string, most int) ([]v1.Container, []v1
 	var statuses []v1.ContainerStatus
 	always, never := v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicy("Never")
 	for i := range rapid.IntRange(0, most).Draw(t, at+"s") {
-		c := v1.Container{Name: fmt.Sprint(at, i), Resources: v1.ResourceRequirements{Requests: w.list(t, at)}}
+		c := v1.Container{Name: fmt.Sprint(at, i), Resources: v1.ResourceRequirements{Requests: w.list(t, at), Limits: w.list(t, at+" limit")}}
 		c.RestartPolicy = rapid.SampledFrom([]*v1.ContainerRestartPolicy{nil, nil, &always, &never}).Draw(t, at+" restart")
 		list = append(list, c)
 		if rapid.Bool().Draw(t, at+" has status") {
@@ -141,6 +141,28 @@ func TestDemandEqualsComponentHelpers(t *testing.T) {
 				pod := w.pod(t)
 				before := pod.DeepCopy()
 				got, want := OfPod(pod), wanted(pod)
+				if !reflect.DeepEqual(got, want) {
+					t.Fatalf("got  %+v\nwant %+v", got, want)
+				}
+				if !reflect.DeepEqual(pod, before) {
+					t.Fatal("the pod was changed")
+				}
+			})
+		})
+	}
+}
+
+func TestLimitsEqualComponentHelpers(t *testing.T) {
+	for name, w := range map[string]world{"plain": {plain}, "with all": {append(append(huge, odd...), plain...)}} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				pod := w.pod(t)
+				before := pod.DeepCopy()
+				var got Vector
+				if limits := Limits(pod); limits != nil {
+					got = *limits
+				}
+				want := bigVector(helper.PodLimits(pod.DeepCopy(), helper.PodResourcesOptions{}))
 				if !reflect.DeepEqual(got, want) {
 					t.Fatalf("got  %+v\nwant %+v", got, want)
 				}

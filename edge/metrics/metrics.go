@@ -4,11 +4,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 
-	// These register the metrics of the API client, of leader election and of
-	// the build.
-	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection"
-	_ "k8s.io/component-base/metrics/prometheus/restclient"
+	// These register the metrics of the API client with its work queues, of
+	// leader election and of the build.
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
+
+	"github.com/berth-scheduler/berth/core/machine"
 )
 
 const scheduler = "scheduler"
@@ -19,6 +20,13 @@ type Metrics struct {
 	profiles map[string]bool
 	pods     map[types.UID]*pod
 	last     totals
+	watch    stopwatch
+	// evictions holds, by preemptor, the preemptions whose evictions are under way.
+	evictions map[types.UID]*preemption
+	// scoring holds the questions to extenders for scores.
+	scoring map[question]bool
+	// handling holds the observers of eventSeconds.
+	handling map[machine.Change]metrics.ObserverMetric
 
 	attempts           *metrics.CounterVec
 	attemptSeconds     *metrics.HistogramVec
@@ -34,6 +42,15 @@ type Metrics struct {
 	unschedulable      *metrics.GaugeVec
 	cacheSize          *metrics.GaugeVec
 	goroutines         *metrics.GaugeVec
+	eventSeconds       *metrics.HistogramVec
+	pluginSeconds      *metrics.HistogramVec
+	hintSeconds        *metrics.HistogramVec
+	evaluated          *metrics.CounterVec
+	inFlight           *metrics.GaugeVec
+	afterFlush         *metrics.Counter
+	evictionSeconds    *metrics.HistogramVec
+	evictionRuns       *metrics.CounterVec
+	volumeErrors       *metrics.CounterVec
 
 	unknownBindings *metrics.Counter
 	panics          *metrics.CounterVec
@@ -44,16 +61,22 @@ type Metrics struct {
 
 // New registers, through register, the metrics of a scheduler that has the given profiles.
 func New(register func(...metrics.Registerable), profiles []string) *Metrics {
-	m := &Metrics{profiles: map[string]bool{}, pods: map[types.UID]*pod{}}
+	m := &Metrics{
+		profiles: map[string]bool{}, pods: map[types.UID]*pod{}, watch: newStopwatch(),
+		evictions: map[types.UID]*preemption{}, scoring: map[question]bool{}, handling: map[machine.Change]metrics.ObserverMetric{},
+	}
 	for _, p := range profiles {
 		m.profiles[p] = true
 	}
 	m.attempt()
 	m.queue()
+	m.plugins()
 	m.own()
 	register(m.attempts, m.attemptSeconds, m.algorithmSeconds, m.podAttempts, m.sliSeconds,
 		m.pointSeconds, m.permitWaitSeconds, m.preemptionAttempts, m.preemptionVictims,
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
+		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
+		m.evictionSeconds, m.evictionRuns, m.volumeErrors,
 		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects)
 	return m
 }
@@ -71,13 +94,18 @@ func (m *Metrics) attempt() {
 	m.sliSeconds = histograms("pod_scheduling_sli_duration_seconds", metrics.BETA, metrics.ExponentialBuckets(0.01, 2, 20),
 		"Time from a pod's arrival in the queue until it is bound, over all attempts.", "attempts")
 	m.pointSeconds = histograms("framework_extension_point_duration_seconds", metrics.STABLE, metrics.ExponentialBuckets(0.0001, 2, 12),
-		"Time of all plugins of an extension point. Berth decides on all nodes at once and times the binding only.", "extension_point", "status", "profile")
+		"Time of all plugins of an extension point, all nodes together. Bind and PreBind: of each pod, the API's time included. Others: in one step of ten.", "extension_point", "status", "profile")
 	m.permitWaitSeconds = histograms("permit_wait_duration_seconds", metrics.BETA, metrics.ExponentialBuckets(0.001, 2, 15),
 		"Time that a pod was held by Permit plugins.", "result")
 	m.preemptionAttempts = counter(scheduler, "preemption_attempts_total", metrics.STABLE,
 		"Attempts that ended in a preemption.")
 	m.preemptionVictims = histogram("preemption_victims", metrics.STABLE, metrics.ExponentialBuckets(1, 2, 7),
 		"Victims of a preemption.")
+	m.evictionSeconds = histograms("preemption_goroutines_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.01, 2, 20),
+		"Time from a preemption until the API has answered to all its evictions.", "result")
+	m.evictionRuns = counters("preemption_goroutines_execution_total", metrics.ALPHA, "Preemptions whose evictions the API has answered to.", "result")
+	m.afterFlush = counter(scheduler, "pod_scheduled_after_flush_total", metrics.ALPHA,
+		"Pods that were placed though no event had called them: their stay among the unschedulable was over.")
 }
 
 // queue makes the metrics of what waits and what is known.
@@ -87,7 +115,23 @@ func (m *Metrics) queue() {
 	m.unschedulable = gauges("unschedulable_pods", metrics.BETA,
 		"Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.", "plugin", "profile")
 	m.cacheSize = gauges("cache_size", metrics.ALPHA, "Nodes, pods on nodes, and among these pods that the API has not confirmed yet.", "type")
+	m.eventSeconds = histograms("event_handling_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.0001, 2, 12),
+		"Time to take in a change in the cluster.", "event")
+	m.inFlight = gauges("inflight_events", metrics.ALPHA, "Pods in flight (PodPopped), and changes that are kept for them.", "event")
 	m.goroutines = gauges("goroutines", metrics.BETA, "Work under way beside the decisions.", "operation")
+}
+
+// plugins makes the metrics of single plugins and hints.
+func (m *Metrics) plugins() {
+	small := metrics.ExponentialBuckets(0.00001, 1.5, 20)
+	m.pluginSeconds = histograms("plugin_execution_duration_seconds", metrics.ALPHA, small,
+		"Time of a plugin at an extension point in one step, all nodes together; one step of ten is timed.", "plugin", "extension_point", "status")
+	m.hintSeconds = histograms("queueing_hint_execution_duration_seconds", metrics.ALPHA, small,
+		"Time of a plugin's hint, the first of a step; one step of ten is timed.", "plugin", "event", "hint")
+	m.evaluated = counters("plugin_evaluation_total", metrics.BETA,
+		"Pods that a plugin looked at (PreFilter, PreScore), or nodes for them (Filter, Score). Answers that were kept are not counted.", "plugin", "extension_point", "profile")
+	m.volumeErrors = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: "scheduler_volume", Name: "scheduling_stage_error_total", StabilityLevel: metrics.ALPHA,
+		Help: "Errors about volumes: predicate (whether and where they fit), bind (their writes)."}, []string{"operation"})
 }
 
 // own makes the metrics that only Berth has.

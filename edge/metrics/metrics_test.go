@@ -21,11 +21,13 @@ import (
 // story drives metrics with steps; the clock moves on by hand.
 type story struct {
 	*Metrics
-	now time.Time
+	now    time.Time
+	change machine.Change // by the next step
 }
 
 func (s *story) step(e machine.Event, effects ...machine.Effect) {
-	s.Observe(loop.Step{Now: s.now, Event: e, Effects: effects, Took: time.Millisecond})
+	s.Observe(loop.Step{Now: s.now, Event: e, Effects: effects, Took: time.Millisecond}, s.change)
+	s.change = machine.Change{}
 }
 
 func (s *story) decide(d decision.Decision) machine.Effect {
@@ -35,7 +37,7 @@ func (s *story) decide(d decision.Decision) machine.Effect {
 
 func newStory(t *testing.T) (*story, metrics.KubeRegistry) {
 	registry := metrics.NewKubeRegistry()
-	return &story{New(registry.MustRegister, []string{"default-scheduler"}), time.Unix(1000, 0)}, registry
+	return &story{Metrics: New(registry.MustRegister, []string{"default-scheduler"}), now: time.Unix(1000, 0)}, registry
 }
 
 func pending(uid types.UID) *object.Pod {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/loop"
 )
 
@@ -18,6 +19,7 @@ import (
 type pod struct {
 	queued  time.Time // when it first could be scheduled
 	started time.Time // of the attempt that placed it, zero when none did yet
+	written time.Time // when PreBind plugins' writes went out, zero when there are none
 	sent    time.Time // of its binding
 	held    bool      // by Permit plugins
 	gone    bool      // while its binding is on its way
@@ -34,8 +36,8 @@ const (
 	failed        = "error"
 )
 
-// Observe takes in a step of the machine, after it.
-func (m *Metrics) Observe(s loop.Step) {
+// Observe takes in a step of the machine, after it, and what it changed.
+func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 	switch e := s.Event.(type) {
 	case machine.PodSet:
 		m.podSet(e.Pod, s.Now)
@@ -49,7 +51,12 @@ func (m *Metrics) Observe(s loop.Step) {
 		} else if e.Pod != nil {
 			m.podSet(e.Pod, s.Now)
 		}
+	case machine.Evicted:
+		m.evicted(e, s.Now)
+	case machine.Answered:
+		m.answered(question{e.UID, e.Question})
 	}
+	m.handled(s, c)
 	for _, effect := range s.Effects {
 		switch e := effect.(type) {
 		case machine.Decided:
@@ -58,8 +65,35 @@ func (m *Metrics) Observe(s loop.Step) {
 			m.binding(e.Pod.UID, s.Now)
 		case machine.BindBy:
 			m.binding(e.Pod.UID, s.Now)
+		case machine.Write:
+			if !e.Unanswered {
+				m.writing(e.Pod.UID, s.Now)
+			}
+		case machine.Evict:
+			m.evicting(e.Preemptor.UID, s.Now)
+		case machine.Ask:
+			m.asking(e)
 		}
 	}
+	m.lapped()
+}
+
+// handled times the taking in of a change. What outcomes and cycles change on
+// the way is no event of the cluster.
+func (m *Metrics) handled(s loop.Step, c machine.Change) {
+	switch s.Event.(type) {
+	case machine.Cycle, machine.Tick, machine.Bound, machine.Written, machine.PodRead, machine.Evicted, machine.Answered:
+		return
+	}
+	if c.Action == 0 {
+		return
+	}
+	o := m.handling[c]
+	if o == nil {
+		o = m.eventSeconds.WithLabelValues(queue.Label(c.Resource, c.Action))
+		m.handling[c] = o
+	}
+	o.Observe(s.Took.Seconds())
 }
 
 // Panicked counts a step that panicked.
@@ -90,10 +124,14 @@ func (m *Metrics) decided(d *decision.Decision, s loop.Step) {
 	case decision.Scheduled, decision.Waiting:
 		p.started, p.held = s.Now, d.Result == decision.Waiting
 		m.algorithmSeconds.Observe(s.Took.Seconds())
+		if d.Flushed {
+			m.afterFlush.Inc()
+		}
 	case decision.NotFeasible, decision.Preempting:
 		m.ended(p, unschedulable, s)
 	case decision.Failed:
 		m.ended(p, failed, s)
+		m.volumeFailed(d.Err)
 	}
 	if d.Result == decision.Preempting || slices.ContainsFunc(d.PostFilter, ofPreemption) {
 		m.preemptionAttempts.Inc()
@@ -116,9 +154,28 @@ func (m *Metrics) ended(p *pod, result string, s loop.Step) {
 	if p.held {
 		m.permitWaitSeconds.WithLabelValues("Unschedulable").Observe(took.Seconds())
 	}
+	if !p.written.IsZero() && p.sent.IsZero() {
+		m.pointSeconds.WithLabelValues("PreBind", "Error", p.profile).Observe(s.Now.Sub(p.written).Seconds())
+	}
 	m.attempts.WithLabelValues(result, p.profile).Inc()
 	m.attemptSeconds.WithLabelValues(result, p.profile).Observe(took.Seconds())
-	p.started, p.sent, p.held = time.Time{}, time.Time{}, false
+	p.started, p.written, p.sent, p.held = time.Time{}, time.Time{}, time.Time{}, false
+}
+
+// writing takes in that PreBind plugins' writes are on their way.
+func (m *Metrics) writing(uid types.UID, now time.Time) {
+	if p := m.pods[uid]; p != nil {
+		m.letGo(p, now)
+		p.written = now
+	}
+}
+
+// letGo ends the time that Permit plugins held the pod, if they did.
+func (m *Metrics) letGo(p *pod, now time.Time) {
+	if p.held {
+		m.permitWaitSeconds.WithLabelValues("Success").Observe(now.Sub(p.started).Seconds())
+		p.held = false
+	}
 }
 
 // binding takes in that the pod's binding is on its way.
@@ -127,9 +184,9 @@ func (m *Metrics) binding(uid types.UID, now time.Time) {
 	if p == nil {
 		return
 	}
-	if p.held {
-		m.permitWaitSeconds.WithLabelValues("Success").Observe(now.Sub(p.started).Seconds())
-		p.held = false
+	m.letGo(p, now)
+	if !p.written.IsZero() {
+		m.pointSeconds.WithLabelValues("PreBind", "Success", p.profile).Observe(now.Sub(p.written).Seconds())
 	}
 	p.sent = now
 }

@@ -11,6 +11,8 @@ import (
 type Snapshot struct {
 	Queue                queue.Counts
 	Arrivals             map[queue.Arrival]int
+	EventsInFlight       map[string]int
+	Scoring              int // questions to extenders for scores
 	Nodes, Pods, Assumed int
 	PluginPanics         int
 	HintPanics           int
@@ -37,7 +39,13 @@ func (m *Metrics) Refresh(s Snapshot) {
 	m.cacheSize.WithLabelValues("pods").Set(float64(s.Pods))
 	m.cacheSize.WithLabelValues("assumed_pods").Set(float64(s.Assumed))
 	m.goroutines.WithLabelValues("binding").Set(float64(s.Hands.Binding))
+	m.goroutines.WithLabelValues("prioritizing_extender").Set(float64(s.Scoring))
+	m.inFlight.Reset()
+	for event, n := range s.EventsInFlight { // any order: each has its gauge
+		m.inFlight.WithLabelValues(event).Set(float64(n))
+	}
 
+	m.evaluations()
 	for a, n := range s.Arrivals {
 		advance(m.incoming.WithLabelValues(a.Queue, a.Event), m.last.arrivals[a], n)
 	}

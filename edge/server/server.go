@@ -11,10 +11,14 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	apiserver "k8s.io/apiserver/pkg/server"
 	serverfilters "k8s.io/apiserver/pkg/server/filters"
+	"k8s.io/apiserver/pkg/server/flagz"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/server/routes"
+	"k8s.io/apiserver/pkg/server/statusz"
 	"k8s.io/client-go/kubernetes/scheme"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/logs"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/slis"
@@ -28,6 +32,13 @@ type Options struct {
 	Config *configv1.KubeSchedulerConfiguration
 	// Refresh brings the metrics up to date; it is called before they are read.
 	Refresh func()
+	// Resources serves the pods' resources; nothing is served while Leads says no.
+	Resources http.Handler
+	Leads     func() bool
+	// Flags are shown at /flagz, unless nil.
+	Flags *cliflag.NamedFlagSets
+	// Status is the version that is shown at /statusz, unless nil.
+	Status compatibility.EffectiveVersion
 }
 
 // Secure is where and to whom it is served.
@@ -79,9 +90,12 @@ func guarded(h http.Handler, s Secure) http.Handler {
 // wait for work all the time, and noting that takes a twentieth of its CPU.
 const blockProfileRate = 10_000_000
 
+// component is the name under which users and tools know the paths.
+const component = "kube-scheduler"
+
 // Handler serves the paths that kube-scheduler serves, to anybody.
 func Handler(o Options) http.Handler {
-	paths := mux.NewPathRecorderMux("kube-scheduler")
+	paths := mux.NewPathRecorderMux(component)
 	healthz.InstallHandler(paths, o.Healthz...)
 	healthz.InstallLivezHandler(paths)
 	healthz.InstallReadyzHandler(paths, o.Readyz...)
@@ -90,6 +104,11 @@ func Handler(o Options) http.Handler {
 	paths.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
 		o.Refresh()
 		metrics.ServeHTTP(w, r)
+	})
+	paths.HandleFunc("/metrics/resources", func(w http.ResponseWriter, r *http.Request) {
+		if o.Leads() {
+			o.Resources.ServeHTTP(w, r)
+		}
 	})
 	slis.SLIMetricsWithReset{}.Install(paths)
 	paths.Handle("/configz", configz(o.Config))
@@ -100,6 +119,12 @@ func Handler(o Options) http.Handler {
 			goruntime.SetBlockProfileRate(blockProfileRate)
 		}
 		routes.DebugFlags{}.Install(paths, "v", routes.StringFlagPutHandler(logs.GlogSetter))
+	}
+	if o.Flags != nil {
+		flagz.Install(paths, component, flagz.NamedFlagSetsReader{FlagSets: *o.Flags})
+	}
+	if o.Status != nil {
+		statusz.Install(paths, component, statusz.NewRegistry(o.Status, statusz.WithListedPaths(paths.ListedPaths())))
 	}
 	return paths
 }

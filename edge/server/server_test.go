@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/server/healthz"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/compatibility"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
@@ -21,6 +24,12 @@ func config(profiling bool) *configv1.KubeSchedulerConfiguration {
 	return c
 }
 
+func flags() *cliflag.NamedFlagSets {
+	sets := &cliflag.NamedFlagSets{}
+	sets.FlagSet("leader election").Bool("leader-elect", true, "")
+	return sets
+}
+
 func get(t *testing.T, h http.Handler, path string) (int, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -31,11 +40,15 @@ func get(t *testing.T, h http.Handler, path string) (int, string) {
 
 func TestPaths(t *testing.T) {
 	var ready error = errors.New("not yet")
-	refreshed := 0
+	refreshed, leads := 0, true
 	h := Handler(Options{
-		Readyz:  []healthz.HealthChecker{healthz.NamedCheck("sched-handler-sync", func(*http.Request) error { return ready })},
-		Config:  config(true),
-		Refresh: func() { refreshed++ },
+		Readyz:    []healthz.HealthChecker{healthz.NamedCheck("sched-handler-sync", func(*http.Request) error { return ready })},
+		Config:    config(true),
+		Refresh:   func() { refreshed++ },
+		Resources: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "requests") }),
+		Leads:     func() bool { return leads },
+		Flags:     flags(),
+		Status:    compatibility.NewEffectiveVersionFromString("1.36", "", ""),
 	})
 	tests := []struct {
 		path, contains string
@@ -47,7 +60,10 @@ func TestPaths(t *testing.T) {
 		{"/readyz/sched-handler-sync", "not yet", 500},
 		{"/metrics", "go_goroutines", 200},
 		{"/metrics/slis", "", 200},
+		{"/metrics/resources", "requests", 200},
 		{"/configz", `"componentconfig"`, 200},
+		{"/flagz", "leader-elect", 200},
+		{"/statusz", "Emulation version: 1.36", 200},
 		{"/debug/pprof/symbol", "num_symbols", 200},
 		{"/nothing", "", 404},
 	}
@@ -59,6 +75,10 @@ func TestPaths(t *testing.T) {
 	if refreshed != 1 {
 		t.Errorf("metrics refreshed %d times, want 1", refreshed)
 	}
+	leads = false
+	if code, body := get(t, h, "/metrics/resources"); code != 200 || body != "" {
+		t.Errorf("resources while another leads: %d %q", code, body)
+	}
 	ready = nil
 	if code, body := get(t, h, "/readyz?verbose"); code != 200 || !strings.Contains(body, "[+]sched-handler-sync ok") {
 		t.Errorf("/readyz: %d %q", code, body)
@@ -67,7 +87,7 @@ func TestPaths(t *testing.T) {
 
 func TestProfilingOff(t *testing.T) {
 	h := Handler(Options{Config: config(false), Refresh: func() {}})
-	for _, path := range []string{"/debug/pprof/symbol", "/debug/flags/v"} {
+	for _, path := range []string{"/debug/pprof/symbol", "/debug/flags/v", "/flagz", "/statusz"} {
 		if code, _ := get(t, h, path); code != 404 {
 			t.Errorf("%s: %d", path, code)
 		}

@@ -1,0 +1,51 @@
+package resource
+
+import (
+	v1 "k8s.io/api/core/v1"
+	helper "k8s.io/component-helpers/resource"
+)
+
+// Limits is what the pod may use at most, summed up as its requests are, with
+// the overhead where there is a limit; nil when it has none. No decision depends
+// on it.
+func Limits(pod *v1.Pod) *Vector {
+	if !limited(pod) {
+		return nil
+	}
+	c := count{pod: pod, limits: true}
+	sum := c.containers(false)
+	if r := pod.Spec.Resources; r != nil {
+		own := c.read(r.Limits)
+		for name := range r.Limits { // any order: each name has a lane of its own
+			if i, ok := c.lane(name); ok && helper.IsSupportedPodLevelResource(name) {
+				sum.lane[i] = own.lane[i]
+			}
+		}
+	}
+	overhead := c.read(pod.Spec.Overhead)
+	for i := range sum.lane {
+		if sum.lane[i] == 0 {
+			overhead.lane[i] = 0
+		}
+	}
+	sum.add(&overhead)
+	v := c.vector(&sum)
+	if c.inexact {
+		v = fromPod(helper.PodLimits(saturate(pod), helper.PodResourcesOptions{}))
+	}
+	return &v
+}
+
+func limited(pod *v1.Pod) bool {
+	if r := pod.Spec.Resources; r != nil && len(r.Limits) > 0 {
+		return true
+	}
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if len(list[i].Resources.Limits) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

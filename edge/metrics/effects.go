@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// preemption is what is left of a preemption's evictions.
+type preemption struct {
+	since  time.Time
+	left   int
+	failed bool
+}
+
+// question names one that an extender was asked.
+type question struct {
+	uid    types.UID
+	number uint64
+}
+
+func (m *Metrics) evicting(preemptor types.UID, now time.Time) {
+	p := m.evictions[preemptor]
+	if p == nil {
+		p = &preemption{since: now}
+		m.evictions[preemptor] = p
+	}
+	p.left++
+}
+
+func (m *Metrics) evicted(e machine.Evicted, now time.Time) {
+	p := m.evictions[e.Preemptor]
+	if p == nil {
+		return
+	}
+	p.failed = p.failed || e.Err != nil
+	if p.left--; p.left > 0 {
+		return
+	}
+	delete(m.evictions, e.Preemptor)
+	result := "success"
+	if p.failed {
+		result = failed
+	}
+	m.evictionRuns.WithLabelValues(result).Inc()
+	m.evictionSeconds.WithLabelValues(result).Observe(now.Sub(p.since).Seconds())
+}
+
+func (m *Metrics) asking(e machine.Ask) {
+	if e.Verb == machine.Prioritize {
+		m.scoring[question{e.Pod.UID, e.Question}] = true
+	}
+}
+
+// Scoring is how many questions for scores are under way, for a Snapshot.
+func (m *Metrics) Scoring() int { return len(m.scoring) }
+
+func (m *Metrics) answered(q question) { delete(m.scoring, q) }
+
+// volumeFailed counts a failure of VolumeBinding, which the error names in
+// kube-scheduler's words.
+func (m *Metrics) volumeFailed(err error) {
+	if err == nil {
+		return
+	}
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, `running "VolumeBinding" filter`), strings.HasPrefix(text, `running PreFilter plugin "VolumeBinding"`):
+		m.volumeErrors.WithLabelValues("predicate").Inc()
+	case strings.HasPrefix(text, `running PreBind plugin "VolumeBinding"`):
+		m.volumeErrors.WithLabelValues("bind").Inc()
+	}
+}
