@@ -8,7 +8,7 @@ LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) 
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
 NODES   ?= 100
 
-.PHONY: all build lab up test check soak conform bench suite clean
+.PHONY: all build lab up test check soak conform faults bench suite clean
 
 all: build lab
 
@@ -39,6 +39,9 @@ soak: ## a million random events: no kept view differs from a fresh evaluation; 
 
 conform: lab ## every decision beside kube-scheduler v1.36.3's; SEEDS=1-500
 	$(BIN)/berth-lab conform --seeds $(or $(SEEDS),1-50)
+
+faults: build lab ## faults of kube-scheduler v1.36.3 that Berth does not have, shown live
+	$(BIN)/berth-lab faults
 
 suite: build lab ## the suite's placement workloads in mode cluster, 3,000 measured pods each at most; a Markdown table
 	$(BIN)/berth-lab bench --suite --pods 3000 --mode cluster -o markdown

@@ -143,7 +143,7 @@ func refused(p *proxy.Proxy, method string, status int) int {
 func TestAPIServerRestart(t *testing.T) {
 	const nodes, room = 10, 30
 	f := newField(t, "restart")
-	f.regrets = regexp.MustCompile(faults) // a server that has just started knows nobody's rights yet
+	f.regrets = regexp.MustCompile(alarms) // a server that has just started knows nobody's rights yet
 	f.sameNodes(nodes, "30", 110)
 	f.create(f.podsOf("first", nodes*room/2, "1")...)
 	f.berth(cluster.SchedulerOptions{Config: []byte(`apiVersion: kubescheduler.config.k8s.io/v1

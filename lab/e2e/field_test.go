@@ -59,7 +59,7 @@ type field struct {
 func newField(t *testing.T, name string) *field {
 	t.Helper()
 	f := &field{T: t, cluster: controlPlane(t), name: name, changed: make(chan struct{}, 1), gone: map[string]*corev1.Pod{}}
-	f.regrets = regexp.MustCompile(`(?i)forbidden|` + faults)
+	f.regrets = regexp.MustCompile(`(?i)forbidden|` + alarms)
 	f.client = f.cluster.Client()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := f.client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
@@ -408,9 +408,9 @@ func (f *field) terminate(s *cluster.Scheduler) {
 	}
 }
 
-// faults are signs in the log of what must not happen whatever the API server
+// alarms are signs in the log of what must not happen whatever the API server
 // does. Elsewhere "forbidden" is one more: a right that Berth lacks.
-const faults = `(?i)panic|invariant|data race`
+const alarms = `(?i)panic|invariant|data race`
 
 func (f *field) checkLog(s *cluster.Scheduler) {
 	f.Helper()

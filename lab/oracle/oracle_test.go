@@ -15,7 +15,7 @@ import (
 func node(name, cpu string, taints ...v1.Taint) *v1.Node {
 	l := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("8Gi"),
 		v1.ResourcePods: resource.MustParse("110")}
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{Taints: taints},
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}}, Spec: v1.NodeSpec{Taints: taints},
 		Status: v1.NodeStatus{Allocatable: l, Capacity: l}}
 }
 
@@ -140,30 +140,71 @@ func TestRival(t *testing.T) {
 	}
 }
 
-// Two wake-ups that v1.36.3 misses, found by comparing worlds: if one of these
-// ever fails, a line of docs/deviations.md is out of date.
+// Wake-ups that v1.36.3 misses, found by comparing worlds and from outside: if
+// one of these ever fails, a line of docs/deviations.md is out of date.
 func TestWakeUpsThatKubeSchedulerMisses(t *testing.T) {
 	profile := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n"
+	small := []*v1.Node{node("a", "2")}
 	t.Run("a node comes to match addedAffinity", func(t *testing.T) {
 		added := profile + "  - name: NodeAffinity\n    args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: " +
 			"{nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: Exists}]}]}}}\n"
 		changed := node("a", "2")
 		changed.Labels = map[string]string{"pool": "x"}
-		misses(t, added, pod("p", "1"), generate.Change{Verb: generate.Update, Node: changed})
+		misses(t, generate.World{Config: added, Nodes: small}, pod("p", "1"), generate.Change{Verb: generate.Update, Node: changed})
 	})
 	t.Run("a node comes for a pod with an ignored resource", func(t *testing.T) {
 		ignoring := profile + "  - name: NodeResourcesFit\n    args: {ignoredResources: [example.com/license]}\n"
 		p := pod("p", "3")
 		p.Spec.Containers[0].Resources.Requests["example.com/license"] = resource.MustParse("1")
-		misses(t, ignoring, p, generate.Change{Verb: generate.Add, Node: node("z", "8")})
+		misses(t, generate.World{Config: ignoring, Nodes: small}, p, generate.Change{Verb: generate.Add, Node: node("z", "8")})
+	})
+	t.Run("R1: a namespace's labels change", func(t *testing.T) {
+		w := generate.World{Nodes: small, Namespaces: []*v1.Namespace{team("other", "")}, Bound: []*v1.Pod{partner("other", "a")}}
+		misses(t, w, wanting(pod("p", "1"), "partner"), generate.Change{Verb: generate.Update, Namespace: team("other", "x")})
+	})
+	t.Run("R2: a partner goes from a namespace that is selected", func(t *testing.T) {
+		w := generate.World{Nodes: small, Namespaces: []*v1.Namespace{team("other", "x")}, Bound: []*v1.Pod{partner("other", "a")}}
+		p := wanting(pod("p", "1"), "partner")
+		p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution}}
+		misses(t, w, p, generate.Change{Verb: generate.Delete, Pod: partner("other", "a")})
+	})
+	t.Run("R3: the last of the group goes", func(t *testing.T) {
+		w := generate.World{Nodes: []*v1.Node{node("a", "2", v1.Taint{Key: "kept", Effect: v1.TaintEffectNoSchedule}), node("b", "2")},
+			Namespaces: []*v1.Namespace{team("default", "x")}, Bound: []*v1.Pod{partner("default", "a")}}
+		p := wanting(pod("p", "1"), "partner")
+		p.Labels = map[string]string{"app": "partner"}
+		misses(t, w, p, generate.Change{Verb: generate.Delete, Pod: partner("default", "a")})
 	})
 }
 
-// misses has a pod rejected on a cluster of one small node, and then fit after
-// the change, which does not wake it.
-func misses(t *testing.T, configuration string, p *v1.Pod, c generate.Change) {
+func team(namespace, name string) *v1.Namespace {
+	return &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"team": name}}}
+}
+
+// partner is a pod on the node that others may want to be with.
+func partner(namespace, node string) *v1.Pod {
+	p := pod("partner", "100m")
+	p.Namespace, p.Labels, p.Spec.NodeName = namespace, map[string]string{"app": "partner"}, node
+	return p
+}
+
+// wanting has the pod want to be on the node of a pod of the app, in a
+// namespace of team x.
+func wanting(p *v1.Pod, app string) *v1.Pod {
+	p.Spec.Affinity = &v1.Affinity{PodAffinity: &v1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		TopologyKey:       v1.LabelHostname,
+		LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}},
+	}}}}
+	return p
+}
+
+// misses has a pod rejected in a world, and then fit after the change, which
+// does not wake it.
+func misses(t *testing.T, w generate.World, p *v1.Pod, c generate.Change) {
 	t.Helper()
-	s, err := New(generate.World{Config: configuration, Nodes: []*v1.Node{node("a", "2")}})
+	s, err := New(w)
 	if err != nil {
 		t.Fatal(err)
 	}

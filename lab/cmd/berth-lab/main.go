@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/lab/bench"
 	"github.com/berth-scheduler/berth/lab/child"
 	"github.com/berth-scheduler/berth/lab/conform"
+	"github.com/berth-scheduler/berth/lab/faults"
 	"github.com/berth-scheduler/berth/lab/up"
 )
 
@@ -30,7 +31,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(up.NewCommand(), bench.NewCommand(), conform.NewCommand())
+	root.AddCommand(up.NewCommand(), bench.NewCommand(), conform.NewCommand(), faults.NewCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "berth-lab:", err)
 		os.Exit(1)
