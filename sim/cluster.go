@@ -70,6 +70,12 @@ func (c *Cluster) DeleteNode(name string) error {
 // SetNamespace creates the namespace or gives it other labels.
 func (c *Cluster) SetNamespace(n *object.Namespace) { c.tell(machine.NamespaceSet{Namespace: n}) }
 
+// SetBudget creates or replaces the disruption budget.
+func (c *Cluster) SetBudget(b *object.Budget) { c.tell(machine.BudgetSet{Budget: b}) }
+
+// SetFamily creates or replaces the Service or controller.
+func (c *Cluster) SetFamily(f *object.Family) { c.tell(machine.FamilySet{Family: f}) }
+
 // SetObject creates or replaces the object.
 func (c *Cluster) SetObject(o object.Object) {
 	m := o.Head()

@@ -17,6 +17,9 @@ type World struct {
 	Now     time.Time
 	// Observe, when set, is shown every effect before it is carried out.
 	Observe func(machine.Effect)
+	// Told, when set, is shown every event after the scheduler was told of it,
+	// and before its effects are carried out.
+	Told func(machine.Event)
 
 	profiles map[string]bool
 	// epoch counts the changes after which a rejected pod may fit: nodes,
@@ -135,7 +138,11 @@ func (w *World) step(e machine.Event) {
 	case machine.NodeSet, machine.NodeGone, machine.PodGone, machine.NamespaceSet, machine.ObjectSet, machine.ObjectGone:
 		w.changed(true)
 	}
-	for _, effect := range w.Machine.Step(w.Now, e) {
+	effects := w.Machine.Step(w.Now, e)
+	if w.Told != nil {
+		w.Told(e)
+	}
+	for _, effect := range effects {
 		if w.Observe != nil {
 			w.Observe(effect)
 		}

@@ -28,6 +28,8 @@ const (
 	maxShown = 3
 	// maxSeeds is how many worlds of a mix one run may play.
 	maxSeeds = 1_000_000
+	// storiesHere is where the project keeps its stories.
+	storiesHere = "scenarios"
 	// quiet is how long nothing is said of a mix that is played.
 	quiet = 10 * time.Second
 )
@@ -41,20 +43,28 @@ choice among the best, preemptions, the messages, which waiting pods a change
 wakes, and the order of the queue. A mix is a choice of subjects that its
 worlds vary; a seed makes the same world on every machine.
 
+The stories of scenarios/ are played on both sides, too, step by step, and the
+same is compared. What differs on purpose is marked in the story ("differs");
+a mark of what does not differ is an error. Without --mix and --stories they
+are part of the run where the current directory has a directory scenarios.
+
 The first disagreements of each mix are shrunk to the smallest case and written
 as stories (scenarios/README.md), which expect what kube-scheduler says. The
 exit status is 1 if there is any. docs/conformance.md says more.`
 
-const examples = `  berth-lab conform                          # all mixes, seeds 1-600: some minutes
+const examples = `  berth-lab conform                          # the stories, and all mixes with seeds
+                                             # 1-600: some minutes
   berth-lab conform --seeds 1-50             # a sample
   berth-lab conform --mix taints,images      # some of the mixes
   berth-lab conform --mix all --seeds 17     # one world
+  berth-lab conform --stories scenarios      # the stories alone
+  berth-lab conform --stories scenarios/queue/flush.txt
   berth-lab conform --out scenarios/found    # write disagreements there, to be
                                              # played by go test ./sim/scenario`
 
 // NewCommand is "berth-lab conform".
 func NewCommand() *cobra.Command {
-	seeds, mix, dir := "1-600", "", ""
+	seeds, mix, dir, stories := "1-600", "", "", ""
 	cmd := &cobra.Command{
 		Use:     "conform",
 		Short:   "Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision",
@@ -71,14 +81,26 @@ func NewCommand() *cobra.Command {
 				return err
 			}
 			silence()
+			alone := stories != "" && mix == "" && !cmd.Flags().Changed("seeds")
+			if _, err := os.Stat(storiesHere); stories == "" && mix == "" && err == nil {
+				stories = storiesHere
+			}
+			var told error
+			if stories != "" {
+				told = playStories(stories, cmd.OutOrStdout())
+			}
+			if alone {
+				return told
+			}
 			c := comparison{mixes: mixes, first: first, last: last, berth: Berth(plugins.Registry(features.Plugins(features.New()))),
 				out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(), dir: dir}
-			return c.run()
+			return errors.Join(told, c.run())
 		},
 	}
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
 	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; none: all of "+strings.Join(generate.Mixes(), ", "))
 	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; none: standard output")
+	cmd.Flags().StringVar(&stories, "stories", stories, "file or directory of stories to play; alone, unless --mix or --seeds is given")
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/lab/oracle"
 )
@@ -20,25 +21,37 @@ import (
 // chose.
 func (r *run) grants(pod *v1.Pod, got oracle.Record) *Disagreement {
 	upstream, ok := r.want.(*oracle.Scheduler)
-	if _, itself := r.got.(*oracle.Scheduler); !ok || itself || len(pod.Spec.ResourceClaims) == 0 {
+	if _, itself := r.got.(*oracle.Scheduler); !ok || itself {
 		return nil
 	}
-	wanted, err := upstream.Grants(pod, got.Node)
+	if diff := compareGrants(upstream, pod, got.Node, got.Writes); diff != "" {
+		return r.part(diff)
+	}
+	return nil
+}
+
+// compareGrants compares what kube-scheduler would give the pod's claims on the
+// node with what Berth writes; "" if it is the same.
+func compareGrants(upstream *oracle.Scheduler, pod *v1.Pod, node string, writes []framework.Write) string {
+	if len(pod.Spec.ResourceClaims) == 0 {
+		return ""
+	}
+	wanted, err := upstream.Grants(pod, node)
 	if err != nil {
-		return r.part(fmt.Sprintf("devices on node %s: %v", got.Node, err))
+		return fmt.Sprintf("devices on node %s: %v", node, err)
 	}
 	given := map[string][]string{}
-	for _, w := range got.Writes {
+	for _, w := range writes {
 		status, _ := w.Patch["status"].(map[string]any)
 		a, granted := status["allocation"].(*resourcev1.AllocationResult)
 		if w.Object.Kind == object.ResourceClaims && granted {
 			given[w.Object.Key()] = oracle.Devices(a)
 		}
 	}
-	if !maps.EqualFunc(wanted, given, slices.Equal) {
-		return r.part(fmt.Sprintf("devices on node %s: kube-scheduler %v, Berth %v", got.Node, wanted, given))
+	if maps.EqualFunc(wanted, given, slices.Equal) {
+		return ""
 	}
-	return nil
+	return fmt.Sprintf("devices on node %s: kube-scheduler %v, Berth %v", node, wanted, given)
 }
 
 // patchClaim does what the API server does with a patch of a claim.

@@ -6,5 +6,6 @@
 // Changes of the cluster are shown to both while pods wait, and what they wake
 // is compared too; so is the order in which the queues hand out pods. A
 // disagreement is shrunk to the smallest world that still shows it and written
-// as a story (package scenario). docs/conformance.md tells how to use it.
+// as a story (package scenario). The project's own stories are played on both
+// sides, too. docs/conformance.md tells how to use it.
 package conform

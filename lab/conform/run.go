@@ -86,7 +86,7 @@ type run struct {
 	pods      map[string]*v1.Pod         // all that may be preempted, by namespace/name
 	nodes     map[string]bool            // there now
 	running   map[types.UID]bool         // pods on them
-	objects   map[string]metav1.Object   // claims, volumes and the like as they are now
+	objects   store                      // claims, volumes and the like
 }
 
 // Compare plays a world on kube-scheduler and on the other side until they
@@ -99,7 +99,7 @@ func Compare(w generate.World, other Start) (Counts, *Disagreement) {
 
 func newRun(w generate.World) *run {
 	r := &run{world: w, pods: map[string]*v1.Pod{}, started: map[types.UID]*metav1.Time{},
-		nodes: map[string]bool{}, running: map[types.UID]bool{}, objects: map[string]metav1.Object{}}
+		nodes: map[string]bool{}, running: map[types.UID]bool{}, objects: store{}}
 	for _, o := range w.Objects {
 		r.objects[objectKey(o)] = o
 	}

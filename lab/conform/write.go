@@ -16,6 +16,9 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
+// store is API objects as they are now, by kind and name (objectKey).
+type store map[string]metav1.Object
+
 func objectKey(o metav1.Object) string {
 	return fmt.Sprintf("%s %s/%s", reflect.TypeOf(o).Elem().Name(), o.GetNamespace(), o.GetName())
 }
@@ -28,7 +31,7 @@ func (r *run) write(step *Step, writes []framework.Write) *Disagreement {
 		r.waiting = nil
 	}
 	for i := range writes {
-		changed, err := r.follow(&writes[i])
+		changed, err := r.objects.follow(&writes[i])
 		if err != nil {
 			return r.part(fmt.Sprintf("write %s: %v", writes[i].Describe(), err))
 		}
@@ -47,8 +50,8 @@ func (r *run) write(step *Step, writes []framework.Write) *Disagreement {
 
 // follow patches the object and does the volume controller's part: the claim is
 // bound to the volume, which is made if need be.
-func (r *run) follow(w *framework.Write) ([]metav1.Object, error) {
-	old := r.objects[fmt.Sprintf("%s %s/%s", w.Object.Kind, w.Object.Namespace, w.Object.Name)]
+func (all store) follow(w *framework.Write) ([]metav1.Object, error) {
+	old := all[fmt.Sprintf("%s %s/%s", w.Object.Kind, w.Object.Namespace, w.Object.Name)]
 	if old == nil || old.GetUID() != w.Object.UID || old.GetResourceVersion() != w.Object.Version {
 		return nil, fmt.Errorf("it is not there in version %s", w.Object.Version)
 	}
@@ -72,7 +75,7 @@ func (r *run) follow(w *framework.Write) ([]metav1.Object, error) {
 			return nil, err
 		}
 		ref := v.Spec.ClaimRef
-		c, _ := r.objects[fmt.Sprintf("PersistentVolumeClaim %s/%s", ref.Namespace, ref.Name)].(*v1.PersistentVolumeClaim)
+		c, _ := all[fmt.Sprintf("PersistentVolumeClaim %s/%s", ref.Namespace, ref.Name)].(*v1.PersistentVolumeClaim)
 		if c == nil || c.UID != ref.UID || ref.Kind != "PersistentVolumeClaim" {
 			return nil, fmt.Errorf("it refers to a claim that is not there: %+v", ref)
 		}

@@ -121,6 +121,10 @@ func (s *Scheduler) recountImages() {
 func (s *Scheduler) changePod(c generate.Change) error {
 	old, placed := s.placed[c.Pod.UID]
 	switch {
+	case c.Verb == generate.Add:
+		err := s.Assume(c.Pod, c.Pod.Spec.NodeName)
+		s.move(framework.EventAssignedPodAdd, nil, c.Pod)
+		return err
 	case c.Verb == generate.Update && placed:
 		changed := c.Pod.DeepCopy()
 		changed.Spec.NodeName = old.Spec.NodeName

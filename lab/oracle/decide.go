@@ -36,10 +36,7 @@ func (s *Scheduler) Decide(pod *v1.Pod) Record {
 	if err := s.listed.Add(pod); err != nil {
 		return rec.failed(err)
 	}
-	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		return rec.failed(err)
-	}
+	info, _ := framework.NewPodInfo(pod) // kube-scheduler's queue takes in pods whose terms do not parse
 	if err := s.Cache.UpdateSnapshot(s.logger, s.snapshot); err != nil {
 		return rec.failed(err)
 	}
@@ -61,6 +58,19 @@ func (s *Scheduler) Decide(pod *v1.Pod) Record {
 		return rec
 	}
 	return s.reject(rec, f, state, pod, err)
+}
+
+// DecideBeside is Decide while other pods, which are pending and nominated to
+// nodes, count there.
+func (s *Scheduler) DecideBeside(pod *v1.Pod, nominated []*v1.Pod) (Record, error) {
+	for _, p := range nominated {
+		if err := s.listed.Add(p); err != nil {
+			return Record{}, err
+		}
+		s.SchedulingQueue.Add(s.ctx, p)
+		defer s.SchedulingQueue.Delete(p)
+	}
+	return s.Decide(pod), nil
 }
 
 // reject records why no node was found, after PostFilter had its chance.

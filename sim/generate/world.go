@@ -52,7 +52,7 @@ type Change struct {
 	// Namespace is only ever updated: it gets other labels.
 	Namespace *v1.Namespace
 	// Pod is known by its name: spec.nodeName is not set for a pod out of
-	// World.Pending, wherever it was placed by then.
+	// World.Pending, wherever it was placed by then. One that is added is bound.
 	Pod *v1.Pod
 	// Other is one of World.Objects, or to become one.
 	Other metav1.Object

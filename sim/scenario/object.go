@@ -22,6 +22,7 @@ func (p *play) setObject(kind object.Kind, block string) error {
 	}
 	p.made++
 	o.SetResourceVersion(strconv.Itoa(p.made))
+	p.wrote(o)
 	p.world.Cluster.SetObject(decode.Object(o))
 	return nil
 }

@@ -37,7 +37,7 @@ func Parse(file, text string) (*Story, error) {
 		default:
 			step := Step{Line: i + 1}
 			head := line
-			if before, after, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(line, "expect ") {
+			if before, after, ok := strings.Cut(line, ": "); ok && (strings.HasPrefix(line, "expect ") || strings.HasPrefix(line, "differs ")) {
 				head, step.Text = before, after
 			}
 			var err error

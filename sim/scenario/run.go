@@ -31,12 +31,25 @@ type Engine struct {
 	ViewsOff bool
 	// Observe, when set, is shown every effect.
 	Observe func(machine.Effect)
+	// Watch, when set, follows the story beside the scheduler.
+	Watch Watcher
+}
+
+// Watcher is shown what a story does.
+type Watcher interface {
+	// Directive is about to be done; an error ends the story there.
+	Directive(*Step, *sim.World) error
+	// Wrote is an API object that the story creates or changes. The scheduler is
+	// told of it next.
+	Wrote(metav1.Object)
+	// Told is what the scheduler was told. Effects follow.
+	Told(machine.Event)
 }
 
 // Play plays the story. The error names file and line of the first step that
 // cannot be done or whose expectation is not met.
 func (s *Story) Play(e Engine) error {
-	p := &play{engine: e, nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}, last: map[string]*decision.Decision{}, notes: map[string]machine.Announce{}}
+	p := newPlay(e)
 	for i := range s.Steps {
 		step := &s.Steps[i]
 		if err := p.do(step); err != nil {
@@ -62,6 +75,11 @@ type play struct {
 	notes   map[string]machine.Announce   // the last event about each pod
 }
 
+func newPlay(e Engine) *play {
+	return &play{engine: e, nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}, last: map[string]*decision.Decision{}, notes: map[string]machine.Announce{}}
+}
+
+// do does what the directive says, and tells the scheduler of what changed.
 func (p *play) do(s *Step) error {
 	verb, words := s.Words[0], s.Words[1:]
 	if s.Block != "" && verb != "config" && verb != "object" {
@@ -73,6 +91,12 @@ func (p *play) do(s *Step) error {
 	if err := p.start(); err != nil {
 		return err
 	}
+	if p.engine.Watch != nil {
+		if err := p.engine.Watch.Directive(s, p.world); err != nil {
+			return err
+		}
+	}
+	defer p.world.Deliver()
 	switch verb {
 	case "object":
 		return p.object(s.Block)
@@ -93,13 +117,13 @@ func (p *play) do(s *Step) error {
 	case "advance":
 		return p.pass(words, p.world.Advance)
 	case "pause":
-		p.world.Deliver()
 		return p.pass(words, func(d time.Duration) { p.world.Now = p.world.Now.Add(d) })
 	case "exhaust":
 		p.world.Exhaust()
 	case "expect":
-		p.world.Deliver()
 		return p.expect(words, s.Text)
+	case "differs":
+		return p.differs(words, s.Text)
 	default:
 		return errors.New("no such directive")
 	}
@@ -130,6 +154,9 @@ func (p *play) start() error {
 	o.Seed, o.Workers, o.ViewsOff, o.Explain, o.Check = p.engine.Seed, p.engine.Workers, p.engine.ViewsOff, true, true
 	p.world = sim.NewWorld(o, sim.Epoch)
 	p.world.Observe = p.observe
+	if p.engine.Watch != nil {
+		p.world.Told = p.engine.Watch.Told
+	}
 	return nil
 }
 
@@ -218,6 +245,7 @@ func (p *play) setNode(n *v1.Node, attributes []attribute) error {
 		return fmt.Errorf("node %s: %w", n.Name, problems[0])
 	}
 	p.nodes[n.Name] = n
+	p.wrote(n)
 	p.world.Cluster.SetNode(decode.Node(n))
 	return nil
 }
@@ -241,6 +269,7 @@ func (p *play) setPod(pod *v1.Pod, attributes []attribute) error {
 		return err
 	}
 	p.pods[pod.Namespace+"/"+pod.Name] = pod
+	p.wrote(pod)
 	o := decode.Pod(pod)
 	cluster := p.world.Cluster
 	if now := cluster.Pod(o.Key()); now != nil && now.UID == o.UID {
@@ -280,6 +309,7 @@ func (p *play) object(block string) error {
 		if err := yaml.UnmarshalStrict([]byte(block), n); err != nil {
 			return err
 		}
+		p.wrote(n)
 		p.world.Cluster.SetNamespace(decode.Namespace(n))
 		return nil
 	case "PodDisruptionBudget":
@@ -287,7 +317,8 @@ func (p *play) object(block string) error {
 		if err := yaml.UnmarshalStrict([]byte(block), b); err != nil {
 			return err
 		}
-		p.world.Machine.Step(p.world.Now, machine.BudgetSet{Budget: decode.Budget(b)})
+		p.wrote(b)
+		p.world.Cluster.SetBudget(decode.Budget(b))
 		return nil
 	}
 	if family := families[head.Kind]; family != nil {
@@ -298,7 +329,8 @@ func (p *play) object(block string) error {
 		if o.GetNamespace() == "" {
 			o.SetNamespace(v1.NamespaceDefault)
 		}
-		p.world.Machine.Step(p.world.Now, machine.FamilySet{Family: decode.Family(o)})
+		p.wrote(o)
+		p.world.Cluster.SetFamily(decode.Family(o))
 		return nil
 	}
 	if kind, known := object.KindOf(head.Kind); known {
@@ -306,6 +338,24 @@ func (p *play) object(block string) error {
 	}
 	return fmt.Errorf("kind %q: want Node, Pod, Namespace, PodDisruptionBudget, Service, ReplicationController, ReplicaSet, StatefulSet, or one of %s",
 		head.Kind, strings.Join(object.KindNames(), ", "))
+}
+
+func (p *play) wrote(o metav1.Object) {
+	if p.engine.Watch != nil {
+		p.engine.Watch.Wrote(o)
+	}
+}
+
+// differs marks what v1.36.3 does otherwise, on purpose: conform looks if it
+// does.
+func (p *play) differs(words []string, text string) error {
+	if len(words) != 1 || text == "" {
+		return errors.New("want one pod, and after a colon what differs")
+	}
+	if p.pods[key(words[0])] == nil {
+		return errors.New("it does not exist")
+	}
+	return nil
 }
 
 // families are the kinds that say which pods belong together.

@@ -134,6 +134,8 @@ func TestErrors(t *testing.T) {
 		"an unmet preemption":      {"node a cpu=1\npod low cpu=1 bound=a\npod web cpu=1 priority=1\ncycle\nexpect web preempts a=lower\n", "f.txt:5: expect web preempts a=lower: got a=default/low"},
 		"a score of nobody":        {"nodes a 2\npod web\nschedule\nexpect web score a-0 Taint=0\n", `f.txt:4: expect web score a-0 Taint=0: "Taint": no such plugin`},
 		"a step back in time":      {"pause -1s\n", "f.txt:1: pause -1s: time does not go back"},
+		"a difference of nobody":   {"differs web: all\n", "f.txt:1: differs web: it does not exist"},
+		"a difference in nothing":  {"pod web\ndiffers web\n", "f.txt:2: differs web: want one pod, and after a colon what differs"},
 		"an unmet nomination":      {"pod web nominated=a\nexpect web nominated none\n", "f.txt:2: expect web nominated none: got a"},
 	} {
 		t.Run(name, func(t *testing.T) {

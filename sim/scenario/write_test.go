@@ -81,7 +81,7 @@ func read(t *testing.T, text string) *play {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &play{engine: Engine{Seed: 1, Workers: 1}, nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}}
+	p := newPlay(Engine{Seed: 1, Workers: 1})
 	for i := range s.Steps {
 		if err := p.do(&s.Steps[i]); err != nil {
 			t.Fatalf("%s: %v", text, err)

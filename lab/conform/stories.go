@@ -1,0 +1,91 @@
+package conform
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-scheduler/berth/lab/oracle"
+	"github.com/berth-scheduler/berth/sim/generate"
+	"github.com/berth-scheduler/berth/sim/scenario"
+)
+
+// playStories plays every story below a directory on both sides, and says where
+// they part without a mark, or where a mark is stale.
+func playStories(dir string, out io.Writer) error {
+	var total storyCounts
+	faults, wrong := 0, 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".txt" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		counts, said := compareStory(path, string(text))
+		total.add(counts)
+		for _, line := range said {
+			fmt.Fprintln(out, line)
+		}
+		faults += len(said)
+		wrong += min(1, len(said))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("--stories: %w", err)
+	}
+	if total.stories == 0 {
+		return fmt.Errorf("--stories: there is none in %s", dir)
+	}
+	fmt.Fprintf(out, "stories: %d played, %d decisions and %d wake-ups compared (%d extra), %d intended differences, %d stories disagree\n",
+		total.stories, total.decisions, total.wakes, total.extra, total.marked, wrong)
+	if faults > 0 {
+		return fmt.Errorf("Berth and kube-scheduler disagree in %d stories", wrong)
+	}
+	return nil
+}
+
+func (c *storyCounts) add(d storyCounts) {
+	c.stories += d.stories
+	c.decisions += d.decisions
+	c.wakes += d.wakes
+	c.extra += d.extra
+	c.marked += d.marked
+}
+
+// compareStory plays one story. What it returns says, with file and line, where
+// the sides part and where the story itself does not hold.
+func compareStory(file, text string) (storyCounts, []string) {
+	none := storyCounts{stories: 1}
+	s, err := scenario.Parse(file, text)
+	if err != nil {
+		return none, []string{err.Error()}
+	}
+	var w generate.World
+	if len(s.Steps) > 0 && s.Steps[0].Words[0] == "config" {
+		w.Config = s.Steps[0].Block
+	}
+	upstream, err := oracle.New(w)
+	if err != nil {
+		return none, []string{fmt.Sprintf("%s: kube-scheduler: %v", file, err)}
+	}
+	defer upstream.Stop()
+	witness := newWitness(upstream)
+	err = s.Play(scenario.Engine{Seed: 1, Workers: 1, Observe: witness.observe, Watch: witness})
+	witness.settle()
+	var said []string
+	for _, f := range witness.faults {
+		said = append(said, file+":"+f)
+	}
+	if err == nil && witness.err != nil {
+		err = fmt.Errorf("%s: %w", file, witness.err)
+	}
+	if err != nil {
+		said = append(said, err.Error())
+	}
+	witness.counts.stories = 1
+	return witness.counts, said
+}
