@@ -121,6 +121,10 @@ type Plugin struct {
 	// also for plugins whose Reserve was not reached.
 	Reserve   func(t *table.Table, p *object.Pod, node string) *decision.Status
 	Unreserve func(t *table.Table, p *object.Pod, node string)
+	// Retract returns what is to be taken back in the API before Unreserve, where
+	// the pod that was reserved for, or that earlier attempts wrote for, is not
+	// bound. It is not asked about pods that are gone.
+	Retract func(t *table.Table, p *object.Pod, node string) []Write
 	// Permit may hold the pod, reject it, or let it go (the zero result).
 	Permit func(t *table.Table, p *object.Pod, node string) PermitResult
 	// PreBind returns what must be written before the pod may be bound.

@@ -91,7 +91,7 @@ func (m *Machine) podAssigned(p *object.Pod) {
 	if was != nil {
 		m.podChanged(was, p)
 	}
-	if f != nil && f.phase != binding { // while a binding is under way its answer ends the flight
+	if f != nil && f.phase != binding && f.phase != writing { // the answers to these end the flight
 		m.settled(f)
 	}
 }
@@ -117,7 +117,7 @@ func (m *Machine) podPending(p *object.Pod) {
 	f := m.flights[p.UID]
 	if f != nil && p.Terminating && f.phase == waiting {
 		m.fail(f.attempt, m.permitRejection(f, "", "pod is being deleted"), f)
-		f = nil
+		f = m.flights[p.UID]
 	}
 	if _, done := m.assumed[p.UID]; done && f == nil {
 		return // bound by us; the API will show it

@@ -72,11 +72,13 @@ type (
 		Err    error // why not, for BindRefused and BindUnknown
 	}
 	// Written is the outcome of a Write effect. Err nil: all was written; else
-	// the first Done writes were.
+	// the first Done writes were, and the others surely were not.
 	Written struct {
 		UID  types.UID
 		Done int
 		Err  error
+		// Shown are the objects as the API has shown them after the writes.
+		Shown []object.Object
 	}
 	// PodRead is the outcome of a Read effect: the pod as a consistent read of
 	// the API shows it, nil when it does not exist. Err: the read failed and

@@ -49,12 +49,13 @@ func (m *Machine) preempt(a *attempt, plan framework.PostFilterResult) {
 // evict sends a victim away. One that waits in Permit never reached the API:
 // it is rejected in memory.
 func (m *Machine) evict(victim, preemptor *object.Pod, node string) {
-	if f := m.flights[victim.UID]; f != nil && f.phase == waiting {
+	f := m.flights[victim.UID]
+	if f != nil && f.phase == waiting {
 		m.fail(f.attempt, m.permitRejection(f, "", "preempted"), f)
 		m.preempted(victim, preemptor, explain.Preempted(preemptor.UID, node)+" (in kube-scheduler memory).")
 		return
 	}
-	if victim.Terminating {
+	if victim.Terminating || f != nil && f.phase == retracting {
 		return
 	}
 	if e := m.evictions[victim.UID]; e != nil {

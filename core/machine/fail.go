@@ -8,8 +8,12 @@ import (
 )
 
 // fail ends an attempt with a status: an error, or a rejection by a plugin
-// after the pod was assumed (f is then its flight, and is undone).
+// after the pod was assumed (f is then its flight, and is undone; where things
+// have to be taken back in the API, when that is done).
 func (m *Machine) fail(a *attempt, s *decision.Status, f *flight) {
+	if f != nil && m.retract(f, s) {
+		return
+	}
 	r := a.record
 	if f != nil {
 		again := *r

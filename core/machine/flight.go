@@ -32,6 +32,8 @@ type flight struct {
 	deadlines map[string]time.Time
 	// writers are the plugins that asked for writes, one for each.
 	writers []string
+	// failed is why the attempt ends, while what it wrote is taken back.
+	failed *decision.Status
 }
 
 type phase uint8
@@ -43,6 +45,7 @@ const (
 	awaiting         // a PreBind plugin waits for what was written to take effect
 	binding          // the binding is under way
 	settling         // the binding's reply was lost: a read is under way
+	retracting       // the attempt failed: what it wrote is taken back
 )
 
 const (
@@ -152,7 +155,7 @@ func (m *Machine) advance(f *flight) {
 	if f.phase == waiting && len(f.permits) > 0 {
 		return
 	}
-	f.phase = writing
+	f.phase = permitting
 	var writes []framework.Write
 	for _, pl := range f.profile.PreBind {
 		var w []framework.Write
@@ -172,20 +175,8 @@ func (m *Machine) advance(f *flight) {
 	}
 	if len(writes) > 0 {
 		m.expect(f)
+		f.phase = writing
 		m.do(Write{Pod: f.pod, Writes: writes})
-		return
-	}
-	m.await(f)
-}
-
-func (m *Machine) written(e Written) {
-	f := m.flights[e.UID]
-	if f == nil || f.phase != writing {
-		return
-	}
-	if e.Err != nil {
-		plugin := f.writers[min(e.Done, len(f.writers)-1)]
-		m.fail(f.attempt, attribute(&decision.Status{Code: decision.Error, Err: e.Err}, "PreBind", plugin), f)
 		return
 	}
 	m.await(f)
@@ -398,15 +389,25 @@ func (m *Machine) land(f *flight) {
 	delete(m.awaiting, f.pod.UID)
 }
 
-// unreserve undoes Reserve in reverse order and takes the pod off its node.
+// unreserve takes the pod off its node, and ends what was reserved for it or,
+// while that is being written, lets written do so.
 func (m *Machine) unreserve(f *flight) {
+	if f.phase == writing {
+		m.ended[f.pod.UID] = f
+	} else {
+		m.giveBack(f)
+	}
+	delete(m.assumed, f.pod.UID)
+	m.table.Remove(f.pod.UID)
+}
+
+// giveBack undoes Reserve in reverse order.
+func (m *Machine) giveBack(f *flight) {
 	for _, pl := range slices.Backward(f.profile.Reserve) {
 		if pl.Unreserve != nil {
 			_ = m.guard("Unreserve", pl.Name, func() { pl.Unreserve(m.table, f.pod, f.node) })
 		}
 	}
-	delete(m.assumed, f.pod.UID)
-	m.table.Remove(f.pod.UID)
 }
 
 // forgotten is the event of an assumption that ended: room became free.

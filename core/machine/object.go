@@ -6,12 +6,23 @@ import (
 )
 
 func (m *Machine) objectSet(o object.Object) {
+	if m.table.Overtaken(o) {
+		return
+	}
 	e := &framework.Event{Resource: framework.Of(o.Head().Kind), Action: framework.Add, NewObject: o}
 	if e.OldObject = m.table.SetObject(o); e.OldObject != nil {
 		e.Action = framework.UpdateOther
 	}
 	m.move(e)
 	m.awaitAgain("")
+}
+
+// objectReplied takes in the object as the reply to a write of ours shows it.
+func (m *Machine) objectReplied(o object.Object) {
+	if m.table.Overtakes(o) {
+		m.objectSet(o)
+		m.table.Replied(o)
+	}
 }
 
 func (m *Machine) objectGone(e ObjectGone) {

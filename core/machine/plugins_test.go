@@ -26,7 +26,7 @@ const (
 	pends   mood = "pends"   // rejects as pending
 	panics  mood = "panics"
 	waits   mood = "waits"  // Permit: ten seconds at most
-	writes  mood = "writes" // PreBind: something is to be written first
+	writes  mood = "writes" // PreBind, Retract: something is to be written first
 	allows  mood = "allows" // Permit: all that wait may go
 	expels  mood = "expels" // Permit: all that wait are rejected
 	passes  mood = "passes" // Bind: leaves it to others
@@ -99,6 +99,12 @@ func (mo *moody) plugin() *framework.Plugin {
 		Unreserve: func(_ *table.Table, p *object.Pod, _ string) {
 			mo.calls = append(mo.calls, "Unreserve "+p.Name)
 			mo.ask("Unreserve")
+		},
+		Retract: func(*table.Table, *object.Pod, string) []framework.Write {
+			if mo.ask("Retract") == writes {
+				return []framework.Write{{}}
+			}
+			return nil
 		},
 		Permit: mo.permit,
 		PreBind: func(*table.Table, *object.Pod, string) ([]framework.Write, *decision.Status) {

@@ -107,7 +107,8 @@ func (m *Machine) Repair() []Effect {
 		case binding, settling:
 			f.phase = settling
 			m.settle(f)
-		case permitting, writing:
+		case permitting, writing, retracting:
+			f.phase = retracting
 			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: errInterrupted}, f)
 		}
 	}

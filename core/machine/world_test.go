@@ -613,6 +613,9 @@ func (w *world) checkRest() {
 	if len(w.m.inquiries) != 0 || len(w.m.line) != 0 {
 		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.inquiries), len(w.m.line))
 	}
+	if len(w.m.ended) != 0 {
+		w.Fatalf("%d pods that are gone are remembered", len(w.m.ended))
+	}
 	if len(w.m.evictions) != 0 {
 		w.Fatalf("%d evictions are remembered", len(w.m.evictions))
 	}

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -30,6 +32,9 @@ type known struct {
 	// written: what is assumed was written; the next state that the API shows
 	// holds it.
 	written bool
+	// replied is the version that the reply to a write showed, "" for none: the
+	// watch may yet tell of older ones.
+	replied string
 }
 
 func (k *known) now() object.Object {
@@ -82,6 +87,42 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 	kind.changed()
 	t.follow(was, k.now())
 	return before
+}
+
+// Overtakes tells whether the object, which the reply to a write shows, is
+// later than what the watch has shown of it.
+func (t *Table) Overtakes(o object.Object) bool {
+	k := t.known(o.Head())
+	return k != nil && later(o.Head().Version, k.shown.Head().Version)
+}
+
+// Overtaken tells whether the object is as the watch shows it that lags behind
+// the reply to a write.
+func (t *Table) Overtaken(o object.Object) bool {
+	k := t.known(o.Head())
+	return k != nil && k.replied != "" && !later(o.Head().Version, k.replied)
+}
+
+// Replied notes that the state shown of the object is the reply to a write.
+func (t *Table) Replied(o object.Object) {
+	if k := t.known(o.Head()); k != nil {
+		k.replied = o.Head().Version
+	}
+}
+
+// known finds the object with this UID, nil where it is not there.
+func (t *Table) known(m *object.Meta) *known {
+	if k := t.objects.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown.Head().UID == m.UID {
+		return k
+	}
+	return nil
+}
+
+// later compares resource versions of one object. Those that are no numbers
+// have no order.
+func later(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
 }
 
 // RemoveObject takes in that the object is gone and returns what it was.

@@ -11,6 +11,43 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
+// What the reply to a write showed is not undone by a watch that lags behind.
+func TestReplied(t *testing.T) {
+	tb := New()
+	at := func(uid types.UID, version string) *object.PersistentVolume {
+		return &object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v", UID: uid, Version: version}}
+	}
+	if tb.Overtakes(at("a", "5")) {
+		t.Error("a volume that is not there is overtaken")
+	}
+	tb.SetObject(at("a", "9"))
+	for _, tt := range []struct {
+		reply *object.PersistentVolume
+		want  bool
+	}{{at("a", "8"), false}, {at("a", "9"), false}, {at("a", "11"), true}, {at("b", "11"), false}, {at("a", "x"), false}} {
+		if got := tb.Overtakes(tt.reply); got != tt.want {
+			t.Errorf("a reply with %s %s overtakes: %t", tt.reply.UID, tt.reply.Version, got)
+		}
+	}
+	if tb.Overtaken(at("a", "9")) {
+		t.Error("overtaken without a reply")
+	}
+	tb.SetObject(at("a", "11"))
+	tb.Replied(at("a", "11"))
+	for _, tt := range []struct {
+		shown *object.PersistentVolume
+		want  bool
+	}{{at("a", "10"), true}, {at("a", "11"), true}, {at("a", "12"), false}, {at("b", "10"), false}} {
+		if got := tb.Overtaken(tt.shown); got != tt.want {
+			t.Errorf("%s %s is overtaken: %t", tt.shown.UID, tt.shown.Version, got)
+		}
+	}
+	tb.RemoveObject(object.PersistentVolumes, "", "v")
+	if tb.Overtaken(at("a", "10")) {
+		t.Error("overtaken though it is gone")
+	}
+}
+
 // TestObjects holds the store against a plain model of what the API showed and
 // what is assumed on top of it.
 func TestObjects(t *testing.T) {

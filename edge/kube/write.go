@@ -8,54 +8,133 @@ import (
 	"maps"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// startWrite carries writes out, in order, up to the first that fails.
-func (h *Hands) startWrite(e machine.Write) {
-	h.settling.submit(func(ctx context.Context) {
-		done := machine.Written{UID: e.Pod.UID}
-		for ; done.Done < len(e.Writes); done.Done++ {
-			if done.Err = h.write(ctx, &e.Writes[done.Done]); done.Err != nil {
-				break
-			}
-		}
-		if !e.Unanswered {
-			h.report(done)
-		}
-	})
+// settleTries is how many reads in a row, each followed by another try, may
+// show that a write whose reply was lost did not happen, before it counts as
+// refused. It is the machine's number for bindings.
+const settleTries = 8
+
+// writing is a Write effect on its way: its writes are carried out in order, up
+// to the first that fails. Between two tries it occupies no worker.
+type writing struct {
+	machine.Write
+	done machine.Written
+	// tries counts the replies to the write at hand that were lost, busy how
+	// often the server turned it away.
+	tries, busy int
+	lost        bool // its last reply was lost: a read is next
+	refusal     error
 }
 
-// write patches an object, unless it has changed since the decision. A patch
-// whose reply was lost and that took effect is refused when it is sent again:
-// the pod is then tried anew, and finds what it wrote. A strategic one is sent
-// again until there is a reply: what it gives to the pod stays taken meanwhile.
-func (h *Hands) write(ctx context.Context, w *framework.Write) error {
+// startWrite carries writes out.
+func (h *Hands) startWrite(e machine.Write) {
+	h.continueWrite(&writing{Write: e, done: machine.Written{UID: e.Pod.UID}}, 0)
+}
+
+func (h *Hands) continueWrite(w *writing, delay time.Duration) {
+	next := func() {
+		h.settling.submit(func(ctx context.Context) {
+			for w.done.Err == nil && w.done.Done < len(w.Writes) {
+				if delay := h.writeNext(ctx, w); delay > 0 {
+					h.continueWrite(w, delay)
+					return
+				}
+			}
+			if !w.Unanswered {
+				h.report(w.done)
+			}
+		})
+	}
+	if delay <= 0 {
+		next()
+		return
+	}
+	time.AfterFunc(delay, next)
+}
+
+// writeNext takes one more step with the write at hand. It returns how long to
+// wait before the next one, 0 for not at all.
+func (h *Hands) writeNext(ctx context.Context, w *writing) time.Duration {
+	at := &w.Writes[w.done.Done]
+	if w.lost {
+		return h.settleWrite(ctx, w, at)
+	}
+	shown, err := h.patchObject(ctx, at)
+	if delay, busy := turnedAway(err); busy && w.busy < maxTries-1 {
+		w.busy++
+		return delay
+	}
+	switch {
+	case err == nil:
+		w.wrote(shown)
+	case !errors.Is(err, ErrNotLeading) && classify(err, true) == machine.BindUnknown && ctx.Err() == nil:
+		w.lost = true
+	case w.tries > 0: // of the try before, whose reply was lost, that says nothing
+		w.lost, w.refusal = true, err
+	default:
+		w.done.Err = err
+	}
+	return 0
+}
+
+// settleWrite reads whether a write whose reply was lost happened. A read that
+// fails is repeated: what is being written stays taken meanwhile.
+func (h *Hands) settleWrite(ctx context.Context, w *writing, at *framework.Write) time.Duration {
+	now, err := h.readObject(ctx, at)
+	var pause time.Duration // none after the first read
+	if w.tries++; w.tries > 1 {
+		pause = min(time.Second<<min(w.tries-2, 4), 10*time.Second)
+	}
+	switch {
+	case ctx.Err() != nil:
+		w.done.Err = fmt.Errorf("%s: %w", at.Describe(), ctx.Err())
+	case apierrors.IsNotFound(err) || err == nil && now.GetUID() != at.Object.UID:
+		w.done.Err = fmt.Errorf("%s: it is gone", at.Describe())
+	case err != nil:
+		return pause
+	case holds(now, at):
+		w.wrote(now)
+	case w.refusal != nil:
+		w.done.Err = w.refusal
+	case !at.Strategic && now.GetResourceVersion() != at.Object.Version:
+		w.done.Err = fmt.Errorf("%s: it has changed meanwhile", at.Describe())
+	case w.tries >= settleTries:
+		w.done.Err = fmt.Errorf("%s: no answer in %d tries, and it is not written", at.Describe(), w.tries)
+	default:
+		w.lost = false
+		return pause
+	}
+	return 0
+}
+
+// wrote goes on to the next write. An object that cannot be decoded is left to
+// the watch to tell of.
+func (w *writing) wrote(shown metav1.Object) {
+	_ = caught(func() { w.done.Shown = append(w.done.Shown, decode.Object(shown)) })
+	w.done.Done++
+	w.tries, w.busy, w.lost, w.refusal = 0, 0, false, nil
+}
+
+// patchObject patches an object, unless it has changed since the decision, and
+// returns what it is then.
+func (h *Hands) patchObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
 	at := endpoints[w.Object.Kind]
 	if at.patch == nil {
-		return fmt.Errorf("%s: no way to write it", w.Describe())
+		return nil, fmt.Errorf("%s: no way to write it", w.Describe())
 	}
 	body, err := patchBody(w)
 	if err != nil {
-		return fmt.Errorf("%s: %w", w.Describe(), err)
+		return nil, fmt.Errorf("%s: %w", w.Describe(), err)
 	}
-	for try := 1; ; try++ {
-		err := h.patchObject(ctx, w, body)
-		if delay, busy := turnedAway(err); busy && try < maxTries && sleep(ctx, delay) {
-			continue
-		}
-		if w.Strategic && err != nil && !errors.Is(err, ErrNotLeading) && classify(err, true) == machine.BindUnknown && sleep(ctx, min(time.Second<<min(try-1, 4), 10*time.Second)) {
-			continue
-		}
-		return err
-	}
-}
-
-func (h *Hands) patchObject(ctx context.Context, w *framework.Write, body []byte) error {
-	at := endpoints[w.Object.Kind]
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	kind := types.MergePatchType
@@ -67,7 +146,19 @@ func (h *Hands) patchObject(ctx context.Context, w *framework.Write, body []byte
 	if w.Subresource != "" {
 		r = r.SubResource(w.Subresource)
 	}
-	return r.Do(ctx).Error()
+	now := decode.Empty(w.Object.Kind)
+	return now, r.Do(ctx).Into(now.(runtime.Object))
+}
+
+// readObject reads consistently what the write is of.
+func (h *Hands) readObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
+	at := endpoints[w.Object.Kind]
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	now := decode.Empty(w.Object.Kind)
+	err := at.patch(h.clients).Get().Resource(at.resource).Name(w.Object.Name).
+		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").Do(ctx).Into(now.(runtime.Object))
+	return now, err
 }
 
 // patchBody adds to the patch of which object, in which state, it is.
@@ -82,4 +173,68 @@ func patchBody(w *framework.Write) ([]byte, error) {
 	}
 	patch["metadata"] = meta
 	return json.Marshal(patch)
+}
+
+// holds tells whether the object has all that the write says.
+func holds(now metav1.Object, w *framework.Write) bool {
+	has, err := plain(now)
+	if err != nil {
+		return false
+	}
+	says, err := plain(w.Patch)
+	return err == nil && covers(has, says)
+}
+
+// plain is the value as JSON has it.
+func plain(v any) (out any, err error) {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	return out, err
+}
+
+// covers tells whether a value has all that a patch says: null is nothing, of a
+// list each element is in the other, or none like it where it is to be deleted.
+func covers(has, says any) bool {
+	switch says := says.(type) {
+	case nil:
+		return has == nil
+	case map[string]any:
+		fields, ok := has.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, value := range says {
+			if !covers(fields[name], value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, _ := has.([]any)
+		for _, element := range says {
+			if !coversElement(list, element) {
+				return false
+			}
+		}
+		return true
+	}
+	return has == says
+}
+
+func coversElement(list []any, element any) bool {
+	fields, _ := element.(map[string]any)
+	gone := fields["$patch"] == "delete"
+	if gone {
+		fields = maps.Clone(fields)
+		delete(fields, "$patch")
+		element = fields
+	}
+	for _, has := range list {
+		if covers(has, element) {
+			return !gone
+		}
+	}
+	return gone
 }

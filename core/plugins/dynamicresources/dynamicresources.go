@@ -84,6 +84,7 @@ func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, err
 		Normalize:  normalize,
 		Reserve:    pl.reserve,
 		Unreserve:  unreserve,
+		Retract:    retract,
 		PreBind:    pl.preBind,
 		Settle:     pl.settle,
 		Patience:   pl.binding,

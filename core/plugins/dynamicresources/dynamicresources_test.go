@@ -1,6 +1,7 @@
 package dynamicresources
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"testing"
@@ -278,5 +279,42 @@ func TestBindingConditions(t *testing.T) {
 	status("attached")
 	if s := pl.Settle(tb, p, "a"); s != nil {
 		t.Errorf("when it is attached: %v", s)
+	}
+}
+
+// A pod that is not bound gives up its reservations, and those alone: the claim
+// keeps what it got, and others their part of it.
+func TestRetract(t *testing.T) {
+	tb, pl := world(), plug(t)
+	p := claim(tb, "shared", 1)
+	other := &object.Pod{UID: "pod other", Namespace: "ns", Name: "other", Claims: p.Claims}
+	if s := pl.Reserve(tb, p, "a"); s != nil {
+		t.Fatal(s)
+	}
+	if writes := pl.Retract(tb, p, "a"); len(writes) > 0 {
+		t.Errorf("before anything is written: %+v", writes)
+	}
+	for _, user := range []*object.Pod{p, other} {
+		writes, s := pl.PreBind(tb, user, "a")
+		if s != nil {
+			t.Fatal(s)
+		}
+		show(tb, writes[len(writes)-1].Result[0].(*object.ResourceClaim).API)
+	}
+	writes := pl.Retract(tb, p, "a")
+	if len(writes) != 1 || writes[0].Subresource != "status" || !writes[0].Strategic {
+		t.Fatalf("writes %+v", writes)
+	}
+	text, err := json.Marshal(writes[0].Patch)
+	if want := `{"status":{"reservedFor":[{"$patch":"delete","uid":"pod shared"}]}}`; err != nil || string(text) != want {
+		t.Errorf("patch %s, want %s", text, want)
+	}
+	left := writes[0].Result[0].(*object.ResourceClaim)
+	if left.Allocation() == nil || left.ReservedFor(p.UID) || !left.ReservedFor(other.UID) {
+		t.Errorf("what is left: %+v", left.API.Status)
+	}
+	show(tb, left.API)
+	if writes := pl.Retract(tb, p, "a"); len(writes) > 0 {
+		t.Errorf("once more: %+v", writes)
 	}
 }

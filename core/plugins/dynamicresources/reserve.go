@@ -86,8 +86,7 @@ func consumer(p *object.Pod) resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID, APIGroup: v1.GroupName}
 }
 
-// unreserve takes back what the claims were to get for this pod. A reservation
-// that was written stays: the pod that it is for is tried again.
+// unreserve takes back what the claims were to get for this pod.
 func unreserve(t *table.Table, p *object.Pod, _ string) {
 	for i := range p.Claims {
 		c := shown(t, p.Namespace, p.Claims[i].Claim)
@@ -98,6 +97,26 @@ func unreserve(t *table.Table, p *object.Pod, _ string) {
 			t.Restore(&c.Meta)
 		}
 	}
+}
+
+// retract takes the pod's reservations back that stand in the API. What the
+// claims got they keep.
+func retract(t *table.Table, p *object.Pod, _ string) []framework.Write {
+	var writes []framework.Write
+	for i := range p.Claims {
+		c := shown(t, p.Namespace, p.Claims[i].Claim)
+		if c == nil || c.Allocation() == nil || !c.ReservedFor(p.UID) {
+			continue
+		}
+		api, left := *c.API, *c
+		api.Status.ReservedFor = slices.DeleteFunc(slices.Clone(api.Status.ReservedFor),
+			func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == p.UID })
+		left.API = &api
+		writes = append(writes, framework.Write{Object: c.Meta, Strategic: true, Subresource: "status",
+			Patch:  map[string]any{"status": map[string]any{"reservedFor": []any{map[string]any{"$patch": "delete", "uid": p.UID}}}},
+			Result: []object.Object{&left}})
+	}
+	return writes
 }
 
 // preBind returns what is to be written: what the claims get, and that they

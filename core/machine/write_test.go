@@ -1,0 +1,98 @@
+package machine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+)
+
+// What is being written for a pod is given to nobody else, whatever becomes of
+// the pod, before it is known what became of the write.
+func TestWhatIsBeingWrittenIsKept(t *testing.T) {
+	ends := map[string]func(*story, *object.Pod){
+		"it goes":                   func(s *story, p *object.Pod) { s.deletePod(p.Key()) },
+		"another binds it":          func(s *story, p *object.Pod) { s.change(p, func(p *object.Pod) { p.NodeName = "m" }) },
+		"another binds it as we do": func(s *story, p *object.Pod) { s.change(p, func(p *object.Pod) { p.NodeName = "n" }) },
+		"an attempt that is called off": func(s *story, p *object.Pod) {
+			for _, m := range []*Machine{s.m, s.twin} {
+				f := m.flights[p.UID]
+				m.fail(f.attempt, m.permitRejection(f, "Moody", "called off"), f)
+			}
+		},
+	}
+	for name, end := range ends {
+		for how, fate := range map[string]fate{"done": fine, "refused": refused} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				s := newStory(t)
+				p := s.pod("p", 40)
+				s.given(s.node("n", 40), p)
+				s.cycle("PreBind", writes)
+				s.given(s.node("m", 40))
+				end(s, p)
+				s.tellAll()
+				if count(s, "Unreserve p") != 0 {
+					t.Error("what was reserved is given back while it is being written")
+				}
+				s.answer(slices.IndexFunc(s.requests, func(e Effect) bool { _, ok := e.(Write); return ok }), fate)
+				kept := name == "another binds it as we do" && fate == fine
+				if n := count(s, "Unreserve p"); (n == 0) != kept {
+					t.Errorf("given back %d times", n)
+				}
+				s.settle()
+				s.tick(time.Minute)
+				s.settle()
+				s.checkRest()
+			})
+		}
+	}
+}
+
+// An attempt that fails takes back first what it wrote. Its pod is not tried
+// again before that is done, and its room stays taken.
+func TestRetract(t *testing.T) {
+	for how, fate := range map[string]fate{"done": fine, "refused": refused} {
+		t.Run(how, func(t *testing.T) {
+			s := newStory(t)
+			p := s.pod("p", 40)
+			s.given(s.node("n", 40), p)
+			s.cycle("", "")
+			s.moody.moods["Retract"] = writes
+			s.reply(refused)
+			s.did("Write for p-1")
+			s.where(p, queue.InFlight)
+			s.used(40)
+			if n := count(s, "Unreserve p"); n != 0 {
+				t.Errorf("given back %d times before it is written", n)
+			}
+			s.reply(fate)
+			s.where(p, queue.ErrorBackoff)
+			s.used(0)
+			if n := count(s, "Unreserve p"); n != 1 {
+				t.Errorf("given back %d times", n)
+			}
+			s.settle()
+			s.runs(p, "n")
+			s.checkRest()
+		})
+	}
+}
+
+// A pod that goes while things are taken back for it is gone.
+func TestGoneWhileRetracting(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 40)
+	s.given(s.node("n", 40), p)
+	s.moody.moods["Retract"] = writes
+	s.cycle("Permit", rejects)
+	s.where(p, queue.InFlight)
+	s.deletePod(p.Key())
+	s.tellAll()
+	s.where(p, queue.Nowhere)
+	s.used(0)
+	s.reply(fine)
+	s.settle()
+	s.checkRest()
+}
