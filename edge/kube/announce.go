@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,7 @@ type recorder struct {
 	busy    func() bool // bindings are under way
 	dropped atomic.Uint64
 	host    string
+	waiting sync.Mutex // of who waits for bindings: the others wait for him
 
 	// said holds the warnings of this period and of the one before: a pod that
 	// fails again and again says so once in a while only, as v1.36 makes a
@@ -77,6 +79,8 @@ const (
 // yield lets bindings go first: the API server takes one or the other. It does
 // not wait long, nor where many events wait already.
 func (r *recorder) yield(ctx context.Context, since time.Time) {
+	r.waiting.Lock()
+	defer r.waiting.Unlock()
 	for r.busy() && time.Since(since) < eventPatience && !r.pool.crowded() {
 		select {
 		case <-ctx.Done():

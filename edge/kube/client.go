@@ -103,9 +103,9 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	c := rest.CopyConfig(config)
 	if c.Dial == nil {
-		dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
-		c.Dial = dialer.DialContext
+		c.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
+	c.Dial = gathering(c.Dial)
 	c.RateLimiter = limiter(c.QPS, c.Burst)
 	if fenced {
 		c.RateLimiter = fence{c.RateLimiter, held}
