@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/lab/cluster"
+	"github.com/berth-scheduler/berth/lab/proxy"
 )
 
 // Three pods have claims that wait for their first consumer, and two of three
@@ -20,7 +23,7 @@ import (
 func TestVolumes(t *testing.T) {
 	f := newField(t, "volumes")
 	f.sameNodes(3, "4", 110)
-	f.localClass()
+	f.class("kubernetes.io/no-provisioner")
 	f.localVolume(0)
 	f.localVolume(1)
 	f.berth(cluster.SchedulerOptions{})
@@ -38,10 +41,7 @@ func TestVolumes(t *testing.T) {
 	used := map[string]bool{}
 	for i := range 3 {
 		name := fmt.Sprintf("user-%d", i)
-		claim, err := f.client.CoreV1().PersistentVolumeClaims(f.name).Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		claim := f.getClaim(name)
 		// Node and volume have the same name.
 		if pod := f.get(name); claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName != pod.Spec.NodeName {
 			t.Errorf("claim %s is %s to volume %q, its pod runs on %q", name, claim.Status.Phase, claim.Spec.VolumeName, pod.Spec.NodeName)
@@ -53,17 +53,99 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
+// A driver makes volumes where the scheduler wants them; the test is the driver.
+// One that is made too late costs the pod an attempt, and no more.
+func TestVolumesAreMade(t *testing.T) {
+	f := newField(t, "volumes-made")
+	f.sameNodes(2, "4", 110)
+	f.class("made.example.com")
+	f.berth(cluster.SchedulerOptions{Config: []byte(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: VolumeBinding
+    args: {bindTimeoutSeconds: 3}
+`)})
+	for _, pod := range f.podsOf("user", 3, "1") {
+		f.claim(pod.Name)
+		f.create(withClaim(pod, pod.Name))
+	}
+	for i := range 2 {
+		f.makeVolume(fmt.Sprintf("user-%d", i))
+	}
+	f.awaitBound(2)
+	f.await("the last pod to give up", func() string {
+		for _, e := range f.eventsOn("FailedScheduling")["user-2"] {
+			if strings.Contains(e.Note, `running PreBind plugin "VolumeBinding": timed out`) {
+				return ""
+			}
+		}
+		return "no event says so"
+	})
+	f.makeVolume("user-2")
+	f.awaitBound(3)
+	f.awaitScheduledOnce()
+	for i := range 3 {
+		name := fmt.Sprintf("user-%d", i)
+		if claim := f.getClaim(name); claim.Status.Phase != corev1.ClaimBound || claim.Annotations[selectedNode] != f.get(name).Spec.NodeName {
+			t.Errorf("claim %s is %s on node %s, its pod on %s", name, claim.Status.Phase, claim.Annotations[selectedNode], f.get(name).Spec.NodeName)
+		}
+	}
+}
+
+// Writes of volumes and claims are refused, and later their replies are lost.
+// The refused are tried again once they are not, the lost are settled.
+func TestVolumeWrites(t *testing.T) {
+	f := newField(t, "volume-writes")
+	f.sameNodes(2, "4", 110)
+	f.class("kubernetes.io/no-provisioner")
+	f.localVolume(0)
+	f.localVolume(1)
+	p, berth := f.proxied()
+	writes := func(r *http.Request) bool { return isVolumeWrite(r.Method, r.URL.Path) }
+
+	heal := p.Inject(proxy.Fault{Status: http.StatusConflict, On: writes})
+	f.claim("refused")
+	f.create(withClaim(f.pod("refused", "1"), "refused"))
+	f.await("a write to be refused", func() string { return missing(min(refused(p, http.MethodPatch, http.StatusConflict), 1), 1) })
+	f.await("the pod to say so", func() string { return missing(min(len(f.eventsOn("FailedScheduling")["refused"]), 1), 1) })
+	heal()
+	f.awaitBound(1)
+
+	before := f.metric(berth, "scheduler_schedule_attempts_total", `result="error"`)
+	heal = p.Inject(proxy.Fault{LoseReply: true, On: writes})
+	f.claim("lost")
+	f.create(withClaim(f.pod("lost", "1"), "lost"))
+	f.awaitBound(2)
+	heal()
+	if n := p.Count(func(e proxy.Exchange) bool { return isVolumeWrite(e.Method, e.Path) && e.Lost }); n != 1 {
+		t.Errorf("%d replies were lost, want one", n)
+	}
+	if n := f.metric(berth, "scheduler_schedule_attempts_total", `result="error"`); n != before {
+		t.Errorf("%d attempts failed when replies were lost", n-before)
+	}
+	if one, other := f.getClaim("refused"), f.getClaim("lost"); one.Spec.VolumeName == other.Spec.VolumeName ||
+		one.Status.Phase != corev1.ClaimBound || other.Status.Phase != corev1.ClaimBound {
+		t.Errorf("claims are %s to %s and %s to %s", one.Status.Phase, one.Spec.VolumeName, other.Status.Phase, other.Spec.VolumeName)
+	}
+	f.awaitScheduledOnce()
+}
+
+func isVolumeWrite(method, path string) bool {
+	return method == http.MethodPatch && strings.Contains(path, "/persistentvolume")
+}
+
 func withClaim(pod *corev1.Pod, claim string) *corev1.Pod {
 	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
 	return pod
 }
 
-// localClass is a class whose volumes are made beforehand.
-func (f *field) localClass() {
+// class has the field's name; its claims wait for their first consumer.
+func (f *field) class(provisioner string) {
 	f.Helper()
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &wait}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Provisioner: provisioner, VolumeBindingMode: &wait}
 	if _, err := f.client.StorageV1().StorageClasses().Create(f.Context(), class, metav1.CreateOptions{}); err != nil {
 		f.Fatal(err)
 	}
@@ -75,8 +157,41 @@ func (f *field) localClass() {
 // localVolume is a volume of the i-th node, with its name.
 func (f *field) localVolume(i int) {
 	f.Helper()
-	node := f.nodeName(i)
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.PersistentVolumeSpec{
+	f.volume(f.nodeName(i), f.nodeName(i), nil)
+}
+
+// selectedNode is where the scheduler wants a claim's volume to be.
+const selectedNode = "volume.kubernetes.io/selected-node"
+
+// makeVolume waits until the scheduler wants a volume for the claim, and makes
+// it where it wants it.
+func (f *field) makeVolume(name string) {
+	f.Helper()
+	var claim *corev1.PersistentVolumeClaim
+	f.await("a node for the volume of "+name, func() string {
+		if claim = f.getClaim(name); claim.Annotations[selectedNode] == "" {
+			return "none is selected"
+		}
+		return ""
+	})
+	f.volume("made-"+name, claim.Annotations[selectedNode], &corev1.ObjectReference{
+		Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: f.name, Name: name, UID: claim.UID})
+}
+
+func (f *field) getClaim(name string) *corev1.PersistentVolumeClaim {
+	f.Helper()
+	claim, err := f.client.CoreV1().PersistentVolumeClaims(f.name).Get(f.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return claim
+}
+
+// volume creates a volume of a node, kept for a claim or (nil) for none.
+func (f *field) volume(name, node string, claim *corev1.ObjectReference) {
+	f.Helper()
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+		ClaimRef:               claim,
 		Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 		AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		StorageClassName:       f.name,
@@ -88,7 +203,7 @@ func (f *field) localVolume(i int) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {
-		_ = f.client.CoreV1().PersistentVolumes().Delete(context.Background(), node, metav1.DeleteOptions{})
+		_ = f.client.CoreV1().PersistentVolumes().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
 }
 
