@@ -2,15 +2,21 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/berth-scheduler/berth/lab/cluster"
+	"github.com/berth-scheduler/berth/lab/proxy"
 )
 
 // Two nodes are full, one of them with pods under a disruption budget that
@@ -31,7 +37,7 @@ func TestPreemption(t *testing.T) {
 		}
 	}
 	f.awaitBound(4)
-	f.protect("protected")
+	f.protect("protected", 2, 0)
 
 	urgent := f.pod("urgent", "2")
 	urgent.Spec.PriorityClassName = f.name + "-urgent"
@@ -65,6 +71,126 @@ func TestPreemption(t *testing.T) {
 	f.checkRoom()
 }
 
+// Four nodes are full: with pods of which none may go, of which one may, of a
+// little more importance but without a budget, and as important as those that
+// come. Urgent pods come one by one, and each takes the place that costs least,
+// by what the disruption controller says at that time.
+func TestPreemptionInTurn(t *testing.T) {
+	f := newField(t, "preemption-in-turn")
+	f.sameNodes(4, "2", 110)
+	f.priority("low", 10)
+	f.priority("urgent", 1000)
+	p, _ := f.proxied()
+	apps := []string{"protected", "spare", "exposed", "equal"} // by node
+	for i, app := range apps {
+		for _, pod := range f.podsOf(app, 2, "1") {
+			pod.Labels["app"] = app
+			pod.Spec.NodeSelector[corev1.LabelHostname] = f.nodeName(i)
+			pod.Spec.PriorityClassName = map[string]string{"exposed": f.name + "-low", "equal": f.name + "-urgent"}[app]
+			pod.Finalizers = map[string][]string{"spare": {"e2e.example.com/stay"}}[app]
+			f.create(pod)
+		}
+	}
+	f.awaitBound(8)
+	f.protect("protected", 2, 0)
+	f.protect("spare", 1, 1)
+
+	// The one that may go takes its time. Meanwhile its place is kept, and
+	// nobody else has to go.
+	f.urgent("first", "1")
+	f.await("a victim to be on its way out", func() string { return missing(len(f.leaving()), 1) })
+	f.await("the nomination", func() string {
+		if node := f.get("first").Status.NominatedNodeName; node != f.nodeName(1) {
+			return fmt.Sprintf("it is %q", node)
+		}
+		return ""
+	})
+	f.create(f.pod("modest", "1"))
+	f.awaitRejected("modest", "0/4 nodes are available: 4 Insufficient cpu. no new claims to deallocate, "+
+		"preemption: 0/4 nodes are available: 4 No preemption victims found for incoming pod.")
+	for _, pod := range f.leaving() {
+		f.release(pod.Name)
+	}
+	f.awaitNode("first", 1)
+	f.awaitAllowed("spare", 1, 0)
+
+	f.urgent("second", "1") // the other spare one may not go any more
+	f.awaitNode("second", 2)
+	f.urgent("third", "1")
+	f.awaitNode("third", 2)
+	f.urgent("fourth", "2") // two that are protected, where there is no other way
+	f.awaitNode("fourth", 0)
+
+	var victims []string
+	f.await("five victims to go and to be told of", func() string {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		victims = slices.Collect(maps.Keys(f.gone))
+		return missing(len(victims)+len(f.eventsOn("Preempted")), 5+5)
+	})
+	f.checkVictim("protected-0", f.get("fourth"), f.nodeName(0))
+	f.checkVictim("protected-1", f.get("fourth"), f.nodeName(0))
+	for _, preemptor := range []string{"first", "second", "third", "fourth"} {
+		if failed := f.eventsOn("FailedScheduling")[preemptor]; len(failed) != 1 || failed[0].Note != "0/4 nodes are available: 4 Insufficient cpu." {
+			t.Errorf("FailedScheduling events of %s: %v", preemptor, failed)
+		}
+	}
+	for _, name := range victims {
+		if c := condition(f.get(name), corev1.DisruptionTarget); c == nil || c.Status != corev1.ConditionTrue {
+			t.Errorf("victim %s: the condition is %v", name, c)
+		}
+		path := "/api/v1/namespaces/" + f.name + "/pods/" + name
+		if n := p.Count(func(e proxy.Exchange) bool { return e.Method == http.MethodDelete && e.Path == path }); n != 1 {
+			t.Errorf("victim %s was deleted %d times", name, n)
+		}
+	}
+	for app, want := range map[string]int{"protected": 0, "spare": 1, "exposed": 0, "equal": 2} {
+		if n := len(f.seen("app=" + app)); n != want {
+			t.Errorf("%d pods of %s are left, want %d", n, app, want)
+		}
+	}
+	f.release("spare-0")
+	f.release("spare-1")
+	f.checkRoom()
+}
+
+// urgent creates a pod with the field's priority class "urgent".
+func (f *field) urgent(name, cpu string) {
+	f.Helper()
+	pod := f.pod(name, cpu)
+	pod.Spec.PriorityClassName = f.name + "-urgent"
+	f.create(pod)
+}
+
+// awaitNode waits until the pod is bound, which has to be to node i.
+func (f *field) awaitNode(name string, i int) {
+	f.Helper()
+	f.await("pod "+name+" to be bound", func() string {
+		if pod := f.get(name); pod == nil || pod.Spec.NodeName == "" {
+			return "it is not"
+		}
+		return ""
+	})
+	if node := f.get(name).Spec.NodeName; node != f.nodeName(i) {
+		f.Errorf("pod %s is on node %s, want %s", name, node, f.nodeName(i))
+	}
+}
+
+// leaving is the pods that are on their way out.
+func (f *field) leaving() []*corev1.Pod {
+	return slices.DeleteFunc(f.seen(""), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil })
+}
+
+// release takes the finalizers from a pod, if it is there.
+func (f *field) release(name string) {
+	f.Helper()
+	_, err := f.client.CoreV1().Pods(f.name).Patch(f.Context(), name, types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		f.Fatal(err)
+	}
+}
+
 // checkVictim: the pod was marked as disrupted before it went, and an event
 // says who took its place.
 func (f *field) checkVictim(name string, preemptor *corev1.Pod, node string) {
@@ -91,24 +217,33 @@ func (f *field) priority(name string, value int32) {
 	}
 }
 
-// protect makes a disruption budget that lets no pod of the app be disrupted,
-// and waits until it is in force.
-func (f *field) protect(app string) {
+// protect makes a disruption budget that keeps so many pods of the app, and
+// waits until the disruption controller says how many may go.
+func (f *field) protect(app string, keep int32, allowed int) {
 	f.Helper()
-	most := intstr.FromInt32(0)
+	least := intstr.FromInt32(keep)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: app}, Spec: policyv1.PodDisruptionBudgetSpec{
-		MaxUnavailable: &most,
-		Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		MinAvailable: &least,
+		Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
 	}}
-	budgets := f.client.PolicyV1().PodDisruptionBudgets(f.name)
-	if _, err := budgets.Create(f.Context(), budget, metav1.CreateOptions{}); err != nil {
+	if _, err := f.client.PolicyV1().PodDisruptionBudgets(f.name).Create(f.Context(), budget, metav1.CreateOptions{}); err != nil {
 		f.Fatal(err)
 	}
-	f.await("the disruption budget", func() string {
-		budget, err := budgets.Get(f.Context(), app, metav1.GetOptions{})
+	f.awaitAllowed(app, 2, allowed)
+}
+
+// awaitAllowed waits until the disruption controller says that so many of the
+// app's pods are healthy, and how many of them may go.
+func (f *field) awaitAllowed(app string, healthy int32, allowed int) {
+	f.Helper()
+	f.await("the disruption budget of "+app, func() string {
+		budget, err := f.client.PolicyV1().PodDisruptionBudgets(f.name).Get(f.Context(), app, metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
 		}
-		return missing(int(budget.Status.ObservedGeneration), 1)
+		if status := budget.Status; status.ObservedGeneration != budget.Generation || status.CurrentHealthy != healthy || status.DisruptionsAllowed != int32(allowed) {
+			return fmt.Sprintf("the status is %+v", status)
+		}
+		return ""
 	})
 }
