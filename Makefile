@@ -43,7 +43,7 @@ conform: lab ## every decision beside kube-scheduler v1.36.3's; SEEDS=1-500
 faults: build lab ## faults of kube-scheduler v1.36.3 that Berth does not have, shown live
 	$(BIN)/berth-lab faults
 
-suite: build lab ## the suite's placement workloads in mode cluster, 3,000 measured pods each at most; a Markdown table
+suite: build lab ## one workload of each of the suite's test cases in mode cluster, 3,000 measured pods each at most; a Markdown table
 	$(BIN)/berth-lab bench --suite --pods 3000 --mode cluster -o markdown
 
 bench: build lab ## against kube-scheduler v1.36.3, in turn, in one run

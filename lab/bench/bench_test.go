@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -83,6 +84,54 @@ func TestServicesSpreadInDecideMode(t *testing.T) {
 	}
 }
 
+const threeDevices = `
+  - {opcode: createNodes, countParam: $nodes, nodeTemplatePath: templates/driven.yaml}
+  - {opcode: createResourceDriver, driverName: test.example.com, nodes: driven-*, maxClaimsPerNode: 4}
+  - {opcode: createAny, templatePath: templates/class.yaml}
+`
+
+// TestWhatPodsGetInDecideMode: volumes and devices run out, for both.
+func TestWhatPodsGetInDecideMode(t *testing.T) {
+	volumes := `
+  - opcode: createNodes
+    count: 2
+    nodeAllocatableStrategy: {csiNodeAllocatable: {ebs.csi.aws.com: {count: 3}}}
+  - &pods
+    opcode: createPods
+    count: 2
+    persistentVolumeTemplatePath: templates/volume.yaml
+    persistentVolumeClaimTemplatePath: templates/bound.yaml
+  - {<<: *pods, count: %d, collectMetrics: true}
+`
+	templates := threeDevices + `
+  - {opcode: createAny, namespace: test, templatePath: templates/devices.yaml}
+  - {opcode: createPods, namespace: test, count: 2, podTemplatePath: templates/templated.yaml}
+  - {opcode: createPods, namespace: test, count: %d, podTemplatePath: templates/templated.yaml, collectMetrics: true}
+`
+	shared := threeDevices + `
+  - {opcode: createAny, namespace: before, count: 10, templatePath: templates/device.yaml}
+  - {opcode: allocResourceClaims, namespace: before}
+  - {opcode: createAny, namespace: test, count: 4, templatePath: templates/device.yaml}
+  - {opcode: createPods, namespace: test, count: %d, podTemplatePath: templates/shared.yaml, collectMetrics: true}
+`
+	for _, test := range []struct {
+		ops string
+		fit int // how many of one more
+	}{{volumes, 4}, {templates, 4}, {shared, 6}} {
+		for _, scheduler := range []string{Berth, KubeScheduler} {
+			var b bytes.Buffer
+			err := turn{Scheduler: scheduler, Workload: "Own/Small", Dir: own(t, fmt.Sprintf(test.ops, test.fit))}.run(&b)
+			if err != nil || !strings.Contains(b.String(), fmt.Sprintf(`"scheduled":%d,`, test.fit)) {
+				t.Errorf("%s: %v %s, want %d pods scheduled of %s", scheduler, err, b.String(), test.fit, test.ops)
+			}
+			err = turn{Scheduler: scheduler, Workload: "Own/Small", Dir: own(t, fmt.Sprintf(test.ops, test.fit+1))}.run(io.Discard)
+			if err == nil || !strings.Contains(err.Error(), "a pod found no node") {
+				t.Errorf("%s: with one pod more: %v: %s", scheduler, err, test.ops)
+			}
+		}
+	}
+}
+
 func TestDecideModeSaysWhyItCannot(t *testing.T) {
 	tests := []struct{ ops, err string }{
 		{threeNodes + "  - {opcode: createPods, count: 1, podTemplatePath: templates/large.yaml, collectMetrics: true}", "a pod found no node, and mode decide measures pods that do: 0/3 nodes are available: 3 Insufficient cpu."},
@@ -90,6 +139,9 @@ func TestDecideModeSaysWhyItCannot(t *testing.T) {
 		{threeNodes + "  - {opcode: churn, mode: create, templatePaths: [templates/service.yaml]}\n" + sixPods, "step 1: churn goes by the clock; use --mode cluster"},
 		{threeNodes + "  - {opcode: deletePods, namespace: a}\n" + sixPods, "step 1: deletePods goes by the clock"},
 		{threeNodes + "  - {opcode: createAny, namespace: a, templatePath: templates/churned.yaml}\n" + sixPods, "step 1: a Pod needs an API server"},
+		{threeNodes + "  - {opcode: createPods, count: 1, steadyState: true, duration: 1s, collectMetrics: true}", "step 1: a steady state goes by the clock"},
+		{threeNodes + "  - {opcode: startCollectingMetrics, namespaces: [a]}\n" + sixPods, "step 1: what changes while it is measured goes by the clock"},
+		{threeNodes + "  - {opcode: createPods, count: 1, podTemplatePath: templates/templated.yaml, collectMetrics: true}", "step 1: there is no ResourceClaimTemplate namespace-1/two"},
 		{threeNodes + "  - {opcode: createPods, count: 1, skipWaitToCompletion: true}\n" + sixPods, "step 1: pods that nobody waits for"},
 	}
 	for _, test := range tests {
@@ -111,36 +163,6 @@ func TestATurnThatFailsSaysWhy(t *testing.T) {
 	cancel(errors.New("enough"))
 	if err := (turn{Scheduler: Berth}).in(ctx, &Run{}); err == nil || err.Error() != "enough" {
 		t.Errorf("cancelled: error is %v", err)
-	}
-}
-
-// TestClusterMode takes all kinds of steps on a real control plane.
-func TestClusterMode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a control plane")
-	}
-	dir := own(t, threeNodes+`
-  - {opcode: createNodes, count: 1, nodeTemplatePath: templates/named.yaml}
-  - {opcode: createAny, namespace: services, templatePath: templates/service.yaml}
-  - {opcode: createPods, count: 4, podTemplatePath: templates/gated.yaml, skipWaitToCompletion: true}
-  - {opcode: barrier, stageRequirement: Attempted}
-  - {opcode: createPods, count: 4, podTemplatePath: templates/light.yaml, skipWaitToCompletion: true}
-  - {opcode: barrier, labelSelector: {light: "yes"}}
-  - {opcode: deletePods, namespace: namespace-5, deletePodsPerSecond: 100, skipWaitToCompletion: true}
-  - {opcode: churn, mode: recreate, number: 1, intervalMilliseconds: 10, templatePaths: [templates/churned.yaml, templates/service.yaml]}
-`+sixPods)
-	w, err := Load(dir, "Own/Small")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	run, err := runCluster(ctx, Options{}, w, KubeScheduler)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if run.Nodes != 4 || run.Pods != 6 || run.Scheduled != 6 || run.PodsPerSecond <= 0 || run.P50Millis <= 0 || run.PeakRSSMiB <= 0 {
-		t.Errorf("%+v", run)
 	}
 }
 

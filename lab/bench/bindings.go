@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,25 +14,30 @@ import (
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
-// bindings sees, by a watch, when each pod is bound, or first attempted.
+// bindings sees, by a watch, when each expected pod is bound, or first attempted.
 type bindings struct {
-	mu     sync.Mutex
-	groups map[string]*group
-	news   chan struct{} // has a token when something was seen
+	mu   sync.Mutex
+	pods map[string]*group // by namespace and name
+	news chan struct{}     // has a token when something was seen
 }
 
-// group is the pods of one step.
+// group is pods that are waited for together. Its maps are by namespace and
+// name.
 type group struct {
-	bound     map[string]time.Time // by name
-	attempted map[string]bool      // by name, the bound ones among them
+	size      int
+	sent      map[string]time.Time // when their creation was
+	bound     map[string]time.Time
+	attempted map[string]bool // the bound ones among them
 }
+
+func key(p *v1.Pod) string { return p.Namespace + "/" + p.Name }
 
 // patience is how long nothing may be seen before a run counts as stuck.
 const patience = 2 * time.Minute
 
 // watchBindings watches until the context ends.
 func watchBindings(ctx context.Context, client kubernetes.Interface) (*bindings, error) {
-	b := &bindings{groups: map[string]*group{}, news: make(chan struct{}, 1)}
+	b := &bindings{pods: map[string]*group{}, news: make(chan struct{}, 1)}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Pods().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -57,10 +61,13 @@ func (b *bindings) see(object any) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	g := b.group(p.Name[:max(0, strings.LastIndexByte(p.Name, '-'))])
-	g.attempted[p.Name] = true
-	if _, known := g.bound[p.Name]; p.Spec.NodeName != "" && !known {
-		g.bound[p.Name] = time.Now()
+	g := b.pods[key(p)]
+	if g == nil {
+		return
+	}
+	g.attempted[key(p)] = true
+	if _, known := g.bound[key(p)]; p.Spec.NodeName != "" && !known {
+		g.bound[key(p)] = time.Now()
 	}
 	select {
 	case b.news <- struct{}{}:
@@ -78,31 +85,38 @@ func attempted(p *v1.Pod) bool {
 	return false
 }
 
-// group is the one of that name; the lock is held.
-func (b *bindings) group(name string) *group {
-	g := b.groups[name]
-	if g == nil {
-		g = &group{map[string]time.Time{}, map[string]bool{}}
-		b.groups[name] = g
+// expect has the pods, which are yet to be created, watched for as a group.
+func (b *bindings) expect(pods []*v1.Pod) *group {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := &group{len(pods), make(map[string]time.Time, len(pods)), map[string]time.Time{}, map[string]bool{}}
+	for _, p := range pods {
+		b.pods[key(p)] = g
 	}
 	return g
 }
 
-// seen is how many of the step's pods are bound, or attempted.
-func (b *bindings) seen(s *CreatePods, tried bool) int {
+// send notes that the pod is being created now.
+func (b *bindings) send(g *group, p *v1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if g := b.group(s.Group); tried {
-		return len(g.attempted)
-	} else {
-		return len(g.bound)
-	}
+	g.sent[key(p)] = time.Now()
 }
 
-// wait returns when all pods of the step are bound (or attempted, if that is
+// seen is how many of the group's pods are bound, or attempted.
+func (b *bindings) seen(g *group, tried bool) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if tried {
+		return len(g.attempted)
+	}
+	return len(g.bound)
+}
+
+// wait returns when all pods of the group are bound (or attempted, if that is
 // enough), or with an error when the scheduler ended or nothing happened for
 // a while.
-func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, s *CreatePods, tried bool) error {
+func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, g *group, tried bool) error {
 	what := "bound"
 	if tried {
 		what = "attempted"
@@ -110,8 +124,8 @@ func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, s *Cr
 	stuck, last := time.NewTimer(patience), -1
 	defer stuck.Stop()
 	for {
-		now := b.seen(s, tried)
-		if now >= s.Count {
+		now := b.seen(g, tried)
+		if now >= g.size {
 			return nil
 		}
 		if now > last {
@@ -121,24 +135,26 @@ func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, s *Cr
 		select {
 		case <-b.news:
 		case <-scheduler.Done():
-			return fmt.Errorf("the scheduler ended with %d of %d pods %s", now, s.Count, what)
+			return fmt.Errorf("the scheduler ended with %d of %d pods %s", now, g.size, what)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-stuck.C:
-			return fmt.Errorf("no pod was %s for %s; %d of %d are", what, patience, now, s.Count)
+			return fmt.Errorf("no pod was %s for %s; %d of %d are", what, patience, now, g.size)
 		}
 	}
 }
 
-// latencies returns when the last of the step's pods was bound, and how long
-// each took from its creation.
-func (b *bindings) latencies(s *CreatePods, created map[string]time.Time) (last time.Time, took []time.Duration) {
+// latencies returns when the last of the groups' pods was bound, and how long
+// each bound one took from its creation.
+func (b *bindings) latencies(groups []*group) (last time.Time, took []time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for name, at := range b.group(s.Group).bound {
-		took = append(took, at.Sub(created[name]))
-		if at.After(last) {
-			last = at
+	for _, g := range groups {
+		for name, at := range g.bound { // any order: they are sorted or compared
+			took = append(took, at.Sub(g.sent[name]))
+			if at.After(last) {
+				last = at
+			}
 		}
 	}
 	return last, took

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,7 +25,7 @@ const ceilingPods = 10_000
 func measureCeilings(ctx context.Context, w *Workload) (c ceilings, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := newStage(ctx)
+	s, err := newStage(ctx, false)
 	if err != nil {
 		return c, err
 	}
@@ -34,21 +33,9 @@ func measureCeilings(ctx context.Context, w *Workload) (c ceilings, err error) {
 	if err := s.namespaces(ctx, w); err != nil {
 		return c, err
 	}
-	var nodes []*v1.Node
-	var pods, again []*v1.Pod
-	for _, step := range w.Steps {
-		switch step := step.(type) {
-		case *CreateNodes:
-			nodes = append(nodes, slices.Collect(step.All())...)
-		case *CreatePods:
-			if step.Measure {
-				twin := *step
-				twin.Count = min(twin.Count, ceilingPods)
-				pods = append(pods, twin.All()...)
-				twin.Group += "-again"
-				again = append(again, twin.All()...)
-			}
-		}
+	nodes, pods, again, err := w.ceilingObjects()
+	if err != nil {
+		return c, err
 	}
 	if err := s.cluster.CreateNodes(ctx, nodes); err != nil {
 		return c, err
@@ -64,13 +51,45 @@ func measureCeilings(ctx context.Context, w *Workload) (c ceilings, err error) {
 		return c, err
 	}
 	c.createBind = perSecond(len(pods), start)
-	if _, err := s.createPods(ctx, again); err != nil {
+	err = concurrently(ctx, creators, len(again), func(i int) error {
+		_, err := s.client.CoreV1().Pods(again[i].Namespace).Create(ctx, again[i], metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
 		return c, err
 	}
 	start = time.Now()
 	err = concurrently(ctx, creators, len(again), func(i int) error { return bind(again[i], i) })
 	c.bind = perSecond(len(again), start)
 	return c, err
+}
+
+// ceilingObjects makes the workload's nodes and twice its measured pods, with
+// other names the second time.
+func (w *Workload) ceilingObjects() (nodes []*v1.Node, pods, again []*v1.Pod, err error) {
+	for _, step := range w.Steps {
+		if step, ok := step.(*CreateNodes); ok {
+			made, err := step.All()
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			nodes = append(nodes, made...)
+		}
+	}
+	for _, step := range w.measured() {
+		made, err := step.All()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		pods = append(pods, made[:min(len(made), ceilingPods)]...)
+	}
+	for _, p := range pods {
+		p.Spec.SchedulingGates = nil // nobody would bind it
+		twin := p.DeepCopy()
+		twin.Name += "-again"
+		again = append(again, twin)
+	}
+	return nodes, pods, again, nil
 }
 
 // createAndBind has as many workers bind as create, so that neither waits for

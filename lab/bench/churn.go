@@ -7,30 +7,27 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 )
 
-// kinds are the objects that createAny and churn can create.
-var kinds = map[string]struct {
-	schema.GroupVersionResource
-	namespaced bool
-}{
-	"Node":    {schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, false},
-	"Pod":     {schema.GroupVersionResource{Version: "v1", Resource: "pods"}, true},
-	"Service": {schema.GroupVersionResource{Version: "v1", Resource: "services"}, true},
+// kinds are the objects that createAny, updateAny and churn can make, and
+// whether they are in namespaces.
+var kinds = map[string]bool{
+	"Node": false, "Pod": true, "Service": true,
+	"DeviceClass": false, "DeviceTaintRule": false, "ResourceSlice": false, "ResourceClaim": true, "ResourceClaimTemplate": true,
 }
 
 // resource is the client for objects of the kind.
 func (s *stage) resource(namespace string, object *unstructured.Unstructured) dynamic.ResourceInterface {
-	kind := kinds[object.GetKind()]
-	if kind.namespaced {
-		return s.dynamic.Resource(kind.GroupVersionResource).Namespace(namespace)
+	plural, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+	if kinds[object.GetKind()] {
+		return s.dynamic.Resource(plural).Namespace(namespace)
 	}
-	return s.dynamic.Resource(kind.GroupVersionResource)
+	return s.dynamic.Resource(plural)
 }
 
 // create creates the object and returns the name that it was given.
@@ -40,6 +37,44 @@ func (s *stage) create(ctx context.Context, namespace string, object *unstructur
 		return "", fmt.Errorf("creating a %s: %w", object.GetKind(), err)
 	}
 	return live.GetName(), nil
+}
+
+// createObjects creates the step's objects, in order.
+func (s *stage) createObjects(ctx context.Context, step *CreateObjects) error {
+	objects, err := step.All()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if _, err := s.create(ctx, step.Namespace, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateObjects replaces what the step names, and its status after it, as the
+// suite does.
+func (s *stage) updateObjects(ctx context.Context, step *UpdateObjects) error {
+	objects, err := step.All()
+	if err != nil {
+		return err
+	}
+	update := func(i int) error {
+		client := s.resource(step.Namespace, objects[i])
+		_, err := client.Update(ctx, objects[i], metav1.UpdateOptions{}, step.Subresources...)
+		if err == nil {
+			_, err = client.UpdateStatus(ctx, objects[i], metav1.UpdateOptions{})
+		}
+		if err != nil {
+			return fmt.Errorf("updating a %s: %w", step.Kind, err)
+		}
+		return nil
+	}
+	if step.PerSecond > 0 {
+		return every(ctx, time.Second/time.Duration(step.PerSecond), len(objects), update)
+	}
+	return concurrently(ctx, 1, len(objects), update)
 }
 
 // background is work beside the steps, which ends with the run.
@@ -93,18 +128,26 @@ func every(ctx context.Context, interval time.Duration, limit int, f func(i int)
 }
 
 // churn starts to make the step's objects over and over.
-func (s *stage) churn(ctx context.Context, step *Churn) {
+func (s *stage) churn(ctx context.Context, step *Churn) error {
+	var objects []*unstructured.Unstructured
+	for _, o := range step.Objects {
+		made, err := o.All()
+		if err != nil {
+			return err
+		}
+		objects = append(objects, made...)
+	}
 	limit := step.Number
 	if step.Recreate {
 		limit = 0
 	}
-	names := make([][]string, len(step.Objects)) // of what is there, by turn
+	names := make([][]string, len(objects)) // of what is there, by turn
 	for k := range names {
 		names[k] = make([]string, max(1, step.Number))
 	}
 	s.background.start(ctx, func(ctx context.Context) error {
 		return every(ctx, step.Interval, limit, func(i int) error {
-			for k, object := range step.Objects {
+			for k, object := range objects {
 				at := &names[k][i%len(names[k])]
 				if err := s.turn(ctx, step, object, at); err != nil {
 					return fmt.Errorf("churn: %w", err)
@@ -113,6 +156,7 @@ func (s *stage) churn(ctx context.Context, step *Churn) {
 			return nil
 		})
 	})
+	return nil
 }
 
 // turn creates the object, or deletes it where it was created a turn ago.

@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
 	"slices"
 	"sync"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
@@ -37,15 +32,31 @@ type stage struct {
 	profiling  sync.WaitGroup
 	unprofiled error // why there is none
 	run        *Run
-	unawaited  []*CreatePods
+	nodes      []*v1.Node
+	unawaited  []unawaited
+	phase      *phase // nil: nothing is measured now
 	background background
 }
 
+// unawaited are pods that nobody waited for so far.
+type unawaited struct {
+	*CreatePods
+	*group
+}
+
 // newStage starts a control plane that takes pods as the suite's does: with a
-// priority and no class for it.
-func newStage(ctx context.Context) (*stage, error) {
-	c, err := cluster.Start(ctx, cluster.Options{WithoutKWOK: true, WithoutControllers: true,
-		APIServerFlags: []string{"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority"}})
+// priority and no class for it, and with versions of the API that the suite's
+// objects are in. With claims it makes those that pods get by template, and has
+// them go with their pods.
+func newStage(ctx context.Context, claims bool) (*stage, error) {
+	o := cluster.Options{WithoutKWOK: true, WithoutControllers: !claims, APIServerFlags: []string{
+		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,Priority",
+		"--runtime-config=resource.k8s.io/v1beta2=true,resource.k8s.io/v1alpha3=true",
+	}}
+	if claims {
+		o.Controllers = []string{"resourceclaim-controller", "garbage-collector-controller"}
+	}
+	c, err := cluster.Start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +81,17 @@ func newStage(ctx context.Context) (*stage, error) {
 func runCluster(ctx context.Context, o Options, w *Workload, scheduler string) (*Run, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := newStage(ctx)
+	s, err := newStage(ctx, w.devices())
 	if err != nil {
 		return nil, err
 	}
 	defer s.cluster.Close()
 	kind := map[string]string{Berth: cluster.Berth, KubeScheduler: cluster.KubeScheduler}[scheduler]
-	if s.scheduler, err = s.cluster.StartScheduler(ctx, cluster.SchedulerOptions{Kind: kind, Binary: o.Binary}); err != nil {
+	options := cluster.SchedulerOptions{Kind: kind, Binary: o.Binary}
+	if w.Config != "" {
+		options.Config = []byte(w.Config)
+	}
+	if s.scheduler, err = s.cluster.StartScheduler(ctx, options); err != nil {
 		return nil, err
 	}
 	defer s.scheduler.Stop()
@@ -97,43 +112,10 @@ func runCluster(ctx context.Context, o Options, w *Workload, scheduler string) (
 	return s.run, errors.Join(s.unprofiled, s.background.stop())
 }
 
-// writeProfile asks the scheduler for a CPU profile of the next few seconds.
-func (s *stage) writeProfile(ctx context.Context) error {
-	config := s.cluster.AdminConfig()
-	config.TLSClientConfig.Insecure = true // nobody signed the scheduler's certificate
-	config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = nil, ""
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return err
-	}
-	url := fmt.Sprintf("https://127.0.0.1:%d/debug/pprof/profile?seconds=%d", s.scheduler.Port, profileSeconds)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %s", url, response.Status, data)
-	}
-	return os.WriteFile(s.profile, data, 0o644)
-}
-
-// profileSeconds is how long a profile in mode cluster lasts.
-const profileSeconds = 10
-
 func (s *stage) take(ctx context.Context, step Step) error {
 	switch step := step.(type) {
 	case *CreateNodes:
-		s.run.Nodes += step.Count
-		return s.cluster.CreateNodes(ctx, slices.Collect(step.All()))
+		return s.createNodes(ctx, step)
 	case *CreateNamespaces:
 		for _, n := range step.All() {
 			if err := s.createNamespace(ctx, n); err != nil {
@@ -146,17 +128,21 @@ func (s *stage) take(ctx context.Context, step Step) error {
 	case *DeletePods:
 		return s.deletePods(ctx, step)
 	case *Churn:
-		s.churn(ctx, step)
-		return nil
+		return s.churn(ctx, step)
 	case *Barrier:
 		return s.barrier(ctx, step)
 	case *CreateObjects:
-		for range step.Count {
-			if _, err := s.create(ctx, step.Namespace, step.Object); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.createObjects(ctx, step)
+	case *UpdateObjects:
+		return s.updateObjects(ctx, step)
+	case *CreateDriver:
+		return s.createSlices(ctx, step)
+	case *AllocateClaims:
+		return s.allocateClaims(ctx, step)
+	case *StartMeasuring:
+		return s.begin(ctx, step.counts)
+	case *StopMeasuring:
+		return s.end(ctx)
 	}
 	return fmt.Errorf("no step is a %T", step)
 }
@@ -196,108 +182,110 @@ func (s *stage) createNamespace(ctx context.Context, n *v1.Namespace) error {
 	return err
 }
 
-// place creates the step's pods and waits until all are bound. The measured
-// phase lasts from the first creation to the last binding seen.
-func (s *stage) place(ctx context.Context, step *CreatePods) error {
-	pods := step.All()
-	if step.Measure { // what is left to do for pods before is not for these
-		if _, err := s.rest(ctx); err != nil {
-			return err
-		}
-	}
-	before, err := s.scheduler.Usage()
+func (s *stage) createNodes(ctx context.Context, step *CreateNodes) error {
+	nodes, err := step.All()
 	if err != nil {
 		return err
 	}
-	if step.Measure && s.profile != "" {
-		s.profiling.Go(func() { s.unprofiled = s.writeProfile(ctx) })
+	s.nodes = append(s.nodes, nodes...)
+	s.run.Nodes += len(nodes)
+	attachable := step.CSINodes(nodes)
+	err = concurrently(ctx, creators, len(attachable), func(i int) error {
+		_, err := s.client.StorageV1().CSINodes().Create(ctx, attachable[i], metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("creating CSINodes: %w", err)
 	}
-	start := time.Now()
-	created, err := s.createPods(ctx, pods)
+	return s.cluster.CreateNodes(ctx, nodes)
+}
+
+// place creates the step's pods and waits until all are bound.
+func (s *stage) place(ctx context.Context, step *CreatePods) error {
+	if err := s.createVolumes(ctx, step); err != nil {
+		return err
+	}
+	if step.Measure {
+		if err := s.begin(ctx, func(c *CreatePods) bool { return c == step }); err != nil {
+			return err
+		}
+	}
+	var err error
+	if step.Steady > 0 {
+		err = s.placeSteadily(ctx, step)
+	} else {
+		err = s.placeOnce(ctx, step)
+	}
+	if err != nil || !step.Measure {
+		return err
+	}
+	return s.end(ctx)
+}
+
+func (s *stage) placeOnce(ctx context.Context, step *CreatePods) error {
+	pods, err := step.All()
+	if err != nil {
+		return err
+	}
+	g, err := s.createPods(ctx, step, pods)
 	if err != nil {
 		return err
 	}
 	if step.NoWait {
-		s.unawaited = append(s.unawaited, step)
+		s.unawaited = append(s.unawaited, unawaited{step, g})
 		return nil
 	}
-	if err := s.seen.wait(ctx, s.scheduler, step, false); err != nil {
-		return err
-	}
-	if !step.Measure {
-		return nil
-	}
-	after, err := s.scheduler.Usage()
-	if err != nil {
-		return err
-	}
-	rest, err := s.rest(ctx)
-	if err != nil {
-		return err
-	}
-	last, latencies := s.seen.latencies(step, created)
-	n := float64(step.Count)
-	r := s.run
-	r.Pods, r.Scheduled = step.Count, len(latencies)
-	r.PodsPerSecond = round(n / last.Sub(start).Seconds())
-	r.CPUMillisPerPod = round(float64(after.CPU-before.CPU) / float64(time.Millisecond) / n)
-	r.CPUMillisToRest = round(float64(rest.CPU-before.CPU) / float64(time.Millisecond) / n)
-	r.P50Millis = round(percentile(millis(latencies), 0.5))
-	r.P99Millis = round(percentile(millis(latencies), 0.99))
-	r.PeakRSSMiB = round(float64(rest.PeakRSS) / (1 << 20))
-	return nil
+	return s.seen.wait(ctx, s.scheduler, g, false)
 }
 
-// A scheduler is at rest when it took less than calmCPU in each calmTime of
-// restTime; who works in the background of the steps never is.
-const (
-	calmTime  = time.Second
-	calmCPU   = 50 * time.Millisecond
-	restTime  = 2 * calmTime
-	restLimit = 90 * time.Second
-)
-
-// rest waits until the scheduler has done what is left to do once all pods are
-// bound, publishing events above all, and returns what it has taken by then.
-func (s *stage) rest(ctx context.Context) (cluster.Usage, error) {
-	before, err := s.scheduler.Usage()
-	if err != nil || s.background.busy() {
-		return before, err
-	}
-	for calm, waited := time.Duration(0), time.Duration(0); calm < restTime && waited < restLimit; waited += calmTime {
-		select {
-		case <-ctx.Done():
-			return before, context.Cause(ctx)
-		case <-time.After(calmTime):
-		}
-		now, err := s.scheduler.Usage()
+// placeSteadily creates the step's pods, deletes them once all are bound, and
+// so on until the time is over.
+func (s *stage) placeSteadily(ctx context.Context, step *CreatePods) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, step.Steady, errOver)
+	defer cancel()
+	zero := int64(0)
+	for batch := 0; ; batch++ {
+		pods, err := step.All()
 		if err != nil {
-			return before, err
+			return err
 		}
-		if calm += calmTime; now.CPU-before.CPU > calmCPU {
-			calm = 0
+		for _, p := range pods {
+			p.Name = fmt.Sprintf("%s-%d", p.Name, batch)
 		}
-		before = now
+		g, err := s.createPods(ctx, step, pods)
+		if err == nil {
+			err = s.seen.wait(ctx, s.scheduler, g, false)
+		}
+		if err == nil {
+			err = s.client.CoreV1().Pods(step.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
+		}
+		if err != nil && context.Cause(ctx) == errOver {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return before, nil
 }
 
-// createPods creates the pods, many at once but in order of name, and returns
-// when each creation was sent.
-func (s *stage) createPods(ctx context.Context, pods []*v1.Pod) (map[string]time.Time, error) {
-	var mu sync.Mutex
-	sent := make(map[string]time.Time, len(pods))
+// errOver ends a steady state.
+var errOver = errors.New("the time is over")
+
+// createPods creates the step's pods, many at once but in order.
+func (s *stage) createPods(ctx context.Context, step *CreatePods, pods []*v1.Pod) (*group, error) {
+	g := s.seen.expect(pods)
+	if s.phase != nil && s.phase.counts(step) {
+		s.phase.groups = append(s.phase.groups, g)
+	}
 	err := concurrently(ctx, creators, len(pods), func(i int) error {
-		mu.Lock()
-		sent[pods[i].Name] = time.Now()
-		mu.Unlock()
+		s.seen.send(g, pods[i])
 		_, err := s.client.CoreV1().Pods(pods[i].Namespace).Create(ctx, pods[i], metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating pods: %w", err)
 	}
-	return sent, nil
+	return g, nil
 }
 
 // barrier waits for the pods that nobody waited for.
@@ -305,10 +293,10 @@ func (s *stage) barrier(ctx context.Context, step *Barrier) error {
 	selector := labels.SelectorFromSet(step.Labels)
 	for _, pods := range s.unawaited {
 		if len(step.Namespaces) > 0 && !slices.Contains(step.Namespaces, pods.Namespace) ||
-			!selector.Matches(labels.Set(pods.Template.Labels)) {
+			!selector.Matches(labels.Set(pods.Labels)) {
 			continue
 		}
-		if err := s.seen.wait(ctx, s.scheduler, pods, step.Attempted); err != nil {
+		if err := s.seen.wait(ctx, s.scheduler, pods.group, step.Attempted); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ const (
 // Options are the flags of `berth-lab bench`.
 type Options struct {
 	Workloads  []string
-	Suite      bool   // Placement after Workloads
+	Suite      bool   // Suite() after Workloads
 	Pods       int    // the most that a measured step creates, 0: as the file says
 	NoCeiling  bool   // leave the ceilings of mode cluster out
 	Dir        string // of Berth's own workloads
@@ -57,8 +57,9 @@ Mode cluster: each scheduler as a process of its own against a fresh control pla
 with the same raised client limits.
 
 Workloads run one after the other. Those that a mode cannot run say why and are
-left out. --suite names those of kube-scheduler's suite that place pods, and
-Berth's with 30,000 pods on 5,000 nodes, which is for memory.
+left out. --suite names one workload of each test case of kube-scheduler's suite,
+of the size that Kubernetes measures it at, and Berth's with 30,000 pods on 5,000
+nodes, which is for memory.
 
 Progress goes to the standard error, the result to the standard output.`,
 		Example: `  berth-lab bench --list
@@ -81,7 +82,7 @@ Progress goes to the standard error, the result to the standard output.`,
 	}
 	flags := command.Flags()
 	flags.StringSliceVar(&o.Workloads, "workload", nil, "test case and workload, as TestCase/Workload; may be given several times")
-	flags.BoolVar(&o.Suite, "suite", false, "the workloads: "+strings.Join(Placement, ", "))
+	flags.BoolVar(&o.Suite, "suite", false, "one workload of each test case of kube-scheduler's suite, and "+memory)
 	flags.IntVar(&o.Pods, "pods", 0, "measured steps create no more pods than this (default: as many as the workload says)")
 	flags.BoolVar(&o.NoCeiling, "no-ceiling", false, "mode cluster: do not measure what a client binds that decides nothing")
 	flags.BoolVar(&o.List, "list", false, "list all workloads: which are understood, which are not and why")
@@ -121,7 +122,11 @@ func (o *Options) validate() error {
 		return nil
 	}
 	if o.Suite {
-		o.Workloads = append(o.Workloads, Placement...)
+		names, err := Suite()
+		if err != nil {
+			return err
+		}
+		o.Workloads = append(o.Workloads, names...)
 	}
 	if len(o.Workloads) == 0 {
 		return errors.New("--workload is missing; --list shows them all")

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,8 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -33,13 +33,17 @@ type scene struct {
 	services []*v1.Service
 	// namespaces have labels that pod affinity may select by.
 	namespaces []*v1.Namespace
-	pods       iter.Seq[*v1.Pod] // to be decided on, in this order
-	count      int               // of pods
-	warmUp     int               // how many of them are decided on before the clock runs
-	config     string            // KubeSchedulerConfiguration, "" for the defaults
+	// objects are what plugins read besides: volumes, claims, devices.
+	objects []metav1.Object
+	pods    iter.Seq[*v1.Pod] // to be decided on, in this order
+	count   int               // of pods
+	warmUp  int               // how many of them are decided on before the clock runs
+	config  string            // KubeSchedulerConfiguration, "" for the defaults
 	// misfits: pods may find no node; else one that does not ends the run.
 	misfits bool
-	budget  time.Duration // no further slice is begun after; 0: none
+	// slice is how many decisions are taken before their bindings are answered.
+	slice  int
+	budget time.Duration // no further slice is begun after; 0: none
 }
 
 // decider takes decisions in process, on one pod of the scene after the other.
@@ -48,7 +52,7 @@ type decider interface {
 	// made and its room taken. The error is a misfit when no node was found.
 	decide() (node string, err error)
 	// settle tells of the bindings since, as the API server would.
-	settle()
+	settle() error
 }
 
 func newDecider(scheduler string, s *scene) (decider, func(), error) {
@@ -64,11 +68,14 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 			b.m.Step(time.Now(), machine.NamespaceSet{Namespace: decode.Namespace(n)})
 		}
 		b.addNodes(s.nodes)
+		for _, o := range s.objects {
+			b.m.Step(time.Now(), machine.ObjectSet{Object: decode.Object(o)})
+		}
 		b.addPods(slices.Values(s.bound))
 		b.addPods(s.pods)
 		return b, func() {}, nil
 	}
-	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces}
+	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces, Objects: s.objects}
 	for _, service := range s.services {
 		world.Families = append(world.Families, service)
 	}
@@ -99,15 +106,17 @@ func (d *rivalDecider) decide() (string, error) {
 	return node, err
 }
 
-// settle has nothing to tell: what kube-scheduler assumed stays assumed.
-func (d *rivalDecider) settle() {}
+// settle has devices written; all else that kube-scheduler assumed stays assumed.
+func (d *rivalDecider) settle() error { return d.Settle() }
 
 // berthDecider drives the daemon's own machine. The pods are in its queue
 // when measuring begins; each decision is a Cycle: pop, decide, record,
 // assume, effects handed over.
 type berthDecider struct {
-	m     *machine.Machine
-	binds []machine.Bind // not answered yet
+	m *machine.Machine
+	// What is not answered yet.
+	writes []machine.Write
+	binds  []machine.Bind
 }
 
 func newBerth(configuration string) (*berthDecider, error) {
@@ -140,16 +149,24 @@ func (d *berthDecider) addPods(pods iter.Seq[*v1.Pod]) {
 	}
 }
 
-func (d *berthDecider) decide() (string, error) {
-	var record *decision.Decision
-	for _, e := range d.m.Step(time.Now(), machine.Cycle{}) {
+// step gives the machine an event and keeps what is to be answered. The record
+// is that of a decision, if one was taken.
+func (d *berthDecider) step(e machine.Event) (record *decision.Decision) {
+	for _, e := range d.m.Step(time.Now(), e) {
 		switch e := e.(type) {
 		case machine.Decided:
 			record = e.Decision
+		case machine.Write:
+			d.writes = append(d.writes, e)
 		case machine.Bind:
 			d.binds = append(d.binds, e)
 		}
 	}
+	return record
+}
+
+func (d *berthDecider) decide() (string, error) {
+	record := d.step(machine.Cycle{})
 	switch {
 	case record == nil:
 		return "", errors.New("no pod was ready")
@@ -161,20 +178,34 @@ func (d *berthDecider) decide() (string, error) {
 	return "", misfit(explain.Condition(record).Message)
 }
 
-func (d *berthDecider) settle() {
+// settle answers writes before bindings: these follow from those.
+func (d *berthDecider) settle() error {
+	for _, w := range d.writes {
+		d.step(machine.Written{UID: w.Pod.UID})
+		for i := range w.Writes {
+			for _, o := range w.Writes[i].Result {
+				d.step(machine.ObjectSet{Object: o})
+			}
+		}
+	}
 	for _, b := range d.binds {
 		bound := *b.Pod
 		bound.NodeName = b.Node
-		d.m.Step(time.Now(), machine.Bound{UID: b.Pod.UID, Result: machine.BindDone})
-		d.m.Step(time.Now(), machine.PodSet{Pod: &bound})
+		d.step(machine.Bound{UID: b.Pod.UID, Result: machine.BindDone})
+		d.step(machine.PodSet{Pod: &bound})
 	}
+	clear(d.writes)
 	clear(d.binds)
-	d.binds = d.binds[:0]
+	d.writes, d.binds = d.writes[:0], d.binds[:0]
+	return nil
 }
 
-// slice is how many decisions are taken before their bindings are answered:
-// what a daemon decides in the millisecond or so that a binding takes.
+// slice is how many decisions are taken before their bindings are answered,
+// unless the scene says otherwise: what a daemon decides in the millisecond or
+// so that a binding takes.
 const slice = 64
+
+func (s *scene) answered() int { return cmp.Or(s.slice, slice) }
 
 // timing is what the decisions of a scene cost.
 type timing struct {
@@ -188,12 +219,16 @@ type timing struct {
 // warm takes the decisions that nobody measures.
 func (s *scene) warm(d decider) error {
 	t := &timing{}
-	for range s.warmUp {
-		if err := s.one(d, t); err != nil {
+	for t.decisions < s.warmUp {
+		for range min(s.answered(), s.warmUp-t.decisions) {
+			if err := s.one(d, t); err != nil {
+				return err
+			}
+		}
+		if err := d.settle(); err != nil {
 			return err
 		}
 	}
-	d.settle()
 	return nil
 }
 
@@ -209,7 +244,7 @@ func (s *scene) take(d decider) (*timing, error) {
 		goruntime.ReadMemStats(&before)
 		cpu, start := cpuTime(), time.Now()
 		last := start
-		for range min(slice, n-t.decisions) {
+		for range min(s.answered(), n-t.decisions) {
 			if err := s.one(d, t); err != nil {
 				return nil, err
 			}
@@ -225,7 +260,9 @@ func (s *scene) take(d decider) (*timing, error) {
 		t.allocations += after.Mallocs - before.Mallocs
 		t.bytes += after.TotalAlloc - before.TotalAlloc
 		start = time.Now()
-		d.settle()
+		if err := d.settle(); err != nil {
+			return nil, err
+		}
 		t.settling += time.Since(start)
 	}
 	return t, nil
@@ -245,80 +282,4 @@ func (s *scene) one(d decider, t *timing) error {
 	}
 	t.decisions++
 	return nil
-}
-
-// scene makes the workload's objects: pods of the steps that are not measured
-// are bound to the nodes in turn. What goes by the clock or by an API server
-// makes no sense here.
-func (w *Workload) scene() (*scene, error) {
-	var nodes []*v1.Node
-	var pods []*v1.Pod
-	s := &scene{}
-	for i, step := range w.Steps {
-		switch step := step.(type) {
-		case *CreateNodes:
-			nodes = append(nodes, slices.Collect(step.All())...)
-		case *CreatePods:
-			made, err := step.inMemory(nodes)
-			if err != nil {
-				return nil, fmt.Errorf("step %d: %w", i, err)
-			}
-			if step.Measure {
-				pods = append(pods, made...)
-			} else {
-				s.bound = append(s.bound, made...)
-			}
-		case *CreateNamespaces:
-			s.namespaces = append(s.namespaces, step.All()...)
-		case *Barrier:
-		case *Churn:
-			return nil, fmt.Errorf("step %d: churn goes by the clock; use --mode cluster", i)
-		case *DeletePods:
-			return nil, fmt.Errorf("step %d: deletePods goes by the clock; use --mode cluster", i)
-		case *CreateObjects:
-			made, err := step.services()
-			if err != nil {
-				return nil, fmt.Errorf("step %d: %w", i, err)
-			}
-			s.services = append(s.services, made...)
-		}
-	}
-	s.nodes, s.pods, s.count = slices.Values(nodes), slices.Values(pods), len(pods)
-	return s, nil
-}
-
-// inMemory makes the step's pods as the API server would hand them out, bound
-// to the nodes in turn unless they are measured.
-func (s *CreatePods) inMemory(nodes []*v1.Node) ([]*v1.Pod, error) {
-	if s.NoWait {
-		return nil, errors.New("pods that nobody waits for need a clock; use --mode cluster")
-	}
-	if len(nodes) == 0 {
-		return nil, errors.New("there is no node yet")
-	}
-	pods := s.All()
-	for k, p := range pods {
-		p.UID = types.UID(p.Namespace + "/" + p.Name)
-		if !s.Measure {
-			p.Spec.NodeName = nodes[k%len(nodes)].Name
-		}
-		decode.DefaultPod(p)
-	}
-	return pods, nil
-}
-
-// services makes the step's objects, which must be Services.
-func (s *CreateObjects) services() ([]*v1.Service, error) {
-	if kind := s.Object.GetKind(); kind != "Service" {
-		return nil, fmt.Errorf("a %s needs an API server; use --mode cluster", kind)
-	}
-	services := make([]*v1.Service, s.Count)
-	for i := range services {
-		services[i] = &v1.Service{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(s.Object.Object, services[i]); err != nil {
-			return nil, err
-		}
-		services[i].Namespace, services[i].Name = s.Namespace, fmt.Sprintf("%s%d", services[i].GenerateName, i)
-	}
-	return services, nil
 }

@@ -8,24 +8,6 @@ import (
 	"path/filepath"
 )
 
-// Placement is the workloads that place pods, of all kinds that kube-scheduler's
-// suite has for the plugins that are built in, and the one that memory is
-// measured on.
-var Placement = []string{
-	"SchedulingBasic/5000Nodes_10000Pods",
-	"SchedulingNodeAffinity/5000Nodes_10000Pods",
-	"SchedulingDaemonset/15000Nodes",
-	"SchedulingSecrets/5000Nodes_10000Pods",
-	"TopologySpreading/5000Nodes_5000Pods",
-	"PreferredTopologySpreading/5000Nodes_5000Pods",
-	"DefaultTopologySpreading/5000Nodes_10000Pods",
-	"SchedulingWithNodeInclusionPolicy/5000Nodes",
-	"SchedulingWhileGated/1Node_10000GatedPods",
-	"Unschedulable/5kNodes/100Init/10kPods",
-	"SchedulingWithMixedChurn/5000Nodes_10000Pods",
-	"Memory/5000Nodes_30000Pods",
-}
-
 // errUnfit is a workload that the mode cannot run, which is no failure.
 var errUnfit = errors.New("not for this mode")
 

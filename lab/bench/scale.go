@@ -194,10 +194,32 @@ func Scale(ctx context.Context, o ScaleOptions, say func(string, ...any)) ([]Poi
 
 // scene makes the place's nodes and pods, each only when it is asked for.
 func (at *place) scene() *scene {
-	nodes := &CreateNodes{Count: at.Nodes, Name: "node", Template: builtinNode()}
 	return &scene{
-		nodes: nodes.All(), pods: at.pods(), count: at.Pods,
+		nodes: at.nodes(), pods: at.pods(), count: at.Pods,
 		warmUp: 3 * patterns[at.Pattern], budget: at.Budget,
+	}
+}
+
+func (at *place) nodes() iter.Seq[*v1.Node] {
+	return func(yield func(*v1.Node) bool) {
+		for i := range at.Nodes {
+			room := v1.ResourceList{
+				v1.ResourceCPU:    resource.MustParse("4"),
+				v1.ResourceMemory: resource.MustParse("32Gi"),
+				v1.ResourcePods:   resource.MustParse("110"),
+			}
+			name := fmt.Sprintf("node-%05d", i)
+			n := &v1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
+				Status: v1.NodeStatus{
+					Capacity: room, Allocatable: room,
+					Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
+				},
+			}
+			if !yield(n) {
+				return
+			}
+		}
 	}
 }
 

@@ -23,8 +23,8 @@ type Known struct {
 }
 
 // testCase mirrors the format of performance-config.yaml, as far as it is
-// understood here. Feature gates, labels and thresholds are left aside: every
-// workload runs with v1.36.3's defaults.
+// understood here. Feature gates are left aside: every workload runs with
+// v1.36.3's defaults.
 type testCase struct {
 	Name                   string            `json:"name"`
 	DefaultPodTemplatePath string            `json:"defaultPodTemplatePath"`
@@ -36,12 +36,15 @@ type testCase struct {
 }
 
 type parameters struct {
-	Name   string         `json:"name"`
-	Params map[string]any `json:"params"`
+	Name      string         `json:"name"`
+	Params    map[string]any `json:"params"`
+	Labels    []string       `json:"labels"`
+	Threshold any            `json:"threshold"` // what Kubernetes' own runs must come to
 }
 
 // suites lists the files that workloads come from: kube-scheduler's own, in
-// the k8s.io/kubernetes module that the lab is built from, and those of dir.
+// the k8s.io/kubernetes module that the lab is built from, and those of dir, if
+// any is named.
 func suites(dir string) ([]string, error) {
 	theirs, err := suiteDir()
 	if err != nil {
@@ -59,6 +62,9 @@ func suites(dir string) ([]string, error) {
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("no performance-config.yaml below %s", theirs)
+	}
+	if dir == "" {
+		return files, nil
 	}
 	ours, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	return append(files, ours...), err
@@ -165,17 +171,73 @@ func List(dir string) ([]Known, error) {
 	return all, err
 }
 
-// changedInGo names test cases whose Go tests do more than their files say.
-var changedInGo = []string{"NodeDeclaredFeaturesEnabled"}
+// memory is the workload of Berth's own that peak memory is measured on.
+const memory = "Memory/5000Nodes_30000Pods"
+
+// Suite names one workload of each test case of kube-scheduler's suite that is
+// understood, and the one for memory.
+func Suite() ([]string, error) {
+	theirs, err := suites("")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range theirs {
+		cases, err := readCases(file)
+		if err != nil {
+			return nil, err
+		}
+		for i := range cases {
+			c := &cases[i]
+			p := c.typical()
+			if _, err := c.workload(c.Name+"/"+p.Name, p); err == nil {
+				names = append(names, c.Name+"/"+p.Name)
+			}
+		}
+	}
+	return append(names, memory), nil
+}
+
+// typical is the first workload that Kubernetes' own runs hold against a
+// threshold; else the first that they run for performance; else the last.
+// Those that differ from one before in feature gates alone come after it.
+func (c *testCase) typical() parameters {
+	performance := func(p parameters) bool { return slices.Contains(p.Labels, "performance") }
+	for _, good := range []func(parameters) bool{
+		func(p parameters) bool { return performance(p) && p.Threshold != nil },
+		performance,
+	} {
+		if i := slices.IndexFunc(c.Workloads, good); i >= 0 {
+			return c.Workloads[i]
+		}
+	}
+	last := c.Workloads[0]
+	for _, p := range c.Workloads[1:] {
+		if !strings.HasSuffix(p.Name, "Enabled") {
+			last = p
+		}
+	}
+	return last
+}
+
+// inGo says what the Go tests of test cases do that their files do not say, and
+// that cannot be done from outside.
+var inGo = map[string]string{
+	"NodeDeclaredFeaturesEnabled": "Go code of the suite adds features to the library inside kube-scheduler, which pods then ask nodes for",
+}
 
 func (c *testCase) workload(name string, p parameters) (*Workload, error) {
-	if c.SchedulerConfigPath != "" {
-		return nil, fmt.Errorf("workload %s: schedulerConfigPath: a configuration of its own is not understood", name)
-	}
-	if slices.Contains(changedInGo, c.Name) {
-		return nil, fmt.Errorf("workload %s: its nodes are changed by Go code of the suite", name)
+	if why := inGo[c.Name]; why != "" {
+		return nil, fmt.Errorf("workload %s: %s", name, why)
 	}
 	w := &Workload{Name: name}
+	if c.SchedulerConfigPath != "" {
+		config, err := os.ReadFile(filepath.Join(c.dir, c.SchedulerConfigPath))
+		if err != nil {
+			return nil, fmt.Errorf("workload %s: %w", name, err)
+		}
+		w.Config = string(config)
+	}
 	for i, raw := range c.WorkloadTemplate {
 		steps, err := c.steps(i, raw, p)
 		if err != nil {
@@ -184,7 +246,7 @@ func (c *testCase) workload(name string, p parameters) (*Workload, error) {
 		w.Steps = append(w.Steps, steps...)
 	}
 	if w.Measured() == 0 {
-		return nil, fmt.Errorf("workload %s: no createPods step collects metrics", name)
+		return nil, fmt.Errorf("workload %s: no pods are measured", name)
 	}
 	return w, nil
 }
@@ -224,24 +286,6 @@ func strict(raw []byte, into any) error {
 		return fmt.Errorf("the field %s is not understood", field)
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-}
-
-// template reads one object; templates with actions in them are not understood.
-func (c *testCase) template(path string, into any) error {
-	if path == "" {
-		return errors.New("no template is named")
-	}
-	data, err := os.ReadFile(filepath.Join(c.dir, path))
-	if err != nil {
-		return err
-	}
-	if bytes.Contains(data, []byte("{{")) {
-		return fmt.Errorf("%s: template actions are not understood", path)
-	}
-	if err := yaml.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
 }
 
 // number is a count given as such or by the name of a parameter.

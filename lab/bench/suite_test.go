@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,51 +30,76 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestEverySuiteWorkloadIsUnderstoodOrSaysWhyNot(t *testing.T) {
+func TestTheSuiteIsUnderstood(t *testing.T) {
 	all, err := List(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	understood, not := map[string]bool{}, map[string]bool{}
+	not := map[string]int{}
 	for _, k := range all {
-		test, _, _ := strings.Cut(k.Name, "/")
 		if k.Err == nil {
-			understood[test] = true
 			continue
 		}
-		not[test] = true
-		if text := k.Err.Error(); !strings.Contains(text, k.Name) || !(strings.Contains(text, "not understood") || strings.Contains(text, "Go code") || strings.Contains(text, "collects metrics")) {
+		test, _, _ := strings.Cut(k.Name, "/")
+		not[test]++
+		if text := k.Err.Error(); !strings.Contains(text, k.Name) || !(strings.Contains(text, "Go code") || strings.Contains(text, "no pods are measured")) {
 			t.Errorf("%s: unclear: %v", k.Name, k.Err)
 		}
 	}
-	for _, test := range []string{
-		"SchedulingBasic", "SchedulingNodeAffinity", "SchedulingDaemonset", "SchedulingSecrets",
-		"TopologySpreading", "PreferredTopologySpreading", "DefaultTopologySpreading",
-		"SchedulingWithNodeInclusionPolicy", "SchedulingWhileGated", "Unschedulable", "SchedulingWithMixedChurn",
-		"PreemptionBasic", "PreemptionAsync", "SchedulingPodAntiAffinity", "SchedulingRequiredPodAntiAffinityWithNSSelector",
-	} {
-		if !understood[test] || not[test] {
-			t.Errorf("%s: some understood: %t, some not: %t", test, understood[test], not[test])
-		}
-	}
-	for _, test := range []string{"SchedulingCSIPVs", "EventHandlingPodDelete", "SchedulingWithResourceClaimTemplate", "NodeDeclaredFeaturesEnabled"} {
-		if understood[test] || !not[test] {
-			t.Errorf("%s is understood, or not there", test)
-		}
+	if want := map[string]int{"NodeDeclaredFeaturesEnabled": 4, "PublishResourceSlices": 2}; !maps.Equal(not, want) || len(all) != 242 {
+		t.Errorf("%d workloads, of which these are not understood: %v, want 242 and %v", len(all), not, want)
 	}
 }
 
-// What --suite names is there and understood.
-func TestPlacementWorkloadsAreUnderstood(t *testing.T) {
-	for _, name := range Placement {
+// What --suite names is there and understood: all that are measured make their
+// objects, in whatever mode.
+func TestSuiteNamesOneWorkloadOfEachTestCase(t *testing.T) {
+	names, err := Suite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, decided := map[string]bool{}, 0
+	for _, name := range names {
+		test, _, _ := strings.Cut(name, "/")
+		if cases[test] {
+			t.Errorf("%s: a second one of its test case", name)
+		}
+		cases[test] = true
 		w, err := Load(filepath.Join("..", "..", "bench"), name)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if w.limit(7); w.Measured() != 7 {
-			t.Errorf("%s: %d pods are measured after a limit of 7", name, w.Measured())
+		w.limit(7)
+		for _, s := range w.Steps {
+			switch s := s.(type) {
+			case *CreateNodes:
+				s.Count = min(s.Count, 20)
+			case *CreatePods:
+				if s.Count = min(s.Count, 20); s.Measure && s.Count > 7 {
+					t.Errorf("%s: %d pods are measured after a limit of 7", name, s.Count)
+				}
+			case *CreateObjects:
+				s.Count = min(s.Count, 20)
+			}
 		}
+		if _, _, _, err := w.ceilingObjects(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := w.scene(); err == nil {
+			decided++
+		} else if !strings.Contains(err.Error(), "--mode cluster") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"SchedulingBasic/5000Nodes_10000Pods", "SchedulingNodeAffinity/5000Nodes_10000Pods",
+		"SchedulingCSIPVs/5000Nodes_5000Pods", "SchedulingWithResourceClaimTemplate/5000pods_500nodes", "EventHandlingPodDelete/50Nodes_500Pods", memory} {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s is left out of %v", name, names)
+		}
+	}
+	if len(names) != 49 || decided != 35 {
+		t.Errorf("%d workloads, of which mode decide runs %d, want 49 and 35", len(names), decided)
 	}
 }
 
@@ -82,7 +108,7 @@ func own(t *testing.T, ops string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"own.yaml":               "- name: Own\n  defaultPodTemplatePath: templates/pod.yaml\n  workloadTemplate:\n" + ops + "\n  workloads:\n  - name: Small\n    params: {nodes: 3, pods: 6, half: 0.5}\n",
+		"own.yaml":               "- name: Own\n  defaultPodTemplatePath: templates/pod.yaml\n  workloadTemplate:\n" + ops + "\n  workloads:\n  - name: Small\n    params: {nodes: 3, pods: 6, half: 0.5, steady: true, duration: 3s}\n",
 		"templates/pod.yaml":     "metadata: {generateName: p-}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}\n",
 		"templates/large.yaml":   "spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 9}}}]}\n",
 		"templates/named.yaml":   "metadata: {name: the-node}\nstatus: {capacity: {cpu: 1, pods: 10}}\n",
@@ -93,7 +119,20 @@ func own(t *testing.T, ops string) string {
 		"templates/light.yaml":   "metadata: {labels: {light: \"yes\"}}\nspec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i}]}\n",
 		"templates/churned.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {generateName: churned-}\nspec: {priority: 10, containers: [{name: c, image: i}]}\n",
 		"templates/claim.yaml":   "apiVersion: v1\nkind: PersistentVolumeClaim\n",
-		"templates/action.yaml":  "metadata: {name: \"{{.Index}}\"}\n",
+		"templates/unknown.yaml": "metadata: {name: \"{{Sqrt .Index}}\"}\n",
+		"templates/zero.yaml":    "metadata: {name: \"p{{DivideInt .Index .Index}}\"}\n",
+		"templates/numbered.yaml": "metadata: {name: \"n-{{.Index}}\", labels: {pair: \"{{DivideInt .Index 2}}\", odd: \"{{Mod .Index 2}}\", of: \"{{.Count}}\"}}\n" +
+			"spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}\n",
+		"templates/driven.yaml":    "metadata: {generateName: driven-}\nstatus: {capacity: {cpu: 4, pods: 110}}\n",
+		"templates/volume.yaml":    "spec: {accessModes: [ReadOnlyMany], capacity: {storage: 1Gi}, csi: {driver: ebs.csi.aws.com}, persistentVolumeReclaimPolicy: Retain}\n",
+		"templates/bound.yaml":     "metadata: {annotations: {pv.kubernetes.io/bind-completed: \"true\"}}\nspec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}\n",
+		"templates/class.yaml":     "apiVersion: resource.k8s.io/v1beta2\nkind: DeviceClass\nmetadata: {name: test-class}\nspec: {selectors: [{cel: {expression: device.driver == \"test.example.com\"}}]}\n",
+		"templates/device.yaml":    "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: \"claim-{{.Index}}\"}\nspec: {devices: {requests: [{name: r, exactly: {deviceClassName: test-class}}]}}\n",
+		"templates/devices.yaml":   "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: two}\nspec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: test-class, count: 2}}]}}}\n",
+		"templates/templated.yaml": "spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i, resources: {claims: [{name: d}]}}], resourceClaims: [{name: d, resourceClaimTemplateName: two}]}\n",
+		"templates/shared.yaml":    "spec: {containers: [{name: c, image: i, resources: {claims: [{name: d}]}}], resourceClaims: [{name: d, resourceClaimName: \"claim-{{DivideInt .Index 3}}\"}]}\n",
+		"templates/held.yaml":      "apiVersion: v1\nkind: Pod\nmetadata: {name: \"held-{{.Index}}\"}\nspec: {schedulingGates: [{name: example.com/hold}], containers: [{name: c, image: i}]}\n",
+		"templates/released.yaml":  "apiVersion: v1\nkind: Pod\nmetadata: {name: \"held-{{.Index}}\"}\nspec: {containers: [{name: c, image: i}]}\n",
 	} {
 		write(t, dir, name, text)
 	}
@@ -116,7 +155,7 @@ func TestLoadReadsSteps(t *testing.T) {
   - opcode: createNodes
     count: 1
     nodeTemplatePath: templates/named.yaml
-    nodeAllocatableStrategy: {nodeAllocatable: {example.com/gpu: "8"}}
+    nodeAllocatableStrategy: {nodeAllocatable: {example.com/gpu: "8"}, csiNodeAllocatable: {ebs.csi.aws.com: {count: 39}}, migratedPlugins: [a, b]}
   - {opcode: createNamespaces, prefix: sets, count: 2}
   - {opcode: createPodSets, count: 2, namespacePrefix: sets, createPodsOp: {opcode: createPods, count: 2}}
   - {opcode: createPods, count: 1, skipWaitToCompletion: true, podTemplatePath: templates/large.yaml}
@@ -124,28 +163,22 @@ func TestLoadReadsSteps(t *testing.T) {
   - {opcode: deletePods, namespace: sets-0, deletePodsPerSecond: 5, skipWaitToCompletion: true}
   - {opcode: churn, mode: recreate, number: 1, templatePaths: [templates/service.yaml]}
   - {opcode: createAny, namespace: services, templatePath: templates/service.yaml}
-`+sixPods), "Own/Small")
+`+sixPods+`
+  - opcode: createPods
+    namespace: filled
+    count: 3
+    podTemplatePath: templates/numbered.yaml
+    persistentVolumeTemplatePath: templates/volume.yaml
+    persistentVolumeClaimTemplatePath: templates/bound.yaml
+    steadyStateParam: $steady
+    durationParam: $duration
+  - {opcode: createResourceDriver, driverName: test.example.com, nodes: node-1-*, maxClaimsPerNode: 2}
+  - {opcode: createAny, namespace: filled, countParam: $nodes, templatePath: templates/device.yaml}
+`), "Own/Small")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
-	for _, s := range w.Steps {
-		switch s := s.(type) {
-		case *CreateNodes:
-			for n := range s.All() {
-				gpu := n.Status.Allocatable["example.com/gpu"]
-				got = append(got, fmt.Sprintf("node %s host=%s zone=%s own=%s gpu=%s", n.Name, n.Labels[v1.LabelHostname], n.Labels["zone"], n.Labels["own"], gpu.String()))
-			}
-		case *CreatePods:
-			for _, p := range s.All() {
-				got = append(got, fmt.Sprintf("pod %s/%s measure=%t nowait=%t", p.Namespace, p.Name, s.Measure, s.NoWait))
-			}
-		case *Churn:
-			got = append(got, fmt.Sprintf("churn in %s every %s of %s", s.Namespace, s.Interval, s.Objects[0].GetKind()))
-		default:
-			got = append(got, strings.TrimPrefix(fmt.Sprintf("%T", s), "*bench."))
-		}
-	}
+	got := described(t, w)
 	want := []string{
 		"node node-0-00000 host=node-0-00000 zone=a own= gpu=0",
 		"node node-0-00001 host=node-0-00001 zone=b own= gpu=0",
@@ -153,6 +186,7 @@ func TestLoadReadsSteps(t *testing.T) {
 		"node node-1-00000 host=node-1-00000 zone= own=node-1-00000 gpu=0",
 		"node node-1-00001 host=node-1-00001 zone= own=node-1-00001 gpu=0",
 		"node the-node host=the-node zone= own= gpu=8",
+		"CSINode the-node ebs.csi.aws.com=39 map[storage.alpha.kubernetes.io/migrated-plugins:a,b]",
 		"CreateNamespaces",
 		"pod sets-0/pod-4-0-00000 measure=false nowait=false",
 		"pod sets-0/pod-4-0-00001 measure=false nowait=false",
@@ -161,14 +195,85 @@ func TestLoadReadsSteps(t *testing.T) {
 		"pod namespace-5/pod-5-00000 measure=false nowait=true",
 		"Barrier", "DeletePods",
 		"churn in namespace-8 every 500ms of Service",
-		"CreateObjects",
+		"Service s- in services",
 	}
 	for i := range 6 {
 		want = append(want, fmt.Sprintf("pod namespace-10/pod-10-%05d measure=true nowait=false", i))
 	}
+	for i := range 3 {
+		want = append(want, fmt.Sprintf("pod filled/n-%d measure=false nowait=false", i))
+	}
+	want = append(want,
+		"n-0 has pvc-0, which is filled-vol-0 of pvc-0, map[odd:0 of:3 pair:0] for 3s",
+		"n-1 has pvc-1, which is filled-vol-1 of pvc-1, map[odd:1 of:3 pair:0] for 3s",
+		"n-2 has pvc-2, which is filled-vol-2 of pvc-2, map[odd:0 of:3 pair:1] for 3s",
+		"slice node-1-00000 on node-1-00000: 2 devices of test.example.com",
+		"slice node-1-00001 on node-1-00001: 2 devices of test.example.com",
+		"ResourceClaim claim-0 in filled", "ResourceClaim claim-1 in filled", "ResourceClaim claim-2 in filled")
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// described says what the steps make.
+func described(t *testing.T, w *Workload) []string {
+	var got []string
+	var all []*v1.Node
+	for _, s := range w.Steps {
+		switch s := s.(type) {
+		case *CreateNodes:
+			nodes, err := s.All()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range nodes {
+				gpu := n.Status.Allocatable["example.com/gpu"]
+				all = append(all, n)
+				got = append(got, fmt.Sprintf("node %s host=%s zone=%s own=%s gpu=%s", n.Name, n.Labels[v1.LabelHostname], n.Labels["zone"], n.Labels["own"], gpu.String()))
+			}
+			for _, c := range s.CSINodes(nodes) {
+				got = append(got, fmt.Sprintf("CSINode %s %s=%d %v", c.Name, c.Spec.Drivers[0].Name, *c.Spec.Drivers[0].Allocatable.Count, c.Annotations))
+			}
+		case *CreateDriver:
+			offered, err := s.Slices(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range offered {
+				got = append(got, fmt.Sprintf("slice %s on %s: %d devices of %s", o.Name, *o.Spec.NodeName, len(o.Spec.Devices), o.Spec.Driver))
+			}
+		case *CreateObjects:
+			objects, err := s.All()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range objects {
+				got = append(got, fmt.Sprintf("%s %s%s in %s", s.Kind, o.GetGenerateName(), o.GetName(), s.Namespace))
+			}
+		case *CreatePods:
+			pods, err := s.All()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range pods {
+				got = append(got, fmt.Sprintf("pod %s/%s measure=%t nowait=%t", p.Namespace, p.Name, s.Measure, s.NoWait))
+			}
+			claims, volumes, err := s.Volumes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range claims {
+				v, p := volumes[i], pods[i]
+				got = append(got, fmt.Sprintf("%s has %s, which is %s of %s, %v for %s", p.Name, p.Spec.Volumes[0].PersistentVolumeClaim.ClaimName,
+					c.Spec.VolumeName, v.Spec.ClaimRef.Name, p.Labels, s.Steady))
+			}
+		case *Churn:
+			got = append(got, fmt.Sprintf("churn in %s every %s of %s", s.Namespace, s.Interval, s.Objects[0].Kind))
+		default:
+			got = append(got, strings.TrimPrefix(fmt.Sprintf("%T", s), "*bench."))
+		}
+	}
+	return got
 }
 
 func TestLoadSaysWhatIsWrong(t *testing.T) {
@@ -177,12 +282,16 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		{"  - {opcode: createNodes, count: 2, nodeTemplatePath: templates/named.yaml}", "2 nodes cannot all be named the-node"},
 		{"  - {opcode: createNodes, countParam: $none}", "parameter $none is not a count"},
 		{"  - {opcode: createNodes, countParam: $half}", "parameter $half is not a count"},
-		{"  - {opcode: createNodes, count: 1, nodeAllocatableStrategy: {csiNodeAllocatable: {}}}", `the field "csiNodeAllocatable" is not understood`},
+		{"  - {opcode: createNodes, count: 1, taints: {}}", `the field "taints" is not understood`},
 		{"  - {opcode: createNodes, count: 1, nodeAllocatableStrategy: {nodeAllocatable: {gpu: many}}}", "gpu: quantities must match"},
 		{"  - {opcode: createNodes, count: 1, labelNodePrepareStrategy: {labelKey: zone}}", "has no labelValues"},
-		{"  - {opcode: createPods, count: 1, steadyState: true}", `the field "steadyState" is not understood`},
+		{"  - {opcode: createPods, count: 1, steadyState: true}", "duration 0s: must be more than 0 in a steady state"},
+		{"  - {opcode: createPods, count: 1, steadyState: true, durationParam: $none}", "parameter $none: time: invalid duration"},
+		{"  - {opcode: createPods, count: 1, steadyStateParam: $half}", "parameter $half is neither true nor false"},
+		{"  - {opcode: createPods, count: 1, persistentVolumeClaimTemplatePath: templates/claim.yaml}", "no template is named"},
 		{"  - {opcode: createPods, count: 1, podTemplatePath: none.yaml}", "none.yaml: no such file"},
-		{"  - {opcode: createPods, count: 1, podTemplatePath: templates/action.yaml}", "action.yaml: template actions are not understood"},
+		{"  - {opcode: createPods, count: 1, podTemplatePath: templates/unknown.yaml}", `unknown.yaml:1: function "Sqrt" not defined`},
+		{"  - {opcode: createPods, count: 1, podTemplatePath: templates/zero.yaml}", "division by zero"},
 		{"  - {opcode: createPods, count: x}", "cannot unmarshal string"},
 		{"  - {opcode: createPodSets, count: 1}", "createPodsOp is missing"},
 		{"  - {opcode: churn, mode: spin}", `mode "spin": must be create or recreate`},
@@ -190,7 +299,10 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		{"  - {opcode: churn, mode: create, templatePaths: [templates/claim.yaml]}", "the kind PersistentVolumeClaim is not understood"},
 		{"  - {opcode: barrier, stageRequirement: Never}", `stageRequirement "Never"`},
 		{"  - {opcode: deletePods, deletePodsPerSecond: -1}", "-1 is less than 0"},
-		{"  - {opcode: createNodes, count: 1}", "no createPods step collects metrics"},
+		{"  - {opcode: updateAny, updatePerSecond: -1}", "-1 is less than 0"},
+		{"  - {opcode: createResourceDriver, maxClaimsPerNodeParam: $half}", "parameter $half is not a count"},
+		{"  - {opcode: createNodes, count: 1}", "no pods are measured"},
+		{"  - {opcode: startCollectingMetrics, namespaces: [a]}\n  - {opcode: createPods, count: 1, namespace: b}\n  - {opcode: stopCollectingMetrics}", "no pods are measured"},
 	}
 	for _, test := range tests {
 		_, err := Load(own(t, test.ops), "Own/Small")

@@ -105,6 +105,9 @@ func (t turn) decide() (*Run, error) {
 		return nil, err
 	}
 	defer stop()
+	if err := s.warm(d); err != nil {
+		return nil, err
+	}
 	took, err := t.profiled(func() (*timing, error) { return s.take(d) })
 	if err != nil {
 		return nil, err

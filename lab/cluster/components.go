@@ -59,7 +59,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 		"--max-mutating-requests-inflight=2000",
 		"--profiling=false",
 	}
-	if c.options.WithoutControllers {
+	if c.options.WithoutControllers || len(c.options.Controllers) > 0 {
 		arguments = append(arguments, "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
 	}
 	p, err := c.launchSelf(APIServer, nil, append(arguments, c.options.APIServerFlags...)...)
@@ -71,16 +71,21 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 	})
 }
 
-// startControllers starts kube-controller-manager and waits for the first thing
-// that pods need of it: the service account of the namespace "default".
+// startControllers starts kube-controller-manager and, if all controllers run,
+// waits for the first thing that pods need of it: the service account of the
+// namespace "default".
 func (c *Cluster) startControllers(ctx context.Context) error {
+	// Nothing attaches volumes to nodes that kwok plays, and this controller
+	// fills the log with one complaint a node, ten times a second.
+	controllers := "*,-persistentvolume-attach-detach-controller"
+	if len(c.options.Controllers) > 0 {
+		controllers = strings.Join(c.options.Controllers, ",")
+	}
 	p, err := c.launchSelf(ControllerManager, nil,
 		"--kubeconfig="+c.Kubeconfig(ControllerManager),
 		"--secure-port=0",
 		"--leader-elect=false",
-		// Nothing attaches volumes to nodes that kwok plays, and this controller
-		// fills the log with one complaint a node, ten times a second.
-		"--controllers=*,-persistentvolume-attach-detach-controller",
+		"--controllers="+controllers,
 		"--use-service-account-credentials",
 		"--service-account-private-key-file=pki/service-account.key",
 		"--root-ca-file=pki/ca.crt",
@@ -93,7 +98,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		"--node-monitor-grace-period="+(3*leaseSeconds*time.Second).String(),
 		"--profiling=false",
 	)
-	if err != nil {
+	if err != nil || len(c.options.Controllers) > 0 {
 		return err
 	}
 	return p.waitUntil(ctx, 50*time.Millisecond, func(ctx context.Context) error {

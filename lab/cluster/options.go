@@ -41,6 +41,9 @@ type Options struct {
 	// WithoutControllers leaves out kube-controller-manager, and with it the
 	// admission plugins that count on it (service accounts, the not-ready taint).
 	WithoutControllers bool
+	// Controllers are those that kube-controller-manager runs, by name; none: all
+	// of them. With some, what counts on others is left out as without any.
+	Controllers []string
 	// APIServerFlags come after the lab's own, so that they override them.
 	APIServerFlags []string
 }

@@ -54,6 +54,47 @@ func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, er
 	return true, informer.set(o)
 }
 
+// devices says whether there is any to be had.
+func (s *Scheduler) devices() bool {
+	return len(s.factory.Resource().V1().ResourceSlices().Informer().GetIndexer().ListKeys()) > 0
+}
+
+// writeClaims has PreBind write to the fake API server, and shows the claims as
+// they are now.
+func (s *Scheduler) writeClaims(c choice) error {
+	tracker, pods := s.client.Tracker(), v1.SchemeGroupVersion.WithResource("pods")
+	if err := tracker.Create(pods, c.pod.DeepCopy(), c.pod.Namespace); err != nil {
+		return err
+	}
+	if status := c.framework.RunPreBindPlugins(s.ctx, c.state, c.pod, c.pod.Spec.NodeName); !status.IsSuccess() {
+		return status.AsError()
+	}
+	written, err := tracker.Get(pods, c.pod.Namespace, c.pod.Name)
+	if err != nil {
+		return err
+	}
+	pod := written.(*v1.Pod)
+	var names []string
+	for i := range pod.Spec.ResourceClaims {
+		if name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i]); err == nil && name != nil {
+			names = append(names, *name)
+		}
+	}
+	if made := pod.Status.ExtendedResourceClaimStatus; made != nil {
+		names = append(names, made.ResourceClaimName)
+	}
+	for _, name := range names {
+		claim, err := tracker.Get(resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), pod.Namespace, name)
+		if err != nil {
+			return err
+		}
+		if _, err := s.changeDevices(generate.Update, claim.(*resourcev1.ResourceClaim)); err != nil {
+			return err
+		}
+	}
+	return tracker.Delete(pods, pod.Namespace, pod.Name)
+}
+
 // Grants says what the pod's claims get on the node: by claim, the devices in
 // order. Claims that have got theirs are left out.
 func (s *Scheduler) Grants(pod *v1.Pod, node string) (map[string][]string, error) {

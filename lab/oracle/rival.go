@@ -11,7 +11,18 @@ import (
 
 // Rival is kube-scheduler v1.36.3 as it comes (a sample of the nodes is scored,
 // 16 workers), deciding in process without an API server.
-type Rival struct{ s *Scheduler }
+type Rival struct {
+	s *Scheduler
+	// unbound are decisions for pods with claims, which are yet to be written.
+	unbound []choice
+}
+
+// choice is a decision.
+type choice struct {
+	framework framework.Framework
+	state     *framework.CycleState
+	pod       *v1.Pod // with its node
+}
 
 // NewRival starts it on a cluster, with its default configuration; every bound
 // pod names a node in its spec.
@@ -29,7 +40,7 @@ func NewRivalOn(w generate.World) (*Rival, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Rival{s}, nil
+	return &Rival{s: s}, nil
 }
 
 // Decide chooses a node for the pod and assumes the pod there: snapshot,
@@ -66,7 +77,23 @@ func (r *Rival) Decide(pod *v1.Pod) (node string, err error) {
 	if _, status := f.RunPermitPlugins(s.ctx, state, assumed, result.SuggestedHost); !status.IsSuccess() {
 		return "", status.AsError()
 	}
+	if s.devices() {
+		r.unbound = append(r.unbound, choice{f, state, assumed})
+	}
 	return result.SuggestedHost, nil
+}
+
+// Settle has the decisions since be written, as far as they are about devices
+// (PreBind), and shows what came of it.
+func (r *Rival) Settle() error {
+	for _, c := range r.unbound {
+		if err := r.s.writeClaims(c); err != nil {
+			return fmt.Errorf("pod %s/%s: %w", c.pod.Namespace, c.pod.Name, err)
+		}
+	}
+	clear(r.unbound)
+	r.unbound = r.unbound[:0]
+	return nil
 }
 
 // Stop ends the rival's background work.
