@@ -80,6 +80,33 @@ func TestRetract(t *testing.T) {
 	}
 }
 
+// The reply to a write shows the object before the watch does, which is not
+// heard on what is older, and brings back nothing that is gone.
+func TestRepliesShowObjects(t *testing.T) {
+	m := New(options(&moody{moods: map[string]mood{}}))
+	volume := func(version string) object.Object {
+		return &object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v", UID: "uid", Version: version}}
+	}
+	reply := func(version string) Event { return Written{UID: "p", Shown: []object.Object{volume(version)}} }
+	gone := ObjectGone{Kind: object.PersistentVolumes, Name: "v"}
+	for _, test := range []struct {
+		event Event
+		want  string
+	}{
+		{reply("3"), ""}, {ObjectSet{volume("3")}, "3"}, {reply("5"), "5"}, {ObjectSet{volume("4")}, "5"},
+		{ObjectSet{volume("5")}, "5"}, {reply("4"), "5"}, {ObjectSet{volume("6")}, "6"}, {gone, ""}, {reply("7"), ""},
+	} {
+		m.Step(time.Unix(0, 0), test.event)
+		got := ""
+		if o := m.Table().Object(object.PersistentVolumes, "", "v"); o != nil {
+			got = o.Head().Version
+		}
+		if got != test.want {
+			t.Errorf("after %s: version %q, want %q", show(test.event), got, test.want)
+		}
+	}
+}
+
 // A pod that goes while things are taken back for it is gone.
 func TestGoneWhileRetracting(t *testing.T) {
 	s := newStory(t)

@@ -140,6 +140,45 @@ func TestDeviceClaimWrites(t *testing.T) {
 	f.awaitScheduledOnce()
 }
 
+// Three pods get three devices, their bindings are refused, and the watch, which
+// would show what their claims got, is frozen. Three others must not get the
+// same devices, whatever wakes them.
+func TestDeviceClaimsAndFrozenWatch(t *testing.T) {
+	f := newField(t, "devices-frozen")
+	f.sameNodes(1, "8", 110)
+	f.deviceClass()
+	f.slice(0, 3, 0)
+	pods := f.podsOf("one", 6, "1")
+	for i, pod := range pods {
+		f.sharedClaim(pod.Name)
+		withSharedClaim(pods[i:i+1], pod.Name)
+	}
+	p, berth := f.proxied()
+	thaw := p.Inject(proxy.Fault{Freeze: true, On: func(r *http.Request) bool {
+		return strings.HasSuffix(r.URL.Path, "/resourceclaims") && r.URL.Query().Has("watch")
+	}})
+	heal := p.Inject(proxy.Fault{Status: http.StatusForbidden, On: func(r *http.Request) bool { return isBinding(r.Method, r.URL.Path) }})
+	defer func() { thaw(); heal() }()
+
+	f.create(pods[:3]...)
+	f.await("bindings to be refused", func() string { return missing(min(refused(p, http.MethodPost, http.StatusForbidden), 3), 3) })
+	f.create(pods[3:]...)
+	f.await("the others to be rejected", func() string { return missing(rejected(f.seen("")), 3) })
+	f.label(f.nodeName(0))
+	f.await("the others to be tried in vain", func() string {
+		return missing(min(f.metric(berth, "scheduler_schedule_attempts_total", `result="unschedulable"`), 6), 6)
+	})
+	heal()
+	f.awaitBound(3)
+	thaw()
+	f.checkClaims(3)
+	for _, pod := range f.seen("") {
+		if first := slices.ContainsFunc(pods[:3], func(p *corev1.Pod) bool { return p.Name == pod.Name }); first != (pod.Spec.NodeName != "") {
+			t.Errorf("pod %s is on node %q", pod.Name, pod.Spec.NodeName)
+		}
+	}
+}
+
 func isClaimWrite(method, path string) bool {
 	return method == http.MethodPatch && strings.Contains(path, "/resourceclaims/")
 }

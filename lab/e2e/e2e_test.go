@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -154,4 +155,38 @@ func TestBerthsRights(t *testing.T) {
 	if _, err := berth.CoreV1().Secrets(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("listing secrets: %v, want forbidden", err)
 	}
+	for _, right := range []struct {
+		verb, resource string // group/resource/subresource
+		want           bool
+	}{
+		{"create", "/pods/binding", true}, {"patch", "/pods/status", true}, {"delete", "/pods", true},
+		{"get", "/persistentvolumes", true}, {"patch", "/persistentvolumes", true},
+		{"get", "/persistentvolumeclaims", true}, {"patch", "/persistentvolumeclaims", true},
+		{"get", "resource.k8s.io/resourceclaims", true}, {"patch", "resource.k8s.io/resourceclaims", true},
+		{"patch", "resource.k8s.io/resourceclaims/status", true},
+		// Without it v1.36 lets nobody say what a claim gets and who may use it.
+		{"patch", "resource.k8s.io/resourceclaims/binding", true},
+		{"list", "resource.k8s.io/resourceslices", true}, {"list", "resource.k8s.io/deviceclasses", true},
+		{"patch", "/pods", false}, {"create", "/pods", false}, {"patch", "/nodes", false},
+		{"delete", "/persistentvolumes", false}, {"create", "/persistentvolumeclaims", false},
+		{"patch", "resource.k8s.io/resourceslices", false}, {"patch", "resource.k8s.io/deviceclasses", false},
+		{"arbitrary-node:patch", "resource.k8s.io/resourceclaims/driver", false},
+	} {
+		if got := mayDo(t, berth, right.verb, right.resource); got != right.want {
+			t.Errorf("the right to %s %s: %t, want %t", right.verb, right.resource, got, right.want)
+		}
+	}
+}
+
+// mayDo asks the API server for a right of the client.
+func mayDo(t *testing.T, client kubernetes.Interface, verb, resource string) bool {
+	t.Helper()
+	parts := append(strings.Split(resource, "/"), "")
+	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: verb, Group: parts[0], Resource: parts[1], Subresource: parts[2]}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return review.Status.Allowed
 }

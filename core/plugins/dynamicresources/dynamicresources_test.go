@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -266,6 +267,20 @@ func TestBindingConditions(t *testing.T) {
 	if s := pl.Settle(tb, p, "a"); s == nil || s.Code != decision.Wait {
 		t.Errorf("before anything is known: %v", s)
 	}
+	allocated := c.Status.Allocation.AllocationTimestamp.Time
+	for after, want := range map[time.Duration]string{
+		10 * time.Minute: "", 10*time.Minute + 1: "device binding timeout: claim=one",
+	} {
+		tb.SetNow(allocated.Add(after))
+		s := pl.Settle(tb, p, "a")
+		if got := s.Err; want == "" && s.Code != decision.Wait || want != "" && (got == nil || got.Error() != want) {
+			t.Errorf("after %v: %+v, want %q", after, s, want)
+		}
+		if got := plugintest.Ask(t, pl, tb, p).Blocked["a"]; (got != "") != (want != "") {
+			t.Errorf("tried again after %v: %q", after, got)
+		}
+	}
+	tb.SetNow(allocated)
 	status := func(name string) {
 		now := c
 		now.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: r.Driver, Pool: r.Pool, Device: r.Device,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -141,6 +142,52 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// What was written stays taken when the pod gives up, until the API shows it;
+// that may be before the writes are known to be done.
+func TestGivenUpAfterWriting(t *testing.T) {
+	for name, before := range map[string]bool{"the watch is behind": false, "the watch was faster": true} {
+		t.Run(name, func(t *testing.T) {
+			tb, p := stage()
+			pl := plugin(t)
+			writes := reserved(t, pl, tb, p)
+			written := *writes[0].Result[0].(*object.PersistentVolume)
+			written.Version = "2"
+			if before {
+				tb.SetObject(&written)
+			}
+			if s := pl.Settle(tb, p, "n"); s == nil || s.Code != decision.Wait {
+				t.Fatalf("the claims are not bound: %+v", s)
+			}
+			pl.Unreserve(tb, p, "n")
+			look := func() *object.PersistentVolume {
+				return table.Lookup[*object.PersistentVolume](tb, object.PersistentVolumes, "", "volume")
+			}
+			if look().Claim == nil {
+				t.Error("a volume that was written for a claim is free")
+			}
+			undone := volume("volume", 5, "")
+			undone.UID, undone.Version = "v", "3"
+			tb.SetObject(undone)
+			if look().Claim != nil {
+				t.Error("what the API shows does not count")
+			}
+		})
+	}
+}
+
+func TestPatience(t *testing.T) {
+	seconds := int64(7)
+	for _, tt := range []struct {
+		args *configv1.VolumeBindingArgs
+		want time.Duration
+	}{{nil, 10 * time.Minute}, {&configv1.VolumeBindingArgs{}, 10 * time.Minute}, {&configv1.VolumeBindingArgs{BindTimeoutSeconds: &seconds}, 7 * time.Second}} {
+		pl, err := New(tt.args)
+		if err != nil || pl.Patience != tt.want {
+			t.Errorf("%+v: patience %v, %v, want %v", tt.args, pl.Patience, err, tt.want)
+		}
+	}
+}
+
 // TestAfterBinding: nothing is assumed any more.
 func TestAfterBinding(t *testing.T) {
 	tb, p := stage()
@@ -149,9 +196,6 @@ func TestAfterBinding(t *testing.T) {
 	pl.PostBind(p, "n") // bound by another, nothing was written
 	if v := table.Lookup[*object.PersistentVolume](tb, object.PersistentVolumes, "", "volume"); v.Claim != nil {
 		t.Errorf("the volume is still assumed for %+v", v.Claim)
-	}
-	if got := pl.Patience; got != 10*time.Minute {
-		t.Errorf("patience %v", got)
 	}
 }
 
