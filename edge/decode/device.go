@@ -14,6 +14,7 @@ import (
 )
 
 func resourceClaim(c *resourcev1.ResourceClaim) *object.ResourceClaim {
+	c = saneClaim(c)
 	ask, _ := json.Marshal(&c.Spec) // API types always marshal
 	decoded := &object.ResourceClaim{Meta: meta(object.ResourceClaims, &c.ObjectMeta), API: c, Ask: string(ask)}
 	if a := c.Status.Allocation; a != nil && a.NodeSelector != nil {

@@ -29,7 +29,7 @@ func Object(o any) object.Object {
 	case *resourcev1.ResourceClaim:
 		return resourceClaim(o)
 	case *resourcev1.ResourceSlice:
-		return &object.ResourceSlice{Meta: meta(object.ResourceSlices, &o.ObjectMeta), API: o}
+		return &object.ResourceSlice{Meta: meta(object.ResourceSlices, &o.ObjectMeta), API: saneSlice(o)}
 	case *resourcev1.DeviceClass:
 		return &object.DeviceClass{Meta: meta(object.DeviceClasses, &o.ObjectMeta), API: o}
 	}

@@ -1,6 +1,7 @@
 package dynamicresources
 
 import (
+	"math"
 	"strconv"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -107,6 +108,9 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 			if status := checkClass(t, r.Exactly.DeviceClassName, r.Name); status != nil {
 				return status
 			}
+			if status := checkCount(c, r.Name, r.Exactly.Count); status != nil {
+				return status
+			}
 		case len(r.FirstAvailable) == 0:
 			return unresolvable("resource claim " + c.Key() + ", request " + r.Name + ": unknown request type")
 		case !pl.features.PrioritizedList:
@@ -120,7 +124,19 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 			if status := checkClass(t, sub.DeviceClassName, r.Name+"/"+sub.Name); status != nil {
 				return status
 			}
+			if status := checkCount(c, r.Name+"/"+sub.Name, sub.Count); status != nil {
+				return status
+			}
 		}
+	}
+	return nil
+}
+
+// checkCount refuses what the allocator does not survive: a number below zero, or
+// several whose sum is. It says itself where there are only too many.
+func checkCount(c *object.ResourceClaim, request string, n int64) *decision.Status {
+	if n < 0 || n > math.MaxInt32 {
+		return failed("claim %s, request %s: %d is no number of devices", c.Key(), request, n)
 	}
 	return nil
 }
