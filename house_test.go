@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"core/resource", "core/match", "core/par", "core/domain"},
 	{"core/object"},
 	{"core/table", "core/decision"},
-	{"core/framework"},
+	{"core/framework", "core/devices"},
 	{"core/profile", "core/explain", "core/plugins/names", "core/preempt"},
 	{"core/engine", "core/group", "core/queue"},
 	{"core/machine"},

@@ -22,7 +22,10 @@ type Cluster struct {
 	pods  map[string]*object.Pod // by namespace/name
 	// objects are those that only some plugins read, by kind and key.
 	objects map[string]object.Object
-	events  []machine.Event
+	// owned are claims that stand for a pod's extended resources, by the pod's
+	// UID: they go with it.
+	owned  map[types.UID][]*object.ResourceClaim
+	events []machine.Event
 	// started is when the pod that started last did so.
 	started time.Time
 }
@@ -30,7 +33,7 @@ type Cluster struct {
 // NewCluster returns an empty cluster in which nothing started before the
 // given time.
 func NewCluster(start time.Time) *Cluster {
-	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, objects: map[string]object.Object{}, started: start}
+	return &Cluster{nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, objects: map[string]object.Object{}, owned: map[types.UID][]*object.ResourceClaim{}, started: start}
 }
 
 // Watch returns the events since the last call, in order.
@@ -80,6 +83,9 @@ func (c *Cluster) SetFamily(f *object.Family) { c.tell(machine.FamilySet{Family:
 func (c *Cluster) SetObject(o object.Object) {
 	m := o.Head()
 	c.objects[m.Kind.String()+" "+m.Key()] = o
+	if claim, ok := o.(*object.ResourceClaim); ok && claim.Group() != "" {
+		c.owned[types.UID(claim.Group())] = append(c.owned[types.UID(claim.Group())], claim)
+	}
 	c.tell(machine.ObjectSet{Object: o})
 }
 
@@ -136,6 +142,10 @@ func (c *Cluster) DeletePod(key string) error {
 func (c *Cluster) remove(p *object.Pod) {
 	delete(c.pods, p.Key())
 	c.tell(machine.PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+	for _, claim := range c.owned[p.UID] {
+		c.DeleteObject(claim.Kind, claim.Namespace, claim.Name)
+	}
+	delete(c.owned, p.UID)
 }
 
 // Bind binds the pod to the node, where it starts one second after whatever

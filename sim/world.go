@@ -167,6 +167,9 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 			for _, o := range e.Writes[i].Result {
 				w.Cluster.SetObject(o)
 			}
+			if at := &e.Writes[i].Object; e.Writes[i].Delete {
+				w.Cluster.DeleteObject(at.Kind, at.Namespace, at.Name)
+			}
 		}
 		if e.Unanswered {
 			return nil

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Resource is the kind of object that an event is about.
@@ -84,6 +85,9 @@ type Event struct {
 	OldNamespace, NewNamespace *object.Namespace
 	OldFamily, NewFamily       *object.Family
 	OldObject, NewObject       object.Object // of a Kind
+	// Table is the cluster as it stands when a hint is asked about a node; hints
+	// about anything else do without.
+	Table *table.Table
 }
 
 // Wake is a rule: events of this resource with one of these actions may help

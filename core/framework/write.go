@@ -8,7 +8,8 @@ import (
 
 // Write is a change of an API object other than the binding, carried out by
 // the edge before the pod is bound. One of an object that has changed since
-// Object.Version is refused.
+// Object.Version is refused. Objects that we make have no UID and no Version
+// yet, and are known by name.
 type Write struct {
 	Object      object.Meta
 	Subresource string // such as status, "" for none
@@ -19,6 +20,12 @@ type Write struct {
 	// The edge adds metadata.uid and, but for strategic ones,
 	// metadata.resourceVersion.
 	Patch map[string]any
+	// Create is the whole object, to be made instead of patched; nil for none.
+	// Nobody else makes one of its name: where one is, a reply was lost.
+	Create object.API
+	// Delete: the object is to go, in whatever state it is. One that is gone
+	// will do.
+	Delete bool
 	// Result are the objects as they are expected to be once the write has had
 	// its effect, whoever else has to do his part. Simulations set them.
 	Result []object.Object

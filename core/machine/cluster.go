@@ -13,7 +13,7 @@ import (
 )
 
 func (m *Machine) nodeSet(n *object.Node) {
-	e := &framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: n}
+	e := &framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: n, Table: m.table}
 	if row, ok := m.table.Find(n.Name); ok {
 		e.OldNode = m.table.Node(row)
 		e.Action = framework.NodeChange(e.OldNode, n)

@@ -13,7 +13,7 @@ import (
 // the pod itself asks of nodes, and how it is getting on.
 var idle = []string{
 	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Started", "Generation", "Gates",
-	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Controller", "Images", "Containers", "Features",
+	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Controller", "Images", "Containers", "Features", "Extended",
 	"Scheduled", "Disrupted", "API", "Limits",
 }
 

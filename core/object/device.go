@@ -3,7 +3,9 @@ package object
 import (
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/match"
@@ -31,6 +33,18 @@ func (c *ResourceClaim) Allocation() *resourcev1.AllocationResult { return c.API
 // ReservedFor tells whether the consumer with this UID may use the claim.
 func (c *ResourceClaim) ReservedFor(uid types.UID) bool {
 	return slices.ContainsFunc(c.API.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == uid })
+}
+
+// Group is the UID of the pod whose requests for extended resources the claim
+// stands for, "" for a claim of any other sort.
+func (c *ResourceClaim) Group() string {
+	if c.API.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
+		return ""
+	}
+	if owner := metav1.GetControllerOfNoCopy(c.API); owner != nil {
+		return string(owner.UID)
+	}
+	return ""
 }
 
 // Confirms tells that the state shown holds what is assumed of the claim: an
@@ -61,4 +75,19 @@ type PodClaim struct {
 	Owned bool
 	// Error is why there is no name; "" when there is one.
 	Error string
+}
+
+// ExtendedRequest is what one container requests of a resource that a device
+// class may stand for.
+type ExtendedRequest struct {
+	Resource v1.ResourceName
+	// Count may be 0: the resource is named, and nothing of it requested.
+	Count     int64
+	Container string
+	// At is the container's place among init containers, then containers.
+	At int
+	// Request is what a request for devices in its place is called.
+	Request string
+	// Passing: an init container that is done before the next one starts.
+	Passing bool
 }

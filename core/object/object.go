@@ -3,6 +3,8 @@ package object
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -25,12 +27,15 @@ const (
 	DeviceClasses
 	// Kinds is how many there are.
 	Kinds
+
+	// Pods is for writes of a pod's status alone.
+	Pods = Kinds
 )
 
 // String is the kind as manifests write it: PersistentVolumeClaim.
 func (k Kind) String() string { return kindNames[k] }
 
-var kindNames = [Kinds]string{
+var kindNames = [Kinds + 1]string{
 	PersistentVolumeClaims: "PersistentVolumeClaim",
 	PersistentVolumes:      "PersistentVolume",
 	StorageClasses:         "StorageClass",
@@ -41,24 +46,32 @@ var kindNames = [Kinds]string{
 	ResourceClaims:         "ResourceClaim",
 	ResourceSlices:         "ResourceSlice",
 	DeviceClasses:          "DeviceClass",
+	Pods:                   "Pod",
 }
 
 // KindOf finds the kind that manifests write so.
 func KindOf(name string) (Kind, bool) {
-	i := slices.Index(kindNames[:], name)
+	i := slices.Index(kindNames[:Kinds], name)
 	return Kind(max(i, 0)), i >= 0
 }
 
 // KindNames lists the kinds as manifests write them.
-func KindNames() []string { return slices.Clone(kindNames[:]) }
+func KindNames() []string { return slices.Clone(kindNames[:Kinds]) }
 
 // Namespaced tells whether objects of the kind live in namespaces.
 func (k Kind) Namespaced() bool {
-	return k == PersistentVolumeClaims || k == CSIStorageCapacities || k == ResourceClaims
+	return k == PersistentVolumeClaims || k == CSIStorageCapacities || k == ResourceClaims || k == Pods
 }
 
 // Object is a value of one of the kinds. Immutable.
 type Object interface{ Head() *Meta }
+
+// API is an object as the API takes it: of k8s.io/api, with its kind written
+// into it.
+type API interface {
+	metav1.Object
+	runtime.Object
+}
 
 // Grouped is an Object that the table also lists under a group of its kind.
 type Grouped interface {

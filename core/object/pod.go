@@ -54,6 +54,9 @@ type Pod struct {
 
 	// Claims are spec.resourceClaims with the names found in the status.
 	Claims []PodClaim
+	// Extended are the containers' requests for resources that device classes
+	// may stand for, by container, then resource.
+	Extended []ExtendedRequest
 	// Features are what the spec calls for that not every node has, sorted
 	// (k8s.io/component-helpers/nodedeclaredfeatures); nil for most pods.
 	Features []string

@@ -5,6 +5,7 @@ import (
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/plugins/balancedallocation"
 	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
@@ -43,23 +44,31 @@ type Features struct {
 
 // Registry returns every plugin that a configuration may name.
 func Registry(f Features) profile.Registry {
+	var counter *devices.Counter // of devices that stand for extended resources
+	if f.Devices.ExtendedResource {
+		counter = devices.NewCounter(f.Devices.Allocator(), f.Devices.ListTypeAttributes)
+	}
 	return profile.Registry{
-		names.PrioritySort:                    plain(prioritysort.New()),
-		names.SchedulingGates:                 plain(schedulinggates.New()),
-		names.NodeName:                        plain(nodename.New()),
-		names.NodeUnschedulable:               plain(nodeunschedulable.New(f.TaintComparisons)),
-		names.TaintToleration:                 plain(tainttoleration.New(f.TaintComparisons)),
-		names.NodeDeclaredFeatures:            plain(nodedeclaredfeatures.New(f.NodeDeclaredFeatures)),
-		names.VolumeRestrictions:              plain(volumerestrictions.New()),
-		names.VolumeZone:                      plain(volumezone.New()),
-		names.NodeVolumeLimits:                plain(nodevolumelimits.New()),
-		names.VolumeBinding:                   with[configv1.VolumeBindingArgs](volumebinding.New),
-		names.NodePorts:                       plain(nodeports.New()),
-		names.ImageLocality:                   plain(imagelocality.New()),
-		names.DefaultBinder:                   plain(defaultbinder.New()),
-		names.NodeAffinity:                    with(nodeaffinity.New),
-		names.NodeResourcesFit:                with(noderesources.New),
-		names.NodeResourcesBalancedAllocation: with(balancedallocation.New),
+		names.PrioritySort:         plain(prioritysort.New()),
+		names.SchedulingGates:      plain(schedulinggates.New()),
+		names.NodeName:             plain(nodename.New()),
+		names.NodeUnschedulable:    plain(nodeunschedulable.New(f.TaintComparisons)),
+		names.TaintToleration:      plain(tainttoleration.New(f.TaintComparisons)),
+		names.NodeDeclaredFeatures: plain(nodedeclaredfeatures.New(f.NodeDeclaredFeatures)),
+		names.VolumeRestrictions:   plain(volumerestrictions.New()),
+		names.VolumeZone:           plain(volumezone.New()),
+		names.NodeVolumeLimits:     plain(nodevolumelimits.New()),
+		names.VolumeBinding:        with[configv1.VolumeBindingArgs](volumebinding.New),
+		names.NodePorts:            plain(nodeports.New()),
+		names.ImageLocality:        plain(imagelocality.New()),
+		names.DefaultBinder:        plain(defaultbinder.New()),
+		names.NodeAffinity:         with(nodeaffinity.New),
+		names.NodeResourcesFit: with(func(args *configv1.NodeResourcesFitArgs) (framework.Plugin, error) {
+			return noderesources.New(args, counter)
+		}),
+		names.NodeResourcesBalancedAllocation: with(func(args *configv1.NodeResourcesBalancedAllocationArgs) (framework.Plugin, error) {
+			return balancedallocation.New(args, counter)
+		}),
 		names.DynamicResources: with(func(args *configv1.DynamicResourcesArgs) (framework.Plugin, error) {
 			return dynamicresources.New(args, f.Devices)
 		}),

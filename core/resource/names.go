@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -28,4 +29,10 @@ func IsExtended(name v1.ResourceName) bool {
 		return false
 	}
 	return len(validation.IsQualifiedName(v1.DefaultResourceRequestsPrefix+s)) == 0
+}
+
+// ByDevices tells whether a device class can stand for the resource: by the
+// name that its spec gives, or by the class's own name after a prefix.
+func ByDevices(name v1.ResourceName) bool {
+	return IsExtended(name) || strings.HasPrefix(string(name), resourcev1.ResourceDeviceClassPrefix)
 }

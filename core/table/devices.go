@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -37,10 +39,12 @@ type devices struct {
 	onNode   map[string]map[*DevicePool]struct{} // those with a Node
 	shared   []*DevicePool                       // those that are not Local, sorted; nil: to be made
 	revision uint64
+	// classes are those that name an extended resource, by that, newest first.
+	classes map[v1.ResourceName][]*object.DeviceClass
 }
 
 func newDevices() devices {
-	return devices{pools: map[poolName]*DevicePool{}, onNode: map[string]map[*DevicePool]struct{}{}}
+	return devices{pools: map[poolName]*DevicePool{}, onNode: map[string]map[*DevicePool]struct{}{}, classes: map[v1.ResourceName][]*object.DeviceClass{}}
 }
 
 // DeviceRevision changes whenever something about devices does that may
@@ -88,6 +92,38 @@ func (t *Table) follow(was, is object.Object) {
 		t.followClaim(was, is)
 	case *object.DeviceClass:
 		t.devices.revision++
+		t.devices.followClass(was, is)
+	}
+}
+
+// ClassOf is the device class that stands for the resource, nil for none: the
+// newest of those that name it, of two as old the one whose name comes first;
+// or the one that the resource names.
+func (t *Table) ClassOf(resource v1.ResourceName) *object.DeviceClass {
+	if list := t.devices.classes[resource]; len(list) > 0 {
+		return list[0]
+	}
+	if name, ok := strings.CutPrefix(string(resource), resourcev1.ResourceDeviceClassPrefix); ok {
+		return Lookup[*object.DeviceClass](t, object.DeviceClasses, "", name)
+	}
+	return nil
+}
+
+func (d *devices) followClass(was, is object.Object) {
+	if old, _ := was.(*object.DeviceClass); old != nil && old.API.Spec.ExtendedResourceName != nil {
+		name := v1.ResourceName(*old.API.Spec.ExtendedResourceName)
+		d.classes[name] = slices.DeleteFunc(d.classes[name], func(c *object.DeviceClass) bool { return c.Name == old.Name })
+		if len(d.classes[name]) == 0 {
+			delete(d.classes, name)
+		}
+	}
+	if now, _ := is.(*object.DeviceClass); now != nil && now.API.Spec.ExtendedResourceName != nil {
+		name := v1.ResourceName(*now.API.Spec.ExtendedResourceName)
+		list := append(d.classes[name], now)
+		slices.SortFunc(list, func(a, b *object.DeviceClass) int {
+			return cmp.Or(b.API.CreationTimestamp.Compare(a.API.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		})
+		d.classes[name] = list
 	}
 }
 

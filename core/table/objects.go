@@ -28,13 +28,15 @@ type objectName struct{ namespace, name string }
 // known is an object as the API shows it, and as it is assumed to be once our
 // writes are done.
 type known struct {
-	shown, assumed object.Object // assumed: nil for none
+	shown, assumed object.Object // nil for none; never both nil
 	// written: what is assumed was written; the next state that the API shows
 	// holds it.
 	written bool
 	// replied is the version that the reply to a write showed, "" for none: the
 	// watch may yet tell of older ones.
 	replied string
+	// made: what is assumed is an object that we make. It has no UID yet.
+	made bool
 }
 
 func (k *known) now() object.Object {
@@ -42,6 +44,14 @@ func (k *known) now() object.Object {
 		return k.assumed
 	}
 	return k.shown
+}
+
+// either is the object as shown, or as we make it where it is not shown yet.
+func (k *known) either() object.Object {
+	if k.shown != nil {
+		return k.shown
+	}
+	return k.assumed
 }
 
 // ends tells whether what is assumed ends with the state that is shown.
@@ -53,7 +63,7 @@ func (k *known) ends(shown object.Object) bool {
 	if c, ok := k.assumed.(confirmed); ok && c.Confirms(shown) {
 		return true
 	}
-	return a.UID != now.UID || k.written && a.Version != now.Version
+	return a.UID != now.UID && !k.made || k.written && a.Version != now.Version
 }
 
 // confirmed is an object that can tell whether a state that is shown holds
@@ -82,7 +92,7 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 	kind.ungroup(at, before)
 	kind.group(at, k)
 	if k.ends(o) {
-		k.assumed, k.written = nil, false
+		k.assumed, k.written, k.made = nil, false, false
 	}
 	kind.changed()
 	t.follow(was, k.now())
@@ -112,7 +122,7 @@ func (t *Table) Replied(o object.Object) {
 
 // known finds the object with this UID, nil where it is not there.
 func (t *Table) known(m *object.Meta) *known {
-	if k := t.objects.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown.Head().UID == m.UID {
+	if k := t.objects.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {
 		return k
 	}
 	return nil
@@ -135,7 +145,7 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 		return nil
 	}
 	delete(list.byName, at)
-	list.ungroup(at, k.shown)
+	list.ungroup(at, k.either())
 	list.changed()
 	t.follow(k.now(), nil)
 	return k.shown
@@ -147,7 +157,7 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 func (t *Table) Assume(o object.Object) {
 	m := o.Head()
 	kind := &t.objects.kinds[m.Kind]
-	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown.Head().UID == m.UID {
+	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {
 		was := k.now()
 		k.assumed, k.written = o, false
 		kind.changed()
@@ -155,15 +165,41 @@ func (t *Table) Assume(o object.Object) {
 	}
 }
 
+// AssumeMade is Assume for an object that is not there, but is about to be: we
+// make it. It has no UID yet, and what is shown of it ends the assumption only
+// when it holds what is assumed.
+func (t *Table) AssumeMade(o object.Object) {
+	m := o.Head()
+	kind := &t.objects.kinds[m.Kind]
+	at := objectName{m.Namespace, m.Name}
+	if kind.byName[at] != nil {
+		return
+	}
+	if kind.byName == nil {
+		kind.byName = map[objectName]*known{}
+	}
+	k := &known{assumed: o, made: true}
+	kind.byName[at] = k
+	kind.group(at, k)
+	kind.changed()
+	t.follow(nil, o)
+}
+
 // Restore ends what was assumed of the object of this kind and name.
 func (t *Table) Restore(m *object.Meta) {
 	kind := &t.objects.kinds[m.Kind]
-	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.assumed != nil {
-		was := k.assumed
-		k.assumed, k.written = nil, false
-		kind.changed()
-		t.follow(was, k.shown)
+	at := objectName{m.Namespace, m.Name}
+	k := kind.byName[at]
+	if k == nil || k.assumed == nil {
+		return
 	}
+	was := k.assumed
+	if k.assumed, k.written, k.made = nil, false, false; k.shown == nil {
+		delete(kind.byName, at)
+		kind.ungroup(at, was)
+	}
+	kind.changed()
+	t.follow(was, k.shown)
 }
 
 // Written says that what was assumed of the object stands in the API: it ends
@@ -172,7 +208,7 @@ func (t *Table) Written(m *object.Meta) {
 	kind := &t.objects.kinds[m.Kind]
 	k := kind.byName[objectName{m.Namespace, m.Name}]
 	switch {
-	case k == nil || k.assumed == nil:
+	case k == nil || k.assumed == nil || k.shown == nil:
 	case k.shown.Head().Version != k.assumed.Head().Version:
 		t.Restore(m)
 	default:
@@ -239,7 +275,7 @@ func (t *Table) ObjectRevision(kinds ...object.Kind) uint64 {
 }
 
 func (k *kindOfObjects) group(at objectName, o *known) {
-	grouped, ok := o.shown.(object.Grouped)
+	grouped, ok := o.either().(object.Grouped)
 	if !ok {
 		return
 	}

@@ -2,6 +2,8 @@ package decode
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
 )
 
 func resourceClaim(c *resourcev1.ResourceClaim) *object.ResourceClaim {
@@ -40,4 +43,46 @@ func podClaims(p *v1.Pod) []object.PodClaim {
 		}
 	}
 	return claims
+}
+
+// extendedRequests lists what the containers request of resources that device
+// classes may stand for. The name of a request for devices says which container
+// it is for and which of its resources, by name (v1.36).
+func extendedRequests(spec *v1.PodSpec) []object.ExtendedRequest {
+	var list []object.ExtendedRequest
+	for at := range len(spec.InitContainers) + len(spec.Containers) {
+		c, passing := containerAt(spec, at)
+		if len(c.Resources.Requests) == 0 || !anyByDevices(c.Resources.Requests) {
+			continue
+		}
+		for i, name := range slices.Sorted(maps.Keys(c.Resources.Requests)) {
+			if !resource.ByDevices(name) {
+				continue
+			}
+			q := c.Resources.Requests[name]
+			count, _ := q.AsInt64() // 0 where it is no whole number
+			list = append(list, object.ExtendedRequest{Resource: name, Count: count, Container: c.Name, At: at,
+				Request: fmt.Sprintf("container-%d-request-%d", at, i), Passing: passing})
+		}
+	}
+	return list
+}
+
+// containerAt is the container at this place among init containers, then
+// containers, and whether it is done before the next one starts.
+func containerAt(spec *v1.PodSpec, at int) (c *v1.Container, passing bool) {
+	if at < len(spec.InitContainers) {
+		c = &spec.InitContainers[at]
+		return c, !restartable(c)
+	}
+	return &spec.Containers[at-len(spec.InitContainers)], false
+}
+
+func anyByDevices(requests v1.ResourceList) bool {
+	for name := range requests { // any order: one is enough
+		if resource.ByDevices(name) {
+			return true
+		}
+	}
+	return false
 }

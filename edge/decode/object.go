@@ -59,6 +59,8 @@ func Empty(kind object.Kind) metav1.Object {
 		return &resourcev1.ResourceSlice{}
 	case object.DeviceClasses:
 		return &resourcev1.DeviceClass{}
+	case object.Pods:
+		return &v1.Pod{}
 	}
 	return nil
 }

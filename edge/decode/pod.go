@@ -36,6 +36,7 @@ func Pod(p *v1.Pod) *object.Pod {
 		Images:        podImages(spec),
 		Containers:    len(spec.InitContainers) + len(spec.Containers),
 		Claims:        podClaims(p),
+		Extended:      extendedRequests(spec),
 		Volumes:       podVolumes(p),
 		Features:      neededFeatures(spec),
 	}

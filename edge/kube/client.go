@@ -28,7 +28,7 @@ type Clients struct {
 	Storage rest.Interface
 	// Volumes patches claims and volumes.
 	Volumes rest.Interface
-	// Devices lists and watches resource.k8s.io, Claims patches its claims.
+	// Devices lists and watches resource.k8s.io, Claims writes its claims.
 	Devices, Claims rest.Interface
 
 	Bind   rest.Interface // what settles bindings, evictions

@@ -13,26 +13,29 @@ import (
 type endpoint struct {
 	resource string
 	watch    func(*Clients) rest.Interface
-	patch    func(*Clients) rest.Interface // nil: nobody writes them
+	// write is how they are made, patched and deleted; nil: nobody does.
+	write func(*Clients) rest.Interface
 }
 
 func watchCore(c *Clients) rest.Interface    { return c.Watch }
 func watchStorage(c *Clients) rest.Interface { return c.Storage }
-func patchVolumes(c *Clients) rest.Interface { return c.Volumes }
+func writeVolumes(c *Clients) rest.Interface { return c.Volumes }
 func watchDevices(c *Clients) rest.Interface { return c.Devices }
-func patchClaims(c *Clients) rest.Interface  { return c.Claims }
+func writeClaims(c *Clients) rest.Interface  { return c.Claims }
+func writeStatus(c *Clients) rest.Interface  { return c.Status }
 
-var endpoints = [object.Kinds]endpoint{
-	object.PersistentVolumeClaims: {"persistentvolumeclaims", watchCore, patchVolumes},
-	object.PersistentVolumes:      {"persistentvolumes", watchCore, patchVolumes},
+var endpoints = [object.Kinds + 1]endpoint{
+	object.PersistentVolumeClaims: {"persistentvolumeclaims", watchCore, writeVolumes},
+	object.PersistentVolumes:      {"persistentvolumes", watchCore, writeVolumes},
 	object.StorageClasses:         {"storageclasses", watchStorage, nil},
 	object.CSINodes:               {"csinodes", watchStorage, nil},
 	object.CSIDrivers:             {"csidrivers", watchStorage, nil},
 	object.CSIStorageCapacities:   {"csistoragecapacities", watchStorage, nil},
 	object.VolumeAttachments:      {"volumeattachments", watchStorage, nil},
-	object.ResourceClaims:         {"resourceclaims", watchDevices, patchClaims},
+	object.ResourceClaims:         {"resourceclaims", watchDevices, writeClaims},
 	object.ResourceSlices:         {"resourceslices", watchDevices, nil},
 	object.DeviceClasses:          {"deviceclasses", watchDevices, nil},
+	object.Pods:                   {"pods", nil, writeStatus},
 }
 
 // objects watches the objects of a kind.

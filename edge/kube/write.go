@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
@@ -68,7 +71,7 @@ func (h *Hands) writeNext(ctx context.Context, w *writing) time.Duration {
 	if w.lost {
 		return h.settleWrite(ctx, w, at)
 	}
-	shown, err := h.patchObject(ctx, at)
+	shown, err := h.send(ctx, at)
 	if delay, busy := turnedAway(err); busy && w.busy < maxTries-1 {
 		w.busy++
 		return delay
@@ -90,6 +93,7 @@ func (h *Hands) writeNext(ctx context.Context, w *writing) time.Duration {
 // fails is repeated: what is being written stays taken meanwhile.
 func (h *Hands) settleWrite(ctx context.Context, w *writing, at *framework.Write) time.Duration {
 	now, err := h.readObject(ctx, at)
+	missing := apierrors.IsNotFound(err)
 	var pause time.Duration // none after the first read
 	if w.tries++; w.tries > 1 {
 		pause = min(time.Second<<min(w.tries-2, 4), 10*time.Second)
@@ -97,15 +101,17 @@ func (h *Hands) settleWrite(ctx context.Context, w *writing, at *framework.Write
 	switch {
 	case ctx.Err() != nil:
 		w.done.Err = fmt.Errorf("%s: %w", at.Describe(), ctx.Err())
-	case apierrors.IsNotFound(err) || err == nil && now.GetUID() != at.Object.UID:
-		w.done.Err = fmt.Errorf("%s: it is gone", at.Describe())
-	case err != nil:
+	case missing && at.Delete:
+		w.wrote(nil)
+	case err != nil && !missing:
 		return pause
-	case holds(now, at):
+	case !missing && happened(now, at):
 		w.wrote(now)
+	case missing && at.Create == nil || !missing && at.Object.UID != "" && now.GetUID() != at.Object.UID:
+		w.done.Err = fmt.Errorf("%s: it is gone", at.Describe())
 	case w.refusal != nil:
 		w.done.Err = w.refusal
-	case !at.Strategic && now.GetResourceVersion() != at.Object.Version:
+	case !repeatable(at) && now.GetResourceVersion() != at.Object.Version:
 		w.done.Err = fmt.Errorf("%s: it has changed meanwhile", at.Describe())
 	case w.tries >= settleTries:
 		w.done.Err = fmt.Errorf("%s: no answer in %d tries, and it is not written", at.Describe(), w.tries)
@@ -116,38 +122,83 @@ func (h *Hands) settleWrite(ctx context.Context, w *writing, at *framework.Write
 	return 0
 }
 
+// happened tells whether the object as it is now shows the write.
+func happened(now metav1.Object, w *framework.Write) bool {
+	switch {
+	case w.Create != nil: // nobody else makes one of its name
+		return true
+	case w.Delete:
+		return w.Object.UID != "" && now.GetUID() != w.Object.UID
+	}
+	return holds(now, w)
+}
+
+// repeatable tells whether the write may be sent again whatever became of the
+// object.
+func repeatable(w *framework.Write) bool { return w.Strategic || w.Create != nil || w.Delete }
+
 // wrote goes on to the next write. An object that cannot be decoded is left to
 // the watch to tell of.
 func (w *writing) wrote(shown metav1.Object) {
-	_ = caught(func() { w.done.Shown = append(w.done.Shown, decode.Object(shown)) })
+	_ = caught(func() {
+		if o := decode.Object(shown); o != nil {
+			w.done.Shown = append(w.done.Shown, o)
+		}
+	})
 	w.done.Done++
 	w.tries, w.busy, w.lost, w.refusal = 0, 0, false, nil
 }
 
-// patchObject patches an object, unless it has changed since the decision, and
-// returns what it is then.
-func (h *Hands) patchObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
-	at := endpoints[w.Object.Kind]
-	if at.patch == nil {
-		return nil, fmt.Errorf("%s: no way to write it", w.Describe())
-	}
-	body, err := patchBody(w)
+// send makes, patches or deletes an object, and returns what it is then. A patch
+// is refused when the object has changed since the decision.
+func (h *Hands) send(ctx context.Context, w *framework.Write) (metav1.Object, error) {
+	r, err := h.request(w)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Describe(), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	if w.Delete {
+		err := r.Do(ctx).Error()
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	now := decode.Empty(w.Object.Kind)
+	return now, r.Do(ctx).Into(now.(runtime.Object))
+}
+
+func (h *Hands) request(w *framework.Write) (*rest.Request, error) {
+	at := endpoints[w.Object.Kind]
+	if at.write == nil {
+		return nil, errors.New("no way to write it")
+	}
+	client := at.write(h.clients)
+	to := func(r *rest.Request) *rest.Request {
+		return r.Resource(at.resource).NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").MaxRetries(0)
+	}
+	switch {
+	case w.Create != nil:
+		return to(client.Post()).Body(w.Create), nil
+	case w.Delete && w.Object.UID == "":
+		return to(client.Delete()).Name(w.Object.Name), nil
+	case w.Delete:
+		return to(client.Delete()).Name(w.Object.Name).Body(metav1.NewPreconditionDeleteOptions(string(w.Object.UID))), nil
+	}
+	body, err := patchBody(w)
+	if err != nil {
+		return nil, err
+	}
 	kind := types.MergePatchType
 	if w.Strategic {
 		kind = types.StrategicMergePatchType
 	}
-	r := at.patch(h.clients).Patch(kind).Resource(at.resource).Name(w.Object.Name).
-		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").MaxRetries(0).Body(body)
+	r := to(client.Patch(kind)).Name(w.Object.Name).Body(body)
 	if w.Subresource != "" {
 		r = r.SubResource(w.Subresource)
 	}
-	now := decode.Empty(w.Object.Kind)
-	return now, r.Do(ctx).Into(now.(runtime.Object))
+	return r, nil
 }
 
 // readObject reads consistently what the write is of.
@@ -156,7 +207,7 @@ func (h *Hands) readObject(ctx context.Context, w *framework.Write) (metav1.Obje
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	now := decode.Empty(w.Object.Kind)
-	err := at.patch(h.clients).Get().Resource(at.resource).Name(w.Object.Name).
+	err := at.write(h.clients).Get().Resource(at.resource).Name(w.Object.Name).
 		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").Do(ctx).Into(now.(runtime.Object))
 	return now, err
 }
@@ -168,7 +219,10 @@ func patchBody(w *framework.Write) ([]byte, error) {
 	if meta = maps.Clone(meta); meta == nil {
 		meta = map[string]any{}
 	}
-	if meta["uid"] = w.Object.UID; !w.Strategic {
+	if w.Object.UID != "" {
+		meta["uid"] = w.Object.UID
+	}
+	if !w.Strategic {
 		meta["resourceVersion"] = w.Object.Version
 	}
 	patch["metadata"] = meta
@@ -206,6 +260,12 @@ func covers(has, says any) bool {
 			return false
 		}
 		for name, value := range says {
+			if of, taken := strings.CutPrefix(name, takenFromList); taken {
+				if !lacks(fields[of], value) {
+					return false
+				}
+				continue
+			}
 			if !covers(fields[name], value) {
 				return false
 			}
@@ -221,6 +281,16 @@ func covers(has, says any) bool {
 		return true
 	}
 	return has == says
+}
+
+// takenFromList begins the field of a strategic patch that takes values out of a
+// list.
+const takenFromList = "$deleteFromPrimitiveList/"
+
+func lacks(list, values any) bool {
+	has, _ := list.([]any)
+	gone, _ := values.([]any)
+	return !slices.ContainsFunc(gone, func(v any) bool { return slices.Contains(has, v) })
 }
 
 func coversElement(list []any, element any) bool {

@@ -33,20 +33,29 @@ func (r *run) grants(pod *v1.Pod, got oracle.Record) *Disagreement {
 // compareGrants compares what kube-scheduler would give the pod's claims on the
 // node with what Berth writes; "" if it is the same.
 func compareGrants(upstream *oracle.Scheduler, pod *v1.Pod, node string, writes []framework.Write) string {
-	if len(pod.Spec.ResourceClaims) == 0 {
-		return ""
-	}
 	wanted, err := upstream.Grants(pod, node)
 	if err != nil {
 		return fmt.Sprintf("devices on node %s: %v", node, err)
 	}
 	given := map[string][]string{}
+	made := oracle.Made{}
 	for _, w := range writes {
 		status, _ := w.Patch["status"].(map[string]any)
 		a, granted := status["allocation"].(*resourcev1.AllocationResult)
-		if w.Object.Kind == object.ResourceClaims && granted {
+		found, uses := status["extendedResourceClaimStatus"].(map[string]any)
+		switch {
+		case w.Create != nil:
+			made.Claim = w.Create.(*resourcev1.ResourceClaim)
+		case w.Object.Kind == object.ResourceClaims && granted && made.Claim != nil && w.Object.Name == made.Claim.Name:
+			made.Allocation = a
+		case w.Object.Kind == object.ResourceClaims && granted:
 			given[w.Object.Key()] = oracle.Devices(a)
+		case uses && made.Claim != nil && found["resourceClaimName"] == made.Claim.Name:
+			made.Uses = found["requestMappings"].([]v1.ContainerExtendedResourceRequest)
 		}
+	}
+	if made.Claim != nil {
+		given[oracle.ExtendedClaim] = made.Text()
 	}
 	if maps.EqualFunc(wanted, given, slices.Equal) {
 		return ""

@@ -31,6 +31,12 @@ func (r *run) write(step *Step, writes []framework.Write) *Disagreement {
 		r.waiting = nil
 	}
 	for i := range writes {
+		if writes[i].Delete {
+			if err := r.remove(&writes[i].Object); err != nil {
+				return r.part(fmt.Sprintf("write %s: %v", writes[i].Describe(), err))
+			}
+			continue
+		}
 		changed, err := r.objects.follow(&writes[i])
 		if err != nil {
 			return r.part(fmt.Sprintf("write %s: %v", writes[i].Describe(), err))
@@ -48,11 +54,40 @@ func (r *run) write(step *Step, writes []framework.Write) *Disagreement {
 	return nil
 }
 
-// follow patches the object and does the volume controller's part: the claim is
-// bound to the volume, which is made if need be.
+// remove deletes the object on both sides.
+func (r *run) remove(m *object.Meta) error {
+	old := r.objects.find(m)
+	if old == nil {
+		return fmt.Errorf("it is not there")
+	}
+	delete(r.objects, objectKey(old))
+	for _, side := range []Side{r.want, r.got} {
+		if _, err := side.Apply(generate.Change{Verb: generate.Delete, Other: old}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (all store) find(m *object.Meta) metav1.Object {
+	return all[fmt.Sprintf("%s %s/%s", m.Kind, m.Namespace, m.Name)]
+}
+
+// follow makes or patches the object and does the volume controller's part: the
+// claim is bound to the volume, which is made if need be. What is written into
+// a pod's status changes nothing.
 func (all store) follow(w *framework.Write) ([]metav1.Object, error) {
-	old := all[fmt.Sprintf("%s %s/%s", w.Object.Kind, w.Object.Namespace, w.Object.Name)]
-	if old == nil || old.GetUID() != w.Object.UID || old.GetResourceVersion() != w.Object.Version {
+	old := all.find(&w.Object)
+	switch {
+	case w.Object.Kind == object.Pods, w.Delete:
+		return nil, nil
+	case w.Create != nil && old != nil:
+		return nil, fmt.Errorf("it is there already")
+	case w.Create != nil:
+		made := w.Create.DeepCopyObject().(metav1.Object)
+		made.SetUID(types.UID("made " + made.GetName()))
+		return []metav1.Object{made}, nil
+	case old == nil || w.Object.UID != "" && (old.GetUID() != w.Object.UID || old.GetResourceVersion() != w.Object.Version):
 		return nil, fmt.Errorf("it is not there in version %s", w.Object.Version)
 	}
 	raw, err := json.Marshal(old)

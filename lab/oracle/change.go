@@ -36,6 +36,7 @@ func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error)
 		for _, w := range waiting {
 			s.SchedulingQueue.Delete(w.Pod)
 		}
+		s.recountDevices()
 	}()
 	var err error
 	switch {

@@ -99,7 +99,7 @@ func (s *Scheduler) writeClaims(c choice) error {
 // order. Claims that have got theirs are left out.
 func (s *Scheduler) Grants(pod *v1.Pod, node string) (map[string][]string, error) {
 	f, err := s.framework(pod)
-	if err != nil || len(pod.Spec.ResourceClaims) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	state := framework.NewCycleState()
@@ -131,6 +131,9 @@ func (s *Scheduler) Grants(pod *v1.Pod, node string) (map[string][]string, error
 		if got := claims.GetPendingAllocation(claim.UID); got != nil {
 			grants[claim.Namespace+"/"+claim.Name] = Devices(got)
 		}
+	}
+	if made := madeOn(state, node); made != nil {
+		grants[ExtendedClaim] = made.Text()
 	}
 	return grants, nil
 }

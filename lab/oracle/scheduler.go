@@ -134,6 +134,7 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 			return nil, err
 		}
 	}
+	s.recountDevices()
 	return s, nil
 }
 

@@ -3,11 +3,13 @@ package balancedallocation
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -16,34 +18,36 @@ import (
 )
 
 // New returns the plugin; nil args stand for the defaults (CPU and memory).
-// The error names the fields that are wrong.
-func New(args *configv1.NodeResourcesBalancedAllocationArgs) (framework.Plugin, error) {
-	b, err := newBalance(args)
+// With a counter, devices count where a class stands for a resource. The error
+// names the fields that are wrong.
+func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Counter) (framework.Plugin, error) {
+	resources, err := resourcesOf(args)
 	if err != nil {
 		return framework.Plugin{}, err
 	}
+	b := &balance{resources, counter}
 	return framework.Plugin{
 		Name:     names.NodeResourcesBalancedAllocation,
 		Locality: framework.NodeAndPods,
-		Part: func(key []byte, p *object.Pod) []byte {
-			for _, name := range b {
-				key = binary.AppendVarint(key, p.Demand.Usage.Of(name))
-			}
-			return key
-		},
+		Reads:    b.reads(),
+		PartIn:   b.part,
 		PreScore: b.preScore,
 		Score:    score,
 	}, nil
 }
 
-// balance is the list of resources that are kept in balance.
-type balance []v1.ResourceName
+// balance is the resources that are kept in balance. counter counts the devices
+// that classes stand for; nil: none do.
+type balance struct {
+	resources []v1.ResourceName
+	counter   *devices.Counter
+}
 
-func newBalance(args *configv1.NodeResourcesBalancedAllocationArgs) (balance, error) {
+func resourcesOf(args *configv1.NodeResourcesBalancedAllocationArgs) ([]v1.ResourceName, error) {
 	if args == nil || len(args.Resources) == 0 {
-		return balance{v1.ResourceCPU, v1.ResourceMemory}, nil
+		return []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}, nil
 	}
-	var b balance
+	var list []v1.ResourceName
 	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i, r := range args.Resources {
@@ -55,29 +59,50 @@ func newBalance(args *configv1.NodeResourcesBalancedAllocationArgs) (balance, er
 		if r.Weight != 0 && r.Weight != 1 { // 0 is not set
 			errs = append(errs, field.Invalid(path.Child("weight"), r.Weight, "must be 1"))
 		}
-		b = append(b, v1.ResourceName(r.Name))
+		list = append(list, v1.ResourceName(r.Name))
 	}
-	return b, errs.ToAggregate()
+	return list, errs.ToAggregate()
+}
+
+// reads are the kinds of objects that score looks up.
+func (b *balance) reads() []object.Kind {
+	if b.counter == nil || !slices.ContainsFunc(b.resources, resource.ByDevices) {
+		return nil
+	}
+	return []object.Kind{object.DeviceClasses, object.ResourceSlices, object.ResourceClaims}
+}
+
+func (b *balance) part(key []byte, t *table.Table, p *object.Pod) []byte {
+	stocked := false
+	for _, name := range b.resources {
+		key = binary.AppendVarint(key, p.Demand.Usage.Of(name))
+		stocked = stocked || p.Demand.Usage.Of(name) > 0 && b.counter.Has(t, name)
+	}
+	if stocked {
+		key = binary.AppendUvarint(append(key, 's'), t.DeviceRevision())
+	}
+	return key
 }
 
 // share is one resource and what the pod takes of it.
 type share struct {
 	name    v1.ResourceName
 	request int64
+	stock   *devices.Stock // devices that stand for it, nil for none
 }
 
 // preScore skips pods that take nothing of any of the resources: all of them
 // would go to the same node. Resources other than the three basic ones count
 // only where the pod takes some.
-func (b balance) preScore(_ *table.Table, p *object.Pod) framework.Prepared {
+func (b *balance) preScore(t *table.Table, p *object.Pod) framework.Prepared {
 	var shares []share
 	skip := true
-	for _, name := range b {
+	for _, name := range b.resources {
 		request := p.Demand.Usage.Of(name)
 		skip = skip && request == 0
 		basic := name == v1.ResourceCPU || name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage
 		if request > 0 || basic {
-			shares = append(shares, share{name, request})
+			shares = append(shares, share{name, request, b.counter.Stock(t, name)})
 		}
 	}
 	return framework.Prepared{State: shares, Skip: skip}
@@ -95,7 +120,12 @@ type column struct {
 func score(in *framework.Input, rows []table.Row, out []int64) {
 	var stack [4]column // more resources than that cost an allocation a call
 	columns := stack[:0]
-	for _, s := range in.State.([]share) {
+	shares := in.State.([]share)
+	if slices.ContainsFunc(shares, func(s share) bool { return s.stock != nil }) {
+		columns, rows = withDevices(in.Table, shares, rows)
+		shares = nil
+	}
+	for _, s := range shares {
 		id, ok := in.Table.Column(s.name)
 		if !ok {
 			continue // no node offers it
@@ -113,6 +143,28 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 	for i, r := range rows {
 		out[i] = rating(evenness(columns, r, true), evenness(columns, r, false))
 	}
+}
+
+// withDevices is the columns of the rows alone, devices counted, and the rows as
+// they are numbered there.
+func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []table.Row) {
+	var columns []column
+	for _, s := range shares {
+		c := column{request: s.request}
+		id, ok := t.Column(s.name)
+		switch {
+		case s.stock != nil:
+			c.allocatable, c.used = s.stock.Columns(t, rows)
+		case ok:
+			for _, r := range rows {
+				c.allocatable, c.used = append(c.allocatable, t.Allocatable(id)[r]), append(c.used, t.Used(id)[r])
+			}
+		default:
+			continue
+		}
+		columns = append(columns, c)
+	}
+	return columns, devices.Numbered(rows)
 }
 
 // scoreTwo is score for two resources, which is what most configurations have:

@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/dynamic-resource-allocation/structured"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
@@ -67,7 +70,7 @@ func drawArgs(t *rapid.T) *configv1.NodeResourcesBalancedAllocationArgs {
 
 func plugin(t plugintest.Fatal, args *configv1.NodeResourcesBalancedAllocationArgs) framework.Plugin {
 	t.Helper()
-	p, err := New(args)
+	p, err := New(args, nil)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -162,11 +165,11 @@ func TestEqualPartsEqualScores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pl, tb := plugin(t, drawArgs(t)), drawTable(t, small)
 		a, b := drawPod(t, "a", rapid.Int64Range(0, 2)), drawPod(t, "b", rapid.Int64Range(0, 2))
-		if string(pl.Part(nil, a)) != string(pl.Part(nil, b)) {
+		if string(pl.PartIn(nil, tb, a)) != string(pl.PartIn(nil, tb, b)) {
 			return
 		}
 		if x, y := plugintest.Ask(t, pl, tb, a).Scores, plugintest.Ask(t, pl, tb, b).Scores; !maps.Equal(x, y) {
-			t.Fatalf("part %q: %v and %v", string(pl.Part(nil, a)), x, y)
+			t.Fatalf("part %q: %v and %v", string(pl.PartIn(nil, tb, a)), x, y)
 		}
 	})
 }
@@ -197,7 +200,7 @@ func TestArgs(t *testing.T) {
 		{[]configv1.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: "cpu", Weight: 1}}, `resources[1].name: Duplicate value: "cpu"`},
 	} {
 		got := ""
-		if _, err := New(&configv1.NodeResourcesBalancedAllocationArgs{Resources: c.specs}); err != nil {
+		if _, err := New(&configv1.NodeResourcesBalancedAllocationArgs{Resources: c.specs}, nil); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -214,7 +217,7 @@ func fleet(nodes int) (*framework.Input, framework.Plugin) {
 		tb.Place(&object.Pod{UID: types.UID(name), Demand: resource.Demand{Usage: resource.Vector{MilliCPU: int64(i % 16000), Memory: int64(i%64) << 30}}}, name)
 	}
 	pod := &object.Pod{Demand: resource.Demand{Usage: resource.Vector{MilliCPU: 250, Memory: 1 << 30}}}
-	pl, err := New(nil)
+	pl, err := New(nil, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -242,5 +245,35 @@ func BenchmarkScoreOneRow(b *testing.B) {
 	out := make([]int64, 1)
 	for b.Loop() {
 		pl.Score(in, in.Table.All()[7:8], out)
+	}
+}
+
+// Devices count like any other resource where a class stands for it, whatever
+// selects them, and the node offers none itself.
+func TestDevicesAreBalanced(t *testing.T) {
+	const cards = "example.com/card"
+	args := &configv1.NodeResourcesBalancedAllocationArgs{Resources: []configv1.ResourceSpec{{Name: "cpu", Weight: 1}, {Name: cards, Weight: 1}}}
+	pl, err := New(args, devices.NewCounter(structured.Features{}, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := resource.Vector{MilliCPU: 1000, Scalars: []resource.Scalar{{Name: cards, Value: 1}}}
+	whole := resource.Vector{MilliCPU: 2000, Scalars: []resource.Scalar{{Name: cards, Value: 2}}}
+	tb := plugintest.Table(&object.Node{Name: "devices", Allocatable: resource.Vector{MilliCPU: 2000}}, &object.Node{Name: "own", Allocatable: whole},
+		&object.Node{Name: "bare", Allocatable: resource.Vector{MilliCPU: 2000}})
+	node, name := "devices", cards
+	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: &resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
+		Driver: "card", NodeName: &node, Pool: resourcev1.ResourcePool{Name: "p", Generation: 1, ResourceSliceCount: 1},
+		Devices: []resourcev1.Device{{Name: "a"}, {Name: "b"}}}}})
+	tb.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "card"}, API: &resourcev1.DeviceClass{Spec: resourcev1.DeviceClassSpec{
+		ExtendedResourceName: &name, Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "card"`}}}}}})
+	got := plugintest.Ask(t, pl, tb, &object.Pod{Demand: resource.Demand{Usage: half}}).Scores
+	if want := map[string]int64{"devices": 75, "own": 75, "bare": 75}; !maps.Equal(got, want) {
+		t.Errorf("half of both: %v, want %v", got, want)
+	}
+	half.Scalars[0].Value = 2
+	got = plugintest.Ask(t, pl, tb, &object.Pod{Demand: resource.Demand{Usage: half}}).Scores
+	if want := map[string]int64{"devices": 62, "own": 62, "bare": 75}; !maps.Equal(got, want) {
+		t.Errorf("more of the devices: %v, want %v", got, want)
 	}
 }

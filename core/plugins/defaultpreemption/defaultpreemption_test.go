@@ -28,7 +28,7 @@ import (
 // rejected for, and this one.
 func scheduler(t *testing.T) *machine.Machine {
 	t.Helper()
-	fit, err := noderesources.New(nil)
+	fit, err := noderesources.New(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,11 @@ import (
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -26,6 +28,15 @@ type Features struct {
 	// ResourceClaimDeviceStatus together.
 	BindingConditions bool
 	FilterTimeout     bool // SchedulerFilterTimeout
+	ExtendedResource  bool
+}
+
+// Allocator is what the gates say to the allocator of devices.
+func (f Features) Allocator() structured.Features {
+	return structured.Features{
+		AdminAccess: f.AdminAccess, PrioritizedList: f.PrioritizedList, PartitionableDevices: f.PartitionableDevices,
+		DeviceTaints: f.DeviceTaints, DeviceBindingAndStatus: f.BindingConditions, ConsumableCapacity: f.ConsumableCapacity,
+	}
 }
 
 // Defaults of the arguments in v1.36.
@@ -34,28 +45,26 @@ const (
 	bindingTimeout = 600 * time.Second
 )
 
-// compiled is how many selector expressions are kept compiled.
-const compiled = 64
-
-// plugin is what all extension points share. It does not change.
+// plugin is what all extension points share. Nothing but made changes.
 type plugin struct {
 	features  Features
 	allocator structured.Features
 	steps     int // of a search on one node, 0 for any number
 	binding   time.Duration
 	selectors *cel.Cache
+	// made has, by pod, the claim that is being made for its extended resources,
+	// from Reserve until the pod is bound.
+	made map[types.UID]*making
 }
 
 // New returns the plugin. Nil arguments are v1.36's defaults.
 func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, error) {
 	pl := &plugin{
-		features: f,
-		allocator: structured.Features{
-			AdminAccess: f.AdminAccess, PrioritizedList: f.PrioritizedList, PartitionableDevices: f.PartitionableDevices,
-			DeviceTaints: f.DeviceTaints, DeviceBindingAndStatus: f.BindingConditions, ConsumableCapacity: f.ConsumableCapacity,
-		},
+		features:  f,
+		allocator: f.Allocator(),
 		binding:   bindingTimeout,
-		selectors: cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: f.ListTypeAttributes}),
+		selectors: devices.NewSelectors(f.Allocator(), f.ListTypeAttributes),
+		made:      map[types.UID]*making{},
 	}
 	timeout := filterTimeout
 	if args != nil && args.FilterTimeout != nil {
@@ -83,10 +92,11 @@ func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, err
 		Score:      pl.score,
 		Normalize:  normalize,
 		Reserve:    pl.reserve,
-		Unreserve:  unreserve,
-		Retract:    retract,
+		Unreserve:  pl.unreserve,
+		Retract:    pl.retract,
 		PreBind:    pl.preBind,
 		Settle:     pl.settle,
 		Patience:   pl.binding,
+		PostBind:   func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
 	}, nil
 }

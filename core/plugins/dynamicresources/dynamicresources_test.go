@@ -19,7 +19,7 @@ import (
 )
 
 var all = Features{AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true,
-	ConsumableCapacity: true, BindingConditions: true, FilterTimeout: true}
+	ConsumableCapacity: true, BindingConditions: true, FilterTimeout: true, ExtendedResource: true}
 
 func plug(t *testing.T) framework.Plugin {
 	t.Helper()

@@ -16,6 +16,8 @@ const (
 	unavailable framework.Verdict = iota + 1 // what a claim has got cannot be used there
 	tooLittle                                // the claims cannot all be allocated
 	invalid                                  // and some pools are not valid
+	leftover                                 // a claim of an attempt before is in the way
+	unoffered                                // a resource has neither a class nor the node
 	broken                                   // the search failed
 	// unasked: the search took too long on another node, which ends the attempt
 	// already.
@@ -45,8 +47,15 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 // ask gives the verdict on one node, and what the allocator said to it.
 func (pl *plugin) ask(in *framework.Input, n *object.Node) (framework.Verdict, error) {
 	s := in.State.(*state)
-	if len(s.open) > 0 {
-		got, err := pl.allocate(in.Table, n, s.open, s.shared)
+	switch {
+	case s.extended == nil:
+	case s.extended.stale != nil:
+		return leftover, nil
+	case s.extended.unlisted(n):
+		return unoffered, nil
+	}
+	if open, _ := s.openOn(n); len(open) > 0 {
+		got, err := pl.allocate(in.Table, n, open, s.shared)
 		switch {
 		case errors.Is(err, structured.ErrFailedAllocationOnNode):
 			return invalid, err
@@ -73,6 +82,10 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 		return decision.Unresolvable, []string{notAvailable}
 	case tooLittle:
 		return decision.Unresolvable, []string{"cannot allocate all claims"}
+	case leftover:
+		return decision.Unresolvable, []string{"cannot schedule extended resource claim"}
+	case unoffered:
+		return decision.Unresolvable, []string{"cannot fit resource"}
 	}
 	code := decision.Unresolvable
 	if v >= broken {

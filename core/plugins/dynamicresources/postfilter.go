@@ -26,6 +26,10 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	case s == nil || status != nil:
 		result.Message = "no new claims to deallocate"
 		return result
+	case s.extended != nil && s.extended.stale != nil:
+		result.Writes = unmake(&s.extended.stale.Meta)
+		result.Message = "deletion of ResourceClaim completed"
+		return result
 	case c.Rejected != nil:
 		result.Message = "still not schedulable"
 		return result

@@ -2,11 +2,13 @@ package dynamicresources
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -19,14 +21,29 @@ type state struct {
 	open []*resourcev1.ResourceClaim
 	// late: devices that the pod has did not become ready in time, or failed.
 	late bool
+	// extended is what the pod requests of extended resources, nil for nothing.
+	extended *extended
 	// shared is what several nodes can see of the devices.
-	shared *offer
+	shared *devices.Offer
+}
+
+// openOn lists what is to be allocated on the node; the claim for extended
+// resources, last, is another one on every sort of node, or none.
+func (s *state) openOn(n *object.Node) (open []*resourcev1.ResourceClaim, made *resourcev1.ResourceClaim) {
+	if s.extended == nil {
+		return s.open, nil
+	}
+	if made = s.extended.claimOn(n); made == nil {
+		return s.open, nil
+	}
+	return append(slices.Clip(s.open), made), made
 }
 
 // part is what of the pod's claims decides: what those ask for that have
 // nothing yet, and what the others have got.
 func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
-	if len(p.Claims) == 0 {
+	e := pl.extendedOf(t, p)
+	if len(p.Claims) == 0 && e == nil {
 		return key
 	}
 	claims, reason := claimsOf(t, p)
@@ -53,6 +70,9 @@ func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
 			key = strconv.AppendQuote(append(key, ','), c.Ask)
 		}
 	}
+	if e != nil {
+		key = e.appendKey(key)
+	}
 	return key
 }
 
@@ -64,16 +84,18 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 	return framework.Prepared{State: s, Skip: s == nil}
 }
 
-// prepare checks the pod's claims. Without claims both results are nil.
+// prepare checks the pod's claims. Without claims, and requests that need one,
+// both results are nil.
 func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Status) {
-	if len(p.Claims) == 0 {
+	e := pl.extendedOf(t, p)
+	if len(p.Claims) == 0 && e == nil {
 		return nil, nil
 	}
 	claims, reason := claimsOf(t, p)
 	if reason != "" {
 		return nil, unresolvable(reason)
 	}
-	s := &state{claims: claims}
+	s := &state{claims: claims, extended: e}
 	for _, c := range claims {
 		if c.Allocation() != nil {
 			if c.NodesError != nil {
@@ -90,13 +112,13 @@ func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Stat
 		}
 		s.open = append(s.open, c.API)
 	}
-	if len(s.claims) == 0 {
+	if len(s.claims) == 0 && e == nil {
 		return nil, nil
 	}
-	if len(s.open) > 0 {
-		s.shared = pl.sharedOffer(t)
+	if len(s.open) > 0 || e != nil {
+		s.shared = devices.Shared(t, pl.features.ConsumableCapacity)
 	}
-	return s, nil
+	return s, e.check(t)
 }
 
 // checkRequests looks for what no node can change.
@@ -108,7 +130,7 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 			if status := checkClass(t, r.Exactly.DeviceClassName, r.Name); status != nil {
 				return status
 			}
-			if status := checkCount(c, r.Name, r.Exactly.Count); status != nil {
+			if status := checkCount(c.Key(), r.Name, r.Exactly.Count); status != nil {
 				return status
 			}
 		case len(r.FirstAvailable) == 0:
@@ -124,7 +146,7 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 			if status := checkClass(t, sub.DeviceClassName, r.Name+"/"+sub.Name); status != nil {
 				return status
 			}
-			if status := checkCount(c, r.Name+"/"+sub.Name, sub.Count); status != nil {
+			if status := checkCount(c.Key(), r.Name+"/"+sub.Name, sub.Count); status != nil {
 				return status
 			}
 		}
@@ -134,9 +156,9 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 
 // checkCount refuses what the allocator does not survive: a number below zero, or
 // several whose sum is. It says itself where there are only too many.
-func checkCount(c *object.ResourceClaim, request string, n int64) *decision.Status {
+func checkCount(claim, request string, n int64) *decision.Status {
 	if n < 0 || n > math.MaxInt32 {
-		return failed("claim %s, request %s: %d is no number of devices", c.Key(), request, n)
+		return failed("claim %s, request %s: %d is no number of devices", claim, request, n)
 	}
 	return nil
 }

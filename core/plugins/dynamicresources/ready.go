@@ -58,15 +58,26 @@ func readiness(c *resourcev1.ResourceClaim) (bool, error) {
 }
 
 // settle holds the pod back until the binding conditions of all its devices
-// hold, once the API shows what was written.
+// hold, once the API shows what was written. A claim that was made for the pod
+// has to be shown in any case: only then it is known whether it goes again.
 func (pl *plugin) settle(t *table.Table, p *object.Pod, _ string) *decision.Status {
-	if !pl.features.BindingConditions {
+	names := make([]string, 0, len(p.Claims)+1)
+	if m := pl.made[p.UID]; m != nil {
+		if c := pl.madeFor(t, p); c != nil && shown(t, p.Namespace, m.name) != c {
+			return &decision.Status{Code: decision.Wait}
+		}
+		names = append(names, m.name)
+	}
+	if !pl.features.BindingConditions && len(names) == 0 {
 		return nil
 	}
 	for i := range p.Claims {
-		c := shown(t, p.Namespace, p.Claims[i].Claim)
+		names = append(names, p.Claims[i].Claim)
+	}
+	for _, name := range names {
+		c := shown(t, p.Namespace, name)
 		if c == nil {
-			return failed("claim %s got deleted in the meantime", p.Namespace+"/"+p.Claims[i].Claim)
+			return failed("claim %s got deleted in the meantime", p.Namespace+"/"+name)
 		}
 		now := c
 		if g := promised(t, c); g != nil {

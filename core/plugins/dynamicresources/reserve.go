@@ -1,6 +1,7 @@
 package dynamicresources
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -24,14 +25,18 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	if status != nil {
 		return status
 	}
-	if s == nil || len(s.open) == 0 {
+	if s == nil || len(s.open) == 0 && s.extended == nil {
 		return nil
 	}
 	row, ok := t.Find(node)
 	if !ok {
 		return failed("node %q not found", node)
 	}
-	got, err := pl.allocate(t, t.Node(row), s.open, s.shared)
+	open, made := s.openOn(t.Node(row))
+	if len(open) == 0 {
+		return nil
+	}
+	got, err := pl.allocate(t, t.Node(row), open, s.shared)
 	if err != nil {
 		return &decision.Status{Code: decision.Error, Err: err}
 	}
@@ -44,6 +49,9 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 		}
 		t.Assume(pl.granted(t, c, &got[0], p))
 		got = got[1:]
+	}
+	if made != nil {
+		pl.grantMade(t, p, made, &got[0])
 	}
 	return nil
 }
@@ -59,7 +67,7 @@ func (pl *plugin) granted(t *table.Table, c *object.ResourceClaim, a *resourcev1
 	}
 	api.Status.Allocation = a
 	api.Status.ReservedFor = append(slices.Clone(api.Status.ReservedFor), consumer(p))
-	nameShares(a, c.UID)
+	nameShares(a, cmp.Or(string(c.UID), c.Name))
 	g := &object.ResourceClaim{Meta: c.Meta, API: &api, Ask: c.Ask}
 	if a.NodeSelector != nil {
 		g.Nodes = match.NewNodeSelector(nil, a.NodeSelector)
@@ -69,7 +77,7 @@ func (pl *plugin) granted(t *table.Table, c *object.ResourceClaim, a *resourcev1
 
 // nameShares gives shares of devices IDs that follow from the claim, where the
 // library draws them: what the scheduler does follows from what it is told.
-func nameShares(a *resourcev1.AllocationResult, claim types.UID) {
+func nameShares(a *resourcev1.AllocationResult, claim string) {
 	for i := range a.Devices.Results {
 		r := &a.Devices.Results[i]
 		if r.ShareID == nil {
@@ -87,7 +95,7 @@ func consumer(p *object.Pod) resourcev1.ResourceClaimConsumerReference {
 }
 
 // unreserve takes back what the claims were to get for this pod.
-func unreserve(t *table.Table, p *object.Pod, _ string) {
+func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 	for i := range p.Claims {
 		c := shown(t, p.Namespace, p.Claims[i].Claim)
 		if c == nil {
@@ -97,11 +105,15 @@ func unreserve(t *table.Table, p *object.Pod, _ string) {
 			t.Restore(&c.Meta)
 		}
 	}
+	if c := pl.madeFor(t, p); c != nil {
+		t.Restore(&c.Meta)
+	}
+	delete(pl.made, p.UID)
 }
 
 // retract takes the pod's reservations back that stand in the API. What the
-// claims got they keep.
-func retract(t *table.Table, p *object.Pod, _ string) []framework.Write {
+// claims got they keep; one that was made for the pod goes.
+func (pl *plugin) retract(t *table.Table, p *object.Pod, _ string) []framework.Write {
 	var writes []framework.Write
 	for i := range p.Claims {
 		c := shown(t, p.Namespace, p.Claims[i].Claim)
@@ -115,6 +127,9 @@ func retract(t *table.Table, p *object.Pod, _ string) []framework.Write {
 		writes = append(writes, framework.Write{Object: c.Meta, Strategic: true, Subresource: "status",
 			Patch:  map[string]any{"status": map[string]any{"reservedFor": []any{map[string]any{"$patch": "delete", "uid": p.UID}}}},
 			Result: []object.Object{&left}})
+	}
+	if c := pl.madeFor(t, p); c != nil && pl.made[p.UID].sent {
+		writes = append(writes, unmake(&c.Meta)...)
 	}
 	return writes
 }
@@ -148,6 +163,12 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 		}
 		writes = append(writes, framework.Write{Object: c.Meta, Strategic: true, Subresource: "status",
 			Patch: map[string]any{"status": status}, Result: []object.Object{result}})
+	}
+	if m, c := pl.made[p.UID], pl.madeFor(t, p); c != nil {
+		m.sent = true
+		writes = append(writes, makeClaim(p, c)...)
+	} else if m != nil {
+		return nil, failed("claim %s got deleted in the meantime", p.Namespace+"/"+m.name)
 	}
 	return writes, nil
 }

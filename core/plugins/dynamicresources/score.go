@@ -43,7 +43,8 @@ func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 		if n == nil {
 			continue
 		}
-		got, err := pl.allocate(in.Table, n, s.open, s.shared)
+		open, _ := s.openOn(n)
+		got, err := pl.allocate(in.Table, n, open, s.shared)
 		if err != nil || got == nil {
 			continue // not feasible, so not scored
 		}

@@ -21,12 +21,12 @@ func wakes() []framework.Wake {
 // claimHelps: devices became free, or a claim of the pod came or has another
 // status. Like v1.36 it leaves out pods that miss a claim, as far as the
 // pod's own list tells. Unlike v1.36 it hears of claims that go while they
-// have devices, which become free, and of slices that go, which may have stood
-// in the way of their pool.
+// have devices, which become free, or that an attempt before made for the pod,
+// and of slices that go, which may have stood in the way of their pool.
 func claimHelps(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ResourceClaim)
 	if e.Action == framework.Delete {
-		return old.Allocation() != nil
+		return old.Allocation() != nil || old.Group() == string(p.UID)
 	}
 	now := e.NewObject.(*object.ResourceClaim)
 	uses := false

@@ -37,7 +37,7 @@ func TestArgs(t *testing.T) {
 			args := &configv1.NodeResourcesFitArgs{ScoringStrategy: c.s}
 			before := args.DeepCopy()
 			got := ""
-			if _, err := New(args); err != nil {
+			if _, err := New(args, nil); err != nil {
 				got = err.Error()
 			}
 			if got != c.want {

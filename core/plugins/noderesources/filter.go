@@ -32,6 +32,8 @@ type check struct {
 	known   bool // the column existed when the check was made
 	flag    framework.Verdict
 	code    framework.Verdict // of a crowded check
+	// delegated: nodes that offer none do not count, a device class does.
+	delegated bool
 }
 
 // preFilter lists what the pod requests: CPU, memory, ephemeral storage, then
@@ -48,6 +50,7 @@ func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
 		}
 		c := check{name: name, request: request}
 		c.column, c.known = t.Column(name)
+		c.delegated = ig.delegates(t, name)
 		if bit := firstResource + len(list); bit <= lastResource {
 			c.flag = 1 << bit
 		} else {
@@ -92,7 +95,10 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 
 func (c *check) run(t *table.Table, rows []table.Row, out []framework.Verdict) {
 	column, ok := c.find(t)
-	if !ok {
+	switch {
+	case !ok && c.delegated:
+		return
+	case !ok:
 		for i := range out {
 			out[i] = c.short(out[i]) | unresolvable
 		}
@@ -101,6 +107,7 @@ func (c *check) run(t *table.Table, rows []table.Row, out []framework.Verdict) {
 	allocatable, used, request := t.Allocatable(column), t.Used(column), c.request
 	for i, r := range rows {
 		switch a := allocatable[r]; {
+		case c.delegated && a <= 0:
 		case request > a:
 			out[i] = c.short(out[i]) | unresolvable
 		case request > a-used[r]: // a is positive and used never negative: no overflow

@@ -7,30 +7,36 @@ import (
 	v1 "k8s.io/api/core/v1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
-// New returns the plugin; nil args stand for the defaults. The error names
-// each field that no plugin can be built from.
-func New(args *configv1.NodeResourcesFitArgs) (framework.Plugin, error) {
+// New returns the plugin; nil args stand for the defaults. With a counter,
+// resources that device classes stand for are left to DynamicResources on nodes
+// that do not offer them; without, classes stand for none (DRAExtendedResource
+// is off). The error names each field that no plugin can be built from.
+func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framework.Plugin, error) {
 	args = withDefaults(args)
 	if err := validate(args.ScoringStrategy); err != nil {
 		return framework.Plugin{}, err
 	}
 	ig := newIgnored(args)
-	s := newScorer(args.ScoringStrategy)
+	ig.classes = counter != nil
+	s := newScorer(args.ScoringStrategy, counter)
 	return framework.Plugin{
 		Name:     names.NodeResourcesFit,
 		Locality: framework.NodeAndPods,
-		Part: func(key []byte, p *object.Pod) []byte {
-			key = p.Demand.Requests.AppendKey(key)
+		Reads:    s.reads(),
+		PartIn: func(key []byte, t *table.Table, p *object.Pod) []byte {
+			key = ig.appendKey(p.Demand.Requests.AppendKey(key), t, p)
 			for _, r := range s.resources {
 				key = binary.AppendVarint(key, p.Demand.Scoring.Of(r.name))
 			}
-			return key
+			return s.appendKey(key, t, p)
 		},
 		Wakes:     wakes(ig),
 		PreFilter: ig.preFilter,
@@ -44,6 +50,9 @@ func New(args *configv1.NodeResourcesFitArgs) (framework.Plugin, error) {
 // ignored are the extended resources that the filter leaves alone.
 type ignored struct {
 	names, groups map[string]bool
+	// classes: resources that device classes stand for are left alone, too, on
+	// nodes that do not offer them.
+	classes bool
 }
 
 func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
@@ -54,7 +63,22 @@ func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 		}
 		return m
 	}
-	return ignored{set(args.IgnoredResources), set(args.IgnoredResourceGroups)}
+	return ignored{names: set(args.IgnoredResources), groups: set(args.IgnoredResourceGroups)}
+}
+
+// delegates tells whether a device class stands for the resource.
+func (ig ignored) delegates(t *table.Table, name v1.ResourceName) bool {
+	return ig.classes && resource.ByDevices(name) && t.ClassOf(name) != nil
+}
+
+// appendKey writes which of the requested resources have a device class.
+func (ig ignored) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
+	for i, s := range p.Demand.Requests.Scalars {
+		if ig.delegates(t, s.Name) {
+			key = binary.AppendVarint(append(key, 'd'), int64(i))
+		}
+	}
+	return key
 }
 
 func (ig ignored) has(name v1.ResourceName) bool {

@@ -1,13 +1,17 @@
 package noderesources
 
 import (
+	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -21,6 +25,8 @@ type scorer struct {
 	halfUp bool
 	// fast: it is the default, least of CPU and memory.
 	fast bool
+	// counter counts the devices that classes stand for; nil: none do.
+	counter *devices.Counter
 }
 
 type weighted struct {
@@ -28,8 +34,8 @@ type weighted struct {
 	weight int64
 }
 
-func newScorer(s *configv1.ScoringStrategy) *scorer {
-	sc := &scorer{}
+func newScorer(s *configv1.ScoringStrategy, counter *devices.Counter) *scorer {
+	sc := &scorer{counter: counter}
 	for _, r := range s.Resources {
 		sc.resources = append(sc.resources, weighted{v1.ResourceName(r.Name), r.Weight})
 	}
@@ -49,19 +55,43 @@ func newScorer(s *configv1.ScoringStrategy) *scorer {
 type share struct {
 	weighted
 	request int64
+	// stock is the devices that stand for it on nodes that offer none; nil for
+	// none.
+	stock *devices.Stock
 }
 
 // preScore leaves out resources, other than the three basic ones, that the
 // pod does not request.
-func (s *scorer) preScore(_ *table.Table, p *object.Pod) framework.Prepared {
+func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.Prepared {
 	shares := make([]share, 0, len(s.resources))
 	for _, r := range s.resources {
 		request := p.Demand.Scoring.Of(r.name)
 		if request > 0 || basic(r.name) {
-			shares = append(shares, share{r, request})
+			shares = append(shares, share{r, request, s.counter.Stock(t, r.name)})
 		}
 	}
 	return framework.Prepared{State: shares}
+}
+
+// reads are the kinds of objects that filter and score look up.
+func (s *scorer) reads() []object.Kind {
+	switch {
+	case s.counter == nil:
+		return nil
+	case slices.ContainsFunc(s.resources, func(w weighted) bool { return resource.ByDevices(w.name) }):
+		return []object.Kind{object.DeviceClasses, object.ResourceSlices, object.ResourceClaims}
+	}
+	return []object.Kind{object.DeviceClasses}
+}
+
+// appendKey writes what devices say to the score, other than those of one node.
+func (s *scorer) appendKey(key []byte, t *table.Table, p *object.Pod) []byte {
+	for _, r := range s.resources {
+		if !basic(r.name) && p.Demand.Scoring.Of(r.name) > 0 && s.counter.Has(t, r.name) {
+			return binary.AppendUvarint(append(key, 's'), t.DeviceRevision())
+		}
+	}
+	return key
 }
 
 func basic(name v1.ResourceName) bool {
@@ -81,7 +111,13 @@ func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 	}
 	clear(out)
 	for i := range shares {
-		if id, ok := in.Table.Column(shares[i].name); ok { // else no node offers it
+		id, ok := in.Table.Column(shares[i].name)
+		switch stock := shares[i].stock; {
+		case stock != nil:
+			c := column{request: shares[i].request, weight: shares[i].weight}
+			c.allocatable, c.used = stock.Columns(in.Table, rows)
+			s.rate(c, devices.Numbered(rows), out)
+		case ok: // else no node offers it
 			s.rate(shares[i].column(in.Table, id), rows, out)
 		}
 	}

@@ -1,7 +1,10 @@
 package noderesources
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -10,7 +13,7 @@ import (
 // wakes: pods that go or shrink, and nodes that come or grow. v1.36 adds the
 // taints of nodes for every plugin that waits for new nodes.
 func wakes(ig ignored) []framework.Wake {
-	return []framework.Wake{
+	list := []framework.Wake{
 		{Resource: framework.AssignedPod, Actions: framework.Delete},
 		{Resource: framework.AssignedPod, Actions: framework.UpdatePodScaleDown, Hint: ig.shrunk},
 		{Resource: framework.PendingPod, Actions: framework.Delete, Hint: func(_ *object.Pod, e *framework.Event) bool {
@@ -22,6 +25,38 @@ func wakes(ig ignored) []framework.Wake {
 		{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeAllocatable, Hint: ig.grown},
 		{Resource: framework.Node, Actions: framework.UpdateNodeTaint},
 	}
+	if ig.classes {
+		list = append(list, framework.Wake{Resource: framework.DeviceClass, Actions: framework.Add | framework.UpdateOther, Hint: classed})
+	}
+	return list
+}
+
+// classed: a device class came, or names another resource than before, and the
+// pod names that one.
+func classed(p *object.Pod, e *framework.Event) bool {
+	now := e.NewObject.(*object.DeviceClass)
+	resource := extendedName(now)
+	if old, _ := e.OldObject.(*object.DeviceClass); old == nil {
+		if mentions(p, v1.ResourceName(resourcev1.ResourceDeviceClassPrefix+now.Name)) {
+			return true
+		}
+	} else if extendedName(old) == resource {
+		return false
+	}
+	return mentions(p, resource)
+}
+
+func extendedName(c *object.DeviceClass) v1.ResourceName {
+	if c.API.Spec.ExtendedResourceName == nil {
+		return ""
+	}
+	return v1.ResourceName(*c.API.Spec.ExtendedResourceName)
+}
+
+// mentions tells whether a container of the pod names the resource, be it that it
+// requests nothing of it.
+func mentions(p *object.Pod, resource v1.ResourceName) bool {
+	return slices.ContainsFunc(p.Extended, func(r object.ExtendedRequest) bool { return r.Resource == resource })
 }
 
 // shrunk: a placed pod takes less than before of something that the rejected
@@ -33,9 +68,11 @@ func (ig ignored) shrunk(p *object.Pod, e *framework.Event) bool {
 
 // grown: the node, were it empty, would take the pod, and it is new or offers
 // more than before of something that the pod requests, or room for more pods.
+// What it leaves to a device class may be more than before, too.
 func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	is := &e.NewNode.Allocatable
-	tooSmall := ig.any(p, func(name v1.ResourceName, request int64) bool { return request > is.Of(name) })
+	delegated := func(name v1.ResourceName) bool { return is.Of(name) <= 0 && ig.delegates(e.Table, name) }
+	tooSmall := ig.any(p, func(name v1.ResourceName, request int64) bool { return request > is.Of(name) && !delegated(name) })
 	if tooSmall || e.NewNode.AllowedPods < 1 {
 		return false
 	}
@@ -44,7 +81,7 @@ func (ig ignored) grown(p *object.Pod, e *framework.Event) bool {
 	}
 	was := &e.OldNode.Allocatable
 	// v1.36 does not except the ignored resources here.
-	return ignored{}.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) })
+	return ignored{}.any(p, func(name v1.ResourceName, _ int64) bool { return is.Of(name) > was.Of(name) || delegated(name) })
 }
 
 // any tells whether f holds for a resource that the filter checks for the pod.

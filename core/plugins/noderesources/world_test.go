@@ -85,7 +85,7 @@ func drawArgs(t *rapid.T) *configv1.NodeResourcesFitArgs {
 
 func plugin(t plugintest.Fatal, args *configv1.NodeResourcesFitArgs) framework.Plugin {
 	t.Helper()
-	p, err := New(args)
+	p, err := New(args, nil)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -106,12 +106,12 @@ func TestEqualPartsEqualAnswers(t *testing.T) {
 				same()
 			}
 		}
-		if string(pl.Part(nil, a)) != string(pl.Part(nil, b)) {
+		if string(pl.PartIn(nil, tb, a)) != string(pl.PartIn(nil, tb, b)) {
 			return
 		}
 		x, y := plugintest.Ask(t, pl, tb, a), plugintest.Ask(t, pl, tb, b)
 		if fmt.Sprint(x) != fmt.Sprint(y) {
-			t.Fatalf("part %q: %v and %v", string(pl.Part(nil, a)), x, y)
+			t.Fatalf("part %q: %v and %v", string(pl.PartIn(nil, tb, a)), x, y)
 		}
 	})
 }

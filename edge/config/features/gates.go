@@ -11,6 +11,7 @@ import (
 // The gates that the scheduler itself asks for.
 const (
 	DRADeviceBindingConditions      featuregate.Feature = "DRADeviceBindingConditions"
+	DRAExtendedResource             featuregate.Feature = "DRAExtendedResource"
 	DRAResourceClaimDeviceStatus    featuregate.Feature = "DRAResourceClaimDeviceStatus"
 	DRASchedulerFilterTimeout       featuregate.Feature = "DRASchedulerFilterTimeout"
 	DynamicResourceAllocation       featuregate.Feature = "DynamicResourceAllocation"

@@ -21,6 +21,7 @@ func Plugins(gates featuregate.FeatureGate) plugins.Features {
 			ListTypeAttributes:   gates.Enabled("DRAListTypeAttributes"),
 			BindingConditions:    gates.Enabled(DRADeviceBindingConditions) && gates.Enabled(DRAResourceClaimDeviceStatus),
 			FilterTimeout:        gates.Enabled(DRASchedulerFilterTimeout),
+			ExtendedResource:     gates.Enabled(DRAExtendedResource),
 		},
 	}
 }

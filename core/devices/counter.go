@@ -1,0 +1,123 @@
+package devices
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// compiled is how many selector expressions are kept compiled.
+const compiled = 64
+
+// Counter counts devices by class, for plugins that score by how much of a
+// resource is taken. It does not change, and may be used concurrently.
+type Counter struct {
+	// Shares: claims can hold parts of a device.
+	Shares    bool
+	features  structured.Features
+	selectors *cel.Cache
+}
+
+// NewCounter returns a counter under the allocator's gates.
+func NewCounter(f structured.Features, lists bool) *Counter {
+	return &Counter{Shares: f.ConsumableCapacity, features: f, selectors: NewSelectors(f, lists)}
+}
+
+// NewSelectors returns a cache of compiled selectors; lists: attributes may be
+// lists.
+func NewSelectors(f structured.Features, lists bool) *cel.Cache {
+	return cel.NewCache(compiled, cel.Features{EnableConsumableCapacity: f.ConsumableCapacity, EnableListTypeAttributes: lists})
+}
+
+// Count is how many devices of the offer the class selects that the node can
+// use, and how many of them are taken, wholly or in part. Slices that are
+// outdated count, too, and where a selector fails nothing counts (v1.36,
+// calculateDRAResourceTotals).
+func (c *Counter) Count(n *object.Node, class *resourcev1.DeviceClass, o *Offer) (all, taken int64) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
+	for _, s := range o.Slices {
+		if ok, err := c.reaches(node, s); err != nil {
+			return 0, 0
+		} else if !ok {
+			continue
+		}
+		for i := range s.Spec.Devices {
+			d := &s.Spec.Devices[i]
+			ok, err := c.usable(node, s, d)
+			if ok && err == nil {
+				ok, err = c.selects(class, s.Spec.Driver, d)
+			}
+			if err != nil {
+				return 0, 0
+			}
+			if !ok {
+				continue
+			}
+			all++
+			if structured.IsDeviceAllocated(structured.MakeDeviceID(s.Spec.Driver, s.Spec.Pool.Name, d.Name), &o.Taken) {
+				taken++
+			}
+		}
+	}
+	return all, taken
+}
+
+// reaches tells whether the slice as a whole is for the node; one that says so
+// of each device is.
+func (c *Counter) reaches(n *v1.Node, s *resourcev1.ResourceSlice) (bool, error) {
+	name := s.Spec.NodeName
+	switch {
+	case isTrue(s.Spec.PerDeviceNodeSelection), isTrue(s.Spec.AllNodes):
+		return true, nil
+	case name != nil && *name == n.Name:
+		return true, nil
+	case s.Spec.NodeSelector != nil:
+		return structured.NodeMatches(c.features, n, "", false, s.Spec.NodeSelector)
+	}
+	return name == nil || *name == "", nil
+}
+
+func (c *Counter) usable(n *v1.Node, s *resourcev1.ResourceSlice, d *resourcev1.Device) (bool, error) {
+	switch {
+	case !isTrue(s.Spec.PerDeviceNodeSelection), isTrue(d.AllNodes), d.NodeName != nil && *d.NodeName == n.Name:
+		return true, nil
+	case d.NodeSelector != nil:
+		return structured.NodeMatches(c.features, n, "", false, d.NodeSelector)
+	}
+	return false, nil
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func (c *Counter) selects(class *resourcev1.DeviceClass, driver string, d *resourcev1.Device) (bool, error) {
+	for i := range class.Spec.Selectors {
+		s := class.Spec.Selectors[i].CEL
+		if s == nil {
+			continue
+		}
+		expression := c.selectors.GetOrCompile(s.Expression)
+		if expression.Error != nil {
+			return false, expression.Error
+		}
+		ok, _, err := expression.DeviceMatches(unbounded{}, cel.Device{Driver: driver, Attributes: d.Attributes, Capacity: d.Capacity})
+		if err != nil || !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// unbounded is the context of an evaluation that nothing ends: the library
+// itself bounds what an expression may cost.
+type unbounded struct{}
+
+func (unbounded) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (unbounded) Done() <-chan struct{}       { return nil }
+func (unbounded) Err() error                  { return nil }
+func (unbounded) Value(any) any               { return nil }

@@ -1,0 +1,78 @@
+package devices
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Offer is slices, and what of their devices is taken.
+type Offer struct {
+	Slices []*resourcev1.ResourceSlice
+	Taken  structured.AllocatedState
+}
+
+func newOffer() *Offer {
+	return &Offer{Taken: structured.AllocatedState{
+		AllocatedDevices:         sets.New[structured.DeviceID](),
+		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
+	}}
+}
+
+// Shared is what several nodes can see. What is taken of devices that a single
+// node can use is left to that node. With shares, claims can hold parts of a
+// device (consumable capacity).
+func Shared(t *table.Table, shares bool) *Offer {
+	o := newOffer()
+	for _, p := range t.SharedDevices() {
+		o.Slices = append(o.Slices, p.Slices...)
+		if p.Node == "" {
+			o.takeAll(p, shares)
+		}
+	}
+	return o
+}
+
+// On is the shared offer with what concerns the node alone.
+func (o *Offer) On(t *table.Table, node string, shares bool) *Offer {
+	own := t.DevicesOf(node)
+	if len(own) == 0 {
+		return o
+	}
+	all := newOffer()
+	for _, p := range own {
+		all.takeAll(p, shares)
+		if p.Local {
+			all.Slices = append(all.Slices, p.Slices...)
+		}
+	}
+	all.Slices = append(all.Slices, o.Slices...)
+	all.Taken.AllocatedDevices = all.Taken.AllocatedDevices.Union(o.Taken.AllocatedDevices)
+	all.Taken.AllocatedSharedDeviceIDs = all.Taken.AllocatedSharedDeviceIDs.Union(o.Taken.AllocatedSharedDeviceIDs)
+	for id, capacity := range o.Taken.AggregatedCapacity { // any order: into a map, of other devices
+		all.Taken.AggregatedCapacity[id] = capacity
+	}
+	return all
+}
+
+func (o *Offer) takeAll(p *table.DevicePool, shares bool) {
+	for _, r := range p.Taken {
+		o.take(r, shares)
+	}
+}
+
+// take counts what a claim holds.
+func (o *Offer) take(r *resourcev1.DeviceRequestAllocationResult, shares bool) {
+	id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
+	if !shares || r.ShareID == nil {
+		o.Taken.AllocatedDevices.Insert(id)
+		return
+	}
+	o.Taken.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, r.ShareID))
+	if r.ConsumedCapacity != nil {
+		o.Taken.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
+	}
+}

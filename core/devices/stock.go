@@ -1,0 +1,55 @@
+package devices
+
+import (
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Stock is the devices that stand for an extended resource on the nodes that do
+// not offer it themselves. It is good for as long as DeviceRevision stands.
+type Stock struct {
+	counter *Counter
+	name    v1.ResourceName
+	class   *resourcev1.DeviceClass
+	shared  *Offer
+}
+
+// Has tells whether a device class stands for the resource. No counter has any.
+func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
+	return c != nil && resource.ByDevices(name) && t.ClassOf(name) != nil
+}
+
+// Stock is the stock of the resource, nil where no device class stands for it.
+func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
+	if !c.Has(t, name) {
+		return nil
+	}
+	return &Stock{counter: c, name: name, class: t.ClassOf(name).API, shared: Shared(t, c.Shares)}
+}
+
+// Columns is how much of the resource each of the rows offers, and how much of
+// it is taken, in the rows' order: devices only where the node offers none.
+func (s *Stock) Columns(t *table.Table, rows []table.Row) (allocatable, used []int64) {
+	allocatable, used = make([]int64, len(rows)), make([]int64, len(rows))
+	id, known := t.Column(s.name)
+	for i, r := range rows {
+		if known && t.Allocatable(id)[r] > 0 {
+			allocatable[i], used[i] = t.Allocatable(id)[r], t.Used(id)[r]
+		} else if n := t.Node(r); n != nil {
+			allocatable[i], used[i] = s.counter.Count(n, s.class, s.shared.On(t, n.Name, s.counter.Shares))
+		}
+	}
+	return allocatable, used
+}
+
+// Numbered numbers the rows: what Columns returns is indexed so.
+func Numbered(rows []table.Row) []table.Row {
+	numbers := make([]table.Row, len(rows))
+	for i := range numbers {
+		numbers[i] = table.Row(i)
+	}
+	return numbers
+}

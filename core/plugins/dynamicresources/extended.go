@@ -1,0 +1,195 @@
+package dynamicresources
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// extended is what a pod requests of resources that device classes may stand
+// for. A node that offers such a resource itself gives it; on any other the pod
+// gets devices of the class, through a claim that is made for it once the node
+// is chosen.
+type extended struct {
+	pod *object.Pod
+	// resources by name; at least one has a class.
+	resources []resourceOfClass
+	// stale is a claim that an attempt before this one left behind.
+	stale *object.ResourceClaim
+}
+
+type resourceOfClass struct {
+	name  v1.ResourceName
+	class string // "" for none
+}
+
+// extendedOf is nil for pods that request nothing of the sort.
+func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
+	if !pl.features.ExtendedResource {
+		return nil
+	}
+	var e *extended
+	classes := false
+	for _, s := range p.Demand.Requests.Scalars {
+		if !resource.ByDevices(s.Name) {
+			continue
+		}
+		if e == nil {
+			e = &extended{pod: p}
+		}
+		r := resourceOfClass{name: s.Name}
+		if class := t.ClassOf(s.Name); class != nil {
+			r.class, classes = class.Name, true
+		}
+		e.resources = append(e.resources, r)
+	}
+	if !classes {
+		return nil
+	}
+	for o := range t.Group(object.ResourceClaims, string(p.UID)) {
+		if c := o.(*object.ResourceClaim); e.stale == nil || c.Name < e.stale.Name {
+			e.stale = c
+		}
+	}
+	return e
+}
+
+// check looks for what no node can change. It may be called without requests.
+func (e *extended) check(t *table.Table) *decision.Status {
+	if e == nil {
+		return nil
+	}
+	for _, r := range e.resources {
+		if r.class == "" {
+			continue
+		}
+		if status := checkClass(t, r.class, string(r.name)); status != nil {
+			return status
+		}
+		for i := range e.pod.Extended {
+			c := &e.pod.Extended[i]
+			if c.Resource != r.name {
+				continue
+			}
+			if status := checkCount(e.pod.Namespace+"/"+inMemory, c.Request, max(c.Count, 0)); status != nil {
+				return status
+			}
+		}
+	}
+	return nil
+}
+
+// appendKey writes what of the requests decides.
+func (e *extended) appendKey(key []byte) []byte {
+	if e.stale != nil {
+		return append(key, ",stale"...)
+	}
+	for _, r := range e.resources {
+		key = strconv.AppendQuote(strconv.AppendQuote(append(key, ",of "...), string(r.name)), r.class)
+	}
+	for i := range e.pod.Extended {
+		r := &e.pod.Extended[i]
+		key = strconv.AppendQuote(strconv.AppendQuote(append(key, ' '), string(r.Resource)), r.Request)
+		key = strconv.AppendBool(strconv.AppendInt(append(key, ' '), r.Count, 36), r.Passing)
+	}
+	return key
+}
+
+// unlisted tells whether the pod requests a resource that the node does not
+// offer and no class stands for.
+func (e *extended) unlisted(n *object.Node) bool {
+	return slices.ContainsFunc(e.resources, func(r resourceOfClass) bool { return r.class == "" && n.Allocatable.Of(r.name) == 0 })
+}
+
+// inMemory is what v1.36 calls the claim until it is made; messages show it.
+const inMemory = "<extended-resources>"
+
+// claimOn is the claim for what the node does not offer itself, nil where it
+// offers all.
+func (e *extended) claimOn(n *object.Node) *resourcev1.ResourceClaim {
+	var requests []resourcev1.DeviceRequest
+	for _, r := range e.resources {
+		if r.class != "" && n.Allocatable.Of(r.name) == 0 {
+			list, _ := deviceRequests(e.pod, r)
+			requests = append(requests, list...)
+		}
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	slices.SortFunc(requests, func(a, b resourcev1.DeviceRequest) int { return cmp.Compare(a.Name, b.Name) })
+	controller := true
+	return &resourcev1.ResourceClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "ResourceClaim"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: e.pod.Namespace, Name: inMemory,
+			Annotations:     map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: e.pod.Name, UID: e.pod.UID, Controller: &controller}},
+			Finalizers:      []string{resourcev1.Finalizer},
+		},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests}},
+	}
+}
+
+// deviceRequests are the requests for devices in place of the resource, and
+// which containers use which. What runs for as long as the pod does gets
+// devices of its own. An init container that passes uses those of containers
+// that start after it, and what it lacks then it shares with others like it.
+func deviceRequests(p *object.Pod, r resourceOfClass) (requests []resourcev1.DeviceRequest, uses []v1.ContainerExtendedResourceRequest) {
+	for i := range p.Extended {
+		if c := &p.Extended[i]; c.Resource == r.name && !c.Passing && c.Count > 0 {
+			requests = append(requests, deviceRequest(c, r.class, c.Count))
+			uses = append(uses, use(c, c.Request))
+		}
+	}
+	var most *resourcev1.DeviceRequest
+	lacking := []int{} // in uses: init containers that lack some
+	for i := range p.Extended {
+		c := &p.Extended[i]
+		if c.Resource != r.name || !c.Passing || c.Count <= 0 {
+			continue
+		}
+		lacks := c.Count
+		for j := range p.Extended {
+			later := &p.Extended[j]
+			if later.Resource == r.name && !later.Passing && later.Count > 0 && later.At >= c.At && lacks > 0 {
+				uses = append(uses, use(c, later.Request))
+				lacks -= later.Count
+			}
+		}
+		if lacks <= 0 {
+			continue
+		}
+		lacking = append(lacking, len(uses))
+		uses = append(uses, use(c, c.Request))
+		if most == nil || lacks > most.Exactly.Count {
+			own := deviceRequest(c, r.class, lacks)
+			most = &own
+		}
+	}
+	if most != nil {
+		requests = append(requests, *most)
+		for _, at := range lacking {
+			uses[at].RequestName = most.Name
+		}
+	}
+	return requests, uses
+}
+
+func deviceRequest(c *object.ExtendedRequest, class string, count int64) resourcev1.DeviceRequest {
+	return resourcev1.DeviceRequest{Name: c.Request, Exactly: &resourcev1.ExactDeviceRequest{
+		DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}}
+}
+
+func use(c *object.ExtendedRequest, request string) v1.ContainerExtendedResourceRequest {
+	return v1.ContainerExtendedResourceRequest{ContainerName: c.Container, ResourceName: string(c.Resource), RequestName: request}
+}

@@ -1,0 +1,88 @@
+package dynamicresources
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// making is a claim that is being made for a pod's extended resources.
+type making struct {
+	name string
+	sent bool // its writes were asked for
+}
+
+// grantMade has everybody see the claim that is to be made with what it is to
+// get.
+func (pl *plugin) grantMade(t *table.Table, p *object.Pod, claim *resourcev1.ResourceClaim, a *resourcev1.AllocationResult) {
+	claim.Name = nameFor(p, t.Now())
+	c := &object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: claim.Namespace, Name: claim.Name}, API: claim}
+	t.AssumeMade(pl.granted(t, c, a, p))
+	pl.made[p.UID] = &making{name: claim.Name}
+}
+
+// madeFor is the claim that is being made for the pod, as it is to be; nil where
+// there is none, or it is gone.
+func (pl *plugin) madeFor(t *table.Table, p *object.Pod) *object.ResourceClaim {
+	m := pl.made[p.UID]
+	if m == nil {
+		return nil
+	}
+	return table.Lookup[*object.ResourceClaim](t, object.ResourceClaims, p.Namespace, m.name)
+}
+
+// nameFor is a name for the pod's claim that no other attempt gives: what is
+// tried again after its reply was lost does not make a second one.
+func nameFor(p *object.Pod, attempt time.Time) string {
+	const base, longest = "-extended-resources-", 63 // as generated names are (v1.36)
+	suffix := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %d", p.UID, attempt.UnixNano())))[:10]
+	name := p.Name + base
+	return name[:min(len(name), longest-len(suffix))] + suffix
+}
+
+// makeClaim lists what is to be written: the claim, what it gets, and where
+// the pod's containers find it.
+func makeClaim(p *object.Pod, c *object.ResourceClaim) []framework.Write {
+	bare := *c.API
+	bare.Status = resourcev1.ResourceClaimStatus{}
+	status := map[string]any{"reservedFor": c.API.Status.ReservedFor, "allocation": c.Allocation()}
+	found := map[string]any{"resourceClaimName": c.Name, "requestMappings": uses(p, c.API)}
+	return []framework.Write{
+		{Object: c.Meta, Create: &bare},
+		{Object: c.Meta, Strategic: true, Subresource: "status", Patch: map[string]any{"status": status}, Result: []object.Object{c}},
+		{Object: object.Meta{Kind: object.Pods, Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Strategic: true, Subresource: "status",
+			Patch: map[string]any{"status": map[string]any{"extendedResourceClaimStatus": found}}},
+	}
+}
+
+// uses tells which containers use which requests of the claim.
+func uses(p *object.Pod, claim *resourcev1.ResourceClaim) []v1.ContainerExtendedResourceRequest {
+	var list []v1.ContainerExtendedResourceRequest
+	for _, s := range p.Demand.Requests.Scalars {
+		_, uses := deviceRequests(p, resourceOfClass{name: s.Name})
+		for _, u := range uses {
+			if slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return r.Name == u.RequestName }) {
+				list = append(list, u)
+			}
+		}
+	}
+	return list
+}
+
+// unmake lists what takes the claim away: nobody but the pod uses it, and what
+// else guards it from being deleted is the claim's controller alone.
+func unmake(c *object.Meta) []framework.Write {
+	unguard := map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{resourcev1.Finalizer}}}
+	return []framework.Write{
+		{Object: *c, Strategic: true, Patch: unguard},
+		{Object: *c, Delete: true},
+	}
+}
