@@ -23,17 +23,17 @@ import (
 func TestVolumes(t *testing.T) {
 	f := newField(t, "volumes")
 	f.sameNodes(3, "4", 110)
-	f.class("kubernetes.io/no-provisioner")
+	f.class("", noProvisioner)
 	f.localVolume(0)
 	f.localVolume(1)
 	f.berth(cluster.SchedulerOptions{})
 
 	for _, pod := range f.podsOf("user", 3, "1") {
 		f.claim(pod.Name)
-		f.create(withClaim(pod, pod.Name))
+		f.create(withVolumes(pod, pod.Name))
 	}
 	f.awaitBound(2)
-	f.create(withClaim(f.pod("stray", "1"), "nowhere"))
+	f.create(withVolumes(f.pod("stray", "1"), "nowhere"))
 	f.awaitRejected("stray", `0/3 nodes are available: persistentvolumeclaim "nowhere" not found. not found`)
 	f.localVolume(2)
 	f.awaitBound(3)
@@ -58,7 +58,7 @@ func TestVolumes(t *testing.T) {
 func TestVolumesAreMade(t *testing.T) {
 	f := newField(t, "volumes-made")
 	f.sameNodes(2, "4", 110)
-	f.class("made.example.com")
+	f.class("", "made.example.com")
 	f.berth(cluster.SchedulerOptions{Config: []byte(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -68,7 +68,7 @@ profiles:
 `)})
 	for _, pod := range f.podsOf("user", 3, "1") {
 		f.claim(pod.Name)
-		f.create(withClaim(pod, pod.Name))
+		f.create(withVolumes(pod, pod.Name))
 	}
 	for i := range 2 {
 		f.makeVolume(fmt.Sprintf("user-%d", i))
@@ -98,35 +98,45 @@ profiles:
 func TestVolumeWrites(t *testing.T) {
 	f := newField(t, "volume-writes")
 	f.sameNodes(2, "4", 110)
-	f.class("kubernetes.io/no-provisioner")
+	f.class("", noProvisioner)
+	f.class("-made", "made.example.com")
 	f.localVolume(0)
 	f.localVolume(1)
 	p, berth := f.proxied()
+	user := func(name string) { // has a volume that is there, and one to be made
+		f.claim(name + "-local")
+		f.claimOf(f.name+"-made", name+"-made")
+		f.create(withVolumes(f.pod(name, "1"), name+"-local", name+"-made"))
+	}
 	writes := func(r *http.Request) bool { return isVolumeWrite(r.Method, r.URL.Path) }
 
 	heal := p.Inject(proxy.Fault{Status: http.StatusConflict, On: writes})
-	f.claim("refused")
-	f.create(withClaim(f.pod("refused", "1"), "refused"))
+	user("refused")
 	f.await("a write to be refused", func() string { return missing(min(refused(p, http.MethodPatch, http.StatusConflict), 1), 1) })
 	f.await("the pod to say so", func() string { return missing(min(len(f.eventsOn("FailedScheduling")["refused"]), 1), 1) })
 	heal()
+	f.makeVolume("refused-made")
 	f.awaitBound(1)
 
 	before := f.metric(berth, "scheduler_schedule_attempts_total", `result="error"`)
 	heal = p.Inject(proxy.Fault{LoseReply: true, On: writes})
-	f.claim("lost")
-	f.create(withClaim(f.pod("lost", "1"), "lost"))
+	user("lost")
+	f.makeVolume("lost-made")
 	f.awaitBound(2)
 	heal()
-	if n := p.Count(func(e proxy.Exchange) bool { return isVolumeWrite(e.Method, e.Path) && e.Lost }); n != 1 {
-		t.Errorf("%d replies were lost, want one", n)
+	if n := p.Count(func(e proxy.Exchange) bool { return isVolumeWrite(e.Method, e.Path) && e.Lost }); n != 2 {
+		t.Errorf("%d replies were lost, want two", n)
 	}
 	if n := f.metric(berth, "scheduler_schedule_attempts_total", `result="error"`); n != before {
 		t.Errorf("%d attempts failed when replies were lost", n-before)
 	}
-	if one, other := f.getClaim("refused"), f.getClaim("lost"); one.Spec.VolumeName == other.Spec.VolumeName ||
-		one.Status.Phase != corev1.ClaimBound || other.Status.Phase != corev1.ClaimBound {
-		t.Errorf("claims are %s to %s and %s to %s", one.Status.Phase, one.Spec.VolumeName, other.Status.Phase, other.Spec.VolumeName)
+	used := map[string]bool{}
+	for _, name := range []string{"refused-local", "refused-made", "lost-local", "lost-made"} {
+		claim := f.getClaim(name)
+		if claim.Status.Phase != corev1.ClaimBound || used[claim.Spec.VolumeName] {
+			t.Errorf("claim %s is %s to %s", name, claim.Status.Phase, claim.Spec.VolumeName)
+		}
+		used[claim.Spec.VolumeName] = true
 	}
 	f.awaitScheduledOnce()
 }
@@ -135,22 +145,27 @@ func isVolumeWrite(method, path string) bool {
 	return method == http.MethodPatch && strings.Contains(path, "/persistentvolume")
 }
 
-func withClaim(pod *corev1.Pod, claim string) *corev1.Pod {
-	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+func withVolumes(pod *corev1.Pod, claims ...string) *corev1.Pod {
+	for _, claim := range claims {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+	}
 	return pod
 }
 
-// class has the field's name; its claims wait for their first consumer.
-func (f *field) class(provisioner string) {
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// class has the field's name and a suffix; its claims wait for their first
+// consumer.
+func (f *field) class(suffix, provisioner string) {
 	f.Helper()
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Provisioner: provisioner, VolumeBindingMode: &wait}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: f.name + suffix}, Provisioner: provisioner, VolumeBindingMode: &wait}
 	if _, err := f.client.StorageV1().StorageClasses().Create(f.Context(), class, metav1.CreateOptions{}); err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {
-		_ = f.client.StorageV1().StorageClasses().Delete(context.Background(), f.name, metav1.DeleteOptions{})
+		_ = f.client.StorageV1().StorageClasses().Delete(context.Background(), f.name+suffix, metav1.DeleteOptions{})
 	})
 }
 
@@ -207,10 +222,16 @@ func (f *field) volume(name, node string, claim *corev1.ObjectReference) {
 	})
 }
 
+// claim creates a claim of the class without a suffix.
 func (f *field) claim(name string) {
 	f.Helper()
+	f.claimOf(f.name, name)
+}
+
+func (f *field) claimOf(class, name string) {
+	f.Helper()
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
-		StorageClassName: &f.name,
+		StorageClassName: &class,
 		AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 	}}
