@@ -48,8 +48,9 @@ resourceclaims,resourceslices,deviceclasses
 
 Nodes and pods alone are enough where pods use nothing of the rest.
 
-Preemption is simulated; pods that it evicts are listed, and do not change the
-exit status.
+Pods are what is placed: a Deployment in the input is named and ignored. HTTP
+extenders of the configuration are not asked; a notice says so. Preemption is
+simulated; pods that it evicts are listed, and do not change the exit status.
 
 Exit status: 0 when every pod was placed, 1 when some pod was not, 2 when the
 input or the configuration is not valid. All pending pods of the input count,

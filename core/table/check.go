@@ -39,6 +39,9 @@ func (t *Table) Check() error {
 	if err := t.compareTerms(fresh); err != nil {
 		return err
 	}
+	if err := t.compareClaims(fresh); err != nil {
+		return err
+	}
 	if err := t.checkCrowds(); err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 package table
 
+import "fmt"
+
 // claims counts, by claim and row, the volumes of placed pods that use it;
 // ephemeral volumes have their claims for themselves.
 type claims map[objectName]map[Row]int
@@ -36,4 +38,19 @@ func (t *Table) ClaimUsed(namespace, name string) bool {
 		}
 	}
 	return false
+}
+
+// compareClaims compares with a rebuild who uses which claim.
+func (t *Table) compareClaims(fresh *Table) error {
+	if len(t.claims) != len(fresh.claims) {
+		return fmt.Errorf("table: %d claims are in use; a rebuild has %d", len(t.claims), len(fresh.claims))
+	}
+	for at, rows := range t.claims { // any order: an error is an error
+		for r, n := range rows { // any order: an error is an error
+			if want := fresh.claims[at][fresh.rowOf[t.names[r]]]; n != want || len(rows) != len(fresh.claims[at]) {
+				return fmt.Errorf("table: claim %s/%s has %d users on node %q; a rebuild has %d", at.namespace, at.name, n, t.names[r], want)
+			}
+		}
+	}
+	return nil
 }

@@ -61,6 +61,9 @@ var (
 		{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}, {IP: "10.0.0.1", Protocol: v1.ProtocolTCP, Port: 80},
 		{IP: "0.0.0.0", Protocol: v1.ProtocolUDP, Port: 80}, {IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 81},
 	})
+	volumes = rapid.SampledFrom([]object.Volume{
+		{Claimed: true, Claim: "c"}, {Claimed: true, Claim: "d"}, {Claimed: true, Claim: "c", Ephemeral: true}, {},
+	})
 	imageNames  = rapid.SampledFrom([]string{"x:1", "y:1", "z:1"})
 	scalarNames = []v1.ResourceName{"example.com/a", "example.com/b", "hugepages-2Mi"}
 )
@@ -96,6 +99,7 @@ func drawPod(t *rapid.T) *object.Pod {
 		Affinity:  drawAffinity(t, namespace),
 		Demand:    resource.Demand{Usage: drawVector(t, "takes"), NonZero: drawVector(t, "at least")},
 		HostPorts: rapid.SliceOfN(ports, 0, 3).Draw(t, "ports"),
+		Volumes:   rapid.SliceOfN(volumes, 0, 2).Draw(t, "volumes"),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"testing"
 	"time"
 
@@ -188,6 +189,22 @@ func TestMissing(t *testing.T) {
 	}
 	if pl.PreEnqueue(tb, p) != nil {
 		t.Error("a missing class keeps the pod out of the queue")
+	}
+}
+
+// Numbers that the allocator does not survive are refused, by name; of others
+// that are too large it tells itself.
+func TestAbsurdCounts(t *testing.T) {
+	for n, want := range map[int64]string{
+		-1:            `Error: claim ns/c, request r: -1 is no number of devices`,
+		math.MinInt64: `Error: claim ns/c, request r: -9223372036854775808 is no number of devices`,
+		math.MaxInt64: `Error: claim ns/c, request r: 9223372036854775807 is no number of devices`,
+	} {
+		tb := world()
+		p := claim(tb, "c", n)
+		if got := plugintest.Ask(t, plug(t), tb, p).Rejected; got != want {
+			t.Errorf("%d devices: %q", n, got)
+		}
 	}
 }
 

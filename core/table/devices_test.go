@@ -1,0 +1,155 @@
+package table
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// deviceWorld draws slices and claims, few of each, so that they get into each
+// other's way.
+type deviceWorld struct {
+	*rapid.T
+	version int
+}
+
+func (w *deviceWorld) meta(kind object.Kind, name string) object.Meta {
+	w.version++
+	return object.Meta{Kind: kind, Name: name, UID: types.UID(name), Version: fmt.Sprint(w.version)}
+}
+
+func (w *deviceWorld) slice() *object.ResourceSlice {
+	name := rapid.SampledFrom([]string{"s1", "s2", "s3", "s4"}).Draw(w.T, "slice")
+	spec := resourcev1.ResourceSliceSpec{
+		Driver: rapid.SampledFrom([]string{"x", "y"}).Draw(w.T, "driver"),
+		Pool:   resourcev1.ResourcePool{Name: rapid.SampledFrom([]string{"p", "q"}).Draw(w.T, "pool")},
+	}
+	if node := rapid.SampledFrom([]string{"a", "a", "b", "", "none"}).Draw(w.T, "node"); node != "none" {
+		spec.NodeName = &node
+	}
+	if rapid.IntRange(0, 4).Draw(w.T, "counters") == 0 {
+		spec.SharedCounters = []resourcev1.CounterSet{{Name: "c"}}
+	}
+	spec.Devices = make([]resourcev1.Device, rapid.IntRange(0, 2).Draw(w.T, "devices"))
+	s := &object.ResourceSlice{Meta: w.meta(object.ResourceSlices, name), API: &resourcev1.ResourceSlice{Spec: spec}}
+	s.API.Name = name
+	return s
+}
+
+func (w *deviceWorld) claim() *object.ResourceClaim {
+	name := rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(w.T, "claim")
+	c := &object.ResourceClaim{Meta: w.meta(object.ResourceClaims, name), API: &resourcev1.ResourceClaim{}}
+	if rapid.IntRange(0, 2).Draw(w.T, "allocated") == 0 {
+		return c
+	}
+	a := &resourcev1.AllocationResult{}
+	for range rapid.IntRange(0, 3).Draw(w.T, "results") {
+		r := resourcev1.DeviceRequestAllocationResult{
+			Driver: rapid.SampledFrom([]string{"x", "y"}).Draw(w.T, "driver"), Pool: rapid.SampledFrom([]string{"p", "q"}).Draw(w.T, "pool"),
+			Device: rapid.SampledFrom([]string{"d", "e"}).Draw(w.T, "device"),
+		}
+		if admin := rapid.IntRange(0, 5).Draw(w.T, "admin"); admin < 2 {
+			access := admin == 0
+			r.AdminAccess = &access
+		}
+		a.Devices.Results = append(a.Devices.Results, r)
+	}
+	c.API.Status.Allocation = a
+	return c
+}
+
+// change does one thing to the table.
+func (w *deviceWorld) change(t *Table) {
+	claims := t.Objects(object.ResourceClaims)
+	switch rapid.IntRange(0, 8).Draw(w.T, "what") {
+	case 0, 1:
+		t.SetObject(w.slice())
+	case 2:
+		t.RemoveObject(object.ResourceSlices, "", w.slice().Name)
+	case 3, 4:
+		t.SetObject(w.claim())
+	case 5:
+		t.RemoveObject(object.ResourceClaims, "", w.claim().Name)
+	case 6: // the same slice again, in another object
+		if all := t.Objects(object.ResourceSlices); len(all) > 0 {
+			again := *rapid.SampledFrom(all).Draw(w.T, "again").(*object.ResourceSlice)
+			again.API = again.API.DeepCopy()
+			t.SetObject(&again)
+		}
+	case 7:
+		if len(claims) > 0 {
+			shown := rapid.SampledFrom(claims).Draw(w.T, "assumed").Head()
+			c := w.claim()
+			c.Name, c.UID, c.Version = shown.Name, shown.UID, shown.Version
+			t.Assume(c)
+		}
+	case 8:
+		if len(claims) > 0 {
+			t.Restore(rapid.SampledFrom(claims).Draw(w.T, "restored").Head())
+		}
+	}
+}
+
+// seen is what the node sees of devices, and that only.
+func seen(t *Table, node string) string {
+	var b strings.Builder
+	for _, p := range append(slices.Clone(t.DevicesOf(node)), t.SharedDevices()...) {
+		fmt.Fprintf(&b, "%s/%s node %q local %v:", p.Driver, p.Name, p.Node, p.Local)
+		for _, s := range p.Slices {
+			fmt.Fprintf(&b, " %s(%d devices, %d counters, for %v)", s.Name, len(s.Spec.Devices), len(s.Spec.SharedCounters), s.Spec.NodeName != nil)
+		}
+		var taken []string
+		if p.Node == "" || p.Node == node { // else what is taken is that node's business
+			for _, r := range p.Taken {
+				taken = append(taken, r.Device)
+			}
+		}
+		slices.Sort(taken)
+		fmt.Fprintln(&b, " taken", taken)
+	}
+	return b.String()
+}
+
+// Whatever came and went, the table shows of devices what one shows that was
+// given only what is there now; and whoever sees something else is told.
+func TestDevicesFollowTheObjects(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w, tb := &deviceWorld{T: rt}, New()
+		for _, name := range []string{"a", "b"} {
+			tb.SetNode(&object.Node{Name: name})
+		}
+		for range rapid.IntRange(1, 30).Draw(rt, "changes") {
+			before := map[string]string{"a": seen(tb, "a"), "b": seen(tb, "b")}
+			revision, devices := tb.Revision(), tb.DeviceRevision()
+			w.change(tb)
+			for node, was := range before {
+				row, _ := tb.Find(node)
+				told := tb.DeviceRevision() != devices || slices.Contains(tb.AppendChanged(nil, revision, 10), row)
+				if is := seen(tb, node); is != was && !told {
+					rt.Fatalf("node %s is not told: it saw\n%s\nand sees\n%s", node, was, is)
+				}
+			}
+		}
+		fresh := New()
+		for _, kind := range []object.Kind{object.ResourceClaims, object.ResourceSlices} {
+			for _, o := range tb.Objects(kind) {
+				fresh.SetObject(o)
+			}
+		}
+		for _, node := range []string{"a", "b", ""} {
+			if got, want := seen(tb, node), seen(fresh, node); got != want {
+				rt.Fatalf("node %q sees\n%s\nand with a fresh table\n%s", node, got, want)
+			}
+		}
+		if got, want := len(tb.devices.pools), len(fresh.devices.pools); got != want {
+			rt.Fatalf("%d pools are kept, %d are there", got, want)
+		}
+	})
+}
