@@ -241,7 +241,13 @@ func (f *field) checkClaims(n int) {
 // deviceClass is the class of fast devices, with the field's name.
 func (f *field) deviceClass() {
 	f.Helper()
-	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Spec: resourcev1.DeviceClassSpec{
+	f.classOf(nil)
+}
+
+// classOf is the class of fast devices, which stands for an extended resource.
+func (f *field) classOf(extended *string) {
+	f.Helper()
+	class := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Spec: resourcev1.DeviceClassSpec{ExtendedResourceName: extended,
 		Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
 			Expression: fmt.Sprintf(`device.driver == %q && device.attributes[%q].speed == "fast"`, driver, driver)}}}}}
 	if _, err := f.client.ResourceV1().DeviceClasses().Create(f.Context(), class, metav1.CreateOptions{}); err != nil {
