@@ -25,7 +25,8 @@ type PostFilterCall struct {
 	Refit func(table.Row) *decision.Blocker
 	// Rejected is set when a PreFilter plugin rejected the pod as a whole.
 	Rejected *decision.Status
-	// Nomination is the node that the pod is nominated to, "" for none.
+	// Nomination is the node that pods leave because this one preempted them, or
+	// else the one that it is nominated to; "" for none.
 	Nomination string
 	// Nominated lists the pods nominated to a node, in no particular order.
 	Nominated func(node string) []*object.Pod

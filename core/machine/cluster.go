@@ -63,6 +63,7 @@ func (m *Machine) podAssigned(p *object.Pod) {
 	m.queue.Unnominate(p.UID)
 	delete(m.gated, p.UID)
 	delete(m.asked, p.UID)
+	delete(m.hunts, p.UID)
 	delete(m.assumed, p.UID)
 	if f != nil && f.node != p.NodeName {
 		// Another writer bound it elsewhere: the API proves the assumption false.
@@ -145,6 +146,7 @@ func (m *Machine) podGone(e PodGone) {
 	delete(m.assumed, uid)
 	delete(m.gated, uid)
 	delete(m.asked, uid)
+	delete(m.hunts, uid)
 	m.evictionDone(uid)
 	m.unask(uid)
 	m.unqueue(uid)

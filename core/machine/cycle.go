@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -153,7 +154,7 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome, from int, was nomina
 			return was, m.askReview(q)
 		}
 		var done bool
-		if was, done = m.take(a, out, was); done {
+		if was, done = m.take(a, pl.Name, out, was); done {
 			break
 		}
 	}
@@ -164,7 +165,7 @@ func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostF
 	return &framework.PostFilterCall{
 		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code, Rejected: o.Rejected,
 		Refit:      func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
-		Nomination: m.queue.NominatedNode(a.pod.UID),
+		Nomination: cmp.Or(m.hunting(a.pod.UID), m.queue.NominatedNode(a.pod.UID)),
 		Nominated:  m.queue.NominatedTo,
 		Evicting:   m.evicting,
 		Budgets:    m.budgets,
@@ -173,7 +174,7 @@ func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostF
 }
 
 // take carries out what a PostFilter plugin answered; done: no other is asked.
-func (m *Machine) take(a *attempt, out framework.PostFilterResult, was nominate) (_ nominate, done bool) {
+func (m *Machine) take(a *attempt, plugin string, out framework.PostFilterResult, was nominate) (_ nominate, done bool) {
 	if len(out.Writes) > 0 {
 		m.do(Write{Pod: a.pod, Writes: out.Writes, Unanswered: true})
 	}
@@ -185,7 +186,7 @@ func (m *Machine) take(a *attempt, out framework.PostFilterResult, was nominate)
 		was = nominate{node: out.Node}
 	}
 	if out.Node != "" {
-		m.preempt(a, out)
+		m.preempt(a, plugin, out)
 		return was, true
 	}
 	if out.Message != "" {

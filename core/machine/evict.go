@@ -2,6 +2,8 @@ package machine
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,9 +25,15 @@ type eviction struct {
 	gone       bool
 }
 
+// hunt is what a pod has preempted last.
+type hunt struct {
+	node    string
+	victims []types.UID
+}
+
 // preempt carries a PostFilter plugin's plan out: victims go, nominations
 // that it ends are cleared.
-func (m *Machine) preempt(a *attempt, plan framework.PostFilterResult) {
+func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
 	a.record.Result, a.record.NominatedNode = decision.Preempting, plan.Node
 	a.record.PostFilter = nil
 	for _, uid := range plan.ClearNominations {
@@ -33,37 +41,56 @@ func (m *Machine) preempt(a *attempt, plan framework.PostFilterResult) {
 			m.clearNomination(s.Pod)
 		}
 	}
+	delete(m.hunts, a.pod.UID)
 	for _, uid := range plan.Victims {
 		pl := m.table.Pod(uid)
 		if pl == nil {
 			continue
 		}
 		a.record.Victims = append(a.record.Victims, types.NamespacedName{Namespace: pl.Pod.Namespace, Name: pl.Pod.Name})
-		m.evict(pl.Pod, a.pod, plan.Node)
+		m.evict(pl.Pod, a.pod, plan.Node, plugin)
+	}
+	if prey := slices.DeleteFunc(slices.Clone(plan.Victims), func(uid types.UID) bool { return !m.evicting(uid) }); len(prey) > 0 {
+		m.hunts[a.pod.UID] = hunt{plan.Node, prey}
 	}
 	slices.SortFunc(a.record.Victims, func(x, y types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 }
 
-// evict sends a victim away. One that waits in Permit never reached the API:
-// it is rejected in memory.
-func (m *Machine) evict(victim, preemptor *object.Pod, node string) {
-	f := m.flights[victim.UID]
-	if f != nil && f.phase == waiting {
-		m.fail(f.attempt, m.permitRejection(f, "", "preempted"), f)
-		m.preempted(victim, preemptor, explain.Preempted(preemptor.UID, node)+" (in kube-scheduler memory).")
-		return
-	}
-	if victim.Terminating || f != nil && f.phase == retracting {
-		return
-	}
-	if e := m.evictions[victim.UID]; e != nil {
+// evict sends a victim away. One whose binding has not gone out yet is stopped
+// in memory, and tried again later; the API never hears of it.
+func (m *Machine) evict(victim, preemptor *object.Pod, node, plugin string) {
+	f, e := m.flights[victim.UID], m.evictions[victim.UID]
+	switch {
+	case victim.Terminating:
+	case e != nil:
 		e.preemptors = append(e.preemptors, preemptor)
-		return
+	case f != nil && f.failed != nil:
+		f.preemptors = append(f.preemptors, preemptor)
+	case f != nil && m.stop(f, preemptor, plugin):
+		m.preempted(victim, preemptor, explain.Preempted(preemptor.UID, node)+" (in kube-scheduler memory).")
+	default:
+		m.evictions[victim.UID] = &eviction{victim: victim, node: node, preemptors: []*object.Pod{preemptor}}
+		m.do(Evict{Victim: victim, Preemptor: preemptor, Node: node})
 	}
-	m.evictions[victim.UID] = &eviction{victim: victim, node: node, preemptors: []*object.Pod{preemptor}}
-	m.do(Evict{Victim: victim, Preemptor: preemptor, Node: node})
+}
+
+// stop ends a flight that Permit or PreBind holds, in v1.36's words; one that
+// has written something when that is taken back. A pod whose binding is under
+// way cannot be stopped.
+func (m *Machine) stop(f *flight, preemptor *object.Pod, plugin string) bool {
+	err := fmt.Errorf("preempted by %s", plugin)
+	switch f.phase {
+	case waiting:
+		err = errors.New("waiting on permit for pod: preempted")
+	case writing, awaiting:
+	default:
+		return false
+	}
+	f.preemptors = []*object.Pod{preemptor}
+	m.fail(f.attempt, &decision.Status{Code: decision.Error, Plugin: plugin, Err: err}, f)
+	return true
 }
 
 func (m *Machine) preempted(victim, preemptor *object.Pod, note string) {
@@ -86,9 +113,14 @@ func (m *Machine) evicted(e Evicted) {
 		delete(m.evictions, e.Victim)
 	}
 	if e.Err != nil {
-		for _, p := range ev.preemptors {
-			m.queue.Retry(m.now, p.UID)
-		}
+		m.retry(ev.preemptors)
+	}
+}
+
+// retry lets those try again who counted on a victim that stays.
+func (m *Machine) retry(preemptors []*object.Pod) {
+	for _, p := range preemptors {
+		m.queue.Retry(m.now, p.UID)
 	}
 }
 
@@ -101,5 +133,20 @@ func (m *Machine) evictionDone(uid types.UID) {
 	}
 }
 
-// evicting tells whether the pod's eviction was asked for and has not failed.
-func (m *Machine) evicting(uid types.UID) bool { return m.evictions[uid] != nil }
+// evicting tells whether the pod is on its way out for others: its eviction was
+// asked for and has not failed, or its binding is being stopped.
+func (m *Machine) evicting(uid types.UID) bool {
+	f := m.flights[uid]
+	return m.evictions[uid] != nil || f != nil && f.failed != nil
+}
+
+// hunting is the node on which victims that the pod has preempted are on their
+// way out, "" when none is.
+func (m *Machine) hunting(uid types.UID) string {
+	h := m.hunts[uid]
+	if slices.ContainsFunc(h.victims, m.evicting) {
+		return h.node
+	}
+	delete(m.hunts, uid)
+	return ""
+}

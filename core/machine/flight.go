@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // flight is a pod between Assume and the end of its binding.
@@ -34,6 +35,8 @@ type flight struct {
 	writers []string
 	// failed is why the attempt ends, while what it wrote is taken back.
 	failed *decision.Status
+	// preemptors wait for that end.
+	preemptors []*object.Pod
 }
 
 type phase uint8
@@ -359,6 +362,7 @@ func (m *Machine) settled(f *flight) {
 	m.land(f)
 	m.queue.Done(f.pod.UID)
 	m.proclaim(f)
+	m.retry(f.preemptors) // it was bound after all
 }
 
 // proclaim tells all who want to know that the pod was bound.

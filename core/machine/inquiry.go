@@ -438,7 +438,7 @@ func (m *Machine) choose(q *inquiry) {
 	}
 	o := m.engine.DecideAmong(a.profile, a.pod, m.queue, &q.review)
 	out := made.choose(m.postFilterCall(a, o), m.candidates(a.pod, made.candidates), made.err)
-	nomination, done := m.take(a, out, made.nomination)
+	nomination, done := m.take(a, a.profile.PostFilter[made.plugin].Name, out, made.nomination)
 	if !done {
 		nomination, _ = m.postFilter(a, o, made.plugin+1, nomination, nil)
 	}

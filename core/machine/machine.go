@@ -66,6 +66,8 @@ type Machine struct {
 	budgets budgets
 	// evictions holds, by UID, the victims whose eviction was asked for.
 	evictions map[types.UID]*eviction
+	// hunts holds, by UID of the preemptor, what each pod preempted last.
+	hunts map[types.UID]hunt
 	// inquiries holds the pods that wait for an extender, line those of them
 	// that were not asked about yet, the most important first.
 	inquiries map[types.UID]*inquiry
@@ -105,6 +107,7 @@ func New(o Options) *Machine {
 		asked:     map[types.UID]string{},
 		gated:     map[types.UID]bool{},
 		evictions: map[types.UID]*eviction{},
+		hunts:     map[types.UID]hunt{},
 		inquiries: map[types.UID]*inquiry{},
 		busy:      make([]int, len(o.Extenders)),
 	}

@@ -55,6 +55,11 @@ type world struct {
 	late     []Bind // bindings that were answered by Unknown and may yet happen
 	reads    map[types.UID]int
 
+	// Whom each pod preempted last, and what became of the evictions.
+	plans   map[types.UID]plan
+	evicted map[types.UID]bool // the API has deleted it
+	escaped map[types.UID]bool // the API refused to, and was not asked since
+
 	decided   map[types.UID]*decision.Decision // the last of each
 	announced map[types.UID]int                // "Scheduled"
 	effects   []Effect                         // of the last step
@@ -74,6 +79,7 @@ func newWorld(t tester) *world {
 		now:   time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, ours: map[types.UID]bool{},
 		told: map[string]*object.Pod{}, toldNodes: map[string]*object.Node{}, goneTold: map[types.UID]bool{},
+		plans: map[types.UID]plan{}, evicted: map[types.UID]bool{}, escaped: map[types.UID]bool{},
 		reads: map[types.UID]int{}, decided: map[types.UID]*decision.Decision{}, announced: map[types.UID]int{},
 	}
 	w.twinMoody = &moody{moods: map[string]mood{}, waiting: map[types.UID]bool{}}
@@ -160,11 +166,18 @@ func (w *world) take(i int, effect Effect) {
 	switch e := effect.(type) {
 	case Decided:
 		w.decided[e.Decision.UID] = e.Decision
+		w.forget(e.Decision.UID) // stopped in memory and tried anew, it has left
 		if r := e.Decision.Result; r == decision.Scheduled || r == decision.Waiting {
 			w.checkRoom(e.Decision)
 		}
+		if e.Decision.Result == decision.Preempting {
+			w.checkPlan(e.Decision)
+		}
 	case Announce:
 		w.checkAnnounce(i, e)
+		if e.Reason == "Scheduled" && !w.evicted[e.Pod.UID] && !w.evicting(e.Pod.UID) {
+			w.forget(e.Pod.UID) // it was to be stopped in memory, and another bound it
+		}
 	case Patch:
 		w.checkPatch(i, e)
 		w.requests = append(w.requests, e)
@@ -187,6 +200,7 @@ func (w *world) take(i int, effect Effect) {
 		w.checkFree(e.Pod, effect)
 		w.requests = append(w.requests, e)
 	case Evict:
+		w.checkEvict(e)
 		w.requests = append(w.requests, e)
 	}
 }
@@ -447,9 +461,11 @@ func (w *world) answer(i int, how fate) {
 		w.answerRead(e, how)
 	case Evict:
 		if how != fine {
+			w.escaped[e.Victim.UID] = true
 			w.step(Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: errFate})
 			return
 		}
+		w.evicted[e.Victim.UID] = true
 		w.change(e.Victim, func(p *object.Pod) { p.Terminating = true })
 		w.step(Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
 	case Patch:
@@ -596,6 +612,9 @@ func (w *world) checkRest() {
 		}
 		if s.Place != queue.Unschedulable {
 			w.Fatalf("%s is at rest and %s", p.UID, s.Place)
+		}
+		if p.NominatedNode != "" || s.NominatedNode != "" {
+			w.Fatalf("%s is at rest and nominated to %q, in the API to %q", p.UID, s.NominatedNode, p.NominatedNode)
 		}
 		if p.Scheduled.Reason != v1.PodReasonUnschedulable || p.Scheduled.Status != v1.ConditionFalse || !strings.HasPrefix(p.Scheduled.Message, "0/") {
 			w.Fatalf("%s is unschedulable and shows %+v", p.UID, p.Scheduled)

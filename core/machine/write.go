@@ -27,15 +27,15 @@ func (m *Machine) written(e Written) {
 	case f.phase != retracting:
 		return
 	}
-	if f.failed != nil {
-		m.fail(f.attempt, f.failed, f)
-		return
-	}
 	if pl := m.table.Pod(e.UID); pl.Pod.NodeName == f.node { // another bound it meanwhile
 		if e.Err != nil {
 			m.giveBack(f)
 		}
 		m.settled(f)
+		return
+	}
+	if f.failed != nil {
+		m.fail(f.attempt, f.failed, f)
 		return
 	}
 	if e.Err != nil {
