@@ -131,9 +131,10 @@ type Plugin struct {
 	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
 	// Settle is asked when all writes are done, and again whenever an object or
 	// the pod's node changes, until it lets the pod go (nil) or rejects it; Code
-	// Wait is not yet. After Patience the attempt fails.
+	// Wait is not yet. After Patience the attempt fails, for the reason Late.
 	Settle   func(t *table.Table, p *object.Pod, node string) *decision.Status
 	Patience time.Duration
+	Late     error
 	// Bind claims the binding of the pod (true: it is bound through the API's
 	// binding subresource) or leaves it to the next plugin.
 	Bind func(p *object.Pod, node string) bool

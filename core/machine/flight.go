@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -230,13 +229,11 @@ func (m *Machine) awaitAgain(node string) {
 	}
 }
 
-var errTimeout = errors.New("timed out waiting for what was written to take effect")
-
 // expireAwait fails a pod that has waited long enough.
 func (m *Machine) expireAwait(f *flight) {
 	for _, plugin := range sortedKeys(f.deadlines) {
 		if !m.now.Before(f.deadlines[plugin]) {
-			m.fail(f.attempt, attribute(&decision.Status{Code: decision.Error, Err: errTimeout}, "PreBind", plugin), f)
+			m.fail(f.attempt, attribute(&decision.Status{Code: decision.Error, Err: f.profile.Plugins[plugin].Late}, "PreBind", plugin), f)
 			return
 		}
 	}

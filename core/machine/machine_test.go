@@ -551,7 +551,7 @@ func TestSettle(t *testing.T) {
 			s.tick(19 * time.Second)
 			s.did()
 			s.tick(time.Second)
-		}, `running PreBind plugin "Moody": timed out waiting for what was written to take effect`},
+		}, `running PreBind plugin "Moody": too late`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

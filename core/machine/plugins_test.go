@@ -120,6 +120,7 @@ func (mo *moody) plugin() *framework.Plugin {
 			return mo.status("Settle")
 		},
 		Patience: 20 * time.Second,
+		Late:     errors.New("too late"),
 		PostBind: func(p *object.Pod, _ string) {
 			mo.calls = append(mo.calls, "PostBind "+p.Name)
 			mo.ask("PostBind")

@@ -76,7 +76,7 @@ profiles:
 	f.awaitBound(2)
 	f.await("the last pod to give up", func() string {
 		for _, e := range f.eventsOn("FailedScheduling")["user-2"] {
-			if strings.Contains(e.Note, `running PreBind plugin "VolumeBinding": timed out`) {
+			if strings.Contains(e.Note, `running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded`) {
 				return ""
 			}
 		}

@@ -1,6 +1,7 @@
 package dynamicresources
 
 import (
+	"fmt"
 	"time"
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
@@ -97,6 +98,7 @@ func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, err
 		PreBind:    pl.preBind,
 		Settle:     pl.settle,
 		Patience:   pl.binding,
+		Late:       fmt.Errorf("%w: context deadline exceeded", errBindingLate), // as in v1.36
 		PostBind:   func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
 	}, nil
 }

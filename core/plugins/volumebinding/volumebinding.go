@@ -1,6 +1,7 @@
 package volumebinding
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,6 +35,9 @@ var reasons = []struct {
 
 const defaultTimeout = 600 * time.Second
 
+// errLate says what v1.36 says, which users search for.
+var errLate = errors.New("binding volumes: context deadline exceeded")
+
 var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses,
 	object.CSINodes, object.CSIDrivers, object.CSIStorageCapacities}
 
@@ -64,6 +68,7 @@ func New(args *configv1.VolumeBindingArgs) (framework.Plugin, error) {
 		Settle:    b.settle,
 		PostBind:  b.postBind,
 		Patience:  b.timeout,
+		Late:      errLate,
 	}, nil
 }
 
