@@ -83,8 +83,12 @@ func TestSuiteNamesOneWorkloadOfEachTestCase(t *testing.T) {
 				s.Count = min(s.Count, 20)
 			}
 		}
-		if _, _, _, err := w.ceilingObjects(); err != nil {
+		switch o, err := w.ceilingObjects(); {
+		case err != nil:
 			t.Errorf("%s: %v", name, err)
+		case name == memory && (len(o.there) != 20 || o.there[0].Spec.NodeName != o.nodes[0].Name || len(o.pods) != 7 || len(o.again) != 7):
+			t.Errorf("%s: the ceiling is measured with %d pods that are there, on %q, and %d and %d measured ones, want 20, 7 and 7",
+				name, len(o.there), o.there[0].Spec.NodeName, len(o.pods), len(o.again))
 		}
 		if _, err := w.scene(); err == nil {
 			decided++
