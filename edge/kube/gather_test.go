@@ -37,8 +37,9 @@ func TestReadsAreGathered(t *testing.T) {
 		reads    int
 		took     time.Duration
 	}{
-		{interval: 100 * time.Microsecond, buffer: 1000, bytes: 201, reads: 11, took: 20100 * time.Microsecond},
-		{interval: 3 * time.Millisecond, buffer: 1000, bytes: 4, reads: 4, took: 12 * time.Millisecond},
+		{interval: 100 * time.Microsecond, buffer: 1000, bytes: 202, reads: 6, took: 20200 * time.Microsecond},
+		{interval: 3 * time.Millisecond, buffer: 1000, bytes: 5, reads: 4, took: 16 * time.Millisecond},
+		{interval: 8 * time.Millisecond, buffer: 1000, bytes: 4, reads: 4, took: 32 * time.Millisecond},
 		{interval: 100 * time.Microsecond, buffer: 1, bytes: 100, reads: 100, took: 10 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
