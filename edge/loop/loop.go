@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -143,6 +144,7 @@ func (l *Loop) Run(ctx context.Context) {
 		timer.Reset(l.untilTimer())
 		select {
 		case <-l.inbox.wake:
+			runtime.Gosched() // who woke us may have more to post
 		case <-timer.C:
 		case <-ctx.Done():
 		}
