@@ -163,10 +163,14 @@ func (f *field) scraper() string {
 // each as label="value".
 func (f *field) metric(s *cluster.Scheduler, name string, labels ...string) int {
 	f.Helper()
-	status, body := f.ask(s, client{config: f.cluster.AdminConfig()}, "/metrics")
-	if status != http.StatusOK {
-		f.Fatalf("/metrics: status %d", status)
-	}
+	var body string
+	f.await("the metrics", func() (lacking string) { // at first it knows no authority that vouches for the client
+		status := 0
+		if status, body = f.ask(s, client{config: f.cluster.AdminConfig()}, "/metrics"); status != http.StatusOK {
+			lacking = fmt.Sprintf("status %d", status)
+		}
+		return lacking
+	})
 	sum := 0.0
 	lines := bufio.NewScanner(strings.NewReader(body))
 	for lines.Scan() {
