@@ -34,6 +34,11 @@ type set struct {
 // before the clock runs. What goes by the clock or by an API server makes no
 // sense here.
 func (w *Workload) scene() (*scene, error) {
+	for i, step := range w.Steps {
+		if err := unfit(step); err != nil {
+			return nil, fmt.Errorf("step %d: %w; use --mode cluster", i, err)
+		}
+	}
 	s := set{scene: &scene{config: w.Config}, devices: w.devices(), templates: map[string]*resourcev1.ResourceClaimTemplate{}}
 	for i, step := range w.Steps {
 		if err := s.add(step); err != nil {
@@ -55,6 +60,30 @@ func (w *Workload) scene() (*scene, error) {
 	return s.scene, nil
 }
 
+// unfit says why mode decide cannot take the step.
+func unfit(step Step) error {
+	switch step := step.(type) {
+	case *Churn:
+		return errors.New("churn goes by the clock")
+	case *DeletePods:
+		return errors.New("deletePods goes by the clock")
+	case *UpdateObjects, *StartMeasuring, *StopMeasuring:
+		return errors.New("what changes while it is measured goes by the clock")
+	case *CreatePods:
+		if step.NoWait {
+			return errors.New("pods that nobody waits for need a clock")
+		}
+		if step.Steady > 0 {
+			return errors.New("a steady state goes by the clock")
+		}
+	case *CreateObjects:
+		if step.Kind == "Pod" || step.Kind == "Node" {
+			return fmt.Errorf("a %s needs an API server", step.Kind)
+		}
+	}
+	return nil
+}
+
 func (s *set) add(step Step) error {
 	switch step := step.(type) {
 	case *CreateNodes:
@@ -68,13 +97,6 @@ func (s *set) add(step Step) error {
 		return s.addPods(step)
 	case *CreateNamespaces:
 		s.namespaces = append(s.namespaces, step.All()...)
-	case *Barrier:
-	case *Churn:
-		return errors.New("churn goes by the clock; use --mode cluster")
-	case *DeletePods:
-		return errors.New("deletePods goes by the clock; use --mode cluster")
-	case *UpdateObjects, *StartMeasuring, *StopMeasuring:
-		return errors.New("what changes while it is measured goes by the clock; use --mode cluster")
 	case *CreateObjects:
 		made, err := step.All()
 		for i := 0; i < len(made) && err == nil; i++ {
@@ -94,12 +116,6 @@ func (s *set) add(step Step) error {
 
 // addPods makes the step's pods as the API server would hand them out.
 func (s *set) addPods(step *CreatePods) error {
-	if step.NoWait {
-		return errors.New("pods that nobody waits for need a clock; use --mode cluster")
-	}
-	if step.Steady > 0 {
-		return errors.New("a steady state goes by the clock; use --mode cluster")
-	}
 	if len(s.nodes) == 0 {
 		return errors.New("there is no node yet")
 	}
@@ -198,7 +214,7 @@ func (s *set) addObject(step *CreateObjects, object *unstructured.Unstructured, 
 	case "DeviceTaintRule":
 		return nil // read behind a gate that is off
 	}
-	return fmt.Errorf("a %s needs an API server; use --mode cluster", step.Kind)
+	return fmt.Errorf("no scene has a %s", step.Kind)
 }
 
 // defaultRequests does what the API server does with requests for devices.
