@@ -2,6 +2,7 @@ package nodevolumelimits
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -44,8 +45,18 @@ func attaches(p *object.Pod) bool {
 	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed || v.Migrated != nil })
 }
 
-// missing is the first claim that is not there; "" is none.
-type missing string
+// wants is what the pod has attached wherever it goes.
+type wants struct {
+	missing string // the first claim that is not there; "" is none
+	volumes map[object.VolumeSource]bool
+	drivers []demand
+}
+
+// demand is how many volumes a driver is to attach.
+type demand struct {
+	driver  string
+	volumes int
+}
 
 func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 	if !attaches(p) {
@@ -53,10 +64,17 @@ func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 	}
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && claim(t, p, v) == nil {
-			return framework.Prepared{State: missing(v.Claim)}
+			return framework.Prepared{State: &wants{missing: v.Claim}}
 		}
 	}
-	return framework.Prepared{State: missing("")}
+	w := &wants{volumes: map[object.VolumeSource]bool{}}
+	collect(t, p, w.volumes)
+	for v := range w.volumes { // any order: each driver is asked for itself
+		if !slices.ContainsFunc(w.drivers, func(d demand) bool { return d.driver == v.Driver }) {
+			w.drivers = append(w.drivers, demand{v.Driver, count(w.volumes, v.Driver)})
+		}
+	}
+	return framework.Prepared{State: w}
 }
 
 func claim(t *table.Table, p *object.Pod, v *object.Volume) *object.PersistentVolumeClaim {
@@ -64,13 +82,17 @@ func claim(t *table.Table, p *object.Pod, v *object.Volume) *object.PersistentVo
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	w := in.State.(*wants)
 	verdict := framework.Fits
-	if in.State.(missing) != "" {
+	if w.missing != "" {
 		verdict = claimMissing
 	}
 	for i, r := range rows {
 		out[i] = verdict
-		if n := in.Table.Node(r); verdict == framework.Fits && n != nil && exceeds(in.Table, in.Pod, r, n.Name) {
+		if len(w.drivers) == 0 {
+			continue
+		}
+		if n := in.Table.Node(r); n != nil && w.exceed(in.Table, r, n.Name) {
 			out[i] = full
 		}
 	}
@@ -80,27 +102,30 @@ func explain(in *framework.Input, _ table.Row, v framework.Verdict) (decision.Co
 	if v == full {
 		return decision.Unschedulable, []string{reason}
 	}
-	name := string(in.State.(missing))
+	name := in.State.(*wants).missing
 	return decision.Unresolvable, []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}
 }
 
-// exceeds counts the node's volumes, but only where a driver has a limit.
-func exceeds(t *table.Table, p *object.Pod, r table.Row, node string) bool {
+// exceed counts the node's volumes, but only where a driver has a limit that
+// they might come to.
+func (w *wants) exceed(t *table.Table, r table.Row, node string) bool {
 	c := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
-	if c == nil || !slices.ContainsFunc(c.Drivers, func(d object.CSINodeDriver) bool { return d.Limited }) {
+	if c == nil || !slices.ContainsFunc(c.Drivers, func(d object.CSINodeDriver) bool { return d.Limited && w.of(d.Name) > 0 }) {
 		return false
 	}
-	wanted := map[object.VolumeSource]bool{}
-	collect(t, p, wanted)
-	if len(wanted) == 0 {
+	most := atMost(t, r, node)
+	if !slices.ContainsFunc(c.Drivers, func(d object.CSINodeDriver) bool {
+		return d.Limited && w.of(d.Name) > 0 && most+w.of(d.Name) > int(d.Limit)
+	}) {
 		return false
 	}
 	attached := map[object.VolumeSource]bool{}
 	for _, pl := range t.Pods(r) {
 		collect(t, pl.Pod, attached)
 	}
+	added := maps.Clone(w.volumes)
 	for v := range attached { // any order: takes what is there
-		delete(wanted, v)
+		delete(added, v)
 	}
 	// v1.36 does not see that a volume which is attached without a pod to use it
 	// may be a wanted one: it then counts twice.
@@ -112,9 +137,31 @@ func exceeds(t *table.Table, p *object.Pod, r table.Row, node string) bool {
 		}
 	}
 	return slices.ContainsFunc(c.Drivers, func(d object.CSINodeDriver) bool {
-		added := count(wanted, d.Name)
-		return d.Limited && added > 0 && count(attached, d.Name)+added > int(d.Limit)
+		n := count(added, d.Name)
+		return d.Limited && n > 0 && count(attached, d.Name)+n > int(d.Limit)
 	})
+}
+
+// of is how many volumes the driver is to attach.
+func (w *wants) of(driver string) int {
+	for i := range w.drivers {
+		if w.drivers[i].driver == driver {
+			return w.drivers[i].volumes
+		}
+	}
+	return 0
+}
+
+// atMost is a bound, found without looking at what is behind a claim, on how
+// many volumes any driver has attached to the node.
+func atMost(t *table.Table, r table.Row, node string) (n int) {
+	for _, pl := range t.Pods(r) {
+		n += len(pl.Pod.Volumes)
+	}
+	for range t.Group(object.VolumeAttachments, node) {
+		n++
+	}
+	return n
 }
 
 func count(volumes map[object.VolumeSource]bool, driver string) (n int) {

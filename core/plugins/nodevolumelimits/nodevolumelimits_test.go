@@ -3,6 +3,8 @@ package nodevolumelimits
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
@@ -30,6 +32,30 @@ func TestForeignEphemeralVolume(t *testing.T) {
 	tb.Place(&object.Pod{UID: "s", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "own"}}}, "n")
 	if got := plugintest.Ask(t, New(), tb, p).Blocked["n"]; got != "Unschedulable: "+reason {
 		t.Errorf("with a volume there: %q", got)
+	}
+}
+
+// TestVolumesCountOnce: a volume that two pods on the node share is one.
+func TestVolumesCountOnce(t *testing.T) {
+	tb := plugintest.Table(&object.Node{Name: "n"})
+	tb.SetObject(node(2))
+	tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: "csi"})
+	using := func(uid types.UID, claim string) *object.Pod {
+		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: claim}, Class: "class"})
+		return &object.Pod{UID: uid, Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: claim}}}
+	}
+	tb.Place(using("a", "shared"), "n")
+	tb.Place(using("b", "shared"), "n")
+	own := using("c", "own")
+	if got := plugintest.Ask(t, New(), tb, own).Blocked["n"]; got != "" {
+		t.Errorf("the second volume of two: %s", got)
+	}
+	tb.Place(own, "n")
+	if got := plugintest.Ask(t, New(), tb, using("d", "third")).Blocked["n"]; got != "Unschedulable: "+reason {
+		t.Errorf("the third volume of two: %q", got)
+	}
+	if got := plugintest.Ask(t, New(), tb, using("e", "shared")).Blocked["n"]; got != "" {
+		t.Errorf("a volume that is there: %s", got)
 	}
 }
 
