@@ -18,6 +18,8 @@ type mangler struct {
 	*rand.Rand
 	// one field of so many changes
 	rate int
+	// brief: no text is longer than a line.
+	brief bool
 }
 
 // mangle changes what o points to.
@@ -179,7 +181,7 @@ func (m *mangler) text(field string) string {
 	switch {
 	case field == "Expression":
 		return pick(m, expressions)
-	case m.IntN(300) == 0:
+	case m.IntN(300) == 0 && !m.brief:
 		return strings.Repeat("x", 1_000_000)
 	case m.IntN(20) == 0:
 		return strings.Repeat("long", 100)

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -66,6 +68,25 @@ func TestClassesWithoutEnd(t *testing.T) {
 		}
 		w.bounded(t, w.kept, budget)
 		w.bounded(t, w.tight, budget)
+	}
+}
+
+// Classes with endless words count for as much as they hold.
+func TestWordyClasses(t *testing.T) {
+	w := trial(t, "all")
+	w.kept.SetBudget(1 << 20)
+	for i := range 40 {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "wordy", UID: types.UID(fmt.Sprint(i))}, Spec: v1.PodSpec{SchedulerName: w.profiles[0].Name,
+			Containers: []v1.Container{{Name: "c"}}, NodeSelector: map[string]string{"a": fmt.Sprint(i)}, Tolerations: []v1.Toleration{{Key: strings.Repeat("x", 100_000), Operator: v1.TolerationOpExists}}}}
+		for range 2 {
+			w.kept.Decide(w.profiles[0], decode.Pod(p), nil)
+		}
+		if views, _, _ := w.kept.Kept(); views > 11 {
+			t.Fatalf("%d views with 100 KB of words each, in a budget of 2^20", views)
+		}
+	}
+	if views, _, _ := w.kept.Kept(); views < 5 {
+		t.Errorf("%d views: there is room for more", views)
 	}
 }
 

@@ -23,6 +23,7 @@ type Engine struct {
 	seed    uint64
 	workers int
 	budget  int  // rows that all views together may hold
+	excess  int  // rows that views count for because of their words
 	plain   bool // nothing is kept
 
 	views    map[string]*view
@@ -52,6 +53,7 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 // Reset forgets every view. Decisions stay the same; the next ones are slower.
 func (e *Engine) Reset() {
 	clear(e.views)
+	e.excess = 0
 	clear(e.statics)
 	clear(e.guests)
 	e.guest, e.ahead = nil, e.ahead[:0]
@@ -202,6 +204,7 @@ func (e *Engine) newView(p *profile.Profile, pod *object.Pod) *view {
 		e.lend(v)
 		return v
 	}
+	v.excess = v.wordy()
 	e.views[v.class.key] = v
 	e.makeRoom(v)
 	return v

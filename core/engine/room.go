@@ -18,6 +18,23 @@ const (
 	largeViews = 192
 )
 
+// fixedWords is how many bytes of a class's key and of its pod's labels are part of
+// fixedRows. Each of those beyond counts as a row: a view keeps the key, what
+// was compiled from the same fields, and the pod.
+const fixedWords = 2048
+
+// wordy is how many rows the view counts for besides its own.
+func (v *view) wordy() int {
+	n := len(v.class.key)
+	for key, value := range v.pod.Labels { // any order: a sum
+		n += len(key) + len(value)
+	}
+	return max(0, n-fixedWords)
+}
+
+// most is how many views there is room for.
+func (e *Engine) most() int { return max(1, (e.room()-e.excess)/(fixedRows+e.table.Rows())) }
+
 // room is the number of rows that all views together may hold, each view
 // counting fixedRows more than it has.
 func (e *Engine) room() int {
@@ -33,16 +50,28 @@ const seenClasses = 1 << 16
 // makeRoom drops the views used longest ago once all together are too large,
 // a sixteenth of them at a time, and static parts that no view stands on.
 func (e *Engine) makeRoom(keep *view) {
-	if most := e.room() / (fixedRows + e.table.Rows()); len(e.views) > max(1, most) {
-		uses := make([]uint64, 0, len(e.views))
-		for _, v := range e.views { // any order: sorted below
-			uses = append(uses, v.used)
-		}
-		slices.Sort(uses)
-		stay := max(1, most-most/16)
-		maps.DeleteFunc(e.views, func(_ string, v *view) bool { return v != keep && v.used < uses[len(uses)-stay] })
+	if e.excess += keep.excess; len(e.views) > e.most() {
+		e.dropViews(keep)
 	}
 	e.dropStatics(keep)
+}
+
+func (e *Engine) dropViews(keep *view) {
+	uses := make([]uint64, 0, len(e.views))
+	e.excess = 0                // of views replaced since it may still hold some
+	for _, v := range e.views { // any order: sorted below, and a sum
+		uses = append(uses, v.used)
+		e.excess += v.excess
+	}
+	slices.Sort(uses)
+	stay := min(max(1, e.most()-e.most()/16), len(uses))
+	maps.DeleteFunc(e.views, func(_ string, v *view) bool {
+		drop := v != keep && v.used < uses[len(uses)-stay]
+		if drop {
+			e.excess -= v.excess
+		}
+		return drop
+	})
 }
 
 // dropStatics drops static parts that no view stands on, once they are many.

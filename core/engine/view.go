@@ -23,6 +23,7 @@ type view struct {
 	reading *reading
 	pod     *object.Pod // the one that it was made for
 	class   class
+	excess  int // what its words count for, in rows
 	static  *static
 	dynamic static // the plugins that also look at the pods on a node
 

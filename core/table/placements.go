@@ -12,23 +12,56 @@ type Placement struct {
 	Try bool
 }
 
-// placementsKept bounds the journal of placements. Who is further behind
-// counts anew.
-const placementsKept = 1 << 14
+// placementsKept bounds the journal of placements, wordsKept what their pods
+// hold in labels and terms, in bytes. Who is further behind counts anew.
+const (
+	placementsKept = 1 << 14
+	wordsKept      = 1 << 26
+)
 
 // placements is a ring of the last changes of pods, numbered from 1.
 type placements struct {
 	ring  []Placement
 	total uint64
+	first uint64 // entries up to this number are gone
+	words int    // of the pods in the ring
 }
 
 func (l *placements) add(p Placement) {
 	if len(l.ring) < placementsKept {
 		l.ring = append(l.ring, p)
 	} else {
-		l.ring[l.total%placementsKept] = p
+		at := &l.ring[l.total%placementsKept]
+		if l.first+placementsKept == l.total {
+			l.drop()
+		}
+		*at = p
 	}
 	l.total++
+	for l.words += words(p.Pod); l.words > wordsKept; {
+		l.drop()
+	}
+}
+
+// drop forgets the oldest entry.
+func (l *placements) drop() {
+	at := &l.ring[l.first%placementsKept]
+	l.words -= words(at.Pod)
+	*at = Placement{}
+	l.first++
+}
+
+// words is about how many bytes the pod holds in labels and terms. A label has
+// fewer than 400.
+func words(p *object.Pod) int {
+	n := 400 * len(p.Labels)
+	if p.RequiredNodes != nil {
+		n += len(p.RequiredNodes.Key)
+	}
+	if p.Affinity != nil {
+		n += len(p.Affinity.Key)
+	}
+	return n + len(p.Tolerations.Key)
 }
 
 // PlacementCount is the number of pods that came or left so far, undone tries
@@ -40,7 +73,7 @@ func (t *Table) PlacementCount() uint64 { return t.placements.total }
 // reach back that far.
 func (t *Table) PlacementsAfter(n uint64, visit func(Placement)) bool {
 	l := &t.placements
-	if l.total-n > uint64(len(l.ring)) {
+	if n < l.first {
 		return false
 	}
 	for ; n < l.total; n++ {

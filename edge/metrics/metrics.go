@@ -51,6 +51,7 @@ type Metrics struct {
 	evictionSeconds    *metrics.HistogramVec
 	evictionRuns       *metrics.CounterVec
 	volumeErrors       *metrics.CounterVec
+	claims             *metrics.CounterVec
 
 	unknownBindings *metrics.Counter
 	panics          *metrics.CounterVec
@@ -76,7 +77,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pointSeconds, m.permitWaitSeconds, m.preemptionAttempts, m.preemptionVictims,
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
-		m.evictionSeconds, m.evictionRuns, m.volumeErrors,
+		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims,
 		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects)
 	return m
 }
@@ -130,6 +131,7 @@ func (m *Metrics) plugins() {
 		"Time of a plugin's hint, the first of a step; one step of ten is timed.", "plugin", "event", "hint")
 	m.evaluated = counters("plugin_evaluation_total", metrics.BETA,
 		"Pods that a plugin looked at (PreFilter, PreScore), or nodes for them (Filter, Score). Answers that were kept are not counted.", "plugin", "extension_point", "profile")
+	m.claims = counters("resourceclaim_creates_total", metrics.ALPHA, "Claims that were, or could not be, made for pods' extended resources.", "status")
 	m.volumeErrors = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: "scheduler_volume", Name: "scheduling_stage_error_total", StabilityLevel: metrics.ALPHA,
 		Help: "Errors about volumes: predicate (whether and where they fit), bind (their writes)."}, []string{"operation"})
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -22,6 +23,7 @@ type pod struct {
 	written time.Time // when PreBind plugins' writes went out, zero when there are none
 	sent    time.Time // of its binding
 	held    bool      // by Permit plugins
+	creates int       // which of the writes makes a claim, from 1; 0 for none
 	gone    bool      // while its binding is on its way
 	profile string
 	attempt int
@@ -51,6 +53,8 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 		} else if e.Pod != nil {
 			m.podSet(e.Pod, s.Now)
 		}
+	case machine.Written:
+		m.wrote(e)
 	case machine.Evicted:
 		m.evicted(e, s.Now)
 	case machine.Answered:
@@ -67,7 +71,7 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 			m.binding(e.Pod.UID, s.Now)
 		case machine.Write:
 			if !e.Unanswered {
-				m.writing(e.Pod.UID, s.Now)
+				m.writing(e, s.Now)
 			}
 		case machine.Evict:
 			m.evicting(e.Preemptor.UID, s.Now)
@@ -163,11 +167,28 @@ func (m *Metrics) ended(p *pod, result string, s loop.Step) {
 }
 
 // writing takes in that PreBind plugins' writes are on their way.
-func (m *Metrics) writing(uid types.UID, now time.Time) {
-	if p := m.pods[uid]; p != nil {
-		m.letGo(p, now)
-		p.written = now
+func (m *Metrics) writing(e machine.Write, now time.Time) {
+	p := m.pods[e.Pod.UID]
+	if p == nil {
+		return
 	}
+	m.letGo(p, now)
+	p.written, p.creates = now, 1+slices.IndexFunc(e.Writes, func(w framework.Write) bool { return w.Create != nil })
+}
+
+// wrote counts the claim that was, or was not, made for a pod's extended
+// resources.
+func (m *Metrics) wrote(e machine.Written) {
+	p := m.pods[e.UID]
+	if p == nil || p.creates == 0 || e.Err != nil && e.Done < p.creates-1 {
+		return
+	}
+	result := "success"
+	if e.Err != nil && e.Done == p.creates-1 {
+		result = "failure"
+	}
+	m.claims.WithLabelValues(result).Inc()
+	p.creates = 0
 }
 
 // letGo ends the time that Permit plugins held the pod, if they did.

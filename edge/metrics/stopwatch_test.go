@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -169,11 +170,16 @@ func TestOutcomes(t *testing.T) {
 	s, registry := newStory(t)
 	a, v, w := pending("a"), pending("v"), pending("w")
 	s.step(machine.PodSet{Pod: a})
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Flushed: true, Result: decision.Scheduled}), machine.Write{Pod: a})
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Flushed: true, Result: decision.Scheduled}), machine.Write{Pod: a, Writes: []framework.Write{{}, {Create: &resourcev1.ResourceClaim{}}}})
 	s.now = s.now.Add(3 * time.Second)
-	s.step(machine.Written{UID: "a"}, machine.Bind{Pod: a})
+	s.step(machine.Written{UID: "a", Done: 2}, machine.Bind{Pod: a})
 	s.step(machine.Bound{UID: "a"})
 	s.step(machine.PodSet{Pod: v})
+	claim := machine.Write{Pod: v, Writes: []framework.Write{{}, {Create: &resourcev1.ResourceClaim{}}, {}}}
+	for _, done := range []int{0, 1, 2} { // before it, at it, behind it
+		s.step(machine.Cycle{}, claim)
+		s.step(machine.Written{UID: "v", Done: done, Err: errors.New("no")})
+	}
 	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "v", Attempt: 1, Result: decision.Failed, Err: errors.New(`running PreBind plugin "VolumeBinding": no`)}))
 
 	s.step(machine.Cycle{}, machine.Evict{Victim: v, Preemptor: a}, machine.Evict{Victim: w, Preemptor: a})
@@ -196,10 +202,14 @@ scheduler_pod_scheduled_after_flush_total 1
 # HELP scheduler_preemption_goroutines_execution_total [ALPHA] Preemptions whose evictions the API has answered to.
 # TYPE scheduler_preemption_goroutines_execution_total counter
 scheduler_preemption_goroutines_execution_total{result="error"} 1
+# HELP scheduler_resourceclaim_creates_total [ALPHA] Claims that were, or could not be, made for pods' extended resources.
+# TYPE scheduler_resourceclaim_creates_total counter
+scheduler_resourceclaim_creates_total{status="failure"} 1
+scheduler_resourceclaim_creates_total{status="success"} 2
 # HELP scheduler_volume_scheduling_stage_error_total [ALPHA] Errors about volumes: predicate (whether and where they fit), bind (their writes).
 # TYPE scheduler_volume_scheduling_stage_error_total counter
 scheduler_volume_scheduling_stage_error_total{operation="bind"} 1
-`, "scheduler_pod_scheduled_after_flush_total", "scheduler_preemption_goroutines_execution_total", "scheduler_volume_scheduling_stage_error_total")
+`, "scheduler_pod_scheduled_after_flush_total", "scheduler_preemption_goroutines_execution_total", "scheduler_resourceclaim_creates_total", "scheduler_volume_scheduling_stage_error_total")
 	if seconds, err := testutil.GetHistogramMetricValue(s.pointSeconds.WithLabelValues("PreBind", "Success", "default-scheduler")); err != nil || seconds != 3 {
 		t.Errorf("PreBind took %v s (%v), want 3", seconds, err)
 	}

@@ -1,0 +1,62 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// The journal keeps so many entries, and fewer where their pods are wordy; who
+// asks for what is gone is told so.
+func TestPlacementsAreBounded(t *testing.T) {
+	var l placements
+	read := func(n uint64) (seen uint64, ok bool) {
+		t := Table{placements: l}
+		ok = t.PlacementsAfter(n, func(p Placement) {
+			if p.Pod == nil {
+				panic("a dropped entry is shown")
+			}
+			seen++
+		})
+		return seen, ok
+	}
+	plain := &object.Pod{Labels: map[string]string{"a": "b"}}
+	for range placementsKept + 100 {
+		l.add(Placement{Pod: plain})
+	}
+	if n, ok := read(100); !ok || n != placementsKept {
+		t.Errorf("%d entries, %v", n, ok)
+	}
+	if _, ok := read(99); ok {
+		t.Error("an entry too many is shown")
+	}
+	wordy := &object.Pod{Tolerations: match.Tolerations{Key: strings.Repeat("x", 1<<20)}}
+	for range 200 {
+		l.add(Placement{Pod: wordy})
+		if l.words > wordsKept {
+			t.Fatalf("%d bytes are kept", l.words)
+		}
+	}
+	if n, ok := read(l.total - 64); !ok || n != 64 {
+		t.Errorf("%d of 64 wordy entries, %v", n, ok)
+	}
+	if _, ok := read(l.total - 65); ok {
+		t.Error("more than may be kept")
+	}
+	for range placementsKept {
+		l.add(Placement{Pod: plain})
+	}
+	if want := placementsKept * words(plain); l.words != want {
+		t.Errorf("%d bytes are counted, %d are held", l.words, want)
+	}
+	if n, ok := read(l.first); !ok || n != placementsKept {
+		t.Errorf("%d entries, %v", n, ok)
+	}
+	// One pod beyond all bounds is not kept at all.
+	l.add(Placement{Pod: &object.Pod{Tolerations: match.Tolerations{Key: strings.Repeat("x", wordsKept+1)}}})
+	if _, ok := read(l.total - 1); ok || l.words != 0 || l.first != l.total {
+		t.Errorf("kept %d bytes after %d of %d", l.words, l.first, l.total)
+	}
+}
