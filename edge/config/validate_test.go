@@ -72,6 +72,9 @@ func TestInvalid(t *testing.T) {
 		`profiles[0].pluginConfig[0]: Invalid value: "EBSLimits": was invalid`,
 		`profiles[0].pluginConfig[2]: Duplicate value: "A"`,
 	})
+	check("podMaxBackoffSeconds: 9223372037\n", []string{"podMaxBackoffSeconds: Invalid value: 9223372037: must not be greater than 9223372036"})
+	check("profiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}, pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: ['a b']}}]}]\n", []string{
+		`ignoredResources[0]: Invalid value: "a b"`}) // disabled or not
 	check("profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: -2}]}}}]\n", []string{
 		"profiles[0].plugins.score.enabled[0].weight: Invalid value: -2: weight of NodeAffinity must not be negative"})
 	check("profiles: [{schedulerName: a, plugins: {queueSort: {enabled: [{name: S}, {name: T}]}}}, {schedulerName: b}]\n", []string{

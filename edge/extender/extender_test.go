@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -81,6 +82,8 @@ func TestReplies(t *testing.T) {
 		{name: "none passes, without a word", verb: machine.Filter, reply: `{"nodenames":[]}`, want: machine.Answered{Passed: []string{}}},
 		{name: "reasons", verb: machine.Filter, reply: `{"nodenames":[],"failedNodes":{"a":"no"},"failedAndUnresolvableNodes":{"b":"never"}}`,
 			want: machine.Answered{Passed: []string{}, Failed: map[string]string{"a": "no"}, Unresolvable: map[string]string{"b": "never"}}},
+		{name: "a reason without end", verb: machine.Filter, reply: `{"nodenames":["b"],"failedNodes":{"a":"` + strings.Repeat("no", 1000) + `"}}`,
+			want: machine.Answered{Passed: []string{"b"}, Failed: map[string]string{"a": strings.Repeat("no", 512) + " ..."}}},
 		{name: "only reasons", verb: machine.Filter, reply: `{"failedNodes":{"a":"no","b":"no"}}`,
 			want: machine.Answered{Failed: map[string]string{"a": "no", "b": "no"}}},
 		{name: "whole nodes", verb: machine.Filter, reply: `{"nodes":{"items":[{"metadata":{"name":"b"}}]}}`, change: whole, want: machine.Answered{Passed: []string{"b"}}},
@@ -229,6 +232,16 @@ func TestBind(t *testing.T) {
 	cancel()
 	if got, err := x.Bind(ctx, machine.BindBy{Pod: pod("p"), Node: "a"}); got == machine.BindDone || err == nil {
 		t.Errorf("cancelled: got %v %v", got, err)
+	}
+}
+
+// TestWeight: weights have a bound beyond which they count as the bound.
+func TestWeight(t *testing.T) {
+	for weight, want := range map[int64]int64{1: 1, 1 << 32: 1 << 32, 1<<32 + 1: 1 << 32, math.MaxInt64: 1 << 32} {
+		x, err := New([]configv1.Extender{{URLPrefix: "http://e", PrioritizeVerb: "p", Weight: weight}})
+		if err != nil || x[0].Weight != want {
+			t.Errorf("weight %d: got %+v, %v", weight, x, err)
+		}
 	}
 }
 

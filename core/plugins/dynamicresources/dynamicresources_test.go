@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
@@ -189,6 +191,46 @@ func TestMissing(t *testing.T) {
 	}
 	if pl.PreEnqueue(tb, p) != nil {
 		t.Error("a missing class keeps the pod out of the queue")
+	}
+}
+
+// A selector that says nothing is named in an error.
+func TestClassWithoutSelector(t *testing.T) {
+	tb, pl := world(), plug(t)
+	p := claim(tb, "one", 1)
+	tb.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
+		API: &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"},
+			Spec: resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{}}}}})
+	if got := plugintest.Ask(t, pl, tb, p).Rejected; !strings.Contains(got, "class gpu: selector #0: CEL expression empty") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Which of several claims gives its devices up is drawn, by the seed.
+func TestClaimToGiveUpIsDrawn(t *testing.T) {
+	tb, pl := world(), plug(t)
+	p := &object.Pod{UID: "p", Namespace: "ns", Name: "p"}
+	for _, name := range []string{"one", "two"} {
+		claim(tb, name, 1)
+		p.Claims = append(p.Claims, object.PodClaim{Claim: name})
+		given := *tb.Object(object.ResourceClaims, "ns", name).(*object.ResourceClaim).API
+		given.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "r", Driver: "gpu", Pool: "a", Device: "d0"}}}}
+		tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: name, UID: given.UID},
+			API: &given, Ask: "1", Nodes: match.NewNodeSelector(map[string]string{"is": "elsewhere"}, nil)})
+	}
+	for i, want := range []string{"one", "two"} {
+		got := pl.PostFilter(&framework.PostFilterCall{Table: tb, Pod: p, Draw: func(n int) int {
+			if n != 2 {
+				t.Errorf("one of %d", n)
+			}
+			return i
+		}, Refit: func(table.Row) *decision.Blocker {
+			return &decision.Blocker{Plugin: pl.Name, Reasons: []string{notAvailable}}
+		}})
+		if len(got.Writes) != 1 || !strings.Contains(fmt.Sprintf("%+v", got.Writes[0]), want) {
+			t.Errorf("draw %d: got %+v", i, got)
+		}
 	}
 }
 
