@@ -70,6 +70,18 @@ func pass(t *table.Table, workers int, found *scratch, evaluate func([]table.Row
 	return true
 }
 
+// again has the rows that changed evaluated and kept, until that fails.
+func again(found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
+	for rows := range slices.Chunk(found.rows, chunk) {
+		found.size(len(rows))
+		evaluate(rows, found)
+		if !keep(rows, found) {
+			return false
+		}
+	}
+	return true
+}
+
 // resize returns a slice of n elements, with anything in them.
 func resize[T any](s []T, n int) []T {
 	if cap(s) >= n {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
@@ -69,14 +68,7 @@ func (s *static) replay(t *table.Table, found *scratch) bool {
 		return true
 	})
 	s.size(t.Rows())
-	for rows := range slices.Chunk(found.rows, chunk) {
-		found.size(len(rows))
-		s.evaluate(rows, found)
-		if !s.keep(rows, found) {
-			return false
-		}
-	}
-	return true
+	return again(found, s.evaluate, s.keep)
 }
 
 func (s *static) rebuild(t *table.Table, workers int, found *scratch) {

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -244,14 +242,7 @@ func (v *view) replay(t *table.Table, found *scratch) bool {
 		return false
 	}
 	v.size(t.Rows())
-	for rows := range slices.Chunk(found.rows, chunk) {
-		found.size(len(rows))
-		v.evaluate(rows, found)
-		if !v.seat(rows, found) {
-			return false
-		}
-	}
-	return true
+	return again(found, v.evaluate, v.seat)
 }
 
 func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
