@@ -114,10 +114,15 @@ func TestWhatPodsGetInDecideMode(t *testing.T) {
   - {opcode: createAny, namespace: test, count: 4, templatePath: templates/device.yaml}
   - {opcode: createPods, namespace: test, count: %d, podTemplatePath: templates/shared.yaml, collectMetrics: true}
 `
+	extended := threeDevices + `
+  - {opcode: createAny, templatePath: templates/extended.yaml}
+  - {opcode: createPods, count: 10, podTemplatePath: templates/gpu.yaml}
+  - {opcode: createPods, count: %d, podTemplatePath: templates/gpu.yaml, collectMetrics: true}
+`
 	for _, test := range []struct {
 		ops string
 		fit int // how many of one more
-	}{{volumes, 4}, {templates, 4}, {shared, 6}} {
+	}{{volumes, 4}, {templates, 4}, {shared, 6}, {extended, 2}} {
 		for _, scheduler := range []string{Berth, KubeScheduler} {
 			var b bytes.Buffer
 			err := turn{Scheduler: scheduler, Workload: "Own/Small", Dir: own(t, fmt.Sprintf(test.ops, test.fit))}.run(&b)

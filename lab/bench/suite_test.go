@@ -131,6 +131,8 @@ func own(t *testing.T, ops string) string {
 		"templates/volume.yaml":    "spec: {accessModes: [ReadOnlyMany], capacity: {storage: 1Gi}, csi: {driver: ebs.csi.aws.com}, persistentVolumeReclaimPolicy: Retain}\n",
 		"templates/bound.yaml":     "metadata: {annotations: {pv.kubernetes.io/bind-completed: \"true\"}}\nspec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}\n",
 		"templates/class.yaml":     "apiVersion: resource.k8s.io/v1beta2\nkind: DeviceClass\nmetadata: {name: test-class}\nspec: {selectors: [{cel: {expression: device.driver == \"test.example.com\"}}]}\n",
+		"templates/extended.yaml":  "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpus}\nspec: {extendedResourceName: example.com/gpu, selectors: [{cel: {expression: device.driver == \"test.example.com\"}}]}\n",
+		"templates/gpu.yaml":       "spec: {containers: [{name: c, image: i, resources: {requests: {example.com/gpu: 1}, limits: {example.com/gpu: 1}}}]}\n",
 		"templates/device.yaml":    "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: \"claim-{{.Index}}\"}\nspec: {devices: {requests: [{name: r, exactly: {deviceClassName: test-class}}]}}\n",
 		"templates/devices.yaml":   "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: two}\nspec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: test-class, count: 2}}]}}}\n",
 		"templates/templated.yaml": "spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i, resources: {claims: [{name: d}]}}], resourceClaims: [{name: d, resourceClaimTemplateName: two}]}\n",

@@ -8,6 +8,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -93,6 +95,23 @@ func (s *Scheduler) writeClaims(c choice) error {
 		}
 	}
 	return tracker.Delete(pods, pod.Namespace, pod.Name)
+}
+
+// showCreated has claims that kube-scheduler creates be seen at once, as it
+// waits for that.
+func (s *Scheduler) showCreated() {
+	s.client.PrependReactor("create", "resourceclaims", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		claim := a.(clienttesting.CreateAction).GetObject().(*resourcev1.ResourceClaim).DeepCopy()
+		if claim.Name == "" {
+			claim.Name = claim.GenerateName + strconv.Itoa(s.version)
+		}
+		claim.Namespace, claim.UID = a.GetNamespace(), types.UID("claim "+a.GetNamespace()+"/"+claim.Name)
+		if _, err := s.changeDevices(generate.Add, claim); err != nil {
+			return true, nil, err
+		}
+		made, err := s.client.Tracker().Get(resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), claim.Namespace, claim.Name)
+		return true, made, err
+	})
 }
 
 // Grants says what the pod's claims get on the node: by claim, the devices in

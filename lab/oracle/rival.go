@@ -40,6 +40,7 @@ func NewRivalOn(w generate.World) (*Rival, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.showCreated()
 	return &Rival{s: s}, nil
 }
 
