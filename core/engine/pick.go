@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
@@ -114,9 +115,6 @@ func (o *Outcome) measureGroups(x *standings) {
 func (o *Outcome) scan() {
 	o.measure()
 	norms, base := o.normalisers()
-	if o.Rejected != nil {
-		return
-	}
 	total := func(r table.Row) int64 {
 		sum := o.view.score(r)
 		for k := range norms {
@@ -137,6 +135,9 @@ func (o *Outcome) scan() {
 		}
 	}
 	o.engine.tied = tied
+	if o.Rejected != nil { // a score out of range
+		return
+	}
 	if o.Row, o.Score, o.Ties = tied[0], base+best, len(tied); o.Ties == 1 {
 		return
 	}
@@ -217,14 +218,21 @@ func (n *normaliser) of(r table.Row) int64 {
 	if n.raw[r] == framework.NoScore {
 		return 0
 	}
-	if n.table != nil {
-		return n.table[n.raw[r]-n.low]
+	if n.table == nil {
+		return n.weighted(n.raw[r])
 	}
-	return n.weighted(n.raw[r])
+	known := &n.table[n.raw[r]-n.low]
+	if *known == unasked {
+		*known = n.weighted(n.raw[r])
+	}
+	return *known
 }
 
 // tableRange is the widest range of raw scores that is tabulated.
 const tableRange = 1024
+
+// unasked stands in the table for what no node has asked for so far.
+const unasked = math.MinInt64
 
 // normalisers returns one for each scorer whose normalised scores differ
 // between nodes, and the sum of the others, which every node gets alike.
@@ -240,14 +248,7 @@ func (o *Outcome) normalisers() (norms []normaliser, base int64) {
 		}
 		n := normaliser{raw: raw, low: e.low, weighted: func(raw int64) int64 { return o.normalised(k, raw) }}
 		if width := e.high - e.low; width >= 0 && width < tableRange {
-			n.table = make([]int64, width+1)
-			for i := range n.table {
-				n.table[i] = n.weighted(e.low + int64(i))
-			}
-		} else {
-			for _, r := range o.feasibleRows() {
-				n.weighted(n.raw[r]) // checks their range
-			}
+			n.table = slices.Repeat([]int64{unasked}, int(width)+1)
 		}
 		norms = append(norms, n)
 	}
