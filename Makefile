@@ -8,7 +8,7 @@ LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) 
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
 NODES   ?= 100
 
-.PHONY: all build lab up test check soak conform faults bench suite clean
+.PHONY: all build lab up test check soak conform faults bench suite breaks clean
 
 all: build lab
 
@@ -42,6 +42,9 @@ conform: lab ## every decision beside kube-scheduler v1.36.3's; SEEDS=1-500
 
 faults: build lab ## faults of kube-scheduler v1.36.3 that Berth does not have, shown live
 	$(BIN)/berth-lab faults
+
+breaks: ## break Berth on purpose, one rule at a time: the comparison has to see it; ONLY=PodTopologySpread
+	cd lab && $(GO) run ./cmd/breaks --only '$(ONLY)'
 
 suite: build lab ## one workload of each of the suite's test cases in mode cluster, 3,000 measured pods each at most; a Markdown table
 	$(BIN)/berth-lab bench --suite --pods 3000 --mode cluster -o markdown

@@ -64,7 +64,7 @@ const examples = `  berth-lab conform                          # the stories, an
 
 // NewCommand is "berth-lab conform".
 func NewCommand() *cobra.Command {
-	seeds, mix, dir, stories := "1-600", "", "", ""
+	seeds, mix, dir, stories, brief := "1-600", "", "", "", false
 	cmd := &cobra.Command{
 		Use:     "conform",
 		Short:   "Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision",
@@ -93,13 +93,14 @@ func NewCommand() *cobra.Command {
 				return told
 			}
 			c := comparison{mixes: mixes, first: first, last: last, berth: Berth(plugins.Registry(features.Plugins(features.New()))),
-				out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(), dir: dir}
+				out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(), dir: dir, brief: brief}
 			return errors.Join(told, c.run())
 		},
 	}
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
 	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; none: all of "+strings.Join(generate.Mixes(), ", "))
 	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; none: standard output")
+	cmd.Flags().BoolVar(&brief, "brief", brief, "say in a line what the first disagreement of each mix is, and write no story")
 	cmd.Flags().StringVar(&stories, "stories", stories, "file or directory of stories to play; alone, unless --mix or --seeds is given")
 	return cmd
 }
@@ -147,6 +148,7 @@ type comparison struct {
 	berth         Start
 	out, progress io.Writer
 	dir           string // for stories; "": they go to out
+	brief         bool   // no stories
 }
 
 // run plays every mix with every seed and fails if the sides ever part.
@@ -160,6 +162,10 @@ func (c *comparison) run() error {
 		}
 		fmt.Fprintln(c.out, summary(mix, counts, len(apart), time.Since(start)))
 		parted += len(apart)
+		if c.brief && len(apart) > 0 {
+			fmt.Fprintf(c.out, "  seed %d: %s\n", apart[0].World.Seed, apart[0].Diffs[0])
+			continue
+		}
 		for _, d := range apart[:min(maxShown, len(apart))] {
 			if err := c.write(Shrink(d, c.berth)); err != nil {
 				return err

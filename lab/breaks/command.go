@@ -1,0 +1,131 @@
+package breaks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-scheduler/berth/lab/conform"
+)
+
+const long = `Break Berth on purpose, one rule at a time, and look if conform sees it.
+
+Each fault of lab/breaks/breaks.txt is built into a program of its own, which
+compares generated worlds with kube-scheduler v1.36.3. Every mix that the list
+names has to disagree; the exit status is 1 if one does not, or if a text of the
+list does not stand in its file. Files of the tree are not touched. A fault
+takes as long as the packages that depend on its file take to build and link.`
+
+// NewCommand is the command breaks.
+func NewCommand() *cobra.Command {
+	root, only := "..", ""
+	cmd := &cobra.Command{
+		Use:   "breaks",
+		Short: "Break Berth on purpose and look if the comparison with kube-scheduler sees it",
+		Long:  long,
+		Example: `  make breaks                                      # all, some minutes
+  cd lab && go run ./cmd/breaks --only PodTopologySpread`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := List()
+			if err != nil {
+				return err
+			}
+			return run(list, root, only, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&root, "root", root, "root of the project")
+	cmd.Flags().StringVar(&only, "only", only, "only faults whose plugin or words have this in them")
+	cmd.AddCommand(conform.NewCommand())
+	return cmd
+}
+
+// run breaks and compares, one fault after the other, and prints a table.
+func run(list []Break, root, only string, out io.Writer) error {
+	dir, err := os.MkdirTemp("", "breaks")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	unseen, tried := 0, 0
+	fmt.Fprintln(out, "| Plugin | The line says | File | Mix | Seen as |\n|---|---|---|---|---|")
+	for i := range list {
+		b := &list[i]
+		if !strings.Contains(b.Plugin+" "+b.What, only) {
+			continue
+		}
+		tried++
+		program, err := b.build(root, dir)
+		if err != nil {
+			unseen++
+			fmt.Fprintf(out, "| %s | %s | `%s` | - | NOT BUILT: %v |\n", b.Plugin, b.What, b.File, err)
+			continue
+		}
+		for _, mix := range b.Mixes {
+			seen, err := b.seen(program, mix)
+			if err != nil {
+				unseen++
+				seen = fmt.Sprintf("NOT SEEN: %v", err)
+			}
+			fmt.Fprintf(out, "| %s | %s | `%s` | %s | %s |\n", b.Plugin, b.What, b.File, mix, seen)
+		}
+	}
+	fmt.Fprintf(out, "\n%d faults, %d not seen\n", tried, unseen)
+	if unseen > 0 {
+		return fmt.Errorf("%d faults were not seen", unseen)
+	}
+	return nil
+}
+
+// build makes the program breaks with the fault in it.
+func (b *Break) build(root, dir string) (string, error) {
+	source, err := b.broken(root)
+	if err != nil {
+		return "", err
+	}
+	at, err := filepath.Abs(filepath.Join(root, filepath.FromSlash(b.File)))
+	if err != nil {
+		return "", err
+	}
+	instead, overlay, program := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "breaks")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{at: instead}})
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(os.WriteFile(instead, []byte(source), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./cmd/breaks")
+	build.Dir = filepath.Join(root, "lab")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, strings.Join(strings.Fields(string(said)), " "))
+	}
+	return program, nil
+}
+
+// seen plays the mix's worlds. It is an error if no side disagrees; else it is
+// what the first disagreement is about.
+func (b *Break) seen(program, mix string) (string, error) {
+	said, err := exec.Command(program, "conform", "--brief", "--mix", mix, "--seeds", b.Seeds).CombinedOutput()
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		return "", err
+	}
+	_, first, found := strings.Cut(string(said), "\n  seed ")
+	if !found {
+		return "", fmt.Errorf("in seeds %s: %s", b.Seeds, strings.Join(strings.Fields(string(said)), " "))
+	}
+	seed, what, _ := strings.Cut(first, ": ")
+	what, _, _ = strings.Cut(what, ":")
+	what, _, _ = strings.Cut(what, ", node ")
+	return fmt.Sprintf("%s, seed %s", what, seed), nil
+}
