@@ -3,6 +3,8 @@ package sim
 import (
 	"time"
 
+	"k8s.io/component-base/featuregate"
+
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
@@ -13,8 +15,11 @@ import (
 
 // Options makes a machine's options out of a scheduler's configuration under
 // v1.36's default feature gates, with the plugins that come with Berth.
-func Options(c *config.Config) (machine.Options, error) {
-	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(features.New())))
+func Options(c *config.Config) (machine.Options, error) { return OptionsUnder(c, features.New()) }
+
+// OptionsUnder is Options under other feature gates.
+func OptionsUnder(c *config.Config, gates featuregate.FeatureGate) (machine.Options, error) {
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(gates)))
 	if err != nil {
 		return machine.Options{}, err
 	}

@@ -63,6 +63,8 @@ type Spread struct {
 	// HardInvalid and SoftInvalid say why a selector among them does not
 	// parse; kube-scheduler then fails the attempt.
 	HardInvalid, SoftInvalid error
+	// Keyless is the same with matchLabelKeys left out, nil where there are none.
+	Keyless *Spread
 }
 
 // NewSpread compiles the constraints of a pod with these labels; nil when
@@ -71,6 +73,18 @@ func NewSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) 
 	if len(list) == 0 {
 		return nil
 	}
+	s := newSpread(list, podLabels)
+	if slices.ContainsFunc(list, func(c v1.TopologySpreadConstraint) bool { return len(c.MatchLabelKeys) > 0 }) {
+		keyless := slices.Clone(list)
+		for i := range keyless {
+			keyless[i].MatchLabelKeys = nil
+		}
+		s.Keyless = newSpread(keyless, podLabels)
+	}
+	return s
+}
+
+func newSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) *Spread {
 	s := &Spread{}
 	s.Hard, s.HardInvalid = compileSpread(list, podLabels, v1.DoNotSchedule)
 	s.Soft, s.SoftInvalid = compileSpread(list, podLabels, v1.ScheduleAnyway)

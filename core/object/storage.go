@@ -1,6 +1,8 @@
 package object
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,6 +121,11 @@ type CSINode struct {
 	Migrated string
 }
 
+// Has tells whether the driver is on the node.
+func (c *CSINode) Has(driver string) bool {
+	return slices.ContainsFunc(c.Drivers, func(d CSINodeDriver) bool { return d.Name == driver })
+}
+
 // CSINodeDriver is a CSI driver on a node, and how many volumes it attaches;
 // Limited false is any number.
 type CSINodeDriver struct {
@@ -142,6 +149,8 @@ type CSIStorageCapacity struct {
 	// Bytes is the largest volume that fits; Known false: none is promised.
 	Bytes int64
 	Known bool
+	// Free is all the room there is, 0 where nobody tells.
+	Free  int64
 	Nodes labels.Selector // nil: no node
 }
 

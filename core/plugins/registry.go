@@ -38,6 +38,12 @@ type Features struct {
 	TaintComparisons bool
 	// NodeDeclaredFeatures is the gate of that name.
 	NodeDeclaredFeatures bool
+	// SpreadKeys is MatchLabelKeysInPodTopologySpread: matchLabelKeys count.
+	SpreadKeys bool
+	// StorageScoring is StorageCapacityScoring: VolumeBinding scores nodes.
+	StorageScoring bool
+	// VolumeLimitScaling is the gate of that name.
+	VolumeLimitScaling bool
 	// Devices are the gates of DynamicResources.
 	Devices dynamicresources.Features
 }
@@ -57,12 +63,14 @@ func Registry(f Features) profile.Registry {
 		names.NodeDeclaredFeatures: plain(nodedeclaredfeatures.New(f.NodeDeclaredFeatures)),
 		names.VolumeRestrictions:   plain(volumerestrictions.New()),
 		names.VolumeZone:           plain(volumezone.New()),
-		names.NodeVolumeLimits:     plain(nodevolumelimits.New()),
-		names.VolumeBinding:        with[configv1.VolumeBindingArgs](volumebinding.New),
-		names.NodePorts:            plain(nodeports.New()),
-		names.ImageLocality:        plain(imagelocality.New()),
-		names.DefaultBinder:        plain(defaultbinder.New()),
-		names.NodeAffinity:         with(nodeaffinity.New),
+		names.NodeVolumeLimits:     plain(nodevolumelimits.New(f.VolumeLimitScaling)),
+		names.VolumeBinding: with(func(args *configv1.VolumeBindingArgs) (framework.Plugin, error) {
+			return volumebinding.New(args, f.StorageScoring)
+		}),
+		names.NodePorts:     plain(nodeports.New()),
+		names.ImageLocality: plain(imagelocality.New()),
+		names.DefaultBinder: plain(defaultbinder.New()),
+		names.NodeAffinity:  with(nodeaffinity.New),
 		names.NodeResourcesFit: with(func(args *configv1.NodeResourcesFitArgs) (framework.Plugin, error) {
 			return noderesources.New(args, counter)
 		}),
@@ -75,7 +83,7 @@ func Registry(f Features) profile.Registry {
 		names.InterPodAffinity:  with(interpodaffinity.New),
 		names.DefaultPreemption: with[configv1.DefaultPreemptionArgs](defaultpreemption.New),
 		names.PodTopologySpread: with(func(args *configv1.PodTopologySpreadArgs) (framework.Plugin, error) {
-			return podtopologyspread.New(args, f.TaintComparisons)
+			return podtopologyspread.New(args, f.TaintComparisons, f.SpreadKeys)
 		}),
 	}
 }

@@ -185,6 +185,9 @@ func storageCapacity(c *storagev1.CSIStorageCapacity) *object.CSIStorageCapacity
 	if limit != nil {
 		decoded.Known, decoded.Bytes = true, resource.Whole(*limit)
 	}
+	if c.Capacity != nil {
+		decoded.Free = resource.Whole(*c.Capacity)
+	}
 	if c.NodeTopology != nil {
 		decoded.Nodes, _ = metav1.LabelSelectorAsSelector(c.NodeTopology) // one that does not parse reaches no node
 	}

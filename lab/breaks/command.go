@@ -120,11 +120,10 @@ func (b *Break) seen(program, mix string) (string, error) {
 	if err != nil && !errors.As(err, &status) {
 		return "", err
 	}
-	_, first, found := strings.Cut(string(said), "\n  seed ")
-	if !found {
+	seed, what, found := strings.Cut(strings.TrimPrefix(string(said), mix+", seed "), ": ")
+	if !found || !strings.HasPrefix(string(said), mix) {
 		return "", fmt.Errorf("in seeds %s: %s", b.Seeds, strings.Join(strings.Fields(string(said)), " "))
 	}
-	seed, what, _ := strings.Cut(first, ": ")
 	what, _, _ = strings.Cut(what, ":")
 	what, _, _ = strings.Cut(what, ", node ")
 	return fmt.Sprintf("%s, seed %s", what, seed), nil

@@ -14,9 +14,11 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/lab/oracle"
@@ -43,46 +45,53 @@ type berth struct {
 	judge   *engine.Engine // of pods that name a node
 }
 
-// Berth makes Berth, with these plugins, a side.
-func Berth(plugins profile.Registry) Start {
-	return func(_ context.Context, w generate.World) (Side, error) {
-		c := config.Default()
-		if w.Config != "" {
-			var err error
-			if c, err = config.Decode([]byte(reachable(w.Config)), "configuration"); err != nil {
-				return nil, err
-			}
-		}
-		profiles, err := profile.BuildAll(config.Profiles(c), plugins)
-		if err != nil {
+// Berth is Berth as a side, under the world's feature gates.
+func Berth(_ context.Context, w generate.World) (Side, error) {
+	gates := features.New()
+	if err := gates.SetFromMap(w.Gates); err != nil {
+		return nil, err
+	}
+	c := config.With(gates).Default()
+	if w.Config != "" {
+		var err error
+		if c, err = config.With(gates).Decode([]byte(reachable(w.Config)), "configuration"); err != nil {
 			return nil, err
 		}
-		extenders, err := extender.New(c.Extenders)
-		if err != nil {
-			return nil, err
-		}
-		b := newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: true, Check: true,
-			InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
-			MaxUnschedulable: queue.DefaultMaxUnschedulable})
-		for _, n := range w.Nodes {
-			b.step(machine.NodeSet{Node: b.node(n)})
-		}
-		for _, budget := range w.Budgets {
-			b.step(machine.BudgetSet{Budget: decode.Budget(budget)})
-		}
-		for _, n := range w.Namespaces {
-			b.step(machine.NamespaceSet{Namespace: decode.Namespace(n)})
-		}
-		for _, f := range w.Families {
-			b.step(machine.FamilySet{Family: decode.Family(f)})
-		}
-		for _, o := range w.Objects {
-			b.step(machine.ObjectSet{Object: decode.Object(o)})
-		}
-		for _, p := range w.Bound {
-			b.show(p, p.Spec.NodeName)
-		}
-		return b, nil
+	}
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(gates)))
+	if err != nil {
+		return nil, err
+	}
+	extenders, err := extender.New(c.Extenders)
+	if err != nil {
+		return nil, err
+	}
+	b := newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: true, Check: true,
+		InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
+		MaxUnschedulable: queue.DefaultMaxUnschedulable})
+	b.populate(w)
+	return b, nil
+}
+
+// populate shows the machine the cluster.
+func (b *berth) populate(w generate.World) {
+	for _, n := range w.Nodes {
+		b.step(machine.NodeSet{Node: b.node(n)})
+	}
+	for _, budget := range w.Budgets {
+		b.step(machine.BudgetSet{Budget: decode.Budget(budget)})
+	}
+	for _, n := range w.Namespaces {
+		b.step(machine.NamespaceSet{Namespace: decode.Namespace(n)})
+	}
+	for _, f := range w.Families {
+		b.step(machine.FamilySet{Family: decode.Family(f)})
+	}
+	for _, o := range w.Objects {
+		b.step(machine.ObjectSet{Object: decode.Object(o)})
+	}
+	for _, p := range w.Bound {
+		b.show(p, p.Spec.NodeName)
 	}
 }
 

@@ -18,8 +18,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/berth-scheduler/berth/core/plugins"
-	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -92,7 +90,7 @@ func NewCommand() *cobra.Command {
 			if alone {
 				return told
 			}
-			c := comparison{mixes: mixes, first: first, last: last, berth: Berth(plugins.Registry(features.Plugins(features.New()))),
+			c := comparison{mixes: mixes, first: first, last: last, berth: Berth,
 				out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(), dir: dir, brief: brief}
 			return errors.Join(told, c.run())
 		},
@@ -100,7 +98,7 @@ func NewCommand() *cobra.Command {
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
 	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; none: all of "+strings.Join(generate.Mixes(), ", "))
 	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; none: standard output")
-	cmd.Flags().BoolVar(&brief, "brief", brief, "say in a line what the first disagreement of each mix is, and write no story")
+	cmd.Flags().BoolVar(&brief, "brief", brief, "of each mix say in a line what the first disagreement is, and go on with the next")
 	cmd.Flags().StringVar(&stories, "stories", stories, "file or directory of stories to play; alone, unless --mix or --seeds is given")
 	return cmd
 }
@@ -155,6 +153,17 @@ type comparison struct {
 func (c *comparison) run() error {
 	parted := 0
 	for _, mix := range c.mixes {
+		if c.brief {
+			d, err := c.firstApart(mix)
+			if err != nil {
+				return err
+			}
+			if d != nil {
+				parted++
+				fmt.Fprintf(c.out, "%s, seed %d: %s\n", mix, d.World.Seed, d.Diffs[0])
+			}
+			continue
+		}
 		start := time.Now()
 		counts, apart, err := playAll(mix, c.first, c.last, c.berth, c.report(mix))
 		if err != nil {
@@ -162,10 +171,6 @@ func (c *comparison) run() error {
 		}
 		fmt.Fprintln(c.out, summary(mix, counts, len(apart), time.Since(start)))
 		parted += len(apart)
-		if c.brief && len(apart) > 0 {
-			fmt.Fprintf(c.out, "  seed %d: %s\n", apart[0].World.Seed, apart[0].Diffs[0])
-			continue
-		}
 		for _, d := range apart[:min(maxShown, len(apart))] {
 			if err := c.write(Shrink(d, c.berth)); err != nil {
 				return err
@@ -176,6 +181,20 @@ func (c *comparison) run() error {
 		return fmt.Errorf("Berth and kube-scheduler disagree in %d worlds", parted)
 	}
 	return nil
+}
+
+// firstApart plays worlds of a mix until the sides part.
+func (c *comparison) firstApart(mix string) (*Disagreement, error) {
+	for seed := c.first; seed <= c.last; seed++ {
+		w, err := generate.Cluster(mix, seed)
+		if err != nil {
+			return nil, err
+		}
+		if _, d := Compare(w, c.berth); d != nil {
+			return d, nil
+		}
+	}
+	return nil, nil
 }
 
 // report says now and then how far a mix is.

@@ -3,6 +3,7 @@ package conform
 import (
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -70,6 +71,13 @@ func (s *story) comment(format string, args ...any) {
 }
 
 func (s *story) cluster(w generate.World) {
+	if len(w.Gates) > 0 {
+		s.WriteString("gates")
+		for _, name := range slices.Sorted(maps.Keys(w.Gates)) {
+			fmt.Fprintf(s, " %s=%t", name, w.Gates[name])
+		}
+		s.WriteString("\n")
+	}
 	if w.Config != "" {
 		s.WriteString("config\n" + scenario.Block(w.Config))
 	}

@@ -3,8 +3,6 @@ package conform
 import (
 	"testing"
 
-	"github.com/berth-scheduler/berth/core/plugins"
-	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/sim/generate"
 	"github.com/berth-scheduler/berth/sim/scenario"
 )
@@ -23,7 +21,7 @@ func TestWorldsAreStories(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := newRun(w)
-				if d := r.against(Berth(plugins.Registry(features.Plugins(features.New())))); d != nil {
+				if d := r.against(Berth); d != nil {
 					t.Fatalf("seed %d: %v", seed, d.Diffs)
 				}
 				text := tell(&Disagreement{World: w, Steps: r.steps}, true)

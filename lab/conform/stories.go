@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
 	"github.com/berth-scheduler/berth/sim/scenario"
@@ -65,8 +68,15 @@ func compareStory(file, text string) (storyCounts, []string) {
 		return none, []string{err.Error()}
 	}
 	var w generate.World
-	if len(s.Steps) > 0 && s.Steps[0].Words[0] == "config" {
-		w.Config = s.Steps[0].Block
+	if len(s.Steps) > 0 && s.Steps[0].Words[0] == "gates" {
+		if w.Gates, err = gatesOf(s.Steps[0].Words[1:]); err != nil {
+			return none, []string{fmt.Sprintf("%s:%d: %v", file, s.Steps[0].Line, err)}
+		}
+	}
+	for _, step := range s.Steps[:min(2, len(s.Steps))] {
+		if step.Words[0] == "config" {
+			w.Config = step.Block
+		}
 	}
 	upstream, err := oracle.New(w)
 	if err != nil {
@@ -88,4 +98,19 @@ func compareStory(file, text string) (storyCounts, []string) {
 	}
 	witness.counts.stories = 1
 	return witness.counts, said
+}
+
+// gatesOf is what gates a story sets; that there are such is looked up first, for
+// kube-scheduler is told without asking.
+func gatesOf(words []string) (map[string]bool, error) {
+	gates := map[string]bool{}
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=")
+		on, err := strconv.ParseBool(value)
+		if err != nil {
+			return nil, fmt.Errorf("%q: want NAME=true or NAME=false", w)
+		}
+		gates[name] = on
+	}
+	return gates, features.New().SetFromMap(gates)
 }

@@ -3,13 +3,16 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -48,6 +51,7 @@ type Scheduler struct {
 // New starts a scheduler that evaluates every node on the cluster of a world,
 // with its configuration. Stop ends it.
 func New(w generate.World) (*Scheduler, error) {
+	defer under(w.Gates)()
 	cfg, err := load(w.Config)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
@@ -136,6 +140,29 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 	}
 	s.recountDevices()
 	return s, nil
+}
+
+// gating guards the gates, of which the process has but one set. Plugins read
+// them when they are made.
+var gating sync.Mutex
+
+// under sets the gates; what it returns sets them back.
+func under(gates map[string]bool) (restore func()) {
+	gating.Lock()
+	before := map[string]bool{}
+	for name := range gates {
+		before[name] = utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name))
+	}
+	set := func(gates map[string]bool) {
+		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
+			panic(err) // the project's own
+		}
+	}
+	set(gates)
+	return func() {
+		set(before)
+		gating.Unlock()
+	}
 }
 
 // load decodes a configuration as kube-scheduler does, defaults included.

@@ -28,7 +28,7 @@ type builder struct {
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (b *builder) world(name string, seed uint64) World {
-	w := World{Mix: name, Seed: seed}
+	w := World{Mix: name, Seed: seed, Gates: b.mix.gates}
 	b.uniform, b.closed = b.chance(30), b.chance(12)
 	b.shapes = b.somePodShapes()
 	w.Config = b.profile().yaml()

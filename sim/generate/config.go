@@ -86,13 +86,18 @@ func strategy(b *builder) map[string]any {
 	}
 	s["resources"] = resources
 	if s["type"] == "RequestedToCapacityRatio" {
-		var shape []map[string]any
-		for utilization := b.pick(0, 0, 10); utilization <= 100; utilization += b.pick(10, 25, 50, 100) {
-			shape = append(shape, map[string]any{"utilization": utilization, "score": b.pick(0, 0, b.IntN(11), b.IntN(11))})
-		}
-		s["requestedToCapacityRatio"] = map[string]any{"shape": shape}
+		s["requestedToCapacityRatio"] = map[string]any{"shape": somePoints(b)}
 	}
 	return s
+}
+
+// somePoints is a shape: points in order of utilization.
+func somePoints(b *builder) []map[string]any {
+	var points []map[string]any
+	for utilization := b.pick(0, 0, 10); utilization <= 100; utilization += b.pick(10, 25, 50, 100) {
+		points = append(points, map[string]any{"utilization": utilization, "score": b.pick(0, 0, b.IntN(11), b.IntN(11))})
+	}
+	return points
 }
 
 // someResources is a choice, never empty and without duplicates.

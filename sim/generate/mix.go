@@ -25,6 +25,8 @@ type mix struct {
 	// preemptible lets pods that come later outrank those placed; without it
 	// no preemption ever finds a victim.
 	preemptible bool
+	// gates are not at their defaults.
+	gates map[string]bool
 }
 
 var mixes = map[string]mix{
@@ -38,7 +40,11 @@ var mixes = map[string]mix{
 	"devices":      {features: []feature{easyResources, labels, devices}},
 	"features":     {features: []feature{easyResources, kubelets}},
 	"volumes":      {features: []feature{easyResources, labels, volumes}},
-	"interpod":     {features: []feature{easyResources, labels, interpod}},
+	"volume-gates": {features: []feature{easyResources, labels, volumes, roomRated},
+		gates: map[string]bool{"StorageCapacityScoring": true, "VolumeLimitScaling": true}},
+	"spread-gates": {features: []feature{easyResources, labels, taints, spread},
+		gates: map[string]bool{"MatchLabelKeysInPodTopologySpread": false, "MatchLabelKeysInPodTopologySpreadSelectorMerge": false}},
+	"interpod": {features: []feature{easyResources, labels, interpod}},
 	"all": {features: []feature{hardResources, scoring, labels, affinity, taints,
 		ports, images, gates, priorities, plugins, spread, interpod, kubelets}},
 	"preemption": {features: []feature{crowded, labels, affinity, taints, ports, priorities, budgets},

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -15,6 +16,26 @@ import (
 // made beforehand, classes that make them, capacities and limits.
 var volumes = feature{node: regionNode, world: storageWorld, alter: alterStorage,
 	renode: func(b *builder, n *v1.Node) { regionNode(b, n) }}
+
+// roomRated varies how VolumeBinding rates the room for volumes.
+var roomRated = feature{
+	config: func(b *builder, p *profile) {
+		if b.chance(60) {
+			p.args("VolumeBinding", map[string]any{"shape": somePoints(b)})
+		}
+	},
+	world: func(b *builder, w *World) { // one capacity for each class
+		seen := map[string]bool{}
+		w.Objects = slices.DeleteFunc(w.Objects, func(o metav1.Object) bool {
+			c, ok := o.(*storagev1.CSIStorageCapacity)
+			twice := ok && seen[c.Name]
+			if ok {
+				seen[c.Name] = true
+			}
+			return twice
+		})
+	},
+}
 
 func regionNode(b *builder, n *v1.Node) {
 	delete(n.Labels, v1.LabelFailureDomainBetaZone)
@@ -124,8 +145,13 @@ func topologies(b *builder) []v1.TopologySelectorTerm {
 
 func csiDriver(b *builder, name string) *storagev1.CSIDriver {
 	capacity := name == capacityDriver || b.chance(10)
-	return &storagev1.CSIDriver{TypeMeta: kindOf("storage.k8s.io/v1", "CSIDriver"), ObjectMeta: b.meta("", name),
+	d := &storagev1.CSIDriver{TypeMeta: kindOf("storage.k8s.io/v1", "CSIDriver"), ObjectMeta: b.meta("", name),
 		Spec: storagev1.CSIDriverSpec{StorageCapacity: &capacity}}
+	if b.mix.gates["VolumeLimitScaling"] && name == driver { // of several that are missing v1.36 names any
+		insists := b.chance(80)
+		d.Spec.PreventPodSchedulingIfMissing = &insists
+	}
+	return d
 }
 
 func storageCapacity(b *builder, name string) *storagev1.CSIStorageCapacity {
@@ -143,6 +169,14 @@ func storageCapacity(b *builder, name string) *storagev1.CSIStorageCapacity {
 	}
 	if b.chance(30) {
 		c.MaximumVolumeSize = gigabytes(int64(b.pick(1, 2, 5)))
+	}
+	if b.mix.gates["StorageCapacityScoring"] {
+		// Of several that reach a node v1.36 takes any, and it dies where only the
+		// largest volume is known.
+		c.ObjectMeta = b.meta("default", "room-of-"+c.StorageClassName)
+		if c.Capacity == nil {
+			c.Capacity = gigabytes(8)
+		}
 	}
 	return c
 }

@@ -18,7 +18,9 @@ type World struct {
 	Seed uint64
 	// Config is a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)
 	// as YAML; empty means the defaults.
-	Config  string
+	Config string
+	// Gates are the feature gates that are not at their defaults.
+	Gates   map[string]bool
 	Nodes   []*v1.Node
 	Bound   []*v1.Pod // spec.nodeName set
 	Budgets []*policyv1.PodDisruptionBudget

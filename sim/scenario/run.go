@@ -13,12 +13,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/featuregate"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -62,6 +64,7 @@ func (s *Story) Play(e Engine) error {
 // play is a story under way.
 type play struct {
 	engine Engine
+	gates  featuregate.MutableFeatureGate
 	config *config.Config
 	world  *sim.World // made by the first directive that needs it
 
@@ -76,7 +79,7 @@ type play struct {
 }
 
 func newPlay(e Engine) *play {
-	return &play{engine: e, nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}, last: map[string]*decision.Decision{}, notes: map[string]machine.Announce{}}
+	return &play{engine: e, gates: features.New(), nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}, last: map[string]*decision.Decision{}, notes: map[string]machine.Announce{}}
 }
 
 // do does what the directive says, and tells the scheduler of what changed.
@@ -85,7 +88,10 @@ func (p *play) do(s *Step) error {
 	if s.Block != "" && verb != "config" && verb != "object" {
 		return errors.New("takes no indented block")
 	}
-	if verb == "config" {
+	switch verb {
+	case "gates":
+		return p.gate(words)
+	case "config":
 		return p.configure(s.Block)
 	}
 	if err := p.start(); err != nil {
@@ -130,11 +136,19 @@ func (p *play) do(s *Step) error {
 	return nil
 }
 
+// gate sets feature gates, on which the configuration depends.
+func (p *play) gate(words []string) error {
+	if p.world != nil || p.config != nil {
+		return errors.New("must be the first directive")
+	}
+	return p.gates.Set(strings.Join(words, ","))
+}
+
 func (p *play) configure(block string) error {
 	if p.world != nil {
 		return errors.New("must be the first directive")
 	}
-	c, err := config.Decode([]byte(block), "configuration")
+	c, err := config.With(p.gates).Decode([]byte(block), "configuration")
 	p.config = c
 	return err
 }
@@ -145,9 +159,9 @@ func (p *play) start() error {
 		return nil
 	}
 	if p.config == nil {
-		p.config = config.Default()
+		p.config = config.With(p.gates).Default()
 	}
-	o, err := sim.Options(p.config)
+	o, err := sim.OptionsUnder(p.config, p.gates)
 	if err != nil {
 		return err
 	}

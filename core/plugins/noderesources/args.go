@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/shape"
 )
 
 // withDefaults completes the arguments as v1.36 does, on a copy.
@@ -30,9 +32,6 @@ func withDefaults(args *configv1.NodeResourcesFitArgs) *configv1.NodeResourcesFi
 	return args
 }
 
-// maxPoint is the best score that a point of a shape may have.
-const maxPoint = 10
-
 // validate checks what the scorer is built from.
 func validate(s *configv1.ScoringStrategy) error {
 	path := field.NewPath("scoringStrategy")
@@ -52,32 +51,9 @@ func validate(s *configv1.ScoringStrategy) error {
 	case wanted && param == nil:
 		errs = append(errs, field.Required(ratio, "must be specified when type is RequestedToCapacityRatio"))
 	case wanted:
-		errs = append(errs, validateShape(ratio.Child("shape"), param.Shape)...)
+		errs = append(errs, shape.Validate(ratio.Child("shape"), param.Shape)...)
 	case param != nil:
 		errs = append(errs, field.Forbidden(ratio, "must be nil when type is not RequestedToCapacityRatio"))
 	}
 	return errs.ToAggregate()
-}
-
-func validateShape(path *field.Path, shape []configv1.UtilizationShapePoint) field.ErrorList {
-	if len(shape) == 0 {
-		return field.ErrorList{field.Required(path, "at least one point must be specified")}
-	}
-	var errs field.ErrorList
-	for i := 1; i < len(shape); i++ {
-		if shape[i-1].Utilization >= shape[i].Utilization {
-			errs = append(errs, field.Invalid(path.Index(i).Child("utilization"), shape[i].Utilization, "values must be sorted in increasing order"))
-			break
-		}
-	}
-	inRange := func(path *field.Path, n, most int32) {
-		if n < 0 || n > most {
-			errs = append(errs, field.Invalid(path, n, fmt.Sprintf("not in valid range [0, %d]", most)))
-		}
-	}
-	for i, p := range shape {
-		inRange(path.Index(i).Child("utilization"), p.Utilization, 100)
-		inRange(path.Index(i).Child("score"), p.Score, maxPoint)
-	}
-	return errs
 }

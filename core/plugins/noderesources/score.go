@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/shape"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -46,7 +47,7 @@ func newScorer(s *configv1.ScoringStrategy, counter *devices.Counter) *scorer {
 	case configv1.MostAllocated:
 		sc.rate = most
 	case configv1.RequestedToCapacityRatio:
-		sc.rate, sc.halfUp = byShape(tabulate(s.RequestedToCapacityRatio.Shape)), true
+		sc.rate, sc.halfUp = byShape(shape.Tabulate(s.RequestedToCapacityRatio.Shape)), true
 	}
 	return sc
 }
@@ -205,7 +206,7 @@ func most(c column, rows []table.Row, out []int64) {
 }
 
 // byShape rates by the percentage taken. What rates 0 does not count at all.
-func byShape(shape [101]int64) func(column, []table.Row, []int64) {
+func byShape(line [101]int64) func(column, []table.Row, []int64) {
 	return func(c column, rows []table.Row, out []int64) {
 		for i, r := range rows {
 			a := c.allocatable[r]
@@ -213,36 +214,11 @@ func byShape(shape [101]int64) func(column, []table.Row, []int64) {
 				continue
 			}
 			taken := c.taken(a, c.used[r])
-			if rating := shape[percent(taken, a)]; rating > 0 {
+			if rating := line[percent(taken, a)]; rating > 0 {
 				out[i] += c.weight<<sumOfWeights + rating*c.weight
 			}
 		}
 	}
-}
-
-// tabulate evaluates the line through the points for each percentage; it is
-// level before the first and after the last. A point's score of 10 is 100.
-func tabulate(shape []configv1.UtilizationShapePoint) (f [101]int64) {
-	for p := range f {
-		f[p] = at(shape, int64(p))
-	}
-	return f
-}
-
-func at(shape []configv1.UtilizationShapePoint, p int64) int64 {
-	const scale = 100 / maxPoint
-	for i, point := range shape {
-		x, y := int64(point.Utilization), int64(point.Score)*scale
-		if p > x {
-			continue
-		}
-		if i == 0 {
-			return y
-		}
-		x0, y0 := int64(shape[i-1].Utilization), int64(shape[i-1].Score)*scale
-		return y0 + (y-y0)*(p-x0)/(x-x0)
-	}
-	return int64(shape[len(shape)-1].Score) * scale
 }
 
 // percent is part*100/whole, cut off, for 0 <= part <= whole, whole > 0.

@@ -5,17 +5,18 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// collect adds the volumes of the pod that CSI drivers attach. What cannot be
-// found out of a volume leaves it out, as in v1.36.
-func collect(t *table.Table, p *object.Pod, into map[object.VolumeSource]bool) {
+// collect adds the volumes of the pod that CSI drivers attach, if wanted with
+// those in-tree volumes that are a driver's in truth. What cannot be found out
+// of a volume leaves it out, as in v1.36.
+func collect(t *table.Table, p *object.Pod, migrated bool, into map[object.VolumeSource]bool) {
 	for i := range p.Volumes {
 		v := &p.Volumes[i]
 		var source object.VolumeSource
 		if v.Claimed {
 			if c := claim(t, p, v); c != nil && (!v.Ephemeral || c.Owner == p.UID) {
-				source = claimed(t, c)
+				source = claimed(t, c, migrated)
 			}
-		} else if v.Migrated != nil {
+		} else if v.Migrated != nil && migrated {
 			source = v.Migrated.Source
 		}
 		if source.Driver != "" && source.Handle != "" {
@@ -25,12 +26,12 @@ func collect(t *table.Table, p *object.Pod, into map[object.VolumeSource]bool) {
 }
 
 // claimed is the volume that the claim has, or will be given.
-func claimed(t *table.Table, c *object.PersistentVolumeClaim) object.VolumeSource {
+func claimed(t *table.Table, c *object.PersistentVolumeClaim, migrated bool) object.VolumeSource {
 	v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
 	switch {
 	case c.VolumeName == "" || v == nil:
-		return promised(t, c)
-	case v.Migrated != nil:
+		return promised(t, c, migrated)
+	case v.Migrated != nil && migrated:
 		return v.Migrated.Source
 	}
 	return v.Source
@@ -38,7 +39,7 @@ func claimed(t *table.Table, c *object.PersistentVolumeClaim) object.VolumeSourc
 
 // promised is the volume that the claim's class will give it. Its handle, which
 // no driver has chosen yet, is like no other.
-func promised(t *table.Table, c *object.PersistentVolumeClaim) object.VolumeSource {
+func promised(t *table.Table, c *object.PersistentVolumeClaim, migrated bool) object.VolumeSource {
 	class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
 	if c.Class == "" || class == nil {
 		return object.VolumeSource{}
@@ -46,6 +47,9 @@ func promised(t *table.Table, c *object.PersistentVolumeClaim) object.VolumeSour
 	driver := class.Provisioner
 	if class.MigratedTo != "" {
 		driver = class.MigratedTo
+		if !migrated {
+			return object.VolumeSource{}
+		}
 	}
 	return object.VolumeSource{Driver: driver, Handle: "\x00" + c.Key()}
 }

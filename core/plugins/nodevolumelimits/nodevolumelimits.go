@@ -17,12 +17,20 @@ const reason = "node(s) exceed max volume count"
 const (
 	full framework.Verdict = 1 + iota
 	claimMissing
+	driverMissing
 )
 
-var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses, object.CSINodes, object.VolumeAttachments}
+var usual = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses, object.CSINodes, object.VolumeAttachments}
 
-// New returns the plugin.
-func New() framework.Plugin {
+// New returns the plugin. scaling is the gate VolumeLimitScaling: drivers may
+// ask that pods with their volumes stay off nodes without them.
+func New(scaling bool) framework.Plugin {
+	kinds, wakes, filter := usual, wakes, filter
+	if scaling {
+		kinds = append(slices.Clone(usual), object.CSIDrivers)
+		wakes = append(slices.Clone(wakes), installedWakes...)
+		filter = filterInstalled
+	}
 	return framework.Plugin{
 		Name:     names.NodeVolumeLimits,
 		Locality: framework.NodeAndPods,
@@ -68,7 +76,7 @@ func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 		}
 	}
 	w := &wants{volumes: map[object.VolumeSource]bool{}}
-	collect(t, p, w.volumes)
+	collect(t, p, true, w.volumes)
 	for v := range w.volumes { // any order: each driver is asked for itself
 		if !slices.ContainsFunc(w.drivers, func(d demand) bool { return d.driver == v.Driver }) {
 			w.drivers = append(w.drivers, demand{v.Driver, count(w.volumes, v.Driver)})
@@ -98,9 +106,45 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-func explain(in *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
-	if v == full {
+// filterInstalled is filter where drivers count that a node lacks.
+func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	filter(in, rows, out)
+	if in.State.(*wants).missing != "" {
+		return
+	}
+	for i, r := range rows {
+		if n := in.Table.Node(r); n != nil && absent(in.Table, in.Pod, n.Name) != "" {
+			out[i] = driverMissing
+		}
+	}
+}
+
+// absent is the first driver, by name, that the pod's volumes need, that wants
+// pods to stay off nodes without it, and that the node lacks; "" if there is
+// none. Without a CSINode no in-tree volume is a driver's.
+func absent(t *table.Table, p *object.Pod, node string) string {
+	wanted := map[object.VolumeSource]bool{}
+	c := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
+	collect(t, p, c != nil, wanted)
+	var first string
+	for v := range wanted { // any order: takes the first by name
+		d := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", v.Driver)
+		if d == nil || !d.PreventIfMissing || c != nil && c.Has(v.Driver) {
+			continue
+		}
+		if first == "" || v.Driver < first {
+			first = v.Driver
+		}
+	}
+	return first
+}
+
+func explain(in *framework.Input, r table.Row, v framework.Verdict) (decision.Code, []string) {
+	switch v {
+	case full:
 		return decision.Unschedulable, []string{reason}
+	case driverMissing:
+		return decision.Unschedulable, []string{absent(in.Table, in.Pod, in.Table.Name(r)) + " CSI driver is not installed on the node"}
 	}
 	name := in.State.(*wants).missing
 	return decision.Unresolvable, []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}
@@ -121,7 +165,7 @@ func (w *wants) exceed(t *table.Table, r table.Row, node string) bool {
 	}
 	attached := map[object.VolumeSource]bool{}
 	for _, pl := range t.Pods(r) {
-		collect(t, pl.Pod, attached)
+		collect(t, pl.Pod, true, attached)
 	}
 	added := maps.Clone(w.volumes)
 	for v := range attached { // any order: takes what is there

@@ -26,11 +26,11 @@ func TestForeignEphemeralVolume(t *testing.T) {
 	running := &object.Pod{UID: "r", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "foreign"}}}
 	tb.Place(running, "n")
 	p := &object.Pod{UID: "q", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "theirs"}}}
-	if got := plugintest.Ask(t, New(), tb, p).Blocked["n"]; got != "" {
+	if got := plugintest.Ask(t, New(false), tb, p).Blocked["n"]; got != "" {
 		t.Errorf("blocked: %s", got)
 	}
 	tb.Place(&object.Pod{UID: "s", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "own"}}}, "n")
-	if got := plugintest.Ask(t, New(), tb, p).Blocked["n"]; got != "Unschedulable: "+reason {
+	if got := plugintest.Ask(t, New(false), tb, p).Blocked["n"]; got != "Unschedulable: "+reason {
 		t.Errorf("with a volume there: %q", got)
 	}
 }

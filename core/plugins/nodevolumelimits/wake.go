@@ -23,6 +23,24 @@ var wakes = []framework.Wake{
 	{Resource: framework.VolumeAttachment, Actions: framework.Delete, Hint: attachmentGone},
 }
 
+// installedWakes are those of pods that a driver keeps off: it came to a node,
+// or it does not insist any more.
+var installedWakes = []framework.Wake{
+	{Resource: framework.CSINode, Actions: framework.UpdateOther, Hint: installed},
+	{Resource: framework.CSIDriver, Actions: framework.Delete},
+	{Resource: framework.CSIDriver, Actions: framework.UpdateOther, Hint: released},
+}
+
+// installed: the node has a driver that it had not.
+func installed(_ *object.Pod, e *framework.Event) bool {
+	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
+	return slices.ContainsFunc(now.Drivers, func(d object.CSINodeDriver) bool { return !old.Has(d.Name) })
+}
+
+func released(_ *object.Pod, e *framework.Event) bool {
+	return e.OldObject.(*object.CSIDriver).PreventIfMissing && !e.NewObject.(*object.CSIDriver).PreventIfMissing
+}
+
 // raised: a driver attaches more than it did, or any number.
 func raised(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)

@@ -19,7 +19,7 @@ func BenchmarkPlacement(b *testing.B) {
 		"both": podWith(web(v1.LabelHostname), web(v1.LabelTopologyZone)),
 	} {
 		b.Run(name, func(b *testing.B) {
-			p, err := New(nil, false)
+			p, err := New(nil, false, true)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -44,7 +44,7 @@ func BenchmarkPlacement(b *testing.B) {
 
 // BenchmarkPart is what every decision pays to name its class.
 func BenchmarkPart(b *testing.B) {
-	p, err := New(nil, false)
+	p, err := New(nil, false, true)
 	if err != nil {
 		b.Fatal(err)
 	}

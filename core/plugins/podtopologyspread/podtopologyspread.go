@@ -23,6 +23,8 @@ type plugin struct {
 	system bool
 	// comparisons is the gate TaintTolerationComparisonOperators.
 	comparisons bool
+	// keys is the gate MatchLabelKeysInPodTopologySpread.
+	keys bool
 }
 
 // system is what v1.36 spreads by where the configuration names no defaults.
@@ -32,9 +34,10 @@ var system = []v1.TopologySpreadConstraint{
 }
 
 // New returns the plugin; nil args stand for the defaults. comparisons is the
-// gate TaintTolerationComparisonOperators.
-func New(args *configv1.PodTopologySpreadArgs, comparisons bool) (framework.Plugin, error) {
-	pl := &plugin{system: true, comparisons: comparisons}
+// gate TaintTolerationComparisonOperators, keys MatchLabelKeysInPodTopologySpread:
+// without it matchLabelKeys mean nothing.
+func New(args *configv1.PodTopologySpreadArgs, comparisons, keys bool) (framework.Plugin, error) {
+	pl := &plugin{system: true, comparisons: comparisons, keys: keys}
 	list := system
 	if args != nil && args.DefaultingType == configv1.ListDefaulting {
 		pl.system, list = false, args.DefaultConstraints
@@ -88,7 +91,7 @@ func validate(args *configv1.PodTopologySpreadArgs, list []v1.TopologySpreadCons
 // part is the constraints, and what decides which nodes and pods they count.
 // Of a pod without constraints, whose family nobody knows, nothing is read.
 func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
-	spread := p.Spread
+	spread := pl.spread(p)
 	switch {
 	case spread != nil:
 		key = appendField(append(key, '='), spread.Key)
@@ -111,6 +114,14 @@ func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
 	return appendField(append(key, 'n'), p.Namespace)
 }
 
+// spread is the pod's constraints as far as the gates let them count.
+func (pl *plugin) spread(p *object.Pod) *match.Spread {
+	if s := p.Spread; s != nil && s.Keyless != nil && !pl.keys {
+		return s.Keyless
+	}
+	return p.Spread
+}
+
 func honors(s *match.Spread) (affinity, taints bool) {
 	for _, list := range [][]match.SpreadConstraint{s.Hard, s.Soft} {
 		for i := range list {
@@ -122,12 +133,12 @@ func honors(s *match.Spread) (affinity, taints bool) {
 
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 	var constraints []match.SpreadConstraint
-	if p.Spread == nil {
+	if spread := pl.spread(p); spread == nil {
 		constraints = pl.byDefault(t, p, false)
-	} else if err := p.Spread.HardInvalid; err != nil {
+	} else if err := spread.HardInvalid; err != nil {
 		return failed("get constraints from pod: obtaining pod's hard topology spread constraints: %w", err)
 	} else {
-		constraints = p.Spread.Hard
+		constraints = spread.Hard
 	}
 	if len(constraints) == 0 {
 		return framework.Prepared{Skip: true}
@@ -138,15 +149,15 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
 	var constraints []match.SpreadConstraint
 	kind := soft
-	if p.Spread == nil {
+	if spread := pl.spread(p); spread == nil {
 		constraints = pl.byDefault(t, p, true)
 		if pl.system {
 			kind = lenient
 		}
-	} else if err := p.Spread.SoftInvalid; err != nil {
+	} else if err := spread.SoftInvalid; err != nil {
 		return failed("calculating preScoreState: obtaining pod's soft topology spread constraints: %w", err)
 	} else {
-		constraints = p.Spread.Soft
+		constraints = spread.Soft
 	}
 	if len(constraints) == 0 {
 		return framework.Prepared{Skip: true}

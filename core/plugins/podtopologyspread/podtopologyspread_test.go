@@ -51,7 +51,7 @@ func crowd(t *table.Table, node string, n int) {
 
 func newPlugin(t *testing.T, args *configv1.PodTopologySpreadArgs) framework.Plugin {
 	t.Helper()
-	p, err := New(args, false)
+	p, err := New(args, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestSelectorsThatDoNotParse(t *testing.T) {
 func TestArguments(t *testing.T) {
 	bad := func(field string, args configv1.PodTopologySpreadArgs) {
 		t.Helper()
-		if _, err := New(&args, false); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := New(&args, false, true); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

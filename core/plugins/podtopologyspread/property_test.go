@@ -63,7 +63,7 @@ func newWorld(t *rapid.T) *world {
 		w.list = args.DefaultConstraints
 	}
 	var err error
-	if w.plugin, err = New(args, false); err != nil {
+	if w.plugin, err = New(args, false, true); err != nil {
 		t.Fatal(err)
 	}
 	for range w.rand.IntN(12) {

@@ -18,13 +18,13 @@ func (pl *plugin) wakes() []framework.Wake {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel | framework.UpdatePodTerminating
 	families := framework.Add | framework.Delete | framework.UpdateFamilySelector
 	return []framework.Wake{
-		{Resource: framework.AssignedPod, Actions: pods, Hint: podChanged},
-		{Resource: framework.PendingPod, Actions: framework.Add | framework.Delete | framework.UpdatePod, Hint: podChanged},
+		{Resource: framework.AssignedPod, Actions: pods, Hint: pl.podChanged},
+		{Resource: framework.PendingPod, Actions: framework.Add | framework.Delete | framework.UpdatePod, Hint: pl.podChanged},
 		{Resource: framework.Family, Actions: families, Hint: familyChanged},
 		{
 			Resource: framework.Node,
 			Actions:  framework.Add | framework.Delete | framework.UpdateNodeLabel | framework.UpdateNodeTaint,
-			Hint:     nodeChanged,
+			Hint:     pl.nodeChanged,
 		},
 	}
 }
@@ -32,18 +32,19 @@ func (pl *plugin) wakes() []framework.Wake {
 // known returns the pod's hard constraints. Where they are the profile's, or
 // do not parse, nobody can say here what they select, and every event that may
 // concern the pod wakes it.
-func known(p *object.Pod) ([]match.SpreadConstraint, bool) {
-	if p.Spread == nil || p.Spread.HardInvalid != nil {
+func (pl *plugin) known(p *object.Pod) ([]match.SpreadConstraint, bool) {
+	s := pl.spread(p)
+	if s == nil || s.HardInvalid != nil {
 		return nil, false
 	}
-	return p.Spread.Hard, true
+	return s.Hard, true
 }
 
-func podChanged(p *object.Pod, e *framework.Event) bool {
+func (pl *plugin) podChanged(p *object.Pod, e *framework.Event) bool {
 	if e.OldPod != nil && !concerns(e.OldPod, p) || e.NewPod != nil && !concerns(e.NewPod, p) {
 		return false
 	}
-	constraints, ok := known(p)
+	constraints, ok := pl.known(p)
 	if e.OldPod == nil || e.NewPod == nil {
 		other := e.OldPod
 		if other == nil {
@@ -51,7 +52,7 @@ func podChanged(p *object.Pod, e *framework.Event) bool {
 		}
 		return !ok || selectedByAny(constraints, other)
 	}
-	if e.NewPod.UID == p.UID && changed(constraints, ok, e.OldPod, e.NewPod) {
+	if e.NewPod.UID == p.UID && pl.changed(constraints, ok, e.OldPod, e.NewPod) {
 		return true
 	}
 	if e.NewPod.Terminating && !e.OldPod.Terminating && (!ok || selectedByAny(constraints, e.OldPod)) {
@@ -67,14 +68,14 @@ func podChanged(p *object.Pod, e *framework.Event) bool {
 
 // changed: an update of the rejected pod changed what its constraints, which
 // are now these, count. By matchLabelKeys the pod's labels are part of them.
-func changed(constraints []match.SpreadConstraint, ok bool, old, now *object.Pod) bool {
+func (pl *plugin) changed(constraints []match.SpreadConstraint, ok bool, old, now *object.Pod) bool {
 	if old.Tolerations.Key != now.Tolerations.Key && (!ok || anyHonorsTaints(constraints)) {
 		return true
 	}
 	if old.Spread == nil || now.Spread == nil {
 		return old.Controller != now.Controller
 	}
-	return old.Spread.Key != now.Spread.Key
+	return pl.spread(old).Key != pl.spread(now).Key
 }
 
 // concerns: it is the rejected pod, or one of its namespace that has, or is
@@ -107,8 +108,8 @@ func mayBeOf(p *object.Pod, f *object.Family) bool {
 
 // nodeChanged: the node has all labels that the constraints need, or had them.
 // An update helps only if it changes that, one of these labels, or the taints.
-func nodeChanged(p *object.Pod, e *framework.Event) bool {
-	constraints, ok := known(p)
+func (pl *plugin) nodeChanged(p *object.Pod, e *framework.Event) bool {
+	constraints, ok := pl.known(p)
 	had, has := labelled(constraints, e.OldNode), labelled(constraints, e.NewNode)
 	if !ok || e.OldNode == nil || e.NewNode == nil {
 		return !ok || had || has

@@ -46,7 +46,7 @@ func (w *wants) on(t *table.Table, n *object.Node, into *plan) framework.Verdict
 		case !ok:
 			return verdict | noVolume
 		case into != nil:
-			into.provision(c, n.Name)
+			into.provision(c, n)
 		}
 	}
 	return verdict

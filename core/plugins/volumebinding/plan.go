@@ -41,6 +41,7 @@ type provision struct {
 	claim   *object.PersistentVolumeClaim
 	driver  string
 	changed bool
+	room    *object.CSIStorageCapacity // where, nil if the driver does not tell
 }
 
 func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim) {
@@ -50,10 +51,10 @@ func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim)
 	p.bound = append(p.bound, binding{&ours, c, v.Claim == nil || v.Claim.UID != c.UID})
 }
 
-func (p *plan) provision(c *claim, node string) {
+func (p *plan) provision(c *claim, n *object.Node) {
 	ours := *c.PersistentVolumeClaim
-	ours.SelectedNode = node
-	p.made = append(p.made, provision{&ours, c.class.Provisioner, c.SelectedNode != node})
+	ours.SelectedNode = n.Name
+	p.made = append(p.made, provision{&ours, c.class.Provisioner, c.SelectedNode != n.Name, c.room(n)})
 }
 
 // reserve plans for the node that was chosen and assumes the plan.

@@ -36,7 +36,7 @@ func claimOf(class, version string) *object.PersistentVolumeClaim {
 }
 
 func plugin(t *testing.T) framework.Plugin {
-	pl, err := New(nil)
+	pl, err := New(nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

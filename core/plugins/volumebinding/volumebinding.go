@@ -41,13 +41,19 @@ var errLate = errors.New("binding volumes: context deadline exceeded")
 var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses,
 	object.CSINodes, object.CSIDrivers, object.CSIStorageCapacities}
 
-// New returns the plugin. It has no opinion on which node is best: v1.36
-// scores only behind the gate StorageCapacityScoring, which is off and which
-// Berth does not have.
-func New(args *configv1.VolumeBindingArgs) (framework.Plugin, error) {
+// New returns the plugin. scoring is the gate StorageCapacityScoring; without it
+// the plugin has no opinion on which node is best.
+func New(args *configv1.VolumeBindingArgs, scoring bool) (framework.Plugin, error) {
 	b := &binder{timeout: defaultTimeout, plans: map[types.UID]*plan{}}
 	if args != nil && args.BindTimeoutSeconds != nil {
 		b.timeout = time.Duration(*args.BindTimeoutSeconds) * time.Second
+	}
+	s := scorer{}
+	if scoring {
+		var err error
+		if s, err = newScorer(args); err != nil {
+			return framework.Plugin{}, err
+		}
 	}
 	return framework.Plugin{
 		Name: names.VolumeBinding,
@@ -60,8 +66,8 @@ func New(args *configv1.VolumeBindingArgs) (framework.Plugin, error) {
 		PreFilter: preFilter,
 		Filter:    filter,
 		Explain:   explain,
-		PreScore:  func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{Skip: true} },
-		Score:     func(_ *framework.Input, _ []table.Row, out []int64) { clear(out) },
+		PreScore:  s.preScore,
+		Score:     s.score,
 		Reserve:   b.reserve,
 		Unreserve: b.unreserve,
 		PreBind:   b.preBind,

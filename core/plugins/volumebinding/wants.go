@@ -32,10 +32,10 @@ type claim struct {
 	*object.PersistentVolumeClaim
 	volumes *candidates
 	class   *object.StorageClass
-	// capacities are the nodes with room for a volume of its size, where the
-	// driver tells.
+	// capacities are the places with room for a volume of its size, by name,
+	// where the driver tells.
 	limited    bool
-	capacities []labels.Selector
+	capacities []*object.CSIStorageCapacity
 }
 
 // look sorts the pod's claims. The status rejects the pod as a whole.
@@ -122,9 +122,10 @@ func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.Sto
 	}
 	for o := range t.Group(object.CSIStorageCapacities, class.Name) {
 		if room := o.(*object.CSIStorageCapacity); room.Known && room.Bytes >= c.Bytes && room.Nodes != nil {
-			found.capacities = append(found.capacities, room.Nodes)
+			found.capacities = append(found.capacities, room)
 		}
 	}
+	slices.SortFunc(found.capacities, func(a, b *object.CSIStorageCapacity) int { return cmp.Compare(a.Key(), b.Key()) })
 	return found
 }
 
@@ -134,10 +135,21 @@ func (c *claim) provisions(n *object.Node) (ok, lacksRoom bool) {
 	if c.class.Provisioner == "" || c.class.Provisioner == notSupported || !allowed(c.class.Topologies, n) {
 		return false, false
 	}
-	if !c.limited || slices.ContainsFunc(c.capacities, func(s labels.Selector) bool { return s.Matches(labels.Set(n.Labels)) }) {
+	if !c.limited || c.room(n) != nil {
 		return true, false
 	}
 	return false, true
+}
+
+// room is where the claim's volume can be made for the node, the first by name;
+// nil where the driver does not tell, or there is none.
+func (c *claim) room(n *object.Node) *object.CSIStorageCapacity {
+	for _, room := range c.capacities {
+		if room.Nodes.Matches(labels.Set(n.Labels)) {
+			return room
+		}
+	}
+	return nil
 }
 
 // allowed tells whether a term holds on the node; a term without a demand

@@ -12,6 +12,9 @@ func Plugins(gates featuregate.FeatureGate) plugins.Features {
 	return plugins.Features{
 		TaintComparisons:     gates.Enabled("TaintTolerationComparisonOperators"),
 		NodeDeclaredFeatures: gates.Enabled(NodeDeclaredFeatures),
+		SpreadKeys:           gates.Enabled("MatchLabelKeysInPodTopologySpread"),
+		StorageScoring:       gates.Enabled(StorageCapacityScoring),
+		VolumeLimitScaling:   gates.Enabled("VolumeLimitScaling"),
 		Devices: dynamicresources.Features{
 			AdminAccess:          gates.Enabled("DRAAdminAccess"),
 			PrioritizedList:      gates.Enabled("DRAPrioritizedList"),

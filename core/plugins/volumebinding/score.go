@@ -1,0 +1,102 @@
+package volumebinding
+
+import (
+	"math"
+	"math/bits"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/shape"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// scorer rates nodes by what a pod's new volumes would take of the room there
+// (gate StorageCapacityScoring). The zero value rates none.
+type scorer struct {
+	on   bool
+	line [101]int64 // by percentage taken
+}
+
+// byDefault prefers room that is left.
+var byDefault = []configv1.UtilizationShapePoint{{Utilization: 0, Score: shape.MaxPoint}, {Utilization: 100, Score: 0}}
+
+func newScorer(args *configv1.VolumeBindingArgs) (scorer, error) {
+	points := byDefault
+	if args != nil && len(args.Shape) > 0 {
+		points = args.Shape
+	}
+	if err := shape.Validate(field.NewPath("shape"), points).ToAggregate(); err != nil {
+		return scorer{}, err
+	}
+	return scorer{on: true, line: shape.Tabulate(points)}, nil
+}
+
+func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.Prepared {
+	if !s.on || !p.HasClaims(true) {
+		return framework.Prepared{Skip: true}
+	}
+	w, status := look(t, p)
+	return framework.Prepared{State: w, Status: status, Skip: status == nil && len(w.selected)+len(w.free) == 0}
+}
+
+// usage is what is asked for and what there is, in bytes, of one storage class.
+type usage struct{ requested, capacity int64 }
+
+// score is the mean over the storage classes: of the volumes that are there
+// already, if the node has any for the pod, else of those to be made.
+func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
+	w := in.State.(*wants)
+	for i, r := range rows {
+		out[i] = 0
+		n := in.Table.Node(r)
+		if n == nil {
+			continue
+		}
+		var p plan
+		if w.on(in.Table, n, &p) == framework.Fits {
+			out[i] = s.rate(p.usage())
+		}
+	}
+}
+
+// usage sums up by class. Volumes to be made share their class's room.
+func (p *plan) usage() map[string]usage {
+	classes := map[string]usage{}
+	for _, b := range p.bound {
+		u := classes[b.volume.Class]
+		classes[b.volume.Class] = usage{u.requested + b.claim.Bytes, u.capacity + b.volume.Bytes}
+	}
+	if len(p.bound) > 0 {
+		return classes
+	}
+	for _, m := range p.made {
+		if m.room != nil {
+			classes[m.claim.Class] = usage{classes[m.claim.Class].requested + m.claim.Bytes, m.room.Free}
+		}
+	}
+	return classes
+}
+
+func (s *scorer) rate(classes map[string]usage) int64 {
+	if len(classes) == 0 {
+		return 0
+	}
+	var sum int64
+	for _, u := range classes { // any order: sums
+		sum += s.line[u.percent()]
+	}
+	return int64(math.Round(float64(sum) / float64(len(classes))))
+}
+
+// percent is how much is taken, 0 to 100. More than there is is all of it.
+func (u usage) percent() int64 {
+	if u.requested < 0 || u.requested >= u.capacity {
+		return 100
+	}
+	hi, lo := bits.Mul64(uint64(u.requested), 100)
+	percent, _ := bits.Div64(hi, lo, uint64(u.capacity))
+	return int64(percent)
+}
