@@ -20,7 +20,7 @@ const module = "github.com/berth-scheduler/berth/"
 // import only from layers before its own. Plugins stand beside the framework
 // that they are written against, and nobody in core imports them.
 var layers = [][]string{
-	{"core/resource", "core/match", "core/par", "core/domain"},
+	{"core/resource", "core/match", "core/par", "core/domain", "core/shape"},
 	{"core/object"},
 	{"core/table", "core/decision"},
 	{"core/framework", "core/devices"},

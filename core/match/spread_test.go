@@ -104,3 +104,13 @@ func TestSpreadKeyTellsApart(t *testing.T) {
 		t.Error("a pod that matches its own selector and one that does not have one key")
 	}
 }
+
+// Without matchLabelKeys there is no second reading.
+func TestKeyless(t *testing.T) {
+	pod := map[string]string{"app": "web", "rev": "2"}
+	plain := NewSpread([]v1.TopologySpreadConstraint{constraint(same)}, pod)
+	keyed := NewSpread([]v1.TopologySpreadConstraint{constraint(func(c *v1.TopologySpreadConstraint) { c.MatchLabelKeys = []string{"rev"} })}, pod)
+	if plain.Keyless != nil || keyed.Keyless == nil || keyed.Keyless.Key != plain.Key || keyed.Key == plain.Key {
+		t.Errorf("%+v, %+v", plain, keyed)
+	}
+}

@@ -96,22 +96,24 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
-	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; none: all of "+strings.Join(generate.Mixes(), ", "))
+	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; none: all of "+strings.Join(allMixes(), ", "))
 	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; none: standard output")
 	cmd.Flags().BoolVar(&brief, "brief", brief, "of each mix say in a line what the first disagreement is, and go on with the next")
 	cmd.Flags().StringVar(&stories, "stories", stories, "file or directory of stories to play; alone, unless --mix or --seeds is given")
 	return cmd
 }
 
+func allMixes() []string { return slices.Concat(generate.Mixes(), generate.GateMixes()) }
+
 // chosen reads mixes separated by commas.
 func chosen(mix string) ([]string, error) {
 	if mix == "" {
-		return generate.Mixes(), nil
+		return allMixes(), nil
 	}
 	mixes := strings.Split(mix, ",")
 	for _, m := range mixes {
-		if !slices.Contains(generate.Mixes(), m) {
-			return nil, fmt.Errorf("--mix: no mix %q (there are %s)", m, strings.Join(generate.Mixes(), ", "))
+		if !slices.Contains(allMixes(), m) {
+			return nil, fmt.Errorf("--mix: no mix %q (there are %s)", m, strings.Join(allMixes(), ", "))
 		}
 	}
 	return mixes, nil

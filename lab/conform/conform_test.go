@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestKubeSchedulerAgreesWithItself(t *testing.T) {
-	for _, mix := range generate.Mixes() {
+	for _, mix := range allMixes() {
 		counts, apart, err := playAll(mix, 1, 60, Upstream, func(int) {})
 		if err != nil {
 			t.Fatal(err)

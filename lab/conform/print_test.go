@@ -10,7 +10,7 @@ import (
 // Any world can be printed as a story, and played as one it comes to what
 // kube-scheduler said at every step.
 func TestWorldsAreStories(t *testing.T) {
-	for _, mix := range generate.Mixes() {
+	for _, mix := range allMixes() {
 		t.Run(mix, func(t *testing.T) {
 			if mix == "extenders" {
 				t.Skip("a story asks no extender")

@@ -88,11 +88,18 @@ func (c Change) Object() any {
 	return c.Pod
 }
 
-// Mixes returns the names of all mixes, sorted.
-func Mixes() []string {
+// Mixes returns the names of the mixes under v1.36's default gates, sorted.
+func Mixes() []string { return named(false) }
+
+// GateMixes returns the names of those under other feature gates, sorted.
+func GateMixes() []string { return named(true) }
+
+func named(gates bool) []string {
 	var names []string
-	for name := range mixes {
-		names = append(names, name)
+	for name, m := range mixes {
+		if len(m.gates) > 0 == gates {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -103,7 +110,7 @@ func Mixes() []string {
 func Cluster(name string, seed uint64) (World, error) {
 	m, ok := mixes[name]
 	if !ok {
-		return World{}, fmt.Errorf("mix %q: no such mix (there are %s)", name, strings.Join(Mixes(), ", "))
+		return World{}, fmt.Errorf("mix %q: no such mix (there are %s)", name, strings.Join(slices.Concat(Mixes(), GateMixes()), ", "))
 	}
 	b := &builder{Rand: rand.New(rand.NewPCG(seed, hash(name))), mix: m}
 	return b.world(name, seed), nil

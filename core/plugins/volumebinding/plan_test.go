@@ -181,7 +181,7 @@ func TestPatience(t *testing.T) {
 		args *configv1.VolumeBindingArgs
 		want time.Duration
 	}{{nil, 10 * time.Minute}, {&configv1.VolumeBindingArgs{}, 10 * time.Minute}, {&configv1.VolumeBindingArgs{BindTimeoutSeconds: &seconds}, 7 * time.Second}} {
-		pl, err := New(tt.args)
+		pl, err := New(tt.args, false)
 		if err != nil || pl.Patience != tt.want {
 			t.Errorf("%+v: patience %v, %v, want %v", tt.args, pl.Patience, err, tt.want)
 		}

@@ -1,0 +1,59 @@
+package volumebinding
+
+import (
+	"math"
+	"testing"
+
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func TestRate(t *testing.T) {
+	s, err := newScorer(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		classes map[string]usage
+		want    int64
+	}{
+		{nil, 0},
+		{map[string]usage{"a": {1, 4}}, 75},
+		{map[string]usage{"a": {1, 3}}, 67}, // 33 percent are taken
+		{map[string]usage{"a": {4, 4}}, 0},
+		{map[string]usage{"a": {5, 4}}, 0},
+		{map[string]usage{"a": {0, 0}}, 0},
+		{map[string]usage{"a": {1, 4}, "b": {1, 2}}, 63}, // of 62.5
+		{map[string]usage{"a": {math.MaxInt64 / 2, math.MaxInt64}}, 51},
+		{map[string]usage{"a": {-1, 4}}, 0},
+	} {
+		if got := s.rate(tt.classes); got != tt.want {
+			t.Errorf("%v: got %d, want %d", tt.classes, got, tt.want)
+		}
+	}
+}
+
+// Volumes that are there count before those to be made, and those of one class
+// share its room.
+func TestUsage(t *testing.T) {
+	claim := func(bytes int64) *object.PersistentVolumeClaim {
+		return &object.PersistentVolumeClaim{Class: "c", Bytes: bytes}
+	}
+	room := &object.CSIStorageCapacity{Free: 10}
+	p := plan{made: []provision{{claim: claim(1), room: room}, {claim: claim(2), room: room}, {claim: claim(4)}}}
+	if got := p.usage(); len(got) != 1 || got["c"] != (usage{3, 10}) {
+		t.Errorf("made: %v", got)
+	}
+	p.bound = []binding{{volume: &object.PersistentVolume{Class: "c", Bytes: 8}, claim: claim(5)},
+		{volume: &object.PersistentVolume{Class: "c", Bytes: 1}, claim: claim(1)}}
+	if got := p.usage(); len(got) != 1 || got["c"] != (usage{6, 9}) {
+		t.Errorf("bound: %v", got)
+	}
+}
+
+func TestBadShape(t *testing.T) {
+	if _, err := New(&configv1.VolumeBindingArgs{Shape: []configv1.UtilizationShapePoint{{Utilization: 101}}}, true); err == nil {
+		t.Error("no error")
+	}
+}
