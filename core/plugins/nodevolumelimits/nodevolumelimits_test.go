@@ -47,14 +47,14 @@ func TestVolumesCountOnce(t *testing.T) {
 	tb.Place(using("a", "shared"), "n")
 	tb.Place(using("b", "shared"), "n")
 	own := using("c", "own")
-	if got := plugintest.Ask(t, New(), tb, own).Blocked["n"]; got != "" {
+	if got := plugintest.Ask(t, New(false), tb, own).Blocked["n"]; got != "" {
 		t.Errorf("the second volume of two: %s", got)
 	}
 	tb.Place(own, "n")
-	if got := plugintest.Ask(t, New(), tb, using("d", "third")).Blocked["n"]; got != "Unschedulable: "+reason {
+	if got := plugintest.Ask(t, New(false), tb, using("d", "third")).Blocked["n"]; got != "Unschedulable: "+reason {
 		t.Errorf("the third volume of two: %q", got)
 	}
-	if got := plugintest.Ask(t, New(), tb, using("e", "shared")).Blocked["n"]; got != "" {
+	if got := plugintest.Ask(t, New(false), tb, using("e", "shared")).Blocked["n"]; got != "" {
 		t.Errorf("a volume that is there: %s", got)
 	}
 }
