@@ -93,3 +93,23 @@ func TestWakes(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstMissingDriverIsNamed: of several drivers that insist on being on the
+// node, and are not, the first by name.
+func TestFirstMissingDriverIsNamed(t *testing.T) {
+	tb := plugintest.Table(&object.Node{Name: "n"})
+	tb.SetObject(node(9))
+	p := &object.Pod{UID: "p", Namespace: "ns"}
+	for _, driver := range []string{"z", "csi", "b", "a"} {
+		tb.SetObject(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: driver}, PreventIfMissing: driver != "a"})
+		tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: driver}, Provisioner: driver})
+		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: driver}, Class: driver})
+		p.Volumes = append(p.Volumes, object.Volume{Claimed: true, Claim: driver})
+	}
+	if got := plugintest.Ask(t, New(true), tb, p).Blocked["n"]; got != "Unschedulable: b CSI driver is not installed on the node" {
+		t.Errorf("got %q", got)
+	}
+	if got := plugintest.Ask(t, New(false), tb, p).Blocked["n"]; got != "" {
+		t.Errorf("without the gate: %q", got)
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"math"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/labels"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 func TestRate(t *testing.T) {
@@ -55,5 +57,19 @@ func TestUsage(t *testing.T) {
 func TestBadShape(t *testing.T) {
 	if _, err := New(&configv1.VolumeBindingArgs{Shape: []configv1.UtilizationShapePoint{{Utilization: 101}}}, true); err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestRoom: of several places that reach the node the first by name.
+func TestRoom(t *testing.T) {
+	tb := table.New()
+	tb.SetObject(&object.CSIDriver{Meta: object.Meta{Kind: object.CSIDrivers, Name: "csi"}, StorageCapacity: true})
+	for _, name := range []string{"b", "a", "c"} {
+		tb.SetObject(&object.CSIStorageCapacity{Meta: object.Meta{Kind: object.CSIStorageCapacities, Namespace: "ns", Name: name},
+			Class: "class", Known: true, Bytes: 4, Nodes: labels.Everything()})
+	}
+	c := newClaim(tb, &object.PersistentVolumeClaim{Sized: true, Bytes: 3}, &object.StorageClass{Meta: object.Meta{Name: "class"}, Provisioner: "csi"})
+	if room := c.room(&object.Node{Name: "n"}); room == nil || room.Name != "a" {
+		t.Errorf("got %+v", room)
 	}
 }
