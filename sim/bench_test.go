@@ -94,3 +94,83 @@ func BenchmarkMachine(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPreemption lets pods of one class preempt on full nodes: pop,
+// decide, plan, evictions handed over, and the second decision once the victims
+// are gone. Evictions are answered so many preemptions at a time, while the
+// clock stands still; until then the pods are nominated.
+func BenchmarkPreemption(b *testing.B) {
+	const nodes = 5000
+	for _, at := range []int{1, 64, nodes} {
+		b.Run(fmt.Sprintf("%d-at-a-time", at), func(b *testing.B) {
+			o, err := Options(config.Default())
+			if err != nil {
+				b.Fatal(err)
+			}
+			o.Check, o.Seed, o.Workers = false, 1, 2
+			m := machine.New(o)
+			now := time.Unix(0, 0)
+			for i := range nodes {
+				m.Step(now, machine.NodeSet{Node: benchNode(i)})
+			}
+			for i := range 4 * nodes {
+				p := *benchPod(i, 900, 500<<20)
+				p.NodeName = fmt.Sprint("node-", i%nodes)
+				m.Step(now, machine.PodSet{Pod: &p})
+			}
+			spent, preempted := time.Duration(0), 0
+			round := func(evictions []machine.Evict) []machine.Evict {
+				start := time.Now()
+				var binds []machine.Bind
+				var patches []machine.Patch
+				for m.Ready() {
+					for _, e := range m.Step(now, machine.Cycle{}) {
+						switch e := e.(type) {
+						case machine.Bind:
+							binds = append(binds, e)
+						case machine.Evict:
+							evictions = append(evictions, e)
+						case machine.Patch:
+							patches = append(patches, e)
+						}
+					}
+				}
+				spent += time.Since(start)
+				for _, e := range binds {
+					bound := *e.Pod
+					bound.NodeName = e.Node
+					m.Step(now, machine.Bound{UID: e.Pod.UID, Result: machine.BindDone})
+					m.Step(now, machine.PodSet{Pod: &bound})
+				}
+				for _, e := range patches {
+					if p := *e.Pod; e.Nominated != nil {
+						p.NominatedNode = *e.Nominated
+						m.Step(now, machine.PodSet{Pod: &p})
+					}
+				}
+				return evictions
+			}
+			for b.Loop() {
+				if preempted+at > nodes {
+					b.Skip("every node is taken")
+				}
+				for range at {
+					p := *benchPod(4*nodes+preempted, 3000, 500<<20)
+					p.Priority = 10
+					m.Step(now, machine.PodSet{Pod: &p})
+					preempted++
+				}
+				for _, e := range round(nil) {
+					m.Step(now, machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
+					m.Step(now, machine.PodGone{UID: e.Victim.UID, Namespace: e.Victim.Namespace, Name: e.Victim.Name})
+				}
+				now = now.Add(time.Minute)
+				m.Step(now, machine.Tick{})
+				if left := round(nil); len(left) > 0 {
+					b.Fatalf("%d more were preempted", len(left))
+				}
+			}
+			b.ReportMetric(float64(spent.Nanoseconds())/float64(preempted), "ns/preemption")
+		})
+	}
+}

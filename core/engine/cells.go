@@ -88,8 +88,8 @@ type cellKey struct {
 // blockAt tells which filter rejects the row first, and how: by what nominated
 // pods make of it, the row's own verdict, and those on its cells.
 func (o *Outcome) blockAt(r table.Row) blockKey {
-	if b, ok := o.blocked[r]; ok {
-		return blockKey{b.filter, b.verdict}
+	if b, ok := o.blockedBy(r); ok {
+		return blockKey(b)
 	}
 	k := o.view.first(r)
 	for _, f := range o.view.cellFilters {

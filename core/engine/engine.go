@@ -41,6 +41,8 @@ type Engine struct {
 	tied     []table.Row
 	list     []table.Row
 	extremes []extremes
+	learnt   uint64  // the nominations' revision
+	keeping  []*view // for which plugins keep something, the oldest first
 }
 
 // New returns an engine over the table. The seed decides among equals;
@@ -56,15 +58,7 @@ func (e *Engine) Reset() {
 	e.excess = 0
 	clear(e.statics)
 	clear(e.guests)
-	e.guest, e.ahead = nil, e.ahead[:0]
-}
-
-// Nominations tells which pods are nominated to nodes.
-type Nominations interface {
-	// NominatedTo lists the pods nominated to the node.
-	NominatedTo(node string) []*object.Pod
-	// NominatedNodes lists the nodes that pods are nominated to.
-	NominatedNodes() []string
+	e.guest, e.ahead, e.keeping = nil, e.ahead[:0], nil
 }
 
 // Outcome is the answer for one pod. It is valid until the table changes.
@@ -75,11 +69,15 @@ type Outcome struct {
 	blocked map[table.Row]block // by nominated pods; overrides the view
 	// nominated counts on every row once complete; until then rows that are
 	// infeasible anyway have not been looked at with nominated pods placed.
+	// rest is what they come to there, where it is another first blocker.
 	nominated Nominations
-	complete  bool
-	codes     map[blockKey]decision.Code // asked for so far
-	rows      []table.Row                // the only rows considered; nil: all
-	review    *review                    // what extenders say; nil: nothing
+	// considered: feasible rows have been looked at.
+	considered bool
+	complete   bool
+	rest       map[table.Row]block
+	codes      map[blockKey]decision.Code // asked for so far
+	rows       []table.Row                // the only rows considered; nil: all
+	review     *review                    // what extenders say; nil: nothing
 
 	// Row is the chosen node, -1 when there is none.
 	Row table.Row
@@ -123,6 +121,7 @@ func (e *Engine) decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	if o.Rejected != nil {
 		return o
 	}
+	o.nominated = nominated
 	if v.class.narrowed != nil {
 		o.rows = e.rowsOf(v.class.narrowed)
 		v.look(e.table, o.rows, &e.found[0])
@@ -130,12 +129,12 @@ func (e *Engine) decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 	} else {
 		e.asked = v.refresh(e.table, e.workers, &e.found[0])
 	}
-	e.considerNominated(o, nominated)
-	v.sync() // with nominated pods placed, the domains had other counts
 	if row, ok := e.ownNomination(o); ok {
 		o.Row, o.Feasible = row, 1
 		return o
 	}
+	o.considerNominated()
+	v.sync() // with nominated pods placed, the domains had other counts
 	if o.Rejected = o.failure(); o.Rejected != nil {
 		return o
 	}
@@ -143,19 +142,6 @@ func (e *Engine) decide(p *profile.Profile, pod *object.Pod, nominated Nominatio
 		o.pick()
 	}
 	return o
-}
-
-// learn has the table hear of the pod affinity of nominated pods: classes that
-// it is about are told apart before such a pod is tried on a row.
-func (e *Engine) learn(nominated Nominations) {
-	if nominated == nil {
-		return
-	}
-	for _, node := range nominated.NominatedNodes() {
-		for _, p := range nominated.NominatedTo(node) {
-			e.table.Learn(p)
-		}
-	}
 }
 
 // viewOf finds or makes the view of the pod's class.
@@ -276,62 +262,6 @@ func (e *Engine) rowsOf(names []string) []table.Row {
 	return slices.Compact(rows)
 }
 
-// considerNominated evaluates the rows to which pods of at least this
-// priority are nominated with those pods placed.
-func (e *Engine) considerNominated(o *Outcome, nominated Nominations) {
-	if nominated == nil {
-		return
-	}
-	o.nominated = nominated
-	o.block(nominated, standing.feasible)
-}
-
-// considerRest does so for the rows that are infeasible anyway. v1.36 looks at
-// a node with the nominated pods placed first, and says what it finds then;
-// that matters only to who wants to know why.
-func (o *Outcome) considerRest() {
-	if o.nominated != nil && !o.complete {
-		o.complete = true
-		o.block(o.nominated, func(at standing) bool { return !at.feasible() && at != vacant })
-	}
-}
-
-// block notes which of the rows, picked by what the view says of them,
-// nominated pods block.
-func (o *Outcome) block(nominated Nominations, pick func(standing) bool) {
-	for _, node := range nominated.NominatedNodes() {
-		row, ok := o.engine.table.Find(node)
-		if !ok || (o.rows != nil && !slices.Contains(o.rows, row)) || !pick(o.view.at[row]) {
-			continue
-		}
-		o.withNominated(row, nominated, func() {
-			if b, rejected := firstBlock(o.view.filters, row); rejected {
-				if o.blocked == nil {
-					o.blocked = map[table.Row]block{}
-				}
-				o.blocked[row] = b
-			}
-		})
-	}
-}
-
-// withNominated calls f while the nominated pods that count against the pod
-// are placed on the row; it does not when none counts.
-func (o *Outcome) withNominated(row table.Row, nominated Nominations, f func()) {
-	t := o.engine.table
-	mark, placed := t.Checkpoint(), false
-	defer t.Undo(mark)
-	for _, n := range nominated.NominatedTo(t.Name(row)) {
-		if n.UID != o.pod.UID && n.Priority >= o.pod.Priority {
-			t.Place(n, t.Name(row))
-			placed = true
-		}
-	}
-	if placed {
-		f()
-	}
-}
-
 // firstBlock runs the filters on one row of the table as it stands.
 func firstBlock(filters []filter, row table.Row) (block, bool) {
 	for k := range filters {
@@ -349,10 +279,16 @@ func (e *Engine) ownNomination(o *Outcome) (table.Row, bool) {
 		return -1, false
 	}
 	r, ok := e.table.Find(o.pod.NominatedNode)
-	if !ok || (o.rows != nil && !slices.Contains(o.rows, r)) || !o.fits(r) {
+	if !ok || (o.rows != nil && !slices.Contains(o.rows, r)) || !o.view.at[r].feasible() {
 		return -1, false
 	}
-	return r, true
+	if o.nominated != nil {
+		_, blocks := o.tryNominated(r)
+		if o.view.sync(); blocks {
+			return -1, false
+		}
+	}
+	return r, o.fits(r)
 }
 
 // fits tells whether the row is feasible.

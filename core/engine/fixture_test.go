@@ -358,6 +358,16 @@ func rules(sb *switchboard) []*rule {
 type nominations map[string][]*object.Pod
 
 func (n nominations) NominatedTo(node string) []*object.Pod { return n[node] }
+
+func (n nominations) Renominated(uint64) ([]string, uint64, bool) { return nil, 0, false }
+func (n nominations) NominatedNode(uid types.UID) string {
+	for node, pods := range n { // any order: a pod is nominated once
+		if slices.ContainsFunc(pods, func(p *object.Pod) bool { return p.UID == uid }) {
+			return node
+		}
+	}
+	return ""
+}
 func (n nominations) NominatedNodes() []string {
 	var nodes []string
 	for node := range n {

@@ -23,16 +23,17 @@ func (e *Engine) decidePlainly(p *profile.Profile, pod *object.Pod, nominated No
 	if o.Rejected != nil {
 		return o
 	}
+	o.nominated = nominated
 	if v.class.narrowed != nil {
 		o.rows = e.rowsOf(v.class.narrowed)
 	}
 	v.askFilters(e.table)
 	v.askScorers(e.table)
-	e.considerNominated(o, nominated)
 	if row, ok := e.ownNomination(o); ok {
 		o.Row, o.Feasible = row, 1
 		return o
 	}
+	o.considerNominated()
 	if o.Rejected = o.failure(); o.Rejected != nil {
 		return o
 	}

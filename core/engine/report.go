@@ -21,11 +21,17 @@ func (o *Outcome) Tallies() []decision.Tally {
 	counts := map[blockKey]int{}
 	if o.rows == nil && len(o.view.cellFilters) == 0 {
 		counts = o.view.causes.tally()
-		for r, b := range o.blocked { // any order: adds up
+		recount := func(r table.Row, b block) {
 			if k := o.view.first(r); k.filter > 0 {
 				uncount(counts, k)
 			}
-			counts[blockKey{b.filter, b.verdict}]++
+			counts[blockKey(b)]++
+		}
+		for r, b := range o.blocked { // any order: adds up
+			recount(r, b)
+		}
+		for r, b := range o.rest { // any order: adds up
+			recount(r, b)
 		}
 	} else {
 		for i, n := 0, o.candidates(); i < n; i++ {
@@ -196,11 +202,13 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 		return []decision.Blocker{o.leftOut()}
 	}
 	var all []decision.Blocker
-	if _, ok := o.blocked[r]; ok {
+	if o.nominated != nil {
 		o.withNominated(r, o.nominated, func() { all = o.blockersNow(r) })
-		return all
 	}
-	return o.blockersNow(r)
+	if len(all) == 0 {
+		all = o.blockersNow(r)
+	}
+	return all
 }
 
 // blockersNow runs every filter on one row of the table as it stands.

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -260,16 +261,40 @@ func (s *stock) giveTerm(p *v1.Pod) {
 	}}}
 }
 
-// nominations lists pods by node.
-type nominations map[string][]*object.Pod
+// nominations lists pods by node, each pod once, and the nodes where that
+// changed.
+type nominations struct {
+	byNode  map[string][]*object.Pod
+	changed []string
+}
 
-func (n nominations) NominatedTo(node string) []*object.Pod { return n[node] }
-func (n nominations) NominatedNodes() (nodes []string) {
-	for node := range n {
-		nodes = append(nodes, node)
+func (n *nominations) NominatedTo(node string) []*object.Pod { return n.byNode[node] }
+
+func (n *nominations) NominatedNodes() []string { return slices.Sorted(maps.Keys(n.byNode)) }
+
+func (n *nominations) NominatedNode(uid types.UID) string {
+	for node, pods := range n.byNode { // any order: a pod is nominated once
+		if slices.ContainsFunc(pods, func(p *object.Pod) bool { return p.UID == uid }) {
+			return node
+		}
 	}
-	slices.SortFunc(nodes, strings.Compare)
-	return nodes
+	return ""
+}
+
+func (n *nominations) Renominated(since uint64) ([]string, uint64, bool) {
+	return n.changed[since:], uint64(len(n.changed)), true
+}
+
+func (n *nominations) add(p *object.Pod, node string) {
+	if was := n.NominatedNode(p.UID); was != "" {
+		n.drop(was)
+	}
+	n.byNode[node], n.changed = append(slices.Clone(n.byNode[node]), p), append(n.changed, node)
+}
+
+func (n *nominations) drop(node string) {
+	n.changed = append(n.changed, node)
+	delete(n.byNode, node)
 }
 
 // lookAhead shows some of the pool ahead of their turn.

@@ -61,7 +61,7 @@ type soak struct {
 	drawn              []*v1.Pod     // the pool, as the API has them
 	pool               []*object.Pod // those that are decided on, in turn
 	placed             []*object.Pod
-	nominated          nominations
+	nominated          *nominations
 	sum                *soaked
 	checkOneIn         int
 	last               []string // what happened
@@ -69,7 +69,7 @@ type soak struct {
 
 func newSoak(t *testing.T, r *rand.Rand, mix string) *soak {
 	world := r.Uint64()
-	w := &soak{stock: newStock(t, rand.New(rand.NewPCG(world, 0)), mix), Table: table.New(), world: world, nominated: nominations{}}
+	w := &soak{stock: newStock(t, rand.New(rand.NewPCG(world, 0)), mix), Table: table.New(), world: world, nominated: &nominations{byNode: map[string][]*object.Pod{}}}
 	w.kept, w.tight, w.plain = engine.New(w.Table, world, 1), engine.New(w.Table, world, 2), engine.NewPlain(w.Table, world)
 	w.tight.SetBudget(3 * (engine.FixedRows + len(w.names)))
 	w.checkOneIn = pickOne(w.Rand, 5, 20, 100)
@@ -298,8 +298,11 @@ func (w *soak) nominate(*testing.T) {
 	if w.IntN(3) == 0 {
 		p = pickOne(w.Rand, w.pool...)
 	}
-	if w.nominated[node] = append(w.nominated[node], p); len(w.nominated[node]) > 2 || len(w.nominated) > 3 {
-		clear(w.nominated)
+	w.nominated.add(p, node)
+	if nodes := w.nominated.NominatedNodes(); len(w.nominated.byNode[node]) > 2 || len(nodes) > 3 {
+		for _, n := range nodes[:1+w.IntN(len(nodes))] {
+			w.nominated.drop(n)
+		}
 	}
 }
 
@@ -413,7 +416,7 @@ func (a *answer) best() (names []string) {
 // with pods taken away, as preemption does. The script decides which.
 func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull bool, script uint64) answer {
 	var nominated engine.Nominations
-	if len(w.nominated) > 0 {
+	if script%4 != 0 {
 		nominated = w.nominated
 	}
 	o := w.decideBy(e, by, p, nominated, rand.New(rand.NewPCG(script, 1)))

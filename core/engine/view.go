@@ -41,6 +41,10 @@ type view struct {
 	failed     *decision.Status // PreScore failed
 	used       uint64           // when, in decisions; for dropping the oldest
 	lent       *spare           // whose columns it has; nil: its own
+
+	// opened and closed are of the feasible rows and the others.
+	opened, closed tried
+	kept           map[string]*any // what plugins left, by name
 }
 
 // class is what PreFilter made of the pods.

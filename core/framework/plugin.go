@@ -104,6 +104,10 @@ type Plugin struct {
 	Explain func(in *Input, row table.Row, v Verdict) (decision.Code, []string)
 	// CellFilter stands in for Filter where Locality is Domains.
 	CellFilter *CellFilter
+	// Sums, when not nil, says how much of what Filter compares is short on a
+	// row, and what each pod there would give back: preemption rules rows out by
+	// it that no pod's going would open.
+	Sums *Sums
 
 	PostFilter func(c *PostFilterCall) PostFilterResult
 
@@ -140,6 +144,17 @@ type Plugin struct {
 	Bind func(p *object.Pod, node string) bool
 	// PostBind is told that the pod is bound.
 	PostBind func(p *object.Pod, node string)
+}
+
+// Sums is the part of a filter that compares sums over the pods on a row. Both
+// functions append one amount for each thing that is summed, in the same order
+// for all rows and pods.
+type Sums struct {
+	// Lack is how much is short on the row as it stands for the pod to fit; 0
+	// or less where it is enough. Never more than is truly short.
+	Lack func(in *Input, row table.Row, lack []int64) []int64
+	// Gives is how much of it another pod takes up, 0 or more.
+	Gives func(in *Input, p *object.Pod, gives []int64) []int64
 }
 
 // PermitResult is a Permit plugin's answer.

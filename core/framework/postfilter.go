@@ -23,18 +23,38 @@ type PostFilterCall struct {
 	// it stands (under a checkpoint, say), pods nominated there with at least
 	// its priority counted as placed. nil: it fits.
 	Refit func(table.Row) *decision.Blocker
+	// Lack appends what the pod is short of on the row as it stands, as far as
+	// sums over the pods there tell, in as many amounts as Gives appends of what
+	// a pod there takes up: where the pods that go do not give back all that is
+	// lacking, the pod does not fit.
+	Lack  func(r table.Row, lack []int64) []int64
+	Gives func(p *object.Pod, gives []int64) []int64
+	// Local: Refit's answer depends on nothing but the row and the pods
+	// nominated to it.
+	Local bool
+	// Kept is for the plugin to leave something in for its next call about a
+	// pod of this class. It is empty again whenever what the class's filters say
+	// of rows that did not change may have changed.
+	Kept *any
 	// Rejected is set when a PreFilter plugin rejected the pod as a whole.
 	Rejected *decision.Status
 	// Nomination is the node that pods leave because this one preempted them, or
 	// else the one that it is nominated to; "" for none.
 	Nomination string
+	// Holds is the node that the pod is among those nominated to, "" for none.
+	Holds string
 	// Nominated lists the pods nominated to a node, in no particular order.
 	Nominated func(node string) []*object.Pod
+	// Renominated lists the nodes whose nominations changed after the revision,
+	// and the revision now; false when that is not known any more.
+	Renominated func(since uint64) (nodes []string, now uint64, known bool)
 	// Evicting tells whether the pod is a victim of an earlier preemption
 	// whose eviction was asked for and has not failed.
 	Evicting func(types.UID) bool
 	// Budgets are all disruption budgets, sorted by namespace, then name.
 	Budgets []*object.Budget
+	// Check: what is found by a short cut is to be compared with the long way.
+	Check bool
 	// Draw returns a seeded, uniform number in [0, n).
 	Draw func(n int) int
 	// Reviewed: extenders have a say in whom the pod preempts. A plugin then

@@ -148,6 +148,7 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome, from int, was nomina
 	call := m.postFilterCall(a, o)
 	call.Reviewed = m.reviews(q)
 	for i, pl := range a.profile.PostFilter[from:] {
+		call.Kept = o.Kept(pl.Name)
 		out := pl.PostFilter(call)
 		if call.Reviewed && len(out.Candidates) > 0 {
 			q.offer = &offer{plugin: from + i, candidates: out.Candidates, choose: out.Choose, nomination: was}
@@ -164,12 +165,16 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome, from int, was nomina
 func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
 	return &framework.PostFilterCall{
 		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code, Rejected: o.Rejected,
-		Refit:      func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
-		Nomination: cmp.Or(m.hunting(a.pod.UID), m.queue.NominatedNode(a.pod.UID)),
-		Nominated:  m.queue.NominatedTo,
-		Evicting:   m.evicting,
-		Budgets:    m.budgets,
-		Draw:       func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
+		Refit:       func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
+		Nomination:  cmp.Or(m.hunting(a.pod.UID), m.queue.NominatedNode(a.pod.UID)),
+		Holds:       m.queue.NominatedNode(a.pod.UID),
+		Nominated:   m.queue.NominatedTo,
+		Renominated: m.queue.Renominated,
+		Lack:        o.Lack, Gives: o.Gives, Local: o.Local(),
+		Evicting: m.evicting,
+		Check:    m.options.Check,
+		Budgets:  m.budgets,
+		Draw:     func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
 	}
 }
 

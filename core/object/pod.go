@@ -93,11 +93,12 @@ type HostPort struct {
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
 
 // Alike tells whether two states of a placed pod differ in nothing that counts
-// for others: what it takes and holds, what selects it, its own terms. So it
+// for others: what it takes and holds, what selects it, its own terms, how much
+// it would be missed. So it
 // is when the API shows a binding that was assumed.
 func (p *Pod) Alike(q *Pod) bool {
 	return p.UID == q.UID && p.Namespace == q.Namespace && p.Name == q.Name &&
-		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal &&
+		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal && p.Started.Equal(q.Started) &&
 		p.Demand.Usage.Equal(q.Demand.Usage) && p.Demand.NonZero.Equal(q.Demand.NonZero) &&
 		slices.Equal(p.HostPorts, q.HostPorts) && slices.Equal(p.Claims, q.Claims) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey() &&
 		p.VolumesKey() == q.VolumesKey()

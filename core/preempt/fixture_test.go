@@ -22,15 +22,18 @@ var now = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // world is a table with a filter of its own: room for CPU, a host port that
 // only one pod can have, and nodes that are closed for good.
 type world struct {
-	table     *table.Table
-	pod       *object.Pod
-	closed    map[string]bool
-	nominated map[string][]*object.Pod
-	evicting  map[types.UID]bool
-	budgets   []*object.Budget
-	own       string // the pod's nomination
-	draw      int
-	refits    int
+	table       *table.Table
+	pod         *object.Pod
+	closed      map[string]bool
+	nominated   map[string][]*object.Pod
+	evicting    map[types.UID]bool
+	renominated []string
+	budgets     []*object.Budget
+	own         string // the pod's nomination
+	draw        int
+	tried       func(node string)
+	kept        any
+	spread      bool // what the filter says of a row may depend on others
 }
 
 func newWorld(p *object.Pod) *world {
@@ -70,13 +73,26 @@ func (w *world) call() *framework.PostFilterCall {
 	}
 	return &framework.PostFilterCall{
 		Now: now, Table: w.table, Pod: w.pod,
-		Code:       func(r table.Row) decision.Code { return codes[r] },
-		Refit:      func(r table.Row) *decision.Blocker { w.refits++; return w.refit(r) },
+		Code: func(r table.Row) decision.Code { return codes[r] },
+		Refit: func(r table.Row) *decision.Blocker {
+			if w.tried != nil {
+				w.tried(w.table.Name(r))
+			}
+			return w.refit(r)
+		},
 		Nomination: w.own,
+		Holds:      w.own,
 		Nominated:  func(node string) []*object.Pod { return w.nominated[node] },
-		Evicting:   func(uid types.UID) bool { return w.evicting[uid] },
-		Budgets:    w.budgets,
-		Draw:       func(n int) int { return w.draw % max(n, 1) },
+		Renominated: func(since uint64) ([]string, uint64, bool) {
+			return w.renominated[since:], uint64(len(w.renominated)), true
+		},
+		Lack:     func(r table.Row, lack []int64) []int64 { return append(lack, w.lack(r)) },
+		Gives:    func(p *object.Pod, gives []int64) []int64 { return append(gives, p.Demand.Usage.MilliCPU) },
+		Local:    !w.spread,
+		Kept:     &w.kept,
+		Evicting: func(uid types.UID) bool { return w.evicting[uid] },
+		Budgets:  w.budgets,
+		Draw:     func(n int) int { return w.draw % max(n, 1) },
 	}
 }
 
@@ -85,11 +101,16 @@ func (w *world) refit(r table.Row) *decision.Blocker {
 		return &decision.Blocker{Plugin: "Closed", Code: decision.Unresolvable, Reasons: []string{"closed"}}
 	}
 	pods := slices.Clone(w.nominated[w.table.Name(r)])
-	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool { return p.Priority < w.pod.Priority })
+	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool { return p.Priority < w.pod.Priority || p.UID == w.pod.UID })
 	for _, pl := range w.table.Pods(r) {
 		pods = append(pods, pl.Pod)
 	}
 	return block(w.table.Node(r), w.pod, pods)
+}
+
+// lack is the CPU that is missing on the row as it stands.
+func (w *world) lack(r table.Row) int64 {
+	return w.pod.Demand.Usage.MilliCPU - (w.table.Node(r).Allocatable.MilliCPU - w.table.Used(table.CPU)[r])
 }
 
 // block says why the pod does not fit on the node beside the others.

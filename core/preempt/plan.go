@@ -2,7 +2,6 @@ package preempt
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -24,35 +23,68 @@ type Plan struct {
 	// Outranked are the pods nominated to the node that lose it, having lower
 	// priority than the one that takes it.
 	Outranked []*object.Pod
-
-	weight int64     // the sum of the victims' priorities, each moved up to 0 or more
-	since  time.Time // the earliest start of a victim of the highest priority
 }
 
-func newPlan(node string, victims []*object.Pod, violations int, now time.Time) *Plan {
-	p := &Plan{Node: node, Victims: victims, Violations: violations}
-	for _, v := range victims {
-		p.weight += int64(v.Priority) + 1<<31
-	}
-	if len(victims) > 0 {
-		p.since = started(victims[0], now) // the first by importance
-	}
-	return p
+// criteria are what plans are compared by, in this order (v1.36,
+// pickOneNodeForPreemption).
+type criteria struct {
+	violations int
+	highest    int32     // the highest priority of a victim
+	weight     int64     // the sum of the victims' priorities, each moved up to 0 or more
+	victims    int       // how many
+	since      time.Time // the earliest start of a victim of the highest priority; zero: not started
 }
 
-// compare is negative when p is the better plan: fewer violations, a lower
-// highest priority, a lower sum of priorities, fewer victims, a later start of
-// the most important ones (v1.36, pickOneNodeForPreemption); else the node's
-// name decides, where v1.36 leaves it to chance.
-func (p *Plan) compare(o *Plan) int {
-	return cmp.Or(
-		cmp.Compare(p.Violations, o.Violations),
-		cmp.Compare(p.Victims[0].Priority, o.Victims[0].Priority),
-		cmp.Compare(p.weight, o.weight),
-		cmp.Compare(len(p.Victims), len(o.Victims)),
-		o.since.Compare(p.since),
-		cmp.Compare(p.Node, o.Node),
-	)
+func (p *Plan) criteria() criteria {
+	c := criteria{violations: p.Violations, victims: len(p.Victims)}
+	for _, v := range p.Victims {
+		c.weight += weight(v.Priority)
+	}
+	if len(p.Victims) > 0 { // the first by importance
+		c.highest, c.since = p.Victims[0].Priority, p.Victims[0].Started
+	}
+	return c
+}
+
+func weight(priority int32) int64 { return int64(priority) + 1<<31 }
+
+// compare is negative when c is better: fewer violations, a lower highest
+// priority, a lower sum of priorities, fewer victims, a later start of the most
+// important ones. Who has not started counts as starting now.
+func (c *criteria) compare(o *criteria, now time.Time) int {
+	switch {
+	case c.violations != o.violations:
+		return cmp.Compare(c.violations, o.violations)
+	case c.highest != o.highest:
+		return cmp.Compare(c.highest, o.highest)
+	case c.weight != o.weight:
+		return cmp.Compare(c.weight, o.weight)
+	case c.victims != o.victims:
+		return cmp.Compare(c.victims, o.victims)
+	}
+	return begun(o.since, now).Compare(begun(c.since, now))
+}
+
+// choice is a plan on its way to be the best.
+type choice struct {
+	*Plan
+	criteria
+}
+
+// beatenBy tells whether criteria on a node beat the choice. Of equals the
+// node's name decides, where v1.36 leaves it to chance.
+func (best *choice) beatenBy(c *criteria, node string, now time.Time) bool {
+	if best.Plan == nil {
+		return true
+	}
+	order := c.compare(&best.criteria, now)
+	return order < 0 || order == 0 && node < best.Node
+}
+
+func (best *choice) take(p *Plan, now time.Time) {
+	if c := p.criteria(); best.beatenBy(&c, p.Node, now) {
+		best.Plan, best.criteria = p, c
+	}
 }
 
 // Limits say how many candidates are enough: a percentage of the nodes where
@@ -62,24 +94,27 @@ type Limits struct{ Percentage, Absolute int }
 func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100, l.Absolute)) }
 
 // Find looks for the best plan among the nodes that the filters rejected as
-// Unschedulable, from a drawn one on, until there are enough candidates and
-// one of them violates no budget. Without a plan the tallies say why not, over
-// all nodes. An error means that filters contradict themselves, and comes
-// without either.
+// Unschedulable. It looks first where sums over the pods promise the most, and
+// stops when nothing better is left; for a pod whose filters look beyond the
+// node also when there are enough candidates and one of them violates no
+// budget. Without a plan the tallies say why not, over all nodes. An error means
+// that filters contradict themselves, and comes without either.
 func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
-	var best *Plan
-	refused, err := search(c, limits, func(p *Plan) {
-		if best == nil || p.compare(best) < 0 {
-			best = p
-		}
-	})
-	if best != nil {
-		best.Outranked = outranked(c, best.Node)
+	k := ranksOf(c)
+	best := k.best(c, limits)
+	if c.Check {
+		verify(c, best, limits)
 	}
-	return best, refused, err
+	if best == nil {
+		refused, err := k.refused(c)
+		return nil, refused, err
+	}
+	best.Outranked = outranked(c, best.Node)
+	return best, nil, nil
 }
 
-// Candidates is Find without the choice: all plans that it would compare.
+// Candidates are plans for nodes from a drawn one on, until there are enough
+// and one of them violates no budget.
 func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
 	var found []framework.Candidate
 	refused, err := search(c, limits, func(p *Plan) {
@@ -90,17 +125,15 @@ func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candida
 
 // Best is the best of some candidates, nil when there is none.
 func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
-	var best *Plan
+	var best choice
 	for _, o := range candidates {
 		victims := slices.SortedFunc(slices.Values(o.Victims), byImportance(c.Now))
-		if p := newPlan(o.Node, victims, o.Violations, c.Now); best == nil || p.compare(best) < 0 {
-			best = p
-		}
+		best.take(&Plan{Node: o.Node, Victims: victims, Violations: o.Violations}, c.Now)
 	}
-	if best != nil {
+	if best.Plan != nil {
 		best.Outranked = outranked(c, best.Node)
 	}
-	return best
+	return best.Plan
 }
 
 // search calls take with every plan that it finds, until they are enough. The
@@ -119,7 +152,7 @@ func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]dec
 			refused.add(blocker, 1)
 			continue
 		case len(plan.Victims) == 0:
-			errs = append(errs, fmt.Errorf("expected at least one victim pod on node %q", plan.Node))
+			errs = append(errs, noVictim(plan.Node))
 			continue
 		}
 		take(plan)
@@ -150,12 +183,15 @@ var notHelpful = decision.Blocker{
 func candidates(c *framework.PostFilterCall) []table.Row {
 	var rows []table.Row
 	for r := range c.Table.Rows() {
-		row := table.Row(r)
-		if c.Table.Node(row) != nil && c.Code(row) == decision.Unschedulable {
+		if row := table.Row(r); candidate(c, row) {
 			rows = append(rows, row)
 		}
 	}
 	return rows
+}
+
+func candidate(c *framework.PostFilterCall, row table.Row) bool {
+	return c.Table.Node(row) != nil && c.Code(row) == decision.Unschedulable
 }
 
 // tallies counts nodes by what blocks them.

@@ -48,6 +48,71 @@ func TestFindIsTheBestOfAll(t *testing.T) {
 	})
 }
 
+// TestKeptRanksAreThoseMadeAnew lets things happen to a cluster between pods of
+// one class, and compares what Find says with what was kept to what it says
+// without, and with a try of every node.
+func TestKeptRanksAreThoseMadeAnew(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		w.spread = rapid.Bool().Draw(t, "spread")
+		limits := Limits{Percentage: rapid.SampledFrom([]int{100, 0}).Draw(t, "percentage"), Absolute: 1}
+		for i := range rapid.IntRange(2, 6).Draw(t, "pods") {
+			for range rapid.IntRange(0, 3).Draw(t, "changes") {
+				w.change(t, i)
+			}
+			with, without := w.call(), w.call()
+			with.Check, without.Kept = true, new(any)
+			plan, refused, err := Find(with, limits)
+			again, why, _ := Find(without, limits)
+			if err != nil || plan.text() != again.text() || fmt.Sprint(refused) != fmt.Sprint(why) {
+				t.Fatalf("got %s, %v, %v; afresh it is %s, %v", plan.text(), refused, err, again.text(), why)
+			}
+		}
+	})
+}
+
+// change is something that happens between two pods.
+func (w *world) change(t *rapid.T, round int) {
+	number := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	node := fmt.Sprintf("n%d", number("node", 0, w.table.Rows()))
+	row, known := w.table.Find(node)
+	switch number("what", 0, 9) {
+	case 0, 1:
+		p := pod(fmt.Sprintf("x/late-%d-%d", round, number("pod", 0, 9)), int32(number("priority", 0, 5)), int64(number("cpu", 0, 4)),
+			startedAt(number("age", -3, 1)))
+		if number("starts", 0, 2) == 0 {
+			notStarted(p)
+		}
+		if number("guarded", 0, 1) == 0 {
+			app("b")(p)
+		}
+		if known {
+			w.table.Place(p, node)
+		}
+	case 2, 3:
+		if known && len(w.table.Pods(row)) > 0 {
+			w.table.Remove(w.table.Pods(row)[0].Pod.UID)
+		}
+	case 4:
+		w.node(node, int64(number("room", 0, 8)))
+	case 5, 8, 9:
+		w.renominated = append(w.renominated, node)
+		w.nominated[node] = append(slices.Clone(w.nominated[node]), pod(fmt.Sprint("nominated", round, len(w.renominated)), int32(number("priority", 2, 5)), int64(number("cpu", 0, 3))))
+	case 6:
+		w.renominated = append(w.renominated, node)
+		if delete(w.nominated, node); number("own", 0, 1) == 0 && w.own == "" {
+			w.nominated[node], w.own = []*object.Pod{w.pod}, node
+		} else if w.own != "" { // the next of the class
+			next := *w.pod
+			next.UID, w.own = w.pod.UID+"'", ""
+			w.pod = &next
+		}
+	case 7:
+		w.budgets = slices.Clone(w.budgets)
+		w.budget("x", "b", int32(number("allowed", 0, 2)))
+	}
+}
+
 // checkMinimal: every victim is needed, and none is the preemptor's equal.
 func (w *world) checkMinimal(t *rapid.T, plan *Plan) {
 	row, _ := w.table.Find(plan.Node)

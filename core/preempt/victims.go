@@ -39,7 +39,7 @@ func onNode(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocke
 	violations := len(victims)
 	victims = append(victims, unspared(c, row, others)...)
 	slices.SortFunc(victims, moreImportant)
-	return newPlan(c.Table.Name(row), victims, violations, c.Now), nil
+	return &Plan{Node: c.Table.Name(row), Victims: victims, Violations: violations}, nil
 }
 
 func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
@@ -119,9 +119,11 @@ func byImportance(now time.Time) func(a, b *object.Pod) int {
 
 // started is when the pod was started; one that was not yet counts as
 // starting now.
-func started(p *object.Pod, now time.Time) time.Time {
-	if p.Started.IsZero() {
+func started(p *object.Pod, now time.Time) time.Time { return begun(p.Started, now) }
+
+func begun(start, now time.Time) time.Time {
+	if start.IsZero() {
 		return now
 	}
-	return p.Started
+	return start
 }

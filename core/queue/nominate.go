@@ -38,6 +38,20 @@ func (q *Queue) NominatedTo(node string) []*object.Pod { return q.nominated[node
 // slice is the queue's own and good until a nomination changes.
 func (q *Queue) NominatedNodes() []string { return q.nodes }
 
+// renominationsKept bounds what Renominated remembers.
+const renominationsKept = 1 << 12
+
+// Renominated lists the nodes whose nominations changed after the revision,
+// some of them more than once, and the revision now; false when that is too long
+// ago, or never was.
+func (q *Queue) Renominated(since uint64) (nodes []string, now uint64, known bool) {
+	now = q.renominated.dropped + uint64(len(q.renominated.nodes))
+	if since < q.renominated.dropped || since > now {
+		return nil, now, false
+	}
+	return q.renominated.nodes[since-q.renominated.dropped:], now, true
+}
+
 // renominate follows a change of the pod. The API's word counts where it has
 // one now or had one before; else a nomination that the API has not heard of
 // yet stays (v1.36's UpdateNominatedPod). A pod in flight keeps what it has:
@@ -64,6 +78,12 @@ func (q *Queue) nominate(e *entry, node string) {
 }
 
 func (q *Queue) setNominated(node string, pods []*object.Pod) {
+	l := &q.renominated
+	if len(l.nodes) == 2*renominationsKept {
+		l.dropped += renominationsKept
+		l.nodes = slices.Delete(l.nodes, 0, renominationsKept)
+	}
+	l.nodes = append(l.nodes, node)
 	at, known := slices.BinarySearch(q.nodes, node)
 	switch {
 	case len(pods) == 0:

@@ -54,9 +54,14 @@ type Queue struct {
 
 	nominated map[string][]*object.Pod // by node, sorted by rank
 	nodes     []string                 // the keys of nominated, sorted
-	arrivals  map[Arrival]int
-	panics    map[string]int
-	frontier  []*entry // room for Next
+	// renominated lists the nodes whose nominations changed, in order.
+	renominated struct {
+		nodes   []string
+		dropped uint64 // so many are not remembered
+	}
+	arrivals map[Arrival]int
+	panics   map[string]int
+	frontier []*entry // room for Next
 }
 
 // New returns an empty queue.

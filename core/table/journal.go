@@ -68,4 +68,11 @@ func (t *Table) NodesChanged(after uint64, visit func(Row) bool) {
 func (t *Table) touch(r Row) {
 	t.revision++
 	t.changes.touch(r, t.revision)
+	if !t.Trying() {
+		t.lasting[r] = t.revision
+	}
 }
+
+// Lasting is the revision of the row's last change that was no try: whatever
+// was tried since is undone, but for what an open checkpoint will undo.
+func (t *Table) Lasting(r Row) uint64 { return t.lasting[r] }

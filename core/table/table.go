@@ -59,6 +59,7 @@ type Table struct {
 	revision    uint64
 	changes     changeList // rows by their last change of any kind
 	nodeChanges changeList // rows by the last change of their node object
+	lasting     []uint64   // by row, the revision of the last change that was no try
 	placements  placements
 	undo        []undoEntry
 	marks       int
@@ -341,6 +342,7 @@ func (t *Table) grow() {
 	}
 	t.changes.grow()
 	t.nodeChanges.grow()
+	t.lasting = append(t.lasting, 0)
 }
 
 // release gives the row back when neither node nor pods are left on it. Under

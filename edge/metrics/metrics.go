@@ -99,7 +99,7 @@ func (m *Metrics) attempt() {
 	m.permitWaitSeconds = histograms("permit_wait_duration_seconds", metrics.BETA, metrics.ExponentialBuckets(0.001, 2, 15),
 		"Time that a pod was held by Permit plugins.", "result")
 	m.preemptionAttempts = counter(scheduler, "preemption_attempts_total", metrics.STABLE,
-		"Attempts that ended in a preemption.")
+		"Attempts in which preemption was tried, whether or not it found a node.")
 	m.preemptionVictims = histogram("preemption_victims", metrics.STABLE, metrics.ExponentialBuckets(1, 2, 7),
 		"Victims of a preemption.")
 	m.evictionSeconds = histograms("preemption_goroutines_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.01, 2, 20),

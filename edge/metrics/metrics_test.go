@@ -151,3 +151,32 @@ scheduler_queue_incoming_pods_total{event="NodeAdd",queue="active"} 5
 berth_events_dropped_total 2
 `, "scheduler_pending_pods", "scheduler_queue_incoming_pods_total", "berth_events_dropped_total")
 }
+
+// TestPreemptions: every try counts, and each that found a node tells how many
+// have to go.
+func TestPreemptions(t *testing.T) {
+	s, registry := newStory(t)
+	s.step(machine.PodSet{Pod: pending("a")})
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Result: decision.NotFeasible,
+		PostFilter: []string{"preemption: not eligible due to preemptionPolicy=Never."}}))
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 2, Result: decision.NotFeasible, PostFilter: []string{"no claim can be freed"}}))
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 3, Result: decision.Preempting,
+		Victims: make([]types.NamespacedName, 3)}))
+	expect(t, registry, `
+# HELP scheduler_preemption_attempts_total [STABLE] Attempts in which preemption was tried, whether or not it found a node.
+# TYPE scheduler_preemption_attempts_total counter
+scheduler_preemption_attempts_total 2
+# HELP scheduler_preemption_victims [STABLE] Victims of a preemption.
+# TYPE scheduler_preemption_victims histogram
+scheduler_preemption_victims_bucket{le="1"} 0
+scheduler_preemption_victims_bucket{le="2"} 0
+scheduler_preemption_victims_bucket{le="4"} 1
+scheduler_preemption_victims_bucket{le="8"} 1
+scheduler_preemption_victims_bucket{le="16"} 1
+scheduler_preemption_victims_bucket{le="32"} 1
+scheduler_preemption_victims_bucket{le="64"} 1
+scheduler_preemption_victims_bucket{le="+Inf"} 1
+scheduler_preemption_victims_sum 3
+scheduler_preemption_victims_count 1
+`, "scheduler_preemption_attempts_total", "scheduler_preemption_victims")
+}

@@ -41,6 +41,7 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 		Wakes:     wakes(ig),
 		PreFilter: ig.preFilter,
 		Filter:    filter,
+		Sums:      sums,
 		Explain:   explain,
 		PreScore:  s.preScore,
 		Score:     s.score,

@@ -1,0 +1,140 @@
+package preempt
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// bounds works out for one row what the criteria of a plan cannot be better
+// than, from what is lacking and what each pod gives back. Filters may ask for
+// more to go, never for less.
+type bounds struct {
+	lack  []int64
+	gives []int64
+	pods  []*object.Pod // of lower priority
+	top   []int64
+	left  []int64
+}
+
+// begin takes in the row: what the pod lacks there, and who could go.
+func (b *bounds) begin(c *framework.PostFilterCall, row table.Row) {
+	b.lack, b.pods = c.Lack(row, b.lack[:0]), b.pods[:0]
+	for _, pl := range c.Table.Pods(row) {
+		if lower(c, pl) {
+			b.pods = append(b.pods, pl.Pod)
+		}
+	}
+}
+
+// keep counts a pod nominated to the row as there, if it counts.
+func (b *bounds) keep(c *framework.PostFilterCall, n *object.Pod) {
+	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
+		return
+	}
+	b.gives = c.Gives(n, b.gives[:0])
+	for d := range b.lack {
+		b.lack[d] = resource.Add(b.lack[d], b.gives[d])
+	}
+}
+
+// best is false where all could go and it would not be enough. A criterion
+// holds for plans that are as good in those before it.
+func (b *bounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
+	pods := b.pods
+	slices.SortFunc(pods, byImportance(c.Now))
+	if guarded, others := split(pods, c.Budgets); len(guarded) > 0 {
+		least, enough := b.least(c, guarded, b.without(c, b.lack, others))
+		switch {
+		case !enough:
+			return criteria{}, false
+		case least == 0 && len(others) > 0:
+			pods = others // no other need go
+		default:
+			found.violations = max(1, least)
+		}
+	}
+	level, left := b.level(c, pods)
+	if level == nil {
+		return criteria{}, false
+	}
+	atLevel, _ := b.least(c, level, left)
+	atLevel = max(1, atLevel)
+	all, _ := b.least(c, pods, b.lack)
+	found.victims = max(all, atLevel)
+	found.highest = level[0].Priority
+	found.weight = int64(atLevel) * weight(found.highest)
+	for _, p := range pods[len(pods)-(found.victims-atLevel):] {
+		found.weight += weight(p.Priority)
+	}
+	found.since = level[len(level)-atLevel].Started
+	return found, true
+}
+
+// level finds the lowest priority such that it is enough when all pods up to
+// it go: those pods that have it, and what is lacking without those below. nil:
+// it is not enough when all go.
+func (b *bounds) level(c *framework.PostFilterCall, pods []*object.Pod) (level []*object.Pod, left []int64) {
+	left = append(b.left[:0], b.lack...)
+	b.left = left
+	for to := len(pods); to > 0; {
+		from := to - 1
+		for from > 0 && pods[from-1].Priority == pods[from].Priority {
+			from--
+		}
+		level = pods[from:to]
+		if _, enough := b.least(c, level, left); enough {
+			return level, left
+		}
+		for _, p := range level {
+			b.subtract(c, left, p)
+		}
+		to = from
+	}
+	return nil, nil
+}
+
+// without is what is lacking once the pods are gone.
+func (b *bounds) without(c *framework.PostFilterCall, lack []int64, pods []*object.Pod) []int64 {
+	left := append(b.left[:0], lack...)
+	b.left = left
+	for _, p := range pods {
+		b.subtract(c, left, p)
+	}
+	return left
+}
+
+func (b *bounds) subtract(c *framework.PostFilterCall, left []int64, p *object.Pod) {
+	b.gives = c.Gives(p, b.gives[:0])
+	for d := range left {
+		left[d] = resource.Sub(left[d], b.gives[d])
+	}
+}
+
+// least is how many of the pods have to go at least to give back what is
+// lacking; false: all are not enough.
+func (b *bounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []int64) (least int, enough bool) {
+	for d, short := range lack {
+		if short <= 0 {
+			continue
+		}
+		b.top = b.top[:0]
+		for _, p := range pods {
+			b.gives = c.Gives(p, b.gives[:0])
+			b.top = append(b.top, b.gives[d])
+		}
+		slices.Sort(b.top)
+		n := 0
+		for ; short > 0; n++ {
+			if n == len(b.top) {
+				return len(pods), false
+			}
+			short = resource.Sub(short, b.top[len(b.top)-1-n])
+		}
+		least = max(least, n)
+	}
+	return least, true
+}

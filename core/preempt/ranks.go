@@ -1,0 +1,315 @@
+package preempt
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// ranks say of each row how good a plan there can be at best. They are kept
+// from one pod of a class to the next: only rows that changed since, or that
+// pods were nominated to or no longer are, are ranked anew.
+type ranks struct {
+	priority int32
+	budgets  []*object.Budget
+	revision uint64 // of the table
+	// nominations is their revision.
+	nominations uint64
+	rows        []rank
+	// order lists the rows that are open, the most promising first, but for the
+	// fickle ones, which are ranked anew each time.
+	order, fickle []table.Row
+
+	changed []table.Row
+	tries   []try
+	bounds  bounds
+}
+
+// rank is what is known of plans on a row: none can be better than its
+// criteria.
+type rank struct {
+	criteria
+	node     string
+	standing standing
+	// fickle: it depends on the time, or on the pod at hand.
+	fickle  bool
+	refusal *decision.Blocker // a try has shown that there is none
+}
+
+type standing int8
+
+const (
+	nobody   standing = iota // there is no pod of lower priority
+	hopeless                 // they could all go, and it would not be enough
+	open
+)
+
+func (r *rank) listed() bool { return r.standing == open && r.refusal == nil && !r.fickle }
+
+// ranksOf are the ranks as they are now.
+func ranksOf(c *framework.PostFilterCall) *ranks {
+	k, ok := (*c.Kept).(*ranks)
+	if !ok || k.priority != c.Pod.Priority || !slices.Equal(k.budgets, c.Budgets) {
+		k = &ranks{priority: c.Pod.Priority, budgets: c.Budgets}
+		*c.Kept = k
+	}
+	k.refresh(c)
+	return k
+}
+
+func (k *ranks) refresh(c *framework.PostFilterCall) {
+	t := c.Table
+	for len(k.rows) < t.Rows() {
+		k.rows = append(k.rows, rank{})
+	}
+	nodes, now, known := c.Renominated(k.nominations)
+	since := k.revision
+	k.revision, k.nominations = t.Revision(), now
+	k.changed = t.AppendChanged(k.changed[:0], since, t.Rows())
+	if k.changed = slices.DeleteFunc(k.changed, func(r table.Row) bool { return t.Lasting(r) <= since }); !known || len(k.changed) > 8+len(k.rows)/8 {
+		k.rankAll(c)
+		return
+	}
+	for _, r := range k.changed {
+		k.rankAnew(c, r)
+	}
+	for _, r := range slices.Clone(k.fickle) {
+		k.rankAnew(c, r)
+	}
+	for _, node := range append(slices.Clip(nodes), c.Holds) {
+		if r, ok := t.Find(node); ok {
+			k.rankAnew(c, r)
+		}
+	}
+}
+
+func (k *ranks) rankAll(c *framework.PostFilterCall) {
+	k.order, k.fickle = k.order[:0], k.fickle[:0]
+	for i := range k.rows {
+		switch row := table.Row(i); {
+		case !k.rank(c, row):
+		case k.rows[i].fickle:
+			k.fickle = append(k.fickle, row)
+		default:
+			k.order = append(k.order, row)
+		}
+	}
+	slices.SortFunc(k.order, k.compare)
+}
+
+// rankAnew takes the row out of the order and puts it where it belongs now.
+func (k *ranks) rankAnew(c *framework.PostFilterCall, row table.Row) {
+	k.unlist(row)
+	if k.rank(c, row) {
+		k.list(row)
+	}
+}
+
+func (k *ranks) list(row table.Row) {
+	if k.rows[row].fickle {
+		k.fickle = append(k.fickle, row)
+		return
+	}
+	at, _ := slices.BinarySearchFunc(k.order, row, k.compare)
+	k.order = slices.Insert(k.order, at, row)
+}
+
+func (k *ranks) unlist(row table.Row) {
+	switch r := &k.rows[row]; {
+	case r.fickle:
+		k.fickle = slices.DeleteFunc(k.fickle, func(other table.Row) bool { return other == row })
+	case r.listed():
+		at, _ := slices.BinarySearchFunc(k.order, row, k.compare)
+		k.order = slices.Delete(k.order, at, at+1)
+	}
+}
+
+// compare orders rows that are not fickle: their pods have started before now
+// or not at all, which is later than all others.
+func (k *ranks) compare(a, b table.Row) int {
+	x, y := &k.rows[a], &k.rows[b]
+	if order := x.criteria.compare(&y.criteria, endOfTime); order != 0 {
+		return order
+	}
+	return cmp.Compare(x.node, y.node)
+}
+
+// endOfTime is later than any time that a pod can have started.
+var endOfTime = time.Unix(1<<55, 0)
+
+// rank ranks a row by the sums of what the pods there take up, and tells
+// whether it is open.
+func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
+	r, b := &k.rows[row], &k.bounds
+	*r = rank{node: c.Table.Name(row)}
+	b.begin(c, row)
+	for _, n := range c.Nominated(r.node) {
+		r.fickle = r.fickle || n.UID == c.Pod.UID
+		b.keep(c, n)
+	}
+	for _, p := range b.pods {
+		r.fickle = r.fickle || !p.Started.Before(c.Now)
+	}
+	if len(b.pods) > 0 {
+		r.standing = hopeless
+		if found, ok := b.best(c); ok {
+			r.standing, r.criteria = open, found
+		}
+	}
+	return r.standing == open || r.fickle
+}
+
+// try is what came out of planning for a row.
+type try struct {
+	row     table.Row
+	plan    *Plan             // nil, or without victims where filters contradict themselves
+	refusal *decision.Blocker // why there is no plan
+}
+
+// best tries the rows, the most promising first, until no other can be better.
+// Where what comes out is not known the next time, enough plans are enough.
+// nil: there is none.
+func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
+	var best choice
+	found, clean, enough := 0, 0, limits.of(c.Table.Live())
+	k.tries = k.tries[:0]
+	for row := range k.promising(c) {
+		r := &k.rows[row]
+		if !best.beatenBy(&r.criteria, r.node, c.Now) || !c.Local && clean > 0 && found >= enough {
+			break
+		}
+		if !candidate(c, row) {
+			continue
+		}
+		plan, refusal := onNode(c, row)
+		if k.tries = append(k.tries, try{row, plan, refusal}); refusal != nil || len(plan.Victims) == 0 {
+			continue
+		}
+		best.take(plan, c.Now)
+		if found++; plan.Violations == 0 {
+			clean++
+		}
+	}
+	if c.Local {
+		k.learn()
+	}
+	return best.Plan
+}
+
+// learn keeps what the tries have shown: it will be the same the next time.
+func (k *ranks) learn() {
+	for _, t := range k.tries {
+		r := &k.rows[t.row]
+		k.unlist(t.row)
+		if r.refusal = t.refusal; r.refusal == nil && len(t.plan.Victims) > 0 {
+			r.criteria = t.plan.criteria()
+		}
+		if r.fickle || r.listed() {
+			k.list(t.row)
+		}
+	}
+}
+
+// promising goes through the rows that are open, the most promising first.
+func (k *ranks) promising(c *framework.PostFilterCall) iter.Seq[table.Row] {
+	compare := func(a, b table.Row) int {
+		x, y := &k.rows[a], &k.rows[b]
+		if order := x.criteria.compare(&y.criteria, c.Now); order != 0 {
+			return order
+		}
+		return cmp.Compare(x.node, y.node)
+	}
+	return func(yield func(table.Row) bool) {
+		fickle := slices.DeleteFunc(slices.Clone(k.fickle), func(r table.Row) bool { return k.rows[r].standing != open })
+		slices.SortFunc(fickle, compare)
+		for _, row := range k.order {
+			for len(fickle) > 0 && compare(fickle[0], row) < 0 {
+				if !yield(fickle[0]) {
+					return
+				}
+				fickle = fickle[1:]
+			}
+			if !yield(row) {
+				return
+			}
+		}
+		for _, row := range fickle {
+			if !yield(row) {
+				return
+			}
+		}
+	}
+}
+
+// verify tries every node afresh, and panics where one is better than the best
+// in spite of its rank, or has a plan where none was found.
+func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
+	var all choice
+	plans := 0
+	for _, row := range candidates(c) {
+		if p, blocker := onNode(c, row); blocker == nil && len(p.Victims) > 0 {
+			all.take(p, c.Now)
+			plans++
+		}
+	}
+	switch {
+	case (best == nil) != (all.Plan == nil):
+		panic(fmt.Sprintf("preempt: %d nodes have a plan, and the best of them is %v", plans, best))
+	case best == nil || !c.Local && plans > limits.of(c.Table.Live()):
+	case best.Node != all.Node || !slices.Equal(best.Victims, all.Victims) || best.Violations != all.Violations:
+		panic(fmt.Sprintf("preempt: node %q was found, %q is better", best.Node, all.Node))
+	}
+}
+
+// refused says why there is no plan, over all nodes.
+func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
+	tried := map[table.Row]try{}
+	for _, t := range k.tries {
+		tried[t.row] = t
+	}
+	rows := candidates(c)
+	var refused tallies
+	var errs []error
+	k.tries = k.tries[:0]
+	for _, row := range rows {
+		blocker := k.rows[row].refusal
+		if k.rows[row].standing == nobody {
+			blocker = &noVictims
+		}
+		if blocker == nil {
+			t, known := tried[row]
+			if !known {
+				t.row = row
+				t.plan, t.refusal = onNode(c, row)
+				k.tries = append(k.tries, t)
+			}
+			blocker = t.refusal
+		}
+		if blocker == nil {
+			errs = append(errs, noVictim(k.rows[row].node))
+			continue
+		}
+		refused.add(blocker, 1)
+	}
+	if c.Local {
+		k.learn()
+	}
+	if len(errs) > 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	refused.add(&notHelpful, c.Table.Live()-len(rows))
+	return refused, nil
+}
+
+func noVictim(node string) error {
+	return fmt.Errorf("expected at least one victim pod on node %q", node)
+}
