@@ -17,7 +17,7 @@ import (
 // kinds are the objects that createAny, updateAny and churn can make, and
 // whether they are in namespaces.
 var kinds = map[string]bool{
-	"Node": false, "Pod": true, "Service": true,
+	"Node": false, "Pod": true, "Service": true, "PodDisruptionBudget": true,
 	"DeviceClass": false, "DeviceTaintRule": false, "ResourceSlice": false, "ResourceClaim": true, "ResourceClaimTemplate": true,
 }
 

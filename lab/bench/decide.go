@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -42,16 +43,21 @@ type scene struct {
 	// misfits: pods may find no node; else one that does not ends the run.
 	misfits bool
 	// slice is how many decisions are taken before their bindings are answered.
-	slice  int
-	budget time.Duration // no further slice is begun after; 0: none
+	slice int
+	// preempting: pods may find a node by others going from it. They come one
+	// after the other, and are decided on again once the victims are gone.
+	preempting bool
+	budgets    []*policyv1.PodDisruptionBudget
+	budget     time.Duration // no further slice is begun after; 0: none
 }
 
 // decider takes decisions in process, on one pod of the scene after the other.
 type decider interface {
 	// decide places the next pod and says where. It counts whole: its record
-	// made and its room taken. The error is a misfit when no node was found.
+	// made and its room taken. The error is a misfit when no node was found, and
+	// a preemption when others go for the pod: after settle it comes next again.
 	decide() (node string, err error)
-	// settle tells of the bindings since, as the API server would.
+	// settle tells of the bindings and evictions since, as the API server would.
 	settle() error
 }
 
@@ -71,11 +77,19 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 		for _, o := range s.objects {
 			b.m.Step(time.Now(), machine.ObjectSet{Object: decode.Object(o)})
 		}
+		for _, o := range s.budgets {
+			b.m.Step(time.Now(), machine.BudgetSet{Budget: decode.Budget(o)})
+		}
 		b.addPods(slices.Values(s.bound))
-		b.addPods(s.pods)
+		if s.preempting {
+			b.later = slices.Collect(s.pods)
+			b.offer()
+		} else {
+			b.addPods(s.pods)
+		}
 		return b, func() {}, nil
 	}
-	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces, Objects: s.objects}
+	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces, Objects: s.objects, Budgets: s.budgets}
 	for _, service := range s.services {
 		world.Families = append(world.Families, service)
 	}
@@ -83,8 +97,18 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if s.preempting {
+		if err := rival.Preempting(); err != nil {
+			return nil, nil, err
+		}
+	}
 	return &rivalDecider{rival, slices.Collect(s.pods)}, rival.Stop, nil
 }
+
+// preemption is why no node was found for a pod yet: others go from one.
+type preemption string
+
+func (p preemption) Error() string { return "nominated to node " + string(p) }
 
 // misfit is why no node was found for a pod.
 type misfit string
@@ -100,13 +124,20 @@ func (d *rivalDecider) decide() (string, error) {
 	p := d.pods[0]
 	d.pods = d.pods[1:]
 	node, err := d.Rival.Decide(p)
+	if nominated := (oracle.Nominated{}); errors.As(err, &nominated) {
+		p = p.DeepCopy()
+		p.Status.NominatedNodeName = nominated.Node
+		d.pods = slices.Insert(d.pods, 0, p)
+		return "", preemption(nominated.Node)
+	}
 	if fit := (*framework.FitError)(nil); errors.As(err, &fit) {
 		return "", misfit(fit.Error())
 	}
 	return node, err
 }
 
-// settle has devices written; all else that kube-scheduler assumed stays assumed.
+// settle has devices written and victims gone; all else that kube-scheduler
+// assumed stays assumed.
 func (d *rivalDecider) settle() error { return d.Settle() }
 
 // berthDecider drives the daemon's own machine. The pods are in its queue
@@ -115,8 +146,12 @@ func (d *rivalDecider) settle() error { return d.Settle() }
 type berthDecider struct {
 	m *machine.Machine
 	// What is not answered yet.
-	writes []machine.Write
-	binds  []machine.Bind
+	writes  []machine.Write
+	binds   []machine.Bind
+	patches []machine.Patch
+	evicts  []machine.Evict
+	later   []*v1.Pod     // to be offered one after the other
+	ahead   time.Duration // of the clock, for backoffs that nobody waits for
 }
 
 func newBerth(configuration string) (*berthDecider, error) {
@@ -145,17 +180,21 @@ func (d *berthDecider) addNodes(nodes iter.Seq[*v1.Node]) {
 
 func (d *berthDecider) addPods(pods iter.Seq[*v1.Pod]) {
 	for p := range pods {
-		d.m.Step(time.Now(), machine.PodSet{Pod: decode.Pod(p)})
+		d.m.Step(time.Now().Add(d.ahead), machine.PodSet{Pod: decode.Pod(p)})
 	}
 }
 
 // step gives the machine an event and keeps what is to be answered. The record
 // is that of a decision, if one was taken.
 func (d *berthDecider) step(e machine.Event) (record *decision.Decision) {
-	for _, e := range d.m.Step(time.Now(), e) {
+	for _, e := range d.m.Step(time.Now().Add(d.ahead), e) {
 		switch e := e.(type) {
 		case machine.Decided:
 			record = e.Decision
+		case machine.Patch:
+			d.patches = append(d.patches, e)
+		case machine.Evict:
+			d.evicts = append(d.evicts, e)
 		case machine.Write:
 			d.writes = append(d.writes, e)
 		case machine.Bind:
@@ -172,6 +211,8 @@ func (d *berthDecider) decide() (string, error) {
 		return "", errors.New("no pod was ready")
 	case record.Result == decision.Scheduled:
 		return record.Node, nil
+	case record.Result == decision.Preempting:
+		return "", preemption(record.NominatedNode)
 	case record.Err != nil:
 		return "", record.Err
 	}
@@ -197,6 +238,13 @@ func (d *berthDecider) settle() error {
 	clear(d.writes)
 	clear(d.binds)
 	d.writes, d.binds = d.writes[:0], d.binds[:0]
+	if len(d.evicts) > 0 {
+		d.evict()
+	} else {
+		d.offer()
+	}
+	clear(d.patches)
+	d.patches = d.patches[:0]
 	return nil
 }
 
@@ -239,6 +287,7 @@ func (s *scene) take(d decider) (*timing, error) {
 	goruntime.GC()
 	n := s.count - s.warmUp
 	t := &timing{took: make([]time.Duration, 0, n)}
+	spent := time.Duration(0) // on the pod at hand
 	for t.decisions < n && (s.budget == 0 || t.wall < s.budget) {
 		var before, after goruntime.MemStats
 		goruntime.ReadMemStats(&before)
@@ -249,7 +298,10 @@ func (s *scene) take(d decider) (*timing, error) {
 				return nil, err
 			}
 			now := time.Now()
-			t.took = append(t.took, now.Sub(last))
+			if spent += now.Sub(last); t.decisions > len(t.took) {
+				t.took = append(t.took, spent)
+				spent = 0
+			}
 			if last = now; s.budget > 0 && last.Sub(start) > s.budget {
 				break
 			}
@@ -271,6 +323,9 @@ func (s *scene) take(d decider) (*timing, error) {
 // one takes a decision.
 func (s *scene) one(d decider, t *timing) error {
 	_, err := d.decide()
+	if made := preemption(""); s.preempting && errors.As(err, &made) {
+		return nil
+	}
 	if none := misfit(""); err != nil && !errors.As(err, &none) {
 		return err
 	}

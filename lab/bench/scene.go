@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,6 +58,9 @@ func (w *Workload) scene() (*scene, error) {
 	pods := append(s.before, s.measured...)
 	s.scene.nodes, s.pods = slices.Values(s.nodes), slices.Values(pods)
 	s.count, s.warmUp = len(pods), len(s.before)
+	if s.preempting = preempts(s.bound, pods); s.preempting {
+		s.slice = 1
+	}
 	return s.scene, nil
 }
 
@@ -191,6 +195,10 @@ func (s *set) addObject(step *CreateObjects, object *unstructured.Unstructured, 
 		service := &v1.Service{}
 		s.services = append(s.services, service)
 		return into(service)
+	case "PodDisruptionBudget":
+		budget := &policyv1.PodDisruptionBudget{}
+		s.budgets = append(s.budgets, budget)
+		return into(budget)
 	case "ResourceSlice":
 		slice := &resourcev1.ResourceSlice{}
 		s.offered = append(s.offered, slice)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -15,6 +16,10 @@ type Rival struct {
 	s *Scheduler
 	// unbound are decisions for pods with claims, which are yet to be written.
 	unbound []choice
+	// evicting hands evictions over, nil where nobody preempts; victims are
+	// those that have yet to go.
+	evicting chan *extenderv1.Victims
+	victims  []*v1.Pod
 }
 
 // choice is a decision.
@@ -57,6 +62,11 @@ func (r *Rival) Decide(pod *v1.Pod) (node string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if r.evicting != nil { // preemption reads the pod
+		if err := s.listed.Add(pod); err != nil {
+			return "", err
+		}
+	}
 	if err := s.Cache.UpdateSnapshot(s.logger, s.snapshot); err != nil {
 		return "", err
 	}
@@ -65,7 +75,7 @@ func (r *Rival) Decide(pod *v1.Pod) (node string, err error) {
 	queued := &framework.QueuedPodInfo{PodInfo: info, PodSignature: f.SignPod(s.ctx, pod)}
 	result, err := s.SchedulePod(s.ctx, f, state, queued)
 	if err != nil {
-		return "", err
+		return "", r.makeRoom(f, state, info, err)
 	}
 	assumed := pod.DeepCopy()
 	assumed.Spec.NodeName = result.SuggestedHost
@@ -78,6 +88,9 @@ func (r *Rival) Decide(pod *v1.Pod) (node string, err error) {
 	if _, status := f.RunPermitPlugins(s.ctx, state, assumed, result.SuggestedHost); !status.IsSuccess() {
 		return "", status.AsError()
 	}
+	if pod.Status.NominatedNodeName != "" {
+		s.SchedulingQueue.DeleteNominatedPodIfExists(pod)
+	}
 	if s.devices() {
 		r.unbound = append(r.unbound, choice{f, state, assumed})
 	}
@@ -85,7 +98,7 @@ func (r *Rival) Decide(pod *v1.Pod) (node string, err error) {
 }
 
 // Settle has the decisions since be written, as far as they are about devices
-// (PreBind), and shows what came of it.
+// (PreBind), and shows what came of it. Victims are gone after it.
 func (r *Rival) Settle() error {
 	for _, c := range r.unbound {
 		if err := r.s.writeClaims(c); err != nil {
@@ -94,7 +107,7 @@ func (r *Rival) Settle() error {
 	}
 	clear(r.unbound)
 	r.unbound = r.unbound[:0]
-	return nil
+	return r.evict()
 }
 
 // Stop ends the rival's background work.
