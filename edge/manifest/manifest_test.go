@@ -356,17 +356,6 @@ func TestSkimAgreesWithADecoder(t *testing.T) {
 	})
 }
 
-func FuzzFiles(f *testing.F) {
-	f.Add(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}]}`)
-	f.Add("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n---\n{\"a\":")
-	f.Fuzz(func(t *testing.T, text string) {
-		s := NewSet()
-		if err := s.Files([]string{"-"}, strings.NewReader(text), 1); err != nil && strings.Contains(err.Error(), "\n") {
-			t.Errorf("an error of several lines: %q", err)
-		}
-	})
-}
-
 // An API server that took such an amount hands it on without any text to look at.
 func TestHugeAmountsOfAnAPIServer(t *testing.T) {
 	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{"memory": resource.MustParse("1e99999999")}}}
