@@ -26,6 +26,9 @@ const (
 	firstKind
 )
 
+// Resources is how many resources there are.
+const Resources = int(firstKind) + int(object.Kinds)
+
 // Of is the resource of objects of a kind.
 func Of(k object.Kind) Resource { return firstKind + Resource(k) }
 

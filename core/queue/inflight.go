@@ -18,7 +18,7 @@ const logged = 256
 type log struct {
 	number uint64                   // of the last event
 	last   [logged]*framework.Event // event n is at n % logged
-	old    [int(framework.AnyResource) + 1][32]uint64
+	old    [framework.Resources][32]uint64
 }
 
 func (l *log) add(e *framework.Event) {
