@@ -27,9 +27,10 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
-// mostPerStep is how much memory one step may take at most. The largest objects
+// mostPerStep is how much memory one step may take at most, with all that it
+// leads to and the check of every invariant after each. The largest objects
 // here have a few MB themselves.
-const mostPerStep = 64 << 20
+const mostPerStep = 512 << 20
 
 // havoc is a world of objects that make no sense.
 type havoc struct {
