@@ -19,7 +19,7 @@ type Stock struct {
 
 // Has tells whether a device class stands for the resource. No counter has any.
 func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
-	return c != nil && resource.ByDevices(name) && t.ClassOf(name) != nil
+	return c != nil && t.ClassOf(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
 // Stock is the stock of the resource, nil where no device class stands for it.

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -12,7 +13,8 @@ import (
 // devices gives nodes devices in pools of every shape (whole, outdated,
 // incomplete, with a name twice, shared, partitioned, tainted), and pods claims
 // in every state that ask for them in every way.
-var devices = feature{world: deviceWorld, alter: alterDevices}
+var devices = feature{world: deviceWorld, alter: alterDevices,
+	node: offerExtended, renode: reofferExtended, pod: requestExtended, config: scoreExtended}
 
 const gpuDriver, nicDriver = "gpu.example.com", "nic.example.com"
 
@@ -41,7 +43,10 @@ func deviceWorld(b *builder, w *World) {
 	}
 	asks := []resourcev1.ResourceClaimSpec{someAsk(b), someAsk(b), someAsk(b)}
 	for _, p := range append(append([]*v1.Pod(nil), w.Bound...), w.Pending...) {
-		if b.chance(25) {
+		if requestsExtended(p) && b.chance(30) {
+			leaveClaim(b, w, p)
+		}
+		if b.chance(25) || requestsExtended(p) && b.chance(60) {
 			continue
 		}
 		for i := range b.pick(1, 1, 1, 2) {
@@ -135,6 +140,12 @@ func deviceClass(b *builder, name string) *resourcev1.DeviceClass {
 	}[name]
 	if expression != "" {
 		c.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}
+	}
+	if names := classed[name]; names != nil && b.chance(60) {
+		c.Spec.ExtendedResourceName = new(b.word(names...))
+	}
+	if b.chance(50) {
+		c.CreationTimestamp = metav1.NewTime(epoch.Add(time.Duration(b.IntN(4)) * time.Minute))
 	}
 	if b.chance(30) {
 		c.Spec.Config = []resourcev1.DeviceClassConfiguration{{DeviceConfiguration: resourcev1.DeviceConfiguration{

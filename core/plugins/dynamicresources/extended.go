@@ -32,28 +32,23 @@ type resourceOfClass struct {
 	class string // "" for none
 }
 
-// extendedOf is nil for pods that request nothing of the sort.
+// extendedOf is nil for pods that request nothing that a class stands for.
 func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
-	if !pl.features.ExtendedResource {
+	if !pl.features.ExtendedResource || !slices.ContainsFunc(p.Demand.Requests.Scalars, func(s resource.Scalar) bool {
+		return t.ClassOf(s.Name) != nil && resource.ByDevices(s.Name) // the dearest last
+	}) {
 		return nil
 	}
-	var e *extended
-	classes := false
+	e := &extended{pod: p}
 	for _, s := range p.Demand.Requests.Scalars {
 		if !resource.ByDevices(s.Name) {
 			continue
 		}
-		if e == nil {
-			e = &extended{pod: p}
-		}
 		r := resourceOfClass{name: s.Name}
 		if class := t.ClassOf(s.Name); class != nil {
-			r.class, classes = class.Name, true
+			r.class = class.Name
 		}
 		e.resources = append(e.resources, r)
-	}
-	if !classes {
-		return nil
 	}
 	for o := range t.Group(object.ResourceClaims, string(p.UID)) {
 		if c := o.(*object.ResourceClaim); e.stale == nil || c.Name < e.stale.Name {

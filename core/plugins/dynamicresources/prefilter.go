@@ -157,7 +157,7 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 // checkCount refuses what the allocator does not survive: a number below zero, or
 // several whose sum is. It says itself where there are only too many.
 func checkCount(claim, request string, n int64) *decision.Status {
-	if n < 0 || n > math.MaxInt32 {
+	if n < 0 || n > math.MaxInt64>>16 {
 		return failed("claim %s, request %s: %d is no number of devices", claim, request, n)
 	}
 	return nil

@@ -69,7 +69,7 @@ func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 
 // delegates tells whether a device class stands for the resource.
 func (ig ignored) delegates(t *table.Table, name v1.ResourceName) bool {
-	return ig.classes && resource.ByDevices(name) && t.ClassOf(name) != nil
+	return ig.classes && t.ClassOf(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
 // appendKey writes which of the requested resources have a device class.
