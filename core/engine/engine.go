@@ -191,6 +191,9 @@ func (e *Engine) newView(p *profile.Profile, pod *object.Pod) *view {
 		return v
 	}
 	v.excess = v.wordy()
+	if old := e.views[v.class.key]; old != nil && old.kept != nil {
+		e.keeping = slices.DeleteFunc(e.keeping, func(v *view) bool { return v == old })
+	}
 	e.views[v.class.key] = v
 	e.makeRoom(v)
 	return v

@@ -240,19 +240,26 @@ func (o *Outcome) Gives(p *object.Pod, gives []int64) []int64 {
 const keptRows = 1 << 21
 
 // Kept is for framework.PostFilterCall: what the plugin left there lasts as
-// long as the class's view.
+// long as the class's view, or as this decision where the view is not kept.
 func (o *Outcome) Kept(plugin string) *any {
 	v, e := o.view, o.engine
 	if v.kept == nil {
 		v.kept = map[string]*any{}
-		e.keeping = append(e.keeping, v)
-		if most := max(1, keptRows/max(1, e.table.Rows())); len(e.keeping) > most {
-			e.keeping[0].kept = nil
-			e.keeping = slices.Delete(e.keeping, 0, 1)
+		if e.views[v.class.key] == v {
+			e.keep(v)
 		}
 	}
 	if v.kept[plugin] == nil {
 		v.kept[plugin] = new(any)
 	}
 	return v.kept[plugin]
+}
+
+// keep lists the view among those for which plugins keep something.
+func (e *Engine) keep(v *view) {
+	e.keeping = append(e.keeping, v)
+	if most := max(1, keptRows/max(1, e.table.Rows())); len(e.keeping) > most {
+		e.keeping[0].kept = nil
+		e.keeping = slices.Delete(e.keeping, 0, 1)
+	}
 }

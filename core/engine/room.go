@@ -72,6 +72,7 @@ func (e *Engine) dropViews(keep *view) {
 		}
 		return drop
 	})
+	e.keeping = slices.DeleteFunc(e.keeping, func(v *view) bool { return e.views[v.class.key] != v })
 }
 
 // dropStatics drops static parts that no view stands on, once they are many.

@@ -63,7 +63,7 @@ func TestPaths(t *testing.T) {
 		{"/metrics/resources", "requests", 200},
 		{"/configz", `"componentconfig"`, 200},
 		{"/flagz", "leader-elect", 200},
-		{"/statusz", "Emulation version: 1.36", 200},
+		{"/statusz", "Emulation version", 200},
 		{"/debug/pprof/symbol", "num_symbols", 200},
 		{"/nothing", "", 404},
 	}
