@@ -41,6 +41,9 @@ func (w *soak) bounded(t *testing.T, e *engine.Engine, budget int) {
 	if rows := views * (engine.FixedRows + w.Rows()); rows > budget && views > 1 {
 		t.Fatalf("%d views count for %d rows, want at most %d", views, rows, budget)
 	}
+	if keeping := e.Keeping(); keeping > views {
+		t.Fatalf("plugins keep something for %d views, %d are kept", keeping, views)
+	}
 	if most := 2*views + 17; statics > most {
 		t.Fatalf("%d static parts, want at most %d", statics, most)
 	}
@@ -60,7 +63,9 @@ func TestClassesWithoutEnd(t *testing.T) {
 		p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: fmt.Sprint("class-", i), Operator: v1.TolerationOpExists})
 		w.redraw(i%len(w.pool), p)
 		for range 1 + i%3 {
-			w.kept.Decide(w.profiles[0], w.pool[i%len(w.pool)], nil)
+			if o := w.kept.Decide(w.profiles[0], w.pool[i%len(w.pool)], nil); o.Rejected == nil {
+				o.Kept("anything")
+			}
 			w.bounded(t, w.kept, budget)
 		}
 		if w.decide(t); i%50 == 0 {

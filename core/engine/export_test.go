@@ -19,3 +19,6 @@ func (e *Engine) See(key []byte) {
 	e.keyBuf = append(e.keyBuf[:0], key...)
 	e.firstSight()
 }
+
+// Keeping is for how many views, kept or not, plugins keep something.
+func (e *Engine) Keeping() int { return len(e.keeping) }

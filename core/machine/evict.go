@@ -109,11 +109,12 @@ func (m *Machine) evicted(e Evicted) {
 	if e.Err == nil {
 		m.preempted(ev.victim, ev.preemptors[0], explain.Preempted(ev.preemptors[0].UID, ev.node))
 	}
-	if e.Err != nil || ev.gone {
+	switch {
+	case e.Err != nil:
 		delete(m.evictions, e.Victim)
-	}
-	if e.Err != nil {
 		m.retry(ev.preemptors)
+	case ev.gone:
+		m.over(ev)
 	}
 }
 
@@ -128,7 +129,24 @@ func (m *Machine) retry(preemptors []*object.Pod) {
 func (m *Machine) evictionDone(uid types.UID) {
 	if ev := m.evictions[uid]; ev != nil {
 		if ev.gone = true; ev.answered {
-			delete(m.evictions, uid)
+			m.over(ev)
+		}
+	}
+}
+
+// over ends an eviction.
+func (m *Machine) over(ev *eviction) {
+	delete(m.evictions, ev.victim.UID)
+	m.hurry(ev.preemptors)
+}
+
+// hurry has those tried whose victims are all gone. Until then they wait out
+// their backoff: each victim that goes calls all preemptors, and were they all
+// tried each time, a thousand of them would be tried a million times.
+func (m *Machine) hurry(preemptors []*object.Pod) {
+	for _, p := range preemptors {
+		if m.hunting(p.UID) == "" {
+			m.queue.Hurry(m.now, p.UID)
 		}
 	}
 }

@@ -388,6 +388,7 @@ func (m *Machine) refused(f *flight, err error) {
 func (m *Machine) land(f *flight) {
 	delete(m.flights, f.pod.UID)
 	delete(m.awaiting, f.pod.UID)
+	m.hurry(f.preemptors)
 }
 
 // unreserve takes the pod off its node, and ends what was reserved for it or,

@@ -226,3 +226,45 @@ func TestChaosOfPreemption(t *testing.T) {
 		c.leave()
 	})
 }
+
+// A victim that goes calls all preemptors; those whose own victims are still
+// leaving wait out their backoff, and are tried as soon as the last is gone.
+func TestPreemptorsWaitForTheirVictims(t *testing.T) {
+	s := newStory(t)
+	var highs []*object.Pod
+	for i := range 2 {
+		s.given(s.node(fmt.Sprint("n", i), 40), s.pod(fmt.Sprint("low", i), 40))
+		s.cycle("", "")
+		s.reply(fine)
+	}
+	for i := range 2 {
+		high := s.pod(fmt.Sprint("high", i), 40, func(p *object.Pod) { p.Priority = 1 })
+		s.given(high)
+		s.cycle("", "")
+		highs = append(highs, high)
+	}
+	s.where(highs[0], queue.Unschedulable)
+	s.where(highs[1], queue.Unschedulable)
+	evict := func(preemptor *object.Pod, victim string) {
+		s.answer(slices.IndexFunc(s.requests, func(r Effect) bool { e, ok := r.(Evict); return ok && e.Preemptor.UID == preemptor.UID }), fine)
+		s.deletePod(victim)
+		s.tellAll()
+	}
+	evict(highs[0], "ns/low0")
+	s.where(highs[0], queue.Backoff)
+	s.where(highs[1], queue.ErrorBackoff)
+	s.cycle("", "")
+	s.where(highs[0], queue.InFlight)
+	if s.m.Ready() {
+		t.Error("the other is to be tried, too")
+	}
+	evict(highs[1], "ns/low1")
+	s.where(highs[1], queue.Backoff)
+	s.settle()
+	for _, p := range highs {
+		if s.pods[p.Key()].NodeName == "" {
+			t.Errorf("%s is not bound", p.Key())
+		}
+	}
+	s.checkRest()
+}

@@ -124,6 +124,7 @@ func New(o Options) *Machine {
 		MaxUnschedulable: o.MaxUnschedulable,
 		Less:             m.less,
 		PreEnqueue:       m.preEnqueue,
+		Waits:            func(p *object.Pod) bool { return m.hunting(p.UID) != "" },
 		Wakes:            m.wakes,
 	})
 	return m

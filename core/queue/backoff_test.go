@@ -86,6 +86,30 @@ func TestBackoffGrowsPerKindOfFailure(t *testing.T) {
 	}
 }
 
+// A pod that has a reason to wait is not tried before its backoff is over,
+// until the reason is gone.
+func TestWaits(t *testing.T) {
+	b := newBench(t)
+	b.door.closed = true
+	for _, name := range []string{"b", "err"} {
+		b.Add(start, pod(name, app("b")))
+	}
+	b.pop(start, "b")
+	b.pop(start, "err")
+	b.Park(start, uid("b"), by("Room"))
+	b.Park(start, uid("err"), Outcome{})
+	b.Move(start, on(framework.Add))
+	b.want("b", ErrorBackoff)
+	if b.Ready() {
+		t.Error("a pod that waits is to be tried")
+	}
+	b.Hurry(start, uid("b"))
+	b.Hurry(start, uid("err"))
+	b.want("b", Backoff)
+	b.want("err", ErrorBackoff)
+	b.pop(start, "b")
+}
+
 func TestNoBackoff(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.MaxBackoff = 0 })
 	b.Add(start, pod("p"))

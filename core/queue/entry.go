@@ -19,8 +19,8 @@ const (
 	// Backoff: rejected; to be tried again when its backoff is over, or when
 	// nothing is active.
 	Backoff
-	// ErrorBackoff: the attempt failed without a verdict on the pod; to be
-	// tried again when its backoff is over.
+	// ErrorBackoff: the attempt failed without a verdict on the pod, or the pod
+	// has a reason to wait; to be tried again when its backoff is over.
 	ErrorBackoff
 	// Unschedulable: rejected; waits for a change that may help.
 	Unschedulable

@@ -60,6 +60,9 @@ func (d *door) preEnqueue(p *object.Pod) *decision.Status {
 	return nil
 }
 
+// waits: a closed door keeps pods from hurrying, too.
+func (d *door) waits(p *object.Pod) bool { return d.closed && p.Labels["app"] == "b" }
+
 func byPriority(a, b *framework.QueuedPod) bool {
 	if a.Pod.Priority != b.Pod.Priority {
 		return a.Pod.Priority > b.Pod.Priority
@@ -70,7 +73,7 @@ func byPriority(a, b *framework.QueuedPod) bool {
 func options(d *door) Options {
 	return Options{
 		InitialBackoff: DefaultInitialBackoff, MaxBackoff: DefaultMaxBackoff, MaxUnschedulable: DefaultMaxUnschedulable,
-		Less: byPriority, PreEnqueue: d.preEnqueue, Wakes: wakes,
+		Less: byPriority, PreEnqueue: d.preEnqueue, Waits: d.waits, Wakes: wakes,
 	}
 }
 

@@ -98,7 +98,7 @@ func (m *model) wake(now time.Time, mp *modelPod, how verdict) {
 	case how == sleep:
 	case how == atOnce || !now.Before(mp.end()):
 		m.enqueue(now, mp, Active)
-	case mp.errors > 0:
+	case mp.errors > 0 || m.door.waits(mp.pod):
 		m.enqueue(now, mp, ErrorBackoff)
 	default:
 		m.enqueue(now, mp, Backoff)

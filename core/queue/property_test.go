@@ -173,6 +173,14 @@ func (w *world) activate(t *rapid.T) {
 	w.m.activate(w.now, id)
 }
 
+func (w *world) hurry(t *rapid.T) {
+	id := uid(podNames.Draw(t, "pod"))
+	w.q.Hurry(w.now, id)
+	if mp := w.m.pods[id]; mp != nil && mp.place == ErrorBackoff && mp.errors == 0 {
+		mp.place, mp.since = Backoff, w.now
+	}
+}
+
 func (w *world) nominate(t *rapid.T) {
 	id, node := uid(podNames.Draw(t, "pod")), nodes.Draw(t, "node")
 	w.q.Nominate(id, node)
@@ -239,6 +247,7 @@ func TestQueueIsItsModel(t *testing.T) {
 			"move":      w.move,
 			"burst":     w.burst,
 			"activate":  w.activate,
+			"hurry":     w.hurry,
 			"nominate":  w.nominate,
 			"advance":   w.advance,
 			"flush":     w.flush,

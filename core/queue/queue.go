@@ -35,6 +35,9 @@ type Options struct {
 	// Its Plugin is the one whose wake rules call the pod back. It may not
 	// panic. nil: there are no such plugins.
 	PreEnqueue func(p *object.Pod) *decision.Status
+	// Waits tells of a pod that is called that it has a reason to wait until its
+	// backoff is over, even when there is nothing else to try. nil: none has.
+	Waits func(p *object.Pod) bool
 	// Wakes returns the wake rules of a plugin of the profile, the profile
 	// being a pod's SchedulerName. The answer may not change. Pods rejected by
 	// a plugin that is not known are backed off as after an error.
@@ -74,6 +77,9 @@ func New(o Options) *Queue {
 	}
 	if o.PreEnqueue == nil {
 		o.PreEnqueue = func(*object.Pod) *decision.Status { return nil }
+	}
+	if o.Waits == nil {
+		o.Waits = func(*object.Pod) bool { return false }
 	}
 	if o.Wakes == nil {
 		o.Wakes = func(string, string) ([]framework.Wake, bool) { return nil, false }
@@ -296,6 +302,16 @@ func (q *Queue) Retry(now time.Time, uid types.UID) {
 	q.wake(now, e, afterBackoff, eventAttemptFailure)
 }
 
+// Hurry tells that the pod's reason to wait is gone: it may be tried when there
+// is nothing else to try. One that backs off after an error, or is elsewhere,
+// stays where it is.
+func (q *Queue) Hurry(now time.Time, uid types.UID) {
+	if e := q.pods[uid]; e != nil && e.place == ErrorBackoff && e.errors == 0 {
+		q.leave(e)
+		q.enter(now, e, Backoff)
+	}
+}
+
 // Flush does what is due by now: backoffs that are over and stays in
 // unschedulable that took too long end, and pods that have been gated as long
 // are looked at again.
@@ -347,7 +363,7 @@ func (q *Queue) wake(now time.Time, e *entry, how verdict, event string) {
 	to := Active
 	switch {
 	case how != afterBackoff || !e.backingOff(now):
-	case e.errors > 0:
+	case e.errors > 0 || q.opts.Waits(e.Pod):
 		to = ErrorBackoff
 	default:
 		to = Backoff
