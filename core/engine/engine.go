@@ -42,6 +42,7 @@ type Engine struct {
 	list     []table.Row
 	extremes []extremes
 	learnt   uint64  // the nominations' revision
+	swept    uint64  // how often the table's terms were
 	keeping  []*view // for which plugins keep something, the oldest first
 }
 
@@ -191,9 +192,7 @@ func (e *Engine) newView(p *profile.Profile, pod *object.Pod) *view {
 		return v
 	}
 	v.excess = v.wordy()
-	if old := e.views[v.class.key]; old != nil && old.kept != nil {
-		e.keeping = slices.DeleteFunc(e.keeping, func(v *view) bool { return v == old })
-	}
+	e.drop(v.class.key)
 	e.views[v.class.key] = v
 	e.makeRoom(v)
 	return v

@@ -35,7 +35,7 @@ func (o *Outcome) failure() *decision.Status {
 	if !o.view.fallible || !o.view.broken() {
 		return nil
 	}
-	delete(o.engine.views, o.view.class.key)
+	o.engine.drop(o.view.class.key)
 	at, found := table.Row(-1), blockKey{}
 	for i, n := 0, o.candidates(); i < n; i++ {
 		r := o.candidate(i)

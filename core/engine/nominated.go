@@ -40,6 +40,9 @@ func (e *Engine) learn(nominated Nominations) {
 	}
 	nodes, now, _ := since(nominated, e.learnt)
 	e.learnt = now
+	if swept := e.table.Swept(); swept != e.swept {
+		nodes, e.swept = nominated.NominatedNodes(), swept
+	}
 	for _, node := range nodes {
 		for _, p := range nominated.NominatedTo(node) {
 			e.table.Learn(p)
@@ -52,7 +55,7 @@ func (e *Engine) learn(nominated Nominations) {
 func (o *Outcome) considerNominated() {
 	o.considered = true
 	switch {
-	case o.nominated == nil || o.rows == nil && o.view.feasible == 0:
+	case o.nominated == nil || len(o.nominated.NominatedNodes()) == 0 || o.rows == nil && o.view.feasible == 0:
 	case o.Local() && o.rows == nil:
 		o.blocked = o.tryStale(&o.view.opened, standing.feasible)
 	default:
@@ -110,6 +113,9 @@ func (o *Outcome) considerRest() {
 		return
 	}
 	o.complete = true
+	if len(o.nominated.NominatedNodes()) == 0 {
+		return
+	}
 	if !o.considered { // the pod is where it was nominated to
 		o.considerNominated()
 	}
@@ -237,7 +243,7 @@ func (o *Outcome) Gives(p *object.Pod, gives []int64) []int64 {
 
 // keptRows bounds the rows of all views for which plugins keep something: about
 // 100 bytes a row.
-const keptRows = 1 << 21
+const keptRows = 1 << 19
 
 // Kept is for framework.PostFilterCall: what the plugin left there lasts as
 // long as the class's view, or as this decision where the view is not kept.

@@ -244,3 +244,6 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 	}
 	return total, scores
 }
+
+// Rows is for framework.PostFilterCall.
+func (o *Outcome) Rows() []table.Row { return o.rows }

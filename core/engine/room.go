@@ -56,6 +56,15 @@ func (e *Engine) makeRoom(keep *view) {
 	e.dropStatics(keep)
 }
 
+// drop forgets the view of a class, if there is one.
+func (e *Engine) drop(key string) {
+	v := e.views[key]
+	if v != nil && v.kept != nil {
+		e.keeping = slices.DeleteFunc(e.keeping, func(other *view) bool { return other == v })
+	}
+	delete(e.views, key)
+}
+
 func (e *Engine) dropViews(keep *view) {
 	uses := make([]uint64, 0, len(e.views))
 	e.excess = 0                // of views replaced since it may still hold some

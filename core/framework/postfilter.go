@@ -19,6 +19,9 @@ type PostFilterCall struct {
 	// Code returns how the filters rejected the node at a row: Unschedulable
 	// where removing pods may help, Unresolvable where nothing will.
 	Code func(table.Row) decision.Code
+	// Rows are the only ones with a Code other than Unresolvable, where the pod
+	// is narrowed to a few nodes; nil: any may have.
+	Rows []table.Row
 	// Refit runs the profile's filters for the pod on one row of the table as
 	// it stands (under a checkpoint, say), pods nominated there with at least
 	// its priority counted as placed. nil: it fits.

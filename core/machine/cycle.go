@@ -164,7 +164,7 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome, from int, was nomina
 
 func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
 	return &framework.PostFilterCall{
-		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code, Rejected: o.Rejected,
+		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code, Rows: o.Rows(), Rejected: o.Rejected,
 		Refit:       func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
 		Nomination:  cmp.Or(m.hunting(a.pod.UID), m.queue.NominatedNode(a.pod.UID)),
 		Holds:       m.queue.NominatedNode(a.pod.UID),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -95,6 +96,16 @@ func (m *Machine) stop(f *flight, preemptor *object.Pod, plugin string) bool {
 
 func (m *Machine) preempted(victim, preemptor *object.Pod, note string) {
 	m.do(Announce{Pod: victim, Reason: "Preempted", Action: "Preempting", Note: note, Related: preemptor})
+}
+
+// evictAgain asks for every eviction that was not answered: what was asked for
+// may have been lost. An eviction names a UID, so that it can do no harm twice.
+func (m *Machine) evictAgain() {
+	for _, uid := range slices.Sorted(maps.Keys(m.evictions)) {
+		if e := m.evictions[uid]; !e.answered {
+			m.do(Evict{Victim: e.victim, Preemptor: e.preemptors[0], Node: e.node})
+		}
+	}
 }
 
 // evicted takes in the answer to an Evict. Where it failed, those who counted

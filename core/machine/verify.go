@@ -102,6 +102,7 @@ func (m *Machine) Repair() []Effect {
 			m.queue.Park(m.now, s.Pod.UID, queue.Outcome{})
 		}
 	}
+	m.evictAgain()
 	for _, uid := range sortedUIDs(m.flights) {
 		switch f := m.flights[uid]; f.phase {
 		case binding, settling:

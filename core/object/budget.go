@@ -20,8 +20,12 @@ type Budget struct {
 // pod without labels covered (v1.36's preemption; the disruption controller
 // reads an empty selector as all pods).
 func (b *Budget) Counts(p *Pod) bool {
+	return b.Covers(p) && !b.Disrupted[p.Name]
+}
+
+// Covers is Counts for a pod that is not on its way out already.
+func (b *Budget) Covers(p *Pod) bool {
 	return b.Namespace == p.Namespace &&
 		len(p.Labels) > 0 && b.Selector != nil && !b.Selector.Empty() &&
-		b.Selector.Matches(labels.Set(p.Labels)) &&
-		!b.Disrupted[p.Name]
+		b.Selector.Matches(labels.Set(p.Labels))
 }

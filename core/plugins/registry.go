@@ -89,9 +89,12 @@ func Registry(f Features) profile.Registry {
 }
 
 // plain makes a factory of a plugin without arguments; it ignores any that
-// are given, as kube-scheduler does.
+// are given, as kube-scheduler does. Each profile has its own.
 func plain(p framework.Plugin) profile.Factory {
-	return func(any) (*framework.Plugin, error) { return &p, nil }
+	return func(any) (*framework.Plugin, error) {
+		own := p
+		return &own, nil
+	}
 }
 
 // with makes a factory of a plugin that takes *A; nil stands for its defaults.

@@ -100,6 +100,9 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 // budget. Without a plan the tallies say why not, over all nodes. An error means
 // that filters contradict themselves, and comes without either.
 func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
+	if c.Rows != nil { // to try a few costs less than to rank all
+		return findAmong(c)
+	}
 	k := ranksOf(c)
 	best := k.best(c, limits)
 	if c.Check {
@@ -111,6 +114,15 @@ func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, 
 	}
 	best.Outranked = outranked(c, best.Node)
 	return best, nil, nil
+}
+
+func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
+	var best choice
+	refused, err := search(c, Limits{Percentage: 100}, func(p *Plan) { best.take(p, c.Now) })
+	if best.Plan != nil {
+		best.Outranked = outranked(c, best.Node)
+	}
+	return best.Plan, refused, err
 }
 
 // Candidates are plans for nodes from a drawn one on, until there are enough
@@ -181,9 +193,12 @@ var notHelpful = decision.Blocker{
 
 // candidates lists the rows where removing pods may help.
 func candidates(c *framework.PostFilterCall) []table.Row {
-	var rows []table.Row
-	for r := range c.Table.Rows() {
-		if row := table.Row(r); candidate(c, row) {
+	among, rows := c.Rows, []table.Row(nil)
+	if among == nil {
+		among = c.Table.All()
+	}
+	for _, row := range among {
+		if candidate(c, row) {
 			rows = append(rows, row)
 		}
 	}

@@ -108,7 +108,10 @@ func (w *world) change(t *rapid.T, round int) {
 			w.pod = &next
 		}
 	case 7:
-		w.budgets = slices.Clone(w.budgets)
+		if w.budgets = slices.Clone(w.budgets); len(w.budgets) > 0 && number("lifted", 0, 2) > 0 {
+			w.budgets = w.budgets[1:]
+			return
+		}
 		w.budget("x", "b", int32(number("allowed", 0, 2)))
 	}
 }

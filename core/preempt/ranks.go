@@ -58,12 +58,48 @@ func (r *rank) listed() bool { return r.standing == open && r.refusal == nil && 
 // ranksOf are the ranks as they are now.
 func ranksOf(c *framework.PostFilterCall) *ranks {
 	k, ok := (*c.Kept).(*ranks)
-	if !ok || k.priority != c.Pod.Priority || !slices.Equal(k.budgets, c.Budgets) {
+	if !ok || k.priority != c.Pod.Priority {
 		k = &ranks{priority: c.Pod.Priority, budgets: c.Budgets}
 		*c.Kept = k
 	}
 	k.refresh(c)
 	return k
+}
+
+// guarded lists the rows with pods that a budget counts which changed since, or
+// did before.
+func (k *ranks) guarded(c *framework.PostFilterCall) (rows []table.Row) {
+	for _, b := range changes(k.budgets, c.Budgets) {
+		c.Table.Crowds(b.Namespace, func(crowd *table.Crowd) {
+			if pods := crowd.Pods(); len(pods) > 0 && b.Covers(pods[0].Pod) {
+				for _, pl := range pods {
+					rows = append(rows, pl.Row)
+				}
+			}
+		})
+	}
+	k.budgets = c.Budgets
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// changes are the budgets that are in one list alone, in the order of both.
+func changes(was, is []*object.Budget) (changed []*object.Budget) {
+	for len(was) > 0 && len(is) > 0 {
+		switch order := byName(was[0], is[0]); {
+		case was[0] == is[0]:
+			was, is = was[1:], is[1:]
+		case order <= 0:
+			changed, was = append(changed, was[0]), was[1:]
+		default:
+			changed, is = append(changed, is[0]), is[1:]
+		}
+	}
+	return append(append(changed, was...), is...)
+}
+
+func byName(a, b *object.Budget) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 func (k *ranks) refresh(c *framework.PostFilterCall) {
@@ -75,7 +111,12 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 	since := k.revision
 	k.revision, k.nominations = t.Revision(), now
 	k.changed = t.AppendChanged(k.changed[:0], since, t.Rows())
-	if k.changed = slices.DeleteFunc(k.changed, func(r table.Row) bool { return t.Lasting(r) <= since }); !known || len(k.changed) > 8+len(k.rows)/8 {
+	if k.changed = slices.DeleteFunc(k.changed, func(r table.Row) bool { return t.Lasting(r) <= since }); !known || len(k.changed)+len(nodes) > 8+len(k.rows)/8 {
+		k.budgets = c.Budgets
+		k.rankAll(c)
+		return
+	}
+	if k.changed = append(k.changed, k.guarded(c)...); len(k.changed) > len(k.rows)/2 {
 		k.rankAll(c)
 		return
 	}

@@ -40,6 +40,16 @@ func (t *Table) ClaimUsed(namespace, name string) bool {
 	return false
 }
 
+// ClaimUsers is how many volumes of pods on nodes use the claim.
+func (t *Table) ClaimUsers(namespace, name string) (n int) {
+	for r, volumes := range t.claims[objectName{namespace, name}] { // any order: a sum
+		if t.nodes[r] != nil {
+			n += volumes
+		}
+	}
+	return n
+}
+
 // compareClaims compares with a rebuild who uses which claim.
 func (t *Table) compareClaims(fresh *Table) error {
 	if len(t.claims) != len(fresh.claims) {

@@ -38,6 +38,7 @@ type terms struct {
 	list  []*Term // by ID
 	last  uint64
 	limit int // of the list, before it is swept
+	swept uint64
 	// labels are the keys that selectors look at; other labels of a pod do not
 	// decide which terms are about it.
 	labels map[string]bool
@@ -73,6 +74,10 @@ func (t *Table) Learn(p *object.Pod) {
 		t.terms.learn(&p.Affinity.Terms[i])
 	}
 }
+
+// Swept is how often terms that no placed pod has were forgotten, those of Learn
+// among them.
+func (t *Table) Swept() uint64 { return t.terms.swept }
 
 func (l *terms) learn(in *match.PodTerm) *Term {
 	if known := l.byKey[in.Key]; known != nil {
@@ -198,5 +203,6 @@ func (l *terms) sweep() {
 		}
 	}
 	clear(l.about)
+	l.swept++
 	l.limit = max(termsKept, 2*len(l.list))
 }

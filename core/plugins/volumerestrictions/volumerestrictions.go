@@ -58,9 +58,19 @@ func part(key []byte, t *table.Table, p *object.Pod) []byte {
 	}
 	key = fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(object.PersistentVolumeClaims))
 	for i := range p.Volumes {
-		key = fmt.Appendf(key, ",%t", t.ClaimUsed(p.Namespace, p.Volumes[i].Claim))
+		key = fmt.Appendf(key, ",%d", users(t, p, &p.Volumes[i]))
 	}
 	return key
+}
+
+// users is how many pods use a claim that only one may: where there are
+// several, all of them would have to go. Of others it does not matter.
+func users(t *table.Table, p *object.Pod, v *object.Volume) int {
+	c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, p.Namespace, v.Claim)
+	if c == nil || !slices.Contains(c.Modes, v1.ReadWriteOncePod) {
+		return 0
+	}
+	return t.ClaimUsers(p.Namespace, v.Claim)
 }
 
 // restricted tells whether the pod has a disk or a claim that others may keep
