@@ -30,7 +30,7 @@ func NewCommand() *cobra.Command {
 		Use:   "breaks",
 		Short: "Break Berth on purpose and look if the comparison with kube-scheduler sees it",
 		Long:  long,
-		Example: `  make breaks                                      # all, some minutes
+		Example: `  make breaks                                      # all: a program is built for each
   cd lab && go run ./cmd/breaks --only PodTopologySpread`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
