@@ -48,8 +48,9 @@ resourceclaims,resourceslices,deviceclasses
 
 Nodes and pods alone are enough where pods use nothing of the rest.
 
-Pods are what is placed: a Deployment in the input is named and ignored. HTTP
-extenders of the configuration are not asked; a notice says so. Preemption is
+Pods are what is placed: a Deployment in the input is named and ignored. No
+controller runs: claims that are made from a template (ephemeral volumes, device
+claims) have to be in the input, and budgets with their status. HTTP extenders of the configuration are not asked; a notice says so. Preemption is
 simulated; pods that it evicts are listed, and do not change the exit status.
 
 Exit status: 0 when every pod was placed, 1 when some pod was not, 2 when the
@@ -86,7 +87,7 @@ func newSimulate(name string) *cobra.Command {
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "take the cluster from the live API server of this kubeconfig (read only)")
 	f.StringVar(&s.context, "context", "", "the context of the kubeconfig; default: its current one")
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
-	f.BoolVar(&s.explain, "explain", false, "add every node's answer to every decision")
+	f.BoolVar(&s.explain, "explain", false, "add every node's answer to every decision; of many the table shows some, -o wide and JSON all")
 	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next; without, every plugin is asked about every node each time: slow, and the same result")
 	f.BoolVar(&s.strict, "strict", false, "take a field that is not known for an error; without, it is left out and named on standard error")
 	f.Uint64Var(&s.seed, "seed", 1, "decides among nodes that score the same")

@@ -174,6 +174,10 @@ func TestNotices(t *testing.T) {
 	if err != nil || !slices.Equal(s.Notices, []string{"in.yaml: document 1: node a: status.allocatable: is empty, so nothing fits there"}) {
 		t.Errorf("%v %q", err, s.Notices)
 	}
+	s, err = read(t, "in.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 1}}\n---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b, namespace: x}\nspec: {maxUnavailable: 1}\n")
+	if err != nil || !slices.Equal(s.Notices, []string{"in.yaml: document 2: poddisruptionbudget x/b: status: no controller has filled it in, so it allows no disruption"}) {
+		t.Errorf("%v %q", err, s.Notices)
+	}
 	s, err = read(t, "in.yaml", "")
 	if err != nil || !slices.Equal(s.Notices, []string{"the input has no node, so no pod can be placed"}) {
 		t.Errorf("%v %q", err, s.Notices)

@@ -170,6 +170,9 @@ func (s *Set) add(r raw, d decoded) error {
 		s.Pods = append(s.Pods, o)
 		s.places[o] = r.where
 	case *policyv1.PodDisruptionBudget:
+		if o.Status.ObservedGeneration == 0 && o.Status.DisruptionsAllowed == 0 && len(o.Status.Conditions) == 0 {
+			s.Notices = append(s.Notices, fmt.Sprintf("%s: %s: status: no controller has filled it in, so it allows no disruption", r.where, key))
+		}
 		s.Budgets = append(s.Budgets, o)
 	case *v1.Namespace:
 		s.Namespaces = append(s.Namespaces, decode.Namespace(o))

@@ -79,6 +79,9 @@ func run(list []Break, root, only string, out io.Writer) error {
 			fmt.Fprintf(out, "| %s | %s | `%s` | %s | %s |\n", b.Plugin, b.What, b.File, mix, seen)
 		}
 	}
+	if tried == 0 {
+		return fmt.Errorf("no fault has %q in its plugin or words", only)
+	}
 	fmt.Fprintf(out, "\n%d faults, %d not seen\n", tried, unseen)
 	if unseen > 0 {
 		return fmt.Errorf("%d faults were not seen", unseen)

@@ -76,7 +76,7 @@ func (t *Table) Finish(r *sim.Result) error {
 	}
 	t.explained(&b)
 	if len(t.ignored) > 0 {
-		b.WriteString("\nIGNORED (no use in a simulation)\n")
+		b.WriteString("\nIGNORED (kinds and versions that a simulation does not read)\n")
 		for _, kind := range slices.Sorted(maps.Keys(t.ignored)) {
 			fmt.Fprintf(&b, "  %d %s\n", t.ignored[kind], kind)
 		}
