@@ -9,6 +9,7 @@ import (
 	componentv1alpha1 "k8s.io/component-base/config/v1alpha1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/shape"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
@@ -104,7 +105,7 @@ func (r Reader) completeArgs(args runtime.Object) {
 	case *configv1.VolumeBindingArgs:
 		orDefault(&a.BindTimeoutSeconds, 600)
 		if len(a.Shape) == 0 && r.gates.Enabled(features.StorageCapacityScoring) {
-			a.Shape = []configv1.UtilizationShapePoint{{Utilization: 0, Score: maxShapeScore}, {Utilization: 100, Score: 0}}
+			a.Shape = []configv1.UtilizationShapePoint{{Utilization: 0, Score: shape.MaxPoint}, {Utilization: 100, Score: 0}}
 		}
 	case *configv1.DynamicResourcesArgs:
 		if r.gates.Enabled(features.DRASchedulerFilterTimeout) {

@@ -13,11 +13,9 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/shape"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
-
-// maxShapeScore is the best score that a point of a shape may give.
-const maxShapeScore = 10
 
 // validateArgs checks the arguments of an in-tree plugin; it has no opinion on others (nil).
 func (r Reader) validateArgs(path *field.Path, args runtime.Object) field.ErrorList {
@@ -115,28 +113,9 @@ func validateStrategy(path *field.Path, s *configv1.ScoringStrategy) field.Error
 	case wanted && param == nil:
 		errs = append(errs, field.Required(ratio, "must be specified when type is RequestedToCapacityRatio"))
 	case wanted:
-		errs = append(errs, validateShape(ratio.Child("shape"), param.Shape)...)
+		errs = append(errs, shape.Validate(ratio.Child("shape"), param.Shape)...)
 	case param != nil:
 		errs = append(errs, field.Forbidden(ratio, "must be nil when type is not RequestedToCapacityRatio"))
-	}
-	return errs
-}
-
-// validateShape: a shape is a line through points in order of utilization.
-func validateShape(path *field.Path, shape []configv1.UtilizationShapePoint) field.ErrorList {
-	if len(shape) == 0 {
-		return field.ErrorList{field.Required(path, "at least one point must be specified")}
-	}
-	var errs field.ErrorList
-	for i := 1; i < len(shape); i++ {
-		if shape[i-1].Utilization >= shape[i].Utilization {
-			errs = append(errs, field.Invalid(path.Index(i).Child("utilization"), shape[i].Utilization, "values must be sorted in increasing order"))
-			break
-		}
-	}
-	for i, p := range shape {
-		errs = append(errs, validateRange(path.Index(i).Child("utilization"), p.Utilization, 0, 100)...)
-		errs = append(errs, validateRange(path.Index(i).Child("score"), p.Score, 0, maxShapeScore)...)
 	}
 	return errs
 }
@@ -207,7 +186,7 @@ func (r Reader) validateVolumeBinding(path *field.Path, a *configv1.VolumeBindin
 		errs = append(errs, field.Invalid(path.Child("bindTimeoutSeconds"), *a.BindTimeoutSeconds, "invalid BindTimeoutSeconds, should not be a negative value"))
 	}
 	if r.gates.Enabled(features.StorageCapacityScoring) {
-		return append(errs, validateShape(path.Child("shape"), a.Shape)...)
+		return append(errs, shape.Validate(path.Child("shape"), a.Shape)...)
 	}
 	if a.Shape != nil {
 		errs = append(errs, field.Invalid(path.Child("shape"), field.OmitValueType{}, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"))
