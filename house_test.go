@@ -70,8 +70,12 @@ func wrongImport(rank map[string]int, pkg, imported string) string {
 		if strings.HasPrefix(imported, module+"cmd/") || (strings.HasPrefix(imported, module+"lab/") && !strings.HasPrefix(pkg, "lab")) {
 			return "nobody imports a main or the lab"
 		}
-		if strings.HasPrefix(pkg, "edge/") && strings.HasPrefix(imported, module+"sim") {
+		daemon := strings.HasPrefix(pkg, "edge/") || pkg == "scheduler"
+		if daemon && strings.HasPrefix(imported, module+"sim") {
 			return "the daemon does not simulate"
+		}
+		if imported == module+"scheduler" && pkg != "cmd/berth-scheduler" {
+			return "only a main builds a scheduler"
 		}
 		return ""
 	}

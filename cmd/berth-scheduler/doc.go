@@ -1,5 +1,4 @@
 // Command berth-scheduler is the scheduler as a daemon. It takes
-// kube-scheduler's flags and configuration file and puts the rooms of the house
-// together: the machine, the loop that feeds it, the watches and the hands, the
-// lease and the endpoint.
+// kube-scheduler's flags and configuration file. Package scheduler is all of
+// it; a scheduler with plugins of your own is a main like this one with options.
 package main

@@ -1,89 +1,13 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
-	cliflag "k8s.io/component-base/cli/flag"
-	"k8s.io/component-base/cli/globalflag"
-	"k8s.io/component-base/logs"
-	logsapi "k8s.io/component-base/logs/api/v1"
-	"k8s.io/klog/v2"
+	"k8s.io/component-base/cli"
 
-	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"github.com/berth-scheduler/berth/scheduler"
 )
 
 func main() {
-	command := newCommand()
-	command.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
-	err := command.Execute()
-	if err != nil && !errors.Is(err, errLeaseLost) { // that one is in the log
-		fmt.Fprintln(os.Stderr, "Error:", err)
-	}
-	logs.FlushLogs()
-	if err != nil {
-		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
-	}
-}
-
-const about = `berth-scheduler assigns pods to nodes, in kube-scheduler's place: it takes the
-same flags and the same configuration file, and serves the same endpoints. It
-looks at every node for every pod.`
-
-const examples = `  # Schedule the pods of the cluster that a kubeconfig points to
-  berth-scheduler --kubeconfig=$HOME/.kube/config --leader-elect=false
-
-  # As a static pod, with a configuration file
-  berth-scheduler --config=/etc/kubernetes/scheduler-config.yaml -v=2
-
-  # Show the configuration that is in effect
-  berth-scheduler --config=my.yaml --write-config-to=effective.yaml`
-
-func newCommand() *cobra.Command { return newCommandOf(newOptions()) }
-
-// newCommandOf returns a command that fills the options in and acts on them.
-func newCommandOf(o *options) *cobra.Command {
-	command := &cobra.Command{
-		Use:           "berth-scheduler",
-		Short:         "Assign pods to nodes",
-		Long:          about,
-		Example:       examples,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if o.version != "" {
-				return printVersion(c.OutOrStdout(), o.version)
-			}
-			logs.InitLogs()
-			if err := o.registry.Set(); err != nil {
-				return err
-			}
-			if err := logsapi.ValidateAndApply(o.logs, o.gates); err != nil {
-				return err
-			}
-			cliflag.PrintFlags(c.Flags())
-			return start(o)
-		},
-	}
-	globalflag.AddGlobalFlags(o.flags.FlagSet("global"), command.Name(), logs.SkipLoggingConfigurationFlags())
-	for _, set := range o.flags.FlagSets {
-		command.Flags().AddFlagSet(set)
-	}
-	help(command, o.flags)
-	return command
-}
-
-// help prints the flags by group, after the examples.
-func help(command *cobra.Command, flags cliflag.NamedFlagSets) {
-	command.SetUsageFunc(func(c *cobra.Command) error {
-		fmt.Fprintf(c.OutOrStderr(), "Usage:\n  %s [flags]\n\nSee %s --help.\n", c.UseLine(), c.CommandPath())
-		return nil
-	})
-	command.SetHelpFunc(func(c *cobra.Command, _ []string) {
-		fmt.Fprintf(c.OutOrStdout(), "%s\n\nUsage:\n  %s [flags]\n\nExamples:\n%s\n", c.Long, c.CommandPath(), c.Example)
-		cliflag.PrintSections(c.OutOrStdout(), flags, 0)
-	})
+	os.Exit(cli.Run(scheduler.NewCommand()))
 }

@@ -1,4 +1,4 @@
-package main
+package scheduler
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	baseversion "k8s.io/component-base/version"
 )
 
-// version is set when a release is built (-ldflags "-X main.version=v1.2.3").
+// version is set when a release is built (-ldflags "-X github.com/berth-scheduler/berth/scheduler.version=v1.2.3").
 var version string
 
 // revision is the version of this build: the release, or the commit.

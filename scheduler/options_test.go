@@ -1,4 +1,4 @@
-package main
+package scheduler
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 func parsed(t *testing.T, args ...string) *options {
 	t.Helper()
 	o := newOptions()
-	command := newCommandOf(o)
+	command := newCommand(o)
 	if err := command.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestBadCommandLines(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			command := newCommand()
+			command := NewCommand()
 			command.SetArgs(tt.args)
 			err := command.Execute()
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
@@ -131,7 +131,7 @@ func TestBadCommandLines(t *testing.T) {
 
 func TestWriteConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "effective.yaml")
-	command := newCommand()
+	command := NewCommand()
 	command.SetArgs([]string{"--config=" + configFile(t, "podMaxBackoffSeconds: 33"), "--leader-elect=false", "--write-config-to=" + path})
 	if err := command.Execute(); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestVersionAndHelp(t *testing.T) {
 		"--help":        "Leader election flags:",
 	} {
 		var out bytes.Buffer
-		command := newCommand()
+		command := NewCommand()
 		command.SetOut(&out)
 		command.SetArgs([]string{arg})
 		if err := command.Execute(); err != nil || !strings.Contains(out.String(), want) {
