@@ -29,10 +29,20 @@ func (q *Queue) expiry(e *entry) time.Time {
 	if q.opts.MaxBackoff == 0 || count == 0 {
 		return time.Time{}
 	}
-	return e.Timestamp.Add(backoff(q.opts.InitialBackoff, q.opts.MaxBackoff, count)).Truncate(window)
+	return q.window(e.Timestamp.Add(backoff(q.opts.InitialBackoff, q.opts.MaxBackoff, count)))
+}
+
+// window is the start of the window that the time is in. It is counted from
+// the first whole second that the queue has seen, because Truncate would drop
+// the monotonic reading, and a clock that is set back would prolong backoffs.
+func (q *Queue) window(t time.Time) time.Time {
+	if q.epoch.IsZero() {
+		q.epoch = t.Add(-t.Sub(t.Truncate(window)))
+	}
+	return q.epoch.Add(t.Sub(q.epoch).Truncate(window))
 }
 
 // backingOff tells whether the window in which the backoff ends has not passed.
-func (e *entry) backingOff(now time.Time) bool {
-	return !e.expiry.IsZero() && !e.expiry.Before(now.Truncate(window))
+func (q *Queue) backingOff(e *entry, now time.Time) bool {
+	return !e.expiry.IsZero() && !e.expiry.Before(q.window(now))
 }

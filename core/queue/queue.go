@@ -54,6 +54,7 @@ type Queue struct {
 	inFlight int
 	log      log
 	sequence uint64
+	epoch    time.Time // from which the windows of backoff are counted
 
 	nominated map[string][]*object.Pod // by node, sorted by rank
 	nodes     []string                 // the keys of nominated, sorted
@@ -317,7 +318,7 @@ func (q *Queue) Hurry(now time.Time, uid types.UID) {
 // are looked at again.
 func (q *Queue) Flush(now time.Time) {
 	for _, place := range []Place{Backoff, ErrorBackoff} {
-		for e := q.heaps[place].head(); e != nil && !e.backingOff(now); e = q.heaps[place].head() {
+		for e := q.heaps[place].head(); e != nil && !q.backingOff(e, now); e = q.heaps[place].head() {
 			q.put(now, e, Active, eventBackoffComplete)
 		}
 	}
@@ -362,7 +363,7 @@ func (q *Queue) stamp(now time.Time, e *entry) {
 func (q *Queue) wake(now time.Time, e *entry, how verdict, event string) {
 	to := Active
 	switch {
-	case how != afterBackoff || !e.backingOff(now):
+	case how != afterBackoff || !q.backingOff(e, now):
 	case e.errors > 0 || q.opts.Waits(e.Pod):
 		to = ErrorBackoff
 	default:
