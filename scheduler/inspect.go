@@ -38,9 +38,9 @@ func (d *daemon) observe(s loop.Step) {
 
 func (d *daemon) logDecision(r *decision.Decision) {
 	switch r.Result {
-	case decision.Failed:
+	case decision.ResultError:
 		d.logger.Error(r.Err, "Cannot schedule a pod, it will be tried again", "pod", r.Pod, "attempt", r.Attempt)
-	case decision.Scheduled, decision.Waiting:
+	case decision.ResultScheduled, decision.ResultWaiting:
 		d.logger.V(2).Info("Placed a pod", "pod", r.Pod, "node", r.Node, "score", r.Score,
 			"feasibleNodes", r.NodesFeasible, "nodes", r.NodesTotal, "attempt", r.Attempt)
 	default:

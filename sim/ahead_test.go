@@ -32,7 +32,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			for _, e := range m.Step(time.Unix(1, 0), machine.Cycle{}) {
 				if d, ok := e.(machine.Decided); ok {
 					d := d.Decision
-					nodes[d.Pod] = fmt.Sprint(d.Node, d.Score, d.Ties, d.NodesFeasible, d.Result == decision.Scheduled)
+					nodes[d.Pod] = fmt.Sprint(d.Node, d.Score, d.Ties, d.NodesFeasible, d.Result == decision.ResultScheduled)
 				}
 			}
 		}

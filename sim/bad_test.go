@@ -107,7 +107,7 @@ func objectsOf(w *generate.World) (all []metav1.Object) {
 	for _, n := range w.Namespaces {
 		all = append(all, n)
 	}
-	all = append(append(all, w.Objects...), w.Families...)
+	all = append(append(all, w.Objects...), w.SelectorOwners...)
 	for _, b := range w.Budgets {
 		all = append(all, b)
 	}
@@ -179,8 +179,8 @@ func (h *havoc) set(o metav1.Object) {
 	case *policyv1.PodDisruptionBudget:
 		h.tell(machine.BudgetSet{Budget: decode.Budget(o)})
 	case *v1.Service, *v1.ReplicationController, *appsv1.ReplicaSet, *appsv1.StatefulSet:
-		if f := decode.Family(o); f != nil {
-			h.tell(machine.FamilySet{Family: f})
+		if f := decode.SelectorOwner(o); f != nil {
+			h.tell(machine.SelectorOwnerSet{Owner: f})
 		}
 	default:
 		c.SetObject(decode.Object(o))
@@ -204,8 +204,8 @@ func (h *havoc) remove(key string) {
 	case *policyv1.PodDisruptionBudget:
 		h.tell(machine.BudgetGone{Namespace: o.Namespace, Name: o.Name})
 	case *v1.Service, *v1.ReplicationController, *appsv1.ReplicaSet, *appsv1.StatefulSet:
-		if f := decode.Family(o); f != nil {
-			h.tell(machine.FamilyGone{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name})
+		if f := decode.SelectorOwner(o); f != nil {
+			h.tell(machine.SelectorOwnerGone{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name})
 		}
 	default:
 		m := decode.Object(o).Head()
@@ -256,10 +256,10 @@ func allocated() uint64 {
 // look sees every effect: who is not placed is told why, in bounds.
 func (h *havoc) look(e machine.Effect) {
 	d, ok := e.(machine.Decided)
-	if !ok || d.Decision.Result == decision.Scheduled {
+	if !ok || d.Decision.Result == decision.ResultScheduled {
 		return
 	}
-	if why := explain.Message(d.Decision); why == "" && d.Decision.Result != decision.Waiting {
+	if why := explain.Message(d.Decision); why == "" && d.Decision.Result != decision.ResultWaiting {
 		h.Errorf("%s: %s without a reason", d.Decision.Pod, d.Decision.Result)
 	}
 	if err := d.Decision.Err; err != nil && strings.Contains(err.Error(), "panicked") {

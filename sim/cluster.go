@@ -76,8 +76,10 @@ func (c *Cluster) SetNamespace(n *object.Namespace) { c.tell(machine.NamespaceSe
 // SetBudget creates or replaces the disruption budget.
 func (c *Cluster) SetBudget(b *object.Budget) { c.tell(machine.BudgetSet{Budget: b}) }
 
-// SetFamily creates or replaces the Service or controller.
-func (c *Cluster) SetFamily(f *object.Family) { c.tell(machine.FamilySet{Family: f}) }
+// SetSelectorOwner creates or replaces the Service or controller.
+func (c *Cluster) SetSelectorOwner(f *object.SelectorOwner) {
+	c.tell(machine.SelectorOwnerSet{Owner: f})
+}
 
 // SetObject creates or replaces the object.
 func (c *Cluster) SetObject(o object.Object) {

@@ -25,9 +25,9 @@ type Input struct {
 	Budgets []*object.Budget
 	// Namespaces are known by their labels, which pod affinity may select by.
 	Namespaces []*object.Namespace
-	// Families are Services and controllers; default spread constraints go by
+	// SelectorOwners are Services and controllers; default spread constraints go by
 	// them.
-	Families []*object.Family
+	SelectorOwners []*object.SelectorOwner
 	// Objects are claims, volumes and what else plugins read.
 	Objects []object.Object
 	// Start is the time on the virtual clock; zero: Epoch.
@@ -111,8 +111,8 @@ func (w *World) populate(in Input) error {
 	for _, n := range in.Namespaces {
 		w.step(machine.NamespaceSet{Namespace: n})
 	}
-	for _, f := range in.Families {
-		w.step(machine.FamilySet{Family: f})
+	for _, f := range in.SelectorOwners {
+		w.step(machine.SelectorOwnerSet{Owner: f})
 	}
 	for _, o := range in.Objects {
 		w.Cluster.SetObject(o)
@@ -144,7 +144,7 @@ func created(p *object.Pod, start time.Time) time.Time {
 
 // why says in words what keeps the pod after the decision.
 func why(d *decision.Decision) string {
-	if d.Result == decision.Waiting {
+	if d.Result == decision.ResultWaiting {
 		return fmt.Sprintf("a Permit plugin holds it for node %s", d.Node)
 	}
 	return explain.Message(d)

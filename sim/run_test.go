@@ -181,7 +181,7 @@ func nobodyIsTriedForNothing(t *testing.T, name string, in Input) {
 	w.Observe = func(e machine.Effect) {
 		switch e := e.(type) {
 		case machine.Decided:
-			if d := e.Decision; d.Result == decision.NotFeasible {
+			if d := e.Decision; d.Result == decision.ResultUnschedulable {
 				if tried[d.Pod] {
 					twice = append(twice, d.Pod)
 				}

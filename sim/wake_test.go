@@ -102,8 +102,8 @@ func (v *vigil) keep() {
 	for _, n := range v.world.Namespaces {
 		v.cluster.SetNamespace(decode.Namespace(n))
 	}
-	for _, f := range v.world.Families {
-		v.tell(machine.FamilySet{Family: decode.Family(f)})
+	for _, f := range v.world.SelectorOwners {
+		v.tell(machine.SelectorOwnerSet{Owner: decode.SelectorOwner(f)})
 	}
 	for _, o := range v.world.Objects {
 		v.tell(machine.ObjectSet{Object: decode.Object(o)})
@@ -293,14 +293,14 @@ func (v *vigil) happenToNodes() {
 func (v *vigil) happenToOthers() {
 	switch v.IntN(8) {
 	case 0:
-		if f, ok := one(v, slices.Concat(v.donor.Families, v.world.Families)); ok {
+		if f, ok := one(v, slices.Concat(v.donor.SelectorOwners, v.world.SelectorOwners)); ok {
 			v.say("set %T %s", f, f.GetName())
-			v.tell(machine.FamilySet{Family: decode.Family(f)})
+			v.tell(machine.SelectorOwnerSet{Owner: decode.SelectorOwner(f)})
 		}
 	case 1:
-		if f, ok := one(v, slices.Concat(v.donor.Families, v.world.Families)); ok {
+		if f, ok := one(v, slices.Concat(v.donor.SelectorOwners, v.world.SelectorOwners)); ok {
 			v.say("delete %T %s", f, f.GetName())
-			v.tell(machine.FamilyGone{Kind: decode.Family(f).Kind, Namespace: f.GetNamespace(), Name: f.GetName()})
+			v.tell(machine.SelectorOwnerGone{Kind: decode.SelectorOwner(f).Kind, Namespace: f.GetNamespace(), Name: f.GetName()})
 		}
 	case 2:
 		if n, ok := one(v, v.donor.Namespaces); ok {

@@ -190,8 +190,8 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 
 func (w *World) decided(d *decision.Decision) {
 	switch d.Result {
-	case decision.Gated:
-	case decision.Scheduled, decision.Waiting:
+	case decision.ResultGated:
+	case decision.ResultScheduled, decision.ResultWaiting:
 		w.changed(true)
 	default:
 		if last, ok := w.tried[d.UID]; !ok || last != w.epoch {

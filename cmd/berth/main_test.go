@@ -231,7 +231,7 @@ func writeWorld(t *testing.T, dir string, w generate.World) {
 			items = append(items, p)
 		}
 	}
-	for _, f := range w.Families {
+	for _, f := range w.SelectorOwners {
 		items = append(items, f)
 	}
 	for _, n := range w.Namespaces {

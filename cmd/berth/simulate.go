@@ -193,9 +193,9 @@ func input(set *manifest.Set, workers int) sim.Input {
 		Pods:  make([]*object.Pod, len(set.Pods)),
 		Start: set.Newest.UTC(),
 
-		Namespaces: set.Namespaces,
-		Families:   set.Families,
-		Objects:    set.Objects,
+		Namespaces:     set.Namespaces,
+		SelectorOwners: set.SelectorOwners,
+		Objects:        set.Objects,
 	}
 	for i, n := range set.Nodes {
 		in.Nodes[i] = decode.Node(n)

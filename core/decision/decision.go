@@ -16,9 +16,8 @@ const (
 	Error
 	// Unschedulable: not now; preemption may help.
 	Unschedulable
-	// Unresolvable is kube-scheduler's UnschedulableAndUnresolvable: not now,
-	// and preemption cannot help.
-	Unresolvable
+	// UnschedulableAndUnresolvable: not now, and preemption cannot help.
+	UnschedulableAndUnresolvable
 	// Wait: a Permit plugin holds the pod.
 	Wait
 	// Skip: the plugin has nothing to say about this pod.
@@ -36,7 +35,7 @@ func (c Code) String() string {
 		return "Error"
 	case Unschedulable:
 		return "Unschedulable"
-	case Unresolvable:
+	case UnschedulableAndUnresolvable:
 		return "UnschedulableAndUnresolvable"
 	case Wait:
 		return "Wait"
@@ -50,7 +49,9 @@ func (c Code) String() string {
 
 // Rejects tells whether the code is a verdict on the pod, as opposed to
 // success or a failure outside.
-func (c Code) Rejects() bool { return c == Unschedulable || c == Unresolvable || c == Pending }
+func (c Code) Rejects() bool {
+	return c == Unschedulable || c == UnschedulableAndUnresolvable || c == Pending
+}
 
 // Status is a plugin's answer. A nil *Status is success.
 type Status struct {
@@ -71,7 +72,7 @@ func (s *Status) String() string {
 // Blocker is why a plugin rejects a node.
 type Blocker struct {
 	Plugin  string
-	Code    Code // Unschedulable or Unresolvable
+	Code    Code // Unschedulable or UnschedulableAndUnresolvable
 	Reasons []string
 }
 
@@ -101,12 +102,12 @@ type Node struct {
 type Result string
 
 const (
-	Scheduled   Result = "Scheduled"
-	NotFeasible Result = "Unschedulable"
-	Preempting  Result = "Preempting"
-	Gated       Result = "Gated"
-	Waiting     Result = "Waiting"
-	Failed      Result = "Error"
+	ResultScheduled     Result = "Scheduled"
+	ResultUnschedulable Result = "Unschedulable"
+	ResultPreempting    Result = "Preempting"
+	ResultGated         Result = "Gated"
+	ResultWaiting       Result = "Waiting"
+	ResultError         Result = "Error"
 )
 
 // Decision is the record of one attempt for one pod.

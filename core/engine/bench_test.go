@@ -45,8 +45,8 @@ func columns() *profile.Profile {
 					out[i] = max(0, 100*(offered[r]-used[r]-cpu)/max(1, offered[r]))
 				}
 			}},
-		{Name: "Rank", Score: rank, Normalize: share},
-		{Name: "Other", Score: rank, Normalize: share},
+		{Name: "Rank", Score: rank, NormalizeScore: share},
+		{Name: "Other", Score: rank, NormalizeScore: share},
 	}
 	p := &profile.Profile{Name: "bench"}
 	for _, pl := range plugins {

@@ -25,14 +25,14 @@ func (c *cells) column() []int64 { return c.at }
 func (v *view) divide() {
 	for k := range v.filters {
 		if f := &v.filters[k]; f.CellFilter != nil {
-			f.cells = &cells{in: &f.in, sync: f.CellFilter.Sync, of: f.CellFilter.Of}
+			f.cells = &cells{in: &f.in, sync: f.CellFilter.Sync, of: f.CellFilter.Cells}
 			v.divided = append(v.divided, f.cells)
 			v.cellFilters = append(v.cellFilters, f)
 		}
 	}
 	for k := range v.scorers {
 		if s := &v.scorers[k]; s.CellScore != nil {
-			s.cells = &cells{in: &s.in, sync: s.CellScore.Sync, of: s.CellScore.Of}
+			s.cells = &cells{in: &s.in, sync: s.CellScore.Sync, of: s.CellScore.Cells}
 			v.divided = append(v.divided, s.cells)
 		}
 	}
@@ -57,7 +57,7 @@ func (c *cells) cell(r table.Row) int64 {
 // verdictAt is the filter's verdict on one row of the table as it stands.
 func (f *filter) verdictAt(r table.Row) framework.Verdict {
 	if f.cells != nil {
-		return f.CellFilter.Verdict(&f.in, f.cells.cell(r))
+		return f.CellFilter.Filter(&f.in, f.cells.cell(r))
 	}
 	var out [1]framework.Verdict
 	f.Filter(&f.in, one(f.in.Table, r), out[:])
@@ -74,7 +74,7 @@ func (o *Outcome) cellVerdict(f *filter, cell int64) framework.Verdict {
 			o.cellVerdicts = map[cellKey]framework.Verdict{}
 		}
 		f.cells.sync(&f.in)
-		v = f.CellFilter.Verdict(&f.in, cell)
+		v = f.CellFilter.Filter(&f.in, cell)
 		o.cellVerdicts[k] = v
 	}
 	return v
@@ -107,14 +107,14 @@ func (o *Outcome) blockAt(r table.Row) blockKey {
 func (o *Outcome) weigh() {
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]
-		if s.cells == nil || s.CellScore.Weigh == nil {
+		if s.cells == nil || s.CellScore.FeasibleNodes == nil {
 			continue
 		}
 		counts := map[int64]int{}
 		for _, r := range o.feasibleRows() {
 			counts[s.cells.at[r]]++
 		}
-		s.CellScore.Weigh(&s.in, sortedCells(counts))
+		s.CellScore.FeasibleNodes(&s.in, sortedCells(counts))
 	}
 }
 
@@ -149,7 +149,7 @@ func (o *Outcome) column(s *scorer) []int64 {
 func (o *Outcome) weighGroups(x *standings) {
 	for _, part := range x.parts {
 		s := part.scorer
-		if s == nil || s.cells == nil || s.CellScore.Weigh == nil {
+		if s == nil || s.cells == nil || s.CellScore.FeasibleNodes == nil {
 			continue
 		}
 		counts := x.counts[:0]
@@ -160,7 +160,7 @@ func (o *Outcome) weighGroups(x *standings) {
 		}
 		slices.SortFunc(counts, func(a, b framework.CellCount) int { return cmp.Compare(a.Cell, b.Cell) })
 		x.counts = mergeCells(counts)
-		s.CellScore.Weigh(&s.in, x.counts)
+		s.CellScore.FeasibleNodes(&s.in, x.counts)
 	}
 }
 

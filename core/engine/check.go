@@ -52,7 +52,7 @@ func (v *view) compareFresh(t *table.Table) error {
 			return fmt.Errorf("node %q: kept score %d, fresh %d", t.Name(r), kept, now)
 		}
 		for k := range v.scorers {
-			if s := &v.scorers[k]; s.Normalize != nil && s.cells == nil && s.raw()[r] != s.ask(r) {
+			if s := &v.scorers[k]; s.NormalizeScore != nil && s.cells == nil && s.raw()[r] != s.ask(r) {
 				return fmt.Errorf("node %q: %s kept %d, fresh %d", t.Name(r), s.Name, s.raw()[r], s.ask(r))
 			}
 		}
@@ -85,7 +85,7 @@ func (v *view) compareCells(f *view, t *table.Table) error {
 			if t.Node(table.Row(r)) == nil {
 				continue
 			}
-			kept, now := c.CellFilter.Verdict(&c.in, c.cells.at[r]), o.CellFilter.Verdict(&o.in, o.cells.at[r])
+			kept, now := c.CellFilter.Filter(&c.in, c.cells.at[r]), o.CellFilter.Filter(&o.in, o.cells.at[r])
 			if kept != now {
 				return fmt.Errorf("node %q: %s kept verdict %d, fresh %d", t.Name(table.Row(r)), c.Name, kept, now)
 			}
@@ -113,7 +113,7 @@ func (v *view) compareCells(f *view, t *table.Table) error {
 
 // weighAll weighs the scorer as if no filter by cells objected.
 func (v *view) weighAll(s *scorer) {
-	if s.CellScore.Weigh == nil {
+	if s.CellScore.FeasibleNodes == nil {
 		return
 	}
 	counts := map[int64]int{}
@@ -122,7 +122,7 @@ func (v *view) weighAll(s *scorer) {
 			counts[s.cells.at[r]]++
 		}
 	}
-	s.CellScore.Weigh(&s.in, sortedCells(counts))
+	s.CellScore.FeasibleNodes(&s.in, sortedCells(counts))
 }
 
 // check compares the groups with where the rows stand.

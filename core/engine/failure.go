@@ -13,7 +13,7 @@ func (v *view) failing(k blockKey) bool {
 	if k.filter <= 0 {
 		return false
 	}
-	least := v.filters[k.filter-1].Failure
+	least := v.filters[k.filter-1].ErrorsFrom
 	return least != 0 && k.verdict >= least
 }
 

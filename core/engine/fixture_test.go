@@ -31,11 +31,11 @@ type rule struct {
 	locality framework.Locality
 	reads    []string // labels of the pod that it looks at
 
-	prepare func(p *object.Pod) framework.Prepared // PreFilter
+	prepare func(p *object.Pod) framework.PreFilterResult // PreFilter
 	reject  func(p *object.Pod, at site) framework.Verdict
 	explain func(v framework.Verdict) (decision.Code, []string)
 
-	preScore  func(p *object.Pod) framework.Prepared
+	preScore  func(p *object.Pod) framework.PreFilterResult
 	score     func(p *object.Pod, at site) int64
 	normalize func(raw, low, high int64) int64
 	weight    int64
@@ -95,8 +95,10 @@ func zoneCells(in *framework.Input, rows []table.Row, out []int64) {
 
 func (ru *rule) byZones(pl *framework.Plugin) {
 	if ru.rejectZone != nil {
-		pl.PreFilter = func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{State: &counts{}} }
-		pl.CellFilter = &framework.CellFilter{Sync: syncZones, Of: zoneCells, Verdict: func(in *framework.Input, cell int64) framework.Verdict {
+		pl.PreFilter = func(*table.Table, *object.Pod) framework.PreFilterResult {
+			return framework.PreFilterResult{State: &counts{}}
+		}
+		pl.CellFilter = &framework.CellFilter{Sync: syncZones, Cells: zoneCells, Filter: func(in *framework.Input, cell int64) framework.Verdict {
 			return ru.rejectZone(in.Pod, zones[cell], in.State.(*counts).pods)
 		}}
 		pl.Explain = func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
@@ -104,9 +106,11 @@ func (ru *rule) byZones(pl *framework.Plugin) {
 		}
 	}
 	if ru.scoreZone != nil {
-		pl.PreScore = func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{State: &counts{}} }
-		pl.CellScore = &framework.CellScore{Sync: syncZones, Of: zoneCells,
-			Weigh: func(in *framework.Input, nodes []framework.CellCount) {
+		pl.PreScore = func(*table.Table, *object.Pod) framework.PreFilterResult {
+			return framework.PreFilterResult{State: &counts{}}
+		}
+		pl.CellScore = &framework.CellScore{Sync: syncZones, Cells: zoneCells,
+			FeasibleNodes: func(in *framework.Input, nodes []framework.CellCount) {
 				feasible := map[string]int{}
 				for _, c := range nodes {
 					feasible[zones[c.Cell]] += c.Nodes
@@ -138,15 +142,15 @@ func (ru *rule) part(key []byte, p *object.Pod) []byte {
 }
 
 func (ru *rule) plugin() *framework.Plugin {
-	pl := &framework.Plugin{Name: ru.name, Locality: ru.locality, Part: ru.part, Normalize: ru.normalize}
+	pl := &framework.Plugin{Name: ru.name, Locality: ru.locality, Part: ru.part, NormalizeScore: ru.normalize}
 	if ru.epoch != nil {
 		pl.Epoch = func(*table.Table) uint64 { return ru.epoch() }
 	}
 	if ru.prepare != nil {
-		pl.PreFilter = func(_ *table.Table, p *object.Pod) framework.Prepared { return ru.prepare(p) }
+		pl.PreFilter = func(_ *table.Table, p *object.Pod) framework.PreFilterResult { return ru.prepare(p) }
 	}
 	if ru.preScore != nil {
-		pl.PreScore = func(_ *table.Table, p *object.Pod) framework.Prepared { return ru.preScore(p) }
+		pl.PreScore = func(_ *table.Table, p *object.Pod) framework.PreFilterResult { return ru.preScore(p) }
 	}
 	if ru.reject != nil {
 		pl.Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
@@ -212,26 +216,26 @@ func when(rejected bool) framework.Verdict {
 
 // prepareBy reads from a pod's label what PreFilter answers: "skip", a status,
 // or the only nodes, "n1,n2".
-func prepareBy(label string) func(*object.Pod) framework.Prepared {
-	return func(p *object.Pod) framework.Prepared {
-		status := func(code decision.Code, err error) framework.Prepared {
-			return framework.Prepared{Status: &decision.Status{Code: code, Reasons: []string{label}, Err: err}}
+func prepareBy(label string) func(*object.Pod) framework.PreFilterResult {
+	return func(p *object.Pod) framework.PreFilterResult {
+		status := func(code decision.Code, err error) framework.PreFilterResult {
+			return framework.PreFilterResult{Status: &decision.Status{Code: code, Reasons: []string{label}, Err: err}}
 		}
 		switch v := p.Labels[label]; v {
 		case "":
-			return framework.Prepared{}
+			return framework.PreFilterResult{}
 		case "skip":
-			return framework.Prepared{Skip: true}
+			return framework.PreFilterResult{Skip: true}
 		case "unschedulable":
 			return status(decision.Unschedulable, nil)
 		case "unresolvable":
-			return status(decision.Unresolvable, nil)
+			return status(decision.UnschedulableAndUnresolvable, nil)
 		case "error":
 			return status(decision.Error, errors.New("broken"))
 		case "none":
-			return framework.Prepared{Nodes: []string{}}
+			return framework.PreFilterResult{NodeNames: []string{}}
 		default:
-			return framework.Prepared{Nodes: strings.Split(v, ",")}
+			return framework.PreFilterResult{NodeNames: strings.Split(v, ",")}
 		}
 	}
 }
@@ -255,7 +259,7 @@ func rules(sb *switchboard) []*rule {
 			reject: func(p *object.Pod, at site) framework.Verdict {
 				return when(p.Labels["zone"] != "" && p.Labels["zone"] != at.node.Labels["zone"])
 			},
-			explain: always(decision.Unresolvable, "another zone")},
+			explain: always(decision.UnschedulableAndUnresolvable, "another zone")},
 		{name: "Room", locality: framework.NodeAndPods,
 			reject: func(p *object.Pod, at site) (v framework.Verdict) {
 				var cpu, memory int64
@@ -288,13 +292,13 @@ func rules(sb *switchboard) []*rule {
 			explain: always(decision.Unschedulable, "not alone")},
 		{name: "Switch", reads: []string{"zone"}, epoch: func() uint64 { return sb.epoch },
 			reject:  func(_ *object.Pod, at site) framework.Verdict { return when(sb.closed[at.node.Labels["zone"]]) },
-			explain: always(decision.Unresolvable, "closed")},
+			explain: always(decision.UnschedulableAndUnresolvable, "closed")},
 		{name: "Door", reads: []string{"zone"}, epoch: func() uint64 { return sb.epoch }, // PreFilter alone
-			prepare: func(p *object.Pod) framework.Prepared {
+			prepare: func(p *object.Pod) framework.PreFilterResult {
 				if zone := p.Labels["zone"]; zone != "" && sb.closed[zone] {
-					return framework.Prepared{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{"shut"}}}
+					return framework.PreFilterResult{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{"shut"}}}
 				}
-				return framework.Prepared{}
+				return framework.PreFilterResult{}
 			}},
 		{name: "Spread", locality: framework.Domains, reads: []string{"app", "spread"},
 			rejectZone: func(p *object.Pod, zone string, pods map[string]int) framework.Verdict {
@@ -322,14 +326,16 @@ func rules(sb *switchboard) []*rule {
 		{name: "Free", locality: framework.NodeAndPods, weight: 2, // final, by room
 			score: func(_ *object.Pod, at site) int64 { return max(0, 100-20*int64(len(at.pods))) }},
 		{name: "Rank", weight: 3, normalize: linear, reads: []string{"unranked"}, // normalised, by node
-			preScore: func(p *object.Pod) framework.Prepared { return framework.Prepared{Skip: p.Labels["unranked"] != ""} },
-			score:    func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }},
+			preScore: func(p *object.Pod) framework.PreFilterResult {
+				return framework.PreFilterResult{Skip: p.Labels["unranked"] != ""}
+			},
+			score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }},
 		{name: "Company", locality: framework.NodeAndPods, weight: 1, reads: []string{"app", "shy"}, // normalised, by pods, reversed
-			preScore: func(p *object.Pod) framework.Prepared {
+			preScore: func(p *object.Pod) framework.PreFilterResult {
 				if p.Labels["shy"] == "error" {
-					return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: errors.New("too shy")}}
+					return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("too shy")}}
 				}
-				return framework.Prepared{Skip: p.Labels["shy"] == "skip"}
+				return framework.PreFilterResult{Skip: p.Labels["shy"] == "skip"}
 			},
 			score: func(p *object.Pod, at site) (n int64) {
 				for _, q := range at.pods {
@@ -348,8 +354,10 @@ func rules(sb *switchboard) []*rule {
 				return min(100, number(at.node.Labels, "score"))
 			}},
 		{name: "Stretch", weight: 1, reads: []string{"stretch"}, // normalised to what is out of range
-			score:     func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") / 5 },
-			preScore:  func(p *object.Pod) framework.Prepared { return framework.Prepared{Skip: p.Labels["stretch"] == ""} },
+			score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") / 5 },
+			preScore: func(p *object.Pod) framework.PreFilterResult {
+				return framework.PreFilterResult{Skip: p.Labels["stretch"] == ""}
+			},
 			normalize: func(raw, low, high int64) int64 { return linear(raw, low, high) + (high-low)/4 }},
 	}
 }

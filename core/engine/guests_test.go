@@ -76,7 +76,7 @@ func TestCausesOfAnotherClass(t *testing.T) {
 		rules[len(rules)-1].reads = []string{name, "not"}
 	}
 	p := buildProfile(rules)
-	p.Filter[0].Failure = 9
+	p.Filter[0].ErrorsFrom = 9
 	e := New(tb, seed, 1)
 	if o := e.Decide(p, newPod("p", map[string]string{"not": "C"}, 1, 1), nil); o.Feasible != 0 {
 		t.Fatalf("%d nodes are feasible", o.Feasible)
@@ -92,8 +92,8 @@ func TestCausesOfAnotherClass(t *testing.T) {
 func TestFailuresAheadAreNotKept(t *testing.T) {
 	tb, p := grid(10)
 	works := p.Score[2].PreScore
-	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.Prepared {
-		return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
+	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.PreFilterResult {
+		return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
 	}
 	e, pod := New(tb, seed, 2), newPod("p", nil, 1, 1)
 	e.Ahead([]Coming{{p, pod}})

@@ -45,16 +45,16 @@ func (n *naive) preFilter() {
 				return
 			}
 		}
-		if out.Nodes == nil {
+		if out.NodeNames == nil {
 			continue
 		}
 		if n.narrowedBy == nil {
-			n.narrowed = out.Nodes
+			n.narrowed = out.NodeNames
 		} else {
-			n.narrowed = slices.DeleteFunc(slices.Clone(n.narrowed), func(node string) bool { return !slices.Contains(out.Nodes, node) })
+			n.narrowed = slices.DeleteFunc(slices.Clone(n.narrowed), func(node string) bool { return !slices.Contains(out.NodeNames, node) })
 		}
 		if n.narrowedBy = append(n.narrowedBy, ru.name); len(n.narrowed) == 0 {
-			n.rejected = &decision.Status{Code: decision.Unresolvable, Plugin: ru.name, Reasons: []string{emptied(n.narrowedBy)}}
+			n.rejected = &decision.Status{Code: decision.UnschedulableAndUnresolvable, Plugin: ru.name, Reasons: []string{emptied(n.narrowedBy)}}
 			return
 		}
 	}
@@ -94,7 +94,7 @@ func (n *naive) verdict(ru *rule, at site) framework.Verdict {
 // without.
 func (n *naive) blockers(at site, nominated nominations) []decision.Blocker {
 	if n.narrowedBy != nil && !slices.Contains(n.narrowed, at.node.Name) {
-		return []decision.Blocker{{Plugin: n.narrowedBy[0], Code: decision.Unresolvable, Reasons: []string{leftOut(n.narrowedBy)}}}
+		return []decision.Blocker{{Plugin: n.narrowedBy[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOut(n.narrowedBy)}}}
 	}
 	with := site{node: at.node, pods: slices.Clone(at.pods)}
 	for _, q := range nominated[at.node.Name] {

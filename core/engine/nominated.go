@@ -222,20 +222,20 @@ func (o *Outcome) Local() bool {
 }
 
 // Lack is for framework.PostFilterCall.
-func (o *Outcome) Lack(r table.Row, lack []int64) []int64 {
+func (o *Outcome) Shortfall(r table.Row, lack []int64) []int64 {
 	for k := range o.view.filters {
-		if f := &o.view.filters[k]; f.Sums != nil {
-			lack = f.Sums.Lack(&f.in, r, lack)
+		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
+			lack = f.AdditiveFilter.Shortfall(&f.in, r, lack)
 		}
 	}
 	return lack
 }
 
 // Gives is for framework.PostFilterCall.
-func (o *Outcome) Gives(p *object.Pod, gives []int64) []int64 {
+func (o *Outcome) Frees(p *object.Pod, gives []int64) []int64 {
 	for k := range o.view.filters {
-		if f := &o.view.filters[k]; f.Sums != nil {
-			gives = f.Sums.Gives(&f.in, p, gives)
+		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
+			gives = f.AdditiveFilter.Frees(&f.in, p, gives)
 		}
 	}
 	return gives

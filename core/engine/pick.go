@@ -36,7 +36,7 @@ func (o *Outcome) findPoison() bool {
 		}
 		for k := range o.view.scorers {
 			s := &o.view.scorers[k]
-			if score := s.ask(r); s.Normalize == nil && (score < 0 || score > maxScore) {
+			if score := s.ask(r); s.NormalizeScore == nil && (score < 0 || score > maxScore) {
 				o.Rejected = outOfRange(s.Name, score)
 				return true
 			}
@@ -163,10 +163,10 @@ func (s *scorer) normal(raw int64, e extremes) int64 {
 	switch {
 	case raw == framework.NoScore:
 		return 0
-	case s.Normalize == nil:
+	case s.NormalizeScore == nil:
 		return raw
 	}
-	return s.Normalize(raw, e.low, e.high)
+	return s.NormalizeScore(raw, e.low, e.high)
 }
 
 // extremes are the least and the greatest of some raw scores; NoScore is
@@ -195,7 +195,7 @@ func (o *Outcome) measure() {
 	o.extremes = o.engine.extremesOf(len(o.view.scorers))
 	o.columns = make([][]int64, len(o.view.scorers))
 	for k := range o.view.scorers {
-		if s := &o.view.scorers[k]; s.Normalize != nil || s.cells != nil {
+		if s := &o.view.scorers[k]; s.NormalizeScore != nil || s.cells != nil {
 			column, e := o.column(s), noExtremes
 			for _, r := range o.feasibleRows() {
 				e.add(column[r])

@@ -102,7 +102,7 @@ func (o *Outcome) explain(k blockKey, r table.Row) decision.Blocker {
 func (o *Outcome) leftOut() decision.Blocker {
 	by := o.view.class.narrowedBy
 	return decision.Blocker{
-		Plugin: by[0], Code: decision.Unresolvable, Reasons: []string{leftOut(by)},
+		Plugin: by[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOut(by)},
 	}
 }
 
@@ -121,14 +121,14 @@ func (o *Outcome) RejectedBy() []string {
 }
 
 // Code tells how the row's node was rejected: Unschedulable where removing
-// pods may help, Unresolvable where nothing will; Success where it is
+// pods may help, UnschedulableAndUnresolvable where nothing will; Success where it is
 // feasible.
 func (o *Outcome) Code(r table.Row) decision.Code {
 	if s := o.view.class.rejected; s != nil {
 		return s.Code
 	}
 	if o.rows != nil && !slices.Contains(o.rows, r) {
-		return decision.Unresolvable
+		return decision.UnschedulableAndUnresolvable
 	}
 	o.considerRest()
 	k := o.blockAt(r)
@@ -139,7 +139,7 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 		}
 		return decision.Success
 	case noNode:
-		return decision.Unresolvable
+		return decision.UnschedulableAndUnresolvable
 	}
 	code, known := o.codes[k]
 	if !known {

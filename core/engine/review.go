@@ -70,7 +70,7 @@ func (r *review) passes(row table.Row) bool { return r.all || r.passed[row] }
 func (r *review) blocker(row table.Row) decision.Blocker {
 	b, told := r.refused[row]
 	if !told {
-		b.Code = decision.Unresolvable
+		b.Code = decision.UnschedulableAndUnresolvable
 	}
 	b.Plugin = Extender
 	return b

@@ -31,7 +31,7 @@ type stock struct {
 	names      []string // of nodes
 	nodes      []*v1.Node
 	pods       []*v1.Pod
-	families   []*object.Family
+	owners     []*object.SelectorOwner
 	namespaces []*object.Namespace
 	objects    []object.Object
 	serial     int
@@ -95,8 +95,8 @@ func (s *stock) add(w generate.World) {
 			s.addObject(c.Other)
 		}
 	}
-	for _, f := range w.Families {
-		s.families = append(s.families, decode.Family(f))
+	for _, f := range w.SelectorOwners {
+		s.owners = append(s.owners, decode.SelectorOwner(f))
 	}
 	for _, o := range w.Objects {
 		s.objects = append(s.objects, decode.Object(o))

@@ -104,7 +104,7 @@ var kinds = []event{
 	{6, "a try is taken back", (*soak).try},
 	{2, "a nomination", (*soak).nominate},
 	{2, "a namespace is labelled", (*soak).label},
-	{2, "a family comes or goes", (*soak).setFamily},
+	{2, "a selector owner comes or goes", (*soak).setSelectorOwner},
 	{5, "an object comes, changes or goes", (*soak).setObject},
 	{3, "another class", (*soak).otherClass},
 	{3, "pods are looked at ahead", (*soak).lookAhead},
@@ -317,15 +317,15 @@ func (w *soak) label(*testing.T) {
 	w.SetNamespace(&n)
 }
 
-func (w *soak) setFamily(*testing.T) {
-	if len(w.families) == 0 {
+func (w *soak) setSelectorOwner(*testing.T) {
+	if len(w.owners) == 0 {
 		return
 	}
-	f := pickOne(w.Rand, w.families...)
+	f := pickOne(w.Rand, w.owners...)
 	if w.IntN(3) == 0 {
-		w.RemoveFamily(f.Kind, f.Namespace, f.Name)
+		w.RemoveSelectorOwner(f.Kind, f.Namespace, f.Name)
 	} else {
-		w.SetFamily(f)
+		w.SetSelectorOwner(f)
 	}
 }
 

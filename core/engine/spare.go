@@ -50,7 +50,7 @@ func (e *Engine) lend(v *view) {
 		p.first, p.verdict, p.final, p.tupleOf = q.first, q.verdict, q.final, q.tupleOf
 		p.raw = make([][]int64, len(p.scorers))
 		for k := range p.scorers {
-			if n := len(q.raw); p.scorers[k].Normalize != nil && n > 0 {
+			if n := len(q.raw); p.scorers[k].NormalizeScore != nil && n > 0 {
 				p.raw[k], q.raw = q.raw[n-1], q.raw[:n-1]
 			}
 		}

@@ -112,7 +112,7 @@ func (v *view) arrange() {
 		case c.cells != nil:
 			s.parts = append(s.parts, part{scorer: c, place: k, column: c.cells.column, own: true, at: s.own})
 			s.own++
-		case c.Normalize == nil:
+		case c.NormalizeScore == nil:
 			s.highest += maxScore * c.weight
 		case c.Locality == framework.NodeOnly:
 			s.parts = append(s.parts, part{scorer: c, place: k, column: c.raw, at: nodeOnly})
@@ -384,7 +384,7 @@ func (s *standings) judge() int {
 		group.fits = group.rows > 0
 		for i := range s.parts {
 			if f := s.parts[i].filter; f != nil && group.fits {
-				group.fits = f.CellFilter.Verdict(&f.in, s.number(group, &s.parts[i])) == framework.Fits
+				group.fits = f.CellFilter.Filter(&f.in, s.number(group, &s.parts[i])) == framework.Fits
 			}
 		}
 		if group.fits {

@@ -90,7 +90,7 @@ func (s *static) size(n int) {
 		s.raw = make([][]int64, len(s.scorers))
 	}
 	for k := range s.scorers {
-		if s.scorers[k].Normalize != nil {
+		if s.scorers[k].NormalizeScore != nil {
 			s.raw[k] = extend(s.raw[k], n)
 		}
 	}

@@ -91,10 +91,10 @@ func prepare(t *table.Table, r *reading, pod *object.Pod, key string) *view {
 	return v
 }
 
-// prepareFilters mirrors v1.36's RunPreFilterPlugins: an Unresolvable or an
+// prepareFilters mirrors v1.36's RunPreFilterPlugins: an UnschedulableAndUnresolvable or an
 // Error ends it at once, an Unschedulable is remembered while the rest run.
 func (v *view) prepareFilters(t *table.Table, pod *object.Pod) {
-	prepared := map[string]framework.Prepared{}
+	prepared := map[string]framework.PreFilterResult{}
 	for _, pl := range v.reading.profile.PreFilter {
 		out := pl.PreFilter(t, pod)
 		prepared[pl.Name] = out
@@ -104,11 +104,11 @@ func (v *view) prepareFilters(t *table.Table, pod *object.Pod) {
 			}
 			continue
 		}
-		if !out.Skip && out.Nodes != nil {
-			v.narrow(pl.Name, out.Nodes)
+		if !out.Skip && out.NodeNames != nil {
+			v.narrow(pl.Name, out.NodeNames)
 			if len(v.class.narrowed) == 0 {
 				v.class.rejected = &decision.Status{
-					Code: decision.Unresolvable, Plugin: pl.Name,
+					Code: decision.UnschedulableAndUnresolvable, Plugin: pl.Name,
 					Reasons: []string{emptied(v.class.narrowedBy)},
 				}
 				return
@@ -121,7 +121,7 @@ func (v *view) prepareFilters(t *table.Table, pod *object.Pod) {
 			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
 		}
 		if !out.Skip {
-			v.fallible = v.fallible || pl.Failure != 0
+			v.fallible = v.fallible || pl.ErrorsFrom != 0
 			v.filters = append(v.filters, filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod, State: out.State}, place: int16(len(v.filters) + 1)})
 		}
 	}
@@ -162,7 +162,7 @@ func (v *view) narrow(plugin string, nodes []string) {
 
 func (v *view) prepareScorers(t *table.Table, pod *object.Pod) {
 	for _, s := range v.reading.profile.Score {
-		var out framework.Prepared
+		var out framework.PreFilterResult
 		if s.PreScore != nil {
 			out = s.PreScore(t, pod)
 		}
@@ -279,7 +279,7 @@ func (v *view) size(n int) {
 		v.dynamic.raw = make([][]int64, len(v.dynamic.scorers))
 	}
 	for k := range v.dynamic.scorers {
-		if v.dynamic.scorers[k].Normalize != nil {
+		if v.dynamic.scorers[k].NormalizeScore != nil {
 			v.dynamic.raw[k] = extend(v.dynamic.raw[k], n)
 		}
 	}
@@ -296,7 +296,7 @@ func (v *view) evaluate(rows []table.Row, found *scratch) {
 		v.dynamic.filters[k].run(rows, found)
 	}
 	for k := range v.dynamic.scorers {
-		if s := &v.dynamic.scorers[k]; s.Normalize != nil {
+		if s := &v.dynamic.scorers[k]; s.NormalizeScore != nil {
 			s.write(v.dynamic.raw[k], rows, found)
 		} else {
 			s.add(rows, found)

@@ -23,11 +23,11 @@ const noteLimit = 1024
 // its PodScheduled condition. It is "" for a pod that was placed or waits.
 func Message(d *decision.Decision) string {
 	switch d.Result {
-	case decision.NotFeasible, decision.Preempting:
+	case decision.ResultUnschedulable, decision.ResultPreempting:
 		return fit(d)
-	case decision.Gated:
+	case decision.ResultGated:
 		return status(d.Gate)
-	case decision.Failed:
+	case decision.ResultError:
 		if d.Err != nil {
 			return d.Err.Error()
 		}
@@ -39,9 +39,9 @@ func Message(d *decision.Decision) string {
 // writes no condition (Scheduled, Waiting and Gated).
 func Reason(d *decision.Decision) string {
 	switch d.Result {
-	case decision.NotFeasible, decision.Preempting:
+	case decision.ResultUnschedulable, decision.ResultPreempting:
 		return v1.PodReasonUnschedulable
-	case decision.Failed:
+	case decision.ResultError:
 		return v1.PodReasonSchedulerError
 	}
 	return ""
@@ -107,7 +107,7 @@ func fit(d *decision.Decision) string {
 	if said != "" {
 		fmt.Fprintf(&b, " %s.", said)
 	}
-	if post := strings.Join(d.PostFilter, ", "); post != "" && d.Result != decision.Preempting {
+	if post := strings.Join(d.PostFilter, ", "); post != "" && d.Result != decision.ResultPreempting {
 		b.WriteString(" " + post)
 	}
 	return b.String()

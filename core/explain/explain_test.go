@@ -24,52 +24,52 @@ func TestMessage(t *testing.T) {
 		want string
 	}{
 		"reasons of different plugins": {
-			decision.Decision{Result: decision.NotFeasible, NodesTotal: 5, Tallies: []decision.Tally{
+			decision.Decision{Result: decision.ResultUnschedulable, NodesTotal: 5, Tallies: []decision.Tally{
 				tally(1, "node(s) had untolerated taint(s)"), tally(4, "Insufficient cpu")}},
 			"0/5 nodes are available: 1 node(s) had untolerated taint(s), 4 Insufficient cpu.",
 		},
 		"counts sort as strings": {
-			decision.Decision{Result: decision.NotFeasible, NodesTotal: 12, Tallies: []decision.Tally{
+			decision.Decision{Result: decision.ResultUnschedulable, NodesTotal: 12, Tallies: []decision.Tally{
 				tally(2, "Insufficient cpu"), tally(10, "node(s) were unschedulable")}},
 			"0/12 nodes are available: 10 node(s) were unschedulable, 2 Insufficient cpu.",
 		},
 		"a node with two reasons counts for both": {
-			decision.Decision{Result: decision.NotFeasible, NodesTotal: 3, Tallies: []decision.Tally{
+			decision.Decision{Result: decision.ResultUnschedulable, NodesTotal: 3, Tallies: []decision.Tally{
 				tally(1, "Insufficient cpu", "Insufficient memory"), tally(2, "Insufficient memory")}},
 			"0/3 nodes are available: 1 Insufficient cpu, 3 Insufficient memory.",
 		},
 		"a PreFilter rejection replaces the reasons of nodes": {
-			decision.Decision{Result: decision.NotFeasible, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "x")},
-				PreFilter: &decision.Status{Code: decision.Unresolvable, Reasons: []string{"a", "b"}}, PostFilter: []string{noRoom}},
+			decision.Decision{Result: decision.ResultUnschedulable, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "x")},
+				PreFilter: &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"a", "b"}}, PostFilter: []string{noRoom}},
 			"0/5 nodes are available: a, b. " + noRoom,
 		},
 		"PostFilter parts follow": {
-			decision.Decision{Result: decision.NotFeasible, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "Insufficient cpu")},
+			decision.Decision{Result: decision.ResultUnschedulable, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "Insufficient cpu")},
 				PostFilter: []string{"no new claims to deallocate", noRoom}},
 			"0/5 nodes are available: 5 Insufficient cpu. no new claims to deallocate, " + noRoom,
 		},
 		"a preempting pod has no PostFilter part": {
-			decision.Decision{Result: decision.Preempting, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "Insufficient cpu")},
+			decision.Decision{Result: decision.ResultPreempting, NodesTotal: 5, Tallies: []decision.Tally{tally(5, "Insufficient cpu")},
 				PostFilter: []string{noRoom}},
 			"0/5 nodes are available: 5 Insufficient cpu.",
 		},
 		"rejected by Reserve or Permit on its node": {
-			decision.Decision{Result: decision.NotFeasible, NodesTotal: 5, NodesFeasible: 2, Tallies: []decision.Tally{tally(1, "lost the race")}},
+			decision.Decision{Result: decision.ResultUnschedulable, NodesTotal: 5, NodesFeasible: 2, Tallies: []decision.Tally{tally(1, "lost the race")}},
 			"0/1 nodes are available: 1 lost the race.",
 		},
 		"no nodes": {
-			decision.Decision{Result: decision.NotFeasible}, "no nodes available to schedule pods",
+			decision.Decision{Result: decision.ResultUnschedulable}, "no nodes available to schedule pods",
 		},
 		"gated": {
-			decision.Decision{Result: decision.Gated, Gate: &decision.Status{Reasons: []string{"waiting for scheduling gates: [a b]"}}},
+			decision.Decision{Result: decision.ResultGated, Gate: &decision.Status{Reasons: []string{"waiting for scheduling gates: [a b]"}}},
 			"waiting for scheduling gates: [a b]",
 		},
 		"failed": {
-			decision.Decision{Result: decision.Failed, Err: errors.New(`running PreFilter plugin "X": lost`)},
+			decision.Decision{Result: decision.ResultError, Err: errors.New(`running PreFilter plugin "X": lost`)},
 			`running PreFilter plugin "X": lost`,
 		},
 		"placed": {
-			decision.Decision{Result: decision.Scheduled, Node: "a", NodesTotal: 3, NodesFeasible: 3}, "",
+			decision.Decision{Result: decision.ResultScheduled, Node: "a", NodesTotal: 3, NodesFeasible: 3}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestMessage(t *testing.T) {
 
 func TestCondition(t *testing.T) {
 	for result, reason := range map[decision.Result]string{
-		decision.Scheduled: "", decision.Waiting: "", decision.Gated: "",
-		decision.NotFeasible: "Unschedulable", decision.Preempting: "Unschedulable", decision.Failed: "SchedulerError",
+		decision.ResultScheduled: "", decision.ResultWaiting: "", decision.ResultGated: "",
+		decision.ResultUnschedulable: "Unschedulable", decision.ResultPreempting: "Unschedulable", decision.ResultError: "SchedulerError",
 	} {
 		c := Condition(&decision.Decision{Result: result, Err: errors.New("e")})
 		switch {
@@ -122,7 +122,7 @@ func TestNotes(t *testing.T) {
 // nodes, however the tallies are split.
 func TestCountsAddUpToNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := decision.Decision{Result: decision.NotFeasible}
+		d := decision.Decision{Result: decision.ResultUnschedulable}
 		for range rapid.IntRange(1, 6).Draw(t, "tallies") {
 			n := rapid.IntRange(1, 200).Draw(t, "nodes")
 			d.NodesTotal += n

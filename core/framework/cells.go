@@ -22,18 +22,18 @@ type CellFilter struct {
 	Sync func(in *Input)
 	// Of writes the cell of rows[i] to out[i]. It is a kernel: it may be
 	// called concurrently on disjoint rows, and only reads.
-	Of func(in *Input, rows []table.Row, out []int64)
+	Cells func(in *Input, rows []table.Row, out []int64)
 	// Verdict is the answer for every row of the cell.
-	Verdict func(in *Input, cell int64) Verdict
+	Filter func(in *Input, cell int64) Verdict
 }
 
 // CellScore is a Score by cells, for a plugin that leaves Score nil.
 type CellScore struct {
-	Sync func(in *Input)
-	Of   func(in *Input, rows []table.Row, out []int64)
+	Sync  func(in *Input)
+	Cells func(in *Input, rows []table.Row, out []int64)
 	// Weigh, when set, is told before Score how many feasible nodes each cell
 	// holds; cells without any are left out. Order is not defined.
-	Weigh func(in *Input, feasible []CellCount)
+	FeasibleNodes func(in *Input, feasible []CellCount)
 	// Score is the raw score of every row of the cell. NoScore keeps the rows
 	// out of the extremes; they are normalised to 0.
 	Score func(in *Input, cell int64) int64

@@ -11,8 +11,8 @@ import (
 
 // NodeChange is the set of aspects in which the node changed; 0: none that
 // matters to scheduling (v1.36, nodeSchedulingPropertiesChange).
-func NodeChange(old, now *object.Node) Action {
-	var a Action
+func NodeSchedulingPropertiesChange(old, now *object.Node) ActionType {
+	var a ActionType
 	if old.AllowedPods != now.AllowedPods || !old.Allocatable.Equal(now.Allocatable) {
 		a |= UpdateNodeAllocatable
 	}
@@ -29,7 +29,7 @@ func NodeChange(old, now *object.Node) Action {
 		a |= UpdateNodeAnnotation
 	}
 	if !slices.Equal(old.Features, now.Features) {
-		a |= UpdateNodeFeature
+		a |= UpdateNodeDeclaredFeature
 	}
 	return a
 }

@@ -8,63 +8,63 @@ import (
 )
 
 // Resource is the kind of object that an event is about.
-type Resource uint8
+type EventResource uint8
 
 const (
 	// AssignedPod is a pod that has a node (or is assumed on one).
-	AssignedPod Resource = iota
+	AssignedPod EventResource = iota
 	// PendingPod is a pod that waits to be scheduled: the rejected pod itself
 	// or another.
-	PendingPod
+	UnscheduledPod
 	Node
 	Namespace
-	// Family is a Service or a controller.
-	Family
+	// SelectorOwner is a Service or a controller.
+	SelectorOwner
 	// AnyResource stands for all of them (the periodic flush).
-	AnyResource
+	WildCard
 	// The kinds of package object follow, in its order.
 	firstKind
 )
 
 // Resources is how many resources there are.
-const Resources = int(firstKind) + int(object.Kinds)
+const NumEventResources = int(firstKind) + int(object.Kinds)
 
 // Of is the resource of objects of a kind.
-func Of(k object.Kind) Resource { return firstKind + Resource(k) }
+func ResourceOf(k object.Kind) EventResource { return firstKind + EventResource(k) }
 
 // The resources of objects that only some plugins read.
 const (
-	PersistentVolumeClaim = firstKind + Resource(object.PersistentVolumeClaims)
-	PersistentVolume      = firstKind + Resource(object.PersistentVolumes)
-	StorageClass          = firstKind + Resource(object.StorageClasses)
-	CSINode               = firstKind + Resource(object.CSINodes)
-	CSIDriver             = firstKind + Resource(object.CSIDrivers)
-	CSIStorageCapacity    = firstKind + Resource(object.CSIStorageCapacities)
-	VolumeAttachment      = firstKind + Resource(object.VolumeAttachments)
-	ResourceClaim         = firstKind + Resource(object.ResourceClaims)
-	ResourceSlice         = firstKind + Resource(object.ResourceSlices)
-	DeviceClass           = firstKind + Resource(object.DeviceClasses)
+	PersistentVolumeClaim = firstKind + EventResource(object.PersistentVolumeClaims)
+	PersistentVolume      = firstKind + EventResource(object.PersistentVolumes)
+	StorageClass          = firstKind + EventResource(object.StorageClasses)
+	CSINode               = firstKind + EventResource(object.CSINodes)
+	CSIDriver             = firstKind + EventResource(object.CSIDrivers)
+	CSIStorageCapacity    = firstKind + EventResource(object.CSIStorageCapacities)
+	VolumeAttachment      = firstKind + EventResource(object.VolumeAttachments)
+	ResourceClaim         = firstKind + EventResource(object.ResourceClaims)
+	ResourceSlice         = firstKind + EventResource(object.ResourceSlices)
+	DeviceClass           = firstKind + EventResource(object.DeviceClasses)
 )
 
 // Action is a set of things that happened to an object.
-type Action uint32
+type ActionType uint32
 
 const (
-	Add Action = 1 << iota
+	Add ActionType = 1 << iota
 	Delete
 	UpdateNodeAllocatable
 	UpdateNodeLabel
 	UpdateNodeTaint // spec.unschedulable going false is one, too
 	UpdateNodeCondition
 	UpdateNodeAnnotation
-	UpdateNodeFeature // status.declaredFeatures
+	UpdateNodeDeclaredFeature // status.declaredFeatures
 	UpdatePodLabel
 	UpdatePodScaleDown
-	UpdatePodGatesEliminated
+	UpdatePodSchedulingGatesEliminated
 	UpdatePodToleration
-	UpdatePodClaims // the claims generated for it, in its status
+	UpdatePodGeneratedResourceClaim // the claims generated for it, in its status
 	UpdateNamespaceLabel
-	UpdateFamilySelector
+	UpdateSelector
 	// UpdatePodTerminating: the pod is on its way out, metadata.deletionTimestamp
 	// is set.
 	UpdatePodTerminating
@@ -72,22 +72,22 @@ const (
 	// know no other.
 	UpdateOther
 
-	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeFeature
-	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodGatesEliminated | UpdatePodToleration | UpdatePodClaims | UpdatePodTerminating | UpdateOther
-	All        = Action(1<<32 - 1)
+	UpdateNode = UpdateNodeAllocatable | UpdateNodeLabel | UpdateNodeTaint | UpdateNodeCondition | UpdateNodeAnnotation | UpdateNodeDeclaredFeature
+	UpdatePod  = UpdatePodLabel | UpdatePodScaleDown | UpdatePodSchedulingGatesEliminated | UpdatePodToleration | UpdatePodGeneratedResourceClaim | UpdatePodTerminating | UpdateOther
+	All        = ActionType(1<<32 - 1)
 )
 
 // Event is a change in the cluster, as wake rules see it. Old values are nil
 // on Add, new ones on Delete; a namespace that is not there has no labels, and
 // is never nil.
 type Event struct {
-	Resource                   Resource
-	Action                     Action
-	OldNode, NewNode           *object.Node
-	OldPod, NewPod             *object.Pod
-	OldNamespace, NewNamespace *object.Namespace
-	OldFamily, NewFamily       *object.Family
-	OldObject, NewObject       object.Object // of a Kind
+	Resource                           EventResource
+	ActionType                         ActionType
+	OldNode, NewNode                   *object.Node
+	OldPod, NewPod                     *object.Pod
+	OldNamespace, NewNamespace         *object.Namespace
+	OldSelectorOwner, NewSelectorOwner *object.SelectorOwner
+	OldObject, NewObject               object.Object // of a Kind
 	// Table is the cluster as it stands when a hint is asked about a node; hints
 	// about anything else do without.
 	Table *table.Table
@@ -96,14 +96,14 @@ type Event struct {
 // Wake is a rule: events of this resource with one of these actions may help
 // a pod that the plugin rejected. Hint, when set, looks closer; true wakes
 // the pod. A hint may err on the side of waking, never on the other.
-type Wake struct {
-	Resource Resource
-	Actions  Action
-	Hint     func(rejected *object.Pod, e *Event) bool
+type ClusterEventWithHint struct {
+	Resource       EventResource
+	ActionType     ActionType
+	QueueingHintFn func(rejected *object.Pod, e *Event) bool
 }
 
 // QueuedPod is a pod in the queue, as QueueSort plugins see it.
-type QueuedPod struct {
+type QueuedPodInfo struct {
 	Pod *object.Pod
 	// Timestamp is when the pod last entered the queue.
 	Timestamp time.Time

@@ -45,13 +45,13 @@ type Input struct {
 
 // Prepared is what PreFilter and PreScore return: work done once for all
 // nodes, and for all pods with the same Part.
-type Prepared struct {
+type PreFilterResult struct {
 	State any
 	// Skip: the plugin's Filter (Score) has nothing to say about this pod.
 	Skip bool
 	// Nodes, when not nil, names the only nodes that can be feasible
 	// (PreFilter only).
-	Nodes []string
+	NodeNames []string
 	// Status, when not nil, rejects the pod as a whole (Unschedulable,
 	// Unresolvable) or reports a failure (Error).
 	Status *decision.Status
@@ -81,15 +81,15 @@ type Plugin struct {
 	// Only those that a plugin of some profile reads are watched.
 	Reads []object.Kind
 	// Wakes lists the events that may help a pod that the plugin rejected.
-	Wakes []Wake
+	EventsToRegister []ClusterEventWithHint
 
 	// PreEnqueue returns a status to keep the pod out of the queue, nil to
 	// let it in.
 	PreEnqueue func(t *table.Table, p *object.Pod) *decision.Status
 	// Less orders the active queue (QueueSort).
-	Less func(a, b *QueuedPod) bool
+	Less func(a, b *QueuedPodInfo) bool
 
-	PreFilter func(t *table.Table, p *object.Pod) Prepared
+	PreFilter func(t *table.Table, p *object.Pod) PreFilterResult
 	// Filter writes the verdict of rows[i] to out[i], which is as long.
 	// Rows may come in any order, and some may be without a node; what is
 	// written for those is ignored.
@@ -97,7 +97,7 @@ type Plugin struct {
 	// Failure, when not 0, is the lowest verdict that says nothing about the
 	// node: deciding failed there, and with it the attempt, unless an earlier
 	// filter rejects the node.
-	Failure Verdict
+	ErrorsFrom Verdict
 	// Explain gives code (Unschedulable, Unresolvable, or Error for a Failure)
 	// and reasons of a
 	// verdict other than Fits that Filter wrote for the row.
@@ -107,18 +107,18 @@ type Plugin struct {
 	// Sums, when not nil, says how much of what Filter compares is short on a
 	// row, and what each pod there would give back: preemption rules rows out by
 	// it that no pod's going would open.
-	Sums *Sums
+	AdditiveFilter *AdditiveFilter
 
 	PostFilter func(c *PostFilterCall) PostFilterResult
 
-	PreScore func(t *table.Table, p *object.Pod) Prepared
+	PreScore func(t *table.Table, p *object.Pod) PreFilterResult
 	// Score writes the raw score of rows[i] to out[i].
 	Score func(in *Input, rows []table.Row, out []int64)
 	// CellScore stands in for Score where Locality is Domains.
 	CellScore *CellScore
 	// Normalize maps a raw score to 0..100, given the extremes of the raw
 	// scores over the feasible nodes. nil: raw scores are final.
-	Normalize func(raw, min, max int64) int64
+	NormalizeScore func(raw, min, max int64) int64
 
 	// Reserve is told of the choice before the pod is assumed for good; a
 	// status rejects it. Unreserve undoes and is called in reverse order,
@@ -128,7 +128,7 @@ type Plugin struct {
 	// Retract returns what is to be taken back in the API before Unreserve, where
 	// the pod that was reserved for, or that earlier attempts wrote for, is not
 	// bound. It is not asked about pods that are gone.
-	Retract func(t *table.Table, p *object.Pod, node string) []Write
+	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
 	// Permit may hold the pod, reject it, or let it go (the zero result).
 	Permit func(t *table.Table, p *object.Pod, node string) PermitResult
 	// PreBind returns what must be written before the pod may be bound.
@@ -136,9 +136,9 @@ type Plugin struct {
 	// Settle is asked when all writes are done, and again whenever an object or
 	// the pod's node changes, until it lets the pod go (nil) or rejects it; Code
 	// Wait is not yet. After Patience the attempt fails, for the reason Late.
-	Settle   func(t *table.Table, p *object.Pod, node string) *decision.Status
-	Patience time.Duration
-	Late     error
+	WritesDone         func(t *table.Table, p *object.Pod, node string) *decision.Status
+	WritesTimeout      time.Duration
+	WritesTimeoutError error
 	// Bind claims the binding of the pod (true: it is bound through the API's
 	// binding subresource) or leaves it to the next plugin.
 	Bind func(p *object.Pod, node string) bool
@@ -149,12 +149,12 @@ type Plugin struct {
 // Sums is the part of a filter that compares sums over the pods on a row. Both
 // functions append one amount for each thing that is summed, in the same order
 // for all rows and pods.
-type Sums struct {
+type AdditiveFilter struct {
 	// Lack is how much is short on the row as it stands for the pod to fit; 0
 	// or less where it is enough. Never more than is truly short.
-	Lack func(in *Input, row table.Row, lack []int64) []int64
+	Shortfall func(in *Input, row table.Row, lack []int64) []int64
 	// Gives is how much of it another pod takes up, 0 or more.
-	Gives func(in *Input, p *object.Pod, gives []int64) []int64
+	Frees func(in *Input, p *object.Pod, gives []int64) []int64
 }
 
 // PermitResult is a Permit plugin's answer.

@@ -17,7 +17,7 @@ type PostFilterCall struct {
 	Table *table.Table
 	Pod   *object.Pod
 	// Code returns how the filters rejected the node at a row: Unschedulable
-	// where removing pods may help, Unresolvable where nothing will.
+	// where removing pods may help, UnschedulableAndUnresolvable where nothing will.
 	Code func(table.Row) decision.Code
 	// Rows are the only ones with a Code other than Unresolvable, where the pod
 	// is narrowed to a few nodes; nil: any may have.
@@ -70,7 +70,7 @@ type Candidate struct {
 	Node    string
 	Victims []*object.Pod
 	// Violations is how many victims a disruption budget protects.
-	Violations int
+	NumPDBViolations int
 }
 
 // PostFilterResult is what the plugin answers. The zero value: nothing done,
@@ -86,8 +86,8 @@ type PostFilterResult struct {
 	// nomination stays.
 	Failed bool
 	// Node is nominated for the pod; Victims are to be evicted from it.
-	Node    string
-	Victims []types.UID
+	NominatedNodeName string
+	Victims           []types.UID
 	// ClearNominations lists pods whose nomination to Node ends.
 	ClearNominations []types.UID
 	// Candidates, when not empty, go to the extenders. Choose is then called

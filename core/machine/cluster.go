@@ -13,10 +13,10 @@ import (
 )
 
 func (m *Machine) nodeSet(n *object.Node) {
-	e := &framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: n, Table: m.table}
+	e := &framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: n, Table: m.table}
 	if row, ok := m.table.Find(n.Name); ok {
 		e.OldNode = m.table.Node(row)
-		e.Action = framework.NodeChange(e.OldNode, n)
+		e.ActionType = framework.NodeSchedulingPropertiesChange(e.OldNode, n)
 	}
 	m.table.SetNode(n)
 	m.move(e)
@@ -30,7 +30,7 @@ func (m *Machine) nodeGone(name string) {
 	}
 	old := m.table.Node(row)
 	m.table.RemoveNode(name)
-	m.move(&framework.Event{Resource: framework.Node, Action: framework.Delete, OldNode: old})
+	m.move(&framework.Event{Resource: framework.Node, ActionType: framework.Delete, OldNode: old})
 	m.awaitAgain(name)
 	for _, p := range m.queue.NominatedTo(name) {
 		m.clearNomination(p)
@@ -77,7 +77,7 @@ func (m *Machine) podAssigned(p *object.Pod) {
 		m.queue.Delete(p.UID)
 	}
 	if old != nil && m.table.Name(old.Row) != p.NodeName {
-		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: old.Pod})
+		m.move(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: old.Pod})
 		old = nil
 	}
 	var was *object.Pod
@@ -87,7 +87,7 @@ func (m *Machine) podAssigned(p *object.Pod) {
 	m.table.Place(p, p.NodeName)
 	m.renominated(p, kept, p.NodeName)
 	if was == nil || was.NodeName == "" {
-		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Add, NewPod: p})
+		m.move(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Add, NewPod: p})
 	}
 	if was != nil {
 		m.podChanged(was, p)
@@ -102,7 +102,7 @@ func (m *Machine) podAssigned(p *object.Pod) {
 // than it was assumed with.
 func (m *Machine) podChanged(old, now *object.Pod) {
 	if a := queue.Changes(old, now); old.NodeName != "" || a != framework.UpdateOther {
-		m.move(&framework.Event{Resource: framework.AssignedPod, Action: a, OldPod: on(old, now.NodeName), NewPod: now})
+		m.move(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: on(old, now.NodeName), NewPod: now})
 	}
 }
 
@@ -124,11 +124,11 @@ func (m *Machine) podPending(p *object.Pod) {
 		return // bound by us; the API will show it
 	}
 	if m.queue.Where(p.UID) == queue.Nowhere {
-		m.happened(framework.PendingPod, framework.Add)
+		m.happened(framework.UnscheduledPod, framework.Add)
 		m.queue.Add(m.now, p)
 		return
 	}
-	m.happened(framework.PendingPod, framework.UpdateOther)
+	m.happened(framework.UnscheduledPod, framework.UpdateOther)
 	kept := m.queue.NominatedNode(p.UID)
 	m.queue.Update(m.now, p)
 	m.renominated(p, kept, m.queue.NominatedNode(p.UID))
@@ -161,7 +161,7 @@ func (m *Machine) podGone(e PodGone) {
 	if pl := m.table.Pod(uid); pl != nil {
 		node := m.table.Name(pl.Row)
 		m.table.Remove(uid)
-		m.move(&framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: on(pl.Pod, node)})
+		m.move(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: on(pl.Pod, node)})
 	}
 }
 
@@ -173,7 +173,7 @@ func (m *Machine) podUnreadable(e PodUnreadable) {
 	}
 	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
 	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
-	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.Failed,
+	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.ResultError,
 		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
 	m.do(Decided{r})
 	m.do(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
@@ -184,7 +184,7 @@ func (m *Machine) unqueue(uid types.UID) {
 	s, queued := m.queue.State(uid)
 	m.queue.Delete(uid)
 	if queued {
-		m.happened(framework.PendingPod, framework.Delete)
+		m.happened(framework.UnscheduledPod, framework.Delete)
 		m.renominated(s.Pod, s.NominatedNode, "")
 	}
 }
@@ -199,14 +199,14 @@ func (m *Machine) renominated(p *object.Pod, kept, now string) {
 	old := *p
 	old.NominatedNode = kept
 	m.queue.MoveUpTo(m.now, &framework.Event{
-		Resource: framework.AssignedPod, Action: framework.Delete, OldPod: &old,
+		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old,
 	}, old.Priority)
 }
 
 // move lets the queue ask which waiting pods the event may help.
 func (m *Machine) move(e *framework.Event) {
-	if e.Action != 0 {
-		m.happened(e.Resource, e.Action)
+	if e.ActionType != 0 {
+		m.happened(e.Resource, e.ActionType)
 		m.queue.Move(m.now, e)
 	}
 }
@@ -227,7 +227,7 @@ func (m *Machine) preEnqueue(p *object.Pod) *decision.Status {
 		if !m.gated[p.UID] {
 			m.gated[p.UID] = true
 			m.do(Decided{&decision.Decision{
-				UID: p.UID, Pod: p.Key(), Profile: prof.Name, Result: decision.Gated, Gate: s,
+				UID: p.UID, Pod: p.Key(), Profile: prof.Name, Result: decision.ResultGated, Gate: s,
 				NodesTotal: m.table.Live(), RejectedBy: []string{pl.Name},
 			}})
 		}

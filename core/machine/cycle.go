@@ -87,7 +87,7 @@ func (m *Machine) abandon(a *attempt, err error) {
 // when the attempt is over.
 func (m *Machine) decide(a *attempt) *flight {
 	if m.table.Live() == 0 {
-		m.fail(a, &decision.Status{Code: decision.Unresolvable, Err: ErrNoNodes}, nil)
+		m.fail(a, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes}, nil)
 		return nil
 	}
 	if managers := m.managers(a.pod); managers != nil {
@@ -129,7 +129,7 @@ func (m *Machine) rejected(a *attempt, o *engine.Outcome) {
 	if o.Rejected != nil {
 		r.PreFilter = o.Rejected
 	}
-	r.Result = decision.NotFeasible
+	r.Result = decision.ResultUnschedulable
 }
 
 // nominate says what becomes of the pod's nomination.
@@ -170,7 +170,7 @@ func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostF
 		Holds:       m.queue.NominatedNode(a.pod.UID),
 		Nominated:   m.queue.NominatedTo,
 		Renominated: m.queue.Renominated,
-		Lack:        o.Lack, Gives: o.Gives, Local: o.Local(),
+		Lack:        o.Shortfall, Gives: o.Frees, Local: o.Local(),
 		Evicting: m.evicting,
 		Check:    m.options.Check,
 		Budgets:  m.budgets,
@@ -188,9 +188,9 @@ func (m *Machine) take(a *attempt, plugin string, out framework.PostFilterResult
 		return nominate{keep: true}, true
 	}
 	if !out.KeepNomination {
-		was = nominate{node: out.Node}
+		was = nominate{node: out.NominatedNodeName}
 	}
-	if out.Node != "" {
+	if out.NominatedNodeName != "" {
 		m.preempt(a, plugin, out)
 		return was, true
 	}

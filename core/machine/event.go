@@ -40,11 +40,11 @@ type (
 	BudgetSet struct{ Budget *object.Budget }
 	// BudgetGone: the disruption budget was deleted.
 	BudgetGone struct{ Namespace, Name string }
-	// FamilySet: the Service or controller was added or changed.
-	FamilySet struct{ Family *object.Family }
-	// FamilyGone: the Service or controller was deleted.
-	FamilyGone struct {
-		Kind            object.FamilyKind
+	// SelectorOwnerSet: the Service or controller was added or changed.
+	SelectorOwnerSet struct{ Owner *object.SelectorOwner }
+	// SelectorOwnerGone: the Service or controller was deleted.
+	SelectorOwnerGone struct {
+		Kind            object.SelectorOwnerKind
 		Namespace, Name string
 	}
 	// NamespaceSet: the namespace was added or changed.
@@ -131,26 +131,26 @@ const (
 	BindUnknown
 )
 
-func (NodeSet) event()       {}
-func (NodeGone) event()      {}
-func (PodSet) event()        {}
-func (PodGone) event()       {}
-func (PodUnreadable) event() {}
-func (BudgetSet) event()     {}
-func (BudgetGone) event()    {}
-func (FamilySet) event()     {}
-func (FamilyGone) event()    {}
-func (NamespaceSet) event()  {}
-func (NamespaceGone) event() {}
-func (ObjectSet) event()     {}
-func (ObjectGone) event()    {}
-func (Tick) event()          {}
-func (Cycle) event()         {}
-func (Bound) event()         {}
-func (Written) event()       {}
-func (PodRead) event()       {}
-func (Evicted) event()       {}
-func (Answered) event()      {}
+func (NodeSet) event()           {}
+func (NodeGone) event()          {}
+func (PodSet) event()            {}
+func (PodGone) event()           {}
+func (PodUnreadable) event()     {}
+func (BudgetSet) event()         {}
+func (BudgetGone) event()        {}
+func (SelectorOwnerSet) event()  {}
+func (SelectorOwnerGone) event() {}
+func (NamespaceSet) event()      {}
+func (NamespaceGone) event()     {}
+func (ObjectSet) event()         {}
+func (ObjectGone) event()        {}
+func (Tick) event()              {}
+func (Cycle) event()             {}
+func (Bound) event()             {}
+func (Written) event()           {}
+func (PodRead) event()           {}
+func (Evicted) event()           {}
+func (Answered) event()          {}
 
 // Effect is something for the edge to do. Each effect that changes the API
 // and whose outcome matters comes back as an event.

@@ -35,7 +35,7 @@ type hunt struct {
 // preempt carries a PostFilter plugin's plan out: victims go, nominations
 // that it ends are cleared.
 func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
-	a.record.Result, a.record.NominatedNode = decision.Preempting, plan.Node
+	a.record.Result, a.record.NominatedNode = decision.ResultPreempting, plan.NominatedNodeName
 	a.record.PostFilter = nil
 	for _, uid := range plan.ClearNominations {
 		if s, ok := m.queue.State(uid); ok {
@@ -49,10 +49,10 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 			continue
 		}
 		a.record.Victims = append(a.record.Victims, types.NamespacedName{Namespace: pl.Pod.Namespace, Name: pl.Pod.Name})
-		m.evict(pl.Pod, a.pod, plan.Node, plugin)
+		m.evict(pl.Pod, a.pod, plan.NominatedNodeName, plugin)
 	}
 	if prey := slices.DeleteFunc(slices.Clone(plan.Victims), func(uid types.UID) bool { return !m.evicting(uid) }); len(prey) > 0 {
-		m.hunts[a.pod.UID] = hunt{plan.Node, prey}
+		m.hunts[a.pod.UID] = hunt{plan.NominatedNodeName, prey}
 	}
 	slices.SortFunc(a.record.Victims, func(x, y types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))

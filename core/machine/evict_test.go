@@ -30,9 +30,9 @@ type prey struct {
 func newPrey(t *testing.T) *prey {
 	p := &prey{t: t}
 	alone := &framework.Plugin{
-		Name:     "Alone",
-		Locality: framework.NodeAndPods,
-		Wakes:    []framework.Wake{{Resource: framework.AssignedPod, Actions: framework.Delete}, {Resource: framework.Node, Actions: framework.Add}},
+		Name:             "Alone",
+		Locality:         framework.NodeAndPods,
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.AssignedPod, ActionType: framework.Delete}, {Resource: framework.Node, ActionType: framework.Add}},
 		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			for i := range out {
 				out[i] = framework.Verdict(len(in.Table.Pods(rows[i])))
@@ -43,14 +43,14 @@ func newPrey(t *testing.T) *prey {
 		},
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {
 			p.call = c
-			out := framework.PostFilterResult{Node: "n", Resolved: true}
+			out := framework.PostFilterResult{NominatedNodeName: "n", Resolved: true}
 			row, _ := c.Table.Find("n")
 			for _, pl := range c.Table.Pods(row) {
 				out.Victims = append(out.Victims, pl.Pod.UID)
 			}
 			return out
 		},
-		Less: func(a, b *framework.QueuedPod) bool { return a.Pod.Priority > b.Pod.Priority },
+		Less: func(a, b *framework.QueuedPodInfo) bool { return a.Pod.Priority > b.Pod.Priority },
 		Bind: func(*object.Pod, string) bool { return true },
 	}
 	p.Machine = New(Options{Workers: 1, Check: true, Profiles: []*profile.Profile{{

@@ -35,7 +35,7 @@ func nodeNames(nodes []*object.Node) (names []string) {
 // left leaves all of the candidates.
 func left(candidates []framework.Candidate) (all []Left) {
 	for _, c := range candidates {
-		l := Left{Node: c.Node, Violations: c.Violations}
+		l := Left{Node: c.Node, Violations: c.NumPDBViolations}
 		for _, p := range c.Victims {
 			l.Victims = append(l.Victims, p.UID)
 		}
@@ -156,7 +156,7 @@ func TestVerdicts(t *testing.T) {
 			s.cycle("", "")
 			s.says(c.answer)
 			s.did(c.did...)
-			if d := s.decided[p.UID]; d != nil && d.Result == decision.NotFeasible && !slices.Equal(d.RejectedBy, []string{"Extender"}) {
+			if d := s.decided[p.UID]; d != nil && d.Result == decision.ResultUnschedulable && !slices.Equal(d.RejectedBy, []string{"Extender"}) {
 				t.Errorf("rejected by %v", d.RejectedBy)
 			}
 		})

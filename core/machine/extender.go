@@ -117,7 +117,7 @@ func (m *Machine) resolve(q *inquiry, x *Extender, left []Left) ([]framework.Can
 			}
 			return nil, fmt.Errorf("expected at least one victim pod on node %q", l.Node)
 		}
-		c := framework.Candidate{Node: l.Node, Violations: l.Violations}
+		c := framework.Candidate{Node: l.Node, NumPDBViolations: l.Violations}
 		for _, uid := range l.Victims {
 			pl := m.table.Pod(uid)
 			switch {

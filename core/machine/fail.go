@@ -22,11 +22,11 @@ func (m *Machine) fail(a *attempt, s *decision.Status, f *flight) {
 		m.unreserve(f)
 		m.land(f)
 	}
-	r.Result, r.Err = decision.Failed, s.Err
+	r.Result, r.Err = decision.ResultError, s.Err
 	r.RejectedBy, r.PendingBy = nil, nil // a failure is no verdict, whatever was found before
 	if s.Code.Rejects() && s.Err == nil {
 		// As v1.36: the one node that it was to go to, and why not.
-		r.Result, r.NodesTotal, r.NodesFeasible = decision.NotFeasible, 1, 0
+		r.Result, r.NodesTotal, r.NodesFeasible = decision.ResultUnschedulable, 1, 0
 		r.Tallies = []decision.Tally{{Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}, Nodes: 1}}
 		if s.Code == decision.Pending {
 			r.PendingBy = []string{s.Plugin}
@@ -34,7 +34,7 @@ func (m *Machine) fail(a *attempt, s *decision.Status, f *flight) {
 			r.RejectedBy = []string{s.Plugin}
 		}
 	} else if s.Err == ErrNoNodes {
-		r.Result = decision.NotFeasible
+		r.Result = decision.ResultUnschedulable
 	}
 	if f != nil && !s.Code.Rejects() {
 		m.move(forgotten(f))

@@ -80,11 +80,11 @@ func (m *Machine) assume(a *attempt) *flight {
 		return nil
 	}
 	if len(f.permits) == 0 {
-		a.record.Result = decision.Scheduled
+		a.record.Result = decision.ResultScheduled
 		m.do(Decided{a.record})
 		return f
 	}
-	a.record.Result, f.phase = decision.Waiting, waiting
+	a.record.Result, f.phase = decision.ResultWaiting, waiting
 	m.do(Decided{a.record})
 	m.expect(f)
 	return f
@@ -187,11 +187,11 @@ func (m *Machine) advance(f *flight) {
 // await binds the pod if no PreBind plugin waits for its writes to take effect.
 func (m *Machine) await(f *flight) {
 	for _, pl := range f.profile.PreBind {
-		if pl.Settle == nil {
+		if pl.WritesDone == nil {
 			continue
 		}
 		var s *decision.Status
-		if err := m.guard("PreBind", pl.Name, func() { s = pl.Settle(m.table, f.pod, f.node) }); err != nil {
+		if err := m.guard("PreBind", pl.Name, func() { s = pl.WritesDone(m.table, f.pod, f.node) }); err != nil {
 			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: err}, f)
 			return
 		}
@@ -205,7 +205,7 @@ func (m *Machine) await(f *flight) {
 				f.deadlines = map[string]time.Time{}
 			}
 			if _, known := f.deadlines[pl.Name]; !known {
-				f.deadlines[pl.Name] = m.now.Add(pl.Patience)
+				f.deadlines[pl.Name] = m.now.Add(pl.WritesTimeout)
 			}
 			if f.phase != awaiting && len(f.writers) == 0 {
 				m.expect(f) // where there are writes, it was told with them
@@ -233,7 +233,7 @@ func (m *Machine) awaitAgain(node string) {
 func (m *Machine) expireAwait(f *flight) {
 	for _, plugin := range sortedKeys(f.deadlines) {
 		if !m.now.Before(f.deadlines[plugin]) {
-			m.fail(f.attempt, attribute(&decision.Status{Code: decision.Error, Err: f.profile.Plugins[plugin].Late}, "PreBind", plugin), f)
+			m.fail(f.attempt, attribute(&decision.Status{Code: decision.Error, Err: f.profile.Plugins[plugin].WritesTimeoutError}, "PreBind", plugin), f)
 			return
 		}
 	}
@@ -414,7 +414,7 @@ func (m *Machine) giveBack(f *flight) {
 
 // forgotten is the event of an assumption that ended: room became free.
 func forgotten(f *flight) *framework.Event {
-	return &framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: on(f.pod, f.node)}
+	return &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: on(f.pod, f.node)}
 }
 
 func attribute(s *decision.Status, point, plugin string) *decision.Status {

@@ -153,7 +153,7 @@ func (m *Machine) inquiring(q *inquiry) *flight {
 	}
 	a.record.NodesTotal = m.table.Live()
 	if m.table.Live() == 0 {
-		return m.conclude(q, &decision.Status{Code: decision.Unresolvable, Err: ErrNoNodes})
+		return m.conclude(q, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
 	}
 	o := m.engine.DecideAmong(a.profile, a.pod, m.queue, &q.review)
 	if o.Feasible == 0 {
@@ -283,7 +283,7 @@ func (m *Machine) filtered(q *inquiry, x *Extender, asked question, e Answered) 
 				left = append(left, n)
 			}
 			if reason, failed := e.Unresolvable[n]; failed {
-				q.review.Refused[n] = refusal(decision.Unresolvable, reason)
+				q.review.Refused[n] = refusal(decision.UnschedulableAndUnresolvable, reason)
 			} else if reason, failed := e.Failed[n]; failed {
 				q.review.Refused[n] = refusal(decision.Unschedulable, reason)
 			}

@@ -150,10 +150,10 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.budgets = m.budgets.with(e.Budget)
 	case BudgetGone:
 		m.budgets = m.budgets.without(e.Namespace, e.Name)
-	case FamilySet:
-		m.familyChanged(m.table.SetFamily(e.Family), e.Family)
-	case FamilyGone:
-		m.familyChanged(m.table.RemoveFamily(e.Kind, e.Namespace, e.Name), nil)
+	case SelectorOwnerSet:
+		m.selectorOwnerChanged(m.table.SetSelectorOwner(e.Owner), e.Owner)
+	case SelectorOwnerGone:
+		m.selectorOwnerChanged(m.table.RemoveSelectorOwner(e.Kind, e.Namespace, e.Name), nil)
 	case NamespaceSet:
 		m.namespaceSet(e.Namespace)
 	case NamespaceGone:
@@ -231,14 +231,14 @@ func (m *Machine) Pods() []*object.Pod {
 
 // Change is what an event changed in the cluster.
 type Change struct {
-	Resource framework.Resource
-	Action   framework.Action // 0: nothing
+	Resource framework.EventResource
+	Action   framework.ActionType // 0: nothing
 }
 
 // Changed is what the last step changed first.
 func (m *Machine) Changed() Change { return m.changed }
 
-func (m *Machine) happened(r framework.Resource, a framework.Action) {
+func (m *Machine) happened(r framework.EventResource, a framework.ActionType) {
 	if m.changed.Action == 0 {
 		m.changed = Change{r, a}
 	}
@@ -299,7 +299,7 @@ func sortedUIDs(flights map[types.UID]*flight) []types.UID {
 
 // less is the QueueSort plugin's order; pods for which it panics come in the
 // order of their arrival.
-func (m *Machine) less(a, b *framework.QueuedPod) (before bool) {
+func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	defer func() {
 		if recover() != nil {
 			m.panics++
@@ -310,9 +310,9 @@ func (m *Machine) less(a, b *framework.QueuedPod) (before bool) {
 }
 
 // wakes looks up the wake rules of one of the profile's plugins.
-func (m *Machine) wakes(name, plugin string) ([]framework.Wake, bool) {
+func (m *Machine) wakes(name, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	if p := m.profiles[name]; p != nil && p.Plugins[plugin] != nil {
-		return p.Plugins[plugin].Wakes, true
+		return p.Plugins[plugin].EventsToRegister, true
 	}
 	if plugin == engine.Extender {
 		return anything, true
@@ -321,7 +321,7 @@ func (m *Machine) wakes(name, plugin string) ([]framework.Wake, bool) {
 }
 
 // anything wakes a pod that extenders rejected: they do not say what may help.
-var anything = []framework.Wake{{Resource: framework.AnyResource, Actions: framework.All}}
+var anything = []framework.ClusterEventWithHint{{Resource: framework.WildCard, ActionType: framework.All}}
 
 // guard runs f for the pod and contains a panic to it: the error names where
 // it happened. State that a half-done try left behind is undone.

@@ -503,7 +503,7 @@ func TestPermit(t *testing.T) {
 			test.then(s, p)
 			s.where(p, test.place)
 			if d := s.decided[p.UID]; test.says != "" {
-				if s.used(0); d.Result != decision.NotFeasible || count(s, "Unreserve p") != 1 {
+				if s.used(0); d.Result != decision.ResultUnschedulable || count(s, "Unreserve p") != 1 {
 					t.Errorf("%s, calls %v", d.Result, s.moody.calls)
 				}
 			}
@@ -672,7 +672,7 @@ func TestPanics(t *testing.T) {
 				s.tellAll()
 				s.cycle(point, panics)
 				s.where(p, queue.ErrorBackoff)
-				if d := s.decided[p.UID]; d.Result != decision.Failed || !strings.Contains(d.Err.Error(), "panicked: at "+point+" (plugins_test.go:") {
+				if d := s.decided[p.UID]; d.Result != decision.ResultError || !strings.Contains(d.Err.Error(), "panicked: at "+point+" (plugins_test.go:") {
 					t.Errorf("%s %v", d.Result, d.Err)
 				}
 			}

@@ -15,7 +15,7 @@ func (m *Machine) namespaceSet(n *object.Namespace) {
 		return
 	}
 	m.move(&framework.Event{
-		Resource: framework.Namespace, Action: framework.UpdateNamespaceLabel,
+		Resource: framework.Namespace, ActionType: framework.UpdateNamespaceLabel,
 		OldNamespace: &object.Namespace{Name: n.Name, Labels: before}, NewNamespace: n,
 	})
 }

@@ -9,9 +9,9 @@ func (m *Machine) objectSet(o object.Object) {
 	if m.table.Overtaken(o) {
 		return
 	}
-	e := &framework.Event{Resource: framework.Of(o.Head().Kind), Action: framework.Add, NewObject: o}
+	e := &framework.Event{Resource: framework.ResourceOf(o.Head().Kind), ActionType: framework.Add, NewObject: o}
 	if e.OldObject = m.table.SetObject(o); e.OldObject != nil {
-		e.Action = framework.UpdateOther
+		e.ActionType = framework.UpdateOther
 	}
 	m.move(e)
 	m.awaitAgain("")
@@ -27,7 +27,7 @@ func (m *Machine) objectReplied(o object.Object) {
 
 func (m *Machine) objectGone(e ObjectGone) {
 	if old := m.table.RemoveObject(e.Kind, e.Namespace, e.Name); old != nil {
-		m.move(&framework.Event{Resource: framework.Of(e.Kind), Action: framework.Delete, OldObject: old})
+		m.move(&framework.Event{Resource: framework.ResourceOf(e.Kind), ActionType: framework.Delete, OldObject: old})
 		m.awaitAgain("")
 	}
 }

@@ -68,14 +68,14 @@ func (mo *moody) plugin() *framework.Plugin {
 	return &framework.Plugin{
 		Name: "Moody", Locality: framework.NodeAndPods, // so that it is asked often
 		// Its moods change with an annotation of a node.
-		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.UpdateNodeAnnotation | framework.Add}},
-		Part:  func(key []byte, _ *object.Pod) []byte { mo.ask("Part"); return key },
-		Epoch: func(*table.Table) uint64 { mo.ask("Epoch"); return 0 },
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.UpdateNodeAnnotation | framework.Add}},
+		Part:             func(key []byte, _ *object.Pod) []byte { mo.ask("Part"); return key },
+		Epoch:            func(*table.Table) uint64 { mo.ask("Epoch"); return 0 },
 		PreEnqueue: func(*table.Table, *object.Pod) *decision.Status {
 			return mo.status("PreEnqueue")
 		},
-		PreFilter: func(*table.Table, *object.Pod) framework.Prepared {
-			return framework.Prepared{Status: mo.status("PreFilter")}
+		PreFilter: func(*table.Table, *object.Pod) framework.PreFilterResult {
+			return framework.PreFilterResult{Status: mo.status("PreFilter")}
 		},
 		Filter: func(_ *framework.Input, _ []table.Row, out []framework.Verdict) {
 			mo.ask("Filter")
@@ -84,14 +84,14 @@ func (mo *moody) plugin() *framework.Plugin {
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
 			return decision.Unschedulable, nil
 		},
-		PreScore: func(*table.Table, *object.Pod) framework.Prepared {
-			return framework.Prepared{Status: mo.status("PreScore")}
+		PreScore: func(*table.Table, *object.Pod) framework.PreFilterResult {
+			return framework.PreFilterResult{Status: mo.status("PreScore")}
 		},
 		Score: func(_ *framework.Input, _ []table.Row, out []int64) {
 			mo.ask("Score")
 			clear(out)
 		},
-		Normalize: func(_, _, _ int64) int64 { mo.ask("Normalize"); return 0 },
+		NormalizeScore: func(_, _, _ int64) int64 { mo.ask("Normalize"); return 0 },
 		Reserve: func(_ *table.Table, p *object.Pod, _ string) *decision.Status {
 			mo.calls = append(mo.calls, "Reserve "+p.Name)
 			return mo.status("Reserve")
@@ -100,7 +100,7 @@ func (mo *moody) plugin() *framework.Plugin {
 			mo.calls = append(mo.calls, "Unreserve "+p.Name)
 			mo.ask("Unreserve")
 		},
-		Retract: func(*table.Table, *object.Pod, string) []framework.Write {
+		RevertWrites: func(*table.Table, *object.Pod, string) []framework.Write {
 			if mo.ask("Retract") == writes {
 				return []framework.Write{{}}
 			}
@@ -113,14 +113,14 @@ func (mo *moody) plugin() *framework.Plugin {
 			}
 			return nil, mo.status("PreBind")
 		},
-		Settle: func(*table.Table, *object.Pod, string) *decision.Status {
+		WritesDone: func(*table.Table, *object.Pod, string) *decision.Status {
 			if mo.ask("Settle") == waits {
 				return &decision.Status{Code: decision.Wait}
 			}
 			return mo.status("Settle")
 		},
-		Patience: 20 * time.Second,
-		Late:     errors.New("too late"),
+		WritesTimeout:      20 * time.Second,
+		WritesTimeoutError: errors.New("too late"),
 		PostBind: func(p *object.Pod, _ string) {
 			mo.calls = append(mo.calls, "PostBind "+p.Name)
 			mo.ask("PostBind")
@@ -157,7 +157,7 @@ func (mo *moody) permit(_ *table.Table, p *object.Pod, _ string) framework.Permi
 }
 
 func sortPlugin(mo *moody) *framework.Plugin {
-	return &framework.Plugin{Name: "Sort", Less: func(a, b *framework.QueuedPod) bool {
+	return &framework.Plugin{Name: "Sort", Less: func(a, b *framework.QueuedPodInfo) bool {
 		mo.ask("Less")
 		if a.Pod.Priority != b.Pod.Priority {
 			return a.Pod.Priority > b.Pod.Priority
@@ -168,13 +168,13 @@ func sortPlugin(mo *moody) *framework.Plugin {
 
 func gatePlugin() *framework.Plugin {
 	return &framework.Plugin{
-		Name:  "Gates",
-		Wakes: []framework.Wake{{Resource: framework.PendingPod, Actions: framework.UpdatePodGatesEliminated}},
+		Name:             "Gates",
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
 		PreEnqueue: func(_ *table.Table, p *object.Pod) *decision.Status {
 			if len(p.Gates) == 0 {
 				return nil
 			}
-			return &decision.Status{Code: decision.Unresolvable, Reasons: []string{"gated"}}
+			return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"gated"}}
 		},
 	}
 }
@@ -183,9 +183,9 @@ func gatePlugin() *framework.Plugin {
 func fitPlugin(mo *moody) *framework.Plugin {
 	return &framework.Plugin{
 		Name: "Fit", Locality: framework.NodeAndPods,
-		Wakes: []framework.Wake{
-			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeAllocatable},
-			{Resource: framework.AssignedPod, Actions: framework.Delete | framework.UpdatePodScaleDown},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable},
+			{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodScaleDown},
 		},
 		Part: func(key []byte, p *object.Pod) []byte { return p.Demand.Usage.AppendKey(key) },
 		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
@@ -245,7 +245,7 @@ func preempt(c *framework.PostFilterCall) framework.PostFilterResult {
 		c.Table.Undo(mark)
 		if fits {
 			if !c.Reviewed {
-				return framework.PostFilterResult{Node: c.Table.Name(r), Victims: victims, Resolved: true}
+				return framework.PostFilterResult{NominatedNodeName: c.Table.Name(r), Victims: victims, Resolved: true}
 			}
 			offer := framework.Candidate{Node: c.Table.Name(r)}
 			for _, uid := range victims {
@@ -265,7 +265,7 @@ func chooseFirst(_ *framework.PostFilterCall, left []framework.Candidate, err er
 	case len(left) == 0:
 		return framework.PostFilterResult{Message: "nobody is left to preempt", KeepNomination: true}
 	}
-	out := framework.PostFilterResult{Node: left[0].Node, Resolved: true}
+	out := framework.PostFilterResult{NominatedNodeName: left[0].Node, Resolved: true}
 	for _, p := range left[0].Victims {
 		out.Victims = append(out.Victims, p.UID)
 	}
@@ -275,9 +275,9 @@ func chooseFirst(_ *framework.PostFilterCall, left []framework.Candidate, err er
 // zonePlugin lets a pod with a zone on nodes of that zone alone.
 func zonePlugin() *framework.Plugin {
 	return &framework.Plugin{
-		Name:  "Zone",
-		Wakes: []framework.Wake{{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel}, {Resource: framework.PendingPod, Actions: framework.UpdatePodLabel}},
-		Part:  func(key []byte, p *object.Pod) []byte { return append(key, p.Labels["zone"]...) },
+		Name:             "Zone",
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel}, {Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel}},
+		Part:             func(key []byte, p *object.Pod) []byte { return append(key, p.Labels["zone"]...) },
 		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			for i := range out {
 				n := in.Table.Node(rows[i])
@@ -288,7 +288,7 @@ func zonePlugin() *framework.Plugin {
 			}
 		},
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.Unresolvable, []string{"wrong zone"}
+			return decision.UnschedulableAndUnresolvable, []string{"wrong zone"}
 		},
 	}
 }

@@ -167,10 +167,10 @@ func (w *world) take(i int, effect Effect) {
 	case Decided:
 		w.decided[e.Decision.UID] = e.Decision
 		w.forget(e.Decision.UID) // stopped in memory and tried anew, it has left
-		if r := e.Decision.Result; r == decision.Scheduled || r == decision.Waiting {
+		if r := e.Decision.Result; r == decision.ResultScheduled || r == decision.ResultWaiting {
 			w.checkRoom(e.Decision)
 		}
-		if e.Decision.Result == decision.Preempting {
+		if e.Decision.Result == decision.ResultPreempting {
 			w.checkPlan(e.Decision)
 		}
 	case Announce:

@@ -58,8 +58,8 @@ func (m *Machine) retract(f *flight, why *decision.Status) bool {
 	}
 	var writes []framework.Write
 	for _, pl := range slices.Backward(f.profile.Reserve) {
-		if pl.Retract != nil {
-			_ = m.guard("Unreserve", pl.Name, func() { writes = append(writes, pl.Retract(m.table, f.pod, f.node)...) })
+		if pl.RevertWrites != nil {
+			_ = m.guard("Unreserve", pl.Name, func() { writes = append(writes, pl.RevertWrites(m.table, f.pod, f.node)...) })
 		}
 	}
 	if len(writes) == 0 {

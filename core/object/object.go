@@ -9,7 +9,7 @@ import (
 )
 
 // Kind is a kind of API object that only some plugins read: volumes,
-// devices and what belongs to them. Pods, nodes, namespaces, budgets and families have ways of
+// devices and what belongs to them. Pods, nodes, namespaces, budgets and owners of selectors have ways of
 // their own.
 type Kind uint8
 

@@ -20,7 +20,7 @@ func Ineligible(c *framework.PostFilterCall) string {
 		return never
 	}
 	row, ok := c.Table.Find(c.Nomination)
-	if !ok || c.Code(row) == decision.Unresolvable {
+	if !ok || c.Code(row) == decision.UnschedulableAndUnresolvable {
 		return ""
 	}
 	for _, pl := range c.Table.Pods(row) {

@@ -98,7 +98,7 @@ func (w *world) call() *framework.PostFilterCall {
 
 func (w *world) refit(r table.Row) *decision.Blocker {
 	if w.closed[w.table.Name(r)] {
-		return &decision.Blocker{Plugin: "Closed", Code: decision.Unresolvable, Reasons: []string{"closed"}}
+		return &decision.Blocker{Plugin: "Closed", Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"closed"}}
 	}
 	pods := slices.Clone(w.nominated[w.table.Name(r)])
 	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool { return p.Priority < w.pod.Priority || p.UID == w.pod.UID })

@@ -130,7 +130,7 @@ func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
 func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
 	var found []framework.Candidate
 	refused, err := search(c, limits, func(p *Plan) {
-		found = append(found, framework.Candidate{Node: p.Node, Victims: p.Victims, Violations: p.Violations})
+		found = append(found, framework.Candidate{Node: p.Node, Victims: p.Victims, NumPDBViolations: p.Violations})
 	})
 	return found, refused, err
 }
@@ -140,7 +140,7 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 	var best choice
 	for _, o := range candidates {
 		victims := slices.SortedFunc(slices.Values(o.Victims), byImportance(c.Now))
-		best.take(&Plan{Node: o.Node, Victims: victims, Violations: o.Violations}, c.Now)
+		best.take(&Plan{Node: o.Node, Victims: victims, Violations: o.NumPDBViolations}, c.Now)
 	}
 	if best.Plan != nil {
 		best.Outranked = outranked(c, best.Node)
@@ -187,7 +187,7 @@ func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]dec
 
 // notHelpful is v1.36's reason on a node that no victim's going would open.
 var notHelpful = decision.Blocker{
-	Code:    decision.Unresolvable,
+	Code:    decision.UnschedulableAndUnresolvable,
 	Reasons: []string{"Preemption is not helpful for scheduling"},
 }
 

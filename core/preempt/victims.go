@@ -13,7 +13,7 @@ import (
 
 // noVictims is v1.36's reason on a node where nobody has lower priority.
 var noVictims = decision.Blocker{
-	Code:    decision.Unresolvable,
+	Code:    decision.UnschedulableAndUnresolvable,
 	Reasons: []string{"No preemption victims found for incoming pod"},
 }
 

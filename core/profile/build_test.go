@@ -20,13 +20,13 @@ import (
 func implement(name string, points ...Point) *framework.Plugin {
 	p := &framework.Plugin{Name: name}
 	onNode := func(*table.Table, *object.Pod, string) *decision.Status { return nil }
-	prepare := func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{} }
+	prepare := func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} }
 	for _, pt := range points {
 		switch pt {
 		case PreEnqueue:
 			p.PreEnqueue = func(*table.Table, *object.Pod) *decision.Status { return nil }
 		case QueueSort:
-			p.Less = func(a, b *framework.QueuedPod) bool { return false }
+			p.Less = func(a, b *framework.QueuedPodInfo) bool { return false }
 		case PreFilter:
 			p.PreFilter = prepare
 		case Filter:

@@ -55,7 +55,7 @@ func (pt Point) implementedBy(p *framework.Plugin) bool {
 	case Score:
 		return p.Score != nil || p.CellScore != nil
 	case Reserve:
-		return p.Reserve != nil || p.Unreserve != nil || p.Retract != nil
+		return p.Reserve != nil || p.Unreserve != nil || p.RevertWrites != nil
 	case Permit:
 		return p.Permit != nil
 	case PreBind:

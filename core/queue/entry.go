@@ -51,7 +51,7 @@ func (p Place) metric() string {
 // entry is one pod and what the queue knows of it. It is in the heap of its
 // place, unless it is in flight.
 type entry struct {
-	framework.QueuedPod
+	framework.QueuedPodInfo
 	place Place
 	index int // in the heap of its place, -1 in none
 	// since is when the pod came to its place, or was last looked at there.
@@ -75,7 +75,7 @@ type entry struct {
 	// changed since and in what, and whether it was activated.
 	popped    uint64
 	changed   *object.Pod
-	changes   framework.Action
+	changes   framework.ActionType
 	activated bool
 
 	nominated string // node, "" for none
@@ -83,7 +83,7 @@ type entry struct {
 
 // remember notes a change of the pod in flight. However many there are, they
 // make one: from the pod that was popped to the newest.
-func (e *entry) remember(old *object.Pod, changes framework.Action) {
+func (e *entry) remember(old *object.Pod, changes framework.ActionType) {
 	if e.changed == nil {
 		e.changed = old
 	}

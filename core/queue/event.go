@@ -24,12 +24,12 @@ const (
 )
 
 var resourceLabels = [...]string{
-	framework.AssignedPod: "AssignedPod",
-	framework.PendingPod:  "UnschedulablePod",
-	framework.Node:        "Node",
-	framework.Namespace:   "Namespace",
-	framework.Family:      "Family",
-	framework.AnyResource: "*",
+	framework.AssignedPod:    "AssignedPod",
+	framework.UnscheduledPod: "UnschedulablePod",
+	framework.Node:           "Node",
+	framework.Namespace:      "Namespace",
+	framework.SelectorOwner:  "SelectorOwner",
+	framework.WildCard:       "*",
 
 	framework.PersistentVolumeClaim: "PersistentVolumeClaim",
 	framework.PersistentVolume:      "PersistentVolume",
@@ -43,29 +43,29 @@ var resourceLabels = [...]string{
 	framework.DeviceClass:           "resource.k8s.io/DeviceClass",
 }
 
-var actionLabels = map[framework.Action]string{
-	framework.Add:                      "Add",
-	framework.Delete:                   "Delete",
-	framework.UpdateNodeAllocatable:    "UpdateNodeAllocatable",
-	framework.UpdateNodeLabel:          "UpdateNodeLabel",
-	framework.UpdateNodeTaint:          "UpdateNodeTaint",
-	framework.UpdateNodeCondition:      "UpdateNodeCondition",
-	framework.UpdateNodeAnnotation:     "UpdateNodeAnnotation",
-	framework.UpdateNodeFeature:        "UpdateNodeDeclaredFeature",
-	framework.UpdatePodLabel:           "UpdatePodLabel",
-	framework.UpdatePodScaleDown:       "UpdatePodScaleDown",
-	framework.UpdatePodGatesEliminated: "UpdatePodSchedulingGatesEliminated",
-	framework.UpdatePodToleration:      "UpdatePodToleration",
-	framework.UpdatePodClaims:          "UpdatePodGeneratedResourceClaim",
-	framework.UpdateNamespaceLabel:     "UpdateNamespaceLabel",
-	framework.UpdateFamilySelector:     "UpdateSelector",
-	framework.UpdatePodTerminating:     "Update",
-	framework.UpdateOther:              "Update",
+var actionLabels = map[framework.ActionType]string{
+	framework.Add:                                "Add",
+	framework.Delete:                             "Delete",
+	framework.UpdateNodeAllocatable:              "UpdateNodeAllocatable",
+	framework.UpdateNodeLabel:                    "UpdateNodeLabel",
+	framework.UpdateNodeTaint:                    "UpdateNodeTaint",
+	framework.UpdateNodeCondition:                "UpdateNodeCondition",
+	framework.UpdateNodeAnnotation:               "UpdateNodeAnnotation",
+	framework.UpdateNodeDeclaredFeature:          "UpdateNodeDeclaredFeature",
+	framework.UpdatePodLabel:                     "UpdatePodLabel",
+	framework.UpdatePodScaleDown:                 "UpdatePodScaleDown",
+	framework.UpdatePodSchedulingGatesEliminated: "UpdatePodSchedulingGatesEliminated",
+	framework.UpdatePodToleration:                "UpdatePodToleration",
+	framework.UpdatePodGeneratedResourceClaim:    "UpdatePodGeneratedResourceClaim",
+	framework.UpdateNamespaceLabel:               "UpdateNamespaceLabel",
+	framework.UpdateSelector:                     "UpdateSelector",
+	framework.UpdatePodTerminating:               "Update",
+	framework.UpdateOther:                        "Update",
 }
 
 // Label is v1.36's name for the event: AssignedPodDelete, NodeAdd. Of several
 // actions the first counts.
-func Label(r framework.Resource, a framework.Action) string {
+func Label(r framework.EventResource, a framework.ActionType) string {
 	if a == framework.All {
 		return resourceLabels[r] + "All"
 	}
@@ -77,8 +77,8 @@ func Label(r framework.Resource, a framework.Action) string {
 }
 
 // single yields the actions one by one.
-func single(actions framework.Action) iter.Seq[framework.Action] {
-	return func(yield func(framework.Action) bool) {
+func single(actions framework.ActionType) iter.Seq[framework.ActionType] {
+	return func(yield func(framework.ActionType) bool) {
 		for ; actions != 0; actions &= actions - 1 {
 			if !yield(actions & -actions) {
 				return
@@ -90,8 +90,8 @@ func single(actions framework.Action) iter.Seq[framework.Action] {
 // Changes says in what the newer state of a pod differs from the older one, as
 // the actions of an event on it. UpdateOther stands alone, for "nothing of
 // these". Like v1.36, it takes a request that is gone for one scaled down.
-func Changes(old, new *object.Pod) framework.Action {
-	var changes framework.Action
+func Changes(old, new *object.Pod) framework.ActionType {
+	var changes framework.ActionType
 	if !maps.Equal(old.Labels, new.Labels) {
 		changes |= framework.UpdatePodLabel
 	}
@@ -99,7 +99,7 @@ func Changes(old, new *object.Pod) framework.Action {
 		changes |= framework.UpdatePodScaleDown
 	}
 	if len(old.Gates) > 0 && len(new.Gates) == 0 {
-		changes |= framework.UpdatePodGatesEliminated
+		changes |= framework.UpdatePodSchedulingGatesEliminated
 	}
 	if old.Tolerations.Key != new.Tolerations.Key {
 		changes |= framework.UpdatePodToleration
@@ -108,7 +108,7 @@ func Changes(old, new *object.Pod) framework.Action {
 		changes |= framework.UpdatePodTerminating
 	}
 	if !slices.Equal(old.Claims, new.Claims) {
-		changes |= framework.UpdatePodClaims
+		changes |= framework.UpdatePodGeneratedResourceClaim
 	}
 	if changes == 0 {
 		changes = framework.UpdateOther

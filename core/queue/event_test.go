@@ -12,18 +12,18 @@ import (
 // The labels of kube-scheduler v1.36.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct {
-		r    framework.Resource
-		a    framework.Action
+		r    framework.EventResource
+		a    framework.ActionType
 		want string
 	}{
 		{framework.AssignedPod, framework.Add, "AssignedPodAdd"},
 		{framework.AssignedPod, framework.Delete, "AssignedPodDelete"},
 		{framework.AssignedPod, framework.UpdatePodScaleDown, "AssignedPodUpdatePodScaleDown"},
-		{framework.PendingPod, framework.Add, "UnschedulablePodAdd"},
-		{framework.PendingPod, framework.UpdateOther, "UnschedulablePodUpdate"},
-		{framework.PendingPod, framework.UpdatePodLabel, "UnschedulablePodUpdatePodLabel"},
-		{framework.PendingPod, framework.UpdatePodGatesEliminated, "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
-		{framework.PendingPod, framework.UpdatePodToleration, "UnschedulablePodUpdatePodToleration"},
+		{framework.UnscheduledPod, framework.Add, "UnschedulablePodAdd"},
+		{framework.UnscheduledPod, framework.UpdateOther, "UnschedulablePodUpdate"},
+		{framework.UnscheduledPod, framework.UpdatePodLabel, "UnschedulablePodUpdatePodLabel"},
+		{framework.UnscheduledPod, framework.UpdatePodSchedulingGatesEliminated, "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
+		{framework.UnscheduledPod, framework.UpdatePodToleration, "UnschedulablePodUpdatePodToleration"},
 		{framework.Node, framework.Add, "NodeAdd"},
 		{framework.Node, framework.Delete, "NodeDelete"},
 		{framework.Node, framework.UpdateNodeAllocatable, "NodeUpdateNodeAllocatable"},
@@ -32,7 +32,7 @@ func TestLabels(t *testing.T) {
 		{framework.Node, framework.UpdateNodeCondition, "NodeUpdateNodeCondition"},
 		{framework.Node, framework.UpdateNodeAnnotation, "NodeUpdateNodeAnnotation"},
 		{framework.Node, framework.All, "NodeAll"},
-		{framework.AnyResource, framework.All, "*All"},
+		{framework.WildCard, framework.All, "*All"},
 	} {
 		if got := Label(c.r, c.a); got != c.want {
 			t.Errorf("Label(%d, %b) = %s, want %s", c.r, c.a, got, c.want)
@@ -42,7 +42,7 @@ func TestLabels(t *testing.T) {
 
 // No resource or action of the framework is without a name.
 func TestLabelsAreComplete(t *testing.T) {
-	for r := framework.Resource(0); r <= framework.AnyResource; r++ {
+	for r := framework.EventResource(0); r <= framework.WildCard; r++ {
 		if int(r) >= len(resourceLabels) || resourceLabels[r] == "" {
 			t.Errorf("resource %d has no label", r)
 		}
@@ -64,14 +64,14 @@ func TestChanges(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		old, new *object.Pod
-		want     framework.Action
+		want     framework.ActionType
 	}{
 		{"nothing", pod("p"), pod("p"), framework.UpdateOther},
 		{"labels", pod("p", app("a")), pod("p", app("b")), framework.UpdatePodLabel},
 		{"labels gone", pod("p", app("a")), pod("p"), framework.UpdatePodLabel},
 		{"tolerations", pod("p"), pod("p", tolerant), framework.UpdatePodToleration},
 		{"one gate gone", pod("p", gated), pod("p", gated, func(p *object.Pod) { p.Gates = []string{"h"} }), framework.UpdateOther},
-		{"all gates gone", pod("p", gated), pod("p"), framework.UpdatePodGatesEliminated},
+		{"all gates gone", pod("p", gated), pod("p"), framework.UpdatePodSchedulingGatesEliminated},
 		{"gated", pod("p"), pod("p", gated), framework.UpdateOther},
 		{"less CPU", pod("p", demand(gpu(1))), pod("p", demand(resource.Vector{MilliCPU: 99, Scalars: gpu(1).Scalars})), framework.UpdatePodScaleDown},
 		{"less memory", pod("p", demand(resource.Vector{Memory: 2})), pod("p", demand(resource.Vector{Memory: 1})), framework.UpdatePodScaleDown},
@@ -79,7 +79,7 @@ func TestChanges(t *testing.T) {
 		{"fewer GPUs", pod("p", demand(gpu(2))), pod("p", demand(gpu(1))), framework.UpdatePodScaleDown},
 		{"no GPU any more", pod("p", demand(gpu(1))), pod("p", demand(resource.Vector{MilliCPU: 100})), framework.UpdatePodScaleDown},
 		{"more", pod("p", demand(gpu(1))), pod("p", demand(gpu(2))), framework.UpdateOther},
-		{"several", pod("p", gated), pod("p", app("a"), tolerant), framework.UpdatePodLabel | framework.UpdatePodGatesEliminated | framework.UpdatePodToleration},
+		{"several", pod("p", gated), pod("p", app("a"), tolerant), framework.UpdatePodLabel | framework.UpdatePodSchedulingGatesEliminated | framework.UpdatePodToleration},
 	} {
 		if got := Changes(c.old, c.new); got != c.want {
 			t.Errorf("%s: changes are %b, want %b", c.name, got, c.want)
@@ -89,7 +89,7 @@ func TestChanges(t *testing.T) {
 
 func TestKindsHaveLabels(t *testing.T) {
 	for k := range object.Kinds {
-		if got := Label(framework.Of(k), framework.Add); !strings.HasSuffix(got, k.String()+"Add") {
+		if got := Label(framework.ResourceOf(k), framework.Add); !strings.HasSuffix(got, k.String()+"Add") {
 			t.Errorf("an event on a %s is called %q", k, got)
 		}
 	}

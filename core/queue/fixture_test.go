@@ -16,31 +16,31 @@ import (
 var start = time.Date(2026, 1, 1, 12, 0, 0, 300e6, time.UTC)
 
 // The plugins of the tests and what wakes the pods that they rejected.
-var rules = map[string][]framework.Wake{
+var rules = map[string][]framework.ClusterEventWithHint{
 	"Room": { // any node that comes; pods that go, when they are of the same app
-		{Resource: framework.Node, Actions: framework.Add},
-		{Resource: framework.AssignedPod, Actions: framework.Delete, Hint: func(p *object.Pod, e *framework.Event) bool {
+		{Resource: framework.Node, ActionType: framework.Add},
+		{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
 			return e.OldPod.Labels["app"] == p.Labels["app"]
 		}},
 	},
 	"Taints": {
-		{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint},
-		{Resource: framework.PendingPod, Actions: framework.UpdatePodToleration},
+		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
+		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration},
 	},
-	"Labels": {{Resource: framework.PendingPod, Actions: framework.UpdatePodLabel, Hint: func(p *object.Pod, e *framework.Event) bool {
+	"Labels": {{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
 		return p.UID == e.NewPod.UID && e.OldPod.Labels["app"] != "a" && e.NewPod.Labels["app"] == "a"
 	}}},
-	"Claims": {{Resource: framework.Node, Actions: framework.UpdateNodeAnnotation}},
-	"Broken": {{Resource: framework.Node, Actions: framework.UpdateNodeCondition, Hint: func(*object.Pod, *framework.Event) bool {
+	"Claims": {{Resource: framework.Node, ActionType: framework.UpdateNodeAnnotation}},
+	"Broken": {{Resource: framework.Node, ActionType: framework.UpdateNodeCondition, QueueingHintFn: func(*object.Pod, *framework.Event) bool {
 		panic("hint")
 	}}},
-	"Any":   {{Resource: framework.AnyResource, Actions: framework.UpdateNodeLabel | framework.UpdatePodLabel}},
+	"Any":   {{Resource: framework.WildCard, ActionType: framework.UpdateNodeLabel | framework.UpdatePodLabel}},
 	"Deaf":  nil, // no event helps
-	"Gates": {{Resource: framework.PendingPod, Actions: framework.UpdatePodGatesEliminated}},
-	"Door":  {{Resource: framework.Node, Actions: framework.UpdateNodeAllocatable}},
+	"Gates": {{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
+	"Door":  {{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable}},
 }
 
-func wakes(_, plugin string) ([]framework.Wake, bool) {
+func wakes(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	w, ok := rules[plugin]
 	return w, ok
 }
@@ -51,7 +51,7 @@ type door struct{ closed bool }
 func (d *door) preEnqueue(p *object.Pod) *decision.Status {
 	switch {
 	case len(p.Gates) > 0:
-		return &decision.Status{Code: decision.Unresolvable, Plugin: "Gates"}
+		return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Plugin: "Gates"}
 	case d.closed && p.Labels["app"] == "door":
 		return &decision.Status{Code: decision.Pending, Plugin: "Door"}
 	case d.closed && p.Labels["app"] == "lost":
@@ -63,7 +63,7 @@ func (d *door) preEnqueue(p *object.Pod) *decision.Status {
 // waits: a closed door keeps pods from hurrying, too.
 func (d *door) waits(p *object.Pod) bool { return d.closed && p.Labels["app"] == "b" }
 
-func byPriority(a, b *framework.QueuedPod) bool {
+func byPriority(a, b *framework.QueuedPodInfo) bool {
 	if a.Pod.Priority != b.Pod.Priority {
 		return a.Pod.Priority > b.Pod.Priority
 	}
@@ -97,11 +97,11 @@ func uid(name string) types.UID               { return types.UID(name + "-uid") 
 func by(plugins ...string) Outcome            { return Outcome{RejectedBy: plugins} }
 func pendingBy(plugins ...string) Outcome     { return Outcome{PendingBy: plugins} }
 func at(d time.Duration) time.Time            { return start.Add(d) }
-func on(a framework.Action) *framework.Event {
-	return &framework.Event{Resource: framework.Node, Action: a}
+func on(a framework.ActionType) *framework.Event {
+	return &framework.Event{Resource: framework.Node, ActionType: a}
 }
 func gone(p *object.Pod) *framework.Event {
-	return &framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: p}
+	return &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: p}
 }
 
 // bench is a queue under test, with its invariants checked at each turn.

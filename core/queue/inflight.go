@@ -18,14 +18,14 @@ const logged = 256
 type log struct {
 	number uint64                   // of the last event
 	last   [logged]*framework.Event // event n is at n % logged
-	old    [framework.Resources][32]uint64
+	old    [framework.NumEventResources][32]uint64
 }
 
 func (l *log) add(e *framework.Event) {
 	l.number++
 	at := &l.last[l.number%logged]
 	if *at != nil {
-		for action := range single((*at).Action) {
+		for action := range single((*at).ActionType) {
 			l.old[(*at).Resource][bits.TrailingZeros32(uint32(action))] = l.number - logged
 		}
 	}
@@ -42,7 +42,7 @@ func (q *Queue) EventsInFlight() map[string]int {
 	events := map[string]int{eventPopped: q.inFlight}
 	for _, e := range q.log.last {
 		if e != nil {
-			events[Label(e.Resource, e.Action)]++
+			events[Label(e.Resource, e.ActionType)]++
 		}
 	}
 	return events
@@ -82,14 +82,14 @@ func (l *log) doubt(e *entry) verdict {
 
 // seen tells whether an event that concerns the rule is among those not kept,
 // after the given number. An event on any resource concerns every rule.
-func (l *log) seen(w *framework.Wake, after uint64) bool {
+func (l *log) seen(w *framework.ClusterEventWithHint, after uint64) bool {
 	for r := range l.old {
-		resource := framework.Resource(r)
-		if w.Resource != resource && w.Resource != framework.AnyResource && resource != framework.AnyResource {
+		resource := framework.EventResource(r)
+		if w.Resource != resource && w.Resource != framework.WildCard && resource != framework.WildCard {
 			continue
 		}
 		for bit, number := range l.old[r] {
-			if number > after && (w.Actions&(1<<bit) != 0 || resource == framework.AnyResource) {
+			if number > after && (w.ActionType&(1<<bit) != 0 || resource == framework.WildCard) {
 				return true
 			}
 		}

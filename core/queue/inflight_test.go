@@ -25,8 +25,8 @@ func TestLongFlight(t *testing.T) {
 		{"not kept, no rule", 0, on(framework.UpdateNodeLabel), logged, by("Room"), Unschedulable},
 		{"not kept, a pending plugin's", 0, on(framework.UpdateNodeAnnotation), logged, Outcome{RejectedBy: []string{"Taints"}, PendingBy: []string{"Claims"}}, Active},
 		{"not kept, a rule for any resource", 0, on(framework.UpdateNodeLabel), logged, by("Any"), Backoff},
-		{"not kept, on any resource", 0, &framework.Event{Resource: framework.AnyResource, Action: framework.All}, logged, by("Gates"), Backoff},
-		{"not kept, about the last kind of objects", 0, &framework.Event{Resource: framework.DeviceClass, Action: framework.UpdateNodeLabel}, logged, by("Any"), Backoff},
+		{"not kept, on any resource", 0, &framework.Event{Resource: framework.WildCard, ActionType: framework.All}, logged, by("Gates"), Backoff},
+		{"not kept, about the last kind of objects", 0, &framework.Event{Resource: framework.DeviceClass, ActionType: framework.UpdateNodeLabel}, logged, by("Any"), Backoff},
 		{"one of two actions", 0, on(framework.UpdateNodeLabel | framework.Add), logged, by("Room"), Backoff},
 	} {
 		t.Run(c.name, func(t *testing.T) {

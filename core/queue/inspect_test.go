@@ -66,12 +66,12 @@ func TestPanicsAreCounted(t *testing.T) {
 func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 	asked := 0
 	b := newBench(t, func(o *Options) {
-		o.Wakes = func(_, plugin string) ([]framework.Wake, bool) {
+		o.Wakes = func(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
 			action := framework.UpdateNodeLabel
 			if plugin == "Rare" {
 				action = framework.UpdateNodeTaint
 			}
-			return []framework.Wake{{Resource: framework.Node, Actions: action, Hint: func(*object.Pod, *framework.Event) bool {
+			return []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: action, QueueingHintFn: func(*object.Pod, *framework.Event) bool {
 				asked++
 				return false
 			}}}, true
@@ -88,7 +88,7 @@ func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 		b.reject(start, name, o)
 	}
 	for _, c := range []struct {
-		action framework.Action
+		action framework.ActionType
 		want   int
 	}{{framework.Add, 0}, {framework.UpdateNodeTaint, pods / 1000}, {framework.UpdateNodeLabel, pods - pods/1000}} {
 		asked = 0

@@ -35,7 +35,7 @@ type modelPod struct {
 	// In flight.
 	events    []*framework.Event
 	popped    *object.Pod
-	changes   framework.Action
+	changes   framework.ActionType
 	activated bool
 }
 
@@ -60,10 +60,10 @@ func (m *model) update(now time.Time, p *object.Pod) {
 	if mp.place != InFlight && (old.NominatedNode != "" || p.NominatedNode != "") {
 		mp.node = p.NominatedNode
 	}
-	change := framework.Event{Resource: framework.PendingPod, Action: Changes(old, p), OldPod: old, NewPod: p}
+	change := framework.Event{Resource: framework.UnscheduledPod, ActionType: Changes(old, p), OldPod: old, NewPod: p}
 	switch mp.place {
 	case InFlight:
-		mp.changes |= change.Action
+		mp.changes |= change.ActionType
 	case Unschedulable:
 		m.wake(now, mp, mp.asks(&change))
 	case Gated:
@@ -115,8 +115,8 @@ func (m *model) enqueue(now time.Time, mp *modelPod, to Place) {
 
 func plugs(plugin string, p *object.Pod, e *framework.Event) bool {
 	for _, w := range rules[plugin] {
-		if (w.Resource == e.Resource || w.Resource == framework.AnyResource) && w.Actions&e.Action != 0 {
-			if plugin == "Broken" || w.Hint == nil || w.Hint(p, e) {
+		if (w.Resource == e.Resource || w.Resource == framework.WildCard) && w.ActionType&e.ActionType != 0 {
+			if plugin == "Broken" || w.QueueingHintFn == nil || w.QueueingHintFn(p, e) {
 				return true
 			}
 		}
@@ -226,7 +226,7 @@ func (m *model) park(now time.Time, mp *modelPod, o Outcome) verdict {
 		for _, e := range mp.events {
 			how = max(how, mp.asks(e))
 		}
-		how = max(how, mp.asks(&framework.Event{Resource: framework.PendingPod, Action: mp.changes, OldPod: mp.popped, NewPod: mp.pod}))
+		how = max(how, mp.asks(&framework.Event{Resource: framework.UnscheduledPod, ActionType: mp.changes, OldPod: mp.popped, NewPod: mp.pod}))
 		if mp.activated {
 			how = max(how, afterBackoff)
 		}

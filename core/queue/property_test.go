@@ -51,7 +51,7 @@ func drawEvent(t *rapid.T) *framework.Event {
 	if rapid.Bool().Draw(t, "pod gone") {
 		return gone(pod("x", app(apps.Draw(t, "app"))))
 	}
-	return on(rapid.SampledFrom([]framework.Action{
+	return on(rapid.SampledFrom([]framework.ActionType{
 		framework.Add, framework.Delete, framework.UpdateNodeAllocatable, framework.UpdateNodeLabel, framework.UpdateNodeTaint,
 		framework.UpdateNodeCondition, framework.UpdateNodeAnnotation, framework.UpdateNodeTaint | framework.UpdateNodeLabel,
 	}).Draw(t, "action"))

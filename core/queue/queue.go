@@ -29,7 +29,7 @@ type Options struct {
 
 	// Less is the QueueSort plugin's order, ties allowed. nil: first come,
 	// first served.
-	Less func(a, b *framework.QueuedPod) bool
+	Less func(a, b *framework.QueuedPodInfo) bool
 	// PreEnqueue runs the PreEnqueue plugins of the pod's profile in order and
 	// returns the first status that is not a success, nil when there is none.
 	// Its Plugin is the one whose wake rules call the pod back. It may not
@@ -41,7 +41,7 @@ type Options struct {
 	// Wakes returns the wake rules of a plugin of the profile, the profile
 	// being a pod's SchedulerName. The answer may not change. Pods rejected by
 	// a plugin that is not known are backed off as after an error.
-	Wakes func(profile, plugin string) (rules []framework.Wake, known bool)
+	Wakes func(profile, plugin string) (rules []framework.ClusterEventWithHint, known bool)
 }
 
 // Queue is the scheduling queue. Its owner is core/machine; it is not safe for
@@ -74,7 +74,7 @@ func New(o Options) *Queue {
 	o.MaxBackoff = max(o.MaxBackoff, 0)
 	o.MaxUnschedulable = max(o.MaxUnschedulable, time.Second)
 	if o.Less == nil {
-		o.Less = func(a, b *framework.QueuedPod) bool { return false }
+		o.Less = func(a, b *framework.QueuedPodInfo) bool { return false }
 	}
 	if o.PreEnqueue == nil {
 		o.PreEnqueue = func(*object.Pod) *decision.Status { return nil }
@@ -83,7 +83,7 @@ func New(o Options) *Queue {
 		o.Waits = func(*object.Pod) bool { return false }
 	}
 	if o.Wakes == nil {
-		o.Wakes = func(string, string) ([]framework.Wake, bool) { return nil, false }
+		o.Wakes = func(string, string) ([]framework.ClusterEventWithHint, bool) { return nil, false }
 	}
 	q := &Queue{
 		opts:      o,
@@ -104,10 +104,10 @@ func New(o Options) *Queue {
 
 // first is the queue's total order: Less, then the order of arrival.
 func (q *Queue) first(a, b *entry) bool {
-	if q.opts.Less(&a.QueuedPod, &b.QueuedPod) {
+	if q.opts.Less(&a.QueuedPodInfo, &b.QueuedPodInfo) {
 		return true
 	}
-	return a.Sequence < b.Sequence && !q.opts.Less(&b.QueuedPod, &a.QueuedPod)
+	return a.Sequence < b.Sequence && !q.opts.Less(&b.QueuedPodInfo, &a.QueuedPodInfo)
 }
 
 func before(a, b time.Time, tie bool) bool {
@@ -123,7 +123,7 @@ func (q *Queue) Add(now time.Time, p *object.Pod) Place {
 	if q.pods[p.UID] != nil {
 		return q.Update(now, p)
 	}
-	return q.add(now, p, Label(framework.PendingPod, framework.Add))
+	return q.add(now, p, Label(framework.UnscheduledPod, framework.Add))
 }
 
 func (q *Queue) add(now time.Time, p *object.Pod, event string) Place {
@@ -144,7 +144,7 @@ func (q *Queue) add(now time.Time, p *object.Pod, event string) Place {
 func (q *Queue) Update(now time.Time, p *object.Pod) Place {
 	e := q.pods[p.UID]
 	if e == nil {
-		return q.add(now, p, Label(framework.PendingPod, framework.UpdateOther))
+		return q.add(now, p, Label(framework.UnscheduledPod, framework.UpdateOther))
 	}
 	old := e.Pod
 	e.Pod = p
@@ -155,10 +155,10 @@ func (q *Queue) Update(now time.Time, p *object.Pod) Place {
 		e.remember(old, changes)
 	case Unschedulable:
 		if how, action := q.askOwn(e, old, changes); how != sleep {
-			q.wake(now, e, how, Label(framework.PendingPod, action))
+			q.wake(now, e, how, Label(framework.UnscheduledPod, action))
 		}
 	case Gated:
-		q.wake(now, e, afterBackoff, Label(framework.PendingPod, changes))
+		q.wake(now, e, afterBackoff, Label(framework.UnscheduledPod, changes))
 	default:
 		q.heaps[e.place].fix(e)
 	}

@@ -20,7 +20,7 @@ type transition struct {
 
 const s = time.Second
 
-var every = &framework.Event{Resource: framework.AnyResource, Action: framework.All}
+var every = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
 
 func active(b *bench)   { b.Add(start, pod("p")) }
 func inFlight(b *bench) { active(b); b.pop(start, "p") }

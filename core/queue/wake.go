@@ -24,7 +24,7 @@ const (
 // or gated pods that it holds, in no particular but a deterministic order.
 type group struct {
 	profile, plugin string
-	rules           []framework.Wake
+	rules           []framework.ClusterEventWithHint
 	members         []member
 }
 
@@ -48,7 +48,7 @@ type slot struct {
 // index finds the pods that a plugin holds. Groups are made at first use and
 // stay; there are as many as plugins that have rejected a pod, at most.
 type index struct {
-	wakes  func(profile, plugin string) ([]framework.Wake, bool)
+	wakes  func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
 	groups []*group // by profile, then plugin
 }
 
@@ -152,13 +152,13 @@ func (q *Queue) move(now time.Time, e *framework.Event, may func(*object.Pod) bo
 			}
 		}
 	}
-	if e.Resource == framework.AnyResource {
+	if e.Resource == framework.WildCard {
 		called = q.callUnheld(called, may)
 	}
 	for _, m := range called {
 		how := m.called
 		m.called = sleep
-		q.wake(now, m, how, Label(e.Resource, e.Action))
+		q.wake(now, m, how, Label(e.Resource, e.ActionType))
 	}
 	return len(called)
 }
@@ -176,11 +176,11 @@ func (q *Queue) callUnheld(called []*entry, may func(*object.Pod) bool) []*entry
 
 // interested tells whether a rule of the plugin is for events like this.
 func (g *group) interested(e *framework.Event) bool {
-	return e.Resource == framework.AnyResource || slices.ContainsFunc(g.rules, func(w framework.Wake) bool { return concerns(&w, e) })
+	return e.Resource == framework.WildCard || slices.ContainsFunc(g.rules, func(w framework.ClusterEventWithHint) bool { return concerns(&w, e) })
 }
 
-func concerns(w *framework.Wake, e *framework.Event) bool {
-	return (w.Resource == e.Resource || w.Resource == framework.AnyResource) && w.Actions&e.Action != 0
+func concerns(w *framework.ClusterEventWithHint, e *framework.Event) bool {
+	return (w.Resource == e.Resource || w.Resource == framework.WildCard) && w.ActionType&e.ActionType != 0
 }
 
 // ask asks the plugins that rejected the pod what they say to the event.
@@ -194,11 +194,11 @@ func (q *Queue) ask(e *entry, event *framework.Event) verdict {
 
 // askOwn asks them about changes of the pod itself, one by one: what they say
 // at most, and to which change.
-func (q *Queue) askOwn(e *entry, old *object.Pod, changes framework.Action) (how verdict, action framework.Action) {
-	event := framework.Event{Resource: framework.PendingPod, OldPod: old, NewPod: e.Pod}
-	for event.Action = range single(changes) {
+func (q *Queue) askOwn(e *entry, old *object.Pod, changes framework.ActionType) (how verdict, action framework.ActionType) {
+	event := framework.Event{Resource: framework.UnscheduledPod, OldPod: old, NewPod: e.Pod}
+	for event.ActionType = range single(changes) {
 		if answer := q.ask(e, &event); answer > how {
-			how, action = answer, event.Action
+			how, action = answer, event.ActionType
 		}
 	}
 	return how, action
@@ -214,11 +214,11 @@ func (q *Queue) askPlugin(g *group, pending bool, sofar verdict, p *object.Pod, 
 	if sofar >= answer {
 		return sofar
 	}
-	if e.Resource == framework.AnyResource {
+	if e.Resource == framework.WildCard {
 		return max(sofar, afterBackoff)
 	}
 	for i := range g.rules {
-		if w := &g.rules[i]; concerns(w, e) && (w.Hint == nil || q.hint(g.plugin, w, p, e)) {
+		if w := &g.rules[i]; concerns(w, e) && (w.QueueingHintFn == nil || q.hint(g.plugin, w, p, e)) {
 			return answer
 		}
 	}
@@ -227,12 +227,12 @@ func (q *Queue) askPlugin(g *group, pending bool, sofar verdict, p *object.Pod, 
 
 // hint asks the rule's hint; one that panics is taken for a call, so that no
 // pod sleeps on because of it.
-func (q *Queue) hint(plugin string, w *framework.Wake, p *object.Pod, e *framework.Event) (call bool) {
+func (q *Queue) hint(plugin string, w *framework.ClusterEventWithHint, p *object.Pod, e *framework.Event) (call bool) {
 	defer func() {
 		if recover() != nil {
 			q.panics[plugin]++
 			call = true
 		}
 	}()
-	return w.Hint(p, e)
+	return w.QueueingHintFn(p, e)
 }

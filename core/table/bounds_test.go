@@ -187,17 +187,17 @@ func keepsAway(namespace, word string) *match.PodAffinity {
 }
 
 // Services and controllers that come and go.
-func TestFamiliesWithoutEnd(t *testing.T) {
+func TestSelectorOwnersWithoutEnd(t *testing.T) {
 	tab := New()
 	for i := range 1000 {
-		name := fmt.Sprint("family-", i)
-		for _, kind := range []object.FamilyKind{object.Service, object.ReplicaSet} {
-			tab.SetFamily(&object.Family{Kind: kind, Namespace: "ns", Name: name, Labels: map[string]string{"app": name}})
-			tab.RemoveFamily(kind, "ns", name)
+		name := fmt.Sprint("owner-", i)
+		for _, kind := range []object.SelectorOwnerKind{object.Service, object.ReplicaSet} {
+			tab.SetSelectorOwner(&object.SelectorOwner{Kind: kind, Namespace: "ns", Name: name, Labels: map[string]string{"app": name}})
+			tab.RemoveSelectorOwner(kind, "ns", name)
 		}
 	}
-	atMost(t, "families", len(tab.families.byName), 0)
-	atMost(t, "labels of Services", len(tab.families.services), 0)
+	atMost(t, "selector owners", len(tab.selectorOwners.byName), 0)
+	atMost(t, "labels of Services", len(tab.selectorOwners.services), 0)
 }
 
 func (t *Table) values(key string) int {

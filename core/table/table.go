@@ -44,16 +44,16 @@ type Table struct {
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
 
-	images        map[string]*Image
-	imageRevision uint64
-	solitary      solitary
-	families      families
-	namespaces    namespaces
-	objects       objects
-	devices       devices
-	claims        claims
-	terms         terms
-	crowds        crowds
+	images         map[string]*Image
+	imageRevision  uint64
+	solitary       solitary
+	selectorOwners selectorOwners
+	namespaces     namespaces
+	objects        objects
+	devices        devices
+	claims         claims
+	terms          terms
+	crowds         crowds
 
 	now         time.Time
 	revision    uint64
@@ -75,8 +75,8 @@ func New() *Table {
 		images:  map[string]*Image{},
 	}
 	t.solitary.byKey = map[string]*labelValues{}
-	t.families.byName = map[familyName]*object.Family{}
-	t.families.services = map[namespacedLabel][]*object.Family{}
+	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
+	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.devices = newDevices()
 	t.namespaces.labels = map[string]map[string]string{}
 	t.terms = newTerms()

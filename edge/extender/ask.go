@@ -109,7 +109,7 @@ func (s *service) candidates(e machine.Ask) *extenderv1.ExtenderPreemptionArgs {
 	}
 	args.NodeNameToVictims = map[string]*extenderv1.Victims{}
 	for _, c := range e.Candidates {
-		victims := &extenderv1.Victims{Pods: []*v1.Pod{}, NumPDBViolations: int64(c.Violations)}
+		victims := &extenderv1.Victims{Pods: []*v1.Pod{}, NumPDBViolations: int64(c.NumPDBViolations)}
 		for _, p := range c.Victims {
 			victims.Pods = append(victims.Pods, p.API)
 		}
@@ -119,7 +119,7 @@ func (s *service) candidates(e machine.Ask) *extenderv1.ExtenderPreemptionArgs {
 }
 
 func meta(c framework.Candidate) *extenderv1.MetaVictims {
-	victims := &extenderv1.MetaVictims{Pods: []*extenderv1.MetaPod{}, NumPDBViolations: int64(c.Violations)}
+	victims := &extenderv1.MetaVictims{Pods: []*extenderv1.MetaPod{}, NumPDBViolations: int64(c.NumPDBViolations)}
 	for _, p := range c.Victims {
 		victims.Pods = append(victims.Pods, &extenderv1.MetaPod{UID: string(p.UID)})
 	}

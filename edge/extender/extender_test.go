@@ -58,7 +58,7 @@ func pod(name string) *object.Pod {
 func question(v machine.Verb) machine.Ask {
 	e := machine.Ask{Pod: pod("p"), Question: 7, Verb: v}
 	if v == machine.Preempt {
-		e.Candidates = []framework.Candidate{{Node: "a", Victims: []*object.Pod{pod("x"), pod("y")}, Violations: 1}, {Node: "b", Victims: []*object.Pod{pod("z")}}}
+		e.Candidates = []framework.Candidate{{Node: "a", Victims: []*object.Pod{pod("x"), pod("y")}, NumPDBViolations: 1}, {Node: "b", Victims: []*object.Pod{pod("z")}}}
 		return e
 	}
 	for _, n := range []string{"a", "b"} {

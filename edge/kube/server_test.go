@@ -115,10 +115,10 @@ func describe(e machine.Event) string {
 		return "gone node " + e.Name
 	case machine.BudgetSet:
 		return "set budget " + e.Budget.Namespace + "/" + e.Budget.Name
-	case machine.FamilySet:
-		return fmt.Sprintf("set family %d %s/%s %v", e.Family.Kind, e.Family.Namespace, e.Family.Name, e.Family.Labels)
-	case machine.FamilyGone:
-		return fmt.Sprintf("gone family %d %s/%s", e.Kind, e.Namespace, e.Name)
+	case machine.SelectorOwnerSet:
+		return fmt.Sprintf("set owner %d %s/%s %v", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Labels)
+	case machine.SelectorOwnerGone:
+		return fmt.Sprintf("gone owner %d %s/%s", e.Kind, e.Namespace, e.Name)
 	}
 	return fmt.Sprintf("%T", e)
 }

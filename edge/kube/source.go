@@ -55,7 +55,7 @@ func NewSource(c *Clients, kinds []object.Kind, post func(machine.Event), logger
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
-	s.mirrors = append(s.families(c, post), nodes, namespaces, budgets, pods)
+	s.mirrors = append(s.selectorOwners(c, post), nodes, namespaces, budgets, pods)
 	for _, kind := range kinds {
 		s.mirrors = append(s.mirrors, s.objects(c, kind, post))
 	}

@@ -28,8 +28,8 @@ type Set struct {
 	Budgets []*policyv1.PodDisruptionBudget
 	// Namespaces are decoded, too: pod affinity may select by their labels.
 	Namespaces []*object.Namespace
-	// Families are the Services and controllers, decoded.
-	Families []*object.Family
+	// SelectorOwners are the Services and controllers, decoded.
+	SelectorOwners []*object.SelectorOwner
 	// Objects are claims, volumes and what else plugins read, decoded.
 	Objects []object.Object
 	// Ignored counts the objects of kinds that a simulation has no use for,
@@ -179,8 +179,8 @@ func (s *Set) add(r raw, d decoded) error {
 	case *schedulingv1.PriorityClass:
 		s.classes.Add(o)
 	default:
-		if f := decode.Family(o); f != nil {
-			s.Families = append(s.Families, f)
+		if f := decode.SelectorOwner(o); f != nil {
+			s.SelectorOwners = append(s.SelectorOwners, f)
 		} else if read := decode.Object(o); read != nil {
 			s.Objects = append(s.Objects, read)
 		}

@@ -125,22 +125,22 @@ func (m *Metrics) decided(d *decision.Decision, s loop.Step) {
 	p.attempt = d.Attempt
 	m.reject(p, d)
 	switch d.Result {
-	case decision.Scheduled, decision.Waiting:
-		p.started, p.held = s.Now, d.Result == decision.Waiting
+	case decision.ResultScheduled, decision.ResultWaiting:
+		p.started, p.held = s.Now, d.Result == decision.ResultWaiting
 		m.algorithmSeconds.Observe(s.Took.Seconds())
 		if d.Flushed {
 			m.afterFlush.Inc()
 		}
-	case decision.NotFeasible, decision.Preempting:
+	case decision.ResultUnschedulable, decision.ResultPreempting:
 		m.ended(p, unschedulable, s)
-	case decision.Failed:
+	case decision.ResultError:
 		m.ended(p, failed, s)
 		m.volumeFailed(d.Err)
 	}
-	if d.Result == decision.Preempting || slices.ContainsFunc(d.PostFilter, ofPreemption) {
+	if d.Result == decision.ResultPreempting || slices.ContainsFunc(d.PostFilter, ofPreemption) {
 		m.preemptionAttempts.Inc()
 	}
-	if d.Result == decision.Preempting {
+	if d.Result == decision.ResultPreempting {
 		m.preemptionVictims.Observe(float64(len(d.Victims)))
 	}
 }

@@ -39,8 +39,8 @@ type lap struct {
 // hintLap is the first call of one plugin's hints, in a step.
 type hintLap struct {
 	plugin   string
-	resource framework.Resource
-	action   framework.Action
+	resource framework.EventResource
+	action   framework.ActionType
 	queue    bool
 	took     time.Duration
 	done     bool
@@ -96,7 +96,7 @@ func postFiltered(r *framework.PostFilterResult) *decision.Status {
 	switch {
 	case r.Failed:
 		return &decision.Status{Code: decision.Error}
-	case r.Node == "" && len(r.Candidates) == 0:
+	case r.NominatedNodeName == "" && len(r.Candidates) == 0:
 		return &decision.Status{Code: decision.Unschedulable}
 	}
 	return nil
@@ -115,7 +115,7 @@ func (w *stopwatch) wrapFilter(p *framework.Plugin, at func(string) *lap) {
 	}
 	if c := p.CellFilter; c != nil {
 		wrapped := *c
-		wrapped.Sync, wrapped.Of = w.cells(l, c.Sync, c.Of)
+		wrapped.Sync, wrapped.Cells = w.cells(l, c.Sync, c.Cells)
 		p.CellFilter = &wrapped
 	}
 }
@@ -133,7 +133,7 @@ func (w *stopwatch) wrapScore(p *framework.Plugin, at func(string) *lap) {
 	}
 	if c := p.CellScore; c != nil {
 		wrapped := *c
-		wrapped.Sync, wrapped.Of = w.cells(l, c.Sync, c.Of)
+		wrapped.Sync, wrapped.Cells = w.cells(l, c.Sync, c.Cells)
 		p.CellScore = &wrapped
 	}
 }
@@ -177,8 +177,8 @@ func (w *stopwatch) wrapBinding(p *framework.Plugin, at func(string) *lap) {
 	}
 }
 
-func (w *stopwatch) prepare(l *lap, f func(*table.Table, *object.Pod) framework.Prepared) func(*table.Table, *object.Pod) framework.Prepared {
-	return func(t *table.Table, p *object.Pod) (out framework.Prepared) {
+func (w *stopwatch) prepare(l *lap, f func(*table.Table, *object.Pod) framework.PreFilterResult) func(*table.Table, *object.Pod) framework.PreFilterResult {
+	return func(t *table.Table, p *object.Pod) (out framework.PreFilterResult) {
 		w.status(l, func() *decision.Status {
 			if out = f(t, p); out.Skip && out.Status == nil {
 				return &skipped
@@ -215,21 +215,21 @@ func (w *stopwatch) status(l *lap, f func() *decision.Status) (s *decision.Statu
 
 // wrapHints times, of the hints of a plugin, the first that is asked in a step.
 func (w *stopwatch) wrapHints(p *framework.Plugin) {
-	p.Wakes = slices.Clone(p.Wakes)
+	p.EventsToRegister = slices.Clone(p.EventsToRegister)
 	first := &hintLap{plugin: p.Name}
-	for i := range p.Wakes {
-		hint := p.Wakes[i].Hint
+	for i := range p.EventsToRegister {
+		hint := p.EventsToRegister[i].QueueingHintFn
 		if hint == nil {
 			continue
 		}
-		p.Wakes[i].Hint = func(rejected *object.Pod, e *framework.Event) bool {
+		p.EventsToRegister[i].QueueingHintFn = func(rejected *object.Pod, e *framework.Event) bool {
 			if !w.on || first.done {
 				return hint(rejected, e)
 			}
 			start := time.Now()
 			answer := hint(rejected, e)
 			first.took, first.done = time.Since(start), true
-			first.resource, first.action, first.queue = e.Resource, e.Action, answer
+			first.resource, first.action, first.queue = e.Resource, e.ActionType, answer
 			return answer
 		}
 	}

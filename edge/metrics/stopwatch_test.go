@@ -170,7 +170,7 @@ func TestOutcomes(t *testing.T) {
 	s, registry := newStory(t)
 	a, v, w := pending("a"), pending("v"), pending("w")
 	s.step(machine.PodSet{Pod: a})
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Flushed: true, Result: decision.Scheduled}), machine.Write{Pod: a, Writes: []framework.Write{{}, {Create: &resourcev1.ResourceClaim{}}}})
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Flushed: true, Result: decision.ResultScheduled}), machine.Write{Pod: a, Writes: []framework.Write{{}, {Create: &resourcev1.ResourceClaim{}}}})
 	s.now = s.now.Add(3 * time.Second)
 	s.step(machine.Written{UID: "a", Done: 2}, machine.Bind{Pod: a})
 	s.step(machine.Bound{UID: "a"})
@@ -180,7 +180,7 @@ func TestOutcomes(t *testing.T) {
 		s.step(machine.Cycle{}, claim)
 		s.step(machine.Written{UID: "v", Done: done, Err: errors.New("no")})
 	}
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "v", Attempt: 1, Result: decision.Failed, Err: errors.New(`running PreBind plugin "VolumeBinding": no`)}))
+	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "v", Attempt: 1, Result: decision.ResultError, Err: errors.New(`running PreBind plugin "VolumeBinding": no`)}))
 
 	s.step(machine.Cycle{}, machine.Evict{Victim: v, Preemptor: a}, machine.Evict{Victim: w, Preemptor: a})
 	s.step(machine.Evicted{Victim: "v", Preemptor: "a", Err: errors.New("no")})

@@ -68,7 +68,7 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 			return nil, nil, err
 		}
 		for _, service := range s.services {
-			b.m.Step(time.Now(), machine.FamilySet{Family: decode.Family(service)})
+			b.m.Step(time.Now(), machine.SelectorOwnerSet{Owner: decode.SelectorOwner(service)})
 		}
 		for _, n := range s.namespaces {
 			b.m.Step(time.Now(), machine.NamespaceSet{Namespace: decode.Namespace(n)})
@@ -91,7 +91,7 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 	}
 	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces, Objects: s.objects, Budgets: s.budgets}
 	for _, service := range s.services {
-		world.Families = append(world.Families, service)
+		world.SelectorOwners = append(world.SelectorOwners, service)
 	}
 	rival, err := oracle.NewRivalOn(world)
 	if err != nil {
@@ -209,9 +209,9 @@ func (d *berthDecider) decide() (string, error) {
 	switch {
 	case record == nil:
 		return "", errors.New("no pod was ready")
-	case record.Result == decision.Scheduled:
+	case record.Result == decision.ResultScheduled:
 		return record.Node, nil
-	case record.Result == decision.Preempting:
+	case record.Result == decision.ResultPreempting:
 		return "", preemption(record.NominatedNode)
 	case record.Err != nil:
 		return "", record.Err

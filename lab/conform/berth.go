@@ -84,8 +84,8 @@ func (b *berth) populate(w generate.World) {
 	for _, n := range w.Namespaces {
 		b.step(machine.NamespaceSet{Namespace: decode.Namespace(n)})
 	}
-	for _, f := range w.Families {
-		b.step(machine.FamilySet{Family: decode.Family(f)})
+	for _, f := range w.SelectorOwners {
+		b.step(machine.SelectorOwnerSet{Owner: decode.SelectorOwner(f)})
 	}
 	for _, o := range w.Objects {
 		b.step(machine.ObjectSet{Object: decode.Object(o)})
@@ -294,7 +294,7 @@ func record(d *decision.Decision) oracle.Record {
 		node := oracle.Node{Name: n.Name, Feasible: n.Feasible, Total: n.Total}
 		for _, blocker := range n.Blockers[:min(1, len(n.Blockers))] {
 			node.Plugin, node.Code, node.Reasons = blocker.Plugin, blocker.Code.String(), blocker.Reasons
-			if blocker.Plugin == engine.Extender && d.Result == decision.Scheduled {
+			if blocker.Plugin == engine.Extender && d.Result == decision.ResultScheduled {
 				node.Code, node.Reasons = "", nil // then kube-scheduler does not say why
 			}
 		}
@@ -303,7 +303,7 @@ func record(d *decision.Decision) oracle.Record {
 		}
 		rec.Nodes = append(rec.Nodes, node)
 	}
-	if d.Result == decision.Scheduled {
+	if d.Result == decision.ResultScheduled {
 		rec.Best = oracle.Best(rec.Nodes)
 	}
 	return rec

@@ -90,7 +90,7 @@ func (s *story) cluster(w generate.World) {
 	for _, n := range w.Namespaces {
 		s.WriteString(scenario.WriteObject(n))
 	}
-	for _, f := range w.Families {
+	for _, f := range w.SelectorOwners {
 		s.WriteString(scenario.WriteObject(f))
 	}
 	for _, o := range w.Objects {

@@ -48,7 +48,7 @@ func (s *shrinker) size() int {
 	for _, object := range objects(w) {
 		n += len(paths(tree(object), nil))
 	}
-	return n + len(w.Changes) + len(w.Budgets) + len(w.Families) + len(w.Namespaces) + len(w.Objects)
+	return n + len(w.Changes) + len(w.Budgets) + len(w.SelectorOwners) + len(w.Namespaces) + len(w.Objects)
 }
 
 // try keeps the world if it still shows the disagreement.
@@ -81,8 +81,8 @@ func (s *shrinker) lists() {
 	s.drop(func(w *generate.World) int { return len(w.Budgets) }, func(w *generate.World, i, j int) {
 		w.Budgets = slices.Delete(slices.Clone(w.Budgets), i, j)
 	})
-	s.drop(func(w *generate.World) int { return len(w.Families) }, func(w *generate.World, i, j int) {
-		w.Families = slices.Delete(slices.Clone(w.Families), i, j)
+	s.drop(func(w *generate.World) int { return len(w.SelectorOwners) }, func(w *generate.World, i, j int) {
+		w.SelectorOwners = slices.Delete(slices.Clone(w.SelectorOwners), i, j)
 	})
 	s.drop(func(w *generate.World) int { return len(w.Namespaces) }, func(w *generate.World, i, j int) {
 		w.Namespaces = slices.Delete(slices.Clone(w.Namespaces), i, j)

@@ -128,11 +128,11 @@ func (w *witness) follow(e machine.Event) error {
 		return w.change(generate.Change{Verb: generate.Update, Namespace: w.written["Namespace /"+e.Namespace.Name].(*v1.Namespace)})
 	case machine.BudgetSet:
 		return w.oracle.SetBudget(w.written[fmt.Sprintf("PodDisruptionBudget %s/%s", e.Budget.Namespace, e.Budget.Name)].(*policyv1.PodDisruptionBudget))
-	case machine.FamilySet:
-		if err := w.oracle.SetFamily(w.last); err != nil {
+	case machine.SelectorOwnerSet:
+		if err := w.oracle.SetSelectorOwner(w.last); err != nil {
 			return err
 		}
-		return w.compareWakes("a change of "+e.Family.Name, make([]bool, len(w.waiting))) // v1.36.3 wakes nobody
+		return w.compareWakes("a change of "+e.Owner.Name, make([]bool, len(w.waiting))) // v1.36.3 wakes nobody
 	case machine.ObjectSet:
 		m := e.Object.Head()
 		key := fmt.Sprintf("%s %s/%s", m.Kind, m.Namespace, m.Name)
@@ -279,7 +279,7 @@ func (w *witness) decided(d *decision.Decision) error {
 		w.part(pod, strings.Join(diffs, "; "))
 	}
 	w.leave(d.UID)
-	if delete(w.placing, d.UID); d.Result == decision.Scheduled {
+	if delete(w.placing, d.UID); d.Result == decision.ResultScheduled {
 		w.placing[d.UID] = pod.DeepCopy()
 		w.placing[d.UID].Spec.NodeName = d.Node
 	}

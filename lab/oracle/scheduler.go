@@ -120,8 +120,8 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 			return nil, err
 		}
 	}
-	for _, f := range w.Families {
-		if err := addFamily(factory, f); err != nil {
+	for _, f := range w.SelectorOwners {
+		if err := addSelectorOwner(factory, f); err != nil {
 			stop()
 			return nil, err
 		}

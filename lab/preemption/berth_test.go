@@ -23,7 +23,7 @@ func berth(t *testing.T, c *testCase) *outcome {
 	}
 	registry := plugins.Registry(features.Plugins(features.New()))
 	registry["PrioritySort"] = func(any) (*framework.Plugin, error) {
-		return &framework.Plugin{Name: "PrioritySort", Less: func(a, b *framework.QueuedPod) bool {
+		return &framework.Plugin{Name: "PrioritySort", Less: func(a, b *framework.QueuedPodInfo) bool {
 			return a.Pod.Name == c.pod.Name && b.Pod.Name != c.pod.Name // the pod that it is about, whatever its rank
 		}}, nil
 	}

@@ -13,7 +13,7 @@ import (
 // Service or controller, by which the configured defaults spread them. Nodes
 // get racks, and some of them host names that others have too, or none.
 var spread = feature{
-	node: rackNode, pod: spreadPod, config: spreadDefaults, world: families,
+	node: rackNode, pod: spreadPod, config: spreadDefaults, world: selectorOwners,
 	run: func(b *builder, p *v1.Pod) {
 		if b.chance(10) {
 			p.DeletionTimestamp = &p.CreationTimestamp
@@ -150,29 +150,29 @@ func spreadDefaults(b *builder, p *profile) {
 	p.args("PodTopologySpread", map[string]any{"defaultingType": "List", "defaultConstraints": list})
 }
 
-// families makes Services and controllers, which select pods by what labelPod
+// selectorOwners makes Services and controllers, which select pods by what labelPod
 // says, and do not always select those that they own.
-func families(b *builder, w *World) {
+func selectorOwners(b *builder, w *World) {
 	for _, namespace := range []string{"default", "team-a"} {
 		for i := range b.pick(0, 1, 1, 2, 3) {
-			w.Families = append(w.Families, service(b, namespace, fmt.Sprintf("svc-%d", i)))
+			w.SelectorOwners = append(w.SelectorOwners, service(b, namespace, fmt.Sprintf("svc-%d", i)))
 		}
 		for _, name := range []string{"one", "two"} {
 			meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 			if b.chance(60) {
-				w.Families = append(w.Families, &v1.ReplicationController{
+				w.SelectorOwners = append(w.SelectorOwners, &v1.ReplicationController{
 					TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ReplicationController"},
 					ObjectMeta: meta, Spec: v1.ReplicationControllerSpec{Selector: podLabels(b)}})
 			}
 			if b.chance(60) {
-				w.Families = append(w.Families, &appsv1.ReplicaSet{
+				w.SelectorOwners = append(w.SelectorOwners, &appsv1.ReplicaSet{
 					TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
-					ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: familySelector(b)}})
+					ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: ownerSelector(b)}})
 			}
 			if b.chance(60) {
-				w.Families = append(w.Families, &appsv1.StatefulSet{
+				w.SelectorOwners = append(w.SelectorOwners, &appsv1.StatefulSet{
 					TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
-					ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: familySelector(b)}})
+					ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Selector: ownerSelector(b)}})
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func podLabels(b *builder) map[string]string {
 	return set
 }
 
-func familySelector(b *builder) *metav1.LabelSelector {
+func ownerSelector(b *builder) *metav1.LabelSelector {
 	switch b.IntN(8) {
 	case 0:
 		return nil

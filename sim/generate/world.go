@@ -24,10 +24,10 @@ type World struct {
 	Nodes   []*v1.Node
 	Bound   []*v1.Pod // spec.nodeName set
 	Budgets []*policyv1.PodDisruptionBudget
-	// Families are Services, ReplicationControllers, ReplicaSets and
+	// SelectorOwners are Services, ReplicationControllers, ReplicaSets and
 	// StatefulSets.
-	Families   []metav1.Object
-	Namespaces []*v1.Namespace
+	SelectorOwners []metav1.Object
+	Namespaces     []*v1.Namespace
 	// Objects are claims, volumes and what else plugins read (decode.Object).
 	Objects []metav1.Object
 	Pending []*v1.Pod

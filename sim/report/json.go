@@ -55,9 +55,9 @@ func newAttempt(d *decision.Decision) attempt {
 		Message: explain.Message(d), Plugins: rejectors(d),
 	}
 	switch d.Result {
-	case decision.Scheduled, decision.Waiting:
+	case decision.ResultScheduled, decision.ResultWaiting:
 		a.Node = d.Node
-	case decision.Preempting:
+	case decision.ResultPreempting:
 		a.NominatedNode = d.NominatedNode
 		for _, v := range d.Victims {
 			a.Victims = append(a.Victims, v.String())

@@ -48,31 +48,31 @@ func TestDecisions(t *testing.T) {
 	base := func(r decision.Result) *decision.Decision {
 		return &decision.Decision{Pod: "ns/p", Profile: "prof", Attempt: 2, Result: r, NodesTotal: 3, Node: "a", NodesFeasible: 2}
 	}
-	preempting := base(decision.Preempting)
+	preempting := base(decision.ResultPreempting)
 	preempting.NodesFeasible, preempting.Node, preempting.NominatedNode = 0, "", "c"
 	preempting.Victims = []types.NamespacedName{{Namespace: "ns", Name: "v"}}
 	preempting.Tallies = []decision.Tally{{Blocker: decision.Blocker{Reasons: []string{"<full> & closed"}}, Nodes: 3}}
-	failed := base(decision.Failed)
+	failed := base(decision.ResultError)
 	failed.Err = errors.New("lost")
-	pending := base(decision.NotFeasible)
+	pending := base(decision.ResultUnschedulable)
 	pending.NodesFeasible, pending.Node = 0, ""
 	pending.PreFilter = &decision.Status{Reasons: []string{"no"}}
 	pending.RejectedBy, pending.PendingBy = []string{"A", "C"}, []string{"B"}
-	explained := base(decision.Scheduled)
+	explained := base(decision.ResultScheduled)
 	explained.Nodes = []decision.Node{
 		{Name: "a", Feasible: true, Total: 0, Scores: []decision.Score{{Plugin: "S", Score: 0, Weight: 2}}},
 		{Name: "b", Feasible: true},
-		{Name: "c", Blockers: []decision.Blocker{{Plugin: "F", Code: decision.Unresolvable, Reasons: []string{"x"}}, {Plugin: "G", Code: decision.Unschedulable}}},
+		{Name: "c", Blockers: []decision.Blocker{{Plugin: "F", Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"x"}}, {Plugin: "G", Code: decision.Unschedulable}}},
 	}
-	single := base(decision.Scheduled)
+	single := base(decision.ResultScheduled)
 	single.NodesFeasible, single.Nodes = 1, []decision.Node{{Name: "a", Feasible: true}}
 	for _, c := range []struct {
 		d    *decision.Decision
 		want string
 	}{
 		{single, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Scheduled","node":"a","nodesTotal":3,"nodesFeasible":1,"nodes":[{"node":"a","feasible":true}]}`},
-		{base(decision.Scheduled), `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Scheduled","node":"a","nodesTotal":3,"nodesFeasible":2}`},
-		{base(decision.Waiting), `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Waiting","node":"a","nodesTotal":3,"nodesFeasible":2}`},
+		{base(decision.ResultScheduled), `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Scheduled","node":"a","nodesTotal":3,"nodesFeasible":2}`},
+		{base(decision.ResultWaiting), `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Waiting","node":"a","nodesTotal":3,"nodesFeasible":2}`},
 		{failed, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Error","nodesTotal":3,"nodesFeasible":2,"message":"lost"}`},
 		{preempting, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Preempting","nodesTotal":3,"nodesFeasible":0,"nominatedNode":"c","victims":["ns/v"],"message":"0/3 nodes are available: 3 <full> & closed."}`},
 		{pending, `{"pod":"ns/p","profile":"prof","attempt":2,"result":"Unschedulable","nodesTotal":3,"nodesFeasible":0,"message":"0/3 nodes are available: no.","plugins":["A","B","C"]}`},
@@ -115,7 +115,7 @@ func TestBrokenOutput(t *testing.T) {
 // the best answers, and says what it leaves out.
 func TestLargeCluster(t *testing.T) {
 	var nodes []*object.Node
-	d := &decision.Decision{Pod: "ns/p", Result: decision.Scheduled, Node: "n-49", NodesTotal: 50}
+	d := &decision.Decision{Pod: "ns/p", Result: decision.ResultScheduled, Node: "n-49", NodesTotal: 50}
 	for i := range 50 {
 		name := fmt.Sprintf("n-%02d", i)
 		nodes = append(nodes, &object.Node{Name: name, AllowedPods: 10})

@@ -185,7 +185,7 @@ func (t *Table) pods(b *strings.Builder, r *sim.Result) {
 	for _, pod := range slices.Sorted(maps.Keys(t.last)) {
 		d := t.last[pod]
 		node, score, ties := "-", "-", "-"
-		if d.Result == decision.Scheduled || d.Result == decision.Waiting {
+		if d.Result == decision.ResultScheduled || d.Result == decision.ResultWaiting {
 			node = d.Node
 			if d.Ties > 0 {
 				score, ties = fmt.Sprint(d.Score), fmt.Sprint(d.Ties)

@@ -335,8 +335,8 @@ func (p *play) object(block string) error {
 		p.world.Cluster.SetBudget(decode.Budget(b))
 		return nil
 	}
-	if family := families[head.Kind]; family != nil {
-		o := family()
+	if make := selectorOwners[head.Kind]; make != nil {
+		o := make()
 		if err := yaml.UnmarshalStrict([]byte(block), o); err != nil {
 			return err
 		}
@@ -344,7 +344,7 @@ func (p *play) object(block string) error {
 			o.SetNamespace(v1.NamespaceDefault)
 		}
 		p.wrote(o)
-		p.world.Cluster.SetFamily(decode.Family(o))
+		p.world.Cluster.SetSelectorOwner(decode.SelectorOwner(o))
 		return nil
 	}
 	if kind, known := object.KindOf(head.Kind); known {
@@ -372,8 +372,8 @@ func (p *play) differs(words []string, text string) error {
 	return nil
 }
 
-// families are the kinds that say which pods belong together.
-var families = map[string]func() metav1.Object{
+// selectorOwners are the kinds that say which pods belong together.
+var selectorOwners = map[string]func() metav1.Object{
 	"Service":               func() metav1.Object { return &v1.Service{} },
 	"ReplicationController": func() metav1.Object { return &v1.ReplicationController{} },
 	"ReplicaSet":            func() metav1.Object { return &appsv1.ReplicaSet{} },

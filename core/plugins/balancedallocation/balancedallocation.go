@@ -94,7 +94,7 @@ type share struct {
 // preScore skips pods that take nothing of any of the resources: all of them
 // would go to the same node. Resources other than the three basic ones count
 // only where the pod takes some.
-func (b *balance) preScore(t *table.Table, p *object.Pod) framework.Prepared {
+func (b *balance) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	var shares []share
 	skip := true
 	for _, name := range b.resources {
@@ -105,7 +105,7 @@ func (b *balance) preScore(t *table.Table, p *object.Pod) framework.Prepared {
 			shares = append(shares, share{name, request, b.counter.Stock(t, name)})
 		}
 	}
-	return framework.Prepared{State: shares, Skip: skip}
+	return framework.PreFilterResult{State: shares, Skip: skip}
 }
 
 // column is one resource, by row. request is what the pod adds.

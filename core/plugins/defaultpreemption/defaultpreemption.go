@@ -87,12 +87,12 @@ func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) f
 		return framework.PostFilterResult{Message: message(err.Error()), Failed: true}
 	}
 	return framework.PostFilterResult{Message: message(explain.Message(&decision.Decision{
-		Result: decision.NotFeasible, NodesTotal: c.Table.Live(), Tallies: refused,
+		Result: decision.ResultUnschedulable, NodesTotal: c.Table.Live(), Tallies: refused,
 	}))}
 }
 
 func result(plan *preempt.Plan) framework.PostFilterResult {
-	result := framework.PostFilterResult{Node: plan.Node, Resolved: true}
+	result := framework.PostFilterResult{NominatedNodeName: plan.Node, Resolved: true}
 	for _, p := range plan.Victims {
 		result.Victims = append(result.Victims, p.UID)
 	}

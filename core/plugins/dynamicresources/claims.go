@@ -62,7 +62,7 @@ func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 }
 
 func unresolvable(reason string) *decision.Status {
-	return &decision.Status{Code: decision.Unresolvable, Reasons: []string{reason}}
+	return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 }
 
 func failed(format string, args ...any) *decision.Status {

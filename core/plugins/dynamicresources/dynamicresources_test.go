@@ -283,8 +283,8 @@ func TestWakes(t *testing.T) {
 	held := &object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "other", Name: "x"},
 		API: &resourcev1.ResourceClaim{Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{}}}}
 	free := &object.ResourceClaim{Meta: held.Meta, API: &resourcev1.ResourceClaim{}}
-	event := func(r framework.Resource, a framework.Action, old, now object.Object) framework.Event {
-		return framework.Event{Resource: r, Action: a, OldObject: old, NewObject: now}
+	event := func(r framework.EventResource, a framework.ActionType, old, now object.Object) framework.Event {
+		return framework.Event{Resource: r, ActionType: a, OldObject: old, NewObject: now}
 	}
 	for _, tc := range []struct {
 		name  string
@@ -296,12 +296,12 @@ func TestWakes(t *testing.T) {
 		{"another claim comes", event(framework.ResourceClaim, framework.Add, nil, free), false},
 		{"another claim is given up", event(framework.ResourceClaim, framework.UpdateOther, held, free), true},
 		{"another claim gets something", event(framework.ResourceClaim, framework.UpdateOther, free, held), false},
-		{"a slice", framework.Event{Resource: framework.ResourceSlice, Action: framework.Add}, true},
-		{"a class", framework.Event{Resource: framework.DeviceClass, Action: framework.UpdateOther}, true},
-		{"a slice goes", framework.Event{Resource: framework.ResourceSlice, Action: framework.Delete}, true},
+		{"a slice", framework.Event{Resource: framework.ResourceSlice, ActionType: framework.Add}, true},
+		{"a class", framework.Event{Resource: framework.DeviceClass, ActionType: framework.UpdateOther}, true},
+		{"a slice goes", framework.Event{Resource: framework.ResourceSlice, ActionType: framework.Delete}, true},
 		{"another claim goes with what it has", event(framework.ResourceClaim, framework.Delete, held, nil), true},
 		{"another claim goes", event(framework.ResourceClaim, framework.Delete, free, nil), false},
-		{"a node's labels", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeLabel}, true},
+		{"a node's labels", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel}, true},
 	} {
 		if got := plugintest.Wakes(plug(t), p, tc.event); got != tc.want {
 			t.Errorf("%s: got %v", tc.name, got)
@@ -317,13 +317,13 @@ func TestBindingConditions(t *testing.T) {
 		t.Fatal(s)
 	}
 	c := *tb.Object(object.ResourceClaims, "ns", "one").(*object.ResourceClaim).API
-	if s := pl.Settle(tb, p, "a"); s != nil {
+	if s := pl.WritesDone(tb, p, "a"); s != nil {
 		t.Errorf("without conditions: %v", s)
 	}
 	r := &c.Status.Allocation.Devices.Results[0]
 	r.BindingConditions, r.BindingFailureConditions = []string{"attached"}, []string{"broken"}
 	show(tb, &c)
-	if s := pl.Settle(tb, p, "a"); s == nil || s.Code != decision.Wait {
+	if s := pl.WritesDone(tb, p, "a"); s == nil || s.Code != decision.Wait {
 		t.Errorf("before anything is known: %v", s)
 	}
 	allocated := c.Status.Allocation.AllocationTimestamp.Time
@@ -331,7 +331,7 @@ func TestBindingConditions(t *testing.T) {
 		10 * time.Minute: "", 10*time.Minute + 1: "device binding timeout: claim=one",
 	} {
 		tb.SetNow(allocated.Add(after))
-		s := pl.Settle(tb, p, "a")
+		s := pl.WritesDone(tb, p, "a")
 		if got := s.Err; want == "" && s.Code != decision.Wait || want != "" && (got == nil || got.Error() != want) {
 			t.Errorf("after %v: %+v, want %q", after, s, want)
 		}
@@ -347,11 +347,11 @@ func TestBindingConditions(t *testing.T) {
 		show(tb, &now)
 	}
 	status("broken")
-	if s := pl.Settle(tb, p, "a"); s == nil || s.Code != decision.Error || s.Err.Error() != `device binding failed: claim=one, reason=why, message=""` {
+	if s := pl.WritesDone(tb, p, "a"); s == nil || s.Code != decision.Error || s.Err.Error() != `device binding failed: claim=one, reason=why, message=""` {
 		t.Errorf("when it failed: %v", s)
 	}
 	status("attached")
-	if s := pl.Settle(tb, p, "a"); s != nil {
+	if s := pl.WritesDone(tb, p, "a"); s != nil {
 		t.Errorf("when it is attached: %v", s)
 	}
 }
@@ -365,7 +365,7 @@ func TestRetract(t *testing.T) {
 	if s := pl.Reserve(tb, p, "a"); s != nil {
 		t.Fatal(s)
 	}
-	if writes := pl.Retract(tb, p, "a"); len(writes) > 0 {
+	if writes := pl.RevertWrites(tb, p, "a"); len(writes) > 0 {
 		t.Errorf("before anything is written: %+v", writes)
 	}
 	for _, user := range []*object.Pod{p, other} {
@@ -375,7 +375,7 @@ func TestRetract(t *testing.T) {
 		}
 		show(tb, writes[len(writes)-1].Result[0].(*object.ResourceClaim).API)
 	}
-	writes := pl.Retract(tb, p, "a")
+	writes := pl.RevertWrites(tb, p, "a")
 	if len(writes) != 1 || writes[0].Subresource != "status" || !writes[0].Strategic {
 		t.Fatalf("writes %+v", writes)
 	}
@@ -388,7 +388,7 @@ func TestRetract(t *testing.T) {
 		t.Errorf("what is left: %+v", left.API.Status)
 	}
 	show(tb, left.API)
-	if writes := pl.Retract(tb, p, "a"); len(writes) > 0 {
+	if writes := pl.RevertWrites(tb, p, "a"); len(writes) > 0 {
 		t.Errorf("once more: %+v", writes)
 	}
 }

@@ -133,7 +133,7 @@ func TestClaimIsMade(t *testing.T) {
 	if got := plugintest.Ask(t, pl, tb, second).Blocked; !maps.Equal(got, taken) {
 		t.Errorf("while it is reserved: %v", got)
 	}
-	if w := pl.Retract(tb, first, "a"); len(w) > 0 {
+	if w := pl.RevertWrites(tb, first, "a"); len(w) > 0 {
 		t.Errorf("nothing is written, and %v to be taken back", w)
 	}
 	writes, s := pl.PreBind(tb, first, "a")
@@ -146,7 +146,7 @@ func TestClaimIsMade(t *testing.T) {
 	}
 	held := func(when string, want bool) {
 		t.Helper()
-		if s := pl.Settle(tb, first, "a"); (s != nil) != want {
+		if s := pl.WritesDone(tb, first, "a"); (s != nil) != want {
 			t.Errorf("%s the pod is held back: %v", when, s)
 		}
 		if got := plugintest.Ask(t, pl, tb, second).Blocked; !maps.Equal(got, taken) {
@@ -159,7 +159,7 @@ func TestClaimIsMade(t *testing.T) {
 	made.Status = writes[1].Result[0].(*object.ResourceClaim).API.Status
 	show(tb, made.DeepCopy())
 	held("once they are", false)
-	if w := pl.Retract(tb, first, "a"); len(w) != 2 || !w[1].Delete || w[1].Object.UID != "made" {
+	if w := pl.RevertWrites(tb, first, "a"); len(w) != 2 || !w[1].Delete || w[1].Object.UID != "made" {
 		t.Errorf("to be taken back: %v", w)
 	}
 	pl.Unreserve(tb, first, "a")
@@ -213,7 +213,7 @@ func TestClaimIsLeftOver(t *testing.T) {
 	if got.Message != "deletion of ResourceClaim completed" || len(got.Writes) != 2 || !got.Writes[1].Delete {
 		t.Errorf("PostFilter: %+v", got)
 	}
-	gone := framework.Event{Resource: framework.ResourceClaim, Action: framework.Delete, OldObject: tb.RemoveObject(object.ResourceClaims, "ns", "left")}
+	gone := framework.Event{Resource: framework.ResourceClaim, ActionType: framework.Delete, OldObject: tb.RemoveObject(object.ResourceClaims, "ns", "left")}
 	if !plugintest.Wakes(pl, p, gone) || plugintest.Wakes(pl, asksFor("q", 1), gone) {
 		t.Error("its end wakes the pod alone")
 	}

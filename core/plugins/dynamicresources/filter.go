@@ -79,15 +79,15 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node) (framework.Verdict, e
 func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.Code, []string) {
 	switch v {
 	case unavailable:
-		return decision.Unresolvable, []string{notAvailable}
+		return decision.UnschedulableAndUnresolvable, []string{notAvailable}
 	case tooLittle:
-		return decision.Unresolvable, []string{"cannot allocate all claims"}
+		return decision.UnschedulableAndUnresolvable, []string{"cannot allocate all claims"}
 	case leftover:
-		return decision.Unresolvable, []string{"cannot schedule extended resource claim"}
+		return decision.UnschedulableAndUnresolvable, []string{"cannot schedule extended resource claim"}
 	case unoffered:
-		return decision.Unresolvable, []string{"cannot fit resource"}
+		return decision.UnschedulableAndUnresolvable, []string{"cannot fit resource"}
 	}
-	code := decision.Unresolvable
+	code := decision.UnschedulableAndUnresolvable
 	if v >= broken {
 		code, in = decision.Error, pl.inputFor(in)
 	}

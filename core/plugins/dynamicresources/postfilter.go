@@ -15,7 +15,7 @@ import (
 // does. The pod is tried again when the claim is seen to have nothing.
 func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterResult {
 	result := framework.PostFilterResult{KeepNomination: true}
-	if s := c.Rejected; s != nil && s.Code == decision.Unresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {
+	if s := c.Rejected; s != nil && s.Code == decision.UnschedulableAndUnresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {
 		// v1.36's plugin misses what its PreFilter would have left, an error
 		// that ends PostFilter.
 		result.Message, result.Resolved = "not found", true

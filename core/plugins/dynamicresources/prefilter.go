@@ -76,12 +76,12 @@ func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
-func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	s, status := pl.prepare(t, p)
 	if status != nil {
-		return framework.Prepared{Status: status}
+		return framework.PreFilterResult{Status: status}
 	}
-	return framework.Prepared{State: s, Skip: s == nil}
+	return framework.PreFilterResult{State: s, Skip: s == nil}
 }
 
 // prepare checks the pod's claims. Without claims, and requests that need one,

@@ -7,14 +7,14 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-func wakes() []framework.Wake {
+func wakes() []framework.ClusterEventWithHint {
 	const changed = framework.Add | framework.UpdateOther
-	return []framework.Wake{
-		{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
-		{Resource: framework.ResourceClaim, Actions: changed | framework.Delete, Hint: claimHelps},
-		{Resource: framework.PendingPod, Actions: framework.UpdatePodClaims, Hint: named},
-		{Resource: framework.DeviceClass, Actions: changed},
-		{Resource: framework.ResourceSlice, Actions: changed | framework.Delete},
+	return []framework.ClusterEventWithHint{
+		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
+		{Resource: framework.ResourceClaim, ActionType: changed | framework.Delete, QueueingHintFn: claimHelps},
+		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodGeneratedResourceClaim, QueueingHintFn: named},
+		{Resource: framework.DeviceClass, ActionType: changed},
+		{Resource: framework.ResourceSlice, ActionType: changed | framework.Delete},
 	}
 }
 
@@ -25,7 +25,7 @@ func wakes() []framework.Wake {
 // and of slices that go, which may have stood in the way of their pool.
 func claimHelps(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ResourceClaim)
-	if e.Action == framework.Delete {
+	if e.ActionType == framework.Delete {
 		return old.Allocation() != nil || old.Group() == string(p.UID)
 	}
 	now := e.NewObject.(*object.ResourceClaim)

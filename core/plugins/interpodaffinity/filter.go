@@ -74,7 +74,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
 	switch v {
 	case far:
-		return decision.Unresolvable, []string{reasonFar}
+		return decision.UnschedulableAndUnresolvable, []string{reasonFar}
 	case near:
 		return decision.Unschedulable, []string{reasonNear}
 	}

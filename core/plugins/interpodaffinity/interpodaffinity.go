@@ -37,17 +37,17 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 		return framework.Plugin{}, field.Invalid(field.NewPath("hardPodAffinityWeight"), pl.hardWeight, "not in valid range [0, 100]")
 	}
 	return framework.Plugin{
-		Name:       names.InterPodAffinity,
-		Locality:   framework.Domains,
-		PartIn:     pl.part,
-		Epoch:      (*table.Table).SolitaryRevision,
-		Wakes:      wakes(),
-		PreFilter:  preFilter,
-		CellFilter: &framework.CellFilter{Sync: sync, Of: filterCells, Verdict: verdict},
-		Explain:    explain,
-		PreScore:   pl.preScore,
-		CellScore:  &framework.CellScore{Sync: sync, Of: scoreCells, Score: score},
-		Normalize:  normalize,
+		Name:             names.InterPodAffinity,
+		Locality:         framework.Domains,
+		PartIn:           pl.part,
+		Epoch:            (*table.Table).SolitaryRevision,
+		EventsToRegister: wakes(),
+		PreFilter:        preFilter,
+		CellFilter:       &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
+		Explain:          explain,
+		PreScore:         pl.preScore,
+		CellScore:        &framework.CellScore{Sync: sync, Cells: scoreCells, Score: score},
+		NormalizeScore:   normalize,
 	}, nil
 }
 
@@ -146,10 +146,10 @@ func selectsItself(t *table.Table, p *object.Pod) bool {
 
 // preFilter skips pods that nothing is asked of, by themselves or by others
 // that are placed. v1.36 then leaves out nominated pods' terms, too.
-func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
 		reason := fmt.Sprintf("parsing pod: %v", p.Affinity.Invalid)
-		return framework.Prepared{Status: &decision.Status{Code: decision.Unresolvable, Reasons: []string{reason}}}
+		return framework.PreFilterResult{Status: &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}}
 	}
 	keeping, live := keepingAway(t.TermsAbout(p))
 	c := newCounts(filterKinds)
@@ -158,21 +158,21 @@ func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 		c.ask(p.Affinity.Affinity, wanted)
 		c.ask(p.Affinity.AntiAffinity, unwanted)
 	} else if !live {
-		return framework.Prepared{Skip: true}
+		return framework.PreFilterResult{Skip: true}
 	}
 	for _, term := range keeping {
 		c.heed(term, kept, 1)
 	}
-	return framework.Prepared{State: c}
+	return framework.PreFilterResult{State: c}
 }
 
-func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
+func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if pl.ignore && !prefers(p) {
-		return framework.Prepared{Skip: true}
+		return framework.PreFilterResult{Skip: true}
 	}
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
 		err := fmt.Errorf("failed to parse pod: %w", p.Affinity.Invalid)
-		return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: err}}
+		return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: err}}
 	}
 	c := newCounts(scoreKinds)
 	if p.Affinity != nil {
@@ -181,5 +181,5 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
 	for _, term := range pl.drawing(p, t.TermsAbout(p)) {
 		c.heed(term, worth, pl.weight(term))
 	}
-	return framework.Prepared{State: c, Skip: len(c.topologies) == 0}
+	return framework.PreFilterResult{State: c, Skip: len(c.topologies) == 0}
 }

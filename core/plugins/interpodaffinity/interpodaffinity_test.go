@@ -91,7 +91,7 @@ func TestInvalidTerms(t *testing.T) {
 	invalid := pod("bad", "x", "", a)
 	got := p.PreFilter(tb, invalid).Status
 	want := `parsing pod: requiredAffinityTerms: "Near" is not a valid label selector operator`
-	if got == nil || got.Code != decision.Unresolvable || got.Reasons[0] != want {
+	if got == nil || got.Code != decision.UnschedulableAndUnresolvable || got.Reasons[0] != want {
 		t.Fatalf("got %+v, want %q", got, want)
 	}
 	tb.Place(invalid, "a")
@@ -120,8 +120,8 @@ func TestManyTerms(t *testing.T) {
 		in := &framework.Input{Table: tb, State: state}
 		p.CellFilter.Sync(in)
 		cells := make([]int64, tb.Rows())
-		p.CellFilter.Of(in, in.Table.All(), cells)
-		if got := p.CellFilter.Verdict(in, cells[i]); got != want {
+		p.CellFilter.Cells(in, in.Table.All(), cells)
+		if got := p.CellFilter.Filter(in, cells[i]); got != want {
 			t.Errorf("node %d: %d, want %d", i, got, want)
 		}
 	}

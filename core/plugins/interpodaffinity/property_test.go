@@ -38,7 +38,7 @@ type world struct {
 	nominated []*object.Pod
 }
 
-type class struct{ filter, score framework.Prepared }
+type class struct{ filter, score framework.PreFilterResult }
 
 func (w *world) one(list ...string) string { return list[w.rand.IntN(len(list))] }
 func (w *world) chance(percent int) bool   { return w.rand.IntN(100) < percent }
@@ -295,10 +295,10 @@ func (w *world) decide(t *rapid.T) {
 func (w *world) compareFilter(t *rapid.T, n *naive, state any) {
 	in := &framework.Input{Table: w.Table, State: state}
 	w.plugin.CellFilter.Sync(in)
-	cells := w.cells(in, w.plugin.CellFilter.Of)
+	cells := w.cells(in, w.plugin.CellFilter.Cells)
 	for node, want := range n.verdicts() {
 		r, _ := w.Find(node)
-		if got := w.plugin.CellFilter.Verdict(in, cells[r]); got != want {
+		if got := w.plugin.CellFilter.Filter(in, cells[r]); got != want {
 			t.Fatalf("pod %s, node %s: verdict %d, want %d", n.pod.Name, node, got, want)
 		}
 	}
@@ -307,7 +307,7 @@ func (w *world) compareFilter(t *rapid.T, n *naive, state any) {
 func (w *world) compareScores(t *rapid.T, n *naive, state any) {
 	in := &framework.Input{Table: w.Table, State: state}
 	w.plugin.CellScore.Sync(in)
-	cells := w.cells(in, w.plugin.CellScore.Of)
+	cells := w.cells(in, w.plugin.CellScore.Cells)
 	for node, want := range n.scores() {
 		r, _ := w.Find(node)
 		if got := w.plugin.CellScore.Score(in, cells[r]); got != want {
@@ -361,7 +361,7 @@ func (w *world) still(t *rapid.T) {
 	}
 	in := &framework.Input{Table: w.Table, State: k.filter.State}
 	w.plugin.CellFilter.Sync(in)
-	before, since, epoch := w.cells(in, w.plugin.CellFilter.Of), w.Revision(), w.plugin.Epoch(w.Table)
+	before, since, epoch := w.cells(in, w.plugin.CellFilter.Cells), w.Revision(), w.plugin.Epoch(w.Table)
 	for range 3 {
 		w.setNode(t)
 		w.place(t)
@@ -375,7 +375,7 @@ func (w *world) still(t *rapid.T) {
 		changed[r] = true
 	}
 	w.plugin.CellFilter.Sync(in)
-	for r, cell := range w.cells(in, w.plugin.CellFilter.Of) {
+	for r, cell := range w.cells(in, w.plugin.CellFilter.Cells) {
 		if r < len(before) && before[r] != cell && !changed[table.Row(r)] {
 			t.Fatalf("row %d: cell %d before, %d now; changed %v", r, before[r], cell, changed)
 		}

@@ -15,18 +15,18 @@ import (
 // namespaces change; the pod itself changes. More than v1.36 (its faults
 // R1-R3): selectors of namespaces are heeded, and a pod is woken that may be
 // the first of its group again.
-func wakes() []framework.Wake {
+func wakes() []framework.ClusterEventWithHint {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel
-	return []framework.Wake{
-		{Resource: framework.AssignedPod, Actions: pods, Hint: podChanged},
-		{Resource: framework.PendingPod, Actions: pods, Hint: podChanged},
+	return []framework.ClusterEventWithHint{
+		{Resource: framework.AssignedPod, ActionType: pods, QueueingHintFn: podChanged},
+		{Resource: framework.UnscheduledPod, ActionType: pods, QueueingHintFn: podChanged},
 		{
-			Resource: framework.Node,
-			Actions:  framework.Add | framework.Delete | framework.UpdateNodeLabel,
-			Hint:     nodeChanged,
+			Resource:       framework.Node,
+			ActionType:     framework.Add | framework.Delete | framework.UpdateNodeLabel,
+			QueueingHintFn: nodeChanged,
 		},
-		{Resource: framework.Node, Actions: framework.UpdateNodeTaint},
-		{Resource: framework.Namespace, Actions: framework.UpdateNamespaceLabel, Hint: namespaceChanged},
+		{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
+		{Resource: framework.Namespace, ActionType: framework.UpdateNamespaceLabel, QueueingHintFn: namespaceChanged},
 	}
 }
 

@@ -48,12 +48,12 @@ func TestPodsThatWake(t *testing.T) {
 		{"R2: a foe goes, its namespace selected", pod("p", "y", "", farFoe), elsewhere(pod("q", "x", "n", nil)), nil, true},
 		{"R2: one that keeps it away by its namespace goes", pod("p", "x", "", nil), elsewhere(pod("q", "z", "n", farFoe)), nil, true},
 	} {
-		e := framework.Event{Resource: framework.AssignedPod, Action: framework.UpdatePodLabel, OldPod: c.old, NewPod: c.now}
+		e := framework.Event{Resource: framework.AssignedPod, ActionType: framework.UpdatePodLabel, OldPod: c.old, NewPod: c.now}
 		switch {
 		case c.old == nil:
-			e.Action = framework.Add
+			e.ActionType = framework.Add
 		case c.now == nil:
-			e.Action = framework.Delete
+			e.ActionType = framework.Delete
 		}
 		if got := plugintest.Wakes(p, c.waiting, e); got != c.wakes {
 			t.Errorf("%s: wakes %v", c.what, got)
@@ -63,7 +63,7 @@ func TestPodsThatWake(t *testing.T) {
 
 func TestOwnLabelsWake(t *testing.T) {
 	p, old, now := mustNew(t, nil), pod("p", "x", "", nil), pod("p", "y", "", nil)
-	e := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodLabel, OldPod: old, NewPod: now}
+	e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, OldPod: old, NewPod: now}
 	if !plugintest.Wakes(p, now, e) {
 		t.Error("other labels of the pod itself do not wake it")
 	}
@@ -74,7 +74,7 @@ func TestNodesThatWake(t *testing.T) {
 	a, b := &object.Node{Labels: map[string]string{"zone": "a"}}, &object.Node{Labels: map[string]string{"zone": "b"}}
 	for _, c := range []struct {
 		old, now *object.Node
-		action   framework.Action
+		action   framework.ActionType
 		wakes    bool
 	}{
 		{nil, a, framework.Add, true},
@@ -82,7 +82,7 @@ func TestNodesThatWake(t *testing.T) {
 		{a, b, framework.UpdateNodeLabel, true},
 		{a, a, framework.UpdateNodeAllocatable, false},
 	} {
-		if got := plugintest.Wakes(p, waiting, framework.Event{Resource: framework.Node, Action: c.action, OldNode: c.old, NewNode: c.now}); got != c.wakes {
+		if got := plugintest.Wakes(p, waiting, framework.Event{Resource: framework.Node, ActionType: c.action, OldNode: c.old, NewNode: c.now}); got != c.wakes {
 			t.Errorf("node %v -> %v: wakes %v", c.old, c.now, got)
 		}
 	}
@@ -105,7 +105,7 @@ func TestNamespacesThatWake(t *testing.T) {
 		{"one that it does not select", pod("p", "x", "", team), "other", "any", false},
 		{"one that means nothing to it", pod("p", "x", "", by("zone", app("x"))), "other", "team", false},
 	} {
-		e := framework.Event{Resource: framework.Namespace, Action: framework.UpdateNamespaceLabel,
+		e := framework.Event{Resource: framework.Namespace, ActionType: framework.UpdateNamespaceLabel,
 			OldNamespace: &object.Namespace{Name: c.namespace}, NewNamespace: &object.Namespace{Name: c.namespace, Labels: map[string]string{c.label: "a"}}}
 		if got := plugintest.Wakes(p, c.waiting, e); got != c.wakes {
 			t.Errorf("%s: wakes %v", c.what, got)

@@ -52,16 +52,16 @@ func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
 		Name:     names.NodeAffinity,
 		Locality: framework.NodeOnly,
 		Part:     part,
-		Wakes: []framework.Wake{
-			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel, Hint: pl.opened},
-			{Resource: framework.Node, Actions: framework.UpdateNodeTaint},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel, QueueingHintFn: pl.opened},
+			{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 		},
-		PreFilter: pl.preFilter,
-		Filter:    pl.filter,
-		Explain:   explain,
-		PreScore:  pl.preScore,
-		Score:     pl.score,
-		Normalize: normalize,
+		PreFilter:      pl.preFilter,
+		Filter:         pl.filter,
+		Explain:        explain,
+		PreScore:       pl.preScore,
+		Score:          pl.score,
+		NormalizeScore: normalize,
 	}, nil
 }
 
@@ -84,15 +84,15 @@ func (pl plugin) opened(p *object.Pod, e *framework.Event) bool {
 	return pl.admits(p, e.NewNode) && (e.OldNode == nil || !pl.admits(p, e.OldNode))
 }
 
-func (pl plugin) preFilter(_ *table.Table, p *object.Pod) framework.Prepared {
+func (pl plugin) preFilter(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 	if pl.required == nil && p.RequiredNodes == nil {
-		return framework.Prepared{Skip: true}
+		return framework.PreFilterResult{Skip: true}
 	}
 	nodes, pinned := p.RequiredNodes.Names()
 	if pinned && len(nodes) == 0 {
-		return framework.Prepared{Status: &decision.Status{Code: decision.Unresolvable, Reasons: []string{reasonConflict}}}
+		return framework.PreFilterResult{Status: &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonConflict}}}
 	}
-	return framework.Prepared{Nodes: nodes}
+	return framework.PreFilterResult{NodeNames: nodes}
 }
 
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
@@ -111,17 +111,17 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
 	if v == enforced {
-		return decision.Unresolvable, []string{reasonEnforced}
+		return decision.UnschedulableAndUnresolvable, []string{reasonEnforced}
 	}
-	return decision.Unresolvable, []string{reasonPod}
+	return decision.UnschedulableAndUnresolvable, []string{reasonPod}
 }
 
 // preScore fails where preferred terms do not parse, as in kube-scheduler.
-func (pl plugin) preScore(_ *table.Table, p *object.Pod) framework.Prepared {
+func (pl plugin) preScore(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 	if p.PreferredNodes != nil && p.PreferredNodes.Invalid != nil {
-		return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: p.PreferredNodes.Invalid}}
+		return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: p.PreferredNodes.Invalid}}
 	}
-	return framework.Prepared{Skip: pl.preferred == nil && p.PreferredNodes == nil}
+	return framework.PreFilterResult{Skip: pl.preferred == nil && p.PreferredNodes == nil}
 }
 
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {

@@ -206,10 +206,10 @@ func TestPreFilter(t *testing.T) {
 			if got.Status != nil {
 				rejected = strings.Join(got.Status.Reasons, ", ")
 			}
-			if got.Skip != c.skip || !slices.Equal(got.Nodes, c.nodes) || rejected != c.rejected {
+			if got.Skip != c.skip || !slices.Equal(got.NodeNames, c.nodes) || rejected != c.rejected {
 				t.Errorf("got %+v", got)
 			}
-			if got.Nodes != nil && len(got.Nodes) == 0 {
+			if got.NodeNames != nil && len(got.NodeNames) == 0 {
 				t.Error("no nodes at all must be a rejection")
 			}
 		})
@@ -235,7 +235,7 @@ func TestNormalize(t *testing.T) {
 	for _, c := range []struct{ raw, least, most, want int64 }{
 		{0, 0, 0, 0}, {5, 5, 5, 100}, {1, 0, 3, 33}, {2, 0, 3, 66}, {0, 0, 3, 0},
 	} {
-		if got := pl.Normalize(c.raw, c.least, c.most); got != c.want {
+		if got := pl.NormalizeScore(c.raw, c.least, c.most); got != c.want {
 			t.Errorf("%+v: got %d", c, got)
 		}
 	}
@@ -255,16 +255,16 @@ func TestWakes(t *testing.T) {
 		fits := func(n *object.Node) bool {
 			return plugintest.Ask(t, pl, plugintest.Table(n), pod).Blocked[n.Name] == ""
 		}
-		update := framework.Event{Resource: framework.Node, Action: framework.UpdateNodeLabel, OldNode: old, NewNode: now}
+		update := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel, OldNode: old, NewNode: now}
 		if got := plugintest.Wakes(pl, pod, update); got != (!fits(old) && fits(now)) {
 			t.Fatalf("%v becomes %v: got %v", old.Labels, now.Labels, got)
 		}
-		add := framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: now}
+		add := framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: now}
 		if got := plugintest.Wakes(pl, pod, add); got != fits(now) {
 			t.Fatalf("%v comes: got %v", now.Labels, got)
 		}
 	})
-	e := framework.Event{Resource: framework.Node, Action: framework.UpdateNodeTaint, OldNode: &object.Node{}, NewNode: &object.Node{}}
+	e := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint, OldNode: &object.Node{}, NewNode: &object.Node{}}
 	if !plugintest.Wakes(build(t, nil), podOf(nil, required(named("a"))), e) {
 		t.Error("v1.36 wakes on every change of taints")
 	}

@@ -18,7 +18,9 @@ const missing framework.Verdict = 1
 // a configuration enables it.
 func New(gate bool) framework.Plugin {
 	if !gate {
-		skip := func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{Skip: true} }
+		skip := func(*table.Table, *object.Pod) framework.PreFilterResult {
+			return framework.PreFilterResult{Skip: true}
+		}
 		return framework.Plugin{Name: names.NodeDeclaredFeatures, PreFilter: skip, Filter: filter, Explain: explain}
 	}
 	return framework.Plugin{
@@ -30,12 +32,12 @@ func New(gate bool) framework.Plugin {
 			}
 			return key
 		},
-		Wakes: []framework.Wake{
-			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeFeature, Hint: declares},
-			{Resource: framework.PendingPod, Actions: framework.UpdatePod, Hint: needsOthers},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeDeclaredFeature, QueueingHintFn: declares},
+			{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePod, QueueingHintFn: needsOthers},
 		},
-		PreFilter: func(_ *table.Table, p *object.Pod) framework.Prepared {
-			return framework.Prepared{Skip: len(p.Features) == 0}
+		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
+			return framework.PreFilterResult{Skip: len(p.Features) == 0}
 		},
 		Filter:  filter,
 		Explain: explain,
@@ -63,5 +65,5 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 }
 
 func explain(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-	return decision.Unresolvable, []string{reason}
+	return decision.UnschedulableAndUnresolvable, []string{reason}
 }

@@ -45,8 +45,8 @@ func TestFilter(t *testing.T) {
 }
 
 func TestWakes(t *testing.T) {
-	update := func(r framework.Resource, a framework.Action, e framework.Event) framework.Event {
-		e.Resource, e.Action = r, a
+	update := func(r framework.EventResource, a framework.ActionType, e framework.Event) framework.Event {
+		e.Resource, e.ActionType = r, a
 		return e
 	}
 	for _, c := range []struct {
@@ -55,12 +55,12 @@ func TestWakes(t *testing.T) {
 		want  bool
 	}{
 		{"a node comes", update(framework.Node, framework.Add, framework.Event{NewNode: node("a")}), true},
-		{"a node declares more", update(framework.Node, framework.UpdateNodeFeature, framework.Event{OldNode: node("a"), NewNode: node("a", "A")}), true},
-		{"a node declares the same", update(framework.Node, framework.UpdateNodeFeature, framework.Event{OldNode: node("a", "A"), NewNode: node("a", "A")}), false},
+		{"a node declares more", update(framework.Node, framework.UpdateNodeDeclaredFeature, framework.Event{OldNode: node("a"), NewNode: node("a", "A")}), true},
+		{"a node declares the same", update(framework.Node, framework.UpdateNodeDeclaredFeature, framework.Event{OldNode: node("a", "A"), NewNode: node("a", "A")}), false},
 		{"a node's labels", update(framework.Node, framework.UpdateNodeLabel, framework.Event{OldNode: node("a"), NewNode: node("a", "A")}), false},
-		{"the pod needs less", update(framework.PendingPod, framework.UpdateOther, framework.Event{OldPod: pod("A"), NewPod: pod()}), true},
-		{"the pod needs the same", update(framework.PendingPod, framework.UpdatePodLabel, framework.Event{OldPod: pod("A"), NewPod: pod("A")}), false},
-		{"another pod needs less", update(framework.PendingPod, framework.UpdateOther, framework.Event{
+		{"the pod needs less", update(framework.UnscheduledPod, framework.UpdateOther, framework.Event{OldPod: pod("A"), NewPod: pod()}), true},
+		{"the pod needs the same", update(framework.UnscheduledPod, framework.UpdatePodLabel, framework.Event{OldPod: pod("A"), NewPod: pod("A")}), false},
+		{"another pod needs less", update(framework.UnscheduledPod, framework.UpdateOther, framework.Event{
 			OldPod: &object.Pod{UID: "2", Features: []string{"A"}}, NewPod: &object.Pod{UID: "2"}}), false},
 	} {
 		if got := plugintest.Wakes(New(true), pod("A"), c.event); got != c.want {

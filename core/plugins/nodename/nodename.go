@@ -15,20 +15,20 @@ const otherNode framework.Verdict = 1
 // New returns the plugin.
 func New() framework.Plugin {
 	return framework.Plugin{
-		Name:      names.NodeName,
-		Locality:  framework.NodeOnly,
-		Part:      func(key []byte, p *object.Pod) []byte { return append(key, p.NodeName...) },
-		Wakes:     []framework.Wake{{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint}},
-		PreFilter: preFilter,
-		Filter:    filter,
+		Name:             names.NodeName,
+		Locality:         framework.NodeOnly,
+		Part:             func(key []byte, p *object.Pod) []byte { return append(key, p.NodeName...) },
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint}},
+		PreFilter:        preFilter,
+		Filter:           filter,
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.Unresolvable, []string{reason}
+			return decision.UnschedulableAndUnresolvable, []string{reason}
 		},
 	}
 }
 
-func preFilter(_ *table.Table, p *object.Pod) framework.Prepared {
-	return framework.Prepared{Skip: p.NodeName == ""}
+func preFilter(_ *table.Table, p *object.Pod) framework.PreFilterResult {
+	return framework.PreFilterResult{Skip: p.NodeName == ""}
 }
 
 // filter is for pods that name a node.

@@ -29,10 +29,10 @@ func TestFilter(t *testing.T) {
 }
 
 func TestWakes(t *testing.T) {
-	for action, want := range map[framework.Action]bool{
+	for action, want := range map[framework.ActionType]bool{
 		framework.Add: true, framework.UpdateNodeTaint: true, framework.UpdateNodeLabel: false, framework.Delete: false,
 	} {
-		e := framework.Event{Resource: framework.Node, Action: action, NewNode: &object.Node{Name: "a"}}
+		e := framework.Event{Resource: framework.Node, ActionType: action, NewNode: &object.Node{Name: "a"}}
 		if got := plugintest.Wakes(New(), &object.Pod{}, e); got != want {
 			t.Errorf("action %b: got %v", action, got)
 		}

@@ -24,15 +24,15 @@ func New() framework.Plugin {
 		Name:     names.NodePorts,
 		Locality: framework.NodeAndPods,
 		Part:     part,
-		Wakes: []framework.Wake{
-			{Resource: framework.AssignedPod, Actions: framework.Delete, Hint: freed},
-			{Resource: framework.PendingPod, Actions: framework.Delete, Hint: func(p *object.Pod, e *framework.Event) bool {
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
+			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
 				return e.OldPod.NominatedNode != "" && freed(p, e)
 			}},
-			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
 		},
-		PreFilter: func(_ *table.Table, p *object.Pod) framework.Prepared {
-			return framework.Prepared{Skip: len(p.HostPorts) == 0}
+		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
+			return framework.PreFilterResult{Skip: len(p.HostPorts) == 0}
 		},
 		Filter: filter,
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {

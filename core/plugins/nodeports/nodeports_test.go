@@ -85,11 +85,11 @@ func TestWakes(t *testing.T) {
 	http := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}}
 	dns := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolUDP, Port: 53}}
 	pod := &object.Pod{UID: "1", HostPorts: http}
-	gone := func(r framework.Resource, p *object.Pod) framework.Event {
-		return framework.Event{Resource: r, Action: framework.Delete, OldPod: p}
+	gone := func(r framework.EventResource, p *object.Pod) framework.Event {
+		return framework.Event{Resource: r, ActionType: framework.Delete, OldPod: p}
 	}
-	node := func(a framework.Action) framework.Event {
-		return framework.Event{Resource: framework.Node, Action: a, NewNode: &object.Node{}}
+	node := func(a framework.ActionType) framework.Event {
+		return framework.Event{Resource: framework.Node, ActionType: a, NewNode: &object.Node{}}
 	}
 	for _, c := range []struct {
 		name  string
@@ -99,8 +99,8 @@ func TestWakes(t *testing.T) {
 		{"the port is freed", gone(framework.AssignedPod, &object.Pod{HostPorts: http}), true},
 		{"another port is freed", gone(framework.AssignedPod, &object.Pod{HostPorts: dns}), false},
 		{"no port is freed", gone(framework.AssignedPod, &object.Pod{}), false},
-		{"a nominated pod goes", gone(framework.PendingPod, &object.Pod{HostPorts: http, NominatedNode: "a"}), true},
-		{"a pod that was nowhere goes", gone(framework.PendingPod, &object.Pod{HostPorts: http}), false},
+		{"a nominated pod goes", gone(framework.UnscheduledPod, &object.Pod{HostPorts: http, NominatedNode: "a"}), true},
+		{"a pod that was nowhere goes", gone(framework.UnscheduledPod, &object.Pod{HostPorts: http}), false},
 		{"a node comes", node(framework.Add), true},
 		{"taints change", node(framework.UpdateNodeTaint), true},
 		{"labels change", node(framework.UpdateNodeLabel), false},

@@ -96,9 +96,9 @@ func TestDevicesStandForTheResource(t *testing.T) {
 func TestDeviceClassWakes(t *testing.T) {
 	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
 	wakes := func(old, now *object.DeviceClass, p *object.Pod) bool {
-		e := framework.Event{Resource: framework.DeviceClass, Action: framework.Add, NewObject: now}
+		e := framework.Event{Resource: framework.DeviceClass, ActionType: framework.Add, NewObject: now}
 		if old != nil {
-			e.Action, e.OldObject = framework.UpdateOther, old
+			e.ActionType, e.OldObject = framework.UpdateOther, old
 		}
 		return plugintest.Wakes(pl, p, e)
 	}
@@ -117,7 +117,7 @@ func TestDeviceClassWakes(t *testing.T) {
 			t.Errorf("a class %s: wakes %v", name, c.got)
 		}
 	}
-	grows := framework.Event{Resource: framework.Node, Action: framework.UpdateNodeAllocatable, Table: tb,
+	grows := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, Table: tb,
 		OldNode: &object.Node{Name: "bare", AllowedPods: 10}, NewNode: &object.Node{Name: "bare", AllowedPods: 10}}
 	if plugintest.Wakes(pl, card(1), grows) {
 		t.Error("a node wakes a pod that nothing on it is for")

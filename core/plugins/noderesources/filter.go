@@ -38,8 +38,8 @@ type check struct {
 
 // preFilter lists what the pod requests: CPU, memory, ephemeral storage, then
 // the others by name.
-func (ig ignored) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
-	return framework.Prepared{State: ig.checks(t, &p.Demand.Requests)}
+func (ig ignored) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
+	return framework.PreFilterResult{State: ig.checks(t, &p.Demand.Requests)}
 }
 
 func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
@@ -129,7 +129,7 @@ func (c *check) short(v framework.Verdict) framework.Verdict { return (v | c.fla
 func explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.Code, []string) {
 	code := decision.Unschedulable
 	if v&unresolvable != 0 {
-		code = decision.Unresolvable
+		code = decision.UnschedulableAndUnresolvable
 	}
 	var reasons []string
 	if v&tooManyPods != 0 {

@@ -38,13 +38,13 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 			}
 			return s.appendKey(key, t, p)
 		},
-		Wakes:     wakes(ig),
-		PreFilter: ig.preFilter,
-		Filter:    filter,
-		Sums:      sums,
-		Explain:   explain,
-		PreScore:  s.preScore,
-		Score:     s.score,
+		EventsToRegister: wakes(ig),
+		PreFilter:        ig.preFilter,
+		Filter:           filter,
+		AdditiveFilter:   sums,
+		Explain:          explain,
+		PreScore:         s.preScore,
+		Score:            s.score,
 	}, nil
 }
 

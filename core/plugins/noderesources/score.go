@@ -63,7 +63,7 @@ type share struct {
 
 // preScore leaves out resources, other than the three basic ones, that the
 // pod does not request.
-func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.Prepared {
+func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	shares := make([]share, 0, len(s.resources))
 	for _, r := range s.resources {
 		request := p.Demand.Scoring.Of(r.name)
@@ -71,7 +71,7 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.Prepared {
 			shares = append(shares, share{r, request, s.counter.Stock(t, r.name)})
 		}
 	}
-	return framework.Prepared{State: shares}
+	return framework.PreFilterResult{State: shares}
 }
 
 // reads are the kinds of objects that filter and score look up.

@@ -9,7 +9,7 @@ import (
 
 // sums are those that the filter compares: the number of pods, then what the
 // pod requests, in the order of the checks.
-var sums = &framework.Sums{Lack: lack, Gives: gives}
+var sums = &framework.AdditiveFilter{Shortfall: lack, Frees: gives}
 
 func lack(in *framework.Input, row table.Row, out []int64) []int64 {
 	t := in.Table

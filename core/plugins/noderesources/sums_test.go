@@ -36,7 +36,7 @@ func TestSumsAreWhatTheFilterCompares(t *testing.T) {
 		pl, p := plugin(t, nil), &object.Pod{UID: "p", Demand: resource.Demand{Requests: vector(0)}}
 		in := &framework.Input{Table: tb, Pod: p, State: pl.PreFilter(tb, p).State}
 		for i := 0; ; i++ {
-			lack, fits := pl.Sums.Lack(in, row, nil), true
+			lack, fits := pl.AdditiveFilter.Shortfall(in, row, nil), true
 			for _, n := range lack {
 				fits = fits && n <= 0
 			}
@@ -48,9 +48,9 @@ func TestSumsAreWhatTheFilterCompares(t *testing.T) {
 			if i == len(there) {
 				return
 			}
-			gives := pl.Sums.Gives(in, there[i], nil)
+			gives := pl.AdditiveFilter.Frees(in, there[i], nil)
 			tb.Remove(there[i].UID)
-			for d, now := range pl.Sums.Lack(in, row, nil) {
+			for d, now := range pl.AdditiveFilter.Shortfall(in, row, nil) {
 				if now != lack[d]-gives[d] {
 					t.Fatalf("lacked %v, a pod that gives %v went, lacks %d of the %d-th", lack, gives, now, d)
 				}

@@ -12,21 +12,21 @@ import (
 
 // wakes: pods that go or shrink, and nodes that come or grow. v1.36 adds the
 // taints of nodes for every plugin that waits for new nodes.
-func wakes(ig ignored) []framework.Wake {
-	list := []framework.Wake{
-		{Resource: framework.AssignedPod, Actions: framework.Delete},
-		{Resource: framework.AssignedPod, Actions: framework.UpdatePodScaleDown, Hint: ig.shrunk},
-		{Resource: framework.PendingPod, Actions: framework.Delete, Hint: func(_ *object.Pod, e *framework.Event) bool {
+func wakes(ig ignored) []framework.ClusterEventWithHint {
+	list := []framework.ClusterEventWithHint{
+		{Resource: framework.AssignedPod, ActionType: framework.Delete},
+		{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, QueueingHintFn: ig.shrunk},
+		{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: func(_ *object.Pod, e *framework.Event) bool {
 			return e.OldPod.NodeName != "" || e.OldPod.NominatedNode != ""
 		}},
-		{Resource: framework.PendingPod, Actions: framework.UpdatePodScaleDown, Hint: func(p *object.Pod, e *framework.Event) bool {
+		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodScaleDown, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
 			return e.NewPod.UID == p.UID
 		}},
-		{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeAllocatable, Hint: ig.grown},
-		{Resource: framework.Node, Actions: framework.UpdateNodeTaint},
+		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable, QueueingHintFn: ig.grown},
+		{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 	}
 	if ig.classes {
-		list = append(list, framework.Wake{Resource: framework.DeviceClass, Actions: framework.Add | framework.UpdateOther, Hint: classed})
+		list = append(list, framework.ClusterEventWithHint{Resource: framework.DeviceClass, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classed})
 	}
 	return list
 }

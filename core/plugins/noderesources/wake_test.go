@@ -27,22 +27,22 @@ func TestWakes(t *testing.T) {
 		e    framework.Event
 		want bool
 	}{
-		{"a placed pod goes", framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: placed("x", size(0, 1))}, true},
-		{"a waiting pod goes", framework.Event{Resource: framework.PendingPod, Action: framework.Delete, OldPod: &object.Pod{}}, false},
-		{"a nominated pod goes", framework.Event{Resource: framework.PendingPod, Action: framework.Delete, OldPod: &object.Pod{NominatedNode: "a"}}, true},
-		{"CPU is given back", framework.Event{Resource: framework.AssignedPod, Action: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(1, 3))}, true},
-		{"only memory is given back", framework.Event{Resource: framework.AssignedPod, Action: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(2, 1))}, false},
-		{"the pod itself shrinks", framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodScaleDown, OldPod: pod, NewPod: pod}, true},
-		{"another waiting pod shrinks", framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(1, 1))}, false},
-		{"a node comes that is large enough", framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: node(500, 0, 1)}, true},
-		{"a node comes that is too small", framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: node(499, 9, 9)}, false},
-		{"a node comes that takes no pods", framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: node(500, 0, 0)}, false},
-		{"CPU grows", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeAllocatable, OldNode: node(600, 9, 9), NewNode: node(601, 9, 9)}, true},
-		{"CPU grows, not enough", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeAllocatable, OldNode: node(300, 9, 9), NewNode: node(400, 9, 9)}, false},
-		{"memory grows", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeAllocatable, OldNode: node(600, 1, 9), NewNode: node(600, 9, 9)}, false},
-		{"more pods allowed", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeAllocatable, OldNode: node(600, 1, 1), NewNode: node(600, 1, 2)}, true},
-		{"a taint goes", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeTaint, OldNode: node(1, 1, 1), NewNode: node(1, 1, 1)}, true},
-		{"a label changes", framework.Event{Resource: framework.Node, Action: framework.UpdateNodeLabel, OldNode: node(1, 1, 1), NewNode: node(1, 1, 1)}, false},
+		{"a placed pod goes", framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: placed("x", size(0, 1))}, true},
+		{"a waiting pod goes", framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Delete, OldPod: &object.Pod{}}, false},
+		{"a nominated pod goes", framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Delete, OldPod: &object.Pod{NominatedNode: "a"}}, true},
+		{"CPU is given back", framework.Event{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(1, 3))}, true},
+		{"only memory is given back", framework.Event{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(2, 1))}, false},
+		{"the pod itself shrinks", framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodScaleDown, OldPod: pod, NewPod: pod}, true},
+		{"another waiting pod shrinks", framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodScaleDown, OldPod: placed("x", size(2, 2)), NewPod: placed("x", size(1, 1))}, false},
+		{"a node comes that is large enough", framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: node(500, 0, 1)}, true},
+		{"a node comes that is too small", framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: node(499, 9, 9)}, false},
+		{"a node comes that takes no pods", framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: node(500, 0, 0)}, false},
+		{"CPU grows", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: node(600, 9, 9), NewNode: node(601, 9, 9)}, true},
+		{"CPU grows, not enough", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: node(300, 9, 9), NewNode: node(400, 9, 9)}, false},
+		{"memory grows", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: node(600, 1, 9), NewNode: node(600, 9, 9)}, false},
+		{"more pods allowed", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: node(600, 1, 1), NewNode: node(600, 1, 2)}, true},
+		{"a taint goes", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint, OldNode: node(1, 1, 1), NewNode: node(1, 1, 1)}, true},
+		{"a label changes", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel, OldNode: node(1, 1, 1), NewNode: node(1, 1, 1)}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := plugintest.Wakes(pl, pod, c.e); got != c.want {
@@ -74,7 +74,7 @@ func TestNoWakeIsMissed(t *testing.T) {
 			if len(tb.Pods(0)) == 0 {
 				return
 			}
-			e = framework.Event{Resource: framework.AssignedPod, Action: framework.Delete, OldPod: tb.Pods(0)[0].Pod}
+			e = framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: tb.Pods(0)[0].Pod}
 			tb.Remove(e.OldPod.UID)
 		case 1:
 			if len(tb.Pods(0)) == 0 {
@@ -82,15 +82,15 @@ func TestNoWakeIsMissed(t *testing.T) {
 			}
 			was := tb.Pods(0)[0].Pod
 			is := drawPod(t, string(was.UID), small)
-			e = framework.Event{Resource: framework.AssignedPod, Action: framework.UpdatePodScaleDown, OldPod: was, NewPod: is}
+			e = framework.Event{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, OldPod: was, NewPod: is}
 			tb.Place(is, old.Name)
 		case 2:
 			now.Allocatable, now.AllowedPods = drawVector(t, "now", small), rapid.Int64Range(0, 9).Draw(t, "pods now")
-			e = framework.Event{Resource: framework.Node, Action: framework.UpdateNodeAllocatable, OldNode: old, NewNode: &now}
+			e = framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: old, NewNode: &now}
 			tb.SetNode(&now)
 		case 3:
 			now.Name, now.Allocatable, now.AllowedPods = "new", drawVector(t, "new", small), 1
-			e = framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: &now}
+			e = framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: &now}
 			tb.SetNode(&now)
 		}
 		if fits() && !plugintest.Wakes(pl, pod, e) {

@@ -30,22 +30,22 @@ func New(comparisons bool) framework.Plugin {
 			}
 			return key
 		},
-		Wakes: []framework.Wake{
-			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint, Hint: opened},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: opened},
 			{
-				Resource: framework.PendingPod,
-				Actions:  framework.UpdatePodToleration,
-				Hint: func(p *object.Pod, e *framework.Event) bool {
+				Resource:   framework.UnscheduledPod,
+				ActionType: framework.UpdatePodToleration,
+				QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
 					return e.NewPod.UID == p.UID && exempt(e.NewPod)
 				},
 			},
 		},
-		PreFilter: func(_ *table.Table, p *object.Pod) framework.Prepared {
-			return framework.Prepared{Skip: exempt(p)}
+		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
+			return framework.PreFilterResult{Skip: exempt(p)}
 		},
 		Filter: filter,
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.Unresolvable, []string{reason}
+			return decision.UnschedulableAndUnresolvable, []string{reason}
 		},
 	}
 }

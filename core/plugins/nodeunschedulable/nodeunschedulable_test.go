@@ -51,11 +51,11 @@ func TestFilter(t *testing.T) {
 func TestWakes(t *testing.T) {
 	exempt := pod(v1.Toleration{Operator: v1.TolerationOpExists})
 	stranger := &object.Pod{UID: "2", Tolerations: exempt.Tolerations}
-	node := func(action framework.Action, old, now *object.Node) framework.Event {
-		return framework.Event{Resource: framework.Node, Action: action, OldNode: old, NewNode: now}
+	node := func(action framework.ActionType, old, now *object.Node) framework.Event {
+		return framework.Event{Resource: framework.Node, ActionType: action, OldNode: old, NewNode: now}
 	}
 	tolerates := func(now *object.Pod) framework.Event {
-		return framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodToleration, OldPod: pod(), NewPod: now}
+		return framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration, OldPod: pod(), NewPod: now}
 	}
 	for _, c := range []struct {
 		name  string

@@ -41,10 +41,10 @@ func New(scaling bool) framework.Plugin {
 			}
 			return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
 		},
-		Wakes:     wakes,
-		PreFilter: preFilter,
-		Filter:    filter,
-		Explain:   explain,
+		EventsToRegister: wakes,
+		PreFilter:        preFilter,
+		Filter:           filter,
+		Explain:          explain,
 	}
 }
 
@@ -66,13 +66,13 @@ type demand struct {
 	volumes int
 }
 
-func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !attaches(p) {
-		return framework.Prepared{Skip: true}
+		return framework.PreFilterResult{Skip: true}
 	}
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && claim(t, p, v) == nil {
-			return framework.Prepared{State: &wants{missing: v.Claim}}
+			return framework.PreFilterResult{State: &wants{missing: v.Claim}}
 		}
 	}
 	w := &wants{volumes: map[object.VolumeSource]bool{}}
@@ -82,7 +82,7 @@ func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 			w.drivers = append(w.drivers, demand{v.Driver, count(w.volumes, v.Driver)})
 		}
 	}
-	return framework.Prepared{State: w}
+	return framework.PreFilterResult{State: w}
 }
 
 func claim(t *table.Table, p *object.Pod, v *object.Volume) *object.PersistentVolumeClaim {
@@ -147,7 +147,7 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) (decision.Co
 		return decision.Unschedulable, []string{absent(in.Table, in.Pod, in.Table.Name(r)) + " CSI driver is not installed on the node"}
 	}
 	name := in.State.(*wants).missing
-	return decision.Unresolvable, []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}
+	return decision.UnschedulableAndUnresolvable, []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}
 }
 
 // exceed counts the node's volumes, but only where a driver has a limit that

@@ -10,25 +10,25 @@ import (
 // wakes are more than v1.36's, which overlooks nodes that come without a
 // CSINode, CSINodes that go, limits that are lifted, and changes after which a
 // volume of the pod is one that is attached already.
-var wakes = []framework.Wake{
-	{Resource: framework.CSINode, Actions: framework.Add | framework.Delete},
-	{Resource: framework.CSINode, Actions: framework.UpdateOther, Hint: raised},
-	{Resource: framework.AssignedPod, Actions: framework.Delete, Hint: detached},
-	{Resource: framework.PendingPod, Actions: framework.Delete, Hint: detached},
-	{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint},
-	{Resource: framework.PersistentVolumeClaim, Actions: framework.Delete},
-	{Resource: framework.PersistentVolumeClaim, Actions: framework.Add | framework.UpdateOther, Hint: claimChanged},
-	{Resource: framework.PersistentVolume, Actions: framework.Add | framework.UpdateOther | framework.Delete, Hint: volumeChanged},
-	{Resource: framework.StorageClass, Actions: framework.Delete},
-	{Resource: framework.VolumeAttachment, Actions: framework.Delete, Hint: attachmentGone},
+var wakes = []framework.ClusterEventWithHint{
+	{Resource: framework.CSINode, ActionType: framework.Add | framework.Delete},
+	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: raised},
+	{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: detached},
+	{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: detached},
+	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
+	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Delete},
+	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+	{Resource: framework.PersistentVolume, ActionType: framework.Add | framework.UpdateOther | framework.Delete, QueueingHintFn: volumeChanged},
+	{Resource: framework.StorageClass, ActionType: framework.Delete},
+	{Resource: framework.VolumeAttachment, ActionType: framework.Delete, QueueingHintFn: attachmentGone},
 }
 
 // installedWakes are those of pods that a driver keeps off: it came to a node,
 // or it does not insist any more.
-var installedWakes = []framework.Wake{
-	{Resource: framework.CSINode, Actions: framework.UpdateOther, Hint: installed},
-	{Resource: framework.CSIDriver, Actions: framework.Delete},
-	{Resource: framework.CSIDriver, Actions: framework.UpdateOther, Hint: released},
+var installedWakes = []framework.ClusterEventWithHint{
+	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: installed},
+	{Resource: framework.CSIDriver, ActionType: framework.Delete},
+	{Resource: framework.CSIDriver, ActionType: framework.UpdateOther, QueueingHintFn: released},
 }
 
 // installed: the node has a driver that it had not.

@@ -38,7 +38,7 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 	if a.Rejected = text(prepared.Status); a.Rejected != "" {
 		return a
 	}
-	a.Named, in.State = prepared.Nodes, prepared.State
+	a.Named, in.State = prepared.NodeNames, prepared.State
 	if p.Filter != nil && !prepared.Skip {
 		a.Blocked = map[string]string{}
 		for row, v := range kernel(t, p.Name+" Filter", in, p.Filter) {
@@ -63,9 +63,9 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 	return a
 }
 
-func prepare(f func(*table.Table, *object.Pod) framework.Prepared, tb *table.Table, pod *object.Pod) framework.Prepared {
+func prepare(f func(*table.Table, *object.Pod) framework.PreFilterResult, tb *table.Table, pod *object.Pod) framework.PreFilterResult {
 	if f == nil {
-		return framework.Prepared{}
+		return framework.PreFilterResult{}
 	}
 	return f(tb, pod)
 }
@@ -118,7 +118,7 @@ func (a Answer) Normalized(p framework.Plugin) map[string]int64 {
 	}
 	scores := map[string]int64{}
 	for node, s := range a.Scores { // any order: into a map
-		scores[node] = p.Normalize(s, slices.Min(raw), slices.Max(raw))
+		scores[node] = p.NormalizeScore(s, slices.Min(raw), slices.Max(raw))
 	}
 	return scores
 }
@@ -134,7 +134,7 @@ func Table(nodes ...*object.Node) *table.Table {
 
 // Wakes tells whether one of the plugin's rules lets the event wake the pod.
 func Wakes(p framework.Plugin, pod *object.Pod, e framework.Event) bool {
-	return slices.ContainsFunc(p.Wakes, func(w framework.Wake) bool {
-		return w.Resource == e.Resource && w.Actions&e.Action != 0 && (w.Hint == nil || w.Hint(pod, &e))
+	return slices.ContainsFunc(p.EventsToRegister, func(w framework.ClusterEventWithHint) bool {
+		return w.Resource == e.Resource && w.ActionType&e.ActionType != 0 && (w.QueueingHintFn == nil || w.QueueingHintFn(pod, &e))
 	})
 }

@@ -43,7 +43,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
 	if v == unlabelled {
-		return decision.Unresolvable, []string{reasonLabel}
+		return decision.UnschedulableAndUnresolvable, []string{reasonLabel}
 	}
 	return decision.Unschedulable, []string{reasonSkew}
 }

@@ -17,10 +17,10 @@ import (
 // question is a pod and, as the API has them, the constraints to judge it by.
 type question struct {
 	pod  *object.Pod
-	list []v1.TopologySpreadConstraint // the pod's, or the profile's with family
-	// byDefault: the list is the profile's, and family who is counted.
+	list []v1.TopologySpreadConstraint // the pod's, or the profile's with owner
+	// byDefault: the list is the profile's, and owner who is counted.
 	byDefault bool
-	family    labels.Selector
+	owner     labels.Selector
 	lenient   bool
 }
 
@@ -34,7 +34,7 @@ type scene struct {
 
 func (q *question) selects(c *v1.TopologySpreadConstraint, l labels.Set) bool {
 	if q.byDefault {
-		return q.family.Matches(l)
+		return q.owner.Matches(l)
 	}
 	if c.LabelSelector == nil {
 		return false
@@ -58,7 +58,7 @@ func (q *question) empty(c *v1.TopologySpreadConstraint) bool {
 
 func (q *question) of(action v1.UnsatisfiableConstraintAction) []*v1.TopologySpreadConstraint {
 	var list []*v1.TopologySpreadConstraint
-	if q.byDefault && (q.family == nil || q.family.Empty()) {
+	if q.byDefault && (q.owner == nil || q.owner.Empty()) {
 		return nil
 	}
 	for i := range q.list {

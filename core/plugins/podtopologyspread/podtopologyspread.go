@@ -47,17 +47,17 @@ func New(args *configv1.PodTopologySpreadArgs, comparisons, keys bool) (framewor
 	}
 	pl.defaults = match.NewSpread(list, nil)
 	return framework.Plugin{
-		Name:       names.PodTopologySpread,
-		Locality:   framework.Domains,
-		PartIn:     pl.part,
-		Epoch:      (*table.Table).SolitaryRevision,
-		Wakes:      pl.wakes(),
-		PreFilter:  pl.preFilter,
-		CellFilter: &framework.CellFilter{Sync: sync, Of: cells, Verdict: verdict},
-		Explain:    explain,
-		PreScore:   pl.preScore,
-		CellScore:  &framework.CellScore{Sync: sync, Of: cells, Weigh: weigh, Score: score},
-		Normalize:  normalize,
+		Name:             names.PodTopologySpread,
+		Locality:         framework.Domains,
+		PartIn:           pl.part,
+		Epoch:            (*table.Table).SolitaryRevision,
+		EventsToRegister: pl.wakes(),
+		PreFilter:        pl.preFilter,
+		CellFilter:       &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict},
+		Explain:          explain,
+		PreScore:         pl.preScore,
+		CellScore:        &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: weigh, Score: score},
+		NormalizeScore:   normalize,
 	}, nil
 }
 
@@ -89,14 +89,14 @@ func validate(args *configv1.PodTopologySpreadArgs, list []v1.TopologySpreadCons
 }
 
 // part is the constraints, and what decides which nodes and pods they count.
-// Of a pod without constraints, whose family nobody knows, nothing is read.
+// Of a pod without constraints, that no owner of a selector selects, nothing is read.
 func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
 	spread := pl.spread(p)
 	switch {
 	case spread != nil:
 		key = appendField(append(key, '='), spread.Key)
 	case pl.defaults != nil:
-		f := familyOf(t, p)
+		f := defaultSelectorOf(t, p)
 		if f.unknown() {
 			return key
 		}
@@ -131,7 +131,7 @@ func honors(s *match.Spread) (affinity, taints bool) {
 	return affinity, taints
 }
 
-func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	var constraints []match.SpreadConstraint
 	if spread := pl.spread(p); spread == nil {
 		constraints = pl.byDefault(t, p, false)
@@ -141,12 +141,12 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 		constraints = spread.Hard
 	}
 	if len(constraints) == 0 {
-		return framework.Prepared{Skip: true}
+		return framework.PreFilterResult{Skip: true}
 	}
-	return framework.Prepared{State: pl.newCounts(t, p, constraints, hard)}
+	return framework.PreFilterResult{State: pl.newCounts(t, p, constraints, hard)}
 }
 
-func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
+func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	var constraints []match.SpreadConstraint
 	kind := soft
 	if spread := pl.spread(p); spread == nil {
@@ -160,11 +160,11 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.Prepared {
 		constraints = spread.Soft
 	}
 	if len(constraints) == 0 {
-		return framework.Prepared{Skip: true}
+		return framework.PreFilterResult{Skip: true}
 	}
-	return framework.Prepared{State: pl.newCounts(t, p, constraints, kind)}
+	return framework.PreFilterResult{State: pl.newCounts(t, p, constraints, kind)}
 }
 
-func failed(format string, err error) framework.Prepared {
-	return framework.Prepared{Status: &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, err)}}
+func failed(format string, err error) framework.PreFilterResult {
+	return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, err)}}
 }

@@ -64,12 +64,12 @@ func verdicts(t *testing.T, p framework.Plugin, tb *table.Table, pod *object.Pod
 	in := &framework.Input{Table: tb, Pod: pod, State: p.PreFilter(tb, pod).State}
 	p.CellFilter.Sync(in)
 	out := make([]int64, tb.Rows())
-	p.CellFilter.Of(in, in.Table.All(), out)
+	p.CellFilter.Cells(in, in.Table.All(), out)
 	said := map[string]string{}
 	for r, cell := range out {
 		if n := tb.Node(table.Row(r)); n != nil {
 			said[n.Name] = ""
-			if v := p.CellFilter.Verdict(in, cell); v != framework.Fits {
+			if v := p.CellFilter.Filter(in, cell); v != framework.Fits {
 				_, reasons := p.Explain(in, table.Row(r), v)
 				said[n.Name] = strings.Join(reasons, ", ")
 			}
@@ -246,14 +246,14 @@ func TestHostsAreCells(t *testing.T) {
 	}
 }
 
-func TestPartLeavesOutWhoHasNoFamily(t *testing.T) {
+func TestSignLeavesOutPodsWithoutSelectorOwner(t *testing.T) {
 	p := newPlugin(t, nil)
 	tb := plugintest.Table(nodeIn("n1", "a"))
 	plain := func(labels map[string]string) *object.Pod { return &object.Pod{Namespace: "a", Labels: labels} }
 	if a, b := string(p.PartIn(nil, tb, plain(map[string]string{"app": "web"}))), string(p.PartIn(nil, tb, plain(nil))); a != "" || b != "" {
-		t.Errorf("parts %q and %q of pods without family", a, b)
+		t.Errorf("parts %q and %q of pods without selector owner", a, b)
 	}
-	tb.SetFamily(&object.Family{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
+	tb.SetSelectorOwner(&object.SelectorOwner{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
 	first, second := plain(map[string]string{"app": "web", "pod": "1"}), plain(map[string]string{"app": "web", "pod": "2"})
 	if a, b := string(p.PartIn(nil, tb, first)), string(p.PartIn(nil, tb, second)); a == "" || a != b {
 		t.Errorf("parts %q and %q of pods of one Service", a, b)
@@ -267,7 +267,7 @@ func TestPartSaysWhoMatchesItself(t *testing.T) {
 		DefaultConstraints: []v1.TopologySpreadConstraint{{TopologyKey: "rack", MaxSkew: 1, WhenUnsatisfiable: v1.DoNotSchedule}}})
 	tb := plugintest.Table(nodeIn("n1", "a"))
 	controller := object.Controller{Kind: object.ReplicationController, Name: "web"}
-	tb.SetFamily(&object.Family{Kind: controller.Kind, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
+	tb.SetSelectorOwner(&object.SelectorOwner{Kind: controller.Kind, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
 	in := &object.Pod{Namespace: "a", Labels: map[string]string{"app": "web"}, Controller: controller}
 	out := &object.Pod{Namespace: "a", Labels: map[string]string{"app": "lost"}, Controller: controller}
 	if string(p.PartIn(nil, tb, in)) == string(p.PartIn(nil, tb, out)) {

@@ -43,7 +43,7 @@ type world struct {
 
 // kept is what an engine would keep of a class.
 type kept struct {
-	filter, score framework.Prepared
+	filter, score framework.PreFilterResult
 	// late: not brought up to date right before the try, as an engine would;
 	// what the try itself changes may then be judged otherwise than v1.36 does.
 	late bool
@@ -70,7 +70,7 @@ func newWorld(t *rapid.T) *world {
 		w.setNode(t)
 	}
 	for range 6 {
-		w.setFamily(t)
+		w.setSelectorOwner(t)
 		q := w.question()
 		w.pool = append(w.pool, q, w.twin(q))
 	}
@@ -92,7 +92,7 @@ func (w *world) twin(q *question) *question {
 	case 3:
 		p.Tolerations = match.NewTolerations([]v1.Toleration{{Key: "spot", Operator: v1.TolerationOpExists}})
 	case 4:
-		p.Controller = object.Controller{Kind: object.FamilyKind(1 + w.rand.IntN(4)), Name: w.one("f0", "f1")}
+		p.Controller = object.Controller{Kind: object.SelectorOwnerKind(1 + w.rand.IntN(4)), Name: w.one("f0", "f1")}
 	case 5:
 		p.Priority++
 	}
@@ -182,7 +182,7 @@ func (w *world) question() *question {
 	}
 	q.list, q.byDefault, q.lenient = w.list, true, w.system
 	if w.chance(50) {
-		q.pod.Controller = object.Controller{Kind: object.FamilyKind(1 + w.rand.IntN(4)), Name: w.one("f0", "f1")}
+		q.pod.Controller = object.Controller{Kind: object.SelectorOwnerKind(1 + w.rand.IntN(4)), Name: w.one("f0", "f1")}
 	}
 	return q
 }
@@ -266,8 +266,8 @@ func (w *world) undo(*rapid.T) {
 	}
 }
 
-func (w *world) setFamily(*rapid.T) {
-	f := &object.Family{Kind: object.FamilyKind(1 + w.rand.IntN(4)), Namespace: w.one("a", "a", "b"), Name: w.one("f0", "f1")}
+func (w *world) setSelectorOwner(*rapid.T) {
+	f := &object.SelectorOwner{Kind: object.SelectorOwnerKind(1 + w.rand.IntN(4)), Namespace: w.one("a", "a", "b"), Name: w.one("f0", "f1")}
 	set := map[string]string{}
 	if w.chance(80) {
 		set["app"] = w.one("x", "y")
@@ -281,11 +281,11 @@ func (w *world) setFamily(*rapid.T) {
 		f.Requirements, _ = labels.SelectorFromSet(set).Requirements()
 	}
 	f.Key = match.NewSelector(labels.SelectorFromSet(set)).Key
-	w.SetFamily(f)
+	w.SetSelectorOwner(f)
 }
 
-func (w *world) removeFamily(*rapid.T) {
-	w.RemoveFamily(object.FamilyKind(1+w.rand.IntN(4)), w.one("a", "b"), w.one("f0", "f1"))
+func (w *world) removeSelectorOwner(*rapid.T) {
+	w.RemoveSelectorOwner(object.SelectorOwnerKind(1+w.rand.IntN(4)), w.one("a", "b"), w.one("f0", "f1"))
 }
 
 // scene is the cluster as it is.
@@ -318,7 +318,7 @@ func (w *world) tried() scene {
 func (w *world) ask(t *rapid.T) {
 	q := w.pool[w.rand.IntN(len(w.pool))]
 	if q.byDefault {
-		q.family = w.selectorOf(q.pod)
+		q.owner = w.selectorOf(q.pod)
 	}
 	if now := w.plugin.Epoch(w.Table); w.epoch != now {
 		clear(w.kept)
@@ -337,7 +337,7 @@ func (w *world) ask(t *rapid.T) {
 	w.compareScore(t, q, k)
 }
 
-func (w *world) input(q *question, prepared framework.Prepared) *framework.Input {
+func (w *world) input(q *question, prepared framework.PreFilterResult) *framework.Input {
 	return &framework.Input{Table: w.Table, Pod: q.pod, State: prepared.State}
 }
 
@@ -351,13 +351,13 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 	}
 	in := w.input(q, k.filter)
 	w.plugin.CellFilter.Sync(in)
-	cells := w.cells(t, in, w.plugin.CellFilter.Of)
+	cells := w.cells(t, in, w.plugin.CellFilter.Cells)
 	if k.late {
 		return
 	}
 	for _, r := range slices.Sorted(maps.Keys(want)) {
 		got := ""
-		if v := w.plugin.CellFilter.Verdict(in, cells[r]); v != framework.Fits {
+		if v := w.plugin.CellFilter.Filter(in, cells[r]); v != framework.Fits {
 			code, reasons := w.plugin.Explain(in, r, v)
 			got = fmt.Sprintf("%v: %s", code, strings.Join(reasons, ", "))
 		}
@@ -417,7 +417,7 @@ func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
 	}
 	in := w.input(q, k.score)
 	w.plugin.CellScore.Sync(in)
-	cells := w.cells(t, in, w.plugin.CellScore.Of)
+	cells := w.cells(t, in, w.plugin.CellScore.Cells)
 	count := map[int64]int{}
 	for _, r := range feasible {
 		count[cells[r]]++
@@ -426,7 +426,7 @@ func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
 	for cell, n := range count {
 		list = append(list, framework.CellCount{Cell: cell, Nodes: n})
 	}
-	w.plugin.CellScore.Weigh(in, list)
+	w.plugin.CellScore.FeasibleNodes(in, list)
 	var raws []int64
 	for cell := range count {
 		if raw := w.plugin.CellScore.Score(in, cell); raw != framework.NoScore {
@@ -437,7 +437,7 @@ func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
 		raw := w.plugin.CellScore.Score(in, cells[r])
 		got := scored{none: raw == framework.NoScore}
 		if !got.none {
-			got.raw, got.normalized = raw, w.plugin.Normalize(raw, slices.Min(raws), slices.Max(raws))
+			got.raw, got.normalized = raw, w.plugin.NormalizeScore(raw, slices.Min(raws), slices.Max(raws))
 		}
 		if got != want[r] {
 			t.Fatalf("node %v for %+v: %+v, want %+v", w.Node(r).Labels, q.list, got, want[r])
@@ -458,7 +458,7 @@ func (w *world) cells(t *rapid.T, in *framework.Input, of func(*framework.Input,
 	return whole
 }
 
-// selectorOf derives the family's selector from a list of all families.
+// selectorOf derives the selector of the pod's owners from a list of all owners.
 func (w *world) selectorOf(p *object.Pod) labels.Selector {
 	set := labels.Set{}
 	for _, f := range w.ServicesOf(p) {
@@ -484,7 +484,7 @@ func TestCountsFollowTheTable(t *testing.T) {
 				}
 			},
 			"ask": w.ask, "node": w.setNode, "unnode": w.removeNode, "place": w.place, "place2": w.place, "remove": w.remove,
-			"checkpoint": w.checkpoint, "undo": w.undo, "family": w.setFamily, "unfamily": w.removeFamily, "storm": w.storm,
+			"checkpoint": w.checkpoint, "undo": w.undo, "set owner": w.setSelectorOwner, "remove owner": w.removeSelectorOwner, "storm": w.storm,
 		})
 	})
 }

@@ -14,17 +14,17 @@ import (
 // wakes: pods that count come, go, begin to go or change their labels; nodes
 // come, go, or change in what decides whether and where they count; the pod
 // itself changes, or what says by the profile's constraints who counts.
-func (pl *plugin) wakes() []framework.Wake {
+func (pl *plugin) wakes() []framework.ClusterEventWithHint {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel | framework.UpdatePodTerminating
-	families := framework.Add | framework.Delete | framework.UpdateFamilySelector
-	return []framework.Wake{
-		{Resource: framework.AssignedPod, Actions: pods, Hint: pl.podChanged},
-		{Resource: framework.PendingPod, Actions: framework.Add | framework.Delete | framework.UpdatePod, Hint: pl.podChanged},
-		{Resource: framework.Family, Actions: families, Hint: familyChanged},
+	owners := framework.Add | framework.Delete | framework.UpdateSelector
+	return []framework.ClusterEventWithHint{
+		{Resource: framework.AssignedPod, ActionType: pods, QueueingHintFn: pl.podChanged},
+		{Resource: framework.UnscheduledPod, ActionType: framework.Add | framework.Delete | framework.UpdatePod, QueueingHintFn: pl.podChanged},
+		{Resource: framework.SelectorOwner, ActionType: owners, QueueingHintFn: selectorChanged},
 		{
-			Resource: framework.Node,
-			Actions:  framework.Add | framework.Delete | framework.UpdateNodeLabel | framework.UpdateNodeTaint,
-			Hint:     pl.nodeChanged,
+			Resource:       framework.Node,
+			ActionType:     framework.Add | framework.Delete | framework.UpdateNodeLabel | framework.UpdateNodeTaint,
+			QueueingHintFn: pl.nodeChanged,
 		},
 	}
 }
@@ -93,13 +93,13 @@ func anyHonorsTaints(list []match.SpreadConstraint) bool {
 	return slices.ContainsFunc(list, func(c match.SpreadConstraint) bool { return c.HonorTaints })
 }
 
-// familyChanged: the profile's constraints go by a Service that selects the
+// selectorChanged: the profile's constraints go by a Service that selects the
 // pod or did, or by its controller.
-func familyChanged(p *object.Pod, e *framework.Event) bool {
-	return p.Spread == nil && (mayBeOf(p, e.OldFamily) || mayBeOf(p, e.NewFamily))
+func selectorChanged(p *object.Pod, e *framework.Event) bool {
+	return p.Spread == nil && (mayBeOf(p, e.OldSelectorOwner) || mayBeOf(p, e.NewSelectorOwner))
 }
 
-func mayBeOf(p *object.Pod, f *object.Family) bool {
+func mayBeOf(p *object.Pod, f *object.SelectorOwner) bool {
 	if f == nil || f.Namespace != p.Namespace {
 		return false
 	}
@@ -117,7 +117,7 @@ func (pl *plugin) nodeChanged(p *object.Pod, e *framework.Event) bool {
 	if had != has {
 		return true
 	}
-	return has && (framework.NodeChange(e.OldNode, e.NewNode)&framework.UpdateNodeTaint != 0 ||
+	return has && (framework.NodeSchedulingPropertiesChange(e.OldNode, e.NewNode)&framework.UpdateNodeTaint != 0 ||
 		slices.ContainsFunc(constraints, func(c match.SpreadConstraint) bool {
 			return e.OldNode.Labels[c.TopologyKey] != e.NewNode.Labels[c.TopologyKey]
 		}))

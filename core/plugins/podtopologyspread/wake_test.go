@@ -21,18 +21,18 @@ func TestWakes(t *testing.T) {
 		return &object.Pod{UID: "other", Namespace: namespace, NodeName: node, Labels: labels}
 	}
 	isWeb, isDB := map[string]string{"app": "web"}, map[string]string{"app": "db"}
-	assigned := func(a framework.Action, before, after *object.Pod) framework.Event {
-		return framework.Event{Resource: framework.AssignedPod, Action: a, OldPod: before, NewPod: after}
+	assigned := func(a framework.ActionType, before, after *object.Pod) framework.Event {
+		return framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: before, NewPod: after}
 	}
-	node := func(a framework.Action, before, after *object.Node) framework.Event {
-		return framework.Event{Resource: framework.Node, Action: a, OldNode: before, NewNode: after}
+	node := func(a framework.ActionType, before, after *object.Node) framework.Event {
+		return framework.Event{Resource: framework.Node, ActionType: a, OldNode: before, NewNode: after}
 	}
 	bare := &object.Node{Name: "n"}
 	tainted := nodeIn("n", "a")
 	tainted.Taints = []v1.Taint{{Key: "x", Effect: v1.TaintEffectNoSchedule}}
 	tolerant := *strict
 	tolerant.Tolerations = match.NewTolerations([]v1.Toleration{{Operator: v1.TolerationOpExists}})
-	update := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodToleration}
+	update := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration}
 	with := func(e framework.Event, before, after *object.Pod) framework.Event {
 		e.OldPod, e.NewPod = before, after
 		return e
@@ -50,7 +50,7 @@ func TestWakes(t *testing.T) {
 		{"other pod goes", own, assigned(framework.Delete, pod("a", "n", isDB), nil), false},
 		{"pod stops to match", own, assigned(framework.UpdatePodLabel, pod("a", "n", isWeb), pod("a", "n", isDB)), true},
 		{"pod goes on to match", own, assigned(framework.UpdatePodLabel, pod("a", "n", isWeb), pod("a", "n", map[string]string{"app": "web", "x": "y"})), false},
-		{"pending pod goes", own, framework.Event{Resource: framework.PendingPod, Action: framework.Delete, OldPod: pod("a", "", isWeb)}, false},
+		{"pending pod goes", own, framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Delete, OldPod: pod("a", "", isWeb)}, false},
 		{"default: any pod of the namespace", byDefault, assigned(framework.Add, nil, pod("a", "n", isDB)), true},
 		{"default: other namespace", byDefault, assigned(framework.Add, nil, pod("b", "n", isDB)), false},
 		{"toleration, taints honored", &tolerant, with(update, strict, &tolerant), true},

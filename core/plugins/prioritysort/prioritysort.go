@@ -10,7 +10,7 @@ func New() framework.Plugin {
 	return framework.Plugin{Name: names.PrioritySort, Less: less}
 }
 
-func less(a, b *framework.QueuedPod) bool {
+func less(a, b *framework.QueuedPodInfo) bool {
 	if a.Pod.Priority != b.Pod.Priority {
 		return a.Pod.Priority > b.Pod.Priority
 	}

@@ -9,12 +9,12 @@ import (
 )
 
 func TestLess(t *testing.T) {
-	queued := func(priority int32, second int64) *framework.QueuedPod {
-		return &framework.QueuedPod{Pod: &object.Pod{Priority: priority}, Timestamp: time.Unix(second, 0)}
+	queued := func(priority int32, second int64) *framework.QueuedPodInfo {
+		return &framework.QueuedPodInfo{Pod: &object.Pod{Priority: priority}, Timestamp: time.Unix(second, 0)}
 	}
 	for _, c := range []struct {
 		name string
-		a, b *framework.QueuedPod
+		a, b *framework.QueuedPodInfo
 		want bool
 	}{
 		{"higher priority first", queued(2, 9), queued(1, 1), true},

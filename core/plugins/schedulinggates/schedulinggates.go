@@ -15,10 +15,10 @@ func New() framework.Plugin {
 	return framework.Plugin{
 		Name:       names.SchedulingGates,
 		PreEnqueue: preEnqueue,
-		Wakes: []framework.Wake{{
-			Resource: framework.PendingPod,
-			Actions:  framework.UpdatePodGatesEliminated,
-			Hint:     func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
+		EventsToRegister: []framework.ClusterEventWithHint{{
+			Resource:       framework.UnscheduledPod,
+			ActionType:     framework.UpdatePodSchedulingGatesEliminated,
+			QueueingHintFn: func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
 		}},
 	}
 }
@@ -28,7 +28,7 @@ func preEnqueue(_ *table.Table, p *object.Pod) *decision.Status {
 		return nil
 	}
 	return &decision.Status{
-		Code:    decision.Unresolvable,
+		Code:    decision.UnschedulableAndUnresolvable,
 		Reasons: []string{fmt.Sprintf("waiting for scheduling gates: %v", p.Gates)},
 	}
 }

@@ -14,16 +14,16 @@ func TestGatesHoldThePod(t *testing.T) {
 		t.Errorf("no gates: got %+v", s)
 	}
 	s := New().PreEnqueue(nil, &object.Pod{Gates: []string{"b", "a"}})
-	if s == nil || s.Code != decision.Unresolvable || len(s.Reasons) != 1 || s.Reasons[0] != "waiting for scheduling gates: [b a]" {
+	if s == nil || s.Code != decision.UnschedulableAndUnresolvable || len(s.Reasons) != 1 || s.Reasons[0] != "waiting for scheduling gates: [b a]" {
 		t.Errorf("got %+v", s)
 	}
 }
 
 func TestWakes(t *testing.T) {
 	pod := &object.Pod{UID: "1"}
-	own := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodGatesEliminated, NewPod: &object.Pod{UID: "1"}}
-	other := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodGatesEliminated, NewPod: &object.Pod{UID: "2"}}
-	label := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodLabel, NewPod: &object.Pod{UID: "1"}}
+	own := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "1"}}
+	other := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "2"}}
+	label := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, NewPod: &object.Pod{UID: "1"}}
 	if !plugintest.Wakes(New(), pod, own) {
 		t.Error("its gates went and it sleeps on")
 	}

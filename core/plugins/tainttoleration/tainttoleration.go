@@ -26,22 +26,22 @@ func New(comparisons bool) framework.Plugin {
 		Name:     names.TaintToleration,
 		Locality: framework.NodeOnly,
 		Part:     func(key []byte, p *object.Pod) []byte { return append(key, p.Tolerations.Key...) },
-		Wakes: []framework.Wake{
-			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint, Hint: pl.opened},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: pl.opened},
 			{
-				Resource: framework.PendingPod,
-				Actions:  framework.UpdatePodToleration,
-				Hint:     func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
+				Resource:       framework.UnscheduledPod,
+				ActionType:     framework.UpdatePodToleration,
+				QueueingHintFn: func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
 			},
 		},
 		Filter: pl.filter,
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.Unresolvable, []string{reason}
+			return decision.UnschedulableAndUnresolvable, []string{reason}
 		},
 		// There is nothing to prepare; the point is there to be configured.
-		PreScore:  func(*table.Table, *object.Pod) framework.Prepared { return framework.Prepared{} },
-		Score:     pl.score,
-		Normalize: normalize,
+		PreScore:       func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} },
+		Score:          pl.score,
+		NormalizeScore: normalize,
 	}
 }
 

@@ -109,17 +109,17 @@ func TestWakes(t *testing.T) {
 		fits := func(n *object.Node) bool {
 			return plugintest.Ask(t, pl, plugintest.Table(n), pod).Blocked[n.Name] == ""
 		}
-		update := framework.Event{Resource: framework.Node, Action: framework.UpdateNodeTaint, OldNode: old, NewNode: now}
+		update := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint, OldNode: old, NewNode: now}
 		if got := plugintest.Wakes(pl, pod, update); got != (!fits(old) && fits(now)) {
 			t.Fatalf("%v becomes %v: got %v", old.Taints, now.Taints, got)
 		}
-		add := framework.Event{Resource: framework.Node, Action: framework.Add, NewNode: now}
+		add := framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: now}
 		if got := plugintest.Wakes(pl, pod, add); got != fits(now) {
 			t.Fatalf("%v comes: got %v", now.Taints, got)
 		}
 	})
 	for uid, want := range map[types.UID]bool{"1": true, "2": false} {
-		e := framework.Event{Resource: framework.PendingPod, Action: framework.UpdatePodToleration, NewPod: &object.Pod{UID: uid}}
+		e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration, NewPod: &object.Pod{UID: uid}}
 		if got := plugintest.Wakes(New(false), &object.Pod{UID: "1"}, e); got != want {
 			t.Errorf("pod %s tolerates more: got %v", uid, got)
 		}

@@ -125,12 +125,12 @@ func TestSettle(t *testing.T) {
 			tb, p := stage()
 			pl := plugin(t)
 			writes := reserved(t, pl, tb, p)
-			if s := pl.Settle(tb, p, "n"); s == nil || s.Code != decision.Wait {
+			if s := pl.WritesDone(tb, p, "n"); s == nil || s.Code != decision.Wait {
 				t.Fatalf("at first: %+v", s)
 			}
 			c.do(tb, slices.Concat(writes[0].Result, writes[1].Result))
 			got := "" // let go
-			if s := pl.Settle(tb, p, "n"); s != nil && s.Code == decision.Wait {
+			if s := pl.WritesDone(tb, p, "n"); s != nil && s.Code == decision.Wait {
 				got = "wait"
 			} else if s != nil {
 				got = s.Err.Error()
@@ -155,7 +155,7 @@ func TestGivenUpAfterWriting(t *testing.T) {
 			if before {
 				tb.SetObject(&written)
 			}
-			if s := pl.Settle(tb, p, "n"); s == nil || s.Code != decision.Wait {
+			if s := pl.WritesDone(tb, p, "n"); s == nil || s.Code != decision.Wait {
 				t.Fatalf("the claims are not bound: %+v", s)
 			}
 			pl.Unreserve(tb, p, "n")
@@ -182,8 +182,8 @@ func TestPatience(t *testing.T) {
 		want time.Duration
 	}{{nil, 10 * time.Minute}, {&configv1.VolumeBindingArgs{}, 10 * time.Minute}, {&configv1.VolumeBindingArgs{BindTimeoutSeconds: &seconds}, 7 * time.Second}} {
 		pl, err := New(tt.args, false)
-		if err != nil || pl.Patience != tt.want {
-			t.Errorf("%+v: patience %v, %v, want %v", tt.args, pl.Patience, err, tt.want)
+		if err != nil || pl.WritesTimeout != tt.want {
+			t.Errorf("%+v: patience %v, %v, want %v", tt.args, pl.WritesTimeout, err, tt.want)
 		}
 	}
 }

@@ -59,22 +59,22 @@ func New(args *configv1.VolumeBindingArgs, scoring bool) (framework.Plugin, erro
 		Name: names.VolumeBinding,
 		// Of the row it reads the node alone. But its classes are as many as
 		// the pods, and what depends on nodes alone is kept by class.
-		Locality:  framework.NodeAndPods,
-		Reads:     kinds,
-		PartIn:    part,
-		Wakes:     wakes,
-		PreFilter: preFilter,
-		Filter:    filter,
-		Explain:   explain,
-		PreScore:  s.preScore,
-		Score:     s.score,
-		Reserve:   b.reserve,
-		Unreserve: b.unreserve,
-		PreBind:   b.preBind,
-		Settle:    b.settle,
-		PostBind:  b.postBind,
-		Patience:  b.timeout,
-		Late:      errLate,
+		Locality:           framework.NodeAndPods,
+		Reads:              kinds,
+		PartIn:             part,
+		EventsToRegister:   wakes,
+		PreFilter:          preFilter,
+		Filter:             filter,
+		Explain:            explain,
+		PreScore:           s.preScore,
+		Score:              s.score,
+		Reserve:            b.reserve,
+		Unreserve:          b.unreserve,
+		PreBind:            b.preBind,
+		WritesDone:         b.settle,
+		PostBind:           b.postBind,
+		WritesTimeout:      b.timeout,
+		WritesTimeoutError: errLate,
 	}, nil
 }
 
@@ -85,12 +85,12 @@ func part(key []byte, t *table.Table, p *object.Pod) []byte {
 	return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
 }
 
-func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !p.HasClaims(true) {
-		return framework.Prepared{Skip: true}
+		return framework.PreFilterResult{Skip: true}
 	}
 	w, s := look(t, p)
-	return framework.Prepared{State: w, Status: s}
+	return framework.PreFilterResult{State: w, Status: s}
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
@@ -110,5 +110,5 @@ func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Cod
 			texts = append(texts, r.text)
 		}
 	}
-	return decision.Unresolvable, texts
+	return decision.UnschedulableAndUnresolvable, texts
 }

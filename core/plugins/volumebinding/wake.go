@@ -9,17 +9,17 @@ import (
 
 // wakes are more than v1.36's, which overlooks volumes kept for a claim of the
 // pod that go, CSINodes that go, and drivers of claimed volumes.
-var wakes = []framework.Wake{
-	{Resource: framework.StorageClass, Actions: framework.Add | framework.UpdateOther, Hint: classChanged},
-	{Resource: framework.PersistentVolumeClaim, Actions: framework.Add | framework.UpdateOther, Hint: claimChanged},
-	{Resource: framework.PersistentVolume, Actions: framework.Add | framework.UpdateOther},
-	{Resource: framework.PersistentVolume, Actions: framework.Delete, Hint: keptGone},
-	{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
-	{Resource: framework.CSINode, Actions: framework.Add | framework.Delete},
-	{Resource: framework.CSINode, Actions: framework.UpdateOther, Hint: migrationChanged},
-	{Resource: framework.CSIDriver, Actions: framework.Delete},
-	{Resource: framework.CSIDriver, Actions: framework.UpdateOther, Hint: capacityIgnored},
-	{Resource: framework.CSIStorageCapacity, Actions: framework.Add | framework.UpdateOther, Hint: capacityGrew},
+var wakes = []framework.ClusterEventWithHint{
+	{Resource: framework.StorageClass, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classChanged},
+	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+	{Resource: framework.PersistentVolume, ActionType: framework.Add | framework.UpdateOther},
+	{Resource: framework.PersistentVolume, ActionType: framework.Delete, QueueingHintFn: keptGone},
+	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
+	{Resource: framework.CSINode, ActionType: framework.Add | framework.Delete},
+	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: migrationChanged},
+	{Resource: framework.CSIDriver, ActionType: framework.Delete},
+	{Resource: framework.CSIDriver, ActionType: framework.UpdateOther, QueueingHintFn: capacityIgnored},
+	{Resource: framework.CSIStorageCapacity, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: capacityGrew},
 }
 
 func classChanged(_ *object.Pod, e *framework.Event) bool {

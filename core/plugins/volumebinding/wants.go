@@ -97,7 +97,7 @@ func claimsOf(t *table.Table, p *object.Pod) ([]*object.PersistentVolumeClaim, *
 }
 
 func unresolvable(format string, args ...any) *decision.Status {
-	return &decision.Status{Code: decision.Unresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
+	return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
 }
 
 func failed(err error) *decision.Status { return &decision.Status{Code: decision.Error, Err: err} }

@@ -30,14 +30,14 @@ func New() framework.Plugin {
 		Locality: framework.NodeAndPods,
 		Reads:    []object.Kind{object.PersistentVolumeClaims},
 		PartIn:   part,
-		Wakes: []framework.Wake{
-			{Resource: framework.AssignedPod, Actions: framework.Delete, Hint: freed},
-			{Resource: framework.PendingPod, Actions: framework.Delete, Hint: freed},
-			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeTaint},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
+			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: freed},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
 			// With a node its pods go, as far as claims are concerned; v1.36 waits
 			// for the pods' own end.
-			{Resource: framework.Node, Actions: framework.Delete, Hint: func(p *object.Pod, _ *framework.Event) bool { return p.HasClaims(false) }},
-			{Resource: framework.PersistentVolumeClaim, Actions: framework.Add, Hint: claimCame},
+			{Resource: framework.Node, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.HasClaims(false) }},
+			{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add, QueueingHintFn: claimCame},
 		},
 		PreFilter: preFilter,
 		Filter:    filter,
@@ -85,7 +85,7 @@ type state struct {
 	claims []string // that only one pod may use
 }
 
-func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	s := &state{}
 	for i := range p.Volumes {
 		v := &p.Volumes[i]
@@ -97,14 +97,14 @@ func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
 		}
 		c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, p.Namespace, v.Claim)
 		if c == nil {
-			return framework.Prepared{Status: &decision.Status{
-				Code: decision.Unresolvable, Reasons: []string{fmt.Sprintf("persistentvolumeclaim %q not found", v.Claim)}}}
+			return framework.PreFilterResult{Status: &decision.Status{
+				Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("persistentvolumeclaim %q not found", v.Claim)}}}
 		}
 		if slices.Contains(c.Modes, v1.ReadWriteOncePod) {
 			s.claims = append(s.claims, v.Claim)
 		}
 	}
-	return framework.Prepared{State: s, Skip: len(s.disks) == 0 && !s.inUse(t, p.Namespace)}
+	return framework.PreFilterResult{State: s, Skip: len(s.disks) == 0 && !s.inUse(t, p.Namespace)}
 }
 
 // inUse looks at the table as it stands: victims of a preemption that is being

@@ -46,16 +46,16 @@ func New() framework.Plugin {
 			}
 			return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
 		},
-		Wakes: []framework.Wake{
-			{Resource: framework.StorageClass, Actions: framework.Add, Hint: classCame},
-			{Resource: framework.Node, Actions: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
-			{Resource: framework.PersistentVolumeClaim, Actions: framework.Add | framework.UpdateOther, Hint: claimChanged},
-			{Resource: framework.PersistentVolume, Actions: framework.Add | framework.UpdateOther, Hint: volumeMoved},
+		EventsToRegister: []framework.ClusterEventWithHint{
+			{Resource: framework.StorageClass, ActionType: framework.Add, QueueingHintFn: classCame},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
+			{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+			{Resource: framework.PersistentVolume, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: volumeMoved},
 		},
 		PreFilter: preFilter,
 		Filter:    filter,
 		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.Unresolvable, []string{reason}
+			return decision.UnschedulableAndUnresolvable, []string{reason}
 		},
 	}
 }
@@ -66,25 +66,25 @@ type place struct {
 	values []string
 }
 
-func preFilter(t *table.Table, p *object.Pod) framework.Prepared {
+func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	var places []place
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && !v.Ephemeral {
 			at, s := whereIs(t, p.Namespace, v.Claim)
 			if s != nil {
-				return framework.Prepared{Status: s}
+				return framework.PreFilterResult{Status: s}
 			}
 			places = append(places, at...)
 		}
 	}
-	return framework.Prepared{State: places, Skip: len(places) == 0}
+	return framework.PreFilterResult{State: places, Skip: len(places) == 0}
 }
 
 // whereIs finds the places of a claim's volume. A claim that waits for its
 // first consumer has none yet.
 func whereIs(t *table.Table, namespace, name string) ([]place, *decision.Status) {
 	unresolvable := func(format string, args ...any) *decision.Status {
-		return &decision.Status{Code: decision.Unresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
+		return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
 	}
 	c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, namespace, name)
 	switch {

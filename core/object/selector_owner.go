@@ -2,21 +2,22 @@ package object
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// FamilyKind is what makes pods a family.
-type FamilyKind uint8
+// SelectorOwnerKind is the kind of a SelectorOwner.
+type SelectorOwnerKind uint8
 
 const (
-	NoFamily FamilyKind = iota
+	NoSelectorOwner SelectorOwnerKind = iota
 	Service
 	ReplicationController
 	ReplicaSet
 	StatefulSet
 )
 
-// Family is an object whose pods belong together: a Service or a controller.
+// SelectorOwner is an object with a selector of pods that belong together: a
+// Service or a controller.
 // Immutable.
-type Family struct {
-	Kind      FamilyKind
+type SelectorOwner struct {
+	Kind      SelectorOwnerKind
 	Namespace string
 	Name      string
 	// Labels is the selector of a Service or ReplicationController; without
@@ -25,14 +26,14 @@ type Family struct {
 	// Requirements is the selector of a ReplicaSet or StatefulSet; nil where
 	// there is none or it does not parse.
 	Requirements labels.Requirements
-	// Key is equal for families of one kind that select the same pods by
+	// Key is equal for owners of one kind that select the same pods by
 	// construction.
 	Key string
 }
 
-// Controller names the controller that owns a pod; Kind is NoFamily where
+// Controller names the controller that owns a pod; Kind is NoSelectorOwner where
 // nobody does whom the scheduler knows.
 type Controller struct {
-	Kind FamilyKind
+	Kind SelectorOwnerKind
 	Name string
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// family says which pods belong together with a pod: those that the Services
+// defaultSelector says which pods belong together with a pod: those that the Services
 // which select it, and its controller, have in common (v1.36's
 // helper.DefaultSelector).
-type family struct {
-	services   []*object.Family
-	controller *object.Family
+type defaultSelector struct {
+	services   []*object.SelectorOwner
+	controller *object.SelectorOwner
 }
 
-func familyOf(t *table.Table, p *object.Pod) family {
-	return family{t.ServicesOf(p), t.ControllerOf(p)}
+func defaultSelectorOf(t *table.Table, p *object.Pod) defaultSelector {
+	return defaultSelector{t.ServicesOf(p), t.ControllerOf(p)}
 }
 
 // unknown: nothing selects any pods.
-func (f family) unknown() bool {
+func (f defaultSelector) unknown() bool {
 	return len(f.services) == 0 && (f.controller == nil || len(f.controller.Labels) == 0 && len(f.controller.Requirements) == 0)
 }
 
 // appendKey writes what the selector is made of and whether it matches the
 // pod itself.
-func (f family) appendKey(b []byte, p *object.Pod) []byte {
-	slices.SortFunc(f.services, func(a, b *object.Family) int { return cmp.Compare(a.Key, b.Key) })
+func (f defaultSelector) appendKey(b []byte, p *object.Pod) []byte {
+	slices.SortFunc(f.services, func(a, b *object.SelectorOwner) int { return cmp.Compare(a.Key, b.Key) })
 	for i, s := range f.services {
 		if i > 0 && s.Key == f.services[i-1].Key {
 			continue
@@ -50,7 +50,7 @@ func (f family) appendKey(b []byte, p *object.Pod) []byte {
 }
 
 // selects tells whether the controller's selector matches the pod.
-func selects(c *object.Family, p *object.Pod) bool {
+func selects(c *object.SelectorOwner, p *object.Pod) bool {
 	for k, v := range c.Labels { // any order: all must hold
 		if got, ok := p.Labels[k]; !ok || got != v {
 			return false
@@ -69,10 +69,10 @@ func appendField(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// selector matches the family's pods. Labels that a ReplicationController asks
+// selector matches the pods that belong together. Labels that a ReplicationController asks
 // for replace those of Services, which can differ only if it does not select
 // its own pod.
-func (f family) selector() match.Selector {
+func (f defaultSelector) selector() match.Selector {
 	set := labels.Set{}
 	for _, s := range f.services {
 		maps.Copy(set, s.Labels)
@@ -85,7 +85,7 @@ func (f family) selector() match.Selector {
 }
 
 // byDefault returns the profile's constraints, hard or soft, for a pod that
-// has none. Without a family there are none.
+// has none. Where no owner selects the pod there are none.
 func (pl *plugin) byDefault(t *table.Table, p *object.Pod, soft bool) []match.SpreadConstraint {
 	if pl.defaults == nil {
 		return nil
@@ -94,7 +94,7 @@ func (pl *plugin) byDefault(t *table.Table, p *object.Pod, soft bool) []match.Sp
 	if soft {
 		list = pl.defaults.Soft
 	}
-	f := familyOf(t, p)
+	f := defaultSelectorOf(t, p)
 	if len(list) == 0 || f.unknown() {
 		return nil
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// families watches the Services and controllers by which pods belong together.
+// selectorOwners watches the Services and controllers by which pods belong together.
 // Of each, only its selector is kept.
-func (s *Source) families(c *Clients, post func(machine.Event)) []*mirror {
+func (s *Source) selectorOwners(c *Clients, post func(machine.Event)) []*mirror {
 	var mirrors []*mirror
 	for _, f := range []struct {
-		kind     object.FamilyKind
+		kind     object.SelectorOwnerKind
 		client   rest.Interface
 		resource string
 		empty    any
@@ -26,8 +26,8 @@ func (s *Source) families(c *Clients, post func(machine.Event)) []*mirror {
 		{object.ReplicaSet, c.Apps, "replicasets", &appsv1.ReplicaSet{}},
 		{object.StatefulSet, c.Apps, "statefulsets", &appsv1.StatefulSet{}},
 	} {
-		m := newMirror(f.resource, post, s.guarded(entries(familySet), nil), func(o owner) machine.Event {
-			return machine.FamilyGone{Kind: f.kind, Namespace: o.Namespace, Name: o.Name}
+		m := newMirror(f.resource, post, s.guarded(entries(selectorOwnerSet), nil), func(o owner) machine.Event {
+			return machine.SelectorOwnerGone{Kind: f.kind, Namespace: o.Namespace, Name: o.Name}
 		})
 		m.reflect(f.client, f.empty, "", s.logger)
 		mirrors = append(mirrors, m)
@@ -35,9 +35,9 @@ func (s *Source) families(c *Clients, post func(machine.Event)) []*mirror {
 	return mirrors
 }
 
-func familySet(o metav1.ObjectMetaAccessor) machine.Event {
-	if f := decode.Family(o); f != nil {
-		return machine.FamilySet{Family: f}
+func selectorOwnerSet(o metav1.ObjectMetaAccessor) machine.Event {
+	if f := decode.SelectorOwner(o); f != nil {
+		return machine.SelectorOwnerSet{Owner: f}
 	}
 	return nil
 }

@@ -31,14 +31,14 @@ func TestController(t *testing.T) {
 	}
 }
 
-func TestFamily(t *testing.T) {
+func TestSelectorOwner(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "a", Name: "x"}
 	byLabel := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	broken := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
 	for _, c := range []struct {
 		name                 string
 		in                   any
-		kind                 object.FamilyKind
+		kind                 object.SelectorOwnerKind
 		labels, requirements int
 	}{
 		{"Service", &v1.Service{ObjectMeta: meta, Spec: v1.ServiceSpec{Selector: byLabel.MatchLabels}}, object.Service, 1, 0},
@@ -49,12 +49,12 @@ func TestFamily(t *testing.T) {
 		{"without selector", &appsv1.StatefulSet{ObjectMeta: meta}, object.StatefulSet, 0, 0},
 		{"broken selector", &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Selector: broken}}, object.ReplicaSet, 0, 0},
 	} {
-		f := Family(c.in)
+		f := SelectorOwner(c.in)
 		if f == nil || f.Kind != c.kind || f.Namespace != "a" || f.Name != "x" || len(f.Labels) != c.labels || len(f.Requirements) != c.requirements {
 			t.Errorf("%s: %+v", c.name, f)
 		}
 	}
-	if f := Family(&v1.Pod{ObjectMeta: meta}); f != nil {
-		t.Errorf("a pod is no family: %+v", f)
+	if f := SelectorOwner(&v1.Pod{ObjectMeta: meta}); f != nil {
+		t.Errorf("a pod is no selector owner: %+v", f)
 	}
 }

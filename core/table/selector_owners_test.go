@@ -7,17 +7,17 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-func service(namespace, name string, labels map[string]string) *object.Family {
-	return &object.Family{Kind: object.Service, Namespace: namespace, Name: name, Labels: labels}
+func service(namespace, name string, labels map[string]string) *object.SelectorOwner {
+	return &object.SelectorOwner{Kind: object.Service, Namespace: namespace, Name: name, Labels: labels}
 }
 
 func TestServicesAreFoundByTheLabelsOfPods(t *testing.T) {
 	tb := New()
-	tb.SetFamily(service("a", "web", map[string]string{"app": "web"}))
-	tb.SetFamily(service("a", "canary", map[string]string{"app": "web", "track": "canary"}))
-	tb.SetFamily(service("a", "headless", nil))
-	tb.SetFamily(service("b", "other", map[string]string{"app": "web"}))
-	tb.SetFamily(&object.Family{Kind: object.ReplicationController, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}})
+	tb.SetSelectorOwner(service("a", "web", map[string]string{"app": "web"}))
+	tb.SetSelectorOwner(service("a", "canary", map[string]string{"app": "web", "track": "canary"}))
+	tb.SetSelectorOwner(service("a", "headless", nil))
+	tb.SetSelectorOwner(service("b", "other", map[string]string{"app": "web"}))
+	tb.SetSelectorOwner(&object.SelectorOwner{Kind: object.ReplicationController, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}})
 	find := func(namespace string, labels map[string]string) []string {
 		var names []string
 		for _, f := range tb.ServicesOf(&object.Pod{Namespace: namespace, Labels: labels}) {
@@ -38,25 +38,25 @@ func TestServicesAreFoundByTheLabelsOfPods(t *testing.T) {
 	check("no labels", find("a", nil))
 	check("other namespace", find("b", map[string]string{"app": "web"}), "other")
 
-	tb.SetFamily(service("a", "web", map[string]string{"app": "db"}))
+	tb.SetSelectorOwner(service("a", "web", map[string]string{"app": "db"}))
 	check("changed, old labels", find("a", map[string]string{"app": "web"}))
 	check("changed, new labels", find("a", map[string]string{"app": "db"}), "web")
-	tb.RemoveFamily(object.Service, "a", "web")
-	tb.RemoveFamily(object.Service, "a", "canary")
-	tb.RemoveFamily(object.Service, "a", "never-there")
+	tb.RemoveSelectorOwner(object.Service, "a", "web")
+	tb.RemoveSelectorOwner(object.Service, "a", "canary")
+	tb.RemoveSelectorOwner(object.Service, "a", "never-there")
 	check("gone", find("a", map[string]string{"app": "db", "track": "canary"}))
-	if len(tb.families.services) != 1 || tb.Families() != 3 {
-		t.Errorf("%d labels lead to Services and %d families are left, want 1 and 3", len(tb.families.services), tb.Families())
+	if len(tb.selectorOwners.services) != 1 || tb.SelectorOwners() != 3 {
+		t.Errorf("%d labels lead to Services and %d owners are left, want 1 and 3", len(tb.selectorOwners.services), tb.SelectorOwners())
 	}
 }
 
 func TestControllerOf(t *testing.T) {
 	tb := New()
-	rs := &object.Family{Kind: object.ReplicaSet, Namespace: "a", Name: "web"}
-	tb.SetFamily(rs)
+	rs := &object.SelectorOwner{Kind: object.ReplicaSet, Namespace: "a", Name: "web"}
+	tb.SetSelectorOwner(rs)
 	for _, c := range []struct {
 		pod  object.Pod
-		want *object.Family
+		want *object.SelectorOwner
 	}{
 		{object.Pod{Namespace: "a", Controller: object.Controller{Kind: object.ReplicaSet, Name: "web"}}, rs},
 		{object.Pod{Namespace: "b", Controller: object.Controller{Kind: object.ReplicaSet, Name: "web"}}, nil},

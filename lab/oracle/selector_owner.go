@@ -10,16 +10,16 @@ import (
 	"k8s.io/client-go/informers"
 )
 
-// SetFamily shows the Service or controller, new or changed.
-func (s *Scheduler) SetFamily(o metav1.Object) error { return addFamily(s.factory, o) }
+// SetSelectorOwner shows the Service or controller, new or changed.
+func (s *Scheduler) SetSelectorOwner(o metav1.Object) error { return addSelectorOwner(s.factory, o) }
 
 // SetBudget shows the disruption budget, new or changed.
 func (s *Scheduler) SetBudget(b *policyv1.PodDisruptionBudget) error {
 	return s.factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer().Update(b)
 }
 
-// addFamily shows the Service or controller to those who list it.
-func addFamily(factory informers.SharedInformerFactory, o metav1.Object) error {
+// addSelectorOwner shows the Service or controller to those who list it.
+func addSelectorOwner(factory informers.SharedInformerFactory, o metav1.Object) error {
 	core, apps := factory.Core().V1(), factory.Apps().V1()
 	switch o.(type) {
 	case *v1.Service:
@@ -31,5 +31,5 @@ func addFamily(factory informers.SharedInformerFactory, o metav1.Object) error {
 	case *appsv1.StatefulSet:
 		return apps.StatefulSets().Informer().GetIndexer().Add(o)
 	}
-	return fmt.Errorf("%s/%s: a %T is no family", o.GetNamespace(), o.GetName(), o)
+	return fmt.Errorf("%s/%s: a %T is no Service or controller", o.GetNamespace(), o.GetName(), o)
 }

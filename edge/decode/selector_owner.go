@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// families are the kinds of controllers whose pods are a family.
-var families = map[schema.GroupVersionKind]object.FamilyKind{
+// selectorOwners are the kinds of controllers that are owners of selectors.
+var selectorOwners = map[schema.GroupVersionKind]object.SelectorOwnerKind{
 	v1.SchemeGroupVersion.WithKind("ReplicationController"): object.ReplicationController,
 	appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):        object.ReplicaSet,
 	appsv1.SchemeGroupVersion.WithKind("StatefulSet"):       object.StatefulSet,
@@ -27,16 +27,16 @@ func controller(p *v1.Pod) object.Controller {
 	if err != nil {
 		return object.Controller{}
 	}
-	kind := families[version.WithKind(owner.Kind)]
-	if kind == object.NoFamily {
+	kind := selectorOwners[version.WithKind(owner.Kind)]
+	if kind == object.NoSelectorOwner {
 		return object.Controller{}
 	}
 	return object.Controller{Kind: kind, Name: owner.Name}
 }
 
-// Family decodes a Service, ReplicationController, ReplicaSet or StatefulSet;
+// SelectorOwner decodes a Service, ReplicationController, ReplicaSet or StatefulSet;
 // nil for any other object.
-func Family(o any) *object.Family {
+func SelectorOwner(o any) *object.SelectorOwner {
 	switch o := o.(type) {
 	case *v1.Service:
 		return byLabels(object.Service, &o.ObjectMeta, o.Spec.Selector)
@@ -50,14 +50,14 @@ func Family(o any) *object.Family {
 	return nil
 }
 
-func byLabels(kind object.FamilyKind, meta *metav1.ObjectMeta, set map[string]string) *object.Family {
+func byLabels(kind object.SelectorOwnerKind, meta *metav1.ObjectMeta, set map[string]string) *object.SelectorOwner {
 	key := match.NewSelector(labels.SelectorFromSet(set)).Key
-	return &object.Family{Kind: kind, Namespace: meta.Namespace, Name: meta.Name, Labels: set, Key: key}
+	return &object.SelectorOwner{Kind: kind, Namespace: meta.Namespace, Name: meta.Name, Labels: set, Key: key}
 }
 
 // bySelector: a selector that does not parse is as good as none.
-func bySelector(kind object.FamilyKind, meta *metav1.ObjectMeta, s *metav1.LabelSelector) *object.Family {
-	f := &object.Family{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
+func bySelector(kind object.SelectorOwnerKind, meta *metav1.ObjectMeta, s *metav1.LabelSelector) *object.SelectorOwner {
+	f := &object.SelectorOwner{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
 	if parsed, err := metav1.LabelSelectorAsSelector(s); err == nil {
 		f.Requirements, _ = parsed.Requirements()
 		f.Key = match.NewSelector(labels.NewSelector().Add(f.Requirements...)).Key
