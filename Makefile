@@ -8,7 +8,7 @@ LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) 
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
 NODES   ?= 100
 
-.PHONY: all build lab up test check soak conform faults bench suite breaks clean
+.PHONY: all build lab up test check lint soak conform faults bench suite breaks clean
 
 all: build lab
 
@@ -27,12 +27,17 @@ test: ## everything but long runs; BERTH_CHECK=1 checks every invariant after ev
 	@echo "testing the lab; the first build compiles a Kubernetes control plane, about five minutes on two cores"
 	cd lab && BERTH_CHECK=1 $(GO) test -count=1 ./... # not from the cache: it does not see the binaries that the tests build
 
-check: ## formatting, vet, both modules tidy
+check: ## formatting, vet, all modules tidy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) mod tidy -diff
 	cd lab && $(GO) mod tidy -diff
+	cd tools && $(GO) mod tidy -diff
 	$(GO) vet ./...
 	cd lab && $(GO) vet ./...
+
+lint: ## staticcheck on both modules, as tools/go.mod pins it; the first run takes minutes, later ones seconds
+	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+	cd lab && $(GO) tool -modfile=../tools/go.mod staticcheck ./...
 
 soak: ## a million random events: no kept view differs from a fresh evaluation; EVENTS=, SEED=
 	$(GO) test ./core/engine -run 'TestSoak$$' -count=1 -v -timeout 0 -events $(or $(EVENTS),1000000) -soak-seed $(or $(SEED),1)

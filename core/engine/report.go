@@ -159,7 +159,7 @@ func (o *Outcome) Refit(r table.Row, nominated Nominations) *decision.Blocker {
 	var found *decision.Blocker
 	run := func() {
 		if b, rejected := firstBlock(o.view.filters, r); rejected {
-			out := o.explain(blockKey{b.filter, b.verdict}, r)
+			out := o.explain(blockKey(b), r)
 			found = &out
 		}
 	}

@@ -13,15 +13,19 @@ import (
 // A verdict is a set of bits: too many pods, one for each resource that is
 // short, and two about them.
 const (
-	tooManyPods   framework.Verdict = 1
-	firstResource                   = 1 // the bit of the first check
-	lastResource                    = 61
+	tooManyPods framework.Verdict = 1
 	// crowded: the check has no bit of its own, because the pod requests more
 	// resources than there are bits. Its code is mixed into those of the
 	// others instead, and Explain looks at the row again.
 	crowded framework.Verdict = 1 << 62
 	// unresolvable: the pod requests more than the whole node has.
 	unresolvable framework.Verdict = 1 << 63
+)
+
+// The bits of the first and of the last check.
+const (
+	firstResource = 1
+	lastResource  = 61
 )
 
 // check is one resource that the pod requests.
