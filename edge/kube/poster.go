@@ -34,7 +34,7 @@ type Poster struct {
 	base      *url.URL // of the group and version, ends in a slash
 	limiter   flowcontrol.RateLimiter
 	encoder   runtime.Encoder
-	header    http.Header // of all requests, never written to
+	header    http.Header // what all requests have in common
 }
 
 // newPoster returns a poster of a group and version.
@@ -83,7 +83,8 @@ func (p *Poster) post(ctx context.Context, path string, object runtime.Object) e
 	target.Path += path
 	request := (&http.Request{
 		Method: http.MethodPost, URL: &target, Host: target.Host, ProtoMajor: 1, ProtoMinor: 1,
-		Header: p.header, Body: content, GetBody: body, ContentLength: int64(encoded.Len()),
+		Header: p.header.Clone(), // transports add to it: credentials, for one
+		Body:   content, GetBody: body, ContentLength: int64(encoded.Len()),
 	}).WithContext(ctx)
 	start := time.Now()
 	response, err := p.transport.RoundTrip(request)

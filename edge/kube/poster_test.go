@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,5 +87,69 @@ func TestRefusalsWithoutStatus(t *testing.T) {
 		if delay, busy := turnedAway(err); busy != (tt.after > 0) || delay != time.Duration(tt.after)*time.Second {
 			t.Errorf("%d: come back after %s: %t", tt.code, delay, busy)
 		}
+	}
+}
+
+// renewed is a transport with a token for requests that have none yet, which it
+// renews after a 401, as those of client-go are whose tokens expire.
+type renewed struct {
+	http.RoundTripper
+	mu    sync.Mutex
+	token string
+}
+
+func (t *renewed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Authorization") == "" {
+		t.mu.Lock()
+		r.Header.Set("Authorization", t.token)
+		t.mu.Unlock()
+	}
+	response, err := t.RoundTripper.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusUnauthorized {
+		t.mu.Lock()
+		t.token = "second"
+		t.mu.Unlock()
+	}
+	return response, err
+}
+
+func (t *renewed) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+
+// A token belongs to one request: many at a time get one each, and once it has
+// expired the next request has another.
+func TestTokensAreRenewed(t *testing.T) {
+	const requests = 32
+	var valid atomic.Value
+	valid.Store("first")
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		code := http.StatusUnauthorized
+		if r.Header.Get("Authorization") == valid.Load() {
+			code = http.StatusCreated
+		}
+		answer(w, code, nil)
+	})
+	config := s.config()
+	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return &renewed{RoundTripper: base, token: "first"} })
+	h, outcomes := handsOn(t, config, always)
+	bind := func() (refused int) {
+		for range requests {
+			h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+		}
+		for range requests {
+			if (<-outcomes).(machine.Bound).Result != machine.BindDone {
+				refused++
+			}
+		}
+		return refused
+	}
+	if n := bind(); n != 0 {
+		t.Errorf("%d of %d bindings refused with the first token", n, requests)
+	}
+	valid.Store("second")
+	if n := bind(); n == 0 {
+		t.Error("the first token has not expired")
+	}
+	if n := bind(); n != 0 {
+		t.Errorf("%d of %d bindings refused after the first token expired", n, requests)
 	}
 }
