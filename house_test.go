@@ -23,6 +23,7 @@ var layers = [][]string{
 	{"core/resource", "core/match", "core/par", "core/domain", "core/shape"},
 	{"core/object"},
 	{"core/table", "core/decision"},
+	{"core/ranking"},
 	{"core/framework", "core/devices"},
 	{"core/profile", "core/explain", "core/plugins/names", "core/preempt"},
 	{"core/engine", "core/group", "core/queue"},

@@ -191,7 +191,7 @@ func (v *vigil) look(e machine.Event) {
 		if !ok || s.Place != queue.Unschedulable {
 			continue
 		}
-		o := v.judge.Decide(v.profiles[p.SchedulerName], s.Pod, v.machine.Queue())
+		o := v.judge.Decide(engine.For(v.profiles[p.SchedulerName], s.Pod), v.machine.Queue())
 		if o.Rejected == nil && o.Feasible > 0 {
 			for _, line := range v.story {
 				v.Log(line)

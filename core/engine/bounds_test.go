@@ -33,19 +33,19 @@ func trial(t *testing.T, mix string) *soak {
 	return w
 }
 
-// bounded: views take no more rows than they may, and there are no more static
-// parts than views can stand on, and some.
+// bounded: views take no more rows than they may, and there are no more shared
+// answers than views can use, and some.
 func (w *soak) bounded(t *testing.T, e *engine.Engine, budget int) {
 	t.Helper()
-	views, statics, seen := e.Kept()
+	views, shared, seen := e.Kept()
 	if rows := views * (engine.FixedRows + w.Rows()); rows > budget && views > 1 {
 		t.Fatalf("%d views count for %d rows, want at most %d", views, rows, budget)
 	}
-	if keeping := e.Keeping(); keeping > views {
+	if keeping := e.WithKept(); keeping > views {
 		t.Fatalf("plugins keep something for %d views, %d are kept", keeping, views)
 	}
-	if most := 2*views + 17; statics > most {
-		t.Fatalf("%d static parts, want at most %d", statics, most)
+	if most := 2*views + 17; shared > most {
+		t.Fatalf("%d shared answers, want at most %d", shared, most)
 	}
 	if seen > engine.SeenClasses {
 		t.Fatalf("%d classes are remembered, want at most %d", seen, engine.SeenClasses)
@@ -63,7 +63,7 @@ func TestClassesWithoutEnd(t *testing.T) {
 		p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: fmt.Sprint("class-", i), Operator: v1.TolerationOpExists})
 		w.redraw(i%len(w.pool), p)
 		for range 1 + i%3 {
-			if o := w.kept.Decide(w.profiles[0], w.pool[i%len(w.pool)], nil); o.Rejected == nil {
+			if o := w.kept.Decide(engine.For(w.profiles[0], w.pool[i%len(w.pool)]), nil); o.Rejected == nil {
 				o.Kept("anything")
 			}
 			w.bounded(t, w.kept, budget)
@@ -84,7 +84,7 @@ func TestWordyClasses(t *testing.T) {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "wordy", UID: types.UID(fmt.Sprint(i))}, Spec: v1.PodSpec{SchedulerName: w.profiles[0].Name,
 			Containers: []v1.Container{{Name: "c"}}, NodeSelector: map[string]string{"a": fmt.Sprint(i)}, Tolerations: []v1.Toleration{{Key: strings.Repeat("x", 100_000), Operator: v1.TolerationOpExists}}}}
 		for range 2 {
-			w.kept.Decide(w.profiles[0], decode.Pod(p), nil)
+			w.kept.Decide(engine.For(w.profiles[0], decode.Pod(p)), nil)
 		}
 		if views, _, _ := w.kept.Kept(); views > 11 {
 			t.Fatalf("%d views with 100 KB of words each, in a budget of 2^20", views)
@@ -267,7 +267,7 @@ func TestColumnsChangeHands(t *testing.T) {
 	offer("a", "example.com/first")
 	offer("b", "example.com/first")
 	for range 3 {
-		if o := e.Decide(w.profiles[1], pod, nil); o.Feasible != 2 {
+		if o := e.Decide(engine.For(w.profiles[1], pod), nil); o.Feasible != 2 {
 			t.Fatalf("%d nodes are feasible, want 2", o.Feasible)
 		}
 	}
@@ -275,7 +275,7 @@ func TestColumnsChangeHands(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			offer(name, fmt.Sprintf("example.com/%s-%d", name, i))
 		}
-		if o := e.Decide(w.profiles[1], pod, nil); o.Feasible != 0 {
+		if o := e.Decide(engine.For(w.profiles[1], pod), nil); o.Feasible != 0 {
 			t.Fatalf("round %d: %d nodes are feasible, none offers the resource", i, o.Feasible)
 		}
 	}

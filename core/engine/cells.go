@@ -6,42 +6,29 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// cells is the column of a plugin that looks at whole topology domains: the
-// cell that each row is in.
+// cells are the rows of a plugin that looks at whole topology domains, by cell: it
+// gives one answer for all rows of a cell. The column holds the cell of each row.
 type cells struct {
-	in   *framework.Input
-	sync func(*framework.Input)
-	of   func(*framework.Input, []table.Row, []int64)
-	at   []int64
+	in     *framework.Input
+	sync   func(*framework.Input)
+	of     func(*framework.Input, []table.Row, []int64)
+	column column
 }
 
-func (c *cells) column() []int64 { return c.at }
-
-// divide gives the view a column for each of its filters and scorers that
-// answers by cells.
-func (v *view) divide() {
-	for k := range v.filters {
-		if f := &v.filters[k]; f.CellFilter != nil {
-			f.cells = &cells{in: &f.in, sync: f.CellFilter.Sync, of: f.CellFilter.Cells}
-			v.divided = append(v.divided, f.cells)
-			v.cellFilters = append(v.cellFilters, f)
-		}
-	}
-	for k := range v.scorers {
-		if s := &v.scorers[k]; s.CellScore != nil {
-			s.cells = &cells{in: &s.in, sync: s.CellScore.Sync, of: s.CellScore.Cells}
-			v.divided = append(v.divided, s.cells)
-		}
-	}
+func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of func(*framework.Input, []table.Row, []int64), at column) *cells {
+	c := &cells{in: in, sync: sync, of: of, column: at}
+	v.cells = append(v.cells, c)
+	return c
 }
 
-// sync brings the states of the plugins that answer by cells up to the table
+// syncCells brings the states of the plugins that answer by cells up to the table
 // as it stands.
-func (v *view) sync() {
-	for _, c := range v.divided {
+func (v *view) syncCells() {
+	for _, c := range v.cells {
 		c.sync(c.in)
 	}
 }
@@ -51,16 +38,6 @@ func (c *cells) cell(r table.Row) int64 {
 	var out [1]int64
 	c.sync(c.in)
 	c.of(c.in, one(c.in.Table, r), out[:])
-	return out[0]
-}
-
-// verdictAt is the filter's verdict on one row of the table as it stands.
-func (f *filter) verdictAt(r table.Row) framework.Verdict {
-	if f.cells != nil {
-		return f.CellFilter.Filter(&f.in, f.cells.cell(r))
-	}
-	var out [1]framework.Verdict
-	f.Filter(&f.in, one(f.in.Table, r), out[:])
 	return out[0]
 }
 
@@ -81,38 +58,38 @@ func (o *Outcome) cellVerdict(f *filter, cell int64) framework.Verdict {
 }
 
 type cellKey struct {
-	plugin int16
+	filter int16
 	cell   int64
 }
 
-// blockAt tells which filter rejects the row first, and how: by what nominated
-// pods make of it, the row's own verdict, and those on its cells.
-func (o *Outcome) blockAt(r table.Row) blockKey {
-	if b, ok := o.blockedBy(r); ok {
-		return blockKey(b)
+// causeAt tells which filter rejects the row first, and how: by what nominated pods
+// make of it, the row's own verdict, and those on its cells.
+func (o *Outcome) causeAt(r table.Row) ranking.Cause {
+	if c := o.nominated.causeAt(r); c.Rejects() {
+		return c
 	}
-	k := o.view.first(r)
+	c := o.view.index.Cause(r)
 	for _, f := range o.view.cellFilters {
-		if k.filter == noNode || (k.filter != feasible && k.filter < f.place) {
+		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.place) {
 			break
 		}
-		if verdict := o.cellVerdict(f, f.cells.at[r]); verdict != framework.Fits {
-			return blockKey{f.place, verdict}
+		if verdict := o.cellVerdict(f, o.view.values(f.column)[r]); verdict != framework.Fits {
+			return ranking.Cause{Filter: f.place, Verdict: uint64(verdict)}
 		}
 	}
-	return k
+	return c
 }
 
-// weigh tells the scorers by cells how many feasible nodes each cell holds.
-func (o *Outcome) weigh() {
+// weighCells tells the scorers by cells how many feasible nodes each cell holds.
+func (o *Outcome) weighCells() {
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]
 		if s.cells == nil || s.CellScore.FeasibleNodes == nil {
 			continue
 		}
-		counts := map[int64]int{}
+		counts, cells := map[int64]int{}, o.view.values(s.column)
 		for _, r := range o.feasibleRows() {
-			counts[s.cells.at[r]]++
+			counts[cells[r]]++
 		}
 		s.CellScore.FeasibleNodes(&s.in, sortedCells(counts))
 	}
@@ -126,41 +103,23 @@ func sortedCells(counts map[int64]int) []framework.CellCount {
 	return list
 }
 
-// column is the raw scores of a scorer that is normalised, by row. For one
-// that answers by cells only feasible rows are filled in.
-func (o *Outcome) column(s *scorer) []int64 {
-	if s.cells == nil {
-		return s.raw()
-	}
-	column, asked := make([]int64, len(o.view.at)), map[int64]int64{}
-	for _, r := range o.feasibleRows() {
-		cell := s.cells.at[r]
-		score, ok := asked[cell]
-		if !ok {
-			score = s.CellScore.Score(&s.in, cell)
-			asked[cell] = score
-		}
-		column[r] = score
-	}
-	return column
-}
-
-// weighGroups is weigh, read off the groups.
-func (o *Outcome) weighGroups(x *standings) {
-	for _, part := range x.parts {
-		s := part.scorer
-		if s == nil || s.cells == nil || s.CellScore.FeasibleNodes == nil {
+// weighGroups is weighCells, read off the groups.
+func (o *Outcome) weighGroups() {
+	v, e := o.view, o.engine
+	for k := range v.scorers {
+		s := &v.scorers[k]
+		if s.cells == nil || s.CellScore.FeasibleNodes == nil {
 			continue
 		}
-		counts := x.counts[:0]
-		for g := range x.groups {
-			if group := &x.groups[g]; group.fits {
-				counts = append(counts, framework.CellCount{Cell: x.number(group, &part), Nodes: group.rows})
+		counts, groups := e.counts[:0], v.index.Groups()
+		for i := range groups {
+			if g := &groups[i]; g.Fits {
+				counts = append(counts, framework.CellCount{Cell: v.valueOf(g, s.column), Nodes: g.Rows})
 			}
 		}
 		slices.SortFunc(counts, func(a, b framework.CellCount) int { return cmp.Compare(a.Cell, b.Cell) })
-		x.counts = mergeCells(counts)
-		s.CellScore.FeasibleNodes(&s.in, x.counts)
+		e.counts = mergeCells(counts)
+		s.CellScore.FeasibleNodes(&s.in, e.counts)
 	}
 }
 

@@ -7,19 +7,89 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reading is what of a profile tells classes of pods apart, and how long what
-// is kept of them stands.
-type reading struct {
+// Request is a pod that is to be placed, under its profile. It remembers the
+// pod's class.
+//
+// Make one with For when the pod arrives, keep it in the pod's record, and pass it
+// to each call about the pod. Make a new one when the pod's object changes, or the
+// profile. Nothing else is to be done: the engine finds the class at the first call
+// (or at Classify), uses it again, and finds it anew where another object that the
+// signature depends on has changed since (a Service, a claim, a namespace, a term
+// of pod affinity). A Request is of one engine.
+//
+// A Request holds the signature and nothing of size: the engine may drop what it
+// keeps of the class at any time.
+type Request struct {
+	Profile *profile.Profile
+	Pod     *object.Pod
+
+	class    *class
+	signedAt uint64
+}
+
+// For returns the request for a place for the pod.
+func For(p *profile.Profile, pod *object.Pod) *Request { return &Request{Profile: p, Pod: pod} }
+
+// class is an equivalence class: the pods of a profile that none of its plugins
+// can tell apart.
+type class struct {
+	signature string
+	hash      uint64
+	view      *view // kept for the class; nil: none is
+}
+
+// Classify finds the request's class, where it is not known.
+func (e *Engine) Classify(r *Request) {
+	if !e.plain {
+		e.classOf(r)
+	}
+}
+
+func (e *Engine) classOf(r *Request) *class {
+	k := e.keysOf(r.Profile)
+	at, lasting := k.signedAt(e.table, r.Pod)
+	if r.class != nil && lasting && r.signedAt == at {
+		return r.class
+	}
+	e.keyBuf = k.appendSignature(e.keyBuf[:0], e.table, r.Pod)
+	r.class, r.signedAt = e.classWith(e.keyBuf), at
+	return r.class
+}
+
+// classBytes bounds the signatures of classes that are known without a view.
+const classBytes = 4 << 20
+
+// classWith finds or makes the class with the signature.
+func (e *Engine) classWith(signature []byte) *class {
+	if c := e.classes[string(signature)]; c != nil {
+		return c
+	}
+	if v := e.views[string(signature)]; v != nil {
+		return v.class
+	}
+	c := &class{signature: string(signature), hash: ranking.Hash(string(signature))}
+	if e.classBytes += len(signature); e.classBytes > classBytes {
+		clear(e.classes)
+		e.classBytes = len(signature)
+	}
+	e.classes[c.signature] = c
+	return c
+}
+
+// keys are what of a profile tells classes of pods apart, and how long what is
+// kept of them holds.
+type keys struct {
 	profile *profile.Profile
-	parts   []*framework.Plugin // that read something of the pod
+	signers []*framework.Plugin // that read something of the pod
 	epochs  []func(*table.Table) uint64
 }
 
-func newReading(p *profile.Profile) *reading {
-	r := &reading{profile: p}
+func newKeys(p *profile.Profile) *keys {
+	k := &keys{profile: p}
 	plugins := slices.Concat(p.PreFilter, p.Filter)
 	for _, s := range p.Score {
 		plugins = append(plugins, s.Plugin)
@@ -29,49 +99,62 @@ func newReading(p *profile.Profile) *reading {
 			continue
 		}
 		if pl.Part != nil || pl.PartIn != nil {
-			r.parts = append(r.parts, pl)
+			k.signers = append(k.signers, pl)
 		}
 		if pl.Epoch != nil {
-			r.epochs = append(r.epochs, pl.Epoch)
+			k.epochs = append(k.epochs, pl.Epoch)
 		}
 	}
-	return r
+	return k
 }
 
-// readingOf is newReading, kept.
-func (e *Engine) readingOf(p *profile.Profile) *reading {
-	r := e.readings[p]
-	if r == nil {
-		r = newReading(p)
-		e.readings[p] = r
+// keysOf is newKeys, kept.
+func (e *Engine) keysOf(p *profile.Profile) *keys {
+	k := e.keys[p]
+	if k == nil {
+		k = newKeys(p)
+		e.keys[p] = k
 	}
-	return r
+	return k
 }
 
-// epoch sums the epochs of the profile's plugins: when any moves, the sum
-// does, as each only grows.
-func (r *reading) epoch(t *table.Table) uint64 {
+// epoch sums the epochs of the profile's plugins: when any moves, the sum does, as
+// each only grows.
+func (k *keys) epoch(t *table.Table) uint64 {
 	var sum uint64
-	for _, epoch := range r.epochs {
+	for _, epoch := range k.epochs {
 		sum += epoch(t)
 	}
 	return sum
 }
 
-// appendKey writes what the profile's plugins can see of the pod: the same for
-// pods of one class.
-func (r *reading) appendKey(b []byte, t *table.Table, pod *object.Pod) []byte {
-	b = append(append(b, r.profile.Name...), 0)
-	for _, pl := range r.parts {
+// signedAt is the sum of the revisions of what the pod's signature depends on
+// besides the pod; false where some plugin does not tell.
+func (k *keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool) {
+	for _, pl := range k.signers {
+		if pl.PartIn == nil {
+			continue
+		}
+		return 0, false
+	}
+	return sum, true
+}
+
+// appendSignature writes what the profile's plugins can see of the pod: the same
+// for pods of one class.
+func (k *keys) appendSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
+	b = append(append(b, k.profile.Name...), 0)
+	for _, pl := range k.signers {
 		b = appendPart(b, t, pl, pod)
 	}
 	return b
 }
 
-// appendStaticKey is appendKey for the plugins that read node objects alone.
-func (r *reading) appendStaticKey(b []byte, t *table.Table, pod *object.Pod) []byte {
-	b = append(append(b, r.profile.Name...), 0)
-	for _, pl := range r.parts {
+// appendSharedSignature is appendSignature for the plugins that read node objects
+// alone.
+func (k *keys) appendSharedSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
+	b = append(append(b, k.profile.Name...), 0)
+	for _, pl := range k.signers {
 		if pl.Locality == framework.NodeOnly {
 			b = appendPart(b, t, pl, pod)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -34,7 +35,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	one, four := New(tb, seed, 1), New(tb, seed, 4)
 	for i := range 40 {
 		pod := newPod(fmt.Sprint("p", i), map[string]string{"app": fmt.Sprint(i % 4), "zone": []string{"", "b"}[i%2]}, int64(r.IntN(3000)), 10)
-		a, b := one.Decide(p, pod, nil), four.Decide(p, pod, nil)
+		a, b := one.Decide(For(p, pod), nil), four.Decide(For(p, pod), nil)
 		if x, y := answerOf(tb, a), answerOf(tb, b); !reflect.DeepEqual(x, y) {
 			t.Fatalf("pod %d: %s", i, differ(y, x))
 		}
@@ -57,14 +58,13 @@ func TestPassingClassesAreNotKept(t *testing.T) {
 	for i := range 3 * seenClasses / 2 {
 		pod := newPod("p", nil, int64(i), 1)
 		if i%1000 != 0 {
-			e.keyBuf = newReading(p).appendKey(e.keyBuf[:0], tb, pod)
-			e.firstSight()
+			e.firstTime(e.classOf(For(p, pod)))
 			continue
 		}
-		e.Decide(p, pod, nil)
+		e.Decide(For(p, pod), nil)
 	}
-	if len(e.views) != 0 || len(e.seen) > seenClasses || len(e.statics) > 20 {
-		t.Errorf("%d views, %d static parts, %d classes remembered", len(e.views), len(e.statics), len(e.seen))
+	if len(e.views) != 0 || len(e.seen) > seenClasses || len(e.shared) > 20 {
+		t.Errorf("%d views, %d shared answers, %d classes remembered", len(e.views), len(e.shared), len(e.seen))
 	}
 }
 
@@ -75,23 +75,23 @@ func TestViewsAreBounded(t *testing.T) {
 	e.budget = 10 * (fixedRows + tb.Rows())
 	favourite := newPod("favourite", map[string]string{"app": "f"}, 1, 1)
 	twice := func(pod *object.Pod) {
-		e.Decide(p, pod, nil)
-		e.Decide(p, pod, nil)
+		e.Decide(For(p, pod), nil)
+		e.Decide(For(p, pod), nil)
 	}
 	twice(favourite)
-	view := e.views[string(newReading(p).appendKey(nil, tb, favourite))]
+	view := e.classOf(For(p, favourite)).view
 	for i := range 300 {
 		// A label that is read by a plugin that looks at nodes alone, so that
-		// static parts grow as well.
+		// shared answers grow as well.
 		twice(newPod("p", map[string]string{"zone": fmt.Sprint("z", i)}, int64(i), 1))
 		if i%5 == 0 {
-			e.Decide(p, favourite, nil)
+			e.Decide(For(p, favourite), nil)
 		}
-		if len(e.views) > 10 || len(e.statics) > 2*10+17 {
-			t.Fatalf("%d views, %d static parts after %d classes", len(e.views), len(e.statics), i)
+		if len(e.views) > 10 || len(e.shared) > 2*10+17 {
+			t.Fatalf("%d views, %d shared answers after %d classes", len(e.views), len(e.shared), i)
 		}
 	}
-	if e.views[view.class.key] != view {
+	if e.views[view.class.signature] != view {
 		t.Error("the view that was used all the time is gone")
 	}
 	e.budget = 1
@@ -106,10 +106,10 @@ func keeping(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod)
 	t.Helper()
 	e := New(tb, seed, 1)
 	for range 2 {
-		e.Decide(p, pod, nil)
+		e.Decide(For(p, pod), nil)
 	}
-	v := e.views[string(newReading(p).appendKey(nil, tb, pod))]
-	if v == nil || v.scattered() {
+	v := e.classOf(For(p, pod)).view
+	if v == nil || !v.index.Grouped() {
 		t.Fatal("no view with groups after two decisions")
 	}
 	return e, v
@@ -120,13 +120,12 @@ func TestViewsGrow(t *testing.T) {
 	tb, p := grid(200)
 	pod := newPod("p", nil, 100, 100)
 	e, v := keeping(t, tb, p, pod)
-	generation := v.static.generation
+	generation := v.shared.generation
 	for i := range 20 {
 		tb.SetNode(newNode(fmt.Sprint("more-", i), nil, 4000, 4000))
 	}
-	before := v.causes.keys
-	if e.Decide(p, pod, nil); len(v.at) != 220 || v.static.generation != generation || len(v.causes.keys) < len(before) {
-		t.Errorf("%d rows, generation %d", len(v.at), v.static.generation)
+	if e.Decide(For(p, pod), nil); v.index.Rows() != 220 || v.shared.generation != generation {
+		t.Errorf("%d rows, generation %d", v.index.Rows(), v.shared.generation)
 	}
 	if err := e.Check(); err != nil {
 		t.Error(err)
@@ -135,43 +134,41 @@ func TestViewsGrow(t *testing.T) {
 
 // Labels that come and go without end leave numbers behind that no row has any
 // more; when these are too many all are given out anew, and views follow.
-func TestTuplesAreNumberedAnew(t *testing.T) {
+func TestCombinationsAreNumberedAnew(t *testing.T) {
 	tb, p := grid(60)
 	pod := newPod("p", nil, 100, 100)
 	e, v := keeping(t, tb, p, pod)
-	generation := v.static.generation
+	generation := v.shared.generation
 	for i := range 100 {
 		name := fmt.Sprint("node-", i%5)
 		tb.SetNode(newNode(name, map[string]string{"zone": "b", "rank": fmt.Sprint(100 + i), "score": "1"}, 4000, 4000))
-		e.Decide(p, pod, nil)
+		e.Decide(For(p, pod), nil)
 		if err := e.Check(); err != nil {
 			t.Fatalf("after %d changes: %v", i, err)
 		}
 	}
-	if v.static.generation == generation || v.static.scattered || len(v.static.tuples) > manyGroups(60) {
-		t.Errorf("generation %d, %d tuples, scattered: %v", v.static.generation, len(v.static.tuples), v.static.scattered)
+	if v.shared.generation == generation || v.shared.combinations.Full {
+		t.Errorf("generation %d, full: %v", v.shared.generation, v.shared.combinations.Full)
 	}
+}
+
+// plant has the index know of another answer for the row.
+func (v *view) plant(r table.Row, c ranking.Cause) {
+	v.index.Update([]table.Row{r}, &ranking.Answers{Filter: []int16{c.Filter}, Verdict: []uint64{c.Verdict}, Score: []int64{1}})
 }
 
 // Check finds answers that are not those of today, wherever they stand.
 func TestCheckFindsStaleness(t *testing.T) {
 	plants := map[string]func(*Engine, *view){
-		"feasible row":   func(_ *Engine, v *view) { v.at[4] = v.at[0] },
-		"infeasible row": func(_ *Engine, v *view) { v.at[0] = v.at[4] },
-		"verdict":        func(_ *Engine, v *view) { v.causes.keys[v.at[0].cause()].verdict++ },
-		"sum":            func(_ *Engine, v *view) { v.at[4]++ },
-		"static sum":     func(e *Engine, v *view) { v.static.final[4]++; v.rebuild(e.table, 1, &e.found[0]) },
-		"static raw":     func(_ *Engine, v *view) { v.static.raw[0][4]++ },
-		"static tuple":   func(_ *Engine, v *view) { v.static.tuples[v.static.tupleOf[4]][0]++ },
-		"raw":            func(_ *Engine, v *view) { v.dynamic.raw[1][4]++ },
-		"count":          func(_ *Engine, v *view) { v.feasible-- },
-		"poison":         func(_ *Engine, v *view) { v.poisoned++ },
-		"tally":          func(_ *Engine, v *view) { v.causes.rows[0]++ },
-		"highest":        func(_ *Engine, v *view) { v.groupOf(4).top-- },
-		"ties":           func(_ *Engine, v *view) { g := v.groupOf(4); g.having[g.top]++ },
-		"rows":           func(_ *Engine, v *view) { v.groupOf(4).rows++ },
-		"group":          func(_ *Engine, v *view) { v.groupOf(4).key.own[0]++ },
-		"list":           func(_ *Engine, v *view) { v.groupOf(4).from, v.groupOf(4).lists = 0, make([][]table.Row, 400) },
+		"feasible row":   func(_ *Engine, v *view) { v.plant(4, ranking.Cause{Filter: 1, Verdict: 1}) },
+		"infeasible row": func(_ *Engine, v *view) { v.plant(0, ranking.Cause{}) },
+		"verdict":        func(_ *Engine, v *view) { v.plant(0, ranking.Cause{Filter: 1, Verdict: 7}) },
+		"score":          func(_ *Engine, v *view) { v.plant(4, ranking.Cause{}) },
+		"shared score":   func(e *Engine, v *view) { v.shared.answers.Score[4]++; v.rebuild(e.table, 1, &e.found[0]) },
+		"shared raw":     func(_ *Engine, v *view) { v.shared.raw[0][4]++ },
+		"own raw":        func(_ *Engine, v *view) { v.index.Column(0)[4]++ },
+		"count":          func(_ *Engine, v *view) { v.index.Feasible-- },
+		"out of range":   func(_ *Engine, v *view) { v.index.OutOfRange++ },
 	}
 	for name, plant := range plants {
 		tb, p := grid(60)
@@ -179,7 +176,7 @@ func TestCheckFindsStaleness(t *testing.T) {
 		if err := e.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if v.at[0].feasible() || !v.at[4].feasible() {
+		if v.index.IsFeasible(0) || !v.index.IsFeasible(4) {
 			t.Fatal("the test plants where it should not")
 		}
 		if plant(e, v); e.Check() == nil {
@@ -197,12 +194,12 @@ func TestFailuresAreNotKept(t *testing.T) {
 	}
 	e, pod := New(tb, seed, 1), newPod("p", nil, 1, 1)
 	for range 3 { // once it is known to come back
-		if o := e.Decide(p, pod, nil); o.Rejected == nil || o.Row >= 0 || o.Feasible != 10 {
+		if o := e.Decide(For(p, pod), nil); o.Rejected == nil || o.Row >= 0 || o.Feasible != 10 {
 			t.Fatalf("rejected %v, row %d, %d feasible", o.Rejected, o.Row, o.Feasible)
 		}
 	}
 	p.Score[2].Plugin.PreScore = broken
-	if o := e.Decide(p, pod, nil); o.Rejected != nil || o.Row < 0 {
+	if o := e.Decide(For(p, pod), nil); o.Rejected != nil || o.Row < 0 {
 		t.Errorf("still rejected: %v", o.Rejected)
 	}
 }
@@ -212,12 +209,12 @@ func TestReset(t *testing.T) {
 	tb, p := grid(100)
 	pod := newPod("p", map[string]string{"app": "a"}, 100, 100)
 	e, _ := keeping(t, tb, p, pod)
-	want := answerOf(tb, e.Decide(p, pod, nil))
+	want := answerOf(tb, e.Decide(For(p, pod), nil))
 	e.Reset()
-	if len(e.views)+len(e.statics) != 0 {
-		t.Errorf("%d views, %d static parts", len(e.views), len(e.statics))
+	if len(e.views)+len(e.shared) != 0 {
+		t.Errorf("%d views, %d shared answers", len(e.views), len(e.shared))
 	}
-	if diff := differ(answerOf(tb, e.Decide(p, pod, nil)), want); diff != "" {
+	if diff := differ(answerOf(tb, e.Decide(For(p, pod), nil)), want); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -252,7 +249,7 @@ func TestTiesAreUniform(t *testing.T) {
 	tb, p := equals(10)
 	bySeed, byPod, pairs := make([]int, 10), make([]int, 10), make([]int, 100)
 	for i := range n {
-		o := New(tb, uint64(i), 1).Decide(p, newPod("p", nil, 0, 0), nil)
+		o := New(tb, uint64(i), 1).Decide(For(p, newPod("p", nil, 0, 0)), nil)
 		if bySeed[o.Row]++; o.Ties != 10 {
 			t.Fatalf("%d ties", o.Ties)
 		}
@@ -260,7 +257,7 @@ func TestTiesAreUniform(t *testing.T) {
 	e, last := New(tb, seed, 1), table.Row(0)
 	for i := range n {
 		pod := newPod(fmt.Sprint("p", i), nil, 0, 0)
-		o := e.Decide(p, pod, nil)
+		o := e.Decide(For(p, pod), nil)
 		byPod[o.Row]++
 		pairs[last*10+o.Row]++
 		last = o.Row
@@ -294,9 +291,9 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 	nominated := nominations{"n": {newPod("q", map[string]string{"app": "x"}, 1, 1)}}
 	e := New(tb, seed, 1)
 	for range 3 { // then there is a view, which asks by groups
-		e.Decide(p, pod, nominated)
+		e.Decide(For(p, pod), nominated)
 	}
-	o := e.Decide(p, pod, nominated)
+	o := e.Decide(For(p, pod), nominated)
 	want := "1 {Spread Unschedulable [too many by 1]}; 1 {Together Unschedulable [no friend]}"
 	if got := answerOf(tb, o).tallies; got != want {
 		t.Errorf("%s, want %s", got, want)

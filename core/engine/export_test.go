@@ -9,16 +9,13 @@ const FixedRows = fixedRows
 // SeenClasses is how many classes that came by once may be remembered.
 const SeenClasses = seenClasses
 
-// Kept is how many views, static parts and classes that came by once are kept.
-func (e *Engine) Kept() (views, statics, seen int) {
-	return len(e.views), len(e.statics), len(e.seen)
+// Kept is how many views, shared answers and classes that came by once are kept.
+func (e *Engine) Kept() (views, shared, seen int) {
+	return len(e.views), len(e.shared), len(e.seen)
 }
 
-// See notes that a class with that key came by.
-func (e *Engine) See(key []byte) {
-	e.keyBuf = append(e.keyBuf[:0], key...)
-	e.firstSight()
-}
+// See notes that a class with that signature came by.
+func (e *Engine) See(signature []byte) { e.firstTime(e.classWith(signature)) }
 
-// Keeping is for how many views, kept or not, plugins keep something.
-func (e *Engine) Keeping() int { return len(e.keeping) }
+// WithKept is for how many views plugins keep something.
+func (e *Engine) WithKept() int { return len(e.withKept) }

@@ -5,42 +5,35 @@ import (
 	"strings"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// failing tells whether the verdict says that the filter failed.
-func (v *view) failing(k blockKey) bool {
-	if k.filter <= 0 {
+// isFailure tells whether the verdict says that the filter failed.
+func (v *view) isFailure(c ranking.Cause) bool {
+	if !c.Rejects() {
 		return false
 	}
-	least := v.filters[k.filter-1].ErrorsFrom
-	return least != 0 && k.verdict >= least
+	least := v.filters[c.Filter-1].ErrorsFrom
+	return least != 0 && framework.Verdict(c.Verdict) >= least
 }
 
-// broken tells whether a filter failed on some row that no filter by rows
-// rejects before it.
-func (v *view) broken() bool {
-	for id := range v.causes.keys {
-		if v.causes.rows[id] > 0 && v.failing(v.causes.keys[id]) {
-			return true
-		}
-	}
-	return false
-}
-
-// failure is how a filter failed on a node that no filter before it rejects;
-// nil where none did. As with v1.36, deciding on the pod then fails, whatever
-// other nodes say. What is kept of such a class is dropped.
+// failure is how a filter failed on a node that no filter before it rejects; nil
+// where none did. As with v1.36, deciding on the pod then fails, whatever other
+// nodes say. What is kept of such a class is dropped.
 func (o *Outcome) failure() *decision.Status {
-	if !o.view.fallible || !o.view.broken() {
+	if !o.view.fallible || !o.view.index.HasCause(o.view.isFailure) {
 		return nil
 	}
-	o.engine.drop(o.view.class.key)
-	at, found := table.Row(-1), blockKey{}
+	if o.view.class != nil {
+		o.engine.drop(o.view.class.signature)
+	}
+	at, found := table.Row(-1), ranking.Cause{}
 	for i, n := 0, o.candidates(); i < n; i++ {
 		r := o.candidate(i)
-		if k := o.blockAt(r); o.view.failing(k) && (at < 0 || k.verdict < found.verdict) {
-			at, found = r, k
+		if c := o.causeAt(r); o.view.isFailure(c) && (at < 0 || c.Verdict < found.Verdict) {
+			at, found = r, c
 		}
 	}
 	if at < 0 {

@@ -54,7 +54,7 @@ func (n *naive) preFilter() {
 			n.narrowed = slices.DeleteFunc(slices.Clone(n.narrowed), func(node string) bool { return !slices.Contains(out.NodeNames, node) })
 		}
 		if n.narrowedBy = append(n.narrowedBy, ru.name); len(n.narrowed) == 0 {
-			n.rejected = &decision.Status{Code: decision.UnschedulableAndUnresolvable, Plugin: ru.name, Reasons: []string{emptied(n.narrowedBy)}}
+			n.rejected = &decision.Status{Code: decision.UnschedulableAndUnresolvable, Plugin: ru.name, Reasons: []string{noNodesLeft(n.narrowedBy)}}
 			return
 		}
 	}
@@ -94,7 +94,7 @@ func (n *naive) verdict(ru *rule, at site) framework.Verdict {
 // without.
 func (n *naive) blockers(at site, nominated nominations) []decision.Blocker {
 	if n.narrowedBy != nil && !slices.Contains(n.narrowed, at.node.Name) {
-		return []decision.Blocker{{Plugin: n.narrowedBy[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOut(n.narrowedBy)}}}
+		return []decision.Blocker{{Plugin: n.narrowedBy[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOutReason(n.narrowedBy)}}}
 	}
 	with := site{node: at.node, pods: slices.Clone(at.pods)}
 	for _, q := range nominated[at.node.Name] {
@@ -141,7 +141,7 @@ func (n *naive) scores(nodes []decision.Node, sites map[string]site) *decision.S
 	for k := range nodes[0].Scores {
 		for _, node := range nodes {
 			if s := node.Scores[k]; s.Score < 0 || s.Score > 100 {
-				return outOfRange(s.Plugin, s.Score)
+				return invalidScore(s.Plugin, s.Score)
 			}
 		}
 	}

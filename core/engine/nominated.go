@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -23,23 +24,23 @@ type Nominations interface {
 	Renominated(since uint64) (nodes []string, now uint64, known bool)
 }
 
-// since lists the nodes whose nominations may have changed after the revision,
-// or that have any where that is not known.
-func since(n Nominations, revision uint64) (nodes []string, now uint64, known bool) {
-	if nodes, now, known = n.Renominated(revision); !known {
+// changedNominations lists the nodes whose nominations may have changed after the
+// revision, or that have any where that is not known.
+func changedNominations(n Nominations, since uint64) (nodes []string, now uint64, known bool) {
+	if nodes, now, known = n.Renominated(since); !known {
 		nodes = n.NominatedNodes()
 	}
 	return nodes, now, known
 }
 
-// learn has the table hear of the pod affinity of nominated pods: classes that
+// trackTerms has the table hear of the pod affinity of nominated pods: classes that
 // it is about are told apart before such a pod is tried on a row.
-func (e *Engine) learn(nominated Nominations) {
+func (e *Engine) trackTerms(nominated Nominations) {
 	if nominated == nil {
 		return
 	}
-	nodes, now, _ := since(nominated, e.learnt)
-	e.learnt = now
+	nodes, now, _ := changedNominations(nominated, e.nominations)
+	e.nominations = now
 	if swept := e.table.Swept(); swept != e.swept {
 		nodes, e.swept = nominated.NominatedNodes(), swept
 	}
@@ -50,157 +51,198 @@ func (e *Engine) learn(nominated Nominations) {
 	}
 }
 
-// considerNominated evaluates the feasible rows to which pods of at least this
-// priority are nominated with those pods placed.
-func (o *Outcome) considerNominated() {
-	o.considered = true
-	switch {
-	case o.nominated == nil || len(o.nominated.NominatedNodes()) == 0 || o.rows == nil && o.view.feasible == 0:
-	case o.Local() && o.rows == nil:
-		o.blocked = o.tryStale(&o.view.opened, standing.feasible)
-	default:
-		o.blockNominated(standing.feasible)
-	}
+// nominatedRows is what nominated pods make of rows. They count on every row once
+// complete; until then rows that are infeasible anyway have not been looked at with
+// nominated pods placed.
+type nominatedRows struct {
+	Nominations                             // nil: there are none
+	blocked     map[table.Row]ranking.Cause // feasible rows that they block
+	others      map[table.Row]ranking.Cause // infeasible rows with another cause then
+	tried       bool                        // feasible rows have been looked at
+	complete    bool
 }
 
-// blockNominated notes which of the rows with nominated pods, picked by what the
-// view says of them, those pods block.
-func (o *Outcome) blockNominated(pick func(standing) bool) {
-	for _, node := range o.nominated.NominatedNodes() {
-		row, ok := o.engine.table.Find(node)
-		if !ok || (o.rows != nil && !slices.Contains(o.rows, row)) || !pick(o.view.at[row]) {
-			continue
-		}
-		if b, blocks := o.tryNominated(row); blocks {
-			o.setBlocked(row, b)
-		}
+// blocks tells whether nominated pods block the row, which is feasible without.
+func (n *nominatedRows) blocks(r table.Row) bool {
+	if n.blocked == nil {
+		return false
 	}
+	_, blocked := n.blocked[r]
+	return blocked
 }
 
-// blockedBy is how nominated pods block the row, if it is known to be so and the
+// causeAt is how nominated pods block the row, if it is known that they do and the
 // view does not say the same.
-func (o *Outcome) blockedBy(row table.Row) (b block, blocks bool) {
-	if o.blocked != nil {
-		if b, blocks = o.blocked[row]; blocks {
-			return b, true
+func (n *nominatedRows) causeAt(r table.Row) ranking.Cause {
+	if n.blocked != nil {
+		if c, blocked := n.blocked[r]; blocked {
+			return c
 		}
 	}
-	if len(o.rest) > 0 {
-		b, blocks = o.rest[row]
+	if len(n.others) > 0 {
+		return n.others[r]
 	}
-	return b, blocks
+	return ranking.Cause{}
 }
 
-func (o *Outcome) setBlocked(row table.Row, b block) {
-	if o.blocked == nil {
-		o.blocked = map[table.Row]block{}
+// takeOwnNomination chooses the node that the pod itself is nominated to, if it is
+// feasible, without looking at the others.
+func (o *Outcome) takeOwnNomination() bool {
+	if o.pod.NominatedNode == "" || o.review != nil {
+		return false
 	}
-	o.blocked[row] = b
+	r, ok := o.engine.table.Find(o.pod.NominatedNode)
+	if !ok || !o.isCandidate(r) || !o.view.index.IsFeasible(r) {
+		return false
+	}
+	if o.nominated.Nominations != nil {
+		c := o.tryNominatedOn(r)
+		if o.view.syncCells(); c.Rejects() {
+			return false
+		}
+	}
+	if !o.fits(r) {
+		return false
+	}
+	o.Row, o.Feasible = r, 1
+	return true
 }
 
-// tryNominated runs the filters on the row with the nominated pods placed that
-// count against the pod.
-func (o *Outcome) tryNominated(row table.Row) (b block, blocks bool) {
-	o.withNominated(row, o.nominated, func() { b, blocks = firstBlock(o.view.filters, row) })
-	return b, blocks
+// tryNominated evaluates the feasible rows to which pods of at least this priority
+// are nominated with those pods placed.
+func (o *Outcome) tryNominated() {
+	n := &o.nominated
+	n.tried = true
+	switch {
+	case n.Nominations == nil || len(n.NominatedNodes()) == 0 || o.narrowed == nil && o.view.index.Feasible == 0:
+	case o.Local() && o.narrowed == nil:
+		n.blocked = o.refreshCauses(&o.view.onFeasible, o.view.index.IsFeasible)
+	default:
+		n.blocked = o.tryNominatedRows(n.blocked, o.view.index.IsFeasible)
+	}
 }
 
-// considerRest looks at the rows that are infeasible anyway. v1.36 looks at a
+// tryNominatedOthers looks at the rows that are infeasible anyway. v1.36 looks at a
 // node with the nominated pods placed first, and says what it finds then; that
 // matters only to who wants to know why.
-func (o *Outcome) considerRest() {
-	if o.nominated == nil || o.complete {
+func (o *Outcome) tryNominatedOthers() {
+	n := &o.nominated
+	if n.Nominations == nil || n.complete {
 		return
 	}
-	o.complete = true
-	if len(o.nominated.NominatedNodes()) == 0 {
+	n.complete = true
+	if len(n.NominatedNodes()) == 0 {
 		return
 	}
-	if !o.considered { // the pod is where it was nominated to
-		o.considerNominated()
+	if !n.tried { // the pod is where it was nominated to
+		o.tryNominated()
 	}
-	infeasible := func(at standing) bool { return !at.feasible() && at != vacant }
-	if o.Local() && o.rows == nil {
-		o.rest = o.tryStale(&o.view.closed, infeasible)
+	if o.Local() && o.narrowed == nil {
+		n.others = o.refreshCauses(&o.view.onRejected, o.view.index.IsRejected)
 	} else {
-		o.blockNominated(infeasible)
+		n.blocked = o.tryNominatedRows(n.blocked, o.view.index.IsRejected)
 	}
 }
 
-// tried is how nominated pods block rows, where the view does not say the same.
-// It is kept from one pod of a class to the next: only rows that changed, or
+// tryNominatedRows adds to the map which of the rows with nominated pods, of those
+// asked for, these pods block.
+func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
+	for _, node := range o.nominated.NominatedNodes() {
+		r, ok := o.engine.table.Find(node)
+		if !ok || !o.isCandidate(r) || !of(r) {
+			continue
+		}
+		if c := o.tryNominatedOn(r); c.Rejects() {
+			if blocked == nil {
+				blocked = map[table.Row]ranking.Cause{}
+			}
+			blocked[r] = c
+		}
+	}
+	return blocked
+}
+
+// tryNominatedOn runs the filters on the row with the nominated pods placed that
+// count against the pod.
+func (o *Outcome) tryNominatedOn(r table.Row) (c ranking.Cause) {
+	o.withNominated(r, o.nominated, func() { c = firstCause(o.view.filters, r) })
+	return c
+}
+
+// nominatedCauses is how nominated pods block rows, where the view does not say the
+// same. It is kept from one pod of a class to the next: only rows that changed, or
 // whose nominations did, are tried again.
-type tried struct {
+type nominatedCauses struct {
 	priority    int32
 	revision    uint64 // of the table
 	nominations uint64
-	blocks      map[table.Row]block
-	again       table.Row // left out: the pod at hand was nominated there
+	causes      map[table.Row]ranking.Cause
+	leftOut     table.Row // the pod at hand was nominated there; -1: none
 }
 
-// tryStale brings x up to date for the rows that pick picks, and returns its
-// blocks, those for the pod at hand; nil: there are none.
-func (o *Outcome) tryStale(x *tried, pick func(standing) bool) map[table.Row]block {
+// refreshCauses brings x up to date for the rows asked for, and returns its causes,
+// those for the pod at hand; nil: there are none.
+func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	v, t := o.view, o.engine.table
 	own, nominated := t.Find(o.nominated.NominatedNode(o.pod.UID))
-	for _, row := range x.stale(t, o.nominated, o.pod.Priority) {
-		delete(x.blocks, row)
-		if pick(v.at[row]) && !(nominated && row == own) {
-			if b, blocks := o.tryNominated(row); blocks && blockKey(b) != v.first(row) {
-				x.blocks[row] = b
+	for _, r := range x.stale(t, o.nominated, o.pod.Priority) {
+		delete(x.causes, r)
+		if of(r) && !(nominated && r == own) {
+			if c := o.tryNominatedOn(r); c.Rejects() && c != v.index.Cause(r) {
+				x.causes[r] = c
 			}
 		}
 	}
-	blocks := x.blocks
+	causes := x.causes
 	if nominated {
-		delete(x.blocks, own)
-		if x.again = own; pick(v.at[own]) {
-			if b, refused := o.tryNominated(own); refused {
-				blocks = maps.Clone(blocks)
-				blocks[own] = b
+		delete(x.causes, own)
+		if x.leftOut = own; of(own) {
+			if c := o.tryNominatedOn(own); c.Rejects() {
+				causes = maps.Clone(causes)
+				causes[own] = c
 			}
 		}
 	}
-	if len(blocks) == 0 {
+	if len(causes) == 0 {
 		return nil
 	}
-	return blocks
+	return causes
 }
 
-// stale lists the rows to be tried, some of them more than once, and takes them
-// as done.
-func (x *tried) stale(t *table.Table, nominated Nominations, priority int32) (rows []table.Row) {
-	if x.blocks == nil || x.priority != priority {
-		*x = tried{priority: priority, blocks: map[table.Row]block{}, again: -1}
+// stale lists the rows to be tried, some of them more than once, and takes them as
+// done.
+func (x *nominatedCauses) stale(t *table.Table, nominated Nominations, priority int32) (rows []table.Row) {
+	if x.causes == nil || x.priority != priority {
+		*x = nominatedCauses{priority: priority, causes: map[table.Row]ranking.Cause{}, leftOut: -1}
 	}
-	nodes, now, known := since(nominated, x.nominations)
+	nodes, now, known := changedNominations(nominated, x.nominations)
 	if known = known && x.revision != 0; known {
-		for _, row := range t.AppendChanged(nil, x.revision, t.Rows()) {
-			if t.Lasting(row) > x.revision {
-				rows = append(rows, row)
+		for _, r := range t.AppendChanged(nil, x.revision, t.Rows()) {
+			if t.Lasting(r) > x.revision {
+				rows = append(rows, r)
 			}
 		}
 	} else {
-		clear(x.blocks)
+		clear(x.causes)
 		nodes = nominated.NominatedNodes()
 	}
 	for _, node := range nodes {
-		if row, ok := t.Find(node); ok {
-			rows = append(rows, row)
+		if r, ok := t.Find(node); ok {
+			rows = append(rows, r)
 		}
 	}
-	if x.again >= 0 {
-		rows = append(rows, x.again)
+	if x.leftOut >= 0 {
+		rows = append(rows, x.leftOut)
 	}
-	x.revision, x.nominations, x.again = t.Revision(), now, -1
+	x.revision, x.nominations, x.leftOut = t.Revision(), now, -1
 	return rows
 }
 
-// withNominated calls f while the nominated pods that count against the pod
-// are placed on the row; it does not when none counts.
-func (o *Outcome) withNominated(row table.Row, nominated Nominations, f func()) {
+// withNominated calls f while the nominated pods that count against the pod are
+// placed on the row; it does not when none counts.
+func (o *Outcome) withNominated(r table.Row, nominated Nominations, f func()) {
 	t := o.engine.table
-	list := nominated.NominatedTo(t.Name(row))
+	list := nominated.NominatedTo(t.Name(r))
 	counts := func(n *object.Pod) bool { return n.UID != o.pod.UID && n.Priority >= o.pod.Priority }
 	if !slices.ContainsFunc(list, counts) {
 		return
@@ -209,63 +251,8 @@ func (o *Outcome) withNominated(row table.Row, nominated Nominations, f func()) 
 	defer t.Undo(mark)
 	for _, n := range list {
 		if counts(n) {
-			t.Place(n, t.Name(row))
+			t.Place(n, t.Name(r))
 		}
 	}
 	f()
-}
-
-// Local is for framework.PostFilterCall: no filter of the class looks beyond
-// the row, and none can fail.
-func (o *Outcome) Local() bool {
-	return !o.view.fallible && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
-}
-
-// Lack is for framework.PostFilterCall.
-func (o *Outcome) Shortfall(r table.Row, lack []int64) []int64 {
-	for k := range o.view.filters {
-		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
-			lack = f.AdditiveFilter.Shortfall(&f.in, r, lack)
-		}
-	}
-	return lack
-}
-
-// Gives is for framework.PostFilterCall.
-func (o *Outcome) Frees(p *object.Pod, gives []int64) []int64 {
-	for k := range o.view.filters {
-		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
-			gives = f.AdditiveFilter.Frees(&f.in, p, gives)
-		}
-	}
-	return gives
-}
-
-// keptRows bounds the rows of all views for which plugins keep something: about
-// 100 bytes a row.
-const keptRows = 1 << 19
-
-// Kept is for framework.PostFilterCall: what the plugin left there lasts as
-// long as the class's view, or as this decision where the view is not kept.
-func (o *Outcome) Kept(plugin string) *any {
-	v, e := o.view, o.engine
-	if v.kept == nil {
-		v.kept = map[string]*any{}
-		if e.views[v.class.key] == v {
-			e.keep(v)
-		}
-	}
-	if v.kept[plugin] == nil {
-		v.kept[plugin] = new(any)
-	}
-	return v.kept[plugin]
-}
-
-// keep lists the view among those for which plugins keep something.
-func (e *Engine) keep(v *view) {
-	e.keeping = append(e.keeping, v)
-	if most := max(1, keptRows/max(1, e.table.Rows())); len(e.keeping) > most {
-		e.keeping[0].kept = nil
-		e.keeping = slices.Delete(e.keeping, 0, 1)
-	}
 }

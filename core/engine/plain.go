@@ -2,91 +2,78 @@ package engine
 
 import (
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// NewPlain returns an engine with its views off: it keeps nothing, and for
-// each pod asks every plugin about every node afresh, one by one. It is slow,
-// and answers as New's does; that it does is what it is there to show.
-func NewPlain(t *table.Table, seed uint64) *Engine {
-	e := New(t, seed, 1)
-	e.plain = true
-	return e
-}
-
 // decidePlainly is decide without views.
-func (e *Engine) decidePlainly(p *profile.Profile, pod *object.Pod, nominated Nominations, r *review) *Outcome {
-	v := prepare(e.table, newReading(p), pod, "")
-	o := &Outcome{engine: e, view: v, pod: pod, Row: -1, Rejected: v.class.rejected, review: r}
+func (e *Engine) decidePlainly(r *Request, nominated Nominations, rv *review) *Outcome {
+	v := prepare(e.table, newKeys(r.Profile), r.Pod)
+	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected, review: rv}
 	if o.Rejected != nil {
 		return o
 	}
-	o.nominated = nominated
-	if v.class.narrowed != nil {
-		o.rows = e.rowsOf(v.class.narrowed)
+	o.nominated.Nominations = nominated
+	if v.narrowed != nil {
+		o.narrowed = e.rowsOf(v.narrowed)
 	}
 	v.askFilters(e.table)
 	v.askScorers(e.table)
-	if row, ok := e.ownNomination(o); ok {
-		o.Row, o.Feasible = row, 1
+	if o.takeOwnNomination() {
 		return o
 	}
-	o.considerNominated()
+	o.tryNominated()
 	if o.Rejected = o.failure(); o.Rejected != nil {
 		return o
 	}
 	if o.Feasible = len(o.feasibleRows()); o.Feasible > 0 {
-		o.pickPlainly()
+		o.choosePlainly()
 	}
 	return o
 }
 
-// askFilters fills in each row's first blocker. Filters by cells are asked
-// like any other, about the row alone.
+// askFilters fills in the cause of each row. Filters by cells are asked like any
+// other, about the row alone. There are no groups, and totals are added up below.
 func (v *view) askFilters(t *table.Table) {
-	v.divide()
-	v.sync() // before anything is tried
+	v.syncCells() // before anything is tried
 	v.cellFilters = nil
-	v.scatter() // there are no groups, and totals are added up below
-	v.standings.size(t.Rows())
-	for _, r := range t.All() {
-		if t.Node(r) == nil {
-			continue
-		}
-		at := standing(0)
-		if b, rejected := firstBlock(v.filters, r); rejected {
-			at = because(v.causes.id(blockKey(b)))
-		}
-		v.join(r, at)
-		v.at[r] = at
+	for k := range v.scorers {
+		v.scorers[k].column = column{kept: true, at: k}
 	}
+	v.index = ranking.New(ranking.Shape{Own: len(v.scorers)}, nil)
+	v.index.Ungroup()
+	v.index.Resize(t.Rows())
+	v.index.Begin()
+	found := ranking.Answers{Filter: make([]int16, t.Rows()), Verdict: make([]uint64, t.Rows()), Score: make([]int64, t.Rows())}
+	for i, r := range t.All() {
+		c := ranking.Cause{Filter: ranking.NoNode}
+		if t.Node(r) != nil {
+			c = firstCause(v.filters, r)
+		}
+		found.Filter[i], found.Verdict[i] = c.Filter, c.Verdict
+	}
+	v.index.Update(t.All(), &found)
+	v.index.End()
 }
 
 // askScorers fills in each row's raw scores, or the cells that stand for them.
 func (v *view) askScorers(t *table.Table) {
 	for k := range v.scorers {
-		s, column := &v.scorers[k], make([]int64, t.Rows())
-		for r := range table.Row(t.Rows()) {
+		s, column := &v.scorers[k], v.index.Column(k)
+		for _, r := range t.All() {
 			switch {
 			case t.Node(r) == nil:
 			case s.cells != nil:
 				column[r] = s.cells.cell(r)
 			default:
-				column[r] = s.ask(r)
+				column[r] = s.scoreAt(r)
 			}
-		}
-		if s.cells != nil {
-			s.cells.at = column
-		} else {
-			s.raw = func() []int64 { return column }
 		}
 	}
 }
 
-// pickPlainly adds up the scores of every feasible row.
-func (o *Outcome) pickPlainly() {
+// choosePlainly adds up the scores of every feasible row.
+func (o *Outcome) choosePlainly() {
 	rows := o.feasibleRows()
 	if len(rows) == 1 {
 		o.Row = rows[0]
@@ -95,7 +82,7 @@ func (o *Outcome) pickPlainly() {
 	if o.Rejected = o.view.failed; o.Rejected != nil {
 		return
 	}
-	totals := map[table.Row]int64{}
+	totals, tied := map[table.Row]int64{}, []table.Row{}
 	for i, r := range rows {
 		total, scores := o.scores(r)
 		if o.Rejected = invalid(scores[:len(o.view.scorers)]); o.Rejected != nil {
@@ -103,27 +90,21 @@ func (o *Outcome) pickPlainly() {
 			return
 		}
 		if totals[r] = total; i == 0 || total > o.Score {
-			o.Score, o.Ties = total, 0
+			o.Score, tied = total, tied[:0]
 		}
 		if total == o.Score {
-			o.Ties++
+			tied = append(tied, r)
 		}
 	}
-	tied := func(r table.Row) bool { total, fits := totals[r]; return fits && total == o.Score }
-	o.draw(tied, func(f func(table.Row)) {
-		for _, r := range rows {
-			if tied(r) {
-				f(r)
-			}
-		}
-	})
+	o.Ties = len(tied)
+	o.draw(tied, func(r table.Row) bool { total, fits := totals[r]; return fits && total == o.Score })
 }
 
 // invalid reports a score that is out of range, nil where there is none.
 func invalid(scores []decision.Score) *decision.Status {
 	for _, s := range scores {
 		if s.Score < 0 || s.Score > maxScore {
-			return outOfRange(s.Plugin, s.Score)
+			return invalidScore(s.Plugin, s.Score)
 		}
 	}
 	return nil

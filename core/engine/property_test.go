@@ -31,10 +31,11 @@ type world struct {
 	nominated nominations
 	rand      *rand.Rand
 	serial    int
+	requests  map[asked]*Request
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{Table: table.New(), switches: switchboard{closed: map[string]bool{}}, nominated: nominations{}}
+	w := &world{Table: table.New(), switches: switchboard{closed: map[string]bool{}}, nominated: nominations{}, requests: map[asked]*Request{}}
 	w.rand = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	w.rules = rules(&w.switches)
 	// Some of the plugins, at random, so that filters and scores come in all
@@ -151,7 +152,7 @@ func (w *world) decide(t *rapid.T) {
 		if len(w.nominated) > 0 || w.rand.IntN(2) == 0 {
 			nominated = w.nominated
 		}
-		got := answerOf(w.Table, e.Decide(w.profile, p, nominated))
+		got := answerOf(w.Table, e.Decide(w.request(e, p), nominated))
 		if slices.Contains(want.best, got.node) {
 			want.node, want.best = got.node, nil // every engine is to choose the same
 		}
@@ -164,6 +165,20 @@ func (w *world) decide(t *rapid.T) {
 	ask("new", New(w.Table, seed, 1))
 	ask("plain", NewPlain(w.Table, seed))
 	ask("kept, again", w.kept)
+}
+
+// request is the one for the pod that the engine was given before.
+func (w *world) request(e *Engine, p *object.Pod) *Request {
+	of := asked{e, p}
+	if w.requests[of] == nil {
+		w.requests[of] = For(w.profile, p)
+	}
+	return w.requests[of]
+}
+
+type asked struct {
+	engine *Engine
+	pod    *object.Pod
 }
 
 // differ names the first difference. Of several scores that are out of range
@@ -202,17 +217,17 @@ func differ(got, want answer) string {
 
 // ahead shows pods whose turn may come soon, some of them new.
 func (w *world) ahead(*rapid.T) {
-	var coming []Coming
+	var kept, tight []*Request
 	for range w.rand.IntN(8) {
 		pod := pickOne(w.rand, w.pool...)
 		if w.rand.IntN(3) == 0 {
 			pod = w.pod("a")
 			w.pool[w.rand.IntN(len(w.pool))] = pod
 		}
-		coming = append(coming, Coming{w.profile, pod})
+		kept, tight = append(kept, w.request(w.kept, pod)), append(tight, w.request(w.tight, pod))
 	}
-	w.kept.Ahead(coming)
-	w.tight.Ahead(coming)
+	w.kept.RefreshAhead(kept)
+	w.tight.RefreshAhead(tight)
 }
 
 func (w *world) check(t *rapid.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -14,28 +15,28 @@ import (
 // plugin order, then by reasons. The counts add up to the nodes that are not
 // feasible.
 func (o *Outcome) Tallies() []decision.Tally {
-	if o.view.class.rejected != nil {
+	if o.view.rejected != nil {
 		return o.wholly()
 	}
-	o.considerRest()
-	counts := map[blockKey]int{}
-	if o.rows == nil && len(o.view.cellFilters) == 0 {
-		counts = o.view.causes.tally()
-		recount := func(r table.Row, b block) {
-			if k := o.view.first(r); k.filter > 0 {
-				uncount(counts, k)
+	o.tryNominatedOthers()
+	counts := map[ranking.Cause]int{}
+	if o.narrowed == nil && len(o.view.cellFilters) == 0 {
+		counts = o.view.index.Causes()
+		recount := func(r table.Row, c ranking.Cause) {
+			if was := o.view.index.Cause(r); was.Rejects() {
+				uncount(counts, was)
 			}
-			counts[blockKey(b)]++
+			counts[c]++
 		}
-		for r, b := range o.blocked { // any order: adds up
-			recount(r, b)
+		for r, c := range o.nominated.blocked { // any order: adds up
+			recount(r, c)
 		}
-		for r, b := range o.rest { // any order: adds up
-			recount(r, b)
+		for r, c := range o.nominated.others { // any order: adds up
+			recount(r, c)
 		}
 	} else {
 		for i, n := 0, o.candidates(); i < n; i++ {
-			if k := o.blockAt(o.candidate(i)); k.filter > 0 {
+			if k := o.causeAt(o.candidate(i)); k.Rejects() {
 				counts[k]++
 			}
 		}
@@ -44,7 +45,7 @@ func (o *Outcome) Tallies() []decision.Tally {
 	for _, k := range sortedKeys(counts) {
 		tallies = append(tallies, decision.Tally{Blocker: o.explain(k, o.sample(k)), Nodes: counts[k]})
 	}
-	if rest := o.engine.table.Live() - len(o.rows); o.rows != nil && rest > 0 {
+	if rest := o.engine.table.Live() - len(o.narrowed); o.narrowed != nil && rest > 0 {
 		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
 	}
 	if o.review != nil {
@@ -54,66 +55,66 @@ func (o *Outcome) Tallies() []decision.Tally {
 }
 
 // uncount takes one off; none left is no entry.
-func uncount(counts map[blockKey]int, k blockKey) {
+func uncount(counts map[ranking.Cause]int, k ranking.Cause) {
 	if counts[k]--; counts[k] == 0 {
 		delete(counts, k)
 	}
 }
 
 func (o *Outcome) wholly() []decision.Tally {
-	s := o.view.class.rejected
+	s := o.view.rejected
 	return []decision.Tally{{
 		Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons},
 		Nodes:   o.engine.table.Live(),
 	}}
 }
 
-func sortedKeys(counts map[blockKey]int) []blockKey {
-	keys := make([]blockKey, 0, len(counts))
+func sortedKeys(counts map[ranking.Cause]int) []ranking.Cause {
+	keys := make([]ranking.Cause, 0, len(counts))
 	for k := range counts { // any order: sorted below
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, func(a, b blockKey) int {
-		return cmp.Or(cmp.Compare(a.filter, b.filter), cmp.Compare(a.verdict, b.verdict))
+	slices.SortFunc(keys, func(a, b ranking.Cause) int {
+		return cmp.Or(cmp.Compare(a.Filter, b.Filter), cmp.Compare(a.Verdict, b.Verdict))
 	})
 	return keys
 }
 
 // sample finds a row that was blocked in this way, for Explain to look at.
-func (o *Outcome) sample(k blockKey) table.Row {
+func (o *Outcome) sample(k ranking.Cause) table.Row {
 	for i, n := 0, o.candidates(); i < n; i++ {
-		if r := o.candidate(i); o.blockAt(r) == k {
+		if r := o.candidate(i); o.causeAt(r) == k {
 			return r
 		}
 	}
 	return -1
 }
 
-func (o *Outcome) explain(k blockKey, r table.Row) decision.Blocker {
-	f := &o.view.filters[k.filter-1]
+func (o *Outcome) explain(k ranking.Cause, r table.Row) decision.Blocker {
+	f := &o.view.filters[k.Filter-1]
 	in := f.in
-	if o.view.failing(k) {
+	if o.view.isFailure(k) {
 		in.Pod = o.pod // the error may name what is the pod's own
 	}
-	code, reasons := f.Explain(&in, r, k.verdict)
+	code, reasons := f.Explain(&in, r, framework.Verdict(k.Verdict))
 	return decision.Blocker{Plugin: f.Name, Code: code, Reasons: reasons}
 }
 
 func (o *Outcome) leftOut() decision.Blocker {
-	by := o.view.class.narrowedBy
+	by := o.view.narrowedBy
 	return decision.Blocker{
-		Plugin: by[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOut(by)},
+		Plugin: by[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOutReason(by)},
 	}
 }
 
 // RejectedBy names the plugins that rejected some node or the pod as a whole,
 // sorted.
 func (o *Outcome) RejectedBy() []string {
-	names := slices.Clone(o.view.class.narrowedBy)
+	names := slices.Clone(o.view.narrowedBy)
 	for _, t := range o.Tallies() {
 		names = append(names, t.Plugin)
 	}
-	if s := o.view.class.rejected; s != nil {
+	if s := o.view.rejected; s != nil {
 		names = append(names, s.Plugin)
 	}
 	slices.Sort(names)
@@ -124,27 +125,27 @@ func (o *Outcome) RejectedBy() []string {
 // pods may help, UnschedulableAndUnresolvable where nothing will; Success where it is
 // feasible.
 func (o *Outcome) Code(r table.Row) decision.Code {
-	if s := o.view.class.rejected; s != nil {
+	if s := o.view.rejected; s != nil {
 		return s.Code
 	}
-	if o.rows != nil && !slices.Contains(o.rows, r) {
+	if !o.isCandidate(r) {
 		return decision.UnschedulableAndUnresolvable
 	}
-	o.considerRest()
-	k := o.blockAt(r)
-	switch k.filter {
-	case feasible:
+	o.tryNominatedOthers()
+	k := o.causeAt(r)
+	switch k.Filter {
+	case ranking.Feasible:
 		if o.review != nil && !o.review.passes(r) {
 			return o.review.blocker(r).Code
 		}
 		return decision.Success
-	case noNode:
+	case ranking.NoNode:
 		return decision.UnschedulableAndUnresolvable
 	}
 	code, known := o.codes[k]
 	if !known {
 		if o.codes == nil {
-			o.codes = map[blockKey]decision.Code{}
+			o.codes = map[ranking.Cause]decision.Code{}
 		}
 		code = o.explain(k, r).Code
 		o.codes[k] = code
@@ -152,30 +153,10 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	return code
 }
 
-// Refit runs the filters on one row of the table as it stands now, first with
-// the pods placed that are nominated there and count against the pod, then
-// without; nil when it fits both times.
-func (o *Outcome) Refit(r table.Row, nominated Nominations) *decision.Blocker {
-	var found *decision.Blocker
-	run := func() {
-		if b, rejected := firstBlock(o.view.filters, r); rejected {
-			out := o.explain(blockKey(b), r)
-			found = &out
-		}
-	}
-	if nominated != nil {
-		o.withNominated(r, nominated, run)
-	}
-	if found == nil {
-		run()
-	}
-	return found
-}
-
 // Nodes answers for every node in full: all blockers of the infeasible ones,
 // all scores of the others. Sorted by name.
 func (o *Outcome) Nodes() []decision.Node {
-	o.considerRest()
+	o.tryNominatedOthers()
 	t := o.engine.table
 	nodes := make([]decision.Node, 0, t.Live())
 	for i := range t.Rows() {
@@ -195,14 +176,14 @@ func (o *Outcome) Nodes() []decision.Node {
 }
 
 func (o *Outcome) blockers(r table.Row) []decision.Blocker {
-	if s := o.view.class.rejected; s != nil {
+	if s := o.view.rejected; s != nil {
 		return []decision.Blocker{{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}}
 	}
-	if o.rows != nil && !slices.Contains(o.rows, r) {
+	if !o.isCandidate(r) {
 		return []decision.Blocker{o.leftOut()}
 	}
 	var all []decision.Blocker
-	if o.nominated != nil {
+	if o.nominated.Nominations != nil {
 		o.withNominated(r, o.nominated, func() { all = o.blockersNow(r) })
 	}
 	if len(all) == 0 {
@@ -217,7 +198,7 @@ func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 	for k := range o.view.filters {
 		f := &o.view.filters[k]
 		if v := f.verdictAt(r); v != framework.Fits {
-			all = append(all, o.explain(blockKey{f.place, v}, r))
+			all = append(all, o.explain(ranking.Cause{Filter: f.place, Verdict: uint64(v)}, r))
 		}
 	}
 	if len(all) == 0 && o.review != nil && !o.review.passes(r) {
@@ -231,11 +212,11 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 		return 0, nil
 	}
 	if o.extremes == nil {
-		o.measure()
+		o.findExtremes()
 	}
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]
-		score := s.normal(s.ask(r), o.extremes[k])
+		score := s.normal(s.scoreAt(r), o.extremes[k])
 		scores = append(scores, decision.Score{Plugin: s.Name, Score: score, Weight: s.weight})
 		total += s.weight * score
 	}
@@ -244,6 +225,3 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 	}
 	return total, scores
 }
-
-// Rows is for framework.PostFilterCall.
-func (o *Outcome) Rows() []table.Row { return o.rows }

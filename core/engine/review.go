@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -34,32 +32,32 @@ type review struct {
 	bonus   map[table.Row]int64 // the weighted sum of the scores
 }
 
-// DecideAmong is Decide for a pod that extenders have a say in. The pod's own
+// DecideReviewed is Decide for a pod that extenders have a say in. The pod's own
 // nomination does not count: whoever asks tries that node first.
-func (e *Engine) DecideAmong(p *profile.Profile, pod *object.Pod, nominated Nominations, said *Review) *Outcome {
-	r := &review{
+func (e *Engine) DecideReviewed(r *Request, nominated Nominations, said *Review) *Outcome {
+	rv := &review{
 		all: said.Passed == nil, passed: map[table.Row]bool{}, refused: map[table.Row]decision.Blocker{},
 		scores: map[table.Row][]decision.Score{}, bonus: map[table.Row]int64{},
 	}
 	for _, name := range said.Passed {
 		if row, ok := e.table.Find(name); ok {
-			r.passed[row] = true
+			rv.passed[row] = true
 		}
 	}
 	for name, b := range said.Refused { // any order: fills a map
 		if row, ok := e.table.Find(name); ok {
-			r.refused[row] = b
+			rv.refused[row] = b
 		}
 	}
 	for name, scores := range said.Scores { // any order: fills a map
 		if row, ok := e.table.Find(name); ok {
-			r.scores[row] = scores
+			rv.scores[row] = scores
 			for _, s := range scores {
-				r.bonus[row] += s.Score * s.Weight
+				rv.bonus[row] += s.Score * s.Weight
 			}
 		}
 	}
-	return e.decide(p, pod, nominated, r)
+	return e.decide(r, nominated, rv)
 }
 
 func (r *review) passes(row table.Row) bool { return r.all || r.passed[row] }

@@ -299,10 +299,11 @@ func (n *nominations) drop(node string) {
 
 // lookAhead shows some of the pool ahead of their turn.
 func (w *soak) lookAhead(*testing.T) {
-	var coming []engine.Coming
+	var kept, tight []*engine.Request
 	for range 1 + w.IntN(6) {
-		coming = append(coming, engine.Coming{Profile: pickOne(w.Rand, w.profiles...), Pod: pickOne(w.Rand, w.pool...)})
+		by, p := pickOne(w.Rand, w.profiles...), pickOne(w.Rand, w.pool...)
+		kept, tight = append(kept, w.request(w.kept, by, p)), append(tight, w.request(w.tight, by, p))
 	}
-	w.kept.Ahead(coming)
-	w.tight.Ahead(coming)
+	w.kept.RefreshAhead(kept)
+	w.tight.RefreshAhead(tight)
 }

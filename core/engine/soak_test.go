@@ -61,6 +61,7 @@ type soak struct {
 	drawn              []*v1.Pod     // the pool, as the API has them
 	pool               []*object.Pod // those that are decided on, in turn
 	placed             []*object.Pod
+	requests           map[asked]*engine.Request
 	nominated          *nominations
 	sum                *soaked
 	checkOneIn         int
@@ -69,7 +70,7 @@ type soak struct {
 
 func newSoak(t *testing.T, r *rand.Rand, mix string) *soak {
 	world := r.Uint64()
-	w := &soak{stock: newStock(t, rand.New(rand.NewPCG(world, 0)), mix), Table: table.New(), world: world, nominated: &nominations{byNode: map[string][]*object.Pod{}}}
+	w := &soak{stock: newStock(t, rand.New(rand.NewPCG(world, 0)), mix), Table: table.New(), world: world, requests: map[asked]*engine.Request{}, nominated: &nominations{byNode: map[string][]*object.Pod{}}}
 	w.kept, w.tight, w.plain = engine.New(w.Table, world, 1), engine.New(w.Table, world, 2), engine.NewPlain(w.Table, world)
 	w.tight.SetBudget(3 * (engine.FixedRows + len(w.names)))
 	w.checkOneIn = pickOne(w.Rand, 5, 20, 100)
@@ -446,7 +447,7 @@ func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull 
 // decideBy has the engine decide, now and then with what extenders say.
 func (w *soak) decideBy(e *engine.Engine, by *profile.Profile, p *object.Pod, nominated engine.Nominations, r *rand.Rand) *engine.Outcome {
 	if r.IntN(8) > 0 {
-		return e.Decide(by, p, nominated)
+		return e.Decide(w.request(e, by, p), nominated)
 	}
 	said := &engine.Review{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
 	for _, name := range w.names {
@@ -464,7 +465,22 @@ func (w *soak) decideBy(e *engine.Engine, by *profile.Profile, p *object.Pod, no
 		said.Passed = nil // all pass
 		clear(said.Refused)
 	}
-	return e.DecideAmong(by, p, nominated, said)
+	return e.DecideReviewed(w.request(e, by, p), nominated, said)
+}
+
+// request is the one for the pod that the engine was given before.
+func (w *soak) request(e *engine.Engine, by *profile.Profile, p *object.Pod) *engine.Request {
+	of := asked{e, by, p}
+	if w.requests[of] == nil {
+		w.requests[of] = engine.For(by, p)
+	}
+	return w.requests[of]
+}
+
+type asked struct {
+	engine  *engine.Engine
+	profile *profile.Profile
+	pod     *object.Pod
 }
 
 func (w *soak) refit(o *engine.Outcome, nominated engine.Nominations, r *rand.Rand) (found []decision.Blocker) {

@@ -12,18 +12,18 @@ func (m *Machine) lookAhead(p *object.Pod) {
 	if m.ahead--; m.ahead > 0 {
 		return
 	}
-	n := m.engine.Lag()
+	n := m.engine.WorthAhead()
 	if n < 2 {
 		return
 	}
 	m.soon = m.queue.Next(append(m.soon[:0], p), n-1)
 	m.coming = m.coming[:0]
 	for _, p := range m.soon {
-		m.coming = append(m.coming, engine.Coming{Profile: m.profiles[p.SchedulerName], Pod: p})
+		m.coming = append(m.coming, engine.For(m.profiles[p.SchedulerName], p))
 	}
 	m.ahead = len(m.soon)
 	if m.ahead > 1 {
-		_ = m.guard("looking ahead", "", func() { m.engine.Ahead(m.coming) })
+		_ = m.guard("looking ahead", "", func() { m.engine.RefreshAhead(m.coming) })
 	}
 	clear(m.soon)
 	clear(m.coming)

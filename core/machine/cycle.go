@@ -93,7 +93,7 @@ func (m *Machine) decide(a *attempt) *flight {
 	if managers := m.managers(a.pod); managers != nil {
 		return m.inquire(a, managers)
 	}
-	o := m.engine.Decide(a.profile, a.pod, m.queue)
+	o := m.engine.Decide(engine.For(a.profile, a.pod), m.queue)
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		m.rejected(a, o)
 		nomination, _ := m.postFilter(a, o, 0, nominate{keep: true}, nil)

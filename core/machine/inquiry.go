@@ -155,7 +155,7 @@ func (m *Machine) inquiring(q *inquiry) *flight {
 	if m.table.Live() == 0 {
 		return m.conclude(q, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
 	}
-	o := m.engine.DecideAmong(a.profile, a.pod, m.queue, &q.review)
+	o := m.engine.DecideReviewed(engine.For(a.profile, a.pod), m.queue, &q.review)
 	if o.Feasible == 0 {
 		switch {
 		case o.Rejected != nil && !o.Rejected.Code.Rejects():
@@ -197,7 +197,7 @@ func (m *Machine) unseen(q *inquiry) bool {
 	if q.review.Passed == nil {
 		return false
 	}
-	all := m.engine.DecideAmong(q.profile, q.pod, m.queue, &engine.Review{})
+	all := m.engine.DecideReviewed(engine.For(q.profile, q.pod), m.queue, &engine.Review{})
 	return slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !q.asked[n] })
 }
 
@@ -429,14 +429,14 @@ func (m *Machine) reviewed(q *inquiry, x *Extender, e Answered) {
 func (m *Machine) choose(q *inquiry) {
 	a, made := q.attempt, q.offer
 	q.offer = nil
-	all := m.engine.DecideAmong(a.profile, a.pod, m.queue, &engine.Review{})
+	all := m.engine.DecideReviewed(engine.For(a.profile, a.pod), m.queue, &engine.Review{})
 	if slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !q.asked[n] }) {
 		if f := m.anew(q); f != nil {
 			m.advance(f)
 		}
 		return
 	}
-	o := m.engine.DecideAmong(a.profile, a.pod, m.queue, &q.review)
+	o := m.engine.DecideReviewed(engine.For(a.profile, a.pod), m.queue, &q.review)
 	out := made.choose(m.postFilterCall(a, o), m.candidates(a.pod, made.candidates), made.err)
 	nomination, done := m.take(a, a.profile.PostFilter[made.plugin].Name, out, made.nomination)
 	if !done {

@@ -90,7 +90,7 @@ type Machine struct {
 	// whether it wants to see others ahead of theirs.
 	ahead  int
 	soon   []*object.Pod
-	coming []engine.Coming
+	coming []*engine.Request
 }
 
 // New returns a machine without nodes and pods.

@@ -194,7 +194,7 @@ func (b *berth) named(p *v1.Pod) oracle.Record {
 			pending.Spec.NodeName = "" // of a bound pod what only pending ones need is not decoded
 			pod := decode.Pod(pending)
 			pod.NodeName = p.Spec.NodeName
-			d := decision.Decision{Nodes: b.judge.Decide(profile, pod, b.machine.Queue()).Nodes()}
+			d := decision.Decision{Nodes: b.judge.Decide(engine.For(profile, pod), b.machine.Queue()).Nodes()}
 			return record(&d)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Guests have the columns of those before them, and nothing else of them.
+// Transient views have the buffers of those before them, and nothing else of them.
 
 // ranked is a table of n nodes that a label tells apart, from 0 to 100.
 func ranked(n int) *table.Table {
@@ -42,14 +42,14 @@ func decidesLikePlain(t *testing.T, tb *table.Table, p *profile.Profile) {
 	for i := range 20 {
 		pods := []*object.Pod{newPod(fmt.Sprint("p", i), nil, int64(2*i), 1), newPod(fmt.Sprint("q", i), nil, int64(2*i+1), 1)}
 		if i%3 == 0 {
-			e.Ahead([]Coming{{p, pods[0]}, {p, pods[1]}})
+			e.RefreshAhead([]*Request{For(p, pods[0]), For(p, pods[1])})
 			if err := e.Check(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, pod := range pods {
-			got := answerOf(tb, e.Decide(p, pod, nil))
-			if want := answerOf(tb, plain.Decide(p, pod, nil)); !reflect.DeepEqual(got, want) {
+			got := answerOf(tb, e.Decide(For(p, pod), nil))
+			if want := answerOf(tb, plain.Decide(For(p, pod), nil)); !reflect.DeepEqual(got, want) {
 				t.Fatalf("pod %s: %s", pod.UID, differ(got, want))
 			}
 			tb.Place(pod, got.node)
@@ -59,7 +59,7 @@ func decidesLikePlain(t *testing.T, tb *table.Table, p *profile.Profile) {
 
 // Final scores too high to be counted, and more numbers to a group than one
 // can have.
-func TestGuestsWithoutGroups(t *testing.T) {
+func TestTransientViewsWithoutGroups(t *testing.T) {
 	same := func(raw, _, _ int64) int64 { return raw }
 	decidesLikePlain(t, ranked(300), buildProfile(byRank(100, nil, "Heavy")))
 	decidesLikePlain(t, ranked(300), buildProfile(byRank(1, same, "A", "B", "C", "D", "E", "F", "G", "H", "I")))
@@ -78,11 +78,11 @@ func TestCausesOfAnotherClass(t *testing.T) {
 	p := buildProfile(rules)
 	p.Filter[0].ErrorsFrom = 9
 	e := New(tb, seed, 1)
-	if o := e.Decide(p, newPod("p", map[string]string{"not": "C"}, 1, 1), nil); o.Feasible != 0 {
+	if o := e.Decide(For(p, newPod("p", map[string]string{"not": "C"}, 1, 1)), nil); o.Feasible != 0 {
 		t.Fatalf("%d nodes are feasible", o.Feasible)
 	}
 	narrow := newPod("q", map[string]string{"A": "node-3", "C": "skip"}, 1, 1)
-	if o := e.Decide(p, narrow, nil); o.Rejected != nil || o.Feasible != 1 || o.Row != 3 {
+	if o := e.Decide(For(p, narrow), nil); o.Rejected != nil || o.Feasible != 1 || o.Row != 3 {
 		t.Errorf("rejected %v, %d feasible, row %d", o.Rejected, o.Feasible, o.Row)
 	}
 }
@@ -96,53 +96,9 @@ func TestFailuresAheadAreNotKept(t *testing.T) {
 		return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
 	}
 	e, pod := New(tb, seed, 2), newPod("p", nil, 1, 1)
-	e.Ahead([]Coming{{p, pod}})
+	e.RefreshAhead([]*Request{For(p, pod)})
 	p.Score[2].Plugin.PreScore = works
-	if o := e.Decide(p, pod, nil); o.Rejected != nil || o.Row < 0 {
+	if o := e.Decide(For(p, pod), nil); o.Rejected != nil || o.Row < 0 {
 		t.Errorf("still rejected: %v", o.Rejected)
-	}
-}
-
-// Lists of a group's best rows are no longer than the group is large, however
-// its rows come and go.
-func TestListsAreBounded(t *testing.T) {
-	const n = 600
-	tb := table.New()
-	for i := range n {
-		tb.SetNode(newNode(fmt.Sprint("node-", i), nil, 0, 0))
-	}
-	p := buildProfile([]*rule{{name: "Free", locality: framework.NodeAndPods, weight: 2,
-		score: func(_ *object.Pod, at site) int64 { return max(0, 100-int64(len(at.pods))) }}})
-	pod := newPod("p", nil, 1, 1)
-	e, v := keeping(t, tb, p, pod)
-	decide := func() {
-		e.Decide(p, pod, nil)
-		total := 0
-		for i := range v.groups {
-			g := &v.groups[i]
-			listed := 0
-			for _, list := range g.lists {
-				listed += len(list)
-			}
-			if total += listed; listed != g.listed || listed > 65+2*g.rows || len(g.lists) > 1+int(g.top) {
-				t.Fatalf("a group of %d rows lists %d (%d counted) by %d scores", g.rows, listed, g.listed, len(g.lists))
-			}
-		}
-	}
-	all := func(change func(i int)) { // few at a time, so that rows are replayed
-		for i := range n {
-			if change(i); i%8 == 0 {
-				decide()
-			}
-		}
-	}
-	for round := range 20 {
-		all(func(i int) { tb.Place(newPod(fmt.Sprint("q", round, "-", i), nil, 1, 1), fmt.Sprint("node-", i)) })
-	}
-	for round := range 20 {
-		all(func(i int) { tb.Remove(newPod(fmt.Sprint("q", round, "-", i), nil, 1, 1).UID) })
-		if err := e.Check(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+)
+
+// viewRows bounds the memory of all views: a row of a view takes 4 bytes, 8 more
+// for each plugin that answers by cells, and up to 40 where there are as many
+// groups as there may be; a view itself as much as fixedRows rows. So 2^22 rows are
+// about 200 MiB at the worst, and a tenth of that as a rule. A large table may have
+// more, for 192 classes: with fewer views than classes that take turns each would
+// be dropped just before its turn.
+const (
+	viewRows   = 1 << 22
+	fixedRows  = 128
+	largeTable = 1 << 15
+	largeViews = 192
+)
+
+// fixedBytes is how many bytes of a class's signature and of its pod's labels are
+// part of fixedRows. Each byte beyond counts as a row: a view keeps the signature,
+// what was compiled from the same fields, and the pod.
+const fixedBytes = 2048
+
+// seenClasses bounds what is remembered of classes that came by once.
+const seenClasses = 1 << 16
+
+// viewOf finds or makes the view of the pod's class.
+func (e *Engine) viewOf(r *Request) *view {
+	e.releaseTransient()
+	e.clock++
+	c := e.classOf(r)
+	v := e.findView(c)
+	if v == nil {
+		v = e.newView(r, c)
+	}
+	if e.early[c.signature] == v {
+		delete(e.early, c.signature)
+		e.transient = v
+	}
+	return v
+}
+
+// findView finds the view of the class, nil where there is none that still holds.
+func (e *Engine) findView(c *class) *view {
+	v := c.view
+	if v == nil {
+		v = e.views[c.signature] // the class was found anew in between
+	}
+	if v != nil && v.current(e.table) {
+		v.used = e.clock
+		return v
+	}
+	if v := e.early[c.signature]; v != nil {
+		if v.current(e.table) {
+			return v
+		}
+		e.release(v)
+	}
+	return nil
+}
+
+// newView makes a view of the class: to be kept, or a transient one.
+func (e *Engine) newView(r *Request, c *class) *view {
+	first := e.views[c.signature] == nil && e.firstTime(c)
+	v := prepare(e.table, e.keysOf(r.Profile), r.Pod)
+	v.class, v.used = c, e.clock
+	if v.rejected != nil {
+		return v
+	}
+	shared := e.sharedOf(v)
+	if v.forOneDecision() || (first && len(v.cells) == 0) {
+		e.acquire(v, shared)
+		return v
+	}
+	v.build(shared, nil)
+	v.excess = v.excessBytes()
+	e.drop(c.signature)
+	e.views[c.signature], c.view = v, v
+	e.makeRoom(v)
+	return v
+}
+
+// forOneDecision tells whether the view is not kept, however often its class comes
+// by: the class is narrowed to a few nodes and looked at on those alone, or its
+// PreScore failed, which it may not the next time.
+func (v *view) forOneDecision() bool { return v.narrowed != nil || v.failed != nil }
+
+// firstTime tells whether the class comes by for the first time. Of such a class
+// only that is remembered: it may never come back, and the next one can use its
+// buffers.
+func (e *Engine) firstTime(c *class) bool {
+	if _, known := e.seen[c.hash]; known {
+		return false
+	}
+	if len(e.seen) >= seenClasses {
+		clear(e.seen)
+	}
+	e.seen[c.hash] = struct{}{}
+	return true
+}
+
+// sharedOf finds or makes the answers that the view shares with other classes.
+func (e *Engine) sharedOf(v *view) *shared {
+	s := newShared(e.table, v)
+	if v.forOneDecision() {
+		return s
+	}
+	e.keyBuf = v.keys.appendSharedSignature(e.keyBuf[:0], e.table, v.pod)
+	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
+	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.columns)
+	if known := e.shared[string(e.keyBuf)]; known != nil && known.agrees(s) {
+		return known
+	}
+	s.signature = string(e.keyBuf)
+	e.shared[s.signature] = s
+	e.dropShared(s)
+	return s
+}
+
+// excessBytes is how many rows the view counts for besides its own.
+func (v *view) excessBytes() int {
+	n := len(v.class.signature)
+	for key, value := range v.pod.Labels { // any order: a sum
+		n += len(key) + len(value)
+	}
+	return max(0, n-fixedBytes)
+}
+
+// mostViews is how many views there is room for.
+func (e *Engine) mostViews() int {
+	return max(1, (e.mostRows()-e.excess)/(fixedRows+e.table.Rows()))
+}
+
+// mostRows is the number of rows that all views together may hold, each view
+// counting fixedRows more than it has.
+func (e *Engine) mostRows() int {
+	if n := e.table.Rows(); n > largeTable {
+		return max(e.budget, largeViews*(fixedRows+n))
+	}
+	return e.budget
+}
+
+// makeRoom drops the views used longest ago once all together are too large, a
+// sixteenth of them at a time, and shared answers that no view uses.
+func (e *Engine) makeRoom(keep *view) {
+	if e.excess += keep.excess; len(e.views) > e.mostViews() {
+		e.dropViews(keep)
+	}
+	e.dropShared(keep.shared)
+}
+
+// drop forgets the view of a class, if there is one.
+func (e *Engine) drop(signature string) {
+	v := e.views[signature]
+	if v == nil {
+		return
+	}
+	if v.kept != nil {
+		e.withKept = slices.DeleteFunc(e.withKept, func(other *view) bool { return other == v })
+	}
+	v.class.view = nil
+	delete(e.views, signature)
+}
+
+func (e *Engine) dropViews(keep *view) {
+	uses := make([]uint64, 0, len(e.views))
+	e.excess = 0                // of views replaced since it may still hold some
+	for _, v := range e.views { // any order: sorted below, and a sum
+		uses = append(uses, v.used)
+		e.excess += v.excess
+	}
+	slices.Sort(uses)
+	stay := min(max(1, e.mostViews()-e.mostViews()/16), len(uses))
+	maps.DeleteFunc(e.views, func(_ string, v *view) bool {
+		drop := v != keep && v.used < uses[len(uses)-stay]
+		if drop {
+			e.excess -= v.excess
+			v.class.view = nil
+		}
+		return drop
+	})
+	e.withKept = slices.DeleteFunc(e.withKept, func(v *view) bool { return e.views[v.class.signature] != v })
+}
+
+// dropShared drops shared answers that no view uses, once they are many.
+func (e *Engine) dropShared(keep *shared) {
+	if len(e.shared) <= 2*len(e.views)+16 {
+		return
+	}
+	used := map[*shared]bool{keep: true}
+	for _, v := range e.views { // any order: fills a set
+		used[v.shared] = true
+	}
+	maps.DeleteFunc(e.shared, func(_ string, s *shared) bool { return !used[s] })
+}

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Outcome is the answer for one pod. It is valid until the table changes.
+type Outcome struct {
+	// Row is the chosen node, -1 when there is none.
+	Row table.Row
+	// Feasible is the number of nodes that passed every filter.
+	Feasible int
+	// Score is the chosen node's total, Ties the number of nodes that have it. Both
+	// are 0 where a single node was feasible: nothing was scored.
+	Score int64
+	Ties  int
+	// Rejected is set when the pod was rejected as a whole (PreFilter), or deciding
+	// failed (Code Error).
+	Rejected *decision.Status
+
+	engine    *Engine
+	view      *view
+	pod       *object.Pod
+	nominated nominatedRows
+	narrowed  []table.Row // the only rows considered; nil: all
+	review    *review     // what extenders say; nil: nothing
+
+	codes        map[ranking.Cause]decision.Code // asked for so far
+	cellVerdicts map[cellKey]framework.Verdict   // asked for so far
+	extremes     []extremes                      // of the raw scores over the feasible rows, by scorer; nil: not scored
+	list         []table.Row                     // the feasible rows, once listed; the engine's room
+	listed       bool
+}
+
+// Decide evaluates every node for the pod and chooses the best. Pods of at least
+// its priority that are nominated to a node count as placed there, but must not be
+// needed for the pod to fit.
+func (e *Engine) Decide(r *Request, nominated Nominations) *Outcome {
+	return e.decide(r, nominated, nil)
+}
+
+// decide is the route from the pod's class to the choice. doc.go follows one
+// decision along it.
+func (e *Engine) decide(r *Request, nominated Nominations, rv *review) *Outcome {
+	e.trackTerms(nominated)
+	if e.plain {
+		return e.decidePlainly(r, nominated, rv) // plain.go
+	}
+	v := e.viewOf(r) // cache.go
+	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected, review: rv}
+	if o.Rejected != nil {
+		return o
+	}
+	o.nominated.Nominations = nominated
+	if v.narrowed != nil {
+		o.evaluateNarrowed() // narrowed.go
+	} else {
+		e.evaluated = v.refresh(e.table, e.workers, &e.found[0]) // view.go
+	}
+	if o.takeOwnNomination() { // nominated.go
+		return o
+	}
+	o.tryNominated() // nominated.go
+	v.syncCells()    // with nominated pods placed, the domains had other counts
+	if o.Rejected = o.failure(); o.Rejected != nil {
+		return o
+	}
+	if o.Feasible = o.countFeasible(); o.Feasible > 0 {
+		o.choose()
+	}
+	return o
+}
+
+// countFeasible returns the number of feasible nodes.
+func (o *Outcome) countFeasible() int {
+	if o.byGroups() {
+		return o.filterGroups()
+	}
+	if o.narrowed == nil && o.review == nil && len(o.view.cellFilters) == 0 {
+		return o.view.index.Feasible - len(o.nominated.blocked)
+	}
+	return len(o.feasibleRows())
+}
+
+// byGroups tells whether the groups of the index can decide: whatever rules out
+// single rows besides the view's filters makes a scan necessary.
+func (o *Outcome) byGroups() bool {
+	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.review == nil
+}
+
+// choose finds the feasible row with the highest total; among equals a draw
+// decides. A single feasible row is taken without scoring.
+func (o *Outcome) choose() {
+	v := o.view
+	switch {
+	case o.Feasible == 1:
+		o.Row = o.feasibleRows()[0]
+	case v.failed != nil:
+		o.Rejected = v.failed
+	case v.index.OutOfRange > 0 && o.findOutOfRange():
+	case o.byGroups():
+		o.scoreGroups()
+		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed())
+	default:
+		o.scan() // scan.go
+	}
+	if o.Rejected != nil {
+		o.Row, o.Score, o.Ties = -1, 0, 0
+	}
+}
+
+// drawSeed decides among equals: the engine's seed and the pod's UID do, whatever
+// was chosen before.
+func (o *Outcome) drawSeed() uint64 { return o.engine.seed ^ ranking.Hash(string(o.pod.UID)) }
+
+// filterGroups asks the filters by cells about each group, and returns the number
+// of feasible rows.
+func (o *Outcome) filterGroups() int {
+	v, rows := o.view, 0
+	groups := v.index.Groups()
+	for i := range groups {
+		g := &groups[i]
+		g.Fits = g.Rows > 0
+		for _, f := range v.cellFilters {
+			g.Fits = g.Fits && f.CellFilter.Filter(&f.in, v.valueOf(g, f.column)) == framework.Fits
+		}
+		if g.Fits {
+			rows += g.Rows
+		}
+	}
+	return rows
+}
+
+// scoreGroups gives each group its bonus: the weighted scores that its rows have
+// from scorers that are normalised or answer by cells.
+func (o *Outcome) scoreGroups() {
+	v, groups := o.view, o.view.index.Groups()
+	o.weighGroups()
+	o.extremes = o.engine.extremesOf(len(v.scorers))
+	for i := range groups {
+		groups[i].Bonus = 0
+	}
+	for k := range v.scorers {
+		s := &v.scorers[k]
+		if !s.column.kept {
+			continue
+		}
+		e := noExtremes
+		for i := range groups {
+			if g := &groups[i]; g.Fits {
+				e.add(s.rawOf(v.valueOf(g, s.column)))
+			}
+		}
+		o.extremes[k] = e
+		for i := range groups {
+			if g := &groups[i]; g.Fits {
+				g.Bonus += o.normalised(k, s.rawOf(v.valueOf(g, s.column)))
+			}
+		}
+	}
+}
+
+// rawOf is the raw score that a value in the scorer's column stands for.
+func (s *scorer) rawOf(value int64) int64 {
+	if s.cells != nil {
+		return s.CellScore.Score(&s.in, value)
+	}
+	return value
+}
+
+// normalised is the scorer's weighted, normalised score for a raw one.
+func (o *Outcome) normalised(k int, raw int64) int64 {
+	s := &o.view.scorers[k]
+	score := s.normal(raw, o.extremes[k])
+	if score < 0 || score > maxScore {
+		o.Rejected = invalidScore(s.Name, score)
+	}
+	return s.weight * score
+}
+
+// normal is the normalised score for a raw one.
+func (s *scorer) normal(raw int64, e extremes) int64 {
+	switch {
+	case raw == framework.NoScore:
+		return 0
+	case s.NormalizeScore == nil:
+		return raw
+	}
+	return s.NormalizeScore(raw, e.low, e.high)
+}
+
+// findOutOfRange reports a feasible row with a score out of range.
+func (o *Outcome) findOutOfRange() bool {
+	for _, r := range o.feasibleRows() {
+		if o.view.index.Score(r) >= 0 {
+			continue
+		}
+		for k := range o.view.scorers {
+			s := &o.view.scorers[k]
+			if score := s.scoreAt(r); s.NormalizeScore == nil && (score < 0 || score > maxScore) {
+				o.Rejected = invalidScore(s.Name, score)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func invalidScore(plugin string, score int64) *decision.Status {
+	return &decision.Status{
+		Code: decision.Error, Plugin: plugin,
+		Err: fmt.Errorf("plugin %q returns an invalid score %d, it should in the range of [0, %d] after normalizing", plugin, score, maxScore),
+	}
+}
+
+// fits tells whether the row is feasible.
+func (o *Outcome) fits(r table.Row) bool {
+	return o.passesFilters(r) && (o.review == nil || o.review.passes(r))
+}
+
+func (o *Outcome) passesFilters(r table.Row) bool {
+	if len(o.view.cellFilters) > 0 {
+		return o.causeAt(r).Filter == ranking.Feasible
+	}
+	return o.view.index.IsFeasible(r) && !o.nominated.blocks(r)
+}
+
+// candidates is the number of rows to look at, candidate the i-th of them.
+func (o *Outcome) candidates() int {
+	if o.narrowed != nil {
+		return len(o.narrowed)
+	}
+	return o.view.index.Rows()
+}
+
+func (o *Outcome) candidate(i int) table.Row {
+	if o.narrowed != nil {
+		return o.narrowed[i]
+	}
+	return table.Row(i)
+}
+
+// isCandidate tells whether the row is looked at.
+func (o *Outcome) isCandidate(r table.Row) bool {
+	return o.narrowed == nil || slices.Contains(o.narrowed, r)
+}
+
+// feasibleRows lists the feasible rows, in order.
+func (o *Outcome) feasibleRows() []table.Row {
+	if o.listed {
+		return o.list
+	}
+	list := o.engine.list[:0]
+	if o.narrowed == nil && o.nominated.blocked == nil && o.review == nil && len(o.view.cellFilters) == 0 {
+		list = o.view.index.AppendFeasible(list)
+	} else {
+		for i, n := 0, o.candidates(); i < n; i++ {
+			if r := o.candidate(i); o.fits(r) {
+				list = append(list, r)
+			}
+		}
+	}
+	o.list, o.listed, o.engine.list = list, true, list
+	return list
+}

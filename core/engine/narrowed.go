@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// A pod may be narrowed to a few named nodes by PreFilter plugins, as a
+// DaemonSet's pod is. Its view is transient, and knows of these rows alone.
+
+// evaluateNarrowed evaluates the rows that the pod is narrowed to.
+func (o *Outcome) evaluateNarrowed() {
+	e, v := o.engine, o.view
+	o.narrowed = e.rowsOf(v.narrowed)
+	e.evaluated = len(o.narrowed)
+	v.syncCells()
+	v.shared.combinations.Full = true
+	v.shared.size(e.table.Rows())
+	v.index.Resize(e.table.Rows())
+	v.index.BeginWith(o.narrowed)
+	found := &e.found[0]
+	for rows := range slices.Chunk(o.narrowed, chunk) {
+		found.size(len(rows))
+		v.shared.evaluate(rows, found)
+		v.shared.keep(rows, found)
+		v.evaluate(rows, found)
+		v.update(rows, found)
+	}
+}
+
+// rowsOf returns the rows of those names that are nodes, sorted.
+func (e *Engine) rowsOf(names []string) []table.Row {
+	rows := make([]table.Row, 0, len(names))
+	for _, n := range names {
+		if r, ok := e.table.Find(n); ok {
+			rows = append(rows, r)
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// leftOutReason is v1.36's reason on nodes that PreFilter plugins left out.
+func leftOutReason(plugins []string) string {
+	sorted := slices.Sorted(slices.Values(plugins))
+	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s]", strings.Join(sorted, " "))
+}

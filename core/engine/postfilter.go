@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// What follows is for framework.PostFilterCall.
+
+// Rows are the only ones that the pod was narrowed to; nil: it was not.
+func (o *Outcome) Rows() []table.Row { return o.narrowed }
+
+// Refit runs the filters on one row of the table as it stands now, first with the
+// pods placed that are nominated there and count against the pod, then without; nil
+// when it fits both times.
+func (o *Outcome) Refit(r table.Row, nominated Nominations) *decision.Blocker {
+	var found *decision.Blocker
+	run := func() {
+		if c := firstCause(o.view.filters, r); c.Rejects() {
+			out := o.explain(c, r)
+			found = &out
+		}
+	}
+	if nominated != nil {
+		o.withNominated(r, nominated, run)
+	}
+	if found == nil {
+		run()
+	}
+	return found
+}
+
+// Local tells that no filter of the class looks beyond the row, and none can fail.
+func (o *Outcome) Local() bool {
+	return !o.view.fallible && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
+}
+
+// Shortfall appends what the pod is short of on the row.
+func (o *Outcome) Shortfall(r table.Row, amounts []int64) []int64 {
+	for k := range o.view.filters {
+		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
+			amounts = f.AdditiveFilter.Shortfall(&f.in, r, amounts)
+		}
+	}
+	return amounts
+}
+
+// Frees appends what another pod takes up of it.
+func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
+	for k := range o.view.filters {
+		if f := &o.view.filters[k]; f.AdditiveFilter != nil {
+			amounts = f.AdditiveFilter.Frees(&f.in, p, amounts)
+		}
+	}
+	return amounts
+}
+
+// keptRows bounds the rows of all views for which plugins keep something: about
+// 100 bytes a row.
+const keptRows = 1 << 19
+
+// Kept is where the plugin keeps something: as long as the class's view lasts, or
+// as this decision where the view is not kept.
+func (o *Outcome) Kept(plugin string) *any {
+	v, e := o.view, o.engine
+	if v.kept == nil {
+		v.kept = map[string]*any{}
+		if v.class != nil && e.views[v.class.signature] == v {
+			e.boundKept(v)
+		}
+	}
+	if v.kept[plugin] == nil {
+		v.kept[plugin] = new(any)
+	}
+	return v.kept[plugin]
+}
+
+// boundKept lists the view among those for which plugins keep something, and drops
+// the oldest of them where there are too many.
+func (e *Engine) boundKept(v *view) {
+	e.withKept = append(e.withKept, v)
+	if most := max(1, keptRows/max(1, e.table.Rows())); len(e.withKept) > most {
+		e.withKept[0].kept = nil
+		e.withKept = slices.Delete(e.withKept, 0, 1)
+	}
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// preFiltered is what PreFilter plugins made of the pods of a class.
+type preFiltered struct {
+	// rejected is set when a plugin rejects every pod of the class, or fails.
+	rejected *decision.Status
+	// narrowed, when not nil, names the only nodes to look at, and narrowedBy the
+	// plugins that said so.
+	narrowed   []string
+	narrowedBy []string
+}
+
+// prepare makes a view, without rows so far: it runs PreFilter and PreScore for the
+// pod's class.
+func prepare(t *table.Table, k *keys, pod *object.Pod) *view {
+	v := &view{keys: k, pod: pod}
+	v.runPreFilter(t, pod)
+	if v.rejected == nil {
+		v.runPreScore(t, pod)
+		v.assignColumns()
+	}
+	v.columns, v.epochs = t.ColumnRevision(), k.epoch(t)
+	return v
+}
+
+// runPreFilter mirrors v1.36's RunPreFilterPlugins: an UnschedulableAndUnresolvable or an Error
+// ends it at once, an Unschedulable is remembered while the rest run.
+func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
+	prepared := map[string]framework.PreFilterResult{}
+	for _, pl := range v.keys.profile.PreFilter {
+		out := pl.PreFilter(t, pod)
+		prepared[pl.Name] = out
+		if out.Status != nil && out.Status.Code != decision.Success {
+			if !v.reject(pl.Name, *out.Status) {
+				return
+			}
+			continue
+		}
+		if !out.Skip && out.NodeNames != nil {
+			v.narrow(pl.Name, out.NodeNames)
+			if len(v.narrowed) == 0 {
+				v.rejected = &decision.Status{
+					Code: decision.UnschedulableAndUnresolvable, Plugin: pl.Name,
+					Reasons: []string{noNodesLeft(v.narrowedBy)},
+				}
+				return
+			}
+		}
+	}
+	for _, pl := range v.keys.profile.Filter {
+		out, ok := prepared[pl.Name]
+		if !ok && pl.PreFilter != nil {
+			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
+		}
+		if !out.Skip {
+			v.fallible = v.fallible || pl.ErrorsFrom != 0
+			v.filters = append(v.filters, filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod, State: out.State}, place: int16(len(v.filters) + 1)})
+		}
+	}
+}
+
+// reject notes a PreFilter plugin's status; false when no other plugin is to be
+// asked.
+func (v *view) reject(plugin string, s decision.Status) bool {
+	s.Plugin = plugin
+	if s.Code == decision.Error {
+		s = *failed("PreFilter", plugin, &s)
+	}
+	if v.rejected == nil || s.Code != decision.Unschedulable {
+		v.rejected = &s
+	}
+	return s.Code == decision.Unschedulable
+}
+
+func (v *view) narrow(plugin string, nodes []string) {
+	v.narrowedBy = append(v.narrowedBy, plugin)
+	if v.narrowed == nil {
+		v.narrowed = append([]string{}, nodes...)
+		return
+	}
+	keep := map[string]bool{}
+	for _, n := range nodes {
+		keep[n] = true
+	}
+	v.narrowed = slices.DeleteFunc(v.narrowed, func(n string) bool { return !keep[n] })
+}
+
+func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
+	for _, s := range v.keys.profile.Score {
+		var out framework.PreFilterResult
+		if s.PreScore != nil {
+			out = s.PreScore(t, pod)
+		}
+		if out.Status != nil && out.Status.Code != decision.Success {
+			v.failed = failed("PreScore", s.Name, out.Status)
+			return
+		}
+		if !out.Skip {
+			v.scorers = append(v.scorers, scorer{
+				Plugin: s.Plugin, in: framework.Input{Table: t, Pod: pod, State: out.State}, weight: s.Weight,
+			})
+		}
+	}
+}
+
+// noNodesLeft is v1.36's reason when PreFilter plugins leave no node between them.
+func noNodesLeft(plugins []string) string {
+	if len(plugins) == 1 {
+		return "node(s) didn't satisfy plugin " + plugins[0]
+	}
+	sorted := slices.Sorted(slices.Values(plugins))
+	return fmt.Sprintf("node(s) didn't satisfy plugin(s) [%s] simultaneously", strings.Join(sorted, " "))
+}
+
+// failed words an Error status as kube-scheduler does.
+func failed(point, plugin string, s *decision.Status) *decision.Status {
+	err := s.Err
+	if err == nil {
+		err = errors.New(strings.Join(s.Reasons, ", "))
+	}
+	return &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("running %s plugin %q: %w", point, plugin, err)}
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// scan looks at every candidate: where the index has no groups, or something
+// besides the view rules out single rows.
+func (o *Outcome) scan() {
+	columns := o.findExtremes()
+	norms, base := o.normalisers(columns)
+	total := func(r table.Row) int64 {
+		sum := o.view.index.Score(r)
+		for k := range norms {
+			sum += norms[k].of(r)
+		}
+		if o.review != nil {
+			sum += o.review.bonus[r]
+		}
+		return sum
+	}
+	best, tied := int64(math.MinInt64), o.engine.tied[:0]
+	for _, r := range o.feasibleRows() {
+		switch sum := total(r); {
+		case sum > best:
+			best, tied = sum, append(tied[:0], r)
+		case sum == best:
+			tied = append(tied, r)
+		}
+	}
+	o.engine.tied = tied
+	if o.Rejected != nil { // a score out of range
+		return
+	}
+	if o.Row, o.Score, o.Ties = tied[0], base+best, len(tied); o.Ties > 1 {
+		o.draw(tied, func(r table.Row) bool { return o.fits(r) && total(r) == best })
+	}
+}
+
+// draw chooses one of the tied rows.
+func (o *Outcome) draw(tied []table.Row, isTied func(table.Row) bool) {
+	o.Row = ranking.Draw(o.drawSeed(), len(tied), ranking.Rows{
+		Candidates: o.candidates(),
+		Candidate:  o.candidate,
+		Tied:       isTied,
+		Each: func(f func(table.Row)) {
+			for _, r := range tied {
+				f(r)
+			}
+		},
+	})
+}
+
+// extremes are the least and the greatest of some raw scores; NoScore is none.
+type extremes struct{ low, high int64 }
+
+var noExtremes = extremes{math.MaxInt64, math.MinInt64}
+
+// extremesOf is room for those of n scorers.
+func (e *Engine) extremesOf(n int) []extremes {
+	e.extremes = resize(e.extremes, n)
+	clear(e.extremes)
+	return e.extremes
+}
+
+func (e *extremes) add(raw int64) {
+	if raw != framework.NoScore {
+		e.low, e.high = min(e.low, raw), max(e.high, raw)
+	}
+}
+
+// findExtremes finds the raw scores, by row, of each scorer that is normalised or
+// answers by cells, and their extremes over the feasible rows.
+func (o *Outcome) findExtremes() (columns [][]int64) {
+	o.weighCells()
+	o.extremes = o.engine.extremesOf(len(o.view.scorers))
+	columns = make([][]int64, len(o.view.scorers))
+	for k := range o.view.scorers {
+		s := &o.view.scorers[k]
+		if !s.column.kept {
+			continue
+		}
+		column, e := o.rawScores(s), noExtremes
+		for _, r := range o.feasibleRows() {
+			e.add(column[r])
+		}
+		columns[k], o.extremes[k] = column, e
+	}
+	return columns
+}
+
+// rawScores are those of the scorer, by row. For one that answers by cells only
+// feasible rows are filled in.
+func (o *Outcome) rawScores(s *scorer) []int64 {
+	values := o.view.values(s.column)
+	if s.cells == nil {
+		return values
+	}
+	column, asked := make([]int64, len(values)), map[int64]int64{}
+	for _, r := range o.feasibleRows() {
+		score, ok := asked[values[r]]
+		if !ok {
+			score = s.CellScore.Score(&s.in, values[r])
+			asked[values[r]] = score
+		}
+		column[r] = score
+	}
+	return column
+}
+
+// normaliser maps one scorer's raw scores to weighted, normalised ones: by table
+// when their range is small, else by the plugin's function.
+type normaliser struct {
+	raw      []int64
+	low      int64
+	table    []int64
+	weighted func(raw int64) int64
+}
+
+func (n *normaliser) of(r table.Row) int64 {
+	if n.raw[r] == framework.NoScore {
+		return 0
+	}
+	if n.table == nil {
+		return n.weighted(n.raw[r])
+	}
+	known := &n.table[n.raw[r]-n.low]
+	if *known == notAsked {
+		*known = n.weighted(n.raw[r])
+	}
+	return *known
+}
+
+// tableRange is the widest range of raw scores that is tabulated.
+const tableRange = 1024
+
+// notAsked is in the table for what no node has asked for so far.
+const notAsked = math.MinInt64
+
+// normalisers returns one for each scorer whose normalised scores differ between
+// nodes, and the sum of the others, which every node gets alike.
+func (o *Outcome) normalisers(columns [][]int64) (norms []normaliser, base int64) {
+	for k, raw := range columns {
+		e := o.extremes[k]
+		if raw == nil || e.low > e.high {
+			continue
+		}
+		if e.low == e.high && o.view.scorers[k].cells == nil {
+			base += o.normalised(k, e.low)
+			continue
+		}
+		n := normaliser{raw: raw, low: e.low, weighted: func(raw int64) int64 { return o.normalised(k, raw) }}
+		if width := e.high - e.low; width >= 0 && width < tableRange {
+			n.table = slices.Repeat([]int64{notAsked}, int(width)+1)
+		}
+		norms = append(norms, n)
+	}
+	return norms, base
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// shared is what node objects alone decide: the answers of the NodeOnly plugins,
+// shared by all classes that these plugins cannot tell apart. Only a change of a
+// node object makes the answers for its row stale; placements do not.
+type shared struct {
+	table     *table.Table
+	signature string // "": of one view alone
+	filters   []filter
+	scorers   []scorer
+
+	answers ranking.Answers // by row; the score is the weighted sum of final ones
+	raw     [][]int64       // the columns of raw scores that are normalised
+	// combinations are those of the raw scores, on rows that pass the filters.
+	combinations ranking.Combinations
+
+	revision uint64
+	// generation counts the times when every row was evaluated anew.
+	generation uint64
+}
+
+// newShared takes over the view's plugins that read node objects alone.
+func newShared(t *table.Table, v *view) *shared {
+	s := &shared{table: t}
+	for _, f := range v.filters {
+		if f.Locality == framework.NodeOnly {
+			s.filters = append(s.filters, f)
+		}
+	}
+	for _, c := range v.scorers {
+		if c.Locality == framework.NodeOnly {
+			if s.scorers = append(s.scorers, c); c.column.kept {
+				s.raw = append(s.raw, nil)
+			}
+		}
+	}
+	return s
+}
+
+// agrees tells whether two have the same plugins and their filters the same places
+// in the order: a plugin that looks at pods and is skipped moves them, one whose
+// PreScore fails leaves out those after it.
+func (s *shared) agrees(o *shared) bool {
+	return slices.EqualFunc(s.filters, o.filters, func(a, b filter) bool { return a.place == b.place && a.Plugin == b.Plugin }) &&
+		slices.EqualFunc(s.scorers, o.scorers, func(a, b scorer) bool { return a.Plugin == b.Plugin })
+}
+
+// reuse takes the room of one that nobody uses any more.
+func (s *shared) reuse(old *shared) {
+	s.answers = old.answers
+	s.combinations.Reuse(&old.combinations)
+	copy(s.raw, old.raw)
+}
+
+// refresh evaluates the rows whose node changed since.
+func (s *shared) refresh(workers int, found *scratch) {
+	t := s.table
+	if s.revision == t.Revision() && len(s.answers.Filter) == t.Rows() {
+		return
+	}
+	if s.revision == 0 || !s.replay(found) {
+		s.rebuild(workers, found)
+	}
+	s.revision = t.Revision()
+}
+
+func (s *shared) replay(found *scratch) bool {
+	t := s.table
+	found.rows = append(found.rows[:0], t.All()[len(s.answers.Filter):]...) // those of unknown nodes, too
+	t.NodesChanged(s.revision, func(r table.Row) bool {
+		found.rows = append(found.rows, r)
+		return true
+	})
+	s.size(t.Rows())
+	return evaluateRows(found.rows, found, s.evaluate, s.keep)
+}
+
+func (s *shared) rebuild(workers int, found *scratch) {
+	s.generation++
+	s.size(s.table.Rows())
+	s.combinations.Reset(len(s.raw))
+	if !evaluateAll(s.table, workers, found, s.evaluate, s.keep) {
+		evaluateAll(s.table, workers, found, s.evaluate, s.keep) // without combinations
+	}
+}
+
+// size makes room for n rows; what was there stays.
+func (s *shared) size(n int) {
+	a := &s.answers
+	a.Filter, a.Verdict, a.Score = extend(a.Filter, n), extend(a.Verdict, n), extend(a.Score, n)
+	s.combinations.Resize(n)
+	for k := range s.raw {
+		s.raw[k] = extend(s.raw[k], n)
+	}
+}
+
+// evaluate asks the plugins about the rows.
+func (s *shared) evaluate(rows []table.Row, found *scratch) {
+	for i, r := range rows {
+		found.Filter[i], found.Verdict[i], found.Score[i] = ranking.Feasible, 0, 0
+		if s.table.Node(r) == nil {
+			found.Filter[i] = ranking.NoNode
+		}
+	}
+	for k := range s.filters {
+		s.filters[k].run(rows, found)
+	}
+	for k := range s.scorers {
+		if c := &s.scorers[k]; c.column.kept {
+			c.write(s.raw[c.column.at], rows, found)
+		} else {
+			c.add(rows, found)
+		}
+	}
+}
+
+// keep notes what was found out about the rows; false when there are too many
+// combinations.
+func (s *shared) keep(rows []table.Row, found *scratch) bool {
+	for i, r := range rows {
+		s.answers.Filter[r], s.answers.Verdict[r], s.answers.Score[r] = found.Filter[i], found.Verdict[i], found.Score[i]
+		if found.Filter[i] == ranking.Feasible && !s.combinations.Set(r, s.raw) {
+			return false
+		}
+	}
+	return true
+}

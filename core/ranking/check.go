@@ -1,0 +1,53 @@
+package ranking
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Check compares the groups with the states and values of the rows, and names the
+// first difference. shared are the columns of the shared values.
+func (x *Index) Check(shared [][]int64) error {
+	for id := range x.groups {
+		if err := x.checkGroup(int32(id), shared); err != nil {
+			return fmt.Errorf("group %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (x *Index) checkGroup(id int32, shared [][]int64) error {
+	g := &x.groups[id]
+	byScore, rows := make([]int32, len(g.byScore)), 0
+	for i, s := range x.states {
+		r := table.Row(i)
+		if !s.feasible() || int32(s>>x.bits) != id {
+			continue
+		}
+		score := x.scoreOf(s)
+		for k, column := range shared {
+			if x.Shared(g, k) != column[r] {
+				return fmt.Errorf("row %d has another shared value", r)
+			}
+		}
+		for k, column := range x.own {
+			if x.Own(g, k) != column[r] {
+				return fmt.Errorf("row %d has another value", r)
+			}
+		}
+		if int(score) >= len(byScore) || score > g.top {
+			return fmt.Errorf("row %d has score %d, the highest is %d", r, score, g.top)
+		}
+		if score >= g.lowest && !slices.Contains(g.lists[score-g.lowest], r) {
+			return fmt.Errorf("row %d is not in the list for %d", r, score)
+		}
+		byScore[score]++
+		rows++
+	}
+	if !slices.Equal(byScore, g.byScore) || rows != g.Rows || (rows > 0 && byScore[g.top] == 0) {
+		return fmt.Errorf("counts %d rows, the highest %d, by score %v; has %d, %v", g.Rows, g.top, g.byScore, rows, byScore)
+	}
+	return nil
+}

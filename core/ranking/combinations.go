@@ -1,0 +1,74 @@
+package ranking
+
+import "github.com/berth-scheduler/berth/core/table"
+
+// maxValues is how many shared values, and how many own ones, a row may have in
+// an index with groups.
+const maxValues = 8
+
+// values are some values of a row.
+type values [maxValues]int64
+
+// maxGroups bounds the groups of an index, which take up to 40 bytes a row. With
+// more groups a scan is as fast.
+func maxGroups(rows int) int { return 16 + rows/32 }
+
+// Combinations numbers the combinations of values that rows have. It is for values
+// that several indexes share: these need not look at them one by one.
+type Combinations struct {
+	of   []int32 // by row; of rows that were never set, anything
+	list []values
+	ids  map[values]int32
+	// Full: there were too many combinations. Indexes over them have no groups.
+	Full bool
+}
+
+// Resize makes room for n rows.
+func (c *Combinations) Resize(n int) { c.of = extend(c.of, n) }
+
+// Reset forgets all combinations. Full is set from the start where a row has more
+// values than an index can group by.
+func (c *Combinations) Reset(width int) {
+	c.list, c.Full = c.list[:0], width > maxValues
+	clear(c.ids)
+}
+
+// Set notes the values of the row: the row's entries of the columns. It does
+// nothing once the combinations are Full, and returns false where they become so.
+func (c *Combinations) Set(r table.Row, columns [][]int64) bool {
+	if c.Full {
+		return true
+	}
+	var key values
+	for k, column := range columns {
+		key[k] = column[r]
+	}
+	if last := c.of[r]; int(last) < len(c.list) && c.list[last] == key {
+		return true
+	}
+	id, known := c.ids[key]
+	if !known {
+		if len(c.list) >= maxGroups(len(c.of)) {
+			c.Full = true
+			return false
+		}
+		if c.ids == nil {
+			c.ids = map[values]int32{}
+		}
+		id = int32(len(c.list))
+		c.ids[key], c.list = id, append(c.list, key)
+	}
+	c.of[r] = id
+	return true
+}
+
+// Reuse takes the room of others that nobody uses any more.
+func (c *Combinations) Reuse(old *Combinations) { c.of = old.of }
+
+// extend returns the slice with n elements: those that it has, then zeros.
+func extend[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s[:n]
+	}
+	return append(s, make([]T, n-len(s))...)
+}

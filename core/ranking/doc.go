@@ -1,0 +1,40 @@
+// Package ranking keeps an index of the nodes for one class of pods: which rows
+// of the table are feasible, why the others are not, and which feasible row has
+// the highest total. It knows nothing of plugins. Whoever asks the plugins tells
+// the index what they answered for a row (Update) and reads the best row off it
+// (Pick).
+//
+// # One decision
+//
+// A total is the row's own score plus a bonus. The score is final: other nodes do
+// not change it. The bonus is not: kube-scheduler normalizes a raw score by the
+// extremes over all feasible nodes, and counts pods by topology domain. So the
+// index keeps rows with equal values (raw scores, domains) in one group. Whatever
+// the bonus of a group is, all its rows have it, and their order is that of their
+// scores. A group counts its rows by score; scores are small integers.
+//
+// Say that there are six rows. The value is the zone, filter 2 is NodeResourcesFit:
+//
+//	row  answers                row state        index
+//	0    zone a, score 71       group 0, 71      group 0 (zone a)   71: 2 rows  <- top
+//	1    zone a, score 71       group 0, 71                         40: 1 row
+//	2    zone b, score 90       group 1, 90      group 1 (zone b)   90: 1 row   <- top
+//	3    filter 2 rejects it    cause 0          cause 0 (filter 2): 2 rows
+//	4    zone a, score 40       group 0, 40
+//	5    filter 2 rejects it    cause 0          feasible: 4 rows
+//
+// To decide, the caller gives each group its bonus: zone a 100, zone b 50 (and may
+// rule a group out, as a spread constraint does with a zone). Pick compares two
+// numbers, 71+100 and 90+50. It finds 171 and two ties, and draws row 0 or row 1.
+//
+// The pod is placed on row 1. This row alone is asked about again; it has score 66
+// now. Update takes one from the count of 71 and adds one to the count of 66. The
+// next Pick finds 171 and row 0. What a decision costs depends on the number of
+// groups and of changed rows, not on the number of rows.
+//
+// # Where there are no groups
+//
+// Values may differ on nearly every row. The index then gives up groups
+// (Grouped is false) and keeps the score of each row; the caller scans the rows
+// and chooses among the best with Draw.
+package ranking

@@ -1,0 +1,47 @@
+package ranking_test
+
+import (
+	"fmt"
+
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// The decision of the package's comment: six rows in two zones, of which filter 2
+// rejects two.
+func Example() {
+	shared := &ranking.Combinations{} // no values that classes share
+	shared.Resize(6)
+	index := ranking.New(ranking.Shape{Shared: shared, Own: 1, Highest: 100}, nil)
+	index.Resize(6)
+	copy(index.Column(0), []int64{'a', 'a', 'b', 0, 'a', 0}) // the zones
+	for _, r := range []table.Row{0, 1, 2, 4} {
+		shared.Set(r, nil)
+	}
+	index.Begin()
+	index.Update([]table.Row{0, 1, 2, 3, 4, 5}, &ranking.Answers{
+		Filter:  []int16{0, 0, 0, 2, 0, 2},
+		Verdict: []uint64{0, 0, 0, 1, 0, 1},
+		Score:   []int64{71, 71, 90, 0, 40, 0},
+	})
+	index.End()
+	fmt.Println(index.Feasible, "feasible; by cause", index.Causes())
+
+	pick := func() {
+		groups := index.Groups()
+		for i := range groups {
+			g := &groups[i]
+			g.Fits, g.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[index.Own(g, 0)]
+		}
+		row, total, ties := index.Pick(1)
+		fmt.Printf("row %d with %d, %d ties\n", row, total, ties)
+	}
+	pick()
+	index.Update([]table.Row{1}, &ranking.Answers{Filter: []int16{0}, Verdict: []uint64{0}, Score: []int64{66}})
+	pick()
+
+	// Output:
+	// 4 feasible; by cause map[{2 1}:2]
+	// row 1 with 171, 2 ties
+	// row 0 with 171, 1 ties
+}

@@ -1,0 +1,209 @@
+package ranking
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Group is the feasible rows whose values agree.
+type Group struct {
+	// Rows is how many they are; it may be 0.
+	Rows int
+	// Fits and Bonus are for who asks for a Pick to set: whether the rows may be
+	// chosen, and what is added to the score of each.
+	Fits  bool
+	Bonus int64
+
+	key     groupKey
+	top     int32   // the highest score that some row has
+	byScore []int32 // how many rows have the score
+
+	// lists holds, by score from lowest on, at least the rows that have the score,
+	// and some that had it before; listed counts them all.
+	lists     [][]table.Row
+	listed    int
+	lowest    int32
+	unwritten bool // the lists were started, and the rows are not in them yet
+}
+
+// groupKey holds a group's values: the shared ones by the id of their
+// combination, and its own.
+type groupKey struct {
+	shared int32
+	own    values
+}
+
+// none stands for no group; unlisted is above any score.
+const (
+	none     = -1
+	unlisted = maxScore
+)
+
+// Groups are the groups of an index that is Grouped. They stay in place until the
+// next Update.
+func (x *Index) Groups() []Group { return x.groups }
+
+// Shared is the group's k-th shared value.
+func (x *Index) Shared(g *Group, k int) int64 { return x.shape.Shared.list[g.key.shared][k] }
+
+// Own is the group's k-th own value.
+func (x *Index) Own(g *Group, k int) int64 { return g.key.own[k] }
+
+// addCombinations makes a group for each combination of shared values, where
+// these alone tell rows apart.
+func (x *Index) addCombinations() {
+	for id := len(x.groups); id < len(x.shape.Shared.list); id++ {
+		x.addGroup(groupKey{shared: int32(id)})
+	}
+}
+
+func (x *Index) addGroup(key groupKey) int32 {
+	n := len(x.groups)
+	if n == cap(x.groups) {
+		x.groups = append(x.groups, Group{})
+	}
+	x.groups = x.groups[:n+1]
+	g := &x.groups[n] // one that was there before Vacate: its room is used again
+	*g = Group{key: key, byScore: extend(g.byScore[:0], int(x.shape.Highest)+1), lowest: unlisted}
+	return int32(n)
+}
+
+// groupFor finds or makes the group for the row's values; none where there are too
+// many groups.
+func (x *Index) groupFor(r table.Row, was rowState) int32 {
+	shared := x.shape.Shared.of[r]
+	if x.shape.Own == 0 {
+		return shared
+	}
+	if was.feasible() && x.agrees(r, shared, &x.groups[was>>x.bits].key) {
+		return int32(was >> x.bits)
+	}
+	key := groupKey{shared: shared}
+	for k, column := range x.own {
+		key.own[k] = column[r]
+	}
+	id, known := x.byKey[key]
+	if !known {
+		if len(x.groups) >= maxGroups(len(x.states)) {
+			return none
+		}
+		if x.byKey == nil {
+			x.byKey = map[groupKey]int32{}
+		}
+		id = x.addGroup(key)
+		x.byKey[key] = id
+	}
+	return id
+}
+
+func (x *Index) agrees(r table.Row, shared int32, key *groupKey) bool {
+	if shared != key.shared {
+		return false
+	}
+	for k, column := range x.own {
+		if column[r] != key.own[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// remove takes off a row that had the score.
+func (g *Group) remove(score int32) {
+	g.Rows--
+	g.byScore[score]--
+	for g.top > 0 && g.byScore[g.top] == 0 {
+		g.top--
+	}
+}
+
+func (x *Index) addRow(id, score int32, r table.Row) {
+	g := &x.groups[id]
+	g.Rows++
+	g.byScore[score]++
+	g.top = max(g.top, score)
+	if score >= g.lowest {
+		x.addToList(id, score, r)
+	}
+}
+
+// eachBest calls f with the rows of all groups whose highest total is best,
+// perhaps with some more than once.
+func (x *Index) eachBest(best int64, f func(table.Row)) {
+	missing := false
+	for id := range x.groups {
+		if g := &x.groups[id]; g.hasBest(best) && g.top < g.lowest {
+			g.startLists()
+			missing = true
+		}
+	}
+	if missing {
+		x.writeLists()
+	}
+	for id := range x.groups {
+		g := &x.groups[id]
+		if !g.hasBest(best) {
+			continue
+		}
+		for _, r := range g.lists[g.top-g.lowest] {
+			if x.states[r] == x.stateOf(int32(id), g.top) {
+				f(r)
+			}
+		}
+	}
+}
+
+func (g *Group) hasBest(best int64) bool { return g.Fits && g.Bonus+int64(g.top) == best }
+
+// startLists makes room for lists of the group's best rows: a sixteenth of its
+// rows, so that what one walk over all rows finds lasts for a while.
+func (g *Group) startLists() {
+	g.lowest, g.unwritten = g.top, true
+	for n := int(g.byScore[g.top]); n < g.Rows/16 && g.lowest > 0; n += int(g.byScore[g.lowest]) {
+		g.lowest--
+	}
+	g.lists, g.listed = make([][]table.Row, g.top-g.lowest+1), 0
+}
+
+// writeLists walks all rows for the lists that were started.
+func (x *Index) writeLists() {
+	for r, s := range x.states {
+		if !s.feasible() {
+			continue
+		}
+		if g := &x.groups[s>>x.bits]; g.unwritten {
+			if at := x.scoreOf(s) - g.lowest; at >= 0 {
+				g.lists[at] = append(g.lists[at], table.Row(r))
+				g.listed++
+			}
+		}
+	}
+	for id := range x.groups {
+		x.groups[id].unwritten = false
+	}
+}
+
+// addToList adds a row to the group's list for the score. Rows that left are taken
+// out of the list when they are many. The group's lists are given up, until the
+// best rows are asked for again, where all are too long for the group.
+func (x *Index) addToList(id, score int32, r table.Row) {
+	g := &x.groups[id]
+	if g.listed > 64+2*g.Rows {
+		g.lists, g.listed, g.lowest = nil, 0, unlisted
+		return
+	}
+	i := int(score - g.lowest)
+	for len(g.lists) <= i {
+		g.lists = append(g.lists, nil)
+	}
+	list := g.lists[i]
+	if before := len(list); before > 8+2*int(g.byScore[score]) {
+		at := x.stateOf(id, score)
+		slices.Sort(list)
+		list = slices.DeleteFunc(slices.Compact(list), func(r table.Row) bool { return x.states[r] != at })
+		g.listed -= before - len(list)
+	}
+	g.lists[i] = append(list, r)
+	g.listed++
+}

@@ -1,0 +1,350 @@
+package ranking
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// row is what a naive index has of a row.
+type row struct {
+	cause       Cause
+	score       int64
+	shared, own []int64
+}
+
+// naive keeps the rows alone, and computes everything else when it is asked.
+type naive struct {
+	rows  []row
+	shape Shape
+	index *Index
+	// shared are the columns of the shared values.
+	shared [][]int64
+	rand   *rand.Rand
+}
+
+func newNaive(r *rand.Rand) *naive {
+	n := &naive{rand: r, shared: make([][]int64, r.IntN(3))}
+	n.shape = Shape{Shared: &Combinations{}, Own: r.IntN(3), Highest: 1 + r.Int64N(300)}
+	if r.IntN(10) == 0 {
+		n.shape.Highest = maxScore // not to be grouped
+	}
+	n.index = New(n.shape, nil)
+	n.grow()
+	n.rebuild()
+	return n
+}
+
+// draw makes a row. Values are few, so that rows share groups; one in many is
+// new, so that groups become too many in the end.
+func (n *naive) draw() row {
+	r := row{score: n.rand.Int64N(n.shape.Highest + 1)}
+	value := func() int64 {
+		if n.rand.IntN(50) == 0 {
+			return n.rand.Int64()
+		}
+		return n.rand.Int64N(2)
+	}
+	for range n.shared {
+		r.shared = append(r.shared, value())
+	}
+	for range n.shape.Own {
+		r.own = append(r.own, value())
+	}
+	switch n.rand.IntN(6) {
+	case 0:
+		r.cause.Filter = NoNode
+	case 1:
+		r.cause = Cause{Filter: 1 + int16(n.rand.IntN(3)), Verdict: 1 + n.rand.Uint64N(3)}
+	}
+	if n.rand.IntN(200) == 0 {
+		r.score = -1
+	}
+	return r
+}
+
+func (n *naive) grow() {
+	for range 1 + n.rand.IntN(200) {
+		n.rows = append(n.rows, n.draw())
+		for k := range n.shared {
+			n.shared[k] = append(n.shared[k], 0)
+		}
+	}
+	n.shape.Shared.Resize(len(n.rows))
+}
+
+// update tells the index of the rows; false where it cannot.
+func (n *naive) update(rows ...table.Row) bool {
+	var found Answers
+	for _, r := range rows {
+		is := &n.rows[r]
+		for k, v := range is.shared {
+			n.shared[k][r] = v
+		}
+		for k, v := range is.own {
+			n.index.Column(k)[r] = v
+		}
+		if is.cause.Filter == Feasible && !n.shape.Shared.Set(r, n.shared) {
+			return false
+		}
+		found.Filter, found.Verdict, found.Score = append(found.Filter, is.cause.Filter), append(found.Verdict, is.cause.Verdict), append(found.Score, is.score)
+	}
+	return n.index.Update(rows, &found)
+}
+
+// rebuild has all rows updated anew, without groups where that fails.
+func (n *naive) rebuild() {
+	all := make([]table.Row, len(n.rows))
+	for i := range all {
+		all[i] = table.Row(i)
+	}
+	n.shape.Shared.Reset(len(n.shared))
+	n.index.Resize(len(n.rows))
+	if n.index.Begin(); !n.update(all...) {
+		n.index.Ungroup()
+		n.index.Begin()
+		n.shape.Shared.Full = true
+		n.update(all...)
+	}
+	n.index.End()
+}
+
+func (n *naive) change(*rapid.T) {
+	var rows []table.Row
+	for range 1 + n.rand.IntN(10) {
+		if r := n.rand.IntN(len(n.rows)); !slices.Contains(rows, table.Row(r)) {
+			rows, n.rows[r] = append(rows, table.Row(r)), n.draw()
+		}
+	}
+	if !n.update(rows...) {
+		n.rebuild()
+	}
+}
+
+func (n *naive) addRows(*rapid.T) {
+	from := len(n.rows)
+	n.grow()
+	n.index.Resize(len(n.rows))
+	for r := from; r < len(n.rows); r++ {
+		if !n.update(table.Row(r)) {
+			n.rebuild()
+			return
+		}
+	}
+}
+
+// renew takes another index, with the room of this one.
+func (n *naive) renew(*rapid.T) {
+	n.index = New(n.shape, n.index)
+	n.shape.Shared.Full = false
+	n.rebuild()
+}
+
+// bonus of a row, and whether its group fits: whatever, but alike for equal values.
+func bonus(seed int64, values ...int64) (int64, bool) {
+	h := Hash(fmt.Sprint(seed, values))
+	return int64(h % 50), h%7 != 0
+}
+
+func (n *naive) pick(t *rapid.T) {
+	if !n.index.Grouped() {
+		return
+	}
+	seed, best, tied := n.rand.Int64(), int64(math.MinInt64), map[table.Row]bool{}
+	for i, r := range n.rows {
+		b, fits := bonus(seed, append(slices.Clone(r.shared), r.own...)...)
+		if r.cause.Filter != Feasible || !fits {
+			continue
+		}
+		if total := b + r.score; total > best {
+			best = total
+			clear(tied)
+		}
+		if b+r.score == best {
+			tied[table.Row(i)] = true
+		}
+	}
+	for i := range n.index.Groups() {
+		g := &n.index.Groups()[i]
+		var values []int64
+		for k := range n.shared {
+			values = append(values, n.index.Shared(g, k))
+		}
+		for k := range n.shape.Own {
+			values = append(values, n.index.Own(g, k))
+		}
+		g.Bonus, g.Fits = bonus(seed, values...)
+	}
+	if len(tied) == 0 {
+		return
+	}
+	row, total, ties := n.index.Pick(uint64(seed))
+	if !tied[row] || total != best || ties != len(tied) {
+		t.Fatalf("picked row %d, total %d, %d ties; want one of %v with %d", row, total, ties, slices.Sorted(maps.Keys(tied)), best)
+	}
+}
+
+func (n *naive) check(t *rapid.T) {
+	feasible, outOfRange, causes := 0, 0, map[Cause]int{}
+	var list []table.Row
+	for i, is := range n.rows {
+		r := table.Row(i)
+		if got := n.index.Cause(r); got.Filter != is.cause.Filter || (is.cause.Rejects() && got != is.cause) {
+			t.Fatalf("row %d: %v, want %v", r, got, is.cause)
+		}
+		if n.index.IsFeasible(r) != (is.cause.Filter == Feasible) || n.index.IsRejected(r) != is.cause.Rejects() {
+			t.Fatalf("row %d is feasible: %t, rejected: %t", r, n.index.IsFeasible(r), n.index.IsRejected(r))
+		}
+		switch {
+		case is.cause.Rejects():
+			causes[is.cause]++
+		case is.cause.Filter == Feasible:
+			feasible, list = feasible+1, append(list, r)
+			if got := n.index.Score(r); got != is.score {
+				t.Fatalf("row %d has score %d, want %d", r, got, is.score)
+			}
+			if is.score < 0 {
+				outOfRange++
+			}
+		}
+	}
+	if n.index.Feasible != feasible || n.index.OutOfRange != outOfRange || !maps.Equal(n.index.Causes(), causes) {
+		t.Fatalf("%d feasible, %d out of range, %v; want %d, %d, %v", n.index.Feasible, n.index.OutOfRange, n.index.Causes(), feasible, outOfRange, causes)
+	}
+	if got := n.index.AppendFeasible(nil); !slices.Equal(got, list) {
+		t.Fatalf("feasible rows %v, want %v", got, list)
+	}
+	if n.index.Grouped() {
+		if err := n.index.Check(n.shared); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whatever rows are updated, in whatever order, the index says of all rows what a
+// walk over them says, and picks the best.
+func TestIndexIsNaive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := newNaive(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
+		t.Repeat(map[string]func(*rapid.T){
+			"change": n.change, "change more": n.change, "pick": n.pick, "pick more": n.pick,
+			"add rows": n.addRows, "renew": n.renew, "": n.check,
+		})
+	})
+}
+
+// equals is an index of n rows with one score each, none where it is negative.
+func equals(n int, score func(r int) int64) *Index {
+	x := New(Shape{Shared: &Combinations{}, Highest: 100}, nil)
+	x.shape.Shared.Resize(n)
+	x.Resize(n)
+	x.Begin()
+	for r := range n {
+		x.set(table.Row(r), score(r))
+	}
+	x.End()
+	return x
+}
+
+func (x *Index) set(r table.Row, score int64) {
+	filter := Feasible
+	if score < 0 {
+		filter, score = 1, 0
+	} else {
+		x.shape.Shared.Set(r, nil)
+	}
+	x.Update([]table.Row{r}, &Answers{Filter: []int16{filter}, Verdict: []uint64{1}, Score: []int64{score}})
+}
+
+// Check finds whatever does not agree with the states of the rows.
+func TestCheckFindsDifferences(t *testing.T) {
+	for name, plant := range map[string]func(*Index){
+		"score":   func(x *Index) { x.states[4]++ },
+		"state":   func(x *Index) { x.states[4] = rejected(0) },
+		"shared":  func(x *Index) { x.shape.Shared.list[0][0]++ },
+		"own":     func(x *Index) { x.own[0][4]++ },
+		"highest": func(x *Index) { x.groups[0].top-- },
+		"count":   func(x *Index) { x.groups[0].byScore[7]++ },
+		"rows":    func(x *Index) { x.groups[0].Rows++ },
+		"value":   func(x *Index) { x.groups[0].key.own[0]++ },
+		"list":    func(x *Index) { x.groups[0].lowest, x.groups[0].lists = 0, make([][]table.Row, 101) },
+	} {
+		shared := [][]int64{make([]int64, 10)}
+		x := New(Shape{Shared: &Combinations{}, Own: 1, Highest: 100}, nil)
+		x.shape.Shared.Resize(10)
+		x.Resize(10)
+		x.Begin()
+		for r := range table.Row(10) {
+			x.shape.Shared.Set(r, shared)
+			x.Update([]table.Row{r}, &Answers{Filter: []int16{Feasible}, Verdict: []uint64{0}, Score: []int64{int64(r)}})
+		}
+		x.End()
+		if err := x.Check(shared); err != nil {
+			t.Fatal(err)
+		}
+		if plant(x); x.Check(shared) == nil {
+			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// Lists of a group's best rows are no longer than the group is large, however its
+// rows come and go.
+func TestListsAreBounded(t *testing.T) {
+	const n = 600
+	x := equals(n, func(int) int64 { return 100 })
+	for round := range 40 {
+		for r := range n {
+			x.set(table.Row(r), int64(100-(round+r%3)%20))
+			if g := &x.groups[0]; r%8 == 0 {
+				g.Fits = true
+				x.Pick(uint64(r))
+				listed := 0
+				for _, list := range g.lists {
+					listed += len(list)
+				}
+				if listed != g.listed || listed > 65+2*g.Rows || len(g.lists) > 1+int(g.top) {
+					t.Fatalf("a group of %d rows lists %d (%d counted) by %d scores", g.Rows, listed, g.listed, len(g.lists))
+				}
+			}
+		}
+		if err := x.Check(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Each of the ties has the same chance, few or many.
+func TestTiesAreUniform(t *testing.T) {
+	for _, best := range []int{3, 600} {
+		x := equals(600, func(r int) int64 {
+			if r < best {
+				return 50
+			}
+			return 10
+		})
+		x.groups[0].Fits = true
+		counts := make([]int, best)
+		for seed := range 100 * best {
+			row, _, ties := x.Pick(uint64(seed))
+			if ties != best {
+				t.Fatalf("%d ties, want %d", ties, best)
+			}
+			counts[row]++
+		}
+		sum := 0.0
+		for _, n := range counts {
+			sum += float64((n-100)*(n-100)) / 100
+		}
+		if free := float64(best - 1); sum > free+4*math.Sqrt(2*free)+10 {
+			t.Errorf("%d ties: chi square %.0f", best, sum)
+		}
+	}
+}
