@@ -240,7 +240,7 @@ func TestPatternsHaveAsManyClasses(t *testing.T) {
 func TestScaleMeasuresAndPlots(t *testing.T) {
 	points, err := Scale(t.Context(), ScaleOptions{
 		Nodes: []int{40, 80}, Patterns: []string{Repeated, InTurn, Unique}, Schedulers: []string{Berth, KubeScheduler},
-		RivalUpTo: 40, Pods: 1000, Budget: 20 * time.Millisecond, Runs: 1,
+		KubeSchedulerUpTo: 40, Pods: 1000, Budget: 20 * time.Millisecond, Runs: 1,
 	}, quiet)
 	if err != nil {
 		t.Fatal(err)

@@ -93,16 +93,16 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 	for _, service := range s.services {
 		world.SelectorOwners = append(world.SelectorOwners, service)
 	}
-	rival, err := oracle.NewRivalOn(world)
+	d, err := oracle.NewDefaultSchedulerOn(world)
 	if err != nil {
 		return nil, nil, err
 	}
 	if s.preempting {
-		if err := rival.Preempting(); err != nil {
+		if err := d.Preempting(); err != nil {
 			return nil, nil, err
 		}
 	}
-	return &rivalDecider{rival, slices.Collect(s.pods)}, rival.Stop, nil
+	return &defaultDecider{d, slices.Collect(s.pods)}, d.Stop, nil
 }
 
 // preemption is why no node was found for a pod yet: others go from one.
@@ -115,15 +115,15 @@ type misfit string
 
 func (m misfit) Error() string { return string(m) }
 
-type rivalDecider struct {
-	*oracle.Rival
+type defaultDecider struct {
+	*oracle.DefaultScheduler
 	pods []*v1.Pod
 }
 
-func (d *rivalDecider) decide() (string, error) {
+func (d *defaultDecider) decide() (string, error) {
 	p := d.pods[0]
 	d.pods = d.pods[1:]
-	node, err := d.Rival.Decide(p)
+	node, err := d.DefaultScheduler.Decide(p)
 	if nominated := (oracle.Nominated{}); errors.As(err, &nominated) {
 		p = p.DeepCopy()
 		p.Status.NominatedNodeName = nominated.Node
@@ -138,7 +138,7 @@ func (d *rivalDecider) decide() (string, error) {
 
 // settle has devices written and victims gone; all else that kube-scheduler
 // assumed stays assumed.
-func (d *rivalDecider) settle() error { return d.Settle() }
+func (d *defaultDecider) settle() error { return d.Settle() }
 
 // berthDecider drives the daemon's own machine. The pods are in its queue
 // when measuring begins; each decision is a Cycle: pop, decide, record,

@@ -60,13 +60,10 @@ type trace struct {
 
 // Replayed is what came of a trace.
 type Replayed struct {
-	Scheduler string  `json:"scheduler"`
-	Policy    string  `json:"policy"`
-	Decisions int     `json:"decisions"`
-	PerSecond float64 `json:"decisionsPerSecond"`
-	P50Micros float64 `json:"p50Micros"`
-	P99Micros float64 `json:"p99Micros"`
-	GPUs      float64 `json:"gpus"`
+	Scheduler string `json:"scheduler"`
+	Policy    string `json:"policy"`
+	Speed
+	GPUs float64 `json:"gpus"`
 	// AtFull is what was allocated when as many GPUs had been asked for as
 	// there are, AtEnd when all pods had been decided on.
 	AtFull float64 `json:"gpusAllocatedAtFullDemand"`
@@ -142,17 +139,13 @@ func Replay(ctx context.Context, o ReplayOptions, say func(string, ...any)) ([]R
 	}
 	var results []Replayed
 	for _, policy := range []string{Spread, Pack} {
-		runs := map[string][]Replayed{}
-		for n := range o.Runs {
-			for _, scheduler := range o.Schedulers {
-				t := turn{Scheduler: scheduler, Replay: &trace{dir, o.Pods, policy, o.Demand, uint64(n + 1)}}
-				var r Replayed
-				if err := t.in(ctx, &r); err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", policy, scheduler, err)
-				}
-				say("%s, run %d, %s: %.0f decisions/s, %.0f of %.0f GPUs allocated", policy, n+1, scheduler, r.PerSecond, r.AtEnd, r.GPUs)
-				runs[scheduler] = append(runs[scheduler], r)
-			}
+		runs, err := rounds(ctx, o.Schedulers, o.Runs, func(scheduler string, run int) turn {
+			return turn{Scheduler: scheduler, Replay: &trace{dir, o.Pods, policy, o.Demand, uint64(run + 1)}}
+		}, func(run int, r Replayed) {
+			say("%s, run %d, %s: %.0f decisions/s, %.0f of %.0f GPUs allocated", policy, run+1, r.Scheduler, r.PerSecond, r.AtEnd, r.GPUs)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s, %w", policy, err)
 		}
 		for _, scheduler := range o.Schedulers {
 			results = append(results, merge(runs[scheduler]))
@@ -163,8 +156,7 @@ func Replay(ctx context.Context, o ReplayOptions, say func(string, ...any)) ([]R
 
 // merge is the run of median speed with the mean allocations.
 func merge(runs []Replayed) Replayed {
-	slices.SortFunc(runs, func(a, b Replayed) int { return cmp.Compare(a.PerSecond, b.PerSecond) })
-	r := runs[len(runs)/2]
+	r := medianOf(runs, func(r Replayed) float64 { return r.PerSecond })
 	r.AtFull, r.AtEnd = 0, 0
 	for _, x := range runs {
 		r.AtFull += x.AtFull / float64(len(runs))
@@ -201,9 +193,7 @@ func (t *trace) measure(who turn) (*Replayed, error) {
 		return nil, err
 	}
 	r.allocate(pods, took.unplaced)
-	r.Decisions, r.PerSecond = took.decisions, round(float64(took.decisions)/took.wall.Seconds())
-	r.P50Micros = round(1000 * percentile(millis(took.took), 0.5))
-	r.P99Micros = round(1000 * percentile(millis(took.took), 0.99))
+	r.Speed = took.speed()
 	return r, nil
 }
 

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -48,13 +47,10 @@ type Point struct {
 	Scheduler string `json:"scheduler"`
 	Pattern   string `json:"pattern"`
 	Nodes     int    `json:"nodes"`
-	Decisions int    `json:"decisions"`
 
-	PerSecond          float64 `json:"decisionsPerSecond"`
+	Speed
 	Micros             float64 `json:"microsPerDecision"`
 	CPUMicros          float64 `json:"cpuMicrosPerDecision"`
-	P50Micros          float64 `json:"p50Micros"`
-	P99Micros          float64 `json:"p99Micros"`
 	Allocations        float64 `json:"allocationsPerDecision"`
 	AllocatedBytes     float64 `json:"allocatedBytesPerDecision"`
 	SettleMicros       float64 `json:"microsPerAnswer,omitempty"` // to take in a binding and the pod as the watch shows it
@@ -67,17 +63,17 @@ type Point struct {
 
 // ScaleOptions are the flags of `berth-lab bench scale`.
 type ScaleOptions struct {
-	Nodes      []int
-	Patterns   []string
-	Schedulers []string
-	RivalUpTo  int
-	Pods       int
-	Budget     time.Duration
-	Runs       int
-	Output     string
-	SVG        string
-	CPUProfile string
-	MemProfile string
+	Nodes             []int
+	Patterns          []string
+	Schedulers        []string
+	KubeSchedulerUpTo int
+	Pods              int
+	Budget            time.Duration
+	Runs              int
+	Output            string
+	SVG               string
+	CPUProfile        string
+	MemProfile        string
 }
 
 func newScaleCommand() *cobra.Command {
@@ -115,7 +111,7 @@ answered, 64 at a time, while it stands still.`,
 	flags.IntSliceVar(&o.Nodes, "nodes", []int{1000, 5000, 20000, 100000}, "how many nodes")
 	flags.StringSliceVar(&o.Patterns, "patterns", []string{Repeated, InTurn, Unique}, "repeated, turn (150 classes), unique")
 	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "who takes turns, in this order")
-	flags.IntVar(&o.RivalUpTo, "kube-scheduler-up-to", 100000, "the most nodes that kube-scheduler is asked about")
+	flags.IntVar(&o.KubeSchedulerUpTo, "kube-scheduler-up-to", 100000, "the most nodes that kube-scheduler is asked about")
 	flags.IntVar(&o.Pods, "pods", 20000, "how many pods wait at most")
 	flags.DurationVar(&o.Budget, "budget", 2*time.Second, "how long decisions are taken at most, a turn")
 	flags.IntVar(&o.Runs, "runs", 1, "turns of each; the median one counts")
@@ -163,33 +159,31 @@ func Scale(ctx context.Context, o ScaleOptions, say func(string, ...any)) ([]Poi
 	for _, pattern := range o.Patterns {
 		for _, nodes := range o.Nodes {
 			at := &place{Nodes: nodes, Pattern: pattern, Pods: o.Pods, Budget: o.Budget}
-			runs := map[string][]Point{}
-			for range o.Runs {
-				for _, scheduler := range o.Schedulers {
-					if scheduler == KubeScheduler && nodes > o.RivalUpTo {
-						continue
-					}
-					t := turn{Scheduler: scheduler, Scale: at}
-					if scheduler == Berth {
-						t.CPUProfile, t.MemProfile = o.CPUProfile, o.MemProfile
-					}
-					var p Point
-					if err := t.in(ctx, &p); err != nil {
-						return nil, fmt.Errorf("%s, %d nodes, %s: %w", pattern, nodes, scheduler, err)
-					}
-					say("%s, %d nodes, %s: %.2f µs a decision", pattern, nodes, scheduler, p.Micros)
-					runs[scheduler] = append(runs[scheduler], p)
+			runs, err := rounds(ctx, o.schedulersAt(nodes), o.Runs, func(scheduler string, _ int) turn {
+				t := turn{Scheduler: scheduler, Scale: at}
+				if scheduler == Berth {
+					t.CPUProfile, t.MemProfile = o.CPUProfile, o.MemProfile
 				}
+				return t
+			}, func(_ int, p Point) {
+				say("%s, %d nodes, %s: %.2f µs a decision", pattern, nodes, p.Scheduler, p.Micros)
+			})
+			if err != nil {
+				return nil, fmt.Errorf("%s, %d nodes, %w", pattern, nodes, err)
 			}
-			for _, scheduler := range o.Schedulers {
-				if of := runs[scheduler]; len(of) > 0 {
-					slices.SortFunc(of, func(a, b Point) int { return cmp.Compare(a.Micros, b.Micros) })
-					points = append(points, of[len(of)/2])
-				}
+			for _, scheduler := range o.schedulersAt(nodes) {
+				points = append(points, medianOf(runs[scheduler], func(p Point) float64 { return p.Micros }))
 			}
 		}
 	}
 	return points, nil
+}
+
+// schedulersAt lists who takes turns at so many nodes.
+func (o *ScaleOptions) schedulersAt(nodes int) []string {
+	return slices.DeleteFunc(slices.Clone(o.Schedulers), func(scheduler string) bool {
+		return scheduler == KubeScheduler && nodes > o.KubeSchedulerUpTo
+	})
 }
 
 // scene makes the place's nodes and pods, each only when it is asked for.
@@ -318,11 +312,8 @@ func (at *place) measure(t turn) (*Point, error) {
 
 func (p *Point) fill(t *timing) {
 	n := float64(t.decisions)
-	p.Decisions = t.decisions
-	p.PerSecond = round(n / t.wall.Seconds())
+	p.Speed = t.speed()
 	p.Micros, p.CPUMicros = micros(t.wall, t.decisions), micros(t.cpu, t.decisions)
-	p.P50Micros = round(1000 * percentile(millis(t.took), 0.5))
-	p.P99Micros = round(1000 * percentile(millis(t.took), 0.99))
 	p.Allocations, p.AllocatedBytes = round(float64(t.allocations)/n), round(float64(t.bytes)/n)
 	p.PeakRSSMiB = round(peakRSS())
 }

@@ -83,21 +83,21 @@ func compareStory(file, text string) (storyCounts, []string) {
 		return none, []string{fmt.Sprintf("%s: kube-scheduler: %v", file, err)}
 	}
 	defer upstream.Stop()
-	witness := newWitness(upstream)
-	err = s.Play(scenario.Engine{Seed: 1, Workers: 1, Observe: witness.observe, Watch: witness})
-	witness.settle()
+	follower := newFollower(upstream)
+	err = s.Play(scenario.Engine{Seed: 1, Workers: 1, Observe: follower.observe, Watch: follower})
+	follower.settle()
 	var said []string
-	for _, f := range witness.faults {
+	for _, f := range follower.faults {
 		said = append(said, file+":"+f)
 	}
-	if err == nil && witness.err != nil {
-		err = fmt.Errorf("%s: %w", file, witness.err)
+	if err == nil && follower.err != nil {
+		err = fmt.Errorf("%s: %w", file, follower.err)
 	}
 	if err != nil {
 		said = append(said, err.Error())
 	}
-	witness.counts.stories = 1
-	return witness.counts, said
+	follower.counts.stories = 1
+	return follower.counts, said
 }
 
 // gatesOf is what gates a story sets; that there are such is looked up first, for

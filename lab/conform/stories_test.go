@@ -55,7 +55,7 @@ func TestStoryCounts(t *testing.T) {
 }
 
 // Other decisions than kube-scheduler's do not go unseen.
-func TestWitnessSees(t *testing.T) {
+func TestFollowerSees(t *testing.T) {
 	// A host port of two pods is free in Berth when the last of them goes, in
 	// kube-scheduler when the first does (docs/deviations.md).
 	_, said := compareStory("f.txt", `node a

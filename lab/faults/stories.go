@@ -182,27 +182,27 @@ func (s *stage) overcommitted() string {
 }
 
 // R5. The owner of a claim that only one pod may use takes the place of its
-// user, and of a rival that it keeps away from. The user goes at once; the API
-// server is slow to answer about the rival, which goes later.
+// user, and of another that it keeps away from. The user goes at once; the API
+// server is slow to answer about the other, which goes later.
 func preemption(s *stage) Outcome {
 	low, high, top := s.priority("low", 10), s.priority("high", 100), s.priority("top", 1000)
 	owner := func(class string) func(string) *corev1.Pod {
 		return func(name string) *corev1.Pod {
-			return newPod(s.home, name, claim("data"), without(term("rival", "")), func(p *corev1.Pod) {
+			return newPod(s.home, name, claim("data"), without(term("other", "")), func(p *corev1.Pod) {
 				p.Spec.PriorityClassName = class
 			})
 		}
 	}
 	s.nodeOf(s.home, "8", false)
 	s.claimForOne("data")
-	s.create(newPod(s.home, "user", claim("data"), class(low)), newPod(s.home, "rival", app("rival")))
+	s.create(newPod(s.home, "user", claim("data"), class(low)), newPod(s.home, "other", app("other")))
 	s.awaitBound(s.home, "user")
-	s.awaitBound(s.home, "rival")
+	s.awaitBound(s.home, "other")
 	if s.err != nil {
 		return Outcome{}
 	}
 	answer := s.proxy.Inject(proxy.Fault{Freeze: true, On: func(r *http.Request) bool {
-		return r.Method == http.MethodPatch && r.URL.Path == "/api/v1/namespaces/"+s.home+"/pods/rival/status"
+		return r.Method == http.MethodPatch && r.URL.Path == "/api/v1/namespaces/"+s.home+"/pods/other/status"
 	}})
 	defer answer()
 	s.create(owner(high)("owner"))
@@ -210,7 +210,7 @@ func preemption(s *stage) Outcome {
 	s.mark()
 	s.settle() // the owner was woken by that, and has to wait
 	answer()
-	s.awaitGone("rival")
+	s.awaitGone("other")
 	s.mark()
 	return s.left(owner(top), "owner") // the twin is above the owner, whose nomination would keep the claim from it
 }

@@ -4,6 +4,6 @@
 // the set of best nodes, the words of the PodScheduled condition; and which
 // waiting pods a change would wake. There is no API server and no loop: its
 // own cache, framework and queue are driven by hand. Every node is evaluated
-// (percentageOfNodesToScore 100). Rival is the same scheduler left at its
+// (percentageOfNodesToScore 100). DefaultScheduler is the same scheduler left at its
 // defaults, for measuring how fast it decides.
 package oracle

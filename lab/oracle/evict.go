@@ -21,7 +21,7 @@ func (n Nominated) Error() string { return "nominated to node " + n.Node }
 
 // Preempting has Decide make room for pods that find no node, by PostFilter as
 // it comes. Evictions are handed over and not carried out: Evict does.
-func (r *Rival) Preempting() error {
+func (r *DefaultScheduler) Preempting() error {
 	r.evicting = make(chan *extenderv1.Victims, 1<<10)
 	for _, profile := range r.s.profiles { // any order: they do not depend on each other
 		i := slices.IndexFunc(profile.PreEnqueuePlugins(), func(p fwk.PreEnqueuePlugin) bool { return p.Name() == defaultpreemption.Name })
@@ -38,7 +38,7 @@ func (r *Rival) Preempting() error {
 }
 
 // makeRoom is PostFilter for a pod that found no node, and its nomination.
-func (r *Rival) makeRoom(f framework.Framework, state fwk.CycleState, info *framework.PodInfo, cause error) error {
+func (r *DefaultScheduler) makeRoom(f framework.Framework, state fwk.CycleState, info *framework.PodInfo, cause error) error {
 	fit := (*framework.FitError)(nil)
 	if r.evicting == nil || !errors.As(cause, &fit) {
 		return cause
@@ -57,7 +57,7 @@ func (r *Rival) makeRoom(f framework.Framework, state fwk.CycleState, info *fram
 }
 
 // evict has the victims go.
-func (r *Rival) evict() error {
+func (r *DefaultScheduler) evict() error {
 	for _, v := range r.victims {
 		if err := r.s.Cache.RemovePod(r.s.logger, v); err != nil {
 			return fmt.Errorf("pod %s/%s: remove: %w", v.Namespace, v.Name, err)

@@ -126,8 +126,8 @@ func TestBadConfiguration(t *testing.T) {
 	}
 }
 
-func TestRival(t *testing.T) {
-	r, err := NewRival([]*v1.Node{node("a", "2"), node("b", "1")}, nil)
+func TestDefaultScheduler(t *testing.T) {
+	r, err := NewDefaultScheduler([]*v1.Node{node("a", "2"), node("b", "1")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
-// Rival is kube-scheduler v1.36.3 as it comes (a sample of the nodes is scored,
+// DefaultScheduler is kube-scheduler v1.36.3 as it comes (a sample of the nodes is scored,
 // 16 workers), deciding in process without an API server.
-type Rival struct {
+type DefaultScheduler struct {
 	s *Scheduler
 	// unbound are decisions for pods with claims, which are yet to be written.
 	unbound []choice
@@ -29,14 +29,14 @@ type choice struct {
 	pod       *v1.Pod // with its node
 }
 
-// NewRival starts it on a cluster, with its default configuration; every bound
+// NewDefaultScheduler starts it on a cluster, with its default configuration; every bound
 // pod names a node in its spec.
-func NewRival(nodes []*v1.Node, bound []*v1.Pod) (*Rival, error) {
-	return NewRivalOn(generate.World{Nodes: nodes, Bound: bound})
+func NewDefaultScheduler(nodes []*v1.Node, bound []*v1.Pod) (*DefaultScheduler, error) {
+	return NewDefaultSchedulerOn(generate.World{Nodes: nodes, Bound: bound})
 }
 
-// NewRivalOn starts it on the cluster of a world, with its configuration.
-func NewRivalOn(w generate.World) (*Rival, error) {
+// NewDefaultSchedulerOn starts it on the cluster of a world, with its configuration.
+func NewDefaultSchedulerOn(w generate.World) (*DefaultScheduler, error) {
 	cfg, err := load(w.Config)
 	if err != nil {
 		return nil, err
@@ -46,13 +46,13 @@ func NewRivalOn(w generate.World) (*Rival, error) {
 		return nil, err
 	}
 	s.showCreated()
-	return &Rival{s: s}, nil
+	return &DefaultScheduler{s: s}, nil
 }
 
 // Decide chooses a node for the pod and assumes the pod there: snapshot,
 // filters, scores, the cache's assumption, Reserve and Permit. The error says
 // why there is none.
-func (r *Rival) Decide(pod *v1.Pod) (node string, err error) {
+func (r *DefaultScheduler) Decide(pod *v1.Pod) (node string, err error) {
 	s := r.s
 	f, err := s.framework(pod)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Rival) Decide(pod *v1.Pod) (node string, err error) {
 
 // Settle has the decisions since be written, as far as they are about devices
 // (PreBind), and shows what came of it. Victims are gone after it.
-func (r *Rival) Settle() error {
+func (r *DefaultScheduler) Settle() error {
 	for _, c := range r.unbound {
 		if err := r.s.writeClaims(c); err != nil {
 			return fmt.Errorf("pod %s/%s: %w", c.pod.Namespace, c.pod.Name, err)
@@ -110,5 +110,5 @@ func (r *Rival) Settle() error {
 	return r.evict()
 }
 
-// Stop ends the rival's background work.
-func (r *Rival) Stop() { r.s.Stop() }
+// Stop ends the scheduler's background work.
+func (r *DefaultScheduler) Stop() { r.s.Stop() }
