@@ -65,6 +65,7 @@ func (m *Machine) podAssigned(p *object.Pod) {
 	delete(m.asked, p.UID)
 	delete(m.hunts, p.UID)
 	delete(m.assumed, p.UID)
+	m.confirm(p.UID)
 	if f != nil && f.node != p.NodeName {
 		// Another writer bound it elsewhere: the API proves the assumption false.
 		m.unreserve(f)
@@ -110,7 +111,8 @@ func (m *Machine) podChanged(old, now *object.Pod) {
 // profiles.
 func (m *Machine) podPending(p *object.Pod) {
 	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
-		return // older than what we have seen: it was bound already
+		m.doubt(pl.Pod)
+		return
 	}
 	if asked, ok := m.asked[p.UID]; ok && asked == p.NominatedNode {
 		delete(m.asked, p.UID)
@@ -144,6 +146,7 @@ func (m *Machine) podGone(e PodGone) {
 		delete(m.uids, key)
 	}
 	delete(m.assumed, uid)
+	delete(m.doubts, uid)
 	delete(m.gated, uid)
 	delete(m.asked, uid)
 	delete(m.hunts, uid)

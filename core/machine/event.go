@@ -59,6 +59,9 @@ type (
 		Kind            object.Kind
 		Namespace, Name string
 	}
+	// Rewound: what the API showed before may be undone, as etcd was restored
+	// from a backup. What it shows from now on counts, however old.
+	Rewound struct{}
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
 	// Cycle: take the first pod of the queue and decide on it. Does nothing
@@ -144,6 +147,7 @@ func (NamespaceSet) event()      {}
 func (NamespaceGone) event()     {}
 func (ObjectSet) event()         {}
 func (ObjectGone) event()        {}
+func (Rewound) event()           {}
 func (Tick) event()              {}
 func (Cycle) event()             {}
 func (Bound) event()             {}

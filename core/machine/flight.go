@@ -19,8 +19,9 @@ type flight struct {
 	phase phase
 	// permits holds the Permit plugins that the pod waits for, and until when.
 	permits map[string]time.Time
-	// tries counts what was done to settle a binding whose reply was lost.
-	tries int
+	// tries counts the reads that have shown the pod unbound after the reply to
+	// its binding was lost, unread those that failed since: they show nothing.
+	tries, unread int
 	// refusal is why the API turned down a renewed binding. Of the one before,
 	// whose reply was lost, that says nothing.
 	refusal error
@@ -321,11 +322,15 @@ func (m *Machine) boundByExtender(f *flight, e Bound) {
 
 func (m *Machine) settle(f *flight) {
 	f.phase = settling
-	delay := time.Duration(0)
-	if f.tries > 0 {
-		delay = min(time.Second<<min(f.tries-1, 4), 10*time.Second)
+	m.do(Read{Pod: f.pod, Delay: pauseAfter(f.tries + f.unread)})
+}
+
+// pauseAfter is how long to wait after so many reads of a pod before the next.
+func pauseAfter(reads int) time.Duration {
+	if reads == 0 {
+		return 0
 	}
-	m.do(Read{Pod: f.pod, Delay: delay})
+	return min(time.Second<<min(reads-1, 4), 10*time.Second)
 }
 
 // podRead settles a lost binding: bound to our node, it was done; bound
@@ -335,12 +340,17 @@ func (m *Machine) settle(f *flight) {
 func (m *Machine) podRead(e PodRead) {
 	f := m.flights[e.UID]
 	if f == nil || f.phase != settling {
+		m.doubtRead(e)
+		return
+	}
+	if e.Err != nil {
+		f.unread++
+		m.settle(f) // without evidence the room stays taken
 		return
 	}
 	f.tries++
+	f.unread = 0
 	switch {
-	case e.Err != nil:
-		m.settle(f) // without evidence the room stays taken
 	case e.Pod == nil || e.Pod.UID != e.UID:
 		m.podGone(PodGone{UID: e.UID, Namespace: f.pod.Namespace, Name: f.pod.Name})
 	case e.Pod.NodeName != "":
@@ -360,6 +370,7 @@ func (m *Machine) settled(f *flight) {
 	m.queue.Done(f.pod.UID)
 	m.proclaim(f)
 	m.retry(f.preemptors) // it was bound after all
+	m.askDoubt(f.pod)
 }
 
 // proclaim tells all who want to know that the pod was bound.
@@ -400,6 +411,7 @@ func (m *Machine) unreserve(f *flight) {
 		m.giveBack(f)
 	}
 	delete(m.assumed, f.pod.UID)
+	delete(m.doubts, f.pod.UID)
 	m.table.Remove(f.pod.UID)
 }
 

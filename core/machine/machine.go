@@ -63,6 +63,9 @@ type Machine struct {
 	// assumed holds the pods placed on our word alone: the API has not shown
 	// them bound yet.
 	assumed map[types.UID]string
+	// doubts are about pods held for bound that may not be, by UID.
+	doubts  map[types.UID]*doubt
+	undone  int
 	budgets budgets
 	// evictions holds, by UID, the victims whose eviction was asked for.
 	evictions map[types.UID]*eviction
@@ -104,6 +107,7 @@ func New(o Options) *Machine {
 		awaiting:  map[types.UID]*flight{},
 		ended:     map[types.UID]*flight{},
 		assumed:   map[types.UID]string{},
+		doubts:    map[types.UID]*doubt{},
 		asked:     map[types.UID]string{},
 		gated:     map[types.UID]bool{},
 		evictions: map[types.UID]*eviction{},
@@ -131,7 +135,7 @@ func New(o Options) *Machine {
 }
 
 // Step tells the machine of one event and returns what is to be done about
-// it, in order. now must not go back.
+// it, in order. now must not go back, by the monotonic clock if it has it.
 func (m *Machine) Step(now time.Time, e Event) []Effect {
 	m.now, m.effects, m.changed = now, nil, Change{}
 	m.table.SetNow(now)
@@ -162,6 +166,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.objectSet(e.Object)
 	case ObjectGone:
 		m.objectGone(e)
+	case Rewound:
+		m.rewound()
 	case Tick:
 		m.tick()
 	case Cycle:
@@ -185,7 +191,9 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 			panic(fmt.Sprintf("machine: after %T: %v", e, err))
 		}
 	}
-	return m.effects
+	effects := m.effects
+	m.effects = nil // what is left here is of a step that panicked
+	return effects
 }
 
 // Ready tells whether a Cycle would take a pod now.

@@ -280,6 +280,7 @@ func TestLateReplies(t *testing.T) {
 	s.step(Bound{UID: p.UID, Result: BindRefused, Err: errFate})
 	s.step(PodSet{p}) // as it was before it was bound
 	s.used(30)
+	s.settle() // a read says that the pod is bound
 	s.checkRest()
 }
 

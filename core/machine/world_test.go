@@ -632,6 +632,9 @@ func (w *world) checkRest() {
 	if len(w.m.inquiries) != 0 || len(w.m.line) != 0 {
 		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.inquiries), len(w.m.line))
 	}
+	if len(w.m.doubts) != 0 {
+		w.Fatalf("%d pods are doubted", len(w.m.doubts))
+	}
 	if len(w.m.ended) != 0 {
 		w.Fatalf("%d pods that are gone are remembered", len(w.m.ended))
 	}

@@ -120,6 +120,16 @@ func (t *Table) Replied(o object.Object) {
 	}
 }
 
+// ForgetReplies lets the watch tell of every object again: the versions of
+// replies no longer say which state is later.
+func (t *Table) ForgetReplies() {
+	for i := range t.objects.kinds {
+		for _, k := range t.objects.kinds[i].byName { // any order: each by itself
+			k.replied = ""
+		}
+	}
+}
+
 // known finds the object with this UID, nil where it is not there.
 func (t *Table) known(m *object.Meta) *known {
 	if k := t.objects.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {

@@ -42,6 +42,11 @@ func TestReplied(t *testing.T) {
 			t.Errorf("%s %s is overtaken: %t", tt.shown.UID, tt.shown.Version, got)
 		}
 	}
+	tb.ForgetReplies()
+	if tb.Overtaken(at("a", "10")) {
+		t.Error("overtaken by a reply that is forgotten")
+	}
+	tb.Replied(at("a", "11"))
 	tb.RemoveObject(object.PersistentVolumes, "", "v")
 	if tb.Overtaken(at("a", "10")) {
 		t.Error("overtaken though it is gone")

@@ -1,0 +1,147 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+)
+
+// undo takes the pod back to before it was bound, as a restored etcd does.
+func (s *story) undo(p *object.Pod) {
+	s.change(p, func(p *object.Pod) { p.NodeName = "" })
+	delete(s.ours, p.UID)
+	delete(s.announced, p.UID)
+}
+
+// Reads that fail are no evidence that the pod is not bound.
+func TestFailedReadsProveNothing(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
+	s.cycle("", "")
+	s.reply(vanished)
+	for range 2 * settleTries {
+		s.reply(refused)
+		s.did("Read p-1")
+		s.used(30)
+	}
+	s.reply(fine)
+	s.did("Bind p-1 to n")
+}
+
+// A pod that is held for bound and shown unbound is read. Where the binding was
+// undone the pod is scheduled anew; until that is known its room stays taken.
+func TestUndoneBinding(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
+	s.settle()
+	s.undo(p)
+	s.tellAll()
+	s.did("Read p-1")
+	s.reply(refused)
+	s.did("Read p-1")
+	s.used(30)
+	s.reply(fine)
+	s.did()
+	s.used(0)
+	s.where(p, queue.Active)
+	if s.m.Undone() != 1 {
+		t.Errorf("%d bindings undone", s.m.Undone())
+	}
+	s.settle()
+	s.runs(p, "n")
+	s.checkRest()
+}
+
+// A watch that lags behind what a read has shown undoes nothing.
+func TestOldNewsUndoNothing(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
+	s.cycle("", "")
+	s.reply(lost)
+	s.reply(fine) // the read: it is bound
+	s.tell(podNews{p.Key(), p.UID, p})
+	s.did("Read p-1")
+	s.tell(podNews{p.Key(), p.UID, p})
+	s.did()
+	s.used(30)
+	s.settle()
+	s.checkRest()
+	if s.m.Undone() != 0 {
+		t.Errorf("%d bindings undone", s.m.Undone())
+	}
+}
+
+// The pod was shown unbound, and bound again before the read that this led to
+// was answered: what that saw no longer counts.
+func TestOldReadUndoesNothing(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
+	s.settle()
+	s.undo(p)
+	s.tellAll()
+	seen := *s.pods[p.Key()]
+	s.change(p, func(p *object.Pod) { p.NodeName = "n" })
+	s.tellAll()
+	s.requests = nil
+	s.step(PodRead{UID: p.UID, Pod: &seen})
+	s.did()
+	s.used(30)
+	s.where(p, queue.Nowhere)
+}
+
+// After etcd was restored a pod is read whose binding only the reply has shown,
+// and what was asked for and not done is asked for again.
+func TestRewound(t *testing.T) {
+	s := newStory(t)
+	p, victim := s.pod("p", 30), s.pod("victim", 10, func(p *object.Pod) { p.NodeName = "n" })
+	s.given(s.node("n", 40), p, victim)
+	s.cycle("", "")
+	s.reply(fine)
+	s.podNews = nil
+	s.undo(p)
+	s.podNews = nil
+	s.step(Rewound{})
+	s.did("Read p-1")
+	s.reply(fine)
+	s.where(p, queue.Active)
+	s.settle()
+	s.runs(p, "n")
+	s.checkRest()
+
+	high := s.pod("high", 40, func(p *object.Pod) { p.Priority = 1 })
+	s.given(high)
+	s.cycle("", "")
+	for len(s.requests) > 0 {
+		s.answer(0, fine)
+	}
+	for _, v := range []*object.Pod{p, victim} {
+		s.change(v, func(p *object.Pod) { p.Terminating = false })
+	}
+	clear(s.evicted)
+	s.tellAll()
+	s.step(Rewound{})
+	s.did("Evict", "Evict")
+	s.settle()
+	s.runs(high, "n")
+	s.checkRest()
+}
+
+// While a binding is under way nothing is read; when it has ended, the pod is,
+// for the reply may be from before etcd was restored.
+func TestRewoundWhileBinding(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
+	s.cycle("", "")
+	s.step(Rewound{})
+	s.did()
+	s.reply(fine)
+	s.did("Announce p-1 Scheduled", "Read p-1")
+	s.settle()
+	s.checkRest()
+}
