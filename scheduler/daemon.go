@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,12 +37,16 @@ import (
 // errLeaseLost is why a scheduler ends that was not asked to.
 var errLeaseLost = errors.New("leader election lost")
 
-// How long the parts of a stop may take; together they stay below 5 s.
+// How long the parts of a stop may take; together they stay below the 30 s
+// that a pod has. Where nothing is under way they take no time.
 const (
-	drainTime   = 3 * time.Second        // bindings that were sent
+	drainTime   = 20 * time.Second       // bindings that were sent
 	flushTime   = 500 * time.Millisecond // events and status patches
 	releaseTime = time.Second            // the lease; requests to the endpoint
 )
+
+// stuckLimit is how long a step of the loop may take.
+const stuckLimit = 30 * time.Second
 
 // gcPercent is how much the heap may grow between collections, where GOGC does
 // not say. Most of the heap is the picture of the cluster, which stays; what is
@@ -57,6 +63,9 @@ type daemon struct {
 	source  *kube.Source
 	metrics *metrics.Metrics
 	lease   *lease.Lease // nil without leader election
+	// over: all that the lease guards has ended, and what came of it is known.
+	over     atomic.Bool
+	watchdog *loop.Watchdog
 
 	synced  chan struct{} // closed when the machine knows the cluster
 	stopped chan struct{} // closed when the stop begins
@@ -114,7 +123,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		if err != nil {
 			return nil, err
 		}
-		if d.lease, err = lease.New(api, c.LeaderElection, identity); err != nil {
+		if d.lease, err = lease.New(api, c.LeaderElection, identity, profiles[0].Name); err != nil {
 			return nil, err
 		}
 	}
@@ -143,6 +152,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	d.metrics.Time(profiles)
 	d.hands = kube.NewHands(clients, func(e machine.Event) { d.loop.Report(e) }, logger.WithName("kube"))
 	d.loop = loop.New(d.machine, d.hands, loop.Options{Logger: logger, Observe: d.observe, Panicked: d.metrics.Panicked})
+	d.watchdog = loop.NewWatchdog(d.loop, stuckLimit)
 	d.source = kube.NewSource(clients, profile.Reads(profiles), d.loop.Post, logger)
 	if len(extenders) > 0 {
 		d.hands.Extend(extenders)
@@ -179,14 +189,16 @@ func (d *daemon) run(secure server.Secure, o *options) error {
 		go d.watch(ctx)
 	}
 
-	leaseCtx, release := context.WithCancel(context.Background())
-	defer release()
-	lost := d.elect(ctx, leaseCtx)
+	leaseCtx, leave := context.WithCancelCause(context.Background())
+	defer leave(nil)
+	go d.watchdog.Run(ctx, func(s *loop.Stuck) { d.stuck(s, leave) })
+	left := d.elect(ctx, leaseCtx)
 	select {
-	case <-lost:
+	case <-left:
 		d.loop.Lead(false)
-		d.logger.Error(nil, "Leaderelection lost")
-		return errLeaseLost
+		err := cmp.Or(context.Cause(leaseCtx), errLeaseLost)
+		d.logger.Error(err, "Leaderelection lost")
+		return err
 	case <-ctx.Done():
 		cancel() // a second signal ends the process at once
 	}
@@ -194,10 +206,19 @@ func (d *daemon) run(secure server.Secure, o *options) error {
 	close(d.stopped)
 	d.drain()
 	endLoop()
-	release()
-	d.leave(lost, endpoint)
+	leave(nil)
+	d.close(left, endpoint)
 	d.logger.Info("Stopped")
 	return nil
+}
+
+// stuck says where the loop is stuck, with the stacks of all goroutines, and
+// leaves the lease to another: it runs out, as nobody can tell what became of
+// the bindings that were sent.
+func (d *daemon) stuck(s *loop.Stuck, leave context.CancelCauseFunc) {
+	stacks := make([]byte, 1<<20)
+	d.logger.Error(s, "The scheduling loop is stuck", "step", s.Step, "for", s.For, "stacks", string(stacks[:runtime.Stack(stacks, true)]))
+	leave(s)
 }
 
 // delayed says whether only the leader watches the cluster.
@@ -217,36 +238,50 @@ func (d *daemon) watch(ctx context.Context) {
 	d.source.Run(ctx)
 }
 
-// elect applies for the lease and lets the machine decide once it is won and
-// the cluster is known. The channel is closed when the lease is lost, or has
-// been released after keep ended; never without leader election.
+// elect applies for the lease once the cluster is known, and lets the machine
+// decide when the lease is won. With delayCacheUntilActive it is the other way
+// round, as in v1.36: the cluster is watched once the lease is won. The
+// channel is closed when the lease is lost or has been left, as keep ended;
+// never without leader election.
 func (d *daemon) elect(ctx, keep context.Context) <-chan struct{} {
-	lost := make(chan struct{})
-	won := make(chan struct{})
+	left := make(chan struct{})
 	if d.lease == nil {
-		close(won)
-	} else {
-		go func() { defer close(lost); d.lease.Run(keep) }()
+		go func() {
+			if ready(ctx, d.synced) {
+				d.lead(ctx)
+			}
+		}()
+		return left
 	}
 	go func() {
-		if d.lease != nil {
-			select {
-			case <-d.lease.Won():
-				close(won)
-			case <-ctx.Done():
-				return
-			}
-			if delayed(d.config) {
-				go d.watch(ctx)
-			}
-		}
-		select {
-		case <-d.synced:
-			d.lead(ctx)
-		case <-ctx.Done():
+		defer close(left)
+		if delayed(d.config) || ready(keep, d.synced) {
+			d.lease.Run(keep, d.over.Load)
 		}
 	}()
-	return lost
+	go func() {
+		if !ready(ctx, d.lease.Won()) {
+			return
+		}
+		if delayed(d.config) {
+			go d.watch(ctx)
+		}
+		if ready(ctx, d.synced) {
+			d.lead(ctx)
+		}
+	}()
+	return left
+}
+
+// ready waits for the channel to be closed. It reports false when the context
+// ended first.
+func ready(ctx context.Context, c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // lead lets the machine decide until the context ends. While the lease is not
@@ -268,15 +303,28 @@ func (d *daemon) lead(ctx context.Context) {
 // what they came to is announced.
 func (d *daemon) drain() {
 	d.loop.Lead(false)
-	within(drainTime, d.hands.Stop)
+	within(drainTime, func(ctx context.Context) {
+		d.hands.Stop(ctx, func() bool { return d.settled(ctx) })
+		d.over.Store(d.settled(ctx))
+	})
 	within(flushTime, func(ctx context.Context) {
 		_ = d.loop.Inspect(ctx, func() {}) // the outcomes have been taken in
 		d.hands.Close(ctx)
 	})
 }
 
-// leave waits for the lease to be released and the endpoint to close.
-func (d *daemon) leave(released <-chan struct{}, endpoint *server.Server) {
+// settled tells whether it is known of all that was sent what came of it.
+func (d *daemon) settled(ctx context.Context) bool {
+	if d.hands.Counters().Unanswered > 0 {
+		return false
+	}
+	unsettled := 0
+	err := d.loop.Inspect(ctx, func() { unsettled = d.machine.Unsettled() })
+	return err == nil && unsettled == 0
+}
+
+// close waits for the lease to be released and the endpoint to close.
+func (d *daemon) close(released <-chan struct{}, endpoint *server.Server) {
 	within(releaseTime, func(ctx context.Context) {
 		closed := make(chan struct{})
 		go func() {
@@ -285,12 +333,8 @@ func (d *daemon) leave(released <-chan struct{}, endpoint *server.Server) {
 				endpoint.Stop()
 			}
 		}()
-		if d.lease != nil {
-			select {
-			case <-released:
-			case <-ctx.Done():
-				d.logger.Info("The lease could not be released in time, it will run out")
-			}
+		if d.lease != nil && (!ready(ctx, released) || !d.over.Load()) {
+			d.logger.Info("The lease is not released, it will run out", "outcomesKnown", d.over.Load())
 		}
 		select {
 		case <-closed:
@@ -316,6 +360,7 @@ func (d *daemon) serve(secure server.Secure, o *options) (*server.Server, error)
 	}
 	shown := server.Options{
 		Healthz: checks,
+		Livez:   []healthz.HealthChecker{d.watchdog},
 		Readyz: append(checks[:len(checks):len(checks)], healthz.NewShutdownHealthz(d.stopped),
 			healthz.NamedCheck("sched-handler-sync", func(*http.Request) error {
 				select {

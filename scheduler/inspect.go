@@ -59,6 +59,7 @@ var refreshing sync.Mutex
 func (d *daemon) refresh() {
 	refreshing.Lock()
 	defer refreshing.Unlock()
+	d.metrics.StepAge(d.watchdog.Age())
 	within(refreshTime, func(ctx context.Context) {
 		var s metrics.Snapshot
 		err := d.loop.Inspect(ctx, func() { s = d.snapshot() })

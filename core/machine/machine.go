@@ -199,6 +199,9 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 // Ready tells whether a Cycle would take a pod now.
 func (m *Machine) Ready() bool { return m.queue.Ready() }
 
+// First is the pod that a Cycle would take now, nil when there is none.
+func (m *Machine) First() *object.Pod { return m.queue.First() }
+
 // NextTimer is when a Tick is next needed; false when nothing waits for time.
 func (m *Machine) NextTimer() (time.Time, bool) {
 	next, ok := m.queue.NextTimer()
@@ -260,6 +263,18 @@ func (m *Machine) Inquiries() int { return len(m.inquiries) }
 
 // Assumed is the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return len(m.assumed) }
+
+// Unsettled is the number of pods of which it is not known whether they are
+// bound: the reply to a binding was lost, and no read has told yet.
+func (m *Machine) Unsettled() int {
+	n := 0
+	for _, f := range m.flights { // any order: a sum
+		if f.phase == settling || f.phase == binding && f.tries > 0 {
+			n++
+		}
+	}
+	return n
+}
 
 func (m *Machine) do(e Effect) {
 	if m.effects == nil {

@@ -187,6 +187,9 @@ func TestLostBinding(t *testing.T) {
 			s.cycle("", "")
 			s.reply(how)
 			s.did("Read p-1")
+			if s.m.Unsettled() != 1 {
+				t.Errorf("%d unsettled while the pod is read", s.m.Unsettled())
+			}
 			s.cycle("", "")
 			s.did("Decided other-2: Unschedulable", "Announce", "Patch")
 			for range 3 { // reads fail, the room stays taken
@@ -198,6 +201,9 @@ func TestLostBinding(t *testing.T) {
 			}
 			s.settle()
 			s.runs(p, "n")
+			if s.m.Unsettled() != 0 {
+				t.Errorf("%d unsettled at last", s.m.Unsettled())
+			}
 			s.where(other, queue.Unschedulable)
 		})
 	}

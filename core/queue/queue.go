@@ -203,8 +203,21 @@ type Attempt struct {
 }
 
 // Ready tells whether Pop has a pod to hand out.
-func (q *Queue) Ready() bool {
-	return q.heaps[Active].head() != nil || q.heaps[Backoff].head() != nil
+func (q *Queue) Ready() bool { return q.head() != nil }
+
+// First is the pod that Pop would hand out, nil when there is none.
+func (q *Queue) First() *object.Pod {
+	if e := q.head(); e != nil {
+		return e.Pod
+	}
+	return nil
+}
+
+func (q *Queue) head() *entry {
+	if e := q.heaps[Active].head(); e != nil {
+		return e
+	}
+	return q.heaps[Backoff].head()
 }
 
 // Pop hands out the next pod, which is in flight until Done, Park or Delete:
@@ -212,11 +225,11 @@ func (q *Queue) Ready() bool {
 // ends first, but for those in error backoff. It answers false when there is
 // none.
 func (q *Queue) Pop(now time.Time) (Attempt, bool) {
-	e := q.heaps[Active].head()
+	e := q.head()
 	if e == nil {
-		if e = q.heaps[Backoff].head(); e == nil {
-			return Attempt{}, false
-		}
+		return Attempt{}, false
+	}
+	if q.heaps[Active].head() == nil {
 		q.arrivals[Arrival{"active", eventPopFromBackoff}]++
 	}
 	q.leave(e)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -132,7 +133,7 @@ func TestStopGivesUp(t *testing.T) {
 	h, outcomes := handsOn(t, s.config(), always)
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 	<-s.requests
-	h.Stop(cancelled())
+	h.Stop(cancelled(), always)
 	close(release)
 	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindUnknown {
 		t.Errorf("got %v (%v)", got.Result, got.Err)
@@ -141,5 +142,59 @@ func TestStopGivesUp(t *testing.T) {
 	h.Do(machine.Read{Pod: testPod("q")})
 	if len(outcomes) != 0 || len(s.requests) != 0 {
 		t.Error("something was started after Stop")
+	}
+}
+
+// While a scheduler stops, a binding whose reply was lost is still read, and
+// counts as unanswered until its outcome is reported.
+func TestStopReadsWhatWasLost(t *testing.T) {
+	hangUp := make(chan struct{})
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		if r.Method == http.MethodGet {
+			answer(w, 200, apiPod("p", "node"))
+			return
+		}
+		<-hangUp
+		panic(http.ErrAbortHandler)
+	})
+	h, outcomes := handsOn(t, s.config(), always)
+	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+	<-s.requests
+	if n := h.Counters().Unanswered; n != 1 {
+		t.Errorf("%d unanswered, want the one that was sent", n)
+	}
+	asked := make(chan struct{}) // whether all is settled
+	stopped := make(chan struct{})
+	var read atomic.Bool
+	go func() {
+		defer close(stopped)
+		h.Stop(t.Context(), func() bool { asked <- struct{}{}; return read.Load() })
+	}()
+	close(hangUp)
+	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindUnknown {
+		t.Fatalf("got %v (%v)", got.Result, got.Err)
+	}
+	<-asked
+	h.Do(machine.Read{Pod: testPod("p")})
+	got := make(chan machine.Event, 1)
+	go func() { got <- <-outcomes }()
+	for done := false; !done; {
+		select {
+		case <-asked:
+		case e := <-got:
+			if e.(machine.PodRead).Pod.NodeName != "node" || h.Counters().Unanswered != 0 {
+				t.Errorf("got %+v, %d unanswered", e, h.Counters().Unanswered)
+			}
+			done = true
+		}
+	}
+	<-asked
+	read.Store(true)
+	for {
+		select {
+		case <-asked:
+		case <-stopped:
+			return
+		}
 	}
 }

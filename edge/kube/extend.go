@@ -52,6 +52,8 @@ func (h *Hands) startBindBy(e machine.BindBy) {
 				h.report(machine.Bound{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading})
 				return
 			}
+			h.unanswered.Add(1)
+			defer h.unanswered.Add(-1)
 			result, err := h.extenders.Bind(ctx, e)
 			h.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
 		})

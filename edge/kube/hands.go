@@ -51,6 +51,7 @@ type Hands struct {
 	delegated *calls // bindings by extenders
 
 	binding      atomic.Int64
+	unanswered   atomic.Int64 // bindings and writes that were sent and are not reported on
 	patchFailed  atomic.Uint64
 	announceLost atomic.Uint64
 }
@@ -68,6 +69,7 @@ func NewHands(c *Clients, report func(machine.Event), logger klog.Logger) *Hands
 // Counters is what the hands count.
 type Counters struct {
 	Binding       int    // bindings under way
+	Unanswered    int    // bindings and writes that were sent and are not reported on
 	EventsDropped uint64 // because the queue was full, or the API would not take them
 	PatchesFailed uint64
 }
@@ -76,6 +78,7 @@ type Counters struct {
 func (h *Hands) Counters() Counters {
 	return Counters{
 		Binding:       int(h.binding.Load()),
+		Unanswered:    int(h.unanswered.Load()),
 		EventsDropped: h.events.dropped.Load() + h.announceLost.Load(),
 		PatchesFailed: h.patchFailed.Load(),
 	}
@@ -117,6 +120,8 @@ func (h *Hands) startBind(e machine.Bind) {
 	h.binding.Add(1)
 	h.status.settle(e.Pod.UID, func() {
 		h.bindings.submit(func(ctx context.Context) {
+			h.unanswered.Add(1)
+			defer h.unanswered.Add(-1)
 			result, err := h.bind(ctx, e.Pod, e.Node)
 			h.binding.Add(-1)
 			h.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
@@ -202,14 +207,21 @@ func (h *Hands) patch(ctx context.Context, e machine.Patch) {
 	}
 }
 
+// settlePause is the time between two looks at whether all is settled.
+const settlePause = 20 * time.Millisecond
+
 // Stop starts no further binding, lets those that were sent come to an end
-// until ctx ends, and gives up on the rest. Outcomes are still reported.
-func (h *Hands) Stop(ctx context.Context) {
+// until ctx ends, and gives up on the rest. Outcomes are still reported, and
+// what was lost is read until settled says that the fate of all is known, or ctx
+// ends.
+func (h *Hands) Stop(ctx context.Context, settled func() bool) {
 	h.bindings.close(true)
-	h.settling.close(true)
 	h.asking.end()
 	h.bindings.wait(ctx)
 	h.delegated.wait(ctx)
+	for !settled() && sleep(ctx, settlePause) {
+	}
+	h.settling.close(true)
 	h.settling.wait(ctx)
 }
 

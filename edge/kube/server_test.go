@@ -77,7 +77,7 @@ func handsOn(t *testing.T, config *rest.Config, held func() bool) (*Hands, chan 
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		h.Stop(ended)
+		h.Stop(ended, always)
 		h.Close(ended)
 		for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Bind, clients.Status} {
 			c.(*rest.RESTClient).Client.CloseIdleConnections()

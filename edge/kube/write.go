@@ -35,6 +35,7 @@ type writing struct {
 	// often the server turned it away.
 	tries, busy int
 	lost        bool // its last reply was lost: a read is next
+	begun       bool // something was sent
 	refusal     error
 }
 
@@ -46,6 +47,10 @@ func (h *Hands) startWrite(e machine.Write) {
 func (h *Hands) continueWrite(w *writing, delay time.Duration) {
 	next := func() {
 		h.settling.submit(func(ctx context.Context) {
+			if !w.begun {
+				w.begun = true
+				h.unanswered.Add(1)
+			}
 			for w.done.Err == nil && w.done.Done < len(w.Writes) {
 				if delay := h.writeNext(ctx, w); delay > 0 {
 					h.continueWrite(w, delay)
@@ -55,6 +60,7 @@ func (h *Hands) continueWrite(w *writing, delay time.Duration) {
 			if !w.Unanswered {
 				h.report(w.done)
 			}
+			h.unanswered.Add(-1)
 		})
 	}
 	if delay <= 0 {

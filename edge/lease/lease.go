@@ -8,10 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
 	configv1alpha1 "k8s.io/component-base/config/v1alpha1"
 )
 
@@ -29,24 +34,49 @@ func Identity() (string, error) {
 	return host + "_" + string(uuid.NewUUID()), nil
 }
 
-// Lease is a lease to be won and kept.
+// Lease is a lease to be won and kept, once: a process that has lost it does
+// not lead again under the same identity.
 type Lease struct {
 	elector *leaderelection.LeaderElector
-	retry   time.Duration
+	events  record.EventBroadcaster // nil: none
+	core    corev1.EventsGetter
+	safe    time.Duration // how long after a renewal was sent the lease counts as held
+	renewed atomic.Pointer[renewal]
 	won     chan struct{}
 	ended   atomic.Bool // Run has come to its end, or is about to
+	over    func() bool // whether all has ended that the lease guarded
 }
 
-// New returns a lease of that configuration, not yet applied for.
-func New(client *rest.Config, c configv1alpha1.LeaderElectionConfiguration, identity string) (*Lease, error) {
-	lock, err := resourcelock.NewFromKubeconfig(c.ResourceLock, c.ResourceNamespace, c.ResourceName,
-		resourcelock.ResourceLockConfig{Identity: identity}, client, c.RenewDeadline.Duration)
+// New returns a lease of that configuration, not yet applied for. source is the
+// component that its events name.
+func New(client *rest.Config, c configv1alpha1.LeaderElectionConfiguration, identity, source string) (*Lease, error) {
+	config := rest.AddUserAgent(rest.CopyConfig(client), "leader-election")
+	config.Timeout = max(c.RenewDeadline.Duration/2, time.Second) // one request that hangs does not lose the lease
+	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("lease %s/%s: %w", c.ResourceNamespace, c.ResourceName, err)
 	}
-	l := &Lease{retry: c.RetryPeriod.Duration, won: make(chan struct{})}
+	l := &Lease{core: clients.CoreV1(), events: record.NewBroadcaster()}
+	lock, err := resourcelock.New(c.ResourceLock, c.ResourceNamespace, c.ResourceName, nil, clients.CoordinationV1(),
+		resourcelock.ResourceLockConfig{
+			Identity:      identity,
+			EventRecorder: l.events.NewRecorder(scheme.Scheme, v1.EventSource{Component: source}),
+		})
+	if err != nil {
+		return nil, fmt.Errorf("lease %s/%s: %w", c.ResourceNamespace, c.ResourceName, err)
+	}
+	return l, l.elect(lock, c)
+}
+
+// elect prepares the election by a lock.
+func (l *Lease) elect(by resourcelock.Interface, c configv1alpha1.LeaderElectionConfiguration) error {
+	// Others go by the seconds that the record says.
+	duration := c.LeaseDuration.Truncate(time.Second)
+	l.safe = duration - min(c.RetryPeriod.Duration, duration/2)
+	l.won = make(chan struct{})
+	var err error
 	l.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: "kube-scheduler", ReleaseOnCancel: true,
+		Lock: lock{by, l}, Name: "kube-scheduler", ReleaseOnCancel: true,
 		LeaseDuration: c.LeaseDuration.Duration, RenewDeadline: c.RenewDeadline.Duration, RetryPeriod: c.RetryPeriod.Duration,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(l.won) },
@@ -54,16 +84,21 @@ func New(client *rest.Config, c configv1alpha1.LeaderElectionConfiguration, iden
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("leader election: %w", err)
+		return fmt.Errorf("leader election: %w", err)
 	}
-	return l, nil
+	return nil
 }
 
 // Run applies for the lease and keeps it, until it is lost or the context
-// ends; then it gives the lease up. Whatever the lease guards must have ended
-// before the context does.
-func (l *Lease) Run(ctx context.Context) {
+// ends. Then it gives the lease up, if over says that all has ended that the
+// lease guarded; else the lease runs out by itself, and nobody has it before.
+func (l *Lease) Run(ctx context.Context, over func() bool) {
 	defer l.ended.Store(true)
+	if l.events != nil {
+		l.events.StartRecordingToSink(&corev1.EventSinkImpl{Interface: l.core.Events("")})
+		defer l.events.Shutdown()
+	}
+	l.over = over
 	l.elector.Run(ctx)
 }
 
@@ -71,10 +106,11 @@ func (l *Lease) Run(ctx context.Context) {
 func (l *Lease) Won() <-chan struct{} { return l.won }
 
 // Held says whether nobody else can hold the lease now, nor in the next moment:
-// the last renewal is young enough, also after this process has been stopped
-// for a while.
+// the last renewal was sent not long ago. When its reply came says nothing:
+// others may have seen the renewal at once.
 func (l *Lease) Held() bool {
-	return !l.ended.Load() && l.elector.IsLeader() && l.elector.Check(-l.retry) == nil
+	r := l.renewed.Load()
+	return r != nil && !l.ended.Load() && l.elector.IsLeader() && r.age(time.Now()) < l.safe
 }
 
 // Name and Check make the lease a health check: it fails when this process

@@ -6,12 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	configv1alpha1 "k8s.io/component-base/config/v1alpha1"
@@ -24,12 +26,20 @@ type store struct {
 	mu    sync.Mutex
 	lease []byte
 	puts  chan *coordinationv1.Lease
+	notes chan string // of the events that were posted
 }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
+	if strings.HasSuffix(r.URL.Path, "/events") {
+		e := &v1.Event{}
+		_ = json.NewDecoder(r.Body).Decode(e)
+		s.notes <- e.InvolvedObject.Kind + " " + e.Namespace + "/" + e.InvolvedObject.Name + " " + e.Reason + ": " + e.Message + " (" + e.Source.Component + ")"
+		_ = json.NewEncoder(w).Encode(e)
+		return
+	}
 	if r.Method != http.MethodGet {
 		s.lease, _ = io.ReadAll(r.Body)
 		l := &coordinationv1.Lease{}
@@ -45,7 +55,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestLeaseIsWonKeptAndReleased(t *testing.T) {
-	s := &store{puts: make(chan *coordinationv1.Lease, 100)}
+	s := &store{puts: make(chan *coordinationv1.Lease, 100), notes: make(chan string, 10)}
 	server := httptest.NewServer(s)
 	defer server.Close()
 	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
@@ -53,7 +63,7 @@ func TestLeaseIsWonKeptAndReleased(t *testing.T) {
 		configv1alpha1.LeaderElectionConfiguration{
 			LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second), RetryPeriod: duration(2 * time.Second),
 			ResourceLock: "leases", ResourceNamespace: "kube-system", ResourceName: "kube-scheduler",
-		}, "host_1")
+		}, "host_1", "default-scheduler")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +72,7 @@ func TestLeaseIsWonKeptAndReleased(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); l.Run(ctx) }()
+	go func() { defer close(done); l.Run(ctx, func() bool { return true }) }()
 	<-l.Won()
 	if !l.Held() || l.Check(nil) != nil {
 		t.Error("won, but not held")
@@ -70,6 +80,9 @@ func TestLeaseIsWonKeptAndReleased(t *testing.T) {
 	first := <-s.puts
 	if *first.Spec.HolderIdentity != "host_1" || *first.Spec.LeaseDurationSeconds != 15 {
 		t.Errorf("lease %+v", first.Spec)
+	}
+	if got, want := <-s.notes, "Lease kube-system/kube-scheduler LeaderElection: host_1 became leader (default-scheduler)"; got != want {
+		t.Errorf("event %q, want %q", got, want)
 	}
 	cancel()
 	<-done

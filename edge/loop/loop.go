@@ -12,14 +12,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // Machine is what the loop owns.
 type Machine interface {
 	// Step takes an event and returns what is to be done.
 	Step(now time.Time, e machine.Event) []machine.Effect
-	// Ready says whether a Cycle would find a pod.
-	Ready() bool
+	// First is the pod that a Cycle would take, nil when there is none.
+	First() *object.Pod
 	// NextTimer is when a Tick is due, false when none is.
 	NextTimer() (time.Time, bool)
 	// Repair puts right what a step that panicked may have left.
@@ -77,6 +78,7 @@ type Loop struct {
 	options Options
 	inbox   *inbox
 	leading atomic.Bool
+	now     doing
 
 	pause   time.Duration // after the last panic, 0 when there was none
 	resumes time.Time     // no cycle before this
@@ -137,10 +139,11 @@ func (l *Loop) Run(ctx context.Context) {
 		}
 		now := time.Now()
 		l.tick(now)
-		if l.mayCycle(now) {
-			l.cycle()
+		if p := l.next(now); p != nil {
+			l.cycle(p)
 			continue
 		}
+		l.now.rest()
 		timer.Reset(l.untilTimer())
 		select {
 		case <-l.inbox.wake:
@@ -156,6 +159,7 @@ func (l *Loop) handle(it item) {
 		l.step(it.event)
 		return
 	}
+	l.now.begin(nil)
 	defer l.contain(nil, new(bool))
 	it.ask()
 }
@@ -176,13 +180,18 @@ func (l *Loop) tick(now time.Time) {
 	}
 }
 
-// mayCycle: the machine has a pod to decide on, and may.
-func (l *Loop) mayCycle(now time.Time) bool {
-	return l.leading.Load() && !now.Before(l.resumes) && !l.hands.Full() && l.machine.Ready()
+// next is the pod to decide on now, nil when there is none, or the machine may
+// not.
+func (l *Loop) next(now time.Time) *object.Pod {
+	if !l.leading.Load() || now.Before(l.resumes) || l.hands.Full() {
+		return nil
+	}
+	return l.machine.First()
 }
 
 // cycle decides on one pod.
-func (l *Loop) cycle() {
+func (l *Loop) cycle(p *object.Pod) {
+	l.now.cycle(p)
 	if l.step(machine.Cycle{}) {
 		l.pause = 0
 		return
@@ -213,6 +222,7 @@ func (l *Loop) untilTimer() time.Duration {
 func (l *Loop) step(e machine.Event) (ok bool) {
 	defer l.contain(e, &ok)
 	l.stale = true
+	l.now.begin(e)
 	start := time.Now()
 	effects := l.machine.Step(start, e)
 	took := time.Since(start)

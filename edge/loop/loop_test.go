@@ -62,8 +62,13 @@ func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
 	return nil
 }
 
-func (s *script) Repair() []machine.Effect     { s.repaired++; return nil }
-func (s *script) Ready() bool                  { return len(s.pods) > 0 }
+func (s *script) Repair() []machine.Effect { s.repaired++; return nil }
+func (s *script) First() *object.Pod {
+	if len(s.pods) == 0 {
+		return nil
+	}
+	return pod(s.pods[0])
+}
 func (s *script) NextTimer() (time.Time, bool) { return s.timer, !s.timer.IsZero() }
 
 // told waits until the loop sleeps and returns the log from the given entry.

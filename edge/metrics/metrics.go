@@ -58,6 +58,7 @@ type Metrics struct {
 	eventsDropped   *metrics.Counter
 	patchesFailed   *metrics.Counter
 	badObjects      *metrics.Counter
+	stepSeconds     *metrics.Gauge
 }
 
 // New registers, through register, the metrics of a scheduler that has the given profiles.
@@ -78,7 +79,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.stepSeconds)
 	return m
 }
 
@@ -144,6 +145,8 @@ func (m *Metrics) own() {
 		Help: "Panics that were contained, by where: plugin (the pod at hand backs off), hint (the pod is woken), loop (one event is lost)."}, []string{"where"})
 	m.eventsDropped = counter(berth, "events_dropped_total", metrics.ALPHA, "API events that were not published, because too many waited or the API refused.")
 	m.patchesFailed = counter(berth, "status_patches_failed_total", metrics.ALPHA, "Patches of a pod's status that failed.")
+	m.stepSeconds = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "loop_step_age_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "How long the scheduling loop has been at its present step, to the second; 0 where that is short. A loop that is stuck fails /livez."})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
 }
 

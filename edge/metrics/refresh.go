@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"time"
+
 	"k8s.io/component-base/metrics"
 
 	"github.com/berth-scheduler/berth/core/queue"
@@ -56,6 +58,10 @@ func (m *Metrics) Refresh(s Snapshot) {
 	advance(m.patchesFailed, m.last.hands.PatchesFailed, s.Hands.PatchesFailed)
 	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Hands}
 }
+
+// StepAge sets how long the loop has been at its present step. Unlike the rest
+// it is known while the loop is stuck.
+func (m *Metrics) StepAge(age time.Duration) { m.stepSeconds.Set(age.Seconds()) }
 
 func advance[N int | uint64](c metrics.CounterMetric, from, to N) {
 	if to > from {

@@ -27,7 +27,7 @@ import (
 
 // Options say what is served.
 type Options struct {
-	Healthz, Readyz []healthz.HealthChecker
+	Healthz, Livez, Readyz []healthz.HealthChecker
 	// Config is shown at /configz, without its secrets.
 	Config *configv1.KubeSchedulerConfiguration
 	// Refresh brings the metrics up to date; it is called before they are read.
@@ -97,7 +97,7 @@ const component = "kube-scheduler"
 func Handler(o Options) http.Handler {
 	paths := mux.NewPathRecorderMux(component)
 	healthz.InstallHandler(paths, o.Healthz...)
-	healthz.InstallLivezHandler(paths)
+	healthz.InstallLivezHandler(paths, append([]healthz.HealthChecker{healthz.PingHealthz}, o.Livez...)...)
 	healthz.InstallReadyzHandler(paths, o.Readyz...)
 
 	metrics := legacyregistry.HandlerWithReset()

@@ -40,9 +40,11 @@ func get(t *testing.T, h http.Handler, path string) (int, string) {
 
 func TestPaths(t *testing.T) {
 	var ready error = errors.New("not yet")
+	alive := error(nil)
 	refreshed, leads := 0, true
 	h := Handler(Options{
 		Readyz:    []healthz.HealthChecker{healthz.NamedCheck("sched-handler-sync", func(*http.Request) error { return ready })},
+		Livez:     []healthz.HealthChecker{healthz.NamedCheck("scheduling-loop", func(*http.Request) error { return alive })},
 		Config:    config(true),
 		Refresh:   func() { refreshed++ },
 		Resources: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "requests") }),
@@ -74,6 +76,13 @@ func TestPaths(t *testing.T) {
 	}
 	if refreshed != 1 {
 		t.Errorf("metrics refreshed %d times, want 1", refreshed)
+	}
+	alive = errors.New("stuck")
+	if code, body := get(t, h, "/livez"); code != 500 || !strings.Contains(body, "[-]scheduling-loop failed") {
+		t.Errorf("/livez of a loop that is stuck: %d %q", code, body)
+	}
+	if code, body := get(t, h, "/healthz"); code != 200 {
+		t.Errorf("/healthz of a loop that is stuck: %d %q", code, body)
 	}
 	leads = false
 	if code, body := get(t, h, "/metrics/resources"); code != 200 || body != "" {

@@ -1,0 +1,56 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// renewal is when a renewal was sent, by two clocks: one that is never set but
+// stands still while the machine is suspended, and one that goes on then but
+// may be set.
+type renewal struct{ monotonic, wall time.Time }
+
+func newRenewal(now time.Time) *renewal { return &renewal{now, now.Round(0)} }
+
+// age is the longer of the times that the two clocks tell.
+func (r *renewal) age(now time.Time) time.Duration {
+	return max(now.Sub(r.monotonic), now.Round(0).Sub(r.wall))
+}
+
+var errNotOver = errors.New("not all is known to have ended that the lease guards: the lease is left to run out")
+
+// lock is the elector's access to the lease. It notes when the renewals were
+// sent that took effect, and lets the lease be given up only when that is safe.
+type lock struct {
+	resourcelock.Interface
+	lease *Lease
+}
+
+// Create makes the lease, held by this process.
+func (k lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	sent := newRenewal(time.Now())
+	err := k.Interface.Create(ctx, r)
+	if err == nil {
+		k.lease.renewed.Store(sent)
+	}
+	return err
+}
+
+// Update takes, renews or gives up the lease.
+func (k lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	sent := newRenewal(time.Now())
+	if r.HolderIdentity == "" {
+		k.lease.ended.Store(true)
+		if !k.lease.over() {
+			return errNotOver
+		}
+	}
+	err := k.Interface.Update(ctx, r)
+	if err == nil {
+		k.lease.renewed.Store(sent)
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// doing is what the loop is at, for others to look at.
+type doing struct {
+	mu    sync.Mutex
+	steps uint64 // begun so far
+	busy  bool
+	event machine.Event // nil: a question
+	pod   *object.Pod   // that the last Cycle took
+}
+
+func (d *doing) begin(e machine.Event) {
+	d.mu.Lock()
+	d.steps++
+	d.busy, d.event = true, e
+	d.mu.Unlock()
+}
+
+// cycle says which pod the next step takes.
+func (d *doing) cycle(p *object.Pod) {
+	d.mu.Lock()
+	d.pod = p
+	d.mu.Unlock()
+}
+
+func (d *doing) rest() {
+	d.mu.Lock()
+	d.busy, d.event, d.pod = false, nil, nil
+	d.mu.Unlock()
+}
+
+// look returns how many steps have begun, and whether one is under way.
+func (d *doing) look() (steps uint64, busy bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.steps, d.busy
+}
+
+// String names the step under way: its event and what it is about.
+func (d *doing) String() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.event == nil {
+		return "Inspect"
+	}
+	about := ""
+	switch e := d.event.(type) {
+	case machine.Cycle:
+		about = d.pod.Key()
+	case machine.PodSet:
+		about = e.Pod.Key()
+	case machine.PodGone:
+		about = e.Namespace + "/" + e.Name
+	case machine.NodeSet:
+		about = e.Node.Name
+	case machine.NodeGone:
+		about = e.Name
+	case machine.ObjectSet:
+		about = e.Object.Head().Kind.String() + " " + e.Object.Head().Key()
+	case machine.Bound:
+		about = string(e.UID)
+	case machine.PodRead:
+		about = string(e.UID)
+	case machine.Written:
+		about = string(e.UID)
+	case machine.Answered:
+		about = string(e.UID)
+	case machine.Evicted:
+		about = string(e.Victim)
+	}
+	name := strings.TrimPrefix(fmt.Sprintf("%T", d.event), "machine.")
+	return strings.TrimSpace(name + " " + about)
+}
+
+// lookEvery is how often the watchdog looks at the loop.
+const lookEvery = time.Second
+
+// Watchdog finds a loop that is stuck: it has been at the same step for so
+// long. The time is counted in looks, so that a process that was stopped, or a
+// clock that was set, is not taken for a loop that was stuck.
+type Watchdog struct {
+	loop  *Loop
+	limit time.Duration
+	stuck atomic.Pointer[Stuck]
+	at    atomic.Int64 // how long the loop has been at its step, in nanoseconds
+}
+
+// Stuck is a step that takes too long.
+type Stuck struct {
+	Step string // its event, and the pod or object that this is about
+	For  time.Duration
+}
+
+func (s *Stuck) Error() string {
+	return fmt.Sprintf("the scheduling loop has been stuck for %s in the step %s", s.For, s.Step)
+}
+
+// NewWatchdog returns a watchdog for the loop, whose steps may take so long.
+func NewWatchdog(l *Loop, limit time.Duration) *Watchdog { return &Watchdog{loop: l, limit: limit} }
+
+// Run watches until the context ends. It calls stuck once for each step that
+// reaches the limit.
+func (w *Watchdog) Run(ctx context.Context, stuck func(*Stuck)) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	var seen uint64
+	var since time.Duration
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		steps, busy := w.loop.now.look()
+		if !busy || steps != seen {
+			seen, since = steps, 0
+			w.stuck.Store(nil)
+			w.at.Store(0)
+			continue
+		}
+		since += lookEvery
+		w.at.Store(int64(since))
+		if since < w.limit {
+			continue
+		}
+		s := &Stuck{Step: w.loop.now.String(), For: since}
+		if w.stuck.Swap(s) == nil {
+			stuck(s)
+		}
+	}
+}
+
+// Age is how long the loop has been at its present step; 0 where that is short.
+func (w *Watchdog) Age() time.Duration { return time.Duration(w.at.Load()) }
+
+// Name and Check make the watchdog a health check.
+func (w *Watchdog) Name() string { return "scheduling-loop" }
+
+// Check fails while the loop is stuck.
+func (w *Watchdog) Check(*http.Request) error {
+	if s := w.stuck.Load(); s != nil {
+		return s
+	}
+	return nil
+}

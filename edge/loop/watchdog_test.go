@@ -1,0 +1,88 @@
+package loop
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// A step that does not end is found out, named and told of once; when it ends
+// after all, all is well again. A loop that has nothing to do is not stuck.
+func TestStuckLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		h := &hands{onDo: func(machine.Bind) { <-hold }}
+		l := running(t, &script{}, h, Options{})
+		w := NewWatchdog(l, 30*time.Second)
+		var told []string
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.Run(ctx, func(s *Stuck) { told = append(told, s.Error()) })
+
+		time.Sleep(time.Hour)
+		if err := w.Check(nil); err != nil {
+			t.Errorf("with nothing to do: %v", err)
+		}
+		l.Post(machine.PodSet{Pod: pod("p")})
+		l.Lead(true)
+		time.Sleep(29 * time.Second)
+		if err := w.Check(nil); err != nil {
+			t.Errorf("too soon: %v", err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		const want = "the scheduling loop has been stuck for 30s in the step Cycle /p"
+		expect(t, told, want)
+		if err := w.Check(nil); err == nil || w.Age() < time.Minute {
+			t.Errorf("check: %v, age %s", err, w.Age())
+		}
+		close(hold)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if err := w.Check(nil); err != nil || w.Age() != 0 {
+			t.Errorf("after its end: %v, age %s", err, w.Age())
+		}
+	})
+}
+
+// Steps that follow each other without a pause are no step that is stuck.
+func TestBusyLoopIsNotStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hands{onDo: func(machine.Bind) { time.Sleep(20 * time.Second) }}
+		l := running(t, &script{}, h, Options{})
+		w := NewWatchdog(l, 30*time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.Run(ctx, func(s *Stuck) { t.Error(s) })
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			l.Post(machine.PodSet{Pod: pod(name)})
+		}
+		l.Lead(true)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		expect(t, h.binds, "a", "b", "c", "d", "e")
+	})
+}
+
+func TestStepsAreNamed(t *testing.T) {
+	var d doing
+	d.cycle(pod("p"))
+	for want, e := range map[string]machine.Event{
+		"Inspect":       nil,
+		"Tick":          machine.Tick{},
+		"PodSet /p":     machine.PodSet{Pod: pod("p")},
+		"NodeGone n":    machine.NodeGone{Name: "n"},
+		"Bound uid":     machine.Bound{UID: "uid"},
+		"Cycle /p":      machine.Cycle{},
+		"PodGone ns/p":  machine.PodGone{Namespace: "ns", Name: "p"},
+		"NamespaceGone": machine.NamespaceGone{Name: "ns"},
+	} {
+		d.begin(e)
+		if got := d.String(); got != want {
+			t.Errorf("%T: %q, want %q", e, got, want)
+		}
+	}
+}
