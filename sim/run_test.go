@@ -288,9 +288,14 @@ func TestRunEnds(t *testing.T) {
 	}
 	o.MaxBackoff = 0
 	failing := *o.Profiles[0]
-	failing.Reserve = []*framework.Plugin{{Name: "Fails", Reserve: func(*table.Table, *object.Pod, string) *decision.Status {
-		return &decision.Status{Code: decision.Error, Err: errors.New("lost")}
-	}}}
+	failing.Reserve = []*framework.Plugin{{
+		Name: "Fails",
+		ReservePlugin: framework.ReservePlugin{
+			Reserve: func(*table.Table, *object.Pod, string) *decision.Status {
+				return &decision.Status{Code: decision.Error, Err: errors.New("lost")}
+			},
+		},
+	}}
 	o.Profiles = []*profile.Profile{&failing}
 	pod := &object.Pod{UID: "p", Namespace: "ns", Name: "p", SchedulerName: "default-scheduler"}
 	r, err := Run(Input{Nodes: []*object.Node{{Name: "a", AllowedPods: 10}}, Pods: []*object.Pod{pod}, Machine: o})

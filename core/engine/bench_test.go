@@ -14,7 +14,7 @@ import (
 // columns is a profile of plugins that read columns, as those of the product
 // do: two filters, a score that is final, two that are normalised.
 func columns() *profile.Profile {
-	request := func(key []byte, p *object.Pod) []byte { return p.Demand.Usage.AppendKey(key) }
+	request := func(key []byte, _ *table.Table, p *object.Pod) []byte { return p.Demand.Usage.AppendKey(key) }
 	rank := func(in *framework.Input, rows []table.Row, out []int64) {
 		for i := range out {
 			if n := in.Table.Node(rows[i]); n != nil {
@@ -25,28 +25,48 @@ func columns() *profile.Profile {
 	silent := func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil }
 	share := func(raw, _, high int64) int64 { return 100 * raw / max(1, high) }
 	plugins := []*framework.Plugin{
-		{Name: "Ready", Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-			for i := range out {
-				n := in.Table.Node(rows[i])
-				out[i] = when(n != nil && n.Unschedulable)
-			}
-		}, Explain: silent},
-		{Name: "Fit", Locality: framework.NodeAndPods, Part: request,
-			Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-				used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
-				for i := range out {
-					out[i] = when(used[rows[i]]+cpu > offered[rows[i]])
-				}
-			}, Explain: silent,
-			Score: func(in *framework.Input, rows []table.Row, out []int64) {
-				used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
-				for i := range out {
-					r := rows[i]
-					out[i] = max(0, 100*(offered[r]-used[r]-cpu)/max(1, offered[r]))
-				}
-			}},
-		{Name: "Rank", Score: rank, NormalizeScore: share},
-		{Name: "Other", Score: rank, NormalizeScore: share},
+		{
+			Name: "Ready",
+			FilterPlugin: framework.FilterPlugin{
+				Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+					for i := range out {
+						n := in.Table.Node(rows[i])
+						out[i] = when(n != nil && n.Unschedulable)
+					}
+				},
+				Explain: silent,
+			},
+		},
+		{
+			Name:       "Fit",
+			SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: request},
+			FilterPlugin: framework.FilterPlugin{
+				Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+					used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
+					for i := range out {
+						out[i] = when(used[rows[i]]+cpu > offered[rows[i]])
+					}
+				},
+				Explain: silent,
+			},
+			ScorePlugin: framework.ScorePlugin{
+				Score: func(in *framework.Input, rows []table.Row, out []int64) {
+					used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
+					for i := range out {
+						r := rows[i]
+						out[i] = max(0, 100*(offered[r]-used[r]-cpu)/max(1, offered[r]))
+					}
+				},
+			},
+		},
+		{
+			Name:        "Rank",
+			ScorePlugin: framework.ScorePlugin{Score: rank, NormalizeScore: share},
+		},
+		{
+			Name:        "Other",
+			ScorePlugin: framework.ScorePlugin{Score: rank, NormalizeScore: share},
+		},
 	}
 	p := &profile.Profile{Name: "bench"}
 	for _, pl := range plugins {

@@ -98,7 +98,7 @@ func newKeys(p *profile.Profile) *keys {
 		if slices.Contains(plugins[:i], pl) {
 			continue
 		}
-		if pl.Part != nil || pl.PartIn != nil {
+		if pl.Sign != nil {
 			k.signers = append(k.signers, pl)
 		}
 		if pl.Epoch != nil {
@@ -132,10 +132,14 @@ func (k *keys) epoch(t *table.Table) uint64 {
 // besides the pod; false where some plugin does not tell.
 func (k *keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool) {
 	for _, pl := range k.signers {
-		if pl.PartIn == nil {
+		if pl.SignRevision == nil {
 			continue
 		}
-		return 0, false
+		revision, known := pl.SignRevision(t, pod)
+		if !known {
+			return 0, false
+		}
+		sum += revision
 	}
 	return sum, true
 }
@@ -145,7 +149,7 @@ func (k *keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool
 func (k *keys) appendSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
 	b = append(append(b, k.profile.Name...), 0)
 	for _, pl := range k.signers {
-		b = appendPart(b, t, pl, pod)
+		b = appendOne(b, t, pl, pod)
 	}
 	return b
 }
@@ -156,23 +160,16 @@ func (k *keys) appendSharedSignature(b []byte, t *table.Table, pod *object.Pod) 
 	b = append(append(b, k.profile.Name...), 0)
 	for _, pl := range k.signers {
 		if pl.Locality == framework.NodeOnly {
-			b = appendPart(b, t, pl, pod)
+			b = appendOne(b, t, pl, pod)
 		}
 	}
 	return b
 }
 
-// appendPart writes what the plugin reads of the pod, after its length.
-func appendPart(b []byte, t *table.Table, pl *framework.Plugin, pod *object.Pod) []byte {
+// appendOne writes the plugin's signature of the pod, after its length.
+func appendOne(b []byte, t *table.Table, pl *framework.Plugin, pod *object.Pod) []byte {
 	from := len(b) + 4
-	switch {
-	case pl.PartIn != nil:
-		b = pl.PartIn(append(b, 0, 0, 0, 0), t, pod)
-	case pl.Part != nil:
-		b = pl.Part(append(b, 0, 0, 0, 0), pod)
-	default:
-		return b
-	}
+	b = pl.Sign(append(b, 0, 0, 0, 0), t, pod)
 	binary.LittleEndian.PutUint32(b[from-4:], uint32(len(b)-from))
 	return b
 }

@@ -189,8 +189,8 @@ func TestCheckFindsStaleness(t *testing.T) {
 func TestFailuresAreNotKept(t *testing.T) {
 	tb, p := grid(10)
 	broken := p.Score[2].PreScore
-	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.PreFilterResult {
-		return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
+	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.PreScoreResult {
+		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
 	}
 	e, pod := New(tb, seed, 1), newPod("p", nil, 1, 1)
 	for range 3 { // once it is known to come back

@@ -35,7 +35,7 @@ type rule struct {
 	reject  func(p *object.Pod, at site) framework.Verdict
 	explain func(v framework.Verdict) (decision.Code, []string)
 
-	preScore  func(p *object.Pod) framework.PreFilterResult
+	preScore  func(p *object.Pod) framework.PreScoreResult
 	score     func(p *object.Pod, at site) int64
 	normalize func(raw, low, high int64) int64
 	weight    int64
@@ -106,8 +106,8 @@ func (ru *rule) byZones(pl *framework.Plugin) {
 		}
 	}
 	if ru.scoreZone != nil {
-		pl.PreScore = func(*table.Table, *object.Pod) framework.PreFilterResult {
-			return framework.PreFilterResult{State: &counts{}}
+		pl.PreScore = func(*table.Table, *object.Pod) framework.PreScoreResult {
+			return framework.PreScoreResult{State: &counts{}}
 		}
 		pl.CellScore = &framework.CellScore{Sync: syncZones, Cells: zoneCells,
 			FeasibleNodes: func(in *framework.Input, nodes []framework.CellCount) {
@@ -132,8 +132,8 @@ func siteOf(t *table.Table, r table.Row) site {
 	return s
 }
 
-// part holds the labels that the rule reads and the pod's amounts.
-func (ru *rule) part(key []byte, p *object.Pod) []byte {
+// sign appends the labels that the rule reads and the pod's amounts.
+func (ru *rule) sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	parts := []string{fmt.Sprint(p.Demand.Usage)}
 	for _, label := range ru.reads {
 		parts = append(parts, p.Labels[label])
@@ -142,7 +142,11 @@ func (ru *rule) part(key []byte, p *object.Pod) []byte {
 }
 
 func (ru *rule) plugin() *framework.Plugin {
-	pl := &framework.Plugin{Name: ru.name, Locality: ru.locality, Part: ru.part, NormalizeScore: ru.normalize}
+	pl := &framework.Plugin{
+		Name:        ru.name,
+		SignPlugin:  framework.SignPlugin{Locality: ru.locality, Sign: ru.sign},
+		ScorePlugin: framework.ScorePlugin{NormalizeScore: ru.normalize},
+	}
 	if ru.epoch != nil {
 		pl.Epoch = func(*table.Table) uint64 { return ru.epoch() }
 	}
@@ -150,7 +154,7 @@ func (ru *rule) plugin() *framework.Plugin {
 		pl.PreFilter = func(_ *table.Table, p *object.Pod) framework.PreFilterResult { return ru.prepare(p) }
 	}
 	if ru.preScore != nil {
-		pl.PreScore = func(_ *table.Table, p *object.Pod) framework.PreFilterResult { return ru.preScore(p) }
+		pl.PreScore = func(_ *table.Table, p *object.Pod) framework.PreScoreResult { return ru.preScore(p) }
 	}
 	if ru.reject != nil {
 		pl.Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
@@ -326,16 +330,16 @@ func rules(sb *switchboard) []*rule {
 		{name: "Free", locality: framework.NodeAndPods, weight: 2, // final, by room
 			score: func(_ *object.Pod, at site) int64 { return max(0, 100-20*int64(len(at.pods))) }},
 		{name: "Rank", weight: 3, normalize: linear, reads: []string{"unranked"}, // normalised, by node
-			preScore: func(p *object.Pod) framework.PreFilterResult {
-				return framework.PreFilterResult{Skip: p.Labels["unranked"] != ""}
+			preScore: func(p *object.Pod) framework.PreScoreResult {
+				return framework.PreScoreResult{Skip: p.Labels["unranked"] != ""}
 			},
 			score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }},
 		{name: "Company", locality: framework.NodeAndPods, weight: 1, reads: []string{"app", "shy"}, // normalised, by pods, reversed
-			preScore: func(p *object.Pod) framework.PreFilterResult {
+			preScore: func(p *object.Pod) framework.PreScoreResult {
 				if p.Labels["shy"] == "error" {
-					return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("too shy")}}
+					return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("too shy")}}
 				}
-				return framework.PreFilterResult{Skip: p.Labels["shy"] == "skip"}
+				return framework.PreScoreResult{Skip: p.Labels["shy"] == "skip"}
 			},
 			score: func(p *object.Pod, at site) (n int64) {
 				for _, q := range at.pods {
@@ -355,8 +359,8 @@ func rules(sb *switchboard) []*rule {
 			}},
 		{name: "Stretch", weight: 1, reads: []string{"stretch"}, // normalised to what is out of range
 			score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") / 5 },
-			preScore: func(p *object.Pod) framework.PreFilterResult {
-				return framework.PreFilterResult{Skip: p.Labels["stretch"] == ""}
+			preScore: func(p *object.Pod) framework.PreScoreResult {
+				return framework.PreScoreResult{Skip: p.Labels["stretch"] == ""}
 			},
 			normalize: func(raw, low, high int64) int64 { return linear(raw, low, high) + (high-low)/4 }},
 	}

@@ -99,7 +99,7 @@ func (v *view) narrow(plugin string, nodes []string) {
 
 func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	for _, s := range v.keys.profile.Score {
-		var out framework.PreFilterResult
+		var out framework.PreScoreResult
 		if s.PreScore != nil {
 			out = s.PreScore(t, pod)
 		}

@@ -92,8 +92,8 @@ func TestCausesOfAnotherClass(t *testing.T) {
 func TestFailuresAheadAreNotKept(t *testing.T) {
 	tb, p := grid(10)
 	works := p.Score[2].PreScore
-	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.PreFilterResult {
-		return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
+	p.Score[2].Plugin.PreScore = func(*table.Table, *object.Pod) framework.PreScoreResult {
+		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
 	}
 	e, pod := New(tb, seed, 2), newPod("p", nil, 1, 1)
 	e.RefreshAhead([]*Request{For(p, pod)})

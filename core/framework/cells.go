@@ -20,10 +20,10 @@ type CellFilter struct {
 	// before the others whenever the table may have changed, under a
 	// checkpoint too, and never at the same time as any other function.
 	Sync func(in *Input)
-	// Of writes the cell of rows[i] to out[i]. It is a kernel: it may be
+	// Cells writes the cell of rows[i] to out[i]. It is a kernel: it may be
 	// called concurrently on disjoint rows, and only reads.
 	Cells func(in *Input, rows []table.Row, out []int64)
-	// Verdict is the answer for every row of the cell.
+	// Filter is the answer for every row of the cell.
 	Filter func(in *Input, cell int64) Verdict
 }
 
@@ -31,8 +31,8 @@ type CellFilter struct {
 type CellScore struct {
 	Sync  func(in *Input)
 	Cells func(in *Input, rows []table.Row, out []int64)
-	// Weigh, when set, is told before Score how many feasible nodes each cell
-	// holds; cells without any are left out. Order is not defined.
+	// FeasibleNodes, when set, is told before Score how many feasible nodes each
+	// cell holds; cells without any are left out. Order is not defined.
 	FeasibleNodes func(in *Input, feasible []CellCount)
 	// Score is the raw score of every row of the cell. NoScore keeps the rows
 	// out of the extremes; they are normalised to 0.

@@ -7,29 +7,29 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Resource is the kind of object that an event is about.
+// EventResource is the kind of object that an event is about.
 type EventResource uint8
 
 const (
 	// AssignedPod is a pod that has a node (or is assumed on one).
 	AssignedPod EventResource = iota
-	// PendingPod is a pod that waits to be scheduled: the rejected pod itself
+	// UnscheduledPod is a pod that waits to be scheduled: the rejected pod itself
 	// or another.
 	UnscheduledPod
 	Node
 	Namespace
 	// SelectorOwner is a Service or a controller.
 	SelectorOwner
-	// AnyResource stands for all of them (the periodic flush).
+	// WildCard stands for all of them (the periodic flush).
 	WildCard
 	// The kinds of package object follow, in its order.
 	firstKind
 )
 
-// Resources is how many resources there are.
+// NumEventResources is how many event resources there are.
 const NumEventResources = int(firstKind) + int(object.Kinds)
 
-// Of is the resource of objects of a kind.
+// ResourceOf is the event resource of objects of a kind.
 func ResourceOf(k object.Kind) EventResource { return firstKind + EventResource(k) }
 
 // The resources of objects that only some plugins read.
@@ -46,7 +46,7 @@ const (
 	DeviceClass           = firstKind + EventResource(object.DeviceClasses)
 )
 
-// Action is a set of things that happened to an object.
+// ActionType is a set of things that happened to an object.
 type ActionType uint32
 
 const (
@@ -77,9 +77,9 @@ const (
 	All        = ActionType(1<<32 - 1)
 )
 
-// Event is a change in the cluster, as wake rules see it. Old values are nil
-// on Add, new ones on Delete; a namespace that is not there has no labels, and
-// is never nil.
+// Event is a change in the cluster, as queueing hints see it. Old values are
+// nil on Add, new ones on Delete; a namespace that is not there has no labels,
+// and is never nil.
 type Event struct {
 	Resource                           EventResource
 	ActionType                         ActionType
@@ -93,16 +93,17 @@ type Event struct {
 	Table *table.Table
 }
 
-// Wake is a rule: events of this resource with one of these actions may help
-// a pod that the plugin rejected. Hint, when set, looks closer; true wakes
-// the pod. A hint may err on the side of waking, never on the other.
+// ClusterEventWithHint names events that may help a pod that the plugin
+// rejected: those about the resource that have one of the action types. The
+// hint, when set, looks closer; true is upstream's Queue, false QueueSkip. A
+// hint may err on the side of true, never on the other.
 type ClusterEventWithHint struct {
 	Resource       EventResource
 	ActionType     ActionType
 	QueueingHintFn func(rejected *object.Pod, e *Event) bool
 }
 
-// QueuedPod is a pod in the queue, as QueueSort plugins see it.
+// QueuedPodInfo is a pod in the queue, as QueueSort plugins see it.
 type QueuedPodInfo struct {
 	Pod *object.Pod
 	// Timestamp is when the pod last entered the queue.

@@ -10,6 +10,81 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// Plugin is one scheduling plugin: a name, what it declares about itself, and
+// a function for each extension point that it implements (nil: not
+// implemented). The extension points that take more than one function are
+// embedded structs, which bear the name of the upstream interface that they
+// mirror (k8s.io/kube-scheduler/framework).
+//
+// The owner of the machine calls the functions, one at a time. The kernels
+// Filter and Score are the exception: they are called concurrently on disjoint
+// rows.
+type Plugin struct {
+	Name string
+
+	// Reads lists the kinds of objects that the plugin looks up in the table.
+	// Only kinds that a plugin of some profile reads are watched.
+	Reads []object.Kind
+	// EventsToRegister lists the events that may help a pod that the plugin
+	// rejected (EnqueueExtensions).
+	EventsToRegister []ClusterEventWithHint
+	SignPlugin
+
+	// PreEnqueue returns a status to keep the pod out of the queue, nil to
+	// let it in (PreEnqueuePlugin).
+	PreEnqueue func(t *table.Table, p *object.Pod) *decision.Status
+	// Less orders the active queue (QueueSortPlugin).
+	Less func(a, b *QueuedPodInfo) bool
+
+	// PreFilter prepares Filter (PreFilterPlugin). It runs once for all pods
+	// with one signature, not once a pod.
+	PreFilter func(t *table.Table, p *object.Pod) PreFilterResult
+	FilterPlugin
+	// PostFilter runs for a pod that fits no node (PostFilterPlugin).
+	PostFilter func(c *PostFilterCall) PostFilterResult
+
+	// PreScore prepares Score (PreScorePlugin), once for all pods with one
+	// signature.
+	PreScore func(t *table.Table, p *object.Pod) PreScoreResult
+	ScorePlugin
+
+	ReservePlugin
+	// Permit may hold the pod, reject it, or let it go, which is the zero
+	// result (PermitPlugin).
+	Permit func(t *table.Table, p *object.Pod, node string) PermitResult
+	PreBindPlugin
+	// Bind claims the binding of the pod (true: it is bound through the API's
+	// binding subresource) or leaves it to the next plugin (BindPlugin).
+	Bind func(p *object.Pod, node string) bool
+	// PostBind is told that the pod is bound (PostBindPlugin).
+	PostBind func(p *object.Pod, node string)
+}
+
+// SignPlugin says for which other pods, and for how long, the plugin's answers
+// for a pod hold. It mirrors upstream's SignPlugin, and is wider: Sign may read
+// other objects than the pod, cannot refuse to sign, and covers every plugin of
+// the profile, and answers are kept from one pod to the next without end, for
+// as long as Locality and Epoch say that they hold.
+type SignPlugin struct {
+	// Sign appends to the key all that PreFilter, Filter, PreScore and Score
+	// read of the pod, and of other objects on its behalf (the Services that
+	// select it, say): equal bytes for pods that they cannot tell apart. nil:
+	// they read nothing of the pod.
+	Sign func(key []byte, t *table.Table, p *object.Pod) []byte
+	// SignRevision is set where Sign reads other objects than the pod: the
+	// number grows whenever Sign may say something else of the pod. Where that
+	// is not known, as SignAnew says, Sign is called at every attempt.
+	SignRevision func(t *table.Table, p *object.Pod) (revision uint64, known bool)
+	// Locality of Filter and Score.
+	Locality Locality
+	// Epoch, when set, changes whenever answers may have changed on rows that
+	// did not change themselves. Kept answers of another epoch are dropped.
+	Epoch func(t *table.Table) uint64
+}
+
+// SignAnew is the SignRevision of a plugin that does not know it.
+func SignAnew(*table.Table, *object.Pod) (revision uint64, known bool) { return 0, false }
+
 // Locality says what a plugin's answer for one row depends on. It decides
 // which changes make a kept answer stale.
 type Locality uint8
@@ -24,6 +99,40 @@ const (
 	Domains
 )
 
+// PreFilterResult is what PreFilter returns.
+type PreFilterResult struct {
+	// State is handed to Filter.
+	State any
+	// Skip: the plugin's Filter has nothing to say about this pod.
+	Skip bool
+	// NodeNames, when not nil, names the only nodes that can be feasible.
+	NodeNames []string
+	// Status, when not nil, rejects the pod as a whole (Unschedulable,
+	// UnschedulableAndUnresolvable) or reports a failure (Error).
+	Status *decision.Status
+}
+
+// PreScoreResult is what PreScore returns.
+type PreScoreResult struct {
+	// State is handed to Score.
+	State any
+	// Skip: the plugin's Score has nothing to say about this pod.
+	Skip bool
+	// Status, when not nil, reports a failure.
+	Status *decision.Status
+}
+
+// Input is what a kernel reads. Kernels may not change any of it.
+type Input struct {
+	Table *table.Table
+	// Pod is the pod at hand, or another with the same signature: a kernel may
+	// read nothing of the pod that Sign leaves out.
+	Pod *object.Pod
+	// State is what the plugin's own PreFilter (for Filter) or PreScore (for
+	// Score) prepared.
+	State any
+}
+
 // Verdict is a Filter's answer for one row: 0 lets the pod through; any other
 // value is the plugin's own code for why not, which Explain turns into words.
 // Rows with equal verdicts have equal explanations.
@@ -32,129 +141,65 @@ type Verdict uint64
 // Fits is the verdict of a filter that does not object.
 const Fits Verdict = 0
 
-// Input is what a kernel reads. Kernels may not change any of it.
-type Input struct {
-	Table *table.Table
-	// Pod is the pod at hand, or another that agrees with it in the plugin's
-	// Part: a kernel may read nothing of the pod that Part leaves out.
-	Pod *object.Pod
-	// State is what the plugin's own PreFilter (for Filter) or PreScore (for
-	// Score) prepared.
-	State any
-}
-
-// Prepared is what PreFilter and PreScore return: work done once for all
-// nodes, and for all pods with the same Part.
-type PreFilterResult struct {
-	State any
-	// Skip: the plugin's Filter (Score) has nothing to say about this pod.
-	Skip bool
-	// Nodes, when not nil, names the only nodes that can be feasible
-	// (PreFilter only).
-	NodeNames []string
-	// Status, when not nil, rejects the pod as a whole (Unschedulable,
-	// Unresolvable) or reports a failure (Error).
-	Status *decision.Status
-}
-
-// Plugin is one scheduling plugin: a name, what it declares about itself, and
-// a function for each extension point that it implements (nil: not
-// implemented). Functions are called by the machine's owner only, one at a
-// time, but for the kernels Filter and Score, which are called concurrently
-// on disjoint rows.
-type Plugin struct {
-	Name string
-
-	// Locality of Filter and Score.
-	Locality Locality
-	// Part appends to the key what of the pod PreFilter, Filter, PreScore and
-	// Score read, equal for pods that they cannot tell apart. nil: they read
-	// nothing of the pod.
-	Part func(key []byte, p *object.Pod) []byte
-	// PartIn is Part for a plugin that reads the pod in the light of other
-	// objects (the Services that select it, say); Part is then nil.
-	PartIn func(key []byte, t *table.Table, p *object.Pod) []byte
-	// Epoch, when set, changes whenever answers may have changed on rows that
-	// did not change themselves. Kept answers of another epoch are dropped.
-	Epoch func(t *table.Table) uint64
-	// Reads lists the kinds of objects that the plugin looks up in the table.
-	// Only those that a plugin of some profile reads are watched.
-	Reads []object.Kind
-	// Wakes lists the events that may help a pod that the plugin rejected.
-	EventsToRegister []ClusterEventWithHint
-
-	// PreEnqueue returns a status to keep the pod out of the queue, nil to
-	// let it in.
-	PreEnqueue func(t *table.Table, p *object.Pod) *decision.Status
-	// Less orders the active queue (QueueSort).
-	Less func(a, b *QueuedPodInfo) bool
-
-	PreFilter func(t *table.Table, p *object.Pod) PreFilterResult
+// FilterPlugin rejects nodes, as upstream's FilterPlugin does: many rows a
+// call, and without words until somebody asks for them. A plugin sets Filter or
+// CellFilter, and Explain.
+type FilterPlugin struct {
 	// Filter writes the verdict of rows[i] to out[i], which is as long.
 	// Rows may come in any order, and some may be without a node; what is
 	// written for those is ignored.
 	Filter func(in *Input, rows []table.Row, out []Verdict)
-	// Failure, when not 0, is the lowest verdict that says nothing about the
+	// CellFilter stands in for Filter where Locality is Domains.
+	CellFilter *CellFilter
+	// ErrorsFrom, when not 0, is the lowest verdict that says nothing about the
 	// node: deciding failed there, and with it the attempt, unless an earlier
 	// filter rejects the node.
 	ErrorsFrom Verdict
-	// Explain gives code (Unschedulable, Unresolvable, or Error for a Failure)
-	// and reasons of a
-	// verdict other than Fits that Filter wrote for the row.
+	// Explain gives the code and the reasons of a verdict other than Fits that
+	// Filter wrote for the row. The code is Unschedulable or
+	// UnschedulableAndUnresolvable, and Error for a verdict from ErrorsFrom on.
 	Explain func(in *Input, row table.Row, v Verdict) (decision.Code, []string)
-	// CellFilter stands in for Filter where Locality is Domains.
-	CellFilter *CellFilter
-	// Sums, when not nil, says how much of what Filter compares is short on a
-	// row, and what each pod there would give back: preemption rules rows out by
-	// it that no pod's going would open.
+	// AdditiveFilter, when not nil, is the part of Filter that compares sums
+	// over pods. Preemption uses it to rule out rows without a try.
 	AdditiveFilter *AdditiveFilter
+}
 
-	PostFilter func(c *PostFilterCall) PostFilterResult
+// AdditiveFilter is the part of a filter that compares sums over the pods on a
+// row. Both functions append one amount for each thing that is summed, in the
+// same order for all rows and pods.
+type AdditiveFilter struct {
+	// Shortfall is how much is short on the row as it stands for the pod to
+	// fit; 0 or less where it is enough. Never more than is truly short.
+	Shortfall func(in *Input, row table.Row, shortfall []int64) []int64
+	// Frees is how much of it another pod would free by leaving, 0 or more.
+	Frees func(in *Input, p *object.Pod, frees []int64) []int64
+}
 
-	PreScore func(t *table.Table, p *object.Pod) PreFilterResult
+// ScorePlugin ranks nodes, as upstream's ScorePlugin and its ScoreExtensions
+// do. A plugin sets Score or CellScore.
+type ScorePlugin struct {
 	// Score writes the raw score of rows[i] to out[i].
 	Score func(in *Input, rows []table.Row, out []int64)
 	// CellScore stands in for Score where Locality is Domains.
 	CellScore *CellScore
-	// Normalize maps a raw score to 0..100, given the extremes of the raw
+	// NormalizeScore maps a raw score to 0..100, given the extremes of the raw
 	// scores over the feasible nodes. nil: raw scores are final.
 	NormalizeScore func(raw, min, max int64) int64
-
-	// Reserve is told of the choice before the pod is assumed for good; a
-	// status rejects it. Unreserve undoes and is called in reverse order,
-	// also for plugins whose Reserve was not reached.
-	Reserve   func(t *table.Table, p *object.Pod, node string) *decision.Status
-	Unreserve func(t *table.Table, p *object.Pod, node string)
-	// Retract returns what is to be taken back in the API before Unreserve, where
-	// the pod that was reserved for, or that earlier attempts wrote for, is not
-	// bound. It is not asked about pods that are gone.
-	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
-	// Permit may hold the pod, reject it, or let it go (the zero result).
-	Permit func(t *table.Table, p *object.Pod, node string) PermitResult
-	// PreBind returns what must be written before the pod may be bound.
-	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
-	// Settle is asked when all writes are done, and again whenever an object or
-	// the pod's node changes, until it lets the pod go (nil) or rejects it; Code
-	// Wait is not yet. After Patience the attempt fails, for the reason Late.
-	WritesDone         func(t *table.Table, p *object.Pod, node string) *decision.Status
-	WritesTimeout      time.Duration
-	WritesTimeoutError error
-	// Bind claims the binding of the pod (true: it is bound through the API's
-	// binding subresource) or leaves it to the next plugin.
-	Bind func(p *object.Pod, node string) bool
-	// PostBind is told that the pod is bound.
-	PostBind func(p *object.Pod, node string)
 }
 
-// Sums is the part of a filter that compares sums over the pods on a row. Both
-// functions append one amount for each thing that is summed, in the same order
-// for all rows and pods.
-type AdditiveFilter struct {
-	// Lack is how much is short on the row as it stands for the pod to fit; 0
-	// or less where it is enough. Never more than is truly short.
-	Shortfall func(in *Input, row table.Row, lack []int64) []int64
-	// Gives is how much of it another pod takes up, 0 or more.
-	Frees func(in *Input, p *object.Pod, gives []int64) []int64
+// ReservePlugin keeps a plugin's own state of pods that are assumed on a node,
+// as upstream's ReservePlugin does.
+type ReservePlugin struct {
+	// Reserve is told of the choice before the pod is assumed for good; a
+	// status rejects it.
+	Reserve func(t *table.Table, p *object.Pod, node string) *decision.Status
+	// Unreserve undoes Reserve. It is called in reverse order of the plugins,
+	// also for plugins whose Reserve was not reached.
+	Unreserve func(t *table.Table, p *object.Pod, node string)
+	// RevertWrites returns what is to be taken back in the API before Unreserve,
+	// where the pod that was reserved for, or that earlier attempts wrote for,
+	// is not bound. It is not asked about pods that are gone.
+	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
 }
 
 // PermitResult is a Permit plugin's answer.
@@ -166,4 +211,20 @@ type PermitResult struct {
 	Timeout time.Duration
 	// Allow and Reject end the wait of other pods for this plugin.
 	Allow, Reject []types.UID
+}
+
+// PreBindPlugin prepares the binding in the API, as upstream's PreBindPlugin
+// does. It does not write itself and does not block: it returns what is to be
+// written, and is asked later whether the writes have had their effect.
+type PreBindPlugin struct {
+	// PreBind returns what must be written before the pod may be bound.
+	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
+	// WritesDone is asked when all writes are carried out, and again whenever
+	// an object or the pod's node changes, until it lets the pod go (nil) or
+	// rejects it; Code Wait means not yet. nil: nothing is waited for.
+	WritesDone func(t *table.Table, p *object.Pod, node string) *decision.Status
+	// WritesTimeout is how long the plugin is asked. After it the attempt fails
+	// with WritesTimeoutError.
+	WritesTimeout      time.Duration
+	WritesTimeoutError error
 }

@@ -16,60 +16,82 @@ type PostFilterCall struct {
 	Now   time.Time
 	Table *table.Table
 	Pod   *object.Pod
+
+	Filters     FilterResults
+	Nominations Nominations
+	Disruption  Disruption
+
+	// HasExtenders: extenders have a say in whom the pod preempts. A plugin then
+	// returns its Candidates instead of a choice.
+	HasExtenders bool
+	// Cache is for the plugin to leave something in for its next call about a
+	// pod with the same signature. It is empty again whenever what the filters
+	// say of rows that did not change may have changed.
+	Cache *any
+	// Draw returns a seeded, uniform number in [0, n).
+	Draw func(n int) int
+	// Check: what is found by a short cut is to be compared with the long way.
+	Check bool
+}
+
+// FilterResults is what the filters said of the pod, and would say. It mirrors
+// upstream's NodeToStatusReader and the Handle's
+// RunFilterPluginsWithNominatedPods.
+type FilterResults struct {
+	// PreFilter is set when a PreFilter plugin rejected the pod as a whole.
+	PreFilter *decision.Status
 	// Code returns how the filters rejected the node at a row: Unschedulable
-	// where removing pods may help, UnschedulableAndUnresolvable where nothing will.
+	// where removing pods may help, UnschedulableAndUnresolvable where nothing
+	// will.
 	Code func(table.Row) decision.Code
-	// Rows are the only ones with a Code other than Unresolvable, where the pod
-	// is narrowed to a few nodes; nil: any may have.
+	// Rows are the only ones with a Code other than
+	// UnschedulableAndUnresolvable, where the pod is limited to a few nodes;
+	// nil: any may have.
 	Rows []table.Row
-	// Refit runs the profile's filters for the pod on one row of the table as
-	// it stands (under a checkpoint, say), pods nominated there with at least
-	// its priority counted as placed. nil: it fits.
-	Refit func(table.Row) *decision.Blocker
-	// Lack appends what the pod is short of on the row as it stands, as far as
-	// sums over the pods there tell, in as many amounts as Gives appends of what
-	// a pod there takes up: where the pods that go do not give back all that is
-	// lacking, the pod does not fit.
-	Lack  func(r table.Row, lack []int64) []int64
-	Gives func(p *object.Pod, gives []int64) []int64
-	// Local: Refit's answer depends on nothing but the row and the pods
+	// Run runs the profile's filters for the pod on one row of the table as it
+	// stands (under a checkpoint, say), pods nominated there with at least its
+	// priority counted as placed. nil: the pod fits.
+	Run func(table.Row) *decision.Blocker
+	// Local: the answer of Run depends on nothing but the row and the pods
 	// nominated to it.
 	Local bool
-	// Kept is for the plugin to leave something in for its next call about a
-	// pod of this class. It is empty again whenever what the class's filters say
-	// of rows that did not change may have changed.
-	Kept *any
-	// Rejected is set when a PreFilter plugin rejected the pod as a whole.
-	Rejected *decision.Status
-	// Nomination is the node that pods leave because this one preempted them, or
-	// else the one that it is nominated to; "" for none.
-	Nomination string
-	// Holds is the node that the pod is among those nominated to, "" for none.
-	Holds string
-	// Nominated lists the pods nominated to a node, in no particular order.
-	Nominated func(node string) []*object.Pod
-	// Renominated lists the nodes whose nominations changed after the revision,
-	// and the revision now; false when that is not known any more.
-	Renominated func(since uint64) (nodes []string, now uint64, known bool)
+	// Shortfall appends what the pod is short of on the row as it stands, as
+	// far as additive filters tell. Frees appends as many amounts: what a pod
+	// there would free by leaving. Where the pods that leave do not free all
+	// of the shortfall, the pod does not fit.
+	Shortfall func(r table.Row, shortfall []int64) []int64
+	Frees     func(p *object.Pod, frees []int64) []int64
+}
+
+// Nominations tells which pods are nominated to which nodes. It mirrors
+// upstream's PodNominator.
+type Nominations struct {
+	// NodeName is the node that the pod is nominated to, "" for none.
+	NodeName string
+	// PreemptedNodeName is the node that victims are leaving because this pod
+	// preempted them, or else NodeName.
+	PreemptedNodeName string
+	// PodsForNode lists the pods nominated to a node, in no particular order.
+	PodsForNode func(node string) []*object.Pod
+	// ChangedSince lists the nodes whose nominations changed after the
+	// revision, and the revision now; false when that is not known any more.
+	ChangedSince func(revision uint64) (nodes []string, now uint64, known bool)
+}
+
+// Disruption tells what limits the eviction of pods.
+type Disruption struct {
+	// Budgets are all disruption budgets, sorted by namespace, then name.
+	Budgets []*object.Budget
 	// Evicting tells whether the pod is a victim of an earlier preemption
 	// whose eviction was asked for and has not failed.
 	Evicting func(types.UID) bool
-	// Budgets are all disruption budgets, sorted by namespace, then name.
-	Budgets []*object.Budget
-	// Check: what is found by a short cut is to be compared with the long way.
-	Check bool
-	// Draw returns a seeded, uniform number in [0, n).
-	Draw func(n int) int
-	// Reviewed: extenders have a say in whom the pod preempts. A plugin then
-	// returns its Candidates instead of a choice.
-	Reviewed bool
 }
 
-// Candidate is a node and who would have to go from it.
+// Candidate is a node and the pods that would have to leave it.
 type Candidate struct {
 	Node    string
 	Victims []*object.Pod
-	// Violations is how many victims a disruption budget protects.
+	// NumPDBViolations is how many victims a disruption budget protects.
 	NumPDBViolations int
 }
 
@@ -85,10 +107,11 @@ type PostFilterResult struct {
 	// Failed ends it, too: Message says why, and alone is appended. The pod's
 	// nomination stays.
 	Failed bool
-	// Node is nominated for the pod; Victims are to be evicted from it.
+	// NominatedNodeName is the node that the pod is nominated to; Victims are
+	// to be evicted from it.
 	NominatedNodeName string
 	Victims           []types.UID
-	// ClearNominations lists pods whose nomination to Node ends.
+	// ClearNominations lists pods whose nomination to the node ends.
 	ClearNominations []types.UID
 	// Candidates, when not empty, go to the extenders. Choose is then called
 	// with what they leave of them, or why they could not be asked, and with a
@@ -96,6 +119,6 @@ type PostFilterResult struct {
 	Candidates []Candidate
 	Choose     func(c *PostFilterCall, left []Candidate, err error) PostFilterResult
 	// KeepNomination leaves the pod's present nomination as it is; otherwise
-	// it becomes Node, which may be "".
+	// it becomes NominatedNodeName, which may be "".
 	KeepNomination bool
 }

@@ -167,10 +167,10 @@ func (c *chaos) mood() {
 	points := map[string][]mood{
 		"PreEnqueue": {fails, rejects, panics}, "PreFilter": {fails, rejects, panics}, "PreScore": {fails, panics},
 		"Reserve": {fails, rejects, pends, panics}, "PreBind": {fails, rejects, writes, writes, panics}, "Bind": {passes, panics},
-		"Settle":  {fails, waits, waits, panics},
-		"Permit":  {waits, waits, waits, allows, expels, fails, rejects, panics},
-		"Retract": {writes, writes, panics}, "Unreserve": {panics}, "PostBind": {panics}, "Filter": {panics}, "Explain": {panics}, "Score": {panics},
-		"Normalize": {panics}, "PostFilter": {panics}, "Part": {panics}, "Epoch": {panics},
+		"WritesDone":   {fails, waits, waits, panics},
+		"Permit":       {waits, waits, waits, allows, expels, fails, rejects, panics},
+		"RevertWrites": {writes, writes, panics}, "Unreserve": {panics}, "PostBind": {panics}, "Filter": {panics}, "Explain": {panics}, "Score": {panics},
+		"NormalizeScore": {panics}, "PostFilter": {panics}, "Sign": {panics}, "Epoch": {panics},
 	}
 	for range 1 + c.pick(2) {
 		point := oneOf(c, slices.Sorted(maps.Keys(points))...)

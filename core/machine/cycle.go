@@ -146,11 +146,11 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome, from int, was nomina
 		return was, false
 	}
 	call := m.postFilterCall(a, o)
-	call.Reviewed = m.reviews(q)
+	call.HasExtenders = m.reviews(q)
 	for i, pl := range a.profile.PostFilter[from:] {
-		call.Kept = o.Kept(pl.Name)
+		call.Cache = o.Kept(pl.Name)
 		out := pl.PostFilter(call)
-		if call.Reviewed && len(out.Candidates) > 0 {
+		if call.HasExtenders && len(out.Candidates) > 0 {
 			q.offer = &offer{plugin: from + i, candidates: out.Candidates, choose: out.Choose, nomination: was}
 			return was, m.askReview(q)
 		}
@@ -163,18 +163,21 @@ func (m *Machine) postFilter(a *attempt, o *engine.Outcome, from int, was nomina
 }
 
 func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
+	nominated := m.queue.NominatedNode(a.pod.UID)
 	return &framework.PostFilterCall{
-		Now: m.now, Table: m.table, Pod: a.pod, Code: o.Code, Rows: o.Rows(), Rejected: o.Rejected,
-		Refit:       func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
-		Nomination:  cmp.Or(m.hunting(a.pod.UID), m.queue.NominatedNode(a.pod.UID)),
-		Holds:       m.queue.NominatedNode(a.pod.UID),
-		Nominated:   m.queue.NominatedTo,
-		Renominated: m.queue.Renominated,
-		Lack:        o.Shortfall, Gives: o.Frees, Local: o.Local(),
-		Evicting: m.evicting,
-		Check:    m.options.Check,
-		Budgets:  m.budgets,
-		Draw:     func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
+		Now: m.now, Table: m.table, Pod: a.pod,
+		Filters: framework.FilterResults{
+			PreFilter: o.Rejected, Code: o.Code, Rows: o.Rows(),
+			Run:   func(r table.Row) *decision.Blocker { return o.Refit(r, m.queue) },
+			Local: o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
+		},
+		Nominations: framework.Nominations{
+			NodeName: nominated, PreemptedNodeName: cmp.Or(m.hunting(a.pod.UID), nominated),
+			PodsForNode: m.queue.NominatedTo, ChangedSince: m.queue.Renominated,
+		},
+		Disruption: framework.Disruption{Budgets: m.budgets, Evicting: m.evicting},
+		Draw:       func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
+		Check:      m.options.Check,
 	}
 }
 

@@ -31,15 +31,18 @@ func newPrey(t *testing.T) *prey {
 	p := &prey{t: t}
 	alone := &framework.Plugin{
 		Name:             "Alone",
-		Locality:         framework.NodeAndPods,
 		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.AssignedPod, ActionType: framework.Delete}, {Resource: framework.Node, ActionType: framework.Add}},
-		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-			for i := range out {
-				out[i] = framework.Verdict(len(in.Table.Pods(rows[i])))
-			}
-		},
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.Unschedulable, []string{"taken"}
+		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods},
+		Less:             func(a, b *framework.QueuedPodInfo) bool { return a.Pod.Priority > b.Pod.Priority },
+		FilterPlugin: framework.FilterPlugin{
+			Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+				for i := range out {
+					out[i] = framework.Verdict(len(in.Table.Pods(rows[i])))
+				}
+			},
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				return decision.Unschedulable, []string{"taken"}
+			},
 		},
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {
 			p.call = c
@@ -50,7 +53,6 @@ func newPrey(t *testing.T) *prey {
 			}
 			return out
 		},
-		Less: func(a, b *framework.QueuedPodInfo) bool { return a.Pod.Priority > b.Pod.Priority },
 		Bind: func(*object.Pod, string) bool { return true },
 	}
 	p.Machine = New(Options{Workers: 1, Check: true, Profiles: []*profile.Profile{{
@@ -152,7 +154,7 @@ func TestBudgetEvents(t *testing.T) {
 	p.do(set("b", "x", 1), set("a", "y", 2), set("a", "x", 3), set("b", "x", 4), set("a", "z", 5),
 		BudgetGone{"a", "z"}, BudgetGone{"c", "x"}, hunted("a", 1, ""), Cycle{})
 	var got []string
-	for _, b := range p.call.Budgets {
+	for _, b := range p.call.Disruption.Budgets {
 		got = append(got, fmt.Sprint(b.Namespace, "/", b.Name, "=", b.Allowed))
 	}
 	if want := "a/x=3 a/y=2 b/x=4"; strings.Join(got, " ") != want {

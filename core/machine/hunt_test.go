@@ -105,7 +105,7 @@ func TestVictimsStoppedInMemory(t *testing.T) {
 		later bool   // only when its writes are answered
 	}{
 		"waiting":  {stage: func(s *story) { s.cycle("Permit", waits) }, says: "waiting on permit for pod: preempted"},
-		"awaiting": {stage: func(s *story) { s.cycle("Settle", waits) }, says: "preempted by Fit"},
+		"awaiting": {stage: func(s *story) { s.cycle("WritesDone", waits) }, says: "preempted by Fit"},
 		"writing":  {stage: func(s *story) { s.cycle("PreBind", writes) }, says: "preempted by Fit", later: true},
 		"binding":  {stage: func(s *story) { s.cycle("", "") }},
 		"settling": {stage: func(s *story) { s.cycle("", ""); s.reply(vanished) }},
@@ -186,8 +186,8 @@ func (c *chaos) distract() {
 	if c.pick(2) > 0 {
 		return
 	}
-	points := map[string][]mood{"PreFilter": {fails}, "Reserve": {fails, rejects}, "Permit": {waits}, "PreBind": {writes}, "Settle": {waits}}
-	point := oneOf(c, "PreFilter", "Reserve", "Permit", "PreBind", "PreBind", "Settle")
+	points := map[string][]mood{"PreFilter": {fails}, "Reserve": {fails, rejects}, "Permit": {waits}, "PreBind": {writes}, "WritesDone": {waits}}
+	point := oneOf(c, "PreFilter", "Reserve", "Permit", "PreBind", "PreBind", "WritesDone")
 	c.moody.moods[point] = oneOf(c, points[point]...)
 }
 

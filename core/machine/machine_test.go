@@ -381,7 +381,7 @@ func TestBoundByAnother(t *testing.T) {
 		"queued":   func(*story) {},
 		"waiting":  func(s *story) { s.cycle("Permit", waits) },
 		"writing":  func(s *story) { s.cycle("PreBind", writes) },
-		"awaiting": func(s *story) { s.cycle("Settle", waits) },
+		"awaiting": func(s *story) { s.cycle("WritesDone", waits) },
 		"binding":  func(s *story) { s.cycle("", "") },
 		"settling": func(s *story) { s.cycle("", ""); s.reply(vanished) },
 	}
@@ -524,20 +524,20 @@ func TestPermit(t *testing.T) {
 
 // A pod whose PreBind writes take their time is bound when they have had their
 // effect; failing that, all is undone.
-func TestSettle(t *testing.T) {
+func TestWritesDone(t *testing.T) {
 	volume := &object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}}
 	tests := map[string]struct {
 		then func(*story, *object.Pod)
 		says string // why it was not bound; "" is bound
 	}{
 		"an object came": {func(s *story, _ *object.Pod) {
-			s.moody.moods["Settle"] = waits
+			s.moody.moods["WritesDone"] = waits
 			s.step(ObjectSet{volume})
 			s.did() // not the one that it waits for
 			s.step(ObjectSet{volume})
 		}, ""},
 		"an object went": {func(s *story, _ *object.Pod) {
-			s.moody.moods["Settle"] = waits
+			s.moody.moods["WritesDone"] = waits
 			s.step(ObjectSet{volume})
 			s.step(ObjectGone{Kind: object.PersistentVolumes, Name: "v"})
 		}, ""},
@@ -547,13 +547,13 @@ func TestSettle(t *testing.T) {
 			s.given(s.node("n", 40))
 		}, ""},
 		"undone by another": {func(s *story, _ *object.Pod) {
-			s.moody.moods["Settle"] = fails
+			s.moody.moods["WritesDone"] = fails
 			s.step(ObjectSet{volume})
 		}, `running PreBind plugin "Moody": out of sorts`},
 		"a panic": {func(s *story, _ *object.Pod) {
-			s.moody.moods["Settle"] = panics
+			s.moody.moods["WritesDone"] = panics
 			s.step(ObjectSet{volume})
-		}, `running PreBind plugin "Moody" panicked: at Settle`},
+		}, `running PreBind plugin "Moody" panicked: at WritesDone`},
 		"time is over": {func(s *story, _ *object.Pod) {
 			s.tick(19 * time.Second)
 			s.did()
@@ -566,7 +566,7 @@ func TestSettle(t *testing.T) {
 			p := s.pod("p", 40)
 			s.given(s.node("n", 40), p)
 			s.cycle("PreBind", writes)
-			s.moody.moods["Settle"] = waits
+			s.moody.moods["WritesDone"] = waits
 			s.answer(1, fine) // the write; the patch of its nomination is on its way, too
 			s.where(p, queue.InFlight)
 			s.used(40)
@@ -655,8 +655,8 @@ func count(s *story, call string) (n int) {
 // A panic, wherever it is raised, costs the pod at hand one attempt at most.
 func TestPanics(t *testing.T) {
 	points := map[string]bool{ // whether the attempt goes on
-		"Part": false, "Epoch": false, "PreFilter": false, "Filter": false, "Explain": false, "PostFilter": false,
-		"PreScore": false, "Score": false, "Normalize": false, "Reserve": false, "Permit": false, "PreBind": false, "Bind": false,
+		"Sign": false, "Epoch": false, "PreFilter": false, "Filter": false, "Explain": false, "PostFilter": false,
+		"PreScore": false, "Score": false, "NormalizeScore": false, "Reserve": false, "Permit": false, "PreBind": false, "Bind": false,
 		"PreEnqueue": true, "Less": true,
 	}
 	for _, point := range slices.Sorted(maps.Keys(points)) {

@@ -66,61 +66,72 @@ func (mo *moody) status(point string) *decision.Status {
 // plugin implements every point but QueueSort and Bind.
 func (mo *moody) plugin() *framework.Plugin {
 	return &framework.Plugin{
-		Name: "Moody", Locality: framework.NodeAndPods, // so that it is asked often
+		Name: "Moody",
 		// Its moods change with an annotation of a node.
 		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.UpdateNodeAnnotation | framework.Add}},
-		Part:             func(key []byte, _ *object.Pod) []byte { mo.ask("Part"); return key },
-		Epoch:            func(*table.Table) uint64 { mo.ask("Epoch"); return 0 },
+		SignPlugin: framework.SignPlugin{
+			Locality: framework.NodeAndPods, // so that it is asked often
+			Sign:     func(key []byte, _ *table.Table, _ *object.Pod) []byte { mo.ask("Sign"); return key },
+			Epoch:    func(*table.Table) uint64 { mo.ask("Epoch"); return 0 },
+		},
 		PreEnqueue: func(*table.Table, *object.Pod) *decision.Status {
 			return mo.status("PreEnqueue")
 		},
 		PreFilter: func(*table.Table, *object.Pod) framework.PreFilterResult {
 			return framework.PreFilterResult{Status: mo.status("PreFilter")}
 		},
-		Filter: func(_ *framework.Input, _ []table.Row, out []framework.Verdict) {
-			mo.ask("Filter")
-			clear(out)
+		FilterPlugin: framework.FilterPlugin{
+			Filter: func(_ *framework.Input, _ []table.Row, out []framework.Verdict) {
+				mo.ask("Filter")
+				clear(out)
+			},
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				return decision.Unschedulable, nil
+			},
 		},
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.Unschedulable, nil
+		PreScore: func(*table.Table, *object.Pod) framework.PreScoreResult {
+			return framework.PreScoreResult{Status: mo.status("PreScore")}
 		},
-		PreScore: func(*table.Table, *object.Pod) framework.PreFilterResult {
-			return framework.PreFilterResult{Status: mo.status("PreScore")}
+		ScorePlugin: framework.ScorePlugin{
+			Score: func(_ *framework.Input, _ []table.Row, out []int64) {
+				mo.ask("Score")
+				clear(out)
+			},
+			NormalizeScore: func(_, _, _ int64) int64 { mo.ask("NormalizeScore"); return 0 },
 		},
-		Score: func(_ *framework.Input, _ []table.Row, out []int64) {
-			mo.ask("Score")
-			clear(out)
-		},
-		NormalizeScore: func(_, _, _ int64) int64 { mo.ask("Normalize"); return 0 },
-		Reserve: func(_ *table.Table, p *object.Pod, _ string) *decision.Status {
-			mo.calls = append(mo.calls, "Reserve "+p.Name)
-			return mo.status("Reserve")
-		},
-		Unreserve: func(_ *table.Table, p *object.Pod, _ string) {
-			mo.calls = append(mo.calls, "Unreserve "+p.Name)
-			mo.ask("Unreserve")
-		},
-		RevertWrites: func(*table.Table, *object.Pod, string) []framework.Write {
-			if mo.ask("Retract") == writes {
-				return []framework.Write{{}}
-			}
-			return nil
+		ReservePlugin: framework.ReservePlugin{
+			Reserve: func(_ *table.Table, p *object.Pod, _ string) *decision.Status {
+				mo.calls = append(mo.calls, "Reserve "+p.Name)
+				return mo.status("Reserve")
+			},
+			Unreserve: func(_ *table.Table, p *object.Pod, _ string) {
+				mo.calls = append(mo.calls, "Unreserve "+p.Name)
+				mo.ask("Unreserve")
+			},
+			RevertWrites: func(*table.Table, *object.Pod, string) []framework.Write {
+				if mo.ask("RevertWrites") == writes {
+					return []framework.Write{{}}
+				}
+				return nil
+			},
 		},
 		Permit: mo.permit,
-		PreBind: func(*table.Table, *object.Pod, string) ([]framework.Write, *decision.Status) {
-			if mo.ask("PreBind") == writes {
-				return []framework.Write{{}}, nil
-			}
-			return nil, mo.status("PreBind")
+		PreBindPlugin: framework.PreBindPlugin{
+			PreBind: func(*table.Table, *object.Pod, string) ([]framework.Write, *decision.Status) {
+				if mo.ask("PreBind") == writes {
+					return []framework.Write{{}}, nil
+				}
+				return nil, mo.status("PreBind")
+			},
+			WritesDone: func(*table.Table, *object.Pod, string) *decision.Status {
+				if mo.ask("WritesDone") == waits {
+					return &decision.Status{Code: decision.Wait}
+				}
+				return mo.status("WritesDone")
+			},
+			WritesTimeout:      20 * time.Second,
+			WritesTimeoutError: errors.New("too late"),
 		},
-		WritesDone: func(*table.Table, *object.Pod, string) *decision.Status {
-			if mo.ask("Settle") == waits {
-				return &decision.Status{Code: decision.Wait}
-			}
-			return mo.status("Settle")
-		},
-		WritesTimeout:      20 * time.Second,
-		WritesTimeoutError: errors.New("too late"),
 		PostBind: func(p *object.Pod, _ string) {
 			mo.calls = append(mo.calls, "PostBind "+p.Name)
 			mo.ask("PostBind")
@@ -132,11 +143,13 @@ func (mo *moody) plugin() *framework.Plugin {
 func (mo *moody) again() *framework.Plugin {
 	return &framework.Plugin{
 		Name: "Again",
-		Reserve: func(_ *table.Table, p *object.Pod, _ string) *decision.Status {
-			mo.calls = append(mo.calls, "Reserve again "+p.Name)
-			return nil
+		ReservePlugin: framework.ReservePlugin{
+			Reserve: func(_ *table.Table, p *object.Pod, _ string) *decision.Status {
+				mo.calls = append(mo.calls, "Reserve again "+p.Name)
+				return nil
+			},
+			Unreserve: func(_ *table.Table, p *object.Pod, _ string) { mo.calls = append(mo.calls, "Unreserve again "+p.Name) },
 		},
-		Unreserve: func(_ *table.Table, p *object.Pod, _ string) { mo.calls = append(mo.calls, "Unreserve again "+p.Name) },
 	}
 }
 
@@ -157,13 +170,16 @@ func (mo *moody) permit(_ *table.Table, p *object.Pod, _ string) framework.Permi
 }
 
 func sortPlugin(mo *moody) *framework.Plugin {
-	return &framework.Plugin{Name: "Sort", Less: func(a, b *framework.QueuedPodInfo) bool {
-		mo.ask("Less")
-		if a.Pod.Priority != b.Pod.Priority {
-			return a.Pod.Priority > b.Pod.Priority
-		}
-		return a.Timestamp.Before(b.Timestamp)
-	}}
+	return &framework.Plugin{
+		Name: "Sort",
+		Less: func(a, b *framework.QueuedPodInfo) bool {
+			mo.ask("Less")
+			if a.Pod.Priority != b.Pod.Priority {
+				return a.Pod.Priority > b.Pod.Priority
+			}
+			return a.Timestamp.Before(b.Timestamp)
+		},
+	}
 }
 
 func gatePlugin() *framework.Plugin {
@@ -182,34 +198,41 @@ func gatePlugin() *framework.Plugin {
 // fitPlugin looks at CPU, and preempts.
 func fitPlugin(mo *moody) *framework.Plugin {
 	return &framework.Plugin{
-		Name: "Fit", Locality: framework.NodeAndPods,
+		Name: "Fit",
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable},
 			{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodScaleDown},
 		},
-		Part: func(key []byte, p *object.Pod) []byte { return p.Demand.Usage.AppendKey(key) },
-		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-			used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
-			for i := range out {
-				out[i] = framework.Fits
-				if r := rows[i]; cpu > 0 && used[r]+cpu > offered[r] {
-					out[i] = 1
+		SignPlugin: framework.SignPlugin{
+			Locality: framework.NodeAndPods,
+			Sign:     func(key []byte, _ *table.Table, p *object.Pod) []byte { return p.Demand.Usage.AppendKey(key) },
+		},
+		FilterPlugin: framework.FilterPlugin{
+			Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+				used, offered, cpu := in.Table.Used(table.CPU), in.Table.Allocatable(table.CPU), in.Pod.Demand.Usage.MilliCPU
+				for i := range out {
+					out[i] = framework.Fits
+					if r := rows[i]; cpu > 0 && used[r]+cpu > offered[r] {
+						out[i] = 1
+					}
 				}
-			}
-		},
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			mo.ask("Explain")
-			return decision.Unschedulable, []string{"no cpu"}
-		},
-		Score: func(in *framework.Input, rows []table.Row, out []int64) {
-			used := in.Table.Used(table.CPU)
-			for i := range out {
-				out[i] = max(0, 100-used[rows[i]])
-			}
+			},
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				mo.ask("Explain")
+				return decision.Unschedulable, []string{"no cpu"}
+			},
 		},
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {
 			mo.ask("PostFilter")
 			return preempt(c)
+		},
+		ScorePlugin: framework.ScorePlugin{
+			Score: func(in *framework.Input, rows []table.Row, out []int64) {
+				used := in.Table.Used(table.CPU)
+				for i := range out {
+					out[i] = max(0, 100-used[rows[i]])
+				}
+			},
 		},
 	}
 }
@@ -225,26 +248,26 @@ func preempt(c *framework.PostFilterCall) framework.PostFilterResult {
 		slices.Sort(uids)
 		return uids
 	}
-	if r, ok := c.Table.Find(c.Nomination); ok {
+	if r, ok := c.Table.Find(c.Nominations.PreemptedNodeName); ok {
 		for _, uid := range lesser(r) {
-			if c.Evicting(uid) || c.Table.Pod(uid).Pod.Terminating {
+			if c.Disruption.Evicting(uid) || c.Table.Pod(uid).Pod.Terminating {
 				return framework.PostFilterResult{KeepNomination: true, Message: "victims are on their way"}
 			}
 		}
 	}
 	for r := range table.Row(c.Table.Rows()) {
 		victims := lesser(r)
-		if c.Table.Node(r) == nil || c.Code(r) != decision.Unschedulable || len(victims) == 0 {
+		if c.Table.Node(r) == nil || c.Filters.Code(r) != decision.Unschedulable || len(victims) == 0 {
 			continue
 		}
 		mark := c.Table.Checkpoint()
 		for _, uid := range victims {
 			c.Table.Remove(uid)
 		}
-		fits := c.Refit(r) == nil
+		fits := c.Filters.Run(r) == nil
 		c.Table.Undo(mark)
 		if fits {
-			if !c.Reviewed {
+			if !c.HasExtenders {
 				return framework.PostFilterResult{NominatedNodeName: c.Table.Name(r), Victims: victims, Resolved: true}
 			}
 			offer := framework.Candidate{Node: c.Table.Name(r)}
@@ -277,24 +300,31 @@ func zonePlugin() *framework.Plugin {
 	return &framework.Plugin{
 		Name:             "Zone",
 		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel}, {Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel}},
-		Part:             func(key []byte, p *object.Pod) []byte { return append(key, p.Labels["zone"]...) },
-		Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-			for i := range out {
-				n := in.Table.Node(rows[i])
-				out[i] = framework.Fits
-				if zone := in.Pod.Labels["zone"]; n != nil && zone != "" && zone != n.Labels["zone"] {
-					out[i] = 1
-				}
-			}
+		SignPlugin: framework.SignPlugin{
+			Sign: func(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.Labels["zone"]...) },
 		},
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.UnschedulableAndUnresolvable, []string{"wrong zone"}
+		FilterPlugin: framework.FilterPlugin{
+			Filter: func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+				for i := range out {
+					n := in.Table.Node(rows[i])
+					out[i] = framework.Fits
+					if zone := in.Pod.Labels["zone"]; n != nil && zone != "" && zone != n.Labels["zone"] {
+						out[i] = 1
+					}
+				}
+			},
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				return decision.UnschedulableAndUnresolvable, []string{"wrong zone"}
+			},
 		},
 	}
 }
 
 func bindPlugin(mo *moody) *framework.Plugin {
-	return &framework.Plugin{Name: "Binder", Bind: func(*object.Pod, string) bool { return mo.ask("Bind") != passes }}
+	return &framework.Plugin{
+		Name: "Binder",
+		Bind: func(*object.Pod, string) bool { return mo.ask("Bind") != passes },
+	}
 }
 
 // testProfile has them all.

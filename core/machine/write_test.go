@@ -59,7 +59,7 @@ func TestRetract(t *testing.T) {
 			p := s.pod("p", 40)
 			s.given(s.node("n", 40), p)
 			s.cycle("", "")
-			s.moody.moods["Retract"] = writes
+			s.moody.moods["RevertWrites"] = writes
 			s.reply(refused)
 			s.did("Write for p-1")
 			s.where(p, queue.InFlight)
@@ -112,7 +112,7 @@ func TestGoneWhileRetracting(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 40)
 	s.given(s.node("n", 40), p)
-	s.moody.moods["Retract"] = writes
+	s.moody.moods["RevertWrites"] = writes
 	s.cycle("Permit", rejects)
 	s.where(p, queue.InFlight)
 	s.deletePod(p.Key())

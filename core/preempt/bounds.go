@@ -22,7 +22,7 @@ type bounds struct {
 
 // begin takes in the row: what the pod lacks there, and who could go.
 func (b *bounds) begin(c *framework.PostFilterCall, row table.Row) {
-	b.lack, b.pods = c.Lack(row, b.lack[:0]), b.pods[:0]
+	b.lack, b.pods = c.Filters.Shortfall(row, b.lack[:0]), b.pods[:0]
 	for _, pl := range c.Table.Pods(row) {
 		if lower(c, pl) {
 			b.pods = append(b.pods, pl.Pod)
@@ -35,7 +35,7 @@ func (b *bounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
 		return
 	}
-	b.gives = c.Gives(n, b.gives[:0])
+	b.gives = c.Filters.Frees(n, b.gives[:0])
 	for d := range b.lack {
 		b.lack[d] = resource.Add(b.lack[d], b.gives[d])
 	}
@@ -46,7 +46,7 @@ func (b *bounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 func (b *bounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
 	pods := b.pods
 	slices.SortFunc(pods, byImportance(c.Now))
-	if guarded, others := split(pods, c.Budgets); len(guarded) > 0 {
+	if guarded, others := split(pods, c.Disruption.Budgets); len(guarded) > 0 {
 		least, enough := b.least(c, guarded, b.without(c, b.lack, others))
 		switch {
 		case !enough:
@@ -108,7 +108,7 @@ func (b *bounds) without(c *framework.PostFilterCall, lack []int64, pods []*obje
 }
 
 func (b *bounds) subtract(c *framework.PostFilterCall, left []int64, p *object.Pod) {
-	b.gives = c.Gives(p, b.gives[:0])
+	b.gives = c.Filters.Frees(p, b.gives[:0])
 	for d := range left {
 		left[d] = resource.Sub(left[d], b.gives[d])
 	}
@@ -123,7 +123,7 @@ func (b *bounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []i
 		}
 		b.top = b.top[:0]
 		for _, p := range pods {
-			b.gives = c.Gives(p, b.gives[:0])
+			b.gives = c.Filters.Frees(p, b.gives[:0])
 			b.top = append(b.top, b.gives[d])
 		}
 		slices.Sort(b.top)

@@ -19,12 +19,12 @@ func Ineligible(c *framework.PostFilterCall) string {
 	if c.Pod.NeverPreempts {
 		return never
 	}
-	row, ok := c.Table.Find(c.Nomination)
-	if !ok || c.Code(row) == decision.UnschedulableAndUnresolvable {
+	row, ok := c.Table.Find(c.Nominations.PreemptedNodeName)
+	if !ok || c.Filters.Code(row) == decision.UnschedulableAndUnresolvable {
 		return ""
 	}
 	for _, pl := range c.Table.Pods(row) {
-		if lower(c, pl) && (pl.Pod.Terminating && pl.Pod.Disrupted || c.Evicting(pl.Pod.UID)) {
+		if lower(c, pl) && (pl.Pod.Terminating && pl.Pod.Disrupted || c.Disruption.Evicting(pl.Pod.UID)) {
 			return leaving
 		}
 	}
@@ -38,7 +38,7 @@ func lower(c *framework.PostFilterCall, pl *table.Placed) bool {
 // outranked are the pods nominated to the node that the plan takes it from.
 func outranked(c *framework.PostFilterCall, node string) []*object.Pod {
 	var pods []*object.Pod
-	for _, p := range c.Nominated(node) {
+	for _, p := range c.Nominations.PodsForNode(node) {
 		if p.Priority < c.Pod.Priority {
 			pods = append(pods, p)
 		}

@@ -73,26 +73,31 @@ func (w *world) call() *framework.PostFilterCall {
 	}
 	return &framework.PostFilterCall{
 		Now: now, Table: w.table, Pod: w.pod,
-		Code: func(r table.Row) decision.Code { return codes[r] },
-		Refit: func(r table.Row) *decision.Blocker {
-			if w.tried != nil {
-				w.tried(w.table.Name(r))
-			}
-			return w.refit(r)
+		Filters: framework.FilterResults{
+			Code: func(r table.Row) decision.Code { return codes[r] },
+			Run: func(r table.Row) *decision.Blocker {
+				if w.tried != nil {
+					w.tried(w.table.Name(r))
+				}
+				return w.refit(r)
+			},
+			Local:     !w.spread,
+			Shortfall: func(r table.Row, shortfall []int64) []int64 { return append(shortfall, w.shortfall(r)) },
+			Frees:     func(p *object.Pod, frees []int64) []int64 { return append(frees, p.Demand.Usage.MilliCPU) },
 		},
-		Nomination: w.own,
-		Holds:      w.own,
-		Nominated:  func(node string) []*object.Pod { return w.nominated[node] },
-		Renominated: func(since uint64) ([]string, uint64, bool) {
-			return w.renominated[since:], uint64(len(w.renominated)), true
+		Nominations: framework.Nominations{
+			NodeName: w.own, PreemptedNodeName: w.own,
+			PodsForNode: func(node string) []*object.Pod { return w.nominated[node] },
+			ChangedSince: func(since uint64) ([]string, uint64, bool) {
+				return w.renominated[since:], uint64(len(w.renominated)), true
+			},
 		},
-		Lack:     func(r table.Row, lack []int64) []int64 { return append(lack, w.lack(r)) },
-		Gives:    func(p *object.Pod, gives []int64) []int64 { return append(gives, p.Demand.Usage.MilliCPU) },
-		Local:    !w.spread,
-		Kept:     &w.kept,
-		Evicting: func(uid types.UID) bool { return w.evicting[uid] },
-		Budgets:  w.budgets,
-		Draw:     func(n int) int { return w.draw % max(n, 1) },
+		Disruption: framework.Disruption{
+			Budgets:  w.budgets,
+			Evicting: func(uid types.UID) bool { return w.evicting[uid] },
+		},
+		Cache: &w.kept,
+		Draw:  func(n int) int { return w.draw % max(n, 1) },
 	}
 }
 
@@ -108,8 +113,8 @@ func (w *world) refit(r table.Row) *decision.Blocker {
 	return block(w.table.Node(r), w.pod, pods)
 }
 
-// lack is the CPU that is missing on the row as it stands.
-func (w *world) lack(r table.Row) int64 {
+// shortfall is the CPU that is missing on the row as it stands.
+func (w *world) shortfall(r table.Row) int64 {
 	return w.pod.Demand.Usage.MilliCPU - (w.table.Node(r).Allocatable.MilliCPU - w.table.Used(table.CPU)[r])
 }
 

@@ -100,7 +100,7 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 // budget. Without a plan the tallies say why not, over all nodes. An error means
 // that filters contradict themselves, and comes without either.
 func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
-	if c.Rows != nil { // to try a few costs less than to rank all
+	if c.Filters.Rows != nil { // to try a few costs less than to rank all
 		return findAmong(c)
 	}
 	k := ranksOf(c)
@@ -193,7 +193,7 @@ var notHelpful = decision.Blocker{
 
 // candidates lists the rows where removing pods may help.
 func candidates(c *framework.PostFilterCall) []table.Row {
-	among, rows := c.Rows, []table.Row(nil)
+	among, rows := c.Filters.Rows, []table.Row(nil)
 	if among == nil {
 		among = c.Table.All()
 	}
@@ -206,7 +206,7 @@ func candidates(c *framework.PostFilterCall) []table.Row {
 }
 
 func candidate(c *framework.PostFilterCall, row table.Row) bool {
-	return c.Table.Node(row) != nil && c.Code(row) == decision.Unschedulable
+	return c.Table.Node(row) != nil && c.Filters.Code(row) == decision.Unschedulable
 }
 
 // tallies counts nodes by what blocks them.

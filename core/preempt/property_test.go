@@ -61,7 +61,7 @@ func TestKeptRanksAreThoseMadeAnew(t *testing.T) {
 				w.change(t, i)
 			}
 			with, without := w.call(), w.call()
-			with.Check, without.Kept = true, new(any)
+			with.Check, without.Cache = true, new(any)
 			plan, refused, err := Find(with, limits)
 			again, why, _ := Find(without, limits)
 			if err != nil || plan.text() != again.text() || fmt.Sprint(refused) != fmt.Sprint(why) {

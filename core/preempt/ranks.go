@@ -57,10 +57,10 @@ func (r *rank) listed() bool { return r.standing == open && r.refusal == nil && 
 
 // ranksOf are the ranks as they are now.
 func ranksOf(c *framework.PostFilterCall) *ranks {
-	k, ok := (*c.Kept).(*ranks)
+	k, ok := (*c.Cache).(*ranks)
 	if !ok || k.priority != c.Pod.Priority {
-		k = &ranks{priority: c.Pod.Priority, budgets: c.Budgets}
-		*c.Kept = k
+		k = &ranks{priority: c.Pod.Priority, budgets: c.Disruption.Budgets}
+		*c.Cache = k
 	}
 	k.refresh(c)
 	return k
@@ -69,7 +69,7 @@ func ranksOf(c *framework.PostFilterCall) *ranks {
 // guarded lists the rows with pods that a budget counts which changed since, or
 // did before.
 func (k *ranks) guarded(c *framework.PostFilterCall) (rows []table.Row) {
-	for _, b := range changes(k.budgets, c.Budgets) {
+	for _, b := range changes(k.budgets, c.Disruption.Budgets) {
 		c.Table.Crowds(b.Namespace, func(crowd *table.Crowd) {
 			if pods := crowd.Pods(); len(pods) > 0 && b.Covers(pods[0].Pod) {
 				for _, pl := range pods {
@@ -78,7 +78,7 @@ func (k *ranks) guarded(c *framework.PostFilterCall) (rows []table.Row) {
 			}
 		})
 	}
-	k.budgets = c.Budgets
+	k.budgets = c.Disruption.Budgets
 	slices.Sort(rows)
 	return slices.Compact(rows)
 }
@@ -107,12 +107,12 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 	for len(k.rows) < t.Rows() {
 		k.rows = append(k.rows, rank{})
 	}
-	nodes, now, known := c.Renominated(k.nominations)
+	nodes, now, known := c.Nominations.ChangedSince(k.nominations)
 	since := k.revision
 	k.revision, k.nominations = t.Revision(), now
 	k.changed = t.AppendChanged(k.changed[:0], since, t.Rows())
 	if k.changed = slices.DeleteFunc(k.changed, func(r table.Row) bool { return t.Lasting(r) <= since }); !known || len(k.changed)+len(nodes) > 8+len(k.rows)/8 {
-		k.budgets = c.Budgets
+		k.budgets = c.Disruption.Budgets
 		k.rankAll(c)
 		return
 	}
@@ -126,7 +126,7 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 	for _, r := range slices.Clone(k.fickle) {
 		k.rankAnew(c, r)
 	}
-	for _, node := range append(slices.Clip(nodes), c.Holds) {
+	for _, node := range append(slices.Clip(nodes), c.Nominations.NodeName) {
 		if r, ok := t.Find(node); ok {
 			k.rankAnew(c, r)
 		}
@@ -193,7 +193,7 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	r, b := &k.rows[row], &k.bounds
 	*r = rank{node: c.Table.Name(row)}
 	b.begin(c, row)
-	for _, n := range c.Nominated(r.node) {
+	for _, n := range c.Nominations.PodsForNode(r.node) {
 		r.fickle = r.fickle || n.UID == c.Pod.UID
 		b.keep(c, n)
 	}
@@ -225,7 +225,7 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	k.tries = k.tries[:0]
 	for row := range k.promising(c) {
 		r := &k.rows[row]
-		if !best.beatenBy(&r.criteria, r.node, c.Now) || !c.Local && clean > 0 && found >= enough {
+		if !best.beatenBy(&r.criteria, r.node, c.Now) || !c.Filters.Local && clean > 0 && found >= enough {
 			break
 		}
 		if !candidate(c, row) {
@@ -240,7 +240,7 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 			clean++
 		}
 	}
-	if c.Local {
+	if c.Filters.Local {
 		k.learn()
 	}
 	return best.Plan
@@ -305,7 +305,7 @@ func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 	switch {
 	case (best == nil) != (all.Plan == nil):
 		panic(fmt.Sprintf("preempt: %d nodes have a plan, and the best of them is %v", plans, best))
-	case best == nil || !c.Local && plans > limits.of(c.Table.Live()):
+	case best == nil || !c.Filters.Local && plans > limits.of(c.Table.Live()):
 	case best.Node != all.Node || !slices.Equal(best.Victims, all.Victims) || best.Violations != all.Violations:
 		panic(fmt.Sprintf("preempt: node %q was found, %q is better", best.Node, all.Node))
 	}
@@ -341,7 +341,7 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 		}
 		refused.add(blocker, 1)
 	}
-	if c.Local {
+	if c.Filters.Local {
 		k.learn()
 	}
 	if len(errs) > 0 {

@@ -29,12 +29,12 @@ func onNode(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocke
 	for _, p := range pods {
 		c.Table.Remove(p.UID)
 	}
-	if b := c.Refit(row); b != nil {
+	if b := c.Filters.Run(row); b != nil {
 		return nil, b
 	}
 	moreImportant := byImportance(c.Now)
 	slices.SortFunc(pods, moreImportant)
-	guarded, others := split(pods, c.Budgets)
+	guarded, others := split(pods, c.Disruption.Budgets)
 	victims := unspared(c, row, guarded)
 	violations := len(victims)
 	victims = append(victims, unspared(c, row, others)...)
@@ -58,7 +58,7 @@ func unspared(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []
 	var victims []*object.Pod
 	for _, p := range pods {
 		c.Table.Place(p, c.Table.Name(row))
-		if c.Refit(row) != nil {
+		if c.Filters.Run(row) != nil {
 			c.Table.Remove(p.UID)
 			victims = append(victims, p)
 		}

@@ -18,9 +18,10 @@ import (
 
 // implement makes a plugin that implements the given points and does nothing there.
 func implement(name string, points ...Point) *framework.Plugin {
-	p := &framework.Plugin{Name: name}
+	p := &framework.Plugin{
+		Name: name,
+	}
 	onNode := func(*table.Table, *object.Pod, string) *decision.Status { return nil }
-	prepare := func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} }
 	for _, pt := range points {
 		switch pt {
 		case PreEnqueue:
@@ -28,14 +29,14 @@ func implement(name string, points ...Point) *framework.Plugin {
 		case QueueSort:
 			p.Less = func(a, b *framework.QueuedPodInfo) bool { return false }
 		case PreFilter:
-			p.PreFilter = prepare
+			p.PreFilter = func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} }
 		case Filter:
 			p.Filter = func(*framework.Input, []table.Row, []framework.Verdict) {}
 			p.Explain = func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil }
 		case PostFilter:
 			p.PostFilter = func(*framework.PostFilterCall) framework.PostFilterResult { return framework.PostFilterResult{} }
 		case PreScore:
-			p.PreScore = prepare
+			p.PreScore = func(*table.Table, *object.Pod) framework.PreScoreResult { return framework.PreScoreResult{} }
 		case Score:
 			p.Score = func(*framework.Input, []table.Row, []int64) {}
 		case Reserve:
@@ -356,8 +357,12 @@ func TestOrderProperties(t *testing.T) {
 func TestCellsStandForFilterAndScore(t *testing.T) {
 	r := registryOf()
 	by := &framework.Plugin{
-		Name: "Cells", CellFilter: &framework.CellFilter{}, CellScore: &framework.CellScore{},
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil },
+		Name: "Cells",
+		FilterPlugin: framework.FilterPlugin{
+			CellFilter: &framework.CellFilter{},
+			Explain:    func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil },
+		},
+		ScorePlugin: framework.ScorePlugin{CellScore: &framework.CellScore{}},
 	}
 	r["Cells"] = func(any) (*framework.Plugin, error) { return by, nil }
 	p, err := Build(config("Cells", nil), r)

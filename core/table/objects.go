@@ -275,7 +275,7 @@ func (t *Table) Group(kind object.Kind, group string) iter.Seq[object.Object] {
 func (t *Table) ObjectCount(kind object.Kind) int { return len(t.objects.kinds[kind].byName) }
 
 // ObjectRevision changes whenever an object of one of the kinds does. What is
-// kept of answers that depend on them has it in its Part.
+// kept of answers that depend on them has it in its Sign.
 func (t *Table) ObjectRevision(kinds ...object.Kind) uint64 {
 	var sum uint64
 	for _, kind := range kinds {

@@ -104,7 +104,14 @@ func postFiltered(r *framework.PostFilterResult) *decision.Status {
 
 func (w *stopwatch) wrapFilter(p *framework.Plugin, at func(string) *lap) {
 	if f := p.PreFilter; f != nil {
-		p.PreFilter = w.prepare(at("PreFilter"), f)
+		l := at("PreFilter")
+		p.PreFilter = func(t *table.Table, pod *object.Pod) (out framework.PreFilterResult) {
+			w.prepare(l, func() (bool, *decision.Status) {
+				out = f(t, pod)
+				return out.Skip, out.Status
+			})
+			return out
+		}
 	}
 	l := at("Filter")
 	if f := p.Filter; f != nil {
@@ -122,7 +129,14 @@ func (w *stopwatch) wrapFilter(p *framework.Plugin, at func(string) *lap) {
 
 func (w *stopwatch) wrapScore(p *framework.Plugin, at func(string) *lap) {
 	if f := p.PreScore; f != nil {
-		p.PreScore = w.prepare(at("PreScore"), f)
+		l := at("PreScore")
+		p.PreScore = func(t *table.Table, pod *object.Pod) (out framework.PreScoreResult) {
+			w.prepare(l, func() (bool, *decision.Status) {
+				out = f(t, pod)
+				return out.Skip, out.Status
+			})
+			return out
+		}
 	}
 	l := at("Score")
 	if f := p.Score; f != nil {
@@ -177,17 +191,17 @@ func (w *stopwatch) wrapBinding(p *framework.Plugin, at func(string) *lap) {
 	}
 }
 
-func (w *stopwatch) prepare(l *lap, f func(*table.Table, *object.Pod) framework.PreFilterResult) func(*table.Table, *object.Pod) framework.PreFilterResult {
-	return func(t *table.Table, p *object.Pod) (out framework.PreFilterResult) {
-		w.status(l, func() *decision.Status {
-			if out = f(t, p); out.Skip && out.Status == nil {
-				return &skipped
-			}
-			l.evaluated.Add(1)
-			return out.Status
-		})
-		return out
-	}
+// prepare calls f, a PreFilter or PreScore function, which may say that the
+// kernel has nothing to do.
+func (w *stopwatch) prepare(l *lap, f func() (skip bool, s *decision.Status)) {
+	w.status(l, func() *decision.Status {
+		skip, s := f()
+		if skip && s == nil {
+			return &skipped
+		}
+		l.evaluated.Add(1)
+		return s
+	})
 }
 
 var skipped = decision.Status{Code: decision.Skip}

@@ -27,12 +27,11 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Co
 	}
 	b := &balance{resources, counter}
 	return framework.Plugin{
-		Name:     names.NodeResourcesBalancedAllocation,
-		Locality: framework.NodeAndPods,
-		Reads:    b.reads(),
-		PartIn:   b.part,
-		PreScore: b.preScore,
-		Score:    score,
+		Name:        names.NodeResourcesBalancedAllocation,
+		Reads:       b.reads(),
+		SignPlugin:  framework.SignPlugin{Locality: framework.NodeAndPods, Sign: b.sign, SignRevision: framework.SignAnew},
+		PreScore:    b.preScore,
+		ScorePlugin: framework.ScorePlugin{Score: score},
 	}, nil
 }
 
@@ -72,7 +71,7 @@ func (b *balance) reads() []object.Kind {
 	return []object.Kind{object.DeviceClasses, object.ResourceSlices, object.ResourceClaims}
 }
 
-func (b *balance) part(key []byte, t *table.Table, p *object.Pod) []byte {
+func (b *balance) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	stocked := false
 	for _, name := range b.resources {
 		key = binary.AppendVarint(key, p.Demand.Usage.Of(name))
@@ -94,7 +93,7 @@ type share struct {
 // preScore skips pods that take nothing of any of the resources: all of them
 // would go to the same node. Resources other than the three basic ones count
 // only where the pod takes some.
-func (b *balance) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
+func (b *balance) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	var shares []share
 	skip := true
 	for _, name := range b.resources {
@@ -105,7 +104,7 @@ func (b *balance) preScore(t *table.Table, p *object.Pod) framework.PreFilterRes
 			shares = append(shares, share{name, request, b.counter.Stock(t, name)})
 		}
 	}
-	return framework.PreFilterResult{State: shares, Skip: skip}
+	return framework.PreScoreResult{State: shares, Skip: skip}
 }
 
 // column is one resource, by row. request is what the pod adds.

@@ -165,11 +165,11 @@ func TestEqualPartsEqualScores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pl, tb := plugin(t, drawArgs(t)), drawTable(t, small)
 		a, b := drawPod(t, "a", rapid.Int64Range(0, 2)), drawPod(t, "b", rapid.Int64Range(0, 2))
-		if string(pl.PartIn(nil, tb, a)) != string(pl.PartIn(nil, tb, b)) {
+		if string(pl.Sign(nil, tb, a)) != string(pl.Sign(nil, tb, b)) {
 			return
 		}
 		if x, y := plugintest.Ask(t, pl, tb, a).Scores, plugintest.Ask(t, pl, tb, b).Scores; !maps.Equal(x, y) {
-			t.Fatalf("part %q: %v and %v", string(pl.PartIn(nil, tb, a)), x, y)
+			t.Fatalf("signature %q: %v and %v", string(pl.Sign(nil, tb, a)), x, y)
 		}
 	})
 }

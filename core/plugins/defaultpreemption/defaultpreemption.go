@@ -52,7 +52,7 @@ func postFilter(c *framework.PostFilterCall, limits preempt.Limits) framework.Po
 	if why := preempt.Ineligible(c); why != "" {
 		return framework.PostFilterResult{Message: message(why), KeepNomination: true}
 	}
-	if c.Reviewed {
+	if c.HasExtenders {
 		return review(c, limits)
 	}
 	plan, refused, err := preempt.Find(c, limits)

@@ -78,27 +78,23 @@ func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, err
 		pl.steps = stepsOf(timeout)
 	}
 	return framework.Plugin{
-		Name:               names.DynamicResources,
-		Locality:           framework.NodeAndPods,
-		Reads:              []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses},
-		PartIn:             pl.part,
-		EventsToRegister:   wakes(),
-		PreEnqueue:         preEnqueue,
-		PreFilter:          pl.preFilter,
-		Filter:             pl.filter,
-		ErrorsFrom:         broken,
-		Explain:            pl.explain,
-		PostFilter:         pl.postFilter,
-		PreScore:           pl.preScore,
-		Score:              pl.score,
-		NormalizeScore:     normalize,
-		Reserve:            pl.reserve,
-		Unreserve:          pl.unreserve,
-		RevertWrites:       pl.retract,
-		PreBind:            pl.preBind,
-		WritesDone:         pl.settle,
-		WritesTimeout:      pl.binding,
-		WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", errBindingLate), // as in v1.36
-		PostBind:           func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
+		Name:             names.DynamicResources,
+		Reads:            []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses},
+		EventsToRegister: wakes(),
+		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: framework.SignAnew},
+		PreEnqueue:       preEnqueue,
+		PreFilter:        pl.preFilter,
+		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain},
+		PostFilter:       pl.postFilter,
+		PreScore:         pl.preScore,
+		ScorePlugin:      framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
+		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.retract},
+		PreBindPlugin: framework.PreBindPlugin{
+			PreBind:            pl.preBind,
+			WritesDone:         pl.settle,
+			WritesTimeout:      pl.binding,
+			WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", errBindingLate), // as in v1.36
+		},
+		PostBind: func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
 	}, nil
 }

@@ -142,8 +142,8 @@ func TestPodsWithoutClaimsPayNothing(t *testing.T) {
 	if got := pl.PreFilter(tb, &object.Pod{}); !got.Skip {
 		t.Errorf("PreFilter: %+v", got)
 	}
-	if got := pl.PartIn(nil, tb, &object.Pod{}); len(got) != 0 {
-		t.Errorf("part %q", got)
+	if got := pl.Sign(nil, tb, &object.Pod{}); len(got) != 0 {
+		t.Errorf("signature %q", got)
 	}
 }
 
@@ -151,17 +151,17 @@ func TestPodsWithoutClaimsPayNothing(t *testing.T) {
 func TestPart(t *testing.T) {
 	tb, pl := world(), plug(t)
 	one, same, two := claim(tb, "one", 1), claim(tb, "same", 1), claim(tb, "two", 2)
-	part := func(p *object.Pod) string { return string(pl.PartIn(nil, tb, p)) }
-	if part(one) != part(same) {
+	sign := func(p *object.Pod) string { return string(pl.Sign(nil, tb, p)) }
+	if sign(one) != sign(same) {
 		t.Error("claims that ask for the same tell pods apart")
 	}
-	if part(one) == part(two) {
+	if sign(one) == sign(two) {
 		t.Error("claims that ask for more do not tell pods apart")
 	}
 	if s := pl.Reserve(tb, one, "a"); s != nil {
 		t.Fatal(s)
 	}
-	if part(one) == part(same) {
+	if sign(one) == sign(same) {
 		t.Error("a claim that is being given something is like one that is not")
 	}
 }
@@ -225,9 +225,9 @@ func TestClaimToGiveUpIsDrawn(t *testing.T) {
 				t.Errorf("one of %d", n)
 			}
 			return i
-		}, Refit: func(table.Row) *decision.Blocker {
+		}, Filters: framework.FilterResults{Run: func(table.Row) *decision.Blocker {
 			return &decision.Blocker{Plugin: pl.Name, Reasons: []string{notAvailable}}
-		}})
+		}}})
 		if len(got.Writes) != 1 || !strings.Contains(fmt.Sprintf("%+v", got.Writes[0]), want) {
 			t.Errorf("draw %d: got %+v", i, got)
 		}

@@ -109,7 +109,7 @@ func TestNodesThatOfferTheResource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := plugintest.Ask(t, gated, tb, two).Blocked; got != nil || len(gated.PartIn(nil, tb, two)) > 0 {
+	if got := plugintest.Ask(t, gated, tb, two).Blocked; got != nil || len(gated.Sign(nil, tb, two)) > 0 {
 		t.Errorf("with the gate off: %v", got)
 	}
 	if s := pl.Reserve(tb, two, "own"); s != nil {
@@ -200,9 +200,9 @@ func TestClaimIsLeftOver(t *testing.T) {
 		Annotations:     map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "p", UID: p.UID, Controller: new(true)}}}}
 	left.Spec.Devices.Requests = []resourcev1.DeviceRequest{deviceRequest(&p.Extended[0], "gpu", 1)}
-	part := string(pl.PartIn(nil, tb, p))
+	signature := string(pl.Sign(nil, tb, p))
 	show(tb, left)
-	if string(pl.PartIn(nil, tb, p)) == part {
+	if string(pl.Sign(nil, tb, p)) == signature {
 		t.Error("the pod is of the class of those without")
 	}
 	const stuck = "UnschedulableAndUnresolvable: cannot schedule extended resource claim"

@@ -15,7 +15,7 @@ import (
 // does. The pod is tried again when the claim is seen to have nothing.
 func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterResult {
 	result := framework.PostFilterResult{KeepNomination: true}
-	if s := c.Rejected; s != nil && s.Code == decision.UnschedulableAndUnresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {
+	if s := c.Filters.PreFilter; s != nil && s.Code == decision.UnschedulableAndUnresolvable && s.Plugin != names.NodeDeclaredFeatures && s.Plugin != names.DynamicResources {
 		// v1.36's plugin misses what its PreFilter would have left, an error
 		// that ends PostFilter.
 		result.Message, result.Resolved = "not found", true
@@ -30,7 +30,7 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 		result.Writes = unmake(&s.extended.stale.Meta)
 		result.Message = "deletion of ResourceClaim completed"
 		return result
-	case c.Rejected != nil:
+	case c.Filters.PreFilter != nil:
 		result.Message = "still not schedulable"
 		return result
 	}
@@ -64,7 +64,7 @@ func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceCl
 		if n == nil || !late && claim.Nodes.Matches(n.Subject()) {
 			continue
 		}
-		if b := c.Refit(table.Row(row)); b != nil && b.Plugin == names.DynamicResources && slices.Contains(b.Reasons, notAvailable) {
+		if b := c.Filters.Run(table.Row(row)); b != nil && b.Plugin == names.DynamicResources && slices.Contains(b.Reasons, notAvailable) {
 			return true
 		}
 	}

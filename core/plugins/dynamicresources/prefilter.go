@@ -39,9 +39,9 @@ func (s *state) openOn(n *object.Node) (open []*resourcev1.ResourceClaim, made *
 	return append(slices.Clip(s.open), made), made
 }
 
-// part is what of the pod's claims decides: what those ask for that have
+// sign is what of the pod's claims decides: what those ask for that have
 // nothing yet, and what the others have got.
-func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
+func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	e := pl.extendedOf(t, p)
 	if len(p.Claims) == 0 && e == nil {
 		return key

@@ -21,17 +21,17 @@ func scored(c *resourcev1.ResourceClaim) bool {
 }
 
 // preScore skips pods that get the same everywhere, or have got everything.
-func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
+func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	s, status := pl.prepare(t, p)
 	if status != nil || s == nil || len(s.open) == 0 || !pl.features.PrioritizedList {
-		return framework.PreFilterResult{Skip: true}
+		return framework.PreScoreResult{Skip: true}
 	}
 	for _, c := range s.claims {
 		if scored(c.API) {
-			return framework.PreFilterResult{State: s}
+			return framework.PreScoreResult{State: s}
 		}
 	}
-	return framework.PreFilterResult{Skip: true}
+	return framework.PreScoreResult{Skip: true}
 }
 
 // score favours nodes where claims get what they list first.

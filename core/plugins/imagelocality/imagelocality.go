@@ -21,15 +21,13 @@ const (
 // report, so Pod.Images must be written as those are.
 func New() framework.Plugin {
 	return framework.Plugin{
-		Name:     names.ImageLocality,
-		Locality: framework.NodeOnly,
-		Part:     part,
-		Epoch:    (*table.Table).ImageRevision,
-		Score:    score,
+		Name:        names.ImageLocality,
+		SignPlugin:  framework.SignPlugin{Locality: framework.NodeOnly, Sign: sign, Epoch: (*table.Table).ImageRevision},
+		ScorePlugin: framework.ScorePlugin{Score: score},
 	}
 }
 
-func part(key []byte, p *object.Pod) []byte {
+func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	key = binary.AppendUvarint(key, uint64(p.Containers))
 	for _, image := range p.Images {
 		key = append(binary.AppendUvarint(key, uint64(len(image))), image...)

@@ -115,11 +115,11 @@ func TestEqualPartsEqualScores(t *testing.T) {
 		tb, _, _ := drawTable(t)
 		a, b := drawPod(t, "a"), drawPod(t, "b")
 		b.Images = a.Images[:min(len(a.Images), rapid.IntRange(1, 4).Draw(t, "images of b"))]
-		if string(part(nil, a)) != string(part(nil, b)) {
+		if string(sign(nil, nil, a)) != string(sign(nil, nil, b)) {
 			return
 		}
 		if x, y := plugintest.Ask(t, New(), tb, a).Scores, plugintest.Ask(t, New(), tb, b).Scores; !maps.Equal(x, y) {
-			t.Fatalf("part %q: %v and %v", string(part(nil, a)), x, y)
+			t.Fatalf("signature %q: %v and %v", string(sign(nil, nil, a)), x, y)
 		}
 	})
 }
@@ -128,10 +128,10 @@ func TestPartsDiffer(t *testing.T) {
 	pods := []*object.Pod{pod(1, "a:1"), pod(2, "a:1"), pod(1, "b:1"), pod(1, "a:1", "b:1"), pod(1, `a:1""b:1`), pod(11)}
 	seen := map[string]*object.Pod{}
 	for _, p := range pods {
-		if other := seen[string(part(nil, p))]; other != nil {
-			t.Errorf("%v and %v: both %q", p.Images, other.Images, string(part(nil, p)))
+		if other := seen[string(sign(nil, nil, p))]; other != nil {
+			t.Errorf("%v and %v: both %q", p.Images, other.Images, string(sign(nil, nil, p)))
 		}
-		seen[string(part(nil, p))] = p
+		seen[string(sign(nil, nil, p))] = p
 	}
 }
 

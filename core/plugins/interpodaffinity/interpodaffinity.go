@@ -38,23 +38,30 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 	}
 	return framework.Plugin{
 		Name:             names.InterPodAffinity,
-		Locality:         framework.Domains,
-		PartIn:           pl.part,
-		Epoch:            (*table.Table).SolitaryRevision,
 		EventsToRegister: wakes(),
-		PreFilter:        preFilter,
-		CellFilter:       &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
-		Explain:          explain,
-		PreScore:         pl.preScore,
-		CellScore:        &framework.CellScore{Sync: sync, Cells: scoreCells, Score: score},
-		NormalizeScore:   normalize,
+		SignPlugin: framework.SignPlugin{
+			Locality:     framework.Domains,
+			SignRevision: framework.SignAnew,
+			Sign:         pl.sign,
+			Epoch:        (*table.Table).SolitaryRevision,
+		},
+		PreFilter: preFilter,
+		FilterPlugin: framework.FilterPlugin{
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
+			Explain:    explain,
+		},
+		PreScore: pl.preScore,
+		ScorePlugin: framework.ScorePlugin{
+			CellScore:      &framework.CellScore{Sync: sync, Cells: scoreCells, Score: score},
+			NormalizeScore: normalize,
+		},
 	}, nil
 }
 
-// part is the pod's own terms, and which terms of others are about it: of its
+// sign is the pod's own terms, and which terms of others are about it: of its
 // labels no more than that is read. A term that no pod has yet may be tried
 // with a nominated pod, so that any that is known counts for Filter.
-func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
+func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	about := t.TermsAbout(p)
 	if p.Affinity == nil && len(about) == 0 {
 		return key
@@ -166,13 +173,13 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	return framework.PreFilterResult{State: c}
 }
 
-func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
+func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if pl.ignore && !prefers(p) {
-		return framework.PreFilterResult{Skip: true}
+		return framework.PreScoreResult{Skip: true}
 	}
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
 		err := fmt.Errorf("failed to parse pod: %w", p.Affinity.Invalid)
-		return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: err}}
+		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: err}}
 	}
 	c := newCounts(scoreKinds)
 	if p.Affinity != nil {
@@ -181,5 +188,5 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreFilterRes
 	for _, term := range pl.drawing(p, t.TermsAbout(p)) {
 		c.heed(term, worth, pl.weight(term))
 	}
-	return framework.PreFilterResult{State: c, Skip: len(c.topologies) == 0}
+	return framework.PreScoreResult{State: c, Skip: len(c.topologies) == 0}
 }

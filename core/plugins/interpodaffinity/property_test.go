@@ -17,7 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// world is a cluster that changes and a plugin whose counts are kept by Part,
+// world is a cluster that changes and a plugin whose counts are kept by Sign,
 // as an engine would, each brought up to date only now and then.
 type world struct {
 	*table.Table
@@ -38,7 +38,10 @@ type world struct {
 	nominated []*object.Pod
 }
 
-type class struct{ filter, score framework.PreFilterResult }
+type class struct {
+	filter framework.PreFilterResult
+	score  framework.PreScoreResult
+}
 
 func (w *world) one(list ...string) string { return list[w.rand.IntN(len(list))] }
 func (w *world) chance(percent int) bool   { return w.rand.IntN(100) < percent }
@@ -64,7 +67,7 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// twin differs from p in labels or namespace, which Part may leave out only if
+// twin differs from p in labels or namespace, which Sign may leave out only if
 // no answer depends on it.
 func (w *world) twin(p *object.Pod) *object.Pod {
 	twin, other := *p, w.newPod(0)
@@ -256,7 +259,7 @@ func (w *world) keep(p *object.Pod) string {
 		clear(w.kept)
 		w.epoch = now
 	}
-	key := string(w.plugin.PartIn(nil, w.Table, p))
+	key := string(w.plugin.Sign(nil, w.Table, p))
 	if w.kept[key] == nil {
 		w.kept[key] = &class{w.plugin.PreFilter(w.Table, p), w.plugin.PreScore(w.Table, p)}
 	}

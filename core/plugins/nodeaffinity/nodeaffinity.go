@@ -49,23 +49,20 @@ func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
 		}
 	}
 	return framework.Plugin{
-		Name:     names.NodeAffinity,
-		Locality: framework.NodeOnly,
-		Part:     part,
+		Name: names.NodeAffinity,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel, QueueingHintFn: pl.opened},
 			{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 		},
-		PreFilter:      pl.preFilter,
-		Filter:         pl.filter,
-		Explain:        explain,
-		PreScore:       pl.preScore,
-		Score:          pl.score,
-		NormalizeScore: normalize,
+		SignPlugin:   framework.SignPlugin{Locality: framework.NodeOnly, Sign: sign},
+		PreFilter:    pl.preFilter,
+		FilterPlugin: framework.FilterPlugin{Filter: pl.filter, Explain: explain},
+		PreScore:     pl.preScore,
+		ScorePlugin:  framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
 	}, nil
 }
 
-func part(key []byte, p *object.Pod) []byte {
+func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	if p.RequiredNodes != nil {
 		key = append(key, p.RequiredNodes.Key...)
 	}
@@ -117,11 +114,11 @@ func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Cod
 }
 
 // preScore fails where preferred terms do not parse, as in kube-scheduler.
-func (pl plugin) preScore(_ *table.Table, p *object.Pod) framework.PreFilterResult {
+func (pl plugin) preScore(_ *table.Table, p *object.Pod) framework.PreScoreResult {
 	if p.PreferredNodes != nil && p.PreferredNodes.Invalid != nil {
-		return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: p.PreferredNodes.Invalid}}
+		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: p.PreferredNodes.Invalid}}
 	}
-	return framework.PreFilterResult{Skip: pl.preferred == nil && p.PreferredNodes == nil}
+	return framework.PreScoreResult{Skip: pl.preferred == nil && p.PreferredNodes == nil}
 }
 
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {

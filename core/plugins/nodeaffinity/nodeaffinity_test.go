@@ -139,13 +139,13 @@ func TestEqualPartsEqualAnswers(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		pl, a, b := build(t, nil), draw(t, "a"), draw(t, "b")
-		if string(pl.Part(nil, a)) != string(pl.Part(nil, b)) {
+		if string(pl.Sign(nil, nil, a)) != string(pl.Sign(nil, nil, b)) {
 			return
 		}
 		tb := plugintest.Table(drawNodes(t)...)
 		x, y := plugintest.Ask(t, pl, tb, a), plugintest.Ask(t, pl, tb, b)
 		if x.Rejected != y.Rejected || !slices.Equal(x.Named, y.Named) || !maps.Equal(x.Blocked, y.Blocked) || !maps.Equal(x.Scores, y.Scores) {
-			t.Fatalf("part %q: %v and %v", string(pl.Part(nil, a)), x, y)
+			t.Fatalf("signature %q: %v and %v", string(pl.Sign(nil, nil, a)), x, y)
 		}
 	})
 }
@@ -160,11 +160,11 @@ func TestPartTellsRequiredFromPreferred(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, p := range []*object.Pod{{}, podOf(nil, required), podOf(nil, preferred), podOf(nil, both)} {
-		part := string(build(t, nil).Part(nil, p))
-		if seen[part] {
-			t.Errorf("part %q twice", part)
+		signature := string(build(t, nil).Sign(nil, nil, p))
+		if seen[signature] {
+			t.Errorf("signature %q twice", signature)
 		}
-		seen[part] = true
+		seen[signature] = true
 	}
 }
 

@@ -21,26 +21,31 @@ func New(gate bool) framework.Plugin {
 		skip := func(*table.Table, *object.Pod) framework.PreFilterResult {
 			return framework.PreFilterResult{Skip: true}
 		}
-		return framework.Plugin{Name: names.NodeDeclaredFeatures, PreFilter: skip, Filter: filter, Explain: explain}
+		return framework.Plugin{
+			Name:         names.NodeDeclaredFeatures,
+			PreFilter:    skip,
+			FilterPlugin: framework.FilterPlugin{Filter: filter, Explain: explain},
+		}
 	}
 	return framework.Plugin{
-		Name:     names.NodeDeclaredFeatures,
-		Locality: framework.NodeOnly,
-		Part: func(key []byte, p *object.Pod) []byte {
-			for _, f := range p.Features {
-				key = append(append(key, f...), ',')
-			}
-			return key
-		},
+		Name: names.NodeDeclaredFeatures,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeDeclaredFeature, QueueingHintFn: declares},
 			{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePod, QueueingHintFn: needsOthers},
 		},
+		SignPlugin: framework.SignPlugin{
+			Locality: framework.NodeOnly,
+			Sign: func(key []byte, _ *table.Table, p *object.Pod) []byte {
+				for _, f := range p.Features {
+					key = append(append(key, f...), ',')
+				}
+				return key
+			},
+		},
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 			return framework.PreFilterResult{Skip: len(p.Features) == 0}
 		},
-		Filter:  filter,
-		Explain: explain,
+		FilterPlugin: framework.FilterPlugin{Filter: filter, Explain: explain},
 	}
 }
 

@@ -37,8 +37,8 @@ func TestFilter(t *testing.T) {
 			if got := plugintest.Ask(t, New(false), tb, c.pod).Blocked; got != nil {
 				t.Errorf("without the gate: got %v", got)
 			}
-			if (string(pl.Part(nil, c.pod)) == string(pl.Part(nil, pod()))) != (c.want == nil) {
-				t.Errorf("part %q", string(pl.Part(nil, c.pod)))
+			if (string(pl.Sign(nil, nil, c.pod)) == string(pl.Sign(nil, nil, pod()))) != (c.want == nil) {
+				t.Errorf("signature %q", string(pl.Sign(nil, nil, c.pod)))
 			}
 		})
 	}

@@ -16,13 +16,17 @@ const otherNode framework.Verdict = 1
 func New() framework.Plugin {
 	return framework.Plugin{
 		Name:             names.NodeName,
-		Locality:         framework.NodeOnly,
-		Part:             func(key []byte, p *object.Pod) []byte { return append(key, p.NodeName...) },
 		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint}},
-		PreFilter:        preFilter,
-		Filter:           filter,
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.UnschedulableAndUnresolvable, []string{reason}
+		SignPlugin: framework.SignPlugin{
+			Locality: framework.NodeOnly,
+			Sign:     func(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.NodeName...) },
+		},
+		PreFilter: preFilter,
+		FilterPlugin: framework.FilterPlugin{
+			Filter: filter,
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				return decision.UnschedulableAndUnresolvable, []string{reason}
+			},
 		},
 	}
 }

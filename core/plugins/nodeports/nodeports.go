@@ -21,9 +21,7 @@ const anyAddress = "0.0.0.0"
 // New returns the plugin.
 func New() framework.Plugin {
 	return framework.Plugin{
-		Name:     names.NodePorts,
-		Locality: framework.NodeAndPods,
-		Part:     part,
+		Name: names.NodePorts,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
 			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
@@ -31,17 +29,20 @@ func New() framework.Plugin {
 			}},
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
 		},
+		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign},
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 			return framework.PreFilterResult{Skip: len(p.HostPorts) == 0}
 		},
-		Filter: filter,
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.Unschedulable, []string{reason}
+		FilterPlugin: framework.FilterPlugin{
+			Filter: filter,
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				return decision.Unschedulable, []string{reason}
+			},
 		},
 	}
 }
 
-func part(key []byte, p *object.Pod) []byte {
+func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	for _, hp := range p.HostPorts {
 		key = fmt.Appendf(key, "%q%q%d,", hp.IP, hp.Protocol, hp.Port)
 	}

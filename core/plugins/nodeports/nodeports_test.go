@@ -64,8 +64,8 @@ func TestAsKubeScheduler(t *testing.T) {
 func TestEqualPartsEqualPorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawPod(t, "a"), drawPod(t, "b")
-		if string(New().Part(nil, a)) == string(New().Part(nil, b)) && fmt.Sprint(a.HostPorts) != fmt.Sprint(b.HostPorts) {
-			t.Fatalf("part %q for %v and %v", string(New().Part(nil, a)), a.HostPorts, b.HostPorts)
+		if string(New().Sign(nil, nil, a)) == string(New().Sign(nil, nil, b)) && fmt.Sprint(a.HostPorts) != fmt.Sprint(b.HostPorts) {
+			t.Fatalf("signature %q for %v and %v", string(New().Sign(nil, nil, a)), a.HostPorts, b.HostPorts)
 		}
 	})
 	seen := map[string]bool{}
@@ -73,11 +73,11 @@ func TestEqualPartsEqualPorts(t *testing.T) {
 		{IP: "1", Protocol: "TCP", Port: 2}, {IP: "1", Protocol: "UDP", Port: 2},
 		{IP: "2", Protocol: "TCP", Port: 2}, {IP: "1", Protocol: "TCP", Port: 22},
 	} {
-		part := string(New().Part(nil, &object.Pod{HostPorts: []object.HostPort{hp}}))
-		if seen[part] {
-			t.Errorf("part %q twice", part)
+		signature := string(New().Sign(nil, nil, &object.Pod{HostPorts: []object.HostPort{hp}}))
+		if seen[signature] {
+			t.Errorf("signature %q twice", signature)
 		}
-		seen[part] = true
+		seen[signature] = true
 	}
 }
 

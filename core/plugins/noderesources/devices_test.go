@@ -66,12 +66,12 @@ func class(resource string) *object.DeviceClass {
 func TestDevicesStandForTheResource(t *testing.T) {
 	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
 	const short = "UnschedulableAndUnresolvable: Insufficient example.com/card"
-	before := string(pl.PartIn(nil, tb, card(2)))
+	before := string(pl.Sign(nil, tb, card(2)))
 	if got := plugintest.Ask(t, pl, tb, card(2)).Blocked; !maps.Equal(got, map[string]string{"bare": short, "devices": short, "own": ""}) {
 		t.Errorf("without a class: %v", got)
 	}
 	tb.SetObject(class(string(cards)))
-	if string(pl.PartIn(nil, tb, card(2))) == before {
+	if string(pl.Sign(nil, tb, card(2))) == before {
 		t.Error("the pod is of the class that it was of without a device class")
 	}
 	got := plugintest.Ask(t, pl, tb, card(2))

@@ -28,23 +28,24 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 	ig.classes = counter != nil
 	s := newScorer(args.ScoringStrategy, counter)
 	return framework.Plugin{
-		Name:     names.NodeResourcesFit,
-		Locality: framework.NodeAndPods,
-		Reads:    s.reads(),
-		PartIn: func(key []byte, t *table.Table, p *object.Pod) []byte {
-			key = ig.appendKey(p.Demand.Requests.AppendKey(key), t, p)
-			for _, r := range s.resources {
-				key = binary.AppendVarint(key, p.Demand.Scoring.Of(r.name))
-			}
-			return s.appendKey(key, t, p)
-		},
+		Name:             names.NodeResourcesFit,
+		Reads:            s.reads(),
 		EventsToRegister: wakes(ig),
-		PreFilter:        ig.preFilter,
-		Filter:           filter,
-		AdditiveFilter:   sums,
-		Explain:          explain,
-		PreScore:         s.preScore,
-		Score:            s.score,
+		SignPlugin: framework.SignPlugin{
+			Locality:     framework.NodeAndPods,
+			SignRevision: framework.SignAnew,
+			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
+				key = ig.appendKey(p.Demand.Requests.AppendKey(key), t, p)
+				for _, r := range s.resources {
+					key = binary.AppendVarint(key, p.Demand.Scoring.Of(r.name))
+				}
+				return s.appendKey(key, t, p)
+			},
+		},
+		PreFilter:    ig.preFilter,
+		FilterPlugin: framework.FilterPlugin{Filter: filter, AdditiveFilter: sums, Explain: explain},
+		PreScore:     s.preScore,
+		ScorePlugin:  framework.ScorePlugin{Score: s.score},
 	}, nil
 }
 

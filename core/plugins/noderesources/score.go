@@ -63,7 +63,7 @@ type share struct {
 
 // preScore leaves out resources, other than the three basic ones, that the
 // pod does not request.
-func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
+func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	shares := make([]share, 0, len(s.resources))
 	for _, r := range s.resources {
 		request := p.Demand.Scoring.Of(r.name)
@@ -71,7 +71,7 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreFilterResu
 			shares = append(shares, share{r, request, s.counter.Stock(t, r.name)})
 		}
 	}
-	return framework.PreFilterResult{State: shares}
+	return framework.PreScoreResult{State: shares}
 }
 
 // reads are the kinds of objects that filter and score look up.
@@ -158,7 +158,7 @@ type column struct {
 }
 
 // taken is how much of what the node offers is in use with the pod. Neither
-// part is negative, so their unsigned sum cannot overflow.
+// sign is negative, so their unsigned sum cannot overflow.
 func (c *column) taken(allocatable, used int64) int64 {
 	return int64(min(uint64(used)+uint64(c.request), uint64(allocatable)))
 }

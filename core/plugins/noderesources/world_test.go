@@ -106,12 +106,12 @@ func TestEqualPartsEqualAnswers(t *testing.T) {
 				same()
 			}
 		}
-		if string(pl.PartIn(nil, tb, a)) != string(pl.PartIn(nil, tb, b)) {
+		if string(pl.Sign(nil, tb, a)) != string(pl.Sign(nil, tb, b)) {
 			return
 		}
 		x, y := plugintest.Ask(t, pl, tb, a), plugintest.Ask(t, pl, tb, b)
 		if fmt.Sprint(x) != fmt.Sprint(y) {
-			t.Fatalf("part %q: %v and %v", string(pl.PartIn(nil, tb, a)), x, y)
+			t.Fatalf("signature %q: %v and %v", string(pl.Sign(nil, tb, a)), x, y)
 		}
 	})
 }

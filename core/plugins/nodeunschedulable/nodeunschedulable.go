@@ -22,14 +22,7 @@ var taint = v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSch
 func New(comparisons bool) framework.Plugin {
 	exempt := func(p *object.Pod) bool { return p.Tolerations.Tolerates(&taint, comparisons) }
 	return framework.Plugin{
-		Name:     names.NodeUnschedulable,
-		Locality: framework.NodeOnly,
-		Part: func(key []byte, p *object.Pod) []byte {
-			if exempt(p) {
-				return append(key, "exempt"...)
-			}
-			return key
-		},
+		Name: names.NodeUnschedulable,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: opened},
 			{
@@ -40,12 +33,23 @@ func New(comparisons bool) framework.Plugin {
 				},
 			},
 		},
+		SignPlugin: framework.SignPlugin{
+			Locality: framework.NodeOnly,
+			Sign: func(key []byte, _ *table.Table, p *object.Pod) []byte {
+				if exempt(p) {
+					return append(key, "exempt"...)
+				}
+				return key
+			},
+		},
 		PreFilter: func(_ *table.Table, p *object.Pod) framework.PreFilterResult {
 			return framework.PreFilterResult{Skip: exempt(p)}
 		},
-		Filter: filter,
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.UnschedulableAndUnresolvable, []string{reason}
+		FilterPlugin: framework.FilterPlugin{
+			Filter: filter,
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				return decision.UnschedulableAndUnresolvable, []string{reason}
+			},
 		},
 	}
 }

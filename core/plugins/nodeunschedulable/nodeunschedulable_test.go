@@ -41,8 +41,8 @@ func TestFilter(t *testing.T) {
 			if got := plugintest.Ask(t, pl, tb, c.pod).Blocked; !maps.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
-			if (string(pl.Part(nil, c.pod)) == string(pl.Part(nil, pod()))) != (c.want != nil) {
-				t.Errorf("part %q", string(pl.Part(nil, c.pod)))
+			if (string(pl.Sign(nil, nil, c.pod)) == string(pl.Sign(nil, nil, pod()))) != (c.want != nil) {
+				t.Errorf("signature %q", string(pl.Sign(nil, nil, c.pod)))
 			}
 		})
 	}

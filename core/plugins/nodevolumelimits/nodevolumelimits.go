@@ -32,19 +32,21 @@ func New(scaling bool) framework.Plugin {
 		filter = filterInstalled
 	}
 	return framework.Plugin{
-		Name:     names.NodeVolumeLimits,
-		Locality: framework.NodeAndPods,
-		Reads:    kinds,
-		PartIn: func(key []byte, t *table.Table, p *object.Pod) []byte {
-			if !attaches(p) {
-				return key
-			}
-			return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
-		},
+		Name:             names.NodeVolumeLimits,
+		Reads:            kinds,
 		EventsToRegister: wakes,
-		PreFilter:        preFilter,
-		Filter:           filter,
-		Explain:          explain,
+		SignPlugin: framework.SignPlugin{
+			Locality:     framework.NodeAndPods,
+			SignRevision: framework.SignAnew,
+			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
+				if !attaches(p) {
+					return key
+				}
+				return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
+			},
+		},
+		PreFilter:    preFilter,
+		FilterPlugin: framework.FilterPlugin{Filter: filter, Explain: explain},
 	}
 }
 

@@ -34,7 +34,10 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 	t.Helper()
 	a := Answer{}
 	in := &framework.Input{Table: tb, Pod: pod}
-	prepared := prepare(p.PreFilter, tb, pod)
+	var prepared framework.PreFilterResult
+	if p.PreFilter != nil {
+		prepared = p.PreFilter(tb, pod)
+	}
 	if a.Rejected = text(prepared.Status); a.Rejected != "" {
 		return a
 	}
@@ -47,12 +50,15 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 			}
 		}
 	}
-	prepared = prepare(p.PreScore, tb, pod)
-	if a.Rejected = text(prepared.Status); a.Rejected != "" {
+	var scoring framework.PreScoreResult
+	if p.PreScore != nil {
+		scoring = p.PreScore(tb, pod)
+	}
+	if a.Rejected = text(scoring.Status); a.Rejected != "" {
 		return a
 	}
-	in.State = prepared.State
-	if p.Score != nil && !prepared.Skip {
+	in.State = scoring.State
+	if p.Score != nil && !scoring.Skip {
 		a.Scores = map[string]int64{}
 		for row, s := range kernel(t, p.Name+" Score", in, p.Score) {
 			if n := tb.Node(table.Row(row)); n != nil {
@@ -61,13 +67,6 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 		}
 	}
 	return a
-}
-
-func prepare(f func(*table.Table, *object.Pod) framework.PreFilterResult, tb *table.Table, pod *object.Pod) framework.PreFilterResult {
-	if f == nil {
-		return framework.PreFilterResult{}
-	}
-	return f(tb, pod)
 }
 
 func text(s *decision.Status) string {

@@ -54,7 +54,7 @@ func BenchmarkPart(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p.PartIn(nil, tb, pod)
+				p.Sign(nil, tb, pod)
 			}
 		})
 	}

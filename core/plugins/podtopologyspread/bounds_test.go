@@ -19,10 +19,11 @@ func TestDomainsWithoutEnd(t *testing.T) {
 		tb := table.New()
 		pod := podWith(web(v1.LabelTopologyZone, when), web("rack", when), web(v1.LabelHostname, when))
 		prepared := p.PreFilter(tb, pod)
+		state := prepared.State
 		if prepared.Skip {
-			prepared = p.PreScore(tb, pod)
+			state = p.PreScore(tb, pod).State
 		}
-		c := prepared.State.(*counts)
+		c := state.(*counts)
 		in := &framework.Input{Table: tb, Pod: pod, State: c}
 		for i := range 5000 {
 			n := nodeIn(fmt.Sprint("n", i), fmt.Sprint("zone-", i))

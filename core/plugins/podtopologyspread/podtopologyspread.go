@@ -48,16 +48,20 @@ func New(args *configv1.PodTopologySpreadArgs, comparisons, keys bool) (framewor
 	pl.defaults = match.NewSpread(list, nil)
 	return framework.Plugin{
 		Name:             names.PodTopologySpread,
-		Locality:         framework.Domains,
-		PartIn:           pl.part,
-		Epoch:            (*table.Table).SolitaryRevision,
 		EventsToRegister: pl.wakes(),
-		PreFilter:        pl.preFilter,
-		CellFilter:       &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict},
-		Explain:          explain,
-		PreScore:         pl.preScore,
-		CellScore:        &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: weigh, Score: score},
-		NormalizeScore:   normalize,
+		SignPlugin: framework.SignPlugin{
+			Locality:     framework.Domains,
+			SignRevision: framework.SignAnew,
+			Sign:         pl.sign,
+			Epoch:        (*table.Table).SolitaryRevision,
+		},
+		PreFilter:    pl.preFilter,
+		FilterPlugin: framework.FilterPlugin{CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict}, Explain: explain},
+		PreScore:     pl.preScore,
+		ScorePlugin: framework.ScorePlugin{
+			CellScore:      &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: weigh, Score: score},
+			NormalizeScore: normalize,
+		},
 	}, nil
 }
 
@@ -88,9 +92,9 @@ func validate(args *configv1.PodTopologySpreadArgs, list []v1.TopologySpreadCons
 	return errs.ToAggregate()
 }
 
-// part is the constraints, and what decides which nodes and pods they count.
+// sign is the constraints, and what decides which nodes and pods they count.
 // Of a pod without constraints, that no owner of a selector selects, nothing is read.
-func (pl *plugin) part(key []byte, t *table.Table, p *object.Pod) []byte {
+func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	spread := pl.spread(p)
 	switch {
 	case spread != nil:
@@ -136,7 +140,7 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	if spread := pl.spread(p); spread == nil {
 		constraints = pl.byDefault(t, p, false)
 	} else if err := spread.HardInvalid; err != nil {
-		return failed("get constraints from pod: obtaining pod's hard topology spread constraints: %w", err)
+		return framework.PreFilterResult{Status: failed("get constraints from pod: obtaining pod's hard topology spread constraints: %w", err)}
 	} else {
 		constraints = spread.Hard
 	}
@@ -146,7 +150,7 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	return framework.PreFilterResult{State: pl.newCounts(t, p, constraints, hard)}
 }
 
-func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
+func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	var constraints []match.SpreadConstraint
 	kind := soft
 	if spread := pl.spread(p); spread == nil {
@@ -155,16 +159,16 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreFilterRes
 			kind = lenient
 		}
 	} else if err := spread.SoftInvalid; err != nil {
-		return failed("calculating preScoreState: obtaining pod's soft topology spread constraints: %w", err)
+		return framework.PreScoreResult{Status: failed("calculating preScoreState: obtaining pod's soft topology spread constraints: %w", err)}
 	} else {
 		constraints = spread.Soft
 	}
 	if len(constraints) == 0 {
-		return framework.PreFilterResult{Skip: true}
+		return framework.PreScoreResult{Skip: true}
 	}
-	return framework.PreFilterResult{State: pl.newCounts(t, p, constraints, kind)}
+	return framework.PreScoreResult{State: pl.newCounts(t, p, constraints, kind)}
 }
 
-func failed(format string, err error) framework.PreFilterResult {
-	return framework.PreFilterResult{Status: &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, err)}}
+func failed(format string, err error) *decision.Status {
+	return &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, err)}
 }

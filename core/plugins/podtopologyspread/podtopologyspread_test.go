@@ -250,12 +250,12 @@ func TestSignLeavesOutPodsWithoutSelectorOwner(t *testing.T) {
 	p := newPlugin(t, nil)
 	tb := plugintest.Table(nodeIn("n1", "a"))
 	plain := func(labels map[string]string) *object.Pod { return &object.Pod{Namespace: "a", Labels: labels} }
-	if a, b := string(p.PartIn(nil, tb, plain(map[string]string{"app": "web"}))), string(p.PartIn(nil, tb, plain(nil))); a != "" || b != "" {
+	if a, b := string(p.Sign(nil, tb, plain(map[string]string{"app": "web"}))), string(p.Sign(nil, tb, plain(nil))); a != "" || b != "" {
 		t.Errorf("parts %q and %q of pods without selector owner", a, b)
 	}
 	tb.SetSelectorOwner(&object.SelectorOwner{Kind: object.Service, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
 	first, second := plain(map[string]string{"app": "web", "pod": "1"}), plain(map[string]string{"app": "web", "pod": "2"})
-	if a, b := string(p.PartIn(nil, tb, first)), string(p.PartIn(nil, tb, second)); a == "" || a != b {
+	if a, b := string(p.Sign(nil, tb, first)), string(p.Sign(nil, tb, second)); a == "" || a != b {
 		t.Errorf("parts %q and %q of pods of one Service", a, b)
 	}
 }
@@ -270,7 +270,7 @@ func TestPartSaysWhoMatchesItself(t *testing.T) {
 	tb.SetSelectorOwner(&object.SelectorOwner{Kind: controller.Kind, Namespace: "a", Name: "web", Labels: map[string]string{"app": "web"}, Key: "app=web"})
 	in := &object.Pod{Namespace: "a", Labels: map[string]string{"app": "web"}, Controller: controller}
 	out := &object.Pod{Namespace: "a", Labels: map[string]string{"app": "lost"}, Controller: controller}
-	if string(p.PartIn(nil, tb, in)) == string(p.PartIn(nil, tb, out)) {
+	if string(p.Sign(nil, tb, in)) == string(p.Sign(nil, tb, out)) {
 		t.Error("they have one part")
 	}
 	crowd(tb, "n1", 1)

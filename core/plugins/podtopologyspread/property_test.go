@@ -43,7 +43,8 @@ type world struct {
 
 // kept is what an engine would keep of a class.
 type kept struct {
-	filter, score framework.PreFilterResult
+	filter framework.PreFilterResult
+	score  framework.PreScoreResult
 	// late: not brought up to date right before the try, as an engine would;
 	// what the try itself changes may then be judged otherwise than v1.36 does.
 	late bool
@@ -77,7 +78,7 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// twin differs in one thing from q, which Part may leave out only if no answer
+// twin differs in one thing from q, which Sign may leave out only if no answer
 // depends on it.
 func (w *world) twin(q *question) *question {
 	p, other := *q.pod, w.newPod()
@@ -324,7 +325,7 @@ func (w *world) ask(t *rapid.T) {
 		clear(w.kept)
 		w.epoch = now
 	}
-	key := string(w.plugin.PartIn(nil, w.Table, q.pod))
+	key := string(w.plugin.Sign(nil, w.Table, q.pod))
 	k := w.kept[key]
 	if k == nil {
 		k = &kept{filter: w.plugin.PreFilter(w.Table, q.pod), score: w.plugin.PreScore(w.Table, q.pod)}
@@ -337,8 +338,8 @@ func (w *world) ask(t *rapid.T) {
 	w.compareScore(t, q, k)
 }
 
-func (w *world) input(q *question, prepared framework.PreFilterResult) *framework.Input {
-	return &framework.Input{Table: w.Table, Pod: q.pod, State: prepared.State}
+func (w *world) input(q *question, state any) *framework.Input {
+	return &framework.Input{Table: w.Table, Pod: q.pod, State: state}
 }
 
 func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
@@ -349,7 +350,7 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 	if want == nil {
 		return
 	}
-	in := w.input(q, k.filter)
+	in := w.input(q, k.filter.State)
 	w.plugin.CellFilter.Sync(in)
 	cells := w.cells(t, in, w.plugin.CellFilter.Cells)
 	if k.late {
@@ -415,7 +416,7 @@ func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
 	if want == nil {
 		return
 	}
-	in := w.input(q, k.score)
+	in := w.input(q, k.score.State)
 	w.plugin.CellScore.Sync(in)
 	cells := w.cells(t, in, w.plugin.CellScore.Cells)
 	count := map[int64]int{}

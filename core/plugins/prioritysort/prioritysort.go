@@ -7,7 +7,10 @@ import (
 
 // New returns the plugin.
 func New() framework.Plugin {
-	return framework.Plugin{Name: names.PrioritySort, Less: less}
+	return framework.Plugin{
+		Name: names.PrioritySort,
+		Less: less,
+	}
 }
 
 func less(a, b *framework.QueuedPodInfo) bool {

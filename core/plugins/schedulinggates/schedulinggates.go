@@ -13,13 +13,13 @@ import (
 // New returns the plugin.
 func New() framework.Plugin {
 	return framework.Plugin{
-		Name:       names.SchedulingGates,
-		PreEnqueue: preEnqueue,
+		Name: names.SchedulingGates,
 		EventsToRegister: []framework.ClusterEventWithHint{{
 			Resource:       framework.UnscheduledPod,
 			ActionType:     framework.UpdatePodSchedulingGatesEliminated,
 			QueueingHintFn: func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
 		}},
+		PreEnqueue: preEnqueue,
 	}
 }
 

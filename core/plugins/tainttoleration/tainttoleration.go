@@ -23,9 +23,7 @@ type plugin struct{ comparisons bool }
 func New(comparisons bool) framework.Plugin {
 	pl := plugin{comparisons}
 	return framework.Plugin{
-		Name:     names.TaintToleration,
-		Locality: framework.NodeOnly,
-		Part:     func(key []byte, p *object.Pod) []byte { return append(key, p.Tolerations.Key...) },
+		Name: names.TaintToleration,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: pl.opened},
 			{
@@ -34,14 +32,19 @@ func New(comparisons bool) framework.Plugin {
 				QueueingHintFn: func(p *object.Pod, e *framework.Event) bool { return e.NewPod.UID == p.UID },
 			},
 		},
-		Filter: pl.filter,
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.UnschedulableAndUnresolvable, []string{reason}
+		SignPlugin: framework.SignPlugin{
+			Locality: framework.NodeOnly,
+			Sign:     func(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.Tolerations.Key...) },
+		},
+		FilterPlugin: framework.FilterPlugin{
+			Filter: pl.filter,
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				return decision.UnschedulableAndUnresolvable, []string{reason}
+			},
 		},
 		// There is nothing to prepare; the point is there to be configured.
-		PreScore:       func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} },
-		Score:          pl.score,
-		NormalizeScore: normalize,
+		PreScore:    func(*table.Table, *object.Pod) framework.PreScoreResult { return framework.PreScoreResult{} },
+		ScorePlugin: framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
 	}
 }
 

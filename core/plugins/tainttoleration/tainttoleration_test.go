@@ -89,13 +89,13 @@ func TestAsComponentHelpers(t *testing.T) {
 func TestEqualPartsEqualAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(false)
-		if string(pl.Part(nil, a)) != string(pl.Part(nil, b)) {
+		if string(pl.Sign(nil, nil, a)) != string(pl.Sign(nil, nil, b)) {
 			return
 		}
 		tb := plugintest.Table(drawNodes(t)...)
 		x, y := plugintest.Ask(t, pl, tb, a), plugintest.Ask(t, pl, tb, b)
 		if !maps.Equal(x.Blocked, y.Blocked) || !maps.Equal(x.Scores, y.Scores) {
-			t.Fatalf("part %q: %v and %v", string(pl.Part(nil, a)), x, y)
+			t.Fatalf("signature %q: %v and %v", string(pl.Sign(nil, nil, a)), x, y)
 		}
 	})
 }

@@ -73,12 +73,12 @@ func TestWhatIsReservedIsTaken(t *testing.T) {
 	if got := plugintest.Ask(t, pl, tb, q).Blocked["n"]; got == "" {
 		t.Error("the volume is given away twice")
 	}
-	before := string(pl.PartIn(nil, tb, q))
+	before := string(pl.Sign(nil, tb, q))
 	pl.Unreserve(tb, p, "n")
 	if got := plugintest.Ask(t, pl, tb, q).Blocked["n"]; got != "" {
 		t.Errorf("given back, the volume cannot be had: %s", got)
 	}
-	if string(pl.PartIn(nil, tb, q)) == before {
+	if string(pl.Sign(nil, tb, q)) == before {
 		t.Error("answers from before are kept")
 	}
 	if c := table.Lookup[*object.PersistentVolumeClaim](tb, object.PersistentVolumeClaims, "ns", "made"); c.SelectedNode != "" {

@@ -34,12 +34,12 @@ func newScorer(args *configv1.VolumeBindingArgs) (scorer, error) {
 	return scorer{on: true, line: shape.Tabulate(points)}, nil
 }
 
-func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreFilterResult {
+func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if !s.on || !p.HasClaims(true) {
-		return framework.PreFilterResult{Skip: true}
+		return framework.PreScoreResult{Skip: true}
 	}
 	w, status := look(t, p)
-	return framework.PreFilterResult{State: w, Status: status, Skip: status == nil && len(w.selected)+len(w.free) == 0}
+	return framework.PreScoreResult{State: w, Status: status, Skip: status == nil && len(w.selected)+len(w.free) == 0}
 }
 
 // usage is what is asked for and what there is, in bytes, of one storage class.

@@ -56,29 +56,32 @@ func New(args *configv1.VolumeBindingArgs, scoring bool) (framework.Plugin, erro
 		}
 	}
 	return framework.Plugin{
-		Name: names.VolumeBinding,
-		// Of the row it reads the node alone. But its classes are as many as
-		// the pods, and what depends on nodes alone is kept by class.
-		Locality:           framework.NodeAndPods,
-		Reads:              kinds,
-		PartIn:             part,
-		EventsToRegister:   wakes,
-		PreFilter:          preFilter,
-		Filter:             filter,
-		Explain:            explain,
-		PreScore:           s.preScore,
-		Score:              s.score,
-		Reserve:            b.reserve,
-		Unreserve:          b.unreserve,
-		PreBind:            b.preBind,
-		WritesDone:         b.settle,
-		PostBind:           b.postBind,
-		WritesTimeout:      b.timeout,
-		WritesTimeoutError: errLate,
+		Name:             names.VolumeBinding,
+		Reads:            kinds,
+		EventsToRegister: wakes,
+		SignPlugin: framework.SignPlugin{
+			// Of the row it reads the node alone. But its classes are as many as
+			// the pods, and what depends on nodes alone is kept by class.
+			Locality:     framework.NodeAndPods,
+			SignRevision: framework.SignAnew,
+			Sign:         sign,
+		},
+		PreFilter:     preFilter,
+		FilterPlugin:  framework.FilterPlugin{Filter: filter, Explain: explain},
+		PreScore:      s.preScore,
+		ScorePlugin:   framework.ScorePlugin{Score: s.score},
+		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve},
+		PreBindPlugin: framework.PreBindPlugin{
+			PreBind:            b.preBind,
+			WritesDone:         b.settle,
+			WritesTimeout:      b.timeout,
+			WritesTimeoutError: errLate,
+		},
+		PostBind: b.postBind,
 	}, nil
 }
 
-func part(key []byte, t *table.Table, p *object.Pod) []byte {
+func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !p.HasClaims(true) {
 		return key
 	}

@@ -26,10 +26,8 @@ const (
 // New returns the plugin.
 func New() framework.Plugin {
 	return framework.Plugin{
-		Name:     names.VolumeRestrictions,
-		Locality: framework.NodeAndPods,
-		Reads:    []object.Kind{object.PersistentVolumeClaims},
-		PartIn:   part,
+		Name:  names.VolumeRestrictions,
+		Reads: []object.Kind{object.PersistentVolumeClaims},
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: freed},
 			{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: freed},
@@ -39,20 +37,23 @@ func New() framework.Plugin {
 			{Resource: framework.Node, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.HasClaims(false) }},
 			{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add, QueueingHintFn: claimCame},
 		},
-		PreFilter: preFilter,
-		Filter:    filter,
-		Explain: func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
-			if v == diskTaken {
-				return decision.Unschedulable, []string{reasonDisk}
-			}
-			return decision.Unschedulable, []string{reasonInUse}
+		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign, SignRevision: framework.SignAnew},
+		PreFilter:  preFilter,
+		FilterPlugin: framework.FilterPlugin{
+			Filter: filter,
+			Explain: func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+				if v == diskTaken {
+					return decision.Unschedulable, []string{reasonDisk}
+				}
+				return decision.Unschedulable, []string{reasonInUse}
+			},
 		},
 	}
 }
 
-// part also holds which of the pod's claims are in use: that is so on every
+// sign also holds which of the pod's claims are in use: that is so on every
 // node.
-func part(key []byte, t *table.Table, p *object.Pod) []byte {
+func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !restricted(p) {
 		return key
 	}

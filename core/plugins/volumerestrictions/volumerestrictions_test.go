@@ -28,7 +28,7 @@ func TestOnePodAtATime(t *testing.T) {
 	tb.SetObject(claim("else", "c", v1.ReadWriteOncePod))
 	pl, p := New(), user("new", "ns", "c")
 	inUse := func() bool { return len(plugintest.Ask(t, pl, tb, p).Blocked) > 0 }
-	key := func() string { return string(pl.PartIn(nil, tb, p)) }
+	key := func() string { return string(pl.Sign(nil, tb, p)) }
 	free := key()
 	tb.Place(user("1", "else", "c"), "a")
 	if inUse() {

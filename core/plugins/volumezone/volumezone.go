@@ -35,27 +35,32 @@ var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolume
 // New returns the plugin.
 func New() framework.Plugin {
 	return framework.Plugin{
-		Name: names.VolumeZone,
-		// Of the row it reads the node alone. But its classes are as many as
-		// the pods, and what depends on nodes alone is kept by class.
-		Locality: framework.NodeAndPods,
-		Reads:    kinds,
-		PartIn: func(key []byte, t *table.Table, p *object.Pod) []byte {
-			if !p.HasClaims(false) {
-				return key
-			}
-			return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
-		},
+		Name:  names.VolumeZone,
+		Reads: kinds,
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.StorageClass, ActionType: framework.Add, QueueingHintFn: classCame},
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
 			{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
 			{Resource: framework.PersistentVolume, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: volumeMoved},
 		},
+		SignPlugin: framework.SignPlugin{
+			// Of the row it reads the node alone. But its classes are as many as
+			// the pods, and what depends on nodes alone is kept by class.
+			Locality:     framework.NodeAndPods,
+			SignRevision: framework.SignAnew,
+			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
+				if !p.HasClaims(false) {
+					return key
+				}
+				return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
+			},
+		},
 		PreFilter: preFilter,
-		Filter:    filter,
-		Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-			return decision.UnschedulableAndUnresolvable, []string{reason}
+		FilterPlugin: framework.FilterPlugin{
+			Filter: filter,
+			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+				return decision.UnschedulableAndUnresolvable, []string{reason}
+			},
 		},
 	}
 }
