@@ -12,9 +12,9 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 )
 
-const about = `berth-scheduler assigns pods to nodes, in kube-scheduler's place: it takes the
-same flags and the same configuration file, and serves the same endpoints. It
-looks at every node for every pod.`
+const about = `berth-scheduler assigns pods to nodes in kube-scheduler's place. It takes the same
+flags and the same configuration file, and it serves the same endpoints. Every
+node counts for every pod.`
 
 const examples = `  # Schedule the pods of the cluster that a kubeconfig points to
   berth-scheduler --kubeconfig=$HOME/.kube/config --leader-elect=false
@@ -22,7 +22,7 @@ const examples = `  # Schedule the pods of the cluster that a kubeconfig points 
   # As a static pod, with a configuration file
   berth-scheduler --config=/etc/kubernetes/scheduler-config.yaml -v=2
 
-  # Show the configuration that is in effect
+  # Write the configuration in effect to a file
   berth-scheduler --config=my.yaml --write-config-to=effective.yaml`
 
 // Option changes the scheduler that NewCommand makes.

@@ -89,9 +89,9 @@ func newOptions() *options {
 
 func (o *options) addFlags() {
 	misc := o.flags.FlagSet("misc")
-	misc.StringVar(&o.configFile, "config", "", "The configuration file: a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1.")
-	misc.StringVar(&o.writeConfigTo, "write-config-to", "", "Write the configuration that is in effect, defaults included, to this file and exit.")
-	misc.StringVar(&o.master, "master", "", "The address of the Kubernetes API server. It takes precedence over the kubeconfig's.")
+	misc.StringVar(&o.configFile, "config", "", "The configuration file. It holds a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1.")
+	misc.StringVar(&o.writeConfigTo, "write-config-to", "", "Write the configuration in effect, with its defaults, to this file and exit.")
+	misc.StringVar(&o.master, "master", "", "The address of the Kubernetes API server. It overrides the address in the kubeconfig.")
 	o.serving.AddFlags(o.flags.FlagSet("secure serving"))
 	o.authentication.AddFlags(o.flags.FlagSet("authentication"))
 	o.authorization.AddFlags(o.flags.FlagSet("authorization"))
@@ -101,20 +101,20 @@ func (o *options) addFlags() {
 	o.metrics.AddFlags(o.flags.FlagSet("metrics"))
 	logsapi.AddFlags(o.logs, o.flags.FlagSet("logs"))
 	global := o.flags.FlagSet("global")
-	global.StringVar(&o.version, "version", "", "--version, --version=raw: print the version and exit.")
+	global.StringVar(&o.version, "version", "", "Print the version and exit. --version=raw prints every field.")
 	global.Lookup("version").NoOptDefVal = "true"
 }
 
 func (d *deprecated) addFlags(fs *pflag.FlagSet) {
 	const ignored = " Ignored when --config is given."
 	fs.BoolVar(&d.profiling, "profiling", true, "Serve profiles at /debug/pprof."+ignored)
-	fs.BoolVar(&d.contentionProfiling, "contention-profiling", true, "Profile blocking on locks, when profiles are served."+ignored)
-	fs.StringVar(&d.kubeconfig, "kubeconfig", "", "How to reach the API server; without one, as a pod of the cluster does."+ignored)
-	fs.StringVar(&d.contentType, "kube-api-content-type", "application/vnd.kubernetes.protobuf", "Content type of requests to the API server."+ignored)
-	fs.Float32Var(&d.qps, "kube-api-qps", 50, "Requests a second to the API server."+ignored)
-	fs.Int32Var(&d.burst, "kube-api-burst", 100, "Requests at once to the API server."+ignored)
+	fs.BoolVar(&d.contentionProfiling, "contention-profiling", true, "Profile waits for locks. It needs --profiling."+ignored)
+	fs.StringVar(&d.kubeconfig, "kubeconfig", "", "The kubeconfig file with the address and the credentials of the API server. The default is the service account of the pod."+ignored)
+	fs.StringVar(&d.contentType, "kube-api-content-type", "application/vnd.kubernetes.protobuf", "The content type of requests to the API server."+ignored)
+	fs.Float32Var(&d.qps, "kube-api-qps", 50, "The number of requests per second to the API server."+ignored)
+	fs.Int32Var(&d.burst, "kube-api-burst", 100, "The number of requests to the API server that may exceed the rate for a moment."+ignored)
 	fs.DurationVar(&d.maxUnschedulable, "pod-max-in-unschedulable-pods-duration", 5*time.Minute,
-		"After this long without an event that may help it, an unschedulable pod is tried again.")
+		"The longest time that a pod stays unschedulable. After this time it is tried again, even if no event helps it.")
 }
 
 // config is the configuration in effect: the file's or the default, and what

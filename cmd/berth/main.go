@@ -51,7 +51,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 func newCommand(argv0 string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "berth",
-		Short:         "What a scheduler would do with a cluster, and why",
+		Short:         "Show what a scheduler would do with a cluster, and why",
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -93,7 +93,7 @@ func TestExtendersAreNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := berth(nodeYAML+"---\n"+podYAML, "simulate", "-f", "-", "--config", path)
-	if want := "berth: note: " + path + ": extenders: a simulation asks none of the 1\n"; code != exitPlaced || errs != want {
+	if want := "berth: note: " + path + ": extenders: a simulation calls none of the 1 extenders\n"; code != exitPlaced || errs != want {
 		t.Errorf("exit status %d, stderr %q, want %q", code, errs, want)
 	}
 }
@@ -157,7 +157,7 @@ users: [{name: u, user: {}}]
 	}{
 		"no input":                  {nil, "nothing to simulate: give -f FILE or --kubeconfig FILE"},
 		"an unknown flag":           {[]string{"--fast"}, "unknown flag: --fast"},
-		"an unknown form":           {[]string{"-f", "testdata/small.yaml", "-o", "xml"}, "-o xml: no such form"},
+		"an unknown form":           {[]string{"-f", "testdata/small.yaml", "-o", "xml"}, "-o xml: must be table"},
 		"an argument":               {[]string{"-f", "testdata/small.yaml", "more"}, `unexpected argument "more"; give files with -f`},
 		"a missing file":            {[]string{"-f", filepath.Join(dir, "none.yaml")}, filepath.Join(dir, "none.yaml") + ": no such file"},
 		"a bad object":              {[]string{"-f", file("pod.yaml", strings.Replace(podYAML, "name: c", "name: c, resources: {requests: {cpu: -1}}", 1))}, filepath.Join(dir, "pod.yaml") + ": document 1: pod default/p: spec.containers[0].resources.requests[cpu]: -1 is negative"},
@@ -258,7 +258,7 @@ func TestHelp(t *testing.T) {
 		t.Fatalf("exit status %d: %s", code, errs.String())
 	}
 	for _, want := range []string{"kubectl berth simulate -f FILE", "kubectl berth simulate -f cluster.json", "Exit status:",
-		"resourceclaims,resourceslices,deviceclasses", "pods that it evicts are listed", "those of other schedulers, too"} {
+		"resourceclaims,resourceslices,deviceclasses", "lists the pods that it evicts", "those of other schedulers"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help does not say %q:\n%s", want, out.String())
 		}

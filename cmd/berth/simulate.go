@@ -34,28 +34,30 @@ type simulation struct {
 	workers             int
 }
 
-const simulateLong = `Schedules the pending pods of a cluster, offline and deterministically: the
-same scheduler as the daemon, with a virtual clock. Nothing is changed
-anywhere.
+const simulateLong = `Schedule the pending pods of a cluster offline. The command runs the daemon's
+scheduling code with a virtual clock. The same input gives the same result.
+Nothing changes in the cluster.
 
 The cluster comes from files (YAML or JSON, as kubectl prints them), from a
-live API server, or from both: pods from a file are then tried on the live
-cluster. For a file, this prints all that can matter:
+live API server, or from both. With both, the pods of the files are tried on the
+live cluster. This command prints everything that a file should hold:
 
   kubectl get -A -o json nodes,pods,ns,pdb,svc,rc,rs,sts,pvc,pv,sc,csinodes,\
 csidrivers,csistoragecapacities,volumeattachments,priorityclasses,\
 resourceclaims,resourceslices,deviceclasses
 
-Nodes and pods alone are enough where pods use nothing of the rest.
+Nodes and pods are enough if the pods use nothing else.
 
-Pods are what is placed: a Deployment in the input is named and ignored. No
-controller runs: claims that are made from a template (ephemeral volumes, device
-claims) have to be in the input, and budgets with their status. HTTP extenders of the configuration are not asked; a notice says so. Preemption is
-simulated; pods that it evicts are listed, and do not change the exit status.
+Only pods are placed. A Deployment in the input is ignored, and a note names it.
+No controller runs. The input must therefore hold the claims that a controller
+makes from a template (ephemeral volumes, device claims), and the status of
+disruption budgets. HTTP extenders of the configuration are not called; a note
+says so. Preemption is simulated. The result lists the pods that it evicts; they
+do not change the exit status.
 
-Exit status: 0 when every pod was placed, 1 when some pod was not, 2 when the
-input or the configuration is not valid. All pending pods of the input count,
-those of other schedulers, too.`
+Exit status: 0 if every pod was placed, 1 if some pod was not, 2 if the input or
+the configuration is not valid. All pending pods of the input count, including
+those of other schedulers.`
 
 const simulateExamples = `  # Would these pods fit?
   kubectl get nodes,pods -A -o json > cluster.json
@@ -67,14 +69,14 @@ const simulateExamples = `  # Would these pods fit?
   # For a script
   kubectl get nodes,pods -A -o yaml | %[1]s simulate -f - -o json | jq .unplaced
 
-  # With another configuration of the scheduler, and other luck among equals
+  # With another configuration, and another draw among equal nodes
   %[1]s simulate -f cluster/ --config scheduler.yaml --seed 7 -o wide`
 
 func newSimulate(name string) *cobra.Command {
 	s := simulation{workers: runtime.GOMAXPROCS(0), views: true}
 	cmd := &cobra.Command{
 		Use:     "simulate -f FILE [-f FILE ...]",
-		Short:   "Where the pods of a cluster would go, and why",
+		Short:   "Show where the pods of a cluster would go, and why",
 		Long:    simulateLong,
 		Example: fmt.Sprintf(simulateExamples, name),
 		Args:    noArguments,
@@ -83,15 +85,15 @@ func newSimulate(name string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&s.files, "filename", "f", nil, "file, folder or - (standard input) with the cluster's objects; may be repeated")
-	f.StringVar(&s.kubeconfig, "kubeconfig", "", "take the cluster from the live API server of this kubeconfig (read only)")
-	f.StringVar(&s.context, "context", "", "the context of the kubeconfig; default: its current one")
+	f.StringArrayVarP(&s.files, "filename", "f", nil, "file, directory or - (standard input) with the objects of the cluster; may be repeated")
+	f.StringVar(&s.kubeconfig, "kubeconfig", "", "read the cluster from the API server of this kubeconfig; nothing is written")
+	f.StringVar(&s.context, "context", "", "context of the kubeconfig; default: its current context")
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
-	f.BoolVar(&s.explain, "explain", false, "add every node's answer to every decision; of many the table shows some, -o wide and JSON all")
-	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next; without, every plugin is asked about every node each time: slow, and the same result")
-	f.BoolVar(&s.strict, "strict", false, "take a field that is not known for an error; without, it is left out and named on standard error")
-	f.Uint64Var(&s.seed, "seed", 1, "decides among nodes that score the same")
-	f.StringVarP(&s.output, "output", "o", "table", "table, wide, yaml or json")
+	f.BoolVar(&s.explain, "explain", false, "add the answer of every node to every decision; the table shortens long lists, -o wide, yaml and json do not")
+	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next; --views=false asks every plugin about every node each time, which is slow and gives the same result")
+	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields; by default they are left out and named on standard error")
+	f.Uint64Var(&s.seed, "seed", 1, "seed of the draw among nodes with the same score")
+	f.StringVarP(&s.output, "output", "o", "table", "output format: table, wide, yaml or json")
 	return cmd
 }
 
@@ -123,7 +125,7 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return err
 	}
 	if n := len(c.Extenders); n > 0 {
-		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation asks none of the %d", s.config, n))
+		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation calls none of the %d extenders", s.config, n))
 	}
 	for _, n := range set.Notices {
 		fmt.Fprintf(stderr, "berth: note: %s\n", n)
@@ -159,7 +161,7 @@ func (s *simulation) check() error {
 	case "table", "wide", "yaml", "json":
 		return nil
 	}
-	return fmt.Errorf("-o %s: no such form (there are table, wide, yaml and json)", s.output)
+	return fmt.Errorf("-o %s: must be table, wide, yaml or json", s.output)
 }
 
 func (s *simulation) writer(out io.Writer, ignored map[string]int) writer {

@@ -141,11 +141,11 @@ func TestDecideModeSaysWhyItCannot(t *testing.T) {
 	tests := []struct{ ops, err string }{
 		{threeNodes + "  - {opcode: createPods, count: 1, podTemplatePath: templates/large.yaml, collectMetrics: true}", "a pod found no node, and mode decide measures pods that do: 0/3 nodes are available: 3 Insufficient cpu."},
 		{sixPods, "step 0: there is no node yet"},
-		{threeNodes + "  - {opcode: churn, mode: create, templatePaths: [templates/service.yaml]}\n" + sixPods, "step 1: churn goes by the clock; use --mode cluster"},
-		{threeNodes + "  - {opcode: deletePods, namespace: a}\n" + sixPods, "step 1: deletePods goes by the clock"},
+		{threeNodes + "  - {opcode: churn, mode: create, templatePaths: [templates/service.yaml]}\n" + sixPods, "step 1: churn needs a clock; use --mode cluster"},
+		{threeNodes + "  - {opcode: deletePods, namespace: a}\n" + sixPods, "step 1: deletePods needs a clock"},
 		{threeNodes + "  - {opcode: createAny, namespace: a, templatePath: templates/churned.yaml}\n" + sixPods, "step 1: a Pod needs an API server"},
-		{threeNodes + "  - {opcode: createPods, count: 1, steadyState: true, duration: 1s, collectMetrics: true}", "step 1: a steady state goes by the clock"},
-		{threeNodes + "  - {opcode: startCollectingMetrics, namespaces: [a]}\n" + sixPods, "step 1: what changes while it is measured goes by the clock"},
+		{threeNodes + "  - {opcode: createPods, count: 1, steadyState: true, duration: 1s, collectMetrics: true}", "step 1: a steady state needs a clock"},
+		{threeNodes + "  - {opcode: startCollectingMetrics, namespaces: [a]}\n" + sixPods, "step 1: changes during the measurement need a clock"},
 		{threeNodes + "  - {opcode: createPods, count: 1, podTemplatePath: templates/templated.yaml, collectMetrics: true}", "step 1: there is no ResourceClaimTemplate namespace-1/two"},
 		{threeNodes + "  - {opcode: createPods, count: 1, skipWaitToCompletion: true}\n" + sixPods, "step 1: pods that nobody waits for"},
 	}
@@ -433,7 +433,7 @@ func TestWorkloadsRunOneAfterTheOther(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "No/Such") || strings.Contains(err.Error(), "Churned") {
 		t.Errorf("error %v, want one of No/Such only", err)
 	}
-	for _, want := range []string{"| Own/Small | 3, 2 |", "- not for this mode: Churned/Small: ", "- No/Such: "} {
+	for _, want := range []string{"| Own/Small | 3, 2 |", "- this mode cannot run the workload: Churned/Small: ", "- No/Such: "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("there is no %q in\n%s", want, out.String())
 		}

@@ -135,11 +135,11 @@ func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, g *gr
 		select {
 		case <-b.news:
 		case <-scheduler.Done():
-			return fmt.Errorf("the scheduler ended with %d of %d pods %s", now, g.size, what)
+			return fmt.Errorf("the scheduler ended when %d of %d pods were %s", now, g.size, what)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-stuck.C:
-			return fmt.Errorf("no pod was %s for %s; %d of %d are", what, patience, now, g.size)
+			return fmt.Errorf("no further pod was %s for %s; %d of %d are", what, patience, now, g.size)
 		}
 	}
 }

@@ -50,18 +50,18 @@ func NewCommand() *cobra.Command {
 the k8s.io/kubernetes v1.36.3 module), or one of Berth's own in the same format
 (bench/*.yaml), with each scheduler in turn.
 
-Mode decide: the decision alone, on the same cluster, no API server; each turn is
-a process of its own. Pods of steps that are not measured are bound to the nodes
-in turn, and bindings are answered while the clock stands still.
-Mode cluster: each scheduler as a process of its own against a fresh control plane,
-with the same raised client limits.
+Mode decide measures the decision alone, on the same cluster and without an API
+server. Each turn is a process of its own. Pods of steps that are not measured are
+bound to the nodes in turn. Bindings are answered while the clock stands still.
+Mode cluster measures each scheduler as a process of its own, against a fresh
+control plane, with the same raised client limits.
 
-Workloads run one after the other. Those that a mode cannot run say why and are
-left out. --suite names one workload of each test case of kube-scheduler's suite,
-of the size that Kubernetes measures it at, and Berth's with 30,000 pods on 5,000
-nodes, which is for memory.
+Workloads run one after the other. A workload that the mode cannot run is left
+out, and the result gives the reason. --suite takes one workload of each test case
+of kube-scheduler's suite, of the size that Kubernetes measures, and Berth's
+workload for memory with 30,000 pods on 5,000 nodes.
 
-Progress goes to the standard error, the result to the standard output.`,
+Progress goes to standard error, and the result to standard output.`,
 		Example: `  berth-lab bench --list
   berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode decide
   berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode cluster --runs 3 -o json
@@ -81,18 +81,18 @@ Progress goes to the standard error, the result to the standard output.`,
 		}),
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&o.Workloads, "workload", nil, "test case and workload, as TestCase/Workload; may be given several times")
-	flags.BoolVar(&o.Suite, "suite", false, "one workload of each test case of kube-scheduler's suite, and "+memory)
-	flags.IntVar(&o.Pods, "pods", 0, "measured steps create no more pods than this (default: as many as the workload says)")
-	flags.BoolVar(&o.NoCeiling, "no-ceiling", false, "mode cluster: do not measure what a client binds that decides nothing")
-	flags.BoolVar(&o.List, "list", false, "list all workloads: which are understood, which are not and why")
-	flags.StringVar(&o.Dir, "workloads", "bench", "the directory with Berth's own workloads (*.yaml)")
-	flags.StringVar(&o.Mode, "mode", "cluster", "cluster or decide")
-	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "who takes turns, in this order")
-	flags.IntVar(&o.Runs, "runs", 1, "turns of each")
-	flags.StringVarP(&o.Output, "output", "o", "table", "table, json or markdown (one table of all workloads)")
-	flags.StringVar(&o.Binary, "berth", "", "the berth-scheduler to measure in mode cluster (default: the one beside berth-lab)")
-	flags.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of Berth's measured phase (in mode cluster of its first seconds) to this file")
+	flags.StringSliceVar(&o.Workloads, "workload", nil, "workload to run, as TestCase/Workload; may be repeated")
+	flags.BoolVar(&o.Suite, "suite", false, "run one workload of each test case of kube-scheduler's suite, and "+memory)
+	flags.IntVar(&o.Pods, "pods", 0, "largest number of pods that a measured step creates (default: the number in the workload)")
+	flags.BoolVar(&o.NoCeiling, "no-ceiling", false, "mode cluster: do not measure the ceiling, a client that binds without deciding")
+	flags.BoolVar(&o.List, "list", false, "list all workloads, and why some cannot be run")
+	flags.StringVar(&o.Dir, "workloads", "bench", "directory with Berth's own workloads (*.yaml)")
+	flags.StringVar(&o.Mode, "mode", "cluster", "what to measure: cluster or decide")
+	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "schedulers that take turns, in this order")
+	flags.IntVar(&o.Runs, "runs", 1, "number of turns of each scheduler")
+	flags.StringVarP(&o.Output, "output", "o", "table", "output format: table, json or markdown (one table of all workloads)")
+	flags.StringVar(&o.Binary, "berth", "", "path of the berth-scheduler to measure in mode cluster (default: the program beside berth-lab)")
+	flags.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of Berth's measured phase to this file; in mode cluster, of its first seconds")
 	flags.StringVar(&o.MemProfile, "memprofile", "", "mode decide: write a profile of Berth's allocations to this file")
 	command.AddCommand(newScaleCommand(), newReplayCommand(), newTurnCommand())
 	return command
@@ -167,7 +167,7 @@ func validSchedulers(names []string) error {
 		}
 	}
 	if len(names) == 0 {
-		return errors.New("--schedulers: there is none")
+		return errors.New("--schedulers: must name at least one scheduler")
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // errUnfit is a workload that the mode cannot run, which is no failure.
-var errUnfit = errors.New("not for this mode")
+var errUnfit = errors.New("this mode cannot run the workload")
 
 // measureAll measures one workload after the other and writes what came of
 // each. One that fails does not stop the others; a signal does, and what was
@@ -61,13 +61,13 @@ func Measure(ctx context.Context, o Options, name string, say func(string, ...an
 	}
 	r := newResult(w.Name, o.Mode)
 	if o.Mode == "cluster" && !o.NoCeiling {
-		say("measuring what the control plane binds for a client that decides nothing")
+		say("measuring the ceiling: a client that binds without deciding")
 		ceiling, err := measureCeilings(ctx, w)
 		if err != nil {
 			return nil, fmt.Errorf("the binding ceiling: %w", err)
 		}
 		r.BindCeiling, r.CreateBindCeiling = ceiling.bind, ceiling.createBind
-		say("  %.0f bindings/s; creating pods and binding them, %.0f pods/s", ceiling.bind, ceiling.createBind)
+		say("  %.0f bindings/s; %.0f pods/s created and bound", ceiling.bind, ceiling.createBind)
 	}
 	for n := range o.Runs {
 		for _, scheduler := range o.Schedulers {
@@ -76,7 +76,7 @@ func Measure(ctx context.Context, o Options, name string, say func(string, ...an
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", scheduler, err)
 			}
-			say("  %.0f pods/s, %.4f ms of CPU a pod", run.PodsPerSecond, run.CPUMillisPerPod)
+			say("  %.0f pods/s, %.4f ms of CPU per pod", run.PodsPerSecond, run.CPUMillisPerPod)
 			r.Runs = append(r.Runs, *run)
 		}
 	}

@@ -83,14 +83,14 @@ func newReplayCommand() *cobra.Command {
 	var o ReplayOptions
 	command := &cobra.Command{
 		Use:   "replay --openb DIR",
-		Short: "Replay the openb GPU trace: decisions per second, and how many GPUs are allocated",
-		Long: `Take decisions in process on the 1,213 GPU nodes of Alibaba's openb trace. Pods are
-drawn from the trace in a random order (the seed is the run's number) until they have
-asked for --demand of all GPUs; none leaves. GPUs are an extended resource of a
-thousand each, so that a node may give the rests of two GPUs to one pod: allocation is
-that of nodes, not of devices.
+		Short: "Replay the openb GPU trace: decisions per second and allocated GPUs",
+		Long: `Take decisions in process on the 1,213 GPU nodes of Alibaba's openb trace. Pods come
+from the trace in a random order, with the run's number as the seed, until they have
+requested --demand of all GPUs. No pod leaves. GPUs are an extended resource of a
+thousand units each, so a node may give parts of two GPUs to one pod: the command
+measures the allocation of nodes, and not of devices.
 
-The folder holds openb_node_list_gpu_node.csv and the list of pods.`,
+The directory holds openb_node_list_gpu_node.csv and the list of pods.`,
 		Example: `  berth-lab bench replay --openb DIR
   berth-lab bench replay --openb DIR --pods openb_pod_list_gpuspec33.csv --runs 5 -o json`,
 		Args: cobra.NoArgs,
@@ -106,18 +106,18 @@ The folder holds openb_node_list_gpu_node.csv and the list of pods.`,
 		}),
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.Dir, "openb", "", "the folder with the trace")
-	flags.StringVar(&o.Pods, "pods", "openb_pod_list_default.csv", "the list of pods in it")
-	flags.Float64Var(&o.Demand, "demand", 1.3, "how many GPUs are asked for, as a share of all")
-	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "who takes turns, in this order")
-	flags.IntVar(&o.Runs, "runs", 1, "turns of each, with another order of pods; speeds are medians, allocations means")
-	flags.StringVarP(&o.Output, "output", "o", "table", "table or json")
+	flags.StringVar(&o.Dir, "openb", "", "directory with the trace")
+	flags.StringVar(&o.Pods, "pods", "openb_pod_list_default.csv", "list of pods in that directory")
+	flags.Float64Var(&o.Demand, "demand", 1.3, "GPUs that the pods request, as a share of all GPUs")
+	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "schedulers that take turns, in this order")
+	flags.IntVar(&o.Runs, "runs", 1, "number of turns of each scheduler, each with another order of pods; speeds are medians, allocations are means")
+	flags.StringVarP(&o.Output, "output", "o", "table", "output format: table or json")
 	return command
 }
 
 func (o *ReplayOptions) validate() error {
 	if o.Dir == "" {
-		return errors.New("--openb is missing: the folder with the trace")
+		return errors.New("--openb is missing: it names the directory with the trace")
 	}
 	if o.Demand <= 0 || o.Demand > 10 {
 		return fmt.Errorf("--demand %g: must be more than 0 and at most 10", o.Demand)

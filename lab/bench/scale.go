@@ -80,12 +80,12 @@ func newScaleCommand() *cobra.Command {
 	var o ScaleOptions
 	command := &cobra.Command{
 		Use:   "scale",
-		Short: "Measure the cost of a decision against the number of nodes",
-		Long: `Take decisions in process on equal nodes (4 CPUs, 32 GiB) and measure what one
-costs, in three patterns: one class of pods repeated, 150 classes in turn, classes
-that never repeat. Each turn is a process of its own. Three rounds of the classes
-are decided on before the clock runs (none where they never repeat); bindings are
-answered, 64 at a time, while it stands still.`,
+		Short: "Measure the cost of a decision by number of nodes",
+		Long: `Take decisions in process on equal nodes (4 CPUs, 32 GiB) and measure the cost of
+one decision. There are three patterns: one class of pods repeated, 150 classes in
+turn, and classes that never repeat. Each turn is a process of its own. Three rounds
+of the classes are decided before the clock runs, but none if classes never repeat.
+Bindings are answered, 64 at a time, while the clock stands still.`,
 		Example: `  berth-lab bench scale
   berth-lab bench scale --nodes 1000,5000,20000,100000 --runs 3 --svg docs/scale.svg -o json > scale.json
   berth-lab bench scale --nodes 1000000 --patterns repeated --schedulers berth
@@ -108,15 +108,15 @@ answered, 64 at a time, while it stands still.`,
 		}),
 	}
 	flags := command.Flags()
-	flags.IntSliceVar(&o.Nodes, "nodes", []int{1000, 5000, 20000, 100000}, "how many nodes")
-	flags.StringSliceVar(&o.Patterns, "patterns", []string{Repeated, InTurn, Unique}, "repeated, turn (150 classes), unique")
-	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "who takes turns, in this order")
-	flags.IntVar(&o.KubeSchedulerUpTo, "kube-scheduler-up-to", 100000, "the most nodes that kube-scheduler is asked about")
-	flags.IntVar(&o.Pods, "pods", 20000, "how many pods wait at most")
-	flags.DurationVar(&o.Budget, "budget", 2*time.Second, "how long decisions are taken at most, a turn")
-	flags.IntVar(&o.Runs, "runs", 1, "turns of each; the median one counts")
-	flags.StringVarP(&o.Output, "output", "o", "table", "table, json or csv")
-	flags.StringVar(&o.SVG, "svg", "", "also draw cost against nodes into this file")
+	flags.IntSliceVar(&o.Nodes, "nodes", []int{1000, 5000, 20000, 100000}, "numbers of nodes")
+	flags.StringSliceVar(&o.Patterns, "patterns", []string{Repeated, InTurn, Unique}, "patterns of classes: repeated, turn (150 classes), unique")
+	flags.StringSliceVar(&o.Schedulers, "schedulers", []string{Berth, KubeScheduler}, "schedulers that take turns, in this order")
+	flags.IntVar(&o.KubeSchedulerUpTo, "kube-scheduler-up-to", 100000, "largest number of nodes for kube-scheduler")
+	flags.IntVar(&o.Pods, "pods", 20000, "largest number of pending pods")
+	flags.DurationVar(&o.Budget, "budget", 2*time.Second, "longest time of decisions in a turn")
+	flags.IntVar(&o.Runs, "runs", 1, "number of turns of each scheduler; the median counts")
+	flags.StringVarP(&o.Output, "output", "o", "table", "output format: table, json or csv")
+	flags.StringVar(&o.SVG, "svg", "", "also draw the cost by number of nodes into this file")
 	flags.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of Berth's last turn to this file")
 	flags.StringVar(&o.MemProfile, "memprofile", "", "write a profile of the allocations of Berth's last turn to this file")
 	return command

@@ -32,7 +32,7 @@ type set struct {
 
 // scene makes the workload's objects. Pods of the steps that are not measured
 // are bound to the nodes in turn; where pods get devices, they are decided on
-// before the clock runs. What goes by the clock or by an API server makes no
+// before the clock runs. What needs a clock or an API server makes no
 // sense here.
 func (w *Workload) scene() (*scene, error) {
 	for i, step := range w.Steps {
@@ -68,17 +68,17 @@ func (w *Workload) scene() (*scene, error) {
 func unfit(step Step) error {
 	switch step := step.(type) {
 	case *Churn:
-		return errors.New("churn goes by the clock")
+		return errors.New("churn needs a clock")
 	case *DeletePods:
-		return errors.New("deletePods goes by the clock")
+		return errors.New("deletePods needs a clock")
 	case *UpdateObjects, *StartMeasuring, *StopMeasuring:
-		return errors.New("what changes while it is measured goes by the clock")
+		return errors.New("changes during the measurement need a clock")
 	case *CreatePods:
 		if step.NoWait {
 			return errors.New("pods that nobody waits for need a clock")
 		}
 		if step.Steady > 0 {
-			return errors.New("a steady state goes by the clock")
+			return errors.New("a steady state needs a clock")
 		}
 	case *CreateObjects:
 		if step.Kind == "Pod" || step.Kind == "Node" {

@@ -347,7 +347,7 @@ func TestValidate(t *testing.T) {
 		{func(o *Options) { o.Runs = 0 }, "--runs 0"},
 		{func(o *Options) { o.Schedulers = []string{"cron"} }, "--schedulers cron"},
 		{func(o *Options) { o.Schedulers = []string{Berth, Berth} }, "once"},
-		{func(o *Options) { o.Schedulers = nil }, "there is none"},
+		{func(o *Options) { o.Schedulers = nil }, "must name at least one scheduler"},
 		{func(o *Options) { o.Mode, o.MemProfile = "cluster", "x" }, "--mode decide"},
 		{func(o *Options) { o.Mode, o.Binary = "cluster", "/no/such/file" }, "the scheduler to run"},
 	}

@@ -18,7 +18,7 @@ func (r *Result) write(w io.Writer, format string) error {
 func (r *Result) writeTable(w io.Writer) error {
 	fmt.Fprintf(w, "%s, mode %s\n", r.Workload, r.Mode)
 	if r.BindCeiling > 0 {
-		fmt.Fprintf(w, "a client that decides nothing: %.0f bindings/s; creating pods and binding them, %.0f pods/s\n", r.BindCeiling, r.CreateBindCeiling)
+		fmt.Fprintf(w, "ceiling (a client that binds without deciding): %.0f bindings/s; %.0f pods/s created and bound\n", r.BindCeiling, r.CreateBindCeiling)
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "scheduler\tpods\tscheduled\tpods/s\tof ceiling\tCPU ms/pod\tto rest\tp50 ms\tp99 ms\tpeak MiB\t")

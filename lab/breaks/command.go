@@ -17,18 +17,18 @@ import (
 
 const long = `Break Berth on purpose, one rule at a time, and look if conform sees it.
 
-Each fault of lab/breaks/breaks.txt is built into a program of its own, which
+Build each fault of lab/breaks/breaks.txt into a program of its own. The program
 compares generated worlds with kube-scheduler v1.36.3. Every mix that the list
-names has to disagree; the exit status is 1 if one does not, or if a text of the
-list does not stand in its file. Files of the tree are not touched. A fault
-takes as long as the packages that depend on its file take to build and link.`
+names must disagree. The exit status is 1 if a mix does not disagree, or if a text
+of the list is not in its file. No file of the tree changes. A fault takes the time
+to build and link the packages that depend on its file.`
 
 // NewCommand is the command breaks.
 func NewCommand() *cobra.Command {
 	root, only := "..", ""
 	cmd := &cobra.Command{
 		Use:   "breaks",
-		Short: "Break Berth on purpose and look if the comparison with kube-scheduler sees it",
+		Short: "Plant faults in Berth, and check that the comparison with kube-scheduler finds them",
 		Long:  long,
 		Example: `  make breaks                                      # all: a program is built for each
   cd lab && go run ./cmd/breaks --only PodTopologySpread`,
@@ -43,8 +43,8 @@ func NewCommand() *cobra.Command {
 			return run(list, root, only, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&root, "root", root, "root of the project")
-	cmd.Flags().StringVar(&only, "only", only, "only faults whose plugin or words have this in them")
+	cmd.Flags().StringVar(&root, "root", root, "root directory of the project")
+	cmd.Flags().StringVar(&only, "only", only, "plant only faults whose plugin or description contains this text")
 	cmd.AddCommand(conform.NewCommand())
 	return cmd
 }

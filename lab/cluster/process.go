@@ -71,7 +71,7 @@ func (p *Process) Stop() error {
 	case <-time.After(stopGrace):
 	}
 	p.Kill()
-	return fmt.Errorf("%s did not end within %s of SIGTERM and was killed", p.Name, stopGrace)
+	return fmt.Errorf("%s did not end within %s after SIGTERM and was killed", p.Name, stopGrace)
 }
 
 // Kill ends the process at once, as a crash would, and waits until it is gone.

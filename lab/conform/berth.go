@@ -204,7 +204,7 @@ func (b *berth) named(p *v1.Pod) oracle.Record {
 // Assume confirms the machine's own choice.
 func (b *berth) Assume(p *v1.Pod, node string) error {
 	if b.asked[p.UID] != node {
-		return fmt.Errorf("pod %s: no binding to node %s was asked for", p.Name, node)
+		return fmt.Errorf("pod %s: Berth did not bind it to node %s", p.Name, node)
 	}
 	b.step(machine.Bound{UID: p.UID, Result: machine.BindDone})
 	b.show(p, node)

@@ -34,21 +34,21 @@ const (
 
 const long = `Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision.
 
-Both get the same generated worlds: a cluster, pods to decide on in order, and
-changes meanwhile. Compared are the feasible nodes, the first blocker of each
-other node with its code and reasons, every plugin's normalised score, the
-choice among the best, preemptions, the messages, which waiting pods a change
-wakes, and the order of the queue. A mix is a choice of subjects that its
-worlds vary; a seed makes the same world on every machine.
+Both sides get the same generated worlds: a cluster, pods in order, and changes
+in between. The command compares the feasible nodes, the first plugin that
+rejects each other node with its code and reasons, the normalised scores of every
+plugin, the choice among the best nodes, preemptions, messages, the waiting pods
+that a change requeues, and the order of the queue. A mix is a choice of subjects
+that its worlds vary. A seed makes the same world on every machine.
 
-The stories of scenarios/ are played on both sides, too, step by step, and the
-same is compared. What differs on purpose is marked in the story ("differs");
-a mark of what does not differ is an error. Without --mix and --stories they
-are part of the run where the current directory has a directory scenarios.
+The stories of scenarios/ are also played on both sides, step by step, with the
+same comparison. A story marks an intended difference ("differs"). A mark without
+a difference is an error. The run includes the stories if neither --mix nor
+--stories is given and the current directory has a directory scenarios.
 
-The first disagreements of each mix are shrunk to the smallest case and written
-as stories (scenarios/README.md), which expect what kube-scheduler says. The
-exit status is 1 if there is any. docs/conformance.md says more.`
+The first disagreements of each mix are shrunk to the smallest case. They are
+written as stories (scenarios/README.md) that expect what kube-scheduler says.
+The exit status is 1 if there is any disagreement. docs/conformance.md says more.`
 
 const examples = `  berth-lab conform                          # the stories, and all mixes with seeds
                                              # 1-600: some minutes
@@ -57,8 +57,8 @@ const examples = `  berth-lab conform                          # the stories, an
   berth-lab conform --mix all --seeds 17     # one world
   berth-lab conform --stories scenarios      # the stories alone
   berth-lab conform --stories scenarios/queue/flush.txt
-  berth-lab conform --out scenarios/found    # write disagreements there, to be
-                                             # played by go test ./sim/scenario`
+  berth-lab conform --out scenarios/found    # write disagreements there;
+                                             # go test ./sim/scenario plays them`
 
 // NewCommand is "berth-lab conform".
 func NewCommand() *cobra.Command {
@@ -96,10 +96,10 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
-	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; none: all of "+strings.Join(allMixes(), ", "))
-	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; none: standard output")
-	cmd.Flags().BoolVar(&brief, "brief", brief, "of each mix say in a line what the first disagreement is, and go on with the next")
-	cmd.Flags().StringVar(&stories, "stories", stories, "file or directory of stories to play; alone, unless --mix or --seeds is given")
+	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; default: all of "+strings.Join(allMixes(), ", "))
+	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; default: standard output")
+	cmd.Flags().BoolVar(&brief, "brief", brief, "print only the first disagreement of each mix, in one line")
+	cmd.Flags().StringVar(&stories, "stories", stories, "file or directory of stories to play; worlds are played too only if --mix or --seeds is given")
 	return cmd
 }
 
@@ -235,7 +235,7 @@ func (c *comparison) write(d *Disagreement) error {
 
 func summary(mix string, c Counts, apart int, took time.Duration) string {
 	return fmt.Sprintf("%s: %d worlds, %d decisions (%d scheduled, %d unschedulable, %d preempting, %d gated, %d errors), "+
-		"%d wake-ups compared (%d extra, %d that kube-scheduler misses), %d worlds disagree; %.0f decisions/s",
+		"%d requeues compared (%d extra, %d that kube-scheduler misses), %d worlds disagree; %.0f decisions/s",
 		mix, c.Worlds, c.Decisions, c.Scheduled, c.Unschedulable, c.Preempted, c.Gated, c.Failed,
 		c.Wakes, c.Extra, c.Missed, apart, float64(c.Decisions)/took.Seconds())
 }

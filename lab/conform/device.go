@@ -81,9 +81,9 @@ func patchClaim(c *resourcev1.ResourceClaim, raw, patch []byte, strategic bool) 
 	}
 	switch a := c.Status.Allocation; {
 	case len(now.Status.ReservedFor) > 0 && now.Status.Allocation == nil:
-		return nil, fmt.Errorf("it is reserved, but has nothing")
+		return nil, fmt.Errorf("the claim is reserved, but no device is allocated")
 	case a != nil && now.Status.Allocation != nil && !slices.Equal(oracle.Devices(a), oracle.Devices(now.Status.Allocation)):
-		return nil, fmt.Errorf("it has something already")
+		return nil, fmt.Errorf("the claim already has devices")
 	}
 	return []metav1.Object{now}, nil
 }

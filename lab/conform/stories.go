@@ -41,9 +41,9 @@ func playStories(dir string, out io.Writer) error {
 		return fmt.Errorf("--stories: %w", err)
 	}
 	if total.stories == 0 {
-		return fmt.Errorf("--stories: there is none in %s", dir)
+		return fmt.Errorf("--stories: %s holds no story", dir)
 	}
-	fmt.Fprintf(out, "stories: %d played, %d decisions and %d wake-ups compared (%d extra), %d intended differences, %d stories disagree\n",
+	fmt.Fprintf(out, "stories: %d played, %d decisions and %d requeues compared (%d extra), %d intended differences, %d stories disagree\n",
 		total.stories, total.decisions, total.wakes, total.extra, total.marked, wrong)
 	if faults > 0 {
 		return fmt.Errorf("Berth and kube-scheduler disagree in %d stories", wrong)

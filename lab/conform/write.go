@@ -58,7 +58,7 @@ func (r *run) write(step *Step, writes []framework.Write) *Disagreement {
 func (r *run) remove(m *object.Meta) error {
 	old := r.objects.find(m)
 	if old == nil {
-		return fmt.Errorf("it is not there")
+		return fmt.Errorf("it does not exist")
 	}
 	delete(r.objects, objectKey(old))
 	for _, side := range []Side{r.want, r.got} {
@@ -82,13 +82,13 @@ func (all store) follow(w *framework.Write) ([]metav1.Object, error) {
 	case w.Object.Kind == object.Pods, w.Delete:
 		return nil, nil
 	case w.Create != nil && old != nil:
-		return nil, fmt.Errorf("it is there already")
+		return nil, fmt.Errorf("it exists already")
 	case w.Create != nil:
 		made := w.Create.DeepCopyObject().(metav1.Object)
 		made.SetUID(types.UID("made " + made.GetName()))
 		return []metav1.Object{made}, nil
 	case old == nil || w.Object.UID != "" && (old.GetUID() != w.Object.UID || old.GetResourceVersion() != w.Object.Version):
-		return nil, fmt.Errorf("it is not there in version %s", w.Object.Version)
+		return nil, fmt.Errorf("it does not exist in version %s", w.Object.Version)
 	}
 	raw, err := json.Marshal(old)
 	if err != nil {
@@ -112,7 +112,7 @@ func (all store) follow(w *framework.Write) ([]metav1.Object, error) {
 		ref := v.Spec.ClaimRef
 		c, _ := all[fmt.Sprintf("PersistentVolumeClaim %s/%s", ref.Namespace, ref.Name)].(*v1.PersistentVolumeClaim)
 		if c == nil || c.UID != ref.UID || ref.Kind != "PersistentVolumeClaim" {
-			return nil, fmt.Errorf("it refers to a claim that is not there: %+v", ref)
+			return nil, fmt.Errorf("it refers to a claim that does not exist: %+v", ref)
 		}
 		return join(v, c.DeepCopy()), nil
 	}

@@ -107,7 +107,7 @@ func (s *stage) await(what string, done func() bool) {
 	if s.err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(s.ctx, patience, fmt.Errorf("not within %s", patience))
+	ctx, cancel := context.WithTimeoutCause(s.ctx, patience, fmt.Errorf("it took longer than %s", patience))
 	defer cancel()
 	for {
 		if done() || s.err != nil {

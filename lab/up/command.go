@@ -42,12 +42,12 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start a cluster with a scheduler, and stay up for kubectl",
-		Long: `Start a Kubernetes control plane on this machine: etcd, kube-apiserver,
-kube-controller-manager, and kwok, which plays the nodes and what runs on them;
-then a scheduler. The path of a kubeconfig is printed. Ctrl-C ends everything.
+		Long: `Start a Kubernetes control plane on this machine (etcd, kube-apiserver and
+kube-controller-manager), kwok, which plays the nodes and their pods, and a
+scheduler. The command prints the path of a kubeconfig. Ctrl-C ends everything.
 
-Several labs can run side by side: each has its own directory, and its ports are
-free ones unless they are named.`,
+Several labs can run side by side. Each lab has its own directory, and takes free
+ports unless flags name them.`,
 		Example: `  berth-lab up --sample
   berth-lab up --scheduler kube-scheduler --nodes 500
   berth-lab up --once && echo "all that can be placed is placed"`,
@@ -59,16 +59,16 @@ free ones unless they are named.`,
 		},
 	}
 	flags := command.Flags()
-	flags.IntVar(&options.Nodes, "nodes", 100, "how many nodes")
-	flags.StringVar(&options.Scheduler, "scheduler", schedulerBerth, "who schedules: berth, kube-scheduler or none")
-	flags.StringVar(&options.Berth, "berth", "", "the berth-scheduler to run (default: the one beside berth-lab)")
-	flags.StringVar(&options.Config, "config", "", "file with the scheduler's KubeSchedulerConfiguration; its kubeconfig is replaced by the lab's")
-	flags.StringVar(&options.Dir, "dir", "", "where to keep certificates, logs and etcd's data; the cluster can be started again from it (default: a temporary directory, removed at the end)")
-	flags.IntVar(&options.Port, "port", 0, "port of kube-apiserver on 127.0.0.1; 0 is any free one")
-	flags.IntVar(&options.HealthPort, "scheduler-port", 0, "port of the scheduler's health and metrics on 127.0.0.1; 0 is any free one")
-	flags.BoolVar(&options.Sample, "sample", false, "deploy a sample workload of ten pods a node and show how it is placed")
-	flags.BoolVar(&options.Once, "once", false, "deploy the sample workload, and end when it is settled: exit status 0 if all that can be placed is placed, 1 otherwise")
-	flags.DurationVar(&options.Timeout, "timeout", 5*time.Minute, "how long --once waits for the sample workload to be settled")
+	flags.IntVar(&options.Nodes, "nodes", 100, "number of nodes")
+	flags.StringVar(&options.Scheduler, "scheduler", schedulerBerth, "scheduler to start: berth, kube-scheduler or none")
+	flags.StringVar(&options.Berth, "berth", "", "path of the berth-scheduler to run (default: the program beside berth-lab)")
+	flags.StringVar(&options.Config, "config", "", "file with the scheduler's KubeSchedulerConfiguration; the lab replaces its kubeconfig")
+	flags.StringVar(&options.Dir, "dir", "", "directory for certificates, logs and etcd's data, from which the cluster can be started again (default: a temporary directory that is removed at the end)")
+	flags.IntVar(&options.Port, "port", 0, "port of kube-apiserver on 127.0.0.1; 0 means any free port")
+	flags.IntVar(&options.HealthPort, "scheduler-port", 0, "port of the scheduler's health and metrics on 127.0.0.1; 0 means any free port")
+	flags.BoolVar(&options.Sample, "sample", false, "deploy a sample workload of ten pods per node and show how it is placed")
+	flags.BoolVar(&options.Once, "once", false, "deploy the sample workload and end when every pod is decided; the exit status is 0 if all pods that can be placed are placed, otherwise 1")
+	flags.DurationVar(&options.Timeout, "timeout", 5*time.Minute, "how long --once waits for the sample workload")
 	return command
 }
 
