@@ -55,6 +55,8 @@ func world(t *testing.T, mix string, seed uint64) Input {
 	return in
 }
 
+// A run of any mix decides on every pod, and the result agrees with the
+// decisions.
 func TestRun(t *testing.T) {
 	for _, mix := range generate.Mixes() {
 		for seed := range uint64(6) {
@@ -202,6 +204,7 @@ func nobodyIsTriedForNothing(t *testing.T, name string, in Input) {
 	}
 }
 
+// Two objects of one name are an error that names the object.
 func TestDuplicatesAreErrors(t *testing.T) {
 	o, err := Options(config.Default())
 	if err != nil {

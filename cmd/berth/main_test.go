@@ -24,6 +24,7 @@ func berth(stdin string, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
+// Each output form of one cluster equals its golden file.
 func TestOutputs(t *testing.T) {
 	for golden, args := range map[string][]string{
 		"small.json":         {"-o", "json"},
@@ -59,6 +60,8 @@ const (
 	podYAML  = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n"
 )
 
+// The exit status says whether all pods are placed, and a note names what is
+// odd in the input.
 func TestExitStatus(t *testing.T) {
 	for name, c := range map[string]struct {
 		stdin string
@@ -86,6 +89,7 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+// A simulation calls no extender, and a note says so.
 func TestExtendersAreNotAsked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]\n"
@@ -117,6 +121,7 @@ func TestEvicted(t *testing.T) {
 	}
 }
 
+// Without a node every pod is unschedulable, with kube-scheduler's message.
 func TestNoNodes(t *testing.T) {
 	_, out, _ := berth(podYAML, "simulate", "-f", "-", "-o", "json")
 	var result struct {
@@ -252,6 +257,8 @@ func writeWorld(t *testing.T, dir string, w generate.World) {
 	}
 }
 
+// The help names the command as kubectl calls it, and says what the input
+// should hold.
 func TestHelp(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := run([]string{"/usr/local/bin/kubectl-berth", "simulate", "--help"}, nil, &out, &errs); code != exitPlaced {

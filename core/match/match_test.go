@@ -63,6 +63,7 @@ func drawNode(t *rapid.T) *v1.Node {
 
 func subject(n *v1.Node) Subject { return Subject{n.Name, n.Labels} }
 
+// A node selector matches the nodes that component-helpers matches.
 func TestMatchesAsComponentHelpers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := &v1.Pod{Spec: v1.PodSpec{NodeSelector: someSet.Draw(t, "set")}}
@@ -107,6 +108,7 @@ func TestRequirementsAsComponentHelpers(t *testing.T) {
 	}
 }
 
+// Preferred terms score a node as component-helpers does.
 func TestScoreAsComponentHelpers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		terms := somePreferred.Draw(t, "terms")
@@ -142,6 +144,8 @@ func TestNamesHoldAllThatMatch(t *testing.T) {
 	})
 }
 
+// A selector by metadata.name narrows the search to the named nodes, as in
+// v1.36.
 func TestNames(t *testing.T) {
 	in := func(names ...string) v1.NodeSelectorRequirement {
 		return v1.NodeSelectorRequirement{Key: nameField, Operator: v1.NodeSelectorOpIn, Values: names}
@@ -216,6 +220,7 @@ func TestKeysTellSelectorsApart(t *testing.T) {
 	}
 }
 
+// Terms with the same key score every node alike.
 func TestKeysOfPreferredNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := NewPreferredNodes(somePreferred.Draw(t, "a")), NewPreferredNodes(somePreferred.Draw(t, "b"))
@@ -228,6 +233,7 @@ func TestKeysOfPreferredNodes(t *testing.T) {
 	})
 }
 
+// Matching and scoring a node allocates no memory.
 func TestAskingAllocatesNothing(t *testing.T) {
 	expressions := []v1.NodeSelectorRequirement{
 		{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"a", "b"}},

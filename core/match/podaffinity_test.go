@@ -18,6 +18,7 @@ func podAffinity(t *testing.T, namespace, text string) *PodAffinity {
 
 const requires = "podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: ["
 
+// A term selects pods by labels, by namespaces and by labels of namespaces.
 func TestWhoATermIsAbout(t *testing.T) {
 	for _, c := range []struct {
 		term                string
@@ -44,6 +45,8 @@ func TestWhoATermIsAbout(t *testing.T) {
 	}
 }
 
+// A list with a term that does not parse is left out and named, and the other
+// lists stay.
 func TestInvalidLists(t *testing.T) {
 	bad := "{labelSelector: {matchExpressions: [{key: a, operator: Near}]}}"
 	a := podAffinity(t, "home", requires+"{labelSelector: {}}, "+bad+"]}\npodAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {}}], "+

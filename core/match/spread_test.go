@@ -17,6 +17,7 @@ func constraint(change func(*v1.TopologySpreadConstraint)) v1.TopologySpreadCons
 
 func same(*v1.TopologySpreadConstraint) {}
 
+// Fields that a constraint does not set have v1.36's defaults.
 func TestSpreadDefaults(t *testing.T) {
 	s := NewSpread([]v1.TopologySpreadConstraint{constraint(same)}, map[string]string{"app": "web"})
 	c := s.Hard[0]
@@ -28,6 +29,7 @@ func TestSpreadDefaults(t *testing.T) {
 	}
 }
 
+// matchLabelKeys add the pod's own labels to the selector.
 func TestSpreadSelectors(t *testing.T) {
 	keys := func(keys ...string) func(*v1.TopologySpreadConstraint) {
 		return func(c *v1.TopologySpreadConstraint) { c.MatchLabelKeys = keys }
@@ -55,6 +57,7 @@ func TestSpreadSelectors(t *testing.T) {
 	}
 }
 
+// A selector that does not parse spoils the constraints of its own list only.
 func TestSpreadInvalidSelector(t *testing.T) {
 	broken := func(c *v1.TopologySpreadConstraint) {
 		c.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
@@ -67,6 +70,7 @@ func TestSpreadInvalidSelector(t *testing.T) {
 	}
 }
 
+// Constraints that differ in any field have different keys.
 func TestSpreadKeyTellsApart(t *testing.T) {
 	two, honor, ignore := int32(2), v1.NodeInclusionPolicyHonor, v1.NodeInclusionPolicyIgnore
 	pod := map[string]string{"app": "web", "rev": "2"}

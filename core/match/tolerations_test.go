@@ -64,6 +64,7 @@ func checkToleration(t *testing.T, toleration v1.Toleration, taints []v1.Taint) 
 	}
 }
 
+// A node admits a pod that tolerates all taints but those of PreferNoSchedule.
 func TestAdmitsLooksAtHardTaints(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tolerations := NewTolerations(rapid.SliceOfN(someToleration, 0, 3).Draw(t, "tolerations"))
@@ -80,6 +81,7 @@ func TestAdmitsLooksAtHardTaints(t *testing.T) {
 	})
 }
 
+// Tolerations have the same key only if they are equal.
 func TestKeysOfTolerations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SliceOfN(someToleration, 0, 2).Draw(t, "a")

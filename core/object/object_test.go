@@ -2,6 +2,7 @@ package object
 
 import "testing"
 
+// Every kind has a name of its own, and the name finds the kind.
 func TestKindsHaveNames(t *testing.T) {
 	for k := range Kinds {
 		if back, ok := KindOf(k.String()); k.String() == "" || !ok || back != k {

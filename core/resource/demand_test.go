@@ -129,6 +129,7 @@ func (w world) pod(t *rapid.T) *v1.Pod {
 	return pod
 }
 
+// A pod's requests equal what component-helpers computes.
 func TestDemandEqualsComponentHelpers(t *testing.T) {
 	for name, w := range map[string]world{
 		"plain":          {plain},
@@ -152,6 +153,7 @@ func TestDemandEqualsComponentHelpers(t *testing.T) {
 	}
 }
 
+// A pod's limits equal what component-helpers computes.
 func TestLimitsEqualComponentHelpers(t *testing.T) {
 	for name, w := range map[string]world{"plain": {plain}, "with all": {append(append(huge, odd...), plain...)}} {
 		t.Run(name, func(t *testing.T) {
@@ -174,6 +176,7 @@ func TestLimitsEqualComponentHelpers(t *testing.T) {
 	}
 }
 
+// Requests are the same whether they are added as int64 or as quantities.
 func TestExactPathEqualsFastPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := world{plain}.pod(t)
@@ -183,6 +186,7 @@ func TestExactPathEqualsFastPath(t *testing.T) {
 	})
 }
 
+// No quantity makes a request negative.
 func TestNegativeAndAbsurdQuantities(t *testing.T) {
 	w := world{append(append(minus, huge...), "1", "1u", "1e999999999", "-1e999999999")}
 	rapid.Check(t, func(t *rapid.T) {
@@ -200,6 +204,8 @@ func TestNegativeAndAbsurdQuantities(t *testing.T) {
 	})
 }
 
+// A pod may request more resources than the fast path has room for, and none is
+// lost.
 func TestManyScalars(t *testing.T) {
 	for _, memory := range []string{"1Gi", "1e999999999"} {
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{}, {}}}}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
+// A quantity is rounded up, to whole units and to thousandths.
 func TestQuantities(t *testing.T) {
 	for _, c := range []struct {
 		q            string
@@ -44,6 +45,8 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
+// A vector has the resources that the scheduler counts, sorted by name, without
+// zeros.
 func TestFromList(t *testing.T) {
 	got := FromList(v1.ResourceList{
 		"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("1Ki"), "ephemeral-storage": resource.MustParse("3"),
@@ -64,6 +67,7 @@ func TestFromList(t *testing.T) {
 	}
 }
 
+// Names of resources are scalar or extended as in v1.36.
 func TestNames(t *testing.T) {
 	for name, want := range map[v1.ResourceName]struct{ scalar, extended bool }{
 		"nvidia.com/gpu":                {true, true},
@@ -87,6 +91,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Sums and differences stop at the ends of int64.
 func TestSumsSaturate(t *testing.T) {
 	ends := rapid.OneOf(rapid.Int64(), rapid.SampledFrom([]int64{0, 1, -1, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, math.MinInt64 + 1}))
 	clamp := func(x *big.Int) int64 {
@@ -110,6 +115,7 @@ func TestSumsSaturate(t *testing.T) {
 	})
 }
 
+// Vectors have the same key only if they are equal.
 func TestKeysTellVectorsApart(t *testing.T) {
 	vectors := rapid.Custom(func(t *rapid.T) Vector {
 		n := rapid.Int64Range(0, 11)

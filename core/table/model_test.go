@@ -384,6 +384,8 @@ func same(t *rapid.T, what string, after uint64, list func(uint64, func(Row) boo
 	}
 }
 
+// After any changes, checkpoints and rollbacks the table equals a model that
+// keeps objects only.
 func TestTableIsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{Table: New(), m: model{nodes: map[string]*object.Node{}, pods: map[types.UID]placement{}}}

@@ -11,6 +11,8 @@ func service(namespace, name string, labels map[string]string) *object.SelectorO
 	return &object.SelectorOwner{Kind: object.Service, Namespace: namespace, Name: name, Labels: labels}
 }
 
+// A pod's Services are those of its namespace whose selector matches its
+// labels.
 func TestServicesAreFoundByTheLabelsOfPods(t *testing.T) {
 	tb := New()
 	tb.SetSelectorOwner(service("a", "web", map[string]string{"app": "web"}))
@@ -50,6 +52,7 @@ func TestServicesAreFoundByTheLabelsOfPods(t *testing.T) {
 	}
 }
 
+// A pod's controller is found by kind, namespace and name.
 func TestControllerOf(t *testing.T) {
 	tb := New()
 	rs := &object.SelectorOwner{Kind: object.ReplicaSet, Namespace: "a", Name: "web"}
@@ -69,6 +72,8 @@ func TestControllerOf(t *testing.T) {
 	}
 }
 
+// The revision moves when nodes begin or cease to share a value of the label,
+// and at no other change.
 func TestSolitaryRevisionCountsSharing(t *testing.T) {
 	tb := New()
 	tb.Solitary("kubernetes.io/hostname")

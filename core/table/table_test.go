@@ -95,6 +95,7 @@ func TestImageSizes(t *testing.T) {
 	}
 }
 
+// Changes and rollbacks in the wrong order panic.
 func TestCheckpointMisuse(t *testing.T) {
 	for name, misuse := range map[string]func(*Table){
 		"node set":    func(tb *Table) { tb.Checkpoint(); tb.SetNode(node("a")) },

@@ -29,6 +29,7 @@ func profileWith(plugin, args string) string {
 	return "profiles:\n- pluginConfig:\n  - name: " + plugin + "\n    args: " + args + "\n"
 }
 
+// A file that sets nothing is the default configuration.
 func TestMinimalFileIsTheDefault(t *testing.T) {
 	want := Default()
 	for _, text := range []string{"", "profiles: []\n", "profiles: [{}]\n", "profiles: [null]\n",
@@ -42,6 +43,7 @@ func TestMinimalFileIsTheDefault(t *testing.T) {
 	}
 }
 
+// A configuration may be JSON.
 func TestJSONIsRead(t *testing.T) {
 	c, err := Decode([]byte(`{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": 3}`), "test.json")
 	if err != nil || *c.Parallelism != 3 {
@@ -49,6 +51,7 @@ func TestJSONIsRead(t *testing.T) {
 	}
 }
 
+// Errors of a file begin with its path.
 func TestLoadNamesTheFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.yaml")
 	if _, err := Load(missing); err == nil || !strings.Contains(err.Error(), missing) {
@@ -63,6 +66,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 	}
 }
 
+// A file that is no configuration is refused, and the error says why.
 func TestUnreadable(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string // text is a whole document
@@ -132,6 +136,7 @@ func wantErrors(t *testing.T, err error, want []string) {
 	}
 }
 
+// An error never quotes a secret of the file.
 func TestErrorsDoNotQuoteKeys(t *testing.T) {
 	_, err := Decode([]byte("extenders: [{tlsConfig: {keyData: c2VjcmV0}}]\n"), "test.yaml")
 	if err == nil || strings.Contains(err.Error(), "c2VjcmV0") {
@@ -139,6 +144,7 @@ func TestErrorsDoNotQuoteKeys(t *testing.T) {
 	}
 }
 
+// Arguments are read the same with and without apiVersion and kind.
 func TestArgsWithAndWithoutKind(t *testing.T) {
 	plain := mustDecode(t, profileWith("InterPodAffinity", "{hardPodAffinityWeight: 7}"))
 	typed := mustDecode(t, profileWith("InterPodAffinity", "{apiVersion: kubescheduler.config.k8s.io/v1, kind: InterPodAffinityArgs, hardPodAffinityWeight: 7}"))
@@ -151,6 +157,7 @@ func TestArgsWithAndWithoutKind(t *testing.T) {
 	}
 }
 
+// Arguments of a plugin that is not in-tree stay as they are.
 func TestArgsOfOtherPluginsStayRaw(t *testing.T) {
 	c := mustDecode(t, profileWith("Custom", `{anything: [1, {deep: x}]}`))
 	args := c.Profiles[0].PluginConfig[0].Args
@@ -159,6 +166,7 @@ func TestArgsOfOtherPluginsStayRaw(t *testing.T) {
 	}
 }
 
+// A written configuration reads back as the same one.
 func TestYAMLReadsBack(t *testing.T) {
 	for _, text := range []string{
 		"",
@@ -182,6 +190,7 @@ func TestYAMLReadsBack(t *testing.T) {
 	}
 }
 
+// A written configuration shows no key and no password.
 func TestYAMLHidesSecrets(t *testing.T) {
 	c := mustDecode(t, "extenders: [{urlPrefix: 'https://me:hush@e/x', tlsConfig: {keyData: c2VjcmV0, certData: Y2VydA==}}]\n")
 	text, err := YAML(c)
@@ -203,6 +212,7 @@ func TestYAMLHidesSecrets(t *testing.T) {
 	}
 }
 
+// A written profile has the arguments of its enabled plugins, sorted by name.
 func TestYAMLShowsArgsOfEnabledPluginsByName(t *testing.T) {
 	c := mustDecode(t, `
 profiles:
@@ -226,6 +236,8 @@ profiles:
 	}
 }
 
+// Whatever a file holds, reading it ends with a valid configuration or an
+// error.
 func FuzzDecode(f *testing.F) {
 	f.Add("profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: RequestedToCapacityRatio}}}]}]\n")
 	f.Add("leaderElection: {leaseDuration: 5x}\n")

@@ -38,6 +38,7 @@ func gatesWith(t *testing.T, on map[string]bool) featuregate.FeatureGate {
 	return gates
 }
 
+// Every field has v1.36's default.
 func TestDefaultFields(t *testing.T) {
 	text, err := YAML(Default())
 	if err != nil {
@@ -61,6 +62,7 @@ func TestDefaultFields(t *testing.T) {
 	}
 }
 
+// A default never replaces a value that the file sets.
 func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	c := mustDecode(t, "enableProfiling: false\nleaderElection: {leaderElect: false}\nclientConnection: {qps: 7, burst: 9}\npodMaxBackoffSeconds: 60\n")
 	if *c.EnableProfiling || *c.EnableContentionProfiling || *c.LeaderElection.LeaderElect {
@@ -71,6 +73,7 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 	}
 }
 
+// The default profile has v1.36's plugins in v1.36's order, by feature gates.
 func TestDefaultPlugins(t *testing.T) {
 	const (
 		head  = "SchedulingGates PrioritySort NodeUnschedulable NodeName TaintToleration(3) NodeAffinity(2) NodePorts NodeResourcesFit(1) VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread(2) InterPodAffinity(2) DynamicResources(2) DefaultPreemption NodeResourcesBalancedAllocation(1) ImageLocality(1) DefaultBinder"
@@ -91,6 +94,7 @@ func TestDefaultPlugins(t *testing.T) {
 	}
 }
 
+// A profile's plugins replace, disable and reorder the defaults as in v1.36.
 func TestMergePluginSet(t *testing.T) {
 	one, two, three := int32(1), int32(2), int32(3)
 	plugin := func(name string, weight *int32) configv1.Plugin { return configv1.Plugin{Name: name, Weight: weight} }
@@ -120,6 +124,7 @@ func TestMergePluginSet(t *testing.T) {
 	}
 }
 
+// Plugins are merged at every extension point.
 func TestMergeReachesEveryPoint(t *testing.T) {
 	custom := &configv1.Plugins{}
 	for _, pt := range points(custom) {
@@ -134,6 +139,7 @@ func TestMergeReachesEveryPoint(t *testing.T) {
 	}
 }
 
+// A profile's change of its defaults does not show in another profile.
 func TestProfilesGetTheirOwnDefaults(t *testing.T) {
 	c := mustDecode(t, "profiles:\n- {schedulerName: a}\n- {schedulerName: b, plugins: {multiPoint: {disabled: [{name: ImageLocality}]}}}\n")
 	a, b := withWeights(c.Profiles[0].Plugins.MultiPoint), withWeights(c.Profiles[1].Plugins.MultiPoint)
@@ -166,6 +172,7 @@ func argsText(t *testing.T, c *Config, plugin string) string {
 	return "none"
 }
 
+// Arguments get v1.36's defaults, by feature gates.
 func TestDefaultArgs(t *testing.T) {
 	off := map[string]bool{"DRASchedulerFilterTimeout": false, "DRADeviceBindingConditions": false}
 	const cpuAndMemory = `"resources":[{"name":"cpu","weight":1},{"name":"memory","weight":1}]`
@@ -206,6 +213,8 @@ func TestDefaultArgs(t *testing.T) {
 	}
 }
 
+// NodeResourcesFit ignores the resources that extenders manage and the
+// scheduler ignores.
 func TestExtendersResourcesAreIgnoredByFit(t *testing.T) {
 	c := mustDecode(t, profileWith("NodeResourcesFit", "{ignoredResources: [own.io/x]}")+
 		"extenders: [{managedResources: [{name: a.io/b, ignoredByScheduler: true}, {name: a.io/c}]}]\n")

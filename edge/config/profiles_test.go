@@ -12,6 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
+// The core's form of a profile has the plugins, weights and arguments of the
+// file.
 func TestProfiles(t *testing.T) {
 	got := Profiles(mustDecode(t, `
 profiles:
@@ -37,6 +39,7 @@ profiles:
 	}
 }
 
+// A plugin that is enabled at one extension point is there in the core's form.
 func TestProfilesKeepThePoints(t *testing.T) {
 	custom := &configv1.Plugins{}
 	for _, pt := range points(custom) {

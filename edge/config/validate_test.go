@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// What v1.36 accepts is accepted.
 func TestValid(t *testing.T) {
 	for _, text := range []string{
 		"percentageOfNodesToScore: 100\n",
@@ -26,6 +27,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
+// What v1.36 refuses is refused, and the error names the field.
 func TestInvalid(t *testing.T) {
 	arg := func(plugin, args string, want ...string) (string, []string) {
 		for i := range want {
@@ -142,6 +144,7 @@ func TestInvalid(t *testing.T) {
 		`bindingTimeout: Invalid value: "999ms": must be at least 1 second`))
 }
 
+// An argument of a feature is refused while its gate is off.
 func TestGatesDecideWhichArgsAreAllowed(t *testing.T) {
 	for _, tc := range []struct {
 		gates        map[string]bool

@@ -77,6 +77,7 @@ func TestDefaultPod(t *testing.T) {
 	}
 }
 
+// A node without allocatable offers its capacity.
 func TestDefaultNode(t *testing.T) {
 	list := func(cpu string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)} }
 	n := &v1.Node{Status: v1.NodeStatus{Capacity: list("4")}}
@@ -89,6 +90,7 @@ func TestDefaultNode(t *testing.T) {
 	}
 }
 
+// A pod gets the priority of its class, of the default class, or 0.
 func TestPriority(t *testing.T) {
 	never := v1.PreemptNever
 	class := func(name string, value int32, global bool) *schedulingv1.PriorityClass {
@@ -135,6 +137,8 @@ func TestPriority(t *testing.T) {
 	}
 }
 
+// A pod that an API server would refuse is refused, and the error names the
+// field.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct{ pod, err string }{
 		{`{metadata: {name: a}, spec: {containers: [{name: c, ports: [{containerPort: 1, hostPort: 65535}], resources: {requests: {cpu: 0}}}]}}`, ""},

@@ -7,6 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// Label keys are merged into a term's selector once, and a later change of the
+// pod's labels does not count.
 func TestLabelKeysAreMergedOnce(t *testing.T) {
 	var p v1.Pod
 	if err := yaml.UnmarshalStrict([]byte(`

@@ -67,6 +67,7 @@ status:
   - {type: DisruptionTarget, status: "True", reason: PreemptionByScheduler}
 `
 
+// Every field that the scheduler reads is decoded.
 func TestPod(t *testing.T) {
 	api := podOf(t, full)
 	got := Pod(api)
@@ -97,6 +98,7 @@ func TestPod(t *testing.T) {
 	}
 }
 
+// A pod's phase, deletion and binding decide which state it is in.
 func TestPodStates(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -138,6 +140,7 @@ func TestPodStates(t *testing.T) {
 	}
 }
 
+// An image reference without a tag means the tag latest.
 func TestImage(t *testing.T) {
 	for reference, want := range map[string]string{
 		"web":                  "web:latest",
@@ -154,6 +157,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
+// A pod requires the node features that its fields need.
 func TestFeatures(t *testing.T) {
 	const restarts = `containers: [{name: a, restartPolicyRules: [{action: RestartAllContainers}]}]`
 	for _, c := range []struct {
@@ -173,6 +177,7 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
+// The volumes that some plugin reads are decoded, and only these.
 func TestVolumes(t *testing.T) {
 	p := podOf(t, `{metadata: {namespace: ns, name: p}, spec: {volumes: [
 		{name: a, emptyDir: {}}, {name: b, persistentVolumeClaim: {claimName: c}}, {name: d, ephemeral: {}},
@@ -194,6 +199,7 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
+// Every field of a node that the scheduler reads is decoded.
 func TestNode(t *testing.T) {
 	got := Node(&v1.Node{
 		ObjectMeta: metav1.ObjectMeta{UID: "3", Name: "n1", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"x": "y"}},

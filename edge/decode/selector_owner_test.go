@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
+// Only an owner reference of a known controller counts as the pod's controller.
 func TestController(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
@@ -31,6 +32,8 @@ func TestController(t *testing.T) {
 	}
 }
 
+// The selectors of Services and controllers are decoded, and one that does not
+// parse selects nothing.
 func TestSelectorOwner(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "a", Name: "x"}
 	byLabel := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}

@@ -50,6 +50,7 @@ func names(s *Set) string {
 	return strings.Join(all, " ")
 }
 
+// Every form of YAML and JSON that kubectl prints is read.
 func TestForms(t *testing.T) {
 	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`
 	node2 := strings.ReplaceAll(node, `"a"`, `"b"`)
@@ -88,6 +89,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A directory is read in the order of its file names, and - is standard input.
 func TestFolderAndStandardInput(t *testing.T) {
 	object := func(name string) string { return "apiVersion: v1\nkind: Node\nmetadata: {name: " + name + "}\n" }
 	dir := t.TempDir()
@@ -139,6 +141,8 @@ metadata: {name: s, creationTimestamp: "2025-01-02T03:04:05Z"}
 	}
 }
 
+// Pods get the API server's defaults and the priority of their class, wherever
+// the class stands.
 func TestDefaultsAndPriority(t *testing.T) {
 	s, err := read(t, "in.yaml", `
 apiVersion: v1
@@ -169,6 +173,7 @@ preemptionPolicy: Never
 	}
 }
 
+// Objects that are valid but have no effect are named.
 func TestNotices(t *testing.T) {
 	s, err := read(t, "in.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n")
 	if err != nil || !slices.Equal(s.Notices, []string{"in.yaml: document 1: node a: status.allocatable: is empty, so nothing fits there"}) {
@@ -306,6 +311,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// A file that does not exist is named.
 func TestMissingFile(t *testing.T) {
 	err := NewSet().Files([]string{"no-such-file.yaml"}, nil, 1)
 	if err == nil || err.Error() != "no-such-file.yaml: no such file or directory" {

@@ -19,6 +19,7 @@ import (
 
 func quiet(string, ...any) {}
 
+// Mode decide gives a run of each scheduler in each turn.
 func TestDecideModeMeasuresBothSchedulers(t *testing.T) {
 	dir := own(t, threeNodes+"  - {opcode: createPods, count: 2}\n"+sixPods)
 	r, err := Measure(t.Context(), Options{
@@ -137,6 +138,8 @@ func TestWhatPodsGetInDecideMode(t *testing.T) {
 	}
 }
 
+// A workload that mode decide cannot run is an error that gives the step and
+// the reason.
 func TestDecideModeSaysWhyItCannot(t *testing.T) {
 	tests := []struct{ ops, err string }{
 		{threeNodes + "  - {opcode: createPods, count: 1, podTemplatePath: templates/large.yaml, collectMetrics: true}", "a pod found no node, and mode decide measures pods that do: 0/3 nodes are available: 3 Insufficient cpu."},
@@ -159,6 +162,7 @@ func TestDecideModeSaysWhyItCannot(t *testing.T) {
 	}
 }
 
+// The error of a turn's process is the error of the turn.
 func TestATurnThatFailsSaysWhy(t *testing.T) {
 	err := turn{Scheduler: Berth, Workload: "No/Such", Dir: t.TempDir()}.in(t.Context(), &Run{})
 	if err == nil || !strings.HasPrefix(err.Error(), `no workload is named "No/Such"`) {
@@ -209,6 +213,7 @@ func TestJSONIsTheContract(t *testing.T) {
 	}
 }
 
+// The ratio is that of the medians of the runs.
 func TestRatioIsOfMedians(t *testing.T) {
 	r := newResult("A/B", "decide")
 	for _, x := range []float64{10, 1000, 30} {
@@ -223,6 +228,7 @@ func TestRatioIsOfMedians(t *testing.T) {
 	}
 }
 
+// Each pattern has as many classes as its name says.
 func TestPatternsHaveAsManyClasses(t *testing.T) {
 	for pattern, want := range map[string]int{Repeated: 1, InTurn: 150, Unique: 20000} {
 		at := &place{Nodes: 10, Pattern: pattern, Pods: 20000}
@@ -237,6 +243,8 @@ func TestPatternsHaveAsManyClasses(t *testing.T) {
 	}
 }
 
+// Scale measures each number of nodes and pattern with each scheduler, and
+// draws the points.
 func TestScaleMeasuresAndPlots(t *testing.T) {
 	points, err := Scale(t.Context(), ScaleOptions{
 		Nodes: []int{40, 80}, Patterns: []string{Repeated, InTurn, Unique}, Schedulers: []string{Berth, KubeScheduler},
@@ -275,6 +283,7 @@ func TestScaleMeasuresAndPlots(t *testing.T) {
 	}
 }
 
+// Labels of the plot stand apart.
 func TestPlotLabelsDoNotCoverEachOther(t *testing.T) {
 	all := []*curve{{label: 100}, {label: 101}, {label: 99}, {label: 300}}
 	spread(all)
@@ -287,6 +296,7 @@ func TestPlotLabelsDoNotCoverEachOther(t *testing.T) {
 	}
 }
 
+// A wrong flag of scale is an error that names the flag.
 func TestScaleOptions(t *testing.T) {
 	tests := []struct {
 		change func(*ScaleOptions)
@@ -316,6 +326,7 @@ const (
 	somePods  = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\nx,1000,1024,1,1000,T4\ny,1000,1024,1,500,\nz,1000,1024,0,0,\n"
 )
 
+// A replay counts the GPUs that its decisions allocate.
 func TestReplayAllocatesAndCounts(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "openb_node_list_gpu_node.csv", someNodes)
@@ -338,6 +349,7 @@ func TestReplayAllocatesAndCounts(t *testing.T) {
 	}
 }
 
+// A broken trace is an error that names file and line.
 func TestReplaySaysWhatIsWrongWithTheTrace(t *testing.T) {
 	tests := []struct{ nodes, pods, err string }{
 		{"", somePods, "there is no row"},
@@ -369,6 +381,8 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
+// The Markdown table has one row for each workload, and the reasons of those
+// without figures.
 func TestMarkdownHasOneRowAWorkload(t *testing.T) {
 	r := newResult("A/B", "cluster")
 	r.CreateBindCeiling = 1000
@@ -398,6 +412,7 @@ func TestMarkdownHasOneRowAWorkload(t *testing.T) {
 	}
 }
 
+// A signal ends the suite, and the finished workloads are written.
 func TestSignalledSuiteWritesWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := own(t, threeNodes+sixPods)

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// Every workload of kube-scheduler's suite is understood, but those of two test
+// cases.
 func TestTheSuiteIsUnderstood(t *testing.T) {
 	all, err := List(t.TempDir())
 	if err != nil {
@@ -150,6 +152,7 @@ const (
 	sixPods    = "  - {opcode: createPods, countParam: $pods, collectMetrics: true}"
 )
 
+// Each opcode is read with its fields and parameters.
 func TestLoadReadsSteps(t *testing.T) {
 	w, err := Load(own(t, `
   - opcode: createNodes
@@ -282,6 +285,7 @@ func described(t *testing.T, w *Workload) []string {
 	return got
 }
 
+// A workload that cannot be read is an error that gives the step and the field.
 func TestLoadSaysWhatIsWrong(t *testing.T) {
 	tests := []struct{ ops, err string }{
 		{"  - {opcode: fly}", "step 0: the opcode fly is not understood"},
@@ -331,6 +335,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A wrong flag of bench is an error that names the flag.
 func TestValidate(t *testing.T) {
 	tests := []struct {
 		change func(*Options)

@@ -33,6 +33,8 @@ func TestListIsOfThisCode(t *testing.T) {
 	t.Logf("%d faults", len(list))
 }
 
+// A block of the list is read, and one with a part missing is an error that
+// names the block.
 func TestParse(t *testing.T) {
 	list, err := parse("# words\n\nA | b | taints ports | 1-60\ncore/a.go\n- x\n+ y\n\n# more\nB | c | all\nb.go\n- z\n+ w\n")
 	if err != nil || len(list) != 2 || list[0].Seeds != "1-60" || len(list[0].Mixes) != 2 || list[1].Seeds != defaultSeeds || list[1].Old != "z" {

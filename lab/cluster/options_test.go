@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// A port out of range is refused, and paths become absolute.
 func TestOptions(t *testing.T) {
 	for _, port := range []int{-1, 65536} {
 		if _, err := (Options{Port: port}).complete(); err == nil || !strings.Contains(err.Error(), "port") {
@@ -25,6 +26,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// A second lab in the directory of a first one is refused.
 func TestOneLabInADirectory(t *testing.T) {
 	dir := t.TempDir()
 	first := &Cluster{dir: dir}
@@ -48,6 +50,7 @@ func TestOneLabInADirectory(t *testing.T) {
 	}
 }
 
+// A scheduler that cannot be started is refused before the cluster starts.
 func TestSchedulerOptions(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -71,6 +74,8 @@ func TestSchedulerOptions(t *testing.T) {
 	}
 }
 
+// A configuration keeps its fields, and gets the lab's kubeconfig and client
+// limits.
 func TestSchedulerConfiguration(t *testing.T) {
 	tests := []struct {
 		name, given, want string

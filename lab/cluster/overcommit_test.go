@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// A node whose pods request more than it has is named, and pods that have ended
+// do not count.
 func TestOvercommitted(t *testing.T) {
 	node := func(name, cpu, pods string) corev1.Node {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{

@@ -22,6 +22,7 @@ func parse(t *testing.T, pair keyPair) *x509.Certificate {
 	return certificate
 }
 
+// A certificate is trusted for its host names and its use only.
 func TestCertificatesAreTrustedForTheirPurpose(t *testing.T) {
 	ca, err := openAuthority(t.TempDir())
 	if err != nil {
@@ -61,6 +62,7 @@ func TestCertificatesAreTrustedForTheirPurpose(t *testing.T) {
 	}
 }
 
+// A lab that starts again has the same certificate authority.
 func TestAuthorityIsKept(t *testing.T) {
 	dir := t.TempDir()
 	first, err := openAuthority(dir)
@@ -76,6 +78,7 @@ func TestAuthorityIsKept(t *testing.T) {
 	}
 }
 
+// A broken file of the authority is named.
 func TestBrokenAuthorityIsNamed(t *testing.T) {
 	for _, file := range []string{"ca.crt", "ca.key"} {
 		dir := t.TempDir()
@@ -89,6 +92,7 @@ func TestBrokenAuthorityIsNamed(t *testing.T) {
 	}
 }
 
+// Nobody but the owner can read a private key.
 func TestKeysAreForTheOwnerOnly(t *testing.T) {
 	dir := t.TempDir()
 	ca, err := openAuthority(dir)

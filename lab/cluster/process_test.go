@@ -21,6 +21,7 @@ func shell(t *testing.T, script string) *Process {
 	return p
 }
 
+// A process that dies is reported with its status and its last lines.
 func TestDeathIsTold(t *testing.T) {
 	tests := []struct {
 		script string
@@ -42,6 +43,7 @@ func TestDeathIsTold(t *testing.T) {
 	}
 }
 
+// A process that was stopped does not count as dead.
 func TestStopIsNoDeath(t *testing.T) {
 	p := shell(t, "exec sleep 1000")
 	if err := p.Stop(); err != nil {
@@ -52,6 +54,7 @@ func TestStopIsNoDeath(t *testing.T) {
 	}
 }
 
+// Waiting ends when the process dies or the context ends.
 func TestWaitUntil(t *testing.T) {
 	ctx := context.Background()
 	never := func(context.Context) error { return errors.New("still starting") }
@@ -80,6 +83,7 @@ func TestWaitUntil(t *testing.T) {
 	}
 }
 
+// The tail of a log is its last lines, however long the log is.
 func TestTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	long := strings.Repeat("old\n", 10_000) + "one\ntwo\nthree\n"
@@ -98,6 +102,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// CPU time and memory are read from /proc.
 func TestParseUsage(t *testing.T) {
 	cpu, err := parseCPU("12 (a (bad) name) S 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0")
 	if err != nil || cpu != 3*time.Second {

@@ -51,6 +51,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
+// kube-scheduler on both sides gives no disagreement.
 func TestKubeSchedulerAgreesWithItself(t *testing.T) {
 	for _, mix := range allMixes() {
 		counts, apart, err := playAll(mix, 1, 60, Upstream, func(int) {})
@@ -70,6 +71,7 @@ func TestKubeSchedulerAgreesWithItself(t *testing.T) {
 	}
 }
 
+// Each planted fault is a disagreement, and its case is shrunk to few objects.
 func TestFaultsAreFoundAndShrunk(t *testing.T) {
 	for _, tt := range []struct {
 		name, mix, says string
@@ -146,6 +148,7 @@ func TestFaultsAreFoundAndShrunk(t *testing.T) {
 	}
 }
 
+// Seeds are a number, or a range that does not go down.
 func TestSpan(t *testing.T) {
 	for _, tt := range []struct {
 		in          string
@@ -160,6 +163,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
+// A wrong flag or argument is an error that says what is allowed.
 func TestCommand(t *testing.T) {
 	for _, tt := range []struct {
 		args []string

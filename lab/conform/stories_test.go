@@ -23,6 +23,7 @@ cycle
 delete pod one
 `
 
+// A difference needs a mark at its step, and a mark needs a difference.
 func TestMarks(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{ // want: of the only line; "" none
 		{"marked", firstOfGroup + "differs two: R3\nexpect two in backoff\n", ""},
@@ -70,6 +71,7 @@ cycle
 	}
 }
 
+// A directory without stories is an error.
 func TestNoStories(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), "no/such/directory"} {
 		if err := playStories(dir, &strings.Builder{}); err == nil || !strings.HasPrefix(err.Error(), "--stories: ") {

@@ -67,6 +67,7 @@ func clientOf(t *testing.T, c *cluster.Cluster, identity string) kubernetes.Inte
 // gone reports whether no process has the id.
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
+// berth-lab up --once places the whole sample with either scheduler.
 func TestUpOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a control plane")
@@ -88,6 +89,7 @@ func TestUpOnce(t *testing.T) {
 	}
 }
 
+// Two labs on one machine do not see each other.
 func TestLabsSideBySide(t *testing.T) {
 	dir := t.TempDir()
 	one := start(t, cluster.Options{Dir: dir}, 3)
@@ -118,6 +120,7 @@ func TestLabsSideBySide(t *testing.T) {
 	}
 }
 
+// A child that dies ends the lab with an error that names the child.
 func TestDeadChildIsNamed(t *testing.T) {
 	c := start(t, cluster.Options{}, 0)
 	for _, p := range c.Processes() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// --only takes faults by name, in the order of the list.
 func TestChosen(t *testing.T) {
 	for only, want := range map[string]string{"": "R1 R2 R3 R4 R5", "R4": "R4", "R5,R1": "R1 R5"} {
 		var o Options
@@ -25,6 +26,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// The table has a row for each fault, with what both schedulers did.
 func TestTable(t *testing.T) {
 	var out strings.Builder
 	r := Result{Fault: All[3], Kube: Outcome{Shown: true, What: "over-committed"}, Berth: Outcome{What: "kept"}}

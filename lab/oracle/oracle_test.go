@@ -27,6 +27,8 @@ func pod(name, cpu string) *v1.Pod {
 				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}}}
 }
 
+// The record has the best nodes, and for each other node the plugin, the code
+// and the reasons.
 func TestDecide(t *testing.T) {
 	taint := v1.Taint{Key: "team", Effect: v1.TaintEffectNoSchedule}
 	s, err := New(generate.World{Nodes: []*v1.Node{node("a", "2"), node("b", "2"), node("c", "4", taint), node("d", "1")}})
@@ -60,6 +62,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// A change requeues the pods that it may help, and no gated pod.
 func TestApplyWakes(t *testing.T) {
 	s, err := New(generate.World{Nodes: []*v1.Node{node("a", "2")}})
 	if err != nil {
@@ -91,6 +94,8 @@ func TestApplyWakes(t *testing.T) {
 	}
 }
 
+// Pods leave the queue by priority and then by arrival, and a gated pod does
+// not.
 func TestOrder(t *testing.T) {
 	s, err := New(generate.World{})
 	if err != nil {
@@ -109,6 +114,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// Without a node the message is kube-scheduler's.
 func TestNoNodes(t *testing.T) {
 	s, err := New(generate.World{})
 	if err != nil {
@@ -120,12 +126,14 @@ func TestNoNodes(t *testing.T) {
 	}
 }
 
+// A configuration that cannot be read is an error.
 func TestBadConfiguration(t *testing.T) {
 	if _, err := New(generate.World{Config: "nonsense: 1"}); err == nil {
 		t.Error("no error")
 	}
 }
 
+// A decision takes the node's room from the next pod.
 func TestDefaultScheduler(t *testing.T) {
 	r, err := NewDefaultScheduler([]*v1.Node{node("a", "2"), node("b", "1")}, nil)
 	if err != nil {

@@ -90,6 +90,7 @@ func (p plan) rank() []int64 {
 
 const cases = 3000
 
+// Berth preempts the victims of one of kube-scheduler's best plans.
 func TestSameAsKubeScheduler(t *testing.T) {
 	var preempted, refused, ties, violating, cleared int
 	for seed := range uint64(cases) {

@@ -64,6 +64,7 @@ func pair(t *testing.T) (certificate, key string) {
 
 func posts(r *http.Request) bool { return r.Method == http.MethodPost }
 
+// Each fault does to a request what its name says.
 func TestFaults(t *testing.T) {
 	var served atomic.Int32
 	p, client := through(t, func(w http.ResponseWriter, r *http.Request) {

@@ -77,6 +77,7 @@ func TestTheOutcomeIsCertain(t *testing.T) {
 	}
 }
 
+// The sample has ten pods per node, for whole tens of nodes.
 func TestTenPodsANode(t *testing.T) {
 	for nodes, want := range map[int]int{10: 100, 19: 100, 100: 1000, 5000: 50000} {
 		s, err := For(nodes)
@@ -92,6 +93,8 @@ func TestTenPodsANode(t *testing.T) {
 	}
 }
 
+// The progress counts pods that fit, that are rejected, and that are on a wrong
+// node.
 func TestMeasure(t *testing.T) {
 	pod := func(app, node, message string) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appLabel: app}}, Spec: corev1.PodSpec{NodeName: node}}
@@ -113,6 +116,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// The sample is settled when all pods that fit are placed and all others are
+// rejected.
 func TestSettled(t *testing.T) {
 	s := Sample{scale: 1}
 	for _, test := range []struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/lab/sample"
 )
 
+// A wrong flag is an error that names the flag.
 func TestValidate(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -39,6 +40,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// --once fails if a pod is missing, on a wrong node, or on an over-committed
+// node.
 func TestJudge(t *testing.T) {
 	s, err := sample.For(10)
 	if err != nil {
@@ -73,6 +76,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// The line is written over on a terminal, and once a second elsewhere.
 func TestProgressLine(t *testing.T) {
 	start := time.Unix(0, 0)
 	show := func(terminal bool) string {

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// A seed makes the same world each time, and another seed makes another world.
 func TestSameSeedSameWorld(t *testing.T) {
 	for _, mix := range Mixes() {
 		a, _ := Cluster(mix, 7)
@@ -21,6 +22,7 @@ func TestSameSeedSameWorld(t *testing.T) {
 	}
 }
 
+// Every world is one that an API server could hold.
 func TestWorldsAreWellFormed(t *testing.T) {
 	for _, mix := range Mixes() {
 		for seed := range uint64(50) {
@@ -58,6 +60,7 @@ func check(t *testing.T, w World) {
 	}
 }
 
+// Only the mixes of preemption have pods that outrank others.
 func TestNothingToPreemptUnlessAsked(t *testing.T) {
 	outranks := func(w World) bool {
 		for _, p := range w.Pending {
@@ -81,6 +84,7 @@ func TestNothingToPreemptUnlessAsked(t *testing.T) {
 	}
 }
 
+// A mix that does not exist is an error.
 func TestUnknownMix(t *testing.T) {
 	if _, err := Cluster("nonsense", 1); err == nil {
 		t.Error("no error for a mix that does not exist")

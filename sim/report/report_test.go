@@ -44,6 +44,7 @@ func compact(t *testing.T, d *decision.Decision) string {
 	return line.String()
 }
 
+// Each result of a decision has its own form in JSON and YAML.
 func TestDecisions(t *testing.T) {
 	base := func(r decision.Result) *decision.Decision {
 		return &decision.Decision{Pod: "ns/p", Profile: "prof", Attempt: 2, Result: r, NodesTotal: 3, Node: "a", NodesFeasible: 2}
@@ -86,6 +87,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// A result without pods has every field.
 func TestEmptyResult(t *testing.T) {
 	var out bytes.Buffer
 	if err := NewJSON(&out, 9, map[string]int{}).Finish(result()); err != nil {
@@ -101,6 +103,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
+// An output that cannot be written is an error.
 func TestBrokenOutput(t *testing.T) {
 	for _, w := range []interface{ Finish(*sim.Result) error }{
 		NewJSON(broken{}, 1, nil), NewYAML(broken{}, 1, nil), NewTable(broken{}, 1, nil, false),
@@ -154,6 +157,7 @@ func TestLargeCluster(t *testing.T) {
 	}
 }
 
+// Amounts are short and have the usual units.
 func TestAmounts(t *testing.T) {
 	for _, c := range []struct {
 		name v1.ResourceName

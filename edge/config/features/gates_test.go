@@ -7,6 +7,7 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
+// Gates are set, locked and refused with the messages of v1.36.
 func TestSet(t *testing.T) {
 	for _, tc := range []struct{ flag, want string }{
 		{"", ""},
@@ -37,6 +38,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// A gate that is set in one set does not show in another.
 func TestGatesAreIndependent(t *testing.T) {
 	if err := New().Set("StorageCapacityScoring=true"); err != nil {
 		t.Fatal(err)
@@ -73,6 +75,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// The table has each gate once.
 func TestNoGateStandsTwice(t *testing.T) {
 	n := 0
 	for _, stage := range table {
