@@ -1,4 +1,4 @@
 // Command berth-scheduler is the scheduler as a daemon. It takes
-// kube-scheduler's flags and configuration file. Package scheduler is all of
-// it; a scheduler with plugins of your own is a main like this one with options.
+// kube-scheduler's flags and configuration file. Package scheduler holds all of
+// it. A scheduler with plugins of your own is a main like this one.
 package main

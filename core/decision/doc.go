@@ -1,5 +1,5 @@
 // Package decision is the record of one scheduling attempt, as data: which
-// nodes were rejected by which plugin for which reason, what the others
-// scored, what was chosen and why. Messages, events, metrics and tools read
-// it; nothing here formats text (core/explain does).
+// plugin rejected which nodes for which reason, how the other nodes scored,
+// which node was chosen and why. Messages, events, metrics and tools read the
+// record. Nothing here formats text; core/explain does.
 package decision

@@ -1,4 +1,4 @@
-// Package domain numbers topology domains, and the places that nodes have in
-// several of them at once: dense ids, which are used again once the last node
-// has left, with what is counted for each.
+// Package domain numbers topology domains, and the sets of domains that nodes
+// are in. Ids are dense. An id is used again after the last node of its domain
+// has left. A domain holds what is counted for it.
 package domain

@@ -1,4 +1,4 @@
-// Package object holds the nouns of scheduling: Pod and Node, parsed once
-// from API objects into values that cannot be wrong. They are immutable: a
-// change is a new value. edge/decode makes them.
+// Package object holds the objects that the scheduler knows, such as Pod and
+// Node. edge/decode makes them from API objects and checks them once. An object
+// is immutable: a change is a new value.
 package object

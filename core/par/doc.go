@@ -1,5 +1,5 @@
-// Package par splits work over cores: a static split into ranges, each worker
-// writing to its own part of the output, so that no lock is needed and the
-// result does not depend on the number of workers. It is the only place in
-// core where goroutines are started.
+// Package par splits work over cores. The split into ranges is static, and each
+// worker writes to its own part of the output. So there is no lock, and the
+// result does not depend on the number of workers. Package par is the only
+// place in core that starts goroutines.
 package par

@@ -1,5 +1,5 @@
-// Package resource counts what pods ask for and nodes offer: vectors of int64
-// in fixed units (milli-CPU, bytes, pieces), and the one formula for what a
-// pod requests. All arithmetic saturates, so that absurd quantities stay
-// absurd and never wrap around.
+// Package resource counts what pods request and what nodes offer, as vectors of
+// int64 in fixed units (milli-CPU, bytes, pieces). It holds the one formula for
+// the requests of a pod. All arithmetic saturates: an absurd quantity stays
+// absurd and never wraps around.
 package resource

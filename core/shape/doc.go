@@ -1,3 +1,3 @@
-// Package shape is how a profile says what a share of something that is taken
-// is worth: points of utilization and score, and straight lines between them.
+// Package shape holds the function with which a profile scores utilization:
+// points of utilization and score, and straight lines between them.
 package shape

@@ -1,9 +1,9 @@
-// Package table is the state that decisions read: nodes and the pods placed
-// on them, as columns over dense rows. Every change gives its row the next
-// revision and moves it to the head of a list, so that whoever has seen
-// revision R finds each row changed since exactly once. Placements can be
+// Package table is the state that decisions read: nodes, and the pods placed on
+// them, as columns over dense rows. Every change gives its row the next
+// revision and moves the row to the head of a list. So a reader that has seen
+// revision R finds each row that changed since exactly once. Placements can be
 // tried under a checkpoint and undone.
 //
-// A Table has one owner (core/machine); readers on other goroutines (core/par)
+// A Table has one owner (core/machine). Readers on other goroutines (core/par)
 // may read columns while the owner waits for them.
 package table

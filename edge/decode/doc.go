@@ -1,6 +1,7 @@
-// Package decode turns API objects into the core's own. What the API server
-// accepts always decodes: a part that makes no sense (an affinity term that
-// does not parse, say) becomes one that matches nothing, as in kube-scheduler.
-// Objects from files first get the defaults that the API server would give
-// them, and are checked; that, too, is here.
+// Package decode turns API objects into the objects of core. Whatever the API
+// server accepts can be decoded. A part that makes no sense, such as an
+// affinity term that does not parse, becomes a part that matches nothing, as in
+// kube-scheduler.
+//
+// Objects from files also get the API server's defaults and checks here.
 package decode

@@ -1,5 +1,6 @@
-// Package manifest reads Kubernetes objects from files, folders and standard
-// input, as strictly as the API server would: a duplicate object or a
-// negative quantity is an error that names file, document, object and field.
-// A field that is not known is one, too, or is left out with a notice. What it hands out has the API server's defaults.
+// Package manifest reads Kubernetes objects from files, directories and
+// standard input, as strictly as the API server. A duplicate object or a
+// negative quantity is an error that names file, document, object and field. An
+// unknown field is an error in strict mode; otherwise it is left out and a
+// notice names it. The objects that come out have the API server's defaults.
 package manifest

@@ -1,7 +1,7 @@
 // Package bench measures Berth beside kube-scheduler v1.36.3 on the workloads
-// of kube-scheduler's own benchmark suite: the decision alone, in process, on
-// the same snapshot (mode decide), or the whole scheduler against a fresh
-// control plane (mode cluster). The two take turns in one call, so that a
-// drift of the machine's speed hits both. The result is the JSON that the
-// contract fixes, or a table.
+// of kube-scheduler's own benchmark suite. Mode decide measures the decision
+// alone, in process, on the same snapshot. Mode cluster measures the whole
+// scheduler against a fresh control plane. The two schedulers take turns in one
+// call, so that a drift of the machine's speed affects both. The result is the
+// JSON that the contract fixes, or a table.
 package bench

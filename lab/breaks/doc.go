@@ -1,6 +1,6 @@
-// Package breaks tells what a comparison that finds nothing is worth. It knows a
-// list of faults (breaks.txt): a line of Berth, what the line says instead, and
-// the mixes of generated worlds in which conform has to disagree then. Each
-// fault is built by itself, by the go command's overlay, which leaves the tree
-// as it is, and conform is run.
+// Package breaks checks that the comparison with kube-scheduler finds faults.
+// It holds a list of planted faults (breaks.txt): a line of Berth, the changed
+// line, and the mixes of generated worlds in which conform must disagree. The
+// go command's overlay builds each fault into a program of its own, which
+// leaves the tree as it is. That program runs conform.
 package breaks

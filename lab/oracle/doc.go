@@ -1,9 +1,9 @@
 // Package oracle is kube-scheduler v1.36.3 itself, linked in and asked one
-// question at a time: given these nodes and the pods on them, what becomes of
-// this pod? It answers with a Record: for each node the verdict or the scores,
-// the set of best nodes, the words of the PodScheduled condition; and which
-// waiting pods a change would wake. There is no API server and no loop: its
-// own cache, framework and queue are driven by hand. Every node is evaluated
-// (percentageOfNodesToScore 100). DefaultScheduler is the same scheduler left at its
-// defaults, for measuring how fast it decides.
+// question at a time: given these nodes and their pods, what happens to this
+// pod? The answer is a Record: the status or the scores of each node, the set
+// of best nodes, and the message of the PodScheduled condition. The oracle also
+// says which waiting pods a change requeues. There is no API server and no
+// loop: the package drives kube-scheduler's own cache, framework and queue by
+// hand. Every node is evaluated (percentageOfNodesToScore 100).
+// DefaultScheduler is the same scheduler with its defaults, to measure its speed.
 package oracle

@@ -1,6 +1,6 @@
-// Package proxy stands between a client and kube-apiserver and makes the
-// trouble that networks and servers make: a reply that is lost after the
-// request took effect, a watch that freezes, an error in the server's place.
-// The client talks TLS to it as it would to the server; the proxy talks to the
-// server under the client's identity, and keeps account of what went through.
+// Package proxy stands between a client and kube-apiserver and makes the faults
+// of networks and servers: a reply is lost after the request took effect, a
+// watch freezes, an error comes instead of the server's reply. The client talks
+// TLS to the proxy as to the server. The proxy talks to the server under the
+// client's identity, and records what went through.
 package proxy

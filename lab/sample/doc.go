@@ -1,5 +1,5 @@
-// Package sample is the workload that a new lab is shown with: several
-// Deployments and a Job, ten pods a node, whose outcome is known beforehand:
-// nearly all of them fit whatever the scheduler's taste, and a few cannot.
-// Watch follows their placement and tells when all that can be placed is.
+// Package sample is the workload of `berth-lab up --sample`: several
+// Deployments and a Job, with ten pods per node. The outcome is known: nearly
+// all pods fit with any scheduler, and a few cannot fit. Watch follows the
+// placement and reports when all pods that fit are placed.
 package sample

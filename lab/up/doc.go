@@ -1,4 +1,4 @@
-// Package up is the command `berth-lab up`: it starts a cluster with a
-// scheduler, shows how the sample workload is placed, and stays until it is
-// interrupted, or ends by itself with a verdict (--once).
+// Package up is the command `berth-lab up`. It starts a cluster with a
+// scheduler and shows how the sample workload is placed. Then it runs until it
+// is interrupted, or, with --once, ends with an exit status.
 package up

@@ -1,7 +1,6 @@
-// Package generate makes small, hard clusters out of a seed: nodes that are
+// Package generate makes small, hard clusters from a seed: nodes that are
 // nearly full, many equal choices, odd quantities, overlapping selectors,
-// several plugins in play at once, and changes that arrive while pods wait. A
-// world is plain API objects with the API server's defaults applied, so that
-// any scheduler can be given the same one. The same mix and seed always make
-// the same world.
+// several plugins at once, and changes while pods wait. A world is plain API
+// objects with the API server's defaults, so every scheduler can get the same
+// world. The same mix and seed always make the same world.
 package generate

@@ -1,4 +1,4 @@
-// Package report writes the result of a simulation: as JSON or YAML for
-// programs (a contract: fields are added, none is changed), as a table for
-// people.
+// Package report writes the result of a simulation. JSON and YAML are for
+// programs and are a contract: fields are added, and none changes. The table is
+// for people.
 package report

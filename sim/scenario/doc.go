@@ -1,4 +1,4 @@
-// Package scenario reads and plays stories: text files (scenarios/*.txt) that
-// set up a cluster, let things happen on a virtual clock and say what the
-// scheduler is expected to do. scenarios/README.md describes the language.
+// Package scenario reads and plays stories. A story is a text file
+// (scenarios/*.txt) that sets up a cluster, lets things happen on a virtual
+// clock, and states what must hold. scenarios/README.md describes the language.
 package scenario

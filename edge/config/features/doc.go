@@ -1,5 +1,6 @@
-// Package features holds the feature gates of Kubernetes v1.36: all of them by stage and default,
-// so that a flag which a whole cluster shares is accepted, and by name those that the scheduler asks
-// for, with what each of these needs. --feature-gates sets them, through the library that
-// kube-scheduler uses, so that spelling and complaints are the same.
+// Package features holds the feature gates of Kubernetes v1.36. It knows all
+// gates by stage and default, so that a cluster can share one --feature-gates
+// flag. It names the gates that the scheduler reads, and the gates that each of
+// these needs. The library that kube-scheduler uses parses --feature-gates, so
+// spelling and errors are the same.
 package features
