@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -15,6 +16,14 @@ type Stock struct {
 	name    v1.ResourceName
 	class   *resourcev1.DeviceClass
 	shared  *Offer
+}
+
+// SignRevision is for framework.SignPlugin, where the signature of a pod depends on the devices that stand for what the pod requests.
+func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
+	if d := &p.Demand; len(d.Requests.Scalars)+len(d.Usage.Scalars)+len(d.Scoring.Scalars) == 0 {
+		return 0, true
+	}
+	return t.DeviceRevision() + t.ObjectRevision(object.DeviceClasses), true
 }
 
 // Has tells whether a device class stands for the resource. No counter has any.

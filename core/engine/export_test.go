@@ -19,3 +19,8 @@ func (e *Engine) See(signature []byte) { e.firstTime(e.classWith(signature)) }
 
 // WithKept is for how many views plugins keep something.
 func (e *Engine) WithKept() int { return len(e.withKept) }
+
+// IsStale tells whether the request remembers another class than the pod is of.
+func (e *Engine) IsStale(r *Request) bool {
+	return !e.plain && string(e.keysOf(r.Profile).appendSignature(nil, e.table, r.Pod)) != e.classOf(r).signature
+}

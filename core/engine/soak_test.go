@@ -474,6 +474,9 @@ func (w *soak) request(e *engine.Engine, by *profile.Profile, p *object.Pod) *en
 	if w.requests[of] == nil {
 		w.requests[of] = engine.For(by, p)
 	}
+	if e.IsStale(w.requests[of]) {
+		panic(fmt.Sprintf("pod %s is of another class now, and its request remembers the old one", p.Key()))
+	}
 	return w.requests[of]
 }
 

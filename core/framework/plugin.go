@@ -73,7 +73,7 @@ type SignPlugin struct {
 	Sign func(key []byte, t *table.Table, p *object.Pod) []byte
 	// SignRevision is set where Sign reads other objects than the pod: the
 	// number grows whenever Sign may say something else of the pod. Where that
-	// is not known, as SignAnew says, Sign is called at every attempt.
+	// is not known of the pod, Sign is called at every attempt.
 	SignRevision func(t *table.Table, p *object.Pod) (revision uint64, known bool)
 	// Locality of Filter and Score.
 	Locality Locality
@@ -81,9 +81,6 @@ type SignPlugin struct {
 	// did not change themselves. Kept answers of another epoch are dropped.
 	Epoch func(t *table.Table) uint64
 }
-
-// SignAnew is the SignRevision of a plugin that does not know it.
-func SignAnew(*table.Table, *object.Pod) (revision uint64, known bool) { return 0, false }
 
 // Locality says what a plugin's answer for one row depends on. It decides
 // which changes make a kept answer stale.

@@ -12,6 +12,7 @@ type selectorOwners struct {
 	// services holds each Service under one label that its pods must have, so
 	// that those of a pod are found by its labels.
 	services map[namespacedLabel][]*object.SelectorOwner
+	revision uint64
 }
 
 type selectorOwnerName struct {
@@ -26,11 +27,15 @@ type namespacedLabel struct{ namespace, key, value string }
 func (t *Table) SetSelectorOwner(f *object.SelectorOwner) (old *object.SelectorOwner) {
 	old = t.RemoveSelectorOwner(f.Kind, f.Namespace, f.Name)
 	t.selectorOwners.byName[selectorOwnerName{f.Kind, f.Namespace, f.Name}] = f
+	t.selectorOwners.revision++
 	if at, ok := serviceLabel(f); ok {
 		t.selectorOwners.services[at] = append(t.selectorOwners.services[at], f)
 	}
 	return old
 }
+
+// SelectorOwnerRevision changes whenever an owner of a selector does.
+func (t *Table) SelectorOwnerRevision() uint64 { return t.selectorOwners.revision }
 
 // RemoveSelectorOwner takes the owner away and returns it; nil: there was none.
 func (t *Table) RemoveSelectorOwner(kind object.SelectorOwnerKind, namespace, name string) *object.SelectorOwner {
@@ -40,6 +45,7 @@ func (t *Table) RemoveSelectorOwner(kind object.SelectorOwnerKind, namespace, na
 		return nil
 	}
 	delete(t.selectorOwners.byName, known)
+	t.selectorOwners.revision++
 	at, ok := serviceLabel(f)
 	if !ok {
 		return f

@@ -39,6 +39,8 @@ type terms struct {
 	last  uint64
 	limit int // of the list, before it is swept
 	swept uint64
+	// revision changes whenever a term comes, goes, or is Live or no more.
+	revision uint64
 	// labels are the keys that selectors look at; other labels of a pod do not
 	// decide which terms are about it.
 	labels map[string]bool
@@ -84,6 +86,7 @@ func (l *terms) learn(in *match.PodTerm) *Term {
 		return known
 	}
 	l.last++
+	l.revision++
 	term := &Term{PodTerm: *in, ID: l.last, rows: map[Row]int32{}}
 	l.byKey[in.Key] = term
 	l.list = append(l.list, term)
@@ -96,6 +99,10 @@ func (l *terms) learn(in *match.PodTerm) *Term {
 	}
 	return term
 }
+
+// TermsRevision changes whenever a term comes, goes, or is Live or no more: for the
+// same namespaces, TermsAbout then returns the same terms.
+func (t *Table) TermsRevision() uint64 { return t.terms.revision }
 
 // TermsAbout returns the terms that are about the pod, by ID. Read only.
 func (t *Table) TermsAbout(p *object.Pod) []*Term {
@@ -164,8 +171,15 @@ func (t *Table) bear(pl *Placed, sign int) {
 			delete(term.rows, pl.Row)
 		}
 		if hasLabel(t.nodes[pl.Row], term.TopologyKey) {
-			term.live += sign
+			t.terms.addLive(term, sign)
 		}
+	}
+}
+
+func (l *terms) addLive(m *Term, pods int) {
+	was := m.Live()
+	if m.live += pods; m.Live() != was {
+		l.revision++
 	}
 }
 
@@ -174,10 +188,10 @@ func (t *Table) relabel(r Row, old, now *object.Node) {
 	for _, pl := range t.pods[r] {
 		for _, term := range pl.terms {
 			if hasLabel(old, term.TopologyKey) {
-				term.live--
+				t.terms.addLive(term, -1)
 			}
 			if hasLabel(now, term.TopologyKey) {
-				term.live++
+				t.terms.addLive(term, 1)
 			}
 		}
 	}
@@ -204,5 +218,6 @@ func (l *terms) sweep() {
 	}
 	clear(l.about)
 	l.swept++
+	l.revision++
 	l.limit = max(termsKept, 2*len(l.list))
 }

@@ -29,7 +29,7 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Co
 	return framework.Plugin{
 		Name:        names.NodeResourcesBalancedAllocation,
 		Reads:       b.reads(),
-		SignPlugin:  framework.SignPlugin{Locality: framework.NodeAndPods, Sign: b.sign, SignRevision: framework.SignAnew},
+		SignPlugin:  framework.SignPlugin{Locality: framework.NodeAndPods, Sign: b.sign, SignRevision: devices.SignRevision},
 		PreScore:    b.preScore,
 		ScorePlugin: framework.ScorePlugin{Score: score},
 	}, nil

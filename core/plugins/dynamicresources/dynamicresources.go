@@ -81,7 +81,7 @@ func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, err
 		Name:             names.DynamicResources,
 		Reads:            []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses},
 		EventsToRegister: wakes(),
-		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: framework.SignAnew},
+		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: signRevision},
 		PreEnqueue:       preEnqueue,
 		PreFilter:        pl.preFilter,
 		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain},

@@ -76,6 +76,11 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	return key
 }
 
+// signRevision is not known of pods that may need a claim.
+func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
+	return 0, len(p.Claims) == 0 && len(p.Demand.Requests.Scalars) == 0
+}
+
 func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	s, status := pl.prepare(t, p)
 	if status != nil {

@@ -41,7 +41,7 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 		EventsToRegister: wakes(),
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.Domains,
-			SignRevision: framework.SignAnew,
+			SignRevision: signRevision,
 			Sign:         pl.sign,
 			Epoch:        (*table.Table).SolitaryRevision,
 		},
@@ -88,6 +88,12 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		key = binary.AppendUvarint(key, term.ID)
 	}
 	return key
+}
+
+// signRevision is of the terms that may be about the pod, and of the namespaces that
+// they and the pod's own terms select.
+func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
+	return t.TermsRevision() + t.NamespaceRevision(), true
 }
 
 // keepingAway picks the terms of others that keep the pod away, and tells

@@ -33,7 +33,7 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 		EventsToRegister: wakes(ig),
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeAndPods,
-			SignRevision: framework.SignAnew,
+			SignRevision: devices.SignRevision,
 			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
 				key = ig.appendKey(p.Demand.Requests.AppendKey(key), t, p)
 				for _, r := range s.resources {

@@ -37,7 +37,7 @@ func New(scaling bool) framework.Plugin {
 		EventsToRegister: wakes,
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeAndPods,
-			SignRevision: framework.SignAnew,
+			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !attaches(p) },
 			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
 				if !attaches(p) {
 					return key

@@ -51,7 +51,7 @@ func New(args *configv1.PodTopologySpreadArgs, comparisons, keys bool) (framewor
 		EventsToRegister: pl.wakes(),
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.Domains,
-			SignRevision: framework.SignAnew,
+			SignRevision: pl.signRevision,
 			Sign:         pl.sign,
 			Epoch:        (*table.Table).SolitaryRevision,
 		},
@@ -116,6 +116,15 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		key = appendField(append(key, 't'), p.Tolerations.Key)
 	}
 	return appendField(append(key, 'n'), p.Namespace)
+}
+
+// signRevision is of the owners of selectors, where the pod has no constraints of
+// its own.
+func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
+	if pl.spread(p) != nil || pl.defaults == nil {
+		return 0, true
+	}
+	return t.SelectorOwnerRevision(), true
 }
 
 // spread is the pod's constraints as far as the gates let them count.

@@ -63,7 +63,7 @@ func New(args *configv1.VolumeBindingArgs, scoring bool) (framework.Plugin, erro
 			// Of the row it reads the node alone. But its classes are as many as
 			// the pods, and what depends on nodes alone is kept by class.
 			Locality:     framework.NodeAndPods,
-			SignRevision: framework.SignAnew,
+			SignRevision: signRevision,
 			Sign:         sign,
 		},
 		PreFilter:     preFilter,
@@ -79,6 +79,11 @@ func New(args *configv1.VolumeBindingArgs, scoring bool) (framework.Plugin, erro
 		},
 		PostBind: b.postBind,
 	}, nil
+}
+
+// signRevision is not known of pods with claims.
+func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
+	return 0, !p.HasClaims(true)
 }
 
 func sign(key []byte, t *table.Table, p *object.Pod) []byte {

@@ -37,7 +37,7 @@ func New() framework.Plugin {
 			{Resource: framework.Node, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.HasClaims(false) }},
 			{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add, QueueingHintFn: claimCame},
 		},
-		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign, SignRevision: framework.SignAnew},
+		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign, SignRevision: signRevision},
 		PreFilter:  preFilter,
 		FilterPlugin: framework.FilterPlugin{
 			Filter: filter,
@@ -49,6 +49,11 @@ func New() framework.Plugin {
 			},
 		},
 	}
+}
+
+// signRevision is not known of pods with claims.
+func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
+	return 0, !restricted(p)
 }
 
 // sign also holds which of the pod's claims are in use: that is so on every

@@ -47,7 +47,7 @@ func New() framework.Plugin {
 			// Of the row it reads the node alone. But its classes are as many as
 			// the pods, and what depends on nodes alone is kept by class.
 			Locality:     framework.NodeAndPods,
-			SignRevision: framework.SignAnew,
+			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !p.HasClaims(false) },
 			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
 				if !p.HasClaims(false) {
 					return key
