@@ -1,45 +1,136 @@
 package machine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// After a panic in the middle of a step no pod is lost: one that the queue
-// handed out and nobody carries backs off, one whose binding may never have been
-// sent is read, and an eviction that may never have been sent is sent again.
+// interrupt does what a step did before it panicked, and repairs the machine.
+func (s *story) interrupt(half func(m *Machine)) {
+	s.T.Helper()
+	for _, m := range []*Machine{s.m, s.twin} {
+		m.now = s.now
+		half(m)
+		effects := m.Repair()
+		if err := m.Verify(); err != nil {
+			s.T.Fatal(err)
+		}
+		if m == s.m {
+			s.effects = effects
+		}
+	}
+	for i, effect := range s.effects {
+		s.take(i, effect)
+	}
+}
+
+// A step that panics in the middle leaves the machine whole, and loses nothing
+// that it had asked for; given the event again, the machine ends up where it
+// would have been.
 func TestRepair(t *testing.T) {
-	w := newWorld(t)
-	w.setNode(w.node("n", 1000))
-	carried, high, dropped := w.pod("carried", 10), w.pod("high", 1000, func(p *object.Pod) { p.Priority = 1 }), w.pod("dropped", 10)
-	m := New(options(&moody{}))
-	now := time.Unix(1000, 0)
-	m.Step(now, NodeSet{w.node("n", 1000)})
-	m.Step(now, PodSet{carried})
-	m.Step(now, Cycle{})
-	m.Step(now, PodSet{high})
-	m.Step(now, Cycle{})
-	m.Step(now, PodSet{dropped})
-	if a, ok := m.queue.Pop(now); !ok || a.Pod.UID != dropped.UID {
-		t.Fatal("the second pod is not next")
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
+	popped := func(m *Machine) *attempt {
+		item, ok := m.queue.Pop(m.now)
+		if !ok {
+			t.Fatal("no pod is ready")
+		}
+		a := newAttempt(item.Pod, m.profiles[item.Pod.SchedulerName])
+		a.record.Node = "n"
+		return a
 	}
-	effects := m.Repair()
-	if len(effects) != 2 {
-		t.Fatalf("%d effects, want an eviction and a read", len(effects))
+
+	s.interrupt(func(m *Machine) { popped(m) })
+	s.did()
+	s.where(p, queue.ErrorBackoff)
+	s.tick(10 * time.Second)
+
+	s.interrupt(func(m *Machine) { // assumed, and not remembered as a flight
+		a := popped(m)
+		m.table.Place(a.pod, "n")
+		m.assumed[a.pod.UID] = "n"
+	})
+	s.did()
+	s.where(p, queue.ErrorBackoff)
+	s.used(0)
+	s.tick(10 * time.Second)
+
+	s.interrupt(func(m *Machine) { m.assume(popped(m)) }) // it asked for no binding yet
+	s.did("Decided p-1: Scheduled", "Decided p-1: Error", "Announce p-1 FailedScheduling: the attempt was interrupted", "Patch p-1")
+	s.where(p, queue.ErrorBackoff)
+	s.used(0)
+	s.requests = nil
+	s.tick(10 * time.Second)
+
+	s.interrupt(func(m *Machine) { m.advance(m.assume(popped(m))) }) // it did
+	s.did("Decided p-1: Scheduled", "Bind p-1 to n")
+	s.where(p, queue.InFlight)
+	s.used(30)
+
+	s.interrupt(func(m *Machine) { m.unqueue(p.UID) }) // of a deletion, half
+	s.used(0)
+	s.requests = nil
+	s.deletePod(p.Key())
+	s.settle()
+	s.checkRest()
+}
+
+// What is being written stays reserved when a step of another pod panics.
+func TestRepairKeepsWrites(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
+	s.cycle("PreBind", writes)
+	s.did("Decided p-1: Scheduled", "Patch p-1", "Write for p-1")
+	s.interrupt(func(*Machine) {})
+	s.did()
+	s.used(30)
+	if slices.Contains(s.moody.calls, "Unreserve p") {
+		t.Error("it was given back")
 	}
-	if evict, ok := effects[0].(Evict); !ok || evict.Victim.UID != carried.UID || evict.Preemptor.UID != high.UID {
-		t.Errorf("got %v, want the eviction of %s for %s", effects[0], carried.Key(), high.Key())
-	}
-	if read, ok := effects[1].(Read); !ok || read.Pod.UID != carried.UID {
-		t.Errorf("got %v, want a read of %s", effects[1], carried.Key())
-	}
-	if at := m.queue.Where(dropped.UID); at != queue.ErrorBackoff {
-		t.Errorf("the pod that nobody carries is %s, want in error backoff", at)
-	}
-	if err := m.Verify(); err != nil {
-		t.Error(err)
-	}
+	s.settle()
+	s.runs(p, "n")
+}
+
+// A node is taken in and the step panics before any pod hears of it. Given
+// again, the node is not news; the pod is tried all the same.
+func TestRepairWakes(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 20), p)
+	s.settle()
+	s.where(p, queue.Unschedulable)
+	n := s.node("n", 40)
+	s.nodes["n"] = n
+	s.interrupt(func(m *Machine) { m.table.SetNode(n) })
+	s.nodeNews = []string{"n"}
+	s.settle()
+	s.runs(p, "n")
+}
+
+// Who waits for an extender goes on waiting, unless the panic took what it
+// waits for.
+func TestRepairInquiries(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30, managed)
+	s.given(s.node("n", 40), p)
+	s.cycle("", "")
+	s.interrupt(func(*Machine) {})
+	s.where(p, queue.InFlight)
+	s.interrupt(func(m *Machine) {
+		for _, q := range m.inquiries { // the answer came, and no more
+			for number, asked := range q.open {
+				delete(q.open, number)
+				m.free(asked.extender)
+			}
+		}
+	})
+	s.where(p, queue.ErrorBackoff)
+	s.requests = nil
+	s.settle()
+	s.runs(p, "n")
 }

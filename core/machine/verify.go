@@ -1,11 +1,9 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -39,6 +37,11 @@ func (m *Machine) Verify() error {
 	for uid := range m.assumed { // any order: an error is an error
 		if m.table.Pod(uid) == nil {
 			return fmt.Errorf("pod %s is assumed but not placed", uid)
+		}
+	}
+	for uid := range m.doubts { // any order: an error is an error
+		if m.table.Pod(uid) == nil {
+			return fmt.Errorf("pod %s is doubted but not placed", uid)
 		}
 	}
 	if err := m.verifyInquiries(); err != nil {
@@ -81,39 +84,3 @@ func (m *Machine) verifyInquiries() error {
 	}
 	return nil
 }
-
-// Repair puts right what a step that panicked may have left, and returns what
-// is to be done for it. Tries are taken back, pods handed out by the queue
-// that nobody carries are tried again after a backoff, and bindings whose
-// effects may have been lost are settled by what the API says.
-func (m *Machine) Repair() []Effect {
-	m.effects = nil
-	m.table.Rollback()
-	m.engine.Reset()
-	clear(m.inquiries) // their pods are parked below; late answers find nobody
-	clear(m.busy)
-	m.line = nil
-	for _, s := range m.queue.Dump() {
-		if s.Place == queue.InFlight && m.flights[s.Pod.UID] == nil {
-			if m.assumed[s.Pod.UID] != "" {
-				delete(m.assumed, s.Pod.UID)
-				m.table.Remove(s.Pod.UID)
-			}
-			m.queue.Park(m.now, s.Pod.UID, queue.Outcome{})
-		}
-	}
-	m.evictAgain()
-	for _, uid := range sortedUIDs(m.flights) {
-		switch f := m.flights[uid]; f.phase {
-		case binding, settling:
-			f.phase = settling
-			m.settle(f)
-		case permitting, writing, retracting:
-			f.phase = retracting
-			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: errInterrupted}, f)
-		}
-	}
-	return m.effects
-}
-
-var errInterrupted = errors.New("the attempt was interrupted by a panic in the scheduler")

@@ -2,5 +2,5 @@
 // comes in through one inbox; the loop hands it to the machine event by event,
 // lets the machine decide on a pod whenever the inbox is empty, and passes on
 // the effects. It sleeps when there is nothing to do, and it outlives a panic
-// of a single step.
+// of a single step, whose event it gives again later.
 package loop

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +22,8 @@ type Machine interface {
 	First() *object.Pod
 	// NextTimer is when a Tick is due, false when none is.
 	NextTimer() (time.Time, bool)
-	// Repair puts right what a step that panicked may have left.
+	// Repair puts right what a step that panicked may have left, and returns
+	// what the step had asked for and what the repair asks for.
 	Repair() []machine.Effect
 }
 
@@ -48,7 +48,8 @@ type Options struct {
 
 // Step is one step of the machine.
 type Step struct {
-	Now     time.Time
+	Now time.Time
+	// Event is nil for a step that panicked: it is given again.
 	Event   machine.Event
 	Effects []machine.Effect
 	Took    time.Duration
@@ -59,13 +60,6 @@ const inboxLimit = 8192
 
 // resolution of the machine's timers.
 const resolution = 5 * time.Millisecond
-
-// After a cycle that panicked no pod is decided on for a while, as the next
-// cycle may well meet the same pod.
-const (
-	firstPause = time.Second
-	lastPause  = 10 * time.Second
-)
 
 // ErrStopped is what questions to a loop that no longer runs are answered.
 var ErrStopped = errors.New("the scheduling loop has stopped")
@@ -80,17 +74,22 @@ type Loop struct {
 	leading atomic.Bool
 	now     doing
 
-	pause   time.Duration // after the last panic, 0 when there was none
-	resumes time.Time     // no cycle before this
-	ticked  time.Time     // when timers were last looked at
-	due     time.Time     // the next timer then, zero when there was none
-	stale   bool          // there was a step since
+	ticked time.Time // when timers were last looked at
+	due    time.Time // the next timer then, zero when there was none
+	stale  bool      // there was a step since
+
+	// After a cycle or a tick that panicked there is none for a while, as the
+	// next may well meet the same pod.
+	cycles, ticks pause
+	lost          lost
+	reports       map[string]report // of panics, by where they were raised
 }
 
 // New returns a loop that does not yet lead. Nobody else may touch the
 // machine from here on.
 func New(m Machine, h Hands, o Options) *Loop {
-	return &Loop{machine: m, hands: h, options: o, inbox: newInbox(inboxLimit)}
+	return &Loop{machine: m, hands: h, options: o, inbox: newInbox(inboxLimit),
+		lost: lost{waiting: map[subject]*again{}}, reports: map[string]report{}}
 }
 
 // Post tells the machine news from the cluster. It waits while the inbox is
@@ -138,6 +137,7 @@ func (l *Loop) Run(ctx context.Context) {
 			l.handle(it)
 		}
 		now := time.Now()
+		l.giveAgain(now)
 		l.tick(now)
 		if p := l.next(now); p != nil {
 			l.cycle(p)
@@ -156,25 +156,25 @@ func (l *Loop) Run(ctx context.Context) {
 
 func (l *Loop) handle(it item) {
 	if it.ask == nil {
-		l.step(it.event)
+		l.give(it.event)
 		return
 	}
 	l.now.begin(nil)
-	defer l.contain(nil, new(bool))
+	defer l.contain("a question", func() {})
 	it.ask()
 }
 
 // tick lets timers fire that are due. It does not look at them after each step,
 // as they are many and coarse.
 func (l *Loop) tick(now time.Time) {
-	if now.Sub(l.ticked) < resolution {
+	if now.Sub(l.ticked) < resolution || now.Before(l.ticks.until) {
 		return
 	}
 	l.ticked, l.stale, l.due = now, false, time.Time{}
 	due, ok := l.machine.NextTimer()
 	switch {
 	case ok && !due.After(now):
-		l.step(machine.Tick{})
+		l.ticks.after(l.step(machine.Tick{}), now, lastPause)
 	case ok:
 		l.due = due
 	}
@@ -183,7 +183,7 @@ func (l *Loop) tick(now time.Time) {
 // next is the pod to decide on now, nil when there is none, or the machine may
 // not.
 func (l *Loop) next(now time.Time) *object.Pod {
-	if !l.leading.Load() || now.Before(l.resumes) || l.hands.Full() {
+	if !l.leading.Load() || now.Before(l.cycles.until) || l.hands.Full() {
 		return nil
 	}
 	return l.machine.First()
@@ -192,12 +192,7 @@ func (l *Loop) next(now time.Time) *object.Pod {
 // cycle decides on one pod.
 func (l *Loop) cycle(p *object.Pod) {
 	l.now.cycle(p)
-	if l.step(machine.Cycle{}) {
-		l.pause = 0
-		return
-	}
-	l.pause = min(max(2*l.pause, firstPause), lastPause)
-	l.resumes = time.Now().Add(l.pause)
+	l.cycles.after(l.step(machine.Cycle{}), time.Now(), lastPause)
 }
 
 // untilTimer is how long to sleep when nothing comes in: until timers may be
@@ -205,14 +200,20 @@ func (l *Loop) cycle(p *object.Pod) {
 // most an hour.
 func (l *Loop) untilTimer() time.Duration {
 	now, sleep := time.Now(), time.Hour
-	if l.stale {
-		sleep = 0
+	until := func(t time.Time) { sleep = min(sleep, t.Sub(now)) }
+	switch {
+	case l.ticks.until.After(now):
+		until(l.ticks.until)
+	case l.stale:
+		until(now)
+	case !l.due.IsZero():
+		until(l.due)
 	}
-	if !l.due.IsZero() {
-		sleep = min(sleep, l.due.Sub(now))
+	if l.cycles.until.After(now) {
+		until(l.cycles.until)
 	}
-	if l.resumes.After(now) {
-		sleep = min(sleep, l.resumes.Sub(now))
+	if due, any := l.lost.next(); any {
+		until(due)
 	}
 	return max(sleep, l.ticked.Add(resolution).Sub(now))
 }
@@ -220,46 +221,50 @@ func (l *Loop) untilTimer() time.Duration {
 // step takes one step and passes its effects on. It reports false when the
 // step panicked.
 func (l *Loop) step(e machine.Event) (ok bool) {
-	defer l.contain(e, &ok)
 	l.stale = true
 	l.now.begin(e)
-	start := time.Now()
-	effects := l.machine.Step(start, e)
-	took := time.Since(start)
-	for _, effect := range effects {
-		l.hands.Do(effect)
+	s := Step{Now: time.Now(), Event: e}
+	s.Effects, ok = l.stepMachine(s.Now, e)
+	s.Took = time.Since(s.Now)
+	for _, effect := range s.Effects {
+		l.do(effect)
 	}
 	if l.options.Observe != nil {
-		l.options.Observe(Step{Now: start, Event: e, Effects: effects, Took: took})
+		if !ok {
+			s.Event = nil
+		}
+		l.observe(s)
 	}
+	return ok
+}
+
+// stepMachine contains a panic that the machine does not. The machine itself
+// contains those of plugins and lets their pod back off.
+func (l *Loop) stepMachine(now time.Time, e machine.Event) (effects []machine.Effect, ok bool) {
+	defer l.contain(fmt.Sprintf("%T", e), func() {
+		effects = l.repair()
+		if l.options.Panicked != nil {
+			l.options.Panicked(e)
+		}
+	})
+	return l.machine.Step(now, e), true
+}
+
+// do starts on an effect. One that panics is tried again later.
+func (l *Loop) do(e machine.Effect) (ok bool) {
+	defer l.contain(fmt.Sprintf("%T", e), func() { l.loseEffect(e) })
+	l.hands.Do(e)
 	return true
 }
 
-// contain is the last resort: the machine contains the panics of plugins
-// itself and lets their pod back off. A panic that gets here costs one event.
-func (l *Loop) contain(e machine.Event, ok *bool) {
-	r := recover()
-	if r == nil {
-		return
-	}
-	*ok = false
-	l.options.Logger.Error(fmt.Errorf("panic: %v", r), "A step of the scheduler panicked, its event is dropped",
-		"event", fmt.Sprintf("%T", e), "stack", string(debug.Stack()))
-	if l.options.Panicked != nil {
-		l.options.Panicked(e)
-	}
-	l.repair()
+func (l *Loop) observe(s Step) {
+	defer l.contain("the report of a step", func() {})
+	l.options.Observe(s)
 }
 
 // repair has the machine put itself right. Should that panic too, the next
 // panicking step tries again.
-func (l *Loop) repair() {
-	defer func() {
-		if r := recover(); r != nil {
-			l.options.Logger.Error(fmt.Errorf("panic: %v", r), "The scheduler could not repair itself", "stack", string(debug.Stack()))
-		}
-	}()
-	for _, effect := range l.machine.Repair() {
-		l.hands.Do(effect)
-	}
+func (l *Loop) repair() (effects []machine.Effect) {
+	defer l.contain("the repair after a panic", func() {})
+	return l.machine.Repair()
 }

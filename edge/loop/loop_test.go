@@ -31,6 +31,7 @@ type script struct {
 	rebound  time.Duration // the timer is set again by so much at each tick
 	panicOn  func(e machine.Event) bool
 	resolved int
+	repair   []machine.Effect
 }
 
 func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
@@ -44,6 +45,10 @@ func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
 	case machine.PodSet:
 		s.log = append(s.log, "set "+e.Pod.Name)
 		s.pods = append(s.pods, e.Pod.Name)
+	case machine.PodGone:
+		s.log = append(s.log, "gone "+e.Name)
+	case machine.PodRead:
+		s.log = append(s.log, fmt.Sprintf("read %s: %v", e.UID, e.Err))
 	case machine.Bound:
 		s.log = append(s.log, "bound "+string(e.UID))
 		s.resolved++
@@ -62,7 +67,7 @@ func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
 	return nil
 }
 
-func (s *script) Repair() []machine.Effect { s.repaired++; return nil }
+func (s *script) Repair() []machine.Effect { s.repaired++; return s.repair }
 func (s *script) First() *object.Pod {
 	if len(s.pods) == 0 {
 		return nil

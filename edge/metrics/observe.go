@@ -86,7 +86,7 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 // the way is no event of the cluster.
 func (m *Metrics) handled(s loop.Step, c machine.Change) {
 	switch s.Event.(type) {
-	case machine.Cycle, machine.Tick, machine.Bound, machine.Written, machine.PodRead, machine.Evicted, machine.Answered:
+	case nil, machine.Cycle, machine.Tick, machine.Bound, machine.Written, machine.PodRead, machine.Evicted, machine.Answered:
 		return
 	}
 	if c.Action == 0 {

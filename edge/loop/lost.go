@@ -1,0 +1,271 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// What panics is tried again after the first pause, then after twice as long.
+const (
+	firstPause  = time.Second
+	lastPause   = 10 * time.Second // for cycles and ticks: all pods wait
+	longPause   = time.Minute      // for one object
+	reportPause = time.Minute      // between two reports of panics at one place
+)
+
+// pause is how long something rests that has panicked.
+type pause struct {
+	wait  time.Duration
+	until time.Time
+}
+
+// after makes the pause longer, up to the last, when it went wrong again.
+func (p *pause) after(ok bool, now time.Time, last time.Duration) {
+	if ok {
+		*p = pause{}
+		return
+	}
+	p.wait = min(max(2*p.wait, firstPause), last)
+	p.until = now.Add(p.wait)
+}
+
+// lost holds what panicked and is to be tried again: of each object the newest
+// event, and effects. While it waits, newer events of its kind take its place,
+// so that an object whose events always panic costs one step a minute.
+type lost struct {
+	waiting map[subject]*again
+	rest    time.Time // nothing is tried before this
+}
+
+// subject is what an event or an effect is about.
+type subject struct {
+	of   string
+	name types.NamespacedName
+	id   string
+}
+
+type again struct {
+	kind  string // of the event or effect
+	try   func() (ok bool)
+	pause pause
+}
+
+// next is when the first of them is to be tried.
+func (l *lost) next() (due time.Time, any bool) {
+	for _, a := range l.waiting { // any order: takes the earliest
+		if !any || a.pause.until.Before(due) {
+			due, any = a.pause.until, true
+		}
+	}
+	if due.Before(l.rest) {
+		due = l.rest
+	}
+	return due, any
+}
+
+// give hands the machine an event from outside. One whose step panics is given
+// again later, unless there is a newer one of the object by then.
+func (l *Loop) give(e machine.Event) {
+	if len(l.lost.waiting) == 0 {
+		if !l.step(e) {
+			l.lose(subjectOf(e), e, &again{})
+		}
+		return
+	}
+	about := subjectOf(e)
+	before := l.lost.waiting[about]
+	switch {
+	case before != nil && before.kind == fmt.Sprintf("%T", e):
+		before.try = l.trying(e)
+	case l.step(e):
+		delete(l.lost.waiting, about)
+	case before != nil:
+		l.lose(about, e, before)
+	default:
+		l.lose(about, e, &again{})
+	}
+}
+
+var errLostRead = errors.New("a read of the pod was lost in a panic of the scheduler")
+
+// trying gives the event again. What a read said grows old, so that the pod is
+// read again instead.
+func (l *Loop) trying(e machine.Event) func() bool {
+	if read, ok := e.(machine.PodRead); ok {
+		e = machine.PodRead{UID: read.UID, Err: errLostRead}
+	}
+	return func() bool { return l.step(e) }
+}
+
+// lose notes that the event is to be given again.
+func (l *Loop) lose(about subject, e machine.Event, a *again) {
+	a.kind, a.try = fmt.Sprintf("%T", e), l.trying(e)
+	a.pause.after(false, time.Now(), longPause)
+	l.lost.waiting[about] = a
+}
+
+// loseEffect notes that the effect is to be tried again, if somebody waits for
+// what comes of it.
+func (l *Loop) loseEffect(e machine.Effect) {
+	var uid types.UID
+	switch e := e.(type) {
+	case machine.Bind:
+		uid = e.Pod.UID
+	case machine.BindBy:
+		uid = e.Pod.UID
+	case machine.Write:
+		uid = e.Pod.UID
+	case machine.Read:
+		uid = e.Pod.UID
+	case machine.Ask:
+		uid = e.Pod.UID
+	case machine.Evict:
+		uid = e.Victim.UID
+	default:
+		return
+	}
+	kind := fmt.Sprintf("%T", e)
+	about := subject{of: kind, id: string(uid)}
+	a := l.lost.waiting[about]
+	if a == nil {
+		a = &again{kind: kind}
+	}
+	a.try = func() bool { return l.do(e) }
+	a.pause.after(false, time.Now(), longPause)
+	l.lost.waiting[about] = a
+}
+
+// giveAgain tries what is due. After a panic the others wait, too.
+func (l *Loop) giveAgain(now time.Time) {
+	if len(l.lost.waiting) == 0 || now.Before(l.lost.rest) {
+		return
+	}
+	due := slices.DeleteFunc(slices.Collect(maps.Keys(l.lost.waiting)), func(s subject) bool {
+		return l.lost.waiting[s].pause.until.After(now)
+	})
+	slices.SortFunc(due, func(a, b subject) int {
+		return l.lost.waiting[a].pause.until.Compare(l.lost.waiting[b].pause.until)
+	})
+	for _, s := range due {
+		a := l.lost.waiting[s]
+		if !a.try() {
+			a.pause.after(false, now, longPause)
+			l.lost.rest = now.Add(firstPause)
+			return
+		}
+		delete(l.lost.waiting, s)
+	}
+}
+
+// subjectOf tells what the event is about.
+func subjectOf(e machine.Event) subject {
+	named := func(of, namespace, name string) subject {
+		return subject{of: of, name: types.NamespacedName{Namespace: namespace, Name: name}}
+	}
+	switch e := e.(type) {
+	case machine.NodeSet:
+		return named("node", "", e.Node.Name)
+	case machine.NodeGone:
+		return named("node", "", e.Name)
+	case machine.PodSet:
+		return named("pod", e.Pod.Namespace, e.Pod.Name)
+	case machine.PodGone:
+		return named("pod", e.Namespace, e.Name)
+	case machine.PodUnreadable:
+		return named("pod", e.Namespace, e.Name)
+	case machine.BudgetSet:
+		return named("poddisruptionbudget", e.Budget.Namespace, e.Budget.Name)
+	case machine.BudgetGone:
+		return named("poddisruptionbudget", e.Namespace, e.Name)
+	case machine.SelectorOwnerSet:
+		return named(ownerKind(e.Owner.Kind), e.Owner.Namespace, e.Owner.Name)
+	case machine.SelectorOwnerGone:
+		return named(ownerKind(e.Kind), e.Namespace, e.Name)
+	case machine.NamespaceSet:
+		return named("namespace", "", e.Namespace.Name)
+	case machine.NamespaceGone:
+		return named("namespace", "", e.Name)
+	case machine.ObjectSet:
+		m := e.Object.Head()
+		return named(objectKind(m.Kind), m.Namespace, m.Name)
+	case machine.ObjectGone:
+		return named(objectKind(e.Kind), e.Namespace, e.Name)
+	}
+	return outcomeOf(e)
+}
+
+func ownerKind(k object.SelectorOwnerKind) string { return fmt.Sprintf("selector owner %d", k) }
+func objectKind(k object.Kind) string             { return fmt.Sprintf("object %d", k) }
+
+// outcomeOf tells of which effect the event is the outcome.
+func outcomeOf(e machine.Event) subject {
+	s := subject{of: fmt.Sprintf("%T", e)}
+	switch e := e.(type) {
+	case machine.Bound:
+		s.id = string(e.UID)
+	case machine.Written:
+		s.id = string(e.UID)
+	case machine.PodRead:
+		s.id = string(e.UID)
+	case machine.Evicted:
+		s.id = string(e.Victim)
+	case machine.Answered:
+		s.id = fmt.Sprintf("%s %d", e.UID, e.Question)
+	}
+	return s
+}
+
+// report is about panics that were raised at one place.
+type report struct {
+	last  time.Time
+	quiet int // panics since
+}
+
+// contain ends a panic, reports it and has put right what it left. Panics at
+// one place are reported once a minute.
+func (l *Loop) contain(what string, repair func()) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	at, now := raisedAt(), time.Now()
+	before, known := l.reports[at]
+	if known && now.Sub(before.last) < reportPause {
+		before.quiet++
+		l.reports[at] = before
+	} else {
+		l.reports[at] = report{last: now}
+		l.options.Logger.Error(fmt.Errorf("panic: %v", r), "A step of the scheduler panicked, it will be tried again",
+			"step", what, "panicsSinceLastReport", before.quiet, "stack", string(debug.Stack()))
+	}
+	repair()
+}
+
+// raisedAt is where the panic that is being handled was raised.
+func raisedAt() string {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(0, callers)])
+	panicked := false
+	for {
+		frame, more := frames.Next()
+		switch {
+		case frame.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && !strings.HasPrefix(frame.Function, "runtime."):
+			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+		case !more:
+			return ""
+		}
+	}
+}

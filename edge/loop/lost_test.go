@@ -1,0 +1,221 @@
+package loop
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// panicking panics the given number of times on what the test says.
+func panicking(times int, on func(e machine.Event) bool) func(machine.Event) bool {
+	return func(e machine.Event) bool {
+		if times > 0 && on(e) {
+			times--
+			return true
+		}
+		return false
+	}
+}
+
+func setOf(name string) func(machine.Event) bool {
+	return func(e machine.Event) bool {
+		set, ok := e.(machine.PodSet)
+		return ok && set.Pod.Name == name
+	}
+}
+
+// Nothing that a panic took is lost: the event is given again, less and less
+// often, until it is taken in. Others come through meanwhile.
+func TestLostEventIsGivenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{panicOn: panicking(3, setOf("a"))}
+		l := running(t, s, &hands{}, Options{})
+		l.Post(machine.PodSet{Pod: pod("a")})
+		l.Post(machine.PodSet{Pod: pod("b")})
+		expect(t, s.told(0), "panic on machine.PodSet", "set b")
+		for _, wait := range []time.Duration{1, 2} {
+			time.Sleep(wait*time.Second - time.Millisecond)
+			expect(t, s.told(2))
+			time.Sleep(time.Millisecond)
+			expect(t, s.told(2), "panic on machine.PodSet")
+			s.log = s.log[:2]
+		}
+		time.Sleep(4 * time.Second)
+		expect(t, s.told(2), "set a")
+		time.Sleep(time.Hour)
+		expect(t, s.told(2), "set a")
+	})
+}
+
+// While an event waits to be given again, newer ones of its object take its
+// place: an object that always panics costs a step a minute, however often it
+// changes. What becomes of it otherwise is taken in at once.
+func TestNewerEventTakesThePlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := 0
+		s := &script{panicOn: func(e machine.Event) bool {
+			bad := setOf("a")(e)
+			if bad {
+				panics++
+			}
+			return bad
+		}}
+		l := running(t, s, &hands{}, Options{})
+		for range 3600 {
+			l.Post(machine.PodSet{Pod: pod("a")})
+			time.Sleep(time.Second)
+		}
+		if panics < 60 || panics > 70 {
+			t.Errorf("%d panics in an hour", panics)
+		}
+		from := len(s.told(0))
+		l.Post(machine.PodGone{Name: "a"})
+		expect(t, s.told(from), "gone a")
+		time.Sleep(time.Hour)
+		expect(t, s.told(from), "gone a")
+	})
+}
+
+// The newest state of the object is what is given again, once.
+func TestNewestStateIsGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{panicOn: panicking(1, setOf("a"))}
+		l := running(t, s, &hands{}, Options{})
+		older, newer := pod("a"), pod("a")
+		newer.Priority = 7
+		l.Post(machine.PodSet{Pod: older})
+		l.Post(machine.PodSet{Pod: newer})
+		var given []int32
+		l.options.Observe = nil
+		step := s.panicOn
+		s.panicOn = func(e machine.Event) bool {
+			bad := step(e)
+			if set, ok := e.(machine.PodSet); ok && !bad {
+				given = append(given, set.Pod.Priority)
+			}
+			return bad
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(given) != 1 || given[0] != 7 {
+			t.Errorf("given were %v, want the newest alone", given)
+		}
+	})
+}
+
+// The outcome of an effect is given again; of a read, which grows old, that it
+// failed.
+func TestLostOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{panicOn: panicking(2, func(e machine.Event) bool { return true })}
+		l := running(t, s, &hands{}, Options{})
+		l.Report(machine.Bound{UID: "a"})
+		l.Report(machine.PodRead{UID: "b", Pod: pod("b")})
+		expect(t, s.told(0), "panic on machine.Bound", "panic on machine.PodRead")
+		time.Sleep(firstPause)
+		log := strings.Join(s.told(2), "; ")
+		if !strings.Contains(log, "bound a") || !strings.Contains(log, "read b: "+errLostRead.Error()) || len(s.told(2)) != 2 {
+			t.Errorf("got %q", log)
+		}
+	})
+}
+
+// What the repair asks for is carried out, and an effect that panics is tried
+// again.
+func TestLostEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := &script{panicOn: panicking(1, setOf("a")), repair: []machine.Effect{machine.Bind{Pod: pod("x")}}}, &hands{}
+		panics := 2
+		h.onDo = func(machine.Bind) {
+			if panics > 0 {
+				panics--
+				panic("hands")
+			}
+		}
+		l := running(t, s, h, Options{})
+		l.Post(machine.PodSet{Pod: pod("a")})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, h.binds, "x", "x", "x")
+	})
+}
+
+// When many events were lost to one cause they come back as fast as they are
+// taken in; as long as they panic there is one try a second at most.
+func TestManyLostEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1000
+		broken, panics := true, 0
+		s := &script{panicOn: func(e machine.Event) bool {
+			_, set := e.(machine.PodSet)
+			if broken && set {
+				panics++
+			}
+			return broken && set
+		}}
+		l := running(t, s, &hands{}, Options{})
+		for i := range n {
+			l.Post(machine.PodSet{Pod: pod(fmt.Sprint(i))})
+		}
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if panics > n+601 || panics < n+500 {
+			t.Errorf("%d panics of %d objects in ten minutes", panics, n)
+		}
+		broken = false
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(s.pods) != n {
+			t.Errorf("%d of %d events were given again", len(s.pods), n)
+		}
+	})
+}
+
+// A tick that panics does not come again at once.
+func TestTickThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{timer: time.Now()}
+		panics := 0
+		s.panicOn = func(e machine.Event) bool { panics++; return panics <= 3 }
+		running(t, s, &hands{}, Options{})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if panics != 3 {
+			t.Errorf("%d ticks in five seconds", panics)
+		}
+		time.Sleep(5 * time.Second)
+		expect(t, s.told(3), "tick")
+	})
+}
+
+// Panics at one place are logged once a minute, with their number.
+func TestPanicsAreReportedOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines atomic.Int32
+		last := atomic.Value{}
+		s := &script{panicOn: func(e machine.Event) bool { _, set := e.(machine.PodSet); return set }}
+		counted := 0
+		l := New(s, &hands{}, Options{Panicked: func(machine.Event) { counted++ },
+			Logger: funcr.New(func(_, args string) { lines.Add(1); last.Store(args) }, funcr.Options{})})
+		go l.Run(t.Context())
+		for i := range 60 {
+			l.Post(machine.PodSet{Pod: pod(fmt.Sprint(i))})
+		}
+		synctest.Wait()
+		if lines.Load() != 1 || counted != 60 {
+			t.Errorf("%d lines for %d panics", lines.Load(), counted)
+		}
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		if lines.Load() != 2 || !strings.Contains(last.Load().(string), `"panicsSinceLastReport"=1`) {
+			t.Errorf("%d lines after a minute, the last: %.200s", lines.Load(), last.Load())
+		}
+	})
+}
