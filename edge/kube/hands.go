@@ -168,7 +168,7 @@ func (h *Hands) evict(ctx context.Context, victim, preemptor *object.Pod) error 
 	defer cancel()
 	if !victim.Disrupted {
 		err := h.patchStatus(ctx, h.clients.Bind, victim, disruption(victim, explain.Disrupted(preemptor.SchedulerName), time.Now()))
-		if gone(err) {
+		if h.left(ctx, victim, err) {
 			return nil
 		}
 		if err != nil {
@@ -177,10 +177,20 @@ func (h *Hands) evict(ctx context.Context, victim, preemptor *object.Pod) error 
 	}
 	err := h.clients.Bind.Delete().Namespace(victim.Namespace).Resource("pods").Name(victim.Name).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &victim.UID}}).Do(ctx).Error()
-	if err != nil && !gone(err) {
+	if err != nil && !h.left(ctx, victim, err) {
 		return fmt.Errorf("delete pod %s: %w", victim.Key(), err)
 	}
 	return nil
+}
+
+// left says that a request failed because the victim no longer exists. After a
+// conflict that is read: it may as well be that somebody changed the pod.
+func (h *Hands) left(ctx context.Context, victim *object.Pod, err error) bool {
+	if !apierrors.IsConflict(err) {
+		return gone(err)
+	}
+	now, unread := h.get(ctx, victim)
+	return unread == nil && now == nil
 }
 
 // gone says that a request failed because the pod that it was for no longer

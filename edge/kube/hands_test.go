@@ -67,22 +67,35 @@ func TestEvict(t *testing.T) {
 		name          string
 		disrupted     bool
 		patch, delete int
-		want          []string // requests
+		now           types.UID // that a read shows; "" for a read that fails
+		want          []string  // requests
 		fails         bool
 	}{
-		{"marks and deletes", false, 200, 200, []string{"PATCH", "DELETE"}, false},
-		{"already marked", true, 200, 200, []string{"DELETE"}, false},
-		{"gone before it is marked", false, 404, 200, []string{"PATCH"}, false},
-		{"gone before it is deleted", false, 200, 404, []string{"PATCH", "DELETE"}, false},
-		{"another pod of that name", false, 200, 409, []string{"PATCH", "DELETE"}, false},
-		{"cannot be marked", false, 403, 200, []string{"PATCH"}, true},
-		{"cannot be deleted", false, 200, 500, []string{"PATCH", "DELETE"}, true},
+		{"marks and deletes", false, 200, 200, "", []string{"PATCH", "DELETE"}, false},
+		{"already marked", true, 200, 200, "", []string{"DELETE"}, false},
+		{"gone before it is marked", false, 404, 200, "", []string{"PATCH"}, false},
+		{"gone before it is deleted", false, 200, 404, "", []string{"PATCH", "DELETE"}, false},
+		{"another pod of that name", false, 200, 409, "uid-2", []string{"PATCH", "DELETE", "GET"}, false},
+		{"another pod of that name is to be marked", false, 409, 200, "uid-2", []string{"PATCH", "GET"}, false},
+		{"in conflict, and still there", false, 200, 409, "uid-1", []string{"PATCH", "DELETE", "GET"}, true},
+		{"in conflict, and cannot be read", false, 200, 409, "", []string{"PATCH", "DELETE", "GET"}, true},
+		{"cannot be marked", false, 403, 200, "", []string{"PATCH"}, true},
+		{"cannot be deleted", false, 200, 500, "", []string{"PATCH", "DELETE"}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
-				if r.Method == http.MethodPatch {
+				switch {
+				case r.Method == http.MethodPatch:
 					answer(w, tt.patch, nil)
+					return
+				case r.Method == http.MethodGet && tt.now == "":
+					answer(w, 500, nil)
+					return
+				case r.Method == http.MethodGet:
+					now := apiPod("p", "n")
+					now.UID = tt.now
+					answer(w, 200, now)
 					return
 				}
 				if !strings.Contains(body, `"preconditions":{"uid":"uid-1"}`) {

@@ -33,10 +33,11 @@ type writing struct {
 	done machine.Written
 	// tries counts the replies to the write at hand that were lost, busy how
 	// often the server turned it away.
-	tries, busy int
-	lost        bool // its last reply was lost: a read is next
-	begun       bool // something was sent
-	refusal     error
+	// Reads that failed are unread: they show nothing.
+	tries, busy, unread int
+	lost                bool // its last reply was lost: a read is next
+	begun               bool // something was sent
+	refusal             error
 }
 
 // startWrite carries writes out.
@@ -101,16 +102,20 @@ func (h *Hands) settleWrite(ctx context.Context, w *writing, at *framework.Write
 	now, err := h.readObject(ctx, at)
 	missing := apierrors.IsNotFound(err)
 	var pause time.Duration // none after the first read
-	if w.tries++; w.tries > 1 {
-		pause = min(time.Second<<min(w.tries-2, 4), 10*time.Second)
+	if reads := w.tries + w.unread; reads > 0 {
+		pause = min(time.Second<<min(reads-1, 4), 10*time.Second)
 	}
+	if err != nil && !missing && ctx.Err() == nil {
+		w.unread++ // no evidence, and no try
+		return pause
+	}
+	w.tries++
+	w.unread = 0
 	switch {
 	case ctx.Err() != nil:
 		w.done.Err = fmt.Errorf("%s: %w", at.Describe(), ctx.Err())
 	case missing && at.Delete:
 		w.wrote(nil)
-	case err != nil && !missing:
-		return pause
 	case !missing && happened(now, at):
 		w.wrote(now)
 	case missing && at.Create == nil || !missing && at.Object.UID != "" && now.GetUID() != at.Object.UID:
@@ -152,7 +157,7 @@ func (w *writing) wrote(shown metav1.Object) {
 		}
 	})
 	w.done.Done++
-	w.tries, w.busy, w.lost, w.refusal = 0, 0, false, nil
+	w.tries, w.busy, w.unread, w.lost, w.refusal = 0, 0, 0, false, nil
 }
 
 // send makes, patches or deletes an object, and returns what it is then. A patch

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -145,6 +146,32 @@ func TestWriteIsReported(t *testing.T) {
 	const want = `{"metadata":{"resourceVersion":"1","uid":"uid-v"},"spec":{"claimRef":{"name":"c","uid":"uid-c"}}}`
 	if r := <-s.requests; r.Line != "PATCH /api/v1/persistentvolumes/v" || r.Body != want {
 		t.Errorf("request %+v", r)
+	}
+}
+
+// Reads that fail do not count among those that show a write not done.
+func TestFailedReadsProveNothingOfAWrite(t *testing.T) {
+	fails := true
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		if fails {
+			answer(w, 500, nil)
+			return
+		}
+		answer(w, 200, &v1.PersistentVolume{TypeMeta: metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
+			ObjectMeta: metav1.ObjectMeta{Name: "v", UID: "uid-v", ResourceVersion: "1"}})
+	})
+	h, _ := handsOn(t, s.config(), always)
+	w := &writing{Write: machine.Write{Pod: testPod("p"), Writes: []framework.Write{volumeWrite()}}, lost: true}
+	pause := time.Duration(0)
+	for range 2 * settleTries {
+		pause = h.settleWrite(t.Context(), w, &w.Writes[0])
+	}
+	if w.done.Err != nil || !w.lost || pause != 10*time.Second {
+		t.Fatalf("after reads that failed: %v, lost %t, the next in %v", w.done.Err, w.lost, pause)
+	}
+	fails = false
+	if h.settleWrite(t.Context(), w, &w.Writes[0]); w.done.Err != nil || w.lost {
+		t.Errorf("after the first read: %v, lost %t, want it sent again", w.done.Err, w.lost)
 	}
 }
 
