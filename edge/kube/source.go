@@ -234,6 +234,7 @@ type mirror struct {
 	reflector *cache.Reflector
 	seen      map[types.NamespacedName]owner
 	synced    chan struct{}
+	history
 }
 
 func newMirror(name string, post func(machine.Event), entry func(any) *entry, gone func(owner) machine.Event) *mirror {
@@ -245,9 +246,10 @@ func (m *mirror) reflect(client rest.Interface, kind any, selector string, logge
 	lw := cache.NewFilteredListWatchFromClient(client, m.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
 		o.FieldSelector = selector
 	})
+	m.logger = logger
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
-	m.reflector = cache.NewReflectorWithOptions(lw, kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger, Backoff: backoff})
+	m.reflector = cache.NewReflectorWithOptions(m.checked(lw), kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger, Backoff: backoff})
 }
 
 // Transformer lets the reflector decode objects while it collects them, so
@@ -306,7 +308,8 @@ func (m *mirror) remove(name types.NamespacedName) {
 
 // Replace takes in a whole list: what it does not hold is gone. Deletions come
 // first, as they make room.
-func (m *mirror) Replace(list []any, _ string) error {
+func (m *mirror) Replace(list []any, version string) error {
+	m.compare(list, version)
 	listed := make(map[types.NamespacedName]bool, len(list))
 	for _, obj := range list {
 		if meta, ok := obj.(metav1.Object); ok {

@@ -163,6 +163,7 @@ func TestSource(t *testing.T) {
 	}
 	want := []string{"gone ns/p uid-1", "set budget ns/b", "set owner 1 ns/f map[app:web]", "set owner 2 ns/f map[]",
 		"set owner 3 ns/f map[]", "set owner 4 ns/f map[]", "set node n", "set ns/p uid-1"}
+	slices.Sort(want)
 	var got []string
 	for range want {
 		got = append(got, <-events)

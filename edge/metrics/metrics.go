@@ -58,6 +58,7 @@ type Metrics struct {
 	eventsDropped   *metrics.Counter
 	patchesFailed   *metrics.Counter
 	badObjects      *metrics.Counter
+	rewinds, undone *metrics.Counter
 	stepSeconds     *metrics.Gauge
 }
 
@@ -79,7 +80,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.stepSeconds)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.stepSeconds)
 	return m
 }
 
@@ -148,6 +149,8 @@ func (m *Metrics) own() {
 	m.stepSeconds = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "loop_step_age_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "How long the scheduling loop has been at its present step, to the second; 0 where that is short. A loop that is stuck fails /livez."})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
+	m.rewinds = counter(berth, "api_rewinds_total", metrics.ALPHA, "Lists that showed an older state than was seen before, as etcd was restored from a backup.")
+	m.undone = counter(berth, "bindings_undone_total", metrics.ALPHA, "Bindings that were done and that the API undid, as etcd was restored from a backup.")
 }
 
 func counter(subsystem, name string, level metrics.StabilityLevel, help string) *metrics.Counter {

@@ -19,6 +19,8 @@ type Snapshot struct {
 	PluginPanics         int
 	HintPanics           int
 	BadObjects           uint64
+	Rewinds              uint64
+	Undone               int // bindings
 	Hands                kube.Counters
 }
 
@@ -26,7 +28,8 @@ type Snapshot struct {
 type totals struct {
 	arrivals                 map[queue.Arrival]int
 	pluginPanics, hintPanics int
-	badObjects               uint64
+	badObjects, rewinds      uint64
+	undone                   int
 	hands                    kube.Counters
 }
 
@@ -54,9 +57,11 @@ func (m *Metrics) Refresh(s Snapshot) {
 	advance(m.panics.WithLabelValues("plugin"), m.last.pluginPanics, s.PluginPanics)
 	advance(m.panics.WithLabelValues("hint"), m.last.hintPanics, s.HintPanics)
 	advance(m.badObjects, m.last.badObjects, s.BadObjects)
+	advance(m.rewinds, m.last.rewinds, s.Rewinds)
+	advance(m.undone, m.last.undone, s.Undone)
 	advance(m.eventsDropped, m.last.hands.EventsDropped, s.Hands.EventsDropped)
 	advance(m.patchesFailed, m.last.hands.PatchesFailed, s.Hands.PatchesFailed)
-	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Hands}
+	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.Undone, s.Hands}
 }
 
 // StepAge sets how long the loop has been at its present step. Unlike the rest

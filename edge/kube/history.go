@@ -1,0 +1,97 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// history notices that resource versions went back, as they do when etcd is
+// restored from a backup. The API then shows older states, and a watch from a
+// version that is yet to come says nothing at all until it has come.
+type history struct {
+	version string // of the last list or event
+	rewound bool   // a lower version was read: the next list starts anew
+	rewinds atomic.Uint64
+	logger  klog.Logger
+}
+
+// UpdateResourceVersion notes how far the watch has come. The reflector tells.
+func (h *history) UpdateResourceVersion(version string) { h.version = version }
+
+// checked has a watch that is resumed begin with a consistent read. Where that
+// shows a lower version than the watch is to begin with, the objects are listed
+// anew.
+func (h *history) checked(lw *cache.ListWatch) *cache.ListWatch {
+	resume := lw.WatchFuncWithContext
+	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		if o.SendInitialEvents != nil { // it is a list
+			return resume(ctx, o)
+		}
+		list, err := lw.ListWithContextFunc(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		now, err := meta.ListAccessor(list)
+		if err != nil {
+			return nil, err
+		}
+		if older(now.GetResourceVersion(), o.ResourceVersion) {
+			h.rewound = true
+			return nil, apierrors.NewResourceExpired(fmt.Sprintf("the version is %s, after %s", now.GetResourceVersion(), o.ResourceVersion))
+		}
+		return resume(ctx, o)
+	}
+	return lw
+}
+
+// older compares resource versions; those that are no numbers have no order.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
+}
+
+// compare looks whether the list shows an older state than was seen before. A
+// list is at least as new as all that the reflector has seen, unless history
+// went back. All that it holds is then told again, as it counts more than what
+// was learned elsewhere.
+func (m *mirror) compare(list []any, version string) {
+	back := m.rewound || older(version, m.version)
+	for _, obj := range list {
+		o, ok := obj.(metav1.Object)
+		if !ok {
+			continue
+		}
+		before := m.seen[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
+		back = back || before.uid == o.GetUID() && older(o.GetResourceVersion(), before.version)
+	}
+	if back {
+		m.rewinds.Add(1)
+		m.logger.Error(nil, "The API shows an older state than before, etcd may have been restored from a backup", "resource", m.name, "version", version, "seen", m.version)
+		for name, o := range m.seen {
+			o.version = ""
+			m.seen[name] = o
+		}
+		m.post(machine.Rewound{})
+	}
+	m.version, m.rewound = version, false
+}
+
+// Rewinds is how many lists showed an older state than was seen before.
+func (s *Source) Rewinds() (n uint64) {
+	for _, m := range s.mirrors {
+		n += m.rewinds.Load()
+	}
+	return n
+}
