@@ -199,6 +199,9 @@ type ReservePlugin struct {
 	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
 }
 
+// Notice is what an API event of type Normal says of a pod.
+type Notice struct{ Reason, Action, Note string }
+
 // PermitResult is a Permit plugin's answer.
 type PermitResult struct {
 	// Status: nil lets the pod go; Code Wait holds it; others reject it.
@@ -216,6 +219,9 @@ type PermitResult struct {
 type PreBindPlugin struct {
 	// PreBind returns what must be written before the pod may be bound.
 	PreBind func(t *table.Table, p *object.Pod, node string) ([]Write, *decision.Status)
+	// WaitNotice, when all writes are done, is the event that tells users what
+	// the pod may now have to wait for; nil: nothing.
+	WaitNotice func(t *table.Table, p *object.Pod, node string) *Notice
 	// WritesDone is asked when all writes are carried out, and again whenever
 	// an object or the pod's node changes, until it lets the pod go (nil) or
 	// rejects it; Code Wait means not yet. nil: nothing is waited for.

@@ -167,6 +167,7 @@ func (c *chaos) mood() {
 	points := map[string][]mood{
 		"PreEnqueue": {fails, rejects, panics}, "PreFilter": {fails, rejects, panics}, "PreScore": {fails, panics},
 		"Reserve": {fails, rejects, pends, panics}, "PreBind": {fails, rejects, writes, writes, panics}, "Bind": {passes, panics},
+		"WaitNotice":   {waits, panics},
 		"WritesDone":   {fails, waits, waits, panics},
 		"Permit":       {waits, waits, waits, allows, expels, fails, rejects, panics},
 		"RevertWrites": {writes, writes, panics}, "Unreserve": {panics}, "PostBind": {panics}, "Filter": {panics}, "Explain": {panics}, "Score": {panics},

@@ -212,8 +212,8 @@ type (
 	Announce struct {
 		Pod     *object.Pod
 		Warning bool
-		Reason  string // Scheduled, FailedScheduling, Preempted
-		Action  string // Binding, Scheduling, Preempting
+		Reason  string // Scheduled, FailedScheduling, Preempted, or a plugin's
+		Action  string // Binding, Scheduling, Preempting, or a plugin's
 		Note    string
 		// Related is the preemptor, for Preempted.
 		Related *object.Pod

@@ -182,6 +182,24 @@ func (m *Machine) advance(f *flight) {
 		m.do(Write{Pod: f.pod, Writes: writes})
 		return
 	}
+	m.prepared(f)
+}
+
+// prepared goes on when PreBind has nothing left to write.
+func (m *Machine) prepared(f *flight) {
+	for _, pl := range f.profile.PreBind {
+		if pl.WaitNotice == nil {
+			continue
+		}
+		var n *framework.Notice
+		if err := m.guard("PreBind", pl.Name, func() { n = pl.WaitNotice(m.table, f.pod, f.node) }); err != nil {
+			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: err}, f)
+			return
+		}
+		if n != nil {
+			m.do(Announce{Pod: f.pod, Reason: n.Reason, Action: n.Action, Note: n.Note})
+		}
+	}
 	m.await(f)
 }
 

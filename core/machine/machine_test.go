@@ -522,6 +522,29 @@ func TestPermit(t *testing.T) {
 	}
 }
 
+// What a pod waits for is told once, when what PreBind writes is there, whether
+// it then has to wait or not.
+func TestWaitNotice(t *testing.T) {
+	for settle, want := range map[mood][]string{
+		waits: {"Announce p-1 Moody: in no hurry"},
+		"":    {"Announce p-1 Moody: in no hurry", "Bind p-1 to n"},
+	} {
+		s := newStory(t)
+		p := s.pod("p", 40)
+		s.given(s.node("n", 40), p)
+		s.cycle("PreBind", writes)
+		s.did("Decided p-1", "Patch p-1", "Write for p-1")
+		s.moody.moods["WaitNotice"], s.moody.moods["WritesDone"] = waits, settle
+		s.answer(1, fine) // the patch of its nomination is on its way, too
+		s.did(want...)
+		if settle == waits {
+			s.moody.moods["WaitNotice"], s.moody.moods["WritesDone"] = waits, waits
+			s.step(ObjectSet{&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}}})
+			s.did()
+		}
+	}
+}
+
 // A pod whose PreBind writes take their time is bound when they have had their
 // effect; failing that, all is undone.
 func TestWritesDone(t *testing.T) {

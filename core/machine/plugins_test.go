@@ -123,6 +123,12 @@ func (mo *moody) plugin() *framework.Plugin {
 				}
 				return nil, mo.status("PreBind")
 			},
+			WaitNotice: func(*table.Table, *object.Pod, string) *framework.Notice {
+				if mo.ask("WaitNotice") == waits {
+					return &framework.Notice{Reason: "Moody", Action: "Brooding", Note: "in no hurry"}
+				}
+				return nil
+			},
 			WritesDone: func(*table.Table, *object.Pod, string) *decision.Status {
 				if mo.ask("WritesDone") == waits {
 					return &decision.Status{Code: decision.Wait}

@@ -43,7 +43,7 @@ func (m *Machine) written(e Written) {
 		m.fail(f.attempt, attribute(&decision.Status{Code: decision.Error, Err: e.Err}, "PreBind", plugin), f)
 		return
 	}
-	m.await(f)
+	m.prepared(f)
 }
 
 // retract has taken back what was written for the pod, and tells whether there

@@ -91,6 +91,7 @@ func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, err
 		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.retract},
 		PreBindPlugin: framework.PreBindPlugin{
 			PreBind:            pl.preBind,
+			WaitNotice:         pl.waitNotice,
 			WritesDone:         pl.settle,
 			WritesTimeout:      pl.binding,
 			WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", errBindingLate), // as in v1.36

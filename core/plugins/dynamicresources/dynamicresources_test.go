@@ -320,9 +320,16 @@ func TestBindingConditions(t *testing.T) {
 	if s := pl.WritesDone(tb, p, "a"); s != nil {
 		t.Errorf("without conditions: %v", s)
 	}
+	if n := pl.WaitNotice(tb, p, "a"); n != nil {
+		t.Errorf("without conditions: %v", n)
+	}
 	r := &c.Status.Allocation.Devices.Results[0]
 	r.BindingConditions, r.BindingFailureConditions = []string{"attached"}, []string{"broken"}
 	show(tb, &c)
+	const note = "waiting for binding conditions for device on node a"
+	if n := pl.WaitNotice(tb, p, "a"); n == nil || n.Reason != "BindingConditionsPending" || n.Action != "Scheduling" || n.Note != note {
+		t.Errorf("with conditions: %v", n)
+	}
 	if s := pl.WritesDone(tb, p, "a"); s == nil || s.Code != decision.Wait {
 		t.Errorf("before anything is known: %v", s)
 	}

@@ -1,6 +1,7 @@
 package dynamicresources
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -23,6 +25,27 @@ var (
 // to hold before the pod is bound.
 func conditional(a *resourcev1.AllocationResult) bool {
 	return slices.ContainsFunc(a.Devices.Results, func(r resourcev1.DeviceRequestAllocationResult) bool { return len(r.BindingConditions) > 0 })
+}
+
+// waitNotice tells users that the pod is not bound before the binding conditions
+// of its devices hold.
+func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framework.Notice {
+	if !pl.features.BindingConditions {
+		return nil
+	}
+	claims := []*object.ResourceClaim{pl.madeFor(t, p)}
+	for i := range p.Claims {
+		if c := shown(t, p.Namespace, p.Claims[i].Claim); c != nil {
+			claims = append(claims, cmp.Or(promised(t, c), c))
+		}
+	}
+	for _, c := range claims {
+		if c != nil && c.Allocation() != nil && conditional(c.Allocation()) {
+			return &framework.Notice{Reason: "BindingConditionsPending", Action: "Scheduling",
+				Note: "waiting for binding conditions for device on node " + node}
+		}
+	}
+	return nil
 }
 
 // readiness tells whether all binding conditions of the claim's devices hold;
