@@ -12,7 +12,7 @@ import (
 // idle are the fields that say nothing to others once a pod is placed: what
 // the pod itself asks of nodes, and how it is getting on.
 var idle = []string{
-	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Generation", "Gates",
+	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Version", "Generation", "Gates",
 	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Controller", "Images", "Containers", "Features", "Extended",
 	"Scheduled", "Disrupted", "API", "Limits",
 }

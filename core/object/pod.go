@@ -17,6 +17,7 @@ type Pod struct {
 	UID       types.UID
 	Namespace string
 	Name      string
+	Version   string // metadata.resourceVersion; events name it
 	Labels    map[string]string
 
 	SchedulerName string

@@ -19,6 +19,7 @@ func Pod(p *v1.Pod) *object.Pod {
 		UID:           p.UID,
 		Namespace:     p.Namespace,
 		Name:          p.Name,
+		Version:       p.ResourceVersion,
 		Labels:        p.Labels,
 		SchedulerName: spec.SchedulerName,
 		NodeName:      spec.NodeName,

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"strconv"
 	"strings"
@@ -23,56 +24,123 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// recorder publishes events in the background. What does not fit into its
-// queue is dropped and counted. add is for one caller at a time.
+// recorder publishes events in the background, repeats as series. What does not
+// fit into its queue is dropped and counted.
 type recorder struct {
 	pool    *pool
-	send    func(context.Context, *eventsv1.Event)
+	sink    eventSink
 	busy    func() bool // bindings are under way
-	dropped atomic.Uint64
+	cache   *eventCache
+	dropped atomic.Uint64 // by the queue or the API
 	host    string
 	waiting sync.Mutex // of who waits for bindings: the others wait for him
-
-	// said holds the warnings of this period and of the one before: a pod that
-	// fails again and again says so once in a while only, as v1.36 makes a
-	// series of such events. The pod's condition is always the latest.
-	said    [2]map[warning]bool
-	rotated time.Time
 }
 
-// warning is what a repeated warning has in common with the first.
-type warning struct {
-	pod    types.UID
-	reason string
+// eventSink is the API as the recorder sees it.
+type eventSink interface {
+	create(context.Context, *eventsv1.Event) error
+	// patch writes the event's series.
+	patch(context.Context, *eventsv1.Event) error
 }
 
-const warningPeriod = time.Minute
+// neverRepeated is the reason of an event that no pod has twice. They are left
+// out of the cache, where they would push the others out.
+const neverRepeated = "Scheduled"
 
-func newRecorder(p *pool, send func(context.Context, *eventsv1.Event), busy func() bool) *recorder {
+func newRecorder(p *pool, sink eventSink, busy func() bool) *recorder {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	return &recorder{pool: p, send: send, busy: busy, host: host}
+	r := &recorder{pool: p, sink: sink, busy: busy, cache: newEventCache(), host: host}
+	go r.finishSeries(p.ctx)
+	return r
 }
 
 func (r *recorder) add(e machine.Announce) {
 	now := time.Now()
-	if e.Warning && r.repeated(warning{e.Pod.UID, e.Reason}, now) {
+	if e.Reason == neverRepeated {
+		s := newSeries(e, now)
+		s.count = 1
+		r.submit(now, func(ctx context.Context) error { return r.record(ctx, eventOf(e, r.host, *s)) })
 		return
 	}
-	if !r.pool.submit(func(ctx context.Context) {
-		r.yield(ctx, now)
-		r.send(ctx, eventOf(e, r.host, now))
+	if r.cache.full() {
+		r.finish()
+	}
+	key := keyOf(e)
+	s, tell := r.cache.add(key, e, now)
+	if !tell {
+		return
+	}
+	if !r.submit(now, func(ctx context.Context) error {
+		err := r.record(ctx, eventOf(e, r.host, s))
+		if err != nil {
+			r.cache.lost(key)
+		}
+		return err
 	}) {
+		r.cache.lost(key)
+	}
+}
+
+// submit queues a request. One that fails is lost: events only inform.
+func (r *recorder) submit(since time.Time, request func(context.Context) error) bool {
+	queued := r.pool.submit(func(ctx context.Context) {
+		r.yield(ctx, since)
+		if request(ctx) != nil {
+			r.dropped.Add(1)
+		}
+	})
+	if !queued {
 		r.dropped.Add(1)
+	}
+	return queued
+}
+
+// record writes an event, or the series that it has become. An Event that has
+// gone meanwhile, or that never came, is created with its series.
+func (r *recorder) record(ctx context.Context, e *eventsv1.Event) error {
+	if e.Series != nil {
+		if err := r.sink.patch(ctx, e); !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return r.sink.create(ctx, e)
+}
+
+func (r *recorder) finishSeries(ctx context.Context) {
+	ticker := time.NewTicker(finishTime)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			r.finish()
+		}
+	}
+}
+
+// finish writes the last counts of the series that are over. An Event that has
+// gone meanwhile stays away.
+func (r *recorder) finish() {
+	now := time.Now()
+	for _, s := range r.cache.turn() {
+		e := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}, Series: s.api()}
+		r.submit(now, func(ctx context.Context) error {
+			if err := r.sink.patch(ctx, e); !apierrors.IsNotFound(err) {
+				return err
+			}
+			return nil
+		})
 	}
 }
 
 // What an event waits for bindings that are under way, at the most, and how
 // often it looks.
 const (
-	eventPatience = 30 * time.Second
+	eventPatience = 2 * time.Second
 	eventPause    = 50 * time.Millisecond
 )
 
@@ -90,25 +158,12 @@ func (r *recorder) yield(ctx context.Context, since time.Time) {
 	}
 }
 
-// repeated says whether the warning was given a short while ago.
-func (r *recorder) repeated(w warning, now time.Time) bool {
-	if now.Sub(r.rotated) >= warningPeriod {
-		r.said[0], r.said[1] = map[warning]bool{}, r.said[0]
-		r.rotated = now
-	}
-	if r.said[0][w] || r.said[1][w] {
-		return true
-	}
-	r.said[0][w] = true
-	return false
-}
-
 // maxInstance is the longest reportingInstance that the API takes, in bytes.
 const maxInstance = 128
 
 // eventOf renders an Announce effect. It is reported by the profile that acts:
 // the preemptor's when there is one.
-func eventOf(e machine.Announce, host string, now time.Time) *eventsv1.Event {
+func eventOf(e machine.Announce, host string, s eventSeries) *eventsv1.Event {
 	actor := e.Pod
 	kind := v1.EventTypeNormal
 	if e.Warning {
@@ -116,8 +171,9 @@ func eventOf(e machine.Announce, host string, now time.Time) *eventsv1.Event {
 	}
 	event := &eventsv1.Event{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "events.k8s.io/v1", Kind: "Event"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: e.Pod.Namespace, Name: eventName(e.Pod.Name, now)},
-		EventTime:  metav1.MicroTime{Time: now},
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Pod.Namespace, Name: s.name},
+		EventTime:  metav1.MicroTime{Time: s.first},
+		Series:     s.api(),
 		Type:       kind,
 		Reason:     e.Reason,
 		Action:     e.Action,
@@ -146,19 +202,39 @@ func eventName(pod string, now time.Time) string {
 }
 
 func reference(p *object.Pod) v1.ObjectReference {
-	return v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID}
+	return v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.Version}
 }
 
-// publish sends an event. One that the API does not take is lost: it only
-// informs.
-func (h *Hands) publish(ctx context.Context, e *eventsv1.Event) {
+// announcer writes events to the API server.
+type announcer struct {
+	clients *Clients
+	logger  klog.Logger
+}
+
+func (a announcer) create(ctx context.Context, e *eventsv1.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := h.clients.Events.post(ctx, "namespaces/"+e.Namespace+"/events", e)
-	if err == nil || apierrors.IsAlreadyExists(err) {
-		return
+	err := a.clients.Events.post(ctx, "namespaces/"+e.Namespace+"/events", e)
+	if apierrors.IsAlreadyExists(err) {
+		return nil
 	}
-	h.announceLost.Add(1)
-	h.logger.V(2).Info("Cannot publish an event", "pod", klog.KRef(e.Regarding.Namespace, e.Regarding.Name),
-		"reason", e.Reason, "err", err)
+	return a.told(e, err)
+}
+
+func (a announcer) patch(ctx context.Context, e *eventsv1.Event) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	body, err := json.Marshal(map[string]any{"series": e.Series})
+	if err != nil {
+		return err
+	}
+	return a.told(e, a.clients.Series.Patch(types.MergePatchType).Namespace(e.Namespace).Resource("events").Name(e.Name).
+		Body(body).Do(ctx).Error())
+}
+
+func (a announcer) told(e *eventsv1.Event, err error) error {
+	if err != nil && !apierrors.IsNotFound(err) {
+		a.logger.V(2).Info("Cannot publish an event", "event", klog.KObj(e), "reason", e.Reason, "err", err)
+	}
+	return err
 }

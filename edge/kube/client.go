@@ -11,6 +11,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	appsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	resourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
 	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
@@ -35,7 +36,8 @@ type Clients struct {
 	Status rest.Interface // pod status
 
 	Bindings *Poster
-	Events   *Poster // events.k8s.io
+	Events   *Poster        // events.k8s.io
+	Series   rest.Interface // of events.k8s.io
 
 	held func() bool
 }
@@ -63,6 +65,12 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	}
 	if clients.Events, err = newPoster(separate(config, true, held), "/apis", eventsv1.SchemeGroupVersion); err != nil {
 		errs = append(errs, err)
+	}
+	series, err := eventsclient.NewForConfig(separate(config, true, held))
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		clients.Series = series.RESTClient()
 	}
 	policy, err := policyv1.NewForConfig(separate(config, false, nil))
 	if err != nil {

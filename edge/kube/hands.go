@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -50,10 +51,9 @@ type Hands struct {
 	asking    *calls
 	delegated *calls // bindings by extenders
 
-	binding      atomic.Int64
-	unanswered   atomic.Int64 // bindings and writes that were sent and are not reported on
-	patchFailed  atomic.Uint64
-	announceLost atomic.Uint64
+	binding     atomic.Int64
+	unanswered  atomic.Int64 // bindings and writes that were sent and are not reported on
+	patchFailed atomic.Uint64
 }
 
 // NewHands returns hands that report outcomes through report, which must not
@@ -62,7 +62,7 @@ func NewHands(c *Clients, report func(machine.Event), logger klog.Logger) *Hands
 	h := &Hands{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(),
 		bindings: newPool(bindWorkers, 0), settling: newPool(settleWorkers, 0)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0), h.patch)
-	h.events = newRecorder(newPool(eventWorkers, eventLimit), h.publish, func() bool { return h.binding.Load() > 0 })
+	h.events = newRecorder(newPool(eventWorkers, eventLimit), announcer{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }
 
@@ -79,7 +79,7 @@ func (h *Hands) Counters() Counters {
 	return Counters{
 		Binding:       int(h.binding.Load()),
 		Unanswered:    int(h.unanswered.Load()),
-		EventsDropped: h.events.dropped.Load() + h.announceLost.Load(),
+		EventsDropped: h.events.dropped.Load(),
 		PatchesFailed: h.patchFailed.Load(),
 	}
 }
@@ -205,16 +205,38 @@ func gone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
 
-// patch carries a Patch effect out. A patch that fails is not repeated: the
-// pod's next attempt writes the state of that time.
-func (h *Hands) patch(ctx context.Context, e machine.Patch) {
+// patch carries a Patch effect out. It reports false where another try may help.
+func (h *Hands) patch(ctx context.Context, e machine.Patch) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := h.patchStatus(ctx, h.clients.Status, e.Pod, statusOf(e, time.Now()))
-	if err != nil && !gone(err) {
-		h.patchFailed.Add(1)
-		h.logger.Error(err, "Cannot update the status of a pod", "pod", klog.KRef(e.Pod.Namespace, e.Pod.Name))
+	again := transient(err)
+	if err == nil || !again && gone(err) {
+		return true
 	}
+	h.patchFailed.Add(1)
+	pod := klog.KRef(e.Pod.Namespace, e.Pod.Name)
+	if again {
+		h.logger.V(2).Info("Cannot update the status of a pod; trying again", "pod", pod, "err", err)
+	} else {
+		h.logger.Error(err, "Cannot update the status of a pod", "pod", pod)
+	}
+	return !again
+}
+
+// transient says that a status patch may succeed when it is tried again: the
+// server did not answer, could not do it now, or had another change of the pod
+// come between.
+func transient(err error) bool {
+	status := apierrors.APIStatus(nil)
+	switch {
+	case err == nil, errors.Is(err, ErrNotLeading):
+		return false
+	case !errors.As(err, &status):
+		return true
+	}
+	code := status.Status().Code
+	return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code == http.StatusConflict
 }
 
 // settlePause is the time between two looks at whether all is settled.

@@ -160,7 +160,7 @@ func TestStatusQueue(t *testing.T) {
 	}
 	var sent []string
 	started, proceed := make(chan struct{}), make(chan struct{})
-	q := newStatusQueue(newPool(1, 0), func(_ context.Context, e machine.Patch) {
+	q := newStatusQueue(newPool(1, 0), func(_ context.Context, e machine.Patch) bool {
 		text := ""
 		if e.Condition != nil {
 			text = e.Condition.Message
@@ -171,6 +171,7 @@ func TestStatusQueue(t *testing.T) {
 		sent = append(sent, text)
 		started <- struct{}{}
 		<-proceed
+		return true
 	})
 	q.add(message("first"))
 	<-started
@@ -212,7 +213,7 @@ func TestEvent(t *testing.T) {
 	victim := testPod("victim")
 	preemptor := &object.Pod{UID: "uid-2", Namespace: "other", Name: "strong", SchedulerName: "mine"}
 	e := eventOf(machine.Announce{Pod: victim, Reason: "Preempted", Action: "Preempting",
-		Note: strings.Repeat("é", 600), Related: preemptor}, strings.Repeat("h", 200), now)
+		Note: strings.Repeat("é", 600), Related: preemptor}, strings.Repeat("h", 200), *newSeries(machine.Announce{Pod: victim}, now))
 	if e.Name != "victim.1234" || e.Namespace != "ns" || e.Type != "Normal" || e.ReportingController != "mine" {
 		t.Errorf("got %+v", e)
 	}
@@ -225,7 +226,8 @@ func TestEvent(t *testing.T) {
 	if _, err := json.Marshal(e); err != nil {
 		t.Error(err)
 	}
-	long := eventOf(machine.Announce{Pod: testPod(strings.Repeat("a", 250)), Warning: true}, "host", now)
+	lengthy := machine.Announce{Pod: testPod(strings.Repeat("a", 250)), Warning: true}
+	long := eventOf(lengthy, "host", *newSeries(lengthy, now))
 	if len(long.Name) > 253 || long.Type != "Warning" {
 		t.Errorf("got name %q, type %s", long.Name, long.Type)
 	}
@@ -243,11 +245,11 @@ func TestEventsAreBounded(t *testing.T) {
 	h, outcomes := handsOn(t, s.config(), always)
 	const extra = 7
 	for range eventWorkers {
-		h.Do(machine.Announce{Pod: testPod("p")})
+		h.Do(machine.Announce{Pod: testPod("p"), Reason: neverRepeated})
 		<-s.requests
 	}
 	for range eventLimit + extra {
-		h.Do(machine.Announce{Pod: testPod("p")})
+		h.Do(machine.Announce{Pod: testPod("p"), Reason: neverRepeated})
 	}
 	if got := h.Counters().EventsDropped; got != extra {
 		t.Errorf("dropped %d events, want %d", got, extra)
@@ -285,23 +287,5 @@ func TestFull(t *testing.T) {
 	lost.Store(true)
 	if !h.Full() {
 		t.Error("takes bindings without the lease")
-	}
-}
-
-func TestRepeatedWarnings(t *testing.T) {
-	r := newRecorder(nil, nil, nil)
-	start := time.Unix(1000, 0)
-	a, b := warning{"a", "FailedScheduling"}, warning{"b", "FailedScheduling"}
-	for _, tt := range []struct {
-		w     warning
-		after time.Duration
-		want  bool
-	}{
-		{a, 0, false}, {a, time.Second, true}, {b, 50 * time.Second, false},
-		{a, 70 * time.Second, true}, {b, 130 * time.Second, false}, {a, 131 * time.Second, false}, {a, 132 * time.Second, true},
-	} {
-		if got := r.repeated(tt.w, start.Add(tt.after)); got != tt.want {
-			t.Errorf("%s after %v: repeated %v", tt.w.pod, tt.after, got)
-		}
 	}
 }

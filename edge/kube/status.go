@@ -71,11 +71,20 @@ func disruption(victim *object.Pod, message string, now time.Time) []byte {
 	}}})
 }
 
+// A patch that fails is tried again after a wait that doubles, for about eight
+// minutes; by then the pod's next attempt, which writes the state of that time,
+// is due. kube-scheduler tries four times within half a second.
+const (
+	statusTries   = 24
+	statusBackoff = 100 * time.Millisecond
+	statusWait    = 30 * time.Second // the longest
+)
+
 // statusQueue holds at most one patch a pod: a later one is merged into the one
 // that waits. Patches of one pod are sent one after the other.
 type statusQueue struct {
 	pool *pool
-	send func(context.Context, machine.Patch)
+	send func(context.Context, machine.Patch) bool // false: to be tried again
 
 	mu   sync.Mutex
 	pods map[types.UID]*podStatus
@@ -84,12 +93,13 @@ type statusQueue struct {
 // podStatus is what waits, and what is under way, for one pod.
 type podStatus struct {
 	patch   *machine.Patch // to be sent
-	queued  bool           // a job will look at this
+	queued  bool           // a job or a timer will look at this
 	sending bool
+	tries   int    // of this patch, or of one that was merged into it
 	then    func() // to be called when what is being sent has arrived
 }
 
-func newStatusQueue(p *pool, send func(context.Context, machine.Patch)) *statusQueue {
+func newStatusQueue(p *pool, send func(context.Context, machine.Patch) bool) *statusQueue {
 	return &statusQueue{pool: p, send: send, pods: map[types.UID]*podStatus{}}
 }
 
@@ -152,14 +162,14 @@ func (q *statusQueue) next(ctx context.Context, uid types.UID) {
 	s.patch, s.queued, s.sending = nil, false, patch != nil
 	q.mu.Unlock()
 
-	if patch != nil {
-		q.send(ctx, *patch)
-	}
+	done := patch == nil || q.send(ctx, *patch)
 
 	q.mu.Lock()
 	then := s.then
 	s.then, s.sending = nil, false
-	if s.patch != nil {
+	if !done && then == nil && s.tries < statusTries {
+		q.again(ctx, uid, s, *patch)
+	} else if s.tries = 0; s.patch != nil {
 		q.enqueue(uid, s)
 	} else if !s.queued {
 		delete(q.pods, uid)
@@ -168,4 +178,21 @@ func (q *statusQueue) next(ctx context.Context, uid types.UID) {
 	if then != nil {
 		then()
 	}
+}
+
+// again puts back a patch that failed, under what came meanwhile, and queues it
+// after a while.
+func (q *statusQueue) again(ctx context.Context, uid types.UID, s *podStatus, failed machine.Patch) {
+	if s.patch != nil {
+		failed = *merged(&failed, *s.patch)
+	}
+	s.patch, s.queued = &failed, true
+	wait := min(statusBackoff<<s.tries, statusWait)
+	s.tries++
+	time.AfterFunc(wait, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		s.queued = false
+		q.enqueue(uid, s)
+	})
 }

@@ -1,0 +1,121 @@
+package kube
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func condemned(why string) machine.Patch {
+	return machine.Patch{Pod: testPod("p"), Condition: &object.Condition{Status: "False", Reason: "Unschedulable", Message: why}}
+}
+
+// A patch that fails is tried again, later each time, until it arrives or has
+// been tried often enough. The newest state wins. A binding voids it.
+func TestStatusIsTriedAgain(t *testing.T) {
+	tests := map[string]struct {
+		fails int // tries that fail
+		play  func(*statusQueue)
+		want  []string // what was sent
+		since []time.Duration
+	}{
+		"it arrives": {2, func(*statusQueue) {}, []string{"old", "old", "old"},
+			[]time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}},
+		"something newer comes": {2, func(q *statusQueue) {
+			time.Sleep(150 * time.Millisecond)
+			q.add(condemned("new"))
+		}, []string{"old", "old", "new"}, []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}},
+		"the pod is being bound": {2, func(q *statusQueue) {
+			time.Sleep(150 * time.Millisecond)
+			q.settle("uid-1", func() {})
+		}, []string{"old", "old"}, []time.Duration{0, 100 * time.Millisecond}},
+		"the end of the process": {2, func(q *statusQueue) {
+			time.Sleep(150 * time.Millisecond)
+			q.pool.close(false)
+		}, []string{"old", "old"}, []time.Duration{0, 100 * time.Millisecond}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				var sent []string
+				var since []time.Duration
+				q := newStatusQueue(newPool(1, 0), func(_ context.Context, e machine.Patch) bool {
+					sent, since = append(sent, e.Condition.Message), append(since, time.Since(start))
+					return len(sent) > tt.fails
+				})
+				q.add(condemned("old"))
+				synctest.Wait()
+				tt.play(q)
+				time.Sleep(time.Hour)
+				if !slices.Equal(sent, tt.want) || !slices.Equal(since, tt.since) {
+					t.Errorf("sent %q after %v, want %q after %v", sent, since, tt.want, tt.since)
+				}
+				if len(q.pods) != 0 {
+					t.Errorf("%d pods are left in the queue", len(q.pods))
+				}
+				q.pool.close(false)
+				q.pool.wait(context.Background())
+			})
+		})
+	}
+}
+
+func TestStatusIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, tries, last := time.Now(), 0, time.Duration(0)
+		q := newStatusQueue(newPool(1, 0), func(context.Context, machine.Patch) bool {
+			tries, last = tries+1, time.Since(start)
+			return false
+		})
+		q.add(condemned("why"))
+		time.Sleep(time.Hour)
+		if tries != 1+statusTries || last < 5*time.Minute || last > 10*time.Minute || len(q.pods) != 0 {
+			t.Errorf("%d tries, the last after %s, %d pods left", tries, last, len(q.pods))
+		}
+		q.pool.close(false)
+		q.pool.wait(context.Background())
+	})
+}
+
+// What is tried again: whatever does not say that the patch itself is wrong, or
+// that the pod is gone.
+func TestStatusAnswers(t *testing.T) {
+	for answered, want := range map[int]int{
+		0: 2, 409: 2, 429: 2, 500: 2, 503: 2, 504: 2, // a connection that breaks, and statuses
+		200: 1, 400: 1, 403: 1, 404: 1, 422: 1,
+	} {
+		tries := 0
+		s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+			switch tries++; {
+			case tries > 1:
+				answer(w, 200, apiPod("p", ""))
+			case answered == 0:
+				panic(http.ErrAbortHandler)
+			case answered < 300:
+				answer(w, answered, apiPod("p", ""))
+			default:
+				answer(w, answered, nil)
+			}
+		})
+		h, _ := handsOn(t, s.config(), always)
+		h.Do(condemned("why"))
+		for range want {
+			if got := <-s.requests; got.Line != "PATCH /api/v1/namespaces/ns/pods/p/status" || !strings.Contains(got.Body, "why") {
+				t.Errorf("%d: got %v", answered, got)
+			}
+		}
+		h.status.pool.close(false)
+		h.status.pool.wait(context.Background())
+		if len(s.requests) > 0 || len(h.status.pods) > 0 {
+			t.Errorf("%d: sent once more", answered)
+		}
+	}
+}
