@@ -161,9 +161,8 @@ func TestSource(t *testing.T) {
 	if !source.WaitForSync(ctx) {
 		t.Fatal("not synced")
 	}
-	want := []string{"gone ns/p uid-1", "set budget ns/b", "set owner 1 ns/f map[app:web]", "set owner 2 ns/f map[]",
-		"set owner 3 ns/f map[]", "set owner 4 ns/f map[]", "set node n", "set ns/p uid-1"}
-	slices.Sort(want)
+	want := []string{"gone ns/p uid-1", "set budget ns/b", "set node n", "set ns/p uid-1",
+		"set owner 1 ns/f map[app:web]", "set owner 2 ns/f map[]", "set owner 3 ns/f map[]", "set owner 4 ns/f map[]"}
 	var got []string
 	for range want {
 		got = append(got, <-events)
