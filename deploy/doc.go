@@ -9,3 +9,9 @@ import _ "embed"
 //
 //go:embed rbac.yaml
 var RBAC []byte
+
+// FlowControl is flowcontrol.yaml: the priority that the API server gives the
+// requests of these identities.
+//
+//go:embed flowcontrol.yaml
+var FlowControl []byte

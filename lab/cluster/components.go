@@ -52,9 +52,8 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 		// and a loopback address may not be among its endpoints.
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
-		// Fair queueing knows the user system:kube-scheduler and not the others:
-		// with it on, two schedulers that are compared would not be served alike.
-		"--enable-priority-and-fairness=false",
+		// Ten times the defaults: the lab's clients are to find no queue. Priority
+		// and fairness share them out, to both schedulers alike (deploy/flowcontrol.yaml).
 		"--max-requests-inflight=4000",
 		"--max-mutating-requests-inflight=2000",
 		"--profiling=false",

@@ -22,9 +22,9 @@ import (
 //go:embed kwok.yaml
 var kwokRBAC []byte
 
-// applyRBAC gives Berth and kwok their rights.
+// applyRBAC gives Berth and kwok their rights, and Berth its priority.
 func (c *Cluster) applyRBAC(ctx context.Context) error {
-	for _, manifest := range [][]byte{deploy.RBAC, kwokRBAC} {
+	for _, manifest := range [][]byte{deploy.RBAC, deploy.FlowControl, kwokRBAC} {
 		if err := c.apply(ctx, manifest); err != nil {
 			return err
 		}

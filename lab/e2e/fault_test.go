@@ -19,6 +19,13 @@ import (
 // proxied starts a proxy before the cluster's API server, and Berth behind it.
 func (f *field) proxied() (*proxy.Proxy, *cluster.Scheduler) {
 	f.Helper()
+	p := f.proxy()
+	return p, f.berth(cluster.SchedulerOptions{Flags: []string{"--master=" + p.URL}})
+}
+
+// proxy starts a proxy before the cluster's API server that has Berth's identity.
+func (f *field) proxy() *proxy.Proxy {
+	f.Helper()
 	upstream, err := clientcmd.BuildConfigFromFlags("", f.cluster.Kubeconfig(cluster.Berth))
 	if err != nil {
 		f.Fatal(err)
@@ -30,7 +37,7 @@ func (f *field) proxied() (*proxy.Proxy, *cluster.Scheduler) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { p.Close() })
-	return p, f.berth(cluster.SchedulerOptions{Flags: []string{"--master=" + p.URL}})
+	return p
 }
 
 func isBinding(method, path string) bool {

@@ -58,7 +58,13 @@ type field struct {
 // newField makes a field that is cleared when the test ends.
 func newField(t *testing.T, name string) *field {
 	t.Helper()
-	f := &field{T: t, cluster: controlPlane(t), name: name, changed: make(chan struct{}, 1), gone: map[string]*corev1.Pod{}}
+	return newFieldOn(t, controlPlane(t), name)
+}
+
+// newFieldOn makes a field of a cluster that is not the shared one.
+func newFieldOn(t *testing.T, c *cluster.Cluster, name string) *field {
+	t.Helper()
+	f := &field{T: t, cluster: c, name: name, changed: make(chan struct{}, 1), gone: map[string]*corev1.Pod{}}
 	f.regrets = regexp.MustCompile(`(?i)forbidden|` + alarms)
 	f.client = f.cluster.Client()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}

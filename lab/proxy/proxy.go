@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -43,6 +44,8 @@ type Exchange struct {
 	Forwarded bool
 	// Lost: the client has not seen the reply.
 	Lost bool
+	// FlowSchema is the UID of the one that the server has put the request under.
+	FlowSchema string
 }
 
 // Proxy is a running proxy. Its methods may be called from any goroutine.
@@ -160,6 +163,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		FlushInterval: -1, // a watch event is passed on when it comes
 		ModifyResponse: func(reply *http.Response) error {
 			exchange.Status, exchange.Forwarded, exchange.Lost = reply.StatusCode, true, struck != nil
+			exchange.FlowSchema = reply.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)
 			p.note(exchange)
 			if struck != nil {
 				reply.Body.Close()
