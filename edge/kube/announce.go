@@ -212,8 +212,6 @@ type announcer struct {
 }
 
 func (a announcer) create(ctx context.Context, e *eventsv1.Event) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	err := a.clients.Events.post(ctx, "namespaces/"+e.Namespace+"/events", e)
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -222,8 +220,6 @@ func (a announcer) create(ctx context.Context, e *eventsv1.Event) error {
 }
 
 func (a announcer) patch(ctx context.Context, e *eventsv1.Event) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	body, err := json.Marshal(map[string]any{"series": e.Series})
 	if err != nil {
 		return err

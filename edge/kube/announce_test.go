@@ -25,7 +25,7 @@ func TestEventsYieldToBindings(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			p := newPool(0, 10)
+			p := newPool(0, 10, 0)
 			defer p.cancel()
 			r := newRecorder(p, nil, func() bool { return time.Since(start) < c.busy })
 			for range c.queue {

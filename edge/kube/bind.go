@@ -45,8 +45,6 @@ func (h *Hands) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err err
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	err = h.clients.Bindings.post(ctx, "namespaces/"+p.Namespace+"/pods/"+p.Name+"/binding", b)
 	return err, connected.Load()
 }

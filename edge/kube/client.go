@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,8 +20,9 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Clients are the connections to the API server, one for each kind of work,
-// each with the configured rate, so that none waits for another.
+// Clients are the connections to the API server, one for each kind of work. As
+// in kube-scheduler, all of them share one budget of requests (QPS and burst),
+// and events have another one of that size.
 type Clients struct {
 	Watch  rest.Interface // lists and watches
 	Policy rest.Interface // lists and watches of policy
@@ -49,6 +51,8 @@ var ErrNotLeading = errors.New("not sent: this scheduler does not hold the lease
 // of requests (QPS, Burst; a negative QPS is no limit). held is asked before
 // each request that changes pods or tells of them; what it refuses is not sent.
 func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
+	announcing := throttled(config)
+	config = throttled(config)
 	var errs []error
 	core := func(fenced bool) rest.Interface {
 		c, err := corev1.NewForConfig(separate(config, fenced, held))
@@ -63,7 +67,7 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	if clients.Bindings, err = newPoster(separate(config, true, held), "/api", v1.SchemeGroupVersion); err != nil {
 		errs = append(errs, err)
 	}
-	if clients.Events, err = newPoster(separate(config, true, held), "/apis", eventsv1.SchemeGroupVersion); err != nil {
+	if clients.Events, err = newPoster(separate(announcing, true, held), "/apis", eventsv1.SchemeGroupVersion); err != nil {
 		errs = append(errs, err)
 	}
 	series, err := eventsclient.NewForConfig(separate(config, true, held))
@@ -105,30 +109,41 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	return clients, nil
 }
 
-// separate returns the configuration of a client with a connection and a rate
-// of its own: clients share a connection when they dial through the same
-// function.
+// requestTimeout is how long a request may take from when it is sent. It is a
+// little more than an API server takes for any, unless it is told otherwise: so
+// it is the server that gives up, and says so. The server is told this time, too
+// (the parameter timeout), and serves nothing that nobody waits for any more.
+const requestTimeout = 65 * time.Second
+
+// separate returns the configuration of a client with a connection of its own:
+// clients share a connection when they dial through the same function.
 func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	c := rest.CopyConfig(config)
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	c.Dial = gathering(c.Dial)
-	c.RateLimiter = limiter(c.QPS, c.Burst)
 	if fenced {
 		c.RateLimiter = fence{c.RateLimiter, held}
+		c.Timeout = requestTimeout
+		c.Wrap(func(base http.RoundTripper) http.RoundTripper { return lending{base} })
 	}
 	return c
 }
 
-func limiter(qps float32, burst int) flowcontrol.RateLimiter {
+// throttled returns the configuration with a rate limiter, which all clients
+// that are made of it share.
+func throttled(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
 	switch {
-	case qps < 0:
-		return flowcontrol.NewFakeAlwaysRateLimiter()
-	case qps == 0:
-		return flowcontrol.NewTokenBucketRateLimiter(rest.DefaultQPS, rest.DefaultBurst)
+	case c.QPS < 0:
+		c.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
+	case c.QPS == 0:
+		c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(rest.DefaultQPS, rest.DefaultBurst)
+	default:
+		c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(c.QPS, max(c.Burst, 1))
 	}
-	return flowcontrol.NewTokenBucketRateLimiter(qps, max(burst, 1))
+	return c
 }
 
 // fence is the last thing that a request passes before it is sent: after its

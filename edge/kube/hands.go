@@ -22,21 +22,25 @@ import (
 )
 
 const (
-	bindWorkers   = 64   // bindings at the API server at a time
-	bindLimit     = 1024 // bindings under way, those that wait for a worker included
-	settleWorkers = 16   // reads and evictions
+	bindWorkers   = 64   // bindings at a time, those aside that take longer than patience
+	bindLimit     = 1024 // bindings that wait for a worker
+	settleWorkers = 16   // reads, writes and evictions
 	statusWorkers = 16
 	eventWorkers  = 16
 	eventLimit    = 10_000 // events that wait; more are dropped
 
-	callTimeout = 10 * time.Second // of one request
-	maxTries    = 5                // of a request that an overloaded server turns away
+	// patience is how long a request occupies a worker's place. So at least 128
+	// bindings are sent in a second, if the rate limiter lets them, though none
+	// comes back; others wait at most as long for a slow request before them.
+	patience = 500 * time.Millisecond
+
+	maxTries = 5 // of a request that an overloaded server turns away
 )
 
 // Hands carry effects out. Do never waits: each kind of work has its queue
-// and its goroutines. The queue of bindings is bounded by Full, that of status
-// patches by the number of pods (the latest state of a pod replaces what waits),
-// that of events by a limit.
+// and its goroutines. The queue of bindings is bounded by Full, those that were
+// sent by the number of pods, and so are status patches (the latest state of a
+// pod replaces what waits); the queue of events has a limit.
 type Hands struct {
 	clients *Clients
 	report  func(machine.Event)
@@ -60,9 +64,9 @@ type Hands struct {
 // block. They work until Stop and Close.
 func NewHands(c *Clients, report func(machine.Event), logger klog.Logger) *Hands {
 	h := &Hands{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(),
-		bindings: newPool(bindWorkers, 0), settling: newPool(settleWorkers, 0)}
-	h.status = newStatusQueue(newPool(statusWorkers, 0), h.patch)
-	h.events = newRecorder(newPool(eventWorkers, eventLimit), announcer{c, logger}, func() bool { return h.binding.Load() > 0 })
+		bindings: newPool(bindWorkers, 0, patience), settling: newPool(settleWorkers, 0, patience)}
+	h.status = newStatusQueue(newPool(statusWorkers, 0, patience), h.patch)
+	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), announcer{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }
 
@@ -84,9 +88,10 @@ func (h *Hands) Counters() Counters {
 	}
 }
 
-// Full says that more bindings would only wait, or not be sent at all because
-// the lease is no longer sure.
-func (h *Hands) Full() bool { return h.binding.Load() >= bindLimit || !h.clients.held() }
+// Full says that more bindings would only wait here, or not be sent at all
+// because the lease is no longer sure. It may turn false without an outcome:
+// when slow bindings give their places away.
+func (h *Hands) Full() bool { return h.bindings.waiting() >= bindLimit || !h.clients.held() }
 
 // Do starts on an effect.
 func (h *Hands) Do(e machine.Effect) {
@@ -146,8 +151,6 @@ func (h *Hands) startRead(e machine.Read) {
 // get reads the pod consistently: nil when it, or this incarnation of it, does
 // not exist.
 func (h *Hands) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	pod := &v1.Pod{}
 	err := h.clients.Bind.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
 	switch {
@@ -164,8 +167,6 @@ func (h *Hands) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
 // evict marks the victim as disrupted and deletes it. A victim that is gone
 // already was what was wanted.
 func (h *Hands) evict(ctx context.Context, victim, preemptor *object.Pod) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	if !victim.Disrupted {
 		err := h.patchStatus(ctx, h.clients.Bind, victim, disruption(victim, explain.Disrupted(preemptor.SchedulerName), time.Now()))
 		if h.left(ctx, victim, err) {
@@ -207,8 +208,6 @@ func gone(err error) bool {
 
 // patch carries a Patch effect out. It reports false where another try may help.
 func (h *Hands) patch(ctx context.Context, e machine.Patch) bool {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	err := h.patchStatus(ctx, h.clients.Status, e.Pod, statusOf(e, time.Now()))
 	again := transient(err)
 	if err == nil || !again && gone(err) {

@@ -160,7 +160,7 @@ func TestStatusQueue(t *testing.T) {
 	}
 	var sent []string
 	started, proceed := make(chan struct{}), make(chan struct{})
-	q := newStatusQueue(newPool(1, 0), func(_ context.Context, e machine.Patch) bool {
+	q := newStatusQueue(newPool(1, 0, 0), func(_ context.Context, e machine.Patch) bool {
 		text := ""
 		if e.Condition != nil {
 			text = e.Condition.Message
@@ -270,11 +270,15 @@ func TestFull(t *testing.T) {
 	})
 	var lost atomic.Bool
 	h, outcomes := handsOn(t, s.config(), func() bool { return !lost.Load() })
-	for range bindLimit {
+	h.bindings = newPool(1, 0, 0)
+	for range 1 + bindLimit { // one at the server, the others wait
 		if h.Full() {
 			t.Fatal("full too early")
 		}
 		h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
+		if h.Counters().Binding == 1 {
+			<-s.requests
+		}
 	}
 	if !h.Full() {
 		t.Error("not full")

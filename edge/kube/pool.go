@@ -2,33 +2,37 @@ package kube
 
 import (
 	"context"
+	"net/http"
 	"sync"
+	"time"
 )
 
 // job is a piece of work; it ends soon when its context does.
 type job func(ctx context.Context)
 
-// pool is a queue of jobs and a fixed number of goroutines that take them in
-// order. How long the queue gets is up to who submits.
+// pool is a queue of jobs and workers that take them in order, a place for each.
+// A worker whose request takes long lends its place to another, so that slow
+// requests do not hold up those behind them. How long the queue gets is up to
+// who submits.
 type pool struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	ctx      context.Context // says to requests which pool they belong to
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+	places   int
+	limit    int           // longest queue, 0: no limit
+	patience time.Duration // how long a request keeps a place, 0: to its end
 
 	mu     sync.Mutex
-	work   sync.Cond
 	queue  []job
-	limit  int // longest queue, 0: no limit
+	taken  int // places; more than there are when lent ones come back
 	closed bool
 }
 
-func newPool(workers, limit int) *pool {
-	p := &pool{limit: limit}
-	p.work.L = &p.mu
-	p.ctx, p.cancel = context.WithCancel(context.Background())
-	for range workers {
-		p.wg.Go(p.run)
-	}
+type poolKey struct{}
+
+func newPool(places, limit int, patience time.Duration) *pool {
+	p := &pool{places: places, limit: limit, patience: patience}
+	p.ctx, p.cancel = context.WithCancel(context.WithValue(context.Background(), poolKey{}, p))
 	return p
 }
 
@@ -40,8 +44,16 @@ func (p *pool) submit(j job) bool {
 		return false
 	}
 	p.queue = append(p.queue, j)
-	p.work.Signal()
+	p.start()
 	return true
+}
+
+// start starts a worker if there is a place and work for it.
+func (p *pool) start() {
+	if p.taken < p.places && len(p.queue) > 0 {
+		p.taken++
+		p.wg.Go(p.run)
+	}
 }
 
 func (p *pool) run() {
@@ -54,20 +66,68 @@ func (p *pool) run() {
 	}
 }
 
-// next waits for a job; nil when the pool is closed and nothing is left.
+// next takes a job. With none left, or no place for this worker, it is nil and
+// the worker ends.
 func (p *pool) next() job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.queue) == 0 {
-		if p.closed {
-			return nil
-		}
-		p.work.Wait()
+	if len(p.queue) == 0 || p.taken > p.places {
+		p.taken--
+		return nil
 	}
 	j := p.queue[0]
 	p.queue[0] = nil
 	p.queue = p.queue[1:]
 	return j
+}
+
+// lend lets another worker have the caller's place from when patience is over
+// until back is called.
+func (p *pool) lend() (back func()) {
+	if p.patience == 0 {
+		return func() {}
+	}
+	lent, over := false, false
+	timer := time.AfterFunc(p.patience, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !over {
+			lent = true
+			p.taken--
+			p.start()
+		}
+	})
+	return func() {
+		timer.Stop()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		over = true
+		if lent {
+			p.taken++
+		}
+	}
+}
+
+// lending is a transport that lends the place of the worker who sends a request
+// while the server takes its time. What the request waited for the rate limiter
+// does not count: those behind it would only wait there, too.
+type lending struct{ http.RoundTripper }
+
+func (t lending) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p, ok := r.Context().Value(poolKey{}).(*pool); ok {
+		defer p.lend()()
+	}
+	return t.RoundTripper.RoundTrip(r)
+}
+
+// WrappedRoundTripper is how client-go finds the connections.
+func (t lending) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+
+// waiting is how many jobs no worker has taken.
+func (p *pool) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue)
 }
 
 // crowded tells that the queue is nearly full, or closed.
@@ -86,7 +146,6 @@ func (p *pool) close(drop bool) {
 	if drop {
 		p.queue = nil
 	}
-	p.work.Broadcast()
 }
 
 // wait lets a closed pool work until it has nothing left or ctx ends, then

@@ -33,6 +33,7 @@ type Poster struct {
 	transport http.RoundTripper
 	base      *url.URL // of the group and version, ends in a slash
 	limiter   flowcontrol.RateLimiter
+	timeout   time.Duration // 0: none
 	encoder   runtime.Encoder
 	header    http.Header // what all requests have in common
 }
@@ -49,7 +50,7 @@ func newPoster(config *rest.Config, apiPath string, group schema.GroupVersion) (
 		return nil, err
 	}
 	base.Path = "/" + strings.TrimPrefix(base.Path, "/") // JoinPath keeps a path relative
-	p := &Poster{transport: transport, base: base.JoinPath(path, "/"), limiter: config.RateLimiter}
+	p := &Poster{transport: transport, base: base.JoinPath(path, "/"), limiter: config.RateLimiter, timeout: config.Timeout}
 	contentType := config.ContentType
 	switch contentType {
 	case runtime.ContentTypeProtobuf:
@@ -66,13 +67,15 @@ func newPoster(config *rest.Config, apiPath string, group schema.GroupVersion) (
 	return p, nil
 }
 
-// post creates the object, which says its kind and version, at path. It sends
-// once, and waits for its turn and for the answer until ctx ends. An answer
-// that is no success is an APIStatus.
+// post creates the object, which says its kind and version, at path. It waits
+// for its turn until ctx ends, then sends once; the timeout begins there. An
+// answer that is no success is an APIStatus.
 func (p *Poster) post(ctx context.Context, path string, object runtime.Object) error {
+	start := time.Now()
 	if err := p.limiter.Wait(ctx); err != nil {
 		return err
 	}
+	metrics.RateLimiterLatency.Observe(ctx, http.MethodPost, *p.base, time.Since(start))
 	var encoded bytes.Buffer
 	if err := p.encoder.Encode(object, &encoded); err != nil {
 		return fmt.Errorf("POST %s: %w", path, err)
@@ -81,12 +84,18 @@ func (p *Poster) post(ctx context.Context, path string, object runtime.Object) e
 	content, _ := body()
 	target := *p.base
 	target.Path += path
+	if p.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.timeout)
+		defer cancel()
+		target.RawQuery = "timeout=" + p.timeout.String()
+	}
 	request := (&http.Request{
 		Method: http.MethodPost, URL: &target, Host: target.Host, ProtoMajor: 1, ProtoMinor: 1,
 		Header: p.header.Clone(), // transports add to it: credentials, for one
 		Body:   content, GetBody: body, ContentLength: int64(encoded.Len()),
 	}).WithContext(ctx)
-	start := time.Now()
+	start = time.Now()
 	response, err := p.transport.RoundTrip(request)
 	p.observe(ctx, response, start, encoded.Len())
 	if err != nil {

@@ -74,7 +74,7 @@ func TestRefusalsWithoutStatus(t *testing.T) {
 			w.WriteHeader(tt.code)
 			_, _ = w.Write([]byte(tt.body))
 		})
-		p, err := newPoster(separate(s.config(), false, nil), "/api", v1.SchemeGroupVersion)
+		p, err := newPoster(separate(throttled(s.config()), false, nil), "/api", v1.SchemeGroupVersion)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,7 +104,7 @@ func TestSeries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &ledger{events: map[string]bool{}}
-				r := newRecorder(newPool(1, 0), l, func() bool { return false })
+				r := newRecorder(newPool(1, 0, 0), l, func() bool { return false })
 				for i, e := range tt.events {
 					if i == 1 && tt.gone {
 						clear(l.events)
@@ -131,7 +131,7 @@ func TestSeries(t *testing.T) {
 // However many different events there are, no more than two caches full are
 // kept, and those that no pod has twice not at all.
 func TestSeriesAreBounded(t *testing.T) {
-	p := newPool(0, 1)
+	p := newPool(0, 1, 0)
 	defer p.cancel()
 	r := newRecorder(p, nil, nil)
 	pod := testPod("p")

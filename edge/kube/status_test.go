@@ -47,7 +47,7 @@ func TestStatusIsTriedAgain(t *testing.T) {
 				start := time.Now()
 				var sent []string
 				var since []time.Duration
-				q := newStatusQueue(newPool(1, 0), func(_ context.Context, e machine.Patch) bool {
+				q := newStatusQueue(newPool(1, 0, 0), func(_ context.Context, e machine.Patch) bool {
 					sent, since = append(sent, e.Condition.Message), append(since, time.Since(start))
 					return len(sent) > tt.fails
 				})
@@ -71,7 +71,7 @@ func TestStatusIsTriedAgain(t *testing.T) {
 func TestStatusIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, tries, last := time.Now(), 0, time.Duration(0)
-		q := newStatusQueue(newPool(1, 0), func(context.Context, machine.Patch) bool {
+		q := newStatusQueue(newPool(1, 0, 0), func(context.Context, machine.Patch) bool {
 			tries, last = tries+1, time.Since(start)
 			return false
 		})

@@ -167,8 +167,6 @@ func (h *Hands) send(ctx context.Context, w *framework.Write) (metav1.Object, er
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Describe(), err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	if w.Delete {
 		err := r.Do(ctx).Error()
 		if apierrors.IsNotFound(err) {
@@ -215,8 +213,6 @@ func (h *Hands) request(w *framework.Write) (*rest.Request, error) {
 // readObject reads consistently what the write is of.
 func (h *Hands) readObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
 	at := endpoints[w.Object.Kind]
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	now := decode.Empty(w.Object.Kind)
 	err := at.write(h.clients).Get().Resource(at.resource).Name(w.Object.Name).
 		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").Do(ctx).Into(now.(runtime.Object))

@@ -32,8 +32,9 @@ type Hands interface {
 	// Do starts on the effect and returns at once. The outcome, where one is
 	// due, comes back through Report.
 	Do(e machine.Effect)
-	// Full says that so many bindings are under way that deciding on more
-	// pods would only make them wait. It turns false with an outcome.
+	// Full says that so many bindings wait to be sent that deciding on more
+	// pods would only make them wait. It may turn false without an outcome:
+	// Lead has the loop look again.
 	Full() bool
 }
 
