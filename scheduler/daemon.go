@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -47,6 +50,10 @@ const (
 
 // stuckLimit is how long a step of the loop may take.
 const stuckLimit = 30 * time.Second
+
+// unreadableLimit is how long a leader tries to read the cluster that only the
+// leader watches.
+const unreadableLimit = 30 * time.Second
 
 // gcPercent is how much the heap may grow between collections, where GOGC does
 // not say. Most of the heap is the picture of the cluster, which stays; what is
@@ -192,7 +199,7 @@ func (d *daemon) run(secure server.Secure, o *options) error {
 	leaseCtx, leave := context.WithCancelCause(context.Background())
 	defer leave(nil)
 	go d.watchdog.Run(ctx, func(s *loop.Stuck) { d.stuck(s, leave) })
-	left := d.elect(ctx, leaseCtx)
+	left := d.elect(ctx, leaseCtx, leave)
 	select {
 	case <-left:
 		d.loop.Lead(false)
@@ -240,10 +247,11 @@ func (d *daemon) watch(ctx context.Context) {
 
 // elect applies for the lease once the cluster is known, and lets the machine
 // decide when the lease is won. With delayCacheUntilActive it is the other way
-// round, as in v1.36: the cluster is watched once the lease is won. The
-// channel is closed when the lease is lost or has been left, as keep ended;
-// never without leader election.
-func (d *daemon) elect(ctx, keep context.Context) <-chan struct{} {
+// round, as in v1.36: the cluster is watched once the lease is won. Who has the
+// lease then and cannot read the cluster leaves it to another. The channel is
+// closed when the lease is lost or has been left, as keep ended; never without
+// leader election.
+func (d *daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc) <-chan struct{} {
 	left := make(chan struct{})
 	if d.lease == nil {
 		go func() {
@@ -265,12 +273,43 @@ func (d *daemon) elect(ctx, keep context.Context) <-chan struct{} {
 		}
 		if delayed(d.config) {
 			go d.watch(ctx)
+			go d.leaveUnsynced(ctx, leave)
 		}
 		if ready(ctx, d.synced) {
 			d.lead(ctx)
 		}
 	}()
 	return left
+}
+
+// leaveUnsynced leaves the lease if for a while what decisions need cannot be
+// listed: another may be able to. Nothing has been sent yet.
+func (d *daemon) leaveUnsynced(ctx context.Context, leave context.CancelCauseFunc) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for failing := time.Duration(0); failing < unreadableLimit; failing += time.Second {
+		select {
+		case <-look.C:
+		case <-d.synced:
+			return
+		case <-ctx.Done():
+			return
+		}
+		if !slices.ContainsFunc(d.source.Missing(), func(m kube.Missing) bool { return m.Required && m.Err != nil }) {
+			failing = 0
+		}
+	}
+	d.over.Store(true)
+	leave(fmt.Errorf("the cluster cannot be read: %s", strings.Join(d.missing(), "; ")))
+}
+
+// missing names the kinds that were never listed, and why.
+func (d *daemon) missing() []string {
+	var names []string
+	for _, m := range d.source.Missing() {
+		names = append(names, m.String())
+	}
+	return names
 }
 
 // ready waits for the channel to be closed. It reports false when the context
@@ -367,9 +406,10 @@ func (d *daemon) serve(secure server.Secure, o *options) (*server.Server, error)
 				case <-d.synced:
 					return nil
 				default:
-					return errors.New("the cluster is not known yet")
+					return errors.New("the cluster is not known yet: " + strings.Join(d.missing(), "; "))
 				}
 			})),
+		Missing:   d.missing,
 		Config:    d.config,
 		Refresh:   d.refresh,
 		Resources: metrics.Resources(d.pods),

@@ -25,6 +25,10 @@ type Plugin struct {
 	// Reads lists the kinds of objects that the plugin looks up in the table.
 	// Only kinds that a plugin of some profile reads are watched.
 	Reads []object.Kind
+	// OptionalReads says what happens while objects of these kinds cannot be
+	// listed. True: the plugin decides as if there were none, which places no
+	// pod wrongly. False: only pods that PreFilter skips are placed.
+	OptionalReads bool
 	// EventsToRegister lists the events that may help a pod that the plugin
 	// rejected (EnqueueExtensions).
 	EventsToRegister []ClusterEventWithHint

@@ -219,6 +219,9 @@ func (m *Machine) move(e *framework.Event) {
 func (m *Machine) preEnqueue(p *object.Pod) *decision.Status {
 	prof := m.profiles[p.SchedulerName]
 	for _, pl := range prof.PreEnqueue {
+		if m.blind(pl) != nil {
+			continue // the attempt will say why it fails
+		}
 		var s *decision.Status
 		if err := m.guard("PreEnqueue", pl.Name, func() { s = pl.PreEnqueue(m.table, p) }); err != nil {
 			s = &decision.Status{Code: decision.Error, Err: err, Reasons: []string{err.Error()}}

@@ -90,6 +90,10 @@ func (m *Machine) decide(a *attempt) *flight {
 		m.fail(a, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes}, nil)
 		return nil
 	}
+	if s := m.undecidable(a); s != nil {
+		m.fail(a, s, nil)
+		return nil
+	}
 	if managers := m.managers(a.pod); managers != nil {
 		return m.inquire(a, managers)
 	}

@@ -59,6 +59,14 @@ type (
 		Kind            object.Kind
 		Namespace, Name string
 	}
+	// KindUnlisted: the objects of a kind that plugins read cannot be listed.
+	// Pods about which such a plugin has a say are not placed until KindListed.
+	KindUnlisted struct {
+		Kind object.Kind
+		Err  error
+	}
+	// KindListed: all objects of the kind have been told of after all.
+	KindListed struct{ Kind object.Kind }
 	// Rewound: what the API showed before may be undone, as etcd was restored
 	// from a backup. What it shows from now on counts, however old.
 	Rewound struct{}
@@ -147,6 +155,8 @@ func (NamespaceSet) event()      {}
 func (NamespaceGone) event()     {}
 func (ObjectSet) event()         {}
 func (ObjectGone) event()        {}
+func (KindUnlisted) event()      {}
+func (KindListed) event()        {}
 func (Rewound) event()           {}
 func (Tick) event()              {}
 func (Cycle) event()             {}

@@ -81,6 +81,8 @@ type Machine struct {
 	// asked holds, by UID, the nominations that the API was asked to write and
 	// does not show yet.
 	asked map[types.UID]string
+	// unlisted holds, by kind, why its objects are not known.
+	unlisted map[object.Kind]error
 	// gated remembers for which pods a Gated record was given.
 	gated map[types.UID]bool
 
@@ -110,6 +112,7 @@ func New(o Options) *Machine {
 		doubts:    map[types.UID]*doubt{},
 		asked:     map[types.UID]string{},
 		gated:     map[types.UID]bool{},
+		unlisted:  map[object.Kind]error{},
 		evictions: map[types.UID]*eviction{},
 		hunts:     map[types.UID]hunt{},
 		inquiries: map[types.UID]*inquiry{},
@@ -166,6 +169,10 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.objectSet(e.Object)
 	case ObjectGone:
 		m.objectGone(e)
+	case KindUnlisted:
+		m.kindUnlisted(e)
+	case KindListed:
+		m.kindListed(e.Kind)
 	case Rewound:
 		m.rewound()
 	case Tick:

@@ -44,6 +44,7 @@ func (s *Source) objects(c *Clients, kind object.Kind, post func(machine.Event))
 	m := newMirror(at.resource, post, s.guarded(entries(objectSet), nil), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
+	m.kind = &kind
 	m.reflect(at.watch(c), decode.Empty(kind), "", s.logger)
 	return m
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,9 @@ type Source struct {
 	logger  klog.Logger
 	mirrors []*mirror
 	bad     atomic.Uint64
+	// failing and silent are the patience with kinds that only some plugins
+	// read.
+	failing, silent time.Duration
 	// extenders decide which API objects are kept; nil: none.
 	extenders Extenders
 }
@@ -38,7 +42,7 @@ type Source struct {
 // watches then stop reading. Of the objects that only some plugins read it
 // watches the given kinds.
 func NewSource(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Source {
-	s := &Source{client: c.Watch, logger: logger}
+	s := &Source{client: c.Watch, logger: logger, failing: failingPatience, silent: silentPatience}
 	nodes := newMirror("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
@@ -72,19 +76,6 @@ func (s *Source) Run(ctx context.Context) {
 	for range s.mirrors {
 		<-done
 	}
-}
-
-// WaitForSync waits until all that the first lists held has been posted. It
-// reports false when the context ended first.
-func (s *Source) WaitForSync(ctx context.Context) bool {
-	for _, m := range s.mirrors {
-		select {
-		case <-m.synced:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
 }
 
 // Probe waits until the API server answers and lets nodes be listed. Each time
@@ -233,7 +224,15 @@ type mirror struct {
 	gone      func(owner) machine.Event
 	reflector *cache.Reflector
 	seen      map[types.NamespacedName]owner
-	synced    chan struct{}
+	synced    chan struct{} // closed when a whole list has been posted
+
+	group  string       // of the API
+	kind   *object.Kind // nil: nothing is decided without its objects
+	logger klog.Logger
+	failed atomic.Pointer[error] // why the last list failed
+
+	mu       sync.Mutex
+	unlisted bool // and this has been posted
 	history
 }
 
@@ -243,10 +242,10 @@ func newMirror(name string, post func(machine.Event), entry func(any) *entry, go
 }
 
 func (m *mirror) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
-	lw := cache.NewFilteredListWatchFromClient(client, m.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
+	m.group, m.logger, m.history.logger = client.APIVersion().Group, logger, logger
+	lw := m.noting(cache.NewFilteredListWatchFromClient(client, m.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
 		o.FieldSelector = selector
-	})
-	m.logger = logger
+	}))
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
 	m.reflector = cache.NewReflectorWithOptions(m.checked(lw), kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger, Backoff: backoff})
@@ -327,11 +326,7 @@ func (m *mirror) Replace(list []any, version string) error {
 			return err
 		}
 	}
-	select {
-	case <-m.synced:
-	default:
-		close(m.synced)
-	}
+	m.complete()
 	return nil
 }
 

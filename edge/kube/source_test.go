@@ -167,6 +167,7 @@ func TestSource(t *testing.T) {
 	for range want {
 		got = append(got, <-events)
 	}
+	slices.Sort(want)
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

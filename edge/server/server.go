@@ -28,6 +28,9 @@ import (
 // Options say what is served.
 type Options struct {
 	Healthz, Livez, Readyz []healthz.HealthChecker
+	// Missing names the kinds of objects that could never be listed, for
+	// /readyz to show: nil shows none.
+	Missing func() []string
 	// Config is shown at /configz, without its secrets.
 	Config *configv1.KubeSchedulerConfiguration
 	// Refresh brings the metrics up to date; it is called before they are read.
@@ -126,7 +129,41 @@ func Handler(o Options) http.Handler {
 	if o.Status != nil {
 		statusz.Install(paths, component, statusz.NewRegistry(o.Status, statusz.WithListedPaths(paths.ListedPaths())))
 	}
-	return paths
+	return named(paths, o.Missing)
+}
+
+// named has /readyz name what is missing, where it fails or is asked for
+// details: the check itself withholds its reason.
+func named(h http.Handler, missing func() []string) http.Handler {
+	if missing == nil {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			h.ServeHTTP(w, r)
+			return
+		}
+		answer := &answered{ResponseWriter: w, code: http.StatusOK}
+		h.ServeHTTP(answer, r)
+		if answer.code == http.StatusOK && !r.URL.Query().Has("verbose") {
+			return
+		}
+		for _, what := range missing() {
+			fmt.Fprintf(w, "missing: %s\n", what)
+		}
+	})
+}
+
+// answered notes the status of an answer.
+type answered struct {
+	http.ResponseWriter
+	code int
+}
+
+// WriteHeader notes the status.
+func (a *answered) WriteHeader(code int) {
+	a.code = code
+	a.ResponseWriter.WriteHeader(code)
 }
 
 // configz shows the configuration as JSON, under the name that kube-scheduler

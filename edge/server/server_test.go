@@ -44,6 +44,7 @@ func TestPaths(t *testing.T) {
 	refreshed, leads := 0, true
 	h := Handler(Options{
 		Readyz:    []healthz.HealthChecker{healthz.NamedCheck("sched-handler-sync", func(*http.Request) error { return ready })},
+		Missing:   func() []string { return []string{"resourceclaims.resource.k8s.io: forbidden"} },
 		Livez:     []healthz.HealthChecker{healthz.NamedCheck("scheduling-loop", func(*http.Request) error { return alive })},
 		Config:    config(true),
 		Refresh:   func() { refreshed++ },
@@ -59,6 +60,7 @@ func TestPaths(t *testing.T) {
 		{"/healthz", "ok", 200},
 		{"/livez", "ok", 200},
 		{"/readyz", "[-]sched-handler-sync failed", 500},
+		{"/readyz", "\nmissing: resourceclaims.resource.k8s.io: forbidden\n", 500},
 		{"/readyz/sched-handler-sync", "not yet", 500},
 		{"/metrics", "go_goroutines", 200},
 		{"/metrics/slis", "", 200},
@@ -89,7 +91,11 @@ func TestPaths(t *testing.T) {
 		t.Errorf("resources while another leads: %d %q", code, body)
 	}
 	ready = nil
-	if code, body := get(t, h, "/readyz?verbose"); code != 200 || !strings.Contains(body, "[+]sched-handler-sync ok") {
+	if code, body := get(t, h, "/readyz?verbose"); code != 200 || !strings.Contains(body, "[+]sched-handler-sync ok") ||
+		!strings.Contains(body, "missing: resourceclaims.resource.k8s.io: forbidden") {
+		t.Errorf("/readyz: %d %q", code, body)
+	}
+	if code, body := get(t, h, "/readyz"); code != 200 || body != "ok" {
 		t.Errorf("/readyz: %d %q", code, body)
 	}
 }

@@ -30,6 +30,7 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 	return framework.Plugin{
 		Name:             names.NodeResourcesFit,
 		Reads:            s.reads(),
+		OptionalReads:    true, // without device classes a node has what it says that it has
 		EventsToRegister: wakes(ig),
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeAndPods,

@@ -1,0 +1,52 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// kindUnlisted takes in that nobody knows the objects of a kind. Pods that a
+// gate holds are looked at again: it may be the lack of these objects that
+// holds them.
+func (m *Machine) kindUnlisted(e KindUnlisted) {
+	m.unlisted[e.Kind] = e.Err
+	m.queue.Move(m.now, anythingChanged)
+}
+
+// kindListed takes in that all objects of the kind have been told of.
+func (m *Machine) kindListed(kind object.Kind) {
+	delete(m.unlisted, kind)
+	m.queue.Move(m.now, anythingChanged)
+}
+
+var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}
+
+// blind says which kind that the plugin needs was not listed; nil: it sees all.
+func (m *Machine) blind(pl *framework.Plugin) error {
+	if len(m.unlisted) == 0 || pl.OptionalReads {
+		return nil
+	}
+	for _, kind := range pl.Reads {
+		if err, is := m.unlisted[kind]; is {
+			return fmt.Errorf("the objects of the kind %s cannot be listed: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// undecidable fails an attempt for a pod that a plugin has a say about which
+// does not see what it needs.
+func (m *Machine) undecidable(a *attempt) *decision.Status {
+	if len(m.unlisted) == 0 {
+		return nil
+	}
+	for _, pl := range a.profile.PreFilter {
+		if err := m.blind(pl); err != nil && !pl.PreFilter(m.table, a.pod).Skip {
+			return attribute(&decision.Status{Code: decision.Error, Err: err}, "PreFilter", pl.Name)
+		}
+	}
+	return nil
+}

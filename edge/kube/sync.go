@@ -1,0 +1,159 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// How long the objects that only some plugins read are waited for, after all
+// others are there: where listing them fails, and where there is no answer.
+const (
+	failingPatience = 5 * time.Second
+	silentPatience  = time.Minute
+	syncPause       = 20 * time.Millisecond // between two looks at them
+)
+
+var errNoAnswer = errors.New("the API server has not answered")
+
+// Missing is a kind of objects that was never listed.
+type Missing struct {
+	Resource string // resourceclaims.resource.k8s.io
+	Err      error  // why not; nil: the API server has not answered yet
+	// Required: nothing is decided without it.
+	Required bool
+}
+
+// String is for everybody to see: it names no user.
+func (m Missing) String() string {
+	switch reason := apierrors.ReasonForError(m.Err); {
+	case m.Err == nil:
+		return m.Resource + ": not listed yet"
+	case reason == metav1.StatusReasonNotFound:
+		return m.Resource + ": not served"
+	case reason == metav1.StatusReasonUnknown:
+		return m.Resource + ": cannot be listed"
+	default:
+		return m.Resource + ": " + strings.ToLower(string(reason))
+	}
+}
+
+// Missing lists the kinds that were never listed.
+func (s *Source) Missing() []Missing {
+	var missing []Missing
+	for _, m := range s.mirrors {
+		if !m.listed() {
+			missing = append(missing, Missing{Resource: m.resource(), Err: m.failure(), Required: m.kind == nil})
+		}
+	}
+	return missing
+}
+
+// WaitForSync waits until all that the first lists held has been posted. Of
+// kinds that only some plugins read it waits no longer than a while: what cannot
+// be listed then is posted as unlisted, and goes on being tried. It reports
+// false when the context ended first.
+func (s *Source) WaitForSync(ctx context.Context) bool {
+	for _, m := range s.mirrors {
+		if m.kind != nil {
+			continue
+		}
+		select {
+		case <-m.synced:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	start := time.Now()
+	for _, m := range s.mirrors {
+		for !m.listed() {
+			waited, err := time.Since(start), m.failure()
+			if err == nil && waited >= s.silent {
+				err = errNoAnswer
+			}
+			if err != nil && waited >= s.failing {
+				m.giveUp(err)
+				break
+			}
+			if !sleep(ctx, syncPause) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// resource is the name of the mirror's resource, with its group.
+func (m *mirror) resource() string {
+	if m.group == "" {
+		return m.name
+	}
+	return m.name + "." + m.group
+}
+
+// listed tells whether all that the first list held has been posted.
+func (m *mirror) listed() bool {
+	select {
+	case <-m.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// failure is why the last list failed, nil when it did not.
+func (m *mirror) failure() error {
+	if err := m.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// noting has the mirror note why its objects cannot be listed.
+func (m *mirror) noting(lw *cache.ListWatch) *cache.ListWatch {
+	list := lw.ListWithContextFunc
+	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		l, err := list(ctx, o)
+		if err != nil {
+			m.failed.Store(&err)
+		} else {
+			m.failed.Store(nil)
+		}
+		return l, err
+	}
+	return lw
+}
+
+// giveUp posts that the mirror's objects cannot be listed.
+func (m *mirror) giveUp(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.listed() {
+		return
+	}
+	m.unlisted = true
+	m.logger.Error(err, "A kind cannot be listed, pods that need it are not placed", "resource", m.resource())
+	m.post(machine.KindUnlisted{Kind: *m.kind, Err: err})
+}
+
+// complete notes that a whole list has been posted.
+func (m *mirror) complete() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.listed() {
+		close(m.synced)
+	}
+	if m.unlisted {
+		m.unlisted = false
+		m.logger.Info("A kind is listed after all", "resource", m.resource())
+		m.post(machine.KindListed{Kind: *m.kind})
+	}
+}

@@ -1,0 +1,170 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// lists answers each list with no objects, but for the resources that code has a
+// status for: 0 is none, and no answer.
+func lists(t *testing.T, code func(resource string) int) *wire {
+	return newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		q := r.URL.Query()
+		switch status := code(path.Base(r.URL.Path)); {
+		case q.Has("sendInitialEvents"):
+			answer(w, 422, nil)
+		case status == 0 || q.Has("watch") && status == 200:
+			<-r.Context().Done()
+		case status != 200:
+			answer(w, status, nil)
+		default:
+			answer(w, 200, v1.List{TypeMeta: metav1.TypeMeta{Kind: "List", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "7"}})
+		}
+	})
+}
+
+func failure(code int) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reasons[code]}}
+}
+
+// watched runs a source until the test ends. It has no patience with lists that
+// fail, and that much with those that are not answered.
+func watched(t *testing.T, s *wire, silent time.Duration, kinds ...object.Kind) (*Source, chan string) {
+	clients, err := NewClients(s.config(), always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 100)
+	source := NewSource(clients, kinds, func(e machine.Event) {
+		switch e := e.(type) {
+		case machine.KindUnlisted:
+			events <- fmt.Sprintf("unlisted %s: %v", e.Kind, e.Err)
+		case machine.KindListed:
+			events <- "listed " + e.Kind.String()
+		default:
+			events <- describe(e)
+		}
+	}, klog.Background())
+	source.failing, source.silent = 0, silent
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); source.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Apps, clients.Storage, clients.Devices} {
+			c.(*rest.RESTClient).Client.CloseIdleConnections()
+		}
+	})
+	return source, events
+}
+
+// A kind that only some plugins read and that cannot be listed is posted as
+// such, and holds nothing else up; when it can be listed after all, that is
+// posted, too.
+func TestKindThatCannotBeListed(t *testing.T) {
+	var claims atomic.Int64
+	claims.Store(403)
+	s := lists(t, func(resource string) int {
+		if resource == "resourceclaims" {
+			return int(claims.Load())
+		}
+		return 200
+	})
+	source, events := watched(t, s, time.Hour, object.PersistentVolumes, object.ResourceClaims)
+	if !source.WaitForSync(t.Context()) {
+		t.Fatal("not synced")
+	}
+	if got := <-events; !strings.HasPrefix(got, "unlisted ResourceClaim: ") {
+		t.Errorf("posted %q", got)
+	}
+	missing := source.Missing()
+	if len(missing) != 1 || missing[0].Required || missing[0].String() != "resourceclaims.resource.k8s.io: forbidden" {
+		t.Errorf("missing %v", missing)
+	}
+	claims.Store(200)
+	if got := <-events; got != "listed ResourceClaim" {
+		t.Errorf("posted %q", got)
+	}
+	if missing := source.Missing(); len(missing) != 0 {
+		t.Errorf("missing %v at last", missing)
+	}
+}
+
+// So does one about which the API server never answers.
+func TestKindThatIsNeverAnswered(t *testing.T) {
+	s := lists(t, func(resource string) int {
+		if resource == "csinodes" {
+			return 0
+		}
+		return 200
+	})
+	source, events := watched(t, s, 0, object.CSINodes)
+	if !source.WaitForSync(t.Context()) {
+		t.Fatal("not synced")
+	}
+	if got, want := <-events, "unlisted CSINode: "+errNoAnswer.Error(); got != want {
+		t.Errorf("posted %q, want %q", got, want)
+	}
+}
+
+// Without pods, nodes and what all decisions depend on nothing is synced, and
+// what is missing has a name.
+func TestRequiredKindThatCannotBeListed(t *testing.T) {
+	s := lists(t, func(resource string) int {
+		if resource == "namespaces" || resource == "resourceclaims" {
+			return 403
+		}
+		return 200
+	})
+	source, events := watched(t, s, time.Hour, object.ResourceClaims)
+	ctx, cancel := context.WithCancel(t.Context())
+	synced := make(chan bool)
+	go func() { synced <- source.WaitForSync(ctx) }()
+	want := []string{"namespaces: forbidden", "resourceclaims.resource.k8s.io: forbidden"}
+	for got := []string{}; !slices.Equal(got, want); {
+		<-s.requests
+		got = nil
+		for _, m := range source.Missing() {
+			got = append(got, m.String())
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("missing %q", got)
+		}
+	}
+	cancel()
+	if <-synced || len(events) > 0 {
+		t.Error("synced without namespaces")
+	}
+}
+
+func TestMissingIsNamed(t *testing.T) {
+	for want, err := range map[string]error{
+		"x: not listed yet":     nil,
+		"x: cannot be listed":   errors.New("dial tcp 10.0.0.1:443: connect: connection refused"),
+		"x: internalerror":      failure(500),
+		"x: not served":         failure(404),
+		"x: serviceunavailable": failure(503),
+	} {
+		if got := (Missing{Resource: "x", Err: err}).String(); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}
