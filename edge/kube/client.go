@@ -33,6 +33,7 @@ type Clients struct {
 	Volumes rest.Interface
 	// Devices lists and watches resource.k8s.io, Claims writes its claims.
 	Devices, Claims rest.Interface
+	devices         deviceVersion // in which they are
 
 	Bind   rest.Interface // what settles bindings, evictions
 	Status rest.Interface // pod status

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -45,7 +46,11 @@ func (s *Source) objects(c *Clients, kind object.Kind, post func(machine.Event))
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
 	m.kind = &kind
-	m.reflect(at.watch(c), decode.Empty(kind), "", s.logger)
+	if client := at.watch(c); client.APIVersion().Group == resourcev1.GroupName {
+		m.reflectBy(c.devices.listWatch(client, at.resource), client, decode.Empty(kind), s.logger)
+	} else {
+		m.reflect(client, decode.Empty(kind), "", s.logger)
+	}
 	return m
 }
 

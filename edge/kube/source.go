@@ -242,13 +242,17 @@ func newMirror(name string, post func(machine.Event), entry func(any) *entry, go
 }
 
 func (m *mirror) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
-	m.group, m.logger, m.history.logger = client.APIVersion().Group, logger, logger
-	lw := m.noting(cache.NewFilteredListWatchFromClient(client, m.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
+	m.reflectBy(cache.NewFilteredListWatchFromClient(client, m.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
 		o.FieldSelector = selector
-	}))
+	}), client, kind, logger)
+}
+
+// reflectBy has the mirror filled by lists and watches.
+func (m *mirror) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, logger klog.Logger) {
+	m.group, m.logger, m.history.logger = client.APIVersion().Group, logger, logger
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
-	m.reflector = cache.NewReflectorWithOptions(m.checked(lw), kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger, Backoff: backoff})
+	m.reflector = cache.NewReflectorWithOptions(m.noting(m.checked(lw)), kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger, Backoff: backoff})
 }
 
 // Transformer lets the reflector decode objects while it collects them, so

@@ -79,7 +79,7 @@ func (s *Source) WaitForSync(ctx context.Context) bool {
 			if err == nil && waited >= s.silent {
 				err = errNoAnswer
 			}
-			if err != nil && waited >= s.failing {
+			if err != nil && (waited >= s.failing || apierrors.IsNotFound(err)) {
 				m.giveUp(err)
 				break
 			}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
@@ -174,8 +175,16 @@ func (h *Hands) send(ctx context.Context, w *framework.Write) (metav1.Object, er
 		}
 		return nil, err
 	}
+	return h.shown(w, r.Do(ctx))
+}
+
+// shown is the object that a reply shows.
+func (h *Hands) shown(w *framework.Write, r rest.Result) (metav1.Object, error) {
 	now := decode.Empty(w.Object.Kind)
-	return now, r.Do(ctx).Into(now.(runtime.Object))
+	if w.Object.Kind == object.ResourceClaims {
+		return now, h.clients.devices.into(now.(runtime.Object), r)
+	}
+	return now, r.Into(now.(runtime.Object))
 }
 
 func (h *Hands) request(w *framework.Write) (*rest.Request, error) {
@@ -185,11 +194,14 @@ func (h *Hands) request(w *framework.Write) (*rest.Request, error) {
 	}
 	client := at.write(h.clients)
 	to := func(r *rest.Request) *rest.Request {
+		if w.Object.Kind == object.ResourceClaims {
+			r = h.clients.devices.of(r)
+		}
 		return r.Resource(at.resource).NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").MaxRetries(0)
 	}
 	switch {
 	case w.Create != nil:
-		return to(client.Post()).Body(w.Create), nil
+		return h.clients.devices.body(to(client.Post()), w.Create)
 	case w.Delete && w.Object.UID == "":
 		return to(client.Delete()).Name(w.Object.Name), nil
 	case w.Delete:
@@ -213,10 +225,12 @@ func (h *Hands) request(w *framework.Write) (*rest.Request, error) {
 // readObject reads consistently what the write is of.
 func (h *Hands) readObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
 	at := endpoints[w.Object.Kind]
-	now := decode.Empty(w.Object.Kind)
-	err := at.write(h.clients).Get().Resource(at.resource).Name(w.Object.Name).
-		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").Do(ctx).Into(now.(runtime.Object))
-	return now, err
+	r := at.write(h.clients).Get()
+	if w.Object.Kind == object.ResourceClaims {
+		r = h.clients.devices.of(r)
+	}
+	return h.shown(w, r.Resource(at.resource).Name(w.Object.Name).
+		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").Do(ctx))
 }
 
 // patchBody adds to the patch of which object, in which state, it is.

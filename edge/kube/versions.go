@@ -1,0 +1,160 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/dynamic-resource-allocation/api/v1beta1"
+	"k8s.io/dynamic-resource-allocation/api/v1beta2"
+)
+
+// deviceVersions are the versions of resource.k8s.io that can be read, in the
+// order in which they are tried: an API server may serve an older one only.
+var deviceVersions = [...]string{"v1", "v1beta2", "v1beta1"}
+
+// deviceVersion is the index of the version that the API server serves.
+type deviceVersion struct{ atomic.Int32 }
+
+// of has a request go to the version that is served.
+func (v *deviceVersion) of(r *rest.Request) *rest.Request {
+	return r.AbsPath("/apis", resourcev1.GroupName, deviceVersions[v.Load()])
+}
+
+// listWatch lists and watches a resource of the group in the version that is
+// served, as objects of v1.
+func (v *deviceVersion) listWatch(client rest.Interface, resource string) *cache.ListWatch {
+	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return v.of(client.Get()).Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Get()
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			objects, err := list(ctx, o)
+			for range len(deviceVersions) - 1 {
+				if !apierrors.IsNotFound(err) {
+					break
+				}
+				v.Store((v.Load() + 1) % int32(len(deviceVersions)))
+				objects, err = list(ctx, o)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return toV1(objects)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.Watch = true
+			older := v.Load() > 0
+			w, err := v.of(client.Get()).Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Watch(ctx)
+			if err != nil || !older {
+				return w, err
+			}
+			return newV1Watch(w), nil
+		},
+	}
+}
+
+// v1Watch converts the objects of a watch to v1.
+type v1Watch struct {
+	watch.Interface
+	events  chan watch.Event
+	stopped chan struct{}
+	stop    sync.Once
+}
+
+func newV1Watch(of watch.Interface) *v1Watch {
+	w := &v1Watch{Interface: of, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go w.convert()
+	return w
+}
+
+// ResultChan is where the converted events come.
+func (w *v1Watch) ResultChan() <-chan watch.Event { return w.events }
+
+// Stop ends the watch.
+func (w *v1Watch) Stop() {
+	w.stop.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
+}
+
+func (w *v1Watch) convert() {
+	defer close(w.events)
+	for e := range w.Interface.ResultChan() {
+		object, err := toV1(e.Object)
+		if e.Object = object; err != nil {
+			e = watch.Event{Type: watch.Error, Object: &apierrors.NewInternalError(err).ErrStatus}
+		}
+		select {
+		case w.events <- e:
+		case <-w.stopped:
+			return
+		}
+	}
+}
+
+// deviceConversions convert between the versions of resource.k8s.io.
+var deviceConversions = runtime.NewScheme()
+
+func init() {
+	utilruntime.Must(v1beta1.AddToScheme(deviceConversions))
+	utilruntime.Must(v1beta2.AddToScheme(deviceConversions))
+}
+
+// body gives the request the object to make, as the API server takes it.
+func (v *deviceVersion) body(r *rest.Request, o runtime.Object) (*rest.Request, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(o)
+	if err != nil || kinds[0].Group != resourcev1.GroupName || v.Load() == 0 {
+		return r.Body(o), nil
+	}
+	older := kinds[0].GroupKind().WithVersion(deviceVersions[v.Load()])
+	converted, err := scheme.Scheme.New(older)
+	if err == nil {
+		err = deviceConversions.Convert(o, converted, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", older, err)
+	}
+	converted.GetObjectKind().SetGroupVersionKind(older) // the client would write its own
+	text, err := json.Marshal(converted)
+	return r.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(text), err
+}
+
+// into fills an object of v1 from a reply.
+func (v *deviceVersion) into(o runtime.Object, r rest.Result) error {
+	if v.Load() == 0 {
+		return r.Into(o)
+	}
+	older, err := r.Get()
+	if err != nil {
+		return err
+	}
+	return deviceConversions.Convert(older, o, nil)
+}
+
+// toV1 converts an object or a list of resource.k8s.io to v1. Others, a Status
+// say, stay as they are.
+func toV1(object runtime.Object) (runtime.Object, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil || kinds[0].Group != resourcev1.GroupName || kinds[0].Version == resourcev1.SchemeGroupVersion.Version {
+		return object, nil
+	}
+	converted, err := scheme.Scheme.New(resourcev1.SchemeGroupVersion.WithKind(kinds[0].Kind))
+	if err != nil {
+		return nil, err
+	}
+	if err := deviceConversions.Convert(object, converted, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", kinds[0], err)
+	}
+	return converted, nil
+}
