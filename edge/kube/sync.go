@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -34,16 +35,16 @@ type Missing struct {
 
 // String is for everybody to see: it names no user.
 func (m Missing) String() string {
-	switch reason := apierrors.ReasonForError(m.Err); {
+	status := apierrors.APIStatus(nil)
+	switch {
 	case m.Err == nil:
 		return m.Resource + ": not listed yet"
-	case reason == metav1.StatusReasonNotFound:
+	case apierrors.IsNotFound(m.Err):
 		return m.Resource + ": not served"
-	case reason == metav1.StatusReasonUnknown:
-		return m.Resource + ": cannot be listed"
-	default:
-		return m.Resource + ": " + strings.ToLower(string(reason))
+	case errors.As(m.Err, &status) && http.StatusText(int(status.Status().Code)) != "":
+		return m.Resource + ": " + strings.ToLower(http.StatusText(int(status.Status().Code)))
 	}
+	return m.Resource + ": cannot be listed"
 }
 
 // Missing lists the kinds that were never listed.

@@ -41,7 +41,7 @@ func lists(t *testing.T, code func(resource string) int) *wire {
 }
 
 func failure(code int) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reasons[code]}}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reasons[code], Code: int32(code)}}
 }
 
 // watched runs a source until the test ends. It has no patience with lists that
@@ -157,11 +157,12 @@ func TestRequiredKindThatCannotBeListed(t *testing.T) {
 
 func TestMissingIsNamed(t *testing.T) {
 	for want, err := range map[string]error{
-		"x: not listed yet":     nil,
-		"x: cannot be listed":   errors.New("dial tcp 10.0.0.1:443: connect: connection refused"),
-		"x: internalerror":      failure(500),
-		"x: not served":         failure(404),
-		"x: serviceunavailable": failure(503),
+		"x: not listed yet":        nil,
+		"x: cannot be listed":      errors.New("dial tcp 10.0.0.1:443: connect: connection refused"),
+		"x: internal server error": failure(500),
+		"x: not served":            failure(404),
+		"x: service unavailable":   failure(503),
+		"x: forbidden":             &apierrors.StatusError{ErrStatus: metav1.Status{Code: 403}},
 	} {
 		if got := (Missing{Resource: "x", Err: err}).String(); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
