@@ -89,6 +89,9 @@ func (v *PersistentVolume) Keeps(c *PersistentVolumeClaim) bool {
 // volume of another kind.
 type VolumeSource struct{ Driver, Handle string }
 
+// Attachable tells whether it is a driver's volume.
+func (s VolumeSource) Attachable() bool { return s.Driver != "" && s.Handle != "" }
+
 // MigratedVolume is an in-tree volume as the CSI driver knows it that took the
 // place of its plugin.
 type MigratedVolume struct {

@@ -52,6 +52,7 @@ type Table struct {
 	objects        objects
 	devices        devices
 	claims         claims
+	volumes        volumeNames
 	terms          terms
 	crowds         crowds
 
@@ -78,6 +79,7 @@ func New() *Table {
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.devices = newDevices()
+	t.volumes = newVolumes()
 	t.namespaces.labels = map[string]map[string]string{}
 	t.terms = newTerms()
 	t.allocatable = make([][]int64, firstScalar)
@@ -224,6 +226,7 @@ func (t *Table) put(pl *Placed) {
 	t.charge(r, pl.Pod, 1)
 	t.bear(pl, 1)
 	t.use(pl, 1)
+	t.volumes.nameInline(pl.Pod, 1)
 	t.crowds.join(pl)
 	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
 	t.touch(r)
@@ -242,6 +245,7 @@ func (t *Table) take(pl *Placed) {
 	t.charge(r, pl.Pod, -1)
 	t.bear(pl, -1)
 	t.use(pl, -1)
+	t.volumes.nameInline(pl.Pod, -1)
 	t.crowds.leave(pl)
 	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
 	t.touch(r)

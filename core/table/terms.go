@@ -66,9 +66,12 @@ func newTerms() terms {
 	return terms{byKey: map[string]*Term{}, labels: map[string]bool{}, about: map[string]*about{}, limit: termsKept}
 }
 
-// Learn has the table hear of the terms of a pod that is not placed yet, but
-// may be tried somewhere while another is decided on.
+// Learn has the table hear of the terms, claims and volumes of a pod that is not
+// placed yet, but may be tried somewhere while another is decided on.
 func (t *Table) Learn(p *object.Pod) {
+	if len(p.Volumes) > 0 && !t.volumes.learnVolumes(p) {
+		t.terms.swept++ // all are to be heard of again
+	}
 	if p.Affinity == nil {
 		return
 	}

@@ -42,7 +42,7 @@ func New(scaling bool) framework.Plugin {
 				if !attaches(p) {
 					return key
 				}
-				return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
+				return sign(key, t, p, t.ObjectRevision(kinds...))
 			},
 		},
 		PreFilter:    preFilter,
@@ -78,7 +78,15 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 		}
 	}
 	w := &wants{volumes: map[object.VolumeSource]bool{}}
-	collect(t, p, true, w.volumes)
+	if own := ownVolumes(t, p); own != nil {
+		for i, v := range own { // no node has them: any handle that none has will do
+			if s := driverOf(v); s.Attachable() {
+				w.volumes[object.VolumeSource{Driver: s.Driver, Handle: fmt.Sprint("\x01", i)}] = true
+			}
+		}
+	} else {
+		collect(t, p, true, w.volumes)
+	}
 	for v := range w.volumes { // any order: each driver is asked for itself
 		if !slices.ContainsFunc(w.drivers, func(d demand) bool { return d.driver == v.Driver }) {
 			w.drivers = append(w.drivers, demand{v.Driver, count(w.volumes, v.Driver)})

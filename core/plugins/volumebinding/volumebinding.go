@@ -3,6 +3,7 @@ package volumebinding
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
@@ -90,7 +92,31 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !p.HasClaims(true) {
 		return key
 	}
+	if w, status := look(t, p); status == nil && w.isBound() {
+		return w.appendKey(fmt.Appendf(key, "bound#%d", t.ObjectRevision(kinds...)))
+	}
 	return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
+}
+
+// isBound tells whether all claims have their volumes: what the volumes demand of
+// the node is then all that matters of them.
+func (w *wants) isBound() bool { return !w.gone && len(w.selected) == 0 && len(w.free) == 0 }
+
+func (w *wants) appendKey(key []byte) []byte {
+	for _, v := range w.bound {
+		key = appendNodes(key, v.Nodes)
+		if m := v.Migrated; m != nil {
+			key = appendNodes(fmt.Appendf(key, "%q%t", m.Plugin, m.Error == nil), m.Nodes)
+		}
+	}
+	return key
+}
+
+func appendNodes(key []byte, s *match.NodeSelector) []byte {
+	if s == nil {
+		return append(key, '-')
+	}
+	return strconv.AppendQuote(append(key, '='), s.Key)
 }
 
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {

@@ -56,27 +56,25 @@ func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
 	return 0, !restricted(p)
 }
 
-// sign also holds which of the pod's claims are in use: that is so on every
-// node.
+// sign holds the pod's disks and the claims that only one pod may use, with how many
+// do: that is so on every node. Where several do, all of them would have to go. Of
+// other claims nothing matters, once they are there.
 func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !restricted(p) {
 		return key
 	}
-	key = fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(object.PersistentVolumeClaims))
-	for i := range p.Volumes {
-		key = fmt.Appendf(key, ",%d", users(t, p, &p.Volumes[i]))
+	s, _ := stateOf(t, p)
+	if s == nil {
+		return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(object.PersistentVolumeClaims))
+	}
+	key = fmt.Appendf(key, "'%s'", p.Namespace)
+	for _, d := range s.disks {
+		key = fmt.Appendf(key, "%d%q%q%q%t", d.Kind, d.Name, d.Pool, d.Monitors, d.ReadOnly)
+	}
+	for _, c := range s.claims {
+		key = fmt.Appendf(key, ",%q%d", c, t.ClaimUsers(p.Namespace, c))
 	}
 	return key
-}
-
-// users is how many pods use a claim that only one may: where there are
-// several, all of them would have to go. Of others it does not matter.
-func users(t *table.Table, p *object.Pod, v *object.Volume) int {
-	c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, p.Namespace, v.Claim)
-	if c == nil || !slices.Contains(c.Modes, v1.ReadWriteOncePod) {
-		return 0
-	}
-	return t.ClaimUsers(p.Namespace, v.Claim)
 }
 
 // restricted tells whether the pod has a disk or a claim that others may keep
@@ -92,7 +90,17 @@ type state struct {
 }
 
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
-	s := &state{}
+	s, missing := stateOf(t, p)
+	if s == nil {
+		return framework.PreFilterResult{Status: &decision.Status{
+			Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("persistentvolumeclaim %q not found", missing)}}}
+	}
+	return framework.PreFilterResult{State: s, Skip: len(s.disks) == 0 && !s.inUse(t, p.Namespace)}
+}
+
+// stateOf finds what the pod cannot share; nil where a claim is missing.
+func stateOf(t *table.Table, p *object.Pod) (s *state, missing string) {
+	s = &state{}
 	for i := range p.Volumes {
 		v := &p.Volumes[i]
 		if v.Disk != nil {
@@ -103,14 +111,13 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 		}
 		c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, p.Namespace, v.Claim)
 		if c == nil {
-			return framework.PreFilterResult{Status: &decision.Status{
-				Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("persistentvolumeclaim %q not found", v.Claim)}}}
+			return nil, v.Claim
 		}
 		if slices.Contains(c.Modes, v1.ReadWriteOncePod) {
 			s.claims = append(s.claims, v.Claim)
 		}
 	}
-	return framework.PreFilterResult{State: s, Skip: len(s.disks) == 0 && !s.inUse(t, p.Namespace)}
+	return s, ""
 }
 
 // inUse looks at the table as it stands: victims of a preemption that is being

@@ -52,7 +52,11 @@ func New() framework.Plugin {
 				if !p.HasClaims(false) {
 					return key
 				}
-				return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
+				at := t.ObjectRevision(kinds...)
+				if places, status := placesOf(t, p); status == nil {
+					return fmt.Appendf(key, "%q#%d", places, at)
+				}
+				return fmt.Appendf(key, "%s#%d", p.VolumesKey(), at)
 			},
 		},
 		PreFilter: preFilter,
@@ -72,17 +76,22 @@ type place struct {
 }
 
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
-	var places []place
+	places, status := placesOf(t, p)
+	return framework.PreFilterResult{State: places, Status: status, Skip: status == nil && len(places) == 0}
+}
+
+// placesOf are the places of the volumes of all claims. The status rejects the pod.
+func placesOf(t *table.Table, p *object.Pod) (places []place, s *decision.Status) {
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && !v.Ephemeral {
 			at, s := whereIs(t, p.Namespace, v.Claim)
 			if s != nil {
-				return framework.PreFilterResult{Status: s}
+				return nil, s
 			}
 			places = append(places, at...)
 		}
 	}
-	return framework.PreFilterResult{State: places, Skip: len(places) == 0}
+	return places, nil
 }
 
 // whereIs finds the places of a claim's volume. A claim that waits for its
