@@ -275,8 +275,7 @@ func (h *havoc) canary() {
 		Spec: v1.PodSpec{SchedulerName: "default-scheduler", Containers: []v1.Container{{Name: "c"}}}})
 	h.settle()
 	if p := h.world.Cluster.Pod("canaries/" + name); p == nil || p.NodeName == "" {
-		s, _ := h.world.Machine.Queue().State(types.UID(name))
-		h.Fatalf("%s is not placed: %s", name, s)
+		h.Fatalf("%s is not placed: %s", name, h.world.Machine.Entry(types.UID(name)).Place())
 	}
 	m := h.world.Machine
 	if m.Panics() > 0 || len(m.Queue().Panics()) > 0 {

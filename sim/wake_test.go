@@ -187,16 +187,16 @@ func (v *vigil) look(e machine.Event) {
 		return
 	}
 	for _, p := range v.cluster.Pods() {
-		s, ok := v.machine.Queue().State(p.UID)
-		if !ok || s.Place != queue.Unschedulable {
+		e := v.machine.Entry(p.UID)
+		if e.Place() != queue.Unschedulable {
 			continue
 		}
-		o := v.judge.Decide(engine.For(v.profiles[p.SchedulerName], s.Pod), v.machine.Queue())
+		o := v.judge.Decide(engine.For(v.profiles[p.SchedulerName], e.Pod), v.machine.Nominations())
 		if o.Rejected == nil && o.Feasible > 0 {
 			for _, line := range v.story {
 				v.Log(line)
 			}
-			v.Fatalf("after %T pod %s, rejected by %v, fits node %s and sleeps", e, p.Key(), s.RejectedBy, v.machine.Table().Name(o.Row))
+			v.Fatalf("after %T pod %s, rejected by %v, fits node %s and sleeps", e, p.Key(), e.State().RejectedBy, v.machine.Table().Name(o.Row))
 		}
 	}
 }

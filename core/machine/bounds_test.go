@@ -27,9 +27,8 @@ func (m *Machine) leftovers() (left string) {
 		what string
 		n    int
 	}{
-		{"UIDs", len(m.uids)}, {"flights", len(m.flights)}, {"ended flights", len(m.ended)}, {"assumed pods", len(m.assumed)},
-		{"evictions", len(m.evictions)}, {"nominations asked for", len(m.asked)}, {"gated pods", len(m.gated)},
-		{"queued pods", len(m.queue.Dump())}, {"nodes with nominations", len(m.queue.NominatedNodes())},
+		{"pods", len(m.pods)}, {"names", len(m.names)}, {"assumed pods", m.assumed}, {"binding cycles that wait", len(m.waiting)},
+		{"extender cycles", len(m.asking)}, {"queued pods", len(m.queue.Dump())}, {"nodes with nominations", len(m.queue.NominatedNodes())},
 		{"placed pods", m.table.Placements()}, {"nodes", m.table.Live()},
 	} {
 		if l.n > 0 {

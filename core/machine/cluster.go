@@ -1,16 +1,49 @@
 package machine
 
 import (
-	"fmt"
+	"maps"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/queue"
 )
+
+// clusterChanged takes in a change of anything but a pod.
+func (m *Machine) clusterChanged(e Event) {
+	switch e := e.(type) {
+	case NodeSet:
+		m.nodeSet(e.Node)
+	case NodeGone:
+		m.nodeGone(e.Name)
+	case BudgetSet:
+		m.budgets = m.budgets.with(e.Budget)
+	case BudgetGone:
+		m.budgets = m.budgets.without(e.Namespace, e.Name)
+	case SelectorOwnerSet:
+		m.selectorOwnerChanged(m.table.SetSelectorOwner(e.Owner), e.Owner)
+	case SelectorOwnerGone:
+		m.selectorOwnerChanged(m.table.RemoveSelectorOwner(e.Kind, e.Namespace, e.Name), nil)
+	case NamespaceSet:
+		m.namespaceSet(e.Namespace)
+	case NamespaceGone:
+		m.namespaceSet(&object.Namespace{Name: e.Name})
+	case ObjectSet:
+		m.objectSet(e.Object)
+	case ObjectGone:
+		m.objectGone(e)
+	case KindUnlisted:
+		m.kindUnlisted(e)
+	case KindListed:
+		m.kindListed(e.Kind)
+	}
+}
+
+// moveAll lets the queue ask which waiting pods the event may help.
+func (m *Machine) moveAll(e *framework.Event) {
+	if e.ActionType != 0 {
+		m.noteChange(e.Resource, e.ActionType)
+		m.queue.MoveAllToActiveOrBackoff(m.now, e, nil)
+	}
+}
 
 func (m *Machine) nodeSet(n *object.Node) {
 	e := &framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: n, Table: m.table}
@@ -19,8 +52,8 @@ func (m *Machine) nodeSet(n *object.Node) {
 		e.ActionType = framework.NodeSchedulingPropertiesChange(e.OldNode, n)
 	}
 	m.table.SetNode(n)
-	m.move(e)
-	m.awaitAgain(n.Name)
+	m.moveAll(e)
+	m.recheckWrites(n.Name)
 }
 
 func (m *Machine) nodeGone(name string) {
@@ -30,224 +63,64 @@ func (m *Machine) nodeGone(name string) {
 	}
 	old := m.table.Node(row)
 	m.table.RemoveNode(name)
-	m.move(&framework.Event{Resource: framework.Node, ActionType: framework.Delete, OldNode: old})
-	m.awaitAgain(name)
+	m.moveAll(&framework.Event{Resource: framework.Node, ActionType: framework.Delete, OldNode: old})
+	m.recheckWrites(name)
 	for _, p := range m.queue.NominatedTo(name) {
-		m.clearNomination(p)
+		m.clearNomination(m.pods[p.UID])
 	}
 }
 
-func (m *Machine) podSet(p *object.Pod) {
-	key := p.Key()
-	if known, ok := m.uids[key]; ok && known != p.UID {
-		m.podGone(PodGone{UID: known, Namespace: p.Namespace, Name: p.Name})
-	}
+// selectorOwnerChanged lets the queue know that a Service or controller came, went or
+// selects other pods. v1.36 lets none of it call a pod.
+func (m *Machine) selectorOwnerChanged(old, now *object.SelectorOwner) {
+	e := &framework.Event{Resource: framework.SelectorOwner, OldSelectorOwner: old, NewSelectorOwner: now}
 	switch {
-	case p.Terminal:
-		m.podGone(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
-	case p.NodeName != "":
-		m.uids[key] = p.UID
-		m.podAssigned(p)
-	case m.profiles[p.SchedulerName] != nil:
-		m.uids[key] = p.UID
-		m.podPending(p)
+	case old == nil && now != nil:
+		e.ActionType = framework.Add
+	case old != nil && now == nil:
+		e.ActionType = framework.Delete
+	case old != nil && old.Key != now.Key:
+		e.ActionType = framework.UpdateSelector
 	}
+	m.moveAll(e)
 }
 
-// podAssigned takes in a pod that the API shows bound. That is the evidence
-// which ends an assumption, whoever bound it.
-func (m *Machine) podAssigned(p *object.Pod) {
-	old := m.table.Pod(p.UID)
-	f := m.flights[p.UID]
-	kept := m.queue.NominatedNode(p.UID)
-	m.queue.Unnominate(p.UID)
-	delete(m.gated, p.UID)
-	delete(m.asked, p.UID)
-	delete(m.hunts, p.UID)
-	delete(m.assumed, p.UID)
-	m.confirm(p.UID)
-	if f != nil && f.node != p.NodeName {
-		// Another writer bound it elsewhere: the API proves the assumption false.
-		m.unreserve(f)
-		m.land(f)
-		m.move(forgotten(f))
-		f, old = nil, nil
-	}
-	if f == nil {
-		m.unask(p.UID)
-		m.queue.Delete(p.UID)
-	}
-	if old != nil && m.table.Name(old.Row) != p.NodeName {
-		m.move(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: old.Pod})
-		old = nil
-	}
-	var was *object.Pod
-	if old != nil {
-		was = old.Pod
-	}
-	m.table.Place(p, p.NodeName)
-	m.renominated(p, kept, p.NodeName)
-	if was == nil || was.NodeName == "" {
-		m.move(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Add, NewPod: p})
-	}
-	if was != nil {
-		m.podChanged(was, p)
-	}
-	if f != nil && f.phase != binding && f.phase != writing { // the answers to these end the flight
-		m.settled(f)
-	}
-}
-
-// podChanged lets the queue know of an update of a placed pod. One that was
-// assumed until now may be bound with other labels, or with less to ask for,
-// than it was assumed with.
-func (m *Machine) podChanged(old, now *object.Pod) {
-	if a := queue.Changes(old, now); old.NodeName != "" || a != framework.UpdateOther {
-		m.move(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: on(old, now.NodeName), NewPod: now})
-	}
-}
-
-// podPending takes in a pod that waits to be scheduled by one of our
-// profiles.
-func (m *Machine) podPending(p *object.Pod) {
-	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
-		m.doubt(pl.Pod)
+// namespaceSet takes in the labels of a namespace; to one that is gone none
+// are left. v1.36 lets no change of them call a pod.
+func (m *Machine) namespaceSet(n *object.Namespace) {
+	before := m.table.SetNamespace(n)
+	if maps.Equal(before, n.Labels) {
 		return
 	}
-	if asked, ok := m.asked[p.UID]; ok && asked == p.NominatedNode {
-		delete(m.asked, p.UID)
-	}
-	f := m.flights[p.UID]
-	if f != nil && p.Terminating && f.phase == waiting {
-		m.fail(f.attempt, m.permitRejection(f, "", "pod is being deleted"), f)
-		f = m.flights[p.UID]
-	}
-	if _, done := m.assumed[p.UID]; done && f == nil {
-		return // bound by us; the API will show it
-	}
-	if m.queue.Where(p.UID) == queue.Nowhere {
-		m.happened(framework.UnscheduledPod, framework.Add)
-		m.queue.Add(m.now, p)
+	m.moveAll(&framework.Event{
+		Resource: framework.Namespace, ActionType: framework.UpdateNamespaceLabel,
+		OldNamespace: &object.Namespace{Name: n.Name, Labels: before}, NewNamespace: n,
+	})
+}
+
+func (m *Machine) objectSet(o object.Object) {
+	if m.table.Overtaken(o) {
 		return
 	}
-	m.happened(framework.UnscheduledPod, framework.UpdateOther)
-	kept := m.queue.NominatedNode(p.UID)
-	m.queue.Update(m.now, p)
-	m.renominated(p, kept, m.queue.NominatedNode(p.UID))
+	e := &framework.Event{Resource: framework.ResourceOf(o.Head().Kind), ActionType: framework.Add, NewObject: o}
+	if e.OldObject = m.table.SetObject(o); e.OldObject != nil {
+		e.ActionType = framework.UpdateOther
+	}
+	m.moveAll(e)
+	m.recheckWrites("")
 }
 
-func (m *Machine) podGone(e PodGone) {
-	uid := e.UID
-	key := e.Namespace + "/" + e.Name
-	if uid == "" {
-		uid = m.uids[key]
-	}
-	if m.uids[key] == uid {
-		delete(m.uids, key)
-	}
-	delete(m.assumed, uid)
-	delete(m.doubts, uid)
-	delete(m.gated, uid)
-	delete(m.asked, uid)
-	delete(m.hunts, uid)
-	m.evictionDone(uid)
-	m.unask(uid)
-	m.unqueue(uid)
-	if f := m.flights[uid]; f != nil {
-		m.unreserve(f)
-		m.land(f)
-		m.move(forgotten(f))
-		if f.phase == binding {
-			m.ended[uid] = f
-		}
-	}
-	if pl := m.table.Pod(uid); pl != nil {
-		node := m.table.Name(pl.Row)
-		m.table.Remove(uid)
-		m.move(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: on(pl.Pod, node)})
+// objectReplied takes in the object as the reply to a write of ours shows it.
+func (m *Machine) objectReplied(o object.Object) {
+	if m.table.Overtakes(o) {
+		m.objectSet(o)
+		m.table.Replied(o)
 	}
 }
 
-// podUnreadable takes a pod that waits out of the queue and says why. For one
-// that is assumed it is too late: the API will show what became of it.
-func (m *Machine) podUnreadable(e PodUnreadable) {
-	if m.profiles[e.SchedulerName] == nil || m.table.Pod(e.UID) != nil {
-		return
+func (m *Machine) objectGone(e ObjectGone) {
+	if old := m.table.RemoveObject(e.Kind, e.Namespace, e.Name); old != nil {
+		m.moveAll(&framework.Event{Resource: framework.ResourceOf(e.Kind), ActionType: framework.Delete, OldObject: old})
+		m.recheckWrites("")
 	}
-	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
-	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
-	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.ResultError,
-		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
-	m.do(Decided{r})
-	m.do(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
-}
-
-// unqueue takes the pod out of the queue.
-func (m *Machine) unqueue(uid types.UID) {
-	s, queued := m.queue.State(uid)
-	m.queue.Delete(uid)
-	if queued {
-		m.happened(framework.UnscheduledPod, framework.Delete)
-		m.renominated(s.Pod, s.NominatedNode, "")
-	}
-}
-
-// renominated lets the queue know that the nomination to the node `kept` ended
-// and the pod is nominated to, or placed on, the node `now`: the room that was
-// kept for it is free for others of at most its priority.
-func (m *Machine) renominated(p *object.Pod, kept, now string) {
-	if kept == "" || kept == now {
-		return
-	}
-	old := *p
-	old.NominatedNode = kept
-	m.queue.MoveUpTo(m.now, &framework.Event{
-		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old,
-	}, old.Priority)
-}
-
-// move lets the queue ask which waiting pods the event may help.
-func (m *Machine) move(e *framework.Event) {
-	if e.ActionType != 0 {
-		m.happened(e.Resource, e.ActionType)
-		m.queue.Move(m.now, e)
-	}
-}
-
-// preEnqueue asks the pod's profile whether it may enter the queue, and gives
-// a record of the first refusal.
-func (m *Machine) preEnqueue(p *object.Pod) *decision.Status {
-	prof := m.profiles[p.SchedulerName]
-	for _, pl := range prof.PreEnqueue {
-		if m.blind(pl) != nil {
-			continue // the attempt will say why it fails
-		}
-		var s *decision.Status
-		if err := m.guard("PreEnqueue", pl.Name, func() { s = pl.PreEnqueue(m.table, p) }); err != nil {
-			s = &decision.Status{Code: decision.Error, Err: err, Reasons: []string{err.Error()}}
-		}
-		if s == nil || s.Code == decision.Success {
-			continue
-		}
-		s.Plugin = pl.Name
-		if !m.gated[p.UID] {
-			m.gated[p.UID] = true
-			m.do(Decided{&decision.Decision{
-				UID: p.UID, Pod: p.Key(), Profile: prof.Name, Result: decision.ResultGated, Gate: s,
-				NodesTotal: m.table.Live(), RejectedBy: []string{pl.Name},
-			}})
-		}
-		return s
-	}
-	return nil
-}
-
-// on is the pod as it would look bound to the node.
-func on(p *object.Pod, node string) *object.Pod {
-	if p.NodeName == node {
-		return p
-	}
-	q := *p
-	q.NodeName = node
-	return &q
 }

@@ -1,90 +1,74 @@
 package machine
 
-import (
-	"maps"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/berth-scheduler/berth/core/object"
-)
-
 // doubt is about a pod that is held for bound, while the API may show it
 // unbound: either that is older than the binding, or the binding was undone
 // because etcd was restored from a backup. A read of the pod decides.
 type doubt struct {
-	unread int // reads that failed
-	// settled: the API has shown the pod bound since the read was asked for.
-	settled bool
+	failedReads int
+	// confirmed: the API has shown the pod bound since the read was sent.
+	confirmed bool
 }
 
-// doubt asks whether the pod is bound. One whose binding is under way is asked
-// about when that has ended.
-func (m *Machine) doubt(p *object.Pod) {
-	if m.doubts[p.UID] != nil {
-		return
-	}
-	m.doubts[p.UID] = &doubt{}
-	if m.flights[p.UID] == nil {
-		m.askDoubt(p)
+// doubtBinding has a placed pod read. One that is in a binding cycle is read when
+// that has ended.
+func (m *Machine) doubtBinding(ps *podState) {
+	if ps.doubt == nil {
+		ps.doubt = &doubt{}
+		if ps.binding == nil {
+			m.readDoubted(ps)
+		}
 	}
 }
 
-func (m *Machine) askDoubt(p *object.Pod) {
-	switch d := m.doubts[p.UID]; {
+func (m *Machine) readDoubted(ps *podState) {
+	switch d := ps.doubt; {
 	case d == nil:
-	case d.settled:
-		delete(m.doubts, p.UID)
+	case d.confirmed:
+		ps.doubt = nil
 	default:
-		m.do(Read{Pod: p, Delay: pauseAfter(d.unread)})
+		m.emit(Read{Pod: m.table.Pod(ps.pod.UID).Pod, Delay: readDelay(d.failedReads)})
 	}
 }
 
-// confirm notes that the API shows the pod bound.
-func (m *Machine) confirm(uid types.UID) {
-	if d := m.doubts[uid]; d != nil {
-		d.settled = true
-	}
-}
-
-// doubtRead takes in what the read says. A pod that is unbound is new to us.
-func (m *Machine) doubtRead(e PodRead) {
-	d, pl := m.doubts[e.UID], m.table.Pod(e.UID)
-	if d == nil || m.flights[e.UID] != nil {
+// doubtedReplied takes in what the read says. A pod that is unbound is new to us.
+func (m *Machine) doubtedReplied(ps *podState, e PodRead) {
+	d := ps.doubt
+	if d == nil || ps.binding != nil {
 		return
 	}
-	if e.Err != nil && !d.settled {
-		d.unread++
-		m.askDoubt(pl.Pod)
+	if e.Err != nil && !d.confirmed {
+		d.failedReads++
+		m.readDoubted(ps)
 		return
 	}
-	delete(m.doubts, e.UID)
+	ps.doubt = nil
 	switch {
-	case d.settled:
+	case d.confirmed:
 	case e.Pod == nil || e.Pod.UID != e.UID:
-		m.podGone(PodGone{UID: e.UID, Namespace: pl.Pod.Namespace, Name: pl.Pod.Name})
+		m.endPod(ps)
 	case e.Pod.NodeName != "":
 		m.podSet(e.Pod)
 	default:
 		m.undone++
-		m.podGone(PodGone{UID: e.UID, Namespace: pl.Pod.Namespace, Name: pl.Pod.Name})
+		m.endPod(ps)
 		m.podSet(e.Pod)
 	}
 }
-
-// Undone is how many bindings the API had shown, or confirmed, that turned out
-// to be undone.
-func (m *Machine) Undone() int { return m.undone }
 
 // rewound doubts what only replies have told: the lists, which are taken in
 // again, need not contradict it. Evictions are asked for again.
 func (m *Machine) rewound() {
 	m.table.ForgetReplies()
-	for _, uid := range slices.Sorted(maps.Keys(m.assumed)) {
-		m.doubt(m.table.Pod(uid).Pod)
+	states := m.sortedStates()
+	for _, ps := range states {
+		if ps.assumed {
+			m.doubtBinding(ps)
+		}
 	}
-	for _, e := range m.evictions { // any order: each by itself
-		e.answered = false
+	for _, ps := range states {
+		if ps.eviction != nil {
+			ps.eviction.replied = false
+		}
 	}
-	m.evictAgain()
+	m.evictAgain(states)
 }

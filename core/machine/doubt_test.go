@@ -21,7 +21,7 @@ func TestFailedReadsProveNothing(t *testing.T) {
 	s.given(s.node("n", 40), p)
 	s.cycle("", "")
 	s.reply(vanished)
-	for range 2 * settleTries {
+	for range 2 * maxReads {
 		s.reply(refused)
 		s.did("Read p-1")
 		s.used(30)

@@ -70,19 +70,19 @@ func (x *Extender) Interested(p *v1.Pod) bool {
 // asks tells whether the extender may be asked before a node is chosen.
 func (x *Extender) asks() bool { return x.Filter || x.Prioritize || x.Preempt }
 
-// managers lists the extenders that may be asked about the pod, by their
+// extendersOf lists the extenders that may be asked about the pod, by their
 // position. Pods that no extender manages come without their API object.
-func (m *Machine) managers(p *object.Pod) []int {
+func (m *Machine) extendersOf(p *object.Pod) []int {
 	if p.API == nil {
 		return nil
 	}
-	var managers []int
+	var extenders []int
 	for i := range m.options.Extenders {
 		if x := &m.options.Extenders[i]; x.asks() && x.Interested(p.API) {
-			managers = append(managers, i)
+			extenders = append(extenders, i)
 		}
 	}
-	return managers
+	return extenders
 }
 
 // noExtender: the API server binds the pod.
@@ -101,13 +101,13 @@ func refusal(code decision.Code, reason string) decision.Blocker {
 	return decision.Blocker{Code: code, Reasons: []string{reason}}
 }
 
-// resolve finds the pods that an extender leaves as victims. They must be on
+// resolveVictims finds the pods that an extender leaves as victims. They must be on
 // nodes that were offered, and of lower priority than the pod; those that were
 // offered and are gone meanwhile are left out.
-func (m *Machine) resolve(q *inquiry, x *Extender, left []Left) ([]framework.Candidate, error) {
+func (m *Machine) resolveVictims(c *extenderCycle, x *Extender, left []Left) ([]framework.Candidate, error) {
 	var kept []framework.Candidate
 	for _, l := range left {
-		at := slices.IndexFunc(q.offer.candidates, func(c framework.Candidate) bool { return c.Node == l.Node })
+		at := slices.IndexFunc(c.review.candidates, func(o framework.Candidate) bool { return o.Node == l.Node })
 		if at < 0 {
 			return nil, fmt.Errorf("extender %q: preempt: node %q was not among the candidates", x.Name, l.Node)
 		}
@@ -117,26 +117,26 @@ func (m *Machine) resolve(q *inquiry, x *Extender, left []Left) ([]framework.Can
 			}
 			return nil, fmt.Errorf("expected at least one victim pod on node %q", l.Node)
 		}
-		c := framework.Candidate{Node: l.Node, NumPDBViolations: l.Violations}
+		candidate := framework.Candidate{Node: l.Node, NumPDBViolations: l.Violations}
 		for _, uid := range l.Victims {
 			pl := m.table.Pod(uid)
 			switch {
-			case pl != nil && m.table.Name(pl.Row) == l.Node && pl.Pod.Priority >= q.pod.Priority:
+			case pl != nil && m.table.Name(pl.Row) == l.Node && pl.Pod.Priority >= c.pod.Priority:
 				return nil, fmt.Errorf("extender %q: preempt: pod %s on node %q is not of lower priority", x.Name, pl.Pod.Key(), l.Node)
 			case pl != nil && m.table.Name(pl.Row) == l.Node:
-				c.Victims = append(c.Victims, pl.Pod)
-			case !slices.ContainsFunc(q.offer.candidates[at].Victims, func(v *object.Pod) bool { return v.UID == uid }):
+				candidate.Victims = append(candidate.Victims, pl.Pod)
+			case !slices.ContainsFunc(c.review.candidates[at].Victims, func(v *object.Pod) bool { return v.UID == uid }):
 				return nil, fmt.Errorf("extender %q: preempt: no pod of UID %q is on node %q", x.Name, uid, l.Node)
 			}
 		}
-		kept = append(kept, c)
+		kept = append(kept, candidate)
 	}
 	return kept, nil
 }
 
-// candidates are the offered ones that are left, each with victims that are
+// candidatesLeft are the offered ones that are left, each with victims that are
 // still to be had: on their node, and of lower priority than the pod.
-func (m *Machine) candidates(p *object.Pod, left []framework.Candidate) []framework.Candidate {
+func (m *Machine) candidatesLeft(p *object.Pod, left []framework.Candidate) []framework.Candidate {
 	var kept []framework.Candidate
 	for _, c := range left {
 		row, ok := m.table.Find(c.Node)

@@ -1,26 +1,28 @@
 package machine
 
 import (
+	"fmt"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// fail ends an attempt with a status: an error, or a rejection by a plugin
-// after the pod was assumed (f is then its flight, and is undone; where things
-// have to be taken back in the API, when that is done).
-func (m *Machine) fail(a *attempt, s *decision.Status, f *flight) {
-	if f != nil && m.retract(f, s) {
+// fail ends an attempt with a status: an error, or a rejection by a plugin after
+// the pod was assumed. The binding cycle, if there is one, is undone; where
+// writes have to be reverted, when that is done.
+func (m *Machine) fail(a *attempt, s *decision.Status) {
+	c := a.state.binding
+	if c != nil && m.revertWrites(c, s) {
 		return
 	}
 	r := a.record
-	if f != nil {
+	if c != nil {
 		again := *r
-		r, a = &again, &attempt{pod: a.pod, profile: a.profile, record: &again}
+		r, a = &again, &attempt{state: a.state, pod: a.pod, profile: a.profile, record: &again}
 		r.Node, r.Nodes = "", nil
-		m.unreserve(f)
-		m.land(f)
+		m.forgetAssumed(c)
+		m.endBindingCycle(c)
 	}
 	r.Result, r.Err = decision.ResultError, s.Err
 	r.RejectedBy, r.PendingBy = nil, nil // a failure is no verdict, whatever was found before
@@ -36,47 +38,60 @@ func (m *Machine) fail(a *attempt, s *decision.Status, f *flight) {
 	} else if s.Err == ErrNoNodes {
 		r.Result = decision.ResultUnschedulable
 	}
-	if f != nil && !s.Code.Rejects() {
-		m.move(forgotten(f))
+	if c != nil && !s.Code.Rejects() {
+		m.moveAll(assumptionEnded(c))
 	}
-	m.reject(a, nominate{})
-	if f != nil && s.Code.Rejects() {
-		m.queue.MoveOthers(m.now, forgotten(f), a.pod.UID)
+	m.requeue(a, nominating{})
+	if c != nil && s.Code.Rejects() {
+		m.queue.MoveAllToActiveOrBackoff(m.now, assumptionEnded(c), func(p *object.Pod) bool { return p.UID != a.pod.UID })
 	}
 }
 
-// reject tells the queue, the API and the record's readers that the attempt
+// failAfterPanic gives up an attempt that panicked: whatever it did is undone and
+// the pod backs off.
+func (m *Machine) failAfterPanic(a *attempt, err error) {
+	m.endExtenderCycle(a.state)
+	if a.state.binding == nil {
+		m.table.Remove(a.pod.UID)
+		m.setAssumed(a.state, false)
+	}
+	m.fail(a, &decision.Status{Code: decision.Error, Err: err})
+}
+
+// requeue tells the queue, the API and the record's readers that the attempt
 // ended without a node.
-func (m *Machine) reject(a *attempt, n nominate) {
-	r := a.record
-	m.do(Decided{r})
-	if m.queue.Park(m.now, a.pod.UID, queue.Outcome{RejectedBy: r.RejectedBy, PendingBy: r.PendingBy}) == queue.Nowhere {
+func (m *Machine) requeue(a *attempt, n nominating) {
+	r, ps := a.record, a.state
+	m.emit(Decided{r})
+	if ps.entry == nil {
 		return // deleted while it was in flight
 	}
-	s, _ := m.queue.State(a.pod.UID)
-	p, patch := s.Pod, Patch{Pod: s.Pod}
+	m.queue.Requeue(m.now, ps.entry, r.RejectedBy, r.PendingBy)
+	p, patch := ps.entry.Pod, Patch{Pod: ps.entry.Pod}
 	if !n.keep {
-		kept := m.queue.NominatedNode(p.UID)
-		m.queue.Nominate(p.UID, n.node)
-		m.renominated(p, kept, n.node)
-		patch.Nominated = m.nomination(p, n.node)
+		kept := ps.entry.NominatedNode()
+		m.queue.Nominate(ps.entry, n.node)
+		m.nominationMoved(p, kept, n.node)
+		patch.Nominated = m.nominationToWrite(ps, n.node)
 	}
 	if c := explain.Condition(r); *c != p.Scheduled {
 		patch.Condition = c
 	}
-	m.do(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
+	m.emit(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
 	if patch.Condition != nil || patch.Nominated != nil {
-		m.do(patch)
+		m.emit(patch)
 	}
 }
 
-// nomination is what to write so that the API shows the pod nominated to the
-// node: nil where it does, and was not asked for anything else meanwhile.
-func (m *Machine) nomination(p *object.Pod, node string) *string {
-	asked, pending := m.asked[p.UID]
-	if node == p.NominatedNode && (!pending || asked == node) {
-		return nil
+// attribute says in the status which plugin it is of.
+func attribute(s *decision.Status, point, plugin string) *decision.Status {
+	s.Plugin = plugin
+	if s.Code == decision.Error {
+		err := s.Err
+		if err == nil {
+			err = fmt.Errorf("%s", s.Reasons)
+		}
+		s.Err = fmt.Errorf("%s: %w", calling(point, plugin), err)
 	}
-	m.asked[p.UID] = node
-	return &node
+	return s
 }

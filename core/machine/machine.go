@@ -3,7 +3,6 @@ package machine
 import (
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,74 +48,49 @@ type Machine struct {
 	table    *table.Table
 	engine   *engine.Engine
 	queue    *queue.Queue
-
-	// uids holds, by namespace/name, the UID of every pod that is queued, in
-	// flight or placed.
-	uids map[string]types.UID
-	// flights holds the pods between Assume and the end of their binding.
-	flights map[types.UID]*flight
-	// awaiting holds the flights of that phase.
-	awaiting map[types.UID]*flight
-	// ended holds the pods that are gone, or done with their work, of whose
-	// binding nothing has been heard yet.
-	ended map[types.UID]*flight
-	// assumed holds the pods placed on our word alone: the API has not shown
-	// them bound yet.
-	assumed map[types.UID]string
-	// doubts are about pods held for bound that may not be, by UID.
-	doubts  map[types.UID]*doubt
-	undone  int
-	budgets budgets
-	// evictions holds, by UID, the victims whose eviction was asked for.
-	evictions map[types.UID]*eviction
-	// hunts holds, by UID of the preemptor, what each pod preempted last.
-	hunts map[types.UID]hunt
-	// inquiries holds the pods that wait for an extender, line those of them
-	// that were not asked about yet, the most important first.
-	inquiries map[types.UID]*inquiry
-	line      []*inquiry
-	busy      []int // by extender: questions without an answer
-	roomy     bool  // fewer than before
-	questions uint64
-	// asked holds, by UID, the nominations that the API was asked to write and
-	// does not show yet.
-	asked map[types.UID]string
+	budgets  budgets
 	// unlisted holds, by kind, why its objects are not known.
 	unlisted map[object.Kind]error
-	// gated remembers for which pods a Gated record was given.
-	gated map[types.UID]bool
+
+	nominations *nominations
+
+	// pods holds the state of every pod that is queued, in a binding cycle or
+	// placed, and of those gone that a reply is awaited about.
+	pods map[types.UID]*podState
+	// names holds those that are not gone.
+	names map[types.NamespacedName]*podState
+	// waiting are the binding cycles that time, or an event in the cluster, may
+	// take further.
+	waiting underway[*bindingCycle]
+	assumed int // pods
+	undone  int // bindings
+
+	// asking are the pods that wait for an extender, line those of them that
+	// were not asked about yet, the most important first.
+	asking    underway[*extenderCycle]
+	line      []*extenderCycle
+	busy      []int // by extender: calls without a reply
+	freed     bool  // an extender has fewer than before
+	lastCall  uint64
+	lookAhead lookAhead
 
 	now     time.Time
 	effects []Effect
 	changed Change
 	panics  int
-
-	// ahead counts the pods whose turn comes before the engine is asked again
-	// whether it wants to see others ahead of theirs.
-	ahead  int
-	soon   []*object.Pod
-	coming []*engine.Request
+	illegal error // the first move of a binding cycle that is not legal
 }
 
 // New returns a machine without nodes and pods.
 func New(o Options) *Machine {
 	m := &Machine{
-		options:   o,
-		profiles:  map[string]*profile.Profile{},
-		table:     table.New(),
-		uids:      map[string]types.UID{},
-		flights:   map[types.UID]*flight{},
-		awaiting:  map[types.UID]*flight{},
-		ended:     map[types.UID]*flight{},
-		assumed:   map[types.UID]string{},
-		doubts:    map[types.UID]*doubt{},
-		asked:     map[types.UID]string{},
-		gated:     map[types.UID]bool{},
-		unlisted:  map[object.Kind]error{},
-		evictions: map[types.UID]*eviction{},
-		hunts:     map[types.UID]hunt{},
-		inquiries: map[types.UID]*inquiry{},
-		busy:      make([]int, len(o.Extenders)),
+		options:  o,
+		profiles: map[string]*profile.Profile{},
+		table:    table.New(),
+		unlisted: map[object.Kind]error{},
+		pods:     map[types.UID]*podState{},
+		names:    map[types.NamespacedName]*podState{},
+		busy:     make([]int, len(o.Extenders)),
 	}
 	for _, p := range o.Profiles {
 		m.profiles[p.Name] = p
@@ -130,10 +104,11 @@ func New(o Options) *Machine {
 		MaxBackoff:       o.MaxBackoff,
 		MaxUnschedulable: o.MaxUnschedulable,
 		Less:             m.less,
-		PreEnqueue:       m.preEnqueue,
-		Waits:            func(p *object.Pod) bool { return m.hunting(p.UID) != "" },
-		Wakes:            m.wakes,
+		PreEnqueue:       m.runPreEnqueue,
+		HoldInBackoff:    func(p *object.Pod) bool { return m.victimsLeaving(m.pods[p.UID]) != "" },
+		EventsToRegister: m.eventsToRegister,
 	})
+	m.nominations = &nominations{m.queue, m}
 	return m
 }
 
@@ -143,55 +118,33 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	m.now, m.effects, m.changed = now, nil, Change{}
 	m.table.SetNow(now)
 	switch e := e.(type) {
-	case NodeSet:
-		m.nodeSet(e.Node)
-	case NodeGone:
-		m.nodeGone(e.Name)
 	case PodSet:
 		m.podSet(e.Pod)
+	case Cycle:
+		m.scheduleOne()
+	case Bound:
+		m.bindReplied(e)
 	case PodGone:
 		m.podGone(e)
 	case PodUnreadable:
 		m.podUnreadable(e)
-	case BudgetSet:
-		m.budgets = m.budgets.with(e.Budget)
-	case BudgetGone:
-		m.budgets = m.budgets.without(e.Namespace, e.Name)
-	case SelectorOwnerSet:
-		m.selectorOwnerChanged(m.table.SetSelectorOwner(e.Owner), e.Owner)
-	case SelectorOwnerGone:
-		m.selectorOwnerChanged(m.table.RemoveSelectorOwner(e.Kind, e.Namespace, e.Name), nil)
-	case NamespaceSet:
-		m.namespaceSet(e.Namespace)
-	case NamespaceGone:
-		m.namespaceSet(&object.Namespace{Name: e.Name})
-	case ObjectSet:
-		m.objectSet(e.Object)
-	case ObjectGone:
-		m.objectGone(e)
-	case KindUnlisted:
-		m.kindUnlisted(e)
-	case KindListed:
-		m.kindListed(e.Kind)
-	case Rewound:
-		m.rewound()
+	case PodRead:
+		m.readReplied(e)
+	case Written:
+		m.writesReplied(e)
+	case Evicted:
+		m.evictReplied(e)
+	case Answered:
+		m.extenderReplied(e)
 	case Tick:
 		m.tick()
-	case Cycle:
-		m.cycle()
-	case Bound:
-		m.bound(e)
-	case Written:
-		m.written(e)
-	case PodRead:
-		m.podRead(e)
-	case Evicted:
-		m.evicted(e)
-	case Answered:
-		m.answered(e)
+	case Rewound:
+		m.rewound()
+	default:
+		m.clusterChanged(e)
 	}
-	if m.roomy {
-		m.next()
+	if m.freed {
+		m.admitFromLine()
 	}
 	if m.options.Check {
 		if err := m.Verify(); err != nil {
@@ -203,25 +156,26 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	return effects
 }
 
-// Ready tells whether a Cycle would take a pod now.
-func (m *Machine) Ready() bool { return m.queue.Ready() }
-
-// First is the pod that a Cycle would take now, nil when there is none.
-func (m *Machine) First() *object.Pod { return m.queue.First() }
+// tick does what is due by now.
+func (m *Machine) tick() {
+	m.queue.Flush(m.now)
+	m.failLateExtenders()
+	m.failLateBindingCycles()
+}
 
 // NextTimer is when a Tick is next needed; false when nothing waits for time.
 func (m *Machine) NextTimer() (time.Time, bool) {
 	next, ok := m.queue.NextTimer()
-	for _, f := range m.flights { // any order: takes the earliest
-		for _, deadline := range f.timers() { // any order: takes the earliest
+	for _, c := range m.waiting {
+		for _, deadline := range c.deadlines { // any order: takes the earliest
 			if !ok || deadline.Before(next) {
 				next, ok = deadline, true
 			}
 		}
 	}
-	for _, q := range m.inquiries { // any order: takes the earliest
-		for _, asked := range q.open { // any order: takes the earliest
-			if due := q.deadline(&m.options.Extenders[asked.extender]); !ok || due.Before(next) {
+	for _, c := range m.asking {
+		for _, call := range c.open { // any order: takes the earliest
+			if due := c.deadline(&m.options.Extenders[call.extender]); !ok || due.Before(next) {
 				next, ok = due, true
 			}
 		}
@@ -229,102 +183,11 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 	return next, ok
 }
 
-// Queue is the machine's queue, for inspection only.
-func (m *Machine) Queue() *queue.Queue { return m.queue }
-
-// Table is the machine's table, for inspection only.
-func (m *Machine) Table() *table.Table { return m.table }
-
-// Pods lists the pods that wait or are placed, in no order.
-func (m *Machine) Pods() []*object.Pod {
-	pods := m.queue.AppendPods(make([]*object.Pod, 0, m.table.Placements()))
-	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool { return m.table.Pod(p.UID) != nil }) // assumed
-	for r := range m.table.Rows() {
-		for _, pl := range m.table.Pods(table.Row(r)) {
-			pods = append(pods, pl.Pod)
-		}
-	}
-	return pods
-}
-
-// Change is what an event changed in the cluster.
-type Change struct {
-	Resource framework.EventResource
-	Action   framework.ActionType // 0: nothing
-}
-
-// Changed is what the last step changed first.
-func (m *Machine) Changed() Change { return m.changed }
-
-func (m *Machine) happened(r framework.EventResource, a framework.ActionType) {
-	if m.changed.Action == 0 {
-		m.changed = Change{r, a}
-	}
-}
-
-// Panics is how many panics were contained to the pod at hand.
-func (m *Machine) Panics() int { return m.panics }
-
-// Inquiries is the number of pods that wait for an extender.
-func (m *Machine) Inquiries() int { return len(m.inquiries) }
-
-// Assumed is the number of pods placed on our word alone.
-func (m *Machine) Assumed() int { return len(m.assumed) }
-
-// Unsettled is the number of pods of which it is not known whether they are
-// bound: the reply to a binding was lost, and no read has told yet.
-func (m *Machine) Unsettled() int {
-	n := 0
-	for _, f := range m.flights { // any order: a sum
-		if f.phase == settling || f.phase == binding && f.tries > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-func (m *Machine) do(e Effect) {
+func (m *Machine) emit(e Effect) {
 	if m.effects == nil {
 		m.effects = make([]Effect, 0, 2) // a decision's record and its binding
 	}
 	m.effects = append(m.effects, e)
-}
-
-func (m *Machine) tick() {
-	m.queue.Flush(m.now)
-	m.overdue()
-	for _, uid := range sortedUIDs(m.flights) {
-		switch f := m.flights[uid]; {
-		case f == nil: // ended by another's end
-		case f.phase == waiting:
-			m.expirePermits(f)
-		case f.phase == awaiting:
-			m.expireAwait(f)
-		}
-	}
-}
-
-// timers are the times at which a wait of the flight is over.
-func (f *flight) timers() map[string]time.Time {
-	switch f.phase {
-	case waiting:
-		return f.permits
-	case awaiting:
-		return f.deadlines
-	}
-	return nil
-}
-
-func sortedUIDs(flights map[types.UID]*flight) []types.UID {
-	if len(flights) == 0 {
-		return nil
-	}
-	uids := make([]types.UID, 0, len(flights))
-	for uid := range flights { // any order: sorted below
-		uids = append(uids, uid)
-	}
-	slices.Sort(uids)
-	return uids
 }
 
 // less is the QueueSort plugin's order; pods for which it panics come in the
@@ -339,19 +202,20 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	return m.options.Profiles[0].QueueSort.Less(a, b)
 }
 
-// wakes looks up the wake rules of one of the profile's plugins.
-func (m *Machine) wakes(name, plugin string) ([]framework.ClusterEventWithHint, bool) {
+// eventsToRegister looks up what events may help pods that one of the profile's
+// plugins rejected.
+func (m *Machine) eventsToRegister(name, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	if p := m.profiles[name]; p != nil && p.Plugins[plugin] != nil {
 		return p.Plugins[plugin].EventsToRegister, true
 	}
 	if plugin == engine.Extender {
-		return anything, true
+		return allEvents, true
 	}
 	return nil, false
 }
 
-// anything wakes a pod that extenders rejected: they do not say what may help.
-var anything = []framework.ClusterEventWithHint{{Resource: framework.WildCard, ActionType: framework.All}}
+// allEvents may help a pod that extenders rejected: they do not say what may.
+var allEvents = []framework.ClusterEventWithHint{{Resource: framework.WildCard, ActionType: framework.All}}
 
 // guard runs f for the pod and contains a panic to it: the error names where
 // it happened. State that a half-done try left behind is undone.
@@ -361,15 +225,23 @@ func (m *Machine) guard(point, plugin string, f func()) (err error) {
 			m.panics++
 			m.table.Rollback()
 			m.engine.Reset()
-			err = fmt.Errorf("%s panicked: %v (%s)", running(point, plugin), r, site(debug.Stack()))
+			err = fmt.Errorf("%s panicked: %v (%s)", calling(point, plugin), r, panicLine(debug.Stack()))
 		}
 	}()
 	f()
 	return nil
 }
 
-// site picks the line of the stack where the panic was raised.
-func site(stack []byte) string {
+// calling says where a guarded call was; plugin "" is none.
+func calling(point, plugin string) string {
+	if plugin == "" {
+		return point
+	}
+	return fmt.Sprintf("running %s plugin %q", point, plugin)
+}
+
+// panicLine picks the line of the stack where the panic was raised.
+func panicLine(stack []byte) string {
 	lines := strings.Split(string(stack), "\n")
 	for i, l := range lines {
 		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {

@@ -67,7 +67,7 @@ func (s *story) reply(how fate) {
 
 func (s *story) where(p *object.Pod, want queue.Place) {
 	s.T.Helper()
-	if got := s.m.queue.Where(p.UID); got != want {
+	if got := s.m.Entry(p.UID).Place(); got != want {
 		s.T.Fatalf("%s is %s, want %s\n%s", p.Name, got, want, s.m.queue)
 	}
 }
@@ -302,7 +302,7 @@ func TestDoneBeforeTheReply(t *testing.T) {
 		s.used(0)
 		s.reply(how)
 		s.did(want...)
-		if len(s.m.ended) != 0 {
+		if s.m.pods[p.UID] != nil {
 			t.Errorf("%v: still remembered", how)
 		}
 	}
@@ -332,8 +332,8 @@ func TestMadeAnew(t *testing.T) {
 			again := s.pod("p", 40)
 			s.setPod(again)
 			s.relist()
-			if s.m.uids["ns/p"] != again.UID {
-				t.Fatalf("ns/p is %s, want %s", s.m.uids["ns/p"], again.UID)
+			if known := s.m.names[nameOf(again)].pod; known.UID != again.UID {
+				t.Fatalf("ns/p is %s, want %s", known.UID, again.UID)
 			}
 			s.settle()
 			s.runs(again, "n")
@@ -806,13 +806,13 @@ func TestNominationEnds(t *testing.T) {
 			s.given(s.node("n", 40), p, q, high)
 			s.cycle("", "") // high fits nowhere, nor does p, whose nomination ends; let it have it again
 			s.cycle("", "")
-			s.m.queue.Nominate(p.UID, "n")
-			s.twin.queue.Nominate(p.UID, "n")
+			s.m.queue.Nominate(s.m.Entry(p.UID), "n")
+			s.twin.queue.Nominate(s.twin.Entry(p.UID), "n")
 			s.cycle("", "")
 			s.where(q, queue.Unschedulable)
 			end(s, p)
 			s.tellAll()
-			if at := s.m.queue.Where(q.UID); at != queue.Backoff && at != queue.Active {
+			if at := s.m.Entry(q.UID).Place(); at != queue.Backoff && at != queue.Active {
 				t.Errorf("q is %s", at)
 			}
 			s.where(high, queue.Unschedulable)
@@ -865,14 +865,29 @@ func TestPodsOfOthers(t *testing.T) {
 
 // Verify finds what does not hold.
 func TestVerifyFindsDamage(t *testing.T) {
+	stranger := &object.Pod{UID: "x"}
 	for name, damage := range map[string]func(*Machine, *object.Pod){
-		"table":    func(m *Machine, _ *object.Pod) { m.table.Used(0)[0]++ },
-		"queue":    func(m *Machine, _ *object.Pod) { m.queue.Add(m.now, m.table.Pod("running-3").Pod) },
-		"flight":   func(m *Machine, p *object.Pod) { delete(m.flights, p.UID) },
+		"table": func(m *Machine, _ *object.Pod) { m.table.Used(0)[0]++ },
+		"queue": func(m *Machine, _ *object.Pod) { m.queue.Add(m.now, m.table.Pod("running-3").Pod) },
+		"entry": func(m *Machine, p *object.Pod) {
+			m.dequeue(m.pods["running-3"])
+			m.pods["running-3"].entry = m.pods[p.UID].entry
+		},
+		"cycle":    func(m *Machine, p *object.Pod) { m.pods[p.UID].binding = nil },
+		"both":     func(m *Machine, p *object.Pod) { m.pods[p.UID].extender = &extenderCycle{} },
 		"place":    func(m *Machine, p *object.Pod) { m.table.Remove(p.UID) },
-		"moved":    func(m *Machine, p *object.Pod) { m.flights[p.UID].node = "m" },
-		"landed":   func(m *Machine, p *object.Pod) { m.queue.Done(p.UID) },
-		"assumed":  func(m *Machine, p *object.Pod) { m.assumed["x"] = "n" },
+		"moved":    func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.node = "m" },
+		"phase":    func(m *Machine, p *object.Pod) { m.moveTo(reserve, m.pods[p.UID].binding) },
+		"waiting":  func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.phase = waitForWrites },
+		"waits":    func(m *Machine, p *object.Pod) { m.waiting.add(m.pods[p.UID].binding) },
+		"asking":   func(m *Machine, p *object.Pod) { m.asking.add(&extenderCycle{attempt: m.pods[p.UID].binding.attempt}) },
+		"dequeued": func(m *Machine, p *object.Pod) { m.dequeue(m.pods[p.UID]) },
+		"lost":     func(m *Machine, p *object.Pod) { m.pods[p.UID].entry = nil },
+		"assumed":  func(m *Machine, p *object.Pod) { m.pods["running-3"].assumed = true },
+		"name":     func(m *Machine, p *object.Pod) { delete(m.names, nameOf(p)) },
+		"UID":      func(m *Machine, p *object.Pod) { delete(m.pods, p.UID) },
+		"gone":     func(m *Machine, p *object.Pod) { m.pods["x"] = &podState{pod: stranger} },
+		"ended":    func(m *Machine, p *object.Pod) { m.pods[p.UID].ended = m.pods[p.UID].binding },
 		"in doubt": func(m *Machine, p *object.Pod) { m.table.Place(p, "m") },
 	} {
 		s := newStory(t)

@@ -3,8 +3,6 @@ package machine
 import (
 	"errors"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -22,89 +20,101 @@ var errInterrupted = errors.New("the attempt was interrupted by a panic in the s
 func (m *Machine) Repair() []Effect {
 	m.table.Rollback()
 	m.engine.Reset()
-	m.repairFlights()
-	m.repairInquiries()
-	for _, s := range m.queue.Dump() {
-		uid := s.Pod.UID
-		pl := m.table.Pod(uid)
-		switch {
-		case s.Place == queue.InFlight && m.flights[uid] == nil && m.inquiries[uid] == nil:
-			if pl != nil && pl.Pod.NodeName != "" {
-				m.queue.Delete(uid)
-				continue
-			}
-			m.table.Remove(uid)
-			m.queue.Park(m.now, uid, queue.Outcome{})
-		case s.Place != queue.InFlight && pl != nil && pl.Pod.NodeName != "":
-			m.queue.Delete(uid)
-		case s.Place != queue.InFlight && pl != nil:
-			m.table.Remove(uid)
-		}
+	m.illegal = nil
+	states := m.sortedStates()
+	for _, ps := range states {
+		m.repairBindingCycle(ps)
 	}
-	m.repairNotes()
-	m.move(&framework.Event{Resource: framework.WildCard, ActionType: framework.All})
+	m.repairExtenderCycles(states)
+	m.waiting = nil
+	for _, ps := range states {
+		m.repairPod(ps)
+	}
+	m.moveAll(&framework.Event{Resource: framework.WildCard, ActionType: framework.All})
 	effects := m.effects
 	m.effects = nil
 	return effects
 }
 
-// repairFlights ends flights that are not in flight in the queue or take no
-// room, and those that are between two phases.
-func (m *Machine) repairFlights() {
-	for _, uid := range sortedUIDs(m.flights) {
-		f := m.flights[uid]
-		switch pl := m.table.Pod(uid); {
-		case f == nil: // ended by another's end
-		case m.queue.Where(uid) != queue.InFlight || pl == nil || m.table.Name(pl.Row) != f.node:
-			m.unreserve(f)
-			m.land(f)
-		case f.phase == permitting:
-			m.fail(f.attempt, &decision.Status{Code: decision.Error, Err: errInterrupted}, f)
-		}
+// repairBindingCycle ends the cycle of a pod that is not in flight in the queue or
+// takes no room, and one that was in the middle of a step.
+func (m *Machine) repairBindingCycle(ps *podState) {
+	if ps.entry.Place() == queue.Nowhere {
+		ps.entry = nil
 	}
-	for _, uid := range sortedUIDs(m.awaiting) {
-		if f := m.awaiting[uid]; m.flights[uid] != f || f.phase != awaiting {
-			delete(m.awaiting, uid)
-		}
+	c := ps.binding
+	if c == nil {
+		return
+	}
+	switch pl := m.table.Pod(ps.pod.UID); {
+	case ps.entry.Place() != queue.InFlight || pl == nil || m.table.Name(pl.Row) != c.node:
+		m.forgetAssumed(c)
+		m.endBindingCycle(c)
+	case c.phase == reserve || c.phase == preBind:
+		m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: errInterrupted})
 	}
 }
 
-// repairInquiries ends those that wait for no answer and do not stand in line,
+// repairExtenderCycles ends those that wait for no reply and do not stand in line,
 // and counts the others.
-func (m *Machine) repairInquiries() {
-	lined := map[types.UID]bool{}
+func (m *Machine) repairExtenderCycles(states []*podState) {
+	lined := map[*extenderCycle]bool{}
 	kept := m.line[:0]
-	for _, q := range m.line {
-		if m.inquiries[q.pod.UID] == q && len(q.open) == 0 && m.queue.Where(q.pod.UID) == queue.InFlight {
-			kept = append(kept, q)
-			lined[q.pod.UID] = true
+	for _, c := range m.line {
+		if c.state.extender == c && len(c.open) == 0 && c.state.entry.Place() == queue.InFlight {
+			kept = append(kept, c)
+			lined[c] = true
 		}
 	}
 	clear(m.line[len(kept):])
-	m.line = kept
+	m.line, m.asking = kept, nil
 	clear(m.busy)
-	for uid, q := range m.inquiries { // any order: each by itself
-		if len(q.open) == 0 && !lined[uid] || m.queue.Where(uid) != queue.InFlight {
-			delete(m.inquiries, uid)
+	for _, ps := range states {
+		c := ps.extender
+		if c == nil {
 			continue
 		}
-		for _, asked := range q.open { // any order: counts
-			m.busy[asked.extender]++
+		if len(c.open) == 0 && !lined[c] || ps.entry.Place() != queue.InFlight {
+			ps.extender = nil
+			continue
+		}
+		m.asking.add(c)
+		for _, call := range c.open { // any order: counts
+			m.busy[call.extender]++
 		}
 	}
-	m.roomy = true // the next step lets those in line start that may
+	m.freed = true // the next step lets those in line start that may
 }
 
-// repairNotes forgets what is noted of pods that are not placed.
-func (m *Machine) repairNotes() {
-	for uid := range m.assumed { // any order: each by itself
-		if m.table.Pod(uid) == nil {
-			delete(m.assumed, uid)
-		}
+// repairPod puts the pod in one place, and what is noted of it in line with that.
+func (m *Machine) repairPod(ps *podState) {
+	pl := m.table.Pod(ps.pod.UID)
+	bound := pl != nil && pl.Pod.NodeName != ""
+	idle := ps.binding == nil && ps.extender == nil
+	switch at := ps.entry.Place(); {
+	case at == queue.Nowhere:
+	case bound && (idle || at != queue.InFlight):
+		m.dequeue(ps)
+	case at == queue.InFlight && idle:
+		m.table.Remove(ps.pod.UID)
+		m.queue.Requeue(m.now, ps.entry, nil, nil)
+	case at != queue.InFlight:
+		m.table.Remove(ps.pod.UID)
 	}
-	for uid := range m.doubts { // any order: each by itself
-		if m.table.Pod(uid) == nil {
-			delete(m.doubts, uid)
-		}
+	if !m.placed(ps) {
+		m.setAssumed(ps, false)
+		ps.doubt = nil
 	}
+	if c := ps.binding; c != nil && c.phase.waits() {
+		m.waiting.add(c)
+	}
+	switch name := nameOf(ps.pod); {
+	case ps.entry != nil || m.placed(ps):
+		if m.names[name] == nil {
+			m.names[name] = ps // it was not gone yet
+		}
+	case m.names[name] == ps && !ps.pod.Terminating:
+		delete(m.names, name) // it is new, or as good as gone
+	}
+	m.forget(ps)
 }

@@ -35,11 +35,11 @@ func TestRepair(t *testing.T) {
 	p := s.pod("p", 30)
 	s.given(s.node("n", 40), p)
 	popped := func(m *Machine) *attempt {
-		item, ok := m.queue.Pop(m.now)
-		if !ok {
+		e := m.queue.Pop(m.now)
+		if e == nil {
 			t.Fatal("no pod is ready")
 		}
-		a := newAttempt(item.Pod, m.profiles[item.Pod.SchedulerName])
+		a := newAttempt(m.pods[e.Pod.UID])
 		a.record.Node = "n"
 		return a
 	}
@@ -49,10 +49,10 @@ func TestRepair(t *testing.T) {
 	s.where(p, queue.ErrorBackoff)
 	s.tick(10 * time.Second)
 
-	s.interrupt(func(m *Machine) { // assumed, and not remembered as a flight
+	s.interrupt(func(m *Machine) { // assumed, and not in a binding cycle yet
 		a := popped(m)
 		m.table.Place(a.pod, "n")
-		m.assumed[a.pod.UID] = "n"
+		m.setAssumed(a.state, true)
 	})
 	s.did()
 	s.where(p, queue.ErrorBackoff)
@@ -66,12 +66,12 @@ func TestRepair(t *testing.T) {
 	s.requests = nil
 	s.tick(10 * time.Second)
 
-	s.interrupt(func(m *Machine) { m.advance(m.assume(popped(m))) }) // it did
+	s.interrupt(func(m *Machine) { m.runPreBind(m.assume(popped(m))) }) // it did
 	s.did("Decided p-1: Scheduled", "Bind p-1 to n")
 	s.where(p, queue.InFlight)
 	s.used(30)
 
-	s.interrupt(func(m *Machine) { m.unqueue(p.UID) }) // of a deletion, half
+	s.interrupt(func(m *Machine) { m.dequeue(m.pods[p.UID]) }) // of a deletion, half
 	s.used(0)
 	s.requests = nil
 	s.deletePod(p.Key())
@@ -98,7 +98,7 @@ func TestRepairKeepsWrites(t *testing.T) {
 
 // A node is taken in and the step panics before any pod hears of it. Given
 // again, the node is not news; the pod is tried all the same.
-func TestRepairWakes(t *testing.T) {
+func TestRepairCallsPods(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 30)
 	s.given(s.node("n", 20), p)
@@ -114,7 +114,7 @@ func TestRepairWakes(t *testing.T) {
 
 // Who waits for an extender goes on waiting, unless the panic took what it
 // waits for.
-func TestRepairInquiries(t *testing.T) {
+func TestRepairExtenderCycles(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 30, managed)
 	s.given(s.node("n", 40), p)
@@ -122,10 +122,10 @@ func TestRepairInquiries(t *testing.T) {
 	s.interrupt(func(*Machine) {})
 	s.where(p, queue.InFlight)
 	s.interrupt(func(m *Machine) {
-		for _, q := range m.inquiries { // the answer came, and no more
-			for number, asked := range q.open {
-				delete(q.open, number)
-				m.free(asked.extender)
+		for _, c := range m.asking { // the reply came, and no more
+			for number, call := range c.open {
+				delete(c.open, number)
+				m.callEnded(call.extender)
 			}
 		}
 	})

@@ -13,13 +13,13 @@ import (
 // holds them.
 func (m *Machine) kindUnlisted(e KindUnlisted) {
 	m.unlisted[e.Kind] = e.Err
-	m.queue.Move(m.now, anythingChanged)
+	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
 }
 
 // kindListed takes in that all objects of the kind have been told of.
 func (m *Machine) kindListed(kind object.Kind) {
 	delete(m.unlisted, kind)
-	m.queue.Move(m.now, anythingChanged)
+	m.queue.MoveAllToActiveOrBackoff(m.now, anythingChanged, nil)
 }
 
 var anythingChanged = &framework.Event{Resource: framework.WildCard, ActionType: framework.All}

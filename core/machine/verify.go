@@ -10,74 +10,99 @@ import (
 // Verify checks what must hold between any two steps, and names the first
 // breach.
 func (m *Machine) Verify() error {
-	if err := m.queue.Check(); err != nil {
-		return err
-	}
-	if err := m.table.Check(); err != nil {
-		return err
-	}
-	if err := m.engine.Check(); err != nil {
-		return err
-	}
-	for _, uid := range sortedUIDs(m.flights) {
-		f := m.flights[uid]
-		if at := m.queue.Where(uid); at != queue.InFlight {
-			return fmt.Errorf("pod %s is assumed on %s and %s in the queue; it should be in flight", f.pod.Key(), f.node, at)
-		}
-		pl := m.table.Pod(uid)
-		if pl == nil || m.table.Name(pl.Row) != f.node {
-			return fmt.Errorf("pod %s is assumed on %s but takes no room there", f.pod.Key(), f.node)
+	for _, check := range []func() error{m.queue.Check, m.table.Check, m.engine.Check, m.verifyNames, m.verifyExtenderCycles} {
+		if err := check(); err != nil {
+			return err
 		}
 	}
-	for uid, f := range m.awaiting { // any order: an error is an error
-		if m.flights[uid] != f || f.phase != awaiting {
-			return fmt.Errorf("pod %s is remembered to wait for its writes, and does not", f.pod.Key())
+	assumed, queued, waiting := 0, 0, 0
+	for _, ps := range m.pods { // any order: an error is an error
+		if err := m.verifyPod(ps); err != nil {
+			return fmt.Errorf("pod %s: %w", ps.pod.Key(), err)
+		}
+		if ps.assumed {
+			assumed++
+		}
+		if ps.entry != nil {
+			queued++
+		}
+		if c := ps.binding; c != nil && c.phase.waits() {
+			if waiting++; !slices.Contains(m.waiting, c) {
+				return fmt.Errorf("pod %s: its binding cycle is in phase %q and not among those that wait", ps.pod.Key(), c.phase)
+			}
 		}
 	}
-	for uid := range m.assumed { // any order: an error is an error
-		if m.table.Pod(uid) == nil {
-			return fmt.Errorf("pod %s is assumed but not placed", uid)
+	for range m.queue.Entries() {
+		queued--
+	}
+	if assumed != m.assumed || queued != 0 || waiting != len(m.waiting) {
+		return fmt.Errorf("%d pods are assumed, counted are %d; %d of the waiting binding cycles are unknown, %d of the pods in the queue",
+			assumed, m.assumed, len(m.waiting)-waiting, -queued)
+	}
+	return m.illegal
+}
+
+// verifyPod checks that the pod is in one place, and in the phases that go with it.
+func (m *Machine) verifyPod(ps *podState) error {
+	at, pl := ps.entry.Place(), m.table.Pod(ps.pod.UID)
+	switch {
+	case ps.assumed && pl == nil:
+		return fmt.Errorf("it is assumed but not placed")
+	case ps.doubt != nil && pl == nil:
+		return fmt.Errorf("it is doubted but not placed")
+	case at != queue.InFlight && at != queue.Nowhere && pl != nil:
+		return fmt.Errorf("it is %s and placed on %s at once", at, m.table.Name(pl.Row))
+	case (at == queue.InFlight) != (ps.binding != nil || ps.extender != nil):
+		return fmt.Errorf("it is %s in the queue; in a binding cycle %t, asked about %t", at, ps.binding != nil, ps.extender != nil)
+	case ps.binding != nil && ps.extender != nil:
+		return fmt.Errorf("it is in a binding cycle and asked about")
+	case ps.binding != nil && (ps.binding.phase >= endedWritesSent || ps.binding.state != ps):
+		return fmt.Errorf("its binding cycle is in phase %q, or another pod's", ps.binding.phase)
+	case ps.binding != nil && (pl == nil || m.table.Name(pl.Row) != ps.binding.node):
+		return fmt.Errorf("it is assumed on %s but takes no room there", ps.binding.node)
+	case ps.ended != nil && ps.ended.phase != endedWritesSent && ps.ended.phase != endedBindSent:
+		return fmt.Errorf("a cycle that ended is in phase %q", ps.ended.phase)
+	}
+	return nil
+}
+
+// verifyNames checks that each pod that is not gone is found by UID and by name,
+// and that one that is gone is still remembered for a reply.
+func (m *Machine) verifyNames() error {
+	for name, ps := range m.names { // any order: an error is an error
+		if m.pods[ps.pod.UID] != ps || nameOf(ps.pod) != name || ps.entry == nil && !m.placed(ps) && !ps.pod.Terminating {
+			return fmt.Errorf("pod %s is known by name; by UID %t, in the queue %t, placed %t",
+				name, m.pods[ps.pod.UID] == ps, ps.entry != nil, m.placed(ps))
 		}
 	}
-	for uid := range m.doubts { // any order: an error is an error
-		if m.table.Pod(uid) == nil {
-			return fmt.Errorf("pod %s is doubted but not placed", uid)
+	for uid, ps := range m.pods { // any order: an error is an error
+		if m.names[nameOf(ps.pod)] == ps {
+			continue
 		}
-	}
-	if err := m.verifyInquiries(); err != nil {
-		return err
-	}
-	for _, s := range m.queue.Dump() {
-		_, flying := m.flights[s.Pod.UID]
-		_, asking := m.inquiries[s.Pod.UID]
-		switch pl := m.table.Pod(s.Pod.UID); {
-		case s.Place == queue.InFlight && flying == asking:
-			return fmt.Errorf("pod %s is in flight; it should be either assumed or asked about (assumed %t, asked about %t)", s.Pod.Key(), flying, asking)
-		case s.Place != queue.InFlight && pl != nil:
-			return fmt.Errorf("pod %s is %s and placed on %s at once", s.Pod.Key(), s.Place, m.table.Name(pl.Row))
+		if uid != ps.pod.UID || ps.entry != nil || m.placed(ps) || ps.ended == nil && ps.eviction == nil {
+			return fmt.Errorf("pod %s is gone and not forgotten", ps.pod.Key())
 		}
 	}
 	return nil
 }
 
-// verifyInquiries checks that pods that wait for extenders are in flight, wait
-// for an answer or stand in line, and are counted right.
-func (m *Machine) verifyInquiries() error {
+// verifyExtenderCycles checks that pods that wait for extenders wait for a reply
+// or stand in line, and are counted right.
+func (m *Machine) verifyExtenderCycles() error {
 	busy := make([]int, len(m.busy))
-	for uid, q := range m.inquiries { // any order: an error is an error
-		lined := slices.Contains(m.line, q)
-		switch at := m.queue.Where(uid); {
-		case at != queue.InFlight:
-			return fmt.Errorf("extenders are asked about pod %s, which is %s; it should be in flight", q.pod.Key(), at)
-		case lined == (len(q.open) > 0):
-			return fmt.Errorf("pod %s waits for %d answers of extenders, in line %t; it should be either", q.pod.Key(), len(q.open), lined)
+	for _, c := range m.asking {
+		if c.state.extender != c {
+			return fmt.Errorf("pod %s is asked about, and does not know", c.pod.Key())
 		}
-		for _, asked := range q.open { // any order: counts
-			busy[asked.extender]++
+		if lined := slices.Contains(m.line, c); lined == (len(c.open) > 0) {
+			return fmt.Errorf("pod %s waits for %d replies of extenders, in line %t; it should be either", c.pod.Key(), len(c.open), lined)
+		}
+		for _, call := range c.open { // any order: counts
+			busy[call.extender]++
 		}
 	}
 	if !slices.Equal(busy, m.busy) {
-		return fmt.Errorf("extenders have %v questions to answer, counted are %v", busy, m.busy)
+		return fmt.Errorf("extenders have %v calls to reply to, counted are %v", busy, m.busy)
 	}
 	if stranded := slices.IndexFunc(m.line, m.admits); stranded >= 0 {
 		return fmt.Errorf("pod %s stands in line for extenders that have room", m.line[stranded].pod.Key())

@@ -514,7 +514,7 @@ func (w *world) answerBind(b Bind, how fate) {
 func (w *world) answerRead(e Read, how fate) {
 	w.Helper()
 	uid := e.Pod.UID
-	if w.reads[uid]++; w.reads[uid] >= settleTries/2 {
+	if w.reads[uid]++; w.reads[uid] >= maxReads/2 {
 		w.late = slices.DeleteFunc(w.late, func(b Bind) bool { return b.Pod.UID == uid })
 	}
 	if how != fine {
@@ -603,7 +603,7 @@ func (w *world) checkRest() {
 		if p.SchedulerName != scheduler {
 			continue
 		}
-		s, _ := w.m.queue.State(p.UID)
+		s := w.m.Entry(p.UID).State()
 		if len(p.Gates) > 0 {
 			if s.Place != queue.Gated {
 				w.Fatalf("%s has gates and is %s", p.UID, s.Place)
@@ -625,28 +625,21 @@ func (w *world) checkRest() {
 			}
 		}
 	}
-	if w.m.table.Placements() != placed || w.m.Assumed() != 0 || len(w.m.flights) != 0 || w.m.table.Live() != len(w.nodes) {
-		w.Fatalf("%d pods placed, %d assumed, %d in flight, %d nodes; the API has %d pods, %d nodes",
-			w.m.table.Placements(), w.m.Assumed(), len(w.m.flights), w.m.table.Live(), placed, len(w.nodes))
+	if w.m.table.Placements() != placed || w.m.Assumed() != 0 || w.m.table.Live() != len(w.nodes) {
+		w.Fatalf("%d pods placed, %d assumed, %d nodes; the API has %d pods, %d nodes",
+			w.m.table.Placements(), w.m.Assumed(), w.m.table.Live(), placed, len(w.nodes))
 	}
-	if len(w.m.inquiries) != 0 || len(w.m.line) != 0 {
-		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.inquiries), len(w.m.line))
+	if len(w.m.asking) != 0 || len(w.m.line) != 0 {
+		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.asking), len(w.m.line))
 	}
-	if len(w.m.doubts) != 0 {
-		w.Fatalf("%d pods are doubted", len(w.m.doubts))
-	}
-	if len(w.m.ended) != 0 {
-		w.Fatalf("%d pods that are gone are remembered", len(w.m.ended))
-	}
-	if len(w.m.evictions) != 0 {
-		w.Fatalf("%d evictions are remembered", len(w.m.evictions))
-	}
-	if len(w.m.asked) != 0 {
-		w.Fatalf("nominations were asked for and are not shown: %v", w.m.asked)
-	}
-	for uid := range w.m.gated {
-		if w.m.queue.Where(uid) == queue.Nowhere {
-			w.Fatalf("a gate of %s is remembered, who is gone", uid)
+	for _, ps := range w.m.sortedStates() {
+		switch {
+		case ps.binding != nil, ps.ended != nil, ps.doubt != nil, ps.eviction != nil, w.m.names[nameOf(ps.pod)] != ps:
+			w.Fatalf("more is remembered of %s than that it is there: %+v", ps.pod.UID, ps)
+		case ps.nominating != nil:
+			w.Fatalf("a nomination of %s was asked for and is not shown: %q", ps.pod.UID, *ps.nominating)
+		case ps.toldGated && ps.entry == nil:
+			w.Fatalf("a gate of %s is remembered, who is gone", ps.pod.UID)
 		}
 	}
 }

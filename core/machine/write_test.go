@@ -18,8 +18,8 @@ func TestWhatIsBeingWrittenIsKept(t *testing.T) {
 		"another binds it as we do": func(s *story, p *object.Pod) { s.change(p, func(p *object.Pod) { p.NodeName = "n" }) },
 		"an attempt that is called off": func(s *story, p *object.Pod) {
 			for _, m := range []*Machine{s.m, s.twin} {
-				f := m.flights[p.UID]
-				m.fail(f.attempt, m.permitRejection(f, "Moody", "called off"), f)
+				c := m.pods[p.UID].binding
+				m.fail(c.attempt, m.permitRejection(c, "Moody", "called off"))
 			}
 		},
 	}

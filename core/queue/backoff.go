@@ -19,9 +19,9 @@ func backoff(initial, max time.Duration, count int) time.Duration {
 	return initial << shift
 }
 
-// expiry is the window in which the pod's backoff ends: errors in a row count
+// backoffEnd is the window in which the pod's backoff ends: errors in a row count
 // when the last attempt was one, else all rejections.
-func (q *Queue) expiry(e *entry) time.Time {
+func (q *Queue) backoffEnd(e *Entry) time.Time {
 	count := e.rejections
 	if e.errors > 0 {
 		count = e.errors
@@ -43,6 +43,6 @@ func (q *Queue) window(t time.Time) time.Time {
 }
 
 // backingOff tells whether the window in which the backoff ends has not passed.
-func (q *Queue) backingOff(e *entry, now time.Time) bool {
-	return !e.expiry.IsZero() && !e.expiry.Before(q.window(now))
+func (q *Queue) backingOff(e *Entry, now time.Time) bool {
+	return !e.backoffEnd.IsZero() && !e.backoffEnd.Before(q.window(now))
 }

@@ -55,7 +55,7 @@ func TestBackoffEndsByWindows(t *testing.T) {
 	b := newBench(t)
 	b.Add(start, pod("p"))
 	b.pop(start, "p")
-	b.Park(start, uid("p"), Outcome{}) // 300 ms past the second: ends at 1.3 s
+	b.Requeue(start, uid("p"), outcome{}) // 300 ms past the second: ends at 1.3 s
 	b.want("p", ErrorBackoff)
 	end := at(1700 * time.Millisecond)
 	b.wantTimer(end)
@@ -70,16 +70,16 @@ func TestBackoffGrowsPerKindOfFailure(t *testing.T) {
 	b := newBench(t)
 	b.Add(start, pod("p"))
 	for i, c := range []struct {
-		outcome Outcome
+		outcome outcome
 		wait    time.Duration
 	}{
-		{Outcome{}, 1}, {Outcome{}, 2}, {by("Room"), 1}, {by("Room"), 2}, {Outcome{}, 1},
-		{by("Room"), 4}, {by("Room"), 8}, {by("Room"), 10}, {by("Room"), 10}, {Outcome{}, 1}, {by("No such plugin"), 2},
+		{outcome{}, 1}, {outcome{}, 2}, {by("Room"), 1}, {by("Room"), 2}, {outcome{}, 1},
+		{by("Room"), 4}, {by("Room"), 8}, {by("Room"), 10}, {by("Room"), 10}, {outcome{}, 1}, {by("No such plugin"), 2},
 	} {
 		now := at(time.Duration(i) * time.Hour)
 		b.pop(now, "p")
 		b.Move(now, on(framework.Add)) // a node comes: pods that Room rejects are not parked
-		b.Park(now, uid("p"), c.outcome)
+		b.Requeue(now, uid("p"), c.outcome)
 		b.wantTimer(now.Add(c.wait * time.Second).Truncate(time.Second).Add(time.Second))
 		b.Flush(now.Add(time.Minute))
 		b.want("p", Active)
@@ -96,15 +96,15 @@ func TestWaits(t *testing.T) {
 	}
 	b.pop(start, "b")
 	b.pop(start, "err")
-	b.Park(start, uid("b"), by("Room"))
-	b.Park(start, uid("err"), Outcome{})
+	b.Requeue(start, uid("b"), by("Room"))
+	b.Requeue(start, uid("err"), outcome{})
 	b.Move(start, on(framework.Add))
 	b.want("b", ErrorBackoff)
 	if b.Ready() {
 		t.Error("a pod that waits is to be tried")
 	}
-	b.Hurry(start, uid("b"))
-	b.Hurry(start, uid("err"))
+	b.SkipBackoff(start, uid("b"))
+	b.SkipBackoff(start, uid("err"))
 	b.want("b", Backoff)
 	b.want("err", ErrorBackoff)
 	b.pop(start, "b")
@@ -113,7 +113,7 @@ func TestWaits(t *testing.T) {
 func TestNoBackoff(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.MaxBackoff = 0 })
 	b.Add(start, pod("p"))
-	b.reject(start, "p", Outcome{})
+	b.reject(start, "p", outcome{})
 	b.want("p", Active)
 	b.reject(start, "p", by("Room"))
 	b.want("p", Unschedulable)
@@ -125,7 +125,7 @@ func TestNoBackoff(t *testing.T) {
 func TestLongestBackoff(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.InitialBackoff, o.MaxBackoff = math.MaxInt64, math.MaxInt64 })
 	b.Add(start, pod("p"))
-	b.reject(start, "p", Outcome{})
+	b.reject(start, "p", outcome{})
 	b.Flush(at(200 * 365 * 24 * time.Hour))
 	b.want("p", ErrorBackoff)
 	if next, ok := b.NextTimer(); !ok || next.Year() != 2318 {
@@ -140,7 +140,7 @@ func TestIdlePop(t *testing.T) {
 	for i, name := range []string{"err", "late", "low", "high"} {
 		b.Add(start, pod(name, priority(int32(i))))
 	}
-	outcomes := map[string]Outcome{"err": {}, "late": by("Room"), "low": by("Room"), "high": by("Room")}
+	outcomes := map[string]outcome{"err": {}, "late": by("Room"), "low": by("Room"), "high": by("Room")}
 	for _, name := range []string{"high", "low", "late", "err"} {
 		b.pop(start, name)
 	}
@@ -150,7 +150,7 @@ func TestIdlePop(t *testing.T) {
 		if name == "late" {
 			now = at(900 * time.Millisecond) // in the next window
 		}
-		b.Park(now, uid(name), o)
+		b.Requeue(now, uid(name), o)
 	}
 	b.pop(at(time.Second), "high")
 	b.pop(at(time.Second), "low")

@@ -10,10 +10,10 @@ import (
 
 // Check returns the first broken invariant that it finds, nil when all hold:
 // each pod is in exactly one place, the heaps are in order, the pods in flight
-// are counted, the index has just the pods that wait, and nominations are of
+// are counted, the plugins have just the pods that wait, and nominations are of
 // pods that the queue has. It costs time in proportion to the pods.
 func (q *Queue) Check() error {
-	for _, check := range []func() error{q.checkPlaces, q.checkHeaps, q.checkIndex, q.checkNominations} {
+	for _, check := range []func() error{q.checkPlaces, q.checkHeaps, q.checkPlugins, q.checkNominations} {
 		if err := check(); err != nil {
 			return fmt.Errorf("queue: %w", err)
 		}
@@ -21,32 +21,28 @@ func (q *Queue) Check() error {
 	return nil
 }
 
-// checkPlaces: each pod is in the heap of its place and in no other.
+// checkPlaces: each pod is in the heap or set of its place, and came there by
+// legal moves.
 func (q *Queue) checkPlaces() error {
-	inHeaps, inFlight := 0, 0
-	for _, h := range q.heaps {
-		inHeaps += h.len()
-	}
-	for uid, e := range q.pods { // any order: an error is an error
-		switch {
-		case uid != e.Pod.UID:
-			return fmt.Errorf("pod %s is kept under the UID %s", e.Pod.UID, uid)
-		case e.place == InFlight:
-			inFlight++
-		case !q.heaps[e.place].has(e):
-			return fmt.Errorf("pod %s is not where it should be: %s", uid, e.place)
-		}
-		if (e.place == Gated) != (e.gate != nil) {
-			return fmt.Errorf("pod %s is %s, its gate is %v", uid, e.place, e.gate)
+	for at := range q.heaps {
+		for e := range q.heaps[at].all() {
+			if e.place != Place(at) || !q.heaps[at].has(e) {
+				return fmt.Errorf("pod %s is among the pods that are %s, at %d; it says that it is %s", e.Pod.UID, Place(at), e.index, e.place)
+			}
+			if (e.place == Gated) != (e.gate != nil) {
+				return fmt.Errorf("pod %s is %s, its gate is %v", e.Pod.UID, e.place, e.gate)
+			}
 		}
 	}
-	if inFlight != q.inFlight || inHeaps+inFlight != len(q.pods) {
-		return fmt.Errorf("%d pods: %d in places, %d in flight, of which %d are counted", len(q.pods), inHeaps, inFlight, q.inFlight)
+	for at, e := range q.inFlight {
+		if e.place != InFlight || e.index != at {
+			return fmt.Errorf("pod %s is number %d of the pods in flight; it says that it is %s, number %d", e.Pod.UID, at, e.place, e.index)
+		}
 	}
-	if q.inFlight == 0 && slices.ContainsFunc(q.log.last[:], func(e *framework.Event) bool { return e != nil }) {
+	if q.inFlight.len() == 0 && slices.ContainsFunc(q.events.last[:], func(e *framework.Event) bool { return e != nil }) {
 		return fmt.Errorf("nothing is in flight, but events are kept")
 	}
-	return nil
+	return q.illegal
 }
 
 // checkHeaps: no pod comes after one that it should come before.
@@ -57,7 +53,7 @@ func (q *Queue) checkHeaps() error {
 				return fmt.Errorf("%s: pod %s is out of order", Place(place), h.entries[i].Pod.UID)
 			}
 		}
-		var last *entry
+		var last *Entry
 		for _, e := range h.run[h.front:] {
 			if e != nil && last != nil && h.less(e, last) {
 				return fmt.Errorf("%s: pod %s comes too late", Place(place), e.Pod.UID)
@@ -70,24 +66,25 @@ func (q *Queue) checkHeaps() error {
 	return nil
 }
 
-// checkIndex: each pod that waits is with the plugins that it waits for.
-func (q *Queue) checkIndex() error {
+// checkPlugins: each pod that waits is with the plugins that it waits for.
+func (q *Queue) checkPlugins() error {
 	members, slots := 0, 0
-	for _, g := range q.index.groups {
-		members += len(g.members)
+	for _, p := range q.plugins.plugins {
+		members += len(p.members)
 	}
-	for uid, e := range q.pods { // any order: an error is an error
+	for e := range q.Entries() {
+		uid := e.Pod.UID
 		slots += len(e.slots)
 		for _, s := range e.slots {
-			if s.at >= len(s.group.members) || s.group.members[s.at].entry != e {
-				return fmt.Errorf("pod %s is not with plugin %s", uid, s.group.plugin)
+			if s.at >= len(s.plugin.members) || s.plugin.members[s.at].Entry != e {
+				return fmt.Errorf("pod %s is not with plugin %s", uid, s.plugin.name)
 			}
 		}
 		want := 0
 		switch {
 		case e.place == Unschedulable:
 			want = len(e.rejectors)
-		case e.place == Gated && q.index.group(e.Pod.SchedulerName, e.gate.Plugin) != nil:
+		case e.place == Gated && q.plugins.find(e.Pod.SchedulerName, e.gate.Plugin) != nil:
 			want = 1
 		}
 		if len(e.slots) != want || e.place == Unschedulable && want == 0 {
@@ -109,13 +106,13 @@ func (q *Queue) checkNominations() error {
 		}
 		pods += len(list)
 	}
-	for uid, e := range q.pods { // any order: an error is an error
+	for e := range q.Entries() {
 		if e.nominated == "" {
 			continue
 		}
 		nominated++
 		if !slices.ContainsFunc(q.nominated[e.nominated], func(p *object.Pod) bool { return p == e.Pod }) {
-			return fmt.Errorf("pod %s is not among the pods nominated to node %s", uid, e.nominated)
+			return fmt.Errorf("pod %s is not among the pods nominated to node %s", e.Pod.UID, e.nominated)
 		}
 	}
 	if len(q.nodes) != len(q.nominated) || !slices.IsSorted(q.nodes) {

@@ -27,8 +27,8 @@ func TestClockSetBack(t *testing.T) {
 		b.Add(start, pod(name))
 		b.pop(start, name)
 	}
-	b.Park(start, uid("failed"), Outcome{})
-	b.Park(later(0), uid("rejected"), Outcome{RejectedBy: []string{"Deaf"}})
+	b.Requeue(start, uid("failed"), outcome{})
+	b.Requeue(later(0), uid("rejected"), by("Deaf"))
 	b.want("failed", ErrorBackoff)
 	b.Flush(later(3 * time.Second))
 	b.want("failed", Active)

@@ -8,71 +8,32 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Place is where in the queue a pod is.
-type Place uint8
-
-const (
-	// Nowhere: the queue does not have the pod.
-	Nowhere Place = iota
-	// Active: ready to be tried.
-	Active
-	// Backoff: rejected; to be tried again when its backoff is over, or when
-	// nothing is active.
-	Backoff
-	// ErrorBackoff: the attempt failed without a verdict on the pod, or the pod
-	// has a reason to wait; to be tried again when its backoff is over.
-	ErrorBackoff
-	// Unschedulable: rejected; waits for a change that may help.
-	Unschedulable
-	// Gated: a PreEnqueue plugin keeps it out.
-	Gated
-	// InFlight: handed out by Pop, outcome not known yet.
-	InFlight
-
-	places = int(InFlight) + 1
-)
-
-// String is the place's name in words of the API.
-func (p Place) String() string {
-	return [places]string{"nowhere", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight"}[p]
-}
-
-// metric is the place's name in queue_incoming_pods_total.
-func (p Place) metric() string {
-	switch p {
-	case ErrorBackoff:
-		return "backoff"
-	case Gated:
-		return "unschedulable"
-	}
-	return p.String()
-}
-
-// entry is one pod and what the queue knows of it. It is in the heap of its
-// place, unless it is in flight.
-type entry struct {
+// Entry is one pod and what the queue knows of it, from Add to Delete or Done.
+// Who adds a pod keeps its entry and hands it back to the queue, which does not
+// look pods up. A nil Entry is a pod that the queue does not have.
+type Entry struct {
 	framework.QueuedPodInfo
 	place Place
-	index int // in the heap of its place, -1 in none
+	index int // in the heap or set of its place, nowhere in none
 	// since is when the pod came to its place, or was last looked at there.
-	since time.Time
-	first time.Time // first time active, zero before
+	since       time.Time
+	firstActive time.Time // zero before
 
 	attempts   int
 	rejections int // attempts that ended in a rejection
 	errors     int // attempts that ended in an error since the last rejection
-	// expiry is the window in which the backoff ends, zero for no backoff.
-	expiry  time.Time
-	flushed bool
+	// backoffEnd is the window in which the backoff ends, zero for no backoff.
+	backoffEnd time.Time
+	flushed    bool
 
 	rejectors []rejector // of the last attempt, by plugin
-	unknown   []string   // rejectors without wake rules, sorted
+	unknown   []string   // rejectors that the profile does not have, sorted
 	gate      *decision.Status
-	slots     []slot  // where the index has the pod
-	called    verdict // during a move: what its rejectors answered so far
+	slots     []slot   // where the plugins' lists have the pod
+	strategy  strategy // during a move of all pods: what its rejectors said so far
 
-	// In flight: the log's number at the Pop, the pod as it was then if it
-	// changed since and in what, and whether it was activated.
+	// In flight: the number of the last event at the Pop, the pod as it was
+	// then if it changed since and in what, and whether it was activated.
 	popped    uint64
 	changed   *object.Pod
 	changes   framework.ActionType
@@ -81,9 +42,32 @@ type entry struct {
 	nominated string // node, "" for none
 }
 
-// remember notes a change of the pod in flight. However many there are, they
+// Place returns where in the queue the pod is.
+func (e *Entry) Place() Place {
+	if e == nil {
+		return Nowhere
+	}
+	return e.place
+}
+
+// NominatedNode returns the node that the pod is nominated to, "" for none.
+func (e *Entry) NominatedNode() string {
+	if e == nil {
+		return ""
+	}
+	return e.nominated
+}
+
+// Attempts counts the pod's attempts; the one in flight is included.
+func (e *Entry) Attempts() int { return e.attempts }
+
+// Flushed tells that nothing called the pod since its last attempt: its stay in
+// unschedulable was over.
+func (e *Entry) Flushed() bool { return e.flushed }
+
+// noteChange notes a change of the pod in flight. However many there are, they
 // make one: from the pod that was popped to the newest.
-func (e *entry) remember(old *object.Pod, changes framework.ActionType) {
+func (e *Entry) noteChange(old *object.Pod, changes framework.ActionType) {
 	if e.changed == nil {
 		e.changed = old
 	}

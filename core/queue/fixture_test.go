@@ -73,7 +73,7 @@ func byPriority(a, b *framework.QueuedPodInfo) bool {
 func options(d *door) Options {
 	return Options{
 		InitialBackoff: DefaultInitialBackoff, MaxBackoff: DefaultMaxBackoff, MaxUnschedulable: DefaultMaxUnschedulable,
-		Less: byPriority, PreEnqueue: d.preEnqueue, Waits: d.waits, Wakes: wakes,
+		Less: byPriority, PreEnqueue: d.preEnqueue, HoldInBackoff: d.waits, EventsToRegister: wakes,
 	}
 }
 
@@ -94,8 +94,8 @@ func gated(p *object.Pod)                     { p.Gates = []string{"g"} }
 func tolerant(p *object.Pod)                  { p.Tolerations = match.Tolerations{Key: "t"} }
 func nominated(node string) func(*object.Pod) { return func(p *object.Pod) { p.NominatedNode = node } }
 func uid(name string) types.UID               { return types.UID(name + "-uid") }
-func by(plugins ...string) Outcome            { return Outcome{RejectedBy: plugins} }
-func pendingBy(plugins ...string) Outcome     { return Outcome{PendingBy: plugins} }
+func by(plugins ...string) outcome            { return outcome{rejectedBy: plugins} }
+func pendingBy(plugins ...string) outcome     { return outcome{pendingBy: plugins} }
 func at(d time.Duration) time.Time            { return start.Add(d) }
 func on(a framework.ActionType) *framework.Event {
 	return &framework.Event{Resource: framework.Node, ActionType: a}
@@ -106,7 +106,7 @@ func gone(p *object.Pod) *framework.Event {
 
 // bench is a queue under test, with its invariants checked at each turn.
 type bench struct {
-	*Queue
+	byUID
 	*testing.T
 	door door
 }
@@ -117,7 +117,7 @@ func newBench(t *testing.T, change ...func(*Options)) *bench {
 	for _, f := range change {
 		f(&o)
 	}
-	b.Queue = New(o)
+	b.byUID = newByUID(o)
 	return b
 }
 
@@ -132,23 +132,23 @@ func (b *bench) want(name string, place Place) {
 }
 
 // pop takes the next pod and wants it to be the named one, "" for none.
-func (b *bench) pop(now time.Time, name string) Attempt {
+func (b *bench) pop(now time.Time, name string) *Entry {
 	b.Helper()
-	a, ok := b.Pop(now)
-	if got := ""; ok != (name != "") || ok && a.Pod.Name != name {
-		if ok {
-			got = a.Pod.Name
-		}
+	e, got := b.Pop(now), ""
+	if e != nil {
+		got = e.Pod.Name
+	}
+	if got != name {
 		b.Fatalf("popped %q, want %q\n%s", got, name, b)
 	}
-	return a
+	return e
 }
 
-// reject takes the pod, which must be next, and parks it.
-func (b *bench) reject(now time.Time, name string, o Outcome) {
+// reject takes the pod, which must be next, and requeues it.
+func (b *bench) reject(now time.Time, name string, o outcome) {
 	b.Helper()
 	b.pop(now, name)
-	b.Park(now, uid(name), o)
+	b.Requeue(now, uid(name), o)
 }
 
 func (b *bench) wantArrival(queue, event string) {
@@ -172,3 +172,88 @@ func names(pods []*object.Pod) []string {
 	}
 	return slices.Clip(list)
 }
+
+// byUID is a queue whose pods are named by UID; a pod that the queue does not
+// have is no error.
+type byUID struct {
+	*Queue
+	entries map[types.UID]*Entry
+}
+
+func newByUID(o Options) byUID { return byUID{New(o), map[types.UID]*Entry{}} }
+
+func (q byUID) Add(now time.Time, p *object.Pod) Place {
+	if e := q.entries[p.UID]; e != nil {
+		q.Queue.Update(now, e, p)
+		return e.Place()
+	}
+	e := q.Queue.Add(now, p)
+	q.entries[p.UID] = e
+	return e.Place()
+}
+
+func (q byUID) Update(now time.Time, p *object.Pod) Place { return q.Add(now, p) }
+
+func (q byUID) Move(now time.Time, e *framework.Event) int {
+	return q.MoveAllToActiveOrBackoff(now, e, nil)
+}
+
+func (q byUID) MoveUpTo(now time.Time, e *framework.Event, priority int32) {
+	q.MoveAllToActiveOrBackoff(now, e, func(p *object.Pod) bool { return p.Priority <= priority })
+}
+
+func (q byUID) Delete(uid types.UID) bool {
+	e := q.entries[uid]
+	if e == nil {
+		return false
+	}
+	delete(q.entries, uid)
+	q.Queue.Delete(e)
+	return true
+}
+
+func (q byUID) Requeue(now time.Time, uid types.UID, o outcome) Place {
+	if e := q.entries[uid]; e != nil {
+		q.Queue.Requeue(now, e, o.rejectedBy, o.pendingBy)
+	}
+	return q.Where(uid)
+}
+
+func (q byUID) Activate(now time.Time, uids ...types.UID) {
+	for _, uid := range uids {
+		if e := q.entries[uid]; e != nil {
+			q.Queue.Activate(now, e)
+		}
+	}
+}
+
+func (q byUID) RetryAfterError(now time.Time, uid types.UID) {
+	if e := q.entries[uid]; e != nil {
+		q.Queue.RetryAfterError(now, e)
+	}
+}
+
+func (q byUID) SkipBackoff(now time.Time, uid types.UID) {
+	if e := q.entries[uid]; e != nil {
+		q.Queue.SkipBackoff(now, e)
+	}
+}
+
+func (q byUID) Nominate(uid types.UID, node string) {
+	if e := q.entries[uid]; e != nil {
+		q.Queue.Nominate(e, node)
+	}
+}
+
+func (q byUID) NominatedNode(uid types.UID) string { return q.entries[uid].NominatedNode() }
+func (q byUID) Where(uid types.UID) Place          { return q.entries[uid].Place() }
+
+func (q byUID) State(uid types.UID) (State, bool) {
+	if e := q.entries[uid]; e != nil {
+		return e.State(), true
+	}
+	return State{}, false
+}
+
+// outcome is who rejected a pod.
+type outcome struct{ rejectedBy, pendingBy []string }

@@ -10,9 +10,9 @@ import (
 // entry is appended to if it comes after the last one. Entries know where they
 // are.
 type heap struct {
-	less    func(a, b *entry) bool
-	entries []*entry // the binary heap
-	run     []*entry // from front on; nil: it was taken out of the middle
+	less    func(a, b *Entry) bool
+	entries []*Entry // the binary heap
+	run     []*Entry // from front on; nil: it was taken out of the middle
 	front   int
 	holes   int
 }
@@ -20,7 +20,7 @@ type heap struct {
 func (h *heap) len() int { return len(h.entries) + len(h.run) - h.front - h.holes }
 
 // head is the least entry, nil when there is none.
-func (h *heap) head() *entry {
+func (h *heap) head() *Entry {
 	switch {
 	case h.front == len(h.run) && len(h.entries) == 0:
 		return nil
@@ -32,7 +32,7 @@ func (h *heap) head() *entry {
 	return h.entries[0]
 }
 
-func (h *heap) push(e *entry) {
+func (h *heap) push(e *Entry) {
 	if n := len(h.run); n == h.front || !h.less(e, h.run[n-1]) {
 		h.run = append(h.run, e)
 		e.index = inRun(n)
@@ -41,7 +41,7 @@ func (h *heap) push(e *entry) {
 	stdheap.Push((*ordered)(h), e)
 }
 
-func (h *heap) remove(e *entry) {
+func (h *heap) remove(e *Entry) {
 	if e.index >= 0 {
 		stdheap.Remove((*ordered)(h), e.index)
 		return
@@ -53,7 +53,7 @@ func (h *heap) remove(e *entry) {
 }
 
 // fix puts an entry in its place that has changed.
-func (h *heap) fix(e *entry) {
+func (h *heap) fix(e *Entry) {
 	h.remove(e)
 	h.push(e)
 }
@@ -83,9 +83,9 @@ func (h *heap) trim() {
 }
 
 // all goes through the entries, in no order.
-func (h *heap) all() iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		for _, list := range [][]*entry{h.entries, h.run[h.front:]} {
+func (h *heap) all() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, list := range [][]*Entry{h.entries, h.run[h.front:]} {
 			for _, e := range list {
 				if e != nil && !yield(e) {
 					return
@@ -96,7 +96,7 @@ func (h *heap) all() iter.Seq[*entry] {
 }
 
 // has tells whether the entry is where it says that it is.
-func (h *heap) has(e *entry) bool {
+func (h *heap) has(e *Entry) bool {
 	list, at := h.entries, e.index
 	if at < nowhere {
 		list, at = h.run, inRun(at)
@@ -122,7 +122,7 @@ func (h *ordered) Swap(i, j int) {
 }
 
 func (h *ordered) Push(x any) {
-	e := x.(*entry)
+	e := x.(*Entry)
 	e.index = len(h.entries)
 	h.entries = append(h.entries, e)
 }

@@ -12,8 +12,8 @@ import (
 // more room than it has entries, twice, and some.
 func TestHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := heap{less: func(a, b *entry) bool { return a.Sequence < b.Sequence }}
-		var in []*entry
+		h := heap{less: func(a, b *Entry) bool { return a.Sequence < b.Sequence }}
+		var in []*Entry
 		next := uint64(1 << 20)
 		draw := func(late bool) uint64 {
 			if next += 2; late {
@@ -24,7 +24,7 @@ func TestHeap(t *testing.T) {
 		any := func() int { return rapid.IntRange(0, len(in)-1).Draw(t, "which") }
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			for range rapid.IntRange(0, 60).Draw(t, "pushes") {
-				e := &entry{index: nowhere}
+				e := &Entry{index: nowhere}
 				e.Sequence = draw(rapid.IntRange(0, 9).Draw(t, "kind") == 0)
 				h.push(e)
 				in = append(in, e)
@@ -42,7 +42,7 @@ func TestHeap(t *testing.T) {
 				default:
 					e := h.head()
 					h.remove(e)
-					in = slices.DeleteFunc(in, func(o *entry) bool { return o == e })
+					in = slices.DeleteFunc(in, func(o *Entry) bool { return o == e })
 				}
 				checkHeap(t, &h, in)
 			}
@@ -51,8 +51,8 @@ func TestHeap(t *testing.T) {
 	})
 }
 
-func checkHeap(t *rapid.T, h *heap, in []*entry) {
-	var least *entry
+func checkHeap(t *rapid.T, h *heap, in []*Entry) {
+	var least *Entry
 	for _, e := range in {
 		if least == nil || e.Sequence < least.Sequence {
 			least = e

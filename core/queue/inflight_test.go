@@ -15,19 +15,19 @@ func TestLongFlight(t *testing.T) {
 		before  int // noise before the event
 		event   *framework.Event
 		after   int // noise after it
-		outcome Outcome
+		outcome outcome
 		want    Place
 	}{
-		{"kept", logged, on(framework.Add), logged - 1, by("Room"), Backoff},
-		{"kept, the hint says no", logged, gone(pod("x", app("other"))), logged - 1, by("Room"), Unschedulable},
+		{"kept", eventsKept, on(framework.Add), eventsKept - 1, by("Room"), Backoff},
+		{"kept, the hint says no", eventsKept, gone(pod("x", app("other"))), eventsKept - 1, by("Room"), Unschedulable},
 		{"not kept", 0, on(framework.Add), 100_000, by("Room"), Backoff},
-		{"not kept, the hint unasked", 0, gone(pod("x", app("other"))), logged, by("Room"), Backoff},
-		{"not kept, no rule", 0, on(framework.UpdateNodeLabel), logged, by("Room"), Unschedulable},
-		{"not kept, a pending plugin's", 0, on(framework.UpdateNodeAnnotation), logged, Outcome{RejectedBy: []string{"Taints"}, PendingBy: []string{"Claims"}}, Active},
-		{"not kept, a rule for any resource", 0, on(framework.UpdateNodeLabel), logged, by("Any"), Backoff},
-		{"not kept, on any resource", 0, &framework.Event{Resource: framework.WildCard, ActionType: framework.All}, logged, by("Gates"), Backoff},
-		{"not kept, about the last kind of objects", 0, &framework.Event{Resource: framework.DeviceClass, ActionType: framework.UpdateNodeLabel}, logged, by("Any"), Backoff},
-		{"one of two actions", 0, on(framework.UpdateNodeLabel | framework.Add), logged, by("Room"), Backoff},
+		{"not kept, the hint unasked", 0, gone(pod("x", app("other"))), eventsKept, by("Room"), Backoff},
+		{"not kept, no rule", 0, on(framework.UpdateNodeLabel), eventsKept, by("Room"), Unschedulable},
+		{"not kept, a pending plugin's", 0, on(framework.UpdateNodeAnnotation), eventsKept, outcome{rejectedBy: []string{"Taints"}, pendingBy: []string{"Claims"}}, Active},
+		{"not kept, a rule for any resource", 0, on(framework.UpdateNodeLabel), eventsKept, by("Any"), Backoff},
+		{"not kept, on any resource", 0, &framework.Event{Resource: framework.WildCard, ActionType: framework.All}, eventsKept, by("Gates"), Backoff},
+		{"not kept, about the last kind of objects", 0, &framework.Event{Resource: framework.DeviceClass, ActionType: framework.UpdateNodeLabel}, eventsKept, by("Any"), Backoff},
+		{"one of two actions", 0, on(framework.UpdateNodeLabel | framework.Add), eventsKept, by("Room"), Backoff},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -43,10 +43,10 @@ func TestLongFlight(t *testing.T) {
 			for range c.after {
 				b.Move(start, noise)
 			}
-			b.Park(start, uid("p"), c.outcome)
+			b.Requeue(start, uid("p"), c.outcome)
 			b.want("p", c.want)
-			b.Park(start, uid("first"), c.outcome)
-			b.want("first", map[bool]Place{true: Active, false: Backoff}[c.outcome.PendingBy != nil])
+			b.Requeue(start, uid("first"), c.outcome)
+			b.want("first", map[bool]Place{true: Active, false: Backoff}[c.outcome.pendingBy != nil])
 		})
 	}
 }
@@ -56,12 +56,12 @@ func TestEventsBeforePopAreOver(t *testing.T) {
 	b.Add(start, pod("long"))
 	b.Add(start, pod("p"))
 	b.pop(start, "long")
-	for range 3 * logged {
+	for range 3 * eventsKept {
 		b.Move(start, on(framework.Add))
 	}
 	b.reject(start, "p", by("Room"))
 	b.want("p", Unschedulable)
-	b.Done(uid("long"))
+	b.Delete(uid("long"))
 	b.want("p", Unschedulable) // and the log is empty, says Check
 }
 
@@ -84,7 +84,7 @@ func TestChangesInFlight(t *testing.T) {
 			for _, name := range c.apps {
 				b.Update(start, pod("p", app(name)))
 			}
-			b.Park(start, uid("p"), by("Labels"))
+			b.Requeue(start, uid("p"), by("Labels"))
 			b.want("p", c.want)
 		})
 	}

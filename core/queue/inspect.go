@@ -3,24 +3,15 @@ package queue
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 )
-
-// Where returns the pod's place.
-func (q *Queue) Where(uid types.UID) Place {
-	if e := q.pods[uid]; e != nil {
-		return e.place
-	}
-	return Nowhere
-}
 
 // Counts is the number of pods by place.
 type Counts struct {
@@ -36,7 +27,7 @@ func (q *Queue) Counts() Counts {
 		ErrorBackoff:  q.heaps[ErrorBackoff].len(),
 		Unschedulable: q.heaps[Unschedulable].len(),
 		Gated:         q.heaps[Gated].len(),
-		InFlight:      q.inFlight,
+		InFlight:      q.inFlight.len(),
 	}
 }
 
@@ -50,12 +41,22 @@ func (q *Queue) Arrivals() map[Arrival]int { return maps.Clone(q.arrivals) }
 // Panics returns how often hints panicked, by plugin, since the start.
 func (q *Queue) Panics() map[string]int { return maps.Clone(q.panics) }
 
-// AppendPods appends all pods, in no order.
-func (q *Queue) AppendPods(pods []*object.Pod) []*object.Pod {
-	for _, e := range q.pods { // any order: so it says
-		pods = append(pods, e.Pod)
+// Entries goes through all entries, in no order.
+func (q *Queue) Entries() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for i := range q.heaps {
+			for e := range q.heaps[i].all() {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+		for _, e := range q.inFlight {
+			if !yield(e) {
+				return
+			}
+		}
 	}
-	return pods
 }
 
 // State is what the queue knows of one pod.
@@ -65,9 +66,9 @@ type State struct {
 	// Since is when it came to its place or was last looked at there.
 	Since time.Time
 	// Queued is when it came to the queue or last came back to it from an
-	// attempt; First when it was active for the first time, zero before.
-	Queued, First time.Time
-	Attempts      int
+	// attempt; FirstActive when it was active for the first time, zero before.
+	Queued, FirstActive time.Time
+	Attempts            int
 	// Rejections counts the attempts that ended in a rejection, Errors those
 	// that failed otherwise since the last of them.
 	Rejections, Errors int
@@ -78,26 +79,18 @@ type State struct {
 	NominatedNode string
 }
 
-// State returns what the queue knows of the pod; false when it has no such pod.
-func (q *Queue) State(uid types.UID) (State, bool) {
-	e := q.pods[uid]
-	if e == nil {
-		return State{}, false
-	}
-	return e.state(), true
-}
-
-func (e *entry) state() State {
+// State returns what the queue knows of the pod.
+func (e *Entry) State() State {
 	s := State{
-		Pod: e.Pod, Place: e.place, Since: e.since, Queued: e.Timestamp, First: e.first,
+		Pod: e.Pod, Place: e.place, Since: e.since, Queued: e.Timestamp, FirstActive: e.firstActive,
 		Attempts: e.attempts, Rejections: e.rejections, Errors: e.errors,
 		RejectedBy: slices.Clone(e.unknown), Gate: e.gate, NominatedNode: e.nominated,
 	}
 	for _, r := range e.rejectors {
 		if r.pending {
-			s.PendingBy = append(s.PendingBy, r.group.plugin)
+			s.PendingBy = append(s.PendingBy, r.plugin.name)
 		} else {
-			s.RejectedBy = append(s.RejectedBy, r.group.plugin)
+			s.RejectedBy = append(s.RejectedBy, r.plugin.name)
 		}
 	}
 	slices.Sort(s.RejectedBy)
@@ -106,9 +99,9 @@ func (e *entry) state() State {
 
 // Dump returns the state of all pods: by place, then namespace, name and UID.
 func (q *Queue) Dump() []State {
-	states := make([]State, 0, len(q.pods))
-	for _, e := range q.pods { // any order: sorted below
-		states = append(states, e.state())
+	var states []State
+	for e := range q.Entries() {
+		states = append(states, e.State())
 	}
 	slices.SortFunc(states, func(a, b State) int {
 		return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.Pod.Namespace, b.Pod.Namespace),

@@ -22,10 +22,10 @@ func TestDump(t *testing.T) {
 	b.pop(start, "z-active")
 	b.pop(start, "flies")
 	b.reject(start, "rejected", by("Taints", "Room", "Taints"))
-	b.reject(start, "pending", Outcome{RejectedBy: []string{"Room"}, PendingBy: []string{"Claims"}})
-	b.reject(start, "failed", Outcome{})
+	b.reject(start, "pending", outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Claims"}})
+	b.reject(start, "failed", outcome{})
 	b.reject(at(time.Second), "nobody", by("Room", "Nobody", "Any"))
-	b.Done(uid("z-active"))
+	b.Delete(uid("z-active"))
 	b.Add(at(time.Minute), pod("z-active"))
 	want := strings.TrimLeft(`
 active ns/a-active (a-active-uid) since 2026-01-01T12:00:00.3Z: attempts 0, rejections 0, errors 0, nominated to n1
@@ -43,7 +43,7 @@ in flight ns/flies (flies-uid) since 2026-01-01T12:00:00.3Z: attempts 1, rejecti
 	if got := b.Counts(); got != (Counts{Active: 2, ErrorBackoff: 2, Unschedulable: 2, Gated: 1, InFlight: 1}) {
 		t.Errorf("counts: %+v", got)
 	}
-	if s, ok := b.State(uid("gated")); !ok || s.Gate.Plugin != "Gates" || !s.First.IsZero() {
+	if s, ok := b.State(uid("gated")); !ok || s.Gate.Plugin != "Gates" || !s.FirstActive.IsZero() {
 		t.Errorf("gated: %+v", s)
 	}
 	if _, ok := b.State("nobody at all"); ok {
@@ -66,7 +66,7 @@ func TestPanicsAreCounted(t *testing.T) {
 func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 	asked := 0
 	b := newBench(t, func(o *Options) {
-		o.Wakes = func(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
+		o.EventsToRegister = func(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
 			action := framework.UpdateNodeLabel
 			if plugin == "Rare" {
 				action = framework.UpdateNodeTaint
@@ -104,24 +104,23 @@ func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 // Check sees each kind of damage.
 func TestCheckSeesDamage(t *testing.T) {
 	for name, damage := range map[string]func(b *bench){
-		"two UIDs":          func(b *bench) { b.pods["other"] = b.pods[uid("a")] },
-		"wrong place":       func(b *bench) { b.pods[uid("a")].place = Gated },
-		"in two places":     func(b *bench) { b.heaps[Backoff].entries = append(b.heaps[Backoff].entries, b.pods[uid("a")]) },
-		"not forgotten":     func(b *bench) { delete(b.pods, uid("a")) },
-		"flight uncounted":  func(b *bench) { b.inFlight = 0 },
-		"events left":       func(b *bench) { b.Done(uid("flies")); b.log.add(on(framework.Add)) },
-		"gate left":         func(b *bench) { b.pods[uid("a")].gate = &decision.Status{} },
+		"wrong place":       func(b *bench) { b.entries[uid("a")].place = Gated },
+		"in two places":     func(b *bench) { b.heaps[Backoff].entries = append(b.heaps[Backoff].entries, b.entries[uid("a")]) },
+		"flight misplaced":  func(b *bench) { b.inFlight = append(b.inFlight, b.entries[uid("a")]) },
+		"events left":       func(b *bench) { b.Delete(uid("flies")); b.events.add(on(framework.Add)) },
+		"illegal move":      func(b *bench) { b.move(start, b.entries[uid("a")], Unschedulable) },
+		"gate left":         func(b *bench) { b.entries[uid("a")].gate = &decision.Status{} },
 		"heap out of order": func(b *bench) { b.heaps[Active].head().Pod.Priority = -9 },
-		"not in the index":  func(b *bench) { b.index.remove(b.pods[uid("parked")]) },
+		"not in the index":  func(b *bench) { b.plugins.remove(b.entries[uid("parked")]) },
 		"still in the index": func(b *bench) {
-			g := b.index.group("default-scheduler", "Room")
-			g.members = append(g.members, member{entry: b.pods[uid("a")]})
+			g := b.plugins.find("default-scheduler", "Room")
+			g.members = append(g.members, member{Entry: b.entries[uid("a")]})
 		},
-		"wrong slot":           func(b *bench) { b.pods[uid("parked")].slots[0].at = 1 },
-		"gated, not indexed":   func(b *bench) { b.index.remove(b.pods[uid("gated")]) },
+		"wrong slot":           func(b *bench) { b.entries[uid("parked")].slots[0].at = 1 },
+		"gated, not indexed":   func(b *bench) { b.plugins.remove(b.entries[uid("gated")]) },
 		"nominated to nothing": func(b *bench) { b.nominated[""] = []*object.Pod{pod("x")} },
 		"old nominee":          func(b *bench) { b.nominated["n"][0] = pod("a") },
-		"nominee gone":         func(b *bench) { b.pods[uid("a")].nominated = "" },
+		"nominee gone":         func(b *bench) { b.entries[uid("a")].nominated = "" },
 		"nodes unlisted":       func(b *bench) { b.nodes = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,12 +145,12 @@ func TestCheckSeesDamage(t *testing.T) {
 }
 
 func BenchmarkMove100kParked(b *testing.B) {
-	q := New(options(&door{}))
+	q := newByUID(options(&door{}))
 	for i := range 100_000 {
 		p := pod(fmt.Sprint(i))
 		q.Add(start, p)
 		q.Pop(start)
-		q.Park(start, p.UID, by("Room", "Taints"))
+		q.Requeue(start, p.UID, by("Room", "Taints"))
 	}
 	for _, c := range []struct {
 		name  string
@@ -166,15 +165,15 @@ func BenchmarkMove100kParked(b *testing.B) {
 }
 
 func BenchmarkAddPopDone(b *testing.B) {
-	q := New(options(&door{}))
+	q := newByUID(options(&door{}))
 	for i := range 10_000 {
 		q.Add(start, pod(fmt.Sprint(i), priority(int32(i%7))))
 	}
 	p := pod("p")
 	for b.Loop() {
 		q.Add(start, p)
-		a, _ := q.Pop(start)
-		q.Done(a.Pod.UID)
+		a := q.Pop(start)
+		q.Delete(a.Pod.UID)
 		p = a.Pod
 	}
 }

@@ -28,7 +28,7 @@ type modelPod struct {
 	attempts   int
 	rejections int
 	errors     int
-	outcome    Outcome
+	outcome    outcome
 	gate       string
 	node       string
 
@@ -93,10 +93,10 @@ func (mp *modelPod) end() time.Time {
 	return time.Unix(mp.queued.Add(mp.wait()).Unix()+1, 0)
 }
 
-func (m *model) wake(now time.Time, mp *modelPod, how verdict) {
+func (m *model) wake(now time.Time, mp *modelPod, how strategy) {
 	switch {
-	case how == sleep:
-	case how == atOnce || !now.Before(mp.end()):
+	case how == skip:
+	case how == immediately || !now.Before(mp.end()):
 		m.enqueue(now, mp, Active)
 	case mp.errors > 0 || m.door.waits(mp.pod):
 		m.enqueue(now, mp, ErrorBackoff)
@@ -124,14 +124,14 @@ func plugs(plugin string, p *object.Pod, e *framework.Event) bool {
 	return false
 }
 
-func (mp *modelPod) asks(e *framework.Event) verdict {
-	how := sleep
-	for _, plugin := range mp.outcome.PendingBy {
+func (mp *modelPod) asks(e *framework.Event) strategy {
+	how := skip
+	for _, plugin := range mp.outcome.pendingBy {
 		if plugs(plugin, mp.pod, e) {
-			return atOnce
+			return immediately
 		}
 	}
-	for _, plugin := range mp.outcome.RejectedBy {
+	for _, plugin := range mp.outcome.rejectedBy {
 		if plugs(plugin, mp.pod, e) {
 			how = afterBackoff
 		}
@@ -211,12 +211,12 @@ func (m *model) pop(now time.Time) *modelPod {
 }
 
 // park returns what woke the pod, exactly: no event is forgotten.
-func (m *model) park(now time.Time, mp *modelPod, o Outcome) verdict {
+func (m *model) requeue(now time.Time, mp *modelPod, o outcome) strategy {
 	m.sequence++
 	mp.sequence, mp.queued, mp.outcome = m.sequence, now, o
 	known := func(plugin string) bool { _, ok := rules[plugin]; return ok }
-	all := slices.Concat(o.RejectedBy, o.PendingBy)
-	how := sleep
+	all := slices.Concat(o.rejectedBy, o.pendingBy)
+	how := skip
 	if len(all) == 0 || slices.ContainsFunc(all, func(p string) bool { return !known(p) }) {
 		mp.errors++
 		how = afterBackoff
@@ -235,7 +235,7 @@ func (m *model) park(now time.Time, mp *modelPod, o Outcome) verdict {
 	return how
 }
 
-func (m *model) settle(now time.Time, mp *modelPod, how verdict) {
+func (m *model) settle(now time.Time, mp *modelPod, how strategy) {
 	mp.place, mp.since = Unschedulable, now
 	m.wake(now, mp, how)
 }

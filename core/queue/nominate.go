@@ -4,30 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/berth-scheduler/berth/core/object"
 )
-
-// Nominate notes that the pod is to run on the node once there is room, in
-// place of any earlier nomination. Node "" ends it. The queue must have the
-// pod; a nomination of any other is ignored.
-func (q *Queue) Nominate(uid types.UID, node string) {
-	if e := q.pods[uid]; e != nil {
-		q.nominate(e, node)
-	}
-}
-
-// Unnominate ends the pod's nomination, if it has one.
-func (q *Queue) Unnominate(uid types.UID) { q.Nominate(uid, "") }
-
-// NominatedNode returns the node that the pod is nominated to, "" for none.
-func (q *Queue) NominatedNode(uid types.UID) string {
-	if e := q.pods[uid]; e != nil {
-		return e.nominated
-	}
-	return ""
-}
 
 // NominatedTo returns the pods nominated to the node: higher priority first,
 // then by namespace, name and UID. The slice is never changed again, neither
@@ -52,20 +30,21 @@ func (q *Queue) Renominated(since uint64) (nodes []string, now uint64, known boo
 	return q.renominated.nodes[since-q.renominated.dropped:], now, true
 }
 
-// renominate follows a change of the pod. The API's word counts where it has
+// updateNomination follows a change of the pod. The API's word counts where it has
 // one now or had one before; else a nomination that the API has not heard of
 // yet stays (v1.36's UpdateNominatedPod). A pod in flight keeps what it has:
 // once assumed, it must not count twice.
-func (q *Queue) renominate(e *entry, old *object.Pod) {
+func (q *Queue) updateNomination(e *Entry, old *object.Pod) {
 	node := e.nominated
 	if e.place != InFlight && (old.NominatedNode != "" || e.Pod.NominatedNode != "") {
 		node = e.Pod.NominatedNode
 	}
-	q.nominate(e, node)
+	q.Nominate(e, node)
 }
 
-// nominate replaces the pod's nomination, and the pod in it.
-func (q *Queue) nominate(e *entry, node string) {
+// Nominate notes that the pod is to run on the node once there is room, in
+// place of any earlier nomination. Node "" ends it.
+func (q *Queue) Nominate(e *Entry, node string) {
 	if from := e.nominated; from != "" {
 		left := slices.DeleteFunc(slices.Clone(q.nominated[from]), func(p *object.Pod) bool { return p.UID == e.Pod.UID })
 		q.setNominated(from, left)

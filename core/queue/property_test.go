@@ -16,7 +16,7 @@ import (
 
 // world drives a queue and its model side by side.
 type world struct {
-	q    *Queue
+	q    byUID
 	m    *model
 	door door
 	now  time.Time
@@ -24,7 +24,7 @@ type world struct {
 
 func newWorld() *world {
 	w := &world{now: start}
-	w.q = New(options(&w.door))
+	w.q = newByUID(options(&w.door))
 	w.m = &model{door: &w.door, pods: map[types.UID]*modelPod{}}
 	return w
 }
@@ -86,11 +86,11 @@ func (w *world) delete(t *rapid.T) {
 func (w *world) pop(t *rapid.T) {
 	want := w.m.pop(w.now)
 	ready := w.q.Ready()
-	got, ok := w.q.Pop(w.now)
-	if ok != (want != nil) || ready != ok {
-		t.Fatalf("popped %v, ready %v, want %v", ok, ready, want != nil)
+	got := w.q.Pop(w.now)
+	if (got != nil) != (want != nil) || ready != (got != nil) {
+		t.Fatalf("popped %v, ready %v, want %v", got, ready, want != nil)
 	}
-	if ok && (got.Pod != want.pod || got.Number != want.attempts || !got.Queued.Equal(want.queued)) {
+	if got != nil && (got.Pod != want.pod || got.Attempts() != want.attempts || !got.Timestamp.Equal(want.queued)) {
 		t.Fatalf("popped %+v, want %+v", got, want)
 	}
 }
@@ -105,36 +105,24 @@ func (w *world) inFlight(t *rapid.T) *modelPod {
 	return rapid.SampledFrom(pods).Draw(t, "in flight")
 }
 
-func (w *world) done(t *rapid.T) {
-	id := uid(podNames.Draw(t, "pod"))
-	mp := w.m.pods[id]
-	flies := mp != nil && mp.place == InFlight
-	if w.q.Done(id) != flies {
-		t.Fatalf("Done says %v", !flies)
-	}
-	if flies {
-		delete(w.m.pods, id)
-	}
-}
-
-// park checks that no wake is lost: where the model, which forgets nothing,
+// requeue checks that no event is lost: where the model, which forgets nothing,
 // calls the pod, the queue does. It may call in doubt when events were many.
-func (w *world) park(t *rapid.T) {
+func (w *world) requeue(t *rapid.T) {
 	mp := w.inFlight(t)
 	if mp == nil {
 		return
 	}
-	o := Outcome{RejectedBy: rapid.SliceOfN(plugins, 0, 2).Draw(t, "rejected by"), PendingBy: rapid.SliceOfN(plugins, 0, 1).Draw(t, "pending by")}
+	o := outcome{rejectedBy: rapid.SliceOfN(plugins, 0, 2).Draw(t, "rejected by"), pendingBy: rapid.SliceOfN(plugins, 0, 1).Draw(t, "pending by")}
 	if rapid.IntRange(0, 9).Draw(t, "unknown") == 0 {
-		o.RejectedBy = append(o.RejectedBy, "Unheard of")
+		o.rejectedBy = append(o.rejectedBy, "Unheard of")
 	}
-	how := w.m.park(w.now, mp, o)
-	got := w.q.Park(w.now, mp.pod.UID, o)
-	if len(mp.events) <= logged {
+	how := w.m.requeue(w.now, mp, o)
+	got := w.q.Requeue(w.now, mp.pod.UID, o)
+	if len(mp.events) <= eventsKept {
 		return // compare looks at the place
 	}
-	if how != atOnce && got != mp.place {
-		for _, more := range []verdict{afterBackoff, atOnce} {
+	if how != immediately && got != mp.place {
+		for _, more := range []strategy{afterBackoff, immediately} {
 			if w.m.settle(w.now, mp, more); more > how && got == mp.place {
 				return
 			}
@@ -143,10 +131,10 @@ func (w *world) park(t *rapid.T) {
 	}
 }
 
-func (w *world) parkOther(t *rapid.T) {
+func (w *world) requeueOther(t *rapid.T) {
 	id := uid(podNames.Draw(t, "pod"))
 	if mp := w.m.pods[id]; mp == nil || mp.place != InFlight {
-		w.q.Park(w.now, id, by("Room"))
+		w.q.Requeue(w.now, id, by("Room"))
 	}
 }
 
@@ -161,7 +149,7 @@ func (w *world) move(t *rapid.T) {
 
 func (w *world) burst(t *rapid.T) {
 	e := drawEvent(t)
-	for range rapid.IntRange(1, 2*logged).Draw(t, "times") {
+	for range rapid.IntRange(1, 2*eventsKept).Draw(t, "times") {
 		w.q.Move(w.now, e)
 		w.m.move(w.now, e, math.MaxInt32)
 	}
@@ -175,7 +163,7 @@ func (w *world) activate(t *rapid.T) {
 
 func (w *world) hurry(t *rapid.T) {
 	id := uid(podNames.Draw(t, "pod"))
-	w.q.Hurry(w.now, id)
+	w.q.SkipBackoff(w.now, id)
 	if mp := w.m.pods[id]; mp != nil && mp.place == ErrorBackoff && mp.errors == 0 {
 		mp.place, mp.since = Backoff, w.now
 	}
@@ -234,24 +222,23 @@ func TestQueueIsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		t.Repeat(map[string]func(*rapid.T){
-			"":          w.compare,
-			"add":       w.add,
-			"update":    w.update,
-			"delete":    w.delete,
-			"pop":       w.pop,
-			"pop again": w.pop,
-			"done":      w.done,
-			"park":      w.park,
-			"park more": w.park,
-			"not park":  w.parkOther,
-			"move":      w.move,
-			"burst":     w.burst,
-			"activate":  w.activate,
-			"hurry":     w.hurry,
-			"nominate":  w.nominate,
-			"advance":   w.advance,
-			"flush":     w.flush,
-			"door":      func(*rapid.T) { w.door.closed = !w.door.closed },
+			"":               w.compare,
+			"add":            w.add,
+			"update":         w.update,
+			"delete":         w.delete,
+			"pop":            w.pop,
+			"pop again":      w.pop,
+			"requeue":        w.requeue,
+			"requeue more":   w.requeue,
+			"requeue others": w.requeueOther,
+			"move":           w.move,
+			"burst":          w.burst,
+			"activate":       w.activate,
+			"hurry":          w.hurry,
+			"nominate":       w.nominate,
+			"advance":        w.advance,
+			"flush":          w.flush,
+			"door":           func(*rapid.T) { w.door.closed = !w.door.closed },
 		})
 	})
 }
@@ -262,7 +249,7 @@ func TestNoPodIsLeftBehind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		t.Repeat(map[string]func(*rapid.T){
-			"add": w.add, "pop": w.pop, "park": w.park, "park more": w.park, "move": w.move, "advance": w.advance,
+			"add": w.add, "pop": w.pop, "requeue": w.requeue, "requeue more": w.requeue, "move": w.move, "advance": w.advance,
 			"door": func(*rapid.T) { w.door.closed = !w.door.closed },
 		})
 		w.door.closed = false
@@ -286,21 +273,21 @@ func TestNoPodIsLeftBehind(t *testing.T) {
 func TestSameCallsSameQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
-		other := New(options(&w.door))
-		order := func(q *Queue) []types.UID {
+		other := newByUID(options(&w.door))
+		order := func(q byUID) []types.UID {
 			var ids []types.UID
-			for a, ok := q.Pop(w.now); ok; a, ok = q.Pop(w.now) {
-				ids = append(ids, a.Pod.UID)
+			for e := q.Pop(w.now); e != nil; e = q.Pop(w.now) {
+				ids = append(ids, e.Pod.UID)
 			}
 			return ids
 		}
 		for range rapid.IntRange(1, 12).Draw(t, "rounds") {
 			p, e, o := drawPod(t), drawEvent(t), by(plugins.Draw(t, "plugin"))
 			w.advance(t)
-			for _, q := range []*Queue{w.q, other} {
+			for _, q := range []byUID{w.q, other} {
 				q.Add(w.now, p)
-				if a, ok := q.Pop(w.now); ok {
-					q.Park(w.now, a.Pod.UID, o)
+				if e := q.Pop(w.now); e != nil {
+					q.Requeue(w.now, e.Pod.UID, o)
 				}
 				q.Move(w.now, e)
 				q.Flush(w.now)

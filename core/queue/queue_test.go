@@ -21,9 +21,9 @@ func TestDeleteEverywhere(t *testing.T) {
 		{"backoff", func(b *bench) {
 			b.pop(start, "p")
 			b.Move(start, on(framework.Add))
-			b.Park(start, uid("p"), by("Room"))
+			b.Requeue(start, uid("p"), by("Room"))
 		}},
-		{"error backoff", func(b *bench) { b.reject(start, "p", Outcome{}) }},
+		{"error backoff", func(b *bench) { b.reject(start, "p", outcome{}) }},
 		{"unschedulable", func(b *bench) { b.reject(start, "p", by("Room", "Taints")) }},
 		{"gated", func(b *bench) { b.reject(start, "p", by("Taints")); b.Update(start, pod("p", tolerant, gated)) }},
 		{"in flight", func(b *bench) { b.pop(start, "p") }},
@@ -59,19 +59,19 @@ func TestPopGivesTheHistory(t *testing.T) {
 	b.door.closed = false
 	b.Move(at(time.Minute), on(framework.UpdateNodeAllocatable))
 	a := b.pop(at(2*time.Minute), "p")
-	if a.Number != 1 || !a.Queued.Equal(start) || !a.First.Equal(at(time.Minute)) || a.Flushed {
+	if a.Attempts() != 1 || !a.Timestamp.Equal(start) || !a.firstActive.Equal(at(time.Minute)) || a.Flushed() {
 		t.Errorf("first attempt: %+v", a)
 	}
 	b.Update(at(3*time.Minute), pod("p", tolerant))
-	b.Park(at(3*time.Minute), uid("p"), by("Room"))
+	b.Requeue(at(3*time.Minute), uid("p"), by("Room"))
 	b.Flush(at(8 * time.Minute))
 	a = b.pop(at(9*time.Minute), "p")
-	if a.Number != 2 || !a.Queued.Equal(at(3*time.Minute)) || !a.First.Equal(at(time.Minute)) || !a.Flushed || a.Pod.Tolerations.Key != "t" {
+	if a.Attempts() != 2 || !a.Timestamp.Equal(at(3*time.Minute)) || !a.firstActive.Equal(at(time.Minute)) || !a.Flushed() || a.Pod.Tolerations.Key != "t" {
 		t.Errorf("second attempt: %+v", a)
 	}
-	b.Park(at(9*time.Minute), uid("p"), by("Room"))
+	b.Requeue(at(9*time.Minute), uid("p"), by("Room"))
 	b.Move(at(10*time.Minute), on(framework.Add))
-	if a = b.pop(at(11*time.Minute), "p"); a.Number != 3 || a.Flushed {
+	if a = b.pop(at(11*time.Minute), "p"); a.Attempts() != 3 || a.Flushed() {
 		t.Errorf("third attempt: %+v", a)
 	}
 }
@@ -85,11 +85,11 @@ func TestFlushOfGatedPods(t *testing.T) {
 	b.Flush(at(5 * time.Minute))
 	b.door.closed = false
 	b.Move(at(6*time.Minute), on(framework.UpdateNodeAllocatable))
-	if a := b.pop(at(6*time.Minute), "called"); a.Flushed {
+	if a := b.pop(at(6*time.Minute), "called"); a.Flushed() {
 		t.Error("the pod counts as flushed, though an event called it")
 	}
 	b.Flush(at(10 * time.Minute))
-	if a := b.pop(at(10*time.Minute), "unheard"); !a.Flushed {
+	if a := b.pop(at(10*time.Minute), "unheard"); !a.Flushed() {
 		t.Error("the pod does not count as flushed, though nothing called it")
 	}
 }
@@ -150,7 +150,7 @@ func TestTimers(t *testing.T) {
 	b.Flush(at(5 * time.Minute))
 	b.want("gated", Gated)
 	b.wantTimer(at(10 * time.Minute))
-	b.Park(at(6*time.Minute), uid("active"), by("Room"))
+	b.Requeue(at(6*time.Minute), uid("active"), by("Room"))
 	b.wantTimer(at(10 * time.Minute))
 	b.Delete(uid("gated"))
 	b.wantTimer(at(11 * time.Minute))
@@ -164,9 +164,9 @@ func TestReady(t *testing.T) {
 	}{
 		{func() {}, false},
 		{func() { b.Add(start, pod("p")) }, true},
-		{func() { b.reject(start, "p", Outcome{}) }, false},
+		{func() { b.reject(start, "p", outcome{}) }, false},
 		{func() { b.Add(start, pod("q")); b.pop(start, "q"); b.Activate(start, uid("q")) }, false},
-		{func() { b.Park(start, uid("q"), by("Room")) }, true},
+		{func() { b.Requeue(start, uid("q"), by("Room")) }, true},
 	}
 	for i, s := range steps {
 		s.do()
@@ -215,7 +215,7 @@ func TestNominations(t *testing.T) {
 	wantTo("n1", "high")
 	b.Update(start, pod("low", nominated("n3")))
 	wantTo("n3", "low")
-	b.Unnominate(uid("low"))
+	b.Nominate(uid("low"), "")
 	b.Nominate(uid("high"), "")
 	wantTo("n1")
 	if len(b.NominatedNodes()) != 0 || b.NominatedNode(uid("low")) != "" || b.NominatedNode("nobody") != "" {
@@ -238,12 +238,12 @@ func TestNext(t *testing.T) {
 	}
 	for want := b.Next(nil, 1000); len(want) > 0; want = b.Next(nil, 7) {
 		for _, p := range want {
-			if a, ok := b.Pop(at(time.Hour)); !ok || a.Pod != p {
-				t.Fatalf("Pop gave %v, Next said %s", a.Pod, p.Name)
+			if e := b.Pop(at(time.Hour)); e == nil || e.Pod != p {
+				t.Fatalf("Pop gave %v, Next said %s", e.Pod, p.Name)
 			}
 		}
 	}
-	if _, ok := b.Pop(at(time.Hour)); ok {
+	if b.Pop(at(time.Hour)) != nil {
 		t.Error("Next left a pod out")
 	}
 }

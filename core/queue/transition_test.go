@@ -32,11 +32,11 @@ func activate(b *bench) { b.Activate(start, uid("p"), "no such pod") }
 func backoffed(b *bench) {
 	inFlight(b)
 	b.Move(start, on(framework.Add))
-	b.Park(start, uid("p"), by("Room"))
+	b.Requeue(start, uid("p"), by("Room"))
 }
 
-func parked(o Outcome) func(*bench) {
-	return func(b *bench) { inFlight(b); b.Park(start, uid("p"), o) }
+func parked(o outcome) func(*bench) {
+	return func(b *bench) { inFlight(b); b.Requeue(start, uid("p"), o) }
 }
 
 func move(d time.Duration, e *framework.Event) func(*bench) {
@@ -58,28 +58,26 @@ func TestReadyPods(t *testing.T) {
 		{"a pod comes", func(*bench) {}, active, Active, "active", "UnschedulablePodAdd"},
 		{"it comes again", active, active, Active, "", ""},
 		{"a gated pod comes", func(*bench) {}, atGate, Gated, "unschedulable", "UnschedulablePodAdd"},
-		{"an unknown pod changes", func(*bench) {}, update(0), Active, "active", "UnschedulablePodUpdate"},
 		{"an active pod changes", active, update(0, tolerant), Active, "", ""},
 		{"an active pod is activated", active, activate, Active, "", ""},
-		{"an active pod is parked", active, func(b *bench) { b.Park(start, uid("p"), by("Room")) }, Active, "", ""},
-		{"an active pod is done", active, func(b *bench) { b.Done(uid("p")) }, Active, "", ""},
+		{"an active pod is parked", active, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Active, "", ""},
 
-		{"rejected", inFlight, func(b *bench) { b.Park(start, uid("p"), by("Room")) }, Unschedulable, "unschedulable", "ScheduleAttemptFailure"},
-		{"rejected after something helped", inFlight, func(b *bench) { b.Move(start, on(framework.Add)); b.Park(start, uid("p"), by("Room")) },
+		{"rejected", inFlight, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Unschedulable, "unschedulable", "ScheduleAttemptFailure"},
+		{"rejected after something helped", inFlight, func(b *bench) { b.Move(start, on(framework.Add)); b.Requeue(start, uid("p"), by("Room")) },
 			Backoff, "backoff", "ScheduleAttemptFailure"},
-		{"pending after something helped", inFlight, func(b *bench) { b.Move(start, on(framework.Add)); b.Park(start, uid("p"), pendingBy("Room")) },
+		{"pending after something helped", inFlight, func(b *bench) { b.Move(start, on(framework.Add)); b.Requeue(start, uid("p"), pendingBy("Room")) },
 			Active, "active", "ScheduleAttemptFailure"},
-		{"rejected after something else", inFlight, func(b *bench) { b.Move(start, on(framework.UpdateNodeTaint)); b.Park(start, uid("p"), by("Room")) },
+		{"rejected after something else", inFlight, func(b *bench) { b.Move(start, on(framework.UpdateNodeTaint)); b.Requeue(start, uid("p"), by("Room")) },
 			Unschedulable, "", ""},
-		{"rejected after its own change helped", inFlight, func(b *bench) { b.Update(start, pod("p", tolerant)); b.Park(start, uid("p"), by("Taints")) },
+		{"rejected after its own change helped", inFlight, func(b *bench) { b.Update(start, pod("p", tolerant)); b.Requeue(start, uid("p"), by("Taints")) },
 			Backoff, "", ""},
-		{"rejected after activation", inFlight, func(b *bench) { activate(b); b.Park(start, uid("p"), by("Deaf")) }, Backoff, "", ""},
-		{"rejected after it was gated", inFlight, func(b *bench) { b.Update(start, pod("p", gated)); b.Park(start, uid("p"), Outcome{}) },
+		{"rejected after activation", inFlight, func(b *bench) { activate(b); b.Requeue(start, uid("p"), by("Deaf")) }, Backoff, "", ""},
+		{"rejected after it was gated", inFlight, func(b *bench) { b.Update(start, pod("p", gated)); b.Requeue(start, uid("p"), outcome{}) },
 			Gated, "unschedulable", "ScheduleAttemptFailure"},
-		{"failed", inFlight, func(b *bench) { b.Park(start, uid("p"), Outcome{}) }, ErrorBackoff, "backoff", "ScheduleAttemptFailure"},
-		{"rejected by no one known", inFlight, func(b *bench) { b.Park(start, uid("p"), by("Room", "")) }, ErrorBackoff, "backoff", "ScheduleAttemptFailure"},
-		{"done", inFlight, func(b *bench) { b.Done(uid("p")) }, Nowhere, "", ""},
-		{"deleted in flight, then parked", inFlight, func(b *bench) { b.Delete(uid("p")); b.Park(start, uid("p"), by("Room")) }, Nowhere, "", ""},
+		{"failed", inFlight, func(b *bench) { b.Requeue(start, uid("p"), outcome{}) }, ErrorBackoff, "backoff", "ScheduleAttemptFailure"},
+		{"rejected by no one known", inFlight, func(b *bench) { b.Requeue(start, uid("p"), by("Room", "")) }, ErrorBackoff, "backoff", "ScheduleAttemptFailure"},
+		{"done", inFlight, func(b *bench) { b.Delete(uid("p")) }, Nowhere, "", ""},
+		{"deleted in flight, then parked", inFlight, func(b *bench) { b.Delete(uid("p")); b.Requeue(start, uid("p"), by("Room")) }, Nowhere, "", ""},
 	})
 }
 
@@ -89,9 +87,9 @@ func TestUnschedulablePods(t *testing.T) {
 		{"called after backoff", parked(by("Room")), move(2*s, on(framework.Add)), Active, "active", "NodeAdd"},
 		{"called by one of two", parked(by("Deaf", "Taints")), move(2*s, on(framework.UpdateNodeTaint)), Active, "active", "NodeUpdateNodeTaint"},
 		{"called by a pending plugin", parked(pendingBy("Claims")), move(0, on(framework.UpdateNodeAnnotation)), Active, "active", "NodeUpdateNodeAnnotation"},
-		{"called by the one that is not pending", parked(Outcome{RejectedBy: []string{"Room"}, PendingBy: []string{"Claims"}}), move(0, on(framework.Add)), Backoff, "", ""},
-		{"called by both", parked(Outcome{RejectedBy: []string{"Room"}, PendingBy: []string{"Taints"}}), move(0, on(framework.Add)), Active, "", ""},
-		{"pending and rejected by the same", parked(Outcome{RejectedBy: []string{"Room"}, PendingBy: []string{"Room"}}), move(0, on(framework.Add)), Active, "", ""},
+		{"called by the one that is not pending", parked(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Claims"}}), move(0, on(framework.Add)), Backoff, "", ""},
+		{"called by both", parked(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Taints"}}), move(0, on(framework.Add)), Active, "", ""},
+		{"pending and rejected by the same", parked(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Room"}}), move(0, on(framework.Add)), Active, "", ""},
 		{"a rule for any resource", parked(by("Any")), move(2*s, on(framework.UpdateNodeLabel)), Active, "active", "NodeUpdateNodeLabel"},
 		{"the hint says yes", parked(by("Room")), move(2*s, gone(pod("x"))), Active, "active", "AssignedPodDelete"},
 		{"the hint says no", parked(by("Room")), move(2*s, gone(pod("x", app("other")))), Unschedulable, "", ""},
@@ -105,7 +103,7 @@ func TestUnschedulablePods(t *testing.T) {
 		{"an unschedulable pod's change helps", parked(by("Taints")), update(2*s, tolerant), Active, "active", "UnschedulablePodUpdatePodToleration"},
 		{"it helps while backing off", parked(by("Taints")), update(0, tolerant), Backoff, "backoff", "UnschedulablePodUpdatePodToleration"},
 		{"it does not help", parked(by("Room")), update(2*s, tolerant), Unschedulable, "", ""},
-		{"one change helps, another a pending plugin", parked(Outcome{RejectedBy: []string{"Any"}, PendingBy: []string{"Taints"}}), update(0, app("x"), tolerant),
+		{"one change helps, another a pending plugin", parked(outcome{rejectedBy: []string{"Any"}, pendingBy: []string{"Taints"}}), update(0, app("x"), tolerant),
 			Active, "active", "UnschedulablePodUpdatePodToleration"},
 		{"another pod's change does not", func(b *bench) { parked(by("Labels"))(b); b.Add(start, pod("q")) }, func(b *bench) { b.Update(at(2*s), pod("q", app("a"))) }, Unschedulable, "", ""},
 		{"its change helps and gates it", parked(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "UnschedulablePodUpdatePodToleration"},
@@ -119,8 +117,8 @@ func TestPodsInBackoffAndGatedPods(t *testing.T) {
 	check(t, []transition{
 		{"a pod in backoff changes", backoffed, update(0, tolerant), Backoff, "", ""},
 		{"it is activated", backoffed, activate, Active, "active", "ForceActivate"},
-		{"one in error backoff is activated", parked(Outcome{}), activate, Active, "active", "ForceActivate"},
-		{"nothing calls a pod in error backoff", parked(Outcome{}), move(0, every), ErrorBackoff, "", ""},
+		{"one in error backoff is activated", parked(outcome{}), activate, Active, "active", "ForceActivate"},
+		{"nothing calls a pod in error backoff", parked(outcome{}), move(0, every), ErrorBackoff, "", ""},
 
 		{"the gates are gone", atGate, update(0), Active, "active", "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
 		{"another change of a gated pod", atGate, update(0, gated, tolerant), Gated, "", ""},

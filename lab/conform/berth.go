@@ -194,7 +194,7 @@ func (b *berth) named(p *v1.Pod) oracle.Record {
 			pending.Spec.NodeName = "" // of a bound pod what only pending ones need is not decoded
 			pod := decode.Pod(pending)
 			pod.NodeName = p.Spec.NodeName
-			d := decision.Decision{Nodes: b.judge.Decide(engine.For(profile, pod), b.machine.Queue()).Nodes()}
+			d := decision.Decision{Nodes: b.judge.Decide(engine.For(profile, pod), b.machine.Nominations()).Nodes()}
 			return record(&d)
 		}
 	}
@@ -262,7 +262,7 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 	}
 	woken := make([]bool, len(waiting))
 	for i, w := range waiting {
-		switch at := b.machine.Queue().Where(w.Pod.UID); at {
+		switch at := b.machine.Entry(w.Pod.UID).Place(); at {
 		case queue.Unschedulable, queue.Gated:
 		case queue.InFlight:
 			return nil, fmt.Errorf("pod %s is in flight while it waits", w.Pod.Name)

@@ -190,7 +190,7 @@ func (f *follower) leave(uid types.UID) {
 
 // waits tells whether Berth has the pod in a place where it waits for a change.
 func (f *follower) waits(uid types.UID) bool {
-	at := f.world.Machine.Queue().Where(uid)
+	at := f.world.Machine.Entry(uid).Place()
 	return at == queue.Unschedulable || at == queue.Gated
 }
 

@@ -59,7 +59,7 @@ func berth(t *testing.T, c *testCase) *outcome {
 			}
 		}
 	}
-	out.nominated = m.Queue().NominatedNode(c.pod.UID)
+	out.nominated = m.Entry(c.pod.UID).NominatedNode()
 	slices.Sort(out.cleared)
 	slices.Sort(out.evicted)
 	slices.Sort(out.victims) // by namespace first, as they come

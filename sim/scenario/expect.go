@@ -306,5 +306,5 @@ func (p *play) place(pod string) string {
 	if now == nil {
 		return queue.Nowhere.String()
 	}
-	return p.world.Machine.Queue().Where(now.UID).String()
+	return p.world.Machine.Entry(now.UID).Place().String()
 }

@@ -171,7 +171,7 @@ func decide(t *testing.T, nodes []*object.Node, placed []*object.Pod, p *object.
 	}
 	for _, e := range m.Step(now, machine.Cycle{}) {
 		if d, ok := e.(machine.Decided); ok {
-			return d.Decision, m.Queue().NominatedNode(p.UID)
+			return d.Decision, m.Entry(p.UID).NominatedNode()
 		}
 	}
 	t.Fatal("no decision")

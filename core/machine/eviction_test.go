@@ -94,19 +94,19 @@ func TestEviction(t *testing.T) {
 	p := newPrey(t)
 	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), Cycle{})
 	p.expect("evict v for a")
-	if !p.evicting("v") || p.queue.NominatedNode("a") != "n" {
-		t.Errorf("evicting %v, nominated to %q", p.evicting("v"), p.queue.NominatedNode("a"))
+	if !p.evictingUID("v") || p.Entry("a").NominatedNode() != "n" {
+		t.Errorf("evicting %v, nominated to %q", p.evictingUID("v"), p.Entry("a").NominatedNode())
 	}
 	p.do(hunted("b", 2, ""), Cycle{})
 	p.expect() // on its way already
 	p.do(Evicted{Victim: "v", Preemptor: "a"}, Evicted{Victim: "v", Preemptor: "a"})
 	p.expect("v: Preempted by pod a on node n (a)")
-	if !p.evicting("v") {
+	if !p.evictingUID("v") {
 		t.Error("a victim that is there still counts as gone")
 	}
 	p.do(PodGone{UID: "v", Namespace: "d", Name: "v"})
-	if len(p.evictions) != 0 {
-		t.Errorf("%d evictions remembered", len(p.evictions))
+	if p.pods["v"] != nil {
+		t.Error("the victim is remembered")
 	}
 }
 
@@ -116,8 +116,8 @@ func TestEvictionAnsweredLate(t *testing.T) {
 	p.expect("evict v for a")
 	p.do(Evicted{Victim: "v", Preemptor: "a"})
 	p.expect("v: Preempted by pod a on node n (a)")
-	if len(p.evictions) != 0 {
-		t.Errorf("%d evictions remembered", len(p.evictions))
+	if p.pods["v"] != nil {
+		t.Error("the victim is remembered")
 	}
 }
 

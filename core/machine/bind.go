@@ -1,0 +1,169 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+)
+
+// maxReads is how many reads and renewed bindings a lost binding gets before it
+// counts as refused.
+const maxReads = 8
+
+// bind has the pod bound: by the extender that binds it, or else by the first
+// Bind plugin that takes it.
+func (m *Machine) bind(c *bindingCycle) {
+	if c.binder = m.binder(c.pod); c.binder != noExtender {
+		m.sendBinding(c)
+		return
+	}
+	m.bindByPlugin(c)
+}
+
+func (m *Machine) bindByPlugin(c *bindingCycle) {
+	for _, pl := range c.profile.Bind {
+		takes := false
+		if err := m.guard("Bind", pl.Name, func() { takes = pl.Bind(c.pod, c.node) }); err != nil {
+			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
+			return
+		}
+		if takes {
+			m.sendBinding(c)
+			return
+		}
+	}
+	m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("no Bind plugin of profile %q takes the pod", c.profile.Name)})
+}
+
+func (m *Machine) sendBinding(c *bindingCycle) {
+	m.moveTo(bindSent, c)
+	if c.binder != noExtender {
+		m.emit(BindBy{Pod: c.pod, Node: c.node, Extender: c.binder})
+		return
+	}
+	m.emit(Bind{Pod: c.pod, Node: c.node})
+}
+
+// bindReplied takes in what is known of a binding. Only a sure refusal gives the
+// room back; where the reply was lost, the pod is read.
+func (m *Machine) bindReplied(e Bound) {
+	ps := m.pods[e.UID]
+	if ps == nil {
+		return
+	}
+	if c := ps.ended; c != nil && c.phase == endedBindSent {
+		m.moveTo(ended, c)
+		ps.ended = nil
+		m.forget(ps)
+		if e.Result == BindDone {
+			m.reportBound(c) // it was bound, however short its life
+		}
+		return
+	}
+	c := ps.binding
+	if c == nil || c.phase != bindSent {
+		return
+	}
+	if pl := m.table.Pod(e.UID); pl != nil && pl.Pod.NodeName == c.node {
+		m.podBound(c) // the API has shown it bound, whatever the reply says
+		return
+	}
+	switch {
+	case c.binder != noExtender: // of what the API did only the API can tell
+		if e.Result == BindRefused || e.Result == BindUnknown && m.options.Extenders[c.binder].Ignorable {
+			c.refusal = e.Err
+		}
+		m.readPod(c)
+	case e.Result == BindDone:
+		m.podBound(c)
+	case e.Result == BindRefused && c.reads == 0:
+		m.bindingRefused(c, e.Err)
+	case e.Result == BindRefused:
+		c.refusal = e.Err
+		m.readPod(c)
+	default:
+		m.readPod(c)
+	}
+}
+
+func (m *Machine) readPod(c *bindingCycle) {
+	m.moveTo(readSent, c)
+	m.emit(Read{Pod: c.pod, Delay: readDelay(c.reads + c.failedReads)})
+}
+
+// readDelay is how long to wait after so many reads of a pod before the next.
+func readDelay(reads int) time.Duration {
+	if reads == 0 {
+		return 0
+	}
+	return min(time.Second<<min(reads-1, 4), 10*time.Second)
+}
+
+// readReplied finds out about a lost binding: bound to our node, it was done;
+// bound elsewhere or gone, the assumption ends; unbound, the same binding is sent
+// again, so that an earlier one that is still under way can only do the same,
+// until one is refused and the pod still unbound after that.
+func (m *Machine) readReplied(e PodRead) {
+	ps := m.pods[e.UID]
+	if ps == nil {
+		return
+	}
+	c := ps.binding
+	if c == nil || c.phase != readSent {
+		m.doubtedReplied(ps, e)
+		return
+	}
+	if e.Err != nil {
+		c.failedReads++
+		m.readPod(c) // without evidence the room stays taken
+		return
+	}
+	c.reads++
+	c.failedReads = 0
+	switch {
+	case e.Pod == nil || e.Pod.UID != e.UID:
+		m.endPod(ps)
+	case e.Pod.NodeName != "":
+		m.podSet(e.Pod)
+	case c.refusal != nil:
+		m.bindingRefused(c, c.refusal)
+	case c.reads >= maxReads:
+		m.bindingRefused(c, fmt.Errorf("binding of pod %s to node %s: no answer in %d tries, and the pod is not bound", c.pod.Key(), c.node, c.reads))
+	default:
+		m.sendBinding(c)
+	}
+}
+
+// podBound ends the cycle of a pod that is bound.
+func (m *Machine) podBound(c *bindingCycle) {
+	m.endBindingCycle(c)
+	m.dequeue(c.state)
+	m.reportBound(c)
+	m.retryAfterError(c.preemptors) // it was bound after all
+	m.readDoubted(c.state)
+}
+
+// reportBound tells all who want to know that the pod was bound.
+func (m *Machine) reportBound(c *bindingCycle) {
+	for _, pl := range c.profile.PostBind {
+		_ = m.guard("PostBind", pl.Name, func() { pl.PostBind(c.pod, c.node) })
+	}
+	m.emit(Announce{Pod: c.pod, Reason: "Scheduled", Action: "Binding",
+		Note: explain.Assigned(c.pod, c.node)})
+}
+
+func (m *Machine) bindingRefused(c *bindingCycle, err error) {
+	if c.binder != noExtender {
+		if !m.options.Extenders[c.binder].Ignorable {
+			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
+			return
+		}
+		c.binder, c.refusal, c.reads = noExtender, nil, 0
+		m.bindByPlugin(c)
+		return
+	}
+	plugin := c.profile.Bind[0].Name
+	m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Bind plugin %q: %w", plugin, err)})
+}

@@ -1,0 +1,370 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// bindingCycle is a pod that is assumed, until the end of its binding.
+type bindingCycle struct {
+	*attempt
+	node  string
+	phase phase
+	since time.Time
+	// deadlines holds the plugins that the pod waits for, and until when: Permit
+	// plugins that hold it; PreBind plugins whose writes are to have their effect.
+	deadlines map[string]time.Time
+	// writers are the plugins that asked for writes, one for each.
+	writers []string
+	// binder is the extender that binds the pod, or noExtender.
+	binder int
+	// reads counts the reads that have shown the pod unbound after the reply to
+	// its binding was lost, failedReads those that failed since: they show nothing.
+	reads, failedReads int
+	// refusal is why the API turned down a renewed binding. Of the one before,
+	// whose reply was lost, that says nothing.
+	refusal error
+	// failed is why the attempt ends, while what it wrote is reverted.
+	failed *decision.Status
+	// preemptors wait for that end.
+	preemptors []*object.Pod
+}
+
+func (c *bindingCycle) uid() types.UID { return c.pod.UID }
+
+const maxPermitWait = 15 * time.Minute // v1.36's bound
+
+// assume places the pod on its node in memory and runs Reserve and Permit
+// plugins. nil: a plugin rejected it, and the attempt is over.
+func (m *Machine) assume(a *attempt) *bindingCycle {
+	c := &bindingCycle{attempt: a, node: a.record.Node, binder: noExtender, since: m.now}
+	a.state.binding = c
+	m.setAssumed(a.state, true)
+	m.table.Place(a.pod, c.node)
+	if kept := a.state.entry.NominatedNode(); kept != "" {
+		m.queue.Nominate(a.state.entry, "")
+		m.nominationMoved(a.pod, kept, c.node)
+	}
+	s := m.runReserve(c)
+	if s == nil {
+		s = m.runPermit(c)
+	}
+	switch {
+	case s != nil:
+		m.fail(a, s)
+		return nil
+	case len(c.deadlines) == 0:
+		a.record.Result = decision.ResultScheduled
+		m.emit(Decided{a.record})
+	default:
+		a.record.Result = decision.ResultWaiting
+		m.moveTo(waitOnPermit, c)
+		m.emit(Decided{a.record})
+		m.showExpectedNode(c)
+	}
+	return c
+}
+
+func (m *Machine) runReserve(c *bindingCycle) *decision.Status {
+	for _, pl := range c.profile.Reserve {
+		if pl.Reserve == nil {
+			continue
+		}
+		if s := pl.Reserve(m.table, c.pod, c.node); s != nil && s.Code != decision.Success {
+			return attribute(s, "Reserve", pl.Name)
+		}
+	}
+	return nil
+}
+
+func (m *Machine) runPermit(c *bindingCycle) *decision.Status {
+	for _, pl := range c.profile.Permit {
+		out := pl.Permit(m.table, c.pod, c.node)
+		m.permitOthers(pl.Name, out)
+		if out.Status == nil || out.Status.Code == decision.Success {
+			continue
+		}
+		if out.Status.Code != decision.Wait {
+			return attribute(out.Status, "Permit", pl.Name)
+		}
+		if c.deadlines == nil {
+			c.deadlines = map[string]time.Time{}
+		}
+		c.deadlines[pl.Name] = m.now.Add(min(out.Timeout, maxPermitWait))
+	}
+	return nil
+}
+
+// permitOthers carries out what a Permit plugin says about pods that wait for it.
+func (m *Machine) permitOthers(plugin string, out framework.PermitResult) {
+	for _, uid := range out.Allow {
+		if c := m.waitingOnPermit(uid); c != nil {
+			if delete(c.deadlines, plugin); len(c.deadlines) == 0 {
+				m.runPreBind(c)
+			}
+		}
+	}
+	for _, uid := range out.Reject {
+		if c := m.waitingOnPermit(uid); c != nil {
+			m.fail(c.attempt, m.permitRejection(c, plugin, "rejected"))
+		}
+	}
+}
+
+func (m *Machine) waitingOnPermit(uid types.UID) *bindingCycle {
+	if ps := m.pods[uid]; ps != nil && ps.binding != nil && ps.binding.phase == waitOnPermit {
+		return ps.binding
+	}
+	return nil
+}
+
+func (m *Machine) permitRejection(c *bindingCycle, plugin, reason string) *decision.Status {
+	if plugin == "" {
+		for _, plugin = range sortedKeys(c.deadlines) {
+			break
+		}
+	}
+	return &decision.Status{Code: decision.Unschedulable, Plugin: plugin, Reasons: []string{reason}}
+}
+
+// showExpectedNode shows in the API where the pod is about to be bound, when that
+// takes a while.
+func (m *Machine) showExpectedNode(c *bindingCycle) {
+	if node := m.nominationToWrite(c.state, c.node); node != nil {
+		m.emit(Patch{Pod: c.pod, Nominated: node})
+	}
+}
+
+// runPreBind runs the PreBind plugins of a pod that no Permit plugin holds, and
+// sends what they write.
+func (m *Machine) runPreBind(c *bindingCycle) {
+	m.moveTo(preBind, c)
+	var writes []framework.Write
+	for _, pl := range c.profile.PreBind {
+		var w []framework.Write
+		var s *decision.Status
+		if err := m.guard("PreBind", pl.Name, func() { w, s = pl.PreBind(m.table, c.pod, c.node) }); err != nil {
+			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
+			return
+		}
+		if s != nil && s.Code != decision.Success && s.Code != decision.Skip {
+			m.fail(c.attempt, attribute(s, "PreBind", pl.Name))
+			return
+		}
+		writes = append(writes, w...)
+		for range w {
+			c.writers = append(c.writers, pl.Name)
+		}
+	}
+	if len(writes) > 0 {
+		m.showExpectedNode(c)
+		m.moveTo(writesSent, c)
+		m.emit(Write{Pod: c.pod, Writes: writes})
+		return
+	}
+	m.runWaitNotice(c)
+}
+
+// runWaitNotice has an event say what the pod may now have to wait for, when
+// PreBind has nothing left to write.
+func (m *Machine) runWaitNotice(c *bindingCycle) {
+	for _, pl := range c.profile.PreBind {
+		if pl.WaitNotice == nil {
+			continue
+		}
+		var n *framework.Notice
+		if err := m.guard("PreBind", pl.Name, func() { n = pl.WaitNotice(m.table, c.pod, c.node) }); err != nil {
+			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
+			return
+		}
+		if n != nil {
+			m.emit(Announce{Pod: c.pod, Reason: n.Reason, Action: n.Action, Note: n.Note})
+		}
+	}
+	m.bindWhenWritten(c)
+}
+
+// writesReplied takes in what became of the cycle's writes. Until then nothing
+// that was reserved is given to others, as it may be the pod's already.
+func (m *Machine) writesReplied(e Written) {
+	for _, o := range e.Shown {
+		m.objectReplied(o)
+	}
+	ps := m.pods[e.UID]
+	if ps == nil {
+		return
+	}
+	if c := ps.ended; c != nil && c.phase == endedWritesSent {
+		m.moveTo(ended, c)
+		ps.ended = nil
+		m.runUnreserve(c)
+		m.forget(ps)
+		return
+	}
+	c := ps.binding
+	switch {
+	case c == nil:
+		return
+	case c.phase == writesSent:
+		m.moveTo(preBind, c)
+	case c.phase != revertSent:
+		return
+	}
+	switch pl := m.table.Pod(e.UID); {
+	case pl.Pod.NodeName == c.node: // another bound it meanwhile
+		if e.Err != nil {
+			m.runUnreserve(c)
+		}
+		m.podBound(c)
+	case c.failed != nil:
+		m.fail(c.attempt, c.failed)
+	case e.Err != nil:
+		plugin := c.writers[min(e.Done, len(c.writers)-1)]
+		m.fail(c.attempt, attribute(&decision.Status{Code: decision.Error, Err: e.Err}, "PreBind", plugin))
+	default:
+		m.runWaitNotice(c)
+	}
+}
+
+// bindWhenWritten binds the pod if no PreBind plugin waits until its writes have
+// their effect.
+func (m *Machine) bindWhenWritten(c *bindingCycle) {
+	for _, pl := range c.profile.PreBind {
+		if pl.WritesDone == nil {
+			continue
+		}
+		var s *decision.Status
+		if err := m.guard("PreBind", pl.Name, func() { s = pl.WritesDone(m.table, c.pod, c.node) }); err != nil {
+			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
+			return
+		}
+		switch {
+		case s == nil || s.Code == decision.Success:
+		case s.Code != decision.Wait:
+			m.fail(c.attempt, attribute(s, "PreBind", pl.Name))
+			return
+		default:
+			m.waitForWrites(c, pl)
+			return
+		}
+	}
+	m.bind(c)
+}
+
+func (m *Machine) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
+	if c.deadlines == nil {
+		c.deadlines = map[string]time.Time{}
+	}
+	if _, known := c.deadlines[pl.Name]; !known {
+		c.deadlines[pl.Name] = m.now.Add(pl.WritesTimeout)
+	}
+	if c.phase != waitForWrites {
+		if len(c.writers) == 0 {
+			m.showExpectedNode(c) // where there are writes, it was shown with them
+		}
+		m.moveTo(waitForWrites, c)
+	}
+}
+
+// recheckWrites asks the plugins of pods that wait for their writes again: on the
+// node or on all ("").
+func (m *Machine) recheckWrites(node string) {
+	for _, c := range slices.Clone(m.waiting) {
+		if c.phase == waitForWrites && (node == "" || c.node == node) {
+			m.bindWhenWritten(c)
+		}
+	}
+}
+
+// failLateBindingCycles fails the pods that have waited long enough.
+func (m *Machine) failLateBindingCycles() {
+	for _, c := range slices.Clone(m.waiting) {
+		for _, plugin := range sortedKeys(c.deadlines) {
+			if m.now.Before(c.deadlines[plugin]) {
+				continue
+			}
+			switch c.phase {
+			case waitOnPermit:
+				m.fail(c.attempt, m.permitRejection(c, plugin,
+					fmt.Sprintf("rejected due to timeout after waiting %v at plugin %v", m.now.Sub(c.since), plugin)))
+			case waitForWrites:
+				late := &decision.Status{Code: decision.Error, Err: c.profile.Plugins[plugin].WritesTimeoutError}
+				m.fail(c.attempt, attribute(late, "PreBind", plugin))
+			}
+			break
+		}
+	}
+}
+
+// endBindingCycle ends the cycle, except for a reply that is awaited.
+func (m *Machine) endBindingCycle(c *bindingCycle) {
+	if c.state.ended != c {
+		m.moveTo(ended, c)
+	}
+	c.state.binding = nil
+	m.skipBackoffs(c.preemptors)
+}
+
+// forgetAssumed takes the pod off its node, and ends what was reserved for it or,
+// while that is being written, lets writesReplied do so.
+func (m *Machine) forgetAssumed(c *bindingCycle) {
+	if c.phase == writesSent {
+		m.moveTo(endedWritesSent, c)
+		c.state.ended = c
+	} else {
+		m.runUnreserve(c)
+	}
+	m.setAssumed(c.state, false)
+	c.state.doubt = nil
+	m.table.Remove(c.pod.UID)
+}
+
+// runUnreserve undoes Reserve in reverse order.
+func (m *Machine) runUnreserve(c *bindingCycle) {
+	for _, pl := range slices.Backward(c.profile.Reserve) {
+		if pl.Unreserve != nil {
+			_ = m.guard("Unreserve", pl.Name, func() { pl.Unreserve(m.table, c.pod, c.node) })
+		}
+	}
+}
+
+// revertWrites sends writes that revert what was written for the pod, and tells
+// whether there is, or may be, any such thing. The cycle then ends when that is
+// done.
+func (m *Machine) revertWrites(c *bindingCycle, why *decision.Status) bool {
+	switch c.phase {
+	case revertSent:
+		return false
+	case writesSent: // not before it is known what there is to revert
+		c.failed = why
+		return true
+	}
+	var writes []framework.Write
+	for _, pl := range slices.Backward(c.profile.Reserve) {
+		if pl.RevertWrites != nil {
+			_ = m.guard("Unreserve", pl.Name, func() { writes = append(writes, pl.RevertWrites(m.table, c.pod, c.node)...) })
+		}
+	}
+	if len(writes) == 0 {
+		return false
+	}
+	m.moveTo(revertSent, c)
+	c.failed = why
+	m.emit(Write{Pod: c.pod, Writes: writes})
+	return true
+}
+
+// assumptionEnded is the event of an assumption that ended: room became free.
+func assumptionEnded(c *bindingCycle) *framework.Event {
+	return &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(c.pod, c.node)}
+}
+
+func sortedKeys(m map[string]time.Time) []string { return slices.Sorted(maps.Keys(m)) }

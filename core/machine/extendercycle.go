@@ -1,0 +1,444 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// extenderCycle is an attempt that extenders have a say in: it stops while one is
+// called and goes on with the reply, on the table as it is then. Other pods go
+// on meanwhile.
+type extenderCycle struct {
+	*attempt
+	extenders []int         // the pod's, in order
+	filtered  int           // how many of them have filtered
+	said      engine.Review // what they said so far
+	// nominated: only the node that the pod is nominated to is looked at yet.
+	nominated bool
+	scored    bool            // all were asked for scores
+	shown     map[string]bool // the nodes that they were asked about
+	rounds    int             // how often it had to begin anew
+
+	// review is of a PostFilter plugin's candidates, nil when there are none.
+	review *preemptionReview
+
+	// open are the calls without a reply, by number.
+	open  map[uint64]call
+	since time.Time // when the last was made
+}
+
+func (c *extenderCycle) uid() types.UID { return c.pod.UID }
+
+type call struct {
+	extender int
+	verb     Verb
+	nodes    []string
+}
+
+const (
+	// replyGrace is how much longer than the edge the machine waits.
+	replyGrace = 5 * time.Second
+	// maxRounds is how often a pod begins anew when no node that its extenders
+	// let pass is left, but others became free meanwhile.
+	maxRounds = 3
+)
+
+var errNodesTaken = errors.New("the nodes that extenders let pass were taken while they were asked, time and again")
+
+// startExtenderCycle starts, or lines up, the attempt of a pod with extenders.
+func (m *Machine) startExtenderCycle(a *attempt, extenders []int) *bindingCycle {
+	c := &extenderCycle{attempt: a, extenders: extenders, open: map[uint64]call{}}
+	a.state.extender = c
+	m.asking.add(c)
+	if !m.admits(c) {
+		at, _ := slices.BinarySearchFunc(m.line, c, func(o, c *extenderCycle) int {
+			if o.pod.Priority >= c.pod.Priority {
+				return -1
+			}
+			return 1
+		})
+		m.line = slices.Insert(m.line, at, c)
+		return nil
+	}
+	return m.runExtenders(c)
+}
+
+// begin sets the cycle to its start.
+func (c *extenderCycle) begin() {
+	c.filtered, c.scored, c.shown = 0, false, map[string]bool{}
+	c.said = engine.Review{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
+	if c.nominated = c.pod.NominatedNode != ""; c.nominated {
+		c.said.Passed = []string{c.pod.NominatedNode}
+	}
+}
+
+// widen goes on from the pod's nominated node to all nodes.
+func (c *extenderCycle) widen() { c.nominated, c.filtered, c.said.Passed = false, 0, nil }
+
+// admits tells whether none of the pod's extenders is fully occupied.
+func (m *Machine) admits(c *extenderCycle) bool {
+	return !slices.ContainsFunc(c.extenders, m.full)
+}
+
+func (m *Machine) full(extender int) bool {
+	return m.busy[extender] >= m.options.Extenders[extender].Limit
+}
+
+// admitFromLine lets those in line start whose extenders have room, the most important
+// first.
+func (m *Machine) admitFromLine() {
+	m.freed = false
+	for i := 0; i < len(m.line) && !m.allFull(); {
+		c := m.line[i]
+		if !m.admits(c) {
+			i++
+			continue
+		}
+		m.line = slices.Delete(m.line, i, i+1)
+		m.resume(c)
+	}
+}
+
+func (m *Machine) allFull() bool {
+	for i := range m.busy {
+		if !m.full(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// callEnded notes that a call is replied to, or not waited for any more.
+func (m *Machine) callEnded(extender int) {
+	m.busy[extender]--
+	m.freed = true
+}
+
+// resume goes on with the pod as it is now.
+func (m *Machine) resume(c *extenderCycle) {
+	p := c.state.entry.Pod
+	if p.Terminating {
+		m.endExtenderCycle(c.state)
+		m.skipPod(c.state)
+		return
+	}
+	if p.API != nil {
+		c.pod, c.request = p, c.state.request
+	}
+	var b *bindingCycle
+	if err := m.guard("scheduling cycle", "", func() { b = m.runExtenders(c) }); err != nil {
+		m.failAfterPanic(c.attempt, err)
+		return
+	}
+	if b != nil && b.phase == reserve {
+		m.runPreBind(b)
+	}
+}
+
+// runExtenders takes the attempt as far as it goes without another answer. As in
+// v1.36 the node that the pod is nominated to is tried alone, first; filters
+// come one after the other, each asked about what the others left; scores are
+// asked for all at once.
+func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
+	a := c.attempt
+	if c.shown == nil {
+		c.begin()
+	}
+	a.record.NodesTotal = m.table.Live()
+	if m.table.Live() == 0 {
+		return m.failExtenderCycle(c, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
+	}
+	o := m.engine.DecideReviewed(a.request, m.nominations, &c.said)
+	if o.Feasible == 0 {
+		switch {
+		case o.Rejected != nil && !o.Rejected.Code.Rejects():
+			return m.failExtenderCycle(c, o.Rejected)
+		case c.nominated:
+			c.widen()
+			return m.runExtenders(c)
+		case m.newNodeFits(c):
+			return m.beginAnew(c)
+		}
+		return m.makeRoom(c, o)
+	}
+	for ; c.filtered < len(c.extenders); c.filtered++ {
+		if m.options.Extenders[c.extenders[c.filtered]].Filter {
+			m.callAbout(c, c.extenders[c.filtered], Filter, o.FeasibleNodes())
+			return nil
+		}
+	}
+	if o.Feasible > 1 && !c.scored {
+		c.scored = true
+		if m.callPrioritize(c, o.FeasibleNodes()) {
+			return nil
+		}
+	}
+	m.endExtenderCycle(a.state)
+	return m.assumeChosen(a, o)
+}
+
+// failExtenderCycle ends the attempt without a verdict on the pod.
+func (m *Machine) failExtenderCycle(c *extenderCycle, s *decision.Status) *bindingCycle {
+	m.endExtenderCycle(c.state)
+	m.fail(c.attempt, s)
+	return nil
+}
+
+// newNodeFits tells whether plugins let a node pass that no extender was asked
+// about: it became free, or came, meanwhile.
+func (m *Machine) newNodeFits(c *extenderCycle) bool {
+	if c.said.Passed == nil {
+		return false
+	}
+	all := m.engine.DecideReviewed(c.request, m.nominations, &engine.Review{})
+	return slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] })
+}
+
+// beginAnew begins from the start.
+func (m *Machine) beginAnew(c *extenderCycle) *bindingCycle {
+	if c.rounds++; c.rounds >= maxRounds {
+		return m.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: errNodesTaken})
+	}
+	c.begin()
+	return m.runExtenders(c)
+}
+
+// callPrioritize calls all extenders that score; false: there is none.
+func (m *Machine) callPrioritize(c *extenderCycle, nodes []string) bool {
+	for _, i := range c.extenders {
+		if m.options.Extenders[i].Prioritize {
+			m.callAbout(c, i, Prioritize, nodes)
+		}
+	}
+	if len(c.open) > 0 {
+		c.said.Passed = nodes
+	}
+	return len(c.open) > 0
+}
+
+// callAbout calls an extender about nodes.
+func (m *Machine) callAbout(c *extenderCycle, extender int, v Verb, names []string) {
+	e := Ask{Pod: c.pod, Extender: extender, Verb: v, Nodes: make([]*object.Node, 0, len(names))}
+	for _, name := range names {
+		c.shown[name] = true
+		if row, ok := m.table.Find(name); ok {
+			e.Nodes = append(e.Nodes, m.table.Node(row))
+		}
+	}
+	m.send(c, e, names)
+}
+
+func (m *Machine) send(c *extenderCycle, e Ask, names []string) {
+	m.lastCall++
+	e.Question = m.lastCall
+	c.open[e.Question], c.since = call{e.Extender, e.Verb, names}, m.now
+	m.busy[e.Extender]++
+	m.emit(e)
+}
+
+// extenderReplied takes in a reply. One that is not waited for any more, or that
+// a pod did not ask for, is nothing.
+func (m *Machine) extenderReplied(e Answered) {
+	ps := m.pods[e.UID]
+	if ps == nil || ps.extender == nil {
+		return
+	}
+	c := ps.extender
+	asked, open := c.open[e.Question]
+	if !open {
+		return
+	}
+	delete(c.open, e.Question)
+	m.callEnded(asked.extender)
+	switch x := &m.options.Extenders[asked.extender]; asked.verb {
+	case Filter:
+		m.filterReplied(c, x, asked, e)
+	case Prioritize:
+		c.prioritizeReplied(x, asked, e)
+		if len(c.open) == 0 {
+			m.resume(c)
+		}
+	case Preempt:
+		m.preemptReplied(c, x, e)
+	}
+}
+
+// filterReplied takes in which nodes an extender let pass.
+func (m *Machine) filterReplied(c *extenderCycle, x *Extender, asked call, e Answered) {
+	switch {
+	case e.Err == nil:
+		passed := map[string]bool{}
+		for _, n := range e.Passed {
+			passed[n] = true
+		}
+		left := []string{} // not nil: that would be all nodes
+		for _, n := range asked.nodes {
+			if passed[n] {
+				left = append(left, n)
+			}
+			if reason, failed := e.Unresolvable[n]; failed {
+				c.said.Refused[n] = refusal(decision.UnschedulableAndUnresolvable, reason)
+			} else if reason, failed := e.Failed[n]; failed {
+				c.said.Refused[n] = refusal(decision.Unschedulable, reason)
+			}
+		}
+		c.said.Passed = left
+		c.filtered++
+	case x.Ignorable:
+		c.filtered++
+	case c.nominated:
+		c.widen() // as v1.36: the nominated node is given up, not the pod
+	default:
+		m.failExtenderCycle(c, &decision.Status{Code: decision.Error, Err: e.Err})
+		return
+	}
+	m.resume(c)
+}
+
+// prioritizeReplied adds an extender's scores. As in v1.36 a pod does without those
+// of an extender that fails.
+func (c *extenderCycle) prioritizeReplied(x *Extender, asked call, e Answered) {
+	if e.Err != nil {
+		return
+	}
+	for _, n := range asked.nodes {
+		if score, told := e.Scores[n]; told {
+			c.said.Scores[n] = append(c.said.Scores[n], decision.Score{
+				Plugin: x.Name, Score: score * extenderScale, Weight: x.Weight,
+			})
+		}
+	}
+}
+
+// endExtenderCycle ends the pod's cycle, if it has one: an extender is not needed
+// any more, or the pod is gone, or bound.
+func (m *Machine) endExtenderCycle(ps *podState) {
+	c := ps.extender
+	if c == nil {
+		return
+	}
+	ps.extender = nil
+	m.asking.remove(c)
+	for _, asked := range c.open { // any order: counts
+		m.callEnded(asked.extender)
+	}
+	if at := slices.Index(m.line, c); at >= 0 {
+		m.line = slices.Delete(m.line, at, at+1)
+	}
+}
+
+// failLateExtenders gives up on replies that the edge should have brought long
+// ago.
+func (m *Machine) failLateExtenders() {
+	for _, c := range slices.Clone(m.asking) {
+		for _, number := range c.numbers() {
+			x := &m.options.Extenders[c.open[number].extender]
+			if !m.now.Before(c.deadline(x)) {
+				m.extenderReplied(Answered{UID: c.pod.UID, Question: number,
+					Err: fmt.Errorf("extender %q: %s: no answer in %v", x.Name, c.open[number].verb, m.now.Sub(c.since))})
+			}
+		}
+	}
+}
+
+func (c *extenderCycle) deadline(x *Extender) time.Time { return c.since.Add(x.Timeout + replyGrace) }
+
+func (c *extenderCycle) numbers() []uint64 {
+	numbers := make([]uint64, 0, len(c.open))
+	for n := range c.open { // any order: sorted below
+		numbers = append(numbers, n)
+	}
+	slices.Sort(numbers)
+	return numbers
+}
+
+// makeRoom goes on to the PostFilter plugins when no node is left.
+func (m *Machine) makeRoom(c *extenderCycle, o *engine.Outcome) *bindingCycle {
+	m.recordRejection(c.attempt, o)
+	nomination, waits := m.runPostFilter(c.attempt, o, 0, nominating{keep: true}, c)
+	if waits {
+		return nil
+	}
+	m.endExtenderCycle(c.state)
+	m.requeue(c.attempt, nomination)
+	return nil
+}
+
+// preemptionReview is of the candidates of a PostFilter plugin, which extenders
+// look at one after the other.
+type preemptionReview struct {
+	plugin     int // its place among the PostFilter plugins
+	reviewed   int // how many of the pod's extenders have looked
+	candidates []framework.Candidate
+	choose     func(*framework.PostFilterCall, []framework.Candidate, error) framework.PostFilterResult
+	err        error
+	nomination nominating // by the plugins before
+}
+
+// reviewsPreemption tells whether an extender wants to see whom the pod preempts.
+func (m *Machine) reviewsPreemption(c *extenderCycle) bool {
+	return c != nil && slices.ContainsFunc(c.extenders, func(i int) bool { return m.options.Extenders[i].Preempt })
+}
+
+// callPreempt calls the next extender that looks at candidates; false: none is
+// left to be called.
+func (m *Machine) callPreempt(c *extenderCycle) bool {
+	for ; c.review.reviewed < len(c.extenders) && len(c.review.candidates) > 0; c.review.reviewed++ {
+		if i := c.extenders[c.review.reviewed]; m.options.Extenders[i].Preempt {
+			m.send(c, Ask{Pod: c.pod, Extender: i, Verb: Preempt, Candidates: c.review.candidates}, nil)
+			return true
+		}
+	}
+	return false
+}
+
+// preemptReplied takes in what an extender leaves of the candidates, and goes on to
+// the next, or to the choice.
+func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e Answered) {
+	left, err := []framework.Candidate(nil), e.Err
+	if err == nil {
+		left, err = m.resolveVictims(c, x, e.Left)
+	}
+	if c.review.reviewed++; err == nil {
+		c.review.candidates = left
+	} else if !x.Ignorable {
+		c.review.err = err
+	}
+	if c.review.err == nil && m.callPreempt(c) {
+		return
+	}
+	if err := m.guard("PostFilter", c.profile.PostFilter[c.review.plugin].Name, func() { m.chooseCandidate(c) }); err != nil {
+		m.failAfterPanic(c.attempt, err)
+	}
+}
+
+// chooseCandidate lets the plugin choose among the candidates that are left, on the
+// table as it is now. Where a node became free meanwhile nobody has to go.
+func (m *Machine) chooseCandidate(c *extenderCycle) {
+	a, made := c.attempt, c.review
+	c.review = nil
+	all := m.engine.DecideReviewed(a.request, m.nominations, &engine.Review{})
+	if slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] }) {
+		if b := m.beginAnew(c); b != nil && b.phase == reserve {
+			m.runPreBind(b)
+		}
+		return
+	}
+	o := m.engine.DecideReviewed(a.request, m.nominations, &c.said)
+	out := made.choose(m.postFilterCall(a, o), m.candidatesLeft(a.pod, made.candidates), made.err)
+	nomination, done := m.applyPostFilter(a, a.profile.PostFilter[made.plugin].Name, out, made.nomination)
+	if !done {
+		nomination, _ = m.runPostFilter(a, o, made.plugin+1, nomination, nil)
+	}
+	m.endExtenderCycle(a.state)
+	m.requeue(a, nomination)
+}

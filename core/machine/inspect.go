@@ -1,0 +1,87 @@
+package machine
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Ready tells whether a Cycle would take a pod now.
+func (m *Machine) Ready() bool { return m.queue.Ready() }
+
+// First is the pod that a Cycle would take now, nil when there is none.
+func (m *Machine) First() *object.Pod { return m.queue.First() }
+
+// Queue is the machine's queue, for inspection only.
+func (m *Machine) Queue() *queue.Queue { return m.queue }
+
+// Table is the machine's table, for inspection only.
+func (m *Machine) Table() *table.Table { return m.table }
+
+// Entry is the pod in the queue, for inspection only; nil when it is not there.
+func (m *Machine) Entry(uid types.UID) *queue.Entry {
+	if ps := m.pods[uid]; ps != nil {
+		return ps.entry
+	}
+	return nil
+}
+
+// Nominations are the nominations of the pods in the queue.
+func (m *Machine) Nominations() engine.Nominations { return m.nominations }
+
+// Pods lists the pods that wait or are placed, in no order.
+func (m *Machine) Pods() []*object.Pod {
+	pods := make([]*object.Pod, 0, len(m.names))
+	for _, ps := range m.names { // any order: so it says
+		if pl := m.table.Pod(ps.pod.UID); pl != nil {
+			pods = append(pods, pl.Pod)
+		} else if ps.entry != nil {
+			pods = append(pods, ps.entry.Pod)
+		}
+	}
+	return pods
+}
+
+// Change is what an event changed in the cluster.
+type Change struct {
+	Resource framework.EventResource
+	Action   framework.ActionType // 0: nothing
+}
+
+// Changed is what the last step changed first.
+func (m *Machine) Changed() Change { return m.changed }
+
+func (m *Machine) noteChange(r framework.EventResource, a framework.ActionType) {
+	if m.changed.Action == 0 {
+		m.changed = Change{r, a}
+	}
+}
+
+// Panics is how many panics were contained to the pod at hand.
+func (m *Machine) Panics() int { return m.panics }
+
+// Inquiries is the number of pods that wait for an extender.
+func (m *Machine) Inquiries() int { return len(m.asking) }
+
+// Assumed is the number of pods placed on our word alone.
+func (m *Machine) Assumed() int { return m.assumed }
+
+// Undone is how many bindings the API had shown, or confirmed, that turned out
+// to be undone.
+func (m *Machine) Undone() int { return m.undone }
+
+// Unsettled is the number of pods of which it is not known whether they are
+// bound: the reply to a binding was lost, and no read has told yet.
+func (m *Machine) Unsettled() int {
+	n := 0
+	for _, ps := range m.pods { // any order: a sum
+		if c := ps.binding; c != nil && (c.phase == readSent || c.phase == bindSent && c.reads > 0) {
+			n++
+		}
+	}
+	return n
+}

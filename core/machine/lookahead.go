@@ -1,0 +1,39 @@
+package machine
+
+import (
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// lookAhead counts the pods whose turn comes before the engine is asked again
+// whether it wants to see others ahead of theirs.
+type lookAhead struct {
+	left   int
+	soon   []*object.Pod
+	coming []*engine.Request
+}
+
+// lookAheadFrom shows the engine the pods whose turn it is now and soon, where it
+// has so much to do for each that it goes faster for several at a time. A
+// plugin that panics will do so again when its pod's turn comes.
+func (m *Machine) lookAheadFrom(p *object.Pod) {
+	l := &m.lookAhead
+	if l.left--; l.left > 0 {
+		return
+	}
+	n := m.engine.WorthAhead()
+	if n < 2 {
+		return
+	}
+	l.soon = m.queue.Next(append(l.soon[:0], p), n-1)
+	l.coming = l.coming[:0]
+	for _, p := range l.soon {
+		l.coming = append(l.coming, m.pods[p.UID].request)
+	}
+	l.left = len(l.soon)
+	if l.left > 1 {
+		_ = m.guard("looking ahead", "", func() { m.engine.RefreshAhead(l.coming) })
+	}
+	clear(l.soon)
+	clear(l.coming)
+}

@@ -1,0 +1,222 @@
+package machine
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+)
+
+// podSet takes in a pod as the API shows it.
+func (m *Machine) podSet(p *object.Pod) {
+	ps := m.names[nameOf(p)]
+	if ps != nil && ps.pod.UID != p.UID {
+		m.endPod(ps)
+		ps = nil
+	}
+	switch ours := m.profiles[p.SchedulerName] != nil; {
+	case p.Terminal:
+		m.podGone(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+		return
+	case p.NodeName == "" && !ours:
+		return
+	case ps == nil:
+		ps = m.stateOf(p)
+	}
+	if p.NodeName != "" {
+		m.podAssigned(ps, p)
+	} else {
+		m.podPending(ps, p)
+	}
+}
+
+// podPending takes in a pod that waits to be scheduled by one of our profiles.
+func (m *Machine) podPending(ps *podState, p *object.Pod) {
+	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
+		m.doubtBinding(ps)
+		return
+	}
+	if ps.request == nil || ps.request.Pod != p {
+		ps.request = engine.For(m.profiles[p.SchedulerName], p)
+	}
+	ps.pod = p
+	if ps.nominating != nil && *ps.nominating == p.NominatedNode {
+		ps.nominating = nil
+	}
+	if c := ps.binding; c != nil && p.Terminating && c.phase == waitOnPermit {
+		m.fail(c.attempt, m.permitRejection(c, "", "pod is being deleted"))
+	}
+	if ps.assumed && ps.binding == nil {
+		return // bound by us; the API will show it
+	}
+	if ps.entry == nil {
+		m.noteChange(framework.UnscheduledPod, framework.Add)
+		ps.entry = m.queue.Add(m.now, p)
+		return
+	}
+	m.noteChange(framework.UnscheduledPod, framework.UpdateOther)
+	kept := ps.entry.NominatedNode()
+	m.queue.Update(m.now, ps.entry, p)
+	m.nominationMoved(p, kept, ps.entry.NominatedNode())
+}
+
+// runPreEnqueue asks the pod's profile whether it may enter the queue, and gives
+// a record of the first refusal.
+func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
+	profile := m.profiles[p.SchedulerName]
+	for _, pl := range profile.PreEnqueue {
+		if m.blind(pl) != nil {
+			continue // the attempt will say why it fails
+		}
+		var s *decision.Status
+		if err := m.guard("PreEnqueue", pl.Name, func() { s = pl.PreEnqueue(m.table, p) }); err != nil {
+			s = &decision.Status{Code: decision.Error, Err: err, Reasons: []string{err.Error()}}
+		}
+		if s == nil || s.Code == decision.Success {
+			continue
+		}
+		s.Plugin = pl.Name
+		if ps := m.pods[p.UID]; !ps.toldGated {
+			ps.toldGated = true
+			m.emit(Decided{&decision.Decision{
+				UID: p.UID, Pod: p.Key(), Profile: profile.Name, Result: decision.ResultGated, Gate: s,
+				NodesTotal: m.table.Live(), RejectedBy: []string{pl.Name},
+			}})
+		}
+		return s
+	}
+	return nil
+}
+
+// podAssigned takes in a pod that the API shows bound. That is the evidence
+// which ends an assumption, whoever bound it.
+func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
+	old, c, kept := m.table.Pod(p.UID), ps.binding, ps.entry.NominatedNode()
+	if kept != "" {
+		m.queue.Nominate(ps.entry, "")
+	}
+	ps.pod, ps.request, ps.toldGated, ps.nominating, ps.preemption = p, nil, false, nil, nil
+	m.setAssumed(ps, false)
+	if ps.doubt != nil {
+		ps.doubt.confirmed = true
+	}
+	if c != nil && c.node != p.NodeName {
+		// Another writer bound it elsewhere: the API proves the assumption false.
+		m.forgetAssumed(c)
+		m.endBindingCycle(c)
+		m.moveAll(assumptionEnded(c))
+		c, old = nil, nil
+	}
+	if c == nil {
+		m.endExtenderCycle(ps)
+		m.dequeue(ps)
+	}
+	if old != nil && m.table.Name(old.Row) != p.NodeName {
+		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: old.Pod})
+		old = nil
+	}
+	var was *object.Pod
+	if old != nil {
+		was = old.Pod
+	}
+	m.table.Place(p, p.NodeName)
+	m.nominationMoved(p, kept, p.NodeName)
+	if was == nil || was.NodeName == "" {
+		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Add, NewPod: p})
+	}
+	if was != nil {
+		m.assignedPodChanged(was, p)
+	}
+	if c != nil && c.phase != bindSent && c.phase != writesSent { // the replies to these end the cycle
+		m.podBound(c)
+	}
+}
+
+// assignedPodChanged lets the queue know of an update of a placed pod. One that
+// was assumed until now may be bound with other labels, or with less to ask for,
+// than it was assumed with.
+func (m *Machine) assignedPodChanged(old, now *object.Pod) {
+	if a := queue.Changes(old, now); old.NodeName != "" || a != framework.UpdateOther {
+		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: boundTo(old, now.NodeName), NewPod: now})
+	}
+}
+
+func (m *Machine) podGone(e PodGone) {
+	ps := m.pods[e.UID]
+	if e.UID == "" {
+		ps = m.names[types.NamespacedName{Namespace: e.Namespace, Name: e.Name}]
+	}
+	if ps != nil {
+		m.endPod(ps)
+	}
+}
+
+// endPod ends all that is under way for a pod that is gone.
+func (m *Machine) endPod(ps *podState) {
+	if name := nameOf(ps.pod); m.names[name] == ps {
+		delete(m.names, name)
+	}
+	m.setAssumed(ps, false)
+	ps.doubt, ps.toldGated, ps.nominating, ps.preemption = nil, false, nil, nil
+	m.victimGone(ps)
+	m.endExtenderCycle(ps)
+	if ps.entry != nil {
+		p, kept := ps.entry.Pod, ps.entry.NominatedNode()
+		m.dequeue(ps)
+		m.noteChange(framework.UnscheduledPod, framework.Delete)
+		m.nominationMoved(p, kept, "")
+	}
+	if c := ps.binding; c != nil {
+		m.forgetAssumed(c)
+		if c.phase == bindSent {
+			m.moveTo(endedBindSent, c)
+			ps.ended = c
+		}
+		m.endBindingCycle(c)
+		m.moveAll(assumptionEnded(c))
+	}
+	if pl := m.table.Pod(ps.pod.UID); pl != nil {
+		node := m.table.Name(pl.Row)
+		m.table.Remove(ps.pod.UID)
+		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(pl.Pod, node)})
+	}
+	m.forget(ps)
+}
+
+// dequeue takes the pod out of the queue.
+func (m *Machine) dequeue(ps *podState) {
+	if ps.entry != nil {
+		m.queue.Delete(ps.entry)
+		ps.entry = nil
+	}
+}
+
+// podUnreadable takes a pod that waits out of the queue and says why. For one
+// that is assumed it is too late: the API will show what became of it.
+func (m *Machine) podUnreadable(e PodUnreadable) {
+	if m.profiles[e.SchedulerName] == nil || m.table.Pod(e.UID) != nil {
+		return
+	}
+	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
+	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
+	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.ResultError,
+		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
+	m.emit(Decided{r})
+	m.emit(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
+}
+
+// boundTo is the pod as it would look bound to the node.
+func boundTo(p *object.Pod, node string) *object.Pod {
+	if p.NodeName == node {
+		return p
+	}
+	bound := *p
+	bound.NodeName = node
+	return &bound
+}

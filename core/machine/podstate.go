@@ -1,0 +1,119 @@
+package machine
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+)
+
+// podState is all that the machine knows of one pod, but for what a placed pod
+// takes, which the table knows. It is found once for each event, and forgotten
+// by forget.
+type podState struct {
+	pod *object.Pod // as the API showed it last
+	// entry is the pod in the queue, nil when it is not there.
+	entry *queue.Entry
+	// request is what the engine is asked for the pod, with the pod's class; nil
+	// when the pod does not wait to be scheduled.
+	request *engine.Request
+	// extender is the attempt that waits for an extender, nil when none does.
+	extender *extenderCycle
+	// binding is the pod's binding cycle, nil when there is none.
+	binding *bindingCycle
+	// ended is a binding cycle that ended before the reply to what it sent.
+	ended *bindingCycle
+	// assumed: the pod is placed on our word alone; the API has not shown it
+	// bound yet.
+	assumed bool
+	// doubt is about its binding, nil when there is none.
+	doubt *doubt
+	// toldGated: a Gated record was given for the pod.
+	toldGated bool
+	// nominating is the nomination that the API was asked to write and does not
+	// show yet, nil when there is none.
+	nominating *string
+	// preemption is what the pod has preempted last, until these victims are
+	// gone; nil when it waits for none.
+	preemption *preemption
+	// eviction is the pod's own, as a victim, nil when it is none.
+	eviction *eviction
+}
+
+// placed tells whether the pod takes room on a node.
+func (m *Machine) placed(ps *podState) bool { return m.table.Pod(ps.pod.UID) != nil }
+
+func nameOf(p *object.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// stateOf begins the state of a pod whose name is not known, or takes up the one
+// that was left when the pod was gone.
+func (m *Machine) stateOf(p *object.Pod) *podState {
+	name, ps := nameOf(p), m.pods[p.UID]
+	if ps == nil {
+		ps = &podState{pod: p}
+		m.pods[p.UID] = ps
+	}
+	if old := nameOf(ps.pod); old != name && m.names[old] == ps {
+		delete(m.names, old)
+	}
+	m.names[name] = ps
+	return ps
+}
+
+// forget drops the state of a pod that is gone, unless a reply is awaited that
+// is about it.
+func (m *Machine) forget(ps *podState) {
+	if m.names[nameOf(ps.pod)] != ps && ps.ended == nil && ps.eviction == nil {
+		delete(m.pods, ps.pod.UID)
+	}
+}
+
+func (m *Machine) setAssumed(ps *podState, assumed bool) {
+	if ps.assumed != assumed {
+		ps.assumed = assumed
+		if assumed {
+			m.assumed++
+		} else {
+			m.assumed--
+		}
+	}
+}
+
+// sortedStates are the states of all pods, sorted by UID.
+func (m *Machine) sortedStates() []*podState {
+	states := make([]*podState, 0, len(m.pods))
+	for _, ps := range m.pods { // any order: sorted below
+		states = append(states, ps)
+	}
+	slices.SortFunc(states, func(a, b *podState) int { return strings.Compare(string(a.pod.UID), string(b.pod.UID)) })
+	return states
+}
+
+// underway is what is under way for pods, sorted by UID.
+type underway[T interface {
+	comparable
+	uid() types.UID
+}] []T
+
+func (l underway[T]) find(x T) (int, bool) {
+	return slices.BinarySearchFunc(l, x.uid(), func(y T, uid types.UID) int {
+		return strings.Compare(string(y.uid()), string(uid))
+	})
+}
+
+func (l *underway[T]) add(x T) {
+	at, _ := l.find(x)
+	*l = slices.Insert(*l, at, x)
+}
+
+func (l *underway[T]) remove(x T) {
+	if at, ok := l.find(x); ok && (*l)[at] == x {
+		*l = slices.Delete(*l, at, at+1)
+	}
+}

@@ -1,0 +1,191 @@
+package machine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// preemption is what a pod has preempted last.
+type preemption struct {
+	node    string
+	victims []types.UID
+}
+
+// eviction is a victim on its way out, from the Evict effect until the pod is
+// gone and the effect replied to. It is asked for once, however many pods
+// preempt the victim.
+type eviction struct {
+	victim     *object.Pod
+	node       string
+	preemptors []*object.Pod // the first is who asked for it
+	replied    bool
+	gone       bool
+}
+
+// preempt carries a PostFilter plugin's plan out: victims go, nominations
+// that it ends are cleared.
+func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
+	a.record.Result, a.record.NominatedNode = decision.ResultPreempting, plan.NominatedNodeName
+	a.record.PostFilter = nil
+	for _, uid := range plan.ClearNominations {
+		if ps := m.pods[uid]; ps != nil && ps.entry != nil {
+			m.clearNomination(ps)
+		}
+	}
+	a.state.preemption = nil
+	for _, uid := range plan.Victims {
+		pl := m.table.Pod(uid)
+		if pl == nil {
+			continue
+		}
+		a.record.Victims = append(a.record.Victims, types.NamespacedName{Namespace: pl.Pod.Namespace, Name: pl.Pod.Name})
+		m.evict(m.pods[uid], pl.Pod, a.pod, plan.NominatedNodeName, plugin)
+	}
+	leaving := slices.DeleteFunc(slices.Clone(plan.Victims), func(uid types.UID) bool { return !m.evictingUID(uid) })
+	if len(leaving) > 0 {
+		a.state.preemption = &preemption{plan.NominatedNodeName, leaving}
+	}
+	slices.SortFunc(a.record.Victims, func(x, y types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// evict sends a victim away. One whose binding has not been sent yet is stopped
+// in memory, and tried again later; the API never hears of it.
+func (m *Machine) evict(ps *podState, victim, preemptor *object.Pod, node, plugin string) {
+	c, e := ps.binding, ps.eviction
+	switch {
+	case victim.Terminating:
+	case e != nil:
+		e.preemptors = append(e.preemptors, preemptor)
+	case c != nil && c.failed != nil:
+		c.preemptors = append(c.preemptors, preemptor)
+	case c != nil && m.stopBindingCycle(c, preemptor, plugin):
+		m.reportPreempted(victim, preemptor, explain.Preempted(preemptor.UID, node)+" (in kube-scheduler memory).")
+	default:
+		ps.eviction = &eviction{victim: victim, node: node, preemptors: []*object.Pod{preemptor}}
+		m.emit(Evict{Victim: victim, Preemptor: preemptor, Node: node})
+	}
+}
+
+// stopBindingCycle ends a cycle that Permit or PreBind holds, in v1.36's words;
+// one that has written something when that is reverted. A pod whose binding was
+// sent cannot be stopped.
+func (m *Machine) stopBindingCycle(c *bindingCycle, preemptor *object.Pod, plugin string) bool {
+	err := fmt.Errorf("preempted by %s", plugin)
+	switch c.phase {
+	case waitOnPermit:
+		err = errors.New("waiting on permit for pod: preempted")
+	case writesSent, waitForWrites:
+	default:
+		return false
+	}
+	c.preemptors = []*object.Pod{preemptor}
+	m.fail(c.attempt, &decision.Status{Code: decision.Error, Plugin: plugin, Err: err})
+	return true
+}
+
+func (m *Machine) reportPreempted(victim, preemptor *object.Pod, note string) {
+	m.emit(Announce{Pod: victim, Reason: "Preempted", Action: "Preempting", Note: note, Related: preemptor})
+}
+
+// evictReplied takes in the reply to an Evict. Where it failed, those who counted
+// on it try again, after an error backoff: an API that refuses once may go on
+// refusing.
+func (m *Machine) evictReplied(r Evicted) {
+	ps := m.pods[r.Victim]
+	if ps == nil || ps.eviction == nil || ps.eviction.replied {
+		return
+	}
+	e := ps.eviction
+	e.replied = true
+	switch {
+	case r.Err != nil:
+		ps.eviction = nil
+		m.retryAfterError(e.preemptors)
+	default:
+		m.reportPreempted(e.victim, e.preemptors[0], explain.Preempted(e.preemptors[0].UID, e.node))
+		if e.gone {
+			m.endEviction(ps)
+		}
+	}
+	m.forget(ps)
+}
+
+// evictAgain asks for every eviction that was not replied to: what was asked for
+// may have been lost. An eviction names a UID, so that it can do no harm twice.
+func (m *Machine) evictAgain(states []*podState) {
+	for _, ps := range states {
+		if e := ps.eviction; e != nil && !e.replied {
+			m.emit(Evict{Victim: e.victim, Preemptor: e.preemptors[0], Node: e.node})
+		}
+	}
+}
+
+// victimGone notes that a pod that may be a victim is gone.
+func (m *Machine) victimGone(ps *podState) {
+	if e := ps.eviction; e != nil {
+		if e.gone = true; e.replied {
+			m.endEviction(ps)
+		}
+	}
+}
+
+func (m *Machine) endEviction(ps *podState) {
+	preemptors := ps.eviction.preemptors
+	ps.eviction = nil
+	m.skipBackoffs(preemptors)
+}
+
+// retryAfterError lets those try again who counted on a victim that stays.
+func (m *Machine) retryAfterError(preemptors []*object.Pod) {
+	for _, p := range preemptors {
+		if ps := m.pods[p.UID]; ps != nil && ps.entry != nil {
+			m.queue.RetryAfterError(m.now, ps.entry)
+		}
+	}
+}
+
+// skipBackoffs has those tried whose victims are all gone. Until then they wait
+// out their backoff: each victim that goes calls all preemptors, and were they all
+// tried each time, a thousand of them would be tried a million times.
+func (m *Machine) skipBackoffs(preemptors []*object.Pod) {
+	for _, p := range preemptors {
+		if ps := m.pods[p.UID]; ps != nil && ps.entry != nil && m.victimsLeaving(ps) == "" {
+			m.queue.SkipBackoff(m.now, ps.entry)
+		}
+	}
+}
+
+// evicting tells whether the pod is on its way out for others: its eviction was
+// asked for and has not failed, or its binding cycle is being stopped.
+func (ps *podState) evicting() bool {
+	return ps.eviction != nil || ps.binding != nil && ps.binding.failed != nil
+}
+
+func (m *Machine) evictingUID(uid types.UID) bool {
+	ps := m.pods[uid]
+	return ps != nil && ps.evicting()
+}
+
+// victimsLeaving is the node on which victims that the pod has preempted are on
+// their way out, "" when none is.
+func (m *Machine) victimsLeaving(ps *podState) string {
+	if ps.preemption == nil {
+		return ""
+	}
+	if slices.ContainsFunc(ps.preemption.victims, m.evictingUID) {
+		return ps.preemption.node
+	}
+	ps.preemption = nil
+	return ""
+}

@@ -1,0 +1,124 @@
+package machine
+
+import (
+	"errors"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+)
+
+// ErrNoNodes is why a pod is not scheduled in a cluster without nodes.
+var ErrNoNodes = errors.New("no nodes available to schedule pods")
+
+// attempt is one try to place one pod, from its Pop to the end of its binding
+// cycle.
+type attempt struct {
+	state   *podState
+	pod     *object.Pod // as it is scheduled, whatever the API shows since
+	profile *profile.Profile
+	request *engine.Request
+	record  *decision.Decision
+}
+
+func newAttempt(ps *podState) *attempt {
+	p := ps.entry.Pod
+	both := &struct { // in one piece, as every attempt has one
+		attempt
+		record decision.Decision
+	}{
+		attempt: attempt{state: ps, pod: p, profile: ps.request.Profile, request: ps.request},
+		record: decision.Decision{UID: p.UID, Pod: p.Key(), Profile: p.SchedulerName,
+			Attempt: ps.entry.Attempts(), Flushed: ps.entry.Flushed()},
+	}
+	both.attempt.record = &both.record
+	return &both.attempt
+}
+
+// scheduleOne takes the first pod of the queue through a scheduling cycle and, if
+// a node was found, into its binding cycle.
+func (m *Machine) scheduleOne() {
+	e := m.queue.Pop(m.now)
+	if e == nil {
+		return
+	}
+	ps := m.pods[e.Pod.UID]
+	if e.Pod.Terminating {
+		m.skipPod(ps)
+		return
+	}
+	a := newAttempt(ps)
+	a.record.NodesTotal = m.table.Live()
+	m.lookAheadFrom(e.Pod)
+	var c *bindingCycle
+	if err := m.guard("scheduling cycle", "", func() { c = m.schedulePod(a) }); err != nil {
+		m.failAfterPanic(a, err)
+		return
+	}
+	if c != nil && c.phase == reserve {
+		m.runPreBind(c)
+	}
+}
+
+// skipPod leaves a pod alone that is being deleted.
+func (m *Machine) skipPod(ps *podState) {
+	p := ps.entry.Pod
+	m.emit(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling",
+		Note: explain.Deleting(p)})
+	m.dequeue(ps)
+}
+
+// schedulePod evaluates every node and assumes the pod on the best. It returns
+// nil when the attempt is over, or waits for extenders.
+func (m *Machine) schedulePod(a *attempt) *bindingCycle {
+	if m.table.Live() == 0 {
+		m.fail(a, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
+		return nil
+	}
+	if s := m.undecidable(a); s != nil {
+		m.fail(a, s)
+		return nil
+	}
+	if extenders := m.extendersOf(a.pod); extenders != nil {
+		return m.startExtenderCycle(a, extenders)
+	}
+	o := m.engine.Decide(a.request, m.nominations)
+	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
+		m.recordRejection(a, o)
+		n, _ := m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
+		m.requeue(a, n)
+		return nil
+	}
+	return m.assumeChosen(a, o)
+}
+
+// assumeChosen assumes the pod on the node that was found, unless scoring failed.
+func (m *Machine) assumeChosen(a *attempt, o *engine.Outcome) *bindingCycle {
+	m.recordNodes(a, o)
+	if o.Rejected != nil {
+		m.fail(a, o.Rejected)
+		return nil
+	}
+	a.record.Node, a.record.Score, a.record.Ties = m.table.Name(o.Row), o.Score, o.Ties
+	return m.assume(a)
+}
+
+func (m *Machine) recordNodes(a *attempt, o *engine.Outcome) {
+	a.record.NodesFeasible = o.Feasible
+	if m.options.Explain {
+		a.record.Nodes = o.Nodes()
+	}
+}
+
+// recordRejection notes why no node was found.
+func (m *Machine) recordRejection(a *attempt, o *engine.Outcome) {
+	m.recordNodes(a, o)
+	r := a.record
+	r.Tallies, r.RejectedBy = o.Tallies(), o.RejectedBy()
+	if o.Rejected != nil {
+		r.PreFilter = o.Rejected
+	}
+	r.Result = decision.ResultUnschedulable
+}

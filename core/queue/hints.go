@@ -1,0 +1,220 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// strategy is what queueing hints come to: where a pod goes because of an event.
+type strategy uint8
+
+const (
+	skip         strategy = iota // the event does not help
+	afterBackoff                 // it may help
+	immediately                  // it may help, and the pod does not wait for its backoff
+)
+
+// plugin is a plugin of a profile, with the events that may help the pods that
+// it rejected, and the unschedulable or gated ones of these in no particular but
+// a deterministic order.
+type plugin struct {
+	profile, name string
+	events        []framework.ClusterEventWithHint
+	members       []member
+}
+
+type member struct {
+	*Entry
+	pending bool
+}
+
+// rejector is a plugin that rejected a pod.
+type rejector struct {
+	plugin  *plugin
+	pending bool // it answered Pending
+}
+
+// slot is where a plugin's list has a pod.
+type slot struct {
+	plugin *plugin
+	at     int
+}
+
+// pluginIndex finds the pods that a plugin rejected. Plugins are added at first
+// use and stay; there are as many as have rejected a pod, at most.
+type pluginIndex struct {
+	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
+	plugins          []*plugin // by profile, then name
+}
+
+// find returns the plugin, nil when the profile does not have it.
+func (x *pluginIndex) find(profile, name string) *plugin {
+	at, ok := slices.BinarySearchFunc(x.plugins, name, func(p *plugin, name string) int {
+		return cmp.Or(cmp.Compare(p.profile, profile), cmp.Compare(p.name, name))
+	})
+	if ok {
+		return x.plugins[at]
+	}
+	events, known := x.eventsToRegister(profile, name)
+	if !known {
+		return nil
+	}
+	p := &plugin{profile: profile, name: name, events: events}
+	x.plugins = slices.Insert(x.plugins, at, p)
+	return p
+}
+
+// resolve notes the plugins as the pod's rejectors.
+func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
+	e.rejectors, e.unknown = nil, nil
+	names := slices.Concat(rejectedBy, pendingBy)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		p := x.find(e.Pod.SchedulerName, name)
+		if p == nil {
+			e.unknown = append(e.unknown, name)
+			continue
+		}
+		e.rejectors = append(e.rejectors, rejector{p, slices.Contains(pendingBy, name)})
+	}
+}
+
+func (x *pluginIndex) add(e *Entry, rejectors ...rejector) {
+	for _, r := range rejectors {
+		e.slots = append(e.slots, slot{r.plugin, len(r.plugin.members)})
+		r.plugin.members = append(r.plugin.members, member{e, r.pending})
+	}
+}
+
+func (x *pluginIndex) remove(e *Entry) {
+	for _, s := range e.slots {
+		last := len(s.plugin.members) - 1
+		moved := s.plugin.members[last]
+		s.plugin.members[s.at] = moved
+		s.plugin.members[last] = member{}
+		s.plugin.members = s.plugin.members[:last]
+		for i := range moved.slots {
+			if moved.slots[i].plugin == s.plugin {
+				moved.slots[i].at = s.at
+			}
+		}
+	}
+	e.slots = e.slots[:0]
+}
+
+// MoveAllToActiveOrBackoff tells the queue of an event in the cluster.
+// Unschedulable pods that it may help, says a queueing hint of a plugin that
+// rejected them, go to backoff or, when their backoff is over, become active;
+// where a plugin that answered Pending says so, they become active at once. Pods
+// whose gate it may open are looked at again. For pods in flight the event is
+// kept: it may not be changed any more. One event may carry several actions. One
+// on AnyResource calls all pods. Pods that preCheck excludes stay where they are;
+// nil excludes none. It returns the number of pods called.
+func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preCheck func(*object.Pod) bool) int {
+	if q.inFlight.len() > 0 {
+		q.events.add(e)
+	}
+	var called []*Entry
+	for _, p := range q.plugins.plugins {
+		if len(p.members) == 0 || !p.registered(e) {
+			continue
+		}
+		for _, m := range p.members {
+			if preCheck != nil && !preCheck(m.Pod) {
+				continue
+			}
+			skipped := m.strategy == skip
+			if m.strategy = q.strategyOf(p, m.pending, m.strategy, m.Pod, e); skipped && m.strategy != skip {
+				called = append(called, m.Entry)
+			}
+		}
+	}
+	if e.Resource == framework.WildCard {
+		called = q.callGatedByUnknown(called, preCheck)
+	}
+	for _, m := range called {
+		how := m.strategy
+		m.strategy = skip
+		q.moveToActiveOrBackoff(now, m, how, Label(e.Resource, e.ActionType))
+	}
+	return len(called)
+}
+
+// callGatedByUnknown adds the pods gated by a plugin that their profile does not
+// have.
+func (q *Queue) callGatedByUnknown(called []*Entry, preCheck func(*object.Pod) bool) []*Entry {
+	for e := range q.heaps[Gated].all() {
+		if len(e.slots) == 0 && (preCheck == nil || preCheck(e.Pod)) {
+			e.strategy = afterBackoff
+			called = append(called, e)
+		}
+	}
+	return called
+}
+
+// registered tells whether the plugin registered events like this.
+func (p *plugin) registered(e *framework.Event) bool {
+	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return matches(&w, e) })
+}
+
+func matches(w *framework.ClusterEventWithHint, e *framework.Event) bool {
+	return (w.Resource == e.Resource || w.Resource == framework.WildCard) && w.ActionType&e.ActionType != 0
+}
+
+// strategyFor asks the plugins that rejected the pod about the event.
+func (q *Queue) strategyFor(e *Entry, event *framework.Event) strategy {
+	how := skip
+	for _, r := range e.rejectors {
+		how = q.strategyOf(r.plugin, r.pending, how, e.Pod, event)
+	}
+	return how
+}
+
+// strategyAfterUpdate asks them about changes of the pod itself, one by one: what
+// they say at most, and to which change.
+func (q *Queue) strategyAfterUpdate(e *Entry, old *object.Pod, changes framework.ActionType) (how strategy, action framework.ActionType) {
+	event := framework.Event{Resource: framework.UnscheduledPod, OldPod: old, NewPod: e.Pod}
+	for event.ActionType = range single(changes) {
+		if answer := q.strategyFor(e, &event); answer > how {
+			how, action = answer, event.ActionType
+		}
+	}
+	return how, action
+}
+
+// strategyOf returns what the plugin says to the event, or what has been said so
+// far if that is more.
+func (q *Queue) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.Pod, e *framework.Event) strategy {
+	answer := afterBackoff
+	if pending {
+		answer = immediately
+	}
+	if sofar >= answer {
+		return sofar
+	}
+	if e.Resource == framework.WildCard {
+		return max(sofar, afterBackoff)
+	}
+	for i := range p.events {
+		if w := &p.events[i]; matches(w, e) && (w.QueueingHintFn == nil || q.runHint(p.name, w, pod, e)) {
+			return answer
+		}
+	}
+	return sofar
+}
+
+// runHint asks the queueing hint. One that panics calls the pod: no pod may wait
+// forever because of it.
+func (q *Queue) runHint(plugin string, w *framework.ClusterEventWithHint, p *object.Pod, e *framework.Event) (call bool) {
+	defer func() {
+		if recover() != nil {
+			q.panics[plugin]++
+			call = true
+		}
+	}()
+	return w.QueueingHintFn(p, e)
+}

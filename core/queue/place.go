@@ -1,0 +1,147 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+)
+
+// Place is where in the queue a pod is.
+type Place uint8
+
+const (
+	// Nowhere: the queue does not have the pod.
+	Nowhere Place = iota
+	// Active: ready to be tried.
+	Active
+	// Backoff: rejected; to be tried again when its backoff is over, or when
+	// nothing is active.
+	Backoff
+	// ErrorBackoff: the attempt failed without a verdict on the pod, or the pod
+	// is held in backoff; to be tried again when its backoff is over.
+	ErrorBackoff
+	// Unschedulable: rejected; waits for an event that may help.
+	Unschedulable
+	// Gated: a PreEnqueue plugin rejects it.
+	Gated
+	// InFlight: handed out by Pop, outcome not known yet.
+	InFlight
+
+	places = int(InFlight) + 1
+)
+
+// String is the place's name in words of the API.
+func (p Place) String() string {
+	return [places]string{"nowhere", "active", "backoff", "error backoff", "unschedulable", "gated", "in flight"}[p]
+}
+
+// metric is the place's name in queue_incoming_pods_total.
+func (p Place) metric() string {
+	switch p {
+	case ErrorBackoff:
+		return "backoff"
+	case Gated:
+		return "unschedulable"
+	}
+	return p.String()
+}
+
+// Moves are the legal moves of a pod from place to place, each with what causes
+// it. A move without a cause is illegal; Check reports it.
+var Moves = [places][places]string{
+	Nowhere: {
+		Active: "Add",
+		Gated:  "Add, and a PreEnqueue plugin rejects the pod",
+	},
+	Active: {
+		InFlight: "Pop",
+		Nowhere:  "Delete",
+	},
+	Backoff: {
+		Active:   "the backoff is over, or Activate",
+		InFlight: "Pop, when nothing is active",
+		Nowhere:  "Delete",
+	},
+	ErrorBackoff: {
+		Active:  "the backoff is over, or Activate",
+		Backoff: "SkipBackoff",
+		Nowhere: "Delete",
+	},
+	Unschedulable: {
+		Active:       "an event may help, 5 minutes have passed, or Activate",
+		Backoff:      "an event may help, and the backoff is not over",
+		ErrorBackoff: "RetryAfterError, or an event may help and the pod is held",
+		Gated:        "a PreEnqueue plugin rejects the pod",
+		Nowhere:      "Delete",
+	},
+	Gated: {
+		Active:       "PreEnqueue plugins admit the pod",
+		Backoff:      "PreEnqueue plugins admit the pod, and its backoff is not over",
+		ErrorBackoff: "PreEnqueue plugins admit the pod, and it is held",
+		Gated:        "a PreEnqueue plugin rejects the pod again",
+		Nowhere:      "Delete",
+	},
+	InFlight: {
+		Active:        "Requeue, and an event in between may help at once",
+		Backoff:       "Requeue, and an event in between may help",
+		ErrorBackoff:  "Requeue after an error",
+		Unschedulable: "Requeue after a rejection",
+		Gated:         "Requeue, and a PreEnqueue plugin rejects the pod",
+		Nowhere:       "Delete",
+	},
+}
+
+// move takes the pod from its place to another. Nothing else changes a place.
+func (q *Queue) move(now time.Time, e *Entry, to Place) {
+	if Moves[e.place][to] == "" && q.illegal == nil {
+		q.illegal = fmt.Errorf("pod %s moved from %s to %s, which is not a legal move", e.Pod.UID, e.place, to)
+	}
+	switch from := e.place; from {
+	case Nowhere:
+	case InFlight:
+		q.inFlight.remove(e)
+		if q.inFlight.len() == 0 {
+			q.events.clear()
+		}
+	default:
+		q.heaps[from].remove(e)
+		q.plugins.remove(e)
+	}
+	e.place, e.since = to, now
+	switch to {
+	case Nowhere:
+		return
+	case InFlight:
+		q.inFlight.add(e)
+		return
+	case Active:
+		if e.firstActive.IsZero() {
+			e.firstActive = now
+		}
+	case Unschedulable:
+		q.plugins.add(e, e.rejectors...)
+	case Gated:
+		if p := q.plugins.find(e.Pod.SchedulerName, e.gate.Plugin); p != nil {
+			q.plugins.add(e, rejector{plugin: p})
+		}
+	}
+	q.heaps[to].push(e)
+}
+
+// set holds entries in no order; each knows its index.
+type set []*Entry
+
+func (s set) len() int { return len(s) }
+
+func (s *set) add(e *Entry) {
+	e.index = len(*s)
+	*s = append(*s, e)
+}
+
+func (s *set) remove(e *Entry) {
+	last := len(*s) - 1
+	moved := (*s)[last]
+	(*s)[e.index], moved.index = moved, e.index
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	e.index = nowhere
+}
