@@ -3,6 +3,7 @@ package plugins
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/devices"
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
 	"github.com/berth-scheduler/berth/core/plugins/defaultpreemption"
 	"github.com/berth-scheduler/berth/core/plugins/dynamicresources"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/imagelocality"
 	"github.com/berth-scheduler/berth/core/plugins/interpodaffinity"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -31,61 +33,60 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// Features are the feature gates that decide what plugins do.
-type Features struct {
-	// TaintComparisons is TaintTolerationComparisonOperators: Lt and Gt in
-	// tolerations.
-	TaintComparisons bool
-	// NodeDeclaredFeatures is the gate of that name.
-	NodeDeclaredFeatures bool
-	// SpreadKeys is MatchLabelKeysInPodTopologySpread: matchLabelKeys count.
-	SpreadKeys bool
-	// StorageScoring is StorageCapacityScoring: VolumeBinding scores nodes.
-	StorageScoring bool
-	// VolumeLimitScaling is the gate of that name.
-	VolumeLimitScaling bool
-	// Devices are the gates of DynamicResources.
-	Devices dynamicresources.Features
-}
-
-// Registry returns every plugin that a configuration may name.
-func Registry(f Features) profile.Registry {
+// Registry returns the in-tree plugins, under the gates.
+func Registry(f feature.Features) profile.Registry {
 	var counter *devices.Counter // of devices that stand for extended resources
-	if f.Devices.ExtendedResource {
-		counter = devices.NewCounter(f.Devices.Allocator(), f.Devices.ListTypeAttributes)
+	if f.DRAExtendedResource {
+		counter = devices.NewCounter(dynamicresources.AllocatorFeatures(f), f.DRAListTypeAttributes)
 	}
 	return profile.Registry{
 		names.PrioritySort:         plain(prioritysort.New()),
 		names.SchedulingGates:      plain(schedulinggates.New()),
 		names.NodeName:             plain(nodename.New()),
-		names.NodeUnschedulable:    plain(nodeunschedulable.New(f.TaintComparisons)),
-		names.TaintToleration:      plain(tainttoleration.New(f.TaintComparisons)),
-		names.NodeDeclaredFeatures: plain(nodedeclaredfeatures.New(f.NodeDeclaredFeatures)),
+		names.NodeUnschedulable:    plain(nodeunschedulable.New(f)),
+		names.TaintToleration:      plain(tainttoleration.New(f)),
+		names.NodeDeclaredFeatures: plain(nodedeclaredfeatures.New(f)),
 		names.VolumeRestrictions:   plain(volumerestrictions.New()),
 		names.VolumeZone:           plain(volumezone.New()),
-		names.NodeVolumeLimits:     plain(nodevolumelimits.New(f.VolumeLimitScaling)),
-		names.VolumeBinding: with(func(args *configv1.VolumeBindingArgs) (framework.Plugin, error) {
-			return volumebinding.New(args, f.StorageScoring)
-		}),
-		names.NodePorts:     plain(nodeports.New()),
-		names.ImageLocality: plain(imagelocality.New()),
-		names.DefaultBinder: plain(defaultbinder.New()),
-		names.NodeAffinity:  with(nodeaffinity.New),
-		names.NodeResourcesFit: with(func(args *configv1.NodeResourcesFitArgs) (framework.Plugin, error) {
-			return noderesources.New(args, counter)
-		}),
-		names.NodeResourcesBalancedAllocation: with(func(args *configv1.NodeResourcesBalancedAllocationArgs) (framework.Plugin, error) {
-			return balancedallocation.New(args, counter)
-		}),
-		names.DynamicResources: with(func(args *configv1.DynamicResourcesArgs) (framework.Plugin, error) {
-			return dynamicresources.New(args, f.Devices)
-		}),
-		names.InterPodAffinity:  with(interpodaffinity.New),
-		names.DefaultPreemption: with[configv1.DefaultPreemptionArgs](defaultpreemption.New),
-		names.PodTopologySpread: with(func(args *configv1.PodTopologySpreadArgs) (framework.Plugin, error) {
-			return podtopologyspread.New(args, f.TaintComparisons, f.SpreadKeys)
-		}),
+		names.NodeVolumeLimits:     plain(nodevolumelimits.New(f)),
+		names.NodePorts:            plain(nodeports.New()),
+		names.ImageLocality:        plain(imagelocality.New()),
+		names.DefaultBinder:        plain(defaultbinder.New()),
+		names.NodeAffinity:         with(nodeaffinity.New),
+		names.InterPodAffinity:     with(interpodaffinity.New),
+		names.DefaultPreemption:    with(defaultpreemption.New),
+		names.VolumeBinding:        with2(volumebinding.New, f),
+		names.DynamicResources:     with2(dynamicresources.New, f),
+		names.PodTopologySpread:    with2(podtopologyspread.New, f),
+
+		names.NodeResourcesFit:                with2(noderesources.New, counter),
+		names.NodeResourcesBalancedAllocation: with2(balancedallocation.New, counter),
 	}
+}
+
+// ValidateArgs says what is wrong with an in-tree plugin's arguments that stand
+// at the path, in kube-scheduler's words. Arguments that it does not know are
+// not wrong.
+func ValidateArgs(path *field.Path, args any, f feature.Features) field.ErrorList {
+	switch args := args.(type) {
+	case *configv1.DefaultPreemptionArgs:
+		return defaultpreemption.ValidateArgs(path, args)
+	case *configv1.InterPodAffinityArgs:
+		return interpodaffinity.ValidateArgs(path, args)
+	case *configv1.NodeAffinityArgs:
+		return nodeaffinity.ValidateArgs(path, args)
+	case *configv1.NodeResourcesFitArgs:
+		return noderesources.ValidateArgs(path, args)
+	case *configv1.NodeResourcesBalancedAllocationArgs:
+		return balancedallocation.ValidateArgs(path, args)
+	case *configv1.PodTopologySpreadArgs:
+		return podtopologyspread.ValidateArgs(path, args)
+	case *configv1.VolumeBindingArgs:
+		return volumebinding.ValidateArgs(path, args, f)
+	case *configv1.DynamicResourcesArgs:
+		return dynamicresources.ValidateArgs(path, args, f)
+	}
+	return nil
 }
 
 // plain makes a factory of a plugin without arguments; it ignores any that
@@ -107,4 +108,9 @@ func with[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 		p, err := make(typed)
 		return &p, err
 	}
+}
+
+// with2 is with for a plugin that takes something else besides.
+func with2[A, B any](make func(*A, B) (framework.Plugin, error), b B) profile.Factory {
+	return with(func(args *A) (framework.Plugin, error) { return make(args, b) })
 }

@@ -9,13 +9,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	component "k8s.io/component-base/config"
 	componentv1alpha1 "k8s.io/component-base/config/v1alpha1"
 	componentvalidation "k8s.io/component-base/config/validation"
 	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
 // removedPlugins existed in earlier versions of the configuration.
@@ -134,7 +136,7 @@ func (r Reader) validatePluginConfig(path *field.Path, configs []configv1.Plugin
 		}
 		seen[pc.Name] = true
 		errs = append(errs, validateNotRemoved(path.Index(i), pc.Name)...)
-		errs = append(errs, r.validateArgs(path.Index(i).Child("args"), pc.Args.Object)...)
+		errs = append(errs, plugins.ValidateArgs(path.Index(i).Child("args"), pc.Args.Object, features.Plugins(r.gates))...)
 	}
 	return errs
 }
@@ -226,20 +228,4 @@ func validateExtendedResource(path *field.Path, name string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, name, "is an invalid extended resource name")}
 	}
 	return nil
-}
-
-// asFieldErrors keeps the errors of a library function that reports fields as one error.
-func asFieldErrors(path *field.Path, err error) field.ErrorList {
-	if err == nil {
-		return nil
-	}
-	var errs field.ErrorList
-	for _, e := range utilerrors.Flatten(utilerrors.NewAggregate([]error{err})).Errors() {
-		if fe, ok := e.(*field.Error); ok {
-			errs = append(errs, fe)
-		} else {
-			errs = append(errs, field.Invalid(path, field.OmitValueType{}, e.Error()))
-		}
-	}
-	return errs
 }

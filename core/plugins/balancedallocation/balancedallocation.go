@@ -21,11 +21,10 @@ import (
 // With a counter, devices count where a class stands for a resource. The error
 // names the fields that are wrong.
 func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Counter) (framework.Plugin, error) {
-	resources, err := resourcesOf(args)
-	if err != nil {
+	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
-	b := &balance{resources, counter}
+	b := &balance{resourcesOf(args), counter}
 	return framework.Plugin{
 		Name:        names.NodeResourcesBalancedAllocation,
 		Reads:       b.reads(),
@@ -42,25 +41,36 @@ type balance struct {
 	counter   *devices.Counter
 }
 
-func resourcesOf(args *configv1.NodeResourcesBalancedAllocationArgs) ([]v1.ResourceName, error) {
+func resourcesOf(args *configv1.NodeResourcesBalancedAllocationArgs) []v1.ResourceName {
 	if args == nil || len(args.Resources) == 0 {
-		return []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}, nil
+		return []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
 	}
-	var list []v1.ResourceName
+	list := make([]v1.ResourceName, len(args.Resources))
+	for i, r := range args.Resources {
+		list[i] = v1.ResourceName(r.Name)
+	}
+	return list
+}
+
+// ValidateArgs says what is wrong with the arguments that stand at the path. A
+// weight of 0 is one that is not set.
+func ValidateArgs(path *field.Path, args *configv1.NodeResourcesBalancedAllocationArgs) field.ErrorList {
+	if args == nil {
+		return nil
+	}
 	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i, r := range args.Resources {
-		path := field.NewPath("resources").Index(i)
+		at := path.Child("resources").Index(i)
 		if seen[r.Name] {
-			errs = append(errs, field.Duplicate(path.Child("name"), r.Name))
+			errs = append(errs, field.Duplicate(at.Child("name"), r.Name))
 		}
 		seen[r.Name] = true
-		if r.Weight != 0 && r.Weight != 1 { // 0 is not set
-			errs = append(errs, field.Invalid(path.Child("weight"), r.Weight, "must be 1"))
+		if r.Weight != 0 && r.Weight != 1 {
+			errs = append(errs, field.Invalid(at.Child("weight"), r.Weight, "must be 1"))
 		}
-		list = append(list, v1.ResourceName(r.Name))
 	}
-	return list, errs.ToAggregate()
+	return errs
 }
 
 // reads are the kinds of objects that score looks up.

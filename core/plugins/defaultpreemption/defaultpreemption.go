@@ -1,9 +1,6 @@
 package defaultpreemption
 
 import (
-	"errors"
-	"fmt"
-
 	config "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -13,33 +10,17 @@ import (
 	"github.com/berth-scheduler/berth/core/preempt"
 )
 
-// defaults are v1.36's.
-var defaults = preempt.Limits{Percentage: 10, Absolute: 100}
-
-// New returns the plugin. What args leave out has v1.36's default: candidates
-// on a tenth of the nodes, but on at least a hundred, are enough.
+// New returns the plugin; nil args stand for the defaults.
 //
-// It rejects no pod, and so has no wake rules: pods that preempt are woken by
-// the rules of the plugins that found no room for them. v1.36's rule (a pod's
-// deletion, never worth a try) ends its own gating, which is not needed here.
+// It rejects no pod, and so registers no events: pods that preempt come back
+// with the events of the plugins that found no room for them. The event that
+// v1.36 registers (a pod's deletion, never worth a try) ends its own gating,
+// which is not needed here.
 func New(args *config.DefaultPreemptionArgs) (framework.Plugin, error) {
-	limits := defaults
-	if args != nil {
-		if p := args.MinCandidateNodesPercentage; p != nil {
-			limits.Percentage = int(*p)
-		}
-		if n := args.MinCandidateNodesAbsolute; n != nil {
-			limits.Absolute = int(*n)
-		}
+	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
+		return framework.Plugin{}, err
 	}
-	switch {
-	case limits.Percentage < 0 || limits.Percentage > 100:
-		return framework.Plugin{}, fmt.Errorf("minCandidateNodesPercentage: %d is not between 0 and 100", limits.Percentage)
-	case limits.Absolute < 0:
-		return framework.Plugin{}, fmt.Errorf("minCandidateNodesAbsolute: %d is negative", limits.Absolute)
-	case limits.Percentage == 0 && limits.Absolute == 0:
-		return framework.Plugin{}, errors.New("minCandidateNodesPercentage and minCandidateNodesAbsolute: may not both be zero")
-	}
+	limits := limitsOf(args)
 	return framework.Plugin{
 		Name:       names.DefaultPreemption,
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, limits) },

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/defaultbinder"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/nodename"
 	"github.com/berth-scheduler/berth/core/plugins/nodeports"
 	"github.com/berth-scheduler/berth/core/plugins/noderesources"
@@ -38,7 +39,7 @@ func scheduler(t *testing.T) *machine.Machine {
 	}
 	registry, all := profile.Registry{}, profile.Config{Name: "s"}
 	for _, pl := range []framework.Plugin{
-		prioritysort.New(), nodename.New(), tainttoleration.New(false), nodeports.New(), fit, preemption, defaultbinder.New(),
+		prioritysort.New(), nodename.New(), tainttoleration.New(feature.Features{}), nodeports.New(), fit, preemption, defaultbinder.New(),
 	} {
 		registry[pl.Name] = func(any) (*framework.Plugin, error) { return &pl, nil }
 		all.MultiPoint.Enabled = append(all.MultiPoint.Enabled, profile.Enabled{Plugin: pl.Name})
@@ -184,10 +185,11 @@ func TestArguments(t *testing.T) {
 		wrong                string
 	}{
 		{10, 100, ""}, {0, 1, ""}, {100, 0, ""},
-		{101, 1, "minCandidateNodesPercentage: 101 is not between 0 and 100"},
-		{-1, 1, "minCandidateNodesPercentage: -1 is not between 0 and 100"},
-		{1, -1, "minCandidateNodesAbsolute: -1 is negative"},
-		{0, 0, "minCandidateNodesPercentage and minCandidateNodesAbsolute: may not both be zero"},
+		{101, 1, "minCandidateNodesPercentage: Invalid value: 101: not in valid range [0, 100]"},
+		{-1, 1, "minCandidateNodesPercentage: Invalid value: -1: not in valid range [0, 100]"},
+		{1, -1, "minCandidateNodesAbsolute: Invalid value: -1: not in valid range [0, inf)"},
+		{0, 0, "[minCandidateNodesPercentage: Invalid value: 0: cannot be zero at the same time as minCandidateNodesAbsolute, " +
+			"minCandidateNodesAbsolute: Invalid value: 0: cannot be zero at the same time as minCandidateNodesPercentage]"},
 	} {
 		_, err := New(&config.DefaultPreemptionArgs{MinCandidateNodesPercentage: &c.percentage, MinCandidateNodesAbsolute: &c.absolute})
 		if (err == nil) != (c.wrong == "") || (err != nil && err.Error() != c.wrong) {

@@ -13,30 +13,15 @@ import (
 	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
-// Features are the feature gates that decide what claims may ask for, named as
-// in v1.36 without DRA.
-type Features struct {
-	AdminAccess          bool
-	PrioritizedList      bool
-	PartitionableDevices bool
-	DeviceTaints         bool
-	ConsumableCapacity   bool
-	ListTypeAttributes   bool
-	// BindingConditions is DeviceBindingConditions and
-	// ResourceClaimDeviceStatus together.
-	BindingConditions bool
-	FilterTimeout     bool // SchedulerFilterTimeout
-	ExtendedResource  bool
-}
-
-// Allocator is what the gates say to the allocator of devices.
-func (f Features) Allocator() structured.Features {
+// AllocatorFeatures is what the gates say to the allocator of devices.
+func AllocatorFeatures(f feature.Features) structured.Features {
 	return structured.Features{
-		AdminAccess: f.AdminAccess, PrioritizedList: f.PrioritizedList, PartitionableDevices: f.PartitionableDevices,
-		DeviceTaints: f.DeviceTaints, DeviceBindingAndStatus: f.BindingConditions, ConsumableCapacity: f.ConsumableCapacity,
+		AdminAccess: f.DRAAdminAccess, PrioritizedList: f.DRAPrioritizedList, PartitionableDevices: f.DRAPartitionableDevices,
+		DeviceTaints: f.DRADeviceTaints, DeviceBindingAndStatus: f.DeviceBindingConditions(), ConsumableCapacity: f.DRAConsumableCapacity,
 	}
 }
 
@@ -48,7 +33,7 @@ const (
 
 // plugin is what all extension points share. Nothing but made changes.
 type plugin struct {
-	features  Features
+	features  feature.Features
 	allocator structured.Features
 	steps     int // of a search on one node, 0 for any number
 	binding   time.Duration
@@ -59,12 +44,15 @@ type plugin struct {
 }
 
 // New returns the plugin. Nil arguments are v1.36's defaults.
-func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, error) {
+func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plugin, error) {
+	if err := ValidateArgs(nil, args, f).ToAggregate(); err != nil {
+		return framework.Plugin{}, err
+	}
 	pl := &plugin{
 		features:  f,
-		allocator: f.Allocator(),
+		allocator: AllocatorFeatures(f),
 		binding:   bindingTimeout,
-		selectors: devices.NewSelectors(f.Allocator(), f.ListTypeAttributes),
+		selectors: devices.NewSelectors(AllocatorFeatures(f), f.DRAListTypeAttributes),
 		made:      map[types.UID]*making{},
 	}
 	timeout := filterTimeout
@@ -74,7 +62,7 @@ func New(args *configv1.DynamicResourcesArgs, f Features) (framework.Plugin, err
 	if args != nil && args.BindingTimeout != nil {
 		pl.binding = args.BindingTimeout.Duration
 	}
-	if f.FilterTimeout && timeout > 0 {
+	if f.DRASchedulerFilterTimeout && timeout > 0 {
 		pl.steps = stepsOf(timeout)
 	}
 	return framework.Plugin{

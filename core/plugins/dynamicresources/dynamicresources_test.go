@@ -17,12 +17,13 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-var all = Features{AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true,
-	ConsumableCapacity: true, BindingConditions: true, FilterTimeout: true, ExtendedResource: true}
+var all = feature.Features{DRAAdminAccess: true, DRAPrioritizedList: true, DRAPartitionableDevices: true, DRADeviceTaints: true,
+	DRAConsumableCapacity: true, DRADeviceBindingConditions: true, DRAResourceClaimDeviceStatus: true, DRASchedulerFilterTimeout: true, DRAExtendedResource: true}
 
 func plug(t *testing.T) framework.Plugin {
 	t.Helper()

@@ -34,7 +34,7 @@ type resourceOfClass struct {
 
 // extendedOf is nil for pods that request nothing that a class stands for.
 func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
-	if !pl.features.ExtendedResource || !slices.ContainsFunc(p.Demand.Requests.Scalars, func(s resource.Scalar) bool {
+	if !pl.features.DRAExtendedResource || !slices.ContainsFunc(p.Demand.Requests.Scalars, func(s resource.Scalar) bool {
 		return t.ClassOf(s.Name) != nil && resource.ByDevices(s.Name) // the dearest last
 	}) {
 		return nil

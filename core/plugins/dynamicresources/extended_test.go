@@ -104,7 +104,7 @@ func TestNodesThatOfferTheResource(t *testing.T) {
 		t.Errorf("by the class's name: %v", got)
 	}
 	off := all
-	off.ExtendedResource = false
+	off.DRAExtendedResource = false
 	gated, err := New(nil, off)
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func reasonOf(err error, node string) string {
 // unusable tells whether devices that the claim has got failed to become ready
 // for the pod, or take too long.
 func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
-	if !pl.features.BindingConditions {
+	if !pl.features.DeviceBindingConditions() {
 		return false
 	}
 	ready, err := readiness(c.API)

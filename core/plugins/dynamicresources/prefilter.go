@@ -121,7 +121,7 @@ func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Stat
 		return nil, nil
 	}
 	if len(s.open) > 0 || e != nil {
-		s.shared = devices.Shared(t, pl.features.ConsumableCapacity)
+		s.shared = devices.Shared(t, pl.features.DRAConsumableCapacity)
 	}
 	return s, e.check(t)
 }
@@ -140,7 +140,7 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 			}
 		case len(r.FirstAvailable) == 0:
 			return unresolvable("resource claim " + c.Key() + ", request " + r.Name + ": unknown request type")
-		case !pl.features.PrioritizedList:
+		case !pl.features.DRAPrioritizedList:
 			return unresolvable("resource claim " + c.Key() + ", request " + r.Name + ": has subrequests, but the DRAPrioritizedList feature is disabled")
 		}
 		for j := range r.FirstAvailable {

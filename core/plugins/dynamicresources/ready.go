@@ -91,7 +91,7 @@ func (pl *plugin) settle(t *table.Table, p *object.Pod, _ string) *decision.Stat
 		}
 		names = append(names, m.name)
 	}
-	if !pl.features.BindingConditions && len(names) == 0 {
+	if !pl.features.DeviceBindingConditions() && len(names) == 0 {
 		return nil
 	}
 	for i := range p.Claims {

@@ -62,7 +62,7 @@ func (pl *plugin) granted(t *table.Table, c *object.ResourceClaim, a *resourcev1
 	if !slices.Contains(api.Finalizers, resourcev1.Finalizer) {
 		api.Finalizers = append(slices.Clone(api.Finalizers), resourcev1.Finalizer)
 	}
-	if pl.features.BindingConditions {
+	if pl.features.DeviceBindingConditions() {
 		a.AllocationTimestamp = &metav1.Time{Time: t.Now()}
 	}
 	api.Status.Allocation = a

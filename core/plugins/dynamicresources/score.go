@@ -23,7 +23,7 @@ func scored(c *resourcev1.ResourceClaim) bool {
 // preScore skips pods that get the same everywhere, or have got everything.
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	s, status := pl.prepare(t, p)
-	if status != nil || s == nil || len(s.open) == 0 || !pl.features.PrioritizedList {
+	if status != nil || s == nil || len(s.open) == 0 || !pl.features.DRAPrioritizedList {
 		return framework.PreScoreResult{Skip: true}
 	}
 	for _, c := range s.claims {

@@ -26,15 +26,15 @@ type plugin struct {
 
 // New returns the plugin; nil args stand for the defaults.
 func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
+	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
+		return framework.Plugin{}, err
+	}
 	pl := &plugin{hardWeight: 1}
 	if args != nil {
 		pl.ignore = args.IgnorePreferredTermsOfExistingPods
 		if w := args.HardPodAffinityWeight; w != nil {
 			pl.hardWeight = int64(*w)
 		}
-	}
-	if pl.hardWeight < 0 || pl.hardWeight > 100 {
-		return framework.Plugin{}, field.Invalid(field.NewPath("hardPodAffinityWeight"), pl.hardWeight, "not in valid range [0, 100]")
 	}
 	return framework.Plugin{
 		Name:             names.InterPodAffinity,
@@ -56,6 +56,17 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 			NormalizeScore: normalize,
 		},
 	}, nil
+}
+
+// ValidateArgs says what is wrong with the arguments that stand at the path.
+func ValidateArgs(path *field.Path, args *configv1.InterPodAffinityArgs) field.ErrorList {
+	if args == nil || args.HardPodAffinityWeight == nil {
+		return nil
+	}
+	if w := *args.HardPodAffinityWeight; w < 0 || w > 100 {
+		return field.ErrorList{field.Invalid(path.Child("hardPodAffinityWeight"), w, "not in valid range [0, 100]")}
+	}
+	return nil
 }
 
 // sign is the pod's own terms, and which terms of others are about it: of its

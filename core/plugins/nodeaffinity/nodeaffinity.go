@@ -1,9 +1,6 @@
 package nodeaffinity
 
 import (
-	"fmt"
-
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	config "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -34,19 +31,15 @@ type plugin struct {
 
 // New returns the plugin. Nil args add no affinity; added terms must parse.
 func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
+	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
+		return framework.Plugin{}, err
+	}
 	var pl plugin
 	if args != nil && args.AddedAffinity != nil {
-		added := args.AddedAffinity
-		if required := added.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-			if _, err := nodeaffinity.NewNodeSelector(required); err != nil {
-				return framework.Plugin{}, fmt.Errorf("parsing addedAffinity.requiredDuringSchedulingIgnoredDuringExecution: %w", err)
-			}
+		if required := args.AddedAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 			pl.required = match.NewNodeSelector(nil, required)
 		}
-		pl.preferred = match.NewPreferredNodes(added.PreferredDuringSchedulingIgnoredDuringExecution)
-		if pl.preferred != nil && pl.preferred.Invalid != nil {
-			return framework.Plugin{}, fmt.Errorf("parsing addedAffinity.preferredDuringSchedulingIgnoredDuringExecution: %w", pl.preferred.Invalid)
-		}
+		pl.preferred = match.NewPreferredNodes(args.AddedAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return framework.Plugin{
 		Name: names.NodeAffinity,

@@ -224,7 +224,7 @@ func TestPreferredTermsThatDoNotParseFailScoring(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for _, added := range []*v1.NodeAffinity{a, required(bad)} {
-		if _, err := New(&config.NodeAffinityArgs{AddedAffinity: added}); err == nil || !strings.HasPrefix(err.Error(), "parsing addedAffinity.") {
+		if _, err := New(&config.NodeAffinityArgs{AddedAffinity: added}); err == nil || !strings.HasPrefix(err.Error(), "addedAffinity.") {
 			t.Errorf("got error %v", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -16,8 +17,8 @@ const missing framework.Verdict = 1
 
 // New returns the plugin. Without its feature gate it says nothing, also where
 // a configuration enables it.
-func New(gate bool) framework.Plugin {
-	if !gate {
+func New(f feature.Features) framework.Plugin {
+	if !f.NodeDeclaredFeatures {
 		skip := func(*table.Table, *object.Pod) framework.PreFilterResult {
 			return framework.PreFilterResult{Skip: true}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
@@ -30,11 +31,11 @@ func TestFilter(t *testing.T) {
 		{"two", pod("A", "C"), map[string]string{"none": rejected, "a": rejected, "ab": rejected, "abc": "", "unsorted": rejected}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pl := New(true)
+			pl := New(feature.Features{NodeDeclaredFeatures: true})
 			if got := plugintest.Ask(t, pl, tb, c.pod).Blocked; !maps.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
-			if got := plugintest.Ask(t, New(false), tb, c.pod).Blocked; got != nil {
+			if got := plugintest.Ask(t, New(feature.Features{}), tb, c.pod).Blocked; got != nil {
 				t.Errorf("without the gate: got %v", got)
 			}
 			if (string(pl.Sign(nil, nil, c.pod)) == string(pl.Sign(nil, nil, pod()))) != (c.want == nil) {
@@ -63,10 +64,10 @@ func TestWakes(t *testing.T) {
 		{"another pod needs less", update(framework.UnscheduledPod, framework.UpdateOther, framework.Event{
 			OldPod: &object.Pod{UID: "2", Features: []string{"A"}}, NewPod: &object.Pod{UID: "2"}}), false},
 	} {
-		if got := plugintest.Wakes(New(true), pod("A"), c.event); got != c.want {
+		if got := plugintest.Wakes(New(feature.Features{NodeDeclaredFeatures: true}), pod("A"), c.event); got != c.want {
 			t.Errorf("%s: got %v", c.name, got)
 		}
-		if plugintest.Wakes(New(false), pod("A"), c.event) {
+		if plugintest.Wakes(New(feature.Features{}), pod("A"), c.event) {
 			t.Errorf("%s: woke without the gate", c.name)
 		}
 	}

@@ -3,8 +3,10 @@ package noderesources
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
@@ -32,9 +34,24 @@ func withDefaults(args *configv1.NodeResourcesFitArgs) *configv1.NodeResourcesFi
 	return args
 }
 
-// validate checks what the scorer is built from.
-func validate(s *configv1.ScoringStrategy) error {
-	path := field.NewPath("scoringStrategy")
+// ValidateArgs says what is wrong with the arguments that stand at the path.
+func ValidateArgs(path *field.Path, args *configv1.NodeResourcesFitArgs) field.ErrorList {
+	args = withDefaults(args)
+	var errs field.ErrorList
+	for i, name := range args.IgnoredResources {
+		errs = append(errs, metav1validation.ValidateLabelName(name, path.Child("ignoredResources").Index(i))...)
+	}
+	for i, group := range args.IgnoredResourceGroups {
+		at := path.Child("ignoredResourceGroups").Index(i)
+		if strings.Contains(group, "/") {
+			errs = append(errs, field.Invalid(at, group, "resource group name can't contain '/'"))
+		}
+		errs = append(errs, metav1validation.ValidateLabelName(group, at)...)
+	}
+	return append(errs, validateStrategy(path.Child("scoringStrategy"), args.ScoringStrategy)...)
+}
+
+func validateStrategy(path *field.Path, s *configv1.ScoringStrategy) field.ErrorList {
 	var errs field.ErrorList
 	types := []configv1.ScoringStrategyType{configv1.LeastAllocated, configv1.MostAllocated, configv1.RequestedToCapacityRatio}
 	if !slices.Contains(types, s.Type) {
@@ -55,5 +72,5 @@ func validate(s *configv1.ScoringStrategy) error {
 	case param != nil:
 		errs = append(errs, field.Forbidden(ratio, "must be nil when type is not RequestedToCapacityRatio"))
 	}
-	return errs.ToAggregate()
+	return errs
 }

@@ -20,10 +20,10 @@ import (
 // that do not offer them; without, classes stand for none (DRAExtendedResource
 // is off). The error names each field that no plugin can be built from.
 func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framework.Plugin, error) {
-	args = withDefaults(args)
-	if err := validate(args.ScoringStrategy); err != nil {
+	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
+	args = withDefaults(args)
 	ig := newIgnored(args)
 	ig.classes = counter != nil
 	s := newScorer(args.ScoringStrategy, counter)

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -17,9 +18,9 @@ const cordoned framework.Verdict = 1
 // taint is what the control plane puts on nodes that are marked.
 var taint = v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
 
-// New returns the plugin. comparisons is the gate
-// TaintTolerationComparisonOperators.
-func New(comparisons bool) framework.Plugin {
+// New returns the plugin.
+func New(f feature.Features) framework.Plugin {
+	comparisons := f.TaintTolerationComparisonOperators
 	exempt := func(p *object.Pod) bool { return p.Tolerations.Tolerates(&taint, comparisons) }
 	return framework.Plugin{
 		Name: names.NodeUnschedulable,

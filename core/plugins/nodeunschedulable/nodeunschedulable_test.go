@@ -9,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
@@ -37,7 +38,7 @@ func TestFilter(t *testing.T) {
 		{"tolerates another value", pod(v1.Toleration{Key: v1.TaintNodeUnschedulable, Value: "x"}), blocked},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			pl := New(false)
+			pl := New(feature.Features{})
 			if got := plugintest.Ask(t, pl, tb, c.pod).Blocked; !maps.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
@@ -72,7 +73,7 @@ func TestWakes(t *testing.T) {
 		{"another pod tolerates now", tolerates(stranger), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := plugintest.Wakes(New(false), pod(), c.event); got != c.want {
+			if got := plugintest.Wakes(New(feature.Features{}), pod(), c.event); got != c.want {
 				t.Errorf("got %v", got)
 			}
 		})

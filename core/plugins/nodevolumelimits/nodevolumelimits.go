@@ -8,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -22,11 +23,11 @@ const (
 
 var usual = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses, object.CSINodes, object.VolumeAttachments}
 
-// New returns the plugin. scaling is the gate VolumeLimitScaling: drivers may
+// New returns the plugin. With the gate VolumeLimitScaling, drivers may
 // ask that pods with their volumes stay off nodes without them.
-func New(scaling bool) framework.Plugin {
+func New(f feature.Features) framework.Plugin {
 	kinds, wakes, filter := usual, wakes, filter
-	if scaling {
+	if f.VolumeLimitScaling {
 		kinds = append(slices.Clone(usual), object.CSIDrivers)
 		wakes = append(slices.Clone(wakes), installedWakes...)
 		filter = filterInstalled

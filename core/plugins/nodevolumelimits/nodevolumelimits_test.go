@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
@@ -26,11 +27,11 @@ func TestForeignEphemeralVolume(t *testing.T) {
 	running := &object.Pod{UID: "r", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "foreign"}}}
 	tb.Place(running, "n")
 	p := &object.Pod{UID: "q", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "theirs"}}}
-	if got := plugintest.Ask(t, New(false), tb, p).Blocked["n"]; got != "" {
+	if got := plugintest.Ask(t, New(feature.Features{}), tb, p).Blocked["n"]; got != "" {
 		t.Errorf("blocked: %s", got)
 	}
 	tb.Place(&object.Pod{UID: "s", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "own"}}}, "n")
-	if got := plugintest.Ask(t, New(false), tb, p).Blocked["n"]; got != "Unschedulable: "+reason {
+	if got := plugintest.Ask(t, New(feature.Features{}), tb, p).Blocked["n"]; got != "Unschedulable: "+reason {
 		t.Errorf("with a volume there: %q", got)
 	}
 }
@@ -47,14 +48,14 @@ func TestVolumesCountOnce(t *testing.T) {
 	tb.Place(using("a", "shared"), "n")
 	tb.Place(using("b", "shared"), "n")
 	own := using("c", "own")
-	if got := plugintest.Ask(t, New(false), tb, own).Blocked["n"]; got != "" {
+	if got := plugintest.Ask(t, New(feature.Features{}), tb, own).Blocked["n"]; got != "" {
 		t.Errorf("the second volume of two: %s", got)
 	}
 	tb.Place(own, "n")
-	if got := plugintest.Ask(t, New(false), tb, using("d", "third")).Blocked["n"]; got != "Unschedulable: "+reason {
+	if got := plugintest.Ask(t, New(feature.Features{}), tb, using("d", "third")).Blocked["n"]; got != "Unschedulable: "+reason {
 		t.Errorf("the third volume of two: %q", got)
 	}
-	if got := plugintest.Ask(t, New(false), tb, using("e", "shared")).Blocked["n"]; got != "" {
+	if got := plugintest.Ask(t, New(feature.Features{}), tb, using("e", "shared")).Blocked["n"]; got != "" {
 		t.Errorf("a volume that is there: %s", got)
 	}
 }
@@ -106,10 +107,10 @@ func TestFirstMissingDriverIsNamed(t *testing.T) {
 		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: driver}, Class: driver})
 		p.Volumes = append(p.Volumes, object.Volume{Claimed: true, Claim: driver})
 	}
-	if got := plugintest.Ask(t, New(true), tb, p).Blocked["n"]; got != "Unschedulable: b CSI driver is not installed on the node" {
+	if got := plugintest.Ask(t, New(feature.Features{VolumeLimitScaling: true}), tb, p).Blocked["n"]; got != "Unschedulable: b CSI driver is not installed on the node" {
 		t.Errorf("got %q", got)
 	}
-	if got := plugintest.Ask(t, New(false), tb, p).Blocked["n"]; got != "" {
+	if got := plugintest.Ask(t, New(feature.Features{}), tb, p).Blocked["n"]; got != "" {
 		t.Errorf("without the gate: %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -19,7 +20,7 @@ func BenchmarkPlacement(b *testing.B) {
 		"both": podWith(web(v1.LabelHostname), web(v1.LabelTopologyZone)),
 	} {
 		b.Run(name, func(b *testing.B) {
-			p, err := New(nil, false, true)
+			p, err := New(nil, feature.Features{MatchLabelKeysInPodTopologySpread: true})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -44,7 +45,7 @@ func BenchmarkPlacement(b *testing.B) {
 
 // BenchmarkPart is what every decision pays to name its class.
 func BenchmarkPart(b *testing.B) {
-	p, err := New(nil, false, true)
+	p, err := New(nil, feature.Features{MatchLabelKeysInPodTopologySpread: true})
 	if err != nil {
 		b.Fatal(err)
 	}

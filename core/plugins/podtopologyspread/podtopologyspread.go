@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -23,8 +23,8 @@ type plugin struct {
 	system bool
 	// comparisons is the gate TaintTolerationComparisonOperators.
 	comparisons bool
-	// keys is the gate MatchLabelKeysInPodTopologySpread.
-	keys bool
+	// matchLabelKeys is the gate MatchLabelKeysInPodTopologySpread.
+	matchLabelKeys bool
 }
 
 // system is what v1.36 spreads by where the configuration names no defaults.
@@ -33,17 +33,16 @@ var system = []v1.TopologySpreadConstraint{
 	{TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.ScheduleAnyway, MaxSkew: 5},
 }
 
-// New returns the plugin; nil args stand for the defaults. comparisons is the
-// gate TaintTolerationComparisonOperators, keys MatchLabelKeysInPodTopologySpread:
-// without it matchLabelKeys mean nothing.
-func New(args *configv1.PodTopologySpreadArgs, comparisons, keys bool) (framework.Plugin, error) {
-	pl := &plugin{system: true, comparisons: comparisons, keys: keys}
+// New returns the plugin; nil args stand for the defaults. Without the gate
+// MatchLabelKeysInPodTopologySpread, matchLabelKeys mean nothing.
+func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Plugin, error) {
+	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
+		return framework.Plugin{}, err
+	}
+	pl := &plugin{system: true, comparisons: f.TaintTolerationComparisonOperators, matchLabelKeys: f.MatchLabelKeysInPodTopologySpread}
 	list := system
 	if args != nil && args.DefaultingType == configv1.ListDefaulting {
 		pl.system, list = false, args.DefaultConstraints
-	}
-	if err := validate(args, list); err != nil {
-		return framework.Plugin{}, err
 	}
 	pl.defaults = match.NewSpread(list, nil)
 	return framework.Plugin{
@@ -63,33 +62,6 @@ func New(args *configv1.PodTopologySpreadArgs, comparisons, keys bool) (framewor
 			NormalizeScore: normalize,
 		},
 	}, nil
-}
-
-func validate(args *configv1.PodTopologySpreadArgs, list []v1.TopologySpreadConstraint) error {
-	if args == nil {
-		return nil
-	}
-	var errs field.ErrorList
-	switch {
-	case args.DefaultingType != "" && args.DefaultingType != configv1.SystemDefaulting && args.DefaultingType != configv1.ListDefaulting:
-		errs = append(errs, field.NotSupported(field.NewPath("defaultingType"), args.DefaultingType,
-			[]configv1.PodTopologySpreadConstraintsDefaulting{configv1.SystemDefaulting, configv1.ListDefaulting}))
-	case args.DefaultingType != configv1.ListDefaulting && len(args.DefaultConstraints) > 0:
-		errs = append(errs, field.Invalid(field.NewPath("defaultingType"), args.DefaultingType, "when .defaultConstraints are not empty"))
-	}
-	for i := range list {
-		path := field.NewPath("defaultConstraints").Index(i)
-		if list[i].MaxSkew <= 0 {
-			errs = append(errs, field.Invalid(path.Child("maxSkew"), list[i].MaxSkew, "not in valid range (0, inf)"))
-		}
-		if list[i].TopologyKey == "" {
-			errs = append(errs, field.Required(path.Child("topologyKey"), "can not be empty"))
-		}
-		if list[i].LabelSelector != nil {
-			errs = append(errs, field.Forbidden(path.Child("labelSelector"), "constraint must not define a selector, as they deduced for each pod"))
-		}
-	}
-	return errs.ToAggregate()
 }
 
 // sign is the constraints, and what decides which nodes and pods they count.
@@ -129,7 +101,7 @@ func (pl *plugin) signRevision(t *table.Table, p *object.Pod) (revision uint64, 
 
 // spread is the pod's constraints as far as the gates let them count.
 func (pl *plugin) spread(p *object.Pod) *match.Spread {
-	if s := p.Spread; s != nil && s.Keyless != nil && !pl.keys {
+	if s := p.Spread; s != nil && s.Keyless != nil && !pl.matchLabelKeys {
 		return s.Keyless
 	}
 	return p.Spread

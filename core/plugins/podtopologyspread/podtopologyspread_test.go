@@ -17,6 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -51,7 +52,7 @@ func crowd(t *table.Table, node string, n int) {
 
 func newPlugin(t *testing.T, args *configv1.PodTopologySpreadArgs) framework.Plugin {
 	t.Helper()
-	p, err := New(args, false, true)
+	p, err := New(args, feature.Features{MatchLabelKeysInPodTopologySpread: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestSelectorsThatDoNotParse(t *testing.T) {
 func TestArguments(t *testing.T) {
 	bad := func(field string, args configv1.PodTopologySpreadArgs) {
 		t.Helper()
-		if _, err := New(&args, false, true); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := New(&args, feature.Features{MatchLabelKeysInPodTopologySpread: true}); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -53,6 +54,17 @@ type kept struct {
 func (w *world) one(list ...string) string { return list[w.rand.IntN(len(list))] }
 func (w *world) chance(percent int) bool   { return w.rand.IntN(100) < percent }
 
+// distinct leaves out constraints that arguments may not repeat.
+func distinct(list []v1.TopologySpreadConstraint) []v1.TopologySpreadConstraint {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(c v1.TopologySpreadConstraint) bool {
+		key := c.TopologyKey + string(c.WhenUnsatisfiable)
+		again := seen[key]
+		seen[key] = true
+		return again
+	})
+}
+
 func newWorld(t *rapid.T) *world {
 	w := &world{Table: table.New(), t: t, kept: map[string]*kept{}}
 	w.rand = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -60,11 +72,11 @@ func newWorld(t *rapid.T) *world {
 	w.list, w.system = system, true
 	if w.chance(40) {
 		args.DefaultingType, w.system = configv1.ListDefaulting, false
-		args.DefaultConstraints = w.constraints(false)
+		args.DefaultConstraints = distinct(w.constraints(false))
 		w.list = args.DefaultConstraints
 	}
 	var err error
-	if w.plugin, err = New(args, false, true); err != nil {
+	if w.plugin, err = New(args, feature.Features{MatchLabelKeysInPodTopologySpread: true}); err != nil {
 		t.Fatal(err)
 	}
 	for range w.rand.IntN(12) {

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -16,12 +17,13 @@ const reason = "node(s) had untolerated taint(s)"
 const untolerated framework.Verdict = 1
 
 // plugin holds the gate TaintTolerationComparisonOperators.
-type plugin struct{ comparisons bool }
+type plugin struct {
+	comparisons bool // the gate TaintTolerationComparisonOperators
+}
 
-// New returns the plugin. comparisons is the gate
-// TaintTolerationComparisonOperators.
-func New(comparisons bool) framework.Plugin {
-	pl := plugin{comparisons}
+// New returns the plugin.
+func New(f feature.Features) framework.Plugin {
+	pl := plugin{comparisons: f.TaintTolerationComparisonOperators}
 	return framework.Plugin{
 		Name: names.TaintToleration,
 		EventsToRegister: []framework.ClusterEventWithHint{

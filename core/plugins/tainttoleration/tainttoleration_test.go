@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
@@ -54,7 +55,7 @@ func TestAsComponentHelpers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, pod := drawNodes(t), drawPod(t, "tolerations")
 		comparisons := rapid.Bool().Draw(t, "comparisons")
-		pl := New(comparisons)
+		pl := New(feature.Features{TaintTolerationComparisonOperators: comparisons})
 		got := plugintest.Ask(t, pl, plugintest.Table(nodes...), pod)
 		counts, most := map[string]int64{}, int64(0)
 		for _, n := range nodes {
@@ -88,7 +89,7 @@ func TestAsComponentHelpers(t *testing.T) {
 
 func TestEqualPartsEqualAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(false)
+		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(feature.Features{})
 		if string(pl.Sign(nil, nil, a)) != string(pl.Sign(nil, nil, b)) {
 			return
 		}
@@ -103,7 +104,7 @@ func TestEqualPartsEqualAnswers(t *testing.T) {
 // A node event that lets the pod in wakes it.
 func TestWakes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		pl, pod := New(false), drawPod(t, "tolerations")
+		pl, pod := New(feature.Features{}), drawPod(t, "tolerations")
 		nodes := drawNodes(t)
 		old, now := nodes[0], nodes[len(nodes)-1]
 		fits := func(n *object.Node) bool {
@@ -120,14 +121,14 @@ func TestWakes(t *testing.T) {
 	})
 	for uid, want := range map[types.UID]bool{"1": true, "2": false} {
 		e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration, NewPod: &object.Pod{UID: uid}}
-		if got := plugintest.Wakes(New(false), &object.Pod{UID: "1"}, e); got != want {
+		if got := plugintest.Wakes(New(feature.Features{}), &object.Pod{UID: "1"}, e); got != want {
 			t.Errorf("pod %s tolerates more: got %v", uid, got)
 		}
 	}
 }
 
 func TestKernelsAllocateNothing(t *testing.T) {
-	pl := New(false)
+	pl := New(feature.Features{})
 	tb := plugintest.Table(&object.Node{Name: "a", Taints: []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}}}, &object.Node{Name: "b"})
 	in := &framework.Input{Table: tb, Pod: &object.Pod{Tolerations: match.NewTolerations([]v1.Toleration{{Key: "x"}})}}
 	verdicts, scores := make([]framework.Verdict, 2), make([]int64, 2)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -36,7 +37,7 @@ func claimOf(class, version string) *object.PersistentVolumeClaim {
 }
 
 func plugin(t *testing.T) framework.Plugin {
-	pl, err := New(nil, false)
+	pl, err := New(nil, feature.Features{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestPatience(t *testing.T) {
 		args *configv1.VolumeBindingArgs
 		want time.Duration
 	}{{nil, 10 * time.Minute}, {&configv1.VolumeBindingArgs{}, 10 * time.Minute}, {&configv1.VolumeBindingArgs{BindTimeoutSeconds: &seconds}, 7 * time.Second}} {
-		pl, err := New(tt.args, false)
+		pl, err := New(tt.args, feature.Features{})
 		if err != nil || pl.WritesTimeout != tt.want {
 			t.Errorf("%+v: patience %v, %v, want %v", tt.args, pl.WritesTimeout, err, tt.want)
 		}

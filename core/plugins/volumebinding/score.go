@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/bits"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -23,15 +22,12 @@ type scorer struct {
 // byDefault prefers room that is left.
 var byDefault = []configv1.UtilizationShapePoint{{Utilization: 0, Score: shape.MaxPoint}, {Utilization: 100, Score: 0}}
 
-func newScorer(args *configv1.VolumeBindingArgs) (scorer, error) {
+func newScorer(args *configv1.VolumeBindingArgs) scorer {
 	points := byDefault
 	if args != nil && len(args.Shape) > 0 {
 		points = args.Shape
 	}
-	if err := shape.Validate(field.NewPath("shape"), points).ToAggregate(); err != nil {
-		return scorer{}, err
-	}
-	return scorer{on: true, line: shape.Tabulate(points)}, nil
+	return scorer{on: true, line: shape.Tabulate(points)}
 }
 
 func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {

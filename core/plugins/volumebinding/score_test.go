@@ -8,14 +8,12 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 func TestRate(t *testing.T) {
-	s, err := newScorer(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newScorer(nil)
 	for _, tt := range []struct {
 		classes map[string]usage
 		want    int64
@@ -55,7 +53,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestBadShape(t *testing.T) {
-	if _, err := New(&configv1.VolumeBindingArgs{Shape: []configv1.UtilizationShapePoint{{Utilization: 101}}}, true); err == nil {
+	if _, err := New(&configv1.VolumeBindingArgs{Shape: []configv1.UtilizationShapePoint{{Utilization: 101}}}, feature.Features{StorageCapacityScoring: true}); err == nil {
 		t.Error("no error")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -43,19 +44,19 @@ var errLate = errors.New("binding volumes: context deadline exceeded")
 var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses,
 	object.CSINodes, object.CSIDrivers, object.CSIStorageCapacities}
 
-// New returns the plugin. scoring is the gate StorageCapacityScoring; without it
-// the plugin has no opinion on which node is best.
-func New(args *configv1.VolumeBindingArgs, scoring bool) (framework.Plugin, error) {
+// New returns the plugin; nil args stand for the defaults. Without the gate
+// StorageCapacityScoring it does not score nodes.
+func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin, error) {
+	if err := ValidateArgs(nil, args, f).ToAggregate(); err != nil {
+		return framework.Plugin{}, err
+	}
 	b := &binder{timeout: defaultTimeout, plans: map[types.UID]*plan{}}
 	if args != nil && args.BindTimeoutSeconds != nil {
 		b.timeout = time.Duration(*args.BindTimeoutSeconds) * time.Second
 	}
 	s := scorer{}
-	if scoring {
-		var err error
-		if s, err = newScorer(args); err != nil {
-			return framework.Plugin{}, err
-		}
+	if f.StorageCapacityScoring {
+		s = newScorer(args)
 	}
 	return framework.Plugin{
 		Name:             names.VolumeBinding,

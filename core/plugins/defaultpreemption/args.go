@@ -1,0 +1,43 @@
+package defaultpreemption
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/preempt"
+)
+
+// limitsOf is what the arguments say, with v1.36's defaults for what they leave
+// out: candidates on a tenth of the nodes, but on at least a hundred, are enough.
+func limitsOf(args *configv1.DefaultPreemptionArgs) preempt.Limits {
+	limits := preempt.Limits{Percentage: 10, Absolute: 100}
+	if args == nil {
+		return limits
+	}
+	if p := args.MinCandidateNodesPercentage; p != nil {
+		limits.Percentage = int(*p)
+	}
+	if n := args.MinCandidateNodesAbsolute; n != nil {
+		limits.Absolute = int(*n)
+	}
+	return limits
+}
+
+// ValidateArgs says what is wrong with the arguments that stand at the path.
+func ValidateArgs(path *field.Path, args *configv1.DefaultPreemptionArgs) field.ErrorList {
+	limits := limitsOf(args)
+	percentage, absolute := path.Child("minCandidateNodesPercentage"), path.Child("minCandidateNodesAbsolute")
+	var errs field.ErrorList
+	if limits.Percentage < 0 || limits.Percentage > 100 {
+		errs = append(errs, field.Invalid(percentage, limits.Percentage, "not in valid range [0, 100]"))
+	}
+	if limits.Absolute < 0 {
+		errs = append(errs, field.Invalid(absolute, limits.Absolute, "not in valid range [0, inf)"))
+	}
+	if limits.Percentage == 0 && limits.Absolute == 0 {
+		errs = append(errs,
+			field.Invalid(percentage, 0, "cannot be zero at the same time as minCandidateNodesAbsolute"),
+			field.Invalid(absolute, 0, "cannot be zero at the same time as minCandidateNodesPercentage"))
+	}
+	return errs
+}

@@ -1,0 +1,29 @@
+// Package feature holds the feature gates that decide what the in-tree plugins
+// do. A gate is read once, when a plugin is made.
+package feature
+
+// Features says which gates are on, each by its Kubernetes name.
+type Features struct {
+	DRAAdminAccess               bool
+	DRAConsumableCapacity        bool
+	DRADeviceBindingConditions   bool
+	DRADeviceTaints              bool
+	DRAExtendedResource          bool
+	DRAListTypeAttributes        bool
+	DRAPartitionableDevices      bool
+	DRAPrioritizedList           bool
+	DRAResourceClaimDeviceStatus bool
+	DRASchedulerFilterTimeout    bool
+
+	MatchLabelKeysInPodTopologySpread  bool
+	NodeDeclaredFeatures               bool
+	StorageCapacityScoring             bool
+	TaintTolerationComparisonOperators bool
+	VolumeLimitScaling                 bool
+}
+
+// DeviceBindingConditions tells whether devices may make a pod wait for them
+// before it is bound, for which two gates are needed.
+func (f Features) DeviceBindingConditions() bool {
+	return f.DRADeviceBindingConditions && f.DRAResourceClaimDeviceStatus
+}

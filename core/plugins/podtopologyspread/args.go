@@ -1,0 +1,61 @@
+package podtopologyspread
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+)
+
+// ValidateArgs says what is wrong with the arguments that stand at the path. A
+// defaultingType that is not set is System.
+func ValidateArgs(path *field.Path, args *configv1.PodTopologySpreadArgs) field.ErrorList {
+	if args == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	defaulting := path.Child("defaultingType")
+	switch types := []configv1.PodTopologySpreadConstraintsDefaulting{configv1.SystemDefaulting, configv1.ListDefaulting}; {
+	case args.DefaultingType != "" && !slices.Contains(types, args.DefaultingType):
+		errs = append(errs, field.NotSupported(defaulting, args.DefaultingType, types))
+	case args.DefaultingType != configv1.ListDefaulting && len(args.DefaultConstraints) > 0:
+		errs = append(errs, field.Invalid(defaulting, args.DefaultingType, "when .defaultConstraints are not empty"))
+	}
+	list := path.Child("defaultConstraints")
+	seen := map[string]bool{}
+	for i, c := range args.DefaultConstraints {
+		errs = append(errs, validateConstraint(list.Index(i), c)...)
+		key := fmt.Sprintf("{%s, %s}", c.TopologyKey, c.WhenUnsatisfiable)
+		if seen[key] {
+			errs = append(errs, field.Duplicate(list.Index(i), key))
+		}
+		seen[key] = true
+	}
+	return errs
+}
+
+func validateConstraint(path *field.Path, c v1.TopologySpreadConstraint) field.ErrorList {
+	var errs field.ErrorList
+	if c.MaxSkew <= 0 {
+		errs = append(errs, field.Invalid(path.Child("maxSkew"), c.MaxSkew, "not in valid range (0, inf)"))
+	}
+	if c.TopologyKey == "" {
+		errs = append(errs, field.Required(path.Child("topologyKey"), "can not be empty"))
+	} else {
+		errs = append(errs, metav1validation.ValidateLabelName(c.TopologyKey, path.Child("topologyKey"))...)
+	}
+	when := path.Child("whenUnsatisfiable")
+	switch actions := []v1.UnsatisfiableConstraintAction{v1.DoNotSchedule, v1.ScheduleAnyway}; {
+	case c.WhenUnsatisfiable == "":
+		errs = append(errs, field.Required(when, "can not be empty"))
+	case !slices.Contains(actions, c.WhenUnsatisfiable):
+		errs = append(errs, field.NotSupported(when, c.WhenUnsatisfiable, actions))
+	}
+	if c.LabelSelector != nil {
+		errs = append(errs, field.Forbidden(path.Child("labelSelector"), "constraint must not define a selector, as they deduced for each pod"))
+	}
+	return errs
+}

@@ -1,0 +1,40 @@
+package volumebinding
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/core/plugins/feature"
+	"github.com/berth-scheduler/berth/core/shape"
+)
+
+// maxSeconds is the longest time that a time.Duration holds.
+const maxSeconds = math.MaxInt64 / int64(time.Second)
+
+// ValidateArgs says what is wrong with the arguments that stand at the path.
+func ValidateArgs(path *field.Path, args *configv1.VolumeBindingArgs, f feature.Features) field.ErrorList {
+	if args == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if seconds := args.BindTimeoutSeconds; seconds != nil {
+		at := path.Child("bindTimeoutSeconds")
+		if *seconds < 0 {
+			errs = append(errs, field.Invalid(at, *seconds, "invalid BindTimeoutSeconds, should not be a negative value"))
+		}
+		if *seconds > maxSeconds {
+			errs = append(errs, field.Invalid(at, *seconds, fmt.Sprintf("must not be greater than %d", maxSeconds)))
+		}
+	}
+	switch {
+	case !f.StorageCapacityScoring && args.Shape != nil:
+		errs = append(errs, field.Invalid(path.Child("shape"), field.OmitValueType{}, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"))
+	case f.StorageCapacityScoring && args.Shape != nil:
+		errs = append(errs, shape.Validate(path.Child("shape"), args.Shape)...)
+	}
+	return errs
+}
