@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"core/table", "core/decision"},
 	{"core/ranking"},
 	{"core/framework", "core/devices"},
-	{"core/profile", "core/explain", "core/plugins/names", "core/preempt"},
+	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt"},
 	{"core/engine", "core/group", "core/queue"},
 	{"core/machine"},
 }
@@ -75,7 +75,7 @@ func wrongImport(rank map[string]int, pkg, imported string) string {
 		if daemon && strings.HasPrefix(imported, module+"sim") {
 			return "the daemon does not simulate"
 		}
-		if imported == module+"scheduler" && pkg != "cmd/berth-scheduler" {
+		if imported == module+"scheduler" && pkg != "cmd/berth-scheduler" && !strings.HasPrefix(pkg, "examples/") {
 			return "only a main builds a scheduler"
 		}
 		return ""
@@ -116,7 +116,7 @@ func wrongImport(rank map[string]int, pkg, imported string) string {
 }
 
 func plugin(pkg string) bool {
-	return strings.HasPrefix(pkg, "core/plugins/") && pkg != "core/plugins/names"
+	return strings.HasPrefix(pkg, "core/plugins/") && pkg != "core/plugins/names" && pkg != "core/plugins/feature"
 }
 
 // TestCoreIsPure fails on a clock, a goroutine outside par, and a walk over a

@@ -25,10 +25,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
-	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/lease"
@@ -119,8 +117,7 @@ func start(o *options) error {
 }
 
 func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options) (*daemon, error) {
-	registry := plugins.Registry(features.Plugins(o.gates))
-	profiles, err := profile.BuildAll(config.Profiles(c), registry)
+	profiles, err := o.profiles(c)
 	if err != nil {
 		return nil, err
 	}

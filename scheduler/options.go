@@ -45,6 +45,8 @@ type options struct {
 	gates          featuregate.MutableVersionedFeatureGate
 	registry       compatibility.ComponentGlobalsRegistry
 
+	nativePlugins []nativePlugin
+
 	flags cliflag.NamedFlagSets
 }
 

@@ -304,7 +304,7 @@ func TestWakes(t *testing.T) {
 		{"another claim goes", event(framework.ResourceClaim, framework.Delete, free, nil), false},
 		{"a node's labels", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel}, true},
 	} {
-		if got := plugintest.Wakes(plug(t), p, tc.event); got != tc.want {
+		if got := plugintest.Queues(plug(t), p, tc.event); got != tc.want {
 			t.Errorf("%s: got %v", tc.name, got)
 		}
 	}

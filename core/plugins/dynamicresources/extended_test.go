@@ -214,7 +214,7 @@ func TestClaimIsLeftOver(t *testing.T) {
 		t.Errorf("PostFilter: %+v", got)
 	}
 	gone := framework.Event{Resource: framework.ResourceClaim, ActionType: framework.Delete, OldObject: tb.RemoveObject(object.ResourceClaims, "ns", "left")}
-	if !plugintest.Wakes(pl, p, gone) || plugintest.Wakes(pl, asksFor("q", 1), gone) {
+	if !plugintest.Queues(pl, p, gone) || plugintest.Queues(pl, asksFor("q", 1), gone) {
 		t.Error("its end wakes the pod alone")
 	}
 }

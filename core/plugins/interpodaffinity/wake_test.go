@@ -55,7 +55,7 @@ func TestPodsThatWake(t *testing.T) {
 		case c.now == nil:
 			e.ActionType = framework.Delete
 		}
-		if got := plugintest.Wakes(p, c.waiting, e); got != c.wakes {
+		if got := plugintest.Queues(p, c.waiting, e); got != c.wakes {
 			t.Errorf("%s: wakes %v", c.what, got)
 		}
 	}
@@ -64,7 +64,7 @@ func TestPodsThatWake(t *testing.T) {
 func TestOwnLabelsWake(t *testing.T) {
 	p, old, now := mustNew(t, nil), pod("p", "x", "", nil), pod("p", "y", "", nil)
 	e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, OldPod: old, NewPod: now}
-	if !plugintest.Wakes(p, now, e) {
+	if !plugintest.Queues(p, now, e) {
 		t.Error("other labels of the pod itself do not wake it")
 	}
 }
@@ -82,7 +82,7 @@ func TestNodesThatWake(t *testing.T) {
 		{a, b, framework.UpdateNodeLabel, true},
 		{a, a, framework.UpdateNodeAllocatable, false},
 	} {
-		if got := plugintest.Wakes(p, waiting, framework.Event{Resource: framework.Node, ActionType: c.action, OldNode: c.old, NewNode: c.now}); got != c.wakes {
+		if got := plugintest.Queues(p, waiting, framework.Event{Resource: framework.Node, ActionType: c.action, OldNode: c.old, NewNode: c.now}); got != c.wakes {
 			t.Errorf("node %v -> %v: wakes %v", c.old, c.now, got)
 		}
 	}
@@ -107,7 +107,7 @@ func TestNamespacesThatWake(t *testing.T) {
 	} {
 		e := framework.Event{Resource: framework.Namespace, ActionType: framework.UpdateNamespaceLabel,
 			OldNamespace: &object.Namespace{Name: c.namespace}, NewNamespace: &object.Namespace{Name: c.namespace, Labels: map[string]string{c.label: "a"}}}
-		if got := plugintest.Wakes(p, c.waiting, e); got != c.wakes {
+		if got := plugintest.Queues(p, c.waiting, e); got != c.wakes {
 			t.Errorf("%s: wakes %v", c.what, got)
 		}
 	}

@@ -256,16 +256,16 @@ func TestWakes(t *testing.T) {
 			return plugintest.Ask(t, pl, plugintest.Table(n), pod).Blocked[n.Name] == ""
 		}
 		update := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel, OldNode: old, NewNode: now}
-		if got := plugintest.Wakes(pl, pod, update); got != (!fits(old) && fits(now)) {
+		if got := plugintest.Queues(pl, pod, update); got != (!fits(old) && fits(now)) {
 			t.Fatalf("%v becomes %v: got %v", old.Labels, now.Labels, got)
 		}
 		add := framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: now}
-		if got := plugintest.Wakes(pl, pod, add); got != fits(now) {
+		if got := plugintest.Queues(pl, pod, add); got != fits(now) {
 			t.Fatalf("%v comes: got %v", now.Labels, got)
 		}
 	})
 	e := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint, OldNode: &object.Node{}, NewNode: &object.Node{}}
-	if !plugintest.Wakes(build(t, nil), podOf(nil, required(named("a"))), e) {
+	if !plugintest.Queues(build(t, nil), podOf(nil, required(named("a"))), e) {
 		t.Error("v1.36 wakes on every change of taints")
 	}
 }

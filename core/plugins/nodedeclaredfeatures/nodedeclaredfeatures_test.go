@@ -64,10 +64,10 @@ func TestWakes(t *testing.T) {
 		{"another pod needs less", update(framework.UnscheduledPod, framework.UpdateOther, framework.Event{
 			OldPod: &object.Pod{UID: "2", Features: []string{"A"}}, NewPod: &object.Pod{UID: "2"}}), false},
 	} {
-		if got := plugintest.Wakes(New(feature.Features{NodeDeclaredFeatures: true}), pod("A"), c.event); got != c.want {
+		if got := plugintest.Queues(New(feature.Features{NodeDeclaredFeatures: true}), pod("A"), c.event); got != c.want {
 			t.Errorf("%s: got %v", c.name, got)
 		}
-		if plugintest.Wakes(New(feature.Features{}), pod("A"), c.event) {
+		if plugintest.Queues(New(feature.Features{}), pod("A"), c.event) {
 			t.Errorf("%s: woke without the gate", c.name)
 		}
 	}

@@ -33,7 +33,7 @@ func TestWakes(t *testing.T) {
 		framework.Add: true, framework.UpdateNodeTaint: true, framework.UpdateNodeLabel: false, framework.Delete: false,
 	} {
 		e := framework.Event{Resource: framework.Node, ActionType: action, NewNode: &object.Node{Name: "a"}}
-		if got := plugintest.Wakes(New(), &object.Pod{}, e); got != want {
+		if got := plugintest.Queues(New(), &object.Pod{}, e); got != want {
 			t.Errorf("action %b: got %v", action, got)
 		}
 	}

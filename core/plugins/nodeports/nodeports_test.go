@@ -106,7 +106,7 @@ func TestWakes(t *testing.T) {
 		{"labels change", node(framework.UpdateNodeLabel), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := plugintest.Wakes(New(), pod, c.event); got != c.want {
+			if got := plugintest.Queues(New(), pod, c.event); got != c.want {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -100,7 +100,7 @@ func TestDeviceClassWakes(t *testing.T) {
 		if old != nil {
 			e.ActionType, e.OldObject = framework.UpdateOther, old
 		}
-		return plugintest.Wakes(pl, p, e)
+		return plugintest.Queues(pl, p, e)
 	}
 	other := class("example.com/other")
 	implicit := &object.Pod{Extended: []object.ExtendedRequest{{Resource: v1.ResourceName(resourcev1.ResourceDeviceClassPrefix + "card")}}}
@@ -119,11 +119,11 @@ func TestDeviceClassWakes(t *testing.T) {
 	}
 	grows := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, Table: tb,
 		OldNode: &object.Node{Name: "bare", AllowedPods: 10}, NewNode: &object.Node{Name: "bare", AllowedPods: 10}}
-	if plugintest.Wakes(pl, card(1), grows) {
+	if plugintest.Queues(pl, card(1), grows) {
 		t.Error("a node wakes a pod that nothing on it is for")
 	}
 	tb.SetObject(class(string(cards)))
-	if !plugintest.Wakes(pl, card(1), grows) {
+	if !plugintest.Queues(pl, card(1), grows) {
 		t.Error("a node that leaves the resource to a class wakes nobody")
 	}
 }

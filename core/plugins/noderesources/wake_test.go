@@ -45,7 +45,7 @@ func TestWakes(t *testing.T) {
 		{"a label changes", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel, OldNode: node(1, 1, 1), NewNode: node(1, 1, 1)}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := plugintest.Wakes(pl, pod, c.e); got != c.want {
+			if got := plugintest.Queues(pl, pod, c.e); got != c.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -93,7 +93,7 @@ func TestNoWakeIsMissed(t *testing.T) {
 			e = framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: &now}
 			tb.SetNode(&now)
 		}
-		if fits() && !plugintest.Wakes(pl, pod, e) {
+		if fits() && !plugintest.Queues(pl, pod, e) {
 			t.Fatalf("not woken by %+v", e)
 		}
 	})

@@ -73,7 +73,7 @@ func TestWakes(t *testing.T) {
 		{"another pod tolerates now", tolerates(stranger), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := plugintest.Wakes(New(feature.Features{}), pod(), c.event); got != c.want {
+			if got := plugintest.Queues(New(feature.Features{}), pod(), c.event); got != c.want {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -131,8 +131,9 @@ func Table(nodes ...*object.Node) *table.Table {
 	return t
 }
 
-// Wakes tells whether one of the plugin's rules lets the event wake the pod.
-func Wakes(p framework.Plugin, pod *object.Pod, e framework.Event) bool {
+// Queues tells whether the plugin registers the event, and its hint would queue
+// the rejected pod.
+func Queues(p framework.Plugin, pod *object.Pod, e framework.Event) bool {
 	return slices.ContainsFunc(p.EventsToRegister, func(w framework.ClusterEventWithHint) bool {
 		return w.Resource == e.Resource && w.ActionType&e.ActionType != 0 && (w.QueueingHintFn == nil || w.QueueingHintFn(pod, &e))
 	})

@@ -67,7 +67,7 @@ func TestWakes(t *testing.T) {
 		{"node grows", own, node(framework.UpdateNodeAllocatable, nodeIn("n", "a"), nodeIn("n", "a")), false},
 		{"default: any node", byDefault, node(framework.Add, nil, bare), true},
 	} {
-		if got := plugintest.Wakes(p, c.pod, c.event); got != c.want {
+		if got := plugintest.Queues(p, c.pod, c.event); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}

@@ -24,10 +24,10 @@ func TestWakes(t *testing.T) {
 	own := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "1"}}
 	other := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "2"}}
 	label := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, NewPod: &object.Pod{UID: "1"}}
-	if !plugintest.Wakes(New(), pod, own) {
+	if !plugintest.Queues(New(), pod, own) {
 		t.Error("its gates went and it sleeps on")
 	}
-	if plugintest.Wakes(New(), pod, other) || plugintest.Wakes(New(), pod, label) {
+	if plugintest.Queues(New(), pod, other) || plugintest.Queues(New(), pod, label) {
 		t.Error("it wakes for what does not help")
 	}
 }

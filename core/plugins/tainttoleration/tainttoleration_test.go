@@ -111,17 +111,17 @@ func TestWakes(t *testing.T) {
 			return plugintest.Ask(t, pl, plugintest.Table(n), pod).Blocked[n.Name] == ""
 		}
 		update := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint, OldNode: old, NewNode: now}
-		if got := plugintest.Wakes(pl, pod, update); got != (!fits(old) && fits(now)) {
+		if got := plugintest.Queues(pl, pod, update); got != (!fits(old) && fits(now)) {
 			t.Fatalf("%v becomes %v: got %v", old.Taints, now.Taints, got)
 		}
 		add := framework.Event{Resource: framework.Node, ActionType: framework.Add, NewNode: now}
-		if got := plugintest.Wakes(pl, pod, add); got != fits(now) {
+		if got := plugintest.Queues(pl, pod, add); got != fits(now) {
 			t.Fatalf("%v comes: got %v", now.Taints, got)
 		}
 	})
 	for uid, want := range map[types.UID]bool{"1": true, "2": false} {
 		e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodToleration, NewPod: &object.Pod{UID: uid}}
-		if got := plugintest.Wakes(New(feature.Features{}), &object.Pod{UID: "1"}, e); got != want {
+		if got := plugintest.Queues(New(feature.Features{}), &object.Pod{UID: "1"}, e); got != want {
 			t.Errorf("pod %s tolerates more: got %v", uid, got)
 		}
 	}
