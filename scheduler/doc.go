@@ -8,5 +8,6 @@
 // The command takes kube-scheduler's flags and configuration file.
 //
 // This package is the only one whose Go API is stable. All others, those below
-// core and edge included, may change with any release.
+// core and edge included, may change with any release, and with them
+// WithNativePlugin.
 package scheduler
