@@ -46,7 +46,7 @@ func (e *Engine) trackTerms(nominated Nominations) {
 	}
 	for _, node := range nodes {
 		for _, p := range nominated.NominatedTo(node) {
-			e.table.Learn(p)
+			e.table.Track(p)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import "github.com/berth-scheduler/berth/core/table"
 //
 // A cell is the plugin's own number. Where the domain is large (a zone) it is
 // best the domain's id; where most nodes are a domain of their own (hostname;
-// Table.Solitary tells) it is best the value that counts (how many pods match
+// Table.UniquePerNode tells) it is best the value that counts (how many pods match
 // on the node), so that there are few.
 
 // CellFilter is a Filter by cells, for a plugin that leaves Filter nil.

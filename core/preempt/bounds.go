@@ -10,19 +10,19 @@ import (
 )
 
 // bounds works out for one row what the criteria of a plan cannot be better
-// than, from what is lacking and what each pod gives back. Filters may ask for
+// than, from the shortfall and what each pod frees. Filters may ask for
 // more to go, never for less.
 type bounds struct {
-	lack  []int64
-	gives []int64
-	pods  []*object.Pod // of lower priority
-	top   []int64
-	left  []int64
+	shortfall []int64
+	frees     []int64
+	pods      []*object.Pod // of lower priority
+	top       []int64
+	left      []int64
 }
 
-// begin takes in the row: what the pod lacks there, and who could go.
+// begin takes in the row: the pod's shortfall there, and who could go.
 func (b *bounds) begin(c *framework.PostFilterCall, row table.Row) {
-	b.lack, b.pods = c.Filters.Shortfall(row, b.lack[:0]), b.pods[:0]
+	b.shortfall, b.pods = c.Filters.Shortfall(row, b.shortfall[:0]), b.pods[:0]
 	for _, pl := range c.Table.Pods(row) {
 		if lower(c, pl) {
 			b.pods = append(b.pods, pl.Pod)
@@ -35,9 +35,9 @@ func (b *bounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
 		return
 	}
-	b.gives = c.Filters.Frees(n, b.gives[:0])
-	for d := range b.lack {
-		b.lack[d] = resource.Add(b.lack[d], b.gives[d])
+	b.frees = c.Filters.Frees(n, b.frees[:0])
+	for d := range b.shortfall {
+		b.shortfall[d] = resource.Add(b.shortfall[d], b.frees[d])
 	}
 }
 
@@ -46,15 +46,15 @@ func (b *bounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 func (b *bounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
 	pods := b.pods
 	slices.SortFunc(pods, byImportance(c.Now))
-	if guarded, others := split(pods, c.Disruption.Budgets); len(guarded) > 0 {
-		least, enough := b.least(c, guarded, b.without(c, b.lack, others))
+	if guarded, others := splitByPDBViolation(pods, c.Disruption.Budgets); len(guarded) > 0 {
+		least, enough := b.least(c, guarded, b.without(c, b.shortfall, others))
 		switch {
 		case !enough:
 			return criteria{}, false
 		case least == 0 && len(others) > 0:
 			pods = others // no other need go
 		default:
-			found.violations = max(1, least)
+			found.numPDBViolations = max(1, least)
 		}
 	}
 	level, left := b.level(c, pods)
@@ -63,7 +63,7 @@ func (b *bounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
 	}
 	atLevel, _ := b.least(c, level, left)
 	atLevel = max(1, atLevel)
-	all, _ := b.least(c, pods, b.lack)
+	all, _ := b.least(c, pods, b.shortfall)
 	found.victims = max(all, atLevel)
 	found.highest = level[0].Priority
 	found.weight = int64(atLevel) * weight(found.highest)
@@ -75,10 +75,10 @@ func (b *bounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
 }
 
 // level finds the lowest priority such that it is enough when all pods up to
-// it go: those pods that have it, and what is lacking without those below. nil:
+// it go: those pods that have it, and the shortfall without those below. nil:
 // it is not enough when all go.
 func (b *bounds) level(c *framework.PostFilterCall, pods []*object.Pod) (level []*object.Pod, left []int64) {
-	left = append(b.left[:0], b.lack...)
+	left = append(b.left[:0], b.shortfall...)
 	b.left = left
 	for to := len(pods); to > 0; {
 		from := to - 1
@@ -97,7 +97,7 @@ func (b *bounds) level(c *framework.PostFilterCall, pods []*object.Pod) (level [
 	return nil, nil
 }
 
-// without is what is lacking once the pods are gone.
+// without is the shortfall once the pods are gone.
 func (b *bounds) without(c *framework.PostFilterCall, lack []int64, pods []*object.Pod) []int64 {
 	left := append(b.left[:0], lack...)
 	b.left = left
@@ -108,9 +108,9 @@ func (b *bounds) without(c *framework.PostFilterCall, lack []int64, pods []*obje
 }
 
 func (b *bounds) subtract(c *framework.PostFilterCall, left []int64, p *object.Pod) {
-	b.gives = c.Filters.Frees(p, b.gives[:0])
+	b.frees = c.Filters.Frees(p, b.frees[:0])
 	for d := range left {
-		left[d] = resource.Sub(left[d], b.gives[d])
+		left[d] = resource.Sub(left[d], b.frees[d])
 	}
 }
 
@@ -123,8 +123,8 @@ func (b *bounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []i
 		}
 		b.top = b.top[:0]
 		for _, p := range pods {
-			b.gives = c.Filters.Frees(p, b.gives[:0])
-			b.top = append(b.top, b.gives[d])
+			b.frees = c.Filters.Frees(p, b.frees[:0])
+			b.top = append(b.top, b.frees[d])
 		}
 		slices.Sort(b.top)
 		n := 0

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	never   = "not eligible due to preemptionPolicy=Never."
-	leaving = "not eligible due to a terminating pod on the nominated node."
+	reasonNever       = "not eligible due to preemptionPolicy=Never."
+	reasonTerminating = "not eligible due to a terminating pod on the nominated node."
 )
 
-// Ineligible says why the pod may not preempt others now, in v1.36's words, ""
+// NotEligible says why the pod may not preempt others now, in v1.36's words, ""
 // if it may. A pod that has preempted waits until its victims are gone, unless
 // the node can no longer take it whoever goes.
-func Ineligible(c *framework.PostFilterCall) string {
+func NotEligible(c *framework.PostFilterCall) string {
 	if c.Pod.NeverPreempts {
-		return never
+		return reasonNever
 	}
 	row, ok := c.Table.Find(c.Nominations.PreemptedNodeName)
 	if !ok || c.Filters.Code(row) == decision.UnschedulableAndUnresolvable {
@@ -25,7 +25,7 @@ func Ineligible(c *framework.PostFilterCall) string {
 	}
 	for _, pl := range c.Table.Pods(row) {
 		if lower(c, pl) && (pl.Pod.Terminating && pl.Pod.Disrupted || c.Disruption.Evicting(pl.Pod.UID)) {
-			return leaving
+			return reasonTerminating
 		}
 	}
 	return ""
@@ -35,8 +35,8 @@ func lower(c *framework.PostFilterCall, pl *table.Placed) bool {
 	return pl.Pod.Priority < c.Pod.Priority
 }
 
-// outranked are the pods nominated to the node that the plan takes it from.
-func outranked(c *framework.PostFilterCall, node string) []*object.Pod {
+// nominationsToClear are the pods nominated to the node that the plan takes it from.
+func nominationsToClear(c *framework.PostFilterCall, node string) []*object.Pod {
 	var pods []*object.Pod
 	for _, p := range c.Nominations.PodsForNode(node) {
 		if p.Priority < c.Pod.Priority {

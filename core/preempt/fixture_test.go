@@ -203,7 +203,7 @@ func (p *Plan) text() string {
 	for _, v := range p.Victims {
 		names = append(names, v.Name)
 	}
-	return fmt.Sprintf("%s: %s, %d violations", p.Node, strings.Join(names, " "), p.Violations)
+	return fmt.Sprintf("%s: %s, %d violations", p.Node, strings.Join(names, " "), p.NumPDBViolations)
 }
 
 var everything = Limits{Percentage: 100}

@@ -18,25 +18,25 @@ type Plan struct {
 	Node string
 	// Victims is never empty: the most important first.
 	Victims []*object.Pod
-	// Violations is how many victims a disruption budget protects.
-	Violations int
-	// Outranked are the pods nominated to the node that lose it, having lower
+	// NumPDBViolations is how many victims a disruption budget protects.
+	NumPDBViolations int
+	// NominationsToClear are the pods nominated to the node that lose it, having lower
 	// priority than the one that takes it.
-	Outranked []*object.Pod
+	NominationsToClear []*object.Pod
 }
 
 // criteria are what plans are compared by, in this order (v1.36,
 // pickOneNodeForPreemption).
 type criteria struct {
-	violations int
-	highest    int32     // the highest priority of a victim
-	weight     int64     // the sum of the victims' priorities, each moved up to 0 or more
-	victims    int       // how many
-	since      time.Time // the earliest start of a victim of the highest priority; zero: not started
+	numPDBViolations int
+	highest          int32     // the highest priority of a victim
+	weight           int64     // the sum of the victims' priorities, each moved up to 0 or more
+	victims          int       // how many
+	since            time.Time // the earliest start of a victim of the highest priority; zero: not started
 }
 
 func (p *Plan) criteria() criteria {
-	c := criteria{violations: p.Violations, victims: len(p.Victims)}
+	c := criteria{numPDBViolations: p.NumPDBViolations, victims: len(p.Victims)}
 	for _, v := range p.Victims {
 		c.weight += weight(v.Priority)
 	}
@@ -53,8 +53,8 @@ func weight(priority int32) int64 { return int64(priority) + 1<<31 }
 // important ones. Who has not started counts as starting now.
 func (c *criteria) compare(o *criteria, now time.Time) int {
 	switch {
-	case c.violations != o.violations:
-		return cmp.Compare(c.violations, o.violations)
+	case c.numPDBViolations != o.numPDBViolations:
+		return cmp.Compare(c.numPDBViolations, o.numPDBViolations)
 	case c.highest != o.highest:
 		return cmp.Compare(c.highest, o.highest)
 	case c.weight != o.weight:
@@ -112,7 +112,7 @@ func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, 
 		refused, err := k.refused(c)
 		return nil, refused, err
 	}
-	best.Outranked = outranked(c, best.Node)
+	best.NominationsToClear = nominationsToClear(c, best.Node)
 	return best, nil, nil
 }
 
@@ -120,7 +120,7 @@ func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
 	var best choice
 	refused, err := search(c, Limits{Percentage: 100}, func(p *Plan) { best.take(p, c.Now) })
 	if best.Plan != nil {
-		best.Outranked = outranked(c, best.Node)
+		best.NominationsToClear = nominationsToClear(c, best.Node)
 	}
 	return best.Plan, refused, err
 }
@@ -130,7 +130,7 @@ func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {
 func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candidate, []decision.Tally, error) {
 	var found []framework.Candidate
 	refused, err := search(c, limits, func(p *Plan) {
-		found = append(found, framework.Candidate{Node: p.Node, Victims: p.Victims, NumPDBViolations: p.Violations})
+		found = append(found, framework.Candidate{Node: p.Node, Victims: p.Victims, NumPDBViolations: p.NumPDBViolations})
 	})
 	return found, refused, err
 }
@@ -140,10 +140,10 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 	var best choice
 	for _, o := range candidates {
 		victims := slices.SortedFunc(slices.Values(o.Victims), byImportance(c.Now))
-		best.take(&Plan{Node: o.Node, Victims: victims, Violations: o.NumPDBViolations}, c.Now)
+		best.take(&Plan{Node: o.Node, Victims: victims, NumPDBViolations: o.NumPDBViolations}, c.Now)
 	}
 	if best.Plan != nil {
-		best.Outranked = outranked(c, best.Node)
+		best.NominationsToClear = nominationsToClear(c, best.Node)
 	}
 	return best.Plan
 }
@@ -158,7 +158,7 @@ func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]dec
 	first := c.Draw(len(rows))
 	for i := range rows {
 		row := rows[(first+i)%len(rows)]
-		plan, blocker := onNode(c, row)
+		plan, blocker := planFor(c, row)
 		switch {
 		case blocker != nil:
 			refused.add(blocker, 1)
@@ -168,7 +168,7 @@ func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]dec
 			continue
 		}
 		take(plan)
-		if found++; plan.Violations == 0 {
+		if found++; plan.NumPDBViolations == 0 {
 			clean++
 		}
 		if clean > 0 && found >= enough {

@@ -184,8 +184,8 @@ func TestOutranked(t *testing.T) {
 	w := newWorld(pod("p", 10, 500)).node("n", 1000, pod("a", 1, 1000))
 	nominate(nominate(w, "n", pod("lower", 9, 1)), "n", pod("equal", 10, 1))
 	plan, _, _ := w.find(t, everything)
-	if len(plan.Outranked) != 1 || plan.Outranked[0].Name != "lower" {
-		t.Errorf("got %v", plan.Outranked)
+	if len(plan.NominationsToClear) != 1 || plan.NominationsToClear[0].Name != "lower" {
+		t.Errorf("got %v", plan.NominationsToClear)
 	}
 }
 
@@ -259,9 +259,9 @@ func TestIneligible(t *testing.T) {
 		want  string
 	}{
 		{"may", newWorld(pod("p", 10, 500)).node("n", 1000), ""},
-		{"policy", newWorld(pod("p", 10, 500, func(p *object.Pod) { p.NeverPreempts = true })), never},
-		{"a victim is going", nominated(pod("v", 1, 100, going)), leaving},
-		{"a victim is about to", nominated(pod("v", 1, 100), func(w *world) { w.evicting["v"] = true }), leaving},
+		{"policy", newWorld(pod("p", 10, 500, func(p *object.Pod) { p.NeverPreempts = true })), reasonNever},
+		{"a victim is going", nominated(pod("v", 1, 100, going)), reasonTerminating},
+		{"a victim is about to", nominated(pod("v", 1, 100), func(w *world) { w.evicting["v"] = true }), reasonTerminating},
 		{"nobody is", nominated(pod("v", 1, 100)), ""},
 		{"one is, but nobody preempted it", nominated(pod("v", 1, 100, func(p *object.Pod) { p.Terminating = true })), ""},
 		{"one is marked, but is not going", nominated(pod("v", 1, 100, func(p *object.Pod) { p.Disrupted = true })), ""},
@@ -270,7 +270,7 @@ func TestIneligible(t *testing.T) {
 		{"the node is gone", nominated(pod("v", 1, 100, going), func(w *world) { w.table.RemoveNode("n") }), ""},
 		{"on another node", nominated(pod("v", 1, 100, going), func(w *world) { w.node("m", 1, pod("q", 10, 1)); w.own = "m" }), ""},
 	} {
-		if got := Ineligible(c.world.call()); got != c.want {
+		if got := NotEligible(c.world.call()); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -34,14 +34,14 @@ func TestFindIsTheBestOfAll(t *testing.T) {
 			return
 		}
 		at := slices.IndexFunc(all, func(b brutePlan) bool { return b.node == plan.Node })
-		if at < 0 || !slices.Equal(plan.Victims, all[at].victims) || plan.Violations != all[at].violations {
+		if at < 0 || !slices.Equal(plan.Victims, all[at].victims) || plan.NumPDBViolations != all[at].violations {
 			t.Fatalf("got %s; of all sets of victims the best are %v", plan.text(), all)
 		}
 		best := slices.MinFunc(all, brutePlan.compare)
 		if limits.Percentage == 100 && all[at].compare(best) != 0 {
 			t.Fatalf("got %s; better is %v", plan.text(), best)
 		}
-		if plan.Violations > 0 && best.violations == 0 {
+		if plan.NumPDBViolations > 0 && best.violations == 0 {
 			t.Fatalf("got %s; without violations there is %v", plan.text(), best)
 		}
 		w.checkMinimal(t, plan)
@@ -184,7 +184,7 @@ type brutePlan struct {
 }
 
 func (b brutePlan) String() string {
-	return (&Plan{Node: b.node, Victims: b.victims, Violations: b.violations}).text()
+	return (&Plan{Node: b.node, Victims: b.victims, NumPDBViolations: b.violations}).text()
 }
 
 // compare is the order of v1.36's five criteria, written once more.

@@ -26,8 +26,8 @@ type ranks struct {
 	nominations uint64
 	rows        []rank
 	// order lists the rows that are open, the most promising first, but for the
-	// fickle ones, which are ranked anew each time.
-	order, fickle []table.Row
+	// volatile ones, which are ranked anew each time.
+	order, volatile []table.Row
 
 	changed []table.Row
 	tries   []try
@@ -38,22 +38,22 @@ type ranks struct {
 // criteria.
 type rank struct {
 	criteria
-	node     string
-	standing standing
-	// fickle: it depends on the time, or on the pod at hand.
-	fickle  bool
-	refusal *decision.Blocker // a try has shown that there is none
+	node    string
+	outlook outlook
+	// volatile: it depends on the time, or on the pod at hand.
+	volatile bool
+	refusal  *decision.Blocker // a try has shown that there is none
 }
 
-type standing int8
+type outlook int8
 
 const (
-	nobody   standing = iota // there is no pod of lower priority
-	hopeless                 // they could all go, and it would not be enough
+	nobody   outlook = iota // there is no pod of lower priority
+	hopeless                // they could all go, and it would not be enough
 	open
 )
 
-func (r *rank) listed() bool { return r.standing == open && r.refusal == nil && !r.fickle }
+func (r *rank) listed() bool { return r.outlook == open && r.refusal == nil && !r.volatile }
 
 // ranksOf are the ranks as they are now.
 func ranksOf(c *framework.PostFilterCall) *ranks {
@@ -66,12 +66,12 @@ func ranksOf(c *framework.PostFilterCall) *ranks {
 	return k
 }
 
-// guarded lists the rows with pods that a budget counts which changed since, or
+// rowsOfChangedBudgets lists the rows with pods that a budget counts which changed since, or
 // did before.
-func (k *ranks) guarded(c *framework.PostFilterCall) (rows []table.Row) {
+func (k *ranks) rowsOfChangedBudgets(c *framework.PostFilterCall) (rows []table.Row) {
 	for _, b := range changes(k.budgets, c.Disruption.Budgets) {
-		c.Table.Crowds(b.Namespace, func(crowd *table.Crowd) {
-			if pods := crowd.Pods(); len(pods) > 0 && b.Covers(pods[0].Pod) {
+		c.Table.PodsByLabels(b.Namespace, func(same *table.PodsWithLabels) {
+			if pods := same.Pods(); len(pods) > 0 && b.Covers(pods[0].Pod) {
 				for _, pl := range pods {
 					rows = append(rows, pl.Row)
 				}
@@ -116,14 +116,14 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 		k.rankAll(c)
 		return
 	}
-	if k.changed = append(k.changed, k.guarded(c)...); len(k.changed) > len(k.rows)/2 {
+	if k.changed = append(k.changed, k.rowsOfChangedBudgets(c)...); len(k.changed) > len(k.rows)/2 {
 		k.rankAll(c)
 		return
 	}
 	for _, r := range k.changed {
 		k.rankAnew(c, r)
 	}
-	for _, r := range slices.Clone(k.fickle) {
+	for _, r := range slices.Clone(k.volatile) {
 		k.rankAnew(c, r)
 	}
 	for _, node := range append(slices.Clip(nodes), c.Nominations.NodeName) {
@@ -134,12 +134,12 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 }
 
 func (k *ranks) rankAll(c *framework.PostFilterCall) {
-	k.order, k.fickle = k.order[:0], k.fickle[:0]
+	k.order, k.volatile = k.order[:0], k.volatile[:0]
 	for i := range k.rows {
 		switch row := table.Row(i); {
 		case !k.rank(c, row):
-		case k.rows[i].fickle:
-			k.fickle = append(k.fickle, row)
+		case k.rows[i].volatile:
+			k.volatile = append(k.volatile, row)
 		default:
 			k.order = append(k.order, row)
 		}
@@ -156,8 +156,8 @@ func (k *ranks) rankAnew(c *framework.PostFilterCall, row table.Row) {
 }
 
 func (k *ranks) list(row table.Row) {
-	if k.rows[row].fickle {
-		k.fickle = append(k.fickle, row)
+	if k.rows[row].volatile {
+		k.volatile = append(k.volatile, row)
 		return
 	}
 	at, _ := slices.BinarySearchFunc(k.order, row, k.compare)
@@ -166,15 +166,15 @@ func (k *ranks) list(row table.Row) {
 
 func (k *ranks) unlist(row table.Row) {
 	switch r := &k.rows[row]; {
-	case r.fickle:
-		k.fickle = slices.DeleteFunc(k.fickle, func(other table.Row) bool { return other == row })
+	case r.volatile:
+		k.volatile = slices.DeleteFunc(k.volatile, func(other table.Row) bool { return other == row })
 	case r.listed():
 		at, _ := slices.BinarySearchFunc(k.order, row, k.compare)
 		k.order = slices.Delete(k.order, at, at+1)
 	}
 }
 
-// compare orders rows that are not fickle: their pods have started before now
+// compare orders rows that are not volatile: their pods have started before now
 // or not at all, which is later than all others.
 func (k *ranks) compare(a, b table.Row) int {
 	x, y := &k.rows[a], &k.rows[b]
@@ -194,19 +194,19 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	*r = rank{node: c.Table.Name(row)}
 	b.begin(c, row)
 	for _, n := range c.Nominations.PodsForNode(r.node) {
-		r.fickle = r.fickle || n.UID == c.Pod.UID
+		r.volatile = r.volatile || n.UID == c.Pod.UID
 		b.keep(c, n)
 	}
 	for _, p := range b.pods {
-		r.fickle = r.fickle || !p.Started.Before(c.Now)
+		r.volatile = r.volatile || !p.Started.Before(c.Now)
 	}
 	if len(b.pods) > 0 {
-		r.standing = hopeless
+		r.outlook = hopeless
 		if found, ok := b.best(c); ok {
-			r.standing, r.criteria = open, found
+			r.outlook, r.criteria = open, found
 		}
 	}
-	return r.standing == open || r.fickle
+	return r.outlook == open || r.volatile
 }
 
 // try is what came out of planning for a row.
@@ -223,7 +223,7 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	var best choice
 	found, clean, enough := 0, 0, limits.of(c.Table.Live())
 	k.tries = k.tries[:0]
-	for row := range k.promising(c) {
+	for row := range k.byRank(c) {
 		r := &k.rows[row]
 		if !best.beatenBy(&r.criteria, r.node, c.Now) || !c.Filters.Local && clean > 0 && found >= enough {
 			break
@@ -231,37 +231,37 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 		if !candidate(c, row) {
 			continue
 		}
-		plan, refusal := onNode(c, row)
+		plan, refusal := planFor(c, row)
 		if k.tries = append(k.tries, try{row, plan, refusal}); refusal != nil || len(plan.Victims) == 0 {
 			continue
 		}
 		best.take(plan, c.Now)
-		if found++; plan.Violations == 0 {
+		if found++; plan.NumPDBViolations == 0 {
 			clean++
 		}
 	}
 	if c.Filters.Local {
-		k.learn()
+		k.keepTries()
 	}
 	return best.Plan
 }
 
-// learn keeps what the tries have shown: it will be the same the next time.
-func (k *ranks) learn() {
+// keepTries keeps what the tries have shown: it will be the same the next time.
+func (k *ranks) keepTries() {
 	for _, t := range k.tries {
 		r := &k.rows[t.row]
 		k.unlist(t.row)
 		if r.refusal = t.refusal; r.refusal == nil && len(t.plan.Victims) > 0 {
 			r.criteria = t.plan.criteria()
 		}
-		if r.fickle || r.listed() {
+		if r.volatile || r.listed() {
 			k.list(t.row)
 		}
 	}
 }
 
-// promising goes through the rows that are open, the most promising first.
-func (k *ranks) promising(c *framework.PostFilterCall) iter.Seq[table.Row] {
+// byRank goes through the rows that are open, the most promising first.
+func (k *ranks) byRank(c *framework.PostFilterCall) iter.Seq[table.Row] {
 	compare := func(a, b table.Row) int {
 		x, y := &k.rows[a], &k.rows[b]
 		if order := x.criteria.compare(&y.criteria, c.Now); order != 0 {
@@ -270,7 +270,7 @@ func (k *ranks) promising(c *framework.PostFilterCall) iter.Seq[table.Row] {
 		return cmp.Compare(x.node, y.node)
 	}
 	return func(yield func(table.Row) bool) {
-		fickle := slices.DeleteFunc(slices.Clone(k.fickle), func(r table.Row) bool { return k.rows[r].standing != open })
+		fickle := slices.DeleteFunc(slices.Clone(k.volatile), func(r table.Row) bool { return k.rows[r].outlook != open })
 		slices.SortFunc(fickle, compare)
 		for _, row := range k.order {
 			for len(fickle) > 0 && compare(fickle[0], row) < 0 {
@@ -297,7 +297,7 @@ func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 	var all choice
 	plans := 0
 	for _, row := range candidates(c) {
-		if p, blocker := onNode(c, row); blocker == nil && len(p.Victims) > 0 {
+		if p, blocker := planFor(c, row); blocker == nil && len(p.Victims) > 0 {
 			all.take(p, c.Now)
 			plans++
 		}
@@ -306,7 +306,7 @@ func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 	case (best == nil) != (all.Plan == nil):
 		panic(fmt.Sprintf("preempt: %d nodes have a plan, and the best of them is %v", plans, best))
 	case best == nil || !c.Filters.Local && plans > limits.of(c.Table.Live()):
-	case best.Node != all.Node || !slices.Equal(best.Victims, all.Victims) || best.Violations != all.Violations:
+	case best.Node != all.Node || !slices.Equal(best.Victims, all.Victims) || best.NumPDBViolations != all.NumPDBViolations:
 		panic(fmt.Sprintf("preempt: node %q was found, %q is better", best.Node, all.Node))
 	}
 }
@@ -323,14 +323,14 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	k.tries = k.tries[:0]
 	for _, row := range rows {
 		blocker := k.rows[row].refusal
-		if k.rows[row].standing == nobody {
+		if k.rows[row].outlook == nobody {
 			blocker = &noVictims
 		}
 		if blocker == nil {
 			t, known := tried[row]
 			if !known {
 				t.row = row
-				t.plan, t.refusal = onNode(c, row)
+				t.plan, t.refusal = planFor(c, row)
 				k.tries = append(k.tries, t)
 			}
 			blocker = t.refusal
@@ -342,7 +342,7 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 		refused.add(blocker, 1)
 	}
 	if c.Filters.Local {
-		k.learn()
+		k.keepTries()
 	}
 	if len(errs) > 0 {
 		return nil, utilerrors.NewAggregate(errs)

@@ -17,9 +17,9 @@ var noVictims = decision.Blocker{
 	Reasons: []string{"No preemption victims found for incoming pod"},
 }
 
-// onNode plans for one node, or says why the pod does not fit there though all
+// planFor plans for one node, or says why the pod does not fit there though all
 // pods of lower priority went. The table is as before when it returns.
-func onNode(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
+func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
 	pods := lowerPods(c, row)
 	if len(pods) == 0 {
 		return nil, &noVictims
@@ -34,12 +34,12 @@ func onNode(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocke
 	}
 	moreImportant := byImportance(c.Now)
 	slices.SortFunc(pods, moreImportant)
-	guarded, others := split(pods, c.Disruption.Budgets)
-	victims := unspared(c, row, guarded)
+	guarded, others := splitByPDBViolation(pods, c.Disruption.Budgets)
+	victims := reprieve(c, row, guarded)
 	violations := len(victims)
-	victims = append(victims, unspared(c, row, others)...)
+	victims = append(victims, reprieve(c, row, others)...)
 	slices.SortFunc(victims, moreImportant)
-	return &Plan{Node: c.Table.Name(row), Victims: victims, Violations: violations}, nil
+	return &Plan{Node: c.Table.Name(row), Victims: victims, NumPDBViolations: violations}, nil
 }
 
 func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
@@ -52,9 +52,9 @@ func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
 	return pods
 }
 
-// unspared puts the pods back one after the other and returns those that
+// reprieve puts the pods back one after the other and returns those that
 // cannot be there together with the pod.
-func unspared(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []*object.Pod {
+func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []*object.Pod {
 	var victims []*object.Pod
 	for _, p := range pods {
 		c.Table.Place(p, c.Table.Name(row))
@@ -66,15 +66,15 @@ func unspared(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []
 	return victims
 }
 
-// split tells the pods whose going would overdraw a budget from the others,
+// splitByPDBViolation tells the pods whose going would overdraw a budget from the others,
 // keeping their order. Every pod counts against every budget that covers it,
 // in the order given, whether it goes in the end or not (v1.36,
 // filterPodsWithPDBViolation).
-func split(pods []*object.Pod, budgets []*object.Budget) (guarded, others []*object.Pod) {
+func splitByPDBViolation(pods []*object.Pod, budgets []*object.Budget) (guarded, others []*object.Pod) {
 	spent := map[*object.Budget]int32{}
 	for _, p := range pods {
 		overdrawn := false
-		for _, b := range of(p.Namespace, budgets) {
+		for _, b := range budgetsOf(p.Namespace, budgets) {
 			if b.Counts(p) {
 				spent[b]++
 				overdrawn = overdrawn || spent[b] > b.Allowed
@@ -89,8 +89,8 @@ func split(pods []*object.Pod, budgets []*object.Budget) (guarded, others []*obj
 	return guarded, others
 }
 
-// of returns the budgets of the namespace; budgets are sorted by it.
-func of(namespace string, budgets []*object.Budget) []*object.Budget {
+// budgetsOf returns the budgets of the namespace; budgets are sorted by it.
+func budgetsOf(namespace string, budgets []*object.Budget) []*object.Budget {
 	compare := func(b *object.Budget, ns string) int { return cmp.Compare(b.Namespace, ns) }
 	from, found := slices.BinarySearchFunc(budgets, namespace, compare)
 	if !found {

@@ -116,9 +116,9 @@ func TestFlappingNode(t *testing.T) {
 func TestLabelSetsWithoutEnd(t *testing.T) {
 	tab := New()
 	for i := range 2 * keysCounted {
-		tab.Solitary(fmt.Sprint("key-", i))
+		tab.UniquePerNode(fmt.Sprint("key-", i))
 	}
-	tab.Solitary(v1.LabelHostname)
+	tab.UniquePerNode(v1.LabelHostname)
 	for i := range 10_000 {
 		name := fmt.Sprint("node-", i)
 		tab.SetNode(&object.Node{Name: name, Labels: map[string]string{v1.LabelHostname: name, "zone": name, name: "here"},
@@ -138,7 +138,7 @@ func TestLabelSetsWithoutEnd(t *testing.T) {
 func TestTermsWithoutEnd(t *testing.T) {
 	tab := New()
 	tab.SetNode(&object.Node{Name: "a", Labels: map[string]string{"zone": "a"}})
-	tab.Crowds("none", nil) // from here on they are kept
+	tab.PodsByLabels("none", nil) // from here on they are kept
 	for i := range 40_000 {
 		namespace, word := fmt.Sprint("ns-", i%300), fmt.Sprint("word-", i)
 		tab.SetNamespace(&object.Namespace{Name: namespace, Labels: map[string]string{"n": word}})
@@ -159,9 +159,9 @@ func TestTermsWithoutEnd(t *testing.T) {
 	atMost(t, "labels that selectors look at", len(tab.terms.labels), 2*termsKept)
 	atMost(t, "kinds of pods", len(tab.terms.about), aboutsKept)
 	atMost(t, "namespaces with labels", len(tab.namespaces.labels), 0)
-	atMost(t, "namespaces with pods", len(tab.crowds.byNamespace), 30)
+	atMost(t, "namespaces with pods", len(tab.podsByLabels.byNamespace), 30)
 	crowds := 0
-	tab.AllCrowds(func(*Crowd) { crowds++ })
+	tab.AllPodsByLabels(func(*PodsWithLabels) { crowds++ })
 	atMost(t, "crowds", crowds, 30)
 	atMost(t, "entries of the journal", len(tab.placements.ring), placementsKept)
 	atMost(t, "entries to undo", len(tab.undo), 0)
@@ -172,7 +172,7 @@ func TestLearntTermsWithoutEnd(t *testing.T) {
 	tab := New()
 	for i := range 5 * termsKept {
 		p := &object.Pod{UID: "p", Affinity: keepsAway("ns", fmt.Sprint("word-", i))}
-		tab.Learn(p)
+		tab.Track(p)
 		tab.Place(&object.Pod{UID: "plain"}, "a")
 		tab.Remove("plain")
 	}
@@ -201,7 +201,7 @@ func TestSelectorOwnersWithoutEnd(t *testing.T) {
 }
 
 func (t *Table) values(key string) int {
-	if v := t.solitary.byKey[key]; v != nil {
+	if v := t.uniquePerNode.byKey[key]; v != nil {
 		return len(v.nodes)
 	}
 	return 0

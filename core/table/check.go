@@ -42,7 +42,7 @@ func (t *Table) Check() error {
 	if err := t.compareClaims(fresh); err != nil {
 		return err
 	}
-	if err := t.checkCrowds(); err != nil {
+	if err := t.checkPodsByLabels(); err != nil {
 		return err
 	}
 	return t.compareImages(fresh)
@@ -72,20 +72,20 @@ func (t *Table) compareTerms(o *Table) error {
 	return nil
 }
 
-// checkCrowds: every placed pod is in the crowd of its namespace and labels.
-func (t *Table) checkCrowds() error {
-	if t.crowds.byNamespace == nil {
+// checkPodsByLabels: every placed pod is among those of its namespace and labels.
+func (t *Table) checkPodsByLabels() error {
+	if t.podsByLabels.byNamespace == nil {
 		return nil
 	}
 	pods := 0
-	for _, list := range t.crowds.byNamespace { // any order: an error is an error
+	for _, list := range t.podsByLabels.byNamespace { // any order: an error is an error
 		for _, c := range list { // any order: an error is an error
 			pods += len(c.pods)
 		}
 	}
 	for _, pl := range t.placed { // any order: an error is an error
-		c := pl.crowd
-		if c == nil || t.crowds.byNamespace[pl.Pod.Namespace][c.key] != c || c.pods[pl.inCrowd] != pl || !maps.Equal(c.Labels, pl.Pod.Labels) {
+		c := pl.withLabels
+		if c == nil || t.podsByLabels.byNamespace[pl.Pod.Namespace][c.key] != c || c.pods[pl.labelsIndex] != pl || !maps.Equal(c.Labels, pl.Pod.Labels) {
 			return fmt.Errorf("table: pod %s is not among those with its labels", pl.Pod.Key())
 		}
 	}

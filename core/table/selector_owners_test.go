@@ -76,7 +76,7 @@ func TestControllerOf(t *testing.T) {
 // and at no other change.
 func TestSolitaryRevisionCountsSharing(t *testing.T) {
 	tb := New()
-	tb.Solitary("kubernetes.io/hostname")
+	tb.UniquePerNode("kubernetes.io/hostname")
 	node := func(name, host string) *object.Node {
 		n := &object.Node{Name: name}
 		if host != "" {
@@ -86,9 +86,9 @@ func TestSolitaryRevisionCountsSharing(t *testing.T) {
 	}
 	step := func(what string, moves bool, f func()) {
 		t.Helper()
-		before := tb.SolitaryRevision()
+		before := tb.UniquePerNodeRevision()
 		f()
-		if moved := tb.SolitaryRevision() != before; moved != moves {
+		if moved := tb.UniquePerNodeRevision() != before; moved != moves {
 			t.Errorf("%s: the revision moved: %v", what, moved)
 		}
 		if err := tb.Check(); err != nil {

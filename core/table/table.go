@@ -20,9 +20,9 @@ type Placed struct {
 	Row Row
 	at  int // its place in the row's list
 
-	terms   []*Term // its terms of pod affinity
-	crowd   *Crowd
-	inCrowd int32 // its place in the crowd
+	terms       []*Term // its terms of pod affinity
+	withLabels  *PodsWithLabels
+	labelsIndex int32 // its index in withLabels
 }
 
 // Table holds nodes and placed pods. The zero value is not usable; see New.
@@ -46,7 +46,7 @@ type Table struct {
 
 	images         map[string]*Image
 	imageRevision  uint64
-	solitary       solitary
+	uniquePerNode  uniquePerNode
 	selectorOwners selectorOwners
 	namespaces     namespaces
 	objects        objects
@@ -54,7 +54,7 @@ type Table struct {
 	claims         claims
 	volumes        volumeNames
 	terms          terms
-	crowds         crowds
+	podsByLabels   podsByLabels
 
 	now         time.Time
 	revision    uint64
@@ -75,7 +75,7 @@ func New() *Table {
 		scalars: scalars{ids: map[v1.ResourceName]Resource{}, limit: columnsKept},
 		images:  map[string]*Image{},
 	}
-	t.solitary.byKey = map[string]*labelValues{}
+	t.uniquePerNode.byKey = map[string]*labelValues{}
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.devices = newDevices()
@@ -224,10 +224,10 @@ func (t *Table) put(pl *Placed) {
 	t.placed[pl.Pod.UID] = pl
 	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
 	t.charge(r, pl.Pod, 1)
-	t.bear(pl, 1)
+	t.countTerms(pl, 1)
 	t.use(pl, 1)
 	t.volumes.nameInline(pl.Pod, 1)
-	t.crowds.join(pl)
+	t.podsByLabels.join(pl)
 	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
 	t.touch(r)
 }
@@ -243,10 +243,10 @@ func (t *Table) take(pl *Placed) {
 		t.ports[r] = without(t.ports[r], hp)
 	}
 	t.charge(r, pl.Pod, -1)
-	t.bear(pl, -1)
+	t.countTerms(pl, -1)
 	t.use(pl, -1)
 	t.volumes.nameInline(pl.Pod, -1)
-	t.crowds.leave(pl)
+	t.podsByLabels.leave(pl)
 	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
 	t.touch(r)
 }

@@ -66,9 +66,9 @@ func newTerms() terms {
 	return terms{byKey: map[string]*Term{}, labels: map[string]bool{}, about: map[string]*about{}, limit: termsKept}
 }
 
-// Learn has the table hear of the terms, claims and volumes of a pod that is not
+// Track has the table hear of the terms, claims and volumes of a pod that is not
 // placed yet, but may be tried somewhere while another is decided on.
-func (t *Table) Learn(p *object.Pod) {
+func (t *Table) Track(p *object.Pod) {
 	if len(p.Volumes) > 0 && !t.volumes.learnVolumes(p) {
 		t.terms.swept++ // all are to be heard of again
 	}
@@ -80,7 +80,7 @@ func (t *Table) Learn(p *object.Pod) {
 	}
 }
 
-// Swept is how often terms that no placed pod has were forgotten, those of Learn
+// Swept is how often terms that no placed pod has were forgotten, those of Track
 // among them.
 func (t *Table) Swept() uint64 { return t.terms.swept }
 
@@ -156,8 +156,8 @@ func appendWord(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// bear counts the terms of a pod that came to its row, or left it.
-func (t *Table) bear(pl *Placed, sign int) {
+// countTerms counts the terms of a pod that came to its row, or left it.
+func (t *Table) countTerms(pl *Placed, sign int) {
 	if len(t.terms.list) > t.terms.limit && t.marks == 0 {
 		t.terms.sweep()
 	}

@@ -75,7 +75,7 @@ func (w *world) compareTerms(t *rapid.T) {
 // compareCrowds begins to keep them, too.
 func (w *world) compareCrowds(t *rapid.T) {
 	var got, want []types.UID
-	w.AllCrowds(func(c *Crowd) {
+	w.AllPodsByLabels(func(c *PodsWithLabels) {
 		for _, pl := range c.Pods() {
 			got = append(got, pl.Pod.UID)
 		}

@@ -30,7 +30,7 @@ func New(args *config.DefaultPreemptionArgs) (framework.Plugin, error) {
 // postFilter keeps the pod's nomination while it may not preempt, and ends it
 // when nobody's going would help.
 func postFilter(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFilterResult {
-	if why := preempt.Ineligible(c); why != "" {
+	if why := preempt.NotEligible(c); why != "" {
 		return framework.PostFilterResult{Message: message(why), KeepNomination: true}
 	}
 	if c.HasExtenders {
@@ -77,7 +77,7 @@ func result(plan *preempt.Plan) framework.PostFilterResult {
 	for _, p := range plan.Victims {
 		result.Victims = append(result.Victims, p.UID)
 	}
-	for _, p := range plan.Outranked {
+	for _, p := range plan.NominationsToClear {
 		result.ClearNominations = append(result.ClearNominations, p.UID)
 	}
 	return result

@@ -40,7 +40,7 @@ type plugin struct {
 	selectors *cel.Cache
 	// made has, by pod, the claim that is being made for its extended resources,
 	// from Reserve until the pod is bound.
-	made map[types.UID]*making
+	made map[types.UID]*pendingClaim
 }
 
 // New returns the plugin. Nil arguments are v1.36's defaults.
@@ -53,7 +53,7 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 		allocator: AllocatorFeatures(f),
 		binding:   bindingTimeout,
 		selectors: devices.NewSelectors(AllocatorFeatures(f), f.DRAListTypeAttributes),
-		made:      map[types.UID]*making{},
+		made:      map[types.UID]*pendingClaim{},
 	}
 	timeout := filterTimeout
 	if args != nil && args.FilterTimeout != nil {
@@ -68,7 +68,7 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 	return framework.Plugin{
 		Name:             names.DynamicResources,
 		Reads:            []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses},
-		EventsToRegister: wakes(),
+		EventsToRegister: eventsToRegister(),
 		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: signRevision},
 		PreEnqueue:       preEnqueue,
 		PreFilter:        pl.preFilter,
@@ -76,13 +76,13 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 		PostFilter:       pl.postFilter,
 		PreScore:         pl.preScore,
 		ScorePlugin:      framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
-		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.retract},
+		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.revertWrites},
 		PreBindPlugin: framework.PreBindPlugin{
 			PreBind:            pl.preBind,
 			WaitNotice:         pl.waitNotice,
-			WritesDone:         pl.settle,
+			WritesDone:         pl.writesDone,
 			WritesTimeout:      pl.binding,
-			WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", errBindingLate), // as in v1.36
+			WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", errBindingTimeout), // as in v1.36
 		},
 		PostBind: func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
 	}, nil

@@ -25,7 +25,7 @@ import (
 var all = feature.Features{DRAAdminAccess: true, DRAPrioritizedList: true, DRAPartitionableDevices: true, DRADeviceTaints: true,
 	DRAConsumableCapacity: true, DRADeviceBindingConditions: true, DRAResourceClaimDeviceStatus: true, DRASchedulerFilterTimeout: true, DRAExtendedResource: true}
 
-func plug(t *testing.T) framework.Plugin {
+func newPlugin(t *testing.T) framework.Plugin {
 	t.Helper()
 	p, err := New(nil, all)
 	if err != nil {
@@ -72,7 +72,7 @@ const short = "UnschedulableAndUnresolvable: cannot allocate all claims"
 // From Reserve on the devices are taken, whatever the API shows, until the
 // pod gives them up.
 func TestNoDeviceIsGivenTwice(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	first, second := claim(tb, "first", 2), claim(tb, "second", 2)
 	fits := map[string]string{"a": "", "b": short}
 	if got := plugintest.Ask(t, pl, tb, second).Blocked; !maps.Equal(got, fits) {
@@ -107,7 +107,7 @@ func TestNoDeviceIsGivenTwice(t *testing.T) {
 
 // What is assumed ends when the API shows the allocation, and not before.
 func TestTheAPIsWordTakesOver(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	first, second := claim(tb, "first", 2), claim(tb, "second", 1)
 	if s := pl.Reserve(tb, first, "a"); s != nil {
 		t.Fatal(s)
@@ -139,7 +139,7 @@ func TestTheAPIsWordTakesOver(t *testing.T) {
 }
 
 func TestPodsWithoutClaimsPayNothing(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	if got := pl.PreFilter(tb, &object.Pod{}); !got.Skip {
 		t.Errorf("PreFilter: %+v", got)
 	}
@@ -150,7 +150,7 @@ func TestPodsWithoutClaimsPayNothing(t *testing.T) {
 
 // Pods whose claims ask for the same are of one class, others are not.
 func TestPart(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	one, same, two := claim(tb, "one", 1), claim(tb, "same", 1), claim(tb, "two", 2)
 	sign := func(p *object.Pod) string { return string(pl.Sign(nil, tb, p)) }
 	if sign(one) != sign(same) {
@@ -168,7 +168,7 @@ func TestPart(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	p := claim(tb, "one", 1)
 	lost := &object.Pod{UID: "1", Namespace: "ns", Name: "lost", Claims: []object.PodClaim{{Claim: "gone"}}}
 	stolen := &object.Pod{UID: "2", Namespace: "ns", Name: "thief", Claims: []object.PodClaim{{Claim: "one", Owned: true}}}
@@ -197,7 +197,7 @@ func TestMissing(t *testing.T) {
 
 // A selector that says nothing is named in an error.
 func TestClassWithoutSelector(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	p := claim(tb, "one", 1)
 	tb.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: "gpu"},
 		API: &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"},
@@ -209,7 +209,7 @@ func TestClassWithoutSelector(t *testing.T) {
 
 // Which of several claims gives its devices up is drawn, by the seed.
 func TestClaimToGiveUpIsDrawn(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	p := &object.Pod{UID: "p", Namespace: "ns", Name: "p"}
 	for _, name := range []string{"one", "two"} {
 		claim(tb, name, 1)
@@ -245,7 +245,7 @@ func TestAbsurdCounts(t *testing.T) {
 	} {
 		tb := world()
 		p := claim(tb, "c", n)
-		if got := plugintest.Ask(t, plug(t), tb, p).Rejected; got != want {
+		if got := plugintest.Ask(t, newPlugin(t), tb, p).Rejected; got != want {
 			t.Errorf("%d devices: %q", n, got)
 		}
 	}
@@ -261,7 +261,7 @@ func TestSearchIsBounded(t *testing.T) {
 		devices = append(devices, fmt.Sprintf("d%d", i))
 	}
 	setSlice(tb, "a", 1, devices...)
-	pl := plug(t)
+	pl := newPlugin(t)
 	var p *object.Pod
 	for i := range 4 { // eight of 31, four times over: one too many, found out late
 		q := claim(tb, fmt.Sprintf("c%d", i), 8)
@@ -304,7 +304,7 @@ func TestWakes(t *testing.T) {
 		{"another claim goes", event(framework.ResourceClaim, framework.Delete, free, nil), false},
 		{"a node's labels", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel}, true},
 	} {
-		if got := plugintest.Queues(plug(t), p, tc.event); got != tc.want {
+		if got := plugintest.Queues(newPlugin(t), p, tc.event); got != tc.want {
 			t.Errorf("%s: got %v", tc.name, got)
 		}
 	}
@@ -312,7 +312,7 @@ func TestWakes(t *testing.T) {
 
 // A device with binding conditions is waited for until they hold.
 func TestBindingConditions(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	p := claim(tb, "one", 1)
 	if s := pl.Reserve(tb, p, "a"); s != nil {
 		t.Fatal(s)
@@ -367,7 +367,7 @@ func TestBindingConditions(t *testing.T) {
 // A pod that is not bound gives up its reservations, and those alone: the claim
 // keeps what it got, and others their part of it.
 func TestRetract(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	p := claim(tb, "shared", 1)
 	other := &object.Pod{UID: "pod other", Namespace: "ns", Name: "other", Claims: p.Claims}
 	if s := pl.Reserve(tb, p, "a"); s != nil {

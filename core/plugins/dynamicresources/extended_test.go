@@ -89,7 +89,7 @@ func TestDeviceRequests(t *testing.T) {
 // has; others do as far as they go. Without a class, or with the gate off,
 // nobody looks at devices.
 func TestNodesThatOfferTheResource(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	tb.SetNode(&object.Node{Name: "own", Allocatable: resource.Vector{Scalars: []resource.Scalar{{Name: gpus, Value: 1}}}})
 	two := asksFor("two", 2)
 	if got := plugintest.Ask(t, pl, tb, two).Blocked; got != nil {
@@ -123,7 +123,7 @@ func TestNodesThatOfferTheResource(t *testing.T) {
 // From Reserve on the devices are the pod's, though no claim is there; the pod
 // is held back until the API shows the claim with them.
 func TestClaimIsMade(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	standsFor(tb, string(gpus))
 	first, second := asksFor("first", 2), asksFor("second", 1)
 	if s := pl.Reserve(tb, first, "a"); s != nil {
@@ -172,7 +172,7 @@ func TestClaimIsMade(t *testing.T) {
 // A claim that never came about leaves nothing behind, and another attempt makes
 // one of another name.
 func TestClaimIsNotMade(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	standsFor(tb, string(gpus))
 	p := asksFor("p", 2)
 	names := map[string]bool{}
@@ -191,9 +191,9 @@ func TestClaimIsNotMade(t *testing.T) {
 	}
 }
 
-// What an earlier attempt left behind goes first, and the pod is woken by that.
+// What an earlier attempt left behind goes first, and the pod is queued by that.
 func TestClaimIsLeftOver(t *testing.T) {
-	tb, pl := world(), plug(t)
+	tb, pl := world(), newPlugin(t)
 	standsFor(tb, string(gpus))
 	p := asksFor("p", 1)
 	left := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "left", UID: "left",
@@ -215,7 +215,7 @@ func TestClaimIsLeftOver(t *testing.T) {
 	}
 	gone := framework.Event{Resource: framework.ResourceClaim, ActionType: framework.Delete, OldObject: tb.RemoveObject(object.ResourceClaims, "ns", "left")}
 	if !plugintest.Queues(pl, p, gone) || plugintest.Queues(pl, asksFor("q", 1), gone) {
-		t.Error("its end wakes the pod alone")
+		t.Error("its end queues the pod alone")
 	}
 }
 

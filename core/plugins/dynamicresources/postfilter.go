@@ -11,7 +11,7 @@ import (
 )
 
 // postFilter gives up what a claim has got where that is what keeps the pod
-// from its nodes and nobody else uses it: one claim, chosen by lot, as v1.36
+// from its nodes and nobody else uses it: one claim, drawn at random, as v1.36
 // does. The pod is tried again when the claim is seen to have nothing.
 func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterResult {
 	result := framework.PostFilterResult{KeepNomination: true}
@@ -27,7 +27,7 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 		result.Message = "no new claims to deallocate"
 		return result
 	case s.extended != nil && s.extended.stale != nil:
-		result.Writes = unmake(&s.extended.stale.Meta)
+		result.Writes = deleteClaim(&s.extended.stale.Meta)
 		result.Message = "deletion of ResourceClaim completed"
 		return result
 	case c.Filters.PreFilter != nil:

@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	errBindingFailed = errors.New("device binding failed")
-	errBindingLate   = errors.New("device binding timeout")
+	errBindingFailed  = errors.New("device binding failed")
+	errBindingTimeout = errors.New("device binding timeout")
 )
 
 // conditional tells whether devices of the allocation have conditions that are
@@ -30,7 +30,7 @@ func conditional(a *resourcev1.AllocationResult) bool {
 // waitNotice tells users that the pod is not bound before the binding conditions
 // of its devices hold.
 func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framework.Notice {
-	if !pl.features.BindingConditions {
+	if !pl.features.DeviceBindingConditions() {
 		return nil
 	}
 	claims := []*object.ResourceClaim{pl.madeFor(t, p)}
@@ -80,10 +80,10 @@ func readiness(c *resourcev1.ResourceClaim) (bool, error) {
 	return true, nil
 }
 
-// settle holds the pod back until the binding conditions of all its devices
+// writesDone holds the pod back until the binding conditions of all its devices
 // hold, once the API shows what was written. A claim that was made for the pod
 // has to be shown in any case: only then it is known whether it goes again.
-func (pl *plugin) settle(t *table.Table, p *object.Pod, _ string) *decision.Status {
+func (pl *plugin) writesDone(t *table.Table, p *object.Pod, _ string) *decision.Status {
 	names := make([]string, 0, len(p.Claims)+1)
 	if m := pl.made[p.UID]; m != nil {
 		if c := pl.madeFor(t, p); c != nil && shown(t, p.Namespace, m.name) != c {
@@ -113,7 +113,7 @@ func (pl *plugin) settle(t *table.Table, p *object.Pod, _ string) *decision.Stat
 		case err != nil:
 			return &decision.Status{Code: decision.Error, Err: err}
 		case !ready && pl.overdue(t, c.API):
-			return failed("%w: claim=%s", errBindingLate, c.Name)
+			return failed("%w: claim=%s", errBindingTimeout, c.Name)
 		case !ready:
 			return &decision.Status{Code: decision.Wait}
 		}

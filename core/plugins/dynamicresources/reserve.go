@@ -18,7 +18,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// reserve settles which devices the claims get on the node, and has everybody
+// reserve decides which devices the claims get on the node, and has everybody
 // see the claims so.
 func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.Status {
 	s, status := pl.prepare(t, p)
@@ -113,7 +113,7 @@ func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 
 // retract takes the pod's reservations back that stand in the API. What the
 // claims got they keep; one that was made for the pod goes.
-func (pl *plugin) retract(t *table.Table, p *object.Pod, _ string) []framework.Write {
+func (pl *plugin) revertWrites(t *table.Table, p *object.Pod, _ string) []framework.Write {
 	var writes []framework.Write
 	for i := range p.Claims {
 		c := shown(t, p.Namespace, p.Claims[i].Claim)
@@ -129,7 +129,7 @@ func (pl *plugin) retract(t *table.Table, p *object.Pod, _ string) []framework.W
 			Result: []object.Object{&left}})
 	}
 	if c := pl.madeFor(t, p); c != nil && pl.made[p.UID].sent {
-		writes = append(writes, unmake(&c.Meta)...)
+		writes = append(writes, deleteClaim(&c.Meta)...)
 	}
 	return writes
 }

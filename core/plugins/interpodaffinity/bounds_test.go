@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Domains, places and hostnames that come and go without end leave no more
+// Domains, locations and hostnames that come and go without end leave no more
 // behind than there were at once.
 func TestDomainsWithoutEnd(t *testing.T) {
 	const nodes = 20
@@ -45,7 +45,7 @@ func TestDomainsWithoutEnd(t *testing.T) {
 			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.key, topology.domains.Held(), nodes)
 		}
 	}
-	if n := c.places.ids.Room(); n > 2*nodes || c.places.ids.Held() > nodes || len(c.at) > 2*nodes || len(c.own) > 2*nodes*c.size {
-		t.Errorf("%d places, %d of them with nodes, %d rows; there are %d nodes", n, c.places.ids.Held(), len(c.at), nodes)
+	if n := c.locations.ids.Room(); n > 2*nodes || c.locations.ids.Held() > nodes || len(c.location) > 2*nodes || len(c.own) > 2*nodes*c.size {
+		t.Errorf("%d places, %d of them with nodes, %d rows; there are %d nodes", n, c.locations.ids.Held(), len(c.location), nodes)
 	}
 }

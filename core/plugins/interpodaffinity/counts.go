@@ -13,14 +13,14 @@ import (
 type kind uint8
 
 const (
-	wanted   kind = iota // pods that all required affinity terms are about
-	unwanted             // pods that a required anti-affinity term is about
-	kept                 // terms of pods there that keep the pod away
+	affinity             kind = iota // pods that all required affinity terms are about
+	antiAffinity                     // pods that a required anti-affinity term is about
+	existingAntiAffinity             // terms of pods there that keep the pod away
 	kinds
 )
 
-// worth is the one thing that is counted to score.
-const worth kind = 0
+// topologyScore is the one thing that is counted to score.
+const topologyScore kind = 0
 
 // How many kinds there are to filter, and to score.
 const (
@@ -28,7 +28,7 @@ const (
 	scoreKinds  = 1
 )
 
-// noNode stands for the place of a row without a node, and is its cell.
+// noNode stands for the location of a row without a node, and is its cell.
 const noNode = -1
 
 // counts is what speaks for and against each domain, for a class of pods. It
@@ -36,29 +36,29 @@ const noNode = -1
 type counts struct {
 	size       int // how many kinds are counted
 	topologies []topology
-	// solitary is the topology by a label of which nodes have values of their
+	// uniquePerNode is the topology by a label of which nodes have values of their
 	// own, -1: there is none. What is on such a node is counted with the row.
-	solitary int
-	asks     []question
-	heeds    map[string]share // by key of terms that placed pods have
-	terms    []*table.Term    // these terms
-	by       [kinds][]int     // the topologies in which each kind is counted
-	total    sums             // over all domains, as often as a node is in one
-	self     bool             // the pod may be the first that its affinity is about
+	uniquePerNode int
+	ownTerms      []termSet
+	existingTerms map[string]share // by key of terms that placed pods have
+	existingRows  []*table.Term    // these terms
+	by            [kinds][]int     // the topologies in which each kind is counted
+	total         sums             // over all domains, as often as a node is in one
+	self          bool             // the pod may be the first that its affinity is about
 
-	places places
-	at     []int32 // by row, its place
-	own    []int64 // by row and kind, what is on the node itself
+	locations locations
+	location  []int32 // the location of each row
+	own       []int64 // by row and kind, what is on the node itself
 
-	revision, placements uint64 // up to which the table's journals are read
-	fresh                bool   // nothing is counted yet
-	sites                []site // room for enter
+	revision, placements uint64     // up to which the table's journals are read
+	fresh                bool       // nothing is counted yet
+	domains              []domainID // room for enter
 	shares               []share
 }
 
 // question is terms of the class that must all be about a pod, for it to
 // count in each of the topologies.
-type question struct {
+type termSet struct {
 	terms  []match.PodTerm
 	shares []share
 }
@@ -71,20 +71,20 @@ type share struct {
 }
 
 func newCounts(size int) *counts {
-	return &counts{size: size, solitary: -1, heeds: map[string]share{}, fresh: true}
+	return &counts{size: size, uniquePerNode: -1, existingTerms: map[string]share{}, fresh: true}
 }
 
-// ask has the class's own terms counted: those of required affinity together,
+// addOwnTerms has the class's own terms counted: those of required affinity together,
 // as one pod must match them all, others each for itself.
-func (c *counts) ask(terms []match.PodTerm, k kind) {
+func (c *counts) addOwnTerms(terms []match.PodTerm, k kind) {
 	if len(terms) > 0 && terms[0].Kind == match.RequiredAffinity {
-		q := question{terms: terms}
+		q := termSet{terms: terms}
 		for i := range terms {
 			if s := (share{c.topology(terms[i].TopologyKey, k), k, 1}); !slices.Contains(q.shares, s) {
 				q.shares = append(q.shares, s)
 			}
 		}
-		c.asks = append(c.asks, q)
+		c.ownTerms = append(c.ownTerms, q)
 		return
 	}
 	for i := range terms {
@@ -92,14 +92,14 @@ func (c *counts) ask(terms []match.PodTerm, k kind) {
 		if terms[i].Kind == match.PreferredPods {
 			n = terms[i].Weight
 		}
-		c.asks = append(c.asks, question{terms[i : i+1], []share{{c.topology(terms[i].TopologyKey, k), k, n}}})
+		c.ownTerms = append(c.ownTerms, termSet{terms[i : i+1], []share{{c.topology(terms[i].TopologyKey, k), k, n}}})
 	}
 }
 
-// heed has pods counted that have the term.
-func (c *counts) heed(term *table.Term, k kind, n int64) {
-	c.heeds[term.Key] = share{c.topology(term.TopologyKey, k), k, n}
-	c.terms = append(c.terms, term)
+// addExistingTerm has the pods counted that have the term.
+func (c *counts) addExistingTerm(term *table.Term, k kind, n int64) {
+	c.existingTerms[term.Key] = share{c.topology(term.TopologyKey, k), k, n}
+	c.existingRows = append(c.existingRows, term)
 }
 
 // topology finds or makes the one with the key, in which the kind is counted.
@@ -125,25 +125,25 @@ func (c *counts) sync(t *table.Table) {
 		return
 	}
 	if c.fresh {
-		c.solitary = slices.IndexFunc(c.topologies, func(at topology) bool { return t.Solitary(at.key) })
+		c.uniquePerNode = slices.IndexFunc(c.topologies, func(at topology) bool { return t.UniquePerNode(at.key) })
 	}
-	for len(c.at) < t.Rows() {
-		c.at = append(c.at, noNode)
+	for len(c.location) < t.Rows() {
+		c.location = append(c.location, noNode)
 	}
-	if c.solitary >= 0 && len(c.own) < t.Rows()*c.size {
+	if c.uniquePerNode >= 0 && len(c.own) < t.Rows()*c.size {
 		c.own = append(c.own, make([]int64, t.Rows()*c.size-len(c.own))...)
 	}
 	recount := c.fresh || !t.PlacementsAfter(c.placements, func(p table.Placement) {
-		if c.at[p.Row] != noNode {
-			c.count(t, p.Row, p.Pod, sign(p.Came))
+		if c.location[p.Row] != noNode {
+			c.count(t, p.Row, p.Pod, deltaOf(p.Came))
 		}
 	})
 	t.NodesChanged(c.revision, func(r table.Row) bool {
 		if !recount {
 			c.countRow(t, r, -1)
 		}
-		c.leave(r)
-		c.enter(t, r)
+		c.removeRow(r)
+		c.addRow(t, r)
 		if !recount {
 			c.countRow(t, r, 1)
 		}
@@ -155,43 +155,43 @@ func (c *counts) sync(t *table.Table) {
 	c.fresh, c.revision, c.placements = false, t.Revision(), t.PlacementCount()
 }
 
-func sign(came bool) int64 {
+func deltaOf(came bool) int64 {
 	if came {
 		return 1
 	}
 	return -1
 }
 
-// countRow counts the pods on the row (sign 1) or takes them off (-1).
-func (c *counts) countRow(t *table.Table, r table.Row, sign int64) {
-	if c.at[r] == noNode {
+// countRow counts the pods on the row (delta 1) or takes them off (-1).
+func (c *counts) countRow(t *table.Table, r table.Row, delta int64) {
+	if c.location[r] == noNode {
 		return
 	}
 	for _, pl := range t.Pods(r) {
-		c.count(t, r, pl.Pod, sign)
+		c.count(t, r, pl.Pod, delta)
 	}
 }
 
-func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, sign int64) {
-	for _, s := range c.answers(t, p.Namespace, p.Labels) {
-		c.add(r, s, sign)
+func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, delta int64) {
+	for _, s := range c.sharesOf(t, p.Namespace, p.Labels) {
+		c.add(r, s, delta)
 	}
-	if p.Affinity == nil || len(c.heeds) == 0 {
+	if p.Affinity == nil || len(c.existingTerms) == 0 {
 		return
 	}
 	for i := range p.Affinity.Terms {
-		if s, ok := c.heeds[p.Affinity.Terms[i].Key]; ok {
-			c.add(r, s, sign)
+		if s, ok := c.existingTerms[p.Affinity.Terms[i].Key]; ok {
+			c.add(r, s, delta)
 		}
 	}
 }
 
-// answers is what pods with these labels add, by the class's own terms. It is
+// sharesOf is what pods with these labels add, by the class's own terms. It is
 // valid until the next call.
-func (c *counts) answers(t *table.Table, namespace string, labels map[string]string) []share {
+func (c *counts) sharesOf(t *table.Table, namespace string, labels map[string]string) []share {
 	c.shares = c.shares[:0]
-	for i := range c.asks {
-		if q := &c.asks[i]; seesAll(t, q.terms, namespace, labels) {
+	for i := range c.ownTerms {
+		if q := &c.ownTerms[i]; allTermsMatch(t, q.terms, namespace, labels) {
 			c.shares = append(c.shares, q.shares...)
 		}
 	}
@@ -200,11 +200,11 @@ func (c *counts) answers(t *table.Table, namespace string, labels map[string]str
 
 // add counts a share on the row n times.
 func (c *counts) add(r table.Row, s share, n int64) {
-	if c.at[r] == noNode {
+	if c.location[r] == noNode {
 		return
 	}
 	n *= s.n
-	switch id := c.places.ids.At(c.at[r]).sites[s.topology]; id {
+	switch id := c.locations.ids.At(c.location[r]).domains[s.topology]; id {
 	case missing:
 		return
 	case own:
@@ -215,7 +215,7 @@ func (c *counts) add(r table.Row, s share, n int64) {
 	c.total[s.kind] += n
 }
 
-// recount counts all anew. Places and domains stay, so that rows keep their
+// recount counts all anew. Locations and domains stay, so that rows keep their
 // cells' meaning.
 func (c *counts) recount(t *table.Table) {
 	c.total = sums{}
@@ -225,16 +225,16 @@ func (c *counts) recount(t *table.Table) {
 			*c.topologies[i].domains.At(int32(id)) = sums{}
 		}
 	}
-	for _, term := range c.terms {
-		s := c.heeds[term.Key]
+	for _, term := range c.existingRows {
+		s := c.existingTerms[term.Key]
 		term.Rows(func(r table.Row, pods int) { c.add(r, s, int64(pods)) })
 	}
-	crowd := func(crowd *table.Crowd) {
-		shares := c.answers(t, crowd.Namespace, crowd.Labels)
+	visit := func(same *table.PodsWithLabels) {
+		shares := c.sharesOf(t, same.Namespace, same.Labels)
 		if len(shares) == 0 {
 			return
 		}
-		for _, pl := range crowd.Pods() {
+		for _, pl := range same.Pods() {
 			for _, s := range shares {
 				c.add(pl.Row, s, 1)
 			}
@@ -242,19 +242,19 @@ func (c *counts) recount(t *table.Table) {
 	}
 	names, all := c.namespaces()
 	if all {
-		t.AllCrowds(crowd)
+		t.AllPodsByLabels(visit)
 		return
 	}
 	for _, name := range names {
-		t.Crowds(name, crowd)
+		t.PodsByLabels(name, visit)
 	}
 }
 
 // namespaces are those that the class's own terms look at.
 func (c *counts) namespaces() (names []string, all bool) {
-	for i := range c.asks {
-		for k := range c.asks[i].terms {
-			term := &c.asks[i].terms[k]
+	for i := range c.ownTerms {
+		for k := range c.ownTerms[i].terms {
+			term := &c.ownTerms[i].terms[k]
 			all = all || term.NamespaceSelector != nil
 			names = append(names, term.Namespaces...)
 		}
@@ -263,46 +263,46 @@ func (c *counts) namespaces() (names []string, all bool) {
 	return slices.Compact(names), all
 }
 
-// enter gives the row the place of its node. Pods are not counted yet.
-func (c *counts) enter(t *table.Table, r table.Row) {
+// addRow gives the row the location of its node. Pods are not counted yet.
+func (c *counts) addRow(t *table.Table, r table.Row) {
 	n := t.Node(r)
 	if n == nil {
 		return
 	}
-	c.sites = c.sites[:0]
+	c.domains = c.domains[:0]
 	for i := range c.topologies {
 		value, ok := n.Labels[c.topologies[i].key]
 		switch {
 		case !ok:
-			c.sites = append(c.sites, missing)
-		case i == c.solitary && t.NodesWith(c.topologies[i].key, value) == 1:
-			c.sites = append(c.sites, own)
+			c.domains = append(c.domains, missing)
+		case i == c.uniquePerNode && t.NodesWith(c.topologies[i].key, value) == 1:
+			c.domains = append(c.domains, own)
 		default:
 			id, _ := c.topologies[i].domains.Hold(value)
-			c.sites = append(c.sites, id)
+			c.domains = append(c.domains, id)
 		}
 	}
-	c.at[r] = c.places.join(c.sites)
+	c.location[r] = c.locations.join(c.domains)
 }
 
-// leave takes the row, whose pods are not counted any more, off its place.
-func (c *counts) leave(r table.Row) {
-	id := c.at[r]
+// removeRow takes the row, whose pods are not counted any more, off its location.
+func (c *counts) removeRow(r table.Row) {
+	id := c.location[r]
 	if id == noNode {
 		return
 	}
-	for i, s := range c.places.ids.At(id).sites {
+	for i, s := range c.locations.ids.At(id).domains {
 		if s >= 0 {
 			c.topologies[i].domains.Release(s)
 		}
 	}
-	c.places.ids.Release(id)
-	c.at[r] = noNode
+	c.locations.ids.Release(id)
+	c.location[r] = noNode
 }
 
 // ownOf is what of the kind is on the row's node itself.
 func (c *counts) ownOf(r table.Row, k kind) int64 {
-	if c.solitary < 0 {
+	if c.uniquePerNode < 0 {
 		return 0
 	}
 	return c.own[int(r)*c.size+int(k)]

@@ -5,7 +5,7 @@
 // A counts keeps, for one class of pods, what speaks for and against each
 // domain (the nodes that share a value of a label), and is fed from the
 // table's journals. It begins with what the table knows: which terms of placed
-// pods are about the class, and which crowds of pods its own terms are about.
-// Rows in the same domains, and alike in what is on the node itself, form a
-// cell.
+// pods match the class, and which pods, by their labels, the class's own terms
+// match. Rows in the same domains, and alike in what is on the node itself, form
+// a cell.
 package interpodaffinity

@@ -7,24 +7,24 @@ import (
 )
 
 const (
-	far        framework.Verdict = 1 + iota // not where the pod has to be
-	near                                    // where the pod must not be
-	keptAway                                // where others do not want it
-	reasonFar  = "node(s) didn't match pod affinity rules"
-	reasonNear = "node(s) didn't match pod anti-affinity rules"
-	reasonKept = "node(s) didn't satisfy existing pods anti-affinity rules"
+	affinityNotMet             framework.Verdict = 1 + iota // the pod's required affinity
+	antiAffinityNotMet                                      // the pod's required anti-affinity
+	existingAntiAffinityNotMet                              // that of existing pods
+	reasonAffinity             = "node(s) didn't match pod affinity rules"
+	reasonAntiAffinity         = "node(s) didn't match pod anti-affinity rules"
+	reasonExistingAntiAffinity = "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
-// filterCells writes each row's cell: its place and, below it, a bit for each
+// filterCells writes each row's cell: its location and, below it, a bit for each
 // kind that the node itself has any of.
 func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	for i, r := range rows {
-		if c.at[r] == noNode {
+		if c.location[r] == noNode {
 			out[i] = noNode
 			continue
 		}
-		out[i] = int64(c.at[r]) << kinds
+		out[i] = int64(c.location[r]) << kinds
 		for k := range kinds {
 			if c.ownOf(r, k) > 0 {
 				out[i] |= 1 << k
@@ -33,15 +33,14 @@ func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	}
 }
 
-// verdict asks first whether the pods are there that the pod has to be with
-// (or it is to be the first of them), then what itself does not bear, then who
-// does not bear it.
+// verdict looks first at the pod's affinity (the pod may be the first that it
+// matches), then at its anti-affinity, then at that of the pods on the nodes.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
 	if cell < 0 {
 		return framework.Fits
 	}
 	c := in.State.(*counts)
-	sites := c.places.ids.At(int32(cell >> kinds)).sites
+	sites := c.locations.ids.At(int32(cell >> kinds)).domains
 	has := func(topology int, k kind) bool {
 		switch s := sites[topology]; s {
 		case missing:
@@ -52,20 +51,20 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 			return c.topologies[topology].domains.At(s)[k] > 0
 		}
 	}
-	first := c.self && c.total[wanted] == 0
-	for _, i := range c.by[wanted] {
-		if sites[i] == missing || !first && !has(i, wanted) {
-			return far
+	first := c.self && c.total[affinity] == 0
+	for _, i := range c.by[affinity] {
+		if sites[i] == missing || !first && !has(i, affinity) {
+			return affinityNotMet
 		}
 	}
-	for _, i := range c.by[unwanted] {
-		if has(i, unwanted) {
-			return near
+	for _, i := range c.by[antiAffinity] {
+		if has(i, antiAffinity) {
+			return antiAffinityNotMet
 		}
 	}
-	for _, i := range c.by[kept] {
-		if has(i, kept) {
-			return keptAway
+	for _, i := range c.by[existingAntiAffinity] {
+		if has(i, existingAntiAffinity) {
+			return existingAntiAffinityNotMet
 		}
 	}
 	return framework.Fits
@@ -73,10 +72,10 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
 	switch v {
-	case far:
-		return decision.UnschedulableAndUnresolvable, []string{reasonFar}
-	case near:
-		return decision.Unschedulable, []string{reasonNear}
+	case affinityNotMet:
+		return decision.UnschedulableAndUnresolvable, []string{reasonAffinity}
+	case antiAffinityNotMet:
+		return decision.Unschedulable, []string{reasonAntiAffinity}
 	}
-	return decision.Unschedulable, []string{reasonKept}
+	return decision.Unschedulable, []string{reasonExistingAntiAffinity}
 }

@@ -38,12 +38,12 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 	}
 	return framework.Plugin{
 		Name:             names.InterPodAffinity,
-		EventsToRegister: wakes(),
+		EventsToRegister: eventsToRegister(),
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.Domains,
 			SignRevision: signRevision,
 			Sign:         pl.sign,
-			Epoch:        (*table.Table).SolitaryRevision,
+			Epoch:        (*table.Table).UniquePerNodeRevision,
 		},
 		PreFilter: preFilter,
 		FilterPlugin: framework.FilterPlugin{
@@ -79,7 +79,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	}
 	if a := p.Affinity; a != nil {
 		key = append(append(key, '='), a.Key...)
-		if selectsItself(t, p) {
+		if matchesItself(t, p) {
 			key = append(key, '+')
 		}
 		if a.Selects {
@@ -87,7 +87,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		}
 	}
 	key = append(key, 0)
-	keeping, live := keepingAway(about)
+	keeping, live := existingAntiAffinityTerms(about)
 	if live {
 		key = append(key, '!')
 	}
@@ -95,7 +95,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		key = binary.AppendUvarint(key, term.ID)
 	}
 	key = append(key, 0)
-	for _, term := range pl.drawing(p, about) {
+	for _, term := range pl.scoringTerms(p, about) {
 		key = binary.AppendUvarint(key, term.ID)
 	}
 	return key
@@ -107,9 +107,9 @@ func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
 	return t.TermsRevision() + t.NamespaceRevision(), true
 }
 
-// keepingAway picks the terms of others that keep the pod away, and tells
+// existingAntiAffinityTerms picks the terms of others that keep the pod away, and tells
 // whether any of them does now.
-func keepingAway(about []*table.Term) (terms []*table.Term, live bool) {
+func existingAntiAffinityTerms(about []*table.Term) (terms []*table.Term, live bool) {
 	for _, term := range about {
 		if term.Kind == match.RequiredAntiAffinity {
 			terms, live = append(terms, term), live || term.Live()
@@ -118,10 +118,10 @@ func keepingAway(about []*table.Term) (terms []*table.Term, live bool) {
 	return terms, live
 }
 
-// drawing picks the terms of others that make nodes better or worse for the
+// scoringTerms picks the terms of others that make nodes better or worse for the
 // pod.
-func (pl *plugin) drawing(p *object.Pod, about []*table.Term) (terms []*table.Term) {
-	if pl.ignore && !prefers(p) {
+func (pl *plugin) scoringTerms(p *object.Pod, about []*table.Term) (terms []*table.Term) {
+	if pl.ignore && !hasPreferredTerms(p) {
 		return nil
 	}
 	for _, term := range about {
@@ -143,29 +143,29 @@ func (pl *plugin) weight(term *table.Term) int64 {
 	return 0
 }
 
-func prefers(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
+func hasPreferredTerms(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
 
-// sees tells whether a term of the pod at hand is about pods with these labels
+// termMatches tells whether a term of the pod at hand is about pods with these labels
 // in that namespace. v1.36.3 looks up which namespaces the selector matches,
 // and then asks it about one without labels, too.
-func sees(t *table.Table, term *match.PodTerm, namespace string, labels map[string]string) bool {
+func termMatches(t *table.Table, term *match.PodTerm, namespace string, labels map[string]string) bool {
 	return term.Matches(namespace, t.NamespaceLabels(namespace), labels) ||
 		term.NamespaceSelector != nil && term.Matches(namespace, nil, labels)
 }
 
-func seesAll(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {
+func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {
 	for i := range terms {
-		if !sees(t, &terms[i], namespace, labels) {
+		if !termMatches(t, &terms[i], namespace, labels) {
 			return false
 		}
 	}
 	return true
 }
 
-// selectsItself tells whether the pod's required affinity is about pods like
+// matchesItself tells whether the pod's required affinity is about pods like
 // itself, so that it may be the first of them.
-func selectsItself(t *table.Table, p *object.Pod) bool {
-	return len(p.Affinity.Affinity) > 0 && seesAll(t, p.Affinity.Affinity, p.Namespace, p.Labels)
+func matchesItself(t *table.Table, p *object.Pod) bool {
+	return len(p.Affinity.Affinity) > 0 && allTermsMatch(t, p.Affinity.Affinity, p.Namespace, p.Labels)
 }
 
 // preFilter skips pods that nothing is asked of, by themselves or by others
@@ -175,23 +175,23 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 		reason := fmt.Sprintf("parsing pod: %v", p.Affinity.Invalid)
 		return framework.PreFilterResult{Status: &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}}
 	}
-	keeping, live := keepingAway(t.TermsAbout(p))
+	keeping, live := existingAntiAffinityTerms(t.TermsAbout(p))
 	c := newCounts(filterKinds)
 	if p.Affinity != nil && len(p.Affinity.Affinity)+len(p.Affinity.AntiAffinity) > 0 {
-		c.self = selectsItself(t, p)
-		c.ask(p.Affinity.Affinity, wanted)
-		c.ask(p.Affinity.AntiAffinity, unwanted)
+		c.self = matchesItself(t, p)
+		c.addOwnTerms(p.Affinity.Affinity, affinity)
+		c.addOwnTerms(p.Affinity.AntiAffinity, antiAffinity)
 	} else if !live {
 		return framework.PreFilterResult{Skip: true}
 	}
 	for _, term := range keeping {
-		c.heed(term, kept, 1)
+		c.addExistingTerm(term, existingAntiAffinity, 1)
 	}
 	return framework.PreFilterResult{State: c}
 }
 
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
-	if pl.ignore && !prefers(p) {
+	if pl.ignore && !hasPreferredTerms(p) {
 		return framework.PreScoreResult{Skip: true}
 	}
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
@@ -200,10 +200,10 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 	}
 	c := newCounts(scoreKinds)
 	if p.Affinity != nil {
-		c.ask(p.Affinity.Preferred, worth)
+		c.addOwnTerms(p.Affinity.Preferred, topologyScore)
 	}
-	for _, term := range pl.drawing(p, t.TermsAbout(p)) {
-		c.heed(term, worth, pl.weight(term))
+	for _, term := range pl.scoringTerms(p, t.TermsAbout(p)) {
+		c.addExistingTerm(term, topologyScore, pl.weight(term))
 	}
 	return framework.PreScoreResult{State: c, Skip: len(c.topologies) == 0}
 }

@@ -51,9 +51,9 @@ func pod(name, app, node string, a *v1.Affinity) *object.Pod {
 
 func TestReasons(t *testing.T) {
 	codes := map[framework.Verdict]string{
-		far:      "UnschedulableAndUnresolvable: node(s) didn't match pod affinity rules",
-		near:     "Unschedulable: node(s) didn't match pod anti-affinity rules",
-		keptAway: "Unschedulable: node(s) didn't satisfy existing pods anti-affinity rules",
+		affinityNotMet:             "UnschedulableAndUnresolvable: node(s) didn't match pod affinity rules",
+		antiAffinityNotMet:         "Unschedulable: node(s) didn't match pod anti-affinity rules",
+		existingAntiAffinityNotMet: "Unschedulable: node(s) didn't satisfy existing pods anti-affinity rules",
 	}
 	for v, want := range codes { // any order: each alone
 		code, reasons := explain(nil, 0, v)
@@ -115,7 +115,7 @@ func TestManyTerms(t *testing.T) {
 		*list = append(*list, v1.PodAffinityTerm{TopologyKey: []string{"", v1.LabelHostname, fmt.Sprint("key-", i)}[i%3], LabelSelector: app(fmt.Sprint("app-", i))})
 	}
 	tb.Place(pod("many", "app-1", "n0", many), "n0")
-	for i, want := range []framework.Verdict{near, framework.Fits} {
+	for i, want := range []framework.Verdict{antiAffinityNotMet, framework.Fits} {
 		state := p.PreFilter(tb, pod("p", "x", "", many)).State
 		in := &framework.Input{Table: tb, State: state}
 		p.CellFilter.Sync(in)

@@ -117,16 +117,16 @@ func (n *naive) verdicts() map[string]framework.Verdict {
 		v := framework.Fits
 		switch {
 		case !labelled || !found && !first:
-			v = far
+			v = affinityNotMet
 		case slices.ContainsFunc(n.own().AntiAffinity, func(t match.PodTerm) bool {
 			value, ok := node.Labels[t.TopologyKey]
 			return ok && anti[pair{t.TopologyKey, value}] > 0
 		}):
-			v = near
+			v = antiAffinityNotMet
 		default:
 			for key, value := range node.Labels { // any order: any will do
 				if existing[pair{key, value}] > 0 {
-					v = keptAway
+					v = existingAntiAffinityNotMet
 				}
 			}
 		}

@@ -227,7 +227,7 @@ func (w *world) checkpoint(*rapid.T) {
 	if len(w.marks) == 0 {
 		w.nominated = []*object.Pod{w.newPod(70), w.newPod(70)}
 		for _, p := range w.nominated {
-			w.Learn(p)
+			w.Track(p)
 		}
 		w.keys, w.skips = nil, nil
 		for _, p := range w.pool {

@@ -9,18 +9,18 @@ import (
 // than weights of 100 for 5e9 terms on one node do not fit.
 const ownBits = 40
 
-// scoreCells writes each row's cell: its place and, below it, the sum of the
+// scoreCells writes each row's cell: its location and, below it, the sum of the
 // weights on the node itself.
 func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	const most = 1<<(ownBits-1) - 1
 	for i, r := range rows {
-		if c.at[r] == noNode {
+		if c.location[r] == noNode {
 			out[i] = noNode
 			continue
 		}
-		sum := max(-most, min(c.ownOf(r, worth), most))
-		out[i] = int64(c.at[r])<<ownBits | sum&(1<<ownBits-1)
+		sum := max(-most, min(c.ownOf(r, topologyScore), most))
+		out[i] = int64(c.location[r])<<ownBits | sum&(1<<ownBits-1)
 	}
 }
 
@@ -31,13 +31,13 @@ func score(in *framework.Input, cell int64) int64 {
 	}
 	c := in.State.(*counts)
 	var sum int64
-	for i, s := range c.places.ids.At(int32(cell >> ownBits)).sites {
+	for i, s := range c.locations.ids.At(int32(cell >> ownBits)).domains {
 		switch s {
 		case missing:
 		case own:
 			sum += cell << (64 - ownBits) >> (64 - ownBits)
 		default:
-			sum += c.topologies[i].domains.At(s)[worth]
+			sum += c.topologies[i].domains.At(s)[topologyScore]
 		}
 	}
 	return sum

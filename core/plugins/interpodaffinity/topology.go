@@ -16,35 +16,35 @@ type topology struct {
 // sums is what there is of each kind.
 type sums [kinds]int64
 
-// site says where a node is in one topology: the id of a domain, or one of the
+// domainID says where a node is in one topology: the id of a domain, or one of the
 // values below.
-type site = int32
+type domainID = int32
 
 const (
-	missing site = -1 // the node lacks the label
-	own     site = -2 // the node is a domain of its own, counted with its row
+	missing domainID = -1 // the node lacks the label
+	own     domainID = -2 // the node is a domain of its own, counted with its row
 )
 
-// places are where nodes are, in all topologies, each once, held by the rows
+// locations are where nodes are, in all topologies, each once, held by the rows
 // there.
-type places struct {
-	ids domain.Ids[place]
+type locations struct {
+	ids domain.Ids[location]
 	buf []byte // room for join
 }
 
-type place struct {
-	sites []site // by topology
+type location struct {
+	domains []domainID // by topology
 }
 
-// join finds or makes the place for one more row.
-func (p *places) join(sites []site) int32 {
+// join finds or makes the location for one more row.
+func (p *locations) join(sites []domainID) int32 {
 	p.buf = p.buf[:0]
 	for _, s := range sites {
 		p.buf = binary.LittleEndian.AppendUint32(p.buf, uint32(s))
 	}
 	id, known := p.ids.HoldBytes(p.buf)
 	if !known {
-		p.ids.At(id).sites = append([]site(nil), sites...)
+		p.ids.At(id).domains = append([]domainID(nil), sites...)
 	}
 	return id
 }

@@ -241,7 +241,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// A node event that lets the pod in wakes it, and no other label event.
+// A node event that lets the pod in queues it, and no other label event.
 func TestWakes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		added := affinity.Draw(t, "added")

@@ -91,7 +91,7 @@ func TestDevicesStandForTheResource(t *testing.T) {
 	}
 }
 
-// A class that comes to stand for what the pod names wakes it, and so does a
+// A class that comes to stand for what the pod names queues it, and so does a
 // node that leaves it to a class.
 func TestDeviceClassWakes(t *testing.T) {
 	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
@@ -120,7 +120,7 @@ func TestDeviceClassWakes(t *testing.T) {
 	grows := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, Table: tb,
 		OldNode: &object.Node{Name: "bare", AllowedPods: 10}, NewNode: &object.Node{Name: "bare", AllowedPods: 10}}
 	if plugintest.Queues(pl, card(1), grows) {
-		t.Error("a node wakes a pod that nothing on it is for")
+		t.Error("a node queues a pod that nothing on it is for")
 	}
 	tb.SetObject(class(string(cards)))
 	if !plugintest.Queues(pl, card(1), grows) {

@@ -31,7 +31,7 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 		Name:             names.NodeResourcesFit,
 		Reads:            s.reads(),
 		OptionalReads:    true, // without device classes a node has what it says that it has
-		EventsToRegister: wakes(ig),
+		EventsToRegister: eventsToRegister(ig),
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeAndPods,
 			SignRevision: devices.SignRevision,
@@ -44,7 +44,7 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 			},
 		},
 		PreFilter:    ig.preFilter,
-		FilterPlugin: framework.FilterPlugin{Filter: filter, AdditiveFilter: sums, Explain: explain},
+		FilterPlugin: framework.FilterPlugin{Filter: filter, AdditiveFilter: additiveFilter, Explain: explain},
 		PreScore:     s.preScore,
 		ScorePlugin:  framework.ScorePlugin{Score: s.score},
 	}, nil

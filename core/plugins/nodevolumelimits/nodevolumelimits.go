@@ -26,10 +26,10 @@ var usual = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolume
 // New returns the plugin. With the gate VolumeLimitScaling, drivers may
 // ask that pods with their volumes stay off nodes without them.
 func New(f feature.Features) framework.Plugin {
-	kinds, wakes, filter := usual, wakes, filter
+	kinds, wakes, filter := usual, eventsToRegister, filter
 	if f.VolumeLimitScaling {
 		kinds = append(slices.Clone(usual), object.CSIDrivers)
-		wakes = append(slices.Clone(wakes), installedWakes...)
+		wakes = append(slices.Clone(wakes), installedEvents...)
 		filter = filterInstalled
 	}
 	return framework.Plugin{
@@ -57,7 +57,7 @@ func attaches(p *object.Pod) bool {
 }
 
 // wants is what the pod has attached wherever it goes.
-type wants struct {
+type podVolumes struct {
 	missing string // the first claim that is not there; "" is none
 	volumes map[object.VolumeSource]bool
 	drivers []demand
@@ -75,10 +75,10 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	}
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && claim(t, p, v) == nil {
-			return framework.PreFilterResult{State: &wants{missing: v.Claim}}
+			return framework.PreFilterResult{State: &podVolumes{missing: v.Claim}}
 		}
 	}
-	w := &wants{volumes: map[object.VolumeSource]bool{}}
+	w := &podVolumes{volumes: map[object.VolumeSource]bool{}}
 	if own := ownVolumes(t, p); own != nil {
 		for i, v := range own { // no node has them: any handle that none has will do
 			if s := driverOf(v); s.Attachable() {
@@ -101,7 +101,7 @@ func claim(t *table.Table, p *object.Pod, v *object.Volume) *object.PersistentVo
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	w := in.State.(*wants)
+	w := in.State.(*podVolumes)
 	verdict := framework.Fits
 	if w.missing != "" {
 		verdict = claimMissing
@@ -120,7 +120,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 // filterInstalled is filter where drivers count that a node lacks.
 func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	filter(in, rows, out)
-	if in.State.(*wants).missing != "" {
+	if in.State.(*podVolumes).missing != "" {
 		return
 	}
 	for i, r := range rows {
@@ -157,13 +157,13 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) (decision.Co
 	case driverMissing:
 		return decision.Unschedulable, []string{absent(in.Table, in.Pod, in.Table.Name(r)) + " CSI driver is not installed on the node"}
 	}
-	name := in.State.(*wants).missing
+	name := in.State.(*podVolumes).missing
 	return decision.UnschedulableAndUnresolvable, []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}
 }
 
 // exceed counts the node's volumes, but only where a driver has a limit that
 // they might come to.
-func (w *wants) exceed(t *table.Table, r table.Row, node string) bool {
+func (w *podVolumes) exceed(t *table.Table, r table.Row, node string) bool {
 	c := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
 	if c == nil || !slices.ContainsFunc(c.Drivers, func(d object.CSINodeDriver) bool { return d.Limited && w.of(d.Name) > 0 }) {
 		return false
@@ -198,7 +198,7 @@ func (w *wants) exceed(t *table.Table, r table.Row, node string) bool {
 }
 
 // of is how many volumes the driver is to attach.
-func (w *wants) of(driver string) int {
+func (w *podVolumes) of(driver string) int {
 	for i := range w.drivers {
 		if w.drivers[i].driver == driver {
 			return w.drivers[i].volumes

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -104,16 +105,16 @@ func TestEqualSignaturesHaveEqualAnswers(t *testing.T) {
 	shared := 0
 	for seed := range uint64(300) {
 		w, known := newWorld(seed), map[string]*object.Pod{}
-		states, pl := map[string]any{}, New(false)
+		states, pl := map[string]any{}, New(feature.Features{})
 		for range 100 {
 			w.happen()
 			p, nominated := w.pod(), w.pod()
-			w.Learn(nominated)
+			w.Track(nominated)
 			key := string(pl.Sign(nil, w.Table, p))
 			if states[key] == nil {
 				states[key], known[key] = pl.PreFilter(w.Table, p).State, p
 			}
-			exact := &wants{volumes: map[object.VolumeSource]bool{}}
+			exact := &podVolumes{volumes: map[object.VolumeSource]bool{}}
 			collect(w.Table, p, true, exact.volumes)
 			for v := range exact.volumes { // any order: each driver is asked for itself
 				if !slices.ContainsFunc(exact.drivers, func(d demand) bool { return d.driver == v.Driver }) {

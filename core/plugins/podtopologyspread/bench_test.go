@@ -37,7 +37,7 @@ func BenchmarkPlacement(b *testing.B) {
 				r := table.Row(i % 5000)
 				tb.Place(placed, tb.Name(r)) // it moves: two entries of the journal
 				sync(in)
-				verdict(in, in.State.(*counts).rows[r])
+				verdict(in, in.State.(*counts).cells[r])
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Domains, places and hostnames that come and go without end leave no more
+// Domains, locations and hostnames that come and go without end leave no more
 // behind than there were at once.
 func TestDomainsWithoutEnd(t *testing.T) {
 	const nodes = 20
@@ -43,13 +43,13 @@ func TestDomainsWithoutEnd(t *testing.T) {
 		sync(in)
 		for i := range c.topologies {
 			topology := &c.topologies[i]
-			if n := topology.domains.Room(); n > 2*nodes || topology.domains.Held() > nodes || len(topology.tally.having) > nodes {
+			if n := topology.domains.Room(); n > 2*nodes || topology.domains.Held() > nodes || len(topology.minimum.domainsByPods) > nodes {
 				t.Errorf("%s: %d domains by %s, %d of them with nodes, %d numbers of pods; there are %d nodes",
-					name, n, c.constraints[i].TopologyKey, topology.domains.Held(), len(topology.tally.having), nodes)
+					name, n, c.constraints[i].TopologyKey, topology.domains.Held(), len(topology.minimum.domainsByPods), nodes)
 			}
 		}
-		if n := c.places.ids.Room(); n > 2*nodes || c.places.ids.Held() > nodes || len(c.rows) > 2*nodes {
-			t.Errorf("%s: %d places, %d of them with nodes, %d rows; there are %d nodes", name, n, c.places.ids.Held(), len(c.rows), nodes)
+		if n := c.locations.ids.Room(); n > 2*nodes || c.locations.ids.Held() > nodes || len(c.cells) > 2*nodes {
+			t.Errorf("%s: %d places, %d of them with nodes, %d rows; there are %d nodes", name, n, c.locations.ids.Held(), len(c.cells), nodes)
 		}
 	}
 }

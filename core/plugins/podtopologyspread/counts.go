@@ -32,19 +32,19 @@ type counts struct {
 	namespace   string
 
 	topologies []topology // by constraint
-	// solitary is the constraint by a label of which nodes have values of their
+	// uniquePerNode is the constraint by a label of which nodes have values of their
 	// own: such a node being a domain, its pods are counted with the row. -1:
 	// there is none.
-	solitary int
-	places   places
+	uniquePerNode int
+	locations     locations
 	// rows holds each row's cell, admitted the policies that it meets.
-	rows     []int64
+	cells    []int64
 	admitted []policy
 
-	revision, placements uint64 // up to which the table's journals are read
-	fresh                bool   // nothing is counted yet
-	stale                bool   // what was counted anew holds for a try only
-	sites                []site // room for enter
+	revision, placements uint64     // up to which the table's journals are read
+	fresh                bool       // nothing is counted yet
+	tentative            bool       // what was counted anew holds for a try only
+	domains              []domainID // room for enter
 
 	weights weights
 }
@@ -58,16 +58,16 @@ type selection struct {
 func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
 	c := &counts{
 		kind: k, constraints: constraints, namespace: p.Namespace, fresh: true,
-		nodes:      inclusion{required: p.RequiredNodes, tolerations: p.Tolerations, comparisons: pl.comparisons},
-		topologies: make([]topology, len(constraints)),
-		solitary:   solitary(t, constraints),
-		weights:    newWeights(len(constraints)),
+		nodes:         inclusion{required: p.RequiredNodes, tolerations: p.Tolerations, comparisons: pl.comparisons},
+		topologies:    make([]topology, len(constraints)),
+		uniquePerNode: uniquePerNodeConstraint(t, constraints),
+		weights:       newWeights(len(constraints)),
 	}
 	bySelector := map[string]int{}
 	for i := range constraints {
 		c.nodes.needs = append(c.nodes.needs, needs(&constraints[i], k))
 		if k == hard {
-			c.topologies[i].tally.reset()
+			c.topologies[i].minimum.reset()
 		}
 		s := constraints[i].Selector
 		at, ok := bySelector[s.Key]
@@ -80,10 +80,10 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 	return c
 }
 
-// solitary picks the constraint by hostname, if there is one: scoring has it
+// uniquePerNodeConstraint picks the constraint by hostname, if there is one: scoring has it
 // that each node is a domain then.
-func solitary(t *table.Table, constraints []match.SpreadConstraint) int {
-	own := func(c match.SpreadConstraint) bool { return t.Solitary(c.TopologyKey) }
+func uniquePerNodeConstraint(t *table.Table, constraints []match.SpreadConstraint) int {
+	own := func(c match.SpreadConstraint) bool { return t.UniquePerNode(c.TopologyKey) }
 	if i := slices.IndexFunc(constraints, byHost); i >= 0 && own(constraints[i]) {
 		return i
 	}
@@ -98,21 +98,21 @@ func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHos
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
 func (c *counts) sync(t *table.Table) {
-	if c.revision == t.Revision() && !c.fresh && (!c.stale || t.Trying()) {
+	if c.revision == t.Revision() && !c.fresh && (!c.tentative || t.Trying()) {
 		return
 	}
-	for len(c.rows) < t.Rows() {
-		c.rows, c.admitted = append(c.rows, noNode), append(c.admitted, 0)
+	for len(c.cells) < t.Rows() {
+		c.cells, c.admitted = append(c.cells, noNode), append(c.admitted, 0)
 	}
-	recount := c.fresh || c.stale && !t.Trying() || !t.PlacementsAfter(c.placements, c.placed)
+	recount := c.fresh || c.tentative && !t.Trying() || !t.PlacementsAfter(c.placements, c.placed)
 	moved := false
 	t.NodesChanged(c.revision, func(r table.Row) bool {
 		moved = true
 		if !recount {
 			c.count(t, r, -1)
 		}
-		c.leave(r)
-		c.enter(t, r)
+		c.removeRow(r)
+		c.addRow(t, r)
 		if !recount {
 			c.count(t, r, 1)
 		}
@@ -121,13 +121,13 @@ func (c *counts) sync(t *table.Table) {
 	if recount {
 		c.recount(t)
 	}
-	c.stale = t.Trying() && (c.stale || recount || moved)
+	c.tentative = t.Trying() && (c.tentative || recount || moved)
 	c.fresh, c.revision, c.placements = false, t.Revision(), t.PlacementCount()
 }
 
 // placed counts one pod that came or left.
 func (c *counts) placed(p table.Placement) {
-	if c.rows[p.Row] < 0 || p.Pod.Namespace != c.namespace {
+	if c.cells[p.Row] < 0 || p.Pod.Namespace != c.namespace {
 		return
 	}
 	n := 1
@@ -151,9 +151,9 @@ func (c *counts) matches(s *selection, p *object.Pod, try bool) bool {
 	return s.Matches(labels.Set(p.Labels))
 }
 
-// count adds the pods on the row (sign 1) or takes them off (-1).
-func (c *counts) count(t *table.Table, r table.Row, sign int) {
-	if c.rows[r] < 0 || !c.places.of(c.rows[r]).whole {
+// count adds the pods on the row (delta 1) or takes them off (-1).
+func (c *counts) count(t *table.Table, r table.Row, delta int) {
+	if c.cells[r] < 0 || !c.locations.of(c.cells[r]).complete {
 		return
 	}
 	for i := range c.selections {
@@ -164,36 +164,36 @@ func (c *counts) count(t *table.Table, r table.Row, sign int) {
 			}
 		}
 		if n > 0 {
-			c.add(r, s, sign*n)
+			c.add(r, s, delta*n)
 		}
 	}
 }
 
 // add counts n pods more on the row, for the constraints with the selector.
 func (c *counts) add(r table.Row, s *selection, n int) {
-	place := c.places.of(c.rows[r])
-	if !place.whole {
+	place := c.locations.of(c.cells[r])
+	if !place.complete {
 		return
 	}
 	for _, i := range s.constraints {
-		if place.sites[i] == missing || !c.nodes.eligible(i, c.admitted[r]) {
+		if place.domains[i] == missing || !c.nodes.eligible(i, c.admitted[r]) {
 			continue
 		}
 		t := &c.topologies[i]
-		pods := c.podsAt(i, c.rows[r])
-		if place.sites[i] == own {
-			c.rows[r] = withOwn(c.rows[r], pods+n)
+		pods := c.podsAt(i, c.cells[r])
+		if place.domains[i] == own {
+			c.cells[r] = withOwn(c.cells[r], pods+n)
 		} else {
-			t.domains.At(place.sites[i].domain()).pods += n
+			t.domains.At(place.domains[i].domain()).pods += n
 		}
-		t.tally.move(pods, pods+n)
+		t.minimum.move(pods, pods+n)
 	}
 }
 
 // podsAt is the number of matching pods in the domain, for the constraint, of
 // the rows in the cell.
 func (c *counts) podsAt(constraint int, cell int64) int {
-	s := c.places.of(cell).sites[constraint]
+	s := c.locations.of(cell).domains[constraint]
 	if s == own {
 		return ownOf(cell)
 	}
@@ -206,22 +206,22 @@ func (c *counts) recount(t *table.Table) {
 	for i := range c.topologies {
 		topology := &c.topologies[i]
 		if c.kind == hard {
-			topology.tally.reset()
+			topology.minimum.reset()
 		}
 		for id := range topology.domains.Room() {
 			d := topology.domains.At(int32(id))
 			if d.pods = 0; d.eligible > 0 {
-				topology.tally.insert(0)
+				topology.minimum.insert(0)
 			}
 		}
 	}
-	for r, cell := range c.rows {
+	for r, cell := range c.cells {
 		if cell < 0 {
 			continue
 		}
-		c.rows[r] = withOwn(cell, 0)
+		c.cells[r] = withOwn(cell, 0)
 		if c.ownDomain(table.Row(r)) {
-			c.topologies[c.solitary].tally.insert(0)
+			c.topologies[c.uniquePerNode].minimum.insert(0)
 		}
 		c.count(t, table.Row(r), 1)
 	}
@@ -229,13 +229,13 @@ func (c *counts) recount(t *table.Table) {
 
 // ownDomain tells whether the row's node is a domain of its own that counts.
 func (c *counts) ownDomain(r table.Row) bool {
-	p := c.places.of(c.rows[r])
-	return c.solitary >= 0 && p.whole && p.sites[c.solitary] == own && c.nodes.eligible(c.solitary, c.admitted[r])
+	p := c.locations.of(c.cells[r])
+	return c.uniquePerNode >= 0 && p.complete && p.domains[c.uniquePerNode] == own && c.nodes.eligible(c.uniquePerNode, c.admitted[r])
 }
 
 // cells writes each row's cell.
 func cells(in *framework.Input, rows []table.Row, out []int64) {
-	cells := in.State.(*counts).rows
+	cells := in.State.(*counts).cells
 	for i, r := range rows {
 		out[i] = cells[r]
 	}

@@ -26,7 +26,7 @@ func defaultSelectorOf(t *table.Table, p *object.Pod) defaultSelector {
 }
 
 // unknown: nothing selects any pods.
-func (f defaultSelector) unknown() bool {
+func (f defaultSelector) empty() bool {
 	return len(f.services) == 0 && (f.controller == nil || len(f.controller.Labels) == 0 && len(f.controller.Requirements) == 0)
 }
 
@@ -95,7 +95,7 @@ func (pl *plugin) byDefault(t *table.Table, p *object.Pod, soft bool) []match.Sp
 		list = pl.defaults.Soft
 	}
 	f := defaultSelectorOf(t, p)
-	if len(list) == 0 || f.unknown() {
+	if len(list) == 0 || f.empty() {
 		return nil
 	}
 	list, selector := slices.Clone(list), f.selector()

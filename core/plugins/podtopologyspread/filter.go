@@ -24,13 +24,13 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		return framework.Fits
 	}
 	c := in.State.(*counts)
-	sites := c.places.of(cell).sites
+	sites := c.locations.of(cell).domains
 	for i, s := range sites {
 		if s == missing {
 			return unlabelled
 		}
 		constraint := &c.constraints[i]
-		skew := c.podsAt(i, cell) - c.topologies[i].tally.min(constraint.MinDomains)
+		skew := c.podsAt(i, cell) - c.topologies[i].minimum.min(constraint.MinDomains)
 		if constraint.Self {
 			skew++
 		}

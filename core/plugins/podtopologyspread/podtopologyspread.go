@@ -47,18 +47,18 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 	pl.defaults = match.NewSpread(list, nil)
 	return framework.Plugin{
 		Name:             names.PodTopologySpread,
-		EventsToRegister: pl.wakes(),
+		EventsToRegister: pl.eventsToRegister(),
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.Domains,
 			SignRevision: pl.signRevision,
 			Sign:         pl.sign,
-			Epoch:        (*table.Table).SolitaryRevision,
+			Epoch:        (*table.Table).UniquePerNodeRevision,
 		},
 		PreFilter:    pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict}, Explain: explain},
 		PreScore:     pl.preScore,
 		ScorePlugin: framework.ScorePlugin{
-			CellScore:      &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: weigh, Score: score},
+			CellScore:      &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: countDomains, Score: score},
 			NormalizeScore: normalize,
 		},
 	}, nil
@@ -73,7 +73,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		key = appendField(append(key, '='), spread.Key)
 	case pl.defaults != nil:
 		f := defaultSelectorOf(t, p)
-		if f.unknown() {
+		if f.empty() {
 			return key
 		}
 		spread, key = pl.defaults, f.appendKey(append(key, '~'), p)

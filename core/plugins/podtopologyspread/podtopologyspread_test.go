@@ -176,12 +176,12 @@ func TestDomainsThatGoLeaveNothing(t *testing.T) {
 	}
 	sync()
 	for _, c := range all {
-		if c.places.ids.Room() > 8 || c.places.ids.Held() != 1 {
-			t.Errorf("room for %d places, %d of them in use", c.places.ids.Room(), c.places.ids.Held())
+		if c.locations.ids.Room() > 8 || c.locations.ids.Held() != 1 {
+			t.Errorf("room for %d places, %d of them in use", c.locations.ids.Room(), c.locations.ids.Held())
 		}
 		for i := range c.topologies {
-			if at := &c.topologies[i]; at.domains.Room() > 8 || at.domains.Held() > 1 || at.tally.domains != 1 || at.tally.least != 0 {
-				t.Errorf("constraint %d: room for %d domains, %d of them in use; tally %+v", i, at.domains.Room(), at.domains.Held(), at.tally)
+			if at := &c.topologies[i]; at.domains.Room() > 8 || at.domains.Held() > 1 || at.minimum.domains != 1 || at.minimum.least != 0 {
+				t.Errorf("constraint %d: room for %d domains, %d of them in use; tally %+v", i, at.domains.Room(), at.domains.Held(), at.minimum)
 			}
 		}
 	}
@@ -206,8 +206,8 @@ func TestAThousandConstraints(t *testing.T) {
 		}
 	}
 	c := p.PreFilter(tb, podWith(keys...)).State.(*counts)
-	if c.sync(tb); c.places.ids.Room() != 1 || len(c.places.ids.At(0).sites) != 1 {
-		t.Errorf("%d places", c.places.ids.Room())
+	if c.sync(tb); c.locations.ids.Room() != 1 || len(c.locations.ids.At(0).domains) != 1 {
+		t.Errorf("%d places", c.locations.ids.Room())
 	}
 	crowd(tb, "n7", 1)
 	for node, why := range verdicts(t, p, tb, podWith(hosts...)) {
@@ -286,7 +286,7 @@ func TestPartSaysWhoMatchesItself(t *testing.T) {
 
 func TestTally(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var tally tally
+		var tally minTracker
 		tally.reset()
 		var domains []int
 		pods := rapid.IntRange(-2, 6)

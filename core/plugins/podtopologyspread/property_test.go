@@ -384,22 +384,22 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 // compareFresh compares counts that are kept with counts that are made now.
 func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
 	fresh := w.plugin.PreFilter(w.Table, q.pod).State.(*counts)
-	fresh.solitary = c.solitary // what is of its own may have changed meanwhile
+	fresh.uniquePerNode = c.uniquePerNode // what is of its own may have changed meanwhile
 	fresh.sync(w.Table)
 	if len(w.marks) > 0 {
 		return
 	}
 	for i := range c.topologies {
-		a, b := &c.topologies[i].tally, &fresh.topologies[i].tally
-		if a.domains != b.domains || a.least != b.least || !maps.Equal(a.having, b.having) {
+		a, b := &c.topologies[i].minimum, &fresh.topologies[i].minimum
+		if a.domains != b.domains || a.least != b.least || !maps.Equal(a.domainsByPods, b.domainsByPods) {
 			t.Fatalf("constraint %d: kept %+v, fresh %+v", i, *a, *b)
 		}
 		if !maps.Equal(c.topologies[i].podsByValue(), fresh.topologies[i].podsByValue()) {
 			t.Fatalf("constraint %d: kept %v, fresh %v", i, c.topologies[i].podsByValue(), fresh.topologies[i].podsByValue())
 		}
 	}
-	if c.places.ids.Held() != fresh.places.ids.Held() {
-		t.Fatalf("%d places are kept, %d fresh", c.places.ids.Held(), fresh.places.ids.Held())
+	if c.locations.ids.Held() != fresh.locations.ids.Held() {
+		t.Fatalf("%d places are kept, %d fresh", c.locations.ids.Held(), fresh.locations.ids.Held())
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// A cell is a place and, below it, the number of matching pods on the node
+// A cell is a location and, below it, the number of matching pods on the node
 // itself where that is what a constraint counts.
 const (
 	noNode  int64 = -1
@@ -16,7 +16,7 @@ const (
 )
 
 func cellOf(place int32) int64           { return int64(place) << 32 }
-func placeOf(cell int64) int32           { return int32(cell >> 32) }
+func locationOf(cell int64) int32        { return int32(cell >> 32) }
 func ownOf(cell int64) int               { return int(int32(cell)) }
 func withOwn(cell int64, pods int) int64 { return cell>>32<<32 | int64(uint32(pods)) }
 
@@ -66,27 +66,27 @@ func (in *inclusion) met(n *object.Node) (p policy) {
 	return p
 }
 
-// enter gives the row the cell of its node. Pods are not counted yet.
-func (c *counts) enter(t *table.Table, r table.Row) {
+// addRow gives the row the cell of its node. Pods are not counted yet.
+func (c *counts) addRow(t *table.Table, r table.Row) {
 	n := t.Node(r)
 	if n == nil {
 		return
 	}
 	whole := c.locate(t, r, n)
 	if c.kind == soft && !whole {
-		c.letGo(c.sites)
-		c.rows[r] = ignored
+		c.release(c.domains)
+		c.cells[r] = ignored
 		return
 	}
-	id, known := c.places.join(c.sites, whole)
+	id, known := c.locations.join(c.domains, whole)
 	if known {
-		c.letGo(c.sites) // the place holds the domains already
+		c.release(c.domains) // the location holds the domains already
 	}
-	c.rows[r], c.admitted[r] = cellOf(id), c.nodes.met(n)
+	c.cells[r], c.admitted[r] = cellOf(id), c.nodes.met(n)
 	if !whole {
 		return
 	}
-	for i, s := range c.sites {
+	for i, s := range c.domains {
 		if s == missing || !c.nodes.eligible(i, c.admitted[r]) {
 			continue
 		}
@@ -97,29 +97,29 @@ func (c *counts) enter(t *table.Table, r table.Row) {
 				continue
 			}
 		}
-		t.tally.insert(0)
+		t.minimum.insert(0)
 	}
 }
 
-// locate fills sites with where the node is, holding the domains, and tells
+// locate fills domains with where the node is, holding the domains, and tells
 // whether the node has all labels that it needs to have.
 func (c *counts) locate(t *table.Table, r table.Row, n *object.Node) bool {
-	c.sites = c.sites[:0]
+	c.domains = c.domains[:0]
 	for i := range c.constraints {
 		value, has := n.Labels[c.constraints[i].TopologyKey]
 		scoresHost := c.kind != hard && byHost(c.constraints[i])
 		switch {
 		case !has && (c.kind != lenient || scoresHost):
-			c.sites = append(c.sites, missing)
+			c.domains = append(c.domains, missing)
 			if c.kind != lenient {
 				return false
 			}
-		case i == c.solitary && (scoresHost || has && t.NodesWith(c.constraints[i].TopologyKey, value) == 1):
-			c.sites = append(c.sites, own)
+		case i == c.uniquePerNode && (scoresHost || has && t.NodesWith(c.constraints[i].TopologyKey, value) == 1):
+			c.domains = append(c.domains, own)
 		case scoresHost: // by hostname once more: the node itself all the same
-			c.sites = append(c.sites, c.hold(i, strconv.Itoa(int(r)), false))
+			c.domains = append(c.domains, c.hold(i, strconv.Itoa(int(r)), false))
 		default:
-			c.sites = append(c.sites, c.hold(i, value, !has))
+			c.domains = append(c.domains, c.hold(i, value, !has))
 		}
 	}
 	return true
@@ -127,13 +127,13 @@ func (c *counts) locate(t *table.Table, r table.Row, n *object.Node) bool {
 
 // hold is where a node with the value is in a constraint's topology, whose
 // domain is held.
-func (c *counts) hold(constraint int, value string, bare bool) site {
+func (c *counts) hold(constraint int, value string, bare bool) domainID {
 	id, _ := c.topologies[constraint].domains.Hold(value)
 	return at(id, bare)
 }
 
-// letGo releases the domains that sites hold.
-func (c *counts) letGo(sites []site) {
+// release releases the domains.
+func (c *counts) release(sites []domainID) {
 	for i, s := range sites {
 		if s >= 0 {
 			c.topologies[i].domains.Release(s.domain())
@@ -141,16 +141,17 @@ func (c *counts) letGo(sites []site) {
 	}
 }
 
-// leave takes the row, whose pods are not counted any more, off its place.
-func (c *counts) leave(r table.Row) {
-	cell := c.rows[r]
-	c.rows[r] = noNode
+// removeRow takes the row, whose pods are not counted any more, off its
+// location.
+func (c *counts) removeRow(r table.Row) {
+	cell := c.cells[r]
+	c.cells[r] = noNode
 	if cell < 0 {
 		return
 	}
-	p := c.places.of(cell)
-	for i, s := range p.sites {
-		if !p.whole || s == missing || !c.nodes.eligible(i, c.admitted[r]) {
+	p := c.locations.of(cell)
+	for i, s := range p.domains {
+		if !p.complete || s == missing || !c.nodes.eligible(i, c.admitted[r]) {
 			continue
 		}
 		t := &c.topologies[i]
@@ -162,9 +163,9 @@ func (c *counts) leave(r table.Row) {
 			}
 			d.pods = 0
 		}
-		t.tally.remove(pods)
+		t.minimum.remove(pods)
 	}
-	if p, empty := c.places.ids.Release(placeOf(cell)); empty {
-		c.letGo(p.sites)
+	if p, empty := c.locations.ids.Release(locationOf(cell)); empty {
+		c.release(p.domains)
 	}
 }

@@ -21,9 +21,9 @@ func newWeights(constraints int) weights {
 	}
 }
 
-// weigh counts the domains that the feasible nodes are in. By hostname each
+// countDomains counts the domains that the feasible nodes are in. By hostname each
 // node that is scored is one.
-func weigh(in *framework.Input, feasible []framework.CellCount) {
+func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	c := in.State.(*counts)
 	w := &c.weights
 	w.pass++
@@ -34,7 +34,7 @@ func weigh(in *framework.Input, feasible []framework.CellCount) {
 			continue
 		}
 		nodes += f.Nodes
-		for i, s := range c.places.of(f.Cell).sites {
+		for i, s := range c.locations.of(f.Cell).domains {
 			if s == own {
 				sizes[i] += f.Nodes
 			}
@@ -66,7 +66,7 @@ func score(in *framework.Input, cell int64) int64 {
 	}
 	c := in.State.(*counts)
 	var sum float64
-	for i, s := range c.places.of(cell).sites {
+	for i, s := range c.locations.of(cell).domains {
 		if s == missing || s.bare() {
 			continue
 		}

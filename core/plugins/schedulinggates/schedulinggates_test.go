@@ -28,6 +28,6 @@ func TestWakes(t *testing.T) {
 		t.Error("its gates went and it sleeps on")
 	}
 	if plugintest.Queues(New(), pod, other) || plugintest.Queues(New(), pod, label) {
-		t.Error("it wakes for what does not help")
+		t.Error("it queues for what does not help")
 	}
 }

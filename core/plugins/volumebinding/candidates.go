@@ -10,8 +10,8 @@ import (
 
 // candidates are the volumes that suit a claim but for the node.
 type candidates struct {
-	kept []*object.PersistentVolume // for this very claim
-	free []*object.PersistentVolume // the smallest first
+	preBound []*object.PersistentVolume // for this very claim
+	free     []*object.PersistentVolume // the smallest first
 	// pinned are the places in free of the volumes that a label pins, unpinned
 	// those of the others, ascending.
 	pinned   map[pinnedTo][]int
@@ -30,7 +30,7 @@ func suitable(t *table.Table, c *object.PersistentVolumeClaim) *candidates {
 			continue
 		}
 		if v.Keeps(c) {
-			found.kept = append(found.kept, v)
+			found.preBound = append(found.preBound, v)
 		} else if v.Claim == nil && v.Available && offers(v, c) {
 			found.free = append(found.free, v)
 		}
@@ -38,7 +38,7 @@ func suitable(t *table.Table, c *object.PersistentVolumeClaim) *candidates {
 	bySize := func(a, b *object.PersistentVolume) int {
 		return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Name, b.Name))
 	}
-	slices.SortFunc(found.kept, bySize)
+	slices.SortFunc(found.preBound, bySize)
 	slices.SortFunc(found.free, bySize)
 	for i, v := range found.free {
 		found.pin(i, v.Pin)
@@ -74,10 +74,10 @@ func (f *candidates) pin(i int, to *object.LabelPin) {
 	}
 }
 
-// on picks the volume for the claim on the node, nil for none: one that is kept
-// for it, if any is; else the smallest that nobody else of the pod has.
+// on picks the volume for the claim on the node, nil for none: one that is pre-bound
+// to it, if any is; else the smallest that nobody else of the pod has.
 func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
-	for _, v := range f.kept {
+	for _, v := range f.preBound {
 		if slices.Contains(taken, v) {
 			continue
 		}

@@ -15,7 +15,7 @@ func labelSet(m map[string]string) labels.Labels { return labels.Set(m) }
 
 // on tells how the node meets the wants; where it does, what is to be bound and
 // made is added to the plan, if one is given.
-func (w *wants) on(t *table.Table, n *object.Node, into *plan) framework.Verdict {
+func (w *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Verdict {
 	verdict := w.boundOn(t, n)
 	if len(w.selected) == 0 && len(w.free) == 0 {
 		return verdict
@@ -54,7 +54,7 @@ func (w *wants) on(t *table.Table, n *object.Node, into *plan) framework.Verdict
 
 // boundOn tells whether the node reaches the volumes that the pod's claims
 // have already.
-func (w *wants) boundOn(t *table.Table, n *object.Node) framework.Verdict {
+func (w *podClaims) boundOn(t *table.Table, n *object.Node) framework.Verdict {
 	for _, v := range w.bound {
 		if !accessible(t, v, n) {
 			return affinityConflict

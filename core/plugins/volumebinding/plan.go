@@ -62,7 +62,7 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 	if !p.HasClaims(true) {
 		return nil
 	}
-	w, s := look(t, p)
+	w, s := podClaimsOf(t, p)
 	if s != nil {
 		return s
 	}

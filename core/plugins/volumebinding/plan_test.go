@@ -176,7 +176,7 @@ func TestGivenUpAfterWriting(t *testing.T) {
 	}
 }
 
-func TestPatience(t *testing.T) {
+func TestWritesTimeout(t *testing.T) {
 	seconds := int64(7)
 	for _, tt := range []struct {
 		args *configv1.VolumeBindingArgs
@@ -184,7 +184,7 @@ func TestPatience(t *testing.T) {
 	}{{nil, 10 * time.Minute}, {&configv1.VolumeBindingArgs{}, 10 * time.Minute}, {&configv1.VolumeBindingArgs{BindTimeoutSeconds: &seconds}, 7 * time.Second}} {
 		pl, err := New(tt.args, feature.Features{})
 		if err != nil || pl.WritesTimeout != tt.want {
-			t.Errorf("%+v: patience %v, %v, want %v", tt.args, pl.WritesTimeout, err, tt.want)
+			t.Errorf("%+v: timeout %v, %v, want %v", tt.args, pl.WritesTimeout, err, tt.want)
 		}
 	}
 }
@@ -212,8 +212,8 @@ func TestWakes(t *testing.T) {
 		e    framework.Event
 		want bool
 	}{
-		{"the volume that is kept goes", keptGone, framework.Event{OldObject: kept}, true},
-		{"another's goes", keptGone, framework.Event{OldObject: others}, false},
+		{"the volume that is kept goes", preBoundGone, framework.Event{OldObject: kept}, true},
+		{"another's goes", preBoundGone, framework.Event{OldObject: others}, false},
 		{"room is ignored", capacityIgnored, framework.Event{OldObject: &object.CSIDriver{StorageCapacity: true}, NewObject: &object.CSIDriver{}}, true},
 		{"room is looked at", capacityIgnored, framework.Event{OldObject: &object.CSIDriver{}, NewObject: &object.CSIDriver{StorageCapacity: true}}, false},
 		{"more room", capacityGrew, framework.Event{OldObject: &object.CSIStorageCapacity{Known: true, Bytes: 1}, NewObject: &object.CSIStorageCapacity{Known: true, Bytes: 2}}, true},

@@ -34,7 +34,7 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 	if !s.on || !p.HasClaims(true) {
 		return framework.PreScoreResult{Skip: true}
 	}
-	w, status := look(t, p)
+	w, status := podClaimsOf(t, p)
 	return framework.PreScoreResult{State: w, Status: status, Skip: status == nil && len(w.selected)+len(w.free) == 0}
 }
 
@@ -44,7 +44,7 @@ type usage struct{ requested, capacity int64 }
 // score is the mean over the storage classes: of the volumes that are there
 // already, if the node has any for the pod, else of those to be made.
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
-	w := in.State.(*wants)
+	w := in.State.(*podClaims)
 	for i, r := range rows {
 		out[i] = 0
 		n := in.Table.Node(r)

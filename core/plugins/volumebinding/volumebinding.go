@@ -39,7 +39,7 @@ var reasons = []struct {
 const defaultTimeout = 600 * time.Second
 
 // errLate says what v1.36 says, which users search for.
-var errLate = errors.New("binding volumes: context deadline exceeded")
+var errTimeout = errors.New("binding volumes: context deadline exceeded")
 
 var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses,
 	object.CSINodes, object.CSIDrivers, object.CSIStorageCapacities}
@@ -61,7 +61,7 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 	return framework.Plugin{
 		Name:             names.VolumeBinding,
 		Reads:            kinds,
-		EventsToRegister: wakes,
+		EventsToRegister: eventsToRegister,
 		SignPlugin: framework.SignPlugin{
 			// Of the row it reads the node alone. But its classes are as many as
 			// the pods, and what depends on nodes alone is kept by class.
@@ -76,9 +76,9 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve},
 		PreBindPlugin: framework.PreBindPlugin{
 			PreBind:            b.preBind,
-			WritesDone:         b.settle,
+			WritesDone:         b.writesDone,
 			WritesTimeout:      b.timeout,
-			WritesTimeoutError: errLate,
+			WritesTimeoutError: errTimeout,
 		},
 		PostBind: b.postBind,
 	}, nil
@@ -93,7 +93,7 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !p.HasClaims(true) {
 		return key
 	}
-	if w, status := look(t, p); status == nil && w.isBound() {
+	if w, status := podClaimsOf(t, p); status == nil && w.isBound() {
 		return w.appendKey(fmt.Appendf(key, "bound#%d", t.ObjectRevision(kinds...)))
 	}
 	return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
@@ -101,9 +101,9 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 
 // isBound tells whether all claims have their volumes: what the volumes demand of
 // the node is then all that matters of them.
-func (w *wants) isBound() bool { return !w.gone && len(w.selected) == 0 && len(w.free) == 0 }
+func (w *podClaims) isBound() bool { return !w.gone && len(w.selected) == 0 && len(w.free) == 0 }
 
-func (w *wants) appendKey(key []byte) []byte {
+func (w *podClaims) appendKey(key []byte) []byte {
 	for _, v := range w.bound {
 		key = appendNodes(key, v.Nodes)
 		if m := v.Migrated; m != nil {
@@ -124,12 +124,12 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !p.HasClaims(true) {
 		return framework.PreFilterResult{Skip: true}
 	}
-	w, s := look(t, p)
+	w, s := podClaimsOf(t, p)
 	return framework.PreFilterResult{State: w, Status: s}
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	w := in.State.(*wants)
+	w := in.State.(*podClaims)
 	for i, r := range rows {
 		out[i] = framework.Fits
 		if n := in.Table.Node(r); n != nil {

@@ -17,8 +17,8 @@ import (
 // notSupported is the provisioner of classes that make no volumes.
 const notSupported = "kubernetes.io/no-provisioner"
 
-// wants is what a pod wants of a node because of its claims.
-type wants struct {
+// podClaims is what a pod needs of a node because of its claims.
+type podClaims struct {
 	// bound are the volumes of bound claims, up to the first that is gone.
 	bound []*object.PersistentVolume
 	gone  bool
@@ -38,13 +38,13 @@ type claim struct {
 	capacities []*object.CSIStorageCapacity
 }
 
-// look sorts the pod's claims. The status rejects the pod as a whole.
-func look(t *table.Table, p *object.Pod) (*wants, *decision.Status) {
+// podClaimsOf sorts the pod's claims. The status rejects the pod as a whole.
+func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	claims, s := claimsOf(t, p)
 	if s != nil {
 		return nil, s
 	}
-	w := &wants{}
+	w := &podClaims{}
 	for _, c := range claims {
 		if c.Bound() {
 			w.bind(t, c)
@@ -102,7 +102,7 @@ func unresolvable(format string, args ...any) *decision.Status {
 
 func failed(err error) *decision.Status { return &decision.Status{Code: decision.Error, Err: err} }
 
-func (w *wants) bind(t *table.Table, c *object.PersistentVolumeClaim) {
+func (w *podClaims) bind(t *table.Table, c *object.PersistentVolumeClaim) {
 	if w.gone {
 		return
 	}

@@ -53,7 +53,7 @@ func New() framework.Plugin {
 					return key
 				}
 				at := t.ObjectRevision(kinds...)
-				if places, status := placesOf(t, p); status == nil {
+				if places, status := topologyPairsOf(t, p); status == nil {
 					return fmt.Appendf(key, "%q#%d", places, at)
 				}
 				return fmt.Appendf(key, "%s#%d", p.VolumesKey(), at)
@@ -69,19 +69,19 @@ func New() framework.Plugin {
 	}
 }
 
-// place is a label that nodes must have with one of the values.
-type place struct {
+// topologyPair is a label that nodes must have with one of the values.
+type topologyPair struct {
 	label  string
 	values []string
 }
 
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
-	places, status := placesOf(t, p)
+	places, status := topologyPairsOf(t, p)
 	return framework.PreFilterResult{State: places, Status: status, Skip: status == nil && len(places) == 0}
 }
 
-// placesOf are the places of the volumes of all claims. The status rejects the pod.
-func placesOf(t *table.Table, p *object.Pod) (places []place, s *decision.Status) {
+// topologyPairsOf are the topology pairs of the volumes of all claims. The status rejects the pod.
+func topologyPairsOf(t *table.Table, p *object.Pod) (places []topologyPair, s *decision.Status) {
 	for i := range p.Volumes {
 		if v := &p.Volumes[i]; v.Claimed && !v.Ephemeral {
 			at, s := whereIs(t, p.Namespace, v.Claim)
@@ -94,9 +94,9 @@ func placesOf(t *table.Table, p *object.Pod) (places []place, s *decision.Status
 	return places, nil
 }
 
-// whereIs finds the places of a claim's volume. A claim that waits for its
+// whereIs finds the topology pairs of a claim's volume. A claim that waits for its
 // first consumer has none yet.
-func whereIs(t *table.Table, namespace, name string) ([]place, *decision.Status) {
+func whereIs(t *table.Table, namespace, name string) ([]topologyPair, *decision.Status) {
 	unresolvable := func(format string, args ...any) *decision.Status {
 		return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf(format, args...)}}
 	}
@@ -111,7 +111,7 @@ func whereIs(t *table.Table, namespace, name string) ([]place, *decision.Status)
 		if v == nil {
 			return nil, unresolvable("persistentvolume %q not found", c.VolumeName)
 		}
-		return places(v), nil
+		return topologyPairs(v), nil
 	case c.Class == "":
 		return nil, unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
 	}
@@ -127,10 +127,10 @@ func whereIs(t *table.Table, namespace, name string) ([]place, *decision.Status)
 	return nil, nil
 }
 
-// places reads the volume's labels. A value may list several zones, with "__"
+// topologyPairs reads the volume's labels. A value may list several zones, with "__"
 // between them; a list with a hole in it says nothing.
-func places(v *object.PersistentVolume) []place {
-	var found []place
+func topologyPairs(v *object.PersistentVolume) []topologyPair {
+	var found []topologyPair
 	for _, l := range labels {
 		text, ok := v.Labels[l]
 		if !ok {
@@ -141,17 +141,17 @@ func places(v *object.PersistentVolume) []place {
 			values[i] = strings.TrimSpace(values[i])
 		}
 		if !slices.Contains(values, "") {
-			found = append(found, place{l, values})
+			found = append(found, topologyPair{l, values})
 		}
 	}
 	return found
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	places := in.State.([]place)
+	places := in.State.([]topologyPair)
 	for i, r := range rows {
 		out[i] = framework.Fits
-		if n := in.Table.Node(r); n != nil && located(n) && slices.ContainsFunc(places, func(at place) bool { return !at.has(n) }) {
+		if n := in.Table.Node(r); n != nil && located(n) && slices.ContainsFunc(places, func(at topologyPair) bool { return !at.has(n) }) {
 			out[i] = elsewhere
 		}
 	}
@@ -162,7 +162,7 @@ func located(n *object.Node) bool {
 	return slices.ContainsFunc(labels, func(l string) bool { _, ok := n.Labels[l]; return ok })
 }
 
-func (at *place) has(n *object.Node) bool {
+func (at *topologyPair) has(n *object.Node) bool {
 	value, ok := n.Labels[at.label]
 	if !ok {
 		value, ok = n.Labels[stable[at.label]]
@@ -185,6 +185,6 @@ func volumeMoved(_ *object.Pod, e *framework.Event) bool {
 	if e.OldObject == nil {
 		return true
 	}
-	old, now := places(e.OldObject.(*object.PersistentVolume)), places(e.NewObject.(*object.PersistentVolume))
-	return !slices.EqualFunc(old, now, func(a, b place) bool { return a.label == b.label && slices.Equal(a.values, b.values) })
+	old, now := topologyPairs(e.OldObject.(*object.PersistentVolume)), topologyPairs(e.NewObject.(*object.PersistentVolume))
+	return !slices.EqualFunc(old, now, func(a, b topologyPair) bool { return a.label == b.label && slices.Equal(a.values, b.values) })
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// wakes are more than v1.36's, which overlooks volumes kept for a claim of the
+// eventsToRegister are more than v1.36's, which overlooks volumes kept for a claim of the
 // pod that go, CSINodes that go, and drivers of claimed volumes.
-var wakes = []framework.ClusterEventWithHint{
+var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.StorageClass, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classChanged},
 	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
 	{Resource: framework.PersistentVolume, ActionType: framework.Add | framework.UpdateOther},
-	{Resource: framework.PersistentVolume, ActionType: framework.Delete, QueueingHintFn: keptGone},
+	{Resource: framework.PersistentVolume, ActionType: framework.Delete, QueueingHintFn: preBoundGone},
 	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
 	{Resource: framework.CSINode, ActionType: framework.Add | framework.Delete},
 	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: migrationChanged},
@@ -35,9 +35,9 @@ func claimChanged(p *object.Pod, e *framework.Event) bool {
 	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, true)
 }
 
-// keptGone: what was kept for a claim of the pod no longer stands in the way of
+// preBoundGone: what was pre-bound for a claim of the pod no longer stands in the way of
 // other volumes.
-func keptGone(p *object.Pod, e *framework.Event) bool {
+func preBoundGone(p *object.Pod, e *framework.Event) bool {
 	r := e.OldObject.(*object.PersistentVolume).Claim
 	return r != nil && r.Namespace == p.Namespace && p.UsesClaim(r.Name, true)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// wakes: pods that go or shrink, and nodes that come or grow. v1.36 adds the
+// eventsToRegister: pods that go or shrink, and nodes that come or grow. v1.36 adds the
 // taints of nodes for every plugin that waits for new nodes.
-func wakes(ig ignored) []framework.ClusterEventWithHint {
+func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 	list := []framework.ClusterEventWithHint{
 		{Resource: framework.AssignedPod, ActionType: framework.Delete},
 		{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, QueueingHintFn: ig.shrunk},

@@ -7,7 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-func wakes() []framework.ClusterEventWithHint {
+func eventsToRegister() []framework.ClusterEventWithHint {
 	const changed = framework.Add | framework.UpdateOther
 	return []framework.ClusterEventWithHint{
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},

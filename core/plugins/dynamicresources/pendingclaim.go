@@ -14,8 +14,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// making is a claim that is being made for a pod's extended resources.
-type making struct {
+// pendingClaim is a claim that is being made for a pod's extended resources.
+type pendingClaim struct {
 	name string
 	sent bool // its writes were asked for
 }
@@ -26,7 +26,7 @@ func (pl *plugin) grantMade(t *table.Table, p *object.Pod, claim *resourcev1.Res
 	claim.Name = nameFor(p, t.Now())
 	c := &object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: claim.Namespace, Name: claim.Name}, API: claim}
 	t.AssumeMade(pl.granted(t, c, a, p))
-	pl.made[p.UID] = &making{name: claim.Name}
+	pl.made[p.UID] = &pendingClaim{name: claim.Name}
 }
 
 // madeFor is the claim that is being made for the pod, as it is to be; nil where
@@ -77,9 +77,9 @@ func uses(p *object.Pod, claim *resourcev1.ResourceClaim) []v1.ContainerExtended
 	return list
 }
 
-// unmake lists what takes the claim away: nobody but the pod uses it, and what
+// deleteClaim lists what takes the claim away: nobody but the pod uses it, and what
 // else guards it from being deleted is the claim's controller alone.
-func unmake(c *object.Meta) []framework.Write {
+func deleteClaim(c *object.Meta) []framework.Write {
 	unguard := map[string]any{"metadata": map[string]any{"$deleteFromPrimitiveList/finalizers": []string{resourcev1.Finalizer}}}
 	return []framework.Write{
 		{Object: *c, Strategic: true, Patch: unguard},

@@ -7,10 +7,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// wakes are more than v1.36's, which overlooks nodes that come without a
+// eventsToRegister are more than v1.36's, which overlooks nodes that come without a
 // CSINode, CSINodes that go, limits that are lifted, and changes after which a
 // volume of the pod is one that is attached already.
-var wakes = []framework.ClusterEventWithHint{
+var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.CSINode, ActionType: framework.Add | framework.Delete},
 	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: raised},
 	{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: detached},
@@ -25,7 +25,7 @@ var wakes = []framework.ClusterEventWithHint{
 
 // installedWakes are those of pods that a driver keeps off: it came to a node,
 // or it does not insist any more.
-var installedWakes = []framework.ClusterEventWithHint{
+var installedEvents = []framework.ClusterEventWithHint{
 	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: installed},
 	{Resource: framework.CSIDriver, ActionType: framework.Delete},
 	{Resource: framework.CSIDriver, ActionType: framework.UpdateOther, QueueingHintFn: released},

@@ -11,10 +11,10 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// wakes: pods that count come, go, begin to go or change their labels; nodes
+// eventsToRegister: pods that count come, go, begin to go or change their labels; nodes
 // come, go, or change in what decides whether and where they count; the pod
 // itself changes, or what says by the profile's constraints who counts.
-func (pl *plugin) wakes() []framework.ClusterEventWithHint {
+func (pl *plugin) eventsToRegister() []framework.ClusterEventWithHint {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel | framework.UpdatePodTerminating
 	owners := framework.Add | framework.Delete | framework.UpdateSelector
 	return []framework.ClusterEventWithHint{
@@ -31,7 +31,7 @@ func (pl *plugin) wakes() []framework.ClusterEventWithHint {
 
 // known returns the pod's hard constraints. Where they are the profile's, or
 // do not parse, nobody can say here what they select, and every event that may
-// concern the pod wakes it.
+// concern the pod queues it.
 func (pl *plugin) known(p *object.Pod) ([]match.SpreadConstraint, bool) {
 	s := pl.spread(p)
 	if s == nil || s.HardInvalid != nil {

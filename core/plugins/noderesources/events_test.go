@@ -52,7 +52,7 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// Whatever change makes room for a pod that fitted nowhere wakes it.
+// Whatever change makes room for a pod that fitted nowhere queues it.
 func TestNoWakeIsMissed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pl, tb, pod := plugin(t, drawArgs(t)), drawTable(t, small), drawPod(t, "waits", small)

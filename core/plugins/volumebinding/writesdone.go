@@ -8,10 +8,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// settle looks, as the API shows them, at the volumes and claims that were
+// writesDone looks, as the API shows them, at the volumes and claims that were
 // written: all bound, the pod can be; undone by another, it has to be decided
 // on again.
-func (b *binder) settle(t *table.Table, p *object.Pod, node string) *decision.Status {
+func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decision.Status {
 	plan := b.plans[p.UID]
 	if plan == nil {
 		return nil

@@ -11,11 +11,11 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// wakes: pods come, go or change their labels; nodes do; the labels of
-// namespaces change; the pod itself changes. More than v1.36 (its faults
-// R1-R3): selectors of namespaces are heeded, and a pod is woken that may be
-// the first of its group again.
-func wakes() []framework.ClusterEventWithHint {
+// eventsToRegister: pods come, go or change their labels; nodes do; the labels of
+// namespaces change; the pod itself changes. More than v1.36 (its faults R1-R3):
+// selectors of namespaces count, and so does an event after which the pod may be
+// the first that its affinity matches.
+func eventsToRegister() []framework.ClusterEventWithHint {
 	pods := framework.Add | framework.Delete | framework.UpdatePodLabel
 	return []framework.ClusterEventWithHint{
 		{Resource: framework.AssignedPod, ActionType: pods, QueueingHintFn: podChanged},
@@ -39,7 +39,7 @@ func podChanged(p *object.Pod, e *framework.Event) bool {
 	if old != nil && now != nil && now.UID == p.UID {
 		return !maps.Equal(old.Labels, now.Labels)
 	}
-	if !settled(old) && !settled(now) {
+	if !hasNode(old) && !hasNode(now) {
 		return false
 	}
 	if a := p.Affinity; a != nil && a.Invalid == nil {
@@ -55,7 +55,7 @@ func podChanged(p *object.Pod, e *framework.Event) bool {
 		slices.ContainsFunc(old.Affinity.AntiAffinity, func(t match.PodTerm) bool { return mayMatch(&t, p) })
 }
 
-func settled(p *object.Pod) bool { return p != nil && (p.NodeName != "" || p.NominatedNode != "") }
+func hasNode(p *object.Pod) bool { return p != nil && (p.NodeName != "" || p.NominatedNode != "") }
 
 func mayMatch(t *match.PodTerm, p *object.Pod) bool {
 	return p != nil && t.MayMatch(p.Namespace, p.Labels)

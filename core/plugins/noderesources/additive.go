@@ -7,11 +7,11 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// sums are those that the filter compares: the number of pods, then what the
+// additiveFilter compares sums as the filter does: the number of pods, then what the
 // pod requests, in the order of the checks.
-var sums = &framework.AdditiveFilter{Shortfall: lack, Frees: gives}
+var additiveFilter = &framework.AdditiveFilter{Shortfall: shortfall, Frees: frees}
 
-func lack(in *framework.Input, row table.Row, out []int64) []int64 {
+func shortfall(in *framework.Input, row table.Row, out []int64) []int64 {
 	t := in.Table
 	out = append(out, resource.Sub(t.PodCount()[row]+1, t.AllowedPods()[row]))
 	checks := in.State.([]check)
@@ -26,7 +26,7 @@ func lack(in *framework.Input, row table.Row, out []int64) []int64 {
 	return out
 }
 
-func gives(in *framework.Input, p *object.Pod, out []int64) []int64 {
+func frees(in *framework.Input, p *object.Pod, out []int64) []int64 {
 	out = append(out, 1)
 	checks := in.State.([]check)
 	for i := range checks {

@@ -12,9 +12,9 @@ import (
 // keysCounted bounds the labels of which the values are counted.
 const keysCounted = 16
 
-// solitary knows the labels of which, as a rule, each node has a value of its
+// uniquePerNode knows the labels of which, as a rule, each node has a value of its
 // own, as of kubernetes.io/hostname. A plugin that relies on it looks here.
-type solitary struct {
+type uniquePerNode struct {
 	byKey    map[string]*labelValues
 	revision uint64
 }
@@ -26,11 +26,11 @@ type labelValues struct {
 	relied bool // somebody was told that nodes have values of their own
 }
 
-// Solitary tells whether more than half of the nodes that have the label share
+// UniquePerNode tells whether more than half of the nodes that have the label share
 // its value with no other; of the hostname it is taken for granted. Labels
 // are counted from when they are first asked for; of more than a few at one
 // time it is not known, and denied.
-func (t *Table) Solitary(key string) bool {
+func (t *Table) UniquePerNode(key string) bool {
 	v := t.counted(key)
 	if v == nil || key != v1.LabelHostname && 2*len(v.nodes) <= v.total {
 		return false
@@ -40,13 +40,13 @@ func (t *Table) Solitary(key string) bool {
 }
 
 func (t *Table) counted(key string) *labelValues {
-	if v := t.solitary.byKey[key]; v != nil {
+	if v := t.uniquePerNode.byKey[key]; v != nil {
 		return v
 	}
-	if len(t.solitary.byKey) == keysCounted {
-		maps.DeleteFunc(t.solitary.byKey, func(key string, v *labelValues) bool { return v.total == 0 })
+	if len(t.uniquePerNode.byKey) == keysCounted {
+		maps.DeleteFunc(t.uniquePerNode.byKey, func(key string, v *labelValues) bool { return v.total == 0 })
 	}
-	if len(t.solitary.byKey) == keysCounted {
+	if len(t.uniquePerNode.byKey) == keysCounted {
 		return nil
 	}
 	v := &labelValues{nodes: map[string]int{}}
@@ -55,25 +55,25 @@ func (t *Table) counted(key string) *labelValues {
 			v.add(value, 1)
 		}
 	}
-	t.solitary.byKey[key] = v
+	t.uniquePerNode.byKey[key] = v
 	return v
 }
 
 // NodesWith is the number of nodes that have the label with this value; 0 also
-// for a label that nobody was told to be Solitary.
+// for a label that nobody was told to be UniquePerNode.
 func (t *Table) NodesWith(key, value string) int {
-	if v := t.solitary.byKey[key]; v != nil && v.relied {
+	if v := t.uniquePerNode.byKey[key]; v != nil && v.relied {
 		return v.nodes[value]
 	}
 	return 0
 }
 
-// SolitaryRevision changes whenever a node starts or ends to share its value of
+// UniquePerNodeRevision changes whenever a node starts or ends to share its value of
 // a label with another, if somebody was told that nodes do not.
-func (t *Table) SolitaryRevision() uint64 { return t.solitary.revision }
+func (t *Table) UniquePerNodeRevision() uint64 { return t.uniquePerNode.revision }
 
 func (t *Table) setLabels(old, now *object.Node) {
-	for key, v := range t.solitary.byKey { // any order: each on its own, and a sum
+	for key, v := range t.uniquePerNode.byKey { // any order: each on its own, and a sum
 		was, had := label(old, key)
 		is, has := label(now, key)
 		if had == has && was == is {
@@ -82,7 +82,7 @@ func (t *Table) setLabels(old, now *object.Node) {
 		crossed := had && v.add(was, -1)
 		crossed = has && v.add(is, 1) || crossed
 		if crossed && v.relied {
-			t.solitary.revision++
+			t.uniquePerNode.revision++
 		}
 	}
 }
@@ -108,7 +108,7 @@ func label(n *object.Node, key string) (string, bool) {
 }
 
 func (t *Table) compareLabels(fresh *Table) error {
-	for key, v := range t.solitary.byKey { // any order: an error is an error
+	for key, v := range t.uniquePerNode.byKey { // any order: an error is an error
 		if o := fresh.counted(key); o == nil || v.total != o.total || !maps.Equal(v.nodes, o.nodes) {
 			return fmt.Errorf("table: nodes by label %s: %v, rebuilt %v", key, v, o)
 		}

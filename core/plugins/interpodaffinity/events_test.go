@@ -65,7 +65,7 @@ func TestOwnLabelsWake(t *testing.T) {
 	p, old, now := mustNew(t, nil), pod("p", "x", "", nil), pod("p", "y", "", nil)
 	e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, OldPod: old, NewPod: now}
 	if !plugintest.Queues(p, now, e) {
-		t.Error("other labels of the pod itself do not wake it")
+		t.Error("other labels of the pod itself do not queue it")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestNodesThatWake(t *testing.T) {
 	}
 }
 
-// R1: labels of namespaces wake pods that selectors of namespaces may block.
+// R1: labels of namespaces queue pods that selectors of namespaces may block.
 func TestNamespacesThatWake(t *testing.T) {
 	p := mustNew(t, nil)
 	team := by("zone", app("x"))

@@ -13,9 +13,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// TestSumsAreWhatTheFilterCompares: the pod fits where nothing is lacking, and
-// a pod that goes gives back what it is said to.
-func TestSumsAreWhatTheFilterCompares(t *testing.T) {
+// The pod fits where there is no shortfall, and a pod that leaves frees what it is
+// said to.
+func TestAdditiveFilterIsWhatTheFilterCompares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := func(name string, low int64) int64 { return rapid.Int64Range(low, 6).Draw(t, name) }
 		vector := func(low int64) resource.Vector {

@@ -1,0 +1,111 @@
+package table
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// PodsWithLabels is the placed pods of one namespace that have the same labels: a
+// selector matches all of them or none. It belongs to the table.
+type PodsWithLabels struct {
+	Namespace string
+	Labels    map[string]string
+	key       string
+	pods      []*Placed
+}
+
+// Pods lists the pods, in no particular order. Read only.
+func (c *PodsWithLabels) Pods() []*Placed { return c.pods }
+
+// podsByLabels are kept from the first time that somebody asks for them.
+type podsByLabels struct {
+	byNamespace map[string]map[string]*PodsWithLabels // nil: nobody has asked
+	keyBuf      []byte
+	words       []string
+}
+
+// PodsByLabels calls visit with the pods of the namespace, those with the same
+// labels together. The order is not defined.
+func (t *Table) PodsByLabels(namespace string, visit func(*PodsWithLabels)) {
+	t.gather()
+	for _, c := range t.podsByLabels.byNamespace[namespace] { // any order: said so
+		visit(c)
+	}
+}
+
+// AllPodsByLabels is PodsByLabels for all namespaces.
+func (t *Table) AllPodsByLabels(visit func(*PodsWithLabels)) {
+	t.gather()
+	for _, list := range t.podsByLabels.byNamespace { // any order: said so
+		for _, c := range list { // any order: said so
+			visit(c)
+		}
+	}
+}
+
+func (t *Table) gather() {
+	if t.podsByLabels.byNamespace != nil {
+		return
+	}
+	t.podsByLabels.byNamespace = map[string]map[string]*PodsWithLabels{}
+	for _, list := range t.pods {
+		for _, pl := range list {
+			t.podsByLabels.join(pl)
+		}
+	}
+}
+
+// join puts the pod with those of its labels; a pod that comes back knows its key.
+func (l *podsByLabels) join(pl *Placed) {
+	if l.byNamespace == nil {
+		return
+	}
+	p, key := pl.Pod, ""
+	if pl.withLabels != nil {
+		key = pl.withLabels.key
+	} else {
+		key = l.keyOf(p)
+	}
+	inNamespace := l.byNamespace[p.Namespace]
+	if inNamespace == nil {
+		inNamespace = map[string]*PodsWithLabels{}
+		l.byNamespace[p.Namespace] = inNamespace
+	}
+	c := inNamespace[key]
+	if c == nil {
+		c = &PodsWithLabels{Namespace: p.Namespace, Labels: p.Labels, key: key}
+		inNamespace[key] = c
+	}
+	pl.withLabels, pl.labelsIndex = c, int32(len(c.pods))
+	c.pods = append(c.pods, pl)
+}
+
+func (l *podsByLabels) keyOf(p *object.Pod) string {
+	l.words = slices.AppendSeq(l.words[:0], maps.Keys(p.Labels))
+	slices.Sort(l.words)
+	l.keyBuf = l.keyBuf[:0]
+	for _, key := range l.words {
+		l.keyBuf = appendWord(appendWord(l.keyBuf, key), p.Labels[key])
+	}
+	return string(l.keyBuf)
+}
+
+func (l *podsByLabels) leave(pl *Placed) {
+	if l.byNamespace == nil {
+		return
+	}
+	c := pl.withLabels
+	last := c.pods[len(c.pods)-1]
+	c.pods[pl.labelsIndex], last.labelsIndex = last, pl.labelsIndex
+	c.pods[len(c.pods)-1] = nil
+	c.pods = c.pods[:len(c.pods)-1]
+	if len(c.pods) > 0 {
+		return
+	}
+	delete(l.byNamespace[c.Namespace], c.key)
+	if len(l.byNamespace[c.Namespace]) == 0 {
+		delete(l.byNamespace, c.Namespace)
+	}
+}
