@@ -32,6 +32,10 @@ const NumEventResources = int(firstKind) + int(object.Kinds)
 // ResourceOf is the event resource of objects of a kind.
 func ResourceOf(k object.Kind) EventResource { return firstKind + EventResource(k) }
 
+// Kind is the kind of the objects; false for pods, nodes and the other
+// resources that package object has no Kind for.
+func (r EventResource) Kind() (object.Kind, bool) { return object.Kind(r - firstKind), r >= firstKind }
+
 // The resources of objects that only some plugins read.
 const (
 	PersistentVolumeClaim = firstKind + EventResource(object.PersistentVolumeClaims)

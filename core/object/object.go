@@ -1,16 +1,14 @@
 package object
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Kind is a kind of API object that only some plugins read: volumes,
-// devices and what belongs to them. Pods, nodes, namespaces, budgets and owners of selectors have ways of
-// their own.
+// Kind is a kind of API object that only some plugins read: volumes, devices
+// and what belongs to them. Pods, nodes, namespaces, budgets and owners of
+// selectors have types and events of their own.
 type Kind uint8
 
 // The kinds, by the names that the API has for them.
@@ -32,35 +30,53 @@ const (
 	Pods = Kinds
 )
 
-// String is the kind as manifests write it: PersistentVolumeClaim.
-func (k Kind) String() string { return kindNames[k] }
-
-var kindNames = [Kinds + 1]string{
-	PersistentVolumeClaims: "PersistentVolumeClaim",
-	PersistentVolumes:      "PersistentVolume",
-	StorageClasses:         "StorageClass",
-	CSINodes:               "CSINode",
-	CSIDrivers:             "CSIDriver",
-	CSIStorageCapacities:   "CSIStorageCapacity",
-	VolumeAttachments:      "VolumeAttachment",
-	ResourceClaims:         "ResourceClaim",
-	ResourceSlices:         "ResourceSlice",
-	DeviceClasses:          "DeviceClass",
-	Pods:                   "Pod",
+// kinds describes each kind as the API does.
+var kinds = [Kinds + 1]struct {
+	name, group, resource string
+	namespaced            bool
+}{
+	PersistentVolumeClaims: {"PersistentVolumeClaim", "", "persistentvolumeclaims", true},
+	PersistentVolumes:      {"PersistentVolume", "", "persistentvolumes", false},
+	StorageClasses:         {"StorageClass", "storage.k8s.io", "storageclasses", false},
+	CSINodes:               {"CSINode", "storage.k8s.io", "csinodes", false},
+	CSIDrivers:             {"CSIDriver", "storage.k8s.io", "csidrivers", false},
+	CSIStorageCapacities:   {"CSIStorageCapacity", "storage.k8s.io", "csistoragecapacities", true},
+	VolumeAttachments:      {"VolumeAttachment", "storage.k8s.io", "volumeattachments", false},
+	ResourceClaims:         {"ResourceClaim", "resource.k8s.io", "resourceclaims", true},
+	ResourceSlices:         {"ResourceSlice", "resource.k8s.io", "resourceslices", false},
+	DeviceClasses:          {"DeviceClass", "resource.k8s.io", "deviceclasses", false},
+	Pods:                   {"Pod", "", "pods", true},
 }
+
+// String is the kind as manifests write it: PersistentVolumeClaim.
+func (k Kind) String() string { return kinds[k].name }
+
+// Group is the API group, "" for the core group. All kinds have version v1.
+func (k Kind) Group() string { return kinds[k].group }
+
+// Resource is the kind as paths of the API write it: persistentvolumeclaims.
+func (k Kind) Resource() string { return kinds[k].resource }
+
+// Namespaced tells whether objects of the kind live in namespaces.
+func (k Kind) Namespaced() bool { return kinds[k].namespaced }
 
 // KindOf finds the kind that manifests write so.
 func KindOf(name string) (Kind, bool) {
-	i := slices.Index(kindNames[:Kinds], name)
-	return Kind(max(i, 0)), i >= 0
+	for k := range Kinds {
+		if kinds[k].name == name {
+			return k, true
+		}
+	}
+	return 0, false
 }
 
 // KindNames lists the kinds as manifests write them.
-func KindNames() []string { return slices.Clone(kindNames[:Kinds]) }
-
-// Namespaced tells whether objects of the kind live in namespaces.
-func (k Kind) Namespaced() bool {
-	return k == PersistentVolumeClaims || k == CSIStorageCapacities || k == ResourceClaims || k == Pods
+func KindNames() []string {
+	names := make([]string, Kinds)
+	for k := range Kinds {
+		names[k] = kinds[k].name
+	}
+	return names
 }
 
 // Object is a value of one of the kinds. Immutable.

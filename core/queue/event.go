@@ -30,17 +30,17 @@ var resourceLabels = [...]string{
 	framework.Namespace:      "Namespace",
 	framework.SelectorOwner:  "SelectorOwner",
 	framework.WildCard:       "*",
+}
 
-	framework.PersistentVolumeClaim: "PersistentVolumeClaim",
-	framework.PersistentVolume:      "PersistentVolume",
-	framework.StorageClass:          "storage.k8s.io/StorageClass",
-	framework.CSINode:               "storage.k8s.io/CSINode",
-	framework.CSIDriver:             "storage.k8s.io/CSIDriver",
-	framework.CSIStorageCapacity:    "storage.k8s.io/CSIStorageCapacity",
-	framework.VolumeAttachment:      "storage.k8s.io/VolumeAttachment",
-	framework.ResourceClaim:         "resource.k8s.io/ResourceClaim",
-	framework.ResourceSlice:         "resource.k8s.io/ResourceSlice",
-	framework.DeviceClass:           "resource.k8s.io/DeviceClass",
+func resourceLabel(r framework.EventResource) string {
+	kind, ok := r.Kind()
+	switch {
+	case !ok:
+		return resourceLabels[r]
+	case kind.Group() == "":
+		return kind.String()
+	}
+	return kind.Group() + "/" + kind.String()
 }
 
 var actionLabels = map[framework.ActionType]string{
@@ -67,13 +67,13 @@ var actionLabels = map[framework.ActionType]string{
 // actions the first counts.
 func Label(r framework.EventResource, a framework.ActionType) string {
 	if a == framework.All {
-		return resourceLabels[r] + "All"
+		return resourceLabel(r) + "All"
 	}
 	first := a & -a
 	if name, ok := actionLabels[first]; ok {
-		return resourceLabels[r] + name
+		return resourceLabel(r) + name
 	}
-	return resourceLabels[r] + strconv.Itoa(bits.TrailingZeros32(uint32(first)))
+	return resourceLabel(r) + strconv.Itoa(bits.TrailingZeros32(uint32(first)))
 }
 
 // single yields the actions one by one.

@@ -12,8 +12,7 @@ import (
 
 // endpoint is where the API has objects of a kind.
 type endpoint struct {
-	resource string
-	watch    func(*Clients) rest.Interface
+	watch func(*Clients) rest.Interface
 	// write is how they are made, patched and deleted; nil: nobody does.
 	write func(*Clients) rest.Interface
 }
@@ -26,28 +25,28 @@ func writeClaims(c *Clients) rest.Interface  { return c.Claims }
 func writeStatus(c *Clients) rest.Interface  { return c.Status }
 
 var endpoints = [object.Kinds + 1]endpoint{
-	object.PersistentVolumeClaims: {"persistentvolumeclaims", watchCore, writeVolumes},
-	object.PersistentVolumes:      {"persistentvolumes", watchCore, writeVolumes},
-	object.StorageClasses:         {"storageclasses", watchStorage, nil},
-	object.CSINodes:               {"csinodes", watchStorage, nil},
-	object.CSIDrivers:             {"csidrivers", watchStorage, nil},
-	object.CSIStorageCapacities:   {"csistoragecapacities", watchStorage, nil},
-	object.VolumeAttachments:      {"volumeattachments", watchStorage, nil},
-	object.ResourceClaims:         {"resourceclaims", watchDevices, writeClaims},
-	object.ResourceSlices:         {"resourceslices", watchDevices, nil},
-	object.DeviceClasses:          {"deviceclasses", watchDevices, nil},
-	object.Pods:                   {"pods", nil, writeStatus},
+	object.PersistentVolumeClaims: {watchCore, writeVolumes},
+	object.PersistentVolumes:      {watchCore, writeVolumes},
+	object.StorageClasses:         {watchStorage, nil},
+	object.CSINodes:               {watchStorage, nil},
+	object.CSIDrivers:             {watchStorage, nil},
+	object.CSIStorageCapacities:   {watchStorage, nil},
+	object.VolumeAttachments:      {watchStorage, nil},
+	object.ResourceClaims:         {watchDevices, writeClaims},
+	object.ResourceSlices:         {watchDevices, nil},
+	object.DeviceClasses:          {watchDevices, nil},
+	object.Pods:                   {nil, writeStatus},
 }
 
 // objects watches the objects of a kind.
 func (s *Source) objects(c *Clients, kind object.Kind, post func(machine.Event)) *mirror {
 	at := endpoints[kind]
-	m := newMirror(at.resource, post, s.guarded(entries(objectSet), nil), func(o owner) machine.Event {
+	m := newMirror(kind.Resource(), post, s.guarded(entries(objectSet), nil), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
 	m.kind = &kind
 	if client := at.watch(c); client.APIVersion().Group == resourcev1.GroupName {
-		m.reflectBy(c.devices.listWatch(client, at.resource), client, decode.Empty(kind), s.logger)
+		m.reflectBy(c.devices.listWatch(client, kind.Resource()), client, decode.Empty(kind), s.logger)
 	} else {
 		m.reflect(client, decode.Empty(kind), "", s.logger)
 	}

@@ -197,7 +197,7 @@ func (h *Hands) request(w *framework.Write) (*rest.Request, error) {
 		if w.Object.Kind == object.ResourceClaims {
 			r = h.clients.devices.of(r)
 		}
-		return r.Resource(at.resource).NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").MaxRetries(0)
+		return r.Resource(w.Object.Kind.Resource()).NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").MaxRetries(0)
 	}
 	switch {
 	case w.Create != nil:
@@ -229,7 +229,7 @@ func (h *Hands) readObject(ctx context.Context, w *framework.Write) (metav1.Obje
 	if w.Object.Kind == object.ResourceClaims {
 		r = h.clients.devices.of(r)
 	}
-	return h.shown(w, r.Resource(at.resource).Name(w.Object.Name).
+	return h.shown(w, r.Resource(w.Object.Kind.Resource()).Name(w.Object.Name).
 		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").Do(ctx))
 }
 

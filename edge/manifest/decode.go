@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // decoded is an object, or why the raw one is none.
@@ -42,9 +44,9 @@ func (r raw) decode() decoded {
 		return decoded{created: o.CreationTimestamp.Time}
 	}
 	if err := r.exponents(k); err != nil {
-		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(k.namespaced), err)}
+		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(k.Namespaced), err)}
 	}
-	o := k.empty()
+	o := k.New()
 	violations, err := kjson.UnmarshalStrict(r.data, o)
 	if is, _ := kjson.SyntaxErrorOffset(err); is {
 		return decoded{err: errNotJSON}
@@ -61,9 +63,9 @@ func (r raw) decode() decoded {
 		err = r.locate(k, err)
 	}
 	if err != nil {
-		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(k.namespaced), err)}
+		return decoded{err: fmt.Errorf("%s: %s: %w", r.where, r.title(k.Namespaced), err)}
 	}
-	if k.namespaced && o.GetNamespace() == "" {
+	if k.Namespaced && o.GetNamespace() == "" {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
 	if err := admit(o, strings.ToLower(r.kind)); err != nil {
@@ -105,7 +107,7 @@ func title(kind, namespace, name string) string {
 
 // locate finds the field that does not decode, where the decoder tells only
 // why: it decodes each leaf of the object alone.
-func (r raw) locate(k kind, cause error) error {
+func (r raw) locate(k *decode.Kind, cause error) error {
 	var doc any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(r.data, &doc); err != nil {
 		return errors.New(oneLine(err))
@@ -115,7 +117,7 @@ func (r raw) locate(k kind, cause error) error {
 		if err != nil {
 			return err
 		}
-		return kjson.UnmarshalCaseSensitivePreserveInts(data, k.empty())
+		return kjson.UnmarshalCaseSensitivePreserveInts(data, k.New())
 	})
 	if err == nil {
 		return errors.New(decodeProblem(cause))

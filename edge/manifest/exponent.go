@@ -7,6 +7,8 @@ import (
 	"regexp"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // maxExponent is the most digits that an exponent may have. The arithmetic of
@@ -19,7 +21,7 @@ const hugeExponent = "a number with a huge exponent"
 
 // exponents refuses the object when a quantity in it has too long an exponent.
 // It must be asked before the object is decoded.
-func (r raw) exponents(k kind) error {
+func (r raw) exponents(k *decode.Kind) error {
 	masked := maskExponents(r.data)
 	if !bytes.Contains(masked, []byte(hugeExponent)) {
 		return nil
@@ -33,7 +35,7 @@ func (r raw) exponents(k kind) error {
 		if err != nil || !bytes.Contains(data, []byte(hugeExponent)) {
 			return err
 		}
-		return kjson.UnmarshalCaseSensitivePreserveInts(data, k.empty())
+		return kjson.UnmarshalCaseSensitivePreserveInts(data, k.New())
 	})
 	if err != nil {
 		return fmt.Errorf("%s: an exponent of more than %d digits", path, maxExponent)

@@ -1,0 +1,87 @@
+package decode
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Kind describes a kind of API object that Berth reads.
+type Kind struct {
+	schema.GroupVersion
+	Name       string // as manifests write it: PersistentVolumeClaim
+	Resource   string // as paths of the API write it: persistentvolumeclaims
+	Namespaced bool
+	// New returns an empty object of the kind.
+	New func() metav1.Object
+	// object decodes an object of one of package object's kinds; nil for
+	// others. It returns nil for objects of other kinds.
+	object func(o any) object.Object
+}
+
+// Key is the kind in files: v1/Node, apps/v1/ReplicaSet.
+func (k *Kind) Key() string { return k.GroupVersion.String() + "/" + k.Name }
+
+// Kinds lists every kind that Berth reads. Pods come after the priority classes
+// that they name. The watches, `berth simulate` on files and on a live cluster,
+// and the stories follow the list.
+var Kinds = []Kind{
+	global[schedulingv1.PriorityClass](schedulingv1.SchemeGroupVersion, "PriorityClass", "priorityclasses"),
+	global[v1.Node](v1.SchemeGroupVersion, "Node", "nodes"),
+	global[v1.Namespace](v1.SchemeGroupVersion, "Namespace", "namespaces"),
+	namespaced[v1.Pod](v1.SchemeGroupVersion, "Pod", "pods"),
+	namespaced[policyv1.PodDisruptionBudget](policyv1.SchemeGroupVersion, "PodDisruptionBudget", "poddisruptionbudgets"),
+	namespaced[v1.Service](v1.SchemeGroupVersion, "Service", "services"),
+	namespaced[v1.ReplicationController](v1.SchemeGroupVersion, "ReplicationController", "replicationcontrollers"),
+	namespaced[appsv1.ReplicaSet](appsv1.SchemeGroupVersion, "ReplicaSet", "replicasets"),
+	namespaced[appsv1.StatefulSet](appsv1.SchemeGroupVersion, "StatefulSet", "statefulsets"),
+	objects(object.PersistentVolumeClaims, claim),
+	objects(object.PersistentVolumes, volume),
+	objects(object.StorageClasses, storageClass),
+	objects(object.CSINodes, csiNode),
+	objects(object.CSIDrivers, csiDriver),
+	objects(object.CSIStorageCapacities, storageCapacity),
+	objects(object.VolumeAttachments, attachment),
+	objects(object.ResourceClaims, resourceClaim),
+	objects(object.ResourceSlices, func(s *resourcev1.ResourceSlice) *object.ResourceSlice {
+		return &object.ResourceSlice{Meta: meta(object.ResourceSlices, &s.ObjectMeta), API: saneSlice(s)}
+	}),
+	objects(object.DeviceClasses, func(c *resourcev1.DeviceClass) *object.DeviceClass {
+		return &object.DeviceClass{Meta: meta(object.DeviceClasses, &c.ObjectMeta), API: c}
+	}),
+}
+
+// api is a pointer to an API object.
+type api[T any] interface {
+	*T
+	metav1.Object
+}
+
+func global[T any, P api[T]](version schema.GroupVersion, name, resource string) Kind {
+	return Kind{GroupVersion: version, Name: name, Resource: resource, New: func() metav1.Object { return P(new(T)) }}
+}
+
+func namespaced[T any, P api[T]](version schema.GroupVersion, name, resource string) Kind {
+	k := global[T, P](version, name, resource)
+	k.Namespaced = true
+	return k
+}
+
+// objects describes one of package object's kinds, which all have version v1.
+func objects[T any, P api[T], O object.Object](kind object.Kind, decode func(P) O) Kind {
+	k := global[T, P](schema.GroupVersion{Group: kind.Group(), Version: "v1"}, kind.String(), kind.Resource())
+	k.Namespaced = kind.Namespaced()
+	k.object = func(o any) object.Object {
+		if o, ok := o.(P); ok {
+			return decode(o)
+		}
+		return nil
+	}
+	return k
+}
