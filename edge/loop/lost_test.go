@@ -24,6 +24,14 @@ func panicking(times int, on func(e machine.Event) bool) func(machine.Event) boo
 	}
 }
 
+// quietly waits until the loop sleeps and keeps it from its machine meanwhile.
+func (s *script) quietly(f func()) {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
 func setOf(name string) func(machine.Event) bool {
 	return func(e machine.Event) bool {
 		set, ok := e.(machine.PodSet)
@@ -45,7 +53,7 @@ func TestLostEventIsGivenAgain(t *testing.T) {
 			expect(t, s.told(2))
 			time.Sleep(time.Millisecond)
 			expect(t, s.told(2), "panic on machine.PodSet")
-			s.log = s.log[:2]
+			s.quietly(func() { s.log = s.log[:2] })
 		}
 		time.Sleep(4 * time.Second)
 		expect(t, s.told(2), "set a")
@@ -72,9 +80,11 @@ func TestNewerEventTakesThePlace(t *testing.T) {
 			l.Post(machine.PodSet{Pod: pod("a")})
 			time.Sleep(time.Second)
 		}
-		if panics < 60 || panics > 70 {
-			t.Errorf("%d panics in an hour", panics)
-		}
+		s.quietly(func() {
+			if panics < 60 || panics > 70 {
+				t.Errorf("%d panics in an hour", panics)
+			}
+		})
 		from := len(s.told(0))
 		l.Post(machine.PodGone{Name: "a"})
 		expect(t, s.told(from), "gone a")
@@ -86,27 +96,28 @@ func TestNewerEventTakesThePlace(t *testing.T) {
 // The newest state of the object is what is given again, once.
 func TestNewestStateIsGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{panicOn: panicking(1, setOf("a"))}
+		bad := panicking(1, setOf("a"))
+		var given []int32
+		s := &script{panicOn: func(e machine.Event) bool {
+			if bad(e) {
+				return true
+			}
+			if set, ok := e.(machine.PodSet); ok {
+				given = append(given, set.Pod.Priority)
+			}
+			return false
+		}}
 		l := running(t, s, &hands{}, Options{})
 		older, newer := pod("a"), pod("a")
 		newer.Priority = 7
 		l.Post(machine.PodSet{Pod: older})
 		l.Post(machine.PodSet{Pod: newer})
-		var given []int32
-		l.options.Observe = nil
-		step := s.panicOn
-		s.panicOn = func(e machine.Event) bool {
-			bad := step(e)
-			if set, ok := e.(machine.PodSet); ok && !bad {
-				given = append(given, set.Pod.Priority)
-			}
-			return bad
-		}
 		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(given) != 1 || given[0] != 7 {
-			t.Errorf("given were %v, want the newest alone", given)
-		}
+		s.quietly(func() {
+			if len(given) != 1 || given[0] != 7 {
+				t.Errorf("given were %v, want the newest alone", given)
+			}
+		})
 	})
 }
 
@@ -143,6 +154,8 @@ func TestLostEffect(t *testing.T) {
 		l.Post(machine.PodSet{Pod: pod("a")})
 		time.Sleep(time.Minute)
 		synctest.Wait()
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		expect(t, h.binds, "x", "x", "x")
 	})
 }
@@ -165,16 +178,18 @@ func TestManyLostEvents(t *testing.T) {
 			l.Post(machine.PodSet{Pod: pod(fmt.Sprint(i))})
 		}
 		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if panics > n+601 || panics < n+500 {
-			t.Errorf("%d panics of %d objects in ten minutes", panics, n)
-		}
-		broken = false
+		s.quietly(func() {
+			if panics > n+601 || panics < n+500 {
+				t.Errorf("%d panics of %d objects in ten minutes", panics, n)
+			}
+			broken = false
+		})
 		time.Sleep(time.Minute)
-		synctest.Wait()
-		if len(s.pods) != n {
-			t.Errorf("%d of %d events were given again", len(s.pods), n)
-		}
+		s.quietly(func() {
+			if len(s.pods) != n {
+				t.Errorf("%d of %d events were given again", len(s.pods), n)
+			}
+		})
 	})
 }
 
@@ -186,10 +201,11 @@ func TestTickThatPanics(t *testing.T) {
 		s.panicOn = func(e machine.Event) bool { panics++; return panics <= 3 }
 		running(t, s, &hands{}, Options{})
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		if panics != 3 {
-			t.Errorf("%d ticks in five seconds", panics)
-		}
+		s.quietly(func() {
+			if panics != 3 {
+				t.Errorf("%d ticks in five seconds", panics)
+			}
+		})
 		time.Sleep(5 * time.Second)
 		expect(t, s.told(3), "tick")
 	})
@@ -201,16 +217,16 @@ func TestPanicsAreReportedOnceAMinute(t *testing.T) {
 		var lines atomic.Int32
 		last := atomic.Value{}
 		s := &script{panicOn: func(e machine.Event) bool { _, set := e.(machine.PodSet); return set }}
-		counted := 0
-		l := New(s, &hands{}, Options{Panicked: func(machine.Event) { counted++ },
+		var counted atomic.Int32
+		l := New(s, &hands{}, Options{Panicked: func(machine.Event) { counted.Add(1) },
 			Logger: funcr.New(func(_, args string) { lines.Add(1); last.Store(args) }, funcr.Options{})})
 		go l.Run(t.Context())
 		for i := range 60 {
 			l.Post(machine.PodSet{Pod: pod(fmt.Sprint(i))})
 		}
 		synctest.Wait()
-		if lines.Load() != 1 || counted != 60 {
-			t.Errorf("%d lines for %d panics", lines.Load(), counted)
+		if lines.Load() != 1 || counted.Load() != 60 {
+			t.Errorf("%d lines for %d panics", lines.Load(), counted.Load())
 		}
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
