@@ -270,7 +270,11 @@ func (d *daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc)
 		}
 		if delayed(d.config) {
 			go d.watch(ctx)
-			go d.leaveUnsynced(ctx, leave)
+			go func() {
+				look := time.NewTicker(time.Second)
+				defer look.Stop()
+				d.leaveUnsynced(ctx, look.C, leave)
+			}()
 		}
 		if ready(ctx, d.synced) {
 			d.lead(ctx)
@@ -280,13 +284,12 @@ func (d *daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc)
 }
 
 // leaveUnsynced leaves the lease if for a while what decisions need cannot be
-// listed: another may be able to. Nothing has been sent yet.
-func (d *daemon) leaveUnsynced(ctx context.Context, leave context.CancelCauseFunc) {
-	look := time.NewTicker(time.Second)
-	defer look.Stop()
+// listed: another may be able to. Nothing has been sent yet. It looks once a
+// second.
+func (d *daemon) leaveUnsynced(ctx context.Context, look <-chan time.Time, leave context.CancelCauseFunc) {
 	for failing := time.Duration(0); failing < unreadableLimit; failing += time.Second {
 		select {
-		case <-look.C:
+		case <-look:
 		case <-d.synced:
 			return
 		case <-ctx.Done():

@@ -1,0 +1,61 @@
+package scheduler
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/kube"
+)
+
+// With delayCacheUntilActive a leader finds out only as such that it cannot read
+// the cluster. It then leaves the lease to another, released, and says why.
+func TestLeaderThatCannotReadTheCluster(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer s.Close()
+	clients, err := kube.NewClients(&rest.Config{Host: s.URL, QPS: -1}, func() bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{source: kube.NewSource(clients, nil, func(machine.Event) {}, klog.Background()), synced: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); d.source.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+
+	keep, leave := context.WithCancelCause(t.Context())
+	look := make(chan time.Time)
+	go d.leaveUnsynced(ctx, look, leave)
+	looks := 0
+	for keep.Err() == nil {
+		select {
+		case look <- time.Time{}:
+			looks++
+		case <-keep.Done():
+		}
+	}
+	if why := context.Cause(keep).Error(); !strings.Contains(why, "pods: forbidden") || !d.over.Load() {
+		t.Errorf("left because %s, lease released %t", why, d.over.Load())
+	}
+	if looks < int(unreadableLimit/time.Second) {
+		t.Errorf("left after %d looks", looks)
+	}
+}
+
+// One that does know it keeps the lease.
+func TestLeaderThatReadsTheCluster(t *testing.T) {
+	d := &daemon{synced: make(chan struct{})}
+	close(d.synced)
+	keep, leave := context.WithCancelCause(t.Context())
+	d.leaveUnsynced(t.Context(), nil, leave)
+	if keep.Err() != nil || d.over.Load() {
+		t.Errorf("left because %v", context.Cause(keep))
+	}
+}
