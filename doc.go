@@ -1,4 +1,4 @@
-// Package berth holds the rules of the house as tests: which way imports
-// point, and what the core may not touch. The scheduler itself begins at
-// core/machine (it decides) and edge/loop (it acts); see docs/overview.md.
+// Package berth tests the rules of the code: which way imports point, and what
+// core may not use. The scheduler itself begins at core/machine, which decides,
+// and edge/loop, which acts. See docs/overview.md.
 package berth

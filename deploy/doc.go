@@ -1,5 +1,5 @@
-// Package deploy carries the manifests that a cluster needs to run Berth, so
-// that what is installed by hand and what the lab installs are the same file.
+// Package deploy embeds the manifests that a cluster needs to run Berth, so that
+// a user and the lab install the same file.
 package deploy
 
 import _ "embed"
