@@ -8,14 +8,14 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// Subject is what a node selector looks at.
+// Subject is the part of a node that a selector reads.
 type Subject struct {
 	Name   string // metadata.name, for matchFields
 	Labels labels.Set
 }
 
-// NodeSelector is a hard demand on a node: a label set (spec.nodeSelector)
-// and terms of which one must hold (required node affinity). A nil
+// NodeSelector says which nodes a pod may use: a label set (spec.nodeSelector),
+// and terms of which one must match (required node affinity). A nil
 // *NodeSelector admits every node.
 type NodeSelector struct {
 	// Key is equal for selectors that admit the same nodes by construction.
@@ -30,9 +30,9 @@ type NodeSelector struct {
 
 type label struct{ key, value string }
 
-// NewNodeSelector compiles spec.nodeSelector and required node affinity; nil
-// when the pod demands nothing. A term that does not parse holds nowhere, as
-// in kube-scheduler.
+// NewNodeSelector compiles spec.nodeSelector and required node affinity. It
+// returns nil when the pod has neither. A term that does not parse matches no
+// node, as in kube-scheduler.
 func NewNodeSelector(set map[string]string, required *v1.NodeSelector) *NodeSelector {
 	if len(set) == 0 && required == nil {
 		return nil
@@ -68,7 +68,7 @@ func sortedLabels(set map[string]string) []label {
 	return list
 }
 
-// Matches tells whether the node meets the demand.
+// Matches tells whether the selector admits the node.
 func (s *NodeSelector) Matches(n Subject) bool {
 	if s == nil {
 		return true
@@ -89,9 +89,9 @@ func (s *NodeSelector) Matches(n Subject) bool {
 	return false
 }
 
-// Names returns the only nodes that can match, sorted, when every term names
-// nodes by metadata.name (ok). None at all means that the names within each
-// term contradict each other.
+// Names returns the only nodes that can match, sorted, if every term names
+// nodes by metadata.name (ok). An empty list means that the names in each term
+// contradict each other.
 func (s *NodeSelector) Names() (names []string, ok bool) {
 	if s == nil {
 		return nil, false
@@ -127,14 +127,14 @@ func termPins(t *v1.NodeSelectorTerm) (names []string, ok bool) {
 	return names, ok
 }
 
-// PreferredNodes is a soft demand: weighted terms. A nil *PreferredNodes
-// prefers nothing.
+// PreferredNodes are the weighted terms of preferred node affinity. A nil
+// *PreferredNodes prefers nothing.
 type PreferredNodes struct {
 	// Key is equal for values that give every node the same score by
 	// construction.
 	Key string
-	// Invalid says why terms do not parse, nil when all do. kube-scheduler
-	// fails the scoring of a pod with such terms.
+	// Invalid says why terms do not parse. It is nil when all terms parse.
+	// kube-scheduler fails the scoring of a pod with such terms.
 	Invalid error
 	terms   []weighted
 }
@@ -144,8 +144,8 @@ type weighted struct {
 	weight int64
 }
 
-// NewPreferredNodes compiles preferred scheduling terms; nil when there are
-// none. Terms without weight or content are left out.
+// NewPreferredNodes compiles preferred scheduling terms. It returns nil when
+// there are none. Terms without weight or content are left out.
 func NewPreferredNodes(terms []v1.PreferredSchedulingTerm) *PreferredNodes {
 	var p *PreferredNodes
 	var key []byte

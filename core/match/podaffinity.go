@@ -46,8 +46,8 @@ func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[strin
 	return in && t.Selector.Matches(labels.Set(podLabels))
 }
 
-// MayMatch is Matches where the labels of namespaces are not known: it is true
-// if some would make it so.
+// MayMatch is Matches for unknown labels of the namespace. It is true if some
+// labels would match.
 func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
 	return (t.NamespaceSelector != nil || slices.Contains(t.Namespaces, namespace)) && t.Selector.Matches(labels.Set(podLabels))
 }
@@ -57,11 +57,11 @@ func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
 type PodAffinity struct {
 	// Key is equal for values that ask for the same.
 	Key string
-	// Terms are all of them, by kind: Affinity, AntiAffinity, Preferred. Of a
-	// list that holds a term which does not parse, none is there.
+	// Terms are all terms, by kind: Affinity, AntiAffinity, Preferred. A list
+	// that holds a term which does not parse is left out.
 	Terms                             []PodTerm
 	Affinity, AntiAffinity, Preferred []PodTerm
-	// Prefers tells whether preferred terms are written, valid or not.
+	// Prefers tells whether the pod has preferred terms, valid or not.
 	Prefers bool
 	// Selects: the pod's own terms select namespaces by labels.
 	Selects bool
@@ -70,9 +70,9 @@ type PodAffinity struct {
 	Invalid error
 }
 
-// NewPodAffinity compiles the terms of a pod in that namespace; nil when there
-// are none. What matchLabelKeys and mismatchLabelKeys ask for stands in the
-// selectors already: the API server puts it there.
+// NewPodAffinity compiles the terms of a pod in that namespace. It returns nil
+// when there are none. The API server has already merged matchLabelKeys and
+// mismatchLabelKeys into the selectors.
 func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 	if a == nil {
 		return nil

@@ -57,18 +57,19 @@ type SpreadConstraint struct {
 type Spread struct {
 	// Key is equal for lists that ask for the same.
 	Key string
-	// Hard are those with DoNotSchedule, Soft those with ScheduleAnyway, in
-	// the pod's order.
+	// Hard are the constraints with DoNotSchedule, Soft those with
+	// ScheduleAnyway, in the pod's order.
 	Hard, Soft []SpreadConstraint
 	// HardInvalid and SoftInvalid say why a selector among them does not
 	// parse; kube-scheduler then fails the attempt.
 	HardInvalid, SoftInvalid error
-	// Keyless is the same with matchLabelKeys left out, nil where there are none.
+	// Keyless is the list without matchLabelKeys. It is nil if no constraint
+	// has any.
 	Keyless *Spread
 }
 
-// NewSpread compiles the constraints of a pod with these labels; nil when
-// there are none.
+// NewSpread compiles the constraints of a pod with these labels. It returns nil
+// when there are none.
 func NewSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) *Spread {
 	if len(list) == 0 {
 		return nil
@@ -145,7 +146,7 @@ func withLabels(s labels.Selector, keys []string, podLabels map[string]string) l
 	return labels.SelectorFromSet(same).Add(requirements...)
 }
 
-// Select gives the constraint, of a pod with these labels, its selector.
+// Select sets the selector of a constraint of a pod with these labels.
 func (c *SpreadConstraint) Select(s Selector, podLabels map[string]string) {
 	c.Selector, c.Self = s, s.Matches(labels.Set(podLabels))
 }

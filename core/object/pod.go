@@ -73,8 +73,7 @@ type Pod struct {
 	API *v1.Pod
 }
 
-// Condition is the part of a pod condition that decides whether a patch
-// would change anything.
+// Condition is the part of a pod condition that a status patch would change.
 type Condition struct {
 	Status  v1.ConditionStatus
 	Reason  string

@@ -5,8 +5,8 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// What scoring counts for a container that requests none (kube-scheduler
-// v1.36, pkg/scheduler/util/pod_resources.go).
+// Scoring counts these amounts for a container that requests none
+// (kube-scheduler v1.36, pkg/scheduler/util/pod_resources.go).
 const (
 	DefaultMilliCPU = 100               // 0.1 core
 	DefaultMemory   = 200 * 1024 * 1024 // 200 MiB

@@ -5,9 +5,9 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// Limits is what the pod may use at most, summed up as its requests are, with
-// the overhead where there is a limit; nil when it has none. No decision depends
-// on it.
+// Limits are the most that the pod may use. They are summed up as requests are,
+// with the overhead where there is a limit. The result is nil when the pod has
+// no limit. No decision depends on it.
 func Limits(pod *v1.Pod) *Vector {
 	if !limited(pod) {
 		return nil

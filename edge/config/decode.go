@@ -58,7 +58,7 @@ func Decode(data []byte, source string) (*Config, error) {
 	return With(features.New()).Decode(data, source)
 }
 
-// Default is the configuration of a scheduler that is given none, under v1.36's default gates.
+// Default is the configuration without a file, under v1.36's default gates.
 func Default() *Config { return With(features.New()).Default() }
 
 // Load reads the file at path. Errors name the file, the field and the reason.
@@ -70,8 +70,9 @@ func (r Reader) Load(path string) (*Config, error) {
 	return r.Decode(data, path)
 }
 
-// Decode reads one YAML or JSON document: strictly, with defaults, validated. The error holds all
-// that is wrong with the document's fields, or, where these are right, with their values.
+// Decode reads one YAML or JSON document strictly, sets defaults and validates
+// it. The error lists every wrong field. If all fields are right, it lists
+// every wrong value.
 func (r Reader) Decode(data []byte, source string) (*Config, error) {
 	c, err := decode(data)
 	if err != nil {
@@ -85,7 +86,7 @@ func (r Reader) Decode(data []byte, source string) (*Config, error) {
 	return c, nil
 }
 
-// Default is the configuration of a scheduler that is given none.
+// Default is the configuration without a file.
 func (r Reader) Default() *Config {
 	c := &Config{}
 	r.complete(c)

@@ -8,9 +8,10 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
-// Profiles hands the profiles of a complete configuration to core/profile, in their order. The
-// arguments of an in-tree plugin are the decoded v1 object (*configv1.NodeResourcesFitArgs, say),
-// those of any other plugin a json.RawMessage.
+// Profiles returns the profiles of a complete configuration in the form of
+// core/profile, in their order. The arguments of an in-tree plugin are the
+// decoded v1 object (*configv1.NodeResourcesFitArgs, say), those of any other
+// plugin a json.RawMessage.
 func Profiles(c *Config) []profile.Config {
 	var profiles []profile.Config
 	for _, p := range c.Profiles {

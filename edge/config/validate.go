@@ -23,8 +23,9 @@ import (
 // removedPlugins existed in earlier versions of the configuration.
 var removedPlugins = []string{"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"}
 
-// Validate reports all that v1.36 would not accept in a complete configuration, in v1.36's words.
-// Flags may change a configuration after it was read; then it is validated again.
+// Validate reports everything in a complete configuration that v1.36 refuses,
+// in v1.36's words. Flags may change a configuration that was read; then it
+// must be validated again.
 func (r Reader) Validate(c *Config) error {
 	errs := validateComponent(c)
 	if *c.Parallelism <= 0 {

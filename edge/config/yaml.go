@@ -10,9 +10,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// YAML renders a complete configuration as a file that reads back as the same configuration, but
-// for what a file should not tell: extenders' private keys, and passwords in their addresses.
-// Of pluginConfig only the entries of enabled plugins are shown, by name, as v1.36 does.
+// YAML renders a complete configuration as a file that reads back as the same
+// configuration. It leaves out secrets: private keys of extenders, and
+// passwords in their addresses. As in v1.36, pluginConfig has only the entries
+// of enabled plugins, sorted by name.
 func YAML(c *Config) ([]byte, error) {
 	c = c.DeepCopy()
 	for i := range c.Extenders {

@@ -7,9 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// CheckPod tells what of a pod from a file the API server would not accept
-// and a scheduler could not make sense of. Each problem names field and
-// reason; it is for the caller to name the pod.
+// CheckPod reports the fields of a pod from a file that the API server would
+// refuse and that make no sense to a scheduler. Each problem names field and
+// reason. The caller names the pod.
 func CheckPod(p *v1.Pod) (problems []error) {
 	spec := &p.Spec
 	lists := []struct {

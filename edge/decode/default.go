@@ -8,10 +8,10 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// DefaultPod gives a pod from a file the defaults that a scheduler can see of
-// those that the API server (v1.36) gives at creation. What only admission
-// plugins add is left out (default tolerations, RuntimeClass overhead), but
-// for the priority: see PriorityClasses.Resolve.
+// DefaultPod gives a pod from a file those defaults of the API server (v1.36)
+// that matter to a scheduler. It leaves out what only admission plugins add
+// (default tolerations, RuntimeClass overhead). For the priority see
+// PriorityClasses.Resolve.
 func DefaultPod(p *v1.Pod) {
 	if p.Namespace == "" {
 		p.Namespace = v1.NamespaceDefault
@@ -102,8 +102,8 @@ func defaultPodRequests(p *v1.Pod) {
 	}
 }
 
-// DefaultNode gives a node from a file the API server's defaults: what it
-// offers is its capacity where allocatable is not given.
+// DefaultNode gives a node from a file the API server's defaults: allocatable
+// is the capacity unless the file sets it.
 func DefaultNode(n *v1.Node) {
 	roundUp(n.Status.Capacity)
 	roundUp(n.Status.Allocatable)

@@ -129,8 +129,8 @@ func podImages(spec *v1.PodSpec) []string {
 	return slices.Clip(images)
 }
 
-// Image is the reference as nodes report it: with the tag "latest" when it
-// has neither tag nor digest.
+// Image returns the reference as nodes report it. A reference without tag and
+// digest gets the tag "latest".
 func Image(reference string) string {
 	if strings.LastIndexByte(reference, ':') <= strings.LastIndexByte(reference, '/') {
 		return reference + ":latest"

@@ -122,8 +122,9 @@ func (s *Set) decode(src source, workers int) error {
 	return nil
 }
 
-// Add adds an object that was read elsewhere: checked, defaulted and unknown
-// so far. where names its origin in errors, kind its kind as in "v1/Node".
+// Add adds an object that was read elsewhere. It checks the object, sets its
+// defaults and refuses a duplicate. In errors, where names the origin of the
+// object; kind is its kind, such as "v1/Node".
 func (s *Set) Add(o metav1.Object, kind, where string) error {
 	version, name := kind[:strings.LastIndex(kind, "/")], kind[strings.LastIndex(kind, "/")+1:]
 	if err := admit(o, strings.ToLower(name)); err != nil {
@@ -202,7 +203,8 @@ func (s *Set) unknownField(r raw, key, field string) {
 	s.unknown[at].times++
 }
 
-// Resolve gives the pods their priority, once all objects are there.
+// Resolve gives the pods their priority. Call it when all objects have been
+// added.
 func (s *Set) Resolve() error {
 	for _, u := range s.unknown {
 		notice := u.first + ": is not known and left out"
