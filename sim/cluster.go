@@ -14,9 +14,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Cluster is the truth that an API server would keep of nodes and pods. Every
-// change is also an event for whoever watches. One owner, not safe for
-// concurrent use.
+// Cluster is the state of nodes and pods that an API server would keep. Every
+// change is also an event for whoever watches. A Cluster has one owner and is
+// not safe for concurrent use.
 type Cluster struct {
 	nodes map[string]*object.Node
 	pods  map[string]*object.Pod // by namespace/name
@@ -117,8 +117,8 @@ func (c *Cluster) Pods() []*object.Pod {
 	})
 }
 
-// SetPod creates or replaces the pod. One that has reached a terminal phase
-// is gone for the scheduler, whose watch leaves such pods out.
+// SetPod creates or replaces the pod. A pod in a terminal phase is gone for
+// the scheduler, whose watch leaves such pods out.
 func (c *Cluster) SetPod(p *object.Pod) {
 	if p.Terminal {
 		c.remove(p)
@@ -150,9 +150,9 @@ func (c *Cluster) remove(p *object.Pod) {
 	delete(c.owned, p.UID)
 }
 
-// Bind binds the pod to the node, where it starts one second after whatever
-// started last. As the API server, it refuses a pod that is gone, of another
-// UID or bound already.
+// Bind binds the pod to the node. The pod starts one second after the last pod
+// that started. Like the API server, Bind refuses a pod that is gone, has
+// another UID or is bound already.
 func (c *Cluster) Bind(key string, uid types.UID, node string) error {
 	p, err := c.pending(key, uid)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
-// Options makes a machine's options out of a scheduler's configuration under
+// Options returns a machine's options for a scheduler's configuration under
 // v1.36's default feature gates, with the plugins that come with Berth.
 func Options(c *config.Config) (machine.Options, error) { return OptionsUnder(c, features.New()) }
 

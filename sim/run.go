@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Epoch is when a run starts that is given no time.
+// Epoch is the start of a run without a start time.
 var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Input is a cluster and how to schedule it.
@@ -33,31 +33,31 @@ type Input struct {
 	// Start is the time on the virtual clock; zero: Epoch.
 	Start   time.Time
 	Machine machine.Options
-	// Decided, when set, is given each decision as it is taken.
+	// Decided, when set, gets each decision when it is taken.
 	Decided func(*decision.Decision)
 }
 
 // Result is how a run ended.
 type Result struct {
-	// Cluster is as the run left it.
+	// Cluster is the cluster at the end of the run.
 	Cluster *Cluster
-	// Placed holds the pods that the run placed (and that no preemption took
-	// away again), by namespace/name: their nodes.
+	// Placed has the nodes of the pods that the run placed and that no
+	// preemption evicted, by namespace/name.
 	Placed map[string]string
-	// Unplaced holds the pods that are pending still: why.
+	// Unplaced has the reasons why pods are still pending, by namespace/name.
 	Unplaced map[string]string
-	// Evicted holds what preemption took away, in the order of the run.
+	// Evicted has the pods that preemption evicted, in the order of the run.
 	Evicted   []Eviction
 	Decisions int
 	End       time.Time
 }
 
-// Eviction is a pod that had to go for another; both are namespace/name.
+// Eviction is a pod that was evicted for another pod. Both are namespace/name.
 type Eviction struct {
 	Pod, Node, For string
 }
 
-// Run plays the cluster until no queue can move. Two objects of one name are
+// Run plays the cluster until no queue can move. Two objects with one name are
 // an error.
 func Run(in Input) (*Result, error) {
 	if in.Start.IsZero() {
