@@ -90,11 +90,11 @@ func start(o *options) error {
 	}
 	logger := klog.Background()
 	if o.writeConfigTo != "" {
-		logger.Info("Writing the configuration", "file", o.writeConfigTo)
+		logger.Info("Writing configuration", "file", o.writeConfigTo)
 		return writeConfig(o.writeConfigTo, c)
 	}
 	if ignored := o.ignoredFlags(); len(ignored) > 0 {
-		logger.Info("Flags are ignored because --config is given", "flags", ignored)
+		logger.Info("Ignoring flags, because --config is given", "flags", ignored)
 	}
 	api, err := o.restConfig(c.ClientConnection)
 	if err != nil {
@@ -140,7 +140,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		return nil, err
 	}
 	seed := rand.Uint64()
-	logger.V(2).Info("Ties are broken by chance", "seed", seed)
+	logger.V(2).Info("Drawing among nodes with the same score", "seed", seed)
 	d.machine = machine.New(machine.Options{
 		Check:    config.CheckInvariants(),
 		Profiles: profiles, Extenders: extenders.Machine(), Seed: seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
@@ -170,14 +170,14 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 func (d *daemon) warnUnverified() {
 	for i := range d.config.Extenders {
 		if extender.Unverified(&d.config.Extenders[i]) {
-			d.logger.Info("An extender's certificate is not verified: enableHTTPS is set and tlsConfig names no CA", "extender", i)
+			d.logger.Info("Not verifying the certificate of an extender: enableHTTPS is set and tlsConfig names no CA", "extender", i)
 		}
 	}
 }
 
 // run works until a signal comes or the lease is lost.
 func (d *daemon) run(secure server.Secure, o *options) error {
-	d.logger.Info("Starting Berth, a Kubernetes scheduler", "version", revision(), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOGC", os.Getenv("GOGC"))
+	d.logger.Info("Starting Berth scheduler", "version", revision(), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOGC", os.Getenv("GOGC"))
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 
@@ -201,7 +201,7 @@ func (d *daemon) run(secure server.Secure, o *options) error {
 	case <-left:
 		d.loop.Lead(false)
 		err := cmp.Or(context.Cause(leaseCtx), errLeaseLost)
-		d.logger.Error(err, "Leaderelection lost")
+		d.logger.Error(err, "Lost leader election")
 		return err
 	case <-ctx.Done():
 		cancel() // a second signal ends the process at once
@@ -221,7 +221,7 @@ func (d *daemon) run(secure server.Secure, o *options) error {
 // the bindings that were sent.
 func (d *daemon) stuck(s *loop.Stuck, leave context.CancelCauseFunc) {
 	stacks := make([]byte, 1<<20)
-	d.logger.Error(s, "The scheduling loop is stuck", "step", s.Step, "for", s.For, "stacks", string(stacks[:runtime.Stack(stacks, true)]))
+	d.logger.Error(s, "Scheduling loop is stuck", "step", s.Step, "for", s.For, "stacks", string(stacks[:runtime.Stack(stacks, true)]))
 	leave(s)
 }
 
@@ -236,7 +236,7 @@ func (d *daemon) watch(ctx context.Context) {
 	go func() {
 		if d.source.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
 			close(d.synced)
-			d.logger.Info("The cluster is known, all that the first lists held")
+			d.logger.Info("Synced with the API server")
 		}
 	}()
 	d.source.Run(ctx)
@@ -373,7 +373,7 @@ func (d *daemon) close(released <-chan struct{}, endpoint *server.Server) {
 			}
 		}()
 		if d.lease != nil && (!ready(ctx, released) || !d.over.Load()) {
-			d.logger.Info("The lease is not released, it will run out", "outcomesKnown", d.over.Load())
+			d.logger.Info("Lease is not released and will expire", "outcomesKnown", d.over.Load())
 		}
 		select {
 		case <-closed:

@@ -27,11 +27,11 @@ func (d *daemon) observe(s loop.Step) {
 	switch e := s.Event.(type) {
 	case machine.Bound:
 		if e.Result == machine.BindUnknown {
-			d.logger.Info("The reply to a binding was lost, the pod will be read", "uid", e.UID, "err", e.Err)
+			d.logger.Info("Lost the reply to a binding, reading the pod", "podUID", e.UID, "err", e.Err)
 		}
 	case machine.Evicted:
 		if e.Err != nil {
-			d.logger.Error(e.Err, "Cannot evict a pod, who preempts it will try again", "victim", e.Victim, "preemptor", e.Preemptor)
+			d.logger.Error(e.Err, "Failed to evict pod, retrying the preemptor", "victimUID", e.Victim, "preemptorUID", e.Preemptor)
 		}
 	}
 }
@@ -39,13 +39,13 @@ func (d *daemon) observe(s loop.Step) {
 func (d *daemon) logDecision(r *decision.Decision) {
 	switch r.Result {
 	case decision.ResultError:
-		d.logger.Error(r.Err, "Cannot schedule a pod, it will be tried again", "pod", r.Pod, "attempt", r.Attempt)
+		d.logger.Error(r.Err, "Failed to schedule pod, retrying", "pod", r.Pod, "attempt", r.Attempt)
 	case decision.ResultScheduled, decision.ResultWaiting:
-		d.logger.V(2).Info("Placed a pod", "pod", r.Pod, "node", r.Node, "score", r.Score,
-			"feasibleNodes", r.NodesFeasible, "nodes", r.NodesTotal, "attempt", r.Attempt)
+		d.logger.V(2).Info("Placed pod on node", "pod", r.Pod, "node", r.Node, "score", r.Score,
+			"feasibleNodes", r.NodesFeasible, "evaluatedNodes", r.NodesTotal, "attempt", r.Attempt)
 	default:
 		if v := d.logger.V(2); v.Enabled() {
-			v.Info("A pod fits nowhere", "pod", r.Pod, "why", explain.Message(r), "attempt", r.Attempt)
+			v.Info("Pod fits no node", "pod", r.Pod, "reason", explain.Message(r), "attempt", r.Attempt)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (d *daemon) dumpOnSignal(ctx context.Context) {
 		var s metrics.Snapshot
 		var queue string
 		if d.loop.Inspect(ctx, func() { s, queue = d.snapshot(), d.machine.Queue().String() }) == nil {
-			d.logger.Info("Dump of the table", "nodes", s.Nodes, "pods", s.Pods, "assumedPods", s.Assumed)
+			d.logger.Info("Dump of cached nodes and pods", "nodes", s.Nodes, "pods", s.Pods, "assumedPods", s.Assumed)
 			d.logger.Info("Dump of scheduling queue", "counts", s.Queue, "pods", queue)
 		}
 	}

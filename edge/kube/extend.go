@@ -35,7 +35,7 @@ func (h *Hands) startAsk(e machine.Ask) {
 			return // the scheduler stops; the pod did nothing wrong
 		}
 		if answer.Err != nil {
-			h.logger.Error(answer.Err, "An extender cannot be asked, or gives no usable answer",
+			h.logger.Error(answer.Err, "Failed to call extender",
 				"verb", e.Verb, "pod", klog.KRef(e.Pod.Namespace, e.Pod.Name))
 		}
 		h.report(answer)

@@ -86,7 +86,7 @@ func (s *Source) Probe(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.logger.Error(err, "Cannot read from the API server, trying again", "in", delay)
+		s.logger.Error(err, "Failed to read from the API server, retrying", "delay", delay)
 		if !sleep(ctx, delay) {
 			return
 		}
@@ -165,7 +165,7 @@ func (s *Source) guarded(decode func(any) *entry, instead func(obj any, why erro
 		s.bad.Add(1)
 		meta, _ := obj.(metav1.ObjectMetaAccessor)
 		e = newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
-		s.logger.Error(why, "An object cannot be decoded", "type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
+		s.logger.Error(why, "Failed to decode object", "type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
 		if instead != nil {
 			e.set = instead(obj, why)
 		}
