@@ -101,7 +101,7 @@ func Run(in Input) (*Result, error) {
 func (w *World) populate(in Input) error {
 	for _, n := range in.Nodes {
 		if w.Cluster.Node(n.Name) != nil {
-			return fmt.Errorf("node %s: is there twice", n.Name)
+			return fmt.Errorf("node %s: exists twice", n.Name)
 		}
 		w.Cluster.SetNode(n)
 	}
@@ -127,7 +127,7 @@ func (w *World) populate(in Input) error {
 				continue
 			}
 			if w.Cluster.Pod(p.Key()) != nil {
-				return fmt.Errorf("pod %s: is there twice", p.Key())
+				return fmt.Errorf("pod %s: exists twice", p.Key())
 			}
 			w.Cluster.SetPod(p)
 		}

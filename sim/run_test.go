@@ -212,8 +212,8 @@ func TestDuplicatesAreErrors(t *testing.T) {
 	}
 	n, p := &object.Node{Name: "a"}, &object.Pod{Namespace: "ns", Name: "p", UID: "u"}
 	for want, in := range map[string]Input{
-		"node a: is there twice":   {Nodes: []*object.Node{n, n}, Machine: o},
-		"pod ns/p: is there twice": {Pods: []*object.Pod{p, p}, Machine: o},
+		"node a: exists twice":   {Nodes: []*object.Node{n, n}, Machine: o},
+		"pod ns/p: exists twice": {Pods: []*object.Pod{p, p}, Machine: o},
 	} {
 		if _, err := Run(in); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

@@ -73,7 +73,7 @@ func TestExitStatus(t *testing.T) {
 		"some not placed":  {nodeYAML + "---\n" + strings.Replace(podYAML, "name: c", "name: c, resources: {requests: {cpu: 5}}", 1), exitUnplaced, ""},
 		"no nodes":         {podYAML, exitUnplaced, "berth: note: the input has no node, so no pod can be placed\n"},
 		"a Deployment, no pod": {nodeYAML + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", exitPlaced,
-			"berth: note: ignored: apps/v1/Deployment: a simulation places pods, not what makes them, and no pod in the files is pending\n"},
+			"berth: note: ignored: apps/v1/Deployment: a simulation places only pods, and no pod in the files is pending\n"},
 		"a node that offers nothing": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n---\n" + podYAML, exitUnplaced,
 			"berth: note: standard input: document 1: node a: status.allocatable: is empty, so nothing fits there\n"},
 	} {

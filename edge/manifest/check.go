@@ -244,7 +244,7 @@ func checkCounting(c *v1.TopologySpreadConstraint, at *field.Path) error {
 			return fmt.Errorf("%s: %d is not positive", at.Child("minDomains"), *n)
 		}
 		if c.WhenUnsatisfiable != v1.DoNotSchedule {
-			return fmt.Errorf("%s: only goes with DoNotSchedule", at.Child("minDomains"))
+			return fmt.Errorf("%s: is only valid with DoNotSchedule", at.Child("minDomains"))
 		}
 	}
 	policies := map[string]*v1.NodeInclusionPolicy{"nodeAffinityPolicy": c.NodeAffinityPolicy, "nodeTaintsPolicy": c.NodeTaintsPolicy}
@@ -256,7 +256,7 @@ func checkCounting(c *v1.TopologySpreadConstraint, at *field.Path) error {
 		}
 	}
 	if len(c.MatchLabelKeys) > 0 && c.LabelSelector == nil {
-		return fmt.Errorf("%s: only goes with a labelSelector", at.Child("matchLabelKeys"))
+		return fmt.Errorf("%s: is only valid with a labelSelector", at.Child("matchLabelKeys"))
 	}
 	return checkSelector(c.LabelSelector, at.Child("labelSelector"))
 }

@@ -63,7 +63,7 @@ func flatten(all []raw, r raw) ([]raw, error) {
 		return append(all, r), nil
 	}
 	if !o.list {
-		return nil, fmt.Errorf("%s: %s: items: is no array", r.where, r.kind)
+		return nil, fmt.Errorf("%s: %s: items: must be an array", r.where, r.kind)
 	}
 	var err error
 	for i, item := range o.items {

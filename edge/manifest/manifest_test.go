@@ -196,7 +196,7 @@ func TestMakersOfPods(t *testing.T) {
 	pod := func(more string) string {
 		return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + more + "containers: [{name: c}]}\n---\n"
 	}
-	notice := []string{"ignored: apps/v1/ReplicaSet, batch/v1/Job: a simulation places pods, not what makes them, and no pod in the files is pending"}
+	notice := []string{"ignored: apps/v1/ReplicaSet, batch/v1/Job: a simulation places only pods, and no pod in the files is pending"}
 	for text, want := range map[string][]string{
 		node:                                 nil,
 		node + makers:                        notice,
@@ -260,7 +260,7 @@ func TestBadInput(t *testing.T) {
 		"no kind":              {"apiVersion: v1\n", at + "kind: is missing"},
 		"no apiVersion":        {"kind: Node\n", at + "Node: apiVersion: is missing"},
 		"a kind that is none":  {"apiVersion: v1\nkind: 3\n", at + "kind: wrong type: number where string belongs"},
-		"items that are none":  {"apiVersion: v1\nkind: List\nitems: {a: b}\n", at + "List: items: is no array"},
+		"items that are none":  {"apiVersion: v1\nkind: List\nitems: {a: b}\n", at + "List: items: must be an array"},
 		"a list item":          {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n- {apiVersion: v1, kind: Node}\n", "in.yaml: document 1, item 2: node: metadata.name: is empty"},
 		"a repeated YAML key":  {"apiVersion: v1\nkind: Node\nkind: Node\n", at + "not YAML: line 3: key \"kind\" already set in map"},
 		"a repeated JSON key":  {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","name":"b"}}`, at + `node b: duplicate field "metadata.name"`},
@@ -290,13 +290,13 @@ func TestBadInput(t *testing.T) {
 		"a spread":              {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 0, whenUnsatisfiable: DoNotSchedule}]"), web + "spec.topologySpreadConstraints[0].maxSkew: 0 is not positive"},
 		"a spread twice":        {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, {topologyKey: zone, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]"), web + "spec.topologySpreadConstraints[1]: a second constraint by zone with DoNotSchedule"},
 		"a spread's domains":    {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, minDomains: 0, whenUnsatisfiable: DoNotSchedule}]"), web + "spec.topologySpreadConstraints[0].minDomains: 0 is not positive"},
-		"a soft minDomains":     {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, minDomains: 2, whenUnsatisfiable: ScheduleAnyway}]"), web + "spec.topologySpreadConstraints[0].minDomains: only goes with DoNotSchedule"},
+		"a soft minDomains":     {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, minDomains: 2, whenUnsatisfiable: ScheduleAnyway}]"), web + "spec.topologySpreadConstraints[0].minDomains: is only valid with DoNotSchedule"},
 		"a spread's policy":     {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, nodeTaintsPolicy: Obey, whenUnsatisfiable: ScheduleAnyway}]"), web + `spec.topologySpreadConstraints[0].nodeTaintsPolicy: "Obey" is none of [Honor Ignore]`},
-		"a spread's keys":       {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, matchLabelKeys: [rev], whenUnsatisfiable: ScheduleAnyway}]"), web + "spec.topologySpreadConstraints[0].matchLabelKeys: only goes with a labelSelector"},
+		"a spread's keys":       {pod("topologySpreadConstraints: [{topologyKey: zone, maxSkew: 1, matchLabelKeys: [rev], whenUnsatisfiable: ScheduleAnyway}]"), web + "spec.topologySpreadConstraints[0].matchLabelKeys: is only valid with a labelSelector"},
 		"a toleration":          {pod("tolerations: [{key: a, operator: Likes}]"), web + `spec.tolerations[0].operator: "Likes" is none of`},
 		"a budget's selector":   {"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {selector: {matchExpressions: [{key: a, operator: Is}]}}\n", at + "poddisruptionbudget default/b: spec.selector: "},
 		"a priority class":      {pod("priorityClassName: high"), web + "spec.priorityClassName: no PriorityClass with name high"},
-		"a duplicate":           {pod("hostNetwork: true") + "---\n" + pod("hostNetwork: true"), "in.yaml: document 2: pod default/web: metadata.name: the same object stands in in.yaml: document 1"},
+		"a duplicate":           {pod("hostNetwork: true") + "---\n" + pod("hostNetwork: true"), "in.yaml: document 2: pod default/web: metadata.name: the same object is in in.yaml: document 1"},
 		"a repeated UID":        {"apiVersion: v1\nkind: Node\nmetadata: {name: a, uid: u}\n---\napiVersion: v1\nkind: Node\nmetadata: {name: b, uid: u}\n", "in.yaml: document 2: node b: metadata.uid: the object in in.yaml: document 1 has the same"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -144,7 +144,7 @@ func (s *Set) add(r raw, d decoded) error {
 	o := d.object
 	key := title(strings.ToLower(r.kind), o.GetNamespace(), o.GetName())
 	if first, ok := s.known[key]; ok {
-		return fmt.Errorf("%s: %s: metadata.name: the same object stands in %s", r.where, key, first)
+		return fmt.Errorf("%s: %s: metadata.name: the same object is in %s", r.where, key, first)
 	}
 	s.known[key] = r.where
 	for _, field := range d.unknown {
@@ -219,7 +219,7 @@ func (s *Set) Resolve() error {
 		}
 	}
 	if len(s.makers) > 0 && !s.pending {
-		s.Notices = append(s.Notices, fmt.Sprintf("ignored: %s: a simulation places pods, not what makes them, and no pod in the files is pending",
+		s.Notices = append(s.Notices, fmt.Sprintf("ignored: %s: a simulation places only pods, and no pod in the files is pending",
 			strings.Join(slices.Sorted(maps.Keys(s.makers)), ", ")))
 	}
 	if len(s.Nodes) == 0 {

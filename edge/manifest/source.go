@@ -64,7 +64,7 @@ func readFolder(path string) ([]source, error) {
 		sources = append(sources, s)
 	}
 	if len(sources) == 0 {
-		return nil, fmt.Errorf("%s: the folder holds no *.yaml, *.yml or *.json file", path)
+		return nil, fmt.Errorf("%s: the directory holds no *.yaml, *.yml or *.json file", path)
 	}
 	return sources, nil
 }

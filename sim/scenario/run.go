@@ -215,12 +215,12 @@ func (p *play) create(kind string, words []string, number int) error {
 	}
 	if kind == "node" {
 		if p.nodes[words[0]] != nil {
-			return fmt.Errorf("node %s: is there already", words[0])
+			return fmt.Errorf("node %s: exists already", words[0])
 		}
 		return p.setNode(newNode(words[0]), attributes)
 	}
 	if p.pods[key(words[0])] != nil {
-		return fmt.Errorf("pod %s: is there already", words[0])
+		return fmt.Errorf("pod %s: exists already", words[0])
 	}
 	return p.setPod(newPod(words[0]), attributes)
 }

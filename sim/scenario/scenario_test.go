@@ -112,7 +112,7 @@ func TestErrors(t *testing.T) {
 		"an unknown attribute":     {"node a\npod web cpus=4\n", `f.txt:2: pod web cpus=4: "cpus": no such attribute or resource`},
 		"a bad quantity":           {"node a cpu=lots\n", "f.txt:1: node a cpu=lots: cpu=lots: quantities must match"},
 		"a negative quantity":      {"node a cpu=-1\n", "f.txt:1: node a cpu=-1: node a: status.allocatable[cpu]: -1 is negative"},
-		"a duplicate":              {"node a\nnode a\n", "f.txt:2: node a: node a: is there already"},
+		"a duplicate":              {"node a\nnode a\n", "f.txt:2: node a: node a: exists already"},
 		"an update of nothing":     {"update pod web cpu=1\n", "f.txt:1: update pod web cpu=1: pod web: does not exist"},
 		"a delete of nothing":      {"delete node a\n", "f.txt:1: delete node a: node a: does not exist"},
 		"a late configuration":     {"node a\nconfig\n  kind: x\n", "f.txt:2: config: must be the first directive"},
