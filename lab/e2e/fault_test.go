@@ -23,7 +23,8 @@ func (f *field) proxied() (*proxy.Proxy, *cluster.Scheduler) {
 	return p, f.berth(cluster.SchedulerOptions{Flags: []string{"--master=" + p.URL}})
 }
 
-// proxy starts a proxy before the cluster's API server that has Berth's identity.
+// proxy starts a proxy before the cluster's API server, which sends on as Berth
+// what comes to it.
 func (f *field) proxy() *proxy.Proxy {
 	f.Helper()
 	upstream, err := clientcmd.BuildConfigFromFlags("", f.cluster.Kubeconfig(cluster.Berth))
