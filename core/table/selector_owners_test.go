@@ -74,7 +74,7 @@ func TestControllerOf(t *testing.T) {
 
 // The revision moves when nodes begin or cease to share a value of the label,
 // and at no other change.
-func TestSolitaryRevisionCountsSharing(t *testing.T) {
+func TestUniquePerNodeRevisionCountsSharing(t *testing.T) {
 	tb := New()
 	tb.UniquePerNode("kubernetes.io/hostname")
 	node := func(name, host string) *object.Node {
