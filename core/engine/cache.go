@@ -36,7 +36,7 @@ func (e *Engine) viewOf(r *Request) *view {
 	if v == nil {
 		v = e.newView(r, c)
 	}
-	if e.early[c.signature] == v {
+	if v.buffers != nil {
 		delete(e.early, c.signature)
 		e.transient = v
 	}
@@ -65,7 +65,7 @@ func (e *Engine) findView(c *class) *view {
 // newView makes a view of the class: to be kept, or a transient one.
 func (e *Engine) newView(r *Request, c *class) *view {
 	first := e.views[c.signature] == nil && e.firstTime(c)
-	v := prepare(e.table, e.keysOf(r.Profile), r.Pod)
+	v := prepare(e.table, r.keys, r.Pod)
 	v.class, v.used = c, e.clock
 	if v.rejected != nil {
 		return v

@@ -27,6 +27,7 @@ type Request struct {
 	Profile *profile.Profile
 	Pod     *object.Pod
 
+	keys     *keys // of the profile; nil: not asked for so far
 	class    *class
 	signedAt uint64
 }
@@ -50,7 +51,10 @@ func (e *Engine) Classify(r *Request) {
 }
 
 func (e *Engine) classOf(r *Request) *class {
-	k := e.keysOf(r.Profile)
+	if r.keys == nil {
+		r.keys = e.keysOf(r.Profile)
+	}
+	k := r.keys
 	at, lasting := k.signedAt(e.table, r.Pod)
 	if r.class != nil && lasting && r.signedAt == at {
 		return r.class
