@@ -76,18 +76,18 @@ func TestClassesWithoutEnd(t *testing.T) {
 	}
 }
 
-// Classes with endless words count for as much as they hold.
-func TestWordyClasses(t *testing.T) {
+// Classes with endless bytes count for as much as they hold.
+func TestClassesWithLongSignatures(t *testing.T) {
 	w := trial(t, "all")
 	w.kept.SetBudget(1 << 20)
 	for i := range 40 {
-		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "wordy", UID: types.UID(fmt.Sprint(i))}, Spec: v1.PodSpec{SchedulerName: w.profiles[0].Name,
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "long", UID: types.UID(fmt.Sprint(i))}, Spec: v1.PodSpec{SchedulerName: w.profiles[0].Name,
 			Containers: []v1.Container{{Name: "c"}}, NodeSelector: map[string]string{"a": fmt.Sprint(i)}, Tolerations: []v1.Toleration{{Key: strings.Repeat("x", 100_000), Operator: v1.TolerationOpExists}}}}
 		for range 2 {
 			w.kept.Decide(engine.For(w.profiles[0], decode.Pod(p)), nil)
 		}
 		if views, _, _ := w.kept.Kept(); views > 11 {
-			t.Fatalf("%d views with 100 KB of words each, in a budget of 2^20", views)
+			t.Fatalf("%d views with 100 KB each, in a budget of 2^20", views)
 		}
 	}
 	if views, _, _ := w.kept.Kept(); views < 5 {
