@@ -52,7 +52,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 }
 
 // Classes that never come back leave no view behind.
-func TestPassingClassesAreNotKept(t *testing.T) {
+func TestTransientViewsAreNotKept(t *testing.T) {
 	tb, p := grid(100)
 	e := New(tb, seed, 1)
 	for i := range 3 * seenClasses / 2 {
