@@ -64,11 +64,11 @@ type Plugin struct {
 	PostBind func(p *object.Pod, node string)
 }
 
-// SignPlugin says for which other pods, and for how long, the plugin's answers
-// for a pod hold. It mirrors upstream's SignPlugin, and is wider: Sign may read
-// other objects than the pod, cannot refuse to sign, and covers every plugin of
-// the profile, and answers are kept from one pod to the next without end, for
-// as long as Locality and Epoch say that they hold.
+// SignPlugin says for which other pods the plugin's answers for a pod hold, and
+// how long. It mirrors upstream's SignPlugin, and is wider: Sign may read other
+// objects than the pod. It cannot refuse to sign. The signature of a pod covers
+// all plugins of the profile. Answers are kept for any number of pods, for as
+// long as Locality and Epoch say that they hold.
 type SignPlugin struct {
 	// Sign appends to the key all that PreFilter, Filter, PreScore and Score
 	// read of the pod, and of other objects on its behalf (the Services that
