@@ -40,27 +40,27 @@ func Registry(f feature.Features) profile.Registry {
 		counter = devices.NewCounter(dynamicresources.AllocatorFeatures(f), f.DRAListTypeAttributes)
 	}
 	return profile.Registry{
-		names.PrioritySort:         plain(prioritysort.New()),
-		names.SchedulingGates:      plain(schedulinggates.New()),
-		names.NodeName:             plain(nodename.New()),
-		names.NodeUnschedulable:    plain(nodeunschedulable.New(f)),
-		names.TaintToleration:      plain(tainttoleration.New(f)),
-		names.NodeDeclaredFeatures: plain(nodedeclaredfeatures.New(f)),
-		names.VolumeRestrictions:   plain(volumerestrictions.New()),
-		names.VolumeZone:           plain(volumezone.New()),
-		names.NodeVolumeLimits:     plain(nodevolumelimits.New(f)),
-		names.NodePorts:            plain(nodeports.New()),
-		names.ImageLocality:        plain(imagelocality.New()),
-		names.DefaultBinder:        plain(defaultbinder.New()),
-		names.NodeAffinity:         with(nodeaffinity.New),
-		names.InterPodAffinity:     with(interpodaffinity.New),
-		names.DefaultPreemption:    with(defaultpreemption.New),
-		names.VolumeBinding:        with2(volumebinding.New, f),
-		names.DynamicResources:     with2(dynamicresources.New, f),
-		names.PodTopologySpread:    with2(podtopologyspread.New, f),
+		names.PrioritySort:         withoutArgs(prioritysort.New()),
+		names.SchedulingGates:      withoutArgs(schedulinggates.New()),
+		names.NodeName:             withoutArgs(nodename.New()),
+		names.NodeUnschedulable:    withoutArgs(nodeunschedulable.New(f)),
+		names.TaintToleration:      withoutArgs(tainttoleration.New(f)),
+		names.NodeDeclaredFeatures: withoutArgs(nodedeclaredfeatures.New(f)),
+		names.VolumeRestrictions:   withoutArgs(volumerestrictions.New()),
+		names.VolumeZone:           withoutArgs(volumezone.New()),
+		names.NodeVolumeLimits:     withoutArgs(nodevolumelimits.New(f)),
+		names.NodePorts:            withoutArgs(nodeports.New()),
+		names.ImageLocality:        withoutArgs(imagelocality.New()),
+		names.DefaultBinder:        withoutArgs(defaultbinder.New()),
+		names.NodeAffinity:         withArgs(nodeaffinity.New),
+		names.InterPodAffinity:     withArgs(interpodaffinity.New),
+		names.DefaultPreemption:    withArgs(defaultpreemption.New),
+		names.VolumeBinding:        withArgsAnd(volumebinding.New, f),
+		names.DynamicResources:     withArgsAnd(dynamicresources.New, f),
+		names.PodTopologySpread:    withArgsAnd(podtopologyspread.New, f),
 
-		names.NodeResourcesFit:                with2(noderesources.New, counter),
-		names.NodeResourcesBalancedAllocation: with2(balancedallocation.New, counter),
+		names.NodeResourcesFit:                withArgsAnd(noderesources.New, counter),
+		names.NodeResourcesBalancedAllocation: withArgsAnd(balancedallocation.New, counter),
 	}
 }
 
@@ -89,17 +89,17 @@ func ValidateArgs(path *field.Path, args any, f feature.Features) field.ErrorLis
 	return nil
 }
 
-// plain makes a factory of a plugin without arguments; it ignores any that
+// withoutArgs makes a factory of a plugin without arguments; it ignores any that
 // are given, as kube-scheduler does. Each profile has its own.
-func plain(p framework.Plugin) profile.Factory {
+func withoutArgs(p framework.Plugin) profile.Factory {
 	return func(any) (*framework.Plugin, error) {
 		own := p
 		return &own, nil
 	}
 }
 
-// with makes a factory of a plugin that takes *A; nil stands for its defaults.
-func with[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
+// withArgs makes a factory of a plugin that takes *A; nil stands for its defaults.
+func withArgs[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	return func(args any) (*framework.Plugin, error) {
 		typed, ok := args.(*A)
 		if args != nil && !ok {
@@ -110,7 +110,7 @@ func with[A any](make func(*A) (framework.Plugin, error)) profile.Factory {
 	}
 }
 
-// with2 is with for a plugin that takes something else besides.
-func with2[A, B any](make func(*A, B) (framework.Plugin, error), b B) profile.Factory {
-	return with(func(args *A) (framework.Plugin, error) { return make(args, b) })
+// withArgsAnd is withArgs for a plugin that takes something else besides.
+func withArgsAnd[A, B any](make func(*A, B) (framework.Plugin, error), b B) profile.Factory {
+	return withArgs(func(args *A) (framework.Plugin, error) { return make(args, b) })
 }
