@@ -44,6 +44,8 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	}
 	if ps.request == nil || ps.request.Pod != p {
 		ps.request = engine.For(m.profiles[p.SchedulerName], p)
+		// A plugin that panics here will do so again when the pod's turn comes.
+		_ = m.guard("classifying", "", func() { m.engine.Classify(ps.request) })
 	}
 	ps.pod = p
 	if ps.nominating != nil && *ps.nominating == p.NominatedNode {
