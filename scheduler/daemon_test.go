@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +31,11 @@ func TestLeaderThatCannotReadTheCluster(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); d.source.Run(ctx) }()
 	defer func() { cancel(); <-done }()
+
+	refused := func(m kube.Missing) bool { return m.Resource == "pods" && m.Err != nil }
+	for !slices.ContainsFunc(d.source.Missing(), refused) {
+		runtime.Gosched() // the first lists are under way
+	}
 
 	keep, leave := context.WithCancelCause(t.Context())
 	look := make(chan time.Time)
