@@ -60,14 +60,14 @@ const gcPercent = 200
 
 // daemon is the house with its rooms.
 type daemon struct {
-	logger  klog.Logger
-	config  *config.Config
-	machine *machine.Machine
-	loop    *loop.Loop
-	hands   *kube.Hands
-	source  *kube.Source
-	metrics *metrics.Metrics
-	lease   *lease.Lease // nil without leader election
+	logger   klog.Logger
+	config   *config.Config
+	machine  *machine.Machine
+	loop     *loop.Loop
+	executor *kube.Executor
+	watcher  *kube.Watcher
+	metrics  *metrics.Metrics
+	lease    *lease.Lease // nil without leader election
 	// over: all that the lease guards has ended, and what came of it is known.
 	over     atomic.Bool
 	watchdog *loop.Watchdog
@@ -154,13 +154,13 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	}
 	d.metrics = metrics.New(legacyregistry.MustRegister, names)
 	d.metrics.Time(profiles)
-	d.hands = kube.NewHands(clients, func(e machine.Event) { d.loop.Report(e) }, logger.WithName("kube"))
-	d.loop = loop.New(d.machine, d.hands, loop.Options{Logger: logger, Observe: d.observe, Panicked: d.metrics.Panicked})
+	d.executor = kube.NewExecutor(clients, func(e machine.Event) { d.loop.Report(e) }, logger.WithName("kube"))
+	d.loop = loop.New(d.machine, d.executor, loop.Options{Logger: logger, Observe: d.observe, Panicked: d.metrics.Panicked})
 	d.watchdog = loop.NewWatchdog(d.loop, stuckLimit)
-	d.source = kube.NewSource(clients, profile.Reads(profiles), d.loop.Post, logger)
+	d.watcher = kube.NewWatcher(clients, profile.Reads(profiles), d.loop.Post, logger)
 	if len(extenders) > 0 {
-		d.hands.Extend(extenders)
-		d.source.Extend(extenders)
+		d.executor.Extend(extenders)
+		d.watcher.Extend(extenders)
 		d.warnUnverified()
 	}
 	return d, nil
@@ -232,14 +232,14 @@ func delayed(c *config.Config) bool {
 
 // watch tells the machine about the cluster until the context ends.
 func (d *daemon) watch(ctx context.Context) {
-	go d.source.Probe(ctx)
+	go d.watcher.Probe(ctx)
 	go func() {
-		if d.source.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
+		if d.watcher.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
 			close(d.synced)
 			d.logger.Info("Synced with the API server")
 		}
 	}()
-	d.source.Run(ctx)
+	d.watcher.Run(ctx)
 }
 
 // elect applies for the lease once the cluster is known, and lets the machine
@@ -295,7 +295,7 @@ func (d *daemon) leaveUnsynced(ctx context.Context, look <-chan time.Time, leave
 		case <-ctx.Done():
 			return
 		}
-		if !slices.ContainsFunc(d.source.Missing(), func(m kube.Missing) bool { return m.Required && m.Err != nil }) {
+		if !slices.ContainsFunc(d.watcher.Missing(), func(m kube.Missing) bool { return m.Required && m.Err != nil }) {
 			failing = 0
 		}
 	}
@@ -306,7 +306,7 @@ func (d *daemon) leaveUnsynced(ctx context.Context, look <-chan time.Time, leave
 // missing names the kinds that were never listed, and why.
 func (d *daemon) missing() []string {
 	var names []string
-	for _, m := range d.source.Missing() {
+	for _, m := range d.watcher.Missing() {
 		names = append(names, m.String())
 	}
 	return names
@@ -324,7 +324,7 @@ func ready(ctx context.Context, c <-chan struct{}) bool {
 }
 
 // lead lets the machine decide until the context ends. While the lease is not
-// sure the hands take nothing; the loop looks again when it is reminded.
+// sure the executor takes nothing; the loop looks again when it is reminded.
 func (d *daemon) lead(ctx context.Context) {
 	reminder := time.NewTicker(time.Second)
 	defer reminder.Stop()
@@ -343,18 +343,18 @@ func (d *daemon) lead(ctx context.Context) {
 func (d *daemon) drain() {
 	d.loop.Lead(false)
 	within(drainTime, func(ctx context.Context) {
-		d.hands.Stop(ctx, func() bool { return d.settled(ctx) })
+		d.executor.Stop(ctx, func() bool { return d.settled(ctx) })
 		d.over.Store(d.settled(ctx))
 	})
 	within(flushTime, func(ctx context.Context) {
 		_ = d.loop.Inspect(ctx, func() {}) // the outcomes have been taken in
-		d.hands.Close(ctx)
+		d.executor.Close(ctx)
 	})
 }
 
 // settled tells whether it is known of all that was sent what came of it.
 func (d *daemon) settled(ctx context.Context) bool {
-	if d.hands.Counters().Unanswered > 0 {
+	if d.executor.Counters().Unanswered > 0 {
 		return false
 	}
 	unsettled := 0

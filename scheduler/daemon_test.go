@@ -26,14 +26,14 @@ func TestLeaderThatCannotReadTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{source: kube.NewSource(clients, nil, func(machine.Event) {}, klog.Background()), synced: make(chan struct{})}
+	d := &daemon{watcher: kube.NewWatcher(clients, nil, func(machine.Event) {}, klog.Background()), synced: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); d.source.Run(ctx) }()
+	go func() { defer close(done); d.watcher.Run(ctx) }()
 	defer func() { cancel(); <-done }()
 
 	refused := func(m kube.Missing) bool { return m.Resource == "pods" && m.Err != nil }
-	for !slices.ContainsFunc(d.source.Missing(), refused) {
+	for !slices.ContainsFunc(d.watcher.Missing(), refused) {
 		runtime.Gosched() // the first lists are under way
 	}
 

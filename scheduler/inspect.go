@@ -87,8 +87,8 @@ func (d *daemon) snapshot() metrics.Snapshot {
 	s := metrics.Snapshot{
 		Queue: q.Counts(), Arrivals: q.Arrivals(), EventsInFlight: q.EventsInFlight(), Scoring: d.metrics.Scoring(),
 		Nodes: t.Live(), Pods: t.Placements(), Assumed: d.machine.Assumed(),
-		PluginPanics: d.machine.Panics(), BadObjects: d.source.BadObjects(),
-		Rewinds: d.source.Rewinds(), Undone: d.machine.Undone(), Hands: d.hands.Counters(),
+		PluginPanics: d.machine.Panics(), BadObjects: d.watcher.BadObjects(),
+		Rewinds: d.watcher.Rewinds(), Undone: d.machine.Undone(), Executor: d.executor.Counters(),
 	}
 	for _, n := range q.Panics() { // any order: a sum
 		s.HintPanics += n

@@ -19,19 +19,19 @@ import (
 
 // bind asks the API to bind the pod and says what is known afterwards. An
 // overloaded server that turns the request away is asked again.
-func (h *Hands) bind(ctx context.Context, p *object.Pod, node string) (machine.BindResult, error) {
+func (x *Executor) bind(ctx context.Context, p *object.Pod, node string) (machine.BindResult, error) {
 	binding := &v1.Binding{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: node},
 	}
 	for try := 1; ; try++ {
-		err, sent := h.post(ctx, p, binding)
+		err, sent := x.post(ctx, p, binding)
 		if delay, busy := turnedAway(err); busy && try < maxTries && sleep(ctx, delay) {
 			continue
 		}
 		if apierrors.IsConflict(err) {
-			return h.conflict(ctx, p, node, err)
+			return x.conflict(ctx, p, node, err)
 		}
 		return classify(err, sent), err
 	}
@@ -40,12 +40,12 @@ func (h *Hands) bind(ctx context.Context, p *object.Pod, node string) (machine.B
 // post sends a binding once, and says whether anything may have reached the
 // server. It is not repeated after any answer: which of the two then took
 // effect could not be told.
-func (h *Hands) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err error, sent bool) {
+func (x *Executor) post(ctx context.Context, p *object.Pod, b *v1.Binding) (err error, sent bool) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	err = h.clients.Bindings.post(ctx, "namespaces/"+p.Namespace+"/pods/"+p.Name+"/binding", b)
+	err = x.clients.Bindings.post(ctx, "namespaces/"+p.Namespace+"/pods/"+p.Name+"/binding", b)
 	return err, connected.Load()
 }
 
@@ -70,8 +70,8 @@ func classify(err error, sent bool) machine.BindResult {
 
 // conflict settles a conflict by a read: the pod may be bound already, and by
 // an earlier request of ours.
-func (h *Hands) conflict(ctx context.Context, p *object.Pod, node string, conflict error) (machine.BindResult, error) {
-	now, err := h.get(ctx, p)
+func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, conflict error) (machine.BindResult, error) {
+	now, err := x.get(ctx, p)
 	switch {
 	case err != nil:
 		return machine.BindUnknown, fmt.Errorf("%w (reading the pod: %v)", conflict, err)

@@ -60,7 +60,7 @@ func TestBindOutcome(t *testing.T) {
 					answer(w, tt.code, nil)
 				}
 			})
-			h, outcomes := handsOn(t, s.config(), always)
+			h, outcomes := executorOn(t, s.config(), always)
 			h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 			got := (<-outcomes).(machine.Bound)
 			if got.Result != tt.want || got.UID != "uid-1" {
@@ -92,7 +92,7 @@ func TestBindIsRepeatedWhenTurnedAway(t *testing.T) {
 		}
 		answer(w, 201, nil)
 	})
-	h, outcomes := handsOn(t, s.config(), always)
+	h, outcomes := executorOn(t, s.config(), always)
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindDone {
 		t.Errorf("got %v (%v)", got.Result, got.Err)
@@ -110,13 +110,13 @@ func TestBindNotSent(t *testing.T) {
 	unreachable.Host = "http://" + l.Addr().String()
 	l.Close()
 
-	h, outcomes := handsOn(t, unreachable, always)
+	h, outcomes := executorOn(t, unreachable, always)
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindRefused {
 		t.Errorf("unreachable: got %v (%v)", got.Result, got.Err)
 	}
 
-	h, outcomes = handsOn(t, s.config(), func() bool { return false })
+	h, outcomes = executorOn(t, s.config(), func() bool { return false })
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindRefused || !errors.Is(got.Err, ErrNotLeading) {
 		t.Errorf("lease lost: got %v (%v)", got.Result, got.Err)
@@ -130,7 +130,7 @@ func TestBindNotSent(t *testing.T) {
 func TestStopGivesUp(t *testing.T) {
 	release := make(chan struct{})
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) { <-release })
-	h, outcomes := handsOn(t, s.config(), always)
+	h, outcomes := executorOn(t, s.config(), always)
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 	<-s.requests
 	h.Stop(cancelled(), always)
@@ -157,7 +157,7 @@ func TestStopReadsWhatWasLost(t *testing.T) {
 		<-hangUp
 		panic(http.ErrAbortHandler)
 	})
-	h, outcomes := handsOn(t, s.config(), always)
+	h, outcomes := executorOn(t, s.config(), always)
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 	<-s.requests
 	if n := h.Counters().Unanswered; n != 1 {

@@ -22,40 +22,40 @@ type Extenders interface {
 
 // Extend has the source keep what the extenders may be told of. It comes before
 // Run.
-func (s *Source) Extend(x Extenders) { s.extenders = x }
+func (w *Watcher) Extend(x Extenders) { w.extenders = x }
 
-// Extend has the hands ask the extenders. It comes before the first Do.
-func (h *Hands) Extend(x Extenders) { h.extenders = x }
+// Extend has the executor ask the extenders. It comes before the first Do.
+func (x *Executor) Extend(e Extenders) { x.extenders = e }
 
 // startAsk asks an extender. The machine bounds how many are asked at a time.
-func (h *Hands) startAsk(e machine.Ask) {
-	h.asking.start(func(ctx context.Context) {
-		answer := h.extenders.Answer(ctx, e)
+func (x *Executor) startAsk(e machine.Ask) {
+	x.asking.start(func(ctx context.Context) {
+		answer := x.extenders.Answer(ctx, e)
 		if ctx.Err() != nil {
 			return // the scheduler stops; the pod did nothing wrong
 		}
 		if answer.Err != nil {
-			h.logger.Error(answer.Err, "Failed to call extender",
+			x.logger.Error(answer.Err, "Failed to call extender",
 				"verb", e.Verb, "pod", klog.KRef(e.Pod.Namespace, e.Pod.Name))
 		}
-		h.report(answer)
+		x.report(answer)
 	})
 }
 
 // startBindBy has an extender bind a pod. Like a binding of ours it waits for a
 // status patch that is on its way, and is not sent without the lease. It does
 // not count in Full: an extender that hangs is no reason to stop.
-func (h *Hands) startBindBy(e machine.BindBy) {
-	h.status.settle(e.Pod.UID, func() {
-		h.delegated.start(func(ctx context.Context) {
-			if !h.clients.held() {
-				h.report(machine.Bound{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading})
+func (x *Executor) startBindBy(e machine.BindBy) {
+	x.status.settle(e.Pod.UID, func() {
+		x.delegated.start(func(ctx context.Context) {
+			if !x.clients.held() {
+				x.report(machine.Bound{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading})
 				return
 			}
-			h.unanswered.Add(1)
-			defer h.unanswered.Add(-1)
-			result, err := h.extenders.Bind(ctx, e)
-			h.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
+			x.unanswered.Add(1)
+			defer x.unanswered.Add(-1)
+			result, err := x.extenders.Bind(ctx, e)
+			x.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
 		})
 	})
 }

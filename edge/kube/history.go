@@ -66,31 +66,31 @@ func older(a, b string) bool {
 // list is at least as new as all that the reflector has seen, unless history
 // went back. All that it holds is then told again, as it counts more than what
 // was learned elsewhere.
-func (m *mirror) compare(list []any, version string) {
-	back := m.rewound || older(version, m.version)
+func (s *store) compare(list []any, version string) {
+	back := s.rewound || older(version, s.version)
 	for _, obj := range list {
 		o, ok := obj.(metav1.Object)
 		if !ok {
 			continue
 		}
-		before := m.seen[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
+		before := s.seen[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
 		back = back || before.uid == o.GetUID() && older(o.GetResourceVersion(), before.version)
 	}
 	if back {
-		m.rewinds.Add(1)
-		m.logger.Error(nil, "The API shows an older state than before, etcd may have been restored from a backup", "resource", m.name, "version", version, "seen", m.version)
-		for name, o := range m.seen {
+		s.rewinds.Add(1)
+		s.logger.Error(nil, "The API shows an older state than before, etcd may have been restored from a backup", "resource", s.name, "version", version, "seen", s.version)
+		for name, o := range s.seen {
 			o.version = ""
-			m.seen[name] = o
+			s.seen[name] = o
 		}
-		m.post(machine.Rewound{})
+		s.post(machine.Rewound{})
 	}
-	m.version, m.rewound = version, false
+	s.version, s.rewound = version, false
 }
 
 // Rewinds is how many lists showed an older state than was seen before.
-func (s *Source) Rewinds() (n uint64) {
-	for _, m := range s.mirrors {
+func (w *Watcher) Rewinds() (n uint64) {
+	for _, m := range w.stores {
 		n += m.rewinds.Load()
 	}
 	return n

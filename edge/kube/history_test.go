@@ -15,9 +15,9 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-func podMirror(post func(machine.Event)) *mirror {
-	s := &Source{logger: klog.Background()}
-	return newMirror("pods", post, s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
+func podMirror(post func(machine.Event)) *store {
+	s := &Watcher{logger: klog.Background()}
+	return newStore("pods", post, s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 }

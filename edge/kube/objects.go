@@ -39,16 +39,16 @@ var endpoints = [object.Kinds + 1]endpoint{
 }
 
 // objects watches the objects of a kind.
-func (s *Source) objects(c *Clients, kind object.Kind, post func(machine.Event)) *mirror {
+func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)) *store {
 	at := endpoints[kind]
-	m := newMirror(kind.Resource(), post, s.guarded(entries(objectSet), nil), func(o owner) machine.Event {
+	m := newStore(kind.Resource(), post, w.guarded(entries(objectSet), nil), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
 	m.kind = &kind
 	if client := at.watch(c); client.APIVersion().Group == resourcev1.GroupName {
-		m.reflectBy(c.devices.listWatch(client, kind.Resource()), client, decode.Empty(kind), s.logger)
+		m.reflectBy(c.devices.listWatch(client, kind.Resource()), client, decode.Empty(kind), w.logger)
 	} else {
-		m.reflect(client, decode.Empty(kind), "", s.logger)
+		m.reflect(client, decode.Empty(kind), "", w.logger)
 	}
 	return m
 }

@@ -31,7 +31,7 @@ func TestPostedObjectsAreRead(t *testing.T) {
 			})
 			config := s.config()
 			config.ContentType, config.Host = contentType, s.URL+prefix
-			h, outcomes := handsOn(t, config, always)
+			h, outcomes := executorOn(t, config, always)
 			read := func(path string) runtime.Object {
 				t.Helper()
 				got := <-posted
@@ -130,7 +130,7 @@ func TestTokensAreRenewed(t *testing.T) {
 	})
 	config := s.config()
 	config.Wrap(func(base http.RoundTripper) http.RoundTripper { return &renewed{RoundTripper: base, token: "first"} })
-	h, outcomes := handsOn(t, config, always)
+	h, outcomes := executorOn(t, config, always)
 	bind := func() (refused int) {
 		for range requests {
 			h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})

@@ -13,8 +13,8 @@ import (
 
 // selectorOwners watches the Services and controllers by which pods belong together.
 // Of each, only its selector is kept.
-func (s *Source) selectorOwners(c *Clients, post func(machine.Event)) []*mirror {
-	var mirrors []*mirror
+func (w *Watcher) selectorOwners(c *Clients, post func(machine.Event)) []*store {
+	var stores []*store
 	for _, f := range []struct {
 		kind     object.SelectorOwnerKind
 		client   rest.Interface
@@ -26,13 +26,13 @@ func (s *Source) selectorOwners(c *Clients, post func(machine.Event)) []*mirror 
 		{object.ReplicaSet, c.Apps, "replicasets", &appsv1.ReplicaSet{}},
 		{object.StatefulSet, c.Apps, "statefulsets", &appsv1.StatefulSet{}},
 	} {
-		m := newMirror(f.resource, post, s.guarded(entries(selectorOwnerSet), nil), func(o owner) machine.Event {
+		m := newStore(f.resource, post, w.guarded(entries(selectorOwnerSet), nil), func(o owner) machine.Event {
 			return machine.SelectorOwnerGone{Kind: f.kind, Namespace: o.Namespace, Name: o.Name}
 		})
-		m.reflect(f.client, f.empty, "", s.logger)
-		mirrors = append(mirrors, m)
+		m.reflect(f.client, f.empty, "", w.logger)
+		stores = append(stores, m)
 	}
-	return mirrors
+	return stores
 }
 
 func selectorOwnerSet(o metav1.ObjectMetaAccessor) machine.Event {

@@ -161,7 +161,7 @@ func TestSeriesPatch(t *testing.T) {
 		}
 		answer(w, 200, nil)
 	})
-	h, _ := handsOn(t, s.config(), always)
+	h, _ := executorOn(t, s.config(), always)
 	h.Do(failing("full", "7"))
 	made := <-s.requests
 	h.Do(failing("full", "7"))

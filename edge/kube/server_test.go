@@ -66,14 +66,14 @@ func (s *wire) config() *rest.Config {
 	return &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
 }
 
-// handsOn returns hands that talk to the server, and what they report.
-func handsOn(t *testing.T, config *rest.Config, held func() bool) (*Hands, chan machine.Event) {
+// executorOn returns an executor that talks to the server, and what it reports.
+func executorOn(t *testing.T, config *rest.Config, held func() bool) (*Executor, chan machine.Event) {
 	clients, err := NewClients(config, held)
 	if err != nil {
 		t.Fatal(err)
 	}
 	outcomes := make(chan machine.Event, 2*bindLimit)
-	h := NewHands(clients, func(e machine.Event) { outcomes <- e }, klog.Background())
+	h := NewExecutor(clients, func(e machine.Event) { outcomes <- e }, klog.Background())
 	t.Cleanup(func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()

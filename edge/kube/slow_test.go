@@ -56,12 +56,12 @@ func (s *slowServer) requests() map[string]int {
 	return n
 }
 
-// handsOnSlow returns hands at a server that takes so long for each request.
-func handsOnSlow(t *testing.T, takes time.Duration, qps float32, burst int) (*Hands, chan machine.Event, *slowServer) {
+// executorOnSlow returns an executor at a server that takes so long for each request.
+func executorOnSlow(t *testing.T, takes time.Duration, qps float32, burst int) (*Executor, chan machine.Event, *slowServer) {
 	s := &slowServer{takes: takes}
 	config := &rest.Config{Host: "http://server", Transport: s, QPS: qps, Burst: burst,
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	h, outcomes := handsOn(t, config, always)
+	h, outcomes := executorOn(t, config, always)
 	return h, outcomes, s
 }
 
@@ -76,7 +76,7 @@ func TestSlowServer(t *testing.T) {
 	const pods = 200
 	for _, takes := range []time.Duration{12 * time.Second, 30 * time.Second, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			h, outcomes, s := handsOnSlow(t, takes, -1, 0)
+			h, outcomes, s := executorOnSlow(t, takes, -1, 0)
 			start := time.Now()
 			for i := range pods {
 				h.Do(machine.Bind{Pod: numbered(i), Node: "node"})
@@ -115,7 +115,7 @@ func TestSlowServer(t *testing.T) {
 // told until when, and whether the pod is bound is not known.
 func TestDeadServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, outcomes, s := handsOnSlow(t, time.Hour, -1, 0)
+		h, outcomes, s := executorOnSlow(t, time.Hour, -1, 0)
 		start := time.Now()
 		h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 		e := (<-outcomes).(machine.Bound)
@@ -133,7 +133,7 @@ func TestDeadServer(t *testing.T) {
 func TestWaitForTheRateLimiter(t *testing.T) {
 	const pods = 120
 	synctest.Test(t, func(t *testing.T) {
-		h, outcomes, s := handsOnSlow(t, 12*time.Second, 1, 1)
+		h, outcomes, s := executorOnSlow(t, 12*time.Second, 1, 1)
 		start := time.Now()
 		for i := range pods {
 			h.Do(machine.Bind{Pod: numbered(i), Node: "node"})
@@ -156,7 +156,7 @@ func TestWaitForTheRateLimiter(t *testing.T) {
 func TestOneRateForAllRequests(t *testing.T) {
 	const each, burst = 20, 5
 	synctest.Test(t, func(t *testing.T) {
-		h, outcomes, s := handsOnSlow(t, time.Millisecond, 1, burst)
+		h, outcomes, s := executorOnSlow(t, time.Millisecond, 1, burst)
 		for i := range each {
 			pod := numbered(i)
 			pod.Disrupted = true

@@ -105,7 +105,7 @@ func TestStatusAnswers(t *testing.T) {
 				answer(w, answered, nil)
 			}
 		})
-		h, _ := handsOn(t, s.config(), always)
+		h, _ := executorOn(t, s.config(), always)
 		h.Do(condemned("why"))
 		for range want {
 			if got := <-s.requests; got.Line != "PATCH /api/v1/namespaces/ns/pods/p/status" || !strings.Contains(got.Body, "why") {

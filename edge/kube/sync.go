@@ -48,9 +48,9 @@ func (m Missing) String() string {
 }
 
 // Missing lists the kinds that were never listed.
-func (s *Source) Missing() []Missing {
+func (w *Watcher) Missing() []Missing {
 	var missing []Missing
-	for _, m := range s.mirrors {
+	for _, m := range w.stores {
 		if !m.listed() {
 			missing = append(missing, Missing{Resource: m.resource(), Err: m.failure(), Required: m.kind == nil})
 		}
@@ -62,8 +62,8 @@ func (s *Source) Missing() []Missing {
 // kinds that only some plugins read it waits no longer than a while: what cannot
 // be listed then is posted as unlisted, and goes on being tried. It reports
 // false when the context ended first.
-func (s *Source) WaitForSync(ctx context.Context) bool {
-	for _, m := range s.mirrors {
+func (w *Watcher) WaitForSync(ctx context.Context) bool {
+	for _, m := range w.stores {
 		if m.kind != nil {
 			continue
 		}
@@ -74,13 +74,13 @@ func (s *Source) WaitForSync(ctx context.Context) bool {
 		}
 	}
 	start := time.Now()
-	for _, m := range s.mirrors {
+	for _, m := range w.stores {
 		for !m.listed() {
 			waited, err := time.Since(start), m.failure()
-			if err == nil && waited >= s.silent {
+			if err == nil && waited >= w.silent {
 				err = errNoAnswer
 			}
-			if err != nil && (waited >= s.failing || apierrors.IsNotFound(err)) {
+			if err != nil && (waited >= w.failing || apierrors.IsNotFound(err)) {
 				m.giveUp(err)
 				break
 			}
@@ -92,18 +92,18 @@ func (s *Source) WaitForSync(ctx context.Context) bool {
 	return true
 }
 
-// resource is the name of the mirror's resource, with its group.
-func (m *mirror) resource() string {
-	if m.group == "" {
-		return m.name
+// resource is the name of the store's resource, with its group.
+func (s *store) resource() string {
+	if s.group == "" {
+		return s.name
 	}
-	return m.name + "." + m.group
+	return s.name + "." + s.group
 }
 
 // listed tells whether all that the first list held has been posted.
-func (m *mirror) listed() bool {
+func (s *store) listed() bool {
 	select {
-	case <-m.synced:
+	case <-s.synced:
 		return true
 	default:
 		return false
@@ -111,50 +111,50 @@ func (m *mirror) listed() bool {
 }
 
 // failure is why the last list failed, nil when it did not.
-func (m *mirror) failure() error {
-	if err := m.failed.Load(); err != nil {
+func (s *store) failure() error {
+	if err := s.failed.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// noting has the mirror note why its objects cannot be listed.
-func (m *mirror) noting(lw *cache.ListWatch) *cache.ListWatch {
+// noting has the store note why its objects cannot be listed.
+func (s *store) noting(lw *cache.ListWatch) *cache.ListWatch {
 	list := lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		l, err := list(ctx, o)
 		if err != nil {
-			m.failed.Store(&err)
+			s.failed.Store(&err)
 		} else {
-			m.failed.Store(nil)
+			s.failed.Store(nil)
 		}
 		return l, err
 	}
 	return lw
 }
 
-// giveUp posts that the mirror's objects cannot be listed.
-func (m *mirror) giveUp(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.listed() {
+// giveUp posts that the store's objects cannot be listed.
+func (s *store) giveUp(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listed() {
 		return
 	}
-	m.unlisted = true
-	m.logger.Error(err, "A kind cannot be listed, pods that need it are not placed", "resource", m.resource())
-	m.post(machine.KindUnlisted{Kind: *m.kind, Err: err})
+	s.unlisted = true
+	s.logger.Error(err, "A kind cannot be listed, pods that need it are not placed", "resource", s.resource())
+	s.post(machine.KindUnlisted{Kind: *s.kind, Err: err})
 }
 
 // complete notes that a whole list has been posted.
-func (m *mirror) complete() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.listed() {
-		close(m.synced)
+func (s *store) complete() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.listed() {
+		close(s.synced)
 	}
-	if m.unlisted {
-		m.unlisted = false
-		m.logger.Info("A kind is listed after all", "resource", m.resource())
-		m.post(machine.KindListed{Kind: *m.kind})
+	if s.unlisted {
+		s.unlisted = false
+		s.logger.Info("A kind is listed after all", "resource", s.resource())
+		s.post(machine.KindListed{Kind: *s.kind})
 	}
 }

@@ -46,13 +46,13 @@ func failure(code int) error {
 
 // watched runs a source until the test ends. It has no patience with lists that
 // fail, and that much with those that are not answered.
-func watched(t *testing.T, s *wire, silent time.Duration, kinds ...object.Kind) (*Source, chan string) {
+func watched(t *testing.T, s *wire, silent time.Duration, kinds ...object.Kind) (*Watcher, chan string) {
 	clients, err := NewClients(s.config(), always)
 	if err != nil {
 		t.Fatal(err)
 	}
 	events := make(chan string, 100)
-	source := NewSource(clients, kinds, func(e machine.Event) {
+	source := NewWatcher(clients, kinds, func(e machine.Event) {
 		switch e := e.(type) {
 		case machine.KindUnlisted:
 			events <- fmt.Sprintf("unlisted %s: %v", e.Kind, e.Err)

@@ -69,7 +69,7 @@ func TestWritesOfOlderDeviceVersions(t *testing.T) {
 		answer(w, 200, resourcev1beta1.ResourceClaim{TypeMeta: metav1.TypeMeta{Kind: "ResourceClaim", APIVersion: "resource.k8s.io/v1beta1"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "uid-c", ResourceVersion: "9"}})
 	})
-	h, outcomes := handsOn(t, s.config(), always)
+	h, outcomes := executorOn(t, s.config(), always)
 	h.clients.devices.Store(2)
 	claim := object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: "c", UID: "uid-c", Version: "8"}
 	made := &resourcev1.ResourceClaim{TypeMeta: metav1.TypeMeta{Kind: "ResourceClaim", APIVersion: "resource.k8s.io/v1"},

@@ -42,27 +42,27 @@ type writing struct {
 }
 
 // startWrite carries writes out.
-func (h *Hands) startWrite(e machine.Write) {
-	h.continueWrite(&writing{Write: e, done: machine.Written{UID: e.Pod.UID}}, 0)
+func (x *Executor) startWrite(e machine.Write) {
+	x.continueWrite(&writing{Write: e, done: machine.Written{UID: e.Pod.UID}}, 0)
 }
 
-func (h *Hands) continueWrite(w *writing, delay time.Duration) {
+func (x *Executor) continueWrite(w *writing, delay time.Duration) {
 	next := func() {
-		h.settling.submit(func(ctx context.Context) {
+		x.settling.submit(func(ctx context.Context) {
 			if !w.begun {
 				w.begun = true
-				h.unanswered.Add(1)
+				x.unanswered.Add(1)
 			}
 			for w.done.Err == nil && w.done.Done < len(w.Writes) {
-				if delay := h.writeNext(ctx, w); delay > 0 {
-					h.continueWrite(w, delay)
+				if delay := x.writeNext(ctx, w); delay > 0 {
+					x.continueWrite(w, delay)
 					return
 				}
 			}
 			if !w.Unanswered {
-				h.report(w.done)
+				x.report(w.done)
 			}
-			h.unanswered.Add(-1)
+			x.unanswered.Add(-1)
 		})
 	}
 	if delay <= 0 {
@@ -74,12 +74,12 @@ func (h *Hands) continueWrite(w *writing, delay time.Duration) {
 
 // writeNext takes one more step with the write at hand. It returns how long to
 // wait before the next one, 0 for not at all.
-func (h *Hands) writeNext(ctx context.Context, w *writing) time.Duration {
+func (x *Executor) writeNext(ctx context.Context, w *writing) time.Duration {
 	at := &w.Writes[w.done.Done]
 	if w.lost {
-		return h.settleWrite(ctx, w, at)
+		return x.settleWrite(ctx, w, at)
 	}
-	shown, err := h.send(ctx, at)
+	shown, err := x.send(ctx, at)
 	if delay, busy := turnedAway(err); busy && w.busy < maxTries-1 {
 		w.busy++
 		return delay
@@ -99,8 +99,8 @@ func (h *Hands) writeNext(ctx context.Context, w *writing) time.Duration {
 
 // settleWrite reads whether a write whose reply was lost happened. A read that
 // fails is repeated: what is being written stays taken meanwhile.
-func (h *Hands) settleWrite(ctx context.Context, w *writing, at *framework.Write) time.Duration {
-	now, err := h.readObject(ctx, at)
+func (x *Executor) settleWrite(ctx context.Context, w *writing, at *framework.Write) time.Duration {
+	now, err := x.readObject(ctx, at)
 	missing := apierrors.IsNotFound(err)
 	var pause time.Duration // none after the first read
 	if reads := w.tries + w.unread; reads > 0 {
@@ -163,8 +163,8 @@ func (w *writing) wrote(shown metav1.Object) {
 
 // send makes, patches or deletes an object, and returns what it is then. A patch
 // is refused when the object has changed since the decision.
-func (h *Hands) send(ctx context.Context, w *framework.Write) (metav1.Object, error) {
-	r, err := h.request(w)
+func (x *Executor) send(ctx context.Context, w *framework.Write) (metav1.Object, error) {
+	r, err := x.request(w)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", w.Describe(), err)
 	}
@@ -175,33 +175,33 @@ func (h *Hands) send(ctx context.Context, w *framework.Write) (metav1.Object, er
 		}
 		return nil, err
 	}
-	return h.shown(w, r.Do(ctx))
+	return x.shown(w, r.Do(ctx))
 }
 
 // shown is the object that a reply shows.
-func (h *Hands) shown(w *framework.Write, r rest.Result) (metav1.Object, error) {
+func (x *Executor) shown(w *framework.Write, r rest.Result) (metav1.Object, error) {
 	now := decode.Empty(w.Object.Kind)
 	if w.Object.Kind == object.ResourceClaims {
-		return now, h.clients.devices.into(now.(runtime.Object), r)
+		return now, x.clients.devices.into(now.(runtime.Object), r)
 	}
 	return now, r.Into(now.(runtime.Object))
 }
 
-func (h *Hands) request(w *framework.Write) (*rest.Request, error) {
+func (x *Executor) request(w *framework.Write) (*rest.Request, error) {
 	at := endpoints[w.Object.Kind]
 	if at.write == nil {
 		return nil, errors.New("no way to write it")
 	}
-	client := at.write(h.clients)
+	client := at.write(x.clients)
 	to := func(r *rest.Request) *rest.Request {
 		if w.Object.Kind == object.ResourceClaims {
-			r = h.clients.devices.of(r)
+			r = x.clients.devices.of(r)
 		}
 		return r.Resource(w.Object.Kind.Resource()).NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").MaxRetries(0)
 	}
 	switch {
 	case w.Create != nil:
-		return h.clients.devices.body(to(client.Post()), w.Create)
+		return x.clients.devices.body(to(client.Post()), w.Create)
 	case w.Delete && w.Object.UID == "":
 		return to(client.Delete()).Name(w.Object.Name), nil
 	case w.Delete:
@@ -223,13 +223,13 @@ func (h *Hands) request(w *framework.Write) (*rest.Request, error) {
 }
 
 // readObject reads consistently what the write is of.
-func (h *Hands) readObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
+func (x *Executor) readObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
 	at := endpoints[w.Object.Kind]
-	r := at.write(h.clients).Get()
+	r := at.write(x.clients).Get()
 	if w.Object.Kind == object.ResourceClaims {
-		r = h.clients.devices.of(r)
+		r = x.clients.devices.of(r)
 	}
-	return h.shown(w, r.Resource(w.Object.Kind.Resource()).Name(w.Object.Name).
+	return x.shown(w, r.Resource(w.Object.Kind.Resource()).Name(w.Object.Name).
 		NamespaceIfScoped(w.Object.Namespace, w.Object.Namespace != "").Do(ctx))
 }
 

@@ -111,7 +111,7 @@ func TestWrite(t *testing.T) {
 				}
 				answer(w, reply.code, reply.body)
 			})
-			h, _ := handsOn(t, s.config(), always)
+			h, _ := executorOn(t, s.config(), always)
 			w := &writing{Write: machine.Write{Pod: testPod("p"), Writes: tt.writes}}
 			for w.done.Err == nil && w.done.Done < len(w.Writes) {
 				h.writeNext(context.Background(), w) // what it would wait is not waited
@@ -137,7 +137,7 @@ func TestWrite(t *testing.T) {
 // object in which state it is.
 func TestWriteIsReported(t *testing.T) {
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) { answer(w, 200, apiVolume("2", "c")) })
-	h, outcomes := handsOn(t, s.config(), always)
+	h, outcomes := executorOn(t, s.config(), always)
 	h.Do(machine.Write{Pod: testPod("p"), Writes: []framework.Write{volumeWrite()}})
 	e := (<-outcomes).(machine.Written)
 	if e.UID != "uid-1" || e.Err != nil || e.Done != 1 || e.Shown[0].Head().Version != "2" {
@@ -160,7 +160,7 @@ func TestFailedReadsProveNothingOfAWrite(t *testing.T) {
 		answer(w, 200, &v1.PersistentVolume{TypeMeta: metav1.TypeMeta{Kind: "PersistentVolume", APIVersion: "v1"},
 			ObjectMeta: metav1.ObjectMeta{Name: "v", UID: "uid-v", ResourceVersion: "1"}})
 	})
-	h, _ := handsOn(t, s.config(), always)
+	h, _ := executorOn(t, s.config(), always)
 	w := &writing{Write: machine.Write{Pod: testPod("p"), Writes: []framework.Write{volumeWrite()}}, lost: true}
 	pause := time.Duration(0)
 	for range 2 * settleTries {

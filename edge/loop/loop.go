@@ -27,8 +27,8 @@ type Machine interface {
 	Repair() []machine.Effect
 }
 
-// Hands carry effects out.
-type Hands interface {
+// Executor carries effects out.
+type Executor interface {
 	// Do starts on the effect and returns at once. The outcome, where one is
 	// due, comes back through Report.
 	Do(e machine.Effect)
@@ -68,12 +68,12 @@ var ErrStopped = errors.New("the scheduling loop has stopped")
 // Loop feeds a machine. Post, Report, Lead and Inspect may be called from
 // any goroutine; all else is Run's own.
 type Loop struct {
-	machine Machine
-	hands   Hands
-	options Options
-	inbox   *inbox
-	leading atomic.Bool
-	now     doing
+	machine  Machine
+	executor Executor
+	options  Options
+	inbox    *inbox
+	leading  atomic.Bool
+	now      doing
 
 	ticked time.Time // when timers were last looked at
 	due    time.Time // the next timer then, zero when there was none
@@ -88,8 +88,8 @@ type Loop struct {
 
 // New returns a loop that does not yet lead. Nobody else may touch the
 // machine from here on.
-func New(m Machine, h Hands, o Options) *Loop {
-	return &Loop{machine: m, hands: h, options: o, inbox: newInbox(inboxLimit),
+func New(m Machine, h Executor, o Options) *Loop {
+	return &Loop{machine: m, executor: h, options: o, inbox: newInbox(inboxLimit),
 		lost: lost{waiting: map[subject]*again{}}, reports: map[string]report{}}
 }
 
@@ -184,7 +184,7 @@ func (l *Loop) tick(now time.Time) {
 // next is the pod to decide on now, nil when there is none, or the machine may
 // not.
 func (l *Loop) next(now time.Time) *object.Pod {
-	if !l.leading.Load() || now.Before(l.cycles.until) || l.hands.Full() {
+	if !l.leading.Load() || now.Before(l.cycles.until) || l.executor.Full() {
 		return nil
 	}
 	return l.machine.First()
@@ -254,7 +254,7 @@ func (l *Loop) stepMachine(now time.Time, e machine.Event) (effects []machine.Ef
 // do starts on an effect. One that panics is tried again later.
 func (l *Loop) do(e machine.Effect) (ok bool) {
 	defer l.contain(fmt.Sprintf("%T", e), func() { l.loseEffect(e) })
-	l.hands.Do(e)
+	l.executor.Do(e)
 	return true
 }
 

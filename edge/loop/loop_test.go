@@ -86,8 +86,8 @@ func (s *script) told(from int) []string {
 
 func pod(name string) *object.Pod { return &object.Pod{UID: types.UID(name), Name: name} }
 
-// hands remember what they were given; they are full at limit bindings.
-type hands struct {
+// recordingExecutor remembers what it was given; it is full at limit bindings.
+type recordingExecutor struct {
 	limit int
 	mu    sync.Mutex
 	binds []string
@@ -95,7 +95,7 @@ type hands struct {
 	onDo  func(machine.Bind)
 }
 
-func (h *hands) Do(e machine.Effect) {
+func (h *recordingExecutor) Do(e machine.Effect) {
 	b := e.(machine.Bind)
 	h.mu.Lock()
 	h.binds = append(h.binds, b.Pod.Name)
@@ -106,13 +106,13 @@ func (h *hands) Do(e machine.Effect) {
 	}
 }
 
-func (h *hands) Full() bool {
+func (h *recordingExecutor) Full() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.limit > 0 && h.open >= h.limit
 }
 
-func (h *hands) answered() {
+func (h *recordingExecutor) answered() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.open--
@@ -120,7 +120,7 @@ func (h *hands) answered() {
 
 // running starts a loop in a bubble of virtual time and ends it after the
 // test. The script may be read after synctest.Wait.
-func running(t *testing.T, s *script, h *hands, o Options) *Loop {
+func running(t *testing.T, s *script, h *recordingExecutor, o Options) *Loop {
 	o.Logger = klog.Background()
 	l := New(s, h, o)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -140,7 +140,7 @@ func expect(t *testing.T, got []string, want ...string) {
 func TestNewsBeforeCycles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
-		l := running(t, s, &hands{}, Options{})
+		l := running(t, s, &recordingExecutor{}, Options{})
 		l.Post(machine.PodSet{Pod: pod("a")})
 		l.Post(machine.PodSet{Pod: pod("b")})
 		expect(t, s.told(0), "set a", "set b") // not leading: nothing is decided
@@ -155,7 +155,7 @@ func TestNewsBeforeCycles(t *testing.T) {
 
 func TestFullHandsPauseCycles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h := &script{}, &hands{limit: 2}
+		s, h := &script{}, &recordingExecutor{limit: 2}
 		l := running(t, s, h, Options{})
 		for _, name := range []string{"a", "b", "c"} {
 			l.Post(machine.PodSet{Pod: pod(name)})
@@ -173,7 +173,7 @@ func TestFullHandsPauseCycles(t *testing.T) {
 func TestTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{timer: time.Now().Add(time.Minute), rebound: 5 * time.Minute}
-		running(t, s, &hands{}, Options{})
+		running(t, s, &recordingExecutor{}, Options{})
 		time.Sleep(59 * time.Second)
 		expect(t, s.told(0))
 		time.Sleep(time.Second)
@@ -214,7 +214,7 @@ func TestInboxIsBounded(t *testing.T) {
 
 func TestOutcomeReportedFromDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h := &script{}, &hands{}
+		s, h := &script{}, &recordingExecutor{}
 		var l *Loop
 		h.onDo = func(b machine.Bind) { l.Report(machine.Bound{UID: b.Pod.UID}) }
 		l = running(t, s, h, Options{})
@@ -241,7 +241,7 @@ func TestPanicCostsOneStep(t *testing.T) {
 			return false
 		}}
 		counted := 0
-		l := running(t, s, &hands{}, Options{Panicked: func(machine.Event) { counted++ }})
+		l := running(t, s, &recordingExecutor{}, Options{Panicked: func(machine.Event) { counted++ }})
 		l.Post(machine.PodSet{Pod: pod("a")})
 		l.Lead(true)
 		expect(t, s.told(0), "set a", "panic on machine.Cycle")
@@ -263,7 +263,7 @@ func TestPanicCostsOneStep(t *testing.T) {
 func TestInspect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
-		l := New(s, &hands{}, Options{Logger: klog.Background()})
+		l := New(s, &recordingExecutor{}, Options{Logger: klog.Background()})
 		ctx, cancel := context.WithCancel(t.Context())
 		l.Post(machine.PodSet{Pod: pod("a")})
 		go l.Run(ctx)

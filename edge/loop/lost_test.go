@@ -44,7 +44,7 @@ func setOf(name string) func(machine.Event) bool {
 func TestLostEventIsGivenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{panicOn: panicking(3, setOf("a"))}
-		l := running(t, s, &hands{}, Options{})
+		l := running(t, s, &recordingExecutor{}, Options{})
 		l.Post(machine.PodSet{Pod: pod("a")})
 		l.Post(machine.PodSet{Pod: pod("b")})
 		expect(t, s.told(0), "panic on machine.PodSet", "set b")
@@ -75,7 +75,7 @@ func TestNewerEventTakesThePlace(t *testing.T) {
 			}
 			return bad
 		}}
-		l := running(t, s, &hands{}, Options{})
+		l := running(t, s, &recordingExecutor{}, Options{})
 		for range 3600 {
 			l.Post(machine.PodSet{Pod: pod("a")})
 			time.Sleep(time.Second)
@@ -107,7 +107,7 @@ func TestNewestStateIsGiven(t *testing.T) {
 			}
 			return false
 		}}
-		l := running(t, s, &hands{}, Options{})
+		l := running(t, s, &recordingExecutor{}, Options{})
 		older, newer := pod("a"), pod("a")
 		newer.Priority = 7
 		l.Post(machine.PodSet{Pod: older})
@@ -126,7 +126,7 @@ func TestNewestStateIsGiven(t *testing.T) {
 func TestLostOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{panicOn: panicking(2, func(e machine.Event) bool { return true })}
-		l := running(t, s, &hands{}, Options{})
+		l := running(t, s, &recordingExecutor{}, Options{})
 		l.Report(machine.Bound{UID: "a"})
 		l.Report(machine.PodRead{UID: "b", Pod: pod("b")})
 		expect(t, s.told(0), "panic on machine.Bound", "panic on machine.PodRead")
@@ -142,12 +142,12 @@ func TestLostOutcome(t *testing.T) {
 // again.
 func TestLostEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h := &script{panicOn: panicking(1, setOf("a")), repair: []machine.Effect{machine.Bind{Pod: pod("x")}}}, &hands{}
+		s, h := &script{panicOn: panicking(1, setOf("a")), repair: []machine.Effect{machine.Bind{Pod: pod("x")}}}, &recordingExecutor{}
 		panics := 2
 		h.onDo = func(machine.Bind) {
 			if panics > 0 {
 				panics--
-				panic("hands")
+				panic("executor")
 			}
 		}
 		l := running(t, s, h, Options{})
@@ -173,7 +173,7 @@ func TestManyLostEvents(t *testing.T) {
 			}
 			return broken && set
 		}}
-		l := running(t, s, &hands{}, Options{})
+		l := running(t, s, &recordingExecutor{}, Options{})
 		for i := range n {
 			l.Post(machine.PodSet{Pod: pod(fmt.Sprint(i))})
 		}
@@ -199,7 +199,7 @@ func TestTickThatPanics(t *testing.T) {
 		s := &script{timer: time.Now()}
 		panics := 0
 		s.panicOn = func(e machine.Event) bool { panics++; return panics <= 3 }
-		running(t, s, &hands{}, Options{})
+		running(t, s, &recordingExecutor{}, Options{})
 		time.Sleep(5 * time.Second)
 		s.quietly(func() {
 			if panics != 3 {
@@ -218,7 +218,7 @@ func TestPanicsAreReportedOnceAMinute(t *testing.T) {
 		last := atomic.Value{}
 		s := &script{panicOn: func(e machine.Event) bool { _, set := e.(machine.PodSet); return set }}
 		var counted atomic.Int32
-		l := New(s, &hands{}, Options{Panicked: func(machine.Event) { counted.Add(1) },
+		l := New(s, &recordingExecutor{}, Options{Panicked: func(machine.Event) { counted.Add(1) },
 			Logger: funcr.New(func(_, args string) { lines.Add(1); last.Store(args) }, funcr.Options{})})
 		go l.Run(t.Context())
 		for i := range 60 {

@@ -14,7 +14,7 @@ import (
 func TestStuckLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		h := &hands{onDo: func(machine.Bind) { <-hold }}
+		h := &recordingExecutor{onDo: func(machine.Bind) { <-hold }}
 		l := running(t, &script{}, h, Options{})
 		w := NewWatchdog(l, 30*time.Second)
 		var told []string
@@ -51,7 +51,7 @@ func TestStuckLoop(t *testing.T) {
 // Steps that follow each other without a pause are no step that is stuck.
 func TestBusyLoopIsNotStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hands{onDo: func(machine.Bind) { time.Sleep(20 * time.Second) }}
+		h := &recordingExecutor{onDo: func(machine.Bind) { time.Sleep(20 * time.Second) }}
 		l := running(t, &script{}, h, Options{})
 		w := NewWatchdog(l, 30*time.Second)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -131,7 +131,7 @@ func TestRefresh(t *testing.T) {
 	snapshot := Snapshot{
 		Queue:    queue.Counts{Active: 1, Backoff: 2, ErrorBackoff: 3, Unschedulable: 4, Gated: 5, InFlight: 6},
 		Arrivals: map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd"}: 3},
-		Nodes:    7, Pods: 8, Assumed: 9, Hands: kube.Counters{EventsDropped: 2},
+		Nodes:    7, Pods: 8, Assumed: 9, Executor: kube.Counters{EventsDropped: 2},
 	}
 	s.Refresh(snapshot)
 	snapshot.Arrivals = map[queue.Arrival]int{{Queue: "active", Event: "NodeAdd"}: 5}

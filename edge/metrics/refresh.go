@@ -21,7 +21,7 @@ type Snapshot struct {
 	BadObjects           uint64
 	Rewinds              uint64
 	Undone               int // bindings
-	Hands                kube.Counters
+	Executor             kube.Counters
 }
 
 // totals are the counts of the last snapshot, from which counters go on.
@@ -30,7 +30,7 @@ type totals struct {
 	pluginPanics, hintPanics int
 	badObjects, rewinds      uint64
 	undone                   int
-	hands                    kube.Counters
+	executor                 kube.Counters
 }
 
 // Refresh sets the gauges and advances the counters to the snapshot.
@@ -43,7 +43,7 @@ func (m *Metrics) Refresh(s Snapshot) {
 	m.cacheSize.WithLabelValues("nodes").Set(float64(s.Nodes))
 	m.cacheSize.WithLabelValues("pods").Set(float64(s.Pods))
 	m.cacheSize.WithLabelValues("assumed_pods").Set(float64(s.Assumed))
-	m.goroutines.WithLabelValues("binding").Set(float64(s.Hands.Binding))
+	m.goroutines.WithLabelValues("binding").Set(float64(s.Executor.Binding))
 	m.goroutines.WithLabelValues("prioritizing_extender").Set(float64(s.Scoring))
 	m.inFlight.Reset()
 	for event, n := range s.EventsInFlight { // any order: each has its gauge
@@ -59,9 +59,9 @@ func (m *Metrics) Refresh(s Snapshot) {
 	advance(m.badObjects, m.last.badObjects, s.BadObjects)
 	advance(m.rewinds, m.last.rewinds, s.Rewinds)
 	advance(m.undone, m.last.undone, s.Undone)
-	advance(m.eventsDropped, m.last.hands.EventsDropped, s.Hands.EventsDropped)
-	advance(m.patchesFailed, m.last.hands.PatchesFailed, s.Hands.PatchesFailed)
-	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.Undone, s.Hands}
+	advance(m.eventsDropped, m.last.executor.EventsDropped, s.Executor.EventsDropped)
+	advance(m.patchesFailed, m.last.executor.PatchesFailed, s.Executor.PatchesFailed)
+	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.Undone, s.Executor}
 }
 
 // StepAge sets how long the loop has been at its present step. Unlike the rest

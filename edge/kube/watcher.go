@@ -24,13 +24,13 @@ import (
 // unfinished selects the pods that a scheduler cares for.
 const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
 
-// Source lists and watches what decisions depend on. It keeps no objects, only
+// Watcher lists and watches what decisions depend on. It keeps no objects, only
 // who is there: the machine holds the rest.
-type Source struct {
-	client  rest.Interface
-	logger  klog.Logger
-	mirrors []*mirror
-	bad     atomic.Uint64
+type Watcher struct {
+	client rest.Interface
+	logger klog.Logger
+	stores []*store
+	bad    atomic.Uint64
 	// failing and silent are the patience with kinds that only some plugins
 	// read.
 	failing, silent time.Duration
@@ -38,55 +38,55 @@ type Source struct {
 	extenders Extenders
 }
 
-// NewSource returns a source that posts what it sees. post may block: the
+// NewWatcher returns a source that posts what it sees. post may block: the
 // watches then stop reading. Of the objects that only some plugins read it
 // watches the given kinds.
-func NewSource(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Source {
-	s := &Source{client: c.Watch, logger: logger, failing: failingPatience, silent: silentPatience}
-	nodes := newMirror("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
+func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Watcher {
+	s := &Watcher{client: c.Watch, logger: logger, failing: failingPatience, silent: silentPatience}
+	nodes := newStore("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
 	nodes.reflect(c.Watch, &v1.Node{}, "", logger)
-	budgets := newMirror("poddisruptionbudgets", post, s.guarded(entries(budgetSet), nil), func(o owner) machine.Event {
+	budgets := newStore("poddisruptionbudgets", post, s.guarded(entries(budgetSet), nil), func(o owner) machine.Event {
 		return machine.BudgetGone{Namespace: o.Namespace, Name: o.Name}
 	})
 	budgets.reflect(c.Policy, &policyv1.PodDisruptionBudget{}, "", logger)
-	namespaces := newMirror("namespaces", post, s.guarded(entries(namespaceSet), nil), func(o owner) machine.Event {
+	namespaces := newStore("namespaces", post, s.guarded(entries(namespaceSet), nil), func(o owner) machine.Event {
 		return machine.NamespaceGone{Name: o.Name}
 	})
 	namespaces.reflect(c.Watch, &v1.Namespace{}, "", logger)
-	pods := newMirror("pods", post, s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
+	pods := newStore("pods", post, s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
-	s.mirrors = append(s.selectorOwners(c, post), nodes, namespaces, budgets, pods)
+	s.stores = append(s.selectorOwners(c, post), nodes, namespaces, budgets, pods)
 	for _, kind := range kinds {
-		s.mirrors = append(s.mirrors, s.objects(c, kind, post))
+		s.stores = append(s.stores, s.objects(c, kind, post))
 	}
 	return s
 }
 
 // Run watches until the context ends. What cannot be reached is tried again,
 // less and less often.
-func (s *Source) Run(ctx context.Context) {
+func (w *Watcher) Run(ctx context.Context) {
 	done := make(chan struct{})
-	for _, m := range s.mirrors {
+	for _, m := range w.stores {
 		go func() { m.reflector.RunWithContext(ctx); done <- struct{}{} }()
 	}
-	for range s.mirrors {
+	for range w.stores {
 		<-done
 	}
 }
 
 // Probe waits until the API server answers and lets nodes be listed. Each time
 // that it does not, it says why and tries again, less and less often.
-func (s *Source) Probe(ctx context.Context) {
+func (w *Watcher) Probe(ctx context.Context) {
 	for delay := time.Second; ; delay = min(2*delay, 30*time.Second) {
-		err := s.client.Get().Resource("nodes").Param("limit", "1").MaxRetries(0).Do(ctx).Error()
+		err := w.client.Get().Resource("nodes").Param("limit", "1").MaxRetries(0).Do(ctx).Error()
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		s.logger.Error(err, "Failed to read from the API server, retrying", "delay", delay)
+		w.logger.Error(err, "Failed to read from the API server, retrying", "delay", delay)
 		if !sleep(ctx, delay) {
 			return
 		}
@@ -94,7 +94,7 @@ func (s *Source) Probe(ctx context.Context) {
 }
 
 // BadObjects is how many objects could not be decoded.
-func (s *Source) BadObjects() uint64 { return s.bad.Load() }
+func (w *Watcher) BadObjects() uint64 { return w.bad.Load() }
 
 // entry is an object on its way from the API to the machine: its metadata, by
 // which client-go knows it, and the event that it makes. An event of nil is an
@@ -126,17 +126,17 @@ func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any)
 	}
 }
 
-func (s *Source) podSet(p *v1.Pod) machine.Event {
+func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	pod := decode.Pod(p)
-	if s.extenders != nil && s.extenders.Pod(p) {
+	if w.extenders != nil && w.extenders.Pod(p) {
 		pod.API = p
 	}
 	return machine.PodSet{Pod: pod}
 }
 
-func (s *Source) nodeSet(n *v1.Node) machine.Event {
+func (w *Watcher) nodeSet(n *v1.Node) machine.Event {
 	node := decode.Node(n)
-	if s.extenders != nil && s.extenders.Nodes() {
+	if w.extenders != nil && w.extenders.Nodes() {
 		node.API = n
 	}
 	return machine.NodeSet{Node: node}
@@ -153,7 +153,7 @@ func budgetSet(b *policyv1.PodDisruptionBudget) machine.Event {
 // guarded decodes, and counts and reports what cannot be, so that one object
 // never stops another. instead is then asked what to post; without it, or
 // when it answers nil, what was known of the object stays in force.
-func (s *Source) guarded(decode func(any) *entry, instead func(obj any, why error) machine.Event) func(any) *entry {
+func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why error) machine.Event) func(any) *entry {
 	return func(obj any) (e *entry) {
 		if e, ok := obj.(*entry); ok {
 			return e
@@ -162,10 +162,10 @@ func (s *Source) guarded(decode func(any) *entry, instead func(obj any, why erro
 		if why == nil {
 			return e
 		}
-		s.bad.Add(1)
+		w.bad.Add(1)
 		meta, _ := obj.(metav1.ObjectMetaAccessor)
 		e = newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
-		s.logger.Error(why, "Failed to decode object", "type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
+		w.logger.Error(why, "Failed to decode object", "type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
 		if instead != nil {
 			e.set = instead(obj, why)
 		}
@@ -215,9 +215,9 @@ type owner struct {
 	version string
 }
 
-// mirror turns what a reflector sees into events. It is the reflector's store,
+// store turns what a reflector sees into events. It is the reflector's store,
 // and is called from its goroutine only.
-type mirror struct {
+type store struct {
 	name      string
 	post      func(machine.Event)
 	entry     func(obj any) *entry
@@ -236,30 +236,30 @@ type mirror struct {
 	history
 }
 
-func newMirror(name string, post func(machine.Event), entry func(any) *entry, gone func(owner) machine.Event) *mirror {
-	return &mirror{name: name, post: post, entry: entry, gone: gone,
+func newStore(name string, post func(machine.Event), entry func(any) *entry, gone func(owner) machine.Event) *store {
+	return &store{name: name, post: post, entry: entry, gone: gone,
 		seen: map[types.NamespacedName]owner{}, synced: make(chan struct{})}
 }
 
-func (m *mirror) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
-	m.reflectBy(cache.NewFilteredListWatchFromClient(client, m.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
+func (s *store) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
+	s.reflectBy(cache.NewFilteredListWatchFromClient(client, s.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
 		o.FieldSelector = selector
 	}), client, kind, logger)
 }
 
-// reflectBy has the mirror filled by lists and watches.
-func (m *mirror) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, logger klog.Logger) {
-	m.group, m.logger, m.history.logger = client.APIVersion().Group, logger, logger
+// reflectBy has the store filled by lists and watches.
+func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, logger klog.Logger) {
+	s.group, s.logger, s.history.logger = client.APIVersion().Group, logger, logger
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
-	m.reflector = cache.NewReflectorWithOptions(m.noting(m.checked(lw)), kind, m, cache.ReflectorOptions{Name: m.name, Logger: &logger, Backoff: backoff})
+	s.reflector = cache.NewReflectorWithOptions(s.noting(s.checked(lw)), kind, s, cache.ReflectorOptions{Name: s.name, Logger: &logger, Backoff: backoff})
 }
 
 // Transformer lets the reflector decode objects while it collects them, so
 // that the first list is never held as a whole.
-func (m *mirror) Transformer() cache.TransformFunc {
+func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		if e := m.entry(obj); e != nil {
+		if e := s.entry(obj); e != nil {
 			return e, nil
 		}
 		return obj, nil // a tombstone: not of interest here
@@ -267,72 +267,72 @@ func (m *mirror) Transformer() cache.TransformFunc {
 }
 
 // Add takes in a new object.
-func (m *mirror) Add(obj any) error { return m.Update(obj) }
+func (s *store) Add(obj any) error { return s.Update(obj) }
 
 // Update takes in an object, new or changed. One that is known in this very
 // version says nothing new.
-func (m *mirror) Update(obj any) error {
-	e := m.entry(obj)
+func (s *store) Update(obj any) error {
+	e := s.entry(obj)
 	if e == nil {
-		return fmt.Errorf("%s: unexpected %T", m.name, obj)
+		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
 	if e.set == nil {
 		return nil
 	}
 	now := owner{types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, e.UID, e.ResourceVersion}
-	before, known := m.seen[now.NamespacedName]
+	before, known := s.seen[now.NamespacedName]
 	if known && before == now {
 		return nil
 	}
 	if known && before.uid != now.uid {
-		m.post(m.gone(before))
+		s.post(s.gone(before))
 	}
-	m.seen[now.NamespacedName] = now
-	m.post(e.set)
+	s.seen[now.NamespacedName] = now
+	s.post(e.set)
 	return nil
 }
 
 // Delete takes in that an object is gone, or no longer selected.
-func (m *mirror) Delete(obj any) error {
+func (s *store) Delete(obj any) error {
 	meta, ok := obj.(metav1.Object)
 	if !ok {
-		return fmt.Errorf("%s: unexpected %T", m.name, obj)
+		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
-	m.remove(types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()})
+	s.remove(types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()})
 	return nil
 }
 
-func (m *mirror) remove(name types.NamespacedName) {
-	if before, known := m.seen[name]; known {
-		delete(m.seen, name)
-		m.post(m.gone(before))
+func (s *store) remove(name types.NamespacedName) {
+	if before, known := s.seen[name]; known {
+		delete(s.seen, name)
+		s.post(s.gone(before))
 	}
 }
 
 // Replace takes in a whole list: what it does not hold is gone. Deletions come
 // first, as they make room.
-func (m *mirror) Replace(list []any, version string) error {
-	m.compare(list, version)
+func (s *store) Replace(list []any, version string) error {
+	s.compare(list, version)
 	listed := make(map[types.NamespacedName]bool, len(list))
 	for _, obj := range list {
 		if meta, ok := obj.(metav1.Object); ok {
 			listed[types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()}] = true
 		}
 	}
-	for name := range m.seen {
+	for name := range s.seen {
 		if !listed[name] {
-			m.remove(name)
+			s.remove(name)
 		}
 	}
 	for i, obj := range list {
 		list[i] = nil // decoded once, the API object can go
-		if err := m.Update(obj); err != nil {
+		if err := s.Update(obj); err != nil {
 			return err
 		}
 	}
-	m.complete()
+	s.complete()
 	return nil
 }
 
 // Resync does nothing: there is no state to repeat.
-func (m *mirror) Resync() error { return nil }
+func (s *store) Resync() error { return nil }

@@ -37,11 +37,11 @@ const (
 	maxTries = 5 // of a request that an overloaded server turns away
 )
 
-// Hands carry effects out. Do never waits: each kind of work has its queue
+// Executor carries effects out. Do never waits: each kind of work has its queue
 // and its goroutines. The queue of bindings is bounded by Full, those that were
 // sent by the number of pods, and so are status patches (the latest state of a
 // pod replaces what waits); the queue of events has a limit.
-type Hands struct {
+type Executor struct {
 	clients *Clients
 	report  func(machine.Event)
 	logger  klog.Logger
@@ -60,17 +60,17 @@ type Hands struct {
 	patchFailed atomic.Uint64
 }
 
-// NewHands returns hands that report outcomes through report, which must not
-// block. They work until Stop and Close.
-func NewHands(c *Clients, report func(machine.Event), logger klog.Logger) *Hands {
-	h := &Hands{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(),
+// NewExecutor returns an executor that reports outcomes through report, which must not
+// block. It works until Stop and Close.
+func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Executor {
+	h := &Executor{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(),
 		bindings: newPool(bindWorkers, 0, patience), settling: newPool(settleWorkers, 0, patience)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, patience), h.patch)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), announcer{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }
 
-// Counters is what the hands count.
+// Counters is what the executor counts.
 type Counters struct {
 	Binding       int    // bindings under way
 	Unanswered    int    // bindings and writes that were sent and are not reported on
@@ -79,66 +79,66 @@ type Counters struct {
 }
 
 // Counters returns the present counts.
-func (h *Hands) Counters() Counters {
+func (x *Executor) Counters() Counters {
 	return Counters{
-		Binding:       int(h.binding.Load()),
-		Unanswered:    int(h.unanswered.Load()),
-		EventsDropped: h.events.dropped.Load(),
-		PatchesFailed: h.patchFailed.Load(),
+		Binding:       int(x.binding.Load()),
+		Unanswered:    int(x.unanswered.Load()),
+		EventsDropped: x.events.dropped.Load(),
+		PatchesFailed: x.patchFailed.Load(),
 	}
 }
 
 // Full says that more bindings would only wait here, or not be sent at all
 // because the lease is no longer sure. It may turn false without an outcome:
 // when slow bindings give their places away.
-func (h *Hands) Full() bool { return h.bindings.waiting() >= bindLimit || !h.clients.held() }
+func (x *Executor) Full() bool { return x.bindings.waiting() >= bindLimit || !x.clients.held() }
 
 // Do starts on an effect.
-func (h *Hands) Do(e machine.Effect) {
+func (x *Executor) Do(e machine.Effect) {
 	switch e := e.(type) {
 	case machine.Bind:
-		h.startBind(e)
+		x.startBind(e)
 	case machine.Read:
-		h.startRead(e)
+		x.startRead(e)
 	case machine.Evict:
-		h.settling.submit(func(ctx context.Context) {
-			err := h.evict(ctx, e.Victim, e.Preemptor)
-			h.report(machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
+		x.settling.submit(func(ctx context.Context) {
+			err := x.evict(ctx, e.Victim, e.Preemptor)
+			x.report(machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
 		})
 	case machine.Patch:
-		h.status.add(e)
+		x.status.add(e)
 	case machine.Announce:
-		h.events.add(e)
+		x.events.add(e)
 	case machine.Write:
-		h.startWrite(e)
+		x.startWrite(e)
 	case machine.Ask:
-		h.startAsk(e)
+		x.startAsk(e)
 	case machine.BindBy:
-		h.startBindBy(e)
+		x.startBindBy(e)
 	}
 }
 
 // startBind queues a binding. A status patch of the pod that has not left yet
 // is void, and one that is on its way must arrive first: the API server sets
 // the pod's condition when it binds.
-func (h *Hands) startBind(e machine.Bind) {
-	h.binding.Add(1)
-	h.status.settle(e.Pod.UID, func() {
-		h.bindings.submit(func(ctx context.Context) {
-			h.unanswered.Add(1)
-			defer h.unanswered.Add(-1)
-			result, err := h.bind(ctx, e.Pod, e.Node)
-			h.binding.Add(-1)
-			h.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
+func (x *Executor) startBind(e machine.Bind) {
+	x.binding.Add(1)
+	x.status.settle(e.Pod.UID, func() {
+		x.bindings.submit(func(ctx context.Context) {
+			x.unanswered.Add(1)
+			defer x.unanswered.Add(-1)
+			result, err := x.bind(ctx, e.Pod, e.Node)
+			x.binding.Add(-1)
+			x.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
 		})
 	})
 }
 
-func (h *Hands) startRead(e machine.Read) {
+func (x *Executor) startRead(e machine.Read) {
 	read := func() {
-		h.settling.submit(func(ctx context.Context) {
-			p, err := h.get(ctx, e.Pod)
-			h.report(machine.PodRead{UID: e.Pod.UID, Pod: p, Err: err})
+		x.settling.submit(func(ctx context.Context) {
+			p, err := x.get(ctx, e.Pod)
+			x.report(machine.PodRead{UID: e.Pod.UID, Pod: p, Err: err})
 		})
 	}
 	if e.Delay <= 0 {
@@ -150,9 +150,9 @@ func (h *Hands) startRead(e machine.Read) {
 
 // get reads the pod consistently: nil when it, or this incarnation of it, does
 // not exist.
-func (h *Hands) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
+func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
 	pod := &v1.Pod{}
-	err := h.clients.Bind.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
+	err := x.clients.Bind.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -166,19 +166,19 @@ func (h *Hands) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
 
 // evict marks the victim as disrupted and deletes it. A victim that is gone
 // already was what was wanted.
-func (h *Hands) evict(ctx context.Context, victim, preemptor *object.Pod) error {
+func (x *Executor) evict(ctx context.Context, victim, preemptor *object.Pod) error {
 	if !victim.Disrupted {
-		err := h.patchStatus(ctx, h.clients.Bind, victim, disruption(victim, explain.Disrupted(preemptor.SchedulerName), time.Now()))
-		if h.left(ctx, victim, err) {
+		err := x.patchStatus(ctx, x.clients.Bind, victim, disruption(victim, explain.Disrupted(preemptor.SchedulerName), time.Now()))
+		if x.left(ctx, victim, err) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("patch status of pod %s: %w", victim.Key(), err)
 		}
 	}
-	err := h.clients.Bind.Delete().Namespace(victim.Namespace).Resource("pods").Name(victim.Name).
+	err := x.clients.Bind.Delete().Namespace(victim.Namespace).Resource("pods").Name(victim.Name).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &victim.UID}}).Do(ctx).Error()
-	if err != nil && !h.left(ctx, victim, err) {
+	if err != nil && !x.left(ctx, victim, err) {
 		return fmt.Errorf("delete pod %s: %w", victim.Key(), err)
 	}
 	return nil
@@ -186,11 +186,11 @@ func (h *Hands) evict(ctx context.Context, victim, preemptor *object.Pod) error 
 
 // left says that a request failed because the victim no longer exists. After a
 // conflict that is read: it may as well be that somebody changed the pod.
-func (h *Hands) left(ctx context.Context, victim *object.Pod, err error) bool {
+func (x *Executor) left(ctx context.Context, victim *object.Pod, err error) bool {
 	if !apierrors.IsConflict(err) {
 		return gone(err)
 	}
-	now, unread := h.get(ctx, victim)
+	now, unread := x.get(ctx, victim)
 	return unread == nil && now == nil
 }
 
@@ -207,18 +207,18 @@ func gone(err error) bool {
 }
 
 // patch carries a Patch effect out. It reports false where another try may help.
-func (h *Hands) patch(ctx context.Context, e machine.Patch) bool {
-	err := h.patchStatus(ctx, h.clients.Status, e.Pod, statusOf(e, time.Now()))
+func (x *Executor) patch(ctx context.Context, e machine.Patch) bool {
+	err := x.patchStatus(ctx, x.clients.Status, e.Pod, statusOf(e, time.Now()))
 	again := transient(err)
 	if err == nil || !again && gone(err) {
 		return true
 	}
-	h.patchFailed.Add(1)
+	x.patchFailed.Add(1)
 	pod := klog.KRef(e.Pod.Namespace, e.Pod.Name)
 	if again {
-		h.logger.V(2).Info("Cannot update the status of a pod; trying again", "pod", pod, "err", err)
+		x.logger.V(2).Info("Cannot update the status of a pod; trying again", "pod", pod, "err", err)
 	} else {
-		h.logger.Error(err, "Cannot update the status of a pod", "pod", pod)
+		x.logger.Error(err, "Cannot update the status of a pod", "pod", pod)
 	}
 	return !again
 }
@@ -245,26 +245,26 @@ const settlePause = 20 * time.Millisecond
 // until ctx ends, and gives up on the rest. Outcomes are still reported, and
 // what was lost is read until settled says that the fate of all is known, or ctx
 // ends.
-func (h *Hands) Stop(ctx context.Context, settled func() bool) {
-	h.bindings.close(true)
-	h.asking.end()
-	h.bindings.wait(ctx)
-	h.delegated.wait(ctx)
+func (x *Executor) Stop(ctx context.Context, settled func() bool) {
+	x.bindings.close(true)
+	x.asking.end()
+	x.bindings.wait(ctx)
+	x.delegated.wait(ctx)
 	for !settled() && sleep(ctx, settlePause) {
 	}
-	h.settling.close(true)
-	h.settling.wait(ctx)
+	x.settling.close(true)
+	x.settling.wait(ctx)
 }
 
 // Close sends what events and patches it can until ctx ends, and ends.
-func (h *Hands) Close(ctx context.Context) {
-	h.status.pool.close(false)
-	h.events.pool.close(false)
-	h.status.pool.wait(ctx)
-	h.events.pool.wait(ctx)
+func (x *Executor) Close(ctx context.Context) {
+	x.status.pool.close(false)
+	x.events.pool.close(false)
+	x.status.pool.wait(ctx)
+	x.events.pool.wait(ctx)
 }
 
-func (h *Hands) patchStatus(ctx context.Context, c statusClient, p *object.Pod, body []byte) error {
+func (x *Executor) patchStatus(ctx context.Context, c statusClient, p *object.Pod, body []byte) error {
 	return c.Patch(types.StrategicMergePatchType).Namespace(p.Namespace).Resource("pods").Name(p.Name).
 		SubResource("status").Body(body).Do(ctx).Error()
 }

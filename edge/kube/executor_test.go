@@ -45,7 +45,7 @@ func TestRead(t *testing.T) {
 				}
 				answer(w, tt.code, tt.body)
 			})
-			h, outcomes := handsOn(t, s.config(), always)
+			h, outcomes := executorOn(t, s.config(), always)
 			h.Do(machine.Read{Pod: testPod("p"), Delay: time.Millisecond})
 			e := (<-outcomes).(machine.PodRead)
 			got := "-"
@@ -103,7 +103,7 @@ func TestEvict(t *testing.T) {
 				}
 				answer(w, tt.delete, nil)
 			})
-			h, outcomes := handsOn(t, s.config(), always)
+			h, outcomes := executorOn(t, s.config(), always)
 			victim := testPod("p")
 			victim.Disrupted = tt.disrupted
 			h.Do(machine.Evict{Victim: victim, Preemptor: &object.Pod{UID: "uid-9", SchedulerName: "mine"}})
@@ -242,7 +242,7 @@ func TestEventsAreBounded(t *testing.T) {
 		}
 		answer(w, 201, nil)
 	})
-	h, outcomes := handsOn(t, s.config(), always)
+	h, outcomes := executorOn(t, s.config(), always)
 	const extra = 7
 	for range eventWorkers {
 		h.Do(machine.Announce{Pod: testPod("p"), Reason: neverRepeated})
@@ -269,7 +269,7 @@ func TestFull(t *testing.T) {
 		answer(w, 201, nil)
 	})
 	var lost atomic.Bool
-	h, outcomes := handsOn(t, s.config(), func() bool { return !lost.Load() })
+	h, outcomes := executorOn(t, s.config(), func() bool { return !lost.Load() })
 	h.bindings = newPool(1, 0, 0)
 	for range 1 + bindLimit { // one at the server, the others wait
 		if h.Full() {

@@ -25,30 +25,30 @@ func versioned(name string, uid types.UID, version string) *v1.Pod {
 func TestMirror(t *testing.T) {
 	tests := []struct {
 		name string
-		do   func(m *mirror) error
+		do   func(m *store) error
 		want []string
 	}{
-		{"a new pod", func(m *mirror) error { return m.Add(versioned("b", "2", "20")) }, []string{"set ns/b 2"}},
-		{"a changed pod", func(m *mirror) error { return m.Update(versioned("a", "1", "11")) }, []string{"set ns/a 1"}},
-		{"nothing new", func(m *mirror) error { return m.Update(versioned("a", "1", "10")) }, nil},
-		{"another pod of that name", func(m *mirror) error { return m.Update(versioned("a", "9", "90")) },
+		{"a new pod", func(m *store) error { return m.Add(versioned("b", "2", "20")) }, []string{"set ns/b 2"}},
+		{"a changed pod", func(m *store) error { return m.Update(versioned("a", "1", "11")) }, []string{"set ns/a 1"}},
+		{"nothing new", func(m *store) error { return m.Update(versioned("a", "1", "10")) }, nil},
+		{"another pod of that name", func(m *store) error { return m.Update(versioned("a", "9", "90")) },
 			[]string{"gone ns/a 1", "set ns/a 9"}},
-		{"deleted", func(m *mirror) error { return m.Delete(versioned("a", "1", "12")) }, []string{"gone ns/a 1"}},
-		{"deleted, never seen", func(m *mirror) error { return m.Delete(versioned("x", "1", "12")) }, nil},
-		{"deleted, as another pod than was seen", func(m *mirror) error { return m.Delete(versioned("a", "9", "12")) },
+		{"deleted", func(m *store) error { return m.Delete(versioned("a", "1", "12")) }, []string{"gone ns/a 1"}},
+		{"deleted, never seen", func(m *store) error { return m.Delete(versioned("x", "1", "12")) }, nil},
+		{"deleted, as another pod than was seen", func(m *store) error { return m.Delete(versioned("a", "9", "12")) },
 			[]string{"gone ns/a 1"}},
-		{"listed anew: one gone, one changed, one new", func(m *mirror) error {
+		{"listed anew: one gone, one changed, one new", func(m *store) error {
 			return m.Replace([]any{versioned("c", "3", "31"), versioned("d", "4", "40")}, "50")
 		}, []string{"gone ns/a 1", "set ns/c 3", "set ns/d 4"}},
-		{"listed anew: another pod of that name", func(m *mirror) error {
+		{"listed anew: another pod of that name", func(m *store) error {
 			return m.Replace([]any{versioned("a", "9", "90"), versioned("c", "3", "30")}, "50")
 		}, []string{"gone ns/a 1", "set ns/a 9"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			s := &Source{logger: klog.Background()}
-			m := newMirror("pods", func(e machine.Event) { got = append(got, describe(e)) },
+			s := &Watcher{logger: klog.Background()}
+			m := newStore("pods", func(e machine.Event) { got = append(got, describe(e)) },
 				s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
 					return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 				})
@@ -69,7 +69,7 @@ func TestMirror(t *testing.T) {
 // keeps its room; of others the last readable state counts.
 func TestBadObject(t *testing.T) {
 	var got []string
-	s := &Source{logger: klog.Background()}
+	s := &Watcher{logger: klog.Background()}
 	post := func(e machine.Event) { got = append(got, describe(e)) }
 	bad := func(event func(any) *entry) func(any) *entry {
 		return func(obj any) *entry {
@@ -81,12 +81,12 @@ func TestBadObject(t *testing.T) {
 	}
 	running := versioned("runs", "3", "bad")
 	running.Spec.NodeName = "n"
-	pods := newMirror("pods", post, s.guarded(bad(entries(s.podSet)), insteadOfPod), nil)
+	pods := newStore("pods", post, s.guarded(bad(entries(s.podSet)), insteadOfPod), nil)
 	if err := pods.Replace([]any{versioned("bad", "1", "bad"), running, versioned("good", "2", "20")}, "20"); err != nil {
 		t.Fatal(err)
 	}
-	nodes := newMirror("nodes", post, s.guarded(bad(entries(s.nodeSet)), insteadOfNode), nil)
-	budgets := newMirror("budgets", post, s.guarded(bad(entries(budgetSet)), nil), nil)
+	nodes := newStore("nodes", post, s.guarded(bad(entries(s.nodeSet)), insteadOfNode), nil)
+	budgets := newStore("budgets", post, s.guarded(bad(entries(budgetSet)), nil), nil)
 	for _, version := range []string{"1", "bad"} {
 		meta := metav1.ObjectMeta{Name: "x", ResourceVersion: version}
 		for _, err := range []error{nodes.Update(&v1.Node{ObjectMeta: meta}), budgets.Update(&policyv1.PodDisruptionBudget{ObjectMeta: meta})} {
@@ -154,7 +154,7 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := make(chan string, 100)
-	source := NewSource(clients, nil, func(e machine.Event) { events <- describe(e) }, klog.Background())
+	source := NewWatcher(clients, nil, func(e machine.Event) { events <- describe(e) }, klog.Background())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); source.Run(ctx) }()
@@ -189,7 +189,7 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	NewSource(clients, nil, nil, klog.Background()).Probe(t.Context())
+	NewWatcher(clients, nil, nil, klog.Background()).Probe(t.Context())
 	if len(codes) != 0 {
 		t.Errorf("gave up with %v to come", codes)
 	}
