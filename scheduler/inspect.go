@@ -20,16 +20,16 @@ import (
 func (d *daemon) observe(s loop.Step) {
 	d.metrics.Observe(s, d.machine.Changed())
 	for _, effect := range s.Effects {
-		if e, ok := effect.(machine.Decided); ok {
+		if e, ok := effect.(machine.AttemptDone); ok {
 			d.logDecision(e.Decision)
 		}
 	}
 	switch e := s.Event.(type) {
-	case machine.Bound:
+	case machine.BindReply:
 		if e.Result == machine.BindUnknown {
 			d.logger.Info("Lost the reply to a binding, reading the pod", "podUID", e.UID, "err", e.Err)
 		}
-	case machine.Evicted:
+	case machine.EvictReply:
 		if e.Err != nil {
 			d.logger.Error(e.Err, "Failed to evict pod, retrying the preemptor", "victimUID", e.Victim, "preemptorUID", e.Preemptor)
 		}

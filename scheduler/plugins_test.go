@@ -35,7 +35,7 @@ func TestNativePluginDecides(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	step := func(e machine.Event) (last *decision.Decision) {
 		for _, effect := range d.machine.Step(now, e) {
-			if decided, ok := effect.(machine.Decided); ok {
+			if decided, ok := effect.(machine.AttemptDone); ok {
 				last = decided.Decision
 			}
 		}
@@ -46,7 +46,7 @@ func TestNativePluginDecides(t *testing.T) {
 		name := string(rune('a' + i))
 		step(machine.PodSet{Pod: &object.Pod{UID: types.UID(name), Namespace: "ns", Name: name, SchedulerName: "team-scheduler",
 			Labels: map[string]string{"example.com/team": "red"}}})
-		got := step(machine.Cycle{})
+		got := step(machine.ScheduleOne{})
 		if got == nil || got.Result != want {
 			t.Fatalf("pod %s: decided %+v, want %s", name, got, want)
 		}

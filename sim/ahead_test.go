@@ -29,8 +29,8 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			m.Step(time.Unix(0, 0), machine.PodSet{Pod: benchPod(i, 10+k%300, (64+k)<<20)})
 		}
 		for m.Ready() {
-			for _, e := range m.Step(time.Unix(1, 0), machine.Cycle{}) {
-				if d, ok := e.(machine.Decided); ok {
+			for _, e := range m.Step(time.Unix(1, 0), machine.ScheduleOne{}) {
+				if d, ok := e.(machine.AttemptDone); ok {
 					d := d.Decision
 					nodes[d.Pod] = fmt.Sprint(d.Node, d.Score, d.Ties, d.NodesFeasible, d.Result == decision.ResultScheduled)
 				}

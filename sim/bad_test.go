@@ -254,7 +254,7 @@ func allocated() uint64 {
 
 // look sees every effect: who is not placed is told why, in bounds.
 func (h *havoc) look(e machine.Effect) {
-	d, ok := e.(machine.Decided)
+	d, ok := e.(machine.AttemptDone)
 	if !ok || d.Decision.Result == decision.ResultScheduled {
 		return
 	}
@@ -297,7 +297,7 @@ func (h *havoc) leave() {
 		h.Fatal(err)
 	}
 	m := h.world.Machine
-	if pods := m.Pods(); len(pods) > 0 || m.Assumed() > 0 || m.Inquiries() > 0 || m.Table().Live() > 1 {
-		h.Fatalf("left are %d pods, %d assumed, %d inquiries, %d nodes", len(pods), m.Assumed(), m.Inquiries(), m.Table().Live()-1)
+	if pods := m.Pods(); len(pods) > 0 || m.Assumed() > 0 || m.ExtenderCycles() > 0 || m.Table().Live() > 1 {
+		h.Fatalf("left are %d pods, %d assumed, %d extender cycles, %d nodes", len(pods), m.Assumed(), m.ExtenderCycles(), m.Table().Live()-1)
 	}
 }

@@ -72,7 +72,7 @@ func BenchmarkMachine(b *testing.B) {
 					var binds []machine.Bind
 					start := time.Now()
 					for m.Ready() {
-						for _, e := range m.Step(time.Now(), machine.Cycle{}) {
+						for _, e := range m.Step(time.Now(), machine.ScheduleOne{}) {
 							if e, ok := e.(machine.Bind); ok {
 								binds = append(binds, e)
 							}
@@ -85,7 +85,7 @@ func BenchmarkMachine(b *testing.B) {
 					for _, e := range binds {
 						bound := *e.Pod
 						bound.NodeName = e.Node
-						m.Step(time.Now(), machine.Bound{UID: e.Pod.UID, Result: machine.BindDone})
+						m.Step(time.Now(), machine.BindReply{UID: e.Pod.UID, Result: machine.BindDone})
 						m.Step(time.Now(), machine.PodSet{Pod: &bound})
 					}
 				}
@@ -122,15 +122,15 @@ func BenchmarkPreemption(b *testing.B) {
 			round := func(evictions []machine.Evict) []machine.Evict {
 				start := time.Now()
 				var binds []machine.Bind
-				var patches []machine.Patch
+				var patches []machine.PatchStatus
 				for m.Ready() {
-					for _, e := range m.Step(now, machine.Cycle{}) {
+					for _, e := range m.Step(now, machine.ScheduleOne{}) {
 						switch e := e.(type) {
 						case machine.Bind:
 							binds = append(binds, e)
 						case machine.Evict:
 							evictions = append(evictions, e)
-						case machine.Patch:
+						case machine.PatchStatus:
 							patches = append(patches, e)
 						}
 					}
@@ -139,7 +139,7 @@ func BenchmarkPreemption(b *testing.B) {
 				for _, e := range binds {
 					bound := *e.Pod
 					bound.NodeName = e.Node
-					m.Step(now, machine.Bound{UID: e.Pod.UID, Result: machine.BindDone})
+					m.Step(now, machine.BindReply{UID: e.Pod.UID, Result: machine.BindDone})
 					m.Step(now, machine.PodSet{Pod: &bound})
 				}
 				for _, e := range patches {
@@ -161,7 +161,7 @@ func BenchmarkPreemption(b *testing.B) {
 					preempted++
 				}
 				for _, e := range round(nil) {
-					m.Step(now, machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
+					m.Step(now, machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
 					m.Step(now, machine.PodGone{UID: e.Victim.UID, Namespace: e.Victim.Namespace, Name: e.Victim.Name})
 				}
 				now = now.Add(time.Minute)

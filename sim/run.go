@@ -71,7 +71,7 @@ func Run(in Input) (*Result, error) {
 	said := map[string]string{}
 	w.Observe = func(e machine.Effect) {
 		switch e := e.(type) {
-		case machine.Decided:
+		case machine.AttemptDone:
 			r.Decisions++
 			said[e.Decision.Pod] = why(e.Decision)
 			if in.Decided != nil {

@@ -182,7 +182,7 @@ func nobodyIsTriedForNothing(t *testing.T, name string, in Input) {
 	var twice []string
 	w.Observe = func(e machine.Effect) {
 		switch e := e.(type) {
-		case machine.Decided:
+		case machine.AttemptDone:
 			if d := e.Decision; d.Result == decision.ResultUnschedulable {
 				if tried[d.Pod] {
 					twice = append(twice, d.Pod)
@@ -192,7 +192,7 @@ func nobodyIsTriedForNothing(t *testing.T, name string, in Input) {
 			}
 			clear(tried)
 			twice = nil
-		case machine.Patch:
+		case machine.PatchStatus:
 			if e.Nominated != nil {
 				clear(tried)
 			}

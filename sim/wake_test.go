@@ -164,17 +164,17 @@ func (v *vigil) deliver() {
 func (v *vigil) tell(e machine.Event) {
 	for _, effect := range v.machine.Step(v.now, e) {
 		switch x := effect.(type) {
-		case machine.Decided:
+		case machine.AttemptDone:
 			v.say("   %s: %s on %q, rejected by %v, nominated to %q", x.Decision.Pod, x.Decision.Result, x.Decision.Node, x.Decision.RejectedBy, x.Decision.NominatedNode)
 		case machine.Bind:
 			v.bindings = append(v.bindings, x)
-		case machine.Read:
-			v.tell(machine.PodRead{UID: x.Pod.UID, Pod: v.cluster.Pod(x.Pod.Key())})
-		case machine.Patch:
+		case machine.ReadPod:
+			v.tell(machine.ReadReply{UID: x.Pod.UID, Pod: v.cluster.Pod(x.Pod.Key())})
+		case machine.PatchStatus:
 			_, _ = v.cluster.Patch(x.Pod.Key(), x.Pod.UID, x.Condition, x.Nominated)
 		case machine.Evict:
 			v.say("   evict %s", x.Victim.Name)
-			v.tell(machine.Evicted{Victim: x.Victim.UID, Preemptor: x.Preemptor.UID, Err: v.cluster.DeletePod(x.Victim.Key())})
+			v.tell(machine.EvictReply{Victim: x.Victim.UID, Preemptor: x.Preemptor.UID, Err: v.cluster.DeletePod(x.Victim.Key())})
 		}
 	}
 	v.look(e)
@@ -207,7 +207,7 @@ func (v *vigil) settle() {
 	v.tell(machine.Tick{})
 	v.deliver()
 	for tries := 0; v.machine.Ready() && tries < 50; tries++ {
-		v.tell(machine.Cycle{})
+		v.tell(machine.ScheduleOne{})
 		v.deliver()
 		for len(v.bindings) > 0 && v.chance(70) {
 			v.answer()
@@ -220,7 +220,7 @@ func (v *vigil) answer() {
 	i := v.IntN(len(v.bindings))
 	b := v.bindings[i]
 	v.bindings = slices.Delete(v.bindings, i, i+1)
-	out := machine.Bound{UID: b.Pod.UID, Result: machine.BindResult(v.IntN(3))}
+	out := machine.BindReply{UID: b.Pod.UID, Result: machine.BindResult(v.IntN(3))}
 	if v.chance(60) {
 		out.Result = machine.BindDone
 	}

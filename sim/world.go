@@ -65,7 +65,7 @@ func (w *World) Cycle() bool {
 	if !w.Machine.Ready() {
 		return false
 	}
-	w.step(machine.Cycle{})
+	w.step(machine.ScheduleOne{})
 	w.Deliver()
 	return true
 }
@@ -155,13 +155,13 @@ func (w *World) step(e machine.Event) {
 // carryOut does what the edge would do, and returns the outcome.
 func (w *World) carryOut(effect machine.Effect) machine.Event {
 	switch e := effect.(type) {
-	case machine.Decided:
+	case machine.AttemptDone:
 		w.decided(e.Decision)
 	case machine.Bind:
 		if err := w.Cluster.Bind(e.Pod.Key(), e.Pod.UID, e.Node); err != nil {
-			return machine.Bound{UID: e.Pod.UID, Result: machine.BindRefused, Err: err}
+			return machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: err}
 		}
-		return machine.Bound{UID: e.Pod.UID, Result: machine.BindDone}
+		return machine.BindReply{UID: e.Pod.UID, Result: machine.BindDone}
 	case machine.Write:
 		for i := range e.Writes {
 			for _, o := range e.Writes[i].Result {
@@ -171,19 +171,19 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 				w.Cluster.DeleteObject(at.Kind, at.Namespace, at.Name)
 			}
 		}
-		if e.Unanswered {
+		if e.NoReply {
 			return nil
 		}
-		return machine.Written{UID: e.Pod.UID}
-	case machine.Read:
-		return machine.PodRead{UID: e.Pod.UID, Pod: w.Cluster.Pod(e.Pod.Key())}
-	case machine.Patch:
+		return machine.WriteReply{UID: e.Pod.UID}
+	case machine.ReadPod:
+		return machine.ReadReply{UID: e.Pod.UID, Pod: w.Cluster.Pod(e.Pod.Key())}
+	case machine.PatchStatus:
 		// A pod that is gone or bound meanwhile needs no status.
 		if nominated, err := w.Cluster.Patch(e.Pod.Key(), e.Pod.UID, e.Condition, e.Nominated); err == nil && nominated {
 			w.changed(false)
 		}
 	case machine.Evict:
-		return machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: w.Cluster.DeletePod(e.Victim.Key())}
+		return machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: w.Cluster.DeletePod(e.Victim.Key())}
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (m *Machine) bindByPlugin(c *bindingCycle) {
 func (m *Machine) sendBinding(c *bindingCycle) {
 	m.moveTo(bindSent, c)
 	if c.binder != noExtender {
-		m.emit(BindBy{Pod: c.pod, Node: c.node, Extender: c.binder})
+		m.emit(BindByExtender{Pod: c.pod, Node: c.node, Extender: c.binder})
 		return
 	}
 	m.emit(Bind{Pod: c.pod, Node: c.node})
@@ -48,7 +48,7 @@ func (m *Machine) sendBinding(c *bindingCycle) {
 
 // bindReplied takes in what is known of a binding. Only a sure refusal gives the
 // room back; where the reply was lost, the pod is read.
-func (m *Machine) bindReplied(e Bound) {
+func (m *Machine) bindReplied(e BindReply) {
 	ps := m.pods[e.UID]
 	if ps == nil {
 		return
@@ -90,7 +90,7 @@ func (m *Machine) bindReplied(e Bound) {
 
 func (m *Machine) readPod(c *bindingCycle) {
 	m.moveTo(readSent, c)
-	m.emit(Read{Pod: c.pod, Delay: readDelay(c.reads + c.failedReads)})
+	m.emit(ReadPod{Pod: c.pod, Delay: readDelay(c.reads + c.failedReads)})
 }
 
 // readDelay is how long to wait after so many reads of a pod before the next.
@@ -105,7 +105,7 @@ func readDelay(reads int) time.Duration {
 // bound elsewhere or gone, the assumption ends; unbound, the same binding is sent
 // again, so that an earlier one that is still under way can only do the same,
 // until one is refused and the pod still unbound after that.
-func (m *Machine) readReplied(e PodRead) {
+func (m *Machine) readReplied(e ReadReply) {
 	ps := m.pods[e.UID]
 	if ps == nil {
 		return
@@ -150,7 +150,7 @@ func (m *Machine) reportBound(c *bindingCycle) {
 	for _, pl := range c.profile.PostBind {
 		_ = m.guard("PostBind", pl.Name, func() { pl.PostBind(c.pod, c.node) })
 	}
-	m.emit(Announce{Pod: c.pod, Reason: "Scheduled", Action: "Binding",
+	m.emit(PublishEvent{Pod: c.pod, Reason: "Scheduled", Action: "Binding",
 		Note: explain.Assigned(c.pod, c.node)})
 }
 

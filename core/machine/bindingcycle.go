@@ -63,11 +63,11 @@ func (m *Machine) assume(a *attempt) *bindingCycle {
 		return nil
 	case len(c.deadlines) == 0:
 		a.record.Result = decision.ResultScheduled
-		m.emit(Decided{a.record})
+		m.emit(AttemptDone{a.record})
 	default:
 		a.record.Result = decision.ResultWaiting
 		m.moveTo(waitOnPermit, c)
-		m.emit(Decided{a.record})
+		m.emit(AttemptDone{a.record})
 		m.showExpectedNode(c)
 	}
 	return c
@@ -139,7 +139,7 @@ func (m *Machine) permitRejection(c *bindingCycle, plugin, reason string) *decis
 // takes a while.
 func (m *Machine) showExpectedNode(c *bindingCycle) {
 	if node := m.nominationToWrite(c.state, c.node); node != nil {
-		m.emit(Patch{Pod: c.pod, Nominated: node})
+		m.emit(PatchStatus{Pod: c.pod, Nominated: node})
 	}
 }
 
@@ -186,7 +186,7 @@ func (m *Machine) runWaitNotice(c *bindingCycle) {
 			return
 		}
 		if n != nil {
-			m.emit(Announce{Pod: c.pod, Reason: n.Reason, Action: n.Action, Note: n.Note})
+			m.emit(PublishEvent{Pod: c.pod, Reason: n.Reason, Action: n.Action, Note: n.Note})
 		}
 	}
 	m.bindWhenWritten(c)
@@ -194,7 +194,7 @@ func (m *Machine) runWaitNotice(c *bindingCycle) {
 
 // writesReplied takes in what became of the cycle's writes. Until then nothing
 // that was reserved is given to others, as it may be the pod's already.
-func (m *Machine) writesReplied(e Written) {
+func (m *Machine) writesReplied(e WriteReply) {
 	for _, o := range e.Shown {
 		m.objectReplied(o)
 	}

@@ -144,9 +144,9 @@ func (c *chaos) reply() {
 		return
 	}
 	i := c.pick(len(c.requests))
-	if p, ok := c.requests[i].(Patch); ok { // those of one pod keep their order
+	if p, ok := c.requests[i].(PatchStatus); ok { // those of one pod keep their order
 		i = slices.IndexFunc(c.requests, func(r Effect) bool {
-			q, ok := r.(Patch)
+			q, ok := r.(PatchStatus)
 			return ok && q.Pod.UID == p.Pod.UID
 		})
 	}
@@ -179,7 +179,7 @@ func (c *chaos) mood() {
 	}
 }
 
-func (c *chaos) decide() { c.step(Cycle{}) }
+func (c *chaos) decide() { c.step(ScheduleOne{}) }
 
 func (c *chaos) pass() { c.tick(time.Duration(c.pick(8)) * time.Second) }
 

@@ -26,12 +26,12 @@ func (m *Machine) readDoubted(ps *podState) {
 	case d.confirmed:
 		ps.doubt = nil
 	default:
-		m.emit(Read{Pod: m.table.Pod(ps.pod.UID).Pod, Delay: readDelay(d.failedReads)})
+		m.emit(ReadPod{Pod: m.table.Pod(ps.pod.UID).Pod, Delay: readDelay(d.failedReads)})
 	}
 }
 
 // doubtedReplied takes in what the read says. A pod that is unbound is new to us.
-func (m *Machine) doubtedReplied(ps *podState, e PodRead) {
+func (m *Machine) doubtedReplied(ps *podState, e ReadReply) {
 	d := ps.doubt
 	if d == nil || ps.binding != nil {
 		return

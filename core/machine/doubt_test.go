@@ -23,7 +23,7 @@ func TestFailedReadsProveNothing(t *testing.T) {
 	s.reply(vanished)
 	for range 2 * maxReads {
 		s.reply(refused)
-		s.did("Read p-1")
+		s.did("ReadPod p-1")
 		s.used(30)
 	}
 	s.reply(fine)
@@ -39,9 +39,9 @@ func TestUndoneBinding(t *testing.T) {
 	s.settle()
 	s.undo(p)
 	s.tellAll()
-	s.did("Read p-1")
+	s.did("ReadPod p-1")
 	s.reply(refused)
-	s.did("Read p-1")
+	s.did("ReadPod p-1")
 	s.used(30)
 	s.reply(fine)
 	s.did()
@@ -64,7 +64,7 @@ func TestOldNewsUndoNothing(t *testing.T) {
 	s.reply(lost)
 	s.reply(fine) // the read: it is bound
 	s.tell(podNews{p.Key(), p.UID, p})
-	s.did("Read p-1")
+	s.did("ReadPod p-1")
 	s.tell(podNews{p.Key(), p.UID, p})
 	s.did()
 	s.used(30)
@@ -88,7 +88,7 @@ func TestOldReadUndoesNothing(t *testing.T) {
 	s.change(p, func(p *object.Pod) { p.NodeName = "n" })
 	s.tellAll()
 	s.requests = nil
-	s.step(PodRead{UID: p.UID, Pod: &seen})
+	s.step(ReadReply{UID: p.UID, Pod: &seen})
 	s.did()
 	s.used(30)
 	s.where(p, queue.Nowhere)
@@ -106,7 +106,7 @@ func TestRewound(t *testing.T) {
 	s.undo(p)
 	s.podNews = nil
 	s.step(Rewound{})
-	s.did("Read p-1")
+	s.did("ReadPod p-1")
 	s.reply(fine)
 	s.where(p, queue.Active)
 	s.settle()
@@ -141,7 +141,7 @@ func TestRewoundWhileBinding(t *testing.T) {
 	s.step(Rewound{})
 	s.did()
 	s.reply(fine)
-	s.did("Announce p-1 Scheduled", "Read p-1")
+	s.did("PublishEvent p-1 Scheduled", "ReadPod p-1")
 	s.settle()
 	s.checkRest()
 }

@@ -1,12 +1,8 @@
 package machine
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -72,40 +68,39 @@ type (
 	Rewound struct{}
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
-	// Cycle: take the first pod of the queue and decide on it. Does nothing
-	// when no pod is ready.
-	Cycle struct{}
+	// ScheduleOne: take the first pod of the queue through a scheduling cycle.
+	// Nothing happens when no pod is ready.
+	ScheduleOne struct{}
 
-	// Bound is the outcome of a Bind effect.
-	Bound struct {
+	// BindReply is the outcome of a Bind or BindByExtender effect.
+	BindReply struct {
 		UID    types.UID
 		Result BindResult
 		Err    error // why not, for BindRefused and BindUnknown
 	}
-	// Written is the outcome of a Write effect. Err nil: all was written; else
+	// WriteReply is the outcome of a Write effect. Err nil: all was written; else
 	// the first Done writes were, and the others surely were not.
-	Written struct {
+	WriteReply struct {
 		UID  types.UID
 		Done int
 		Err  error
 		// Shown are the objects as the API has shown them after the writes.
 		Shown []object.Object
 	}
-	// PodRead is the outcome of a Read effect: the pod as a consistent read of
-	// the API shows it, nil when it does not exist. Err: the read failed and
-	// is to be asked again.
-	PodRead struct {
+	// ReadReply is the outcome of a ReadPod effect: the pod as a consistent read
+	// of the API shows it, nil when it does not exist. Err: the read failed.
+	ReadReply struct {
 		UID types.UID
 		Pod *object.Pod
 		Err error
 	}
-	// Answered is the outcome of an Ask effect. What it says of nodes and pods
-	// that were not asked about does not count. Err: there is no answer, or
-	// none that could be used.
-	Answered struct {
-		UID      types.UID
-		Question uint64
-		Err      error
+	// ExtenderReply is the outcome of a CallExtender effect. What it says of
+	// nodes and pods that the call was not about does not count. Err: there is no
+	// reply, or none that could be used.
+	ExtenderReply struct {
+		UID  types.UID
+		Call uint64
+		Err  error
 		// Filter: the nodes that pass, and why others do not.
 		Passed               []string
 		Failed, Unresolvable map[string]string
@@ -114,8 +109,8 @@ type (
 		// Preempt: what is left of the candidates, each node once.
 		Left []Left
 	}
-	// Evicted is the outcome of an Evict effect.
-	Evicted struct {
+	// EvictReply is the outcome of an Evict effect.
+	EvictReply struct {
 		Victim, Preemptor types.UID
 		Err               error
 	}
@@ -159,86 +154,9 @@ func (KindUnlisted) event()      {}
 func (KindListed) event()        {}
 func (Rewound) event()           {}
 func (Tick) event()              {}
-func (Cycle) event()             {}
-func (Bound) event()             {}
-func (Written) event()           {}
-func (PodRead) event()           {}
-func (Evicted) event()           {}
-func (Answered) event()          {}
-
-// Effect is something for the edge to do. Each effect that changes the API
-// and whose outcome matters comes back as an event.
-type Effect interface{ effect() }
-
-type (
-	// Bind the pod to the node; answered by Bound.
-	Bind struct {
-		Pod  *object.Pod
-		Node string
-	}
-	// BindBy has an extender bind the pod to the node; answered by Bound.
-	BindBy struct {
-		Pod      *object.Pod
-		Node     string
-		Extender int // its position
-	}
-	// Ask an extender; answered by Answered.
-	Ask struct {
-		Pod      *object.Pod
-		Extender int // its position
-		Question uint64
-		Verb     Verb
-		// Nodes to filter or to score.
-		Nodes []*object.Node
-		// Candidates for preemption.
-		Candidates []framework.Candidate
-	}
-	// Write carries out a plugin's writes, in order; answered by Written, unless
-	// nobody waits for that (Unanswered).
-	Write struct {
-		Pod        *object.Pod
-		Writes     []framework.Write
-		Unanswered bool
-	}
-	// Read the pod, consistently, not before the delay has passed; answered
-	// by PodRead.
-	Read struct {
-		Pod   *object.Pod
-		Delay time.Duration
-	}
-	// Patch the pod's status. Nil fields stay as they are.
-	Patch struct {
-		Pod       *object.Pod
-		Condition *object.Condition // PodScheduled
-		Nominated *string           // status.nominatedNodeName
-	}
-	// Evict deletes a victim on behalf of a preemptor (condition
-	// DisruptionTarget first); answered by Evicted.
-	Evict struct {
-		Victim, Preemptor *object.Pod
-		Node              string
-	}
-	// Announce publishes an API event about the pod.
-	Announce struct {
-		Pod     *object.Pod
-		Warning bool
-		Reason  string // Scheduled, FailedScheduling, Preempted, or a plugin's
-		Action  string // Binding, Scheduling, Preempting, or a plugin's
-		Note    string
-		// Related is the preemptor, for Preempted.
-		Related *object.Pod
-	}
-	// Decided hands out the record of an attempt. The record is the
-	// receiver's to keep.
-	Decided struct{ Decision *decision.Decision }
-)
-
-func (Bind) effect()     {}
-func (BindBy) effect()   {}
-func (Ask) effect()      {}
-func (Write) effect()    {}
-func (Read) effect()     {}
-func (Patch) effect()    {}
-func (Evict) effect()    {}
-func (Announce) effect() {}
-func (Decided) effect()  {}
+func (ScheduleOne) event()       {}
+func (BindReply) event()         {}
+func (WriteReply) event()        {}
+func (ReadReply) event()         {}
+func (EvictReply) event()        {}
+func (ExtenderReply) event()     {}

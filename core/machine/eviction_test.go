@@ -69,7 +69,7 @@ func (p *prey) do(events ...Event) {
 			switch e := effect.(type) {
 			case Evict:
 				p.said = append(p.said, fmt.Sprintf("evict %s for %s", e.Victim.Name, e.Preemptor.Name))
-			case Announce:
+			case PublishEvent:
 				if e.Reason == "Preempted" {
 					p.said = append(p.said, fmt.Sprintf("%s: %s (%s)", e.Pod.Name, e.Note, e.Related.Name))
 				}
@@ -92,14 +92,14 @@ func hunted(name string, priority int32, node string) PodSet {
 
 func TestEviction(t *testing.T) {
 	p := newPrey(t)
-	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), Cycle{})
+	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), ScheduleOne{})
 	p.expect("evict v for a")
 	if !p.evictingUID("v") || p.Entry("a").NominatedNode() != "n" {
 		t.Errorf("evicting %v, nominated to %q", p.evictingUID("v"), p.Entry("a").NominatedNode())
 	}
-	p.do(hunted("b", 2, ""), Cycle{})
+	p.do(hunted("b", 2, ""), ScheduleOne{})
 	p.expect() // on its way already
-	p.do(Evicted{Victim: "v", Preemptor: "a"}, Evicted{Victim: "v", Preemptor: "a"})
+	p.do(EvictReply{Victim: "v", Preemptor: "a"}, EvictReply{Victim: "v", Preemptor: "a"})
 	p.expect("v: Preempted by pod a on node n (a)")
 	if !p.evictingUID("v") {
 		t.Error("a victim that is there still counts as gone")
@@ -112,9 +112,9 @@ func TestEviction(t *testing.T) {
 
 func TestEvictionAnsweredLate(t *testing.T) {
 	p := newPrey(t)
-	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), Cycle{}, PodGone{Namespace: "d", Name: "v"})
+	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), ScheduleOne{}, PodGone{Namespace: "d", Name: "v"})
 	p.expect("evict v for a")
-	p.do(Evicted{Victim: "v", Preemptor: "a"})
+	p.do(EvictReply{Victim: "v", Preemptor: "a"})
 	p.expect("v: Preempted by pod a on node n (a)")
 	if p.pods["v"] != nil {
 		t.Error("the victim is remembered")
@@ -124,16 +124,16 @@ func TestEvictionAnsweredLate(t *testing.T) {
 // TestEvictionFails: all who counted on it are tried again, and may ask again.
 func TestEvictionFails(t *testing.T) {
 	p := newPrey(t)
-	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), Cycle{}, hunted("b", 1, ""), Cycle{})
+	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), ScheduleOne{}, hunted("b", 1, ""), ScheduleOne{})
 	p.expect("evict v for a")
 	if p.Ready() {
 		t.Fatal("somebody is tried again before the answer")
 	}
-	p.do(Evicted{Victim: "v", Preemptor: "a", Err: errors.New("no")})
+	p.do(EvictReply{Victim: "v", Preemptor: "a", Err: errors.New("no")})
 	if n := p.queue.Counts().Active; n != 2 {
 		t.Errorf("%d pods are active, want 2", n)
 	}
-	p.do(Cycle{}, Cycle{})
+	p.do(ScheduleOne{}, ScheduleOne{})
 	p.expect("evict v for a")
 }
 
@@ -141,7 +141,7 @@ func TestNoEvictionOfTerminatingVictims(t *testing.T) {
 	p := newPrey(t)
 	v := hunted("v", 0, "n")
 	v.Pod.Terminating = true
-	p.do(v, hunted("a", 1, ""), Cycle{})
+	p.do(v, hunted("a", 1, ""), ScheduleOne{})
 	p.expect()
 }
 
@@ -152,7 +152,7 @@ func TestBudgetEvents(t *testing.T) {
 		return BudgetSet{&object.Budget{Namespace: namespace, Name: name, Allowed: allowed}}
 	}
 	p.do(set("b", "x", 1), set("a", "y", 2), set("a", "x", 3), set("b", "x", 4), set("a", "z", 5),
-		BudgetGone{"a", "z"}, BudgetGone{"c", "x"}, hunted("a", 1, ""), Cycle{})
+		BudgetGone{"a", "z"}, BudgetGone{"c", "x"}, hunted("a", 1, ""), ScheduleOne{})
 	var got []string
 	for _, b := range p.call.Disruption.Budgets {
 		got = append(got, fmt.Sprint(b.Namespace, "/", b.Name, "=", b.Allowed))

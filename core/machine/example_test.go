@@ -33,14 +33,14 @@ func Example() {
 	p.Namespace, p.Name, p.UID = "default", "web", "1"
 	m.Step(now, machine.PodSet{Pod: decode.Pod(p)})
 
-	for _, effect := range m.Step(now, machine.Cycle{}) {
+	for _, effect := range m.Step(now, machine.ScheduleOne{}) {
 		if bind, ok := effect.(machine.Bind); ok {
 			fmt.Println("bind", bind.Pod.Name, "to", bind.Node)
 		}
 	}
 	fmt.Println("assumed pods:", m.Assumed())
 
-	m.Step(now, machine.Bound{UID: "1", Result: machine.BindDone})
+	m.Step(now, machine.BindReply{UID: "1", Result: machine.BindDone})
 	p.Spec.NodeName = "a" // the watch shows the binding
 	m.Step(now, machine.PodSet{Pod: decode.Pod(p)})
 	fmt.Println("assumed pods:", m.Assumed())

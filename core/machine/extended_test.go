@@ -46,7 +46,7 @@ func left(candidates []framework.Candidate) (all []Left) {
 
 // checkAsk: no extender has more to do than it may, and each is asked about
 // nodes and pods that the machine was told of.
-func (w *world) checkAsk(e Ask) {
+func (w *world) checkAsk(e CallExtender) {
 	w.Helper()
 	if w.m.busy[e.Extender] > testExtenders[e.Extender].Limit+testExtenders[1-e.Extender].Limit {
 		w.Fatalf("%d pods are with extender %d", w.m.busy[e.Extender], e.Extender)
@@ -63,9 +63,9 @@ func (w *world) checkAsk(e Ask) {
 
 // answerAsk has an extender agree, fail, say nothing, be of another mind, or
 // talk of something else.
-func (w *world) answerAsk(e Ask, how fate) {
+func (w *world) answerAsk(e CallExtender, how fate) {
 	w.Helper()
-	a := Answered{UID: e.Pod.UID, Question: e.Question}
+	a := ExtenderReply{UID: e.Pod.UID, Call: e.Call}
 	names := nodeNames(e.Nodes)
 	switch how {
 	case lost:
@@ -82,7 +82,7 @@ func (w *world) answerAsk(e Ask, how fate) {
 		a.Passed = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return a.Failed[n] != "" })
 	case delayed:
 		stray := a
-		stray.Question += 1000
+		stray.Call += 1000
 		w.step(stray)
 		a.Passed = append([]string{"", "nowhere", "n0"}, names...)
 		a.Scores = map[string]int64{"nowhere": 10}
@@ -103,27 +103,27 @@ func TestFilterChain(t *testing.T) {
 	p := s.pod("p", 10, managed)
 	s.given(s.node("a", 40), s.node("b", 40), s.node("c", 40), p)
 	s.cycle("", "")
-	s.did("Ask 0 to filter for p-1 about [a b c]")
+	s.did("CallExtender 0 to filter for p-1 about [a b c]")
 	s.where(p, queue.InFlight)
-	s.says(Answered{Passed: []string{"c", "b", "a"}})
-	s.did("Ask 1 to filter for p-1 about [a b c]")
+	s.says(ExtenderReply{Passed: []string{"c", "b", "a"}})
+	s.did("CallExtender 1 to filter for p-1 about [a b c]")
 	other := s.pod("other", 40) // no extender manages it
 	s.given(other)
 	s.cycle("", "")
-	s.did("Decided other-5: Scheduled", "Bind other-5 to")
+	s.did("AttemptDone other-5: Scheduled", "Bind other-5 to")
 	taken := s.decided[other.UID].Node
-	s.says(Answered{Passed: []string{"a", "b", "c"}})
+	s.says(ExtenderReply{Passed: []string{"a", "b", "c"}})
 	var rest []string
 	for _, n := range []string{"a", "b", "c"} {
 		if n != taken {
 			rest = append(rest, n)
 		}
 	}
-	s.did(fmt.Sprintf("Ask 0 to prioritize for p-1 about %v", rest), fmt.Sprintf("Ask 1 to prioritize for p-1 about %v", rest))
-	s.says(Answered{Scores: map[string]int64{rest[0]: 5}})
+	s.did(fmt.Sprintf("CallExtender 0 to prioritize for p-1 about %v", rest), fmt.Sprintf("CallExtender 1 to prioritize for p-1 about %v", rest))
+	s.says(ExtenderReply{Scores: map[string]int64{rest[0]: 5}})
 	s.did()
-	s.says(Answered{Scores: map[string]int64{rest[1]: 3, taken: 10}})
-	s.did("Decided p-1: Scheduled "+rest[1], "BindBy 0 p-1 to "+rest[1])
+	s.says(ExtenderReply{Scores: map[string]int64{rest[1]: 3, taken: 10}})
+	s.did("AttemptDone p-1: Scheduled "+rest[1], "BindByExtender 0 p-1 to "+rest[1])
 	// 75 by the plugin, 3 from the second extender, weight 2, tenfold
 	if d := s.decided[p.UID]; d.Ties != 1 || d.NodesFeasible != 2 {
 		t.Errorf("the record is %+v", d)
@@ -135,18 +135,18 @@ func TestFilterChain(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		answer Answered
+		answer ExtenderReply
 		did    []string
 	}{
-		{"all fail", Answered{Failed: map[string]string{"a": "no", "b": "no"}},
-			[]string{"Decided p-3: Unschedulable", "Announce p-3 FailedScheduling: 0/2 nodes are available: 2 no. nobody to preempt", "Patch"}},
-		{"for good, and that counts", Answered{Failed: map[string]string{"a": "no"}, Unresolvable: map[string]string{"a": "never", "b": "no"}},
-			[]string{"Decided p-3: Unschedulable", "Announce p-3 FailedScheduling: 0/2 nodes are available: 1 never, 1 no. nobody to preempt", "Patch"}},
-		{"none without a word", Answered{},
-			[]string{"Decided p-3: Unschedulable", "Announce p-3 FailedScheduling: 0/2 nodes are available: nobody to preempt", "Patch"}},
-		{"an error", Answered{Err: errFate}, []string{"Decided p-3: Error", "Announce p-3 FailedScheduling: the network", "Patch p-3: &{False SchedulerError the network"}},
-		{"a node that nobody asked about", Answered{Passed: []string{"z"}}, []string{"Decided p-3: Unschedulable", "Announce", "Patch"}},
-		{"one passes", Answered{Passed: []string{"b"}}, []string{"Ask 1 to filter for p-3 about [b]"}},
+		{"all fail", ExtenderReply{Failed: map[string]string{"a": "no", "b": "no"}},
+			[]string{"AttemptDone p-3: Unschedulable", "PublishEvent p-3 FailedScheduling: 0/2 nodes are available: 2 no. nobody to preempt", "PatchStatus"}},
+		{"for good, and that counts", ExtenderReply{Failed: map[string]string{"a": "no"}, Unresolvable: map[string]string{"a": "never", "b": "no"}},
+			[]string{"AttemptDone p-3: Unschedulable", "PublishEvent p-3 FailedScheduling: 0/2 nodes are available: 1 never, 1 no. nobody to preempt", "PatchStatus"}},
+		{"none without a word", ExtenderReply{},
+			[]string{"AttemptDone p-3: Unschedulable", "PublishEvent p-3 FailedScheduling: 0/2 nodes are available: nobody to preempt", "PatchStatus"}},
+		{"an error", ExtenderReply{Err: errFate}, []string{"AttemptDone p-3: Error", "PublishEvent p-3 FailedScheduling: the network", "PatchStatus p-3: &{False SchedulerError the network"}},
+		{"a node that nobody asked about", ExtenderReply{Passed: []string{"z"}}, []string{"AttemptDone p-3: Unschedulable", "PublishEvent", "PatchStatus"}},
+		{"one passes", ExtenderReply{Passed: []string{"b"}}, []string{"CallExtender 1 to filter for p-3 about [b]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStory(t)
@@ -169,19 +169,19 @@ func TestNominatedFirst(t *testing.T) {
 	p := s.pod("p", 10, managed, func(p *object.Pod) { p.NominatedNode = "b" })
 	s.given(s.node("a", 40), s.node("b", 40), p)
 	s.cycle("", "")
-	s.did("Ask 0 to filter for " + string(p.UID) + " about [b]")
-	s.says(Answered{Err: errFate}) // gives up the node, not the pod
-	s.did("Ask 0 to filter for " + string(p.UID) + " about [a b]")
+	s.did("CallExtender 0 to filter for " + string(p.UID) + " about [b]")
+	s.says(ExtenderReply{Err: errFate}) // gives up the node, not the pod
+	s.did("CallExtender 0 to filter for " + string(p.UID) + " about [a b]")
 
 	s = newStory(t)
 	q := s.pod("q", 10, managed, func(p *object.Pod) { p.NominatedNode = "b" })
 	s.given(s.node("a", 40), s.node("b", 40), q)
 	s.cycle("", "")
-	s.did("Ask 0 to filter for " + string(q.UID) + " about [b]")
-	s.says(Answered{Passed: []string{"b"}})
-	s.did("Ask 1 to filter for " + string(q.UID) + " about [b]")
-	s.says(Answered{Passed: []string{"b"}})
-	s.did("Decided "+string(q.UID)+": Scheduled b", "BindBy")
+	s.did("CallExtender 0 to filter for " + string(q.UID) + " about [b]")
+	s.says(ExtenderReply{Passed: []string{"b"}})
+	s.did("CallExtender 1 to filter for " + string(q.UID) + " about [b]")
+	s.says(ExtenderReply{Passed: []string{"b"}})
+	s.did("AttemptDone "+string(q.UID)+": Scheduled b", "BindByExtender")
 }
 
 // TestTakenMeanwhile: where all that extenders let pass is taken and another
@@ -193,16 +193,16 @@ func TestTakenMeanwhile(t *testing.T) {
 	s.cycle("", "")
 	s.given(s.pod("other", 40))
 	s.cycle("", "")
-	s.did("Decided other", "Bind other")
+	s.did("AttemptDone other", "Bind other")
 	s.given(s.node("b", 40))
-	s.says(Answered{Passed: []string{"a"}})
-	s.did("Ask 0 to filter for " + string(p.UID) + " about [b]")
+	s.says(ExtenderReply{Passed: []string{"a"}})
+	s.did("CallExtender 0 to filter for " + string(p.UID) + " about [b]")
 	s.given(s.node("c", 40), s.node("b", 0))
-	s.says(Answered{Passed: []string{"b"}})
-	s.did("Ask 0 to filter for " + string(p.UID) + " about [c]")
+	s.says(ExtenderReply{Passed: []string{"b"}})
+	s.did("CallExtender 0 to filter for " + string(p.UID) + " about [c]")
 	s.given(s.node("d", 40), s.node("c", 0))
-	s.says(Answered{Passed: []string{"c"}})
-	s.did("Decided "+string(p.UID)+": Error  the nodes that extenders let pass", "Announce", "Patch")
+	s.says(ExtenderReply{Passed: []string{"c"}})
+	s.did("AttemptDone "+string(p.UID)+": Error  the nodes that extenders let pass", "PublishEvent", "PatchStatus")
 	s.settle()
 	s.runs(p, "d")
 }
@@ -214,13 +214,13 @@ func TestNoAnswer(t *testing.T) {
 	p := s.pod("p", 10, managed)
 	s.given(s.node("a", 40), p)
 	s.cycle("", "")
-	late := s.requests[0].(Ask)
+	late := s.requests[0].(CallExtender)
 	s.requests = nil
 	s.tick(9 * time.Second)
 	s.did()
 	s.tick(time.Second)
-	s.did("Decided "+string(p.UID)+`: Error  extender "strict": filter: no answer in 10s`, "Announce", "Patch")
-	s.step(Answered{UID: p.UID, Question: late.Question, Passed: []string{"a"}})
+	s.did("AttemptDone "+string(p.UID)+`: Error  extender "strict": filter: no answer in 10s`, "PublishEvent", "PatchStatus")
+	s.step(ExtenderReply{UID: p.UID, Call: late.Call, Passed: []string{"a"}})
 	s.did()
 	s.settle()
 	s.runs(p, "a")
@@ -267,17 +267,17 @@ func TestLine(t *testing.T) {
 		s.cycle("", "")
 	}
 	s.did() // "lax" takes one at a time, and has none yet; "strict" takes two
-	if s.m.Inquiries() != 3 || len(s.m.line) != 1 {
-		t.Fatalf("%d pods with extenders, %d in line", s.m.Inquiries(), len(s.m.line))
+	if s.m.ExtenderCycles() != 3 || len(s.m.line) != 1 {
+		t.Fatalf("%d pods with extenders, %d in line", s.m.ExtenderCycles(), len(s.m.line))
 	}
-	s.says(Answered{Passed: []string{"a"}}) // now "lax" is busy
-	s.did("Ask 1 to filter for p about [a]")
-	s.says(Answered{Passed: []string{"a"}})
-	s.did("Ask 1 to filter for low about [a]") // who has started is not held back
-	s.says(Answered{Passed: []string{"a"}})
-	s.did("Decided p: Scheduled a", "BindBy 0 p")
-	s.says(Answered{Err: errFate}) // "lax" may be ignored
-	s.did("Decided low: Scheduled a", "BindBy 0 low", "Ask 0 to filter for high about [a]")
+	s.says(ExtenderReply{Passed: []string{"a"}}) // now "lax" is busy
+	s.did("CallExtender 1 to filter for p about [a]")
+	s.says(ExtenderReply{Passed: []string{"a"}})
+	s.did("CallExtender 1 to filter for low about [a]") // who has started is not held back
+	s.says(ExtenderReply{Passed: []string{"a"}})
+	s.did("AttemptDone p: Scheduled a", "BindByExtender 0 p")
+	s.says(ExtenderReply{Err: errFate}) // "lax" may be ignored
+	s.did("AttemptDone low: Scheduled a", "BindByExtender 0 low", "CallExtender 0 to filter for high about [a]")
 	s.settle()
 	s.checkRest()
 }
@@ -288,33 +288,33 @@ func TestBindBy(t *testing.T) {
 	p := s.pod("p", 10, managed)
 	s.given(s.node("a", 40), p)
 	s.cycle("", "")
-	s.says(Answered{Passed: []string{"a"}})
-	s.says(Answered{Passed: []string{"a"}})
-	s.did("Decided", "BindBy 0 "+string(p.UID)+" to a")
+	s.says(ExtenderReply{Passed: []string{"a"}})
+	s.says(ExtenderReply{Passed: []string{"a"}})
+	s.did("AttemptDone", "BindByExtender 0 "+string(p.UID)+" to a")
 	s.requests = nil
-	s.step(Bound{UID: p.UID, Result: BindDone}) // it says so, and did nothing
-	s.did("Read " + string(p.UID))
+	s.step(BindReply{UID: p.UID, Result: BindDone}) // it says so, and did nothing
+	s.did("ReadPod " + string(p.UID))
 	s.reply(fine)
-	s.did("BindBy 0")
+	s.did("BindByExtender 0")
 	s.requests = nil
-	s.step(Bound{UID: p.UID, Result: BindRefused, Err: errFate})
-	s.did("Read " + string(p.UID))
+	s.step(BindReply{UID: p.UID, Result: BindRefused, Err: errFate})
+	s.did("ReadPod " + string(p.UID))
 	s.reply(fine)
-	s.did("Decided "+string(p.UID)+": Error  the network", "Announce", "Patch")
+	s.did("AttemptDone "+string(p.UID)+": Error  the network", "PublishEvent", "PatchStatus")
 	s.settle()
 	s.runs(p, "a")
 	s.checkRest()
 }
 
 // says answers the first question that is open.
-func (s *story) says(a Answered) {
+func (s *story) says(a ExtenderReply) {
 	s.T.Helper()
-	i := slices.IndexFunc(s.requests, func(e Effect) bool { _, asks := e.(Ask); return asks })
+	i := slices.IndexFunc(s.requests, func(e Effect) bool { _, asks := e.(CallExtender); return asks })
 	if i < 0 {
 		s.T.Fatalf("nobody is asked: %q", shown(s.requests))
 	}
-	e := s.requests[i].(Ask)
+	e := s.requests[i].(CallExtender)
 	s.requests = slices.Delete(s.requests, i, i+1)
-	a.UID, a.Question = e.Pod.UID, e.Question
+	a.UID, a.Call = e.Pod.UID, e.Call
 	s.step(a)
 }

@@ -227,7 +227,7 @@ func (m *Machine) callPrioritize(c *extenderCycle, nodes []string) bool {
 
 // callAbout calls an extender about nodes.
 func (m *Machine) callAbout(c *extenderCycle, extender int, v Verb, names []string) {
-	e := Ask{Pod: c.pod, Extender: extender, Verb: v, Nodes: make([]*object.Node, 0, len(names))}
+	e := CallExtender{Pod: c.pod, Extender: extender, Verb: v, Nodes: make([]*object.Node, 0, len(names))}
 	for _, name := range names {
 		c.shown[name] = true
 		if row, ok := m.table.Find(name); ok {
@@ -237,27 +237,27 @@ func (m *Machine) callAbout(c *extenderCycle, extender int, v Verb, names []stri
 	m.send(c, e, names)
 }
 
-func (m *Machine) send(c *extenderCycle, e Ask, names []string) {
+func (m *Machine) send(c *extenderCycle, e CallExtender, names []string) {
 	m.lastCall++
-	e.Question = m.lastCall
-	c.open[e.Question], c.since = call{e.Extender, e.Verb, names}, m.now
+	e.Call = m.lastCall
+	c.open[e.Call], c.since = call{e.Extender, e.Verb, names}, m.now
 	m.busy[e.Extender]++
 	m.emit(e)
 }
 
 // extenderReplied takes in a reply. One that is not waited for any more, or that
 // a pod did not ask for, is nothing.
-func (m *Machine) extenderReplied(e Answered) {
+func (m *Machine) extenderReplied(e ExtenderReply) {
 	ps := m.pods[e.UID]
 	if ps == nil || ps.extender == nil {
 		return
 	}
 	c := ps.extender
-	asked, open := c.open[e.Question]
+	asked, open := c.open[e.Call]
 	if !open {
 		return
 	}
-	delete(c.open, e.Question)
+	delete(c.open, e.Call)
 	m.callEnded(asked.extender)
 	switch x := &m.options.Extenders[asked.extender]; asked.verb {
 	case Filter:
@@ -273,7 +273,7 @@ func (m *Machine) extenderReplied(e Answered) {
 }
 
 // filterReplied takes in which nodes an extender let pass.
-func (m *Machine) filterReplied(c *extenderCycle, x *Extender, asked call, e Answered) {
+func (m *Machine) filterReplied(c *extenderCycle, x *Extender, asked call, e ExtenderReply) {
 	switch {
 	case e.Err == nil:
 		passed := map[string]bool{}
@@ -306,7 +306,7 @@ func (m *Machine) filterReplied(c *extenderCycle, x *Extender, asked call, e Ans
 
 // prioritizeReplied adds an extender's scores. As in v1.36 a pod does without those
 // of an extender that fails.
-func (c *extenderCycle) prioritizeReplied(x *Extender, asked call, e Answered) {
+func (c *extenderCycle) prioritizeReplied(x *Extender, asked call, e ExtenderReply) {
 	if e.Err != nil {
 		return
 	}
@@ -343,7 +343,7 @@ func (m *Machine) failLateExtenders() {
 		for _, number := range c.numbers() {
 			x := &m.options.Extenders[c.open[number].extender]
 			if !m.now.Before(c.deadline(x)) {
-				m.extenderReplied(Answered{UID: c.pod.UID, Question: number,
+				m.extenderReplied(ExtenderReply{UID: c.pod.UID, Call: number,
 					Err: fmt.Errorf("extender %q: %s: no answer in %v", x.Name, c.open[number].verb, m.now.Sub(c.since))})
 			}
 		}
@@ -394,7 +394,7 @@ func (m *Machine) reviewsPreemption(c *extenderCycle) bool {
 func (m *Machine) callPreempt(c *extenderCycle) bool {
 	for ; c.review.reviewed < len(c.extenders) && len(c.review.candidates) > 0; c.review.reviewed++ {
 		if i := c.extenders[c.review.reviewed]; m.options.Extenders[i].Preempt {
-			m.send(c, Ask{Pod: c.pod, Extender: i, Verb: Preempt, Candidates: c.review.candidates}, nil)
+			m.send(c, CallExtender{Pod: c.pod, Extender: i, Verb: Preempt, Candidates: c.review.candidates}, nil)
 			return true
 		}
 	}
@@ -403,7 +403,7 @@ func (m *Machine) callPreempt(c *extenderCycle) bool {
 
 // preemptReplied takes in what an extender leaves of the candidates, and goes on to
 // the next, or to the choice.
-func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e Answered) {
+func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply) {
 	left, err := []framework.Candidate(nil), e.Err
 	if err == nil {
 		left, err = m.resolveVictims(c, x, e.Left)

@@ -62,12 +62,12 @@ func (m *Machine) failAfterPanic(a *attempt, err error) {
 // ended without a node.
 func (m *Machine) requeue(a *attempt, n nominating) {
 	r, ps := a.record, a.state
-	m.emit(Decided{r})
+	m.emit(AttemptDone{r})
 	if ps.entry == nil {
 		return // deleted while it was in flight
 	}
 	m.queue.Requeue(m.now, ps.entry, r.RejectedBy, r.PendingBy)
-	p, patch := ps.entry.Pod, Patch{Pod: ps.entry.Pod}
+	p, patch := ps.entry.Pod, PatchStatus{Pod: ps.entry.Pod}
 	if !n.keep {
 		kept := ps.entry.NominatedNode()
 		m.queue.Nominate(ps.entry, n.node)
@@ -77,7 +77,7 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 	if c := explain.Condition(r); *c != p.Scheduled {
 		patch.Condition = c
 	}
-	m.emit(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
+	m.emit(PublishEvent{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
 	if patch.Condition != nil || patch.Nominated != nil {
 		m.emit(patch)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Ready tells whether a Cycle would take a pod now.
+// Ready tells whether a ScheduleOne would take a pod now.
 func (m *Machine) Ready() bool { return m.queue.Ready() }
 
-// First is the pod that a Cycle would take now, nil when there is none.
+// First is the pod that a ScheduleOne would take now, nil when there is none.
 func (m *Machine) First() *object.Pod { return m.queue.First() }
 
 // Queue is the machine's queue, for inspection only.
@@ -64,8 +64,8 @@ func (m *Machine) noteChange(r framework.EventResource, a framework.ActionType) 
 // Panics is how many panics were contained to the pod at hand.
 func (m *Machine) Panics() int { return m.panics }
 
-// Inquiries is the number of pods that wait for an extender.
-func (m *Machine) Inquiries() int { return len(m.asking) }
+// ExtenderCycles is the number of pods that wait for an extender.
+func (m *Machine) ExtenderCycles() int { return len(m.asking) }
 
 // Assumed is the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return m.assumed }

@@ -120,21 +120,21 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	switch e := e.(type) {
 	case PodSet:
 		m.podSet(e.Pod)
-	case Cycle:
+	case ScheduleOne:
 		m.scheduleOne()
-	case Bound:
+	case BindReply:
 		m.bindReplied(e)
 	case PodGone:
 		m.podGone(e)
 	case PodUnreadable:
 		m.podUnreadable(e)
-	case PodRead:
+	case ReadReply:
 		m.readReplied(e)
-	case Written:
+	case WriteReply:
 		m.writesReplied(e)
-	case Evicted:
+	case EvictReply:
 		m.evictReplied(e)
-	case Answered:
+	case ExtenderReply:
 		m.extenderReplied(e)
 	case Tick:
 		m.tick()

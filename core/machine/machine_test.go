@@ -92,11 +92,11 @@ func TestScheduled(t *testing.T) {
 	p := s.pod("p", 10)
 	s.given(s.node("n", 40), p)
 	s.cycle("", "")
-	s.did("Decided p-1: Scheduled n", "Bind p-1 to n")
+	s.did("AttemptDone p-1: Scheduled n", "Bind p-1 to n")
 	s.where(p, queue.InFlight)
 	s.used(10)
 	s.reply(fine)
-	s.did("Announce p-1 Scheduled: Successfully assigned ns/p to n")
+	s.did("PublishEvent p-1 Scheduled: Successfully assigned ns/p to n")
 	s.where(p, queue.Nowhere)
 	if s.m.Assumed() != 1 {
 		t.Errorf("%d assumed before the watch shows the binding", s.m.Assumed())
@@ -116,7 +116,7 @@ func TestUnschedulable(t *testing.T) {
 	s.given(s.node("n", 40), p)
 	s.cycle("", "")
 	said := "0/1 nodes are available: 1 no cpu. nobody to preempt"
-	s.did("Decided p-1: Unschedulable", "Announce p-1 FailedScheduling: "+said, "Patch p-1: &{False Unschedulable "+said+"}")
+	s.did("AttemptDone p-1: Unschedulable", "PublishEvent p-1 FailedScheduling: "+said, "PatchStatus p-1: &{False Unschedulable "+said+"}")
 	s.where(p, queue.Unschedulable)
 	s.reply(fine)
 	s.tellAll()
@@ -124,14 +124,14 @@ func TestUnschedulable(t *testing.T) {
 	s.given(s.node("m", 20)) // worth a try, and another message
 	s.tick(20 * time.Second)
 	s.cycle("", "")
-	s.did("Decided p-1", "Announce p-1", "Patch p-1: &{False Unschedulable 0/2 nodes")
+	s.did("AttemptDone p-1", "PublishEvent p-1", "PatchStatus p-1: &{False Unschedulable 0/2 nodes")
 	s.reply(fine)
 	s.tellAll()
 
 	s.given(s.node("m", 30)) // the same message
 	s.tick(20 * time.Second)
 	s.cycle("", "")
-	s.did("Decided p-1", "Announce p-1")
+	s.did("AttemptDone p-1", "PublishEvent p-1")
 	if d := s.decided[p.UID]; d.Attempt != 3 || d.NodesTotal != 2 || !slices.Equal(d.RejectedBy, []string{"Fit"}) {
 		t.Errorf("the record is %+v", d)
 	}
@@ -146,8 +146,8 @@ func TestNoNodes(t *testing.T) {
 	p := s.pod("p", 10)
 	s.given(p)
 	s.cycle("", "")
-	s.did("Decided p-1: Unschedulable  no nodes", "Announce p-1 FailedScheduling: no nodes available to schedule pods",
-		"Patch p-1: &{False Unschedulable no nodes available to schedule pods}")
+	s.did("AttemptDone p-1: Unschedulable  no nodes", "PublishEvent p-1 FailedScheduling: no nodes available to schedule pods",
+		"PatchStatus p-1: &{False Unschedulable no nodes available to schedule pods}")
 	if d := s.decided[p.UID]; !errors.Is(d.Err, ErrNoNodes) || len(d.RejectedBy) != 0 {
 		t.Errorf("the record is %+v", d)
 	}
@@ -162,7 +162,7 @@ func TestGatedOnce(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 10, func(p *object.Pod) { p.Gates = []string{"a", "b"} })
 	s.given(s.node("n", 40), p)
-	s.did("Decided p-1: Gated")
+	s.did("AttemptDone p-1: Gated")
 	if d := s.decided[p.UID]; d.Gate == nil || d.Gate.Plugin != "Gates" || d.NodesTotal != 1 {
 		t.Errorf("the record is %+v", d)
 	}
@@ -186,17 +186,17 @@ func TestLostBinding(t *testing.T) {
 			s.given(s.node("n", 40), p, other)
 			s.cycle("", "")
 			s.reply(how)
-			s.did("Read p-1")
+			s.did("ReadPod p-1")
 			if s.m.Unsettled() != 1 {
 				t.Errorf("%d unsettled while the pod is read", s.m.Unsettled())
 			}
 			s.cycle("", "")
-			s.did("Decided other-2: Unschedulable", "Announce", "Patch")
+			s.did("AttemptDone other-2: Unschedulable", "PublishEvent", "PatchStatus")
 			for range 3 { // reads fail, the room stays taken
 				s.answer(0, refused)
-				s.did("Read p-1")
+				s.did("ReadPod p-1")
 				s.requests = slices.Concat(s.requests[1:], s.requests[:1])
-				s.requests = slices.DeleteFunc(s.requests, func(e Effect) bool { _, ok := e.(Patch); return ok })
+				s.requests = slices.DeleteFunc(s.requests, func(e Effect) bool { _, ok := e.(PatchStatus); return ok })
 				s.used(30)
 			}
 			s.settle()
@@ -220,10 +220,10 @@ func TestRefusalAfterLostBinding(t *testing.T) {
 	s.did("Bind p-1 to n")
 	s.arrive(0)
 	s.reply(refused)
-	s.did("Read p-1")
+	s.did("ReadPod p-1")
 	s.used(30)
 	s.reply(fine)
-	s.did("Announce p-1 Scheduled")
+	s.did("PublishEvent p-1 Scheduled")
 
 	q := s.pod("q", 10)
 	s.given(q)
@@ -232,7 +232,7 @@ func TestRefusalAfterLostBinding(t *testing.T) {
 	s.reply(fine)
 	s.reply(refused)
 	s.reply(fine) // it is really not bound
-	s.did("Decided q-3: Error", "Announce q-3 FailedScheduling: running Bind plugin \"Binder\": the network", "Patch q-3")
+	s.did("AttemptDone q-3: Error", "PublishEvent q-3 FailedScheduling: running Bind plugin \"Binder\": the network", "PatchStatus q-3")
 	s.used(30)
 	s.where(q, queue.ErrorBackoff)
 	s.settle()
@@ -247,13 +247,13 @@ func TestBindingNeverSettles(t *testing.T) {
 	s.cycle("", "")
 	var delays []time.Duration
 	for len(s.requests) == 1 {
-		if r, ok := s.requests[0].(Read); ok {
+		if r, ok := s.requests[0].(ReadPod); ok {
 			delays = append(delays, r.Delay)
 			s.reply(fine)
 		} else if s.reply(vanished); len(delays) > 20 {
 			t.Fatal("never gives up")
 		}
-		if _, ok := s.effects[0].(Decided); ok {
+		if _, ok := s.effects[0].(AttemptDone); ok {
 			break
 		}
 	}
@@ -274,7 +274,7 @@ func TestLateReplies(t *testing.T) {
 	p := s.pod("p", 30)
 	s.given(s.node("n", 40), p)
 	for _, e := range []Event{
-		Bound{UID: p.UID, Result: BindRefused, Err: errFate}, Written{UID: p.UID}, PodRead{UID: p.UID}, Evicted{Victim: p.UID, Err: errFate},
+		BindReply{UID: p.UID, Result: BindRefused, Err: errFate}, WriteReply{UID: p.UID}, ReadReply{UID: p.UID}, EvictReply{Victim: p.UID, Err: errFate},
 		NodeGone{"x"}, PodGone{UID: "x"}, PodGone{Namespace: "ns", Name: "x"}, BudgetGone{"ns", "x"}, Tick{},
 	} {
 		s.step(e)
@@ -283,7 +283,7 @@ func TestLateReplies(t *testing.T) {
 	s.where(p, queue.Active)
 	s.settle()
 	s.runs(p, "n")
-	s.step(Bound{UID: p.UID, Result: BindRefused, Err: errFate})
+	s.step(BindReply{UID: p.UID, Result: BindRefused, Err: errFate})
 	s.step(PodSet{p}) // as it was before it was bound
 	s.used(30)
 	s.settle() // a read says that the pod is bound
@@ -293,7 +293,7 @@ func TestLateReplies(t *testing.T) {
 // A pod whose work is done before the reply to its binding comes, as the watch
 // may be faster, was scheduled all the same, and is said to have been.
 func TestDoneBeforeTheReply(t *testing.T) {
-	for how, want := range map[fate][]string{fine: {"Announce p-1 Scheduled: Successfully assigned ns/p to n"}, refused: nil, lost: nil} {
+	for how, want := range map[fate][]string{fine: {"PublishEvent p-1 Scheduled: Successfully assigned ns/p to n"}, refused: nil, lost: nil} {
 		s := newStory(t)
 		p := s.pod("p", 40)
 		s.given(s.node("n", 40), p)
@@ -443,7 +443,7 @@ func TestUnreadable(t *testing.T) {
 	s.did()
 	s.used(10)
 	unreadable(q, scheduler)
-	s.did("Decided q-2: Error", "Announce q-2 FailedScheduling: the pod cannot be decoded: cannot be")
+	s.did("AttemptDone q-2: Error", "PublishEvent q-2 FailedScheduling: the pod cannot be decoded: cannot be")
 	s.where(q, queue.Nowhere)
 	s.setPod(s.pods[q.Key()]) // readable again
 	s.tellAll()
@@ -461,7 +461,7 @@ func TestRefusedButBound(t *testing.T) {
 	s.tellAll()
 	s.where(p, queue.InFlight)
 	s.reply(refused)
-	s.did("Announce p-1 Scheduled")
+	s.did("PublishEvent p-1 Scheduled")
 	s.used(40)
 	s.checkRest()
 }
@@ -503,7 +503,7 @@ func TestPermit(t *testing.T) {
 			p := s.pod("p", 40)
 			s.given(s.node("n", 40), p)
 			s.cycle("Permit", waits)
-			s.did("Decided p-1: Waiting n", "Patch p-1: <nil>, nominated to \"n\"")
+			s.did("AttemptDone p-1: Waiting n", "PatchStatus p-1: <nil>, nominated to \"n\"")
 			if next, ok := s.m.NextTimer(); !ok || !next.Equal(s.now.Add(10*time.Second)) {
 				t.Errorf("next timer %v %v", next, ok)
 			}
@@ -514,8 +514,8 @@ func TestPermit(t *testing.T) {
 					t.Errorf("%s, calls %v", d.Result, s.moody.calls)
 				}
 			}
-			said := slices.IndexFunc(s.effects, func(e Effect) bool { a, ok := e.(Announce); return ok && a.Pod.UID == p.UID })
-			if test.says != "" && (said < 0 || s.effects[said].(Announce).Note != test.says) {
+			said := slices.IndexFunc(s.effects, func(e Effect) bool { a, ok := e.(PublishEvent); return ok && a.Pod.UID == p.UID })
+			if test.says != "" && (said < 0 || s.effects[said].(PublishEvent).Note != test.says) {
 				t.Errorf("did %q, want %q", shown(s.effects), test.says)
 			}
 		})
@@ -526,14 +526,14 @@ func TestPermit(t *testing.T) {
 // it then has to wait or not.
 func TestWaitNotice(t *testing.T) {
 	for settle, want := range map[mood][]string{
-		waits: {"Announce p-1 Moody: in no hurry"},
-		"":    {"Announce p-1 Moody: in no hurry", "Bind p-1 to n"},
+		waits: {"PublishEvent p-1 Moody: in no hurry"},
+		"":    {"PublishEvent p-1 Moody: in no hurry", "Bind p-1 to n"},
 	} {
 		s := newStory(t)
 		p := s.pod("p", 40)
 		s.given(s.node("n", 40), p)
 		s.cycle("PreBind", writes)
-		s.did("Decided p-1", "Patch p-1", "Write for p-1")
+		s.did("AttemptDone p-1", "PatchStatus p-1", "Write for p-1")
 		s.moody.moods["WaitNotice"], s.moody.moods["WritesDone"] = waits, settle
 		s.answer(1, fine) // the patch of its nomination is on its way, too
 		s.did(want...)
@@ -647,10 +647,10 @@ func TestFailures(t *testing.T) {
 			s.where(p, test.place)
 			s.used(0)
 			last := s.effects[len(s.effects)-2:]
-			if a, ok := last[0].(Announce); !ok || a.Note != test.says {
+			if a, ok := last[0].(PublishEvent); !ok || a.Note != test.says {
 				t.Errorf("did %q, want %q", shown(s.effects), test.says)
 			}
-			if c := last[1].(Patch).Condition; c == nil || c.Message != test.says || (c.Reason == v1.PodReasonSchedulerError) != (test.place == queue.ErrorBackoff) {
+			if c := last[1].(PatchStatus).Condition; c == nil || c.Message != test.says || (c.Reason == v1.PodReasonSchedulerError) != (test.place == queue.ErrorBackoff) {
 				t.Errorf("the condition is %+v", c)
 			}
 			if r, u := count(s, "Reserve p"), count(s, "Unreserve p"); r != u {
@@ -747,13 +747,13 @@ func TestPanicLeavesNoView(t *testing.T) {
 	events := []Event{NodeSet{w.node("n", 40)}, NodeSet{w.node("m", 40)}}
 	for _, name := range []string{"a", "b", "c", "d"} { // their class is well known
 		p := w.pod(name, 10)
-		events = append(events, PodSet{p}, Cycle{}, Bound{UID: p.UID})
+		events = append(events, PodSet{p}, ScheduleOne{}, BindReply{UID: p.UID})
 	}
 	for _, e := range append(events, PodSet{w.pod("p", 10)}) {
 		m.Step(w.now, e)
 	}
 	mo.moods["Filter"] = panics
-	if m.Step(w.now, Cycle{}); m.Panics() != 1 {
+	if m.Step(w.now, ScheduleOne{}); m.Panics() != 1 {
 		t.Fatalf("%d panics", m.Panics())
 	}
 	if err := m.Verify(); err != nil {
@@ -769,13 +769,13 @@ func TestNominationIsTakenBack(t *testing.T) {
 	p := s.pod("p", 40, func(p *object.Pod) { p.Priority = 1 })
 	s.given(s.node("n", 40), victim, p)
 	s.cycle("", "")
-	s.did("Evict victim-1 for p-2", "Decided p-2: Preempting", "Announce p-2", "Patch p-2: &{False Unschedulable 0/1 nodes are available: 1 no cpu.}, nominated to \"n\"")
+	s.did("Evict victim-1 for p-2", "AttemptDone p-2: Preempting", "PublishEvent p-2", "PatchStatus p-2: &{False Unschedulable 0/1 nodes are available: 1 no cpu.}, nominated to \"n\"")
 	s.change(p, func(p *object.Pod) { p.Labels = map[string]string{"zone": "elsewhere"} })
 	s.deletePod(victim.Key())
 	s.tellAll()
 	s.tick(20 * time.Second)
 	s.cycle("", "")
-	s.did("Decided p-2: Unschedulable", "Announce p-2", "Patch p-2: &{False Unschedulable 0/1 nodes are available: 1 wrong zone. nobody to preempt}, nominated to \"\"")
+	s.did("AttemptDone p-2: Unschedulable", "PublishEvent p-2", "PatchStatus p-2: &{False Unschedulable 0/1 nodes are available: 1 wrong zone. nobody to preempt}, nominated to \"\"")
 	s.settle()
 	if node := s.pods[p.Key()].NominatedNode; node != "" {
 		t.Errorf("still nominated to %q", node)
@@ -862,7 +862,7 @@ func TestPodsOfOthers(t *testing.T) {
 	going := s.pod("going", 30, func(p *object.Pod) { p.Terminating = true })
 	s.given(going)
 	s.cycle("", "")
-	s.did("Announce going-3 FailedScheduling: skip schedule deleting pod: ns/going")
+	s.did("PublishEvent going-3 FailedScheduling: skip schedule deleting pod: ns/going")
 	s.where(going, queue.Nowhere)
 }
 

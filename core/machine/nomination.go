@@ -34,7 +34,7 @@ func (m *Machine) clearNomination(ps *podState) {
 	m.queue.Nominate(ps.entry, "")
 	m.nominationMoved(p, kept, "")
 	if none := m.nominationToWrite(ps, ""); none != nil {
-		m.emit(Patch{Pod: p, Nominated: none})
+		m.emit(PatchStatus{Pod: p, Nominated: none})
 	}
 }
 

@@ -86,7 +86,7 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 		s.Plugin = pl.Name
 		if ps := m.pods[p.UID]; !ps.toldGated {
 			ps.toldGated = true
-			m.emit(Decided{&decision.Decision{
+			m.emit(AttemptDone{&decision.Decision{
 				UID: p.UID, Pod: p.Key(), Profile: profile.Name, Result: decision.ResultGated, Gate: s,
 				NodesTotal: m.table.Live(), RejectedBy: []string{pl.Name},
 			}})
@@ -209,8 +209,8 @@ func (m *Machine) podUnreadable(e PodUnreadable) {
 	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
 	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.ResultError,
 		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
-	m.emit(Decided{r})
-	m.emit(Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
+	m.emit(AttemptDone{r})
+	m.emit(PublishEvent{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
 }
 
 // boundTo is the pod as it would look bound to the node.

@@ -57,7 +57,7 @@ func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostF
 // is asked.
 func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostFilterResult, was nominating) (_ nominating, done bool) {
 	if len(out.Writes) > 0 {
-		m.emit(Write{Pod: a.pod, Writes: out.Writes, Unanswered: true})
+		m.emit(Write{Pod: a.pod, Writes: out.Writes, NoReply: true})
 	}
 	if out.Failed {
 		a.record.PostFilter = []string{out.Message}

@@ -95,13 +95,13 @@ func (m *Machine) stopBindingCycle(c *bindingCycle, preemptor *object.Pod, plugi
 }
 
 func (m *Machine) reportPreempted(victim, preemptor *object.Pod, note string) {
-	m.emit(Announce{Pod: victim, Reason: "Preempted", Action: "Preempting", Note: note, Related: preemptor})
+	m.emit(PublishEvent{Pod: victim, Reason: "Preempted", Action: "Preempting", Note: note, Related: preemptor})
 }
 
 // evictReplied takes in the reply to an Evict. Where it failed, those who counted
 // on it try again, after an error backoff: an API that refuses once may go on
 // refusing.
-func (m *Machine) evictReplied(r Evicted) {
+func (m *Machine) evictReplied(r EvictReply) {
 	ps := m.pods[r.Victim]
 	if ps == nil || ps.eviction == nil || ps.eviction.replied {
 		return

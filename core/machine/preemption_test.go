@@ -77,7 +77,7 @@ func sendsAway(e Effect, preemptor types.UID) bool {
 	switch e := e.(type) {
 	case Evict:
 		return e.Preemptor.UID == preemptor
-	case Announce:
+	case PublishEvent:
 		return e.Reason == "Preempted" && e.Related.UID == preemptor
 	}
 	return false
@@ -119,7 +119,7 @@ func TestVictimsStoppedInMemory(t *testing.T) {
 			high := s.pod("high", 40, func(p *object.Pod) { p.Priority = 1 })
 			s.given(high)
 			s.cycle("", "")
-			told := slices.Contains(shown(s.effects), "Announce low-1 Preempted: "+note)
+			told := slices.Contains(shown(s.effects), "PublishEvent low-1 Preempted: "+note)
 			asked := slices.Contains(shown(s.effects), "Evict low-1 for high-3")
 			if told != (test.says != "") || asked != (test.says == "") {
 				t.Errorf("it does %q", shown(s.effects))

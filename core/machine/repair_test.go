@@ -60,14 +60,14 @@ func TestRepair(t *testing.T) {
 	s.tick(10 * time.Second)
 
 	s.interrupt(func(m *Machine) { m.assume(popped(m)) }) // it asked for no binding yet
-	s.did("Decided p-1: Scheduled", "Decided p-1: Error", "Announce p-1 FailedScheduling: the attempt was interrupted", "Patch p-1")
+	s.did("AttemptDone p-1: Scheduled", "AttemptDone p-1: Error", "PublishEvent p-1 FailedScheduling: the attempt was interrupted", "PatchStatus p-1")
 	s.where(p, queue.ErrorBackoff)
 	s.used(0)
 	s.requests = nil
 	s.tick(10 * time.Second)
 
 	s.interrupt(func(m *Machine) { m.runPreBind(m.assume(popped(m))) }) // it did
-	s.did("Decided p-1: Scheduled", "Bind p-1 to n")
+	s.did("AttemptDone p-1: Scheduled", "Bind p-1 to n")
 	s.where(p, queue.InFlight)
 	s.used(30)
 
@@ -85,7 +85,7 @@ func TestRepairKeepsWrites(t *testing.T) {
 	p := s.pod("p", 30)
 	s.given(s.node("n", 40), p)
 	s.cycle("PreBind", writes)
-	s.did("Decided p-1: Scheduled", "Patch p-1", "Write for p-1")
+	s.did("AttemptDone p-1: Scheduled", "PatchStatus p-1", "Write for p-1")
 	s.interrupt(func(*Machine) {})
 	s.did()
 	s.used(30)

@@ -32,10 +32,10 @@ func TestVictimsOfAnExtender(t *testing.T) {
 			p := s.pod("p", 20, managed, func(p *object.Pod) { p.Priority = 3 })
 			s.given(p)
 			s.cycle("", "")
-			s.did("Ask 0 to preempt for p-6 about [] [{n [low-2 lower-3] 0}]")
-			s.says(Answered{Left: []Left{c.left}})
+			s.did("CallExtender 0 to preempt for p-6 about [] [{n [low-2 lower-3] 0}]")
+			s.says(ExtenderReply{Left: []Left{c.left}})
 			if c.err == "" {
-				s.did("Ask 1 to preempt")
+				s.did("CallExtender 1 to preempt")
 				return
 			}
 			if d := s.decided[p.UID]; d == nil || len(d.PostFilter) != 1 || d.PostFilter[0] != c.err || len(d.Victims) != 0 {

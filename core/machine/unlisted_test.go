@@ -35,11 +35,11 @@ func TestUnlistedKind(t *testing.T) {
 	s.given(p)
 	s.cycle("", "")
 	const want = `running PreFilter plugin "Moody": the objects of the kind ResourceClaim cannot be listed: forbidden`
-	s.did("Decided p-1: Error  "+want, "Announce p-1 FailedScheduling: "+want, "Patch")
+	s.did("AttemptDone p-1: Error  "+want, "PublishEvent p-1 FailedScheduling: "+want, "PatchStatus")
 	s.where(p, queue.ErrorBackoff)
 	s.given(other)
 	s.cycle("", "")
-	s.did("Decided other-2: Scheduled n", "Bind")
+	s.did("AttemptDone other-2: Scheduled n", "Bind")
 
 	s.step(KindListed{object.ResourceClaims})
 	s.settle()
@@ -77,7 +77,7 @@ func TestUnlistedKindBehindAGate(t *testing.T) {
 	s.where(p, queue.Gated)
 	s.step(KindUnlisted{object.ResourceClaims, errors.New("forbidden")})
 	s.cycle("", "")
-	s.did("Decided p-1: Error  running PreFilter plugin", "Announce", "Patch")
+	s.did("AttemptDone p-1: Error  running PreFilter plugin", "PublishEvent", "PatchStatus")
 	listed = true
 	s.step(KindListed{object.ResourceClaims})
 	s.settle()

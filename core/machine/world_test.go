@@ -132,31 +132,31 @@ func show(x any) string {
 			x.Pod.NominatedNode, x.Pod.Priority, x.Pod.Demand.Usage.MilliCPU, x.Pod.Terminating, x.Pod.Terminal)
 	case NodeSet:
 		return fmt.Sprintf("NodeSet %s %v %dm", x.Node.Name, x.Node.Labels, x.Node.Allocatable.MilliCPU)
-	case PodRead:
+	case ReadReply:
 		if x.Pod != nil {
-			return fmt.Sprintf("PodRead %s: %s on %q", x.UID, x.Pod.UID, x.Pod.NodeName)
+			return fmt.Sprintf("ReadReply %s: %s on %q", x.UID, x.Pod.UID, x.Pod.NodeName)
 		}
 	case Bind:
 		return fmt.Sprintf("Bind %s to %s", x.Pod.UID, x.Node)
-	case BindBy:
-		return fmt.Sprintf("BindBy %d %s to %s", x.Extender, x.Pod.UID, x.Node)
-	case Ask:
-		return fmt.Sprintf("Ask %d to %s for %s about %v %v", x.Extender, x.Verb, x.Pod.UID, nodeNames(x.Nodes), left(x.Candidates))
-	case Read:
-		return fmt.Sprintf("Read %s", x.Pod.UID)
+	case BindByExtender:
+		return fmt.Sprintf("BindByExtender %d %s to %s", x.Extender, x.Pod.UID, x.Node)
+	case CallExtender:
+		return fmt.Sprintf("CallExtender %d to %s for %s about %v %v", x.Extender, x.Verb, x.Pod.UID, nodeNames(x.Nodes), left(x.Candidates))
+	case ReadPod:
+		return fmt.Sprintf("ReadPod %s", x.Pod.UID)
 	case Write:
 		return fmt.Sprintf("Write for %s", x.Pod.UID)
 	case Evict:
 		return fmt.Sprintf("Evict %s for %s", x.Victim.UID, x.Preemptor.UID)
-	case Announce:
-		return fmt.Sprintf("Announce %s %s: %s", x.Pod.UID, x.Reason, x.Note)
-	case Patch:
+	case PublishEvent:
+		return fmt.Sprintf("PublishEvent %s %s: %s", x.Pod.UID, x.Reason, x.Note)
+	case PatchStatus:
 		if x.Nominated != nil {
-			return fmt.Sprintf("Patch %s: %v, nominated to %q", x.Pod.UID, x.Condition, *x.Nominated)
+			return fmt.Sprintf("PatchStatus %s: %v, nominated to %q", x.Pod.UID, x.Condition, *x.Nominated)
 		}
-		return fmt.Sprintf("Patch %s: %v", x.Pod.UID, x.Condition)
-	case Decided:
-		return fmt.Sprintf("Decided %s: %s %s %v", x.Decision.UID, x.Decision.Result, x.Decision.Node, x.Decision.Err)
+		return fmt.Sprintf("PatchStatus %s: %v", x.Pod.UID, x.Condition)
+	case AttemptDone:
+		return fmt.Sprintf("AttemptDone %s: %s %s %v", x.Decision.UID, x.Decision.Result, x.Decision.Node, x.Decision.Err)
 	}
 	return fmt.Sprintf("%T%+v", x, x)
 }
@@ -164,7 +164,7 @@ func show(x any) string {
 func (w *world) take(i int, effect Effect) {
 	w.Helper()
 	switch e := effect.(type) {
-	case Decided:
+	case AttemptDone:
 		w.decided[e.Decision.UID] = e.Decision
 		w.forget(e.Decision.UID) // stopped in memory and tried anew, it has left
 		if r := e.Decision.Result; r == decision.ResultScheduled || r == decision.ResultWaiting {
@@ -173,18 +173,18 @@ func (w *world) take(i int, effect Effect) {
 		if e.Decision.Result == decision.ResultPreempting {
 			w.checkPlan(e.Decision)
 		}
-	case Announce:
+	case PublishEvent:
 		w.checkAnnounce(i, e)
 		if e.Reason == "Scheduled" && !w.evicted[e.Pod.UID] && !w.evicting(e.Pod.UID) {
 			w.forget(e.Pod.UID) // it was to be stopped in memory, and another bound it
 		}
-	case Patch:
+	case PatchStatus:
 		w.checkPatch(i, e)
 		w.requests = append(w.requests, e)
-	case Ask:
+	case CallExtender:
 		w.checkAsk(e)
 		w.requests = append(w.requests, e)
-	case BindBy:
+	case BindByExtender:
 		w.checkFree(e.Pod, effect)
 		w.requests = append(w.requests, e)
 	case Bind:
@@ -196,7 +196,7 @@ func (w *world) take(i int, effect Effect) {
 	case Write:
 		w.checkFree(e.Pod, effect)
 		w.requests = append(w.requests, e)
-	case Read:
+	case ReadPod:
 		w.checkFree(e.Pod, effect)
 		w.requests = append(w.requests, e)
 	case Evict:
@@ -219,11 +219,11 @@ func flying(e Effect) (types.UID, bool) {
 	switch e := e.(type) {
 	case Bind:
 		return e.Pod.UID, true
-	case BindBy:
+	case BindByExtender:
 		return e.Pod.UID, true
 	case Write:
 		return e.Pod.UID, true
-	case Read:
+	case ReadPod:
 		return e.Pod.UID, true
 	}
 	return "", false
@@ -261,7 +261,7 @@ func (w *world) checkRoom(d *decision.Decision) {
 }
 
 func asBind(e Effect) (Bind, bool) {
-	if by, ok := e.(BindBy); ok {
+	if by, ok := e.(BindByExtender); ok {
 		return Bind{Pod: by.Pod, Node: by.Node}, true
 	}
 	b, ok := e.(Bind)
@@ -277,7 +277,7 @@ func asEffects(binds []Bind) (effects []Effect) {
 
 // checkAnnounce: an event about a failure stands after the record of it, and
 // Scheduled comes once, of a pod that is bound.
-func (w *world) checkAnnounce(i int, e Announce) {
+func (w *world) checkAnnounce(i int, e PublishEvent) {
 	w.Helper()
 	switch e.Reason {
 	case "Scheduled":
@@ -295,7 +295,7 @@ func (w *world) checkAnnounce(i int, e Announce) {
 		if i == 0 {
 			w.Fatalf("%s: an event without a record", e.Pod.UID)
 		}
-		if d, ok := w.effects[i-1].(Decided); !ok || d.Decision.UID != e.Pod.UID || !e.Warning || e.Note == "" {
+		if d, ok := w.effects[i-1].(AttemptDone); !ok || d.Decision.UID != e.Pod.UID || !e.Warning || e.Note == "" {
 			w.Fatalf("%s: the event %+v follows %+v", e.Pod.UID, e, w.effects[i-1])
 		}
 	}
@@ -303,7 +303,7 @@ func (w *world) checkAnnounce(i int, e Announce) {
 
 // checkPatch: a condition is written after the event that says the same, and
 // only where it changes something.
-func (w *world) checkPatch(i int, e Patch) {
+func (w *world) checkPatch(i int, e PatchStatus) {
 	w.Helper()
 	if e.Condition == nil && e.Nominated == nil {
 		w.Fatalf("an empty patch of %s", e.Pod.UID)
@@ -314,7 +314,7 @@ func (w *world) checkPatch(i int, e Patch) {
 	if told := w.told[e.Pod.Key()]; told != nil && told.UID == e.Pod.UID && told.Scheduled == *e.Condition {
 		w.Fatalf("%s: the condition is already %+v", e.Pod.UID, told.Scheduled)
 	}
-	if a, ok := w.effects[max(i-1, 0)].(Announce); !ok || a.Pod.UID != e.Pod.UID {
+	if a, ok := w.effects[max(i-1, 0)].(PublishEvent); !ok || a.Pod.UID != e.Pod.UID {
 		w.Fatalf("%s: the patch follows %+v", e.Pod.UID, w.effects[max(i-1, 0)])
 	}
 }
@@ -447,28 +447,28 @@ func (w *world) answer(i int, how fate) {
 	switch e := r.(type) {
 	case Bind:
 		w.answerBind(e, how)
-	case BindBy:
+	case BindByExtender:
 		w.answerBind(Bind{Pod: e.Pod, Node: e.Node}, how)
-	case Ask:
+	case CallExtender:
 		w.answerAsk(e, how)
 	case Write:
 		if how == fine {
-			w.step(Written{UID: e.Pod.UID})
+			w.step(WriteReply{UID: e.Pod.UID})
 		} else {
-			w.step(Written{UID: e.Pod.UID, Err: errFate})
+			w.step(WriteReply{UID: e.Pod.UID, Err: errFate})
 		}
-	case Read:
+	case ReadPod:
 		w.answerRead(e, how)
 	case Evict:
 		if how != fine {
 			w.escaped[e.Victim.UID] = true
-			w.step(Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: errFate})
+			w.step(EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: errFate})
 			return
 		}
 		w.evicted[e.Victim.UID] = true
 		w.change(e.Victim, func(p *object.Pod) { p.Terminating = true })
-		w.step(Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
-	case Patch:
+		w.step(EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
+	case PatchStatus:
 		w.change(e.Pod, func(p *object.Pod) {
 			if e.Condition != nil {
 				p.Scheduled = *e.Condition
@@ -486,14 +486,14 @@ func (w *world) answerBind(b Bind, how fate) {
 	switch how {
 	case lost:
 		w.bind(b)
-		w.step(Bound{UID: uid, Result: BindUnknown, Err: errFate})
+		w.step(BindReply{UID: uid, Result: BindUnknown, Err: errFate})
 		return
 	case vanished:
-		w.step(Bound{UID: uid, Result: BindUnknown, Err: errFate})
+		w.step(BindReply{UID: uid, Result: BindUnknown, Err: errFate})
 		return
 	case delayed:
 		w.late = append(w.late, b)
-		w.step(Bound{UID: uid, Result: BindUnknown, Err: errFate})
+		w.step(BindReply{UID: uid, Result: BindUnknown, Err: errFate})
 		return
 	case refused:
 		if !slices.ContainsFunc(w.late, func(l Bind) bool { return l.Pod.UID == uid }) {
@@ -503,25 +503,25 @@ func (w *world) answerBind(b Bind, how fate) {
 	case fine:
 		p := w.pods[b.Pod.Key()]
 		if w.bind(b) || p != nil && p.UID == uid && p.NodeName == b.Node {
-			w.step(Bound{UID: uid, Result: BindDone})
+			w.step(BindReply{UID: uid, Result: BindDone})
 			return
 		}
 	}
-	w.step(Bound{UID: uid, Result: BindRefused, Err: errFate})
+	w.step(BindReply{UID: uid, Result: BindRefused, Err: errFate})
 }
 
 // answerRead: a binding does not stay delayed for as long as the machine asks.
-func (w *world) answerRead(e Read, how fate) {
+func (w *world) answerRead(e ReadPod, how fate) {
 	w.Helper()
 	uid := e.Pod.UID
 	if w.reads[uid]++; w.reads[uid] >= maxReads/2 {
 		w.late = slices.DeleteFunc(w.late, func(b Bind) bool { return b.Pod.UID == uid })
 	}
 	if how != fine {
-		w.step(PodRead{UID: uid, Err: errFate})
+		w.step(ReadReply{UID: uid, Err: errFate})
 		return
 	}
-	w.step(PodRead{UID: uid, Pod: w.pods[e.Pod.Key()]})
+	w.step(ReadReply{UID: uid, Pod: w.pods[e.Pod.Key()]})
 }
 
 // arrive lets a delayed binding happen.
@@ -536,7 +536,7 @@ func (w *world) cycle(point string, m mood) {
 	if point != "" {
 		w.moody.moods[point] = m
 	}
-	w.step(Cycle{})
+	w.step(ScheduleOne{})
 }
 
 func (w *world) tick(d time.Duration) {
@@ -563,7 +563,7 @@ func (w *world) settle() {
 			w.answer(0, fine)
 		case w.finish():
 		case w.m.Ready():
-			w.step(Cycle{})
+			w.step(ScheduleOne{})
 		case timer && next.Before(w.now.Add(time.Hour)):
 			w.tick(max(0, next.Sub(w.now)))
 		default:

@@ -87,7 +87,7 @@ func TestRepliesShowObjects(t *testing.T) {
 	volume := func(version string) object.Object {
 		return &object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v", UID: "uid", Version: version}}
 	}
-	reply := func(version string) Event { return Written{UID: "p", Shown: []object.Object{volume(version)}} }
+	reply := func(version string) Event { return WriteReply{UID: "p", Shown: []object.Object{volume(version)}} }
 	gone := ObjectGone{Kind: object.PersistentVolumes, Name: "v"}
 	for _, test := range []struct {
 		event Event

@@ -27,9 +27,9 @@ const (
 
 // Answer puts the question to the extender and waits for the answer, for as
 // long as the extender's timeout at most.
-func (x Extenders) Answer(ctx context.Context, e machine.Ask) machine.Answered {
+func (x Extenders) Answer(ctx context.Context, e machine.CallExtender) machine.ExtenderReply {
 	s := x[e.Extender]
-	answer := machine.Answered{UID: e.Pod.UID, Question: e.Question}
+	answer := machine.ExtenderReply{UID: e.Pod.UID, Call: e.Call}
 	switch e.Verb {
 	case machine.Filter:
 		answer.Err = s.filter(ctx, e, &answer)
@@ -41,7 +41,7 @@ func (x Extenders) Answer(ctx context.Context, e machine.Ask) machine.Answered {
 	return answer
 }
 
-func (s *service) filter(ctx context.Context, e machine.Ask, answer *machine.Answered) error {
+func (s *service) filter(ctx context.Context, e machine.CallExtender, answer *machine.ExtenderReply) error {
 	var reply extenderv1.ExtenderFilterResult
 	if err := s.send(ctx, s.verb(e.Verb), s.about(e), &reply, len(e.Nodes)); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *service) filter(ctx context.Context, e machine.Ask, answer *machine.Ans
 	return err
 }
 
-func (s *service) prioritize(ctx context.Context, e machine.Ask) (map[string]int64, error) {
+func (s *service) prioritize(ctx context.Context, e machine.CallExtender) (map[string]int64, error) {
 	var reply extenderv1.HostPriorityList
 	if err := s.send(ctx, s.verb(e.Verb), s.about(e), &reply, len(e.Nodes)); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *service) prioritize(ctx context.Context, e machine.Ask) (map[string]int
 }
 
 // about is a question about nodes.
-func (s *service) about(e machine.Ask) *extenderv1.ExtenderArgs {
+func (s *service) about(e machine.CallExtender) *extenderv1.ExtenderArgs {
 	args := &extenderv1.ExtenderArgs{Pod: e.Pod.API}
 	if s.config.NodeCacheCapable {
 		names := make([]string, len(e.Nodes))
@@ -84,7 +84,7 @@ func (s *service) about(e machine.Ask) *extenderv1.ExtenderArgs {
 	return args
 }
 
-func (s *service) preempt(ctx context.Context, e machine.Ask) ([]machine.Left, error) {
+func (s *service) preempt(ctx context.Context, e machine.CallExtender) ([]machine.Left, error) {
 	var reply extenderv1.ExtenderPreemptionResult
 	if err := s.send(ctx, s.verb(e.Verb), s.candidates(e), &reply, len(e.Candidates)); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *service) preempt(ctx context.Context, e machine.Ask) ([]machine.Left, e
 
 // candidates is a question about victims: by UID where the extender knows the
 // pods itself.
-func (s *service) candidates(e machine.Ask) *extenderv1.ExtenderPreemptionArgs {
+func (s *service) candidates(e machine.CallExtender) *extenderv1.ExtenderPreemptionArgs {
 	args := &extenderv1.ExtenderPreemptionArgs{Pod: e.Pod.API}
 	if s.config.NodeCacheCapable {
 		args.NodeNameToMetaVictims = map[string]*extenderv1.MetaVictims{}
@@ -128,7 +128,7 @@ func meta(c framework.Candidate) *extenderv1.MetaVictims {
 
 // Bind has the extender bind the pod and says what is known afterwards: refused
 // is what the extender says no to, or never heard of.
-func (x Extenders) Bind(ctx context.Context, e machine.BindBy) (machine.BindResult, error) {
+func (x Extenders) Bind(ctx context.Context, e machine.BindByExtender) (machine.BindResult, error) {
 	s := x[e.Extender]
 	select {
 	case s.binds <- struct{}{}:

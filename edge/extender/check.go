@@ -24,7 +24,7 @@ func (s *service) bad(verb machine.Verb, err error) error {
 }
 
 // asked is the set of nodes that the question is about.
-func asked(e machine.Ask) map[string]bool {
+func asked(e machine.CallExtender) map[string]bool {
 	nodes := make(map[string]bool, len(e.Nodes))
 	for _, n := range e.Nodes {
 		nodes[n.Name] = true
@@ -37,7 +37,7 @@ func unknown(node string) error { return fmt.Errorf("node %q was not asked about
 // passed reads which nodes a filter lets pass: by name where it was asked by
 // name and answers so, else those that came back as a whole (v1.36). A reply
 // with neither must say of each node why it failed.
-func (s *service) passed(e machine.Ask, r *extenderv1.ExtenderFilterResult) ([]string, error) {
+func (s *service) passed(e machine.CallExtender, r *extenderv1.ExtenderFilterResult) ([]string, error) {
 	nodes, verb := asked(e), e.Verb
 	for _, failed := range []extenderv1.FailedNodesMap{r.FailedNodes, r.FailedAndUnresolvableNodes} {
 		if err := within(nodes, failed); err != nil {
@@ -98,7 +98,7 @@ func within(nodes map[string]bool, failed extenderv1.FailedNodesMap) error {
 
 // scores reads the scores of nodes. A node that is named twice gets both, as in
 // v1.36; one that is not named gets none.
-func scores(e machine.Ask, list extenderv1.HostPriorityList) (map[string]int64, error) {
+func scores(e machine.CallExtender, list extenderv1.HostPriorityList) (map[string]int64, error) {
 	nodes := asked(e)
 	scores := make(map[string]int64, len(list))
 	for _, h := range list {

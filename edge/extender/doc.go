@@ -1,5 +1,5 @@
-// Package extender asks HTTP extenders: it carries out the machine's Ask and
-// BindBy effects, with the wire types of k8s.io/kube-scheduler/extender/v1. It
+// Package extender asks HTTP extenders: it carries out the machine's CallExtender and
+// BindByExtender effects, with the wire types of k8s.io/kube-scheduler/extender/v1. It
 // trusts no reply: each is bounded in size and time and checked against what
 // was asked, and what is wrong with it becomes an error that names the
 // extender and the reason.

@@ -55,8 +55,8 @@ func pod(name string) *object.Pod {
 	return &object.Pod{UID: api.UID, Namespace: "ns", Name: name, API: api}
 }
 
-func question(v machine.Verb) machine.Ask {
-	e := machine.Ask{Pod: pod("p"), Question: 7, Verb: v}
+func question(v machine.Verb) machine.CallExtender {
+	e := machine.CallExtender{Pod: pod("p"), Call: 7, Verb: v}
 	if v == machine.Preempt {
 		e.Candidates = []framework.Candidate{{Node: "a", Victims: []*object.Pod{pod("x"), pod("y")}, NumPDBViolations: 1}, {Node: "b", Victims: []*object.Pod{pod("z")}}}
 		return e
@@ -75,18 +75,18 @@ func TestReplies(t *testing.T) {
 		verb   machine.Verb
 		reply  string
 		change func(*configv1.Extender)
-		want   machine.Answered
+		want   machine.ExtenderReply
 		err    string // URL stands for the extender's
 	}{
-		{name: "all pass", verb: machine.Filter, reply: `{"nodenames":["b","a"]}`, want: machine.Answered{Passed: []string{"b", "a"}}},
-		{name: "none passes, without a word", verb: machine.Filter, reply: `{"nodenames":[]}`, want: machine.Answered{Passed: []string{}}},
+		{name: "all pass", verb: machine.Filter, reply: `{"nodenames":["b","a"]}`, want: machine.ExtenderReply{Passed: []string{"b", "a"}}},
+		{name: "none passes, without a word", verb: machine.Filter, reply: `{"nodenames":[]}`, want: machine.ExtenderReply{Passed: []string{}}},
 		{name: "reasons", verb: machine.Filter, reply: `{"nodenames":[],"failedNodes":{"a":"no"},"failedAndUnresolvableNodes":{"b":"never"}}`,
-			want: machine.Answered{Passed: []string{}, Failed: map[string]string{"a": "no"}, Unresolvable: map[string]string{"b": "never"}}},
+			want: machine.ExtenderReply{Passed: []string{}, Failed: map[string]string{"a": "no"}, Unresolvable: map[string]string{"b": "never"}}},
 		{name: "a reason without end", verb: machine.Filter, reply: `{"nodenames":["b"],"failedNodes":{"a":"` + strings.Repeat("no", 1000) + `"}}`,
-			want: machine.Answered{Passed: []string{"b"}, Failed: map[string]string{"a": strings.Repeat("no", 512) + " ..."}}},
+			want: machine.ExtenderReply{Passed: []string{"b"}, Failed: map[string]string{"a": strings.Repeat("no", 512) + " ..."}}},
 		{name: "only reasons", verb: machine.Filter, reply: `{"failedNodes":{"a":"no","b":"no"}}`,
-			want: machine.Answered{Failed: map[string]string{"a": "no", "b": "no"}}},
-		{name: "whole nodes", verb: machine.Filter, reply: `{"nodes":{"items":[{"metadata":{"name":"b"}}]}}`, change: whole, want: machine.Answered{Passed: []string{"b"}}},
+			want: machine.ExtenderReply{Failed: map[string]string{"a": "no", "b": "no"}}},
+		{name: "whole nodes", verb: machine.Filter, reply: `{"nodes":{"items":[{"metadata":{"name":"b"}}]}}`, change: whole, want: machine.ExtenderReply{Passed: []string{"b"}}},
 		{name: "its own error", verb: machine.Filter, reply: `{"error":"out of order"}`, err: "out of order"},
 		{name: "null", verb: machine.Filter, reply: ` null`, err: `extender "URL": filter: the reply is null`},
 		{name: "nothing", verb: machine.Filter, reply: ``, err: `extender "URL": filter: the reply cannot be decoded: unexpected end of JSON input`},
@@ -99,8 +99,8 @@ func TestReplies(t *testing.T) {
 		{name: "an invented node", verb: machine.Filter, reply: `{"nodes":{"items":[null]}}`, change: whole, err: `extender "URL" claims a filtered node "" which is not found in the input node list`},
 		{name: "a reason for an unknown node", verb: machine.Filter, reply: `{"nodenames":[],"failedNodes":{"d":"","c":""}}`, err: `extender "URL": filter: node "c" was not asked about`},
 
-		{name: "scores", verb: machine.Prioritize, reply: `[{"host":"a","score":10},{"host":"b","score":0},{"host":"a","score":1}]`, want: machine.Answered{Scores: map[string]int64{"a": 11, "b": 0}}},
-		{name: "scores of some", verb: machine.Prioritize, reply: `[{"host":"a","score":1000}]`, want: machine.Answered{Scores: map[string]int64{"a": 1000}}},
+		{name: "scores", verb: machine.Prioritize, reply: `[{"host":"a","score":10},{"host":"b","score":0},{"host":"a","score":1}]`, want: machine.ExtenderReply{Scores: map[string]int64{"a": 11, "b": 0}}},
+		{name: "scores of some", verb: machine.Prioritize, reply: `[{"host":"a","score":1000}]`, want: machine.ExtenderReply{Scores: map[string]int64{"a": 1000}}},
 		{name: "no scores", verb: machine.Prioritize, reply: `null`, err: `extender "URL": prioritize: the reply is null`},
 		{name: "a negative score", verb: machine.Prioritize, reply: `[{"host":"a","score":-1}]`, err: `extender "URL": prioritize: score -1 of node "a" is not between 0 and 1000`},
 		{name: "an absurd score", verb: machine.Prioritize, reply: `[{"host":"a","score":9223372036854775807}]`, err: `extender "URL": prioritize: score 9223372036854775807 of node "a" is not between 0 and 1000`},
@@ -109,7 +109,7 @@ func TestReplies(t *testing.T) {
 		{name: "a score of an unknown node", verb: machine.Prioritize, reply: `[{"host":"c","score":1}]`, err: `extender "URL": prioritize: node "c" was not asked about`},
 
 		{name: "victims", verb: machine.Preempt, reply: `{"nodeNameToMetaVictims":{"b":{"pods":[{"uid":"z"}]},"a":{"pods":[{"uid":"y"}],"numPDBViolations":1}}}`,
-			want: machine.Answered{Left: []machine.Left{{Node: "a", Victims: []types.UID{"y"}, Violations: 1}, {Node: "b", Victims: []types.UID{"z"}}}}},
+			want: machine.ExtenderReply{Left: []machine.Left{{Node: "a", Victims: []types.UID{"y"}, Violations: 1}, {Node: "b", Victims: []types.UID{"z"}}}}},
 		{name: "no candidate", verb: machine.Preempt, reply: `{}`},
 		{name: "null victims", verb: machine.Preempt, reply: `{"nodeNameToMetaVictims":{"a":null}}`, err: `extender "URL": preempt: the victims on node "a" are null`},
 		{name: "a null victim", verb: machine.Preempt, reply: `{"nodeNameToMetaVictims":{"a":{"pods":[null]}}}`, err: `extender "URL": preempt: a victim on node a is null`},
@@ -128,7 +128,7 @@ func TestReplies(t *testing.T) {
 			if c.err != "" {
 				return
 			}
-			if c.want.UID, c.want.Question = "p", 7; !reflect.DeepEqual(got, c.want) {
+			if c.want.UID, c.want.Call = "p", 7; !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
@@ -146,7 +146,7 @@ func TestQuestions(t *testing.T) {
 		}, func(c *configv1.Extender) { c.NodeCacheCapable = capable })
 		x.Answer(t.Context(), question(machine.Filter))
 		x.Answer(t.Context(), question(machine.Preempt))
-		_, _ = x.Bind(t.Context(), machine.BindBy{Pod: pod("p"), Node: "a"})
+		_, _ = x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"})
 
 		var about extenderv1.ExtenderArgs
 		decode(t, asked["POST /filter application/json"], &about)
@@ -204,7 +204,7 @@ func TestTransport(t *testing.T) {
 			if a := x.Answer(t.Context(), question(machine.Filter)); a.Err == nil || !strings.Contains(strings.ReplaceAll(a.Err.Error(), url, "URL"), c.err) {
 				t.Errorf("got %v, want %q", a.Err, c.err)
 			}
-			if result, err := x.Bind(t.Context(), machine.BindBy{Pod: pod("p"), Node: "a"}); result != c.bind || err == nil {
+			if result, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}); result != c.bind || err == nil {
 				t.Errorf("bind: got %v %v, want %v", result, err, c.bind)
 			}
 		})
@@ -217,7 +217,7 @@ func TestBind(t *testing.T) {
 		`{}`: machine.BindDone, `{"error":"no"}`: machine.BindRefused, `null`: machine.BindUnknown, `{`: machine.BindUnknown,
 	} {
 		x, _ := served(t, says(reply), nil)
-		if got, err := x.Bind(t.Context(), machine.BindBy{Pod: pod("p"), Node: "a"}); got != want || (err == nil) != (got == machine.BindDone) {
+		if got, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}); got != want || (err == nil) != (got == machine.BindDone) {
 			t.Errorf("%s: got %v %v, want %v", reply, got, err, want)
 		}
 	}
@@ -225,12 +225,12 @@ func TestBind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := x.Bind(t.Context(), machine.BindBy{Pod: pod("p"), Node: "a"}); got != machine.BindRefused || err == nil {
+	if got, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}); got != machine.BindRefused || err == nil {
 		t.Errorf("nobody there: got %v %v", got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := x.Bind(ctx, machine.BindBy{Pod: pod("p"), Node: "a"}); got == machine.BindDone || err == nil {
+	if got, err := x.Bind(ctx, machine.BindByExtender{Pod: pod("p"), Node: "a"}); got == machine.BindDone || err == nil {
 		t.Errorf("cancelled: got %v %v", got, err)
 	}
 }

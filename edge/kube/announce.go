@@ -57,7 +57,7 @@ func newRecorder(p *pool, sink eventSink, busy func() bool) *recorder {
 	return r
 }
 
-func (r *recorder) add(e machine.Announce) {
+func (r *recorder) add(e machine.PublishEvent) {
 	now := time.Now()
 	if e.Reason == neverRepeated {
 		s := newSeries(e, now)
@@ -161,9 +161,9 @@ func (r *recorder) yield(ctx context.Context, since time.Time) {
 // maxInstance is the longest reportingInstance that the API takes, in bytes.
 const maxInstance = 128
 
-// eventOf renders an Announce effect. It is reported by the profile that acts:
+// eventOf renders a PublishEvent effect. It is reported by the profile that acts:
 // the preemptor's when there is one.
-func eventOf(e machine.Announce, host string, s eventSeries) *eventsv1.Event {
+func eventOf(e machine.PublishEvent, host string, s eventSeries) *eventsv1.Event {
 	actor := e.Pod
 	kind := v1.EventTypeNormal
 	if e.Warning {

@@ -62,7 +62,7 @@ func TestBindOutcome(t *testing.T) {
 			})
 			h, outcomes := executorOn(t, s.config(), always)
 			h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
-			got := (<-outcomes).(machine.Bound)
+			got := (<-outcomes).(machine.BindReply)
 			if got.Result != tt.want || got.UID != "uid-1" {
 				t.Errorf("got %v (%v), want %v", got.Result, got.Err, tt.want)
 			}
@@ -94,7 +94,7 @@ func TestBindIsRepeatedWhenTurnedAway(t *testing.T) {
 	})
 	h, outcomes := executorOn(t, s.config(), always)
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
-	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindDone {
+	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindDone {
 		t.Errorf("got %v (%v)", got.Result, got.Err)
 	}
 }
@@ -112,13 +112,13 @@ func TestBindNotSent(t *testing.T) {
 
 	h, outcomes := executorOn(t, unreachable, always)
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
-	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindRefused {
+	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindRefused {
 		t.Errorf("unreachable: got %v (%v)", got.Result, got.Err)
 	}
 
 	h, outcomes = executorOn(t, s.config(), func() bool { return false })
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
-	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindRefused || !errors.Is(got.Err, ErrNotLeading) {
+	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindRefused || !errors.Is(got.Err, ErrNotLeading) {
 		t.Errorf("lease lost: got %v (%v)", got.Result, got.Err)
 	}
 	if len(s.requests) != 0 {
@@ -135,11 +135,11 @@ func TestStopGivesUp(t *testing.T) {
 	<-s.requests
 	h.Stop(cancelled(), always)
 	close(release)
-	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindUnknown {
+	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindUnknown {
 		t.Errorf("got %v (%v)", got.Result, got.Err)
 	}
 	h.Do(machine.Bind{Pod: testPod("q"), Node: "node"})
-	h.Do(machine.Read{Pod: testPod("q")})
+	h.Do(machine.ReadPod{Pod: testPod("q")})
 	if len(outcomes) != 0 || len(s.requests) != 0 {
 		t.Error("something was started after Stop")
 	}
@@ -171,18 +171,18 @@ func TestStopReadsWhatWasLost(t *testing.T) {
 		h.Stop(t.Context(), func() bool { asked <- struct{}{}; return read.Load() })
 	}()
 	close(hangUp)
-	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindUnknown {
+	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindUnknown {
 		t.Fatalf("got %v (%v)", got.Result, got.Err)
 	}
 	<-asked
-	h.Do(machine.Read{Pod: testPod("p")})
+	h.Do(machine.ReadPod{Pod: testPod("p")})
 	got := make(chan machine.Event, 1)
 	go func() { got <- <-outcomes }()
 	for done := false; !done; {
 		select {
 		case <-asked:
 		case e := <-got:
-			if e.(machine.PodRead).Pod.NodeName != "node" || h.Counters().Unanswered != 0 {
+			if e.(machine.ReadReply).Pod.NodeName != "node" || h.Counters().Unanswered != 0 {
 				t.Errorf("got %+v, %d unanswered", e, h.Counters().Unanswered)
 			}
 			done = true

@@ -98,22 +98,22 @@ func (x *Executor) Do(e machine.Effect) {
 	switch e := e.(type) {
 	case machine.Bind:
 		x.startBind(e)
-	case machine.Read:
+	case machine.ReadPod:
 		x.startRead(e)
 	case machine.Evict:
 		x.settling.submit(func(ctx context.Context) {
 			err := x.evict(ctx, e.Victim, e.Preemptor)
-			x.report(machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
+			x.report(machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
 		})
-	case machine.Patch:
+	case machine.PatchStatus:
 		x.status.add(e)
-	case machine.Announce:
+	case machine.PublishEvent:
 		x.events.add(e)
 	case machine.Write:
 		x.startWrite(e)
-	case machine.Ask:
+	case machine.CallExtender:
 		x.startAsk(e)
-	case machine.BindBy:
+	case machine.BindByExtender:
 		x.startBindBy(e)
 	}
 }
@@ -129,16 +129,16 @@ func (x *Executor) startBind(e machine.Bind) {
 			defer x.unanswered.Add(-1)
 			result, err := x.bind(ctx, e.Pod, e.Node)
 			x.binding.Add(-1)
-			x.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
+			x.report(machine.BindReply{UID: e.Pod.UID, Result: result, Err: err})
 		})
 	})
 }
 
-func (x *Executor) startRead(e machine.Read) {
+func (x *Executor) startRead(e machine.ReadPod) {
 	read := func() {
 		x.settling.submit(func(ctx context.Context) {
 			p, err := x.get(ctx, e.Pod)
-			x.report(machine.PodRead{UID: e.Pod.UID, Pod: p, Err: err})
+			x.report(machine.ReadReply{UID: e.Pod.UID, Pod: p, Err: err})
 		})
 	}
 	if e.Delay <= 0 {
@@ -207,7 +207,7 @@ func gone(err error) bool {
 }
 
 // patch carries a Patch effect out. It reports false where another try may help.
-func (x *Executor) patch(ctx context.Context, e machine.Patch) bool {
+func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
 	err := x.patchStatus(ctx, x.clients.Status, e.Pod, statusOf(e, time.Now()))
 	again := transient(err)
 	if err == nil || !again && gone(err) {

@@ -46,8 +46,8 @@ func TestRead(t *testing.T) {
 				answer(w, tt.code, tt.body)
 			})
 			h, outcomes := executorOn(t, s.config(), always)
-			h.Do(machine.Read{Pod: testPod("p"), Delay: time.Millisecond})
-			e := (<-outcomes).(machine.PodRead)
+			h.Do(machine.ReadPod{Pod: testPod("p"), Delay: time.Millisecond})
+			e := (<-outcomes).(machine.ReadReply)
 			got := "-"
 			switch {
 			case e.Err != nil:
@@ -107,7 +107,7 @@ func TestEvict(t *testing.T) {
 			victim := testPod("p")
 			victim.Disrupted = tt.disrupted
 			h.Do(machine.Evict{Victim: victim, Preemptor: &object.Pod{UID: "uid-9", SchedulerName: "mine"}})
-			e := (<-outcomes).(machine.Evicted)
+			e := (<-outcomes).(machine.EvictReply)
 			if (e.Err != nil) != tt.fails || e.Victim != "uid-1" || e.Preemptor != "uid-9" {
 				t.Errorf("got %+v", e)
 			}
@@ -134,16 +134,16 @@ func TestStatusPatch(t *testing.T) {
 	before.Scheduled = object.Condition{Status: "False", Reason: "SchedulerError"}
 	tests := []struct {
 		name string
-		in   machine.Patch
+		in   machine.PatchStatus
 		want string
 	}{
-		{"new condition", machine.Patch{Pod: testPod("p"), Condition: failed},
+		{"new condition", machine.PatchStatus{Pod: testPod("p"), Condition: failed},
 			`{"metadata":{"uid":"uid-1"},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no \"room\"","observedGeneration":3,"lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`},
-		{"same status, another reason", machine.Patch{Pod: before, Condition: failed},
+		{"same status, another reason", machine.PatchStatus{Pod: before, Condition: failed},
 			`{"metadata":{"uid":"uid-1"},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no \"room\"","observedGeneration":3}]}}`},
-		{"nomination", machine.Patch{Pod: testPod("p"), Nominated: &node},
+		{"nomination", machine.PatchStatus{Pod: testPod("p"), Nominated: &node},
 			`{"metadata":{"uid":"uid-1"},"status":{"nominatedNodeName":"node"}}`},
-		{"nomination ends", machine.Patch{Pod: testPod("p"), Nominated: &none},
+		{"nomination ends", machine.PatchStatus{Pod: testPod("p"), Nominated: &none},
 			`{"metadata":{"uid":"uid-1"},"status":{"nominatedNodeName":null}}`},
 	}
 	for _, tt := range tests {
@@ -155,12 +155,12 @@ func TestStatusPatch(t *testing.T) {
 
 // The server lets one patch through at a time, so that others pile up.
 func TestStatusQueue(t *testing.T) {
-	message := func(m string) machine.Patch {
-		return machine.Patch{Pod: testPod("p"), Condition: &object.Condition{Message: m}}
+	message := func(m string) machine.PatchStatus {
+		return machine.PatchStatus{Pod: testPod("p"), Condition: &object.Condition{Message: m}}
 	}
 	var sent []string
 	started, proceed := make(chan struct{}), make(chan struct{})
-	q := newStatusQueue(newPool(1, 0, 0), func(_ context.Context, e machine.Patch) bool {
+	q := newStatusQueue(newPool(1, 0, 0), func(_ context.Context, e machine.PatchStatus) bool {
 		text := ""
 		if e.Condition != nil {
 			text = e.Condition.Message
@@ -177,7 +177,7 @@ func TestStatusQueue(t *testing.T) {
 	<-started
 	node := "node"
 	q.add(message("second"))
-	q.add(machine.Patch{Pod: testPod("p"), Nominated: &node})
+	q.add(machine.PatchStatus{Pod: testPod("p"), Nominated: &node})
 	q.add(message("third"))
 	proceed <- struct{}{}
 	<-started
@@ -212,8 +212,8 @@ func TestEvent(t *testing.T) {
 	now := time.Unix(0, 0x1234)
 	victim := testPod("victim")
 	preemptor := &object.Pod{UID: "uid-2", Namespace: "other", Name: "strong", SchedulerName: "mine"}
-	e := eventOf(machine.Announce{Pod: victim, Reason: "Preempted", Action: "Preempting",
-		Note: strings.Repeat("é", 600), Related: preemptor}, strings.Repeat("h", 200), *newSeries(machine.Announce{Pod: victim}, now))
+	e := eventOf(machine.PublishEvent{Pod: victim, Reason: "Preempted", Action: "Preempting",
+		Note: strings.Repeat("é", 600), Related: preemptor}, strings.Repeat("h", 200), *newSeries(machine.PublishEvent{Pod: victim}, now))
 	if e.Name != "victim.1234" || e.Namespace != "ns" || e.Type != "Normal" || e.ReportingController != "mine" {
 		t.Errorf("got %+v", e)
 	}
@@ -226,7 +226,7 @@ func TestEvent(t *testing.T) {
 	if _, err := json.Marshal(e); err != nil {
 		t.Error(err)
 	}
-	lengthy := machine.Announce{Pod: testPod(strings.Repeat("a", 250)), Warning: true}
+	lengthy := machine.PublishEvent{Pod: testPod(strings.Repeat("a", 250)), Warning: true}
 	long := eventOf(lengthy, "host", *newSeries(lengthy, now))
 	if len(long.Name) > 253 || long.Type != "Warning" {
 		t.Errorf("got name %q, type %s", long.Name, long.Type)
@@ -245,17 +245,17 @@ func TestEventsAreBounded(t *testing.T) {
 	h, outcomes := executorOn(t, s.config(), always)
 	const extra = 7
 	for range eventWorkers {
-		h.Do(machine.Announce{Pod: testPod("p"), Reason: neverRepeated})
+		h.Do(machine.PublishEvent{Pod: testPod("p"), Reason: neverRepeated})
 		<-s.requests
 	}
 	for range eventLimit + extra {
-		h.Do(machine.Announce{Pod: testPod("p"), Reason: neverRepeated})
+		h.Do(machine.PublishEvent{Pod: testPod("p"), Reason: neverRepeated})
 	}
 	if got := h.Counters().EventsDropped; got != extra {
 		t.Errorf("dropped %d events, want %d", got, extra)
 	}
 	h.Do(machine.Bind{Pod: testPod("q"), Node: "node"}) // does not wait for events
-	if got := (<-outcomes).(machine.Bound); got.Result != machine.BindDone {
+	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindDone {
 		t.Errorf("got %v", got)
 	}
 	close(release)

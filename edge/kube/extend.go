@@ -13,8 +13,8 @@ import (
 // Extenders are the services outside that have a say about pods. Calls end by
 // themselves after a time, and sooner when their context does.
 type Extenders interface {
-	Answer(context.Context, machine.Ask) machine.Answered
-	Bind(context.Context, machine.BindBy) (machine.BindResult, error)
+	Answer(context.Context, machine.CallExtender) machine.ExtenderReply
+	Bind(context.Context, machine.BindByExtender) (machine.BindResult, error)
 	// Pod and Nodes tell which API objects they may be told of.
 	Pod(*v1.Pod) bool
 	Nodes() bool
@@ -28,7 +28,7 @@ func (w *Watcher) Extend(x Extenders) { w.extenders = x }
 func (x *Executor) Extend(e Extenders) { x.extenders = e }
 
 // startAsk asks an extender. The machine bounds how many are asked at a time.
-func (x *Executor) startAsk(e machine.Ask) {
+func (x *Executor) startAsk(e machine.CallExtender) {
 	x.asking.start(func(ctx context.Context) {
 		answer := x.extenders.Answer(ctx, e)
 		if ctx.Err() != nil {
@@ -45,17 +45,17 @@ func (x *Executor) startAsk(e machine.Ask) {
 // startBindBy has an extender bind a pod. Like a binding of ours it waits for a
 // status patch that is on its way, and is not sent without the lease. It does
 // not count in Full: an extender that hangs is no reason to stop.
-func (x *Executor) startBindBy(e machine.BindBy) {
+func (x *Executor) startBindBy(e machine.BindByExtender) {
 	x.status.settle(e.Pod.UID, func() {
 		x.delegated.start(func(ctx context.Context) {
 			if !x.clients.held() {
-				x.report(machine.Bound{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading})
+				x.report(machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading})
 				return
 			}
 			x.unanswered.Add(1)
 			defer x.unanswered.Add(-1)
 			result, err := x.extenders.Bind(ctx, e)
-			x.report(machine.Bound{UID: e.Pod.UID, Result: result, Err: err})
+			x.report(machine.BindReply{UID: e.Pod.UID, Result: result, Err: err})
 		})
 	})
 }

@@ -49,7 +49,7 @@ func TestPostedObjectsAreRead(t *testing.T) {
 				t.Errorf("the binding reads %+v", b)
 			}
 			<-outcomes
-			h.Do(machine.Announce{Pod: testPod("p"), Reason: "Scheduled", Action: "Binding"})
+			h.Do(machine.PublishEvent{Pod: testPod("p"), Reason: "Scheduled", Action: "Binding"})
 			e := read("apis/events.k8s.io/v1/namespaces/ns/events").(*eventsv1.Event)
 			if e.Regarding.Name != "p" || e.Reason != "Scheduled" || e.ReportingController != "default-scheduler" || time.Since(e.EventTime.Time) > time.Hour {
 				t.Errorf("the event reads %+v", e)
@@ -136,7 +136,7 @@ func TestTokensAreRenewed(t *testing.T) {
 			h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
 		}
 		for range requests {
-			if (<-outcomes).(machine.Bound).Result != machine.BindDone {
+			if (<-outcomes).(machine.BindReply).Result != machine.BindDone {
 				refused++
 			}
 		}

@@ -32,7 +32,7 @@ type eventKey struct {
 
 var noteSeed = maphash.MakeSeed()
 
-func keyOf(e machine.Announce) eventKey {
+func keyOf(e machine.PublishEvent) eventKey {
 	k := eventKey{pod: e.Pod.UID, version: e.Pod.Version, reason: e.Reason, note: maphash.String(noteSeed, e.Note)}
 	if e.Related != nil {
 		k.related, k.relatedVersion = e.Related.UID, e.Related.Version
@@ -72,7 +72,7 @@ func newEventCache() *eventCache {
 // add counts an occurrence. It returns the series so far and whether the API is
 // to be told of it now: of the first occurrence, of the second, and then once
 // in a while.
-func (c *eventCache) add(k eventKey, e machine.Announce, now time.Time) (eventSeries, bool) {
+func (c *eventCache) add(k eventKey, e machine.PublishEvent, now time.Time) (eventSeries, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.recent[k]
@@ -124,6 +124,6 @@ func (c *eventCache) turn() []eventSeries {
 	return finished
 }
 
-func newSeries(e machine.Announce, now time.Time) *eventSeries {
+func newSeries(e machine.PublishEvent, now time.Time) *eventSeries {
 	return &eventSeries{namespace: e.Pod.Namespace, name: eventName(e.Pod.Name, now), first: now}
 }

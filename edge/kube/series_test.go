@@ -56,10 +56,10 @@ func (l *ledger) patch(_ context.Context, e *eventsv1.Event) error {
 	return err
 }
 
-func failing(note, version string) machine.Announce {
+func failing(note, version string) machine.PublishEvent {
 	p := testPod("p")
 	p.Version = version
-	return machine.Announce{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: note}
+	return machine.PublishEvent{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: note}
 }
 
 // Repeats of an event are a series, as kube-scheduler's recorder makes them: it
@@ -69,7 +69,7 @@ func TestSeries(t *testing.T) {
 	nothing := errors.New("no connection")
 	type at struct {
 		after time.Duration // since the one before
-		e     machine.Announce
+		e     machine.PublishEvent
 		fault error
 	}
 	full := failing("full", "7")
@@ -137,7 +137,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	pod := testPod("p")
 	for i := range 3*cacheLimit + 1 {
 		pod.UID = types.UID(fmt.Sprint(i))
-		r.add(machine.Announce{Pod: pod, Reason: "FailedScheduling"})
+		r.add(machine.PublishEvent{Pod: pod, Reason: "FailedScheduling"})
 		if len(r.cache.recent) > cacheLimit || len(r.cache.older) > cacheLimit {
 			t.Fatalf("%d and %d events are kept", len(r.cache.recent), len(r.cache.older))
 		}
@@ -147,7 +147,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 	kept := len(r.cache.recent)
 	pod.UID = "another"
-	r.add(machine.Announce{Pod: pod, Reason: neverRepeated})
+	r.add(machine.PublishEvent{Pod: pod, Reason: neverRepeated})
 	if len(r.cache.recent) != kept {
 		t.Error("what is never repeated is kept")
 	}

@@ -82,7 +82,7 @@ func TestSlowServer(t *testing.T) {
 				h.Do(machine.Bind{Pod: numbered(i), Node: "node"})
 			}
 			for range pods {
-				if e := (<-outcomes).(machine.Bound); e.Result != machine.BindDone {
+				if e := (<-outcomes).(machine.BindReply); e.Result != machine.BindDone {
 					t.Fatalf("%s: binding of %s: %v", takes, e.UID, e.Err)
 				}
 			}
@@ -100,7 +100,7 @@ func TestSlowServer(t *testing.T) {
 				h.Do(machine.Evict{Victim: victim, Preemptor: testPod("p")})
 			}
 			for range pods {
-				if e := (<-outcomes).(machine.Evicted); e.Err != nil {
+				if e := (<-outcomes).(machine.EvictReply); e.Err != nil {
 					t.Fatalf("%s: eviction of %s: %v", takes, e.Victim, e.Err)
 				}
 			}
@@ -118,7 +118,7 @@ func TestDeadServer(t *testing.T) {
 		h, outcomes, s := executorOnSlow(t, time.Hour, -1, 0)
 		start := time.Now()
 		h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
-		e := (<-outcomes).(machine.Bound)
+		e := (<-outcomes).(machine.BindReply)
 		if took := time.Since(start); e.Err == nil || took != requestTimeout {
 			t.Errorf("got %v (%v) after %s, want an error after %s", e.Result, e.Err, took, requestTimeout)
 		}
@@ -139,7 +139,7 @@ func TestWaitForTheRateLimiter(t *testing.T) {
 			h.Do(machine.Bind{Pod: numbered(i), Node: "node"})
 		}
 		for range pods {
-			if e := (<-outcomes).(machine.Bound); e.Result != machine.BindDone {
+			if e := (<-outcomes).(machine.BindReply); e.Result != machine.BindDone {
 				t.Fatalf("binding of %s: %v", e.UID, e.Err)
 			}
 		}
@@ -163,7 +163,7 @@ func TestOneRateForAllRequests(t *testing.T) {
 			// Not by Do: events would wait for it.
 			h.bindings.submit(func(ctx context.Context) { _, _ = h.bind(ctx, pod, "node") })
 			h.Do(machine.Evict{Victim: pod, Preemptor: testPod("p")})
-			h.Do(machine.Announce{Pod: pod, Reason: "Scheduled"})
+			h.Do(machine.PublishEvent{Pod: pod, Reason: "Scheduled"})
 		}
 		for range each {
 			<-outcomes

@@ -44,7 +44,7 @@ func podPatch(p *object.Pod, status map[string]any) []byte {
 
 // statusOf renders a Patch effect. The time of transition changes with the
 // condition's status only.
-func statusOf(e machine.Patch, now time.Time) []byte {
+func statusOf(e machine.PatchStatus, now time.Time) []byte {
 	status := map[string]any{}
 	if c := e.Condition; c != nil {
 		written := condition{Type: v1.PodScheduled, Status: c.Status, Reason: c.Reason, Message: c.Message,
@@ -84,7 +84,7 @@ const (
 // that waits. Patches of one pod are sent one after the other.
 type statusQueue struct {
 	pool *pool
-	send func(context.Context, machine.Patch) bool // false: to be tried again
+	send func(context.Context, machine.PatchStatus) bool // false: to be tried again
 
 	mu   sync.Mutex
 	pods map[types.UID]*podStatus
@@ -92,19 +92,19 @@ type statusQueue struct {
 
 // podStatus is what waits, and what is under way, for one pod.
 type podStatus struct {
-	patch   *machine.Patch // to be sent
-	queued  bool           // a job or a timer will look at this
+	patch   *machine.PatchStatus // to be sent
+	queued  bool                 // a job or a timer will look at this
 	sending bool
 	tries   int    // of this patch, or of one that was merged into it
 	then    func() // to be called when what is being sent has arrived
 }
 
-func newStatusQueue(p *pool, send func(context.Context, machine.Patch) bool) *statusQueue {
+func newStatusQueue(p *pool, send func(context.Context, machine.PatchStatus) bool) *statusQueue {
 	return &statusQueue{pool: p, send: send, pods: map[types.UID]*podStatus{}}
 }
 
 // add queues a patch, or merges it into the one that waits.
-func (q *statusQueue) add(e machine.Patch) {
+func (q *statusQueue) add(e machine.PatchStatus) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	uid := e.Pod.UID
@@ -118,7 +118,7 @@ func (q *statusQueue) add(e machine.Patch) {
 }
 
 // merged is the patch that does what both do, the later one last.
-func merged(earlier *machine.Patch, later machine.Patch) *machine.Patch {
+func merged(earlier *machine.PatchStatus, later machine.PatchStatus) *machine.PatchStatus {
 	if earlier != nil && later.Condition == nil {
 		later.Condition = earlier.Condition
 	}
@@ -182,7 +182,7 @@ func (q *statusQueue) next(ctx context.Context, uid types.UID) {
 
 // again puts back a patch that failed, under what came meanwhile, and queues it
 // after a while.
-func (q *statusQueue) again(ctx context.Context, uid types.UID, s *podStatus, failed machine.Patch) {
+func (q *statusQueue) again(ctx context.Context, uid types.UID, s *podStatus, failed machine.PatchStatus) {
 	if s.patch != nil {
 		failed = *merged(&failed, *s.patch)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-func condemned(why string) machine.Patch {
-	return machine.Patch{Pod: testPod("p"), Condition: &object.Condition{Status: "False", Reason: "Unschedulable", Message: why}}
+func condemned(why string) machine.PatchStatus {
+	return machine.PatchStatus{Pod: testPod("p"), Condition: &object.Condition{Status: "False", Reason: "Unschedulable", Message: why}}
 }
 
 // A patch that fails is tried again, later each time, until it arrives or has
@@ -47,7 +47,7 @@ func TestStatusIsTriedAgain(t *testing.T) {
 				start := time.Now()
 				var sent []string
 				var since []time.Duration
-				q := newStatusQueue(newPool(1, 0, 0), func(_ context.Context, e machine.Patch) bool {
+				q := newStatusQueue(newPool(1, 0, 0), func(_ context.Context, e machine.PatchStatus) bool {
 					sent, since = append(sent, e.Condition.Message), append(since, time.Since(start))
 					return len(sent) > tt.fails
 				})
@@ -71,7 +71,7 @@ func TestStatusIsTriedAgain(t *testing.T) {
 func TestStatusIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, tries, last := time.Now(), 0, time.Duration(0)
-		q := newStatusQueue(newPool(1, 0, 0), func(context.Context, machine.Patch) bool {
+		q := newStatusQueue(newPool(1, 0, 0), func(context.Context, machine.PatchStatus) bool {
 			tries, last = tries+1, time.Since(start)
 			return false
 		})

@@ -79,7 +79,7 @@ func TestWritesOfOlderDeviceVersions(t *testing.T) {
 		{Object: claim, Create: made},
 		{Object: claim, Subresource: "status", Patch: map[string]any{"status": map[string]any{}}},
 	}})
-	got := (<-outcomes).(machine.Written)
+	got := (<-outcomes).(machine.WriteReply)
 	if got.Err != nil || len(got.Shown) != 2 || got.Shown[1].Head().Version != "9" {
 		t.Errorf("got %+v", got)
 	}

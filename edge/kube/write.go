@@ -31,7 +31,7 @@ const settleTries = 8
 // to the first that fails. Between two tries it occupies no worker.
 type writing struct {
 	machine.Write
-	done machine.Written
+	done machine.WriteReply
 	// tries counts the replies to the write at hand that were lost, busy how
 	// often the server turned it away.
 	// Reads that failed are unread: they show nothing.
@@ -43,7 +43,7 @@ type writing struct {
 
 // startWrite carries writes out.
 func (x *Executor) startWrite(e machine.Write) {
-	x.continueWrite(&writing{Write: e, done: machine.Written{UID: e.Pod.UID}}, 0)
+	x.continueWrite(&writing{Write: e, done: machine.WriteReply{UID: e.Pod.UID}}, 0)
 }
 
 func (x *Executor) continueWrite(w *writing, delay time.Duration) {
@@ -59,7 +59,7 @@ func (x *Executor) continueWrite(w *writing, delay time.Duration) {
 					return
 				}
 			}
-			if !w.Unanswered {
+			if !w.NoReply {
 				x.report(w.done)
 			}
 			x.unanswered.Add(-1)

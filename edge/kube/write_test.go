@@ -139,7 +139,7 @@ func TestWriteIsReported(t *testing.T) {
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) { answer(w, 200, apiVolume("2", "c")) })
 	h, outcomes := executorOn(t, s.config(), always)
 	h.Do(machine.Write{Pod: testPod("p"), Writes: []framework.Write{volumeWrite()}})
-	e := (<-outcomes).(machine.Written)
+	e := (<-outcomes).(machine.WriteReply)
 	if e.UID != "uid-1" || e.Err != nil || e.Done != 1 || e.Shown[0].Head().Version != "2" {
 		t.Errorf("got %+v", e)
 	}

@@ -193,7 +193,7 @@ func (l *Loop) next(now time.Time) *object.Pod {
 // cycle decides on one pod.
 func (l *Loop) cycle(p *object.Pod) {
 	l.now.cycle(p)
-	l.cycles.after(l.step(machine.Cycle{}), time.Now(), lastPause)
+	l.cycles.after(l.step(machine.ScheduleOne{}), time.Now(), lastPause)
 }
 
 // untilTimer is how long to sleep when nothing comes in: until timers may be

@@ -47,9 +47,9 @@ func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
 		s.pods = append(s.pods, e.Pod.Name)
 	case machine.PodGone:
 		s.log = append(s.log, "gone "+e.Name)
-	case machine.PodRead:
+	case machine.ReadReply:
 		s.log = append(s.log, fmt.Sprintf("read %s: %v", e.UID, e.Err))
-	case machine.Bound:
+	case machine.BindReply:
 		s.log = append(s.log, "bound "+string(e.UID))
 		s.resolved++
 	case machine.Tick:
@@ -58,7 +58,7 @@ func (s *script) Step(now time.Time, e machine.Event) []machine.Effect {
 		if s.rebound > 0 {
 			s.timer = now.Add(s.rebound)
 		}
-	case machine.Cycle:
+	case machine.ScheduleOne:
 		name := s.pods[0]
 		s.pods = s.pods[1:]
 		s.log = append(s.log, "cycle "+name)
@@ -148,7 +148,7 @@ func TestNewsBeforeCycles(t *testing.T) {
 		expect(t, s.told(0), "set a", "set b", "cycle a", "cycle b")
 		l.Lead(false)
 		l.Post(machine.PodSet{Pod: pod("c")})
-		l.Report(machine.Bound{UID: "a"})
+		l.Report(machine.BindReply{UID: "a"})
 		expect(t, s.told(4), "set c", "bound a")
 	})
 }
@@ -164,7 +164,7 @@ func TestFullHandsPauseCycles(t *testing.T) {
 		synctest.Wait()
 		expect(t, h.binds, "a", "b")
 		h.answered()
-		l.Report(machine.Bound{UID: "a"})
+		l.Report(machine.BindReply{UID: "a"})
 		synctest.Wait()
 		expect(t, h.binds, "a", "b", "c")
 	})
@@ -199,7 +199,7 @@ func TestInboxIsBounded(t *testing.T) {
 		if posted != 2 {
 			t.Fatalf("%d news got in, want 2", posted)
 		}
-		if !b.push(item{event: machine.Bound{}}) {
+		if !b.push(item{event: machine.BindReply{}}) {
 			t.Fatal("an outcome was kept out")
 		}
 		if got := len(b.take()); got != 3 {
@@ -216,7 +216,7 @@ func TestOutcomeReportedFromDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := &script{}, &recordingExecutor{}
 		var l *Loop
-		h.onDo = func(b machine.Bind) { l.Report(machine.Bound{UID: b.Pod.UID}) }
+		h.onDo = func(b machine.Bind) { l.Report(machine.BindReply{UID: b.Pod.UID}) }
 		l = running(t, s, h, Options{})
 		for i := range 3 * inboxLimit {
 			l.Post(machine.PodSet{Pod: pod(fmt.Sprint(i))})
@@ -233,7 +233,7 @@ func TestPanicCostsOneStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := 2
 		s := &script{panicOn: func(e machine.Event) bool {
-			_, cycle := e.(machine.Cycle)
+			_, cycle := e.(machine.ScheduleOne)
 			if cycle && panics > 0 {
 				panics--
 				return true
@@ -244,12 +244,12 @@ func TestPanicCostsOneStep(t *testing.T) {
 		l := running(t, s, &recordingExecutor{}, Options{Panicked: func(machine.Event) { counted++ }})
 		l.Post(machine.PodSet{Pod: pod("a")})
 		l.Lead(true)
-		expect(t, s.told(0), "set a", "panic on machine.Cycle")
+		expect(t, s.told(0), "set a", "panic on machine.ScheduleOne")
 
 		l.Post(machine.PodSet{Pod: pod("b")}) // news get through meanwhile
 		expect(t, s.told(2), "set b")
 		time.Sleep(firstPause)
-		expect(t, s.told(3), "panic on machine.Cycle")
+		expect(t, s.told(3), "panic on machine.ScheduleOne")
 		time.Sleep(2*firstPause - time.Millisecond)
 		expect(t, s.told(4))
 		time.Sleep(2 * time.Millisecond)

@@ -102,8 +102,8 @@ var errLostRead = errors.New("a read of the pod was lost in a panic of the sched
 // trying gives the event again. What a read said grows old, so that the pod is
 // read again instead.
 func (l *Loop) trying(e machine.Event) func() bool {
-	if read, ok := e.(machine.PodRead); ok {
-		e = machine.PodRead{UID: read.UID, Err: errLostRead}
+	if read, ok := e.(machine.ReadReply); ok {
+		e = machine.ReadReply{UID: read.UID, Err: errLostRead}
 	}
 	return func() bool { return l.step(e) }
 }
@@ -122,13 +122,13 @@ func (l *Loop) loseEffect(e machine.Effect) {
 	switch e := e.(type) {
 	case machine.Bind:
 		uid = e.Pod.UID
-	case machine.BindBy:
+	case machine.BindByExtender:
 		uid = e.Pod.UID
 	case machine.Write:
 		uid = e.Pod.UID
-	case machine.Read:
+	case machine.ReadPod:
 		uid = e.Pod.UID
-	case machine.Ask:
+	case machine.CallExtender:
 		uid = e.Pod.UID
 	case machine.Evict:
 		uid = e.Victim.UID
@@ -212,16 +212,16 @@ func objectKind(k object.Kind) string             { return fmt.Sprintf("object %
 func outcomeOf(e machine.Event) subject {
 	s := subject{of: fmt.Sprintf("%T", e)}
 	switch e := e.(type) {
-	case machine.Bound:
+	case machine.BindReply:
 		s.id = string(e.UID)
-	case machine.Written:
+	case machine.WriteReply:
 		s.id = string(e.UID)
-	case machine.PodRead:
+	case machine.ReadReply:
 		s.id = string(e.UID)
-	case machine.Evicted:
+	case machine.EvictReply:
 		s.id = string(e.Victim)
-	case machine.Answered:
-		s.id = fmt.Sprintf("%s %d", e.UID, e.Question)
+	case machine.ExtenderReply:
+		s.id = fmt.Sprintf("%s %d", e.UID, e.Call)
 	}
 	return s
 }

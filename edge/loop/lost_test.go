@@ -127,9 +127,9 @@ func TestLostOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{panicOn: panicking(2, func(e machine.Event) bool { return true })}
 		l := running(t, s, &recordingExecutor{}, Options{})
-		l.Report(machine.Bound{UID: "a"})
-		l.Report(machine.PodRead{UID: "b", Pod: pod("b")})
-		expect(t, s.told(0), "panic on machine.Bound", "panic on machine.PodRead")
+		l.Report(machine.BindReply{UID: "a"})
+		l.Report(machine.ReadReply{UID: "b", Pod: pod("b")})
+		expect(t, s.told(0), "panic on machine.BindReply", "panic on machine.ReadReply")
 		time.Sleep(firstPause)
 		log := strings.Join(s.told(2), "; ")
 		if !strings.Contains(log, "bound a") || !strings.Contains(log, "read b: "+errLostRead.Error()) || len(s.told(2)) != 2 {

@@ -58,7 +58,7 @@ func (d *doing) String() string {
 	}
 	about := ""
 	switch e := d.event.(type) {
-	case machine.Cycle:
+	case machine.ScheduleOne:
 		about = d.pod.Key()
 	case machine.PodSet:
 		about = e.Pod.Key()
@@ -70,15 +70,15 @@ func (d *doing) String() string {
 		about = e.Name
 	case machine.ObjectSet:
 		about = e.Object.Head().Kind.String() + " " + e.Object.Head().Key()
-	case machine.Bound:
+	case machine.BindReply:
 		about = string(e.UID)
-	case machine.PodRead:
+	case machine.ReadReply:
 		about = string(e.UID)
-	case machine.Written:
+	case machine.WriteReply:
 		about = string(e.UID)
-	case machine.Answered:
+	case machine.ExtenderReply:
 		about = string(e.UID)
-	case machine.Evicted:
+	case machine.EvictReply:
 		about = string(e.Victim)
 	}
 	name := strings.TrimPrefix(fmt.Sprintf("%T", d.event), "machine.")

@@ -34,7 +34,7 @@ func TestStuckLoop(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		const want = "the scheduling loop has been stuck for 30s in the step Cycle /p"
+		const want = "the scheduling loop has been stuck for 30s in the step ScheduleOne /p"
 		expect(t, told, want)
 		if err := w.Check(nil); err == nil || w.Age() < time.Minute {
 			t.Errorf("check: %v, age %s", err, w.Age())
@@ -75,8 +75,8 @@ func TestStepsAreNamed(t *testing.T) {
 		"Tick":          machine.Tick{},
 		"PodSet /p":     machine.PodSet{Pod: pod("p")},
 		"NodeGone n":    machine.NodeGone{Name: "n"},
-		"Bound uid":     machine.Bound{UID: "uid"},
-		"Cycle /p":      machine.Cycle{},
+		"BindReply uid":     machine.BindReply{UID: "uid"},
+		"ScheduleOne /p":      machine.ScheduleOne{},
 		"PodGone ns/p":  machine.PodGone{Namespace: "ns", Name: "p"},
 		"NamespaceGone": machine.NamespaceGone{Name: "ns"},
 	} {

@@ -31,7 +31,7 @@ func (m *Metrics) evicting(preemptor types.UID, now time.Time) {
 	p.left++
 }
 
-func (m *Metrics) evicted(e machine.Evicted, now time.Time) {
+func (m *Metrics) evicted(e machine.EvictReply, now time.Time) {
 	p := m.evictions[e.Preemptor]
 	if p == nil {
 		return
@@ -49,9 +49,9 @@ func (m *Metrics) evicted(e machine.Evicted, now time.Time) {
 	m.evictionSeconds.WithLabelValues(result).Observe(now.Sub(p.since).Seconds())
 }
 
-func (m *Metrics) asking(e machine.Ask) {
+func (m *Metrics) asking(e machine.CallExtender) {
 	if e.Verb == machine.Prioritize {
-		m.scoring[question{e.Pod.UID, e.Question}] = true
+		m.scoring[question{e.Pod.UID, e.Call}] = true
 	}
 }
 

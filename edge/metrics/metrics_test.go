@@ -32,7 +32,7 @@ func (s *story) step(e machine.Event, effects ...machine.Effect) {
 
 func (s *story) decide(d decision.Decision) machine.Effect {
 	d.Profile = "default-scheduler"
-	return machine.Decided{Decision: &d}
+	return machine.AttemptDone{Decision: &d}
 }
 
 func newStory(t *testing.T) (*story, metrics.KubeRegistry) {
@@ -58,34 +58,34 @@ func TestAttempts(t *testing.T) {
 		s.step(machine.PodSet{Pod: p})
 	}
 	// a: rejected twice, then bound.
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Result: decision.ResultUnschedulable, RejectedBy: []string{"NodeAffinity", "NodeResourcesFit"}}))
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 2, Result: decision.ResultUnschedulable, RejectedBy: []string{"NodeResourcesFit"}}))
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Result: decision.ResultUnschedulable, RejectedBy: []string{"NodeAffinity", "NodeResourcesFit"}}))
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 2, Result: decision.ResultUnschedulable, RejectedBy: []string{"NodeResourcesFit"}}))
 	expect(t, registry, `
 # HELP scheduler_unschedulable_pods [BETA] Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.
 # TYPE scheduler_unschedulable_pods gauge
 scheduler_unschedulable_pods{plugin="NodeAffinity",profile="default-scheduler"} 0
 scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"} 1
 `, "scheduler_unschedulable_pods")
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 3, Result: decision.ResultScheduled}), machine.Bind{Pod: a})
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 3, Result: decision.ResultScheduled}), machine.Bind{Pod: a})
 	s.now = s.now.Add(2 * time.Second)
-	s.step(machine.Bound{UID: "a"})
+	s.step(machine.BindReply{UID: "a"})
 	// b: the binding is refused, then its reply is lost, then a read settles it.
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "b", Attempt: 1, Result: decision.ResultScheduled}), machine.Bind{Pod: b})
-	s.step(machine.Bound{UID: "b", Result: machine.BindRefused, Err: errors.New("no")},
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "b", Attempt: 1, Result: decision.ResultScheduled}), machine.Bind{Pod: b})
+	s.step(machine.BindReply{UID: "b", Result: machine.BindRefused, Err: errors.New("no")},
 		s.decide(decision.Decision{UID: "b", Attempt: 1, Result: decision.ResultError}))
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "b", Attempt: 2, Result: decision.ResultScheduled}), machine.Bind{Pod: b})
-	s.step(machine.Bound{UID: "b", Result: machine.BindUnknown, Err: errors.New("lost")})
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "b", Attempt: 2, Result: decision.ResultScheduled}), machine.Bind{Pod: b})
+	s.step(machine.BindReply{UID: "b", Result: machine.BindUnknown, Err: errors.New("lost")})
 	bound := *b
 	bound.NodeName = "n"
-	s.step(machine.PodRead{UID: "b", Pod: &bound})
+	s.step(machine.ReadReply{UID: "b", Pod: &bound})
 	s.step(machine.PodSet{Pod: &bound}) // the watch says so, too: counted once
 	// c goes away, x is another scheduler's.
 	s.step(machine.PodGone{UID: "c"})
 	// d has done its work before the reply comes.
 	s.step(machine.PodSet{Pod: d})
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "d", Attempt: 1, Result: decision.ResultScheduled}), machine.Bind{Pod: d})
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "d", Attempt: 1, Result: decision.ResultScheduled}), machine.Bind{Pod: d})
 	s.step(machine.PodGone{UID: "d"})
-	s.step(machine.Bound{UID: "d"})
+	s.step(machine.BindReply{UID: "d"})
 
 	expect(t, registry, `
 # HELP scheduler_schedule_attempts_total [STABLE] Attempts to schedule a pod, by result: unschedulable means that no node takes it, error that something failed.
@@ -157,10 +157,10 @@ berth_events_dropped_total 2
 func TestPreemptions(t *testing.T) {
 	s, registry := newStory(t)
 	s.step(machine.PodSet{Pod: pending("a")})
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Result: decision.ResultUnschedulable,
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Result: decision.ResultUnschedulable,
 		PostFilter: []string{"preemption: not eligible due to preemptionPolicy=Never."}}))
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 2, Result: decision.ResultUnschedulable, PostFilter: []string{"no claim can be freed"}}))
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 3, Result: decision.ResultPreempting,
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 2, Result: decision.ResultUnschedulable, PostFilter: []string{"no claim can be freed"}}))
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 3, Result: decision.ResultPreempting,
 		Victims: make([]types.NamespacedName, 3)}))
 	expect(t, registry, `
 # HELP scheduler_preemption_attempts_total [STABLE] Attempts in which preemption was tried, whether or not it found a node.

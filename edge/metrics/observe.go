@@ -45,37 +45,37 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 		m.podSet(e.Pod, s.Now)
 	case machine.PodGone:
 		m.gone(e.UID)
-	case machine.Bound:
+	case machine.BindReply:
 		m.bound(e, s.Now)
-	case machine.PodRead:
+	case machine.ReadReply:
 		if e.Err == nil && e.Pod == nil {
 			m.forget(e.UID)
 		} else if e.Pod != nil {
 			m.podSet(e.Pod, s.Now)
 		}
-	case machine.Written:
+	case machine.WriteReply:
 		m.wrote(e)
-	case machine.Evicted:
+	case machine.EvictReply:
 		m.evicted(e, s.Now)
-	case machine.Answered:
-		m.answered(question{e.UID, e.Question})
+	case machine.ExtenderReply:
+		m.answered(question{e.UID, e.Call})
 	}
 	m.handled(s, c)
 	for _, effect := range s.Effects {
 		switch e := effect.(type) {
-		case machine.Decided:
+		case machine.AttemptDone:
 			m.decided(e.Decision, s)
 		case machine.Bind:
 			m.binding(e.Pod.UID, s.Now)
-		case machine.BindBy:
+		case machine.BindByExtender:
 			m.binding(e.Pod.UID, s.Now)
 		case machine.Write:
-			if !e.Unanswered {
+			if !e.NoReply {
 				m.writing(e, s.Now)
 			}
 		case machine.Evict:
 			m.evicting(e.Preemptor.UID, s.Now)
-		case machine.Ask:
+		case machine.CallExtender:
 			m.asking(e)
 		}
 	}
@@ -86,7 +86,7 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 // the way is no event of the cluster.
 func (m *Metrics) handled(s loop.Step, c machine.Change) {
 	switch s.Event.(type) {
-	case nil, machine.Cycle, machine.Tick, machine.Bound, machine.Written, machine.PodRead, machine.Evicted, machine.Answered:
+	case nil, machine.ScheduleOne, machine.Tick, machine.BindReply, machine.WriteReply, machine.ReadReply, machine.EvictReply, machine.ExtenderReply:
 		return
 	}
 	if c.Action == 0 {
@@ -178,7 +178,7 @@ func (m *Metrics) writing(e machine.Write, now time.Time) {
 
 // wrote counts the claim that was, or was not, made for a pod's extended
 // resources.
-func (m *Metrics) wrote(e machine.Written) {
+func (m *Metrics) wrote(e machine.WriteReply) {
 	p := m.pods[e.UID]
 	if p == nil || p.creates == 0 || e.Err != nil && e.Done < p.creates-1 {
 		return
@@ -214,7 +214,7 @@ func (m *Metrics) binding(uid types.UID, now time.Time) {
 
 // bound takes in the outcome of a binding. A refusal is counted with the
 // record that the machine makes of it.
-func (m *Metrics) bound(e machine.Bound, now time.Time) {
+func (m *Metrics) bound(e machine.BindReply, now time.Time) {
 	p := m.pods[e.UID]
 	if e.Result == machine.BindUnknown {
 		m.unknownBindings.Inc()

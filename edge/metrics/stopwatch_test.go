@@ -109,10 +109,10 @@ func TestPluginsAreTimed(t *testing.T) {
 	c := newCluster(t, true)
 	c.node("small", "1")
 	c.pod("large", "4")
-	c.tell(machine.Cycle{})
+	c.tell(machine.ScheduleOne{})
 	c.node("big", "8")
 	c.tell(machine.Tick{})
-	c.tell(machine.Cycle{})
+	c.tell(machine.ScheduleOne{})
 	c.Refresh(Snapshot{EventsInFlight: c.machine.Queue().EventsInFlight()})
 
 	points := "scheduler_framework_extension_point_duration_seconds"
@@ -148,7 +148,7 @@ func TestMostStepsAreNotTimed(t *testing.T) {
 	c := newCluster(t, false)
 	c.node("big", "8")
 	c.pod("a", "1")
-	c.tell(machine.Cycle{})
+	c.tell(machine.ScheduleOne{})
 	c.Refresh(Snapshot{})
 	for _, name := range []string{"scheduler_plugin_execution_duration_seconds", "scheduler_framework_extension_point_duration_seconds"} {
 		if series := c.series(t, name); len(series) > 0 {
@@ -170,31 +170,31 @@ func TestOutcomes(t *testing.T) {
 	s, registry := newStory(t)
 	a, v, w := pending("a"), pending("v"), pending("w")
 	s.step(machine.PodSet{Pod: a})
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Flushed: true, Result: decision.ResultScheduled}), machine.Write{Pod: a, Writes: []framework.Write{{}, {Create: &resourcev1.ResourceClaim{}}}})
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Flushed: true, Result: decision.ResultScheduled}), machine.Write{Pod: a, Writes: []framework.Write{{}, {Create: &resourcev1.ResourceClaim{}}}})
 	s.now = s.now.Add(3 * time.Second)
-	s.step(machine.Written{UID: "a", Done: 2}, machine.Bind{Pod: a})
-	s.step(machine.Bound{UID: "a"})
+	s.step(machine.WriteReply{UID: "a", Done: 2}, machine.Bind{Pod: a})
+	s.step(machine.BindReply{UID: "a"})
 	s.step(machine.PodSet{Pod: v})
 	claim := machine.Write{Pod: v, Writes: []framework.Write{{}, {Create: &resourcev1.ResourceClaim{}}, {}}}
 	for _, done := range []int{0, 1, 2} { // before it, at it, behind it
-		s.step(machine.Cycle{}, claim)
-		s.step(machine.Written{UID: "v", Done: done, Err: errors.New("no")})
+		s.step(machine.ScheduleOne{}, claim)
+		s.step(machine.WriteReply{UID: "v", Done: done, Err: errors.New("no")})
 	}
-	s.step(machine.Cycle{}, s.decide(decision.Decision{UID: "v", Attempt: 1, Result: decision.ResultError, Err: errors.New(`running PreBind plugin "VolumeBinding": no`)}))
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "v", Attempt: 1, Result: decision.ResultError, Err: errors.New(`running PreBind plugin "VolumeBinding": no`)}))
 
-	s.step(machine.Cycle{}, machine.Evict{Victim: v, Preemptor: a}, machine.Evict{Victim: w, Preemptor: a})
-	s.step(machine.Evicted{Victim: "v", Preemptor: "a", Err: errors.New("no")})
-	s.step(machine.Evicted{Victim: "w", Preemptor: "a"})
-	s.step(machine.Cycle{}, machine.Ask{Pod: a, Question: 7, Verb: machine.Prioritize}, machine.Ask{Pod: a, Question: 8, Verb: machine.Filter})
+	s.step(machine.ScheduleOne{}, machine.Evict{Victim: v, Preemptor: a}, machine.Evict{Victim: w, Preemptor: a})
+	s.step(machine.EvictReply{Victim: "v", Preemptor: "a", Err: errors.New("no")})
+	s.step(machine.EvictReply{Victim: "w", Preemptor: "a"})
+	s.step(machine.ScheduleOne{}, machine.CallExtender{Pod: a, Call: 7, Verb: machine.Prioritize}, machine.CallExtender{Pod: a, Call: 8, Verb: machine.Filter})
 	asked := s.Scoring()
-	s.step(machine.Answered{UID: "a", Question: 7})
+	s.step(machine.ExtenderReply{UID: "a", Call: 7})
 	if len(s.evictions) != 0 || asked != 1 || s.Scoring() != 0 {
 		t.Errorf("still remembered: %v, %d questions for scores, then %d", s.evictions, asked, s.Scoring())
 	}
 	s.change = machine.Change{Resource: framework.Node, Action: framework.Add}
 	s.step(machine.NodeSet{})
 	s.change = machine.Change{Resource: framework.AssignedPod, Action: framework.Delete}
-	s.step(machine.Bound{}) // an outcome, no event of the cluster
+	s.step(machine.BindReply{}) // an outcome, no event of the cluster
 	expect(t, registry, `
 # HELP scheduler_pod_scheduled_after_flush_total [ALPHA] Pods that were placed though no event had called them: their stay among the unschedulable was over.
 # TYPE scheduler_pod_scheduled_after_flush_total counter
@@ -223,7 +223,7 @@ func TestResources(t *testing.T) {
 	c.node("n", "8")
 	c.tell(machine.PodSet{Pod: decode.Pod(apiPod("bound", "1500m", "n"))})
 	c.pod("assumed", "1")
-	c.tell(machine.Cycle{}) // placed in memory: both in the queue and in the table
+	c.tell(machine.ScheduleOne{}) // placed in memory: both in the queue and in the table
 	c.pod("waits", "1")
 	done := apiPod("done", "1", "n")
 	done.Status.Phase = v1.PodSucceeded

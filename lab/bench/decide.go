@@ -148,7 +148,7 @@ type berthDecider struct {
 	// What is not answered yet.
 	writes  []machine.Write
 	binds   []machine.Bind
-	patches []machine.Patch
+	patches []machine.PatchStatus
 	evicts  []machine.Evict
 	later   []*v1.Pod     // to be offered one after the other
 	ahead   time.Duration // of the clock, for backoffs that nobody waits for
@@ -189,9 +189,9 @@ func (d *berthDecider) addPods(pods iter.Seq[*v1.Pod]) {
 func (d *berthDecider) step(e machine.Event) (record *decision.Decision) {
 	for _, e := range d.m.Step(time.Now().Add(d.ahead), e) {
 		switch e := e.(type) {
-		case machine.Decided:
+		case machine.AttemptDone:
 			record = e.Decision
-		case machine.Patch:
+		case machine.PatchStatus:
 			d.patches = append(d.patches, e)
 		case machine.Evict:
 			d.evicts = append(d.evicts, e)
@@ -205,7 +205,7 @@ func (d *berthDecider) step(e machine.Event) (record *decision.Decision) {
 }
 
 func (d *berthDecider) decide() (string, error) {
-	record := d.step(machine.Cycle{})
+	record := d.step(machine.ScheduleOne{})
 	switch {
 	case record == nil:
 		return "", errors.New("no pod was ready")
@@ -222,7 +222,7 @@ func (d *berthDecider) decide() (string, error) {
 // settle answers writes before bindings: these follow from those.
 func (d *berthDecider) settle() error {
 	for _, w := range d.writes {
-		d.step(machine.Written{UID: w.Pod.UID})
+		d.step(machine.WriteReply{UID: w.Pod.UID})
 		for i := range w.Writes {
 			for _, o := range w.Writes[i].Result {
 				d.step(machine.ObjectSet{Object: o})
@@ -232,7 +232,7 @@ func (d *berthDecider) settle() error {
 	for _, b := range d.binds {
 		bound := *b.Pod
 		bound.NodeName = b.Node
-		d.step(machine.Bound{UID: b.Pod.UID, Result: machine.BindDone})
+		d.step(machine.BindReply{UID: b.Pod.UID, Result: machine.BindDone})
 		d.step(machine.PodSet{Pod: &bound})
 	}
 	clear(d.writes)

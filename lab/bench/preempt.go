@@ -35,7 +35,7 @@ func (d *berthDecider) offer() {
 // the pod may be tried again.
 func (d *berthDecider) evict() {
 	for _, e := range d.evicts {
-		d.step(machine.Evicted{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
+		d.step(machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
 		d.step(machine.PodGone{UID: e.Victim.UID, Namespace: e.Victim.Namespace, Name: e.Victim.Name})
 	}
 	clear(d.evicts)

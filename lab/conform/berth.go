@@ -120,11 +120,11 @@ func (b *berth) step(e machine.Event) []machine.Effect {
 		case machine.Bind:
 			b.asked[effect.Pod.UID] = effect.Node
 		case machine.Write:
-			if b.writes[effect.Pod.UID] = effect.Writes; effect.Unanswered {
+			if b.writes[effect.Pod.UID] = effect.Writes; effect.NoReply {
 				continue
 			}
-			effects = append(effects, b.step(machine.Written{UID: effect.Pod.UID})...)
-		case machine.Ask:
+			effects = append(effects, b.step(machine.WriteReply{UID: effect.Pod.UID})...)
+		case machine.CallExtender:
 			effects = append(effects, b.step(b.extenders.Answer(context.Background(), effect))...)
 		}
 	}
@@ -164,9 +164,9 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 	}
 	b.forget(p)
 	rec := oracle.Record{Pod: p.Namespace + "/" + p.Name, Result: oracle.Failed, Message: "the machine did not decide"}
-	for _, e := range []machine.Event{machine.PodSet{Pod: b.pod(p)}, machine.Cycle{}} {
+	for _, e := range []machine.Event{machine.PodSet{Pod: b.pod(p)}, machine.ScheduleOne{}} {
 		for _, effect := range b.step(e) {
-			if d, ok := effect.(machine.Decided); ok && d.Decision.UID == p.UID {
+			if d, ok := effect.(machine.AttemptDone); ok && d.Decision.UID == p.UID {
 				rec = record(d.Decision)
 			}
 		}
@@ -206,7 +206,7 @@ func (b *berth) Assume(p *v1.Pod, node string) error {
 	if b.asked[p.UID] != node {
 		return fmt.Errorf("pod %s: Berth did not bind it to node %s", p.Name, node)
 	}
-	b.step(machine.Bound{UID: p.UID, Result: machine.BindDone})
+	b.step(machine.BindReply{UID: p.UID, Result: machine.BindDone})
 	b.show(p, node)
 	return nil
 }
@@ -221,8 +221,8 @@ func (b *berth) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
 	}
 	var order []*v1.Pod
 	for range empty.machine.Queue().Counts().Active {
-		for _, effect := range empty.step(machine.Cycle{}) {
-			if d, ok := effect.(machine.Decided); ok {
+		for _, effect := range empty.step(machine.ScheduleOne{}) {
+			if d, ok := effect.(machine.AttemptDone); ok {
 				order = append(order, byUID[d.Decision.UID])
 			}
 		}

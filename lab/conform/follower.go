@@ -246,7 +246,7 @@ func (f *follower) ask(pod *v1.Pod) (oracle.Record, error) {
 // observe compares a decision, and does what Berth writes.
 func (f *follower) observe(e machine.Effect) {
 	switch e := e.(type) {
-	case machine.Decided:
+	case machine.AttemptDone:
 		if err := f.decided(e.Decision); err != nil && f.err == nil {
 			f.err = fmt.Errorf("kube-scheduler: %w", err)
 		}

@@ -43,9 +43,9 @@ func berth(t *testing.T, c *testCase) *outcome {
 	}
 	m.Step(epoch, machine.PodSet{Pod: decode.Pod(c.pod)})
 	out := &outcome{}
-	for _, e := range m.Step(epoch.Add(time.Second), machine.Cycle{}) {
+	for _, e := range m.Step(epoch.Add(time.Second), machine.ScheduleOne{}) {
 		switch e := e.(type) {
-		case machine.Decided:
+		case machine.AttemptDone:
 			out.fits = e.Decision.NodesFeasible > 0
 			out.message = explain.Message(e.Decision)
 			for _, v := range e.Decision.Victims {
@@ -53,7 +53,7 @@ func berth(t *testing.T, c *testCase) *outcome {
 			}
 		case machine.Evict:
 			out.evicted = append(out.evicted, e.Victim.Name)
-		case machine.Patch:
+		case machine.PatchStatus:
 			if e.Pod.Name != c.pod.Name {
 				out.cleared = append(out.cleared, e.Pod.Name)
 			}

@@ -73,13 +73,13 @@ type play struct {
 	pods  map[string]*v1.Pod
 	made  int // pods made, for UIDs
 
-	last    map[string]*decision.Decision // by pod
-	decided []string                      // pods, since it was last asked for
-	notes   map[string]machine.Announce   // the last event about each pod
+	last    map[string]*decision.Decision   // by pod
+	decided []string                        // pods, since it was last asked for
+	notes   map[string]machine.PublishEvent // the last event about each pod
 }
 
 func newPlay(e Engine) *play {
-	return &play{engine: e, gates: features.New(), nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}, last: map[string]*decision.Decision{}, notes: map[string]machine.Announce{}}
+	return &play{engine: e, gates: features.New(), nodes: map[string]*v1.Node{}, pods: map[string]*v1.Pod{}, last: map[string]*decision.Decision{}, notes: map[string]machine.PublishEvent{}}
 }
 
 // do does what the directive says, and tells the scheduler of what changed.
@@ -179,10 +179,10 @@ func (p *play) observe(e machine.Effect) {
 		p.engine.Observe(e)
 	}
 	switch e := e.(type) {
-	case machine.Decided:
+	case machine.AttemptDone:
 		p.last[e.Decision.Pod] = e.Decision
 		p.decided = append(p.decided, e.Decision.Pod)
-	case machine.Announce:
+	case machine.PublishEvent:
 		p.notes[e.Pod.Key()] = e
 	}
 }

@@ -51,7 +51,7 @@ func record(t *testing.T, story *Story, seed uint64, viewsOff bool) string {
 	var all bytes.Buffer
 	asJSON, asText := report.NewJSON(&all, seed, nil), report.NewTable(&all, seed, nil, true)
 	observe := func(e machine.Effect) {
-		if d, ok := e.(machine.Decided); ok {
+		if d, ok := e.(machine.AttemptDone); ok {
 			asJSON.Decided(d.Decision)
 			asText.Decided(d.Decision)
 			return

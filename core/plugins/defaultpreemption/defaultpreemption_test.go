@@ -170,8 +170,8 @@ func decide(t *testing.T, nodes []*object.Node, placed []*object.Pod, p *object.
 	for _, q := range append(placed, p) {
 		m.Step(now, machine.PodSet{Pod: q})
 	}
-	for _, e := range m.Step(now, machine.Cycle{}) {
-		if d, ok := e.(machine.Decided); ok {
+	for _, e := range m.Step(now, machine.ScheduleOne{}) {
+		if d, ok := e.(machine.AttemptDone); ok {
 			return d.Decision, m.Entry(p.UID).NominatedNode()
 		}
 	}

@@ -1,0 +1,88 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Effect is something for the edge to do. Each effect that changes the API
+// and whose outcome matters comes back as an event.
+type Effect interface{ effect() }
+
+type (
+	// Bind the pod to the node; replied to by
+	// BindReply.
+	Bind struct {
+		Pod  *object.Pod
+		Node string
+	}
+	// BindByExtender has an extender bind the pod to the node; replied to by
+	// BindReply.
+	BindByExtender struct {
+		Pod      *object.Pod
+		Node     string
+		Extender int // its position
+	}
+	// CallExtender calls an extender; replied to by ExtenderReply.
+	CallExtender struct {
+		Pod      *object.Pod
+		Extender int // its position
+		Call     uint64
+		Verb     Verb
+		// Nodes to filter or to score.
+		Nodes []*object.Node
+		// Candidates for preemption.
+		Candidates []framework.Candidate
+	}
+	// Write carries out a plugin's writes, in order; replied to by WriteReply,
+	// unless nobody waits for that (NoReply).
+	Write struct {
+		Pod     *object.Pod
+		Writes  []framework.Write
+		NoReply bool
+	}
+	// ReadPod reads the pod, consistently, not before the delay has passed;
+	// replied to by ReadReply.
+	ReadPod struct {
+		Pod   *object.Pod
+		Delay time.Duration
+	}
+	// PatchStatus patches the pod's status. Nil fields stay as they are.
+	PatchStatus struct {
+		Pod       *object.Pod
+		Condition *object.Condition // PodScheduled
+		Nominated *string           // status.nominatedNodeName
+	}
+	// Evict deletes a victim on behalf of a preemptor (condition
+	// DisruptionTarget first); replied to by EvictReply.
+	Evict struct {
+		Victim, Preemptor *object.Pod
+		Node              string
+	}
+	// PublishEvent publishes an event (of the Events API) about the pod.
+	PublishEvent struct {
+		Pod     *object.Pod
+		Warning bool
+		Reason  string // Scheduled, FailedScheduling, Preempted, or a plugin's
+		Action  string // Binding, Scheduling, Preempting, or a plugin's
+		Note    string
+		// Related is the preemptor, for Preempted.
+		Related *object.Pod
+	}
+	// AttemptDone hands out the record of an attempt. The record is the
+	// receiver's to keep.
+	AttemptDone struct{ Decision *decision.Decision }
+)
+
+func (Bind) effect()           {}
+func (BindByExtender) effect() {}
+func (CallExtender) effect()   {}
+func (Write) effect()          {}
+func (ReadPod) effect()        {}
+func (PatchStatus) effect()    {}
+func (Evict) effect()          {}
+func (PublishEvent) effect()   {}
+func (AttemptDone) effect()    {}
