@@ -45,7 +45,8 @@ const maxPermitWait = 15 * time.Minute // v1.36's bound
 // assume places the pod on its node in memory and runs Reserve and Permit
 // plugins. nil: a plugin rejected it, and the attempt is over.
 func (m *Machine) assume(a *attempt) *bindingCycle {
-	c := &bindingCycle{attempt: a, node: a.record.Node, binder: noExtender, since: m.now}
+	c := a.cycle
+	*c = bindingCycle{attempt: a, node: a.record.Node, binder: noExtender, since: m.now}
 	a.state.binding = c
 	m.setAssumed(a.state, true)
 	m.table.Place(a.pod, c.node)

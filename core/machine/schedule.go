@@ -21,20 +21,22 @@ type attempt struct {
 	profile *profile.Profile
 	request *engine.Request
 	record  *decision.Decision
+	cycle   *bindingCycle // room for it
 }
 
 func newAttempt(ps *podState) *attempt {
 	p := ps.entry.Pod
-	both := &struct { // in one piece, as every attempt has one
+	all := &struct { // in one piece, as most attempts need all of it
 		attempt
 		record decision.Decision
+		cycle  bindingCycle
 	}{
 		attempt: attempt{state: ps, pod: p, profile: ps.request.Profile, request: ps.request},
 		record: decision.Decision{UID: p.UID, Pod: p.Key(), Profile: p.SchedulerName,
 			Attempt: ps.entry.Attempts(), Flushed: ps.entry.Flushed()},
 	}
-	both.attempt.record = &both.record
-	return &both.attempt
+	all.attempt.record, all.attempt.cycle = &all.record, &all.cycle
+	return &all.attempt
 }
 
 // scheduleOne takes the first pod of the queue through a scheduling cycle and, if
