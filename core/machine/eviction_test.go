@@ -17,18 +17,18 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// prey is a machine in which a pod fits on a node where it is alone, and in
+// evictions is a machine in which a pod fits on a node where it is alone, and in
 // which all that are on node "n" are victims of whoever comes. It writes down
 // what the machine asks for.
-type prey struct {
+type evictions struct {
 	*Machine
 	t    *testing.T
 	call *framework.PostFilterCall // the last one, valid for its values only
 	said []string
 }
 
-func newPrey(t *testing.T) *prey {
-	p := &prey{t: t}
+func newEvictions(t *testing.T) *evictions {
+	p := &evictions{t: t}
 	alone := &framework.Plugin{
 		Name:             "Alone",
 		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.AssignedPod, ActionType: framework.Delete}, {Resource: framework.Node, ActionType: framework.Add}},
@@ -63,7 +63,7 @@ func newPrey(t *testing.T) *prey {
 	return p
 }
 
-func (p *prey) do(events ...Event) {
+func (p *evictions) do(events ...Event) {
 	for _, e := range events {
 		for _, effect := range p.Step(time.Unix(0, 0), e) {
 			switch e := effect.(type) {
@@ -78,7 +78,7 @@ func (p *prey) do(events ...Event) {
 	}
 }
 
-func (p *prey) expect(said ...string) {
+func (p *evictions) expect(said ...string) {
 	p.t.Helper()
 	if !slices.Equal(p.said, said) {
 		p.t.Errorf("got\n%s\nwant\n%s", strings.Join(p.said, "\n"), strings.Join(said, "\n"))
@@ -86,18 +86,18 @@ func (p *prey) expect(said ...string) {
 	p.said = nil
 }
 
-func hunted(name string, priority int32, node string) PodSet {
+func preemptible(name string, priority int32, node string) PodSet {
 	return PodSet{&object.Pod{UID: types.UID(name), Namespace: "d", Name: name, SchedulerName: "s", Priority: priority, NodeName: node}}
 }
 
 func TestEviction(t *testing.T) {
-	p := newPrey(t)
-	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), ScheduleOne{})
+	p := newEvictions(t)
+	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})
 	p.expect("evict v for a")
 	if !p.evictingUID("v") || p.Entry("a").NominatedNode() != "n" {
 		t.Errorf("evicting %v, nominated to %q", p.evictingUID("v"), p.Entry("a").NominatedNode())
 	}
-	p.do(hunted("b", 2, ""), ScheduleOne{})
+	p.do(preemptible("b", 2, ""), ScheduleOne{})
 	p.expect() // on its way already
 	p.do(EvictReply{Victim: "v", Preemptor: "a"}, EvictReply{Victim: "v", Preemptor: "a"})
 	p.expect("v: Preempted by pod a on node n (a)")
@@ -111,8 +111,8 @@ func TestEviction(t *testing.T) {
 }
 
 func TestEvictionAnsweredLate(t *testing.T) {
-	p := newPrey(t)
-	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), ScheduleOne{}, PodGone{Namespace: "d", Name: "v"})
+	p := newEvictions(t)
+	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{}, PodGone{Namespace: "d", Name: "v"})
 	p.expect("evict v for a")
 	p.do(EvictReply{Victim: "v", Preemptor: "a"})
 	p.expect("v: Preempted by pod a on node n (a)")
@@ -123,8 +123,8 @@ func TestEvictionAnsweredLate(t *testing.T) {
 
 // TestEvictionFails: all who counted on it are tried again, and may ask again.
 func TestEvictionFails(t *testing.T) {
-	p := newPrey(t)
-	p.do(hunted("v", 0, "n"), hunted("a", 1, ""), ScheduleOne{}, hunted("b", 1, ""), ScheduleOne{})
+	p := newEvictions(t)
+	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{}, preemptible("b", 1, ""), ScheduleOne{})
 	p.expect("evict v for a")
 	if p.Ready() {
 		t.Fatal("somebody is tried again before the answer")
@@ -138,21 +138,21 @@ func TestEvictionFails(t *testing.T) {
 }
 
 func TestNoEvictionOfTerminatingVictims(t *testing.T) {
-	p := newPrey(t)
-	v := hunted("v", 0, "n")
+	p := newEvictions(t)
+	v := preemptible("v", 0, "n")
 	v.Pod.Terminating = true
-	p.do(v, hunted("a", 1, ""), ScheduleOne{})
+	p.do(v, preemptible("a", 1, ""), ScheduleOne{})
 	p.expect()
 }
 
 func TestBudgetEvents(t *testing.T) {
-	p := newPrey(t)
-	p.do(hunted("v", 0, "n"))
+	p := newEvictions(t)
+	p.do(preemptible("v", 0, "n"))
 	set := func(namespace, name string, allowed int32) BudgetSet {
 		return BudgetSet{&object.Budget{Namespace: namespace, Name: name, Allowed: allowed}}
 	}
 	p.do(set("b", "x", 1), set("a", "y", 2), set("a", "x", 3), set("b", "x", 4), set("a", "z", 5),
-		BudgetGone{"a", "z"}, BudgetGone{"c", "x"}, hunted("a", 1, ""), ScheduleOne{})
+		BudgetGone{"a", "z"}, BudgetGone{"c", "x"}, preemptible("a", 1, ""), ScheduleOne{})
 	var got []string
 	for _, b := range p.call.Disruption.Budgets {
 		got = append(got, fmt.Sprint(b.Namespace, "/", b.Name, "=", b.Allowed))

@@ -320,7 +320,7 @@ func TestMadeAnew(t *testing.T) {
 		"lost":      func(s *story) { s.cycle("", ""); s.reply(lost) },
 		"assumed":   func(s *story) { s.cycle("", ""); s.reply(fine) },
 		"running":   func(s *story) { s.settle() },
-		"parked":    func(s *story) { s.cycle("Reserve", rejects) },
+		"requeued":  func(s *story) { s.cycle("Reserve", rejects) },
 		"preparing": func(s *story) { s.cycle("Reserve", panics) },
 	}
 	for name, stage := range stages {

@@ -78,7 +78,7 @@ func TestBackoffGrowsPerKindOfFailure(t *testing.T) {
 	} {
 		now := at(time.Duration(i) * time.Hour)
 		b.pop(now, "p")
-		b.Move(now, on(framework.Add)) // a node comes: pods that Room rejects are not parked
+		b.Move(now, on(framework.Add)) // a node comes: pods that Room rejects are not requeued
 		b.Requeue(now, uid("p"), c.outcome)
 		b.wantTimer(now.Add(c.wait * time.Second).Truncate(time.Second).Add(time.Second))
 		b.Flush(now.Add(time.Minute))

@@ -61,7 +61,7 @@ func TestPanicsAreCounted(t *testing.T) {
 	}
 }
 
-// An event that no plugin of a parked pod waits for costs nothing per pod, and
+// An event that no plugin of a requeued pod waits for costs nothing per pod, and
 // one for a few does not touch the others.
 func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 	asked := 0
@@ -104,19 +104,19 @@ func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 // Check sees each kind of damage.
 func TestCheckSeesDamage(t *testing.T) {
 	for name, damage := range map[string]func(b *bench){
-		"wrong place":       func(b *bench) { b.entries[uid("a")].place = Gated },
-		"in two places":     func(b *bench) { b.heaps[Backoff].entries = append(b.heaps[Backoff].entries, b.entries[uid("a")]) },
-		"flight misplaced":  func(b *bench) { b.inFlight = append(b.inFlight, b.entries[uid("a")]) },
-		"events left":       func(b *bench) { b.Delete(uid("flies")); b.events.add(on(framework.Add)) },
-		"illegal move":      func(b *bench) { b.move(start, b.entries[uid("a")], Unschedulable) },
-		"gate left":         func(b *bench) { b.entries[uid("a")].gate = &decision.Status{} },
-		"heap out of order": func(b *bench) { b.heaps[Active].head().Pod.Priority = -9 },
-		"not in the index":  func(b *bench) { b.plugins.remove(b.entries[uid("parked")]) },
+		"wrong place":          func(b *bench) { b.entries[uid("a")].place = Gated },
+		"in two places":        func(b *bench) { b.heaps[Backoff].entries = append(b.heaps[Backoff].entries, b.entries[uid("a")]) },
+		"in flight, misplaced": func(b *bench) { b.inFlight = append(b.inFlight, b.entries[uid("a")]) },
+		"events left":          func(b *bench) { b.Delete(uid("flies")); b.events.add(on(framework.Add)) },
+		"illegal move":         func(b *bench) { b.move(start, b.entries[uid("a")], Unschedulable) },
+		"gate left":            func(b *bench) { b.entries[uid("a")].gate = &decision.Status{} },
+		"heap out of order":    func(b *bench) { b.heaps[Active].head().Pod.Priority = -9 },
+		"not in the index":     func(b *bench) { b.plugins.remove(b.entries[uid("requeued")]) },
 		"still in the index": func(b *bench) {
 			g := b.plugins.find("default-scheduler", "Room")
 			g.members = append(g.members, member{Entry: b.entries[uid("a")]})
 		},
-		"wrong slot":           func(b *bench) { b.entries[uid("parked")].slots[0].at = 1 },
+		"wrong slot":           func(b *bench) { b.entries[uid("requeued")].slots[0].at = 1 },
 		"gated, not indexed":   func(b *bench) { b.plugins.remove(b.entries[uid("gated")]) },
 		"nominated to nothing": func(b *bench) { b.nominated[""] = []*object.Pod{pod("x")} },
 		"old nominee":          func(b *bench) { b.nominated["n"][0] = pod("a") },
@@ -126,13 +126,13 @@ func TestCheckSeesDamage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.Add(start, pod("flies", priority(9)))
-			b.Add(start, pod("parked", priority(9)))
+			b.Add(start, pod("requeued", priority(9)))
 			b.Add(start, pod("a", priority(2)))
 			b.Add(start, pod("b", priority(1)))
 			b.Add(start, pod("gated", gated))
 			b.Nominate(uid("a"), "n")
 			b.pop(start, "flies")
-			b.reject(start, "parked", by("Room"))
+			b.reject(start, "requeued", by("Room"))
 			if err := b.Check(); err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func backoffed(b *bench) {
 	b.Requeue(start, uid("p"), by("Room"))
 }
 
-func parked(o outcome) func(*bench) {
+func requeued(o outcome) func(*bench) {
 	return func(b *bench) { inFlight(b); b.Requeue(start, uid("p"), o) }
 }
 
@@ -60,7 +60,7 @@ func TestReadyPods(t *testing.T) {
 		{"a gated pod comes", func(*bench) {}, atGate, Gated, "unschedulable", "UnschedulablePodAdd"},
 		{"an active pod changes", active, update(0, tolerant), Active, "", ""},
 		{"an active pod is activated", active, activate, Active, "", ""},
-		{"an active pod is parked", active, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Active, "", ""},
+		{"an active pod is requeued", active, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Active, "", ""},
 
 		{"rejected", inFlight, func(b *bench) { b.Requeue(start, uid("p"), by("Room")) }, Unschedulable, "unschedulable", "ScheduleAttemptFailure"},
 		{"rejected after something helped", inFlight, func(b *bench) { b.Move(start, on(framework.Add)); b.Requeue(start, uid("p"), by("Room")) },
@@ -77,39 +77,39 @@ func TestReadyPods(t *testing.T) {
 		{"failed", inFlight, func(b *bench) { b.Requeue(start, uid("p"), outcome{}) }, ErrorBackoff, "backoff", "ScheduleAttemptFailure"},
 		{"rejected by no one known", inFlight, func(b *bench) { b.Requeue(start, uid("p"), by("Room", "")) }, ErrorBackoff, "backoff", "ScheduleAttemptFailure"},
 		{"done", inFlight, func(b *bench) { b.Delete(uid("p")) }, Nowhere, "", ""},
-		{"deleted in flight, then parked", inFlight, func(b *bench) { b.Delete(uid("p")); b.Requeue(start, uid("p"), by("Room")) }, Nowhere, "", ""},
+		{"deleted in flight, then requeued", inFlight, func(b *bench) { b.Delete(uid("p")); b.Requeue(start, uid("p"), by("Room")) }, Nowhere, "", ""},
 	})
 }
 
 func TestUnschedulablePods(t *testing.T) {
 	check(t, []transition{
-		{"called while backing off", parked(by("Room")), move(0, on(framework.Add)), Backoff, "backoff", "NodeAdd"},
-		{"called after backoff", parked(by("Room")), move(2*s, on(framework.Add)), Active, "active", "NodeAdd"},
-		{"called by one of two", parked(by("Deaf", "Taints")), move(2*s, on(framework.UpdateNodeTaint)), Active, "active", "NodeUpdateNodeTaint"},
-		{"called by a pending plugin", parked(pendingBy("Claims")), move(0, on(framework.UpdateNodeAnnotation)), Active, "active", "NodeUpdateNodeAnnotation"},
-		{"called by the one that is not pending", parked(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Claims"}}), move(0, on(framework.Add)), Backoff, "", ""},
-		{"called by both", parked(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Taints"}}), move(0, on(framework.Add)), Active, "", ""},
-		{"pending and rejected by the same", parked(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Room"}}), move(0, on(framework.Add)), Active, "", ""},
-		{"a rule for any resource", parked(by("Any")), move(2*s, on(framework.UpdateNodeLabel)), Active, "active", "NodeUpdateNodeLabel"},
-		{"the hint says yes", parked(by("Room")), move(2*s, gone(pod("x"))), Active, "active", "AssignedPodDelete"},
-		{"the hint says no", parked(by("Room")), move(2*s, gone(pod("x", app("other")))), Unschedulable, "", ""},
-		{"the hint panics", parked(by("Broken")), move(2*s, on(framework.UpdateNodeCondition)), Active, "", ""},
-		{"no rule", parked(by("Deaf")), move(2*s, on(framework.All)), Unschedulable, "", ""},
-		{"all are called", parked(by("Deaf")), move(2*s, every), Active, "active", "*All"},
-		{"all are called, pending or not", parked(pendingBy("Deaf")), move(0, every), Backoff, "backoff", "*All"},
-		{"of at most its priority", parked(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), 0) }, Active, "", ""},
-		{"of less than its priority", parked(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), -1) }, Unschedulable, "", ""},
+		{"called while backing off", requeued(by("Room")), move(0, on(framework.Add)), Backoff, "backoff", "NodeAdd"},
+		{"called after backoff", requeued(by("Room")), move(2*s, on(framework.Add)), Active, "active", "NodeAdd"},
+		{"called by one of two", requeued(by("Deaf", "Taints")), move(2*s, on(framework.UpdateNodeTaint)), Active, "active", "NodeUpdateNodeTaint"},
+		{"called by a pending plugin", requeued(pendingBy("Claims")), move(0, on(framework.UpdateNodeAnnotation)), Active, "active", "NodeUpdateNodeAnnotation"},
+		{"called by the one that is not pending", requeued(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Claims"}}), move(0, on(framework.Add)), Backoff, "", ""},
+		{"called by both", requeued(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Taints"}}), move(0, on(framework.Add)), Active, "", ""},
+		{"pending and rejected by the same", requeued(outcome{rejectedBy: []string{"Room"}, pendingBy: []string{"Room"}}), move(0, on(framework.Add)), Active, "", ""},
+		{"a rule for any resource", requeued(by("Any")), move(2*s, on(framework.UpdateNodeLabel)), Active, "active", "NodeUpdateNodeLabel"},
+		{"the hint says yes", requeued(by("Room")), move(2*s, gone(pod("x"))), Active, "active", "AssignedPodDelete"},
+		{"the hint says no", requeued(by("Room")), move(2*s, gone(pod("x", app("other")))), Unschedulable, "", ""},
+		{"the hint panics", requeued(by("Broken")), move(2*s, on(framework.UpdateNodeCondition)), Active, "", ""},
+		{"no rule", requeued(by("Deaf")), move(2*s, on(framework.All)), Unschedulable, "", ""},
+		{"all are called", requeued(by("Deaf")), move(2*s, every), Active, "active", "*All"},
+		{"all are called, pending or not", requeued(pendingBy("Deaf")), move(0, every), Backoff, "backoff", "*All"},
+		{"of at most its priority", requeued(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), 0) }, Active, "", ""},
+		{"of less than its priority", requeued(by("Room")), func(b *bench) { b.MoveUpTo(at(2*s), on(framework.Add), -1) }, Unschedulable, "", ""},
 
-		{"an unschedulable pod's change helps", parked(by("Taints")), update(2*s, tolerant), Active, "active", "UnschedulablePodUpdatePodToleration"},
-		{"it helps while backing off", parked(by("Taints")), update(0, tolerant), Backoff, "backoff", "UnschedulablePodUpdatePodToleration"},
-		{"it does not help", parked(by("Room")), update(2*s, tolerant), Unschedulable, "", ""},
-		{"one change helps, another a pending plugin", parked(outcome{rejectedBy: []string{"Any"}, pendingBy: []string{"Taints"}}), update(0, app("x"), tolerant),
+		{"an unschedulable pod's change helps", requeued(by("Taints")), update(2*s, tolerant), Active, "active", "UnschedulablePodUpdatePodToleration"},
+		{"it helps while backing off", requeued(by("Taints")), update(0, tolerant), Backoff, "backoff", "UnschedulablePodUpdatePodToleration"},
+		{"it does not help", requeued(by("Room")), update(2*s, tolerant), Unschedulable, "", ""},
+		{"one change helps, another a pending plugin", requeued(outcome{rejectedBy: []string{"Any"}, pendingBy: []string{"Taints"}}), update(0, app("x"), tolerant),
 			Active, "active", "UnschedulablePodUpdatePodToleration"},
-		{"another pod's change does not", func(b *bench) { parked(by("Labels"))(b); b.Add(start, pod("q")) }, func(b *bench) { b.Update(at(2*s), pod("q", app("a"))) }, Unschedulable, "", ""},
-		{"its change helps and gates it", parked(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "UnschedulablePodUpdatePodToleration"},
-		{"activated", parked(by("Room")), activate, Active, "active", "ForceActivate"},
-		{"left alone for less than five minutes", parked(by("Deaf")), flush(5*time.Minute - 1), Unschedulable, "", ""},
-		{"left alone for five minutes", parked(by("Deaf")), flush(5 * time.Minute), Active, "active", "UnschedulableTimeout"},
+		{"another pod's change does not", func(b *bench) { requeued(by("Labels"))(b); b.Add(start, pod("q")) }, func(b *bench) { b.Update(at(2*s), pod("q", app("a"))) }, Unschedulable, "", ""},
+		{"its change helps and gates it", requeued(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "UnschedulablePodUpdatePodToleration"},
+		{"activated", requeued(by("Room")), activate, Active, "active", "ForceActivate"},
+		{"left alone for less than five minutes", requeued(by("Deaf")), flush(5*time.Minute - 1), Unschedulable, "", ""},
+		{"left alone for five minutes", requeued(by("Deaf")), flush(5 * time.Minute), Active, "active", "UnschedulableTimeout"},
 	})
 }
 
@@ -117,8 +117,8 @@ func TestPodsInBackoffAndGatedPods(t *testing.T) {
 	check(t, []transition{
 		{"a pod in backoff changes", backoffed, update(0, tolerant), Backoff, "", ""},
 		{"it is activated", backoffed, activate, Active, "active", "ForceActivate"},
-		{"one in error backoff is activated", parked(outcome{}), activate, Active, "active", "ForceActivate"},
-		{"nothing calls a pod in error backoff", parked(outcome{}), move(0, every), ErrorBackoff, "", ""},
+		{"one in error backoff is activated", requeued(outcome{}), activate, Active, "active", "ForceActivate"},
+		{"nothing calls a pod in error backoff", requeued(outcome{}), move(0, every), ErrorBackoff, "", ""},
 
 		{"the gates are gone", atGate, update(0), Active, "active", "UnschedulablePodUpdatePodSchedulingGatesEliminated"},
 		{"another change of a gated pod", atGate, update(0, gated, tolerant), Gated, "", ""},
