@@ -60,21 +60,12 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	if ps.entry == nil {
 		m.noteChange(framework.UnscheduledPod, framework.Add)
 		ps.entry = m.queue.Add(m.now, p)
-		m.classify(ps)
 		return
 	}
 	m.noteChange(framework.UnscheduledPod, framework.UpdateOther)
 	kept := ps.entry.NominatedNode()
 	m.queue.Update(m.now, ps.entry, p)
 	m.nominationMoved(p, kept, ps.entry.NominatedNode())
-}
-
-// classify finds the pod's class as soon as the pod arrives. Where a plugin
-// panics, it is asked again when it is the pod's turn.
-func (m *Machine) classify(ps *podState) {
-	if ps.entry.Place() == queue.Active {
-		_ = m.guard("sign", "", func() { m.engine.Classify(ps.request) })
-	}
 }
 
 // runPreEnqueue asks the pod's profile whether it may enter the queue, and gives
