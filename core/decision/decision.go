@@ -58,7 +58,8 @@ type Status struct {
 	Code    Code
 	Plugin  string // set by the framework
 	Reasons []string
-	Err     error // with Code Error: the cause
+	Point   string // the extension point; set by the framework, with Code Error
+	Err     error  // with Code Error: the cause
 }
 
 // String prints the status on one line.
@@ -145,8 +146,13 @@ type Decision struct {
 	// PendingBy names the plugins that answered Pending, sorted.
 	PendingBy []string
 
-	// Err is the cause when Result is Failed.
-	Err error
+	// Err is the cause when the attempt failed; FailedPoint and FailedPlugin are
+	// the extension point and the plugin that failed, "" where none did.
+	Err                       error
+	FailedPoint, FailedPlugin string
+
+	// PreemptionTried: a PostFilter plugin tried to find pods to preempt.
+	PreemptionTried bool
 
 	// Nodes is filled on demand: each node once, sorted by name.
 	Nodes []Node

@@ -40,5 +40,5 @@ func (o *Outcome) failure() *decision.Status {
 		return nil
 	}
 	b := o.explain(found, at)
-	return &decision.Status{Code: decision.Error, Plugin: b.Plugin, Err: fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))}
+	return &decision.Status{Code: decision.Error, Plugin: b.Plugin, Point: "Filter", Err: fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))}
 }

@@ -130,5 +130,5 @@ func failed(point, plugin string, s *decision.Status) *decision.Status {
 	if err == nil {
 		err = errors.New(strings.Join(s.Reasons, ", "))
 	}
-	return &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("running %s plugin %q: %w", point, plugin, err)}
+	return &decision.Status{Code: decision.Error, Plugin: plugin, Point: point, Err: fmt.Errorf("running %s plugin %q: %w", point, plugin, err)}
 }

@@ -100,6 +100,8 @@ type Candidate struct {
 type PostFilterResult struct {
 	// Message is appended to the pod's condition when nothing was found.
 	Message string
+	// Preemption: the plugin tried to find pods to preempt.
+	Preemption bool
 	// Writes are carried out; nothing waits for them.
 	Writes []Write
 	// Resolved ends the run of PostFilter plugins.

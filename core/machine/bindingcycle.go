@@ -153,7 +153,7 @@ func (m *Machine) runPreBind(c *bindingCycle) {
 		var w []framework.Write
 		var s *decision.Status
 		if err := m.guard("PreBind", pl.Name, func() { w, s = pl.PreBind(m.table, c.pod, c.node) }); err != nil {
-			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
+			m.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: pl.Name, Err: err})
 			return
 		}
 		if s != nil && s.Code != decision.Success && s.Code != decision.Skip {
@@ -183,7 +183,7 @@ func (m *Machine) runWaitNotice(c *bindingCycle) {
 		}
 		var n *framework.Notice
 		if err := m.guard("PreBind", pl.Name, func() { n = pl.WaitNotice(m.table, c.pod, c.node) }); err != nil {
-			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
+			m.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: pl.Name, Err: err})
 			return
 		}
 		if n != nil {
@@ -244,7 +244,7 @@ func (m *Machine) bindWhenWritten(c *bindingCycle) {
 		}
 		var s *decision.Status
 		if err := m.guard("PreBind", pl.Name, func() { s = pl.WritesDone(m.table, c.pod, c.node) }); err != nil {
-			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
+			m.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: pl.Name, Err: err})
 			return
 		}
 		switch {

@@ -37,6 +37,8 @@ func (m *Machine) fail(a *attempt, s *decision.Status) {
 		}
 	} else if s.Err == ErrNoNodes {
 		r.Result = decision.ResultUnschedulable
+	} else {
+		r.FailedPoint, r.FailedPlugin = s.Point, s.Plugin
 	}
 	if c != nil && !s.Code.Rejects() {
 		m.moveAll(assumptionEnded(c))
@@ -85,7 +87,7 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 
 // attribute says in the status which plugin it is of.
 func attribute(s *decision.Status, point, plugin string) *decision.Status {
-	s.Plugin = plugin
+	s.Plugin, s.Point = plugin, point
 	if s.Code == decision.Error {
 		err := s.Err
 		if err == nil {

@@ -902,3 +902,20 @@ func TestVerifyFindsDamage(t *testing.T) {
 		}
 	}
 }
+
+// The record of an attempt that failed names the extension point and the plugin.
+func TestFailedPoint(t *testing.T) {
+	for _, point := range []string{"PreFilter", "PreScore", "Reserve", "Permit", "PreBind", "WritesDone"} {
+		s := newStory(t)
+		p := s.pod("p", 10)
+		s.given(s.node("n", 40), s.node("m", 40), p)
+		s.cycle(point, fails)
+		want := point
+		if point == "WritesDone" {
+			want = "PreBind"
+		}
+		if d := s.decided[p.UID]; d.Result != decision.ResultError || d.FailedPoint != want || d.FailedPlugin != "Moody" {
+			t.Errorf("%s: %s at %q of %q", point, d.Result, d.FailedPoint, d.FailedPlugin)
+		}
+	}
+}

@@ -59,6 +59,9 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 	if len(out.Writes) > 0 {
 		m.emit(Write{Pod: a.pod, Writes: out.Writes, NoReply: true})
 	}
+	if out.Preemption {
+		a.record.PreemptionTried = true
+	}
 	if out.Failed {
 		a.record.PostFilter = []string{out.Message}
 		return nominating{keep: true}, true

@@ -1,11 +1,11 @@
 package metrics
 
 import (
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
@@ -60,16 +60,15 @@ func (m *Metrics) Scoring() int { return len(m.scoring) }
 
 func (m *Metrics) answered(q question) { delete(m.scoring, q) }
 
-// volumeFailed counts a failure of VolumeBinding, which the error names in
-// kube-scheduler's words.
-func (m *Metrics) volumeFailed(err error) {
-	if err == nil {
+// volumeFailed counts a failure of VolumeBinding.
+func (m *Metrics) volumeFailed(d *decision.Decision) {
+	if d.FailedPlugin != "VolumeBinding" {
 		return
 	}
-	switch text := err.Error(); {
-	case strings.HasPrefix(text, `running "VolumeBinding" filter`), strings.HasPrefix(text, `running PreFilter plugin "VolumeBinding"`):
+	switch d.FailedPoint {
+	case "PreFilter", "Filter":
 		m.volumeErrors.WithLabelValues("predicate").Inc()
-	case strings.HasPrefix(text, `running PreBind plugin "VolumeBinding"`):
+	case "PreBind":
 		m.volumeErrors.WithLabelValues("bind").Inc()
 	}
 }

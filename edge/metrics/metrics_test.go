@@ -158,7 +158,7 @@ func TestPreemptions(t *testing.T) {
 	s, registry := newStory(t)
 	s.step(machine.PodSet{Pod: pending("a")})
 	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 1, Result: decision.ResultUnschedulable,
-		PostFilter: []string{"preemption: not eligible due to preemptionPolicy=Never."}}))
+		PreemptionTried: true, PostFilter: []string{"preemption: not eligible due to preemptionPolicy=Never."}}))
 	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 2, Result: decision.ResultUnschedulable, PostFilter: []string{"no claim can be freed"}}))
 	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "a", Attempt: 3, Result: decision.ResultPreempting,
 		Victims: make([]types.NamespacedName, 3)}))

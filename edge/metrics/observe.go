@@ -3,7 +3,6 @@ package metrics
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -135,19 +134,15 @@ func (m *Metrics) decided(d *decision.Decision, s loop.Step) {
 		m.ended(p, unschedulable, s)
 	case decision.ResultError:
 		m.ended(p, failed, s)
-		m.volumeFailed(d.Err)
+		m.volumeFailed(d)
 	}
-	if d.Result == decision.ResultPreempting || slices.ContainsFunc(d.PostFilter, ofPreemption) {
+	if d.Result == decision.ResultPreempting || d.PreemptionTried {
 		m.preemptionAttempts.Inc()
 	}
 	if d.Result == decision.ResultPreempting {
 		m.preemptionVictims.Observe(float64(len(d.Victims)))
 	}
 }
-
-// ofPreemption tells that a PostFilter plugin's words are about preemption: it
-// was tried.
-func ofPreemption(message string) bool { return strings.HasPrefix(message, "preemption: ") }
 
 // ended counts an attempt that did not place the pod.
 func (m *Metrics) ended(p *pod, result string, s loop.Step) {

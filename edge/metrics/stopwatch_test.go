@@ -180,7 +180,7 @@ func TestOutcomes(t *testing.T) {
 		s.step(machine.ScheduleOne{}, claim)
 		s.step(machine.WriteReply{UID: "v", Done: done, Err: errors.New("no")})
 	}
-	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "v", Attempt: 1, Result: decision.ResultError, Err: errors.New(`running PreBind plugin "VolumeBinding": no`)}))
+	s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: "v", Attempt: 1, Result: decision.ResultError, FailedPoint: "PreBind", FailedPlugin: "VolumeBinding", Err: errors.New(`running PreBind plugin "VolumeBinding": no`)}))
 
 	s.step(machine.ScheduleOne{}, machine.Evict{Victim: v, Preemptor: a}, machine.Evict{Victim: w, Preemptor: a})
 	s.step(machine.EvictReply{Victim: "v", Preemptor: "a", Err: errors.New("no")})

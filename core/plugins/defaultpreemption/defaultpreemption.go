@@ -31,7 +31,7 @@ func New(args *config.DefaultPreemptionArgs) (framework.Plugin, error) {
 // when nobody's going would help.
 func postFilter(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFilterResult {
 	if why := preempt.NotEligible(c); why != "" {
-		return framework.PostFilterResult{Message: message(why), KeepNomination: true}
+		return keep(refusal(why))
 	}
 	if c.HasExtenders {
 		return review(c, limits)
@@ -55,7 +55,7 @@ func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFi
 		case err != nil:
 			return nothing(c, nil, err)
 		case len(left) == 0:
-			return framework.PostFilterResult{Message: message("no candidate node for preemption"), KeepNomination: true}
+			return keep(refusal("no candidate node for preemption"))
 		}
 		return result(preempt.Best(c, left))
 	}
@@ -65,15 +65,17 @@ func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFi
 // nothing is the answer when nobody is to be preempted, and why not.
 func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) framework.PostFilterResult {
 	if err != nil {
-		return framework.PostFilterResult{Message: message(err.Error()), Failed: true}
+		failed := refusal(err.Error())
+		failed.Failed = true
+		return failed
 	}
-	return framework.PostFilterResult{Message: message(explain.Message(&decision.Decision{
+	return refusal(explain.Message(&decision.Decision{
 		Result: decision.ResultUnschedulable, NodesTotal: c.Table.Live(), Tallies: refused,
-	}))}
+	}))
 }
 
 func result(plan *preempt.Plan) framework.PostFilterResult {
-	result := framework.PostFilterResult{NominatedNodeName: plan.Node, Resolved: true}
+	result := framework.PostFilterResult{NominatedNodeName: plan.Node, Resolved: true, Preemption: true}
 	for _, p := range plan.Victims {
 		result.Victims = append(result.Victims, p.UID)
 	}
@@ -83,4 +85,12 @@ func result(plan *preempt.Plan) framework.PostFilterResult {
 	return result
 }
 
-func message(s string) string { return "preemption: " + s }
+func refusal(why string) framework.PostFilterResult {
+	return framework.PostFilterResult{Message: "preemption: " + why, Preemption: true}
+}
+
+// keep leaves the pod's nomination as it is.
+func keep(r framework.PostFilterResult) framework.PostFilterResult {
+	r.KeepNomination = true
+	return r
+}
