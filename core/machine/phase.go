@@ -56,7 +56,6 @@ var moves = [phases][phases]string{
 	},
 	writesSent: {
 		preBind:         "the reply to the writes",
-		revertSent:      "a step panicked",
 		endedWritesSent: "the pod is gone, or another bound it elsewhere",
 	},
 	waitForWrites: {

@@ -91,7 +91,7 @@ func options(mo *moody) Options {
 	return Options{
 		Profiles: []*profile.Profile{testProfile(mo)}, Extenders: testExtenders, Seed: 1, Workers: 1,
 		InitialBackoff: time.Second, MaxBackoff: 10 * time.Second,
-		// Nobody is looked at again just because time passed: a lost wake-up shows.
+		// Nobody is looked at again just because time passed: a lost event shows.
 		MaxUnschedulable: 10000 * time.Hour,
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 12, 0, 0, 300e6, time.UTC)
 
-// The plugins of the tests and what wakes the pods that they rejected.
+// The plugins of the tests and the events that may help the pods that they rejected.
 var rules = map[string][]framework.ClusterEventWithHint{
 	"Room": { // any node that comes; pods that go, when they are of the same app
 		{Resource: framework.Node, ActionType: framework.Add},
@@ -40,7 +40,7 @@ var rules = map[string][]framework.ClusterEventWithHint{
 	"Door":  {{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable}},
 }
 
-func wakes(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
+func eventsToRegister(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	w, ok := rules[plugin]
 	return w, ok
 }
@@ -73,7 +73,7 @@ func byPriority(a, b *framework.QueuedPodInfo) bool {
 func options(d *door) Options {
 	return Options{
 		InitialBackoff: DefaultInitialBackoff, MaxBackoff: DefaultMaxBackoff, MaxUnschedulable: DefaultMaxUnschedulable,
-		Less: byPriority, PreEnqueue: d.preEnqueue, HoldInBackoff: d.waits, EventsToRegister: wakes,
+		Less: byPriority, PreEnqueue: d.preEnqueue, HoldInBackoff: d.waits, EventsToRegister: eventsToRegister,
 	}
 }
 

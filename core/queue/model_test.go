@@ -65,9 +65,9 @@ func (m *model) update(now time.Time, p *object.Pod) {
 	case InFlight:
 		mp.changes |= change.ActionType
 	case Unschedulable:
-		m.wake(now, mp, mp.asks(&change))
+		m.moveToActiveOrBackoff(now, mp, mp.asks(&change))
 	case Gated:
-		m.wake(now, mp, afterBackoff)
+		m.moveToActiveOrBackoff(now, mp, afterBackoff)
 	}
 }
 
@@ -93,7 +93,7 @@ func (mp *modelPod) end() time.Time {
 	return time.Unix(mp.queued.Add(mp.wait()).Unix()+1, 0)
 }
 
-func (m *model) wake(now time.Time, mp *modelPod, how strategy) {
+func (m *model) moveToActiveOrBackoff(now time.Time, mp *modelPod, how strategy) {
 	switch {
 	case how == skip:
 	case how == immediately || !now.Before(mp.end()):
@@ -146,9 +146,9 @@ func (m *model) move(now time.Time, e *framework.Event, priority int32) {
 			mp.events = append(mp.events, e)
 		case mp.pod.Priority > priority:
 		case mp.place == Unschedulable:
-			m.wake(now, mp, mp.asks(e))
+			m.moveToActiveOrBackoff(now, mp, mp.asks(e))
 		case mp.place == Gated && plugs(mp.gate, mp.pod, e):
-			m.wake(now, mp, afterBackoff)
+			m.moveToActiveOrBackoff(now, mp, afterBackoff)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (m *model) pop(now time.Time) *modelPod {
 	return mp
 }
 
-// park returns what woke the pod, exactly: no event is forgotten.
+// requeue returns what called the pod, exactly: no event is forgotten.
 func (m *model) requeue(now time.Time, mp *modelPod, o outcome) strategy {
 	m.sequence++
 	mp.sequence, mp.queued, mp.outcome = m.sequence, now, o
@@ -237,7 +237,7 @@ func (m *model) requeue(now time.Time, mp *modelPod, o outcome) strategy {
 
 func (m *model) settle(now time.Time, mp *modelPod, how strategy) {
 	mp.place, mp.since = Unschedulable, now
-	m.wake(now, mp, how)
+	m.moveToActiveOrBackoff(now, mp, how)
 }
 
 func (m *model) flush(now time.Time) {
@@ -246,7 +246,7 @@ func (m *model) flush(now time.Time) {
 		case (mp.place == Backoff || mp.place == ErrorBackoff) && !now.Before(mp.end()):
 			mp.place, mp.since = Active, now
 		case (mp.place == Unschedulable || mp.place == Gated) && now.Sub(mp.since) >= DefaultMaxUnschedulable:
-			m.wake(now, mp, afterBackoff)
+			m.moveToActiveOrBackoff(now, mp, afterBackoff)
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (w *world) activate(t *rapid.T) {
 	w.m.activate(w.now, id)
 }
 
-func (w *world) hurry(t *rapid.T) {
+func (w *world) skipBackoff(t *rapid.T) {
 	id := uid(podNames.Draw(t, "pod"))
 	w.q.SkipBackoff(w.now, id)
 	if mp := w.m.pods[id]; mp != nil && mp.place == ErrorBackoff && mp.errors == 0 {
@@ -234,7 +234,7 @@ func TestQueueIsItsModel(t *testing.T) {
 			"move":           w.move,
 			"burst":          w.burst,
 			"activate":       w.activate,
-			"hurry":          w.hurry,
+			"skip backoff":   w.skipBackoff,
 			"nominate":       w.nominate,
 			"advance":        w.advance,
 			"flush":          w.flush,
