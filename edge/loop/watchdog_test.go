@@ -71,14 +71,14 @@ func TestStepsAreNamed(t *testing.T) {
 	var d doing
 	d.cycle(pod("p"))
 	for want, e := range map[string]machine.Event{
-		"Inspect":       nil,
-		"Tick":          machine.Tick{},
-		"PodSet /p":     machine.PodSet{Pod: pod("p")},
-		"NodeGone n":    machine.NodeGone{Name: "n"},
-		"BindReply uid":     machine.BindReply{UID: "uid"},
-		"ScheduleOne /p":      machine.ScheduleOne{},
-		"PodGone ns/p":  machine.PodGone{Namespace: "ns", Name: "p"},
-		"NamespaceGone": machine.NamespaceGone{Name: "ns"},
+		"Inspect":        nil,
+		"Tick":           machine.Tick{},
+		"PodSet /p":      machine.PodSet{Pod: pod("p")},
+		"NodeGone n":     machine.NodeGone{Name: "n"},
+		"BindReply uid":  machine.BindReply{UID: "uid"},
+		"ScheduleOne /p": machine.ScheduleOne{},
+		"PodGone ns/p":   machine.PodGone{Namespace: "ns", Name: "p"},
+		"NamespaceGone":  machine.NamespaceGone{Name: "ns"},
 	} {
 		d.begin(e)
 		if got := d.String(); got != want {
