@@ -79,12 +79,8 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 		}
 	}
 	w := &podVolumes{volumes: map[object.VolumeSource]bool{}}
-	if own := ownVolumes(t, p); own != nil {
-		for i, v := range own { // no node has them: any handle that none has will do
-			if s := driverOf(v); s.Attachable() {
-				w.volumes[object.VolumeSource{Driver: s.Driver, Handle: fmt.Sprint("\x01", i)}] = true
-			}
-		}
+	if volumes, known := volumesOf(t, p); known {
+		addAll(volumes, w.volumes)
 	} else {
 		collect(t, p, true, w.volumes)
 	}
