@@ -6,10 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Keys are strings of fields, each preceded by its length, so that no content
-// can be taken for structure.
-
-func appendField(b []byte, s string) []byte {
+// AppendField appends a field to a key. Its length goes first, so that no
+// content can be taken for structure.
+func AppendField(b []byte, s string) []byte {
 	b = strconv.AppendInt(b, int64(len(s)), 10)
 	b = append(b, ':')
 	return append(b, s...)
@@ -23,8 +22,8 @@ func appendNumber(b []byte, n int64) []byte {
 func selectorKey(set []label, required *v1.NodeSelector) string {
 	var b []byte
 	for _, l := range set {
-		b = appendField(b, l.key)
-		b = appendField(b, l.value)
+		b = AppendField(b, l.key)
+		b = AppendField(b, l.value)
 	}
 	if required != nil {
 		b = append(b, '|')
@@ -47,10 +46,10 @@ func appendTerm(b []byte, t *v1.NodeSelectorTerm) []byte {
 
 func appendRequirement(b []byte, kind byte, e *v1.NodeSelectorRequirement) []byte {
 	b = append(b, kind)
-	b = appendField(b, e.Key)
-	b = appendField(b, string(e.Operator))
+	b = AppendField(b, e.Key)
+	b = AppendField(b, string(e.Operator))
 	for _, v := range e.Values {
-		b = appendField(b, v)
+		b = AppendField(b, v)
 	}
 	return b
 }

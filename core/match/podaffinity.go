@@ -102,10 +102,10 @@ func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 	var key []byte
 	if len(c.invalid) > 0 {
 		p.Invalid = errors.NewAggregate(c.invalid) // in the words that users search for
-		key = append(appendField(key, p.Invalid.Error()), '!')
+		key = append(AppendField(key, p.Invalid.Error()), '!')
 	}
 	for i := range c.terms {
-		key = appendField(key, c.terms[i].Key)
+		key = AppendField(key, c.terms[i].Key)
 		p.Selects = p.Selects || c.terms[i].NamespaceSelector != nil
 	}
 	p.Key = string(key)
@@ -163,13 +163,13 @@ func newPodTerm(kind TermKind, weight int64, in *v1.PodAffinityTerm, namespace s
 	}
 	key := appendNumber([]byte{'k'}, int64(kind))
 	key = appendNumber(key, weight)
-	key = appendField(key, t.TopologyKey)
-	key = appendField(key, t.Selector.Key)
+	key = AppendField(key, t.TopologyKey)
+	key = AppendField(key, t.Selector.Key)
 	for _, n := range t.Namespaces {
-		key = append(appendField(key, n), ',')
+		key = append(AppendField(key, n), ',')
 	}
 	if t.NamespaceSelector != nil {
-		key = append(appendField(key, string(appendSelector(nil, t.NamespaceSelector))), '~')
+		key = append(AppendField(key, string(appendSelector(nil, t.NamespaceSelector))), '~')
 	}
 	t.Key = string(key)
 	return t, nil

@@ -27,10 +27,10 @@ func appendSelector(b []byte, s labels.Selector) []byte {
 	}
 	for i := range requirements {
 		r := &requirements[i]
-		b = appendField(b, r.Key())
-		b = appendField(b, string(r.Operator()))
+		b = AppendField(b, r.Key())
+		b = AppendField(b, string(r.Operator()))
 		for _, v := range slices.Sorted(slices.Values(r.ValuesUnsorted())) {
-			b = appendField(b, v)
+			b = AppendField(b, v)
 		}
 		b = append(b, ';')
 	}
@@ -98,7 +98,7 @@ func newSpread(list []v1.TopologySpreadConstraint, podLabels map[string]string) 
 	}
 	for _, invalid := range []error{s.HardInvalid, s.SoftInvalid} {
 		if invalid != nil {
-			key = appendField(append(key, '!'), invalid.Error())
+			key = AppendField(append(key, '!'), invalid.Error())
 		}
 	}
 	s.Key = string(key)
@@ -152,7 +152,7 @@ func (c *SpreadConstraint) Select(s Selector, podLabels map[string]string) {
 }
 
 func (c *SpreadConstraint) appendKey(b []byte) []byte {
-	b = appendField(b, c.TopologyKey)
+	b = AppendField(b, c.TopologyKey)
 	b = appendNumber(b, int64(c.MaxSkew))
 	b = appendNumber(b, int64(c.MinDomains))
 	for _, flag := range []bool{c.HonorAffinity, c.HonorTaints, c.Self} {
@@ -162,5 +162,5 @@ func (c *SpreadConstraint) appendKey(b []byte) []byte {
 			b = append(b, '-')
 		}
 	}
-	return appendField(b, c.Selector.Key)
+	return AppendField(b, c.Selector.Key)
 }

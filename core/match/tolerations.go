@@ -22,10 +22,10 @@ func NewTolerations(list []v1.Toleration) Tolerations {
 	b := make([]byte, 0, 64*len(list))
 	for i := range list {
 		t := &list[i]
-		b = appendField(b, t.Key)
-		b = appendField(b, string(t.Operator))
-		b = appendField(b, t.Value)
-		b = appendField(b, string(t.Effect))
+		b = AppendField(b, t.Key)
+		b = AppendField(b, string(t.Operator))
+		b = AppendField(b, t.Value)
+		b = AppendField(b, string(t.Effect))
 	}
 	return Tolerations{Key: string(b), List: list}
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -87,7 +88,7 @@ func (l *podsByLabels) keyOf(p *object.Pod) string {
 	slices.Sort(l.words)
 	l.keyBuf = l.keyBuf[:0]
 	for _, key := range l.words {
-		l.keyBuf = appendWord(appendWord(l.keyBuf, key), p.Labels[key])
+		l.keyBuf = match.AppendField(match.AppendField(l.keyBuf, key), p.Labels[key])
 	}
 	return string(l.keyBuf)
 }

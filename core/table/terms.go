@@ -3,7 +3,6 @@ package table
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -145,15 +144,10 @@ func (l *terms) appendKey(p *object.Pod) {
 		}
 	}
 	slices.Sort(l.words)
-	l.keyBuf = appendWord(l.keyBuf[:0], p.Namespace)
+	l.keyBuf = match.AppendField(l.keyBuf[:0], p.Namespace)
 	for _, key := range l.words {
-		l.keyBuf = appendWord(appendWord(l.keyBuf, key), p.Labels[key])
+		l.keyBuf = match.AppendField(match.AppendField(l.keyBuf, key), p.Labels[key])
 	}
-}
-
-func appendWord(b []byte, s string) []byte {
-	b = append(strconv.AppendInt(b, int64(len(s)), 10), ':')
-	return append(b, s...)
 }
 
 // countTerms counts the terms of a pod that came to its row, or left it.

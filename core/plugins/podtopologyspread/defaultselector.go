@@ -38,10 +38,10 @@ func (f defaultSelector) appendKey(b []byte, p *object.Pod) []byte {
 		if i > 0 && s.Key == f.services[i-1].Key {
 			continue
 		}
-		b = appendField(append(b, 's'), s.Key)
+		b = match.AppendField(append(b, 's'), s.Key)
 	}
 	if c := f.controller; c != nil {
-		b = appendField(strconv.AppendInt(b, int64(c.Kind), 10), c.Key)
+		b = match.AppendField(strconv.AppendInt(b, int64(c.Kind), 10), c.Key)
 		if !selects(c, p) {
 			b = append(b, '-')
 		}
@@ -62,11 +62,6 @@ func selects(c *object.SelectorOwner, p *object.Pod) bool {
 		}
 	}
 	return true
-}
-
-func appendField(b []byte, s string) []byte {
-	b = append(strconv.AppendInt(b, int64(len(s)), 10), ':')
-	return append(b, s...)
 }
 
 // selector matches the pods that belong together. Labels that a ReplicationController asks

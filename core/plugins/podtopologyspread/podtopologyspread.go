@@ -70,7 +70,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	spread := pl.spread(p)
 	switch {
 	case spread != nil:
-		key = appendField(append(key, '='), spread.Key)
+		key = match.AppendField(append(key, '='), spread.Key)
 	case pl.defaults != nil:
 		f := defaultSelectorOf(t, p)
 		if f.empty() {
@@ -82,12 +82,12 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	}
 	affinity, taints := honors(spread)
 	if affinity && p.RequiredNodes != nil {
-		key = appendField(append(key, 'a'), p.RequiredNodes.Key)
+		key = match.AppendField(append(key, 'a'), p.RequiredNodes.Key)
 	}
 	if taints {
-		key = appendField(append(key, 't'), p.Tolerations.Key)
+		key = match.AppendField(append(key, 't'), p.Tolerations.Key)
 	}
-	return appendField(append(key, 'n'), p.Namespace)
+	return match.AppendField(append(key, 'n'), p.Namespace)
 }
 
 // signRevision is of the owners of selectors, where the pod has no constraints of
