@@ -20,10 +20,10 @@ const module = "github.com/berth-scheduler/berth/"
 // import only from layers before its own. Plugins stand beside the framework
 // that they are written against, and nobody in core imports them.
 var layers = [][]string{
-	{"core/resource", "core/match", "core/par", "core/domain", "core/shape"},
+	{"core/resource", "core/match", "core/par", "core/shape"},
 	{"core/object"},
 	{"core/table", "core/decision"},
-	{"core/ranking"},
+	{"core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},
 	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt"},
 	{"core/engine", "core/group", "core/queue"},

@@ -39,13 +39,13 @@ func TestDomainsWithoutEnd(t *testing.T) {
 		}
 	}
 	sync(in)
-	for i := range c.topologies {
-		topology := &c.topologies[i]
-		if n := topology.domains.Room(); n > 2*nodes || topology.domains.Held() > nodes {
-			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.key, topology.domains.Held(), nodes)
+	for i := range c.locations.Topologies {
+		topology := &c.locations.Topologies[i]
+		if n := topology.Domains.Room(); n > 2*nodes || topology.Domains.Held() > nodes {
+			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.Key, topology.Domains.Held(), nodes)
 		}
 	}
-	if n := c.locations.ids.Room(); n > 2*nodes || c.locations.ids.Held() > nodes || len(c.location) > 2*nodes || len(c.own) > 2*nodes*c.size {
-		t.Errorf("%d places, %d of them with nodes, %d rows; there are %d nodes", n, c.locations.ids.Held(), len(c.location), nodes)
+	if n := c.locations.Room(); n > 2*nodes || c.locations.Held() > nodes || len(c.location) > 2*nodes || len(c.own) > 2*nodes*c.size {
+		t.Errorf("%d places, %d of them with nodes, %d rows; there are %d nodes", n, c.locations.Held(), len(c.location), nodes)
 	}
 }

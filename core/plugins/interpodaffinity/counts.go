@@ -3,6 +3,7 @@ package interpodaffinity
 import (
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -34,11 +35,7 @@ const noNode = -1
 // counts is what speaks for and against each domain, for a class of pods. It
 // belongs to the table's owner; only sync writes to it.
 type counts struct {
-	size       int // how many kinds are counted
-	topologies []topology
-	// uniquePerNode is the topology by a label of which nodes have values of their
-	// own, -1: there is none. What is on such a node is counted with the row.
-	uniquePerNode int
+	size          int // how many kinds are counted
 	ownTerms      []termSet
 	existingTerms map[string]share // by key of terms that placed pods have
 	existingRows  []*table.Term    // these terms
@@ -46,17 +43,19 @@ type counts struct {
 	total         sums             // over all domains, as often as a node is in one
 	self          bool             // the pod may be the first that its affinity is about
 
-	locations locations
+	locations domain.Locations[sums]
 	location  []int32 // the location of each row
 	own       []int64 // by row and kind, what is on the node itself
 
-	revision, placements uint64     // up to which the table's journals are read
-	fresh                bool       // nothing is counted yet
-	domains              []domainID // room for enter
-	shares               []share
+	follower table.Follower
+	domains  []domain.Domain // room for SetNode
+	shares   []share
 }
 
-// question is terms of the class that must all be about a pod, for it to
+// sums is what there is of each kind.
+type sums [kinds]int64
+
+// termSet is terms of the class that must all be about a pod, for it to
 // count in each of the topologies.
 type termSet struct {
 	terms  []match.PodTerm
@@ -71,7 +70,7 @@ type share struct {
 }
 
 func newCounts(size int) *counts {
-	return &counts{size: size, uniquePerNode: -1, existingTerms: map[string]share{}, fresh: true}
+	return &counts{size: size, locations: domain.Locations[sums]{UniquePerNode: -1}, existingTerms: map[string]share{}}
 }
 
 // addOwnTerms has the class's own terms counted: those of required affinity together,
@@ -104,10 +103,11 @@ func (c *counts) addExistingTerm(term *table.Term, k kind, n int64) {
 
 // topology finds or makes the one with the key, in which the kind is counted.
 func (c *counts) topology(key string, k kind) int {
-	i := slices.IndexFunc(c.topologies, func(t topology) bool { return t.key == key })
+	list := &c.locations.Topologies
+	i := slices.IndexFunc(*list, func(t domain.Topology[sums]) bool { return t.Key == key })
 	if i < 0 {
-		i = len(c.topologies)
-		c.topologies = append(c.topologies, topology{key: key})
+		i = len(*list)
+		*list = append(*list, domain.Topology[sums]{Key: key})
 	}
 	if !slices.Contains(c.by[k], i) {
 		c.by[k] = append(c.by[k], i)
@@ -115,73 +115,54 @@ func (c *counts) topology(key string, k kind) int {
 	return i
 }
 
-// sync brings the counts up to date: placements first, on the rows as they
-// were, then the rows whose node changed. Where the journal does not reach
-// back far enough all is counted anew.
+// sync brings the counts up to date.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
 func (c *counts) sync(t *table.Table) {
-	if c.revision == t.Revision() && !c.fresh {
+	if c.follower.Current(t) {
 		return
 	}
-	if c.fresh {
-		c.uniquePerNode = slices.IndexFunc(c.topologies, func(at topology) bool { return t.UniquePerNode(at.key) })
+	if c.location == nil {
+		c.locations.UniquePerNode = slices.IndexFunc(c.locations.Topologies, func(at domain.Topology[sums]) bool { return t.UniquePerNode(at.Key) })
 	}
 	for len(c.location) < t.Rows() {
 		c.location = append(c.location, noNode)
 	}
-	if c.uniquePerNode >= 0 && len(c.own) < t.Rows()*c.size {
+	if c.locations.UniquePerNode >= 0 && len(c.own) < t.Rows()*c.size {
 		c.own = append(c.own, make([]int64, t.Rows()*c.size-len(c.own))...)
 	}
-	recount := c.fresh || !t.PlacementsAfter(c.placements, func(p table.Placement) {
-		if c.location[p.Row] != noNode {
-			c.count(t, p.Row, p.Pod, deltaOf(p.Came))
-		}
-	})
-	t.NodesChanged(c.revision, func(r table.Row) bool {
-		if !recount {
-			c.countRow(t, r, -1)
-		}
-		c.removeRow(r)
-		c.addRow(t, r)
-		if !recount {
-			c.countRow(t, r, 1)
-		}
-		return true
-	})
-	if recount {
-		c.recount(t)
-	}
-	c.fresh, c.revision, c.placements = false, t.Revision(), t.PlacementCount()
+	c.follower.Follow(t, c)
 }
 
-func deltaOf(came bool) int64 {
-	if came {
-		return 1
+// CountPlacement counts one pod that came or left.
+func (c *counts) CountPlacement(t *table.Table, p table.Placement) {
+	sign := 1
+	if !p.Came {
+		sign = -1
 	}
-	return -1
+	c.count(t, p.Row, p.Pod, sign)
 }
 
-// countRow counts the pods on the row (delta 1) or takes them off (-1).
-func (c *counts) countRow(t *table.Table, r table.Row, delta int64) {
+// CountRow counts the pods on the row (sign 1) or takes them off (-1).
+func (c *counts) CountRow(t *table.Table, r table.Row, sign int) {
+	for _, pl := range t.Pods(r) {
+		c.count(t, r, pl.Pod, sign)
+	}
+}
+
+func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, sign int) {
 	if c.location[r] == noNode {
 		return
 	}
-	for _, pl := range t.Pods(r) {
-		c.count(t, r, pl.Pod, delta)
-	}
-}
-
-func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, delta int64) {
 	for _, s := range c.sharesOf(t, p.Namespace, p.Labels) {
-		c.add(r, s, delta)
+		c.add(r, s, int64(sign))
 	}
 	if p.Affinity == nil || len(c.existingTerms) == 0 {
 		return
 	}
 	for i := range p.Affinity.Terms {
 		if s, ok := c.existingTerms[p.Affinity.Terms[i].Key]; ok {
-			c.add(r, s, delta)
+			c.add(r, s, int64(sign))
 		}
 	}
 }
@@ -204,25 +185,26 @@ func (c *counts) add(r table.Row, s share, n int64) {
 		return
 	}
 	n *= s.n
-	switch id := c.locations.ids.At(c.location[r]).domains[s.topology]; id {
-	case missing:
+	switch d := c.locations.Domains(c.location[r])[s.topology]; d {
+	case domain.Missing:
 		return
-	case own:
+	case domain.Own:
 		c.own[int(r)*c.size+int(s.kind)] += n
 	default:
-		c.topologies[s.topology].domains.At(id)[s.kind] += n
+		c.locations.Count(s.topology, d)[s.kind] += n
 	}
 	c.total[s.kind] += n
 }
 
-// recount counts all anew. Locations and domains stay, so that rows keep their
+// CountAll counts all anew. Locations and domains stay, so that rows keep their
 // cells' meaning.
-func (c *counts) recount(t *table.Table) {
+func (c *counts) CountAll(t *table.Table) {
 	c.total = sums{}
 	clear(c.own)
-	for i := range c.topologies {
-		for id := range c.topologies[i].domains.Room() {
-			*c.topologies[i].domains.At(int32(id)) = sums{}
+	for i := range c.locations.Topologies {
+		domains := &c.locations.Topologies[i].Domains
+		for id := range domains.Room() {
+			*domains.At(int32(id)) = sums{}
 		}
 	}
 	for _, term := range c.existingRows {
@@ -263,46 +245,26 @@ func (c *counts) namespaces() (names []string, all bool) {
 	return slices.Compact(names), all
 }
 
-// addRow gives the row the location of its node. Pods are not counted yet.
-func (c *counts) addRow(t *table.Table, r table.Row) {
+// SetNode puts the row, whose pods are not counted, where its node is now.
+func (c *counts) SetNode(t *table.Table, r table.Row) {
+	if c.location[r] != noNode {
+		c.locations.Leave(c.location[r])
+		c.location[r] = noNode
+	}
 	n := t.Node(r)
 	if n == nil {
 		return
 	}
 	c.domains = c.domains[:0]
-	for i := range c.topologies {
-		value, ok := n.Labels[c.topologies[i].key]
-		switch {
-		case !ok:
-			c.domains = append(c.domains, missing)
-		case i == c.uniquePerNode && t.NodesWith(c.topologies[i].key, value) == 1:
-			c.domains = append(c.domains, own)
-		default:
-			id, _ := c.topologies[i].domains.Hold(value)
-			c.domains = append(c.domains, id)
-		}
+	for i := range c.locations.Topologies {
+		c.domains = append(c.domains, c.locations.DomainOf(t, n, i))
 	}
-	c.location[r] = c.locations.join(c.domains)
-}
-
-// removeRow takes the row, whose pods are not counted any more, off its location.
-func (c *counts) removeRow(r table.Row) {
-	id := c.location[r]
-	if id == noNode {
-		return
-	}
-	for i, s := range c.locations.ids.At(id).domains {
-		if s >= 0 {
-			c.topologies[i].domains.Release(s)
-		}
-	}
-	c.locations.ids.Release(id)
-	c.location[r] = noNode
+	c.location[r] = c.locations.Join(c.domains)
 }
 
 // ownOf is what of the kind is on the row's node itself.
 func (c *counts) ownOf(r table.Row, k kind) int64 {
-	if c.uniquePerNode < 0 {
+	if c.locations.UniquePerNode < 0 {
 		return 0
 	}
 	return c.own[int(r)*c.size+int(k)]

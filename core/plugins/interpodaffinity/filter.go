@@ -2,6 +2,7 @@ package interpodaffinity
 
 import (
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -40,20 +41,20 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		return framework.Fits
 	}
 	c := in.State.(*counts)
-	sites := c.locations.ids.At(int32(cell >> kinds)).domains
+	domains := c.locations.Domains(int32(cell >> kinds))
 	has := func(topology int, k kind) bool {
-		switch s := sites[topology]; s {
-		case missing:
+		switch d := domains[topology]; d {
+		case domain.Missing:
 			return false
-		case own:
+		case domain.Own:
 			return cell&(1<<k) != 0
 		default:
-			return c.topologies[topology].domains.At(s)[k] > 0
+			return c.locations.Count(topology, d)[k] > 0
 		}
 	}
 	first := c.self && c.total[affinity] == 0
 	for _, i := range c.by[affinity] {
-		if sites[i] == missing || !first && !has(i, affinity) {
+		if domains[i] == domain.Missing || !first && !has(i, affinity) {
 			return affinityNotMet
 		}
 	}

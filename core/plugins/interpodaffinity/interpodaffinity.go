@@ -205,5 +205,5 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 	for _, term := range pl.scoringTerms(p, t.TermsAbout(p)) {
 		c.addExistingTerm(term, topologyScore, pl.weight(term))
 	}
-	return framework.PreScoreResult{State: c, Skip: len(c.topologies) == 0}
+	return framework.PreScoreResult{State: c, Skip: len(c.locations.Topologies) == 0}
 }

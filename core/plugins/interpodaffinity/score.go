@@ -1,6 +1,7 @@
 package interpodaffinity
 
 import (
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -31,13 +32,13 @@ func score(in *framework.Input, cell int64) int64 {
 	}
 	c := in.State.(*counts)
 	var sum int64
-	for i, s := range c.locations.ids.At(int32(cell >> ownBits)).domains {
-		switch s {
-		case missing:
-		case own:
+	for i, d := range c.locations.Domains(int32(cell >> ownBits)) {
+		switch d {
+		case domain.Missing:
+		case domain.Own:
 			sum += cell << (64 - ownBits) >> (64 - ownBits)
 		default:
-			sum += c.topologies[i].domains.At(s)[topologyScore]
+			sum += c.locations.Count(i, d)[topologyScore]
 		}
 	}
 	return sum

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -31,22 +32,26 @@ type counts struct {
 	nodes       inclusion
 	namespace   string
 
-	topologies []topology // by constraint
-	// uniquePerNode is the constraint by a label of which nodes have values of their
-	// own: such a node being a domain, its pods are counted with the row. -1:
-	// there is none.
-	uniquePerNode int
-	locations     locations
-	// rows holds each row's cell, admitted the policies that it meets.
+	locations domain.Locations[count] // the topologies are by constraint
+	// minimums count the domains that eligible nodes are in, by constraint
+	// (hard constraints only).
+	minimums []minTracker
+	// cells holds each row's cell, admitted the policies that it meets.
 	cells    []int64
 	admitted []policy
 
-	revision, placements uint64     // up to which the table's journals are read
-	fresh                bool       // nothing is counted yet
-	tentative            bool       // what was counted anew holds for a try only
-	domains              []domainID // room for enter
+	follower  table.Follower
+	tentative bool            // what was counted by rows holds for a try only
+	domains   []domain.Domain // room for addRow
 
 	weights weights
+}
+
+// count is what there is in a domain.
+type count struct {
+	eligible int // rows that count for it
+	pods     int // matching pods on those rows
+	seen     uint64
 }
 
 // selection is the constraints that have one selector.
@@ -57,17 +62,22 @@ type selection struct {
 
 func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
 	c := &counts{
-		kind: k, constraints: constraints, namespace: p.Namespace, fresh: true,
-		nodes:         inclusion{required: p.RequiredNodes, tolerations: p.Tolerations, comparisons: pl.comparisons},
-		topologies:    make([]topology, len(constraints)),
-		uniquePerNode: uniquePerNodeConstraint(t, constraints),
-		weights:       newWeights(len(constraints)),
+		kind: k, constraints: constraints, namespace: p.Namespace,
+		nodes: inclusion{required: p.RequiredNodes, tolerations: p.Tolerations, comparisons: pl.comparisons},
+		locations: domain.Locations[count]{
+			Topologies:    make([]domain.Topology[count], len(constraints)),
+			UniquePerNode: uniquePerNodeConstraint(t, constraints),
+			Lenient:       k == lenient,
+		},
+		minimums: make([]minTracker, len(constraints)),
+		weights:  newWeights(len(constraints)),
 	}
 	bySelector := map[string]int{}
 	for i := range constraints {
 		c.nodes.needs = append(c.nodes.needs, needs(&constraints[i], k))
+		c.locations.Topologies[i].Key = constraints[i].TopologyKey
 		if k == hard {
-			c.topologies[i].minimum.reset()
+			c.minimums[i].reset()
 		}
 		s := constraints[i].Selector
 		at, ok := bySelector[s.Key]
@@ -92,41 +102,25 @@ func uniquePerNodeConstraint(t *table.Table, constraints []match.SpreadConstrain
 
 func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
-// sync brings the counts up to date: placements first, on the rows as they
-// were, then the rows whose node changed. Where the journal does not reach
-// back far enough all pods are counted anew.
+// sync brings the counts up to date.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
 func (c *counts) sync(t *table.Table) {
-	if c.revision == t.Revision() && !c.fresh && (!c.tentative || t.Trying()) {
+	if c.tentative && !t.Trying() {
+		c.follower.CountAnew()
+	}
+	if c.follower.Current(t) {
 		return
 	}
 	for len(c.cells) < t.Rows() {
 		c.cells, c.admitted = append(c.cells, noNode), append(c.admitted, 0)
 	}
-	recount := c.fresh || c.tentative && !t.Trying() || !t.PlacementsAfter(c.placements, c.placed)
-	moved := false
-	t.NodesChanged(c.revision, func(r table.Row) bool {
-		moved = true
-		if !recount {
-			c.count(t, r, -1)
-		}
-		c.removeRow(r)
-		c.addRow(t, r)
-		if !recount {
-			c.count(t, r, 1)
-		}
-		return true
-	})
-	if recount {
-		c.recount(t)
-	}
-	c.tentative = t.Trying() && (c.tentative || recount || moved)
-	c.fresh, c.revision, c.placements = false, t.Revision(), t.PlacementCount()
+	byRow := c.follower.Follow(t, c)
+	c.tentative = t.Trying() && (c.tentative || byRow)
 }
 
-// placed counts one pod that came or left.
-func (c *counts) placed(p table.Placement) {
+// CountPlacement counts one pod that came or left.
+func (c *counts) CountPlacement(_ *table.Table, p table.Placement) {
 	if c.cells[p.Row] < 0 || p.Pod.Namespace != c.namespace {
 		return
 	}
@@ -151,9 +145,9 @@ func (c *counts) matches(s *selection, p *object.Pod, try bool) bool {
 	return s.Matches(labels.Set(p.Labels))
 }
 
-// count adds the pods on the row (delta 1) or takes them off (-1).
-func (c *counts) count(t *table.Table, r table.Row, delta int) {
-	if c.cells[r] < 0 || !c.locations.of(c.cells[r]).complete {
+// CountRow adds the pods on the row (sign 1) or takes them off (-1).
+func (c *counts) CountRow(t *table.Table, r table.Row, sign int) {
+	if c.cells[r] < 0 || c.admitted[r]&topologyLabels == 0 {
 		return
 	}
 	for i := range c.selections {
@@ -164,54 +158,50 @@ func (c *counts) count(t *table.Table, r table.Row, delta int) {
 			}
 		}
 		if n > 0 {
-			c.add(r, s, delta*n)
+			c.add(r, s, sign*n)
 		}
 	}
 }
 
 // add counts n pods more on the row, for the constraints with the selector.
 func (c *counts) add(r table.Row, s *selection, n int) {
-	place := c.locations.of(c.cells[r])
-	if !place.complete {
-		return
-	}
+	domains := c.domainsOf(c.cells[r])
 	for _, i := range s.constraints {
-		if place.domains[i] == missing || !c.nodes.eligible(i, c.admitted[r]) {
+		if !c.nodes.eligible(i, c.admitted[r]) || domains[i] == domain.Missing {
 			continue
 		}
-		t := &c.topologies[i]
 		pods := c.podsAt(i, c.cells[r])
-		if place.domains[i] == own {
+		if domains[i] == domain.Own {
 			c.cells[r] = withOwn(c.cells[r], pods+n)
 		} else {
-			t.domains.At(place.domains[i].domain()).pods += n
+			c.locations.Count(i, domains[i]).pods += n
 		}
-		t.minimum.move(pods, pods+n)
+		c.minimums[i].move(pods, pods+n)
 	}
 }
 
 // podsAt is the number of matching pods in the domain, for the constraint, of
 // the rows in the cell.
 func (c *counts) podsAt(constraint int, cell int64) int {
-	s := c.locations.of(cell).domains[constraint]
-	if s == own {
+	d := c.domainsOf(cell)[constraint]
+	if d == domain.Own {
 		return ownOf(cell)
 	}
-	return c.topologies[constraint].domains.At(s.domain()).pods
+	return c.locations.Count(constraint, d).pods
 }
 
-// recount counts all pods anew. Places and domains stay, so that rows keep
+// CountAll counts all pods anew. Locations and domains stay, so that rows keep
 // their cells' meaning.
-func (c *counts) recount(t *table.Table) {
-	for i := range c.topologies {
-		topology := &c.topologies[i]
+func (c *counts) CountAll(t *table.Table) {
+	for i := range c.minimums {
 		if c.kind == hard {
-			topology.minimum.reset()
+			c.minimums[i].reset()
 		}
-		for id := range topology.domains.Room() {
-			d := topology.domains.At(int32(id))
+		domains := &c.locations.Topologies[i].Domains
+		for id := range domains.Room() {
+			d := domains.At(int32(id))
 			if d.pods = 0; d.eligible > 0 {
-				topology.minimum.insert(0)
+				c.minimums[i].insert(0)
 			}
 		}
 	}
@@ -221,16 +211,16 @@ func (c *counts) recount(t *table.Table) {
 		}
 		c.cells[r] = withOwn(cell, 0)
 		if c.ownDomain(table.Row(r)) {
-			c.topologies[c.uniquePerNode].minimum.insert(0)
+			c.minimums[c.locations.UniquePerNode].insert(0)
 		}
-		c.count(t, table.Row(r), 1)
+		c.CountRow(t, table.Row(r), 1)
 	}
 }
 
 // ownDomain tells whether the row's node is a domain of its own that counts.
 func (c *counts) ownDomain(r table.Row) bool {
-	p := c.locations.of(c.cells[r])
-	return c.uniquePerNode >= 0 && p.complete && p.domains[c.uniquePerNode] == own && c.nodes.eligible(c.uniquePerNode, c.admitted[r])
+	i := c.locations.UniquePerNode
+	return i >= 0 && c.nodes.eligible(i, c.admitted[r]) && c.domainsOf(c.cells[r])[i] == domain.Own
 }
 
 // cells writes each row's cell.

@@ -2,6 +2,7 @@ package podtopologyspread
 
 import (
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -24,13 +25,12 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		return framework.Fits
 	}
 	c := in.State.(*counts)
-	sites := c.locations.of(cell).domains
-	for i, s := range sites {
-		if s == missing {
+	for i, d := range c.domainsOf(cell) {
+		if d == domain.Missing {
 			return unlabelled
 		}
 		constraint := &c.constraints[i]
-		skew := c.podsAt(i, cell) - c.topologies[i].minimum.min(constraint.MinDomains)
+		skew := c.podsAt(i, cell) - c.minimums[i].min(constraint.MinDomains)
 		if constraint.Self {
 			skew++
 		}

@@ -176,12 +176,12 @@ func TestDomainsThatGoLeaveNothing(t *testing.T) {
 	}
 	sync()
 	for _, c := range all {
-		if c.locations.ids.Room() > 8 || c.locations.ids.Held() != 1 {
-			t.Errorf("room for %d places, %d of them in use", c.locations.ids.Room(), c.locations.ids.Held())
+		if c.locations.Room() > 8 || c.locations.Held() != 1 {
+			t.Errorf("room for %d places, %d of them in use", c.locations.Room(), c.locations.Held())
 		}
-		for i := range c.topologies {
-			if at := &c.topologies[i]; at.domains.Room() > 8 || at.domains.Held() > 1 || at.minimum.domains != 1 || at.minimum.least != 0 {
-				t.Errorf("constraint %d: room for %d domains, %d of them in use; tally %+v", i, at.domains.Room(), at.domains.Held(), at.minimum)
+		for i, minimum := range c.minimums {
+			if ids := &c.locations.Topologies[i].Domains; ids.Room() > 8 || ids.Held() > 1 || minimum.domains != 1 || minimum.least != 0 {
+				t.Errorf("constraint %d: room for %d domains, %d of them in use; minimum %+v", i, ids.Room(), ids.Held(), minimum)
 			}
 		}
 	}
@@ -206,8 +206,8 @@ func TestAThousandConstraints(t *testing.T) {
 		}
 	}
 	c := p.PreFilter(tb, podWith(keys...)).State.(*counts)
-	if c.sync(tb); c.locations.ids.Room() != 1 || len(c.locations.ids.At(0).domains) != 1 {
-		t.Errorf("%d places", c.locations.ids.Room())
+	if c.sync(tb); c.locations.Room() != 1 || len(c.locations.Domains(0)) != 1 {
+		t.Errorf("%d places", c.locations.Room())
 	}
 	crowd(tb, "n7", 1)
 	for node, why := range verdicts(t, p, tb, podWith(hosts...)) {

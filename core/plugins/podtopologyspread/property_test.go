@@ -48,7 +48,9 @@ type kept struct {
 	score  framework.PreScoreResult
 	// late: not brought up to date right before the try, as an engine would;
 	// what the try itself changes may then be judged otherwise than v1.36 does.
-	late bool
+	late     bool
+	synced   bool   // the counts to filter by were brought up to date
+	revision uint64 // when they last were
 }
 
 func (w *world) one(list ...string) string { return list[w.rand.IntN(len(list))] }
@@ -343,8 +345,8 @@ func (w *world) ask(t *rapid.T) {
 		k = &kept{filter: w.plugin.PreFilter(w.Table, q.pod), score: w.plugin.PreScore(w.Table, q.pod)}
 		w.kept[key] = k
 	}
-	if c, ok := k.filter.State.(*counts); ok {
-		k.late = len(w.marks) > 0 && (k.late || c.fresh || c.revision < w.start)
+	if _, ok := k.filter.State.(*counts); ok {
+		k.late = len(w.marks) > 0 && (k.late || !k.synced || k.revision < w.start)
 	}
 	w.compareFilter(t, q, k)
 	w.compareScore(t, q, k)
@@ -364,6 +366,7 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 	}
 	in := w.input(q, k.filter.State)
 	w.plugin.CellFilter.Sync(in)
+	k.synced, k.revision = true, w.Revision()
 	cells := w.cells(t, in, w.plugin.CellFilter.Cells)
 	if k.late {
 		return
@@ -384,30 +387,30 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 // compareFresh compares counts that are kept with counts that are made now.
 func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
 	fresh := w.plugin.PreFilter(w.Table, q.pod).State.(*counts)
-	fresh.uniquePerNode = c.uniquePerNode // what is of its own may have changed meanwhile
+	fresh.locations.UniquePerNode = c.locations.UniquePerNode // what is of its own may have changed meanwhile
 	fresh.sync(w.Table)
 	if len(w.marks) > 0 {
 		return
 	}
-	for i := range c.topologies {
-		a, b := &c.topologies[i].minimum, &fresh.topologies[i].minimum
+	for i := range c.minimums {
+		a, b := &c.minimums[i], &fresh.minimums[i]
 		if a.domains != b.domains || a.least != b.least || !maps.Equal(a.domainsByPods, b.domainsByPods) {
 			t.Fatalf("constraint %d: kept %+v, fresh %+v", i, *a, *b)
 		}
-		if !maps.Equal(c.topologies[i].podsByValue(), fresh.topologies[i].podsByValue()) {
-			t.Fatalf("constraint %d: kept %v, fresh %v", i, c.topologies[i].podsByValue(), fresh.topologies[i].podsByValue())
+		if now, want := c.podsByValue(i), fresh.podsByValue(i); !maps.Equal(now, want) {
+			t.Fatalf("constraint %d: kept %v, fresh %v", i, now, want)
 		}
 	}
-	if c.locations.ids.Held() != fresh.locations.ids.Held() {
-		t.Fatalf("%d places are kept, %d fresh", c.locations.ids.Held(), fresh.locations.ids.Held())
+	if c.locations.Held() != fresh.locations.Held() {
+		t.Fatalf("%d places are kept, %d fresh", c.locations.Held(), fresh.locations.Held())
 	}
 }
 
-func (t *topology) podsByValue() map[string]int {
-	pods := map[string]int{}
-	for id := range int32(t.domains.Room()) {
-		if d := t.domains.At(id); t.domains.Name(id) != "" || d.eligible > 0 {
-			pods[t.domains.Name(id)] = d.pods
+func (c *counts) podsByValue(constraint int) map[string]int {
+	pods, ids := map[string]int{}, &c.locations.Topologies[constraint].Domains
+	for id := range int32(ids.Room()) {
+		if d := ids.At(id); ids.Name(id) != "" || d.eligible > 0 {
+			pods[ids.Name(id)] = d.pods
 		}
 	}
 	return pods

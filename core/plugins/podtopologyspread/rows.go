@@ -3,6 +3,9 @@ package podtopologyspread
 import (
 	"strconv"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -15,7 +18,7 @@ const (
 	ignored int64 = -2 // a node that is not scored, as it lacks a label
 )
 
-func cellOf(place int32) int64           { return int64(place) << 32 }
+func cellOf(location int32) int64        { return int64(location) << 32 }
 func locationOf(cell int64) int32        { return int32(cell >> 32) }
 func ownOf(cell int64) int               { return int(int32(cell)) }
 func withOwn(cell int64, pods int) int64 { return cell>>32<<32 | int64(uint32(pods)) }
@@ -25,8 +28,9 @@ func withOwn(cell int64, pods int) int64 { return cell>>32<<32 | int64(uint32(po
 type policy uint8
 
 const (
-	affinity policy = 1 << iota // the pod's node selector and required affinity admit the node
-	taints                      // the pod tolerates the node's taints
+	topologyLabels policy = 1 << iota // the node has all labels that it needs to have
+	affinity                          // the pod's node selector and required affinity admit the node
+	taints                            // the pod tolerates the node's taints
 )
 
 // inclusion says which nodes count for which constraint.
@@ -39,9 +43,10 @@ type inclusion struct {
 
 // needs is what the constraint asks of nodes. Pods on a node itself are
 // scored whatever it asks for.
-func needs(c *match.SpreadConstraint, k kind) (p policy) {
+func needs(c *match.SpreadConstraint, k kind) policy {
+	p := topologyLabels
 	if k != hard && byHost(*c) {
-		return 0
+		return p
 	}
 	if c.HonorAffinity {
 		p |= affinity
@@ -66,106 +71,92 @@ func (in *inclusion) met(n *object.Node) (p policy) {
 	return p
 }
 
-// addRow gives the row the cell of its node. Pods are not counted yet.
-func (c *counts) addRow(t *table.Table, r table.Row) {
-	n := t.Node(r)
-	if n == nil {
-		return
-	}
-	whole := c.locate(t, r, n)
-	if c.kind == soft && !whole {
-		c.release(c.domains)
-		c.cells[r] = ignored
-		return
-	}
-	id, known := c.locations.join(c.domains, whole)
-	if known {
-		c.release(c.domains) // the location holds the domains already
-	}
-	c.cells[r], c.admitted[r] = cellOf(id), c.nodes.met(n)
-	if !whole {
-		return
-	}
-	for i, s := range c.domains {
-		if s == missing || !c.nodes.eligible(i, c.admitted[r]) {
-			continue
-		}
-		t := &c.topologies[i]
-		if s != own {
-			d := t.domains.At(s.domain())
-			if d.eligible++; d.eligible > 1 {
-				continue
-			}
-		}
-		t.minimum.insert(0)
+// SetNode puts the row, whose pods are not counted, where its node is now.
+func (c *counts) SetNode(t *table.Table, r table.Row) {
+	c.removeRow(r)
+	if n := t.Node(r); n != nil {
+		c.addRow(t, r, n)
 	}
 }
 
-// locate fills domains with where the node is, holding the domains, and tells
-// whether the node has all labels that it needs to have.
+// addRow gives the row the cell of its node.
+func (c *counts) addRow(t *table.Table, r table.Row, n *object.Node) {
+	c.admitted[r] = c.nodes.met(n)
+	if c.locate(t, r, n) {
+		c.admitted[r] |= topologyLabels
+	} else if c.kind == soft {
+		c.locations.Release(c.domains)
+		c.cells[r] = ignored
+		return
+	}
+	c.cells[r] = cellOf(c.locations.Join(c.domains))
+	for i, d := range c.domains {
+		if d == domain.Missing || !c.nodes.eligible(i, c.admitted[r]) {
+			continue
+		}
+		if d != domain.Own {
+			count := c.locations.Count(i, d)
+			if count.eligible++; count.eligible > 1 {
+				continue
+			}
+		}
+		c.minimums[i].insert(0)
+	}
+}
+
+// locate fills domains with where the node is, holds them, and tells
+// whether the node has all labels that it needs to have. The domains of a node
+// that has not end with the first label that is missing.
 func (c *counts) locate(t *table.Table, r table.Row, n *object.Node) bool {
 	c.domains = c.domains[:0]
 	for i := range c.constraints {
-		value, has := n.Labels[c.constraints[i].TopologyKey]
-		scoresHost := c.kind != hard && byHost(c.constraints[i])
-		switch {
-		case !has && (c.kind != lenient || scoresHost):
-			c.domains = append(c.domains, missing)
-			if c.kind != lenient {
-				return false
-			}
-		case i == c.uniquePerNode && (scoresHost || has && t.NodesWith(c.constraints[i].TopologyKey, value) == 1):
-			c.domains = append(c.domains, own)
-		case scoresHost: // by hostname once more: the node itself all the same
-			c.domains = append(c.domains, c.hold(i, strconv.Itoa(int(r)), false))
-		default:
-			c.domains = append(c.domains, c.hold(i, value, !has))
+		d := c.domainOf(t, r, n, i)
+		c.domains = append(c.domains, d)
+		if d == domain.Missing && c.kind != lenient {
+			return false
 		}
 	}
 	return true
 }
 
-// hold is where a node with the value is in a constraint's topology, whose
-// domain is held.
-func (c *counts) hold(constraint int, value string, bare bool) domainID {
-	id, _ := c.topologies[constraint].domains.Hold(value)
-	return at(id, bare)
-}
-
-// release releases the domains.
-func (c *counts) release(sites []domainID) {
-	for i, s := range sites {
-		if s >= 0 {
-			c.topologies[i].domains.Release(s.domain())
-		}
+// domainOf returns the node's domain for the constraint, which it holds. To
+// score by hostname, each node is one.
+func (c *counts) domainOf(t *table.Table, r table.Row, n *object.Node, constraint int) domain.Domain {
+	if c.kind == hard || !byHost(c.constraints[constraint]) {
+		return c.locations.DomainOf(t, n, constraint)
 	}
+	switch _, has := n.Labels[v1.LabelHostname]; {
+	case !has:
+		return domain.Missing
+	case constraint == c.locations.UniquePerNode:
+		return domain.Own
+	}
+	return c.locations.Hold(constraint, strconv.Itoa(int(r)))
 }
 
-// removeRow takes the row, whose pods are not counted any more, off its
-// location.
+// removeRow takes the row, whose pods are not counted, off its location.
 func (c *counts) removeRow(r table.Row) {
 	cell := c.cells[r]
 	c.cells[r] = noNode
 	if cell < 0 {
 		return
 	}
-	p := c.locations.of(cell)
-	for i, s := range p.domains {
-		if !p.complete || s == missing || !c.nodes.eligible(i, c.admitted[r]) {
+	for i, d := range c.domainsOf(cell) {
+		if d == domain.Missing || !c.nodes.eligible(i, c.admitted[r]) {
 			continue
 		}
-		t := &c.topologies[i]
 		pods := c.podsAt(i, cell)
-		if s != own {
-			d := t.domains.At(s.domain())
-			if d.eligible--; d.eligible > 0 {
+		if d != domain.Own {
+			count := c.locations.Count(i, d)
+			if count.eligible--; count.eligible > 0 {
 				continue
 			}
-			d.pods = 0
+			count.pods = 0
 		}
-		t.minimum.remove(pods)
+		c.minimums[i].remove(pods)
 	}
-	if p, empty := c.locations.ids.Release(locationOf(cell)); empty {
-		c.release(p.domains)
-	}
+	c.locations.Leave(locationOf(cell))
 }
+
+// domainsOf are the domains, by constraint, of a cell that has a location.
+func (c *counts) domainsOf(cell int64) []domain.Domain { return c.locations.Domains(locationOf(cell)) }

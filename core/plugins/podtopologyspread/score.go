@@ -3,6 +3,7 @@ package podtopologyspread
 import (
 	"math"
 
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
@@ -34,15 +35,15 @@ func countDomains(in *framework.Input, feasible []framework.CellCount) {
 			continue
 		}
 		nodes += f.Nodes
-		for i, s := range c.locations.of(f.Cell).domains {
-			if s == own {
+		for i, d := range c.domainsOf(f.Cell) {
+			if d == domain.Own {
 				sizes[i] += f.Nodes
 			}
-			if s < 0 {
+			if d < 0 {
 				continue
 			}
-			if d := c.topologies[i].domains.At(s.domain()); d.seen != w.pass {
-				d.seen = w.pass
+			if count := c.locations.Count(i, d); count.seen != w.pass {
+				count.seen = w.pass
 				sizes[i]++
 			}
 		}
@@ -66,8 +67,8 @@ func score(in *framework.Input, cell int64) int64 {
 	}
 	c := in.State.(*counts)
 	var sum float64
-	for i, s := range c.locations.of(cell).domains {
-		if s == missing || s.bare() {
+	for i, d := range c.domainsOf(cell) {
+		if d == domain.Missing || d.Unlabelled() {
 			continue
 		}
 		pods, weight := float64(c.podsAt(i, cell)), c.weights.byConstraint[i]
