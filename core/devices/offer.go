@@ -27,7 +27,7 @@ func newOffer() *Offer {
 // device (consumable capacity).
 func Shared(t *table.Table, shares bool) *Offer {
 	o := newOffer()
-	for _, p := range t.SharedDevices() {
+	for _, p := range t.SharedDevicePools() {
 		o.Slices = append(o.Slices, p.Slices...)
 		if p.Node == "" {
 			o.takeAll(p, shares)

@@ -29,8 +29,8 @@ type Outcome struct {
 	view      *view
 	pod       *object.Pod
 	nominated nominatedRows
-	narrowed  []table.Row // the only rows considered; nil: all
-	review    *review     // what extenders say; nil: nothing
+	narrowed  []table.Row      // the only rows considered; nil: all
+	extenders *extenderResults // what extenders say; nil: nothing
 
 	codes        map[ranking.Cause]decision.Code // asked for so far
 	cellVerdicts map[cellKey]framework.Verdict   // asked for so far
@@ -48,13 +48,13 @@ func (e *Engine) Decide(r *Request, nominated Nominations) *Outcome {
 
 // decide is the route from the pod's class to the choice. doc.go follows one
 // decision along it.
-func (e *Engine) decide(r *Request, nominated Nominations, rv *review) *Outcome {
+func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) *Outcome {
 	e.trackTerms(nominated)
 	if e.plain {
 		return e.decidePlainly(r, nominated, rv) // plain.go
 	}
 	v := e.viewOf(r) // cache.go
-	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected, review: rv}
+	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected, extenders: rv}
 	if o.Rejected != nil {
 		return o
 	}
@@ -83,7 +83,7 @@ func (o *Outcome) countFeasible() int {
 	if o.byGroups() {
 		return o.filterGroups()
 	}
-	if o.narrowed == nil && o.review == nil && len(o.view.cellFilters) == 0 {
+	if o.narrowed == nil && o.extenders == nil && len(o.view.cellFilters) == 0 {
 		return o.view.index.Feasible - len(o.nominated.blocked)
 	}
 	return len(o.feasibleRows())
@@ -92,7 +92,7 @@ func (o *Outcome) countFeasible() int {
 // byGroups tells whether the groups of the index can decide: whatever rules out
 // single rows besides the view's filters makes a scan necessary.
 func (o *Outcome) byGroups() bool {
-	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.review == nil
+	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
 }
 
 // choose finds the feasible row with the highest total; among equals a draw
@@ -222,7 +222,7 @@ func invalidScore(plugin string, score int64) *decision.Status {
 
 // fits tells whether the row is feasible.
 func (o *Outcome) fits(r table.Row) bool {
-	return o.passesFilters(r) && (o.review == nil || o.review.passes(r))
+	return o.passesFilters(r) && (o.extenders == nil || o.extenders.passes(r))
 }
 
 func (o *Outcome) passesFilters(r table.Row) bool {
@@ -258,7 +258,7 @@ func (o *Outcome) feasibleRows() []table.Row {
 		return o.list
 	}
 	list := o.engine.list[:0]
-	if o.narrowed == nil && o.nominated.blocked == nil && o.review == nil && len(o.view.cellFilters) == 0 {
+	if o.narrowed == nil && o.nominated.blocked == nil && o.extenders == nil && len(o.view.cellFilters) == 0 {
 		list = o.view.index.AppendFeasible(list)
 	} else {
 		for i, n := 0, o.candidates(); i < n; i++ {

@@ -48,7 +48,7 @@
 // # Special cases
 //
 // They branch off the route where it names them: nominated pods (nominated.go), pods
-// narrowed to a few named nodes (narrowed.go), what extenders say (review.go),
+// narrowed to a few named nodes (narrowed.go), what extenders say (extenders.go),
 // filters and scorers that look at whole topology domains (cells.go), values too
 // many for groups (scan.go), filters that fail (failure.go). NewPlain decides without
 // any of this (plain.go); the tests compare. Check compares every view with a fresh

@@ -7,9 +7,9 @@ import (
 )
 
 // decidePlainly is decide without views.
-func (e *Engine) decidePlainly(r *Request, nominated Nominations, rv *review) *Outcome {
+func (e *Engine) decidePlainly(r *Request, nominated Nominations, rv *extenderResults) *Outcome {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)
-	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected, review: rv}
+	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected, extenders: rv}
 	if o.Rejected != nil {
 		return o
 	}

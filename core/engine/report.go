@@ -48,8 +48,8 @@ func (o *Outcome) Tallies() []decision.Tally {
 	if rest := o.engine.table.Live() - len(o.narrowed); o.narrowed != nil && rest > 0 {
 		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
 	}
-	if o.review != nil {
-		tallies = append(tallies, o.refusals()...)
+	if o.extenders != nil {
+		tallies = append(tallies, o.extenderTallies()...)
 	}
 	return tallies
 }
@@ -135,8 +135,8 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	k := o.causeAt(r)
 	switch k.Filter {
 	case ranking.Feasible:
-		if o.review != nil && !o.review.passes(r) {
-			return o.review.blocker(r).Code
+		if o.extenders != nil && !o.extenders.passes(r) {
+			return o.extenders.blocker(r).Code
 		}
 		return decision.Success
 	case ranking.NoNode:
@@ -201,8 +201,8 @@ func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 			all = append(all, o.explain(ranking.Cause{Filter: f.place, Verdict: uint64(v)}, r))
 		}
 	}
-	if len(all) == 0 && o.review != nil && !o.review.passes(r) {
-		all = append(all, o.review.blocker(r))
+	if len(all) == 0 && o.extenders != nil && !o.extenders.passes(r) {
+		all = append(all, o.extenders.blocker(r))
 	}
 	return all
 }
@@ -220,8 +220,8 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 		scores = append(scores, decision.Score{Plugin: s.Name, Score: score, Weight: s.weight})
 		total += s.weight * score
 	}
-	if o.review != nil {
-		scores, total = append(scores, o.review.scores[r]...), total+o.review.bonus[r]
+	if o.extenders != nil {
+		scores, total = append(scores, o.extenders.scores[r]...), total+o.extenders.bonus[r]
 	}
 	return total, scores
 }

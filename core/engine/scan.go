@@ -19,8 +19,8 @@ func (o *Outcome) scan() {
 		for k := range norms {
 			sum += norms[k].of(r)
 		}
-		if o.review != nil {
-			sum += o.review.bonus[r]
+		if o.extenders != nil {
+			sum += o.extenders.bonus[r]
 		}
 		return sum
 	}

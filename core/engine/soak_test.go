@@ -449,7 +449,7 @@ func (w *soak) decideBy(e *engine.Engine, by *profile.Profile, p *object.Pod, no
 	if r.IntN(8) > 0 {
 		return e.Decide(w.request(e, by, p), nominated)
 	}
-	said := &engine.Review{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
+	said := &engine.ExtenderResults{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
 	for _, name := range w.names {
 		switch r.IntN(4) {
 		case 0:
@@ -465,7 +465,7 @@ func (w *soak) decideBy(e *engine.Engine, by *profile.Profile, p *object.Pod, no
 		said.Passed = nil // all pass
 		clear(said.Refused)
 	}
-	return e.DecideReviewed(w.request(e, by, p), nominated, said)
+	return e.DecideWithExtenders(w.request(e, by, p), nominated, said)
 }
 
 // request is the one for the pod that the engine was given before.

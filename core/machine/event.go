@@ -24,10 +24,10 @@ type (
 		UID             types.UID
 		Namespace, Name string
 	}
-	// PodUnreadable: the pod waits for its scheduler and changed to something
+	// PodDecodeFailed: the pod waits for its scheduler and changed to something
 	// that nobody can make sense of. It is out of the queue until the next
 	// PodSet.
-	PodUnreadable struct {
+	PodDecodeFailed struct {
 		UID                            types.UID
 		Namespace, Name, SchedulerName string
 		Why                            error
@@ -141,7 +141,7 @@ func (NodeSet) event()           {}
 func (NodeGone) event()          {}
 func (PodSet) event()            {}
 func (PodGone) event()           {}
-func (PodUnreadable) event()     {}
+func (PodDecodeFailed) event()   {}
 func (BudgetSet) event()         {}
 func (BudgetGone) event()        {}
 func (SelectorOwnerSet) event()  {}

@@ -19,9 +19,9 @@ import (
 // on meanwhile.
 type extenderCycle struct {
 	*attempt
-	extenders []int         // the pod's, in order
-	filtered  int           // how many of them have filtered
-	said      engine.Review // what they said so far
+	extenders []int                  // the pod's, in order
+	filtered  int                    // how many of them have filtered
+	said      engine.ExtenderResults // what they said so far
 	// nominated: only the node that the pod is nominated to is looked at yet.
 	nominated bool
 	scored    bool            // all were asked for scores
@@ -75,7 +75,7 @@ func (m *Machine) startExtenderCycle(a *attempt, extenders []int) *bindingCycle 
 // begin sets the cycle to its start.
 func (c *extenderCycle) begin() {
 	c.filtered, c.scored, c.shown = 0, false, map[string]bool{}
-	c.said = engine.Review{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
+	c.said = engine.ExtenderResults{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
 	if c.nominated = c.pod.NominatedNode != ""; c.nominated {
 		c.said.Passed = []string{c.pod.NominatedNode}
 	}
@@ -157,7 +157,7 @@ func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
 	if m.table.Live() == 0 {
 		return m.failExtenderCycle(c, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
 	}
-	o := m.engine.DecideReviewed(a.request, m.nominations, &c.said)
+	o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.said)
 	if o.Feasible == 0 {
 		switch {
 		case o.Rejected != nil && !o.Rejected.Code.Rejects():
@@ -199,7 +199,7 @@ func (m *Machine) newNodeFits(c *extenderCycle) bool {
 	if c.said.Passed == nil {
 		return false
 	}
-	all := m.engine.DecideReviewed(c.request, m.nominations, &engine.Review{})
+	all := m.engine.DecideWithExtenders(c.request, m.nominations, &engine.ExtenderResults{})
 	return slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] })
 }
 
@@ -426,14 +426,14 @@ func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply)
 func (m *Machine) chooseCandidate(c *extenderCycle) {
 	a, made := c.attempt, c.review
 	c.review = nil
-	all := m.engine.DecideReviewed(a.request, m.nominations, &engine.Review{})
+	all := m.engine.DecideWithExtenders(a.request, m.nominations, &engine.ExtenderResults{})
 	if slices.ContainsFunc(all.FeasibleNodes(), func(n string) bool { return !c.shown[n] }) {
 		if b := m.beginAnew(c); b != nil && b.phase == reserve {
 			m.runPreBind(b)
 		}
 		return
 	}
-	o := m.engine.DecideReviewed(a.request, m.nominations, &c.said)
+	o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.said)
 	out := made.choose(m.postFilterCall(a, o), m.candidatesLeft(a.pod, made.candidates), made.err)
 	nomination, done := m.applyPostFilter(a, a.profile.PostFilter[made.plugin].Name, out, made.nomination)
 	if !done {

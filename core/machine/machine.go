@@ -126,8 +126,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.bindReplied(e)
 	case PodGone:
 		m.podGone(e)
-	case PodUnreadable:
-		m.podUnreadable(e)
+	case PodDecodeFailed:
+		m.podDecodeFailed(e)
 	case ReadReply:
 		m.readReplied(e)
 	case WriteReply:

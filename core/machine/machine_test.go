@@ -435,7 +435,7 @@ func TestUnreadable(t *testing.T) {
 	s.runs(p, "n")
 	s.where(q, queue.Unschedulable)
 	unreadable := func(p *object.Pod, scheduler string) {
-		s.step(PodUnreadable{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: scheduler, Why: errors.New("cannot be")})
+		s.step(PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: scheduler, Why: errors.New("cannot be")})
 	}
 	unreadable(q, "another")
 	s.did()

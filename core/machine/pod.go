@@ -199,9 +199,9 @@ func (m *Machine) dequeue(ps *podState) {
 	}
 }
 
-// podUnreadable takes a pod that waits out of the queue and says why. For one
+// podDecodeFailed takes a pod that waits out of the queue and says why. For one
 // that is assumed it is too late: the API will show what became of it.
-func (m *Machine) podUnreadable(e PodUnreadable) {
+func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
 	if m.profiles[e.SchedulerName] == nil || m.table.Pod(e.UID) != nil {
 		return
 	}

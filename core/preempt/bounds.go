@@ -9,10 +9,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// bounds works out for one row what the criteria of a plan cannot be better
+// criteriaBounds works out for one row what the criteria of a plan cannot be better
 // than, from the shortfall and what each pod frees. Filters may ask for
 // more to go, never for less.
-type bounds struct {
+type criteriaBounds struct {
 	shortfall []int64
 	frees     []int64
 	pods      []*object.Pod // of lower priority
@@ -21,7 +21,7 @@ type bounds struct {
 }
 
 // begin takes in the row: the pod's shortfall there, and who could go.
-func (b *bounds) begin(c *framework.PostFilterCall, row table.Row) {
+func (b *criteriaBounds) begin(c *framework.PostFilterCall, row table.Row) {
 	b.shortfall, b.pods = c.Filters.Shortfall(row, b.shortfall[:0]), b.pods[:0]
 	for _, pl := range c.Table.Pods(row) {
 		if lower(c, pl) {
@@ -31,7 +31,7 @@ func (b *bounds) begin(c *framework.PostFilterCall, row table.Row) {
 }
 
 // keep counts a pod nominated to the row as there, if it counts.
-func (b *bounds) keep(c *framework.PostFilterCall, n *object.Pod) {
+func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {
 		return
 	}
@@ -43,11 +43,11 @@ func (b *bounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 
 // best is false where all could go and it would not be enough. A criterion
 // holds for plans that are as good in those before it.
-func (b *bounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
+func (b *criteriaBounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
 	pods := b.pods
 	slices.SortFunc(pods, byImportance(c.Now))
 	if guarded, others := splitByPDBViolation(pods, c.Disruption.Budgets); len(guarded) > 0 {
-		least, enough := b.least(c, guarded, b.without(c, b.shortfall, others))
+		least, enough := b.least(c, guarded, b.shortfallWithout(c, b.shortfall, others))
 		switch {
 		case !enough:
 			return criteria{}, false
@@ -77,7 +77,7 @@ func (b *bounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
 // level finds the lowest priority such that it is enough when all pods up to
 // it go: those pods that have it, and the shortfall without those below. nil:
 // it is not enough when all go.
-func (b *bounds) level(c *framework.PostFilterCall, pods []*object.Pod) (level []*object.Pod, left []int64) {
+func (b *criteriaBounds) level(c *framework.PostFilterCall, pods []*object.Pod) (level []*object.Pod, left []int64) {
 	left = append(b.left[:0], b.shortfall...)
 	b.left = left
 	for to := len(pods); to > 0; {
@@ -97,8 +97,8 @@ func (b *bounds) level(c *framework.PostFilterCall, pods []*object.Pod) (level [
 	return nil, nil
 }
 
-// without is the shortfall once the pods are gone.
-func (b *bounds) without(c *framework.PostFilterCall, lack []int64, pods []*object.Pod) []int64 {
+// shortfallWithout is the shortfall once the pods are gone.
+func (b *criteriaBounds) shortfallWithout(c *framework.PostFilterCall, lack []int64, pods []*object.Pod) []int64 {
 	left := append(b.left[:0], lack...)
 	b.left = left
 	for _, p := range pods {
@@ -107,7 +107,7 @@ func (b *bounds) without(c *framework.PostFilterCall, lack []int64, pods []*obje
 	return left
 }
 
-func (b *bounds) subtract(c *framework.PostFilterCall, left []int64, p *object.Pod) {
+func (b *criteriaBounds) subtract(c *framework.PostFilterCall, left []int64, p *object.Pod) {
 	b.frees = c.Filters.Frees(p, b.frees[:0])
 	for d := range left {
 		left[d] = resource.Sub(left[d], b.frees[d])
@@ -116,7 +116,7 @@ func (b *bounds) subtract(c *framework.PostFilterCall, left []int64, p *object.P
 
 // least is how many of the pods have to go at least to give back what is
 // lacking; false: all are not enough.
-func (b *bounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []int64) (least int, enough bool) {
+func (b *criteriaBounds) least(c *framework.PostFilterCall, pods []*object.Pod, lack []int64) (least int, enough bool) {
 	for d, short := range lack {
 		if short <= 0 {
 			continue

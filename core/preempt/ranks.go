@@ -31,7 +31,7 @@ type ranks struct {
 
 	changed []table.Row
 	tries   []try
-	bounds  bounds
+	bounds  criteriaBounds
 }
 
 // rank is what is known of plans on a row: none can be better than its

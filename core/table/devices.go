@@ -56,9 +56,9 @@ func (t *Table) DevicesOf(node string) []*DevicePool {
 	return sortedPools(maps.Keys(t.devices.onNode[node]))
 }
 
-// SharedDevices lists the pools that several nodes can see, sorted. The list is
+// SharedDevicePools lists the pools that several nodes can see, sorted. The list is
 // valid until the next change.
-func (t *Table) SharedDevices() []*DevicePool {
+func (t *Table) SharedDevicePools() []*DevicePool {
 	d := &t.devices
 	if d.shared == nil && len(d.pools) > 0 {
 		d.shared = sortedPools(func(yield func(*DevicePool) bool) {

@@ -100,7 +100,7 @@ func (w *deviceWorld) change(t *Table) {
 // seen is what the node sees of devices, and that only.
 func seen(t *Table, node string) string {
 	var b strings.Builder
-	for _, p := range append(slices.Clone(t.DevicesOf(node)), t.SharedDevices()...) {
+	for _, p := range append(slices.Clone(t.DevicesOf(node)), t.SharedDevicePools()...) {
 		fmt.Fprintf(&b, "%s/%s node %q local %v:", p.Driver, p.Name, p.Node, p.Local)
 		for _, s := range p.Slices {
 			fmt.Fprintf(&b, " %s(%d devices, %d counters, for %v)", s.Name, len(s.Spec.Devices), len(s.Spec.SharedCounters), s.Spec.NodeName != nil)

@@ -205,13 +205,13 @@ func reference(p *object.Pod) v1.ObjectReference {
 	return v1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.Version}
 }
 
-// announcer writes events to the API server.
-type announcer struct {
+// eventWriter writes events to the API server.
+type eventWriter struct {
 	clients *Clients
 	logger  klog.Logger
 }
 
-func (a announcer) create(ctx context.Context, e *eventsv1.Event) error {
+func (a eventWriter) create(ctx context.Context, e *eventsv1.Event) error {
 	err := a.clients.Events.post(ctx, "namespaces/"+e.Namespace+"/events", e)
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -219,7 +219,7 @@ func (a announcer) create(ctx context.Context, e *eventsv1.Event) error {
 	return a.told(e, err)
 }
 
-func (a announcer) patch(ctx context.Context, e *eventsv1.Event) error {
+func (a eventWriter) patch(ctx context.Context, e *eventsv1.Event) error {
 	body, err := json.Marshal(map[string]any{"series": e.Series})
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (a announcer) patch(ctx context.Context, e *eventsv1.Event) error {
 		Body(body).Do(ctx).Error())
 }
 
-func (a announcer) told(e *eventsv1.Event, err error) error {
+func (a eventWriter) told(e *eventsv1.Event, err error) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		a.logger.V(2).Info("Cannot publish an event", "event", klog.KObj(e), "reason", e.Reason, "err", err)
 	}

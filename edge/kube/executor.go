@@ -66,7 +66,7 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	h := &Executor{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(),
 		bindings: newPool(bindWorkers, 0, patience), settling: newPool(settleWorkers, 0, patience)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, patience), h.patch)
-	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), announcer{c, logger}, func() bool { return h.binding.Load() > 0 })
+	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }
 

@@ -105,7 +105,7 @@ func describe(e machine.Event) string {
 	switch e := e.(type) {
 	case machine.PodSet:
 		return fmt.Sprintf("set %s %s", e.Pod.Key(), e.Pod.UID)
-	case machine.PodUnreadable:
+	case machine.PodDecodeFailed:
 		return "unreadable " + e.Namespace + "/" + e.Name + " " + string(e.UID) + ": " + e.Why.Error()
 	case machine.PodGone:
 		return fmt.Sprintf("gone %s/%s %s", e.Namespace, e.Name, e.UID)

@@ -195,7 +195,7 @@ func insteadOfNode(obj any, _ error) machine.Event {
 func insteadOfPod(obj any, why error) (e machine.Event) {
 	p := obj.(*v1.Pod)
 	if p.Spec.NodeName == "" {
-		return machine.PodUnreadable{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: p.Spec.SchedulerName, Why: why}
+		return machine.PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: p.Spec.SchedulerName, Why: why}
 	}
 	bare := &v1.Pod{ObjectMeta: p.ObjectMeta, Status: v1.PodStatus{Phase: p.Status.Phase}, Spec: v1.PodSpec{
 		NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, Priority: p.Spec.Priority,

@@ -182,7 +182,7 @@ func subjectOf(e machine.Event) subject {
 		return named("pod", e.Pod.Namespace, e.Pod.Name)
 	case machine.PodGone:
 		return named("pod", e.Namespace, e.Name)
-	case machine.PodUnreadable:
+	case machine.PodDecodeFailed:
 		return named("pod", e.Namespace, e.Name)
 	case machine.BudgetSet:
 		return named("poddisruptionbudget", e.Budget.Namespace, e.Budget.Name)

@@ -38,9 +38,9 @@ func shown(t *table.Table, namespace, name string) *object.ResourceClaim {
 	return c
 }
 
-// promised is what the claim is assumed to get while that is being written;
+// withPendingAllocation is what the claim is assumed to get while that is being written;
 // nil where no allocation is under way.
-func promised(t *table.Table, c *object.ResourceClaim) *object.ResourceClaim {
+func withPendingAllocation(t *table.Table, c *object.ResourceClaim) *object.ResourceClaim {
 	now, _ := t.Object(object.ResourceClaims, c.Namespace, c.Name).(*object.ResourceClaim)
 	if now == nil || now == c || c.Allocation() != nil || now.Allocation() == nil {
 		return nil

@@ -12,7 +12,7 @@ func eventsToRegister() []framework.ClusterEventWithHint {
 	return []framework.ClusterEventWithHint{
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
 		{Resource: framework.ResourceClaim, ActionType: changed | framework.Delete, QueueingHintFn: claimHelps},
-		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodGeneratedResourceClaim, QueueingHintFn: named},
+		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodGeneratedResourceClaim, QueueingHintFn: podChanged},
 		{Resource: framework.DeviceClass, ActionType: changed},
 		{Resource: framework.ResourceSlice, ActionType: changed | framework.Delete},
 	}
@@ -51,8 +51,8 @@ func claimHelps(p *object.Pod, e *framework.Event) bool {
 	return old == nil || old.UID != now.UID || !equality.Semantic.DeepEqual(&old.API.Status, &now.API.Status)
 }
 
-// named: the pod itself got names for claims that it waited for.
-func named(p *object.Pod, e *framework.Event) bool {
+// podChanged: the pod itself got names for claims that it waited for.
+func podChanged(p *object.Pod, e *framework.Event) bool {
 	if p.UID != e.NewPod.UID {
 		return false
 	}

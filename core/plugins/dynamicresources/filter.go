@@ -121,12 +121,12 @@ func (pl *plugin) unusable(t *table.Table, c *object.ResourceClaim) bool {
 	if !pl.features.DeviceBindingConditions() {
 		return false
 	}
-	ready, err := readiness(c.API)
-	return err != nil || !ready && pl.overdue(t, c.API)
+	ready, err := isReadyForBinding(c.API)
+	return err != nil || !ready && pl.bindingTimedOut(t, c.API)
 }
 
-// overdue tells whether the devices' time to become ready is over.
-func (pl *plugin) overdue(t *table.Table, c *resourcev1.ResourceClaim) bool {
+// bindingTimedOut tells whether the devices' time to become ready is over.
+func (pl *plugin) bindingTimedOut(t *table.Table, c *resourcev1.ResourceClaim) bool {
 	a := c.Status.Allocation
 	if a == nil || a.AllocationTimestamp == nil || !conditional(a) {
 		return false

@@ -64,7 +64,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 			if scored(c.API) { // what it got counts in the score
 				key = append(append(append(key, c.Key()...), ' '), c.Version...)
 			}
-		case promised(t, c) != nil:
+		case withPendingAllocation(t, c) != nil:
 			key = append(append(key, ",promised "...), c.Key()...)
 		default:
 			key = strconv.AppendQuote(append(key, ','), c.Ask)
@@ -109,7 +109,7 @@ func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Stat
 			s.late = s.late || pl.unusable(t, c)
 			continue
 		}
-		if promised(t, c) != nil {
+		if withPendingAllocation(t, c) != nil {
 			return nil, unresolvable("resource claim " + c.Key() + " is in the process of being allocated")
 		}
 		if status := pl.checkRequests(t, c); status != nil {

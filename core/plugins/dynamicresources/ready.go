@@ -36,7 +36,7 @@ func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framew
 	claims := []*object.ResourceClaim{pl.madeFor(t, p)}
 	for i := range p.Claims {
 		if c := shown(t, p.Namespace, p.Claims[i].Claim); c != nil {
-			claims = append(claims, cmp.Or(promised(t, c), c))
+			claims = append(claims, cmp.Or(withPendingAllocation(t, c), c))
 		}
 	}
 	for _, c := range claims {
@@ -48,9 +48,9 @@ func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framew
 	return nil
 }
 
-// readiness tells whether all binding conditions of the claim's devices hold;
+// isReadyForBinding tells whether all binding conditions of the claim's devices hold;
 // the error says that one can no longer.
-func readiness(c *resourcev1.ResourceClaim) (bool, error) {
+func isReadyForBinding(c *resourcev1.ResourceClaim) (bool, error) {
 	if c.Status.Allocation == nil {
 		return false, nil
 	}
@@ -103,16 +103,16 @@ func (pl *plugin) writesDone(t *table.Table, p *object.Pod, _ string) *decision.
 			return failed("claim %s got deleted in the meantime", p.Namespace+"/"+name)
 		}
 		now := c
-		if g := promised(t, c); g != nil {
+		if g := withPendingAllocation(t, c); g != nil {
 			now = g
 		}
 		if now.Allocation() == nil || !conditional(now.Allocation()) {
 			continue
 		}
-		switch ready, err := readiness(c.API); {
+		switch ready, err := isReadyForBinding(c.API); {
 		case err != nil:
 			return &decision.Status{Code: decision.Error, Err: err}
-		case !ready && pl.overdue(t, c.API):
+		case !ready && pl.bindingTimedOut(t, c.API):
 			return failed("%w: claim=%s", errBindingTimeout, c.Name)
 		case !ready:
 			return &decision.Status{Code: decision.Wait}

@@ -101,7 +101,7 @@ func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 		if c == nil {
 			continue
 		}
-		if g := promised(t, c); g != nil && g.ReservedFor(p.UID) {
+		if g := withPendingAllocation(t, c); g != nil && g.ReservedFor(p.UID) {
 			t.Restore(&c.Meta)
 		}
 	}
@@ -149,7 +149,7 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 		}
 		status := map[string]any{"reservedFor": []any{consumer(p)}}
 		result := c
-		if g := promised(t, c); g != nil && g.ReservedFor(p.UID) {
+		if g := withPendingAllocation(t, c); g != nil && g.ReservedFor(p.UID) {
 			if !slices.Contains(c.API.Finalizers, resourcev1.Finalizer) {
 				writes = append(writes, framework.Write{Object: c.Meta, Strategic: true,
 					Patch: map[string]any{"metadata": map[string]any{"finalizers": []string{resourcev1.Finalizer}}}})

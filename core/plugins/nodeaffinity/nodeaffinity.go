@@ -44,7 +44,7 @@ func New(args *config.NodeAffinityArgs) (framework.Plugin, error) {
 	return framework.Plugin{
 		Name: names.NodeAffinity,
 		EventsToRegister: []framework.ClusterEventWithHint{
-			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel, QueueingHintFn: pl.opened},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel, QueueingHintFn: pl.nodeMatches},
 			{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 		},
 		SignPlugin:   framework.SignPlugin{Locality: framework.NodeOnly, Sign: sign},
@@ -69,8 +69,8 @@ func (pl plugin) admits(p *object.Pod, n *object.Node) bool {
 	return pl.required.Matches(n.Subject()) && p.RequiredNodes.Matches(n.Subject())
 }
 
-// opened: the node matches and did not before.
-func (pl plugin) opened(p *object.Pod, e *framework.Event) bool {
+// nodeMatches: the node matches and did not before.
+func (pl plugin) nodeMatches(p *object.Pod, e *framework.Event) bool {
 	return pl.admits(p, e.NewNode) && (e.OldNode == nil || !pl.admits(p, e.OldNode))
 }
 

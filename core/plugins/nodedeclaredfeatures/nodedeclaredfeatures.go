@@ -31,7 +31,7 @@ func New(f feature.Features) framework.Plugin {
 	return framework.Plugin{
 		Name: names.NodeDeclaredFeatures,
 		EventsToRegister: []framework.ClusterEventWithHint{
-			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeDeclaredFeature, QueueingHintFn: declares},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeDeclaredFeature, QueueingHintFn: nodeDeclares},
 			{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePod, QueueingHintFn: needsOthers},
 		},
 		SignPlugin: framework.SignPlugin{
@@ -50,8 +50,8 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// declares: the node came, or declares other features than before.
-func declares(_ *object.Pod, e *framework.Event) bool {
+// nodeDeclares: the node came, or declares other features than before.
+func nodeDeclares(_ *object.Pod, e *framework.Event) bool {
 	return e.OldNode == nil || !slices.Equal(e.OldNode.Features, e.NewNode.Features)
 }
 

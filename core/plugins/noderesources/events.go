@@ -26,14 +26,14 @@ func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 		{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 	}
 	if ig.classes {
-		list = append(list, framework.ClusterEventWithHint{Resource: framework.DeviceClass, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classed})
+		list = append(list, framework.ClusterEventWithHint{Resource: framework.DeviceClass, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: deviceClassChanged})
 	}
 	return list
 }
 
-// classed: a device class came, or names another resource than before, and the
+// deviceClassChanged: a device class came, or names another resource than before, and the
 // pod names that one.
-func classed(p *object.Pod, e *framework.Event) bool {
+func deviceClassChanged(p *object.Pod, e *framework.Event) bool {
 	now := e.NewObject.(*object.DeviceClass)
 	resource := extendedName(now)
 	if old, _ := e.OldObject.(*object.DeviceClass); old == nil {

@@ -25,7 +25,7 @@ func New(f feature.Features) framework.Plugin {
 	return framework.Plugin{
 		Name: names.NodeUnschedulable,
 		EventsToRegister: []framework.ClusterEventWithHint{
-			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: opened},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: nodeSchedulable},
 			{
 				Resource:   framework.UnscheduledPod,
 				ActionType: framework.UpdatePodToleration,
@@ -55,8 +55,8 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// opened: the node came, or lost its mark.
-func opened(_ *object.Pod, e *framework.Event) bool {
+// nodeSchedulable: the node came, or lost its mark.
+func nodeSchedulable(_ *object.Pod, e *framework.Event) bool {
 	return !e.NewNode.Unschedulable && (e.OldNode == nil || e.OldNode.Unschedulable)
 }
 

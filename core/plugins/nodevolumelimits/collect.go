@@ -30,16 +30,16 @@ func claimed(t *table.Table, c *object.PersistentVolumeClaim, migrated bool) obj
 	v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
 	switch {
 	case c.VolumeName == "" || v == nil:
-		return promised(t, c, migrated)
+		return volumeToProvision(t, c, migrated)
 	case v.Migrated != nil && migrated:
 		return v.Migrated.Source
 	}
 	return v.Source
 }
 
-// promised is the volume that the claim's class will give it. Its handle, which
+// volumeToProvision is the volume that the claim's class will give it. Its handle, which
 // no driver has chosen yet, is like no other.
-func promised(t *table.Table, c *object.PersistentVolumeClaim, migrated bool) object.VolumeSource {
+func volumeToProvision(t *table.Table, c *object.PersistentVolumeClaim, migrated bool) object.VolumeSource {
 	class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
 	if c.Class == "" || class == nil {
 		return object.VolumeSource{}

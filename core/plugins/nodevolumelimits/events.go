@@ -12,9 +12,9 @@ import (
 // volume of the pod is one that is attached already.
 var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.CSINode, ActionType: framework.Add | framework.Delete},
-	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: raised},
-	{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: detached},
-	{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: detached},
+	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: limitRaised},
+	{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: volumeDetached},
+	{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: volumeDetached},
 	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
 	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Delete},
 	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
@@ -26,23 +26,23 @@ var eventsToRegister = []framework.ClusterEventWithHint{
 // installedWakes are those of pods that a driver keeps off: it came to a node,
 // or it does not insist any more.
 var installedEvents = []framework.ClusterEventWithHint{
-	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: installed},
+	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: driverAdded},
 	{Resource: framework.CSIDriver, ActionType: framework.Delete},
-	{Resource: framework.CSIDriver, ActionType: framework.UpdateOther, QueueingHintFn: released},
+	{Resource: framework.CSIDriver, ActionType: framework.UpdateOther, QueueingHintFn: limitLifted},
 }
 
-// installed: the node has a driver that it had not.
-func installed(_ *object.Pod, e *framework.Event) bool {
+// driverAdded: the node has a driver that it had not.
+func driverAdded(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
 	return slices.ContainsFunc(now.Drivers, func(d object.CSINodeDriver) bool { return !old.Has(d.Name) })
 }
 
-func released(_ *object.Pod, e *framework.Event) bool {
+func limitLifted(_ *object.Pod, e *framework.Event) bool {
 	return e.OldObject.(*object.CSIDriver).PreventIfMissing && !e.NewObject.(*object.CSIDriver).PreventIfMissing
 }
 
-// raised: a driver attaches more than it did, or any number.
-func raised(_ *object.Pod, e *framework.Event) bool {
+// limitRaised: a driver attaches more than it did, or any number.
+func limitRaised(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.CSINode), e.NewObject.(*object.CSINode)
 	for _, was := range old.Drivers {
 		if i := slices.IndexFunc(now.Drivers, func(d object.CSINodeDriver) bool { return d.Name == was.Name }); was.Limited &&
@@ -55,8 +55,8 @@ func raised(_ *object.Pod, e *framework.Event) bool {
 	})
 }
 
-// detached: the pod that went had volumes on a node, or was about to.
-func detached(_ *object.Pod, e *framework.Event) bool {
+// volumeDetached: the pod that went had volumes on a node, or was about to.
+func volumeDetached(_ *object.Pod, e *framework.Event) bool {
 	return (e.OldPod.NodeName != "" || e.OldPod.NominatedNode != "") && attaches(e.OldPod)
 }
 

@@ -74,7 +74,7 @@ func TestWakes(t *testing.T) {
 		{"no limit any more", node(1), free, true}, {"no driver any more", node(1), none, true},
 		{"a driver comes", none, node(1), true}, {"a limit comes", free, node(1), true},
 	} {
-		if got := raised(nil, &framework.Event{OldObject: c.old, NewObject: c.now}); got != c.want {
+		if got := limitRaised(nil, &framework.Event{OldObject: c.old, NewObject: c.now}); got != c.want {
 			t.Errorf("%s: wakes %v", c.name, got)
 		}
 	}

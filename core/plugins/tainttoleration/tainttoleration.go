@@ -27,7 +27,7 @@ func New(f feature.Features) framework.Plugin {
 	return framework.Plugin{
 		Name: names.TaintToleration,
 		EventsToRegister: []framework.ClusterEventWithHint{
-			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: pl.opened},
+			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint, QueueingHintFn: pl.nodeTolerated},
 			{
 				Resource:       framework.UnscheduledPod,
 				ActionType:     framework.UpdatePodToleration,
@@ -50,8 +50,8 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
-// opened: the node admits the pod and did not before.
-func (pl plugin) opened(p *object.Pod, e *framework.Event) bool {
+// nodeTolerated: the node admits the pod and did not before.
+func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 	admitted := e.OldNode != nil && p.Tolerations.Admits(e.OldNode.Taints, pl.comparisons)
 	return !admitted && p.Tolerations.Admits(e.NewNode.Taints, pl.comparisons)
 }

@@ -11,9 +11,9 @@ import (
 // node (v1.36, framework.ExtenderName).
 const Extender = "Extender"
 
-// Review is what extenders say of nodes, by name. Nodes that are gone do not
+// ExtenderResults is what extenders say of nodes, by name. Nodes that are gone do not
 // matter.
-type Review struct {
+type ExtenderResults struct {
 	// Passed are the only nodes that may be chosen; nil: all.
 	Passed []string
 	// Refused says why not, for nodes outside of Passed. One that an extender
@@ -23,8 +23,8 @@ type Review struct {
 	Scores map[string][]decision.Score
 }
 
-// review is a Review by row.
-type review struct {
+// extenderResults is ExtenderResults by row.
+type extenderResults struct {
 	all     bool
 	passed  map[table.Row]bool
 	refused map[table.Row]decision.Blocker
@@ -32,10 +32,10 @@ type review struct {
 	bonus   map[table.Row]int64 // the weighted sum of the scores
 }
 
-// DecideReviewed is Decide for a pod that extenders have a say in. The pod's own
+// DecideWithExtenders is Decide for a pod that extenders have a say in. The pod's own
 // nomination does not count: whoever asks tries that node first.
-func (e *Engine) DecideReviewed(r *Request, nominated Nominations, said *Review) *Outcome {
-	rv := &review{
+func (e *Engine) DecideWithExtenders(r *Request, nominated Nominations, said *ExtenderResults) *Outcome {
+	rv := &extenderResults{
 		all: said.Passed == nil, passed: map[table.Row]bool{}, refused: map[table.Row]decision.Blocker{},
 		scores: map[table.Row][]decision.Score{}, bonus: map[table.Row]int64{},
 	}
@@ -60,12 +60,12 @@ func (e *Engine) DecideReviewed(r *Request, nominated Nominations, said *Review)
 	return e.decide(r, nominated, rv)
 }
 
-func (r *review) passes(row table.Row) bool { return r.all || r.passed[row] }
+func (r *extenderResults) passes(row table.Row) bool { return r.all || r.passed[row] }
 
 // blocker is why a row that does not pass is not to be chosen. As in v1.36, a
 // node that an extender leaves out without a word is lost for good, and says
 // nothing.
-func (r *review) blocker(row table.Row) decision.Blocker {
+func (r *extenderResults) blocker(row table.Row) decision.Blocker {
 	b, told := r.refused[row]
 	if !told {
 		b.Code = decision.UnschedulableAndUnresolvable
@@ -74,15 +74,15 @@ func (r *review) blocker(row table.Row) decision.Blocker {
 	return b
 }
 
-// refusals counts the nodes that only extenders object to, by reason.
-func (o *Outcome) refusals() []decision.Tally {
+// extenderTallies counts the nodes that only extenders object to, by reason.
+func (o *Outcome) extenderTallies() []decision.Tally {
 	var tallies []decision.Tally
 	for i, n := 0, o.candidates(); i < n; i++ {
 		row := o.candidate(i)
-		if !o.passesFilters(row) || o.review.passes(row) {
+		if !o.passesFilters(row) || o.extenders.passes(row) {
 			continue
 		}
-		b := o.review.blocker(row)
+		b := o.extenders.blocker(row)
 		at := slices.IndexFunc(tallies, func(t decision.Tally) bool {
 			return t.Code == b.Code && slices.Equal(t.Reasons, b.Reasons)
 		})
