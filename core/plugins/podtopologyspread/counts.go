@@ -24,7 +24,7 @@ const (
 
 // counts is what the constraints of a class of pods come to: the matching
 // pods in each domain. It belongs to the table's owner; only sync writes to
-// it, and weigh to the weights.
+// it, and countDomains to the weights.
 type counts struct {
 	kind        kind
 	constraints []match.SpreadConstraint
