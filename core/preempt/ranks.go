@@ -270,20 +270,20 @@ func (k *ranks) byRank(c *framework.PostFilterCall) iter.Seq[table.Row] {
 		return cmp.Compare(x.node, y.node)
 	}
 	return func(yield func(table.Row) bool) {
-		fickle := slices.DeleteFunc(slices.Clone(k.volatile), func(r table.Row) bool { return k.rows[r].outlook != open })
-		slices.SortFunc(fickle, compare)
+		volatile := slices.DeleteFunc(slices.Clone(k.volatile), func(r table.Row) bool { return k.rows[r].outlook != open })
+		slices.SortFunc(volatile, compare)
 		for _, row := range k.order {
-			for len(fickle) > 0 && compare(fickle[0], row) < 0 {
-				if !yield(fickle[0]) {
+			for len(volatile) > 0 && compare(volatile[0], row) < 0 {
+				if !yield(volatile[0]) {
 					return
 				}
-				fickle = fickle[1:]
+				volatile = volatile[1:]
 			}
 			if !yield(row) {
 				return
 			}
 		}
-		for _, row := range fickle {
+		for _, row := range volatile {
 			if !yield(row) {
 				return
 			}

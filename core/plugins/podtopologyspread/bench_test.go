@@ -30,7 +30,7 @@ func BenchmarkPlacement(b *testing.B) {
 			}
 			in := &framework.Input{Table: tb, Pod: pod, State: p.PreFilter(tb, pod).State}
 			sync(in)
-			crowd(tb, "n7", 1)
+			placeWebPods(tb, "n7", 1)
 			placed := tb.Pods(7)[0].Pod
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

@@ -31,7 +31,7 @@ func TestDomainsWithoutEnd(t *testing.T) {
 				n.Labels[v1.LabelHostname] = "shared"
 			}
 			tb.SetNode(n)
-			if crowd(tb, n.Name, 1); i >= nodes {
+			if placeWebPods(tb, n.Name, 1); i >= nodes {
 				old := fmt.Sprint("n", i-nodes)
 				tb.Remove(tb.Pods(rowOf(tb, old))[0].Pod.UID)
 				tb.RemoveNode(old)

@@ -42,10 +42,10 @@ func nodeIn(name, zone string) *object.Node {
 	return &object.Node{Name: name, Labels: map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: zone, "rack": name}}
 }
 
-// crowd places so many web pods on the node.
-func crowd(t *table.Table, node string, n int) {
+// placeWebPods places so many web pods on the node.
+func placeWebPods(t *table.Table, node string, n int) {
 	for range n {
-		uid := types.UID(fmt.Sprint("crowd-", t.PlacementCount()))
+		uid := types.UID(fmt.Sprint("web-", t.PlacementCount()))
 		t.Place(&object.Pod{UID: uid, Namespace: "a", Labels: map[string]string{"app": "web"}}, node)
 	}
 }
@@ -83,7 +83,7 @@ func TestTheFirstConstraintSpeaks(t *testing.T) {
 	p := newPlugin(t, nil)
 	bare := &object.Node{Name: "bare", Labels: map[string]string{v1.LabelTopologyZone: "full"}}
 	tb := plugintest.Table(nodeIn("n1", "full"), nodeIn("n2", "empty"), bare)
-	crowd(tb, "n1", 2)
+	placeWebPods(tb, "n1", 2)
 	zone, host := web(v1.LabelTopologyZone), web(v1.LabelHostname)
 	if got := verdicts(t, p, tb, podWith(zone, host)); got["bare"] != reasonSkew || got["n1"] != reasonSkew || got["n2"] != "" {
 		t.Errorf("zone first: %q", got)
@@ -96,8 +96,8 @@ func TestTheFirstConstraintSpeaks(t *testing.T) {
 func TestMinDomains(t *testing.T) {
 	p := newPlugin(t, nil)
 	tb := plugintest.Table(nodeIn("n1", "a"), nodeIn("n2", "b"))
-	crowd(tb, "n1", 1)
-	crowd(tb, "n2", 1)
+	placeWebPods(tb, "n1", 1)
+	placeWebPods(tb, "n2", 1)
 	for domains, want := range map[int32]string{1: "", 2: "", 3: reasonSkew} {
 		c := web(v1.LabelTopologyZone, func(c *v1.TopologySpreadConstraint) { c.MinDomains = &domains })
 		if got := verdicts(t, p, tb, podWith(c)); got["n1"] != want {
@@ -160,7 +160,7 @@ func TestDomainsThatGoLeaveNothing(t *testing.T) {
 		pair := []string{fmt.Sprint("node-", i, "-x"), fmt.Sprint("node-", i, "-y")}
 		for _, name := range pair {
 			tb.SetNode(nodeIn(name, fmt.Sprint("zone-", i%700)))
-			crowd(tb, name, i%3)
+			placeWebPods(tb, name, i%3)
 		}
 		sync()
 		for _, name := range pair {
@@ -209,7 +209,7 @@ func TestAThousandConstraints(t *testing.T) {
 	if c.sync(tb); c.locations.Room() != 1 || len(c.locations.Domains(0)) != 1 {
 		t.Errorf("%d places", c.locations.Room())
 	}
-	crowd(tb, "n7", 1)
+	placeWebPods(tb, "n7", 1)
 	for node, why := range verdicts(t, p, tb, podWith(hosts...)) {
 		if (why == "") != (node != "n7") {
 			t.Fatalf("%s: %q", node, why)
@@ -227,7 +227,7 @@ func TestHostsAreCells(t *testing.T) {
 	tb := table.New()
 	for i := range 1000 {
 		tb.SetNode(nodeIn(fmt.Sprint("n", i), "a"))
-		crowd(tb, fmt.Sprint("n", i), i%4)
+		placeWebPods(tb, fmt.Sprint("n", i), i%4)
 	}
 	for _, pod := range []*object.Pod{podWith(web(v1.LabelHostname)), podWith(web(v1.LabelHostname, anyway)), podWith(web("rack")), podWith(web("rack", anyway))} {
 		in := &framework.Input{Table: tb, Pod: pod, State: p.PreFilter(tb, pod).State}
@@ -274,7 +274,7 @@ func TestPartSaysWhoMatchesItself(t *testing.T) {
 	if string(p.Sign(nil, tb, in)) == string(p.Sign(nil, tb, out)) {
 		t.Error("they have one part")
 	}
-	crowd(tb, "n1", 1)
+	placeWebPods(tb, "n1", 1)
 	if a, b := verdicts(t, p, tb, in)["n1"], verdicts(t, p, tb, out)["n1"]; a != "" || b != "" {
 		t.Errorf("one node is as full as the emptiest: %q, %q", a, b)
 	}
