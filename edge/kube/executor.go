@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	bindWorkers   = 64   // bindings at a time, those aside that take longer than patience
+	bindWorkers   = 64   // bindings at a time, those aside that are slow (slowAfter)
 	bindLimit     = 1024 // bindings that wait for a worker
 	settleWorkers = 16   // reads, writes and evictions
 	statusWorkers = 16
 	eventWorkers  = 16
 	eventLimit    = 10_000 // events that wait; more are dropped
 
-	// patience is how long a request occupies a worker's place. So at least 128
+	// slowAfter is how long a request occupies a worker's place. So at least 128
 	// bindings are sent in a second, if the rate limiter lets them, though none
 	// comes back; others wait at most as long for a slow request before them.
-	patience = 500 * time.Millisecond
+	slowAfter = 500 * time.Millisecond
 
 	maxTries = 5 // of a request that an overloaded server turns away
 )
@@ -64,8 +64,8 @@ type Executor struct {
 // block. It works until Stop and Close.
 func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Executor {
 	h := &Executor{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(),
-		bindings: newPool(bindWorkers, 0, patience), settling: newPool(settleWorkers, 0, patience)}
-	h.status = newStatusQueue(newPool(statusWorkers, 0, patience), h.patch)
+		bindings: newPool(bindWorkers, 0, slowAfter), settling: newPool(settleWorkers, 0, slowAfter)}
+	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }

@@ -15,12 +15,12 @@ type job func(ctx context.Context)
 // requests do not hold up those behind them. How long the queue gets is up to
 // who submits.
 type pool struct {
-	ctx      context.Context // says to requests which pool they belong to
-	cancel   context.CancelFunc
-	wg       sync.WaitGroup
-	places   int
-	limit    int           // longest queue, 0: no limit
-	patience time.Duration // how long a request keeps a place, 0: to its end
+	ctx       context.Context // says to requests which pool they belong to
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup
+	places    int
+	limit     int           // longest queue, 0: no limit
+	slowAfter time.Duration // how long a request keeps a place, 0: to its end
 
 	mu     sync.Mutex
 	queue  []job
@@ -30,8 +30,8 @@ type pool struct {
 
 type poolKey struct{}
 
-func newPool(places, limit int, patience time.Duration) *pool {
-	p := &pool{places: places, limit: limit, patience: patience}
+func newPool(places, limit int, slowAfter time.Duration) *pool {
+	p := &pool{places: places, limit: limit, slowAfter: slowAfter}
 	p.ctx, p.cancel = context.WithCancel(context.WithValue(context.Background(), poolKey{}, p))
 	return p
 }
@@ -81,14 +81,14 @@ func (p *pool) next() job {
 	return j
 }
 
-// lend lets another worker have the caller's place from when patience is over
+// lend lets another worker have the caller's place from when the request is slow
 // until back is called.
 func (p *pool) lend() (back func()) {
-	if p.patience == 0 {
+	if p.slowAfter == 0 {
 		return func() {}
 	}
 	lent, over := false, false
-	timer := time.AfterFunc(p.patience, func() {
+	timer := time.AfterFunc(p.slowAfter, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !over {

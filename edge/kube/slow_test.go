@@ -86,7 +86,7 @@ func TestSlowServer(t *testing.T) {
 					t.Fatalf("%s: binding of %s: %v", takes, e.UID, e.Err)
 				}
 			}
-			if took, limit := time.Since(start), takes+pods/bindWorkers*patience; took > limit {
+			if took, limit := time.Since(start), takes+pods/bindWorkers*slowAfter; took > limit {
 				t.Errorf("%d bindings of %s took %s, more than %s", pods, takes, took, limit)
 			}
 			if n := s.requests(); len(n) != pods || slices.Max(slices.Collect(maps.Values(n))) != 1 {
@@ -104,7 +104,7 @@ func TestSlowServer(t *testing.T) {
 					t.Fatalf("%s: eviction of %s: %v", takes, e.Victim, e.Err)
 				}
 			}
-			if took, limit := time.Since(start), takes+pods/settleWorkers*patience; took > limit {
+			if took, limit := time.Since(start), takes+pods/settleWorkers*slowAfter; took > limit {
 				t.Errorf("%d evictions of %s took %s, more than %s", pods, takes, took, limit)
 			}
 		})
