@@ -1,0 +1,73 @@
+package berth
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// evidence finds, in a document, the end of a cell or a line, a package in
+// backquotes, and the name of a test.
+var evidence = regexp.MustCompile("[|\n]|`([a-z/0-9]+)`|\\b((?:Test|Fuzz)[A-Z]\\w+)")
+
+// Tests that a document names as evidence are there. In "`core/queue`, TestHeap,
+// TestNext" both tests are of core/queue; a test before any package of its cell
+// may be anywhere.
+func TestNamedTestsExist(t *testing.T) {
+	tests := testsByPackage(t)
+	for _, doc := range []string{"docs/reliability.md", "docs/deviations.md", "docs/conformance.md"} {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg := ""
+		for _, m := range evidence.FindAllStringSubmatch(string(text), -1) {
+			switch name := m[2]; {
+			case m[1] != "":
+				if tests[m[1]] != nil {
+					pkg = m[1]
+				}
+			case name == "":
+				pkg = ""
+			case !tests[pkg][name]:
+				t.Errorf("%s names %s of package %q, which is not there", doc, name, pkg)
+			}
+		}
+	}
+}
+
+// testsByPackage has the names of all tests and fuzz targets by their folder,
+// and those of all folders together under the empty one.
+func testsByPackage(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	found := map[string]map[string]bool{"": {}}
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(filepath.Dir(path))
+		if found[pkg] == nil {
+			found[pkg] = map[string]bool{}
+		}
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
+				found[pkg][fn.Name.Name], found[""][fn.Name.Name] = true, true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
