@@ -197,7 +197,7 @@ func TestDeterminism(t *testing.T) {
 		writeWorld(t, dir, w)
 		var first string
 		for _, workers := range []int{1, 2, 7, 1} {
-			out := simulated(t, dir, w, simulation{output: "json", explain: true, seed: 3, workers: workers, views: true})
+			out := simulated(t, dir, w, simulation{source: source{seed: 3, workers: workers}, output: "json", explain: true, views: true})
 			if first == "" {
 				first = out
 			}

@@ -6,32 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/par"
-	"github.com/berth-scheduler/berth/edge/config"
-	"github.com/berth-scheduler/berth/edge/decode"
-	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/report"
 )
 
 // simulation is what the flags of `berth simulate` say.
 type simulation struct {
-	files               []string
-	kubeconfig, context string
-	config              string
-	explain             bool
-	views               bool
-	strict              bool
-	seed                uint64
-	output              string
-	workers             int
+	source
+	explain bool
+	views   bool
+	output  string
 }
 
 const simulateLong = `Schedule the pending pods of a cluster offline. The command runs the daemon's
@@ -73,7 +61,7 @@ const simulateExamples = `  # Would these pods fit?
   %[1]s simulate -f cluster/ --config scheduler.yaml --seed 7 -o wide`
 
 func newSimulate(name string) *cobra.Command {
-	s := simulation{workers: runtime.GOMAXPROCS(0), views: true}
+	s := simulation{source: newSource()}
 	cmd := &cobra.Command{
 		Use:     "simulate -f FILE [-f FILE ...]",
 		Short:   "Show where the pods of a cluster would go, and why",
@@ -85,14 +73,9 @@ func newSimulate(name string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&s.files, "filename", "f", nil, "file, directory or - (standard input) with the objects of the cluster; may be repeated")
-	f.StringVar(&s.kubeconfig, "kubeconfig", "", "read the cluster from the API server of this kubeconfig; nothing is written")
-	f.StringVar(&s.context, "context", "", "context of the kubeconfig; default: its current context")
-	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
+	s.addFlags(f)
 	f.BoolVar(&s.explain, "explain", false, "add the answer of every node to every decision; the table shortens long lists, -o wide, yaml and json do not")
 	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next; --views=false asks every plugin about every node each time, which is slow and gives the same result")
-	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields; by default they are left out and named on standard error")
-	f.Uint64Var(&s.seed, "seed", 1, "seed of the draw among nodes with the same score")
 	f.StringVarP(&s.output, "output", "o", "table", "output format: table, wide, yaml or json")
 	return cmd
 }
@@ -115,23 +98,14 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err := s.check(); err != nil {
 		return err
 	}
-	c, options, err := s.scheduler()
+	set, in, err := s.load(ctx, stdin)
 	if err != nil {
 		return err
-	}
-	options.Seed, options.Workers, options.Explain, options.ViewsOff = s.seed, s.workers, s.explain, !s.views
-	set, err := s.read(ctx, stdin)
-	if err != nil {
-		return err
-	}
-	if n := len(c.Extenders); n > 0 {
-		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation calls none of the %d extenders", s.config, n))
 	}
 	for _, n := range set.Notices {
 		fmt.Fprintf(stderr, "berth: note: %s\n", n)
 	}
-	in := input(set, s.workers)
-	in.Machine = options
+	in.Machine.Explain, in.Machine.ViewsOff = s.explain, !s.views
 	out := bufio.NewWriterSize(stdout, 1<<16)
 	w := s.writer(out, set.Ignored)
 	progress := newProgress(stderr, len(in.Pods))
@@ -154,8 +128,8 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 }
 
 func (s *simulation) check() error {
-	if len(s.files) == 0 && s.kubeconfig == "" {
-		return errors.New("nothing to simulate: give -f FILE or --kubeconfig FILE")
+	if err := s.source.check(); err != nil {
+		return err
 	}
 	switch s.output {
 	case "table", "wide", "yaml", "json":
@@ -172,59 +146,4 @@ func (s *simulation) writer(out io.Writer, ignored map[string]int) writer {
 		return report.NewYAML(out, s.seed, ignored)
 	}
 	return report.NewTable(out, s.seed, ignored, s.output == "wide")
-}
-
-func (s *simulation) read(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
-	set := manifest.NewSet()
-	set.Strict = s.strict
-	if s.kubeconfig != "" {
-		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
-			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)
-		}
-	}
-	if err := set.Files(s.files, stdin, s.workers); err != nil {
-		return nil, err
-	}
-	return set, set.Resolve()
-}
-
-// input decodes the objects of the set.
-func input(set *manifest.Set, workers int) sim.Input {
-	in := sim.Input{
-		Nodes: make([]*object.Node, len(set.Nodes)),
-		Pods:  make([]*object.Pod, len(set.Pods)),
-		Start: set.Newest.UTC(),
-
-		Namespaces:     set.Namespaces,
-		SelectorOwners: set.SelectorOwners,
-		Objects:        set.Objects,
-	}
-	for i, n := range set.Nodes {
-		in.Nodes[i] = decode.Node(n)
-	}
-	for _, b := range set.Budgets {
-		in.Budgets = append(in.Budgets, decode.Budget(b))
-	}
-	par.Rows(len(set.Pods), workers, 64, func(rows par.Range) {
-		for i := rows.From; i < rows.To; i++ {
-			in.Pods[i] = decode.Pod(set.Pods[i])
-		}
-	})
-	return in
-}
-
-// scheduler reads the configuration; without a path it is the default.
-func (s *simulation) scheduler() (*config.Config, machine.Options, error) {
-	c := config.Default()
-	if s.config != "" {
-		var err error
-		if c, err = config.Load(s.config); err != nil {
-			return nil, machine.Options{}, err
-		}
-	}
-	o, err := sim.Options(c)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", s.config, err)
-	}
-	return c, o, err
 }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/pflag"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// source says where a cluster and the configuration of its scheduler come
+// from. Every command that looks at a cluster has its flags.
+type source struct {
+	files               []string
+	kubeconfig, context string
+	config              string
+	strict              bool
+	seed                uint64
+	workers             int
+}
+
+func newSource() source { return source{seed: 1, workers: runtime.GOMAXPROCS(0)} }
+
+func (s *source) addFlags(f *pflag.FlagSet) {
+	f.StringArrayVarP(&s.files, "filename", "f", nil, "file, directory or - (standard input) with the objects of the cluster; may be repeated")
+	f.StringVar(&s.kubeconfig, "kubeconfig", "", "read the cluster from the API server of this kubeconfig; nothing is written")
+	f.StringVar(&s.context, "context", "", "context of the kubeconfig; default: its current context")
+	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
+	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields; by default they are left out and named on standard error")
+	f.Uint64Var(&s.seed, "seed", s.seed, "seed of the draw among nodes with the same score")
+}
+
+func (s *source) check() error {
+	if len(s.files) == 0 && s.kubeconfig == "" {
+		return errors.New("nothing to simulate: give -f FILE or --kubeconfig FILE")
+	}
+	return nil
+}
+
+// load reads the configuration and the cluster. The set has the notices for
+// the user.
+func (s *source) load(ctx context.Context, stdin io.Reader) (*manifest.Set, sim.Input, error) {
+	c, options, err := s.scheduler()
+	if err != nil {
+		return nil, sim.Input{}, err
+	}
+	set, err := s.read(ctx, stdin)
+	if err != nil {
+		return nil, sim.Input{}, err
+	}
+	if n := len(c.Extenders); n > 0 {
+		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation calls none of the %d extenders", s.config, n))
+	}
+	in := input(set, s.workers)
+	in.Machine = options
+	return set, in, nil
+}
+
+// scheduler reads the configuration; without a path it is the default.
+func (s *source) scheduler() (*config.Config, machine.Options, error) {
+	c := config.Default()
+	if s.config != "" {
+		var err error
+		if c, err = config.Load(s.config); err != nil {
+			return nil, machine.Options{}, err
+		}
+	}
+	o, err := sim.Options(c)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.config, err)
+	}
+	o.Seed, o.Workers = s.seed, s.workers
+	return c, o, err
+}
+
+// read reads the objects of the cluster.
+func (s *source) read(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
+	set := manifest.NewSet()
+	set.Strict = s.strict
+	if s.kubeconfig != "" {
+		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
+			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)
+		}
+	}
+	if err := set.Files(s.files, stdin, s.workers); err != nil {
+		return nil, err
+	}
+	return set, set.Resolve()
+}
+
+// input decodes the objects of the set.
+func input(set *manifest.Set, workers int) sim.Input {
+	in := sim.Input{
+		Nodes: make([]*object.Node, len(set.Nodes)),
+		Pods:  make([]*object.Pod, len(set.Pods)),
+		Start: set.Newest.UTC(),
+
+		Namespaces:     set.Namespaces,
+		SelectorOwners: set.SelectorOwners,
+		Objects:        set.Objects,
+	}
+	for i, n := range set.Nodes {
+		in.Nodes[i] = decode.Node(n)
+	}
+	for _, b := range set.Budgets {
+		in.Budgets = append(in.Budgets, decode.Budget(b))
+	}
+	par.Rows(len(set.Pods), workers, 64, func(rows par.Range) {
+		for i := rows.From; i < rows.To; i++ {
+			in.Pods[i] = decode.Pod(set.Pods[i])
+		}
+	})
+	return in
+}
