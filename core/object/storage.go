@@ -129,12 +129,22 @@ func (c *CSINode) Has(driver string) bool {
 	return slices.ContainsFunc(c.Drivers, func(d CSINodeDriver) bool { return d.Name == driver })
 }
 
+// TopologyKeys are the labels that say which nodes reach a volume that the
+// driver makes on this one; none if the driver is not on the node.
+func (c *CSINode) TopologyKeys(driver string) []string {
+	if i := slices.IndexFunc(c.Drivers, func(d CSINodeDriver) bool { return d.Name == driver }); i >= 0 {
+		return c.Drivers[i].TopologyKeys
+	}
+	return nil
+}
+
 // CSINodeDriver is a CSI driver on a node, and how many volumes it attaches;
 // Limited false is any number.
 type CSINodeDriver struct {
-	Name    string
-	Limited bool
-	Limit   int32
+	Name         string
+	Limited      bool
+	Limit        int32
+	TopologyKeys []string
 }
 
 // CSIDriver is what the scheduler knows of one CSI driver.

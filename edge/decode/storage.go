@@ -153,7 +153,7 @@ func csiNode(n *storagev1.CSINode) *object.CSINode {
 		Migrated: n.Annotations[v1.MigratedPluginsAnnotationKey],
 	}
 	for i := range n.Spec.Drivers {
-		d := object.CSINodeDriver{Name: n.Spec.Drivers[i].Name}
+		d := object.CSINodeDriver{Name: n.Spec.Drivers[i].Name, TopologyKeys: n.Spec.Drivers[i].TopologyKeys}
 		if a := n.Spec.Drivers[i].Allocatable; a != nil && a.Count != nil {
 			d.Limited, d.Limit = true, *a.Count
 		}

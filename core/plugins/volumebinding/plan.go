@@ -1,13 +1,16 @@
 package volumebinding
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -54,7 +57,8 @@ func (p *plan) bind(v *object.PersistentVolume, c *object.PersistentVolumeClaim)
 func (p *plan) provision(c *claim, n *object.Node) {
 	ours := *c.PersistentVolumeClaim
 	ours.SelectedNode = n.Name
-	p.made = append(p.made, provision{&ours, c.class.Provisioner, c.SelectedNode != n.Name, c.room(n)})
+	driver := cmp.Or(c.class.MigratedTo, c.class.Provisioner)
+	p.made = append(p.made, provision{&ours, driver, c.SelectedNode != n.Name, c.room(n)})
 }
 
 // reserve plans for the node that was chosen and assumes the plan.
@@ -108,7 +112,7 @@ func (b *binder) forget(pod types.UID) {
 
 // preBind writes, as v1.36 does, also what stands in the API already: that it
 // stands there still is worth knowing.
-func (b *binder) preBind(_ *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
+func (b *binder) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.Write, *decision.Status) {
 	plan := b.plans[p.UID]
 	if plan == nil {
 		return nil, nil
@@ -118,7 +122,7 @@ func (b *binder) preBind(_ *table.Table, p *object.Pod, _ string) ([]framework.W
 		writes = append(writes, bound.write())
 	}
 	for _, made := range plan.made {
-		writes = append(writes, made.write())
+		writes = append(writes, made.write(t))
 	}
 	return writes, nil
 }
@@ -141,7 +145,7 @@ func (b *binding) write() framework.Write {
 
 // write selects the node for the claim; the driver makes a volume there, and
 // the volume controller binds it.
-func (m *provision) write() framework.Write {
+func (m *provision) write(t *table.Table) framework.Write {
 	c := m.claim
 	v := &object.PersistentVolume{
 		Meta:  object.Meta{Kind: object.PersistentVolumes, Name: "pvc-" + string(c.UID), UID: c.UID, Version: "1"},
@@ -149,10 +153,31 @@ func (m *provision) write() framework.Write {
 		Claim:  &object.ClaimReference{Namespace: c.Namespace, Name: c.Name, UID: c.UID},
 		Source: object.VolumeSource{Driver: m.driver, Handle: "pvc-" + string(c.UID)},
 	}
+	if same := reach(t, c.SelectedNode, m.driver); len(same) > 0 {
+		v.Nodes = match.NewNodeSelector(nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: same}}})
+		v.Pin = &object.LabelPin{Key: same[0].Key, Values: same[0].Values}
+	}
 	return framework.Write{Object: c.Meta,
 		Patch: map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 			"volume.kubernetes.io/selected-node": c.SelectedNode}}},
 		Result: []object.Object{v, completed(c, v.Name)}}
+}
+
+// reach says which nodes reach a volume that the driver makes on the node:
+// those with the same values of the driver's topology keys. Labels that the
+// node lacks do not count. None is all nodes.
+func reach(t *table.Table, node, driver string) (same []v1.NodeSelectorRequirement) {
+	on := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
+	row, ok := t.Find(node)
+	if on == nil || !ok {
+		return nil
+	}
+	for _, key := range on.TopologyKeys(driver) {
+		if value, ok := t.Node(row).Labels[key]; ok {
+			same = append(same, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}})
+		}
+	}
+	return same
 }
 
 // completed is the claim once the volume controller has bound it.
