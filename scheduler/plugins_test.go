@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -32,12 +33,21 @@ func TestNativePluginDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- d.Run(ctx, nil) }()
+	defer func() { stop(); <-stopped }()
 	now := time.Unix(1e9, 0)
 	step := func(e machine.Event) (last *decision.Decision) {
-		for _, effect := range d.machine.Step(now, e) {
-			if decided, ok := effect.(machine.AttemptDone); ok {
-				last = decided.Decision
+		err := d.Inspect(ctx, func(m *machine.Machine) {
+			for _, effect := range m.Step(now, e) {
+				if decided, ok := effect.(machine.AttemptDone); ok {
+					last = decided.Decision
+				}
 			}
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 		return last
 	}

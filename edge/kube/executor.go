@@ -268,3 +268,13 @@ func (x *Executor) patchStatus(ctx context.Context, c statusClient, p *object.Po
 	return c.Patch(types.StrategicMergePatchType).Namespace(p.Namespace).Resource("pods").Name(p.Name).
 		SubResource("status").Body(body).Do(ctx).Error()
 }
+
+// Abandon ends all that is still under way, without waiting for it.
+func (x *Executor) Abandon() {
+	x.asking.end()
+	x.delegated.end()
+	for _, p := range []*pool{x.bindings, x.settling, x.status.pool, x.events.pool} {
+		p.close(true)
+		p.cancel()
+	}
+}

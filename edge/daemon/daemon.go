@@ -1,27 +1,21 @@
-package scheduler
+package daemon
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
-	"os"
-	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/compatibility"
-	"k8s.io/component-base/metrics/legacyregistry"
-	zpages "k8s.io/component-base/zpages/features"
+	basemetrics "k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -53,13 +47,8 @@ const stuckLimit = 30 * time.Second
 // leader watches.
 const unreadableLimit = 30 * time.Second
 
-// gcPercent is how much the heap may grow between collections, where GOGC does
-// not say. Most of the heap is the picture of the cluster, which stays; what is
-// decoded on the way to it soon goes.
-const gcPercent = 200
-
-// daemon is the house with its rooms.
-type daemon struct {
+// Daemon is a scheduler with all its parts.
+type Daemon struct {
 	logger   klog.Logger
 	config   *config.Config
 	machine  *machine.Machine
@@ -71,67 +60,45 @@ type daemon struct {
 	// over: all that the lease guards has ended, and what came of it is known.
 	over     atomic.Bool
 	watchdog *loop.Watchdog
+	observer func(loop.Step) // nil: none
+
+	refreshing sync.Mutex // the metrics
 
 	synced  chan struct{} // closed when the machine knows the cluster
 	stopped chan struct{} // closed when the stop begins
 }
 
-// start makes a daemon of the options and runs it to its end.
-func start(o *options) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
-	c, err := o.config()
-	if err != nil {
-		return err
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	logger := klog.Background()
-	if o.writeConfigTo != "" {
-		logger.Info("Writing configuration", "file", o.writeConfigTo)
-		return writeConfig(o.writeConfigTo, c)
-	}
-	if ignored := o.ignoredFlags(); len(ignored) > 0 {
-		logger.Info("Ignoring flags, because --config is given", "flags", ignored)
-	}
-	api, err := o.restConfig(c.ClientConnection)
-	if err != nil {
-		return err
-	}
-	if len(o.given("metrics")) > 0 { // with none it would complain about an empty file
-		o.metrics.Apply()
-	}
-	o.gates.AddMetrics()
-	o.registry.AddMetrics()
-	d, err := newDaemon(logger, c, api, o)
-	if err != nil {
-		return err
-	}
-	secure, err := o.secure()
-	if err != nil {
-		return err
-	}
-	return d.run(secure, o)
+// Options are what a Daemon is made of.
+type Options struct {
+	Logger   klog.Logger
+	Config   *config.Config
+	API      *rest.Config
+	Profiles []*profile.Profile
+	// Identity is the name under which the lease is held.
+	Identity string
+	// Seed decides among nodes with the same score.
+	Seed uint64
+	// MaxUnschedulable is the longest time that a pod stays unschedulable.
+	MaxUnschedulable time.Duration
+	// Register registers the daemon's metrics.
+	Register func(...basemetrics.Registerable)
+	// Wrap, when set, puts something between the loop and the machine.
+	Wrap func(loop.Machine) loop.Machine
+	// Observe, when set, sees each step after it, on the loop's goroutine.
+	Observe func(loop.Step)
 }
 
-func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options) (*daemon, error) {
-	profiles, err := o.profiles(c)
-	if err != nil {
-		return nil, err
-	}
-	d := &daemon{logger: logger, config: c, synced: make(chan struct{}), stopped: make(chan struct{})}
+// New returns a daemon that does not run yet.
+func New(o Options) (*Daemon, error) {
+	c := o.Config
+	d := &Daemon{logger: o.Logger, config: c, observer: o.Observe, synced: make(chan struct{}), stopped: make(chan struct{})}
+	var err error
 	if *c.LeaderElection.LeaderElect {
-		identity, err := lease.Identity()
-		if err != nil {
-			return nil, err
-		}
-		if d.lease, err = lease.New(api, c.LeaderElection, identity, profiles[0].Name); err != nil {
+		if d.lease, err = lease.New(o.API, c.LeaderElection, o.Identity, o.Profiles[0].Name); err != nil {
 			return nil, err
 		}
 	}
-	clients, err := kube.NewClients(api, func() bool { return d.lease == nil || d.lease.Held() })
+	clients, err := kube.NewClients(o.API, func() bool { return d.lease == nil || d.lease.Held() })
 	if err != nil {
 		return nil, err
 	}
@@ -139,25 +106,27 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	if err != nil {
 		return nil, err
 	}
-	seed := rand.Uint64()
-	logger.V(2).Info("Drawing among nodes with the same score", "seed", seed)
 	d.machine = machine.New(machine.Options{
 		Check:    config.CheckInvariants(),
-		Profiles: profiles, Extenders: extenders.Machine(), Seed: seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
+		Profiles: o.Profiles, Extenders: extenders.Machine(), Seed: o.Seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
-		MaxUnschedulable: o.deprecated.maxUnschedulable,
+		MaxUnschedulable: o.MaxUnschedulable,
 	})
-	names := make([]string, len(profiles))
-	for i, p := range profiles {
+	names := make([]string, len(o.Profiles))
+	for i, p := range o.Profiles {
 		names[i] = p.Name
 	}
-	d.metrics = metrics.New(legacyregistry.MustRegister, names)
-	d.metrics.Time(profiles)
-	d.executor = kube.NewExecutor(clients, func(e machine.Event) { d.loop.Report(e) }, logger.WithName("kube"))
-	d.loop = loop.New(d.machine, d.executor, loop.Options{Logger: logger, Observe: d.observe, Panicked: d.metrics.Panicked})
+	d.metrics = metrics.New(o.Register, names)
+	d.metrics.Time(o.Profiles)
+	d.executor = kube.NewExecutor(clients, func(e machine.Event) { d.loop.Report(e) }, o.Logger.WithName("kube"))
+	owned := loop.Machine(d.machine)
+	if o.Wrap != nil {
+		owned = o.Wrap(owned)
+	}
+	d.loop = loop.New(owned, d.executor, loop.Options{Logger: o.Logger, Observe: d.observe, Panicked: d.metrics.Panicked})
 	d.watchdog = loop.NewWatchdog(d.loop, stuckLimit)
-	d.watcher = kube.NewWatcher(clients, profile.Reads(profiles), d.loop.Post, logger)
+	d.watcher = kube.NewWatcher(clients, profile.Reads(o.Profiles), d.loop.Post, o.Logger)
 	if len(extenders) > 0 {
 		d.executor.Extend(extenders)
 		d.watcher.Extend(extenders)
@@ -167,7 +136,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 }
 
 // warnUnverified names the extenders that anybody on the way may pose as.
-func (d *daemon) warnUnverified() {
+func (d *Daemon) warnUnverified() {
 	for i := range d.config.Extenders {
 		if extender.Unverified(&d.config.Extenders[i]) {
 			d.logger.Info("Not verifying the certificate of an extender: enableHTTPS is set and tlsConfig names no CA", "extender", i)
@@ -175,20 +144,16 @@ func (d *daemon) warnUnverified() {
 	}
 }
 
-// run works until a signal comes or the lease is lost.
-func (d *daemon) run(secure server.Secure, o *options) error {
-	d.logger.Info("Starting Berth scheduler", "version", revision(), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOGC", os.Getenv("GOGC"))
-	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+// Run works until the context ends or the lease is lost, which is an error. It
+// then stops what it has begun, so far as that is possible; stopEndpoint, when
+// set, is called on the way.
+func (d *Daemon) Run(ctx context.Context, stopEndpoint func()) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-
-	endpoint, err := d.serve(secure, o)
-	if err != nil {
-		return err
-	}
+	defer d.executor.Abandon()
 	loopCtx, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
 	go d.loop.Run(loopCtx)
-	go d.dumpOnSignal(ctx)
 	if !delayed(d.config) {
 		go d.watch(ctx)
 	}
@@ -204,14 +169,13 @@ func (d *daemon) run(secure server.Secure, o *options) error {
 		d.logger.Error(err, "Lost leader election")
 		return err
 	case <-ctx.Done():
-		cancel() // a second signal ends the process at once
 	}
 	d.logger.Info("Requested to terminate, stopping")
 	close(d.stopped)
 	d.drain()
 	endLoop()
 	leave(nil)
-	d.close(left, endpoint)
+	d.close(left, stopEndpoint)
 	d.logger.Info("Stopped")
 	return nil
 }
@@ -219,7 +183,7 @@ func (d *daemon) run(secure server.Secure, o *options) error {
 // stuck says where the loop is stuck, with the stacks of all goroutines, and
 // leaves the lease to another: it runs out, as nobody can tell what became of
 // the bindings that were sent.
-func (d *daemon) stuck(s *loop.Stuck, leave context.CancelCauseFunc) {
+func (d *Daemon) stuck(s *loop.Stuck, leave context.CancelCauseFunc) {
 	stacks := make([]byte, 1<<20)
 	d.logger.Error(s, "Scheduling loop is stuck", "step", s.Step, "for", s.For, "stacks", string(stacks[:runtime.Stack(stacks, true)]))
 	leave(s)
@@ -231,7 +195,7 @@ func delayed(c *config.Config) bool {
 }
 
 // watch tells the machine about the cluster until the context ends.
-func (d *daemon) watch(ctx context.Context) {
+func (d *Daemon) watch(ctx context.Context) {
 	go d.watcher.Probe(ctx)
 	go func() {
 		if d.watcher.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
@@ -248,7 +212,7 @@ func (d *daemon) watch(ctx context.Context) {
 // lease then and cannot read the cluster leaves it to another. The channel is
 // closed when the lease is lost or has been left, as keep ended; never without
 // leader election.
-func (d *daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc) <-chan struct{} {
+func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc) <-chan struct{} {
 	left := make(chan struct{})
 	if d.lease == nil {
 		go func() {
@@ -286,7 +250,7 @@ func (d *daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc)
 // leaveUnsynced leaves the lease if for a while what decisions need cannot be
 // listed: another may be able to. Nothing has been sent yet. It looks once a
 // second.
-func (d *daemon) leaveUnsynced(ctx context.Context, look <-chan time.Time, leave context.CancelCauseFunc) {
+func (d *Daemon) leaveUnsynced(ctx context.Context, look <-chan time.Time, leave context.CancelCauseFunc) {
 	for failing := time.Duration(0); failing < unreadableLimit; failing += time.Second {
 		select {
 		case <-look:
@@ -304,7 +268,7 @@ func (d *daemon) leaveUnsynced(ctx context.Context, look <-chan time.Time, leave
 }
 
 // missing names the kinds that were never listed, and why.
-func (d *daemon) missing() []string {
+func (d *Daemon) missing() []string {
 	var names []string
 	for _, m := range d.watcher.Missing() {
 		names = append(names, m.String())
@@ -325,7 +289,7 @@ func ready(ctx context.Context, c <-chan struct{}) bool {
 
 // lead lets the machine decide until the context ends. While the lease is not
 // sure the executor takes nothing; the loop looks again when it is reminded.
-func (d *daemon) lead(ctx context.Context) {
+func (d *Daemon) lead(ctx context.Context) {
 	reminder := time.NewTicker(time.Second)
 	defer reminder.Stop()
 	for ctx.Err() == nil {
@@ -340,7 +304,7 @@ func (d *daemon) lead(ctx context.Context) {
 
 // drain ends the work: no new decision, bindings under way come to their end,
 // what they came to is announced.
-func (d *daemon) drain() {
+func (d *Daemon) drain() {
 	d.loop.Lead(false)
 	within(drainTime, func(ctx context.Context) {
 		d.executor.Stop(ctx, func() bool { return d.settled(ctx) })
@@ -353,7 +317,7 @@ func (d *daemon) drain() {
 }
 
 // settled tells whether it is known of all that was sent what came of it.
-func (d *daemon) settled(ctx context.Context) bool {
+func (d *Daemon) settled(ctx context.Context) bool {
 	if d.executor.Counters().Unanswered > 0 {
 		return false
 	}
@@ -363,13 +327,13 @@ func (d *daemon) settled(ctx context.Context) bool {
 }
 
 // close waits for the lease to be released and the endpoint to close.
-func (d *daemon) close(released <-chan struct{}, endpoint *server.Server) {
+func (d *Daemon) close(released <-chan struct{}, stopEndpoint func()) {
 	within(releaseTime, func(ctx context.Context) {
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
-			if endpoint != nil {
-				endpoint.Stop()
+			if stopEndpoint != nil {
+				stopEndpoint()
 			}
 		}()
 		if d.lease != nil && (!ready(ctx, released) || !d.over.Load()) {
@@ -388,16 +352,13 @@ func within(d time.Duration, f func(context.Context)) {
 	f(ctx)
 }
 
-// serve opens the endpoint, unless there is none.
-func (d *daemon) serve(secure server.Secure, o *options) (*server.Server, error) {
-	if secure.Serving == nil {
-		return nil, nil
-	}
+// Endpoint is what is served of the daemon.
+func (d *Daemon) Endpoint() server.Options {
 	var checks []healthz.HealthChecker
 	if d.lease != nil {
 		checks = append(checks, d.lease)
 	}
-	shown := server.Options{
+	return server.Options{
 		Healthz: checks,
 		Livez:   []healthz.HealthChecker{d.watchdog},
 		Readyz: append(checks[:len(checks):len(checks)], healthz.NewShutdownHealthz(d.stopped),
@@ -415,11 +376,4 @@ func (d *daemon) serve(secure server.Secure, o *options) (*server.Server, error)
 		Resources: metrics.Resources(d.pods),
 		Leads:     func() bool { return d.lease == nil || d.lease.Held() },
 	}
-	if o.gates.Enabled(zpages.ComponentFlagz) {
-		shown.Flags = &o.flags
-	}
-	if o.gates.Enabled(zpages.ComponentStatusz) {
-		shown.Status = o.registry.EffectiveVersionFor(compatibility.DefaultKubeComponent)
-	}
-	return server.Start(secure, shown, releaseTime/2)
 }

@@ -1,4 +1,4 @@
-package scheduler
+package daemon
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestLeaderThatCannotReadTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{watcher: kube.NewWatcher(clients, nil, func(machine.Event) {}, klog.Background()), synced: make(chan struct{})}
+	d := &Daemon{watcher: kube.NewWatcher(clients, nil, func(machine.Event) {}, klog.Background()), synced: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); d.watcher.Run(ctx) }()
@@ -58,7 +58,7 @@ func TestLeaderThatCannotReadTheCluster(t *testing.T) {
 
 // One that does know it keeps the lease.
 func TestLeaderThatReadsTheCluster(t *testing.T) {
-	d := &daemon{synced: make(chan struct{})}
+	d := &Daemon{synced: make(chan struct{})}
 	close(d.synced)
 	keep, leave := context.WithCancelCause(t.Context())
 	d.leaveUnsynced(t.Context(), nil, leave)

@@ -1,11 +1,7 @@
-package scheduler
+package daemon
 
 import (
 	"context"
-	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -17,8 +13,11 @@ import (
 )
 
 // observe counts and logs what a step did.
-func (d *daemon) observe(s loop.Step) {
+func (d *Daemon) observe(s loop.Step) {
 	d.metrics.Observe(s, d.machine.Changed())
+	if d.observer != nil {
+		d.observer(s)
+	}
 	for _, effect := range s.Effects {
 		if e, ok := effect.(machine.AttemptDone); ok {
 			d.logDecision(e.Decision)
@@ -36,7 +35,7 @@ func (d *daemon) observe(s loop.Step) {
 	}
 }
 
-func (d *daemon) logDecision(r *decision.Decision) {
+func (d *Daemon) logDecision(r *decision.Decision) {
 	switch r.Result {
 	case decision.ResultError:
 		d.logger.Error(r.Err, "Failed to schedule pod, retrying", "pod", r.Pod, "attempt", r.Attempt)
@@ -53,12 +52,10 @@ func (d *daemon) logDecision(r *decision.Decision) {
 // refreshTime is how long who reads metrics waits for the loop.
 const refreshTime = time.Second
 
-var refreshing sync.Mutex
-
 // refresh brings the metrics up to date.
-func (d *daemon) refresh() {
-	refreshing.Lock()
-	defer refreshing.Unlock()
+func (d *Daemon) refresh() {
+	d.refreshing.Lock()
+	defer d.refreshing.Unlock()
 	d.metrics.StepAge(d.watchdog.Age())
 	within(refreshTime, func(ctx context.Context) {
 		var s metrics.Snapshot
@@ -71,7 +68,7 @@ func (d *daemon) refresh() {
 
 // pods lists the pods that the machine knows: it stops for as long as copying a
 // list of pointers takes.
-func (d *daemon) pods() (pods []*object.Pod) {
+func (d *Daemon) pods() (pods []*object.Pod) {
 	within(refreshTime, func(ctx context.Context) {
 		var list []*object.Pod
 		if d.loop.Inspect(ctx, func() { list = d.machine.Pods() }) == nil {
@@ -82,7 +79,7 @@ func (d *daemon) pods() (pods []*object.Pod) {
 }
 
 // snapshot reads what the machine counts; on the loop's goroutine only.
-func (d *daemon) snapshot() metrics.Snapshot {
+func (d *Daemon) snapshot() metrics.Snapshot {
 	q, t := d.machine.Queue(), d.machine.Table()
 	s := metrics.Snapshot{
 		Queue: q.Counts(), Arrivals: q.Arrivals(), EventsInFlight: q.EventsInFlight(), Scoring: d.metrics.Scoring(),
@@ -96,22 +93,18 @@ func (d *daemon) snapshot() metrics.Snapshot {
 	return s
 }
 
-// dumpOnSignal logs the queue and the sizes of things at each SIGUSR2.
-func (d *daemon) dumpOnSignal(ctx context.Context) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGUSR2)
-	defer signal.Stop(signals)
-	for {
-		select {
-		case <-signals:
-		case <-ctx.Done():
-			return
-		}
-		var s metrics.Snapshot
-		var queue string
-		if d.loop.Inspect(ctx, func() { s, queue = d.snapshot(), d.machine.Queue().String() }) == nil {
-			d.logger.Info("Dump of cached nodes and pods", "nodes", s.Nodes, "pods", s.Pods, "assumedPods", s.Assumed)
-			d.logger.Info("Dump of scheduling queue", "counts", s.Queue, "pods", queue)
-		}
+// Inspect runs look between two steps of the loop, with the machine, and waits
+// for it.
+func (d *Daemon) Inspect(ctx context.Context, look func(*machine.Machine)) error {
+	return d.loop.Inspect(ctx, func() { look(d.machine) })
+}
+
+// Dump logs the queue and the sizes of things.
+func (d *Daemon) Dump(ctx context.Context) {
+	var s metrics.Snapshot
+	var queue string
+	if d.loop.Inspect(ctx, func() { s, queue = d.snapshot(), d.machine.Queue().String() }) == nil {
+		d.logger.Info("Dump of cached nodes and pods", "nodes", s.Nodes, "pods", s.Pods, "assumedPods", s.Assumed)
+		d.logger.Info("Dump of scheduling queue", "counts", s.Queue, "pods", queue)
 	}
 }

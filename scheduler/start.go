@@ -1,0 +1,138 @@
+package scheduler
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/metrics/legacyregistry"
+	zpages "k8s.io/component-base/zpages/features"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/daemon"
+	"github.com/berth-scheduler/berth/edge/lease"
+	"github.com/berth-scheduler/berth/edge/server"
+)
+
+// gcPercent is how much the heap may grow between collections, where GOGC does
+// not say. Most of the heap is the picture of the cluster, which stays; what is
+// decoded on the way to it soon goes.
+const gcPercent = 200
+
+// closeTime is how long the endpoint waits for requests when it is closed.
+const closeTime = 500 * time.Millisecond
+
+// start makes a daemon of the options and runs it to its end.
+func start(o *options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	c, err := o.config()
+	if err != nil {
+		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	logger := klog.Background()
+	if o.writeConfigTo != "" {
+		logger.Info("Writing configuration", "file", o.writeConfigTo)
+		return writeConfig(o.writeConfigTo, c)
+	}
+	if ignored := o.ignoredFlags(); len(ignored) > 0 {
+		logger.Info("Ignoring flags, because --config is given", "flags", ignored)
+	}
+	api, err := o.restConfig(c.ClientConnection)
+	if err != nil {
+		return err
+	}
+	if len(o.given("metrics")) > 0 { // with none it would complain about an empty file
+		o.metrics.Apply()
+	}
+	o.gates.AddMetrics()
+	o.registry.AddMetrics()
+	d, err := newDaemon(logger, c, api, o)
+	if err != nil {
+		return err
+	}
+	secure, err := o.secure()
+	if err != nil {
+		return err
+	}
+	return run(d, secure, o)
+}
+
+func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options) (*daemon.Daemon, error) {
+	profiles, err := o.profiles(c)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := lease.Identity()
+	if err != nil {
+		return nil, err
+	}
+	seed := rand.Uint64()
+	logger.V(2).Info("Drawing among nodes with the same score", "seed", seed)
+	return daemon.New(daemon.Options{
+		Logger: logger, Config: c, API: api, Profiles: profiles, Identity: identity, Seed: seed,
+		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
+	})
+}
+
+// run serves the daemon's endpoint and runs it until a signal comes or the lease
+// is lost.
+func run(d *daemon.Daemon, secure server.Secure, o *options) error {
+	klog.Background().Info("Starting Berth scheduler", "version", revision(), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOGC", os.Getenv("GOGC"))
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer cancel()
+	context.AfterFunc(ctx, cancel) // a second signal ends the process at once
+
+	stopEndpoint, err := serve(d, secure, o)
+	if err != nil {
+		return err
+	}
+	go dumpOnSignal(ctx, d)
+	return d.Run(ctx, stopEndpoint)
+}
+
+// serve opens the endpoint, unless there is none, and returns what closes it.
+func serve(d *daemon.Daemon, secure server.Secure, o *options) (stop func(), err error) {
+	if secure.Serving == nil {
+		return nil, nil
+	}
+	shown := d.Endpoint()
+	if o.gates.Enabled(zpages.ComponentFlagz) {
+		shown.Flags = &o.flags
+	}
+	if o.gates.Enabled(zpages.ComponentStatusz) {
+		shown.Status = o.registry.EffectiveVersionFor(compatibility.DefaultKubeComponent)
+	}
+	endpoint, err := server.Start(secure, shown, closeTime)
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.Stop, nil
+}
+
+// dumpOnSignal logs the queue and the sizes of things at each SIGUSR2.
+func dumpOnSignal(ctx context.Context, d *daemon.Daemon) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-signals:
+			d.Dump(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
