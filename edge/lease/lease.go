@@ -24,6 +24,11 @@ import (
 // as in v1.36.
 const grace = 20 * time.Second
 
+// glance is how often a candidate looks whether the lease is free, if that is
+// less than the retry period. client-go waits up to 2.2 times as long between
+// two looks, so that who gives the lease up is followed within 0.7 s.
+const glance = 300 * time.Millisecond
+
 // Identity names this process: the host, and something that no other process
 // on it has.
 func Identity() (string, error) {
@@ -41,6 +46,7 @@ type Lease struct {
 	events  record.EventBroadcaster // nil: none
 	core    corev1.EventsGetter
 	safe    time.Duration // how long after a renewal was sent the lease counts as held
+	fresh   time.Duration // how long after a renewal was sent the next one need not be
 	renewed atomic.Pointer[renewal]
 	won     chan struct{}
 	ended   atomic.Bool // Run has come to its end, or is about to
@@ -73,11 +79,13 @@ func (l *Lease) elect(by resourcelock.Interface, c configv1alpha1.LeaderElection
 	// Others go by the seconds that the record says.
 	duration := c.LeaseDuration.Truncate(time.Second)
 	l.safe = duration - min(c.RetryPeriod.Duration, duration/2)
+	retry := min(c.RetryPeriod.Duration, glance)
+	l.fresh = c.RetryPeriod.Duration - retry
 	l.won = make(chan struct{})
 	var err error
 	l.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock{by, l}, Name: "kube-scheduler", ReleaseOnCancel: true,
-		LeaseDuration: c.LeaseDuration.Duration, RenewDeadline: c.RenewDeadline.Duration, RetryPeriod: c.RetryPeriod.Duration,
+		LeaseDuration: c.LeaseDuration.Duration, RenewDeadline: c.RenewDeadline.Duration, RetryPeriod: retry,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(l.won) },
 			OnStoppedLeading: func() {},
@@ -111,6 +119,13 @@ func (l *Lease) Won() <-chan struct{} { return l.won }
 func (l *Lease) Held() bool {
 	r := l.renewed.Load()
 	return r != nil && !l.ended.Load() && l.elector.IsLeader() && r.age(time.Now()) < l.safe
+}
+
+// renewedLately says whether this process holds the lease by a renewal that was
+// sent less than a retry period ago, by when its next look is due.
+func (l *Lease) renewedLately(now time.Time) bool {
+	r := l.renewed.Load()
+	return r != nil && l.elector.IsLeader() && r.age(now) < l.fresh
 }
 
 // Name and Check make the lease a health check: it fails when this process

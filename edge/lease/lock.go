@@ -39,9 +39,13 @@ func (k lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) e
 	return err
 }
 
-// Update takes, renews or gives up the lease.
+// Update takes, renews or gives up the lease. A renewal that need not be sent
+// yet is not: the elector asks for one each time that a candidate would look.
 func (k lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	sent := newRenewal(time.Now())
+	if r.HolderIdentity != "" && k.lease.renewedLately(sent.monotonic) {
+		return nil
+	}
 	if r.HolderIdentity == "" {
 		k.lease.ended.Store(true)
 		if !k.lease.over() {

@@ -21,6 +21,7 @@ type shared struct {
 	mu      sync.Mutex
 	record  *resourcelock.LeaderElectionRecord // nil: there is no lease
 	version int
+	at      time.Time     // when the record was set
 	delay   time.Duration // between a renewal that took effect and its reply
 }
 
@@ -64,11 +65,11 @@ func (c *candidate) Update(ctx context.Context, r resourcelock.LeaderElectionRec
 	}
 	c.set(&r)
 	c.seen = c.version
-	if c.delay > 0 {
+	if delay := c.delay; delay > 0 {
 		c.mu.Unlock()
 		defer c.mu.Lock()
 		select {
-		case <-time.After(c.delay):
+		case <-time.After(delay):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -76,7 +77,16 @@ func (c *candidate) Update(ctx context.Context, r resourcelock.LeaderElectionRec
 	return nil
 }
 
-func (s *shared) set(r *resourcelock.LeaderElectionRecord) { s.version++; s.record = r }
+func (s *shared) set(r *resourcelock.LeaderElectionRecord) {
+	s.version++
+	s.record, s.at = r, time.Now()
+}
+
+func (s *shared) lastSet() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at
+}
 
 // restore replaces the lease by another, or by none.
 func (s *shared) restore(r *resourcelock.LeaderElectionRecord) {
@@ -89,6 +99,12 @@ func (s *shared) slow(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay = d
+}
+
+func (s *shared) versions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
 }
 
 func (s *shared) holder() string {
@@ -133,10 +149,12 @@ func TestHeldSinceTheRenewalWasSent(t *testing.T) {
 		<-l.Won()
 		synctest.Wait()
 		s.slow(9 * time.Second)
-		time.Sleep(12 * time.Second) // a renewal was sent after 2 s, its reply came after 11 s
-		s.slow(time.Hour)            // no reply after that
-		synctest.Wait()
-		renewed := time.Now().Add(-10 * time.Second)
+		time.Sleep(5 * time.Second) // a renewal was sent, its reply is under way
+		renewed := s.lastSet()
+		s.slow(time.Hour) // no reply after that one
+		if age := time.Since(renewed); age < 3*time.Second {
+			t.Fatalf("renewed %s ago, want one that waits for its reply", age)
+		}
 		time.Sleep(time.Until(renewed.Add(13*time.Second - time.Millisecond)))
 		if !l.Held() {
 			t.Error("not held 13 s after the renewal was sent")
@@ -190,6 +208,29 @@ func TestLeaseRunsOut(t *testing.T) {
 		<-b.Won()
 		if waited := time.Since(start); waited < 13*time.Second {
 			t.Errorf("the next leader waited %s only", waited)
+		}
+	})
+}
+
+// A lease that is given up is taken within a second, and who holds it still
+// renews it no more often than the retry period says.
+func TestLeaseIsHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shared{}
+		a, end, done := applied(t, s, "a", always)
+		<-a.Won()
+		b, _, _ := applied(t, s, "b", always)
+		before := s.versions()
+		time.Sleep(time.Minute)
+		if renewals := s.versions() - before; renewals < 30 || renewals > 35 {
+			t.Errorf("%d renewals in a minute, want one each 2 s", renewals)
+		}
+		end()
+		<-done
+		start := time.Now()
+		<-b.Won()
+		if waited := time.Since(start); waited > time.Second {
+			t.Errorf("the next leader waited %s", waited)
 		}
 	})
 }
