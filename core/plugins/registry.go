@@ -3,6 +3,7 @@ package plugins
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
@@ -62,6 +63,28 @@ func Registry(f feature.Features) profile.Registry {
 		names.NodeResourcesFit:                withArgsAnd(noderesources.New, counter),
 		names.NodeResourcesBalancedAllocation: withArgsAnd(balancedallocation.New, counter),
 	}
+}
+
+// WithDefaults is a copy of an in-tree plugin's arguments with v1.36's defaults
+// for what they leave out. Arguments that it does not know come back unchanged.
+func WithDefaults(args runtime.Object, f feature.Features) runtime.Object {
+	switch args := args.(type) {
+	case *configv1.DefaultPreemptionArgs:
+		return defaultpreemption.WithDefaults(args)
+	case *configv1.InterPodAffinityArgs:
+		return interpodaffinity.WithDefaults(args)
+	case *configv1.NodeResourcesFitArgs:
+		return noderesources.WithDefaults(args)
+	case *configv1.NodeResourcesBalancedAllocationArgs:
+		return balancedallocation.WithDefaults(args)
+	case *configv1.PodTopologySpreadArgs:
+		return podtopologyspread.WithDefaults(args)
+	case *configv1.VolumeBindingArgs:
+		return volumebinding.WithDefaults(args, f)
+	case *configv1.DynamicResourcesArgs:
+		return dynamicresources.WithDefaults(args, f)
+	}
+	return args
 }
 
 // ValidateArgs says what is wrong with an in-tree plugin's arguments that stand

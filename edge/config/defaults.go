@@ -1,15 +1,12 @@
 package config
 
 import (
-	"time"
-
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	componentv1alpha1 "k8s.io/component-base/config/v1alpha1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
-	"github.com/berth-scheduler/berth/core/shape"
+	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
@@ -68,7 +65,7 @@ func (r Reader) completeProfile(p *configv1.KubeSchedulerProfile) {
 		pc := &p.PluginConfig[i]
 		configured[pc.Name] = true
 		if gvk, known := argsKind(pc.Name); known {
-			r.completeArgs(pc.Args.Object)
+			pc.Args.Object = plugins.WithDefaults(pc.Args.Object, features.Plugins(r.gates))
 			pc.Args.Object.GetObjectKind().SetGroupVersionKind(gvk)
 		}
 	}
@@ -81,55 +78,9 @@ func (r Reader) completeProfile(p *configv1.KubeSchedulerProfile) {
 		if err != nil {
 			panic(err) // argsKind has just found the kind
 		}
-		r.completeArgs(args)
+		args = plugins.WithDefaults(args, features.Plugins(r.gates))
 		args.GetObjectKind().SetGroupVersionKind(gvk)
 		p.PluginConfig = append(p.PluginConfig, configv1.PluginConfig{Name: name, Args: runtime.RawExtension{Object: args}})
-	}
-}
-
-// completeArgs fills in the defaults of an in-tree plugin's arguments.
-func (r Reader) completeArgs(args runtime.Object) {
-	switch a := args.(type) {
-	case *configv1.DefaultPreemptionArgs:
-		orDefault(&a.MinCandidateNodesPercentage, 10)
-		orDefault(&a.MinCandidateNodesAbsolute, 100)
-	case *configv1.InterPodAffinityArgs:
-		orDefault(&a.HardPodAffinityWeight, 1)
-	case *configv1.NodeResourcesFitArgs:
-		orDefault(&a.ScoringStrategy, configv1.ScoringStrategy{Type: configv1.LeastAllocated})
-		completeResources(&a.ScoringStrategy.Resources)
-	case *configv1.NodeResourcesBalancedAllocationArgs:
-		completeResources(&a.Resources)
-	case *configv1.PodTopologySpreadArgs:
-		orValue(&a.DefaultingType, configv1.SystemDefaulting)
-	case *configv1.VolumeBindingArgs:
-		orDefault(&a.BindTimeoutSeconds, 600)
-		if len(a.Shape) == 0 && r.gates.Enabled(features.StorageCapacityScoring) {
-			a.Shape = []configv1.UtilizationShapePoint{{Utilization: 0, Score: shape.MaxPoint}, {Utilization: 100, Score: 0}}
-		}
-	case *configv1.DynamicResourcesArgs:
-		if r.gates.Enabled(features.DRASchedulerFilterTimeout) {
-			orDefault(&a.FilterTimeout, metav1.Duration{Duration: 10 * time.Second})
-		}
-		if r.bindingConditions() {
-			orDefault(&a.BindingTimeout, metav1.Duration{Duration: 10 * time.Minute})
-		}
-	}
-}
-
-// bindingConditions says whether devices may ask a pod to wait for them, and so whether a timeout
-// for that has a meaning.
-func (r Reader) bindingConditions() bool {
-	return r.gates.Enabled(features.DRADeviceBindingConditions) && r.gates.Enabled(features.DRAResourceClaimDeviceStatus)
-}
-
-// completeResources: no resources means cpu and memory, no weight means 1.
-func completeResources(resources *[]configv1.ResourceSpec) {
-	if len(*resources) == 0 {
-		*resources = []configv1.ResourceSpec{{Name: string(v1.ResourceCPU)}, {Name: string(v1.ResourceMemory)}}
-	}
-	for i := range *resources {
-		orValue(&(*resources)[i].Weight, 1)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/devices"
@@ -24,7 +23,7 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Co
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
-	b := &balance{resourcesOf(args), counter}
+	b := &balance{resourcesOf(WithDefaults(args)), counter}
 	return framework.Plugin{
 		Name:        names.NodeResourcesBalancedAllocation,
 		Reads:       b.reads(),
@@ -42,35 +41,11 @@ type balance struct {
 }
 
 func resourcesOf(args *configv1.NodeResourcesBalancedAllocationArgs) []v1.ResourceName {
-	if args == nil || len(args.Resources) == 0 {
-		return []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}
-	}
 	list := make([]v1.ResourceName, len(args.Resources))
 	for i, r := range args.Resources {
 		list[i] = v1.ResourceName(r.Name)
 	}
 	return list
-}
-
-// ValidateArgs says what is wrong with the arguments that stand at the path. A
-// weight of 0 is one that is not set.
-func ValidateArgs(path *field.Path, args *configv1.NodeResourcesBalancedAllocationArgs) field.ErrorList {
-	if args == nil {
-		return nil
-	}
-	var errs field.ErrorList
-	seen := map[string]bool{}
-	for i, r := range args.Resources {
-		at := path.Child("resources").Index(i)
-		if seen[r.Name] {
-			errs = append(errs, field.Duplicate(at.Child("name"), r.Name))
-		}
-		seen[r.Name] = true
-		if r.Weight != 0 && r.Weight != 1 {
-			errs = append(errs, field.Invalid(at.Child("weight"), r.Weight, "must be 1"))
-		}
-	}
-	return errs
 }
 
 // reads are the kinds of objects that score looks up.

@@ -1,26 +1,28 @@
 package defaultpreemption
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/preempt"
 )
 
-// limitsOf is what the arguments say, with v1.36's defaults for what they leave
-// out: candidates on a tenth of the nodes, but on at least a hundred, are enough.
+// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// leave out: candidates on a tenth of the nodes, but on at least a hundred, are
+// enough. Nil arguments leave out all.
+func WithDefaults(args *configv1.DefaultPreemptionArgs) *configv1.DefaultPreemptionArgs {
+	args = cmp.Or(args.DeepCopy(), &configv1.DefaultPreemptionArgs{})
+	args.MinCandidateNodesPercentage = cmp.Or(args.MinCandidateNodesPercentage, new(int32(10)))
+	args.MinCandidateNodesAbsolute = cmp.Or(args.MinCandidateNodesAbsolute, new(int32(100)))
+	return args
+}
+
+// limitsOf is what the arguments and the defaults say.
 func limitsOf(args *configv1.DefaultPreemptionArgs) preempt.Limits {
-	limits := preempt.Limits{Percentage: 10, Absolute: 100}
-	if args == nil {
-		return limits
-	}
-	if p := args.MinCandidateNodesPercentage; p != nil {
-		limits.Percentage = int(*p)
-	}
-	if n := args.MinCandidateNodesAbsolute; n != nil {
-		limits.Absolute = int(*n)
-	}
-	return limits
+	args = WithDefaults(args)
+	return preempt.Limits{Percentage: int(*args.MinCandidateNodesPercentage), Absolute: int(*args.MinCandidateNodesAbsolute)}
 }
 
 // ValidateArgs says what is wrong with the arguments that stand at the path.

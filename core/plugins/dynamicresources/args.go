@@ -1,20 +1,38 @@
 package dynamicresources
 
 import (
+	"cmp"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 )
 
+// bindingTimeout is v1.36's default. It holds, too, where no gate lets a profile
+// say another: what is being made for a pod is waited for as long.
+const bindingTimeout = 10 * time.Minute
+
+// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// leave out. Nil arguments leave out all. What a gate that is off would read
+// stays unset.
+func WithDefaults(args *configv1.DynamicResourcesArgs, f feature.Features) *configv1.DynamicResourcesArgs {
+	args = cmp.Or(args.DeepCopy(), &configv1.DynamicResourcesArgs{})
+	if f.DRASchedulerFilterTimeout {
+		args.FilterTimeout = cmp.Or(args.FilterTimeout, &metav1.Duration{Duration: 10 * time.Second})
+	}
+	if f.DeviceBindingConditions() {
+		args.BindingTimeout = cmp.Or(args.BindingTimeout, &metav1.Duration{Duration: bindingTimeout})
+	}
+	return args
+}
+
 // ValidateArgs says what is wrong with the arguments that stand at the path. A
 // field that has no effect because its gate is off is wrong.
 func ValidateArgs(path *field.Path, args *configv1.DynamicResourcesArgs, f feature.Features) field.ErrorList {
-	if args == nil {
-		return nil
-	}
+	args = WithDefaults(args, f)
 	var errs field.ErrorList
 	if args.FilterTimeout != nil {
 		at := path.Child("filterTimeout")

@@ -25,12 +25,6 @@ func AllocatorFeatures(f feature.Features) structured.Features {
 	}
 }
 
-// Defaults of the arguments in v1.36.
-const (
-	filterTimeout  = 10 * time.Second
-	bindingTimeout = 600 * time.Second
-)
-
 // plugin is what all extension points share. Nothing but made changes.
 type plugin struct {
 	features  feature.Features
@@ -55,15 +49,12 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 		selectors: devices.NewSelectors(AllocatorFeatures(f), f.DRAListTypeAttributes),
 		made:      map[types.UID]*pendingClaim{},
 	}
-	timeout := filterTimeout
-	if args != nil && args.FilterTimeout != nil {
-		timeout = args.FilterTimeout.Duration
+	args = WithDefaults(args, f)
+	if timeout := args.BindingTimeout; timeout != nil {
+		pl.binding = timeout.Duration
 	}
-	if args != nil && args.BindingTimeout != nil {
-		pl.binding = args.BindingTimeout.Duration
-	}
-	if f.DRASchedulerFilterTimeout && timeout > 0 {
-		pl.steps = stepsOf(timeout)
+	if timeout := args.FilterTimeout; timeout != nil && timeout.Duration > 0 {
+		pl.steps = stepsOf(timeout.Duration)
 	}
 	return framework.Plugin{
 		Name:             names.DynamicResources,

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -29,13 +28,8 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
-	pl := &plugin{hardWeight: 1}
-	if args != nil {
-		pl.ignore = args.IgnorePreferredTermsOfExistingPods
-		if w := args.HardPodAffinityWeight; w != nil {
-			pl.hardWeight = int64(*w)
-		}
-	}
+	args = WithDefaults(args)
+	pl := &plugin{hardWeight: int64(*args.HardPodAffinityWeight), ignore: args.IgnorePreferredTermsOfExistingPods}
 	return framework.Plugin{
 		Name:             names.InterPodAffinity,
 		EventsToRegister: eventsToRegister(),
@@ -56,17 +50,6 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 			NormalizeScore: normalize,
 		},
 	}, nil
-}
-
-// ValidateArgs says what is wrong with the arguments that stand at the path.
-func ValidateArgs(path *field.Path, args *configv1.InterPodAffinityArgs) field.ErrorList {
-	if args == nil || args.HardPodAffinityWeight == nil {
-		return nil
-	}
-	if w := *args.HardPodAffinityWeight; w < 0 || w > 100 {
-		return field.ErrorList{field.Invalid(path.Child("hardPodAffinityWeight"), w, "not in valid range [0, 100]")}
-	}
-	return nil
 }
 
 // sign is the pod's own terms, and which terms of others are about it: of its

@@ -1,42 +1,31 @@
 package noderesources
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/shape"
 )
 
-// withDefaults completes the arguments as v1.36 does, on a copy.
-func withDefaults(args *configv1.NodeResourcesFitArgs) *configv1.NodeResourcesFitArgs {
-	if args == nil {
-		args = &configv1.NodeResourcesFitArgs{}
-	}
-	args = args.DeepCopy()
-	if args.ScoringStrategy == nil {
-		args.ScoringStrategy = &configv1.ScoringStrategy{Type: configv1.LeastAllocated}
-	}
-	s := args.ScoringStrategy
-	if len(s.Resources) == 0 {
-		s.Resources = []configv1.ResourceSpec{{Name: string(v1.ResourceCPU)}, {Name: string(v1.ResourceMemory)}}
-	}
-	for i := range s.Resources {
-		if s.Resources[i].Weight == 0 {
-			s.Resources[i].Weight = 1
-		}
-	}
+// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// leave out. Nil arguments leave out all.
+func WithDefaults(args *configv1.NodeResourcesFitArgs) *configv1.NodeResourcesFitArgs {
+	args = cmp.Or(args.DeepCopy(), &configv1.NodeResourcesFitArgs{})
+	args.ScoringStrategy = cmp.Or(args.ScoringStrategy, &configv1.ScoringStrategy{Type: configv1.LeastAllocated})
+	args.ScoringStrategy.Resources = resource.SpecsOrDefault(args.ScoringStrategy.Resources)
 	return args
 }
 
 // ValidateArgs says what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.NodeResourcesFitArgs) field.ErrorList {
-	args = withDefaults(args)
+	args = WithDefaults(args)
 	var errs field.ErrorList
 	for i, name := range args.IgnoredResources {
 		errs = append(errs, metav1validation.ValidateLabelName(name, path.Child("ignoredResources").Index(i))...)

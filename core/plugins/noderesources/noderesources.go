@@ -23,7 +23,7 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
-	args = withDefaults(args)
+	args = WithDefaults(args)
 	ig := newIgnored(args)
 	ig.classes = counter != nil
 	s := newScorer(args.ScoringStrategy, counter)

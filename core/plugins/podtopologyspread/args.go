@@ -1,6 +1,7 @@
 package podtopologyspread
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,16 +11,21 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// ValidateArgs says what is wrong with the arguments that stand at the path. A
-// defaultingType that is not set is System.
+// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// leave out. Nil arguments leave out all.
+func WithDefaults(args *configv1.PodTopologySpreadArgs) *configv1.PodTopologySpreadArgs {
+	args = cmp.Or(args.DeepCopy(), &configv1.PodTopologySpreadArgs{})
+	args.DefaultingType = cmp.Or(args.DefaultingType, configv1.SystemDefaulting)
+	return args
+}
+
+// ValidateArgs says what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.PodTopologySpreadArgs) field.ErrorList {
-	if args == nil {
-		return nil
-	}
+	args = WithDefaults(args)
 	var errs field.ErrorList
 	defaulting := path.Child("defaultingType")
 	switch types := []configv1.PodTopologySpreadConstraintsDefaulting{configv1.SystemDefaulting, configv1.ListDefaulting}; {
-	case args.DefaultingType != "" && !slices.Contains(types, args.DefaultingType):
+	case !slices.Contains(types, args.DefaultingType):
 		errs = append(errs, field.NotSupported(defaulting, args.DefaultingType, types))
 	case args.DefaultingType != configv1.ListDefaulting && len(args.DefaultConstraints) > 0:
 		errs = append(errs, field.Invalid(defaulting, args.DefaultingType, "when .defaultConstraints are not empty"))

@@ -41,7 +41,7 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 	}
 	pl := &plugin{system: true, comparisons: f.TaintTolerationComparisonOperators, matchLabelKeys: f.MatchLabelKeysInPodTopologySpread}
 	list := system
-	if args != nil && args.DefaultingType == configv1.ListDefaulting {
+	if args = WithDefaults(args); args.DefaultingType == configv1.ListDefaulting {
 		pl.system, list = false, args.DefaultConstraints
 	}
 	pl.defaults = match.NewSpread(list, nil)

@@ -1,6 +1,7 @@
 package volumebinding
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -15,20 +16,27 @@ import (
 // maxSeconds is the longest time that a time.Duration holds.
 const maxSeconds = math.MaxInt64 / int64(time.Second)
 
+// WithDefaults is a copy of the arguments with v1.36's defaults for what they
+// leave out. Nil arguments leave out all.
+func WithDefaults(args *configv1.VolumeBindingArgs, f feature.Features) *configv1.VolumeBindingArgs {
+	args = cmp.Or(args.DeepCopy(), &configv1.VolumeBindingArgs{})
+	args.BindTimeoutSeconds = cmp.Or(args.BindTimeoutSeconds, new(int64(600)))
+	if f.StorageCapacityScoring && len(args.Shape) == 0 {
+		args.Shape = []configv1.UtilizationShapePoint{{Utilization: 0, Score: shape.MaxPoint}, {Utilization: 100, Score: 0}} // prefers room that is left
+	}
+	return args
+}
+
 // ValidateArgs says what is wrong with the arguments that stand at the path.
 func ValidateArgs(path *field.Path, args *configv1.VolumeBindingArgs, f feature.Features) field.ErrorList {
-	if args == nil {
-		return nil
-	}
+	args = WithDefaults(args, f)
 	var errs field.ErrorList
-	if seconds := args.BindTimeoutSeconds; seconds != nil {
-		at := path.Child("bindTimeoutSeconds")
-		if *seconds < 0 {
-			errs = append(errs, field.Invalid(at, *seconds, "invalid BindTimeoutSeconds, should not be a negative value"))
-		}
-		if *seconds > maxSeconds {
-			errs = append(errs, field.Invalid(at, *seconds, fmt.Sprintf("must not be greater than %d", maxSeconds)))
-		}
+	seconds, at := *args.BindTimeoutSeconds, path.Child("bindTimeoutSeconds")
+	if seconds < 0 {
+		errs = append(errs, field.Invalid(at, seconds, "invalid BindTimeoutSeconds, should not be a negative value"))
+	}
+	if seconds > maxSeconds {
+		errs = append(errs, field.Invalid(at, seconds, fmt.Sprintf("must not be greater than %d", maxSeconds)))
 	}
 	switch {
 	case !f.StorageCapacityScoring && args.Shape != nil:

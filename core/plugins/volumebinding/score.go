@@ -19,14 +19,7 @@ type scorer struct {
 	line [101]int64 // by percentage taken
 }
 
-// byDefault prefers room that is left.
-var byDefault = []configv1.UtilizationShapePoint{{Utilization: 0, Score: shape.MaxPoint}, {Utilization: 100, Score: 0}}
-
-func newScorer(args *configv1.VolumeBindingArgs) scorer {
-	points := byDefault
-	if args != nil && len(args.Shape) > 0 {
-		points = args.Shape
-	}
+func newScorer(points []configv1.UtilizationShapePoint) scorer {
 	return scorer{on: true, line: shape.Tabulate(points)}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func TestRate(t *testing.T) {
-	s := newScorer(nil)
+	s := newScorer(WithDefaults(nil, feature.Features{StorageCapacityScoring: true}).Shape)
 	for _, tt := range []struct {
 		classes map[string]usage
 		want    int64

@@ -36,9 +36,7 @@ var reasons = []struct {
 	{volumeGone, "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"},
 }
 
-const defaultTimeout = 600 * time.Second
-
-// errLate says what v1.36 says, which users search for.
+// errTimeout says what v1.36 says, which users search for.
 var errTimeout = errors.New("binding volumes: context deadline exceeded")
 
 var kinds = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolumes, object.StorageClasses,
@@ -50,13 +48,11 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 	if err := ValidateArgs(nil, args, f).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
-	b := &binder{timeout: defaultTimeout, plans: map[types.UID]*plan{}}
-	if args != nil && args.BindTimeoutSeconds != nil {
-		b.timeout = time.Duration(*args.BindTimeoutSeconds) * time.Second
-	}
+	args = WithDefaults(args, f)
+	b := &binder{timeout: time.Duration(*args.BindTimeoutSeconds) * time.Second, plans: map[types.UID]*plan{}}
 	s := scorer{}
 	if f.StorageCapacityScoring {
-		s = newScorer(args)
+		s = newScorer(args.Shape)
 	}
 	return framework.Plugin{
 		Name:             names.VolumeBinding,

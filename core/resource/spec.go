@@ -1,0 +1,21 @@
+package resource
+
+import (
+	"cmp"
+
+	v1 "k8s.io/api/core/v1"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+)
+
+// SpecsOrDefault is the resources that a profile scores by: cpu and memory if it
+// names none, and a weight of 1 where it says none. It completes the list in
+// place.
+func SpecsOrDefault(list []configv1.ResourceSpec) []configv1.ResourceSpec {
+	if len(list) == 0 {
+		list = []configv1.ResourceSpec{{Name: string(v1.ResourceCPU)}, {Name: string(v1.ResourceMemory)}}
+	}
+	for i := range list {
+		list[i].Weight = cmp.Or(list[i].Weight, 1)
+	}
+	return list
+}
