@@ -73,7 +73,7 @@ func TestExitStatus(t *testing.T) {
 		"some not placed":  {nodeYAML + "---\n" + strings.Replace(podYAML, "name: c", "name: c, resources: {requests: {cpu: 5}}", 1), exitUnplaced, ""},
 		"no nodes":         {podYAML, exitUnplaced, "berth: note: the input has no node, so no pod can be placed\n"},
 		"a Deployment, no pod": {nodeYAML + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", exitPlaced,
-			"berth: note: ignored: apps/v1/Deployment: a simulation places only pods, and no pod in the files is pending\n"},
+			"berth: note: deployment default/d: spec.template: has no containers, so no pods are made of it\n"},
 		"a node that offers nothing": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n---\n" + podYAML, exitUnplaced,
 			"berth: note: standard input: document 1: node a: status.allocatable: is empty, so nothing fits there\n"},
 	} {
@@ -99,6 +99,26 @@ func TestExtendersAreNotAsked(t *testing.T) {
 	code, _, errs := berth(nodeYAML+"---\n"+podYAML, "simulate", "-f", "-", "--config", path)
 	if want := "berth: note: " + path + ": extenders: a simulation calls none of the 1 extenders\n"; code != exitPlaced || errs != want {
 		t.Errorf("exit status %d, stderr %q, want %q", code, errs, want)
+	}
+}
+
+// Workloads become pods, and a volume that is made for a claim keeps the claim's
+// next user where the volume can be reached.
+func TestExpand(t *testing.T) {
+	_, out, errs := berth("", "simulate", "-f", "testdata/workloads.yaml", "-o", "json")
+	var result struct{ Placements, Unplaced map[string]string }
+	if err := json.Unmarshal([]byte(out), &result); err != nil || errs != "" || len(result.Placements) != 11 {
+		t.Fatalf("%v, %s, %v", err, errs, result)
+	}
+	first, reader := result.Placements["default/db-0"], result.Placements["default/reader"]
+	if first != "n1" || reader != "n1" {
+		t.Errorf("default/db-0 is on %s, and default/reader, which prefers n3, on %s; want both on n1, where the volume is", first, reader)
+	}
+	if _, out, _ := berth("", "simulate", "-f", "testdata/workloads.yaml", "-o", "json", "--expand=false"); strings.Contains(out, "db-0\": \"") {
+		t.Error("--expand=false makes pods")
+	}
+	if _, _, errs := berth("", "simulate", "-f", "testdata/workloads.yaml", "--expand=some"); errs != "berth: --expand some: must be auto, true or false\n" {
+		t.Error(errs)
 	}
 }
 
@@ -197,7 +217,7 @@ func TestDeterminism(t *testing.T) {
 		writeWorld(t, dir, w)
 		var first string
 		for _, workers := range []int{1, 2, 7, 1} {
-			out := simulated(t, dir, w, simulation{source: source{seed: 3, workers: workers}, output: "json", explain: true, views: true})
+			out := simulated(t, dir, w, simulation{source: source{expand: "auto", seed: 3, workers: workers}, output: "json", explain: true, views: true})
 			if first == "" {
 				first = out
 			}

@@ -36,12 +36,16 @@ resourceclaims,resourceslices,deviceclasses
 
 Nodes and pods are enough if the pods use nothing else.
 
-Only pods are placed. A Deployment in the input is ignored, and a note names it.
-No controller runs. The input must therefore hold the claims that a controller
-makes from a template (ephemeral volumes, device claims), and the status of
-disruption budgets. HTTP extenders of the configuration are not called; a note
-says so. Preemption is simulated. The result lists the pods that it evicts; they
-do not change the exit status.
+The pods of a Deployment, StatefulSet, DaemonSet, Job, CronJob, ReplicaSet or
+ReplicationController in a file are made if the input has no pod of it, and with
+them their claims: of claim templates, ephemeral volumes and device claim
+templates. Names that are random in a cluster are plain: web-1-0 is the first pod
+of Deployment web. --expand makes what is missing of every workload and pod of
+the files, --expand=false makes nothing.
+
+The input must hold the status of disruption budgets. HTTP extenders of the
+configuration are not called; a note says so. Preemption is simulated. The
+result lists the pods that it evicts; they do not change the exit status.
 
 Exit status: 0 if every pod was placed, 1 if some pod was not, 2 if the input or
 the configuration is not valid. All pending pods of the input count, including

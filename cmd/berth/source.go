@@ -24,25 +24,34 @@ type source struct {
 	files               []string
 	kubeconfig, context string
 	config              string
+	expand              string
 	strict              bool
 	seed                uint64
 	workers             int
 }
 
-func newSource() source { return source{seed: 1, workers: runtime.GOMAXPROCS(0)} }
+func newSource() source { return source{expand: "auto", seed: 1, workers: runtime.GOMAXPROCS(0)} }
 
 func (s *source) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&s.files, "filename", "f", nil, "file, directory or - (standard input) with the objects of the cluster; may be repeated")
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "read the cluster from the API server of this kubeconfig; nothing is written")
 	f.StringVar(&s.context, "context", "", "context of the kubeconfig; default: its current context")
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
+	f.StringVar(&s.expand, "expand", s.expand, "make the pods and claims that controllers make of workloads in files: auto (of workloads that have no pod in the input), true (of all, and claims of pods, until each has what it wants) or false")
+	f.Lookup("expand").NoOptDefVal = "true"
 	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields; by default they are left out and named on standard error")
 	f.Uint64Var(&s.seed, "seed", s.seed, "seed of the draw among nodes with the same score")
 }
 
+// expansions are the values of --expand.
+var expansions = map[string]manifest.Expand{"auto": manifest.ExpandNew, "true": manifest.ExpandAll, "false": manifest.ExpandNone}
+
 func (s *source) check() error {
 	if len(s.files) == 0 && s.kubeconfig == "" {
 		return errors.New("nothing to simulate: give -f FILE or --kubeconfig FILE")
+	}
+	if _, ok := expansions[s.expand]; !ok {
+		return fmt.Errorf("--expand %s: must be auto, true or false", s.expand)
 	}
 	return nil
 }
@@ -86,7 +95,7 @@ func (s *source) scheduler() (*config.Config, machine.Options, error) {
 // read reads the objects of the cluster.
 func (s *source) read(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
 	set := manifest.NewSet()
-	set.Strict = s.strict
+	set.Strict, set.Expand = s.strict, expansions[s.expand]
 	if s.kubeconfig != "" {
 		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
 			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)

@@ -29,9 +29,13 @@ type decoded struct {
 // errNotJSON tells of an object that has no more than the outline of one.
 var errNotJSON = errors.New("not JSON")
 
-// decode reads the object strictly, gives it defaults and checks it.
-func (r raw) decode() decoded {
+// decode reads the object strictly, gives it defaults and checks it. Kinds that
+// only controllers read are known if they are wanted.
+func (r raw) decode(controllers bool) decoded {
 	k, known := kinds[r.key()]
+	if known && !controllers {
+		known = !slices.ContainsFunc(expanded, func(e decode.Kind) bool { return e.Key() == r.key() })
+	}
 	if !known {
 		// Only its age counts, and only if it has a readable one.
 		var o metav1.PartialObjectMetadata

@@ -1,15 +1,41 @@
 package manifest
 
-import "github.com/berth-scheduler/berth/edge/decode"
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-// kinds by apiVersion/kind. Every other kind is counted and left alone.
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// kinds by apiVersion/kind: those that a scheduler reads, and those that
+// controllers make pods and claims of. Every other kind is counted and left
+// alone.
 var kinds = func() map[string]*decode.Kind {
 	byKey := map[string]*decode.Kind{}
 	for i := range decode.Kinds {
 		byKey[decode.Kinds[i].Key()] = &decode.Kinds[i]
 	}
+	for i := range expanded {
+		byKey[expanded[i].Key()] = &expanded[i]
+	}
 	return byKey
 }()
+
+// expanded are the kinds that only controllers read.
+var expanded = []decode.Kind{
+	controllerKind(appsv1.SchemeGroupVersion, "Deployment", "deployments", func() metav1.Object { return &appsv1.Deployment{} }),
+	controllerKind(appsv1.SchemeGroupVersion, "DaemonSet", "daemonsets", func() metav1.Object { return &appsv1.DaemonSet{} }),
+	controllerKind(batchv1.SchemeGroupVersion, "Job", "jobs", func() metav1.Object { return &batchv1.Job{} }),
+	controllerKind(batchv1.SchemeGroupVersion, "CronJob", "cronjobs", func() metav1.Object { return &batchv1.CronJob{} }),
+	controllerKind(resourcev1.SchemeGroupVersion, "ResourceClaimTemplate", "resourceclaimtemplates", func() metav1.Object { return &resourcev1.ResourceClaimTemplate{} }),
+}
+
+func controllerKind(version schema.GroupVersion, name, resource string, empty func() metav1.Object) decode.Kind {
+	return decode.Kind{GroupVersion: version, Name: name, Resource: resource, Namespaced: true, New: empty}
+}
 
 // makesPods holds the kinds, by apiVersion/kind, of which people may expect
 // that their pods are placed.

@@ -19,6 +19,11 @@ import (
 
 func read(t *testing.T, files ...string) (*Set, error) {
 	t.Helper()
+	return readInto(t, NewSet(), files...)
+}
+
+func readInto(t *testing.T, s *Set, files ...string) (*Set, error) {
+	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
 	var paths []string
@@ -31,7 +36,6 @@ func read(t *testing.T, files ...string) (*Set, error) {
 			t.Fatal(err)
 		}
 	}
-	s := NewSet()
 	err := s.Files(paths, strings.NewReader(files[len(files)-1]), 2)
 	if err == nil {
 		err = s.Resolve()
@@ -122,8 +126,8 @@ apiVersion: v1
 kind: ConfigMap
 metadata: 3
 ---
-apiVersion: apps/v1
-kind: Deployment
+apiVersion: networking.k8s.io/v1
+kind: Ingress
 metadata: {name: d}
 ---
 apiVersion: v1
@@ -133,7 +137,7 @@ metadata: {name: s, creationTimestamp: "2025-01-02T03:04:05Z"}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(s.Ignored); got != "map[apps/v1/Deployment:1 v1/ConfigMap:2]" {
+	if got := fmt.Sprint(s.Ignored); got != "map[networking.k8s.io/v1/Ingress:1 v1/ConfigMap:2]" {
 		t.Errorf("ignored: %s", got)
 	}
 	if want := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC); !s.Newest.Equal(want) {
@@ -189,7 +193,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// What makes pods is told of where no pending pod stands beside it.
+// Without expansion, what makes pods is told of where no pending pod stands
+// beside it.
 func TestMakersOfPods(t *testing.T) {
 	const node = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: 1}}\n---\n"
 	const makers = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\n---\napiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: r}\n---\n"
@@ -204,7 +209,9 @@ func TestMakersOfPods(t *testing.T) {
 		node + makers + pod(""):              nil,
 		node + "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n": nil,
 	} {
-		s, err := read(t, "in.yaml", text)
+		s := NewSet()
+		s.Expand = ExpandNone
+		s, err := readInto(t, s, "in.yaml", text)
 		if err != nil || !slices.Equal(s.Notices, want) {
 			t.Errorf("%s: %v %q", text, err, s.Notices)
 		}

@@ -11,7 +11,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,15 +42,21 @@ type Set struct {
 	Newest time.Time
 	// Notices name what is legal and surely not meant.
 	Notices []string
+	// Expand says of which workloads in files pods are made.
+	Expand Expand
+	// Workloads are the objects of files whose controllers make pods.
+	Workloads []metav1.Object
 	// Strict makes an error of a field that is not known. Else it is left out,
 	// with a notice: an API server newer than v1.36 may have it.
 	Strict bool
 
-	classes decode.PriorityClasses
-	known   map[string]string // kind and key -> where
-	uids    map[string]string // kind and UID -> where
-	places  map[*v1.Pod]string
-	unknown []*unknownField
+	classes   decode.PriorityClasses
+	templates map[string]*resourcev1.ResourceClaimTemplate // by namespace/name
+	storage   map[string]*storagev1.StorageClass
+	known     map[string]string // kind and key -> where
+	uids      map[string]string // kind and UID -> where
+	places    map[*v1.Pod]string
+	unknown   []*unknownField
 	// What the files hold: kinds that make pods, and whether a pod is pending.
 	makers  map[string]bool
 	pending bool
@@ -63,7 +71,8 @@ type unknownField struct {
 
 // NewSet returns an empty set.
 func NewSet() *Set {
-	return &Set{Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{}}
+	return &Set{Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{},
+		templates: map[string]*resourcev1.ResourceClaimTemplate{}, storage: map[string]*storagev1.StorageClass{}}
 }
 
 // Files adds the objects that the paths name ("-": stdin), decoding on the
@@ -103,7 +112,7 @@ func (s *Set) decode(src source, workers int) error {
 	results := make([]decoded, len(raws))
 	par.Rows(len(raws), workers, 64, func(rows par.Range) {
 		for i := rows.From; i < rows.To; i++ {
-			results[i] = raws[i].decode()
+			results[i] = raws[i].decode(s.Expand != ExpandNone)
 		}
 	})
 	for i, d := range results {
@@ -117,6 +126,9 @@ func (s *Set) decode(src source, workers int) error {
 			s.pending = s.pending || p.Spec.NodeName == ""
 		} else if makesPods[raws[i].key()] {
 			s.makers[raws[i].key()] = true
+			if d.object != nil {
+				s.Workloads = append(s.Workloads, d.object)
+			}
 		}
 	}
 	return nil
@@ -179,7 +191,12 @@ func (s *Set) add(r raw, d decoded) error {
 		s.Namespaces = append(s.Namespaces, decode.Namespace(o))
 	case *schedulingv1.PriorityClass:
 		s.classes.Add(o)
+	case *resourcev1.ResourceClaimTemplate:
+		s.templates[o.Namespace+"/"+o.Name] = o
 	default:
+		if class, ok := o.(*storagev1.StorageClass); ok {
+			s.storage[class.Name] = class
+		}
 		if f := decode.SelectorOwner(o); f != nil {
 			s.SelectorOwners = append(s.SelectorOwners, f)
 		} else if read := decode.Object(o); read != nil {
@@ -203,8 +220,8 @@ func (s *Set) unknownField(r raw, key, field string) {
 	s.unknown[at].times++
 }
 
-// Resolve gives the pods their priority. Call it when all objects have been
-// added.
+// Resolve makes the pods of workloads and gives all pods their priority. Call it
+// when all objects have been added.
 func (s *Set) Resolve() error {
 	for _, u := range s.unknown {
 		notice := u.first + ": is not known and left out"
@@ -213,12 +230,15 @@ func (s *Set) Resolve() error {
 		}
 		s.Notices = append(s.Notices, notice)
 	}
+	if err := s.expand(); err != nil {
+		return err
+	}
 	for _, p := range s.Pods {
 		if err := s.classes.Resolve(p); err != nil {
 			return fmt.Errorf("%s: %w", s.places[p], err)
 		}
 	}
-	if len(s.makers) > 0 && !s.pending {
+	if s.Expand == ExpandNone && len(s.makers) > 0 && !s.pending {
 		s.Notices = append(s.Notices, fmt.Sprintf("ignored: %s: a simulation places only pods, and no pod in the files is pending",
 			strings.Join(slices.Sorted(maps.Keys(s.makers)), ", ")))
 	}

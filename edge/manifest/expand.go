@@ -1,0 +1,164 @@
+package manifest
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/workload"
+)
+
+// Expand says of which workloads in files pods are made.
+type Expand uint8
+
+const (
+	// ExpandNew: of those that no pod of the input belongs to.
+	ExpandNew Expand = iota
+	// ExpandAll: of all, so many that each has what it wants. Claims are made
+	// for pending pods of the files, too.
+	ExpandAll
+	// ExpandNone: of none. The kinds that only controllers read are ignored.
+	ExpandNone
+)
+
+// expand makes the pods of workloads, and the claims of pods.
+func (s *Set) expand() error {
+	if s.Expand == ExpandNone {
+		return nil
+	}
+	if s.Expand == ExpandAll {
+		for _, p := range slices.Clone(s.Pods) {
+			if p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
+				if err := s.claims(nil, p); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	byNamespace := map[string][]*v1.Pod{}
+	for _, p := range s.Pods {
+		byNamespace[p.Namespace] = append(byNamespace[p.Namespace], p)
+	}
+	for _, o := range s.Workloads {
+		w, ok := workload.Of(o)
+		if !ok {
+			continue
+		}
+		var have []*v1.Pod
+		for _, p := range byNamespace[w.Namespace] {
+			if w.Owns(p) {
+				have = append(have, p)
+			}
+		}
+		if len(have) > 0 && s.Expand == ExpandNew {
+			continue
+		}
+		if len(w.Template.Spec.Containers) == 0 && decode.SelectorOwner(o) == nil {
+			s.Notices = append(s.Notices, w.Title()+": spec.template: has no containers, so no pods are made of it")
+		}
+		have = slices.DeleteFunc(have, func(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed })
+		if _, err := s.Make(w, have); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Make adds the pods that the workload wants beyond those that it has, and
+// their claims. It returns the pods.
+func (s *Set) Make(w *workload.Workload, have []*v1.Pod) ([]*v1.Pod, error) {
+	pods, err := w.Pods(have, s.Nodes, func(name string) bool { return s.known[title("pod", w.Namespace, name)] != "" })
+	if err != nil {
+		return nil, err
+	}
+	if rs := w.ReplicaSet; rs != nil && len(pods) > 0 && s.known[title("replicaset", rs.Namespace, rs.Name)] == "" {
+		if err := s.Add(rs.DeepCopy(), "apps/v1/ReplicaSet", w.Title()); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range pods {
+		if err := s.Add(p, "v1/Pod", w.Title()); err != nil {
+			return nil, err
+		}
+		if err := s.claims(w, p); err != nil {
+			return nil, err
+		}
+	}
+	return pods, nil
+}
+
+// claims adds the claims that controllers make for the pod, but for those that
+// are there.
+func (s *Set) claims(w *workload.Workload, p *v1.Pod) error {
+	for _, c := range workload.VolumeClaims(w, p) {
+		if s.known[title("persistentvolumeclaim", c.Namespace, c.Name)] != "" {
+			continue
+		}
+		s.defaultClass(c)
+		c.UID = types.UID(title("persistentvolumeclaim", c.Namespace, c.Name))
+		if err := s.bindNow(c, p); err != nil {
+			return err
+		}
+		if err := s.Add(c, "v1/PersistentVolumeClaim", s.places[p]); err != nil {
+			return err
+		}
+	}
+	template := func(name string) *resourcev1.ResourceClaimTemplate { return s.templates[p.Namespace+"/"+name] }
+	for _, c := range workload.DeviceClaims(p, template) {
+		if s.known[title("resourceclaim", c.Namespace, c.Name)] != "" {
+			continue
+		}
+		if err := s.Add(c, "resource.k8s.io/v1/ResourceClaim", s.places[p]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// defaultClass gives the claim the default storage class, as admission does: of
+// several the newest.
+func (s *Set) defaultClass(c *v1.PersistentVolumeClaim) {
+	if c.Spec.StorageClassName != nil || metav1.HasAnnotation(c.ObjectMeta, v1.BetaStorageClassAnnotation) {
+		return
+	}
+	var found *storagev1.StorageClass
+	for _, class := range s.storage { // any order: the newest, then the first by name
+		if class.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" {
+			continue
+		}
+		if found == nil || found.CreationTimestamp.Before(&class.CreationTimestamp) ||
+			found.CreationTimestamp.Equal(&class.CreationTimestamp) && class.Name < found.Name {
+			found = class
+		}
+	}
+	if found != nil {
+		c.Spec.StorageClassName = &found.Name
+	}
+}
+
+// bindNow makes the volume of a claim whose class does not wait for a pod. It is
+// reachable from everywhere.
+func (s *Set) bindNow(c *v1.PersistentVolumeClaim, p *v1.Pod) error {
+	class := s.storage[volume.GetPersistentVolumeClaimClass(c)]
+	if class == nil || class.Provisioner == volume.NotSupportedProvisioner || c.Spec.VolumeName != "" ||
+		class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer {
+		return nil
+	}
+	v := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(c.UID)}}
+	v.Spec = v1.PersistentVolumeSpec{
+		Capacity: c.Spec.Resources.Requests, AccessModes: c.Spec.AccessModes, VolumeMode: c.Spec.VolumeMode,
+		StorageClassName: class.Name,
+		ClaimRef:         &v1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+	}
+	v.Spec.CSI = &v1.CSIPersistentVolumeSource{Driver: class.Provisioner, VolumeHandle: v.Name}
+	v.Status.Phase = v1.VolumeBound
+	c.Spec.VolumeName, c.Status.Phase = v.Name, v1.ClaimBound
+	metav1.SetMetaDataAnnotation(&c.ObjectMeta, volume.AnnBindCompleted, "yes")
+	return s.Add(v, "v1/PersistentVolume", s.places[p])
+}
