@@ -15,10 +15,7 @@ import (
 // passwords in their addresses. As in v1.36, pluginConfig has only the entries
 // of enabled plugins, sorted by name.
 func YAML(c *Config) ([]byte, error) {
-	c = c.DeepCopy()
-	for i := range c.Extenders {
-		redact(&c.Extenders[i])
-	}
+	c = Redacted(c)
 	for i := range c.Profiles {
 		p := &c.Profiles[i]
 		enabled := enabledNames(p.Plugins)
@@ -28,6 +25,16 @@ func YAML(c *Config) ([]byte, error) {
 		slices.SortFunc(p.PluginConfig, func(a, b configv1.PluginConfig) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return yaml.Marshal(c)
+}
+
+// Redacted is a copy of the configuration that anybody may read: without private
+// keys of extenders and passwords in their addresses.
+func Redacted(c *Config) *Config {
+	c = c.DeepCopy()
+	for i := range c.Extenders {
+		redact(&c.Extenders[i])
+	}
+	return c
 }
 
 func redact(e *configv1.Extender) {

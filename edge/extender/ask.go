@@ -174,8 +174,8 @@ func (s *service) send(ctx context.Context, verb string, question, reply any, no
 	}
 	limit := int64(replyBase + replyPerNode*nodes + 2*len(body))
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url(verb), bytes.NewReader(body))
-	if err != nil {
-		return err
+	if err != nil { // which repeats the address, with a password that is in it
+		return fmt.Errorf("extender %q: %s: urlPrefix is not a URL", s.Name, verb)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := s.client.Do(req)

@@ -110,10 +110,14 @@ func Unverified(c *configv1.Extender) bool {
 	return c.EnableHTTPS && (c.TLSConfig == nil || c.TLSConfig.CAFile == "" && len(c.TLSConfig.CAData) == 0)
 }
 
-// redacted is the address without a password.
+// redacted is the address without a password. Of an address that is no URL
+// nobody can tell where a password ends.
 func redacted(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
+	switch {
+	case err != nil:
+		return "not a URL"
+	case u.User == nil:
 		return address
 	}
 	return u.Redacted()

@@ -307,3 +307,32 @@ func TestOrder(t *testing.T) {
 		t.Error("interest in pods and nodes")
 	}
 }
+
+// A password in the address of an extender is in no error, be the address a URL
+// or not.
+func TestPasswordStaysInside(t *testing.T) {
+	const password = "pa55"
+	for name, address := range map[string]string{
+		"refused":      "http://user:pa55@127.0.0.1:1/",
+		"no URL":       "http://user:pa55%zz@extender/",
+		"a wrong port": "http://user:pa55/word@extender:99/",
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, err := New([]configv1.Extender{{URLPrefix: address, FilterVerb: "filter", BindVerb: "bind"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			filter := x.Answer(t.Context(), question(machine.Filter)).Err
+			_, bind := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"})
+			_, tls := New([]configv1.Extender{{URLPrefix: address, EnableHTTPS: true, TLSConfig: &configv1.ExtenderTLSConfig{CAFile: "/nowhere"}}})
+			for _, err := range []error{filter, bind, tls} {
+				if err == nil || strings.Contains(err.Error(), password) {
+					t.Errorf("error %v", err)
+				}
+			}
+			if strings.Contains(x.Machine()[0].Name, password) {
+				t.Errorf("name %s", x.Machine()[0].Name)
+			}
+		})
+	}
+}

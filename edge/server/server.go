@@ -23,6 +23,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/slis"
 	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/edge/config"
 )
 
 // Options say what is served.
@@ -169,7 +171,7 @@ func (a *answered) WriteHeader(code int) {
 // configz shows the configuration as JSON, under the name that kube-scheduler
 // has for it.
 func configz(c *configv1.KubeSchedulerConfiguration) http.Handler {
-	body, err := json.Marshal(map[string]any{"componentconfig": Redacted(c)})
+	body, err := json.Marshal(map[string]any{"componentconfig": config.Redacted(c)})
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -179,15 +181,4 @@ func configz(c *configv1.KubeSchedulerConfiguration) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = w.Write(body)
 	})
-}
-
-// Redacted returns the configuration without the private keys in it.
-func Redacted(c *configv1.KubeSchedulerConfiguration) *configv1.KubeSchedulerConfiguration {
-	c = c.DeepCopy()
-	for i := range c.Extenders {
-		if tls := c.Extenders[i].TLSConfig; tls != nil && len(tls.KeyData) > 0 {
-			tls.KeyData = []byte("redacted")
-		}
-	}
-	return c
 }

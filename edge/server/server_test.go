@@ -15,9 +15,9 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-func config(profiling bool) *configv1.KubeSchedulerConfiguration {
+func configuration(profiling bool) *configv1.KubeSchedulerConfiguration {
 	c := &configv1.KubeSchedulerConfiguration{Extenders: []configv1.Extender{{
-		URLPrefix: "https://extender", TLSConfig: &configv1.ExtenderTLSConfig{KeyData: []byte("secret"), CAData: []byte("public")},
+		URLPrefix: "https://user:passw0rd@extender", TLSConfig: &configv1.ExtenderTLSConfig{KeyData: []byte("secret"), CAData: []byte("public")},
 	}}}
 	off := false
 	c.EnableProfiling, c.EnableContentionProfiling = &profiling, &off
@@ -46,7 +46,7 @@ func TestPaths(t *testing.T) {
 		Readyz:    []healthz.HealthChecker{healthz.NamedCheck("sched-handler-sync", func(*http.Request) error { return ready })},
 		Missing:   func() []string { return []string{"resourceclaims.resource.k8s.io: forbidden"} },
 		Livez:     []healthz.HealthChecker{healthz.NamedCheck("scheduling-loop", func(*http.Request) error { return alive })},
-		Config:    config(true),
+		Config:    configuration(true),
 		Refresh:   func() { refreshed++ },
 		Resources: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "requests") }),
 		Leads:     func() bool { return leads },
@@ -101,7 +101,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestProfilingOff(t *testing.T) {
-	h := Handler(Options{Config: config(false), Refresh: func() {}})
+	h := Handler(Options{Config: configuration(false), Refresh: func() {}})
 	for _, path := range []string{"/debug/pprof/symbol", "/debug/flags/v", "/flagz", "/statusz"} {
 		if code, _ := get(t, h, path); code != 404 {
 			t.Errorf("%s: %d", path, code)
@@ -110,12 +110,12 @@ func TestProfilingOff(t *testing.T) {
 }
 
 func TestSecretsStayInside(t *testing.T) {
-	c := config(false)
+	c := configuration(false)
 	_, body := get(t, Handler(Options{Config: c, Refresh: func() {}}), "/configz")
-	if strings.Contains(body, "c2VjcmV0") || !strings.Contains(body, "cHVibGlj") { // base64 of "secret", "public"
+	if strings.Contains(body, "passw0rd") || strings.Contains(body, "c2VjcmV0") || !strings.Contains(body, "cHVibGlj") { // base64 of "secret", "public"
 		t.Errorf("got %s", body)
 	}
-	if string(c.Extenders[0].TLSConfig.KeyData) != "secret" {
+	if string(c.Extenders[0].TLSConfig.KeyData) != "secret" || !strings.Contains(c.Extenders[0].URLPrefix, "passw0rd") {
 		t.Error("the configuration itself was changed")
 	}
 }
