@@ -68,12 +68,27 @@ func (o *Outcome) causeAt(r table.Row) ranking.Cause {
 	if c := o.nominated.causeAt(r); c.Rejects() {
 		return c
 	}
+	return o.causeBefore(r, len(o.view.hostedFilters))
+}
+
+// causeBefore is causeAt without nominated pods, and with no more than the first
+// so many of the hosted filters.
+func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 	c := o.view.index.Cause(r)
 	for _, f := range o.view.cellFilters {
 		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.place) {
 			break
 		}
 		if verdict := o.cellVerdict(f, o.view.values(f.column)[r]); verdict != framework.Fits {
+			c = ranking.Cause{Filter: f.place, Verdict: uint64(verdict)}
+			break
+		}
+	}
+	for k, f := range o.view.hostedFilters[:hosted] {
+		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.place) {
+			break
+		}
+		if verdict := o.hostedVerdict(k, r); verdict != framework.Fits {
 			return ranking.Cause{Filter: f.place, Verdict: uint64(verdict)}
 		}
 	}

@@ -28,6 +28,8 @@ type Outcome struct {
 	engine    *Engine
 	view      *view
 	pod       *object.Pod
+	pre       preFiltered
+	hosted    hosted
 	nominated nominatedRows
 	narrowed  []table.Row      // the only rows considered; nil: all
 	extenders *extenderResults // what extenders say; nil: nothing
@@ -54,8 +56,8 @@ func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) 
 		return e.decidePlainly(r, nominated, rv) // plain.go
 	}
 	v := e.viewOf(r) // cache.go
-	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected, extenders: rv}
-	if o.Rejected != nil {
+	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv}
+	if o.preFilterHosted(r); o.Rejected != nil { // hosted.go
 		return o
 	}
 	o.nominated.Nominations = nominated
@@ -64,11 +66,15 @@ func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) 
 	} else {
 		e.evaluated = v.refresh(e.table, e.workers, &e.found[0]) // view.go
 	}
+	if o.pre.narrowed != nil {
+		o.narrowed = e.rowsOf(o.pre.narrowed)
+	}
 	if o.takeOwnNomination() { // nominated.go
 		return o
 	}
 	o.tryNominated() // nominated.go
 	v.syncCells()    // with nominated pods placed, the domains had other counts
+	o.askHostedFilters()
 	if o.Rejected = o.failure(); o.Rejected != nil {
 		return o
 	}
@@ -83,7 +89,7 @@ func (o *Outcome) countFeasible() int {
 	if o.byGroups() {
 		return o.filterGroups()
 	}
-	if o.narrowed == nil && o.extenders == nil && len(o.view.cellFilters) == 0 {
+	if o.narrowed == nil && o.extenders == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
 		return o.view.index.Feasible - len(o.nominated.blocked)
 	}
 	return len(o.feasibleRows())
@@ -92,7 +98,8 @@ func (o *Outcome) countFeasible() int {
 // byGroups tells whether the groups of the index can decide: whatever rules out
 // single rows besides the view's filters makes a scan necessary.
 func (o *Outcome) byGroups() bool {
-	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
+	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil &&
+		len(o.view.hostedFilters) == 0 && o.hosted.bonus == nil
 }
 
 // choose finds the feasible row with the highest total; among equals a draw
@@ -105,6 +112,7 @@ func (o *Outcome) choose() {
 	case v.failed != nil:
 		o.Rejected = v.failed
 	case v.index.OutOfRange > 0 && o.findOutOfRange():
+	case !o.scoreHosted():
 	case o.byGroups():
 		o.scoreGroups()
 		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed())
@@ -226,7 +234,7 @@ func (o *Outcome) fits(r table.Row) bool {
 }
 
 func (o *Outcome) passesFilters(r table.Row) bool {
-	if len(o.view.cellFilters) > 0 {
+	if len(o.view.cellFilters)+len(o.view.hostedFilters) > 0 {
 		return o.causeAt(r).Filter == ranking.Feasible
 	}
 	return o.view.index.IsFeasible(r) && !o.nominated.blocks(r)
@@ -258,7 +266,7 @@ func (o *Outcome) feasibleRows() []table.Row {
 		return o.list
 	}
 	list := o.engine.list[:0]
-	if o.narrowed == nil && o.nominated.blocked == nil && o.extenders == nil && len(o.view.cellFilters) == 0 {
+	if o.narrowed == nil && o.nominated.blocked == nil && o.extenders == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
 		list = o.view.index.AppendFeasible(list)
 	} else {
 		for i, n := 0, o.candidates(); i < n; i++ {

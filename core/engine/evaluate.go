@@ -142,6 +142,9 @@ func (s *scorer) scoreAt(r table.Row) int64 {
 // firstCause runs the filters on one row of the table as it stands.
 func firstCause(filters []filter, r table.Row) ranking.Cause {
 	for k := range filters {
+		if filters[k].skip {
+			continue
+		}
 		if v := filters[k].verdictAt(r); v != framework.Fits {
 			return ranking.Cause{Filter: filters[k].place, Verdict: uint64(v)}
 		}

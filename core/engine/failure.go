@@ -23,10 +23,11 @@ func (v *view) isFailure(c ranking.Cause) bool {
 // where none did. As with v1.36, deciding on the pod then fails, whatever other
 // nodes say. What is kept of such a class is dropped.
 func (o *Outcome) failure() *decision.Status {
-	if !o.view.fallible || !o.view.index.HasCause(o.view.isFailure) {
+	kept := o.view.fallible && o.view.index.HasCause(o.view.isFailure)
+	if !kept && !o.hosted.failed {
 		return nil
 	}
-	if o.view.class != nil {
+	if kept && o.view.class != nil {
 		o.engine.drop(o.view.class.signature)
 	}
 	at, found := table.Row(-1), ranking.Cause{}

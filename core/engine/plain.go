@@ -9,13 +9,13 @@ import (
 // decidePlainly is decide without views.
 func (e *Engine) decidePlainly(r *Request, nominated Nominations, rv *extenderResults) *Outcome {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)
-	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected, extenders: rv}
-	if o.Rejected != nil {
+	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv}
+	if o.preFilterHosted(r); o.Rejected != nil {
 		return o
 	}
 	o.nominated.Nominations = nominated
-	if v.narrowed != nil {
-		o.narrowed = e.rowsOf(v.narrowed)
+	if o.pre.narrowed != nil {
+		o.narrowed = e.rowsOf(o.pre.narrowed)
 	}
 	v.askFilters(e.table)
 	v.askScorers(e.table)
@@ -36,7 +36,8 @@ func (e *Engine) decidePlainly(r *Request, nominated Nominations, rv *extenderRe
 // other, about the row alone. There are no groups, and totals are added up below.
 func (v *view) askFilters(t *table.Table) {
 	v.syncCells() // before anything is tried
-	v.cellFilters = nil
+	v.fallible = v.fallible || len(v.hostedFilters) > 0
+	v.cellFilters, v.hostedFilters = nil, nil
 	for k := range v.scorers {
 		v.scorers[k].column = column{kept: true, at: k}
 	}
@@ -80,6 +81,9 @@ func (o *Outcome) choosePlainly() {
 		return
 	}
 	if o.Rejected = o.view.failed; o.Rejected != nil {
+		return
+	}
+	if !o.scoreHosted() {
 		return
 	}
 	totals, tied := map[table.Row]int64{}, []table.Row{}

@@ -35,7 +35,7 @@ func (o *Outcome) Refit(r table.Row, nominated Nominations) *decision.Blocker {
 
 // Local tells that no filter of the class looks beyond the row, and none can fail.
 func (o *Outcome) Local() bool {
-	return !o.view.fallible && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
+	return !o.view.fallible && len(o.view.hostedFilters) == 0 && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
 }
 
 // Shortfall appends what the pod is short of on the row.
@@ -86,4 +86,22 @@ func (e *Engine) boundKept(v *view) {
 		e.withKept[0].kept = nil
 		e.withKept = slices.Delete(e.withKept, 0, 1)
 	}
+}
+
+// Fit runs the filters of the pod's profile on one row of the table as it stands, as
+// Refit does, whatever is decided on meanwhile. Hosted filters are not asked.
+func (e *Engine) Fit(r *Request, row table.Row, nominated Nominations) *decision.Status {
+	v := prepare(e.table, newKeys(r.Profile), r.Pod)
+	if v.rejected != nil {
+		return v.rejected
+	}
+	for k := range v.filters {
+		v.filters[k].skip = v.filters[k].hosted
+	}
+	o := &Outcome{engine: e, view: v, pod: r.Pod}
+	b := o.Refit(row, nominated)
+	if b == nil {
+		return nil
+	}
+	return &decision.Status{Code: b.Code, Plugin: b.Plugin, Reasons: b.Reasons}
 }

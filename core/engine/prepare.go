@@ -40,26 +40,20 @@ func prepare(t *table.Table, k *keys, pod *object.Pod) *view {
 func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	prepared := map[string]framework.PreFilterResult{}
 	for _, pl := range v.keys.profile.PreFilter {
-		out := pl.PreFilter(t, pod)
-		prepared[pl.Name] = out
-		if out.Status != nil && out.Status.Code != decision.Success {
-			if !v.reject(pl.Name, *out.Status) {
-				return
-			}
+		if isHosted(pl) {
 			continue
 		}
-		if !out.Skip && out.NodeNames != nil {
-			v.narrow(pl.Name, out.NodeNames)
-			if len(v.narrowed) == 0 {
-				v.rejected = &decision.Status{
-					Code: decision.UnschedulableAndUnresolvable, Plugin: pl.Name,
-					Reasons: []string{noNodesLeft(v.narrowedBy)},
-				}
-				return
-			}
+		out := pl.PreFilter(t, pod)
+		prepared[pl.Name] = out
+		if !v.take(pl.Name, out) {
+			return
 		}
 	}
 	for _, pl := range v.keys.profile.Filter {
+		if isHosted(pl) {
+			v.filters = append(v.filters, filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod}, place: int16(len(v.filters) + 1), hosted: true})
+			continue
+		}
 		out, ok := prepared[pl.Name]
 		if !ok && pl.PreFilter != nil {
 			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
@@ -71,9 +65,27 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	}
 }
 
+// take notes what a PreFilter plugin says; false when no other is to be asked.
+func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
+	if out.Status != nil && out.Status.Code != decision.Success {
+		return v.reject(plugin, *out.Status)
+	}
+	if out.Skip || out.NodeNames == nil {
+		return true
+	}
+	if v.narrow(plugin, out.NodeNames); len(v.narrowed) > 0 {
+		return true
+	}
+	v.rejected = &decision.Status{
+		Code: decision.UnschedulableAndUnresolvable, Plugin: plugin,
+		Reasons: []string{noNodesLeft(v.narrowedBy)},
+	}
+	return false
+}
+
 // reject notes a PreFilter plugin's status; false when no other plugin is to be
 // asked.
-func (v *view) reject(plugin string, s decision.Status) bool {
+func (v *preFiltered) reject(plugin string, s decision.Status) bool {
 	s.Plugin = plugin
 	if s.Code == decision.Error {
 		s = *failed("PreFilter", plugin, &s)
@@ -84,7 +96,7 @@ func (v *view) reject(plugin string, s decision.Status) bool {
 	return s.Code == decision.Unschedulable
 }
 
-func (v *view) narrow(plugin string, nodes []string) {
+func (v *preFiltered) narrow(plugin string, nodes []string) {
 	v.narrowedBy = append(v.narrowedBy, plugin)
 	if v.narrowed == nil {
 		v.narrowed = append([]string{}, nodes...)
@@ -99,6 +111,9 @@ func (v *view) narrow(plugin string, nodes []string) {
 
 func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	for _, s := range v.keys.profile.Score {
+		if isHosted(s.Plugin) {
+			continue
+		}
 		var out framework.PreScoreResult
 		if s.PreScore != nil {
 			out = s.PreScore(t, pod)

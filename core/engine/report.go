@@ -15,12 +15,12 @@ import (
 // plugin order, then by reasons. The counts add up to the nodes that are not
 // feasible.
 func (o *Outcome) Tallies() []decision.Tally {
-	if o.view.rejected != nil {
+	if o.pre.rejected != nil {
 		return o.wholly()
 	}
 	o.tryNominatedOthers()
 	counts := map[ranking.Cause]int{}
-	if o.narrowed == nil && len(o.view.cellFilters) == 0 {
+	if o.narrowed == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
 		counts = o.view.index.Causes()
 		recount := func(r table.Row, c ranking.Cause) {
 			if was := o.view.index.Cause(r); was.Rejects() {
@@ -62,7 +62,7 @@ func uncount(counts map[ranking.Cause]int, k ranking.Cause) {
 }
 
 func (o *Outcome) wholly() []decision.Tally {
-	s := o.view.rejected
+	s := o.pre.rejected
 	return []decision.Tally{{
 		Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons},
 		Nodes:   o.engine.table.Live(),
@@ -101,7 +101,7 @@ func (o *Outcome) explain(k ranking.Cause, r table.Row) decision.Blocker {
 }
 
 func (o *Outcome) leftOut() decision.Blocker {
-	by := o.view.narrowedBy
+	by := o.pre.narrowedBy
 	return decision.Blocker{
 		Plugin: by[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOutReason(by)},
 	}
@@ -110,11 +110,11 @@ func (o *Outcome) leftOut() decision.Blocker {
 // RejectedBy names the plugins that rejected some node or the pod as a whole,
 // sorted.
 func (o *Outcome) RejectedBy() []string {
-	names := slices.Clone(o.view.narrowedBy)
+	names := slices.Clone(o.pre.narrowedBy)
 	for _, t := range o.Tallies() {
 		names = append(names, t.Plugin)
 	}
-	if s := o.view.rejected; s != nil {
+	if s := o.pre.rejected; s != nil {
 		names = append(names, s.Plugin)
 	}
 	slices.Sort(names)
@@ -125,7 +125,7 @@ func (o *Outcome) RejectedBy() []string {
 // pods may help, UnschedulableAndUnresolvable where nothing will; Success where it is
 // feasible.
 func (o *Outcome) Code(r table.Row) decision.Code {
-	if s := o.view.rejected; s != nil {
+	if s := o.pre.rejected; s != nil {
 		return s.Code
 	}
 	if !o.isCandidate(r) {
@@ -176,7 +176,7 @@ func (o *Outcome) Nodes() []decision.Node {
 }
 
 func (o *Outcome) blockers(r table.Row) []decision.Blocker {
-	if s := o.view.rejected; s != nil {
+	if s := o.pre.rejected; s != nil {
 		return []decision.Blocker{{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons}}
 	}
 	if !o.isCandidate(r) {
@@ -197,6 +197,9 @@ func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 	var all []decision.Blocker
 	for k := range o.view.filters {
 		f := &o.view.filters[k]
+		if f.skip {
+			continue
+		}
 		if v := f.verdictAt(r); v != framework.Fits {
 			all = append(all, o.explain(ranking.Cause{Filter: f.place, Verdict: uint64(v)}, r))
 		}
@@ -214,12 +217,16 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 	if o.extremes == nil {
 		o.findExtremes()
 	}
+	if !o.scoreHosted() {
+		return 0, nil
+	}
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]
 		score := s.normal(s.scoreAt(r), o.extremes[k])
 		scores = append(scores, decision.Score{Plugin: s.Name, Score: score, Weight: s.weight})
 		total += s.weight * score
 	}
+	scores, total = o.appendHostedScores(scores, r), total+o.hostedBonus(r)
 	if o.extenders != nil {
 		scores, total = append(scores, o.extenders.scores[r]...), total+o.extenders.bonus[r]
 	}

@@ -22,7 +22,7 @@ func (o *Outcome) scan() {
 		if o.extenders != nil {
 			sum += o.extenders.bonus[r]
 		}
-		return sum
+		return sum + o.hostedBonus(r)
 	}
 	best, tied := int64(math.MinInt64), o.engine.tied[:0]
 	for _, r := range o.feasibleRows() {

@@ -23,9 +23,11 @@ type view struct {
 	scorers     []scorer // all of them, in the profile's order
 	cells       []*cells // of the filters and scorers that answer by cells
 	cellFilters []*filter
-	fallible    bool // one of the filters can fail
-	ownColumns  int  // of the index
-	highest     int64
+	// hostedFilters are asked afresh in each decision.
+	hostedFilters []*filter
+	fallible      bool // one of the filters can fail
+	ownColumns    int  // of the index
+	highest       int64
 
 	shared     *shared
 	rowFilters []filter // those that also look at the pods on a node
@@ -50,7 +52,9 @@ type view struct {
 type filter struct {
 	*framework.Plugin
 	in     framework.Input
-	place  int16  // in the profile's order, from 1
+	place  int16 // in the profile's order, from 1
+	hosted bool
+	skip   bool   // a hosted one that has nothing to say in this decision
 	cells  *cells // nil: it answers by rows
 	column column // of its cells
 }
@@ -113,6 +117,8 @@ func (v *view) assignColumns() {
 			f.column = own()
 			f.cells = v.addCells(&f.in, f.CellFilter.Sync, f.CellFilter.Cells, f.column)
 			v.cellFilters = append(v.cellFilters, f)
+		} else if f.hosted {
+			v.hostedFilters = append(v.hostedFilters, f)
 		}
 	}
 }
@@ -122,7 +128,7 @@ func (v *view) assignColumns() {
 func (v *view) build(on *shared, old *ranking.Index) {
 	v.shared = on
 	for _, f := range v.filters {
-		if f.Locality != framework.NodeOnly && f.cells == nil {
+		if f.Locality != framework.NodeOnly && f.cells == nil && !f.hosted {
 			v.rowFilters = append(v.rowFilters, f)
 		}
 	}

@@ -62,6 +62,8 @@ type Plugin struct {
 	Bind func(p *object.Pod, node string) bool
 	// PostBind is told that the pod is bound (PostBindPlugin).
 	PostBind func(p *object.Pod, node string)
+
+	HostedPlugin
 }
 
 // SignPlugin says for which other pods the plugin's answers for a pod hold, and
@@ -98,6 +100,9 @@ const (
 	// Domains: the pods of whole topology domains. Such plugins answer by
 	// cells (CellFilter, CellScore).
 	Domains
+	// Anything: things that the table may not hold. Nothing is kept of the
+	// answers: the plugin is asked afresh in each decision.
+	Anything
 )
 
 // PreFilterResult is what PreFilter returns.

@@ -19,11 +19,20 @@ func (m *Machine) bind(c *bindingCycle) {
 		m.sendBinding(c)
 		return
 	}
-	m.bindByPlugin(c)
+	m.bindByPlugin(c, 0)
 }
 
-func (m *Machine) bindByPlugin(c *bindingCycle) {
-	for _, pl := range c.profile.Bind {
+// bindByPlugin asks the Bind plugins from the given one on.
+func (m *Machine) bindByPlugin(c *bindingCycle, from int) {
+	for i, pl := range c.profile.Bind[from:] {
+		c.bindPlugin = from + i
+		if pl.Blocking.Bind {
+			c.binder = byPlugin
+			m.moveTo(bindSent, c)
+			m.runPlugins(c, "Bind", pl.Name)
+			return
+		}
+		c.binder = noExtender
 		takes := false
 		if err := m.guard("Bind", pl.Name, func() { takes = pl.Bind(c.pod, c.node) }); err != nil {
 			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
@@ -71,6 +80,13 @@ func (m *Machine) bindReplied(e BindReply) {
 		return
 	}
 	switch {
+	case e.Result == BindSkipped:
+		m.bindByPlugin(c, c.bindPlugin+1)
+	case c.binder == byPlugin && e.Result == BindDone:
+		m.podBound(c)
+	case c.binder == byPlugin: // it may have bound the pod before it failed
+		c.refusal = e.Err
+		m.readPod(c)
 	case c.binder != noExtender: // of what the API did only the API can tell
 		if e.Result == BindRefused || e.Result == BindUnknown && m.options.Extenders[c.binder].Ignorable {
 			c.refusal = e.Err
@@ -141,13 +157,21 @@ func (m *Machine) podBound(c *bindingCycle) {
 	m.endBindingCycle(c)
 	m.dequeue(c.state)
 	m.reportBound(c)
+	m.endHosted(c.pod)
 	m.retryAfterError(c.preemptors) // it was bound after all
 	m.readDoubted(c.state)
 }
 
 // reportBound tells all who want to know that the pod was bound.
 func (m *Machine) reportBound(c *bindingCycle) {
+	if h := c.profile.Host; h != nil {
+		h.Settled(c.pod)
+	}
 	for _, pl := range c.profile.PostBind {
+		if pl.PostBind == nil {
+			m.runPlugins(c, "PostBind", pl.Name)
+			continue
+		}
 		_ = m.guard("PostBind", pl.Name, func() { pl.PostBind(c.pod, c.node) })
 	}
 	m.emit(PublishEvent{Pod: c.pod, Reason: "Scheduled", Action: "Binding",
@@ -155,15 +179,15 @@ func (m *Machine) reportBound(c *bindingCycle) {
 }
 
 func (m *Machine) bindingRefused(c *bindingCycle, err error) {
-	if c.binder != noExtender {
+	if c.binder >= 0 {
 		if !m.options.Extenders[c.binder].Ignorable {
 			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
 			return
 		}
 		c.binder, c.refusal, c.reads = noExtender, nil, 0
-		m.bindByPlugin(c)
+		m.bindByPlugin(c, 0)
 		return
 	}
-	plugin := c.profile.Bind[0].Name
+	plugin := c.profile.Bind[c.bindPlugin].Name
 	m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Bind plugin %q: %w", plugin, err)})
 }

@@ -26,6 +26,8 @@ type bindingCycle struct {
 	writers []string
 	// binder is the extender that binds the pod, or noExtender.
 	binder int
+	// bindPlugin is the place of the Bind plugin that the pod is with.
+	bindPlugin int
 	// reads counts the reads that have shown the pod unbound after the reply to
 	// its binding was lost, failedReads those that failed since: they show nothing.
 	reads, failedReads int
@@ -70,6 +72,9 @@ func (m *Machine) assume(a *attempt) *bindingCycle {
 		m.moveTo(waitOnPermit, c)
 		m.emit(AttemptDone{a.record})
 		m.showExpectedNode(c)
+	}
+	if h := a.profile.Host; h != nil {
+		h.Settled(a.pod)
 	}
 	return c
 }
@@ -150,6 +155,9 @@ func (m *Machine) runPreBind(c *bindingCycle) {
 	m.moveTo(preBind, c)
 	var writes []framework.Write
 	for _, pl := range c.profile.PreBind {
+		if pl.PreBind == nil {
+			continue
+		}
 		var w []framework.Write
 		var s *decision.Status
 		if err := m.guard("PreBind", pl.Name, func() { w, s = pl.PreBind(m.table, c.pod, c.node) }); err != nil {
@@ -257,7 +265,9 @@ func (m *Machine) bindWhenWritten(c *bindingCycle) {
 			return
 		}
 	}
-	m.bind(c)
+	if !m.callPreBind(c) {
+		m.bind(c)
+	}
 }
 
 func (m *Machine) waitForWrites(c *bindingCycle, pl *framework.Plugin) {
@@ -317,10 +327,14 @@ func (m *Machine) endBindingCycle(c *bindingCycle) {
 // forgetAssumed takes the pod off its node, and ends what was reserved for it or,
 // while that is being written, lets writesReplied do so.
 func (m *Machine) forgetAssumed(c *bindingCycle) {
-	if c.phase == writesSent {
+	switch c.phase {
+	case writesSent:
 		m.moveTo(endedWritesSent, c)
 		c.state.ended = c
-	} else {
+	case preBindCalled:
+		m.moveTo(endedPreBindCalled, c)
+		c.state.ended = c
+	default:
 		m.runUnreserve(c)
 	}
 	m.setAssumed(c.state, false)
@@ -346,6 +360,10 @@ func (m *Machine) revertWrites(c *bindingCycle, why *decision.Status) bool {
 		return false
 	case writesSent: // not before it is known what there is to revert
 		c.failed = why
+		return true
+	case preBindCalled: // not before the plugins have returned
+		c.failed = why
+		m.emit(CancelPlugins{Pod: c.pod, Why: why.Err})
 		return true
 	}
 	var writes []framework.Write

@@ -37,6 +37,22 @@ type (
 		// Candidates for preemption.
 		Candidates []framework.Candidate
 	}
+	// RunPlugins has plugins run that may block, one after the other. At PreBind it
+	// is replied to by PreBindReply, at Bind, where it is one plugin, by BindReply;
+	// at PostBind nobody waits.
+	RunPlugins struct {
+		Pod           *object.Pod
+		Node, Profile string
+		Point         string
+		Plugins       []string
+		Attempt       any // of the profile's Host
+	}
+	// CancelPlugins tells PreBind plugins of the pod that nobody wants their
+	// outcome any more. They reply all the same.
+	CancelPlugins struct {
+		Pod *object.Pod
+		Why error
+	}
 	// Write carries out a plugin's writes, in order; replied to by WriteReply,
 	// unless nobody waits for that (NoReply).
 	Write struct {
@@ -80,6 +96,8 @@ type (
 func (Bind) effect()           {}
 func (BindByExtender) effect() {}
 func (CallExtender) effect()   {}
+func (RunPlugins) effect()     {}
+func (CancelPlugins) effect()  {}
 func (Write) effect()          {}
 func (ReadPod) effect()        {}
 func (PatchStatus) effect()    {}

@@ -3,6 +3,8 @@ package machine
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
@@ -78,6 +80,34 @@ type (
 		Result BindResult
 		Err    error // why not, for BindRefused and BindUnknown
 	}
+	// PreBindReply is the outcome of a RunPlugins effect at PreBind. Status: how a
+	// plugin failed; nil: none did.
+	PreBindReply struct {
+		UID    types.UID
+		Status *decision.Status
+	}
+	// PermitReply is what a Permit plugin says of a pod that it holds, at whatever
+	// time: it lets the pod go, or rejects it with the message.
+	PermitReply struct {
+		UID     types.UID
+		Plugin  string
+		Allow   bool
+		Message string
+	}
+	// Activate has the pods tried now, as far as PreEnqueue plugins let them.
+	Activate struct{ UIDs []types.UID }
+	// Nominate nominates a pod in the queue to a node, "" for none.
+	Nominate struct {
+		UID  types.UID
+		Node string
+	}
+	// OtherChanged: an object that only hosted plugins know came, changed or went.
+	// Old and New are theirs.
+	OtherChanged struct {
+		Resource   string
+		ActionType framework.ActionType
+		Old, New   any
+	}
 	// WriteReply is the outcome of a Write effect. Err nil: all was written; else
 	// the first Done writes were, and the others surely were not.
 	WriteReply struct {
@@ -135,6 +165,8 @@ const (
 	// BindUnknown: the reply was lost; it may have happened. The room stays
 	// taken until a read settles it.
 	BindUnknown
+	// BindSkipped: the Bind plugin leaves the pod to the next.
+	BindSkipped
 )
 
 func (NodeSet) event()           {}
@@ -156,6 +188,11 @@ func (Rewound) event()           {}
 func (Tick) event()              {}
 func (ScheduleOne) event()       {}
 func (BindReply) event()         {}
+func (PreBindReply) event()      {}
+func (PermitReply) event()       {}
+func (Activate) event()          {}
+func (Nominate) event()          {}
+func (OtherChanged) event()      {}
 func (WriteReply) event()        {}
 func (ReadReply) event()         {}
 func (EvictReply) event()        {}

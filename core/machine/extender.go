@@ -85,8 +85,10 @@ func (m *Machine) extendersOf(p *object.Pod) []int {
 	return extenders
 }
 
-// noExtender: the API server binds the pod.
-const noExtender = -1
+const (
+	noExtender = -1 // the API server binds the pod
+	byPlugin   = -2 // a plugin does
+)
 
 // binder is the extender that binds the pod, or noExtender.
 func (m *Machine) binder(p *object.Pod) int {

@@ -132,6 +132,16 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.readReplied(e)
 	case WriteReply:
 		m.writesReplied(e)
+	case PreBindReply:
+		m.preBindReplied(e)
+	case PermitReply:
+		m.permitReplied(e)
+	case Activate:
+		m.activate(e)
+	case Nominate:
+		m.nominate(e)
+	case OtherChanged:
+		m.otherChanged(e)
 	case EvictReply:
 		m.evictReplied(e)
 	case ExtenderReply:

@@ -7,16 +7,18 @@ import "fmt"
 type phase uint8
 
 const (
-	reserve         phase = iota // Reserve and Permit plugins run
-	waitOnPermit                 // a Permit plugin holds the pod
-	preBind                      // PreBind plugins run
-	writesSent                   // PreBind plugins' writes were sent
-	waitForWrites                // a PreBind plugin waits until its writes have their effect
-	bindSent                     // the binding was sent
-	readSent                     // the reply to the binding was lost: a read of the pod was sent
-	revertSent                   // the attempt failed: writes that revert its writes were sent
-	endedWritesSent              // the cycle ended before the reply to its writes
-	endedBindSent                // the pod is gone before the reply to its binding
+	reserve            phase = iota // Reserve and Permit plugins run
+	waitOnPermit                    // a Permit plugin holds the pod
+	preBind                         // PreBind plugins run
+	writesSent                      // PreBind plugins' writes were sent
+	waitForWrites                   // a PreBind plugin waits until its writes have their effect
+	preBindCalled                   // PreBind plugins that may block run
+	bindSent                        // the binding was sent
+	readSent                        // the reply to the binding was lost: a read of the pod was sent
+	revertSent                      // the attempt failed: writes that revert its writes were sent
+	endedWritesSent                 // the cycle ended before the reply to its writes
+	endedPreBindCalled              // the cycle ended while PreBind plugins run
+	endedBindSent                   // the pod is gone before the reply to its binding
 	ended
 
 	phases = int(ended) + 1
@@ -25,8 +27,8 @@ const (
 // String is the phase's name in the docs and in errors.
 func (p phase) String() string {
 	return [phases]string{
-		"reserve", "wait on permit", "prebind", "writes sent", "wait for the writes", "bind sent", "read sent", "revert sent",
-		"ended, writes sent", "ended, bind sent", "ended",
+		"reserve", "wait on permit", "prebind", "writes sent", "wait for the writes", "prebind called", "bind sent", "read sent", "revert sent",
+		"ended, writes sent", "ended, prebind called", "ended, bind sent", "ended",
 	}[p]
 }
 
@@ -50,6 +52,7 @@ var moves = [phases][phases]string{
 	preBind: {
 		writesSent:    "PreBind plugins have something to write",
 		waitForWrites: "a PreBind plugin waits",
+		preBindCalled: "PreBind plugins that may block have something to do",
 		bindSent:      "nothing is left to wait for",
 		revertSent:    "a plugin or a write failed",
 		ended:         "a plugin or a write failed, or another bound the pod",
@@ -59,11 +62,19 @@ var moves = [phases][phases]string{
 		endedWritesSent: "the pod is gone, or another bound it elsewhere",
 	},
 	waitForWrites: {
-		bindSent:   "the writes have their effect",
-		revertSent: "a plugin failed, timed out, or the pod was preempted",
-		ended:      "a plugin failed, timed out, the pod was preempted, is gone, or another bound it",
+		preBindCalled: "the writes have their effect",
+		bindSent:      "the writes have their effect",
+		revertSent:    "a plugin failed, timed out, or the pod was preempted",
+		ended:         "a plugin failed, timed out, the pod was preempted, is gone, or another bound it",
+	},
+	preBindCalled: {
+		preBind:            "a plugin failed, or the pod was preempted",
+		bindSent:           "the plugins have returned",
+		ended:              "another bound it",
+		endedPreBindCalled: "the pod is gone, or another bound it elsewhere",
 	},
 	bindSent: {
+		bindSent:      "a Bind plugin leaves it to the next",
 		readSent:      "the reply is lost, or is an extender's",
 		revertSent:    "the binding is refused",
 		ended:         "the pod is bound, or the binding is refused",
@@ -78,8 +89,9 @@ var moves = [phases][phases]string{
 	revertSent: {
 		ended: "the reply to the reverting writes, or the pod is gone or bound",
 	},
-	endedWritesSent: {ended: "the reply to the writes"},
-	endedBindSent:   {ended: "the reply to the binding"},
+	endedWritesSent:    {ended: "the reply to the writes"},
+	endedPreBindCalled: {ended: "the plugins have returned"},
+	endedBindSent:      {ended: "the reply to the binding"},
 }
 
 // moveTo takes the binding cycle from its phase to another. Nothing else changes

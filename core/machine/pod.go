@@ -135,7 +135,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	if was != nil {
 		m.assignedPodChanged(was, p)
 	}
-	if c != nil && c.phase != bindSent && c.phase != writesSent { // the replies to these end the cycle
+	if c != nil && c.phase != bindSent && c.phase != writesSent && c.phase != preBindCalled { // the replies to these end the cycle
 		m.podBound(c)
 	}
 }

@@ -71,6 +71,7 @@ func (m *Machine) stateOf(p *object.Pod) *podState {
 func (m *Machine) forget(ps *podState) {
 	if m.names[nameOf(ps.pod)] != ps && ps.ended == nil && ps.eviction == nil {
 		delete(m.pods, ps.pod.UID)
+		m.endHosted(ps.pod)
 	}
 }
 

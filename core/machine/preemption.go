@@ -85,7 +85,7 @@ func (m *Machine) stopBindingCycle(c *bindingCycle, preemptor *object.Pod, plugi
 	switch c.phase {
 	case waitOnPermit:
 		err = errors.New("waiting on permit for pod: preempted")
-	case writesSent, waitForWrites:
+	case writesSent, waitForWrites, preBindCalled:
 	default:
 		return false
 	}

@@ -60,7 +60,7 @@ func (m *Machine) verifyPod(ps *podState) error {
 		return fmt.Errorf("its binding cycle is in phase %q, or another pod's", ps.binding.phase)
 	case ps.binding != nil && (pl == nil || m.table.Name(pl.Row) != ps.binding.node):
 		return fmt.Errorf("it is assumed on %s but takes no room there", ps.binding.node)
-	case ps.ended != nil && ps.ended.phase != endedWritesSent && ps.ended.phase != endedBindSent:
+	case ps.ended != nil && (ps.ended.phase < endedWritesSent || ps.ended.phase == ended):
 		return fmt.Errorf("a cycle that ended is in phase %q", ps.ended.phase)
 	}
 	return nil

@@ -31,6 +31,8 @@ type Config struct {
 	Points [Points]Set
 	// Args are the arguments of plugins, each plugin once.
 	Args []Args
+	// Own are plugins that are made for this profile alone, besides the registry's.
+	Own Registry
 }
 
 // Set enables and disables plugins.
@@ -170,7 +172,9 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers []Scorer
 	}
 	for _, list := range lists {
 		for _, plugin := range list {
-			p.Plugins[plugin.Name] = plugin
+			if p.Plugins[plugin.Name] = plugin; plugin.Host != nil {
+				p.Host = plugin.Host
+			}
 		}
 	}
 	return p
@@ -200,6 +204,9 @@ func (c *Config) makePlugins(registry Registry) (map[string]*framework.Plugin, [
 	plugins := map[string]*framework.Plugin{}
 	for _, name := range slices.Sorted(maps.Keys(enabledAt)) {
 		factory, ok := registry[name]
+		if !ok {
+			factory, ok = c.Own[name]
+		}
 		if !ok {
 			errs = append(errs, fmt.Errorf("%s %q does not exist", enabledAt[name], name))
 			continue

@@ -51,19 +51,19 @@ func (pt Point) implementedBy(p *framework.Plugin) bool {
 	case PostFilter:
 		return p.PostFilter != nil
 	case PreScore:
-		return p.PreScore != nil
+		return p.PreScore != nil || p.PreScoreRows != nil
 	case Score:
-		return p.Score != nil || p.CellScore != nil
+		return p.Score != nil || p.CellScore != nil || p.ScoreRows != nil
 	case Reserve:
 		return p.Reserve != nil || p.Unreserve != nil || p.RevertWrites != nil
 	case Permit:
 		return p.Permit != nil
 	case PreBind:
-		return p.PreBind != nil
+		return p.PreBind != nil || p.Blocking.PreBind
 	case Bind:
-		return p.Bind != nil
+		return p.Bind != nil || p.Blocking.Bind
 	case PostBind:
-		return p.PostBind != nil
+		return p.PostBind != nil || p.Blocking.PostBind
 	}
 	return false
 }

@@ -26,6 +26,9 @@ type Profile struct {
 	Bind       []*framework.Plugin
 	PostBind   []*framework.Plugin
 
+	// Host runs the hosted plugins; nil: there are none.
+	Host framework.Host
+
 	// Plugins holds every plugin above, once, by name.
 	Plugins map[string]*framework.Plugin
 }

@@ -29,6 +29,7 @@ var resourceLabels = [...]string{
 	framework.Node:           "Node",
 	framework.Namespace:      "Namespace",
 	framework.SelectorOwner:  "SelectorOwner",
+	framework.Other:          "Other",
 	framework.WildCard:       "*",
 }
 

@@ -1,0 +1,219 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Hosted plugins may read anything, so nothing is kept of their answers. The view
+// is that of the other plugins; hosted filters are asked in each decision about the
+// rows that these let pass, and hosted scores are added to theirs.
+
+// isHosted tells whether the plugin is asked afresh in each decision.
+func isHosted(pl *framework.Plugin) bool { return pl.Locality == framework.Anything }
+
+// hosted is what the hosted plugins say in one decision.
+type hosted struct {
+	verdicts [][]framework.Verdict // by filter, then row; nil: none was asked
+	failed   bool                  // a filter failed somewhere
+	scored   bool
+	scores   []hostedScores
+	bonus    []int64 // by row: the weighted sum of the scores
+}
+
+// hostedScores are one plugin's, by row.
+type hostedScores struct {
+	plugin string
+	weight int64
+	byRow  map[table.Row]int64
+}
+
+// unasked is the verdict of a hosted filter that was not asked about the row.
+const unasked framework.Verdict = 1<<64 - 1
+
+// hostedAt lists the hosted plugins of a point.
+func hostedAt(plugins []*framework.Plugin) []*framework.Plugin {
+	var list []*framework.Plugin
+	for _, pl := range plugins {
+		if isHosted(pl) {
+			list = append(list, pl)
+		}
+	}
+	return list
+}
+
+// preFilterHosted begins the attempt for hosted plugins and runs their PreFilter: as
+// in v1.36 those before a plugin that ends it, and all where it is only remembered.
+func (o *Outcome) preFilterHosted(r *Request) {
+	host := r.Profile.Host
+	o.pre = o.view.preFiltered
+	o.Rejected = o.pre.rejected
+	if host == nil {
+		return
+	}
+	t := o.engine.table
+	host.Begin(t, r.Pod)
+	ended := len(r.Profile.PreFilter)
+	if s := o.pre.rejected; s != nil && s.Code != decision.Unschedulable {
+		ended = slices.IndexFunc(r.Profile.PreFilter, func(pl *framework.Plugin) bool { return pl.Name == s.Plugin })
+	}
+	o.pre.narrowed, o.pre.narrowedBy = slices.Clone(o.pre.narrowed), slices.Clone(o.pre.narrowedBy)
+	states := map[*framework.Plugin]framework.PreFilterResult{}
+	for _, pl := range hostedAt(r.Profile.PreFilter[:max(ended, 0)]) {
+		out := pl.PreFilter(t, r.Pod)
+		states[pl] = out
+		if !o.pre.take(pl.Name, out) {
+			break
+		}
+	}
+	o.Rejected = o.pre.rejected
+	o.view.hostFor(r.Pod, states)
+}
+
+// hostFor makes the view's hosted filters ready for a pod.
+func (v *view) hostFor(pod *object.Pod, states map[*framework.Plugin]framework.PreFilterResult) {
+	for k := range v.filters {
+		if f := &v.filters[k]; f.hosted {
+			out := states[f.Plugin]
+			f.in.Pod, f.in.State, f.skip = pod, out.State, out.Skip
+		}
+	}
+}
+
+// hostedVerdict is the hosted filter's verdict on the row, asked once a decision.
+func (o *Outcome) hostedVerdict(k int, r table.Row) framework.Verdict {
+	f := o.view.hostedFilters[k]
+	if f.skip {
+		return framework.Fits
+	}
+	known := o.knownVerdicts(k)
+	if known[r] == unasked {
+		o.noteVerdicts(k, one(o.engine.table, r))
+	}
+	return known[r]
+}
+
+// knownVerdicts are those of a hosted filter, by row.
+func (o *Outcome) knownVerdicts(k int) []framework.Verdict {
+	h := &o.hosted
+	if h.verdicts == nil {
+		h.verdicts = make([][]framework.Verdict, len(o.view.hostedFilters))
+	}
+	if h.verdicts[k] == nil {
+		h.verdicts[k] = slices.Repeat([]framework.Verdict{unasked}, o.engine.table.Rows())
+	}
+	return h.verdicts[k]
+}
+
+// noteVerdicts asks a hosted filter about rows.
+func (o *Outcome) noteVerdicts(k int, rows []table.Row) {
+	f, known := o.view.hostedFilters[k], o.knownVerdicts(k)
+	out := make([]framework.Verdict, len(rows))
+	f.Filter(&f.in, rows, out)
+	for i, r := range rows {
+		known[r] = out[i]
+		o.hosted.failed = o.hosted.failed || f.ErrorsFrom != 0 && out[i] >= f.ErrorsFrom
+	}
+}
+
+// askHostedFilters asks each hosted filter about all rows that no filter before it
+// rejects.
+func (o *Outcome) askHostedFilters() {
+	for k, f := range o.view.hostedFilters {
+		if f.skip {
+			continue
+		}
+		known := o.knownVerdicts(k)
+		var rows []table.Row
+		for i, n := 0, o.candidates(); i < n; i++ {
+			r := o.candidate(i)
+			if c := o.causeBefore(r, k); known[r] == unasked && c.Filter != ranking.NoNode && !(c.Rejects() && c.Filter < f.place) {
+				rows = append(rows, r)
+			}
+		}
+		if len(rows) > 0 {
+			o.noteVerdicts(k, rows)
+		}
+	}
+}
+
+// scoreHosted asks the hosted scorers about the feasible rows; false where one
+// fails, or scores out of range.
+func (o *Outcome) scoreHosted() bool {
+	h, p := &o.hosted, o.view.keys.profile
+	if h.scored || p.Host == nil || !o.hasHostedScores() {
+		return true
+	}
+	h.scored = true
+	rows, t := o.feasibleRows(), o.engine.table
+	skipped := map[*framework.Plugin]bool{}
+	for _, pl := range p.PreScore {
+		if pl.PreScoreRows == nil {
+			continue
+		}
+		out := pl.PreScoreRows(t, o.pod, rows)
+		if skipped[pl] = out.Skip; out.Status != nil && out.Status.Code != decision.Success {
+			o.Rejected = failed("PreScore", pl.Name, out.Status)
+			return false
+		}
+	}
+	h.bonus = make([]int64, t.Rows())
+	for _, s := range p.Score {
+		if s.ScoreRows != nil && !skipped[s.Plugin] && !o.addHostedScores(s.Plugin, s.Weight, rows) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *Outcome) hasHostedScores() bool {
+	p := o.view.keys.profile
+	for _, s := range p.Score {
+		if s.ScoreRows != nil {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.PreScore, func(pl *framework.Plugin) bool { return pl.PreScoreRows != nil })
+}
+
+func (o *Outcome) addHostedScores(pl *framework.Plugin, weight int64, rows []table.Row) bool {
+	out := make([]int64, len(rows))
+	in := framework.Input{Table: o.engine.table, Pod: o.pod}
+	if s := pl.ScoreRows(&in, rows, out); s != nil && s.Code != decision.Success {
+		s.Plugin, s.Point = pl.Name, "Score"
+		o.Rejected = s
+		return false
+	}
+	scores := hostedScores{plugin: pl.Name, weight: weight, byRow: make(map[table.Row]int64, len(rows))}
+	for i, r := range rows {
+		if out[i] < 0 || out[i] > maxScore {
+			o.Rejected = invalidScore(pl.Name, out[i])
+			return false
+		}
+		scores.byRow[r] = out[i]
+		o.hosted.bonus[r] += weight * out[i]
+	}
+	o.hosted.scores = append(o.hosted.scores, scores)
+	return true
+}
+
+// hostedBonus is what hosted plugins add to the row's total.
+func (o *Outcome) hostedBonus(r table.Row) int64 {
+	if o.hosted.bonus == nil {
+		return 0
+	}
+	return o.hosted.bonus[r]
+}
+
+// appendHostedScores adds what hosted plugins say of the row.
+func (o *Outcome) appendHostedScores(scores []decision.Score, r table.Row) []decision.Score {
+	for _, s := range o.hosted.scores {
+		scores = append(scores, decision.Score{Plugin: s.plugin, Score: s.byRow[r], Weight: s.weight})
+	}
+	return scores
+}

@@ -1,0 +1,43 @@
+package framework
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// HostedPlugin is what a plugin has besides, or instead, that is written against
+// another contract and that a Host runs. Its Locality is Anything: it may read
+// what it likes. So it is asked in each decision, on one node after the other.
+type HostedPlugin struct {
+	// Host runs the plugin. The hosted plugins of a profile have one Host.
+	Host Host
+	// PreScoreRows is PreScore, told of the feasible rows.
+	PreScoreRows func(t *table.Table, p *object.Pod, feasible []table.Row) PreScoreResult
+	// ScoreRows stands in for Score and NormalizeScore: it writes the final score
+	// of each feasible row, 0..100. A status is a failure.
+	ScoreRows func(in *Input, feasible []table.Row, out []int64) *decision.Status
+	// Blocking tells at which of the points that may block the plugin has
+	// something to do. The machine has the Host run it there, outside.
+	Blocking Blocking
+}
+
+// Blocking is a set of extension points at which plugins may block.
+type Blocking struct{ PreBind, Bind, PostBind bool }
+
+// Host runs plugins that are written against another contract. The owner of the
+// machine calls it.
+type Host interface {
+	// Begin is called before the first plugin is asked in an attempt.
+	Begin(t *table.Table, p *object.Pod)
+	// Attempt is what the host knows of the pod's attempt, for points at which
+	// plugins may block.
+	Attempt(uid types.UID) any
+	// Settled is called when no plugin has rejected the pod and it is assumed, and
+	// when it is bound.
+	Settled(p *object.Pod)
+	// End is called when the attempt is over.
+	End(uid types.UID)
+}

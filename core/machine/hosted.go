@@ -1,0 +1,176 @@
+package machine
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Hosted plugins are written against another contract (edge/compat). What may block
+// in them runs outside of the machine; what they say at times of their own comes as
+// an event.
+
+// callPreBind has those PreBind plugins run that may block; false: there are none.
+func (m *Machine) callPreBind(c *bindingCycle) bool {
+	var names []string
+	for _, pl := range c.profile.PreBind {
+		if pl.Blocking.PreBind {
+			names = append(names, pl.Name)
+		}
+	}
+	if len(names) == 0 {
+		return false
+	}
+	if len(c.writers) == 0 {
+		m.showExpectedNode(c)
+	}
+	m.moveTo(preBindCalled, c)
+	m.runPlugins(c, "PreBind", names...)
+	return true
+}
+
+func (m *Machine) runPlugins(c *bindingCycle, point string, plugins ...string) {
+	h := c.profile.Host
+	m.emit(RunPlugins{Pod: c.pod, Node: c.node, Profile: c.profile.Name, Point: point, Plugins: plugins, Attempt: h.Attempt(c.pod.UID)})
+}
+
+// preBindReplied takes in that the pod's PreBind plugins have returned. Until then
+// its room stays taken, whatever became of the pod's attempt.
+func (m *Machine) preBindReplied(e PreBindReply) {
+	ps := m.pods[e.UID]
+	if ps == nil {
+		return
+	}
+	if c := ps.ended; c != nil && c.phase == endedPreBindCalled {
+		m.moveTo(ended, c)
+		ps.ended = nil
+		m.runUnreserve(c)
+		m.forget(ps)
+		return
+	}
+	c := ps.binding
+	if c == nil || c.phase != preBindCalled {
+		return
+	}
+	pl := m.table.Pod(e.UID)
+	switch why := c.failed; {
+	case pl != nil && pl.Pod.NodeName == c.node: // another bound it meanwhile
+		m.podBound(c)
+	case why != nil:
+		c.failed = nil
+		m.moveTo(preBind, c)
+		m.fail(c.attempt, why)
+	case e.Status != nil:
+		m.moveTo(preBind, c)
+		m.fail(c.attempt, attribute(e.Status, "PreBind", e.Status.Plugin))
+	default:
+		m.bind(c)
+	}
+}
+
+// permitReplied takes in what a Permit plugin says of a pod that it holds.
+func (m *Machine) permitReplied(e PermitReply) {
+	c := m.waitingOnPermit(e.UID)
+	if c == nil {
+		return
+	}
+	if !e.Allow {
+		m.fail(c.attempt, m.permitRejection(c, e.Plugin, e.Message))
+		return
+	}
+	if delete(c.deadlines, e.Plugin); len(c.deadlines) == 0 {
+		m.runPreBind(c)
+	}
+}
+
+func (m *Machine) activate(e Activate) {
+	for _, uid := range e.UIDs {
+		if ps := m.pods[uid]; ps != nil && ps.entry != nil {
+			m.queue.Activate(m.now, ps.entry)
+		}
+	}
+}
+
+func (m *Machine) nominate(e Nominate) {
+	ps := m.pods[e.UID]
+	if ps == nil || ps.entry.Place() == queue.Nowhere {
+		return
+	}
+	kept := ps.entry.NominatedNode()
+	m.queue.Nominate(ps.entry, e.Node)
+	m.nominationMoved(ps.entry.Pod, kept, e.Node)
+}
+
+func (m *Machine) otherChanged(e OtherChanged) {
+	m.moveAll(&framework.Event{Resource: framework.Other, ActionType: e.ActionType, OtherResource: e.Resource, OldOther: e.Old, NewOther: e.New})
+}
+
+// endHosted tells the host that the pod's attempt is over.
+func (m *Machine) endHosted(p *object.Pod) {
+	if profile := m.profiles[p.SchedulerName]; profile != nil && profile.Host != nil {
+		profile.Host.End(p.UID)
+	}
+}
+
+// WaitingPod is a pod that Permit plugins hold, and the names of these, sorted.
+type WaitingPod struct {
+	Pod     *object.Pod
+	Node    string
+	Profile string
+	Plugins []string
+}
+
+// WaitingPods lists the pods that Permit plugins hold, by UID.
+func (m *Machine) WaitingPods() []WaitingPod {
+	var pods []WaitingPod
+	for _, c := range m.waiting {
+		if c.phase == waitOnPermit {
+			pods = append(pods, WaitingPod{c.pod, c.node, c.profile.Name, sortedKeys(c.deadlines)})
+		}
+	}
+	return pods
+}
+
+// InPreBind tells whether PreBind plugins of the pod run.
+func (m *Machine) InPreBind(uid types.UID) bool {
+	ps := m.pods[uid]
+	return ps != nil && ps.binding != nil && ps.binding.phase == preBindCalled
+}
+
+// NominatedTo lists the pods nominated to the node.
+func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
+
+// TryFit runs the filters of the pod's profile on one row of the table while the
+// pods that are listed, and no others, are placed there: first with those pods
+// placed, too, that are nominated to the node, if that is wanted.
+func (m *Machine) TryFit(p *object.Pod, r table.Row, pods []*object.Pod, nominated bool) *decision.Status {
+	mark := m.table.Checkpoint()
+	defer m.table.Undo(mark)
+	wanted := map[types.UID]bool{}
+	for _, other := range pods {
+		wanted[other.UID] = true
+	}
+	for _, pl := range slices.Clone(m.table.Pods(r)) {
+		if !wanted[pl.Pod.UID] {
+			m.table.Remove(pl.Pod.UID)
+		}
+		delete(wanted, pl.Pod.UID)
+	}
+	for _, other := range pods {
+		if wanted[other.UID] {
+			m.table.Place(other, m.table.Name(r))
+		}
+	}
+	var n engine.Nominations
+	if nominated {
+		n = m.nominations
+	}
+	return m.engine.Fit(engine.For(m.profiles[p.SchedulerName], p), r, n)
+}
