@@ -46,6 +46,7 @@ type options struct {
 	registry       compatibility.ComponentGlobalsRegistry
 
 	nativePlugins []nativePlugin
+	hosted        hostedOptions
 
 	flags cliflag.NamedFlagSets
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
@@ -33,7 +34,7 @@ type nativePlugin struct {
 
 // profiles builds what the configuration asks for, of the in-tree plugins and
 // those that options add.
-func (o *options) profiles(c *config.Config) ([]*profile.Profile, error) {
+func (o *options) profiles(c *config.Config, hosts *compat.Hosts) ([]*profile.Profile, error) {
 	registry := plugins.Registry(features.Plugins(o.gates))
 	for _, pl := range o.nativePlugins {
 		switch {
@@ -49,5 +50,18 @@ func (o *options) profiles(c *config.Config) ([]*profile.Profile, error) {
 			return pl.factory(raw)
 		}
 	}
-	return profile.BuildAll(config.Profiles(c), registry)
+	if err := o.hosted.check(registry); err != nil {
+		return nil, err
+	}
+	configs := config.Profiles(c)
+	if hosts != nil {
+		if err := o.host(hosts, configs); err != nil {
+			return nil, err
+		}
+	}
+	profiles, err := profile.BuildAll(configs, registry)
+	if err == nil && hosts != nil {
+		hosts.Built(profiles)
+	}
+	return profiles, err
 }

@@ -71,7 +71,11 @@ func start(o *options) error {
 }
 
 func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options) (*daemon.Daemon, error) {
-	profiles, err := o.profiles(c)
+	hosts, err := o.newHosts(c, api)
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := o.profiles(c, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +86,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	seed := rand.Uint64()
 	logger.V(2).Info("Drawing among nodes with the same score", "seed", seed)
 	return daemon.New(daemon.Options{
-		Logger: logger, Config: c, API: api, Profiles: profiles, Identity: identity, Seed: seed,
+		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
 	})
 }

@@ -87,21 +87,3 @@ func (e *Engine) boundKept(v *view) {
 		e.withKept = slices.Delete(e.withKept, 0, 1)
 	}
 }
-
-// Fit runs the filters of the pod's profile on one row of the table as it stands, as
-// Refit does, whatever is decided on meanwhile. Hosted filters are not asked.
-func (e *Engine) Fit(r *Request, row table.Row, nominated Nominations) *decision.Status {
-	v := prepare(e.table, newKeys(r.Profile), r.Pod)
-	if v.rejected != nil {
-		return v.rejected
-	}
-	for k := range v.filters {
-		v.filters[k].skip = v.filters[k].hosted
-	}
-	o := &Outcome{engine: e, view: v, pod: r.Pod}
-	b := o.Refit(row, nominated)
-	if b == nil {
-		return nil
-	}
-	return &decision.Status{Code: b.Code, Plugin: b.Plugin, Reasons: b.Reasons}
-}

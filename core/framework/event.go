@@ -116,6 +116,10 @@ type QueuedPodInfo struct {
 	Pod *object.Pod
 	// Timestamp is when the pod last entered the queue.
 	Timestamp time.Time
+	// FirstActive is when the pod became active for the first time; zero before.
+	FirstActive time.Time
+	// Tries counts the pod's attempts; the one in flight is included.
+	Tries int
 	// Sequence numbers the entries into the queue; it breaks ties of Less.
 	Sequence uint64
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,7 +11,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
-	"github.com/berth-scheduler/berth/core/table"
 )
 
 // Hosted plugins are written against another contract (edge/compat). What may block
@@ -138,19 +138,17 @@ func (m *Machine) WaitingPods() []WaitingPod {
 	return pods
 }
 
-// InPreBind tells whether PreBind plugins of the pod run.
-func (m *Machine) InPreBind(uid types.UID) bool {
-	ps := m.pods[uid]
-	return ps != nil && ps.binding != nil && ps.binding.phase == preBindCalled
-}
-
 // NominatedTo lists the pods nominated to the node.
 func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
 
-// TryFit runs the filters of the pod's profile on one row of the table while the
-// pods that are listed, and no others, are placed there: first with those pods
-// placed, too, that are nominated to the node, if that is wanted.
-func (m *Machine) TryFit(p *object.Pod, r table.Row, pods []*object.Pod, nominated bool) *decision.Status {
+// TryFit runs the filters of the pod's profile, but for hosted ones, on a node while
+// the pods that are listed, and no others, are placed there. nil: the pod fits.
+func (m *Machine) TryFit(p *object.Pod, node string, pods []*object.Pod) *decision.Status {
+	profile := m.profiles[p.SchedulerName]
+	r, known := m.table.Find(node)
+	if !known || profile == nil || m.table.Node(r) == nil {
+		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("node %q or profile %q does not exist", node, p.SchedulerName)}
+	}
 	mark := m.table.Checkpoint()
 	defer m.table.Undo(mark)
 	wanted := map[types.UID]bool{}
@@ -165,12 +163,18 @@ func (m *Machine) TryFit(p *object.Pod, r table.Row, pods []*object.Pod, nominat
 	}
 	for _, other := range pods {
 		if wanted[other.UID] {
-			m.table.Place(other, m.table.Name(r))
+			m.table.Place(other, node)
 		}
 	}
-	var n engine.Nominations
-	if nominated {
-		n = m.nominations
+	return m.engine.Fit(engine.For(profile, p), r)
+}
+
+// TryScores is what the score plugins of the pod's profile, but for hosted ones, say
+// of the nodes as they stand, normalised among these.
+func (m *Machine) TryScores(p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
+	profile := m.profiles[p.SchedulerName]
+	if profile == nil {
+		return nil, &decision.Status{Code: decision.Error, Err: fmt.Errorf("profile %q does not exist", p.SchedulerName)}
 	}
-	return m.engine.Fit(engine.For(m.profiles[p.SchedulerName], p), r, n)
+	return m.engine.ScoresOf(engine.For(profile, p), nodes)
 }

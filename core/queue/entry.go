@@ -16,10 +16,8 @@ type Entry struct {
 	place Place
 	index int // in the heap or set of its place, nowhere in none
 	// since is when the pod came to its place, or was last looked at there.
-	since       time.Time
-	firstActive time.Time // zero before
+	since time.Time
 
-	attempts   int
 	rejections int // attempts that ended in a rejection
 	errors     int // attempts that ended in an error since the last rejection
 	// backoffEnd is the window in which the backoff ends, zero for no backoff.
@@ -59,7 +57,7 @@ func (e *Entry) NominatedNode() string {
 }
 
 // Attempts counts the pod's attempts; the one in flight is included.
-func (e *Entry) Attempts() int { return e.attempts }
+func (e *Entry) Attempts() int { return e.Tries }
 
 // Flushed tells that nothing called the pod since its last attempt: its stay in
 // unschedulable was over.

@@ -82,8 +82,8 @@ type State struct {
 // State returns what the queue knows of the pod.
 func (e *Entry) State() State {
 	s := State{
-		Pod: e.Pod, Place: e.place, Since: e.since, Queued: e.Timestamp, FirstActive: e.firstActive,
-		Attempts: e.attempts, Rejections: e.rejections, Errors: e.errors,
+		Pod: e.Pod, Place: e.place, Since: e.since, Queued: e.Timestamp, FirstActive: e.FirstActive,
+		Attempts: e.Tries, Rejections: e.rejections, Errors: e.errors,
 		RejectedBy: slices.Clone(e.unknown), Gate: e.gate, NominatedNode: e.nominated,
 	}
 	for _, r := range e.rejectors {

@@ -114,8 +114,8 @@ func (q *Queue) move(now time.Time, e *Entry, to Place) {
 		q.inFlight.add(e)
 		return
 	case Active:
-		if e.firstActive.IsZero() {
-			e.firstActive = now
+		if e.FirstActive.IsZero() {
+			e.FirstActive = now
 		}
 	case Unschedulable:
 		q.plugins.add(e, e.rejectors...)

@@ -186,7 +186,7 @@ func (q *Queue) Pop(now time.Time) *Entry {
 	if e.place == Backoff {
 		q.arrivals[Arrival{"active", eventPopFromBackoff}]++
 	}
-	e.attempts++
+	e.Tries++
 	e.changed, e.changes, e.activated = nil, 0, false
 	e.popped = q.events.number
 	q.move(now, e, InFlight)

@@ -59,14 +59,14 @@ func TestPopGivesTheHistory(t *testing.T) {
 	b.door.closed = false
 	b.Move(at(time.Minute), on(framework.UpdateNodeAllocatable))
 	a := b.pop(at(2*time.Minute), "p")
-	if a.Attempts() != 1 || !a.Timestamp.Equal(start) || !a.firstActive.Equal(at(time.Minute)) || a.Flushed() {
+	if a.Attempts() != 1 || !a.Timestamp.Equal(start) || !a.FirstActive.Equal(at(time.Minute)) || a.Flushed() {
 		t.Errorf("first attempt: %+v", a)
 	}
 	b.Update(at(3*time.Minute), pod("p", tolerant))
 	b.Requeue(at(3*time.Minute), uid("p"), by("Room"))
 	b.Flush(at(8 * time.Minute))
 	a = b.pop(at(9*time.Minute), "p")
-	if a.Attempts() != 2 || !a.Timestamp.Equal(at(3*time.Minute)) || !a.firstActive.Equal(at(time.Minute)) || !a.Flushed() || a.Pod.Tolerations.Key != "t" {
+	if a.Attempts() != 2 || !a.Timestamp.Equal(at(3*time.Minute)) || !a.FirstActive.Equal(at(time.Minute)) || !a.Flushed() || a.Pod.Tolerations.Key != "t" {
 		t.Errorf("second attempt: %+v", a)
 	}
 	b.Requeue(at(9*time.Minute), uid("p"), by("Room"))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/kube"
@@ -55,6 +56,7 @@ type Daemon struct {
 	loop     *loop.Loop
 	executor *kube.Executor
 	watcher  *kube.Watcher
+	hosts    *compat.Hosts // nil: there are no hosted plugins
 	metrics  *metrics.Metrics
 	lease    *lease.Lease // nil without leader election
 	// over: all that the lease guards has ended, and what came of it is known.
@@ -74,6 +76,8 @@ type Options struct {
 	Config   *config.Config
 	API      *rest.Config
 	Profiles []*profile.Profile
+	// Hosts run the hosted plugins of the profiles; nil: there are none.
+	Hosts *compat.Hosts
 	// Identity is the name under which the lease is held.
 	Identity string
 	// Seed decides among nodes with the same score.
@@ -91,7 +95,7 @@ type Options struct {
 // New returns a daemon that does not run yet.
 func New(o Options) (*Daemon, error) {
 	c := o.Config
-	d := &Daemon{logger: o.Logger, config: c, observer: o.Observe, synced: make(chan struct{}), stopped: make(chan struct{})}
+	d := &Daemon{logger: o.Logger, config: c, hosts: o.Hosts, observer: o.Observe, synced: make(chan struct{}), stopped: make(chan struct{})}
 	var err error
 	if *c.LeaderElection.LeaderElect {
 		if d.lease, err = lease.New(o.API, c.LeaderElection, o.Identity, o.Profiles[0].Name); err != nil {
@@ -131,6 +135,12 @@ func New(o Options) (*Daemon, error) {
 		d.executor.Extend(extenders)
 		d.watcher.Extend(extenders)
 		d.warnUnverified()
+	}
+	if h := o.Hosts; h != nil {
+		h.Connect(d.machine, d.loop)
+		d.executor.Host(h)
+		d.watcher.Host(h)
+		d.watchdog = loop.NewWatchdog(d.loop, stuckLimit+2*h.Timeout())
 	}
 	return d, nil
 }
@@ -198,12 +208,24 @@ func delayed(c *config.Config) bool {
 func (d *Daemon) watch(ctx context.Context) {
 	go d.watcher.Probe(ctx)
 	go func() {
+		if d.hosts != nil && (!d.startHosts(ctx) || !d.hosts.WaitForSync(ctx)) {
+			return
+		}
 		if d.watcher.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
 			close(d.synced)
 			d.logger.Info("Synced with the API server")
 		}
 	}()
 	d.watcher.Run(ctx)
+}
+
+// startHosts starts what hosted plugins watch; false where it cannot be.
+func (d *Daemon) startHosts(ctx context.Context) bool {
+	if err := d.hosts.Start(ctx); err != nil {
+		d.logger.Error(err, "Failed to start what plugins watch; nothing is scheduled")
+		return false
+	}
+	return true
 }
 
 // elect applies for the lease once the cluster is known, and lets the machine

@@ -55,6 +55,9 @@ type Executor struct {
 	asking    *calls
 	delegated *calls // bindings by extenders
 
+	hosts   Hosts // nil: there is none
+	plugins *calls
+
 	binding     atomic.Int64
 	unanswered  atomic.Int64 // bindings and writes that were sent and are not reported on
 	patchFailed atomic.Uint64
@@ -63,7 +66,7 @@ type Executor struct {
 // NewExecutor returns an executor that reports outcomes through report, which must not
 // block. It works until Stop and Close.
 func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Executor {
-	h := &Executor{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(),
+	h := &Executor{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(), plugins: newCalls(),
 		bindings: newPool(bindWorkers, 0, slowAfter), settling: newPool(settleWorkers, 0, slowAfter)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
@@ -115,6 +118,10 @@ func (x *Executor) Do(e machine.Effect) {
 		x.startAsk(e)
 	case machine.BindByExtender:
 		x.startBindBy(e)
+	case machine.RunPlugins:
+		x.startPlugins(e)
+	case machine.CancelPlugins:
+		x.hosts.Cancel(e.Pod.UID, e.Why)
 	}
 }
 
@@ -161,7 +168,11 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 	case pod.UID != p.UID:
 		return nil, nil
 	}
-	return decode.Pod(pod), nil
+	read := decode.Pod(pod)
+	if x.hosts != nil {
+		read.API = pod.DeepCopy()
+	}
+	return read, nil
 }
 
 // evict marks the victim as disrupted and deletes it. A victim that is gone
@@ -250,6 +261,7 @@ func (x *Executor) Stop(ctx context.Context, settled func() bool) {
 	x.asking.end()
 	x.bindings.wait(ctx)
 	x.delegated.wait(ctx)
+	x.plugins.leave(ctx)
 	for !settled() && sleep(ctx, settlePause) {
 	}
 	x.settling.close(true)

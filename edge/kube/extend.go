@@ -83,6 +83,19 @@ func (c *calls) start(f job) {
 	}
 }
 
+// leave lets calls come to their end until ctx ends, then leaves them to themselves.
+func (c *calls) leave(ctx context.Context) {
+	done := make(chan struct{})
+	go func() { c.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end()
+}
+
 // wait lets calls come to their end until ctx ends, then ends them.
 func (c *calls) wait(ctx context.Context) {
 	done := make(chan struct{})

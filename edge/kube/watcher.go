@@ -36,6 +36,8 @@ type Watcher struct {
 	failing, silent time.Duration
 	// extenders decide which API objects are kept; nil: none.
 	extenders Extenders
+	// hosted: plugins of another contract are lent the API objects.
+	hosted bool
 }
 
 // NewWatcher returns a source that posts what it sees. post may block: the
@@ -71,7 +73,7 @@ func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logge
 func (w *Watcher) Run(ctx context.Context) {
 	done := make(chan struct{})
 	for _, m := range w.stores {
-		go func() { m.reflector.RunWithContext(ctx); done <- struct{}{} }()
+		go func() { m.run(ctx); done <- struct{}{} }()
 	}
 	for range w.stores {
 		<-done
@@ -127,6 +129,11 @@ func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any)
 }
 
 func (w *Watcher) podSet(p *v1.Pod) machine.Event {
+	if w.hosted { // decoded from a copy, as a plugin may change what it is lent
+		pod := decode.Pod(p.DeepCopy())
+		pod.API = p
+		return machine.PodSet{Pod: pod}
+	}
 	pod := decode.Pod(p)
 	if w.extenders != nil && w.extenders.Pod(p) {
 		pod.API = p
@@ -135,6 +142,11 @@ func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 }
 
 func (w *Watcher) nodeSet(n *v1.Node) machine.Event {
+	if w.hosted {
+		node := decode.Node(n.DeepCopy())
+		node.API = n
+		return machine.NodeSet{Node: node}
+	}
 	node := decode.Node(n)
 	if w.extenders != nil && w.extenders.Nodes() {
 		node.API = n
@@ -223,6 +235,7 @@ type store struct {
 	entry     func(obj any) *entry
 	gone      func(owner) machine.Event
 	reflector *cache.Reflector
+	run       func(context.Context) // the reflector, or what stands in for it
 	seen      map[types.NamespacedName]owner
 	synced    chan struct{} // closed when a whole list has been posted
 
@@ -253,6 +266,7 @@ func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, 
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
 	s.reflector = cache.NewReflectorWithOptions(s.noting(s.checked(lw)), kind, s, cache.ReflectorOptions{Name: s.name, Logger: &logger, Backoff: backoff})
+	s.run = s.reflector.RunWithContext
 }
 
 // Transformer lets the reflector decode objects while it collects them, so

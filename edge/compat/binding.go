@@ -1,0 +1,238 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+const (
+	postBindWorkers = 16
+	postBindLimit   = 10_000 // PostBind calls that wait; more are dropped
+)
+
+// running are the pods whose PreBind plugins run.
+type running struct {
+	mu   sync.Mutex
+	pods map[types.UID]*preBinding
+}
+
+type preBinding struct {
+	cancel context.CancelCauseFunc
+	bound  bool // MarkPrebound: too late to cancel
+	// canceled is set once it was canceled.
+	canceled bool
+}
+
+// Run runs plugins that may block, and waits for them. reply is nil where nobody
+// waits.
+func (h *Hosts) Run(ctx context.Context, e machine.RunPlugins) (reply machine.Event) {
+	host, c := h.profiles[e.Profile], (*cycle)(nil)
+	if attempt, ok := e.Attempt.(*cycle); ok {
+		c = attempt
+	} else {
+		c = host.newCycle(e.Pod)
+	}
+	ctx = klog.NewContext(ctx, h.options.Logger)
+	switch e.Point {
+	case "PreBind":
+		return machine.PreBindReply{UID: e.Pod.UID, Status: c.preBind(ctx, e)}
+	case "Bind":
+		return c.bind(ctx, e)
+	}
+	c.startPostBind(ctx, e)
+	return nil
+}
+
+// Cancel tells the PreBind plugins of the pod that nobody waits for them.
+func (h *Hosts) Cancel(uid types.UID, why error) bool {
+	h.binding.mu.Lock()
+	defer h.binding.mu.Unlock()
+	b := h.binding.pods[uid]
+	if b == nil || b.bound {
+		return false
+	}
+	b.canceled = true
+	b.cancel(why)
+	return true
+}
+
+// PreBinding is how many pods have PreBind plugins running.
+func (h *Hosts) PreBinding() int {
+	h.binding.mu.Lock()
+	defer h.binding.mu.Unlock()
+	return len(h.binding.pods)
+}
+
+func (l *running) add(uid types.UID, cancel context.CancelCauseFunc) *preBinding {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := &preBinding{cancel: cancel}
+	l.pods[uid] = b
+	return b
+}
+
+func (l *running) remove(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pods, uid)
+}
+
+// preBind runs the PreBind plugins: those that may in parallel with their neighbours,
+// as v1.36 does.
+func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Status {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errors.New("the PreBind plugins have returned"))
+	c.host.binding.add(e.Pod.UID, cancel)
+	defer c.host.binding.remove(e.Pod.UID)
+	defer c.host.watchRoom(e)()
+	pod := c.assumed(e.Node)
+	groups, failed := c.preFlight(ctx, pod, e)
+	if failed != nil {
+		return failed
+	}
+	for _, group := range groups {
+		statuses := make([]*decision.Status, len(group))
+		var wait sync.WaitGroup
+		for i, p := range group[1:] {
+			wait.Go(func() { statuses[i+1] = c.preBindBy(ctx, p, pod, e.Node) })
+		}
+		statuses[0] = c.preBindBy(ctx, group[0], pod, e.Node)
+		wait.Wait()
+		for _, s := range statuses {
+			if s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// watchRoom says so when the plugins take long: the room stays taken.
+func (h *Host) watchRoom(e machine.RunPlugins) (stop func()) {
+	timer := time.AfterFunc(h.options.Timeout, func() {
+		h.options.Logger.Info("PreBind has not returned, the pod's room stays taken until it does",
+			"pod", klog.KRef(e.Pod.Namespace, e.Pod.Name), "node", e.Node, "plugins", e.Plugins)
+	})
+	return func() { timer.Stop() }
+}
+
+// preFlight asks the plugins whether they have something to do, and groups those
+// that do.
+func (c *cycle) preFlight(ctx context.Context, pod *v1.Pod, e machine.RunPlugins) (groups [][]*hostedPlugin, _ *decision.Status) {
+	skipped, parallel := sets.New[string](), sets.New[string]()
+	together := false // with the last group
+	for _, name := range e.Plugins {
+		p := c.host.byName[name]
+		var result *fwk.PreBindPreFlightResult
+		var status *fwk.Status
+		err := contain(func() { result, status = p.preBind.PreBindPreFlight(ctx, c.state, pod, e.Node) })
+		beside := result != nil && result.AllowParallel
+		if beside {
+			parallel.Insert(name)
+		}
+		switch {
+		case err != nil:
+		case status.IsError():
+			err = fmt.Errorf("running PreBindPreFlight %q: %w", name, errorOf(status))
+		case status.IsSkip():
+			skipped.Insert(name)
+			together = together && beside
+			continue
+		case !status.IsSuccess():
+			err = fmt.Errorf("PreBindPreFlight %s returned %q, which is unsupported. It is supposed to return Success, Skip, or Error status", name, status.Code())
+		}
+		if err != nil {
+			return nil, &decision.Status{Code: decision.Error, Plugin: name, Err: err}
+		}
+		if together && beside {
+			groups[len(groups)-1] = append(groups[len(groups)-1], p)
+		} else {
+			groups = append(groups, []*hostedPlugin{p})
+		}
+		together = beside
+	}
+	c.state.SetSkipPreBindPlugins(skipped)
+	c.state.SetParallelPreBindPlugins(parallel)
+	return groups, nil
+}
+
+func (c *cycle) preBindBy(ctx context.Context, p *hostedPlugin, pod *v1.Pod, node string) *decision.Status {
+	var status *fwk.Status
+	err := contain(func() { status = p.preBind.PreBind(ctx, c.state, pod, node) })
+	switch {
+	case err != nil:
+		return &decision.Status{Code: decision.Error, Plugin: p.name, Err: err}
+	case status.IsSuccess():
+		return nil
+	case status.IsRejected():
+		s := statusOf(status)
+		s.Plugin = p.name
+		return s
+	}
+	err = errorOf(status)
+	if errors.Is(err, context.Canceled) && context.Cause(ctx) != nil {
+		err = context.Cause(ctx)
+	}
+	return &decision.Status{Code: decision.Error, Plugin: p.name, Err: err}
+}
+
+// bind has a plugin bind the pod.
+func (c *cycle) bind(ctx context.Context, e machine.RunPlugins) machine.BindReply {
+	var status *fwk.Status
+	p, pod := c.host.byName[e.Plugins[0]], c.assumed(e.Node)
+	err := contain(func() { status = p.bind.Bind(ctx, c.state, pod, e.Node) })
+	reply := machine.BindReply{UID: e.Pod.UID}
+	switch {
+	case err != nil:
+		reply.Result, reply.Err = machine.BindRefused, err
+	case status.IsSkip():
+		reply.Result = machine.BindSkipped
+	case !status.IsSuccess():
+		reply.Result, reply.Err = machine.BindRefused, errorOf(status)
+	}
+	return reply
+}
+
+// startPostBind has PostBind run in its turn.
+func (c *cycle) startPostBind(ctx context.Context, e machine.RunPlugins) {
+	p, pod := c.host.byName[e.Plugins[0]], c.assumed(e.Node)
+	ctx = context.WithoutCancel(ctx)
+	run := func() {
+		if err := contain(func() { p.postBind.PostBind(ctx, c.state, pod, e.Node) }); err != nil {
+			c.host.options.Logger.Error(err, "Plugin failed", "plugin", p.name, "pod", klog.KObj(pod), "operation", "PostBind")
+		}
+	}
+	select {
+	case c.host.postBinds <- run:
+	default:
+		c.host.options.Logger.Info("Dropping a call of PostBind, too many have not returned", "plugin", p.name, "pod", klog.KObj(pod))
+	}
+}
+
+// runPostBinds starts the goroutines that PostBind plugins run on.
+func (h *Hosts) runPostBinds(ctx context.Context) {
+	for range postBindWorkers {
+		go func() {
+			for {
+				select {
+				case f := <-h.postBinds:
+					f()
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+}

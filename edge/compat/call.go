@@ -1,0 +1,235 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Calls of plugins from the loop. The plugin runs on another goroutine while the
+// loop waits and answers the plugin's questions.
+
+// mostHangs is how many calls of a plugin may hang before none is made any more.
+const mostHangs = 16
+
+// call has f, which is the plugin's code at the point, run within what is left of
+// the budget. What f writes may be read only where there is no error. For the pod
+// of a call that has not returned there is no other.
+func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f func()) error {
+	if err := h.hangs.refuse(pod, plugin); err != nil {
+		return err
+	}
+	if *left <= 0 {
+		return fmt.Errorf("plugin %q: %s: no time is left of %v", plugin, point, h.options.Timeout)
+	}
+	start := time.Now()
+	w := h.workers.take()
+	w.jobs <- f
+	timer := time.NewTimer(*left)
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-w.done:
+			h.workers.put(w, err)
+			*left -= time.Since(start)
+			return err
+		case q := <-h.questions:
+			q.answer()
+		case <-timer.C:
+			*left = 0
+			h.hangs.add(pod, plugin, point)
+			go func() {
+				err := <-w.done
+				h.hangs.remove(pod, plugin)
+				h.workers.put(w, err)
+			}()
+			return fmt.Errorf("plugin %q did not return from %s within %v", plugin, point, h.options.Timeout)
+		}
+	}
+}
+
+// callOnce is call with a budget of its own.
+func (h *Hosts) callOnce(pod types.UID, point, plugin string, f func()) error {
+	left := h.options.Timeout
+	return h.call(&left, pod, point, plugin, f)
+}
+
+// worker is a goroutine that runs plugins' code, one call at a time.
+type worker struct {
+	jobs chan func()
+	done chan error
+}
+
+// workers are those that have nothing to do.
+type workers struct {
+	mu   sync.Mutex
+	idle []*worker
+}
+
+// mostIdle is how many goroutines are kept for the next call.
+const mostIdle = 4
+
+func (l *workers) take() *worker {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.idle); n > 0 {
+		w := l.idle[n-1]
+		l.idle = l.idle[:n-1]
+		return w
+	}
+	w := &worker{jobs: make(chan func(), 1), done: make(chan error, 1)}
+	go func() {
+		exited := true // until proven otherwise: a plugin may end the goroutine
+		defer func() {
+			if exited {
+				w.done <- errExited
+			}
+		}()
+		for f := range w.jobs {
+			w.done <- contain(f)
+		}
+		exited = false
+	}()
+	return w
+}
+
+// put takes back a worker whose last call ended so.
+func (l *workers) put(w *worker, err error) {
+	if err == errExited {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.idle) >= mostIdle {
+		close(w.jobs)
+		return
+	}
+	l.idle = append(l.idle, w)
+}
+
+// errExited: the plugin's code called runtime.Goexit.
+var errExited = errors.New("it ended its goroutine")
+
+// contain runs f and returns a panic as an error.
+func contain(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panicked: %v (%s)", r, panicSite(debug.Stack()))
+		}
+	}()
+	f()
+	return nil
+}
+
+// panicSite is the line of the stack where the panic was raised.
+func panicSite(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
+			at := strings.TrimSpace(lines[i+3])
+			if fields := strings.Fields(at[strings.LastIndex(at, "/")+1:]); len(fields) > 0 {
+				return fields[0]
+			}
+		}
+	}
+	return "unknown site"
+}
+
+// hang is a call that has not returned.
+type hang struct {
+	plugin, point string
+	since         time.Time
+}
+
+// hangs are the calls that have not returned.
+type hangs struct {
+	mu      sync.Mutex
+	pods    map[types.UID]hang
+	plugins map[string]int
+}
+
+func (l *hangs) refuse(pod types.UID, plugin string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if x, hung := l.pods[pod]; hung && pod != "" {
+		return fmt.Errorf("plugin %q has not returned from %s for this pod since %s", x.plugin, x.point, x.since.Format(time.RFC3339))
+	}
+	if n := l.plugins[plugin]; n >= mostHangs {
+		return fmt.Errorf("plugin %q: %d calls have not returned", plugin, n)
+	}
+	return nil
+}
+
+func (l *hangs) add(pod types.UID, plugin, point string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.plugins[plugin]++
+	if pod != "" {
+		l.pods[pod] = hang{plugin, point, time.Now()}
+	}
+}
+
+func (l *hangs) remove(pod types.UID, plugin string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.plugins[plugin]--
+	delete(l.pods, pod)
+}
+
+// count is how many calls have not returned.
+func (l *hangs) count() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, calls := range l.plugins { // any order: a sum
+		n += calls
+	}
+	return n
+}
+
+// question is something that a plugin wants to know of what the loop owns.
+type question struct {
+	taken  atomic.Bool
+	ask    func()
+	failed error
+	done   chan struct{}
+}
+
+// answer runs the question, if nobody else does.
+func (q *question) answer() {
+	if q.taken.CompareAndSwap(false, true) {
+		defer close(q.done)
+		q.failed = contain(q.ask)
+	}
+}
+
+var errNoAnswer = errors.New("the scheduling loop does not answer")
+
+// ask runs f on the loop: between two steps, or while the loop waits for a plugin.
+// It may be called from any goroutine but the loop's. What f writes may be read only
+// where there is no error.
+func (h *Hosts) ask(f func()) error {
+	if h.loop == nil {
+		return errNoAnswer
+	}
+	q := &question{ask: f, done: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(context.Background(), h.options.Timeout)
+	defer cancel()
+	go func() { _ = h.loop.Inspect(ctx, q.answer) }()
+	select {
+	case h.questions <- q:
+	case <-q.done:
+	case <-ctx.Done():
+		if q.taken.CompareAndSwap(false, true) {
+			return errNoAnswer
+		}
+	}
+	<-q.done
+	return q.failed
+}

@@ -1,0 +1,177 @@
+package compat
+
+import (
+	"fmt"
+	"sync"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/structured"
+)
+
+// claims shows ResourceClaims to plugins, with what plugins assume of them. Berth's
+// own allocations that are not written yet are not in it.
+type claims struct{ *Hosts }
+
+// assumptions are what plugins told of claims.
+type assumptions struct {
+	mu      sync.Mutex
+	pending map[types.UID]*pendingClaim
+	written map[string]*resourcev1.ResourceClaim // by namespace/name
+}
+
+type pendingClaim struct {
+	claim *resourcev1.ResourceClaim
+	users int
+}
+
+func (c claims) List() ([]*resourcev1.ResourceClaim, error) {
+	list, err := c.factory.Resource().V1().ResourceClaims().Lister().List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*resourcev1.ResourceClaim, len(list))
+	for i, claim := range list {
+		out[i] = c.assumed(claim)
+	}
+	return out, nil
+}
+
+func (c claims) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
+	claim, err := c.factory.Resource().V1().ResourceClaims().Lister().ResourceClaims(namespace).Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.assumed(claim), nil
+}
+
+// assumed is the claim as a plugin has written it, where the API does not show that
+// yet.
+func (c claims) assumed(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	l := &c.assumptions
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := claim.Namespace + "/" + claim.Name
+	written := l.written[key]
+	if written == nil {
+		return claim
+	}
+	if written.UID != claim.UID || !older(claim.ResourceVersion, written.ResourceVersion) {
+		delete(l.written, key)
+		return claim
+	}
+	return written
+}
+
+// older compares two resource versions.
+func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
+
+// ListAllAllocatedDevices lists the devices that claims hold, or are about to.
+func (c claims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
+	state, err := c.GatherAllocatedState()
+	if err != nil {
+		return nil, err
+	}
+	return state.AllocatedDevices, nil
+}
+
+// GatherAllocatedState is what claims hold, or are about to.
+func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
+	list, err := c.List()
+	if err != nil {
+		return nil, err
+	}
+	state := &structured.AllocatedState{
+		AllocatedDevices: sets.New[structured.DeviceID](), AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AggregatedCapacity: structured.NewConsumedCapacityCollection(),
+	}
+	for _, claim := range list {
+		allocation := claim.Status.Allocation
+		if pending := c.GetPendingAllocation(claim.UID); pending != nil {
+			allocation = pending
+		}
+		if allocation == nil {
+			continue
+		}
+		for i := range allocation.Devices.Results {
+			note(state, &allocation.Devices.Results[i])
+		}
+	}
+	return state, nil
+}
+
+func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult) {
+	if r.AdminAccess != nil && *r.AdminAccess {
+		return
+	}
+	id := structured.MakeDeviceID(r.Driver, r.Pool, r.Device)
+	if r.ShareID == nil {
+		state.AllocatedDevices.Insert(id)
+		return
+	}
+	state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, r.ShareID))
+	if r.ConsumedCapacity != nil {
+		state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, r.ConsumedCapacity))
+	}
+}
+
+// SignalClaimPendingAllocation notes what is about to be written.
+func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.ResourceClaim) error {
+	if claim == nil || claim.Status.Allocation == nil {
+		return fmt.Errorf("claim %s has no allocation", uid)
+	}
+	l := &c.assumptions
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending[uid] == nil {
+		l.pending[uid] = &pendingClaim{claim: claim}
+	}
+	l.pending[uid].users++
+	return nil
+}
+
+// GetPendingAllocation is what is about to be written, nil for nothing.
+func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult {
+	l := &c.assumptions
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.pending[uid]; p != nil {
+		return p.claim.Status.Allocation
+	}
+	return nil
+}
+
+// MaybeRemoveClaimPendingAllocation takes it back for one who told of it, or for all.
+func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, all bool) bool {
+	l := &c.assumptions
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.pending[uid]
+	if p == nil {
+		return false
+	}
+	if p.users--; p.users > 0 && !all {
+		return false
+	}
+	delete(l.pending, uid)
+	return true
+}
+
+// AssumeClaimAfterAPICall notes what was written.
+func (c claims) AssumeClaimAfterAPICall(claim *resourcev1.ResourceClaim) error {
+	l := &c.assumptions
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.written[claim.Namespace+"/"+claim.Name] = claim
+	return nil
+}
+
+// AssumedClaimRestore takes that back.
+func (c claims) AssumedClaimRestore(namespace, name string) {
+	l := &c.assumptions
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.written, namespace+"/"+name)
+}

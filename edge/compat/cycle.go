@@ -1,0 +1,153 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Host runs the hosted plugins of one profile. The loop owns it, but for the
+// recorder.
+type Host struct {
+	*Hosts
+	name     string
+	plugins  []*hostedPlugin
+	byName   map[string]*hostedPlugin
+	enabled  [points][]*hostedPlugin
+	weights  map[string]int64 // of scores
+	cycles   map[types.UID]*cycle
+	recorder events.EventRecorderLogger
+}
+
+// cycle is an attempt for a pod, as hosted plugins know it.
+type cycle struct {
+	host     *Host
+	pod      *v1.Pod
+	object   *object.Pod
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	state    *cycleState
+	snapshot *snapshot
+	left     time.Duration // for calls
+
+	statuses   []*decision.Status // that filters answered; a verdict is a place here
+	numbers    map[string]framework.Verdict
+	tried      *trial
+	postFilter *framework.PostFilterCall // while PostFilter plugins run
+}
+
+var errCycleEnded = errors.New("the scheduling cycle has ended")
+
+// Begin begins an attempt.
+func (h *Host) Begin(t *table.Table, p *object.Pod) {
+	c := h.newCycle(p)
+	c.snapshot = h.snapshots.refresh(t)
+	if old := h.cycles[p.UID]; old != nil {
+		old.cancel(errCycleEnded)
+	}
+	h.cycles[p.UID] = c
+}
+
+func (h *Host) newCycle(p *object.Pod) *cycle {
+	c := &cycle{host: h, pod: apiPod(p), object: p, state: newCycleState(), left: h.options.Timeout, numbers: map[string]framework.Verdict{}}
+	c.ctx, c.cancel = context.WithCancelCause(klog.NewContext(context.Background(), h.options.Logger))
+	return c
+}
+
+// cycleOf is the attempt for the pod; one that has no attempt, any more, gets a new
+// one with nothing noted.
+func (h *Host) cycleOf(p *object.Pod) *cycle {
+	if c := h.cycles[p.UID]; c != nil {
+		return c
+	}
+	c := h.newCycle(p)
+	c.snapshot = h.snapshots.last()
+	return c
+}
+
+// Attempt is the pod's cycle.
+func (h *Host) Attempt(uid types.UID) any {
+	if c := h.cycles[uid]; c != nil {
+		return c
+	}
+	return nil
+}
+
+// Settled activates the pods that plugins want to be tried next.
+func (h *Host) Settled(p *object.Pod) {
+	c := h.cycles[p.UID]
+	if c == nil {
+		return
+	}
+	v, err := c.state.Read(PodsToActivateKey)
+	pods, ok := v.(*PodsToActivate)
+	if err != nil || !ok {
+		return
+	}
+	if wanted := pods.take(); len(wanted) > 0 {
+		h.activate(wanted)
+	}
+}
+
+func (h *Hosts) activate(pods []*v1.Pod) {
+	e := machine.Activate{}
+	for _, p := range pods {
+		e.UIDs = append(e.UIDs, p.UID)
+	}
+	if h.loop != nil {
+		h.loop.Report(e)
+	}
+}
+
+// End ends the attempt. What plugins still run for it goes on.
+func (h *Host) End(uid types.UID) {
+	if c := h.cycles[uid]; c != nil {
+		c.cancel(errCycleEnded)
+		delete(h.cycles, uid)
+	}
+}
+
+// call calls a plugin within what is left of the attempt's time.
+func (c *cycle) call(point, plugin string, f func()) error {
+	err := c.host.call(&c.left, c.object.UID, point, plugin, f)
+	if err != nil {
+		c.cancel(err)
+	}
+	return err
+}
+
+// assumed is the pod as it looks on the node.
+func (c *cycle) assumed(node string) *v1.Pod { return onNode(c.pod, node) }
+
+func onNode(p *v1.Pod, node string) *v1.Pod {
+	if p.Spec.NodeName == node {
+		return p
+	}
+	assumed := *p
+	assumed.Spec.NodeName = node
+	return &assumed
+}
+
+// apiPod is the API object of a pod. One that was decoded without it gets what is
+// known.
+func apiPod(p *object.Pod) *v1.Pod {
+	if p.API != nil {
+		return p.API
+	}
+	pod := &v1.Pod{}
+	pod.Name, pod.Namespace, pod.UID, pod.Labels = p.Name, p.Namespace, p.UID, p.Labels
+	pod.ResourceVersion = p.Version
+	pod.Spec.SchedulerName, pod.Spec.NodeName, pod.Spec.Priority = p.SchedulerName, p.NodeName, &p.Priority
+	return pod
+}

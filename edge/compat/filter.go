@@ -1,0 +1,149 @@
+package compat
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// firstError is the first verdict that is a failure.
+const firstError framework.Verdict = 1 << 62
+
+// adaptFilter sets PreFilter, Filter and PostFilter.
+func (h *Host) adaptFilter(native *framework.Plugin, p *hostedPlugin) {
+	if p.preFilter != nil {
+		native.PreFilter = func(t *table.Table, pod *object.Pod) framework.PreFilterResult {
+			return h.cycleOf(pod).preFilter(p)
+		}
+	}
+	if p.filter != nil {
+		native.ErrorsFrom = firstError
+		native.Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+			h.cycleOf(in.Pod).filter(p, in.Table, rows, out)
+		}
+		native.Explain = func(in *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+			return h.cycleOf(in.Pod).explain(v)
+		}
+	}
+	if p.postFilter != nil {
+		native.PostFilter = func(call *framework.PostFilterCall) framework.PostFilterResult {
+			return h.cycleOf(call.Pod).runPostFilter(p, call)
+		}
+	}
+}
+
+func (c *cycle) preFilter(p *hostedPlugin) framework.PreFilterResult {
+	var result *fwk.PreFilterResult
+	var status *fwk.Status
+	err := c.call("PreFilter", p.name, func() {
+		result, status = p.preFilter.PreFilter(c.ctx, c.state, c.pod, c.snapshot.nodes())
+	})
+	switch {
+	case err != nil:
+		return framework.PreFilterResult{Status: failure(err)}
+	case status.IsSkip():
+		skipped := sets.New(p.name)
+		c.state.SetSkipFilterPlugins(skipped.Union(c.state.GetSkipFilterPlugins()))
+		return framework.PreFilterResult{Skip: true}
+	}
+	out := framework.PreFilterResult{Status: preFilterStatus(status)}
+	if !result.AllNodes() {
+		out.NodeNames = slices.Sorted(slices.Values(result.NodeNames.UnsortedList()))
+		if out.NodeNames == nil {
+			out.NodeNames = []string{}
+		}
+	}
+	return out
+}
+
+// preFilterStatus is the status as v1.36 takes it: what is neither a success nor a
+// rejection that may be resolved, or may not, is a failure.
+func preFilterStatus(s *fwk.Status) *decision.Status {
+	out := statusOf(s)
+	if out == nil || out.Code == decision.Unschedulable || out.Code == decision.UnschedulableAndUnresolvable {
+		return out
+	}
+	return &decision.Status{Code: decision.Error, Reasons: out.Reasons, Err: s.AsError()}
+}
+
+// filter asks the plugin about the nodes of rows.
+func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []framework.Verdict) {
+	statuses := make([]*fwk.Status, len(rows))
+	asked, states := make([]*nodeInfo, len(rows)), make([]fwk.CycleState, len(rows))
+	for i, r := range rows {
+		if t.Node(r) == nil {
+			continue
+		}
+		var err error
+		if asked[i], states[i], err = c.at(t, r); err != nil {
+			c.failAll(err, out)
+			return
+		}
+	}
+	err := c.call("Filter", p.name, func() {
+		c.host.each(len(rows), func(i int) {
+			if asked[i] != nil {
+				statuses[i] = p.filter.Filter(c.ctx, states[i], c.pod, asked[i])
+			}
+		})
+	})
+	if err != nil {
+		c.failAll(err, out)
+		return
+	}
+	for i, s := range statuses {
+		out[i] = c.verdict(s)
+	}
+}
+
+func (c *cycle) failAll(err error, out []framework.Verdict) {
+	v := c.number("error "+err.Error(), firstError, failure(err))
+	for i := range out {
+		out[i] = v
+	}
+}
+
+// verdict is the number of a status: equal ones have the same.
+func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
+	switch {
+	case s.IsSuccess():
+		return framework.Fits
+	case s.IsRejected():
+		return c.number(s.Code().String()+"\x00"+strings.Join(s.Reasons(), "\x00"), 0, statusOf(s))
+	}
+	err := s.AsError()
+	if err == nil {
+		err = fmt.Errorf("%s", s.Code())
+	}
+	return c.number("error "+err.Error(), firstError, failure(err))
+}
+
+func (c *cycle) number(key string, from framework.Verdict, s *decision.Status) framework.Verdict {
+	v, known := c.numbers[key]
+	if !known {
+		c.statuses = append(c.statuses, s)
+		v = from + framework.Verdict(len(c.statuses))
+		c.numbers[key] = v
+	}
+	return v
+}
+
+// explain says what the verdict stands for.
+func (c *cycle) explain(v framework.Verdict) (decision.Code, []string) {
+	if v >= firstError {
+		v -= firstError
+	}
+	if v == 0 || int(v) > len(c.statuses) {
+		return decision.Error, []string{"the plugin's answer is not known any more"}
+	}
+	s := c.statuses[v-1]
+	return s.Code, s.Reasons
+}

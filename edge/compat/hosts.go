@@ -1,0 +1,148 @@
+package compat
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/profile"
+)
+
+// PluginFactory makes a plugin, as kube-scheduler's registry has it.
+type PluginFactory = func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error)
+
+// Options of Hosts.
+type Options struct {
+	Logger klog.Logger
+	// Config is how to reach the API server; nil: there is none, in tests.
+	Config *rest.Config
+	Client kubernetes.Interface
+	// Dynamic reads custom resources.
+	Dynamic dynamic.Interface
+	// Timeout bounds what calls of plugins take in one attempt.
+	Timeout time.Duration
+	// Parallelism is how many nodes a plugin may be asked about at once.
+	Parallelism int
+	Extenders   []fwk.Extender
+}
+
+// Loop is who owns the machine.
+type Loop interface {
+	// Inspect runs look on the goroutine that owns the machine.
+	Inspect(ctx context.Context, look func()) error
+	// Report tells the machine of an event, and never waits. Post waits while there
+	// are many.
+	Report(e machine.Event)
+	Post(e machine.Event)
+}
+
+// Hosts are the hosts of all profiles, and what these share.
+type Hosts struct {
+	options  Options
+	factory  *factory // of informers
+	profiles map[string]*Host
+
+	machine     *machine.Machine // for questions only
+	loop        Loop
+	questions   chan *question
+	snapshots   snapshots
+	workers     workers
+	hangs       hangs
+	binding     running
+	postBinds   chan func()
+	broadcaster events.EventBroadcaster // of plugins' events; nil: there is no API server
+	assumptions assumptions
+	watched     map[string]bool // resources of which plugins want events
+}
+
+// defaultTimeout is how long plugins may take unless somebody says otherwise.
+const defaultTimeout = 10 * time.Second
+
+// New returns the hosts of no profile.
+func New(o Options) *Hosts {
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	o.Parallelism = max(o.Parallelism, 1)
+	h := &Hosts{options: o, profiles: map[string]*Host{}, questions: make(chan *question), watched: map[string]bool{},
+		hangs:       hangs{pods: map[types.UID]hang{}, plugins: map[string]int{}},
+		binding:     running{pods: map[types.UID]*preBinding{}},
+		postBinds:   make(chan func(), postBindLimit),
+		assumptions: assumptions{pending: map[types.UID]*pendingClaim{}, written: map[string]*resourcev1.ResourceClaim{}}}
+	if o.Client != nil {
+		h.factory = newFactory(informers.NewSharedInformerFactory(o.Client, 0))
+	}
+	return h
+}
+
+// Connect says which machine the plugins decide for, before its first step.
+func (h *Hosts) Connect(m *machine.Machine, l Loop) { h.machine, h.loop = m, l }
+
+// Any tells whether a profile has hosted plugins.
+func (h *Hosts) Any() bool {
+	for _, p := range h.profiles { // any order: a yes or no
+		if len(p.plugins) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Registry returns the factories by which a profile makes hosted plugins.
+func (h *Hosts) Registry(profileName string, factories map[string]PluginFactory, args Args) profile.Registry {
+	host := &Host{Hosts: h, name: profileName, cycles: map[types.UID]*cycle{}, byName: map[string]*hostedPlugin{}}
+	host.recorder = newRecorder(h, profileName)
+	h.profiles[profileName] = host
+	registry := profile.Registry{}
+	for name, make := range factories { // any order: fills a map
+		registry[name] = func(raw any) (*framework.Plugin, error) {
+			object, err := args.Decode(name, raw)
+			if err != nil {
+				return nil, err
+			}
+			return host.add(name, make, object)
+		}
+	}
+	return registry
+}
+
+// add makes a plugin for the profile.
+func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native *framework.Plugin, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			native, err = nil, fmt.Errorf("its factory panicked: %v", r)
+		}
+	}()
+	ctx := klog.NewContext(context.Background(), h.options.Logger)
+	pl, err := make(ctx, args, &handle{h})
+	if err != nil {
+		return nil, err
+	}
+	if isNil(pl) {
+		return nil, fmt.Errorf("its factory returned no plugin")
+	}
+	hosted := newHostedPlugin(name, pl)
+	native, err = h.adapt(ctx, hosted)
+	if err != nil {
+		return nil, err
+	}
+	h.plugins = append(h.plugins, hosted)
+	h.byName[name] = hosted
+	return native, nil
+}
+
+// Timeout is how long calls of plugins may take in one attempt.
+func (h *Hosts) Timeout() time.Duration { return h.options.Timeout }

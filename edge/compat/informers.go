@@ -1,0 +1,176 @@
+package compat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// factory is a SharedInformerFactory that knows the handlers that were added, so that
+// the first cycle can wait until each has heard of all that there is.
+type factory struct {
+	informers.SharedInformerFactory
+	mu       sync.Mutex
+	handlers []cache.ResourceEventHandlerRegistration
+}
+
+// unfinished selects the pods that a scheduler cares for.
+const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
+
+func newFactory(inner informers.SharedInformerFactory) *factory {
+	f := &factory{SharedInformerFactory: inner}
+	f.InformerFor(&v1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return coreinformers.NewFilteredPodInformer(client, all, resync, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+			func(o *metav1.ListOptions) { o.FieldSelector = unfinished })
+	})
+	return f
+}
+
+// InformerFor finds or makes the informer of a type.
+func (f *factory) InformerFor(obj runtime.Object, make internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+	return f.SharedInformerFactory.InformerFor(obj, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return &informer{make(client, resync), f}
+	})
+}
+
+func (f *factory) note(r cache.ResourceEventHandlerRegistration, err error) (cache.ResourceEventHandlerRegistration, error) {
+	if err == nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.handlers = append(f.handlers, r)
+	}
+	return r, err
+}
+
+// waitForHandlers waits until each handler has heard of all that there is; false where
+// the context ended first.
+func (f *factory) waitForHandlers(ctx context.Context) bool {
+	f.mu.Lock()
+	handlers := slices.Clone(f.handlers)
+	f.mu.Unlock()
+	for _, h := range handlers {
+		if !cache.WaitForCacheSync(ctx.Done(), h.HasSynced) {
+			return false
+		}
+	}
+	return true
+}
+
+// informer tells the factory of its handlers.
+type informer struct {
+	cache.SharedIndexInformer
+	factory *factory
+}
+
+// AddEventHandler adds a handler.
+func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.factory.note(i.SharedIndexInformer.AddEventHandler(h))
+}
+
+// AddEventHandlerWithResyncPeriod adds a handler.
+func (i *informer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, d time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	return i.factory.note(i.SharedIndexInformer.AddEventHandlerWithResyncPeriod(h, d))
+}
+
+// AddEventHandlerWithOptions adds a handler.
+func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	return i.factory.note(i.SharedIndexInformer.AddEventHandlerWithOptions(h, o))
+}
+
+// builtin are the resources that plugins name without a version.
+var builtin = map[fwk.EventResource]schema.GroupVersionResource{
+	fwk.PersistentVolume:      v1.SchemeGroupVersion.WithResource("persistentvolumes"),
+	fwk.PersistentVolumeClaim: v1.SchemeGroupVersion.WithResource("persistentvolumeclaims"),
+	fwk.CSINode:               {Group: "storage.k8s.io", Version: "v1", Resource: "csinodes"},
+	fwk.CSIDriver:             {Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"},
+	fwk.VolumeAttachment:      {Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"},
+	fwk.CSIStorageCapacity:    {Group: "storage.k8s.io", Version: "v1", Resource: "csistoragecapacities"},
+	fwk.StorageClass:          {Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"},
+	fwk.ResourceClaim:         {Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"},
+	fwk.ResourceSlice:         {Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"},
+	fwk.DeviceClass:           {Group: "resource.k8s.io", Version: "v1", Resource: "deviceclasses"},
+	fwk.PodGroup:              {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
+}
+
+// Pods and Nodes are the informers that Berth's own picture comes from, too: so it is
+// never newer than theirs.
+func (h *Hosts) Pods() cache.SharedIndexInformer  { return h.factory.Core().V1().Pods().Informer() }
+func (h *Hosts) Nodes() cache.SharedIndexInformer { return h.factory.Core().V1().Nodes().Informer() }
+
+// Start starts what plugins asked for, until the context ends.
+func (h *Hosts) Start(ctx context.Context) error {
+	h.runPostBinds(ctx)
+	if h.broadcaster != nil {
+		if err := h.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+			return fmt.Errorf("recording events of plugins: %w", err)
+		}
+	}
+	custom := dynamicinformer.NewDynamicSharedInformerFactory(h.options.Dynamic, 0)
+	for _, name := range h.resources() {
+		var i cache.SharedIndexInformer
+		if gvr, ok := builtin[fwk.EventResource(name)]; ok {
+			generic, err := h.factory.ForResource(gvr)
+			if err != nil {
+				return fmt.Errorf("events of %s: %w", name, err)
+			}
+			i = generic.Informer()
+		} else {
+			gvr, _ := schema.ParseResourceArg(name)
+			if gvr == nil {
+				return fmt.Errorf("events of %q: the resource is not of the form resource.version.group", name)
+			}
+			i = custom.ForResource(*gvr).Informer()
+		}
+		if _, err := i.AddEventHandler(h.telling(name)); err != nil {
+			return fmt.Errorf("events of %s: %w", name, err)
+		}
+	}
+	h.factory.StartWithContext(ctx)
+	custom.Start(ctx.Done())
+	return nil
+}
+
+// telling tells the machine of the objects of a resource.
+func (h *Hosts) telling(resource string) cache.ResourceEventHandler {
+	post := func(a framework.ActionType, old, now any) {
+		h.loop.Post(machine.OtherChanged{Resource: resource, ActionType: a, Old: old, New: now})
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { post(framework.Add, nil, obj) },
+		UpdateFunc: func(old, now any) { post(framework.UpdateOther, old, now) },
+		DeleteFunc: func(obj any) {
+			if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = lost.Obj
+			}
+			post(framework.Delete, obj, nil)
+		},
+	}
+}
+
+// WaitForSync waits until the informers of plugins know all that there is, and their
+// handlers have heard of it; false where the context ended first.
+func (h *Hosts) WaitForSync(ctx context.Context) bool {
+	for _, synced := range h.factory.WaitForCacheSync(ctx.Done()) { // any order: all
+		if !synced {
+			return false
+		}
+	}
+	return h.factory.waitForHandlers(ctx)
+}

@@ -1,0 +1,94 @@
+package compat
+
+import (
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// newRecorder records events of a profile's plugins. It starts to send them when the
+// hosts start.
+func newRecorder(h *Hosts, profileName string) events.EventRecorderLogger {
+	if h.options.Client == nil {
+		return events.NewFakeRecorder(0)
+	}
+	if h.broadcaster == nil {
+		h.broadcaster = events.NewBroadcaster(&events.EventSinkImpl{Interface: h.options.Client.EventsV1()})
+	}
+	return h.broadcaster.NewRecorder(scheme.Scheme, profileName).WithLogger(h.options.Logger)
+}
+
+// SharedCSIManager lists CSINodes.
+func (h *handle) SharedCSIManager() fwk.CSIManager { return csiManager{h.Hosts} }
+
+type csiManager struct{ *Hosts }
+
+func (m csiManager) CSINodes() fwk.CSINodeLister { return m }
+
+// List lists all CSINodes.
+func (m csiManager) List() ([]*storagev1.CSINode, error) {
+	return m.factory.Storage().V1().CSINodes().Lister().List(labels.Everything())
+}
+
+// Get finds the CSINode of a node.
+func (m csiManager) Get(name string) (*storagev1.CSINode, error) {
+	return m.factory.Storage().V1().CSINodes().Lister().Get(name)
+}
+
+// SharedDRAManager shows claims and devices.
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return draManager{h.Hosts} }
+
+type draManager struct{ *Hosts }
+
+func (m draManager) ResourceClaims() fwk.ResourceClaimTracker     { return claims{m.Hosts} }
+func (m draManager) ResourceSlices() fwk.ResourceSliceLister      { return slicesOf{m.Hosts} }
+func (m draManager) DeviceClasses() fwk.DeviceClassLister         { return classes{m.Hosts} }
+func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return classes{m.Hosts} }
+func (m draManager) PodGroups() fwk.PodGroupLister                { return podGroups{} }
+
+type slicesOf struct{ *Hosts }
+
+// ListWithDeviceTaintRules lists the slices; the feature gate of the rules is off.
+func (s slicesOf) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
+	return s.factory.Resource().V1().ResourceSlices().Lister().List(labels.Everything())
+}
+
+type classes struct{ *Hosts }
+
+func (c classes) List() ([]*resourcev1.DeviceClass, error) {
+	return c.factory.Resource().V1().DeviceClasses().Lister().List(labels.Everything())
+}
+
+func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
+	return c.factory.Resource().V1().DeviceClasses().Lister().Get(name)
+}
+
+// GetDeviceClass is the class that stands for an extended resource, nil for none. Of
+// several the youngest counts, as in v1.36.
+func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
+	list, _ := c.List()
+	var found *resourcev1.DeviceClass
+	for _, class := range list {
+		named := class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name)
+		implied := string(name) == resourcev1.ResourceDeviceClassPrefix+class.Name
+		if !named && !implied {
+			continue
+		}
+		if found == nil || found.CreationTimestamp.Before(&class.CreationTimestamp) ||
+			found.CreationTimestamp.Equal(&class.CreationTimestamp) && class.Name < found.Name {
+			found = class
+		}
+	}
+	return found
+}
+
+type podGroups struct{}
+
+func (podGroups) Get(string, string) (*schedulingv1alpha2.PodGroup, error) {
+	return nil, errNoPodGroups
+}

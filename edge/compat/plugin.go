@@ -1,0 +1,86 @@
+package compat
+
+import (
+	"context"
+	"reflect"
+
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/framework"
+)
+
+// hostedPlugin is a plugin by the extension points that it implements; those that
+// it does not are nil.
+type hostedPlugin struct {
+	name       string
+	preEnqueue fwk.PreEnqueuePlugin
+	queueSort  fwk.QueueSortPlugin
+	preFilter  fwk.PreFilterPlugin
+	filter     fwk.FilterPlugin
+	postFilter fwk.PostFilterPlugin
+	preScore   fwk.PreScorePlugin
+	score      fwk.ScorePlugin
+	reserve    fwk.ReservePlugin
+	permit     fwk.PermitPlugin
+	preBind    fwk.PreBindPlugin
+	bind       fwk.BindPlugin
+	postBind   fwk.PostBindPlugin
+	events     fwk.EnqueueExtensions
+	sign       fwk.SignPlugin
+}
+
+func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
+	p := &hostedPlugin{name: name}
+	p.preEnqueue, _ = pl.(fwk.PreEnqueuePlugin)
+	p.queueSort, _ = pl.(fwk.QueueSortPlugin)
+	p.preFilter, _ = pl.(fwk.PreFilterPlugin)
+	p.filter, _ = pl.(fwk.FilterPlugin)
+	p.postFilter, _ = pl.(fwk.PostFilterPlugin)
+	p.preScore, _ = pl.(fwk.PreScorePlugin)
+	p.score, _ = pl.(fwk.ScorePlugin)
+	p.reserve, _ = pl.(fwk.ReservePlugin)
+	p.permit, _ = pl.(fwk.PermitPlugin)
+	p.preBind, _ = pl.(fwk.PreBindPlugin)
+	p.bind, _ = pl.(fwk.BindPlugin)
+	p.postBind, _ = pl.(fwk.PostBindPlugin)
+	p.events, _ = pl.(fwk.EnqueueExtensions)
+	p.sign, _ = pl.(fwk.SignPlugin)
+	return p
+}
+
+// isNil tells whether there is no plugin, be it in a typed nil.
+func isNil(pl fwk.Plugin) bool {
+	if pl == nil {
+		return true
+	}
+	v := reflect.ValueOf(pl)
+	return v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Size() > 0
+}
+
+// adapt returns the plugin as one of core/framework.
+func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, error) {
+	native := &framework.Plugin{Name: p.name}
+	native.Host, native.Locality = h, framework.Anything
+	var err error
+	if native.EventsToRegister, err = h.eventsOf(ctx, p); err != nil {
+		return nil, err
+	}
+	h.adaptQueue(native, p)
+	h.adaptFilter(native, p)
+	h.adaptScore(native, p)
+	h.adaptReserve(native, p)
+	native.Blocking = framework.Blocking{PreBind: p.preBind != nil, Bind: p.bind != nil, PostBind: p.postBind != nil}
+	return native, nil
+}
+
+// adaptQueue sets the points of the queue.
+func (h *Host) adaptQueue(native *framework.Plugin, p *hostedPlugin) {
+	if p.preEnqueue != nil {
+		native.PreEnqueue = h.preEnqueue(p)
+	}
+	if p.queueSort != nil {
+		native.Less = func(a, b *framework.QueuedPodInfo) bool {
+			return p.queueSort.Less(&queuedPod{entry: a}, &queuedPod{entry: b})
+		}
+	}
+}

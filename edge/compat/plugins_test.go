@@ -1,0 +1,706 @@
+package compat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
+)
+
+// named is the name of a plugin; a test embeds it in a type with the points that it
+// needs.
+type named string
+
+func (n named) Name() string { return string(n) }
+
+// with returns a factory of the plugin that f makes.
+func with(f func(h fwk.Handle) fwk.Plugin) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return func(_ context.Context, _ runtime.Object, h fwk.Handle) (fwk.Plugin, error) { return f(h), nil }
+}
+
+type filter struct {
+	named
+	filter func(state fwk.CycleState, p *v1.Pod, n fwk.NodeInfo) *fwk.Status
+}
+
+func (f *filter) Filter(_ context.Context, state fwk.CycleState, p *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+	return f.filter(state, p, n)
+}
+
+func filtering(f func(p *v1.Pod, n fwk.NodeInfo) *fwk.Status) Option {
+	return WithPlugin("F", with(func(fwk.Handle) fwk.Plugin {
+		return &filter{"F", func(_ fwk.CycleState, p *v1.Pod, n fwk.NodeInfo) *fwk.Status { return f(p, n) }}
+	}))
+}
+
+// A hosted filter keeps pods off the nodes that it rejects, and its reasons are in the
+// record.
+func TestFilterRejectsNodes(t *testing.T) {
+	c := New(t, filtering(func(p *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+		if p.Labels["team"] == n.Node().Labels["team"] {
+			return nil
+		}
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "another team's node")
+	}))
+	c.Add(Node("a", "team", "red"), Node("b", "team", "blue"), Node("c"))
+	c.Add(Pod("p", "team", "blue"), Pod("q", "team", "green"))
+	if node := c.NodeOf("p"); node != "b" {
+		t.Errorf("got %s", node)
+	}
+	d := c.Decision("q", 0)
+	if d.Result != decision.ResultUnschedulable || len(d.Tallies) != 1 || d.Tallies[0].Nodes != 3 || d.Tallies[0].Plugin != "F" ||
+		d.Tallies[0].Code != decision.UnschedulableAndUnresolvable || fmt.Sprint(d.Tallies[0].Reasons) != "[another team's node]" {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// Pods on nodes, assumed ones too, are in the NodeInfo with what they request.
+func TestNodeInfoHasThePodsOnTheNode(t *testing.T) {
+	c := New(t, filtering(func(p *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+		if n.GetRequested().GetMilliCPU() != int64(100*len(n.GetPods())) {
+			return fwk.AsStatus(fmt.Errorf("%d pods request %d", len(n.GetPods()), n.GetRequested().GetMilliCPU()))
+		}
+		for _, on := range n.GetPods() {
+			if on.GetPod().Spec.NodeName != n.Node().Name {
+				return fwk.AsStatus(fmt.Errorf("pod %s is on %q", on.GetPod().Name, on.GetPod().Spec.NodeName))
+			}
+		}
+		if len(n.GetPods()) >= 2 {
+			return fwk.NewStatus(fwk.Unschedulable, "two are enough")
+		}
+		return nil
+	}))
+	c.Add(Node("a"), Node("b"))
+	count := map[string]int{}
+	for i := range 4 {
+		c.Add(Pod(fmt.Sprint("p", i)))
+		count[c.NodeOf(fmt.Sprint("p", i))]++
+	}
+	if count["a"] != 2 || count["b"] != 2 {
+		t.Errorf("got %v", count)
+	}
+	c.Add(Pod("last"))
+	if d := c.Decision("last", 0); d.Result != decision.ResultUnschedulable || fmt.Sprint(d.Tallies[0].Reasons) != "[two are enough]" {
+		t.Errorf("got %+v", d)
+	}
+}
+
+type scorer struct {
+	named
+	score     func(n fwk.NodeInfo) int64
+	normalize func(fwk.NodeScoreList)
+}
+
+func (s *scorer) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, n fwk.NodeInfo) (int64, *fwk.Status) {
+	return s.score(n), nil
+}
+
+func (s *scorer) ScoreExtensions() fwk.ScoreExtensions {
+	if s.normalize == nil {
+		return nil
+	}
+	return s
+}
+
+func (s *scorer) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, list fwk.NodeScoreList) *fwk.Status {
+	s.normalize(list)
+	return nil
+}
+
+func scoring(weight int32, s scorer) []Option {
+	s.named = "S"
+	return []Option{WithPlugin("S", with(func(fwk.Handle) fwk.Plugin { return &s })), WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
+		c.Profiles[0].Plugins.MultiPoint.Enabled[0].Weight = &weight
+	})}
+}
+
+// Scores decide, weighted; NormalizeScore sees the feasible nodes and what it writes
+// counts.
+func TestScoresDecide(t *testing.T) {
+	byName := func(n fwk.NodeInfo) int64 { return int64(n.Node().Name[0] - 'a') }
+	for _, tc := range []struct {
+		name string
+		s    scorer
+		want string
+	}{
+		{"without normalising", scorer{score: byName}, "c"},
+		{"normalised the other way round", scorer{score: byName, normalize: func(list fwk.NodeScoreList) {
+			for i := range list {
+				list[i].Score = 100 - 50*list[i].Score
+			}
+		}}, "a"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := New(t, scoring(100, tc.s)...)
+			c.Add(Node("a"), Node("b"), Node("c"), Pod("p"))
+			if node := c.NodeOf("p"); node != tc.want {
+				t.Errorf("got %s", node)
+			}
+		})
+	}
+}
+
+// Misbehaviour of a plugin is an error of that pod's attempt; others go on.
+func TestMisbehaviourIsContained(t *testing.T) {
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	evil := func(p *v1.Pod) bool { return p.Labels["evil"] != "" }
+	for _, tc := range []struct {
+		name, want string
+		option     []Option
+	}{
+		{"a panic in Filter", `running "F" filter plugin: panicked: boom`, []Option{filtering(func(p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+			if evil(p) {
+				panic("boom")
+			}
+			return nil
+		})}},
+		{"an error in Filter", `running "F" filter plugin: no idea`, []Option{filtering(func(p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+			if evil(p) {
+				return fwk.AsStatus(errors.New("no idea"))
+			}
+			return nil
+		})}},
+		{"a hang in Filter", `plugin "F" did not return from Filter within 50ms`, []Option{WithTimeout(50 * time.Millisecond), filtering(func(p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+			if evil(p) {
+				<-hang
+			}
+			return nil
+		})}},
+		{"a goroutine that ends", "it ended its goroutine", []Option{filtering(func(p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+			if evil(p) {
+				(&testing.T{}).Skip() // runtime.Goexit
+			}
+			return nil
+		})}},
+		{"a score out of range", `plugin "S" returns an invalid score 101, it should in the range of [0, 100] after normalizing`,
+			scoring(1, scorer{score: func(fwk.NodeInfo) int64 { return 101 }})},
+		{"a panic in Score", "panicked", scoring(1, scorer{score: func(fwk.NodeInfo) int64 { panic("boom") }})},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := New(t, tc.option...)
+			c.Add(Node("a"), Node("b"), Pod("evil", "evil", "yes"))
+			d := c.Decision("evil", 0)
+			if d.Result != decision.ResultError || !strings.Contains(fmt.Sprint(d.Err), tc.want) {
+				t.Errorf("got %s: %v", d.Result, d.Err)
+			}
+			c.Delete(c.Pod("evil"))
+			if !strings.HasSuffix(tc.name, "Score") && tc.name != "a score out of range" {
+				c.Add(Pod("good"))
+				c.NodeOf("good")
+			}
+		})
+	}
+}
+
+// What a plugin changes of what it was lent changes nothing that Berth decides on.
+func TestLentObjectsAreNotBerths(t *testing.T) {
+	c := New(t, filtering(func(p *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+		n.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Node().Name}})
+		if len(n.GetPods()) > 0 {
+			_ = n.RemovePod(klog.Background(), n.GetPods()[0].GetPod())
+		}
+		p.Spec.NodeSelector = map[string]string{"no": "node"}
+		return nil
+	}))
+	c.Add(Node("a"), Pod("p"))
+	c.NodeOf("p")
+	c.Add(Pod("q"))
+	c.NodeOf("q")
+	c.Add(Node("b"), Pod("r"))
+	c.NodeOf("r")
+}
+
+// quota is a plugin that counts the pods of a team over all nodes. Preemption tells it
+// of pods that come and go.
+type quota struct {
+	named
+	limit int
+	mu    sync.Mutex
+	log   []string
+}
+
+type quotaState struct{ used int }
+
+func (s *quotaState) Clone() fwk.StateData { c := *s; return &c }
+
+const quotaKey fwk.StateKey = "quota"
+
+func (q *quota) PreFilter(_ context.Context, state fwk.CycleState, p *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	s := &quotaState{}
+	for _, n := range nodes {
+		for _, on := range n.GetPods() {
+			if on.GetPod().Labels["team"] == p.Labels["team"] {
+				s.used++
+			}
+		}
+	}
+	state.Write(quotaKey, s)
+	return nil, nil
+}
+
+func (q *quota) PreFilterExtensions() fwk.PreFilterExtensions { return q }
+
+func (q *quota) change(state fwk.CycleState, p *v1.Pod, other fwk.PodInfo, by int) *fwk.Status {
+	v, err := state.Read(quotaKey)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if other.GetPod().Labels["team"] == p.Labels["team"] {
+		v.(*quotaState).used += by
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.log = append(q.log, fmt.Sprintf("%+d %s", by, other.GetPod().Name))
+	return nil
+}
+
+func (q *quota) AddPod(_ context.Context, state fwk.CycleState, p *v1.Pod, added fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
+	return q.change(state, p, added, 1)
+}
+
+func (q *quota) RemovePod(_ context.Context, state fwk.CycleState, p *v1.Pod, removed fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
+	return q.change(state, p, removed, -1)
+}
+
+func (q *quota) Filter(_ context.Context, state fwk.CycleState, p *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+	v, err := state.Read(quotaKey)
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	if v.(*quotaState).used >= q.limit {
+		return fwk.NewStatus(fwk.Unschedulable, "the team's quota is used up")
+	}
+	return nil
+}
+
+// Preemption finds victims by a hosted quota: RemovePod and AddPod keep its state up.
+func TestQuotaPreempts(t *testing.T) {
+	q := &quota{named: "Quota", limit: 2}
+	c := New(t, WithPlugin("Quota", with(func(fwk.Handle) fwk.Plugin { return q })))
+	c.Add(Node("a"), Pod("x", "team", "red"), Pod("y", "team", "red"), Pod("other", "team", "blue"))
+	c.NodeOf("x")
+	c.NodeOf("y")
+	c.NodeOf("other")
+	high := Pod("high", "team", "red")
+	priority := int32(1000)
+	high.Spec.Priority = &priority
+	c.Add(high)
+	if node := c.NodeOf("high"); node != "a" {
+		t.Errorf("got %s", node)
+	}
+	if c.Pod("other") == nil {
+		t.Error("the pod of another team had to go")
+	}
+	if (c.Pod("x") == nil) == (c.Pod("y") == nil) {
+		t.Errorf("one of x and y has to go: %v", q.log)
+	}
+}
+
+// narrowing is a PreFilter plugin that names nodes.
+type narrowing struct {
+	named
+	names []string
+}
+
+func (n *narrowing) PreFilter(context.Context, fwk.CycleState, *v1.Pod, []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	return &fwk.PreFilterResult{NodeNames: sets.New(n.names...)}, nil
+}
+func (n *narrowing) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// PreFilter narrows pods to nodes; one that does not exist is none.
+func TestPreFilterNamesNodes(t *testing.T) {
+	n := &narrowing{"N", []string{"b", "no-such-node"}}
+	c := New(t, WithPlugin("N", with(func(fwk.Handle) fwk.Plugin { return n })))
+	c.Add(Node("a"), Node("b"), Node("c"), Pod("p"))
+	if node := c.NodeOf("p"); node != "b" {
+		t.Errorf("got %s", node)
+	}
+	n.names = nil
+	c.Add(Pod("q"))
+	if d := c.Decision("q", 0); d.Result != decision.ResultUnschedulable || fmt.Sprint(d.Tallies[0].Reasons) != "[node(s) didn't satisfy plugin N]" {
+		t.Errorf("got %+v", d)
+	}
+	n.names = []string{"no-such-node"}
+	c.Add(Pod("r"))
+	if d := c.Decision("r", 0); d.Result != decision.ResultUnschedulable || fmt.Sprint(d.Tallies[0].Reasons) != "[node(s) didn't satisfy plugin(s) [N]]" {
+		t.Errorf("got %+v", d)
+	}
+}
+
+// gang lets pods go when there are three.
+type gang struct {
+	named
+	handle     fwk.Handle
+	size       int
+	unreserved atomic.Int32
+}
+
+func (g *gang) Reserve(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status { return nil }
+func (g *gang) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string)           { g.unreserved.Add(1) }
+
+func (g *gang) Permit(_ context.Context, _ fwk.CycleState, p *v1.Pod, node string) (*fwk.Status, time.Duration) {
+	if p.Spec.NodeName != node {
+		return fwk.AsStatus(fmt.Errorf("the pod says %q", p.Spec.NodeName)), 0
+	}
+	waiting := 0
+	g.handle.IterateOverWaitingPods(func(w fwk.WaitingPod) {
+		if w.GetPod().Labels["gang"] == p.Labels["gang"] {
+			waiting++
+		}
+	})
+	if waiting+1 < g.size {
+		return fwk.NewStatus(fwk.Wait), time.Minute
+	}
+	g.handle.IterateOverWaitingPods(func(w fwk.WaitingPod) {
+		if w.GetPod().Labels["gang"] == p.Labels["gang"] {
+			w.Allow(g.Name())
+		}
+	})
+	return nil, 0
+}
+
+// A gang is bound together; one that a goroutine of the plugin rejects is tried again.
+func TestGangByPermit(t *testing.T) {
+	var g *gang
+	c := New(t, WithPlugin("Gang", with(func(h fwk.Handle) fwk.Plugin { g = &gang{named: "Gang", handle: h, size: 3}; return g })))
+	c.Add(Node("a"), Node("b"), Pod("p", "gang", "x"), Pod("q", "gang", "x"))
+	if d := c.Decision("q", 0); d.Result != decision.ResultWaiting {
+		t.Fatalf("got %s", d.Result)
+	}
+	if c.Pod("p").Spec.NodeName != "" {
+		t.Error("bound alone")
+	}
+	c.Until("p waits", func() bool { return g.handle.GetWaitingPod("p") != nil })
+	go g.handle.GetWaitingPod("p").Reject("Gang", "not now")
+	c.Until("p was rejected", func() bool { return g.unreserved.Load() == 1 })
+	c.Add(Pod("r", "gang", "x"), Pod("s", "gang", "x"))
+	for _, name := range []string{"q", "r", "s"} {
+		c.Until(name+" is bound", func() bool { return c.Pod(name).Spec.NodeName != "" })
+	}
+}
+
+type preBinder struct {
+	named
+	preBind func(ctx context.Context, p *v1.Pod, node string) *fwk.Status
+	skip    bool
+}
+
+func (b *preBinder) PreBindPreFlight(context.Context, fwk.CycleState, *v1.Pod, string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	if b.skip {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	return nil, nil
+}
+
+func (b *preBinder) PreBind(ctx context.Context, _ fwk.CycleState, p *v1.Pod, node string) *fwk.Status {
+	return b.preBind(ctx, p, node)
+}
+
+// A PreBind that blocks holds up no other pod, and its room stays taken.
+func TestBlockingPreBind(t *testing.T) {
+	release := make(chan struct{})
+	c := New(t, WithPlugin("B", with(func(fwk.Handle) fwk.Plugin {
+		return &preBinder{named: "B", preBind: func(_ context.Context, p *v1.Pod, _ string) *fwk.Status {
+			switch p.Name {
+			case "slow":
+				<-release
+			case "fails":
+				return fwk.AsStatus(errors.New("no"))
+			case "panics":
+				panic("boom")
+			}
+			return nil
+		}}
+	})))
+	c.Add(Node("a"), Pod("slow"), Pod("p"), Pod("fails"), Pod("panics"))
+	c.NodeOf("p")
+	for _, name := range []string{"fails", "panics"} {
+		c.Until(name+" fails", func() bool {
+			d := c.Decision(name, 0)
+			return d.Result == decision.ResultError && strings.Contains(d.Err.Error(), `running PreBind plugin "B"`)
+		})
+	}
+	if c.Pod("slow").Spec.NodeName != "" {
+		t.Error("bound before PreBind returned")
+	}
+	close(release)
+	c.NodeOf("slow")
+}
+
+// A preempted pod's PreBind is canceled.
+func TestPreemptionCancelsPreBind(t *testing.T) {
+	c := New(t, WithPlugin("B", with(func(fwk.Handle) fwk.Plugin {
+		return &preBinder{named: "B", preBind: func(ctx context.Context, p *v1.Pod, _ string) *fwk.Status {
+			if p.Labels["slow"] != "" {
+				<-ctx.Done()
+				return fwk.AsStatus(ctx.Err())
+			}
+			return nil
+		}}
+	})))
+	small := Node("a")
+	small.Status.Allocatable[v1.ResourcePods] = *small.Status.Allocatable.Pods()
+	small.Status.Allocatable[v1.ResourceCPU] = Pod("x").Spec.Containers[0].Resources.Requests[v1.ResourceCPU]
+	c.Add(small, Pod("slow", "slow", "yes"))
+	c.Decision("slow", 0)
+	high := Pod("high")
+	priority := int32(1000)
+	high.Spec.Priority = &priority
+	c.Add(high)
+	c.NodeOf("high")
+}
+
+type binder struct {
+	named
+	handle fwk.Handle
+	bound  atomic.Int32
+}
+
+func (b *binder) Bind(ctx context.Context, _ fwk.CycleState, p *v1.Pod, node string) *fwk.Status {
+	if p.Labels["mine"] == "" {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	now, err := b.handle.ClientSet().CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	now = now.DeepCopy()
+	now.Spec.NodeName = node
+	now.Annotations = map[string]string{"bound-by": "me"}
+	_, err = b.handle.ClientSet().CoreV1().Pods(p.Namespace).Update(ctx, now, metav1.UpdateOptions{})
+	if p.Labels["mine"] == "lies" {
+		return fwk.AsStatus(errors.New("the reply was lost"))
+	}
+	return fwk.AsStatus(err)
+}
+
+func (b *binder) PostBind(context.Context, fwk.CycleState, *v1.Pod, string) { b.bound.Add(1) }
+
+// A Bind of its own binds those that it does not skip. One that was bound all the same
+// when Bind failed stays bound.
+func TestOwnBind(t *testing.T) {
+	var b *binder
+	c := New(t, WithPlugin("B", with(func(h fwk.Handle) fwk.Plugin { b = &binder{named: "B", handle: h}; return b })),
+		WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
+			c.Profiles[0].Plugins.Bind.Enabled = []configv1.Plugin{{Name: "B"}, {Name: "DefaultBinder"}}
+		}))
+	c.Add(Node("a"), Pod("p", "mine", "yes"), Pod("q"), Pod("r", "mine", "lies"))
+	for _, name := range []string{"p", "q", "r"} {
+		c.NodeOf(name)
+	}
+	if c.Pod("p").Annotations["bound-by"] != "me" || c.Pod("q").Annotations["bound-by"] != "" {
+		t.Error("bound by another")
+	}
+	c.Until("PostBind is told", func() bool { return b.bound.Load() == 3 })
+}
+
+type postFilter struct {
+	named
+	handle fwk.Handle
+	seen   chan string
+}
+
+// PostFilter evicts the first pod without which the pod fits.
+func (f *postFilter) PostFilter(ctx context.Context, state fwk.CycleState, p *v1.Pod, m fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	nodes, err := m.NodesForStatusCode(f.handle.SnapshotSharedLister().NodeInfos(), fwk.Unschedulable)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	for _, n := range nodes {
+		select {
+		case f.seen <- m.Get(n.Node().Name).Message():
+		default:
+		}
+		without := n.Snapshot()
+		victim := without.GetPods()[0]
+		if err := without.RemovePod(klog.FromContext(ctx), victim.GetPod()); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		if s := f.handle.RunPreFilterExtensionRemovePod(ctx, state, p, victim, without); !s.IsSuccess() {
+			return nil, s
+		}
+		if s := f.handle.RunFilterPluginsWithNominatedPods(ctx, state, p, without); !s.IsSuccess() {
+			continue
+		}
+		if err := f.handle.ClientSet().CoreV1().Pods("default").Delete(ctx, victim.GetPod().Name, metav1.DeleteOptions{}); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		return &fwk.PostFilterResult{NominatingInfo: &fwk.NominatingInfo{NominatedNodeName: n.Node().Name, NominatingMode: fwk.ModeOverride}}, nil
+	}
+	return nil, fwk.NewStatus(fwk.Unschedulable, "nobody can go")
+}
+
+// A PostFilter of its own makes room, with what the other filters say.
+func TestOwnPostFilter(t *testing.T) {
+	f := &postFilter{named: "P", seen: make(chan string, 1)}
+	c := New(t, WithPlugin("P", with(func(h fwk.Handle) fwk.Plugin { f.handle = h; return f })),
+		WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
+			c.Profiles[0].Plugins.PostFilter.Disabled = []configv1.Plugin{{Name: "DefaultPreemption"}}
+		}))
+	small := Node("a")
+	small.Status.Allocatable[v1.ResourceCPU] = Pod("x").Spec.Containers[0].Resources.Requests[v1.ResourceCPU]
+	c.Add(small, Pod("x"))
+	c.NodeOf("x")
+	c.Add(Pod("y"))
+	if node := c.NodeOf("y"); node != "a" || c.Pod("x") != nil {
+		t.Errorf("got %s", node)
+	}
+	if got := <-f.seen; got != "Insufficient cpu" {
+		t.Errorf("got %q", got)
+	}
+}
+
+type sorter struct{ named }
+
+func (sorter) Less(a, b fwk.QueuedPodInfo) bool {
+	return a.GetPodInfo().GetPod().Name > b.GetPodInfo().GetPod().Name
+}
+
+// QueueSort orders the queue.
+func TestQueueSort(t *testing.T) {
+	c := New(t, WithPlugin("Sort", with(func(fwk.Handle) fwk.Plugin { return sorter{"Sort"} })),
+		WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
+			c.Profiles[0].Plugins.MultiPoint.Enabled = nil
+			c.Profiles[0].Plugins.QueueSort = configv1.PluginSet{Enabled: []configv1.Plugin{{Name: "Sort"}}, Disabled: []configv1.Plugin{{Name: "*"}}}
+		}))
+	c.Pause()
+	c.Add(Node("a"), Pod("p"), Pod("r"), Pod("q"))
+	c.Resume()
+	for _, name := range []string{"p", "q", "r"} {
+		c.NodeOf(name)
+	}
+	if got := fmt.Sprint(c.Order()); got != "[default/r default/q default/p]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// A custom resource opens a gate.
+func TestEventsOfCustomResources(t *testing.T) {
+	g := &gate{named: "G"}
+	c := New(t, WithCustomResource(widgets, "Widget"), WithPlugin("G", with(func(fwk.Handle) fwk.Plugin { return g })))
+	c.Add(Node("a"), Pod("p"))
+	c.Decision("p", 0)
+	g.open.Store(true)
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": "default"},
+	}}
+	if _, err := c.Dynamic().Resource(widgets).Namespace("default").Create(t.Context(), widget, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.NodeOf("p")
+}
+
+type gate struct {
+	named
+	open atomic.Bool
+}
+
+func (g *gate) PreEnqueue(_ context.Context, p *v1.Pod) *fwk.Status {
+	if g.open.Load() {
+		return nil
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "not yet")
+}
+
+func (g *gate) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: "widgets.v1.example.com", ActionType: fwk.Add}}}, nil
+}
+
+// Activate runs PreEnqueue again.
+func TestActivate(t *testing.T) {
+	g := &gate{named: "G"}
+	var handle fwk.Handle
+	c := New(t, WithCustomResource(widgets, "Widget"), WithPlugin("G", with(func(h fwk.Handle) fwk.Plugin { handle = h; return g })))
+	p := Pod("p")
+	c.Add(Node("a"), p)
+	if d := c.Decision("p", 0); d.Result != decision.ResultGated || d.Gate.Reasons[0] != "not yet" {
+		t.Errorf("got %+v", d)
+	}
+	g.open.Store(true)
+	handle.Activate(klog.Background(), map[string]*v1.Pod{"p": p})
+	c.NodeOf("p")
+}
+
+// hinting rejects pods until a node has a label, and is asked about nodes.
+type hinting struct {
+	filter
+	asked atomic.Int32
+}
+
+func (h *hinting) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{
+		Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
+		QueueingHintFn: func(_ klog.Logger, p *v1.Pod, old, now any) (fwk.QueueingHint, error) {
+			h.asked.Add(1)
+			if node := now.(*v1.Node); node.Labels["ok"] != "" {
+				return fwk.Queue, nil
+			}
+			return fwk.QueueSkip, nil
+		},
+	}}, nil
+}
+
+// Queueing hints bring pods back.
+func TestQueueingHints(t *testing.T) {
+	h := &hinting{filter: filter{"H", func(_ fwk.CycleState, _ *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+		if n.Node().Labels["ok"] == "" {
+			return fwk.NewStatus(fwk.Unschedulable, "not ok")
+		}
+		return nil
+	}}}
+	c := New(t, WithPlugin("H", with(func(fwk.Handle) fwk.Plugin { return h })))
+	c.Add(Node("a"), Pod("p"))
+	c.Decision("p", 0)
+	c.Add(Node("b"))
+	c.Until("the hint is asked", func() bool { return h.asked.Load() > 0 })
+	if d := c.Decision("p", 0); d.Attempt != 1 {
+		t.Errorf("tried again for nothing: %+v", d)
+	}
+	c.Update(Node("b", "ok", "yes"))
+	if node := c.NodeOf("p"); node != "b" {
+		t.Errorf("got %s", node)
+	}
+}
+
+// Plugins that cannot be made are refused by name.
+func TestRefusedPlugins(t *testing.T) {
+	factory := func(pl fwk.Plugin, err error) Option {
+		return WithPlugin("X", func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return pl, err })
+	}
+	for _, tc := range []struct {
+		want   string
+		option Option
+	}{
+		{`initializing plugin "X": bad args`, factory(nil, errors.New("bad args"))},
+		{`initializing plugin "X": its factory returned no plugin`, factory(nil, nil)},
+		{`initializing plugin "X": its factory returned no plugin`, factory((*filter)(nil), nil)},
+		{`initializing plugin "X": its factory panicked: boom`, WithPlugin("X", with(func(fwk.Handle) fwk.Plugin { panic("boom") }))},
+		{`does not exist`, WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
+			c.Profiles[0].Plugins.Filter.Enabled = []configv1.Plugin{{Name: "Nobody"}}
+		})},
+	} {
+		if _, err := Start(t, tc.option); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("want %s, got %v", tc.want, err)
+		}
+	}
+}

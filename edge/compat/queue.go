@@ -1,0 +1,198 @@
+package compat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// preEnqueue asks the plugin whether the pod may be tried.
+func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *decision.Status {
+	return func(_ *table.Table, pod *object.Pod) *decision.Status {
+		var status *fwk.Status
+		ctx, api := klog.NewContext(context.Background(), h.options.Logger), apiPod(pod)
+		if err := h.callOnce(pod.UID, "PreEnqueue", p.name, func() { status = p.preEnqueue.PreEnqueue(ctx, api) }); err != nil {
+			return failure(err)
+		}
+		return statusOf(status)
+	}
+}
+
+// kinds are the objects that Berth itself tells plugins' pods of, where a plugin does
+// not look at the objects.
+var kinds = map[fwk.EventResource]framework.EventResource{
+	fwk.PersistentVolume: framework.PersistentVolume, fwk.PersistentVolumeClaim: framework.PersistentVolumeClaim,
+	fwk.CSINode: framework.CSINode, fwk.CSIDriver: framework.CSIDriver, fwk.VolumeAttachment: framework.VolumeAttachment,
+	fwk.CSIStorageCapacity: framework.CSIStorageCapacity, fwk.StorageClass: framework.StorageClass,
+	fwk.ResourceClaim: framework.ResourceClaim, fwk.ResourceSlice: framework.ResourceSlice, fwk.DeviceClass: framework.DeviceClass,
+}
+
+// actions are the parts of an action type.
+var actions = []struct {
+	theirs fwk.ActionType
+	ours   framework.ActionType
+}{
+	{fwk.Add, framework.Add},
+	{fwk.Delete, framework.Delete},
+	{fwk.UpdateNodeAllocatable, framework.UpdateNodeAllocatable},
+	{fwk.UpdateNodeLabel, framework.UpdateNodeLabel},
+	{fwk.UpdateNodeTaint, framework.UpdateNodeTaint},
+	{fwk.UpdateNodeCondition, framework.UpdateNodeCondition},
+	{fwk.UpdateNodeAnnotation, framework.UpdateNodeAnnotation},
+	{fwk.UpdateNodeDeclaredFeature, framework.UpdateNodeDeclaredFeature},
+	{fwk.UpdatePodLabel, framework.UpdatePodLabel},
+	{fwk.UpdatePodScaleDown, framework.UpdatePodScaleDown},
+	{fwk.UpdatePodToleration, framework.UpdatePodToleration},
+	{fwk.UpdatePodSchedulingGatesEliminated, framework.UpdatePodSchedulingGatesEliminated},
+	{fwk.UpdatePodGeneratedResourceClaim, framework.UpdatePodGeneratedResourceClaim},
+	{fwk.Update, framework.UpdateOther | framework.UpdatePodTerminating},
+}
+
+// actionOf is the action type as the core has it. Update is any change at all.
+func actionOf(a fwk.ActionType) framework.ActionType {
+	var out framework.ActionType
+	for _, x := range actions {
+		if a&x.theirs == x.theirs {
+			out |= x.ours
+		}
+	}
+	return out
+}
+
+// eventsOf lists the events that may help a pod that the plugin rejected. A plugin
+// that does not say is told of all.
+func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.ClusterEventWithHint, err error) {
+	if p.events == nil {
+		list = append(list, framework.ClusterEventWithHint{Resource: framework.AssignedPod, ActionType: framework.All},
+			framework.ClusterEventWithHint{Resource: framework.UnscheduledPod, ActionType: framework.All},
+			framework.ClusterEventWithHint{Resource: framework.Node, ActionType: framework.All})
+		for _, resource := range kinds { // any order: each is asked
+			list = append(list, framework.ClusterEventWithHint{Resource: resource, ActionType: framework.All})
+		}
+		return list, nil
+	}
+	var events []fwk.ClusterEventWithHint
+	if panicked := contain(func() { events, err = p.events.EventsToRegister(ctx) }); panicked != nil {
+		err = panicked
+	}
+	if err != nil {
+		return nil, fmt.Errorf("EventsToRegister: %w", err)
+	}
+	for i := range events {
+		if err := known(events[i].Event.Resource); err != nil {
+			return nil, err
+		}
+		list = append(list, h.eventOf(p, &events[i])...)
+	}
+	return list, nil
+}
+
+// known says what is wrong with a resource's name.
+func known(r fwk.EventResource) error {
+	if _, ok := builtin[r]; ok || r == fwk.Pod || r == fwk.Node || r == fwk.WildCard {
+		return nil
+	}
+	if gvr, _ := schema.ParseResourceArg(string(r)); gvr == nil {
+		return fmt.Errorf("EventsToRegister: %q is neither a known resource nor of the form resource.version.group", r)
+	}
+	return nil
+}
+
+func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework.ClusterEventWithHint {
+	resource, action, hint := e.Event.Resource, actionOf(e.Event.ActionType), h.hint(p, e.QueueingHintFn)
+	on := func(r framework.EventResource) framework.ClusterEventWithHint {
+		return framework.ClusterEventWithHint{Resource: r, ActionType: action, QueueingHintFn: hint}
+	}
+	ours, native := kinds[resource]
+	switch {
+	case resource == fwk.WildCard:
+		return []framework.ClusterEventWithHint{on(framework.WildCard)}
+	case resource == fwk.Pod:
+		return []framework.ClusterEventWithHint{on(framework.AssignedPod), on(framework.UnscheduledPod)}
+	case resource == fwk.Node:
+		list := []framework.ClusterEventWithHint{on(framework.Node)}
+		if action&framework.Add != 0 && action&framework.UpdateNodeTaint == 0 {
+			// As v1.36: who waits for nodes is told of taints, too.
+			list = append(list, framework.ClusterEventWithHint{Resource: framework.Node, ActionType: framework.UpdateNodeTaint})
+		}
+		return list
+	case resource == fwk.PodGroup: // its feature gate is off: there are none
+		return nil
+	case native && hint == nil && h.factory == nil:
+		return []framework.ClusterEventWithHint{on(ours)}
+	}
+	h.watched[string(resource)] = true
+	other := on(framework.Other)
+	other.QueueingHintFn = func(rejected *object.Pod, event *framework.Event) bool {
+		return event.OtherResource == string(resource) && (hint == nil || hint(rejected, event))
+	}
+	return []framework.ClusterEventWithHint{other}
+}
+
+// hint is a queueing hint as the core has it; nil for none. One that fails calls the
+// pod.
+func (h *Host) hint(p *hostedPlugin, f fwk.QueueingHintFn) func(*object.Pod, *framework.Event) bool {
+	if f == nil {
+		return nil
+	}
+	return func(rejected *object.Pod, e *framework.Event) bool {
+		old, now := objectsOf(e)
+		var answer fwk.QueueingHint
+		var failed error
+		err := h.callOnce("", "QueueingHint", p.name, func() {
+			answer, failed = f(h.options.Logger, apiPod(rejected), old, now)
+		})
+		return err != nil || failed != nil || answer == fwk.Queue
+	}
+}
+
+// objectsOf are the API objects that an event is about, nil where there is none.
+func objectsOf(e *framework.Event) (old, now any) {
+	if e.OldNode != nil {
+		old = apiNode(e.OldNode)
+	}
+	if e.NewNode != nil {
+		now = apiNode(e.NewNode)
+	}
+	if e.OldPod != nil {
+		old = placedPod(e.OldPod)
+	}
+	if e.NewPod != nil {
+		now = placedPod(e.NewPod)
+	}
+	if e.Resource == framework.Other {
+		old, now = e.OldOther, e.NewOther
+	}
+	return old, now
+}
+
+// placedPod is the pod with the node and the nomination that the event says.
+func placedPod(p *object.Pod) *v1.Pod {
+	pod := onNode(apiPod(p), p.NodeName)
+	if pod.Status.NominatedNodeName != p.NominatedNode {
+		c := *pod
+		c.Status.NominatedNodeName = p.NominatedNode
+		return &c
+	}
+	return pod
+}
+
+// resources lists those of which plugins want events, besides pods and nodes.
+func (h *Hosts) resources() []string {
+	var list []string
+	for r := range h.watched { // any order: sorted below
+		list = append(list, r)
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,65 @@
+package compat
+
+import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// amounts is an amount of each resource.
+type amounts struct {
+	milliCPU, memory, ephemeralStorage int64
+	pods                               int
+	scalars                            map[v1.ResourceName]int64
+}
+
+func (a *amounts) GetMilliCPU() int64         { return a.milliCPU }
+func (a *amounts) GetMemory() int64           { return a.memory }
+func (a *amounts) GetEphemeralStorage() int64 { return a.ephemeralStorage }
+func (a *amounts) GetAllowedPodNumber() int   { return a.pods }
+
+func (a *amounts) GetScalarResources() map[v1.ResourceName]int64 { return a.scalars }
+
+// SetMaxResource takes the greater of the two for each resource.
+func (a *amounts) SetMaxResource(list v1.ResourceList) {
+	v := resource.FromList(list)
+	a.milliCPU, a.memory = max(a.milliCPU, v.MilliCPU), max(a.memory, v.Memory)
+	a.ephemeralStorage = max(a.ephemeralStorage, v.EphemeralStorage)
+	for _, s := range v.Scalars {
+		a.setScalar(s.Name, max(a.scalars[s.Name], s.Value))
+	}
+}
+
+func (a *amounts) setScalar(name v1.ResourceName, n int64) {
+	if a.scalars == nil {
+		a.scalars = map[v1.ResourceName]int64{}
+	}
+	a.scalars[name] = n
+}
+
+// add adds sign times the other.
+func (a *amounts) add(b fwk.Resource, sign int64) {
+	a.milliCPU += sign * b.GetMilliCPU()
+	a.memory += sign * b.GetMemory()
+	a.ephemeralStorage += sign * b.GetEphemeralStorage()
+	for name, n := range b.GetScalarResources() { // any order: a sum
+		a.setScalar(name, a.scalars[name]+sign*n)
+	}
+}
+
+func (a *amounts) clone() *amounts {
+	c := *a
+	c.scalars = maps.Clone(a.scalars)
+	return &c
+}
+
+func amountsOf(v resource.Vector) *amounts {
+	a := &amounts{milliCPU: v.MilliCPU, memory: v.Memory, ephemeralStorage: v.EphemeralStorage}
+	for _, s := range v.Scalars {
+		a.setScalar(s.Name, s.Value)
+	}
+	return a
+}

@@ -1,0 +1,164 @@
+package compat
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/component-helpers/scheduling/corev1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// What lets a plugin run the others: PostFilter plugins try what would be if pods
+// were not there.
+
+// RunFilterPlugins runs the profile's filters for the pod on the node, with the pods
+// on it that nodeInfo says: Berth's own on the table, the others with the state.
+func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
+	if nodeInfo == nil || nodeInfo.Node() == nil {
+		return fwk.AsStatus(fmt.Errorf("node not found"))
+	}
+	if s := h.tryNative(pod, nodeInfo); s != nil {
+		return hosted(s)
+	}
+	for _, p := range h.at(pointFilter) {
+		if state != nil && state.GetSkipFilterPlugins().Has(p.name) {
+			continue
+		}
+		if s := p.filter.Filter(ctx, state, pod, nodeInfo); !s.IsSuccess() {
+			if !s.IsRejected() {
+				s = fwk.AsStatus(fmt.Errorf("running %q filter plugin: %w", p.name, errorOf(s)))
+			}
+			return s.WithPlugin(p.name)
+		}
+	}
+	return nil
+}
+
+// tryNative runs Berth's own filters on the loop.
+func (h *handle) tryNative(pod *v1.Pod, nodeInfo fwk.NodeInfo) *decision.Status {
+	var pods []*object.Pod
+	for _, p := range nodeInfo.GetPods() {
+		pods = append(pods, coreInfo(p))
+	}
+	name := nodeInfo.Node().Name
+	var status *decision.Status
+	err := h.ask(func() { status = h.machine.TryFit(corePod(pod), name, pods) })
+	if err != nil {
+		return failure(err)
+	}
+	return status
+}
+
+// coreInfo is what the core knows the pod by.
+func coreInfo(p fwk.PodInfo) *object.Pod {
+	if info, ok := p.(*podInfo); ok {
+		return info.object
+	}
+	return corePod(p.GetPod())
+}
+
+func corePod(p *v1.Pod) *object.Pod {
+	pod := decode.Pod(p)
+	pod.API = p
+	return pod
+}
+
+// RunFilterPluginsWithNominatedPods is RunFilterPlugins, first with those pods on the
+// node that are nominated there and at least as important.
+func (h *handle) RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	with, withState, added := info, state, false
+	for _, p := range h.NominatedPodsForNode(info.Node().Name) {
+		if corev1.PodPriority(p.GetPod()) < corev1.PodPriority(pod) || p.GetPod().UID == pod.UID {
+			continue
+		}
+		if !added {
+			with, withState, added = info.Snapshot(), state.Clone(), true
+		}
+		with.AddPodInfo(p)
+		if s := h.RunPreFilterExtensionAddPod(ctx, withState, pod, p, with); !s.IsSuccess() {
+			return fwk.AsStatus(s.AsError())
+		}
+	}
+	if s := h.RunFilterPlugins(ctx, withState, pod, with); !s.IsSuccess() || !added {
+		return s
+	}
+	return h.RunFilterPlugins(ctx, state, pod, info)
+}
+
+// RunPreFilterExtensionAddPod tells the hosted PreFilter plugins of a pod that is
+// placed for a try.
+func (h *handle) RunPreFilterExtensionAddPod(ctx context.Context, state fwk.CycleState, pod *v1.Pod, added fwk.PodInfo, info fwk.NodeInfo) *fwk.Status {
+	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
+	return c.addPod(state, added, info)
+}
+
+// RunPreFilterExtensionRemovePod tells them of one that is removed for a try.
+func (h *handle) RunPreFilterExtensionRemovePod(ctx context.Context, state fwk.CycleState, pod *v1.Pod, removed fwk.PodInfo, info fwk.NodeInfo) *fwk.Status {
+	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
+	return c.removePod(state, removed, info)
+}
+
+// RunPreScorePlugins runs the hosted PreScore plugins. Berth's own need no state.
+func (h *handle) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	skipped := state.GetSkipScorePlugins().Clone()
+	for _, p := range h.at(pointPreScore) {
+		s := p.preScore.PreScore(ctx, state, pod, nodes)
+		switch {
+		case s.IsSkip():
+			skipped = skipped.Insert(p.name)
+		case !s.IsSuccess():
+			return fwk.AsStatus(fmt.Errorf("running PreScore plugin %q: %w", p.name, errorOf(s)))
+		}
+	}
+	state.SetSkipScorePlugins(skipped)
+	return nil
+}
+
+// RunScorePlugins scores the nodes: by Berth's own plugins as the table has the nodes
+// now, by the others with the state.
+func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodePluginScores, *fwk.Status) {
+	out, names := make([]fwk.NodePluginScores, len(nodes)), make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Node().Name
+		out[i].Name = names[i]
+	}
+	native := map[string][]decision.Score{}
+	var failed *decision.Status
+	if err := h.ask(func() { native, failed = h.machine.TryScores(corePod(pod), names) }); err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	if failed != nil {
+		return nil, hosted(failed)
+	}
+	for i := range out {
+		for _, s := range native[out[i].Name] {
+			out[i].Scores = append(out[i].Scores, fwk.PluginScore{Name: s.Plugin, Score: s.Score * s.Weight})
+			out[i].TotalScore += s.Score * s.Weight
+		}
+	}
+	c := &cycle{host: h.Host, pod: pod, ctx: ctx}
+	for _, p := range h.at(pointScore) {
+		if state.GetSkipScorePlugins().Has(p.name) {
+			continue
+		}
+		list := make(fwk.NodeScoreList, len(nodes))
+		if err := c.scoreNodes(state, p, nodes, list); err != nil {
+			return nil, fwk.AsStatus(err)
+		}
+		for i, s := range list {
+			if s.Score < fwk.MinNodeScore || s.Score > fwk.MaxNodeScore {
+				return nil, fwk.AsStatus(fmt.Errorf("applying score defaultWeights on Score plugins: plugin %q returns an invalid score %v, it should in the range of [%v, %v] after normalizing",
+					p.name, s.Score, fwk.MinNodeScore, fwk.MaxNodeScore))
+			}
+			weighted := s.Score * h.weights[p.name]
+			out[i].Scores = append(out[i].Scores, fwk.PluginScore{Name: p.name, Score: weighted})
+			out[i].TotalScore += weighted
+		}
+	}
+	return out, nil
+}

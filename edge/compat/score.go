@@ -1,0 +1,102 @@
+package compat
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// adaptScore sets PreScore and Score.
+func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
+	if p.preScore != nil {
+		native.PreScoreRows = func(_ *table.Table, pod *object.Pod, feasible []table.Row) framework.PreScoreResult {
+			return h.cycleOf(pod).preScore(p, feasible)
+		}
+	}
+	if p.score != nil {
+		native.ScoreRows = func(in *framework.Input, feasible []table.Row, out []int64) *decision.Status {
+			return h.cycleOf(in.Pod).score(p, feasible, out)
+		}
+	}
+}
+
+// infos are the nodes of rows.
+func (c *cycle) infos(rows []table.Row) []fwk.NodeInfo {
+	list := make([]fwk.NodeInfo, len(rows))
+	for i, r := range rows {
+		list[i] = c.snapshot.at(r)
+	}
+	return list
+}
+
+func (c *cycle) preScore(p *hostedPlugin, feasible []table.Row) framework.PreScoreResult {
+	var status *fwk.Status
+	nodes := c.infos(feasible)
+	err := c.call("PreScore", p.name, func() { status = p.preScore.PreScore(c.ctx, c.state, c.pod, nodes) })
+	switch {
+	case err != nil:
+		return framework.PreScoreResult{Status: failure(err)}
+	case status.IsSkip():
+		c.state.SetSkipScorePlugins(sets.New(p.name).Union(c.state.GetSkipScorePlugins()))
+		return framework.PreScoreResult{Skip: true}
+	case !status.IsSuccess():
+		return framework.PreScoreResult{Status: failure(errorOf(status))}
+	}
+	return framework.PreScoreResult{}
+}
+
+// errorOf is why a status is no success.
+func errorOf(s *fwk.Status) error {
+	if err := s.AsError(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s", s.Code())
+}
+
+// score asks for the final scores of all feasible nodes.
+func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decision.Status {
+	var failed error
+	nodes, list := c.infos(feasible), make(fwk.NodeScoreList, len(feasible))
+	err := c.call("Score", p.name, func() { failed = c.scoreNodes(c.state, p, nodes, list) })
+	if err != nil {
+		failed = fmt.Errorf("running Score plugins: %w", err)
+	}
+	if failed != nil {
+		return &decision.Status{Code: decision.Error, Err: failed}
+	}
+	for i := range list {
+		out[i] = list[i].Score
+	}
+	return nil
+}
+
+// scoreNodes is Score and NormalizeScore, in v1.36's words where one fails.
+func (c *cycle) scoreNodes(state fwk.CycleState, p *hostedPlugin, nodes []fwk.NodeInfo, list fwk.NodeScoreList) error {
+	errs := make([]error, len(nodes))
+	c.host.each(len(nodes), func(i int) {
+		n, status := p.score.Score(c.ctx, state, c.pod, nodes[i])
+		if !status.IsSuccess() {
+			errs[i] = fmt.Errorf("running Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
+		}
+		list[i] = fwk.NodeScore{Name: nodes[i].Node().Name, Score: n}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	x := p.score.ScoreExtensions()
+	if x == nil {
+		return nil
+	}
+	if status := x.NormalizeScore(c.ctx, state, c.pod, list); !status.IsSuccess() {
+		return fmt.Errorf("running Normalize on Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
+	}
+	return nil
+}

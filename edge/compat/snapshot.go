@@ -1,0 +1,230 @@
+package compat
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// snapshot is the cluster at the start of a cycle. It is immutable, and shares with
+// the one before all that did not change.
+type snapshot struct {
+	chunks [][]*nodeInfo // by row; nil: no node
+	rows   map[string]table.Row
+	live   int
+
+	listed sync.Once
+	list   []fwk.NodeInfo
+}
+
+// chunkRows is how many rows are copied where one of them changes.
+const chunkRows = 128
+
+func (s *snapshot) at(r table.Row) *nodeInfo {
+	if c := int(r) / chunkRows; c < len(s.chunks) {
+		return s.chunks[c][int(r)%chunkRows]
+	}
+	return nil
+}
+
+// nodes lists the nodes, by row.
+func (s *snapshot) nodes() []fwk.NodeInfo {
+	s.listed.Do(func() {
+		s.list = make([]fwk.NodeInfo, 0, s.live)
+		for _, chunk := range s.chunks {
+			for _, n := range chunk {
+				if n != nil {
+					s.list = append(s.list, n)
+				}
+			}
+		}
+	})
+	return s.list
+}
+
+// snapshots makes each snapshot from the one before. The loop makes them; any
+// goroutine reads the last.
+type snapshots struct {
+	mu      sync.Mutex
+	current *snapshot
+
+	revision, images uint64
+	touchMu          sync.Mutex
+	touched          []table.Row // of nodes that a plugin changed
+}
+
+func (l *snapshots) last() *snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		l.current = &snapshot{rows: map[string]table.Row{}}
+	}
+	return l.current
+}
+
+// refresh is the table as it stands.
+func (l *snapshots) refresh(t *table.Table) *snapshot {
+	old := l.last()
+	l.touchMu.Lock()
+	rows := append(l.touched, t.AppendChanged(nil, l.revision, t.Rows()+1)...)
+	l.touched = nil
+	l.touchMu.Unlock()
+	images := t.ImageRevision() != l.images
+	if l.revision != 0 && len(rows) == 0 && !images {
+		return old
+	}
+	if l.revision == 0 || images {
+		rows = t.All()
+	}
+	s := l.next(old, t, rows)
+	l.revision, l.images = t.Revision(), t.ImageRevision()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.current = s
+	return s
+}
+
+// next is the old one with the rows made anew.
+func (l *snapshots) next(old *snapshot, t *table.Table, rows []table.Row) *snapshot {
+	s := &snapshot{chunks: slices.Clone(old.chunks), rows: old.rows, live: old.live}
+	for len(s.chunks)*chunkRows < t.Rows() {
+		s.chunks = append(s.chunks, make([]*nodeInfo, chunkRows))
+	}
+	copied := make([]bool, len(s.chunks))
+	named := false
+	for _, r := range rows {
+		c, i := int(r)/chunkRows, int(r)%chunkRows
+		if !copied[c] {
+			s.chunks[c], copied[c] = slices.Clone(s.chunks[c]), true
+		}
+		was := s.chunks[c][i]
+		is := l.nodeAt(t, r, was)
+		s.chunks[c][i] = is
+		named = named || (was == nil) != (is == nil) || was != nil && was.name() != is.name()
+	}
+	if named {
+		s.rows, s.live = map[string]table.Row{}, 0
+		for _, r := range t.All() {
+			if n := s.at(r); n != nil {
+				s.rows[n.name()] = r
+				s.live++
+			}
+		}
+	}
+	return s
+}
+
+// nodeAt makes the row's view, with what still holds of the one before.
+func (l *snapshots) nodeAt(t *table.Table, r table.Row, was *nodeInfo) *nodeInfo {
+	node := t.Node(r)
+	if node == nil {
+		return nil
+	}
+	n := &nodeInfo{requested: &amounts{}, nonZero: &amounts{}, generation: int64(t.Revision())}
+	n.changed = func() {
+		l.touchMu.Lock()
+		defer l.touchMu.Unlock()
+		l.touched = append(l.touched, r)
+	}
+	api := apiNode(node)
+	n.node, n.allocatable, n.features = api, amountsOf(node.Allocatable), ndf.DefaultFramework.TryMap(node.Features)
+	n.allocatable.pods = int(node.AllowedPods)
+	n.images = imagesOf(t, node)
+	known := map[*object.Pod]fwk.PodInfo{}
+	if was != nil {
+		for _, p := range was.pods {
+			if info, ok := p.(*podInfo); ok {
+				known[info.object] = info
+			}
+		}
+	}
+	for _, pl := range t.Pods(r) {
+		info := known[pl.Pod]
+		if info == nil {
+			info = newPodInfo(pl.Pod, node.Name)
+		}
+		n.add(info)
+	}
+	return n
+}
+
+func apiNode(n *object.Node) *v1.Node {
+	if n.API != nil {
+		return n.API
+	}
+	node := &v1.Node{}
+	node.Name, node.UID, node.Labels, node.Annotations = n.Name, n.UID, n.Labels, n.Annotations
+	node.Spec.Unschedulable, node.Spec.Taints = n.Unschedulable, n.Taints
+	return node
+}
+
+func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSummary {
+	images := make(map[string]*fwk.ImageStateSummary, len(node.Images))
+	for _, image := range node.Images {
+		for _, name := range image.Names {
+			summary := &fwk.ImageStateSummary{Size: image.Bytes}
+			if on := t.Image(name); on != nil {
+				summary.NumNodes = on.Nodes()
+			}
+			images[name] = summary
+		}
+	}
+	return images
+}
+
+// sharedLister shows a snapshot to plugins.
+type sharedLister struct{ *snapshot }
+
+func (l sharedLister) NodeInfos() fwk.NodeInfoLister           { return l }
+func (l sharedLister) StorageInfos() fwk.StorageInfoLister     { return l }
+func (l sharedLister) PodGroupStates() fwk.PodGroupStateLister { return noPodGroups{} }
+
+// List returns all nodes. The list is the caller's to read.
+func (l sharedLister) List() ([]fwk.NodeInfo, error) { return l.nodes(), nil }
+
+func (l sharedLister) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) {
+	return l.that(func(n fwk.NodeInfo) bool { return len(n.GetPodsWithAffinity()) > 0 }), nil
+}
+
+func (l sharedLister) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
+	return l.that(func(n fwk.NodeInfo) bool { return len(n.GetPodsWithRequiredAntiAffinity()) > 0 }), nil
+}
+
+func (l sharedLister) that(holds func(fwk.NodeInfo) bool) []fwk.NodeInfo {
+	var list []fwk.NodeInfo
+	for _, n := range l.nodes() {
+		if holds(n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Get returns the node of that name.
+func (l sharedLister) Get(name string) (fwk.NodeInfo, error) {
+	if r, ok := l.rows[name]; ok {
+		return l.at(r), nil
+	}
+	return nil, fmt.Errorf("nodeinfo not found for node name %q", name)
+}
+
+// IsPVCUsedByPods tells whether a placed pod uses the claim.
+func (l sharedLister) IsPVCUsedByPods(key string) bool {
+	return slices.ContainsFunc(l.nodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
+}
+
+var errNoPodGroups = errors.New("pod group state not found: the feature gate GenericWorkload is off")
+
+// noPodGroups: the feature gate is off.
+type noPodGroups struct{}
+
+func (noPodGroups) Get(string, string) (fwk.PodGroupState, error) { return nil, errNoPodGroups }
+func (noPodGroups) PodGroupStates() fwk.PodGroupStateLister       { return noPodGroups{} }

@@ -1,0 +1,117 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// waitingPod is a pod that Permit plugins hold, as of when it was asked for.
+type waitingPod struct {
+	hosts   *Hosts
+	pod     *v1.Pod
+	pending []string
+}
+
+func (w *waitingPod) GetPod() *v1.Pod             { return w.pod }
+func (w *waitingPod) GetPendingPlugins() []string { return slices.Clone(w.pending) }
+
+// Allow lets the pod go as far as the plugin is concerned.
+func (w *waitingPod) Allow(plugin string) {
+	w.hosts.loop.Report(machine.PermitReply{UID: w.pod.UID, Plugin: plugin, Allow: true})
+}
+
+// Reject ends the pod's attempt.
+func (w *waitingPod) Reject(plugin, msg string) bool {
+	w.hosts.loop.Report(machine.PermitReply{UID: w.pod.UID, Plugin: plugin, Message: msg})
+	return true
+}
+
+// Preempt ends the pod's attempt for a pod that is more important.
+func (w *waitingPod) Preempt(plugin, msg string) bool { return w.Reject(plugin, msg) }
+
+// waitingPods lists the pods that Permit plugins of any profile hold.
+func (h *Hosts) waitingPods() []*waitingPod {
+	var list []*waitingPod
+	if h.ask(func() { list = h.listWaiting() }) != nil {
+		return nil
+	}
+	return list
+}
+
+func (h *Hosts) listWaiting() []*waitingPod {
+	var list []*waitingPod
+	for _, w := range h.machine.WaitingPods() {
+		list = append(list, &waitingPod{h, onNode(apiPod(w.Pod), w.Node), w.Plugins})
+	}
+	return list
+}
+
+// IterateOverWaitingPods calls back for each pod that Permit plugins hold.
+func (h *handle) IterateOverWaitingPods(callback func(fwk.WaitingPod)) {
+	for _, w := range h.waitingPods() {
+		callback(w)
+	}
+}
+
+// GetWaitingPod finds a pod that Permit plugins hold, nil for none.
+func (h *handle) GetWaitingPod(uid types.UID) fwk.WaitingPod {
+	for _, w := range h.waitingPods() {
+		if w.pod.UID == uid {
+			return w
+		}
+	}
+	return nil
+}
+
+// RejectWaitingPod ends the wait of the pod; false where it does not wait.
+func (h *handle) RejectWaitingPod(uid types.UID) bool {
+	w := h.GetWaitingPod(uid)
+	return w != nil && w.Reject("", "removed")
+}
+
+// podInPreBind is a pod whose PreBind plugins run.
+type podInPreBind struct {
+	hosts *Hosts
+	uid   types.UID
+}
+
+// CancelPod cancels the context of the plugins; false where it is too late.
+func (p podInPreBind) CancelPod(reason string) bool { return p.hosts.Cancel(p.uid, errors.New(reason)) }
+
+// MarkPrebound makes it too late to cancel; false where the pod was canceled.
+func (p podInPreBind) MarkPrebound() bool {
+	l := &p.hosts.binding
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.pods[p.uid]
+	if b == nil || b.canceled {
+		return false
+	}
+	b.bound = true
+	return true
+}
+
+// AddPodInPreBind notes that something is under way for the pod that cancel ends.
+func (h *handle) AddPodInPreBind(uid types.UID, cancel context.CancelCauseFunc) {
+	h.binding.add(uid, cancel)
+}
+
+// GetPodInPreBind finds a pod whose PreBind plugins run, nil for none.
+func (h *handle) GetPodInPreBind(uid types.UID) fwk.PodInPreBind {
+	h.binding.mu.Lock()
+	defer h.binding.mu.Unlock()
+	if h.binding.pods[uid] == nil {
+		return nil
+	}
+	return podInPreBind{h.Hosts, uid}
+}
+
+// RemovePodInPreBind undoes AddPodInPreBind.
+func (h *handle) RemovePodInPreBind(uid types.UID) { h.binding.remove(uid) }
