@@ -8,7 +8,7 @@ LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) 
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
 NODES   ?= 100
 
-.PHONY: all build lab up test check lint soak conform faults bench suite breaks clean
+.PHONY: all build lab up test check lint soak conform sim faults bench suite breaks clean
 
 all: build lab
 
@@ -44,6 +44,9 @@ soak: ## a million random events: no kept view differs from a fresh evaluation; 
 
 conform: lab ## every decision beside kube-scheduler v1.36.3's; SEEDS=1-500
 	$(BIN)/berth-lab conform --seeds $(or $(SEEDS),1-50)
+
+sim: lab ## whole schedulers over an API server in memory, with faults that a seed decides; SEEDS=1-300
+	$(BIN)/berth-lab sim --seeds $(or $(SEEDS),1-300)
 
 faults: build lab ## faults of kube-scheduler v1.36.3 that Berth does not have, shown live
 	$(BIN)/berth-lab faults

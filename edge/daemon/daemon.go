@@ -246,9 +246,10 @@ func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc)
 	}
 	go func() {
 		defer close(left)
-		if delayed(d.config) || ready(keep, d.synced) {
-			d.lease.Run(keep, d.over.Load)
+		if !delayed(d.config) {
+			ready(keep, d.synced)
 		}
+		d.lease.Run(keep, d.over.Load) // with keep ended it only ends what New began
 	}()
 	go func() {
 		if !ready(ctx, d.lease.Won()) {

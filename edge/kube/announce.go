@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,7 +32,7 @@ type recorder struct {
 	cache   *eventCache
 	dropped atomic.Uint64 // by the queue or the API
 	host    string
-	waiting sync.Mutex // of who waits for bindings: the others wait for him
+	waiting chan struct{} // holds a token while one waits for bindings: the others wait for him
 }
 
 // eventSink is the API as the recorder sees it.
@@ -52,7 +51,7 @@ func newRecorder(p *pool, sink eventSink, busy func() bool) *recorder {
 	if err != nil {
 		host = "unknown"
 	}
-	r := &recorder{pool: p, sink: sink, busy: busy, cache: newEventCache(), host: host}
+	r := &recorder{pool: p, sink: sink, busy: busy, cache: newEventCache(), host: host, waiting: make(chan struct{}, 1)}
 	go r.finishSeries(p.ctx)
 	return r
 }
@@ -147,8 +146,8 @@ const (
 // yield lets bindings go first: the API server takes one or the other. It does
 // not wait long, nor where many events wait already.
 func (r *recorder) yield(ctx context.Context, since time.Time) {
-	r.waiting.Lock()
-	defer r.waiting.Unlock()
+	r.waiting <- struct{}{}
+	defer func() { <-r.waiting }()
 	for r.busy() && time.Since(since) < eventPatience && !r.pool.crowded() {
 		select {
 		case <-ctx.Done():

@@ -235,8 +235,8 @@ func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
 }
 
 // transient says that a status patch may succeed when it is tried again: the
-// server did not answer, could not do it now, or had another change of the pod
-// come between.
+// server did not answer, could not do it now, had another change of the pod come
+// between, or a token had expired.
 func transient(err error) bool {
 	status := apierrors.APIStatus(nil)
 	switch {
@@ -245,8 +245,12 @@ func transient(err error) bool {
 	case !errors.As(err, &status):
 		return true
 	}
-	code := status.Status().Code
-	return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code == http.StatusConflict
+	switch code := status.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return true
+	default:
+		return code >= 500
+	}
 }
 
 // settlePause is the time between two looks at whether all is settled.

@@ -89,7 +89,7 @@ func TestStatusIsGivenUp(t *testing.T) {
 // that the pod is gone.
 func TestStatusAnswers(t *testing.T) {
 	for answered, want := range map[int]int{
-		0: 2, 409: 2, 429: 2, 500: 2, 503: 2, 504: 2, // a connection that breaks, and statuses
+		0: 2, 401: 2, 409: 2, 429: 2, 500: 2, 503: 2, 504: 2, // a connection that breaks, and statuses
 		200: 1, 400: 1, 403: 1, 404: 1, 422: 1,
 	} {
 		tries := 0

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/lab/conform"
 	"github.com/berth-scheduler/berth/lab/faults"
 	"github.com/berth-scheduler/berth/lab/up"
+	"github.com/berth-scheduler/berth/sim/chaos"
 )
 
 // version is set when the lab is built.
@@ -31,7 +32,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(up.NewCommand(), bench.NewCommand(), conform.NewCommand(), faults.NewCommand())
+	root.AddCommand(up.NewCommand(), bench.NewCommand(), conform.NewCommand(), faults.NewCommand(), chaos.NewCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "berth-lab:", err)
 		os.Exit(1)

@@ -1,0 +1,295 @@
+package chaos
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"net/http"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	resourcehelper "k8s.io/component-helpers/resource"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/loop"
+	"github.com/berth-scheduler/berth/sim/apiserver"
+)
+
+// check follows a run and notes what must not be. It sees the API server's
+// changes, the requests and the steps of each process, and believes none of
+// them. It must not call the API server.
+type check struct {
+	play *play
+
+	mu       sync.Mutex
+	breaches []string
+	digest   hash.Hash64 // of all changes
+	requests int
+	bindings int
+
+	holder  string    // of the lease
+	renewed time.Time // when it was
+	unclear time.Time // until then nobody can tell who holds it
+
+	bound    map[types.UID]*onNode // pods, as the API server has them
+	room     map[string]amounts    // the most that a node of the name ever had
+	knows    map[string]*knowledge // by process
+	underway map[string]int        // bindings, by process and pod
+	written  time.Time             // when a scheduler last changed a pod
+}
+
+// amounts are what counts of resources.
+type amounts struct{ milliCPU, memory, pods int64 }
+
+func (a amounts) plus(b amounts) amounts {
+	return amounts{a.milliCPU + b.milliCPU, a.memory + b.memory, a.pods + b.pods}
+}
+
+func (a amounts) within(b amounts) bool {
+	return a.milliCPU <= b.milliCPU && a.memory <= b.memory && a.pods <= b.pods
+}
+
+func amountsOf(list v1.ResourceList, pods int64) amounts {
+	return amounts{list.Cpu().MilliValue(), list.Memory().Value(), pods}
+}
+
+func requestsOf(p *v1.Pod) amounts {
+	return amountsOf(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}), 1)
+}
+
+func roomOf(n *v1.Node) amounts {
+	return amountsOf(n.Status.Allocatable, n.Status.Allocatable.Pods().Value())
+}
+
+// onNode is a pod that takes room.
+type onNode struct {
+	key, node, by string
+	takes         amounts
+}
+
+// knowledge is what a process was told and has decided, by step.
+type knowledge struct {
+	step    int
+	decided map[types.UID]placed
+	told    map[types.UID]placed
+}
+
+type placed struct {
+	node string
+	step int
+}
+
+func newCheck(p *play) *check {
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, room: map[string]amounts{},
+		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin}
+}
+
+// breach notes what must not be.
+func (c *check) breach(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.note(format, args...)
+}
+
+func (c *check) note(format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	c.breaches = append(c.breaches, what)
+	c.play.logf("BREACH: %s", what)
+}
+
+// changed is told of each change in the API server.
+func (c *check) changed(change *apiserver.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Fprintln(c.digest, time.Since(c.play.begin), change.By, change.Resource, change.Type, change.Object.GetName(), c.holder)
+	switch o := change.Object.(type) {
+	case *coordinationv1.Lease:
+		c.leaseChanged(o, change)
+	case *v1.Node:
+		if r, now := c.room[o.Name], roomOf(o); change.Type != watch.Deleted {
+			c.room[o.Name] = amounts{max(r.milliCPU, now.milliCPU), max(r.memory, now.memory), max(r.pods, now.pods)}
+		}
+	case *v1.Pod:
+		c.podChanged(o, change)
+	}
+}
+
+func (c *check) leaseChanged(l *coordinationv1.Lease, change *apiserver.Change) {
+	c.renewed, c.holder = time.Now(), ""
+	if h := l.Spec.HolderIdentity; h != nil && change.Type != watch.Deleted {
+		c.holder = *h
+	}
+	if change.By == "" {
+		c.unclear = time.Now().Add(leaseTime)
+	}
+}
+
+func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
+	before, _ := change.Before.(*v1.Pod)
+	if change.By != "" {
+		c.written = time.Now()
+		if p.Spec.SchedulerName != v1.DefaultSchedulerName && change.Type != watch.Deleted && p.DeletionTimestamp == nil && before != nil && before.Spec.NodeName != p.Spec.NodeName {
+			c.note("%s bound pod %s, which is another scheduler's", change.By, p.Name)
+		}
+	}
+	if change.Type == watch.Deleted || p.Spec.NodeName == "" || p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed {
+		delete(c.bound, p.UID)
+		return
+	}
+	if c.bound[p.UID] != nil {
+		return
+	}
+	c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, change.By, requestsOf(p)}
+	if change.By != "" {
+		c.bindings++
+		c.play.logf("%s bound %s to %s", change.By, p.Name, p.Spec.NodeName)
+		c.overcommitted(p.Spec.NodeName, change.By)
+	}
+}
+
+// overcommitted looks if a process has bound more pods to the node than fit,
+// by what it knew when it decided on each of them.
+func (c *check) overcommitted(node, by string) {
+	k := c.knows[by]
+	if k == nil {
+		return
+	}
+	for last, p := range c.bound { // any order: each breach is one
+		at, ours := k.decided[last]
+		if p.by != by || p.node != node || !ours {
+			continue
+		}
+		sum := amounts{}
+		for uid, other := range c.bound { // any order: a sum
+			if other.node != node {
+				continue
+			}
+			decided, ours := k.decided[uid]
+			told, known := k.told[uid]
+			if ours && other.by == by && decided.step <= at.step || known && told.step < at.step {
+				sum = sum.plus(other.takes)
+			}
+		}
+		if room, known := c.room[node]; known && !sum.within(room) {
+			c.note("%s over-committed node %s with pod %s: %+v of %+v", by, node, p.key, sum, room)
+			return
+		}
+	}
+}
+
+// restored is told that the API server was set back.
+func (c *check) restored() {
+	pods := c.play.server.List("pods")
+	lease, _ := c.play.server.Get("leases.coordination.k8s.io", "kube-system", "kube-scheduler").(*coordinationv1.Lease)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.bound
+	c.bound = map[types.UID]*onNode{}
+	for _, o := range pods {
+		if p := o.(*v1.Pod); p.Spec.NodeName != "" {
+			c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, "", requestsOf(p)}
+			if b := before[p.UID]; b != nil {
+				c.bound[p.UID] = b
+			}
+		}
+	}
+	c.holder, c.unclear = "", time.Now().Add(2*leaseTime)
+	if lease != nil && lease.Spec.HolderIdentity != nil {
+		c.holder = *lease.Spec.HolderIdentity
+	}
+}
+
+// leaseTime is how long the lease lasts, by default.
+const leaseTime = 15 * time.Second
+
+// sent is told of a request before it is on its way.
+func (c *check) sent(proc *process, r *http.Request, class string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests++
+	switch class {
+	case bindRequest:
+		of := proc.name + " " + podOf(r)
+		if c.underway[of]++; c.underway[of] > 1 {
+			c.note("%s sends a second binding of pod %s while one is under way", proc.name, podOf(r))
+		}
+	case evictRequest, statusRequest:
+	default:
+		return
+	}
+	if time.Now().Before(c.unclear) {
+		return
+	}
+	if c.holder != proc.name || time.Since(c.renewed) >= leaseTime {
+		c.note("%s sends %s %s, and the lease is %q's, renewed %s ago", proc.name, r.Method, r.URL.Path, c.holder, time.Since(c.renewed))
+	}
+}
+
+// answered is told that the client waits for the request no more.
+func (c *check) answered(proc *process, r *http.Request, class string) {
+	if class == bindRequest {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.underway[proc.name+" "+podOf(r)]--
+	}
+}
+
+// observe is told of each step of a process.
+func (c *check) observe(proc *process, s loop.Step) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.knows[proc.name]
+	if k == nil {
+		k = &knowledge{decided: map[types.UID]placed{}, told: map[types.UID]placed{}}
+		c.knows[proc.name] = k
+	}
+	k.step++
+	switch e := s.Event.(type) {
+	case machine.PodSet:
+		k.tell(e.Pod.UID, e.Pod.NodeName)
+	case machine.PodGone:
+		k.forget(e.UID)
+	case machine.ReadReply:
+		switch {
+		case e.Err != nil:
+		case e.Pod == nil:
+			k.forget(e.UID)
+		default:
+			k.tell(e.Pod.UID, e.Pod.NodeName)
+		}
+	case machine.Rewound:
+		clear(k.decided)
+		clear(k.told)
+	}
+	for _, effect := range s.Effects {
+		switch e := effect.(type) {
+		case machine.AttemptDone:
+			if e.Decision.Result == decision.ResultScheduled {
+				k.decided[e.Decision.UID] = placed{e.Decision.Node, k.step}
+			}
+		case machine.Evict:
+			if e.Victim.Priority >= e.Preemptor.Priority {
+				c.note("%s evicts pod %s of priority %d for pod %s of priority %d", proc.name,
+					e.Victim.Key(), e.Victim.Priority, e.Preemptor.Key(), e.Preemptor.Priority)
+			}
+		}
+	}
+}
+
+func (k *knowledge) tell(uid types.UID, node string) {
+	if node == "" {
+		delete(k.told, uid)
+	} else {
+		k.told[uid] = placed{node, k.step}
+	}
+}
+
+func (k *knowledge) forget(uid types.UID) {
+	delete(k.told, uid)
+	delete(k.decided, uid)
+}

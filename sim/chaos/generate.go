@@ -1,0 +1,176 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/berth-scheduler/berth/sim/scenario"
+)
+
+// Generate returns the story of a seed: a small cluster, in which things happen
+// for about a minute, and faults.
+func Generate(seed uint64) *scenario.Story {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468))}
+	g.line("seed %d", seed)
+	g.line("replicas %d", g.pick(1, 2, 2, 2, 3))
+	for range 1 + g.IntN(4) {
+		g.node()
+	}
+	g.early = g.IntN(3) == 0 // faults from the start
+	if g.early {
+		g.fault()
+	}
+	g.line("advance %dms", g.pick(50, 400, 2000))
+	for range 6 + g.IntN(12) {
+		g.happen()
+		g.line("advance %dms", g.pick(1, 30, 200, 700, 1500, 4000))
+	}
+	s, err := scenario.Parse(fmt.Sprintf("seed-%d", seed), g.text.String())
+	if err != nil {
+		panic(err) // the generator's own words
+	}
+	return s
+}
+
+type generator struct {
+	*rand.Rand
+	text        strings.Builder
+	nodes, pods int
+	gated       []string
+	early       bool
+	saved       bool // a backup was made
+}
+
+func (g *generator) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }
+
+func (g *generator) pick(of ...int) int { return of[g.IntN(len(of))] }
+
+func (g *generator) word(of ...string) string { return of[g.IntN(len(of))] }
+
+func (g *generator) node() {
+	g.nodes++
+	g.line("node n%d cpu=%d pods=%d label:zone=%s", g.nodes, g.pick(1, 2, 2, 4), g.pick(3, 110, 110), g.word("a", "b"))
+}
+
+func (g *generator) someNode() string { return fmt.Sprint("n", 1+g.IntN(g.nodes)) }
+func (g *generator) somePod() string  { return fmt.Sprint("p", 1+g.IntN(max(g.pods, 1))) }
+
+func (g *generator) pod() {
+	g.pods++
+	words := fmt.Sprintf("pod p%d cpu=%s", g.pods, g.word("500m", "500m", "1", "1", "2"))
+	switch g.IntN(10) {
+	case 0, 1:
+		words += fmt.Sprintf(" priority=%d", g.pick(10, 10, 100))
+	case 2:
+		words += " selector:zone=" + g.word("a", "b")
+	case 3:
+		words += " gate=wait"
+		g.gated = append(g.gated, fmt.Sprint("p", g.pods))
+	case 4:
+		words += " scheduler=another"
+	}
+	g.line("%s", words)
+}
+
+// happen is one thing that happens.
+func (g *generator) happen() {
+	switch n := g.IntN(100); {
+	case n < 35:
+		for range g.pick(1, 1, 2, 4) {
+			g.pod()
+		}
+	case n < 60:
+		g.fault()
+	case n < 67:
+		g.line("delete pod %s", g.somePod())
+	case n < 70 && g.pods > 0: // another one of the same name
+		p := g.somePod()
+		g.line("delete pod %s", p)
+		g.line("advance %dms", g.pick(5, 3500))
+		g.line("again pod %s cpu=%s", p, g.word("500m", "1"))
+	case n < 74:
+		g.line("update node %s %s", g.someNode(), g.word("unschedulable", "-unschedulable", "-unschedulable", "label:zone=a", "cpu=4"))
+	case n < 77:
+		g.node()
+	case n < 79:
+		g.line("delete node %s", g.someNode())
+	case n < 82 && len(g.gated) > 0:
+		g.line("update pod %s -gate", g.gated[g.IntN(len(g.gated))])
+	case n < 85:
+		g.line("bind %s %s", g.somePod(), g.someNode())
+	case n < 88:
+		g.line("crash %s", g.word("leader", "leader", "a", "b"))
+		if g.IntN(2) == 0 {
+			g.line("advance %dms", g.pick(1, 900, 16000))
+			g.line("start all")
+		}
+	case n < 91:
+		g.line("terminate %s", g.word("leader", "leader", "a"))
+		if g.IntN(2) == 0 {
+			g.line("advance %dms", g.pick(600, 22000))
+			g.line("start all")
+		}
+	case n < 93:
+		g.line("compact")
+	case n < 95:
+		g.line("cut all")
+	case n < 96:
+		g.line("delete lease kube-scheduler")
+	case n < 98 && !g.saved:
+		g.line("backup")
+		g.saved = true
+	case n >= 98 && g.saved:
+		g.line("restore%s", g.word("", "", " ahead=5", " ahead=1000000"))
+	}
+}
+
+// fault is one of the faults that there are.
+func (g *generator) fault() {
+	length := fmt.Sprintf("for=%dms", g.pick(800, 3000, 8000, 20000))
+	share := fmt.Sprintf("share=%d%%", g.pick(10, 30, 30, 60, 100))
+	who := g.word("", "", " replica=leader", " replica=a", " replica=b")
+	on := g.word("", " on=bind", " on=bind", " on=bind", " on=evict", " on=status", " on=read", " on=lease", " on=lease", " on=event", " on=list", " on=watch")
+	code := g.pick(401, 403, 409, 429, 429, 500, 500, 502, 503, 504)
+	if code == 403 && (on == "" || on == " on=status") {
+		on = " on=bind" // a status that may not be written is not tried again
+	}
+	kind := g.word("", " kind=pods", " kind=pods", " kind=nodes")
+	switch n := g.IntN(100); {
+	case n < 12:
+		g.line("fault lost-reply%s%s %s %s", who, on, length, share)
+	case n < 18:
+		g.line("fault lost-request%s%s %s %s", who, on, length, share)
+	case n < 22:
+		g.line("fault unreachable%s%s %s %s", who, on, length, share)
+	case n < 28:
+		g.line("fault slow%s%s %s %s by=%dms", who, on, length, share, g.pick(20, 300, 1500))
+	case n < 36:
+		g.line("fault slow-reply%s%s %s %s by=%dms", who, on, length, share, g.pick(50, 1000, 12000, 40000))
+	case n < 41:
+		g.line("fault hang%s%s %s %s", who, on, length, share)
+	case n < 47:
+		g.line("fault hang-reply%s%s %s %s", who, on, length, share)
+	case n < 51:
+		g.line("fault cut-body%s%s %s %s", who, g.word("", " on=watch", " on=list", " on=read"), length, share)
+	case n < 62:
+		g.line("fault refuse%s%s %s %s code=%d", who, on, length, share, code)
+	case n < 68:
+		g.line("fault fail-reply%s%s %s %s code=%d", who, on, length, share, g.pick(408, 500, 502, 503, 504))
+	case n < 77:
+		g.line("fault freeze%s%s %s", who, kind, length)
+	case n < 83:
+		g.line("fault lag%s%s %s %s by=%dms", who, kind, length, share, g.pick(100, 1000, 5000))
+	case n < 86:
+		g.line("fault stale%s %s by=%d", who, length, g.pick(1, 5, 30))
+	case n < 90:
+		g.line("fault panic%s %s share=%d%%", who, length, g.pick(1, 5, 20))
+	default:
+		g.line("fault %s%s%s for=20s nth=%d", g.word("crash-at", "crash-after"), who,
+			g.word(" on=bind", " on=bind", " on=status", " on=evict", " on=lease", " on=event"), g.pick(1, 1, 2, 3, 5))
+		if g.IntN(2) == 0 {
+			g.line("advance %dms", g.pick(1500, 6000))
+			g.line("start all")
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
+	basemetrics "k8s.io/component-base/metrics"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/daemon"
+	"github.com/berth-scheduler/berth/edge/loop"
+)
+
+// process is one life of a replica.
+type process struct {
+	replica string // a, b, c
+	name    string // a1: a's first life; the identity of the lease and of requests
+	daemon  *daemon.Daemon
+	network *network
+	stop    context.CancelFunc
+	ended   chan struct{}
+	play    *play
+	// ending: it was told to stop, or has crashed.
+	ending bool
+}
+
+// start starts a replica anew.
+func (p *play) start(replica string) error {
+	p.mu.Lock()
+	p.lives[replica]++
+	name := fmt.Sprint(replica, p.lives[replica])
+	p.mu.Unlock()
+	c := config.Default()
+	leads := true
+	c.LeaderElection.LeaderElect = &leads
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(features.New())))
+	if err != nil {
+		return err
+	}
+	proc := &process{replica: replica, name: name, ended: make(chan struct{}), play: p}
+	proc.network = newNetwork(p, proc)
+	registry := basemetrics.NewKubeRegistry()
+	proc.daemon, err = daemon.New(daemon.Options{
+		Logger: p.logger(name), Config: c, Profiles: profiles, Identity: name, Seed: mix(p.faults.seed, name),
+		API: &rest.Config{Host: "http://api", Transport: proc.network, QPS: c.ClientConnection.QPS, Burst: int(c.ClientConnection.Burst),
+			ContentConfig: rest.ContentConfig{ContentType: c.ClientConnection.ContentType, AcceptContentTypes: c.ClientConnection.AcceptContentTypes}},
+		MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: registry.MustRegister,
+		Wrap:    func(m loop.Machine) loop.Machine { return &steps{m, proc} },
+		Observe: func(s loop.Step) { p.check.observe(proc, s) },
+	})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	proc.stop = stop
+	p.mu.Lock()
+	p.running[replica] = proc
+	p.mu.Unlock()
+	p.logf("%s: starts", name)
+	go func() {
+		defer close(proc.ended)
+		err := proc.daemon.Run(ctx, nil)
+		proc.network.kill() // the process has ended
+		p.logf("%s: ended: %v", name, err)
+		p.restart(proc)
+	}()
+	return nil
+}
+
+// restart has a process that ended by itself follow another one, as a kubelet
+// would.
+func (p *play) restart(proc *process) {
+	p.mu.Lock()
+	again := !proc.ending && !p.closing
+	p.mu.Unlock()
+	if !again {
+		return
+	}
+	time.Sleep(time.Second + latency(mix(p.faults.seed, proc.name)))
+	p.mu.Lock()
+	again = !p.closing
+	p.mu.Unlock()
+	if again {
+		if err := p.start(proc.replica); err != nil {
+			p.check.breach("start of replica %s: %v", proc.replica, err)
+		}
+	}
+}
+
+// crash ends the process at once. What its goroutines do from then on reaches
+// nobody.
+func (p *play) crash(proc *process) {
+	p.logf("%s: crashes", proc.name)
+	p.mu.Lock()
+	proc.ending = true
+	p.mu.Unlock()
+	proc.network.kill()
+	proc.stop()
+}
+
+// terminate asks the process to stop, as SIGTERM does.
+func (p *play) terminate(proc *process) {
+	p.logf("%s: is to stop", proc.name)
+	p.mu.Lock()
+	proc.ending = true
+	p.mu.Unlock()
+	proc.stop()
+}
+
+// leads tells whether the lease names the process.
+func (proc *process) leads() bool { return proc.play.holder() == proc.name }
+
+func (p *play) logger(name string) logr.Logger {
+	if p.options.Log == nil {
+		return logr.Discard()
+	}
+	return funcr.New(func(prefix, args string) { p.logf("%s: %s %s", name, prefix, args) }, funcr.Options{Verbosity: p.options.Verbosity})
+}
+
+// steps stands between the loop and the machine: it has steps panic where a
+// fault says so, and notes panics that nobody planted.
+type steps struct {
+	machine loop.Machine
+	process *process
+}
+
+func (s *steps) Step(now time.Time, e machine.Event) []machine.Effect {
+	p := s.process.play
+	what := fmt.Sprintf("%s %T", s.process.name, e)
+	if p.faults.of(s.process.replica, true, p.faults.draw(what), func(f *fault) bool { return f.does == panicStep }) != nil {
+		p.logf("%s: panics in %T", s.process.name, e)
+		panic("planted")
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			p.check.breach("%s: a step (%T) panicked: %v", s.process.name, e, r)
+			panic(r)
+		}
+	}()
+	return s.machine.Step(now, e)
+}
+
+func (s *steps) First() *object.Pod           { return s.machine.First() }
+func (s *steps) NextTimer() (time.Time, bool) { return s.machine.NextTimer() }
+
+func (s *steps) Repair() []machine.Effect {
+	effects := s.machine.Repair()
+	if m, ok := s.machine.(*machine.Machine); ok {
+		if err := m.Verify(); err != nil {
+			s.process.play.check.breach("%s: after a repair: %v", s.process.name, err)
+		}
+	}
+	return effects
+}

@@ -1,0 +1,188 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	corehelpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+const (
+	// restLimit is how long after the faults a cluster may take to come to rest:
+	// a lease runs out, connections are given up, client-go waits a minute before
+	// it tries again, and pods back off.
+	restLimit = 3 * time.Minute
+	// silence is how long nothing may change then.
+	silence = 40 * time.Second
+)
+
+// rest waits until the cluster is as it should be, and looks that it stays so.
+func (p *play) rest() {
+	healed := time.Now()
+	for why := p.restless(); why != ""; why = p.restless() {
+		if time.Since(healed) > restLimit {
+			p.check.breach("%s after the faults the cluster is not at rest: %s", restLimit, why)
+			return
+		}
+		time.Sleep(time.Second)
+	}
+	quiet := time.Now()
+	p.logf("* at rest after %s", quiet.Sub(healed))
+	time.Sleep(silence)
+	p.check.mu.Lock()
+	written := p.check.written
+	p.check.mu.Unlock()
+	if written.After(quiet) {
+		p.check.breach("a pod is changed %s after the cluster came to rest", written.Sub(quiet))
+	}
+	if why := p.restless(); why != "" {
+		p.check.breach("the cluster does not stay at rest: %s", why)
+	}
+}
+
+// restless says what is not as it should be, "" if all is.
+func (p *play) restless() string {
+	var nodes []*v1.Node
+	for _, o := range p.server.List("nodes") {
+		nodes = append(nodes, o.(*v1.Node))
+	}
+	var pods []*v1.Pod
+	for _, o := range p.server.List("pods") {
+		pods = append(pods, o.(*v1.Pod))
+	}
+	holder, leader := p.holder(), (*process)(nil)
+	p.mu.Lock()
+	var running []*process
+	for _, r := range p.replicas {
+		running = append(running, p.running[r])
+		if p.running[r].name == holder {
+			leader = p.running[r]
+		}
+	}
+	p.mu.Unlock()
+	if leader == nil {
+		return fmt.Sprintf("nobody leads; the lease is %q's", holder)
+	}
+	for _, pod := range pods {
+		if why := podRestless(pod, nodes, pods); why != "" {
+			return fmt.Sprintf("pod %s %s", pod.Name, why)
+		}
+	}
+	for _, proc := range running {
+		if why := proc.restless(pods, proc == leader); why != "" {
+			return fmt.Sprintf("%s: %s", proc.name, why)
+		}
+	}
+	return ""
+}
+
+// podRestless says what is wrong with a pod.
+func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod) string {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return "is being deleted"
+	case pod.Spec.NodeName != "" && pod.Status.NominatedNodeName != "":
+		return "is bound and nominated"
+	case pod.Spec.NodeName != "" || pod.Spec.SchedulerName != v1.DefaultSchedulerName || len(pod.Spec.SchedulingGates) > 0:
+		return ""
+	}
+	for _, n := range nodes {
+		if fits(pod, n, pods, nil) {
+			return "fits on node " + n.Name
+		}
+		if preempts(pod) && fits(pod, n, pods, func(other *v1.Pod) bool { return priority(other) < priority(pod) }) {
+			return "can preempt pods of node " + n.Name
+		}
+	}
+	if pod.Status.NominatedNodeName != "" {
+		return "is nominated to node " + pod.Status.NominatedNodeName
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable {
+			return ""
+		}
+	}
+	return "fits nowhere, and has no condition that says so"
+}
+
+func priority(p *v1.Pod) int32 {
+	if p.Spec.Priority == nil {
+		return 0
+	}
+	return *p.Spec.Priority
+}
+
+func preempts(p *v1.Pod) bool {
+	return p.Spec.PreemptionPolicy == nil || *p.Spec.PreemptionPolicy != v1.PreemptNever
+}
+
+// fits tells whether the pod fits on the node beside the pods there, but for
+// those without which it may count.
+func fits(pod *v1.Pod, n *v1.Node, pods []*v1.Pod, without func(*v1.Pod) bool) bool {
+	if matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n); err != nil || !matches || n.Spec.Unschedulable {
+		return false
+	}
+	if _, untolerated := corehelpers.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, pod.Spec.Tolerations,
+		func(t *v1.Taint) bool { return t.Effect != v1.TaintEffectPreferNoSchedule }, false); untolerated {
+		return false
+	}
+	sum := requestsOf(pod)
+	for _, other := range pods {
+		if other.Spec.NodeName == n.Name && (without == nil || !without(other)) {
+			sum = sum.plus(requestsOf(other))
+		}
+	}
+	return sum.within(roomOf(n))
+}
+
+// inspectTime is how long a loop may take to let somebody look.
+const inspectTime = 5 * time.Second
+
+// restless says what the process believes that is not so.
+func (proc *process) restless(pods []*v1.Pod, leads bool) (why string) {
+	ctx, cancel := context.WithTimeout(context.Background(), inspectTime)
+	defer cancel()
+	err := proc.daemon.Inspect(ctx, func(m *machine.Machine) {
+		if err := m.Verify(); err != nil {
+			why = err.Error()
+			return
+		}
+		bound := 0
+		for _, pod := range pods {
+			on := m.Table().Pod(pod.UID)
+			switch {
+			case pod.Spec.NodeName == "" && on != nil:
+				why = fmt.Sprintf("pod %s is taken to be on node %s and is on none", pod.Name, m.Table().Name(on.Row))
+			case pod.Spec.NodeName == "":
+			case on == nil:
+				why = fmt.Sprintf("pod %s on node %s is not known", pod.Name, pod.Spec.NodeName)
+			case m.Table().Name(on.Row) != pod.Spec.NodeName:
+				why = fmt.Sprintf("pod %s is taken to be on node %s and is on %s", pod.Name, m.Table().Name(on.Row), pod.Spec.NodeName)
+			default:
+				bound++
+			}
+		}
+		counts := m.Queue().Counts()
+		switch {
+		case why != "":
+		case m.Table().Placements() != bound:
+			why = fmt.Sprintf("%d pods are placed, the API server has %d", m.Table().Placements(), bound)
+		case m.Assumed() > 0:
+			why = fmt.Sprintf("%d pods are assumed", m.Assumed())
+		case len(m.Queue().NominatedNodes()) > 0:
+			why = fmt.Sprintf("pods are nominated to %v", m.Queue().NominatedNodes())
+		case leads && (m.Ready() || counts.InFlight > 0):
+			why = fmt.Sprintf("pods are under way: %+v", counts)
+		}
+	})
+	if err != nil {
+		return "its loop does not answer: " + err.Error()
+	}
+	return why
+}
