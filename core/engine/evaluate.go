@@ -86,11 +86,22 @@ func evaluateRows(rows []table.Row, found *scratch, evaluate func([]table.Row, *
 func (f *filter) run(rows []table.Row, found *scratch) {
 	verdicts := found.verdicts[:len(rows)]
 	f.Filter(&f.in, rows, verdicts)
+	if allFit(verdicts) {
+		return
+	}
 	for i, v := range verdicts {
 		if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.place) {
 			found.Filter[i], found.Verdict[i] = f.place, uint64(v)
 		}
 	}
+}
+
+func allFit(verdicts []framework.Verdict) bool {
+	var any framework.Verdict
+	for _, v := range verdicts {
+		any |= v
+	}
+	return any == framework.Fits
 }
 
 // add adds the scorer's weighted scores to the sums.

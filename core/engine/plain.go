@@ -54,7 +54,7 @@ func (v *view) askFilters(t *table.Table) {
 		found.Filter[i], found.Verdict[i] = c.Filter, c.Verdict
 	}
 	v.index.Update(t.All(), &found)
-	v.index.End()
+	v.index.Count()
 }
 
 // askScorers fills in each row's raw scores, or the cells that stand for them.

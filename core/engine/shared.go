@@ -133,3 +133,18 @@ func (s *shared) keep(rows []table.Row, found *scratch) bool {
 	}
 	return true
 }
+
+// copyTo copies what is known of the rows.
+func (s *shared) copyTo(rows []table.Row, found *scratch) {
+	known := &s.answers
+	if len(rows) > 0 && &rows[0] == &s.table.All()[rows[0]] { // rows that follow each other
+		from, to := rows[0], int(rows[0])+len(rows)
+		copy(found.Filter, known.Filter[from:to])
+		copy(found.Verdict, known.Verdict[from:to])
+		copy(found.Score, known.Score[from:to])
+		return
+	}
+	for i, r := range rows {
+		found.Filter[i], found.Verdict[i], found.Score[i] = known.Filter[r], known.Verdict[r], known.Score[r]
+	}
+}

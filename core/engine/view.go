@@ -137,7 +137,7 @@ func (v *view) build(on *shared, old *ranking.Index) {
 			v.rowScorers = append(v.rowScorers, s)
 		}
 	}
-	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest}, old)
+	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
 }
 
 // current tells whether what prepare made still holds.
@@ -166,6 +166,7 @@ func (v *view) refreshOwn(t *table.Table, workers int, found *scratch) (evaluate
 		v.rebuild(t, workers, found)
 		evaluated = v.index.Rows()
 	}
+	v.index.Count()
 	v.revision = t.Revision()
 	return evaluated
 }
@@ -193,7 +194,6 @@ func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	for {
 		v.index.Begin()
 		if evaluateAll(t, workers, found, v.evaluate, v.update) || !v.index.Grouped() {
-			v.index.End()
 			return
 		}
 		v.index.Ungroup()
@@ -207,10 +207,7 @@ func (v *view) update(rows []table.Row, found *scratch) bool {
 // evaluate asks the plugins that look at pods about the rows, and adds the shared
 // answers.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
-	known := &v.shared.answers
-	for i, r := range rows {
-		found.Filter[i], found.Verdict[i], found.Score[i] = known.Filter[r], known.Verdict[r], known.Score[r]
-	}
+	v.shared.copyTo(rows, found)
 	for k := range v.rowFilters {
 		v.rowFilters[k].run(rows, found)
 	}

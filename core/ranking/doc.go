@@ -32,6 +32,14 @@
 // next Pick finds 171 and row 0. What a decision costs depends on the number of
 // groups and of changed rows, not on the number of rows.
 //
+// # What is counted when
+//
+// While all rows are updated anew (Begin), their states alone are written. Count
+// then counts them in one walk. From there on Update keeps the counts as it writes.
+// An index that is to be asked a time or two only (Shape.Brief) has no counts by
+// score: a group knows its highest score and how many rows have it. When the last
+// of these rows leaves, the next Count walks again.
+//
 // # Where there are no groups
 //
 // Values may differ on nearly every row. The index then gives up groups

@@ -24,7 +24,7 @@ func Example() {
 		Verdict: []uint64{0, 0, 0, 1, 0, 1},
 		Score:   []int64{71, 71, 90, 0, 40, 0},
 	})
-	index.End()
+	index.Count()
 	fmt.Println(index.Feasible, "feasible; by cause", index.Causes())
 
 	pick := func() {

@@ -16,8 +16,9 @@ type Group struct {
 	Bonus int64
 
 	key     groupKey
-	top     int32   // the highest score that some row has
-	byScore []int32 // how many rows have the score
+	top     int32   // the highest score that some row has; -1: there are no rows
+	ties    int32   // how many rows have it
+	byScore []int32 // how many rows have the score; nil: the index is brief
 
 	// lists holds, by score from lowest on, at least the rows that have the score,
 	// and some that had it before; listed counts them all.
@@ -50,6 +51,14 @@ func (x *Index) Shared(g *Group, k int) int64 { return x.shape.Shared.list[g.key
 // Own is the group's k-th own value.
 func (x *Index) Own(g *Group, k int) int64 { return g.key.own[k] }
 
+// sharedGroups are the groups of rows, where shared values alone tell rows apart.
+func (s *Shape) sharedGroups() []int32 {
+	if s.Shared == nil {
+		return nil
+	}
+	return s.Shared.of
+}
+
 // addCombinations makes a group for each combination of shared values, where
 // these alone tell rows apart.
 func (x *Index) addCombinations() {
@@ -65,7 +74,10 @@ func (x *Index) addGroup(key groupKey) int32 {
 	}
 	x.groups = x.groups[:n+1]
 	g := &x.groups[n] // one that was there before Vacate: its room is used again
-	*g = Group{key: key, byScore: extend(g.byScore[:0], int(x.shape.Highest)+1), lowest: unlisted}
+	*g = Group{key: key, byScore: g.byScore[:0], top: -1, lowest: unlisted}
+	if !x.shape.Brief {
+		g.byScore = extend(g.byScore, int(x.shape.Highest)+1)
+	}
 	return int32(n)
 }
 
@@ -109,20 +121,49 @@ func (x *Index) agrees(r table.Row, shared int32, key *groupKey) bool {
 	return true
 }
 
-// remove takes off a row that had the score.
-func (g *Group) remove(score int32) {
+// remove takes off a row that had the score. It returns false where it cannot tell
+// what the highest score is now.
+func (g *Group) remove(score int32) bool {
 	g.Rows--
-	g.byScore[score]--
-	for g.top > 0 && g.byScore[g.top] == 0 {
-		g.top--
+	brief := len(g.byScore) == 0
+	if !brief {
+		g.byScore[score]--
+	}
+	if score < g.top {
+		return true
+	}
+	if g.ties--; g.ties > 0 {
+		return true
+	}
+	if g.top = -1; brief {
+		return g.Rows == 0
+	}
+	g.findTop(score)
+	return true
+}
+
+// findTop finds the highest score that some row has, knowing that it is no higher
+// than this.
+func (g *Group) findTop(score int32) {
+	for g.top, g.ties = score, 0; g.top >= 0; g.top-- {
+		if g.ties = g.byScore[g.top]; g.ties > 0 {
+			return
+		}
 	}
 }
 
 func (x *Index) addRow(id, score int32, r table.Row) {
 	g := &x.groups[id]
 	g.Rows++
-	g.byScore[score]++
-	g.top = max(g.top, score)
+	if !x.shape.Brief {
+		g.byScore[score]++
+	}
+	if score > g.top {
+		g.top, g.ties = score, 0
+	}
+	if score == g.top {
+		g.ties++
+	}
 	if score >= g.lowest {
 		x.addToList(id, score, r)
 	}
@@ -131,6 +172,10 @@ func (x *Index) addRow(id, score int32, r table.Row) {
 // eachBest calls f with the rows of all groups whose highest total is best,
 // perhaps with some more than once.
 func (x *Index) eachBest(best int64, f func(table.Row)) {
+	if x.shape.Brief {
+		x.walkBest(best, f)
+		return
+	}
 	missing := false
 	for id := range x.groups {
 		if g := &x.groups[id]; g.hasBest(best) && g.top < g.lowest {
@@ -154,7 +199,20 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 	}
 }
 
-func (g *Group) hasBest(best int64) bool { return g.Fits && g.Bonus+int64(g.top) == best }
+// walkBest is eachBest without lists.
+func (x *Index) walkBest(best int64, f func(table.Row)) {
+	for r, s := range x.states {
+		if s.feasible() {
+			if g := &x.groups[s>>x.bits]; x.scoreOf(s) == g.top && g.hasBest(best) {
+				f(table.Row(r))
+			}
+		}
+	}
+}
+
+func (g *Group) hasBest(best int64) bool {
+	return g.Fits && g.Rows > 0 && g.Bonus+int64(g.top) == best
+}
 
 // startLists makes room for lists of the group's best rows: a sixteenth of its
 // rows, so that what one walk over all rows finds lasts for a while.

@@ -30,6 +30,10 @@ type Shape struct {
 	Own int
 	// Highest is the highest score that a row can have.
 	Highest int64
+	// Brief: the index is asked a time or two and then given up. It counts the best
+	// rows of a group alone, which is done sooner. Where these are gone it looks at
+	// all rows again.
+	Brief bool
 }
 
 // Index ranks the rows of a table for one class of pods. It belongs to the
@@ -43,12 +47,14 @@ type Index struct {
 	// OutOfRange is the number of feasible rows with a negative score.
 	OutOfRange int
 
-	shape   Shape
-	own     [][]int64 // columns of own values
-	groups  []Group
-	byKey   map[groupKey]int32
-	bits    uint // of a rowState, that hold the score
-	filling bool // between Begin and End, rows are counted by score alone
+	shape  Shape
+	own    [][]int64 // columns of own values
+	groups []Group
+	byKey  map[groupKey]int32
+	bits   uint // of a rowState, that hold the score
+	// counted: all counts agree with the states. While they do not, Update writes
+	// states alone, and Count is to follow.
+	counted bool
 
 	// ungrouped: there are no groups. A feasible row has state 0, and its score is
 	// in scores.
@@ -109,13 +115,15 @@ func (x *Index) Rows() int { return len(x.states) }
 // row is updated.
 func (x *Index) Column(k int) []int64 { return x.own[k] }
 
-// Begin makes every row vacant. Each row is then to be updated once, up to End.
+// Begin forgets all rows. Each is then to be updated once, up to Count.
 func (x *Index) Begin() {
-	for r := range x.states {
-		x.states[r] = vacant
+	if x.shape.Own > 0 || x.ungrouped { // else no state is read before it is written
+		for r := range x.states {
+			x.states[r] = vacant
+		}
 	}
 	x.reset()
-	x.filling = !x.ungrouped && x.shape.Own == 0
+	x.counted = false
 }
 
 // BeginWith makes these rows vacant. They alone are to be updated and asked about;
@@ -126,6 +134,7 @@ func (x *Index) BeginWith(rows []table.Row) {
 		x.states[r] = vacant
 	}
 	x.reset()
+	x.counted = true
 }
 
 func (x *Index) reset() {
@@ -137,78 +146,99 @@ func (x *Index) reset() {
 
 // Update notes what was found out about the rows. It returns false where it
 // cannot: there are too many groups or causes, or a score is out of range. All
-// rows are then to be updated anew, without groups.
+// rows are then to be updated anew, without groups. Count is to follow before the
+// index is asked anything.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
-	if x.filling {
-		return x.fill(rows, found)
-	}
 	if !x.ungrouped && x.shape.Own == 0 {
-		x.addCombinations()
+		if x.addCombinations(); !x.counted {
+			return x.fill(rows, found)
+		}
 	}
-	for i, r := range rows {
-		was, now := x.states[r], vacant
-		switch filter := found.Filter[i]; {
-		case filter == NoNode:
-		case filter != Feasible:
-			now = rejected(x.causes.id(Cause{filter, found.Verdict[i]}))
-		case x.ungrouped:
-			now = 0
-		default:
-			g := x.groupFor(r, was)
-			if g == none || found.Score[i] < 0 {
-				return false
-			}
-			now = x.stateOf(g, int32(found.Score[i]))
+	var before, after [block]rowState
+	for from := 0; from < len(rows); from += block {
+		some := rows[from:min(from+block, len(rows))]
+		were, are := before[:len(some)], after[:len(some)]
+		for i, r := range some { // all are asked of the memory before the first is needed
+			were[i] = x.states[r]
+		}
+		if !x.statesFor(some, found, from, were, are) {
+			return false
 		}
 		if x.ungrouped {
-			x.keepScore(r, was, now, found.Score[i])
+			for i, r := range some {
+				x.keepScore(r, were[i], are[i], found.Score[from+i])
+			}
 		}
-		if was != now {
-			x.leave(was)
-			x.join(r, now)
-			x.states[r] = now
-		}
+		x.move(some, were, are)
 	}
 	return len(x.causes.list) <= 64+len(x.states)
 }
 
-// fill is Update for vacant rows whose groups are the shared combinations. It
-// counts the rows of a group by score alone; End adds up.
+// fill is Update for rows that are not counted yet, and whose groups are the shared
+// combinations.
 func (x *Index) fill(rows []table.Row, found *Answers) bool {
-	x.addCombinations()
+	groups, bits, signs := x.shape.Shared.of, x.bits&31, int64(0)
 	for i, r := range rows {
-		switch filter := found.Filter[i]; {
-		case filter == Feasible:
-			g, score := x.shape.Shared.of[r], found.Score[i]
-			if score < 0 {
-				return false
-			}
-			x.groups[g].byScore[score]++
-			x.states[r] = x.stateOf(g, int32(score))
-		case filter != NoNode:
-			cause := x.causes.id(Cause{filter, found.Verdict[i]})
-			x.causes.rows[cause]++
-			x.states[r] = rejected(cause)
+		if found.Filter[i] == Feasible {
+			score := found.Score[i]
+			signs |= score
+			x.states[r] = rowState(groups[r])<<bits | rowState(score)
+			continue
 		}
+		x.states[r], _ = x.stateFor(r, vacant, found, i)
 	}
-	return true
+	return signs >= 0 // no score is negative
 }
 
-// End ends what Begin began, once every row is updated.
-func (x *Index) End() {
-	if !x.filling {
-		return
-	}
-	x.filling = false
-	for id := range x.groups {
-		g := &x.groups[id]
-		for score, n := range g.byScore {
-			if n > 0 {
-				g.Rows += int(n)
-				g.top = int32(score)
-			}
+// move gives rows their new states.
+func (x *Index) move(rows []table.Row, were, are []rowState) {
+	for i, r := range rows {
+		if !x.counted {
+			x.states[r] = are[i]
+		} else if were[i] != are[i] {
+			x.states[r] = are[i]
+			x.leave(were[i])
+			x.join(r, are[i])
 		}
-		x.Feasible += g.Rows
+	}
+}
+
+// block is how many rows Update takes at a time.
+const block = 64
+
+// statesFor finds the new states of rows, whose answers stand from there on in what
+// was found out; false where one has none.
+func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are []rowState) bool {
+	filters, scores := found.Filter[from:][:len(are)], found.Score[from:][:len(are)]
+	quick := !x.ungrouped && x.shape.Own == 0
+	groups, bits, signs := x.shape.sharedGroups(), x.bits&31, int64(0)
+	for i, r := range rows {
+		if quick && filters[i] == Feasible {
+			are[i] = rowState(groups[r])<<bits | rowState(scores[i])
+			signs |= scores[i]
+			continue
+		}
+		var ok bool
+		if are[i], ok = x.stateFor(r, were[i], found, from+i); !ok {
+			return false
+		}
+	}
+	return signs >= 0 // no score is negative
+}
+
+// stateFor is the state of the row that stands at i in what was found out; false
+// where there is none.
+func (x *Index) stateFor(r table.Row, was rowState, found *Answers, i int) (rowState, bool) {
+	switch filter := found.Filter[i]; {
+	case filter == Feasible && x.ungrouped:
+		return 0, true
+	case filter == Feasible:
+		g, score := x.groupFor(r, was), found.Score[i]
+		return x.stateOf(g, int32(score)), g != none && score >= 0
+	case filter == NoNode:
+		return vacant, true
+	default:
+		return rejected(x.causes.id(Cause{filter, found.Verdict[i]})), true
 	}
 }
 
@@ -231,7 +261,7 @@ func (x *Index) leave(was rowState) {
 	default:
 		x.Feasible--
 		if !x.ungrouped {
-			x.groups[was>>x.bits].remove(x.scoreOf(was))
+			x.counted = x.groups[was>>x.bits].remove(x.scoreOf(was))
 		}
 	}
 }

@@ -32,7 +32,7 @@ type naive struct {
 
 func newNaive(r *rand.Rand) *naive {
 	n := &naive{rand: r, shared: make([][]int64, r.IntN(3))}
-	n.shape = Shape{Shared: &Combinations{}, Own: r.IntN(3), Highest: 1 + r.Int64N(300)}
+	n.shape = Shape{Shared: &Combinations{}, Own: r.IntN(3), Highest: 1 + r.Int64N(300), Brief: r.IntN(2) == 0}
 	if r.IntN(10) == 0 {
 		n.shape.Highest = maxScore // not to be grouped
 	}
@@ -113,7 +113,7 @@ func (n *naive) rebuild() {
 		n.shape.Shared.Full = true
 		n.update(all...)
 	}
-	n.index.End()
+	n.index.Count()
 }
 
 func (n *naive) change(*rapid.T) {
@@ -126,6 +126,7 @@ func (n *naive) change(*rapid.T) {
 	if !n.update(rows...) {
 		n.rebuild()
 	}
+	n.index.Count()
 }
 
 func (n *naive) addRows(*rapid.T) {
@@ -138,6 +139,7 @@ func (n *naive) addRows(*rapid.T) {
 			return
 		}
 	}
+	n.index.Count()
 }
 
 // renew takes another index, with the room of this one.
@@ -249,7 +251,7 @@ func equals(n int, score func(r int) int64) *Index {
 	for r := range n {
 		x.set(table.Row(r), score(r))
 	}
-	x.End()
+	x.Count()
 	return x
 }
 
@@ -261,6 +263,7 @@ func (x *Index) set(r table.Row, score int64) {
 		x.shape.Shared.Set(r, nil)
 	}
 	x.Update([]table.Row{r}, &Answers{Filter: []int16{filter}, Verdict: []uint64{1}, Score: []int64{score}})
+	x.Count()
 }
 
 // Check finds whatever does not agree with the states of the rows.
@@ -272,6 +275,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 		"own":     func(x *Index) { x.own[0][4]++ },
 		"highest": func(x *Index) { x.groups[0].top-- },
 		"count":   func(x *Index) { x.groups[0].byScore[7]++ },
+		"ties":    func(x *Index) { x.groups[0].ties++ },
 		"rows":    func(x *Index) { x.groups[0].Rows++ },
 		"value":   func(x *Index) { x.groups[0].key.own[0]++ },
 		"list":    func(x *Index) { x.groups[0].lowest, x.groups[0].lists = 0, make([][]table.Row, 101) },
@@ -285,7 +289,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 			x.shape.Shared.Set(r, shared)
 			x.Update([]table.Row{r}, &Answers{Filter: []int16{Feasible}, Verdict: []uint64{0}, Score: []int64{int64(r)}})
 		}
-		x.End()
+		x.Count()
 		if err := x.Check(shared); err != nil {
 			t.Fatal(err)
 		}

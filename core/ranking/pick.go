@@ -18,9 +18,9 @@ func (x *Index) Pick(seed uint64) (row table.Row, total int64, ties int) {
 		}
 		switch sum := g.Bonus + int64(g.top); {
 		case sum > total:
-			total, ties = sum, int(g.byScore[g.top])
+			total, ties = sum, int(g.ties)
 		case sum == total:
-			ties += int(g.byScore[g.top])
+			ties += int(g.ties)
 		}
 	}
 	tied := func(r table.Row) bool {

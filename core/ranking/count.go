@@ -1,0 +1,107 @@
+package ranking
+
+// Count brings all counts up to date, where Update left that to be done.
+func (x *Index) Count() {
+	if x.counted {
+		return
+	}
+	x.counted = true
+	x.Feasible, x.OutOfRange = 0, 0
+	clear(x.causes.rows)
+	switch {
+	case x.ungrouped:
+		x.countScores()
+	case x.shape.Brief:
+		x.countBest()
+	default:
+		x.countByScore()
+	}
+	if !x.ungrouped {
+		for id := range x.groups {
+			x.Feasible += x.groups[id].Rows
+		}
+	}
+}
+
+// countScores counts the rows of an index without groups.
+func (x *Index) countScores() {
+	for r, s := range x.states {
+		switch {
+		case !s.feasible():
+			x.countCause(s)
+		case x.scores[r] < 0:
+			x.OutOfRange++
+			x.Feasible++
+		default:
+			x.Feasible++
+		}
+	}
+}
+
+func (x *Index) countCause(s rowState) {
+	if s != vacant {
+		x.causes.rows[s.cause()]++
+	}
+}
+
+// countByScore counts the rows of each group by score.
+func (x *Index) countByScore() {
+	for id := range x.groups {
+		g := &x.groups[id]
+		g.Rows = 0
+		clear(g.byScore)
+	}
+	for _, s := range x.states {
+		if s.feasible() {
+			x.groups[s>>x.bits].byScore[x.scoreOf(s)]++
+		} else {
+			x.countCause(s)
+		}
+	}
+	for id := range x.groups {
+		g := &x.groups[id]
+		for _, n := range g.byScore {
+			g.Rows += int(n)
+		}
+		g.findTop(int32(len(g.byScore)) - 1)
+	}
+}
+
+// countBest counts the rows of each group, and those with its highest score. Rows
+// of one group that follow each other are counted before they are added up.
+func (x *Index) countBest() {
+	for id := range x.groups {
+		x.groups[id].Rows, x.groups[id].top, x.groups[id].ties = 0, -1, 0
+	}
+	for from := 0; from < len(x.states); {
+		s := x.states[from]
+		if !s.feasible() {
+			x.countCause(s)
+			from++
+			continue
+		}
+		first := s >> x.bits << x.bits
+		from += x.groups[s>>x.bits].countRun(x.states[from:], first, 1<<x.bits)
+	}
+}
+
+// countRun counts the states at the head of the list that are of the group, whose
+// states are so many from first on, and returns how many it counted.
+func (g *Group) countRun(states []rowState, first, many rowState) int {
+	best, ties, n := first+rowState(g.top), g.ties, 0
+	for _, s := range states {
+		if uint32(s-first) >= uint32(many) {
+			break
+		}
+		if s > best {
+			best, ties = s, 0
+		}
+		if s == best {
+			ties++
+		}
+		n++
+	}
+	g.Rows += n
+	g.top, g.ties = int32(best-first), ties
+	return n
+}
