@@ -41,6 +41,7 @@ type Table struct {
 	nonZero     [2][]int64 // CPU, memory
 	podCount    []int64
 	allowedPods []int64
+	headroom    []Headroom
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
 
@@ -278,6 +279,7 @@ func (t *Table) charge(r Row, p *object.Pod, sign int64) {
 	if !exact {
 		t.recount(r)
 	}
+	t.setHeadroom(r)
 }
 
 // bump adds sign*amount and reports whether the result is exact.
@@ -337,6 +339,7 @@ func (t *Table) grow() {
 	t.ports = append(t.ports, nil)
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
+	t.headroom = append(t.headroom, Headroom{})
 	for i := range t.nonZero {
 		t.nonZero[i] = append(t.nonZero[i], 0)
 	}
@@ -377,4 +380,5 @@ func (t *Table) setAllocatable(r Row, v resource.Vector) {
 	for _, s := range v.Scalars {
 		t.allocatable[t.column(s.Name)][r] = s.Value
 	}
+	t.setHeadroom(r)
 }

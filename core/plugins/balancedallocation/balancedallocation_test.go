@@ -138,6 +138,32 @@ func TestScoreEqualsOneNodeAtATime(t *testing.T) {
 	}
 }
 
+// Of CPU and memory the fractions that the table keeps give the same scores as the
+// divisions of v1.36, also where the evenness is a whole number or next to one.
+func TestBasicScoresNearWholeNumbers(t *testing.T) {
+	amount := rapid.OneOf(rapid.Int64Range(1, 200), rapid.Int64Range(1, 1<<20), rapid.Int64Range(1, 1<<45), rapid.Int64Range(1, math.MaxInt64))
+	rapid.Check(t, func(t *rapid.T) {
+		cpu, memory := amount.Draw(t, "CPU"), amount.Draw(t, "memory")
+		part := func(what string, whole int64) int64 { // at whole percents, or next to them
+			n := whole / 100 * rapid.Int64Range(0, 103).Draw(t, what+" percent")
+			return max(0, n+rapid.Int64Range(-1, 1).Draw(t, what+" off"))
+		}
+		used := resource.Vector{MilliCPU: part("CPU used", cpu), Memory: part("memory used", memory)}
+		request := resource.Vector{MilliCPU: 1 + part("CPU", cpu), Memory: part("memory", memory)}
+		tb := plugintest.Table(&object.Node{Name: "a", Allocatable: resource.Vector{MilliCPU: cpu, Memory: memory}, AllowedPods: 9})
+		tb.Place(&object.Pod{UID: "1", Demand: resource.Demand{Usage: used}}, "a")
+		fractions := func(cpuUsed, memoryUsed int64) []float64 {
+			return []float64{min(1, float64(cpuUsed)/float64(cpu)), min(1, float64(memoryUsed)/float64(memory))}
+		}
+		with := spread(fractions(resource.Add(used.MilliCPU, request.MilliCPU), resource.Add(used.Memory, request.Memory)))
+		want := 50 + (50+with-spread(fractions(used.MilliCPU, used.Memory)))/2
+		pod := &object.Pod{UID: "pod", Demand: resource.Demand{Usage: request}}
+		if got := plugintest.Ask(t, plugin(t, nil), tb, pod).Scores["a"]; got != want {
+			t.Fatalf("CPU %d and %d of %d, memory %d and %d of %d: %d, want %d", used.MilliCPU, request.MilliCPU, cpu, used.Memory, request.Memory, memory, got, want)
+		}
+	})
+}
+
 func TestScores(t *testing.T) {
 	vector := func(cpu, memory int64) resource.Vector { return resource.Vector{MilliCPU: cpu, Memory: memory} }
 	for _, c := range []struct {

@@ -84,16 +84,36 @@ func scatter(n int) framework.Verdict {
 // filter: each resource must be free in the amount requested, and the node
 // must take one pod more.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	count, allowed := in.Table.PodCount(), in.Table.AllowedPods()
+	checks := in.State.([]check)
+	if len(checks) == 2 && checks[0].column == table.CPU && checks[1].column == table.Memory {
+		filterTwo(in.Table, checks, rows, out)
+		return
+	}
+	filterAny(in.Table, checks, rows, out)
+}
+
+// filterTwo is filter for CPU and memory, which are all that most pods request. Where
+// something is short, or may be, some number is negative.
+func filterTwo(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
+	headroom, requestCPU, requestMemory := t.Headroom(), checks[0].request, checks[1].request
+	for i, r := range rows {
+		cpu, memory := headroom[r].CPU.Free, headroom[r].Memory.Free
+		if out[i] = framework.Fits; cpu|memory|(cpu-requestCPU)|(memory-requestMemory) < 0 {
+			filterAny(t, checks, rows[i:i+1], out[i:i+1])
+		}
+	}
+}
+
+func filterAny(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
+	count, allowed := t.PodCount(), t.AllowedPods()
 	for i, r := range rows {
 		out[i] = framework.Fits
 		if count[r] >= allowed[r] {
 			out[i] = tooManyPods
 		}
 	}
-	checks := in.State.([]check)
 	for i := range checks {
-		checks[i].run(in.Table, rows, out)
+		checks[i].run(t, rows, out)
 	}
 }
 
@@ -108,10 +128,10 @@ func (c *check) run(t *table.Table, rows []table.Row, out []framework.Verdict) {
 		}
 		return
 	}
-	allocatable, used, request := t.Allocatable(column), t.Used(column), c.request
+	allocatable, used, request, delegated := t.Allocatable(column), t.Used(column), c.request, c.delegated
 	for i, r := range rows {
 		switch a := allocatable[r]; {
-		case c.delegated && a <= 0:
+		case delegated && a <= 0:
 		case request > a:
 			out[i] = c.short(out[i]) | unresolvable
 		case request > a-used[r]: // a is positive and used never negative: no overflow

@@ -1,0 +1,49 @@
+package table
+
+// Headroom is what a row has left of CPU and memory, for those who ask that of
+// thousands of rows a decision: one cache line a row, and nothing to be divided. All
+// of it follows from the columns.
+type Headroom struct{ CPU, Memory Room }
+
+// Room is one resource of a Headroom.
+type Room struct {
+	// Free is Allocatable less Used. It is negative where that does not tell
+	// whether a pod fits: where less is offered than is taken, or the row takes no
+	// pod more.
+	Free int64
+	// FreeNonZero is Allocatable less NonZero, and never negative.
+	FreeNonZero int64
+	// InUse is Used/Allocatable; more than 1 where more is taken than offered.
+	InUse float64
+	// Inverse is 1/Allocatable; 0 where none is offered, or more than MostInverted.
+	Inverse float64
+}
+
+// MostInverted is the most of a resource that has an Inverse.
+const MostInverted = 1 << 43
+
+// Headroom is the column of what rows have left of CPU and memory. Read only.
+func (t *Table) Headroom() []Headroom { return t.headroom }
+
+// setHeadroom follows a change of the row's columns.
+func (t *Table) setHeadroom(r Row) {
+	full := t.podCount[r] >= t.allowedPods[r]
+	t.headroom[r] = Headroom{
+		CPU:    roomOf(t.allocatable[CPU][r], t.used[CPU][r], t.nonZero[0][r], full),
+		Memory: roomOf(t.allocatable[Memory][r], t.used[Memory][r], t.nonZero[1][r], full),
+	}
+}
+
+func roomOf(allocatable, used, nonZero int64, full bool) Room {
+	if allocatable <= 0 {
+		return Room{Free: -1}
+	}
+	room := Room{Free: allocatable - used, FreeNonZero: max(allocatable-nonZero, 0), InUse: float64(used) / float64(allocatable)}
+	if full {
+		room.Free = -1
+	}
+	if allocatable <= MostInverted {
+		room.Inverse = 1 / float64(allocatable)
+	}
+	return room
+}
