@@ -12,6 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/lab/bench"
 	"github.com/berth-scheduler/berth/lab/child"
 	"github.com/berth-scheduler/berth/lab/conform"
+	"github.com/berth-scheduler/berth/lab/failover"
 	"github.com/berth-scheduler/berth/lab/faults"
 	"github.com/berth-scheduler/berth/lab/up"
 	"github.com/berth-scheduler/berth/sim/chaos"
@@ -32,7 +33,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(up.NewCommand(), bench.NewCommand(), conform.NewCommand(), faults.NewCommand(), chaos.NewCommand())
+	root.AddCommand(up.NewCommand(), bench.NewCommand(), conform.NewCommand(), failover.NewCommand(), faults.NewCommand(), chaos.NewCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "berth-lab:", err)
 		os.Exit(1)
