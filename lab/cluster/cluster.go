@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -130,21 +129,8 @@ func (c *Cluster) prepareDir() error {
 // the same data. It returns when the server is ready; its clients have to find
 // their way back themselves.
 func (c *Cluster) RestartAPIServer(ctx context.Context) error {
-	for _, p := range c.Processes() {
-		if strings.HasPrefix(p.Name, APIServer) {
-			p.Kill()
-		}
-	}
-	if err := c.startAPIServer(ctx); err != nil {
-		return err
-	}
-	// Close ends children in the order opposite to that of the list: this one
-	// after all its clients.
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := len(c.processes) - 1
-	c.processes = slices.Insert(c.processes[:last:last], 1, c.processes[last])
-	return nil
+	c.kill(APIServer)
+	return c.startAgain(ctx, c.startAPIServer, 1)
 }
 
 // Close ends all children, schedulers first and etcd last, and removes the

@@ -80,6 +80,12 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
+// Suspend stops the process until Resume, as a machine that is put to sleep.
+func (p *Process) Suspend() { _ = p.command.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets a suspended process go on.
+func (p *Process) Resume() { _ = p.command.Process.Signal(syscall.SIGCONT) }
+
 // ExitStatus is the process's exit status: -1 when a signal ended it. Call it
 // after Done.
 func (p *Process) ExitStatus() int { return p.command.ProcessState.ExitCode() }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/client-go/rest"
@@ -32,6 +33,16 @@ type Fault struct {
 	// Freeze holds back all bodies of replies, those under way too, until the
 	// fault is healed.
 	Freeze bool
+	// Delay is how long the request is held before it is forwarded.
+	Delay time.Duration
+	// Swallow neither forwards the request nor answers it, until the fault is
+	// healed; then the connection breaks. With a condition on r.RemoteAddr it is
+	// a half-open connection.
+	Swallow bool
+	// Lists are answered in the server's place, by path: states of before, as
+	// Proxy.Lists took them. A watch that would begin with such a list is refused,
+	// so that clients fall back to lists.
+	Lists map[string][]byte
 }
 
 // Exchange is a request and what became of it.
@@ -46,6 +57,8 @@ type Exchange struct {
 	Lost bool
 	// FlowSchema is the UID of the one that the server has put the request under.
 	FlowSchema string
+	// Came is when the proxy got the request.
+	Came time.Time
 }
 
 // Proxy is a running proxy. Its methods may be called from any goroutine.
@@ -128,6 +141,39 @@ func (p *Proxy) Count(kind func(Exchange) bool) int {
 	return n
 }
 
+// Exchanges are all exchanges so far, in the order in which they ended.
+func (p *Proxy) Exchanges() []Exchange {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.exchanges)
+}
+
+// Lists asks the server for the lists at some paths, for Fault.Lists.
+func (p *Proxy) Lists(ctx context.Context, paths ...string) (map[string][]byte, error) {
+	client := http.Client{Transport: p.transport}
+	lists := map[string][]byte{}
+	for _, path := range paths {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.target.JoinPath(path).String(), nil)
+		if err != nil {
+			return nil, err
+		}
+		reply, err := client.Do(request)
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(reply.Body)
+		reply.Body.Close()
+		if err == nil && reply.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s: %s", path, reply.Status)
+		}
+		if err != nil {
+			return nil, err
+		}
+		lists[path] = body
+	}
+	return lists, nil
+}
+
 func (p *Proxy) note(e Exchange) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,8 +195,12 @@ func (p *Proxy) find(r *http.Request, wanted func(Fault) bool) *fault {
 var errLost = errors.New("the reply is lost")
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
+	exchange := Exchange{Method: r.Method, Path: r.URL.Path, Came: time.Now()}
+	p.hold(r)
+	if p.answerOld(w, r) {
+		return
+	}
 	struck := p.find(r, func(f Fault) bool { return f.Status != 0 || f.LoseReply })
-	exchange := Exchange{Method: r.Method, Path: r.URL.Path}
 	if struck != nil && struck.Status != 0 {
 		exchange.Status = struck.Status
 		p.note(exchange)
@@ -181,6 +231,40 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		},
 	}
 	forward.ServeHTTP(w, r)
+}
+
+// hold waits as long as the faults want that delay or swallow the request.
+func (p *Proxy) hold(r *http.Request) {
+	if f := p.find(r, func(f Fault) bool { return f.Swallow }); f != nil {
+		wait(r.Context(), f.healed)
+		panic(http.ErrAbortHandler)
+	}
+	if f := p.find(r, func(f Fault) bool { return f.Delay > 0 }); f != nil {
+		held, cancel := context.WithTimeout(r.Context(), f.Delay)
+		wait(held, f.healed)
+		cancel()
+	}
+}
+
+// answerOld answers a list by a state of before, where a fault has one.
+func (p *Proxy) answerOld(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet {
+		return false
+	}
+	f := p.find(r, func(f Fault) bool { return f.Lists[r.URL.Path] != nil })
+	query := r.URL.Query()
+	switch {
+	case f == nil:
+		return false
+	case query.Get("sendInitialEvents") == "true":
+		refuse(w, http.StatusUnprocessableEntity)
+	case query.Get("watch") != "":
+		return false
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(f.Lists[r.URL.Path]) // a client that has gone needs no list
+	}
+	return true
 }
 
 // refuse answers as an API server does that cannot serve a request.

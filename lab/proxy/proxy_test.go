@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -14,8 +15,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -87,7 +90,8 @@ func TestFaults(t *testing.T) {
 	for _, test := range tests {
 		served.Store(0)
 		heal := p.Inject(test.fault)
-		before := p.Count(func(e Exchange) bool { return e == test.noted })
+		noted := func(e Exchange) bool { e.Came = time.Time{}; return e == test.noted }
+		before := p.Count(noted)
 		reply, err := client.Post(p.URL+"/x", "", nil)
 		heal()
 		status := 0
@@ -98,7 +102,7 @@ func TestFaults(t *testing.T) {
 		if status != test.status || (served.Load() > 0) != test.served {
 			t.Errorf("%s: status %d, served %t, want %d, %t (%v)", test.name, status, served.Load() > 0, test.status, test.served, err)
 		}
-		if n := p.Count(func(e Exchange) bool { return e == test.noted }) - before; n != 1 {
+		if n := p.Count(noted) - before; n != 1 {
 			t.Errorf("%s: noted %d times, want once: %+v", test.name, n, test.noted)
 		}
 	}
@@ -169,5 +173,71 @@ func TestFreeze(t *testing.T) {
 	close(next)
 	if got, more := <-read; more {
 		t.Errorf("read %q more", got)
+	}
+}
+
+// A request that is swallowed gets no answer and does not reach the server; when
+// the fault is healed its connection breaks. One that is delayed goes through.
+func TestSwallowAndDelay(t *testing.T) {
+	var served atomic.Int32
+	p, client := through(t, func(http.ResponseWriter, *http.Request) { served.Add(1) })
+	arrived := make(chan struct{}, 1)
+	heal := p.Inject(Fault{Swallow: true, On: func(*http.Request) bool { arrived <- struct{}{}; return true }})
+	ended := make(chan error)
+	go func() {
+		reply, err := client.Post(p.URL+"/x", "", nil)
+		if err == nil {
+			reply.Body.Close()
+		}
+		ended <- err
+	}()
+	<-arrived
+	heal()
+	if err := <-ended; err == nil || served.Load() != 0 {
+		t.Errorf("swallowed: error %v, served %d times", err, served.Load())
+	}
+	heal = p.Inject(Fault{Delay: time.Hour, On: func(*http.Request) bool { arrived <- struct{}{}; return true }})
+	go func() {
+		reply, err := client.Post(p.URL+"/x", "", nil)
+		if err == nil {
+			reply.Body.Close()
+		}
+		ended <- err
+	}()
+	<-arrived
+	heal()
+	if err := <-ended; err != nil || served.Load() != 1 {
+		t.Errorf("delayed: error %v, served %d times", err, served.Load())
+	}
+}
+
+// Lists are answered as they were when they were taken, and a watch that would
+// begin with one is refused.
+func TestLists(t *testing.T) {
+	var now atomic.Value
+	now.Store("before")
+	p, client := through(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, now.Load().(string)) })
+	lists, err := p.Lists(t.Context(), "/api/v1/pods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Store("now")
+	defer p.Inject(Fault{Lists: lists, On: func(*http.Request) bool { return true }})()
+	for path, want := range map[string]string{
+		"/api/v1/pods":                         "200 before",
+		"/api/v1/pods?watch=true":              "200 now",
+		"/api/v1/pods?sendInitialEvents=true":  "422 ",
+		"/api/v1/nodes":                        "200 now",
+		"/api/v1/namespaces/default/pods/same": "200 now",
+	} {
+		reply, err := client.Get(p.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(reply.Body)
+		reply.Body.Close()
+		if got := fmt.Sprintf("%d %s", reply.StatusCode, body); err != nil || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, %v, want %q", path, got, err, want)
+		}
 	}
 }

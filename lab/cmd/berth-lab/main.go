@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/lab/bench"
+	"github.com/berth-scheduler/berth/lab/chaos"
 	"github.com/berth-scheduler/berth/lab/child"
 	"github.com/berth-scheduler/berth/lab/conform"
 	"github.com/berth-scheduler/berth/lab/failover"
 	"github.com/berth-scheduler/berth/lab/faults"
 	"github.com/berth-scheduler/berth/lab/up"
-	"github.com/berth-scheduler/berth/sim/chaos"
+	simulated "github.com/berth-scheduler/berth/sim/chaos"
 )
 
 // version is set when the lab is built.
@@ -33,7 +34,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(up.NewCommand(), bench.NewCommand(), conform.NewCommand(), failover.NewCommand(), faults.NewCommand(), chaos.NewCommand())
+	root.AddCommand(up.NewCommand(), bench.NewCommand(), chaos.NewCommand(), conform.NewCommand(), failover.NewCommand(), faults.NewCommand(), simulated.NewCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "berth-lab:", err)
 		os.Exit(1)

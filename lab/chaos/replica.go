@@ -1,0 +1,90 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-scheduler/berth/lab/cluster"
+	"github.com/berth-scheduler/berth/lab/proxy"
+)
+
+// replica is one of the schedulers, behind a proxy of its own. The process may
+// be another after each death; the proxy stays.
+type replica struct {
+	number  int
+	cluster *cluster.Cluster
+	proxy   *proxy.Proxy
+	binary  string
+
+	mu      sync.Mutex
+	process *cluster.Scheduler // nil: it is down
+}
+
+func newReplica(c *cluster.Cluster, number int, binary string) (*replica, error) {
+	upstream, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(cluster.Berth))
+	if err != nil {
+		return nil, err
+	}
+	// Clients trust the proxy as they trust the server: it shows the same certificate.
+	pki := filepath.Join(c.Dir(), "pki", cluster.APIServer)
+	p, err := proxy.Start(upstream, pki+".crt", pki+".key")
+	if err != nil {
+		return nil, err
+	}
+	return &replica{number: number, cluster: c, proxy: p, binary: binary}, nil
+}
+
+// start starts the process and returns when it is ready.
+func (r *replica) start(ctx context.Context) error {
+	s, err := r.cluster.StartScheduler(ctx, cluster.SchedulerOptions{
+		Kind: cluster.Berth, Binary: r.binary, LeaderElect: true, Flags: []string{"--master=" + r.proxy.URL},
+	})
+	if err != nil {
+		return fmt.Errorf("replica %d: %w", r.number, err)
+	}
+	r.mu.Lock()
+	r.process = s
+	r.mu.Unlock()
+	return nil
+}
+
+// running is the process, or nil.
+func (r *replica) running() *cluster.Scheduler {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process != nil {
+		select {
+		case <-r.process.Done():
+			r.process = nil
+		default:
+		}
+	}
+	return r.process
+}
+
+// leads says whether this replica wrote the lease last.
+func leader(replicas []*replica) *replica {
+	all := requests(replicas)
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].leaseWrite() {
+			return replicas[all[i].replica]
+		}
+	}
+	return replicas[0]
+}
+
+// requests are those of all replicas so far.
+func requests(replicas []*replica) []request {
+	exchanges := make([][]proxy.Exchange, len(replicas))
+	for i, r := range replicas {
+		exchanges[i] = r.proxy.Exchanges()
+	}
+	return merge(exchanges)
+}
+
+func isLease(path string) bool { return strings.Contains(path, "/leases") }
