@@ -98,6 +98,12 @@ func (c *Cluster) DeleteObject(kind object.Kind, namespace, name string) {
 	c.tell(machine.ObjectGone{Kind: kind, Namespace: namespace, Name: name})
 }
 
+// Object returns the object, nil where there is none.
+func (c *Cluster) Object(kind object.Kind, namespace, name string) object.Object {
+	m := object.Meta{Kind: kind, Namespace: namespace, Name: name}
+	return c.objects[kind.String()+" "+m.Key()]
+}
+
 // Objects returns the objects that only some plugins read, by kind and key.
 func (c *Cluster) Objects() []object.Object {
 	var all []object.Object

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
@@ -35,14 +37,22 @@ type Input struct {
 	Machine machine.Options
 	// Decided, when set, gets each decision when it is taken.
 	Decided func(*decision.Decision)
+	// Begin, when set, changes the cluster before anything is decided.
+	Begin func(*World) error
+	// Idle, when set, is called when no queue can move. It may change the
+	// cluster. The run ends when it returns false.
+	Idle func(*World) bool
+	// Evicted, when set, is called after a pod was evicted for another one. It
+	// may change the cluster, as controllers do.
+	Evicted func(c *Cluster, victim *object.Pod)
 }
 
 // Result is how a run ended.
 type Result struct {
 	// Cluster is the cluster at the end of the run.
 	Cluster *Cluster
-	// Placed has the nodes of the pods that the run placed and that no
-	// preemption evicted, by namespace/name.
+	// Placed has the nodes of the pods that the run placed and that are there
+	// still, by namespace/name.
 	Placed map[string]string
 	// Unplaced has the reasons why pods are still pending, by namespace/name.
 	Unplaced map[string]string
@@ -83,16 +93,28 @@ func Run(in Input) (*Result, error) {
 			}
 		}
 	}
+	w.evicted = in.Evicted
+	if in.Begin != nil {
+		if err := in.Begin(w); err != nil {
+			return nil, err
+		}
+	}
 	w.Exhaust()
+	for in.Idle != nil && in.Idle(w) {
+		w.Exhaust()
+	}
 	r.End = w.Now
+	ran := map[types.UID]bool{}
 	for _, p := range in.Pods {
-		now := w.Cluster.Pod(p.Key())
+		ran[p.UID] = p.NodeName != ""
+	}
+	for _, p := range w.Cluster.Pods() {
 		switch {
-		case p.NodeName != "" || now == nil:
-		case now.NodeName != "":
-			r.Placed[p.Key()] = now.NodeName
+		case ran[p.UID]:
+		case p.NodeName != "":
+			r.Placed[p.Key()] = p.NodeName
 		default:
-			r.Unplaced[p.Key()] = w.pendingBecause(now, said[p.Key()])
+			r.Unplaced[p.Key()] = w.pendingBecause(p, said[p.Key()])
 		}
 	}
 	return r, nil

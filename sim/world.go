@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // World is a cluster, a scheduler and the time they share. Whoever owns it
@@ -21,6 +22,7 @@ type World struct {
 	// and before its effects are carried out.
 	Told func(machine.Event)
 
+	evicted  func(*Cluster, *object.Pod)
 	profiles map[string]bool
 	// epoch counts the changes after which a rejected pod may fit: nodes,
 	// placements, deletions, nominations.
@@ -183,7 +185,11 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 			w.changed(false)
 		}
 	case machine.Evict:
-		return machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: w.Cluster.DeletePod(e.Victim.Key())}
+		err := w.Cluster.DeletePod(e.Victim.Key())
+		if err == nil && w.evicted != nil {
+			w.evicted(w.Cluster, e.Victim)
+		}
+		return machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err}
 	}
 	return nil
 }

@@ -60,6 +60,6 @@ func newCommand(argv0 string) *cobra.Command {
 		// kubectl runs its plugin kubectl-berth for "kubectl berth".
 		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"}
 	}
-	cmd.AddCommand(newSimulate(cmd.DisplayName()))
+	cmd.AddCommand(newSimulate(cmd.DisplayName()), newWhatIf(cmd.DisplayName()))
 	return cmd
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/sim"
-	"github.com/berth-scheduler/berth/sim/report"
+	"github.com/berth-scheduler/berth/sim/whatif"
 )
 
 // simulation is what the flags of `berth simulate` say.
@@ -96,22 +96,21 @@ func noArguments(_ *cobra.Command, args []string) error {
 type writer interface {
 	Decided(*decision.Decision)
 	Finish(*sim.Result) error
+	FinishWhatIf(*whatif.Result) error
 }
 
 func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
-	if err := s.check(); err != nil {
+	if err := errors.Join(s.check(), checkOutput(s.output)); err != nil {
 		return err
 	}
 	set, in, err := s.load(ctx, stdin)
 	if err != nil {
 		return err
 	}
-	for _, n := range set.Notices {
-		fmt.Fprintf(stderr, "berth: note: %s\n", n)
-	}
+	notes(stderr, set.Notices)
 	in.Machine.Explain, in.Machine.ViewsOff = s.explain, !s.views
 	out := bufio.NewWriterSize(stdout, 1<<16)
-	w := s.writer(out, set.Ignored)
+	w := newWriter(out, s.output, s.seed, set.Ignored)
 	progress := newProgress(stderr, len(in.Pods))
 	in.Decided = func(d *decision.Decision) {
 		w.Decided(d)
@@ -129,25 +128,4 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return errUnplaced
 	}
 	return nil
-}
-
-func (s *simulation) check() error {
-	if err := s.source.check(); err != nil {
-		return err
-	}
-	switch s.output {
-	case "table", "wide", "yaml", "json":
-		return nil
-	}
-	return fmt.Errorf("-o %s: must be table, wide, yaml or json", s.output)
-}
-
-func (s *simulation) writer(out io.Writer, ignored map[string]int) writer {
-	switch s.output {
-	case "json":
-		return report.NewJSON(out, s.seed, ignored)
-	case "yaml":
-		return report.NewYAML(out, s.seed, ignored)
-	}
-	return report.NewTable(out, s.seed, ignored, s.output == "wide")
 }

@@ -28,6 +28,7 @@ type source struct {
 	strict              bool
 	seed                uint64
 	workers             int
+	fillBudgets         bool // as their controller would, where it has not
 }
 
 func newSource() source { return source{expand: "auto", seed: 1, workers: runtime.GOMAXPROCS(0)} }
@@ -95,7 +96,7 @@ func (s *source) scheduler() (*config.Config, machine.Options, error) {
 // read reads the objects of the cluster.
 func (s *source) read(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
 	set := manifest.NewSet()
-	set.Strict, set.Expand = s.strict, expansions[s.expand]
+	set.Strict, set.Expand, set.FillBudgets = s.strict, expansions[s.expand], s.fillBudgets
 	if s.kubeconfig != "" {
 		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
 			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)

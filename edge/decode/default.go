@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helper "k8s.io/component-helpers/resource"
 )
@@ -136,4 +138,45 @@ func roundUp(list v1.ResourceList) {
 
 func hugePages(name v1.ResourceName) bool {
 	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
+}
+
+// DefaultStorageClass gives a class from a file the API server's defaults.
+func DefaultStorageClass(c *storagev1.StorageClass) {
+	if c.VolumeBindingMode == nil {
+		mode := storagev1.VolumeBindingImmediate
+		c.VolumeBindingMode = &mode
+	}
+}
+
+// DefaultResourceClaim gives a claim for devices from a file the API server's
+// defaults: one device, unless it says otherwise.
+func DefaultResourceClaim(c *resourcev1.ResourceClaimSpec) {
+	for i := range c.Devices.Requests {
+		r := &c.Devices.Requests[i]
+		if r.Exactly != nil {
+			defaultCount(&r.Exactly.AllocationMode, &r.Exactly.Count)
+			defaultTolerations(r.Exactly.Tolerations)
+		}
+		for j := range r.FirstAvailable {
+			defaultCount(&r.FirstAvailable[j].AllocationMode, &r.FirstAvailable[j].Count)
+			defaultTolerations(r.FirstAvailable[j].Tolerations)
+		}
+	}
+}
+
+func defaultCount(mode *resourcev1.DeviceAllocationMode, count *int64) {
+	if *mode == "" {
+		*mode = resourcev1.DeviceAllocationModeExactCount
+	}
+	if *mode == resourcev1.DeviceAllocationModeExactCount && *count == 0 {
+		*count = 1
+	}
+}
+
+func defaultTolerations(list []resourcev1.DeviceToleration) {
+	for i := range list {
+		if list[i].Operator == "" {
+			list[i].Operator = resourcev1.DeviceTolerationOpEqual
+		}
+	}
 }

@@ -11,6 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -32,6 +34,12 @@ func admit(o metav1.Object, kind string) error {
 	case *v1.Node:
 		decode.DefaultNode(o)
 		problems = slices.Concat(problems, decode.CheckNode(o), checkNode(o))
+	case *storagev1.StorageClass:
+		decode.DefaultStorageClass(o)
+	case *resourcev1.ResourceClaim:
+		decode.DefaultResourceClaim(&o.Spec)
+	case *resourcev1.ResourceClaimTemplate:
+		decode.DefaultResourceClaim(&o.Spec.Spec)
 	case *policyv1.PodDisruptionBudget:
 		problems = append(problems, checkSelector(o.Spec.Selector, field.NewPath("spec", "selector")))
 	case *appsv1.ReplicaSet:

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -86,12 +87,18 @@ func (s *Set) Make(w *workload.Workload, have []*v1.Pod) ([]*v1.Pod, error) {
 		if err := s.Add(p, "v1/Pod", w.Title()); err != nil {
 			return nil, err
 		}
+		if err := s.classes.Resolve(p); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.Title(), err)
+		}
 		if err := s.claims(w, p); err != nil {
 			return nil, err
 		}
 	}
 	return pods, nil
 }
+
+// Priority gives a pod that was added after Resolve its priority.
+func (s *Set) Priority(p *v1.Pod) error { return s.classes.Resolve(p) }
 
 // claims adds the claims that controllers make for the pod, but for those that
 // are there.
@@ -147,7 +154,7 @@ func (s *Set) defaultClass(c *v1.PersistentVolumeClaim) {
 func (s *Set) bindNow(c *v1.PersistentVolumeClaim, p *v1.Pod) error {
 	class := s.storage[volume.GetPersistentVolumeClaimClass(c)]
 	if class == nil || class.Provisioner == volume.NotSupportedProvisioner || c.Spec.VolumeName != "" ||
-		class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer {
+		*class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer {
 		return nil
 	}
 	v := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(c.UID)}}

@@ -143,6 +143,31 @@ spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
 	}
 }
 
+// Classes and claims have the API server's defaults.
+func TestStorageAndDeviceDefaults(t *testing.T) {
+	s, err := read(t, "in.yaml", `apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: s}
+provisioner: csi.example.com
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, tolerations: [{key: k}]}}, {name: q, firstAvailable: [{name: a, deviceClassName: gpu}, {name: b, deviceClassName: gpu, allocationMode: All}]}]}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.Objects[0].(*object.StorageClass); !c.Moded || c.Delayed {
+		t.Errorf("class %+v", c)
+	}
+	requests := s.Objects[1].(*object.ResourceClaim).API.Spec.Devices.Requests
+	r, a, b := requests[0].Exactly, requests[1].FirstAvailable[0], requests[1].FirstAvailable[1]
+	if r.AllocationMode != "ExactCount" || r.Count != 1 || r.Tolerations[0].Operator != "Equal" || a.Count != 1 || b.Count != 0 || b.AllocationMode != "All" {
+		t.Errorf("requests %+v", requests)
+	}
+}
+
 // A workload that nobody could expand is an error that names it.
 func TestExpandTooMany(t *testing.T) {
 	for replicas, want := range map[string]string{

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/workload"
 )
 
 // Set is the objects that were read, in the order of the input. Every object
@@ -46,6 +47,12 @@ type Set struct {
 	Expand Expand
 	// Workloads are the objects of files whose controllers make pods.
 	Workloads []metav1.Object
+	// FillBudgets gives budgets the status that their controller would, where it
+	// has not. By default they allow no disruption.
+	FillBudgets bool
+	// Replace lets an object take the place of one of the same name. By default
+	// it is an error.
+	Replace bool
 	// Strict makes an error of a field that is not known. Else it is left out,
 	// with a notice: an API server newer than v1.36 may have it.
 	Strict bool
@@ -57,6 +64,8 @@ type Set struct {
 	uids      map[string]string // kind and UID -> where
 	places    map[*v1.Pod]string
 	unknown   []*unknownField
+	// unfilled tells of budgets without status.
+	unfilled []string
 	// What the files hold: kinds that make pods, and whether a pod is pending.
 	makers  map[string]bool
 	pending bool
@@ -155,7 +164,10 @@ func (s *Set) add(r raw, d decoded) error {
 	}
 	o := d.object
 	key := title(strings.ToLower(r.kind), o.GetNamespace(), o.GetName())
-	if first, ok := s.known[key]; ok {
+	first, twice := s.known[key]
+	if twice && s.Replace {
+		s.drop(o)
+	} else if twice {
 		return fmt.Errorf("%s: %s: metadata.name: the same object is in %s", r.where, key, first)
 	}
 	s.known[key] = r.where
@@ -169,7 +181,7 @@ func (s *Set) add(r raw, d decoded) error {
 		o.SetUID(types.UID(key))
 	}
 	uid := r.kind + " " + string(o.GetUID())
-	if first, ok := s.uids[uid]; ok {
+	if first, ok := s.uids[uid]; ok && !twice {
 		return fmt.Errorf("%s: %s: metadata.uid: the object in %s has the same", r.where, key, first)
 	}
 	s.uids[uid] = r.where
@@ -183,8 +195,8 @@ func (s *Set) add(r raw, d decoded) error {
 		s.Pods = append(s.Pods, o)
 		s.places[o] = r.where
 	case *policyv1.PodDisruptionBudget:
-		if o.Status.ObservedGeneration == 0 && o.Status.DisruptionsAllowed == 0 && len(o.Status.Conditions) == 0 {
-			s.Notices = append(s.Notices, fmt.Sprintf("%s: %s: status: no controller has filled it in, so it allows no disruption", r.where, key))
+		if !s.FillBudgets && o.Status.ObservedGeneration == 0 && o.Status.DisruptionsAllowed == 0 && len(o.Status.Conditions) == 0 {
+			s.unfilled = append(s.unfilled, fmt.Sprintf("%s: %s: status: no controller has filled it in, so it allows no disruption", r.where, key))
 		}
 		s.Budgets = append(s.Budgets, o)
 	case *v1.Namespace:
@@ -230,8 +242,20 @@ func (s *Set) Resolve() error {
 		}
 		s.Notices = append(s.Notices, notice)
 	}
+	if n := len(s.unfilled); n > 0 {
+		notice := s.unfilled[0]
+		if n > 1 {
+			notice += fmt.Sprintf(" (%d budgets)", n)
+		}
+		s.Notices = append(s.Notices, notice)
+	}
 	if err := s.expand(); err != nil {
 		return err
+	}
+	if s.FillBudgets {
+		for _, b := range s.Budgets {
+			workload.FillBudget(b, s.Pods)
+		}
 	}
 	for _, p := range s.Pods {
 		if err := s.classes.Resolve(p); err != nil {

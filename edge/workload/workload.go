@@ -24,6 +24,8 @@ type Workload struct {
 	Template v1.PodTemplateSpec
 	// Replicas is how many pods it is to have. A DaemonSet has one on each node.
 	Replicas int
+	// FromPod: the object is not known, and the rest is as a pod shows it.
+	FromPod bool
 	// ReplicaSet is the one that stands between a Deployment and its pods.
 	ReplicaSet *appsv1.ReplicaSet
 

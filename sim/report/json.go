@@ -115,7 +115,16 @@ func (j *JSON) Decided(d *decision.Decision) {
 }
 
 // Finish ends the result and returns the first error in writing it.
-func (j *JSON) Finish(r *sim.Result) error {
+func (j *JSON) Finish(r *sim.Result) error { return j.finish(r) }
+
+// member is a field that a result of another command has beyond those of a
+// simulation.
+type member struct {
+	name  string
+	value any
+}
+
+func (j *JSON) finish(r *sim.Result, more ...member) error {
 	if j.count > 0 {
 		j.write("\n  ")
 	}
@@ -123,6 +132,10 @@ func (j *JSON) Finish(r *sim.Result) error {
 	j.field("placements", r.Placed)
 	j.write("  \"unplaced\": ")
 	j.value("  ", r.Unplaced)
+	for _, m := range more {
+		j.write(",\n  \"" + m.name + "\": ")
+		j.value("  ", m.value)
+	}
 	j.write("\n}\n")
 	return j.err
 }
@@ -164,8 +177,10 @@ func NewYAML(out io.Writer, seed uint64, ignored map[string]int) *YAML {
 }
 
 // Finish writes the result.
-func (y *YAML) Finish(r *sim.Result) error {
-	if err := y.JSON.Finish(r); err != nil {
+func (y *YAML) Finish(r *sim.Result) error { return y.finish(r) }
+
+func (y *YAML) finish(r *sim.Result, more ...member) error {
+	if err := y.JSON.finish(r, more...); err != nil {
 		return err
 	}
 	data, err := yaml.JSONToYAML(y.buffer.Bytes())

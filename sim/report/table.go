@@ -140,17 +140,22 @@ func line(w io.Writer, name string, l *load, resources []v1.ResourceName) {
 }
 
 func (t *Table) pending(b *strings.Builder, r *sim.Result) {
-	if len(r.Unplaced) == 0 {
-		return
-	}
 	because := map[string][]string{}
 	for _, pod := range slices.Sorted(maps.Keys(r.Unplaced)) {
 		because[r.Unplaced[pod]] = append(because[r.Unplaced[pod]], pod)
 	}
+	t.reasons(b, "PENDING", because)
+}
+
+// reasons writes names by what they have in common, the most of them first.
+func (t *Table) reasons(b *strings.Builder, title string, because map[string][]string) {
+	if len(because) == 0 {
+		return
+	}
 	reasons := slices.SortedFunc(maps.Keys(because), func(x, y string) int {
 		return cmp.Or(cmp.Compare(len(because[y]), len(because[x])), cmp.Compare(x, y))
 	})
-	b.WriteString("\nPENDING\n")
+	fmt.Fprintf(b, "\n%s\n", title)
 	for _, reason := range reasons {
 		fmt.Fprintf(b, "  %s\n    %s\n", t.names(because[reason]), reason)
 	}

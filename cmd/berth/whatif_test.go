@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each output form of a what-if equals its golden file.
+func TestWhatIfOutputs(t *testing.T) {
+	for golden, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"whatif.table": {[]string{"drain", "node-3"}, exitPlaced},
+		"whatif.wide":  {[]string{"lose-zone", "b,", "add-nodes", "1", "node-1", "-o", "wide"}, exitPlaced},
+		"whatif.json":  {[]string{"drain", "node-2", "node-3", ",", "scale", "deployment/web=5", "-o", "json"}, exitUnplaced},
+	} {
+		t.Run(golden, func(t *testing.T) {
+			code, got, errs := berth("", append([]string{"what-if", "-f", "testdata/zones.yaml"}, c.args...)...)
+			if code != c.code || errs != "" {
+				t.Fatalf("exit status %d, want %d; stderr %q", code, c.code, errs)
+			}
+			path := filepath.Join("testdata", golden)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A change that cannot be made is one line that says why, and what was meant.
+func TestWhatIfInvalid(t *testing.T) {
+	for words, want := range map[string]string{
+		"drane node-3":                  `"drane" is no change; did you mean drain?; changes are drain, cordon, `,
+		"drain":                         "drain: NODE... is missing",
+		"drain nod-3":                   "drain: no node is called nod-3; did you mean node-3?",
+		"remove pool=old":               "remove: no node has the label pool=old",
+		"lose-zone c":                   "lose-zone: no node is in zone c; zones are a, b",
+		"add-nodes 3":                   "add-nodes: wants a number and a shape",
+		"add-nodes none node-1":         `add-nodes: "none" is no number of nodes from 1 to 100000`,
+		"add-nodes 1 cores=4":           "add-nodes: cores: is no attribute of a node",
+		"add-nodes 1 cpu=four":          "add-nodes: cpu=four: ",
+		"add-nodes 1 cpu=4,taint=x":     "add-nodes: the new node: node new-1: spec.taints[0].effect: ",
+		"scale deployment/web":          "scale: deployment/web: want WORKLOAD=NUMBER, such as deployment/web=5",
+		"scale deployment/wep=5":        "scale: there is no default/deployment/wep; did you mean default/deployment/web?",
+		"scale daemonset/agent=5":       "scale: daemonset/agent: a DaemonSet has a pod on each node",
+		"evict web":                     "evict: no pod is called web",
+		"evict web-abc-13":              "evict: no pod is called web-abc-13; did you mean default/web-abc-11 or default/web-abc-12?",
+		"priority web-abc-11":           "priority: web-abc-11: want POD=NUMBER or POD=PRIORITYCLASS",
+		"priority web-abc-11=important": "priority: pod default/web-abc-11: spec.priorityClassName: no PriorityClass with name important",
+		"apply nowhere.yaml":            "apply: nowhere.yaml: no such file or directory",
+	} {
+		t.Run(words, func(t *testing.T) {
+			code, out, errs := berth("", append([]string{"what-if", "-f", "testdata/zones.yaml"}, strings.Fields(words)...)...)
+			if code != exitInvalid || out != "" || !strings.HasPrefix(errs, "berth: "+want) || strings.Count(errs, "\n") != 1 {
+				t.Errorf("exit status %d, stdout %q, stderr %q, want %q", code, out, errs, want)
+			}
+		})
+	}
+}

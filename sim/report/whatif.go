@@ -1,0 +1,250 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/whatif"
+)
+
+// move is a pod that had to start again; To is null when it has no node.
+type move struct {
+	Pod  string  `json:"pod"`
+	From string  `json:"from"`
+	To   *string `json:"to"`
+}
+
+type stay struct {
+	Pod  string `json:"pod"`
+	Node string `json:"node"`
+	Why  string `json:"why"`
+}
+
+type eviction struct {
+	Pod  string `json:"pod"`
+	Node string `json:"node"`
+	For  string `json:"for"`
+}
+
+type budgetUse struct {
+	Budget  string `json:"budget"`
+	Allowed int    `json:"allowed"`
+	Down    int    `json:"down"`
+	Broken  bool   `json:"broken"`
+}
+
+// room is how much of a resource there is and is taken: of CPU thousandths, of
+// all others units.
+type room struct {
+	Allocatable int64 `json:"allocatable"`
+	Requested   int64 `json:"requested"`
+	Free        int64 `json:"free"`
+}
+
+type beforeAfter struct {
+	Before map[v1.ResourceName]room `json:"before"`
+	After  map[v1.ResourceName]room `json:"after"`
+}
+
+// FinishWhatIf ends the result of a run with changes.
+func (j *JSON) FinishWhatIf(r *whatif.Result) error { return j.finish(r.Result, members(r)...) }
+
+// FinishWhatIf writes the result of a run with changes.
+func (y *YAML) FinishWhatIf(r *whatif.Result) error { return y.finish(r.Result, members(r)...) }
+
+func members(r *whatif.Result) []member {
+	changes, moved := []string{}, []move{}
+	for i := range r.Changes {
+		changes = append(changes, r.Changes[i].String())
+	}
+	for _, m := range r.Moved {
+		out := move{Pod: m.Pod, From: m.From}
+		if m.To != "" {
+			out.To = &m.To
+		}
+		moved = append(moved, out)
+	}
+	stays := func(list []whatif.Stay) []stay {
+		out := []stay{}
+		for _, s := range list {
+			out = append(out, stay(s))
+		}
+		return out
+	}
+	evicted, budgets := []eviction{}, []budgetUse{}
+	for _, e := range r.Evicted {
+		evicted = append(evicted, eviction(e))
+	}
+	for _, b := range r.Budgets {
+		budgets = append(budgets, budgetUse{b.Budget, b.Allowed, b.Down, b.Broken()})
+	}
+	return []member{{"changes", changes}, {"moved", moved}, {"gone", stays(r.Gone)}, {"kept", stays(r.Kept)},
+		{"evicted", evicted}, {"budgets", budgets}, {"resources", beforeAfter{rooms(r.Before), rooms(r.Cluster)}}}
+}
+
+// rooms sums up all nodes, by resource.
+func rooms(c *sim.Cluster) map[v1.ResourceName]room {
+	_, total := usage(c)
+	all := map[v1.ResourceName]room{v1.ResourcePods: {total.allowed, total.pods, total.allowed - total.pods}}
+	for _, name := range offered(c.Nodes()) {
+		all[name] = room{total.there[name], total.taken[name], total.there[name] - total.taken[name]}
+	}
+	return all
+}
+
+// FinishWhatIf writes the result of a run with changes.
+func (t *Table) FinishWhatIf(r *whatif.Result) error {
+	var b strings.Builder
+	stuck := slices.DeleteFunc(slices.Clone(r.Moved), func(m whatif.Move) bool { return m.To != "" })
+	fmt.Fprintf(&b, "%s\n", headline(r, len(stuck)))
+	t.moved(&b, r)
+	t.placed(&b, r)
+	t.stays(&b, "NOT EVICTED", r.Kept)
+	t.evicted(&b, r.Result)
+	t.unplaced(&b, r)
+	t.stays(&b, "GONE", r.Gone)
+	budgets(&b, r)
+	resources(&b, r)
+	if t.wide {
+		t.pods(&b, r.Result)
+	}
+	t.explained(&b)
+	_, err := io.WriteString(t.out, b.String())
+	return err
+}
+
+func headline(r *whatif.Result, stuck int) string {
+	var what []string
+	for i := range r.Changes {
+		what = append(what, r.Changes[i].String())
+	}
+	text := fmt.Sprintf("%s: %s", cmp.Or(strings.Join(what, ", "), "no change"), moves(len(r.Moved)-stuck))
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{stuck, "%s without a node"}, {len(r.Kept), "%s not evicted"}, {len(r.Evicted), "%s preempted"}, {len(r.Gone), "%s gone"},
+	} {
+		if part.n > 0 {
+			text += ", " + fmt.Sprintf(part.text, count(part.n, "pod"))
+		}
+	}
+	return text
+}
+
+func moves(n int) string {
+	if n == 1 {
+		return "1 pod moves"
+	}
+	return fmt.Sprintf("%d pods move", n)
+}
+
+// moved writes a line for each pod that has another node, or the same anew.
+func (t *Table) moved(b *strings.Builder, r *whatif.Result) {
+	moved := slices.DeleteFunc(slices.Clone(r.Moved), func(m whatif.Move) bool { return m.To == "" })
+	if len(moved) == 0 {
+		return
+	}
+	shown := moved
+	if !t.wide && len(shown) > shortNodes {
+		shown = shown[:shortNodes]
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "MOVED\tFROM\tTO\n")
+	for _, m := range shown {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", m.Pod, m.From, m.To)
+	}
+	w.Flush()
+	if rest := len(moved) - len(shown); rest > 0 {
+		fmt.Fprintf(b, "(and %s: -o wide)\n", count(rest, "pod"))
+	}
+}
+
+// placed writes where the pods went that had no node, or did not exist.
+func (t *Table) placed(b *strings.Builder, r *whatif.Result) {
+	ran := map[string]bool{}
+	for _, m := range r.Moved {
+		ran[m.Pod] = true
+	}
+	on := map[string][]string{}
+	for _, pod := range slices.Sorted(maps.Keys(r.Placed)) {
+		if !ran[pod] {
+			on[r.Placed[pod]] = append(on[r.Placed[pod]], pod)
+		}
+	}
+	if len(on) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "NODE\tNEW HERE\n")
+	for _, node := range slices.Sorted(maps.Keys(on)) {
+		fmt.Fprintf(w, "%s\t%s\n", node, t.names(on[node]))
+	}
+	w.Flush()
+}
+
+// stays writes pods that have one reason in common together.
+func (t *Table) stays(b *strings.Builder, title string, list []whatif.Stay) {
+	because := map[string][]string{}
+	for _, s := range list {
+		because[s.Why] = append(because[s.Why], fmt.Sprintf("%s on %s", s.Pod, s.Node))
+	}
+	t.reasons(b, title, because)
+}
+
+// unplaced tells the pods that lost their node from those that had none.
+func (t *Table) unplaced(b *strings.Builder, r *whatif.Result) {
+	stuck, pending := map[string][]string{}, map[string][]string{}
+	for _, pod := range slices.Sorted(maps.Keys(r.Unplaced)) {
+		if why := r.Unplaced[pod]; r.Pending[pod] {
+			pending[why] = append(pending[why], pod)
+		} else {
+			stuck[why] = append(stuck[why], pod)
+		}
+	}
+	t.reasons(b, "WITHOUT A NODE", stuck)
+	t.reasons(b, "PENDING BEFORE, AND STILL", pending)
+}
+
+func budgets(b *strings.Builder, r *whatif.Result) {
+	if len(r.Budgets) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "BUDGET\tALLOWS\tDOWN AT ONCE\t\n")
+	for _, u := range r.Budgets {
+		verdict := "respected"
+		if u.Broken() {
+			verdict = "broken"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", u.Budget, u.Allowed, u.Down, verdict)
+	}
+	w.Flush()
+}
+
+// resources writes what is left of each resource before and after.
+func resources(b *strings.Builder, r *whatif.Result) {
+	before, after := rooms(r.Before), rooms(r.Cluster)
+	_, was := usage(r.Before)
+	_, is := usage(r.Cluster)
+	names := offered(append(r.Before.Nodes(), r.Cluster.Nodes()...))
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "RESOURCE\tBEFORE\tLEFT\tAFTER\tLEFT\n")
+	fmt.Fprintf(w, "pods\t%d/%d\t%d\t%d/%d\t%d\n", was.pods, was.allowed, was.allowed-was.pods, is.pods, is.allowed, is.allowed-is.pods)
+	for _, name := range names {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, was.share(name), amount(name, before[name].Free), is.share(name), amount(name, after[name].Free))
+	}
+	w.Flush()
+}

@@ -1,0 +1,120 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// Options says how the changes are made.
+type Options struct {
+	// IgnoreBudgets evicts pods whatever their budgets say.
+	IgnoreBudgets bool
+}
+
+// Result is how a run with changes ended.
+type Result struct {
+	*sim.Result
+	Changes []Change
+	// Before is the cluster as it was.
+	Before *sim.Cluster
+	// Moved are the pods that ran and had to start again, by namespace and name.
+	Moved []Move
+	// Gone are the pods that ran and are not made again.
+	Gone []Stay
+	// Kept are the pods that were to be evicted and were not.
+	Kept []Stay
+	// Budgets are those some of whose pods were down.
+	Budgets []BudgetUse
+	// Pending are the pods that had no node before, by namespace/name.
+	Pending map[string]bool
+	// Notices are for the user.
+	Notices []string
+}
+
+// Move is a pod that went from a node to another; To is "" when it has none.
+type Move struct{ Pod, From, To string }
+
+// Stay is a pod, the node that it is on or was on, and why.
+type Stay struct{ Pod, Node, Why string }
+
+// BudgetUse is how many pods of a budget were down at the same time.
+type BudgetUse struct {
+	Budget  string
+	Allowed int
+	Down    int
+}
+
+// Broken tells that more were down than the budget allows.
+func (b BudgetUse) Broken() bool { return b.Down > b.Allowed }
+
+// Run plays the cluster with the changes made. in is made of the set, which Run
+// owns from now on.
+func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result, error) {
+	s := newSession(set, &in, o.IgnoreBudgets)
+	r := &Result{Changes: changes, Before: snapshot(in), Pending: map[string]bool{}}
+	for _, p := range in.Pods {
+		if p.NodeName == "" && !p.Terminal {
+			r.Pending[p.Key()] = true
+		}
+	}
+	in.Begin = func(w *sim.World) error { return s.begin(w.Cluster, changes) }
+	in.Idle = func(*sim.World) bool { return s.evictAllowed() }
+	in.Evicted = func(_ *sim.Cluster, victim *object.Pod) {
+		s.again(victim.Key())
+		s.lost(victim)
+	}
+	run, err := sim.Run(in)
+	if err != nil {
+		return nil, err
+	}
+	r.Result = run
+	s.tell(r)
+	return r, nil
+}
+
+// snapshot is the cluster before anything happens.
+func snapshot(in sim.Input) *sim.Cluster {
+	c := sim.NewCluster(in.Start)
+	for _, n := range in.Nodes {
+		c.SetNode(n)
+	}
+	for _, p := range in.Pods {
+		c.SetPod(p)
+	}
+	return c
+}
+
+// tell says what became of the pods that ran.
+func (s *session) tell(r *Result) {
+	for _, p := range s.running {
+		now := s.cluster.Pod(p.Key())
+		switch {
+		case now == nil:
+			r.Gone = append(r.Gone, Stay{p.Key(), p.NodeName, s.gone[p.Key()]})
+		case now.UID != p.UID:
+			r.Moved = append(r.Moved, Move{p.Key(), p.NodeName, now.NodeName})
+		}
+	}
+	for _, l := range s.leaving {
+		r.Kept = append(r.Kept, Stay{l.pod, l.node, l.why})
+	}
+	s.countDown()
+	for _, b := range s.budgets {
+		if b.most > 0 {
+			r.Budgets = append(r.Budgets, BudgetUse{b.name(), int(b.api.Status.DisruptionsAllowed), b.most})
+		}
+	}
+	if n := len(s.bare); n > 0 {
+		slices.Sort(s.bare)
+		named := strings.Join(s.bare[:min(n, 3)], ", ")
+		if n > 3 {
+			named += fmt.Sprintf(" and %d more", n-3)
+		}
+		r.Notices = append(r.Notices, named+": no controller makes them again, as the simulation does; kubectl drain refuses them without --force")
+	}
+}

@@ -1,0 +1,159 @@
+package whatif
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// session is a run with changes. It owns the set.
+type session struct {
+	set     *manifest.Set
+	cluster *sim.Cluster
+	force   bool // evict whatever the budgets say
+
+	// pods and nodes are the API's forms of what is or was in the cluster.
+	pods  map[string]*v1.Pod // by namespace/name
+	nodes map[string]*v1.Node
+
+	running []*object.Pod // at the start, by namespace and name
+	gone    map[string]string
+	leaving []leaver
+	asked   map[string]bool // pods that are or were leaving
+	budgets []*budget
+	bare    []string // pods without controller that were made again all the same
+}
+
+// leaver is a pod that is to be evicted. why is what keeps it.
+type leaver struct {
+	pod  string // namespace/name
+	uid  types.UID
+	node string
+	why  string
+}
+
+func newSession(set *manifest.Set, in *sim.Input, force bool) *session {
+	s := &session{set: set, force: force, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, asked: map[string]bool{}}
+	for _, p := range set.Pods {
+		s.pods[p.Namespace+"/"+p.Name] = p
+	}
+	for _, n := range set.Nodes {
+		s.nodes[n.Name] = n
+	}
+	for _, p := range in.Pods {
+		if p.NodeName != "" && !p.Terminal {
+			s.running = append(s.running, p)
+		}
+	}
+	slices.SortFunc(s.running, func(a, b *object.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	s.countBudgets()
+	return s
+}
+
+// begin makes the changes and starts the evictions.
+func (s *session) begin(c *sim.Cluster, changes []Change) error {
+	s.cluster = c
+	for i := range changes {
+		if err := s.made(&changes[i]); err != nil {
+			return err
+		}
+	}
+	s.evictAllowed()
+	return nil
+}
+
+// again makes the pod anew, without a node, as its controller does when it is
+// gone. It is another pod of the same name; its claims follow it.
+func (s *session) again(key string) {
+	old := s.pods[key]
+	if metav1.GetControllerOfNoCopy(old) == nil {
+		s.bare = append(s.bare, key)
+	}
+	p := old.DeepCopy()
+	p.UID = old.UID + "-again"
+	p.Spec.NodeName = ""
+	p.CreationTimestamp, p.DeletionTimestamp = metav1.Time{}, nil
+	p.Status = v1.PodStatus{Phase: v1.PodPending, ResourceClaimStatuses: p.Status.ResourceClaimStatuses}
+	s.pods[key] = p
+	now := decode.Pod(p)
+	s.releaseClaims(old.UID, now)
+	s.cluster.SetPod(now)
+}
+
+// lose takes the running pod from its node: it is made again, unless it belongs
+// to the node, which is what why says then.
+func (s *session) lose(p *object.Pod, why string) {
+	_ = s.cluster.DeletePod(p.Key()) // it is there: it was listed
+	if why != "" {
+		s.gone[p.Key()] = why
+		return
+	}
+	s.again(p.Key())
+}
+
+// stays tells why the pod belongs to its node; "" when it can run elsewhere.
+func (s *session) stays(key string) string {
+	p := s.pods[key]
+	owner := metav1.GetControllerOfNoCopy(p)
+	switch {
+	case p.Annotations[v1.MirrorPodAnnotationKey] != "", owner != nil && owner.Kind == "Node":
+		return "a static pod of its node"
+	case owner != nil && owner.Kind == "DaemonSet":
+		return "a pod of DaemonSet " + owner.Name
+	}
+	return ""
+}
+
+// byNode lists the pods on each node, by namespace and name.
+func (s *session) byNode() map[string][]*object.Pod {
+	on := map[string][]*object.Pod{}
+	for _, p := range s.cluster.Pods() {
+		if p.NodeName != "" {
+			on[p.NodeName] = append(on[p.NodeName], p)
+		}
+	}
+	return on
+}
+
+// leave notes that the pod is to be evicted.
+func (s *session) leave(p *object.Pod) {
+	if s.asked[p.Key()] {
+		return
+	}
+	s.asked[p.Key()] = true
+	s.leaving = append(s.leaving, leaver{pod: p.Key(), uid: p.UID, node: p.NodeName})
+}
+
+// evictAllowed evicts those pods that the budgets let go now; false when there
+// is none. Once the others of a budget run again, more may go.
+func (s *session) evictAllowed() bool {
+	s.countDown()
+	evicted := false
+	var rest []leaver
+	for _, l := range s.leaving {
+		p := s.cluster.Pod(l.pod)
+		if p == nil || p.UID != l.uid || p.NodeName == "" {
+			continue // somebody evicted it, or it is going anyway
+		}
+		if l.why = s.refused(p); l.why != "" && !s.force {
+			rest = append(rest, l)
+			continue
+		}
+		s.lose(p, "")
+		s.lost(p)
+		evicted = true
+	}
+	s.leaving = rest
+	s.tellBudgets()
+	return evicted
+}
