@@ -83,7 +83,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	if err != nil {
 		return nil, err
 	}
-	seed := rand.Uint64()
+	seed := rand.Uint64() // #nosec G404 -- ties among nodes are no secret
 	logger.V(2).Info("Drawing among nodes with the same score", "seed", seed)
 	return daemon.New(daemon.Options{
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,

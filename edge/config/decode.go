@@ -63,7 +63,7 @@ func Default() *Config { return With(features.New()).Default() }
 
 // Load reads the file at path. Errors name the file, the field and the reason.
 func (r Reader) Load(path string) (*Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(path) // #nosec G304 -- the user names the file
 	if err != nil {
 		return nil, err
 	}

@@ -41,8 +41,21 @@ func (x Extenders) Answer(ctx context.Context, e machine.CallExtender) machine.E
 	return answer
 }
 
+// filterReply is an ExtenderFilterResult, with no more of the nodes than is
+// looked at. What else a node says is not decoded: one that is a megabyte long
+// costs nothing, and a quantity such as 1e-999999999, on which Kubernetes'
+// decoder works for hours, does no harm.
+type filterReply struct {
+	Nodes *struct {
+		Items []struct{ Metadata struct{ Name string } }
+	}
+	NodeNames                               *[]string
+	FailedNodes, FailedAndUnresolvableNodes extenderv1.FailedNodesMap
+	Error                                   string
+}
+
 func (s *service) filter(ctx context.Context, e machine.CallExtender, answer *machine.ExtenderReply) error {
-	var reply extenderv1.ExtenderFilterResult
+	var reply filterReply
 	if err := s.send(ctx, s.verb(e.Verb), s.about(e), &reply, len(e.Nodes)); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func unknown(node string) error { return fmt.Errorf("node %q was not asked about
 // passed reads which nodes a filter lets pass: by name where it was asked by
 // name and answers so, else those that came back as a whole (v1.36). A reply
 // with neither must say of each node why it failed.
-func (s *service) passed(e machine.CallExtender, r *extenderv1.ExtenderFilterResult) ([]string, error) {
+func (s *service) passed(e machine.CallExtender, r *filterReply) ([]string, error) {
 	nodes, verb := asked(e), e.Verb
 	for _, failed := range []extenderv1.FailedNodesMap{r.FailedNodes, r.FailedAndUnresolvableNodes} {
 		if err := within(nodes, failed); err != nil {
@@ -50,7 +50,7 @@ func (s *service) passed(e machine.CallExtender, r *extenderv1.ExtenderFilterRes
 		passed = *r.NodeNames
 	case r.Nodes != nil:
 		for i := range r.Nodes.Items {
-			passed = append(passed, r.Nodes.Items[i].Name)
+			passed = append(passed, r.Nodes.Items[i].Metadata.Name)
 		}
 	default:
 		for _, n := range e.Nodes {

@@ -92,7 +92,7 @@ func TestReplies(t *testing.T) {
 		{name: "nothing", verb: machine.Filter, reply: ``, err: `extender "URL": filter: the reply cannot be decoded: unexpected end of JSON input`},
 		{name: "truncated", verb: machine.Filter, reply: `{"nodenames":["a"`, err: `extender "URL": filter: the reply cannot be decoded: unexpected end of JSON input`},
 		{name: "more than a reply", verb: machine.Filter, reply: `{"nodenames":[]} {}`, err: `extender "URL": filter: the reply cannot be decoded: invalid character '{' after top-level value`},
-		{name: "of another type", verb: machine.Filter, reply: `[]`, err: `extender "URL": filter: the reply cannot be decoded: json: cannot unmarshal array into Go value of type v1.ExtenderFilterResult`},
+		{name: "of another type", verb: machine.Filter, reply: `[]`, err: `extender "URL": filter: the reply cannot be decoded: json: cannot unmarshal array into Go value of type extender.filterReply`},
 		{name: "no list", verb: machine.Filter, reply: `{"failedNodes":{"a":"no"}}`, err: `extender "URL": filter: neither nodes nor nodenames, and not a word about node "b"`},
 		{name: "names where nodes are due", verb: machine.Filter, reply: `{"nodenames":["a"]}`, change: whole, err: `extender "URL": filter: neither nodes nor nodenames, and not a word about node "a"`},
 		{name: "an unknown node", verb: machine.Filter, reply: `{"nodenames":["a","c"]}`, err: `extender "URL" claims a filtered node "c" which is not found in the input node list`},
