@@ -6,9 +6,10 @@ BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) -X main.version=$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
+EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: all build lab up test check lint soak conform sim faults bench suite breaks clean
+.PHONY: all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults bench suite breaks clean
 
 all: build lab
 
@@ -39,6 +40,26 @@ lint: ## staticcheck on both modules, as tools/go.mod pins it; the first run tak
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	cd lab && $(GO) tool -modfile=../tools/go.mod staticcheck ./...
 
+govulncheck: ## no known vulnerability in what the programs call; it asks vuln.go.dev and fails where that cannot be reached, or reads VULNDB=file:///FOLDER of OSV files
+	$(GO) tool -modfile=tools/go.mod govulncheck $(if $(VULNDB),-db=$(VULNDB)) ./cmd/... ./scheduler/...
+
+gosec: ## no unsafe habit in the code of the product; each exception says why in the code
+	$(GO) tool -modfile=tools/go.mod gosec -quiet -tests=false -exclude-dir=lab -exclude-dir=tools ./...
+
+FUZZTIME ?= 10m
+FUZZ     := core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resource:FuzzQuantity core/resource:FuzzAddSub \
+            edge/config:FuzzDecode edge/decode:FuzzKinds edge/extender:FuzzReplies edge/manifest:FuzzFiles \
+            sim/scenario:FuzzStory sim:FuzzBadObjects
+fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testdata/fuzz
+	@for target in $(FUZZ); do echo "== $$target"; \
+	  BERTH_CHECK=1 $(GO) test ./$${target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
+
+release: ## dist/: archives, man pages, completions, SBOMs, chart, image and checksums for linux/amd64 and linux/arm64; the same bytes for the same VERSION, commit and Go
+	cd tools && $(GO) run ./release -version $(VERSION) -epoch $(EPOCH)
+
+image: ## dist/image: an OCI layout of berth-scheduler for both architectures, without a daemon; push it with crane, skopeo or oras
+	cd tools && $(GO) run ./release -version $(VERSION) -epoch $(EPOCH) -only image
+
 soak: ## a million random events: no kept view differs from a fresh evaluation; EVENTS=, SEED=
 	$(GO) test ./core/engine -run 'TestSoak$$' -count=1 -v -timeout 0 -events $(or $(EVENTS),1000000) -soak-seed $(or $(SEED),1)
 
@@ -62,4 +83,4 @@ bench: build lab ## against kube-scheduler v1.36.3, in turn, in one run
 	$(BIN)/berth-lab bench --workload SchedulingBasic/5000Nodes_10000Pods --mode cluster
 
 clean:
-	rm -rf $(BIN)
+	rm -rf $(BIN) dist
