@@ -151,6 +151,8 @@ type Decision struct {
 	Err                       error
 	FailedPoint, FailedPlugin string
 
+	// Writing: PostFilter plugins asked for writes that may make room.
+	Writing bool
 	// PreemptionTried: a PostFilter plugin tried to find pods to preempt.
 	PreemptionTried bool
 

@@ -230,7 +230,7 @@ func fitPlugin(mo *moody) *framework.Plugin {
 		},
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {
 			mo.ask("PostFilter")
-			return preempt(c)
+			return preemptLesser(c)
 		},
 		ScorePlugin: framework.ScorePlugin{
 			Score: func(in *framework.Input, rows []table.Row, out []int64) {
@@ -243,8 +243,8 @@ func fitPlugin(mo *moody) *framework.Plugin {
 	}
 }
 
-// preempt makes room on the first node where lesser pods can.
-func preempt(c *framework.PostFilterCall) framework.PostFilterResult {
+// preemptLesser makes room on the first node where lesser pods can.
+func preemptLesser(c *framework.PostFilterCall) framework.PostFilterResult {
 	lesser := func(r table.Row) (uids []types.UID) {
 		for _, pl := range c.Table.Pods(r) {
 			if pl.Pod.Priority < c.Pod.Priority {

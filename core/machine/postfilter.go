@@ -35,20 +35,24 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 }
 
 func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
-	nominated := a.state.entry.NominatedNode()
+	return m.postFilterCallFor(a.pod, a.state, a.record.Attempt, o)
+}
+
+func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o *engine.Outcome) *framework.PostFilterCall {
+	nominated := ps.entry.NominatedNode()
 	return &framework.PostFilterCall{
-		Now: m.now, Table: m.table, Pod: a.pod,
+		Now: m.now, Table: m.table, Pod: p,
 		Filters: framework.FilterResults{
 			PreFilter: o.Rejected, Code: o.Code, Rows: o.Rows(),
 			Run:   func(r table.Row) *decision.Blocker { return o.Refit(r, m.nominations) },
 			Local: o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
 		},
 		Nominations: framework.Nominations{
-			NodeName: nominated, PreemptedNodeName: cmp.Or(m.victimsLeaving(a.state), nominated),
+			NodeName: nominated, PreemptedNodeName: cmp.Or(m.victimsLeaving(ps), nominated),
 			PodsForNode: m.queue.NominatedTo, ChangedSince: m.queue.Renominated,
 		},
 		Disruption: framework.Disruption{Budgets: m.budgets, Evicting: m.evictingUID},
-		Draw:       func(n int) int { return m.draw(a.pod, a.record.Attempt, n) },
+		Draw:       func(n int) int { return m.draw(p, attempt, n) },
 		Check:      m.options.Check,
 	}
 }

@@ -19,16 +19,25 @@ func NotEligible(c *framework.PostFilterCall) string {
 	if c.Pod.NeverPreempts {
 		return reasonNever
 	}
+	if len(VictimsLeaving(c)) > 0 {
+		return reasonTerminating
+	}
+	return ""
+}
+
+// VictimsLeaving are the pods on their way out that the pod has preempted, on a
+// node that can take it once they are gone.
+func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	row, ok := c.Table.Find(c.Nominations.PreemptedNodeName)
 	if !ok || c.Filters.Code(row) == decision.UnschedulableAndUnresolvable {
-		return ""
+		return nil
 	}
 	for _, pl := range c.Table.Pods(row) {
 		if lower(c, pl) && (pl.Pod.Terminating && pl.Pod.Disrupted || c.Disruption.Evicting(pl.Pod.UID)) {
-			return reasonTerminating
+			victims = append(victims, pl.Pod)
 		}
 	}
-	return ""
+	return victims
 }
 
 func lower(c *framework.PostFilterCall, pl *table.Placed) bool {
