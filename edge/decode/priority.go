@@ -2,6 +2,8 @@ package decode
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -19,6 +21,15 @@ const (
 	systemClusterCritical = 2000000000
 	systemNodeCritical    = 2000001000
 )
+
+// Sorted are the classes that were added, by name.
+func (c *PriorityClasses) Sorted() []*schedulingv1.PriorityClass {
+	var all []*schedulingv1.PriorityClass
+	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
+		all = append(all, c.byName[name])
+	}
+	return all
+}
 
 // Add makes the class known. Of two with the same name the later one counts.
 func (c *PriorityClasses) Add(class *schedulingv1.PriorityClass) {

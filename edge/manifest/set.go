@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -56,7 +57,11 @@ type Set struct {
 	// Strict makes an error of a field that is not known. Else it is left out,
 	// with a notice: an API server newer than v1.36 may have it.
 	Strict bool
+	// KeepWritten keeps pending pods and the objects that plugins read as they
+	// were written (Written).
+	KeepWritten bool
 
+	written   map[string][]byte // by kind and key
 	classes   decode.PriorityClasses
 	templates map[string]*resourcev1.ResourceClaimTemplate // by namespace/name
 	storage   map[string]*storagev1.StorageClass
@@ -81,7 +86,7 @@ type unknownField struct {
 // NewSet returns an empty set.
 func NewSet() *Set {
 	return &Set{Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{},
-		templates: map[string]*resourcev1.ResourceClaimTemplate{}, storage: map[string]*storagev1.StorageClass{}}
+		written: map[string][]byte{}, templates: map[string]*resourcev1.ResourceClaimTemplate{}, storage: map[string]*storagev1.StorageClass{}}
 }
 
 // Files adds the objects that the paths name ("-": stdin), decoding on the
@@ -148,10 +153,17 @@ func (s *Set) decode(src source, workers int) error {
 // object; kind is its kind, such as "v1/Node".
 func (s *Set) Add(o metav1.Object, kind, where string) error {
 	version, name := kind[:strings.LastIndex(kind, "/")], kind[strings.LastIndex(kind, "/")+1:]
+	var written []byte
+	if s.keeps(o) {
+		var err error
+		if written, err = json.Marshal(o); err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+	}
 	if err := admit(o, strings.ToLower(name)); err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
-	return s.add(raw{where: where, apiVersion: version, kind: name}, decoded{object: o, created: o.GetCreationTimestamp().Time})
+	return s.add(raw{where: where, apiVersion: version, kind: name, data: written}, decoded{object: o, created: o.GetCreationTimestamp().Time})
 }
 
 func (s *Set) add(r raw, d decoded) error {
@@ -171,6 +183,9 @@ func (s *Set) add(r raw, d decoded) error {
 		return fmt.Errorf("%s: %s: metadata.name: the same object is in %s", r.where, key, first)
 	}
 	s.known[key] = r.where
+	if s.keeps(o) {
+		s.written[key] = r.data
+	}
 	for _, field := range d.unknown {
 		if s.Strict {
 			return fmt.Errorf("%s: %s: unknown field %q", r.where, key, field)
