@@ -67,6 +67,19 @@ type Eviction struct {
 	Pod, Node, For string
 }
 
+// Load returns the cluster as its scheduler first sees it. No decision is taken.
+func Load(in Input) (*World, error) {
+	if in.Start.IsZero() {
+		in.Start = Epoch
+	}
+	w := NewWorld(in.Machine, in.Start)
+	if err := w.populate(in); err != nil {
+		return nil, err
+	}
+	w.Deliver()
+	return w, nil
+}
+
 // Run plays the cluster until no queue can move. Two objects with one name are
 // an error.
 func Run(in Input) (*Result, error) {

@@ -22,6 +22,12 @@ const (
 // has told of them.
 var errUnplaced = errors.New("some pods were not placed")
 
+// exitStatus ends a run that was valid, and said what there is to say, with a
+// status of its own.
+type exitStatus int
+
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
 // version is set when Berth is built by make (-ldflags "-X main.version=...").
 var version = "(unknown: built without make)"
 
@@ -36,9 +42,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	cmd.SetIn(stdin)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
+	var status exitStatus
 	switch err := cmd.Execute(); {
 	case err == nil:
 		return exitPlaced
+	case errors.As(err, &status):
+		return int(status)
 	case errors.Is(err, errUnplaced):
 		return exitUnplaced
 	default:
@@ -60,6 +69,6 @@ func newCommand(argv0 string) *cobra.Command {
 		// kubectl runs its plugin kubectl-berth for "kubectl berth".
 		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"}
 	}
-	cmd.AddCommand(newSimulate(cmd.DisplayName()), newWhatIf(cmd.DisplayName()))
+	cmd.AddCommand(newSimulate(cmd.DisplayName()), newWhy(cmd.DisplayName()), newWhatIf(cmd.DisplayName()))
 	return cmd
 }

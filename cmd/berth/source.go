@@ -29,6 +29,10 @@ type source struct {
 	seed                uint64
 	workers             int
 	fillBudgets         bool // as their controller would, where it has not
+	// current: without files and kubeconfig the cluster is that of kubectl.
+	current bool
+	// keepWritten keeps objects as they were written.
+	keepWritten bool
 }
 
 func newSource() source { return source{expand: "auto", seed: 1, workers: runtime.GOMAXPROCS(0)} }
@@ -96,10 +100,15 @@ func (s *source) scheduler() (*config.Config, machine.Options, error) {
 // read reads the objects of the cluster.
 func (s *source) read(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
 	set := manifest.NewSet()
-	set.Strict, set.Expand, set.FillBudgets = s.strict, expansions[s.expand], s.fillBudgets
-	if s.kubeconfig != "" {
+	set.Strict, set.Expand, set.FillBudgets, set.KeepWritten = s.strict, expansions[s.expand], s.fillBudgets, s.keepWritten
+	switch {
+	case s.kubeconfig != "":
 		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
 			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)
+		}
+	case s.current && len(s.files) == 0:
+		if err := live(ctx, set, "", s.context); err != nil {
+			return nil, err
 		}
 	}
 	if err := set.Files(s.files, stdin, s.workers); err != nil {

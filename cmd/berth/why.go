@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/edge/why"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// Exit statuses of `berth why`, as its contract has them.
+const (
+	exitWaiting       = 1
+	exitMisconfigured = 3
+)
+
+// inquiry is what the flags of `berth why` say.
+type inquiry struct {
+	source
+	namespace string
+	all       bool
+	output    string
+}
+
+const whyLong = `Say why a pod waits, or why it is where it is, and what would change that.
+
+The answer has the verdict, the nodes that come nearest with everything that
+blocks the pod there, and the smallest changes that would have it placed. Each
+fix was tried: it was applied to a copy of the cluster, and the scheduler's own
+code decided again. Nothing changes in the cluster.
+
+The cluster is the one that kubectl talks to, or comes from files (-f, as
+"simulate" reads them). The answer holds for the moment: other pending pods
+count only where they are nominated to a node.
+
+With --all it ranks what blocks all pending pods, grouped by cause.
+
+Exit status: 0 if the pod is placed or would be placed now, 1 if it waits, 3 if no
+change of load alone helps, 2 if the input is not valid or there is no such pod.`
+
+const whyExamples = `  # Why does it wait?
+  %[1]s why web-5d8f7c-x2v
+
+  # The same, of another namespace, with every node
+  %[1]s why -n shop cart-0 -o wide
+
+  # From files
+  kubectl get nodes,pods -A -o json > cluster.json
+  %[1]s why -f cluster.json shop/cart-0
+
+  # For a script
+  %[1]s why shop/cart-0 -o json | jq -r '.fixes[0].changes[0].patch'
+
+  # What blocks most?
+  %[1]s why --all`
+
+func newWhy(name string) *cobra.Command {
+	q := inquiry{source: newSource()}
+	q.current, q.keepWritten = true, true
+	cmd := &cobra.Command{
+		Use:     "why [NAMESPACE/]POD",
+		Short:   "Say why a pod waits or is where it is, and what would change that",
+		Long:    whyLong,
+		Example: fmt.Sprintf(whyExamples, name),
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return q.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	q.addFlags(f)
+	f.StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: \"default\", or the only one that has a pod of this name")
+	f.BoolVar(&q.all, "all", false, "rank what blocks all pending pods")
+	f.StringVarP(&q.output, "output", "o", "text", "output format: text, wide, yaml or json")
+	return cmd
+}
+
+func (q *inquiry) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	if err := q.check(args); err != nil {
+		return err
+	}
+	c, err := q.cluster(ctx, stdin, stderr)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(stdout)
+	pod, err := c.Find(args[0], q.namespace)
+	if err != nil {
+		return err
+	}
+	a := c.Why(pod)
+	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
+		return err
+	}
+	switch a.Verdict {
+	case why.Placed, why.WouldBePlaced:
+		return nil
+	case why.Misconfigured:
+		return exitStatus(exitMisconfigured)
+	}
+	return exitStatus(exitWaiting)
+}
+
+func (q *inquiry) check(args []string) error {
+	switch {
+	case q.all && len(args) > 0:
+		return fmt.Errorf("--all: takes no pod; leave out %q", args[0])
+	case !q.all && len(args) == 0:
+		return errors.New("which pod? give its name, or --all")
+	case len(args) > 1:
+		return fmt.Errorf("unexpected argument %q; give one pod, and files with -f", args[1])
+	}
+	switch q.output {
+	case "text", "wide", "yaml", "json":
+		return nil
+	}
+	return fmt.Errorf("-o %s: must be text, wide, yaml or json", q.output)
+}
+
+// cluster reads the cluster and has a machine hear of it.
+func (q *inquiry) cluster(ctx context.Context, stdin io.Reader, stderr io.Writer) (*why.Cluster, error) {
+	set, in, err := q.load(ctx, stdin)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range set.Notices {
+		fmt.Fprintf(stderr, "berth: note: %s\n", n)
+	}
+	w, err := sim.Load(in)
+	if err != nil {
+		return nil, err
+	}
+	return &why.Cluster{Machine: w.Machine, Set: set}, nil
+}
+
+func (q *inquiry) write(out io.Writer, a *why.Answer) error {
+	switch q.output {
+	case "json", "yaml":
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(a); err != nil {
+			return err
+		}
+		data := b.Bytes()
+		if q.output == "yaml" {
+			var err error
+			if data, err = yaml.JSONToYAML(data); err != nil {
+				return err
+			}
+		}
+		_, err := out.Write(data)
+		return err
+	}
+	return a.Text(out, q.output == "wide")
+}

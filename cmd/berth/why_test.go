@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The answer about each pod of one cluster equals its golden file, in each form,
+// and the exit status is that of its verdict.
+func TestWhyOutputs(t *testing.T) {
+	for pod, want := range map[string]int{"web": exitPlaced, "big": exitMisconfigured, "gated": exitWaiting, "stranger": exitWaiting, "kube-system/running": exitPlaced} {
+		for _, form := range []string{"json", "text", "wide"} {
+			code, got, errs := berth("", "why", "-f", "testdata/small.yaml", pod, "-o", form)
+			if code != want || errs != "" {
+				t.Fatalf("%s: exit status %d, want %d; stderr %q", pod, code, want, errs)
+			}
+			golden(t, "why-"+filepath.Base(pod)+"."+form, got)
+		}
+	}
+}
+
+// golden compares with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// What cannot be answered gets one line that says why, and exit status 2.
+func TestWhyInvalid(t *testing.T) {
+	twice := strings.ReplaceAll(podYAML, "name: p", "name: p, namespace: a") + "---\n" + strings.ReplaceAll(podYAML, "name: p", "name: p, namespace: b")
+	for name, c := range map[string]struct {
+		stdin string
+		args  []string
+		want  string
+	}{
+		"no such pod":     {nodeYAML, []string{"x"}, "pod default/x: there is no such pod among 0"},
+		"a similar name":  {podYAML, []string{"pp"}, "pod default/pp: there is no such pod; did you mean default/p?"},
+		"two of the name": {twice, []string{"p"}, "pod p: is in several namespaces: say which: a/p, b/p"},
+		"no name":         {podYAML, nil, "which pod? give its name, or --all"},
+		"two names":       {podYAML, []string{"p", "q"}, `unexpected argument "q"`},
+		"a name and all":  {podYAML, []string{"p", "--all"}, "--all: takes no pod"},
+		"a bad form":      {podYAML, []string{"p", "-o", "xml"}, "-o xml: must be text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := berth(c.stdin, append([]string{"why", "-f", "-"}, c.args...)...)
+			_, last, _ := strings.Cut(errs, "can be placed\n")
+			if last == "" {
+				last = errs
+			}
+			if code != exitInvalid || out != "" || !strings.HasPrefix(last, "berth: "+c.want) {
+				t.Errorf("exit status %d, stdout %q, stderr %q, want %q", code, out, errs, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,294 @@
+package fix
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const (
+	requiredNodes = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
+	requiredPods  = "/spec/affinity/%s/requiredDuringSchedulingIgnoredDuringExecution/%d"
+)
+
+// unlabelled are the labels that the pod's node selector asks for, and the node
+// lacks.
+func (s *search) unlabelled(node string) (keys []string) {
+	n := s.nodes[node]
+	if n == nil {
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.spec.NodeSelector)) {
+		if value, ok := n.Labels[key]; !ok || value != s.spec.NodeSelector[key] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// loosenNodes drops from the node selector and the required node affinity what keeps
+// the pod off the row's node.
+func (s *search) loosenNodes(row table.Row) (ways [][]edit) {
+	var selector []edit
+	for _, key := range s.unlabelled(s.table.Name(row)) {
+		selector = append(selector, edit{kind: loosenTerm, say: fmt.Sprintf("drop %s=%s from the node selector", key, s.spec.NodeSelector[key]),
+			ops: []Op{{Op: "remove", Path: "/spec/nodeSelector/" + escape(key)}}})
+	}
+	required := s.requiredNodes()
+	if required == nil || s.lifts(selector, row, names.NodeAffinity) {
+		return [][]edit{selector}
+	}
+	for i := range required.NodeSelectorTerms {
+		if way := s.loosenNodeTerm(&required.NodeSelectorTerms[i], i, row); way != nil && s.lifts(join(selector, way), row, names.NodeAffinity) {
+			ways = append(ways, join(selector, way))
+		}
+	}
+	whole := edit{kind: loosenTerm, say: "drop the required node affinity", ops: []Op{{Op: "remove", Path: requiredNodes}}}
+	return append(ways, join(selector, []edit{whole}))
+}
+
+func (s *search) requiredNodes() *v1.NodeSelector {
+	if a := s.spec.Affinity; a != nil && a.NodeAffinity != nil {
+		return a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+// loosenNodeTerm has a term hold on the node: it gets the node's value, or loses an
+// expression. A term without any holds nowhere.
+func (s *search) loosenNodeTerm(term *v1.NodeSelectorTerm, place int, row table.Row) (way []edit) {
+	dropped := 0
+	n := s.nodes[s.table.Name(row)]
+	if n == nil {
+		return nil
+	}
+	path := at("%s/nodeSelectorTerms/%d", requiredNodes, place)
+	for i, e := range term.MatchExpressions {
+		value, has := n.Labels[e.Key]
+		switch {
+		case holds(e, n):
+		case e.Operator == v1.NodeSelectorOpIn && has:
+			way = append(way, edit{kind: loosenTerm, say: fmt.Sprintf("let the required node affinity take %s=%s, too", e.Key, value),
+				ops: []Op{{Op: "add", Path: at("%s/matchExpressions/%d/values/-", path, i), Value: value}}})
+		default:
+			dropped++
+			way = append(way, edit{kind: loosenTerm, say: fmt.Sprintf("drop %s from the required node affinity", expression(e)),
+				ops: []Op{{Op: "remove", Path: at("%s/matchExpressions/%d", path, i)}}})
+		}
+	}
+	for i, e := range term.MatchFields {
+		if e.Key == "metadata.name" && e.Operator == v1.NodeSelectorOpIn && !slices.Contains(e.Values, n.Name) {
+			dropped++
+			way = append(way, edit{kind: loosenTerm, say: fmt.Sprintf("drop %s from the required node affinity", expression(e)),
+				ops: []Op{{Op: "remove", Path: at("%s/matchFields/%d", path, i)}}})
+		}
+	}
+	if dropped == len(term.MatchExpressions)+len(term.MatchFields) {
+		return nil
+	}
+	return way
+}
+
+func holds(e v1.NodeSelectorRequirement, n *v1.Node) bool {
+	selector, err := nodeaffinity.NewNodeSelector(&v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{e}}}})
+	return err == nil && selector.Match(n)
+}
+
+func expression(e v1.NodeSelectorRequirement) string {
+	text := e.Key + " " + string(e.Operator)
+	if len(e.Values) > 0 {
+		text += " [" + strings.Join(e.Values, " ") + "]"
+	}
+	return text
+}
+
+// labels that say where or what a node is: to change them would be a lie.
+func describes(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io")
+}
+
+// label gives the row's node the labels that the pod, or its volumes, ask for.
+func (s *search) label(row table.Row, plugin string) (ways [][]edit) {
+	n := s.nodes[s.table.Name(row)]
+	if n == nil {
+		return nil
+	}
+	for _, want := range s.wantedLabels(plugin, n) {
+		var way []edit
+		for _, key := range slices.Sorted(maps.Keys(want)) {
+			if describes(key) && !s.anyLabel {
+				way = nil
+				break
+			}
+			value, old := want[key], n.Labels[key]
+			_, has := n.Labels[key]
+			switch {
+			case value == nil && has:
+				way = append(way, s.nodeEdit(row, fmt.Sprintf("remove the label %s from node %s", key, n.Name), Op{Op: "remove", Path: "/metadata/labels/" + escape(key)}))
+			case value != nil && (!has || old != *value):
+				way = append(way, s.nodeEdit(row, fmt.Sprintf("label node %s with %s=%s", n.Name, key, *value), Op{Op: "add", Path: "/metadata/labels/" + escape(key), Value: *value}))
+			}
+		}
+		if len(way) > 0 && s.lifts(way, row, plugin) {
+			ways = append(ways, way)
+		}
+	}
+	return ways
+}
+
+// wantedLabels are sets of labels that would suit the plugin; nil is none.
+func (s *search) wantedLabels(plugin string, n *v1.Node) (sets []map[string]*string) {
+	switch plugin {
+	case names.NodeAffinity:
+		return s.selectedLabels(n)
+	case names.PodTopologySpread:
+		set := map[string]*string{}
+		for i := range s.spec.TopologySpreadConstraints {
+			if key := s.spec.TopologySpreadConstraints[i].TopologyKey; key != v1.LabelHostname {
+				if _, has := n.Labels[key]; !has {
+					set[key] = new(n.Name)
+				}
+			}
+		}
+		return []map[string]*string{set}
+	case names.VolumeBinding, names.VolumeZone:
+		return s.volumeLabels()
+	}
+	return nil
+}
+
+// selectedLabels are those of the node selector, with those of one term of the
+// required affinity.
+func (s *search) selectedLabels(n *v1.Node) (sets []map[string]*string) {
+	base := map[string]*string{}
+	for key, value := range s.spec.NodeSelector {
+		base[key] = &value
+	}
+	required := s.requiredNodes()
+	if required == nil {
+		return []map[string]*string{base}
+	}
+	for _, term := range required.NodeSelectorTerms {
+		set := maps.Clone(base)
+		for _, e := range term.MatchExpressions {
+			if !holds(e, n) {
+				set[e.Key] = wanted(e)
+			}
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// wanted is a value with which the expression holds; nil: without the label.
+func wanted(e v1.NodeSelectorRequirement) *string {
+	value := ""
+	switch e.Operator {
+	case v1.NodeSelectorOpIn:
+		value = slices.Min(append(e.Values[:0:0], e.Values...))
+	case v1.NodeSelectorOpGt, v1.NodeSelectorOpLt:
+		bound, err := strconv.ParseInt(strings.Join(e.Values, ""), 10, 64)
+		if err != nil {
+			return nil
+		}
+		if e.Operator == v1.NodeSelectorOpGt {
+			bound++
+		} else {
+			bound--
+		}
+		value = strconv.FormatInt(bound, 10)
+	case v1.NodeSelectorOpNotIn, v1.NodeSelectorOpDoesNotExist:
+		return nil
+	}
+	return &value
+}
+
+// loosenPods drops terms of required pod affinity and anti-affinity.
+func (s *search) loosenPods(row table.Row) [][]edit {
+	a := s.spec.Affinity
+	if a == nil {
+		return nil
+	}
+	var near, away []edit
+	if a.PodAffinity != nil {
+		near = dropTerms("podAffinity", "pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a.PodAntiAffinity != nil {
+		away = dropTerms("podAntiAffinity", "pod anti-affinity", a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	return s.someOf(join(near, away), row, names.InterPodAffinity)
+}
+
+func dropTerms(field, words string, terms []v1.PodAffinityTerm) (edits []edit) {
+	for i := range terms {
+		edits = append(edits, edit{kind: loosenTerm, say: fmt.Sprintf("drop the required %s to %s by %s", words, podTerm(&terms[i]), terms[i].TopologyKey),
+			ops: []Op{{Op: "remove", Path: at(requiredPods, field, i)}}})
+	}
+	return edits
+}
+
+// someOf are the single edits that lift the plugin's blocker on the row, or else all
+// together.
+func (s *search) someOf(edits []edit, row table.Row, plugin string) (ways [][]edit) {
+	for i := range edits {
+		if s.lifts(edits[i:i+1], row, plugin) {
+			ways = append(ways, edits[i:i+1:i+1])
+		}
+	}
+	if len(ways) == 0 && len(edits) > 1 && s.lifts(edits, row, plugin) {
+		ways = append(ways, edits)
+	}
+	return ways
+}
+
+// loosenSpread raises maxSkew, has constraints only preferred, or drops them.
+func (s *search) loosenSpread(row table.Row) (ways [][]edit) {
+	var raised, preferred, dropped []edit
+	for i := range s.spec.TopologySpreadConstraints {
+		c := &s.spec.TopologySpreadConstraints[i]
+		if c.WhenUnsatisfiable != v1.DoNotSchedule {
+			continue
+		}
+		path := at("/spec/topologySpreadConstraints/%d", i)
+		raised = append(raised, s.raisedSkew(c, path, s.mostSkew(c)))
+		if !slices.ContainsFunc(s.spec.TopologySpreadConstraints, func(o v1.TopologySpreadConstraint) bool {
+			return o.TopologyKey == c.TopologyKey && o.WhenUnsatisfiable == v1.ScheduleAnyway
+		}) && c.MinDomains == nil {
+			preferred = append(preferred, edit{kind: loosenTerm, say: fmt.Sprintf("have the topology spread by %s only preferred (ScheduleAnyway)", c.TopologyKey),
+				ops: []Op{{Op: "replace", Path: path + "/whenUnsatisfiable", Value: string(v1.ScheduleAnyway)}}})
+		}
+		dropped = append(dropped, edit{kind: loosenTerm, say: "drop the topology spread constraint by " + c.TopologyKey, ops: []Op{{Op: "remove", Path: path}}})
+	}
+	ways = append(ways, s.someOf(raised, row, names.PodTopologySpread)...)
+	ways = append(ways, s.someOf(preferred, row, names.PodTopologySpread)...)
+	return append(ways, s.someOf(dropped, row, names.PodTopologySpread)...)
+}
+
+// mostSkew is a maxSkew that no domain can exceed.
+func (s *search) mostSkew(c *v1.TopologySpreadConstraint) int64 {
+	return int64(c.MaxSkew) + int64(s.table.Placements()) + 1
+}
+
+func (s *search) raisedSkew(c *v1.TopologySpreadConstraint, path string, skew int64) edit {
+	return edit{
+		kind: raiseSkew, say: fmt.Sprintf("raise maxSkew of the topology spread by %s from %d to %d", c.TopologyKey, c.MaxSkew, skew),
+		ops:  []Op{{Op: "replace", Path: path + "/maxSkew", Value: skew}},
+		tune: &tune{value: skew, best: int64(c.MaxSkew) + 1, step: 1, with: func(n int64) edit { return s.raisedSkew(c, path, n) }},
+	}
+}
+
+func podTerm(t *v1.PodAffinityTerm) string {
+	if t.LabelSelector == nil {
+		return "no pods"
+	}
+	return selectorText(t.LabelSelector)
+}

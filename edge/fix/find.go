@@ -1,0 +1,243 @@
+package fix
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+)
+
+// Bounds of the search. What is looked at first promises the smallest fixes.
+const (
+	mostFixes    = 10 // that are told of
+	mostOfASort  = 2  // of them, that differ in names and amounts alone
+	mostGroups   = 8  // of nodes with the same blockers
+	mostVariants = 3  // of the nodes of a group
+	mostCombos   = 32 // of the ways to lift the blockers of a node
+)
+
+// candidate is edits that were tried, and what they come to.
+type candidate struct {
+	edits []edit
+	outcome
+}
+
+// Find looks for fixes of a pending pod, the smallest first.
+func Find(m *machine.Machine, set *manifest.Set, pod *v1.Pod) []Fix {
+	s := newSearch(m, set, pod)
+	if s == nil {
+		return []Fix{}
+	}
+	for _, s.anyLabel = range []bool{false, true} {
+		s.run()
+		if len(s.found) == 0 {
+			s.evicting = true
+			s.run()
+			s.evicting = false
+		}
+		if len(s.found) > 0 {
+			break
+		}
+	}
+	return s.fixes()
+}
+
+// newSearch is nil where the pod is not known as it was written.
+func newSearch(m *machine.Machine, set *manifest.Set, pod *v1.Pod) *search {
+	s := &search{machine: m, table: m.Table(), set: set, api: pod, nodes: map[string]*v1.Node{}, known: map[string]bool{}}
+	if s.written = set.Written("Pod", pod.Namespace, pod.Name); s.written == nil {
+		return nil
+	}
+	written := &v1.Pod{}
+	if s.doc = parse(s.written); s.doc == nil || json.Unmarshal(s.written, written) != nil {
+		return nil
+	}
+	for _, n := range set.Nodes {
+		s.nodes[n.Name] = n
+	}
+	s.spec = &written.Spec
+	s.pod = decode.Pod(pod)
+	return s
+}
+
+// run looks for candidates of every kind.
+func (s *search) run() {
+	s.base = s.gates()
+	s.base = append(s.base, s.missing()...)
+	if len(s.base) > 0 {
+		s.consider(s.base)
+	}
+	var d *decision.Decision
+	if !s.with(s.base, func(p *object.Pod) { d = s.machine.Assess(p) }) || d.Result != decision.ResultUnschedulable {
+		return
+	}
+	s.onNodes(d)
+	s.deletions(d)
+	s.newNodes()
+	s.priorities()
+}
+
+// consider tries the edits, leaves out what is not needed, and keeps the rest.
+func (s *search) consider(edits []edit) bool {
+	if !s.try(edits).ok {
+		return false
+	}
+	for i := 0; i < len(edits) && len(edits) > 1; {
+		without := slices.Delete(slices.Clone(edits), i, i+1)
+		if s.try(without).ok {
+			edits = without
+		} else {
+			i++
+		}
+	}
+	edits = slices.Clone(edits)
+	for i := range edits {
+		s.tune(edits, i)
+	}
+	key := keyOf(edits)
+	if s.known[key] {
+		return true
+	}
+	s.known[key] = true
+	s.found = append(s.found, candidate{edits, s.try(edits)})
+	return true
+}
+
+// tune gives an edit the best value with which the pod is still placed.
+func (s *search) tune(edits []edit, i int) {
+	t := edits[i].tune
+	if t == nil {
+		return
+	}
+	direction := int64(1)
+	if t.best < t.value {
+		direction = -1
+	}
+	steps := (t.best - t.value) * direction / t.step // steps that may be left to go
+	works := func(n int64) bool {
+		old := edits[i]
+		edits[i] = t.with(t.value + direction*n*t.step)
+		ok := s.try(edits).ok
+		edits[i] = old
+		return ok
+	}
+	good, bad := int64(0), steps+1
+	for next := int64(1); good+1 < bad; next *= 4 { // mostly the first step is too far
+		n := min(good+next, bad-1)
+		if !works(n) {
+			bad = n
+			break
+		}
+		good = n
+	}
+	for good+1 < bad {
+		if n := good + (bad-good)/2; works(n) {
+			good = n
+		} else {
+			bad = n
+		}
+	}
+	edits[i] = t.with(t.value + direction*good*t.step)
+}
+
+func keyOf(edits []edit) string {
+	keys := make([]string, len(edits))
+	for i := range edits {
+		keys[i] = edits[i].say
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, "\n")
+}
+
+// fixes are the smallest candidates, written down.
+func (s *search) fixes() []Fix {
+	slices.SortStableFunc(s.found, func(a, b candidate) int {
+		return cmp.Or(
+			cmp.Compare(objects(a.edits), objects(b.edits)),
+			cmp.Compare(len(a.edits), len(b.edits)),
+			slices.Compare(kinds(a.edits), kinds(b.edits)),
+		)
+	})
+	fixes, sorts := []Fix{}, map[string]int{}
+	for _, c := range s.found {
+		sort := fmt.Sprint(kinds(c.edits), c.edits[0].target.kind)
+		if sorts[sort]++; sorts[sort] > mostOfASort || len(fixes) == mostFixes || !c.ok {
+			continue
+		}
+		fixes = append(fixes, s.write(c))
+	}
+	return fixes
+}
+
+// objects is how many objects the edits change.
+func objects(edits []edit) int {
+	n, seen := 0, map[target]bool{}
+	for i := range edits {
+		e := &edits[i]
+		switch {
+		case e.remove != nil || e.create != nil:
+			n++
+		case !seen[e.target]:
+			seen[e.target] = true
+			n++
+		}
+	}
+	return n
+}
+
+func kinds(edits []edit) []kind {
+	all := make([]kind, len(edits))
+	for i := range edits {
+		all[i] = edits[i].kind
+	}
+	slices.Sort(all)
+	return all
+}
+
+// write is the candidate as data: the pod's changes first, then the others as they
+// come.
+func (s *search) write(c candidate) Fix {
+	f := Fix{Then: Then{Node: c.node, Evicts: append([]string{}, c.evicts...)}, Changes: []Change{}}
+	var say []string
+	at := map[target]int{}
+	ops := map[target][]Op{}
+	for i := range c.edits {
+		e := &c.edits[i]
+		say = append(say, e.say)
+		switch {
+		case e.remove != nil:
+			f.Changes = append(f.Changes, Change{APIVersion: "v1", Kind: "Pod", Namespace: e.remove.Namespace, Name: e.remove.Name, Delete: true})
+		case e.create != nil:
+			t := e.create.target
+			f.Changes = append(f.Changes, Change{APIVersion: t.apiVersion, Kind: t.kind, Namespace: t.namespace, Name: t.name, Create: e.create.object})
+		default:
+			if _, known := at[e.target]; !known {
+				at[e.target] = len(f.Changes)
+				t := e.target
+				if t == (target{}) {
+					t = target{"v1", "Pod", s.api.Namespace, s.api.Name}
+				}
+				f.Changes = append(f.Changes, Change{APIVersion: t.apiVersion, Kind: t.kind, Namespace: t.namespace, Name: t.name})
+			}
+			ops[e.target] = append(ops[e.target], e.ops...)
+		}
+	}
+	for t, list := range ops { // any order: each object by itself
+		doc := s.doc
+		if t != (target{}) {
+			doc = parse(s.writtenOf(t))
+		}
+		f.Changes[at[t]].Patch = render(doc, list)
+	}
+	f.Summary = strings.Join(say, "; ")
+	return f
+}

@@ -1,0 +1,33 @@
+package fix
+
+// Fix is changes after which the pod is placed at its next decision.
+type Fix struct {
+	Summary string   `json:"summary"`
+	Changes []Change `json:"changes"`
+	Then    Then     `json:"then"`
+}
+
+// Change is a change of one object.
+type Change struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	Patch      []Op   `json:"patch,omitempty"` // JSON Patch (RFC 6902)
+	Delete     bool   `json:"delete,omitempty"`
+	Create     any    `json:"create,omitempty"`
+}
+
+// Op is an operation of JSON Patch.
+type Op struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"` // of add and replace
+}
+
+// Then is what the next decision comes to.
+type Then struct {
+	Node string `json:"node"`
+	// Evicts are the pods that it preempts.
+	Evicts []string `json:"evicts"`
+}

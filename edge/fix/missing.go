@@ -1,0 +1,277 @@
+package fix
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+const (
+	bindCompleted   = "pv.kubernetes.io/bind-completed"
+	noProvisioner   = "kubernetes.io/no-provisioner"
+	someProvisioner = "example.com/provisioner" // stands for one of the user's
+	someSize        = 1 << 30                   // of a claim that nobody has written
+)
+
+// missing makes what the pod names and is not there: without it no node is looked
+// at.
+func (s *search) missing() (edits []edit) {
+	for i := range s.pod.Volumes {
+		if v := &s.pod.Volumes[i]; v.Claimed {
+			edits = append(edits, s.missingVolume(v)...)
+		}
+	}
+	for i := range s.pod.Claims {
+		edits = append(edits, s.missingDevices(&s.pod.Claims[i])...)
+	}
+	return edits
+}
+
+func made(c *creation, format string, args ...any) edit {
+	return edit{kind: makeMissing, create: c, say: fmt.Sprintf(format, args...)}
+}
+
+// missingVolume makes the claim, its class or its volume.
+func (s *search) missingVolume(v *object.Volume) []edit {
+	claim := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, v.Claim)
+	switch {
+	case claim == nil:
+		return s.newClaim(v)
+	case claim.Lost || claim.Terminating:
+		return nil
+	case claim.Bound():
+		if table.Lookup[*object.PersistentVolume](s.table, object.PersistentVolumes, "", claim.VolumeName) == nil {
+			return []edit{made(s.newVolume(claim, claim.VolumeName, true), "create the PersistentVolume %s, which the claim %s is bound to", claim.VolumeName, claim.Name)}
+		}
+		return nil
+	}
+	class := table.Lookup[*object.StorageClass](s.table, object.StorageClasses, "", claim.Class)
+	switch {
+	case class == nil && claim.Class != "" && claim.VolumeName == "":
+		return []edit{made(s.newClass(claim.Class), "create the StorageClass %s, which the claim %s names (set your provisioner)", claim.Class, claim.Name)}
+	case class == nil || !class.Delayed || claim.VolumeName != "":
+		return s.bindClaim(claim)
+	}
+	return nil
+}
+
+// newClaim makes a claim of a class whose volumes are made where the pod goes.
+func (s *search) newClaim(v *object.Volume) []edit {
+	var class string
+	for _, o := range s.table.Objects(object.StorageClasses) {
+		c := o.(*object.StorageClass)
+		if c.Delayed && c.Provisioner != noProvisioner && c.Provisioner != "" && (class == "" || c.Name < class) {
+			class = c.Name
+		}
+	}
+	var edits []edit
+	if class == "" {
+		class = "berth-example"
+		edits = append(edits, made(s.newClass(class), "create a StorageClass (set your provisioner)"))
+	}
+	claim := &v1.PersistentVolumeClaim{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.pod.Namespace, Name: v.Claim},
+		Spec: v1.PersistentVolumeClaimSpec{
+			AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}, StorageClassName: &class,
+			Resources: v1.VolumeResourceRequirements{Requests: v1.ResourceList{v1.ResourceStorage: *resource.NewQuantity(someSize, resource.BinarySI)}},
+		},
+	}
+	if v.Ephemeral {
+		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: s.pod.Name, UID: s.pod.UID, Controller: new(true), BlockOwnerDeletion: new(true)}}
+	}
+	return append(edits, made(newCreation("v1", "PersistentVolumeClaim", claim), "create the PersistentVolumeClaim %s/%s, of the class %s", s.pod.Namespace, v.Claim, class))
+}
+
+// newClass is a storage class whose volumes are made where the pod goes.
+func (s *search) newClass(name string) *creation {
+	provisioner := someProvisioner
+	for _, o := range s.table.Objects(object.StorageClasses) {
+		if c := o.(*object.StorageClass); c.Provisioner != "" && c.Provisioner != noProvisioner && (provisioner == someProvisioner || c.Provisioner < provisioner) {
+			provisioner = c.Provisioner
+		}
+	}
+	return newCreation("storage.k8s.io/v1", "StorageClass", &storagev1.StorageClass{
+		TypeMeta:    metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass"},
+		ObjectMeta:  metav1.ObjectMeta{Name: name},
+		Provisioner: provisioner, VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	})
+}
+
+// newVolume is a volume for the claim, bound to it or free.
+func (s *search) newVolume(c *object.PersistentVolumeClaim, name string, bound bool) *creation {
+	v := &v1.PersistentVolume{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: selected(c.Selector)},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity:    v1.ResourceList{v1.ResourceStorage: *resource.NewQuantity(max(c.Bytes, someSize), resource.BinarySI)},
+			AccessModes: slices.Clone(c.Modes), StorageClassName: c.Class, VolumeMode: new(c.VolumeMode),
+			PersistentVolumeReclaimPolicy: v1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource:        v1.PersistentVolumeSource{HostPath: &v1.HostPathVolumeSource{Path: "/mnt/" + name}},
+		},
+		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeAvailable},
+	}
+	if len(v.Spec.AccessModes) == 0 {
+		v.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
+	}
+	if c.Attributes != "" {
+		v.Spec.VolumeAttributesClassName = &c.Attributes
+	}
+	if bound {
+		v.Spec.ClaimRef = &v1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID}
+		v.Status.Phase = v1.VolumeBound
+	}
+	return newCreation("v1", "PersistentVolume", v)
+}
+
+// selected are labels that the selector matches, if there are any.
+func selected(selector labels.Selector) map[string]string {
+	if selector == nil {
+		return nil
+	}
+	set := map[string]string{}
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		switch r.Operator() {
+		case selection.In, selection.Equals, selection.DoubleEquals:
+			set[r.Key()] = slices.Min(r.ValuesUnsorted())
+		case selection.Exists:
+			set[r.Key()] = ""
+		}
+	}
+	return set
+}
+
+// bindClaim makes a volume for a claim that is to be bound before the pod is
+// scheduled, and binds the two.
+func (s *search) bindClaim(c *object.PersistentVolumeClaim) []edit {
+	if s.set.Written("PersistentVolumeClaim", c.Namespace, c.Name) == nil {
+		return nil
+	}
+	var edits []edit
+	name := cmp.Or(c.VolumeName, "pv-"+c.Namespace+"-"+c.Name)
+	if table.Lookup[*object.PersistentVolume](s.table, object.PersistentVolumes, "", name) == nil {
+		edits = append(edits, made(s.newVolume(c, name, true), "create the PersistentVolume %s for the claim %s", name, c.Name))
+	}
+	t := target{"v1", "PersistentVolumeClaim", c.Namespace, c.Name}
+	if c.VolumeName == "" {
+		edits = append(edits, edit{kind: makeMissing, target: t, say: fmt.Sprintf("have the claim %s name it", c.Name),
+			ops: []Op{{Op: "add", Path: "/spec/volumeName", Value: name}}})
+	}
+	return append(edits, edit{kind: makeMissing, target: t, say: fmt.Sprintf("bind the claim %s (the volume controller does)", c.Name),
+		ops: []Op{{Op: "add", Path: "/metadata/annotations/" + escape(bindCompleted), Value: "yes"}}})
+}
+
+// makeVolumes makes a volume for each claim that waits for the pod's node.
+func (s *search) makeVolumes() [][]edit {
+	var edits []edit
+	for i := range s.pod.Volumes {
+		v := &s.pod.Volumes[i]
+		c := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, v.Claim)
+		if !v.Claimed || c == nil || c.VolumeName != "" || c.SelectedNode != "" {
+			continue
+		}
+		name := "pv-" + c.Namespace + "-" + c.Name
+		edits = append(edits, made(s.newVolume(c, name, false), "create the PersistentVolume %s for the claim %s", name, c.Name))
+	}
+	return [][]edit{edits}
+}
+
+// volumeLabels are the labels of nodes that can have the pod's volumes.
+func (s *search) volumeLabels() []map[string]*string {
+	set := map[string]*string{}
+	for i := range s.pod.Volumes {
+		c := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, s.pod.Volumes[i].Claim)
+		if c == nil {
+			continue
+		}
+		v := table.Lookup[*object.PersistentVolume](s.table, object.PersistentVolumes, "", c.VolumeName)
+		if v == nil {
+			continue
+		}
+		if v.Pin != nil && len(v.Pin.Values) > 0 && v.Pin.Key != v1.LabelHostname {
+			set[v.Pin.Key] = new(slices.Min(v.Pin.Values))
+		}
+		for _, key := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion} {
+			if value, has := v.Labels[key]; has {
+				set[key] = &value
+			}
+		}
+	}
+	return []map[string]*string{set}
+}
+
+// missingDevices makes the claim for devices, or the class that it names.
+func (s *search) missingDevices(pc *object.PodClaim) (edits []edit) {
+	if pc.Claim == "" || pc.Error != "" {
+		return nil
+	}
+	claim := table.Lookup[*object.ResourceClaim](s.table, object.ResourceClaims, s.pod.Namespace, pc.Claim)
+	if claim == nil {
+		return s.newDeviceClaim(pc)
+	}
+	for _, name := range classNames(claim.API) {
+		if table.Lookup[*object.DeviceClass](s.table, object.DeviceClasses, "", name) == nil {
+			edits = append(edits, made(newDeviceClass(name), "create the DeviceClass %s, which the claim %s names (set your selectors)", name, claim.Name))
+		}
+	}
+	return edits
+}
+
+// classNames are the device classes that a claim names.
+func classNames(c *resourcev1.ResourceClaim) (all []string) {
+	for _, r := range c.Spec.Devices.Requests {
+		if r.Exactly != nil {
+			all = append(all, r.Exactly.DeviceClassName)
+		}
+		for _, sub := range r.FirstAvailable {
+			all = append(all, sub.DeviceClassName)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func newDeviceClass(name string) *creation {
+	return newCreation("resource.k8s.io/v1", "DeviceClass", &resourcev1.DeviceClass{
+		TypeMeta: metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "DeviceClass"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+	})
+}
+
+// newDeviceClaim makes a claim for one device of the first class of which there is
+// one to be had.
+func (s *search) newDeviceClaim(pc *object.PodClaim) (first []edit) {
+	for _, o := range s.table.Objects(object.DeviceClasses) {
+		class := o.Head().Name
+		claim := &resourcev1.ResourceClaim{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.pod.Namespace, Name: pc.Claim, UID: types.UID("resourceclaim " + s.pod.Namespace + "/" + pc.Claim)},
+			Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+				Name: "device", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1},
+			}}}},
+		}
+		if pc.Owned {
+			claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: s.pod.Name, UID: s.pod.UID, Controller: new(true), BlockOwnerDeletion: new(true)}}
+		}
+		edits := []edit{made(newCreation("resource.k8s.io/v1", "ResourceClaim", claim), "create the ResourceClaim %s/%s for a device of the class %s", s.pod.Namespace, pc.Claim, class)}
+		if s.try(edits).ok {
+			return edits
+		}
+		if first == nil {
+			first = edits
+		}
+	}
+	return first
+}

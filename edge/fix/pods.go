@@ -1,0 +1,255 @@
+package fix
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Bounds of the search for pods whose going would help.
+const (
+	mostCrowded = 40  // nodes that are looked at
+	mostHolders = 100 // nodes with pods that are in the way of others
+	mostSets    = 600 // sets of pods of one node that are tried
+)
+
+// gates removes the scheduling gates, without which no attempt is made.
+func (s *search) gates() []edit {
+	if len(s.pod.Gates) == 0 {
+		return nil
+	}
+	return []edit{{kind: removeGate, say: "remove the scheduling " + plural(len(s.pod.Gates), "gate") + " " + list(s.pod.Gates),
+		ops: []Op{{Op: "remove", Path: "/spec/schedulingGates"}}}}
+}
+
+// deletions looks for the fewest pods of one node without which the pod is placed.
+func (s *search) deletions(d *decision.Decision) {
+	best := -1
+	for _, n := range s.crowded(d) {
+		if best > 0 && n.least > best {
+			break
+		}
+		if gone := s.fewest(s.base, n.row); len(gone) > 0 && (best < 0 || len(gone) < best) {
+			if s.consider(join(s.base, gone)) {
+				best = len(gone)
+			}
+		}
+	}
+	if best < 0 {
+		s.holders(d)
+	}
+}
+
+// crowdedNode is a node on which pods are in the way, and the least number of
+// them.
+type crowdedNode struct {
+	row      table.Row
+	least    int
+	priority int32 // of the least important pod that alone would do
+	short    float64
+}
+
+// crowded are the nodes where nothing blocks the pod but what others take, those
+// first where the fewest pods have to go.
+func (s *search) crowded(d *decision.Decision) (all []crowdedNode) {
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		if n.Feasible || slices.ContainsFunc(n.Blockers, func(b decision.Blocker) bool { return b.Code != decision.Unschedulable }) {
+			continue
+		}
+		if row, ok := s.table.Find(n.Name); ok {
+			all = append(all, s.crowdedAt(row))
+		}
+	}
+	slices.SortFunc(all, func(a, b crowdedNode) int {
+		return cmp.Or(cmp.Compare(a.least, b.least), cmp.Compare(a.priority, b.priority), cmp.Compare(a.short, b.short), cmp.Compare(s.table.Name(a.row), s.table.Name(b.row)))
+	})
+	return all[:min(mostCrowded, len(all))]
+}
+
+// crowdedAt counts the pods of the row that have to go so that resources suffice.
+func (s *search) crowdedAt(row table.Row) crowdedNode {
+	c := crowdedNode{row: row, least: 1, priority: 1<<31 - 1, short: s.shortage(s.table.Name(row))}
+	type need struct {
+		short int64
+		frees []int64
+	}
+	var needs []need
+	s.eachRequest(func(name v1.ResourceName, request int64) {
+		if short := request - s.free(row, name); short > 0 {
+			n := need{short: short}
+			for _, pl := range s.table.Pods(row) {
+				n.frees = append(n.frees, pl.Pod.Demand.Usage.Of(name))
+			}
+			needs = append(needs, n)
+		}
+	})
+	for i, pl := range s.table.Pods(row) {
+		if !slices.ContainsFunc(needs, func(n need) bool { return n.frees[i] < n.short }) {
+			c.priority = min(c.priority, pl.Pod.Priority)
+		}
+	}
+	for _, n := range needs {
+		slices.SortFunc(n.frees, func(a, b int64) int { return cmp.Compare(b, a) })
+		count := 0
+		for ; n.short > 0 && count < len(n.frees); count++ {
+			n.short -= n.frees[count]
+		}
+		c.least = max(c.least, count)
+	}
+	return c
+}
+
+func (s *search) eachRequest(f func(name v1.ResourceName, request int64)) {
+	r := &s.pod.Demand.Requests
+	f(v1.ResourceCPU, r.MilliCPU)
+	f(v1.ResourceMemory, r.Memory)
+	f(v1.ResourceEphemeralStorage, r.EphemeralStorage)
+	for _, q := range r.Scalars {
+		f(q.Name, q.Value)
+	}
+}
+
+// fewest are the fewest pods of the row, of them the least important, whose going
+// has the pod fit there once the edits are made; nil where that does not help.
+func (s *search) fewest(edits []edit, row table.Row) []edit {
+	pods := s.podsOn(row)
+	fits := func(gone []edit) bool {
+		blockers, ok := s.blockers(join(edits, gone), row)
+		return ok && len(blockers) == 0
+	}
+	all := make([]edit, len(pods))
+	for i, p := range pods {
+		all[i] = departure(p, s.table.Name(row))
+	}
+	if len(all) == 0 || !fits(all) {
+		return nil
+	}
+	sets := mostSets
+	for size := 1; size <= len(all) && sets > 0; size++ {
+		if gone := choose(all, size, &sets, fits); gone != nil {
+			return gone
+		}
+	}
+	return reduce(all, fits)
+}
+
+// podsOn are the pods that run on the row or are nominated to it, the least
+// important first.
+func (s *search) podsOn(row table.Row) (pods []*object.Pod) {
+	for _, pl := range s.table.Pods(row) {
+		pods = append(pods, pl.Pod)
+	}
+	for _, p := range s.machine.Nominations().NominatedTo(s.table.Name(row)) {
+		if p.UID != s.pod.UID && p.Priority >= s.pod.Priority {
+			pods = append(pods, p)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *object.Pod) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return pods
+}
+
+func departure(p *object.Pod, node string) edit {
+	say := fmt.Sprintf("delete pod %s on %s", p.Key(), node)
+	if p.NodeName == "" {
+		say = fmt.Sprintf("delete pod %s, which waits for %s", p.Key(), node)
+	}
+	return edit{kind: deletePod, remove: p, say: say}
+}
+
+// choose finds the first set of that size that will do, in the order of the list.
+// It counts the sets that it tries off.
+func choose(list []edit, size int, sets *int, will func([]edit) bool) []edit {
+	var pick func(from int, chosen []edit) []edit
+	pick = func(from int, chosen []edit) []edit {
+		if len(chosen) == size {
+			if *sets--; *sets >= 0 && will(chosen) {
+				return slices.Clone(chosen)
+			}
+			return nil
+		}
+		for i := from; i <= len(list)-(size-len(chosen)) && *sets > 0; i++ {
+			if found := pick(i+1, append(chosen, list[i])); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	return pick(0, nil)
+}
+
+// reduce spares what it can, the most important first.
+func reduce(list []edit, will func([]edit) bool) []edit {
+	for i := len(list) - 1; i >= 0; i-- {
+		if less := slices.Delete(slices.Clone(list), i, i+1); will(less) {
+			list = less
+		}
+	}
+	return list
+}
+
+// holders looks for a node whose pods are in the way beyond it: they share a claim
+// or a topology domain with the pod, or keep it away.
+func (s *search) holders(d *decision.Decision) {
+	beyond := []string{names.InterPodAffinity, names.PodTopologySpread, names.VolumeRestrictions}
+	if !slices.ContainsFunc(d.RejectedBy, func(name string) bool { return slices.Contains(beyond, name) }) {
+		return
+	}
+	tried := 0
+	for _, row := range s.table.All() {
+		if s.table.Node(row) == nil {
+			continue
+		}
+		var gone []edit
+		for _, p := range s.podsOn(row) {
+			if s.inTheWay(p) {
+				gone = append(gone, departure(p, s.table.Name(row)))
+			}
+		}
+		if len(gone) == 0 {
+			continue
+		}
+		will := func(set []edit) bool { return s.try(join(s.base, set)).ok }
+		if will(gone) {
+			s.consider(join(s.base, reduce(gone, will)))
+			return
+		}
+		if tried++; tried == mostHolders {
+			return
+		}
+	}
+}
+
+// inTheWay tells whether the pod may be kept away by the other one, wherever that
+// is.
+func (s *search) inTheWay(p *object.Pod) bool {
+	if s.pod.Affinity != nil {
+		for i := range s.pod.Affinity.AntiAffinity {
+			if s.pod.Affinity.AntiAffinity[i].MayMatch(p.Namespace, p.Labels) {
+				return true
+			}
+		}
+	}
+	if p.Affinity != nil {
+		for i := range p.Affinity.AntiAffinity {
+			if p.Affinity.AntiAffinity[i].MayMatch(s.pod.Namespace, s.pod.Labels) {
+				return true
+			}
+		}
+	}
+	for i := range s.pod.Volumes {
+		if v := &s.pod.Volumes[i]; v.Claimed && p.Namespace == s.pod.Namespace && p.UsesClaim(v.Claim, true) {
+			return true
+		}
+	}
+	return s.pod.Spread != nil && p.Namespace == s.pod.Namespace
+}

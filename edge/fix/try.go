@@ -1,0 +1,280 @@
+package fix
+
+import (
+	"encoding/json"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+)
+
+// search is the search for fixes of one pod.
+type search struct {
+	machine *machine.Machine
+	table   *table.Table
+	set     *manifest.Set
+	nodes   map[string]*v1.Node
+
+	written []byte // the pod, in JSON
+	doc     any    // the same
+	spec    *v1.PodSpec
+	api     *v1.Pod // with defaults
+	pod     *object.Pod
+
+	// base is what every candidate begins with: without it nothing helps.
+	base []edit
+	// evicting: a fix may preempt.
+	evicting bool
+	// anyLabel: labels that describe where a node is may be changed, too.
+	anyLabel bool
+
+	decisions int
+	found     []candidate
+	known     map[string]bool
+}
+
+// creation is an object that is to come.
+type creation struct {
+	target
+	object any // of k8s.io/api
+	node   *object.Node
+	read   object.Object
+}
+
+func newCreation(apiVersion, kind string, o metav1.Object) *creation {
+	c := &creation{target: target{apiVersion, kind, o.GetNamespace(), o.GetName()}, object: o}
+	if n, ok := o.(*v1.Node); ok {
+		n = n.DeepCopy()
+		n.UID = types.UID("node " + n.Name)
+		decode.DefaultNode(n)
+		c.node = decode.Node(n)
+		return c
+	}
+	c.read = decode.Object(o)
+	return c
+}
+
+// patched is the JSON of an object after the operations of edits that change it; nil
+// where they cannot be carried out.
+func patched(written []byte, doc any, ops []Op) []byte {
+	if len(ops) == 0 {
+		return written
+	}
+	text, err := json.Marshal(render(doc, ops))
+	if err != nil {
+		return nil
+	}
+	patch, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		return nil
+	}
+	out, err := patch.Apply(written)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// podWith is the pod after the edits; nil where it is not valid.
+func (s *search) podWith(edits []edit) *object.Pod {
+	var ops []Op
+	for i := range edits {
+		if edits[i].target == (target{}) {
+			ops = append(ops, edits[i].ops...)
+		}
+	}
+	if len(ops) == 0 {
+		return s.pod
+	}
+	out := patched(s.written, s.doc, ops)
+	if out == nil {
+		return nil
+	}
+	api, err := s.set.Pod(out)
+	if err != nil {
+		return nil
+	}
+	return decode.Pod(api)
+}
+
+// with calls f while the edits are in place, with the pod as they make it. It is
+// false where they cannot be.
+func (s *search) with(edits []edit, f func(*object.Pod)) bool {
+	p := s.podWith(edits)
+	if p == nil {
+		return false
+	}
+	var undo []func()
+	defer func() {
+		for i := len(undo) - 1; i >= 0; i-- {
+			undo[i]()
+		}
+	}()
+	for t, ops := range s.targets(edits) { // any order: each object by itself
+		back := s.change(t, ops)
+		if back == nil {
+			return false
+		}
+		undo = append(undo, back)
+	}
+	for i := range edits {
+		if c := edits[i].create; c != nil {
+			undo = append(undo, s.make(c))
+		}
+	}
+	undo = append(undo, s.removals(edits))
+	f(p)
+	return true
+}
+
+// targets are the operations on objects other than the pod.
+func (s *search) targets(edits []edit) map[target][]Op {
+	all := map[target][]Op{}
+	for i := range edits {
+		if t := edits[i].target; t != (target{}) {
+			all[t] = append(all[t], edits[i].ops...)
+		}
+	}
+	return all
+}
+
+// change changes a node or a claim, and returns what undoes it; nil where it is
+// not possible.
+func (s *search) change(t target, ops []Op) func() {
+	written := s.writtenOf(t)
+	out := patched(written, parse(written), ops)
+	if out == nil {
+		return nil
+	}
+	if t.kind == "Node" {
+		n := &v1.Node{}
+		row, ok := s.table.Find(t.name)
+		if !ok || json.Unmarshal(out, n) != nil || manifest.CheckNode(n) != nil {
+			return nil
+		}
+		before := s.table.Node(row)
+		s.table.SetNode(decode.Node(n))
+		return func() { s.table.SetNode(before) }
+	}
+	claim := &v1.PersistentVolumeClaim{}
+	if json.Unmarshal(out, claim) != nil {
+		return nil
+	}
+	before := s.table.SetObject(decode.Object(claim))
+	return func() { s.table.SetObject(before) }
+}
+
+// writtenOf is the object in JSON.
+func (s *search) writtenOf(t target) []byte {
+	if t.kind == "Node" {
+		data, err := json.Marshal(s.nodes[t.name])
+		if err != nil {
+			return nil
+		}
+		return data
+	}
+	return s.set.Written(t.kind, t.namespace, t.name)
+}
+
+func parse(data []byte) (doc any) {
+	if json.Unmarshal(data, &doc) != nil {
+		return nil
+	}
+	return doc
+}
+
+// make has an object come, and returns what undoes it.
+func (s *search) make(c *creation) func() {
+	if c.node != nil {
+		s.table.SetNode(c.node)
+		return func() { s.table.RemoveNode(c.node.Name) }
+	}
+	head := c.read.Head()
+	if before := s.table.SetObject(c.read); before != nil {
+		return func() { s.table.SetObject(before) }
+	}
+	return func() { s.table.RemoveObject(head.Kind, head.Namespace, head.Name) }
+}
+
+// removals has pods go, and returns what undoes it. It is no try of the table's:
+// what the engine keeps about nominated pods does not count those.
+func (s *search) removals(edits []edit) func() {
+	var undo []func()
+	for i := range edits {
+		p := edits[i].remove
+		if p == nil {
+			continue
+		}
+		if pl := s.table.Pod(p.UID); pl != nil {
+			p, node := pl.Pod, s.table.Name(pl.Row)
+			s.table.Remove(p.UID)
+			undo = append(undo, func() { s.table.Place(p, node) })
+			continue
+		}
+		if e := s.machine.Entry(p.UID); e.NominatedNode() != "" {
+			node := e.NominatedNode()
+			s.machine.Queue().Nominate(e, "")
+			undo = append(undo, func() { s.machine.Queue().Nominate(e, node) })
+		}
+	}
+	return func() {
+		for i := len(undo) - 1; i >= 0; i-- {
+			undo[i]()
+		}
+	}
+}
+
+// outcome is what the next decision on the pod comes to.
+type outcome struct {
+	ok     bool
+	node   string
+	evicts []string
+}
+
+// try applies the edits and decides.
+func (s *search) try(edits []edit) (o outcome) {
+	s.decisions++
+	s.with(edits, func(p *object.Pod) {
+		if o.node, o.ok = s.machine.Admits(p); o.ok || !s.evicting {
+			return
+		}
+		if d := s.machine.AssessBriefly(p); d.Result == decision.ResultPreempting && len(d.Victims) > 0 {
+			o.ok, o.node = true, d.NominatedNode
+			for _, v := range d.Victims {
+				o.evicts = append(o.evicts, v.String())
+			}
+		}
+	})
+	return o
+}
+
+// blockers is what blocks the pod on a row once the edits are made.
+func (s *search) blockers(edits []edit, row table.Row) (blockers []decision.Blocker, ok bool) {
+	ok = s.with(edits, func(p *object.Pod) { blockers = s.machine.Blockers(p, row) })
+	return blockers, ok
+}
+
+// lifts tells whether the plugin does not block the row once the edits are made.
+func (s *search) lifts(edits []edit, row table.Row, plugin string) bool {
+	blockers, ok := s.blockers(join(s.base, edits), row)
+	if !ok {
+		return false
+	}
+	for i := range blockers {
+		if blockers[i].Plugin == plugin {
+			return false
+		}
+	}
+	return true
+}
+
+// join is two lists of edits in one of its own.
+func join(a, b []edit) []edit { return append(append([]edit(nil), a...), b...) }

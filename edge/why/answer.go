@@ -1,0 +1,92 @@
+package why
+
+import (
+	"github.com/berth-scheduler/berth/edge/fix"
+)
+
+// Verdict says in one word how it stands with a pod.
+type Verdict string
+
+const (
+	// Placed: it has a node.
+	Placed Verdict = "Placed"
+	// WouldBePlaced: a feasible node is there now.
+	WouldBePlaced Verdict = "WouldBePlaced"
+	// Preempting: victims are leaving, or would be evicted now.
+	Preempting Verdict = "Preempting"
+	// InProgress: binding, or waiting in Permit or for writes.
+	InProgress Verdict = "InProgress"
+	// Waiting: it fits once others go, end or nodes come.
+	Waiting Verdict = "Waiting"
+	// Failed: the attempt ends in an error, or there is none.
+	Failed Verdict = "Error"
+	// Misconfigured: no change of load lets it fit anywhere.
+	Misconfigured Verdict = "Misconfigured"
+	// Gated: a PreEnqueue plugin holds it.
+	Gated Verdict = "Gated"
+)
+
+// Answer is why a pod waits or is where it is. Its JSON is a contract.
+type Answer struct {
+	APIVersion    string    `json:"apiVersion"`
+	Kind          string    `json:"kind"`
+	Pod           string    `json:"pod"`
+	Profile       string    `json:"profile"`
+	Verdict       Verdict   `json:"verdict"`
+	Message       string    `json:"message"`
+	Node          string    `json:"node"`
+	NodesTotal    int       `json:"nodesTotal"`
+	NodesFeasible int       `json:"nodesFeasible"`
+	Groups        []Group   `json:"groups"`
+	Fixes         []fix.Fix `json:"fixes"`
+	Events        []Event   `json:"events"`
+	Queue         any       `json:"queue"`
+	Scores        []Node    `json:"scores"`
+	// Victims are the pods that leave for this one (Preempting).
+	Victims []string `json:"victims,omitempty"`
+	// EvictedBy are the pods for which this one is evicted, and Evicted says why
+	// it and not another.
+	EvictedBy []string `json:"evictedBy,omitempty"`
+	Evicted   string   `json:"evicted,omitempty"`
+
+	facts *facts // for the text
+}
+
+// Group is nodes that the same blockers reject.
+type Group struct {
+	Nodes    int       `json:"nodes"`
+	Examples []string  `json:"examples"`
+	Blockers []Blocker `json:"blockers"`
+
+	names []string // of all its nodes
+}
+
+// Blocker is why a plugin rejects a node.
+type Blocker struct {
+	Plugin  string   `json:"plugin"`
+	Code    string   `json:"code"`
+	Reasons []string `json:"reasons"`
+}
+
+// Event is something that would wake the pod.
+type Event struct {
+	Resource string `json:"resource"`
+	Action   string `json:"action"`
+	Plugin   string `json:"plugin"`
+	Text     string `json:"text"`
+}
+
+// Node is a feasible node and its score.
+type Node struct {
+	Node   string  `json:"node"`
+	Score  int64   `json:"score"`
+	Margin int64   `json:"margin"` // to the best
+	Scores []Score `json:"scores"`
+}
+
+// Score is a plugin's part, normalized and before the weight.
+type Score struct {
+	Plugin string `json:"plugin"`
+	Score  int64  `json:"score"`
+	Weight int64  `json:"weight"`
+}

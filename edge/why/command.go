@@ -1,0 +1,180 @@
+package why
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/edge/fix"
+)
+
+// command is what to type for a change.
+func (f *facts) command(c *fix.Change, wide bool) []string {
+	switch {
+	case c.Delete:
+		return []string{fmt.Sprintf("kubectl delete pod %s -n %s", c.Name, c.Namespace)}
+	case c.Create != nil:
+		return createText(c, wide)
+	case c.Kind == "Node":
+		return f.nodeCommands(c)
+	case c.Kind == "Pod":
+		return f.podCommand(c)
+	}
+	return []string{fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", strings.ToLower(c.Kind), c.Name, c.Namespace, patchText(c.Patch, ""))}
+}
+
+// createText is the object in YAML, ready for kubectl. Nodes are not made that way.
+func createText(c *fix.Change, wide bool) []string {
+	if n, ok := c.Create.(*v1.Node); ok && !wide {
+		var labels []string
+		for _, key := range []string{v1.LabelTopologyZone, v1.LabelInstanceTypeStable} {
+			if v := n.Labels[key]; v != "" {
+				labels = append(labels, v)
+			}
+		}
+		a := n.Status.Allocatable
+		return []string{strings.Join(append(labels, fmt.Sprintf("%s CPUs, %s memory", a.Cpu(), quantity(v1.ResourceMemory, a.Memory().Value()))), ", ") + " (grow the node pool of that node)"}
+	}
+	data, err := json.Marshal(c.Create)
+	if err != nil {
+		return nil
+	}
+	var object map[string]any
+	if json.Unmarshal(data, &object) != nil {
+		return nil
+	}
+	delete(object, "status")
+	if m, ok := object["metadata"].(map[string]any); ok {
+		delete(m, "creationTimestamp")
+	}
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return append(append([]string{"kubectl create -f - <<EOF"}, lines...), "EOF")
+}
+
+// nodeCommands are kubectl's verbs for nodes.
+func (f *facts) nodeCommands(c *fix.Change) (lines []string) {
+	for _, op := range c.Patch {
+		switch part, rest := cut(op.Path); {
+		case op.Path == "/spec/unschedulable":
+			lines = append(lines, "kubectl uncordon "+c.Name)
+		case part == "/spec/taints/":
+			var i int
+			if n := f.node(c.Name); n != nil {
+				if _, err := fmt.Sscan(rest, &i); err == nil && i < len(n.Spec.Taints) {
+					lines = append(lines, fmt.Sprintf("kubectl taint node %s %s-", c.Name, n.Spec.Taints[i].ToString()))
+				}
+			}
+		case part == "/metadata/labels/" && op.Op == "remove":
+			lines = append(lines, fmt.Sprintf("kubectl label node %s %s-", c.Name, unescape(rest)))
+		case part == "/metadata/labels/":
+			lines = append(lines, fmt.Sprintf("kubectl label node %s %s=%v --overwrite", c.Name, unescape(rest), op.Value))
+		case op.Path == "/metadata/labels":
+			for key, value := range op.Value.(map[string]any) { // any order: there is one, or each by itself
+				lines = append(lines, fmt.Sprintf("kubectl label node %s %s=%v --overwrite", c.Name, key, value))
+			}
+		}
+	}
+	return lines
+}
+
+// cut splits a path behind its last slash.
+func cut(path string) (before, after string) {
+	at := strings.LastIndex(path, "/") + 1
+	return path[:at], path[at:]
+}
+
+func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(s) }
+
+// podCommand changes the pod's template, or the pod itself where nobody makes it
+// anew or the API lets it be changed.
+func (f *facts) podCommand(c *fix.Change) []string {
+	patch := f.admissible(c.Patch)
+	workload, name := f.workload()
+	switch {
+	case onlyGates(c.Patch):
+		return []string{fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, ""))}
+	case workload == "job":
+		return []string{fmt.Sprintf("in the pod template of Job %s, which has to be made anew: %s", name, patchText(patch, "/spec/template"))}
+	case workload != "":
+		return []string{fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", workload, name, c.Namespace, patchText(patch, "/spec/template"))}
+	case onlyTolerations(c.Patch):
+		return []string{fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, ""))}
+	}
+	return []string{
+		fmt.Sprintf("kubectl get pod %s -n %s -o json |", c.Name, c.Namespace),
+		fmt.Sprintf("  kubectl patch --local -f - --type=json -o json -p '%s' |", patchText(patch, "")),
+		"  kubectl replace --force -f -",
+	}
+}
+
+// admissible leaves out a priority that the API server's admission sets itself.
+func (f *facts) admissible(patch []fix.Op) (out []fix.Op) {
+	class := false
+	for _, op := range patch {
+		class = class || op.Path == "/spec/priorityClassName"
+	}
+	for _, op := range patch {
+		if !class || op.Path != "/spec/priority" {
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+func onlyGates(patch []fix.Op) bool {
+	return len(patch) == 1 && patch[0].Path == "/spec/schedulingGates"
+}
+
+func onlyTolerations(patch []fix.Op) bool {
+	for _, op := range patch {
+		if !strings.HasPrefix(op.Path, "/spec/tolerations") {
+			return false
+		}
+	}
+	return true
+}
+
+// workload is who makes the pod, as far as its labels and owner tell.
+func (f *facts) workload() (kind, name string) {
+	owner := metav1.GetControllerOfNoCopy(f.api)
+	if owner == nil {
+		return "", ""
+	}
+	switch owner.Kind {
+	case "ReplicaSet":
+		if hash := f.api.Labels["pod-template-hash"]; hash != "" {
+			if deployment, is := strings.CutSuffix(owner.Name, "-"+hash); is {
+				return "deployment", deployment
+			}
+		}
+		return "replicaset", owner.Name
+	case "StatefulSet", "DaemonSet", "Job", "ReplicationController":
+		return strings.ToLower(owner.Kind), owner.Name
+	}
+	return "", ""
+}
+
+// patchText is the patch on one line, of something that holds the pod's spec at a
+// path.
+func patchText(patch []fix.Op, at string) string {
+	moved := make([]fix.Op, len(patch))
+	for i, op := range patch {
+		moved[i] = op
+		if at != "" {
+			moved[i].Path = at + op.Path
+		}
+	}
+	data, err := json.Marshal(moved)
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(string(data), "'", `'\''`)
+}

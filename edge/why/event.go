@@ -1,0 +1,98 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// actions names the parts of an ActionType in kube-scheduler's words, and what
+// they are in plain ones.
+var actions = []struct {
+	action     framework.ActionType
+	name, text string
+}{
+	{framework.Add, "Add", "comes"},
+	{framework.Delete, "Delete", "goes"},
+	{framework.UpdateNodeAllocatable, "UpdateNodeAllocatable", "offers more resources"},
+	{framework.UpdateNodeLabel, "UpdateNodeLabel", "gets other labels"},
+	{framework.UpdateNodeTaint, "UpdateNodeTaint", "loses a taint or is uncordoned"},
+	{framework.UpdateNodeCondition, "UpdateNodeCondition", "changes its conditions"},
+	{framework.UpdateNodeAnnotation, "UpdateNodeAnnotation", "gets other annotations"},
+	{framework.UpdateNodeDeclaredFeature, "UpdateNodeDeclaredFeature", "declares other features"},
+	{framework.UpdatePodLabel, "UpdatePodLabel", "gets other labels"},
+	{framework.UpdatePodScaleDown, "UpdatePodScaleDown", "requests less"},
+	{framework.UpdatePodSchedulingGatesEliminated, "UpdatePodSchedulingGatesEliminated", "loses its scheduling gates"},
+	{framework.UpdatePodToleration, "UpdatePodToleration", "gets a toleration"},
+	{framework.UpdatePodGeneratedResourceClaim, "UpdatePodGeneratedResourceClaim", "has its resource claims generated"},
+	{framework.UpdateNamespaceLabel, "UpdateNamespaceLabel", "gets other labels"},
+	{framework.UpdateSelector, "UpdateSelector", "changes its selector"},
+	{framework.UpdatePodTerminating, "UpdatePodTerminating", "begins to go"},
+	{framework.UpdateOther, "Update", "changes"},
+}
+
+// events are what may wake the pod, from the plugins that rejected it.
+func (c *Cluster) events(p *object.Pod, d *decision.Decision) []Event {
+	events := []Event{}
+	profile := c.Machine.Profile(p.SchedulerName)
+	if profile == nil {
+		return events
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(d.RejectedBy, d.PendingBy)))) {
+		pl := profile.Plugins[name]
+		if pl == nil {
+			continue
+		}
+		for _, e := range pl.EventsToRegister {
+			events = append(events, eventsOf(name, e)...)
+		}
+	}
+	slices.SortFunc(events, func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Text, b.Text))
+	})
+	return slices.CompactFunc(events, func(a, b Event) bool {
+		return a.Plugin == b.Plugin && a.Resource == b.Resource && a.Action == b.Action
+	})
+}
+
+func eventsOf(plugin string, e framework.ClusterEventWithHint) (events []Event) {
+	kind, noun := nounOf(e.Resource)
+	for _, a := range actions {
+		if e.ActionType&a.action == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s %s", noun, a.text)
+		switch {
+		case e.Resource == framework.UnscheduledPod && a.action&(framework.UpdatePod) != 0:
+			text = "the pod itself " + a.text
+		case kind == "Pod" && a.action == framework.Delete && plugin == "NodeResourcesFit":
+			text = "a pod goes and frees room on its node"
+		case kind == "Pod" && a.action == framework.Delete && plugin == "NodePorts":
+			text = "the pod that has the port goes"
+		}
+		events = append(events, Event{Resource: kind, Action: a.name, Plugin: plugin, Text: text})
+	}
+	return events
+}
+
+// nounOf is the API's name of a resource, and a noun for it.
+func nounOf(r framework.EventResource) (kind, noun string) {
+	switch r {
+	case framework.AssignedPod, framework.UnscheduledPod:
+		return "Pod", "a pod"
+	case framework.Node:
+		return "Node", "a node"
+	case framework.Namespace:
+		return "Namespace", "a namespace"
+	case framework.SelectorOwner:
+		return "Service", "a Service or controller"
+	}
+	if k, ok := r.Kind(); ok {
+		return k.String(), "a " + k.String()
+	}
+	return "*", "anything"
+}

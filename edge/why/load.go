@@ -1,0 +1,101 @@
+package why
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// mostAnchors bounds how many pods are tried as the one that a pod wants to be near.
+const mostAnchors = 200
+
+// waitsForLoad tells whether load alone explains what blocks the pod on some node:
+// it would fit after some set of pods is removed. Removing all of them is best for
+// every plugin but one: the pods that required pod affinity asks for must stay.
+func waitsForLoad(m *machine.Machine, p *object.Pod) bool {
+	t := m.Table()
+	if t.Live() == 0 {
+		return true
+	}
+	defer restore(t, removeOwnedClaims(t, p))
+	mark := t.Checkpoint()
+	defer t.Undo(mark)
+	placed := removeAll(t)
+	if m.AdmitsWithout(p) {
+		return true
+	}
+	if p.Affinity == nil || len(p.Affinity.Affinity) == 0 {
+		return false
+	}
+	anchors := slices.DeleteFunc(placed, func(pl table.Placed) bool {
+		return !slices.ContainsFunc(p.Affinity.Affinity, func(term match.PodTerm) bool {
+			return term.Matches(pl.Pod.Namespace, t.NamespaceLabels(pl.Pod.Namespace), pl.Pod.Labels)
+		})
+	})
+	return anchored(m, p, anchors)
+}
+
+// anchored tries the pod with all anchors placed, then with each alone.
+func anchored(m *machine.Machine, p *object.Pod, anchors []table.Placed) bool {
+	t := m.Table()
+	try := func(list []table.Placed) bool {
+		mark := t.Checkpoint()
+		defer t.Undo(mark)
+		for i := range list {
+			t.Place(list[i].Pod, t.Name(list[i].Row))
+		}
+		return m.AdmitsWithout(p)
+	}
+	if len(anchors) > 0 && try(anchors) {
+		return true
+	}
+	for i := range anchors[:min(mostAnchors, len(anchors))] {
+		if try(anchors[i : i+1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// removeAll takes all pods off the table and returns them, by name.
+func removeAll(t *table.Table) (placed []table.Placed) {
+	for _, r := range t.All() {
+		for _, pl := range t.Pods(r) {
+			placed = append(placed, table.Placed{Pod: pl.Pod, Row: pl.Row})
+		}
+	}
+	for i := range placed {
+		t.Remove(placed[i].Pod.UID)
+	}
+	slices.SortFunc(placed, func(a, b table.Placed) int { return compareKeys(a.Pod, b.Pod) })
+	return placed
+}
+
+// removeOwnedClaims takes away the claims for devices that go with the pods which
+// they were made for, where the pod at hand wants devices.
+func removeOwnedClaims(t *table.Table, p *object.Pod) (removed []object.Object) {
+	if len(p.Claims)+len(p.Extended) == 0 {
+		return nil
+	}
+	own := map[types.UID]bool{p.UID: true}
+	for _, o := range t.Objects(object.ResourceClaims) {
+		c := o.(*object.ResourceClaim)
+		if owner := metav1.GetControllerOfNoCopy(c.API); owner != nil && owner.Kind == "Pod" && !own[owner.UID] {
+			t.RemoveObject(c.Kind, c.Namespace, c.Name)
+			removed = append(removed, o)
+		}
+	}
+	return removed
+}
+
+func restore(t *table.Table, removed []object.Object) {
+	for _, o := range removed {
+		t.SetObject(o)
+	}
+}

@@ -1,0 +1,275 @@
+package why
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+)
+
+// What the short form shows.
+const (
+	shortGroups = 4
+	shortFixes  = 4
+	shortNames  = 3
+)
+
+// Text writes the answer for people; wide leaves nothing out.
+func (a *Answer) Text(out io.Writer, wide bool) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", a.sentence())
+	if a.Message != "" && a.Verdict != Failed && a.Verdict != Gated {
+		fmt.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
+	}
+	a.groupText(&b, wide)
+	a.fixText(&b, wide)
+	a.eventText(&b, wide)
+	a.scoreText(&b, wide)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// sentence is the verdict.
+func (a *Answer) sentence() string {
+	switch a.Verdict {
+	case Placed:
+		text := fmt.Sprintf("%s runs on %s.", a.Pod, a.Node)
+		if a.facts.pod.Terminating {
+			text = fmt.Sprintf("%s runs on %s and is being deleted.", a.Pod, a.Node)
+		}
+		if len(a.EvictedBy) > 0 {
+			text += fmt.Sprintf(" It is evicted for %s. %s", list(a.EvictedBy, shortNames), a.Evicted)
+		}
+		return text + a.margin()
+	case WouldBePlaced:
+		return fmt.Sprintf("%s fits now: its next attempt places it on %s.", a.Pod, a.Node) + a.margin()
+	case Preempting:
+		return fmt.Sprintf("%s waits for %s to leave %s.", a.Pod, list(a.Victims, shortNames), a.Node)
+	case InProgress:
+		return fmt.Sprintf("%s is on its way: what was asked for in the API has to come about first.", a.Pod)
+	case Gated:
+		return fmt.Sprintf("%s is not tried: %s.", a.Pod, strings.TrimSuffix(a.Message, "."))
+	case Failed:
+		return fmt.Sprintf("%s is not scheduled: %s.", a.Pod, strings.TrimSuffix(a.Message, "."))
+	case Waiting:
+		if a.NodesTotal == 0 {
+			return a.Pod + " waits: there is no node."
+		}
+		return fmt.Sprintf("%s waits for room: %s.", a.Pod, a.nearest())
+	}
+	return fmt.Sprintf("%s fits on none of %d nodes, however empty they are: %s.", a.Pod, a.NodesTotal, a.nearest())
+}
+
+// nearest says what blocks the pod where it comes nearest.
+func (a *Answer) nearest() string {
+	if len(a.Groups) == 0 {
+		return a.Message
+	}
+	g := &a.Groups[0]
+	if a.Verdict == Waiting { // a group that load alone explains is what it waits for
+		if at := slices.IndexFunc(a.Groups, func(g Group) bool {
+			return !slices.ContainsFunc(g.Blockers, func(b Blocker) bool { return b.Code != "Unschedulable" })
+		}); at >= 0 {
+			g = &a.Groups[at]
+		}
+	}
+	var parts []string
+	for i := range g.Blockers {
+		parts = append(parts, a.facts.detail(&g.Blockers[i], g.names))
+	}
+	where := "on every node"
+	if g.Nodes < a.NodesTotal {
+		where = "on " + count(g.Nodes, "node") + ": " + list(g.names, shortNames)
+	}
+	return fmt.Sprintf("%s (%s)", strings.Join(parts, "; and "), where)
+}
+
+// groupText lists the nodes by what blocks the pod there.
+func (a *Answer) groupText(b *strings.Builder, wide bool) {
+	if len(a.Groups) == 0 {
+		return
+	}
+	shown := a.Groups
+	if !wide && len(shown) > shortGroups {
+		shown = shown[:shortGroups]
+	}
+	fmt.Fprintf(b, "\nNODES (%d, %d feasible; the nearest misses first)\n", a.NodesTotal, a.NodesFeasible)
+	for i := range shown {
+		g := &shown[i]
+		names := list(g.names, shortNames)
+		if wide {
+			names = strings.Join(g.names, ", ")
+		}
+		fmt.Fprintf(b, "  %s: %s\n", count(g.Nodes, "node"), names)
+		for k := range g.Blockers {
+			fmt.Fprintf(b, "    %s\n", a.facts.detail(&g.Blockers[k], g.names))
+			if wide {
+				fmt.Fprintf(b, "      %s, %s: %s\n", g.Blockers[k].Plugin, g.Blockers[k].Code, strings.Join(g.Blockers[k].Reasons, ", "))
+			}
+		}
+	}
+	if rest := len(a.Groups) - len(shown); rest > 0 {
+		nodes := 0
+		for _, g := range a.Groups[len(shown):] {
+			nodes += g.Nodes
+		}
+		fmt.Fprintf(b, "  (and %s with more that blocks: -o wide)\n", count(nodes, "node"))
+	}
+}
+
+// fixText lists the fixes, each with what to type.
+func (a *Answer) fixText(b *strings.Builder, wide bool) {
+	if a.Verdict != Waiting && a.Verdict != Misconfigured && a.Verdict != Gated {
+		return
+	}
+	if len(a.Fixes) == 0 {
+		if !a.facts.cluster.NoFixes && a.NodesTotal > 0 {
+			b.WriteString("\nNo small change was found that would help.\n")
+		}
+		return
+	}
+	shown := a.Fixes
+	if !wide && len(shown) > shortFixes {
+		shown = shown[:shortFixes]
+	}
+	b.WriteString("\nWHAT WOULD HELP (any one; each was tried, the smallest first)\n")
+	for i := range shown {
+		f := &shown[i]
+		then := "then it goes to " + f.Then.Node
+		if len(f.Then.Evicts) > 0 {
+			then = fmt.Sprintf("then it goes to %s and evicts %s", f.Then.Node, list(f.Then.Evicts, shortNames))
+		}
+		fmt.Fprintf(b, "  %d. %s; %s\n", i+1, f.Summary, then)
+		for k := range f.Changes {
+			for _, line := range a.facts.command(&f.Changes[k], wide) {
+				fmt.Fprintf(b, "       %s\n", line)
+			}
+		}
+	}
+	if rest := len(a.Fixes) - len(shown); rest > 0 {
+		fmt.Fprintf(b, "  (and %d more: -o wide)\n", rest)
+	}
+}
+
+// eventText says what the pod waits for.
+func (a *Answer) eventText(b *strings.Builder, wide bool) {
+	if len(a.Events) == 0 {
+		return
+	}
+	if wide {
+		b.WriteString("\nIT IS TRIED AGAIN WHEN\n")
+		for _, e := range a.Events {
+			fmt.Fprintf(b, "  %s (%s, %s %s)\n", e.Text, e.Plugin, e.Resource, e.Action)
+		}
+		return
+	}
+	var texts []string
+	for _, e := range a.Events {
+		if !slices.Contains(texts, e.Text) && likely(&e, a.facts.pod) {
+			texts = append(texts, e.Text)
+		}
+	}
+	if len(texts) > 0 {
+		fmt.Fprintf(b, "\nIT IS TRIED AGAIN WHEN\n  %s\n", strings.Join(texts, "; "))
+	}
+}
+
+// likely leaves out what hardly ever happens, or is of no concern to the pod.
+func likely(e *Event, p *object.Pod) bool {
+	switch e.Resource {
+	case "DeviceClass", "ResourceClaim", "ResourceSlice":
+		return e.Plugin == names.DynamicResources && len(p.Claims)+len(p.Extended) > 0
+	case "Pod":
+		return e.Plugin == names.SchedulingGates || !strings.HasPrefix(e.Text, "the pod itself")
+	}
+	return true
+}
+
+// margin says how the choice was made.
+func (a *Answer) margin() string {
+	if len(a.Scores) == 0 {
+		return ""
+	}
+	at := slices.IndexFunc(a.Scores, func(n Node) bool { return n.Node == a.Node })
+	switch {
+	case at < 0:
+		return fmt.Sprintf(" It would not go there now: %s is the best of %s.", a.Scores[0].Node, count(a.NodesFeasible, "feasible node"))
+	case a.NodesFeasible == 1:
+		return " No other node is feasible."
+	case at > 0 && a.Scores[at].Margin > 0:
+		return fmt.Sprintf(" Placed now it would go to %s, which scores %d more.", a.Scores[0].Node, a.Scores[at].Margin)
+	}
+	next := &a.Scores[1]
+	if next.Margin == 0 {
+		return fmt.Sprintf(" %s scores as much; a seeded draw decides.", next.Node)
+	}
+	return fmt.Sprintf(" It is the best of %d feasible nodes by %d points: %s is next (%s).", a.NodesFeasible, next.Margin, next.Node, difference(&a.Scores[0], next))
+}
+
+// difference is by which plugins one node is better than another.
+func difference(best, next *Node) string {
+	var parts []string
+	for i := range best.Scores {
+		if i < len(next.Scores) {
+			if d := (best.Scores[i].Score - next.Scores[i].Score) * best.Scores[i].Weight; d != 0 {
+				parts = append(parts, fmt.Sprintf("%s %+d", best.Scores[i].Plugin, d))
+			}
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (a *Answer) scoreText(b *strings.Builder, wide bool) {
+	if len(a.Scores) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nTHE BEST NODES (of %d feasible; score = sum of plugin score × weight)\n", a.NodesFeasible)
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	for _, n := range a.Scores {
+		var parts []string
+		for _, s := range n.Scores {
+			if s.Score != 0 || wide {
+				parts = append(parts, fmt.Sprintf("%s %d×%d", s.Plugin, s.Score, s.Weight))
+			}
+		}
+		fmt.Fprintf(w, "  %s\t%d\t%s\n", n.Node, n.Score, strings.Join(parts, " + "))
+	}
+	w.Flush()
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// whyEvicted says why the pod goes and not another one of its node.
+func (c *Cluster) whyEvicted(p *object.Pod) string {
+	t := c.Machine.Table()
+	row, ok := t.Find(p.NodeName)
+	if !ok {
+		return ""
+	}
+	var spared []string
+	lowest := p.Priority
+	for _, pl := range t.Pods(row) {
+		if pl.Pod.UID != p.UID && !pl.Pod.Terminating {
+			spared = append(spared, fmt.Sprintf("%s (%d)", pl.Pod.Key(), pl.Pod.Priority))
+			lowest = min(lowest, pl.Pod.Priority)
+		}
+	}
+	slices.Sort(spared)
+	text := fmt.Sprintf("Its priority is %d", p.Priority)
+	if lowest == p.Priority {
+		text += ", the lowest on the node"
+	}
+	if len(spared) > 0 {
+		text += "; spared: " + list(spared, shortNames)
+	}
+	return text + "."
+}

@@ -1,0 +1,165 @@
+package why
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/manifest"
+)
+
+// Cluster is what answers are about: a machine that knows the cluster, and the API
+// objects that it was told of. One owner; nothing of it is changed for good.
+type Cluster struct {
+	Machine *machine.Machine
+	Set     *manifest.Set
+	// NoFixes leaves out the search for fixes.
+	NoFixes bool
+}
+
+// facts are what the text says beyond the data.
+type facts struct {
+	api      *v1.Pod
+	pod      *object.Pod
+	decision *decision.Decision
+	cluster  *Cluster
+	nodes    map[string]*v1.Node
+}
+
+// Why answers for a pod of the cluster.
+func (c *Cluster) Why(api *v1.Pod) *Answer {
+	p := decode.Pod(api)
+	a := &Answer{
+		APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed,
+		NodesTotal: c.Machine.Table().Live(), Groups: []Group{}, Fixes: []fix.Fix{}, Events: []Event{}, Scores: []Node{},
+		facts: &facts{api: api, pod: p, cluster: c},
+	}
+	switch {
+	case p.NodeName != "":
+		c.placed(a, api)
+	case p.Terminal:
+		a.Message = "the pod has ended: its phase is " + string(api.Status.Phase)
+	default:
+		c.pending(a, p)
+	}
+	return a
+}
+
+// placed answers for a pod that has a node: how the nodes would do if it had none.
+func (c *Cluster) placed(a *Answer, api *v1.Pod) {
+	a.Verdict, a.Node = Placed, api.Spec.NodeName
+	unbound := api.DeepCopy()
+	unbound.Spec.NodeName, unbound.DeletionTimestamp, unbound.Status.NominatedNodeName = "", nil, ""
+	t := c.Machine.Table()
+	pl := t.Pod(api.UID)
+	t.Remove(api.UID)
+	d := c.Machine.Assess(decode.Pod(unbound))
+	if pl != nil {
+		t.Place(pl.Pod, a.Node)
+	}
+	a.facts.decision = d
+	a.NodesFeasible, a.Scores = d.NodesFeasible, scoresOf(d.Nodes, a.Node)
+	c.evicted(a)
+}
+
+func (c *Cluster) pending(a *Answer, p *object.Pod) {
+	d := c.Machine.Assess(p)
+	a.facts.decision = d
+	a.Message, a.NodesFeasible = explain.Message(d), d.NodesFeasible
+	a.Groups = groupsOf(d.Nodes)
+	a.Verdict = c.verdict(p, d)
+	switch a.Verdict {
+	case WouldBePlaced:
+		a.Node, a.Scores = d.Node, scoresOf(d.Nodes, d.Node)
+	case Preempting:
+		a.Node = d.NominatedNode
+		for _, v := range d.Victims {
+			a.Victims = append(a.Victims, v.String())
+		}
+	case Failed:
+		a.Groups, a.NodesFeasible = []Group{}, 0
+	}
+	a.Events = c.events(p, d)
+	if !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
+		a.Fixes = fix.Find(c.Machine, c.Set, a.facts.api)
+	}
+}
+
+func (c *Cluster) verdict(p *object.Pod, d *decision.Decision) Verdict {
+	switch d.Result {
+	case decision.ResultScheduled:
+		return WouldBePlaced
+	case decision.ResultPreempting:
+		return Preempting
+	case decision.ResultWaiting:
+		return InProgress
+	case decision.ResultGated:
+		return Gated
+	case decision.ResultUnschedulable:
+		switch {
+		case d.Writing:
+			return InProgress
+		case waitsForLoad(c.Machine, p):
+			return Waiting
+		}
+		return Misconfigured
+	}
+	return Failed
+}
+
+// evicted says for whom the pod is being evicted, as far as the cluster shows it:
+// pods of a higher priority that are nominated to its node.
+func (c *Cluster) evicted(a *Answer) {
+	p := a.facts.pod
+	if !p.Disrupted {
+		return
+	}
+	for _, by := range c.Machine.Nominations().NominatedTo(p.NodeName) {
+		if by.Priority > p.Priority {
+			a.EvictedBy = append(a.EvictedBy, by.Key())
+		}
+	}
+	a.Evicted = c.whyEvicted(p)
+}
+
+// Find finds the pod that a name stands for: NAMESPACE/NAME, or a name, which is
+// looked for in the namespace and then in all.
+func (c *Cluster) Find(name, namespace string) (*v1.Pod, error) {
+	in, plain, qualified := strings.Cut(name, "/")
+	if !qualified {
+		in, plain = cmp.Or(namespace, v1.NamespaceDefault), name
+	}
+	var elsewhere []*v1.Pod
+	for _, p := range c.Set.Pods {
+		switch {
+		case p.Name != plain:
+		case p.Namespace == in:
+			return p, nil
+		case !qualified && namespace == "":
+			elsewhere = append(elsewhere, p)
+		}
+	}
+	switch len(elsewhere) {
+	case 0:
+		return nil, c.noSuchPod(in, plain)
+	case 1:
+		return elsewhere[0], nil
+	}
+	names := make([]string, len(elsewhere))
+	for i, p := range elsewhere {
+		names[i] = p.Namespace + "/" + p.Name
+	}
+	return nil, errors.New("pod " + plain + ": is in several namespaces: say which: " + list(names, 5))
+}
+
+func compareKeys(a, b *object.Pod) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

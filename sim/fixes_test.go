@@ -1,0 +1,350 @@
+package sim_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/why"
+	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// written is a cluster as files hold it: objects by kind and name, in JSON.
+type written struct {
+	keys    []string
+	objects map[string][]byte
+	options machine.Options
+}
+
+func write(t *testing.T, w generate.World) *written {
+	t.Helper()
+	all := &written{objects: map[string][]byte{}}
+	add := func(o metav1.Object) {
+		kinds, _, err := scheme.Scheme.ObjectKinds(o.(runtime.Object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.(runtime.Object).GetObjectKind().SetGroupVersionKind(kinds[0])
+		data, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.set(kinds[0].Kind, o.GetNamespace(), o.GetName(), data)
+	}
+	for _, o := range w.Nodes {
+		add(o)
+	}
+	for _, list := range [][]*v1.Pod{w.Bound, w.Pending} {
+		for _, o := range list {
+			add(o)
+		}
+	}
+	for _, o := range w.Budgets {
+		add(o)
+	}
+	for _, o := range w.Namespaces {
+		add(o)
+	}
+	for _, list := range [][]metav1.Object{w.SelectorOwners, w.Objects} {
+		for _, o := range list {
+			add(o)
+		}
+	}
+	c := config.Default()
+	if w.Config != "" {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(path, []byte(w.Config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if c, err = config.Load(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if all.options, err = sim.Options(c); err != nil {
+		t.Fatal(err)
+	}
+	all.options.Seed = w.Seed
+	return all
+}
+
+func (w *written) set(kind, namespace, name string, data []byte) {
+	key := kind + " " + namespace + "/" + name
+	if w.objects[key] == nil {
+		w.keys = append(w.keys, key)
+	}
+	w.objects[key] = data
+}
+
+// load reads the cluster as a command does.
+func (w *written) load(t *testing.T) (*why.Cluster, error) {
+	t.Helper()
+	var b bytes.Buffer
+	for _, key := range w.keys {
+		if data := w.objects[key]; data != nil {
+			b.Write(data)
+			b.WriteByte('\n')
+		}
+	}
+	set := manifest.NewSet()
+	set.KeepWritten = true
+	if err := set.Files([]string{"-"}, &b, 1); err != nil {
+		return nil, err
+	}
+	if err := set.Resolve(); err != nil {
+		return nil, err
+	}
+	in := sim.Input{Start: set.Newest, Namespaces: set.Namespaces, SelectorOwners: set.SelectorOwners, Objects: set.Objects, Machine: w.options}
+	for _, n := range set.Nodes {
+		in.Nodes = append(in.Nodes, decode.Node(n))
+	}
+	for _, p := range set.Pods {
+		in.Pods = append(in.Pods, decode.Pod(p))
+	}
+	for _, o := range set.Budgets {
+		in.Budgets = append(in.Budgets, decode.Budget(o))
+	}
+	world, err := sim.Load(in)
+	if err != nil {
+		return nil, err
+	}
+	return &why.Cluster{Machine: world.Machine, Set: set}, nil
+}
+
+// with is the cluster after the changes; an error where they are not possible.
+func (w *written) with(changes []fix.Change) (*written, error) {
+	after := &written{keys: slices.Clone(w.keys), objects: map[string][]byte{}, options: w.options}
+	for k, v := range w.objects {
+		after.objects[k] = v
+	}
+	for _, c := range changes {
+		key := c.Kind + " " + c.Namespace + "/" + c.Name
+		switch {
+		case c.Delete:
+			after.objects[key] = nil
+		case c.Create != nil:
+			data, err := json.Marshal(c.Create)
+			if err != nil {
+				return nil, err
+			}
+			after.set(c.Kind, c.Namespace, c.Name, data)
+		default:
+			text, err := json.Marshal(c.Patch)
+			if err != nil {
+				return nil, err
+			}
+			patch, err := jsonpatch.DecodePatch(text)
+			if err != nil {
+				return nil, err
+			}
+			data, err := patch.Apply(after.objects[key])
+			if err != nil {
+				return nil, err
+			}
+			after.objects[key] = data
+		}
+	}
+	return after, nil
+}
+
+// next is what the next decision on the pod comes to; nil where the cluster is not
+// valid.
+func (w *written) next(t *testing.T, pod string) *decision.Decision {
+	c, err := w.load(t)
+	if err != nil {
+		return nil
+	}
+	p, err := c.Find(pod, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Machine.Assess(decode.Pod(p))
+}
+
+// Each fix that is found for pods of generated clusters holds in a cluster that is
+// read anew: the pod is placed on the node that it names, or preempts just the pods
+// that it names. Without any one of its changes or operations it does not, and a
+// request that is lowered by one unit less fits nowhere.
+func TestFixesHold(t *testing.T) {
+	worlds := 6
+	if testing.Short() {
+		worlds = 2
+	}
+	pods, helped, fixes := 0, 0, 0
+	for _, mix := range generate.Mixes() {
+		if mix == "extenders" {
+			continue
+		}
+		stuck, without := 0, 0
+		if only := os.Getenv("BERTH_MIX"); only != "" && only != mix {
+			continue
+		}
+		for seed := range worlds {
+			w, err := generate.Cluster(mix, uint64(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files := write(t, w)
+			c, err := files.load(t)
+			if err != nil {
+				continue
+			}
+			inWorld := 0
+			for _, p := range w.Pending {
+				if inWorld == 4 {
+					break
+				}
+				name := p.Namespace + "/" + p.Name
+				api, err := c.Find(name, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if api.Spec.NodeName == "" {
+					if c, err = files.load(t); err != nil { // rows that were added and taken away again move the draw
+						t.Fatal(err)
+					}
+				}
+				a := c.Why(api)
+				if a.Verdict != why.Waiting && a.Verdict != why.Misconfigured && a.Verdict != why.Gated {
+					continue
+				}
+				if a.NodesTotal == 0 {
+					continue // no kind of fix helps
+				}
+				if devicesOnly(a) {
+					continue
+				}
+				stuck++
+				inWorld++
+				if len(a.Fixes) == 0 {
+					without++
+					t.Logf("%s %d %s: no fix: %s: %s %+v", mix, seed, name, a.Verdict, a.Message, a.Groups)
+				}
+				for i := range a.Fixes {
+					fixes++
+					if err := holds(t, files, name, &a.Fixes[i]); err != nil {
+						text, _ := json.Marshal(a.Fixes[i])
+						t.Errorf("%s %d %s: fix %d: %v: %s", mix, seed, name, i, err, text)
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d stuck, %d without a fix", mix, stuck, without)
+		pods, helped = pods+stuck, helped+stuck-without
+	}
+	t.Logf("%d of %d pods have a fix, %d fixes", helped, pods, fixes)
+	if helped*100 < pods*95 {
+		t.Errorf("only %d of %d pods have a fix", helped, pods)
+	}
+}
+
+// devicesOnly tells whether devices that are not there block the pod everywhere: no
+// kind of fix makes devices.
+func devicesOnly(a *why.Answer) bool {
+	return len(a.Fixes) == 0 && !slices.ContainsFunc(a.Groups, func(g why.Group) bool {
+		return !slices.ContainsFunc(g.Blockers, func(b why.Blocker) bool { return b.Plugin == "DynamicResources" })
+	})
+}
+
+func holds(t *testing.T, files *written, pod string, f *fix.Fix) error {
+	after, err := files.with(f.Changes)
+	if err != nil {
+		return err
+	}
+	d := after.next(t, pod)
+	switch {
+	case d == nil:
+		return fmt.Errorf("the changed cluster is not valid")
+	case len(f.Then.Evicts) == 0:
+		if d.Result != decision.ResultScheduled || d.Node != f.Then.Node {
+			return fmt.Errorf("the pod is %s on %q", d.Result, d.Node)
+		}
+	default:
+		var victims []string
+		for _, v := range d.Victims {
+			victims = append(victims, v.String())
+		}
+		if d.Result != decision.ResultPreempting || d.NominatedNode != f.Then.Node || !slices.Equal(victims, f.Then.Evicts) {
+			return fmt.Errorf("the pod is %s on %q, for %v", d.Result, d.NominatedNode, victims)
+		}
+	}
+	return minimal(t, files, pod, f)
+}
+
+// minimal tells what can be left out.
+func minimal(t *testing.T, files *written, pod string, f *fix.Fix) error {
+	placed := func(changes []fix.Change) bool {
+		after, err := files.with(changes)
+		if err != nil {
+			return false
+		}
+		d := after.next(t, pod)
+		return d != nil && (d.Result == decision.ResultScheduled || len(f.Then.Evicts) > 0 && d.Result == decision.ResultPreempting)
+	}
+	for i := range f.Changes {
+		if placed(slices.Delete(slices.Clone(f.Changes), i, i+1)) {
+			return fmt.Errorf("change %d is not needed", i)
+		}
+		for j, op := range f.Changes[i].Patch {
+			changes := slices.Clone(f.Changes)
+			changes[i].Patch = slices.Delete(slices.Clone(f.Changes[i].Patch), j, j+1)
+			keeps := strings.HasSuffix(op.Path, "/priorityClassName") || strings.Contains(op.Path, "/limits/") || strings.HasSuffix(op.Path, "/containerPort")
+			if !keeps && placed(changes) {
+				return fmt.Errorf("operation %d of change %d is not needed", j, i)
+			}
+			if more, ok := oneMore(op); ok {
+				changes[i].Patch = slices.Clone(f.Changes[i].Patch)
+				changes[i].Patch[j] = more
+				if placed(changes) {
+					return fmt.Errorf("operation %d of change %d lowers by more than it needs to", j, i)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// oneMore is the operation with one unit more.
+func oneMore(op fix.Op) (fix.Op, bool) {
+	value, is := op.Value.(string)
+	name, request := strings.CutPrefix(op.Path[strings.LastIndex(op.Path[:strings.LastIndex(op.Path, "/")+1-1], "/")+1:], "requests/")
+	if !is || !request {
+		return op, false
+	}
+	q := quantityOf(value)
+	switch {
+	case name == "cpu":
+		q.Set(0)
+		old := quantityOf(value)
+		q.SetMilli(old.MilliValue() + 1)
+	case strings.HasPrefix(name, "hugepages-"):
+		page := quantityOf(strings.TrimPrefix(name, "hugepages-"))
+		q.Add(page)
+	default:
+		q.Set(q.Value() + 1)
+	}
+	op.Value = q.String()
+	return op, true
+}
+
+func quantityOf(s string) resource.Quantity { return resource.MustParse(s) }
