@@ -104,16 +104,16 @@ func (e *Engine) firstTime(c *class) bool {
 
 // sharedOf finds or makes the answers that the view shares with other classes.
 func (e *Engine) sharedOf(v *view) *shared {
-	s := newShared(e.table, v)
 	if v.forOneDecision() {
-		return s
+		return newShared(e.table, v)
 	}
 	e.keyBuf = v.keys.appendSharedSignature(e.keyBuf[:0], e.table, v.pod)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.columns)
-	if known := e.shared[string(e.keyBuf)]; known != nil && known.agrees(s) {
+	if known := e.shared[string(e.keyBuf)]; known != nil && known.agrees(v) {
 		return known
 	}
+	s := newShared(e.table, v)
 	s.signature = string(e.keyBuf)
 	e.shared[s.signature] = s
 	e.dropShared(s)

@@ -75,7 +75,8 @@ func (e *Engine) classWith(signature []byte) *class {
 	if v := e.views[string(signature)]; v != nil {
 		return v.class
 	}
-	c := &class{signature: string(signature), hash: ranking.Hash(string(signature))}
+	c := &class{signature: string(signature)}
+	c.hash = ranking.Hash(c.signature)
 	if e.classBytes += len(signature); e.classBytes > classBytes {
 		clear(e.classes)
 		e.classBytes = len(signature)

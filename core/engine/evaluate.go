@@ -49,11 +49,10 @@ const (
 // evaluateAll has all rows of the table evaluated, over the cores, and then kept,
 // one after the other, until that fails.
 func evaluateAll(t *table.Table, workers int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
-	size := wave
 	if workers <= 1 || t.Rows() < 2*grain {
-		workers, size = 1, chunk
+		return evaluateRows(t.All(), found, evaluate, keep)
 	}
-	for rows := range slices.Chunk(t.All(), size) {
+	for rows := range slices.Chunk(t.All(), wave) {
 		found.size(len(rows))
 		par.Rows(len(rows), workers, grain, func(share par.Range) {
 			for from := share.From; from < share.To; from += chunk {

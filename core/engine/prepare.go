@@ -38,32 +38,43 @@ func prepare(t *table.Table, k *keys, pod *object.Pod) *view {
 // runPreFilter mirrors v1.36's RunPreFilterPlugins: an UnschedulableAndUnresolvable or an Error
 // ends it at once, an Unschedulable is remembered while the rest run.
 func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
-	prepared := map[string]framework.PreFilterResult{}
+	var room [usualPlugins]framework.PreFilterResult
+	prepared := room[:0] // as the profile lists the plugins
 	for _, pl := range v.keys.profile.PreFilter {
 		if isHosted(pl) {
+			prepared = append(prepared, framework.PreFilterResult{})
 			continue
 		}
 		out := pl.PreFilter(t, pod)
-		prepared[pl.Name] = out
+		prepared = append(prepared, out)
 		if !v.take(pl.Name, out) {
 			return
 		}
 	}
+	var roomToo [usualPlugins]filter
+	filters := roomToo[:0]
 	for _, pl := range v.keys.profile.Filter {
-		if isHosted(pl) {
-			v.filters = append(v.filters, filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod}, place: int16(len(v.filters) + 1), hosted: true})
+		f := filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod}, place: int16(len(filters) + 1), hosted: isHosted(pl)}
+		if f.hosted {
+			filters = append(filters, f)
 			continue
 		}
-		out, ok := prepared[pl.Name]
-		if !ok && pl.PreFilter != nil {
+		var out framework.PreFilterResult
+		if i := slices.Index(v.keys.profile.PreFilter, pl); i >= 0 {
+			out = prepared[i]
+		} else if pl.PreFilter != nil {
 			out = pl.PreFilter(t, pod) // enabled at Filter alone: it still needs its state
 		}
-		if !out.Skip {
+		if f.in.State = out.State; !out.Skip {
 			v.fallible = v.fallible || pl.ErrorsFrom != 0
-			v.filters = append(v.filters, filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod, State: out.State}, place: int16(len(v.filters) + 1)})
+			filters = append(filters, f)
 		}
 	}
+	v.filters = append([]filter(nil), filters...) // most plugins have nothing to say of most pods
 }
+
+// usualPlugins is for how many plugins there is room that costs no allocation.
+const usualPlugins = 24
 
 // take notes what a PreFilter plugin says; false when no other is to be asked.
 func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
@@ -110,6 +121,9 @@ func (v *preFiltered) narrow(plugin string, nodes []string) {
 }
 
 func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
+	var room [usualPlugins]scorer
+	scorers := room[:0]
+	defer func() { v.scorers = append([]scorer(nil), scorers...) }()
 	for _, s := range v.keys.profile.Score {
 		if isHosted(s.Plugin) {
 			continue
@@ -123,7 +137,7 @@ func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 			return
 		}
 		if !out.Skip {
-			v.scorers = append(v.scorers, scorer{
+			scorers = append(scorers, scorer{
 				Plugin: s.Plugin, in: framework.Input{Table: t, Pod: pod, State: out.State}, weight: s.Weight,
 			})
 		}

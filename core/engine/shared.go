@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -30,27 +28,41 @@ type shared struct {
 // newShared takes over the view's plugins that read node objects alone.
 func newShared(t *table.Table, v *view) *shared {
 	s := &shared{table: t}
-	for _, f := range v.filters {
-		if f.Locality == framework.NodeOnly {
-			s.filters = append(s.filters, f)
-		}
-	}
-	for _, c := range v.scorers {
-		if c.Locality == framework.NodeOnly {
-			if s.scorers = append(s.scorers, c); c.column.kept {
-				s.raw = append(s.raw, nil)
-			}
+	s.filters = selected(v.filters, nodeOnlyFilter)
+	s.scorers = selected(v.scorers, nodeOnlyScorer)
+	for i := range s.scorers {
+		if s.scorers[i].column.kept {
+			s.raw = append(s.raw, nil)
 		}
 	}
 	return s
 }
 
-// agrees tells whether two have the same plugins and their filters the same places
-// in the order: a plugin that looks at pods and is skipped moves them, one whose
-// PreScore fails leaves out those after it.
-func (s *shared) agrees(o *shared) bool {
-	return slices.EqualFunc(s.filters, o.filters, func(a, b filter) bool { return a.place == b.place && a.Plugin == b.Plugin }) &&
-		slices.EqualFunc(s.scorers, o.scorers, func(a, b scorer) bool { return a.Plugin == b.Plugin })
+func nodeOnlyFilter(f *filter) bool { return f.Locality == framework.NodeOnly }
+func nodeOnlyScorer(s *scorer) bool { return s.Locality == framework.NodeOnly }
+
+// agrees tells whether the view has the same plugins that read node objects alone,
+// and its filters the same places in the order: a plugin that looks at pods and is
+// skipped moves them, one whose PreScore fails leaves out those after it.
+func (s *shared) agrees(v *view) bool {
+	filters, scorers := s.filters, s.scorers
+	for i := range v.filters {
+		if f := &v.filters[i]; nodeOnlyFilter(f) {
+			if len(filters) == 0 || filters[0].place != f.place || filters[0].Plugin != f.Plugin {
+				return false
+			}
+			filters = filters[1:]
+		}
+	}
+	for i := range v.scorers {
+		if c := &v.scorers[i]; nodeOnlyScorer(c) {
+			if len(scorers) == 0 || scorers[0].Plugin != c.Plugin {
+				return false
+			}
+			scorers = scorers[1:]
+		}
+	}
+	return len(filters)+len(scorers) == 0
 }
 
 // reuse takes the room of one that nobody uses any more.

@@ -127,17 +127,33 @@ func (v *view) assignColumns() {
 // of an old one, where there is one.
 func (v *view) build(on *shared, old *ranking.Index) {
 	v.shared = on
-	for _, f := range v.filters {
-		if f.Locality != framework.NodeOnly && f.cells == nil && !f.hosted {
-			v.rowFilters = append(v.rowFilters, f)
-		}
-	}
-	for _, s := range v.scorers {
-		if s.Locality != framework.NodeOnly && s.cells == nil {
-			v.rowScorers = append(v.rowScorers, s)
-		}
-	}
+	v.rowFilters = selected(v.filters, func(f *filter) bool {
+		return f.Locality != framework.NodeOnly && f.cells == nil && !f.hosted
+	})
+	v.rowScorers = selected(v.scorers, func(s *scorer) bool {
+		return s.Locality != framework.NodeOnly && s.cells == nil
+	})
 	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
+}
+
+// selected lists what is wanted of the list, with room for no more.
+func selected[T any](list []T, wanted func(*T) bool) []T {
+	n := 0
+	for i := range list {
+		if wanted(&list[i]) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	some := make([]T, 0, n)
+	for i := range list {
+		if wanted(&list[i]) {
+			some = append(some, list[i])
+		}
+	}
+	return some
 }
 
 // current tells whether what prepare made still holds.
