@@ -69,6 +69,7 @@ func newCommand(argv0 string) *cobra.Command {
 		// kubectl runs its plugin kubectl-berth for "kubectl berth".
 		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"}
 	}
-	cmd.AddCommand(newSimulate(cmd.DisplayName()), newWhy(cmd.DisplayName()), newWhatIf(cmd.DisplayName()))
+	name := cmd.DisplayName()
+	cmd.AddCommand(newSimulate(name), newWhy(name), newWhatIf(name), newFit(name))
 	return cmd
 }

@@ -7,18 +7,20 @@ import (
 	"testing"
 )
 
-// Each output form of a what-if equals its golden file.
-func TestWhatIfOutputs(t *testing.T) {
+// What-ifs, and counts of what fits, equal their golden files.
+func TestWhatIfGoldens(t *testing.T) {
 	for golden, c := range map[string]struct {
 		args []string
 		code int
 	}{
-		"whatif.table": {[]string{"drain", "node-3"}, exitPlaced},
-		"whatif.wide":  {[]string{"lose-zone", "b,", "add-nodes", "1", "node-1", "-o", "wide"}, exitPlaced},
-		"whatif.json":  {[]string{"drain", "node-2", "node-3", ",", "scale", "deployment/web=5", "-o", "json"}, exitUnplaced},
+		"fit.table":    {[]string{"fit", "-f", "testdata/small-pod.yaml"}, exitPlaced},
+		"fit.json":     {[]string{"fit", "-f", "testdata/small-pod.yaml", "--nodes-like", "node-1", "-o", "json"}, exitPlaced},
+		"whatif.table": {[]string{"what-if", "drain", "node-3"}, exitPlaced},
+		"whatif.wide":  {[]string{"what-if", "lose-zone", "b,", "add-nodes", "1", "node-1", "-o", "wide"}, exitPlaced},
+		"whatif.json":  {[]string{"what-if", "drain", "node-2", "node-3", ",", "scale", "deployment/web=5", "-o", "json"}, exitUnplaced},
 	} {
 		t.Run(golden, func(t *testing.T) {
-			code, got, errs := berth("", append([]string{"what-if", "-f", "testdata/zones.yaml"}, c.args...)...)
+			code, got, errs := berth("", append(c.args, "-f", "testdata/zones.yaml")...)
 			if code != c.code || errs != "" {
 				t.Fatalf("exit status %d, want %d; stderr %q", code, c.code, errs)
 			}

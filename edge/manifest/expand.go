@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -95,6 +96,28 @@ func (s *Set) Make(w *workload.Workload, have []*v1.Pod) ([]*v1.Pod, error) {
 		}
 	}
 	return pods, nil
+}
+
+// AddPod adds a pod after Resolve, with the claims that controllers make for it.
+func (s *Set) AddPod(p *v1.Pod, where string) error {
+	if err := s.Add(p, "v1/Pod", where); err != nil {
+		return err
+	}
+	if err := s.classes.Resolve(p); err != nil {
+		return err
+	}
+	return s.claims(nil, p)
+}
+
+// Clone returns a set with the same objects, which may be added to without
+// effect on this one.
+func (s *Set) Clone() *Set {
+	c := *s
+	c.Nodes, c.Pods, c.Budgets, c.Workloads = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.Budgets), slices.Clone(s.Workloads)
+	c.Namespaces, c.SelectorOwners, c.Objects = slices.Clip(s.Namespaces), slices.Clip(s.SelectorOwners), slices.Clip(s.Objects)
+	c.known, c.uids, c.places = maps.Clone(s.known), maps.Clone(s.uids), maps.Clone(s.places)
+	c.templates, c.storage = maps.Clone(s.templates), maps.Clone(s.storage)
+	return &c
 }
 
 // Priority gives a pod that was added after Resolve its priority.

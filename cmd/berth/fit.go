@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/sim/report"
+	"github.com/berth-scheduler/berth/sim/whatif"
+)
+
+// fit is what the flags of `berth fit` say.
+type fit struct {
+	source
+	pod       string
+	nodesLike string
+	output    string
+}
+
+const fitLong = `Say how much more a cluster can take. Nothing changes in the cluster.
+
+Without --nodes-like: how many more of one pod fit, where, and what stops the
+next. The pod is the only pending one, or that which --pod names: a pod, or a
+workload such as deployment/web. Other pending pods are placed first. Nobody is
+evicted for the copies.
+
+With --nodes-like: how few more nodes of a shape place all pending pods, and which
+pods such nodes do not help. The shape is a node, or attributes as for the change
+add-nodes of "what-if". New nodes run the pods of DaemonSets, too.
+
+Exit status: 0 if at least one pod fits, or if all pods are placed with the nodes;
+1 if not; 2 if the input is not valid.`
+
+const fitExamples = `  # How many more of this pod fit?
+  %[1]s fit -f cluster.json -f pod.yaml
+
+  # How far can the Deployment be scaled on the live cluster?
+  %[1]s fit --kubeconfig ~/.kube/config --pod shop/deployment/web
+
+  # How few more nodes like node-1 place everything?
+  %[1]s fit -f cluster.json -f new-pods.yaml --nodes-like node-1
+
+  # The same with nodes that are not there yet
+  %[1]s fit -f cluster.json --nodes-like cpu=64,memory=256Gi,example.com/gpu=8 -o json`
+
+func newFit(name string) *cobra.Command {
+	s := fit{source: newSource()}
+	cmd := &cobra.Command{
+		Use:     "fit -f FILE [-f FILE ...]",
+		Short:   "Show how many more pods fit, or how many nodes are missing",
+		Long:    fitLong,
+		Example: fmt.Sprintf(fitExamples, name),
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return s.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	s.addFlags(f)
+	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
+	f.StringVar(&s.nodesLike, "nodes-like", "", "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b")
+	f.StringVarP(&s.output, "output", "o", "table", "output format: table, yaml or json")
+	return cmd
+}
+
+func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	if s.pod != "" && s.nodesLike != "" {
+		return errors.New("--pod and --nodes-like: give one of them")
+	}
+	if err := errors.Join(s.check(), checkFitOutput(s.output)); err != nil {
+		return err
+	}
+	s.fillBudgets = true
+	set, in, err := s.load(ctx, stdin)
+	if err != nil {
+		return err
+	}
+	notes(stderr, set.Notices)
+	var result report.Fitting
+	var ok bool
+	if s.nodesLike != "" {
+		options := func() (machine.Options, error) {
+			_, o, err := s.scheduler()
+			return o, err
+		}
+		nodes, err := whatif.FitNodes(set, in, options, s.nodesLike)
+		if err != nil {
+			return err
+		}
+		result, ok = report.NodesFit(nodes), len(nodes.Unplaced) == 0
+	} else {
+		room, err := whatif.Fit(set, in, s.pod)
+		if err != nil {
+			return err
+		}
+		result, ok = report.Room(room), room.Fits > 0
+	}
+	if err := s.write(stdout, result); err != nil {
+		return err
+	}
+	if !ok {
+		return errUnplaced
+	}
+	return nil
+}
+
+func (s *fit) write(stdout io.Writer, result report.Fitting) error {
+	if s.output == "table" {
+		return result.Text(stdout)
+	}
+	data, err := json.MarshalIndent(result, "", "  ")
+	if err == nil && s.output == "yaml" {
+		data, err = yaml.JSONToYAML(data)
+	} else {
+		data = append(data, '\n')
+	}
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(data)
+	return err
+}
+
+func checkFitOutput(form string) error {
+	switch form {
+	case "table", "yaml", "json":
+		return nil
+	}
+	return fmt.Errorf("-o %s: must be table, yaml or json", form)
+}

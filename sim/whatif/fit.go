@@ -1,0 +1,242 @@
+package whatif
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/workload"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// Room is how many more of a pod fit into a cluster.
+type Room struct {
+	Pod   string // namespace/name
+	Fits  int
+	Nodes map[string]int // how many of them, by node
+	// Stops is why the next one does not fit.
+	Stops string
+}
+
+// maxBatch is the most copies that are added at once.
+const maxBatch = 4096
+
+// Fit counts the copies of a pod that can be placed without an eviction, after
+// all other pending pods. name names the pod, or a workload one of whose pods it
+// is; "" is the only pending pod.
+func Fit(set *manifest.Set, in sim.Input, name string) (*Room, error) {
+	s := newSession(set, &in, false)
+	f := &fitting{session: s, batch: 1}
+	decided := in.Decided
+	in.Decided = func(d *decision.Decision) {
+		f.decided(d)
+		if decided != nil {
+			decided(d)
+		}
+	}
+	in.Begin = func(w *sim.World) error {
+		s.cluster = w.Cluster
+		return f.choose(name)
+	}
+	in.Idle = func(*sim.World) bool { return f.more() }
+	if _, err := sim.Run(in); err != nil {
+		return nil, err
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	room := &Room{Pod: f.api.Namespace + "/" + f.api.Name, Nodes: map[string]int{}, Stops: f.stops}
+	for _, key := range f.copies {
+		if p := s.cluster.Pod(key); p != nil && p.NodeName != "" {
+			room.Fits++
+			room.Nodes[p.NodeName]++
+		}
+	}
+	return room, nil
+}
+
+// fitting adds copies of a pod until one finds no place.
+type fitting struct {
+	*session
+	api    *v1.Pod
+	copies []string // namespace/name
+	last   []string // of the last batch
+	batch  int
+	stops  string
+	err    error
+}
+
+// choose finds the pod and takes it away, if it is pending, with the pending
+// pods of the same controller.
+func (f *fitting) choose(name string) error {
+	p, err := f.chosen(name)
+	if err != nil {
+		return err
+	}
+	f.api = f.pods[p.Key()]
+	owner := metav1.GetControllerOfNoCopy(f.api)
+	for _, q := range f.cluster.Pods() {
+		by := metav1.GetControllerOfNoCopy(f.pods[q.Key()])
+		if q.NodeName == "" && (q == p || owner != nil && by != nil && by.UID == owner.UID) {
+			_ = f.cluster.DeletePod(q.Key()) // it is there
+		}
+	}
+	return nil
+}
+
+func (f *fitting) chosen(name string) (*object.Pod, error) {
+	if name != "" {
+		pods, err := f.targets(name)
+		if err != nil {
+			return nil, err
+		}
+		return pods[0], nil
+	}
+	var pending []*object.Pod
+	of := map[string]bool{}
+	for _, p := range f.cluster.Pods() {
+		if p.NodeName == "" {
+			pending = append(pending, p)
+			kind, owner := workload.OfPod(f.pods[p.Key()])
+			if kind == "" {
+				kind, owner = "Pod", p.Name
+			}
+			of[kind+" "+p.Namespace+"/"+owner] = true
+		}
+	}
+	switch {
+	case len(pending) == 0:
+		return nil, errors.New("no pod is pending; name one with --pod")
+	case len(of) > 1:
+		return nil, fmt.Errorf("%d pods are pending, %s and %s for example; name one with --pod", len(pending), pending[0].Key(), pending[len(pending)-1].Key())
+	}
+	return pending[0], nil
+}
+
+// decided notes why a copy was not placed. What preemption says of it does not
+// count: copies evict nobody.
+func (f *fitting) decided(d *decision.Decision) {
+	if d.Result == decision.ResultScheduled || f.stops != "" || !slices.Contains(f.last, d.Pod) {
+		return
+	}
+	plain := *d
+	plain.PostFilter = nil
+	f.stops = strings.TrimSpace(explain.Message(&plain))
+}
+
+// more adds the next copies, if all before found a place.
+func (f *fitting) more() bool {
+	for _, key := range f.last {
+		if p := f.cluster.Pod(key); p == nil || p.NodeName == "" {
+			return false
+		}
+	}
+	if len(f.copies) >= workload.MaxPods {
+		f.stops = fmt.Sprintf("it was not tried: %d are enough", len(f.copies))
+		return false
+	}
+	f.last = nil
+	for range f.batch {
+		if f.err = f.add(); f.err != nil {
+			return false
+		}
+	}
+	f.batch = min(2*f.batch, maxBatch)
+	return true
+}
+
+// add adds a copy. Only copies that need claims of their own go through the set.
+func (f *fitting) add() error {
+	never := v1.PreemptNever
+	p := f.api.DeepCopy()
+	name := fmt.Sprintf("%s-fit-%d", f.api.Name, len(f.copies)+1)
+	p.ObjectMeta = metav1.ObjectMeta{Namespace: p.Namespace, Name: name, UID: types.UID("pod " + p.Namespace + "/" + name),
+		Labels: p.Labels, Annotations: p.Annotations, OwnerReferences: p.OwnerReferences}
+	p.Spec.NodeName, p.Spec.PreemptionPolicy = "", &never
+	p.Status = v1.PodStatus{}
+	key := p.Namespace + "/" + name
+	f.copies, f.last = append(f.copies, key), append(f.last, key)
+	if slices.ContainsFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.Ephemeral != nil }) || len(p.Spec.ResourceClaims) > 0 {
+		objects, owners := len(f.set.Objects), len(f.set.SelectorOwners)
+		if err := f.set.AddPod(p, "the copy"); err != nil {
+			return err
+		}
+		f.tellNew(objects, owners)
+	}
+	f.cluster.SetPod(decode.Pod(p))
+	return nil
+}
+
+// NodesFit is how many more nodes of a shape place all pods.
+type NodesFit struct {
+	Shape string
+	// Nodes is the least number after which no more help.
+	Nodes int
+	// Placed are the pods that they place, beyond those that have a node
+	// without them.
+	Placed int
+	// Unplaced has the reasons why pods stay pending all the same, by
+	// namespace/name.
+	Unplaced map[string]string
+}
+
+// FitNodes finds how few more nodes of a shape place all pods that can be
+// placed on such nodes. Pods that are preempted count as pending. It takes it
+// that more nodes never place fewer pods. Each run has a scheduler of its own,
+// which options describes.
+func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, error), shape string) (*NodesFit, error) {
+	results := map[int]map[string]string{}
+	unplaced := func(n int) (map[string]string, error) {
+		if results[n] != nil {
+			return results[n], nil
+		}
+		changes := []Change{{Verb: "add-nodes", Operands: []string{fmt.Sprint(n), shape}}}
+		if n == 0 {
+			changes = nil
+		}
+		var err error
+		if in.Machine, err = options(); err != nil {
+			return nil, err
+		}
+		r, err := Run(set.Clone(), in, changes, Options{})
+		if err != nil {
+			return nil, err
+		}
+		results[n] = r.Unplaced
+		return r.Unplaced, nil
+	}
+	without, err := unplaced(0)
+	if err != nil {
+		return nil, err
+	}
+	most := min(max(len(without), 1), maxAdded) // a node that helps places at least one pod
+	least, err := unplaced(most)
+	if err != nil {
+		return nil, err
+	}
+	low, high := 0, most // with high nodes as few pods are pending as can be
+	for low < high {
+		middle := (low + high) / 2
+		with, err := unplaced(middle)
+		if err != nil {
+			return nil, err
+		}
+		if len(with) <= len(least) {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return &NodesFit{Shape: shape, Nodes: high, Placed: len(without) - len(results[high]), Unplaced: results[high]}, nil
+}

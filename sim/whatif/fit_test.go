@@ -1,0 +1,102 @@
+package whatif_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/sim"
+	"github.com/berth-scheduler/berth/sim/whatif"
+)
+
+// As many copies are counted as there is room for beside the other pods, and
+// what stops the next is said.
+func TestFit(t *testing.T) {
+	two := node("a", "") + node("b", "")
+	const full = "0/2 nodes are available: 2 Insufficient cpu."
+	for name, c := range map[string]struct {
+		text, pod, want string
+	}{
+		"the only pending one":      {two + pod("p", "", 1, "") + pod("r", "a", 3, ""), "", "5 a:1 b:4; " + full},
+		"pending ones of a kind":    {two + pod("p", "", 1, "") + pod("q", "", 1, ""), "", "8 a:4 b:4; " + full},
+		"a running pod":             {two + pod("p", "a", 2, ""), "p", "3 a:1 b:2; " + full},
+		"a workload":                {two + pod("p", "a", 2, ""), "rs/web", "3 a:1 b:2; " + full},
+		"none":                      {two + pod("p", "", 5, ""), "", "0; " + full},
+		"others come first":         {two + pod("p", "b", 2, "") + strings.NewReplacer("uid: r,", "uid: s,", "name: web,", "name: other,").Replace(pod("q", "", 3, "")), "p", "1 b:1; " + full},
+		"nobody is evicted for it":  {two + pod("p", "", 2, "priority: 9, ") + pod("r", "a", 3, "") + pod("s", "b", 1, ""), "", "1 b:1; " + full},
+		"one on a node":             {two + pod("p", "", 1, "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}, "), "", "2 a:1 b:1; 0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."},
+		"a host port, and a volume": {two + pod("p", "", 1, "hostNetwork: true, volumes: [{name: v, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: now}}}}], ") + "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: now}\nprovisioner: csi.example.com\n", "", "8 a:4 b:4; " + full},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, in := cluster(t, c.text)
+			r, err := whatif.Fit(set, in, c.pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprint(r.Fits)
+			for _, n := range slices.Sorted(maps.Keys(r.Nodes)) {
+				got += fmt.Sprintf(" %s:%d", n, r.Nodes[n])
+			}
+			if got += "; " + r.Stops; got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Where it is not clear which pod is meant, the error says so.
+func TestFitWhich(t *testing.T) {
+	for text, want := range map[string]string{
+		node("a", ""): "no pod is pending; name one with --pod",
+		node("a", "") + pod("p", "", 1, "") + strings.NewReplacer("uid: r,", "uid: s,", "name: web,", "name: other,").Replace(pod("q", "", 1, "")): "2 pods are pending, default/p and default/q for example; name one with --pod",
+	} {
+		set, in := cluster(t, text)
+		if _, err := whatif.Fit(set, in, ""); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func options() (machine.Options, error) { return sim.Options(config.Default()) }
+
+// The least number of nodes is found that places what such nodes can place. One
+// less leaves a pod pending.
+func TestFitNodes(t *testing.T) {
+	one := node("a", "")
+	many := ""
+	for i := range 9 {
+		many += pod(fmt.Sprintf("p%d", i), "", 2, "")
+	}
+	for name, c := range map[string]struct {
+		text, shape             string
+		nodes, placed, unplaced int
+	}{
+		"nothing is missing":       {one + pod("p", "", 1, ""), "a", 0, 0, 0},
+		"some are":                 {one + many, "a", 4, 7, 0},
+		"larger ones":              {one + many, "cpu=7", 3, 7, 0},
+		"one that no node can run": {one + many + pod("big", "", 5, ""), "a", 4, 7, 1},
+		"none helps":               {one + pod("big", "", 5, ""), "a", 0, 0, 1},
+		"victims need a place":     {one + pod("low", "a", 4, "") + pod("high", "", 4, "priority: 9, "), "a", 1, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, in := cluster(t, c.text)
+			r, err := whatif.FitNodes(set, in, options, c.shape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Nodes != c.nodes || r.Placed != c.placed || len(r.Unplaced) != c.unplaced {
+				t.Errorf("got %+v, want %+v", r, c)
+			}
+			if c.nodes < 2 {
+				return
+			}
+			if fewer := run(t, c.text, "add-nodes", fmt.Sprint(c.nodes-1), c.shape); len(fewer.Unplaced) <= c.unplaced {
+				t.Errorf("one less will do: %v", fewer.Unplaced)
+			}
+		})
+	}
+}
