@@ -41,10 +41,12 @@ The cluster is the one that kubectl talks to, or comes from files (-f, as
 "simulate" reads them). The answer holds for the moment: other pending pods
 count only where they are nominated to a node.
 
-With --all it ranks what blocks all pending pods, grouped by cause.
+With --all it ranks what blocks all pending pods, grouped by cause, and says how
+many nodes of which shape would place how many of them.
 
 Exit status: 0 if the pod is placed or would be placed now, 1 if it waits, 3 if no
-change of load alone helps, 2 if the input is not valid or there is no such pod.`
+change of load alone helps, 2 if the input is not valid or there is no such pod. With --all:
+0 if no pod is pending, else 1.`
 
 const whyExamples = `  # Why does it wait?
   %[1]s why web-5d8f7c-x2v
@@ -92,6 +94,13 @@ func (q *inquiry) run(ctx context.Context, args []string, stdin io.Reader, stdou
 		return err
 	}
 	out := bufio.NewWriter(stdout)
+	if q.all {
+		r := c.All()
+		if err := errors.Join(q.write(out, r), out.Flush()); err != nil || len(r.Causes) == 0 {
+			return err
+		}
+		return exitStatus(exitWaiting)
+	}
 	pod, err := c.Find(args[0], q.namespace)
 	if err != nil {
 		return err
@@ -141,7 +150,12 @@ func (q *inquiry) cluster(ctx context.Context, stdin io.Reader, stderr io.Writer
 	return &why.Cluster{Machine: w.Machine, Set: set}, nil
 }
 
-func (q *inquiry) write(out io.Writer, a *why.Answer) error {
+// answer is data that knows its text.
+type answer interface {
+	Text(out io.Writer, wide bool) error
+}
+
+func (q *inquiry) write(out io.Writer, a answer) error {
 	switch q.output {
 	case "json", "yaml":
 		var b bytes.Buffer

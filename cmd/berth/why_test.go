@@ -21,6 +21,20 @@ func TestWhyOutputs(t *testing.T) {
 	}
 }
 
+// The ranking of all pending pods equals its golden file.
+func TestWhyAll(t *testing.T) {
+	for _, form := range []string{"json", "text", "wide"} {
+		code, got, errs := berth("", "why", "-f", "testdata/small.yaml", "--all", "-o", form)
+		if code != exitWaiting || errs != "" {
+			t.Fatalf("exit status %d, want %d; stderr %q", code, exitWaiting, errs)
+		}
+		golden(t, "why-all."+form, got)
+	}
+	if code, got, _ := berth("", "why", "-f", "testdata/small.yaml", "--all", "--config", "testdata/none.yaml"); code != exitInvalid || got != "" {
+		t.Errorf("without the configuration: exit status %d, stdout %q", code, got)
+	}
+}
+
 // golden compares with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()

@@ -3,6 +3,7 @@ package why
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -95,38 +96,47 @@ func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~"
 
 // podCommand changes the pod's template, or the pod itself where nobody makes it
 // anew or the API lets it be changed.
-func (f *facts) podCommand(c *fix.Change) []string {
-	patch := f.admissible(c.Patch)
+func (f *facts) podCommand(c *fix.Change) (lines []string) {
 	workload, name := f.workload()
-	switch {
-	case onlyGates(c.Patch):
-		return []string{fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, ""))}
-	case workload == "job":
-		return []string{fmt.Sprintf("in the pod template of Job %s, which has to be made anew: %s", name, patchText(patch, "/spec/template"))}
-	case workload != "":
-		return []string{fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", workload, name, c.Namespace, patchText(patch, "/spec/template"))}
-	case onlyTolerations(c.Patch):
-		return []string{fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, ""))}
+	patch, class := f.admissible(c.Patch, workload == "")
+	if class != "" {
+		lines = append(lines, class)
 	}
-	return []string{
+	switch {
+	case onlyGates(c.Patch), workload == "" && onlyTolerations(c.Patch):
+		return append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, "")))
+	case workload == "job":
+		return append(lines, fmt.Sprintf("in the pod template of Job %s, which has to be made anew: %s", name, patchText(patch, "/spec/template")))
+	case workload != "":
+		return append(lines, fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", workload, name, c.Namespace, patchText(patch, "/spec/template")))
+	}
+	return append(lines,
 		fmt.Sprintf("kubectl get pod %s -n %s -o json |", c.Name, c.Namespace),
 		fmt.Sprintf("  kubectl patch --local -f - --type=json -o json -p '%s' |", patchText(patch, "")),
-		"  kubectl replace --force -f -",
-	}
+		"  kubectl replace --force -f -")
 }
 
-// admissible leaves out a priority that the API server's admission sets itself.
-func (f *facts) admissible(patch []fix.Op) (out []fix.Op) {
-	class := false
+// admissible is the patch as the API server's admission takes it: a priority comes
+// of its class. Where no class has the priority, the command makes one.
+func (f *facts) admissible(patch []fix.Op, live bool) (out []fix.Op, makeClass string) {
+	named := slices.ContainsFunc(patch, func(op fix.Op) bool { return op.Path == "/spec/priorityClassName" && op.Op == "add" })
 	for _, op := range patch {
-		class = class || op.Path == "/spec/priorityClassName"
-	}
-	for _, op := range patch {
-		if !class || op.Path != "/spec/priority" {
+		switch {
+		case op.Path == "/spec/priority":
+			if live {
+				out = append(out, fix.Op{Op: "remove", Path: op.Path})
+			}
+			if !named {
+				class := fmt.Sprintf("priority-%v", op.Value)
+				makeClass = fmt.Sprintf("kubectl create priorityclass %s --value=%v", class, op.Value)
+				out = append(out, fix.Op{Op: "add", Path: "/spec/priorityClassName", Value: class})
+			}
+		case op.Path == "/spec/priorityClassName" && !named:
+		default:
 			out = append(out, op)
 		}
 	}
-	return out
+	return out, makeClass
 }
 
 func onlyGates(patch []fix.Op) bool {

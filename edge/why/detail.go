@@ -68,6 +68,8 @@ func (f *facts) shortOf(name v1.ResourceName, nodes []string) string {
 	switch {
 	case whole == 0:
 		return fmt.Sprintf("it requests %s, and no node here offers any", amount(name, wants))
+	case wants > f.largest(name, nodes):
+		return fmt.Sprintf("it requests %s, more than any node here has (the largest has %s)", amount(name, wants), quantity(name, f.largest(name, nodes)))
 	case len(nodes) == 1:
 		return fmt.Sprintf("it requests %s; %s has %s of %s free", amount(name, wants), best, quantity(name, free), quantity(name, whole))
 	}
@@ -90,6 +92,19 @@ func (f *facts) freest(name v1.ResourceName, nodes []string) (best string, free,
 		}
 	}
 	return best, max(0, free), whole
+}
+
+// largest is the most that a node offers, used or not.
+func (f *facts) largest(name v1.ResourceName, nodes []string) (most int64) {
+	t := f.cluster.Machine.Table()
+	if column, ok := t.Column(name); ok {
+		for _, n := range nodes {
+			if row, ok := t.Find(n); ok {
+				most = max(most, t.Allocatable(column)[row])
+			}
+		}
+	}
+	return most
 }
 
 func quantity(name v1.ResourceName, n int64) string {

@@ -15,29 +15,40 @@ import (
 // mostAnchors bounds how many pods are tried as the one that a pod wants to be near.
 const mostAnchors = 200
 
-// waitsForLoad tells whether load alone explains what blocks the pod on some node:
-// it would fit after some set of pods is removed. Removing all of them is best for
-// every plugin but one: the pods that required pod affinity asks for must stay.
-func waitsForLoad(m *machine.Machine, p *object.Pod) bool {
+// waitForLoad tells for each pod whether load alone explains what blocks it on some
+// node: it would fit after some set of pods is removed. Removing all of them is best
+// for every plugin but one: the pods that required pod affinity asks for must stay.
+func waitForLoad(m *machine.Machine, pods []*object.Pod) []bool {
 	t := m.Table()
-	if t.Live() == 0 {
-		return true
+	waits := make([]bool, len(pods))
+	if len(pods) == 0 {
+		return waits
 	}
-	defer restore(t, removeOwnedClaims(t, p))
+	defer restore(t, removeOwnedClaims(t, pods))
 	mark := t.Checkpoint()
 	defer t.Undo(mark)
 	placed := removeAll(t)
-	if m.AdmitsWithout(p) {
-		return true
+	for i, p := range pods {
+		waits[i] = t.Live() == 0 || m.AdmitsWithout(p) || admitsNear(m, p, placed)
 	}
+	return waits
+}
+
+// admitsNear tells whether a pod with required pod affinity fits where only pods are
+// that it asks for.
+func admitsNear(m *machine.Machine, p *object.Pod, placed []table.Placed) bool {
 	if p.Affinity == nil || len(p.Affinity.Affinity) == 0 {
 		return false
 	}
-	anchors := slices.DeleteFunc(placed, func(pl table.Placed) bool {
-		return !slices.ContainsFunc(p.Affinity.Affinity, func(term match.PodTerm) bool {
+	t := m.Table()
+	var anchors []table.Placed
+	for _, pl := range placed {
+		if slices.ContainsFunc(p.Affinity.Affinity, func(term match.PodTerm) bool {
 			return term.Matches(pl.Pod.Namespace, t.NamespaceLabels(pl.Pod.Namespace), pl.Pod.Labels)
-		})
-	})
+		}) {
+			anchors = append(anchors, pl)
+		}
+	}
 	return anchored(m, p, anchors)
 }
 
@@ -78,12 +89,17 @@ func removeAll(t *table.Table) (placed []table.Placed) {
 }
 
 // removeOwnedClaims takes away the claims for devices that go with the pods which
-// they were made for, where the pod at hand wants devices.
-func removeOwnedClaims(t *table.Table, p *object.Pod) (removed []object.Object) {
-	if len(p.Claims)+len(p.Extended) == 0 {
+// they were made for, where a pod at hand wants devices.
+func removeOwnedClaims(t *table.Table, pods []*object.Pod) (removed []object.Object) {
+	own := map[types.UID]bool{}
+	for _, p := range pods {
+		if len(p.Claims)+len(p.Extended) > 0 {
+			own[p.UID] = true
+		}
+	}
+	if len(own) == 0 {
 		return nil
 	}
-	own := map[types.UID]bool{p.UID: true}
 	for _, o := range t.Objects(object.ResourceClaims) {
 		c := o.(*object.ResourceClaim)
 		if owner := metav1.GetControllerOfNoCopy(c.API); owner != nil && owner.Kind == "Pod" && !own[owner.UID] {

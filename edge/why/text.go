@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 )
@@ -69,23 +70,33 @@ func (a *Answer) nearest() string {
 	if len(a.Groups) == 0 {
 		return a.Message
 	}
-	g := &a.Groups[0]
-	if a.Verdict == Waiting { // a group that load alone explains is what it waits for
-		if at := slices.IndexFunc(a.Groups, func(g Group) bool {
-			return !slices.ContainsFunc(g.Blockers, func(b Blocker) bool { return b.Code != "Unschedulable" })
-		}); at >= 0 {
-			g = &a.Groups[at]
-		}
-	}
+	g := a.nearestGroup()
 	var parts []string
+	lasting := func(b Blocker) bool { return b.Code != decision.Unschedulable.String() }
+	some := a.Verdict == Misconfigured && slices.ContainsFunc(g.Blockers, lasting)
 	for i := range g.Blockers {
-		parts = append(parts, a.facts.detail(&g.Blockers[i], g.names))
+		if !some || lasting(g.Blockers[i]) { // what others take is not what keeps it off
+			parts = append(parts, a.facts.detail(&g.Blockers[i], g.names))
+		}
 	}
 	where := "on every node"
 	if g.Nodes < a.NodesTotal {
 		where = "on " + count(g.Nodes, "node") + ": " + list(g.names, shortNames)
 	}
 	return fmt.Sprintf("%s (%s)", strings.Join(parts, "; and "), where)
+}
+
+// nearestGroup are the nodes where the pod comes nearest: of a pod that waits, those
+// where load alone blocks it.
+func (a *Answer) nearestGroup() *Group {
+	if a.Verdict == Waiting {
+		for i := range a.Groups {
+			if !slices.ContainsFunc(a.Groups[i].Blockers, func(b Blocker) bool { return b.Code != decision.Unschedulable.String() }) {
+				return &a.Groups[i]
+			}
+		}
+	}
+	return &a.Groups[0]
 }
 
 // groupText lists the nodes by what blocks the pod there.

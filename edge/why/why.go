@@ -23,6 +23,8 @@ type Cluster struct {
 	Set     *manifest.Set
 	// NoFixes leaves out the search for fixes.
 	NoFixes bool
+	// deferLoad has every pod wait that may: who asks finds out about many at once.
+	deferLoad bool
 }
 
 // facts are what the text says beyond the data.
@@ -107,7 +109,7 @@ func (c *Cluster) verdict(p *object.Pod, d *decision.Decision) Verdict {
 		switch {
 		case d.Writing:
 			return InProgress
-		case waitsForLoad(c.Machine, p):
+		case c.deferLoad || waitForLoad(c.Machine, []*object.Pod{p})[0]:
 			return Waiting
 		}
 		return Misconfigured

@@ -1,0 +1,260 @@
+package why
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/fix"
+)
+
+// Bounds of what is found out about the causes that block most pods.
+const (
+	mostExplained = 10  // causes that get fixes
+	mostAdded     = 100 // nodes that are added
+	mostPlaced    = 500 // pods that are placed on them
+)
+
+// Ranking is what blocks the pending pods, by cause, the most pods first.
+type Ranking struct {
+	APIVersion string  `json:"apiVersion"`
+	Kind       string  `json:"kind"`
+	Pending    int     `json:"pending"`
+	Causes     []Cause `json:"causes"`
+}
+
+// Cause is what some pods wait for, or lack.
+type Cause struct {
+	Pods     int       `json:"pods"`
+	Examples []string  `json:"examples"`
+	Verdict  Verdict   `json:"verdict"`
+	Text     string    `json:"text"`
+	Blockers []Blocker `json:"blockers"`
+	// Nodes is how many nodes of which shape would place how many of the pods.
+	Nodes *More `json:"nodes,omitempty"`
+	// Fixes are those of the first example.
+	Fixes []fix.Fix `json:"fixes"`
+
+	pods []*v1.Pod
+}
+
+// More is a number of nodes of one shape, and how many pods they would place.
+type More struct {
+	Like   string `json:"like"`
+	Nodes  int    `json:"nodes"`
+	Places int    `json:"places"`
+}
+
+// sort is pods that differ in their names alone, and the answer about the first.
+type sort struct {
+	pods   []*v1.Pod
+	answer *Answer
+}
+
+// All ranks what blocks all pending pods.
+func (c *Cluster) All() *Ranking {
+	r := &Ranking{APIVersion: "berth.dev/v1alpha1", Kind: "WhyAll", Causes: []Cause{}}
+	at := map[string]int{}
+	for _, s := range c.sorts() {
+		r.Pending += len(s.pods)
+		key := causeKey(s.answer)
+		i, known := at[key]
+		if !known {
+			i = len(r.Causes)
+			at[key] = i
+			cause := Cause{Verdict: s.answer.Verdict, Text: s.answer.cause(), Blockers: []Blocker{}, Fixes: []fix.Fix{}}
+			if len(s.answer.Groups) > 0 {
+				cause.Blockers = s.answer.nearestGroup().Blockers
+			}
+			r.Causes = append(r.Causes, cause)
+		}
+		r.Causes[i].pods = append(r.Causes[i].pods, s.pods...)
+	}
+	slices.SortStableFunc(r.Causes, func(a, b Cause) int { return cmp.Compare(len(b.pods), len(a.pods)) })
+	for i := range r.Causes {
+		cause := &r.Causes[i]
+		cause.Pods = len(cause.pods)
+		for _, p := range cause.pods[:min(mostExamples, len(cause.pods))] {
+			cause.Examples = append(cause.Examples, p.Namespace+"/"+p.Name)
+		}
+		if i < mostExplained && !c.NoFixes && (cause.Verdict == Waiting || cause.Verdict == Misconfigured || cause.Verdict == Gated) {
+			cause.Fixes = fix.Find(c.Machine, c.Set, cause.pods[0])
+			cause.Nodes = c.more(cause)
+		}
+	}
+	return r
+}
+
+// sorts are the pending pods by what they ask for, each sort with an answer.
+func (c *Cluster) sorts() (sorts []*sort) {
+	at := map[string]*sort{}
+	for _, p := range c.Set.Pods {
+		if p.Spec.NodeName != "" || p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed {
+			continue
+		}
+		key, err := json.Marshal([]any{p.Namespace, p.Labels, p.Spec, p.DeletionTimestamp, p.Status.NominatedNodeName})
+		if err != nil {
+			continue // an object that was read from JSON can be written
+		}
+		if at[string(key)] == nil {
+			at[string(key)] = &sort{}
+			sorts = append(sorts, at[string(key)])
+		}
+		at[string(key)].pods = append(at[string(key)].pods, p)
+	}
+	was := c.NoFixes
+	c.NoFixes, c.deferLoad = true, true
+	for _, s := range sorts {
+		s.answer = c.Why(s.pods[0])
+	}
+	c.NoFixes, c.deferLoad = was, false
+	c.settleLoad(sorts)
+	return sorts
+}
+
+// settleLoad tells the pods that wait for load from the others, all at once.
+func (c *Cluster) settleLoad(sorts []*sort) {
+	var open []*Answer
+	var pods []*object.Pod
+	for _, s := range sorts {
+		if d := s.answer.facts.decision; s.answer.Verdict == Waiting && d != nil && d.Result == decision.ResultUnschedulable {
+			open, pods = append(open, s.answer), append(pods, s.answer.facts.pod)
+		}
+	}
+	for i, waits := range waitForLoad(c.Machine, pods) {
+		if !waits {
+			open[i].Verdict = Misconfigured
+		}
+	}
+}
+
+// causeKey is equal for answers with one cause: what blocks the pods where they
+// come nearest, and the labels of nodes that they ask for.
+func causeKey(a *Answer) string {
+	switch a.Verdict {
+	case Waiting, Misconfigured:
+		if len(a.Groups) > 0 {
+			spec := &a.facts.api.Spec
+			return fmt.Sprintf("%s %q %v", a.Verdict, a.nearestGroup().Blockers, spec.NodeSelector)
+		}
+	case WouldBePlaced, Preempting, InProgress:
+		return string(a.Verdict)
+	}
+	return string(a.Verdict) + " " + a.Message
+}
+
+// cause is what the answer says, without the pod's name.
+func (a *Answer) cause() string {
+	switch a.Verdict {
+	case WouldBePlaced:
+		return "fitting now, and not placed yet"
+	case Preempting:
+		return "waiting for pods that leave for them"
+	case InProgress:
+		return "on their way"
+	case Waiting:
+		if len(a.Groups) > 0 {
+			return "waiting for room: " + a.nearest()
+		}
+		return "waiting: there is no node"
+	case Misconfigured:
+		return "fitting nowhere, however empty the nodes are: " + a.nearest()
+	case Gated:
+		return "not tried: " + a.Message
+	}
+	return "not scheduled: " + a.Message
+}
+
+// more counts the nodes of the shape that helps the first of the pods, and how many
+// of the pods they place.
+func (c *Cluster) more(cause *Cause) *More {
+	like := ""
+	for _, f := range cause.Fixes {
+		if n, ok := f.Changes[0].Create.(*v1.Node); ok && len(f.Changes) == 1 {
+			like = strings.TrimSuffix(n.Name, "-copy")
+			break
+		}
+	}
+	at := slices.IndexFunc(c.Set.Nodes, func(n *v1.Node) bool { return n.Name == like })
+	if at < 0 {
+		return nil
+	}
+	m := &More{Like: like}
+	t := c.Machine.Table()
+	var placed []*object.Pod
+	var added []string
+	for _, api := range cause.pods[:min(mostPlaced, len(cause.pods))] {
+		p := decode.Pod(api)
+		node, ok := c.Machine.Admits(p)
+		if !ok && len(added) < mostAdded {
+			n := fix.Copy(c.Set.Nodes[at])
+			n.Name = fmt.Sprintf("%s-%d", n.Name, len(added)+1)
+			n.Labels[v1.LabelHostname] = n.Name
+			decode.DefaultNode(n)
+			t.SetNode(decode.Node(n))
+			if node, ok = c.Machine.Admits(p); ok {
+				added = append(added, n.Name)
+			} else {
+				t.RemoveNode(n.Name)
+			}
+		}
+		if ok {
+			t.Place(p, node)
+			placed = append(placed, p)
+		}
+	}
+	for _, p := range placed {
+		t.Remove(p.UID)
+	}
+	for _, name := range added {
+		t.RemoveNode(name)
+	}
+	m.Nodes, m.Places = len(added), len(placed)
+	return m
+}
+
+// Text writes the ranking for people; wide leaves nothing out.
+func (r *Ranking) Text(out io.Writer, wide bool) error {
+	var b strings.Builder
+	if r.Pending == 0 {
+		b.WriteString("No pod is pending.\n")
+	} else {
+		fmt.Fprintf(&b, "%s pending, by cause\n", isAre(r.Pending))
+	}
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		fmt.Fprintf(&b, "\n%s, %s\n", count(c.Pods, "pod"), c.Text)
+		fmt.Fprintf(&b, "  %s\n", list(c.Examples, shortNames))
+		if c.Nodes != nil {
+			of := ""
+			if c.Pods > mostPlaced {
+				of = fmt.Sprintf(" of the first %d", mostPlaced)
+			}
+			fmt.Fprintf(&b, "  %s like %s would place %d%s\n", count(c.Nodes.Nodes, "more node"), c.Nodes.Like, c.Nodes.Places, of)
+		}
+		shown := c.Fixes
+		if !wide {
+			shown = shown[:min(2, len(shown))]
+		}
+		for _, f := range shown {
+			fmt.Fprintf(&b, "  or, for %s: %s\n", c.Examples[0], f.Summary)
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "1 pod is"
+	}
+	return fmt.Sprintf("%d pods are", n)
+}
