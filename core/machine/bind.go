@@ -2,15 +2,10 @@ package machine
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 )
-
-// maxReads is how many reads and renewed bindings a lost binding gets before it
-// counts as refused.
-const maxReads = 8
 
 // bind has the pod bound: by the extender that binds it, or else by the first
 // Bind plugin that takes it.
@@ -85,19 +80,19 @@ func (m *Machine) bindReplied(e BindReply) {
 	case c.binder == byPlugin && e.Result == BindDone:
 		m.podBound(c)
 	case c.binder == byPlugin: // it may have bound the pod before it failed
-		c.refusal = e.Err
+		c.lost.Refusal = e.Err
 		m.readPod(c)
 	case c.binder != noExtender: // of what the API did only the API can tell
 		if e.Result == BindRefused || e.Result == BindUnknown && m.options.Extenders[c.binder].Ignorable {
-			c.refusal = e.Err
+			c.lost.Refusal = e.Err
 		}
 		m.readPod(c)
 	case e.Result == BindDone:
 		m.podBound(c)
-	case e.Result == BindRefused && c.reads == 0:
+	case e.Result == BindRefused && c.lost.Reads() == 0:
 		m.bindingRefused(c, e.Err)
 	case e.Result == BindRefused:
-		c.refusal = e.Err
+		c.lost.Refusal = e.Err
 		m.readPod(c)
 	default:
 		m.readPod(c)
@@ -106,21 +101,13 @@ func (m *Machine) bindReplied(e BindReply) {
 
 func (m *Machine) readPod(c *bindingCycle) {
 	m.moveTo(readSent, c)
-	m.emit(ReadPod{Pod: c.pod, Delay: readDelay(c.reads + c.failedReads)})
+	m.emit(ReadPod{Pod: c.pod, Delay: c.lost.Delay()})
 }
 
-// readDelay is how long to wait after so many reads of a pod before the next.
-func readDelay(reads int) time.Duration {
-	if reads == 0 {
-		return 0
-	}
-	return min(time.Second<<min(reads-1, 4), 10*time.Second)
-}
-
-// readReplied finds out about a lost binding: bound to our node, it was done;
-// bound elsewhere or gone, the assumption ends; unbound, the same binding is sent
-// again, so that an earlier one that is still under way can only do the same,
-// until one is refused and the pod still unbound after that.
+// readReplied finds out about a lost binding (LostReply): bound to our node, it
+// was done; bound elsewhere or gone, the assumption ends; unbound, the same
+// binding is sent again, until one is refused and the pod still unbound after
+// that.
 func (m *Machine) readReplied(e ReadReply) {
 	ps := m.pods[e.UID]
 	if ps == nil {
@@ -132,21 +119,20 @@ func (m *Machine) readReplied(e ReadReply) {
 		return
 	}
 	if e.Err != nil {
-		c.failedReads++
+		c.lost.ReadFailed()
 		m.readPod(c) // without evidence the room stays taken
 		return
 	}
-	c.reads++
-	c.failedReads = 0
+	c.lost.NotShown()
 	switch {
 	case e.Pod == nil || e.Pod.UID != e.UID:
 		m.endPod(ps)
 	case e.Pod.NodeName != "":
 		m.podSet(e.Pod)
-	case c.refusal != nil:
-		m.bindingRefused(c, c.refusal)
-	case c.reads >= maxReads:
-		m.bindingRefused(c, fmt.Errorf("binding of pod %s to node %s: no answer in %d tries, and the pod is not bound", c.pod.Key(), c.node, c.reads))
+	case c.lost.Refusal != nil:
+		m.bindingRefused(c, c.lost.Refusal)
+	case c.lost.Exhausted():
+		m.bindingRefused(c, fmt.Errorf("binding of pod %s to node %s: no answer in %d tries, and the pod is not bound", c.pod.Key(), c.node, c.lost.Reads()))
 	default:
 		m.sendBinding(c)
 	}
@@ -184,7 +170,7 @@ func (m *Machine) bindingRefused(c *bindingCycle, err error) {
 			m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: err})
 			return
 		}
-		c.binder, c.refusal, c.reads = noExtender, nil, 0
+		c.binder, c.lost = noExtender, LostReply{}
 		m.bindByPlugin(c, 0)
 		return
 	}

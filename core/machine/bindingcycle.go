@@ -28,12 +28,8 @@ type bindingCycle struct {
 	binder int
 	// bindPlugin is the place of the Bind plugin that the pod is with.
 	bindPlugin int
-	// reads counts the reads that have shown the pod unbound after the reply to
-	// its binding was lost, failedReads those that failed since: they show nothing.
-	reads, failedReads int
-	// refusal is why the API turned down a renewed binding. Of the one before,
-	// whose reply was lost, that says nothing.
-	refusal error
+	// lost is about the binding, once its reply was lost.
+	lost LostReply
 	// failed is why the attempt ends, while what it wrote is reverted.
 	failed *decision.Status
 	// preemptors wait for that end.

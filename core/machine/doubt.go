@@ -4,7 +4,7 @@ package machine
 // unbound: either that is older than the binding, or the binding was undone
 // because etcd was restored from a backup. A read of the pod decides.
 type doubt struct {
-	failedReads int
+	lost LostReply // counts the reads that failed
 	// confirmed: the API has shown the pod bound since the read was sent.
 	confirmed bool
 }
@@ -26,7 +26,7 @@ func (m *Machine) readDoubted(ps *podState) {
 	case d.confirmed:
 		ps.doubt = nil
 	default:
-		m.emit(ReadPod{Pod: m.table.Pod(ps.pod.UID).Pod, Delay: readDelay(d.failedReads)})
+		m.emit(ReadPod{Pod: m.table.Pod(ps.pod.UID).Pod, Delay: d.lost.Delay()})
 	}
 }
 
@@ -37,7 +37,7 @@ func (m *Machine) doubtedReplied(ps *podState, e ReadReply) {
 		return
 	}
 	if e.Err != nil && !d.confirmed {
-		d.failedReads++
+		d.lost.ReadFailed()
 		m.readDoubted(ps)
 		return
 	}

@@ -11,7 +11,7 @@ import (
 func (s *story) undo(p *object.Pod) {
 	s.change(p, func(p *object.Pod) { p.NodeName = "" })
 	delete(s.ours, p.UID)
-	delete(s.announced, p.UID)
+	delete(s.published, p.UID)
 }
 
 // Reads that fail are no evidence that the pod is not bound.

@@ -74,12 +74,12 @@ func (m *Machine) Assumed() int { return m.assumed }
 // to be undone.
 func (m *Machine) Undone() int { return m.undone }
 
-// Unsettled is the number of pods of which it is not known whether they are
+// UnknownBindings is the number of pods of which it is not known whether they are
 // bound: the reply to a binding was lost, and no read has told yet.
-func (m *Machine) Unsettled() int {
+func (m *Machine) UnknownBindings() int {
 	n := 0
 	for _, ps := range m.pods { // any order: a sum
-		if c := ps.binding; c != nil && (c.phase == readSent || c.phase == bindSent && c.reads > 0) {
+		if c := ps.binding; c != nil && (c.phase == readSent || c.phase == bindSent && c.lost.Reads() > 0) {
 			n++
 		}
 	}

@@ -187,8 +187,8 @@ func TestLostBinding(t *testing.T) {
 			s.cycle("", "")
 			s.reply(how)
 			s.did("ReadPod p-1")
-			if s.m.Unsettled() != 1 {
-				t.Errorf("%d unsettled while the pod is read", s.m.Unsettled())
+			if s.m.UnknownBindings() != 1 {
+				t.Errorf("%d unknown bindings while the pod is read", s.m.UnknownBindings())
 			}
 			s.cycle("", "")
 			s.did("AttemptDone other-2: Unschedulable", "PublishEvent", "PatchStatus")
@@ -201,8 +201,8 @@ func TestLostBinding(t *testing.T) {
 			}
 			s.settle()
 			s.runs(p, "n")
-			if s.m.Unsettled() != 0 {
-				t.Errorf("%d unsettled at last", s.m.Unsettled())
+			if s.m.UnknownBindings() != 0 {
+				t.Errorf("%d unknown bindings at last", s.m.UnknownBindings())
 			}
 			s.where(other, queue.Unschedulable)
 		})
@@ -240,7 +240,7 @@ func TestRefusalAfterLostBinding(t *testing.T) {
 }
 
 // A pod whose binding is answered by nothing at all is given up after a while.
-func TestBindingNeverSettles(t *testing.T) {
+func TestBindingIsNeverKnown(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 30)
 	s.given(s.node("n", 40), p)

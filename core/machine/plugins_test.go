@@ -26,7 +26,7 @@ const (
 	pends   mood = "pends"   // rejects as pending
 	panics  mood = "panics"
 	waits   mood = "waits"  // Permit: ten seconds at most
-	writes  mood = "writes" // PreBind, Retract: something is to be written first
+	writes  mood = "writes" // PreBind, RevertWrites: something is to be written first
 	allows  mood = "allows" // Permit: all that wait may go
 	expels  mood = "expels" // Permit: all that wait are rejected
 	passes  mood = "passes" // Bind: leaves it to others

@@ -61,7 +61,7 @@ type world struct {
 	escaped map[types.UID]bool // the API refused to, and was not asked since
 
 	decided   map[types.UID]*decision.Decision // the last of each
-	announced map[types.UID]int                // "Scheduled"
+	published map[types.UID]int                // "Scheduled"
 	effects   []Effect                         // of the last step
 	serial    int
 }
@@ -80,7 +80,7 @@ func newWorld(t tester) *world {
 		nodes: map[string]*object.Node{}, pods: map[string]*object.Pod{}, ours: map[types.UID]bool{},
 		told: map[string]*object.Pod{}, toldNodes: map[string]*object.Node{}, goneTold: map[types.UID]bool{},
 		plans: map[types.UID]plan{}, evicted: map[types.UID]bool{}, escaped: map[types.UID]bool{},
-		reads: map[types.UID]int{}, decided: map[types.UID]*decision.Decision{}, announced: map[types.UID]int{},
+		reads: map[types.UID]int{}, decided: map[types.UID]*decision.Decision{}, published: map[types.UID]int{},
 	}
 	w.twinMoody = &moody{moods: map[string]mood{}, waiting: map[types.UID]bool{}}
 	w.m, w.twin = New(options(w.moody)), New(options(w.twinMoody))
@@ -174,7 +174,7 @@ func (w *world) take(i int, effect Effect) {
 			w.checkPlan(e.Decision)
 		}
 	case PublishEvent:
-		w.checkAnnounce(i, e)
+		w.checkPublished(i, e)
 		if e.Reason == "Scheduled" && !w.evicted[e.Pod.UID] && !w.evicting(e.Pod.UID) {
 			w.forget(e.Pod.UID) // it was to be stopped in memory, and another bound it
 		}
@@ -275,18 +275,18 @@ func asEffects(binds []Bind) (effects []Effect) {
 	return effects
 }
 
-// checkAnnounce: an event about a failure stands after the record of it, and
+// checkPublished: an event about a failure stands after the record of it, and
 // Scheduled comes once, of a pod that is bound.
-func (w *world) checkAnnounce(i int, e PublishEvent) {
+func (w *world) checkPublished(i int, e PublishEvent) {
 	w.Helper()
 	switch e.Reason {
 	case "Scheduled":
 		p := w.pods[e.Pod.Key()]
-		if w.announced[e.Pod.UID]++; w.announced[e.Pod.UID] > 1 {
-			w.Fatalf("%s is announced as scheduled again", e.Pod.UID)
+		if w.published[e.Pod.UID]++; w.published[e.Pod.UID] > 1 {
+			w.Fatalf("%s is reported as scheduled again", e.Pod.UID)
 		}
 		if p != nil && p.UID == e.Pod.UID && p.NodeName == "" {
-			w.Fatalf("%s is announced as scheduled, and is not", e.Pod.UID)
+			w.Fatalf("%s is reported as scheduled, and is not", e.Pod.UID)
 		}
 	case "FailedScheduling":
 		if strings.HasPrefix(e.Note, "skip schedule deleting pod") {

@@ -52,7 +52,7 @@ func TestWhatIsBeingWrittenIsKept(t *testing.T) {
 
 // An attempt that fails takes back first what it wrote. Its pod is not tried
 // again before that is done, and its room stays taken.
-func TestRetract(t *testing.T) {
+func TestRevertWrites(t *testing.T) {
 	for how, fate := range map[string]fate{"done": fine, "refused": refused} {
 		t.Run(how, func(t *testing.T) {
 			s := newStory(t)
@@ -108,7 +108,7 @@ func TestRepliesShowObjects(t *testing.T) {
 }
 
 // A pod that goes while things are taken back for it is gone.
-func TestGoneWhileRetracting(t *testing.T) {
+func TestGoneWhileReverting(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 40)
 	s.given(s.node("n", 40), p)

@@ -326,12 +326,12 @@ func (d *Daemon) lead(ctx context.Context) {
 }
 
 // drain ends the work: no new decision, bindings under way come to their end,
-// what they came to is announced.
+// their events are published.
 func (d *Daemon) drain() {
 	d.loop.Lead(false)
 	within(drainTime, func(ctx context.Context) {
-		d.executor.Stop(ctx, func() bool { return d.settled(ctx) })
-		d.over.Store(d.settled(ctx))
+		d.executor.Stop(ctx, func() bool { return d.allKnown(ctx) })
+		d.over.Store(d.allKnown(ctx))
 	})
 	within(flushTime, func(ctx context.Context) {
 		_ = d.loop.Inspect(ctx, func() {}) // the outcomes have been taken in
@@ -339,14 +339,14 @@ func (d *Daemon) drain() {
 	})
 }
 
-// settled tells whether it is known of all that was sent what came of it.
-func (d *Daemon) settled(ctx context.Context) bool {
+// allKnown tells whether it is known of all that was sent what came of it.
+func (d *Daemon) allKnown(ctx context.Context) bool {
 	if d.executor.Counters().Unanswered > 0 {
 		return false
 	}
-	unsettled := 0
-	err := d.loop.Inspect(ctx, func() { unsettled = d.machine.Unsettled() })
-	return err == nil && unsettled == 0
+	unknown := 0
+	err := d.loop.Inspect(ctx, func() { unknown = d.machine.UnknownBindings() })
+	return err == nil && unknown == 0
 }
 
 // close waits for the lease to be released and the endpoint to close.

@@ -25,9 +25,9 @@ func (x *Executor) bind(ctx context.Context, p *object.Pod, node string) (machin
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: node},
 	}
-	for try := 1; ; try++ {
+	for tries := busy(0); ; {
 		err, sent := x.post(ctx, p, binding)
-		if delay, busy := turnedAway(err); busy && try < maxTries && sleep(ctx, delay) {
+		if delay, again := tries.again(err); again && sleep(ctx, delay) {
 			continue
 		}
 		if apierrors.IsConflict(err) {
@@ -68,7 +68,7 @@ func classify(err error, sent bool) machine.BindResult {
 	return machine.BindUnknown
 }
 
-// conflict settles a conflict by a read: the pod may be bound already, and by
+// conflict resolves a conflict by a read: the pod may be bound already, and by
 // an earlier request of ours.
 func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, conflict error) (machine.BindResult, error) {
 	now, err := x.get(ctx, p)
@@ -79,6 +79,19 @@ func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, con
 		return machine.BindDone, nil
 	}
 	return machine.BindRefused, conflict
+}
+
+// busy counts how often an overloaded server turned a request away.
+type busy int
+
+// again tells whether a request with that outcome is to be sent again, and when.
+func (b *busy) again(err error) (time.Duration, bool) {
+	delay, away := turnedAway(err)
+	if !away || *b >= maxTries-1 {
+		return 0, false
+	}
+	*b++
+	return delay, true
 }
 
 // turnedAway says whether the server was too busy to look at the request, and

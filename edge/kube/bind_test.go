@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // What a reply to a binding proves; the pod as a read shows it afterwards
-// settles conflicts.
+// resolves conflicts.
 func TestBindOutcome(t *testing.T) {
 	const none = "" // the pod is not bound
 	tests := []struct {
@@ -163,7 +163,7 @@ func TestStopReadsWhatWasLost(t *testing.T) {
 	if n := h.Counters().Unanswered; n != 1 {
 		t.Errorf("%d unanswered, want the one that was sent", n)
 	}
-	asked := make(chan struct{}) // whether all is settled
+	asked := make(chan struct{}) // whether all is known
 	stopped := make(chan struct{})
 	var read atomic.Bool
 	go func() {

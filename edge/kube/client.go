@@ -35,7 +35,7 @@ type Clients struct {
 	Devices, Claims rest.Interface
 	devices         deviceVersion // in which they are
 
-	Bind   rest.Interface // what settles bindings, evictions
+	Bind   rest.Interface // bindings, evictions, and the reads that follow
 	Status rest.Interface // pod status
 
 	Bindings *Poster
@@ -127,7 +127,7 @@ func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	if fenced {
 		c.RateLimiter = fence{c.RateLimiter, held}
 		c.Timeout = requestTimeout
-		c.Wrap(func(base http.RoundTripper) http.RoundTripper { return lending{base} })
+		c.Wrap(func(base http.RoundTripper) http.RoundTripper { return yieldingTransport{base} })
 	}
 	return c
 }

@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	bindWorkers   = 64   // bindings at a time, those aside that are slow (slowAfter)
-	bindLimit     = 1024 // bindings that wait for a worker
-	settleWorkers = 16   // reads, writes and evictions
-	statusWorkers = 16
-	eventWorkers  = 16
-	eventLimit    = 10_000 // events that wait; more are dropped
+	bindWorkers    = 64   // bindings at a time, those aside that are slow (slowAfter)
+	bindLimit      = 1024 // bindings that wait for a worker
+	requestWorkers = 16   // reads, writes and evictions
+	statusWorkers  = 16
+	eventWorkers   = 16
+	eventLimit     = 10_000 // events that wait; more are dropped
 
 	// slowAfter is how long a request occupies a worker's place. So at least 128
 	// bindings are sent in a second, if the rate limiter lets them, though none
@@ -47,7 +47,7 @@ type Executor struct {
 	logger  klog.Logger
 
 	bindings *pool
-	settling *pool
+	requests *pool
 	status   *statusQueue
 	events   *recorder
 
@@ -67,7 +67,7 @@ type Executor struct {
 // block. It works until Stop and Close.
 func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Executor {
 	h := &Executor{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(), plugins: newCalls(),
-		bindings: newPool(bindWorkers, 0, slowAfter), settling: newPool(settleWorkers, 0, slowAfter)}
+		bindings: newPool(bindWorkers, 0, slowAfter), requests: newPool(requestWorkers, 0, slowAfter)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
@@ -104,7 +104,7 @@ func (x *Executor) Do(e machine.Effect) {
 	case machine.ReadPod:
 		x.startRead(e)
 	case machine.Evict:
-		x.settling.submit(func(ctx context.Context) {
+		x.requests.submit(func(ctx context.Context) {
 			err := x.evict(ctx, e.Victim, e.Preemptor)
 			x.report(machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
 		})
@@ -130,7 +130,7 @@ func (x *Executor) Do(e machine.Effect) {
 // the pod's condition when it binds.
 func (x *Executor) startBind(e machine.Bind) {
 	x.binding.Add(1)
-	x.status.settle(e.Pod.UID, func() {
+	x.status.cancel(e.Pod.UID, func() {
 		x.bindings.submit(func(ctx context.Context) {
 			x.unanswered.Add(1)
 			defer x.unanswered.Add(-1)
@@ -143,7 +143,7 @@ func (x *Executor) startBind(e machine.Bind) {
 
 func (x *Executor) startRead(e machine.ReadPod) {
 	read := func() {
-		x.settling.submit(func(ctx context.Context) {
+		x.requests.submit(func(ctx context.Context) {
 			p, err := x.get(ctx, e.Pod)
 			x.report(machine.ReadReply{UID: e.Pod.UID, Pod: p, Err: err})
 		})
@@ -253,23 +253,23 @@ func transient(err error) bool {
 	}
 }
 
-// settlePause is the time between two looks at whether all is settled.
-const settlePause = 20 * time.Millisecond
+// stopPoll is the time between two looks at whether the fate of all is known.
+const stopPoll = 20 * time.Millisecond
 
 // Stop starts no further binding, lets those that were sent come to an end
 // until ctx ends, and gives up on the rest. Outcomes are still reported, and
-// what was lost is read until settled says that the fate of all is known, or ctx
+// what was lost is read until known says that the fate of all is known, or ctx
 // ends.
-func (x *Executor) Stop(ctx context.Context, settled func() bool) {
+func (x *Executor) Stop(ctx context.Context, known func() bool) {
 	x.bindings.close(true)
 	x.asking.end()
 	x.bindings.wait(ctx)
 	x.delegated.wait(ctx)
 	x.plugins.leave(ctx)
-	for !settled() && sleep(ctx, settlePause) {
+	for !known() && sleep(ctx, stopPoll) {
 	}
-	x.settling.close(true)
-	x.settling.wait(ctx)
+	x.requests.close(true)
+	x.requests.wait(ctx)
 }
 
 // Close sends what events and patches it can until ctx ends, and ends.
@@ -289,7 +289,7 @@ func (x *Executor) patchStatus(ctx context.Context, c statusClient, p *object.Po
 func (x *Executor) Abandon() {
 	x.asking.end()
 	x.delegated.end()
-	for _, p := range []*pool{x.bindings, x.settling, x.status.pool, x.events.pool} {
+	for _, p := range []*pool{x.bindings, x.requests, x.status.pool, x.events.pool} {
 		p.close(true)
 		p.cancel()
 	}

@@ -188,7 +188,7 @@ func TestStatusQueue(t *testing.T) {
 	// A binding voids what waits, and follows what is under way.
 	q.add(message("void"))
 	bound := make(chan struct{})
-	q.settle("uid-1", func() { close(bound) })
+	q.cancel("uid-1", func() { close(bound) })
 	select {
 	case <-bound:
 		t.Error("the binding overtook a patch")
@@ -202,7 +202,7 @@ func TestStatusQueue(t *testing.T) {
 		t.Errorf("sent %q, %d pods left in the queue", sent, len(q.pods))
 	}
 	at := false
-	q.settle("uid-1", func() { at = true })
+	q.cancel("uid-1", func() { at = true })
 	if !at {
 		t.Error("nothing under way, and yet the binding waits")
 	}

@@ -46,7 +46,7 @@ func (x *Executor) startAsk(e machine.CallExtender) {
 // status patch that is on its way, and is not sent without the lease. It does
 // not count in Full: an extender that hangs is no reason to stop.
 func (x *Executor) startBindBy(e machine.BindByExtender) {
-	x.status.settle(e.Pod.UID, func() {
+	x.status.cancel(e.Pod.UID, func() {
 		x.delegated.start(func(ctx context.Context) {
 			if !x.clients.held() {
 				x.report(machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading})

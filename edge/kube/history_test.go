@@ -15,7 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-func podMirror(post func(machine.Event)) *store {
+func podStore(post func(machine.Event)) *store {
 	s := &Watcher{logger: klog.Background()}
 	return newStore("pods", post, s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
@@ -38,7 +38,7 @@ func TestListOfAnOlderState(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			m := podMirror(func(e machine.Event) { got = append(got, describe(e)) })
+			m := podStore(func(e machine.Event) { got = append(got, describe(e)) })
 			_ = m.Replace([]any{versioned("a", "1", "10"), versioned("b", "2", "20")}, "30")
 			got = nil
 			if err := m.Replace(tt.list, tt.version); err != nil {
@@ -99,7 +99,7 @@ func TestResumeAfterRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := make(chan string, 10)
-	m := podMirror(func(e machine.Event) {
+	m := podStore(func(e machine.Event) {
 		if set, ok := e.(machine.PodSet); ok {
 			events <- "set on " + set.Pod.NodeName
 			return

@@ -33,7 +33,7 @@ func (x *Executor) startPlugins(e machine.RunPlugins) {
 		x.hosts.Run(context.Background(), e)
 		return
 	}
-	x.status.settle(e.Pod.UID, func() {
+	x.status.cancel(e.Pod.UID, func() {
 		x.plugins.start(func(ctx context.Context) {
 			if !x.clients.held() {
 				x.report(refuse(e))

@@ -11,7 +11,7 @@ import (
 type job func(ctx context.Context)
 
 // pool is a queue of jobs and workers that take them in order, a place for each.
-// A worker whose request takes long lends its place to another, so that slow
+// A worker whose request takes long gives its place to another, so that slow
 // requests do not hold up those behind them. How long the queue gets is up to
 // who submits.
 type pool struct {
@@ -24,7 +24,7 @@ type pool struct {
 
 	mu     sync.Mutex
 	queue  []job
-	taken  int // places; more than there are when lent ones come back
+	taken  int // places; more than there are when some that were given away come back
 	closed bool
 }
 
@@ -81,18 +81,18 @@ func (p *pool) next() job {
 	return j
 }
 
-// lend lets another worker have the caller's place from when the request is slow
+// yield lets another worker have the caller's place from when the request is slow
 // until back is called.
-func (p *pool) lend() (back func()) {
+func (p *pool) yield() (back func()) {
 	if p.slowAfter == 0 {
 		return func() {}
 	}
-	lent, over := false, false
+	given, over := false, false
 	timer := time.AfterFunc(p.slowAfter, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !over {
-			lent = true
+			given = true
 			p.taken--
 			p.start()
 		}
@@ -102,26 +102,26 @@ func (p *pool) lend() (back func()) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		over = true
-		if lent {
+		if given {
 			p.taken++
 		}
 	}
 }
 
-// lending is a transport that lends the place of the worker who sends a request
+// yieldingTransport gives away the place of the worker who sends a request
 // while the server takes its time. What the request waited for the rate limiter
 // does not count: those behind it would only wait there, too.
-type lending struct{ http.RoundTripper }
+type yieldingTransport struct{ http.RoundTripper }
 
-func (t lending) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t yieldingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p, ok := r.Context().Value(poolKey{}).(*pool); ok {
-		defer p.lend()()
+		defer p.yield()()
 	}
 	return t.RoundTripper.RoundTrip(r)
 }
 
 // WrappedRoundTripper is how client-go finds the connections.
-func (t lending) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+func (t yieldingTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
 // waiting is how many jobs no worker has taken.
 func (p *pool) waiting() int {
@@ -130,8 +130,8 @@ func (p *pool) waiting() int {
 	return len(p.queue)
 }
 
-// crowded tells that the queue is nearly full, or closed.
-func (p *pool) crowded() bool {
+// nearlyFull tells that the queue is nearly full, or closed.
+func (p *pool) nearlyFull() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.closed || p.limit > 0 && len(p.queue) >= p.limit-p.limit/10

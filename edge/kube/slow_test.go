@@ -104,7 +104,7 @@ func TestSlowServer(t *testing.T) {
 					t.Fatalf("%s: eviction of %s: %v", takes, e.Victim, e.Err)
 				}
 			}
-			if took, limit := time.Since(start), takes+pods/settleWorkers*slowAfter; took > limit {
+			if took, limit := time.Since(start), takes+pods/requestWorkers*slowAfter; took > limit {
 				t.Errorf("%d evictions of %s took %s, more than %s", pods, takes, took, limit)
 			}
 		})
@@ -186,11 +186,11 @@ func TestOneRateForAllRequests(t *testing.T) {
 }
 
 // A worker in the queue of the rate limiter keeps its place; one whose request
-// was sent lends it, and does not take more than one when it comes back.
-func TestPlacesAreLent(t *testing.T) {
+// was sent gives it away, and does not take more than one when it comes back.
+func TestPlacesAreGivenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(2, 0, time.Second)
-		server := lending{&slowServer{takes: 10 * time.Second}}
+		server := yieldingTransport{&slowServer{takes: 10 * time.Second}}
 		running, most := 0, 0
 		var mu sync.Mutex
 		count := func(n int) {

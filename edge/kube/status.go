@@ -137,9 +137,9 @@ func (q *statusQueue) enqueue(uid types.UID, s *podStatus) {
 	}
 }
 
-// settle voids the pod's patch that waits and calls then once none is on its
+// cancel voids the pod's patch that waits and calls then once none is on its
 // way, at once in most cases.
-func (q *statusQueue) settle(uid types.UID, then func()) {
+func (q *statusQueue) cancel(uid types.UID, then func()) {
 	q.mu.Lock()
 	s := q.pods[uid]
 	if s != nil {

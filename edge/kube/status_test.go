@@ -34,7 +34,7 @@ func TestStatusIsTriedAgain(t *testing.T) {
 		}, []string{"old", "old", "new"}, []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}},
 		"the pod is being bound": {2, func(q *statusQueue) {
 			time.Sleep(150 * time.Millisecond)
-			q.settle("uid-1", func() {})
+			q.cancel("uid-1", func() {})
 		}, []string{"old", "old"}, []time.Duration{0, 100 * time.Millisecond}},
 		"the end of the process": {2, func(q *statusQueue) {
 			time.Sleep(150 * time.Millisecond)

@@ -18,9 +18,9 @@ import (
 // How long the objects that only some plugins read are waited for, after all
 // others are there: where listing them fails, and where there is no answer.
 const (
-	failingPatience = 5 * time.Second
-	silentPatience  = time.Minute
-	syncPause       = 20 * time.Millisecond // between two looks at them
+	failingTimeout = 5 * time.Second
+	silentTimeout  = time.Minute
+	syncPause      = 20 * time.Millisecond // between two looks at them
 )
 
 var errNoAnswer = errors.New("the API server has not answered")

@@ -44,8 +44,8 @@ func failure(code int) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reasons[code], Code: int32(code)}}
 }
 
-// watched runs a source until the test ends. It has no patience with lists that
-// fail, and that much with those that are not answered.
+// watched runs a source until the test ends. It does not wait for lists that
+// fail, and waits as long as silent says for those that are not answered.
 func watched(t *testing.T, s *wire, silent time.Duration, kinds ...object.Kind) (*Watcher, chan string) {
 	clients, err := NewClients(s.config(), always)
 	if err != nil {

@@ -31,7 +31,7 @@ type Watcher struct {
 	logger klog.Logger
 	stores []*store
 	bad    atomic.Uint64
-	// failing and silent are the patience with kinds that only some plugins
+	// failing and silent are how long to wait for kinds that only some plugins
 	// read.
 	failing, silent time.Duration
 	// extenders decide which API objects are kept; nil: none.
@@ -44,7 +44,7 @@ type Watcher struct {
 // watches then stop reading. Of the objects that only some plugins read it
 // watches the given kinds.
 func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Watcher {
-	s := &Watcher{client: c.Watch, logger: logger, failing: failingPatience, silent: silentPatience}
+	s := &Watcher{client: c.Watch, logger: logger, failing: failingTimeout, silent: silentTimeout}
 	nodes := newStore("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})

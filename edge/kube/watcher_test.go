@@ -22,7 +22,7 @@ func versioned(name string, uid types.UID, version string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid, ResourceVersion: version}}
 }
 
-func TestMirror(t *testing.T) {
+func TestWatcher(t *testing.T) {
 	tests := []struct {
 		name string
 		do   func(m *store) error

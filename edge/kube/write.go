@@ -22,33 +22,27 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// settleTries is how many reads in a row, each followed by another try, may
-// show that a write whose reply was lost did not happen, before it counts as
-// refused. It is the machine's number for bindings.
-const settleTries = 8
-
-// writing is a Write effect on its way: its writes are carried out in order, up
+// pendingWrites is a Write effect on its way: its writes are carried out in order, up
 // to the first that fails. Between two tries it occupies no worker.
-type writing struct {
+type pendingWrites struct {
 	machine.Write
-	done machine.WriteReply
-	// tries counts the replies to the write at hand that were lost, busy how
-	// often the server turned it away.
-	// Reads that failed are unread: they show nothing.
-	tries, busy, unread int
-	lost                bool // its last reply was lost: a read is next
-	begun               bool // something was sent
-	refusal             error
+	done  machine.WriteReply
+	begun bool // something was sent
+	// Of the write at hand: how often the server was too busy for it, whether a
+	// read is next because its last reply was lost, and what is known then.
+	busy     busy
+	readNext bool
+	lost     machine.LostReply
 }
 
 // startWrite carries writes out.
 func (x *Executor) startWrite(e machine.Write) {
-	x.continueWrite(&writing{Write: e, done: machine.WriteReply{UID: e.Pod.UID}}, 0)
+	x.continueWrite(&pendingWrites{Write: e, done: machine.WriteReply{UID: e.Pod.UID}}, 0)
 }
 
-func (x *Executor) continueWrite(w *writing, delay time.Duration) {
+func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
 	next := func() {
-		x.settling.submit(func(ctx context.Context) {
+		x.requests.submit(func(ctx context.Context) {
 			if !w.begun {
 				w.begun = true
 				x.unanswered.Add(1)
@@ -74,62 +68,57 @@ func (x *Executor) continueWrite(w *writing, delay time.Duration) {
 
 // writeNext takes one more step with the write at hand. It returns how long to
 // wait before the next one, 0 for not at all.
-func (x *Executor) writeNext(ctx context.Context, w *writing) time.Duration {
+func (x *Executor) writeNext(ctx context.Context, w *pendingWrites) time.Duration {
 	at := &w.Writes[w.done.Done]
-	if w.lost {
-		return x.settleWrite(ctx, w, at)
+	if w.readNext {
+		return x.readBack(ctx, w, at)
 	}
 	shown, err := x.send(ctx, at)
-	if delay, busy := turnedAway(err); busy && w.busy < maxTries-1 {
-		w.busy++
+	if delay, again := w.busy.again(err); again {
 		return delay
 	}
 	switch {
 	case err == nil:
-		w.wrote(shown)
+		w.advance(shown)
 	case !errors.Is(err, ErrNotLeading) && classify(err, true) == machine.BindUnknown && ctx.Err() == nil:
-		w.lost = true
-	case w.tries > 0: // of the try before, whose reply was lost, that says nothing
-		w.lost, w.refusal = true, err
+		w.readNext = true
+		return w.lost.Delay()
+	case w.lost.Reads() > 0:
+		w.readNext, w.lost.Refusal = true, err
+		return w.lost.Delay()
 	default:
 		w.done.Err = err
 	}
 	return 0
 }
 
-// settleWrite reads whether a write whose reply was lost happened. A read that
+// readBack reads whether a write whose reply was lost happened. A read that
 // fails is repeated: what is being written stays taken meanwhile.
-func (x *Executor) settleWrite(ctx context.Context, w *writing, at *framework.Write) time.Duration {
+func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework.Write) time.Duration {
 	now, err := x.readObject(ctx, at)
 	missing := apierrors.IsNotFound(err)
-	var pause time.Duration // none after the first read
-	if reads := w.tries + w.unread; reads > 0 {
-		pause = min(time.Second<<min(reads-1, 4), 10*time.Second)
-	}
 	if err != nil && !missing && ctx.Err() == nil {
-		w.unread++ // no evidence, and no try
-		return pause
+		w.lost.ReadFailed()
+		return w.lost.Delay()
 	}
-	w.tries++
-	w.unread = 0
+	w.lost.NotShown()
 	switch {
 	case ctx.Err() != nil:
 		w.done.Err = fmt.Errorf("%s: %w", at.Describe(), ctx.Err())
 	case missing && at.Delete:
-		w.wrote(nil)
+		w.advance(nil)
 	case !missing && happened(now, at):
-		w.wrote(now)
+		w.advance(now)
 	case missing && at.Create == nil || !missing && at.Object.UID != "" && now.GetUID() != at.Object.UID:
 		w.done.Err = fmt.Errorf("%s: it is gone", at.Describe())
-	case w.refusal != nil:
-		w.done.Err = w.refusal
+	case w.lost.Refusal != nil:
+		w.done.Err = w.lost.Refusal
 	case !repeatable(at) && now.GetResourceVersion() != at.Object.Version:
 		w.done.Err = fmt.Errorf("%s: it has changed meanwhile", at.Describe())
-	case w.tries >= settleTries:
-		w.done.Err = fmt.Errorf("%s: no answer in %d tries, and it is not written", at.Describe(), w.tries)
+	case w.lost.Exhausted():
+		w.done.Err = fmt.Errorf("%s: no answer in %d tries, and it is not written", at.Describe(), w.lost.Reads())
 	default:
-		w.lost = false
-		return pause
+		w.readNext = false
 	}
 	return 0
 }
@@ -149,16 +138,16 @@ func happened(now metav1.Object, w *framework.Write) bool {
 // object.
 func repeatable(w *framework.Write) bool { return w.Strategic || w.Create != nil || w.Delete }
 
-// wrote goes on to the next write. An object that cannot be decoded is left to
+// advance goes on to the next write. An object that cannot be decoded is left to
 // the watch to tell of.
-func (w *writing) wrote(shown metav1.Object) {
+func (w *pendingWrites) advance(shown metav1.Object) {
 	_ = caught(func() {
 		if o := decode.Object(shown); o != nil {
 			w.done.Shown = append(w.done.Shown, o)
 		}
 	})
 	w.done.Done++
-	w.tries, w.busy, w.unread, w.lost, w.refusal = 0, 0, 0, false, nil
+	w.busy, w.readNext, w.lost = 0, false, machine.LostReply{}
 }
 
 // send makes, patches or deletes an object, and returns what it is then. A patch

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,13 +60,16 @@ type reply struct {
 
 var lostReply = reply{}
 
+// eightTries is how often a write is tried whose replies are lost.
+const eightTries = 8
+
 func TestWrite(t *testing.T) {
 	replaced := apiVolume("9", "")
 	replaced.UID = "another"
 	free, kept, taken := reply{200, apiVolume("1", "")}, reply{200, apiVolume("2", "c")}, reply{200, apiVolume("2", "d")}
 	conflict, down := reply{409, nil}, reply{503, nil}
 	eight := []reply{}
-	for range settleTries {
+	for range eightTries {
 		eight = append(eight, lostReply, free)
 	}
 	volume := []framework.Write{volumeWrite()}
@@ -88,7 +92,7 @@ func TestWrite(t *testing.T) {
 		{"lost, then refused", volume, []reply{lostReply, free, conflict, taken}, "PATCH GET PATCH GET", 0, "Conflict"},
 		{"an answer that says nothing", volume, []reply{down, free, kept}, "PATCH GET PATCH", 1, ""},
 		{"no answer for long", volume, []reply{lostReply, down, down, down, down, down, down, down, down, kept}, "PATCH" + strings.Repeat(" GET", 9), 1, ""},
-		{"never written", volume, eight, strings.TrimSuffix(strings.Repeat("PATCH GET ", settleTries), " "), 0, "no answer in 8 tries"},
+		{"never written", volume, eight, strings.TrimSuffix(strings.Repeat("PATCH GET ", eightTries), " "), 0, "no answer in 8 tries"},
 		{"gone", volume, []reply{lostReply, {404, nil}}, "PATCH GET", 0, "it is gone"},
 		{"another of its name", volume, []reply{lostReply, {200, replaced}}, "PATCH GET", 0, "it is gone"},
 		{"two writes", deviceWrites(), []reply{{200, apiClaim("2")}, {200, apiClaim("3", "p")}}, "PATCH PATCH", 2, ""},
@@ -98,21 +102,21 @@ func TestWrite(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			next := 0
+			var asked atomic.Int32 // by one goroutine of the server for each connection
 			s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
-				if next == len(tt.replies) {
+				next := int(asked.Add(1)) - 1
+				if next >= len(tt.replies) {
 					t.Errorf("one more %s", r.Method)
 					return
 				}
 				reply := tt.replies[next]
-				next++
 				if reply.code == 0 {
 					panic(http.ErrAbortHandler)
 				}
 				answer(w, reply.code, reply.body)
 			})
 			h, _ := executorOn(t, s.config(), always)
-			w := &writing{Write: machine.Write{Pod: testPod("p"), Writes: tt.writes}}
+			w := &pendingWrites{Write: machine.Write{Pod: testPod("p"), Writes: tt.writes}}
 			for w.done.Err == nil && w.done.Done < len(w.Writes) {
 				h.writeNext(context.Background(), w) // what it would wait is not waited
 			}
@@ -161,17 +165,17 @@ func TestFailedReadsProveNothingOfAWrite(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "v", UID: "uid-v", ResourceVersion: "1"}})
 	})
 	h, _ := executorOn(t, s.config(), always)
-	w := &writing{Write: machine.Write{Pod: testPod("p"), Writes: []framework.Write{volumeWrite()}}, lost: true}
+	w := &pendingWrites{Write: machine.Write{Pod: testPod("p"), Writes: []framework.Write{volumeWrite()}}, readNext: true}
 	pause := time.Duration(0)
-	for range 2 * settleTries {
-		pause = h.settleWrite(t.Context(), w, &w.Writes[0])
+	for range 2 * eightTries {
+		pause = h.readBack(t.Context(), w, &w.Writes[0])
 	}
-	if w.done.Err != nil || !w.lost || pause != 10*time.Second {
-		t.Fatalf("after reads that failed: %v, lost %t, the next in %v", w.done.Err, w.lost, pause)
+	if w.done.Err != nil || !w.readNext || pause != 10*time.Second {
+		t.Fatalf("after reads that failed: %v, lost %t, the next in %v", w.done.Err, w.readNext, pause)
 	}
 	fails = false
-	if h.settleWrite(t.Context(), w, &w.Writes[0]); w.done.Err != nil || w.lost {
-		t.Errorf("after the first read: %v, lost %t, want it sent again", w.done.Err, w.lost)
+	if h.readBack(t.Context(), w, &w.Writes[0]); w.done.Err != nil || w.readNext {
+		t.Errorf("after the first read: %v, lost %t, want it sent again", w.done.Err, w.readNext)
 	}
 }
 

@@ -141,9 +141,9 @@ func (m *Metrics) plugins() {
 // own makes the metrics that only Berth has.
 func (m *Metrics) own() {
 	const berth = "berth"
-	m.unknownBindings = counter(berth, "bindings_unknown_total", metrics.ALPHA, "Bindings whose reply was lost, settled by reading the pod.")
+	m.unknownBindings = counter(berth, "bindings_unknown_total", metrics.ALPHA, "Bindings whose reply was lost; a read of the pod tells.")
 	m.panics = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "panics_total", StabilityLevel: metrics.ALPHA,
-		Help: "Panics that were contained, by where: plugin (the pod at hand backs off), hint (the pod is woken), loop (the event is tried again)."}, []string{"where"})
+		Help: "Panics that were contained, by where: plugin (the pod at hand backs off), hint (the pod is requeued), loop (the event is tried again)."}, []string{"where"})
 	m.eventsDropped = counter(berth, "events_dropped_total", metrics.ALPHA, "API events that were not published, because too many waited or the API refused.")
 	m.patchesFailed = counter(berth, "status_patches_failed_total", metrics.ALPHA, "Patches of a pod's status that failed.")
 	m.stepSeconds = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "loop_step_age_seconds", StabilityLevel: metrics.ALPHA,

@@ -103,7 +103,7 @@ scheduler_pod_scheduling_attempts_bucket{le="16"} 3
 scheduler_pod_scheduling_attempts_bucket{le="+Inf"} 3
 scheduler_pod_scheduling_attempts_sum 6
 scheduler_pod_scheduling_attempts_count 3
-# HELP berth_bindings_unknown_total [ALPHA] Bindings whose reply was lost, settled by reading the pod.
+# HELP berth_bindings_unknown_total [ALPHA] Bindings whose reply was lost; a read of the pod tells.
 # TYPE berth_bindings_unknown_total counter
 berth_bindings_unknown_total 1
 # HELP scheduler_unschedulable_pods [BETA] Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.

@@ -19,7 +19,7 @@ func TestEventsYieldToBindings(t *testing.T) {
 	}{
 		{"no binding", 0, 0, false, 0},
 		{"a short burst", time.Second, 0, false, time.Second},
-		{"bindings without end", time.Hour, 0, false, eventPatience},
+		{"bindings without end", time.Hour, 0, false, eventHold},
 		{"a queue that fills", time.Hour, 9, false, 0},
 		{"the end of the process", time.Hour, 0, true, 0},
 	} {

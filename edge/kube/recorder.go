@@ -139,8 +139,8 @@ func (r *recorder) finish() {
 // What an event waits for bindings that are under way, at the most, and how
 // often it looks.
 const (
-	eventPatience = 2 * time.Second
-	eventPause    = 50 * time.Millisecond
+	eventHold  = 2 * time.Second
+	eventPause = 50 * time.Millisecond
 )
 
 // yield lets bindings go first: the API server takes one or the other. It does
@@ -148,7 +148,7 @@ const (
 func (r *recorder) yield(ctx context.Context, since time.Time) {
 	r.waiting <- struct{}{}
 	defer func() { <-r.waiting }()
-	for r.busy() && time.Since(since) < eventPatience && !r.pool.crowded() {
+	for r.busy() && time.Since(since) < eventHold && !r.pool.nearlyFull() {
 		select {
 		case <-ctx.Done():
 			return
