@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 			nothingOvercommitted(t, name, in, r)
 			whoIsLeftCannotBePlaced(t, name, in, r)
 			if mix != "spread-preemption" && mix != "interpod-preemption" {
-				// There an eviction wakes pods that it does not help, too.
+				// There an eviction requeues pods that it does not help, too.
 				nobodyIsTriedForNothing(t, name, in)
 			}
 			again := &bytes.Buffer{}

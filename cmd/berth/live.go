@@ -16,8 +16,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
-// patience is how long an API server may take for one answer.
-const patience = time.Minute
+// answerTimeout is how long an API server may take for one answer.
+const answerTimeout = time.Minute
 
 // live adds what a running cluster has of everything that a simulation looks at.
 func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string) error {
@@ -28,7 +28,7 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 	if err != nil {
 		return err
 	}
-	config.Timeout = patience
+	config.Timeout = answerTimeout
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	for i := range decode.Kinds {
 		k := &decode.Kinds[i]

@@ -144,7 +144,7 @@ func TestCheckSeesDamage(t *testing.T) {
 	}
 }
 
-func BenchmarkMove100kParked(b *testing.B) {
+func BenchmarkMove100kUnschedulable(b *testing.B) {
 	q := newByUID(options(&door{}))
 	for i := range 100_000 {
 		p := pod(fmt.Sprint(i))

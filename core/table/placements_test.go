@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// The journal keeps so many entries, and fewer where their pods are wordy; who
+// The journal keeps so many entries, and fewer where their pods have long keys; who
 // asks for what is gone is told so.
 func TestPlacementsAreBounded(t *testing.T) {
 	var l placements
@@ -32,15 +32,15 @@ func TestPlacementsAreBounded(t *testing.T) {
 	if _, ok := read(99); ok {
 		t.Error("an entry too many is shown")
 	}
-	wordy := &object.Pod{Tolerations: match.Tolerations{Key: strings.Repeat("x", 1<<20)}}
+	long := &object.Pod{Tolerations: match.Tolerations{Key: strings.Repeat("x", 1<<20)}}
 	for range 200 {
-		l.add(Placement{Pod: wordy})
+		l.add(Placement{Pod: long})
 		if l.words > wordsKept {
 			t.Fatalf("%d bytes are kept", l.words)
 		}
 	}
 	if n, ok := read(l.total - 64); !ok || n != 64 {
-		t.Errorf("%d of 64 wordy entries, %v", n, ok)
+		t.Errorf("%d of 64 long entries, %v", n, ok)
 	}
 	if _, ok := read(l.total - 65); ok {
 		t.Error("more than may be kept")

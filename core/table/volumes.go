@@ -9,12 +9,12 @@ type volumeNames struct {
 	namers map[object.VolumeSource]int
 	// claimants counts the claims that name a PersistentVolume.
 	claimants map[string]int
-	// heardClaims and heardVolumes are those of pods that Learn was told of.
+	// heardClaims and heardVolumes are those of pods that trackVolumes was told of.
 	heardClaims  map[objectName]bool
 	heardVolumes map[object.VolumeSource]bool
 }
 
-// heardKept bounds the claims and volumes of Learn.
+// heardKept bounds the claims and volumes of trackVolumes.
 const heardKept = 1 << 14
 
 func newVolumes() volumeNames {
@@ -23,7 +23,7 @@ func newVolumes() volumeNames {
 
 // OwnVolume tells whether the volume that the claim is bound to can come to a node
 // by this claim alone, and no placed pod uses the claim. A pod that may be tried
-// somewhere (Learn) counts as placed.
+// somewhere (trackVolumes) counts as placed.
 func (t *Table) OwnVolume(c *object.PersistentVolumeClaim, pv *object.PersistentVolume) bool {
 	at, v := objectName{c.Namespace, c.Name}, &t.volumes
 	return len(t.claims[at]) == 0 && !v.heardClaims[at] && v.claimants[pv.Name] == 1 &&
@@ -73,9 +73,9 @@ func (v *volumeNames) nameInline(p *object.Pod, sign int) {
 	}
 }
 
-// learnVolumes hears of what a pod that is not placed yet may bring to a node. It
+// trackVolumes hears of what a pod that is not placed yet may bring to a node. It
 // returns false where it forgot earlier ones.
-func (v *volumeNames) learnVolumes(p *object.Pod) bool {
+func (v *volumeNames) trackVolumes(p *object.Pod) bool {
 	whole := len(v.heardClaims)+len(v.heardVolumes) < heardKept
 	if !whole {
 		clear(v.heardClaims)

@@ -32,8 +32,8 @@ type group struct {
 
 func key(p *v1.Pod) string { return p.Namespace + "/" + p.Name }
 
-// patience is how long nothing may be seen before a run counts as stuck.
-const patience = 2 * time.Minute
+// stuckAfter is how long nothing may be seen before a run counts as stuck.
+const stuckAfter = 2 * time.Minute
 
 // watchBindings watches until the context ends.
 func watchBindings(ctx context.Context, client kubernetes.Interface) (*bindings, error) {
@@ -121,7 +121,7 @@ func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, g *gr
 	if tried {
 		what = "attempted"
 	}
-	stuck, last := time.NewTimer(patience), -1
+	stuck, last := time.NewTimer(stuckAfter), -1
 	defer stuck.Stop()
 	for {
 		now := b.seen(g, tried)
@@ -130,7 +130,7 @@ func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, g *gr
 		}
 		if now > last {
 			last = now
-			stuck.Reset(patience)
+			stuck.Reset(stuckAfter)
 		}
 		select {
 		case <-b.news:
@@ -139,7 +139,7 @@ func (b *bindings) wait(ctx context.Context, scheduler *cluster.Scheduler, g *gr
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-stuck.C:
-			return fmt.Errorf("no further pod was %s for %s; %d of %d are", what, patience, now, g.size)
+			return fmt.Errorf("no further pod was %s for %s; %d of %d are", what, stuckAfter, now, g.size)
 		}
 	}
 }

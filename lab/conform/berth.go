@@ -41,8 +41,8 @@ type berth struct {
 
 	extenders extender.Extenders
 
-	options machine.Options
-	judge   *engine.Engine // of pods that name a node
+	options   machine.Options
+	evaluator *engine.Engine // of pods that name a node
 }
 
 // Berth is Berth as a side, under the world's feature gates.
@@ -106,7 +106,7 @@ func newBerth(x extender.Extenders, o machine.Options) *berth {
 		asked:     map[types.UID]string{},
 		writes:    map[types.UID][]framework.Write{},
 		options:   o,
-		judge:     engine.New(m.Table(), o.Seed, o.Workers),
+		evaluator: engine.New(m.Table(), o.Seed, o.Workers),
 	}
 }
 
@@ -185,7 +185,7 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 	return rec
 }
 
-// named has the engine judge a pod that names a node: the machine would take
+// named has the engine evaluate a pod that names a node: the machine would take
 // it as bound there.
 func (b *berth) named(p *v1.Pod) oracle.Record {
 	for _, profile := range b.options.Profiles {
@@ -194,7 +194,7 @@ func (b *berth) named(p *v1.Pod) oracle.Record {
 			pending.Spec.NodeName = "" // of a bound pod what only pending ones need is not decoded
 			pod := decode.Pod(pending)
 			pod.NodeName = p.Spec.NodeName
-			d := decision.Decision{Nodes: b.judge.Decide(engine.For(profile, pod), b.machine.Nominations()).Nodes()}
+			d := decision.Decision{Nodes: b.evaluator.Decide(engine.For(profile, pod), b.machine.Nominations()).Nodes()}
 			return record(&d)
 		}
 	}
@@ -260,17 +260,17 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 	case b.waiting[c.Pod.UID] != nil:
 		b.step(machine.PodSet{Pod: b.pod(c.Pod)})
 	}
-	woken := make([]bool, len(waiting))
+	requeued := make([]bool, len(waiting))
 	for i, w := range waiting {
 		switch at := b.machine.Entry(w.Pod.UID).Place(); at {
 		case queue.Unschedulable, queue.Gated:
 		case queue.InFlight:
 			return nil, fmt.Errorf("pod %s is in flight while it waits", w.Pod.Name)
 		default:
-			woken[i] = true
+			requeued[i] = true
 		}
 	}
-	return woken, nil
+	return requeued, nil
 }
 
 // forget has the API report the pod deleted.

@@ -17,9 +17,9 @@ import (
 // broken is kube-scheduler with a fault in what it says.
 type broken struct {
 	Side
-	decide func(oracle.Record) oracle.Record
-	wake   func([]bool) []bool
-	order  func([]*v1.Pod) []*v1.Pod
+	decide  func(oracle.Record) oracle.Record
+	requeue func([]bool) []bool
+	order   func([]*v1.Pod) []*v1.Pod
 }
 
 func (b broken) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
@@ -39,11 +39,11 @@ func (b broken) Decide(p *v1.Pod) oracle.Record {
 }
 
 func (b broken) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, error) {
-	woken, err := b.Side.Apply(c, waiting)
-	if b.wake != nil {
-		woken = b.wake(woken)
+	requeued, err := b.Side.Apply(c, waiting)
+	if b.requeue != nil {
+		requeued = b.requeue(requeued)
 	}
-	return woken, err
+	return requeued, err
 }
 
 func TestMain(m *testing.M) {
@@ -60,8 +60,8 @@ func TestKubeSchedulerAgreesWithItself(t *testing.T) {
 		}
 		t.Log(summary(mix, counts, len(apart), 1))
 		for _, d := range apart {
-			if strings.HasPrefix(d.Diffs[0], "needed wake-up") {
-				continue // a wake-up that kube-scheduler itself misses
+			if strings.HasPrefix(d.Diffs[0], "needed requeue") {
+				continue // a requeue that kube-scheduler itself misses
 			}
 			t.Errorf("%s, seed %d: %s", mix, d.World.Seed, strings.Join(d.Diffs, "; "))
 		}
@@ -115,7 +115,7 @@ func TestFaultsAreFoundAndShrunk(t *testing.T) {
 			slices.Reverse(pods)
 			return pods
 		}}},
-		{"never waking", "resources", "wake-up", broken{wake: func(w []bool) []bool { return make([]bool, len(w)) }}},
+		{"never requeueing", "resources", "requeue", broken{requeue: func(w []bool) []bool { return make([]bool, len(w)) }}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			start := func(ctx context.Context, w generate.World) (Side, error) {
@@ -195,7 +195,7 @@ func TestCommand(t *testing.T) {
 func TestOut(t *testing.T) {
 	start := func(ctx context.Context, w generate.World) (Side, error) {
 		side, err := Upstream(ctx, w)
-		return broken{Side: side, wake: func(w []bool) []bool { return make([]bool, len(w)) }}, err
+		return broken{Side: side, requeue: func(w []bool) []bool { return make([]bool, len(w)) }}, err
 	}
 	var out strings.Builder
 	c := comparison{mixes: []string{"gates"}, first: 1, last: 6, berth: start, out: &out, progress: &out,

@@ -25,7 +25,7 @@ func (r *run) grants(pod *v1.Pod, got oracle.Record) *Disagreement {
 		return nil
 	}
 	if diff := compareGrants(upstream, pod, got.Node, got.Writes); diff != "" {
-		return r.part(diff)
+		return r.disagree(diff)
 	}
 	return nil
 }

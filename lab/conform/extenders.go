@@ -27,8 +27,8 @@ func reachable(configuration string) string {
 // says depends on its address, the pod and the node alone.
 var extenders = sync.OnceValue(func() *httptest.Server { return httptest.NewServer(http.HandlerFunc(serve)) })
 
-// lot is a number below n that the words decide.
-func lot(n uint64, words ...string) uint64 {
+// draw is a number below n that the words decide.
+func draw(n uint64, words ...string) uint64 {
 	h := fnv.New64a()
 	for _, w := range words {
 		_, _ = h.Write([]byte(w + "\x00"))
@@ -55,7 +55,7 @@ func serve(w http.ResponseWriter, r *http.Request) {
 			reply = scoreNodes(who, &args)
 		}
 	}
-	if lot(16, who, verb, pod, "fails") == 0 {
+	if draw(16, who, verb, pod, "fails") == 0 {
 		http.Error(w, "out of order", http.StatusInternalServerError)
 		return
 	}
@@ -65,14 +65,14 @@ func serve(w http.ResponseWriter, r *http.Request) {
 // filterNodes lets most nodes pass, and says of most others why not.
 func filterNodes(who string, args *extenderv1.ExtenderArgs) *extenderv1.ExtenderFilterResult {
 	reply := &extenderv1.ExtenderFilterResult{FailedNodes: extenderv1.FailedNodesMap{}, FailedAndUnresolvableNodes: extenderv1.FailedNodesMap{}}
-	if lot(16, who, args.Pod.Name, "errs") == 0 {
+	if draw(16, who, args.Pod.Name, "errs") == 0 {
 		reply.Error = "no word about pod " + args.Pod.Name
 		return reply
 	}
-	strict := lot(4, who, args.Pod.Name, "strict") == 0
+	strict := draw(4, who, args.Pod.Name, "strict") == 0
 	passed := []string{}
 	for _, name := range askedAbout(args) {
-		switch n := lot(12, who, args.Pod.Name, name); {
+		switch n := draw(12, who, args.Pod.Name, name); {
 		case n < 6 && !strict:
 			passed = append(passed, name)
 		case n < 9:
@@ -114,7 +114,7 @@ func askedAbout(args *extenderv1.ExtenderArgs) []string {
 func scoreNodes(who string, args *extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 	list := extenderv1.HostPriorityList{}
 	for _, name := range askedAbout(args) {
-		if n := lot(13, who, name, "score"); n <= 10 {
+		if n := draw(13, who, name, "score"); n <= 10 {
 			list = append(list, extenderv1.HostPriority{Host: name, Score: int64(n)})
 		}
 	}
@@ -124,7 +124,7 @@ func scoreNodes(who string, args *extenderv1.ExtenderArgs) extenderv1.HostPriori
 // reviewCandidates leaves most of them, with the victims as they are.
 func reviewCandidates(who string, args *extenderv1.ExtenderPreemptionArgs) *extenderv1.ExtenderPreemptionResult {
 	reply := &extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: map[string]*extenderv1.MetaVictims{}}
-	keep := func(node string) bool { return lot(4, who, args.Pod.Name, node, "preempt") > 0 }
+	keep := func(node string) bool { return draw(4, who, args.Pod.Name, node, "preempt") > 0 }
 	for node, v := range args.NodeNameToMetaVictims {
 		if keep(node) {
 			reply.NodeNameToMetaVictims[node] = v

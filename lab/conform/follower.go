@@ -29,28 +29,28 @@ type follower struct {
 	world  *sim.World
 	step   *scenario.Step
 
-	written store // the story's, and what became of them by writes
-	last    metav1.Object
-	nodes   map[string]bool       // that kube-scheduler knows
-	pods    map[types.UID]*v1.Pod // as the scheduler was told last
-	origin  map[types.UID]*v1.Pod // as the story wrote them then
-	waiting []oracle.Rejected     // in the places where pods wait for a change
-	placing map[types.UID]*v1.Pod // decided on, their writes to come
-	counts  storyCounts
-	parted  []parting // since the last change or decision, not marked yet
-	faults  []string  // what nobody marked
-	err     error     // that ends the story
+	written     store // the story's, and what became of them by writes
+	last        metav1.Object
+	nodes       map[string]bool       // that kube-scheduler knows
+	pods        map[types.UID]*v1.Pod // as the scheduler was told last
+	origin      map[types.UID]*v1.Pod // as the story wrote them then
+	waiting     []oracle.Rejected     // in the places where pods wait for a change
+	placing     map[types.UID]*v1.Pod // decided on, their writes to come
+	counts      storyCounts
+	differences []difference // since the last change or decision, not marked yet
+	faults      []string     // what nobody marked
+	err         error        // that ends the story
 }
 
-// parting is something that the two sides say differently about a pod.
-type parting struct {
+// difference is something that the two sides say differently about a pod.
+type difference struct {
 	pod  string // namespace/name
 	diff string
 }
 
 // storyCounts is what was compared.
 type storyCounts struct {
-	stories, decisions, wakes, extra, marked int
+	stories, decisions, requeues, extra, marked int
 }
 
 func newFollower(upstream *oracle.Scheduler) *follower {
@@ -67,7 +67,7 @@ func (f *follower) Directive(s *scenario.Step, world *sim.World) error {
 	case "differs":
 		return f.differs(s)
 	default:
-		f.settle()
+		f.fail()
 		f.step = s
 	}
 	return f.err
@@ -78,27 +78,27 @@ func (f *follower) differs(s *scenario.Step) error {
 	if len(s.Words) < 2 {
 		return nil // the story's player says so
 	}
-	before := len(f.parted)
-	f.parted = slices.DeleteFunc(f.parted, func(p parting) bool {
+	before := len(f.differences)
+	f.differences = slices.DeleteFunc(f.differences, func(p difference) bool {
 		return p.pod == s.Words[1] || p.pod == v1.NamespaceDefault+"/"+s.Words[1]
 	})
-	if len(f.parted) == before {
+	if len(f.differences) == before {
 		return fmt.Errorf("kube-scheduler does and says the same")
 	}
 	f.counts.marked++
 	return nil
 }
 
-// settle has what differs and is not marked be a fault.
-func (f *follower) settle() {
-	for _, p := range f.parted {
+// fail has what differs and is not marked be a fault.
+func (f *follower) fail() {
+	for _, p := range f.differences {
 		f.faults = append(f.faults, fmt.Sprintf("%d: %s: pod %s: %s", f.step.Line, strings.Join(f.step.Words, " "), p.pod, p.diff))
 	}
-	f.parted = nil
+	f.differences = nil
 }
 
-func (f *follower) part(p *v1.Pod, diff string) {
-	f.parted = append(f.parted, parting{p.Namespace + "/" + p.Name, diff})
+func (f *follower) differ(p *v1.Pod, diff string) {
+	f.differences = append(f.differences, difference{p.Namespace + "/" + p.Name, diff})
 }
 
 // Wrote notes an object as the story has it.
@@ -132,7 +132,7 @@ func (f *follower) follow(e machine.Event) error {
 		if err := f.oracle.SetSelectorOwner(f.last); err != nil {
 			return err
 		}
-		return f.compareWakes("a change of "+e.Owner.Name, make([]bool, len(f.waiting))) // v1.36.3 wakes nobody
+		return f.compareRequeues("a change of "+e.Owner.Name, make([]bool, len(f.waiting))) // v1.36.3 requeues no pod
 	case machine.ObjectSet:
 		m := e.Object.Head()
 		key := fmt.Sprintf("%s %s/%s", m.Kind, m.Namespace, m.Name)
@@ -194,38 +194,38 @@ func (f *follower) waits(uid types.UID) bool {
 	return at == queue.Unschedulable || at == queue.Gated
 }
 
-// change shows a change and compares what it wakes.
+// change shows a change and compares what it requeues.
 func (f *follower) change(c generate.Change) error {
 	want, err := f.oracle.Apply(c, f.waiting)
 	if err != nil {
 		return err
 	}
-	return f.compareWakes(c.String(), want)
+	return f.compareRequeues(c.String(), want)
 }
 
-// compareWakes compares which waiting pods were woken. Whom Berth alone wakes
-// makes a difference if he fits now; so does whom nobody wakes.
-func (f *follower) compareWakes(what string, want []bool) error {
+// compareRequeues compares which waiting pods were requeued. Whom Berth alone requeues
+// makes a difference if he fits now; so does whom nothing requeues.
+func (f *follower) compareRequeues(what string, want []bool) error {
 	for i, r := range f.waiting {
 		pod := f.pods[r.Pod.UID]
-		woken := !f.waits(pod.UID)
-		f.counts.wakes++
-		if want[i] && woken {
+		requeued := !f.waits(pod.UID)
+		f.counts.requeues++
+		if want[i] && requeued {
 			continue
 		}
 		if want[i] {
-			f.part(pod, what+" wakes it in kube-scheduler, not in Berth")
+			f.differ(pod, what+" requeues it in kube-scheduler, not in Berth")
 			continue
 		}
 		rec, err := f.ask(pod)
 		switch {
 		case err != nil:
 			return err
-		case rec.Result == oracle.Scheduled && woken:
-			f.part(pod, what+" wakes it in Berth, not in kube-scheduler, and it fits")
+		case rec.Result == oracle.Scheduled && requeued:
+			f.differ(pod, what+" requeues it in Berth, not in kube-scheduler, and it fits")
 		case rec.Result == oracle.Scheduled:
-			f.part(pod, what+" wakes it nowhere, and it fits")
-		case woken:
+			f.differ(pod, what+" requeues it nowhere, and it fits")
+		case requeued:
 			f.counts.extra++
 		}
 	}
@@ -253,7 +253,7 @@ func (f *follower) observe(e machine.Effect) {
 	case machine.Write:
 		if pod := f.placing[e.Pod.UID]; pod != nil {
 			if diff := compareGrants(f.oracle, pod, pod.Spec.NodeName, e.Writes); diff != "" {
-				f.part(pod, diff)
+				f.differ(pod, diff)
 			}
 		}
 		for i := range e.Writes {
@@ -276,7 +276,7 @@ func (f *follower) decided(d *decision.Decision) error {
 	}
 	f.counts.decisions++
 	if diffs := compare(want, record(d)); len(diffs) > 0 {
-		f.part(pod, strings.Join(diffs, "; "))
+		f.differ(pod, strings.Join(diffs, "; "))
 	}
 	f.leave(d.UID)
 	if delete(f.placing, d.UID); d.Result == decision.ResultScheduled {

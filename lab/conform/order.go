@@ -22,11 +22,11 @@ func (r *run) order() *Disagreement {
 	}
 	want, err := r.want.Order(r.world.Pending)
 	if err != nil {
-		return r.part("queue order: kube-scheduler: " + err.Error())
+		return r.disagree("queue order: kube-scheduler: " + err.Error())
 	}
 	got, err := r.got.Order(r.world.Pending)
 	if err != nil {
-		return r.part("queue order: Berth: " + err.Error())
+		return r.disagree("queue order: Berth: " + err.Error())
 	}
 	// That a gate holds on one side alone is for the decisions to show.
 	want, got = among(want, got), among(got, want)
@@ -34,7 +34,7 @@ func (r *run) order() *Disagreement {
 		return nil
 	}
 	r.step(Step{Order: want, GotOrder: got})
-	return r.part(fmt.Sprintf("queue order: kube-scheduler %s, Berth %s", names(want), names(got)))
+	return r.disagree(fmt.Sprintf("queue order: kube-scheduler %s, Berth %s", names(want), names(got)))
 }
 
 // named compares what is said of pods that name a node in their spec. Such
@@ -52,7 +52,7 @@ func (r *run) named() *Disagreement {
 			continue // no node was asked, or not all
 		}
 		if diffs := compareNodes(want.Nodes, got.Nodes); len(diffs) > 0 {
-			return r.part(append([]string{fmt.Sprintf("spec.nodeName: pod %s names %s, which no story can ask", pod.Name, pod.Spec.NodeName)}, diffs...)...)
+			return r.disagree(append([]string{fmt.Sprintf("spec.nodeName: pod %s names %s, which no story can ask", pod.Name, pod.Spec.NodeName)}, diffs...)...)
 		}
 	}
 	return nil

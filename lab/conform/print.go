@@ -190,7 +190,7 @@ func (s *story) change(step Step, last bool) {
 	case s.there(c.Pod):
 		s.WriteString(scenario.WriteObject(c.Pod))
 	}
-	for _, p := range step.Woken {
+	for _, p := range step.Requeued {
 		s.line("expect %s in active|backoff|error backoff", key(p))
 	}
 	if !last {
@@ -202,7 +202,7 @@ func (s *story) change(step Step, last bool) {
 // for the story: what follows depends on it.
 func (s *story) decide(step Step, last, full bool) {
 	equals := max(len(step.Want.Best), len(step.Want.Plans)) > 1
-	// Were it to come and go, those who wait would be woken, and what it wrote
+	// Were it to come and go, those who wait would be requeued, and what it wrote
 	// would stay.
 	if !last && equals && (step.Placed == nil || len(s.waiting) > 0 || len(step.Written) > 0) {
 		s.comment("%s is decided here, among equals", key(step.Pod))
@@ -237,7 +237,7 @@ func (s *story) decide(step Step, last, full bool) {
 }
 
 // written has the objects be as Berth's writes left them. Those who wait would
-// be woken; they go, as nothing more is asked about them.
+// be requeued; they go, as nothing more is asked about them.
 func (s *story) written(step Step) {
 	if len(step.Written) > 0 {
 		s.clear()

@@ -20,10 +20,10 @@ type Counts struct {
 	Worlds, Decisions                   int
 	Scheduled, Unschedulable, Preempted int
 	Gated, Failed                       int
-	// Wakes is the questions whether a change wakes a pod. Extra is how often
-	// Berth woke a pod that kube-scheduler left and that still does not fit;
+	// Requeues is the questions whether a change requeues a pod. Extra is how often
+	// Berth requeued a pod that kube-scheduler left and that still does not fit;
 	// Missed how often kube-scheduler left a pod that would have fit.
-	Wakes, Extra, Missed int
+	Requeues, Extra, Missed int
 }
 
 func (c *Counts) add(d Counts) {
@@ -34,7 +34,7 @@ func (c *Counts) add(d Counts) {
 	c.Preempted += d.Preempted
 	c.Gated += d.Gated
 	c.Failed += d.Failed
-	c.Wakes += d.Wakes
+	c.Requeues += d.Requeues
 	c.Extra += d.Extra
 	c.Missed += d.Missed
 }
@@ -65,10 +65,10 @@ type Step struct {
 	Placed    *v1.Pod
 	Written   []metav1.Object
 
-	// Change happened. Woken are the pods that it has to wake: those that
-	// kube-scheduler wakes, and those that turned out to fit.
-	Change *generate.Change
-	Woken  []*v1.Pod
+	// Change happened. Requeued are the pods that it has to requeue: those that
+	// kube-scheduler requeues, and those that turned out to fit.
+	Change   *generate.Change
+	Requeued []*v1.Pod
 }
 
 // maxWaiting bounds the rejected pods that are followed through changes.
@@ -123,13 +123,13 @@ func (r *run) against(other Start) (apart *Disagreement) {
 	defer stop()
 	defer func() {
 		if p := recover(); p != nil {
-			apart = r.part(fmt.Sprintf("panic: %v", p))
+			apart = r.disagree(fmt.Sprintf("panic: %v", p))
 		}
 	}()
 	want, wantErr := Upstream(ctx, r.world)
 	got, gotErr := other(ctx, r.world)
 	if (wantErr == nil) != (gotErr == nil) {
-		return r.part(fmt.Sprintf("start: kube-scheduler says %v, Berth %v", wantErr, gotErr))
+		return r.disagree(fmt.Sprintf("start: kube-scheduler says %v, Berth %v", wantErr, gotErr))
 	}
 	if wantErr != nil {
 		return nil
@@ -180,7 +180,7 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	step.Want, step.Got = want, got
 	r.count(want)
 	if diffs := compare(want, got); len(diffs) > 0 {
-		return false, r.part(diffs...)
+		return false, r.disagree(diffs...)
 	}
 	if want.Result == oracle.Preempting {
 		return false, r.preempt(pod, got)
@@ -212,7 +212,7 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	}
 	for _, side := range []Side{r.want, r.got} {
 		if err := side.Assume(pod, got.Node); err != nil {
-			return false, r.part("assume: " + err.Error())
+			return false, r.disagree("assume: " + err.Error())
 		}
 	}
 	return true, nil
@@ -220,7 +220,7 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 
 // preempt has the victims of Berth's plan go on both sides and tries the pod
 // again on the node that it is now nominated to. Other waiting pods are not
-// followed any further: they would have been woken for nothing.
+// followed any further: they would have been requeued for nothing.
 func (r *run) preempt(pod *v1.Pod, plan oracle.Record) *Disagreement {
 	r.waiting = nil
 	for _, victim := range plan.Victims {
@@ -228,7 +228,7 @@ func (r *run) preempt(pod *v1.Pod, plan oracle.Record) *Disagreement {
 		delete(r.running, gone.Pod.UID)
 		for _, side := range []Side{r.want, r.got} {
 			if _, err := side.Apply(gone, nil); err != nil {
-				return r.part(fmt.Sprintf("preempt %s: %v", victim, err))
+				return r.disagree(fmt.Sprintf("preempt %s: %v", victim, err))
 			}
 		}
 	}
@@ -278,9 +278,9 @@ func (r *run) possible(c generate.Change) bool {
 	return ran || slices.ContainsFunc(r.waiting, func(w oracle.Rejected) bool { return w.Pod.UID == c.Pod.UID })
 }
 
-// change shows a change to both sides, compares what it wakes, and then tries
-// every waiting pod again: one that fits now must have been woken by Berth,
-// and so must be one that kube-scheduler wakes.
+// change shows a change to both sides, compares what it requeues, and then tries
+// every waiting pod again: one that fits now must have been requeued by Berth,
+// and so must be one that kube-scheduler requeues.
 func (r *run) change(c generate.Change) *Disagreement {
 	if !r.possible(c) {
 		return nil
@@ -293,11 +293,11 @@ func (r *run) change(c generate.Change) *Disagreement {
 	r.step(Step{Change: &c})
 	want, err := r.want.Apply(c, r.waiting)
 	if err != nil {
-		return r.part(fmt.Sprintf("%s: kube-scheduler: %v", c, err))
+		return r.disagree(fmt.Sprintf("%s: kube-scheduler: %v", c, err))
 	}
 	got, err := r.got.Apply(c, r.waiting)
 	if err != nil {
-		return r.part(fmt.Sprintf("%s: Berth: %v", c, err))
+		return r.disagree(fmt.Sprintf("%s: Berth: %v", c, err))
 	}
 	waited := r.waiting
 	r.waiting = nil
@@ -312,13 +312,13 @@ func (r *run) change(c generate.Change) *Disagreement {
 			}
 			pod = c.Pod
 		}
-		r.counts.Wakes++
+		r.counts.Requeues++
 		if want[i] {
-			r.steps[at].Woken = append(r.steps[at].Woken, pod)
+			r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
 		}
 		if want[i] && !got[i] {
 			r.steps = r.steps[:at+1]
-			return r.part(fmt.Sprintf("wake-up: %s wakes pod %s (rejected by %v) in kube-scheduler, not in Berth", c, pod.Name, w.Plugins))
+			return r.disagree(fmt.Sprintf("requeue: %s requeues pod %s (rejected by %v) in kube-scheduler, not in Berth", c, pod.Name, w.Plugins))
 		}
 		fits, d := r.decide(pod)
 		if d != nil {
@@ -328,8 +328,8 @@ func (r *run) change(c generate.Change) *Disagreement {
 		case fits && moved:
 		case fits && !got[i]:
 			r.steps = r.steps[:at+1]
-			r.steps[at].Woken = []*v1.Pod{pod}
-			return r.part(fmt.Sprintf("needed wake-up: after %s pod %s (rejected by %v) fits, and Berth did not wake it", c, pod.Name, w.Plugins))
+			r.steps[at].Requeued = []*v1.Pod{pod}
+			return r.disagree(fmt.Sprintf("needed requeue: after %s pod %s (rejected by %v) fits, and Berth did not requeue it", c, pod.Name, w.Plugins))
 		case fits && !want[i]:
 			r.counts.Missed++
 		case !want[i] && got[i]:
@@ -340,6 +340,6 @@ func (r *run) change(c generate.Change) *Disagreement {
 	return nil
 }
 
-func (r *run) part(diffs ...string) *Disagreement {
+func (r *run) disagree(diffs ...string) *Disagreement {
 	return &Disagreement{World: r.world, At: r.at, Diffs: slices.Clip(diffs), Steps: r.steps}
 }

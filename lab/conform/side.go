@@ -14,7 +14,7 @@ import (
 type Side interface {
 	// Decide makes one attempt for the pod and leaves the cluster as it is.
 	// Record.Node is the choice when the result is Scheduled. A pod that names
-	// a node in its spec is judged all the same; then only Record.Nodes counts.
+	// a node in its spec is evaluated all the same; then only Record.Nodes counts.
 	Decide(*v1.Pod) oracle.Record
 	// Assume places the pod on the node.
 	Assume(pod *v1.Pod, node string) error

@@ -44,7 +44,7 @@ func playStories(dir string, out io.Writer) error {
 		return fmt.Errorf("--stories: %s holds no story", dir)
 	}
 	fmt.Fprintf(out, "stories: %d played, %d decisions and %d requeues compared (%d extra), %d intended differences, %d stories disagree\n",
-		total.stories, total.decisions, total.wakes, total.extra, total.marked, wrong)
+		total.stories, total.decisions, total.requeues, total.extra, total.marked, wrong)
 	if faults > 0 {
 		return fmt.Errorf("Berth and kube-scheduler disagree in %d stories", wrong)
 	}
@@ -54,7 +54,7 @@ func playStories(dir string, out io.Writer) error {
 func (c *storyCounts) add(d storyCounts) {
 	c.stories += d.stories
 	c.decisions += d.decisions
-	c.wakes += d.wakes
+	c.requeues += d.requeues
 	c.extra += d.extra
 	c.marked += d.marked
 }
@@ -85,7 +85,7 @@ func compareStory(file, text string) (storyCounts, []string) {
 	defer upstream.Stop()
 	follower := newFollower(upstream)
 	err = s.Play(scenario.Engine{Seed: 1, Workers: 1, Observe: follower.observe, Watch: follower})
-	follower.settle()
+	follower.fail()
 	var said []string
 	for _, f := range follower.faults {
 		said = append(said, file+":"+f)

@@ -29,9 +29,9 @@ func TestMarks(t *testing.T) {
 		{"marked", firstOfGroup + "differs two: R3\nexpect two in backoff\n", ""},
 		{"marked behind an expectation", firstOfGroup + "expect two in backoff\ndiffers two: R3\n", ""},
 		{"not marked at the end", firstOfGroup,
-			"f.txt:6: delete pod one: pod default/two: Delete pod default/one wakes it in Berth, not in kube-scheduler, and it fits"},
+			"f.txt:6: delete pod one: pod default/two: Delete pod default/one requeues it in Berth, not in kube-scheduler, and it fits"},
 		{"marked too late", firstOfGroup + "advance 1s\ndiffers two: R3\n",
-			"f.txt:6: delete pod one: pod default/two: Delete pod default/one wakes it in Berth, not in kube-scheduler, and it fits"},
+			"f.txt:6: delete pod one: pod default/two: Delete pod default/one requeues it in Berth, not in kube-scheduler, and it fits"},
 		{"stale", "node a\npod one\ncycle\ndiffers one: it is placed elsewhere\n",
 			"f.txt:4: differs one: kube-scheduler does and says the same"},
 		{"an expectation that is not met", "node a\npod one\nexpect one -> a\n", "f.txt:3: expect one -> a: it is active: "},
@@ -50,7 +50,7 @@ func TestMarks(t *testing.T) {
 // Whatever is compared is counted.
 func TestStoryCounts(t *testing.T) {
 	counts, said := compareStory("f.txt", firstOfGroup+"differs two: R3\n")
-	if want := (storyCounts{stories: 1, decisions: 1, wakes: 1, marked: 1}); counts != want || len(said) > 0 {
+	if want := (storyCounts{stories: 1, decisions: 1, requeues: 1, marked: 1}); counts != want || len(said) > 0 {
 		t.Errorf("got %+v, %v", counts, said)
 	}
 }

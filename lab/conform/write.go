@@ -25,7 +25,7 @@ func objectKey(o metav1.Object) string {
 
 // write has Berth's writes, and what controllers do about them, happen on both
 // sides. Other waiting pods are not followed any further: they would have been
-// woken for nothing.
+// requeued for nothing.
 func (r *run) write(step *Step, writes []framework.Write) *Disagreement {
 	if len(writes) > 0 {
 		r.waiting = nil
@@ -33,20 +33,20 @@ func (r *run) write(step *Step, writes []framework.Write) *Disagreement {
 	for i := range writes {
 		if writes[i].Delete {
 			if err := r.remove(&writes[i].Object); err != nil {
-				return r.part(fmt.Sprintf("write %s: %v", writes[i].Describe(), err))
+				return r.disagree(fmt.Sprintf("write %s: %v", writes[i].Describe(), err))
 			}
 			continue
 		}
 		changed, err := r.objects.follow(&writes[i])
 		if err != nil {
-			return r.part(fmt.Sprintf("write %s: %v", writes[i].Describe(), err))
+			return r.disagree(fmt.Sprintf("write %s: %v", writes[i].Describe(), err))
 		}
 		step.Written = append(step.Written, changed...)
 		for _, o := range changed {
 			r.objects[objectKey(o)] = o
 			for _, side := range []Side{r.want, r.got} {
 				if _, err := side.Apply(generate.Change{Verb: generate.Update, Other: o}, nil); err != nil {
-					return r.part(fmt.Sprintf("write %s: %v", objectKey(o), err))
+					return r.disagree(fmt.Sprintf("write %s: %v", objectKey(o), err))
 				}
 			}
 		}

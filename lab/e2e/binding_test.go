@@ -29,7 +29,7 @@ import (
 // A webhook on bindings takes 12 s for most pods, 20 s for some, and refuses
 // others three times. Each slow pod takes one request, and all are asked for at
 // once; each refused pod takes four. Pods that the webhook lets through are
-// bound and announced meanwhile.
+// bound and their events published meanwhile.
 func TestSlowBindings(t *testing.T) {
 	const twelve, twenty, refused, quick = 100, 20, 5, 20
 	f := newField(t, "slow")
@@ -51,7 +51,7 @@ func TestSlowBindings(t *testing.T) {
 	f.await("the first slow pods to be asked for", func() string { return missing(min(hook.busy(), 1), 1) })
 	f.create(f.podsOf("refused", refused, "1")...)
 	f.create(f.podsOf("quick", quick, "1")...)
-	f.await("the quick pods to be bound and announced", func() string {
+	f.await("the quick pods to be bound and their events published", func() string {
 		said := 0
 		for name := range f.eventsOn("Scheduled") {
 			if strings.HasPrefix(name, "quick-") {

@@ -142,7 +142,7 @@ func TestDeviceClaimWrites(t *testing.T) {
 
 // Three pods get three devices, their bindings are refused, and the watch, which
 // would show what their claims got, is frozen. Three others must not get the
-// same devices, whatever wakes them.
+// same devices, whatever requeues them.
 func TestDeviceClaimsAndFrozenWatch(t *testing.T) {
 	f := newField(t, "devices-frozen")
 	f.sameNodes(1, "8", 110)

@@ -48,7 +48,7 @@ func isBinding(method, path string) bool {
 // The fault of v1.36.3 that gives room away twice: bindings take effect, their
 // replies are lost, and the watch, which would show them, is frozen. Reads fail
 // too for a while. Pods that wait for room must not get that of the bound ones,
-// whatever wakes them.
+// whatever requeues them.
 func TestLostRepliesAndFrozenWatch(t *testing.T) {
 	const nodes = 6
 	f := newField(t, "lost")

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// patience is how long one step may take; far below the five minutes after
+	// stepTimeout is how long one step may take; far below the five minutes after
 	// which a scheduler looks at all pods again in any case.
-	patience = 2 * time.Minute
+	stepTimeout = 2 * time.Minute
 	// glance is how often the API is asked whether a step is done.
 	glance = 50 * time.Millisecond
 )
@@ -84,7 +84,7 @@ func (s *stage) start(kind, binary string) error {
 
 // clear ends the scheduler and takes away what the next story would see.
 func (s *stage) clear() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), stepTimeout)
 	defer cancel()
 	var errs []error
 	if s.scheduler != nil {
@@ -107,7 +107,7 @@ func (s *stage) await(what string, done func() bool) {
 	if s.err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(s.ctx, patience, fmt.Errorf("it took longer than %s", patience))
+	ctx, cancel := context.WithTimeoutCause(s.ctx, stepTimeout, fmt.Errorf("it took longer than %s", stepTimeout))
 	defer cancel()
 	for {
 		if done() || s.err != nil {

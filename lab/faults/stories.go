@@ -208,7 +208,7 @@ func preemption(s *stage) Outcome {
 	s.create(owner(high)("owner"))
 	s.awaitGone("user")
 	s.mark()
-	s.settle() // the owner was woken by that, and has to wait
+	s.settle() // the owner was requeued by that, and has to wait
 	answer()
 	s.awaitGone("other")
 	s.mark()

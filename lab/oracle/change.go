@@ -28,7 +28,7 @@ type Rejected struct {
 // nothing.
 func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error) {
 	for _, w := range waiting {
-		if err := s.park(w); err != nil {
+		if err := s.enqueueRejected(w); err != nil {
 			return nil, err
 		}
 	}
@@ -49,22 +49,22 @@ func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error)
 	default:
 		err = s.changePod(c)
 	}
-	parked := sets.New[string]()
+	unschedulable := sets.New[string]()
 	for _, p := range s.SchedulingQueue.UnschedulablePods() {
-		parked.Insert(string(p.UID))
+		unschedulable.Insert(string(p.UID))
 	}
-	woken := make([]bool, len(waiting))
+	requeued := make([]bool, len(waiting))
 	for i, w := range waiting {
-		woken[i] = !parked.Has(string(w.Pod.UID))
+		requeued[i] = !unschedulable.Has(string(w.Pod.UID))
 	}
-	return woken, err
+	return requeued, err
 }
 
-// patience is how long evictions in process may take.
-const patience = 30 * time.Second
+// evictionTimeout is how long evictions in process may take.
+const evictionTimeout = 30 * time.Second
 
-// park brings a waiting pod to where its rejection left it in the queue.
-func (s *Scheduler) park(w Rejected) error {
+// enqueueRejected brings a waiting pod to where its rejection left it in the queue.
+func (s *Scheduler) enqueueRejected(w Rejected) error {
 	q := s.SchedulingQueue
 	q.Add(s.ctx, w.Pod)
 	if w.Gated {
@@ -73,7 +73,7 @@ func (s *Scheduler) park(w Rejected) error {
 	// kube-scheduler's evictions go on beside, and hold their pod back from the
 	// queue until they are through.
 	for start := time.Now(); len(q.PodsInActiveQ()) == 0; q.Add(s.ctx, w.Pod) {
-		if time.Since(start) > patience {
+		if time.Since(start) > evictionTimeout {
 			return fmt.Errorf("pod %s/%s: is held back from the queue", w.Pod.Namespace, w.Pod.Name)
 		}
 		time.Sleep(time.Millisecond)

@@ -63,7 +63,7 @@ func TestDecide(t *testing.T) {
 }
 
 // A change requeues the pods that it may help, and no gated pod.
-func TestApplyWakes(t *testing.T) {
+func TestApplyRequeues(t *testing.T) {
 	s, err := New(generate.World{Nodes: []*v1.Node{node("a", "2")}})
 	if err != nil {
 		t.Fatal(err)
@@ -87,9 +87,9 @@ func TestApplyWakes(t *testing.T) {
 		{generate.Change{Verb: generate.Update, Pod: opened}, []bool{false, false, true}},
 		{generate.Change{Verb: generate.Delete, Node: grown}, []bool{false, false, false}},
 	} {
-		woken, err := s.Apply(tt.change, waiting)
-		if err != nil || !slices.Equal(woken, tt.want) {
-			t.Errorf("%s wakes %v, want %v (%v)", tt.change, woken, tt.want, err)
+		requeued, err := s.Apply(tt.change, waiting)
+		if err != nil || !slices.Equal(requeued, tt.want) {
+			t.Errorf("%s requeues %v, want %v (%v)", tt.change, requeued, tt.want, err)
 		}
 	}
 }
@@ -148,9 +148,9 @@ func TestDefaultScheduler(t *testing.T) {
 	}
 }
 
-// Wake-ups that v1.36.3 misses, found by comparing worlds and from outside: if
+// Requeues that v1.36.3 misses, found by comparing worlds and from outside: if
 // one of these ever fails, a line of docs/deviations.md is out of date.
-func TestWakeUpsThatKubeSchedulerMisses(t *testing.T) {
+func TestRequeuesThatKubeSchedulerMisses(t *testing.T) {
 	profile := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n"
 	small := []*v1.Node{node("a", "2")}
 	t.Run("a node comes to match addedAffinity", func(t *testing.T) {
@@ -209,7 +209,7 @@ func wanting(p *v1.Pod, app string) *v1.Pod {
 }
 
 // misses has a pod rejected in a world, and then fit after the change, which
-// does not wake it.
+// does not requeue it.
 func misses(t *testing.T, w generate.World, p *v1.Pod, c generate.Change) {
 	t.Helper()
 	s, err := New(w)
@@ -218,11 +218,11 @@ func misses(t *testing.T, w generate.World, p *v1.Pod, c generate.Change) {
 	}
 	defer s.Stop()
 	before := s.Decide(p)
-	woken, err := s.Apply(c, []Rejected{{Pod: p, Plugins: before.Plugins}})
+	requeued, err := s.Apply(c, []Rejected{{Pod: p, Plugins: before.Plugins}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after := s.Decide(p); before.Result != Unschedulable || after.Result != Scheduled || woken[0] {
-		t.Errorf("%s, then %s; woken: %v", before.Result, after.Result, woken[0])
+	if after := s.Decide(p); before.Result != Unschedulable || after.Result != Scheduled || requeued[0] {
+		t.Errorf("%s, then %s; requeued: %v", before.Result, after.Result, requeued[0])
 	}
 }

@@ -277,7 +277,7 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	tb := world()
 	p := claim(tb, "one", 1)
 	c := shown(tb, "ns", "one")
@@ -366,7 +366,7 @@ func TestBindingConditions(t *testing.T) {
 
 // A pod that is not bound gives up its reservations, and those alone: the claim
 // keeps what it got, and others their part of it.
-func TestRetract(t *testing.T) {
+func TestRevertWrites(t *testing.T) {
 	tb, pl := world(), newPlugin(t)
 	p := claim(tb, "shared", 1)
 	other := &object.Pod{UID: "pod other", Namespace: "ns", Name: "other", Claims: p.Claims}

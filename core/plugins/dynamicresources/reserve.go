@@ -111,7 +111,7 @@ func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 	delete(pl.made, p.UID)
 }
 
-// retract takes the pod's reservations back that stand in the API. What the
+// revertWrites takes the pod's reservations back that stand in the API. What the
 // claims got they keep; one that was made for the pod goes.
 func (pl *plugin) revertWrites(t *table.Table, p *object.Pod, _ string) []framework.Write {
 	var writes []framework.Write

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
-func TestPodsThatWake(t *testing.T) {
+func TestPodsThatRequeue(t *testing.T) {
 	p := mustNew(t, nil)
 	elsewhere := func(p *object.Pod) *object.Pod { p.Namespace = "other"; return p }
 	inTeam := func(a *v1.Affinity, list *[]v1.PodAffinityTerm) *v1.Affinity {
@@ -26,7 +26,7 @@ func TestPodsThatWake(t *testing.T) {
 		what     string
 		waiting  *object.Pod
 		old, now *object.Pod
-		wakes    bool
+		requeues bool
 	}{
 		{"a friend comes", pod("p", "y", "", friend), nil, pod("q", "x", "n", nil), true},
 		{"a friend comes, of two", pod("p", "y", "", by("zone", app("x"), app("z"))), nil, pod("q", "x", "n", nil), false},
@@ -55,13 +55,13 @@ func TestPodsThatWake(t *testing.T) {
 		case c.now == nil:
 			e.ActionType = framework.Delete
 		}
-		if got := plugintest.Queues(p, c.waiting, e); got != c.wakes {
-			t.Errorf("%s: wakes %v", c.what, got)
+		if got := plugintest.Queues(p, c.waiting, e); got != c.requeues {
+			t.Errorf("%s: requeues %v", c.what, got)
 		}
 	}
 }
 
-func TestOwnLabelsWake(t *testing.T) {
+func TestOwnLabelsRequeue(t *testing.T) {
 	p, old, now := mustNew(t, nil), pod("p", "x", "", nil), pod("p", "y", "", nil)
 	e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, OldPod: old, NewPod: now}
 	if !plugintest.Queues(p, now, e) {
@@ -69,27 +69,27 @@ func TestOwnLabelsWake(t *testing.T) {
 	}
 }
 
-func TestNodesThatWake(t *testing.T) {
+func TestNodesThatRequeue(t *testing.T) {
 	p, waiting := mustNew(t, nil), pod("p", "x", "", nil)
 	a, b := &object.Node{Labels: map[string]string{"zone": "a"}}, &object.Node{Labels: map[string]string{"zone": "b"}}
 	for _, c := range []struct {
 		old, now *object.Node
 		action   framework.ActionType
-		wakes    bool
+		requeues bool
 	}{
 		{nil, a, framework.Add, true},
 		{a, nil, framework.Delete, true},
 		{a, b, framework.UpdateNodeLabel, true},
 		{a, a, framework.UpdateNodeAllocatable, false},
 	} {
-		if got := plugintest.Queues(p, waiting, framework.Event{Resource: framework.Node, ActionType: c.action, OldNode: c.old, NewNode: c.now}); got != c.wakes {
-			t.Errorf("node %v -> %v: wakes %v", c.old, c.now, got)
+		if got := plugintest.Queues(p, waiting, framework.Event{Resource: framework.Node, ActionType: c.action, OldNode: c.old, NewNode: c.now}); got != c.requeues {
+			t.Errorf("node %v -> %v: requeues %v", c.old, c.now, got)
 		}
 	}
 }
 
 // R1: labels of namespaces queue pods that selectors of namespaces may block.
-func TestNamespacesThatWake(t *testing.T) {
+func TestNamespacesThatRequeue(t *testing.T) {
 	p := mustNew(t, nil)
 	team := by("zone", app("x"))
 	team.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
@@ -98,7 +98,7 @@ func TestNamespacesThatWake(t *testing.T) {
 		waiting   *object.Pod
 		namespace string
 		label     string
-		wakes     bool
+		requeues  bool
 	}{
 		{"its own", pod("p", "x", "", nil), "ns", "any", true},
 		{"one that it selects now", pod("p", "x", "", team), "other", "team", true},
@@ -107,8 +107,8 @@ func TestNamespacesThatWake(t *testing.T) {
 	} {
 		e := framework.Event{Resource: framework.Namespace, ActionType: framework.UpdateNamespaceLabel,
 			OldNamespace: &object.Namespace{Name: c.namespace}, NewNamespace: &object.Namespace{Name: c.namespace, Labels: map[string]string{c.label: "a"}}}
-		if got := plugintest.Queues(p, c.waiting, e); got != c.wakes {
-			t.Errorf("%s: wakes %v", c.what, got)
+		if got := plugintest.Queues(p, c.waiting, e); got != c.requeues {
+			t.Errorf("%s: requeues %v", c.what, got)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func TestNormalize(t *testing.T) {
 }
 
 // A node event that lets the pod in queues it, and no other label event.
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		added := affinity.Draw(t, "added")
 		pl, err := New(&config.NodeAffinityArgs{AddedAffinity: added})
@@ -266,7 +266,7 @@ func TestWakes(t *testing.T) {
 	})
 	e := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeTaint, OldNode: &object.Node{}, NewNode: &object.Node{}}
 	if !plugintest.Queues(build(t, nil), podOf(nil, required(named("a"))), e) {
-		t.Error("v1.36 wakes on every change of taints")
+		t.Error("v1.36 requeues on every change of taints")
 	}
 }
 

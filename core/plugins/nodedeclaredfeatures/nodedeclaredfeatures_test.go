@@ -45,7 +45,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	update := func(r framework.EventResource, a framework.ActionType, e framework.Event) framework.Event {
 		e.Resource, e.ActionType = r, a
 		return e
@@ -68,7 +68,7 @@ func TestWakes(t *testing.T) {
 			t.Errorf("%s: got %v", c.name, got)
 		}
 		if plugintest.Queues(New(feature.Features{}), pod("A"), c.event) {
-			t.Errorf("%s: woke without the gate", c.name)
+			t.Errorf("%s: requeued without the gate", c.name)
 		}
 	}
 }

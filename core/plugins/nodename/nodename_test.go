@@ -28,7 +28,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	for action, want := range map[framework.ActionType]bool{
 		framework.Add: true, framework.UpdateNodeTaint: true, framework.UpdateNodeLabel: false, framework.Delete: false,
 	} {

@@ -81,7 +81,7 @@ func TestEqualPartsEqualPorts(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	http := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}}
 	dns := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolUDP, Port: 53}}
 	pod := &object.Pod{UID: "1", HostPorts: http}

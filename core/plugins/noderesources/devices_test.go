@@ -93,9 +93,9 @@ func TestDevicesStandForTheResource(t *testing.T) {
 
 // A class that comes to stand for what the pod names queues it, and so does a
 // node that leaves it to a class.
-func TestDeviceClassWakes(t *testing.T) {
+func TestDeviceClassRequeues(t *testing.T) {
 	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
-	wakes := func(old, now *object.DeviceClass, p *object.Pod) bool {
+	requeues := func(old, now *object.DeviceClass, p *object.Pod) bool {
 		e := framework.Event{Resource: framework.DeviceClass, ActionType: framework.Add, NewObject: now}
 		if old != nil {
 			e.ActionType, e.OldObject = framework.UpdateOther, old
@@ -105,16 +105,16 @@ func TestDeviceClassWakes(t *testing.T) {
 	other := class("example.com/other")
 	implicit := &object.Pod{Extended: []object.ExtendedRequest{{Resource: v1.ResourceName(resourcev1.ResourceDeviceClassPrefix + "card")}}}
 	for name, c := range map[string]struct{ got, want bool }{
-		"comes":                   {wakes(nil, class(string(cards)), card(1)), true},
-		"comes, for another":      {wakes(nil, other, card(1)), false},
-		"comes, for none":         {wakes(nil, class(""), card(1)), false},
-		"is named so":             {wakes(nil, class(""), implicit), true},
-		"was named so before":     {wakes(other, class(""), implicit), false},
-		"turns to it":             {wakes(other, class(string(cards)), card(1)), true},
-		"stands for it as before": {wakes(class(string(cards)), class(string(cards)), card(1)), false},
+		"comes":                   {requeues(nil, class(string(cards)), card(1)), true},
+		"comes, for another":      {requeues(nil, other, card(1)), false},
+		"comes, for none":         {requeues(nil, class(""), card(1)), false},
+		"is named so":             {requeues(nil, class(""), implicit), true},
+		"was named so before":     {requeues(other, class(""), implicit), false},
+		"turns to it":             {requeues(other, class(string(cards)), card(1)), true},
+		"stands for it as before": {requeues(class(string(cards)), class(string(cards)), card(1)), false},
 	} {
 		if c.got != c.want {
-			t.Errorf("a class %s: wakes %v", name, c.got)
+			t.Errorf("a class %s: requeues %v", name, c.got)
 		}
 	}
 	grows := framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, Table: tb,
@@ -124,6 +124,6 @@ func TestDeviceClassWakes(t *testing.T) {
 	}
 	tb.SetObject(class(string(cards)))
 	if !plugintest.Queues(pl, card(1), grows) {
-		t.Error("a node that leaves the resource to a class wakes nobody")
+		t.Error("a node that leaves the resource to a class requeues no pod")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	pl := plugin(t, &configv1.NodeResourcesFitArgs{IgnoredResources: []string{string(fpga)}})
 	size := func(cpu, memory int64) resource.Vector { return resource.Vector{MilliCPU: cpu, Memory: memory} }
 	pod := &object.Pod{UID: "waits", Demand: resource.Demand{Requests: resource.Vector{MilliCPU: 500, Scalars: []resource.Scalar{{Name: fpga, Value: 1}}}}}
@@ -53,7 +53,7 @@ func TestWakes(t *testing.T) {
 }
 
 // Whatever change makes room for a pod that fitted nowhere queues it.
-func TestNoWakeIsMissed(t *testing.T) {
+func TestNoRequeueIsMissed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pl, tb, pod := plugin(t, drawArgs(t)), drawTable(t, small), drawPod(t, "waits", small)
 		fits := func() bool {
@@ -94,7 +94,7 @@ func TestNoWakeIsMissed(t *testing.T) {
 			tb.SetNode(&now)
 		}
 		if fits() && !plugintest.Queues(pl, pod, e) {
-			t.Fatalf("not woken by %+v", e)
+			t.Fatalf("not requeued by %+v", e)
 		}
 	})
 }

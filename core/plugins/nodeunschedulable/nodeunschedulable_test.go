@@ -49,7 +49,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	exempt := pod(v1.Toleration{Operator: v1.TolerationOpExists})
 	stranger := &object.Pod{UID: "2", Tolerations: exempt.Tolerations}
 	node := func(action framework.ActionType, old, now *object.Node) framework.Event {

@@ -23,7 +23,7 @@ var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.VolumeAttachment, ActionType: framework.Delete, QueueingHintFn: attachmentGone},
 }
 
-// installedWakes are those of pods that a driver keeps off: it came to a node,
+// installedEvents are those of pods that a driver keeps off: it came to a node,
 // or it does not insist any more.
 var installedEvents = []framework.ClusterEventWithHint{
 	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: driverAdded},

@@ -26,16 +26,16 @@ var usual = []object.Kind{object.PersistentVolumeClaims, object.PersistentVolume
 // New returns the plugin. With the gate VolumeLimitScaling, drivers may
 // ask that pods with their volumes stay off nodes without them.
 func New(f feature.Features) framework.Plugin {
-	kinds, wakes, filter := usual, eventsToRegister, filter
+	kinds, events, filter := usual, eventsToRegister, filter
 	if f.VolumeLimitScaling {
 		kinds = append(slices.Clone(usual), object.CSIDrivers)
-		wakes = append(slices.Clone(wakes), installedEvents...)
+		events = append(slices.Clone(events), installedEvents...)
 		filter = filterInstalled
 	}
 	return framework.Plugin{
 		Name:             names.NodeVolumeLimits,
 		Reads:            kinds,
-		EventsToRegister: wakes,
+		EventsToRegister: events,
 		SignPlugin: framework.SignPlugin{
 			Locality:     framework.NodeAndPods,
 			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !attaches(p) },

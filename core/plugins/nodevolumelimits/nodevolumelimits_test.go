@@ -60,7 +60,7 @@ func TestVolumesCountOnce(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	none := node(0)
 	none.Drivers = nil
 	free := node(0)
@@ -75,7 +75,7 @@ func TestWakes(t *testing.T) {
 		{"a driver comes", none, node(1), true}, {"a limit comes", free, node(1), true},
 	} {
 		if got := limitRaised(nil, &framework.Event{OldObject: c.old, NewObject: c.now}); got != c.want {
-			t.Errorf("%s: wakes %v", c.name, got)
+			t.Errorf("%s: requeues %v", c.name, got)
 		}
 	}
 	p := &object.Pod{Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "c"}}}
@@ -90,7 +90,7 @@ func TestWakes(t *testing.T) {
 		{"of another", framework.Event{NewObject: &object.PersistentVolume{}}, false},
 	} {
 		if got := volumeChanged(p, &c.e); got != c.want {
-			t.Errorf("a volume %s: wakes %v", c.name, got)
+			t.Errorf("a volume %s: requeues %v", c.name, got)
 		}
 	}
 }

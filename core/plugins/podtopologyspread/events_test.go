@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	p := newPlugin(t, nil)
 	honor := v1.NodeInclusionPolicyHonor
 	own := podWith(web(v1.LabelTopologyZone))

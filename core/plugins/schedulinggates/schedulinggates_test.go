@@ -19,7 +19,7 @@ func TestGatesHoldThePod(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	pod := &object.Pod{UID: "1"}
 	own := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "1"}}
 	other := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "2"}}

@@ -102,7 +102,7 @@ func TestEqualPartsEqualAnswers(t *testing.T) {
 }
 
 // A node event that lets the pod in queues it.
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pl, pod := New(feature.Features{}), drawPod(t, "tolerations")
 		nodes := drawNodes(t)

@@ -200,7 +200,7 @@ func TestAfterBinding(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	p := &object.Pod{Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "c"}}}
 	kept := volume("v", 1, "")
 	kept.Claim = &object.ClaimReference{Namespace: "ns", Name: "c"}
@@ -223,7 +223,7 @@ func TestWakes(t *testing.T) {
 		{"another claim", claimChanged, framework.Event{NewObject: &object.PersistentVolumeClaim{Meta: object.Meta{Namespace: "ns", Name: "d"}}}, false},
 	} {
 		if got := c.hint(p, &c.e); got != c.want {
-			t.Errorf("%s: wakes %v", c.name, got)
+			t.Errorf("%s: requeues %v", c.name, got)
 		}
 	}
 }

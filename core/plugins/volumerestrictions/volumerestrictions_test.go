@@ -58,7 +58,7 @@ func TestOnePodAtATime(t *testing.T) {
 	}
 }
 
-func TestWakes(t *testing.T) {
+func TestQueueingHints(t *testing.T) {
 	disk := func(namespace, name string) *object.Pod {
 		return &object.Pod{Namespace: namespace, Volumes: []object.Volume{{Disk: &object.Disk{Kind: object.AWSElasticBlockStore, Name: name}}}}
 	}
@@ -75,7 +75,7 @@ func TestWakes(t *testing.T) {
 		{"another disk", disk("ns", "x"), disk("ns", "y"), false},
 	} {
 		if got := freed(c.rejected, &framework.Event{OldPod: c.gone}); got != c.want {
-			t.Errorf("%s: wakes %v", c.name, got)
+			t.Errorf("%s: requeues %v", c.name, got)
 		}
 	}
 }

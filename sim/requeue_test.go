@@ -26,7 +26,7 @@ import (
 var vigils = flag.String("vigils", "0-30", "seeds of the worlds of TestNobodySleepsOnAFreeBerth, first-last")
 
 // A pod that waits for an event fits no node, at any time: an event that made
-// one fit has woken it. The queue's sweep is off, so that nothing else does.
+// one fit has requeued it. The queue's sweep is off, so that nothing else does.
 func TestNobodySleepsOnAFreeBerth(t *testing.T) {
 	var first, last uint64
 	if _, err := fmt.Sscanf(*vigils, "%d-%d", &first, &last); err != nil {
@@ -50,7 +50,7 @@ type vigil struct {
 	world, donor generate.World // what there is, and what comes later
 	cluster      *Cluster
 	machine      *machine.Machine
-	judge        *engine.Engine
+	evaluator        *engine.Engine
 	profiles     map[string]*profile.Profile
 	now          time.Time
 	bindings     []machine.Bind     // not answered yet
@@ -84,7 +84,7 @@ func newVigil(t *testing.T, mix string, seed uint64) *vigil {
 	}
 	o.Seed, o.MaxUnschedulable = seed, 10000*time.Hour
 	v.machine = machine.New(o)
-	v.judge = engine.New(v.machine.Table(), seed, 1)
+	v.evaluator = engine.New(v.machine.Table(), seed, 1)
 	v.say("mix %s, seed %d, %s", mix, seed, v.world.Config)
 	return v
 }
@@ -181,7 +181,7 @@ func (v *vigil) tell(e machine.Event) {
 }
 
 // look fails the test when a pod sleeps that fits a node. Pods that wait for one
-// that is assumed only are woken when it is bound.
+// that is assumed only are requeued when it is bound.
 func (v *vigil) look(e machine.Event) {
 	if v.machine.Assumed() > 0 {
 		return
@@ -191,7 +191,7 @@ func (v *vigil) look(e machine.Event) {
 		if e.Place() != queue.Unschedulable {
 			continue
 		}
-		o := v.judge.Decide(engine.For(v.profiles[p.SchedulerName], e.Pod), v.machine.Nominations())
+		o := v.evaluator.Decide(engine.For(v.profiles[p.SchedulerName], e.Pod), v.machine.Nominations())
 		if o.Rejected == nil && o.Feasible > 0 {
 			for _, line := range v.story {
 				v.Log(line)
@@ -201,7 +201,7 @@ func (v *vigil) look(e machine.Event) {
 	}
 }
 
-// settle lets backoffs end, and decides on all who are awake.
+// settle lets backoffs end, and decides on all pods that are active.
 func (v *vigil) settle() {
 	v.now = v.now.Add(time.Minute)
 	v.tell(machine.Tick{})
