@@ -126,7 +126,7 @@ func (o *Outcome) choose() {
 
 // drawSeed decides among equals: the engine's seed and the pod's UID do, whatever
 // was chosen before.
-func (o *Outcome) drawSeed() uint64 { return o.engine.seed ^ ranking.Hash(string(o.pod.UID)) }
+func (o *Outcome) drawSeed() uint64 { return ranking.Seed(o.engine.seed, o.pod.UID, 0) }
 
 // filterGroups asks the filters by cells about each group, and returns the number
 // of feasible rows.

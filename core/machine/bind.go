@@ -2,9 +2,11 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // bind has the pod bound: by the extender that binds it, or else by the first
@@ -15,6 +17,19 @@ func (m *Machine) bind(c *bindingCycle) {
 		return
 	}
 	m.bindByPlugin(c, 0)
+}
+
+const (
+	noExtender = -1 // the API server binds the pod
+	byPlugin   = -2 // a plugin does
+)
+
+// binder is the extender that binds the pod, or noExtender.
+func (m *Machine) binder(p *object.Pod) int {
+	if p.API == nil {
+		return noExtender
+	}
+	return slices.IndexFunc(m.options.Extenders, func(x Extender) bool { return x.Bind && x.Interested(p.API) })
 }
 
 // bindByPlugin asks the Bind plugins from the given one on.

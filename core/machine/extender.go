@@ -85,19 +85,6 @@ func (m *Machine) extendersOf(p *object.Pod) []int {
 	return extenders
 }
 
-const (
-	noExtender = -1 // the API server binds the pod
-	byPlugin   = -2 // a plugin does
-)
-
-// binder is the extender that binds the pod, or noExtender.
-func (m *Machine) binder(p *object.Pod) int {
-	if p.API == nil {
-		return noExtender
-	}
-	return slices.IndexFunc(m.options.Extenders, func(x Extender) bool { return x.Bind && x.Interested(p.API) })
-}
-
 // refusal is what an extender's word on a node comes to.
 func refusal(code decision.Code, reason string) decision.Blocker {
 	return decision.Blocker{Code: code, Reasons: []string{reason}}

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -52,7 +53,7 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 			PodsForNode: m.queue.NominatedTo, ChangedSince: m.queue.Renominated,
 		},
 		Disruption: framework.Disruption{Budgets: m.budgets, Evicting: m.evictingUID},
-		Draw:       func(n int) int { return m.draw(p, attempt, n) },
+		Draw:       func(n int) int { return ranking.DrawNumber(ranking.Seed(m.options.Seed, p.UID, attempt), n) },
 		Check:      m.options.Check,
 	}
 }
@@ -81,17 +82,4 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 		a.record.PostFilter = append(a.record.PostFilter, out.Message)
 	}
 	return was, out.Resolved
-}
-
-// draw is uniform in [0, n): a hash of the seed, the pod and the attempt.
-func (m *Machine) draw(p *object.Pod, attempt, n int) int {
-	if n <= 1 {
-		return 0
-	}
-	h := m.options.Seed ^ uint64(attempt)*0x9e3779b97f4a7c15
-	for _, c := range []byte(p.UID) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	h ^= h >> 29
-	return int(h % uint64(n))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/berth-scheduler/berth/core/table"
@@ -350,5 +351,23 @@ func TestTiesAreUniform(t *testing.T) {
 		if free := float64(best - 1); sum > free+4*math.Sqrt(2*free)+10 {
 			t.Errorf("%d ties: chi square %.0f", best, sum)
 		}
+	}
+}
+
+// Every number is drawn by some pod and attempt, about as often as the others,
+// and 0 where there is nothing to choose.
+func TestDrawNumber(t *testing.T) {
+	const n, pods = 7, 7000
+	var drawn [n]int
+	for i := range pods {
+		drawn[DrawNumber(Seed(1, types.UID(fmt.Sprint(i%100)), 1+i/100), n)]++
+	}
+	for i, times := range drawn {
+		if times < pods/n*8/10 || times > pods/n*12/10 {
+			t.Errorf("%d was drawn %d times of %d", i, times, pods)
+		}
+	}
+	if got := DrawNumber(1, 1) + DrawNumber(1, 0); got != 0 {
+		t.Errorf("of nothing %d was drawn", got)
 	}
 }

@@ -3,6 +3,8 @@ package ranking
 import (
 	"math"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -69,6 +71,22 @@ func Draw(seed uint64, ties int, from Rows) table.Row {
 		}
 	})
 	return row
+}
+
+// DrawNumber is a number in [0, n), each with the same chance; the seed decides.
+// It is 0 if there is nothing to choose.
+func DrawNumber(seed uint64, n int) int {
+	if n <= 1 {
+		return 0
+	}
+	random := source(seed)
+	return int(random.next() % uint64(n))
+}
+
+// Seed is the seed of a draw for a pod, by the scheduler's seed. It differs
+// between attempts; 0 is any of them.
+func Seed(seed uint64, uid types.UID, attempt int) uint64 {
+	return seed ^ Hash(string(uid)) ^ mix(uint64(attempt))
 }
 
 // source is a stream of uniform numbers (splitmix64).
