@@ -127,7 +127,7 @@ func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	if fenced {
 		c.RateLimiter = fence{c.RateLimiter, held}
 		c.Timeout = requestTimeout
-		c.Wrap(func(base http.RoundTripper) http.RoundTripper { return yieldingTransport{base} })
+		c.Wrap(func(base http.RoundTripper) http.RoundTripper { return placesTransport{base} })
 	}
 	return c
 }

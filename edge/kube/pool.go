@@ -81,9 +81,9 @@ func (p *pool) next() job {
 	return j
 }
 
-// yield lets another worker have the caller's place from when the request is slow
+// giveUpPlace lets another worker have the caller's place from when the request is slow
 // until back is called.
-func (p *pool) yield() (back func()) {
+func (p *pool) giveUpPlace() (back func()) {
 	if p.slowAfter == 0 {
 		return func() {}
 	}
@@ -108,20 +108,20 @@ func (p *pool) yield() (back func()) {
 	}
 }
 
-// yieldingTransport gives away the place of the worker who sends a request
+// placesTransport gives away the place of the worker who sends a request
 // while the server takes its time. What the request waited for the rate limiter
 // does not count: those behind it would only wait there, too.
-type yieldingTransport struct{ http.RoundTripper }
+type placesTransport struct{ http.RoundTripper }
 
-func (t yieldingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t placesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p, ok := r.Context().Value(poolKey{}).(*pool); ok {
-		defer p.yield()()
+		defer p.giveUpPlace()()
 	}
 	return t.RoundTripper.RoundTrip(r)
 }
 
 // WrappedRoundTripper is how client-go finds the connections.
-func (t yieldingTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+func (t placesTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
 
 // waiting is how many jobs no worker has taken.
 func (p *pool) waiting() int {

@@ -190,7 +190,7 @@ func TestOneRateForAllRequests(t *testing.T) {
 func TestPlacesAreGivenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(2, 0, time.Second)
-		server := yieldingTransport{&slowServer{takes: 10 * time.Second}}
+		server := placesTransport{&slowServer{takes: 10 * time.Second}}
 		running, most := 0, 0
 		var mu sync.Mutex
 		count := func(n int) {
