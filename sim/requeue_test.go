@@ -50,7 +50,7 @@ type vigil struct {
 	world, donor generate.World // what there is, and what comes later
 	cluster      *Cluster
 	machine      *machine.Machine
-	evaluator        *engine.Engine
+	evaluator    *engine.Engine
 	profiles     map[string]*profile.Profile
 	now          time.Time
 	bindings     []machine.Bind     // not answered yet
