@@ -126,7 +126,7 @@ func (t *Table) nodes(b *strings.Builder, r *sim.Result, nodes []*object.Node) {
 		line(w, "all", total, resources)
 		fmt.Fprintf(w, "\t%s\n", count(len(r.Placed), "pod"))
 	}
-	w.Flush()
+	_ = w.Flush() // to memory
 	if rest := len(nodes) - len(shown); rest > 0 {
 		fmt.Fprintf(b, "(and %s on which fewer pods were placed: -o wide)\n", count(rest, "node"))
 	}
@@ -205,7 +205,7 @@ func (t *Table) pods(b *strings.Builder, r *sim.Result) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%d\t%s\n", pod, result, node, score, ties,
 			d.NodesFeasible, d.NodesTotal, d.Attempt, cmp.Or(strings.Join(rejectors(d), ", "), "-"))
 	}
-	w.Flush()
+	_ = w.Flush() // to memory
 }
 
 // explained writes, for the last decision on each pod, every node's answer.
@@ -220,7 +220,7 @@ func (t *Table) explained(b *strings.Builder) {
 		for i := range d.Nodes {
 			fmt.Fprintf(w, "  %s\t%s\n", d.Nodes[i].Name, answer(&d.Nodes[i]))
 		}
-		w.Flush()
+		_ = w.Flush() // to memory
 		if rest := d.NodesTotal - len(d.Nodes); rest > 0 {
 			fmt.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "node"))
 		}

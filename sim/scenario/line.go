@@ -17,12 +17,12 @@ type line struct{ strings.Builder }
 func (l *line) word(format string, args ...any) {
 	w := fmt.Sprintf(format, args...)
 	if l.Len() > 0 {
-		l.WriteByte(' ')
+		_ = l.WriteByte(' ')
 	}
 	if w == "" || strings.Contains(w, " ") {
 		w = `"` + w + `"`
 	}
-	l.WriteString(w)
+	_, _ = l.WriteString(w)
 }
 
 func (l *line) entries(prefix string, set map[string]string) {
