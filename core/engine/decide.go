@@ -56,7 +56,8 @@ func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) 
 		return e.decidePlainly(r, nominated, rv) // plain.go
 	}
 	v := e.viewOf(r) // cache.go
-	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv}
+	o := e.newOutcome()
+	*o = Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv}
 	if o.preFilterHosted(r); o.Rejected != nil { // hosted.go
 		return o
 	}
@@ -82,6 +83,22 @@ func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) 
 		o.choose()
 	}
 	return o
+}
+
+// newOutcome is room for one.
+func (e *Engine) newOutcome() *Outcome {
+	if o := e.outcome; o != nil {
+		e.outcome = nil
+		return o
+	}
+	return &Outcome{}
+}
+
+// Reuse gives the room of an outcome to the next decision. Whoever decided may say
+// so once nobody looks at it any more.
+func (e *Engine) Reuse(o *Outcome) {
+	*o = Outcome{}
+	e.outcome = o
 }
 
 // countFeasible returns the number of feasible nodes.

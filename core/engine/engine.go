@@ -33,6 +33,7 @@ type Engine struct {
 
 	keyBuf    []byte
 	found     []scratch // by worker
+	outcome   *Outcome  // room for the next one; nil: there is none
 	evaluated int       // rows evaluated for the last decision
 	ahead     []*view
 	tied      []table.Row

@@ -93,7 +93,9 @@ func (m *Machine) schedulePod(a *attempt) *bindingCycle {
 		m.requeue(a, n)
 		return nil
 	}
-	return m.assumeChosen(a, o)
+	c := m.assumeChosen(a, o)
+	m.engine.Reuse(o)
+	return c
 }
 
 // assumeChosen assumes the pod on the node that was found, unless scoring failed.

@@ -1,5 +1,7 @@
 package table
 
+import "math"
+
 // Headroom is what a row has left of CPU and memory, for those who ask that of
 // thousands of rows a decision: one cache line a row, and nothing to be divided. All
 // of it follows from the columns.
@@ -25,6 +27,11 @@ const MostInverted = 1 << 43
 // Headroom is the column of what rows have left of CPU and memory. Read only.
 func (t *Table) Headroom() []Headroom { return t.headroom }
 
+// Evenness is the column of how even the parts of CPU and memory are that are in
+// use: 100 where they are the same, 50 where all of one and nothing of the other is
+// in use, computed as v1.36 computes it (NodeResourcesBalancedAllocation). Read only.
+func (t *Table) Evenness() []int8 { return t.evenness }
+
 // setHeadroom follows a change of the row's columns.
 func (t *Table) setHeadroom(r Row) {
 	full := t.podCount[r] >= t.allowedPods[r]
@@ -32,6 +39,8 @@ func (t *Table) setHeadroom(r Row) {
 		CPU:    roomOf(t.allocatable[CPU][r], t.used[CPU][r], t.nonZero[0][r], full),
 		Memory: roomOf(t.allocatable[Memory][r], t.used[Memory][r], t.nonZero[1][r], full),
 	}
+	h := &t.headroom[r]
+	t.evenness[r] = int8((1 - math.Abs((min(h.CPU.InUse, 1)-min(h.Memory.InUse, 1))/2)) * 100)
 }
 
 func roomOf(allocatable, used, nonZero int64, full bool) Room {

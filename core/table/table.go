@@ -42,6 +42,7 @@ type Table struct {
 	podCount    []int64
 	allowedPods []int64
 	headroom    []Headroom
+	evenness    []int8
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
 
@@ -340,6 +341,7 @@ func (t *Table) grow() {
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
 	t.headroom = append(t.headroom, Headroom{})
+	t.evenness = append(t.evenness, 0)
 	for i := range t.nonZero {
 		t.nonZero[i] = append(t.nonZero[i], 0)
 	}

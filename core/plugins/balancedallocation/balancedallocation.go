@@ -153,7 +153,8 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 }
 
 // scoreBasic is score for CPU and memory, which are what most configurations have.
-// It adds the pod's fractions to those that the table keeps, and divides nothing.
+// It adds the pod's fractions to those that the table keeps, as it keeps the
+// evenness without the pod, and divides nothing.
 //
 // With 1,000 of 4,000 millicores and 1 of 8 GiB in use, and a pod of 500 millicores
 // and 1 GiB, the fractions with the pod are 0.375 and 0.25. Fifty times their
@@ -162,7 +163,7 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 // times the distance is next to an integer. There the evenness is computed as v1.36
 // does. The distance is held in units of 2^-32, for one comparison to tell.
 func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64) {
-	headroom, requestCPU, requestMemory := t.Headroom(), float64(cpu), float64(memory)
+	headroom, evenness, requestCPU, requestMemory := t.Headroom(), t.Evenness(), float64(cpu), float64(memory)
 	for i, r := range rows {
 		h := &headroom[r]
 		withCPU, withMemory := h.CPU.InUse+requestCPU*h.CPU.Inverse, h.Memory.InUse+requestMemory*h.Memory.Inverse
@@ -179,7 +180,7 @@ func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64
 			out[i] = scoreAny(two[:], r)
 			continue
 		}
-		out[i] = rating(99-distance>>unitBits, apart(h.CPU.InUse, h.Memory.InUse))
+		out[i] = rating(99-distance>>unitBits, int64(evenness[r]))
 	}
 }
 
@@ -196,18 +197,6 @@ func columnOf(t *table.Table, id table.Resource, request int64) column {
 // scoreAny is score for one row.
 func scoreAny(columns []column, r table.Row) int64 {
 	return rating(evenness(columns, r, true), evenness(columns, r, false))
-}
-
-// apart is evenness of two fractions, either of which counts as 1 if it is
-// more.
-func apart(a, b float64) int64 {
-	if a > 1 {
-		a = 1
-	}
-	if b > 1 {
-		b = 1
-	}
-	return int64((1 - math.Abs((a-b)/2)) * 100)
 }
 
 // rating compares two evennesses.
