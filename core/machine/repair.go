@@ -14,11 +14,11 @@ var errInterrupted = errors.New("the attempt was interrupted by a panic in the s
 // is to be done: what the step had asked for before it panicked, and what
 // follows from the repair. Whoever called Step gives the event again.
 //
-// Tries are taken back. An attempt that was in the middle of a step fails, and
+// What the table counts is counted anew, without tries. An attempt that was in the middle of a step fails, and
 // its pod backs off. Whom the event may have helped is tried again, as the
 // event given again may look like no change.
 func (m *Machine) Repair() []Effect {
-	m.table.Rollback()
+	m.table.Rebuild()
 	m.engine.Reset()
 	m.illegal = nil
 	states := m.sortedStates()

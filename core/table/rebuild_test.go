@@ -1,0 +1,69 @@
+package table
+
+import (
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// counter is a follower that counts pods.
+type counter struct {
+	Follower
+	pods int
+}
+
+func (c *counter) CountPlacement(_ *Table, p Placement) {
+	if c.pods--; p.Came {
+		c.pods += 2
+	}
+}
+func (c *counter) CountRow(t *Table, r Row, sign int) { c.pods += sign * len(t.Pods(r)) }
+func (c *counter) SetNode(*Table, Row)                {}
+func (c *counter) CountAll(t *Table)                  { c.pods = t.Placements() }
+
+// However far a change came before it panicked: after a rebuild all is counted
+// right, and who follows the table counts anew.
+func TestRebuild(t *testing.T) {
+	broken := pod("broken", 5)
+	broken.HostPorts = []object.HostPort{{Port: 80}}
+	broken.Affinity = &match.PodAffinity{Terms: []match.PodTerm{{Key: "no selector"}}}
+	for name, damage := range map[string]func(*Table){
+		"a pod that panics while it is placed":   func(t *Table) { t.Place(broken, "a") },
+		"under a checkpoint":                     func(t *Table) { t.Checkpoint(); t.Remove("1"); t.Place(broken, "a") },
+		"half taken off":                         func(t *Table) { t.pods[0] = t.pods[0][:1]; t.charge(0, t.placed["1"].Pod, -1) },
+		"a node that is there, and its room not": func(t *Table) { t.nodes[1] = nil },
+		"a row that nobody gave back":            func(t *Table) { t.row("nobody") },
+		"nothing":                                func(*Table) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tb := New()
+			for _, node := range []string{"a", "b"} {
+				n := &object.Node{Name: node, AllowedPods: 110, Allocatable: resource.Vector{MilliCPU: 1000}, Labels: map[string]string{"zone": node},
+					Images: []object.Image{{Names: []string{"image"}, Bytes: 7}}}
+				tb.SetNode(n)
+			}
+			tb.Place(pod("1", 100), "a")
+			tb.Place(pod("2", 20), "a")
+			tb.Place(pod("3", 3), "unknown")
+			c := &counter{}
+			c.Follow(tb, c)
+			func() {
+				defer func() { _ = recover() }()
+				damage(tb)
+			}()
+			tb.Rebuild()
+			tb.Remove("broken") // it would panic again
+			if err := tb.Check(); err != nil {
+				t.Error(err)
+			}
+			if tb.Pod("1") == nil || tb.Trying() {
+				t.Errorf("pod 1 is placed %v, a try is open %v", tb.Pod("1"), tb.Trying())
+			}
+			if c.Follow(tb, c); c.pods != tb.Placements() {
+				t.Errorf("counted %d pods of %d", c.pods, tb.Placements())
+			}
+		})
+	}
+}
