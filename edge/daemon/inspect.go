@@ -26,7 +26,7 @@ func (d *Daemon) observe(s loop.Step) {
 	switch e := s.Event.(type) {
 	case machine.BindReply:
 		if e.Result == machine.BindUnknown {
-			d.logger.Info("Lost the reply to a binding, reading the pod", "podUID", e.UID, "err", e.Err)
+			d.logger.Info("Cannot tell what became of a binding, reading the pod", "podUID", e.UID, "err", e.Err)
 		}
 	case machine.EvictReply:
 		if e.Err != nil {

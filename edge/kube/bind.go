@@ -77,6 +77,8 @@ func (x *Executor) conflict(ctx context.Context, p *object.Pod, node string, con
 		return machine.BindUnknown, fmt.Errorf("%w (reading the pod: %v)", conflict, err)
 	case now != nil && now.NodeName == node:
 		return machine.BindDone, nil
+	case now != nil && now.NodeName != "": // another bound it: the machine is to see where
+		return machine.BindUnknown, conflict
 	}
 	return machine.BindRefused, conflict
 }

@@ -34,7 +34,7 @@ func TestBindOutcome(t *testing.T) {
 		{name: "not found", code: 404, want: machine.BindRefused},
 		{name: "invalid", code: 422, want: machine.BindRefused},
 		{name: "conflict, bound to the node", code: 409, read: "node", want: machine.BindDone},
-		{name: "conflict, bound elsewhere", code: 409, read: "other", want: machine.BindRefused},
+		{name: "conflict, bound elsewhere", code: 409, read: "other", want: machine.BindUnknown},
 		{name: "conflict, not bound", code: 409, read: none, want: machine.BindRefused},
 		{name: "conflict, gone", code: 409, gone: true, want: machine.BindRefused},
 		{name: "request timeout", code: 408, want: machine.BindUnknown},
