@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -39,7 +41,7 @@ type check struct {
 	bound    map[types.UID]*onNode // pods, as the API server has them
 	room     map[string]amounts    // the most that a node of the name ever had
 	knows    map[string]*knowledge // by process
-	underway map[string]int        // bindings, by process and pod
+	underway map[string]int        // bindings, by process and UID of the pod
 	written  time.Time             // when a scheduler last changed a pod
 }
 
@@ -141,7 +143,10 @@ func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 		delete(c.bound, p.UID)
 		return
 	}
-	if c.bound[p.UID] != nil {
+	if b := c.bound[p.UID]; b != nil {
+		if change.By != "" && change.By == b.by && !scheduled(p) {
+			c.note("%s has bound pod %s and then writes that it is not scheduled", change.By, b.key)
+		}
 		return
 	}
 	c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, change.By, requestsOf(p)}
@@ -214,7 +219,7 @@ func (c *check) sent(proc *process, r *http.Request, class string) {
 	c.requests++
 	switch class {
 	case bindRequest:
-		of := proc.name + " " + podOf(r)
+		of := proc.name + " " + bindingOf(r)
 		if c.underway[of]++; c.underway[of] > 1 {
 			c.note("%s sends a second binding of pod %s while one is under way", proc.name, podOf(r))
 		}
@@ -230,12 +235,29 @@ func (c *check) sent(proc *process, r *http.Request, class string) {
 	}
 }
 
+// bindingOf is the UID of the pod that the request binds.
+func bindingOf(r *http.Request) string {
+	body, err := r.GetBody()
+	if err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return ""
+	}
+	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
+	if b, ok := o.(*v1.Binding); ok && err == nil {
+		return string(b.UID)
+	}
+	return ""
+}
+
 // answered is told that the client waits for the request no more.
 func (c *check) answered(proc *process, r *http.Request, class string) {
 	if class == bindRequest {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.underway[proc.name+" "+podOf(r)]--
+		c.underway[proc.name+" "+bindingOf(r)]--
 	}
 }
 

@@ -160,6 +160,22 @@ func (fs *faults) heal() {
 	fs.over = true
 }
 
+// shown is when the last watch that was held up has shown all.
+func (fs *faults) shown() (last time.Time) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, f := range fs.list {
+		at := f.to
+		if f.does == lagWatch {
+			at = at.Add(f.by)
+		}
+		if (f.does == lagWatch || f.does == freezeWatch) && at.After(last) {
+			last = at
+		}
+	}
+	return last.Add(time.Second)
+}
+
 // draw is a number that depends on the seed and on what happens for the how
 // manieth time, and on nothing else.
 func (fs *faults) draw(what string) uint64 {

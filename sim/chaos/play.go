@@ -88,7 +88,8 @@ func (p *play) stale(by, resource string) int {
 	return int(f.by)
 }
 
-// kubelet starts pods that are bound and ends those that are deleted.
+// kubelet starts pods that are bound, says so in their conditions, and ends those
+// that are deleted.
 func (p *play) kubelet(c *apiserver.Change) {
 	pod, ok := c.Object.(*v1.Pod)
 	if !ok || c.Type == "DELETED" || pod.Spec.NodeName == "" {
@@ -107,12 +108,13 @@ func (p *play) kubelet(c *apiserver.Change) {
 				p.server.Delete("pods", pod.Namespace, pod.Name)
 			}
 		})
-	case before != nil && before.Spec.NodeName == "" && pod.DeletionTimestamp == nil:
+	case pod.DeletionTimestamp == nil && (pod.Status.Phase == v1.PodPending || !scheduled(pod)):
 		time.AfterFunc(20*time.Millisecond+time.Duration(drawn%500_000_000), func() {
 			if same() {
 				_ = p.server.Update("pods", pod.Namespace, pod.Name, func(o apiserver.Object) {
 					now := metav1.NewTime(time.Now().Truncate(time.Second))
 					o.(*v1.Pod).Status.Phase, o.(*v1.Pod).Status.StartTime = v1.PodRunning, &now
+					apiserver.SetScheduled(o.(*v1.Pod), now.Time)
 				})
 			}
 		})

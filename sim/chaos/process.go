@@ -88,7 +88,7 @@ func (p *play) restart(proc *process) {
 	}
 	time.Sleep(time.Second + latency(mix(p.faults.seed, proc.name)))
 	p.mu.Lock()
-	again = !p.closing
+	again = !p.closing && p.running[proc.replica] == proc // nobody else has started it
 	p.mu.Unlock()
 	if again {
 		if err := p.start(proc.replica); err != nil {

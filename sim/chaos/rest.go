@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ const (
 
 // rest waits until the cluster is as it should be, and looks that it stays so.
 func (p *play) rest() {
+	time.Sleep(time.Until(p.faults.shown()))
 	healed := time.Now()
 	for why := p.restless(); why != ""; why = p.restless() {
 		if time.Since(healed) > restLimit {
@@ -75,7 +77,7 @@ func (p *play) restless() string {
 		}
 	}
 	for _, proc := range running {
-		if why := proc.restless(pods, proc == leader); why != "" {
+		if why := proc.restless(nodes, pods, proc == leader); why != "" {
 			return fmt.Sprintf("%s: %s", proc.name, why)
 		}
 	}
@@ -89,6 +91,8 @@ func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod) string {
 		return "is being deleted"
 	case pod.Spec.NodeName != "" && pod.Status.NominatedNodeName != "":
 		return "is bound and nominated"
+	case pod.Spec.NodeName != "" && !scheduled(pod):
+		return "is bound, and its condition does not say so"
 	case pod.Spec.NodeName != "" || pod.Spec.SchedulerName != v1.DefaultSchedulerName || len(pod.Spec.SchedulingGates) > 0:
 		return ""
 	}
@@ -109,6 +113,13 @@ func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod) string {
 		}
 	}
 	return "fits nowhere, and has no condition that says so"
+}
+
+// scheduled tells whether the condition says that the pod is bound.
+func scheduled(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue
+	})
 }
 
 func priority(p *v1.Pod) int32 {
@@ -145,7 +156,7 @@ func fits(pod *v1.Pod, n *v1.Node, pods []*v1.Pod, without func(*v1.Pod) bool) b
 const inspectTime = 5 * time.Second
 
 // restless says what the process believes that is not so.
-func (proc *process) restless(pods []*v1.Pod, leads bool) (why string) {
+func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), inspectTime)
 	defer cancel()
 	err := proc.daemon.Inspect(ctx, func(m *machine.Machine) {
@@ -177,7 +188,9 @@ func (proc *process) restless(pods []*v1.Pod, leads bool) (why string) {
 			why = fmt.Sprintf("%d pods are assumed", m.Assumed())
 		case len(m.Queue().NominatedNodes()) > 0:
 			why = fmt.Sprintf("pods are nominated to %v", m.Queue().NominatedNodes())
-		case leads && (m.Ready() || counts.InFlight > 0):
+		case m.Table().Live() != len(nodes):
+			why = fmt.Sprintf("%d nodes are known, there are %d", m.Table().Live(), len(nodes))
+		case leads && len(nodes) > 0 && counts.Active+counts.Backoff+counts.InFlight > 0: // without nodes pods are tried again and again
 			why = fmt.Sprintf("pods are under way: %+v", counts)
 		}
 	})

@@ -61,7 +61,14 @@ func Run(t *testing.T, s *scenario.Story, o Options) (*Result, error) {
 	//lint:ignore SA1019 client-go draws its jitter from this source
 	rand.Seed(int64(seed))
 	var r *Result
-	synctest.Test(t, func(*testing.T) { r, err = run(s, o, seed) })
+	func() {
+		defer func() {
+			if why := recover(); why != nil && err == nil { // goroutines that never end, say
+				r = &Result{Breaches: []string{fmt.Sprint(why)}}
+			}
+		}()
+		synctest.Test(t, func(*testing.T) { r, err = run(s, o, seed) })
+	}()
 	return r, err
 }
 
