@@ -104,7 +104,7 @@ func Start(upstream *rest.Config, certificate, key string) (*Proxy, error) {
 	p.server = &http.Server{
 		Handler:   http.HandlerFunc(p.serve),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}},
-		ErrorLog:  log.New(io.Discard, "", 0), // broken connections are what it is for
+		ErrorLog:  silent,
 	}
 	go p.server.ServeTLS(listener, "", "")
 	return p, nil
@@ -192,6 +192,10 @@ func (p *Proxy) find(r *http.Request, wanted func(Fault) bool) *fault {
 	return nil
 }
 
+// silent takes what the servers say of broken connections: these are what the
+// proxy is for.
+var silent = log.New(io.Discard, "", 0)
+
 var errLost = errors.New("the reply is lost")
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
@@ -211,6 +215,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		Transport:     p.transport,
 		Rewrite:       func(out *httputil.ProxyRequest) { out.SetURL(p.target) },
 		FlushInterval: -1, // a watch event is passed on when it comes
+		ErrorLog:      silent,
 		ModifyResponse: func(reply *http.Response) error {
 			exchange.Status, exchange.Forwarded, exchange.Lost = reply.StatusCode, true, struck != nil
 			exchange.FlowSchema = reply.Header.Get(flowcontrolv1.ResponseHeaderMatchedFlowSchemaUID)
