@@ -10,6 +10,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+
+	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
 const about = `berth-scheduler assigns pods to nodes in kube-scheduler's place. It takes the same
@@ -59,6 +61,7 @@ func newCommand(o *options) *cobra.Command {
 			if err := logsapi.ValidateAndApply(o.logs, o.gates); err != nil {
 				return err
 			}
+			features.Apply(o.gates)
 			cliflag.PrintFlags(c.Flags())
 			return start(o)
 		},

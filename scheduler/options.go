@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
+	utilcompatibility "k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -22,7 +23,6 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics"
-	baseversion "k8s.io/component-base/version"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/edge/config"
@@ -70,8 +70,7 @@ func newOptions() *options {
 		gates:          features.New(),
 		registry:       compatibility.NewComponentGlobalsRegistry(),
 	}
-	version := compatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
-	if err := o.registry.Register(compatibility.DefaultKubeComponent, version, o.gates); err != nil {
+	if err := o.registry.Register(compatibility.DefaultKubeComponent, utilcompatibility.DefaultBuildEffectiveVersion(), o.gates); err != nil {
 		panic(err) // the first component of a new registry
 	}
 	o.serving.BindPort = 10259
@@ -212,6 +211,7 @@ func (o *options) applyLease(c *configv1alpha1.LeaderElectionConfiguration) {
 
 func (o *options) validate() error {
 	errs := o.registry.Validate()
+	errs = append(errs, features.Unsupported(o.gates)...)
 	errs = append(errs, o.serving.Validate()...)
 	errs = append(errs, o.authentication.Validate()...)
 	errs = append(errs, o.authorization.Validate()...)

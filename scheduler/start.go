@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
 	"github.com/berth-scheduler/berth/edge/lease"
 	"github.com/berth-scheduler/berth/edge/server"
@@ -88,6 +89,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	return daemon.New(daemon.Options{
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
+		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 	})
 }
 

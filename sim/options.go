@@ -26,6 +26,7 @@ func OptionsUnder(c *config.Config, gates featuregate.FeatureGate) (machine.Opti
 	return machine.Options{
 		Profiles:         profiles,
 		Workers:          1,
+		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		Check:            config.CheckInvariants(),
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,

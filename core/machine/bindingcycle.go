@@ -140,6 +140,9 @@ func (m *Machine) permitRejection(c *bindingCycle, plugin, reason string) *decis
 // showExpectedNode shows in the API where the pod is about to be bound, when that
 // takes a while.
 func (m *Machine) showExpectedNode(c *bindingCycle) {
+	if m.options.HideExpectedNode {
+		return
+	}
 	if node := m.nominationToWrite(c.state, c.node); node != nil {
 		m.emit(PatchStatus{Pod: c.pod, Nominated: node})
 	}

@@ -31,6 +31,9 @@ type Options struct {
 	// ViewsOff keeps no answers from one decision to the next: slow, and the
 	// same decisions.
 	ViewsOff bool
+	// HideExpectedNode keeps it from the API where a pod that waits is about to be
+	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
+	HideExpectedNode bool
 	// Explain fills Decision.Nodes in every record.
 	Explain bool
 	// Check verifies every invariant after each step and panics on a breach.

@@ -522,6 +522,16 @@ func TestPermit(t *testing.T) {
 	}
 }
 
+// Where a pod that waits is about to be bound is not shown when it is not to be.
+func TestHiddenNode(t *testing.T) {
+	s := newStory(t)
+	s.m.options.HideExpectedNode, s.twin.options.HideExpectedNode = true, true
+	p := s.pod("p", 40)
+	s.given(s.node("n", 40), p)
+	s.cycle("Permit", waits)
+	s.did("AttemptDone p-1: Waiting n")
+}
+
 // What a pod waits for is told once, when what PreBind writes is there, whether
 // it then has to wait or not.
 func TestWaitNotice(t *testing.T) {

@@ -84,7 +84,8 @@ func TestDefaultPlugins(t *testing.T) {
 		want  string
 	}{
 		{nil, head + " NodeDeclaredFeatures"},
-		{map[string]bool{"NodeDeclaredFeatures": false, "InPlacePodLevelResourcesVerticalScaling": false}, head},
+		{map[string]bool{"NodeDeclaredFeatures": false, "InPlacePodLevelResourcesVerticalScaling": false, "ExtendWebSocketsToKubelet": false,
+			"InPlacePodVerticalScalingInitContainers": false, "RestartAllContainersOnContainerExits": false}, head},
 		{map[string]bool{"GenericWorkload": true, "GangScheduling": true, "TopologyAwareWorkloadScheduling": true}, head + " NodeDeclaredFeatures" + gangs},
 	} {
 		c := With(gatesWith(t, tc.gates)).Default()

@@ -82,6 +82,8 @@ type Options struct {
 	Identity string
 	// Seed decides among nodes with the same score.
 	Seed uint64
+	// HideExpectedNode is machine.Options'.
+	HideExpectedNode bool
 	// MaxUnschedulable is the longest time that a pod stays unschedulable.
 	MaxUnschedulable time.Duration
 	// Register registers the daemon's metrics.
@@ -116,6 +118,7 @@ func New(o Options) (*Daemon, error) {
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.MaxUnschedulable,
+		HideExpectedNode: o.HideExpectedNode,
 	})
 	names := make([]string, len(o.Profiles))
 	for i, p := range o.Profiles {

@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/version"
+	serverfeatures "k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/component-base/featuregate"
 )
 
@@ -75,13 +79,76 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// The table has each gate once.
-func TestNoGateStandsTwice(t *testing.T) {
-	n := 0
-	for _, stage := range table {
-		n += len(strings.Fields(stage.names))
+// A version that is emulated has its own defaults, and does not know newer gates.
+func TestEmulatedVersion(t *testing.T) {
+	gates := New()
+	if err := gates.SetEmulationVersion(version.MajorMinor(1, 34)); err != nil {
+		t.Fatal(err)
 	}
-	if len(specs()) != n {
-		t.Errorf("%d names, but %d gates", n, len(specs()))
+	for name, want := range map[featuregate.Feature]bool{
+		"DRADeviceTaints": false, "NominatedNodeNameForExpectation": false, "PodLevelResources": true, "VolumeAttributesClass": true,
+	} {
+		if gates.Enabled(name) != want {
+			t.Errorf("%s is %t in v1.34", name, !want)
+		}
 	}
+	if err := gates.Set("DRANodeAllocatableResources=true"); err == nil {
+		t.Error("a gate of v1.36 can be set in v1.34")
+	}
+}
+
+// What Berth cannot do is refused with a sentence that names the gate; all else
+// is taken.
+func TestUnsupported(t *testing.T) {
+	for flag, want := range map[string]string{
+		"": "",
+		"AllBeta=true,CoordinatedLeaderElection=false,DRADeviceTaintRules=false": "",
+		"GenericWorkload=true,GangScheduling=true":                               "GenericWorkload=true",
+		"DRADeviceTaintRules=true":                                               "DRADeviceTaintRules=true",
+		"DRANodeAllocatableResources=true":                                       "DRANodeAllocatableResources=true",
+		"SchedulerAsyncPreemption=false":                                         "SchedulerAsyncPreemption=false",
+		"CoordinatedLeaderElection=true":                                         "CoordinatedLeaderElection=true",
+		"InPlacePodLevelResourcesVerticalScaling=false":                          "",
+		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false":  "PodLevelResources=false",
+		"NominatedNodeNameForExpectation=false,OpportunisticBatching=false":      "",
+		"SchedulerAsyncAPICalls=true,SchedulerPopFromBackoffQ=false":             "",
+	} {
+		gates := New()
+		if err := gates.Set(flag); err != nil {
+			t.Fatalf("%s: %v", flag, err)
+		}
+		errs := Unsupported(gates)
+		if want == "" && len(errs) > 0 || want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), want)) {
+			t.Errorf("--feature-gates=%s: got %v, want %q", flag, errs, want)
+		}
+	}
+}
+
+// The gates of libraries are the command line's.
+func TestLibraries(t *testing.T) {
+	client := clientGates{New()}
+	must(clientfeatures.AddVersionedFeaturesToExistingFeatureGates(registry(func(f clientfeatures.Feature) { client.Enabled(f) })))
+	gates := New()
+	if err := gates.Set("WatchListClient=false,CBORServingAndStorage=true"); err != nil {
+		t.Fatal(err)
+	}
+	defer Apply(New())
+	Apply(gates)
+	if clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) {
+		t.Error("client-go did not hear of WatchListClient=false")
+	}
+	if !utilfeature.DefaultFeatureGate.Enabled(serverfeatures.CBORServingAndStorage) {
+		t.Error("the API server's library did not hear of CBORServingAndStorage=true")
+	}
+}
+
+// registry is told of each of client-go's gates; one that is not in the table
+// would panic when it is asked for.
+type registry func(clientfeatures.Feature)
+
+func (r registry) AddVersioned(all map[clientfeatures.Feature]clientfeatures.VersionedSpecs) error {
+	for f := range all {
+		r(f)
+	}
+	return nil
 }

@@ -1,99 +1,57 @@
 package features
 
-import "k8s.io/component-base/featuregate"
+import (
+	_ "embed"
+	"fmt"
+	"strings"
 
-// table is v1.36's list of gates, by stage and default. It is the whole list, not the scheduler's
-// part of it: clusters give one --feature-gates to all components. What is locked may be named,
-// but not changed.
-var table = []struct {
-	spec  featuregate.FeatureSpec
-	names string // separated by white space
-}{
-	{featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Alpha}, `
-		APIServingWithRoutine AllowUnsafeMalformedObjectDeletion CBORServingAndStorage
-		CPUManagerPolicyAlphaOptions CRIListStreaming CSIVolumeHealth ClientsAllowCBOR ClientsPreferCBOR
-		CloudControllerManagerWatchBasedRoutesReconciliation CloudControllerManagerWebhook
-		ContainerStopSignals CrossNamespaceVolumeDataSource DRAListTypeAttributes
-		DRANodeAllocatableResources DRAResourcePoolStatus DRAWorkloadResourceClaims EventedPLEG
-		GangScheduling GenericWorkload HPAScaleToZero ImageVolumeWithDigest
-		InPlacePodVerticalScalingExclusiveCPUs InPlacePodVerticalScalingExclusiveMemory
-		KubeletInUserNamespace ManifestBasedAdmissionControlConfig MemoryQoS MutablePVNodeAffinity
-		PersistentVolumeClaimUnusedSinceTime PodAndContainerStatsFromCRI PodLevelResourceManagers
-		PodLogsQuerySplitStreams PodsAPI QOSReserved ReduceDefaultCrashLoopBackOffDecay
-		RuntimeClassInImageCriApi ShardedListAndWatch StorageCapacityScoring StorageVersionAPI
-		TaintTolerationComparisonOperators TopologyAwareWorkloadScheduling
-		TopologyManagerPolicyAlphaOptions UserNamespacesHostNetworkSupport VolumeLimitScaling
-		WindowsCPUAndMemoryAffinity WorkloadAwarePreemption WorkloadWithJob`},
-	{featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Beta}, `
-		ClusterTrustBundle ClusterTrustBundleProjection ConcurrentWatchObjectDecode
-		CoordinatedLeaderElection DRADeviceTaintRules LocalStorageCapacityIsolationFSQuotaMonitoring
-		MaxUnavailableStatefulSet PodCertificateRequest SELinuxMount SchedulerAsyncAPICalls
-		StorageVersionMigrator`},
-	{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Beta}, `
-		APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AtomicFIFO
-		AuthorizePodWebsocketUpgradeCreatePermission CPUManagerPolicyBetaOptions
-		CRDObservedGenerationTracking ClearingNominatedNodeNameAfterBinding ClientsAllowCARotation
-		ClientsAllowTLSCacheGC ComponentFlagz ComponentStatusz ConstrainedImpersonation
-		ContainerCheckpoint ContainerRestartRules DRAConsumableCapacity DRADeviceBindingConditions
-		DRADeviceTaints DRAExtendedResource DRAPartitionableDevices DRAResourceClaimDeviceStatus
-		DRAResourceClaimGranularStatusAuthorization DRASchedulerFilterTimeout DeclarativeValidationBeta
-		DeploymentReplicaSetTerminatingReplicas DetectCacheInconsistency EnvFiles
-		ExtendWebSocketsToKubelet GracefulNodeShutdown GracefulNodeShutdownBasedOnPodPriority
-		HPAConfigurableTolerance HostnameOverride InOrderInformersBatchProcess
-		InPlacePodLevelResourcesVerticalScaling InPlacePodVerticalScalingInitContainers
-		KubeletCrashLoopBackOffMax KubeletEnsureSecretPulledImages KubeletSeparateDiskGC
-		KubeletServiceAccountTokenForCredentialProviders ListFromCacheSnapshot
-		MatchLabelKeysInPodTopologySpread MatchLabelKeysInPodTopologySpreadSelectorMerge
-		MutablePodResourcesForSuspendedJobs MutableSchedulingDirectivesForSuspendedJobs
-		NodeDeclaredFeatures NominatedNodeNameForExpectation OpenAPIEnums OpportunisticBatching
-		PLEGOnDemandRelist PodDeletionCost PodLevelResources PodReadyToStartContainersCondition
-		PodTopologyLabelsAdmission PortForwardWebsockets PreventStaticPodAPIReferences
-		RelaxedServiceNameValidation ReloadKubeletClientCAFile ReloadKubeletServerCertificateFile
-		RemoteRequestHeaderUID ResourceHealthStatus ResourceHealthStatusMessage
-		RestartAllContainersOnContainerExits RotateKubeletServerCertificate SchedulerAsyncPreemption
-		SchedulerPopFromBackoffQ ServiceAccountNodeAudienceRestriction SizeBasedListCostEstimate
-		StaleControllerConsistencyDaemonSet StaleControllerConsistencyJob
-		StaleControllerConsistencyReplicaSet StaleControllerConsistencyStatefulSet
-		StatefulSetSemanticRevisionComparison StorageVersionHash StrictIPCIDRValidation
-		StructuredAuthenticationConfigurationEgressSelector
-		StructuredAuthenticationConfigurationJWKSMetrics TokenRequestServiceAccountUIDValidation
-		TopologyManagerPolicyBetaOptions TranslateStreamCloseWebsocketRequests
-		UnauthenticatedHTTP2DOSMitigation UnknownVersionInteroperabilityProxy UnlockWhileProcessingFIFO
-		WatchCacheInitializationPostStartHook WatchList WatchListClient WindowsGracefulNodeShutdown`},
-	{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA}, `
-		AllowServiceExternalIPs CustomCPUCFSQuotaPeriod DRAPrioritizedList InformerResourceVersion
-		MutatingAdmissionPolicy`},
-	{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.GA, LockToDefault: true}, `
-		APIServerTracing AnonymousAuthConfigurableEndpoints AnyVolumeDataSource
-		AuthorizeNodeWithSelectors AuthorizeWithSelectors BtreeWatchCache CPUManagerPolicyOptions
-		CRDValidationRatcheting CSIServiceAccountTokenSecrets ConsistentListFromCache
-		CustomResourceFieldSelectors DRAAdminAccess DeclarativeValidation DisableAllocatorDualWrite
-		DynamicResourceAllocation ExecProbeTimeout ExternalServiceAccountTokenSigner ImageMaximumGCAge
-		ImageVolume InOrderInformers InPlacePodVerticalScaling JobBackoffLimitPerIndex JobManagedBy
-		JobPodReplacementPolicy JobSuccessPolicy KubeletCgroupDriverFromCRI KubeletFineGrainedAuthz
-		KubeletPSI KubeletPodResourcesDynamicResources KubeletPodResourcesGet KubeletTracing
-		LogarithmicScaleDown MatchLabelKeysInPodAffinity MultiCIDRServiceAllocator
-		MutableCSINodeAllocatableCount NFTablesProxyMode NodeInclusionPolicyInPodTopologySpread
-		NodeLogQuery NodeSwap OrderedNamespaceDeletion PodLifecycleSleepAction
-		PodLifecycleSleepActionAllowZero PodObservedGenerationTracking PodSchedulingReadiness
-		PreferSameTrafficDistribution ProcMountType RecoverVolumeExpansionFailure
-		RecursiveReadOnlyMounts RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation
-		ResilientWatchCacheInitialization RetryGenerateName SELinuxChangePolicy
-		SELinuxMountReadWriteOncePod SchedulerQueueingHints SeparateTaintEvictionController
-		ServiceAccountTokenJTI ServiceAccountTokenNodeBinding ServiceAccountTokenNodeBindingValidation
-		ServiceAccountTokenPodNodeInfo SidecarContainers StreamingCollectionEncodingToJSON
-		StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
-		SupplementalGroupsPolicy SystemdWatchdog TopologyManagerPolicyOptions UserNamespacesSupport
-		VolumeAttributesClass WinDSR WinOverlay`},
-	{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Deprecated}, `
-		DisableCPUQuotaWithExclusiveCPUs KubeletPodResourcesListUseActivePods
-		ServiceCIDRStatusFieldWiping StorageNamespaceIndex`},
-	{featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Deprecated}, `
-		AllowDNSOnlyNodeCSR AllowInsecureKubeletCertificateSigningRequests
-		ChangeContainerStatusOnKubeletRestart DeclarativeValidationTakeover KMSv1
-		KubeletRegistrationGetOnExistsOnly WindowsHostNetwork`},
-	{featuregate.FeatureSpec{Default: true, PreRelease: featuregate.Deprecated, LockToDefault: true}, `
-		AggregatedDiscoveryRemoveBetaType DisableNodeKubeProxyVersion`},
-	{featuregate.FeatureSpec{Default: false, PreRelease: featuregate.Deprecated, LockToDefault: true}, `
-		AllowOverwriteTerminationGracePeriodSeconds GitRepoVolumeDriver SeparateCacheWatchRPC`},
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-base/featuregate"
+)
+
+// history is what became of each gate of v1.36 from version to version. It is the whole list, not
+// the scheduler's part of it: clusters give one --feature-gates to all components. A line reads
+//
+//	DRAConsumableCapacity: 1.34 alpha off, 1.36 beta on; needs DynamicResourceAllocation
+//
+// What is locked may be named, but not changed.
+//
+//go:embed gates.txt
+var history string
+
+// stages are specs of a stage, to be filled in.
+var stages = map[string]featuregate.FeatureSpec{
+	"alpha": {PreRelease: featuregate.Alpha}, "beta": {PreRelease: featuregate.Beta}, "GA": {PreRelease: featuregate.GA},
+	"deprecated": {PreRelease: featuregate.Deprecated},
+}
+
+// table reads the history: the gates, and which others must be on for one to be on.
+func table() (gates map[featuregate.Feature]featuregate.VersionedSpecs, needs map[featuregate.Feature][]featuregate.Feature) {
+	gates, needs = map[featuregate.Feature]featuregate.VersionedSpecs{}, map[featuregate.Feature][]featuregate.Feature{}
+	for line := range strings.Lines(history) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		specs, others, _ := strings.Cut(rest, "; needs ")
+		gate := featuregate.Feature(name)
+		if gates[gate] != nil {
+			panic(fmt.Sprintf("gates.txt: %s stands twice", name))
+		}
+		for spec := range strings.SplitSeq(specs, ", ") {
+			gates[gate] = append(gates[gate], parseSpec(spec))
+		}
+		for _, other := range strings.Fields(others) {
+			needs[gate] = append(needs[gate], featuregate.Feature(other))
+		}
+	}
+	return gates, needs
+}
+
+// parseSpec reads "1.36 beta on", or "1.35 GA on locked".
+func parseSpec(text string) featuregate.FeatureSpec {
+	words := strings.Fields(text)
+	spec, known := stages[words[1]]
+	if !known || words[2] != "on" && words[2] != "off" {
+		panic("gates.txt: " + text)
+	}
+	spec.Version, spec.Default, spec.LockToDefault = version.MustParse(words[0]), words[2] == "on", len(words) > 3
+	return spec
 }

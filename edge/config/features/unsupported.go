@@ -1,0 +1,34 @@
+package features
+
+import (
+	"fmt"
+
+	"k8s.io/component-base/featuregate"
+)
+
+// lacks are the values of gates that Berth cannot take, and why.
+var lacks = []struct {
+	gate  featuregate.Feature
+	value bool
+	why   string
+}{
+	{"GenericWorkload", true, "pod groups are not supported: their pods would be placed one by one"},
+	{"DRADeviceTaintRules", true, "device taint rules are not read: pods would get devices that a rule taints"},
+	{"DRANodeAllocatableResources", true, "what devices take of a node's resources is not counted: nodes would be over-committed"},
+	{"PodLevelResources", false, "resources of the whole pod always count"},
+	{"SchedulerAsyncPreemption", false, "victims are always evicted while other pods are scheduled"},
+	{CoordinatedLeaderElection, true, "the lease is taken by whoever applies first; candidates are not compared"},
+}
+
+// Unsupported says which gates have a value that Berth does not implement. Gates
+// that need one of these are not named again. Those that only switch how fast
+// kube-scheduler decides are taken and change nothing (docs/deviations.md).
+func Unsupported(gates featuregate.FeatureGate) []error {
+	var errs []error
+	for _, l := range lacks {
+		if gates.Enabled(l.gate) == l.value {
+			errs = append(errs, fmt.Errorf("feature gate %s=%t is not supported: %s", l.gate, l.value, l.why))
+		}
+	}
+	return errs
+}
