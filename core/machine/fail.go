@@ -77,13 +77,22 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 		m.nominationMoved(p, kept, n.node)
 		patch.Nominated = m.nominationToWrite(ps, n.node)
 	}
-	if c := explain.Condition(r); *c != p.Scheduled {
-		patch.Condition = c
-	}
+	patch.Condition = conditionToWrite(ps, explain.Condition(r))
 	m.emit(PublishEvent{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
 	if patch.Condition != nil || patch.Nominated != nil {
 		m.emit(patch)
 	}
+}
+
+// conditionToWrite is what to write so that the API says c of the pod: nil where
+// it does, and was not asked to say anything else meanwhile. A watch that lags
+// still shows what was there before the last write.
+func conditionToWrite(ps *podState, c *object.Condition) *object.Condition {
+	if *c == ps.entry.Pod.Scheduled && (ps.condition == nil || *ps.condition == *c) {
+		return nil
+	}
+	ps.condition = c
+	return c
 }
 
 // attribute says in the status which plugin it is of.

@@ -522,6 +522,34 @@ func TestPermit(t *testing.T) {
 	}
 }
 
+// A watch that lags shows what was said before the last attempt. What is said
+// now is written all the same when it is that again, for the API will show the
+// last attempt's.
+func TestConditionBehindALaggingWatch(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 40)
+	n := s.node("n", 40)
+	s.given(n, s.pod("other", 10, func(p *object.Pod) { p.NodeName = "n" }), p)
+	tried := func(says string) {
+		t.Helper()
+		s.tick(time.Minute)
+		s.cycle("", "")
+		s.did("AttemptDone p-1", "PublishEvent p-1", "PatchStatus p-1: &{False Unschedulable "+says)
+		s.reply(fine)
+	}
+	tried("0/1 nodes are available")
+	s.tellAll()
+	s.setNode(s.node("n", 41)) // calls the pod
+	s.tellAll()
+	s.deleteNode("n")
+	s.tellAll()
+	tried("no nodes available")
+	s.podNews = nil // the watch does not show it yet
+	s.setNode(n)
+	s.tellAll()
+	tried("0/1 nodes are available")
+}
+
 // Where a pod that waits is about to be bound is not shown when it is not to be.
 func TestHiddenNode(t *testing.T) {
 	s := newStory(t)

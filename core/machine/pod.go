@@ -51,6 +51,9 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	if ps.nominating != nil && *ps.nominating == p.NominatedNode {
 		ps.nominating = nil
 	}
+	if ps.condition != nil && *ps.condition == p.Scheduled {
+		ps.condition = nil
+	}
 	if c := ps.binding; c != nil && p.Terminating && c.phase == waitOnPermit {
 		m.fail(c.attempt, m.permitRejection(c, "", "pod is being deleted"))
 	}
@@ -103,7 +106,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	if kept != "" {
 		m.queue.Nominate(ps.entry, "")
 	}
-	ps.pod, ps.request, ps.toldGated, ps.nominating, ps.preemption = p, nil, false, nil, nil
+	ps.pod, ps.request, ps.toldGated, ps.nominating, ps.condition, ps.preemption = p, nil, false, nil, nil, nil
 	m.setAssumed(ps, false)
 	if ps.doubt != nil {
 		ps.doubt.confirmed = true
@@ -165,7 +168,7 @@ func (m *Machine) endPod(ps *podState) {
 		delete(m.names, name)
 	}
 	m.setAssumed(ps, false)
-	ps.doubt, ps.toldGated, ps.nominating, ps.preemption = nil, false, nil, nil
+	ps.doubt, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, false, nil, nil, nil
 	m.victimGone(ps)
 	m.endExtenderCycle(ps)
 	if ps.entry != nil {

@@ -37,6 +37,8 @@ type podState struct {
 	// nominating is the nomination that the API was asked to write and does not
 	// show yet, nil when there is none.
 	nominating *string
+	// condition is what the API was asked to say of the pod and does not show yet.
+	condition *object.Condition
 	// preemption is what the pod has preempted last, until these victims are
 	// gone; nil when it waits for none.
 	preemption *preemption

@@ -37,6 +37,7 @@ type world struct {
 
 	// A machine that is told the same, and is to do the same.
 	twin      *Machine
+	written   map[types.UID]object.Condition // that were asked for last
 	twinMoody *moody
 
 	// The truth.
@@ -82,6 +83,7 @@ func newWorld(t tester) *world {
 		plans: map[types.UID]plan{}, evicted: map[types.UID]bool{}, escaped: map[types.UID]bool{},
 		reads: map[types.UID]int{}, decided: map[types.UID]*decision.Decision{}, published: map[types.UID]int{},
 	}
+	w.written = map[types.UID]object.Condition{}
 	w.twinMoody = &moody{moods: map[string]mood{}, waiting: map[types.UID]bool{}}
 	w.m, w.twin = New(options(w.moody)), New(options(w.twinMoody))
 	return w
@@ -302,7 +304,7 @@ func (w *world) checkPublished(i int, e PublishEvent) {
 }
 
 // checkPatch: a condition is written after the event that says the same, and
-// only where it changes something.
+// only where it changes something: what the watch shows, or what was written since.
 func (w *world) checkPatch(i int, e PatchStatus) {
 	w.Helper()
 	if e.Condition == nil && e.Nominated == nil {
@@ -311,7 +313,9 @@ func (w *world) checkPatch(i int, e PatchStatus) {
 	if e.Condition == nil {
 		return
 	}
-	if told := w.told[e.Pod.Key()]; told != nil && told.UID == e.Pod.UID && told.Scheduled == *e.Condition {
+	told, written := w.told[e.Pod.Key()], w.written[e.Pod.UID]
+	w.written[e.Pod.UID] = *e.Condition
+	if told != nil && told.UID == e.Pod.UID && told.Scheduled == *e.Condition && (written == object.Condition{} || written == *e.Condition) {
 		w.Fatalf("%s: the condition is already %+v", e.Pod.UID, told.Scheduled)
 	}
 	if a, ok := w.effects[max(i-1, 0)].(PublishEvent); !ok || a.Pod.UID != e.Pod.UID {
