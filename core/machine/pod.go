@@ -63,6 +63,7 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	if ps.entry == nil {
 		m.noteChange(framework.UnscheduledPod, framework.Add)
 		ps.entry = m.queue.Add(m.now, p)
+		ps.entry.Owner = ps
 		return
 	}
 	m.noteChange(framework.UnscheduledPod, framework.UpdateOther)

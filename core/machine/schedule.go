@@ -46,7 +46,7 @@ func (m *Machine) scheduleOne() {
 	if e == nil {
 		return
 	}
-	ps := m.pods[e.Pod.UID]
+	ps := e.Owner.(*podState)
 	if e.Pod.Terminating {
 		m.skipPod(ps)
 		return

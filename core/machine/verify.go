@@ -74,6 +74,9 @@ func (m *Machine) verifyNames() error {
 			return fmt.Errorf("pod %s is known by name; by UID %t, in the queue %t, placed %t",
 				name, m.pods[ps.pod.UID] == ps, ps.entry != nil, m.placed(ps))
 		}
+		if ps.entry != nil && ps.entry.Owner != ps {
+			return fmt.Errorf("pod %s has an entry in the queue that is another's", name)
+		}
 	}
 	for uid, ps := range m.pods { // any order: an error is an error
 		if m.names[nameOf(ps.pod)] == ps {

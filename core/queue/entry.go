@@ -13,6 +13,9 @@ import (
 // look pods up. A nil Entry is a pod that the queue does not have.
 type Entry struct {
 	framework.QueuedPodInfo
+	// Owner is for who adds the pod, to have its own record of it at the Pop. The
+	// queue does not look at it.
+	Owner any
 	place Place
 	index int // in the heap or set of its place, nowhere in none
 	// since is when the pod came to its place, or was last looked at there.
