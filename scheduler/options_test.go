@@ -148,6 +148,19 @@ func TestWriteConfig(t *testing.T) {
 	}
 }
 
+// What the daemon refuses is not written as a configuration either.
+func TestWriteConfigRefuses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "effective.yaml")
+	command := NewCommand()
+	command.SetArgs([]string{"--config=" + configFile(t, "profiles: [{plugins: {score: {enabled: [{name: Nonsense}]}}}]"), "--write-config-to=" + path})
+	if err := command.Execute(); err == nil || !strings.Contains(err.Error(), `ScorePlugin "Nonsense" does not exist`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a file was written")
+	}
+}
+
 func TestVersionAndHelp(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--version":     "Kubernetes 1.36",

@@ -45,6 +45,11 @@ func start(o *options) error {
 	}
 	logger := klog.Background()
 	if o.writeConfigTo != "" {
+		if len(o.hosted.plugins) == 0 { // their factories may ask the API server
+			if _, err := o.profiles(c, nil); err != nil {
+				return err
+			}
+		}
 		logger.Info("Writing configuration", "file", o.writeConfigTo)
 		return writeConfig(o.writeConfigTo, c)
 	}

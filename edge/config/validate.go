@@ -26,7 +26,9 @@ var removedPlugins = []string{"AzureDiskLimits", "CinderLimits", "EBSLimits", "G
 // Validate reports everything in a complete configuration that v1.36 refuses,
 // in v1.36's words. Flags may change a configuration that was read; then it
 // must be validated again.
-func (r Reader) Validate(c *Config) error {
+func (r Reader) Validate(c *Config) error { return r.validate(c).ToAggregate() }
+
+func (r Reader) validate(c *Config) field.ErrorList {
 	errs := validateComponent(c)
 	if *c.Parallelism <= 0 {
 		errs = append(errs, field.Invalid(field.NewPath("parallelism"), *c.Parallelism, "should be an integer value greater than zero"))
@@ -42,7 +44,7 @@ func (r Reader) Validate(c *Config) error {
 		errs = append(errs, field.Invalid(field.NewPath("podMaxBackoffSeconds"), *c.PodMaxBackoffSeconds, "must be greater than or equal to PodInitialBackoffSeconds"))
 	}
 	errs = append(errs, validateExtenders(field.NewPath("extenders"), c.Extenders)...)
-	return errs.ToAggregate()
+	return errs
 }
 
 // validateComponent checks what every component's configuration holds: client and leader election.

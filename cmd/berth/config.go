@@ -1,0 +1,245 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+)
+
+const configExamples = `  # Before a configuration is rolled out: everything that is wrong with it
+  %[1]s config check scheduler.yaml
+
+  # What it comes to with all defaults, and where it differs from them
+  %[1]s config show --effective scheduler.yaml
+  %[1]s config show --effective --diff scheduler.yaml`
+
+// configuration is what the flags of `berth config` say.
+type configuration struct {
+	gates     string
+	own       []string
+	effective bool
+	diff      bool
+}
+
+func newConfig(name string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "config",
+		Short:   "Check and show a scheduler's configuration file",
+		Example: fmt.Sprintf(configExamples, name),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c := &configuration{}
+	cmd.PersistentFlags().StringVar(&c.gates, "feature-gates", "", "the scheduler's feature gates, as its flag has them: NAME=true,NAME=false")
+	cmd.AddCommand(c.newCheck(name), c.newShow(name))
+	return cmd
+}
+
+func (c *configuration) newCheck(name string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "List everything that is wrong with a configuration file",
+		Long: `List everything that is wrong with a configuration file of kube-scheduler or Berth,
+by line. The file is not sent anywhere. A file without a problem is one that
+berth-scheduler starts with, if the cluster lets it.
+
+Exit status: 0 if nothing is wrong, 2 if something is.`,
+		Example: fmt.Sprintf("  %[1]s config check scheduler.yaml\n  %[1]s config check --plugins TeamLimit,Quota scheduler.yaml", name),
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.check(args[0], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringSliceVar(&c.own, "plugins", nil, "names of plugins that the scheduler has besides those of Berth")
+	return cmd
+}
+
+func (c *configuration) newShow(name string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show FILE --effective",
+		Short: "Show what a configuration file comes to with all defaults",
+		Long: `Show what a configuration file comes to with all defaults, as berth-scheduler
+would run with it. Keys and passwords are left out. --diff shows the lines that
+differ from a scheduler without a file: - stands before what a default would be,
++ before what the file makes of it.`,
+		Example: fmt.Sprintf("  %[1]s config show --effective --diff scheduler.yaml", name),
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.show(args[0], cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&c.effective, "effective", true, "fill in the defaults; a file is shown in no other way")
+	cmd.Flags().BoolVar(&c.diff, "diff", false, "show only what differs from the defaults")
+	return cmd
+}
+
+// reader reads configurations under the given gates.
+func (c *configuration) reader() (config.Reader, error) {
+	gates := features.New()
+	if err := gates.Set(c.gates); err != nil {
+		return config.Reader{}, fmt.Errorf("--feature-gates: %w", err)
+	}
+	return config.With(gates), nil
+}
+
+// configLimit is the longest configuration that is read, in bytes.
+const configLimit = 10 << 20
+
+func readConfig(file string, stdin io.Reader) ([]byte, error) {
+	from := stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		from = f
+	}
+	text, err := io.ReadAll(io.LimitReader(from, configLimit+1))
+	if err == nil && len(text) > configLimit {
+		err = fmt.Errorf("%s: is longer than 10 MiB", file)
+	}
+	return text, err
+}
+
+func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error {
+	r, err := c.reader()
+	if err != nil {
+		return err
+	}
+	text, err := readConfig(file, stdin)
+	if err != nil {
+		return err
+	}
+	problems := r.Check(text, c.own)
+	for _, p := range problems {
+		at := file
+		if p.Line > 0 {
+			at += fmt.Sprintf(":%d", p.Line)
+		}
+		if p.Field != "" {
+			at += ": " + p.Field
+		}
+		fmt.Fprintf(out, "%s: %s\n", at, p.Reason)
+	}
+	switch len(problems) {
+	case 0:
+		fmt.Fprintf(out, "%s: nothing is wrong\n", file)
+		return nil
+	case 1:
+		return errors.New("1 problem")
+	}
+	return fmt.Errorf("%d problems", len(problems))
+}
+
+func (c *configuration) show(file string, stdin io.Reader, out io.Writer) error {
+	if !c.effective {
+		return errors.New("--effective=false: a file can only be shown with its defaults")
+	}
+	r, err := c.reader()
+	if err != nil {
+		return err
+	}
+	text, err := readConfig(file, stdin)
+	if err != nil {
+		return err
+	}
+	decoded, err := r.Decode(text, file)
+	if err != nil {
+		return err
+	}
+	now, err := config.YAML(decoded)
+	if err != nil {
+		return err
+	}
+	if !c.diff {
+		_, err = out.Write(now)
+		return err
+	}
+	before, err := config.YAML(r.Default())
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, diffLines(string(before), string(now)))
+	return err
+}
+
+// diffLines is the lines that differ between two texts, each change under the
+// lines that stand above it by indentation.
+func diffLines(before, now string) string {
+	a, b := strings.Split(before, "\n"), strings.Split(now, "\n")
+	common := longestCommon(a, b)
+	var out strings.Builder
+	var shown []string // the lines above the last change
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		var mark, line, above string
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j] && common[i][j] == common[i+1][j+1]+1:
+			i, j = i+1, j+1
+			continue
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			mark, line, above = "-", a[i], strings.Join(parents(a, i), "\n")
+			i++
+		default:
+			mark, line, above = "+", b[j], strings.Join(parents(b, j), "\n")
+			j++
+		}
+		for _, p := range strings.Split(above, "\n") {
+			if p != "" && !slices.Contains(shown, p) {
+				fmt.Fprintf(&out, "  %s\n", p)
+			}
+		}
+		shown = append(strings.Split(above, "\n"), line)
+		fmt.Fprintf(&out, "%s %s\n", mark, line)
+	}
+	return out.String()
+}
+
+// longestCommon has, for each place in both, how many lines of the rest are in
+// both, in order.
+func longestCommon(a, b []string) [][]int {
+	common := make([][]int, len(a)+1)
+	for i := range common {
+		common[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	return common
+}
+
+// parents are the lines that a line stands under, outermost first.
+func parents(lines []string, at int) []string {
+	depth := func(line string) int { // an item of a list stands as far in as what holds the list
+		text := strings.TrimLeft(line, " ")
+		in := 2 * (len(line) - len(text))
+		if strings.HasPrefix(text, "- ") {
+			in++
+		}
+		return in
+	}
+	var above []string
+	below := depth(lines[at])
+	for i := at - 1; i >= 0 && below > 0; i-- {
+		if d := depth(lines[i]); d < below {
+			above, below = append(above, lines[i]), d
+		}
+	}
+	slices.Reverse(above)
+	return above
+}

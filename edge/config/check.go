@@ -1,0 +1,284 @@
+package config
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config/features"
+)
+
+// Problem is something that is wrong in the text of a configuration.
+type Problem struct {
+	Line   int    // in the text, 0 if it is not known
+	Field  string // such as profiles[0].schedulerName; "" if the problem is with the whole
+	Reason string // says what was meant, where that can be guessed
+}
+
+// Check lists all that is wrong with the text of a configuration, by line. Own
+// are the names of plugins that a scheduler has besides those of Berth. Unlike
+// Decode it does not stop at what cannot be decoded: the rest is checked without
+// it.
+func (r Reader) Check(text []byte, own []string) []Problem {
+	c := &checker{reader: r, own: own, lines: readLines(text)}
+	c.check(text)
+	for i := range c.problems {
+		if p := &c.problems[i]; p.Line == 0 {
+			p.Line = c.lines.of(p.Field)
+		}
+	}
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+	return slices.Compact(c.problems)
+}
+
+// checker collects the problems of one text.
+type checker struct {
+	reader   Reader
+	own      []string
+	lines    lines
+	problems []Problem
+}
+
+func (c *checker) add(path, reason string, args ...any) {
+	c.problems = append(c.problems, Problem{Field: path, Reason: fmt.Sprintf(reason, args...)})
+}
+
+func (c *checker) check(text []byte) {
+	var doc any
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		c.addYAML(err)
+		return
+	}
+	top, ok := doc.(map[string]any)
+	if !ok {
+		c.add("", "must be an object with apiVersion, kind and the fields of a KubeSchedulerConfiguration")
+		return
+	}
+	var strict any
+	if err := yaml.UnmarshalStrict(text, &strict); err != nil {
+		c.addTwice(err)
+	}
+	c.checkKind(top)
+	obj, problems := decodeAll(top, kind)
+	c.addAll("", problems, reflect.TypeFor[Config]())
+	config, ok := obj.(*Config)
+	if !ok {
+		return
+	}
+	c.checkArgs(config)
+	c.checkNames(config)
+	c.checkValues(config)
+}
+
+const sinceBeta2 = ". The fields healthzBindAddress and metricsBindAddress are gone, and so are the plugins NodeLabel, ServiceAffinity and NodePreferAvoidPods (use NodeAffinity) and SelectorSpread (use PodTopologySpread). TaintToleration now has the weight 3 by default, NodeAffinity and InterPodAffinity 2"
+
+// versions says what to change in a configuration of an older version.
+var versions = map[string]string{
+	"kubescheduler.config.k8s.io/v1beta1": "v1beta1 was removed in Kubernetes v1.23" + sinceBeta2,
+	"kubescheduler.config.k8s.io/v1beta2": "v1beta2 was removed in Kubernetes v1.28" + sinceBeta2,
+	"kubescheduler.config.k8s.io/v1beta3": "v1beta3 was removed in Kubernetes v1.29. The fields are the same. The plugin SelectorSpread is gone: use PodTopologySpread",
+}
+
+// checkKind checks apiVersion and kind, and then has the rest read as the version
+// that is served.
+func (c *checker) checkKind(top map[string]any) {
+	for name, want := range map[string]string{"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind} { // sorted at the end
+		switch got := fmt.Sprint(top[name]); {
+		case top[name] == nil:
+			c.add(name, "is missing; write %q", want)
+		case versions[got] != "":
+			c.add(name, "%q is not served any more; write %q. %s", got, want, versions[got])
+		case got != want:
+			c.add(name, "%q is not supported; write %q", got, want)
+		}
+		top[name] = want
+	}
+}
+
+// decodeAll decodes a document as far as that is possible, and says what was
+// left out. What cannot be decoded is taken out of the document.
+func decodeAll(doc map[string]any, gvk schema.GroupVersionKind) (runtime.Object, []error) {
+	var problems []error
+	for range 10 { // what is left when a value is taken out may be wrong, too
+		data, err := json.Marshal(doc)
+		if err != nil {
+			return nil, []error{err}
+		}
+		obj, _, err := decoder.Decode(data, &gvk, nil)
+		violations, err := strictViolations(err)
+		if err == nil {
+			return obj, append(problems, violations...)
+		}
+		bad := wrongTypes(data, gvk, nil, err)
+		problems = append(problems, bad...)
+		if !takeOut(doc, bad) {
+			break
+		}
+	}
+	return nil, problems
+}
+
+// takeOut removes the fields that the errors name. It reports false if there is
+// none.
+func takeOut(doc map[string]any, bad []error) bool {
+	found := false
+	for _, err := range bad {
+		var fe *field.Error
+		if errors.As(err, &fe) {
+			remove(doc, splitPath(fe.Field))
+			found = true
+		}
+	}
+	return found
+}
+
+func remove(at any, path []string) {
+	if len(path) == 0 {
+		return
+	}
+	switch v := at.(type) {
+	case map[string]any:
+		if len(path) == 1 {
+			delete(v, path[0])
+			return
+		}
+		remove(v[path[0]], path[1:])
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i >= len(v) {
+			return
+		}
+		if len(path) == 1 {
+			v[i] = nil
+			return
+		}
+		remove(v[i], path[1:])
+	}
+}
+
+var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
+
+// addAll adds what a decoder said of an object of the type that stands at the
+// prefix.
+func (c *checker) addAll(prefix string, problems []error, of reflect.Type) {
+	for _, err := range problems {
+		var fe *field.Error
+		switch unknown := unknownField.FindStringSubmatch(err.Error()); {
+		case unknown != nil:
+			path := splitPath(unknown[1])
+			if len(path) == 0 {
+				c.add(strings.TrimSuffix(prefix, "."), "has a field without a name")
+				continue
+			}
+			c.add(prefix+unknown[1], "there is no such field%s", meant(path[len(path)-1], fieldNames(typeAt(of, path[:len(path)-1]))))
+		case errors.As(err, &fe):
+			c.add(prefix+fe.Field, "must be %s", inWords(typeAt(of, splitPath(fe.Field))))
+		default:
+			c.add(strings.TrimSuffix(prefix, "."), "%s", err)
+		}
+	}
+}
+
+// checkArgs decodes the arguments of in-tree plugins.
+func (c *checker) checkArgs(config *Config) {
+	for i := range config.Profiles {
+		for j := range config.Profiles[i].PluginConfig {
+			pc := &config.Profiles[i].PluginConfig[j]
+			gvk, known := argsKind(pc.Name)
+			if !known {
+				continue
+			}
+			at := fmt.Sprintf("profiles[%d].pluginConfig[%d].args", i, j)
+			var doc map[string]any
+			if len(pc.Args.Raw) > 0 && json.Unmarshal(pc.Args.Raw, &doc) != nil {
+				c.add(at, "must be an object")
+			}
+			if got := fmt.Sprint(doc["kind"]); doc["kind"] != nil && got != gvk.Kind {
+				c.add(at+".kind", "%q does not belong to plugin %s; write %q, or leave it out", got, pc.Name, gvk.Kind)
+			}
+			delete(doc, "apiVersion")
+			delete(doc, "kind")
+			obj, problems := decodeAll(doc, gvk)
+			if obj == nil {
+				obj, _ = scheme.New(gvk)
+			}
+			c.addAll(at+".", problems, reflect.TypeOf(obj).Elem())
+			pc.Args = runtime.RawExtension{Object: obj}
+		}
+	}
+}
+
+// checkNames checks the names of plugins, before the defaults are merged in: the
+// places in the lists are those of the text.
+func (c *checker) checkNames(config *Config) {
+	registry := plugins.Registry(features.Plugins(c.reader.gates))
+	names := slices.Clone(c.own)
+	for name := range registry { // sorted by meant
+		names = append(names, name)
+	}
+	for i := range config.Profiles {
+		p := &config.Profiles[i]
+		base := field.NewPath("profiles").Index(i)
+		if p.Plugins != nil {
+			c.addFields(validatePlugins(base.Child("plugins"), p.Plugins))
+			for _, pt := range points(p.Plugins) {
+				for j, enabled := range pt.set.Enabled {
+					c.checkName(base.Child("plugins", pt.name, "enabled").Index(j).Child("name"), enabled.Name, names)
+				}
+				for j, disabled := range pt.set.Disabled {
+					if disabled.Name != "*" {
+						c.checkName(base.Child("plugins", pt.name, "disabled").Index(j).Child("name"), disabled.Name, names)
+					}
+				}
+			}
+		}
+		for j, pc := range p.PluginConfig {
+			c.checkName(base.Child("pluginConfig").Index(j).Child("name"), pc.Name, names)
+		}
+	}
+}
+
+func (c *checker) checkName(path *field.Path, name string, names []string) {
+	if !slices.Contains(names, name) && !slices.Contains(removedPlugins, name) {
+		c.add(path.String(), "there is no plugin %q%s", name, meant(name, names))
+	}
+}
+
+// checkValues validates the whole, and builds the profiles if nothing is wrong so
+// far.
+func (c *checker) checkValues(config *Config) {
+	c.reader.complete(config)
+	for _, err := range c.reader.validate(config) {
+		if !strings.Contains(err.Field, ".plugins.") || !strings.Contains(err.Field, ".enabled[") { // checkNames did
+			c.addFields(field.ErrorList{err})
+		}
+	}
+	if len(c.problems) > 0 || len(c.own) > 0 {
+		return
+	}
+	if _, err := profile.BuildAll(Profiles(config), plugins.Registry(features.Plugins(c.reader.gates))); err != nil {
+		for _, err := range utilerrors.Flatten(utilerrors.NewAggregate([]error{err})).Errors() {
+			c.add("", "%s", err)
+		}
+	}
+}
+
+func (c *checker) addFields(errs field.ErrorList) {
+	for _, err := range errs {
+		c.add(err.Field, "%s", err.ErrorBody())
+	}
+}

@@ -1,0 +1,110 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/berth-scheduler/berth/edge/config/features"
+)
+
+func checked(text string, own ...string) []string {
+	var lines []string
+	for _, p := range With(features.New()).Check([]byte(text), own) {
+		lines = append(lines, fmt.Sprintf("%d %s: %s", p.Line, p.Field, p.Reason))
+	}
+	return lines
+}
+
+// All problems of a text are told at once, by line, with what was meant and
+// without a name of a Go type.
+func TestCheckTellsAll(t *testing.T) {
+	got := checked(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+paralellism: 3
+parallelism: many
+podMaxBackoffSeconds: 1
+podMaxBackoffSeconds: 2
+profiles:
+- schedulerName: a
+  plugins:
+    multiPoint:
+      enabled:
+      - {name: NodeResourceFit, weight: -1}
+  pluginConfig:
+  - name: InterPodAffinity
+    args:
+      hardPodAffinityWeight: 200
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: Least, resource: []}}
+  - {name: VolumeBinding, args: {bindTimeoutSeconds: 5s}}
+  - {name: DefaultPreemption, args: {kind: Preemption}}
+extenders:
+- urlPrefix: http://x
+  httpTimeout: 5x
+`)
+	want := []string{
+		"3 paralellism: there is no such field; did you mean parallelism?",
+		"4 parallelism: must be a whole number of at most 32 bits",
+		"6 podMaxBackoffSeconds: is set twice",
+		`12 profiles[0].plugins.multiPoint.enabled[0].weight: Invalid value: -1: weight of NodeResourceFit must not be negative`,
+		`12 profiles[0].plugins.multiPoint.enabled[0].name: there is no plugin "NodeResourceFit"; did you mean NodeResourcesFit?`,
+		"16 profiles[0].pluginConfig[0].args.hardPodAffinityWeight: Invalid value: 200: not in valid range [0, 100]",
+		"18 profiles[0].pluginConfig[1].args.scoringStrategy.resource: there is no such field; did you mean resources?",
+		`18 profiles[0].pluginConfig[1].args.scoringStrategy.type: Unsupported value: "Least": supported values: "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"`,
+		"19 profiles[0].pluginConfig[2].args.bindTimeoutSeconds: must be a whole number of at most 64 bits",
+		`20 profiles[0].pluginConfig[3].args.kind: "Preemption" does not belong to plugin DefaultPreemption; write "DefaultPreemptionArgs", or leave it out`,
+		`23 extenders[0].httpTimeout: must be a duration such as "10s"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A text that is no configuration at all is told apart, and an older version is
+// checked as the one that is served.
+func TestCheckOfOtherTexts(t *testing.T) {
+	const object = "0 : must be an object with apiVersion, kind and the fields of a KubeSchedulerConfiguration"
+	for text, want := range map[string][]string{
+		"":                      {object},
+		"- a":                   {object},
+		"a: b\nc: [":            {"2 : is not YAML: did not find expected node content"},
+		header:                  nil,
+		header + "profiles: {}": {"3 profiles: must be a list"},
+		header + "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]": {"0 : creating profile for scheduler name default-scheduler: only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got 0"},
+		header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]":     {`3 profiles[0].plugins.score.enabled[0].name: there is no plugin "Mine"`},
+		strings.Replace(header, "/v1", "/v1beta3", 1) + "parallelism: 0":         {`1 apiVersion: "kubescheduler.config.k8s.io/v1beta3" is not served any more`, "3 parallelism: Invalid value: 0"},
+		strings.Replace(header, "kind: ", "kind: X", 1):                          {`2 kind: "XKubeSchedulerConfiguration" is not supported; write "KubeSchedulerConfiguration"`},
+		header + "profiles: [{pluginConfig: [{name: NodeAffinity}]}]":            nil,
+		header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: 7}]}]":   {"3 profiles[0].pluginConfig[0].args: must be an object"},
+	} {
+		got := checked(text)
+		if len(got) != len(want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+			continue
+		}
+		for i := range want {
+			if !strings.HasPrefix(got[i], want[i]) {
+				t.Errorf("%q: got %q, want %q", text, got[i], want[i])
+			}
+		}
+	}
+	if got := checked(header+"profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]", "Mine"); got != nil {
+		t.Errorf("a plugin of one's own: %q", got)
+	}
+}
+
+// Check finds something wrong with each text that Decode refuses, and nothing
+// with those that it takes (but for plugins, which Decode does not know).
+func FuzzCheck(f *testing.F) {
+	for _, text := range []string{"", header, header + "parallelism: x", "a: &a [*a]", header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {}}}]}]", "{\"\": 1}"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := Decode([]byte(text), "fuzz")
+		if got := checked(text, "any"); err != nil && len(got) == 0 {
+			t.Errorf("Decode says %v, Check nothing", err)
+		}
+	})
+}
