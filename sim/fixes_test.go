@@ -1,176 +1,27 @@
 package sim_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
-	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/edge/why"
-	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/generate"
+	"github.com/berth-scheduler/berth/sim/written"
 )
-
-// written is a cluster as files hold it: objects by kind and name, in JSON.
-type written struct {
-	keys    []string
-	objects map[string][]byte
-	options machine.Options
-}
-
-func write(t *testing.T, w generate.World) *written {
-	t.Helper()
-	all := &written{objects: map[string][]byte{}}
-	add := func(o metav1.Object) {
-		kinds, _, err := scheme.Scheme.ObjectKinds(o.(runtime.Object))
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.(runtime.Object).GetObjectKind().SetGroupVersionKind(kinds[0])
-		data, err := json.Marshal(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.set(kinds[0].Kind, o.GetNamespace(), o.GetName(), data)
-	}
-	for _, o := range w.Nodes {
-		add(o)
-	}
-	for _, list := range [][]*v1.Pod{w.Bound, w.Pending} {
-		for _, o := range list {
-			add(o)
-		}
-	}
-	for _, o := range w.Budgets {
-		add(o)
-	}
-	for _, o := range w.Namespaces {
-		add(o)
-	}
-	for _, list := range [][]metav1.Object{w.SelectorOwners, w.Objects} {
-		for _, o := range list {
-			add(o)
-		}
-	}
-	c := config.Default()
-	if w.Config != "" {
-		path := filepath.Join(t.TempDir(), "config.yaml")
-		if err := os.WriteFile(path, []byte(w.Config), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var err error
-		if c, err = config.Load(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var err error
-	if all.options, err = sim.Options(c); err != nil {
-		t.Fatal(err)
-	}
-	all.options.Seed = w.Seed
-	return all
-}
-
-func (w *written) set(kind, namespace, name string, data []byte) {
-	key := kind + " " + namespace + "/" + name
-	if w.objects[key] == nil {
-		w.keys = append(w.keys, key)
-	}
-	w.objects[key] = data
-}
-
-// load reads the cluster as a command does.
-func (w *written) load(t *testing.T) (*why.Cluster, error) {
-	t.Helper()
-	var b bytes.Buffer
-	for _, key := range w.keys {
-		if data := w.objects[key]; data != nil {
-			b.Write(data)
-			b.WriteByte('\n')
-		}
-	}
-	set := manifest.NewSet()
-	set.KeepWritten = true
-	if err := set.Files([]string{"-"}, &b, 1); err != nil {
-		return nil, err
-	}
-	if err := set.Resolve(); err != nil {
-		return nil, err
-	}
-	in := sim.Input{Start: set.Newest, Namespaces: set.Namespaces, SelectorOwners: set.SelectorOwners, Objects: set.Objects, Machine: w.options}
-	for _, n := range set.Nodes {
-		in.Nodes = append(in.Nodes, decode.Node(n))
-	}
-	for _, p := range set.Pods {
-		in.Pods = append(in.Pods, decode.Pod(p))
-	}
-	for _, o := range set.Budgets {
-		in.Budgets = append(in.Budgets, decode.Budget(o))
-	}
-	world, err := sim.Load(in)
-	if err != nil {
-		return nil, err
-	}
-	return &why.Cluster{Machine: world.Machine, Set: set}, nil
-}
-
-// with is the cluster after the changes; an error where they are not possible.
-func (w *written) with(changes []fix.Change) (*written, error) {
-	after := &written{keys: slices.Clone(w.keys), objects: map[string][]byte{}, options: w.options}
-	for k, v := range w.objects {
-		after.objects[k] = v
-	}
-	for _, c := range changes {
-		key := c.Kind + " " + c.Namespace + "/" + c.Name
-		switch {
-		case c.Delete:
-			after.objects[key] = nil
-		case c.Create != nil:
-			data, err := json.Marshal(c.Create)
-			if err != nil {
-				return nil, err
-			}
-			after.set(c.Kind, c.Namespace, c.Name, data)
-		default:
-			text, err := json.Marshal(c.Patch)
-			if err != nil {
-				return nil, err
-			}
-			patch, err := jsonpatch.DecodePatch(text)
-			if err != nil {
-				return nil, err
-			}
-			data, err := patch.Apply(after.objects[key])
-			if err != nil {
-				return nil, err
-			}
-			after.objects[key] = data
-		}
-	}
-	return after, nil
-}
 
 // next is what the next decision on the pod comes to; nil where the cluster is not
 // valid.
-func (w *written) next(t *testing.T, pod string) *decision.Decision {
-	c, err := w.load(t)
+func next(t *testing.T, w *written.Cluster, pod string) *decision.Decision {
+	c, err := w.Load()
 	if err != nil {
 		return nil
 	}
@@ -204,8 +55,11 @@ func TestFixesHold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files := write(t, w)
-			c, err := files.load(t)
+			files, err := written.New(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := files.Load()
 			if err != nil {
 				continue
 			}
@@ -220,7 +74,7 @@ func TestFixesHold(t *testing.T) {
 					t.Fatal(err)
 				}
 				if api.Spec.NodeName == "" {
-					if c, err = files.load(t); err != nil { // rows that were added and taken away again move the draw
+					if c, err = files.Load(); err != nil { // rows that were added and taken away again move the draw
 						t.Fatal(err)
 					}
 				}
@@ -266,12 +120,12 @@ func devicesOnly(a *why.Answer) bool {
 	})
 }
 
-func holds(t *testing.T, files *written, pod string, f *fix.Fix) error {
-	after, err := files.with(f.Changes)
+func holds(t *testing.T, files *written.Cluster, pod string, f *fix.Fix) error {
+	after, err := files.With(f.Changes)
 	if err != nil {
 		return err
 	}
-	d := after.next(t, pod)
+	d := next(t, after, pod)
 	switch {
 	case d == nil:
 		return fmt.Errorf("the changed cluster is not valid")
@@ -292,13 +146,13 @@ func holds(t *testing.T, files *written, pod string, f *fix.Fix) error {
 }
 
 // minimal tells what can be left out.
-func minimal(t *testing.T, files *written, pod string, f *fix.Fix) error {
+func minimal(t *testing.T, files *written.Cluster, pod string, f *fix.Fix) error {
 	placed := func(changes []fix.Change) bool {
-		after, err := files.with(changes)
+		after, err := files.With(changes)
 		if err != nil {
 			return false
 		}
-		d := after.next(t, pod)
+		d := next(t, after, pod)
 		return d != nil && (d.Result == decision.ResultScheduled || len(f.Then.Evicts) > 0 && d.Result == decision.ResultPreempting)
 	}
 	for i := range f.Changes {
