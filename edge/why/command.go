@@ -104,6 +104,7 @@ func (f *facts) podCommand(c *fix.Change) (lines []string) {
 	}
 	switch {
 	case onlyGates(c.Patch), workload == "" && onlyTolerations(c.Patch):
+		patch = oneByOne(patch)
 		return append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, "")))
 	case workload == "job":
 		return append(lines, fmt.Sprintf("in the pod template of Job %s, which has to be made anew: %s", name, patchText(patch, "/spec/template")))
@@ -137,6 +138,20 @@ func (f *facts) admissible(patch []fix.Op, live bool) (out []fix.Op, makeClass s
 		}
 	}
 	return out, makeClass
+}
+
+// oneByOne adds each toleration to the list, which a pod in the API has.
+func oneByOne(patch []fix.Op) (out []fix.Op) {
+	for _, op := range patch {
+		values, is := op.Value.([]any)
+		if !is {
+			out = append(out, op)
+		}
+		for _, v := range values {
+			out = append(out, fix.Op{Op: op.Op, Path: op.Path + "/-", Value: v})
+		}
+	}
+	return out
 }
 
 func onlyGates(patch []fix.Op) bool {

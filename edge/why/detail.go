@@ -412,7 +412,7 @@ func (f *facts) spreadText(b *Blocker, node string) string {
 				fewest = v
 			}
 		}
-		parts = append(parts, fmt.Sprintf("spread by %s allows maxSkew %d: %s has %d matching pods, %s has %d", c.TopologyKey, c.MaxSkew, value, counts[value], fewest, counts[fewest]))
+		parts = append(parts, fmt.Sprintf("spread by %s allows maxSkew %d; matching pods: %s has %d, %s has %d", c.TopologyKey, c.MaxSkew, value, counts[value], fewest, counts[fewest]))
 	}
 	if len(parts) == 0 {
 		return strings.Join(b.Reasons, ", ")
