@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,39 @@ func TestExtendersAreNotAsked(t *testing.T) {
 	code, _, errs := berth(nodeYAML+"---\n"+podYAML, "simulate", "-f", "-", "--config", path)
 	if want := "berth: note: " + path + ": extenders: a simulation calls none of the 1 extenders\n"; code != exitPlaced || errs != want {
 		t.Errorf("exit status %d, stderr %q, want %q", code, errs, want)
+	}
+}
+
+// Only the pods that are asked about are explained.
+func TestExplainSome(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                             "",
+		"--explain":                    "big trainer web",
+		"--pod web --pod default/none": "web",
+		"--explain --pod default/big":  "big",
+		"-n default":                   "big trainer web",
+		"-n kube-system":               "",
+	} {
+		_, out, _ := berth("", append([]string{"simulate", "-f", "testdata/small.yaml", "-o", "json"}, strings.Fields(args)...)...)
+		var result struct {
+			Decisions []struct {
+				Pod   string
+				Nodes []any
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &result); err != nil {
+			t.Fatal(err)
+		}
+		var explained []string
+		for _, d := range result.Decisions {
+			if len(d.Nodes) > 0 {
+				explained = append(explained, strings.TrimPrefix(d.Pod, "default/"))
+			}
+		}
+		slices.Sort(explained)
+		if got := strings.Join(explained, " "); got != want {
+			t.Errorf("%q: explained %q, want %q", args, got, want)
+		}
 	}
 }
 

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/whatif"
 )
@@ -18,6 +22,8 @@ import (
 type simulation struct {
 	source
 	explain bool
+	pods    []string // to explain: NAME, NAMESPACE/NAME
+	spaces  []string // namespaces whose pods are to be explained
 	views   bool
 	output  string
 }
@@ -58,6 +64,9 @@ const simulateExamples = `  # Would these pods fit?
   # The same on the live cluster, with the answer of every node
   %[1]s simulate --kubeconfig ~/.kube/config -f new-pods.yaml --explain
 
+  # The answer of every node for one pod
+  %[1]s simulate -f cluster.json --pod shop/cart-0 -o json
+
   # For a script
   kubectl get nodes,pods -A -o yaml | %[1]s simulate -f - -o json | jq .unplaced
 
@@ -79,6 +88,8 @@ func newSimulate(name string) *cobra.Command {
 	f := cmd.Flags()
 	s.addFlags(f)
 	f.BoolVar(&s.explain, "explain", false, "add the answer of every node to every decision; the table shortens long lists, -o wide, yaml and json do not")
+	f.StringArrayVar(&s.pods, "pod", nil, "explain this pod alone ([NAMESPACE/]NAME); may be repeated")
+	f.StringArrayVarP(&s.spaces, "namespace", "n", nil, "explain the pods of this namespace alone; may be repeated")
 	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next; --views=false asks every plugin about every node each time, which is slow and gives the same result")
 	f.StringVarP(&s.output, "output", "o", "table", "output format: table, wide, yaml or json")
 	return cmd
@@ -108,9 +119,9 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		return err
 	}
 	notes(stderr, set.Notices)
-	in.Machine.Explain, in.Machine.ViewsOff = s.explain, !s.views
+	in.Machine.Explain, in.Machine.ViewsOff = s.explained(), !s.views
 	out := bufio.NewWriterSize(stdout, 1<<16)
-	w := newWriter(out, s.output, s.seed, set.Ignored)
+	w := newWriter(out, s.output, s.seed, set.Ignored, s.workers)
 	progress := newProgress(stderr, len(in.Pods))
 	in.Decided = func(d *decision.Decision) {
 		w.Decided(d)
@@ -126,6 +137,24 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	}
 	if len(result.Unplaced) > 0 {
 		return errUnplaced
+	}
+	return nil
+}
+
+// explained picks the pods whose decisions are explained; nil is none.
+func (s *simulation) explained() func(*object.Pod) bool {
+	named := map[string]bool{}
+	for _, name := range s.pods {
+		if !strings.Contains(name, "/") {
+			name = metav1.NamespaceDefault + "/" + name
+		}
+		named[name] = true
+	}
+	switch {
+	case len(s.pods)+len(s.spaces) > 0:
+		return func(p *object.Pod) bool { return named[p.Key()] || slices.Contains(s.spaces, p.Namespace) }
+	case s.explain:
+		return func(*object.Pod) bool { return true }
 	}
 	return nil
 }

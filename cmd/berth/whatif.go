@@ -96,7 +96,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 		return err
 	}
 	out := bufio.NewWriterSize(stdout, 1<<16)
-	w := newWriter(out, s.output, s.seed, set.Ignored)
+	w := newWriter(out, s.output, s.seed, set.Ignored, s.workers)
 	progress := newProgress(stderr, len(in.Pods))
 	in.Decided = func(d *decision.Decision) {
 		w.Decided(d)
@@ -118,12 +118,12 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 }
 
 // newWriter returns the writer of a form that checkOutput knows.
-func newWriter(out io.Writer, form string, seed uint64, ignored map[string]int) writer {
+func newWriter(out io.Writer, form string, seed uint64, ignored map[string]int, workers int) writer {
 	switch form {
 	case "json":
-		return report.NewJSON(out, seed, ignored)
+		return report.NewJSON(out, seed, ignored, workers)
 	case "yaml":
-		return report.NewYAML(out, seed, ignored)
+		return report.NewYAML(out, seed, ignored, workers)
 	}
 	return report.NewTable(out, seed, ignored, form == "wide")
 }

@@ -34,8 +34,9 @@ type Options struct {
 	// HideExpectedNode keeps it from the API where a pod that waits is about to be
 	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
 	HideExpectedNode bool
-	// Explain fills Decision.Nodes in every record.
-	Explain bool
+	// Explain picks the pods in whose records Decision.Nodes is filled; nil is
+	// none.
+	Explain func(*object.Pod) bool
 	// Check verifies every invariant after each step and panics on a breach.
 	Check bool
 

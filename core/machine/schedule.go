@@ -111,7 +111,7 @@ func (m *Machine) assumeChosen(a *attempt, o *engine.Outcome) *bindingCycle {
 
 func (m *Machine) recordNodes(a *attempt, o *engine.Outcome) {
 	a.record.NodesFeasible = o.Feasible
-	if m.options.Explain {
+	if m.options.Explain != nil && m.options.Explain(a.pod) {
 		a.record.Nodes = o.Nodes()
 	}
 }

@@ -66,7 +66,7 @@ func Berth(_ context.Context, w generate.World) (Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: true, Check: true,
+	b := newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: func(*object.Pod) bool { return true }, Check: true,
 		InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
 		MaxUnschedulable: queue.DefaultMaxUnschedulable})
 	b.populate(w)

@@ -66,7 +66,7 @@ func (r *podRoom) Text(out io.Writer) error {
 		for _, n := range nodes[:min(len(nodes), shortNodes)] {
 			fmt.Fprintf(w, "%s\t%d\n", n, r.Nodes[n])
 		}
-		w.Flush()
+		_ = w.Flush() // to memory
 		if rest := len(nodes) - shortNodes; rest > 0 {
 			fmt.Fprintf(&b, "(and %s: -o json)\n", count(rest, "node"))
 		}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -25,7 +27,6 @@ type attempt struct {
 	Victims       []string `json:"victims,omitempty"`
 	Message       string   `json:"message,omitempty"`
 	Plugins       []string `json:"plugins,omitempty"`
-	Nodes         []node   `json:"nodes,omitempty"`
 }
 
 type node struct {
@@ -63,9 +64,6 @@ func newAttempt(d *decision.Decision) attempt {
 			a.Victims = append(a.Victims, v.String())
 		}
 	}
-	for i := range d.Nodes {
-		a.Nodes = append(a.Nodes, newNode(&d.Nodes[i], d.NodesFeasible > 1))
-	}
 	return a
 }
 
@@ -88,14 +86,15 @@ func newNode(n *decision.Node, scored bool) node {
 // JSON writes the result as JSON while the run goes on: with every node
 // explained, the decisions of a large cluster are more than memory holds.
 type JSON struct {
-	out   io.Writer
-	count int
-	err   error
+	out     io.Writer
+	workers int
+	count   int
+	err     error
 }
 
-// NewJSON begins the result.
-func NewJSON(out io.Writer, seed uint64, ignored map[string]int) *JSON {
-	j := &JSON{out: out}
+// NewJSON begins the result. Answers of nodes are written on that many cores.
+func NewJSON(out io.Writer, seed uint64, ignored map[string]int, workers int) *JSON {
+	j := &JSON{out: out, workers: workers}
 	j.write("{\n")
 	j.field("apiVersion", "berth/v1alpha1")
 	j.field("kind", "SimulationResult")
@@ -111,8 +110,41 @@ func (j *JSON) Decided(d *decision.Decision) {
 		j.write(",")
 	}
 	j.write("\n    ")
-	j.value("    ", newAttempt(d))
+	if len(d.Nodes) == 0 {
+		j.value("    ", newAttempt(d))
+		return
+	}
+	j.write(strings.TrimSuffix(j.text("    ", newAttempt(d)), "\n    }"))
+	j.write(",\n      \"nodes\": [\n")
+	j.nodes(d)
+	j.write("      ]\n    }")
 }
+
+// nodes writes the answers of the nodes, one a line: they are many.
+func (j *JSON) nodes(d *decision.Decision) {
+	parts := make([]bytes.Buffer, (len(d.Nodes)+nodesTogether-1)/nodesTogether)
+	par.Rows(len(parts), j.workers, 1, func(rows par.Range) {
+		for i := rows.From; i < rows.To; i++ {
+			part := &parts[i]
+			enc := json.NewEncoder(part)
+			enc.SetEscapeHTML(false)
+			for at := i * nodesTogether; at < min((i+1)*nodesTogether, len(d.Nodes)); at++ {
+				part.WriteString("        ")
+				_ = enc.Encode(newNode(&d.Nodes[at], d.NodesFeasible > 1)) // such values always encode
+				if at < len(d.Nodes)-1 {
+					part.Truncate(part.Len() - 1)
+					part.WriteString(",\n")
+				}
+			}
+		}
+	})
+	for i := range parts {
+		j.write(parts[i].String())
+	}
+}
+
+// nodesTogether is how many nodes are worth a goroutine.
+const nodesTogether = 256
 
 // Finish ends the result and returns the first error in writing it.
 func (j *JSON) Finish(r *sim.Result) error { return j.finish(r) }
@@ -146,7 +178,9 @@ func (j *JSON) field(name string, value any) {
 	j.write(",\n")
 }
 
-func (j *JSON) value(indent string, value any) {
+func (j *JSON) value(indent string, value any) { j.write(j.text(indent, value)) }
+
+func (j *JSON) text(indent string, value any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -154,7 +188,7 @@ func (j *JSON) value(indent string, value any) {
 	if err := enc.Encode(value); err != nil && j.err == nil {
 		j.err = err
 	}
-	j.write(string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
+	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
 func (j *JSON) write(s string) {
@@ -171,9 +205,9 @@ type YAML struct {
 }
 
 // NewYAML begins the result.
-func NewYAML(out io.Writer, seed uint64, ignored map[string]int) *YAML {
+func NewYAML(out io.Writer, seed uint64, ignored map[string]int, workers int) *YAML {
 	var b bytes.Buffer
-	return &YAML{NewJSON(&b, seed, ignored), out, &b}
+	return &YAML{NewJSON(&b, seed, ignored, workers), out, &b}
 }
 
 // Finish writes the result.

@@ -29,7 +29,7 @@ func result(nodes ...*object.Node) *sim.Result {
 func compact(t *testing.T, d *decision.Decision) string {
 	t.Helper()
 	var out, line bytes.Buffer
-	j := NewJSON(&out, 1, nil)
+	j := NewJSON(&out, 1, nil, 2)
 	j.Decided(d)
 	if err := j.Finish(result()); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestDecisions(t *testing.T) {
 // A result without pods has every field.
 func TestEmptyResult(t *testing.T) {
 	var out bytes.Buffer
-	if err := NewJSON(&out, 9, map[string]int{}).Finish(result()); err != nil {
+	if err := NewJSON(&out, 9, map[string]int{}, 2).Finish(result()); err != nil {
 		t.Fatal(err)
 	}
 	want := "{\n  \"apiVersion\": \"berth/v1alpha1\",\n  \"kind\": \"SimulationResult\",\n  \"seed\": 9,\n  \"ignored\": {},\n  \"decisions\": [],\n  \"placements\": {},\n  \"unplaced\": {}\n}\n"
@@ -106,7 +106,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 // An output that cannot be written is an error.
 func TestBrokenOutput(t *testing.T) {
 	for _, w := range []interface{ Finish(*sim.Result) error }{
-		NewJSON(broken{}, 1, nil), NewYAML(broken{}, 1, nil), NewTable(broken{}, 1, nil, false),
+		NewJSON(broken{}, 1, nil, 2), NewYAML(broken{}, 1, nil, 2), NewTable(broken{}, 1, nil, false),
 	} {
 		if err := w.Finish(result()); err == nil || err.Error() != "disk full" {
 			t.Errorf("%T: %v", w, err)

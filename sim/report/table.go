@@ -18,13 +18,15 @@ import (
 )
 
 // Table writes the result for people. Wide adds what the short form cuts and
-// a line for each pod.
+// a line for each pod. It writes the answers of nodes when they are given: those
+// of a large cluster are more than memory holds.
 type Table struct {
 	out     io.Writer
 	seed    uint64
 	ignored map[string]int
 	wide    bool
 	last    map[string]*decision.Decision
+	err     error
 }
 
 // NewTable begins the result.
@@ -35,8 +37,17 @@ func NewTable(out io.Writer, seed uint64, ignored map[string]int, wide bool) *Ta
 // Decided takes note of the next decision. Of a large cluster the short form
 // keeps the answers of the best nodes and of some that are not feasible.
 func (t *Table) Decided(d *decision.Decision) {
-	if !t.wide && len(d.Nodes) > shortNodes {
-		short := *d
+	switch short := *d; {
+	case t.wide && len(d.Nodes) > 0:
+		var b strings.Builder
+		answers(&b, d)
+		b.WriteString("\n")
+		if t.err == nil {
+			_, t.err = io.WriteString(t.out, b.String())
+		}
+		short.Nodes = nil
+		d = &short
+	case len(d.Nodes) > shortNodes:
 		short.Nodes = notable(d.Nodes)
 		d = &short
 	}
@@ -81,8 +92,13 @@ func (t *Table) Finish(r *sim.Result) error {
 			fmt.Fprintf(&b, "  %d %s\n", t.ignored[kind], kind)
 		}
 	}
-	_, err := io.WriteString(t.out, b.String())
-	return err
+	return t.end(b.String())
+}
+
+// end writes the rest of the text and returns the first error.
+func (t *Table) end(text string) error {
+	_, err := io.WriteString(t.out, text)
+	return cmp.Or(t.err, err)
 }
 
 // The short form shows this many nodes (and evicted pods), names in a list, and nodes of a kind
@@ -208,22 +224,29 @@ func (t *Table) pods(b *strings.Builder, r *sim.Result) {
 	_ = w.Flush() // to memory
 }
 
-// explained writes, for the last decision on each pod, every node's answer.
+// explained writes, for the last decision on each pod, the answers that were
+// kept.
 func (t *Table) explained(b *strings.Builder) {
 	for _, pod := range slices.Sorted(maps.Keys(t.last)) {
 		d := t.last[pod]
 		if len(d.Nodes) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "\n%s: %s %s\n", pod, d.Result, cmp.Or(explain.Message(d), d.Node))
-		w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-		for i := range d.Nodes {
-			fmt.Fprintf(w, "  %s\t%s\n", d.Nodes[i].Name, answer(&d.Nodes[i]))
-		}
-		_ = w.Flush() // to memory
-		if rest := d.NodesTotal - len(d.Nodes); rest > 0 {
-			fmt.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "node"))
-		}
+		b.WriteString("\n")
+		answers(b, d)
+	}
+}
+
+// answers writes what the nodes answer.
+func answers(b *strings.Builder, d *decision.Decision) {
+	fmt.Fprintf(b, "%s: %s %s\n", d.Pod, d.Result, cmp.Or(explain.Message(d), d.Node))
+	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	for i := range d.Nodes {
+		fmt.Fprintf(w, "  %s\t%s\n", d.Nodes[i].Name, answer(&d.Nodes[i]))
+	}
+	_ = w.Flush() // to memory
+	if rest := d.NodesTotal - len(d.Nodes); rest > 0 {
+		fmt.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "node"))
 	}
 }
 

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -117,8 +116,7 @@ func (t *Table) FinishWhatIf(r *whatif.Result) error {
 		t.pods(&b, r.Result)
 	}
 	t.explained(&b)
-	_, err := io.WriteString(t.out, b.String())
-	return err
+	return t.end(b.String())
 }
 
 func headline(r *whatif.Result, stuck int) string {
@@ -163,7 +161,7 @@ func (t *Table) moved(b *strings.Builder, r *whatif.Result) {
 	for _, m := range shown {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", m.Pod, m.From, m.To)
 	}
-	w.Flush()
+	_ = w.Flush() // to memory
 	if rest := len(moved) - len(shown); rest > 0 {
 		fmt.Fprintf(b, "(and %s: -o wide)\n", count(rest, "pod"))
 	}
@@ -190,7 +188,7 @@ func (t *Table) placed(b *strings.Builder, r *whatif.Result) {
 	for _, node := range slices.Sorted(maps.Keys(on)) {
 		fmt.Fprintf(w, "%s\t%s\n", node, t.names(on[node]))
 	}
-	w.Flush()
+	_ = w.Flush() // to memory
 }
 
 // stays writes pods that have one reason in common together.
@@ -230,7 +228,7 @@ func budgets(b *strings.Builder, r *whatif.Result) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", u.Budget, u.Allowed, u.Down, verdict)
 	}
-	w.Flush()
+	_ = w.Flush() // to memory
 }
 
 // resources writes what is left of each resource before and after.
@@ -246,5 +244,5 @@ func resources(b *strings.Builder, r *whatif.Result) {
 	for _, name := range names {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, was.share(name), amount(name, before[name].Free), is.share(name), amount(name, after[name].Free))
 	}
-	w.Flush()
+	_ = w.Flush() // to memory
 }

@@ -165,7 +165,8 @@ func (p *play) start() error {
 	if err != nil {
 		return err
 	}
-	o.Seed, o.Workers, o.ViewsOff, o.Explain, o.Check = p.engine.Seed, p.engine.Workers, p.engine.ViewsOff, true, true
+	o.Seed, o.Workers, o.ViewsOff, o.Check = p.engine.Seed, p.engine.Workers, p.engine.ViewsOff, true
+	o.Explain = func(*object.Pod) bool { return true }
 	p.world = sim.NewWorld(o, sim.Epoch)
 	p.world.Observe = p.observe
 	if p.engine.Watch != nil {

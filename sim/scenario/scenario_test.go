@@ -49,7 +49,7 @@ func TestStoriesWithoutViews(t *testing.T) {
 func record(t *testing.T, story *Story, seed uint64, viewsOff bool) string {
 	t.Helper()
 	var all bytes.Buffer
-	asJSON, asText := report.NewJSON(&all, seed, nil), report.NewTable(&all, seed, nil, true)
+	asJSON, asText := report.NewJSON(&all, seed, nil, 2), report.NewTable(&all, seed, nil, true)
 	observe := func(e machine.Effect) {
 		if d, ok := e.(machine.AttemptDone); ok {
 			asJSON.Decided(d.Decision)
