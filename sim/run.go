@@ -37,6 +37,9 @@ type Input struct {
 	Machine machine.Options
 	// Decided, when set, gets each decision when it is taken.
 	Decided func(*decision.Decision)
+	// Ask, when set, puts a question to an extender and waits for the answer.
+	// Extenders of Machine need it. None is asked to bind a pod.
+	Ask func(machine.CallExtender) machine.ExtenderReply
 	// Begin, when set, changes the cluster before anything is decided.
 	Begin func(*World) error
 	// Idle, when set, is called when no queue can move. It may change the
@@ -106,7 +109,7 @@ func Run(in Input) (*Result, error) {
 			}
 		}
 	}
-	w.evicted = in.Evicted
+	w.evicted, w.ask = in.Evicted, in.Ask
 	if in.Begin != nil {
 		if err := in.Begin(w); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +24,7 @@ type World struct {
 	Told func(machine.Event)
 
 	evicted  func(*Cluster, *object.Pod)
+	ask      func(machine.CallExtender) machine.ExtenderReply
 	profiles map[string]bool
 	// epoch counts the changes after which a rejected pod may fit: nodes,
 	// placements, deletions, nominations.
@@ -160,10 +162,14 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 	case machine.AttemptDone:
 		w.decided(e.Decision)
 	case machine.Bind:
-		if err := w.Cluster.Bind(e.Pod.Key(), e.Pod.UID, e.Node); err != nil {
-			return machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: err}
+		return w.bind(e.Pod, e.Node)
+	case machine.BindByExtender:
+		return w.bind(e.Pod, e.Node)
+	case machine.CallExtender:
+		if w.ask == nil {
+			return machine.ExtenderReply{UID: e.Pod.UID, Call: e.Call, Err: errors.New("the simulation asks no extender")}
 		}
-		return machine.BindReply{UID: e.Pod.UID, Result: machine.BindDone}
+		return w.ask(e)
 	case machine.Write:
 		for i := range e.Writes {
 			for _, o := range e.Writes[i].Result {
@@ -192,6 +198,13 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 		return machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err}
 	}
 	return nil
+}
+
+func (w *World) bind(p *object.Pod, node string) machine.Event {
+	if err := w.Cluster.Bind(p.Key(), p.UID, node); err != nil {
+		return machine.BindReply{UID: p.UID, Result: machine.BindRefused, Err: err}
+	}
+	return machine.BindReply{UID: p.UID, Result: machine.BindDone}
 }
 
 func (w *World) decided(d *decision.Decision) {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,6 +155,36 @@ func TestExpand(t *testing.T) {
 	}
 	if _, _, errs := berth("", "simulate", "-f", "testdata/workloads.yaml", "--expand=some"); errs != "berth: --expand some: must be auto, true or false\n" {
 		t.Error(errs)
+	}
+}
+
+// With --ask-extenders their answers count, and none is asked to bind.
+func TestExtendersAreAsked(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		var args struct {
+			Pod       struct{ Metadata struct{ Name string } }
+			NodeNames []string
+		}
+		if err := json.NewDecoder(r.Body).Decode(&args); err != nil || args.Pod.Metadata.Name != "p" || len(args.NodeNames) != 2 {
+			t.Errorf("%s: %v, %+v", r.URL.Path, err, args)
+		}
+		fmt.Fprint(w, `{"nodenames": ["b"], "failedNodes": {"a": "full of cats"}}`)
+	}))
+	defer server.Close()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders: [{urlPrefix: " + server.URL + ", filterVerb: filter, bindVerb: bind, nodeCacheCapable: true}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nodes := nodeYAML + "---\n" + strings.Replace(nodeYAML, "name: a", "name: b", 1)
+	code, out, errs := berth(nodes+"---\n"+podYAML, "simulate", "-f", "-", "--config", path, "--ask-extenders", "--explain", "-o", "json")
+	if code != exitPlaced || errs != "" || !strings.Contains(out, `"default/p": "b"`) || !strings.Contains(out, "full of cats") {
+		t.Errorf("exit status %d, stderr %q, stdout %s", code, errs, out)
+	}
+	if len(asked) != 1 || asked[0] != "/filter" {
+		t.Errorf("asked %q", asked)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/manifest"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -29,6 +30,7 @@ type source struct {
 	seed                uint64
 	workers             int
 	fillBudgets         bool // as their controller would, where it has not
+	askExtenders        bool
 	// current: without files and kubeconfig the cluster is that of kubectl.
 	current bool
 	// keepWritten keeps objects as they were written.
@@ -72,12 +74,32 @@ func (s *source) load(ctx context.Context, stdin io.Reader) (*manifest.Set, sim.
 	if err != nil {
 		return nil, sim.Input{}, err
 	}
-	if n := len(c.Extenders); n > 0 {
-		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation calls none of the %d extenders", s.config, n))
-	}
 	in := input(set, s.workers)
 	in.Machine = options
-	return set, in, nil
+	if n := len(c.Extenders); n > 0 && !s.askExtenders {
+		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation calls none of the %d extenders", s.config, n))
+	} else if n > 0 {
+		err = ask(ctx, &in, set, c)
+	}
+	return set, in, err
+}
+
+// ask has the run ask the extenders of the configuration. They are told of nodes
+// and pods as the input has them.
+func ask(ctx context.Context, in *sim.Input, set *manifest.Set, c *config.Config) error {
+	x, err := extender.New(c.Extenders)
+	if err != nil {
+		return err
+	}
+	in.Machine.Extenders = x.Machine()
+	in.Ask = func(e machine.CallExtender) machine.ExtenderReply { return x.Answer(ctx, e) }
+	for i := range in.Nodes {
+		in.Nodes[i].API = set.Nodes[i]
+	}
+	for i := range in.Pods {
+		in.Pods[i].API = set.Pods[i]
+	}
+	return nil
 }
 
 // scheduler reads the configuration; without a path it is the default.
