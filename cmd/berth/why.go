@@ -127,6 +127,11 @@ func (q *inquiry) check(args []string) error {
 	case len(args) > 1:
 		return fmt.Errorf("unexpected argument %q; give one pod, and files with -f", args[1])
 	}
+	if len(q.files) > 0 || q.kubeconfig != "" {
+		if err := q.source.check(); err != nil {
+			return err
+		}
+	}
 	switch q.output {
 	case "text", "wide", "yaml", "json":
 		return nil

@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
 )
 
 // actions names the parts of an ActionType in kube-scheduler's words, and what
@@ -36,7 +40,7 @@ var actions = []struct {
 }
 
 // events are what may wake the pod, from the plugins that rejected it.
-func (c *Cluster) events(p *object.Pod, d *decision.Decision) []Event {
+func (c *Cluster) events(a *Answer, p *object.Pod, d *decision.Decision) []Event {
 	events := []Event{}
 	profile := c.Machine.Profile(p.SchedulerName)
 	if profile == nil {
@@ -54,9 +58,36 @@ func (c *Cluster) events(p *object.Pod, d *decision.Decision) []Event {
 	slices.SortFunc(events, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Text, b.Text))
 	})
+	if room := a.leastRoom(); room != "" {
+		for i := range events {
+			if e := &events[i]; e.Plugin == names.NodeResourcesFit && e.Resource == "Pod" && e.Action == "Delete" {
+				e.Text = room
+			}
+		}
+	}
 	return slices.CompactFunc(events, func(a, b Event) bool {
 		return a.Plugin == b.Plugin && a.Resource == b.Resource && a.Action == b.Action
 	})
+}
+
+// leastRoom is what has to become free where the pod comes nearest, in words; ""
+// where it is not room of one kind that is short.
+func (a *Answer) leastRoom() string {
+	for i := range a.Groups {
+		b := a.Groups[i].Blockers
+		if len(b) != 1 || b[0].Plugin != names.NodeResourcesFit || b[0].Code != decision.Unschedulable.String() || len(b[0].Reasons) != 1 {
+			continue
+		}
+		name, is := strings.CutPrefix(b[0].Reasons[0], insufficient)
+		if !is {
+			return ""
+		}
+		resource := v1.ResourceName(name)
+		node, free, _ := a.facts.freest(resource, a.Groups[i].names)
+		short := a.facts.pod.Demand.Requests.Of(resource) - free
+		return fmt.Sprintf("a pod on %s that frees %s goes", node, amount(resource, short))
+	}
+	return ""
 }
 
 func eventsOf(plugin string, e framework.ClusterEventWithHint) (events []Event) {
@@ -69,9 +100,9 @@ func eventsOf(plugin string, e framework.ClusterEventWithHint) (events []Event) 
 		switch {
 		case e.Resource == framework.UnscheduledPod && a.action&(framework.UpdatePod) != 0:
 			text = "the pod itself " + a.text
-		case kind == "Pod" && a.action == framework.Delete && plugin == "NodeResourcesFit":
+		case kind == "Pod" && a.action == framework.Delete && plugin == names.NodeResourcesFit:
 			text = "a pod goes and frees room on its node"
-		case kind == "Pod" && a.action == framework.Delete && plugin == "NodePorts":
+		case kind == "Pod" && a.action == framework.Delete && plugin == names.NodePorts:
 			text = "the pod that has the port goes"
 		}
 		events = append(events, Event{Resource: kind, Action: a.name, Plugin: plugin, Text: text})

@@ -89,7 +89,7 @@ func (c *Cluster) pending(a *Answer, p *object.Pod) {
 	case Failed:
 		a.Groups, a.NodesFeasible = []Group{}, 0
 	}
-	a.Events = c.events(p, d)
+	a.Events = c.events(a, p, d)
 	if !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
 		a.Fixes = fix.Find(c.Machine, c.Set, a.facts.api)
 	}
