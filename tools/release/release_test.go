@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"debug/elf"
 	"encoding/json"
 	"io"
@@ -55,6 +56,13 @@ func TestRelease(t *testing.T) {
 	}
 	if sums := strings.Count(one["SHA256SUMS"], "\n"); sums != len(one)-1 {
 		t.Errorf("%d checksums of %d files", sums, len(one)-1)
+	}
+	for name, want := range map[string][]string{
+		"berth_v1.2.3-test_linux_" + arch + ".tar.gz": {"berth", "berth-scheduler", "LICENSE", "deploy/static-pod.yaml", "completions/_berth",
+			"completions/berth.bash", "completions/berth.fish", "man/man1/berth.1", "man/man1/berth-simulate.1", "man/man1/berth-scheduler.1"},
+		"berth-scheduler-1.2.3-test.tgz": {"Chart.yaml", "values.yaml", "templates/deployment.yaml", "monitoring/rules.yaml"},
+	} {
+		checkArchive(t, name, one[name], want)
 	}
 	checkBill(t, one["berth-scheduler_v1.2.3-test_linux_"+arch+".cdx.json"])
 	checkImage(t, filepath.Join(first, "image"), arch)
@@ -113,6 +121,50 @@ func content(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// An archive is whole, and has the files in a folder of their own.
+func checkArchive(t *testing.T, name, data string, want []string) {
+	t.Helper()
+	plain, err := gzip.NewReader(strings.NewReader(data))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	files := untar(t, plain)
+	for _, w := range want {
+		found := false
+		for path, f := range files { // any order
+			_, inside, _ := strings.Cut(path, "/")
+			found = found || inside == w && len(f.body) > 0
+		}
+		if !found {
+			t.Errorf("%s has no %s", name, w)
+		}
+	}
+	for path, f := range files { // any order
+		if strings.HasSuffix(path, "/Chart.yaml") && !strings.Contains(string(f.body), "version: 1.2.3-test\nappVersion: v1.2.3-test\n") {
+			t.Errorf("the chart is\n%s", f.body)
+		}
+	}
+}
+
+// What is packed comes out as it was, to the last byte.
+func TestPack(t *testing.T) {
+	data, err := pack([]file{{name: "b/c", mode: 0o755, body: []byte("text")}, {name: "a", link: "b/c"}}, time.Unix(1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = squeeze(data); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := untar(t, plain)
+	if len(files) != 3 || string(files["b/c"].body) != "text" || files["a"].link != "b/c" {
+		t.Errorf("files %v", files)
+	}
 }
 
 // The bill names the program, its hash, the standard library and each module
@@ -201,10 +253,19 @@ func unpack(t *testing.T, image v1.Image) map[string]file {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return untar(t, content)
+}
+
+// untar reads an archive to its end.
+func untar(t *testing.T, content io.Reader) map[string]file {
+	t.Helper()
 	files := map[string]file{}
 	for r := tar.NewReader(content); ; {
 		h, err := r.Next()
 		if err == io.EOF {
+			if _, err := io.Copy(io.Discard, content); err != nil { // the end of what it is packed in
+				t.Error(err)
+			}
 			return files
 		}
 		if err != nil {
