@@ -69,9 +69,6 @@ type LabelPin struct {
 	Values []string
 }
 
-// Group is where the volume is listed: under its class.
-func (v *PersistentVolume) Group() string { return v.Class }
-
 // ClaimReference is the claim that a volume is kept for; UID "" is any of that
 // name.
 type ClaimReference struct {

@@ -45,6 +45,12 @@ func (t *Table) Check() error {
 	if err := t.checkPodsByLabels(); err != nil {
 		return err
 	}
+	if err := t.checkVolumes(); err != nil {
+		return err
+	}
+	if err := t.checkVolumeChoices(); err != nil {
+		return err
+	}
 	return t.compareImages(fresh)
 }
 

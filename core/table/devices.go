@@ -90,11 +90,11 @@ func (t *Table) follow(was, is object.Object) {
 		t.followSlice(was, is)
 	case *object.ResourceClaim:
 		t.followClaim(was, is)
-	case *object.PersistentVolume, *object.PersistentVolumeClaim:
-		t.volumes.followVolume(was, is)
 	case *object.DeviceClass:
 		t.devices.revision++
 		t.devices.followClass(was, is)
+	default:
+		t.followVolume(was, is)
 	}
 }
 

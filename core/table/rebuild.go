@@ -78,11 +78,6 @@ func (t *Table) clearCounts() {
 	}
 	t.terms.revision++
 	t.claims = nil
-	clear(t.volumes.namers)
-	for _, k := range t.objects.kinds[object.PersistentVolumes].byName { // any order: sums
-		if o := k.now(); o != nil {
-			t.volumes.nameAll(o, 1)
-		}
-	}
+	t.recountVolumes()
 	t.podsByLabels.byNamespace = nil
 }

@@ -20,7 +20,8 @@ type Placed struct {
 	Row Row
 	at  int // its place in the row's list
 
-	terms       []*Term // its terms of pod affinity
+	terms       []*Term               // its terms of pod affinity
+	volumes     []object.VolumeSource // that CSI drivers attach for it
 	withLabels  *PodsWithLabels
 	labelsIndex int32 // its index in withLabels
 }
@@ -54,7 +55,8 @@ type Table struct {
 	objects        objects
 	devices        devices
 	claims         claims
-	volumes        volumeNames
+	volumes        volumeCounts
+	volumeChoices  volumeChoices
 	terms          terms
 	podsByLabels   podsByLabels
 
@@ -82,6 +84,7 @@ func New() *Table {
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.devices = newDevices()
 	t.volumes = newVolumes()
+	t.volumeChoices = newVolumeChoices()
 	t.namespaces.labels = map[string]map[string]string{}
 	t.terms = newTerms()
 	t.allocatable = make([][]int64, firstScalar)
@@ -228,7 +231,10 @@ func (t *Table) put(pl *Placed) {
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
 	t.use(pl, 1)
-	t.volumes.nameInline(pl.Pod, 1)
+	if len(pl.Pod.Volumes) > 0 {
+		pl.volumes = t.VolumesOf(pl.Pod)
+		t.attach(pl, 1)
+	}
 	t.podsByLabels.join(pl)
 	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
 	t.touch(r)
@@ -247,7 +253,7 @@ func (t *Table) take(pl *Placed) {
 	t.charge(r, pl.Pod, -1)
 	t.countTerms(pl, -1)
 	t.use(pl, -1)
-	t.volumes.nameInline(pl.Pod, -1)
+	t.attach(pl, -1)
 	t.podsByLabels.leave(pl)
 	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
 	t.touch(r)
@@ -329,6 +335,7 @@ func (t *Table) row(name string) Row {
 	}
 	t.rowOf[name] = r
 	t.names[r] = name
+	t.nameRow(r)
 	return r
 }
 
@@ -352,6 +359,7 @@ func (t *Table) grow() {
 	t.changes.grow()
 	t.nodeChanges.grow()
 	t.lasting = append(t.lasting, 0)
+	t.volumes.grow()
 }
 
 // release gives the row back when neither node nor pods are left on it. Under
@@ -367,6 +375,7 @@ func (t *Table) release(r Row) {
 	if cur, ok := t.rowOf[t.names[r]]; !ok || cur != r {
 		return
 	}
+	t.unnameRow(r)
 	delete(t.rowOf, t.names[r])
 	t.names[r] = ""
 	t.free = append(t.free, r)

@@ -68,14 +68,14 @@ func newTerms() terms {
 // Track has the table hear of the terms, claims and volumes of a pod that is not
 // placed yet, but may be tried somewhere while another is decided on.
 func (t *Table) Track(p *object.Pod) {
-	if len(p.Volumes) > 0 && !t.volumes.trackVolumes(p) {
+	if len(p.Volumes) > 0 && !t.trackVolumes(p) {
 		t.terms.swept++ // all are to be heard of again
 	}
 	if p.Affinity == nil {
 		return
 	}
 	for i := range p.Affinity.Terms {
-		t.terms.track(&p.Affinity.Terms[i])
+		t.terms.learn(&p.Affinity.Terms[i])
 	}
 }
 
@@ -83,7 +83,7 @@ func (t *Table) Track(p *object.Pod) {
 // among them.
 func (t *Table) Swept() uint64 { return t.terms.swept }
 
-func (l *terms) track(in *match.PodTerm) *Term {
+func (l *terms) learn(in *match.PodTerm) *Term {
 	if known := l.byKey[in.Key]; known != nil {
 		return known
 	}
@@ -160,7 +160,7 @@ func (t *Table) countTerms(pl *Placed, sign int) {
 	}
 	if pl.terms == nil {
 		for i := range pl.Pod.Affinity.Terms {
-			pl.terms = append(pl.terms, t.terms.track(&pl.Pod.Affinity.Terms[i]))
+			pl.terms = append(pl.terms, t.terms.learn(&pl.Pod.Affinity.Terms[i]))
 		}
 	}
 	for _, term := range pl.terms {

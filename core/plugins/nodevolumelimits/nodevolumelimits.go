@@ -2,7 +2,6 @@ package nodevolumelimits
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -43,7 +42,7 @@ func New(f feature.Features) framework.Plugin {
 				if !attaches(p) {
 					return key
 				}
-				return sign(key, t, p, t.ObjectRevision(kinds...))
+				return sign(key, t, p, f.VolumeLimitScaling)
 			},
 		},
 		PreFilter:    preFilter,
@@ -56,11 +55,14 @@ func attaches(p *object.Pod) bool {
 	return slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed || v.Migrated != nil })
 }
 
-// wants is what the pod has attached wherever it goes.
+// podVolumes is what the pod has attached wherever it goes.
 type podVolumes struct {
 	missing string // the first claim that is not there; "" is none
-	volumes map[object.VolumeSource]bool
+	volumes []object.VolumeSource
 	drivers []demand
+	// plainDrivers are those of the volumes on nodes where no driver stands in for
+	// an in-tree plugin.
+	plainDrivers []string
 }
 
 // demand is how many volumes a driver is to attach.
@@ -73,27 +75,56 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !attaches(p) {
 		return framework.PreFilterResult{Skip: true}
 	}
-	for i := range p.Volumes {
-		if v := &p.Volumes[i]; v.Claimed && claim(t, p, v) == nil {
-			return framework.PreFilterResult{State: &podVolumes{missing: v.Claim}}
-		}
-	}
-	w := &podVolumes{volumes: map[object.VolumeSource]bool{}}
-	if volumes, known := volumesOf(t, p); known {
-		addAll(volumes, w.volumes)
-	} else {
-		collect(t, p, true, w.volumes)
-	}
-	for v := range w.volumes { // any order: each driver is asked for itself
-		if !slices.ContainsFunc(w.drivers, func(d demand) bool { return d.driver == v.Driver }) {
-			w.drivers = append(w.drivers, demand{v.Driver, count(w.volumes, v.Driver)})
+	w := podVolumesOf(t, p)
+	for i, v := range w.volumes {
+		if w.countsAnywhere(t, v) {
+			w.volumes[i].Handle = fmt.Sprint("\x01", i) // that no volume has
 		}
 	}
 	return framework.PreFilterResult{State: w}
 }
 
-func claim(t *table.Table, p *object.Pod, v *object.Volume) *object.PersistentVolumeClaim {
-	return table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, p.Namespace, v.Claim)
+func podVolumesOf(t *table.Table, p *object.Pod) *podVolumes {
+	w := &podVolumes{}
+	for i := range p.Volumes {
+		v := &p.Volumes[i]
+		if !v.Claimed {
+			continue
+		}
+		c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, p.Namespace, v.Claim)
+		if c == nil {
+			return &podVolumes{missing: v.Claim}
+		}
+		if driver := plainDriver(t, c); driver != "" && (!v.Ephemeral || c.Owner == p.UID) && !slices.Contains(w.plainDrivers, driver) {
+			w.plainDrivers = append(w.plainDrivers, driver)
+		}
+	}
+	w.volumes = t.VolumesOf(p)
+	for _, v := range w.volumes {
+		if i := slices.IndexFunc(w.drivers, func(d demand) bool { return d.driver == v.Driver }); i >= 0 {
+			w.drivers[i].volumes++
+		} else {
+			w.drivers = append(w.drivers, demand{v.Driver, 1})
+		}
+	}
+	return w
+}
+
+// plainDriver is the driver of the claim's volume where no driver stands in for an
+// in-tree plugin, "" for none.
+func plainDriver(t *table.Table, c *object.PersistentVolumeClaim) string {
+	v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
+	if c.VolumeName != "" && v != nil {
+		if !v.Source.Attachable() {
+			return ""
+		}
+		return v.Source.Driver
+	}
+	class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
+	if c.Class == "" || class == nil || class.MigratedTo != "" {
+		return ""
+	}
+	return class.Provisioner
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
@@ -107,7 +138,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 		if len(w.drivers) == 0 {
 			continue
 		}
-		if n := in.Table.Node(r); n != nil && w.exceed(in.Table, r, n.Name) {
+		if w.exceed(in.Table, r) {
 			out[i] = full
 		}
 	}
@@ -116,11 +147,12 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 // filterInstalled is filter where drivers count that a node lacks.
 func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	filter(in, rows, out)
-	if in.State.(*podVolumes).missing != "" {
+	w := in.State.(*podVolumes)
+	if w.missing != "" {
 		return
 	}
 	for i, r := range rows {
-		if n := in.Table.Node(r); n != nil && absent(in.Table, in.Pod, n.Name) != "" {
+		if w.absent(in.Table, r) != "" {
 			out[i] = driverMissing
 		}
 	}
@@ -129,19 +161,22 @@ func filterInstalled(in *framework.Input, rows []table.Row, out []framework.Verd
 // absent is the first driver, by name, that the pod's volumes need, that wants
 // pods to stay off nodes without it, and that the node lacks; "" if there is
 // none. Without a CSINode no in-tree volume is a driver's.
-func absent(t *table.Table, p *object.Pod, node string) string {
-	wanted := map[object.VolumeSource]bool{}
-	c := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
-	collect(t, p, c != nil, wanted)
-	var first string
-	for v := range wanted { // any order: takes the first by name
-		d := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", v.Driver)
-		if d == nil || !d.PreventIfMissing || c != nil && c.Has(v.Driver) {
-			continue
+func (w *podVolumes) absent(t *table.Table, r table.Row) (first string) {
+	c := t.CSINode(r)
+	look := func(driver string) {
+		d := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", driver)
+		if d != nil && d.PreventIfMissing && (c == nil || !c.Has(driver)) && (first == "" || driver < first) {
+			first = driver
 		}
-		if first == "" || v.Driver < first {
-			first = v.Driver
+	}
+	if c == nil {
+		for _, driver := range w.plainDrivers {
+			look(driver)
 		}
+		return first
+	}
+	for i := range w.drivers {
+		look(w.drivers[i].driver)
 	}
 	return first
 }
@@ -151,46 +186,44 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) (decision.Co
 	case full:
 		return decision.Unschedulable, []string{reason}
 	case driverMissing:
-		return decision.Unschedulable, []string{absent(in.Table, in.Pod, in.Table.Name(r)) + " CSI driver is not installed on the node"}
+		return decision.Unschedulable, []string{in.State.(*podVolumes).absent(in.Table, r) + " CSI driver is not installed on the node"}
 	}
 	name := in.State.(*podVolumes).missing
 	return decision.UnschedulableAndUnresolvable, []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}
 }
 
-// exceed counts the node's volumes, but only where a driver has a limit that
-// they might come to.
-func (w *podVolumes) exceed(t *table.Table, r table.Row, node string) bool {
-	c := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
-	if c == nil || !slices.ContainsFunc(c.Drivers, func(d object.CSINodeDriver) bool { return d.Limited && w.of(d.Name) > 0 }) {
+// exceed tells whether a driver would have to attach more volumes to the node than
+// it can. v1.36 does not see that a volume which is attached without a pod to use it
+// may be a wanted one: it then counts twice.
+func (w *podVolumes) exceed(t *table.Table, r table.Row) bool {
+	c := t.CSINode(r)
+	if c == nil {
 		return false
 	}
-	most := atMost(t, r, node)
-	if !slices.ContainsFunc(c.Drivers, func(d object.CSINodeDriver) bool {
-		return d.Limited && w.of(d.Name) > 0 && most+w.of(d.Name) > int(d.Limit)
-	}) {
-		return false
-	}
-	attached := map[object.VolumeSource]bool{}
-	for _, pl := range t.Pods(r) {
-		collect(t, pl.Pod, true, attached)
-	}
-	added := maps.Clone(w.volumes)
-	for v := range attached { // any order: takes what is there
-		delete(added, v)
-	}
-	// v1.36 does not see that a volume which is attached without a pod to use it
-	// may be a wanted one: it then counts twice.
-	for o := range t.Group(object.VolumeAttachments, node) {
-		a := o.(*object.VolumeAttachment)
-		v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", a.Volume)
-		if a.Attacher != "" && v != nil && v.Source.Driver != "" {
-			attached[object.VolumeSource{Driver: a.Attacher, Handle: v.Source.Handle}] = true
+	for i := range c.Drivers {
+		d := &c.Drivers[i]
+		if !d.Limited || w.of(d.Name) == 0 {
+			continue
+		}
+		attached := t.AttachedVolumes(r, d.Name)
+		if attached+w.of(d.Name) <= int(d.Limit) {
+			continue
+		}
+		if more := w.lacking(t, r, d.Name); more > 0 && attached+more > int(d.Limit) {
+			return true
 		}
 	}
-	return slices.ContainsFunc(c.Drivers, func(d object.CSINodeDriver) bool {
-		n := count(added, d.Name)
-		return d.Limited && n > 0 && count(attached, d.Name)+n > int(d.Limit)
-	})
+	return false
+}
+
+// lacking is how many volumes the driver is to attach that no pod on the node has.
+func (w *podVolumes) lacking(t *table.Table, r table.Row, driver string) (n int) {
+	for _, v := range w.volumes {
+		if v.Driver == driver && !t.PodsHaveVolume(r, v) {
+			n++
+		}
+	}
+	return n
 }
 
 // of is how many volumes the driver is to attach.
@@ -201,25 +234,4 @@ func (w *podVolumes) of(driver string) int {
 		}
 	}
 	return 0
-}
-
-// atMost is a bound, found without looking at what is behind a claim, on how
-// many volumes any driver has attached to the node.
-func atMost(t *table.Table, r table.Row, node string) (n int) {
-	for _, pl := range t.Pods(r) {
-		n += len(pl.Pod.Volumes)
-	}
-	for range t.Group(object.VolumeAttachments, node) {
-		n++
-	}
-	return n
-}
-
-func count(volumes map[object.VolumeSource]bool, driver string) (n int) {
-	for v := range volumes { // any order: counts
-		if v.Driver == driver {
-			n++
-		}
-	}
-	return n
 }

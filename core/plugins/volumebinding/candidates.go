@@ -23,27 +23,37 @@ type pinnedTo struct{ key, value string }
 
 // suitable finds the volumes of the claim's class that suit it.
 func suitable(t *table.Table, c *object.PersistentVolumeClaim) *candidates {
-	found := &candidates{pinned: map[pinnedTo][]int{}}
-	for o := range t.Group(object.PersistentVolumes, c.Class) {
-		v := o.(*object.PersistentVolume)
-		if v.Bytes < c.Bytes || v.VolumeMode != c.VolumeMode || v.Attributes != c.Attributes || v.Terminating {
-			continue
-		}
-		if v.Keeps(c) {
-			found.preBound = append(found.preBound, v)
-		} else if v.Claim == nil && v.Available && offers(v, c) {
+	found := &candidates{preBound: preBound(t, c), pinned: map[pinnedTo][]int{}}
+	for v := range t.FreeVolumes(c.Class) {
+		if suits(v, c) && v.Available && offers(v, c) {
 			found.free = append(found.free, v)
 		}
 	}
-	bySize := func(a, b *object.PersistentVolume) int {
-		return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Name, b.Name))
-	}
-	slices.SortFunc(found.preBound, bySize)
 	slices.SortFunc(found.free, bySize)
 	for i, v := range found.free {
 		found.pin(i, v.Pin)
 	}
 	return found
+}
+
+// preBound finds those that are kept for the claim, the smallest first.
+func preBound(t *table.Table, c *object.PersistentVolumeClaim) (list []*object.PersistentVolume) {
+	for v := range t.VolumesKept(c.Namespace, c.Name) {
+		if v.Keeps(c) && v.Class == c.Class && suits(v, c) {
+			list = append(list, v)
+		}
+	}
+	slices.SortFunc(list, bySize)
+	return list
+}
+
+func bySize(a, b *object.PersistentVolume) int {
+	return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Name, b.Name))
+}
+
+// suits: the volume is large enough, and of the mode and attributes.
+func suits(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
+	return v.Bytes >= c.Bytes && v.VolumeMode == c.VolumeMode && v.Attributes == c.Attributes && !v.Terminating
 }
 
 // offers: the claim's selector picks the volume, which has all the modes that

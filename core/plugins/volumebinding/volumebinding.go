@@ -2,8 +2,6 @@ package volumebinding
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -78,42 +75,6 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 		},
 		PostBind: b.postBind,
 	}, nil
-}
-
-// signRevision is not known of pods with claims.
-func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
-	return 0, !p.HasClaims(true)
-}
-
-func sign(key []byte, t *table.Table, p *object.Pod) []byte {
-	if !p.HasClaims(true) {
-		return key
-	}
-	if w, status := podClaimsOf(t, p); status == nil && w.isBound() {
-		return w.appendKey(fmt.Appendf(key, "bound#%d", t.ObjectRevision(kinds...)))
-	}
-	return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(kinds...))
-}
-
-// isBound tells whether all claims have their volumes: what the volumes demand of
-// the node is then all that matters of them.
-func (w *podClaims) isBound() bool { return !w.gone && len(w.selected) == 0 && len(w.free) == 0 }
-
-func (w *podClaims) appendKey(key []byte) []byte {
-	for _, v := range w.bound {
-		key = appendNodes(key, v.Nodes)
-		if m := v.Migrated; m != nil {
-			key = appendNodes(fmt.Appendf(key, "%q%t", m.Plugin, m.Error == nil), m.Nodes)
-		}
-	}
-	return key
-}
-
-func appendNodes(key []byte, s *match.NodeSelector) []byte {
-	if s == nil {
-		return append(key, '-')
-	}
-	return strconv.AppendQuote(append(key, '='), s.Key)
 }
 
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {

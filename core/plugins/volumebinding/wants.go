@@ -38,8 +38,24 @@ type claim struct {
 	capacities []*object.CSIStorageCapacity
 }
 
-// podClaimsOf sorts the pod's claims. The status rejects the pod as a whole.
+// podClaimsOf sorts the pod's claims, and finds what can be had for those that are
+// not bound. The status rejects the pod as a whole.
 func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
+	w, s := sortClaims(t, p)
+	if s != nil {
+		return nil, s
+	}
+	for _, c := range w.selected {
+		c.findRoom(t)
+	}
+	for _, c := range w.free {
+		c.findRoom(t)
+		c.volumes = suitable(t, c.PersistentVolumeClaim)
+	}
+	return w, nil
+}
+
+func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	claims, s := claimsOf(t, p)
 	if s != nil {
 		return nil, s
@@ -61,9 +77,7 @@ func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 		case c.SelectorError != nil:
 			return nil, failed(fmt.Errorf("error creating internal label selector for claim: %s: %w", c.Key(), c.SelectorError))
 		default:
-			found := newClaim(t, c, class)
-			found.volumes = suitable(t, c)
-			w.free = append(w.free, found)
+			w.free = append(w.free, newClaim(t, c, class))
 		}
 	}
 	slices.SortStableFunc(w.free, func(a, b *claim) int { return cmp.Compare(a.Bytes, b.Bytes) })
@@ -117,16 +131,21 @@ func (w *podClaims) bind(t *table.Table, c *object.PersistentVolumeClaim) {
 func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.StorageClass) *claim {
 	found := &claim{PersistentVolumeClaim: c, class: class}
 	driver := table.Lookup[*object.CSIDriver](t, object.CSIDrivers, "", class.Provisioner)
-	if found.limited = c.Sized && driver != nil && driver.StorageCapacity; !found.limited {
-		return found
+	found.limited = c.Sized && driver != nil && driver.StorageCapacity
+	return found
+}
+
+// findRoom finds the places with room for the claim's volume.
+func (c *claim) findRoom(t *table.Table) {
+	if !c.limited {
+		return
 	}
-	for o := range t.Group(object.CSIStorageCapacities, class.Name) {
+	for o := range t.Group(object.CSIStorageCapacities, c.class.Name) {
 		if room := o.(*object.CSIStorageCapacity); room.Known && room.Bytes >= c.Bytes && room.Nodes != nil {
-			found.capacities = append(found.capacities, room)
+			c.capacities = append(c.capacities, room)
 		}
 	}
-	slices.SortFunc(found.capacities, func(a, b *object.CSIStorageCapacity) int { return cmp.Compare(a.Key(), b.Key()) })
-	return found
+	slices.SortFunc(c.capacities, func(a, b *object.CSIStorageCapacity) int { return cmp.Compare(a.Key(), b.Key()) })
 }
 
 // provisions tells whether a volume can be made for the claim on the node; if

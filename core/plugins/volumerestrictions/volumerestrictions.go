@@ -63,9 +63,9 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !restricted(p) {
 		return key
 	}
-	s, _ := stateOf(t, p)
+	s, missing := stateOf(t, p)
 	if s == nil {
-		return fmt.Appendf(key, "%s#%d", p.VolumesKey(), t.ObjectRevision(object.PersistentVolumeClaims))
+		return fmt.Appendf(key, "!%q", missing)
 	}
 	key = fmt.Appendf(key, "'%s'", p.Namespace)
 	for _, d := range s.disks {

@@ -52,11 +52,11 @@ func New() framework.Plugin {
 				if !p.HasClaims(false) {
 					return key
 				}
-				at := t.ObjectRevision(kinds...)
-				if places, status := topologyPairsOf(t, p); status == nil {
-					return fmt.Appendf(key, "%q#%d", places, at)
+				places, status := topologyPairsOf(t, p)
+				if status != nil {
+					return fmt.Appendf(key, "!%q", status.Reasons)
 				}
-				return fmt.Appendf(key, "%s#%d", p.VolumesKey(), at)
+				return fmt.Appendf(key, "%q", places)
 			},
 		},
 		PreFilter: preFilter,

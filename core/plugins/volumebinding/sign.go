@@ -1,0 +1,74 @@
+package volumebinding
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// signRevision is not known of pods with claims.
+func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
+	return 0, !p.HasClaims(true)
+}
+
+// sign is what is seen in the pod's claims, whatever they are called. What CSI
+// drivers say of a node dirties the node's row, and is left out.
+func sign(key []byte, t *table.Table, p *object.Pod) []byte {
+	if !p.HasClaims(true) {
+		return key
+	}
+	w, status := sortClaims(t, p)
+	if status != nil {
+		return fmt.Appendf(key, "!%d%q%v", status.Code, status.Reasons, status.Err)
+	}
+	for _, v := range w.bound {
+		if key = appendNodes(append(key, "bound"...), v.Nodes); v.Migrated != nil {
+			key = appendNodes(fmt.Appendf(key, "%q%t", v.Migrated.Plugin, v.Migrated.Error == nil), v.Migrated.Nodes)
+		}
+	}
+	if w.gone {
+		key = append(key, "gone"...)
+	}
+	if len(w.selected)+len(w.free) == 0 {
+		return key
+	}
+	key = fmt.Appendf(key, "#%d", t.ObjectRevision(object.StorageClasses, object.CSIDrivers))
+	for _, c := range w.selected {
+		key = c.appendKey(fmt.Appendf(key, "on%q", c.SelectedNode), t)
+	}
+	for _, c := range w.free {
+		key = c.appendVolumesKey(c.appendKey(append(key, "free"...), t), t)
+	}
+	return key
+}
+
+// appendKey writes what is asked for, and the room that there is for it.
+func (c *claim) appendKey(key []byte, t *table.Table) []byte {
+	key = fmt.Appendf(key, "%q %d", c.Class, c.Bytes)
+	if c.limited {
+		key = fmt.Appendf(key, "#%d", t.ObjectRevision(object.CSIStorageCapacities))
+	}
+	return key
+}
+
+// appendVolumesKey writes which volumes there are for the claim.
+func (c *claim) appendVolumesKey(key []byte, t *table.Table) []byte {
+	key = fmt.Appendf(key, "%q%q%q#%d", c.VolumeMode, c.Attributes, c.Modes, t.FreeVolumeRevision(c.Class))
+	if c.Selector != nil {
+		key = strconv.AppendQuote(key, c.Selector.String())
+	}
+	for _, v := range preBound(t, c.PersistentVolumeClaim) {
+		key = appendNodes(fmt.Appendf(key, "kept%q %d", v.Name, v.Bytes), v.Nodes)
+	}
+	return key
+}
+
+func appendNodes(key []byte, s *match.NodeSelector) []byte {
+	if s == nil {
+		return append(key, '-')
+	}
+	return strconv.AppendQuote(append(key, '='), s.Key)
+}

@@ -1,0 +1,89 @@
+package table
+
+import (
+	"fmt"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// trackedVolumes are the volumes of pods that Track was told of.
+type trackedVolumes struct {
+	claims  map[objectName]object.VolumeSource // what is behind them
+	inline  map[object.VolumeSource]bool
+	volumes map[object.VolumeSource]int // how many of the claims and of inline are of each
+}
+
+// trackedKept bounds the claims and volumes of Track.
+const trackedKept = 1 << 14
+
+// TrackedVolumes is how many volumes pods may bring to a node that Track was told of.
+func (t *Table) TrackedVolumes() int {
+	return len(t.volumes.tracked.claims) + len(t.volumes.tracked.inline)
+}
+
+// TrackedVolume tells whether one of them is this volume.
+func (t *Table) TrackedVolume(v object.VolumeSource) bool { return t.volumes.tracked.volumes[v] > 0 }
+
+// trackVolumes hears of what a pod that is not placed yet may bring to a node. It
+// returns false where it forgot earlier ones.
+func (t *Table) trackVolumes(p *object.Pod) (whole bool) {
+	v := &t.volumes.tracked
+	if whole = t.TrackedVolumes() < trackedKept; !whole {
+		clear(v.claims)
+		clear(v.inline)
+		clear(v.volumes)
+	}
+	for i := range p.Volumes {
+		switch o := &p.Volumes[i]; {
+		case o.Claimed:
+			at := objectName{p.Namespace, o.Claim}
+			if _, known := v.claims[at]; !known {
+				v.claims[at] = object.VolumeSource{}
+				t.resolveTracked(at)
+			}
+		case o.Migrated != nil && !v.inline[o.Migrated.Source]:
+			v.inline[o.Migrated.Source] = true
+			v.add(o.Migrated.Source, 1)
+		}
+	}
+	return whole
+}
+
+func (v *trackedVolumes) add(s object.VolumeSource, n int) {
+	if s == (object.VolumeSource{}) {
+		return
+	}
+	if v.volumes[s] += n; v.volumes[s] == 0 {
+		delete(v.volumes, s)
+	}
+}
+
+// resolveTracked looks again at what is behind the claim, if it is tracked.
+func (t *Table) resolveTracked(at objectName) {
+	v := &t.volumes.tracked
+	was, known := v.claims[at]
+	if !known {
+		return
+	}
+	is := t.volumeOfTracked(at)
+	v.add(was, -1)
+	v.add(is, 1)
+	v.claims[at] = is
+}
+
+func (t *Table) volumeOfTracked(at objectName) object.VolumeSource {
+	if c := Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, at.namespace, at.name); c != nil {
+		return t.volumeOf(c)
+	}
+	return object.VolumeSource{}
+}
+
+// checkTracked compares what is behind tracked claims with a fresh look.
+func (t *Table) checkTracked() error {
+	for at, is := range t.volumes.tracked.claims { // any order: an error is an error
+		if want := t.volumeOfTracked(at); is != want || want != (object.VolumeSource{}) && !t.TrackedVolume(want) {
+			return fmt.Errorf("table: claim %s/%s is tracked with volume %v, looked up %v", at.namespace, at.name, is, want)
+		}
+	}
+	return nil
+}
