@@ -63,7 +63,7 @@ func TestServicesSpreadInDecideMode(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !served {
-				s.services = nil
+				s.selectorOwners = nil
 			}
 			d, stop, err := newDecider(scheduler, s)
 			if err != nil {

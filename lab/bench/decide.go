@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -30,8 +31,8 @@ import (
 type scene struct {
 	nodes iter.Seq[*v1.Node]
 	bound []*v1.Pod // each names its node
-	// services are those whose pods are spread by default.
-	services []*v1.Service
+	// selectorOwners are those whose pods are spread by default.
+	selectorOwners []metav1.Object
 	// namespaces have labels that pod affinity may select by.
 	namespaces []*v1.Namespace
 	// objects are what plugins read besides: volumes, claims, devices.
@@ -59,7 +60,14 @@ type decider interface {
 	decide() (node string, err error)
 	// settle tells of the bindings and evictions since, as the API server would.
 	settle() error
+	// decided is the UID of the pod that was decided on last.
+	decided() types.UID
+	// await lets time pass until a pod may be decided on; false if there is none.
+	await() bool
 }
+
+// errNotReady: there is no pod to decide on.
+var errNotReady = errors.New("no pod was ready")
 
 func newDecider(scheduler string, s *scene) (decider, func(), error) {
 	if scheduler == Berth {
@@ -67,8 +75,8 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, service := range s.services {
-			b.m.Step(time.Now(), machine.SelectorOwnerSet{Owner: decode.SelectorOwner(service)})
+		for _, owner := range s.selectorOwners {
+			b.m.Step(time.Now(), machine.SelectorOwnerSet{Owner: decode.SelectorOwner(owner)})
 		}
 		for _, n := range s.namespaces {
 			b.m.Step(time.Now(), machine.NamespaceSet{Namespace: decode.Namespace(n)})
@@ -89,10 +97,8 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 		}
 		return b, func() {}, nil
 	}
-	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces, Objects: s.objects, Budgets: s.budgets}
-	for _, service := range s.services {
-		world.SelectorOwners = append(world.SelectorOwners, service)
-	}
+	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces, Objects: s.objects, Budgets: s.budgets,
+		SelectorOwners: s.selectorOwners}
 	d, err := oracle.NewDefaultSchedulerOn(world)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +108,7 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 			return nil, nil, err
 		}
 	}
-	return &defaultDecider{d, slices.Collect(s.pods)}, d.Stop, nil
+	return &defaultDecider{d, slices.Collect(s.pods), ""}, d.Stop, nil
 }
 
 // preemption is why no node was found for a pod yet: others go from one.
@@ -118,11 +124,17 @@ func (m misfit) Error() string { return string(m) }
 type defaultDecider struct {
 	*oracle.DefaultScheduler
 	pods []*v1.Pod
+	last types.UID
 }
 
+func (d *defaultDecider) decided() types.UID { return d.last }
+
 func (d *defaultDecider) decide() (string, error) {
+	if len(d.pods) == 0 {
+		return "", errNotReady
+	}
 	p := d.pods[0]
-	d.pods = d.pods[1:]
+	d.pods, d.last = d.pods[1:], p.UID
 	node, err := d.DefaultScheduler.Decide(p)
 	if nominated := (oracle.Nominated{}); errors.As(err, &nominated) {
 		p = p.DeepCopy()
@@ -152,7 +164,10 @@ type berthDecider struct {
 	evicts  []machine.Evict
 	later   []*v1.Pod     // to be offered one after the other
 	ahead   time.Duration // of the clock, for backoffs that nobody waits for
+	last    types.UID     // decided on last
 }
+
+func (d *berthDecider) decided() types.UID { return d.last }
 
 func newBerth(configuration string) (*berthDecider, error) {
 	c, err := config.Default(), error(nil)
@@ -190,7 +205,7 @@ func (d *berthDecider) step(e machine.Event) (record *decision.Decision) {
 	for _, e := range d.m.Step(time.Now().Add(d.ahead), e) {
 		switch e := e.(type) {
 		case machine.AttemptDone:
-			record = e.Decision
+			record, d.last = e.Decision, e.Decision.UID
 		case machine.PatchStatus:
 			d.patches = append(d.patches, e)
 		case machine.Evict:
@@ -208,7 +223,7 @@ func (d *berthDecider) decide() (string, error) {
 	record := d.step(machine.ScheduleOne{})
 	switch {
 	case record == nil:
-		return "", errors.New("no pod was ready")
+		return "", errNotReady
 	case record.Result == decision.ResultScheduled:
 		return record.Node, nil
 	case record.Result == decision.ResultPreempting:

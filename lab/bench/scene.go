@@ -193,7 +193,7 @@ func (s *set) addObject(step *CreateObjects, object *unstructured.Unstructured, 
 	switch step.Kind {
 	case "Service":
 		service := &v1.Service{}
-		s.services = append(s.services, service)
+		s.selectorOwners = append(s.selectorOwners, service)
 		return into(service)
 	case "PodDisruptionBudget":
 		budget := &policyv1.PodDisruptionBudget{}

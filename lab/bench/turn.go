@@ -27,6 +27,7 @@ type turn struct {
 	Dir        string // where Berth's own are, and
 	Pods       int    // the most that a measured step creates, 0: as the file says; or
 	Scale      *place // a place on the scale; or
+	Hard       *hardWorld
 	Replay     *trace // a trace
 	CPUProfile string // of the measured phase, "" for none
 	MemProfile string // of all allocations, "" for none
@@ -78,6 +79,8 @@ func (t turn) run(w io.Writer) (err error) {
 	switch {
 	case t.Scale != nil:
 		result, err = t.Scale.measure(t)
+	case t.Hard != nil:
+		result, err = t.Hard.measure(t)
 	case t.Replay != nil:
 		result, err = t.Replay.measure(t)
 	default:

@@ -48,11 +48,7 @@ func (b *builder) world(name string, seed uint64) World {
 	}
 	for i := range 15 + b.IntN(40) {
 		p := b.stamp(b.oneOf(b.templates).DeepCopy(), fmt.Sprintf("p-%03d", i))
-		if b.mix.preemptible && b.chance(30) {
-			rank := int32(b.pick(50, 500, 5000))
-			p.Spec.Priority = &rank
-		}
-		w.Pending = append(w.Pending, p)
+		w.Pending = append(w.Pending, b.ranked(p))
 	}
 	for _, f := range b.mix.features {
 		if f.world != nil {
@@ -62,6 +58,16 @@ func (b *builder) world(name string, seed uint64) World {
 	b.closed = false
 	w.Changes = b.changes(w)
 	return w
+}
+
+// ranked gives some pods a priority above most of those that run, where pods may be
+// preempted.
+func (b *builder) ranked(p *v1.Pod) *v1.Pod {
+	if b.mix.preemptible && b.chance(30) {
+		rank := int32(b.pick(50, 500, 5000))
+		p.Spec.Priority = &rank
+	}
+	return p
 }
 
 // chance is true in percent of the calls.

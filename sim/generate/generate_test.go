@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"reflect"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -98,4 +99,40 @@ func text(t *testing.T, w World) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// A hard world has as many nodes and pods as it is told to, and hardly two of its
+// pods request as much; the same seed makes the same world.
+func TestHard(t *testing.T) {
+	for _, mix := range HardMixes() {
+		size := Size{Nodes: 40, Running: 80, Pending: 90}
+		w, err := Hard(mix, 3, size)
+		again, _ := Hard(mix, 3, size)
+		if err != nil || !reflect.DeepEqual(w, again) {
+			t.Fatalf("%s: %v, or another world for the same seed", mix, err)
+		}
+		if len(w.Nodes) != size.Nodes || len(w.Pending) != size.Pending || len(w.Bound) < size.Running/2 || len(w.Changes) > 0 {
+			t.Errorf("%s: %d nodes, %d pods, %d running, %d changes", mix, len(w.Nodes), len(w.Pending), len(w.Bound), len(w.Changes))
+		}
+		nodes, seen := map[string]bool{}, map[int64]bool{}
+		for _, n := range w.Nodes {
+			nodes[n.Name] = true
+		}
+		for _, p := range w.Bound {
+			if !nodes[p.Spec.NodeName] {
+				t.Errorf("%s: pod %s is on node %q", mix, p.Name, p.Spec.NodeName)
+			}
+		}
+		for _, p := range w.Pending {
+			if seen[p.Spec.Containers[0].Resources.Requests.Memory().Value()] = true; p.Spec.NodeName != "" || len(p.Spec.SchedulingGates) > 0 {
+				t.Errorf("%s: pod %s is bound or gated", mix, p.Name)
+			}
+		}
+		if len(seen) < size.Pending*9/10 {
+			t.Errorf("%s: %d pods of %d request memory that no other does", mix, len(seen), size.Pending)
+		}
+	}
+	if _, err := Hard("taints", 1, Size{1, 1, 1}); err == nil {
+		t.Error("a mix that there is not makes a world")
+	}
 }

@@ -205,16 +205,7 @@ func (b *builder) boundTo(n *v1.Node, from int) []*v1.Pod {
 	var pods []*v1.Pod
 	add := func(p *v1.Pod) {
 		b.stamp(p, fmt.Sprintf("b-%03d", from+len(pods)))
-		p.Spec.NodeName = n.Name
-		p.Status.Phase, p.Status.StartTime = v1.PodRunning, &p.CreationTimestamp
-		if !b.mix.preemptible {
-			p.Spec.Priority = &highest
-		}
-		for _, f := range b.mix.features {
-			if f.run != nil {
-				f.run(b, p)
-			}
-		}
+		b.runOn(n, p)
 		pods = append(pods, p)
 	}
 	taken := map[int32]bool{}
@@ -233,6 +224,20 @@ func (b *builder) boundTo(n *v1.Node, from int) []*v1.Pod {
 		}
 	}
 	return pods
+}
+
+// runOn has the pod run on the node.
+func (b *builder) runOn(n *v1.Node, p *v1.Pod) {
+	p.Spec.NodeName = n.Name
+	p.Status.Phase, p.Status.StartTime = v1.PodRunning, &p.CreationTimestamp
+	if !b.mix.preemptible {
+		p.Spec.Priority = &highest
+	}
+	for _, f := range b.mix.features {
+		if f.run != nil {
+			f.run(b, p)
+		}
+	}
 }
 
 // takePorts notes the host ports of a pod; false if one is taken. Two pods that
