@@ -29,8 +29,8 @@ const (
 	scoreKinds  = 1
 )
 
-// noNode stands for the location of a row without a node, and is its cell.
-const noNode = -1
+// noNode is the cell of a row without a node.
+const noNode = domain.NoNode
 
 // counts is what speaks for and against each domain, for a class of pods. It
 // belongs to the table's owner; only sync writes to it.
@@ -43,13 +43,13 @@ type counts struct {
 	total         sums             // over all domains, as often as a node is in one
 	self          bool             // the pod may be the first that its affinity is about
 
-	locations domain.Locations[sums]
-	location  []int32 // the location of each row
-	own       []int64 // by row and kind, what is on the node itself
+	nodes *domain.Nodes
+	sums  [][]sums // by topology and domain
+	own   []int64  // by row and kind, what is on the node itself
 
-	follower table.Follower
-	domains  []domain.Domain // room for SetNode
-	shares   []share
+	revision, placements, moves uint64 // up to which all is counted
+	counted                     bool
+	shares                      []share
 }
 
 // sums is what there is of each kind.
@@ -69,8 +69,20 @@ type share struct {
 	n        int64
 }
 
-func newCounts(size int) *counts {
-	return &counts{size: size, locations: domain.Locations[sums]{UniquePerNode: -1}, existingTerms: map[string]share{}}
+// newCounts returns counts of so many kinds, in the topologies of the terms.
+func (pl *plugin) newCounts(t *table.Table, size int, existing []*table.Term, own ...[]match.PodTerm) *counts {
+	var keys []string
+	for _, terms := range own {
+		for i := range terms {
+			keys = append(keys, terms[i].TopologyKey)
+		}
+	}
+	for _, term := range existing {
+		keys = append(keys, term.TopologyKey)
+	}
+	c := &counts{size: size, nodes: pl.nodes.Nodes(t, keys), existingTerms: map[string]share{}}
+	c.sums = make([][]sums, len(c.nodes.Topologies))
+	return c
 }
 
 // addOwnTerms has the class's own terms counted: those of required affinity together,
@@ -101,14 +113,9 @@ func (c *counts) addExistingTerm(term *table.Term, k kind, n int64) {
 	c.existingRows = append(c.existingRows, term)
 }
 
-// topology finds or makes the one with the key, in which the kind is counted.
+// topology finds the one with the key, in which the kind is counted.
 func (c *counts) topology(key string, k kind) int {
-	list := &c.locations.Topologies
-	i := slices.IndexFunc(*list, func(t domain.Topology[sums]) bool { return t.Key == key })
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, domain.Topology[sums]{Key: key})
-	}
+	i := slices.IndexFunc(c.nodes.Topologies, func(t domain.Topology[struct{}]) bool { return t.Key == key })
 	if !slices.Contains(c.by[k], i) {
 		c.by[k] = append(c.by[k], i)
 	}
@@ -118,24 +125,29 @@ func (c *counts) topology(key string, k kind) int {
 // sync brings the counts up to date.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
+// sync reads the journal of placements. Where that does not reach back far enough,
+// or a node is in other domains than before, all is counted anew.
 func (c *counts) sync(t *table.Table) {
-	if c.follower.Current(t) {
+	if c.counted && c.revision == t.Revision() {
 		return
 	}
-	if c.location == nil {
-		c.locations.UniquePerNode = slices.IndexFunc(c.locations.Topologies, func(at domain.Topology[sums]) bool { return t.UniquePerNode(at.Key) })
+	c.nodes.Follow(t)
+	for i := range c.sums {
+		if room := c.nodes.Topologies[i].Domains.Room(); len(c.sums[i]) < room {
+			c.sums[i] = append(c.sums[i], make([]sums, room-len(c.sums[i]))...)
+		}
 	}
-	for len(c.location) < t.Rows() {
-		c.location = append(c.location, noNode)
-	}
-	if c.locations.UniquePerNode >= 0 && len(c.own) < t.Rows()*c.size {
+	if c.nodes.UniquePerNode >= 0 && len(c.own) < t.Rows()*c.size {
 		c.own = append(c.own, make([]int64, t.Rows()*c.size-len(c.own))...)
 	}
-	c.follower.Follow(t, c)
+	if !c.counted || c.moves != c.nodes.Moves || !t.PlacementsAfter(c.placements, func(p table.Placement) { c.countPlacement(t, p) }) {
+		c.countAll(t)
+	}
+	c.revision, c.placements, c.moves, c.counted = t.Revision(), t.PlacementCount(), c.nodes.Moves, true
 }
 
-// CountPlacement counts one pod that came or left.
-func (c *counts) CountPlacement(t *table.Table, p table.Placement) {
+// countPlacement counts one pod that came or left.
+func (c *counts) countPlacement(t *table.Table, p table.Placement) {
 	sign := 1
 	if !p.Came {
 		sign = -1
@@ -143,15 +155,8 @@ func (c *counts) CountPlacement(t *table.Table, p table.Placement) {
 	c.count(t, p.Row, p.Pod, sign)
 }
 
-// CountRow counts the pods on the row (sign 1) or takes them off (-1).
-func (c *counts) CountRow(t *table.Table, r table.Row, sign int) {
-	for _, pl := range t.Pods(r) {
-		c.count(t, r, pl.Pod, sign)
-	}
-}
-
 func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, sign int) {
-	if c.location[r] == noNode {
+	if c.nodes.Of(r) == noNode {
 		return
 	}
 	for _, s := range c.sharesOf(t, p.Namespace, p.Labels) {
@@ -181,31 +186,27 @@ func (c *counts) sharesOf(t *table.Table, namespace string, labels map[string]st
 
 // add counts a share on the row n times.
 func (c *counts) add(r table.Row, s share, n int64) {
-	if c.location[r] == noNode {
+	if c.nodes.Of(r) == noNode {
 		return
 	}
 	n *= s.n
-	switch d := c.locations.Domains(c.location[r])[s.topology]; d {
+	switch d := c.nodes.Domains(c.nodes.Of(r))[s.topology]; d {
 	case domain.Missing:
 		return
 	case domain.Own:
 		c.own[int(r)*c.size+int(s.kind)] += n
 	default:
-		c.locations.Count(s.topology, d)[s.kind] += n
+		c.sums[s.topology][d.ID()][s.kind] += n
 	}
 	c.total[s.kind] += n
 }
 
-// CountAll counts all anew. Locations and domains stay, so that rows keep their
-// cells' meaning.
-func (c *counts) CountAll(t *table.Table) {
+// countAll counts all anew.
+func (c *counts) countAll(t *table.Table) {
 	c.total = sums{}
 	clear(c.own)
-	for i := range c.locations.Topologies {
-		domains := &c.locations.Topologies[i].Domains
-		for id := range domains.Room() {
-			*domains.At(int32(id)) = sums{}
-		}
+	for i := range c.sums {
+		clear(c.sums[i])
 	}
 	for _, term := range c.existingRows {
 		s := c.existingTerms[term.Key]
@@ -245,26 +246,9 @@ func (c *counts) namespaces() (names []string, all bool) {
 	return slices.Compact(names), all
 }
 
-// SetNode puts the row, whose pods are not counted, where its node is now.
-func (c *counts) SetNode(t *table.Table, r table.Row) {
-	if c.location[r] != noNode {
-		c.locations.Leave(c.location[r])
-		c.location[r] = noNode
-	}
-	n := t.Node(r)
-	if n == nil {
-		return
-	}
-	c.domains = c.domains[:0]
-	for i := range c.locations.Topologies {
-		c.domains = append(c.domains, c.locations.DomainOf(t, n, i))
-	}
-	c.location[r] = c.locations.Join(c.domains)
-}
-
 // ownOf is what of the kind is on the row's node itself.
 func (c *counts) ownOf(r table.Row, k kind) int64 {
-	if c.locations.UniquePerNode < 0 {
+	if c.nodes.UniquePerNode < 0 {
 		return 0
 	}
 	return c.own[int(r)*c.size+int(k)]

@@ -21,11 +21,11 @@ const (
 func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	for i, r := range rows {
-		if c.location[r] == noNode {
+		if c.nodes.Of(r) == noNode {
 			out[i] = noNode
 			continue
 		}
-		out[i] = int64(c.location[r]) << kinds
+		out[i] = int64(c.nodes.Of(r)) << kinds
 		for k := range kinds {
 			if c.ownOf(r, k) > 0 {
 				out[i] |= 1 << k
@@ -41,7 +41,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		return framework.Fits
 	}
 	c := in.State.(*counts)
-	domains := c.locations.Domains(int32(cell >> kinds))
+	domains := c.nodes.Domains(int32(cell >> kinds))
 	has := func(topology int, k kind) bool {
 		switch d := domains[topology]; d {
 		case domain.Missing:
@@ -49,7 +49,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		case domain.Own:
 			return cell&(1<<k) != 0
 		default:
-			return c.locations.Count(topology, d)[k] > 0
+			return c.sums[topology][d.ID()][k] > 0
 		}
 	}
 	first := c.self && c.total[affinity] == 0

@@ -7,6 +7,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -21,6 +22,8 @@ type plugin struct {
 	// ignore: preferences of placed pods do not count for pods that have none
 	// themselves.
 	ignore bool
+	// nodes are what the counts of all classes share.
+	nodes domain.Shared
 }
 
 // New returns the plugin; nil args stand for the defaults.
@@ -39,7 +42,7 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 			Sign:         pl.sign,
 			Epoch:        (*table.Table).UniquePerNodeRevision,
 		},
-		PreFilter: preFilter,
+		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
 			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
 			Explain:    explain,
@@ -153,19 +156,24 @@ func matchesItself(t *table.Table, p *object.Pod) bool {
 
 // preFilter skips pods that nothing is asked of, by themselves or by others
 // that are placed. v1.36 then leaves out nominated pods' terms, too.
-func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
+func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
 		reason := fmt.Sprintf("parsing pod: %v", p.Affinity.Invalid)
 		return framework.PreFilterResult{Status: &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}}
 	}
 	keeping, live := existingAntiAffinityTerms(t.TermsAbout(p))
-	c := newCounts(filterKinds)
-	if p.Affinity != nil && len(p.Affinity.Affinity)+len(p.Affinity.AntiAffinity) > 0 {
+	own := p.Affinity != nil && len(p.Affinity.Affinity)+len(p.Affinity.AntiAffinity) > 0
+	if !own && !live {
+		return framework.PreFilterResult{Skip: true}
+	}
+	var c *counts
+	if own {
+		c = pl.newCounts(t, filterKinds, keeping, p.Affinity.Affinity, p.Affinity.AntiAffinity)
 		c.self = matchesItself(t, p)
 		c.addOwnTerms(p.Affinity.Affinity, affinity)
 		c.addOwnTerms(p.Affinity.AntiAffinity, antiAffinity)
-	} else if !live {
-		return framework.PreFilterResult{Skip: true}
+	} else {
+		c = pl.newCounts(t, filterKinds, keeping)
 	}
 	for _, term := range keeping {
 		c.addExistingTerm(term, existingAntiAffinity, 1)
@@ -181,12 +189,18 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 		err := fmt.Errorf("failed to parse pod: %w", p.Affinity.Invalid)
 		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: err}}
 	}
-	c := newCounts(scoreKinds)
+	var preferred []match.PodTerm
 	if p.Affinity != nil {
-		c.addOwnTerms(p.Affinity.Preferred, topologyScore)
+		preferred = p.Affinity.Preferred
 	}
-	for _, term := range pl.scoringTerms(p, t.TermsAbout(p)) {
+	existing := pl.scoringTerms(p, t.TermsAbout(p))
+	if len(preferred)+len(existing) == 0 {
+		return framework.PreScoreResult{Skip: true}
+	}
+	c := pl.newCounts(t, scoreKinds, existing, preferred)
+	c.addOwnTerms(preferred, topologyScore)
+	for _, term := range existing {
 		c.addExistingTerm(term, topologyScore, pl.weight(term))
 	}
-	return framework.PreScoreResult{State: c, Skip: len(c.locations.Topologies) == 0}
+	return framework.PreScoreResult{State: c}
 }

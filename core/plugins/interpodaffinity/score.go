@@ -16,12 +16,12 @@ func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	const most = 1<<(ownBits-1) - 1
 	for i, r := range rows {
-		if c.location[r] == noNode {
+		if c.nodes.Of(r) == noNode {
 			out[i] = noNode
 			continue
 		}
 		sum := max(-most, min(c.ownOf(r, topologyScore), most))
-		out[i] = int64(c.location[r])<<ownBits | sum&(1<<ownBits-1)
+		out[i] = int64(c.nodes.Of(r))<<ownBits | sum&(1<<ownBits-1)
 	}
 }
 
@@ -32,13 +32,13 @@ func score(in *framework.Input, cell int64) int64 {
 	}
 	c := in.State.(*counts)
 	var sum int64
-	for i, d := range c.locations.Domains(int32(cell >> ownBits)) {
+	for i, d := range c.nodes.Domains(int32(cell >> ownBits)) {
 		switch d {
 		case domain.Missing:
 		case domain.Own:
 			sum += cell << (64 - ownBits) >> (64 - ownBits)
 		default:
-			sum += c.locations.Count(i, d)[topologyScore]
+			sum += c.sums[i][d.ID()][topologyScore]
 		}
 	}
 	return sum
