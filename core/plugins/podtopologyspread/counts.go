@@ -193,27 +193,64 @@ func (c *counts) podsAt(constraint int, cell int64) int {
 // CountAll counts all pods anew. Locations and domains stay, so that rows keep
 // their cells' meaning.
 func (c *counts) CountAll(t *table.Table) {
-	for i := range c.minimums {
-		if c.kind == hard {
-			c.minimums[i].reset()
-		}
+	for i := range c.locations.Topologies {
 		domains := &c.locations.Topologies[i].Domains
 		for id := range domains.Room() {
-			d := domains.At(int32(id))
-			if d.pods = 0; d.eligible > 0 {
-				c.minimums[i].insert(0)
+			domains.At(int32(id)).pods = 0
+		}
+	}
+	for r, cell := range c.cells {
+		if cell >= 0 {
+			c.cells[r] = withOwn(cell, 0)
+		}
+	}
+	for i := range c.selections {
+		s := &c.selections[i]
+		t.PodsByLabels(c.namespace, func(same *table.PodsWithLabels) {
+			if s.Empty() || !s.Matches(labels.Set(same.Labels)) {
+				return
+			}
+			for _, pl := range same.Pods() {
+				if r := pl.Row; c.cells[r] >= 0 && c.admitted[r]&topologyLabels != 0 && !pl.Pod.Terminating {
+					c.addPods(r, s, 1)
+				}
+			}
+		})
+	}
+	if c.kind == hard {
+		c.findMinimums()
+	}
+}
+
+// addPods is add, but for the minimums.
+func (c *counts) addPods(r table.Row, s *selection, n int) {
+	domains := c.domainsOf(c.cells[r])
+	for _, i := range s.constraints {
+		switch d := domains[i]; {
+		case !c.nodes.eligible(i, c.admitted[r]) || d == domain.Missing:
+		case d == domain.Own:
+			c.cells[r] = withOwn(c.cells[r], ownOf(c.cells[r])+n)
+		default:
+			c.locations.Count(i, d).pods += n
+		}
+	}
+}
+
+// findMinimums counts the domains by their pods anew.
+func (c *counts) findMinimums() {
+	for i := range c.minimums {
+		c.minimums[i].reset()
+		domains := &c.locations.Topologies[i].Domains
+		for id := range domains.Room() {
+			if d := domains.At(int32(id)); d.eligible > 0 {
+				c.minimums[i].insert(d.pods)
 			}
 		}
 	}
 	for r, cell := range c.cells {
-		if cell < 0 {
-			continue
+		if cell >= 0 && c.ownDomain(table.Row(r)) {
+			c.minimums[c.locations.UniquePerNode].insert(ownOf(cell))
 		}
-		c.cells[r] = withOwn(cell, 0)
-		if c.ownDomain(table.Row(r)) {
-			c.minimums[c.locations.UniquePerNode].insert(0)
-		}
-		c.CountRow(t, table.Row(r), 1)
 	}
 }
 
