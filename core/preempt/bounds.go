@@ -22,7 +22,11 @@ type criteriaBounds struct {
 
 // begin takes in the row: the pod's shortfall there, and who could go.
 func (b *criteriaBounds) begin(c *framework.PostFilterCall, row table.Row) {
-	b.shortfall, b.pods = c.Filters.Shortfall(row, b.shortfall[:0]), b.pods[:0]
+	b.shortfall, b.pods = b.shortfall[:0], b.pods[:0]
+	if c.Table.LowestPriority(row) >= c.Pod.Priority {
+		return
+	}
+	b.shortfall = c.Filters.Shortfall(row, b.shortfall)
 	for _, pl := range c.Table.Pods(row) {
 		if lower(c, pl) {
 			b.pods = append(b.pods, pl.Pod)

@@ -320,12 +320,18 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	rows := candidates(c)
 	var refused tallies
 	var errs []error
+	nobodyOn := -1 // the place of noVictims in refused
 	k.tries = k.tries[:0]
 	for _, row := range rows {
-		blocker := k.rows[row].refusal
 		if k.rows[row].outlook == nobody {
-			blocker = &noVictims
+			if nobodyOn < 0 {
+				nobodyOn = len(refused)
+				refused = append(refused, decision.Tally{Blocker: noVictims})
+			}
+			refused[nobodyOn].Nodes++
+			continue
 		}
+		blocker := k.rows[row].refusal
 		if blocker == nil {
 			t, known := tried[row]
 			if !known {

@@ -46,6 +46,7 @@ type Table struct {
 	evenness    []int8
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
+	lowest      []int32             // by row, the lowest priority of a pod there
 
 	images         map[string]*Image
 	imageRevision  uint64
@@ -148,6 +149,18 @@ func (t *Table) PodCount() []int64 { return t.podCount }
 // AllowedPods is the column of how many pods each node takes. Read only.
 func (t *Table) AllowedPods() []int64 { return t.allowedPods }
 
+// LowestPriority is the lowest priority of a pod on the row, math.MaxInt32 where there
+// is none.
+func (t *Table) LowestPriority(r Row) int32 { return t.lowest[r] }
+
+func lowestOf(pods []*Placed) int32 {
+	lowest := int32(math.MaxInt32)
+	for _, pl := range pods {
+		lowest = min(lowest, pl.Pod.Priority)
+	}
+	return lowest
+}
+
 // HostPorts returns the host ports taken on the row, with repetitions.
 func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
 
@@ -228,6 +241,7 @@ func (t *Table) put(pl *Placed) {
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
 	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
+	t.lowest[r] = min(t.lowest[r], pl.Pod.Priority)
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
 	t.use(pl, 1)
@@ -249,6 +263,9 @@ func (t *Table) take(pl *Placed) {
 	delete(t.placed, pl.Pod.UID)
 	for _, hp := range pl.Pod.HostPorts {
 		t.ports[r] = without(t.ports[r], hp)
+	}
+	if pl.Pod.Priority == t.lowest[r] {
+		t.lowest[r] = lowestOf(t.pods[r])
 	}
 	t.charge(r, pl.Pod, -1)
 	t.countTerms(pl, -1)
@@ -345,6 +362,7 @@ func (t *Table) grow() {
 	t.nodes = append(t.nodes, nil)
 	t.pods = append(t.pods, nil)
 	t.ports = append(t.ports, nil)
+	t.lowest = append(t.lowest, math.MaxInt32)
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
 	t.headroom = append(t.headroom, Headroom{})
