@@ -51,6 +51,10 @@ func newDevices() devices {
 // concern more than one node.
 func (t *Table) DeviceRevision() uint64 { return t.devices.revision }
 
+// DevicesRevision changes whenever the row's node does, or something about devices
+// that concerns this node alone.
+func (t *Table) DevicesRevision(r Row) uint64 { return t.deviceRows[r] }
+
 // DevicesOf lists the pools whose devices only the named node can use, sorted.
 func (t *Table) DevicesOf(node string) []*DevicePool {
 	return sortedPools(maps.Keys(t.devices.onNode[node]))
@@ -198,6 +202,7 @@ func (t *Table) tellNodes(p *DevicePool) {
 func (t *Table) touchNode(name string) {
 	if r, ok := t.rowOf[name]; ok {
 		t.touch(r)
+		t.deviceRows[r] = t.revision
 	}
 }
 
@@ -219,10 +224,10 @@ func (d *devices) drop(node string, p *DevicePool) {
 }
 
 // reach tells which node alone can use the devices of the slices, "" where
-// that is open, and whether it alone sees the pool: counters are looked at from
-// everywhere.
+// that is open, and whether it alone sees the pool. Counters are looked at from
+// everywhere, but change nothing there where the pool is as it should be.
 func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
-	local = len(list) > 0
+	counters := false
 	for i, s := range list {
 		on := ""
 		if s.Spec.NodeName != nil {
@@ -232,9 +237,52 @@ func reach(list []*resourcev1.ResourceSlice) (node string, local bool) {
 			return "", false
 		}
 		node = on
-		local = local && len(s.Spec.SharedCounters) == 0
+		counters = counters || len(s.Spec.SharedCounters) > 0
 	}
-	return node, local
+	return node, len(list) > 0 && (!counters || complete(list) && consumesCounters(list))
+}
+
+// complete tells whether the slices are all that there are of their pool, and of one
+// generation.
+func complete(list []*resourcev1.ResourceSlice) bool {
+	return !slices.ContainsFunc(list, func(s *resourcev1.ResourceSlice) bool {
+		return s.Spec.Pool.Generation != list[0].Spec.Pool.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(list))
+	})
+}
+
+// consumesCounters tells whether the counter sets of the slices have different names,
+// and whether the counters that devices consume are there.
+func consumesCounters(list []*resourcev1.ResourceSlice) bool {
+	sets := map[string]map[string]resourcev1.Counter{}
+	for _, s := range list {
+		for i := range s.Spec.SharedCounters {
+			c := &s.Spec.SharedCounters[i]
+			if _, twice := sets[c.Name]; twice {
+				return false
+			}
+			sets[c.Name] = c.Counters
+		}
+	}
+	for _, s := range list {
+		for i := range s.Spec.Devices {
+			for _, consumed := range s.Spec.Devices[i].ConsumesCounters {
+				if !hasCounters(sets, &consumed) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func hasCounters(sets map[string]map[string]resourcev1.Counter, consumed *resourcev1.DeviceCounterConsumption) bool {
+	set, there := sets[consumed.CounterSet]
+	for name := range consumed.Counters { // any order: one that is missing is enough
+		if _, known := set[name]; !known {
+			return false
+		}
+	}
+	return there
 }
 
 func (t *Table) followClaim(was, is object.Object) {

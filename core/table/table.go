@@ -47,6 +47,7 @@ type Table struct {
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
 	lowest      []int32             // by row, the lowest priority of a pod there
+	deviceRows  []uint64            // by row, when its node or devices changed last
 
 	images         map[string]*Image
 	imageRevision  uint64
@@ -182,6 +183,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.relabel(r, old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
+	t.deviceRows[r] = t.revision
 	return r
 }
 
@@ -203,6 +205,7 @@ func (t *Table) RemoveNode(name string) {
 	t.setAllocatable(r, resource.Vector{})
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
+	t.deviceRows[r] = t.revision
 	t.release(r)
 }
 
@@ -363,6 +366,7 @@ func (t *Table) grow() {
 	t.pods = append(t.pods, nil)
 	t.ports = append(t.ports, nil)
 	t.lowest = append(t.lowest, math.MaxInt32)
+	t.deviceRows = append(t.deviceRows, 0)
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
 	t.headroom = append(t.headroom, Headroom{})

@@ -17,6 +17,7 @@ type builder struct {
 	uniform   bool // all nodes alike, so that ties abound
 	closed    bool // no node is open to all: pods wait for that and nothing else
 	managed   bool // an extender manages managedResource
+	sound     bool // no pool of devices is broken
 	shapes    []shape
 	templates []*v1.Pod
 	nodes     []*v1.Node // as they stand, changes included

@@ -163,7 +163,7 @@ func deviceSlices(b *builder, node string) []*resourcev1.ResourceSlice {
 		}
 		slices := b.pick(1, 1, 1, 2)
 		pool := resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: int64(slices)}
-		if b.chance(5) {
+		if b.chance(5) && !b.sound {
 			pool.ResourceSliceCount++ // one is missing
 		}
 		for i := range slices {
@@ -191,6 +191,9 @@ func deviceSlices(b *builder, node string) []*resourcev1.ResourceSlice {
 
 // spoil makes something wrong with some slices.
 func spoil(b *builder, s *resourcev1.ResourceSlice) {
+	if b.sound {
+		return
+	}
 	switch b.IntN(25) {
 	case 1:
 		s.Spec.Devices = append(s.Spec.Devices, s.Spec.Devices[0]) // a name twice
@@ -230,7 +233,7 @@ func partition(b *builder, s *resourcev1.ResourceSlice) {
 
 func counters(b *builder, of *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
 	name := "set"
-	if b.chance(10) {
+	if b.chance(10) && !b.sound {
 		name = "another"
 	}
 	s := of.DeepCopy()

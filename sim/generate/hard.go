@@ -19,13 +19,14 @@ func HardMixes() []string {
 }
 
 // Hard makes a large world of a mix, for measurements: hardly two of its pods are
-// alike, and many do not fit. Nothing changes meanwhile, and no pod is gated. In the
-// mix "all" pods have different priorities.
+// alike, and many do not fit. Nothing changes meanwhile, no pod is gated, and
+// no pool of devices is broken. In the mix "all" pods have different priorities.
 func Hard(name string, seed uint64, size Size) (World, error) {
 	if !slices.Contains(HardMixes(), name) {
 		return World{}, fmt.Errorf("mix %q: no such mix (there are %s)", name, strings.Join(HardMixes(), ", "))
 	}
 	b := &builder{Rand: rand.New(rand.NewPCG(seed, hash("hard "+name))), mix: mixes[name]}
+	b.sound = true
 	b.mix.preemptible = b.mix.preemptible || name == "all"
 	b.shapes = b.somePodShapes()
 	w := World{Mix: name, Seed: seed}

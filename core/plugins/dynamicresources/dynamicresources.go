@@ -25,7 +25,7 @@ func AllocatorFeatures(f feature.Features) structured.Features {
 	}
 }
 
-// plugin is what all extension points share. Nothing but made changes.
+// plugin is what all extension points share. Nothing but made and answers changes.
 type plugin struct {
 	features  feature.Features
 	allocator structured.Features
@@ -35,6 +35,8 @@ type plugin struct {
 	// made has, by pod, the claim that is being made for its extended resources,
 	// from Reserve until the pod is bound.
 	made map[types.UID]*pendingClaim
+	// answers are kept for all classes whose claims ask for the same.
+	answers answers
 }
 
 // New returns the plugin. Nil arguments are v1.36's defaults.

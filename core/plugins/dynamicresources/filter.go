@@ -38,6 +38,10 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 		case over:
 			out[i] = unasked
 		default:
+			if known, ok := in.State.(*state).known.verdicts.of(in.Table, row); ok {
+				out[i] = framework.Verdict(known)
+				continue
+			}
 			verdict, err := pl.ask(in, n)
 			out[i], over = verdict, errors.Is(err, errSteps)
 		}

@@ -1,6 +1,7 @@
 package dynamicresources
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -25,6 +26,8 @@ type state struct {
 	extended *extended
 	// shared is what several nodes can see of the devices.
 	shared *devices.Offer
+	// known are the verdicts by row that are known of pods whose claims are like these.
+	known *columns
 }
 
 // openOn lists what is to be allocated on the node; the claim for extended
@@ -85,6 +88,14 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	s, status := pl.prepare(t, p)
 	if status != nil {
 		return framework.PreFilterResult{Status: status}
+	}
+	if s != nil {
+		s.known = pl.answers.of(t, pl.sign(nil, t, p))
+		in := &framework.Input{Table: t, Pod: p, State: s}
+		s.known.verdicts.refresh(t, func(n *object.Node) (int64, bool, bool) {
+			v, err := pl.ask(in, n)
+			return int64(v), v < broken, errors.Is(err, errSteps)
+		})
 	}
 	return framework.PreFilterResult{State: s, Skip: s == nil}
 }

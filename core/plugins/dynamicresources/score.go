@@ -28,6 +28,9 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 	}
 	for _, c := range s.claims {
 		if scored(c.API) {
+			s.known = pl.answers.of(t, pl.sign(nil, t, p))
+			in := &framework.Input{Table: t, Pod: p, State: s}
+			s.known.scores.refresh(t, func(n *object.Node) (int64, bool, bool) { return pl.scoreOn(in, n), true, false })
 			return framework.PreScoreResult{State: s}
 		}
 	}
@@ -43,19 +46,30 @@ func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 		if n == nil {
 			continue
 		}
-		open, _ := s.openOn(n)
-		got, err := pl.allocate(in.Table, n, open, s.shared)
-		if err != nil || got == nil {
-			continue // not feasible, so not scored
+		if known, ok := s.known.scores.of(in.Table, row); ok {
+			out[i] = known
+			continue
 		}
-		for _, c := range s.claims {
-			a := c.Allocation()
-			if a == nil {
-				a, got = &got[0], got[1:]
-			}
-			out[i] += preference(c.API, a)
-		}
+		out[i] = pl.scoreOn(in, n)
 	}
+}
+
+// scoreOn is the node's score; 0 where it is not feasible.
+func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) (score int64) {
+	s := in.State.(*state)
+	open, _ := s.openOn(n)
+	got, err := pl.allocate(in.Table, n, open, s.shared)
+	if err != nil || got == nil {
+		return 0
+	}
+	for _, c := range s.claims {
+		a := c.Allocation()
+		if a == nil {
+			a, got = &got[0], got[1:]
+		}
+		score += preference(c.API, a)
+	}
+	return score
 }
 
 // preference is, of each request with alternatives, how early in its list the

@@ -11,7 +11,10 @@ import (
 // Kept is what is kept of a plugin's answers, as an engine keeps it: by signature,
 // asked for anew on rows that changed.
 type Kept struct {
-	Plugin  framework.Plugin
+	Plugin framework.Plugin
+	// Fresh, when set, is asked in place of Plugin for what the answers should be: it
+	// has kept nothing.
+	Fresh   *framework.Plugin
 	Table   *table.Table
 	classes map[string]*class
 	// Shared is how often a pod was checked by the answers for another.
@@ -44,7 +47,11 @@ func (k *Kept) Check(t Fatal, p *object.Pod) {
 		k.Shared++
 	}
 	k.refresh(c)
-	want := Ask(t, k.Plugin, k.Table, p)
+	plugin := k.Plugin
+	if k.Fresh != nil {
+		plugin = *k.Fresh
+	}
+	want := Ask(t, plugin, k.Table, p)
 	switch {
 	case c.answer.Rejected != want.Rejected:
 		t.Fatalf("pod %s: rejected %q by what is kept of %s, afresh %q (signature %q)", p.Name, c.answer.Rejected, c.pod.Name, want.Rejected, key)

@@ -1,0 +1,77 @@
+package dynamicresources
+
+import (
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// answers are what searches for devices came to, by the signature of the pods'
+// claims: pods of many classes may ask for the same. PreFilter and PreScore bring
+// them up to date; kernels only read them. The zero value is ready to use, for one
+// table at a time.
+type answers struct {
+	table *table.Table
+	by    map[string]*columns
+}
+
+// columns are the answers by row.
+type columns struct{ verdicts, scores column }
+
+// answerRows bounds the rows of all columns together.
+const answerRows = 1 << 19
+
+// of finds or makes the columns for the signature.
+func (a *answers) of(t *table.Table, signature []byte) *columns {
+	c := a.by[string(signature)]
+	if a.table == t && c != nil {
+		return c
+	}
+	if a.table != t || (len(a.by)+1)*max(t.Rows(), 1<<10) > answerRows {
+		a.table, a.by = t, map[string]*columns{}
+	}
+	c = &columns{}
+	a.by[string(signature)] = c
+	return c
+}
+
+// column keeps a number for each row, which holds until the row's node or devices
+// change.
+type column struct {
+	answers   []int64
+	revisions []uint64 // when they were found out
+	seen      bool
+}
+
+// of is the row's answer, if it is known.
+func (c *column) of(t *table.Table, r table.Row) (answer int64, known bool) {
+	if int(r) >= len(c.answers) || c.revisions[r] != t.DevicesRevision(r) {
+		return 0, false
+	}
+	return c.answers[r], true
+}
+
+// refresh finds out the answers that are not known, until find says that it is
+// enough. What comes by for the first time may never come back: it is left to the
+// kernels.
+func (c *column) refresh(t *table.Table, find func(*object.Node) (answer int64, known, enough bool)) {
+	if !c.seen {
+		c.seen = true
+		return
+	}
+	for len(c.answers) < t.Rows() {
+		c.answers, c.revisions = append(c.answers, 0), append(c.revisions, 0)
+	}
+	for _, r := range t.All() {
+		n, at := t.Node(r), t.DevicesRevision(r)
+		if n == nil || c.revisions[r] == at {
+			continue
+		}
+		answer, known, enough := find(n)
+		if enough {
+			return
+		}
+		if known {
+			c.answers[r], c.revisions[r] = answer, at
+		}
+	}
+}
