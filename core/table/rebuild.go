@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -67,6 +68,9 @@ func (t *Table) clearCounts() {
 		clear(t.nonZero[i])
 	}
 	clear(t.podCount)
+	for r := range t.lowest {
+		t.lowest[r] = math.MaxInt32
+	}
 	t.live = 0
 	clear(t.images)
 	t.imageRevision++

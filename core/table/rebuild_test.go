@@ -35,6 +35,7 @@ func TestRebuild(t *testing.T) {
 		"half taken off":                         func(t *Table) { t.pods[0] = t.pods[0][:1]; t.charge(0, t.placed["1"].Pod, -1) },
 		"a node that is there, and its room not": func(t *Table) { t.nodes[1] = nil },
 		"a row that nobody gave back":            func(t *Table) { t.row("nobody") },
+		"volumes taken off":                      func(t *Table) { t.attach(t.placed["1"], -1); clear(t.volumes.attachedTo) },
 		"nothing":                                func(*Table) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +45,12 @@ func TestRebuild(t *testing.T) {
 					Images: []object.Image{{Names: []string{"image"}, Bytes: 7}}}
 				tb.SetNode(n)
 			}
-			tb.Place(pod("1", 100), "a")
+			tb.SetObject(&object.PersistentVolume{Meta: object.Meta{Kind: object.PersistentVolumes, Name: "v"}, Source: object.VolumeSource{Driver: "csi", Handle: "v"}})
+			tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Name: "c"}, VolumeName: "v"})
+			tb.SetObject(&object.VolumeAttachment{Meta: object.Meta{Kind: object.VolumeAttachments, Name: "a"}, Attacher: "other", Node: "a", Volume: "v"})
+			first := pod("1", 100)
+			first.Volumes = []object.Volume{{Claimed: true, Claim: "c"}}
+			tb.Place(first, "a")
 			tb.Place(pod("2", 20), "a")
 			tb.Place(pod("3", 3), "unknown")
 			c := &counter{}
