@@ -35,7 +35,8 @@ type Clients struct {
 	Devices, Claims rest.Interface
 	devices         deviceVersion // in which they are
 
-	Bind   rest.Interface // bindings, evictions, and the reads that follow
+	Read   rest.Interface // what settles bindings and evictions; also without the lease
+	Bind   rest.Interface // evictions
 	Status rest.Interface // pod status
 
 	Bindings *Poster
@@ -64,7 +65,12 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		return c.RESTClient()
 	}
 	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true), Volumes: core(true), held: held}
-	var err error
+	read, err := corev1.NewForConfig(separate(config, true, func() bool { return true }))
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		clients.Read = read.RESTClient()
+	}
 	if clients.Bindings, err = newPoster(separate(config, true, held), "/api", v1.SchemeGroupVersion); err != nil {
 		errs = append(errs, err)
 	}

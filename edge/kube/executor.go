@@ -159,7 +159,7 @@ func (x *Executor) startRead(e machine.ReadPod) {
 // not exist.
 func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
 	pod := &v1.Pod{}
-	err := x.clients.Bind.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
+	err := x.clients.Read.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

@@ -79,7 +79,7 @@ func executorOn(t *testing.T, config *rest.Config, held func() bool) (*Executor,
 		cancel()
 		h.Stop(ended, always)
 		h.Close(ended)
-		for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Bind, clients.Status} {
+		for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Read, clients.Bind, clients.Status} {
 			c.(*rest.RESTClient).Client.CloseIdleConnections()
 		}
 		clients.Bindings.Close()

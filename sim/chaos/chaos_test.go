@@ -109,6 +109,30 @@ func TestFaultsHappen(t *testing.T) {
 	}
 }
 
+// A backup that is restored undoes a binding, and opens no gate. Schedulers see
+// it, also where the versions have passed those that they know.
+func TestRestoredBackup(t *testing.T) {
+	const text = `seed 1
+replicas 2
+node n1 cpu=2
+pod p1 cpu=1 gate=wait
+node n2 cpu=2 unschedulable
+pod p2 cpu=2
+advance 1s
+backup
+update pod p1 -gate
+update node n2 -unschedulable
+advance 3s
+restore AHEAD
+advance 1s
+`
+	for _, ahead := range []string{"ahead=0", "ahead=3", "ahead=1000000"} {
+		if r := play1(t, parsed(t, ahead, strings.Replace(text, "AHEAD", ahead, 1))); len(r.Breaches) > 0 || r.Bindings < 2 {
+			t.Errorf("%s: %+v", ahead, r)
+		}
+	}
+}
+
 // A story that fails is cut down to what fails.
 func TestShrink(t *testing.T) {
 	s := parsed(t, "long", "seed 1\nreplicas 1\nnode n1\nnode n2\npod p1\npod p2\nadvance 1s\ncompact\npod p3\n")

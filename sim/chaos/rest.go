@@ -190,7 +190,7 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 			why = fmt.Sprintf("pods are nominated to %v", m.Queue().NominatedNodes())
 		case m.Table().Live() != len(nodes):
 			why = fmt.Sprintf("%d nodes are known, there are %d", m.Table().Live(), len(nodes))
-		case leads && len(nodes) > 0 && counts.Active+counts.Backoff+counts.InFlight > 0: // without nodes pods are tried again and again
+		case leads && len(nodes) > 0 && counts.Active+counts.Backoff+counts.ErrorBackoff+counts.InFlight > 0: // without nodes pods are tried again and again
 			why = fmt.Sprintf("pods are under way: %+v", counts)
 		}
 	})
