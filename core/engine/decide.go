@@ -15,7 +15,8 @@ import (
 type Outcome struct {
 	// Row is the chosen node, -1 when there is none.
 	Row table.Row
-	// Feasible is the number of nodes that passed every filter.
+	// Feasible is the number of nodes that passed every filter. Nodes that a hosted
+	// filter was not asked about count, and those with the best total among the Ties.
 	Feasible int
 	// Score is the chosen node's total, Ties the number of nodes that have it. Both
 	// are 0 where a single node was feasible: nothing was scored.
@@ -73,8 +74,11 @@ func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) 
 	if o.takeOwnNomination() { // nominated.go
 		return o
 	}
-	o.tryNominated() // nominated.go
-	v.syncCells()    // with nominated pods placed, the domains had other counts
+	o.tryNominated()   // nominated.go
+	v.syncCells()      // with nominated pods placed, the domains had other counts
+	if o.bestFirst() { // bestfirst.go
+		return o
+	}
 	o.askHostedFilters()
 	if o.Rejected = o.failure(); o.Rejected != nil {
 		return o
@@ -115,8 +119,12 @@ func (o *Outcome) countFeasible() int {
 // byGroups tells whether the groups of the index can decide: whatever rules out
 // single rows besides the view's filters makes a scan necessary.
 func (o *Outcome) byGroups() bool {
-	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil &&
-		len(o.view.hostedFilters) == 0 && o.hosted.bonus == nil
+	return o.groupable() && len(o.view.hostedFilters) == 0 && o.hosted.bonus == nil
+}
+
+// groupable is byGroups but for what hosted plugins say.
+func (o *Outcome) groupable() bool {
+	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
 }
 
 // choose finds the feasible row with the highest total; among equals a draw
@@ -165,7 +173,10 @@ func (o *Outcome) filterGroups() int {
 
 // scoreGroups gives each group its bonus: the weighted scores that its rows have
 // from scorers that are normalised or answer by cells.
-func (o *Outcome) scoreGroups() {
+func (o *Outcome) scoreGroups() { o.scoreGroupsThat(nil) }
+
+// scoreGroupsThat is scoreGroups where feasible rows have to pass, too.
+func (o *Outcome) scoreGroupsThat(passes func(table.Row) bool) {
 	v, groups := o.view, o.view.index.Groups()
 	o.weighGroups()
 	o.extremes = o.engine.extremesOf(len(v.scorers))
@@ -177,19 +188,34 @@ func (o *Outcome) scoreGroups() {
 		if !s.column.kept {
 			continue
 		}
-		e := noExtremes
+		o.extremes[k] = o.groupExtremes(s, passes)
 		for i := range groups {
-			if g := &groups[i]; g.Fits {
-				e.add(s.rawOf(v.valueOf(g, s.column)))
+			g := &groups[i]
+			if !g.Fits {
+				continue
 			}
-		}
-		o.extremes[k] = e
-		for i := range groups {
-			if g := &groups[i]; g.Fits {
-				g.Bonus += o.normalised(k, s.rawOf(v.valueOf(g, s.column)))
+			raw := s.rawOf(v.valueOf(g, s.column))
+			if passes != nil && o.extremes[k].excludes(raw) {
+				g.Fits = false // none of its rows passes
+				continue
 			}
+			g.Bonus += o.normalised(k, raw)
 		}
 	}
+}
+
+// groupExtremes are the extremes of the scorer's raw scores over the groups.
+func (o *Outcome) groupExtremes(s *scorer, passes func(table.Row) bool) extremes {
+	if passes != nil {
+		return o.extremesThat(s, passes)
+	}
+	e, groups := noExtremes, o.view.index.Groups()
+	for i := range groups {
+		if g := &groups[i]; g.Fits {
+			e.add(s.rawOf(o.view.valueOf(g, s.column)))
+		}
+	}
+	return e
 }
 
 // rawOf is the raw score that a value in the scorer's column stands for.

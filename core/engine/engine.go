@@ -40,6 +40,7 @@ type Engine struct {
 	list      []table.Row
 	extremes  []extremes
 	counts    []framework.CellCount
+	verdicts  [][]framework.Verdict // room for those of hosted filters
 
 	nominations uint64 // the revision up to which their terms are tracked
 	swept       uint64 // how often the table's terms were

@@ -40,6 +40,9 @@ func (o *Outcome) failure() *decision.Status {
 	if at < 0 {
 		return nil
 	}
-	b := o.explain(found, at)
+	return filterFailure(o.explain(found, at))
+}
+
+func filterFailure(b decision.Blocker) *decision.Status {
 	return &decision.Status{Code: decision.Error, Plugin: b.Plugin, Point: "Filter", Err: fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))}
 }

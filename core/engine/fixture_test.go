@@ -46,6 +46,8 @@ type rule struct {
 	scoreZone  func(p *object.Pod, zone string, pods, feasible map[string]int) int64
 
 	epoch func() uint64
+
+	hosted bool // it runs as a hosted plugin
 }
 
 var zones = []string{"a", "b", "c", "d"}
@@ -180,6 +182,9 @@ func (ru *rule) plugin() *framework.Plugin {
 		}
 	}
 	ru.byZones(pl)
+	if ru.hosted {
+		ru.host(pl)
+	}
 	return pl
 }
 
@@ -188,13 +193,16 @@ func buildProfile(rules []*rule) *profile.Profile {
 	for _, ru := range rules {
 		pl := ru.plugin()
 		p.Plugins[ru.name] = pl
+		if pl.Host != nil {
+			p.Host = pl.Host
+		}
 		if pl.PreFilter != nil {
 			p.PreFilter = append(p.PreFilter, pl)
 		}
 		if pl.Filter != nil || pl.CellFilter != nil {
 			p.Filter = append(p.Filter, pl)
 		}
-		if pl.Score != nil || pl.CellScore != nil {
+		if pl.Score != nil || pl.CellScore != nil || pl.ScoreRows != nil {
 			p.Score = append(p.Score, profile.Scorer{Plugin: pl, Weight: ru.weight})
 		}
 	}

@@ -21,6 +21,8 @@ func isHosted(pl *framework.Plugin) bool { return pl.Locality == framework.Anyth
 type hosted struct {
 	verdicts [][]framework.Verdict // by filter, then row; nil: none was asked
 	failed   bool                  // a filter failed somewhere
+	first    ranking.Cause         // how it failed first, and where
+	firstAt  table.Row
 	scored   bool
 	scores   []hostedScores
 	bonus    []int64 // by row: the weighted sum of the scores
@@ -47,32 +49,31 @@ func hostedAt(plugins []*framework.Plugin) []*framework.Plugin {
 	return list
 }
 
-// preFilterHosted begins the attempt for hosted plugins and runs their PreFilter: as
-// in v1.36 those before a plugin that ends it, and all where it is only remembered.
+// preFilterHosted begins the attempt for hosted plugins, and runs their PreFilter among
+// those of the others, whose results are known.
 func (o *Outcome) preFilterHosted(r *Request) {
-	host := r.Profile.Host
 	o.pre = o.view.preFiltered
+	if host := r.Profile.Host; host != nil {
+		host.Begin(o.engine.table, r.Pod)
+		o.mergePreFilter(r)
+	}
 	o.Rejected = o.pre.rejected
-	if host == nil {
-		return
-	}
-	t := o.engine.table
-	host.Begin(t, r.Pod)
-	ended := len(r.Profile.PreFilter)
-	if s := o.pre.rejected; s != nil && s.Code != decision.Unschedulable {
-		ended = slices.IndexFunc(r.Profile.PreFilter, func(pl *framework.Plugin) bool { return pl.Name == s.Plugin })
-	}
-	o.pre.narrowed, o.pre.narrowedBy = slices.Clone(o.pre.narrowed), slices.Clone(o.pre.narrowedBy)
-	states := map[*framework.Plugin]framework.PreFilterResult{}
-	for _, pl := range hostedAt(r.Profile.PreFilter[:max(ended, 0)]) {
-		out := pl.PreFilter(t, r.Pod)
-		states[pl] = out
+}
+
+func (o *Outcome) mergePreFilter(r *Request) {
+	hosted := map[*framework.Plugin]framework.PreFilterResult{}
+	o.pre = preFiltered{}
+	for i, pl := range r.Profile.PreFilter[:len(o.view.prepared)] {
+		out := o.view.prepared[i]
+		if isHosted(pl) {
+			out = pl.PreFilter(o.engine.table, r.Pod)
+			hosted[pl] = out
+		}
 		if !o.pre.take(pl.Name, out) {
 			break
 		}
 	}
-	o.Rejected = o.pre.rejected
-	o.view.hostFor(r.Pod, states)
+	o.view.hostFor(r.Pod, hosted)
 }
 
 // hostFor makes the view's hosted filters ready for a pod.
@@ -105,9 +106,22 @@ func (o *Outcome) knownVerdicts(k int) []framework.Verdict {
 		h.verdicts = make([][]framework.Verdict, len(o.view.hostedFilters))
 	}
 	if h.verdicts[k] == nil {
-		h.verdicts[k] = slices.Repeat([]framework.Verdict{unasked}, o.engine.table.Rows())
+		h.verdicts[k] = o.engine.verdictsFor(k)
 	}
 	return h.verdicts[k]
+}
+
+// verdictsFor is room for the verdicts of a hosted filter, by row: the room that the
+// decision before had.
+func (e *Engine) verdictsFor(k int) []framework.Verdict {
+	for len(e.verdicts) <= k {
+		e.verdicts = append(e.verdicts, nil)
+	}
+	e.verdicts[k] = resize(e.verdicts[k], e.table.Rows())
+	for r := range e.verdicts[k] {
+		e.verdicts[k][r] = unasked
+	}
+	return e.verdicts[k]
 }
 
 // noteVerdicts asks a hosted filter about rows.
@@ -117,7 +131,9 @@ func (o *Outcome) noteVerdicts(k int, rows []table.Row) {
 	f.Filter(&f.in, rows, out)
 	for i, r := range rows {
 		known[r] = out[i]
-		o.hosted.failed = o.hosted.failed || f.ErrorsFrom != 0 && out[i] >= f.ErrorsFrom
+		if !o.hosted.failed && f.ErrorsFrom != 0 && out[i] >= f.ErrorsFrom {
+			o.hosted.failed, o.hosted.first, o.hosted.firstAt = true, ranking.Cause{Filter: f.place, Verdict: uint64(out[i])}, r
+		}
 	}
 }
 
@@ -140,6 +156,11 @@ func (o *Outcome) askHostedFilters() {
 			o.noteVerdicts(k, rows)
 		}
 	}
+}
+
+// hostedFailure is how a hosted filter failed on a row that no filter before rejects.
+func (o *Outcome) hostedFailure() *decision.Status {
+	return filterFailure(o.explain(o.hosted.first, o.hosted.firstAt))
 }
 
 // scoreHosted asks the hosted scorers about the feasible rows; false where one

@@ -48,8 +48,14 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 		out := pl.PreFilter(t, pod)
 		prepared = append(prepared, out)
 		if !v.take(pl.Name, out) {
-			return
+			break
 		}
+	}
+	if v.keys.profile.Host != nil {
+		v.prepared = slices.Clone(prepared)
+	}
+	if v.rejected != nil && v.rejected.Code != decision.Unschedulable {
+		return
 	}
 	var roomToo [usualPlugins]filter
 	filters := roomToo[:0]

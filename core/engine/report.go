@@ -217,7 +217,8 @@ func (o *Outcome) scores(r table.Row) (total int64, scores []decision.Score) {
 	if o.extremes == nil {
 		o.findExtremes()
 	}
-	if !o.scoreHosted() {
+	if !o.scoreHosted() { // nothing was scored, and nobody wants to know any more
+		o.Rejected = nil
 		return 0, nil
 	}
 	for k := range o.view.scorers {

@@ -68,6 +68,11 @@ func (e *Engine) extremesOf(n int) []extremes {
 	return e.extremes
 }
 
+// excludes tells whether the raw score is outside of the extremes.
+func (e extremes) excludes(raw int64) bool {
+	return raw != framework.NoScore && (raw < e.low || raw > e.high)
+}
+
 func (e *extremes) add(raw int64) {
 	if raw != framework.NoScore {
 		e.low, e.high = min(e.low, raw), max(e.high, raw)

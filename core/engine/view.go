@@ -18,6 +18,9 @@ type view struct {
 	pod   *object.Pod // the one that it was made for
 	preFiltered
 	failed *decision.Status // PreScore failed
+	// prepared is what PreFilter plugins said, in their order, up to one that ended it;
+	// known where there are hosted ones, too.
+	prepared []framework.PreFilterResult
 
 	filters     []filter // all of them, in the profile's order
 	scorers     []scorer // all of them, in the profile's order

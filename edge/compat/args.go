@@ -11,7 +11,10 @@ import (
 )
 
 // Args decodes the arguments of hosted plugins.
-type Args struct{ decoder runtime.Decoder }
+type Args struct {
+	scheme  *runtime.Scheme
+	decoder runtime.Decoder
+}
 
 // NewArgs returns a decoder that knows the types that plugins added to a scheme.
 func NewArgs(add []func(*runtime.Scheme) error) (Args, error) {
@@ -21,48 +24,73 @@ func NewArgs(add []func(*runtime.Scheme) error) (Args, error) {
 			return Args{}, fmt.Errorf("adding types for the arguments of plugins: %w", err)
 		}
 	}
-	return Args{serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(internalOf(scheme)...)}, nil
+	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+	return Args{scheme, codecs.UniversalDecoder(lentVersions(scheme)...)}, nil
 }
 
-// internalOf lists, for each group of the scheme, the version that factories get.
-func internalOf(scheme *runtime.Scheme) []schema.GroupVersion {
+// lentVersions are those in which factories get their arguments: the internal one of
+// a group that has it, else the one that the group prefers.
+func lentVersions(scheme *runtime.Scheme) []schema.GroupVersion {
 	var list []schema.GroupVersion
+	seen := map[string]bool{}
 	for _, gv := range scheme.PrioritizedVersionsAllGroups() {
-		internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
-		if !scheme.IsVersionRegistered(internal) {
-			internal = gv
+		if seen[gv.Group] {
+			continue
 		}
-		list = append(list, internal)
+		seen[gv.Group] = true
+		if internal := (schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}); hasTypes(scheme, internal) {
+			gv = internal
+		}
+		list = append(list, gv)
 	}
 	return list
 }
 
+func hasTypes(scheme *runtime.Scheme, gv schema.GroupVersion) bool {
+	return len(scheme.KnownTypes(gv)) > 0
+}
+
 // Decode returns the arguments as the factory gets them: the type that the scheme's
 // defaults and conversions make of them, or, without a registered type, as v1.36
-// *runtime.Unknown; nil where there are none.
+// *runtime.Unknown; nil where there are none. The type is the kind NameArgs of
+// kubescheduler.config.k8s.io/v1, or the one that the arguments name.
 func (a Args) Decode(plugin string, raw any) (runtime.Object, error) {
-	body, given := raw.(json.RawMessage)
-	gvk := configv1.SchemeGroupVersion.WithKind(plugin + "Args")
-	if _, _, err := a.decoder.Decode(nil, &gvk, nil); runtime.IsNotRegisteredError(err) {
-		return a.unregistered(plugin, body)
-	}
-	if !given {
+	body, _ := raw.(json.RawMessage)
+	if string(body) == "null" {
 		body = nil
 	}
-	object, got, err := a.decoder.Decode(body, &gvk, nil)
+	kind := configv1.SchemeGroupVersion.WithKind(plugin + "Args")
+	if !a.scheme.Recognizes(kind) {
+		named, err := kindOf(body)
+		if err != nil {
+			return nil, fmt.Errorf("decoding args for plugin %s: %w", plugin, err)
+		}
+		if !a.scheme.Recognizes(named) {
+			if len(body) == 0 {
+				return nil, nil
+			}
+			return &runtime.Unknown{Raw: body, ContentType: runtime.ContentTypeJSON}, nil
+		}
+		kind = named
+	}
+	object, got, err := a.decoder.Decode(body, &kind, nil)
 	if err != nil {
 		return nil, fmt.Errorf("decoding args for plugin %s: %w", plugin, err)
 	}
-	if got != nil && got.GroupKind() != gvk.GroupKind() {
-		return nil, fmt.Errorf("args for plugin %s were not of type %s, got %s", plugin, gvk.GroupKind(), got.GroupKind())
+	if got != nil && got.GroupKind() != kind.GroupKind() {
+		return nil, fmt.Errorf("args for plugin %s were not of type %s, got %s", plugin, kind.GroupKind(), got.GroupKind())
 	}
 	return object, nil
 }
 
-// unregistered are arguments without a registered type of the plugin's name.
-func (a Args) unregistered(_ string, body json.RawMessage) (runtime.Object, error) {
-	if len(body) == 0 || string(body) == "null" {
-		return nil, nil
+// kindOf is the kind that the arguments name, if they do.
+func kindOf(body json.RawMessage) (schema.GroupVersionKind, error) {
+	var named struct{ APIVersion, Kind string }
+	if len(body) == 0 || body[0] != '{' {
+		return schema.GroupVersionKind{}, nil
 	}
-	return &runtime.Unknown{Raw: body, ContentType: runtime.ContentTypeJSON}, nil
+	if err := json.Unmarshal(body, &named); err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	return schema.FromAPIVersionAndKind(named.APIVersion, named.Kind), nil
 }

@@ -44,7 +44,7 @@ func (c *cycle) preFilter(p *hostedPlugin) framework.PreFilterResult {
 	var result *fwk.PreFilterResult
 	var status *fwk.Status
 	err := c.call("PreFilter", p.name, func() {
-		result, status = p.preFilter.PreFilter(c.ctx, c.state, c.pod, c.snapshot.nodes())
+		result, status = p.preFilter.PreFilter(c.ctx, c.state, c.pod, slices.Clone(c.snapshot.nodes()))
 	})
 	switch {
 	case err != nil:

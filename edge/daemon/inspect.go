@@ -87,6 +87,9 @@ func (d *Daemon) snapshot() metrics.Snapshot {
 		PluginPanics: d.machine.Panics(), BadObjects: d.watcher.BadObjects(),
 		Rewinds: d.watcher.Rewinds(), Undone: d.machine.Undone(), Executor: d.executor.Counters(),
 	}
+	if d.hosts != nil {
+		s.PreBinding, s.Late = d.hosts.PreBinding(), d.hosts.Late()
+	}
 	for _, n := range q.Panics() { // any order: a sum
 		s.HintPanics += n
 	}

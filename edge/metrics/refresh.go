@@ -22,6 +22,8 @@ type Snapshot struct {
 	Rewinds              uint64
 	Undone               int // bindings
 	Executor             kube.Counters
+	// PreBinding and Late are calls of hosted plugins that have not returned.
+	PreBinding, Late int
 }
 
 // totals are the counts of the last snapshot, from which counters go on.
@@ -45,6 +47,8 @@ func (m *Metrics) Refresh(s Snapshot) {
 	m.cacheSize.WithLabelValues("assumed_pods").Set(float64(s.Assumed))
 	m.goroutines.WithLabelValues("binding").Set(float64(s.Executor.Binding))
 	m.goroutines.WithLabelValues("prioritizing_extender").Set(float64(s.Scoring))
+	m.hosted.WithLabelValues("prebind").Set(float64(s.PreBinding))
+	m.hosted.WithLabelValues("late").Set(float64(s.Late))
 	m.inFlight.Reset()
 	for event, n := range s.EventsInFlight { // any order: each has its gauge
 		m.inFlight.WithLabelValues(event).Set(float64(n))

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// A hosted filter is slow beside what is kept. It need not be asked about every row:
+// the index knows the order of the rows, but for the extremes of normalised scores,
+// which are those over the feasible rows. So hosted filters are asked about rows that
+// hold an extreme, until one passes, and then about the best rows, until one passes.
+// What is chosen is what would be if all had been asked.
+
+// mostAsked is how many rows are asked about one by one: a call for all is cheaper
+// than that many.
+const mostAsked = 32
+
+// bestFirst chooses with as few questions as it takes; false: all rows are to be asked.
+func (o *Outcome) bestFirst() bool {
+	v := o.view
+	if len(v.hostedFilters) == 0 || !o.groupable() || v.fallible || v.failed != nil || v.index.OutOfRange > 0 ||
+		o.hasHostedScores() || slices.ContainsFunc(v.scorers, weighsNodes) {
+		return false
+	}
+	feasible := o.filterGroups()
+	if feasible < 2 {
+		return false
+	}
+	asked, rejected := 0, map[table.Row]bool{}
+	passes := func(r table.Row) bool {
+		if asked++; asked == mostAsked {
+			o.askHostedFilters()
+		}
+		if o.causeBefore(r, len(v.hostedFilters)).Filter == ranking.Feasible {
+			return true
+		}
+		rejected[r] = true
+		return false
+	}
+	o.scoreGroupsThat(passes)
+	row, score, ties := v.index.PickThat(o.drawSeed(), passes)
+	o.Feasible = feasible - len(rejected)
+	switch {
+	case o.hosted.failed:
+		o.Rejected = o.hostedFailure()
+	case o.Rejected != nil: // a score out of range
+	case row < 0:
+		return false
+	default:
+		o.Row, o.Score, o.Ties = row, score, ties
+	}
+	return true
+}
+
+// weighsNodes tells whether the scorer is told how many nodes are feasible.
+func weighsNodes(s scorer) bool { return s.CellScore != nil && s.CellScore.FeasibleNodes != nil }
+
+// extremesThat are the extremes of the raw scores of a scorer over the rows that pass.
+// Where all rows have one raw score nobody is asked.
+func (o *Outcome) extremesThat(s *scorer, passes func(table.Row) bool) extremes {
+	var values []int64
+	groups := o.view.index.Groups()
+	rawOf := func(g *ranking.Group) int64 { return s.rawOf(o.view.valueOf(g, s.column)) }
+	for i := range groups {
+		if g := &groups[i]; g.Fits && rawOf(g) != framework.NoScore {
+			values = append(values, rawOf(g))
+		}
+	}
+	slices.Sort(values)
+	values = slices.Compact(values)
+	if len(values) < 2 {
+		return extremesOver(values)
+	}
+	held := func(value int64) bool {
+		return o.view.index.Any(func(g *ranking.Group) bool { return g.Fits && rawOf(g) == value }, passes)
+	}
+	low := slices.IndexFunc(values, held)
+	if low < 0 {
+		return noExtremes
+	}
+	high := len(values) - 1
+	for high > low && !held(values[high]) {
+		high--
+	}
+	return extremes{values[low], values[high]}
+}
+
+func extremesOver(values []int64) extremes {
+	e := noExtremes
+	for _, raw := range values {
+		e.add(raw)
+	}
+	return e
+}
