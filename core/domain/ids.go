@@ -6,11 +6,11 @@ package domain
 // use; it has one owner.
 type Ids[T any] struct {
 	byName map[string]int32
-	list   []held[T]
+	list   []idEntry[T]
 	free   []int32
 }
 
-type held[T any] struct {
+type idEntry[T any] struct {
 	name    string
 	holders int
 	of      T
@@ -40,7 +40,7 @@ func (s *Ids[T]) add(name string) (id int32) {
 		id, s.free = s.free[n-1], s.free[:n-1]
 	} else {
 		id = int32(len(s.list))
-		s.list = append(s.list, held[T]{})
+		s.list = append(s.list, idEntry[T]{})
 	}
 	if s.byName == nil {
 		s.byName = map[string]int32{}
@@ -59,7 +59,7 @@ func (s *Ids[T]) Release(id int32) (of T, last bool) {
 	}
 	of = h.of
 	delete(s.byName, h.name)
-	*h = held[T]{}
+	*h = idEntry[T]{}
 	s.free = append(s.free, id)
 	return of, true
 }

@@ -30,7 +30,7 @@ type ranks struct {
 	order, volatile []table.Row
 
 	changed []table.Row
-	tries   []try
+	tries   []rowPlan
 	bounds  criteriaBounds
 }
 
@@ -209,8 +209,8 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	return r.outlook == open || r.volatile
 }
 
-// try is what came out of planning for a row.
-type try struct {
+// rowPlan is what came out of planning for a row.
+type rowPlan struct {
 	row     table.Row
 	plan    *Plan             // nil, or without victims where filters contradict themselves
 	refusal *decision.Blocker // why there is no plan
@@ -232,7 +232,7 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 			continue
 		}
 		plan, refusal := planFor(c, row)
-		if k.tries = append(k.tries, try{row, plan, refusal}); refusal != nil || len(plan.Victims) == 0 {
+		if k.tries = append(k.tries, rowPlan{row, plan, refusal}); refusal != nil || len(plan.Victims) == 0 {
 			continue
 		}
 		best.take(plan, c.Now)
@@ -313,7 +313,7 @@ func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 
 // refused says why there is no plan, over all nodes.
 func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
-	tried := map[table.Row]try{}
+	tried := map[table.Row]rowPlan{}
 	for _, t := range k.tries {
 		tried[t.row] = t
 	}

@@ -17,7 +17,7 @@ func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decisio
 		return nil
 	}
 	if !plan.written {
-		plan.write(t)
+		plan.markWritten(t)
 	}
 	row, ok := t.Find(node)
 	if !ok {
@@ -44,8 +44,8 @@ func (b *binder) writesDone(t *table.Table, p *object.Pod, node string) *decisio
 	return nil
 }
 
-// write notes that the writes are done.
-func (p *plan) write(t *table.Table) {
+// markWritten notes that the writes are done.
+func (p *plan) markWritten(t *table.Table) {
 	p.written = true
 	for i := range p.bound {
 		t.Written(&p.bound[i].volume.Meta)
