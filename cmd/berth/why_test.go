@@ -63,6 +63,16 @@ func TestWhyStuck(t *testing.T) {
 	golden(t, "stuck.text", all.String())
 }
 
+// A pod that may go to one node alone, as a DaemonSet's, is answered about like any
+// other.
+func TestWhyOneNodeAlone(t *testing.T) {
+	pod := strings.Replace(podYAML, "{containers: [{name: c}]}", "{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}}}, containers: [{name: c, resources: {requests: {cpu: 5}}}]}", 1)
+	code, out, errs := berth(nodeYAML+"---\n"+strings.Replace(nodeYAML, "name: a", "name: b", 1)+"---\n"+pod, "why", "-f", "-", "p")
+	if code != exitMisconfigured || errs != "" || !strings.Contains(out, `lower the CPU request of container "c" from 5 to 4; then it goes to a`) {
+		t.Errorf("exit status %d, stderr %q:\n%s", code, errs, out)
+	}
+}
+
 // golden compares with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()

@@ -9,12 +9,13 @@ import (
 // look at the other rows. nil: the pod fits there.
 func (e *Engine) Blockers(r *Request, nominated Nominations, row table.Row) []decision.Blocker {
 	e.trackTerms(nominated)
-	v := prepare(e.table, newKeys(r.Profile), r.Pod)
-	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, Rejected: v.rejected}
-	o.nominated.Nominations = nominated
-	if v.narrowed != nil {
-		o.narrowed = e.rowsOf(v.narrowed)
+	o := &Outcome{engine: e, view: prepare(e.table, newKeys(r.Profile), r.Pod), pod: r.Pod, Row: -1}
+	if o.preFilterHosted(r); o.Rejected == nil {
+		o.nominated.Nominations = nominated
+		if o.pre.narrowed != nil {
+			o.narrowed = e.rowsOf(o.pre.narrowed)
+		}
+		o.view.syncCells()
 	}
-	v.syncCells()
 	return o.blockers(row)
 }
