@@ -164,6 +164,7 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 // does. The distance is held in units of 2^-32, for one comparison to tell.
 func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64) {
 	headroom, evenness, requestCPU, requestMemory := t.Headroom(), t.Evenness(), float64(cpu), float64(memory)
+	two := [2]column{columnOf(t, table.CPU, cpu), columnOf(t, table.Memory, memory)}
 	for i, r := range rows {
 		h := &headroom[r]
 		withCPU, withMemory := h.CPU.InUse+requestCPU*h.CPU.Inverse, h.Memory.InUse+requestMemory*h.Memory.Inverse
@@ -175,12 +176,14 @@ func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64
 		}
 		distance := int64((withCPU - withMemory) * (50 * unit))
 		distance = max(distance, -distance)
-		if uint32(distance+margin) < 2*margin || h.CPU.Inverse == 0 || h.Memory.Inverse == 0 {
-			two := [2]column{columnOf(t, table.CPU, cpu), columnOf(t, table.Memory, memory)}
+		switch with := 99 - distance>>unitBits; {
+		case h.CPU.Inverse == 0 || h.Memory.Inverse == 0:
 			out[i] = scoreAny(two[:], r)
-			continue
+		case uint32(distance+margin) < 2*margin:
+			out[i] = rating(apart(two[0].with(r), two[1].with(r)), int64(evenness[r]))
+		default:
+			out[i] = rating(with, int64(evenness[r]))
 		}
-		out[i] = rating(99-distance>>unitBits, int64(evenness[r]))
 	}
 }
 
@@ -192,6 +195,16 @@ const (
 
 func columnOf(t *table.Table, id table.Resource, request int64) column {
 	return column{allocatable: t.Allocatable(id), used: t.Used(id), request: request}
+}
+
+// with is the part in use with the pod.
+func (c *column) with(r table.Row) float64 {
+	return float64(resource.Add(c.used[r], c.request)) / float64(c.allocatable[r])
+}
+
+// apart is evenness of two fractions, either of which counts as 1 if it is more.
+func apart(a, b float64) int64 {
+	return int64((1 - math.Abs((min(a, 1)-min(b, 1))/2)) * 100)
 }
 
 // scoreAny is score for one row.

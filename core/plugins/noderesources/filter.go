@@ -93,13 +93,20 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 }
 
 // filterTwo is filter for CPU and memory, which are all that most pods request. Where
-// something is short, or may be, some number is negative.
+// something is short, or may be, some number is negative. Rows are taken in blocks:
+// mostly there is room on all of them.
 func filterTwo(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
 	headroom, requestCPU, requestMemory := t.Headroom(), checks[0].request, checks[1].request
-	for i, r := range rows {
-		cpu, memory := headroom[r].CPU.Free, headroom[r].Memory.Free
-		if out[i] = framework.Fits; cpu|memory|(cpu-requestCPU)|(memory-requestMemory) < 0 {
-			filterAny(t, checks, rows[i:i+1], out[i:i+1])
+	for from := 0; from < len(rows); from += 64 {
+		to, signs := min(from+64, len(rows)), int64(0)
+		for _, r := range rows[from:to] {
+			cpu, memory := headroom[r].CPU.Free, headroom[r].Memory.Free
+			signs |= cpu | memory | (cpu - requestCPU) | (memory - requestMemory)
+		}
+		if signs < 0 {
+			filterAny(t, checks, rows[from:to], out[from:to])
+		} else {
+			clear(out[from:to]) // framework.Fits
 		}
 	}
 }
