@@ -95,12 +95,8 @@ func TestHistory(t *testing.T) {
 // Each fault is drawn as often as its weight says.
 func TestPick(t *testing.T) {
 	counts := map[string]int{}
-	total := 0
-	for _, f := range faults {
-		total += f.weight
-	}
-	for n := range total {
-		counts[pick(n).name]++
+	for n := range weight(faults) {
+		counts[pick(faults, n).name]++
 	}
 	for _, f := range faults {
 		if counts[f.name] != f.weight {

@@ -20,6 +20,8 @@ type Options struct {
 	Time            time.Duration
 	Nodes, Replicas int
 	Seed            uint64
+	Only            []string // names of faults, empty: all
+	Dir             string   // of the control plane and all logs
 	Binary          string
 }
 
@@ -42,7 +44,8 @@ A seed gives the same faults in the same order; what happens in between depends 
 the machine. The log of faults goes to standard error. The exit status is 1 if
 something was found.`,
 		Example: `  berth-lab chaos --time 2m
-  berth-lab chaos --time 30m --nodes 500 --replicas 3 --seed 7`,
+  berth-lab chaos --time 30m --nodes 500 --replicas 3 --seed 7
+  berth-lab chaos --only "restart the API server,kill" --dir /tmp/chaos`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
@@ -66,6 +69,8 @@ something was found.`,
 	flags.IntVar(&o.Nodes, "nodes", 100, "number of nodes, of four pods each")
 	flags.IntVar(&o.Replicas, "replicas", 2, "number of replicas")
 	flags.Uint64Var(&o.Seed, "seed", 1, "the seed of workload and enemy")
+	flags.StringSliceVar(&o.Only, "only", nil, "draw only from the faults with these words in their names (default: all)")
+	flags.StringVar(&o.Dir, "dir", "", "directory of the control plane, which keeps all logs (default: a temporary one)")
 	flags.StringVar(&o.Binary, "berth", "", "path of the berth-scheduler to run (default: the program beside berth-lab)")
 	return command
 }
@@ -73,6 +78,9 @@ something was found.`,
 func (o Options) validate() error {
 	if o.Time <= 0 || o.Nodes < 1 || o.Replicas < 1 {
 		return errors.New("--time, --nodes and --replicas must be more than 0")
+	}
+	if len(chosen(o.Only)) == 0 {
+		return fmt.Errorf("--only %q: no fault has such a name", o.Only)
 	}
 	return cluster.SchedulerOptions{Kind: cluster.Berth, Binary: o.Binary}.Check()
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,7 @@ type enemy struct {
 	cluster  *cluster.Cluster
 	replicas []*replica
 	random   *rand.Rand
+	faults   []fault                     // that it draws from
 	restored func(context.Context) error // called after etcd was restored
 	log      io.Writer
 	begin    time.Time
@@ -81,12 +83,9 @@ func watchOf(resource string) func(*http.Request) bool {
 // run draws faults until the context ends, and heals the last one.
 func (e *enemy) run(ctx context.Context) error {
 	e.counts = map[string]int{}
-	total := 0
-	for _, f := range faults {
-		total += f.weight
-	}
+	total := weight(e.faults)
 	for e.pause(ctx, 1*time.Second, 6*time.Second); ctx.Err() == nil; e.pause(ctx, 1*time.Second, 6*time.Second) {
-		f := pick(e.random.IntN(total))
+		f := pick(e.faults, e.random.IntN(total))
 		e.counts[f.name]++
 		e.say("%s", f.name)
 		// A fault is healed even when the time is over: what follows needs it.
@@ -97,7 +96,26 @@ func (e *enemy) run(ctx context.Context) error {
 	return nil
 }
 
-func pick(n int) fault {
+// chosen are the faults with one of the words in their names, all without words.
+func chosen(words []string) []fault {
+	if len(words) == 0 {
+		return faults
+	}
+	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(f.name, w) })
+	})
+}
+
+func weight(faults []fault) int {
+	total := 0
+	for _, f := range faults {
+		total += f.weight
+	}
+	return total
+}
+
+// pick is the fault that a number below the sum of the weights stands for.
+func pick(faults []fault, n int) fault {
 	for _, f := range faults {
 		if n -= f.weight; n < 0 {
 			return f

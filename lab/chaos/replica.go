@@ -42,7 +42,7 @@ func newReplica(c *cluster.Cluster, number int, binary string) (*replica, error)
 // start starts the process and returns when it is ready.
 func (r *replica) start(ctx context.Context) error {
 	s, err := r.cluster.StartScheduler(ctx, cluster.SchedulerOptions{
-		Kind: cluster.Berth, Binary: r.binary, LeaderElect: true, Flags: []string{"--master=" + r.proxy.URL},
+		Kind: cluster.Berth, Binary: r.binary, LeaderElect: true, Flags: []string{"-v=3", "--master=" + r.proxy.URL},
 	})
 	if err != nil {
 		return fmt.Errorf("replica %d: %w", r.number, err)

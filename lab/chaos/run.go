@@ -39,7 +39,7 @@ type Result struct {
 
 // Run lets the enemy rage for a time and checks what happened.
 func Run(ctx context.Context, log io.Writer, o Options) (*Result, error) {
-	c, err := cluster.Start(ctx, cluster.Options{WithoutKWOK: true, WithoutControllers: true})
+	c, err := cluster.Start(ctx, cluster.Options{Dir: o.Dir, WithoutKWOK: true, WithoutControllers: true})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func Run(ctx context.Context, log io.Writer, o Options) (*Result, error) {
 		}
 		replicas = append(replicas, r)
 	}
-	e := &enemy{cluster: c, replicas: replicas, random: rand.New(rand.NewPCG(o.Seed, 2)), log: log, begin: time.Now(),
+	e := &enemy{cluster: c, replicas: replicas, random: rand.New(rand.NewPCG(o.Seed, 2)), faults: chosen(o.Only), log: log, begin: time.Now(),
 		restored: func(ctx context.Context) error { return h.watch(ctx, c.Client()) }}
 	return e.judge(ctx, o, w, h)
 }
