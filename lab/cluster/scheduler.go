@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -24,6 +25,8 @@ type SchedulerOptions struct {
 	// clientConnection.kubeconfig is replaced; qps and burst, if it has none,
 	// become high enough not to matter.
 	Config []byte
+	// Kubeconfig says who it is. Empty: the kind's own identity.
+	Kubeconfig string
 	// LeaderElect has the scheduler work only while it holds the lease.
 	LeaderElect bool
 	// Port is where it serves health and metrics, on 127.0.0.1; 0 is any free one.
@@ -73,7 +76,8 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 		}
 		port = free
 	}
-	config, err := options.config(c.Kubeconfig(options.Kind))
+	kubeconfig := cmp.Or(options.Kubeconfig, c.Kubeconfig(options.Kind))
+	config, err := options.config(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -83,10 +87,10 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 		return nil, err
 	}
 	arguments := append([]string{
-		"--kubeconfig=" + c.Kubeconfig(options.Kind),
+		"--kubeconfig=" + kubeconfig,
 		"--config=" + path,
-		"--authentication-kubeconfig=" + c.Kubeconfig(options.Kind),
-		"--authorization-kubeconfig=" + c.Kubeconfig(options.Kind),
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", port),
 		fmt.Sprintf("--leader-elect=%t", options.LeaderElect),
