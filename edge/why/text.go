@@ -253,7 +253,7 @@ func (a *Answer) scoreText(b *strings.Builder, wide bool) {
 		}
 		fmt.Fprintf(w, "  %s\t%d\t%s\n", n.Node, n.Score, strings.Join(parts, " + "))
 	}
-	w.Flush()
+	_ = w.Flush() // to memory
 }
 
 func count(n int, noun string) string {

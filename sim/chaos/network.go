@@ -182,7 +182,7 @@ func (n *network) suffer(r *http.Request, f *fault, drawn uint64) (*http.Respons
 		if err != nil {
 			return nil, err
 		}
-		w.Body.Close()
+		_ = w.Body.Close()
 		return n.refusal(r, f.code), nil
 	case crashAt:
 		go n.crash(n.process)
@@ -200,7 +200,7 @@ func (n *network) suffer(r *http.Request, f *fault, drawn uint64) (*http.Respons
 
 func orClose(w *http.Response, err error) (*http.Response, error) {
 	if err != nil && w != nil {
-		w.Body.Close()
+		_ = w.Body.Close()
 		return nil, err
 	}
 	return w, err
