@@ -114,7 +114,7 @@ func (s *Set) AddPod(p *v1.Pod, where string) error {
 func (s *Set) Clone() *Set {
 	c := *s
 	c.Nodes, c.Pods, c.Budgets, c.Workloads = slices.Clone(s.Nodes), slices.Clone(s.Pods), slices.Clone(s.Budgets), slices.Clone(s.Workloads)
-	c.Namespaces, c.SelectorOwners, c.Objects = slices.Clip(s.Namespaces), slices.Clip(s.SelectorOwners), slices.Clip(s.Objects)
+	c.Namespaces, c.SelectorOwners, c.Objects, c.Running = slices.Clip(s.Namespaces), slices.Clip(s.SelectorOwners), slices.Clip(s.Objects), slices.Clip(s.Running)
 	c.known, c.uids, c.places = maps.Clone(s.known), maps.Clone(s.uids), maps.Clone(s.places)
 	c.templates, c.storage = maps.Clone(s.templates), maps.Clone(s.storage)
 	return &c

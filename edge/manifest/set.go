@@ -46,8 +46,9 @@ type Set struct {
 	Notices []string
 	// Expand says of which workloads in files pods are made.
 	Expand Expand
-	// Workloads are the objects of files whose controllers make pods.
-	Workloads []metav1.Object
+	// Workloads are the objects of files whose controllers make pods. Running are
+	// those of a cluster: their controllers made the pods.
+	Workloads, Running []metav1.Object
 	// FillBudgets gives budgets the status that their controller would, where it
 	// has not. By default they allow no disruption.
 	FillBudgets bool
@@ -162,6 +163,9 @@ func (s *Set) Add(o metav1.Object, kind, where string) error {
 	}
 	if err := admit(o, strings.ToLower(name)); err != nil {
 		return fmt.Errorf("%s: %w", where, err)
+	}
+	if makesPods[kind] {
+		s.Running = append(s.Running, o)
 	}
 	return s.add(raw{where: where, apiVersion: version, kind: name, data: written}, decoded{object: o, created: o.GetCreationTimestamp().Time})
 }

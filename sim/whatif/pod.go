@@ -97,7 +97,7 @@ func (s *session) workloads(kind, name, namespace string) (found []*workload.Wor
 			byKey[at].Replicas++
 		}
 	}
-	for _, o := range s.set.Workloads {
+	for _, o := range slices.Concat(s.set.Running, s.set.Workloads) {
 		if w, ok := workload.Of(o); ok && w.Kind == kind {
 			byKey[w.Namespace+"/"+strings.ToLower(kind)+"/"+w.Name] = w
 		}

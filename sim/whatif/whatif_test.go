@@ -1,6 +1,7 @@
 package whatif_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -8,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/config"
@@ -183,6 +188,32 @@ spec: {storageClassName: fast, claimRef: {namespace: default, name: %[1]s, uid: 
 	}
 }
 
+// A StatefulSet of a live cluster is known: its new pods have claims of their own.
+func TestScaleLive(t *testing.T) {
+	set := manifest.NewSet()
+	text := node("a", "") + "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: csi.example.com\nvolumeBindingMode: WaitForFirstConsumer\n"
+	if err := set.Files([]string{"-"}, strings.NewReader(text), 1); err != nil {
+		t.Fatal(err)
+	}
+	none, class := int32(0), "fast"
+	db := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "db"}, Spec: appsv1.StatefulSetSpec{
+		Replicas: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+		VolumeClaimTemplates: []v1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: v1.PersistentVolumeClaimSpec{StorageClassName: &class}}},
+	}}
+	db.Spec.Template.Labels, db.Spec.Template.Spec.Containers = db.Spec.Selector.MatchLabels, []v1.Container{{Name: "c"}}
+	if err := errors.Join(set.Add(db, "apps/v1/StatefulSet", "the cluster"), set.Resolve()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := whatif.Run(set, input(t, set), []whatif.Change{{Verb: "scale", Operands: []string{"statefulset/db=2"}}}, whatif.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim, _ := r.Cluster.Object(object.PersistentVolumeClaims, "shop", "data-db-1").(*object.PersistentVolumeClaim)
+	if r.Placed["shop/db-0"] != "a" || r.Placed["shop/db-1"] != "a" || claim == nil || !claim.Bound() {
+		t.Errorf("placed %v, unplaced %v, claim %+v", r.Placed, r.Unplaced, claim)
+	}
+}
+
 // Devices that were allocated to a pod are free when it is gone.
 func TestDevices(t *testing.T) {
 	const class = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\n"
@@ -205,8 +236,8 @@ status:
 `
 	r := run(t, node("a", "")+node("b", "")+class+fmt.Sprintf(devices, "a")+fmt.Sprintf(devices, "b")+claim+
 		pod("p", "a", 1, "resourceClaims: [{name: g, resourceClaimName: g}], "), "drain", "a")
-	if moved(r) != "p a-b" {
-		t.Errorf("%s; %v", moved(r), r.Unplaced)
+	if moved(r) != "p a-b" || r.Decisions != 1 {
+		t.Errorf("%s after %d decisions; %v", moved(r), r.Decisions, r.Unplaced)
 	}
 	after, _ := r.Cluster.Object(object.ResourceClaims, "default", "g").(*object.ResourceClaim)
 	if a := after.Allocation(); a == nil || a.Devices.Results[0].Pool != "b" {
