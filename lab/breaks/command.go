@@ -19,8 +19,10 @@ const long = `Break Berth on purpose, one rule at a time, and look if conform se
 
 Build each fault of lab/breaks/breaks.txt into a program of its own. The program
 compares generated worlds with kube-scheduler v1.36.3. Every mix that the list
-names must disagree. The exit status is 1 if a mix does not disagree, or if a text
-of the list is not in its file. No file of the tree changes. A fault takes the time
+names must disagree. The faults of lab/breaks/daemon.txt are built into the
+simulation of whole schedulers, of whose seeds 1-200 one must fail. The exit
+status is 1 if a mix does not disagree, if no seed fails, or if a text of the list
+is not in its file. No file of the tree changes. A fault takes the time
 to build and link the packages that depend on its file.`
 
 // NewCommand is the command breaks.
@@ -28,7 +30,7 @@ func NewCommand() *cobra.Command {
 	root, only := "..", ""
 	cmd := &cobra.Command{
 		Use:   "breaks",
-		Short: "Plant faults in Berth, and check that the comparison with kube-scheduler finds them",
+		Short: "Plant faults in Berth, and check that the tests find them",
 		Long:  long,
 		Example: `  make breaks                                      # all: a program is built for each
   cd lab && go run ./cmd/breaks --only PodTopologySpread`,
@@ -109,6 +111,10 @@ func (b *Break) build(root, dir string) (string, error) {
 	}
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./cmd/breaks")
 	build.Dir = filepath.Join(root, "lab")
+	if b.Mixes[0] == simulation {
+		build = exec.Command("go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./sim/chaos")
+		build.Dir = root
+	}
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, strings.Join(strings.Fields(string(said)), " "))
 	}
@@ -118,6 +124,9 @@ func (b *Break) build(root, dir string) (string, error) {
 // seen plays the mix's worlds. It is an error if no side disagrees; else it is
 // what the first disagreement is about.
 func (b *Break) seen(program, mix string) (string, error) {
+	if mix == simulation {
+		return b.shown(program)
+	}
 	said, err := exec.Command(program, "conform", "--brief", "--mix", mix, "--seeds", b.Seeds).CombinedOutput()
 	var status *exec.ExitError
 	if err != nil && !errors.As(err, &status) {
@@ -130,4 +139,19 @@ func (b *Break) seen(program, mix string) (string, error) {
 	what, _, _ = strings.Cut(what, ":")
 	what, _, _ = strings.Cut(what, ", node ")
 	return fmt.Sprintf("%s, seed %s", what, seed), nil
+}
+
+// shown runs the simulation's seeds until one fails. It is an error if none does;
+// else it is the seed, and what it breaks.
+func (b *Break) shown(program string) (string, error) {
+	said, err := exec.Command(program, "-test.run", "TestSeeds$", "-seeds", b.Seeds).CombinedOutput()
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		return "", err
+	}
+	if _, what, found := strings.Cut(string(said), ": seed-"); found {
+		what, _, _ = strings.Cut(what, "\n")
+		return "seed " + what, nil
+	}
+	return "", fmt.Errorf("in seeds %s: %s", b.Seeds, strings.Join(strings.Fields(string(said)), " "))
 }

@@ -8,8 +8,18 @@ import (
 	"strings"
 )
 
-//go:embed breaks.txt
-var text string
+// The faults that the comparison with kube-scheduler has to see, and those that
+// whole schedulers under faults have to show.
+var (
+	//go:embed breaks.txt
+	compared string
+	//go:embed daemon.txt
+	simulated string
+)
+
+// simulation stands in the place of a mix for a fault that the simulation has to
+// show.
+const simulation = "sim"
 
 // defaultSeeds are the worlds that are played of each mix.
 const defaultSeeds = "1-25"
@@ -17,14 +27,14 @@ const defaultSeeds = "1-25"
 // Break is one fault.
 type Break struct {
 	Plugin, What string
-	Mixes        []string // that have to disagree
+	Mixes        []string // that have to disagree; or simulation
 	Seeds        string
 	File         string // from the root of the project
 	Old, New     string // Old stands in the file once
 }
 
-// List is the faults of breaks.txt.
-func List() ([]Break, error) { return parse(text) }
+// List is the faults of breaks.txt and daemon.txt.
+func List() ([]Break, error) { return parse(compared + "\n\n" + simulated) }
 
 func parse(text string) ([]Break, error) {
 	var list []Break
@@ -56,10 +66,25 @@ func newBreak(lines []string) (Break, error) {
 	if len(head) == 4 {
 		b.Seeds = head[3]
 	}
-	if len(lines) != 4 || !strings.HasPrefix(lines[2], "- ") || !strings.HasPrefix(lines[3], "+ ") || len(b.Mixes) == 0 {
-		return Break{}, fmt.Errorf("want mixes, a file, a line with -, and one with +")
+	if len(b.Mixes) == 0 || len(lines) < 4 {
+		return Break{}, fmt.Errorf("want mixes, a file, lines with -, and lines with +")
 	}
-	b.File, b.Old, b.New = lines[1], lines[2][2:], lines[3][2:]
+	b.File = lines[1]
+	var before, after []string
+	for _, line := range lines[2:] {
+		switch {
+		case strings.HasPrefix(line, "- ") && len(after) == 0:
+			before = append(before, line[2:])
+		case strings.HasPrefix(line, "+ ") && len(before) > 0:
+			after = append(after, line[2:])
+		default:
+			return Break{}, fmt.Errorf("%q: want lines with -, then lines with +", line)
+		}
+	}
+	if len(after) == 0 {
+		return Break{}, fmt.Errorf("want lines with +")
+	}
+	b.Old, b.New = strings.Join(before, "\n"), strings.Join(after, "\n")
 	return b, nil
 }
 
