@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -62,16 +63,22 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-// inTest runs f as a test, which a bubble of virtual time needs.
-func inTest(f func(*testing.T) error) (err error) {
+// inTest runs f as a test, which a bubble of virtual time needs, and ends the
+// process with it.
+func inTest(f func(*testing.T) error) error {
 	testing.Init()
 	Prepare()
-	ran := testing.RunTests(func(_, _ string) (bool, error) { return true, nil },
-		[]testing.InternalTest{{Name: "sim", F: func(t *testing.T) { err = f(t) }}})
-	if !ran && err == nil {
-		err = errors.New("the simulation broke off")
+	if err := flag.CommandLine.Parse(nil); err != nil { // the flags of tests have their defaults
+		return err
 	}
-	return err
+	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "sim", F: func(t *testing.T) {
+		if err := f(t); err != nil {
+			fmt.Fprintln(os.Stderr, "berth-lab:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}}}, nil, nil)
+	return errors.New("the simulation did not run")
 }
 
 func storiesOf(seeds, file string) ([]*scenario.Story, error) {
