@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -370,7 +371,7 @@ func (f *field) checkRoom() {
 // regret in its log.
 func (f *field) berth(options cluster.SchedulerOptions) *cluster.Scheduler {
 	f.Helper()
-	options.Kind, options.Binary = cluster.Berth, filepath.Join(programs(f.T), cluster.Berth)
+	options.Kind, options.Binary = cluster.Berth, cmp.Or(options.Binary, filepath.Join(programs(f.T), cluster.Berth))
 	options.Flags = append([]string{"-v=2"}, options.Flags...)
 	scheduler, err := f.cluster.StartScheduler(f.Context(), options)
 	if err != nil {
