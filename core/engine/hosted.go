@@ -38,17 +38,6 @@ type hostedScores struct {
 // unasked is the verdict of a hosted filter that was not asked about the row.
 const unasked framework.Verdict = 1<<64 - 1
 
-// hostedAt lists the hosted plugins of a point.
-func hostedAt(plugins []*framework.Plugin) []*framework.Plugin {
-	var list []*framework.Plugin
-	for _, pl := range plugins {
-		if isHosted(pl) {
-			list = append(list, pl)
-		}
-	}
-	return list
-}
-
 // preFilterHosted begins the attempt for hosted plugins, and runs their PreFilter among
 // those of the others, whose results are known.
 func (o *Outcome) preFilterHosted(r *Request) {

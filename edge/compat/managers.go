@@ -45,10 +45,10 @@ func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return draManager{h.H
 
 type draManager struct{ *Hosts }
 
-func (m draManager) ResourceClaims() fwk.ResourceClaimTracker     { return claims{m.Hosts} }
-func (m draManager) ResourceSlices() fwk.ResourceSliceLister      { return slicesOf{m.Hosts} }
-func (m draManager) DeviceClasses() fwk.DeviceClassLister         { return classes{m.Hosts} }
-func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return classes{m.Hosts} }
+func (m draManager) ResourceClaims() fwk.ResourceClaimTracker     { return claims(m) }
+func (m draManager) ResourceSlices() fwk.ResourceSliceLister      { return slicesOf(m) }
+func (m draManager) DeviceClasses() fwk.DeviceClassLister         { return classes(m) }
+func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return classes(m) }
 func (m draManager) PodGroups() fwk.PodGroupLister                { return podGroups{} }
 
 type slicesOf struct{ *Hosts }

@@ -151,9 +151,9 @@ func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod 
 			return nil, fwk.AsStatus(err)
 		}
 		for i, s := range list {
-			if s.Score < fwk.MinNodeScore || s.Score > fwk.MaxNodeScore {
+			if s.Score < fwk.MinScore || s.Score > fwk.MaxScore {
 				return nil, fwk.AsStatus(fmt.Errorf("applying score defaultWeights on Score plugins: plugin %q returns an invalid score %v, it should in the range of [%v, %v] after normalizing",
-					p.name, s.Score, fwk.MinNodeScore, fwk.MaxNodeScore))
+					p.name, s.Score, fwk.MinScore, fwk.MaxScore))
 			}
 			weighted := s.Score * h.weights[p.name]
 			out[i].Scores = append(out[i].Scores, fwk.PluginScore{Name: p.name, Score: weighted})

@@ -172,7 +172,7 @@ func (o Op) MarshalJSON() ([]byte, error) {
 		Path  string `json:"path"`
 		Value any    `json:"value"`
 	}
-	return json.Marshal(plain{o.Op, o.Path, o.Value})
+	return json.Marshal(plain(o))
 }
 
 // at formats a path.

@@ -50,7 +50,6 @@ type options struct {
 	factories map[string]compat.PluginFactory
 	schemes   []func(*runtime.Scheme) error
 	timeout   time.Duration
-	backoff   time.Duration
 	custom    map[schema.GroupVersionResource]string
 	change    []func(*configv1.KubeSchedulerConfiguration)
 }
