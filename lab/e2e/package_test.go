@@ -178,8 +178,8 @@ func TestChart(t *testing.T) {
 		{"replace", "default-scheduler", "kube-scheduler", metav1.NamespaceSystem},
 	} {
 		t.Run(test.mode, func(t *testing.T) {
-			f := newField(t, "chart-"+test.mode)
-			f.regrets = regexp.MustCompile(`forbidden: User|` + alarms) // a namespace that goes forbids new events to anybody
+			f := newFieldOn(t, start(t, cluster.Options{}, 0), "chart-"+test.mode) // its pods and its lease outlive it
+			f.regrets = regexp.MustCompile(`forbidden: User|` + alarms)            // a namespace that goes forbids new events to anybody
 			f.sameNodes(3, "8", 110)
 			namespace := f.name + "-system"
 			f.restricted(namespace)
@@ -241,7 +241,7 @@ func withoutOperator(t *testing.T, all []*unstructured.Unstructured) (rest []*un
 
 // The API server takes the base and the static pod as they are.
 func TestManifests(t *testing.T) {
-	f := newField(t, "manifests")
+	f := newFieldOn(t, start(t, cluster.Options{}, 0), "manifests")
 	static, err := os.ReadFile(filepath.Join(deployDir, "static-pod.yaml"))
 	if err != nil {
 		t.Fatal(err)
