@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
 // splitPath splits a path such as profiles[0].name into profiles, 0 and name.
@@ -104,7 +106,7 @@ func inWords(t reflect.Type) string {
 func meant(name string, known []string) string {
 	best, least := "", max(2, len(name)/3)+1
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+		if d := spelling.Distance(strings.ToLower(name), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}
 	}
@@ -112,26 +114,4 @@ func meant(name string, known []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %s?", best)
-}
-
-// distance is how many characters have to be changed, added or taken away to
-// make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

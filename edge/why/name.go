@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
 // mostNear is how many similar names an error suggests.
@@ -18,7 +20,7 @@ func (c *Cluster) noSuchPod(namespace, name string) error {
 	}
 	var all []near
 	for _, p := range c.Set.Pods {
-		d := distance(name, p.Name)
+		d := spelling.Distance(name, p.Name)
 		if strings.Contains(p.Name, name) || strings.Contains(name, p.Name) {
 			d = min(d, 2)
 		}
@@ -40,27 +42,6 @@ func (c *Cluster) noSuchPod(namespace, name string) error {
 		names = append(names, n.key)
 	}
 	return fmt.Errorf("%s; did you mean %s?", text, strings.Join(names, ", "))
-}
-
-// distance is the number of single-byte edits between two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			same := before
-			if a[i] != b[j] {
-				same++
-			}
-			before = row[j+1]
-			row[j+1] = min(same, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // list is names, the first few of them.

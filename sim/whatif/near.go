@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
 // didYouMean proposes the nearest names, or is empty: "; did you mean a or b?".
@@ -14,7 +16,7 @@ func didYouMean(name string, names []string) string {
 	}
 	var found []near
 	for _, n := range names {
-		d := distance(name, n)
+		d := spelling.Distance(name, n)
 		if strings.HasPrefix(n, name) || strings.HasSuffix(n, "/"+name) {
 			d = min(d, 1)
 		}
@@ -33,25 +35,4 @@ func didYouMean(name string, names []string) string {
 		return ""
 	}
 	return "; did you mean " + strings.Join(text, " or ") + "?"
-}
-
-// distance is the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(row[j+1]+1, row[j]+1, change)
-		}
-	}
-	return row[len(b)]
 }
