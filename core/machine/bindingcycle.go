@@ -200,6 +200,20 @@ func (m *Machine) runWaitNotice(c *bindingCycle) {
 	m.bindWhenWritten(c)
 }
 
+// endedReplied ends the cycle of a pod that was bound or gone before its PreBind
+// was answered, if the cycle is in that phase: what was reserved is free now.
+func (m *Machine) endedReplied(ps *podState, waited phase) bool {
+	c := ps.ended
+	if c == nil || c.phase != waited {
+		return false
+	}
+	m.moveTo(ended, c)
+	ps.ended = nil
+	m.runUnreserve(c)
+	m.forget(ps)
+	return true
+}
+
 // writesReplied takes in what became of the cycle's writes. Until then nothing
 // that was reserved is given to others, as it may be the pod's already.
 func (m *Machine) writesReplied(e WriteReply) {
@@ -210,11 +224,7 @@ func (m *Machine) writesReplied(e WriteReply) {
 	if ps == nil {
 		return
 	}
-	if c := ps.ended; c != nil && c.phase == endedWritesSent {
-		m.moveTo(ended, c)
-		ps.ended = nil
-		m.runUnreserve(c)
-		m.forget(ps)
+	if m.endedReplied(ps, endedWritesSent) {
 		return
 	}
 	c := ps.binding

@@ -48,11 +48,7 @@ func (m *Machine) preBindReplied(e PreBindReply) {
 	if ps == nil {
 		return
 	}
-	if c := ps.ended; c != nil && c.phase == endedPreBindCalled {
-		m.moveTo(ended, c)
-		ps.ended = nil
-		m.runUnreserve(c)
-		m.forget(ps)
+	if m.endedReplied(ps, endedPreBindCalled) {
 		return
 	}
 	c := ps.binding
