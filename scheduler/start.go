@@ -50,8 +50,11 @@ func start(o *options) error {
 				return err
 			}
 		}
-		logger.Info("Writing configuration", "file", o.writeConfigTo)
-		return writeConfig(o.writeConfigTo, c)
+		if err := writeConfig(o.writeConfigTo, c); err != nil {
+			return err
+		}
+		logger.Info("Wrote configuration", "file", o.writeConfigTo)
+		return nil
 	}
 	if ignored := o.ignoredFlags(); len(ignored) > 0 {
 		logger.Info("Ignoring flags, because --config is given", "flags", ignored)
@@ -101,7 +104,9 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 // run serves the daemon's endpoint and runs it until a signal comes or the lease
 // is lost.
 func run(d *daemon.Daemon, secure server.Secure, o *options) error {
-	klog.Background().Info("Starting Berth scheduler", "version", revision(), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOGC", os.Getenv("GOGC"))
+	logger := klog.Background()
+	logger.Info("Starting Kubernetes Scheduler", "version", revision(), "scheduler", "Berth")
+	logger.Info("Golang settings", "GOGC", os.Getenv("GOGC"), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOTRACEBACK", os.Getenv("GOTRACEBACK"))
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 	context.AfterFunc(ctx, cancel) // a second signal ends the process at once

@@ -56,6 +56,7 @@ func (m *Machine) assume(a *attempt) *bindingCycle {
 	if s == nil {
 		s = m.runPermit(c)
 	}
+	m.stepDone("Reserving and permitting done")
 	switch {
 	case s != nil:
 		m.fail(a, s)

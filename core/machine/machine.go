@@ -37,6 +37,8 @@ type Options struct {
 	// Explain picks the pods in whose records Decision.Nodes is filled; nil is
 	// none.
 	Explain func(*object.Pod) bool
+	// StepDone, when set, is told when an attempt has done a step of its own.
+	StepDone func(step string)
 	// Check verifies every invariant after each step and panics on a breach.
 	Check bool
 

@@ -87,9 +87,11 @@ func (m *Machine) schedulePod(a *attempt) *bindingCycle {
 		return m.startExtenderCycle(a, extenders)
 	}
 	o := m.engine.Decide(a.request, m.nominations)
+	m.stepDone("Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		m.recordRejection(a, o)
 		n, _ := m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
+		m.stepDone("Running PostFilter plugins done")
 		m.requeue(a, n)
 		return nil
 	}
@@ -113,6 +115,12 @@ func (m *Machine) recordNodes(a *attempt, o *engine.Outcome) {
 	a.record.NodesFeasible = o.Feasible
 	if m.options.Explain != nil && m.options.Explain(a.pod) {
 		a.record.Nodes = o.Nodes()
+	}
+}
+
+func (m *Machine) stepDone(step string) {
+	if m.options.StepDone != nil {
+		m.options.StepDone(step)
 	}
 }
 

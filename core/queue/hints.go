@@ -141,6 +141,9 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		m.strategy = skip
 		q.moveToActiveOrBackoff(now, m, how, Label(e.Resource, e.ActionType))
 	}
+	if q.listener.Skipped != nil {
+		q.tellSkipped(Label(e.Resource, e.ActionType), preCheck)
+	}
 	return len(called)
 }
 

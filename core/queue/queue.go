@@ -64,6 +64,7 @@ type Queue struct {
 	}
 	arrivals map[Arrival]int
 	panics   map[string]int
+	listener Listener
 	frontier []*Entry // room for Next
 	illegal  error    // the first move that Moves does not have
 }
@@ -190,6 +191,7 @@ func (q *Queue) Pop(now time.Time) *Entry {
 	e.changed, e.changes, e.activated = nil, 0, false
 	e.popped = q.events.number
 	q.move(now, e, InFlight)
+	q.tellMoved(e, InFlight, eventPopped)
 	e.rejectors, e.unknown = nil, nil
 	return e
 }
@@ -338,4 +340,5 @@ func (q *Queue) put(now time.Time, e *Entry, to Place, event string) {
 		q.arrivals[Arrival{to.metric(), event}]++
 	}
 	q.move(now, e, to)
+	q.tellMoved(e, to, event)
 }

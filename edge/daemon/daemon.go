@@ -25,6 +25,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/lease"
+	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/metrics"
 	"github.com/berth-scheduler/berth/edge/server"
@@ -58,6 +59,7 @@ type Daemon struct {
 	watcher  *kube.Watcher
 	hosts    *compat.Hosts // nil: there are no hosted plugins
 	metrics  *metrics.Metrics
+	logs     *logs.Logger
 	lease    *lease.Lease // nil without leader election
 	// over: all that the lease guards has ended, and what came of it is known.
 	over     atomic.Bool
@@ -97,7 +99,7 @@ type Options struct {
 // New returns a daemon that does not run yet.
 func New(o Options) (*Daemon, error) {
 	c := o.Config
-	d := &Daemon{logger: o.Logger, config: c, hosts: o.Hosts, observer: o.Observe, synced: make(chan struct{}), stopped: make(chan struct{})}
+	d := &Daemon{logger: o.Logger, config: c, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe, synced: make(chan struct{}), stopped: make(chan struct{})}
 	var err error
 	if *c.LeaderElection.LeaderElect {
 		if d.lease, err = lease.New(o.API, c.LeaderElection, o.Identity, o.Profiles[0].Name); err != nil {
@@ -119,7 +121,10 @@ func New(o Options) (*Daemon, error) {
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.MaxUnschedulable,
 		HideExpectedNode: o.HideExpectedNode,
+		Explain:          d.logs.Explain,
+		StepDone:         d.logs.StepDone,
 	})
+	d.logs.Watch(d.machine)
 	names := make([]string, len(o.Profiles))
 	for i, p := range o.Profiles {
 		names[i] = p.Name
@@ -179,11 +184,11 @@ func (d *Daemon) Run(ctx context.Context, stopEndpoint func()) error {
 	case <-left:
 		d.loop.Lead(false)
 		err := cmp.Or(context.Cause(leaseCtx), errLeaseLost)
-		d.logger.Error(err, "Lost leader election")
+		d.logger.Error(err, "Leaderelection lost")
 		return err
 	case <-ctx.Done():
 	}
-	d.logger.Info("Requested to terminate, stopping")
+	d.logger.Info("Requested to terminate, exiting")
 	close(d.stopped)
 	d.drain()
 	endLoop()
@@ -209,6 +214,7 @@ func delayed(c *config.Config) bool {
 
 // watch tells the machine about the cluster until the context ends.
 func (d *Daemon) watch(ctx context.Context) {
+	d.logger.Info("Starting informers and waiting for sync...")
 	go d.watcher.Probe(ctx)
 	go func() {
 		if d.hosts != nil && (!d.startHosts(ctx) || !d.hosts.WaitForSync(ctx)) {
@@ -216,7 +222,8 @@ func (d *Daemon) watch(ctx context.Context) {
 		}
 		if d.watcher.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
 			close(d.synced)
-			d.logger.Info("Synced with the API server")
+			d.logger.V(3).Info("Handlers synced")
+			d.logger.Info("Sync completed")
 		}
 	}()
 	d.watcher.Run(ctx)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/loop"
@@ -18,35 +16,7 @@ func (d *Daemon) observe(s loop.Step) {
 	if d.observer != nil {
 		d.observer(s)
 	}
-	for _, effect := range s.Effects {
-		if e, ok := effect.(machine.AttemptDone); ok {
-			d.logDecision(e.Decision)
-		}
-	}
-	switch e := s.Event.(type) {
-	case machine.BindReply:
-		if e.Result == machine.BindUnknown {
-			d.logger.Info("Cannot tell what became of a binding, reading the pod", "podUID", e.UID, "err", e.Err)
-		}
-	case machine.EvictReply:
-		if e.Err != nil {
-			d.logger.Error(e.Err, "Failed to evict pod, retrying the preemptor", "victimUID", e.Victim, "preemptorUID", e.Preemptor)
-		}
-	}
-}
-
-func (d *Daemon) logDecision(r *decision.Decision) {
-	switch r.Result {
-	case decision.ResultError:
-		d.logger.Error(r.Err, "Failed to schedule pod, retrying", "pod", r.Pod, "attempt", r.Attempt)
-	case decision.ResultScheduled, decision.ResultWaiting:
-		d.logger.V(2).Info("Placed pod on node", "pod", r.Pod, "node", r.Node, "score", r.Score,
-			"feasibleNodes", r.NodesFeasible, "evaluatedNodes", r.NodesTotal, "attempt", r.Attempt)
-	default:
-		if v := d.logger.V(2); v.Enabled() {
-			v.Info("Pod fits no node", "pod", r.Pod, "reason", explain.Message(r), "attempt", r.Attempt)
-		}
-	}
+	d.logs.Observe(s, d.machine)
 }
 
 // refreshTime is how long who reads metrics waits for the loop.
