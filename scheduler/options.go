@@ -28,12 +28,15 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/server"
+	"github.com/berth-scheduler/berth/edge/shadow"
 )
 
 // options are the command line's.
 type options struct {
 	configFile, writeConfigTo, master string
 	version                           string
+	shadow                            bool
+	shadowTo                          string
 	deprecated                        deprecated
 	lease                             componentbase.LeaderElectionConfiguration
 
@@ -94,6 +97,8 @@ func (o *options) addFlags() {
 	misc.StringVar(&o.configFile, "config", "", "The configuration file. It holds a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1.")
 	misc.StringVar(&o.writeConfigTo, "write-config-to", "", "Write the configuration in effect, with its defaults, to this file and exit.")
 	misc.StringVar(&o.master, "master", "", "The address of the Kubernetes API server. It overrides the address in the kubeconfig.")
+	misc.BoolVar(&o.shadow, "shadow", false, "Schedule nothing and write nothing. Compare each choice of the scheduler that is in charge with Berth's own, and tell of the differences in the log and in the metrics berth_shadow_*.")
+	misc.StringVar(&o.shadowTo, "shadow-to", "", "With --shadow, append each difference to this file, as a line of JSON. At 64 MiB the file is renamed to FILE.1 and begun anew.")
 	o.serving.AddFlags(o.flags.FlagSet("secure serving"))
 	o.authentication.AddFlags(o.flags.FlagSet("authentication"))
 	o.authorization.AddFlags(o.flags.FlagSet("authorization"))
@@ -134,6 +139,9 @@ func (o *options) config() (*config.Config, error) {
 		o.applyDeprecated(c)
 	}
 	o.applyLease(&c.LeaderElection)
+	if o.shadow {
+		c.LeaderElection.LeaderElect = new(bool) // a lease would be a write
+	}
 	if err := reader.Validate(c); err != nil {
 		return nil, err
 	}
@@ -219,6 +227,12 @@ func (o *options) validate() error {
 	if o.deprecated.maxUnschedulable <= 0 {
 		errs = append(errs, errors.New("--pod-max-in-unschedulable-pods-duration must be greater than zero"))
 	}
+	if o.shadow && o.lease.LeaderElect && o.flags.FlagSet("leader election").Changed("leader-elect") {
+		errs = append(errs, errors.New("--leader-elect: must not be true with --shadow, which writes nothing and so holds no lease"))
+	}
+	if o.shadowTo != "" && !o.shadow {
+		errs = append(errs, errors.New("--shadow-to: needs --shadow"))
+	}
 	return utilerrors.NewAggregate(errs)
 }
 
@@ -264,6 +278,9 @@ func (o *options) restConfig(c configv1alpha1.ClientConnectionConfiguration) (*r
 	rc.ContentType = c.ContentType
 	rc.QPS = c.QPS
 	rc.Burst = int(c.Burst)
+	if o.shadow {
+		rc.Wrap(shadow.ReadOnly)
+	}
 	return rest.AddUserAgent(rc, "scheduler"), nil
 }
 

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/berth-scheduler/berth/edge/config"
@@ -98,6 +100,42 @@ func TestDefaultsAreKubeSchedulers(t *testing.T) {
 	}
 }
 
+// A shadow holds no lease, whatever the file says, and its connection only reads.
+func TestShadowFlags(t *testing.T) {
+	o := parsed(t, "--shadow", "--master=http://nowhere.invalid", "--config="+configFile(t, "leaderElection: {leaderElect: true}"))
+	c, err := o.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *c.LeaderElection.LeaderElect {
+		t.Error("it applies for the lease")
+	}
+	if err := o.validate(); err != nil {
+		t.Error(err)
+	}
+	api, err := o.restConfig(c.ClientConnection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		request, err := http.NewRequest(method, "http://nowhere.invalid/api/v1/pods", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(request)
+		if err == nil {
+			response.Body.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "a shadow only reads") {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+}
+
 func TestBadCommandLines(t *testing.T) {
 	tests := []struct {
 		name string
@@ -108,6 +146,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"unknown field", []string{"--config=" + configFile(t, "colour: red")}, `unknown field "colour"`},
 		{"lease shorter than its renewal", []string{"--leader-elect-lease-duration=5s"}, "leaseDuration"},
 		{"negative stay", []string{"--pod-max-in-unschedulable-pods-duration=-1s"}, "--pod-max-in-unschedulable-pods-duration"},
+		{"shadow with a lease", []string{"--shadow", "--leader-elect=true"}, "--leader-elect: must not be true with --shadow"},
+		{"file of no shadow", []string{"--shadow-to=differences.jsonl"}, "--shadow-to: needs --shadow"},
 		{"bad port", []string{"--secure-port=70000"}, "70000"},
 		{"unknown gate", []string{"--feature-gates=Nonsense=true"}, "Nonsense"},
 		{"gate that Berth lacks", []string{"--feature-gates=GenericWorkload=true,GangScheduling=true"}, "feature gate GenericWorkload=true is not supported: pod groups"},

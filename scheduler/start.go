@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -21,6 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/daemon"
 	"github.com/berth-scheduler/berth/edge/lease"
 	"github.com/berth-scheduler/berth/edge/server"
+	"github.com/berth-scheduler/berth/edge/shadow"
 )
 
 // gcPercent is how much the heap may grow between collections, where GOGC does
@@ -92,11 +94,18 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	if err != nil {
 		return nil, err
 	}
+	var shadowTo *shadow.File
+	if o.shadowTo != "" {
+		if shadowTo, err = shadow.OpenFile(o.shadowTo, logger); err != nil {
+			return nil, fmt.Errorf("--shadow-to: %w", err)
+		}
+	}
 	seed := rand.Uint64() // #nosec G404 -- ties among nodes are no secret
 	logger.V(2).Info("Drawing among nodes with the same score", "seed", seed)
 	return daemon.New(daemon.Options{
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
+		Shadow: o.shadow, ShadowTo: shadowTo,
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 	})
 }

@@ -164,15 +164,20 @@ func (o *Outcome) Nodes() []decision.Node {
 		if t.Node(r) == nil {
 			continue
 		}
-		n := decision.Node{Name: t.Name(r)}
-		if n.Blockers = o.blockers(r); len(n.Blockers) == 0 {
-			n.Feasible = true
-			n.Total, n.Scores = o.scores(r)
-		}
-		nodes = append(nodes, n)
+		nodes = append(nodes, o.Node(r))
 	}
 	slices.SortFunc(nodes, func(a, b decision.Node) int { return strings.Compare(a.Name, b.Name) })
 	return nodes
+}
+
+// Node is the full answer for one node.
+func (o *Outcome) Node(r table.Row) decision.Node {
+	n := decision.Node{Name: o.engine.table.Name(r)}
+	if n.Blockers = o.blockers(r); len(n.Blockers) == 0 {
+		n.Feasible = true
+		n.Total, n.Scores = o.scores(r)
+	}
+	return n
 }
 
 func (o *Outcome) blockers(r table.Row) []decision.Blocker {

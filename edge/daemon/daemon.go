@@ -29,6 +29,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/metrics"
 	"github.com/berth-scheduler/berth/edge/server"
+	"github.com/berth-scheduler/berth/edge/shadow"
 )
 
 // errLeaseLost is why a scheduler ends that was not asked to.
@@ -94,6 +95,10 @@ type Options struct {
 	Wrap func(loop.Machine) loop.Machine
 	// Observe, when set, sees each step after it, on the loop's goroutine.
 	Observe func(loop.Step)
+	// Shadow has the daemon compare and schedule nothing; ShadowTo, when set, gets
+	// the differences.
+	Shadow   bool
+	ShadowTo *shadow.File
 }
 
 // New returns a daemon that does not run yet.
@@ -133,6 +138,10 @@ func New(o Options) (*Daemon, error) {
 	d.metrics.Time(o.Profiles)
 	d.executor = kube.NewExecutor(clients, func(e machine.Event) { d.loop.Report(e) }, o.Logger.WithName("kube"))
 	owned := loop.Machine(d.machine)
+	if o.Shadow {
+		o.Logger.Info("Running as a shadow: nothing is scheduled, and nothing is written")
+		owned = shadow.New(d.machine, shadow.Options{Logger: o.Logger, Config: c, Register: o.Register, Synced: d.isSynced, File: o.ShadowTo})
+	}
 	if o.Wrap != nil {
 		owned = o.Wrap(owned)
 	}
@@ -309,6 +318,16 @@ func (d *Daemon) missing() []string {
 	return names
 }
 
+// isSynced tells whether the machine knows the cluster.
+func (d *Daemon) isSynced() bool {
+	select {
+	case <-d.synced:
+		return true
+	default:
+		return false
+	}
+}
+
 // ready waits for the channel to be closed. It reports false when the context
 // ended first.
 func ready(ctx context.Context, c <-chan struct{}) bool {
@@ -396,12 +415,10 @@ func (d *Daemon) Endpoint() server.Options {
 		Livez:   []healthz.HealthChecker{d.watchdog},
 		Readyz: append(checks[:len(checks):len(checks)], healthz.NewShutdownHealthz(d.stopped),
 			healthz.NamedCheck("sched-handler-sync", func(*http.Request) error {
-				select {
-				case <-d.synced:
+				if d.isSynced() {
 					return nil
-				default:
-					return errors.New("the cluster is not known yet: " + strings.Join(d.missing(), "; "))
 				}
+				return errors.New("the cluster is not known yet: " + strings.Join(d.missing(), "; "))
 			})),
 		Missing:   d.missing,
 		Config:    d.config,

@@ -1,0 +1,144 @@
+package shadow
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	basemetrics "k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/config"
+)
+
+// Options of a Shadow.
+type Options struct {
+	Logger klog.Logger
+	// Config says how many nodes the live scheduler looks at.
+	Config *config.Config
+	// Register registers the metrics.
+	Register func(...basemetrics.Registerable)
+	// Synced tells whether the machine knows the cluster. Nothing is compared before.
+	Synced func() bool
+	// File, when set, gets each difference as a line of JSON.
+	File *File
+}
+
+// Shadow is a loop.Machine that only watches. It belongs to the loop's goroutine.
+type Shadow struct {
+	machine *machine.Machine
+	options Options
+	metrics *metrics
+	log     *limitedLog
+
+	arrivals uint64
+	waiting  map[types.UID]*waiting
+	review   []*waiting // that are still to be looked at in this round
+	reviewed time.Time
+
+	bound []placement // of late, the oldest first
+	gone  []placement // pods that were placed until of late, the oldest first
+	held  []difference
+}
+
+// New returns a shadow around the machine, to whom nobody else may give events.
+func New(m *machine.Machine, o Options) *Shadow {
+	return &Shadow{machine: m, options: o, metrics: newMetrics(o.Register), log: newLimitedLog(o.Logger), waiting: map[types.UID]*waiting{}}
+}
+
+// First is none: no pod is ever scheduled.
+func (s *Shadow) First() *object.Pod { return nil }
+
+// Repair has the machine put itself right.
+func (s *Shadow) Repair() []machine.Effect {
+	s.machine.Repair()
+	return nil
+}
+
+// NextTimer is when a Tick is due.
+func (s *Shadow) NextTimer() (time.Time, bool) {
+	next, any := s.machine.NextTimer()
+	sooner := func(t time.Time) {
+		if !any || t.Before(next) {
+			next, any = t, true
+		}
+	}
+	if len(s.held) > 0 {
+		sooner(s.held[0].seen.Add(window))
+	}
+	if len(s.waiting) > 0 {
+		sooner(s.reviewed.Add(reviewEvery))
+	}
+	return next, any
+}
+
+// Step has the machine take in the event, and compares where it tells of a choice of
+// the live scheduler. What the machine would do about the event is not done.
+func (s *Shadow) Step(now time.Time, e machine.Event) []machine.Effect {
+	s.settle(now)
+	switch e := e.(type) {
+	case machine.PodSet:
+		s.podSet(now, e)
+	case machine.PodGone:
+		s.podGone(now, e)
+	case machine.Tick:
+		s.machine.Step(now, e)
+		s.reviewWaiting(now)
+	default:
+		s.machine.Step(now, e)
+	}
+	return nil
+}
+
+// podSet compares before the machine knows that the pod is bound.
+func (s *Shadow) podSet(now time.Time, e machine.PodSet) {
+	p := e.Pod
+	if p.Terminal {
+		s.podGone(now, machine.PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+		return
+	}
+	entry, w := s.machine.Entry(p.UID), s.waiting[p.UID]
+	chosen := p.NodeName != "" && entry != nil && w != nil
+	var d difference
+	if chosen && s.options.Synced() {
+		d = s.compare(now, w, entry.Pod, p)
+	}
+	s.machine.Step(now, e)
+	switch {
+	case chosen:
+		s.endWait(now, w)
+		s.bound = append(s.bound, placement{pod: p, node: p.NodeName, seen: now, order: w.order})
+		if d.pod != nil {
+			s.hold(d)
+		}
+	case p.NodeName == "" && w == nil && s.machine.Entry(p.UID) != nil:
+		s.arrivals++
+		s.waiting[p.UID] = &waiting{pod: p, since: now, order: order{p.Priority, s.arrivals}}
+	case p.NodeName == "" && w != nil:
+		w.pod = p
+	}
+}
+
+func (s *Shadow) podGone(now time.Time, e machine.PodGone) {
+	if w := s.waiting[e.UID]; w != nil {
+		s.endWait(now, w)
+	}
+	if pl := s.machine.Table().Pod(e.UID); pl != nil {
+		s.gone = append(s.gone, placement{pod: pl.Pod, node: s.machine.Table().Name(pl.Row), seen: now})
+	}
+	s.machine.Step(now, e)
+}
+
+// compare counts a choice that is no difference, and returns one that may be.
+func (s *Shadow) compare(now time.Time, w *waiting, pending, bound *object.Pod) difference {
+	d := difference{
+		pod: pending, placement: placement{pod: bound, node: bound.NodeName, seen: now, order: w.order}, waited: now.Sub(w.since),
+	}
+	d.comparison, d.verdict = s.judge(pending, bound.NodeName)
+	if !d.verdict.Result.differs() {
+		s.metrics.count(pending.SchedulerName, d.verdict)
+		return difference{}
+	}
+	return d
+}

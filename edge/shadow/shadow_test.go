@@ -1,0 +1,519 @@
+package shadow
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	basemetrics "k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/decode"
+)
+
+// world is a shadow, the time, and what it has logged.
+type world struct {
+	*testing.T
+	s    *Shadow
+	m    *machine.Machine
+	now  time.Time
+	log  bytes.Buffer
+	pods map[string]*v1.Pod
+
+	registry basemetrics.KubeRegistry
+}
+
+func newWorld(t *testing.T, change func(*machine.Options, *Options)) *world {
+	t.Helper()
+	w := &world{T: t, now: time.Unix(1e9, 0), pods: map[string]*v1.Pod{}, registry: basemetrics.NewKubeRegistry()}
+	c := config.Default()
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(features.New())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mo := machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Check: true, InitialBackoff: time.Second, MaxBackoff: time.Second, MaxUnschedulable: time.Minute}
+	so := Options{
+		Logger: funcr.New(func(_, args string) { fmt.Fprintln(&w.log, args) }, funcr.Options{}),
+		Config: c, Register: w.registry.MustRegister, Synced: func() bool { return true },
+	}
+	if change != nil {
+		change(&mo, &so)
+	}
+	w.m = machine.New(mo)
+	w.s = New(w.m, so)
+	return w
+}
+
+func (w *world) step(e machine.Event) {
+	w.Helper()
+	if effects := w.s.Step(w.now, e); len(effects) > 0 {
+		w.Fatalf("%T had effects: %v", e, effects)
+	}
+	if p := w.s.First(); p != nil {
+		w.Fatalf("would schedule %s", p.Key())
+	}
+}
+
+// after lets time pass, and the timers fire.
+func (w *world) after(d time.Duration) {
+	w.Helper()
+	w.now = w.now.Add(d)
+	w.step(machine.Tick{})
+}
+
+func (w *world) node(name string, cpu int64, change ...func(*v1.Node)) {
+	w.Helper()
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node " + name)}}
+	n.Status.Allocatable = v1.ResourceList{
+		v1.ResourceCPU: *resource.NewQuantity(cpu, resource.DecimalSI), v1.ResourceMemory: resource.MustParse("64Gi"), v1.ResourcePods: resource.MustParse("110"),
+	}
+	for _, f := range change {
+		f(n)
+	}
+	w.step(machine.NodeSet{Node: decode.Node(n)})
+}
+
+// pod creates a pod that waits, and asks for so many CPUs.
+func (w *world) pod(name string, cpu int64, change ...func(*v1.Pod)) {
+	w.Helper()
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
+	p.Spec.SchedulerName = v1.DefaultSchedulerName
+	p.Spec.Containers = []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpu, resource.DecimalSI)}}}}
+	for _, f := range change {
+		f(p)
+	}
+	w.pods[name] = p
+	w.step(machine.PodSet{Pod: decode.Pod(p)})
+}
+
+// bound has the live scheduler bind the pod.
+func (w *world) bound(name, node string) {
+	w.Helper()
+	w.pods[name].Spec.NodeName = node
+	w.step(machine.PodSet{Pod: decode.Pod(w.pods[name])})
+}
+
+// twoNodes are one of which the best choice is always the other.
+func (w *world) twoNodes() {
+	w.Helper()
+	many := func(n *v1.Node) { n.Status.Allocatable[v1.ResourcePods] = resource.MustParse("9999") }
+	w.node("large", 16000, many)
+	w.node("small", 16000, many, func(n *v1.Node) {
+		n.Spec.Taints = []v1.Taint{{Key: "avoid", Effect: v1.TaintEffectPreferNoSchedule}}
+	})
+}
+
+func (w *world) gone(name string) {
+	w.Helper()
+	w.step(machine.PodGone{UID: types.UID(name), Namespace: "default", Name: name})
+}
+
+// counted wants so many choices of the result, by the plugin.
+func (w *world) counted(r Result, plugin string, want float64) {
+	w.Helper()
+	got, err := testutil.GetCounterMetricValue(w.s.metrics.choices.WithLabelValues(string(r), plugin, v1.DefaultSchedulerName))
+	if err != nil || got != want {
+		w.Errorf("%s by %q: %v (%v), want %v\n%s", r, plugin, got, err, want, w.log.String())
+	}
+}
+
+// logged wants a log line with all the parts.
+func (w *world) logged(parts ...string) {
+	w.Helper()
+	for line := range strings.Lines(w.log.String()) {
+		all := true
+		for _, p := range parts {
+			all = all && strings.Contains(line, p)
+		}
+		if all {
+			return
+		}
+	}
+	w.Errorf("no line with %q in:\n%s", parts, w.log.String())
+}
+
+func TestSameNode(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("small", 8)
+	w.node("large", 16)
+	w.pod("p", 1)
+	w.bound("p", "large")
+	w.counted(Same, "", 1)
+	if w.log.Len() > 0 {
+		t.Errorf("logged %s", w.log.String())
+	}
+}
+
+func TestNodeOfTheSameScore(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("a", 8)
+	w.node("b", 8)
+	w.pod("p", 1)
+	other := map[string]string{"a": "b", "b": "a"}[w.m.Compare(decode.Pod(w.pods["p"]), "").Node]
+	w.bound("p", other)
+	w.counted(Tie, "", 1)
+}
+
+// A node that fits and scores less is told of with the plugin that makes the
+// difference. Where the live scheduler looks at every node the sample is no excuse.
+func TestLowerScore(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("small", 4)
+	w.node("large", 16)
+	w.pod("p", 1)
+	w.bound("p", "small")
+	w.counted(Lower, "NodeResourcesFit", 0) // until it is known what came around it
+	w.after(window)
+	w.counted(Lower, "NodeResourcesFit", 1)
+	w.logged(`"pod"="default/p"`, `"node"="small"`, `"berthNode"="large"`, `"result"="lower"`, "NodeResourcesFit")
+}
+
+func TestSampledNode(t *testing.T) {
+	w := newWorld(t, nil)
+	for i := range 150 { // of which kube-scheduler looks for 100
+		w.node(fmt.Sprint("small", i), 4)
+	}
+	w.node("large", 16)
+	w.pod("p", 1)
+	w.bound("p", "small7")
+	w.after(window)
+	w.counted(Sampled, "NodeResourcesFit", 1)
+	w.logged(`"result"="sampled"`, `"feasibleNodes"=151`)
+}
+
+func TestNodeThatDoesNotFit(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("tainted", 16, func(n *v1.Node) {
+		n.Spec.Taints = []v1.Taint{{Key: "gpu", Value: "yes", Effect: v1.TaintEffectNoSchedule}}
+	})
+	w.node("free", 16)
+	w.pod("p", 1)
+	w.bound("p", "tainted")
+	w.after(window)
+	w.counted(Infeasible, "TaintToleration", 1)
+	w.logged(`"node"="tainted"`, `"berthNode"="free"`, "untolerated taint")
+}
+
+func TestNodeThatIsNotKnown(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("free", 16)
+	w.pod("p", 1)
+	w.bound("p", "new")
+	w.after(window)
+	w.counted(Infeasible, "", 1)
+	w.logged("the node is not known")
+}
+
+func TestPodThatFitsNoNode(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("a", 4)
+	w.pod("p", 8)
+	w.bound("p", "a")
+	w.after(window)
+	w.counted(Unschedulable, "NodeResourcesFit", 1)
+	w.logged(`"result"="unschedulable"`, "Insufficient cpu")
+}
+
+// A pod that pods were preempted for takes their node; nothing is left to choose.
+func TestNominatedPod(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("small", 4)
+	w.node("large", 16)
+	w.pod("p", 1, func(p *v1.Pod) { p.Status.NominatedNodeName = "small" })
+	w.bound("p", "small")
+	w.counted(Nominated, "", 1)
+
+	// Where it goes elsewhere, the best node is asked for.
+	w.pod("q", 1, func(p *v1.Pod) { p.Status.NominatedNodeName = "small" })
+	w.bound("q", "large")
+	w.counted(Same, "", 1)
+}
+
+// The live scheduler decided on a, then on b. The watch shows b first.
+func TestBindingsOutOfOrder(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n1", 16)
+	w.node("n2", 14)
+	w.pod("a", 6)
+	w.pod("b", 6)
+	w.bound("b", "n2") // n1 is the best, as long as a is not there
+	w.now = w.now.Add(window / 2)
+	w.bound("a", "n1")
+	w.after(window / 2)
+	w.counted(Stale, "NodeResourcesFit", 1)
+	w.counted(Same, "", 1)
+	w.counted(Lower, "NodeResourcesFit", 0)
+	if w.log.Len() > 0 {
+		t.Errorf("logged %s", w.log.String())
+	}
+	if err := w.m.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The same, where the order of arrival tells nothing against the choice.
+func TestBindingsInOrderAreNoExcuse(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n1", 16)
+	w.node("n2", 14)
+	w.pod("a", 6)
+	w.pod("b", 6)
+	w.bound("a", "n2")
+	w.bound("b", "n1")
+	w.after(window)
+	w.counted(Lower, "NodeResourcesFit", 1)
+	w.counted(Stale, "NodeResourcesFit", 0)
+}
+
+// A pod of higher priority is decided on before one that came earlier.
+func TestOrderIsByPriority(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n1", 16)
+	w.node("n2", 14)
+	w.pod("a", 6)
+	priority := int32(10)
+	w.pod("b", 6, func(p *v1.Pod) { p.Spec.Priority = &priority })
+	w.bound("a", "n2")
+	w.bound("b", "n1")
+	w.after(window)
+	w.counted(Stale, "NodeResourcesFit", 1)
+}
+
+// The live scheduler had not yet seen that a pod was gone.
+func TestPodGoneJustBefore(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("n1", 16)
+	w.node("n2", 14)
+	w.pod("x", 6)
+	w.bound("x", "n1")
+	w.after(time.Minute)
+	w.pod("p", 6)
+	w.gone("x")
+	w.bound("p", "n2")
+	w.after(window)
+	w.counted(Stale, "NodeResourcesFit", 1)
+
+	// A minute ago is no excuse.
+	w.after(time.Minute)
+	w.gone("p")
+	w.pod("q", 6)
+	w.after(time.Minute)
+	w.bound("q", "n2")
+	w.after(window)
+	w.counted(Lower, "NodeResourcesFit", 1)
+	if err := w.m.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// An extender may say anything, and is not asked.
+func TestPodOfAnExtender(t *testing.T) {
+	w := newWorld(t, func(o *machine.Options, _ *Options) {
+		o.Extenders = []machine.Extender{{Name: "x", Filter: true, Limit: 1}}
+	})
+	w.node("small", 4)
+	w.node("large", 16)
+	w.pod("p", 1)
+	api := decode.Pod(w.pods["p"])
+	api.API = w.pods["p"]
+	w.step(machine.PodSet{Pod: api})
+	w.bound("p", "small")
+	w.counted(NotCompared, "", 1)
+}
+
+// Pods of other schedulers, pods that come with a node, and what happens before the
+// cluster is known, are no choices of the live scheduler.
+func TestWhatIsNoChoice(t *testing.T) {
+	synced := false
+	w := newWorld(t, func(_ *machine.Options, o *Options) { o.Synced = func() bool { return synced } })
+	w.node("small", 4)
+	w.pod("early", 1)
+	w.bound("early", "small")
+	synced = true
+	w.node("large", 16)
+	w.pod("foreign", 1, func(p *v1.Pod) { p.Spec.SchedulerName = "other" })
+	w.bound("foreign", "small")
+	w.pod("static", 1, func(p *v1.Pod) { p.Spec.NodeName = "small" })
+	w.after(window)
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "berth_shadow_choices_total" {
+			t.Errorf("counted: %v", f)
+		}
+	}
+}
+
+// A pod that the live scheduler leaves waiting though it fits is told of once, and
+// counted until it is bound.
+func TestPodThatCouldBePlaced(t *testing.T) {
+	w := newWorld(t, nil)
+	placeable := func(want float64) {
+		t.Helper()
+		got, err := testutil.GetGaugeMetricValue(w.s.metrics.placeable.WithLabelValues(v1.DefaultSchedulerName))
+		if err != nil || got != want {
+			t.Errorf("%v pods could be placed (%v), want %v", got, err, want)
+		}
+	}
+	w.node("a", 4)
+	w.pod("fits", 1)
+	w.pod("large", 8)
+	w.after(patience / 2)
+	placeable(0)
+	w.after(patience / 2)
+	placeable(1)
+	w.logged("leaves a pod pending that Berth would place", `"pod"="default/fits"`, `"waits"="10s"`)
+	w.after(7 * time.Second)
+	if n := strings.Count(w.log.String(), "leaves a pod pending"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+	w.bound("fits", "a")
+	placeable(0)
+	seconds, err := testutil.GetHistogramMetricValue(w.s.metrics.placeableSeconds.WithLabelValues(v1.DefaultSchedulerName))
+	if err != nil || seconds != 7 {
+		t.Errorf("it could be placed for %v s (%v), want 7", seconds, err)
+	}
+	w.node("b", 16)
+	w.after(reviewEvery)
+	w.after(reviewEvery)
+	placeable(1)
+	w.gone("large")
+	placeable(0)
+	if len(w.s.waiting) > 0 {
+		t.Errorf("%d pods are remembered", len(w.s.waiting))
+	}
+}
+
+// What waits is looked at a few at a time, and nobody is left out.
+func TestManyPodsWait(t *testing.T) {
+	w := newWorld(t, nil)
+	w.node("a", 4)
+	for i := range 3*reviewAtOnce + 1 {
+		w.pod(fmt.Sprint("p", i), 1)
+	}
+	w.now = w.now.Add(patience)
+	for range 4 {
+		w.after(reviewEvery)
+	}
+	got, err := testutil.GetGaugeMetricValue(w.s.metrics.placeable.WithLabelValues(v1.DefaultSchedulerName))
+	if err != nil || got != 3*reviewAtOnce+1 {
+		t.Errorf("%v pods could be placed (%v)", got, err)
+	}
+}
+
+// The log has a bound; what is left out is counted.
+func TestLogIsLimited(t *testing.T) {
+	w := newWorld(t, nil)
+	w.twoNodes()
+	differ := func(from, to int) {
+		for i := from; i < to; i++ {
+			w.pod(fmt.Sprint("p", i), 1)
+			w.bound(fmt.Sprint("p", i), "small")
+		}
+		w.after(window)
+	}
+	differ(0, 3*linesPerSecond)
+	if n := strings.Count(w.log.String(), "\n"); n != linesPerSecond {
+		t.Errorf("%d lines", n)
+	}
+	differ(3*linesPerSecond, 3*linesPerSecond+1)
+	w.logged(`"linesDropped"=20`)
+	w.counted(Lower, "TaintToleration", 3*linesPerSecond+1)
+}
+
+// More differences than are kept are told of at once.
+func TestManyDifferences(t *testing.T) {
+	w := newWorld(t, nil)
+	w.twoNodes()
+	for i := range mostHeld + 3 {
+		w.pod(fmt.Sprint("p", i), 1)
+		w.bound(fmt.Sprint("p", i), "small")
+	}
+	w.counted(Lower, "TaintToleration", 3)
+	if len(w.s.held) != mostHeld {
+		t.Errorf("%d differences are kept", len(w.s.held))
+	}
+}
+
+// The file has each difference as a line, and does not grow without bound.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shadow.jsonl")
+	w := newWorld(t, func(_ *machine.Options, o *Options) {
+		f, err := OpenFile(path, o.Logger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.limit = 1000
+		o.File = f
+	})
+	w.twoNodes()
+	for i := range 10 {
+		w.pod(fmt.Sprint("p", i), 1)
+		w.bound(fmt.Sprint("p", i), "small")
+		w.after(window)
+	}
+	for _, name := range []string{path, path + ".1"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) == 0 || len(data) > 1000 {
+			t.Errorf("%s has %d bytes", name, len(data))
+		}
+		for line := range bytes.Lines(data) {
+			var r Record
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Node != "small" || r.BerthNode != "large" || r.Result != Lower || r.Score >= r.BestScore || len(r.Scores) == 0 {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}
+
+// A file that cannot be written is said once, and costs nothing else.
+func TestFileThatCannotBeWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shadow.jsonl")
+	w := newWorld(t, func(_ *machine.Options, o *Options) {
+		f, err := OpenFile(path, o.Logger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		o.File = f
+	})
+	w.twoNodes()
+	for i := range 3 {
+		w.pod(fmt.Sprint("p", i), 1)
+		w.bound(fmt.Sprint("p", i), "small")
+		w.after(window)
+	}
+	w.counted(Lower, "TaintToleration", 3)
+	if n := strings.Count(w.log.String(), "Failed to write"); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+	if _, err := OpenFile(filepath.Join(path, "no"), w.s.options.Logger); err == nil || errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file in a file: %v", err)
+	}
+}
