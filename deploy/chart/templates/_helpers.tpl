@@ -19,8 +19,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- if eq .Values.mode "replace" }}
 {{- $lease = dict "resourceName" "kube-scheduler" "resourceNamespace" "kube-system" }}
 {{- $profile = "default-scheduler" }}
+{{- else if eq .Values.mode "shadow" }}
+{{- $profile = "default-scheduler" }}
 {{- else if ne .Values.mode "beside" }}
-{{- fail (printf "mode: %q must be beside or replace" .Values.mode) }}
+{{- fail (printf "mode: %q must be shadow, beside or replace" .Values.mode) }}
 {{- end }}
 {{- $config := dict
   "apiVersion" "kubescheduler.config.k8s.io/v1"
