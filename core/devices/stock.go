@@ -28,7 +28,7 @@ func SignRevision(t *table.Table, p *object.Pod) (revision uint64, known bool) {
 
 // Has tells whether a device class stands for the resource. No counter has any.
 func (c *Counter) Has(t *table.Table, name v1.ResourceName) bool {
-	return c != nil && t.ClassOf(name) != nil && resource.ByDevices(name) // the dearest last
+	return c != nil && t.DeviceClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
 // Stock is the stock of the resource, nil where no device class stands for it.
@@ -36,7 +36,7 @@ func (c *Counter) Stock(t *table.Table, name v1.ResourceName) *Stock {
 	if !c.Has(t, name) {
 		return nil
 	}
-	return &Stock{counter: c, name: name, class: t.ClassOf(name).API, shared: Shared(t, c.Shares)}
+	return &Stock{counter: c, name: name, class: t.DeviceClassFor(name).API, shared: Shared(t, c.Shares)}
 }
 
 // Columns is how much of the resource each of the rows offers, and how much of

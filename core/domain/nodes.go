@@ -33,8 +33,8 @@ func NewNodes(t *table.Table, keys []string) *Nodes {
 	return n
 }
 
-// Of is the location of the row, NoNode where there is no node.
-func (n *Nodes) Of(r table.Row) int32 { return n.rows[r] }
+// LocationOf is the location of the row, NoNode where there is no node.
+func (n *Nodes) LocationOf(r table.Row) int32 { return n.rows[r] }
 
 // Follow brings the locations up to the table.
 func (n *Nodes) Follow(t *table.Table) {

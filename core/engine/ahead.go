@@ -47,13 +47,13 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 		case v.failed != nil:
 			e.release(v) // it may not fail when its turn comes
 		case v.rejected == nil && v.narrowed == nil && !slices.Contains(e.ahead, v):
-			v.refreshShared(e.workers, &e.found[0])
+			v.refreshShared(e.workers, &e.workerScratch[0])
 			e.ahead = append(e.ahead, v)
 		}
 	}
 	par.Each(e.workers, e.workers, func(worker int) {
 		for i := worker; i < len(e.ahead); i += e.workers {
-			e.ahead[i].refreshOwn(e.table, 1, &e.found[worker])
+			e.ahead[i].refreshOwn(e.table, 1, &e.workerScratch[worker])
 		}
 	})
 }

@@ -103,9 +103,9 @@ func (e *Engine) firstTime(c *class) bool {
 }
 
 // sharedOf finds or makes the answers that the view shares with other classes.
-func (e *Engine) sharedOf(v *view) *shared {
+func (e *Engine) sharedOf(v *view) *sharedAnswers {
 	if v.forOneDecision() {
-		return newShared(e.table, v)
+		return newSharedAnswers(e.table, v)
 	}
 	e.keyBuf = v.keys.appendSharedSignature(e.keyBuf[:0], e.table, v.pod)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
@@ -113,7 +113,7 @@ func (e *Engine) sharedOf(v *view) *shared {
 	if known := e.shared[string(e.keyBuf)]; known != nil && known.agrees(v) {
 		return known
 	}
-	s := newShared(e.table, v)
+	s := newSharedAnswers(e.table, v)
 	s.signature = string(e.keyBuf)
 	e.shared[s.signature] = s
 	e.dropShared(s)
@@ -186,13 +186,13 @@ func (e *Engine) dropViews(keep *view) {
 }
 
 // dropShared drops shared answers that no view uses, once they are many.
-func (e *Engine) dropShared(keep *shared) {
+func (e *Engine) dropShared(keep *sharedAnswers) {
 	if len(e.shared) <= 2*len(e.views)+16 {
 		return
 	}
-	used := map[*shared]bool{keep: true}
+	used := map[*sharedAnswers]bool{keep: true}
 	for _, v := range e.views { // any order: fills a set
 		used[v.shared] = true
 	}
-	maps.DeleteFunc(e.shared, func(_ string, s *shared) bool { return !used[s] })
+	maps.DeleteFunc(e.shared, func(_ string, s *sharedAnswers) bool { return !used[s] })
 }

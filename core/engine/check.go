@@ -29,7 +29,7 @@ func (e *Engine) checkView(v *view) error {
 	if !v.current(e.table) || string(e.keyBuf) != v.class.signature {
 		return nil // it will be made anew before it is used, or its pod is of another class now
 	}
-	v.refresh(e.table, 1, &e.found[0])
+	v.refresh(e.table, 1, &e.workerScratch[0])
 	return v.compareFresh(e.table)
 }
 
@@ -66,7 +66,7 @@ func (v *view) compareFresh(t *table.Table) error {
 func (v *view) fresh(t *table.Table) *view {
 	f := prepare(t, v.keys, v.pod)
 	var found scratch
-	f.build(newShared(t, f), nil)
+	f.build(newSharedAnswers(t, f), nil)
 	f.refresh(t, 1, &found)
 	return f
 }

@@ -66,7 +66,7 @@ func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) 
 	if v.narrowed != nil {
 		o.evaluateNarrowed() // narrowed.go
 	} else {
-		e.evaluated = v.refresh(e.table, e.workers, &e.found[0]) // view.go
+		e.evaluated = v.refresh(e.table, e.workers, &e.workerScratch[0]) // view.go
 	}
 	if o.pre.narrowed != nil {
 		o.narrowed = e.rowsOf(o.pre.narrowed)
@@ -107,7 +107,7 @@ func (e *Engine) Reuse(o *Outcome) {
 
 // countFeasible returns the number of feasible nodes.
 func (o *Outcome) countFeasible() int {
-	if o.byGroups() {
+	if o.decidedByGroups() {
 		return o.filterGroups()
 	}
 	if o.narrowed == nil && o.extenders == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
@@ -116,13 +116,13 @@ func (o *Outcome) countFeasible() int {
 	return len(o.feasibleRows())
 }
 
-// byGroups tells whether the groups of the index can decide: whatever rules out
+// decidedByGroups tells whether the groups of the index can decide: whatever rules out
 // single rows besides the view's filters makes a scan necessary.
-func (o *Outcome) byGroups() bool {
+func (o *Outcome) decidedByGroups() bool {
 	return o.groupable() && len(o.view.hostedFilters) == 0 && o.hosted.bonus == nil
 }
 
-// groupable is byGroups but for what hosted plugins say.
+// groupable is decidedByGroups but for what hosted plugins say.
 func (o *Outcome) groupable() bool {
 	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
 }
@@ -138,7 +138,7 @@ func (o *Outcome) choose() {
 		o.Rejected = v.failed
 	case v.index.OutOfRange > 0 && o.findOutOfRange():
 	case !o.scoreHosted():
-	case o.byGroups():
+	case o.decidedByGroups():
 		o.scoreGroups()
 		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed())
 	default:
@@ -199,7 +199,7 @@ func (o *Outcome) scoreGroupsThat(passes func(table.Row) bool) {
 				g.Fits = false // none of its rows passes
 				continue
 			}
-			g.Bonus += o.normalised(k, raw)
+			g.Bonus += o.normalisedScore(k, raw)
 		}
 	}
 }
@@ -227,7 +227,7 @@ func (s *scorer) rawOf(value int64) int64 {
 }
 
 // normalised is the scorer's weighted, normalised score for a raw one.
-func (o *Outcome) normalised(k int, raw int64) int64 {
+func (o *Outcome) normalisedScore(k int, raw int64) int64 {
 	s := &o.view.scorers[k]
 	score := s.normal(raw, o.extremes[k])
 	if score < 0 || score > maxScore {

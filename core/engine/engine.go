@@ -21,26 +21,26 @@ type Engine struct {
 	classes    map[string]*class // by signature, those that came by of late
 	classBytes int               // of their signatures
 	seen       map[uint64]struct{}
-	views      map[string]*view   // by signature
-	shared     map[string]*shared // by signature of the plugins that read node objects alone
-	excess     int                // rows that views count for because of their bytes
-	clock      uint64             // decisions so far
-	withKept   []*view            // for which PostFilter plugins keep something, the oldest first
+	views      map[string]*view          // by signature
+	shared     map[string]*sharedAnswers // by signature of the plugins that read node objects alone
+	excess     int                       // rows that views count for because of their bytes
+	clock      uint64                    // decisions so far
+	withKept   []*view                   // for which PostFilter plugins keep something, the oldest first
 
 	transient *view            // the one in use, if it is not kept
 	early     map[string]*view // transient ones that were made ahead of their turn
 	buffers   []*buffers
 
-	keyBuf    []byte
-	found     []scratch // by worker
-	outcome   *Outcome  // room for the next one; nil: there is none
-	evaluated int       // rows evaluated for the last decision
-	ahead     []*view
-	tied      []table.Row
-	list      []table.Row
-	extremes  []extremes
-	counts    []framework.CellCount
-	verdicts  [][]framework.Verdict // room for those of hosted filters
+	keyBuf        []byte
+	workerScratch []scratch // by worker
+	outcome       *Outcome  // room for the next one; nil: there is none
+	evaluated     int       // rows evaluated for the last decision
+	ahead         []*view
+	tied          []table.Row
+	list          []table.Row
+	extremes      []extremes
+	counts        []framework.CellCount
+	verdicts      [][]framework.Verdict // room for those of hosted filters
 
 	nominations uint64 // the revision up to which their terms are tracked
 	swept       uint64 // how often the table's terms were
@@ -53,8 +53,8 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 	return &Engine{
 		table: t, seed: seed, workers: workers, budget: viewRows,
 		keys: map[*profile.Profile]*keys{}, classes: map[string]*class{}, seen: map[uint64]struct{}{},
-		views: map[string]*view{}, shared: map[string]*shared{}, early: map[string]*view{},
-		found: make([]scratch, workers),
+		views: map[string]*view{}, shared: map[string]*sharedAnswers{}, early: map[string]*view{},
+		workerScratch: make([]scratch, workers),
 	}
 }
 

@@ -21,7 +21,7 @@ func (o *Outcome) evaluateNarrowed() {
 	v.shared.size(e.table.Rows())
 	v.index.Resize(e.table.Rows())
 	v.index.BeginWith(o.narrowed)
-	found := &e.found[0]
+	found := &e.workerScratch[0]
 	for rows := range slices.Chunk(o.narrowed, chunk) {
 		found.size(len(rows))
 		v.shared.evaluate(rows, found)

@@ -156,10 +156,10 @@ func (o *Outcome) normalisers(columns [][]int64) (norms []normaliser, base int64
 			continue
 		}
 		if e.low == e.high && o.view.scorers[k].cells == nil {
-			base += o.normalised(k, e.low)
+			base += o.normalisedScore(k, e.low)
 			continue
 		}
-		n := normaliser{raw: raw, low: e.low, weighted: func(raw int64) int64 { return o.normalised(k, raw) }}
+		n := normaliser{raw: raw, low: e.low, weighted: func(raw int64) int64 { return o.normalisedScore(k, raw) }}
 		if width := e.high - e.low; width >= 0 && width < tableRange {
 			n.table = slices.Repeat([]int64{notAsked}, int(width)+1)
 		}

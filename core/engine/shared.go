@@ -6,10 +6,10 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// shared is what node objects alone decide: the answers of the NodeOnly plugins,
+// sharedAnswers is what node objects alone decide: the answers of the NodeOnly plugins,
 // shared by all classes that these plugins cannot tell apart. Only a change of a
 // node object makes the answers for its row stale; placements do not.
-type shared struct {
+type sharedAnswers struct {
 	table     *table.Table
 	signature string // "": of one view alone
 	filters   []filter
@@ -25,9 +25,9 @@ type shared struct {
 	generation uint64
 }
 
-// newShared takes over the view's plugins that read node objects alone.
-func newShared(t *table.Table, v *view) *shared {
-	s := &shared{table: t}
+// newSharedAnswers takes over the view's plugins that read node objects alone.
+func newSharedAnswers(t *table.Table, v *view) *sharedAnswers {
+	s := &sharedAnswers{table: t}
 	s.filters = selected(v.filters, nodeOnlyFilter)
 	s.scorers = selected(v.scorers, nodeOnlyScorer)
 	for i := range s.scorers {
@@ -44,7 +44,7 @@ func nodeOnlyScorer(s *scorer) bool { return s.Locality == framework.NodeOnly }
 // agrees tells whether the view has the same plugins that read node objects alone,
 // and its filters the same places in the order: a plugin that looks at pods and is
 // skipped moves them, one whose PreScore fails leaves out those after it.
-func (s *shared) agrees(v *view) bool {
+func (s *sharedAnswers) agrees(v *view) bool {
 	filters, scorers := s.filters, s.scorers
 	for i := range v.filters {
 		if f := &v.filters[i]; nodeOnlyFilter(f) {
@@ -66,14 +66,14 @@ func (s *shared) agrees(v *view) bool {
 }
 
 // reuse takes the room of one that nobody uses any more.
-func (s *shared) reuse(old *shared) {
+func (s *sharedAnswers) reuse(old *sharedAnswers) {
 	s.answers = old.answers
 	s.combinations.Reuse(&old.combinations)
 	copy(s.raw, old.raw)
 }
 
 // refresh evaluates the rows whose node changed since.
-func (s *shared) refresh(workers int, found *scratch) {
+func (s *sharedAnswers) refresh(workers int, found *scratch) {
 	t := s.table
 	if s.revision == t.Revision() && len(s.answers.Filter) == t.Rows() {
 		return
@@ -84,7 +84,7 @@ func (s *shared) refresh(workers int, found *scratch) {
 	s.revision = t.Revision()
 }
 
-func (s *shared) replay(found *scratch) bool {
+func (s *sharedAnswers) replay(found *scratch) bool {
 	t := s.table
 	found.rows = append(found.rows[:0], t.All()[len(s.answers.Filter):]...) // those of unknown nodes, too
 	t.NodesChanged(s.revision, func(r table.Row) bool {
@@ -95,7 +95,7 @@ func (s *shared) replay(found *scratch) bool {
 	return evaluateRows(found.rows, found, s.evaluate, s.keep)
 }
 
-func (s *shared) rebuild(workers int, found *scratch) {
+func (s *sharedAnswers) rebuild(workers int, found *scratch) {
 	s.generation++
 	s.size(s.table.Rows())
 	s.combinations.Reset(len(s.raw))
@@ -105,7 +105,7 @@ func (s *shared) rebuild(workers int, found *scratch) {
 }
 
 // size makes room for n rows; what was there stays.
-func (s *shared) size(n int) {
+func (s *sharedAnswers) size(n int) {
 	a := &s.answers
 	a.Filter, a.Verdict, a.Score = extend(a.Filter, n), extend(a.Verdict, n), extend(a.Score, n)
 	s.combinations.Resize(n)
@@ -115,7 +115,7 @@ func (s *shared) size(n int) {
 }
 
 // evaluate asks the plugins about the rows.
-func (s *shared) evaluate(rows []table.Row, found *scratch) {
+func (s *sharedAnswers) evaluate(rows []table.Row, found *scratch) {
 	for i, r := range rows {
 		found.Filter[i], found.Verdict[i], found.Score[i] = ranking.Feasible, 0, 0
 		if s.table.Node(r) == nil {
@@ -136,7 +136,7 @@ func (s *shared) evaluate(rows []table.Row, found *scratch) {
 
 // keep notes what was found out about the rows; false when there are too many
 // combinations.
-func (s *shared) keep(rows []table.Row, found *scratch) bool {
+func (s *sharedAnswers) keep(rows []table.Row, found *scratch) bool {
 	for i, r := range rows {
 		s.answers.Filter[r], s.answers.Verdict[r], s.answers.Score[r] = found.Filter[i], found.Verdict[i], found.Score[i]
 		if found.Filter[i] == ranking.Feasible && !s.combinations.Set(r, s.raw) {
@@ -147,7 +147,7 @@ func (s *shared) keep(rows []table.Row, found *scratch) bool {
 }
 
 // copyTo copies what is known of the rows.
-func (s *shared) copyTo(rows []table.Row, found *scratch) {
+func (s *sharedAnswers) copyTo(rows []table.Row, found *scratch) {
 	known := &s.answers
 	if len(rows) > 0 && &rows[0] == &s.table.All()[rows[0]] { // rows that follow each other
 		from, to := rows[0], int(rows[0])+len(rows)

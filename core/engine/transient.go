@@ -9,11 +9,11 @@ import "github.com/berth-scheduler/berth/core/ranking"
 // buffers are the columns of a transient view.
 type buffers struct {
 	index  *ranking.Index
-	shared *shared // where the view shares its answers with no other
+	shared *sharedAnswers // where the view shares its answers with no other
 }
 
 // acquire makes the view a transient one, with buffers.
-func (e *Engine) acquire(v *view, s *shared) {
+func (e *Engine) acquire(v *view, s *sharedAnswers) {
 	b := &buffers{}
 	if n := len(e.buffers); n > 0 {
 		b, e.buffers = e.buffers[n-1], e.buffers[:n-1]

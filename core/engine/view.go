@@ -32,7 +32,7 @@ type view struct {
 	ownColumns    int  // of the index
 	highest       int64
 
-	shared     *shared
+	shared     *sharedAnswers
 	rowFilters []filter // those that also look at the pods on a node
 	rowScorers []scorer
 	index      *ranking.Index
@@ -128,7 +128,7 @@ func (v *view) assignColumns() {
 
 // build puts the view on its shared answers, and gives it an index: with the room
 // of an old one, where there is one.
-func (v *view) build(on *shared, old *ranking.Index) {
+func (v *view) build(on *sharedAnswers, old *ranking.Index) {
 	v.shared = on
 	v.rowFilters = selected(v.filters, func(f *filter) bool {
 		return f.Locality != framework.NodeOnly && f.cells == nil && !f.hosted

@@ -72,7 +72,7 @@ func (m *Machine) bindReplied(e BindReply) {
 	if ps == nil {
 		return
 	}
-	if c := ps.ended; c != nil && c.phase == endedBindSent {
+	if c := ps.ended; c != nil && c.phase == endedAwaitsBind {
 		m.moveTo(ended, c)
 		ps.ended = nil
 		m.forget(ps)

@@ -43,7 +43,7 @@ const maxPermitWait = 15 * time.Minute // v1.36's bound
 // assume places the pod on its node in memory and runs Reserve and Permit
 // plugins. nil: a plugin rejected it, and the attempt is over.
 func (m *Machine) assume(a *attempt) *bindingCycle {
-	c := a.cycle
+	c := a.binding
 	*c = bindingCycle{attempt: a, node: a.record.Node, binder: noExtender, since: m.now}
 	a.state.binding = c
 	m.setAssumed(a.state, true)
@@ -225,7 +225,7 @@ func (m *Machine) writesReplied(e WriteReply) {
 	if ps == nil {
 		return
 	}
-	if m.endedReplied(ps, endedWritesSent) {
+	if m.endedReplied(ps, endedAwaitsWrites) {
 		return
 	}
 	c := ps.binding
@@ -339,10 +339,10 @@ func (m *Machine) endBindingCycle(c *bindingCycle) {
 func (m *Machine) forgetAssumed(c *bindingCycle) {
 	switch c.phase {
 	case writesSent:
-		m.moveTo(endedWritesSent, c)
+		m.moveTo(endedAwaitsWrites, c)
 		c.state.ended = c
 	case preBindCalled:
-		m.moveTo(endedPreBindCalled, c)
+		m.moveTo(endedAwaitsPreBind, c)
 		c.state.ended = c
 	default:
 		m.runUnreserve(c)

@@ -97,7 +97,7 @@ type (
 	// Activate has the pods tried now, as far as PreEnqueue plugins let them.
 	Activate struct{ UIDs []types.UID }
 	// Nominate nominates a pod in the queue to a node, "" for none.
-	Nominate struct {
+	NominationSet struct {
 		UID  types.UID
 		Node string
 	}
@@ -191,7 +191,7 @@ func (BindReply) event()         {}
 func (PreBindReply) event()      {}
 func (PermitReply) event()       {}
 func (Activate) event()          {}
-func (Nominate) event()          {}
+func (NominationSet) event()     {}
 func (OtherChanged) event()      {}
 func (WriteReply) event()        {}
 func (ReadReply) event()         {}

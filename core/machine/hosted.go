@@ -48,7 +48,7 @@ func (m *Machine) preBindReplied(e PreBindReply) {
 	if ps == nil {
 		return
 	}
-	if m.endedReplied(ps, endedPreBindCalled) {
+	if m.endedReplied(ps, endedAwaitsPreBind) {
 		return
 	}
 	c := ps.binding
@@ -94,7 +94,7 @@ func (m *Machine) activate(e Activate) {
 	}
 }
 
-func (m *Machine) nominate(e Nominate) {
+func (m *Machine) nominate(e NominationSet) {
 	ps := m.pods[e.UID]
 	if ps == nil || ps.entry.Place() == queue.Nowhere {
 		return

@@ -144,7 +144,7 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.permitReplied(e)
 	case Activate:
 		m.activate(e)
-	case Nominate:
+	case NominationSet:
 		m.nominate(e)
 	case OtherChanged:
 		m.otherChanged(e)

@@ -16,9 +16,9 @@ const (
 	bindSent                        // the binding was sent
 	readSent                        // the reply to the binding was lost: a read of the pod was sent
 	revertSent                      // the attempt failed: writes that revert its writes were sent
-	endedWritesSent                 // the cycle ended before the reply to its writes
-	endedPreBindCalled              // the cycle ended while PreBind plugins run
-	endedBindSent                   // the pod is gone before the reply to its binding
+	endedAwaitsWrites               // the cycle ended before the reply to its writes
+	endedAwaitsPreBind              // the cycle ended while PreBind plugins run
+	endedAwaitsBind                 // the pod is gone before the reply to its binding
 	ended
 
 	phases = int(ended) + 1
@@ -28,7 +28,7 @@ const (
 func (p phase) String() string {
 	return [phases]string{
 		"reserve", "wait on permit", "prebind", "writes sent", "wait for the writes", "prebind called", "bind sent", "read sent", "revert sent",
-		"ended, writes sent", "ended, prebind called", "ended, bind sent", "ended",
+		"ended, awaits writes", "ended, awaits prebind", "ended, awaits bind", "ended",
 	}[p]
 }
 
@@ -58,8 +58,8 @@ var moves = [phases][phases]string{
 		ended:         "a plugin or a write failed, or another bound the pod",
 	},
 	writesSent: {
-		preBind:         "the reply to the writes",
-		endedWritesSent: "the pod is gone, or another bound it elsewhere",
+		preBind:           "the reply to the writes",
+		endedAwaitsWrites: "the pod is gone, or another bound it elsewhere",
 	},
 	waitForWrites: {
 		preBindCalled: "the writes have their effect",
@@ -71,14 +71,14 @@ var moves = [phases][phases]string{
 		preBind:            "a plugin failed, or the pod was preempted",
 		bindSent:           "the plugins have returned",
 		ended:              "another bound it",
-		endedPreBindCalled: "the pod is gone, or another bound it elsewhere",
+		endedAwaitsPreBind: "the pod is gone, or another bound it elsewhere",
 	},
 	bindSent: {
-		bindSent:      "a Bind plugin leaves it to the next",
-		readSent:      "the reply is lost, or is an extender's",
-		revertSent:    "the binding is refused",
-		ended:         "the pod is bound, or the binding is refused",
-		endedBindSent: "the pod is gone",
+		bindSent:        "a Bind plugin leaves it to the next",
+		readSent:        "the reply is lost, or is an extender's",
+		revertSent:      "the binding is refused",
+		ended:           "the pod is bound, or the binding is refused",
+		endedAwaitsBind: "the pod is gone",
 	},
 	readSent: {
 		readSent:   "the read failed",
@@ -89,9 +89,9 @@ var moves = [phases][phases]string{
 	revertSent: {
 		ended: "the reply to the reverting writes, or the pod is gone or bound",
 	},
-	endedWritesSent:    {ended: "the reply to the writes"},
-	endedPreBindCalled: {ended: "the plugins have returned"},
-	endedBindSent:      {ended: "the reply to the binding"},
+	endedAwaitsWrites:  {ended: "the reply to the writes"},
+	endedAwaitsPreBind: {ended: "the plugins have returned"},
+	endedAwaitsBind:    {ended: "the reply to the binding"},
 }
 
 // moveTo takes the binding cycle from its phase to another. Nothing else changes

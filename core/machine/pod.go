@@ -181,7 +181,7 @@ func (m *Machine) endPod(ps *podState) {
 	if c := ps.binding; c != nil {
 		m.forgetAssumed(c)
 		if c.phase == bindSent {
-			m.moveTo(endedBindSent, c)
+			m.moveTo(endedAwaitsBind, c)
 			ps.ended = c
 		}
 		m.endBindingCycle(c)

@@ -140,9 +140,10 @@ func (m *Machine) victimGone(ps *podState) {
 	}
 }
 
-func (m *Machine) endEviction(ps *podState) {
-	preemptors := ps.eviction.preemptors
-	ps.eviction = nil
+// endEviction lets those try again who waited for the victim to go.
+func (m *Machine) endEviction(victim *podState) {
+	preemptors := victim.eviction.preemptors
+	victim.eviction = nil
 	m.skipBackoffs(preemptors)
 }
 

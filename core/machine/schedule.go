@@ -21,7 +21,7 @@ type attempt struct {
 	profile *profile.Profile
 	request *engine.Request
 	record  *decision.Decision
-	cycle   *bindingCycle // room for it
+	binding *bindingCycle // room for it
 }
 
 func newAttempt(ps *podState) *attempt {
@@ -35,7 +35,7 @@ func newAttempt(ps *podState) *attempt {
 		record: decision.Decision{UID: p.UID, Pod: p.Key(), Profile: p.SchedulerName,
 			Attempt: ps.entry.Attempts(), Flushed: ps.entry.Flushed()},
 	}
-	all.attempt.record, all.attempt.cycle = &all.record, &all.cycle
+	all.attempt.record, all.attempt.binding = &all.record, &all.cycle
 	return &all.attempt
 }
 

@@ -56,11 +56,11 @@ func (m *Machine) verifyPod(ps *podState) error {
 		return fmt.Errorf("it is %s in the queue; in a binding cycle %t, asked about %t", at, ps.binding != nil, ps.extender != nil)
 	case ps.binding != nil && ps.extender != nil:
 		return fmt.Errorf("it is in a binding cycle and asked about")
-	case ps.binding != nil && (ps.binding.phase >= endedWritesSent || ps.binding.state != ps):
+	case ps.binding != nil && (ps.binding.phase >= endedAwaitsWrites || ps.binding.state != ps):
 		return fmt.Errorf("its binding cycle is in phase %q, or another pod's", ps.binding.phase)
 	case ps.binding != nil && (pl == nil || m.table.Name(pl.Row) != ps.binding.node):
 		return fmt.Errorf("it is assumed on %s but takes no room there", ps.binding.node)
-	case ps.ended != nil && (ps.ended.phase < endedWritesSent || ps.ended.phase == ended):
+	case ps.ended != nil && (ps.ended.phase < endedAwaitsWrites || ps.ended.phase == ended):
 		return fmt.Errorf("a cycle that ended is in phase %q", ps.ended.phase)
 	}
 	return nil

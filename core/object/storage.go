@@ -105,8 +105,8 @@ type StorageClass struct {
 	// MigratedTo is the CSI driver that took the place of an in-tree
 	// provisioner, "" where none did.
 	MigratedTo string
-	// Moded: volumeBindingMode is set; Delayed: to WaitForFirstConsumer.
-	Moded, Delayed bool
+	// HasBindingMode: volumeBindingMode is set; WaitForFirstConsumer: to that mode.
+	HasBindingMode, WaitForFirstConsumer bool
 	// Topologies are where volumes can be made; none is everywhere.
 	Topologies []v1.TopologySelectorTerm
 }

@@ -250,7 +250,7 @@ func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []er
 		}
 		seen[e.Plugin] = true
 	}
-	for _, name := range repeated(c.fromMultiPoint(pt, plugins)) {
+	for _, name := range duplicates(c.fromMultiPoint(pt, plugins)) {
 		if !seen[name] { // what the point enables itself, MultiPoint may repeat
 			errs = append(errs, fmt.Errorf("plugin %q already registered as %q", name, pt.kind()))
 		}
@@ -259,7 +259,7 @@ func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []er
 }
 
 // repeated lists the names that a list holds more than once, each once.
-func repeated(names []string) []string {
+func duplicates(names []string) []string {
 	var again []string
 	count := map[string]int{}
 	for _, name := range names {

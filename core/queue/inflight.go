@@ -6,8 +6,8 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
-// eventsKept is how many of the last events are kept whole.
-const eventsKept = 256
+// inFlightEventsKept is how many of the last events are kept whole.
+const inFlightEventsKept = 256
 
 // inFlightEvents are the events that arrived while a pod was in flight, numbered.
 // The last 256 are kept whole. Of those before, it knows for each resource and
@@ -16,17 +16,17 @@ const eventsKept = 256
 // missed, and the memory is bounded whatever happens and however long a pod is in
 // flight.
 type inFlightEvents struct {
-	number uint64                       // of the last event
-	last   [eventsKept]*framework.Event // event n is at n % eventsKept
+	number uint64                               // of the last event
+	last   [inFlightEventsKept]*framework.Event // event n is at n % inFlightEventsKept
 	old    [framework.NumEventResources][32]uint64
 }
 
 func (l *inFlightEvents) add(e *framework.Event) {
 	l.number++
-	at := &l.last[l.number%eventsKept]
+	at := &l.last[l.number%inFlightEventsKept]
 	if *at != nil {
 		for action := range single((*at).ActionType) {
-			l.old[(*at).Resource][bits.TrailingZeros32(uint32(action))] = l.number - eventsKept
+			l.old[(*at).Resource][bits.TrailingZeros32(uint32(action))] = l.number - inFlightEventsKept
 		}
 	}
 	*at = e
@@ -55,10 +55,10 @@ func (q *Queue) strategySincePop(e *Entry) strategy {
 		how = max(how, afterBackoff)
 	}
 	l := &q.events
-	for n := max(e.popped, l.number-min(l.number, eventsKept)) + 1; n <= l.number; n++ {
-		how = max(how, q.strategyFor(e, l.last[n%eventsKept]))
+	for n := max(e.popped, l.number-min(l.number, inFlightEventsKept)) + 1; n <= l.number; n++ {
+		how = max(how, q.strategyFor(e, l.last[n%inFlightEventsKept]))
 	}
-	if e.popped+eventsKept < l.number {
+	if e.popped+inFlightEventsKept < l.number {
 		how = max(how, l.strategyForDropped(e))
 	}
 	return how

@@ -18,16 +18,16 @@ func TestLongFlight(t *testing.T) {
 		outcome outcome
 		want    Place
 	}{
-		{"kept", eventsKept, on(framework.Add), eventsKept - 1, by("Room"), Backoff},
-		{"kept, the hint says no", eventsKept, gone(pod("x", app("other"))), eventsKept - 1, by("Room"), Unschedulable},
+		{"kept", inFlightEventsKept, on(framework.Add), inFlightEventsKept - 1, by("Room"), Backoff},
+		{"kept, the hint says no", inFlightEventsKept, gone(pod("x", app("other"))), inFlightEventsKept - 1, by("Room"), Unschedulable},
 		{"not kept", 0, on(framework.Add), 100_000, by("Room"), Backoff},
-		{"not kept, the hint unasked", 0, gone(pod("x", app("other"))), eventsKept, by("Room"), Backoff},
-		{"not kept, no rule", 0, on(framework.UpdateNodeLabel), eventsKept, by("Room"), Unschedulable},
-		{"not kept, a pending plugin's", 0, on(framework.UpdateNodeAnnotation), eventsKept, outcome{rejectedBy: []string{"Taints"}, pendingBy: []string{"Claims"}}, Active},
-		{"not kept, a rule for any resource", 0, on(framework.UpdateNodeLabel), eventsKept, by("Any"), Backoff},
-		{"not kept, on any resource", 0, &framework.Event{Resource: framework.WildCard, ActionType: framework.All}, eventsKept, by("Gates"), Backoff},
-		{"not kept, about the last kind of objects", 0, &framework.Event{Resource: framework.DeviceClass, ActionType: framework.UpdateNodeLabel}, eventsKept, by("Any"), Backoff},
-		{"one of two actions", 0, on(framework.UpdateNodeLabel | framework.Add), eventsKept, by("Room"), Backoff},
+		{"not kept, the hint unasked", 0, gone(pod("x", app("other"))), inFlightEventsKept, by("Room"), Backoff},
+		{"not kept, no rule", 0, on(framework.UpdateNodeLabel), inFlightEventsKept, by("Room"), Unschedulable},
+		{"not kept, a pending plugin's", 0, on(framework.UpdateNodeAnnotation), inFlightEventsKept, outcome{rejectedBy: []string{"Taints"}, pendingBy: []string{"Claims"}}, Active},
+		{"not kept, a rule for any resource", 0, on(framework.UpdateNodeLabel), inFlightEventsKept, by("Any"), Backoff},
+		{"not kept, on any resource", 0, &framework.Event{Resource: framework.WildCard, ActionType: framework.All}, inFlightEventsKept, by("Gates"), Backoff},
+		{"not kept, about the last kind of objects", 0, &framework.Event{Resource: framework.DeviceClass, ActionType: framework.UpdateNodeLabel}, inFlightEventsKept, by("Any"), Backoff},
+		{"one of two actions", 0, on(framework.UpdateNodeLabel | framework.Add), inFlightEventsKept, by("Room"), Backoff},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -56,7 +56,7 @@ func TestEventsBeforePopAreOver(t *testing.T) {
 	b.Add(start, pod("long"))
 	b.Add(start, pod("p"))
 	b.pop(start, "long")
-	for range 3 * eventsKept {
+	for range 3 * inFlightEventsKept {
 		b.Move(start, on(framework.Add))
 	}
 	b.reject(start, "p", by("Room"))

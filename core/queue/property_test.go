@@ -118,7 +118,7 @@ func (w *world) requeue(t *rapid.T) {
 	}
 	how := w.m.requeue(w.now, mp, o)
 	got := w.q.Requeue(w.now, mp.pod.UID, o)
-	if len(mp.events) <= eventsKept {
+	if len(mp.events) <= inFlightEventsKept {
 		return // compare looks at the place
 	}
 	if how != immediately && got != mp.place {
@@ -149,7 +149,7 @@ func (w *world) move(t *rapid.T) {
 
 func (w *world) burst(t *rapid.T) {
 	e := drawEvent(t)
-	for range rapid.IntRange(1, 2*eventsKept).Draw(t, "times") {
+	for range rapid.IntRange(1, 2*inFlightEventsKept).Draw(t, "times") {
 		w.q.Move(w.now, e)
 		w.m.move(w.now, e, math.MaxInt32)
 	}

@@ -16,7 +16,7 @@ func (x *Index) PickThat(seed uint64, passes func(table.Row) bool) (row table.Ro
 		if total, ties = x.bestBelow(below); ties == 0 {
 			return -1, 0, 0
 		}
-		tied := func(r table.Row) bool { return x.hasTotal(r, total) && passes(r) }
+		tied := func(r table.Row) bool { return x.totalIs(r, total) && passes(r) }
 		row = Draw(seed, ties, Rows{
 			Candidates: len(x.states),
 			Candidate:  func(i int) table.Row { return table.Row(i) },
@@ -66,7 +66,7 @@ func (x *Index) bestBelow(below int64) (total int64, ties int) {
 	return total, ties
 }
 
-func (x *Index) hasTotal(r table.Row, total int64) bool {
+func (x *Index) totalIs(r table.Row, total int64) bool {
 	s := x.states[r]
 	if !s.feasible() {
 		return false

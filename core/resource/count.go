@@ -8,7 +8,7 @@ import (
 	helper "k8s.io/component-helpers/resource"
 )
 
-// Lanes of amounts. The filled ones are CPU and memory with a default for
+// Slots of amounts. The filled ones are CPU and memory with a default for
 // each container that names none.
 const (
 	cpu = iota
@@ -18,28 +18,28 @@ const (
 	filledMemory
 	firstScalar
 	maxScalars = 8 // pods with more take the slow path
-	lanes      = firstScalar + maxScalars
+	slots      = firstScalar + maxScalars
 )
 
 // amounts is what a container, or several together, request: one int64 per
 // resource, so that sums and maxima are loops over an array. None is negative.
 type amounts struct {
-	lane  [lanes]int64
+	slot  [slots]int64
 	named [2]bool // CPU and memory: something names it, be it with 0
 }
 
 func (a *amounts) add(b *amounts) {
-	for i, n := range &b.lane {
-		if a.lane[i] += n; a.lane[i] < 0 {
-			a.lane[i] = math.MaxInt64
+	for i, n := range &b.slot {
+		if a.slot[i] += n; a.slot[i] < 0 {
+			a.slot[i] = math.MaxInt64
 		}
 	}
 	a.name(b)
 }
 
 func (a *amounts) max(b *amounts) {
-	for i, n := range &b.lane {
-		a.lane[i] = max(a.lane[i], n)
+	for i, n := range &b.slot {
+		a.slot[i] = max(a.slot[i], n)
 	}
 	a.name(b)
 }
@@ -49,21 +49,21 @@ func (a *amounts) name(b *amounts) {
 	a.named[memory] = a.named[memory] || b.named[memory]
 }
 
-// fill sets the filled lanes.
+// fill sets the filled slots.
 func (a *amounts) fill(milliCPU, bytes int64) {
 	if a.named[cpu] {
-		milliCPU = a.lane[cpu]
+		milliCPU = a.slot[cpu]
 	}
 	if a.named[memory] {
-		bytes = a.lane[memory]
+		bytes = a.slot[memory]
 	}
-	a.lane[filledCPU], a.lane[filledMemory] = milliCPU, bytes
+	a.slot[filledCPU], a.slot[filledMemory] = milliCPU, bytes
 }
 
 // count is the work on one pod.
 type count struct {
 	pod     *v1.Pod
-	scalars [maxScalars]v1.ResourceName // names of the lanes from firstScalar
+	scalars [maxScalars]v1.ResourceName // names of the slots from firstScalar
 	known   int
 	limits  bool // limits are counted, not requests
 	// inexact: a quantity was negative or no whole number of its unit, or
@@ -138,31 +138,31 @@ func (c *count) override(requests, usage *amounts) {
 	if s := c.pod.Status.Resources; s != nil {
 		now = c.effective(asked, s.Requests, c.pod.Status.AllocatedResources)
 	}
-	for name := range asked { // any order: each name has a lane of its own
+	for name := range asked { // any order: each name has a slot of its own
 		if !helper.IsSupportedPodLevelResource(name) {
 			continue
 		}
-		if i, ok := c.lane(name); ok {
-			requests.set(i, own.lane[i])
-			usage.set(i, now.lane[i])
+		if i, ok := c.slot(name); ok {
+			requests.set(i, own.slot[i])
+			usage.set(i, now.slot[i])
 		}
 	}
 }
 
-func (a *amounts) set(lane int, n int64) {
-	a.lane[lane] = n
-	switch lane {
+func (a *amounts) set(slot int, n int64) {
+	a.slot[slot] = n
+	switch slot {
 	case cpu:
-		a.lane[filledCPU], a.named[cpu] = n, true
+		a.slot[filledCPU], a.named[cpu] = n, true
 	case memory:
-		a.lane[filledMemory], a.named[memory] = n, true
+		a.slot[filledMemory], a.named[memory] = n, true
 	}
 }
 
 func (c *count) read(list v1.ResourceList) amounts {
 	var a amounts
-	for name, q := range list { // any order: each name has a lane of its own; vectors are sorted at the end
-		i, ok := c.lane(name)
+	for name, q := range list { // any order: each name has a slot of its own; vectors are sorted at the end
+		i, ok := c.slot(name)
 		if !ok {
 			continue
 		}
@@ -171,7 +171,7 @@ func (c *count) read(list v1.ResourceList) amounts {
 		}
 		n, f := units(&q, scaleOf(name))
 		c.inexact = c.inexact || f == rounded || n < 0
-		a.lane[i] = max(n, 0)
+		a.slot[i] = max(n, 0)
 	}
 	return a
 }
@@ -184,8 +184,8 @@ func scaleOf(name v1.ResourceName) resource.Scale {
 	return 0
 }
 
-// lane returns the index of the resource's lane, false if it does not count.
-func (c *count) lane(name v1.ResourceName) (int, bool) {
+// slot returns the index of the resource's slot, false if it does not count.
+func (c *count) slot(name v1.ResourceName) (int, bool) {
 	switch name {
 	case v1.ResourceCPU:
 		return cpu, true
@@ -212,9 +212,9 @@ func (c *count) lane(name v1.ResourceName) (int, bool) {
 }
 
 func (c *count) vector(a *amounts) Vector {
-	v := Vector{MilliCPU: a.lane[cpu], Memory: a.lane[memory], EphemeralStorage: a.lane[ephemeralStorage]}
+	v := Vector{MilliCPU: a.slot[cpu], Memory: a.slot[memory], EphemeralStorage: a.slot[ephemeralStorage]}
 	for i, name := range c.scalars[:c.known] {
-		if n := a.lane[firstScalar+i]; n != 0 {
+		if n := a.slot[firstScalar+i]; n != 0 {
 			v.Scalars = append(v.Scalars, Scalar{name, n})
 		}
 	}

@@ -61,12 +61,12 @@ func (c *count) demand() Demand {
 
 	d := Demand{
 		Requests: c.vector(&requests),
-		NonZero:  Vector{MilliCPU: usage.lane[filledCPU], Memory: usage.lane[filledMemory]},
+		NonZero:  Vector{MilliCPU: usage.slot[filledCPU], Memory: usage.slot[filledMemory]},
 		Scoring:  c.vector(&scoring),
 	}
-	d.Scoring.MilliCPU, d.Scoring.Memory = scoring.lane[filledCPU], scoring.lane[filledMemory]
+	d.Scoring.MilliCPU, d.Scoring.Memory = scoring.slot[filledCPU], scoring.slot[filledMemory]
 	d.Usage = d.Requests
-	if usage.lane != requests.lane {
+	if usage.slot != requests.slot {
 		d.Usage = c.vector(&usage)
 	}
 	if podLevel { // then defaults stand only for what nothing in the pod names

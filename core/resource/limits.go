@@ -16,16 +16,16 @@ func Limits(pod *v1.Pod) *Vector {
 	sum := c.containers(false)
 	if r := pod.Spec.Resources; r != nil {
 		own := c.read(r.Limits)
-		for name := range r.Limits { // any order: each name has a lane of its own
-			if i, ok := c.lane(name); ok && helper.IsSupportedPodLevelResource(name) {
-				sum.lane[i] = own.lane[i]
+		for name := range r.Limits { // any order: each name has a slot of its own
+			if i, ok := c.slot(name); ok && helper.IsSupportedPodLevelResource(name) {
+				sum.slot[i] = own.slot[i]
 			}
 		}
 	}
 	overhead := c.read(pod.Spec.Overhead)
-	for i := range sum.lane {
-		if sum.lane[i] == 0 {
-			overhead.lane[i] = 0
+	for i := range sum.slot {
+		if sum.slot[i] == 0 {
+			overhead.slot[i] = 0
 		}
 	}
 	sum.add(&overhead)

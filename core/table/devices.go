@@ -102,10 +102,10 @@ func (t *Table) follow(was, is object.Object) {
 	}
 }
 
-// ClassOf is the device class that stands for the resource, nil for none: the
+// DeviceClassFor is the device class that stands for the resource, nil for none: the
 // newest of those that name it, of two as old the one whose name comes first;
 // or the one that the resource names.
-func (t *Table) ClassOf(resource v1.ResourceName) *object.DeviceClass {
+func (t *Table) DeviceClassFor(resource v1.ResourceName) *object.DeviceClass {
 	if list := t.devices.classes[resource]; len(list) > 0 {
 		return list[0]
 	}

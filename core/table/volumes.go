@@ -193,7 +193,7 @@ func (t *Table) followVolume(was, is object.Object) {
 			t.resolveTracked(at)
 		}
 		for _, r := range t.all {
-			t.resolveRow(r)
+			t.resolveVolumesOf(r)
 		}
 	case *object.CSINode:
 		if r, ok := t.rowOf[name]; ok {
@@ -238,7 +238,7 @@ func (t *Table) followVolumeClaim(was, is object.Object) {
 		}
 		t.volumes.nameClaim(c, o == is)
 		if pl := t.placed[c.Owner]; pl != nil {
-			t.resolveRow(pl.Row)
+			t.resolveVolumesOf(pl.Row)
 		}
 	}
 	if is == nil {
@@ -269,19 +269,19 @@ func (v *volumeCounts) nameClaim(c *object.PersistentVolumeClaim, listed bool) {
 func (t *Table) resolve(at objectName) {
 	t.resolveTracked(at)
 	for r := range t.claims[at] { // any order: each by itself
-		t.resolveRow(r)
+		t.resolveVolumesOf(r)
 	}
 	c := Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, at.namespace, at.name)
 	if c == nil {
 		return
 	}
 	if pl := t.placed[c.Owner]; pl != nil { // the volume is an ephemeral one
-		t.resolveRow(pl.Row)
+		t.resolveVolumesOf(pl.Row)
 	}
 }
 
-// resolveRow looks again at what is behind the claims of pods on the row.
-func (t *Table) resolveRow(r Row) {
+// resolveVolumesOf looks again at what is behind the claims of pods on the row.
+func (t *Table) resolveVolumesOf(r Row) {
 	changed := false
 	for _, pl := range t.pods[r] {
 		if len(pl.Pod.Volumes) == 0 {

@@ -138,12 +138,12 @@ func storageClass(c *storagev1.StorageClass) *object.StorageClass {
 		driver, _ = translator.GetCSINameFromInTreeName(c.Provisioner) // each that was replaced has one
 	}
 	return &object.StorageClass{
-		MigratedTo:  driver,
-		Meta:        meta(object.StorageClasses, &c.ObjectMeta),
-		Provisioner: c.Provisioner,
-		Moded:       mode != nil,
-		Delayed:     mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer,
-		Topologies:  c.AllowedTopologies,
+		MigratedTo:           driver,
+		Meta:                 meta(object.StorageClasses, &c.ObjectMeta),
+		Provisioner:          c.Provisioner,
+		HasBindingMode:       mode != nil,
+		WaitForFirstConsumer: mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer,
+		Topologies:           c.AllowedTopologies,
 	}
 }
 

@@ -61,7 +61,7 @@ func (s *search) missingVolume(v *object.Volume) []edit {
 	switch {
 	case class == nil && claim.Class != "" && claim.VolumeName == "":
 		return []edit{made(s.newClass(claim.Class), "create the StorageClass %s, which the claim %s names (set your provisioner)", claim.Class, claim.Name)}
-	case class == nil || !class.Delayed || claim.VolumeName != "":
+	case class == nil || !class.WaitForFirstConsumer || claim.VolumeName != "":
 		return s.bindClaim(claim)
 	}
 	return nil
@@ -72,7 +72,7 @@ func (s *search) newClaim(v *object.Volume) []edit {
 	var class string
 	for _, o := range s.table.Objects(object.StorageClasses) {
 		c := o.(*object.StorageClass)
-		if c.Delayed && c.Provisioner != noProvisioner && c.Provisioner != "" && (class == "" || c.Name < class) {
+		if c.WaitForFirstConsumer && c.Provisioner != noProvisioner && c.Provisioner != "" && (class == "" || c.Name < class) {
 			class = c.Name
 		}
 	}

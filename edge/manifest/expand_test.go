@@ -158,7 +158,7 @@ spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, toleration
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := s.Objects[0].(*object.StorageClass); !c.Moded || c.Delayed {
+	if c := s.Objects[0].(*object.StorageClass); !c.HasBindingMode || c.WaitForFirstConsumer {
 		t.Errorf("class %+v", c)
 	}
 	requests := s.Objects[1].(*object.ResourceClaim).API.Spec.Devices.Requests

@@ -49,7 +49,7 @@ func (s *session) renewVolume(p *object.Pod, name string) {
 	c := *old
 	c.UID, c.Owner = old.UID+"-again", p.UID
 	class, _ := s.cluster.Object(object.StorageClasses, "", c.Class).(*object.StorageClass)
-	if class != nil && class.Delayed && c.VolumeName != "" {
+	if class != nil && class.WaitForFirstConsumer && c.VolumeName != "" {
 		s.cluster.DeleteObject(object.PersistentVolumes, "", c.VolumeName)
 		c.VolumeName, c.BindCompleted, c.SelectedNode = "", false, ""
 	}

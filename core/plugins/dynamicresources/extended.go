@@ -35,7 +35,7 @@ type resourceOfClass struct {
 // extendedOf is nil for pods that request nothing that a class stands for.
 func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 	if !pl.features.DRAExtendedResource || !slices.ContainsFunc(p.Demand.Requests.Scalars, func(s resource.Scalar) bool {
-		return t.ClassOf(s.Name) != nil && resource.ByDevices(s.Name) // the dearest last
+		return t.DeviceClassFor(s.Name) != nil && resource.ByDevices(s.Name) // the dearest last
 	}) {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (pl *plugin) extendedOf(t *table.Table, p *object.Pod) *extended {
 			continue
 		}
 		r := resourceOfClass{name: s.Name}
-		if class := t.ClassOf(s.Name); class != nil {
+		if class := t.DeviceClassFor(s.Name); class != nil {
 			r.class = class.Name
 		}
 		e.resources = append(e.resources, r)

@@ -231,7 +231,7 @@ func TestNewestClassStands(t *testing.T) {
 	stands := func(want string) {
 		t.Helper()
 		got := ""
-		if c := tb.ClassOf(gpus); c != nil {
+		if c := tb.DeviceClassFor(gpus); c != nil {
 			got = c.Name
 		}
 		if got != want {

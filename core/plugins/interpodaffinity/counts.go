@@ -156,7 +156,7 @@ func (c *counts) countPlacement(t *table.Table, p table.Placement) {
 }
 
 func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, sign int) {
-	if c.nodes.Of(r) == noNode {
+	if c.nodes.LocationOf(r) == noNode {
 		return
 	}
 	for _, s := range c.sharesOf(t, p.Namespace, p.Labels) {
@@ -186,11 +186,11 @@ func (c *counts) sharesOf(t *table.Table, namespace string, labels map[string]st
 
 // add counts a share on the row n times.
 func (c *counts) add(r table.Row, s share, n int64) {
-	if c.nodes.Of(r) == noNode {
+	if c.nodes.LocationOf(r) == noNode {
 		return
 	}
 	n *= s.n
-	switch d := c.nodes.Domains(c.nodes.Of(r))[s.topology]; d {
+	switch d := c.nodes.Domains(c.nodes.LocationOf(r))[s.topology]; d {
 	case domain.Missing:
 		return
 	case domain.Own:

@@ -21,11 +21,11 @@ const (
 func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	for i, r := range rows {
-		if c.nodes.Of(r) == noNode {
+		if c.nodes.LocationOf(r) == noNode {
 			out[i] = noNode
 			continue
 		}
-		out[i] = int64(c.nodes.Of(r)) << kinds
+		out[i] = int64(c.nodes.LocationOf(r)) << kinds
 		for k := range kinds {
 			if c.ownOf(r, k) > 0 {
 				out[i] |= 1 << k

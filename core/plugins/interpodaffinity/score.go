@@ -16,12 +16,12 @@ func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
 	const most = 1<<(ownBits-1) - 1
 	for i, r := range rows {
-		if c.nodes.Of(r) == noNode {
+		if c.nodes.LocationOf(r) == noNode {
 			out[i] = noNode
 			continue
 		}
 		sum := max(-most, min(c.ownOf(r, topologyScore), most))
-		out[i] = int64(c.nodes.Of(r))<<ownBits | sum&(1<<ownBits-1)
+		out[i] = int64(c.nodes.LocationOf(r))<<ownBits | sum&(1<<ownBits-1)
 	}
 }
 

@@ -89,7 +89,7 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 		filterTwo(in.Table, checks, rows, out)
 		return
 	}
-	filterAny(in.Table, checks, rows, out)
+	filterGeneral(in.Table, checks, rows, out)
 }
 
 // filterTwo is filter for CPU and memory, which are all that most pods request. Where
@@ -104,14 +104,14 @@ func filterTwo(t *table.Table, checks []check, rows []table.Row, out []framework
 			signs |= cpu | memory | (cpu - requestCPU) | (memory - requestMemory)
 		}
 		if signs < 0 {
-			filterAny(t, checks, rows[from:to], out[from:to])
+			filterGeneral(t, checks, rows[from:to], out[from:to])
 		} else {
 			clear(out[from:to]) // framework.Fits
 		}
 	}
 }
 
-func filterAny(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
+func filterGeneral(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
 	count, allowed := t.PodCount(), t.AllowedPods()
 	for i, r := range rows {
 		out[i] = framework.Fits

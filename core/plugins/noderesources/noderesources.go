@@ -71,7 +71,7 @@ func newIgnored(args *configv1.NodeResourcesFitArgs) ignored {
 
 // delegates tells whether a device class stands for the resource.
 func (ig ignored) delegates(t *table.Table, name v1.ResourceName) bool {
-	return ig.classes && t.ClassOf(name) != nil && resource.ByDevices(name) // the dearest last
+	return ig.classes && t.DeviceClassFor(name) != nil && resource.ByDevices(name) // the dearest last
 }
 
 // appendKey writes which of the requested resources have a device class.

@@ -243,13 +243,13 @@ func (c *counts) findMinimums() {
 		domains := &c.locations.Topologies[i].Domains
 		for id := range domains.Room() {
 			if d := domains.At(int32(id)); d.eligible > 0 {
-				c.minimums[i].insert(d.pods)
+				c.minimums[i].insertDomain(d.pods)
 			}
 		}
 	}
 	for r, cell := range c.cells {
 		if cell >= 0 && c.ownDomain(table.Row(r)) {
-			c.minimums[c.locations.UniquePerNode].insert(ownOf(cell))
+			c.minimums[c.locations.UniquePerNode].insertDomain(ownOf(cell))
 		}
 	}
 }

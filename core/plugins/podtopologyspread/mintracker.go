@@ -24,7 +24,8 @@ func (t *minTracker) reset() {
 	t.domainsByPods, t.domains, t.least = map[int]int{}, 0, math.MaxInt32 // v1.36's least of none
 }
 
-func (t *minTracker) insert(pods int) {
+// insertDomain notes a new domain with so many pods.
+func (t *minTracker) insertDomain(pods int) {
 	if t.domainsByPods == nil {
 		return
 	}
@@ -33,7 +34,8 @@ func (t *minTracker) insert(pods int) {
 	t.least = min(t.least, pods)
 }
 
-func (t *minTracker) remove(pods int) {
+// removeDomain notes that a domain with so many pods is gone.
+func (t *minTracker) removeDomain(pods int) {
 	if t.domainsByPods == nil {
 		return
 	}

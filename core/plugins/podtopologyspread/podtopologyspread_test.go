@@ -295,9 +295,9 @@ func TestTally(t *testing.T) {
 			switch at := rapid.IntRange(0, 8).Draw(t, "domain"); {
 			case at >= len(domains):
 				domains = append(domains, n)
-				tally.insert(n)
+				tally.insertDomain(n)
 			case n == 6:
-				tally.remove(domains[at])
+				tally.removeDomain(domains[at])
 				domains = slices.Delete(domains, at, at+1)
 			default:
 				tally.move(domains[at], n)

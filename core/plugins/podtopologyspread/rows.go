@@ -100,7 +100,7 @@ func (c *counts) addRow(t *table.Table, r table.Row, n *object.Node) {
 				continue
 			}
 		}
-		c.minimums[i].insert(0)
+		c.minimums[i].insertDomain(0)
 	}
 }
 
@@ -153,7 +153,7 @@ func (c *counts) removeRow(r table.Row) {
 			}
 			count.pods = 0
 		}
-		c.minimums[i].remove(pods)
+		c.minimums[i].removeDomain(pods)
 	}
 	c.locations.Leave(locationOf(cell))
 }

@@ -27,7 +27,7 @@ func classChanged(_ *object.Pod, e *framework.Event) bool {
 		return true
 	}
 	old, now := e.OldObject.(*object.StorageClass), e.NewObject.(*object.StorageClass)
-	return !reflect.DeepEqual(old.Topologies, now.Topologies) || old.Provisioner != now.Provisioner || old.Delayed != now.Delayed
+	return !reflect.DeepEqual(old.Topologies, now.Topologies) || old.Provisioner != now.Provisioner || old.WaitForFirstConsumer != now.WaitForFirstConsumer
 }
 
 func claimChanged(p *object.Pod, e *framework.Event) bool {

@@ -22,7 +22,7 @@ import (
 func stage() (*table.Table, *object.Pod) {
 	tb := plugintest.Table(&object.Node{Name: "n"})
 	for _, c := range []struct{ name, provisioner string }{{"class", notSupported}, {"made", "csi.example.com"}} {
-		tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: c.name}, Provisioner: c.provisioner, Moded: true, Delayed: true})
+		tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: c.name}, Provisioner: c.provisioner, HasBindingMode: true, WaitForFirstConsumer: true})
 		tb.SetObject(claimOf(c.name, "1"))
 	}
 	v := volume("volume", 5, "")

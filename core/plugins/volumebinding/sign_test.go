@@ -33,7 +33,7 @@ func (w *world) setNode() {
 }
 
 func (w *world) setClass() {
-	c := &object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: w.name("class", 3)}, Provisioner: notSupported, Moded: !w.oneIn(8), Delayed: !w.oneIn(6)}
+	c := &object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: w.name("class", 3)}, Provisioner: notSupported, HasBindingMode: !w.oneIn(8), WaitForFirstConsumer: !w.oneIn(6)}
 	if w.oneIn(2) {
 		c.Provisioner = "csi"
 	}

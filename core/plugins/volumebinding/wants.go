@@ -68,9 +68,9 @@ func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 		}
 		class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
 		switch {
-		case c.Class != "" && class != nil && !class.Moded:
+		case c.Class != "" && class != nil && !class.HasBindingMode:
 			return nil, failed(fmt.Errorf("VolumeBindingMode not set for StorageClass %q", c.Class))
-		case c.Class == "" || class == nil || !class.Delayed || c.VolumeName != "":
+		case c.Class == "" || class == nil || !class.WaitForFirstConsumer || c.VolumeName != "":
 			return nil, unresolvable("pod has unbound immediate PersistentVolumeClaims")
 		case c.SelectedNode != "":
 			w.selected = append(w.selected, newClaim(t, c, class))

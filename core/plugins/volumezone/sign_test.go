@@ -24,7 +24,7 @@ func TestKeptAnswersHold(t *testing.T) {
 				tb.SetNode(&object.Node{Name: name("n", 3), Labels: map[string]string{v1.LabelTopologyZone: name("z", 3)}})
 			},
 			func() {
-				tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: name("class", 2)}, Moded: random.IntN(4) > 0, Delayed: random.IntN(4) > 0})
+				tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: name("class", 2)}, HasBindingMode: random.IntN(4) > 0, WaitForFirstConsumer: random.IntN(4) > 0})
 			},
 			func() {
 				zones := name("z", 3) + []string{"", "__z0", "__"}[random.IntN(3)]

@@ -119,9 +119,9 @@ func whereIs(t *table.Table, namespace, name string) ([]topologyPair, *decision.
 	switch {
 	case class == nil:
 		return nil, unresolvable("storageclass.storage.k8s.io %q not found", c.Class)
-	case !class.Moded:
+	case !class.HasBindingMode:
 		return nil, unresolvable("VolumeBindingMode not set for StorageClass %q", c.Class)
-	case !class.Delayed:
+	case !class.WaitForFirstConsumer:
 		return nil, unresolvable("PersistentVolume had no name")
 	}
 	return nil, nil
@@ -172,7 +172,7 @@ func (at *topologyPair) has(n *object.Node) bool {
 
 // classCame: claims of the class may wait for their first consumer.
 func classCame(_ *object.Pod, e *framework.Event) bool {
-	return e.NewObject.(*object.StorageClass).Delayed
+	return e.NewObject.(*object.StorageClass).WaitForFirstConsumer
 }
 
 func claimChanged(p *object.Pod, e *framework.Event) bool {
