@@ -12,8 +12,11 @@ import (
 
 	"k8s.io/client-go/rest"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/logs"
+	"github.com/berth-scheduler/berth/edge/logs/logstest"
 )
 
 // One process applies many command lines here.
@@ -185,6 +188,20 @@ func TestWriteConfig(t *testing.T) {
 	}
 	if *c.PodMaxBackoffSeconds != 33 || *c.LeaderElection.LeaderElect {
 		t.Errorf("got %v, %v", *c.PodMaxBackoffSeconds, *c.LeaderElection.LeaderElect)
+	}
+}
+
+// The start is logged in kube-scheduler's words.
+func TestStartLines(t *testing.T) {
+	s := &logstest.Sink{Verbosity: 2}
+	klog.SetLoggerWithOptions(s.Logger(), klog.ContextualLogger(true))
+	defer klog.ClearLogger()
+	if err := start(parsed(t, "--write-config-to="+filepath.Join(t.TempDir(), "effective.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	announce(klog.Background())
+	for _, row := range logstest.Missing(logs.Lines, "scheduler, TestStartLines", s.Lines()) {
+		t.Errorf("never written: %s", row)
 	}
 }
 

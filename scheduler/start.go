@@ -46,6 +46,11 @@ func start(o *options) error {
 		debug.SetGCPercent(gcPercent)
 	}
 	logger := klog.Background()
+	if v := logger.V(2); v.Enabled() {
+		if shown, err := config.YAML(c); err == nil {
+			v.Info("Using component config", "config", string(shown))
+		}
+	}
 	if o.writeConfigTo != "" {
 		if len(o.hosted.plugins) == 0 { // their factories may ask the API server
 			if _, err := o.profiles(c, nil); err != nil {
@@ -110,12 +115,16 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	})
 }
 
+// announce logs what starts.
+func announce(l klog.Logger) {
+	l.Info("Starting Kubernetes Scheduler", "version", revision(), "scheduler", "Berth")
+	l.Info("Golang settings", "GOGC", os.Getenv("GOGC"), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOTRACEBACK", os.Getenv("GOTRACEBACK"))
+}
+
 // run serves the daemon's endpoint and runs it until a signal comes or the lease
 // is lost.
 func run(d *daemon.Daemon, secure server.Secure, o *options) error {
-	logger := klog.Background()
-	logger.Info("Starting Kubernetes Scheduler", "version", revision(), "scheduler", "Berth")
-	logger.Info("Golang settings", "GOGC", os.Getenv("GOGC"), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOTRACEBACK", os.Getenv("GOTRACEBACK"))
+	announce(klog.Background())
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 	context.AfterFunc(ctx, cancel) // a second signal ends the process at once

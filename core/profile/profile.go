@@ -39,6 +39,37 @@ type Scorer struct {
 	Weight int64
 }
 
+// PointPlugins are the plugins of an extension point, in the order in which they
+// run.
+type PointPlugins struct {
+	Point   string
+	Plugins []string
+}
+
+// Enabled lists the plugins by extension point.
+func (p *Profile) Enabled() []PointPlugins {
+	scorers := make([]*framework.Plugin, len(p.Score))
+	for i, s := range p.Score {
+		scorers[i] = s.Plugin
+	}
+	var list []PointPlugins
+	for _, at := range []struct {
+		name    string
+		plugins []*framework.Plugin
+	}{
+		{"PreEnqueue", p.PreEnqueue}, {"QueueSort", []*framework.Plugin{p.QueueSort}}, {"PreFilter", p.PreFilter},
+		{"Filter", p.Filter}, {"PostFilter", p.PostFilter}, {"PreScore", p.PreScore}, {"Score", scorers},
+		{"Reserve", p.Reserve}, {"Permit", p.Permit}, {"PreBind", p.PreBind}, {"Bind", p.Bind}, {"PostBind", p.PostBind},
+	} {
+		names := make([]string, len(at.plugins))
+		for i, pl := range at.plugins {
+			names[i] = pl.Name
+		}
+		list = append(list, PointPlugins{at.name, names})
+	}
+	return list
+}
+
 // Reads lists the kinds of objects that plugins of the profiles look up.
 func Reads(profiles []*Profile) []object.Kind {
 	var kinds []object.Kind

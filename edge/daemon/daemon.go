@@ -130,6 +130,7 @@ func New(o Options) (*Daemon, error) {
 		StepDone:         d.logs.StepDone,
 	})
 	d.logs.Watch(d.machine)
+	logs.Started(o.Logger, o.Profiles, extenders.Machine())
 	names := make([]string, len(o.Profiles))
 	for i, p := range o.Profiles {
 		names[i] = p.Name
@@ -149,7 +150,7 @@ func New(o Options) (*Daemon, error) {
 	d.watchdog = loop.NewWatchdog(d.loop, stuckLimit)
 	d.watcher = kube.NewWatcher(clients, profile.Reads(o.Profiles), d.loop.Post, o.Logger)
 	if len(extenders) > 0 {
-		d.executor.Extend(extenders)
+		d.executor.Extend(extenders, extenders.Machine())
 		d.watcher.Extend(extenders)
 		d.warnUnverified()
 	}

@@ -52,6 +52,7 @@ type Executor struct {
 	events   *recorder
 
 	extenders Extenders // nil: there is none
+	described []machine.Extender
 	asking    *calls
 	delegated *calls // bindings by extenders
 
@@ -227,9 +228,9 @@ func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
 	x.patchFailed.Add(1)
 	pod := klog.KRef(e.Pod.Namespace, e.Pod.Name)
 	if again {
-		x.logger.V(2).Info("Cannot update the status of a pod; trying again", "pod", pod, "err", err)
+		x.logger.V(2).Info("Failed to update the status of a pod, retrying", "pod", pod, "err", err)
 	} else {
-		x.logger.Error(err, "Cannot update the status of a pod", "pod", pod)
+		x.logger.Error(err, "Error updating pod", "pod", pod)
 	}
 	return !again
 }

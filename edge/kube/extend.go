@@ -2,6 +2,8 @@ package kube
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,8 +26,11 @@ type Extenders interface {
 // Run.
 func (w *Watcher) Extend(x Extenders) { w.extenders = x }
 
-// Extend has the executor ask the extenders. It comes before the first Do.
-func (x *Executor) Extend(e Extenders) { x.extenders = e }
+// Extend has the executor ask the extenders, of which the machine knows what is
+// described. It comes before the first Do.
+func (x *Executor) Extend(e Extenders, described []machine.Extender) {
+	x.extenders, x.described = e, described
+}
 
 // startAsk asks an extender. The machine bounds how many are asked at a time.
 func (x *Executor) startAsk(e machine.CallExtender) {
@@ -34,12 +39,31 @@ func (x *Executor) startAsk(e machine.CallExtender) {
 		if ctx.Err() != nil {
 			return // the scheduler stops; the pod did nothing wrong
 		}
-		if answer.Err != nil {
-			x.logger.Error(answer.Err, "Failed to call extender",
-				"verb", e.Verb, "pod", klog.KRef(e.Pod.Namespace, e.Pod.Name))
-		}
+		x.logAnswer(e, &answer)
 		x.report(answer)
 	})
+}
+
+// logAnswer logs that an extender failed, in kube-scheduler's words, or what it
+// scored.
+func (x *Executor) logAnswer(e machine.CallExtender, answer *machine.ExtenderReply) {
+	pod, extender := klog.KRef(e.Pod.Namespace, e.Pod.Name), x.described[e.Extender]
+	switch {
+	case answer.Err != nil && e.Verb == machine.Prioritize:
+		x.logger.V(5).Info("Failed to run extender's priority function. No score given by this extender.", "error", answer.Err, "pod", pod, "extender", extender.Name)
+	case answer.Err != nil && !extender.Ignorable:
+		x.logger.Error(answer.Err, "Failed to call extender", "extender", extender.Name, "verb", e.Verb, "pod", pod)
+	case answer.Err != nil && e.Verb == machine.Preempt:
+		x.logger.V(2).Info("Skipped extender as it returned error and has ignorable flag set", "extender", extender.Name, "err", answer.Err)
+	case answer.Err != nil:
+		x.logger.Info("Skipping extender as it returned error and has ignorable flag set", "extender", extender.Name, "err", answer.Err)
+	case len(answer.Scores) > 0:
+		if v := x.logger.V(10); v.Enabled() {
+			for _, node := range slices.Sorted(maps.Keys(answer.Scores)) {
+				v.Info("Extender scored node for pod", "pod", pod, "extender", extender.Name, "node", node, "score", answer.Scores[node])
+			}
+		}
+	}
 }
 
 // startBindBy has an extender bind a pod. Like a binding of ours it waits for a
@@ -55,6 +79,9 @@ func (x *Executor) startBindBy(e machine.BindByExtender) {
 			x.unanswered.Add(1)
 			defer x.unanswered.Add(-1)
 			result, err := x.extenders.Bind(ctx, e)
+			if extender := x.described[e.Extender]; err != nil && extender.Ignorable {
+				x.logger.Info("Skipping extender in bind as it returned error and has ignorable flag set", "extender", extender.Name, "err", err)
+			}
 			x.report(machine.BindReply{UID: e.Pod.UID, Result: result, Err: err})
 		})
 	})

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	_ "embed" // for Lines
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -9,9 +10,16 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/loop"
 )
+
+// Lines are the lines of kube-scheduler that Berth writes, one a row:
+// "verbosity | message | keys | test".
+//
+//go:embed lines.txt
+var Lines string
 
 // most is the highest verbosity at which kube-scheduler logs something.
 const most = 10
@@ -53,6 +61,20 @@ type preemptor struct {
 func New(l klog.Logger) *Logger {
 	return &Logger{logger: l, placed: map[types.UID]placed{}, flushed: map[types.UID]queue.State{},
 		evictions: map[eviction]machine.Evict{}, preemptors: map[types.UID]*preemptor{}}
+}
+
+// Started logs what a scheduler is made of.
+func Started(l klog.Logger, profiles []*profile.Profile, extenders []machine.Extender) {
+	v := l.V(2)
+	if !v.Enabled() {
+		return
+	}
+	for _, x := range extenders {
+		v.Info("Creating extender", "extender", x.Name)
+	}
+	for _, p := range profiles {
+		v.Info("the scheduler starts to work with those plugins", "profile", p.Name, "Plugins", p.Enabled())
+	}
 }
 
 // Explain picks the pods whose nodes and scores are logged, for machine.Options.

@@ -1,15 +1,12 @@
 package logs
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,45 +19,16 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/logs/logstest"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/sim"
 )
-
-//go:embed lines.txt
-var linesOfKubeScheduler string
-
-// line is one that was written: its verbosity, message and keys.
-type line struct {
-	level, message string
-	keys           []string
-}
-
-// sink keeps the lines that are written.
-type sink struct {
-	verbosity int
-	lines     []line
-}
-
-func (s *sink) Init(logr.RuntimeInfo)               {}
-func (s *sink) Enabled(level int) bool              { return level <= s.verbosity }
-func (s *sink) WithValues(...any) logr.LogSink      { return s }
-func (s *sink) WithName(string) logr.LogSink        { return s }
-func (s *sink) Info(level int, m string, kv ...any) { s.write(fmt.Sprint("V", level), m, kv) }
-func (s *sink) Error(_ error, m string, kv ...any)  { s.write("E", m, kv) }
-
-func (s *sink) write(level, message string, kv []any) {
-	l := line{level: level, message: message}
-	for i := 0; i < len(kv); i += 2 {
-		l.keys = append(l.keys, kv[i].(string))
-	}
-	s.lines = append(s.lines, l)
-}
 
 // world is a machine whose steps are logged. It answers no effect by itself.
 type world struct {
 	*machine.Machine
 	t    *testing.T
-	sink *sink
+	sink *logstest.Sink
 	logs *Logger
 	now  time.Time
 	took time.Duration // by each step
@@ -70,8 +38,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T, verbosity int) *world {
-	w := &world{t: t, sink: &sink{verbosity: verbosity}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	w.logs = New(logr.New(w.sink))
+	w := &world{t: t, sink: &logstest.Sink{Verbosity: verbosity}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	w.logs = New(w.sink.Logger())
 	options, err := sim.Options(config.Default())
 	if err != nil {
 		t.Fatal(err)
@@ -191,29 +159,22 @@ func claim(name string) v1.Volume {
 // Each line of kube-scheduler that lines.txt names is written at its verbosity
 // with its keys, and none of them at a higher verbosity than is asked for.
 func TestLines(t *testing.T) {
-	var written []line
+	var written []logstest.Line
 	for _, play := range scenarios {
 		w := newWorld(t, most)
 		play(w)
-		written = append(written, w.sink.lines...)
+		written = append(written, w.sink.Lines()...)
 	}
-	for _, l := range strings.Split(strings.TrimSpace(linesOfKubeScheduler), "\n") {
-		f := strings.Split(l, " | ")
-		if strings.HasPrefix(l, "#") || f[3] != "edge/logs, TestLines" {
-			continue
-		}
-		keys := strings.Split(f[2], ", ")
-		if !slices.ContainsFunc(written, func(w line) bool { return w.level == f[0] && w.message == f[1] && subset(keys, w.keys) }) {
-			t.Errorf("never written: %s", l)
-		}
+	for _, row := range logstest.Missing(Lines, "edge/logs, TestLines", written) {
+		t.Errorf("never written: %s", row)
 	}
 	for verbosity := range most {
 		for _, play := range scenarios {
 			w := newWorld(t, verbosity)
 			play(w)
-			for _, l := range w.sink.lines {
+			for _, l := range w.sink.Lines() {
 				var level int
-				if _, err := fmt.Sscanf(l.level, "V%d", &level); err == nil && level > verbosity {
+				if _, err := fmt.Sscanf(l.Level, "V%d", &level); err == nil && level > verbosity {
 					t.Errorf("written at -v=%d: %v", verbosity, l)
 				}
 			}
@@ -221,8 +182,17 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func subset(some, all []string) bool {
-	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
+// What a scheduler is made of is logged at its start.
+func TestStarted(t *testing.T) {
+	options, err := sim.Options(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &logstest.Sink{Verbosity: 2}
+	Started(s.Logger(), options.Profiles, []machine.Extender{{Name: "http://x"}})
+	for _, row := range logstest.Missing(Lines, "edge/logs, TestStarted", s.Lines()) {
+		t.Errorf("never written: %s", row)
+	}
 }
 
 // A slow attempt is traced with its steps; another is not.
@@ -230,9 +200,9 @@ func TestSlowAttempts(t *testing.T) {
 	w := newWorld(t, 4)
 	w.do(node("n1", "4"), pod("a", "1"), machine.ScheduleOne{})
 	traced := func() (lines []string) {
-		for _, l := range w.sink.lines {
-			if strings.HasPrefix(l.message, "Trace[") {
-				lines = append(lines, strings.Split(l.message, "\n")...)
+		for _, l := range w.sink.Lines() {
+			if strings.HasPrefix(l.Message, "Trace[") {
+				lines = append(lines, strings.Split(l.Message, "\n")...)
 			}
 		}
 		return lines
@@ -264,7 +234,7 @@ func TestNothingIsKept(t *testing.T) {
 	}
 	w := newWorld(t, 4)
 	w.do(node("n1", "4"), pod("a", "1"), machine.ScheduleOne{})
-	w.sink.verbosity = 0
+	w.sink.Verbosity = 0
 	w.do(machine.Tick{})
 	if len(w.logs.placed) > 0 {
 		t.Errorf("kept with -v=0: %v", w.logs.placed)
@@ -275,15 +245,17 @@ func TestNothingIsKept(t *testing.T) {
 func TestVerbosityChanges(t *testing.T) {
 	w := newWorld(t, 0)
 	w.do(node("n1", "4"))
-	w.sink.verbosity = 10
+	w.sink.Verbosity = 10
 	w.do(machine.Tick{}, pod("a", "1"), machine.ScheduleOne{}, done("a"))
-	if n := len(w.sink.lines); n == 0 {
+	if n := len(w.sink.Lines()); n == 0 {
 		t.Error("nothing is written at -v=10")
 	}
-	w.sink.verbosity, w.sink.lines = 0, nil
-	w.do(machine.Tick{}, pod("b", "1"), machine.ScheduleOne{}, done("b"))
-	if w.sink.lines != nil {
-		t.Errorf("at -v=0: %v", w.sink.lines)
+	w.sink.Verbosity = 0
+	w.do(machine.Tick{})
+	w.sink.Lines()
+	w.do(pod("b", "1"), machine.ScheduleOne{}, done("b"))
+	if lines := w.sink.Lines(); lines != nil {
+		t.Errorf("at -v=0: %v", lines)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"k8s.io/component-base/logs"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/prometheus/slis"
+	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/edge/config"
@@ -76,7 +77,9 @@ func Start(s Secure, o Options, shutdown time.Duration) (*Server, error) {
 func (s *Server) Stop() {
 	close(s.stop)
 	<-s.silence
+	klog.Background().Info("[graceful-termination] secure server has stopped listening")
 	<-s.stopped
+	klog.Background().Info("[graceful-termination] secure server is exiting")
 }
 
 // guarded lets only those in who may.

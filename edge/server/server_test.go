@@ -12,7 +12,11 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/compatibility"
+	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/edge/logs"
+	"github.com/berth-scheduler/berth/edge/logs/logstest"
 )
 
 func configuration(profiling bool) *configv1.KubeSchedulerConfiguration {
@@ -117,5 +121,18 @@ func TestSecretsStayInside(t *testing.T) {
 	}
 	if string(c.Extenders[0].TLSConfig.KeyData) != "secret" || !strings.Contains(c.Extenders[0].URLPrefix, "passw0rd") {
 		t.Error("the configuration itself was changed")
+	}
+}
+
+// The end of the endpoint is logged in kube-scheduler's words.
+func TestStopLines(t *testing.T) {
+	s := &logstest.Sink{}
+	klog.SetLoggerWithOptions(s.Logger(), klog.ContextualLogger(true))
+	defer klog.ClearLogger()
+	done := make(chan struct{})
+	close(done)
+	(&Server{stop: make(chan struct{}), stopped: done, silence: done}).Stop()
+	for _, row := range logstest.Missing(logs.Lines, "edge/server, TestStopLines", s.Lines()) {
+		t.Errorf("never written: %s", row)
 	}
 }
