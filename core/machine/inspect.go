@@ -19,8 +19,8 @@ func (m *Machine) First() *object.Pod { return m.queue.First() }
 // Queue is the machine's queue, for inspection only.
 func (m *Machine) Queue() *queue.Queue { return m.queue }
 
-// Listen has the queue tell the listener, which may not call the machine.
-func (m *Machine) Listen(l queue.Listener) { m.queue.Listen(l) }
+// Listen has the queue tell the listener, too, which may not call the machine.
+func (m *Machine) Listen(l *queue.Listener) { m.queue.Listen(l) }
 
 // Table is the machine's table, for inspection only.
 func (m *Machine) Table() *table.Table { return m.table }

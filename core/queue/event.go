@@ -21,6 +21,9 @@ const (
 	eventActivate             = "ForceActivate"
 	eventUnschedulableTimeout = "UnschedulableTimeout"
 	eventPopped               = "PodPopped" // in inflight_events
+	// What moves pods, and is not in the metric.
+	eventDelete      = "Delete"
+	eventSkipBackoff = "SkipBackoff"
 )
 
 var resourceLabels = [...]string{

@@ -141,7 +141,7 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		m.strategy = skip
 		q.moveToActiveOrBackoff(now, m, how, Label(e.Resource, e.ActionType))
 	}
-	if q.listener.Skipped != nil {
+	if q.skipsWanted() {
 		q.tellSkipped(Label(e.Resource, e.ActionType), preCheck)
 	}
 	return len(called)

@@ -97,6 +97,35 @@ func (e *Entry) State() State {
 	return s
 }
 
+// StayEnd is when a pod that waits for a time has waited long enough: its backoff
+// is over, or it was unschedulable or gated for so long that it is looked at again.
+// It is zero for a pod elsewhere.
+func (q *Queue) StayEnd(e *Entry) time.Time {
+	switch e.Place() {
+	case Backoff, ErrorBackoff:
+		return e.backoffEnd.Add(window)
+	case Unschedulable, Gated:
+		return q.stayEnd(e)
+	}
+	return time.Time{}
+}
+
+// Position is the pod's position in its place, from 1; 0 where there is no order.
+func (q *Queue) Position(e *Entry) int {
+	switch e.Place() {
+	case Nowhere, InFlight:
+		return 0
+	}
+	h := &q.heaps[e.place]
+	position := 1
+	for other := range h.all() {
+		if other != e && h.less(other, e) {
+			position++
+		}
+	}
+	return position
+}
+
 // Dump returns the state of all pods: by place, then namespace, name and UID.
 func (q *Queue) Dump() []State {
 	var states []State

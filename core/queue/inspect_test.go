@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestCheckSeesDamage(t *testing.T) {
 		"in two places":        func(b *bench) { b.heaps[Backoff].entries = append(b.heaps[Backoff].entries, b.entries[uid("a")]) },
 		"in flight, misplaced": func(b *bench) { b.inFlight = append(b.inFlight, b.entries[uid("a")]) },
 		"events left":          func(b *bench) { b.Delete(uid("flies")); b.events.add(on(framework.Add)) },
-		"illegal move":         func(b *bench) { b.move(start, b.entries[uid("a")], Unschedulable) },
+		"illegal move":         func(b *bench) { b.move(start, b.entries[uid("a")], Unschedulable, "x") },
 		"gate left":            func(b *bench) { b.entries[uid("a")].gate = &decision.Status{} },
 		"heap out of order":    func(b *bench) { b.heaps[Active].head().Pod.Priority = -9 },
 		"not in the index":     func(b *bench) { b.plugins.remove(b.entries[uid("requeued")]) },
@@ -175,5 +176,62 @@ func BenchmarkAddPopDone(b *testing.B) {
 		a := q.Pop(start)
 		q.Delete(a.Pod.UID)
 		p = a.Pod
+	}
+}
+
+// Each move is told after it, with the place before and the event that caused it.
+// What stays where it is makes no move of its own.
+func TestMovesAreTold(t *testing.T) {
+	var told []string
+	b := newBench(t)
+	b.Listen(&Listener{Moved: func(e *Entry, from Place, event string) {
+		told = append(told, e.Pod.Name+": "+from.String()+" > "+e.Place().String()+" by "+event)
+	}})
+	b.Add(start, pod("p"))
+	b.reject(start, "p", by("Room"))
+	b.Move(start, on(framework.UpdateNodeTaint)) // of no use
+	b.Move(start, on(framework.Add))
+	b.Flush(at(3 * time.Second))
+	b.pop(at(3*time.Second), "p")
+	b.Delete(uid("p"))
+	want := []string{
+		"p: nowhere > active by UnschedulablePodAdd",
+		"p: active > in flight by PodPopped",
+		"p: in flight > unschedulable by ScheduleAttemptFailure",
+		"p: unschedulable > backoff by NodeAdd",
+		"p: backoff > active by BackoffComplete",
+		"p: active > in flight by PodPopped",
+		"p: in flight > nowhere by Delete",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q", told)
+	}
+}
+
+// A pod's position is how many leave its place before it, and one; its stay ends
+// when its backoff is over, or when it has been left alone for too long.
+func TestPositionAndStay(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"low", "lower"} {
+		b.Add(start, pod(name))
+	}
+	b.Add(start, pod("high", priority(5)))
+	for name, want := range map[string]int{"high": 1, "low": 2, "lower": 3} {
+		if got := b.Position(b.entries[uid(name)]); got != want {
+			t.Errorf("position of %s: %d, want %d", name, got, want)
+		}
+	}
+	b.reject(start, "high", by("Room"))
+	e := b.entries[uid("high")]
+	if end := b.StayEnd(e); !end.Equal(start.Add(DefaultMaxUnschedulable)) || b.Position(e) != 1 {
+		t.Errorf("unschedulable until %v, position %d", end, b.Position(e))
+	}
+	b.Move(start, on(framework.Add))
+	due, _ := b.NextTimer()
+	if end := b.StayEnd(e); !end.Equal(due) {
+		t.Errorf("in backoff until %v, due at %v", end, due)
+	}
+	if b.Position(nil) != 0 || !b.StayEnd(nil).IsZero() {
+		t.Error("a pod that the queue does not have has a position")
 	}
 }

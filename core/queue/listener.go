@@ -1,31 +1,49 @@
 package queue
 
-import "github.com/berth-scheduler/berth/core/object"
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
 
 // Listener is told what the queue does with pods, while it does it. It may not
-// call the queue. A nil field is told nothing.
+// call the queue. A nil field is told nothing. The fields may change between two
+// calls of the queue.
 type Listener struct {
-	// Moved: the pod came to the place because of the event, which is named as in
-	// Arrival. The plugins of the entry's State are those of the last attempt.
-	Moved func(e *Entry, to Place, event string)
+	// Moved: the pod came to its place from another because of the event, which is
+	// named as in Arrival. It may have come from the same place. The plugins of the
+	// entry's State are those of the last attempt.
+	Moved func(e *Entry, from Place, event string)
 	// Skipped: the event makes the unschedulable pod no more schedulable.
 	Skipped func(p *object.Pod, event string)
 }
 
-// Listen has the queue tell the listener from now on, and nobody else.
-func (q *Queue) Listen(l Listener) { q.listener = l }
+// Listen has the queue tell the listener, too, from now on.
+func (q *Queue) Listen(l *Listener) { q.listeners = append(q.listeners, l) }
 
-func (q *Queue) tellMoved(e *Entry, to Place, event string) {
-	if q.listener.Moved != nil {
-		q.listener.Moved(e, to, event)
+func (q *Queue) tellMoved(e *Entry, from Place, event string) {
+	for _, l := range q.listeners {
+		if l.Moved != nil {
+			l.Moved(e, from, event)
+		}
 	}
+}
+
+// skipsWanted tells whether anybody listens to what events skip.
+func (q *Queue) skipsWanted() bool {
+	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.Skipped != nil })
 }
 
 // tellSkipped tells of the pods that an event has left where they were.
 func (q *Queue) tellSkipped(event string, preCheck func(*object.Pod) bool) {
 	for e := range q.heaps[Unschedulable].all() {
-		if preCheck == nil || preCheck(e.Pod) {
-			q.listener.Skipped(e.Pod, event)
+		if preCheck != nil && !preCheck(e.Pod) {
+			continue
+		}
+		for _, l := range q.listeners {
+			if l.Skipped != nil {
+				l.Skipped(e.Pod, event)
+			}
 		}
 	}
 }

@@ -90,11 +90,21 @@ var Moves = [places][places]string{
 	},
 }
 
-// move takes the pod from its place to another. Nothing else changes a place.
-func (q *Queue) move(now time.Time, e *Entry, to Place) {
-	if Moves[e.place][to] == "" && q.illegal == nil {
-		q.illegal = fmt.Errorf("pod %s moved from %s to %s, which is not a legal move", e.Pod.UID, e.place, to)
+// move takes the pod from its place to another because of an event. Nothing else
+// changes a place.
+func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
+	from := e.place
+	if Moves[from][to] == "" && q.illegal == nil {
+		q.illegal = fmt.Errorf("pod %s moved from %s to %s, which is not a legal move", e.Pod.UID, from, to)
 	}
+	q.leave(e)
+	e.place, e.since = to, now
+	q.enter(now, e)
+	q.tellMoved(e, from, event)
+}
+
+// leave takes the pod out of its place.
+func (q *Queue) leave(e *Entry) {
 	switch from := e.place; from {
 	case Nowhere:
 	case InFlight:
@@ -106,8 +116,11 @@ func (q *Queue) move(now time.Time, e *Entry, to Place) {
 		q.heaps[from].remove(e)
 		q.plugins.remove(e)
 	}
-	e.place, e.since = to, now
-	switch to {
+}
+
+// enter puts the pod where it says that it is.
+func (q *Queue) enter(now time.Time, e *Entry) {
+	switch e.place {
 	case Nowhere:
 		return
 	case InFlight:
@@ -124,7 +137,7 @@ func (q *Queue) move(now time.Time, e *Entry, to Place) {
 			q.plugins.add(e, rejector{plugin: p})
 		}
 	}
-	q.heaps[to].push(e)
+	q.heaps[e.place].push(e)
 }
 
 // set holds entries in no order; each knows its index.

@@ -64,7 +64,7 @@ type Queue struct {
 	}
 	arrivals map[Arrival]int
 	panics   map[string]int
-	listener Listener
+	listeners []*Listener
 	frontier []*Entry // room for Next
 	illegal  error    // the first move that Moves does not have
 }
@@ -155,7 +155,7 @@ func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 // be used again.
 func (q *Queue) Delete(e *Entry) {
 	q.Nominate(e, "")
-	q.move(time.Time{}, e, Nowhere)
+	q.move(time.Time{}, e, Nowhere, eventDelete)
 }
 
 // Ready tells whether Pop has a pod to hand out.
@@ -190,8 +190,7 @@ func (q *Queue) Pop(now time.Time) *Entry {
 	e.Tries++
 	e.changed, e.changes, e.activated = nil, 0, false
 	e.popped = q.events.number
-	q.move(now, e, InFlight)
-	q.tellMoved(e, InFlight, eventPopped)
+	q.move(now, e, InFlight, eventPopped)
 	e.rejectors, e.unknown = nil, nil
 	return e
 }
@@ -262,7 +261,7 @@ func (q *Queue) RetryAfterError(now time.Time, e *Entry) {
 // or is elsewhere, stays where it is.
 func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
 	if e.place == ErrorBackoff && e.errors == 0 {
-		q.move(now, e, Backoff)
+		q.move(now, e, Backoff, eventSkipBackoff)
 	}
 }
 
@@ -339,6 +338,5 @@ func (q *Queue) put(now time.Time, e *Entry, to Place, event string) {
 	if from := e.place; from != to {
 		q.arrivals[Arrival{to.metric(), event}]++
 	}
-	q.move(now, e, to)
-	q.tellMoved(e, to, event)
+	q.move(now, e, to, event)
 }

@@ -76,9 +76,10 @@ func (l *Logger) podGone(pod klog.ObjectRef, c machine.Change) {
 const failure = "ScheduleAttemptFailure"
 
 // moved logs that a pod came to a place of the queue. The queue calls it.
-func (l *Logger) moved(e *queue.Entry, to queue.Place, event string) {
-	pod := ref(e.Pod)
+func (l *Logger) moved(e *queue.Entry, from queue.Place, event string) {
+	pod, to := ref(e.Pod), e.Place()
 	switch {
+	case to == queue.Nowhere, from == queue.ErrorBackoff && to == queue.Backoff: // not told by kube-scheduler
 	case to == queue.InFlight:
 		l.popped(e)
 	case to == queue.Gated:

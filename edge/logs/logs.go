@@ -29,6 +29,8 @@ type Logger struct {
 	logger klog.Logger
 	// level is the verbosity during the step under way.
 	level int
+	// told is what the queue tells.
+	told queue.Listener
 	// cycles counts the scheduling cycles.
 	cycles int
 	// placed holds the pods that are placed and not bound yet, while the verbosity
@@ -97,14 +99,20 @@ func (l *Logger) Observe(s loop.Step, m *machine.Machine) {
 	}
 	l.steps, l.ended = l.steps[:0], l.ended[:0]
 	if level := l.verbosity(); level != l.level {
-		l.Watch(m)
+		l.follow()
 	}
 }
 
 // Watch has the machine tell what the verbosity asks for, before its first step.
 func (l *Logger) Watch(m *machine.Machine) {
+	m.Listen(&l.told)
+	l.follow()
+}
+
+// follow goes by the verbosity as it is now.
+func (l *Logger) follow() {
 	l.level = l.verbosity()
-	m.Listen(l.listener())
+	l.listen()
 	if l.level < 2 {
 		clear(l.placed)
 		clear(l.flushed)
@@ -125,16 +133,15 @@ func (l *Logger) verbosity() int {
 	return v
 }
 
-// listener is told of the queue what the verbosity asks for.
-func (l *Logger) listener() queue.Listener {
-	var told queue.Listener
+// listen has the queue tell what the verbosity asks for.
+func (l *Logger) listen() {
+	l.told = queue.Listener{}
 	if l.level >= 3 {
-		told.Moved = l.moved
+		l.told.Moved = l.moved
 	}
 	if l.level >= 5 {
-		told.Skipped = l.skipped
+		l.told.Skipped = l.skipped
 	}
-	return told
 }
 
 func (l *Logger) effect(s loop.Step, e machine.Effect) {
