@@ -1,0 +1,161 @@
+package records
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/loop"
+)
+
+var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// rejection is an attempt that found no node.
+func rejection(i, attempt int, reason string) *decision.Decision {
+	return &decision.Decision{
+		UID: uid(i), Pod: podName(i), Profile: "default-scheduler", Attempt: attempt, Result: decision.ResultUnschedulable, NodesTotal: 5000,
+		RejectedBy: []string{"NodeResourcesFit"},
+		Tallies:    []decision.Tally{{Blocker: decision.Blocker{Plugin: "NodeResourcesFit", Code: decision.Unschedulable, Reasons: []string{reason}}, Nodes: 5000}},
+	}
+}
+
+func placement(i, attempt int) *decision.Decision {
+	return &decision.Decision{UID: uid(i), Pod: podName(i), Profile: "default-scheduler", Attempt: attempt, Result: decision.ResultScheduled,
+		Node: fmt.Sprintf("node-%d", i%5000), Score: 443, Ties: 3, NodesTotal: 5000, NodesFeasible: 4321}
+}
+
+func uid(i int) types.UID  { return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)) }
+func podName(i int) string { return fmt.Sprintf("namespace-%d/workload-5d8f7c6b9-%d", i%7, i) }
+func at(i int) time.Time   { return start.Add(time.Duration(i) * time.Millisecond) }
+func done(d *decision.Decision) []machine.Effect {
+	return []machine.Effect{machine.AttemptDone{Decision: d}}
+}
+
+// Whatever happens, the log takes no more than its limit, and as long as the last
+// attempts of the pods that wait take less than half of that, each is there.
+func TestTheLogIsBoundedAndKeepsLastAttempts(t *testing.T) {
+	for seed := range uint64(6) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		r := New(LeastBytes)
+		waiting := map[types.UID]string{} // the message of its last attempt
+		pods := 50 + random.IntN(800)
+		for step := range 20_000 {
+			i := random.IntN(pods)
+			d := rejection(i, step, fmt.Sprintf("Insufficient thing-%d%s", step, strings.Repeat("x", random.IntN(200))))
+			if random.IntN(3) == 0 {
+				d = placement(i, step+2)
+			}
+			r.Observe(loop.Step{Now: at(step), Effects: done(d)})
+			if delete(waiting, d.UID); d.Result != decision.ResultScheduled {
+				waiting[d.UID] = d.Tallies[0].Reasons[0]
+			}
+			if step%100 == 0 {
+				check(t, r, seed)
+			}
+		}
+		if n := r.log.unprotected.Load(); n > 0 {
+			t.Fatalf("seed %d: %d last attempts unprotected of %d pods", seed, n, pods)
+		}
+		last := r.Lasts()
+		for uid, reason := range waiting {
+			if record := last[string(uid)]; len(record.Blockers) == 0 || record.Blockers[0].Reasons[0] != reason {
+				t.Fatalf("seed %d: pod %s: the last attempt is %+v, want reason %q", seed, uid, record, reason)
+			}
+		}
+		if len(last) != len(waiting) {
+			t.Fatalf("seed %d: %d last attempts, %d pods wait", seed, len(last), len(waiting))
+		}
+	}
+}
+
+// check compares what the log says of itself with what it holds.
+func check(t *testing.T, r *Recorder, seed uint64) {
+	t.Helper()
+	l, bytes, last, cost := r.log, 0, 0, 0
+	for _, s := range l.list {
+		bytes += len(s.data)
+		last += s.last
+	}
+	for _, at := range l.last {
+		cost += lastBytes + len(at.entry())
+	}
+	if last != len(l.last) || cost != l.lastCost || bytes != l.bytes {
+		t.Fatalf("seed %d: %d last attempts in segments, %d known; cost %d, counted %d; %d bytes, counted %d", seed, last, len(l.last), cost, l.lastCost, bytes, l.bytes)
+	}
+	if bytes += lastBytes * l.mostLast; bytes > l.limit || r.log.size() != bytes {
+		t.Fatalf("seed %d: %d bytes, says %d, limit %d", seed, bytes, r.log.size(), l.limit)
+	}
+}
+
+// Pods that wait in their thousands do not make the log grow: those for which there
+// is no room are counted, and new records still come in.
+func TestTooManyPodsWait(t *testing.T) {
+	r := New(LeastBytes)
+	for i := range 20_000 {
+		r.Observe(loop.Step{Now: at(i), Effects: done(rejection(i, 1, strings.Repeat("long reason ", 20)))})
+		if i%100 == 0 {
+			check(t, r, 0)
+		}
+	}
+	if r.log.unprotected.Load() == 0 || len(r.log.last) < 500 {
+		t.Errorf("%d are unprotected, %d protected", r.log.unprotected.Load(), len(r.log.last))
+	}
+	if found, _ := r.Find(Query{Pod: podName(19_999)}); len(found) != 1 {
+		t.Errorf("the newest record: %+v", found)
+	}
+	// What is placed or goes gives its room back.
+	for i := range 20_000 {
+		r.Observe(loop.Step{Now: at(i), Effects: done(placement(i, 2))})
+	}
+	check(t, r, 0)
+	if len(r.log.last) != 0 || r.log.lastCost != 0 || r.log.mostLast > 1024 {
+		t.Errorf("%d last attempts, cost %d, room for %d", len(r.log.last), r.log.lastCost, r.log.mostLast)
+	}
+}
+
+// A slow reader loses records, knows how many, and sees the others once, in order.
+func TestSlowReaderCountsWhatItLost(t *testing.T) {
+	for seed := range uint64(6) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		r := New(LeastBytes)
+		c := r.log.tail()
+		written, read, lost, lately := 0, uint64(0), uint64(0), int64(0)
+		for range 100 {
+			for range random.IntN(1 + random.IntN(10_000)) {
+				d := placement(written, 1)
+				if random.IntN(4) == 0 {
+					d = rejection(written%100, 3, "Insufficient cpu") // these are kept
+				}
+				r.Observe(loop.Step{Now: at(written), Effects: done(d)})
+				written++
+			}
+			for range random.IntN(5_000) {
+				e, number, missed, ok := c.read()
+				lost += missed
+				if !ok {
+					break
+				}
+				if read++; number != read+lost-1 || e.nanosecond() <= lately {
+					t.Fatalf("seed %d: entry %d after %d read and %d lost, at %d after %d", seed, number, read-1, lost, e.nanosecond(), lately)
+				}
+				lately = e.nanosecond()
+			}
+		}
+		for {
+			_, _, missed, ok := c.read()
+			if lost += missed; !ok {
+				break
+			}
+			read++
+		}
+		if int(read+lost) != written || lost == 0 {
+			t.Errorf("seed %d: %d read, %d lost, %d written", seed, read, lost, written)
+		}
+	}
+}

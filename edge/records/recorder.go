@@ -1,0 +1,203 @@
+package records
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/loop"
+)
+
+// Recorder writes records. Watch and Observe belong to the loop's goroutine; any
+// goroutine may read.
+type Recorder struct {
+	log     *log
+	encoder encoder
+	// Of the step at hand: the pod that was popped, and since when it was in the queue;
+	// the first pod that left the queue; all other moves, in order.
+	popped *object.Pod
+	queued time.Time
+	left   *object.Pod
+	from   queue.Place // that it left
+	moves  []move
+	// stayEnd tells until when a pod stays where it is in the queue.
+	stayEnd func(*queue.Entry) time.Time
+
+	listening atomic.Int32
+	mu        sync.Mutex
+	listeners map[chan struct{}]bool
+}
+
+// move is a move of a pod in the queue, as it was when it happened.
+type move struct {
+	pod      *object.Pod
+	from, to queue.Place
+	event    string
+	queued   time.Time // when the pod came to the queue, of one that was popped
+	until    time.Time
+	gate     *decision.Status
+}
+
+// keptMoves is the largest room for moves of one step that is kept for the next.
+const keptMoves = 1024
+
+// New returns a recorder that takes at most so many bytes, and no less than
+// LeastBytes.
+func New(limit int) *Recorder {
+	return &Recorder{log: newLog(limit), listeners: map[chan struct{}]bool{}}
+}
+
+// Watch has the machine's queue tell the recorder of its moves, before the first step.
+func (r *Recorder) Watch(m *machine.Machine) {
+	r.stayEnd = m.Queue().StayEnd
+	m.Listen(&queue.Listener{Moved: r.moved})
+}
+
+// moved takes in a move in the queue. Observe writes it down, at the end of the step.
+// That a pod becomes active when it enters the queue is not worth a record of its own:
+// the record of its attempt tells since when it was there.
+func (r *Recorder) moved(e *queue.Entry, from queue.Place, event string) {
+	to := e.Place()
+	switch {
+	case to == from, from == queue.Nowhere && to == queue.Active:
+		return
+	case to == queue.InFlight && r.popped == nil:
+		r.popped, r.queued = e.Pod, e.Timestamp
+		return
+	case to == queue.Nowhere && r.left == nil:
+		r.left, r.from = e.Pod, from
+		return
+	}
+	m := move{pod: e.Pod, from: from, to: to, event: event}
+	switch to {
+	case queue.Gated:
+		m.gate, m.until = e.State().Gate, r.stayEnd(e)
+	case queue.Backoff, queue.ErrorBackoff, queue.Unschedulable:
+		m.until = r.stayEnd(e)
+	case queue.InFlight:
+		m.queued = e.Timestamp
+	}
+	r.moves = append(r.moves, m)
+}
+
+// Observe writes down what a step did.
+func (r *Recorder) Observe(s loop.Step) {
+	now := s.Now.UnixNano()
+	for _, effect := range s.Effects {
+		switch e := effect.(type) {
+		case machine.AttemptDone:
+			r.attempt(now, e.Decision)
+		case machine.Evict:
+			r.encoder.beginPod(kindEvicted, now, e.Victim)
+			r.encoder.str(e.Node)
+			r.encoder.str(e.Preemptor.Key())
+			r.log.append(r.encoder.end())
+		case machine.PublishEvent:
+			if e.Reason == "Scheduled" {
+				r.bound(now, e.Pod)
+			}
+		case machine.ReadPod:
+			if reply, ok := s.Event.(machine.BindReply); ok && reply.Err != nil {
+				r.encoder.beginPod(kindUnknown, now, e.Pod)
+				r.encoder.str(reply.Err.Error())
+				r.log.append(r.encoder.end())
+			}
+		}
+	}
+	r.writeMoves(now)
+	r.log.show()
+	if r.listening.Load() > 0 {
+		r.wake()
+	}
+}
+
+func (r *Recorder) attempt(now int64, d *decision.Decision) {
+	queued := time.Time{}
+	if r.popped != nil && r.popped.UID == d.UID {
+		r.popped, queued = nil, r.queued
+	}
+	at := r.log.append(r.encoder.attempt(now, d, queued))
+	switch {
+	case d.Result != decision.ResultScheduled:
+		r.log.setLast(d.UID, at)
+	case d.Attempt > 1 || len(r.log.last) > 0:
+		r.log.dropLast(d.UID)
+	}
+}
+
+func (r *Recorder) bound(now int64, p *object.Pod) {
+	r.encoder.beginPod(kindBound, now, p)
+	r.log.append(r.encoder.end())
+	if r.left != nil && r.left.UID == p.UID {
+		r.forget(p)
+		r.left = nil
+	}
+}
+
+// writeMoves writes down the moves that no other record of the step tells of.
+func (r *Recorder) writeMoves(now int64) {
+	if p := r.popped; p != nil {
+		r.popped = nil
+		r.write(now, &move{pod: p, from: queue.Active, to: queue.InFlight, event: "PodPopped", queued: r.queued})
+	}
+	if p := r.left; p != nil {
+		r.left = nil
+		r.write(now, &move{pod: p, from: r.from, event: "Delete"})
+	}
+	if len(r.moves) == 0 {
+		return
+	}
+	for i := range r.moves {
+		r.write(now, &r.moves[i])
+	}
+	clear(r.moves)
+	if r.moves = r.moves[:0]; cap(r.moves) > keptMoves {
+		r.moves = nil
+	}
+}
+
+func (r *Recorder) write(now int64, m *move) {
+	if m.to == queue.Nowhere {
+		r.forget(m.pod)
+	}
+	r.log.append(r.encoder.move(now, m))
+}
+
+// forget lets the last attempt of a pod go that does not wait any more.
+func (r *Recorder) forget(p *object.Pod) {
+	if len(r.log.last) > 0 {
+		r.log.dropLast(p.UID)
+	}
+}
+
+// wake tells those that wait for records that there are some.
+func (r *Recorder) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.listeners { // any order: each by itself
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// listen returns a channel that gets a token when there are records that were not
+// there, and what ends that.
+func (r *Recorder) listen() (news <-chan struct{}, end func()) {
+	c := make(chan struct{}, 1)
+	r.mu.Lock()
+	r.listeners[c] = true
+	r.mu.Unlock()
+	r.listening.Add(1)
+	return c, func() {
+		r.listening.Add(-1)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.listeners, c)
+	}
+}
