@@ -23,7 +23,7 @@ var _ fwk.Handle = (*handle)(nil)
 
 // SnapshotSharedLister is the cluster as the present cycle sees it, or else the last
 // one did.
-func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{h.snapshots.last()} }
+func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{&h.snapshots} }
 
 // ClientSet is not bound to the lease: what a plugin writes is up to the plugin.
 func (h *handle) ClientSet() kubernetes.Interface { return h.options.Client }

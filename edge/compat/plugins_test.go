@@ -704,3 +704,27 @@ func TestRefusedPlugins(t *testing.T) {
 		}
 	}
 }
+
+// A lister that a factory kept shows each attempt the cluster of now.
+func TestListerMayBeKept(t *testing.T) {
+	c := New(t, WithPlugin("F", with(func(h fwk.Handle) fwk.Plugin {
+		kept := h.SnapshotSharedLister().NodeInfos()
+		return &filter{"F", func(_ fwk.CycleState, _ *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+			again, err := kept.Get(n.Node().Name)
+			if err != nil {
+				return fwk.AsStatus(err)
+			}
+			if all, err := kept.List(); err != nil || len(all) != 2 || len(again.GetPods()) != len(n.GetPods()) {
+				return fwk.AsStatus(fmt.Errorf("%d nodes, %d pods, not %d (%v)", len(all), len(again.GetPods()), len(n.GetPods()), err))
+			}
+			return nil
+		}}
+	})))
+	c.Add(Node("a"), Node("b"))
+	for _, p := range []string{"p", "q", "r"} {
+		c.Add(Pod(p))
+		if d := c.Decision(p, 0); d.Result != decision.ResultScheduled {
+			t.Errorf("got %+v", d)
+		}
+	}
+}

@@ -180,15 +180,18 @@ func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSumma
 	return images
 }
 
-// sharedLister shows a snapshot to plugins.
-type sharedLister struct{ *snapshot }
+// sharedLister shows plugins the cluster as of the attempt at hand. A plugin may keep
+// it: it always shows the last snapshot.
+type sharedLister struct{ snapshots *snapshots }
 
 func (l sharedLister) NodeInfos() fwk.NodeInfoLister           { return l }
 func (l sharedLister) StorageInfos() fwk.StorageInfoLister     { return l }
 func (l sharedLister) PodGroupStates() fwk.PodGroupStateLister { return noPodGroups{} }
 
-// List returns all nodes. The list is the caller's to read.
-func (l sharedLister) List() ([]fwk.NodeInfo, error) { return l.nodes(), nil }
+// List returns all nodes. The list is the caller's.
+func (l sharedLister) List() ([]fwk.NodeInfo, error) {
+	return slices.Clone(l.snapshots.last().nodes()), nil
+}
 
 func (l sharedLister) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) {
 	return l.that(func(n fwk.NodeInfo) bool { return len(n.GetPodsWithAffinity()) > 0 }), nil
@@ -200,7 +203,7 @@ func (l sharedLister) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, er
 
 func (l sharedLister) that(holds func(fwk.NodeInfo) bool) []fwk.NodeInfo {
 	var list []fwk.NodeInfo
-	for _, n := range l.nodes() {
+	for _, n := range l.snapshots.last().nodes() {
 		if holds(n) {
 			list = append(list, n)
 		}
@@ -210,15 +213,16 @@ func (l sharedLister) that(holds func(fwk.NodeInfo) bool) []fwk.NodeInfo {
 
 // Get returns the node of that name.
 func (l sharedLister) Get(name string) (fwk.NodeInfo, error) {
-	if r, ok := l.rows[name]; ok {
-		return l.at(r), nil
+	s := l.snapshots.last()
+	if r, ok := s.rows[name]; ok {
+		return s.at(r), nil
 	}
 	return nil, fmt.Errorf("nodeinfo not found for node name %q", name)
 }
 
 // IsPVCUsedByPods tells whether a placed pod uses the claim.
 func (l sharedLister) IsPVCUsedByPods(key string) bool {
-	return slices.ContainsFunc(l.nodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
+	return slices.ContainsFunc(l.snapshots.last().nodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
 }
 
 var errNoPodGroups = errors.New("pod group state not found: the feature gate GenericWorkload is off")
