@@ -30,6 +30,8 @@ type Options struct {
 	// Config is how to reach the API server; nil: there is none, in tests.
 	Config *rest.Config
 	Client kubernetes.Interface
+	// Informers makes the informers; nil: they ask Client.
+	Informers informers.SharedInformerFactory
 	// Dynamic reads custom resources.
 	Dynamic dynamic.Interface
 	// Timeout bounds what calls of plugins take in one attempt.
@@ -82,8 +84,11 @@ func New(o Options) *Hosts {
 		binding:     running{pods: map[types.UID]*preBinding{}},
 		postBinds:   make(chan func(), postBindLimit),
 		assumptions: assumptions{pending: map[types.UID]*pendingClaim{}, written: map[string]*resourcev1.ResourceClaim{}}}
-	if o.Client != nil {
-		h.factory = newFactory(informers.NewSharedInformerFactory(o.Client, 0))
+	if o.Informers == nil && o.Client != nil {
+		o.Informers = informers.NewSharedInformerFactory(o.Client, 0)
+	}
+	if o.Informers != nil {
+		h.factory = newFactory(o.Informers)
 	}
 	return h
 }

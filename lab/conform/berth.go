@@ -40,6 +40,8 @@ type berth struct {
 	writes map[types.UID][]framework.Write
 
 	extenders extender.Extenders
+	hosting   *hosting               // nil: all plugins are native
+	anew      func() (*berth, error) // a side like this one without a cluster; nil: the options make one
 
 	options   machine.Options
 	evaluator *engine.Engine // of pods that name a node
@@ -47,6 +49,16 @@ type berth struct {
 
 // Berth is Berth as a side, under the world's feature gates.
 func Berth(_ context.Context, w generate.World) (Side, error) {
+	b, err := newSide(w, func(_ []profile.Config, native profile.Registry) profile.Registry { return native })
+	if err != nil {
+		return nil, err
+	}
+	b.populate(w)
+	return b, nil
+}
+
+// newSide makes a side without a cluster so far; choose says which plugins there are.
+func newSide(w generate.World, choose func([]profile.Config, profile.Registry) profile.Registry) (*berth, error) {
 	gates := features.New()
 	if err := gates.SetFromMap(w.Gates); err != nil {
 		return nil, err
@@ -58,7 +70,9 @@ func Berth(_ context.Context, w generate.World) (Side, error) {
 			return nil, err
 		}
 	}
-	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(gates)))
+	configs := config.Profiles(c)
+	registry := choose(configs, plugins.Registry(features.Plugins(gates)))
+	profiles, err := profile.BuildAll(configs, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +80,9 @@ func Berth(_ context.Context, w generate.World) (Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: func(*object.Pod) bool { return true }, Check: true,
+	return newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: func(*object.Pod) bool { return true }, Check: true,
 		InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
-		MaxUnschedulable: queue.DefaultMaxUnschedulable})
-	b.populate(w)
-	return b, nil
+		MaxUnschedulable: queue.DefaultMaxUnschedulable}), nil
 }
 
 // populate shows the machine the cluster.
@@ -79,15 +91,19 @@ func (b *berth) populate(w generate.World) {
 		b.step(machine.NodeSet{Node: b.node(n)})
 	}
 	for _, budget := range w.Budgets {
+		b.hosting.show(budget, false)
 		b.step(machine.BudgetSet{Budget: decode.Budget(budget)})
 	}
 	for _, n := range w.Namespaces {
+		b.hosting.show(n, false)
 		b.step(machine.NamespaceSet{Namespace: decode.Namespace(n)})
 	}
 	for _, f := range w.SelectorOwners {
+		b.hosting.show(f, false)
 		b.step(machine.SelectorOwnerSet{Owner: decode.SelectorOwner(f)})
 	}
 	for _, o := range w.Objects {
+		b.hosting.show(o, false)
 		b.step(machine.ObjectSet{Object: decode.Object(o)})
 	}
 	for _, p := range w.Bound {
@@ -115,6 +131,9 @@ func newBerth(x extender.Extenders, o machine.Options) *berth {
 func (b *berth) step(e machine.Event) []machine.Effect {
 	b.now = b.now.Add(time.Millisecond)
 	effects := b.machine.Step(b.now, e)
+	for _, told := range b.hosting.take() {
+		effects = append(effects, b.step(told)...)
+	}
 	for _, effect := range effects {
 		switch effect := effect.(type) {
 		case machine.Bind:
@@ -131,10 +150,10 @@ func (b *berth) step(e machine.Event) []machine.Effect {
 	return effects
 }
 
-// pod and node keep the API object for the extenders.
+// pod and node keep the API object for extenders and hosted plugins.
 func (b *berth) pod(p *v1.Pod) *object.Pod {
 	pod := decode.Pod(p)
-	if b.extenders.Pod(p) {
+	if b.hosting != nil || b.extenders.Pod(p) {
 		pod.API = p
 	}
 	return pod
@@ -142,7 +161,7 @@ func (b *berth) pod(p *v1.Pod) *object.Pod {
 
 func (b *berth) node(n *v1.Node) *object.Node {
 	node := decode.Node(n)
-	if b.extenders.Nodes() {
+	if b.hosting != nil || b.extenders.Nodes() {
 		node.API = n
 	}
 	return node
@@ -153,6 +172,7 @@ func (b *berth) show(p *v1.Pod, node string) {
 	p = p.DeepCopy()
 	p.Spec.NodeName = node
 	b.placed[p.UID] = node
+	b.hosting.show(p, false)
 	b.step(machine.PodSet{Pod: b.pod(p)})
 }
 
@@ -163,6 +183,7 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 		return b.named(p)
 	}
 	b.forget(p)
+	b.hosting.show(p, false)
 	rec := oracle.Record{Pod: p.Namespace + "/" + p.Name, Result: oracle.Failed, Message: "the machine did not decide"}
 	for _, e := range []machine.Event{machine.PodSet{Pod: b.pod(p)}, machine.ScheduleOne{}} {
 		for _, effect := range b.step(e) {
@@ -182,6 +203,9 @@ func (b *berth) Decide(p *v1.Pod) oracle.Record {
 		b.waiting[p.UID] = p
 	}
 	rec.Writes = b.writes[p.UID]
+	if b.hosting != nil && rec.Victims == nil {
+		rec.Victims = b.hosting.victims()
+	}
 	return rec
 }
 
@@ -193,7 +217,7 @@ func (b *berth) named(p *v1.Pod) oracle.Record {
 			pending := p.DeepCopy()
 			pending.Spec.NodeName = "" // of a bound pod what only pending ones need is not decoded
 			pod := decode.Pod(pending)
-			pod.NodeName = p.Spec.NodeName
+			pod.API, pod.NodeName = p, p.Spec.NodeName
 			d := decision.Decision{Nodes: b.evaluator.Decide(engine.For(profile, pod), b.machine.Nominations()).Nodes()}
 			return record(&d)
 		}
@@ -214,6 +238,12 @@ func (b *berth) Assume(p *v1.Pod, node string) error {
 // Order has a machine without nodes decide on the pods.
 func (b *berth) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
 	empty := newBerth(b.extenders, b.options)
+	if b.anew != nil {
+		var err error
+		if empty, err = b.anew(); err != nil {
+			return nil, err
+		}
+	}
 	byUID := map[types.UID]*v1.Pod{}
 	for _, p := range pods {
 		byUID[p.UID] = p
@@ -245,8 +275,10 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 	case c.Node != nil:
 		b.step(machine.NodeSet{Node: b.node(c.Node)})
 	case c.Namespace != nil:
+		b.hosting.show(c.Namespace, false)
 		b.step(machine.NamespaceSet{Namespace: decode.Namespace(c.Namespace)})
 	case c.Other != nil:
+		b.hosting.show(c.Other, c.Verb == generate.Delete)
 		o := decode.Object(c.Other)
 		if m := o.Head(); c.Verb == generate.Delete {
 			b.step(machine.ObjectGone{Kind: m.Kind, Namespace: m.Namespace, Name: m.Name})
@@ -275,6 +307,7 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 
 // forget has the API report the pod deleted.
 func (b *berth) forget(p *v1.Pod) {
+	b.hosting.show(p, true)
 	delete(b.waiting, p.UID)
 	delete(b.placed, p.UID)
 	delete(b.asked, p.UID)

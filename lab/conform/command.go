@@ -48,6 +48,9 @@ a difference is an error. The run includes the stories if neither --mix nor
 
 The first disagreements of each mix are shrunk to the smallest case. They are
 written as stories (scenarios/README.md) that expect what kube-scheduler says.
+
+With --hosted, kube-scheduler's own plugins run in Berth, unmodified, in place of
+the native ones: those that are named, or all. The stories are left out then.
 The exit status is 1 if there is any disagreement. docs/conformance.md says more.`
 
 const examples = `  berth-lab conform                          # the stories, and all mixes with seeds
@@ -57,12 +60,13 @@ const examples = `  berth-lab conform                          # the stories, an
   berth-lab conform --mix all --seeds 17     # one world
   berth-lab conform --stories scenarios      # the stories alone
   berth-lab conform --stories scenarios/queue/flush.txt
+  berth-lab conform --hosted all --seeds 1-20  # kube-scheduler's own plugins in Berth
   berth-lab conform --out scenarios/found    # write disagreements there;
                                              # go test ./sim/scenario plays them`
 
 // NewCommand is "berth-lab conform".
 func NewCommand() *cobra.Command {
-	seeds, mix, dir, stories, brief := "1-600", "", "", "", false
+	seeds, mix, dir, stories, hosted, brief := "1-600", "", "", "", "", false
 	cmd := &cobra.Command{
 		Use:     "conform",
 		Short:   "Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision",
@@ -78,9 +82,17 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			start := Start(Berth)
+			if hosted != "" {
+				names, err := hostedNames(hosted)
+				if err != nil {
+					return err
+				}
+				start = Hosted(names...)
+			}
 			silence()
 			alone := stories != "" && mix == "" && !cmd.Flags().Changed("seeds")
-			if _, err := os.Stat(storiesHere); stories == "" && mix == "" && err == nil {
+			if _, err := os.Stat(storiesHere); stories == "" && mix == "" && hosted == "" && err == nil {
 				stories = storiesHere
 			}
 			var told error
@@ -90,7 +102,7 @@ func NewCommand() *cobra.Command {
 			if alone {
 				return told
 			}
-			c := comparison{mixes: mixes, first: first, last: last, berth: Berth,
+			c := comparison{mixes: mixes, first: first, last: last, berth: start,
 				out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(), dir: dir, brief: brief}
 			return errors.Join(told, c.run())
 		},
@@ -98,6 +110,7 @@ func NewCommand() *cobra.Command {
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
 	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; default: all of "+strings.Join(allMixes(), ", "))
 	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; default: standard output")
+	cmd.Flags().StringVar(&hosted, "hosted", hosted, `plugins of kube-scheduler's own that Berth hosts, separated by commas, or "all"`)
 	cmd.Flags().BoolVar(&brief, "brief", brief, "print only the first disagreement of each mix, in one line")
 	cmd.Flags().StringVar(&stories, "stories", stories, "file or directory of stories to play; worlds are played too only if --mix or --seeds is given")
 	return cmd

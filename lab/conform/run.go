@@ -87,6 +87,7 @@ type run struct {
 	nodes     map[string]bool            // there now
 	running   map[types.UID]bool         // pods on them
 	objects   store                      // claims, volumes and the like
+	hosting   *hosting                   // of the other side: with kube-scheduler's hints it misses what these miss
 }
 
 // Compare plays a world on kube-scheduler and on the other side until they
@@ -135,6 +136,9 @@ func (r *run) against(other Start) (apart *Disagreement) {
 		return nil
 	}
 	r.want, r.got = want, got
+	if b, ok := got.(*berth); ok {
+		r.hosting = b.hosting
+	}
 	if d := r.order(); d != nil {
 		return d
 	}
@@ -177,6 +181,9 @@ func (r *run) step(s Step) *Step {
 func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	step := r.step(Step{Pod: pod})
 	want, got := r.want.Decide(pod), r.got.Decide(pod)
+	if r.hosting != nil {
+		r.hosting.complete(want.Plans, &got)
+	}
 	step.Want, step.Got = want, got
 	r.count(want)
 	if diffs := compare(want, got); len(diffs) > 0 {
@@ -326,6 +333,8 @@ func (r *run) change(c generate.Change) *Disagreement {
 		}
 		switch {
 		case fits && moved:
+		case fits && !got[i] && !want[i] && r.hosting != nil:
+			r.counts.Missed++
 		case fits && !got[i]:
 			r.steps = r.steps[:at+1]
 			r.steps[at].Requeued = []*v1.Pod{pod}

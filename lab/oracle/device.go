@@ -21,14 +21,14 @@ import (
 // too: kube-scheduler writes them.
 func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, error) {
 	devices := s.factory.Resource().V1()
-	var informer *fed
+	var informer *Fed
 	switch o.(type) {
 	case *resourcev1.ResourceClaim:
-		informer = devices.ResourceClaims().Informer().(*fed)
+		informer = devices.ResourceClaims().Informer().(*Fed)
 	case *resourcev1.ResourceSlice:
-		informer = devices.ResourceSlices().Informer().(*fed)
+		informer = devices.ResourceSlices().Informer().(*Fed)
 	case *resourcev1.DeviceClass:
-		informer = devices.DeviceClasses().Informer().(*fed)
+		informer = devices.DeviceClasses().Informer().(*Fed)
 	default:
 		return false, nil
 	}
@@ -41,7 +41,7 @@ func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, er
 		if isClaim {
 			_ = tracker.Delete(at, claim.Namespace, claim.Name) // it may not be there
 		}
-		return true, informer.remove(o)
+		return true, informer.Remove(o)
 	}
 	if isClaim {
 		if _, err := tracker.Get(at, claim.Namespace, claim.Name); err != nil {
@@ -53,7 +53,7 @@ func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, er
 			return true, err
 		}
 	}
-	return true, informer.set(o)
+	return true, informer.Set(o)
 }
 
 // devices says whether there is any to be had.

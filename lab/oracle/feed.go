@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"context"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -11,30 +12,42 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// fed is an informer that is told by hand, and tells its handlers at once. What
-// kube-scheduler knows about devices it has by being told.
-type fed struct {
+// Fed is an informer that is told by hand, and tells its handlers at once. It needs
+// no API server.
+type Fed struct {
 	cache.SharedIndexInformer
 	handlers []cache.ResourceEventHandler
 }
 
-func (f *fed) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (f *Fed) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	f.handlers = append(f.handlers, h)
 	return f.SharedIndexInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 }
 
-func (f *fed) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (f *Fed) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return f.AddEventHandler(h)
 }
 
-func (f *fed) AddEventHandlerWithOptions(h cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (f *Fed) AddEventHandlerWithOptions(h cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return f.AddEventHandler(h)
 }
 
-func (f *fed) HasSynced() bool { return true }
+func (f *Fed) HasSynced() bool { return true }
 
-// set shows the object.
-func (f *fed) set(o metav1.Object) error {
+// Run and RunWithContext do nothing: nobody is asked for objects.
+func (f *Fed) Run(<-chan struct{}) {}
+
+func (f *Fed) RunWithContext(context.Context) {}
+
+// Feed has the factory hand out a Fed informer for the type. It has to be called
+// before anybody asks the factory.
+func Feed(factory informers.SharedInformerFactory, object runtime.Object) *Fed {
+	f := &Fed{SharedIndexInformer: cache.NewSharedIndexInformer(nil, object, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+	return factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return f }).(*Fed)
+}
+
+// Set shows the object.
+func (f *Fed) Set(o metav1.Object) error {
 	old, known, err := f.GetIndexer().Get(o)
 	if err == nil {
 		err = f.GetIndexer().Update(o)
@@ -49,8 +62,8 @@ func (f *fed) set(o metav1.Object) error {
 	return err
 }
 
-// remove shows that the object is gone.
-func (f *fed) remove(o metav1.Object) error {
+// Remove shows that the object is gone.
+func (f *Fed) Remove(o metav1.Object) error {
 	old, known, err := f.GetIndexer().Get(o)
 	if err != nil || !known {
 		return err
@@ -62,12 +75,10 @@ func (f *fed) remove(o metav1.Object) error {
 	return err
 }
 
-// feed has the factory hand out fed informers for all that is about devices.
-// It has to be called before anybody asks the factory.
+// feed has the factory hand out fed informers for all that is about devices: what
+// kube-scheduler knows about devices it has by being told.
 func feed(factory informers.SharedInformerFactory) {
 	for _, object := range []runtime.Object{&resourcev1.ResourceClaim{}, &resourcev1.ResourceSlice{}, &resourcev1.DeviceClass{}} {
-		factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
-			return &fed{SharedIndexInformer: cache.NewSharedIndexInformer(nil, object, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
-		})
+		Feed(factory, object)
 	}
 }

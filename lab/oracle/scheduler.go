@@ -51,7 +51,7 @@ type Scheduler struct {
 // New starts a scheduler that evaluates every node on the cluster of a world,
 // with its configuration. Stop ends it.
 func New(w generate.World) (*Scheduler, error) {
-	defer under(w.Gates)()
+	defer Under(w.Gates)()
 	cfg, err := load(w.Config)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
@@ -146,8 +146,8 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 // them when they are made.
 var gating sync.Mutex
 
-// under sets the gates; what it returns sets them back.
-func under(gates map[string]bool) (restore func()) {
+// Under sets the gates of the process; what it returns sets them back.
+func Under(gates map[string]bool) (restore func()) {
 	gating.Lock()
 	before := map[string]bool{}
 	for name := range gates {
