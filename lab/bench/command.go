@@ -95,7 +95,7 @@ Progress goes to standard error, and the result to standard output.`,
 	flags.StringVar(&o.Binary, "berth", "", "path of the berth-scheduler to measure in mode cluster (default: the program beside berth-lab)")
 	flags.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of Berth's measured phase to this file; in mode cluster, of its first seconds")
 	flags.StringVar(&o.MemProfile, "memprofile", "", "mode decide: write a profile of Berth's allocations to this file")
-	command.AddCommand(newScaleCommand(), newHardCommand(), newReplayCommand(), newTurnCommand())
+	command.AddCommand(newScaleCommand(), newHostedCommand(), newHardCommand(), newReplayCommand(), newTurnCommand())
 	return command
 }
 

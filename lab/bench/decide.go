@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,13 +14,16 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -41,6 +45,7 @@ type scene struct {
 	count   int               // of pods
 	warmUp  int               // how many of them are decided on before the clock runs
 	config  string            // KubeSchedulerConfiguration, "" for the defaults
+	hosted  string            // the kind of the plugin Hosted, "" for none
 	// misfits: pods may find no node; else one that does not ends the run.
 	misfits bool
 	// slice is how many decisions are taken before their bindings are answered.
@@ -69,9 +74,9 @@ type decider interface {
 // errNotReady: there is no pod to decide on.
 var errNotReady = errors.New("no pod was ready")
 
-func newDecider(scheduler string, s *scene) (decider, func(), error) {
-	if scheduler == Berth {
-		b, err := newBerth(s.config)
+func newDecider(name string, s *scene) (decider, func(), error) {
+	if name == Berth {
+		b, err := newBerth(s.config, s.hosted)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -99,7 +104,11 @@ func newDecider(scheduler string, s *scene) (decider, func(), error) {
 	}
 	world := generate.World{Config: s.config, Nodes: slices.Collect(s.nodes), Bound: s.bound, Namespaces: s.namespaces, Objects: s.objects, Budgets: s.budgets,
 		SelectorOwners: s.selectorOwners}
-	d, err := oracle.NewDefaultSchedulerOn(world)
+	var options []scheduler.Option
+	if s.hosted != "" {
+		options = append(options, scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{hostedName: factory(s.hosted)}))
+	}
+	d, err := oracle.NewDefaultSchedulerOn(world, options...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,6 +171,8 @@ type berthDecider struct {
 	binds   []machine.Bind
 	patches []machine.PatchStatus
 	evicts  []machine.Evict
+	runs    []machine.RunPlugins
+	hosts   *compat.Hosts // nil: there is no hosted plugin
 	later   []*v1.Pod     // to be offered one after the other
 	ahead   time.Duration // of the clock, for backoffs that nobody waits for
 	last    types.UID     // decided on last
@@ -169,7 +180,7 @@ type berthDecider struct {
 
 func (d *berthDecider) decided() types.UID { return d.last }
 
-func newBerth(configuration string) (*berthDecider, error) {
+func newBerth(configuration, hosted string) (*berthDecider, error) {
 	c, err := config.Default(), error(nil)
 	if configuration != "" {
 		c, err = config.Decode([]byte(configuration), "the configuration")
@@ -177,25 +188,44 @@ func newBerth(configuration string) (*berthDecider, error) {
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(features.New())))
+	d, configs := &berthDecider{}, config.Profiles(c)
+	if hosted != "" {
+		if err := d.host(hosted, configs); err != nil {
+			return nil, err
+		}
+	}
+	profiles, err := profile.BuildAll(configs, plugins.Registry(features.Plugins(features.New())))
 	if err != nil {
 		return nil, err
 	}
-	return &berthDecider{m: machine.New(machine.Options{
+	d.m = machine.New(machine.Options{
 		Profiles: profiles, Seed: 1, Workers: goruntime.GOMAXPROCS(0),
 		InitialBackoff: time.Second, MaxBackoff: 10 * time.Second, MaxUnschedulable: 5 * time.Minute,
-	})}, nil
+	})
+	if d.hosts != nil {
+		d.hosts.Built(profiles)
+		d.hosts.Connect(d.m, alone{})
+	}
+	return d, nil
 }
 
 func (d *berthDecider) addNodes(nodes iter.Seq[*v1.Node]) {
 	for n := range nodes {
-		d.m.Step(time.Now(), machine.NodeSet{Node: decode.Node(n)})
+		node := decode.Node(n)
+		if d.hosts != nil {
+			node.API = n
+		}
+		d.m.Step(time.Now(), machine.NodeSet{Node: node})
 	}
 }
 
 func (d *berthDecider) addPods(pods iter.Seq[*v1.Pod]) {
 	for p := range pods {
-		d.m.Step(time.Now().Add(d.ahead), machine.PodSet{Pod: decode.Pod(p)})
+		pod := decode.Pod(p)
+		if d.hosts != nil {
+			pod.API = p
+		}
+		d.m.Step(time.Now().Add(d.ahead), machine.PodSet{Pod: pod})
 	}
 }
 
@@ -212,6 +242,8 @@ func (d *berthDecider) step(e machine.Event) (record *decision.Decision) {
 			d.evicts = append(d.evicts, e)
 		case machine.Write:
 			d.writes = append(d.writes, e)
+		case machine.RunPlugins:
+			d.runs = append(d.runs, e)
 		case machine.Bind:
 			d.binds = append(d.binds, e)
 		}
@@ -244,6 +276,13 @@ func (d *berthDecider) settle() error {
 			}
 		}
 	}
+	for _, e := range d.runs {
+		if reply := d.hosts.Run(context.Background(), e); reply != nil {
+			d.step(reply)
+		}
+	}
+	clear(d.runs)
+	d.runs = d.runs[:0]
 	for _, b := range d.binds {
 		bound := *b.Pod
 		bound.NodeName = b.Node

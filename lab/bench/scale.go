@@ -39,12 +39,14 @@ type place struct {
 	Pattern string
 	Pods    int
 	Budget  time.Duration
+	Hosted  string // the kind of a plugin that is hosted, "" for none
 }
 
 // Point is what was measured at one place. Where there is a choice it is the
 // median turn.
 type Point struct {
 	Scheduler string `json:"scheduler"`
+	Hosted    string `json:"hosted,omitempty"`
 	Pattern   string `json:"pattern"`
 	Nodes     int    `json:"nodes"`
 
@@ -188,10 +190,14 @@ func (o *ScaleOptions) schedulersAt(nodes int) []string {
 
 // scene makes the place's nodes and pods, each only when it is asked for.
 func (at *place) scene() *scene {
-	return &scene{
+	s := &scene{
 		nodes: at.nodes(), pods: at.pods(), count: at.Pods,
 		warmUp: 3 * patterns[at.Pattern], budget: at.Budget,
 	}
+	if at.Hosted != "" {
+		s.hosted, s.config = at.Hosted, hostedConfig
+	}
+	return s
 }
 
 func (at *place) nodes() iter.Seq[*v1.Node] {
@@ -262,8 +268,8 @@ func podOf(name string, requests v1.ResourceList) *v1.Pod {
 // measure takes the turn's decisions. Of Berth it also weighs the heap.
 func (at *place) measure(t turn) (*Point, error) {
 	s := at.scene()
-	p := &Point{Scheduler: t.Scheduler, Pattern: at.Pattern, Nodes: at.Nodes}
-	if t.Scheduler == KubeScheduler {
+	p := &Point{Scheduler: t.Scheduler, Pattern: at.Pattern, Nodes: at.Nodes, Hosted: at.Hosted}
+	if t.Scheduler == KubeScheduler || at.Hosted != "" {
 		d, stop, err := newDecider(t.Scheduler, s)
 		if err != nil {
 			return nil, err
@@ -279,7 +285,7 @@ func (at *place) measure(t turn) (*Point, error) {
 		p.fill(took)
 		return p, nil
 	}
-	d, err := newBerth("")
+	d, err := newBerth("", "")
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -36,12 +37,12 @@ func NewDefaultScheduler(nodes []*v1.Node, bound []*v1.Pod) (*DefaultScheduler, 
 }
 
 // NewDefaultSchedulerOn starts it on the cluster of a world, with its configuration.
-func NewDefaultSchedulerOn(w generate.World) (*DefaultScheduler, error) {
+func NewDefaultSchedulerOn(w generate.World, options ...scheduler.Option) (*DefaultScheduler, error) {
 	cfg, err := load(w.Config)
 	if err != nil {
 		return nil, err
 	}
-	s, err := start(cfg.Profiles, w)
+	s, err := start(cfg.Profiles, w, options...)
 	if err != nil {
 		return nil, err
 	}
