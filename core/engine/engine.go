@@ -67,6 +67,16 @@ func NewPlain(t *table.Table, seed uint64) *Engine {
 	return e
 }
 
+// Reconfigure forgets all that was kept of profiles, none of which is used again.
+// Requests under them may not be decided on any more.
+func (e *Engine) Reconfigure(workers int) {
+	e.Reset()
+	clear(e.keys)
+	clear(e.seen)
+	e.workers = max(1, workers)
+	e.workerScratch = make([]scratch, e.workers)
+}
+
 // Reset forgets every view. Decisions stay the same; the next ones are slower.
 func (e *Engine) Reset() {
 	for _, v := range e.views { // any order: each by itself

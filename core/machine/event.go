@@ -1,11 +1,14 @@
 package machine
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 )
 
 // Event is something that happened: a change in the cluster, time that
@@ -68,6 +71,13 @@ type (
 	// Rewound: what the API showed before may be undone, as etcd was restored
 	// from a backup. What it shows from now on counts, however old.
 	Rewound struct{}
+	// Reconfigured: the profiles are others from now on. Each has the name of one
+	// that it replaces, and none is left out. Workers and backoffs are as in Options.
+	Reconfigured struct {
+		Profiles                   []*profile.Profile
+		Workers                    int
+		InitialBackoff, MaxBackoff time.Duration
+	}
 	// Tick: time passed; timers that are due fire.
 	Tick struct{}
 	// ScheduleOne: take the first pod of the queue through a scheduling cycle.
@@ -185,6 +195,7 @@ func (ObjectGone) event()        {}
 func (KindUnlisted) event()      {}
 func (KindListed) event()        {}
 func (Rewound) event()           {}
+func (Reconfigured) event()      {}
 func (Tick) event()              {}
 func (ScheduleOne) event()       {}
 func (BindReply) event()         {}

@@ -156,6 +156,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.tick()
 	case Rewound:
 		m.rewound()
+	case Reconfigured:
+		m.reconfigure(e)
 	default:
 		m.clusterChanged(e)
 	}

@@ -20,7 +20,8 @@ const (
 	eventPopFromBackoff       = "PopFromBackoffQ"
 	eventActivate             = "ForceActivate"
 	eventUnschedulableTimeout = "UnschedulableTimeout"
-	eventPopped               = "PodPopped" // in inflight_events
+	eventReconfigured         = "Reconfigured" // not in v1.36, which cannot
+	eventPopped               = "PodPopped"    // in inflight_events
 	// What moves pods, and is not in the metric.
 	eventDelete      = "Delete"
 	eventSkipBackoff = "SkipBackoff"

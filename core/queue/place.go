@@ -54,16 +54,19 @@ var Moves = [places][places]string{
 	},
 	Active: {
 		InFlight: "Pop",
+		Gated:    "Reconfigure, and a PreEnqueue plugin rejects the pod",
 		Nowhere:  "Delete",
 	},
 	Backoff: {
 		Active:   "the backoff is over, or Activate",
 		InFlight: "Pop, when nothing is active",
+		Gated:    "Reconfigure, and a PreEnqueue plugin rejects the pod",
 		Nowhere:  "Delete",
 	},
 	ErrorBackoff: {
 		Active:  "the backoff is over, or Activate",
 		Backoff: "SkipBackoff",
+		Gated:   "Reconfigure, and a PreEnqueue plugin rejects the pod",
 		Nowhere: "Delete",
 	},
 	Unschedulable: {

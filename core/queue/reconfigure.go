@@ -1,0 +1,47 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Backoffs say how long a pod backs off.
+type Backoffs struct{ Initial, Max time.Duration }
+
+// Reconfigure takes in that the profiles have changed, and the backoffs: the pods
+// of the attempts that were broken off, and all others that wait, are tried again as
+// if they had just come, in the new order. PreEnqueue may gate them. Pods in flight
+// go on; one that comes back is tried again.
+func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
+	q.opts.InitialBackoff, q.opts.MaxBackoff = max(b.Initial, 0), max(b.Max, 0)
+	entries := slices.SortedFunc(q.Entries(), func(a, b *Entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	q.plugins.plugins = nil
+	for _, e := range entries {
+		e.rejectors, e.unknown, e.slots = nil, nil, nil
+		e.backoffEnd, e.errors = time.Time{}, 0
+	}
+	for i := range q.heaps {
+		q.heaps[i].sortAnew()
+	}
+	for _, e := range entries {
+		if e.place == InFlight && !slices.Contains(brokenOff, e) {
+			e.activated = true
+			continue
+		}
+		if e.gate = q.opts.PreEnqueue(e.Pod); e.gate != nil {
+			q.put(now, e, Gated, eventReconfigured)
+		} else if e.place != Active {
+			q.put(now, e, Active, eventReconfigured)
+		}
+	}
+}
+
+// sortAnew puts the entries in order after the order has changed.
+func (h *heap) sortAnew() {
+	entries := slices.Collect(h.all())
+	*h = heap{less: h.less}
+	for _, e := range entries {
+		h.push(e)
+	}
+}
