@@ -1,6 +1,8 @@
 package shadow
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -8,41 +10,56 @@ import (
 )
 
 const (
-	// window is how far apart the watch may show two bindings that were decided on in
-	// the other order.
-	window = time.Second
+	// window is how late the watch may show a binding: others that were decided on
+	// after it may have been shown so long before.
+	window = 5 * time.Second
+	// settleEvery is how often differences are looked at again.
+	settleEvery = time.Second
 	// mostHeld bounds the differences that are kept at a time. More are told of as
 	// they come.
-	mostHeld = 1024
-	// mostKept bounds the bindings, and the pods that are gone, that are remembered.
-	mostKept = 4096
+	mostHeld = 4096
+	// mostKept bounds the pods that are remembered of those that came to a node, or
+	// went, of late.
+	mostKept = 16384
 )
 
 // order is a pod's place in the order of decisions: by priority, then by arrival.
 type order struct {
 	priority int32
-	arrival  uint64
+	arrival  uint64 // 0: it was bound long ago
 }
 
-func (o order) after(p order) bool {
-	if o.priority != p.priority {
-		return o.priority < p.priority
+func (o order) compare(p order) int {
+	if o.arrival == 0 || p.arrival == 0 {
+		return cmp.Compare(o.arrival, p.arrival)
 	}
-	return o.arrival > p.arrival
+	return cmp.Or(cmp.Compare(p.priority, o.priority), cmp.Compare(o.arrival, p.arrival))
 }
 
-// placement is a pod on a node, and when the watch showed it there, or gone.
+// placement is a pod that came to a node, or went, of late.
 type placement struct {
 	pod   *object.Pod
 	node  string
-	seen  time.Time
 	order order
+	seen  time.Time // when the watch showed it on the node
+	gone  time.Time // when the watch showed it gone; zero: it is there
+	there bool      // it takes room at the moment
+}
+
+// lastChange is when the watch showed something of it.
+func (p *placement) lastChange() time.Time {
+	if p.gone.IsZero() {
+		return p.seen
+	}
+	return p.gone
 }
 
 // difference is a choice of the live scheduler that Berth would not have made.
 type difference struct {
-	placement
 	pod        *object.Pod // before it was bound
+	node       string
+	order      order
+	seen       time.Time
 	waited     time.Duration
 	comparison machine.Comparison
 	verdict    verdict
@@ -57,85 +74,111 @@ func (s *Shadow) hold(d difference) {
 	s.held = append(s.held, d)
 }
 
-// settle tells of the differences around which all bindings are known.
+// settle tells of the differences around which the bindings are known.
 func (s *Shadow) settle(now time.Time) {
+	if now.Sub(s.settled) < settleEvery {
+		return
+	}
+	s.settled = now
 	n := 0
 	for n < len(s.held) && now.Sub(s.held[n].seen) >= window {
-		d := &s.held[n]
-		if s.wasBest(d) {
+		n++
+	}
+	due := slices.Clone(s.held[:n])
+	s.held = slices.Delete(s.held, 0, n)
+	s.findStale(due)
+	for i := range due {
+		s.tell(&due[i])
+	}
+	s.forgetOld(now)
+}
+
+// findStale finds the differences that are none in the order of decisions.
+func (s *Shadow) findStale(due []difference) {
+	inOrder := make([]*difference, len(due))
+	for i := range due {
+		inOrder[i] = &due[i]
+	}
+	slices.SortFunc(inOrder, func(a, b *difference) int { return a.order.compare(b.order) })
+	t := s.machine.Table()
+	for _, p := range s.recent {
+		if pl := t.Pod(p.pod.UID); pl != nil {
+			p.pod, p.node, p.there = pl.Pod, t.Name(pl.Row), true
+		} else {
+			p.there = false
+		}
+	}
+	defer s.arrange(func(p *placement) bool { return p.gone.IsZero() })
+	for _, d := range inOrder {
+		if slices.ContainsFunc(lags, func(lag time.Duration) bool { return s.wasBest(d, lag) }) {
 			d.verdict.Result = Stale
 		}
-		s.tell(d)
-		n++
 	}
-	s.held = append(s.held[:0], s.held[n:]...)
-	s.bound, s.gone = since(s.bound, now), since(s.gone, now)
 }
 
-// since drops what is too old to matter.
-func since(list []placement, now time.Time) []placement {
-	n := max(0, len(list)-mostKept)
-	for n < len(list) && now.Sub(list[n].seen) > 2*window {
-		n++
-	}
-	return list[n:]
-}
+// lags are how long before the binding was shown the live scheduler may have decided.
+// Pods that have gone since were there.
+var lags = []time.Duration{0, window / 20, window / 5, window / 2, window}
 
-// wasBest tells whether the node was among the best without the pods that were decided
-// on later; and if not, with the pods that have gone since.
-func (s *Shadow) wasBest(d *difference) bool {
-	undo := s.without(d)
-	defer undo()
-	if _, v := s.judge(d.pod, d.node); !v.Result.differs() {
-		return true
-	}
-	back, any := s.withGone(d)
-	defer back()
-	if !any {
-		return false
+// wasBest tells whether the node was among the best so long before, with the pods there
+// that were decided on earlier.
+func (s *Shadow) wasBest(d *difference, lag time.Duration) bool {
+	moved := s.arrange(func(p *placement) bool {
+		return p.order.compare(d.order) < 0 && (p.gone.IsZero() || p.gone.After(d.seen.Add(-lag)))
+	})
+	if lag > 0 && !moved {
+		return false // as for a shorter one
 	}
 	_, v := s.judge(d.pod, d.node)
 	return !v.Result.differs()
 }
 
-// without takes the pod, and those decided on later, off their nodes. It returns what
-// puts them back.
-func (s *Shadow) without(d *difference) (undo func()) {
+// arrange has the pods on their nodes that are to be there, and the others not. It
+// tells whether that changed anything.
+func (s *Shadow) arrange(there func(*placement) bool) (moved bool) {
 	t := s.machine.Table()
-	var taken []placement
-	take := func(b *placement) {
-		if pl := t.Pod(b.pod.UID); pl != nil {
-			taken = append(taken, placement{pod: pl.Pod, node: t.Name(pl.Row)})
-			t.Remove(b.pod.UID)
+	for _, p := range s.recent {
+		switch want := there(p); {
+		case want == p.there:
+			continue
+		case want:
+			t.Place(p.pod, p.node)
+		default:
+			t.Remove(p.pod.UID)
 		}
+		p.there, moved = !p.there, true
 	}
-	take(&d.placement)
-	for i := range s.bound {
-		if b := &s.bound[i]; b.order.after(d.order) && d.seen.Sub(b.seen).Abs() <= window {
-			take(b)
-		}
-	}
-	return func() {
-		for i := len(taken) - 1; i >= 0; i-- {
-			t.Place(taken[i].pod, taken[i].node)
-		}
-	}
+	return moved
 }
 
-// withGone puts back the pods that went while the difference was kept, or just before.
-// It returns what takes them away, and whether there are any.
-func (s *Shadow) withGone(d *difference) (undo func(), any bool) {
-	t := s.machine.Table()
-	var put []placement
-	for i := range s.gone {
-		if g := &s.gone[i]; t.Pod(g.pod.UID) == nil && d.seen.Sub(g.seen) <= window {
-			t.Place(g.pod, g.node)
-			put = append(put, *g)
+// forgetOld drops what is too old to matter.
+func (s *Shadow) forgetOld(now time.Time) {
+	excess := len(s.recent) - mostKept
+	s.recent = slices.DeleteFunc(s.recent, func(p *placement) bool {
+		excess--
+		if old := now.Sub(p.lastChange()) > 2*window; !old && excess < 0 {
+			return false
 		}
+		delete(s.placements, p.pod.UID)
+		return true
+	})
+}
+
+// placed remembers that the watch showed the pod on a node.
+func (s *Shadow) placed(now time.Time, p *object.Pod, o order) {
+	s.remember(&placement{pod: p, node: p.NodeName, order: o, seen: now})
+}
+
+// wentAway remembers that a pod on a node is gone.
+func (s *Shadow) wentAway(now time.Time, p *object.Pod, node string) {
+	if known := s.placements[p.UID]; known != nil {
+		known.gone = now
+		return
 	}
-	return func() {
-		for i := len(put) - 1; i >= 0; i-- {
-			t.Remove(put[i].pod.UID)
-		}
-	}, len(put) > 0
+	s.remember(&placement{pod: p, node: node, gone: now})
+}
+
+func (s *Shadow) remember(p *placement) {
+	s.recent = append(s.recent, p)
+	s.placements[p.pod.UID] = p
 }

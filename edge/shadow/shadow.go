@@ -37,14 +37,16 @@ type Shadow struct {
 	review   []*waiting // that are still to be looked at in this round
 	reviewed time.Time
 
-	bound []placement // of late, the oldest first
-	gone  []placement // pods that were placed until of late, the oldest first
-	held  []difference
+	recent     []*placement
+	placements map[types.UID]*placement // the same
+	held       []difference             // the oldest first
+	settled    time.Time
 }
 
 // New returns a shadow around the machine, to whom nobody else may give events.
 func New(m *machine.Machine, o Options) *Shadow {
-	return &Shadow{machine: m, options: o, metrics: newMetrics(o.Register), log: newLimitedLog(o.Logger), waiting: map[types.UID]*waiting{}}
+	return &Shadow{machine: m, options: o, metrics: newMetrics(o.Register), log: newLimitedLog(o.Logger),
+		waiting: map[types.UID]*waiting{}, placements: map[types.UID]*placement{}}
 }
 
 // First is none: no pod is ever scheduled.
@@ -65,12 +67,19 @@ func (s *Shadow) NextTimer() (time.Time, bool) {
 		}
 	}
 	if len(s.held) > 0 {
-		sooner(s.held[0].seen.Add(window))
+		sooner(later(s.held[0].seen.Add(window), s.settled.Add(settleEvery)))
 	}
 	if len(s.waiting) > 0 {
 		sooner(s.reviewed.Add(reviewEvery))
 	}
 	return next, any
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // Step has the machine take in the event, and compares where it tells of a choice of
@@ -108,7 +117,7 @@ func (s *Shadow) podSet(now time.Time, e machine.PodSet) {
 	switch {
 	case chosen:
 		s.endWait(now, w)
-		s.bound = append(s.bound, placement{pod: p, node: p.NodeName, seen: now, order: w.order})
+		s.placed(now, p, w.order)
 		if d.pod != nil {
 			s.hold(d)
 		}
@@ -125,16 +134,14 @@ func (s *Shadow) podGone(now time.Time, e machine.PodGone) {
 		s.endWait(now, w)
 	}
 	if pl := s.machine.Table().Pod(e.UID); pl != nil {
-		s.gone = append(s.gone, placement{pod: pl.Pod, node: s.machine.Table().Name(pl.Row), seen: now})
+		s.wentAway(now, pl.Pod, s.machine.Table().Name(pl.Row))
 	}
 	s.machine.Step(now, e)
 }
 
 // compare counts a choice that is no difference, and returns one that may be.
 func (s *Shadow) compare(now time.Time, w *waiting, pending, bound *object.Pod) difference {
-	d := difference{
-		pod: pending, placement: placement{pod: bound, node: bound.NodeName, seen: now, order: w.order}, waited: now.Sub(w.since),
-	}
+	d := difference{pod: pending, node: bound.NodeName, order: w.order, seen: now, waited: now.Sub(w.since)}
 	d.comparison, d.verdict = s.judge(pending, bound.NodeName)
 	if !d.verdict.Result.differs() {
 		s.metrics.count(pending.SchedulerName, d.verdict)
