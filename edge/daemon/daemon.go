@@ -69,7 +69,9 @@ type Daemon struct {
 
 	refreshing sync.Mutex // the metrics
 
+	marked  chan struct{} // closed when it is first known what the machine has to know to lead
 	synced  chan struct{} // closed when the machine knows the cluster
+	leads   chan struct{} // closed when the machine may decide
 	stopped chan struct{} // closed when the stop begins
 }
 
@@ -104,7 +106,8 @@ type Options struct {
 // New returns a daemon that does not run yet.
 func New(o Options) (*Daemon, error) {
 	c := o.Config
-	d := &Daemon{logger: o.Logger, config: c, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe, synced: make(chan struct{}), stopped: make(chan struct{})}
+	d := &Daemon{logger: o.Logger, config: c, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe,
+		marked: make(chan struct{}), synced: make(chan struct{}), leads: make(chan struct{}), stopped: make(chan struct{})}
 	var err error
 	if *c.LeaderElection.LeaderElect {
 		if d.lease, err = lease.New(o.API, c.LeaderElection, o.Identity, o.Profiles[0].Name); err != nil {
@@ -183,7 +186,7 @@ func (d *Daemon) Run(ctx context.Context, stopEndpoint func()) error {
 	defer endLoop()
 	go d.loop.Run(loopCtx)
 	if !delayed(d.config) {
-		go d.watch(ctx)
+		go d.begin(ctx)
 	}
 
 	leaseCtx, leave := context.WithCancelCause(context.Background())
@@ -249,19 +252,19 @@ func (d *Daemon) startHosts(ctx context.Context) bool {
 }
 
 // elect applies for the lease once the cluster is known, and lets the machine
-// decide when the lease is won. With delayCacheUntilActive it is the other way
-// round, as in v1.36: the cluster is watched once the lease is won. Who has the
-// lease then and cannot read the cluster leaves it to another. The channel is
-// closed when the lease is lost or has been left, as keep ended; never without
-// leader election.
+// decide when the lease is won and what the former leader wrote is known. With
+// delayCacheUntilActive it is the other way round, as in v1.36: the cluster is
+// watched once the lease is won. Who has the lease then and cannot read the cluster
+// leaves it to another. The channel is closed when the lease is lost or has been
+// left, as keep ended; never without leader election.
 func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc) <-chan struct{} {
 	left := make(chan struct{})
+	go func() {
+		if d.catchUp(ctx) {
+			d.lead(ctx)
+		}
+	}()
 	if d.lease == nil {
-		go func() {
-			if ready(ctx, d.synced) {
-				d.lead(ctx)
-			}
-		}()
 		return left
 	}
 	go func() {
@@ -271,22 +274,16 @@ func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc)
 		}
 		d.lease.Run(keep, d.over.Load) // with keep ended it only ends what New began
 	}()
-	go func() {
-		if !ready(ctx, d.lease.Won()) {
-			return
-		}
-		if delayed(d.config) {
-			go d.watch(ctx)
-			go func() {
+	if delayed(d.config) {
+		go func() {
+			if ready(ctx, d.lease.Won()) {
+				go d.begin(ctx)
 				look := time.NewTicker(time.Second)
 				defer look.Stop()
 				d.leaveUnsynced(ctx, look.C, leave)
-			}()
-		}
-		if ready(ctx, d.synced) {
-			d.lead(ctx)
-		}
-	}()
+			}
+		}()
+	}
 	return left
 }
 
@@ -420,7 +417,8 @@ func (d *Daemon) Endpoint() server.Options {
 					return nil
 				}
 				return errors.New("the cluster is not known yet: " + strings.Join(d.missing(), "; "))
-			})),
+			}),
+			healthz.NamedCheck("leader-caught-up", func(*http.Request) error { return d.behind() })),
 		Missing:   d.missing,
 		Config:    d.config,
 		Refresh:   d.refresh,

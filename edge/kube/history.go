@@ -28,7 +28,10 @@ type history struct {
 }
 
 // UpdateResourceVersion notes how far the watch has come. The reflector tells.
-func (h *history) UpdateResourceVersion(version string) { h.version = version }
+func (s *store) UpdateResourceVersion(version string) {
+	s.version = version
+	s.come(version)
+}
 
 // checked has a watch that is resumed begin with a consistent read. Where that
 // shows a lower version than the watch is to begin with, the objects are listed
@@ -79,9 +82,9 @@ func (s *store) compare(list []any, version string) {
 	if back {
 		s.rewinds.Add(1)
 		s.logger.Error(nil, "The API shows an older state than before, etcd may have been restored from a backup", "resource", s.name, "version", version, "seen", s.version)
-		for name, o := range s.seen {
+		for _, o := range s.seen {
 			o.version = ""
-			s.seen[name] = o
+			s.note(o)
 		}
 		s.post(machine.Rewound{})
 	}

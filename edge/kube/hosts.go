@@ -70,6 +70,7 @@ func (w *Watcher) Host(h Hosts) {
 
 // inform has the store filled by an informer that somebody else runs.
 func (s *store) inform(i cache.SharedIndexInformer) {
+	s.list = nil
 	_ = i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		s.failed.Store(&err)
 		cache.DefaultWatchErrorHandler(ctx, r, err)

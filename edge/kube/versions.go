@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -60,47 +59,18 @@ func (v *deviceVersion) listWatch(client rest.Interface, resource string) *cache
 			if err != nil || !older {
 				return w, err
 			}
-			return newV1Watch(w), nil
+			return newRelay(w, eventToV1), nil
 		},
 	}
 }
 
-// v1Watch converts the objects of a watch to v1.
-type v1Watch struct {
-	watch.Interface
-	events  chan watch.Event
-	stopped chan struct{}
-	stop    sync.Once
-}
-
-func newV1Watch(of watch.Interface) *v1Watch {
-	w := &v1Watch{Interface: of, events: make(chan watch.Event), stopped: make(chan struct{})}
-	go w.convert()
-	return w
-}
-
-// ResultChan is where the converted events come.
-func (w *v1Watch) ResultChan() <-chan watch.Event { return w.events }
-
-// Stop ends the watch.
-func (w *v1Watch) Stop() {
-	w.stop.Do(func() { close(w.stopped) })
-	w.Interface.Stop()
-}
-
-func (w *v1Watch) convert() {
-	defer close(w.events)
-	for e := range w.Interface.ResultChan() {
-		object, err := toV1(e.Object)
-		if e.Object = object; err != nil {
-			e = watch.Event{Type: watch.Error, Object: &apierrors.NewInternalError(err).ErrStatus}
-		}
-		select {
-		case w.events <- e:
-		case <-w.stopped:
-			return
-		}
+// eventToV1 converts the object of a watch's event to v1.
+func eventToV1(e watch.Event) watch.Event {
+	object, err := toV1(e.Object)
+	if e.Object = object; err != nil {
+		e = watch.Event{Type: watch.Error, Object: &apierrors.NewInternalError(err).ErrStatus}
 	}
+	return e
 }
 
 // deviceConversions convert between the versions of resource.k8s.io.

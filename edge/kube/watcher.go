@@ -228,7 +228,7 @@ type owner struct {
 }
 
 // store turns what a reflector sees into events. It is the reflector's store,
-// and is called from its goroutine only.
+// which calls it from its goroutine only. Whatever it has noted has been posted.
 type store struct {
 	name      string
 	post      func(machine.Event)
@@ -247,6 +247,7 @@ type store struct {
 	mu       sync.Mutex
 	unlisted bool // and this has been posted
 	history
+	progress
 }
 
 func newStore(name string, post func(machine.Event), entry func(any) *entry, gone func(owner) machine.Event) *store {
@@ -263,9 +264,10 @@ func (s *store) reflect(client rest.Interface, kind any, selector string, logger
 // reflectBy has the store filled by lists and watches.
 func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, logger klog.Logger) {
 	s.group, s.logger, s.history.logger = client.APIVersion().Group, logger, logger
+	s.list = lw.ListWithContextFunc
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
-	s.reflector = cache.NewReflectorWithOptions(s.noting(s.checked(lw)), kind, s, cache.ReflectorOptions{Name: s.name, Logger: &logger, Backoff: backoff})
+	s.reflector = cache.NewReflectorWithOptions(s.noting(s.hurried(s.checked(lw))), kind, s, cache.ReflectorOptions{Name: s.name, Logger: &logger, Backoff: backoff})
 	s.run = s.reflector.RunWithContext
 }
 
@@ -301,8 +303,8 @@ func (s *store) Update(obj any) error {
 	if known && before.uid != now.uid {
 		s.post(s.gone(before))
 	}
-	s.seen[now.NamespacedName] = now
 	s.post(e.set)
+	s.note(now)
 	return nil
 }
 
@@ -318,8 +320,8 @@ func (s *store) Delete(obj any) error {
 
 func (s *store) remove(name types.NamespacedName) {
 	if before, known := s.seen[name]; known {
-		delete(s.seen, name)
 		s.post(s.gone(before))
+		s.drop(name)
 	}
 }
 
@@ -345,6 +347,8 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.complete()
+	s.come(version)
+	s.begun(nil)
 	return nil
 }
 

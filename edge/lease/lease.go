@@ -49,8 +49,12 @@ type Lease struct {
 	fresh   time.Duration // how long after a renewal was sent the next one need not be
 	renewed atomic.Pointer[renewal]
 	won     chan struct{}
-	ended   atomic.Bool // Run has come to its end, or is about to
-	over    func() bool // whether all has ended that the lease guarded
+	ended   atomic.Bool  // Run has come to its end, or is about to
+	terms   atomic.Int64 // how often the lease had changed hands when this process got it
+	over    func() bool  // whether all has ended that the lease guarded
+
+	lock      resourcelock.Interface
+	vacancies *vacancies
 }
 
 // New returns a lease of that configuration, not yet applied for. source is the
@@ -79,12 +83,13 @@ func (l *Lease) elect(by resourcelock.Interface, c configv1alpha1.LeaderElection
 	// Others go by the seconds that the record says.
 	duration := c.LeaseDuration.Truncate(time.Second)
 	l.safe = duration - min(c.RetryPeriod.Duration, duration/2)
+	l.lock, l.vacancies = lock{by, l}, newVacancies(c.RetryPeriod.Duration)
 	retry := min(c.RetryPeriod.Duration, glance)
 	l.fresh = c.RetryPeriod.Duration - retry
 	l.won = make(chan struct{})
 	var err error
 	l.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock{by, l}, Name: "kube-scheduler", ReleaseOnCancel: true,
+		Lock: l.lock, Name: "kube-scheduler", ReleaseOnCancel: true,
 		LeaseDuration: c.LeaseDuration.Duration, RenewDeadline: c.RenewDeadline.Duration, RetryPeriod: retry,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(l.won) },

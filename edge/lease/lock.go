@@ -20,6 +20,8 @@ func (r *renewal) age(now time.Time) time.Duration {
 	return max(now.Sub(r.monotonic), now.Round(0).Sub(r.wall))
 }
 
+var errSuperseded = errors.New("somebody else has held the lease in between")
+
 var errNotOver = errors.New("not all is known to have ended that the lease guards: the lease is left to run out")
 
 // lock is the elector's access to the lease. It notes when the renewals were
@@ -27,6 +29,17 @@ var errNotOver = errors.New("not all is known to have ended that the lease guard
 type lock struct {
 	resourcelock.Interface
 	lease *Lease
+}
+
+// Get reads the lease. Who has held it and finds that somebody else has held it
+// since ends: what happened in between may not have been told yet.
+func (k lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	r, raw, err := k.Interface.Get(ctx)
+	if err == nil && r.HolderIdentity != k.Identity() && k.lease.renewed.Load() != nil && int64(r.LeaderTransitions) > k.lease.terms.Load() {
+		k.lease.ended.Store(true)
+	}
+	k.lease.vacancies.read(r, raw, err, k.Identity())
+	return r, raw, err
 }
 
 // Create makes the lease, held by this process.
@@ -46,6 +59,9 @@ func (k lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) e
 	if r.HolderIdentity != "" && k.lease.renewedLately(sent.monotonic) {
 		return nil
 	}
+	if r.HolderIdentity != "" && k.lease.ended.Load() {
+		return errSuperseded
+	}
 	if r.HolderIdentity == "" {
 		k.lease.ended.Store(true)
 		if !k.lease.over() {
@@ -55,6 +71,7 @@ func (k lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) e
 	err := k.Interface.Update(ctx, r)
 	if err == nil {
 		k.lease.renewed.Store(sent)
+		k.lease.terms.Store(int64(r.LeaderTransitions))
 	}
 	return err
 }

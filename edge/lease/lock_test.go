@@ -123,11 +123,8 @@ func (c *candidate) Describe() string   { return "kube-system/kube-scheduler" }
 // applied is a lease of 15 s, renewed each 2 s, that a candidate has applied
 // for. end asks it to stop, done is closed when it has.
 func applied(t *testing.T, s *shared, identity string, over func() bool) (l *Lease, end func(), done chan struct{}) {
-	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	l = &Lease{}
-	if err := l.elect(&candidate{shared: s, identity: identity}, configv1alpha1.LeaderElectionConfiguration{
-		LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second), RetryPeriod: duration(2 * time.Second),
-	}); err != nil {
+	if err := l.elect(&candidate{shared: s, identity: identity}, defaults()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -135,6 +132,12 @@ func applied(t *testing.T, s *shared, identity string, over func() bool) (l *Lea
 	go func() { defer close(done); l.Run(ctx, over) }()
 	t.Cleanup(func() { cancel(); <-done })
 	return l, cancel, done
+}
+
+func defaults() configv1alpha1.LeaderElectionConfiguration {
+	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	return configv1alpha1.LeaderElectionConfiguration{
+		LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second), RetryPeriod: duration(2 * time.Second)}
 }
 
 func always() bool { return true }

@@ -60,6 +60,7 @@ type Metrics struct {
 	badObjects      *metrics.Counter
 	rewinds, undone *metrics.Counter
 	stepSeconds     *metrics.Gauge
+	behind          *metrics.Gauge    // watches
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
 }
 
@@ -81,7 +82,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.stepSeconds, m.hosted)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.stepSeconds, m.behind, m.hosted)
 	return m
 }
 
@@ -149,6 +150,8 @@ func (m *Metrics) own() {
 	m.patchesFailed = counter(berth, "status_patches_failed_total", metrics.ALPHA, "Patches of a pod's status that failed.")
 	m.stepSeconds = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "loop_step_age_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "How long the scheduling loop has been at its present step, to the second; 0 where that is short. A loop that is stuck fails /livez."})
+	m.behind = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "watches_behind", StabilityLevel: metrics.ALPHA,
+		Help: "Kinds of objects of which the watch has not shown yet what the former leader wrote. A new leader decides on no pod until there is none; /readyz names them."})
 	m.hosted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "plugin_calls_running", StabilityLevel: metrics.ALPHA,
 		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind, whose pods keep their room, and late ones, which nobody waits for any more."}, []string{"call"})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")

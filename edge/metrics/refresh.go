@@ -22,6 +22,7 @@ type Snapshot struct {
 	Rewinds              uint64
 	Undone               int // bindings
 	Executor             kube.Counters
+	WatchesBehind        int
 	// PreBinding and Late are calls of hosted plugins that have not returned.
 	PreBinding, Late int
 }
@@ -49,6 +50,7 @@ func (m *Metrics) Refresh(s Snapshot) {
 	m.goroutines.WithLabelValues("prioritizing_extender").Set(float64(s.Scoring))
 	m.hosted.WithLabelValues("prebind").Set(float64(s.PreBinding))
 	m.hosted.WithLabelValues("late").Set(float64(s.Late))
+	m.behind.Set(float64(s.WatchesBehind))
 	m.inFlight.Reset()
 	for event, n := range s.EventsInFlight { // any order: each has its gauge
 		m.inFlight.WithLabelValues(event).Set(float64(n))

@@ -164,8 +164,11 @@ func pageOf(k *kind, objects []Object, of selection, at int64, after types.Names
 	return list, nil
 }
 
-// bookmarkEvery is how often an idle watch gets a bookmark.
-const bookmarkEvery = time.Minute
+// An idle watch gets a bookmark so often, and so long before it times out.
+const (
+	bookmarkEvery = time.Minute
+	bookmarkLast  = 2 * time.Second
+)
 
 // watching is a watch under way.
 type watching struct {
@@ -179,6 +182,8 @@ type watching struct {
 	last      time.Time
 	restored  int
 	bookmarks bool
+	due       time.Time // the next bookmark
+	ends      time.Time // when the watch times out; zero: never
 }
 
 // watch shows changes until the client, the timeout or a restored backup ends it.
@@ -209,6 +214,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) {
 	}
 	g := &watching{server: s, by: By(r.Context()), resource: t.kind.key(), kind: t.kind, of: of, at: version,
 		bookmarks: query.Get("allowWatchBookmarks") == "true"}
+	g.ends, _ = ctx.Deadline()
+	g.plan()
 	g.out = f.events(w)
 	if initial || version == 0 {
 		err = g.sendInitial(initial)
@@ -317,14 +324,23 @@ func (g *watching) pending() (pending []Change) {
 	return pending
 }
 
+// plan says when the next bookmark is due.
+func (g *watching) plan() {
+	g.due = time.Now().Add(bookmarkEvery)
+	if last := g.ends.Add(-bookmarkLast); time.Now().Before(last) && last.Before(g.due) {
+		g.due = last
+	}
+}
+
 // idle waits for news. A watch from a version that is yet to come waits, too.
 func (g *watching) idle(ctx context.Context, news chan struct{}) error {
-	timer := time.NewTimer(bookmarkEvery)
+	timer := time.NewTimer(time.Until(g.due))
 	defer timer.Stop()
 	select {
 	case <-news:
 		return nil
 	case <-timer.C:
+		g.plan()
 		s := g.server
 		s.mu.Lock()
 		idle := g.restored == s.restored && len(g.pending()) == 0

@@ -230,6 +230,28 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// A watch that times out gets a bookmark 2 s before, of all that was shown.
+func TestLastBookmark(t *testing.T) {
+	each(t, func(t *testing.T, s *Server, c kubernetes.Interface) {
+		s.Lag = func(by, resource string, c *Change) time.Time { return c.At.Add(1500 * time.Millisecond) }
+		seconds, begin := int64(5), time.Now()
+		w, err := c.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: fmt.Sprint(s.Revision()), TimeoutSeconds: &seconds, AllowWatchBookmarks: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		create(t, s, pod("p"))
+		for _, want := range []struct {
+			event string
+			at    time.Duration
+		}{{"ADDED p", 3500 * time.Millisecond}, {"BOOKMARK ", 3500 * time.Millisecond}, {"end", 5 * time.Second}} {
+			if got := next(w); got != want.event || time.Since(begin) != want.at {
+				t.Errorf("%s after %s, want %s after %s", got, time.Since(begin), want.event, want.at)
+			}
+		}
+	})
+}
+
 // A backup is what there was, with its versions; watches end.
 func TestRestore(t *testing.T) {
 	each(t, func(t *testing.T, s *Server, c kubernetes.Interface) {

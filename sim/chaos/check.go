@@ -34,9 +34,10 @@ type check struct {
 	requests int
 	bindings int
 
-	holder  string    // of the lease
-	renewed time.Time // when it was
-	unclear time.Time // until then nobody can tell who holds it
+	holder  string               // of the lease
+	renewed time.Time            // when it was
+	unclear time.Time            // until then nobody can tell who holds it
+	led     map[string]time.Time // when a process got the lease
 
 	bound    map[types.UID]*onNode // pods, as the API server has them
 	room     map[string]amounts    // the most that a node of the name ever had
@@ -68,9 +69,11 @@ func roomOf(n *v1.Node) amounts {
 	return amountsOf(n.Status.Allocatable, n.Status.Allocatable.Pods().Value())
 }
 
-// onNode is a pod that takes room.
+// onNode is a pod that takes room. by is the process that bound it, "" for
+// everybody else.
 type onNode struct {
 	key, node, by string
+	at            time.Time // when it was bound
 	takes         amounts
 }
 
@@ -79,6 +82,7 @@ type knowledge struct {
 	step    int
 	decided map[types.UID]placed
 	told    map[types.UID]placed
+	missed  map[types.UID]bool // the step that told of it panicked, and it was not told again yet
 }
 
 type placed struct {
@@ -88,7 +92,7 @@ type placed struct {
 
 func newCheck(p *play) *check {
 	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, room: map[string]amounts{},
-		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin}
+		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
 
 // breach notes what must not be.
@@ -122,9 +126,13 @@ func (c *check) changed(change *apiserver.Change) {
 }
 
 func (c *check) leaseChanged(l *coordinationv1.Lease, change *apiserver.Change) {
+	before := c.holder
 	c.renewed, c.holder = time.Now(), ""
 	if h := l.Spec.HolderIdentity; h != nil && change.Type != watch.Deleted {
 		c.holder = *h
+	}
+	if c.holder != before {
+		c.led[c.holder] = c.renewed
 	}
 	if change.By == "" {
 		c.unclear = time.Now().Add(leaseTime)
@@ -149,7 +157,7 @@ func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 		}
 		return
 	}
-	c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, change.By, requestsOf(p)}
+	c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, change.By, time.Now(), requestsOf(p)}
 	if change.By != "" {
 		c.bindings++
 		c.play.logf("%s bound %s to %s", change.By, p.Name, p.Spec.NodeName)
@@ -157,8 +165,9 @@ func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 	}
 }
 
-// overcommitted looks if a process has bound more pods to the node than fit,
-// by what it knew when it decided on each of them.
+// overcommitted looks if a process has bound more pods to the node than fit:
+// more than it knew of when it decided on each of them, or more than former
+// leaders left.
 func (c *check) overcommitted(node, by string) {
 	k := c.knows[by]
 	if k == nil {
@@ -171,12 +180,7 @@ func (c *check) overcommitted(node, by string) {
 		}
 		sum := amounts{}
 		for uid, other := range c.bound { // any order: a sum
-			if other.node != node {
-				continue
-			}
-			decided, ours := k.decided[uid]
-			told, known := k.told[uid]
-			if ours && other.by == by && decided.step <= at.step || known && told.step < at.step {
+			if other.node == node && c.counts(k, uid, other, by, at) {
 				sum = sum.plus(other.takes)
 			}
 		}
@@ -185,6 +189,21 @@ func (c *check) overcommitted(node, by string) {
 			return
 		}
 	}
+}
+
+// counts tells whether the process, when it decided at that step, had to count
+// the pod: it had decided on it or was told of it, or a former leader had bound
+// it before the process got the lease.
+func (c *check) counts(k *knowledge, uid types.UID, p *onNode, by string, at placed) bool {
+	decided, ours := k.decided[uid]
+	told, known := k.told[uid]
+	switch {
+	case ours && p.by == by:
+		return decided.step <= at.step
+	case known:
+		return told.step < at.step
+	}
+	return p.by != "" && p.by != by && p.at.Before(c.led[by]) && !k.missed[uid]
 }
 
 // restored is told that the API server was set back.
@@ -197,7 +216,7 @@ func (c *check) restored() {
 	c.bound = map[types.UID]*onNode{}
 	for _, o := range pods {
 		if p := o.(*v1.Pod); p.Spec.NodeName != "" {
-			c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, "", requestsOf(p)}
+			c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, "", time.Now(), requestsOf(p)}
 			if b := before[p.UID]; b != nil {
 				c.bound[p.UID] = b
 			}
@@ -265,11 +284,7 @@ func (c *check) answered(proc *process, r *http.Request, class string) {
 func (c *check) observe(proc *process, s loop.Step) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := c.knows[proc.name]
-	if k == nil {
-		k = &knowledge{decided: map[types.UID]placed{}, told: map[types.UID]placed{}}
-		c.knows[proc.name] = k
-	}
+	k := c.known(proc.name)
 	k.step++
 	switch e := s.Event.(type) {
 	case machine.PodSet:
@@ -303,7 +318,27 @@ func (c *check) observe(proc *process, s loop.Step) {
 	}
 }
 
+// known is what the process knows.
+func (c *check) known(process string) *knowledge {
+	k := c.knows[process]
+	if k == nil {
+		k = &knowledge{decided: map[types.UID]placed{}, told: map[types.UID]placed{}, missed: map[types.UID]bool{}}
+		c.knows[process] = k
+	}
+	return k
+}
+
+// panicked is told of a step of a process that a planted panic ends.
+func (c *check) panicked(proc *process, e machine.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := e.(machine.PodSet); ok {
+		c.known(proc.name).missed[e.Pod.UID] = true
+	}
+}
+
 func (k *knowledge) tell(uid types.UID, node string) {
+	delete(k.missed, uid)
 	if node == "" {
 		delete(k.told, uid)
 	} else {

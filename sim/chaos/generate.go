@@ -80,8 +80,10 @@ func (g *generator) happen() {
 		for range g.pick(1, 1, 2, 4) {
 			g.pod()
 		}
-	case n < 60:
+	case n < 56:
 		g.fault()
+	case n < 60:
+		g.succession()
 	case n < 67:
 		g.line("delete pod %s", g.somePod())
 	case n < 70 && g.pods > 0: // another one of the same name
@@ -122,6 +124,25 @@ func (g *generator) happen() {
 		g.saved = true
 	case n >= 98 && g.saved:
 		g.line("restore%s", g.word("", "", " ahead=5", " ahead=1000000"))
+	}
+}
+
+// succession is a change of the leader while the watch of the next one is behind:
+// it knows a pod that waits, and not the one that took the room for it.
+func (g *generator) succession() {
+	g.pod()
+	g.line("advance %dms", g.pick(400, 1500))
+	g.line("fault %s replica=%s kind=%s for=%dms by=%dms", g.word("lag", "lag", "freeze"), g.word("a", "b", "b"),
+		g.word("pods", "pods", "pods", "nodes"), g.pick(8000, 25000), g.pick(5000, 20000))
+	g.pods++
+	g.line("pod p%d cpu=%s priority=100", g.pods, g.word("1", "2"))
+	g.line("advance %dms", g.pick(1, 100))
+	g.node()
+	g.line("advance %dms", g.pick(200, 1500))
+	g.line("%s leader", g.word("crash", "terminate"))
+	if g.IntN(2) == 0 {
+		g.line("advance %dms", g.pick(900, 16000))
+		g.line("start all")
 	}
 }
 

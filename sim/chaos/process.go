@@ -139,6 +139,7 @@ func (s *steps) Step(now time.Time, e machine.Event) []machine.Effect {
 	what := fmt.Sprintf("%s %T", s.process.name, e)
 	if p.faults.of(s.process.replica, true, p.faults.draw(what), func(f *fault) bool { return f.does == panicStep }) != nil {
 		p.logf("%s: panics in %T", s.process.name, e)
+		p.check.panicked(s.process, e)
 		panic("planted")
 	}
 	defer func() {

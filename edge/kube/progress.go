@@ -1,0 +1,321 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// markPage is how many objects are read to tell a state of the cluster: a
+	// store that has just these has come as far.
+	markPage = 500
+	// hurriedTimeout is how long a watch lasts from which a bookmark is wanted. An
+	// API server sends one 2 s before a watch ends, and takes up to a second more or
+	// less.
+	hurriedTimeout int64 = 3
+	// youngWatch is the age up to which a watch is let be: client-go lists anew
+	// after a watch that was shorter than a second and had no event.
+	youngWatch = 1100 * time.Millisecond
+	// reopenAfter is how long a watch may take to show a state, before it is opened
+	// anew, and relistAfter after how many times its objects are listed anew.
+	reopenAfter = 5 * time.Second
+	relistAfter = 3
+	markRetry   = 100 * time.Millisecond // after a read that failed
+)
+
+// Mark is a state of the cluster.
+type Mark struct{ kinds map[*store]state }
+
+// state is a state of one kind of objects.
+type state struct {
+	version string
+	// objects are all that there are, by name, if whole says so.
+	objects map[types.NamespacedName]owner
+	whole   bool
+}
+
+// progress is how far a store has come, and how far it is to come.
+type progress struct {
+	list cache.ListWithContextFunc // consistent, if no version is given
+
+	moving  sync.Mutex // guards what follows, and writes to seen
+	shown   string     // all up to this version has been posted
+	moved   chan struct{}
+	wanted  *state          // nil: nobody waits
+	relist  bool            // the next watch and list are to start from nothing
+	current watch.Interface // nil: none is open
+	opened  time.Time
+}
+
+// note notes an object that has been posted.
+func (s *store) note(o owner) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	s.seen[o.NamespacedName] = o
+}
+
+// drop notes that an object is gone, and that this has been posted.
+func (s *store) drop(name types.NamespacedName) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	delete(s.seen, name)
+}
+
+// come notes that all up to the version has been posted.
+func (s *store) come(version string) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	s.shown = version
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
+	}
+}
+
+// has tells whether the store has come as far as the state.
+func (s *store) has(w *state) bool {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	return s.shown != "" && (!older(s.shown, w.version) || w.whole && maps.Equal(s.seen, w.objects))
+}
+
+// room tells whether the store holds what takes room, or gives it. Who runs the
+// informer of a store is not waited for: its watch cannot be opened anew.
+func (s *store) room() bool {
+	if s.list == nil {
+		return false
+	}
+	switch s.name {
+	case "pods", "nodes", "persistentvolumes", "persistentvolumeclaims", "resourceclaims":
+		return true
+	}
+	return false
+}
+
+// Mark reads the state of what takes room, and gives it, as it is now or is in a
+// moment. It reports false when the context ended first.
+func (w *Watcher) Mark(ctx context.Context) (*Mark, bool) {
+	m := &Mark{map[*store]state{}}
+	var mu sync.Mutex
+	ok := w.ofRoom(func(s *store) bool {
+		at, err := s.mark(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			m.kinds[s] = at
+		}
+		return ctx.Err() == nil
+	})
+	return m, ok
+}
+
+// Reach waits until all has been posted up to the mark. It reports false when the
+// context ended first.
+func (w *Watcher) Reach(ctx context.Context, m *Mark) bool {
+	return w.ofRoom(func(s *store) bool {
+		at, known := m.kinds[s]
+		return !known || s.reach(ctx, &at)
+	})
+}
+
+// ofRoom calls f for each store of what takes room, at once, and tells whether
+// all calls do.
+func (w *Watcher) ofRoom(f func(*store) bool) bool {
+	said := make(chan bool)
+	n := 0
+	for _, s := range w.stores {
+		if s.room() {
+			n++
+			go func() { said <- f(s) }()
+		}
+	}
+	all := true
+	for range n {
+		all = <-said && all
+	}
+	return all
+}
+
+// Behind says which kinds have not come as far as is waited for.
+func (w *Watcher) Behind() []string {
+	var behind []string
+	for _, s := range w.stores {
+		s.moving.Lock()
+		if s.wanted != nil {
+			behind = append(behind, fmt.Sprintf("%s: version %q of %q", s.resource(), s.shown, s.wanted.version))
+		}
+		s.moving.Unlock()
+	}
+	slices.Sort(behind)
+	return behind
+}
+
+// mark reads the state of the store's objects. It is an error if the context ends
+// or if they can be done without.
+func (s *store) mark(ctx context.Context) (at state, err error) {
+	for {
+		if at, err = s.read(ctx); err == nil || ctx.Err() != nil || s.kind != nil && !s.listed() {
+			return at, err
+		}
+		if !sleep(ctx, markRetry) {
+			return at, ctx.Err()
+		}
+	}
+}
+
+// read reads a page consistently.
+func (s *store) read(ctx context.Context) (state, error) {
+	limit := int64(1)
+	if s.listed() {
+		limit = markPage
+	}
+	list, err := s.list(ctx, metav1.ListOptions{Limit: limit})
+	if err != nil {
+		return state{}, err
+	}
+	head, err := meta.ListAccessor(list)
+	if err != nil {
+		return state{}, err
+	}
+	at := state{version: head.GetResourceVersion(), objects: map[types.NamespacedName]owner{}, whole: head.GetContinue() == ""}
+	return at, meta.EachListItem(list, func(o runtime.Object) error {
+		m, err := meta.Accessor(o)
+		if err == nil {
+			name := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+			at.objects[name] = owner{name, m.GetUID(), m.GetResourceVersion()}
+		}
+		return err
+	})
+}
+
+// reach waits until the store has come as far as the state. A watch that has
+// nothing to show says nothing for a minute: it is opened anew, so that a
+// bookmark comes soon.
+func (s *store) reach(ctx context.Context, w *state) bool {
+	if s.has(w) {
+		return true
+	}
+	s.want(w)
+	defer s.want(nil)
+	for tries := 1; !s.has(w); tries++ {
+		if tries == 2 {
+			s.logger.Info("Not scheduling until the watch has shown what the former leader wrote", "resource", s.resource(), "version", w.version)
+		}
+		if s.listed() {
+			s.reopen(ctx, tries > relistAfter)
+		}
+		if !s.await(ctx, w) {
+			return false
+		}
+		if tries > 1 && s.has(w) {
+			s.logger.Info("The watch has shown what the former leader wrote", "resource", s.resource(), "version", w.version)
+		}
+	}
+	return true
+}
+
+func (s *store) want(w *state) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	s.wanted = w
+}
+
+// reopen has the watch begin anew, when it has lasted for long enough, or the
+// objects be listed anew.
+func (s *store) reopen(ctx context.Context, relist bool) {
+	s.moving.Lock()
+	w, age := s.current, time.Since(s.opened)
+	s.relist = s.relist || relist
+	s.moving.Unlock()
+	if age < youngWatch && !sleep(ctx, youngWatch-age) || w == nil {
+		return
+	}
+	w.Stop()
+}
+
+// await waits until the store has come as far as the state, or for a while. It
+// reports false when the context ended.
+func (s *store) await(ctx context.Context, w *state) bool {
+	timer := time.NewTimer(reopenAfter)
+	defer timer.Stop()
+	for !s.has(w) {
+		select {
+		case <-s.news():
+		case <-timer.C:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// news is closed when the store comes further.
+func (s *store) news() <-chan struct{} {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	if s.moved == nil {
+		s.moved = make(chan struct{})
+	}
+	return s.moved
+}
+
+var errRelist = apierrors.NewResourceExpired("the watch stays behind")
+
+// hurried has a watch that somebody waits for send a bookmark soon, and lists
+// begin anew where the watch stays behind. It keeps the watch that is open.
+func (s *store) hurried(lw *cache.ListWatch) *cache.ListWatch {
+	open := lw.WatchFuncWithContext
+	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		if !s.prepare(&o) {
+			return nil, errRelist
+		}
+		w, err := open(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		w = newRelay(w, unchanged)
+		s.begun(w)
+		return w, nil
+	}
+	return lw
+}
+
+// prepare says what the next watch is to be like; false: there is to be none, as
+// the objects are to be listed from nothing.
+func (s *store) prepare(o *metav1.ListOptions) bool {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	s.current = nil
+	list := o.SendInitialEvents != nil
+	if s.relist && o.ResourceVersion != "" {
+		s.relist = !list // the list that follows a watch has a version, too
+		return false
+	}
+	if timeout := hurriedTimeout; s.wanted != nil && !list {
+		o.TimeoutSeconds = &timeout
+	}
+	return true
+}
+
+// begun notes that a watch is open; nil: the one that there is, after its list.
+func (s *store) begun(w watch.Interface) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	if w != nil {
+		s.current = w
+	}
+	s.opened = time.Now()
+}

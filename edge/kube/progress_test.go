@@ -1,0 +1,148 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/sim/apiserver"
+)
+
+type direct struct{ server *apiserver.Server }
+
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	return apiserver.Do(d.server, r), nil
+}
+
+// follows runs a test with a watcher of so many pods, whose nodes it notes when
+// the machine is told of them.
+func follows(t *testing.T, pods int, test func(t *testing.T, s *apiserver.Server, w *Watcher, told func(name string) string)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := apiserver.New()
+		for i := range pods {
+			if err := s.Create(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", i)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clients, err := NewClients(&rest.Config{Host: "http://api", Transport: direct{s}, QPS: -1}, always)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes := make(chan map[string]string, 1)
+		nodes <- map[string]string{}
+		w := NewWatcher(clients, nil, func(e machine.Event) {
+			if set, ok := e.(machine.PodSet); ok {
+				known := <-nodes
+				known[set.Pod.Name] = set.Pod.NodeName
+				nodes <- known
+			}
+		}, klog.Background())
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); w.Run(ctx) }()
+		if !w.WaitForSync(ctx) {
+			t.Fatal("not synced")
+		}
+		time.Sleep(time.Minute)
+		test(t, s, w, func(name string) string {
+			known := <-nodes
+			defer func() { nodes <- known }()
+			return known[name]
+		})
+		cancel()
+		<-done
+		time.Sleep(time.Minute) // client-go's own retries
+	})
+}
+
+func bound(t *testing.T, s *apiserver.Server, name string) {
+	t.Helper()
+	if err := s.Update("pods", "ns", name, func(o apiserver.Object) { o.(*v1.Pod).Spec.NodeName = "n" }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reached is how long it takes until the watcher has shown what is written now.
+func reached(t *testing.T, w *Watcher) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	m, ok := w.Mark(t.Context())
+	if !ok || !w.Reach(t.Context(), m) {
+		t.Fatal("the context has ended")
+	}
+	if behind := w.Behind(); len(behind) > 0 {
+		t.Errorf("behind: %v", behind)
+	}
+	return time.Since(begin)
+}
+
+// Where nothing has happened nobody waits for a word of the API server: a short
+// list says that all is known. Of many pods a bookmark says so, soon.
+func TestReachInAQuietCluster(t *testing.T) {
+	for pods, want := range map[int]time.Duration{0: 0, 3: 0, 1000: 2 * time.Second} {
+		follows(t, pods, func(t *testing.T, s *apiserver.Server, w *Watcher, _ func(string) string) {
+			_ = s.Create(&v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "other"}}) // the version is not that of the last pod
+			if took := reached(t, w); took > want {
+				t.Errorf("%d pods: %s, want %s", pods, took, want)
+			}
+		})
+	}
+}
+
+// A watch that lags is waited for, and named.
+func TestReachWaitsForAWatchThatLags(t *testing.T) {
+	for _, pods := range []int{3, 1000} {
+		follows(t, pods, func(t *testing.T, s *apiserver.Server, w *Watcher, told func(string) string) {
+			s.Lag = func(_, resource string, c *apiserver.Change) time.Time { return c.At.Add(8 * time.Second) }
+			bound(t, s, "p1")
+			time.AfterFunc(7*time.Second, func() {
+				if behind := strings.Join(w.Behind(), " "); !strings.HasPrefix(behind, "pods: version ") {
+					t.Errorf("%q is behind, want pods", behind)
+				}
+			})
+			if took := reached(t, w); took < 8*time.Second || took > 12*time.Second || told("p1") != "n" {
+				t.Errorf("%d pods: after %s p1 is on node %q", pods, took, told("p1"))
+			}
+		})
+	}
+}
+
+// A watch that says nothing any more is opened anew.
+func TestReachOpensAFrozenWatchAnew(t *testing.T) {
+	follows(t, 1000, func(t *testing.T, s *apiserver.Server, w *Watcher, told func(string) string) {
+		var asked atomic.Int32
+		s.Lag = func(_, resource string, c *apiserver.Change) time.Time {
+			if resource == "pods" && asked.Add(1) == 1 {
+				return c.At.Add(time.Hour) // on the watch that is open
+			}
+			return c.At
+		}
+		bound(t, s, "p1")
+		time.Sleep(time.Second)
+		if took := reached(t, w); took > 3*time.Second || told("p1") != "n" {
+			t.Errorf("after %s p1 is on node %q", took, told("p1"))
+		}
+	})
+}
+
+// Where no watch shows what is there, it is listed anew, from nothing.
+func TestReachListsAnew(t *testing.T) {
+	follows(t, 1000, func(t *testing.T, s *apiserver.Server, w *Watcher, told func(string) string) {
+		s.Lag = func(_, resource string, c *apiserver.Change) time.Time { return c.At.Add(time.Hour) }
+		bound(t, s, "p1")
+		if took := reached(t, w); took > 20*time.Second || told("p1") != "n" {
+			t.Errorf("after %s p1 is on node %q", took, told("p1"))
+		}
+	})
+}

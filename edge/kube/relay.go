@@ -1,0 +1,50 @@
+package kube
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// relay passes the events of a watch on, changed. After Stop nothing comes: the
+// error that the end of its own connection may be to the watch is not passed on.
+type relay struct {
+	watch.Interface
+	change  func(watch.Event) watch.Event
+	events  chan watch.Event
+	stopped chan struct{}
+	stop    sync.Once
+}
+
+func newRelay(of watch.Interface, change func(watch.Event) watch.Event) *relay {
+	r := &relay{Interface: of, change: change, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go r.pass()
+	return r
+}
+
+// ResultChan is where the events come.
+func (r *relay) ResultChan() <-chan watch.Event { return r.events }
+
+// Stop ends the watch.
+func (r *relay) Stop() {
+	r.stop.Do(func() { close(r.stopped) })
+	r.Interface.Stop()
+}
+
+func (r *relay) pass() {
+	defer close(r.events)
+	for e := range r.Interface.ResultChan() {
+		select {
+		case <-r.stopped:
+			return
+		default:
+		}
+		select {
+		case r.events <- r.change(e):
+		case <-r.stopped:
+			return
+		}
+	}
+}
+
+func unchanged(e watch.Event) watch.Event { return e }
