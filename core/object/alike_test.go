@@ -14,7 +14,7 @@ import (
 var idle = []string{
 	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Version", "Generation", "Gates",
 	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Controller", "Images", "Containers", "Features", "Extended",
-	"Scheduled", "Disrupted", "API", "Limits",
+	"Scheduled", "Disrupted", "API", "Recorded", "Limits",
 }
 
 // Every field of a pod counts for Alike, or is known not to.

@@ -13,6 +13,8 @@ type Budget struct {
 	// Disrupted are the names of status.disruptedPods: pods that are on their
 	// way out and counted already.
 	Disrupted map[string]bool
+	// Recorded is as a Pod's.
+	Recorded string
 }
 
 // Counts tells whether the pod's going would be counted against the budget. A

@@ -5,4 +5,6 @@ package object
 type Namespace struct {
 	Name   string
 	Labels map[string]string
+	// Recorded is as a Pod's.
+	Recorded string
 }

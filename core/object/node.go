@@ -28,6 +28,8 @@ type Node struct {
 	// API is the object that the node was decoded from, kept only where an
 	// extender is to be told of it; nil otherwise.
 	API *v1.Node
+	// Recorded is as a Pod's.
+	Recorded string
 }
 
 // NodeCondition is the type and status of one node condition.

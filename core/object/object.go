@@ -102,6 +102,8 @@ type Meta struct {
 	Name      string
 	UID       types.UID
 	Version   string // metadata.resourceVersion
+	// Recorded is as a Pod's.
+	Recorded string
 }
 
 // Head returns the object's metadata.

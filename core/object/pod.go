@@ -71,6 +71,10 @@ type Pod struct {
 	// API is the object that the pod was decoded from, kept only where an
 	// extender is to be told of it; nil otherwise.
 	API *v1.Pod
+	// Recorded is the API object as a record of the scheduler's inputs holds it
+	// (edge/record); "" unless one is kept. A copy that is made in the
+	// scheduler keeps that of the API's.
+	Recorded string
 }
 
 // Condition is the part of a pod condition that a status patch would change.

@@ -29,6 +29,8 @@ type SelectorOwner struct {
 	// Key is equal for owners of one kind that select the same pods by
 	// construction.
 	Key string
+	// Recorded is as a Pod's.
+	Recorded string
 }
 
 // Controller names the controller that owns a pod; Kind is NoSelectorOwner where

@@ -50,9 +50,10 @@ type Options struct {
 // Step is one step of the machine.
 type Step struct {
 	Now time.Time
-	// Event is nil for a step that panicked: it is given again.
-	Event   machine.Event
-	Effects []machine.Effect
+	// Event is nil for a step that panicked: it is given again. Panicked is then the
+	// event.
+	Event, Panicked machine.Event
+	Effects         []machine.Effect
 	Took    time.Duration
 }
 
@@ -74,6 +75,7 @@ type Loop struct {
 	inbox    *inbox
 	leading  atomic.Bool
 	now      doing
+	clock    clock
 
 	ticked time.Time // when timers were last looked at
 	due    time.Time // the next timer then, zero when there was none
@@ -224,15 +226,15 @@ func (l *Loop) untilTimer() time.Duration {
 func (l *Loop) step(e machine.Event) (ok bool) {
 	l.stale = true
 	l.now.begin(e)
-	s := Step{Now: time.Now(), Event: e}
+	s := Step{Now: l.clock.now(), Event: e}
 	s.Effects, ok = l.stepMachine(s.Now, e)
-	s.Took = time.Since(s.Now)
+	s.Took = l.clock.now().Sub(s.Now)
 	for _, effect := range s.Effects {
 		l.do(effect)
 	}
 	if l.options.Observe != nil {
 		if !ok {
-			s.Event = nil
+			s.Event, s.Panicked = nil, e
 		}
 		l.observe(s)
 	}

@@ -1,0 +1,13 @@
+// Package record keeps a log of all that a scheduler's machine is told: each
+// event with its time, and a digest of what the machine asked for. Whoever reads
+// the log back can drive a machine through the same steps (sim/replay).
+//
+// docs/record-format.md states the format. A log is a directory of segments
+// (segment.go). A segment is a header and frames with checksums (frame.go), which
+// hold one compressed stream of entries (encode.go, decode.go). API objects are
+// in it as protobuf, without what no decision depends on (object.go), and with
+// their names replaced where that is asked for (redact.go).
+//
+// A Recorder takes in steps on the loop's goroutine and writes on its own. It
+// never waits: where the disk or the processor is too slow the log gets a gap.
+package record

@@ -1,0 +1,215 @@
+package record
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	storage "k8s.io/component-helpers/storage/volume"
+)
+
+// keep is a copy of the object without what edge/decode does not look at. Commands,
+// environments and most annotations are none of a record's business.
+func keep(o metav1.Object) api {
+	switch o := o.(type) {
+	case *v1.Pod:
+		return keepPod(o)
+	case *v1.Node:
+		return keepNode(o)
+	case *v1.Namespace:
+		return &v1.Namespace{ObjectMeta: keepMeta(&o.ObjectMeta)}
+	case *policyv1.PodDisruptionBudget:
+		return &policyv1.PodDisruptionBudget{ObjectMeta: keepMeta(&o.ObjectMeta), Spec: policyv1.PodDisruptionBudgetSpec{Selector: o.Spec.Selector},
+			Status: policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: o.Status.DisruptionsAllowed, DisruptedPods: o.Status.DisruptedPods}}
+	case *v1.Service:
+		return &v1.Service{ObjectMeta: keepMeta(&o.ObjectMeta), Spec: v1.ServiceSpec{Selector: o.Spec.Selector}}
+	case *v1.ReplicationController:
+		return &v1.ReplicationController{ObjectMeta: keepMeta(&o.ObjectMeta), Spec: v1.ReplicationControllerSpec{Selector: o.Spec.Selector}}
+	case *appsv1.ReplicaSet:
+		return &appsv1.ReplicaSet{ObjectMeta: keepMeta(&o.ObjectMeta), Spec: appsv1.ReplicaSetSpec{Selector: o.Spec.Selector}}
+	case *appsv1.StatefulSet:
+		return &appsv1.StatefulSet{ObjectMeta: keepMeta(&o.ObjectMeta), Spec: appsv1.StatefulSetSpec{Selector: o.Spec.Selector}}
+	}
+	return keepObject(o)
+}
+
+// keepObject is keep for the kinds that only some plugins read. Their specs are
+// small, and kept whole.
+func keepObject(o metav1.Object) api {
+	var kept api
+	switch o := o.(type) {
+	case *v1.PersistentVolumeClaim:
+		c := *o
+		kept = &c
+	case *v1.PersistentVolume:
+		c := *o
+		kept = &c
+	case *storagev1.StorageClass:
+		c := *o
+		c.Parameters, c.MountOptions = nil, nil
+		kept = &c
+	case *storagev1.CSINode:
+		c := *o
+		c.Spec.Drivers = slices.Clone(c.Spec.Drivers)
+		for i := range c.Spec.Drivers {
+			c.Spec.Drivers[i].NodeID = ""
+		}
+		kept = &c
+	case *storagev1.CSIDriver:
+		c := *o
+		kept = &c
+	case *storagev1.CSIStorageCapacity:
+		c := *o
+		kept = &c
+	case *storagev1.VolumeAttachment:
+		c := *o
+		kept = &c
+	case *resourcev1.ResourceClaim:
+		c := *o
+		kept = &c
+	case *resourcev1.ResourceSlice:
+		c := *o
+		kept = &c
+	case *resourcev1.DeviceClass:
+		c := *o
+		kept = &c
+	default:
+		return nil
+	}
+	kept.SetManagedFields(nil)
+	kept.SetFinalizers(nil)
+	kept.SetAnnotations(keepAnnotations(kept.GetAnnotations()))
+	return kept
+}
+
+// annotations are those that decisions depend on.
+var annotations = []string{
+	storage.AnnBindCompleted, storage.AnnBoundByController, storage.AnnSelectedNode, v1.BetaStorageClassAnnotation,
+	v1.MigratedPluginsAnnotationKey, resourcev1.ExtendedResourceClaimAnnotation,
+}
+
+func keepAnnotations(all map[string]string) map[string]string {
+	var kept map[string]string
+	for _, key := range annotations {
+		if value, has := all[key]; has {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+func keepMeta(m *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, Labels: m.Labels, Generation: m.Generation,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, OwnerReferences: m.OwnerReferences,
+	}
+}
+
+func keepPod(p *v1.Pod) *v1.Pod {
+	s, t := &p.Spec, &p.Status
+	return &v1.Pod{
+		ObjectMeta: keepMeta(&p.ObjectMeta),
+		Spec: v1.PodSpec{
+			Volumes: keepVolumes(s.Volumes), InitContainers: keepContainers(s.InitContainers), Containers: keepContainers(s.Containers),
+			NodeSelector: s.NodeSelector, NodeName: s.NodeName, HostNetwork: s.HostNetwork, HostUsers: s.HostUsers,
+			Affinity: s.Affinity, SchedulerName: s.SchedulerName, Tolerations: s.Tolerations, Priority: s.Priority,
+			PreemptionPolicy: s.PreemptionPolicy, Overhead: s.Overhead, TopologySpreadConstraints: s.TopologySpreadConstraints,
+			SchedulingGates: s.SchedulingGates, ResourceClaims: s.ResourceClaims, Resources: s.Resources,
+		},
+		Status: v1.PodStatus{
+			Phase: t.Phase, NominatedNodeName: t.NominatedNodeName, StartTime: t.StartTime, Conditions: keepConditions(t.Conditions),
+			InitContainerStatuses: keepStatuses(t.InitContainerStatuses), ContainerStatuses: keepStatuses(t.ContainerStatuses),
+			Resize: t.Resize, AllocatedResources: t.AllocatedResources, Resources: t.Resources,
+			ResourceClaimStatuses: t.ResourceClaimStatuses, ExtendedResourceClaimStatus: t.ExtendedResourceClaimStatus,
+		},
+	}
+}
+
+func keepContainers(list []v1.Container) []v1.Container {
+	if list == nil {
+		return nil
+	}
+	kept := make([]v1.Container, len(list))
+	for i := range list {
+		c := &list[i]
+		kept[i] = v1.Container{Name: c.Name, Image: c.Image, Resources: c.Resources, RestartPolicy: c.RestartPolicy, RestartPolicyRules: c.RestartPolicyRules}
+		for _, p := range c.Ports {
+			if p.HostPort > 0 {
+				kept[i].Ports = append(kept[i].Ports, p)
+			}
+		}
+	}
+	return kept
+}
+
+// keepStatuses keeps what a resize in place has come to.
+func keepStatuses(list []v1.ContainerStatus) []v1.ContainerStatus {
+	var kept []v1.ContainerStatus
+	for i := range list {
+		if c := &list[i]; c.Resources != nil || c.AllocatedResources != nil {
+			kept = append(kept, v1.ContainerStatus{Name: c.Name, Resources: c.Resources, AllocatedResources: c.AllocatedResources})
+		}
+	}
+	return kept
+}
+
+func keepConditions(list []v1.PodCondition) []v1.PodCondition {
+	var kept []v1.PodCondition
+	for i := range list {
+		switch c := &list[i]; c.Type {
+		case v1.PodScheduled, v1.DisruptionTarget, v1.PodResizePending:
+			kept = append(kept, v1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return kept
+}
+
+// keepVolumes leaves out those that any node can provide.
+func keepVolumes(list []v1.Volume) []v1.Volume {
+	var kept []v1.Volume
+	for i := range list {
+		v := &list[i].VolumeSource
+		if *v != (v1.VolumeSource{Projected: v.Projected, Secret: v.Secret, ConfigMap: v.ConfigMap, EmptyDir: v.EmptyDir, DownwardAPI: v.DownwardAPI, HostPath: v.HostPath}) {
+			kept = append(kept, list[i])
+		}
+	}
+	return kept
+}
+
+// digestOf is a map that differs when the annotations do: nothing else is asked of
+// them.
+func digestOf(annotations map[string]string) map[string]string {
+	if len(annotations) == 0 {
+		return nil
+	}
+	h := fnv.New64a()
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		fmt.Fprintf(h, "%q%q", key, annotations[key])
+	}
+	return map[string]string{"digest": strconv.FormatUint(h.Sum64(), 36)}
+}
+
+func keepNode(n *v1.Node) *v1.Node {
+	kept := &v1.Node{
+		ObjectMeta: keepMeta(&n.ObjectMeta),
+		Spec:       v1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints},
+		Status:     v1.NodeStatus{Allocatable: n.Status.Allocatable, Images: n.Status.Images, DeclaredFeatures: n.Status.DeclaredFeatures},
+	}
+	kept.Annotations = digestOf(n.Annotations)
+	for i := range n.Status.Conditions {
+		c := &n.Status.Conditions[i]
+		kept.Status.Conditions = append(kept.Status.Conditions, v1.NodeCondition{Type: c.Type, Status: c.Status})
+	}
+	return kept
+}

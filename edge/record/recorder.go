@@ -1,0 +1,436 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// Step is a step of the machine, as the loop knows it.
+type Step struct {
+	Now      time.Time
+	Event    machine.Event
+	Panicked bool
+	Effects  []machine.Effect
+}
+
+// Options of a Recorder.
+type Options struct {
+	Dir string
+	// Limit is how many bytes the segments in the directory may have; at least
+	// MinLimit. The oldest go first.
+	Limit  int64
+	Names  *Names // nil: nothing is redacted
+	Header Header
+	Logger klog.Logger
+	// Checkpoint, where it is set, is what the machine knows now. It is called on
+	// the goroutine that calls Observe, when a run begins after a gap. Without it
+	// Observe waits where the writer cannot keep up.
+	Checkpoint func() ([]machine.Event, []byte)
+	// Tune changes sizes and times, for tests.
+	Tune func(*Tuning)
+}
+
+// MinLimit is the least limit of a log's size.
+const MinLimit = 1 << 20
+
+// Tuning are sizes and times of a Recorder.
+type Tuning struct {
+	Segment int64         // bytes after which a segment ends
+	Pending int           // steps that may wait for the writer
+	Flush   time.Duration // how long steps wait for more
+	Retry   time.Duration // how long to wait after an error
+}
+
+// tuning: a segment is an eighth of the limit, between 256 KiB and 64 MiB.
+func tuning(o *Options) Tuning {
+	t := Tuning{Segment: min(max(o.Limit/8, 256<<10), 64<<20), Pending: 1 << 17, Flush: time.Second, Retry: 10 * time.Second}
+	if o.Tune != nil {
+		o.Tune(&t)
+	}
+	return t
+}
+
+// maxRetry is the longest wait after errors.
+const maxRetry = 5 * time.Minute
+
+// Recorder writes steps to a log. Observe has one caller at a time; all else may be
+// called from anywhere.
+type Recorder struct {
+	options Options
+	tuning  Tuning
+	wake    chan struct{} // there is something to write
+	full    chan struct{} // there is much to write
+	stop    chan struct{}
+	done    chan struct{}
+
+	mu      sync.Mutex
+	room    sync.Cond
+	steps   []Step
+	begin   *beginning // a run begins before the steps
+	gap     string     // why steps are not taken, "" if they are
+	resume  bool       // the next step ends the gap
+	closing bool
+
+	out    *log // the writer's own
+	counts struct{ entries, lost, bytes, errors atomic.Uint64 }
+}
+
+// beginning is how a run begins in the middle.
+type beginning struct {
+	objects []machine.Event
+	state   []byte
+	gap     string
+}
+
+// Counters count since the start.
+type Counters struct {
+	Entries uint64 // written
+	Lost    uint64 // steps that are in no segment
+	Bytes   uint64 // written
+	Errors  uint64 // that ended a run
+}
+
+// Start begins a log: the directory is made, and the first segment. Whatever goes
+// wrong later is logged and counted, and tried again.
+func Start(o Options) (*Recorder, error) {
+	if o.Limit < MinLimit {
+		return nil, fmt.Errorf("a limit of %d bytes is too small for a record: at least %d", o.Limit, int64(MinLimit))
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	r := &Recorder{options: o, tuning: tuning(&o), wake: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	r.room.L = &r.mu
+	r.out = &log{dir: o.Dir, limit: o.Limit, segment: r.tuning.Segment, header: o.Header, names: o.Names}
+	r.out.header.Version, r.out.header.Redacted, r.out.header.Whole = Version, o.Names != nil, true
+	if err := r.out.beginRun(nil); err != nil {
+		return nil, err
+	}
+	go r.write()
+	return r, nil
+}
+
+// Counters returns what was counted.
+func (r *Recorder) Counters() Counters {
+	c := &r.counts
+	return Counters{c.entries.Load(), c.lost.Load(), c.bytes.Load(), c.errors.Load()}
+}
+
+// Observe takes in a step.
+func (r *Recorder) Observe(s Step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing {
+		return
+	}
+	if r.gap == "" && len(r.steps) >= r.tuning.Pending {
+		r.overflow()
+	}
+	switch {
+	case r.gap == "":
+		if r.steps = append(r.steps, s); len(r.steps) == 1 {
+			signal(r.wake)
+		}
+		if len(r.steps) == r.tuning.Pending/8 {
+			signal(r.full)
+		}
+	case r.resume: // the checkpoint is of the machine after this step
+		b := &beginning{gap: r.gap}
+		b.objects, b.state = r.options.Checkpoint()
+		r.begin, r.gap, r.resume = b, "", false
+		signal(r.wake)
+		r.counts.lost.Add(1)
+	default:
+		r.counts.lost.Add(1)
+	}
+}
+
+// overflow waits for the writer, or begins a gap.
+func (r *Recorder) overflow() {
+	if r.options.Checkpoint == nil {
+		for len(r.steps) >= r.tuning.Pending && !r.closing && r.gap == "" {
+			r.room.Wait()
+		}
+		return
+	}
+	r.lose("the writer could not keep up")
+}
+
+// lose begins a gap: steps are not taken until the writer says so.
+func (r *Recorder) lose(why string) {
+	r.counts.errors.Add(1)
+	r.counts.lost.Add(uint64(len(r.steps)))
+	r.gap, r.resume, r.steps, r.begin = why, false, nil, nil
+	signal(r.wake)
+	r.room.Broadcast()
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Close writes what is left, until the context ends.
+func (r *Recorder) Close(ctx context.Context) {
+	r.mu.Lock()
+	closing := r.closing
+	r.closing = true
+	r.room.Broadcast()
+	r.mu.Unlock()
+	if !closing {
+		close(r.stop)
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+	}
+}
+
+// write is the writer's goroutine.
+func (r *Recorder) write() {
+	defer close(r.done)
+	failing, pause := false, r.tuning.Retry
+	for stopping := false; !stopping; {
+		stopping = r.await()
+		r.mu.Lock()
+		steps, begin, gap := r.steps, r.begin, r.gap
+		r.steps, r.begin = nil, nil
+		r.room.Broadcast()
+		r.mu.Unlock()
+		if gap == "" {
+			if err := r.take(steps, begin); err != nil {
+				r.mu.Lock()
+				r.counts.lost.Add(uint64(len(steps)))
+				r.lose(err.Error())
+				r.mu.Unlock()
+				gap = err.Error()
+			} else if failing && begin != nil {
+				failing, pause = false, r.tuning.Retry
+				r.options.Logger.Info("Recording goes on after a gap", "dir", r.options.Dir)
+			}
+		}
+		if gap == "" || stopping {
+			continue
+		}
+		r.out.abandon()
+		if !failing {
+			failing = true
+			r.options.Logger.Error(errors.New(gap), "Failed to record, trying again later; scheduling goes on", "dir", r.options.Dir)
+		}
+		stopping = r.rest(pause)
+		pause = min(2*pause, maxRetry)
+	}
+	r.out.abandon()
+}
+
+// await waits for something to write, and a little for more of it. It reports true
+// when the recorder is to stop.
+func (r *Recorder) await() (stopping bool) {
+	select {
+	case <-r.wake:
+	case <-r.stop:
+		return true
+	}
+	timer := time.NewTimer(r.tuning.Flush)
+	defer timer.Stop()
+	select {
+	case <-r.full:
+	case <-timer.C:
+	case <-r.stop:
+		return true
+	}
+	return false
+}
+
+// rest waits after an error and then has the next step end the gap. Without a
+// checkpoint there is no way back.
+func (r *Recorder) rest(pause time.Duration) (stopping bool) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.stop:
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resume = r.options.Checkpoint != nil
+	return false
+}
+
+// take writes the steps. begin: a run begins with them.
+func (r *Recorder) take(steps []Step, begin *beginning) error {
+	if begin != nil {
+		if err := r.out.beginRun(begin); err != nil {
+			return err
+		}
+	}
+	written, err := r.out.write(steps)
+	r.counts.entries.Add(uint64(written))
+	r.counts.bytes.Store(r.out.bytes)
+	return err
+}
+
+// log is the segments that a writer writes.
+type log struct {
+	dir            string
+	limit, segment int64
+	header         Header
+	names          *Names
+
+	encoder *encoder
+	digest  *Digest
+	current *segmentWriter // nil: none
+	entries uint64         // of the run
+	bytes   uint64
+}
+
+// frameTarget is how many bytes of entries go into a frame at most, about.
+const frameTarget = 256 << 10
+
+// beginRun begins a run, and its first segment.
+func (l *log) beginRun(b *beginning) error {
+	l.abandon()
+	numbers, err := segments(l.dir)
+	if err != nil {
+		return err
+	}
+	h := &l.header
+	if h.Segment = 1; len(numbers) > 0 {
+		h.Segment = numbers[len(numbers)-1] + 1
+	}
+	h.Run, h.Before, h.Start = h.Segment, 0, time.Now().UTC()
+	l.entries, l.encoder, l.digest = 0, newEncoder(l.names, h.Start.Round(0)), NewDigest(l.names, l.names == nil)
+	var state []byte
+	if h.Whole = b == nil; b != nil {
+		state, h.Gap = b.state, b.gap
+		for _, e := range b.objects {
+			if _, err := l.encoder.event(e); err != nil {
+				return err
+			}
+		}
+		l.encoder.out = l.encoder.out[:0]
+	}
+	return l.openSegment(state)
+}
+
+// openSegment begins the segment that the header tells of.
+func (l *log) openSegment(state []byte) error {
+	if err := l.dropOldest(); err != nil {
+		return err
+	}
+	w, err := createSegment(l.dir, &l.header)
+	if err != nil {
+		return err
+	}
+	l.current = w
+	if l.header.Segment == l.header.Run && l.header.Whole {
+		return nil
+	}
+	l.encoder.checkpoint(state)
+	return l.flush()
+}
+
+// flush writes what is encoded. A checkpoint may make many frames.
+func (l *log) flush() error {
+	out := l.encoder.out
+	for len(out) > 0 {
+		n := min(len(out), maxFrame/4)
+		size := l.current.size
+		if err := l.current.flush(out[:n]); err != nil {
+			return err
+		}
+		l.bytes += uint64(l.current.size - size)
+		out = out[n:]
+	}
+	l.encoder.out = l.encoder.out[:0]
+	return nil
+}
+
+// write writes the steps as entries, and counts those that are on the disk.
+func (l *log) write(steps []Step) (written int, err error) {
+	if l.current == nil {
+		return 0, errors.New("no segment is open")
+	}
+	for i := range steps {
+		s := &steps[i]
+		e := Entry{Now: s.Now, Event: s.Event, Panicked: s.Panicked, Digest: l.digest.Of(s.Effects)}
+		if e.Digest != 0 {
+			e.Outcomes = Outcomes(s.Effects)
+		}
+		if err := l.encoder.entry(&e); err != nil {
+			return written, err
+		}
+		l.entries++
+		if len(l.encoder.out) < frameTarget && i < len(steps)-1 {
+			continue
+		}
+		if err := l.flush(); err != nil {
+			return written, err
+		}
+		written = i + 1
+		if l.current.size >= l.segment {
+			if err := l.rotate(); err != nil {
+				return written, err
+			}
+		}
+	}
+	return written, nil
+}
+
+// rotate ends the segment and begins the next.
+func (l *log) rotate() error {
+	if err := l.current.close(); err != nil {
+		return err
+	}
+	l.current = nil
+	l.header.Segment++
+	l.header.Before = l.entries
+	l.header.Start = l.encoder.last
+	return l.openSegment(nil)
+}
+
+// dropOldest makes room for a segment.
+func (l *log) dropOldest() error {
+	numbers, err := segments(l.dir)
+	if err != nil {
+		return err
+	}
+	sizes, total := make([]int64, len(numbers)), l.segment
+	for i, n := range numbers {
+		if stat, err := os.Stat(filepath.Join(l.dir, segmentName(n))); err == nil {
+			sizes[i] = stat.Size()
+			total += stat.Size()
+		}
+	}
+	for i, n := range numbers {
+		if total <= l.limit {
+			return nil
+		}
+		if err := os.Remove(filepath.Join(l.dir, segmentName(n))); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		total -= sizes[i]
+	}
+	return nil
+}
+
+// abandon closes the segment.
+func (l *log) abandon() {
+	if l.current != nil {
+		_ = l.current.close()
+		l.current = nil
+	}
+}

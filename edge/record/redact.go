@@ -1,0 +1,207 @@
+package record
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"net"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Names replaces names by keyed hashes: one name by one hash, wherever it stands,
+// so that what selects what stays the same. Hashes have another order than names:
+// where a decision goes by the order of names, as between victims that are equal
+// otherwise, it may be another.
+//
+// A name is replaced part by part between hyphens, as some names are made of others:
+// the claim of an ephemeral volume is called like its pod, a hyphen and the volume.
+//
+// What stays as it is: keys of labels and taints, names of resources, schedulers,
+// drivers and provisioners, parts that are whole numbers, true or false (they may
+// be compared as such), UIDs, tags of images, the ids of disks in clouds, and all
+// that describes devices.
+type Names struct {
+	key  []byte
+	mu   sync.Mutex
+	seen map[string]string // hashes made already
+}
+
+// NewNames returns names by the key.
+func NewNames(key []byte) *Names { return &Names{key: key, seen: map[string]string{}} }
+
+// keptHashes is how many hashes are remembered.
+const keptHashes = 1 << 16
+
+// Of is what stands for the name. A nil *Names replaces nothing.
+func (n *Names) Of(name string) string {
+	if n == nil || name == "" || plain(name) {
+		return name
+	}
+	parts := strings.Split(name, "-")
+	for i, part := range parts {
+		parts[i] = n.part(part)
+	}
+	return strings.Join(parts, "-")
+}
+
+func (n *Names) part(name string) string {
+	if name == "" || plain(name) {
+		return name
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if hash, ok := n.seen[name]; ok {
+		return hash
+	}
+	mac := hmac.New(sha256.New, n.key)
+	mac.Write([]byte(name))
+	hash := "x" + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(mac.Sum(nil)[:8]))
+	if len(n.seen) >= keptHashes {
+		clear(n.seen)
+	}
+	n.seen[name] = hash
+	return hash
+}
+
+// plain tells values that say something to the scheduler by themselves.
+func plain(name string) bool {
+	if name == "true" || name == "false" {
+		return true
+	}
+	_, err := strconv.ParseInt(name, 10, 64)
+	return err == nil
+}
+
+// image keeps what tells whether a reference has a tag.
+func (n *Names) image(reference string) string {
+	at := strings.LastIndexByte(reference, ':')
+	if at <= strings.LastIndexByte(reference, '/') {
+		return n.Of(reference)
+	}
+	return n.Of(reference[:at]) + reference[at:]
+}
+
+// keptFields are fields of type string that stay as they are, by name.
+var keptFields = map[string]bool{
+	"Key": true, "TopologyKey": true, "APIVersion": true, "Kind": true, "SchedulerName": true, "Reason": true,
+	"Driver": true, "Provisioner": true, "Attacher": true, "FSType": true, "Resource": true, "MatchLabelKeys": true, "MismatchLabelKeys": true,
+	"TopologyKeys": true, "DeclaredFeatures": true,
+}
+
+// redact replaces the names in a copy that keep made.
+func (n *Names) redact(o api) {
+	switch o := o.(type) {
+	case *resourcev1.ResourceSlice:
+		n.redactSlice(o)
+	case *resourcev1.DeviceClass, *storagev1.CSIDriver:
+	default:
+		n.walk(reflect.ValueOf(o).Elem(), "")
+	}
+}
+
+// redactSlice replaces what says on which nodes the devices are.
+func (n *Names) redactSlice(s *resourcev1.ResourceSlice) {
+	n.walk(reflect.ValueOf(&s.Spec.NodeName).Elem(), "")
+	n.walk(reflect.ValueOf(&s.Spec.NodeSelector).Elem(), "")
+	s.Spec.Devices = slices.Clone(s.Spec.Devices)
+	for i := range s.Spec.Devices {
+		d := &s.Spec.Devices[i]
+		n.walk(reflect.ValueOf(&d.NodeName).Elem(), "")
+		n.walk(reflect.ValueOf(&d.NodeSelector).Elem(), "")
+	}
+}
+
+var stringType, quantityType = reflect.TypeFor[string](), reflect.TypeFor[resource.Quantity]()
+
+// keptTypes are left alone: they hold no names, or some that mean something.
+var keptTypes = map[reflect.Type]bool{
+	quantityType: true, reflect.TypeFor[metav1.Time](): true, reflect.TypeFor[metav1.MicroTime](): true,
+	reflect.TypeFor[resourcev1.DeviceClaim](): true, reflect.TypeFor[resourcev1.DeviceAllocationResult](): true,
+	reflect.TypeFor[storagev1.CSINodeDriver]():             true,
+	reflect.TypeFor[v1.AWSElasticBlockStoreVolumeSource](): true, reflect.TypeFor[v1.GCEPersistentDiskVolumeSource](): true,
+	reflect.TypeFor[v1.AzureDiskVolumeSource](): true, reflect.TypeFor[v1.CinderVolumeSource](): true,
+	reflect.TypeFor[v1.CinderPersistentVolumeSource](): true, reflect.TypeFor[v1.PortworxVolumeSource](): true,
+}
+
+// walk replaces what is under the field. What the copy shares with the API object
+// is copied before.
+func (n *Names) walk(v reflect.Value, field string) {
+	if keptTypes[v.Type()] {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == stringType && !keptFields[field] {
+			v.SetString(n.text(field, v.String()))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				n.walk(f, v.Type().Field(i).Name)
+			}
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			own := reflect.New(v.Type().Elem())
+			own.Elem().Set(v.Elem())
+			n.walk(own.Elem(), field)
+			v.Set(own)
+		}
+	case reflect.Slice:
+		if v.IsNil() || v.Type().Elem().Kind() == reflect.Uint8 {
+			return
+		}
+		own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(own, v)
+		for i := range own.Len() {
+			n.walk(own.Index(i), field)
+		}
+		v.Set(own)
+	case reflect.Map:
+		n.walkMap(v, field)
+	}
+}
+
+// walkMap replaces values; keys only where they are names.
+func (n *Names) walkMap(v reflect.Value, field string) {
+	if v.IsNil() || v.Type().Elem() == quantityType {
+		return
+	}
+	own := reflect.MakeMapWithSize(v.Type(), v.Len())
+	for it := v.MapRange(); it.Next(); {
+		key, value := it.Key(), reflect.New(v.Type().Elem()).Elem()
+		value.Set(it.Value())
+		if field == "DisruptedPods" {
+			key = reflect.ValueOf(n.Of(key.String()))
+		}
+		if key.String() != v1.MigratedPluginsAnnotationKey {
+			n.walk(value, field)
+		}
+		own.SetMapIndex(key, value)
+	}
+	v.Set(own)
+}
+
+func (n *Names) text(field, s string) string {
+	switch field {
+	case "Image", "Names", "Reference":
+		return n.image(s)
+	case "HostIP":
+		if ip := net.ParseIP(s); ip == nil || ip.IsUnspecified() || ip.IsLoopback() {
+			return s
+		}
+	case "Message":
+		return ""
+	}
+	return n.Of(s)
+}

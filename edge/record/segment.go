@@ -1,0 +1,227 @@
+package record
+
+import (
+	"bufio"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Version of the format that is written, and the last that can be read.
+const Version = 1
+
+const magic = "BERTHREC"
+
+// Header is what a segment says of itself and of the scheduler.
+type Header struct {
+	Version int    `json:"version"`
+	Berth   string `json:"berth"` // the version of the program that wrote it
+	// Source is what the record is of: Scheduler, or Watch.
+	Source string `json:"source"`
+	// Start is the time from which the times of entries count.
+	Start time.Time `json:"start"`
+	// Segment is the segment's number, Run that of the first segment of the run
+	// that it belongs to. Between two runs the scheduler started anew, or a part
+	// is missing.
+	Segment int `json:"segment"`
+	Run     int `json:"run"`
+	// Before is how many entries of the run are in segments before this one.
+	Before uint64 `json:"before"`
+	// Gap says why the run before this one ended early, "" where it did not.
+	Gap string `json:"gap,omitempty"`
+	// Whole: the run's first segment tells of all that the machine was told.
+	// Else the run begins in the middle, with a checkpoint of the objects.
+	Whole    bool `json:"whole"`
+	Redacted bool `json:"redacted,omitempty"`
+
+	Seed             uint64          `json:"seed,string"`
+	Config           string          `json:"config,omitempty"` // a KubeSchedulerConfiguration, as YAML
+	FeatureGates     map[string]bool `json:"featureGates,omitempty"`
+	MaxUnschedulable time.Duration   `json:"maxUnschedulable,omitempty"`
+}
+
+// The sources of a record.
+const (
+	Scheduler = "berth-scheduler"
+	Watch     = "watch"
+)
+
+// suffix of the names of segments.
+const suffix = ".berthrecord"
+
+func segmentName(n int) string { return fmt.Sprintf("%010d%s", n, suffix) }
+
+// segments lists the numbers of the segments in the directory, in order.
+func segments(dir string) ([]int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for _, e := range entries {
+		digits, ours := strings.CutSuffix(e.Name(), suffix)
+		if n, err := strconv.Atoi(digits); ours && err == nil && n > 0 && e.Name() == segmentName(n) {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// segmentWriter writes a segment. What it is given is on the disk after flush.
+type segmentWriter struct {
+	file    *os.File
+	size    int64
+	pending frameBuffer
+	deflate *flate.Writer
+}
+
+// frameBuffer collects what goes into the next frame.
+type frameBuffer struct{ bytes []byte }
+
+func (b *frameBuffer) Write(p []byte) (int, error) {
+	b.bytes = append(b.bytes, p...)
+	return len(p), nil
+}
+
+func createSegment(dir string, h *Header) (*segmentWriter, error) {
+	f, err := os.OpenFile(filepath.Join(dir, segmentName(h.Segment)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	w := &segmentWriter{file: f}
+	if w.deflate, err = flate.NewWriter(&w.pending, flate.BestSpeed); err != nil {
+		return nil, err // the level is not valid
+	}
+	text, err := json.Marshal(h)
+	if err == nil {
+		err = w.put(appendFrame([]byte(magic), text))
+	}
+	if err != nil {
+		_ = w.discard()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *segmentWriter) put(b []byte) error {
+	n, err := w.file.Write(b)
+	w.size += int64(n)
+	return err
+}
+
+// flush writes entries as one frame.
+func (w *segmentWriter) flush(entries []byte) error {
+	_, _ = w.deflate.Write(entries) // to memory
+	_ = w.deflate.Flush()
+	frame := appendFrame(nil, w.pending.bytes)
+	w.pending.bytes = w.pending.bytes[:0]
+	return w.put(frame)
+}
+
+func (w *segmentWriter) close() error { return w.file.Close() }
+
+// discard takes away a segment that could not be begun.
+func (w *segmentWriter) discard() error { return errors.Join(w.file.Close(), os.Remove(w.file.Name())) }
+
+// segmentReader reads a segment.
+type segmentReader struct {
+	Header
+	path    string
+	file    io.Closer
+	frames  frames
+	part    []byte // what is left of the frame
+	ended   error  // why there are no more frames
+	entries *bufio.Reader
+}
+
+// openSegment opens a segment and reads its header.
+func openSegment(path string) (*segmentReader, error) {
+	f, err := os.Open(path) // #nosec G304 -- the user names the directory
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSegmentReader(bufio.NewReaderSize(f, 1<<18), path)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	s.file = f
+	return s, nil
+}
+
+func newSegmentReader(in io.Reader, path string) (*segmentReader, error) {
+	s := &segmentReader{path: path, frames: frames{in: in, at: int64(len(magic))}}
+	var start [len(magic)]byte
+	if n, err := io.ReadFull(in, start[:]); err != nil && string(start[:n]) != magic[:n] || err == nil && string(start[:]) != magic {
+		return nil, fmt.Errorf("%s: not a segment of a record", path)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, errCut)
+	}
+	text, err := s.frames.next()
+	if err == io.EOF {
+		err = errCut
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := json.Unmarshal(text, &s.Header); err != nil && s.Header.Version <= Version {
+		return nil, fmt.Errorf("%s: the header: %w", path, err)
+	}
+	if s.Header.Version > Version {
+		return nil, fmt.Errorf("%s: the record has version %d of the format, and this program (which reads up to version %d) is older: use the berth that wrote it (%s), or a newer one",
+			path, s.Header.Version, Version, s.Header.Berth)
+	}
+	if s.Header.Version < 1 {
+		return nil, fmt.Errorf("%s: the header says version %d of the format, which there never was", path, s.Header.Version)
+	}
+	s.entries = bufio.NewReaderSize(flate.NewReader(s), 1<<16)
+	return s, nil
+}
+
+// Read gives the compressed bytes of the frames.
+func (s *segmentReader) Read(p []byte) (int, error) {
+	if !s.fill() {
+		return 0, s.ended
+	}
+	n := copy(p, s.part)
+	s.part = s.part[n:]
+	return n, nil
+}
+
+// ReadByte is Read for one byte.
+func (s *segmentReader) ReadByte() (byte, error) {
+	if !s.fill() {
+		return 0, s.ended
+	}
+	b := s.part[0]
+	s.part = s.part[1:]
+	return b, nil
+}
+
+func (s *segmentReader) fill() bool {
+	for len(s.part) == 0 && s.ended == nil {
+		s.part, s.ended = s.frames.next()
+	}
+	return len(s.part) > 0
+}
+
+// end is how the segment ended, once its entries have: nil at the end of a file
+// that is whole, errCut, or damage.
+func (s *segmentReader) end(err error) error {
+	switch {
+	case s.ended != nil && s.ended != io.EOF:
+		err = s.ended
+	case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) && s.ended == io.EOF:
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.path, err)
+}

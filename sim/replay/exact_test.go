@@ -1,0 +1,167 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/sim/day"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+var begin = time.Date(2031, 3, 1, 12, 0, 0, 123456789, time.UTC)
+
+// header is that of a record of the world's scheduler.
+func header(t testing.TB, w *generate.World) record.Header {
+	t.Helper()
+	gates := features.New()
+	if err := gates.SetFromMap(w.Gates); err != nil {
+		t.Fatal(err)
+	}
+	c := config.With(gates).Default()
+	if w.Config != "" {
+		var err error
+		if c, err = config.With(gates).Decode([]byte(w.Config), w.Mix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.Header{Source: record.Scheduler, Berth: "test", Seed: w.Seed, Config: string(text), FeatureGates: w.Gates}
+}
+
+// play plays the world with faults while it is recorded in dir.
+func play(t testing.TB, w *generate.World, dir string, names *record.Names, tune func(*record.Tuning)) {
+	t.Helper()
+	h := header(t, w)
+	options, err := Options(&h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Workers, options.Check = 1, true
+	m := machine.New(options)
+	r, err := record.Start(record.Options{Dir: dir, Limit: 1 << 30, Names: names, Header: h, Logger: klog.Background(), Tune: tune})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := day.NewCluster(m, begin)
+	c.Objects, c.Observe = record.NewObjects(names), r.Observe
+	c.Faults = rand.New(rand.NewPCG(w.Seed, 7))
+	live(c, w)
+	r.Close(context.Background())
+	if n := r.Counters(); n.Lost > 0 || n.Errors > 0 || n.Entries == 0 {
+		t.Fatalf("%s %d: the recorder counts %+v", w.Mix, w.Seed, n)
+	}
+}
+
+// live shows the cluster the world, pod by pod, while time passes.
+func live(c *day.Cluster, w *generate.World) {
+	for _, n := range w.Nodes {
+		c.Set(n)
+	}
+	for _, b := range w.Budgets {
+		c.Set(b)
+	}
+	for _, n := range w.Namespaces {
+		c.Set(n)
+	}
+	for _, o := range slices.Concat(w.SelectorOwners, w.Objects) {
+		c.Set(o)
+	}
+	for _, p := range w.Bound {
+		c.Set(p)
+	}
+	changes := w.Changes
+	for i, p := range w.Pending {
+		for ; len(changes) > 0 && changes[0].After <= i; changes = changes[1:] {
+			change(c, &changes[0])
+		}
+		c.Set(p)
+		if c.Faults.IntN(3) > 0 {
+			c.Settle()
+		}
+		c.Advance(c.Now.Add(time.Duration(c.Faults.IntN(3000)) * time.Millisecond))
+		if all := c.Pods(); c.Faults.IntN(6) == 0 {
+			c.Delete(all[c.Faults.IntN(len(all))].UID)
+		}
+	}
+	c.Advance(c.Now.Add(time.Minute))
+	c.Advance(c.Now.Add(10 * time.Minute))
+}
+
+func change(c *day.Cluster, ch *generate.Change) {
+	switch {
+	case ch.Node != nil && ch.Verb == generate.Delete:
+		c.Step(machine.NodeGone{Name: ch.Node.Name})
+	case ch.Node != nil:
+		c.Set(ch.Node)
+	case ch.Namespace != nil:
+		c.Set(ch.Namespace)
+	case ch.Other != nil && ch.Verb == generate.Delete:
+		c.Gone(ch.Other)
+	case ch.Other != nil:
+		c.Set(ch.Other)
+	case ch.Verb == generate.Delete:
+		c.Delete(ch.Pod.UID)
+	default:
+		p := ch.Pod.DeepCopy()
+		if now := c.Pod(p.UID); now != nil {
+			p.Spec.NodeName, p.Status = now.Spec.NodeName, now.Status
+		}
+		c.Set(p)
+	}
+}
+
+func exactly(t testing.TB, dir string) *Exactly {
+	t.Helper()
+	r, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	x, err := Exact(r, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// Whatever happens in a cluster, faults of the API included, a replay of the record
+// decides as the scheduler did: each decision, each effect.
+func TestReplayIsExact(t *testing.T) {
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	decisions := map[string]int{}
+	for _, mix := range append(generate.Mixes(), generate.GateMixes()...) {
+		for seed := range seeds {
+			w, err := generate.Cluster(mix, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			play(t, &w, dir, nil, nil)
+			x := exactly(t, dir)
+			if x.Different > 0 || x.Same != x.Decisions || x.Decisions == 0 {
+				t.Errorf("%s %d: %d steps of %d are different, %d of %d decisions the same; the first: %+v", mix, seed, x.Different, x.Steps, x.Same, x.Decisions, x.First)
+			}
+			for result, n := range x.ByResult {
+				decisions[string(result)] += n
+			}
+		}
+	}
+	t.Log(fmt.Sprint(decisions))
+}
