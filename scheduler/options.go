@@ -37,6 +37,7 @@ type options struct {
 	version                           string
 	shadow                            bool
 	shadowTo                          string
+	record                            recordOptions
 	deprecated                        deprecated
 	lease                             componentbase.LeaderElectionConfiguration
 
@@ -99,6 +100,7 @@ func (o *options) addFlags() {
 	misc.StringVar(&o.master, "master", "", "The address of the Kubernetes API server. It overrides the address in the kubeconfig.")
 	misc.BoolVar(&o.shadow, "shadow", false, "Schedule nothing and write nothing. Compare each choice of the scheduler that is in charge with Berth's own, and tell of the differences in the log and in the metrics berth_shadow_*.")
 	misc.StringVar(&o.shadowTo, "shadow-to", "", "With --shadow, append each difference to this file, as a line of JSON. At 64 MiB the file is renamed to FILE.1 and begun anew.")
+	o.record.addFlags(misc)
 	o.serving.AddFlags(o.flags.FlagSet("secure serving"))
 	o.authentication.AddFlags(o.flags.FlagSet("authentication"))
 	o.authorization.AddFlags(o.flags.FlagSet("authorization"))
@@ -233,6 +235,7 @@ func (o *options) validate() error {
 	if o.shadowTo != "" && !o.shadow {
 		errs = append(errs, errors.New("--shadow-to: needs --shadow"))
 	}
+	errs = append(errs, o.record.validate()...)
 	return utilerrors.NewAggregate(errs)
 }
 

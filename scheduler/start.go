@@ -105,12 +105,16 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 			return nil, fmt.Errorf("--shadow-to: %w", err)
 		}
 	}
+	recorded, err := o.record.options(c, o)
+	if err != nil {
+		return nil, err
+	}
 	seed := rand.Uint64() // #nosec G404 -- ties among nodes are no secret
 	logger.V(2).Info("Drawing among nodes with the same score", "seed", seed)
 	return daemon.New(daemon.Options{
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
-		Shadow: o.shadow, ShadowTo: shadowTo,
+		Shadow: o.shadow, ShadowTo: shadowTo, Record: recorded,
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 	})
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/metrics"
+	"github.com/berth-scheduler/berth/edge/record"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
 )
@@ -65,7 +66,8 @@ type Daemon struct {
 	// over: all that the lease guards has ended, and what came of it is known.
 	over     atomic.Bool
 	watchdog *loop.Watchdog
-	observer func(loop.Step) // nil: none
+	observer func(loop.Step)  // nil: none
+	recorder *record.Recorder // nil: nothing is recorded
 
 	refreshing sync.Mutex // the metrics
 
@@ -101,6 +103,9 @@ type Options struct {
 	// the differences.
 	Shadow   bool
 	ShadowTo *shadow.File
+	// Record has the inputs of the machine recorded; nil: they are not. Start fills in
+	// the header, but for the version and the feature gates.
+	Record *record.Options
 }
 
 // New returns a daemon that does not run yet.
@@ -163,7 +168,7 @@ func New(o Options) (*Daemon, error) {
 		d.watcher.Host(h)
 		d.watchdog = loop.NewWatchdog(d.loop, stuckLimit+2*h.Timeout())
 	}
-	return d, nil
+	return d, d.startRecord(&o)
 }
 
 // warnUnverified names the extenders that anybody on the way may pose as.
@@ -181,6 +186,7 @@ func (d *Daemon) warnUnverified() {
 func (d *Daemon) Run(ctx context.Context, stopEndpoint func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer d.endRecord()
 	defer d.executor.Abandon()
 	loopCtx, endLoop := context.WithCancel(context.Background())
 	defer endLoop()

@@ -13,6 +13,7 @@ import (
 // observe counts and logs what a step did.
 func (d *Daemon) observe(s loop.Step) {
 	d.metrics.Observe(s, d.machine.Changed())
+	d.recordStep(s)
 	if d.observer != nil {
 		d.observer(s)
 	}

@@ -59,6 +59,9 @@ type Executor struct {
 	hosts   Hosts // nil: there is none
 	plugins *calls
 
+	// record, when set, is shown the objects of replies, as a Watcher's is.
+	record func(machine.Event, metav1.Object)
+
 	binding     atomic.Int64
 	unanswered  atomic.Int64 // bindings and writes that were sent and are not reported on
 	patchFailed atomic.Uint64
@@ -73,6 +76,10 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }
+
+// Record has the objects of replies carry what a record holds of them. It comes
+// before the first Do.
+func (x *Executor) Record(attach func(machine.Event, metav1.Object)) { x.record = attach }
 
 // Counters is what the executor counts.
 type Counters struct {
@@ -170,6 +177,9 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 		return nil, nil
 	}
 	read := decode.Pod(pod)
+	if x.record != nil {
+		x.record(machine.ReadReply{Pod: read}, pod)
+	}
 	if x.hosts != nil {
 		read.API = pod.DeepCopy()
 	}

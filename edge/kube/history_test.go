@@ -17,7 +17,7 @@ import (
 
 func podStore(post func(machine.Event)) *store {
 	s := &Watcher{logger: klog.Background()}
-	return newStore("pods", post, s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
+	return newStore("pods", post, s.guarded(entries(s.podSet), (&Watcher{}).insteadOfPod), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 }

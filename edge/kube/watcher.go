@@ -36,6 +36,8 @@ type Watcher struct {
 	failing, silent time.Duration
 	// extenders decide which API objects are kept; nil: none.
 	extenders Extenders
+	// record, when set, is shown each event and the object that it was decoded from.
+	record func(machine.Event, metav1.Object)
 	// hosted: plugins of another contract are lent the API objects.
 	hosted bool
 }
@@ -57,7 +59,7 @@ func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logge
 		return machine.NamespaceGone{Name: o.Name}
 	})
 	namespaces.reflect(c.Watch, &v1.Namespace{}, "", logger)
-	pods := newStore("pods", post, s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
+	pods := newStore("pods", post, s.guarded(entries(s.podSet), s.insteadOfPod), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
@@ -172,6 +174,9 @@ func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why err
 		}
 		why := caught(func() { e = decode(obj) })
 		if why == nil {
+			if o, ok := obj.(metav1.Object); ok && w.record != nil && e != nil {
+				w.record(e.set, o)
+			}
 			return e
 		}
 		w.bad.Add(1)
@@ -184,6 +189,10 @@ func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why err
 		return e
 	}
 }
+
+// Record has the objects of events carry what a record holds of them. It comes before
+// Run.
+func (w *Watcher) Record(attach func(machine.Event, metav1.Object)) { w.record = attach }
 
 // caught runs f and returns the panic that ended it.
 func caught(f func()) (err error) {
@@ -204,7 +213,7 @@ func insteadOfNode(obj any, _ error) machine.Event {
 
 // insteadOfPod: a pod that runs takes its room, whatever else it says; one
 // that waits is not placed as what it was before.
-func insteadOfPod(obj any, why error) (e machine.Event) {
+func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 	p := obj.(*v1.Pod)
 	if p.Spec.NodeName == "" {
 		return machine.PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: p.Spec.SchedulerName, Why: why}
@@ -215,6 +224,9 @@ func insteadOfPod(obj any, why error) (e machine.Event) {
 	}}
 	if caught(func() { e = machine.PodSet{Pod: decode.Pod(bare)} }) != nil {
 		return nil
+	}
+	if w.record != nil {
+		w.record(e, bare)
 	}
 	return e
 }

@@ -49,7 +49,7 @@ func TestWatcher(t *testing.T) {
 			var got []string
 			s := &Watcher{logger: klog.Background()}
 			m := newStore("pods", func(e machine.Event) { got = append(got, describe(e)) },
-				s.guarded(entries(s.podSet), insteadOfPod), func(o owner) machine.Event {
+				s.guarded(entries(s.podSet), s.insteadOfPod), func(o owner) machine.Event {
 					return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 				})
 			_ = m.Replace([]any{versioned("a", "1", "10"), versioned("c", "3", "30")}, "30")
@@ -81,7 +81,7 @@ func TestBadObject(t *testing.T) {
 	}
 	running := versioned("runs", "3", "bad")
 	running.Spec.NodeName = "n"
-	pods := newStore("pods", post, s.guarded(bad(entries(s.podSet)), insteadOfPod), nil)
+	pods := newStore("pods", post, s.guarded(bad(entries(s.podSet)), s.insteadOfPod), nil)
 	if err := pods.Replace([]any{versioned("bad", "1", "bad"), running, versioned("good", "2", "20")}, "20"); err != nil {
 		t.Fatal(err)
 	}

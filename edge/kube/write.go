@@ -79,7 +79,7 @@ func (x *Executor) writeNext(ctx context.Context, w *pendingWrites) time.Duratio
 	}
 	switch {
 	case err == nil:
-		w.advance(shown)
+		x.advance(w, shown)
 	case !errors.Is(err, ErrNotLeading) && classify(err, true) == machine.BindUnknown && ctx.Err() == nil:
 		w.readNext = true
 		return w.lost.Delay()
@@ -106,9 +106,9 @@ func (x *Executor) readBack(ctx context.Context, w *pendingWrites, at *framework
 	case ctx.Err() != nil:
 		w.done.Err = fmt.Errorf("%s: %w", at.Describe(), ctx.Err())
 	case missing && at.Delete:
-		w.advance(nil)
+		x.advance(w, nil)
 	case !missing && happened(now, at):
-		w.advance(now)
+		x.advance(w, now)
 	case missing && at.Create == nil || !missing && at.Object.UID != "" && now.GetUID() != at.Object.UID:
 		w.done.Err = fmt.Errorf("%s: it is gone", at.Describe())
 	case w.lost.Refusal != nil:
@@ -140,9 +140,12 @@ func repeatable(w *framework.Write) bool { return w.Strategic || w.Create != nil
 
 // advance goes on to the next write. An object that cannot be decoded is left to
 // the watch to tell of.
-func (w *pendingWrites) advance(shown metav1.Object) {
+func (x *Executor) advance(w *pendingWrites, shown metav1.Object) {
 	_ = caught(func() {
 		if o := decode.Object(shown); o != nil {
+			if x.record != nil {
+				x.record(machine.ObjectSet{Object: o}, shown)
+			}
 			w.done.Shown = append(w.done.Shown, o)
 		}
 	})

@@ -54,7 +54,7 @@ type Step struct {
 	// event.
 	Event, Panicked machine.Event
 	Effects         []machine.Effect
-	Took    time.Duration
+	Took            time.Duration
 }
 
 // News that may wait in the inbox. At this many the watches stop reading.

@@ -125,40 +125,63 @@ func (w *encoder) outcome(o *Outcome) {
 	w.uint(uint64(o.Feasible))
 }
 
-// event writes the event after its code, which it returns.
-func (w *encoder) event(e machine.Event) (code uint8, err error) {
+// addressOf is where the API has the object that the event tells of; false: it tells
+// of none.
+func addressOf(e machine.Event) (at address, ok bool) {
 	switch e := e.(type) {
 	case machine.PodSet:
-		p := e.Pod
-		return codeSet, w.set(address{kindPod, p.Namespace, p.Name}, p.UID, p.Recorded)
+		at = address{kindPod, e.Pod.Namespace, e.Pod.Name}
 	case machine.NodeSet:
-		return codeSet, w.set(address{kindNode, "", e.Node.Name}, e.Node.UID, e.Node.Recorded)
+		at = address{kindNode, "", e.Node.Name}
 	case machine.NamespaceSet:
-		return codeSet, w.set(address{kindNamespace, "", e.Namespace.Name}, "", e.Namespace.Recorded)
+		at = address{kindNamespace, "", e.Namespace.Name}
 	case machine.BudgetSet:
-		return codeSet, w.set(address{kindBudget, e.Budget.Namespace, e.Budget.Name}, "", e.Budget.Recorded)
+		at = address{kindBudget, e.Budget.Namespace, e.Budget.Name}
 	case machine.SelectorOwnerSet:
-		o := e.Owner
-		return codeSet, w.set(address{ownerKinds[o.Kind], o.Namespace, o.Name}, "", o.Recorded)
+		at = address{ownerKinds[e.Owner.Kind], e.Owner.Namespace, e.Owner.Name}
 	case machine.ObjectSet:
 		m := e.Object.Head()
-		return codeSet, w.set(address{objectKinds[m.Kind], m.Namespace, m.Name}, m.UID, m.Recorded)
+		at = address{objectKinds[m.Kind], m.Namespace, m.Name}
 	case machine.PodGone:
-		w.gone(address{kindPod, e.Namespace, e.Name}, e.UID)
+		at = address{kindPod, e.Namespace, e.Name}
 	case machine.NodeGone:
-		w.gone(address{kindNode, "", e.Name}, "")
+		at = address{kindNode, "", e.Name}
 	case machine.NamespaceGone:
-		w.gone(address{kindNamespace, "", e.Name}, "")
+		at = address{kindNamespace, "", e.Name}
 	case machine.BudgetGone:
-		w.gone(address{kindBudget, e.Namespace, e.Name}, "")
+		at = address{kindBudget, e.Namespace, e.Name}
 	case machine.SelectorOwnerGone:
-		w.gone(address{ownerKinds[e.Kind], e.Namespace, e.Name}, "")
+		at = address{ownerKinds[e.Kind], e.Namespace, e.Name}
 	case machine.ObjectGone:
-		w.gone(address{objectKinds[e.Kind], e.Namespace, e.Name}, "")
-	default:
-		return w.other(e)
+		at = address{objectKinds[e.Kind], e.Namespace, e.Name}
 	}
-	return codeGone, nil
+	return at, at.kind != 0
+}
+
+// event writes the event after its code, which it returns.
+func (w *encoder) event(e machine.Event) (code uint8, err error) {
+	at, _ := addressOf(e)
+	switch e := e.(type) {
+	case machine.PodSet:
+		return codeSet, w.set(at, e.Pod.UID, e.Pod.Recorded)
+	case machine.NodeSet:
+		return codeSet, w.set(at, e.Node.UID, e.Node.Recorded)
+	case machine.NamespaceSet:
+		return codeSet, w.set(at, "", e.Namespace.Recorded)
+	case machine.BudgetSet:
+		return codeSet, w.set(at, "", e.Budget.Recorded)
+	case machine.SelectorOwnerSet:
+		return codeSet, w.set(at, "", e.Owner.Recorded)
+	case machine.ObjectSet:
+		return codeSet, w.set(at, e.Object.Head().UID, e.Object.Head().Recorded)
+	case machine.PodGone:
+		w.gone(at, e.UID)
+		return codeGone, nil
+	case machine.NodeGone, machine.NamespaceGone, machine.BudgetGone, machine.SelectorOwnerGone, machine.ObjectGone:
+		w.gone(at, "")
+		return codeGone, nil
+	}
+	return w.other(e)
 }
 
 // other writes an event that tells of no object of the API.

@@ -82,7 +82,11 @@ func NewObjects(names *Names) *Objects { return &Objects{names} }
 // Attach gives the objects of the event what a record holds of the API object that
 // they were decoded from. Nobody else may know them yet.
 func (w *Objects) Attach(e machine.Event, o metav1.Object) {
-	text := w.write(o)
+	carry(e, w.write(o))
+}
+
+// carry has the object of the event carry the text.
+func carry(e machine.Event, text string) {
 	switch e := e.(type) {
 	case machine.PodSet:
 		e.Pod.Recorded = text
@@ -154,6 +158,14 @@ func set(k kind, text string) (e machine.Event, o api, err error) {
 	if o, err = read(k, text); err != nil {
 		return nil, nil, err
 	}
+	if e, err = setOf(o); err == nil {
+		carry(e, text)
+	}
+	return e, o, err
+}
+
+// setOf is the event that tells of the API object.
+func setOf(o api) (e machine.Event, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("an object cannot be decoded: %v", r)
@@ -161,29 +173,18 @@ func set(k kind, text string) (e machine.Event, o api, err error) {
 	}()
 	switch a := o.(type) {
 	case *v1.Pod:
-		p := decode.Pod(a)
-		p.Recorded = text
-		return machine.PodSet{Pod: p}, o, nil
+		return machine.PodSet{Pod: decode.Pod(a)}, nil
 	case *v1.Node:
-		n := decode.Node(a)
-		n.Recorded = text
-		return machine.NodeSet{Node: n}, o, nil
+		return machine.NodeSet{Node: decode.Node(a)}, nil
 	case *v1.Namespace:
-		n := decode.Namespace(a)
-		n.Recorded = text
-		return machine.NamespaceSet{Namespace: n}, o, nil
+		return machine.NamespaceSet{Namespace: decode.Namespace(a)}, nil
 	case *policyv1.PodDisruptionBudget:
-		b := decode.Budget(a)
-		b.Recorded = text
-		return machine.BudgetSet{Budget: b}, o, nil
+		return machine.BudgetSet{Budget: decode.Budget(a)}, nil
 	}
 	if f := decode.SelectorOwner(o); f != nil {
-		f.Recorded = text
-		return machine.SelectorOwnerSet{Owner: f}, o, nil
+		return machine.SelectorOwnerSet{Owner: f}, nil
 	}
-	d := decode.Object(o)
-	d.Head().Recorded = text
-	return machine.ObjectSet{Object: d}, o, nil
+	return machine.ObjectSet{Object: decode.Object(o)}, nil
 }
 
 // gone is the event that tells that the object is no more.

@@ -32,10 +32,12 @@ type Options struct {
 	Names  *Names // nil: nothing is redacted
 	Header Header
 	Logger klog.Logger
-	// Checkpoint, where it is set, is what the machine knows now. It is called on
-	// the goroutine that calls Observe, when a run begins after a gap. Without it
-	// Observe waits where the writer cannot keep up.
-	Checkpoint func() ([]machine.Event, []byte)
+	// State, where it is set, is all that the machine knows beside the objects; nil
+	// when it cannot be told between these two steps. It is called on the goroutine
+	// that calls Observe, now and then.
+	State func() []byte
+	// Wait: Observe waits where the writer cannot keep up. Else the log gets a gap.
+	Wait bool
 	// Tune changes sizes and times, for tests.
 	Tune func(*Tuning)
 }
@@ -51,9 +53,9 @@ type Tuning struct {
 	Retry   time.Duration // how long to wait after an error
 }
 
-// tuning: a segment is an eighth of the limit, between 256 KiB and 64 MiB.
+// tuning: a segment is an eighth of the limit, between 128 KiB and 64 MiB.
 func tuning(o *Options) Tuning {
-	t := Tuning{Segment: min(max(o.Limit/8, 256<<10), 64<<20), Pending: 1 << 17, Flush: time.Second, Retry: 10 * time.Second}
+	t := Tuning{Segment: min(max(o.Limit/8, 128<<10), 64<<20), Pending: 1 << 17, Flush: time.Second, Retry: 10 * time.Second}
 	if o.Tune != nil {
 		o.Tune(&t)
 	}
@@ -75,9 +77,11 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	room    sync.Cond
-	steps   []Step
+	steps   []step
 	begin   *beginning // a run begins before the steps
+	rotate  bool       // the segment is to end at a step after which the state is known
 	gap     string     // why steps are not taken, "" if they are
+	missed  missed     // of the gap
 	resume  bool       // the next step ends the gap
 	closing bool
 
@@ -85,11 +89,26 @@ type Recorder struct {
 	counts struct{ entries, lost, bytes, errors atomic.Uint64 }
 }
 
+// step is a step, after which a segment ends where the machine's state is known.
+type step struct {
+	Step
+	state []byte
+}
+
 // beginning is how a run begins in the middle.
 type beginning struct {
-	objects []machine.Event
-	state   []byte
-	gap     string
+	missed missed
+	state  []byte
+	gap    string
+}
+
+// missed are the last events of objects that no segment tells of.
+type missed map[address]machine.Event
+
+func (m missed) add(e machine.Event) {
+	if at, ok := addressOf(e); ok {
+		m[at] = e
+	}
 }
 
 // Counters count since the start.
@@ -111,7 +130,10 @@ func Start(o Options) (*Recorder, error) {
 	}
 	r := &Recorder{options: o, tuning: tuning(&o), wake: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	r.room.L = &r.mu
-	r.out = &log{dir: o.Dir, limit: o.Limit, segment: r.tuning.Segment, header: o.Header, names: o.Names}
+	r.out = &log{dir: o.Dir, limit: o.Limit, longest: r.tuning.Segment, header: o.Header, names: o.Names}
+	if o.State != nil { // which is known soon
+		r.out.longest *= 2
+	}
 	r.out.header.Version, r.out.header.Redacted, r.out.header.Whole = Version, o.Names != nil, true
 	if err := r.out.beginRun(nil); err != nil {
 		return nil, err
@@ -136,40 +158,58 @@ func (r *Recorder) Observe(s Step) {
 	if r.gap == "" && len(r.steps) >= r.tuning.Pending {
 		r.overflow()
 	}
-	switch {
-	case r.gap == "":
-		if r.steps = append(r.steps, s); len(r.steps) == 1 {
-			signal(r.wake)
-		}
-		if len(r.steps) == r.tuning.Pending/8 {
-			signal(r.full)
-		}
-	case r.resume: // the checkpoint is of the machine after this step
-		b := &beginning{gap: r.gap}
-		b.objects, b.state = r.options.Checkpoint()
-		r.begin, r.gap, r.resume = b, "", false
-		signal(r.wake)
-		r.counts.lost.Add(1)
-	default:
-		r.counts.lost.Add(1)
+	if r.gap != "" {
+		r.miss(s)
+		return
 	}
+	if r.steps = append(r.steps, step{Step: s}); len(r.steps) == 1 {
+		signal(r.wake)
+	}
+	if len(r.steps) == r.tuning.Pending/8 {
+		signal(r.full)
+	}
+	if r.rotate && r.options.State != nil {
+		state := r.options.State()
+		r.steps[len(r.steps)-1].state, r.rotate = state, state == nil
+	}
+}
+
+// miss notes a step of a gap, and ends the gap with it when that is wanted.
+func (r *Recorder) miss(s Step) {
+	r.counts.lost.Add(1)
+	r.missed.add(s.Event)
+	if !r.resume {
+		return
+	}
+	r.begin = &beginning{missed: r.missed, gap: r.gap}
+	if r.options.State != nil {
+		r.begin.state = r.options.State()
+	}
+	r.gap, r.missed, r.resume = "", nil, false
+	signal(r.wake)
 }
 
 // overflow waits for the writer, or begins a gap.
 func (r *Recorder) overflow() {
-	if r.options.Checkpoint == nil {
-		for len(r.steps) >= r.tuning.Pending && !r.closing && r.gap == "" {
-			r.room.Wait()
-		}
-		return
+	for r.options.Wait && len(r.steps) >= r.tuning.Pending && !r.closing && r.gap == "" {
+		r.room.Wait()
 	}
-	r.lose("the writer could not keep up")
+	if !r.options.Wait {
+		r.lose("the writer could not keep up")
+	}
 }
 
 // lose begins a gap: steps are not taken until the writer says so.
 func (r *Recorder) lose(why string) {
 	r.counts.errors.Add(1)
 	r.counts.lost.Add(uint64(len(r.steps)))
+	r.missed = missed{}
+	if r.begin != nil {
+		r.missed = r.begin.missed
+	}
+	for i := range r.steps {
+		r.missed.add(r.steps[i].Event)
+	}
 	r.gap, r.resume, r.steps, r.begin = why, false, nil, nil
 	signal(r.wake)
 	r.room.Broadcast()
@@ -210,27 +250,21 @@ func (r *Recorder) write() {
 		r.room.Broadcast()
 		r.mu.Unlock()
 		if gap == "" {
-			if err := r.take(steps, begin); err != nil {
-				r.mu.Lock()
-				r.counts.lost.Add(uint64(len(steps)))
-				r.lose(err.Error())
-				r.mu.Unlock()
-				gap = err.Error()
-			} else if failing && begin != nil {
-				failing, pause = false, r.tuning.Retry
-				r.options.Logger.Info("Recording goes on after a gap", "dir", r.options.Dir)
+			gap = r.take(steps, begin)
+		}
+		switch {
+		case gap == "" && failing && begin != nil:
+			failing, pause = false, r.tuning.Retry
+			r.options.Logger.Info("Recording goes on after a gap", "dir", r.options.Dir)
+		case gap != "" && !stopping:
+			r.out.abandon()
+			if !failing {
+				failing = true
+				r.options.Logger.Error(errors.New(gap), "Failed to record, trying again later; scheduling goes on", "dir", r.options.Dir)
 			}
+			stopping = r.rest(pause)
+			pause = min(2*pause, maxRetry)
 		}
-		if gap == "" || stopping {
-			continue
-		}
-		r.out.abandon()
-		if !failing {
-			failing = true
-			r.options.Logger.Error(errors.New(gap), "Failed to record, trying again later; scheduling goes on", "dir", r.options.Dir)
-		}
-		stopping = r.rest(pause)
-		pause = min(2*pause, maxRetry)
 	}
 	r.out.abandon()
 }
@@ -254,8 +288,7 @@ func (r *Recorder) await() (stopping bool) {
 	return false
 }
 
-// rest waits after an error and then has the next step end the gap. Without a
-// checkpoint there is no way back.
+// rest waits after an error and then has the next step end the gap.
 func (r *Recorder) rest(pause time.Duration) (stopping bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -266,27 +299,45 @@ func (r *Recorder) rest(pause time.Duration) (stopping bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.resume = r.options.Checkpoint != nil
+	r.resume = true
 	return false
 }
 
-// take writes the steps. begin: a run begins with them.
-func (r *Recorder) take(steps []Step, begin *beginning) error {
+// take writes the steps. begin: a run begins with them. It returns why a gap begins
+// instead, "" where none does.
+func (r *Recorder) take(steps []step, begin *beginning) (gap string) {
+	written, err := 0, error(nil)
 	if begin != nil {
-		if err := r.out.beginRun(begin); err != nil {
-			return err
-		}
+		r.out.miss(begin.missed)
+		err = r.out.beginRun(begin)
 	}
-	written, err := r.out.write(steps)
+	if err == nil {
+		written, err = r.out.write(steps)
+	}
 	r.counts.entries.Add(uint64(written))
 	r.counts.bytes.Store(r.out.bytes)
-	return err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		rest := missed{}
+		for i := range steps {
+			rest.add(steps[i].Event)
+		}
+		r.out.miss(rest)
+		r.counts.lost.Add(uint64(len(steps) - written))
+		if r.gap == "" {
+			r.lose(err.Error())
+		}
+		return err.Error()
+	}
+	r.rotate = r.options.State != nil && r.out.current.grown() >= r.tuning.Segment
+	return ""
 }
 
 // log is the segments that a writer writes.
 type log struct {
 	dir            string
-	limit, segment int64
+	limit, longest int64 // of all segments, of one
 	header         Header
 	names          *Names
 
@@ -312,18 +363,22 @@ func (l *log) beginRun(b *beginning) error {
 		h.Segment = numbers[len(numbers)-1] + 1
 	}
 	h.Run, h.Before, h.Start = h.Segment, 0, time.Now().UTC()
-	l.entries, l.encoder, l.digest = 0, newEncoder(l.names, h.Start.Round(0)), NewDigest(l.names, l.names == nil)
-	var state []byte
-	if h.Whole = b == nil; b != nil {
-		state, h.Gap = b.state, b.gap
-		for _, e := range b.objects {
-			if _, err := l.encoder.event(e); err != nil {
-				return err
-			}
-		}
+	l.entries, l.digest = 0, NewDigest(l.names, l.names == nil)
+	if h.Whole = b == nil; h.Whole {
+		l.encoder = newEncoder(l.names, h.Start.Round(0))
+		return l.openSegment(nil)
+	}
+	h.Gap = b.gap
+	l.encoder.out, l.encoder.last = l.encoder.out[:0], h.Start.Round(0)
+	return l.openSegment(b.state)
+}
+
+// miss takes in what no segment tells of.
+func (l *log) miss(all missed) {
+	for _, e := range all { // any order: one event of each object
+		_, _ = l.encoder.event(e)
 		l.encoder.out = l.encoder.out[:0]
 	}
-	return l.openSegment(state)
 }
 
 // openSegment begins the segment that the header tells of.
@@ -340,7 +395,11 @@ func (l *log) openSegment(state []byte) error {
 		return nil
 	}
 	l.encoder.checkpoint(state)
-	return l.flush()
+	if err := l.flush(); err != nil {
+		return err
+	}
+	w.begun = w.size
+	return l.dropOldest()
 }
 
 // flush writes what is encoded. A checkpoint may make many frames.
@@ -360,7 +419,7 @@ func (l *log) flush() error {
 }
 
 // write writes the steps as entries, and counts those that are on the disk.
-func (l *log) write(steps []Step) (written int, err error) {
+func (l *log) write(steps []step) (written int, err error) {
 	if l.current == nil {
 		return 0, errors.New("no segment is open")
 	}
@@ -374,15 +433,15 @@ func (l *log) write(steps []Step) (written int, err error) {
 			return written, err
 		}
 		l.entries++
-		if len(l.encoder.out) < frameTarget && i < len(steps)-1 {
+		if len(l.encoder.out) < frameTarget && i < len(steps)-1 && s.state == nil {
 			continue
 		}
 		if err := l.flush(); err != nil {
 			return written, err
 		}
 		written = i + 1
-		if l.current.size >= l.segment {
-			if err := l.rotate(); err != nil {
+		if s.state != nil || l.current.grown() >= l.longest {
+			if err := l.rotate(s.state); err != nil {
 				return written, err
 			}
 		}
@@ -391,7 +450,7 @@ func (l *log) write(steps []Step) (written int, err error) {
 }
 
 // rotate ends the segment and begins the next.
-func (l *log) rotate() error {
+func (l *log) rotate(state []byte) error {
 	if err := l.current.close(); err != nil {
 		return err
 	}
@@ -399,16 +458,17 @@ func (l *log) rotate() error {
 	l.header.Segment++
 	l.header.Before = l.entries
 	l.header.Start = l.encoder.last
-	return l.openSegment(nil)
+	return l.openSegment(state)
 }
 
-// dropOldest makes room for a segment.
+// dropOldest makes room for what a segment grows by. A checkpoint that has none goes
+// beyond the limit.
 func (l *log) dropOldest() error {
 	numbers, err := segments(l.dir)
 	if err != nil {
 		return err
 	}
-	sizes, total := make([]int64, len(numbers)), l.segment
+	sizes, total := make([]int64, len(numbers)), l.longest+frameTarget
 	for i, n := range numbers {
 		if stat, err := os.Stat(filepath.Join(l.dir, segmentName(n))); err == nil {
 			sizes[i] = stat.Size()
@@ -416,7 +476,7 @@ func (l *log) dropOldest() error {
 		}
 	}
 	for i, n := range numbers {
-		if total <= l.limit {
+		if total <= l.limit || l.current != nil && n == l.header.Segment {
 			return nil
 		}
 		if err := os.Remove(filepath.Join(l.dir, segmentName(n))); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -80,6 +80,7 @@ func segments(dir string) ([]int, error) {
 type segmentWriter struct {
 	file    *os.File
 	size    int64
+	begun   int64 // the size after the checkpoint
 	pending frameBuffer
 	deflate *flate.Writer
 }
@@ -126,6 +127,9 @@ func (w *segmentWriter) flush(entries []byte) error {
 	w.pending.bytes = w.pending.bytes[:0]
 	return w.put(frame)
 }
+
+// grown is what was written after the checkpoint.
+func (w *segmentWriter) grown() int64 { return w.size - w.begun }
 
 func (w *segmentWriter) close() error { return w.file.Close() }
 

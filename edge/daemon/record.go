@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/loop"
+	"github.com/berth-scheduler/berth/edge/record"
+)
+
+// closeRecordTime is how long the end waits for the record to be written.
+const closeRecordTime = 5 * time.Second
+
+// startRecord begins a record of what the machine is told.
+func (d *Daemon) startRecord(o *Options) error {
+	if o.Record == nil {
+		return nil
+	}
+	r := *o.Record
+	r.Logger = o.Logger.WithName("record")
+	r.Header.Source, r.Header.Seed, r.Header.MaxUnschedulable = record.Scheduler, o.Seed, o.MaxUnschedulable
+	var err error
+	if r.Header.Config, err = recordedConfig(o.Config); err != nil {
+		return err
+	}
+	if d.recorder, err = record.Start(r); err != nil {
+		return fmt.Errorf("--record-to: %w", err)
+	}
+	objects := record.NewObjects(r.Names)
+	d.watcher.Record(objects.Attach)
+	d.executor.Record(objects.Attach)
+	return nil
+}
+
+// recordedConfig is the configuration without what is nobody's business: who may
+// read a record may not read the keys to the cluster and its extenders.
+func recordedConfig(c *config.Config) (string, error) {
+	kept := *c
+	kept.ClientConnection.Kubeconfig = ""
+	kept.Extenders = append([]configv1.Extender(nil), c.Extenders...)
+	for i := range kept.Extenders {
+		kept.Extenders[i].TLSConfig = nil
+	}
+	text, err := yaml.Marshal(&kept)
+	return string(text), err
+}
+
+// recordStep takes a step into the record.
+func (d *Daemon) recordStep(s loop.Step) {
+	if d.recorder == nil {
+		return
+	}
+	step := record.Step{Now: s.Now, Event: s.Event, Effects: s.Effects}
+	if s.Panicked != nil {
+		step.Event, step.Panicked = s.Panicked, true
+	}
+	d.recorder.Observe(step)
+}
+
+// endRecord writes what is left of the record.
+func (d *Daemon) endRecord() {
+	if d.recorder != nil {
+		within(closeRecordTime, func(ctx context.Context) { d.recorder.Close(ctx) })
+	}
+}
