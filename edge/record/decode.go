@@ -244,8 +244,6 @@ func (r *decoder) event(code uint8) machine.Event {
 			uids = append(uids, r.uid())
 		}
 		return machine.Activate{UIDs: uids}
-	case codeNominate:
-		return machine.Nominate{UID: r.uid(), Node: r.node()}
 	}
 	return r.reply(code)
 }

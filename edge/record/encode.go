@@ -219,10 +219,6 @@ func (w *encoder) other(e machine.Event) (code uint8, err error) {
 			w.uid(uid)
 		}
 		return codeActivate, nil
-	case machine.Nominate:
-		w.uid(e.UID)
-		w.node(e.Node)
-		return codeNominate, nil
 	}
 	return w.reply(e)
 }

@@ -68,7 +68,6 @@ const (
 	codeBindReply
 	codePermitReply
 	codeActivate
-	codeNominate
 	codeWriteReply
 	codeReadReply
 	codeExtenderReply
