@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
 )
@@ -101,6 +102,15 @@ func (o *options) newHosts(c *config.Config, api *rest.Config) (*compat.Hosts, e
 		return nil, err
 	}
 	return compat.New(options), nil
+}
+
+// copyProfiles makes the profiles once more, for a copy of the machine. What hosted
+// plugins know of the cluster cannot be copied.
+func (o *options) copyProfiles(c *config.Config) ([]*profile.Profile, error) {
+	if len(o.hosted.plugins) > 0 {
+		return nil, api.ErrHosted
+	}
+	return o.profiles(c, nil)
 }
 
 // host gives each profile its own hosted plugins.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	apiserveroptions "k8s.io/apiserver/pkg/server/options"
 	utilcompatibility "k8s.io/apiserver/pkg/util/compatibility"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/records"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
 )
@@ -38,6 +40,7 @@ type options struct {
 	shadow                            bool
 	shadowTo                          string
 	record                            recordOptions
+	recordsMemory                     resource.QuantityValue
 	deprecated                        deprecated
 	lease                             componentbase.LeaderElectionConfiguration
 
@@ -77,6 +80,7 @@ func newOptions() *options {
 	if err := o.registry.Register(compatibility.DefaultKubeComponent, utilcompatibility.DefaultBuildEffectiveVersion(), o.gates); err != nil {
 		panic(err) // the first component of a new registry
 	}
+	o.recordsMemory.Quantity = resource.MustParse("64Mi")
 	o.serving.BindPort = 10259
 	o.serving.ServerCert.CertDirectory = "" // a certificate in memory, unless one is given
 	o.serving.ServerCert.PairName = "kube-scheduler"
@@ -98,6 +102,7 @@ func (o *options) addFlags() {
 	misc.StringVar(&o.configFile, "config", "", "The configuration file. It holds a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1.")
 	misc.StringVar(&o.writeConfigTo, "write-config-to", "", "Write the configuration in effect, with its defaults, to this file and exit.")
 	misc.StringVar(&o.master, "master", "", "The address of the Kubernetes API server. It overrides the address in the kubeconfig.")
+	misc.Var(&o.recordsMemory, "records-memory", "How much memory the records of what happened to pods may take, 1Mi at least. They are served at /berth/v1/.")
 	misc.BoolVar(&o.shadow, "shadow", false, "Schedule nothing and write nothing. Compare each choice of the scheduler that is in charge with Berth's own, and tell of the differences in the log and in the metrics berth_shadow_*.")
 	misc.StringVar(&o.shadowTo, "shadow-to", "", "With --shadow, append each difference to this file, as a line of JSON. At 64 MiB the file is renamed to FILE.1 and begun anew.")
 	o.record.addFlags(misc)
@@ -125,6 +130,8 @@ func (d *deprecated) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&d.maxUnschedulable, "pod-max-in-unschedulable-pods-duration", 5*time.Minute,
 		"The longest time that a pod stays unschedulable. After this time it is tried again, even if no event helps it.")
 }
+
+const mostRecordsBytes = 16 << 30
 
 // config is the configuration in effect: the file's or the default, and what
 // flags say instead.
@@ -236,6 +243,9 @@ func (o *options) validate() error {
 		errs = append(errs, errors.New("--shadow-to: needs --shadow"))
 	}
 	errs = append(errs, o.record.validate()...)
+	if n := o.recordsMemory.Value(); n < records.LeastBytes || n > mostRecordsBytes {
+		errs = append(errs, fmt.Errorf("--records-memory: must be from 1Mi to 16Gi, is %s", &o.recordsMemory.Quantity))
+	}
 	return utilerrors.NewAggregate(errs)
 }
 

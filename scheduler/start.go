@@ -17,6 +17,7 @@ import (
 	zpages "k8s.io/component-base/zpages/features"
 	"k8s.io/klog/v2"
 
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
@@ -114,7 +115,8 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	return daemon.New(daemon.Options{
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
-		Shadow: o.shadow, ShadowTo: shadowTo, Record: recorded,
+		Shadow: o.shadow, ShadowTo: shadowTo, Record: recorded, RecordsBytes: int(o.recordsMemory.Value()),
+		CopyProfiles:     func() ([]*profile.Profile, error) { return o.copyProfiles(c) },
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 	})
 }

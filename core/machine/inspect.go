@@ -1,6 +1,9 @@
 package machine
 
 import (
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/engine"
@@ -48,6 +51,12 @@ func (m *Machine) Pods() []*object.Pod {
 	}
 	return pods
 }
+
+// Knows tells whether the machine has heard of a pod of that name that is not gone.
+func (m *Machine) Knows(name types.NamespacedName) bool { return m.names[name] != nil }
+
+// Profiles are the names of the profiles, sorted.
+func (m *Machine) Profiles() []string { return slices.Sorted(maps.Keys(m.profiles)) }
 
 // Change is what an event changed in the cluster.
 type Change struct {

@@ -62,11 +62,11 @@ type Queue struct {
 		nodes   []string
 		dropped uint64 // so many are not remembered
 	}
-	arrivals map[Arrival]int
-	panics   map[string]int
+	arrivals  map[Arrival]int
+	panics    map[string]int
 	listeners []*Listener
-	frontier []*Entry // room for Next
-	illegal  error    // the first move that Moves does not have
+	frontier  []*Entry // room for Next
+	illegal   error    // the first move that Moves does not have
 }
 
 // New returns an empty queue.

@@ -35,3 +35,12 @@ func (t *Table) NamespaceLabels(name string) map[string]string { return t.namesp
 
 // NamespaceRevision changes whenever the labels of a namespace do.
 func (t *Table) NamespaceRevision() uint64 { return t.namespaces.revision }
+
+// Namespaces are those that have labels, in no order.
+func (t *Table) Namespaces() []*object.Namespace {
+	all := make([]*object.Namespace, 0, len(t.namespaces.labels))
+	for name, labels := range t.namespaces.labels { // any order: so it says
+		all = append(all, &object.Namespace{Name: name, Labels: labels})
+	}
+	return all
+}

@@ -71,6 +71,15 @@ func serviceLabel(f *object.SelectorOwner) (at namespacedLabel, ok bool) {
 	return at, ok
 }
 
+// AllSelectorOwners are those that are known, in no order.
+func (t *Table) AllSelectorOwners() []*object.SelectorOwner {
+	all := make([]*object.SelectorOwner, 0, len(t.selectorOwners.byName))
+	for _, owner := range t.selectorOwners.byName { // any order: so it says
+		all = append(all, owner)
+	}
+	return all
+}
+
 // SelectorOwners is the number of selector owners.
 func (t *Table) SelectorOwners() int { return len(t.selectorOwners.byName) }
 

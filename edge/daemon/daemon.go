@@ -29,6 +29,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/metrics"
 	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/records"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
 )
@@ -68,6 +69,8 @@ type Daemon struct {
 	watchdog *loop.Watchdog
 	observer func(loop.Step)  // nil: none
 	recorder *record.Recorder // nil: nothing is recorded
+	records  *records.Recorder
+	api      http.Handler // nothing but reads
 
 	refreshing sync.Mutex // the metrics
 
@@ -99,6 +102,10 @@ type Options struct {
 	Wrap func(loop.Machine) loop.Machine
 	// Observe, when set, sees each step after it, on the loop's goroutine.
 	Observe func(loop.Step)
+	// RecordsBytes is how much memory the records of pods may take.
+	RecordsBytes int
+	// CopyProfiles makes the profiles anew, for a copy of the machine.
+	CopyProfiles func() ([]*profile.Profile, error)
 	// Shadow has the daemon compare and schedule nothing; ShadowTo, when set, gets
 	// the differences.
 	Shadow   bool
@@ -127,7 +134,7 @@ func New(o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.machine = machine.New(machine.Options{
+	options := machine.Options{
 		Check:    config.CheckInvariants(),
 		Profiles: o.Profiles, Extenders: extenders.Machine(), Seed: o.Seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
@@ -136,8 +143,12 @@ func New(o Options) (*Daemon, error) {
 		HideExpectedNode: o.HideExpectedNode,
 		Explain:          d.logs.Explain,
 		StepDone:         d.logs.StepDone,
-	})
+	}
+	d.machine = machine.New(options)
 	d.logs.Watch(d.machine)
+	d.records = records.New(o.RecordsBytes)
+	d.records.Watch(d.machine)
+	d.api = d.newAPI(&o, options, clients.Read)
 	logs.Started(o.Logger, o.Profiles, extenders.Machine())
 	names := make([]string, len(o.Profiles))
 	for i, p := range o.Profiles {
@@ -429,6 +440,10 @@ func (d *Daemon) Endpoint() server.Options {
 		Config:    d.config,
 		Refresh:   d.refresh,
 		Resources: metrics.Resources(d.pods),
-		Leads:     func() bool { return d.lease == nil || d.lease.Held() },
+		Leads:     d.inCharge,
+		Berth:     d.api,
 	}
 }
+
+// inCharge tells whether this process schedules.
+func (d *Daemon) inCharge() bool { return d.lease == nil || d.lease.Held() }

@@ -18,6 +18,7 @@ func (d *Daemon) observe(s loop.Step) {
 		d.observer(s)
 	}
 	d.logs.Observe(s, d.machine)
+	d.records.Observe(s)
 }
 
 // refreshTime is how long who reads metrics waits for the loop.

@@ -60,12 +60,13 @@ func (q *Query) match(e entry) (Record, bool) {
 		return Record{}, false
 	}
 	r := e.record()
-	return r, (q.Node == "" || r.Node == q.Node || r.NominatedNode == q.Node) && (q.Reason == "" || r.has(strings.ToLower(q.Reason)))
+	return r, (q.Node == "" || r.Node == q.Node || r.NominatedNode == q.Node) && (q.Reason == "" || r.Has(q.Reason))
 }
 
-// has tells whether a part of the record's words is the given one, which is in lower
-// case.
-func (r *Record) has(part string) bool {
+// Has tells whether the words are a part, in any case, of the record's type, result,
+// event, plugins or reasons.
+func (r *Record) Has(words string) bool {
+	part := strings.ToLower(words)
 	is := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(w), part) })
 	}
@@ -149,9 +150,9 @@ type Blocking struct {
 	Pods   int    `json:"pods"`
 }
 
-// blocking ranks the reasons of last attempts: for each pod those that came first on
+// Rank ranks the reasons of last attempts: for each pod those that came first on
 // some node. A pod may count for several.
-func blocking(last []Record) []Blocking {
+func Rank(last []Record) []Blocking {
 	counts := map[[2]string]int{}
 	for i := range last {
 		r := &last[i]

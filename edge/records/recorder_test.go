@@ -107,7 +107,7 @@ func TestFind(t *testing.T) {
 	for _, record := range last {
 		list = append(list, record)
 	}
-	if b := blocking(list); len(b) != 1 || b[0] != (Blocking{"NodeResourcesFit", "Insufficient cpu", 50}) {
+	if b := Rank(list); len(b) != 1 || b[0] != (Blocking{"NodeResourcesFit", "Insufficient cpu", 50}) {
 		t.Errorf("what blocks: %+v", b)
 	}
 }

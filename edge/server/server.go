@@ -41,6 +41,8 @@ type Options struct {
 	// Resources serves the pods' resources; nothing is served while Leads says no.
 	Resources http.Handler
 	Leads     func() bool
+	// Berth serves what is Berth's own, below /berth/; nil: nothing is.
+	Berth http.Handler
 	// Flags are shown at /flagz, unless nil.
 	Flags *cliflag.NamedFlagSets
 	// Status is the version that is shown at /statusz, unless nil.
@@ -118,6 +120,9 @@ func Handler(o Options) http.Handler {
 			o.Resources.ServeHTTP(w, r)
 		}
 	})
+	if o.Berth != nil {
+		paths.HandlePrefix("/berth/", o.Berth)
+	}
 	slis.SLIMetricsWithReset{}.Install(paths)
 	paths.Handle("/configz", configz(o.Config))
 

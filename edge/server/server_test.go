@@ -54,6 +54,7 @@ func TestPaths(t *testing.T) {
 		Refresh:   func() { refreshed++ },
 		Resources: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "requests") }),
 		Leads:     func() bool { return leads },
+		Berth:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "at "+r.URL.Path) }),
 		Flags:     flags(),
 		Status:    compatibility.NewEffectiveVersionFromString("1.36", "", ""),
 	})
@@ -73,6 +74,7 @@ func TestPaths(t *testing.T) {
 		{"/flagz", "leader-elect", 200},
 		{"/statusz", "Emulation version", 200},
 		{"/debug/pprof/symbol", "num_symbols", 200},
+		{"/berth/v1/records", "at /berth/v1/records", 200},
 		{"/nothing", "", 404},
 	}
 	for _, tt := range tests {

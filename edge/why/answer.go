@@ -40,8 +40,9 @@ type Answer struct {
 	Groups        []Group   `json:"groups"`
 	Fixes         []fix.Fix `json:"fixes"`
 	Events        []Event   `json:"events"`
-	Queue         any       `json:"queue"`
-	Scores        []Node    `json:"scores"`
+	// Queue is from the daemon; nil from files and from the API server.
+	Queue  *Queue `json:"queue"`
+	Scores []Node `json:"scores"`
 	// Victims are the pods that leave for this one (Preempting).
 	Victims []string `json:"victims,omitempty"`
 	// EvictedBy are the pods for which this one is evicted, and Evicted says why

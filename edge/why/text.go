@@ -30,6 +30,7 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	a.fixText(&b, wide)
 	a.eventText(&b, wide)
 	a.scoreText(&b, wide)
+	a.queueText(&b, wide)
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -1,0 +1,208 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/records"
+)
+
+// Prefix is the path below which everything is served.
+const Prefix = "/berth/v1/"
+
+// Version is the apiVersion of all answers.
+const Version = "berth.dev/v1alpha1"
+
+// Head says what an answer is.
+type Head struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+func head(kind string) Head { return Head{Version, kind} }
+
+// Problem is the answer to a question that cannot be answered.
+type Problem struct {
+	Head
+	Code    int    `json:"code"` // as the status of HTTP
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Leader is who leads, as far as it is known, where this daemon does not.
+	Leader string `json:"leader,omitempty"`
+}
+
+func (p *Problem) Error() string { return p.Message }
+
+// Reasons of Problems.
+const (
+	BadRequest  = "BadRequest"
+	NotFound    = "NotFound"
+	NotLeading  = "NotLeading"
+	NotSynced   = "NotSynced"
+	TooMany     = "TooManyRequests"
+	Unsupported = "NotImplemented"
+	Failed      = "InternalError"
+)
+
+func problem(code int, reason, format string, args ...any) *Problem {
+	return &Problem{Head: head("Problem"), Code: code, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Options are what a handler asks.
+type Options struct {
+	Recorder *records.Recorder
+	// Inspect runs a function between two steps of the loop.
+	Inspect func(ctx context.Context, look func(*machine.Machine)) error
+	// Leads tells whether this daemon schedules, Leader who does as far as it is known,
+	// Synced whether the cluster is known.
+	Leads  func() bool
+	Leader func() string
+	Synced func() bool
+	// Profiles makes profiles for a copy of the machine; an error where the daemon has
+	// plugins that cannot be copied.
+	Profiles func() ([]*profile.Profile, error)
+	// Machine are the options of such a copy but for the profiles.
+	Machine machine.Options
+	// Read reads from the API server's core group.
+	Read rest.Interface
+	// Stopped is closed when the daemon stops.
+	Stopped <-chan struct{}
+	// Now is the time.
+	Now func() time.Time
+}
+
+// How many questions are answered at the same time. One of the first kind takes as
+// much memory as a second picture of the cluster.
+const (
+	mostWhys    = 1
+	mostReads   = 4
+	mostWatches = 16
+)
+
+// patience is how long a question waits until it is its turn.
+const patience = 10 * time.Second
+
+type handler struct {
+	Options
+	whys, reads, watches chan struct{}
+}
+
+// Handler serves the paths below Prefix.
+func Handler(o Options) http.Handler {
+	h := &handler{o, make(chan struct{}, mostWhys), make(chan struct{}, mostReads), make(chan struct{}, mostWatches)}
+	mux := http.NewServeMux()
+	for path, answer := range map[string]func(*http.Request) (any, error){ // any order: each by itself
+		"records": limited(h.reads, h.records),
+		"pending": limited(h.reads, h.pending),
+		"summary": limited(h.reads, h.summary),
+		"why":     limited(h.whys, h.why),
+	} {
+		mux.HandleFunc("GET "+Prefix+path, h.answered(answer))
+	}
+	mux.HandleFunc("GET "+Prefix+"watch", h.watch)
+	mux.HandleFunc(Prefix, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			refuse(w, problem(http.StatusMethodNotAllowed, BadRequest, "%s: only GET is served", r.Method))
+			return
+		}
+		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are records, pending, summary, watch and why below %s", r.URL.Path, Prefix))
+	})
+	return mux
+}
+
+// leading is why this daemon has nothing to say, nil if it has.
+func (h *handler) leading() error {
+	switch {
+	case !h.Leads():
+		p := problem(http.StatusServiceUnavailable, NotLeading, "this daemon does not lead")
+		if p.Leader = h.Leader(); p.Leader != "" {
+			p.Message += ": " + p.Leader + " does"
+		}
+		return p
+	case !h.Synced():
+		return problem(http.StatusServiceUnavailable, NotSynced, "this daemon leads and does not know the cluster yet")
+	}
+	return nil
+}
+
+// answered writes what a function answers as JSON.
+func (h *handler) answered(answer func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h.leading(); err != nil {
+			refuse(w, err)
+			return
+		}
+		out, err := answer(r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		if t, ok := out.(text); ok {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("Berth-Verdict", t.verdict)
+			_, _ = w.Write(t.body)
+			return
+		}
+		write(w, http.StatusOK, out)
+	}
+}
+
+// text is an answer for people.
+type text struct {
+	verdict string
+	body    []byte
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	var p *Problem
+	if !errors.As(err, &p) {
+		p = problem(http.StatusInternalServerError, Failed, "%s", err)
+	}
+	write(w, p.Code, p)
+}
+
+func write(w http.ResponseWriter, code int, out any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(out) // who asked is gone
+}
+
+// limited answers so many at a time; others wait for a while.
+func limited(places chan struct{}, answer func(*http.Request) (any, error)) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			return answer(r)
+		case <-ctx.Done():
+			return nil, problem(http.StatusTooManyRequests, TooMany, "%d such questions are being answered; ask again", cap(places))
+		}
+	}
+}
+
+// lookTime is how long a question waits for the loop.
+const lookTime = 5 * time.Second
+
+// look runs a function between two steps of the loop.
+func (h *handler) look(ctx context.Context, f func(*machine.Machine)) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	if err := h.Inspect(ctx, f); err != nil {
+		return problem(http.StatusServiceUnavailable, Failed, "the scheduling loop does not answer: %s", err)
+	}
+	return nil
+}

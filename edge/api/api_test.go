@@ -1,0 +1,339 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/loop"
+	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/why"
+)
+
+var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// fixture is a machine with its records, served, and what stands for the API server:
+// the pods by namespace/name.
+type fixture struct {
+	testing.TB
+	mu      sync.Mutex // stands for the loop
+	m       *machine.Machine
+	r       *records.Recorder
+	now     time.Time
+	pods    map[string]*v1.Pod
+	leads   bool
+	synced  bool
+	copies  error
+	stopped chan struct{}
+	server  *httptest.Server
+}
+
+func newProfiles() ([]*profile.Profile, error) {
+	return profile.BuildAll(config.Profiles(config.Default()), plugins.Registry(features.Plugins(features.New())))
+}
+
+func newFixture(t testing.TB) *fixture {
+	profiles, err := newProfiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := machine.Options{Seed: 1, Workers: 1, InitialBackoff: time.Second, MaxBackoff: 10 * time.Second, MaxUnschedulable: 5 * time.Minute}
+	withProfiles := options
+	withProfiles.Profiles = profiles
+	f := &fixture{TB: t, m: machine.New(withProfiles), r: records.New(0), now: start, pods: map[string]*v1.Pod{}, leads: true, synced: true, stopped: make(chan struct{})}
+	f.r.Watch(f.m)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		parts := strings.Split(r.URL.Path, "/") // /api/v1/namespaces/NAMESPACE/pods/NAME
+		p := f.pods[parts[4]+"/"+parts[6]]
+		w.Header().Set("Content-Type", "application/json")
+		if p == nil || parts[5] != "pods" {
+			w.WriteHeader(http.StatusNotFound)
+			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Reason: metav1.StatusReasonNotFound, Code: 404})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(p)
+	}))
+	t.Cleanup(api.Close)
+	core, err := corev1.NewForConfig(&rest.Config{Host: api.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.server = httptest.NewServer(Handler(Options{
+		Recorder: f.r,
+		Inspect: func(_ context.Context, look func(*machine.Machine)) error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			look(f.m)
+			return nil
+		},
+		Leads: func() bool { return f.leads }, Leader: func() string { return "berth-7f9_1234" }, Synced: func() bool { return f.synced },
+		Profiles: func() ([]*profile.Profile, error) {
+			if f.copies != nil {
+				return nil, f.copies
+			}
+			return newProfiles()
+		},
+		Machine: options, Read: core.RESTClient(), Stopped: f.stopped, Now: func() time.Time { return f.now },
+	}))
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+func (f *fixture) step(e machine.Event) []machine.Effect {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(time.Second)
+	effects := f.m.Step(f.now, e)
+	f.r.Observe(loop.Step{Now: f.now, Event: e, Effects: effects})
+	return effects
+}
+
+func (f *fixture) node(name, cpu string) {
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{v1.LabelHostname: name}}}
+	n.Status.Allocatable = v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Gi"), "pods": resource.MustParse("110")}
+	f.step(machine.NodeSet{Node: decode.Node(n)})
+}
+
+func (f *fixture) pod(name, cpu string) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(f.now)}}
+	p.Spec.SchedulerName = v1.DefaultSchedulerName
+	p.Spec.Containers = []v1.Container{{Name: "web", Image: "nginx", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}
+	f.pods["shop/"+name] = p
+	f.step(machine.PodSet{Pod: decode.Pod(p.DeepCopy())})
+	return p
+}
+
+func (f *fixture) get(path string, out any) (code int, body string) {
+	f.Helper()
+	reply, err := http.Get(f.server.URL + Prefix + path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer reply.Body.Close()
+	var b strings.Builder
+	if _, err := bufio.NewReader(reply.Body).WriteTo(&b); err != nil {
+		f.Fatal(err)
+	}
+	if out != nil {
+		if err := json.Unmarshal([]byte(b.String()), out); err != nil {
+			f.Fatalf("%s: %v: %s", path, err, b.String())
+		}
+	}
+	return reply.StatusCode, b.String()
+}
+
+// stuck is a cluster of two nodes with a pod that fits on none, and one that runs.
+func stuck(t *testing.T) *fixture {
+	f := newFixture(t)
+	f.node("n1", "4")
+	f.node("n2", "2")
+	f.pod("small", "1")
+	f.step(machine.ScheduleOne{})
+	f.step(machine.BindReply{UID: "small", Result: machine.BindDone})
+	f.pod("big", "8")
+	f.step(machine.ScheduleOne{})
+	return f
+}
+
+func TestQuestions(t *testing.T) {
+	f := stuck(t)
+	var list RecordList
+	f.get("records?pod=shop/big", &list)
+	if len(list.Records) != 2 || list.Records[0].Result != "Unschedulable" || list.Records[1].To != "unschedulable" || list.Kind != "RecordList" {
+		t.Errorf("records: %+v", list)
+	}
+	var pending PendingList
+	f.get("pending", &pending)
+	if len(pending.Pods) != 1 || pending.Total != 1 || pending.Pods[0].Pod != "shop/big" || pending.Pods[0].Place != "unschedulable" ||
+		!strings.Contains(pending.Pods[0].Message, "2 Insufficient cpu") {
+		t.Errorf("pending: %+v", pending)
+	}
+	f.get("pending?place=gated", &pending)
+	if pending.Total != 0 {
+		t.Errorf("gated: %+v", pending)
+	}
+	var s Summary
+	f.get("summary", &s)
+	if s.Queue != (Queue{Unschedulable: 1}) || s.Nodes != 2 || s.Pods != 1 || s.Leader != "berth-7f9_1234" || s.Rates.Attempts["Scheduled"] != 1 || s.Rates.Bound != 1 ||
+		len(s.Blocking) != 1 || s.Blocking[0] != (records.Blocking{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 1}) {
+		t.Errorf("summary: %+v", s)
+	}
+}
+
+// The answer is that of `berth why`, with the place in the queue and what happened.
+func TestWhy(t *testing.T) {
+	f := stuck(t)
+	var a why.Answer
+	if code, body := f.get("why?pod=shop/big", &a); code != 200 {
+		t.Fatal(body)
+	}
+	if a.Verdict != why.Misconfigured || a.NodesTotal != 2 || len(a.Groups) != 1 || a.Groups[0].Nodes != 2 || len(a.Events) == 0 {
+		t.Errorf("got %+v", a)
+	}
+	if len(a.Fixes) == 0 || !strings.Contains(a.Fixes[0].Summary, `lower the CPU request of container "web" from 8 to 3`) || a.Fixes[0].Then.Node != "n1" && a.Fixes[0].Then.Node != "n2" {
+		t.Errorf("fixes: %+v", a.Fixes)
+	}
+	if q := a.Queue; q == nil || q.Place != "unschedulable" || q.Attempts != 1 || q.Position != 1 || len(q.History) != 2 || q.Until == nil {
+		t.Errorf("queue: %+v", a.Queue)
+	}
+	if _, body := f.get("why?pod=shop/big&output=text", nil); !strings.Contains(body, "IN THE QUEUE\n  unschedulable since 12:00:07") || !strings.Contains(body, "WHAT WOULD HELP") {
+		t.Errorf("text: %s", body)
+	}
+	f.pods["shop/small"].Spec.NodeName = "n1"
+	if f.get("why?pod=shop/small", &a); a.Verdict != why.Placed || a.Node != "n1" {
+		t.Errorf("a pod that runs: %+v", a)
+	}
+	// One whose binding was sent is on its way, and takes no room from itself.
+	f.pod("coming", "2")
+	f.step(machine.ScheduleOne{})
+	if f.get("why?pod=shop/coming", &a); a.Verdict != why.InProgress || a.Node == "" || a.Queue.Place != "in flight" {
+		t.Errorf("a pod that is being bound: %+v", a)
+	}
+	other := f.pod("other", "1")
+	other.Spec.SchedulerName = "volcano"
+	if f.get("why?pod=shop/other", &a); a.Verdict != why.Failed || !strings.Contains(a.Message, `no profile has the schedulerName "volcano"`) {
+		t.Errorf("a pod of another scheduler: %+v", a)
+	}
+	f.copies = ErrHosted
+	if code, body := f.get("why?pod=shop/big", nil); code != 501 || !strings.Contains(body, "plugins") || !strings.Contains(body, "2 Insufficient cpu") {
+		t.Errorf("a daemon with hosted plugins: %d %s", code, body)
+	}
+}
+
+func TestBadQuestions(t *testing.T) {
+	f := stuck(t)
+	for path, want := range map[string]string{
+		"records?pod=a/b/c":              "400 parameter pod=a/b/c: must be NAMESPACE/NAME",
+		"records?since=yesterday":        "400 parameter since=yesterday: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
+		"records?limit=0":                "400 parameter limit=0: must be a number from 1 to 10000",
+		"records?colour=red":             "400 parameter colour=red: is not known; there are pod, node, reason, since, until, limit",
+		"records?pod=a&pod=b":            "400 parameter pod=a: is given twice",
+		"records?pod=%zz":                `400 invalid URL escape "%zz"`,
+		"records?pod=shop/nobody":        `404 pod shop/nobody: there is no record of it: it is not there, or is gone for longer than records are kept, or its schedulerName is none of ["default-scheduler"]`,
+		"pending?place=nirvana":          "400 parameter place=nirvana: must be one of active, backoff, error backoff, unschedulable, gated, in flight",
+		"summary?x=y":                    "400 parameter x=y: is not known; there are ",
+		"why":                            "400 parameter pod=: is needed: NAMESPACE/NAME",
+		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
+		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
+		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are records, pending, summary, watch and why below /berth/v1/",
+	} {
+		var p Problem
+		code, _ := f.get(path, &p)
+		if got := fmt.Sprint(code, " ", p.Message); got != want || p.Kind != "Problem" || p.Code != code {
+			t.Errorf("%s:\ngot  %s\nwant %s", path, got, want)
+		}
+	}
+	f.synced = false
+	if code, body := f.get("summary", nil); code != 503 || !strings.Contains(body, "does not know the cluster yet") {
+		t.Errorf("not synced: %d %s", code, body)
+	}
+	f.leads = false
+	for _, path := range []string{"records", "pending", "summary", "watch", "why?pod=shop/big"} {
+		var p Problem
+		if code, _ := f.get(path, &p); code != 503 || p.Reason != NotLeading || p.Leader != "berth-7f9_1234" {
+			t.Errorf("%s of one that does not lead: %d %+v", path, code, p)
+		}
+	}
+	if reply, err := http.Post(f.server.URL+Prefix+"records", "", nil); err != nil || reply.StatusCode != 405 {
+		t.Errorf("POST: %v %v", reply, err)
+	}
+}
+
+// A stream tells what happens as it happens, and ends when the daemon stops.
+func TestWatch(t *testing.T) {
+	f := stuck(t)
+	reply, err := http.Get(f.server.URL + Prefix + "watch?reason=insufficient&since=1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	lines := bufio.NewScanner(reply.Body)
+	next := func() string {
+		for lines.Scan() {
+			if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
+				return data
+			}
+		}
+		return ""
+	}
+	var r records.Record
+	if err := json.Unmarshal([]byte(next()), &r); err != nil || r.Pod != "shop/big" {
+		t.Errorf("what was there: %+v, %v", r, err)
+	}
+	f.pod("bigger", "16")
+	f.step(machine.ScheduleOne{})
+	if err := json.Unmarshal([]byte(next()), &r); err != nil || r.Pod != "shop/bigger" || r.Result != "Unschedulable" {
+		t.Errorf("what came: %+v, %v", r, err)
+	}
+	close(f.stopped)
+	var p Problem
+	if err := json.Unmarshal([]byte(next()), &p); err != nil || p.Message != "the daemon stops" {
+		t.Errorf("the end: %+v, %v", p, err)
+	}
+}
+
+// There are so many streams and no more.
+func TestTooManyStreams(t *testing.T) {
+	f := newFixture(t)
+	defer close(f.stopped)
+	for range mostWatches {
+		reply, err := http.Get(f.server.URL + Prefix + "watch")
+		if err != nil || reply.StatusCode != 200 {
+			t.Fatal(reply, err)
+		}
+		defer reply.Body.Close()
+	}
+	if code, body := f.get("watch", nil); code != 429 || !strings.Contains(body, "16 streams are open") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+// BenchmarkWhy is one question in a cluster of 5,000 nodes and 30,000 pods, fixes
+// included.
+func BenchmarkWhy(b *testing.B) {
+	f := newFixture(b)
+	for i := range 5000 {
+		f.node(fmt.Sprintf("node-%d", i), "4")
+	}
+	for i := range 30_000 {
+		p := f.pod(fmt.Sprintf("pod-%d", i), "600m")
+		bound := p.DeepCopy()
+		bound.Spec.NodeName = fmt.Sprintf("node-%d", i%5000)
+		f.step(machine.PodSet{Pod: decode.Pod(bound)})
+	}
+	f.pod("stuck", "3")
+	f.step(machine.ScheduleOne{})
+	b.ReportAllocs()
+	var looked time.Duration
+	for b.Loop() {
+		var a why.Answer
+		if code, body := f.get("why?pod=shop/stuck", &a); code != 200 || len(a.Fixes) == 0 {
+			b.Fatal(body)
+		}
+		began := time.Now()
+		take(f.m, "stuck")
+		looked += time.Since(began)
+	}
+	b.ReportMetric(float64(looked.Milliseconds())/float64(b.N), "ms-of-the-loop/op")
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/berth-scheduler/berth/edge/records"
+)
+
+// A stream says at least this often that it is alive. A reader who takes longer than
+// writeTime for what he is sent is cut off.
+const (
+	aliveTime = 15 * time.Second
+	writeTime = 30 * time.Second
+)
+
+// Lost is what a stream says where its reader was too slow: so many records were
+// dropped, of which some might have matched.
+type Lost struct {
+	Lost uint64 `json:"lost"`
+}
+
+// watch streams records as server-sent events. "record" has a Record, "lost" a Lost,
+// "end" a Problem that says why the stream ends.
+func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
+	if err := h.leading(); err != nil {
+		refuse(w, err)
+		return
+	}
+	p := paramsOf(r, "pod", "node", "reason", "since")
+	q := p.query(h.Now())
+	if p.err != nil {
+		refuse(w, p.err)
+		return
+	}
+	select {
+	case h.watches <- struct{}{}:
+		defer func() { <-h.watches }()
+	default:
+		refuse(w, problem(http.StatusTooManyRequests, TooMany, "%d streams are open, which is as many as there may be", cap(h.watches)))
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.WriteHeader(http.StatusOK)
+	s := &stream{w: w, control: http.NewResponseController(w)}
+	h.stream(s, r, q)
+}
+
+func (h *handler) stream(s *stream, r *http.Request, q records.Query) {
+	follow := h.Recorder.Follow(q, q.Since.IsZero())
+	defer follow.End()
+	alive := time.NewTicker(aliveTime)
+	defer alive.Stop()
+	if !s.alive() {
+		return
+	}
+	for {
+		if !s.send(follow) {
+			return
+		}
+		select {
+		case <-follow.News():
+		case <-alive.C:
+			if !h.Leads() {
+				s.event("end", problem(http.StatusServiceUnavailable, NotLeading, "this daemon does not lead any more"))
+				return
+			}
+			if !s.alive() {
+				return
+			}
+		case <-h.Stopped:
+			s.event("end", problem(http.StatusServiceUnavailable, NotLeading, "the daemon stops"))
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// stream writes server-sent events. Its methods report false when nobody reads.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	failed  bool
+}
+
+// send sends what there is.
+func (s *stream) send(f *records.Follower) bool {
+	for {
+		record, lost, ok := f.Next()
+		if lost > 0 {
+			s.event("lost", Lost{lost})
+		}
+		if !ok {
+			return s.flush()
+		}
+		if s.event("record", record); s.failed {
+			return false
+		}
+	}
+}
+
+func (s *stream) event(kind string, data any) {
+	body, err := json.Marshal(data)
+	if err != nil {
+		s.failed = true
+		return
+	}
+	s.write("event: %s\ndata: %s\n\n", kind, body)
+}
+
+// alive writes a comment.
+func (s *stream) alive() bool {
+	s.write(": alive\n\n")
+	return s.flush()
+}
+
+func (s *stream) write(format string, args ...any) {
+	if s.failed {
+		return
+	}
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // HTTP/2 streams may have none
+	_, err := fmt.Fprintf(s.w, format, args...)
+	s.failed = err != nil
+}
+
+func (s *stream) flush() bool {
+	if !s.failed && s.control.Flush() != nil {
+		s.failed = true
+	}
+	return !s.failed
+}

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/why"
+)
+
+// mostHistory bounds the records in an answer about one pod.
+const mostHistory = 20
+
+func podName(key string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(key, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// why answers as `berth why` does, and says where in the queue the pod is.
+func (h *handler) why(r *http.Request) (any, error) {
+	p := paramsOf(r, "pod", "output")
+	name, output := p.pod("pod"), p.one("output", "json", "json", "text", "wide")
+	if name == "" {
+		p.fail("pod", "is needed: NAMESPACE/NAME")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	a, err := h.answer(r.Context(), podName(name))
+	if err != nil || output == "json" {
+		return a, err
+	}
+	var b bytes.Buffer
+	if err := a.Text(&b, output == "wide"); err != nil {
+		return nil, err
+	}
+	return text{string(a.Verdict), b.Bytes()}, nil
+}
+
+func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.Answer, error) {
+	set, pod, err := h.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var now snapshot
+	if err := h.look(ctx, func(m *machine.Machine) { now = take(m, pod.UID) }); err != nil {
+		return nil, err
+	}
+	history, _ := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory})
+	copied, err := h.copyOf(&now, pod)
+	if err != nil {
+		said := ""
+		if last, tried := h.Recorder.Lasts()[string(pod.UID)]; tried {
+			said = "; its last attempt: " + last.Text()
+		}
+		return nil, problem(http.StatusNotImplemented, Unsupported, "pod %s: this daemon cannot say why: %s%s", name, err, said)
+	}
+	for _, e := range now.cluster {
+		if n, ok := e.(machine.NodeSet); ok {
+			set.Nodes = append(set.Nodes, apiNode(n.Node))
+		}
+	}
+	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
+	a := cluster.Why(pod)
+	now.queue.History = history
+	a.Queue = &now.queue
+	if now.node != "" && pod.Spec.NodeName == "" {
+		a.Verdict, a.Node = why.InProgress, now.node
+	}
+	return a, nil
+}
+
+// read reads the pod and its claims from the API server, as they were written.
+func (h *handler) read(ctx context.Context, name types.NamespacedName) (*manifest.Set, *v1.Pod, error) {
+	set := manifest.NewSet()
+	set.KeepWritten = true
+	pod := &v1.Pod{}
+	if err := h.get(ctx, "pods", name, pod); err != nil {
+		return nil, nil, err
+	}
+	pod.ManagedFields = nil
+	if err := set.Add(pod, "v1/Pod", "the API server"); err != nil {
+		return nil, nil, err
+	}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		claim := types.NamespacedName{Namespace: pod.Namespace}
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			claim.Name = v.PersistentVolumeClaim.ClaimName
+		case v.Ephemeral != nil:
+			claim.Name = pod.Name + "-" + v.Name
+		default:
+			continue
+		}
+		c := &v1.PersistentVolumeClaim{}
+		if h.get(ctx, "persistentvolumeclaims", claim, c) != nil {
+			continue // a fix of the claim is not looked for
+		}
+		if err := set.Add(c, "v1/PersistentVolumeClaim", "the API server"); err != nil {
+			return nil, nil, err
+		}
+	}
+	return set, pod, set.Resolve()
+}
+
+func (h *handler) get(ctx context.Context, resource string, name types.NamespacedName, into runtime.Object) error {
+	err := h.Read.Get().Namespace(name.Namespace).Resource(resource).Name(name.Name).Do(ctx).Into(into)
+	switch {
+	case apierrors.IsNotFound(err):
+		return problem(http.StatusNotFound, NotFound, "pod %s: there is no such pod", name)
+	case err != nil:
+		return problem(http.StatusBadGateway, Failed, "reading %s %s: %s", resource, name, err)
+	}
+	return nil
+}

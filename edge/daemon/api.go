@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"net/http"
+	"runtime"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/api"
+)
+
+// newAPI returns what serves /berth/v1/. A copy of the machine logs nothing and asks no
+// extender.
+func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface) http.Handler {
+	copied.Profiles, copied.Extenders, copied.Explain, copied.StepDone, copied.Check = nil, nil, nil, nil, false
+	copied.Workers = runtime.GOMAXPROCS(0)
+	return api.Handler(api.Options{
+		Recorder: d.records,
+		Inspect:  d.Inspect,
+		Leads:    d.inCharge,
+		Leader: func() string {
+			if d.lease == nil {
+				return o.Identity
+			}
+			return d.lease.Holder()
+		},
+		Synced:   d.isSynced,
+		Profiles: o.CopyProfiles,
+		Machine:  copied,
+		Read:     read,
+		Stopped:  d.stopped,
+		Now:      time.Now,
+	})
+}

@@ -1,0 +1,51 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/berth-scheduler/berth/edge/records"
+)
+
+// Queue is where in the daemon's queue the pod is, and what happened to it.
+type Queue struct {
+	Place string    `json:"place"`
+	Since time.Time `json:"since"`
+	// Until is when it is tried again, or looked at again at the latest.
+	Until    *time.Time `json:"until,omitempty"`
+	Attempts int        `json:"attempts"`
+	// Position is how many pods leave the place before it, and one.
+	Position int              `json:"position,omitempty"`
+	History  []records.Record `json:"history"`
+}
+
+// shortHistory is how much of the history the short form shows.
+const shortHistory = 5
+
+// queueText says where in the queue the pod is.
+func (a *Answer) queueText(b *strings.Builder, wide bool) {
+	q := a.Queue
+	if q == nil {
+		return
+	}
+	b.WriteString("\nIN THE QUEUE\n")
+	if q.Place != "" {
+		fmt.Fprintf(b, "  %s since %s", q.Place, q.Since.Format(time.TimeOnly))
+		if q.Until != nil {
+			fmt.Fprintf(b, ", until %s at the latest", q.Until.Format(time.TimeOnly))
+		}
+		fmt.Fprintf(b, "; %s", count(q.Attempts, "attempt"))
+		if q.Position > 0 {
+			fmt.Fprintf(b, "; position %d", q.Position)
+		}
+		b.WriteString("\n")
+	}
+	shown := q.History
+	if !wide && len(shown) > shortHistory {
+		shown = shown[len(shown)-shortHistory:]
+	}
+	for i := range shown {
+		fmt.Fprintf(b, "  %s %s\n", shown[i].Time.Format(time.TimeOnly), shown[i].Text())
+	}
+}
