@@ -8,11 +8,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
@@ -188,4 +191,47 @@ func unexplained(t *testing.T, file string) string {
 	}
 	slices.SortStableFunc(lines, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	return strings.Join(lines[:min(len(lines), 20)], "")
+}
+
+// The chart's mode shadow has the rights and the flags of deploy/shadow.yaml, and no
+// others.
+func TestChartOfShadow(t *testing.T) {
+	manifest, err := os.ReadFile(filepath.Join(deployDir, "shadow.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := objects(t, string(manifest))
+	got := chart(t, metav1.NamespaceSystem, map[string]any{"mode": "shadow", "name": "berth-shadow", "replicas": 3})
+	kinds := func(all []*unstructured.Unstructured) (kinds []string) {
+		for _, o := range all {
+			if o.GetKind() != "ConfigMap" {
+				kinds = append(kinds, o.GetKind()+" "+o.GetName())
+			}
+		}
+		slices.Sort(kinds)
+		return kinds
+	}
+	if !slices.Equal(kinds(got), kinds(want)) {
+		t.Errorf("the chart has %v, the manifest %v", kinds(got), kinds(want))
+	}
+	rights := func(all []*unstructured.Unstructured) []rbacv1.PolicyRule {
+		return find[rbacv1.ClusterRole](t, all, "ClusterRole", "berth-shadow").Rules
+	}
+	if !reflect.DeepEqual(rights(got), rights(want)) {
+		t.Errorf("the chart's rights are\n%v\nthe manifest's\n%v", rights(got), rights(want))
+	}
+	for _, rule := range rights(want) {
+		review := slices.Equal(rule.Resources, []string{"tokenreviews"}) || slices.Equal(rule.Resources, []string{"subjectaccessreviews"})
+		if !review && !slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) {
+			t.Errorf("more than reading: %v", rule)
+		}
+	}
+	deployment := find[appsv1.Deployment](t, got, "Deployment", "berth-shadow")
+	if args := deployment.Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--shadow") || *deployment.Spec.Replicas != 1 {
+		t.Errorf("flags %v, %d replicas", args, *deployment.Spec.Replicas)
+	}
+	config := find[corev1.ConfigMap](t, got, "ConfigMap", "berth-shadow").Data["config.yaml"]
+	if !strings.Contains(config, "schedulerName: default-scheduler") {
+		t.Errorf("configuration:\n%s", config)
+	}
 }
