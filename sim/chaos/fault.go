@@ -153,6 +153,13 @@ func (fs *faults) add(f *fault) {
 	fs.list = append(fs.list, f)
 }
 
+// happened counts what happened.
+func (fs *faults) happened(what string) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.hit[what]++
+}
+
 // heal ends all faults.
 func (fs *faults) heal() {
 	fs.mu.Lock()

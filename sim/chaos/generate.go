@@ -113,6 +113,8 @@ func (g *generator) happen() {
 			g.line("advance %dms", g.pick(600, 22000))
 			g.line("start all")
 		}
+	case n < 92:
+		g.line("suspend %s for=%dms", g.word("leader", "leader", "a", "b"), g.pick(3000, 13500, 17000, 22000))
 	case n < 93:
 		g.line("compact")
 	case n < 95:

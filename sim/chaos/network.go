@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,9 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !n.alive() {
 		return nil, errDead
 	}
+	if asleep := time.Until(n.process.wakes()); asleep > 0 {
+		return nil, cmp.Or(n.wait(ctx, asleep), error(errReset))
+	}
 	drawn := n.faults.draw(n.process.name + " " + r.Method + " " + r.URL.Path)
 	f := n.faults.of(n.process.replica, n.process.leads(), drawn, func(f *fault) bool { return f.onRequest(class) })
 	if f != nil && f.does == unreachable {
@@ -219,7 +223,7 @@ func (n *network) reply(r *http.Request, drawn uint64) (*http.Response, error) {
 		}
 		return w, nil
 	}
-	return orClose(w, n.wait(r.Context(), latency(drawn)))
+	return orClose(w, n.wait(r.Context(), max(latency(drawn), time.Until(n.process.wakes()))))
 }
 
 // cutReply brings the first part of the answer; a watch ends some time later.

@@ -65,6 +65,9 @@ func (p *play) holder() string {
 func (p *play) lag(by, resource string, c *apiserver.Change) time.Time {
 	drawn := mix(p.faults.seed, "lag", by, resource, c.Revision-100)
 	at := c.At.Add(time.Millisecond + time.Duration(drawn%20_000_000))
+	if wakes := p.wakes(by); wakes.After(at) {
+		at = wakes
+	}
 	of := func(does string) *fault {
 		return p.faults.of(strings.TrimRight(by, "0123456789"), p.holder() == by, drawn, func(f *fault) bool {
 			return f.does == does && (f.kind == "" || f.kind == resource)
@@ -77,6 +80,17 @@ func (p *play) lag(by, resource string, c *apiserver.Change) time.Time {
 		at = at.Add(f.by)
 	}
 	return at
+}
+
+// wakes is when the process of that name goes on.
+func (p *play) wakes(name string) time.Time {
+	p.mu.Lock()
+	proc := p.running[strings.TrimRight(name, "0123456789")]
+	p.mu.Unlock()
+	if proc == nil || proc.name != name {
+		return time.Time{}
+	}
+	return proc.wakes()
 }
 
 func (p *play) stale(by, resource string) int {
@@ -160,7 +174,16 @@ func (p *play) do(s *scenario.Step) error {
 	case "restore":
 		return p.restore(words)
 	case "crash", "terminate", "start", "cut":
-		return p.processes(verb, words)
+		return p.processes(verb, words, 0)
+	case "suspend":
+		if len(words) != 2 {
+			return errors.New("want a replica or leader, and for=")
+		}
+		d, err := time.ParseDuration(strings.TrimPrefix(words[1], "for="))
+		if err != nil {
+			return err
+		}
+		return p.processes(verb, words[:1], d)
 	}
 	return errors.New("no such directive")
 }
@@ -296,8 +319,8 @@ func (p *play) restore(words []string) error {
 	return nil
 }
 
-// processes does something to one replica or all.
-func (p *play) processes(verb string, words []string) error {
+// processes does something to one replica or all; d is for how long.
+func (p *play) processes(verb string, words []string, d time.Duration) error {
 	if len(words) != 1 {
 		return errors.New("want a replica, leader or all")
 	}
@@ -314,6 +337,8 @@ func (p *play) processes(verb string, words []string) error {
 			p.crash(proc)
 		case "terminate":
 			p.terminate(proc)
+		case "suspend":
+			p.suspend(proc, d)
 		case "cut":
 			proc.network.cut()
 		case "start":
@@ -351,7 +376,7 @@ func (p *play) heal() error {
 	p.faults.heal()
 	close(p.healed)
 	for range 40 {
-		if err := p.processes("start", []string{"all"}); err != nil {
+		if err := p.processes("start", []string{"all"}, 0); err != nil {
 			return err
 		}
 		p.mu.Lock()

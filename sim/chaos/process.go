@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -32,6 +33,7 @@ type process struct {
 	play    *play
 	// ending: it was told to stop, or has crashed.
 	ending bool
+	asleep atomic.Pointer[time.Time] // until when it is suspended; nil: it never was
 }
 
 // start starts a replica anew.
@@ -117,6 +119,23 @@ func (p *play) terminate(proc *process) {
 	proc.stop()
 }
 
+// suspend has the process stand still for a while, as SIGSTOP does: it takes no
+// step, what it sends is lost, and nothing reaches it. The clock goes on.
+func (p *play) suspend(proc *process, d time.Duration) {
+	p.logf("%s: is suspended for %s", proc.name, d)
+	until := time.Now().Add(d)
+	proc.asleep.Store(&until)
+	p.faults.happened("suspend")
+}
+
+// wakes is when the process goes on; the past if it does.
+func (proc *process) wakes() (at time.Time) {
+	if until := proc.asleep.Load(); until != nil {
+		at = *until
+	}
+	return at
+}
+
 // leads tells whether the lease names the process.
 func (proc *process) leads() bool { return proc.play.holder() == proc.name }
 
@@ -136,6 +155,7 @@ type steps struct {
 
 func (s *steps) Step(now time.Time, e machine.Event) []machine.Effect {
 	p := s.process.play
+	time.Sleep(time.Until(s.process.wakes()))
 	what := fmt.Sprintf("%s %T", s.process.name, e)
 	if p.faults.of(s.process.replica, true, p.faults.draw(what), func(f *fault) bool { return f.does == panicStep }) != nil {
 		p.logf("%s: panics in %T", s.process.name, e)

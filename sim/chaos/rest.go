@@ -26,6 +26,7 @@ const (
 // rest waits until the cluster is as it should be, and looks that it stays so.
 func (p *play) rest() {
 	time.Sleep(time.Until(p.faults.shown()))
+	time.Sleep(time.Until(p.awake()))
 	healed := time.Now()
 	for why := p.restless(); why != ""; why = p.restless() {
 		if time.Since(healed) > restLimit {
@@ -46,6 +47,19 @@ func (p *play) rest() {
 	if why := p.restless(); why != "" {
 		p.check.breach("the cluster does not stay at rest: %s", why)
 	}
+}
+
+// awake is when each process that was suspended has gone on for long enough to
+// find out that it has lost its lease.
+func (p *play) awake() (last time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, proc := range p.running { // any order: the last
+		if at := proc.wakes().Add(5 * time.Second); at.After(last) {
+			last = at
+		}
+	}
+	return last
 }
 
 // restless says what is not as it should be, "" if all is.
