@@ -25,6 +25,7 @@ const (
 // inquiry is what the flags of `berth why` say.
 type inquiry struct {
 	source
+	daemon    daemonFlags
 	namespace string
 	all       bool
 	output    string
@@ -38,7 +39,8 @@ fix was tried: it was applied to a copy of the cluster, and the scheduler's own
 code decided again. Nothing changes in the cluster.
 
 The cluster is the one that kubectl talks to, or comes from files (-f, as
-"simulate" reads them). The answer holds for the moment: other pending pods
+"simulate" reads them). With --daemon the scheduler itself answers, from its
+memory: also where in the queue the pod is, and what happened to it. The answer holds for the moment: other pending pods
 count only where they are nominated to a node.
 
 With --all it ranks what blocks all pending pods, grouped by cause, and says how
@@ -53,6 +55,9 @@ const whyExamples = `  # Why does it wait?
 
   # The same, of another namespace, with every node
   %[1]s why -n shop cart-0 -o wide
+
+  # Ask the scheduler, which also knows the pod's place in the queue
+  %[1]s why -n shop cart-0 --daemon auto
 
   # From files
   kubectl get nodes,pods -A -o json > cluster.json
@@ -80,6 +85,7 @@ func newWhy(name string) *cobra.Command {
 	f := cmd.Flags()
 	q.addFlags(f)
 	f.StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: \"default\", or the only one that has a pod of this name")
+	q.daemon.addFlags(f)
 	f.BoolVar(&q.all, "all", false, "rank what blocks all pending pods")
 	f.StringVarP(&q.output, "output", "o", "text", "output format: text, wide, yaml or json")
 	return cmd
@@ -88,6 +94,9 @@ func newWhy(name string) *cobra.Command {
 func (q *inquiry) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	if err := q.check(args); err != nil {
 		return err
+	}
+	if q.daemon.url != "" {
+		return q.ask(ctx, args[0], stdout)
 	}
 	c, err := q.cluster(ctx, stdin, stderr)
 	if err != nil {
@@ -109,7 +118,12 @@ func (q *inquiry) run(ctx context.Context, args []string, stdin io.Reader, stdou
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
 	}
-	switch a.Verdict {
+	return statusOf(a.Verdict)
+}
+
+// statusOf is the exit status of an answer.
+func statusOf(v why.Verdict) error {
+	switch v {
 	case why.Placed, why.WouldBePlaced:
 		return nil
 	case why.Misconfigured:
@@ -126,6 +140,9 @@ func (q *inquiry) check(args []string) error {
 		return errors.New("which pod? give its name, or --all")
 	case len(args) > 1:
 		return fmt.Errorf("unexpected argument %q; give one pod, and files with -f", args[1])
+	}
+	if err := q.checkDaemon(); err != nil {
+		return err
 	}
 	if len(q.files) > 0 || q.kubeconfig != "" {
 		if err := q.source.check(); err != nil {

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-scheduler/berth/edge/api"
+)
+
+// auto is the URL of a daemon that is to be found.
+const auto = "auto"
+
+// daemonFlags say which daemon is asked, and as whom.
+type daemonFlags struct {
+	url                 string
+	ca                  string
+	insecure            bool
+	lease               string
+	kubeconfig, context string
+}
+
+func (d *daemonFlags) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&d.url, "daemon", d.url, "URL of the secure port of the scheduler that leads, such as https://10.0.0.5:10259, or \"auto\": it is found through its lease, and reached by a port-forward to its pod")
+	f.StringVar(&d.ca, "daemon-ca", "", "file with the certificate authority of --daemon URL; default: that of the kubeconfig")
+	f.BoolVar(&d.insecure, "insecure-skip-tls-verify", false, "do not verify the certificate of --daemon URL, to which the credentials of the kubeconfig are sent")
+	f.StringVar(&d.lease, "lease", "", "NAMESPACE/NAME of the lease of --daemon auto; default: kube-system/berth-scheduler if it is held, else kube-system/kube-scheduler")
+}
+
+// addKubeconfig adds the flags that say whose credentials are used.
+func (d *daemonFlags) addKubeconfig(f *pflag.FlagSet) {
+	f.StringVar(&d.kubeconfig, "kubeconfig", "", "kubeconfig with the credentials; default: that of kubectl")
+	f.StringVar(&d.context, "context", "", "context of the kubeconfig; default: its current context")
+}
+
+// daemon is a way to a scheduler.
+type daemon struct {
+	base   *url.URL
+	client *http.Client
+	close  func()
+}
+
+// dial finds the way to the daemon.
+func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: d.kubeconfig, Precedence: clientcmd.NewDefaultClientConfigLoadingRules().Precedence},
+		&clientcmd.ConfigOverrides{CurrentContext: d.context},
+	).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	if d.url == auto {
+		return d.find(ctx, config)
+	}
+	base, err := url.Parse(d.url)
+	if err != nil || base.Scheme != "https" || base.Host == "" || strings.Trim(base.Path, "/") != "" {
+		return nil, fmt.Errorf("--daemon %s: must be like https://HOST:PORT, or auto", d.url)
+	}
+	to := rest.CopyConfig(config)
+	if d.ca != "" {
+		to.CAFile, to.CAData = d.ca, nil
+	}
+	return dialAt(to, base, d.insecure, func() {})
+}
+
+// dialAt makes a client for an address with the credentials of a configuration.
+func dialAt(config *rest.Config, base *url.URL, insecure bool, end func()) (*daemon, error) {
+	to := rest.CopyConfig(config)
+	to.Host, to.Timeout, to.ServerName = base.String(), 0, ""
+	if insecure {
+		to.Insecure, to.CAFile, to.CAData = true, "", nil
+	}
+	client, err := rest.HTTPClientFor(to)
+	if err != nil {
+		return nil, err
+	}
+	return &daemon{base: base, client: client, close: end}, nil
+}
+
+// open asks and returns the answer's body, or why there is none.
+func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Response, error) {
+	at := *d.base
+	at.Path, at.RawQuery = api.Prefix+what, q.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := d.client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("asking the daemon: %w%s", err, hint(err))
+	}
+	if reply.StatusCode == http.StatusOK {
+		return reply, nil
+	}
+	defer reply.Body.Close()
+	return nil, refusal(d.base, reply)
+}
+
+// hint says what to do about a certificate that is not trusted.
+func hint(err error) string {
+	if strings.Contains(err.Error(), "x509:") {
+		return " (a scheduler makes its own certificate unless it is given one: --daemon-ca, or --insecure-skip-tls-verify)"
+	}
+	return ""
+}
+
+// mostRefusal bounds what is read of a refusal.
+const mostRefusal = 64 << 10
+
+// refusal is what an answer says that is none.
+func refusal(base *url.URL, reply *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(reply.Body, mostRefusal))
+	if err != nil {
+		return err
+	}
+	var p api.Problem
+	if json.Unmarshal(body, &p) == nil && p.Kind == "Problem" {
+		if p.Reason == api.NotLeading {
+			return fmt.Errorf("%s: %s; ask that one, or --daemon auto", base.Host, p.Message)
+		}
+		return errors.New(p.Message)
+	}
+	var status struct{ Message string }
+	_ = json.Unmarshal(body, &status) // a Status of the API, or anything
+	switch reply.StatusCode {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%s: it does not know you (401): the credentials of the kubeconfig are not valid there", base.Host)
+	case http.StatusForbidden:
+		return fmt.Errorf("%s: you may not read %s (403): %s; the ClusterRole berth-scheduler-reader (deploy/rbac.yaml) gives the right", base.Host, api.Prefix, status.Message)
+	case http.StatusNotFound:
+		return fmt.Errorf("%s: there is no %s (404): is this Berth, and new enough?", base.Host, api.Prefix)
+	}
+	return fmt.Errorf("%s: %s: %.200s", base.Host, reply.Status, body)
+}
+
+// get asks and decodes the answer.
+func (d *daemon) get(ctx context.Context, what string, q url.Values, out any) error {
+	reply, err := d.open(ctx, what, q)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	if err := json.NewDecoder(reply.Body).Decode(out); err != nil {
+		return fmt.Errorf("the daemon's answer: %w", err)
+	}
+	return nil
+}

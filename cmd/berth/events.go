@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/records"
+)
+
+// eventsCall is what the flags of `berth events` say.
+type eventsCall struct {
+	daemonFlags
+	namespace    string
+	node, reason string
+	since        string
+	follow       bool
+	limit        int
+	output       string
+}
+
+const eventsLong = `Show what happened to a pod in the scheduler: when it was taken for an attempt and
+what came of it, when it was sent back, until when it backs off, which event woke
+it, when it was bound or evicted.
+
+The scheduler keeps these records in its memory (--records-memory); the oldest go
+first, but for the last attempt of each pod that waits. Without a pod, --node,
+--reason or --since says which records are shown.
+
+Exit status: 0, or 2 if there is no such pod or the call is not valid.`
+
+const eventsExamples = `  # What happened to a pod?
+  %[1]s events web-5d8f7c-x2v
+
+  # And go on showing it
+  %[1]s events -n shop cart-0 --follow
+
+  # What was placed on, evicted from or nominated to a node in the last ten minutes?
+  %[1]s events --node node-17 --since 10m
+
+  # Every rejection for lack of CPU, as JSON
+  %[1]s events --reason "Insufficient cpu" -o json
+
+  # A scheduler outside the cluster
+  %[1]s events cart-0 --daemon https://10.0.0.5:10259 --daemon-ca ca.crt`
+
+func newEvents(name string) *cobra.Command {
+	e := eventsCall{daemonFlags: daemonFlags{url: auto}}
+	cmd := &cobra.Command{
+		Use:     "events [NAMESPACE/]POD",
+		Short:   "Show what happened to a pod in the scheduler",
+		Long:    eventsLong,
+		Example: fmt.Sprintf(eventsExamples, name),
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.run(cmd.Context(), args, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	e.addFlags(f)
+	e.addKubeconfig(f)
+	f.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the pod; default: \"default\"")
+	f.StringVar(&e.node, "node", "", "only records about this node")
+	f.StringVar(&e.reason, "reason", "", "only records with this in a reason, plugin, result, event or type")
+	f.StringVar(&e.since, "since", "", "only records since a time (2026-01-31T12:00:00Z) or for so long (10m)")
+	f.BoolVar(&e.follow, "follow", false, "go on showing what happens")
+	f.IntVar(&e.limit, "limit", 500, "show at most so many records, the newest")
+	f.StringVarP(&e.output, "output", "o", "text", "output format: text, or json (a record a line)")
+	return cmd
+}
+
+func (e *eventsCall) run(ctx context.Context, args []string, stdout io.Writer) error {
+	q, err := e.query(args)
+	if err != nil {
+		return err
+	}
+	d, err := e.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	p := &recordPrinter{out: bufio.NewWriter(stdout), json: e.output == "json", pods: q.Get("pod") == ""}
+	if !e.follow {
+		q.Set("limit", fmt.Sprint(e.limit))
+		var list api.RecordList
+		if err := d.get(ctx, "records", q, &list); err != nil {
+			return err
+		}
+		if list.More {
+			p.note("(there are older ones: --limit)")
+		}
+		for i := range list.Records {
+			p.record(&list.Records[i])
+		}
+		return p.out.Flush()
+	}
+	if q.Get("since") == "" {
+		q.Set("since", "24h") // begin with what is there
+	}
+	reply, err := d.open(ctx, "watch", q)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	return p.stream(reply.Body)
+}
+
+func (e *eventsCall) query(args []string) (url.Values, error) {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if len(args) > 0 {
+		set("pod", qualified(args[0], e.namespace))
+	}
+	set("node", e.node)
+	set("reason", e.reason)
+	set("since", e.since)
+	switch {
+	case len(q) == 0:
+		return nil, errors.New("which pod? give its name, or --node, --reason or --since")
+	case e.output != "text" && e.output != "json":
+		return nil, fmt.Errorf("-o %s: must be text or json", e.output)
+	}
+	return q, nil
+}
+
+// qualified is NAMESPACE/NAME.
+func qualified(pod, namespace string) string {
+	switch {
+	case strings.Contains(pod, "/"):
+		return pod
+	case namespace == "":
+		return "default/" + pod
+	}
+	return namespace + "/" + pod
+}
+
+// recordPrinter prints records, one a line.
+type recordPrinter struct {
+	out  *bufio.Writer
+	json bool
+	pods bool // name them
+}
+
+func (p *recordPrinter) record(r *records.Record) {
+	if p.json {
+		body, err := json.Marshal(r)
+		if err == nil {
+			fmt.Fprintf(p.out, "%s\n", body)
+		}
+		return
+	}
+	pod := ""
+	if p.pods {
+		pod = " " + r.Pod
+	}
+	fmt.Fprintf(p.out, "%s%s %s\n", r.Time.Format("2006-01-02T15:04:05.000Z07:00"), pod, r.Text())
+}
+
+func (p *recordPrinter) note(text string) {
+	if !p.json {
+		fmt.Fprintln(p.out, text)
+	}
+}
+
+// stream prints a stream of server-sent events until it ends.
+func (p *recordPrinter) stream(body io.Reader) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 1<<20)
+	kind := ""
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case name == "event":
+			kind = value
+		case name == "data":
+			if err := p.event(kind, []byte(value)); err != nil {
+				return err
+			}
+		}
+		if err := p.out.Flush(); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("the stream broke off: %w", err)
+	}
+	return errors.New("the stream broke off")
+}
+
+func (p *recordPrinter) event(kind string, data []byte) error {
+	switch kind {
+	case "record":
+		var r records.Record
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		p.record(&r)
+	case "lost":
+		var l api.Lost
+		if err := json.Unmarshal(data, &l); err != nil {
+			return err
+		}
+		p.note(fmt.Sprintf("%s (%d records were lost here: the stream is read too slowly)", time.Now().UTC().Format(time.TimeOnly), l.Lost))
+	case "end":
+		var end api.Problem
+		if err := json.Unmarshal(data, &end); err != nil {
+			return err
+		}
+		return &end
+	}
+	return nil
+}
