@@ -39,6 +39,7 @@ type options struct {
 	version                           string
 	shadow                            bool
 	shadowTo                          string
+	tracing                           string // file
 	record                            recordOptions
 	recordsMemory                     resource.QuantityValue
 	deprecated                        deprecated
@@ -106,6 +107,7 @@ func (o *options) addFlags() {
 	misc.BoolVar(&o.shadow, "shadow", false, "Schedule nothing and write nothing. Compare each choice of the scheduler that is in charge with Berth's own, and tell of the differences in the log and in the metrics berth_shadow_*.")
 	misc.StringVar(&o.shadowTo, "shadow-to", "", "With --shadow, append each difference to this file, as a line of JSON. At 64 MiB the file is renamed to FILE.1 and begun anew.")
 	o.record.addFlags(misc)
+	misc.StringVar(&o.tracing, "tracing-config-file", "", "Trace attempts to schedule a pod, as this TracingConfiguration of apiserver.config.k8s.io/v1 says: where to send the spans (endpoint, OTLP over gRPC), and of how many attempts (samplingRatePerMillion).")
 	o.serving.AddFlags(o.flags.FlagSet("secure serving"))
 	o.authentication.AddFlags(o.flags.FlagSet("authentication"))
 	o.authorization.AddFlags(o.flags.FlagSet("authorization"))
@@ -238,6 +240,9 @@ func (o *options) validate() error {
 	}
 	if o.shadow && o.lease.LeaderElect && o.flags.FlagSet("leader election").Changed("leader-elect") {
 		errs = append(errs, errors.New("--leader-elect: must not be true with --shadow, which writes nothing and so holds no lease"))
+	}
+	if o.shadow && o.tracing != "" {
+		errs = append(errs, errors.New("--tracing-config-file: must not be given with --shadow, which makes no attempts"))
 	}
 	if o.shadowTo != "" && !o.shadow {
 		errs = append(errs, errors.New("--shadow-to: needs --shadow"))

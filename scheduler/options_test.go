@@ -150,6 +150,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"lease shorter than its renewal", []string{"--leader-elect-lease-duration=5s"}, "leaseDuration"},
 		{"negative stay", []string{"--pod-max-in-unschedulable-pods-duration=-1s"}, "--pod-max-in-unschedulable-pods-duration"},
 		{"shadow with a lease", []string{"--shadow", "--leader-elect=true"}, "--leader-elect: must not be true with --shadow"},
+		{"traces of a shadow", []string{"--shadow", "--tracing-config-file=tracing.yaml"}, "--tracing-config-file: must not be given with --shadow"},
+		{"no file for traces", []string{"--secure-port=0", "--master=http://127.0.0.1:1", "--tracing-config-file=nowhere.yaml"}, "--tracing-config-file: nowhere.yaml"},
 		{"file of no shadow", []string{"--shadow-to=differences.jsonl"}, "--shadow-to: needs --shadow"},
 		{"bad port", []string{"--secure-port=70000"}, "70000"},
 		{"unknown gate", []string{"--feature-gates=Nonsense=true"}, "Nonsense"},

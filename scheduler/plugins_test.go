@@ -29,7 +29,7 @@ func TestNativePluginDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDaemon(klog.Background(), c, &rest.Config{Host: "http://127.0.0.1:1"}, o) // nothing is asked of it
+	d, err := newDaemon(klog.Background(), c, &rest.Config{Host: "http://127.0.0.1:1"}, o, nil) // nothing is asked of it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	oteltrace "go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -24,6 +25,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/lease"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
+	"github.com/berth-scheduler/berth/edge/trace"
 )
 
 // gcPercent is how much the heap may grow between collections, where GOGC does
@@ -76,7 +78,12 @@ func start(o *options) error {
 	}
 	o.gates.AddMetrics()
 	o.registry.AddMetrics()
-	d, err := newDaemon(logger, c, api, o)
+	traces, endTraces, err := o.traces(logger)
+	if err != nil {
+		return err
+	}
+	defer endTraces()
+	d, err := newDaemon(logger, c, api, o, traces)
 	if err != nil {
 		return err
 	}
@@ -87,7 +94,7 @@ func start(o *options) error {
 	return run(d, secure, o)
 }
 
-func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options) (*daemon.Daemon, error) {
+func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options, traces oteltrace.TracerProvider) (*daemon.Daemon, error) {
 	hosts, err := o.newHosts(c, api)
 	if err != nil {
 		return nil, err
@@ -115,10 +122,32 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 	return daemon.New(daemon.Options{
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
-		Shadow: o.shadow, ShadowTo: shadowTo, Record: recorded, RecordsBytes: int(o.recordsMemory.Value()),
+		Shadow: o.shadow, ShadowTo: shadowTo, Traces: traces, Record: recorded, RecordsBytes: int(o.recordsMemory.Value()),
 		CopyProfiles:     func() ([]*profile.Profile, error) { return o.copyProfiles(c) },
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 	})
+}
+
+// traces is what makes spans, nil without tracing, and what sends the last of them.
+func (o *options) traces(logger klog.Logger) (p oteltrace.TracerProvider, end func(), err error) {
+	if o.tracing == "" {
+		return nil, func() {}, nil
+	}
+	instance, err := lease.Identity()
+	if err != nil {
+		return nil, nil, err
+	}
+	provider, err := trace.Load(o.tracing, instance, o.gates, logger)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--tracing-config-file: %w", err)
+	}
+	return provider, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		if err := provider.Shutdown(ctx); err != nil {
+			logger.Error(err, "Failed to send the last traces")
+		}
+	}, nil
 }
 
 // announce logs what starts.

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	oteltrace "go.opentelemetry.io/otel/trace"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
 	basemetrics "k8s.io/component-base/metrics"
@@ -32,6 +33,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/records"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
+	"github.com/berth-scheduler/berth/edge/trace"
 )
 
 // errLeaseLost is why a scheduler ends that was not asked to.
@@ -110,6 +112,8 @@ type Options struct {
 	// the differences.
 	Shadow   bool
 	ShadowTo *shadow.File
+	// Traces has attempts traced; nil: they are not.
+	Traces oteltrace.TracerProvider
 	// Record has the inputs of the machine recorded; nil: they are not. Start fills in
 	// the header, but for the version and the feature gates.
 	Record *record.Options
@@ -158,6 +162,9 @@ func New(o Options) (*Daemon, error) {
 	d.metrics.Time(o.Profiles)
 	d.executor = kube.NewExecutor(clients, func(e machine.Event) { d.loop.Report(e) }, o.Logger.WithName("kube"))
 	owned := loop.Machine(d.machine)
+	if o.Traces != nil {
+		owned = trace.New(d.machine, o.Traces, d.metrics)
+	}
 	if o.Shadow {
 		o.Logger.Info("Running as a shadow: nothing is scheduled, and nothing is written")
 		owned = shadow.New(d.machine, shadow.Options{Logger: o.Logger, Config: c, Register: o.Register, Synced: d.isSynced, File: o.ShadowTo})

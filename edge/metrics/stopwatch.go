@@ -34,6 +34,7 @@ type lap struct {
 	status                 decision.Code // of the last call; kernels have none
 	evaluated              atomic.Int64  // since the start: pods, or nodes for pods
 	told                   int64         // of these, how many the counter has
+	first, last            atomic.Int64  // when the first call began and the last ended: Unix nanoseconds; 0: none
 }
 
 // hintLap is the first call of one plugin's hints, in a step.
@@ -214,8 +215,18 @@ func (w *stopwatch) kernel(l *lap, f func()) {
 	}
 	start := time.Now()
 	f()
-	l.took.Add(int64(time.Since(start)))
+	took := time.Since(start)
+	l.took.Add(int64(took))
 	l.calls.Add(1)
+	l.during(start.UnixNano(), start.Add(took).UnixNano())
+}
+
+// during widens the time from the first call to the last.
+func (l *lap) during(from, to int64) {
+	for was := l.first.Load(); (was == 0 || from < was) && !l.first.CompareAndSwap(was, from); was = l.first.Load() {
+	}
+	for was := l.last.Load(); to > was && !l.last.CompareAndSwap(was, to); was = l.last.Load() {
+	}
 }
 
 // status calls f, from the machine's own goroutine.
@@ -250,6 +261,31 @@ func (w *stopwatch) wrapHints(p *framework.Plugin) {
 	w.hints = append(w.hints, first)
 }
 
+// Lap is what a plugin took at an extension point in a step. The calls of several
+// plugins may alternate: Took is less than the time from First to Last.
+type Lap struct {
+	Point, Plugin string
+	First, Last   time.Time
+	Took          time.Duration
+	Calls         int
+	Status        decision.Code // of the last call; filters and scores have none
+}
+
+// TimeStep has the next step timed, whatever was drawn. It belongs to the loop's
+// goroutine, before the step.
+func (m *Metrics) TimeStep() { m.watch.on = true }
+
+// Laps lists what was timed in the step that has just ended, before Observe.
+func (m *Metrics) Laps() (laps []Lap) {
+	for _, l := range m.watch.laps {
+		if n := l.calls.Load(); n > 0 {
+			laps = append(laps, Lap{Point: l.point, Plugin: l.plugin, First: time.Unix(0, l.first.Load()), Last: time.Unix(0, l.last.Load()),
+				Took: time.Duration(l.took.Load()), Calls: int(n), Status: l.status})
+		}
+	}
+	return laps
+}
+
 // lapped takes in what was timed in the last step, and draws whether the next
 // one is timed.
 func (m *Metrics) lapped() {
@@ -278,6 +314,8 @@ func (m *Metrics) pointsLapped() {
 				continue
 			}
 			took := time.Duration(l.took.Swap(0))
+			l.first.Store(0)
+			l.last.Store(0)
 			m.pluginSeconds.WithLabelValues(l.plugin, l.point, l.status.String()).Observe(took.Seconds())
 			sum, calls = sum+took, calls+n
 			if l.status != decision.Success && l.status != decision.Skip {

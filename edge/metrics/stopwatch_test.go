@@ -259,3 +259,42 @@ func TestResources(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// A call that is not timed costs nothing, and one that was asked to be timed says when
+// it was.
+func TestTimeStep(t *testing.T) {
+	w := stopwatch{chance: func() bool { return false }}
+	l := &lap{point: "Filter", plugin: "P"}
+	w.laps = []*lap{l}
+	called := 0
+	f := func() { called++ }
+	if n := testing.AllocsPerRun(100, func() { w.kernel(l, f) }); n != 0 || l.calls.Load() != 0 || called == 0 {
+		t.Errorf("%v allocations, %d calls timed", n, l.calls.Load())
+	}
+	m := &Metrics{watch: w}
+	m.watch.laps = w.laps
+	m.TimeStep()
+	before := time.Now().UnixNano()
+	m.watch.kernel(l, f)
+	m.watch.kernel(l, f)
+	after := time.Now().UnixNano()
+	laps := m.Laps()
+	if len(laps) != 1 || laps[0].Point != "Filter" || laps[0].Plugin != "P" || laps[0].Calls != 2 {
+		t.Fatalf("%+v", laps)
+	}
+	first, last := laps[0].First.UnixNano(), laps[0].Last.UnixNano()
+	if first < before || last > after || first > last || laps[0].Took > time.Duration(last-first) {
+		t.Errorf("from %d to %d, within %d and %d: %+v", first, last, before, after, laps[0])
+	}
+}
+
+// Calls on several cores at once widen the time in any order.
+func TestLapsFromSeveralCores(t *testing.T) {
+	l := &lap{}
+	for _, x := range [][2]int64{{5, 6}, {3, 4}, {8, 9}, {7, 8}} {
+		l.during(x[0], x[1])
+	}
+	if l.first.Load() != 3 || l.last.Load() != 9 {
+		t.Errorf("from %d to %d", l.first.Load(), l.last.Load())
+	}
+}
