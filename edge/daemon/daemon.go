@@ -253,6 +253,7 @@ func delayed(c *config.Config) bool {
 func (d *Daemon) watch(ctx context.Context) {
 	d.logger.Info("Starting informers and waiting for sync...")
 	go d.watcher.Probe(ctx)
+	go d.watcher.Audit(ctx)
 	go func() {
 		if d.hosts != nil && (!d.startHosts(ctx) || !d.hosts.WaitForSync(ctx)) {
 			return

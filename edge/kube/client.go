@@ -10,12 +10,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	resourcev1api "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	resourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
 	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 )
@@ -33,7 +37,8 @@ type Clients struct {
 	Volumes rest.Interface
 	// Devices lists and watches resource.k8s.io, Claims writes its claims.
 	Devices, Claims rest.Interface
-	devices         deviceVersion // in which they are
+	devices         deviceVersion      // in which they are
+	objects         metadata.Interface // lists the metadata of any kind
 
 	Read   rest.Interface // what settles bindings and evictions; also without the lease
 	Bind   rest.Interface // evictions
@@ -110,10 +115,21 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		return c.RESTClient()
 	}
 	clients.Devices, clients.Claims = devices(false), devices(true)
+	if clients.objects, err = metadata.NewForConfig(separate(config, false, nil)); err != nil {
+		errs = append(errs, err)
+	}
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("API server %s: %w", config.Host, errors.Join(errs...))
 	}
 	return clients, nil
+}
+
+// metadata reads a page of the metadata of the objects of a kind.
+func (c *Clients) metadata(ctx context.Context, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if of.Group == resourcev1api.GroupName {
+		of.Version = deviceVersions[c.devices.Load()]
+	}
+	return c.objects.Resource(of).List(ctx, o)
 }
 
 // requestTimeout is how long a request may take from when it is sent. It is a

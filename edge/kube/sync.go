@@ -94,10 +94,10 @@ func (w *Watcher) WaitForSync(ctx context.Context) bool {
 
 // resource is the name of the store's resource, with its group.
 func (s *store) resource() string {
-	if s.group == "" {
+	if s.api.Group == "" {
 		return s.name
 	}
-	return s.name + "." + s.group
+	return s.name + "." + s.api.Group
 }
 
 // listed tells whether all that the first list held has been posted.

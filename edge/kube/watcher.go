@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -31,6 +32,7 @@ type Watcher struct {
 	logger klog.Logger
 	stores []*store
 	bad    atomic.Uint64
+	audit  auditor
 	// failing and silent are how long to wait for kinds that only some plugins
 	// read.
 	failing, silent time.Duration
@@ -46,7 +48,7 @@ type Watcher struct {
 // watches then stop reading. Of the objects that only some plugins read it
 // watches the given kinds.
 func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logger klog.Logger) *Watcher {
-	s := &Watcher{client: c.Watch, logger: logger, failing: failingTimeout, silent: silentTimeout}
+	s := &Watcher{client: c.Watch, audit: auditor{read: c.metadata}, logger: logger, failing: failingTimeout, silent: silentTimeout}
 	nodes := newStore("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
@@ -251,7 +253,9 @@ type store struct {
 	seen      map[types.NamespacedName]owner
 	synced    chan struct{} // closed when a whole list has been posted
 
-	group  string       // of the API
+	api      schema.GroupVersion
+	selector string // of fields
+
 	kind   *object.Kind // nil: nothing is decided without its objects
 	logger klog.Logger
 	failed atomic.Pointer[error] // why the last list failed
@@ -268,6 +272,7 @@ func newStore(name string, post func(machine.Event), entry func(any) *entry, gon
 }
 
 func (s *store) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
+	s.selector = selector
 	s.reflectBy(cache.NewFilteredListWatchFromClient(client, s.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
 		o.FieldSelector = selector
 	}), client, kind, logger)
@@ -275,7 +280,7 @@ func (s *store) reflect(client rest.Interface, kind any, selector string, logger
 
 // reflectBy has the store filled by lists and watches.
 func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, logger klog.Logger) {
-	s.group, s.logger, s.history.logger = client.APIVersion().Group, logger, logger
+	s.api, s.logger, s.history.logger = client.APIVersion(), logger, logger
 	s.list = lw.ListWithContextFunc
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
@@ -304,10 +309,11 @@ func (s *store) Update(obj any) error {
 	if e == nil {
 		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
+	now := owner{types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, e.UID, e.ResourceVersion}
 	if e.set == nil {
+		s.note(now)
 		return nil
 	}
-	now := owner{types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, e.UID, e.ResourceVersion}
 	before, known := s.seen[now.NamespacedName]
 	if known && before == now {
 		return nil

@@ -59,6 +59,7 @@ type Metrics struct {
 	patchesFailed   *metrics.Counter
 	badObjects      *metrics.Counter
 	rewinds, undone *metrics.Counter
+	auditRepairs    *metrics.Counter
 	stepSeconds     *metrics.Gauge
 	behind          *metrics.Gauge    // watches
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
@@ -82,7 +83,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.stepSeconds, m.behind, m.hosted)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.stepSeconds, m.behind, m.hosted)
 	return m
 }
 
@@ -156,6 +157,7 @@ func (m *Metrics) own() {
 		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind, whose pods keep their room, and late ones, which nobody waits for any more."}, []string{"call"})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
 	m.rewinds = counter(berth, "api_rewinds_total", metrics.ALPHA, "Lists that showed an older state than was seen before, as etcd was restored from a backup.")
+	m.auditRepairs = counter(berth, "audit_repairs_total", metrics.ALPHA, "Objects that were known otherwise than the API server has them, and were listed anew. All are compared every ten minutes.")
 	m.undone = counter(berth, "bindings_undone_total", metrics.ALPHA, "Bindings that were done and that the API undid, as etcd was restored from a backup.")
 }
 

@@ -23,6 +23,7 @@ type Snapshot struct {
 	Undone               int // bindings
 	Executor             kube.Counters
 	WatchesBehind        int
+	AuditRepairs         uint64
 	// PreBinding and Late are calls of hosted plugins that have not returned.
 	PreBinding, Late int
 }
@@ -32,6 +33,7 @@ type totals struct {
 	arrivals                 map[queue.Arrival]int
 	pluginPanics, hintPanics int
 	badObjects, rewinds      uint64
+	auditRepairs             uint64
 	undone                   int
 	executor                 kube.Counters
 }
@@ -64,10 +66,11 @@ func (m *Metrics) Refresh(s Snapshot) {
 	advance(m.panics.WithLabelValues("hint"), m.last.hintPanics, s.HintPanics)
 	advance(m.badObjects, m.last.badObjects, s.BadObjects)
 	advance(m.rewinds, m.last.rewinds, s.Rewinds)
+	advance(m.auditRepairs, m.last.auditRepairs, s.AuditRepairs)
 	advance(m.undone, m.last.undone, s.Undone)
 	advance(m.eventsDropped, m.last.executor.EventsDropped, s.Executor.EventsDropped)
 	advance(m.patchesFailed, m.last.executor.PatchesFailed, s.Executor.PatchesFailed)
-	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.Undone, s.Executor}
+	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.AuditRepairs, s.Undone, s.Executor}
 }
 
 // StepAge sets how long the loop has been at its present step. Unlike the rest

@@ -31,7 +31,12 @@ var formats = func() map[string]format {
 	return m
 }()
 
+// formatOf is the format that the client prefers. Who asks for metadata gets whole
+// objects, as JSON: from these it can read what it wants.
 func formatOf(r *http.Request) format {
+	if strings.Contains(r.Header.Get("Accept"), ";as=") {
+		return formats[runtime.ContentTypeJSON]
+	}
 	if strings.Contains(r.Header.Get("Accept"), runtime.ContentTypeProtobuf) {
 		return formats[runtime.ContentTypeProtobuf]
 	}

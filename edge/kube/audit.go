@@ -1,0 +1,154 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// auditEvery is how often the objects of each kind are compared.
+	auditEvery = 10 * time.Minute
+	// auditPage is how many objects a request asks for. Only their metadata comes.
+	auditPage = 5000
+	// auditPatience is how long a watch may be behind. One that has nothing to say
+	// gets a bookmark each minute.
+	auditPatience = 3 * time.Minute
+)
+
+// auditor compares what watches told with what there is.
+type auditor struct {
+	read    func(context.Context, schema.GroupVersionResource, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
+	repairs atomic.Uint64
+}
+
+// Audits is how many objects of which kinds were known otherwise than the API has
+// them, as their events were lost or history was changed.
+func (w *Watcher) Audits() uint64 { return w.audit.repairs.Load() }
+
+// Audit compares, kind by kind until the context ends, what the watches told with
+// what there is. Kinds that differ are listed anew.
+func (w *Watcher) Audit(ctx context.Context) {
+	for {
+		for _, s := range w.stores {
+			if !sleep(ctx, auditEvery/time.Duration(len(w.stores))) {
+				return
+			}
+			if s.list == nil || !s.listed() {
+				continue
+			}
+			wrong, err := w.compareTwice(ctx, s)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil:
+				w.logger.V(2).Info("Cannot compare what is known with the API server", "resource", s.resource(), "err", err)
+			case len(wrong) > 0:
+				w.repair(ctx, s, wrong)
+			}
+		}
+	}
+}
+
+// repair has the kind listed anew.
+func (w *Watcher) repair(ctx context.Context, s *store, wrong map[types.NamespacedName]difference) {
+	w.audit.repairs.Add(uint64(len(wrong)))
+	for name, d := range wrong { // any order: one of them as an example
+		w.logger.Error(nil, "What is known differs from what the API server has, listing anew", "resource", s.resource(),
+			"objects", len(wrong), "object", name, "known", d.known.version, "there", d.there.version)
+		break
+	}
+	s.reopen(ctx, true)
+}
+
+// difference is an object as it is known and as it is there; none is empty.
+type difference struct{ known, there owner }
+
+// compareTwice finds what differs both times: what was deleted after the first
+// look is not there at the second.
+func (w *Watcher) compareTwice(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
+	first, err := w.compare(ctx, s)
+	if err != nil || len(first) == 0 {
+		return nil, err
+	}
+	second, err := w.compare(ctx, s)
+	for name, d := range second { // any order: each by itself
+		if first[name] != d {
+			delete(second, name)
+		}
+	}
+	return second, err
+}
+
+var errStaysBehind = errors.New("the watch stays behind")
+
+// compare compares what is known with what there is. What has changed since it was
+// read is left out.
+func (w *Watcher) compare(ctx context.Context, s *store) (map[types.NamespacedName]difference, error) {
+	at, err := w.truth(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	patience, cancel := context.WithTimeout(ctx, auditPatience)
+	defer cancel()
+	if !s.comes(patience, at) {
+		s.reopen(ctx, true)
+		return nil, errStaysBehind
+	}
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	differ := map[types.NamespacedName]difference{}
+	for name, known := range s.seen { // any order: each by itself
+		if there := at.objects[name]; known != there && !older(at.version, known.version) {
+			differ[name] = difference{known, there}
+		}
+	}
+	for name, there := range at.objects { // any order: each by itself
+		if _, known := s.seen[name]; !known {
+			differ[name] = difference{there: there}
+		}
+	}
+	return differ, nil
+}
+
+// comes waits until the store has come as far as the state.
+func (s *store) comes(ctx context.Context, w *state) bool {
+	for {
+		news := s.news()
+		if s.has(w) {
+			return true
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// truth reads all objects of the store's kind, consistently.
+func (w *Watcher) truth(ctx context.Context, s *store) (*state, error) {
+	at := &state{objects: map[types.NamespacedName]owner{}}
+	o := metav1.ListOptions{Limit: auditPage, FieldSelector: s.selector}
+	for {
+		list, err := w.audit.read(ctx, s.api.WithResource(s.name), o)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", s.resource(), err)
+		}
+		for i := range list.Items {
+			m := &list.Items[i]
+			name := types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+			at.objects[name] = owner{name, m.UID, m.ResourceVersion}
+		}
+		at.version, o.Continue = list.ResourceVersion, list.Continue
+		if o.Continue == "" {
+			return at, nil
+		}
+	}
+}
