@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -21,8 +22,9 @@ const mostAsked = 32
 // bestFirst chooses with as few questions as it takes; false: all rows are to be asked.
 func (o *Outcome) bestFirst() bool {
 	v := o.view
-	if len(v.hostedFilters) == 0 || !o.groupable() || v.fallible || v.failed != nil || v.index.OutOfRange > 0 ||
-		o.hasHostedScores() || slices.ContainsFunc(v.scorers, weighsNodes) {
+	scorers, bounded := o.boundedScorers() // bounded.go
+	if !bounded || len(v.hostedFilters)+len(scorers) == 0 || !o.groupable() || v.fallible || v.failed != nil ||
+		v.index.OutOfRange > 0 || slices.ContainsFunc(v.scorers, weighsNodes) {
 		return false
 	}
 	feasible := o.filterGroups()
@@ -41,11 +43,14 @@ func (o *Outcome) bestFirst() bool {
 		return false
 	}
 	o.scoreGroupsThat(passes)
-	row, score, ties := v.index.PickThat(o.drawSeed(), passes)
+	row, score, ties := o.pickThat(scorers, passes)
 	o.Feasible = feasible - len(rejected)
 	switch {
 	case o.hosted.failed:
 		o.Rejected = o.hostedFailure()
+	case o.Rejected != nil && len(scorers) > 0: // it counts if more than one row passes
+		o.Rejected, o.Row = nil, -1
+		return false
 	case o.Rejected != nil: // a score out of range
 	case row < 0:
 		return false
@@ -53,6 +58,14 @@ func (o *Outcome) bestFirst() bool {
 		o.Row, o.Score, o.Ties = row, score, ties
 	}
 	return true
+}
+
+// pickThat is the index's, with the hosted scores.
+func (o *Outcome) pickThat(scorers []profile.Scorer, passes func(table.Row) bool) (row table.Row, score int64, ties int) {
+	if len(scorers) > 0 {
+		return o.pickBounded(scorers, passes)
+	}
+	return o.view.index.PickThat(o.drawSeed(), passes)
 }
 
 // weighsNodes tells whether the scorer is told how many nodes are feasible.

@@ -32,7 +32,7 @@ type hosted struct {
 type hostedScores struct {
 	plugin string
 	weight int64
-	byRow  map[table.Row]int64
+	byRow  []int64
 }
 
 // unasked is the verdict of a hosted filter that was not asked about the row.
@@ -193,22 +193,33 @@ func (o *Outcome) hasHostedScores() bool {
 
 func (o *Outcome) addHostedScores(pl *framework.Plugin, weight int64, rows []table.Row) bool {
 	out := make([]int64, len(rows))
+	if !o.askHostedScores(pl, rows, out) {
+		return false
+	}
+	scores := hostedScores{plugin: pl.Name, weight: weight, byRow: make([]int64, o.engine.table.Rows())}
+	for i, r := range rows {
+		scores.byRow[r] = out[i]
+		o.hosted.bonus[r] += weight * out[i]
+	}
+	o.hosted.scores = append(o.hosted.scores, scores)
+	return true
+}
+
+// askHostedScores asks a hosted scorer about rows; false where it fails, or scores out
+// of range.
+func (o *Outcome) askHostedScores(pl *framework.Plugin, rows []table.Row, out []int64) bool {
 	in := framework.Input{Table: o.engine.table, Pod: o.pod}
 	if s := pl.ScoreRows(&in, rows, out); s != nil && s.Code != decision.Success {
 		s.Plugin, s.Point = pl.Name, "Score"
 		o.Rejected = s
 		return false
 	}
-	scores := hostedScores{plugin: pl.Name, weight: weight, byRow: make(map[table.Row]int64, len(rows))}
-	for i, r := range rows {
-		if out[i] < 0 || out[i] > maxScore {
-			o.Rejected = invalidScore(pl.Name, out[i])
+	for _, score := range out {
+		if score < 0 || score > maxScore {
+			o.Rejected = invalidScore(pl.Name, score)
 			return false
 		}
-		scores.byRow[r] = out[i]
-		o.hosted.bonus[r] += weight * out[i]
 	}
-	o.hosted.scores = append(o.hosted.scores, scores)
 	return true
 }
 

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +32,7 @@ func (ru *rule) host(pl *framework.Plugin) {
 		return
 	}
 	score, normalize := pl.Score, pl.NormalizeScore
+	pl.Bounded = normalize == nil
 	pl.Score, pl.NormalizeScore = nil, nil
 	pl.ScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
 		score(in, rows, out)
@@ -80,6 +83,14 @@ func settleHosted(got, want answer) answer {
 	return got
 }
 
+// invalidHostedScore tells whether the error is about the score of a hosted plugin
+// that need not be asked about all rows.
+func (w *world) invalidHostedScore(err string) bool {
+	return slices.ContainsFunc(w.rules, func(ru *rule) bool {
+		return ru.hosted && ru.normalize == nil && strings.Contains(err, fmt.Sprintf("plugin %q returns an invalid score", ru.name))
+	})
+}
+
 // Whichever plugins are hosted, and asked about as few nodes as settle the decision,
 // the choice is one of those that the full evaluation finds best.
 func TestHostedDecideIsNaive(t *testing.T) {
@@ -119,6 +130,65 @@ func TestHostedFilterIsAskedBestFirst(t *testing.T) {
 		o := e.Decide(For(p, newPod("p", nil, 0, 0)), nil)
 		if o.Row < 0 || o.Score != 100 || asked > 20 {
 			t.Errorf("row %d, score %d, %d questions", o.Row, o.Score, asked)
+		}
+	}
+}
+
+// A hosted score without NormalizeScore is asked about the rows that can be the best,
+// not about all.
+func TestHostedScoreIsBounded(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		score func(at site) int64
+		most  int
+	}{
+		{"the best is proven at once", func(site) int64 { return 100 }, 1},
+		{"rows that are left cannot be the best", func(site) int64 { return 20 }, 900},
+	} {
+		asked := 0
+		rate := &rule{name: "rate", hosted: true, weight: 1, score: func(_ *object.Pod, at site) int64 {
+			asked++
+			return tc.score(at)
+		}}
+		rank := &rule{name: "rank", locality: framework.NodeOnly, weight: 3, score: func(_ *object.Pod, at site) int64 { return 10 * number(at.node.Labels, "rank") }}
+		p := buildProfile([]*rule{rate, rank})
+		tb := table.New()
+		for i := range 3000 {
+			tb.SetNode(newNode(fmt.Sprintf("n%04d", i), map[string]string{"rank": fmt.Sprint(10 * i / 3000)}, 1000, 1000))
+		}
+		o := New(tb, seed, 1).Decide(For(p, newPod("p", nil, 0, 0)), nil)
+		if rank := number(tb.Node(o.Row).Labels, "rank"); rank != 9 || o.Score != 270+tc.score(site{}) {
+			t.Errorf("%s: a node of rank %d, score %d", tc.name, rank, o.Score)
+		}
+		if asked > tc.most+firstTries {
+			t.Errorf("%s: %d questions", tc.name, asked)
+		}
+	}
+}
+
+// A bounded search finds the best total that there is, and a row that has it.
+func TestBoundedSearchIsFull(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 300 {
+		most := int64(random.IntN(101)) // of what the hosted scores are
+		rate := &rule{name: "rate", hosted: true, weight: int64(1 + random.IntN(3)), score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rate") }}
+		rank := &rule{name: "rank", locality: framework.NodeOnly, weight: 1, score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }}
+		tb := table.New()
+		var best []string
+		score := int64(-1)
+		for i := range 600 {
+			name, a, b := fmt.Sprintf("n%03d", i), int64(random.IntN(101)), random.Int64N(most+1)
+			tb.SetNode(newNode(name, map[string]string{"rank": fmt.Sprint(a), "rate": fmt.Sprint(b)}, 1000, 1000))
+			if total := a + rate.weight*b; total > score {
+				best, score = nil, total
+			}
+			if a+rate.weight*b == score {
+				best = append(best, name)
+			}
+		}
+		o := New(tb, uint64(round), 1).Decide(For(buildProfile([]*rule{rate, rank}), newPod("p", nil, 0, 0)), nil)
+		if name := tb.Name(o.Row); o.Score != score || !slices.Contains(best, name) || o.Ties < len(best) {
+			t.Fatalf("round %d: %s with %d (%d ties), not one of %s with %d", round, name, o.Score, o.Ties, best, score)
 		}
 	}
 }

@@ -19,6 +19,9 @@ type HostedPlugin struct {
 	// ScoreRows stands in for Score and NormalizeScore: it writes the final score
 	// of each feasible row, 0..100. A status is a failure.
 	ScoreRows func(in *Input, feasible []table.Row, out []int64) *decision.Status
+	// Bounded: what ScoreRows says of a row does not depend on the others. Then it may
+	// be asked about some of the feasible rows alone.
+	Bounded bool
 	// Blocking tells at which of the points that may block the plugin has
 	// something to do. The machine has the Host run it there, outside.
 	Blocking Blocking

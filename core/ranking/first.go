@@ -67,12 +67,19 @@ func (x *Index) bestBelow(below int64) (total int64, ties int) {
 }
 
 func (x *Index) totalIs(r table.Row, total int64) bool {
+	sum, fits := x.Total(r)
+	return fits && sum == total
+}
+
+// Total is the row's score and its group's bonus; false where the row is not feasible
+// or its group does not fit.
+func (x *Index) Total(r table.Row) (total int64, fits bool) {
 	s := x.states[r]
 	if !s.feasible() {
-		return false
+		return 0, false
 	}
 	g := &x.groups[s>>x.bits]
-	return g.Fits && g.Bonus+int64(x.scoreOf(s)) == total
+	return g.Bonus + int64(x.scoreOf(s)), g.Fits
 }
 
 // Any tells whether a row of a group that is so passes.

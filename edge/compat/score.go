@@ -20,6 +20,7 @@ func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
 		}
 	}
 	if p.score != nil {
+		native.Bounded = p.score.ScoreExtensions() == nil
 		native.ScoreRows = func(in *framework.Input, feasible []table.Row, out []int64) *decision.Status {
 			return h.cycleOf(in.Pod).score(p, feasible, out)
 		}

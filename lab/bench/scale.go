@@ -278,7 +278,7 @@ func (at *place) measure(t turn) (*Point, error) {
 		if err := s.warm(d); err != nil {
 			return nil, err
 		}
-		took, err := s.take(d)
+		took, err := t.profiled(func() (*timing, error) { return s.take(d) })
 		if err != nil {
 			return nil, err
 		}
