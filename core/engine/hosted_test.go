@@ -170,7 +170,10 @@ func TestHostedScoreIsBounded(t *testing.T) {
 func TestBoundedSearchIsFull(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
-		most := int64(random.IntN(101)) // of what the hosted scores are
+		most := int64(100) // of what the hosted scores are
+		if round%4 == 0 {
+			most = random.Int64N(101)
+		}
 		rate := &rule{name: "rate", hosted: true, weight: int64(1 + random.IntN(3)), score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rate") }}
 		rank := &rule{name: "rank", locality: framework.NodeOnly, weight: 1, score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }}
 		tb := table.New()
@@ -178,6 +181,9 @@ func TestBoundedSearchIsFull(t *testing.T) {
 		score := int64(-1)
 		for i := range 600 {
 			name, a, b := fmt.Sprintf("n%03d", i), int64(random.IntN(101)), random.Int64N(most+1)
+			if round%2 == 0 { // what one score prefers the other does not
+				b = min(most, (100-a)*most/100+random.Int64N(3))
+			}
 			tb.SetNode(newNode(name, map[string]string{"rank": fmt.Sprint(a), "rate": fmt.Sprint(b)}, 1000, 1000))
 			if total := a + rate.weight*b; total > score {
 				best, score = nil, total
