@@ -139,16 +139,20 @@ const mostRecordsBytes = 16 << 30
 // flags say instead.
 func (o *options) config() (*config.Config, error) {
 	reader := config.With(o.gates)
-	c := reader.Default()
 	if o.configFile != "" {
-		loaded, err := reader.Load(o.configFile)
+		c, err := reader.Load(o.configFile)
 		if err != nil {
 			return nil, err
 		}
-		c = loaded
-	} else {
-		o.applyDeprecated(c)
+		return o.complete(reader, c)
 	}
+	c := reader.Default()
+	o.applyDeprecated(c)
+	return o.complete(reader, c)
+}
+
+// complete applies the flags that count beside a file, and checks the whole.
+func (o *options) complete(reader config.Reader, c *config.Config) (*config.Config, error) {
 	o.applyLease(&c.LeaderElection)
 	if o.shadow {
 		c.LeaderElection.LeaderElect = new(bool) // a lease would be a write

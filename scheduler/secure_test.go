@@ -23,7 +23,7 @@ func TestEndpointRefusesOldTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint, err := server.Start(secure, server.Options{Config: config.Default(), Refresh: func() {},
+	endpoint, err := server.Start(secure, server.Options{Config: config.Default, Refresh: func() {},
 		Resources: http.NotFoundHandler(), Leads: func() bool { return true }}, time.Second)
 	if err != nil {
 		t.Fatal(err)

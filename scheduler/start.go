@@ -18,7 +18,6 @@ import (
 	zpages "k8s.io/component-base/zpages/features"
 	"k8s.io/klog/v2"
 
-	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
@@ -123,7 +122,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Identity: identity, Seed: seed,
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
 		Shadow: o.shadow, ShadowTo: shadowTo, Traces: traces, Record: recorded, RecordsBytes: int(o.recordsMemory.Value()),
-		CopyProfiles:     func() ([]*profile.Profile, error) { return o.copyProfiles(c) },
+		CopyProfiles:     o.copyProfiles,
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 	})
 }
@@ -169,6 +168,7 @@ func run(d *daemon.Daemon, secure server.Secure, o *options) error {
 		return err
 	}
 	go dumpOnSignal(ctx, d)
+	go o.reloadOnChange(ctx, d)
 	return d.Run(ctx, stopEndpoint)
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/api"
 )
 
@@ -27,7 +28,7 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 			return d.lease.Holder()
 		},
 		Synced:   d.isSynced,
-		Profiles: o.CopyProfiles,
+		Profiles: func() ([]*profile.Profile, error) { return o.CopyProfiles(d.config.Load()) },
 		Machine:  copied,
 		Read:     read,
 		Stopped:  d.stopped,

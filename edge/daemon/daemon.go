@@ -57,7 +57,11 @@ const unreadableLimit = 30 * time.Second
 // Daemon is a scheduler with all its parts.
 type Daemon struct {
 	logger   klog.Logger
-	config   *config.Config
+	config   atomic.Pointer[config.Config] // in effect
+	profiles []*profile.Profile            // in effect; Reload's own
+	shadow   bool
+	recorded bool
+	reloaded atomic.Pointer[reload] // nil: never
 	machine  *machine.Machine
 	loop     *loop.Loop
 	executor *kube.Executor
@@ -106,8 +110,9 @@ type Options struct {
 	Observe func(loop.Step)
 	// RecordsBytes is how much memory the records of pods may take.
 	RecordsBytes int
-	// CopyProfiles makes the profiles anew, for a copy of the machine.
-	CopyProfiles func() ([]*profile.Profile, error)
+	// CopyProfiles makes the profiles of the configuration in effect anew, for a copy
+	// of the machine.
+	CopyProfiles func(*config.Config) ([]*profile.Profile, error)
 	// Shadow has the daemon compare and schedule nothing; ShadowTo, when set, gets
 	// the differences.
 	Shadow   bool
@@ -122,8 +127,9 @@ type Options struct {
 // New returns a daemon that does not run yet.
 func New(o Options) (*Daemon, error) {
 	c := o.Config
-	d := &Daemon{logger: o.Logger, config: c, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe,
+	d := &Daemon{logger: o.Logger, profiles: o.Profiles, shadow: o.Shadow, recorded: o.Record != nil, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe,
 		marked: make(chan struct{}), synced: make(chan struct{}), leads: make(chan struct{}), stopped: make(chan struct{})}
+	d.config.Store(c)
 	var err error
 	if *c.LeaderElection.LeaderElect {
 		if d.lease, err = lease.New(o.API, c.LeaderElection, o.Identity, o.Profiles[0].Name); err != nil {
@@ -140,7 +146,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	options := machine.Options{
 		Check:    config.CheckInvariants(),
-		Profiles: o.Profiles, Extenders: extenders.Machine(), Seed: o.Seed, Workers: min(int(*c.Parallelism), runtime.GOMAXPROCS(0)),
+		Profiles: o.Profiles, Extenders: extenders.Machine(), Seed: o.Seed, Workers: workers(c),
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.MaxUnschedulable,
@@ -191,8 +197,9 @@ func New(o Options) (*Daemon, error) {
 
 // warnUnverified names the extenders that anybody on the way may pose as.
 func (d *Daemon) warnUnverified() {
-	for i := range d.config.Extenders {
-		if extender.Unverified(&d.config.Extenders[i]) {
+	extenders := d.config.Load().Extenders
+	for i := range extenders {
+		if extender.Unverified(&extenders[i]) {
 			d.logger.Info("Not verifying the certificate of an extender: enableHTTPS is set and tlsConfig names no CA", "extender", i)
 		}
 	}
@@ -209,7 +216,7 @@ func (d *Daemon) Run(ctx context.Context, stopEndpoint func()) error {
 	loopCtx, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
 	go d.loop.Run(loopCtx)
-	if !delayed(d.config) {
+	if !delayed(d.config.Load()) {
 		go d.begin(ctx)
 	}
 
@@ -294,12 +301,12 @@ func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc)
 	}
 	go func() {
 		defer close(left)
-		if !delayed(d.config) {
+		if !delayed(d.config.Load()) {
 			ready(keep, d.synced)
 		}
 		d.lease.Run(keep, d.over.Load) // with keep ended it only ends what New began
 	}()
-	if delayed(d.config) {
+	if delayed(d.config.Load()) {
 		go func() {
 			if ready(ctx, d.lease.Won()) {
 				go d.begin(ctx)
@@ -445,7 +452,8 @@ func (d *Daemon) Endpoint() server.Options {
 			}),
 			healthz.NamedCheck("leader-caught-up", func(*http.Request) error { return d.behind() })),
 		Missing:   d.missing,
-		Config:    d.config,
+		Notices:   d.notices,
+		Config:    d.config.Load,
 		Refresh:   d.refresh,
 		Resources: metrics.Resources(d.pods),
 		Leads:     d.inCharge,

@@ -17,7 +17,7 @@ const markTime = time.Second
 // know: lists that begin then show it.
 func (d *Daemon) begin(ctx context.Context) {
 	c, cancel := context.WithTimeout(ctx, markTime)
-	if d.lease == nil || delayed(d.config) || d.lease.Look(c) {
+	if d.lease == nil || delayed(d.config.Load()) || d.lease.Look(c) {
 		ready(c, d.marked)
 	}
 	cancel()

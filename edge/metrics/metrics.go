@@ -61,7 +61,8 @@ type Metrics struct {
 	rewinds, undone *metrics.Counter
 	auditRepairs    *metrics.Counter
 	stepSeconds     *metrics.Gauge
-	behind          *metrics.Gauge    // watches
+	behind          *metrics.Gauge // watches
+	reloads         *metrics.CounterVec
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
 }
 
@@ -83,7 +84,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.stepSeconds, m.behind, m.hosted)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.stepSeconds, m.behind, m.hosted, m.reloads)
 	return m
 }
 
@@ -155,10 +156,21 @@ func (m *Metrics) own() {
 		Help: "Kinds of objects of which the watch has not shown yet what the former leader wrote. A new leader decides on no pod until there is none; /readyz names them."})
 	m.hosted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "plugin_calls_running", StabilityLevel: metrics.ALPHA,
 		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind, whose pods keep their room, and late ones, which nobody waits for any more."}, []string{"call"})
+	m.reloads = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "config_reloads_total", StabilityLevel: metrics.ALPHA,
+		Help: "Configurations that were taken over while the scheduler ran (applied), or refused as a whole (refused)."}, []string{"result"})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
 	m.rewinds = counter(berth, "api_rewinds_total", metrics.ALPHA, "Lists that showed an older state than was seen before, as etcd was restored from a backup.")
 	m.auditRepairs = counter(berth, "audit_repairs_total", metrics.ALPHA, "Objects that were known otherwise than the API server has them, and were listed anew. All are compared every ten minutes.")
 	m.undone = counter(berth, "bindings_undone_total", metrics.ALPHA, "Bindings that were done and that the API undid, as etcd was restored from a backup.")
+}
+
+// Reloaded counts a configuration that was taken over, or refused.
+func (m *Metrics) Reloaded(applied bool) {
+	result := "refused"
+	if applied {
+		result = "applied"
+	}
+	m.reloads.WithLabelValues(result).Inc()
 }
 
 func counter(subsystem, name string, level metrics.StabilityLevel, help string) *metrics.Counter {

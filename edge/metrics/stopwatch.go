@@ -51,9 +51,12 @@ func newStopwatch() stopwatch {
 	return stopwatch{chance: func() bool { return rand.IntN(10) == 0 }} // #nosec G404 -- which steps are timed is no secret
 }
 
-// Time has the plugins of the profiles timed from now on. It changes the
-// plugins, and belongs before they are used.
+// Time has the plugins of the profiles timed from now on, and no others. It changes
+// the plugins, and belongs before they are used; while the loop runs it belongs to
+// the loop's goroutine.
 func (m *Metrics) Time(profiles []*profile.Profile) {
+	m.evaluations()
+	m.watch.laps, m.watch.hints = nil, nil
 	for _, p := range profiles {
 		for _, pl := range p.Plugins { // any order: sorted below
 			m.watch.wrap(p.Name, pl)

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	goruntime "runtime"
 	"time"
@@ -34,8 +35,10 @@ type Options struct {
 	// Missing names the kinds of objects that could never be listed, for
 	// /readyz to show: nil shows none.
 	Missing func() []string
+	// Notices are shown by /readyz?verbose: nil shows none.
+	Notices func() []string
 	// Config is shown at /configz, without its secrets.
-	Config *configv1.KubeSchedulerConfiguration
+	Config func() *configv1.KubeSchedulerConfiguration
 	// Refresh brings the metrics up to date; it is called before they are read.
 	Refresh func()
 	// Resources serves the pods' resources; nothing is served while Leads says no.
@@ -126,9 +129,9 @@ func Handler(o Options) http.Handler {
 	slis.SLIMetricsWithReset{}.Install(paths)
 	paths.Handle("/configz", configz(o.Config))
 
-	if *o.Config.EnableProfiling {
+	if *o.Config().EnableProfiling {
 		routes.Profiling{}.Install(paths)
-		if *o.Config.EnableContentionProfiling {
+		if *o.Config().EnableContentionProfiling {
 			goruntime.SetBlockProfileRate(blockProfileRate)
 		}
 		routes.DebugFlags{}.Install(paths, "v", routes.StringFlagPutHandler(logs.GlogSetter))
@@ -139,15 +142,12 @@ func Handler(o Options) http.Handler {
 	if o.Status != nil {
 		statusz.Install(paths, component, statusz.NewRegistry(o.Status, statusz.WithListedPaths(paths.ListedPaths())))
 	}
-	return named(paths, o.Missing)
+	return named(paths, o)
 }
 
-// named has /readyz name what is missing, where it fails or is asked for
-// details: the check itself withholds its reason.
-func named(h http.Handler, missing func() []string) http.Handler {
-	if missing == nil {
-		return h
-	}
+// named has /readyz name what is missing and give notices, where it fails or is
+// asked for details: the check itself withholds its reason.
+func named(h http.Handler, o Options) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
 			h.ServeHTTP(w, r)
@@ -158,10 +158,18 @@ func named(h http.Handler, missing func() []string) http.Handler {
 		if answer.code == http.StatusOK && !r.URL.Query().Has("verbose") {
 			return
 		}
-		for _, what := range missing() {
-			fmt.Fprintf(w, "missing: %s\n", what)
-		}
+		list(w, "missing: ", o.Missing)
+		list(w, "", o.Notices)
 	})
+}
+
+func list(w io.Writer, mark string, lines func() []string) {
+	if lines == nil {
+		return
+	}
+	for _, line := range lines() {
+		fmt.Fprintf(w, "%s%s\n", mark, line)
+	}
 }
 
 // answered notes the status of an answer.
@@ -178,9 +186,9 @@ func (a *answered) WriteHeader(code int) {
 
 // configz shows the configuration as JSON, under the name that kube-scheduler
 // has for it.
-func configz(c *configv1.KubeSchedulerConfiguration) http.Handler {
-	body, err := json.Marshal(map[string]any{"componentconfig": config.Redacted(c)})
+func configz(c func() *configv1.KubeSchedulerConfiguration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		body, err := json.Marshal(map[string]any{"componentconfig": config.Redacted(c())})
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

@@ -50,7 +50,7 @@ func TestPaths(t *testing.T) {
 		Readyz:    []healthz.HealthChecker{healthz.NamedCheck("sched-handler-sync", func(*http.Request) error { return ready })},
 		Missing:   func() []string { return []string{"resourceclaims.resource.k8s.io: forbidden"} },
 		Livez:     []healthz.HealthChecker{healthz.NamedCheck("scheduling-loop", func(*http.Request) error { return alive })},
-		Config:    configuration(true),
+		Config:    func() *configv1.KubeSchedulerConfiguration { return configuration(true) },
 		Refresh:   func() { refreshed++ },
 		Resources: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "requests") }),
 		Leads:     func() bool { return leads },
@@ -107,7 +107,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestProfilingOff(t *testing.T) {
-	h := Handler(Options{Config: configuration(false), Refresh: func() {}})
+	h := Handler(Options{Config: func() *configv1.KubeSchedulerConfiguration { return configuration(false) }, Refresh: func() {}})
 	for _, path := range []string{"/debug/pprof/symbol", "/debug/flags/v", "/flagz", "/statusz"} {
 		if code, _ := get(t, h, path); code != 404 {
 			t.Errorf("%s: %d", path, code)
@@ -117,7 +117,7 @@ func TestProfilingOff(t *testing.T) {
 
 func TestSecretsStayInside(t *testing.T) {
 	c := configuration(false)
-	_, body := get(t, Handler(Options{Config: c, Refresh: func() {}}), "/configz")
+	_, body := get(t, Handler(Options{Config: func() *configv1.KubeSchedulerConfiguration { return c }, Refresh: func() {}}), "/configz")
 	if strings.Contains(body, "passw0rd") || strings.Contains(body, "c2VjcmV0") || !strings.Contains(body, "cHVibGlj") { // base64 of "secret", "public"
 		t.Errorf("got %s", body)
 	}

@@ -1,0 +1,118 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/daemon"
+	"github.com/berth-scheduler/berth/edge/logs/logstest"
+	"github.com/berth-scheduler/berth/edge/server"
+	"github.com/berth-scheduler/berth/sim/apiserver"
+)
+
+// made returns what makes a configuration of the text.
+func made(t *testing.T, text string) daemon.Make {
+	return func() (*config.Config, []*profile.Profile, error) {
+		c, err := config.Decode([]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"+text), "file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(features.New())))
+		return c, profiles, err
+	}
+}
+
+// A running daemon takes over a configuration, or refuses it as a whole; what is in
+// effect, and what came of the last try, can be seen.
+func TestReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := &cluster{Server: apiserver.New()}, &logstest.Sink{}
+		d := daemonOf(t, c, s)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- d.Run(ctx, nil) }()
+		defer func() { stop(); <-ended }()
+		endpoint := server.Handler(d.Endpoint())
+		get := func(path string) string {
+			w := httptest.NewRecorder()
+			endpoint.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			return w.Body.String()
+		}
+		p := &v1.Pod{Spec: v1.PodSpec{SchedulerName: "default-scheduler", Containers: []v1.Container{{Name: "c"}}, NodeSelector: map[string]string{"a": "b"}}}
+		p.Namespace, p.Name = "d", "p"
+		n := &v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{"pods": resource.MustParse("10")}}}
+		n.Name = "n"
+		for _, o := range []apiserver.Object{n, p} {
+			if err := c.Create(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		bound := func() string { return c.Get("pods", "d", "p").(*v1.Pod).Spec.NodeName }
+		if bound() != "" || strings.Contains(get("/readyz?verbose"), "configuration") {
+			t.Fatalf("before: bound to %q, %s", bound(), get("/readyz?verbose"))
+		}
+		for _, refused := range []struct {
+			make daemon.Make
+			why  string
+		}{
+			{func() (*config.Config, []*profile.Profile, error) { return nil, nil, errors.New("half a file") }, "half a file"},
+			{made(t, "profiles: [{schedulerName: other}]"), "profiles: their schedulerName takes a restart"},
+			{made(t, "leaderElection: {resourceName: other}\npodMaxBackoffSeconds: 11"), "a change of leaderElection takes a restart"},
+		} {
+			if err := d.Reload(ctx, refused.make); err == nil || !strings.Contains(err.Error(), refused.why) {
+				t.Errorf("got %v, want %s", err, refused.why)
+			}
+			if status := get("/readyz?verbose"); !strings.Contains(status, "configuration refused at 2000-01-01T00:00:10Z, the one before stays in effect: ") || !strings.Contains(status, refused.why) {
+				t.Errorf("status: %s", status)
+			}
+		}
+		if !strings.Contains(get("/configz"), `"podMaxBackoffSeconds":10,`) {
+			t.Errorf("a refused configuration is shown: %s", get("/configz"))
+		}
+		if err := d.Reload(ctx, made(t, "podMaxBackoffSeconds: 12\nprofiles: [{plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}}]")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if bound() != "n" {
+			t.Error("without NodeAffinity the pod fits, and is not bound")
+		}
+		if !strings.Contains(get("/configz"), `"podMaxBackoffSeconds":12,`) || !strings.Contains(get("/readyz?verbose"), "configuration reloaded at 2000-01-01T00:00:10Z") {
+			t.Errorf("after: %s, %s", get("/configz"), get("/readyz?verbose"))
+		}
+		lines := s.Lines()
+		if n := count(lines, "Refused the configuration, the one before stays in effect"); n != 3 || count(lines, "Reloaded the configuration") != 1 {
+			t.Errorf("%d refusals are logged of 3; %v", n, lines)
+		}
+		if err := d.Inspect(ctx, func(m *machine.Machine) {
+			if err := m.Verify(); err != nil {
+				t.Error(err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func count(lines []logstest.Line, message string) (n int) {
+	for _, l := range lines {
+		if l.Message == message {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,114 @@
+package scheduler
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/daemon"
+)
+
+// lookTime is the time between two looks at the configuration file.
+const lookTime = 5 * time.Second
+
+// watchedFile is the configuration file, and what is known of it.
+type watchedFile struct {
+	read    func() ([]byte, error)
+	applied []byte // or refused
+	seen    []byte // at the last look, if that is something else
+}
+
+// changed looks at the file. It returns what the file says when that is new, and
+// has not changed since the last look: somebody may be writing it. A file that
+// cannot be read has not changed.
+func (f *watchedFile) changed() (text []byte, yes bool) {
+	text, err := f.read()
+	switch {
+	case err != nil || bytes.Equal(text, f.applied):
+		f.seen = nil
+		return nil, false
+	case f.seen == nil || !bytes.Equal(text, f.seen):
+		f.seen = text
+		return nil, false
+	}
+	f.applied, f.seen = text, nil
+	return text, true
+}
+
+// reloadOnChange has the daemon take over what the configuration file says: when
+// the file has changed, and at each SIGHUP.
+func (o *options) reloadOnChange(ctx context.Context, d *daemon.Daemon) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	look := time.NewTicker(lookTime)
+	defer look.Stop()
+	f := &watchedFile{read: func() ([]byte, error) { return os.ReadFile(o.configFile) }}
+	if o.configFile != "" {
+		f.applied, _ = f.read()
+	} else {
+		look.Stop()
+	}
+	o.reloads(ctx, f, look.C, signals, d)
+}
+
+// reloader takes over configurations.
+type reloader interface {
+	Reload(context.Context, daemon.Make) error
+}
+
+// reloads reloads at each signal, and at those looks at which the file has changed.
+func (o *options) reloads(ctx context.Context, f *watchedFile, look <-chan time.Time, signals <-chan os.Signal, d reloader) {
+	for {
+		select {
+		case <-look:
+			if text, yes := f.changed(); yes {
+				_ = d.Reload(ctx, o.maker(text)) // it says itself what came of it
+			}
+		case <-signals:
+			if o.configFile == "" {
+				klog.Background().Info("Nothing to reload: there is no --config")
+				continue
+			}
+			text, err := f.read()
+			if err == nil {
+				f.applied, f.seen = text, nil
+			}
+			_ = d.Reload(ctx, func() (*config.Config, []*profile.Profile, error) {
+				if err != nil {
+					return nil, nil, err
+				}
+				return o.maker(text)()
+			})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// maker makes what a text of the configuration file asks for.
+func (o *options) maker(text []byte) daemon.Make {
+	return func() (*config.Config, []*profile.Profile, error) {
+		reader := config.With(o.gates)
+		c, err := reader.Decode(text, o.configFile)
+		if err != nil {
+			return nil, nil, err
+		}
+		if c, err = o.complete(reader, c); err != nil {
+			return nil, nil, err
+		}
+		if len(o.hosted.plugins) > 0 {
+			return nil, nil, errors.New("plugins written against kube-scheduler's framework are made at the start only; restart the scheduler")
+		}
+		profiles, err := o.profiles(c, nil)
+		return c, profiles, err
+	}
+}
