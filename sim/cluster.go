@@ -43,6 +43,9 @@ func (c *Cluster) Watch() []machine.Event {
 	return events
 }
 
+// Tell tells of something of which the cluster keeps nothing.
+func (c *Cluster) Tell(e machine.Event) { c.tell(e) }
+
 func (c *Cluster) tell(e machine.Event) { c.events = append(c.events, e) }
 
 // Node returns the node, nil where there is none.

@@ -23,8 +23,9 @@ import (
 // where a decision goes by the order of names, as between victims that are equal
 // otherwise, it may be another.
 //
-// A name is replaced part by part between hyphens, as some names are made of others:
-// the claim of an ephemeral volume is called like its pod, a hyphen and the volume.
+// A name is replaced part by part between hyphens and underscores, as some names are
+// made of others: the claim of an ephemeral volume is called like its pod, a hyphen
+// and the volume, and the zones of a volume are joined by underscores.
 //
 // What stays as it is: keys of labels and taints, names of resources, schedulers,
 // drivers and provisioners, parts that are whole numbers, true or false (they may
@@ -47,12 +48,17 @@ func (n *Names) Of(name string) string {
 	if n == nil || name == "" || plain(name) {
 		return name
 	}
-	parts := strings.Split(name, "-")
-	for i, part := range parts {
-		parts[i] = n.part(part)
+	var b strings.Builder
+	for part := range strings.FieldsFuncSeq(name, separates) {
+		at := strings.Index(name, part)
+		b.WriteString(name[:at])
+		b.WriteString(n.part(part))
+		name = name[at+len(part):]
 	}
-	return strings.Join(parts, "-")
+	return b.String() + name
 }
+
+func separates(r rune) bool { return r == '-' || r == '_' }
 
 func (n *Names) part(name string) string {
 	if name == "" || plain(name) {

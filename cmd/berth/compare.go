@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/sim/replay"
+)
+
+// comparing is what the flags of `berth compare` say.
+type comparing struct {
+	record, html, output string
+	workers              int
+}
+
+const compareLong = `Play one recorded day under two configurations and compare: which pods went
+elsewhere, which were placed under one alone, preemptions, how much of the nodes
+was requested and how much of the rest was of no use, and how long pods waited.
+
+The record is of "berth-scheduler --record-to" or "berth record". Its nodes, pods
+and other objects come and go at their times under both configurations; see
+"replay --help". The word "recorded" stands for the record's own configuration.`
+
+const compareExamples = `  # The same day, before and after a change
+  %[1]s compare old.yaml new.yaml --record /var/lib/berth/record
+
+  # As a page for others, which needs no other file
+  %[1]s compare recorded new.yaml --record record/ --html day.html
+
+  # For a script
+  %[1]s compare recorded new.yaml --record record/ -o json | jq '.b.waitP99 - .a.waitP99'`
+
+func newCompare(name string) *cobra.Command {
+	c := comparing{workers: runtime.GOMAXPROCS(0)}
+	cmd := &cobra.Command{
+		Use:     "compare A.yaml B.yaml --record DIR",
+		Short:   "Compare two configurations on a recorded day",
+		Long:    compareLong,
+		Example: fmt.Sprintf(compareExamples, name),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 || c.record == "" {
+				return errors.New("give two configurations, and a record with --record DIR")
+			}
+			return c.run(args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVar(&c.record, "record", "", "directory with the record")
+	cmd.Flags().StringVar(&c.html, "html", "", "write the comparison to this file, too, as a page that stands alone")
+	cmd.Flags().StringVarP(&c.output, "output", "o", "table", "output format: table, wide or json")
+	return cmd
+}
+
+func (c *comparing) run(files []string, stdout, stderr io.Writer) error {
+	if err := checkReplayOutput(c.output); err != nil {
+		return err
+	}
+	var days [2]*replay.Day
+	for i, file := range files {
+		day, told, err := c.day(file)
+		if i == 0 {
+			notes(stderr, told)
+		}
+		if err != nil {
+			return err
+		}
+		days[i] = day
+	}
+	result := replay.Compare(files[0], files[1], days[0], days[1])
+	if c.html != "" {
+		if err := writePage(c.html, result); err != nil {
+			return fmt.Errorf("--html: %w", err)
+		}
+	}
+	out := bufio.NewWriterSize(stdout, 1<<16)
+	err := error(nil)
+	if c.output == "json" {
+		err = writeJSON(out, "ComparisonResult", result)
+	} else {
+		err = result.Write(out, c.output == "wide")
+	}
+	return errors.Join(err, out.Flush())
+}
+
+// day plays the record under a configuration.
+func (c *comparing) day(file string) (*replay.Day, []string, error) {
+	log, err := record.Open(c.record)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = log.Close() }()
+	header := log.Header()
+	if file == "recorded" {
+		file = ""
+	}
+	o, err := optionsFor(&header, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Workers = c.workers
+	day, err := replay.Run(log, o)
+	return day, log.Notes, err
+}
+
+func writePage(path string, c *replay.Comparison) error {
+	f, err := os.Create(path) // #nosec G304 -- the user names the file
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.HTML(f), f.Close())
+}

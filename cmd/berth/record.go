@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/kube"
+	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// recording is what the flags of `berth record` say.
+type recording struct {
+	to, kubeconfig, context, config, limit string
+	last                                   time.Duration
+}
+
+const recordLong = `Record what happens in a cluster, whatever its scheduler: which nodes, pods and
+other objects come, change and go. The command lists and watches, and writes
+nothing to the cluster. "replay" and "compare" then show what Berth would have
+done under any configuration.
+
+It ends at an interrupt (Ctrl-C), or after the time that --for says.`
+
+const recordExamples = `  # An hour of the cluster that kubectl talks to
+  %[1]s record --to day1/ --for 1h
+
+  # What would two configurations have made of it?
+  %[1]s compare old.yaml new.yaml --record day1/ --html day1.html`
+
+func newRecord(name string) *cobra.Command {
+	var r recording
+	cmd := &cobra.Command{
+		Use:     "record --to DIR",
+		Short:   "Record what happens in a cluster, for replay and compare",
+		Long:    recordLong,
+		Example: fmt.Sprintf(recordExamples, name),
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return r.run(ctx, cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.to, "to", "", "directory for the record")
+	f.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; default: the one that kubectl uses")
+	f.StringVar(&r.context, "context", "", "context of the kubeconfig; default: its current context")
+	f.StringVar(&r.config, "config", "", "KubeSchedulerConfiguration file to keep with the record, for replay; default: kube-scheduler's defaults")
+	f.StringVar(&r.limit, "limit", "1Gi", "number of bytes that the record may have on disk; its oldest segments are deleted first")
+	f.DurationVar(&r.last, "for", 0, "end after this time; default: at an interrupt")
+	return cmd
+}
+
+func (r *recording) run(ctx context.Context, stderr io.Writer) error {
+	if r.to == "" {
+		return errors.New("give a directory with --to")
+	}
+	limit, err := resource.ParseQuantity(r.limit)
+	if err != nil {
+		return fmt.Errorf("--limit %s: must be a number of bytes, such as 512Mi", r.limit)
+	}
+	c := config.Default()
+	if r.config != "" {
+		if c, err = config.Load(r.config); err != nil {
+			return err
+		}
+	}
+	o, err := sim.Options(c)
+	if err != nil {
+		return err
+	}
+	clients, err := r.clients()
+	if err != nil {
+		return err
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	recorder, err := record.Start(record.Options{Dir: r.to, Limit: limit.Value(), Wait: true, Logger: klog.Background(),
+		Header: record.Header{Source: record.Watch, Berth: version, Seed: 1, Config: string(text)}})
+	if err != nil {
+		return err
+	}
+	if r.last > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.last)
+		defer cancel()
+	}
+	watch(ctx, clients, o.Profiles, recorder, stderr)
+	end, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	recorder.Close(end)
+	n := recorder.Counters()
+	fmt.Fprintf(stderr, "%d events recorded in %s\n", n.Entries, r.to)
+	if n.Lost > 0 {
+		return fmt.Errorf("%d events were lost: the record has a gap", n.Lost)
+	}
+	return nil
+}
+
+func (r *recording) clients() (*kube.Clients, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = r.kubeconfig
+	api, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: r.context}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	api.ContentType = "application/vnd.kubernetes.protobuf"
+	return kube.NewClients(api, func() bool { return false })
+}
+
+// watch records what the watches show until the context ends.
+func watch(ctx context.Context, clients *kube.Clients, profiles []*profile.Profile, recorder *record.Recorder, stderr io.Writer) {
+	var mu sync.Mutex
+	post := func(e machine.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		recorder.Observe(record.Step{Now: time.Now(), Event: e})
+	}
+	w := kube.NewWatcher(clients, profile.Reads(profiles), post, klog.Background())
+	w.Record(record.NewObjects(nil).Attach)
+	go w.Probe(ctx)
+	go func() {
+		if w.WaitForSync(ctx) {
+			fmt.Fprintln(stderr, "all objects are listed; what changes is being recorded")
+		}
+	}()
+	w.Run(ctx)
+}

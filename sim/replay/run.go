@@ -1,0 +1,256 @@
+package replay
+
+import (
+	"io"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// Pod is what became of a pod on a day.
+type Pod struct {
+	Key     string
+	Arrived time.Time // when it was first seen
+	Placed  time.Time // when it got a node, zero if it never did
+	Node    string
+	// Given: it had its node when it was first seen.
+	Given   bool
+	Evicted bool // for another pod
+	Gone    bool // it was deleted, or ended
+}
+
+// Day is what came of a record under a configuration.
+type Day struct {
+	From, To    time.Time
+	Pods        map[types.UID]*Pod
+	Recorded    map[types.UID]string // the nodes of pods, as the record has them
+	Decisions   int
+	ByResult    map[decision.Result]int
+	Preemptions int // pods that were evicted
+	Samples     []Sample
+}
+
+// Run plays what the record says came from outside: nodes, pods and other objects,
+// at their times. What the machine asks for is done at once by a virtual cluster.
+// When pods end, and which come in their place, is the record's: a pod that is
+// placed sooner or elsewhere ends when it did.
+func Run(l Log, o machine.Options) (*Day, error) {
+	p := &player{
+		day:      &Day{Pods: map[types.UID]*Pod{}, Recorded: map[types.UID]string{}, ByResult: map[decision.Result]int{}},
+		options:  o,
+		profiles: map[string]bool{},
+	}
+	for _, profile := range o.Profiles {
+		p.profiles[profile.Name] = true
+	}
+	for {
+		e, err := l.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return p.day, err
+		}
+		if e.Begin != nil {
+			p.begin(e.Begin)
+		} else {
+			p.entry(e)
+		}
+	}
+	if p.world != nil {
+		p.advance(p.day.To)
+		p.world.Settle()
+		p.samples.take(p.world)
+		p.day.Samples = p.samples.list
+	}
+	return p.day, nil
+}
+
+type player struct {
+	day      *Day
+	options  machine.Options
+	profiles map[string]bool
+	world    *sim.World
+	samples  sampler
+	// untold are the pods that a run that began anew has not told of yet.
+	untold map[string]bool
+}
+
+// begin begins a run. The cluster of the run before goes on; what the new run does
+// not tell of is gone.
+func (p *player) begin(b *record.Begin) {
+	if p.world == nil {
+		p.world = sim.NewWorld(p.options, b.Start)
+		p.world.Observe = p.observe
+		p.day.From = b.Start
+		p.samples.next = b.Start
+	} else {
+		p.untold = map[string]bool{}
+		for _, pod := range p.world.Cluster.Pods() {
+			p.untold[pod.Key()] = true
+		}
+	}
+	p.day.To = b.Start
+	for _, e := range b.Objects {
+		p.event(e)
+	}
+}
+
+func (p *player) entry(e *record.Entry) {
+	if e.Now.After(p.day.To) {
+		p.day.To = e.Now
+	}
+	switch e.Event.(type) {
+	case machine.ScheduleOne: // all has been listed
+		for key := range p.untold { // any order: all are gone
+			_ = p.world.Cluster.DeletePod(key)
+		}
+		p.untold = nil
+		return
+	case machine.Tick, machine.BindReply, machine.EvictReply, machine.ReadReply, machine.WriteReply, machine.ExtenderReply:
+		return
+	}
+	p.advance(e.Now)
+	p.event(e.Event)
+}
+
+// advance moves the clock, and looks at the cluster now and then.
+func (p *player) advance(to time.Time) {
+	for !p.samples.next.After(to) {
+		if at := p.samples.next; at.After(p.world.Now) {
+			p.world.Advance(at.Sub(p.world.Now))
+		}
+		p.samples.take(p.world)
+	}
+	if to.After(p.world.Now) {
+		p.world.Advance(to.Sub(p.world.Now))
+	}
+}
+
+// event changes the cluster.
+func (p *player) event(e machine.Event) {
+	c := p.world.Cluster
+	switch e := e.(type) {
+	case machine.PodSet:
+		p.podSet(e.Pod)
+	case machine.PodGone:
+		p.gone(e.UID, e.Namespace+"/"+e.Name)
+	case machine.NodeSet:
+		c.SetNode(e.Node)
+	case machine.NodeGone:
+		_ = c.DeleteNode(e.Name)
+	case machine.ObjectSet:
+		p.objectSet(e.Object)
+	case machine.ObjectGone:
+		c.DeleteObject(e.Kind, e.Namespace, e.Name)
+	case machine.BudgetSet, machine.BudgetGone, machine.SelectorOwnerSet, machine.SelectorOwnerGone,
+		machine.NamespaceSet, machine.NamespaceGone, machine.KindUnlisted, machine.KindListed:
+		c.Tell(e)
+	}
+}
+
+// objectSet takes in an object. A claim or volume that is known stays as it is: its
+// changes follow from decisions, and those are the virtual cluster's own.
+func (p *player) objectSet(o object.Object) {
+	m, c := o.Head(), p.world.Cluster
+	switch m.Kind {
+	case object.PersistentVolumeClaims, object.PersistentVolumes, object.ResourceClaims:
+		if known := c.Object(m.Kind, m.Namespace, m.Name); known != nil && known.Head().UID == m.UID {
+			return
+		}
+	}
+	c.SetObject(o)
+}
+
+// podSet takes in a pod. Of one that is ours it takes what the API's users said of
+// it, not where it was bound.
+func (p *player) podSet(pod *object.Pod) {
+	c, ours := p.world.Cluster, p.profiles[pod.SchedulerName]
+	delete(p.untold, pod.Key())
+	known := c.Pod(pod.Key())
+	if known != nil && known.UID != pod.UID {
+		p.gone(known.UID, known.Key())
+		known = nil
+	}
+	if ours && pod.NodeName != "" && !pod.Terminal {
+		p.day.Recorded[pod.UID] = pod.NodeName
+	}
+	switch {
+	case pod.Terminal:
+		p.gone(pod.UID, pod.Key())
+	case !ours:
+		c.SetPod(pod)
+	case known == nil && p.day.Pods[pod.UID] == nil:
+		p.arrive(pod)
+	case known != nil && changed(known, pod):
+		c.SetPod(merged(known, pod))
+	}
+}
+
+// arrive lets a pod in that is new.
+func (p *player) arrive(pod *object.Pod) {
+	d := &Pod{Key: pod.Key(), Arrived: p.world.Now}
+	p.day.Pods[pod.UID] = d
+	if pod.NodeName != "" {
+		d.Given, d.Node, d.Placed = true, pod.NodeName, p.world.Now
+		p.world.Cluster.SetPod(pod)
+		return
+	}
+	fresh := *pod
+	fresh.NominatedNode, fresh.Scheduled = "", object.Condition{}
+	p.world.Cluster.SetPod(&fresh)
+}
+
+// changed tells whether more changed than what a scheduler writes.
+func changed(known, pod *object.Pod) bool {
+	return known.Terminating != pod.Terminating || known.Generation != pod.Generation || len(known.Gates) != len(pod.Gates) ||
+		!maps.Equal(known.Labels, pod.Labels) || !known.Demand.Usage.Equal(pod.Demand.Usage)
+}
+
+// merged is the pod with the place that it has in the virtual cluster.
+func merged(known, pod *object.Pod) *object.Pod {
+	m := *pod
+	if pod.NodeName != "" && known.NodeName == "" { // a bound pod's constraints are not decoded any more
+		m = *known
+		m.Labels, m.Terminating, m.Generation, m.Gates, m.Demand = pod.Labels, pod.Terminating, pod.Generation, pod.Gates, pod.Demand
+		return &m
+	}
+	m.NodeName, m.NominatedNode, m.Scheduled, m.Started = known.NodeName, known.NominatedNode, known.Scheduled, known.Started
+	return &m
+}
+
+func (p *player) gone(uid types.UID, key string) {
+	if d := p.day.Pods[uid]; d != nil {
+		d.Gone = true
+	}
+	if known := p.world.Cluster.Pod(key); known != nil && known.UID == uid {
+		_ = p.world.Cluster.DeletePod(key)
+	}
+}
+
+// observe notes what was decided.
+func (p *player) observe(e machine.Effect) {
+	switch e := e.(type) {
+	case machine.AttemptDone:
+		p.day.Decisions++
+		p.day.ByResult[e.Decision.Result]++
+	case machine.Bind:
+		if d := p.day.Pods[e.Pod.UID]; d != nil && d.Node == "" {
+			d.Node, d.Placed = e.Node, p.world.Now
+		}
+	case machine.Evict:
+		if p.world.Cluster.Pod(e.Victim.Key()) != nil {
+			p.day.Preemptions++
+			if d := p.day.Pods[e.Victim.UID]; d != nil {
+				d.Evicted = true
+			}
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/sim/day"
+	"github.com/berth-scheduler/berth/sim/generate"
+)
+
+// recordDay records a small generated day.
+func recordDay(t testing.TB, dir string, s day.Size, source string, names *record.Names) {
+	t.Helper()
+	h := header(t, &generate.World{Seed: 5})
+	h.Source = source
+	o, err := Options(&h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.Start(record.Options{Dir: dir, Limit: 1 << 30, Names: names, Header: h, Logger: klog.Background(), Wait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := day.NewCluster(machine.New(o), begin)
+	c.Objects, c.Observe = record.NewObjects(names), r.Observe
+	if source == record.Watch { // it sees no decisions, only what comes of them
+		c.Observe = func(s record.Step) {
+			switch s.Event.(type) {
+			case machine.ScheduleOne, machine.Tick, machine.BindReply, machine.EvictReply:
+			default:
+				r.Observe(record.Step{Now: s.Now, Event: s.Event})
+			}
+		}
+	}
+	day.Generate(c, s, nil)
+	r.Close(context.Background())
+}
+
+func run(t testing.TB, dir string, change func(*machine.Options)) *Day {
+	t.Helper()
+	l, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h := l.Header()
+	o, err := Options(&h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&o)
+	d, err := Run(l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+var small = day.Size{Nodes: 30, Pods: 600, Length: 24 * time.Hour, Heartbeat: time.Hour, Seed: 3}
+
+// A day that is replayed with its own configuration and seed goes as it went, also
+// where only a watch was recorded; with another seed pods go elsewhere, and nothing
+// else changes.
+func TestRun(t *testing.T) {
+	for _, source := range []string{record.Scheduler, record.Watch} {
+		dir := t.TempDir()
+		recordDay(t, dir, small, source, nil)
+		own := run(t, dir, func(*machine.Options) {})
+		same, elsewhere := own.Against()
+		if same != small.Pods || len(elsewhere) > 0 {
+			t.Errorf("%s: %d pods of %d are where they were; elsewhere %v", source, same, small.Pods, elsewhere[:min(3, len(elsewhere))])
+		}
+		other := run(t, dir, func(o *machine.Options) { o.Seed = 99 })
+		c := Compare("own", "other seed", own, other)
+		if c.A.Placed != small.Pods || c.B.Placed != small.Pods || len(c.Elsewhere) == 0 || len(c.OnlyA)+len(c.OnlyB) > 0 || c.Same+len(c.Elsewhere) != small.Pods {
+			t.Errorf("%s: %d and %d placed, %d elsewhere, %d the same", source, c.A.Placed, c.B.Placed, len(c.Elsewhere), c.Same)
+		}
+		if len(c.A.Samples) < 100 || c.A.CPU <= 0 || c.A.CPU > 1 {
+			t.Errorf("%s: %d samples, CPU %f", source, len(c.A.Samples), c.A.CPU)
+		}
+	}
+}
+
+// The page is one well-formed document, with the figures of both sides, and names no
+// other file.
+func TestPage(t *testing.T) {
+	dir := t.TempDir()
+	recordDay(t, dir, small, record.Scheduler, nil)
+	a, b := run(t, dir, func(*machine.Options) {}), run(t, dir, func(o *machine.Options) { o.Seed = 99 })
+	var page bytes.Buffer
+	if err := Compare("a <&> b", "b.yaml", a, b).HTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	for _, outside := range []string{"http:", "https:", "src=", "href=", "a <&> b"} {
+		if strings.Contains(text, outside) {
+			t.Errorf("the page has %q", outside)
+		}
+	}
+	if n := strings.Count(text, "<polyline"); n != 8 {
+		t.Errorf("%d lines are drawn, want 8", n)
+	}
+	d := xml.NewDecoder(strings.NewReader(text[strings.Index(text, "<html"):]))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A record whose names are redacted replays to the same decisions, and none of the
+// names is in it.
+func TestRedacted(t *testing.T) {
+	for i, mix := range []string{"nodeaffinity", "taints", "spread", "interpod", "volumes", "images", "ports", "volumes"} {
+		w, err := generate.Cluster(mix, uint64(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		play(t, &w, dir, record.NewNames([]byte("key")), nil)
+		x := exactly(t, dir)
+		if x.Different > 0 || x.Decisions == 0 {
+			t.Errorf("%s: %d steps of %d are different; the first: %+v", mix, x.Different, x.Steps, x.First)
+		}
+		l, err := record.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			e, err := l.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if set, ok := e.Event.(machine.PodSet); ok && (strings.Contains(set.Pod.Recorded, "team-a") || strings.Contains(set.Pod.Recorded, "node-0")) {
+				t.Fatalf("%s: the record has %q", mix, set.Pod.Recorded)
+			}
+		}
+		_ = l.Close()
+	}
+}
+
+// The generated day is recorded exactly, in few bytes.
+func TestDayIsExact(t *testing.T) {
+	dir := t.TempDir()
+	recordDay(t, dir, small, record.Scheduler, nil)
+	x := exactly(t, dir)
+	if x.Different > 0 || x.Decisions < small.Pods {
+		t.Errorf("%d decisions, %d steps of %d different; the first: %+v", x.Decisions, x.Different, x.Steps, x.First)
+	}
+	l, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if per := float64(l.Bytes()) / float64(x.Steps); per > 200 {
+		t.Errorf("%.0f bytes an event, of %d", per, x.Steps)
+	} else {
+		t.Logf("%.0f bytes an event, of %d", per, x.Steps)
+	}
+}

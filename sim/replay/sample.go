@@ -1,0 +1,84 @@
+package replay
+
+import (
+	"time"
+
+	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/sim"
+)
+
+// Sample is the cluster at one time. Shares are between 0 and 1.
+type Sample struct {
+	Time    time.Time `json:"time"`
+	Pending int       `json:"pending"`
+	Placed  int       `json:"placed"`
+	CPU     float64   `json:"cpu"`    // requested, of what nodes offer
+	Memory  float64   `json:"memory"` // requested, of what nodes offer
+	// Stranded is the share of the free CPU that is on nodes where a pod of the
+	// average size does not fit.
+	Stranded float64 `json:"stranded"`
+}
+
+// A sampler takes a sample every so often. Where there are many it keeps every
+// other one and takes its time.
+type sampler struct {
+	list  []Sample
+	next  time.Time
+	every time.Duration
+}
+
+const maxSamples = 480
+
+func (s *sampler) take(w *sim.World) {
+	if len(s.list) >= maxSamples {
+		for i := range maxSamples / 2 {
+			s.list[i] = s.list[2*i]
+		}
+		s.list = s.list[:maxSamples/2]
+		s.every *= 2
+	}
+	s.every = max(s.every, time.Second)
+	s.list = append(s.list, look(w))
+	s.next = w.Now.Add(s.every)
+}
+
+// look is the cluster now.
+func look(w *sim.World) Sample {
+	t, counts := w.Machine.Table(), w.Machine.Queue().Counts()
+	s := Sample{Time: w.Now, Placed: t.Placements(), Pending: counts.Active + counts.Backoff + counts.ErrorBackoff + counts.Unschedulable + counts.Gated + counts.InFlight}
+	cpu, memory := t.Allocatable(table.CPU), t.Allocatable(table.Memory)
+	usedCPU, usedMemory := t.Used(table.CPU), t.Used(table.Memory)
+	var all, used, allMemory, takenMemory, free, stranded, pods int64
+	for _, r := range t.All() {
+		if t.Node(r) == nil {
+			continue
+		}
+		all, used = all+cpu[r], used+usedCPU[r]
+		allMemory, takenMemory = allMemory+memory[r], takenMemory+usedMemory[r]
+		pods += t.PodCount()[r]
+	}
+	if all > 0 {
+		s.CPU = float64(used) / float64(all)
+	}
+	if allMemory > 0 {
+		s.Memory = float64(takenMemory) / float64(allMemory)
+	}
+	if pods == 0 {
+		return s
+	}
+	meanCPU, meanMemory := used/pods, takenMemory/pods
+	for _, r := range t.All() {
+		if t.Node(r) == nil || t.Node(r).Unschedulable || cpu[r] <= usedCPU[r] {
+			continue
+		}
+		left := cpu[r] - usedCPU[r]
+		free += left
+		if left < meanCPU || memory[r]-usedMemory[r] < meanMemory || t.PodCount()[r] >= t.AllowedPods()[r] {
+			stranded += left
+		}
+	}
+	if free > 0 {
+		s.Stranded = float64(stranded) / float64(free)
+	}
+	return s
+}

@@ -1,0 +1,168 @@
+package replay
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+)
+
+// shown is how many pods of a list are named, where not all are.
+const shown = 10
+
+// Write writes what came of an exact replay.
+func (x *Exactly) Write(w io.Writer) {
+	fmt.Fprintf(w, "%d steps from %s to %s, in %s\n", x.Steps, clock(x.From), clock(x.To), plural(x.Runs, "run"))
+	fmt.Fprintf(w, "%s: %s\n", plural(x.Decisions, "decision"), byResult(x.ByResult))
+	switch {
+	case x.Different > 0:
+		fmt.Fprintf(w, "%d of %d decisions are the same (%s); %s different\n", x.Same, x.Decisions-x.Unverified, share(x.Same, x.Decisions-x.Unverified), steps(x.Different))
+		f := x.First
+		fmt.Fprintf(w, "\nThe first difference is at step %d (%s), %s\n", f.Step, clock(f.Time), strings.TrimPrefix(f.Event, "machine."))
+		if f.Pod != "" {
+			fmt.Fprintf(w, "  pod:      %s\n", f.Pod)
+		}
+		fmt.Fprintf(w, "  recorded: %s\n  replayed: %s\n", f.Recorded, f.Replayed)
+	case x.Decisions > x.Unverified:
+		fmt.Fprintf(w, "All %d decisions, and all other effects, are the same as recorded.\n", x.Same)
+	}
+	if x.Unverified > 0 {
+		fmt.Fprintf(w, "%s cannot be compared: the record begins in the middle there, and does not hold how long each pod had waited.\n", plural(x.Unverified, "decision"))
+	}
+}
+
+func steps(n int) string {
+	if n == 1 {
+		return "1 step is"
+	}
+	return fmt.Sprintf("%d steps are", n)
+}
+
+func byResult(m map[decision.Result]int) string {
+	var parts []string
+	for _, r := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%d %s", m[r], r))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func share(n, of int) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f%%", 100*float64(n)/float64(of))
+}
+
+func percent(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
+
+func seconds(x float64) string {
+	return time.Duration(x * float64(time.Second)).Round(time.Millisecond).String()
+}
+
+// rows are the lines of the table, each with a number of both sides.
+func (s *Side) cells() [][2]string {
+	return [][2]string{
+		{"pods that arrived", fmt.Sprint(s.Arrived)}, {"placed", fmt.Sprint(s.Placed)}, {"pending at the end", fmt.Sprint(s.Pending)},
+		{"deleted before they had a node", fmt.Sprint(s.Left)}, {"decisions", fmt.Sprint(s.Decisions)}, {"preempted pods", fmt.Sprint(s.Preemptions)},
+		{"wait, median", seconds(s.WaitP50)}, {"wait, 90%", seconds(s.WaitP90)}, {"wait, 99%", seconds(s.WaitP99)}, {"wait, longest", seconds(s.WaitMax)},
+		{"CPU requested, mean", percent(s.CPU)}, {"memory requested, mean", percent(s.Memory)}, {"free CPU stranded, mean", percent(s.Stranded)},
+	}
+}
+
+// Write writes the comparison as a table. all names every pod.
+func (c *Comparison) Write(w io.Writer, all bool) error {
+	fmt.Fprintf(w, "%s to %s\n\n", clock(c.From), clock(c.To))
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(t, "\tA: %s\tB: %s\n", c.A.Name, c.B.Name)
+	b := c.B.cells()
+	for i, cell := range c.A.cells() {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", cell[0], cell[1], b[i][1])
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s on the same node, %d elsewhere, %d placed under A alone, %d under B alone\n", plural(c.Same, "pod"), len(c.Elsewhere), len(c.OnlyA), len(c.OnlyB))
+	moves(w, "ELSEWHERE UNDER B", c.Elsewhere, all)
+	moves(w, "PLACED UNDER A ALONE", c.OnlyA, all)
+	moves(w, "PLACED UNDER B ALONE", c.OnlyB, all)
+	names(w, "PREEMPTED UNDER A ALONE", c.EvictedA, all)
+	names(w, "PREEMPTED UNDER B ALONE", c.EvictedB, all)
+	return nil
+}
+
+func moves(w io.Writer, title string, list []Move, all bool) {
+	var lines []string
+	for _, m := range list {
+		lines = append(lines, fmt.Sprintf("%s: %s, %s", m.Pod, node(m.A), node(m.B)))
+	}
+	names(w, title, lines, all)
+}
+
+func node(name string) string {
+	if name == "" {
+		return "no node"
+	}
+	return name
+}
+
+func names(w io.Writer, title string, list []string, all bool) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", title)
+	rest := 0
+	if !all && len(list) > shown {
+		list, rest = list[:shown], len(list)-shown
+	}
+	for _, line := range list {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	if rest > 0 {
+		fmt.Fprintf(w, "  (and %d more: -o wide)\n", rest)
+	}
+}
+
+// Changed is what came of a record under another configuration or seed.
+type Changed struct {
+	From      time.Time `json:"from"`
+	To        time.Time `json:"to"`
+	Replayed  Side      `json:"replayed"`
+	Same      int       `json:"same"` // pods on the node that the record has
+	Elsewhere []Move    `json:"elsewhere"`
+}
+
+// ChangedOf compares the day with what the record says of pods' nodes.
+func ChangedOf(name string, d *Day) *Changed {
+	c := &Changed{From: d.From, To: d.To, Replayed: SideOf(name, d)}
+	c.Same, c.Elsewhere = d.Against()
+	return c
+}
+
+// Write writes it as a table. all names every pod.
+func (c *Changed) Write(w io.Writer, all bool) error {
+	fmt.Fprintf(w, "%s to %s, under %s\n\n", clock(c.From), clock(c.To), c.Replayed.Name)
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, cell := range c.Replayed.cells() {
+		fmt.Fprintf(t, "%s\t%s\n", cell[0], cell[1])
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s on the node that the record has, %d not\n", plural(c.Same, "pod"), len(c.Elsewhere))
+	moves(w, "RECORDED, REPLAYED", c.Elsewhere, all)
+	return nil
+}
