@@ -42,6 +42,7 @@ type told struct {
 	kind kind
 	text string
 	api  api
+	set  machine.Event
 }
 
 func newDecoder(in source, start time.Time) *decoder {
@@ -192,7 +193,7 @@ func (r *decoder) checkpoint() (objects []machine.Event, state []byte, err error
 		if err != nil {
 			return nil, nil, err
 		}
-		o.api, r.objects[id] = a, o
+		o.api, o.set, r.objects[id] = a, e, o
 		objects = append(objects, e)
 	}
 	state = []byte(r.string())
@@ -327,13 +328,24 @@ func (r *decoder) set() machine.Event {
 	if r.err != nil {
 		return nil
 	}
+	if o.kind == kindNode && unchanged(o.text, text) { // a report that all is as it was
+		return o.set
+	}
 	e, a, err := set(o.kind, text)
 	if err != nil {
 		r.fail(err)
 		return nil
 	}
-	o.text, o.api = text, a
+	o.text, o.api, o.set = text, a, e
 	return e
+}
+
+// unchanged tells whether the two differ in the version alone. A decoded node does not
+// have it.
+func unchanged(was, is string) bool {
+	_, a := split(was)
+	_, b := split(is)
+	return was != "" && a == b
 }
 
 // shown reads an object as a reply shows it.

@@ -78,6 +78,7 @@ type Recorder struct {
 	mu      sync.Mutex
 	room    sync.Cond
 	steps   []step
+	spare   []step     // what was written last, to be used again
 	begin   *beginning // a run begins before the steps
 	rotate  bool       // the segment is to end at a step after which the state is known
 	gap     string     // why steps are not taken, "" if they are
@@ -246,7 +247,7 @@ func (r *Recorder) write() {
 		stopping = r.await()
 		r.mu.Lock()
 		steps, begin, gap := r.steps, r.begin, r.gap
-		r.steps, r.begin = nil, nil
+		r.steps, r.spare, r.begin = r.spare, nil, nil
 		r.room.Broadcast()
 		r.mu.Unlock()
 		if gap == "" {
@@ -303,6 +304,9 @@ func (r *Recorder) rest(pause time.Duration) (stopping bool) {
 	return false
 }
 
+// maxSpare is the longest list of steps that is kept for use again.
+const maxSpare = 1 << 15
+
 // take writes the steps. begin: a run begins with them. It returns why a gap begins
 // instead, "" where none does.
 func (r *Recorder) take(steps []step, begin *beginning) (gap string) {
@@ -329,6 +333,10 @@ func (r *Recorder) take(steps []step, begin *beginning) (gap string) {
 			r.lose(err.Error())
 		}
 		return err.Error()
+	}
+	if cap(steps) <= maxSpare {
+		clear(steps)
+		r.spare = steps[:0]
 	}
 	r.rotate = r.options.State != nil && r.out.current.grown() >= r.tuning.Segment
 	return ""

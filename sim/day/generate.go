@@ -111,6 +111,15 @@ func (g *generator) heartbeat(i int) {
 // pod lets a pod arrive. It ends after a time that keeps the nodes about two thirds
 // full.
 func (g *generator) pod(i int) {
+	p := g.newPod(i)
+	uid := p.UID
+	g.Set(p)
+	live := g.size.Length * time.Duration(g.size.Nodes) * 18 / time.Duration(max(1, g.size.Pods)) // 18 pods of a mean size fill two thirds of a node
+	g.at(g.Now.Add(2*time.Second), func() { g.started(uid) })
+	g.at(g.Now.Add(live/2+time.Duration(g.draw.Int64N(int64(live)+1))), func() { g.Delete(uid) })
+}
+
+func (g *generator) newPod(i int) *v1.Pod {
 	w := i % workloads
 	app, uid := fmt.Sprintf("app-%d", w), g.uid()
 	priority := int32(w % 3 * 100)
@@ -132,10 +141,7 @@ func (g *generator) pod(i int) {
 		p.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 2, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.ScheduleAnyway,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
 	}
-	g.Set(p)
-	live := g.size.Length * time.Duration(g.size.Nodes) * 18 / time.Duration(max(1, g.size.Pods)) // 18 pods of a mean size fill two thirds of a node
-	g.at(g.Now.Add(2*time.Second), func() { g.started(uid) })
-	g.at(g.Now.Add(live/2+time.Duration(g.draw.Int64N(int64(live)+1))), func() { g.Delete(uid) })
+	return p
 }
 
 // started is the kubelet's report that the pod runs.
