@@ -32,12 +32,13 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/metrics"
 )
 
 // world is a traced machine.
 type world struct {
-	*testing.T
+	testing.TB
 	t   *Tracer
 	now time.Time
 	// timed counts the steps that were to be timed.
@@ -52,16 +53,21 @@ func (w *world) TimeStep() {
 
 func (w *world) Laps() []metrics.Lap { return w.m.Laps() }
 
-func newWorld(t *testing.T, p trace.TracerProvider) *world {
+func newWorld(t testing.TB, p trace.TracerProvider) *world { t.Helper(); return newWorldOf(t, p, true) }
+
+func newWorldOf(t testing.TB, p trace.TracerProvider, check bool) *world {
 	t.Helper()
+	if p == nil {
+		p = benchmarkProvider(false) // not used
+	}
 	profiles, err := profile.BuildAll(config.Profiles(config.Default()), plugins.Registry(features.Plugins(features.New())))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, now: time.Now()}
+	w := &world{TB: t, now: time.Now()}
 	w.m = metrics.New(basemetrics.NewKubeRegistry().MustRegister, []string{v1.DefaultSchedulerName})
 	w.m.Time(profiles)
-	m := machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Check: true,
+	m := machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Check: check,
 		InitialBackoff: time.Second, MaxBackoff: time.Second, MaxUnschedulable: time.Minute})
 	w.t = New(m, p, w)
 	w.step(machine.NodeSet{Node: decode.Node(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
@@ -166,6 +172,40 @@ func TestBoundPod(t *testing.T) {
 	}
 	if len(w.t.attempts) > 0 {
 		t.Errorf("still followed: %v", w.t.attempts)
+	}
+}
+
+// benchmarkProvider makes spans that are not sampled, or samples and drops them.
+func benchmarkProvider(sampled bool) trace.TracerProvider {
+	sampler := sdktrace.NeverSample()
+	if sampled {
+		sampler = sdktrace.AlwaysSample()
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler))
+}
+
+// An attempt and its binding, without tracing, and with it for none and for all.
+func BenchmarkAttempt(b *testing.B) {
+	for name, p := range map[string]trace.TracerProvider{"off": nil, "none sampled": benchmarkProvider(false), "all sampled": benchmarkProvider(true)} {
+		b.Run(name, func(b *testing.B) {
+			w := newWorldOf(b, p, false)
+			var m loop.Machine = w.t
+			if p == nil {
+				m = w.t.Machine
+			}
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "p"}, Spec: v1.PodSpec{SchedulerName: v1.DefaultSchedulerName}}
+			waits := decode.Pod(pod)
+			pod.Spec.NodeName = "n1"
+			bound := decode.Pod(pod)
+			b.ReportAllocs()
+			for b.Loop() {
+				m.Step(w.now, machine.PodSet{Pod: waits})
+				m.Step(w.now, machine.ScheduleOne{})
+				m.Step(w.now, machine.BindReply{UID: "p"})
+				m.Step(w.now, machine.PodSet{Pod: bound})
+				m.Step(w.now, machine.PodGone{UID: "p"})
+			}
+		})
 	}
 }
 

@@ -110,8 +110,10 @@ func (t *Tracer) cycleSpans(a *attempt, start, end time.Time) {
 		in, span := t.tracer.Start(ctx, point.name, trace.WithTimestamp(point.first))
 		for _, l := range point.laps {
 			_, plugin := t.tracer.Start(in, l.Plugin, trace.WithTimestamp(l.First), trace.WithAttributes(
-				attribute.Int64("scheduler.plugin.nanoseconds", l.Took.Nanoseconds()), attribute.Int("scheduler.plugin.calls", l.Calls),
-				attribute.String("scheduler.plugin.status", l.Status.String())))
+				attribute.Int64("scheduler.plugin.nanoseconds", l.Took.Nanoseconds()), attribute.Int("scheduler.plugin.calls", l.Calls)))
+			if l.Point != "Filter" && l.Point != "Score" { // these answer for each node
+				plugin.SetAttributes(attribute.String("scheduler.plugin.status", l.Status.String()))
+			}
 			plugin.End(trace.WithTimestamp(l.Last))
 		}
 		span.End(trace.WithTimestamp(point.last))
