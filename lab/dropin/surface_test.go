@@ -1,0 +1,210 @@
+package dropin
+
+import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	basemetrics "k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	upstream "k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"github.com/berth-scheduler/berth/edge/config/features"
+	berth "github.com/berth-scheduler/berth/edge/metrics"
+	"github.com/berth-scheduler/berth/scheduler"
+)
+
+const here = "`lab/dropin`, TestPage"
+
+// flags compares names, defaults and deprecations.
+func flags(t *testing.T) (rows []row) {
+	ours := scheduler.NewCommand().Flags()
+	app.NewSchedulerCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		r := row{"flag", code("--" + f.Name), "default " + code(f.DefValue), "same", here}
+		if f.DefValue == "" {
+			r.theirs = "no default"
+		}
+		if f.Deprecated != "" {
+			r.theirs += ", deprecated"
+		}
+		switch own := ours.Lookup(f.Name); {
+		case own == nil:
+			t.Errorf("--%s: Berth does not have it", f.Name)
+		case own.DefValue == "" && f.DefValue != "":
+			r.ours = "same, with no default"
+		case own.DefValue != f.DefValue:
+			r.ours = "default " + code(own.DefValue)
+		}
+		rows = append(rows, r)
+	})
+	slices.SortFunc(rows, byName)
+	return rows
+}
+
+// live are the fields of the configuration that Berth takes over while it runs.
+var live = []string{"parallelism", "percentageOfNodesToScore", "podInitialBackoffSeconds", "podMaxBackoffSeconds", "profiles"}
+
+// differing are the fields with a meaning of their own.
+var differing = map[string]string{
+	"percentageOfNodesToScore": "accepted; every node is scored",
+	"parallelism":              "cores for the first look at a class of pods",
+	"DefaultPreemptionArgs.minCandidateNodesPercentage": "all nodes count; what extenders are shown, and searches that are not node by node, are limited",
+	"DefaultPreemptionArgs.minCandidateNodesAbsolute":   "as minCandidateNodesPercentage",
+	"DynamicResourcesArgs.filterTimeout":                "10 steps of the search per millisecond",
+	"extenders[].weight":                                "counts up to 2^32",
+}
+
+func fields() (rows []row) {
+	var walk func(path, top string, t reflect.Type)
+	walk = func(path, top string, t reflect.Type) {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
+			walk(path+"[]", top, t.Elem())
+			return
+		}
+		if t.Kind() != reflect.Struct || !strings.Contains(t.PkgPath(), "config") {
+			r := row{"field", code(path), t.String(), "same", "`edge/config`, TestInvalid, TestDefaultFields"}
+			if text := differing[path]; text != "" {
+				r.ours = text
+			}
+			if !slices.Contains(live, top) {
+				r.ours += "; a change takes a restart"
+			} else {
+				r.ours += "; also without a restart"
+			}
+			rows = append(rows, r)
+			return
+		}
+		for i := range t.NumField() {
+			f := t.Field(i)
+			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			switch {
+			case f.Name == "TypeMeta":
+			case name == "" && strings.Contains(options, "inline"):
+				walk(path, top, f.Type)
+			default:
+				first := top
+				if first == "" {
+					first = name
+				}
+				walk(strings.TrimPrefix(path+"."+name, "."), first, f.Type)
+			}
+		}
+	}
+	walk("", "", reflect.TypeFor[configv1.KubeSchedulerConfiguration]())
+	for _, args := range []any{configv1.DefaultPreemptionArgs{}, configv1.DynamicResourcesArgs{}, configv1.InterPodAffinityArgs{}, configv1.NodeAffinityArgs{},
+		configv1.NodeResourcesBalancedAllocationArgs{}, configv1.NodeResourcesFitArgs{}, configv1.PodTopologySpreadArgs{}, configv1.VolumeBindingArgs{}} {
+		walk(reflect.TypeOf(args).Name(), "profiles", reflect.TypeOf(args))
+	}
+	return rows
+}
+
+// missing are kube-scheduler's metrics that Berth does not have.
+var missing = map[string]string{
+	"scheduler_batch_attempts_total":                        "none: Berth has no batch",
+	"scheduler_batch_cache_flushed_total":                   "none: Berth has no batch",
+	"scheduler_get_node_hint_duration_seconds":              "none: Berth has no batch",
+	"scheduler_store_schedule_results_duration_seconds":     "none: Berth has no batch",
+	"scheduler_dra_bindingconditions_allocations_total":     "none yet",
+	"scheduler_dra_bindingconditions_wait_duration_seconds": "none yet: the wait is part of PreBind's time",
+	"scheduler_volume_binder_cache_requests_total":          "none: it never has a value",
+}
+
+var desc = regexp.MustCompile(`fqName: "([^"]*)", help: "\[(\w+)\].*variableLabels: \{(.*)\}\}$`)
+
+func described(r prometheus.Registerer) map[string]string {
+	ch := make(chan *prometheus.Desc, 10000)
+	r.(prometheus.Collector).Describe(ch)
+	close(ch)
+	all := map[string]string{}
+	for d := range ch {
+		if m := desc.FindStringSubmatch(d.String()); m != nil {
+			all[m[1]] = strings.TrimSpace(m[2] + " " + m[3])
+		}
+	}
+	return all
+}
+
+func metrics(t *testing.T) (rows []row) {
+	upstream.Register()
+	theirs := described(legacyregistry.Registerer())
+	registry := basemetrics.NewKubeRegistry()
+	berth.New(registry.MustRegister, []string{"p"})
+	ours := described(registry.Registerer())
+	for _, name := range slices.Sorted(maps.Keys(theirs)) {
+		r := row{"metric", code(name), theirs[name], "same library", here}
+		if strings.HasPrefix(name, "scheduler_") {
+			r.ours, r.test = "same", "`lab/oracle`, TestMetricsAreUpstreams"
+			if why := missing[name]; why != "" {
+				r.ours = why
+			} else if ours[name] == "" {
+				t.Errorf("metric %s: Berth does not have it", name)
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// idle are gates that only switch how fast kube-scheduler decides.
+var idle = []string{"OpportunisticBatching", "SchedulerAsyncAPICalls", "SchedulerPopFromBackoffQ"}
+
+func gates(t *testing.T) (rows []row) {
+	klog.SetLogger(logr.Discard()) // the gates warn of their age
+	defer klog.ClearLogger()
+	read, all := readGates(t), utilfeature.DefaultMutableFeatureGate.GetAll()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		spec := all[name]
+		r := row{"gate", code(string(name)), map[bool]string{true: "on", false: "off"}[spec.Default], "accepted; kube-scheduler does not read it itself", "`lab/oracle`, TestGatesAreUpstreams"}
+		if spec.LockToDefault {
+			r.theirs += ", locked"
+		}
+		switch why := refused(name, !spec.Default); {
+		case slices.Contains(idle, string(name)):
+			r.ours, r.test = "accepted, changes nothing", "`edge/config/features`, TestDefaults"
+		case name == "InPlacePodLevelResourcesVerticalScaling":
+			r.ours = "off changes nothing: resources in a pod's status count where the API server shows them"
+		case why != "":
+			r.ours, r.test = "the other value is refused: "+why, "`edge/config/features`, TestUnsupported"
+		case spec.LockToDefault:
+			r.ours = "same"
+		case read[string(name)]:
+			r.ours = "same"
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// refused says why Berth refuses the value of the gate, "" where it does not.
+func refused(name featuregate.Feature, value bool) string {
+	gates := features.New()
+	on := map[string]bool{string(name): value}
+	for need := []featuregate.Feature{name}; value && len(need) > 0; need = need[1:] {
+		for _, other := range gates.Dependencies()[need[0]] {
+			on[string(other)] = true
+			need = append(need, other)
+		}
+	}
+	if err := gates.SetFromMap(on); err != nil {
+		return ""
+	}
+	var why []string
+	for _, err := range features.Unsupported(gates) {
+		why = append(why, strings.TrimPrefix(err.Error(), "feature gate "))
+	}
+	return strings.Join(why, "; ")
+}
