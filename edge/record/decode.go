@@ -173,13 +173,13 @@ func (r *decoder) entry() (*Entry, error) {
 }
 
 // checkpoint reads what encoder.checkpoint wrote.
-func (r *decoder) checkpoint() (objects []machine.Event, state []byte, err error) {
+func (r *decoder) checkpoint() (objects []machine.Event, err error) {
 	code, err := r.in.ReadByte()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if code != codeCheckpoint {
-		return nil, nil, errors.New("there is no checkpoint where one has to be")
+		return nil, errors.New("there is no checkpoint where one has to be")
 	}
 	r.next = r.uint()
 	for range r.count() {
@@ -187,17 +187,16 @@ func (r *decoder) checkpoint() (objects []machine.Event, state []byte, err error
 		o := &told{kind: kind(r.uint())}
 		o.text = r.body("")
 		if r.err != nil {
-			return nil, nil, r.err
+			return nil, r.err
 		}
 		e, a, err := set(o.kind, o.text)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		o.api, o.set, r.objects[id] = a, e, o
 		objects = append(objects, e)
 	}
-	state = []byte(r.string())
-	return objects, state, r.err
+	return objects, r.err
 }
 
 func (r *decoder) digest() uint32 {

@@ -102,9 +102,8 @@ func (w *encoder) entry(e *Entry) error {
 	return nil
 }
 
-// checkpoint begins a segment: it writes all objects that are known, and what else
-// a machine has to know.
-func (w *encoder) checkpoint(state []byte) {
+// checkpoint begins a segment: it writes all objects that are known.
+func (w *encoder) checkpoint() {
 	w.version = 0
 	w.out = append(w.out, codeCheckpoint)
 	w.uint(w.next)
@@ -114,7 +113,6 @@ func (w *encoder) checkpoint(state []byte) {
 		w.uint(uint64(o.kind))
 		w.body("", o.text)
 	}
-	w.string(string(state))
 }
 
 func (w *encoder) outcome(o *Outcome) {

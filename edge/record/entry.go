@@ -28,10 +28,8 @@ type Entry struct {
 // Begin is the begin of a run.
 type Begin struct {
 	Header
-	// Objects are what the machine knows already, State is the rest of its state, nil
-	// where that is not known. Both are empty if the run is whole.
+	// Objects are what the machine knows already; none if the run is whole.
 	Objects []machine.Event
-	State   []byte
 }
 
 // Outcome is how an attempt ended.

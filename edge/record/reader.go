@@ -110,8 +110,8 @@ func (r *Reader) open() (*Entry, error) {
 	}
 	r.segment, r.decoder = s, newDecoder(s.entries, s.Start)
 	begin := &Begin{Header: s.Header}
-	if first := s.Run == s.Segment; !first || !s.Whole {
-		if begin.Objects, begin.State, err = r.decoder.checkpoint(); err != nil {
+	if begin.Whole = s.Whole && s.Run == s.Segment; !begin.Whole {
+		if begin.Objects, err = r.decoder.checkpoint(); err != nil {
 			return nil, r.ended(err)
 		}
 	}

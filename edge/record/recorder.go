@@ -32,10 +32,6 @@ type Options struct {
 	Names  *Names // nil: nothing is redacted
 	Header Header
 	Logger klog.Logger
-	// State, where it is set, is all that the machine knows beside the objects; nil
-	// when it cannot be told between these two steps. It is called on the goroutine
-	// that calls Observe, now and then.
-	State func() []byte
 	// Wait: Observe waits where the writer cannot keep up. Else the log gets a gap.
 	Wait bool
 	// Tune changes sizes and times, for tests.
@@ -77,10 +73,9 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	room    sync.Cond
-	steps   []step
-	spare   []step     // what was written last, to be used again
+	steps   []Step
+	spare   []Step     // what was written last, to be used again
 	begin   *beginning // a run begins before the steps
-	rotate  bool       // the segment is to end at a step after which the state is known
 	gap     string     // why steps are not taken, "" if they are
 	missed  missed     // of the gap
 	resume  bool       // the next step ends the gap
@@ -90,16 +85,9 @@ type Recorder struct {
 	counts struct{ entries, lost, bytes, errors atomic.Uint64 }
 }
 
-// step is a step, after which a segment ends where the machine's state is known.
-type step struct {
-	Step
-	state []byte
-}
-
 // beginning is how a run begins in the middle.
 type beginning struct {
 	missed missed
-	state  []byte
 	gap    string
 }
 
@@ -132,9 +120,6 @@ func Start(o Options) (*Recorder, error) {
 	r := &Recorder{options: o, tuning: tuning(&o), wake: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	r.room.L = &r.mu
 	r.out = &log{dir: o.Dir, limit: o.Limit, longest: r.tuning.Segment, header: o.Header, names: o.Names}
-	if o.State != nil { // which is known soon
-		r.out.longest *= 2
-	}
 	r.out.header.Version, r.out.header.Redacted, r.out.header.Whole = Version, o.Names != nil, true
 	if err := r.out.beginRun(nil); err != nil {
 		return nil, err
@@ -163,15 +148,11 @@ func (r *Recorder) Observe(s Step) {
 		r.miss(s)
 		return
 	}
-	if r.steps = append(r.steps, step{Step: s}); len(r.steps) == 1 {
+	if r.steps = append(r.steps, s); len(r.steps) == 1 {
 		signal(r.wake)
 	}
 	if len(r.steps) == r.tuning.Pending/8 {
 		signal(r.full)
-	}
-	if r.rotate && r.options.State != nil {
-		state := r.options.State()
-		r.steps[len(r.steps)-1].state, r.rotate = state, state == nil
 	}
 }
 
@@ -183,9 +164,6 @@ func (r *Recorder) miss(s Step) {
 		return
 	}
 	r.begin = &beginning{missed: r.missed, gap: r.gap}
-	if r.options.State != nil {
-		r.begin.state = r.options.State()
-	}
 	r.gap, r.missed, r.resume = "", nil, false
 	signal(r.wake)
 }
@@ -309,7 +287,7 @@ const maxSpare = 1 << 15
 
 // take writes the steps. begin: a run begins with them. It returns why a gap begins
 // instead, "" where none does.
-func (r *Recorder) take(steps []step, begin *beginning) (gap string) {
+func (r *Recorder) take(steps []Step, begin *beginning) (gap string) {
 	written, err := 0, error(nil)
 	if begin != nil {
 		r.out.miss(begin.missed)
@@ -338,7 +316,6 @@ func (r *Recorder) take(steps []step, begin *beginning) (gap string) {
 		clear(steps)
 		r.spare = steps[:0]
 	}
-	r.rotate = r.options.State != nil && r.out.current.grown() >= r.tuning.Segment
 	return ""
 }
 
@@ -374,11 +351,11 @@ func (l *log) beginRun(b *beginning) error {
 	l.entries, l.digest = 0, NewDigest(l.names, l.names == nil)
 	if h.Whole = b == nil; h.Whole {
 		l.encoder = newEncoder(l.names, h.Start.Round(0))
-		return l.openSegment(nil)
+		return l.openSegment()
 	}
 	h.Gap = b.gap
 	l.encoder.out, l.encoder.last = l.encoder.out[:0], h.Start.Round(0)
-	return l.openSegment(b.state)
+	return l.openSegment()
 }
 
 // miss takes in what no segment tells of.
@@ -390,7 +367,7 @@ func (l *log) miss(all missed) {
 }
 
 // openSegment begins the segment that the header tells of.
-func (l *log) openSegment(state []byte) error {
+func (l *log) openSegment() error {
 	if err := l.dropOldest(); err != nil {
 		return err
 	}
@@ -402,7 +379,7 @@ func (l *log) openSegment(state []byte) error {
 	if l.header.Segment == l.header.Run && l.header.Whole {
 		return nil
 	}
-	l.encoder.checkpoint(state)
+	l.encoder.checkpoint()
 	if err := l.flush(); err != nil {
 		return err
 	}
@@ -427,7 +404,7 @@ func (l *log) flush() error {
 }
 
 // write writes the steps as entries, and counts those that are on the disk.
-func (l *log) write(steps []step) (written int, err error) {
+func (l *log) write(steps []Step) (written int, err error) {
 	if l.current == nil {
 		return 0, errors.New("no segment is open")
 	}
@@ -441,15 +418,15 @@ func (l *log) write(steps []step) (written int, err error) {
 			return written, err
 		}
 		l.entries++
-		if len(l.encoder.out) < frameTarget && i < len(steps)-1 && s.state == nil {
+		if len(l.encoder.out) < frameTarget && i < len(steps)-1 {
 			continue
 		}
 		if err := l.flush(); err != nil {
 			return written, err
 		}
 		written = i + 1
-		if s.state != nil || l.current.grown() >= l.longest {
-			if err := l.rotate(s.state); err != nil {
+		if l.current.grown() >= l.longest {
+			if err := l.rotate(); err != nil {
 				return written, err
 			}
 		}
@@ -458,7 +435,7 @@ func (l *log) write(steps []step) (written int, err error) {
 }
 
 // rotate ends the segment and begins the next.
-func (l *log) rotate(state []byte) error {
+func (l *log) rotate() error {
 	if err := l.current.close(); err != nil {
 		return err
 	}
@@ -466,7 +443,7 @@ func (l *log) rotate(state []byte) error {
 	l.header.Segment++
 	l.header.Before = l.entries
 	l.header.Start = l.encoder.last
-	return l.openSegment(state)
+	return l.openSegment()
 }
 
 // dropOldest makes room for what a segment grows by. A checkpoint that has none goes

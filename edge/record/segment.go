@@ -39,6 +39,7 @@ type Header struct {
 	Gap string `json:"gap,omitempty"`
 	// Whole: the run's first segment tells of all that the machine was told.
 	// Else the run begins in the middle, with a checkpoint of the objects.
+	// Of a Begin: nothing was told before it.
 	Whole    bool `json:"whole"`
 	Redacted bool `json:"redacted,omitempty"`
 

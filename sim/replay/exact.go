@@ -75,8 +75,8 @@ type Exactly struct {
 	// Different counts the steps of which something else came, First is the first.
 	Different int         `json:"different"`
 	First     *Difference `json:"firstDifference,omitempty"`
-	// Unverified counts the decisions of runs that begin in the middle without the
-	// state of the machine.
+	// Unverified counts the decisions of runs that begin in the middle: how long each
+	// pod had waited then is not in the record.
 	Unverified int           `json:"unverified"`
 	From       time.Time     `json:"from"`
 	To         time.Time     `json:"to"`
