@@ -20,6 +20,8 @@ import (
 	"github.com/berth-scheduler/berth/sim/replay"
 )
 
+var morning = time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // recorded is a directory with the record of a small day.
 func recorded(t *testing.T) string {
 	t.Helper()
@@ -27,7 +29,7 @@ func recorded(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := record.Header{Source: record.Scheduler, Berth: "test", Seed: 5, Config: string(text)}
+	h := record.Header{Source: record.Scheduler, Berth: "test", Seed: 5, Config: string(text), Start: morning}
 	o, err := replay.Options(&h)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +39,7 @@ func recorded(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := day.NewCluster(machine.New(o), time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
+	c := day.NewCluster(machine.New(o), morning)
 	c.Objects, c.Observe = record.NewObjects(nil), r.Observe
 	day.Generate(c, day.Size{Nodes: 20, Pods: 200, Length: 24 * time.Hour, Seed: 1}, nil)
 	r.Close(context.Background())

@@ -28,8 +28,9 @@ type Options struct {
 	Dir string
 	// Limit is how many bytes the segments in the directory may have; at least
 	// MinLimit. The oldest go first.
-	Limit  int64
-	Names  *Names // nil: nothing is redacted
+	Limit int64
+	Names *Names // nil: nothing is redacted
+	// Header is what every segment says. Start is now, unless it is set.
 	Header Header
 	Logger klog.Logger
 	// Wait: Observe waits where the writer cannot keep up. Else the log gets a gap.
@@ -347,7 +348,10 @@ func (l *log) beginRun(b *beginning) error {
 	if h.Segment = 1; len(numbers) > 0 {
 		h.Segment = numbers[len(numbers)-1] + 1
 	}
-	h.Run, h.Before, h.Start = h.Segment, 0, time.Now().UTC()
+	h.Run, h.Before = h.Segment, 0
+	if b != nil || h.Start.IsZero() {
+		h.Start = time.Now().UTC()
+	}
 	l.entries, l.digest = 0, NewDigest(l.names, l.names == nil)
 	if h.Whole = b == nil; h.Whole {
 		l.encoder = newEncoder(l.names, h.Start.Round(0))

@@ -21,7 +21,7 @@ import (
 func recordDay(t testing.TB, dir string, s day.Size, source string, names *record.Names) {
 	t.Helper()
 	h := header(t, &generate.World{Seed: 5})
-	h.Source = source
+	h.Source, h.Start = source, begin
 	o, err := Options(&h)
 	if err != nil {
 		t.Fatal(err)
