@@ -71,12 +71,13 @@ type Daemon struct {
 	logs     *logs.Logger
 	lease    *lease.Lease // nil without leader election
 	// over: all that the lease guards has ended, and what came of it is known.
-	over     atomic.Bool
-	watchdog *loop.Watchdog
-	observer func(loop.Step)  // nil: none
-	recorder *record.Recorder // nil: nothing is recorded
-	records  *records.Recorder
-	api      http.Handler // nothing but reads
+	over          atomic.Bool
+	watchdog      *loop.Watchdog
+	observer      func(loop.Step)  // nil: none
+	recorder      *record.Recorder // nil: nothing is recorded
+	recordMetrics *recordMetrics   // nil: nothing is recorded
+	records       *records.Recorder
+	api           http.Handler // nothing but reads
 
 	refreshing sync.Mutex // the metrics
 

@@ -29,6 +29,7 @@ func (d *Daemon) refresh() {
 	d.refreshing.Lock()
 	defer d.refreshing.Unlock()
 	d.metrics.StepAge(d.watchdog.Age())
+	d.refreshRecord()
 	within(refreshTime, func(ctx context.Context) {
 		var s metrics.Snapshot
 		err := d.loop.Inspect(ctx, func() { s = d.snapshot() })

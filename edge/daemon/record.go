@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
+	basemetrics "k8s.io/component-base/metrics"
 	configv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/loop"
@@ -31,6 +31,9 @@ func (d *Daemon) startRecord(o *Options) error {
 	}
 	if d.recorder, err = record.Start(r); err != nil {
 		return fmt.Errorf("--record-to: %w", err)
+	}
+	if o.Register != nil {
+		d.recordMetrics = newRecordMetrics(o.Register)
 	}
 	objects := record.NewObjects(r.Names)
 	d.watcher.Record(objects.Attach)
@@ -67,5 +70,35 @@ func (d *Daemon) recordStep(s loop.Step) {
 func (d *Daemon) endRecord() {
 	if d.recorder != nil {
 		within(closeRecordTime, func(ctx context.Context) { d.recorder.Close(ctx) })
+	}
+}
+
+// recordMetrics are what a recorder counts.
+type recordMetrics struct {
+	entries, lost, errors *basemetrics.Counter
+	last                  record.Counters
+}
+
+func newRecordMetrics(register func(...basemetrics.Registerable)) *recordMetrics {
+	counter := func(name, help string) *basemetrics.Counter {
+		return basemetrics.NewCounter(&basemetrics.CounterOpts{Subsystem: "berth_record", Name: name, StabilityLevel: basemetrics.ALPHA, Help: help})
+	}
+	m := &recordMetrics{
+		entries: counter("entries_total", "Steps of the scheduler that were recorded (--record-to)."),
+		lost:    counter("lost_total", "Steps that are missing in the record, as the disk was full or too slow."),
+		errors:  counter("errors_total", "Errors that made a gap in the record."),
+	}
+	register(m.entries, m.lost, m.errors)
+	return m
+}
+
+// refreshRecord brings the metrics up to date.
+func (d *Daemon) refreshRecord() {
+	if m := d.recordMetrics; m != nil {
+		c := d.recorder.Counters()
+		m.entries.Add(float64(c.Entries - m.last.Entries))
+		m.lost.Add(float64(c.Lost - m.last.Lost))
+		m.errors.Add(float64(c.Errors - m.last.Errors))
+		m.last = c
 	}
 }
