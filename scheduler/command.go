@@ -25,7 +25,10 @@ const examples = `  # Schedule the pods of the cluster that a kubeconfig points 
   berth-scheduler --config=/etc/kubernetes/scheduler-config.yaml -v=2
 
   # Write the configuration in effect to a file
-  berth-scheduler --config=my.yaml --write-config-to=effective.yaml`
+  berth-scheduler --config=my.yaml --write-config-to=effective.yaml
+
+  # Record all inputs, for berth replay and berth compare
+  berth-scheduler --config=my.yaml --record-to=/var/lib/berth/record`
 
 // Option changes the scheduler that NewCommand makes.
 type Option func(*options)
