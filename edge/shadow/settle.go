@@ -109,9 +109,14 @@ func (s *Shadow) findStale(due []difference) {
 		}
 	}
 	defer s.arrange(func(p *placement) bool { return p.gone.IsZero() })
-	for _, d := range inOrder {
-		if slices.ContainsFunc(lags, func(lag time.Duration) bool { return s.wasBest(d, lag) }) {
-			d.verdict.Result = Stale
+	for _, lag := range lags { // all differences for each: from one to the next little moves
+		for _, d := range inOrder {
+			if d.verdict.Result != Stale && s.wasBest(d, lag) {
+				d.verdict.Result = Stale
+			}
+		}
+		if !slices.ContainsFunc(s.recent, func(p *placement) bool { return !p.gone.IsZero() }) {
+			return // longer lags show the same
 		}
 	}
 }
@@ -123,19 +128,15 @@ var lags = []time.Duration{0, window / 20, window / 5, window / 2, window}
 // wasBest tells whether the node was among the best so long before, with the pods there
 // that were decided on earlier.
 func (s *Shadow) wasBest(d *difference, lag time.Duration) bool {
-	moved := s.arrange(func(p *placement) bool {
+	s.arrange(func(p *placement) bool {
 		return p.order.compare(d.order) < 0 && (p.gone.IsZero() || p.gone.After(d.seen.Add(-lag)))
 	})
-	if lag > 0 && !moved {
-		return false // as for a shorter one
-	}
 	_, v := s.judge(d.pod, d.node)
 	return !v.Result.differs()
 }
 
-// arrange has the pods on their nodes that are to be there, and the others not. It
-// tells whether that changed anything.
-func (s *Shadow) arrange(there func(*placement) bool) (moved bool) {
+// arrange has the pods on their nodes that are to be there, and the others not.
+func (s *Shadow) arrange(there func(*placement) bool) {
 	t := s.machine.Table()
 	for _, p := range s.recent {
 		switch want := there(p); {
@@ -146,9 +147,8 @@ func (s *Shadow) arrange(there func(*placement) bool) (moved bool) {
 		default:
 			t.Remove(p.pod.UID)
 		}
-		p.there, moved = !p.there, true
+		p.there = !p.there
 	}
-	return moved
 }
 
 // forgetOld drops what is too old to matter.
