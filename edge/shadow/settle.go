@@ -12,7 +12,7 @@ import (
 const (
 	// window is how late the watch may show a binding: others that were decided on
 	// after it may have been shown so long before.
-	window = 5 * time.Second
+	window = 10 * time.Second
 	// settleEvery is how often differences are looked at again.
 	settleEvery = time.Second
 	// mostHeld bounds the differences that are kept at a time. More are told of as

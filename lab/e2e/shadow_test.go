@@ -34,10 +34,10 @@ const (
 	shadowedFitting = shadowWebPods + cachePods + jobPods + shadowSpread + shadowApart + shadowBarePods
 )
 
-// mostUnexplained is how many choices may have no explanation. A binding that the watch
-// shows later than the shadow waits for it, on a machine without a free core, leaves
-// those around it without one.
-const mostUnexplained = 5
+// mostUnexplained is how many choices may have no explanation, one in a hundred. On a
+// machine without a free core the watch shows some bindings later than the shadow waits
+// for them, and then those around them have none.
+const mostUnexplained = 20
 
 // kube-scheduler places 2,000 pods while Berth looks on with the rights of
 // deploy/shadow.yaml. It writes nothing. The choices that are not among Berth's best
