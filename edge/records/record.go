@@ -101,7 +101,13 @@ func (r *Record) attemptText() string {
 	}
 	switch r.Result {
 	case "Scheduled", "Waiting":
-		text += ": " + r.Node + ", score " + strconv.FormatInt(r.Score, 10) + ", best of " + strconv.Itoa(r.NodesFeasible) + " feasible of " + strconv.Itoa(r.NodesTotal) + " nodes"
+		text += ": " + r.Node + ", "
+		if r.NodesFeasible == 1 { // it is not scored
+			text += "the only feasible"
+		} else {
+			text += "score " + strconv.FormatInt(r.Score, 10) + ", best of " + strconv.Itoa(r.NodesFeasible) + " feasible"
+		}
+		text += " of " + strconv.Itoa(r.NodesTotal) + " nodes"
 		if r.Result == "Waiting" {
 			text += "; a Permit plugin holds it"
 		}
