@@ -180,3 +180,34 @@ scheduler_preemption_victims_sum 3
 scheduler_preemption_victims_count 1
 `, "scheduler_preemption_attempts_total", "scheduler_preemption_victims")
 }
+
+// A pod with scheduling gates counts as unschedulable for SchedulingGates, until
+// they are gone. Its time in the queue begins then.
+func TestGatedPods(t *testing.T) {
+	s, registry := newStory(t)
+	p := pending("a")
+	p.Gates = []string{"g"}
+	gated := s.decide(decision.Decision{UID: "a", Result: decision.ResultGated, RejectedBy: []string{"SchedulingGates"}})
+	count := func(n string) {
+		t.Helper()
+		expect(t, registry, `
+# HELP scheduler_unschedulable_pods [BETA] Pods that a plugin rejected at their last attempt. A pod counts for each plugin that did.
+# TYPE scheduler_unschedulable_pods gauge
+scheduler_unschedulable_pods{plugin="SchedulingGates",profile="default-scheduler"} `+n+"\n", "scheduler_unschedulable_pods")
+	}
+	s.step(machine.PodSet{Pod: p}, gated)
+	s.step(machine.PodSet{Pod: p})
+	count("1")
+	s.now = s.now.Add(time.Hour)
+	free := pending("a")
+	s.step(machine.PodSet{Pod: free})
+	count("0")
+	if since := s.pods["a"].queued; !since.Equal(s.now) {
+		t.Errorf("in the queue since %v, at %v", since, s.now)
+	}
+	s.step(machine.PodGone{UID: "a"})
+	s.step(machine.PodSet{Pod: p}, gated)
+	count("1")
+	s.step(machine.PodGone{UID: "a"})
+	count("0")
+}

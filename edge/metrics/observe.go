@@ -22,6 +22,7 @@ type pod struct {
 	written time.Time // when PreBind plugins' writes went out, zero when there are none
 	sent    time.Time // of its binding
 	held    bool      // by Permit plugins
+	gated   bool      // by scheduling gates, so far
 	creates int       // which of the writes makes a claim, from 1; 0 for none
 	gone    bool      // while its binding is on its way
 	profile string
@@ -110,8 +111,11 @@ func (m *Metrics) podSet(p *object.Pod, now time.Time) {
 			m.scheduled(known, now)
 		}
 		m.forget(p.UID)
-	case p.NodeName == "" && known == nil && len(p.Gates) == 0 && m.profiles[p.SchedulerName]:
-		m.pods[p.UID] = &pod{queued: now, profile: p.SchedulerName}
+	case p.NodeName == "" && known == nil && m.profiles[p.SchedulerName]:
+		m.pods[p.UID] = &pod{queued: now, profile: p.SchedulerName, gated: len(p.Gates) > 0}
+	case known != nil && known.gated && len(p.Gates) == 0:
+		known.queued, known.gated = now, false
+		m.reject(known, &decision.Decision{})
 	}
 }
 
