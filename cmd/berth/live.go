@@ -21,8 +21,9 @@ const answerTimeout = time.Minute
 
 // live adds what a running cluster has of everything that a simulation looks at.
 func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string) error {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig},
+	rules := clientcmd.NewDefaultClientConfigLoadingRules() // as kubectl: KUBECONFIG counts
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: kubecontext},
 	).ClientConfig()
 	if err != nil {

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/berth-scheduler/berth/edge/manifest"
+)
+
+// Without --kubeconfig the cluster is that of kubectl: KUBECONFIG counts, and its
+// current context unless another is named. --kubeconfig comes first.
+func TestClusterOfKubectl(t *testing.T) {
+	var asked string
+	server := func(name string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked = name
+			w.WriteHeader(http.StatusForbidden)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	file := func(a, b string) string {
+		path := filepath.Join(t.TempDir(), "kubeconfig")
+		body := fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: a
+contexts: [{name: a, context: {cluster: a}}, {name: b, context: {cluster: b}}]
+clusters: [{name: a, cluster: {server: %q}}, {name: b, cluster: {server: %q}}]
+`, a, b)
+		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Setenv("KUBECONFIG", file(server("a"), server("b")))
+	other := file(server("c"), server("d"))
+	for _, tt := range []struct{ kubeconfig, context, want string }{
+		{"", "", "a"}, {"", "b", "b"}, {other, "", "c"}, {other, "b", "d"},
+	} {
+		asked = ""
+		if err := live(t.Context(), manifest.NewSet(), tt.kubeconfig, tt.context); err == nil || asked != tt.want {
+			t.Errorf("--kubeconfig %q --context %q: asked %q, want %q; %v", tt.kubeconfig, tt.context, asked, tt.want, err)
+		}
+	}
+}
