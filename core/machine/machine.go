@@ -113,6 +113,7 @@ func New(o Options) *Machine {
 		PreEnqueue:       m.runPreEnqueue,
 		HoldInBackoff:    func(p *object.Pod) bool { return m.victimsLeaving(m.pods[p.UID]) != "" },
 		EventsToRegister: m.eventsToRegister,
+		Useless:          m.useless,
 	})
 	m.nominations = &nominations{m.queue, m}
 	return m

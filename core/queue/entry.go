@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"iter"
 	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -61,6 +62,23 @@ func (e *Entry) NominatedNode() string {
 
 // Attempts counts the pod's attempts; the one in flight is included.
 func (e *Entry) Attempts() int { return e.Tries }
+
+// RejectedBy goes through the plugins that rejected the pod in its last attempt, and
+// says which of them answered Pending.
+func (e *Entry) RejectedBy() iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		for _, r := range e.rejectors {
+			if !yield(r.plugin.name, r.pending) {
+				return
+			}
+		}
+		for _, name := range e.unknown {
+			if !yield(name, false) {
+				return
+			}
+		}
+	}
+}
 
 // Flushed tells that nothing called the pod since its last attempt: its stay in
 // unschedulable was over.

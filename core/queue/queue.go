@@ -42,6 +42,10 @@ type Options struct {
 	// may not change. Pods rejected by a plugin that is not known are backed off
 	// as after an error.
 	EventsToRegister func(profile, plugin string) (events []framework.ClusterEventWithHint, known bool)
+	// Useless is asked about unschedulable pods that queueing hints want to try again
+	// because of the event. It tells that the try would be in vain. It may not
+	// panic. nil: none would.
+	Useless func(e *Entry, event *framework.Event) bool
 }
 
 // Queue is the scheduling queue. Its owner is core/machine; it is not safe for
@@ -76,6 +80,9 @@ func New(o Options) *Queue {
 	o.MaxUnschedulable = max(o.MaxUnschedulable, time.Second)
 	if o.Less == nil {
 		o.Less = func(a, b *framework.QueuedPodInfo) bool { return false }
+	}
+	if o.Useless == nil {
+		o.Useless = func(*Entry, *framework.Event) bool { return false }
 	}
 	if o.PreEnqueue == nil {
 		o.PreEnqueue = func(*object.Pod) *decision.Status { return nil }

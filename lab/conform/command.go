@@ -248,9 +248,9 @@ func (c *comparison) write(d *Disagreement) error {
 
 func summary(mix string, c Counts, apart int, took time.Duration) string {
 	return fmt.Sprintf("%s: %d worlds, %d decisions (%d scheduled, %d unschedulable, %d preempting, %d gated, %d errors), "+
-		"%d requeues compared (%d extra, %d that kube-scheduler misses), %d worlds disagree; %.0f decisions/s",
+		"%d requeues compared (%d extra, %d that kube-scheduler misses, %d in vain that Berth spares), %d worlds disagree; %.0f decisions/s",
 		mix, c.Worlds, c.Decisions, c.Scheduled, c.Unschedulable, c.Preempted, c.Gated, c.Failed,
-		c.Requeues, c.Extra, c.Missed, apart, float64(c.Decisions)/took.Seconds())
+		c.Requeues, c.Extra, c.Missed, c.Spared, apart, float64(c.Decisions)/took.Seconds())
 }
 
 // playAll plays the worlds of a mix on all processors and reports each.

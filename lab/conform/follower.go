@@ -50,7 +50,7 @@ type difference struct {
 
 // storyCounts is what was compared.
 type storyCounts struct {
-	stories, decisions, requeues, extra, marked int
+	stories, decisions, requeues, extra, spared, marked int
 }
 
 func newFollower(upstream *oracle.Scheduler) *follower {
@@ -203,8 +203,8 @@ func (f *follower) change(c generate.Change) error {
 	return f.compareRequeues(c.String(), want)
 }
 
-// compareRequeues compares which waiting pods were requeued. Whom Berth alone requeues
-// makes a difference if he fits now; so does whom nothing requeues.
+// compareRequeues compares which waiting pods were requeued. A pod that only one of the
+// two requeues makes a difference if it fits now; so does one that nothing requeues.
 func (f *follower) compareRequeues(what string, want []bool) error {
 	for i, r := range f.waiting {
 		pod := f.pods[r.Pod.UID]
@@ -213,14 +213,14 @@ func (f *follower) compareRequeues(what string, want []bool) error {
 		if want[i] && requeued {
 			continue
 		}
-		if want[i] {
-			f.differ(pod, what+" requeues it in kube-scheduler, not in Berth")
-			continue
-		}
 		rec, err := f.ask(pod)
 		switch {
 		case err != nil:
 			return err
+		case want[i] && (rec.Result == oracle.Scheduled || rec.Result == oracle.Preempting):
+			f.differ(pod, what+" requeues it in kube-scheduler, not in Berth, and it fits or preempts")
+		case want[i]:
+			f.counts.spared++
 		case rec.Result == oracle.Scheduled && requeued:
 			f.differ(pod, what+" requeues it in Berth, not in kube-scheduler, and it fits")
 		case rec.Result == oracle.Scheduled:

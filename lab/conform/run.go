@@ -22,8 +22,9 @@ type Counts struct {
 	Gated, Failed                       int
 	// Requeues is the questions whether a change requeues a pod. Extra is how often
 	// Berth requeued a pod that kube-scheduler left and that still does not fit;
-	// Missed how often kube-scheduler left a pod that would have fit.
-	Requeues, Extra, Missed int
+	// Missed how often kube-scheduler left a pod that would have fit. Spared is how
+	// often it requeued a pod that Berth left: the pod still does not fit.
+	Requeues, Extra, Missed, Spared int
 }
 
 func (c *Counts) add(d Counts) {
@@ -37,6 +38,7 @@ func (c *Counts) add(d Counts) {
 	c.Requeues += d.Requeues
 	c.Extra += d.Extra
 	c.Missed += d.Missed
+	c.Spared += d.Spared
 }
 
 // Disagreement is a point in a world where the two sides part.
@@ -286,8 +288,9 @@ func (r *run) possible(c generate.Change) bool {
 }
 
 // change shows a change to both sides, compares what it requeues, and then tries
-// every waiting pod again: one that fits now must have been requeued by Berth,
-// and so must be one that kube-scheduler requeues.
+// every waiting pod again: one that fits now, or preempts, must have been requeued by
+// Berth. Those that kube-scheduler alone requeues are tried first, while nothing but
+// the change can help them.
 func (r *run) change(c generate.Change) *Disagreement {
 	if !r.possible(c) {
 		return nil
@@ -311,21 +314,31 @@ func (r *run) change(c generate.Change) *Disagreement {
 	// moved: somebody was placed or preempted, and the change alone explains no
 	// more who fits.
 	moved, preempted := false, r.counts.Preempted
-	for i, w := range waited {
-		pod := w.Pod
-		if c.Pod != nil && c.Pod.UID == pod.UID {
-			if c.Verb == generate.Delete {
-				continue
-			}
-			pod = c.Pod
+	for i, pod := range changed(waited, c) {
+		if pod == nil || !want[i] {
+			continue
+		}
+		r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
+		if got[i] {
+			continue
+		}
+		fits, d := r.decide(pod)
+		if d != nil {
+			return d
+		}
+		if fits || r.counts.Preempted > preempted {
+			r.steps = r.steps[:at+1]
+			return r.disagree(fmt.Sprintf("requeue: %s requeues pod %s (rejected by %v) in kube-scheduler, not in Berth, and it fits or preempts", c, pod.Name, waited[i].Plugins))
+		}
+		r.counts.Spared++
+	}
+	for i, pod := range changed(waited, c) {
+		if pod == nil {
+			continue
 		}
 		r.counts.Requeues++
-		if want[i] {
-			r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
-		}
 		if want[i] && !got[i] {
-			r.steps = r.steps[:at+1]
-			return r.disagree(fmt.Sprintf("requeue: %s requeues pod %s (rejected by %v) in kube-scheduler, not in Berth", c, pod.Name, w.Plugins))
+			continue
 		}
 		fits, d := r.decide(pod)
 		if d != nil {
@@ -333,12 +346,12 @@ func (r *run) change(c generate.Change) *Disagreement {
 		}
 		switch {
 		case fits && moved:
-		case fits && !got[i] && !want[i] && r.hosting != nil:
+		case fits && !got[i] && r.hosting != nil:
 			r.counts.Missed++
 		case fits && !got[i]:
 			r.steps = r.steps[:at+1]
 			r.steps[at].Requeued = []*v1.Pod{pod}
-			return r.disagree(fmt.Sprintf("needed requeue: after %s pod %s (rejected by %v) fits, and Berth did not requeue it", c, pod.Name, w.Plugins))
+			return r.disagree(fmt.Sprintf("needed requeue: after %s pod %s (rejected by %v) fits, and Berth did not requeue it", c, pod.Name, waited[i].Plugins))
 		case fits && !want[i]:
 			r.counts.Missed++
 		case !want[i] && got[i]:
@@ -347,6 +360,21 @@ func (r *run) change(c generate.Change) *Disagreement {
 		moved = moved || fits || r.counts.Preempted > preempted
 	}
 	return nil
+}
+
+// changed lists the pods as the change leaves them; nil: one is gone.
+func changed(waited []oracle.Rejected, c generate.Change) []*v1.Pod {
+	pods := make([]*v1.Pod, len(waited))
+	for i, w := range waited {
+		pods[i] = w.Pod
+		if c.Pod == nil || c.Pod.UID != w.Pod.UID {
+			continue
+		}
+		if pods[i] = c.Pod; c.Verb == generate.Delete {
+			pods[i] = nil
+		}
+	}
+	return pods
 }
 
 func (r *run) disagree(diffs ...string) *Disagreement {

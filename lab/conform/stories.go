@@ -43,8 +43,8 @@ func playStories(dir string, out io.Writer) error {
 	if total.stories == 0 {
 		return fmt.Errorf("--stories: %s holds no story", dir)
 	}
-	fmt.Fprintf(out, "stories: %d played, %d decisions and %d requeues compared (%d extra), %d intended differences, %d stories disagree\n",
-		total.stories, total.decisions, total.requeues, total.extra, total.marked, wrong)
+	fmt.Fprintf(out, "stories: %d played, %d decisions and %d requeues compared (%d extra, %d in vain that Berth spares), %d intended differences, %d stories disagree\n",
+		total.stories, total.decisions, total.requeues, total.extra, total.spared, total.marked, wrong)
 	if faults > 0 {
 		return fmt.Errorf("Berth and kube-scheduler disagree in %d stories", wrong)
 	}
@@ -56,6 +56,7 @@ func (c *storyCounts) add(d storyCounts) {
 	c.decisions += d.decisions
 	c.requeues += d.requeues
 	c.extra += d.extra
+	c.spared += d.spared
 	c.marked += d.marked
 }
 
