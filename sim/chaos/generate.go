@@ -26,6 +26,9 @@ func Generate(seed uint64) *scenario.Story {
 		g.happen()
 		g.line("advance %dms", g.pick(1, 30, 200, 700, 1500, 4000))
 	}
+	if g.IntN(4) == 0 {
+		g.refusedEvictions()
+	}
 	s, err := scenario.Parse(fmt.Sprintf("seed-%d", seed), g.text.String())
 	if err != nil {
 		panic(err) // the generator's own words
@@ -146,6 +149,16 @@ func (g *generator) succession() {
 		g.line("advance %dms", g.pick(900, 16000))
 		g.line("start all")
 	}
+}
+
+// refusedEvictions is a pod of a high priority, whose victims do not go at once.
+func (g *generator) refusedEvictions() {
+	g.line("fault %s on=evict for=2500ms share=100%% code=500", g.word("refuse", "refuse", "lost-request"))
+	for range g.pick(1, 2) {
+		g.pods++
+		g.line("pod p%d cpu=%s priority=1000", g.pods, g.word("1", "2"))
+	}
+	g.line("advance 1500ms")
 }
 
 // fault is one of the faults that there are.
