@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
 	"github.com/berth-scheduler/berth/edge/loop"
+	"github.com/berth-scheduler/berth/edge/record"
 )
 
 // process is one life of a replica.
@@ -56,7 +58,7 @@ func (p *play) start(replica string) error {
 		Logger: p.logger(name), Config: c, Profiles: profiles, Identity: name, Seed: mix(p.faults.seed, name),
 		API: &rest.Config{Host: "http://api", Transport: proc.network, QPS: c.ClientConnection.QPS, Burst: int(c.ClientConnection.Burst),
 			ContentConfig: rest.ContentConfig{ContentType: c.ClientConnection.ContentType, AcceptContentTypes: c.ClientConnection.AcceptContentTypes}},
-		MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: registry.MustRegister,
+		MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: registry.MustRegister, Record: p.recordOf(name),
 		Wrap:    func(m loop.Machine) loop.Machine { return &steps{m, proc} },
 		Observe: func(s loop.Step) { p.check.observe(proc, s) },
 	})
@@ -77,6 +79,14 @@ func (p *play) start(replica string) error {
 		p.restart(proc)
 	}()
 	return nil
+}
+
+// recordOf says where the life of a replica is recorded; nil: nowhere.
+func (p *play) recordOf(name string) *record.Options {
+	if p.options.RecordTo == "" {
+		return nil
+	}
+	return &record.Options{Dir: filepath.Join(p.options.RecordTo, name), Limit: 1 << 30}
 }
 
 // restart has a process that ended by itself follow another one, as a kubelet

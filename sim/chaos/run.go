@@ -25,6 +25,8 @@ type Options struct {
 	// Log, when set, is told what happens.
 	Log       io.Writer
 	Verbosity int // of the schedulers' own logs
+	// RecordTo, when set, is a directory in which each life of a replica is recorded.
+	RecordTo string
 }
 
 // Result is what came of a run.
