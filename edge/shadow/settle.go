@@ -111,8 +111,8 @@ func (s *Shadow) findStale(due []difference) {
 	defer s.arrange(func(p *placement) bool { return p.gone.IsZero() })
 	for _, lag := range lags { // all differences for each: from one to the next little moves
 		for _, d := range inOrder {
-			if d.verdict.Result != Stale && s.wasBest(d, lag) {
-				d.verdict.Result = Stale
+			if d.verdict.Result != Stale {
+				s.judgeAgain(d, lag)
 			}
 		}
 		if !slices.ContainsFunc(s.recent, func(p *placement) bool { return !p.gone.IsZero() }) {
@@ -125,14 +125,18 @@ func (s *Shadow) findStale(due []difference) {
 // Pods that have gone since were there.
 var lags = []time.Duration{0, window / 20, window / 5, window / 2, window}
 
-// wasBest tells whether the node was among the best so long before, with the pods there
-// that were decided on earlier.
-func (s *Shadow) wasBest(d *difference, lag time.Duration) bool {
+// judgeAgain judges the choice as of so long before, with the pods there that were
+// decided on earlier. What the sample explains then, it explains.
+func (s *Shadow) judgeAgain(d *difference, lag time.Duration) {
 	s.arrange(func(p *placement) bool {
 		return p.order.compare(d.order) < 0 && (p.gone.IsZero() || p.gone.After(d.seen.Add(-lag)))
 	})
-	_, v := s.judge(d.pod, d.node)
-	return !v.Result.differs()
+	switch c, v := s.judge(d.pod, d.node); {
+	case !v.Result.differs():
+		d.verdict.Result = Stale
+	case v.Result == Sampled && d.verdict.Result != Sampled:
+		d.comparison, d.verdict = c, v
+	}
 }
 
 // arrange has the pods on their nodes that are to be there, and the others not.

@@ -281,6 +281,25 @@ func TestBindingsInOrderAreNoExcuse(t *testing.T) {
 	w.counted(Stale, "NodeResourcesFit", 0)
 }
 
+// In the order of decisions more nodes fitted than kube-scheduler looks for.
+func TestSampledInTheOrderOfDecisions(t *testing.T) {
+	w := newWorld(t, nil)
+	for i := range 101 {
+		w.node(fmt.Sprint("small", i), 4)
+	}
+	w.node("large", 16)
+	w.pod("a", 1)
+	for i := range 3 {
+		w.pod(fmt.Sprint("b", i), 4)
+	}
+	for i := range 3 {
+		w.bound(fmt.Sprint("b", i), fmt.Sprint("small", i))
+	}
+	w.bound("a", "small7") // 99 nodes are left
+	w.after(window)
+	w.logged(`"pod"="default/a"`, `"result"="sampled"`, `"feasibleNodes"=102`)
+}
+
 // A pod of higher priority is decided on before one that came earlier.
 func TestOrderIsByPriority(t *testing.T) {
 	w := newWorld(t, nil)
