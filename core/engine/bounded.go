@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -15,13 +16,12 @@ import (
 // that is left can reach the best total. What is chosen is what would be if all had
 // been asked.
 
-// firstTries is how many of the best rows are asked about one by one, in the hope for
-// a total that no row exceeds.
-const firstTries = 8
-
-// leastAsked is how many rows are asked about in the first call after that; each call
-// is about twice as many as the one before.
-const leastAsked = 128
+// leastAsked is how many rows are asked about in the first call. Each call is about
+// twice as many as the one before, up to mostInACall.
+const (
+	leastAsked  = 8
+	mostInACall = 2048
+)
 
 // boundedScorers are the hosted scorers; false: one of them has to see all rows.
 func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
@@ -50,66 +50,96 @@ type rated struct {
 
 // pickBounded is the index's PickThat where hosted scores are added.
 func (o *Outcome) pickBounded(scorers []profile.Scorer, passes func(table.Row) bool) (row table.Row, score int64, ties int) {
-	most := int64(0)
+	x := boundedSearch{Outcome: o, scorers: scorers, passes: passes, best: math.MinInt64, size: leastAsked}
 	for _, s := range scorers {
-		most += maxScore * s.Weight
+		x.most += maxScore * s.Weight
 	}
-	rowOf, top := table.Row(-1), int64(0)
-	for try := range uint64(firstTries) {
-		if rowOf, top, ties = o.view.index.PickThat(o.drawSeed()+try, passes); rowOf < 0 {
+	first, top, _ := o.view.index.PickThat(o.drawSeed(), passes)
+	if first < 0 {
+		return -1, 0, 0
+	}
+	list := o.rowsFrom(top - x.most)
+	for len(list) > 0 && list[0].total+x.most >= x.best {
+		n := slices.IndexFunc(list, func(r rated) bool { return r.total < list[0].total })
+		if n < 0 {
+			n = len(list)
+		}
+		if row, score := x.level(list[:n]); row >= 0 {
+			return row, score, n
+		}
+		if o.Rejected != nil {
 			return -1, 0, 0
 		}
-		best := []rated{{rowOf, top}}
-		if !o.addBounded(scorers, best) {
-			return -1, 0, 0
-		}
-		if best[0].total == top+most {
-			return rowOf, best[0].total, ties
-		}
+		list = list[n:]
 	}
-	return o.searchBounded(scorers, o.rowsFrom(top-most, passes), most)
+	isTied := map[table.Row]bool{}
+	for _, r := range x.tied {
+		isTied[r] = true
+	}
+	o.draw(x.tied, func(r table.Row) bool { return isTied[r] })
+	return o.Row, x.best, len(x.tied)
 }
 
-// rowsFrom lists the rows that pass with at least the total, the highest first.
-func (o *Outcome) rowsFrom(least int64, passes func(table.Row) bool) []rated {
-	var list []rated
+// rowsFrom lists the feasible rows with at least the total, the highest first.
+func (o *Outcome) rowsFrom(least int64) []rated {
+	list := o.engine.rated[:0]
 	for r := range o.view.index.Rows() {
-		if total, ok := o.view.index.Total(table.Row(r)); ok && total >= least && passes(table.Row(r)) {
+		if total, ok := o.view.index.Total(table.Row(r)); ok && total >= least {
 			list = append(list, rated{table.Row(r), total})
 		}
 	}
-	slices.SortFunc(list, func(a, b rated) int { return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.row, b.row)) })
+	o.engine.rated = list
+	slices.SortFunc(list, func(a, b rated) int { return cmp.Compare(b.total, a.total) })
 	return list
 }
 
-// searchBounded adds the hosted scores until no row that is left can have more than
-// the best.
-func (o *Outcome) searchBounded(scorers []profile.Scorer, list []rated, most int64) (row table.Row, score int64, ties int) {
-	best, tied := int64(math.MinInt64), []table.Row(nil)
-	for size := leastAsked; len(list) > 0; size *= 2 {
-		some := list[:min(size, len(list))]
-		list = list[len(some):]
-		if !o.addBounded(scorers, some) {
-			return -1, 0, 0
+// boundedSearch is what is known of the rows that were asked about.
+type boundedSearch struct {
+	*Outcome
+	scorers []profile.Scorer
+	passes  func(table.Row) bool
+	most    int64 // that the hosted scores add up to
+	best    int64
+	tied    []table.Row // those with the best total
+	size    int         // of the next call
+}
+
+// level asks about rows that have the same total so far, in a random order. A row that
+// gets all that there is to get is chosen at once where no row before has as much:
+// none after it can have more, and each that has as much might have come first. -1:
+// there is none.
+func (x *boundedSearch) level(list []rated) (row table.Row, score int64) {
+	highest := list[0].total + x.most
+	sole := highest > x.best
+	for drawn := 0; drawn < len(list); x.size = min(2*x.size, mostInACall) {
+		from := drawn
+		drawn = min(len(list), drawn+x.size)
+		for i := from; i < drawn; i++ {
+			at := i + ranking.DrawNumber(x.drawSeed()+uint64(i), len(list)-i)
+			list[i], list[at] = list[at], list[i]
 		}
-		for _, x := range some {
-			if x.total > best {
-				best, tied = x.total, tied[:0]
-			}
-			if x.total == best {
-				tied = append(tied, x.row)
-			}
+		some := slices.DeleteFunc(slices.Clone(list[from:drawn]), func(r rated) bool { return !x.passes(r.row) })
+		if !x.addBounded(x.scorers, some) {
+			return -1, 0
 		}
-		if last := slices.IndexFunc(list, func(x rated) bool { return x.total+most < best }); last >= 0 {
-			list = list[:last]
+		for _, r := range some {
+			if sole && r.total == highest {
+				return r.row, r.total
+			}
+			x.note(r)
 		}
 	}
-	isTied := map[table.Row]bool{}
-	for _, r := range tied {
-		isTied[r] = true
+	return -1, 0
+}
+
+// note keeps the rows with the best total.
+func (x *boundedSearch) note(r rated) {
+	if r.total > x.best {
+		x.best, x.tied = r.total, x.tied[:0]
 	}
-	o.draw(tied, func(r table.Row) bool { return isTied[r] })
-	return o.Row, best, len(tied)
+	if r.total == x.best {
+		x.tied = append(x.tied, r.row)
+	}
 }
 
 // addBounded adds the hosted scores of the rows to their totals; false where a plugin

@@ -41,6 +41,7 @@ type Engine struct {
 	extremes      []extremes
 	counts        []framework.CellCount
 	verdicts      [][]framework.Verdict // room for those of hosted filters
+	rated         []rated               // room for the rows of a bounded search
 
 	nominations uint64 // the revision up to which their terms are tracked
 	swept       uint64 // how often the table's terms were

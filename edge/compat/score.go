@@ -2,6 +2,7 @@ package compat
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -79,18 +80,16 @@ func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decis
 
 // scoreNodes is Score and NormalizeScore, in v1.36's words where one fails.
 func (c *cycle) scoreNodes(state fwk.CycleState, p *hostedPlugin, nodes []fwk.NodeInfo, list fwk.NodeScoreList) error {
-	errs := make([]error, len(nodes))
+	var failed atomic.Pointer[fwk.Status] // any of them
 	c.host.each(len(nodes), func(i int) {
 		n, status := p.score.Score(c.ctx, state, c.pod, nodes[i])
 		if !status.IsSuccess() {
-			errs[i] = fmt.Errorf("running Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
+			failed.Store(status)
 		}
 		list[i] = fwk.NodeScore{Name: nodes[i].Node().Name, Score: n}
 	})
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	if status := failed.Load(); status != nil {
+		return fmt.Errorf("running Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
 	}
 	x := p.score.ScoreExtensions()
 	if x == nil {

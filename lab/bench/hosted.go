@@ -49,7 +49,17 @@ func (filtering) Filter(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk
 	return nil
 }
 
-// scoring prefers nodes with few pods, and among these some to others.
+// leastPods is 100 for a node without pods, and less with each.
+type leastPods struct{ named }
+
+func (leastPods) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	return max(0, 100-5*int64(len(node.GetPods()))), nil
+}
+
+func (leastPods) ScoreExtensions() fwk.ScoreExtensions { return nil }
+
+// scoring prefers nodes with few pods, and among these some to others. No node gets
+// 100.
 type scoring struct{ named }
 
 func (scoring) Score(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
@@ -103,7 +113,7 @@ type (
 		signing
 	}
 	signedScore struct {
-		scoring
+		leastPods
 		signing
 	}
 	signedNormalised struct {
@@ -117,7 +127,7 @@ func (p signedNormalised) ScoreExtensions() fwk.ScoreExtensions { return p }
 
 // hostedKinds are the plugins that are measured.
 var hostedKinds = map[string]fwk.Plugin{
-	"filter": filtering{}, "score": scoring{}, "normalised": normalising{}, "binding": reserving{},
+	"filter": filtering{}, "score": leastPods{}, "score-below": scoring{}, "normalised": normalising{}, "binding": reserving{},
 	"signed-filter": signedFilter{}, "signed-score": signedScore{}, "signed-normalised": signedNormalised{},
 }
 
@@ -168,7 +178,8 @@ equal (4 CPUs, 32 GiB), and 150 classes of pods come in turn. kube-scheduler is 
 comes: it looks at a sample of the nodes. Berth decides as if it had looked at all.
 
 filter            a Filter that rejects every other node
-score             a Score without NormalizeScore
+score             a Score without NormalizeScore: 100 for an empty node
+score-below       a Score without NormalizeScore that gives no node 100
 normalised        a Score with NormalizeScore
 binding           Reserve, Permit and PreBind (PreBind runs while the clock stands still)
 signed-...        the same with SignPod`,
