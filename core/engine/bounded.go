@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/profile"
@@ -22,6 +23,9 @@ const (
 	leastAsked  = 8
 	mostInACall = 2048
 )
+
+// mostCalls is after how many calls one more asks about all rows that are left.
+const mostCalls = 16
 
 // boundedScorers are the hosted scorers; false: one of them has to see all rows.
 func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
@@ -60,9 +64,10 @@ func (o *Outcome) pickBounded(scorers []profile.Scorer, passes func(table.Row) b
 	}
 	list := o.rowsFrom(top - x.most)
 	for len(list) > 0 && list[0].total+x.most >= x.best {
-		n := slices.IndexFunc(list, func(r rated) bool { return r.total < list[0].total })
-		if n < 0 {
-			n = len(list)
+		n := above(list, list[0].total-1)
+		if x.calls >= mostCalls {
+			x.ask(list[:above(list, x.best-x.most-1)])
+			break
 		}
 		if row, score := x.level(list[:n]); row >= 0 {
 			return row, score, n
@@ -71,6 +76,9 @@ func (o *Outcome) pickBounded(scorers []profile.Scorer, passes func(table.Row) b
 			return -1, 0, 0
 		}
 		list = list[n:]
+	}
+	if o.Rejected != nil {
+		return -1, 0, 0
 	}
 	isTied := map[table.Row]bool{}
 	for _, r := range x.tied {
@@ -102,6 +110,25 @@ type boundedSearch struct {
 	best    int64
 	tied    []table.Row // those with the best total
 	size    int         // of the next call
+	calls   int
+}
+
+// above is how many rows at the front of the list have more than the total.
+func above(list []rated, total int64) int {
+	return sort.Search(len(list), func(i int) bool { return list[i].total <= total })
+}
+
+// ask asks about the rows that pass, and notes them; false where a plugin failed.
+func (x *boundedSearch) ask(list []rated) (some []rated, ok bool) {
+	x.calls++
+	some = slices.DeleteFunc(slices.Clone(list), func(r rated) bool { return !x.passes(r.row) })
+	if !x.addBounded(x.scorers, some) {
+		return nil, false
+	}
+	for _, r := range some {
+		x.note(r)
+	}
+	return some, true
 }
 
 // level asks about rows that have the same total so far, in a random order. A row that
@@ -118,15 +145,12 @@ func (x *boundedSearch) level(list []rated) (row table.Row, score int64) {
 			at := i + ranking.DrawNumber(x.drawSeed()+uint64(i), len(list)-i)
 			list[i], list[at] = list[at], list[i]
 		}
-		some := slices.DeleteFunc(slices.Clone(list[from:drawn]), func(r rated) bool { return !x.passes(r.row) })
-		if !x.addBounded(x.scorers, some) {
+		some, ok := x.ask(list[from:drawn])
+		if !ok {
 			return -1, 0
 		}
-		for _, r := range some {
-			if sole && r.total == highest {
-				return r.row, r.total
-			}
-			x.note(r)
+		if first := slices.IndexFunc(some, func(r rated) bool { return r.total == highest }); sole && first >= 0 {
+			return some[first].row, highest
 		}
 	}
 	return -1, 0
