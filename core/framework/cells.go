@@ -2,6 +2,9 @@ package framework
 
 import "github.com/berth-scheduler/berth/core/table"
 
+// CellFilter is a Filter by cells, for a plugin whose Locality is Domains and that
+// leaves Filter nil.
+//
 // Some plugins look beyond one node: how many pods match in a row's zone, say.
 // One placement then changes the answer for a whole domain. Such a plugin
 // divides the rows into cells: rows of one cell get the same answer, always.
@@ -13,8 +16,6 @@ import "github.com/berth-scheduler/berth/core/table"
 // best the domain's id; where most nodes are a domain of their own (hostname;
 // Table.UniquePerNode tells) it is best the value that counts (how many pods match
 // on the node), so that there are few.
-
-// CellFilter is a Filter by cells, for a plugin that leaves Filter nil.
 type CellFilter struct {
 	// Sync brings State (PreFilter's) up to date with the table. It is called
 	// before the others whenever the table may have changed, under a

@@ -234,6 +234,10 @@ func checkPlugin(name string, p *framework.Plugin) error {
 		return fmt.Errorf("it is registered under this name, but calls itself %q", p.Name)
 	case (p.Filter != nil || p.CellFilter != nil) && p.Explain == nil:
 		return errors.New("it has Filter, but no Explain")
+	case p.Locality == framework.Domains && (p.Filter != nil || p.Score != nil):
+		return errors.New("its Locality is Domains, which takes CellFilter and CellScore in place of Filter and Score")
+	case p.Locality != framework.Domains && (p.CellFilter != nil || p.CellScore != nil):
+		return errors.New("it has CellFilter or CellScore, but its Locality is not Domains")
 	}
 	return nil
 }
@@ -258,7 +262,7 @@ func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []er
 	return errs
 }
 
-// repeated lists the names that a list holds more than once, each once.
+// duplicates lists the names that a list holds more than once, each once.
 func duplicates(names []string) []string {
 	var again []string
 	count := map[string]int{}

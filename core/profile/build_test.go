@@ -200,6 +200,16 @@ func TestBuildErrors(t *testing.T) {
 	registry["Fails"] = func(any) (*framework.Plugin, error) { return nil, errors.New("bad arguments") }
 	registry["Nil"] = func(any) (*framework.Plugin, error) { return nil, nil }
 	registry["Alias"] = func(any) (*framework.Plugin, error) { return implement("A", Filter), nil }
+	registry["Wide"] = func(any) (*framework.Plugin, error) {
+		p := implement("Wide", Score)
+		p.Locality = framework.Domains
+		return p, nil
+	}
+	registry["Celled"] = func(any) (*framework.Plugin, error) {
+		p := implement("Celled", PreFilter)
+		p.CellScore = &framework.CellScore{}
+		return p, nil
+	}
 	registry["Mute"] = func(any) (*framework.Plugin, error) {
 		p := implement("Mute", Filter)
 		p.Explain = nil
@@ -222,10 +232,12 @@ func TestBuildErrors(t *testing.T) {
 		{"", map[Point]string{Bind: ""}, []string{`at least one bind plugin is needed for profile with scheduler name "test"`}},
 		{"", map[Point]string{Score: "A=-1"}, []string{`score plugins: weight of plugin "A" must not be negative, but is -1`}},
 		{"", map[Point]string{Score: fmt.Sprintf("A=%d B=%d", math.MaxInt64/200, math.MaxInt64/200+1)}, []string{"score plugins: total score of Score plugins could overflow"}},
-		{"Fails Nil Alias Mute", nil, []string{
+		{"Fails Nil Alias Mute Wide Celled", nil, []string{
 			`initializing plugin "Fails": bad arguments`, `initializing plugin "Nil": its factory returned no plugin`,
 			`initializing plugin "Alias": it is registered under this name, but calls itself "A"`,
 			`initializing plugin "Mute": it has Filter, but no Explain`,
+			`initializing plugin "Wide": its Locality is Domains, which takes`,
+			`initializing plugin "Celled": it has CellFilter or CellScore, but its Locality is not Domains`,
 		}},
 	} {
 		p, err := Build(config(tc.multi, tc.points), registry)
@@ -357,7 +369,7 @@ func TestOrderProperties(t *testing.T) {
 func TestCellsStandForFilterAndScore(t *testing.T) {
 	r := registryOf()
 	by := &framework.Plugin{
-		Name: "Cells",
+		Name: "Cells", SignPlugin: framework.SignPlugin{Locality: framework.Domains},
 		FilterPlugin: framework.FilterPlugin{
 			CellFilter: &framework.CellFilter{},
 			Explain:    func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil },

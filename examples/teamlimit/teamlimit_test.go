@@ -45,7 +45,7 @@ func TestTeamLimit(t *testing.T) {
 	if want := map[string]int64{"empty": 0, "one": 1, "two": 2}; !maps.Equal(got.Scores, want) {
 		t.Errorf("raw scores %v, want %v", got.Scores, want)
 	}
-	if want := map[string]int64{"empty": 100, "one": 50, "two": 0}; !maps.Equal(got.Normalized(pl), want) {
+	if want := map[string]int64{"empty": 100, "one": 0}; !maps.Equal(got.Normalized(pl), want) {
 		t.Errorf("scores %v, want %v", got.Normalized(pl), want)
 	}
 	if got := plugintest.Ask(t, pl, tb, pod("q", "")); got.Blocked != nil || got.Scores != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Kept is what is kept of a plugin's answers, as an engine keeps it: by signature,
-// asked for anew on rows that changed.
+// asked for anew on rows that changed. It is for plugins that answer by rows.
 type Kept struct {
 	Plugin framework.Plugin
 	// Fresh, when set, is asked in place of Plugin for what the answers should be: it
@@ -35,6 +35,9 @@ type class struct {
 // the pod afresh.
 func (k *Kept) Check(t Fatal, p *object.Pod) {
 	t.Helper()
+	if k.Plugin.CellFilter != nil || k.Plugin.CellScore != nil {
+		t.Fatalf("%s: Kept knows no cells", k.Plugin.Name)
+	}
 	key := string(k.Plugin.Sign(nil, k.Table, p))
 	c := k.classes[key]
 	if c == nil {

@@ -42,9 +42,9 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 		return a
 	}
 	a.Named, in.State = prepared.NodeNames, prepared.State
-	if p.Filter != nil && !prepared.Skip {
+	if filter := filterOf(p, in); filter != nil && !prepared.Skip {
 		a.Blocked = map[string]string{}
-		for row, v := range kernel(t, p.Name+" Filter", in, p.Filter) {
+		for row, v := range kernel(t, p.Name+" Filter", in, filter) {
 			if n := tb.Node(table.Row(row)); n != nil {
 				a.Blocked[n.Name] = explained(&p, in, table.Row(row), v)
 			}
@@ -58,15 +58,67 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 		return a
 	}
 	in.State = scoring.State
-	if p.Score != nil && !scoring.Skip {
+	if score := a.scoreOf(p, in); score != nil && !scoring.Skip {
 		a.Scores = map[string]int64{}
-		for row, s := range kernel(t, p.Name+" Score", in, p.Score) {
+		for row, s := range kernel(t, p.Name+" Score", in, score) {
 			if n := tb.Node(table.Row(row)); n != nil {
 				a.Scores[n.Name] = s
 			}
 		}
 	}
 	return a
+}
+
+// filterOf is the plugin's Filter, or its CellFilter asked row by row.
+func filterOf(p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []framework.Verdict) {
+	if p.CellFilter == nil {
+		return p.Filter
+	}
+	if p.CellFilter.Sync != nil && in.State != nil {
+		p.CellFilter.Sync(in)
+	}
+	return byCells(p.CellFilter.Cells, p.CellFilter.Filter)
+}
+
+// scoreOf is the plugin's Score, or its CellScore asked row by row. The nodes that
+// Filter did not reject are feasible.
+func (a Answer) scoreOf(p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []int64) {
+	c := p.CellScore
+	if c == nil {
+		return p.Score
+	}
+	if c.Sync != nil && in.State != nil {
+		c.Sync(in)
+	}
+	if c.FeasibleNodes != nil && in.State != nil {
+		nodes := map[int64]int{}
+		for _, r := range in.Table.All() {
+			if n := in.Table.Node(r); n != nil && a.Blocked[n.Name] == "" {
+				var cell [1]int64
+				c.Cells(in, in.Table.All()[r:r+1], cell[:])
+				nodes[cell[0]]++
+			}
+		}
+		var feasible []framework.CellCount
+		for cell, n := range nodes { // any order: it is not defined
+			feasible = append(feasible, framework.CellCount{Cell: cell, Nodes: n})
+		}
+		c.FeasibleNodes(in, feasible)
+	}
+	return byCells(c.Cells, c.Score)
+}
+
+// byCells answers for each row as for its cell.
+func byCells[T framework.Verdict | int64](cells func(*framework.Input, []table.Row, []int64), of func(*framework.Input, int64) T) func(*framework.Input, []table.Row, []T) {
+	return func(in *framework.Input, rows []table.Row, out []T) {
+		at := make([]int64, len(rows))
+		cells(in, rows, at)
+		for i, r := range rows {
+			if in.Table.Node(r) != nil {
+				out[i] = of(in, at[i])
+			}
+		}
+	}
 }
 
 func text(s *decision.Status) string {
@@ -109,15 +161,23 @@ func kernel[T framework.Verdict | int64](t Fatal, what string, in *framework.Inp
 
 func dirty[T framework.Verdict | int64](n int) []T { return slices.Repeat([]T{77}, n) }
 
-// Normalized applies the plugin's Normalize over all of the scores.
+// Normalized applies the plugin's NormalizeScore to the scores of the nodes that
+// Filter did not reject, as the engine does. Nodes without a score have 0.
 func (a Answer) Normalized(p framework.Plugin) map[string]int64 {
 	var raw []int64
-	for _, s := range a.Scores { // any order: only the extremes count
-		raw = append(raw, s)
-	}
 	scores := map[string]int64{}
-	for node, s := range a.Scores { // any order: into a map
-		scores[node] = p.NormalizeScore(s, slices.Min(raw), slices.Max(raw))
+	for node, s := range a.Scores { // any order: only the extremes count
+		if a.Blocked[node] != "" {
+			continue
+		}
+		if scores[node] = 0; s != framework.NoScore {
+			raw = append(raw, s)
+		}
+	}
+	for node := range scores { // any order: each by itself
+		if s := a.Scores[node]; s != framework.NoScore {
+			scores[node] = p.NormalizeScore(s, slices.Min(raw), slices.Max(raw))
+		}
 	}
 	return scores
 }
