@@ -23,28 +23,28 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
-var vigils = flag.String("vigils", "0-30", "seeds of the worlds of TestNobodySleepsOnAFreeBerth, first-last")
+var requeueSeeds = flag.String("requeue-seeds", "0-30", "seeds of the worlds of TestPodsThatFitAreRequeued, first-last")
 
 // A pod that waits for an event fits no node, at any time: an event that made
 // one fit has requeued it. The queue's sweep is off, so that nothing else does.
-func TestNobodySleepsOnAFreeBerth(t *testing.T) {
+func TestPodsThatFitAreRequeued(t *testing.T) {
 	var first, last uint64
-	if _, err := fmt.Sscanf(*vigils, "%d-%d", &first, &last); err != nil {
-		t.Fatalf("-vigils %q: %v", *vigils, err)
+	if _, err := fmt.Sscanf(*requeueSeeds, "%d-%d", &first, &last); err != nil {
+		t.Fatalf("-requeue-seeds %q: %v", *requeueSeeds, err)
 	}
 	for _, mix := range generate.Mixes() {
 		t.Run(mix, func(t *testing.T) {
 			t.Parallel()
 			for seed := first; seed <= last && !t.Failed(); seed++ {
-				newVigil(t, mix, seed).keep()
+				newVerifier(t, mix, seed).run()
 			}
 		})
 	}
 }
 
-// vigil is a generated world to which anything may happen, and someone who
-// looks after every step whether a pod sleeps that fits a node.
-type vigil struct {
+// verifier changes a generated world in any way, and looks after every step whether
+// an unschedulable pod fits a node.
+type verifier struct {
 	*testing.T
 	*rand.Rand
 	world, donor generate.World // what there is, and what comes later
@@ -59,8 +59,8 @@ type vigil struct {
 	serial       int
 }
 
-func newVigil(t *testing.T, mix string, seed uint64) *vigil {
-	v := &vigil{T: t, Rand: rand.New(rand.NewPCG(seed, 7)), cluster: NewCluster(Epoch), now: Epoch,
+func newVerifier(t *testing.T, mix string, seed uint64) *verifier {
+	v := &verifier{T: t, Rand: rand.New(rand.NewPCG(seed, 7)), cluster: NewCluster(Epoch), now: Epoch,
 		profiles: map[string]*profile.Profile{}, pods: map[string]*v1.Pod{}}
 	var err error
 	if v.world, err = generate.Cluster(mix, seed); err != nil {
@@ -89,13 +89,13 @@ func newVigil(t *testing.T, mix string, seed uint64) *vigil {
 	return v
 }
 
-func (v *vigil) say(format string, args ...any) {
+func (v *verifier) say(format string, args ...any) {
 	v.story = append(v.story, fmt.Sprintf(format, args...))
 }
 
-// keep plays the world: it is set up, its pods come one by one, and between
+// run plays the world: it is set up, its pods come one by one, and between
 // them happens whatever may.
-func (v *vigil) keep() {
+func (v *verifier) run() {
 	for _, n := range v.world.Nodes {
 		v.cluster.SetNode(decode.Node(n))
 	}
@@ -126,22 +126,22 @@ func (v *vigil) keep() {
 	}
 }
 
-func (v *vigil) chance(percent int) bool { return v.IntN(100) < percent }
+func (v *verifier) chance(percent int) bool { return v.IntN(100) < percent }
 
-func one[T any](v *vigil, list []T) (x T, ok bool) {
+func one[T any](v *verifier, list []T) (x T, ok bool) {
 	if len(list) == 0 {
 		return x, false
 	}
 	return list[v.IntN(len(list))], true
 }
 
-func (v *vigil) create(p *v1.Pod) {
+func (v *verifier) create(p *v1.Pod) {
 	v.pods[p.Namespace+"/"+p.Name] = p
 	v.cluster.SetPod(decode.Pod(p))
 }
 
 // change gives a pod of the cluster another spec or other metadata.
-func (v *vigil) change(p *object.Pod, f func(*v1.Pod)) {
+func (v *verifier) change(p *object.Pod, f func(*v1.Pod)) {
 	raw := v.pods[p.Key()].DeepCopy()
 	f(raw)
 	v.pods[p.Key()] = raw
@@ -152,7 +152,7 @@ func (v *vigil) change(p *object.Pod, f func(*v1.Pod)) {
 	v.cluster.SetPod(now)
 }
 
-func (v *vigil) deliver() {
+func (v *verifier) deliver() {
 	for events := v.cluster.Watch(); len(events) > 0; events = v.cluster.Watch() {
 		for _, e := range events {
 			v.tell(e)
@@ -161,7 +161,7 @@ func (v *vigil) deliver() {
 }
 
 // tell gives the machine the event, does what it asks for, and looks.
-func (v *vigil) tell(e machine.Event) {
+func (v *verifier) tell(e machine.Event) {
 	for _, effect := range v.machine.Step(v.now, e) {
 		switch x := effect.(type) {
 		case machine.AttemptDone:
@@ -177,12 +177,12 @@ func (v *vigil) tell(e machine.Event) {
 			v.tell(machine.EvictReply{Victim: x.Victim.UID, Preemptor: x.Preemptor.UID, Err: v.cluster.DeletePod(x.Victim.Key())})
 		}
 	}
-	v.look(e)
+	v.verify(e)
 }
 
-// look fails the test when a pod sleeps that fits a node. Pods that wait for one
+// verify fails the test when an unschedulable pod fits a node. Pods that wait for one
 // that is assumed only are requeued when it is bound.
-func (v *vigil) look(e machine.Event) {
+func (v *verifier) verify(e machine.Event) {
 	if v.machine.Assumed() > 0 {
 		return
 	}
@@ -196,13 +196,13 @@ func (v *vigil) look(e machine.Event) {
 			for _, line := range v.story {
 				v.Log(line)
 			}
-			v.Fatalf("after %T pod %s, rejected by %v, fits node %s and sleeps", e, p.Key(), e.State().RejectedBy, v.machine.Table().Name(o.Row))
+			v.Fatalf("after %T pod %s, rejected by %v, fits node %s and was not requeued", e, p.Key(), e.State().RejectedBy, v.machine.Table().Name(o.Row))
 		}
 	}
 }
 
 // settle lets backoffs end, and decides on all pods that are active.
-func (v *vigil) settle() {
+func (v *verifier) settle() {
 	v.now = v.now.Add(time.Minute)
 	v.tell(machine.Tick{})
 	v.deliver()
@@ -216,7 +216,7 @@ func (v *vigil) settle() {
 }
 
 // answer ends a binding: done, refused, or nobody knows.
-func (v *vigil) answer() {
+func (v *verifier) answer() {
 	i := v.IntN(len(v.bindings))
 	b := v.bindings[i]
 	v.bindings = slices.Delete(v.bindings, i, i+1)
@@ -235,7 +235,7 @@ func (v *vigil) answer() {
 }
 
 // happen makes one thing happen in the cluster.
-func (v *vigil) happen() {
+func (v *verifier) happen() {
 	v.now = v.now.Add(time.Second)
 	if len(v.world.Changes) > 0 && v.chance(30) {
 		v.generated()
@@ -252,7 +252,7 @@ func (v *vigil) happen() {
 }
 
 // generated makes the next change that the generator thought of.
-func (v *vigil) generated() {
+func (v *verifier) generated() {
 	c := v.world.Changes[0]
 	v.world.Changes = v.world.Changes[1:]
 	v.say("%s", c)
@@ -279,7 +279,7 @@ func (v *vigil) generated() {
 	}
 }
 
-func (v *vigil) happenToNodes() {
+func (v *verifier) happenToNodes() {
 	n, ok := one(v, v.cluster.Nodes())
 	if ok && v.chance(40) {
 		v.say("delete node %s", n.Name)
@@ -290,7 +290,7 @@ func (v *vigil) happenToNodes() {
 	}
 }
 
-func (v *vigil) happenToOthers() {
+func (v *verifier) happenToOthers() {
 	switch v.IntN(8) {
 	case 0:
 		if f, ok := one(v, slices.Concat(v.donor.SelectorOwners, v.world.SelectorOwners)); ok {
@@ -337,7 +337,7 @@ func (v *vigil) happenToOthers() {
 }
 
 // happenToPods is what can happen to a pod that is there.
-func (v *vigil) happenToPods() {
+func (v *verifier) happenToPods() {
 	p, ok := one(v, v.cluster.Pods())
 	if !ok {
 		return
