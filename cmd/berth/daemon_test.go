@@ -121,7 +121,7 @@ func TestDaemonRefuses(t *testing.T) {
 		"no right": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(403)
 			fmt.Fprint(w, `{"kind": "Status", "message": "forbidden: User \"eve\" cannot get path \"/berth/v1/records\""}`)
-		}, `you may not read /berth/v1/ (403): forbidden: User "eve" cannot get path "/berth/v1/records"; the ClusterRole berth-reader`},
+		}, `you may not read /berth/v1/ (403): forbidden: User "eve" cannot get path "/berth/v1/records"; the ClusterRole berth-scheduler-reader`},
 		"kube-scheduler": {http.NotFound, "there is no /berth/v1/ (404): is this Berth, and new enough?"},
 		"nonsense":       {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "the daemon's answer: invalid character"},
 	} {
