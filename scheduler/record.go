@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 )
 
 // recordOptions say what is recorded of the scheduler's inputs, and where.
@@ -31,7 +31,7 @@ func (r *recordOptions) addFlags(fs *pflag.FlagSet) {
 // bytes is the limit as a number.
 func (r *recordOptions) bytes() (int64, error) {
 	q, err := resource.ParseQuantity(r.limit)
-	if err != nil || q.Value() < record.MinLimit {
+	if err != nil || q.Value() < recording.MinLimit {
 		return 0, fmt.Errorf("--record-limit %s: must be a number of bytes, such as 512Mi, and at least 1Mi", r.limit)
 	}
 	return q.Value(), nil
@@ -49,7 +49,7 @@ func (r *recordOptions) validate() []error {
 }
 
 // options are those of the recorder; nil: nothing is recorded.
-func (r *recordOptions) options(c *config.Config, o *options) (*record.Options, error) {
+func (r *recordOptions) options(c *config.Config, o *options) (*recording.Options, error) {
 	if r.to == "" {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ func (r *recordOptions) options(c *config.Config, o *options) (*record.Options, 
 	if err != nil {
 		return nil, err
 	}
-	out := &record.Options{Dir: r.to, Limit: limit, Header: record.Header{Berth: revision(), FeatureGates: changedGates(o)}}
+	out := &recording.Options{Dir: r.to, Limit: limit, Header: recording.Header{Berth: revision(), FeatureGates: changedGates(o)}}
 	if !r.redact {
 		return out, nil
 	}
@@ -69,7 +69,7 @@ func (r *recordOptions) options(c *config.Config, o *options) (*record.Options, 
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
-	out.Names = record.NewNames(key)
+	out.Names = recording.NewNames(key)
 	return out, nil
 }
 

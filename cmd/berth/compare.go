@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim/replay"
 )
 
@@ -90,7 +90,7 @@ func (c *comparing) run(files []string, stdout, stderr io.Writer) error {
 
 // day plays the record under a configuration.
 func (c *comparing) day(file string) (*replay.Day, []string, error) {
-	log, err := record.Open(c.record)
+	log, err := recording.Open(c.record)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,12 +21,12 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/kube"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim"
 )
 
-// recording is what the flags of `berth record` say.
-type recording struct {
+// recordOptions is what the flags of `berth record` say.
+type recordOptions struct {
 	to, kubeconfig, context, config, limit string
 	last                                   time.Duration
 }
@@ -45,7 +45,7 @@ const recordExamples = `  # An hour of the cluster that kubectl talks to
   %[1]s compare old.yaml new.yaml --record day1/ --html day1.html`
 
 func newRecord(name string) *cobra.Command {
-	var r recording
+	var r recordOptions
 	cmd := &cobra.Command{
 		Use:     "record --to DIR",
 		Short:   "Record what happens in a cluster, for replay and compare",
@@ -68,7 +68,7 @@ func newRecord(name string) *cobra.Command {
 	return cmd
 }
 
-func (r *recording) run(ctx context.Context, stderr io.Writer) error {
+func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 	if r.to == "" {
 		return errors.New("give a directory with --to")
 	}
@@ -94,8 +94,8 @@ func (r *recording) run(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	recorder, err := record.Start(record.Options{Dir: r.to, Limit: limit.Value(), Wait: true, Logger: klog.Background(),
-		Header: record.Header{Source: record.Watch, Berth: version, Seed: 1, Config: string(text)}})
+	recorder, err := recording.Start(recording.Options{Dir: r.to, Limit: limit.Value(), Wait: true, Logger: klog.Background(),
+		Header: recording.Header{Source: recording.Watch, Berth: version, Seed: 1, Config: string(text)}})
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (r *recording) run(ctx context.Context, stderr io.Writer) error {
 	return nil
 }
 
-func (r *recording) clients() (*kube.Clients, error) {
+func (r *recordOptions) clients() (*kube.Clients, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = r.kubeconfig
 	api, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: r.context}).ClientConfig()
@@ -128,15 +128,15 @@ func (r *recording) clients() (*kube.Clients, error) {
 }
 
 // watch records what the watches show until the context ends.
-func watch(ctx context.Context, clients *kube.Clients, profiles []*profile.Profile, recorder *record.Recorder, stderr io.Writer) {
+func watch(ctx context.Context, clients *kube.Clients, profiles []*profile.Profile, recorder *recording.Recorder, stderr io.Writer) {
 	var mu sync.Mutex
 	post := func(e machine.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		recorder.Observe(record.Step{Now: time.Now(), Event: e})
+		recorder.Observe(recording.Step{Now: time.Now(), Event: e})
 	}
 	w := kube.NewWatcher(clients, profile.Reads(profiles), post, klog.Background())
-	w.Record(record.NewObjects(nil).Attach)
+	w.Record(recording.NewObjects(nil).Attach)
 	go w.Probe(ctx)
 	go func() {
 		if w.WaitForSync(ctx) {

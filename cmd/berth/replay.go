@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/replay"
 )
@@ -91,13 +91,13 @@ func (r *replaying) run(dir string, cmd *cobra.Command) error {
 	if err := checkReplayOutput(r.output); err != nil {
 		return err
 	}
-	log, err := record.Open(dir)
+	log, err := recording.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
 	out := bufio.NewWriterSize(cmd.OutOrStdout(), 1<<16)
-	if r.config != "" || r.seeded || log.Header().Source == record.Watch {
+	if r.config != "" || r.seeded || log.Header().Source == recording.Watch {
 		err = r.changed(log, out)
 	} else {
 		err = r.exact(log, out)
@@ -107,7 +107,7 @@ func (r *replaying) run(dir string, cmd *cobra.Command) error {
 }
 
 // exact replays the scheduler's own steps.
-func (r *replaying) exact(log *record.Reader, out io.Writer) error {
+func (r *replaying) exact(log *recording.Reader, out io.Writer) error {
 	decisions := []replay.Decided{}
 	var decided func(replay.Decided)
 	if r.output == "json" {
@@ -131,7 +131,7 @@ func (r *replaying) exact(log *record.Reader, out io.Writer) error {
 }
 
 // changed replays what came from outside, under another configuration or seed.
-func (r *replaying) changed(log *record.Reader, out io.Writer) error {
+func (r *replaying) changed(log *recording.Reader, out io.Writer) error {
 	header := log.Header()
 	o, err := optionsFor(&header, r.config)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *replaying) changed(log *record.Reader, out io.Writer) error {
 // optionsFor are the options of a machine with the configuration of the file, under
 // the record's feature gates and with its seed; without a file, with the record's
 // configuration.
-func optionsFor(h *record.Header, file string) (machine.Options, error) {
+func optionsFor(h *recording.Header, file string) (machine.Options, error) {
 	if file == "" {
 		o, err := replay.Options(h)
 		o.Extenders = nil // none can be asked

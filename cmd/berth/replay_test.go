@@ -15,7 +15,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/config"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim/day"
 	"github.com/berth-scheduler/berth/sim/replay"
 )
@@ -29,18 +29,18 @@ func recorded(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := record.Header{Source: record.Scheduler, Berth: "test", Seed: 5, Config: string(text), Start: morning}
+	h := recording.Header{Source: recording.Scheduler, Berth: "test", Seed: 5, Config: string(text), Start: morning}
 	o, err := replay.Options(&h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "record")
-	r, err := record.Start(record.Options{Dir: dir, Limit: 1 << 30, Wait: true, Header: h, Logger: klog.Background()})
+	r, err := recording.Start(recording.Options{Dir: dir, Limit: 1 << 30, Wait: true, Header: h, Logger: klog.Background()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := day.NewCluster(machine.New(o), morning)
-	c.Objects, c.Observe = record.NewObjects(nil), r.Observe
+	c.Objects, c.Observe = recording.NewObjects(nil), r.Observe
 	day.Generate(c, day.Size{Nodes: 20, Pods: 200, Length: 24 * time.Hour, Seed: 1}, nil)
 	r.Close(context.Background())
 	return dir

@@ -72,7 +72,7 @@ type Pod struct {
 	// extender is to be told of it; nil otherwise.
 	API *v1.Pod
 	// Recorded is the API object as a record of the scheduler's inputs holds it
-	// (edge/record); "" unless one is kept. A copy that is made in the
+	// (edge/recording); "" unless one is kept. A copy that is made in the
 	// scheduler keeps that of the API's.
 	Recorded string
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/edge/metrics"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/edge/records"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
@@ -73,9 +73,9 @@ type Daemon struct {
 	// over: all that the lease guards has ended, and what came of it is known.
 	over          atomic.Bool
 	watchdog      *loop.Watchdog
-	observer      func(loop.Step)  // nil: none
-	recorder      *record.Recorder // nil: nothing is recorded
-	recordMetrics *recordMetrics   // nil: nothing is recorded
+	observer      func(loop.Step)     // nil: none
+	recorder      *recording.Recorder // nil: nothing is recorded
+	recordMetrics *recordMetrics      // nil: nothing is recorded
 	records       *records.Recorder
 	api           http.Handler // nothing but reads
 
@@ -122,7 +122,7 @@ type Options struct {
 	Traces oteltrace.TracerProvider
 	// Record has the inputs of the machine recorded; nil: they are not. Start fills in
 	// the header, but for the version and the feature gates.
-	Record *record.Options
+	Record *recording.Options
 }
 
 // New returns a daemon that does not run yet.

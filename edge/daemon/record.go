@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/loop"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 )
 
 // closeRecordTime is how long the end waits for the record to be written.
@@ -24,18 +24,18 @@ func (d *Daemon) startRecord(o *Options) error {
 	}
 	r := *o.Record
 	r.Logger = o.Logger.WithName("record")
-	r.Header.Source, r.Header.Seed, r.Header.MaxUnschedulable = record.Scheduler, o.Seed, o.MaxUnschedulable
+	r.Header.Source, r.Header.Seed, r.Header.MaxUnschedulable = recording.Scheduler, o.Seed, o.MaxUnschedulable
 	var err error
 	if r.Header.Config, err = recordedConfig(o.Config); err != nil {
 		return err
 	}
-	if d.recorder, err = record.Start(r); err != nil {
+	if d.recorder, err = recording.Start(r); err != nil {
 		return fmt.Errorf("--record-to: %w", err)
 	}
 	if o.Register != nil {
 		d.recordMetrics = newRecordMetrics(o.Register)
 	}
-	objects := record.NewObjects(r.Names)
+	objects := recording.NewObjects(r.Names)
 	d.watcher.Record(objects.Attach)
 	d.executor.Record(objects.Attach)
 	return nil
@@ -59,7 +59,7 @@ func (d *Daemon) recordStep(s loop.Step) {
 	if d.recorder == nil {
 		return
 	}
-	step := record.Step{Now: s.Now, Event: s.Event, Effects: s.Effects}
+	step := recording.Step{Now: s.Now, Event: s.Event, Effects: s.Effects}
 	if s.Panicked != nil {
 		step.Event, step.Panicked = s.Panicked, true
 	}
@@ -76,7 +76,7 @@ func (d *Daemon) endRecord() {
 // recordMetrics are what a recorder counts.
 type recordMetrics struct {
 	entries, lost, errors *basemetrics.Counter
-	last                  record.Counters
+	last                  recording.Counters
 }
 
 func newRecordMetrics(register func(...basemetrics.Registerable)) *recordMetrics {

@@ -21,7 +21,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
 	"github.com/berth-scheduler/berth/edge/loop"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 )
 
 // process is one life of a replica.
@@ -82,11 +82,11 @@ func (p *play) start(replica string) error {
 }
 
 // recordOf says where the life of a replica is recorded; nil: nowhere.
-func (p *play) recordOf(name string) *record.Options {
+func (p *play) recordOf(name string) *recording.Options {
 	if p.options.RecordTo == "" {
 		return nil
 	}
-	return &record.Options{Dir: filepath.Join(p.options.RecordTo, name), Limit: 1 << 30}
+	return &recording.Options{Dir: filepath.Join(p.options.RecordTo, name), Limit: 1 << 30}
 }
 
 // restart has a process that ended by itself follow another one, as a kubelet

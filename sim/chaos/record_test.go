@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim/replay"
 )
 
@@ -29,7 +29,7 @@ func TestRecordsAreExact(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			l, err := record.Open(filepath.Join(dir, name.Name()))
+			l, err := recording.Open(filepath.Join(dir, name.Name()))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/decode"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 )
 
 // Cluster is a machine and the pods that it schedules, as API objects. It has one
@@ -24,9 +24,9 @@ type Cluster struct {
 	Now     time.Time
 	Machine *machine.Machine
 	// Objects writes what a record holds of an object; nil: nothing is recorded.
-	Objects *record.Objects
+	Objects *recording.Objects
 	// Observe, when set, is shown each step.
-	Observe func(record.Step)
+	Observe func(recording.Step)
 	// Faults, when set, draws which replies are lost or bad.
 	Faults *rand.Rand
 
@@ -45,7 +45,7 @@ func NewCluster(m *machine.Machine, now time.Time) *Cluster {
 func (c *Cluster) Step(e machine.Event) []machine.Effect {
 	effects := c.Machine.Step(c.Now, e)
 	if c.Observe != nil {
-		c.Observe(record.Step{Now: c.Now, Event: e, Effects: effects})
+		c.Observe(recording.Step{Now: c.Now, Event: e, Effects: effects})
 	}
 	for _, effect := range effects {
 		if outcome := c.carryOut(effect); outcome != nil {

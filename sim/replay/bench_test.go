@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim/day"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
@@ -33,9 +33,9 @@ func BenchmarkDay(b *testing.B) {
 			dir = b.TempDir()
 		}
 		start := time.Now()
-		recordDay(b, dir, size, record.Scheduler, nil)
+		recordDay(b, dir, size, recording.Scheduler, nil)
 		b.ReportMetric(time.Since(start).Seconds(), "s-to-record")
-		l, err := record.Open(dir)
+		l, err := recording.Open(dir)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -76,22 +76,22 @@ func BenchmarkRecording(b *testing.B) {
 // busy is a cluster in which pods come in bursts, as fast as they are decided on.
 type busy struct {
 	*day.Cluster
-	recorder *record.Recorder
+	recorder *recording.Recorder
 	day      *day.Burst
 	spent    time.Duration
 	pods     int
 }
 
-func newBusy(b *testing.B, h *record.Header, recorded bool) *busy {
+func newBusy(b *testing.B, h *recording.Header, recorded bool) *busy {
 	o, err := Options(h)
 	if err != nil {
 		b.Fatal(err)
 	}
 	o.Workers, o.Check = 1, false
 	s := &busy{Cluster: day.NewCluster(machine.New(o), begin)}
-	s.Objects = record.NewObjects(nil) // the watches have done so, on both sides
+	s.Objects = recording.NewObjects(nil) // the watches have done so, on both sides
 	if recorded {
-		if s.recorder, err = record.Start(record.Options{Dir: b.TempDir(), Limit: 1 << 30, Header: *h, Logger: klog.Background()}); err != nil {
+		if s.recorder, err = recording.Start(recording.Options{Dir: b.TempDir(), Limit: 1 << 30, Header: *h, Logger: klog.Background()}); err != nil {
 			b.Fatal(err)
 		}
 		s.Observe = s.recorder.Observe

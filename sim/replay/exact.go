@@ -13,17 +13,17 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/extender"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim"
 )
 
-// Log is where entries come from: a record.Reader.
+// Log is where entries come from: a recording.Reader.
 type Log interface {
-	Next() (*record.Entry, error)
+	Next() (*recording.Entry, error)
 }
 
 // Options returns the options of the machine that the header tells of.
-func Options(h *record.Header) (machine.Options, error) {
+func Options(h *recording.Header) (machine.Options, error) {
 	gates := features.New()
 	if err := gates.SetFromMap(h.FeatureGates); err != nil {
 		return machine.Options{}, fmt.Errorf("the record's feature gates: %w", err)
@@ -109,13 +109,13 @@ type exact struct {
 	decided func(Decided)
 
 	machine *machine.Machine
-	digest  *record.Digest
+	digest  *recording.Digest
 	exact   bool // the run can be compared
 }
 
 // begin begins a run with a new machine.
-func (x *exact) begin(b *record.Begin) error {
-	if b.Source != record.Scheduler {
+func (x *exact) begin(b *recording.Begin) error {
+	if b.Source != recording.Scheduler {
 		return fmt.Errorf("the record is of a cluster without Berth: there are no decisions in it to compare with; give --config")
 	}
 	o, err := Options(&b.Header)
@@ -123,7 +123,7 @@ func (x *exact) begin(b *record.Begin) error {
 		return err
 	}
 	o.Workers = x.workers
-	x.machine, x.digest, x.exact = machine.New(o), record.NewDigest(nil, !b.Redacted), b.Whole
+	x.machine, x.digest, x.exact = machine.New(o), recording.NewDigest(nil, !b.Redacted), b.Whole
 	for _, e := range b.Objects {
 		x.machine.Step(b.Start, e)
 	}
@@ -134,13 +134,13 @@ func (x *exact) begin(b *record.Begin) error {
 }
 
 // step takes a step and compares what comes of it.
-func (x *exact) step(e *record.Entry) {
+func (x *exact) step(e *recording.Entry) {
 	r := x.result
 	r.Steps++
 	r.To = e.Now
 	effects, panicked := stepOf(x.machine, e.Now, e.Event)
 	digest := x.digest.Of(effects)
-	outcomes := record.Outcomes(effects)
+	outcomes := recording.Outcomes(effects)
 	same := digest == e.Digest && panicked == e.Panicked
 	for _, effect := range effects {
 		done, ok := effect.(machine.AttemptDone)
@@ -184,10 +184,10 @@ func repair(m *machine.Machine) []machine.Effect {
 }
 
 // differ tells the first outcome that is another than the recorded one.
-func (x *exact) differ(e *record.Entry, got []record.Outcome, panicked bool) *Difference {
+func (x *exact) differ(e *recording.Entry, got []recording.Outcome, panicked bool) *Difference {
 	d := &Difference{Step: x.result.Steps, Time: e.Now, Event: fmt.Sprintf("%T", e.Event)}
 	for i := range max(len(got), len(e.Outcomes)) {
-		var was, is record.Outcome
+		var was, is recording.Outcome
 		if i < len(e.Outcomes) {
 			was = e.Outcomes[i]
 		}
@@ -236,7 +236,7 @@ func (x *exact) name(uids ...types.UID) string {
 	return ""
 }
 
-func outcome(o record.Outcome) string {
+func outcome(o recording.Outcome) string {
 	switch {
 	case o.UID == "":
 		return "no decision"

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim/day"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
@@ -22,7 +22,7 @@ import (
 var begin = time.Date(2031, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
 // header is that of a record of the world's scheduler.
-func header(t testing.TB, w *generate.World) record.Header {
+func header(t testing.TB, w *generate.World) recording.Header {
 	t.Helper()
 	gates := features.New()
 	if err := gates.SetFromMap(w.Gates); err != nil {
@@ -39,11 +39,11 @@ func header(t testing.TB, w *generate.World) record.Header {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record.Header{Source: record.Scheduler, Berth: "test", Seed: w.Seed, Config: string(text), FeatureGates: w.Gates}
+	return recording.Header{Source: recording.Scheduler, Berth: "test", Seed: w.Seed, Config: string(text), FeatureGates: w.Gates}
 }
 
 // play plays the world with faults while it is recorded in dir.
-func play(t testing.TB, w *generate.World, dir string, names *record.Names, tune func(*record.Tuning)) {
+func play(t testing.TB, w *generate.World, dir string, names *recording.Names, tune func(*recording.Tuning)) {
 	t.Helper()
 	h := header(t, w)
 	options, err := Options(&h)
@@ -52,12 +52,12 @@ func play(t testing.TB, w *generate.World, dir string, names *record.Names, tune
 	}
 	options.Workers, options.Check = 1, true
 	m := machine.New(options)
-	r, err := record.Start(record.Options{Dir: dir, Limit: 1 << 30, Names: names, Header: h, Logger: klog.Background(), Tune: tune})
+	r, err := recording.Start(recording.Options{Dir: dir, Limit: 1 << 30, Names: names, Header: h, Logger: klog.Background(), Tune: tune})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := day.NewCluster(m, begin)
-	c.Objects, c.Observe = record.NewObjects(names), r.Observe
+	c.Objects, c.Observe = recording.NewObjects(names), r.Observe
 	c.Faults = rand.New(rand.NewPCG(w.Seed, 7))
 	live(c, w)
 	r.Close(context.Background())
@@ -126,7 +126,7 @@ func change(c *day.Cluster, ch *generate.Change) {
 
 func exactly(t testing.TB, dir string) *Exactly {
 	t.Helper()
-	r, err := record.Open(dir)
+	r, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -85,7 +85,7 @@ type player struct {
 
 // begin begins a run. The cluster of the run before goes on; what the new run does
 // not tell of is gone.
-func (p *player) begin(b *record.Begin) {
+func (p *player) begin(b *recording.Begin) {
 	if p.world == nil {
 		p.world = sim.NewWorld(p.options, b.Start)
 		p.world.Observe = p.observe
@@ -103,7 +103,7 @@ func (p *player) begin(b *record.Begin) {
 	}
 }
 
-func (p *player) entry(e *record.Entry) {
+func (p *player) entry(e *recording.Entry) {
 	if e.Now.After(p.day.To) {
 		p.day.To = e.Now
 	}

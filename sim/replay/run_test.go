@@ -12,13 +12,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/edge/record"
+	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim/day"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
 // recordDay records a small generated day.
-func recordDay(t testing.TB, dir string, s day.Size, source string, names *record.Names) {
+func recordDay(t testing.TB, dir string, s day.Size, source string, names *recording.Names) {
 	t.Helper()
 	h := header(t, &generate.World{Seed: 5})
 	h.Source, h.Start = source, begin
@@ -26,18 +26,18 @@ func recordDay(t testing.TB, dir string, s day.Size, source string, names *recor
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := record.Start(record.Options{Dir: dir, Limit: 1 << 30, Names: names, Header: h, Logger: klog.Background(), Wait: true})
+	r, err := recording.Start(recording.Options{Dir: dir, Limit: 1 << 30, Names: names, Header: h, Logger: klog.Background(), Wait: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := day.NewCluster(machine.New(o), begin)
-	c.Objects, c.Observe = record.NewObjects(names), r.Observe
-	if source == record.Watch { // it sees no decisions, only what comes of them
-		c.Observe = func(s record.Step) {
+	c.Objects, c.Observe = recording.NewObjects(names), r.Observe
+	if source == recording.Watch { // it sees no decisions, only what comes of them
+		c.Observe = func(s recording.Step) {
 			switch s.Event.(type) {
 			case machine.ScheduleOne, machine.Tick, machine.BindReply, machine.EvictReply:
 			default:
-				r.Observe(record.Step{Now: s.Now, Event: s.Event})
+				r.Observe(recording.Step{Now: s.Now, Event: s.Event})
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func recordDay(t testing.TB, dir string, s day.Size, source string, names *recor
 
 func run(t testing.TB, dir string, change func(*machine.Options)) *Day {
 	t.Helper()
-	l, err := record.Open(dir)
+	l, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ var small = day.Size{Nodes: 30, Pods: 600, Length: 24 * time.Hour, Heartbeat: ti
 // where only a watch was recorded; with another seed pods go elsewhere, and nothing
 // else changes.
 func TestRun(t *testing.T) {
-	for _, source := range []string{record.Scheduler, record.Watch} {
+	for _, source := range []string{recording.Scheduler, recording.Watch} {
 		dir := t.TempDir()
 		recordDay(t, dir, small, source, nil)
 		own := run(t, dir, func(*machine.Options) {})
@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 // other file.
 func TestPage(t *testing.T) {
 	dir := t.TempDir()
-	recordDay(t, dir, small, record.Scheduler, nil)
+	recordDay(t, dir, small, recording.Scheduler, nil)
 	a, b := run(t, dir, func(*machine.Options) {}), run(t, dir, func(o *machine.Options) { o.Seed = 99 })
 	var page bytes.Buffer
 	if err := Compare("a <&> b", "b.yaml", a, b).HTML(&page); err != nil {
@@ -129,12 +129,12 @@ func TestRedacted(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		play(t, &w, dir, record.NewNames([]byte("key")), nil)
+		play(t, &w, dir, recording.NewNames([]byte("key")), nil)
 		x := exactly(t, dir)
 		if x.Different > 0 || x.Decisions == 0 {
 			t.Errorf("%s: %d steps of %d are different; the first: %+v", mix, x.Different, x.Steps, x.First)
 		}
-		l, err := record.Open(dir)
+		l, err := recording.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,12 +157,12 @@ func TestRedacted(t *testing.T) {
 // The generated day is recorded exactly, in few bytes.
 func TestDayIsExact(t *testing.T) {
 	dir := t.TempDir()
-	recordDay(t, dir, small, record.Scheduler, nil)
+	recordDay(t, dir, small, recording.Scheduler, nil)
 	x := exactly(t, dir)
 	if x.Different > 0 || x.Decisions < small.Pods {
 		t.Errorf("%d decisions, %d steps of %d different; the first: %+v", x.Decisions, x.Different, x.Steps, x.First)
 	}
-	l, err := record.Open(dir)
+	l, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package record keeps a log of all that a scheduler's machine is told: each
+// Package recording keeps a log of all that a scheduler's machine is told: each
 // event with its time, and a digest of what the machine asked for. Whoever reads
 // the log back can drive a machine through the same steps (sim/replay).
 //
@@ -10,4 +10,4 @@
 //
 // A Recorder takes in steps on the loop's goroutine and writes on its own. It
 // never waits: where the disk or the processor is too slow the log gets a gap.
-package record
+package recording
