@@ -318,8 +318,8 @@ func (r *run) change(c generate.Change) *Disagreement {
 		if pod == nil || !want[i] {
 			continue
 		}
-		r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
 		if got[i] {
+			r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
 			continue
 		}
 		fits, d := r.decide(pod)
@@ -328,6 +328,7 @@ func (r *run) change(c generate.Change) *Disagreement {
 		}
 		if fits || r.counts.Preempted > preempted {
 			r.steps = r.steps[:at+1]
+			r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
 			return r.disagree(fmt.Sprintf("requeue: %s requeues pod %s (rejected by %v) in kube-scheduler, not in Berth, and it fits or preempts", c, pod.Name, waited[i].Plugins))
 		}
 		r.counts.Spared++
