@@ -26,7 +26,7 @@ up: build lab ## a cluster of $(NODES) nodes, Berth, and 1,000 pods to place
 test: ## everything but long runs; BERTH_CHECK=1 checks every invariant after every step
 	BERTH_CHECK=1 $(GO) test ./...
 	@echo "testing the lab; the first build compiles a Kubernetes control plane, about five minutes on two cores"
-	cd lab && BERTH_CHECK=1 $(GO) test -count=1 ./... # not from the cache: it does not see the binaries that the tests build
+	cd lab && BERTH_CHECK=1 $(GO) test -count=1 -timeout 30m ./... # not from the cache: it does not see the binaries that the tests build
 
 check: ## formatting, vet, all modules tidy
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
