@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
@@ -85,8 +86,13 @@ func (h *holders) seen() []string {
 	return slices.Clone(h.all)
 }
 
-// watchLease watches who holds the schedulers' lease.
+// watchLease watches who holds the schedulers' lease from now on. What an earlier
+// test left of it goes.
 func (f *field) watchLease() *holders {
+	leases := f.client.CoordinationV1().Leases(metav1.NamespaceSystem)
+	if err := leases.Delete(context.Background(), "kube-scheduler", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		f.Fatal(err)
+	}
 	h := &holders{}
 	note := func(obj any) {
 		holder := ""
