@@ -226,7 +226,7 @@ func (s *scorer) rawOf(value int64) int64 {
 	return value
 }
 
-// normalised is the scorer's weighted, normalised score for a raw one.
+// normalisedScore is the scorer's weighted, normalised score for a raw one.
 func (o *Outcome) normalisedScore(k int, raw int64) int64 {
 	s := &o.view.scorers[k]
 	score := s.normal(raw, o.extremes[k])

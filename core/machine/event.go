@@ -106,7 +106,7 @@ type (
 	}
 	// Activate has the pods tried now, as far as PreEnqueue plugins let them.
 	Activate struct{ UIDs []types.UID }
-	// Nominate nominates a pod in the queue to a node, "" for none.
+	// NominationSet: a pod in the queue is nominated to a node, "" for none.
 	NominationSet struct {
 		UID  types.UID
 		Node string
