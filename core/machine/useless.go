@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"math"
-
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -69,14 +67,7 @@ func (m *Machine) mayPreempt(of *profile.Profile, p *object.Pod) bool {
 			return true // it may have claims to give up; nothing is known of other plugins
 		}
 	}
-	if !preempts {
-		return false
-	}
-	lowest := int32(math.MaxInt32)
-	for _, r := range m.table.All() {
-		lowest = min(lowest, m.table.LowestPriority(r))
-	}
-	return lowest < p.Priority
+	return preempts && m.table.LowestPriorityOfAll() < p.Priority
 }
 
 // answersByNode tells whether what the plugin's filter says of the pod on a node

@@ -33,6 +33,9 @@ func (t *Table) Check() error {
 			return fmt.Errorf("table: node %q: %w", name, err)
 		}
 	}
+	if l := t.lowestOfAll; l.known && l.revision == t.revision && l.priority != fresh.LowestPriorityOfAll() {
+		return fmt.Errorf("table: lowest priority of all %d, rebuilt %d", l.priority, fresh.LowestPriorityOfAll())
+	}
 	if err := t.compareLabels(fresh); err != nil {
 		return err
 	}

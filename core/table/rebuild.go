@@ -71,6 +71,7 @@ func (t *Table) clearCounts() {
 	for r := range t.lowest {
 		t.lowest[r] = math.MaxInt32
 	}
+	t.lowestOfAll.known = false
 	t.live = 0
 	clear(t.images)
 	t.imageRevision++

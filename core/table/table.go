@@ -47,7 +47,12 @@ type Table struct {
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
 	lowest      []int32             // by row, the lowest priority of a pod there
-	deviceRows  []uint64            // by row, when its node or devices changed last
+	lowestOfAll struct {
+		priority int32
+		revision uint64 // of the table, when it was found
+		known    bool
+	}
+	deviceRows []uint64 // by row, when its node or devices changed last
 
 	images         map[string]*Image
 	imageRevision  uint64
@@ -153,6 +158,18 @@ func (t *Table) AllowedPods() []int64 { return t.allowedPods }
 // LowestPriority is the lowest priority of a pod on the row, math.MaxInt32 where there
 // is none.
 func (t *Table) LowestPriority(r Row) int32 { return t.lowest[r] }
+
+// LowestPriorityOfAll is the lowest priority of a pod on any row, math.MaxInt32 where
+// there is none. It looks at the rows once for each state of the table.
+func (t *Table) LowestPriorityOfAll() int32 {
+	if l := &t.lowestOfAll; l.revision != t.revision || !l.known {
+		l.priority, l.revision, l.known = math.MaxInt32, t.revision, true
+		for _, lowest := range t.lowest {
+			l.priority = min(l.priority, lowest)
+		}
+	}
+	return t.lowestOfAll.priority
+}
 
 func lowestOf(pods []*Placed) int32 {
 	lowest := int32(math.MaxInt32)
