@@ -44,49 +44,25 @@ func keep(o metav1.Object) api {
 // keepObject is keep for the kinds that only some plugins read. Their specs are
 // small, and kept whole.
 func keepObject(o metav1.Object) api {
-	var kept api
-	switch o := o.(type) {
-	case *v1.PersistentVolumeClaim:
-		c := *o
-		kept = &c
-	case *v1.PersistentVolume:
-		c := *o
-		kept = &c
-	case *storagev1.StorageClass:
-		c := *o
-		c.Parameters, c.MountOptions = nil, nil
-		kept = &c
-	case *storagev1.CSINode:
-		c := *o
-		c.Spec.Drivers = slices.Clone(c.Spec.Drivers)
-		for i := range c.Spec.Drivers {
-			c.Spec.Drivers[i].NodeID = ""
-		}
-		kept = &c
-	case *storagev1.CSIDriver:
-		c := *o
-		kept = &c
-	case *storagev1.CSIStorageCapacity:
-		c := *o
-		kept = &c
-	case *storagev1.VolumeAttachment:
-		c := *o
-		kept = &c
-	case *resourcev1.ResourceClaim:
-		c := *o
-		kept = &c
-	case *resourcev1.ResourceSlice:
-		c := *o
-		kept = &c
-	case *resourcev1.DeviceClass:
-		c := *o
-		kept = &c
+	switch o.(type) {
+	case *v1.PersistentVolumeClaim, *v1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode,
+		*storagev1.CSIDriver, *storagev1.CSIStorageCapacity, *storagev1.VolumeAttachment,
+		*resourcev1.ResourceClaim, *resourcev1.ResourceSlice, *resourcev1.DeviceClass:
 	default:
 		return nil
 	}
+	kept := o.(api).DeepCopyObject().(api)
 	kept.SetManagedFields(nil)
 	kept.SetFinalizers(nil)
 	kept.SetAnnotations(keepAnnotations(kept.GetAnnotations()))
+	switch o := kept.(type) {
+	case *storagev1.StorageClass:
+		o.Parameters, o.MountOptions = nil, nil
+	case *storagev1.CSINode:
+		for i := range o.Spec.Drivers {
+			o.Spec.Drivers[i].NodeID = ""
+		}
+	}
 	return kept
 }
 

@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -21,6 +22,7 @@ type kind uint8
 // api is an API object that knows its protobuf form.
 type api interface {
 	metav1.Object
+	runtime.Object
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error
 }
