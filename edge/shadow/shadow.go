@@ -40,7 +40,7 @@ type Shadow struct {
 	recent     []*placement
 	placements map[types.UID]*placement // the same
 	held       []difference             // the oldest first
-	settled    time.Time
+	lastReport time.Time
 }
 
 // New returns a shadow around the machine, to whom nobody else may give events.
@@ -67,7 +67,7 @@ func (s *Shadow) NextTimer() (time.Time, bool) {
 		}
 	}
 	if len(s.held) > 0 {
-		sooner(later(s.held[0].seen.Add(window), s.settled.Add(settleEvery)))
+		sooner(later(s.held[0].seen.Add(window), s.lastReport.Add(reportEvery)))
 	}
 	if len(s.waiting) > 0 {
 		sooner(s.reviewed.Add(reviewEvery))
@@ -85,7 +85,7 @@ func later(a, b time.Time) time.Time {
 // Step has the machine take in the event, and compares where it tells of a choice of
 // the live scheduler. What the machine would do about the event is not done.
 func (s *Shadow) Step(now time.Time, e machine.Event) []machine.Effect {
-	s.settle(now)
+	s.reportDue(now)
 	switch e := e.(type) {
 	case machine.PodSet:
 		s.podSet(now, e)
@@ -142,9 +142,9 @@ func (s *Shadow) podGone(now time.Time, e machine.PodGone) {
 // compare counts a choice that is no difference, and returns one that may be.
 func (s *Shadow) compare(now time.Time, w *waiting, pending, bound *object.Pod) difference {
 	d := difference{pod: pending, node: bound.NodeName, order: w.order, seen: now, waited: now.Sub(w.since)}
-	d.comparison, d.verdict = s.judge(pending, bound.NodeName)
-	if !d.verdict.Result.differs() {
-		s.metrics.count(pending.SchedulerName, d.verdict)
+	d.comparison, d.finding = s.classify(pending, bound.NodeName)
+	if !d.finding.Result.differs() {
+		s.metrics.count(pending.SchedulerName, d.finding)
 		return difference{}
 	}
 	return d

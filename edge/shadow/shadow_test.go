@@ -439,7 +439,7 @@ func TestPodsThatCameAndWentSince(t *testing.T) {
 	w.pod("late", 6)
 	w.bound("p", "n1")       // best is n2, until a is known to be there
 	w.bound("a", "n2")       // decided on before p: then both are taken, and n1 is better
-	w.after(2 * settleEvery) // and then
+	w.after(2 * reportEvery) // and then
 	w.gone("x")              // makes room on n1
 	w.bound("late", "n1")    // which is taken again
 	w.after(window)          // until p is looked at

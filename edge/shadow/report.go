@@ -30,8 +30,8 @@ func newMetrics(register func(...basemetrics.Registerable)) *metrics {
 	return m
 }
 
-func (m *metrics) count(profile string, v verdict) {
-	m.choices.WithLabelValues(string(v.Result), v.Plugin, profile).Inc()
+func (m *metrics) count(profile string, f finding) {
+	m.choices.WithLabelValues(string(f.Result), f.Plugin, profile).Inc()
 }
 
 // Record is a difference as data.
@@ -59,7 +59,7 @@ type Record struct {
 func (d *difference) record() Record {
 	c := &d.comparison
 	r := Record{
-		Time: d.seen, Pod: d.pod.Key(), UID: string(d.pod.UID), Node: d.node, Result: d.verdict.Result, Plugin: d.verdict.Plugin,
+		Time: d.seen, Pod: d.pod.Key(), UID: string(d.pod.UID), Node: d.node, Result: d.finding.Result, Plugin: d.finding.Plugin,
 		BerthNode: c.Node, Ties: c.Ties, NodesFeasible: c.NodesFeasible, NodesTotal: c.NodesTotal, WaitedSeconds: d.waited.Seconds(),
 	}
 	r.BestScore = c.Best.Total
@@ -72,14 +72,14 @@ func (d *difference) record() Record {
 	return r
 }
 
-// tell counts a difference, logs it and writes it down.
-func (s *Shadow) tell(d *difference) {
-	s.metrics.count(d.pod.SchedulerName, d.verdict)
+// report counts a difference, logs it and writes it down.
+func (s *Shadow) report(d *difference) {
+	s.metrics.count(d.pod.SchedulerName, d.finding)
 	r := d.record()
 	if s.options.File != nil {
 		s.options.File.write(&r)
 	}
-	if d.verdict.Result == Stale {
+	if d.finding.Result == Stale {
 		return // it is none
 	}
 	about := []any{"pod", r.Pod, "node", r.Node, "result", r.Result, "plugin", r.Plugin, "berthNode", r.BerthNode,

@@ -44,38 +44,38 @@ func (r Result) differs() bool {
 	return true
 }
 
-// verdict is a result and the plugin that it is about: the one that rejects the node,
+// finding is a result and the plugin that it is about: the one that rejects the node,
 // or by whose score the node loses most; "" where it is about none.
-type verdict struct {
+type finding struct {
 	Result Result
 	Plugin string
 }
 
-// judge compares the node with the one that Berth would choose now.
-func (s *Shadow) judge(p *object.Pod, node string) (machine.Comparison, verdict) {
+// classify compares the node with the one that Berth would choose now.
+func (s *Shadow) classify(p *object.Pod, node string) (machine.Comparison, finding) {
 	if p.NominatedNode == node {
-		return machine.Comparison{}, verdict{Result: Nominated}
+		return machine.Comparison{}, finding{Result: Nominated}
 	}
 	c := s.machine.Compare(p, node)
 	switch {
 	case c.Err != nil:
-		return c, verdict{Result: NotCompared}
+		return c, finding{Result: NotCompared}
 	case c.Node == node:
-		return c, verdict{Result: Same}
+		return c, finding{Result: Same}
 	case !c.Other.Feasible:
-		v := verdict{Result: Infeasible, Plugin: c.Other.Blockers[0].Plugin}
+		f := finding{Result: Infeasible, Plugin: c.Other.Blockers[0].Plugin}
 		if c.Node == "" {
-			v.Result = Unschedulable
+			f.Result = Unschedulable
 		}
-		return c, v
+		return c, f
 	case c.Other.Total >= c.Best.Total:
-		return c, verdict{Result: Tie}
+		return c, finding{Result: Tie}
 	}
-	v := verdict{Result: Lower, Plugin: lossOf(&c)[0].Plugin}
+	f := finding{Result: Lower, Plugin: lossOf(&c)[0].Plugin}
 	if c.NodesFeasible > sampleSize(s.options.Config, p.SchedulerName, c.NodesTotal) {
-		v.Result = Sampled
+		f.Result = Sampled
 	}
-	return c, v
+	return c, f
 }
 
 // loss is how much the live scheduler's node loses by one plugin's score, weighted. It

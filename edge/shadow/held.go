@@ -13,9 +13,9 @@ const (
 	// window is how late the watch may show a binding: others that were decided on
 	// after it may have been shown so long before.
 	window = 10 * time.Second
-	// settleEvery is how often differences are looked at again.
-	settleEvery = time.Second
-	// mostHeld bounds the differences that are kept at a time. More are told of as
+	// reportEvery is how often differences are looked at again.
+	reportEvery = time.Second
+	// mostHeld bounds the differences that are kept at a time. More are reported as
 	// they come.
 	mostHeld = 4096
 	// mostKept bounds the pods that are remembered of those that came to a node, or
@@ -62,24 +62,24 @@ type difference struct {
 	seen       time.Time
 	waited     time.Duration
 	comparison machine.Comparison
-	verdict    verdict
+	finding    finding
 }
 
 // hold keeps a difference until the bindings around it are known.
 func (s *Shadow) hold(d difference) {
 	if len(s.held) >= mostHeld {
-		s.tell(&d)
+		s.report(&d)
 		return
 	}
 	s.held = append(s.held, d)
 }
 
-// settle tells of the differences around which the bindings are known.
-func (s *Shadow) settle(now time.Time) {
-	if now.Sub(s.settled) < settleEvery {
+// reportDue reports the differences around which the bindings are known.
+func (s *Shadow) reportDue(now time.Time) {
+	if now.Sub(s.lastReport) < reportEvery {
 		return
 	}
-	s.settled = now
+	s.lastReport = now
 	n := 0
 	for n < len(s.held) && now.Sub(s.held[n].seen) >= window {
 		n++
@@ -88,7 +88,7 @@ func (s *Shadow) settle(now time.Time) {
 	s.held = slices.Delete(s.held, 0, n)
 	s.findStale(due)
 	for i := range due {
-		s.tell(&due[i])
+		s.report(&due[i])
 	}
 	s.forgetOld(now)
 }
@@ -111,8 +111,8 @@ func (s *Shadow) findStale(due []difference) {
 	defer s.arrange(func(p *placement) bool { return p.gone.IsZero() })
 	for _, lag := range lags { // all differences for each: from one to the next little moves
 		for _, d := range inOrder {
-			if d.verdict.Result != Stale {
-				s.judgeAgain(d, lag)
+			if d.finding.Result != Stale {
+				s.reclassify(d, lag)
 			}
 		}
 		if !slices.ContainsFunc(s.recent, func(p *placement) bool { return !p.gone.IsZero() }) {
@@ -125,17 +125,17 @@ func (s *Shadow) findStale(due []difference) {
 // Pods that have gone since were there.
 var lags = []time.Duration{0, window / 20, window / 5, window / 2, window}
 
-// judgeAgain judges the choice as of so long before, with the pods there that were
+// reclassify classifies the choice as of so long before, with the pods there that were
 // decided on earlier. What the sample explains then, it explains.
-func (s *Shadow) judgeAgain(d *difference, lag time.Duration) {
+func (s *Shadow) reclassify(d *difference, lag time.Duration) {
 	s.arrange(func(p *placement) bool {
 		return p.order.compare(d.order) < 0 && (p.gone.IsZero() || p.gone.After(d.seen.Add(-lag)))
 	})
-	switch c, v := s.judge(d.pod, d.node); {
-	case !v.Result.differs():
-		d.verdict.Result = Stale
-	case v.Result == Sampled && d.verdict.Result != Sampled:
-		d.comparison, d.verdict = c, v
+	switch c, f := s.classify(d.pod, d.node); {
+	case !f.Result.differs():
+		d.finding.Result = Stale
+	case f.Result == Sampled && d.finding.Result != Sampled:
+		d.comparison, d.finding = c, f
 	}
 }
 
