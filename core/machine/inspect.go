@@ -82,6 +82,18 @@ func (m *Machine) ExtenderCycles() int { return len(m.asking) }
 // Assumed is the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return m.assumed }
 
+// Unshown is the number of pods of which the API does not show yet what it was
+// told: that they are bound, or their nomination.
+func (m *Machine) Unshown() int {
+	n := 0
+	for _, ps := range m.pods { // any order: a sum
+		if ps.assumed || ps.nominating != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // Undone is how many bindings the API had shown, or confirmed, that turned out
 // to be undone.
 func (m *Machine) Undone() int { return m.undone }

@@ -42,9 +42,10 @@ var errLeaseLost = errors.New("leader election lost")
 // How long the parts of a stop may take; together they stay below the 30 s
 // that a pod has. Where nothing is under way they take no time.
 const (
-	drainTime   = 20 * time.Second       // bindings that were sent
-	flushTime   = 500 * time.Millisecond // events and status patches
-	releaseTime = time.Second            // the lease; requests to the endpoint
+	drainTime    = 20 * time.Second       // bindings that were sent
+	flushTime    = 500 * time.Millisecond // events and status patches
+	handOverTime = 300 * time.Millisecond // until the watches show what was written
+	releaseTime  = time.Second            // the lease; requests to the endpoint
 )
 
 // stuckLimit is how long a step of the loop may take.
@@ -397,6 +398,9 @@ func (d *Daemon) drain() {
 		_ = d.loop.Inspect(ctx, func() {}) // the outcomes have been taken in
 		d.executor.Close(ctx)
 	})
+	if d.lease != nil {
+		within(handOverTime, d.handOver)
+	}
 }
 
 // allKnown tells whether it is known of all that was sent what came of it.

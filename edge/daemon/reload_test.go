@@ -41,7 +41,7 @@ func made(t *testing.T, text string) daemon.Make {
 func TestReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := &cluster{Server: apiserver.New()}, &logstest.Sink{}
-		d := daemonOf(t, c, s)
+		d := daemonOf(t, c, s, "me")
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- d.Run(ctx, nil) }()

@@ -40,8 +40,18 @@ func (c *cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	return apiserver.Do(c, r), nil
 }
 
+// client is who sends requests to the cluster.
+type client struct {
+	*cluster
+	name string
+}
+
+func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
+	return c.cluster.RoundTrip(r.WithContext(apiserver.As(r.Context(), c.name)))
+}
+
 // daemonOf returns a daemon of the cluster that logs to the sink.
-func daemonOf(t *testing.T, c *cluster, s *logstest.Sink) *daemon.Daemon {
+func daemonOf(t *testing.T, c *cluster, s *logstest.Sink, identity string) *daemon.Daemon {
 	t.Helper()
 	cfg := config.Default()
 	leads := true
@@ -51,8 +61,8 @@ func daemonOf(t *testing.T, c *cluster, s *logstest.Sink) *daemon.Daemon {
 		t.Fatal(err)
 	}
 	d, err := daemon.New(daemon.Options{
-		Logger: s.Logger(), Config: cfg, Profiles: profiles, Identity: "me",
-		API: &rest.Config{Host: "http://api", Transport: c, QPS: -1, ContentConfig: rest.ContentConfig{
+		Logger: s.Logger(), Config: cfg, Profiles: profiles, Identity: identity,
+		API: &rest.Config{Host: "http://api", Transport: client{c, identity}, QPS: -1, ContentConfig: rest.ContentConfig{
 			ContentType: cfg.ClientConnection.ContentType, AcceptContentTypes: cfg.ClientConnection.AcceptContentTypes}},
 		MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
 	})
@@ -69,7 +79,7 @@ func TestRunLines(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &cluster{Server: apiserver.New()}
-			d := daemonOf(t, c, s)
+			d := daemonOf(t, c, s, "me")
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error)
 			go func() { ended <- d.Run(ctx, nil) }()

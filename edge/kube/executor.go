@@ -62,6 +62,7 @@ type Executor struct {
 	// record, when set, is shown the objects of replies, as a Watcher's is.
 	record func(machine.Event, metav1.Object)
 
+	replied     versions
 	binding     atomic.Int64
 	unanswered  atomic.Int64 // bindings and writes that were sent and are not reported on
 	patchFailed atomic.Uint64
@@ -176,6 +177,7 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 	case pod.UID != p.UID:
 		return nil, nil
 	}
+	x.replied.note("pods", pod.ResourceVersion)
 	read := decode.Pod(pod)
 	if x.record != nil {
 		x.record(machine.ReadReply{Pod: read}, pod)

@@ -52,6 +52,7 @@ type progress struct {
 
 	moving  sync.Mutex // guards what follows, and writes to seen
 	shown   string     // all up to this version has been posted
+	told    string     // the version of the last change that has been posted, or is being
 	moved   chan struct{}
 	wanted  *state          // nil: nobody waits
 	relist  bool            // the next watch and list are to start from nothing
@@ -71,6 +72,23 @@ func (s *store) drop(name types.NamespacedName) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	delete(s.seen, name)
+}
+
+// tell notes that a change of the version is being posted.
+func (s *store) tell(version string) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	if !AsFar(s.told, version) {
+		s.told = version
+	}
+}
+
+// replaced notes that a list of the version has been posted.
+func (s *store) replaced(version string) {
+	s.moving.Lock()
+	s.told = version
+	s.moving.Unlock()
+	s.come(version)
 }
 
 // come notes that all up to the version has been posted.

@@ -310,6 +310,7 @@ func (s *store) Update(obj any) error {
 		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
 	now := owner{types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, e.UID, e.ResourceVersion}
+	s.tell(now.version)
 	if e.set == nil {
 		s.note(now)
 		return nil
@@ -332,6 +333,7 @@ func (s *store) Delete(obj any) error {
 	if !ok {
 		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
+	s.tell(meta.GetResourceVersion())
 	s.remove(types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()})
 	return nil
 }
@@ -347,6 +349,7 @@ func (s *store) remove(name types.NamespacedName) {
 // first, as they make room.
 func (s *store) Replace(list []any, version string) error {
 	s.compare(list, version)
+	s.tell(version)
 	listed := make(map[types.NamespacedName]bool, len(list))
 	for _, obj := range list {
 		if meta, ok := obj.(metav1.Object); ok {
@@ -365,7 +368,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.complete()
-	s.come(version)
+	s.replaced(version)
 	s.begun(nil)
 	return nil
 }

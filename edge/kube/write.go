@@ -141,6 +141,9 @@ func repeatable(w *framework.Write) bool { return w.Strategic || w.Create != nil
 // advance goes on to the next write. An object that cannot be decoded is left to
 // the watch to tell of.
 func (x *Executor) advance(w *pendingWrites, shown metav1.Object) {
+	if shown != nil {
+		x.replied.note(w.Writes[w.done.Done].Object.Kind.Resource(), shown.GetResourceVersion())
+	}
 	_ = caught(func() {
 		if o := decode.Object(shown); o != nil {
 			if x.record != nil {

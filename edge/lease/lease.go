@@ -55,6 +55,7 @@ type Lease struct {
 
 	lock      resourcelock.Interface
 	vacancies *vacancies
+	handovers handovers
 }
 
 // New returns a lease of that configuration, not yet applied for. source is the
@@ -74,6 +75,9 @@ func New(client *rest.Config, c configv1alpha1.LeaderElectionConfiguration, iden
 		})
 	if err != nil {
 		return nil, fmt.Errorf("lease %s/%s: %w", c.ResourceNamespace, c.ResourceName, err)
+	}
+	if of, ok := lock.(*resourcelock.LeaseLock); ok { // there is no other
+		of.Client = leaseGetter{of.Client, &l.handovers}
 	}
 	return l, l.elect(lock, c)
 }

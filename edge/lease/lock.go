@@ -38,7 +38,7 @@ func (k lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []by
 	if err == nil && r.HolderIdentity != k.Identity() && k.lease.renewed.Load() != nil && int64(r.LeaderTransitions) > k.lease.terms.Load() {
 		k.lease.ended.Store(true)
 	}
-	k.lease.vacancies.read(r, raw, err, k.Identity())
+	k.lease.vacancies.read(r, raw, err, k.Identity(), k.lease.handovers.last())
 	return r, raw, err
 }
 

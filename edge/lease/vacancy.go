@@ -17,6 +17,10 @@ import (
 type Vacancy struct {
 	begun chan struct{}
 	ended chan struct{}
+	// Shown is what the leader said that gave the lease up: who knows the cluster
+	// up to these resource versions, by resource, knows what it knew and wrote. Nil:
+	// nothing was said.
+	Shown map[string]string
 }
 
 // Ended is closed when somebody else has got the lease, or has renewed it.
@@ -31,11 +35,15 @@ type vacancies struct {
 }
 
 func newVacancies(margin time.Duration) *vacancies {
-	return &vacancies{margin: margin, now: &Vacancy{make(chan struct{}), make(chan struct{})}}
+	return &vacancies{margin: margin, now: newVacancy(nil)}
 }
 
-// read takes in what was read of the lease.
-func (v *vacancies) read(r *resourcelock.LeaderElectionRecord, raw []byte, err error, self string) {
+func newVacancy(shown map[string]string) *Vacancy {
+	return &Vacancy{begun: make(chan struct{}), ended: make(chan struct{}), Shown: shown}
+}
+
+// read takes in what was read of the lease, and what the last leader said.
+func (v *vacancies) read(r *resourcelock.LeaderElectionRecord, raw []byte, err error, self string, shown map[string]string) {
 	left := time.Duration(0)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -53,9 +61,12 @@ func (v *vacancies) read(r *resourcelock.LeaderElectionRecord, raw []byte, err e
 	}
 	v.record = raw
 	close(v.now.ended)
-	next := &Vacancy{make(chan struct{}), make(chan struct{})}
+	next := newVacancy(nil)
 	v.now = next
 	if left == 0 {
+		if err == nil {
+			next.Shown = shown
+		}
 		close(next.begun)
 		return
 	}
