@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
@@ -160,6 +161,9 @@ func firstBad(value any, path *field.Path, wrap func(any) any, try func(any) err
 
 // decodeProblem is the decoder's error without what only Go programmers know.
 func decodeProblem(err error) string {
+	if errors.Is(err, resource.ErrFormatWrong) {
+		return "is not a quantity, such as 500m, 2 or 1Gi"
+	}
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return strings.TrimPrefix(oneLine(err), "json: ")

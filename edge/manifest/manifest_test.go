@@ -273,7 +273,7 @@ func TestBadInput(t *testing.T) {
 		"a repeated JSON key":  {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","name":"b"}}`, at + `node b: duplicate field "metadata.name"`},
 		"a wrong type":         {pod("containers: [{name: c, ports: [{hostPort: many}]}]"), web + "spec.containers[0].ports[0].hostPort: wrong type: string where int32 belongs"},
 		"a text for an object": {pod("nodeSelector: zone"), web + "spec.nodeSelector: wrong type: string where object belongs"},
-		"no quantity":          {pod("containers: [{name: c, resources: {requests: {cpu: lots}}}]"), web + "spec.containers[0].resources.requests.cpu: quantities must match"},
+		"no quantity":          {pod("containers: [{name: c, resources: {requests: {cpu: lots}}}]"), web + "spec.containers[0].resources.requests.cpu: is not a quantity, such as 500m, 2 or 1Gi"},
 		"no time":              {"apiVersion: v1\nkind: Node\nmetadata: {name: a, creationTimestamp: yesterday}\n", at + "node a: metadata.creationTimestamp: "},
 		"a negative request":   {pod("containers: [{name: c, resources: {requests: {cpu: -1}}}]"), web + "spec.containers[0].resources.requests[cpu]: -1 is negative"},
 		"more than the limit":  {pod("containers: [{name: c, resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 1500m, memory: 1Gi}}}]"), web + "spec.containers[0].resources.requests[cpu]: 2 is more than the limit of 1500m"},
