@@ -161,13 +161,15 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 // callGatedByUnknown adds the pods gated by a plugin that their profile does not
 // have.
 func (q *Queue) callGatedByUnknown(called []*Entry, preCheck func(*object.Pod) bool) []*Entry {
+	var gated []*Entry
 	for e := range q.heaps[Gated].all() {
 		if len(e.slots) == 0 && (preCheck == nil || preCheck(e.Pod)) {
 			e.strategy = afterBackoff
-			called = append(called, e)
+			gated = append(gated, e)
 		}
 	}
-	return called
+	slices.SortFunc(gated, func(a, b *Entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return append(called, gated...)
 }
 
 // registered tells whether the plugin registered events like this.

@@ -25,6 +25,7 @@ func (d *Daemon) startRecord(o *Options) error {
 	r := *o.Record
 	r.Logger = o.Logger.WithName("record")
 	r.Header.Source, r.Header.Seed, r.Header.MaxUnschedulable = recording.Scheduler, o.Seed, o.MaxUnschedulable
+	r.Source = d.machine
 	var err error
 	if r.Header.Config, err = recordedConfig(o.Config); err != nil {
 		return err

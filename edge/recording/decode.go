@@ -157,6 +157,10 @@ func (r *decoder) entry() (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if code == codeSnapshot {
+		e := &Entry{Now: r.last, Snapshot: r.snapshot(), Objects: r.all()}
+		return e, r.unexpected()
+	}
 	r.last = r.last.Add(time.Duration(r.int()))
 	e := &Entry{Now: r.last, Panicked: code&flagPanicked != 0}
 	e.Event = r.event(code & codeMask)
@@ -166,10 +170,15 @@ func (r *decoder) entry() (*Entry, error) {
 			e.Outcomes = append(e.Outcomes, r.outcome())
 		}
 	}
+	return e, r.unexpected()
+}
+
+// unexpected is the first reason to fail within an entry, where none may end.
+func (r *decoder) unexpected() error {
 	if errors.Is(r.err, io.EOF) {
-		return nil, io.ErrUnexpectedEOF
+		return io.ErrUnexpectedEOF
 	}
-	return e, r.err
+	return r.err
 }
 
 // checkpoint reads what encoder.checkpoint wrote.

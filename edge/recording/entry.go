@@ -9,11 +9,16 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// Entry is one step of a machine, as a log holds it, or the begin of a run.
+// Entry is one step of a machine, as a log holds it, the begin of a run, or a snapshot
+// of the machine.
 type Entry struct {
 	// Begin is set, and nothing below, where a run begins: with a new machine that
 	// is told of the objects of the checkpoint.
 	Begin *Begin
+	// Snapshot is set, with Now and Objects, where the log says what the machine knew
+	// besides the objects that there were.
+	Snapshot *machine.Snapshot
+	Objects  []machine.Event
 
 	Now   time.Time
 	Event machine.Event
@@ -71,6 +76,7 @@ const (
 	codeExtenderReply
 	codeEvictReply
 	codeCheckpoint
+	codeSnapshot
 
 	codeMask     = 0x1f
 	flagEffects  = 0x20 // a digest and outcomes follow

@@ -83,7 +83,9 @@ func (r *Reader) Next() (*Entry, error) {
 		}
 		e, err := r.decoder.entry()
 		if err == nil {
-			r.before++
+			if e.Snapshot == nil {
+				r.before++
+			}
 			return e, nil
 		}
 		if err := r.ended(err); err != nil {

@@ -21,6 +21,8 @@ type Step struct {
 	Event    machine.Event
 	Panicked bool
 	Effects  []machine.Effect
+
+	snapshot *machine.Snapshot // after the step, where one was wanted
 }
 
 // Options of a Recorder.
@@ -33,6 +35,9 @@ type Options struct {
 	// Header is what every segment says. Start is now, unless it is set.
 	Header Header
 	Logger klog.Logger
+	// Source is the machine, which rests between a step and its Observe; nil: what
+	// begins in the middle cannot be replayed exactly.
+	Source Source
 	// Wait: Observe waits where the writer cannot keep up. Else the log gets a gap.
 	Wait bool
 	// Tune changes sizes and times, for tests.
@@ -81,6 +86,11 @@ type Recorder struct {
 	missed  missed     // of the gap
 	resume  bool       // the next step ends the gap
 	closing bool
+
+	// wanted: the log could do with a snapshot. unwilling is how many steps it is not
+	// asked for.
+	wanted    atomic.Bool
+	unwilling int
 
 	out    *log // the writer's own
 	counts struct{ entries, lost, bytes, errors atomic.Uint64 }
@@ -137,6 +147,9 @@ func (r *Recorder) Counters() Counters {
 
 // Observe takes in a step.
 func (r *Recorder) Observe(s Step) {
+	if r.wanted.Load() {
+		s.snapshot = r.snapshot()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closing {
@@ -155,6 +168,26 @@ func (r *Recorder) Observe(s Step) {
 	if len(r.steps) == r.tuning.Pending/8 {
 		signal(r.full)
 	}
+}
+
+// afterRefusal is how many steps pass before a machine that seemed to rest, and did
+// not, is asked for a snapshot again: to find that out takes a look at every pod.
+const afterRefusal = 1000
+
+// snapshot is what the machine knows, where it rests. Else the step is not the last.
+func (r *Recorder) snapshot() *machine.Snapshot {
+	r.unwilling = max(r.unwilling-1, 0)
+	source := r.options.Source
+	if source == nil || r.unwilling > 0 || !source.Resting() {
+		return nil
+	}
+	s := source.Snapshot()
+	if s != nil {
+		r.wanted.Store(false)
+	} else {
+		r.unwilling = afterRefusal
+	}
+	return s
 }
 
 // miss notes a step of a gap, and ends the gap with it when that is wanted.
@@ -299,6 +332,7 @@ func (r *Recorder) take(steps []Step, begin *beginning) (gap string) {
 	}
 	r.counts.entries.Add(uint64(written))
 	r.counts.bytes.Store(r.out.bytes)
+	r.wanted.Store(err == nil && r.out.wantsSnapshot())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -330,6 +364,7 @@ type log struct {
 	encoder *encoder
 	digest  *Digest
 	current *segmentWriter // nil: none
+	exact   bool           // the segment can be replayed exactly, from somewhere in it on
 	entries uint64         // of the run
 	bytes   uint64
 }
@@ -355,11 +390,11 @@ func (l *log) beginRun(b *beginning) error {
 	l.entries, l.digest = 0, NewDigest(l.names, l.names == nil)
 	if h.Whole = b == nil; h.Whole {
 		l.encoder = newEncoder(l.names, h.Start.Round(0))
-		return l.openSegment()
+		return l.openSegment(nil)
 	}
 	h.Gap = b.gap
 	l.encoder.out, l.encoder.last = l.encoder.out[:0], h.Start.Round(0)
-	return l.openSegment()
+	return l.openSegment(nil)
 }
 
 // miss takes in what no segment tells of.
@@ -370,8 +405,9 @@ func (l *log) miss(all missed) {
 	}
 }
 
-// openSegment begins the segment that the header tells of.
-func (l *log) openSegment() error {
+// openSegment begins the segment that the header tells of, with the snapshot if there
+// is one.
+func (l *log) openSegment(snapshot *machine.Snapshot) error {
 	if err := l.dropOldest(); err != nil {
 		return err
 	}
@@ -380,16 +416,25 @@ func (l *log) openSegment() error {
 		return err
 	}
 	l.current = w
-	if l.header.Segment == l.header.Run && l.header.Whole {
+	if l.exact = l.header.Segment == l.header.Run && l.header.Whole; l.exact {
 		return nil
 	}
 	l.encoder.checkpoint()
+	if snapshot != nil {
+		l.exact = l.encoder.snapshot(snapshot) == nil
+	}
 	if err := l.flush(); err != nil {
 		return err
 	}
 	w.begun = w.size
 	return l.dropOldest()
 }
+
+// late tells whether the segment is to end at the next moment at which the machine
+// rests: before it has to.
+func (l *log) late() bool { return l.current.grown() >= l.longest-l.longest/4 }
+
+func (l *log) wantsSnapshot() bool { return l.current != nil && (!l.exact || l.late()) }
 
 // flush writes what is encoded. A checkpoint may make many frames.
 func (l *log) flush() error {
@@ -422,15 +467,19 @@ func (l *log) write(steps []Step) (written int, err error) {
 			return written, err
 		}
 		l.entries++
-		if len(l.encoder.out) < frameTarget && i < len(steps)-1 {
+		ends := s.snapshot != nil && l.late()
+		if s.snapshot != nil && !ends && !l.exact {
+			l.exact = l.encoder.snapshot(s.snapshot) == nil
+		}
+		if len(l.encoder.out) < frameTarget && i < len(steps)-1 && !ends {
 			continue
 		}
 		if err := l.flush(); err != nil {
 			return written, err
 		}
 		written = i + 1
-		if l.current.grown() >= l.longest {
-			if err := l.rotate(); err != nil {
+		if ends || l.current.grown() >= l.longest {
+			if err := l.rotate(s.snapshot); err != nil {
 				return written, err
 			}
 		}
@@ -438,8 +487,8 @@ func (l *log) write(steps []Step) (written int, err error) {
 	return written, nil
 }
 
-// rotate ends the segment and begins the next.
-func (l *log) rotate() error {
+// rotate ends the segment and begins the next, with the snapshot if there is one.
+func (l *log) rotate(snapshot *machine.Snapshot) error {
 	if err := l.current.close(); err != nil {
 		return err
 	}
@@ -447,7 +496,7 @@ func (l *log) rotate() error {
 	l.header.Segment++
 	l.header.Before = l.entries
 	l.header.Start = l.encoder.last
-	return l.openSegment()
+	return l.openSegment(snapshot)
 }
 
 // dropOldest makes room for what a segment grows by. A checkpoint that has none goes

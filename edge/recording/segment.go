@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// Version of the format that is written, and the last that can be read.
-const Version = 1
+// Version of the format that is written, and the last that can be read. The first had
+// no snapshots.
+const Version = 2
 
 const magic = "BERTHREC"
 

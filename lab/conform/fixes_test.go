@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
 	"github.com/berth-scheduler/berth/sim/written"
@@ -19,15 +20,13 @@ import (
 // Each fix that `berth why` gives for pods of generated clusters holds by
 // kube-scheduler's own code: once its changes are made, kube-scheduler places the pod
 // on one of the nodes that are best, and the fix names such a one; or it preempts
-// just the pods that the fix names. BERTH_FIXES is how many pods are looked at.
+// just the pods that the fix names. BERTH_FIXES is how many pods are looked at,
+// BERTH_FIXES_SEED the seed of the first cluster.
 func TestFixes(t *testing.T) {
-	most := 30
-	if n, err := strconv.Atoi(os.Getenv("BERTH_FIXES")); err == nil {
-		most = n
-	}
+	most, first := number("BERTH_FIXES", 30), uint64(number("BERTH_FIXES_SEED", 1000))
 	mixes := slices.DeleteFunc(generate.Mixes(), func(m string) bool { return m == "extenders" })
-	pods, fixes := 0, 0
-	for seed := uint64(1000); pods < most && seed < 1000+uint64(40*most); seed++ {
+	pods, fixes, stuck, devices := 0, 0, 0, 0
+	for seed := first; pods < most && seed < first+uint64(40*most); seed++ {
 		w, err := generate.Cluster(mixes[int(seed)%len(mixes)], seed)
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +47,16 @@ func TestFixes(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := c.Why(p)
+			if waits := a.Verdict == why.Waiting || a.Verdict == why.Misconfigured || a.Verdict == why.Gated; !waits || a.NodesTotal == 0 {
+				continue
+			}
+			stuck++
 			if len(a.Fixes) == 0 {
+				if devicesOnly(a) {
+					devices++
+				} else {
+					t.Logf("%s %d %s has no fix: %s", w.Mix, seed, name, a.Message)
+				}
 				continue
 			}
 			pods++
@@ -62,10 +70,28 @@ func TestFixes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d pods, %d fixes", pods, fixes)
+	t.Logf("%d of %d pods have a fix, of the others %d wait for devices alone; %d fixes", pods, stuck, devices, fixes)
+	if helpable := stuck - devices; pods*100 < helpable*95 {
+		t.Errorf("only %d of %d pods have a fix", pods, helpable)
+	}
 	if pods < most {
 		t.Errorf("only %d pods were found", pods)
 	}
+}
+
+func number(variable string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// devicesOnly tells whether devices that are not there block the pod everywhere: no
+// kind of fix makes devices.
+func devicesOnly(a *why.Answer) bool {
+	return !slices.ContainsFunc(a.Groups, func(g why.Group) bool {
+		return !slices.ContainsFunc(g.Blockers, func(b why.Blocker) bool { return b.Plugin == "DynamicResources" })
+	})
 }
 
 // holds asks kube-scheduler about the pod once the changes are made.

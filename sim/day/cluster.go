@@ -31,13 +31,14 @@ type Cluster struct {
 	Faults *rand.Rand
 
 	pods    map[types.UID]*v1.Pod
+	others  map[string]metav1.Object // of kinds that only plugins read, by kind and name
 	version uint64
 	coming  []machine.Event // replies, and what the watch will show
 }
 
 // NewCluster returns a cluster without objects.
 func NewCluster(m *machine.Machine, now time.Time) *Cluster {
-	return &Cluster{Now: now, Machine: m, pods: map[types.UID]*v1.Pod{}}
+	return &Cluster{Now: now, Machine: m, pods: map[types.UID]*v1.Pod{}, others: map[string]metav1.Object{}}
 }
 
 // Step gives the machine an event and carries out what it asks for: the outcomes
@@ -76,7 +77,9 @@ func (c *Cluster) set(o metav1.Object) machine.Event {
 		if f := decode.SelectorOwner(o); f != nil {
 			e = machine.SelectorOwnerSet{Owner: f}
 		} else {
-			e = machine.ObjectSet{Object: decode.Object(o)}
+			d := decode.Object(o)
+			c.others[keyOf(d.Head())] = o
+			e = machine.ObjectSet{Object: d}
 		}
 	}
 	if c.Objects != nil {
@@ -155,11 +158,14 @@ func (c *Cluster) carryOut(effect machine.Effect) machine.Event {
 	case machine.CallExtender:
 		return c.answer(e)
 	case machine.Write:
+		if !e.NoReply && c.fails(3) {
+			done := c.Faults.IntN(len(e.Writes))
+			c.write(e.Writes[:done])
+			return machine.WriteReply{UID: e.Pod.UID, Done: done, Err: errFault}
+		}
+		c.write(e.Writes)
 		if e.NoReply {
 			return nil
-		}
-		if c.fails(3) {
-			return machine.WriteReply{UID: e.Pod.UID, Done: c.Faults.IntN(len(e.Writes)), Err: errFault}
 		}
 		return machine.WriteReply{UID: e.Pod.UID, Done: len(e.Writes)}
 	case machine.ReadPod:
@@ -268,6 +274,7 @@ func (c *Cluster) answer(e machine.CallExtender) machine.Event {
 func (c *Cluster) Gone(o metav1.Object) {
 	if d := decode.Object(o); d != nil {
 		m := d.Head()
+		delete(c.others, keyOf(m))
 		c.Step(machine.ObjectGone{Kind: m.Kind, Namespace: m.Namespace, Name: m.Name})
 	}
 }

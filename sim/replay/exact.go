@@ -75,9 +75,11 @@ type Exactly struct {
 	// Different counts the steps of which something else came, First is the first.
 	Different int         `json:"different"`
 	First     *Difference `json:"firstDifference,omitempty"`
-	// Unverified counts the decisions of runs that begin in the middle: how long each
-	// pod had waited then is not in the record.
+	// Unverified counts the decisions of runs that begin in the middle, up to the first
+	// snapshot: how long each pod had waited then is not in the record. Notes say why a
+	// snapshot was of no use.
 	Unverified int           `json:"unverified"`
+	Notes      []string      `json:"notes,omitempty"`
 	From       time.Time     `json:"from"`
 	To         time.Time     `json:"to"`
 	Took       time.Duration `json:"-"`
@@ -92,9 +94,13 @@ func Exact(l Log, workers int, decided func(Decided)) (*Exactly, error) {
 		if err == io.EOF {
 			return x.result, nil
 		}
-		if err == nil && e.Begin != nil {
+		switch {
+		case err != nil:
+		case e.Begin != nil:
 			err = x.begin(e.Begin)
-		} else if err == nil {
+		case e.Snapshot != nil:
+			err = x.restore(e)
+		default:
 			x.step(e)
 		}
 		if err != nil {
@@ -108,9 +114,10 @@ type exact struct {
 	workers int
 	decided func(Decided)
 
+	begun   *recording.Begin
 	machine *machine.Machine
 	digest  *recording.Digest
-	exact   bool // the run can be compared
+	exact   bool // the run can be compared from here on
 }
 
 // begin begins a run with a new machine.
@@ -118,12 +125,11 @@ func (x *exact) begin(b *recording.Begin) error {
 	if b.Source != recording.Scheduler {
 		return fmt.Errorf("the record is of a cluster without Berth: there are no decisions in it to compare with; give --config")
 	}
-	o, err := Options(&b.Header)
-	if err != nil {
+	x.begun, x.digest, x.exact = b, recording.NewDigest(nil, !b.Redacted), b.Whole
+	var err error
+	if x.machine, err = x.newMachine(); err != nil {
 		return err
 	}
-	o.Workers = x.workers
-	x.machine, x.digest, x.exact = machine.New(o), recording.NewDigest(nil, !b.Redacted), b.Whole
 	for _, e := range b.Objects {
 		x.machine.Step(b.Start, e)
 	}
@@ -131,6 +137,42 @@ func (x *exact) begin(b *recording.Begin) error {
 		x.result.From = b.Start
 	}
 	return nil
+}
+
+func (x *exact) newMachine() (*machine.Machine, error) {
+	o, err := Options(&x.begun.Header)
+	if err != nil {
+		return nil, err
+	}
+	o.Workers = x.workers
+	return machine.New(o), nil
+}
+
+// restore goes on with a machine that knows what the log says, where the one at hand
+// does not know what was before the log.
+func (x *exact) restore(e *recording.Entry) error {
+	if x.exact {
+		return nil
+	}
+	m, err := x.newMachine()
+	if err != nil {
+		return err
+	}
+	if err := restored(m, e); err != nil {
+		x.result.Notes = append(x.result.Notes, fmt.Sprintf("%s: %v", e.Now.UTC().Format(time.RFC3339), err))
+		return nil
+	}
+	x.machine, x.exact = m, true
+	return nil
+}
+
+func restored(m *machine.Machine, e *recording.Entry) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("restoring the scheduler panicked: %v", r)
+		}
+	}()
+	return m.Restore(e.Now, e.Objects, e.Snapshot)
 }
 
 // step takes a step and compares what comes of it.

@@ -58,9 +58,10 @@ func Run(l Log, o machine.Options) (*Day, error) {
 		if err != nil {
 			return p.day, err
 		}
-		if e.Begin != nil {
+		switch {
+		case e.Begin != nil:
 			p.begin(e.Begin)
-		} else {
+		case e.Snapshot == nil: // of which the virtual cluster has its own
 			p.entry(e)
 		}
 	}

@@ -1,0 +1,148 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Snapshot is what a machine knows, beyond the objects of the API, at a moment at
+// which it rests: no pod is in flight or assumed. A machine that is told of the
+// objects and restored from the snapshot goes on as this one does.
+type Snapshot struct {
+	Table    table.Layout
+	Unlisted []KindUnlisted
+	LastCall uint64 // of an extender
+	Queue    queue.Snapshot
+	Pods     []SavedPod // those of which there is something to say, by UID
+}
+
+// SavedPod is what a machine knows of a pod, beyond its place.
+type SavedPod struct {
+	UID        types.UID         `json:"-"`
+	ToldGated  bool              `json:",omitempty"`
+	Nominating *string           `json:",omitempty"`
+	Condition  *object.Condition `json:",omitempty"`
+	Preemption *SavedPreemption  `json:",omitempty"`
+	Eviction   *SavedEviction    `json:",omitempty"`
+}
+
+// SavedPreemption is what the pod has preempted last.
+type SavedPreemption struct {
+	Node    string
+	Victims []types.UID
+}
+
+// SavedEviction is the eviction of the pod.
+type SavedEviction struct {
+	Node       string
+	Preemptors []types.UID
+	Replied    bool
+}
+
+// Resting tells whether a snapshot may be possible. It costs next to nothing.
+func (m *Machine) Resting() bool {
+	return m.assumed == 0 && len(m.asking) == 0 && len(m.line) == 0 && m.queue.Counts().InFlight == 0
+}
+
+// Snapshot returns what the machine knows; nil while it does not rest.
+func (m *Machine) Snapshot() *Snapshot {
+	layout, ok := m.table.Layout()
+	if !ok || !m.Resting() {
+		return nil
+	}
+	s := &Snapshot{Table: layout, LastCall: m.lastCall, Queue: m.queue.Snapshot(m.now)}
+	for _, kind := range slices.Sorted(maps.Keys(m.unlisted)) {
+		s.Unlisted = append(s.Unlisted, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
+	}
+	for _, ps := range m.sortedStates() {
+		if ps.ended != nil || ps.doubt != nil || m.names[nameOf(ps.pod)] != ps {
+			return nil // a reply is awaited
+		}
+		if saved := ps.saved(); saved != (SavedPod{UID: ps.pod.UID}) {
+			s.Pods = append(s.Pods, saved)
+		}
+	}
+	return s
+}
+
+func (ps *podState) saved() SavedPod {
+	s := SavedPod{UID: ps.pod.UID, ToldGated: ps.toldGated, Nominating: ps.nominating, Condition: ps.condition}
+	if p := ps.preemption; p != nil {
+		s.Preemption = &SavedPreemption{p.node, slices.Clone(p.victims)}
+	}
+	if e := ps.eviction; e != nil {
+		s.Eviction = &SavedEviction{Node: e.node, Replied: e.replied}
+		for _, p := range e.preemptors {
+			s.Eviction.Preemptors = append(s.Eviction.Preemptors, p.UID)
+		}
+	}
+	return s
+}
+
+// Restore has a new machine know the objects that the events tell of, and what the
+// snapshot says.
+func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
+	m.table.LayOut(&s.Table)
+	for _, e := range s.Unlisted {
+		m.unlisted[e.Kind] = e.Err
+	}
+	pending := map[types.UID]*object.Pod{}
+	for _, e := range objects {
+		if p, ok := e.(PodSet); ok && p.Pod.NodeName == "" && !p.Pod.Terminal && m.profiles[p.Pod.SchedulerName] != nil {
+			pending[p.Pod.UID] = p.Pod
+			continue
+		}
+		m.Step(now, e)
+	}
+	for _, o := range s.Table.Replied {
+		m.table.SetObject(o)
+		m.table.Replied(o)
+	}
+	m.lastCall = s.LastCall
+	for _, uid := range slices.Sorted(maps.Keys(pending)) {
+		p := pending[uid]
+		m.stateOf(p).request = engine.For(m.profiles[p.SchedulerName], p)
+	}
+	for _, e := range m.queue.Restore(now, &s.Queue, func(uid types.UID) *object.Pod { return pending[uid] }) {
+		ps := m.pods[e.Pod.UID]
+		ps.entry, e.Owner = e, ps
+		_ = m.guard("classifying", "", func() { m.engine.Classify(ps.request) })
+	}
+	for i := range s.Pods {
+		m.restorePod(&s.Pods[i])
+	}
+	if err := m.Verify(); err != nil {
+		return fmt.Errorf("a scheduler that is as the record says cannot be: %w", err)
+	}
+	return nil
+}
+
+func (m *Machine) restorePod(s *SavedPod) {
+	ps := m.pods[s.UID]
+	if ps == nil {
+		return
+	}
+	ps.toldGated, ps.nominating, ps.condition = s.ToldGated, s.Nominating, s.Condition
+	if p := s.Preemption; p != nil {
+		ps.preemption = &preemption{p.Node, p.Victims}
+	}
+	if e := s.Eviction; e != nil {
+		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied}
+		for _, uid := range e.Preemptors {
+			p := &object.Pod{UID: uid} // it is gone
+			if preemptor := m.pods[uid]; preemptor != nil {
+				p = preemptor.pod
+			}
+			ps.eviction.preemptors = append(ps.eviction.preemptors, p)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package recording
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Source is the machine whose steps are recorded.
+type Source interface {
+	// Resting tells whether a snapshot may be possible, at next to no cost.
+	Resting() bool
+	// Snapshot is what the machine knows, nil while it does not rest.
+	Snapshot() *machine.Snapshot
+}
+
+// snapshot writes what the machine knows, between two entries. On an error nothing is
+// written.
+func (w *encoder) snapshot(s *machine.Snapshot) error {
+	at := len(w.out)
+	w.out = append(w.out, codeSnapshot)
+	w.uint(uint64(len(s.Table.Rows)))
+	for _, name := range s.Table.Rows {
+		w.node(name)
+	}
+	w.uint(uint64(len(s.Table.Free)))
+	for _, row := range s.Table.Free {
+		w.uint(uint64(row))
+	}
+	w.uint(uint64(len(s.Table.Replied)))
+	for _, o := range s.Table.Replied {
+		m := o.Head()
+		if err := w.shown(address{objectKinds[m.Kind], m.Namespace, m.Name}, m.Recorded); err != nil {
+			w.out = w.out[:at]
+			return err
+		}
+	}
+	w.uint(uint64(len(s.Unlisted)))
+	for _, e := range s.Unlisted {
+		w.uint(uint64(objectKinds[e.Kind]))
+		w.error(e.Err)
+	}
+	w.uint(s.LastCall)
+	w.uint(s.Queue.Sequence)
+	w.int(int64(s.Queue.Epoch))
+	w.uint(uint64(len(s.Queue.Entries)))
+	for _, e := range s.Queue.Entries {
+		w.uid(e.UID)
+		w.json(w.redactedEntry(e))
+	}
+	w.uint(uint64(len(s.Pods)))
+	for _, p := range s.Pods {
+		w.uid(p.UID)
+		w.json(w.redactedPod(p))
+	}
+	return nil
+}
+
+func (w *encoder) json(v any) {
+	text, _ := json.Marshal(v) // of types that can be
+	w.string(string(text))
+}
+
+func (w *encoder) redactedEntry(e queue.Saved) queue.Saved {
+	e.Nominated = w.names.Of(e.Nominated)
+	if g := e.Gate; g != nil && w.names != nil {
+		e.Gate = &queue.Gate{Code: g.Code, Plugin: g.Plugin}
+	}
+	return e
+}
+
+// redactedPod: what was asked to be said of a pod does not count in a record without
+// texts.
+func (w *encoder) redactedPod(p machine.SavedPod) machine.SavedPod {
+	if w.names == nil {
+		return p
+	}
+	p.Condition = nil
+	if p.Nominating != nil {
+		node := w.names.Of(*p.Nominating)
+		p.Nominating = &node
+	}
+	if x := p.Preemption; x != nil {
+		p.Preemption = &machine.SavedPreemption{Node: w.names.Of(x.Node), Victims: x.Victims}
+	}
+	if x := p.Eviction; x != nil {
+		p.Eviction = &machine.SavedEviction{Node: w.names.Of(x.Node), Preemptors: x.Preemptors, Replied: x.Replied}
+	}
+	return p
+}
+
+// snapshot reads what encoder.snapshot wrote after the code.
+func (r *decoder) snapshot() *machine.Snapshot {
+	s := &machine.Snapshot{}
+	for range r.count() {
+		s.Table.Rows = append(s.Table.Rows, r.node())
+	}
+	for range r.count() {
+		row := r.uint()
+		if row >= uint64(len(s.Table.Rows)) {
+			r.fail(fmt.Errorf("there is no row %d", row))
+			return nil
+		}
+		s.Table.Free = append(s.Table.Free, table.Row(row))
+	}
+	for range r.count() {
+		if e, ok := r.shown().(machine.ObjectSet); ok {
+			s.Table.Replied = append(s.Table.Replied, e.Object)
+		}
+	}
+	for range r.count() {
+		s.Unlisted = append(s.Unlisted, machine.KindUnlisted{Kind: r.kind(), Err: r.error()})
+	}
+	s.LastCall, s.Queue.Sequence, s.Queue.Epoch = r.uint(), r.uint(), queue.Age(r.int())
+	for range r.count() {
+		e := queue.Saved{UID: r.uid()}
+		r.json(&e)
+		if e.Place == queue.Nowhere || e.Place >= queue.InFlight || (e.Place == queue.Gated) != (e.Gate != nil) {
+			r.fail(fmt.Errorf("pod %s cannot be %d in the queue", e.UID, e.Place))
+			return nil
+		}
+		s.Queue.Entries = append(s.Queue.Entries, e)
+	}
+	for range r.count() {
+		p := machine.SavedPod{UID: r.uid()}
+		r.json(&p)
+		if p.Eviction != nil && len(p.Eviction.Preemptors) == 0 {
+			r.fail(fmt.Errorf("pod %s is evicted for none", p.UID))
+			return nil
+		}
+		s.Pods = append(s.Pods, p)
+	}
+	return s
+}
+
+func (r *decoder) json(into any) {
+	text := r.string()
+	if r.err == nil {
+		if err := json.Unmarshal([]byte(text), into); err != nil {
+			r.fail(err)
+		}
+	}
+}
+
+// all are the events that tell of the objects that are there, in the order of their
+// numbers.
+func (r *decoder) all() []machine.Event {
+	list := make([]machine.Event, 0, len(r.objects))
+	for _, id := range slices.SortedFunc(maps.Keys(r.objects), cmp.Compare[uint64]) {
+		list = append(list, r.objects[id].set)
+	}
+	return list
+}
