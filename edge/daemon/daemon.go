@@ -183,6 +183,9 @@ func New(o Options) (*Daemon, error) {
 	d.loop = loop.New(owned, d.executor, loop.Options{Logger: o.Logger, Observe: d.observe, Panicked: d.metrics.Panicked})
 	d.watchdog = loop.NewWatchdog(d.loop, stuckLimit)
 	d.watcher = kube.NewWatcher(clients, profile.Reads(o.Profiles), d.loop.Post, o.Logger)
+	if !o.Shadow { // whose machine knows other things than it is told
+		d.watcher.AuditCore(names, d.known)
+	}
 	if len(extenders) > 0 {
 		d.executor.Extend(extenders, extenders.Machine())
 		d.watcher.Extend(extenders)

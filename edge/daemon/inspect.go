@@ -85,3 +85,15 @@ func (d *Daemon) Dump(ctx context.Context) {
 		d.logger.Info("Dump of scheduling queue", "counts", s.Queue, "pods", queue)
 	}
 }
+
+// known lists the pods or nodes that the machine has.
+func (d *Daemon) known(ctx context.Context, resource string) (known []machine.Known, err error) {
+	err = d.Inspect(ctx, func(m *machine.Machine) {
+		if resource == "nodes" {
+			known = m.KnownNodes()
+		} else {
+			known = m.KnownPods()
+		}
+	})
+	return known, err
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/daemon"
 	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/logs/logstest"
+	"github.com/berth-scheduler/berth/edge/loop"
 	"github.com/berth-scheduler/berth/sim/apiserver"
 )
 
@@ -51,7 +52,7 @@ func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // daemonOf returns a daemon of the cluster that logs to the sink.
-func daemonOf(t *testing.T, c *cluster, s *logstest.Sink, identity string) *daemon.Daemon {
+func daemonOf(t *testing.T, c *cluster, s *logstest.Sink, identity string, wrap ...func(loop.Machine) loop.Machine) *daemon.Daemon {
 	t.Helper()
 	cfg := config.Default()
 	leads := true
@@ -60,12 +61,16 @@ func daemonOf(t *testing.T, c *cluster, s *logstest.Sink, identity string) *daem
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := daemon.New(daemon.Options{
+	o := daemon.Options{
 		Logger: s.Logger(), Config: cfg, Profiles: profiles, Identity: identity,
 		API: &rest.Config{Host: "http://api", Transport: client{c, identity}, QPS: -1, ContentConfig: rest.ContentConfig{
 			ContentType: cfg.ClientConnection.ContentType, AcceptContentTypes: cfg.ClientConnection.AcceptContentTypes}},
 		MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
-	})
+	}
+	for _, w := range wrap {
+		o.Wrap = w
+	}
+	d, err := daemon.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

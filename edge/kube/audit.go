@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
 )
 
 const (
@@ -24,6 +26,7 @@ const (
 
 // auditor compares what watches told with what there is.
 type auditor struct {
+	known   func(ctx context.Context, resource string) ([]machine.Known, error) // nil: the machine is not compared
 	read    func(context.Context, schema.GroupVersionResource, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error)
 	repairs atomic.Uint64
 }
@@ -33,7 +36,8 @@ type auditor struct {
 func (w *Watcher) Audits() uint64 { return w.audit.repairs.Load() }
 
 // Audit compares, kind by kind until the context ends, what the watches told with
-// what there is. Kinds that differ are listed anew.
+// what there is, and what the machine has with what it was told. Kinds that
+// differ are listed anew.
 func (w *Watcher) Audit(ctx context.Context) {
 	for {
 		for _, s := range w.stores {
@@ -44,6 +48,10 @@ func (w *Watcher) Audit(ctx context.Context) {
 				continue
 			}
 			wrong, err := w.compareTwice(ctx, s)
+			if err == nil && len(wrong) == 0 {
+				wrong, err = w.compareCoreTwice(ctx, s)
+				s.core.retell(wrong)
+			}
 			switch {
 			case ctx.Err() != nil:
 				return
@@ -78,12 +86,17 @@ func (w *Watcher) compareTwice(ctx context.Context, s *store) (map[types.Namespa
 		return nil, err
 	}
 	second, err := w.compare(ctx, s)
+	return inBoth(first, second), err
+}
+
+// inBoth is what is different in the same way at both looks.
+func inBoth(first, second map[types.NamespacedName]difference) map[types.NamespacedName]difference {
 	for name, d := range second { // any order: each by itself
 		if first[name] != d {
 			delete(second, name)
 		}
 	}
-	return second, err
+	return second
 }
 
 var errStaysBehind = errors.New("the watch stays behind")

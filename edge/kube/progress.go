@@ -72,6 +72,7 @@ func (s *store) drop(name types.NamespacedName) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	delete(s.seen, name)
+	delete(s.core.unkept, name)
 }
 
 // tell notes that a change of the version is being posted.

@@ -251,6 +251,7 @@ type store struct {
 	reflector *cache.Reflector
 	run       func(context.Context) // the reflector, or what stands in for it
 	seen      map[types.NamespacedName]owner
+	core      coreAudit
 	synced    chan struct{} // closed when a whole list has been posted
 
 	api      schema.GroupVersion
@@ -311,6 +312,7 @@ func (s *store) Update(obj any) error {
 	}
 	now := owner{types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, e.UID, e.ResourceVersion}
 	s.tell(now.version)
+	s.noteKept(now.NamespacedName, e.set)
 	if e.set == nil {
 		s.note(now)
 		return nil
@@ -350,6 +352,7 @@ func (s *store) remove(name types.NamespacedName) {
 func (s *store) Replace(list []any, version string) error {
 	s.compare(list, version)
 	s.tell(version)
+	s.tellAgain()
 	listed := make(map[types.NamespacedName]bool, len(list))
 	for _, obj := range list {
 		if meta, ok := obj.(metav1.Object); ok {

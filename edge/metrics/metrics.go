@@ -160,7 +160,7 @@ func (m *Metrics) own() {
 		Help: "Configurations that were taken over while the scheduler ran (applied), or refused as a whole (refused)."}, []string{"result"})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
 	m.rewinds = counter(berth, "api_rewinds_total", metrics.ALPHA, "Lists that showed an older state than was seen before, as etcd was restored from a backup.")
-	m.auditRepairs = counter(berth, "audit_repairs_total", metrics.ALPHA, "Objects that were known otherwise than the API server has them, and were listed anew. All are compared every ten minutes.")
+	m.auditRepairs = counter(berth, "audit_repairs_total", metrics.ALPHA, "Objects that were known otherwise than the API server has them, to the watches or to the scheduler's tables and queue, and were listed anew. All are compared every ten minutes.")
 	m.undone = counter(berth, "bindings_undone_total", metrics.ALPHA, "Bindings that were done and that the API undid, as etcd was restored from a backup.")
 }
 

@@ -1,0 +1,37 @@
+package machine
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Known is an object as the machine has it.
+type Known struct {
+	Name    types.NamespacedName
+	UID     types.UID // "" for a node
+	Version string    // as the API showed it last; "" for a node, and for what is not where that version belongs
+}
+
+// KnownPods lists the pods that the machine knows, in no order. One that is shown
+// bound belongs on its node, one that waits into the queue, or on a node on our
+// word.
+func (m *Machine) KnownPods() []Known {
+	pods := make([]Known, 0, len(m.names))
+	for name, ps := range m.names { // any order: so it says
+		k := Known{Name: name, UID: ps.pod.UID, Version: ps.pod.Version}
+		pl := m.table.Pod(ps.pod.UID)
+		if on := ps.pod.NodeName; on == "" && pl == nil && ps.entry == nil || on != "" && (pl == nil || m.table.Name(pl.Row) != on) {
+			k.Version = ""
+		}
+		pods = append(pods, k)
+	}
+	return pods
+}
+
+// KnownNodes lists the nodes of the table.
+func (m *Machine) KnownNodes() []Known {
+	nodes := make([]Known, 0, m.table.Live())
+	for _, r := range m.table.All() {
+		if m.table.Node(r) != nil { // else only pods of an unknown node are there
+			nodes = append(nodes, Known{Name: types.NamespacedName{Name: m.table.Name(r)}})
+		}
+	}
+	return nodes
+}
