@@ -71,6 +71,8 @@ type Machine struct {
 	assumed int // pods
 	undone  int // bindings
 
+	heldBack int // preemptions
+
 	// asking are the pods that wait for an extender, line those of them that
 	// were not asked about yet, the most important first.
 	asking    underway[*extenderCycle]

@@ -109,6 +109,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	}
 	ps.pod, ps.request, ps.toldGated, ps.nominating, ps.condition, ps.preemption = p, nil, false, nil, nil, nil
 	m.setAssumed(ps, false)
+	ps.preemptions = preemptions{}
 	if ps.doubt != nil {
 		ps.doubt.confirmed = true
 	}

@@ -42,6 +42,8 @@ type podState struct {
 	// preemption is what the pod has preempted last, until these victims are
 	// gone; nil when it waits for none.
 	preemption *preemption
+	// preemptions are those since it was placed last.
+	preemptions preemptions
 	// eviction is the pod's own, as a victim, nil when it is none.
 	eviction *eviction
 }

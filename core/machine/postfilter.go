@@ -71,6 +71,10 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 		a.record.PostFilter = []string{out.Message}
 		return nominating{keep: true}, true
 	}
+	if out.NominatedNodeName != "" && m.holdsBack(a, out.Victims) {
+		a.record.PostFilter = append(a.record.PostFilter, heldBack)
+		return nominating{}, false
+	}
 	if !out.KeepNomination {
 		was = nominating{node: out.NominatedNodeName}
 	}

@@ -41,6 +41,9 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 			m.clearNomination(ps)
 		}
 	}
+	if slices.ContainsFunc(plan.Victims, m.stays) {
+		a.state.preemptions.add(m.now)
+	}
 	a.state.preemption = nil
 	for _, uid := range plan.Victims {
 		pl := m.table.Pod(uid)

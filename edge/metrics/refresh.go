@@ -21,6 +21,7 @@ type Snapshot struct {
 	BadObjects           uint64
 	Rewinds              uint64
 	Undone               int // bindings
+	HeldBack             int // preemptions
 	Executor             kube.Counters
 	WatchesBehind        int
 	AuditRepairs         uint64
@@ -34,7 +35,7 @@ type totals struct {
 	pluginPanics, hintPanics int
 	badObjects, rewinds      uint64
 	auditRepairs             uint64
-	undone                   int
+	undone, heldBack         int
 	executor                 kube.Counters
 }
 
@@ -68,9 +69,10 @@ func (m *Metrics) Refresh(s Snapshot) {
 	advance(m.rewinds, m.last.rewinds, s.Rewinds)
 	advance(m.auditRepairs, m.last.auditRepairs, s.AuditRepairs)
 	advance(m.undone, m.last.undone, s.Undone)
+	advance(m.heldBack, m.last.heldBack, s.HeldBack)
 	advance(m.eventsDropped, m.last.executor.EventsDropped, s.Executor.EventsDropped)
 	advance(m.patchesFailed, m.last.executor.PatchesFailed, s.Executor.PatchesFailed)
-	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.AuditRepairs, s.Undone, s.Executor}
+	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.AuditRepairs, s.Undone, s.HeldBack, s.Executor}
 }
 
 // StepAge sets how long the loop has been at its present step. Unlike the rest

@@ -1,0 +1,70 @@
+package machine
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A pod may preempt so often without being placed. Somebody else takes the room
+// then each time, another scheduler say, whose pods it preempts again and again.
+// From then on it waits between two preemptions, twice as long each time. The
+// last wait is no longer than the queue lets a pod wait without an event.
+const (
+	freePreemptions = 10
+	firstWait       = time.Minute
+	lastWait        = 5 * time.Minute
+	preemptionsOver = 30 * time.Minute // after that time without one they no longer count
+)
+
+// heldBack is what is said of a pod that could preempt others, and may not yet.
+const heldBack = "preemption: held back, as 10 preemptions in a row have not placed the pod"
+
+// preemptions are those of a pod in a row that has not been placed since.
+type preemptions struct {
+	n    int
+	last time.Time
+}
+
+func (p *preemptions) add(now time.Time) {
+	if p.over(now) {
+		p.n = 0
+	}
+	p.n++
+	p.last = now
+}
+
+func (p *preemptions) over(now time.Time) bool { return now.Sub(p.last) > preemptionsOver }
+
+// due is when the next may be.
+func (p *preemptions) due(now time.Time) time.Time {
+	if p.n < freePreemptions || p.over(now) {
+		return now
+	}
+	wait := firstWait
+	for n := p.n; n > freePreemptions && wait < lastWait; n-- {
+		wait *= 2
+	}
+	return p.last.Add(min(wait, lastWait))
+}
+
+// holdsBack tells whether the pod may not preempt these yet, and counts that. Who
+// only waits for victims that are on their way out is not held back.
+func (m *Machine) holdsBack(a *attempt, victims []types.UID) bool {
+	if !slices.ContainsFunc(victims, m.stays) || !a.state.preemptions.due(m.now).After(m.now) {
+		return false
+	}
+	m.heldBack++
+	return true
+}
+
+// stays tells whether a pod is placed and not on its way out.
+func (m *Machine) stays(uid types.UID) bool {
+	pl := m.table.Pod(uid)
+	return pl != nil && !pl.Pod.Terminating && !m.evictingUID(uid)
+}
+
+// HeldBack is how many preemptions were held back, as those before them had not
+// placed their pod.
+func (m *Machine) HeldBack() int { return m.heldBack }
