@@ -118,6 +118,7 @@ func (h *Hosts) Nodes() cache.SharedIndexInformer { return h.factory.Core().V1()
 func (h *Hosts) Start(ctx context.Context) error {
 	h.runPostBinds(ctx)
 	if h.broadcaster != nil {
+		context.AfterFunc(ctx, h.broadcaster.Shutdown)
 		if err := h.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 			return fmt.Errorf("recording events of plugins: %w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -394,6 +395,34 @@ func TestGangByPermit(t *testing.T) {
 	c.Add(Pod("r", "gang", "x"), Pod("s", "gang", "x"))
 	for _, name := range []string{"q", "r", "s"} {
 		c.Until(name+" is bound", func() bool { return c.Pod(name).Spec.NodeName != "" })
+	}
+}
+
+// holder holds each pod for a minute.
+type holder struct{ named }
+
+func (holder) Permit(context.Context, fwk.CycleState, *v1.Pod, string) (*fwk.Status, time.Duration) {
+	return fwk.NewStatus(fwk.Wait), time.Minute
+}
+
+// A waiting pod tells which plugins hold it now, not when it was asked for.
+func TestPendingPlugins(t *testing.T) {
+	var h fwk.Handle
+	c := New(t, WithPlugin("A", with(func(handle fwk.Handle) fwk.Plugin { h = handle; return holder{"A"} })),
+		WithPlugin("B", with(func(fwk.Handle) fwk.Plugin { return holder{"B"} })))
+	c.Add(Node("n"), Pod("p"))
+	c.Until("p waits", func() bool { return h.GetWaitingPod("p") != nil })
+	waiting := h.GetWaitingPod("p")
+	for _, step := range []struct {
+		allow string
+		want  []string
+	}{{"", []string{"A", "B"}}, {"A", []string{"B"}}, {"B", []string{}}} {
+		if step.allow != "" {
+			h.IterateOverWaitingPods(func(w fwk.WaitingPod) { w.Allow(step.allow) })
+		}
+		if got := waiting.GetPendingPlugins(); !slices.Equal(got, step.want) {
+			t.Errorf("after Allow(%q): %v hold it, want %v", step.allow, got, step.want)
+		}
 	}
 }
 

@@ -12,15 +12,30 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// waitingPod is a pod that Permit plugins hold, as of when it was asked for.
+// waitingPod is a pod that Permit plugins hold, or have held.
 type waitingPod struct {
 	hosts   *Hosts
 	pod     *v1.Pod
-	pending []string
+	pending []string // as of when it was asked for
 }
 
-func (w *waitingPod) GetPod() *v1.Pod             { return w.pod }
-func (w *waitingPod) GetPendingPlugins() []string { return slices.Clone(w.pending) }
+func (w *waitingPod) GetPod() *v1.Pod { return w.pod }
+
+// GetPendingPlugins names the plugins that hold the pod now.
+func (w *waitingPod) GetPendingPlugins() []string {
+	pending := []string{}
+	err := w.hosts.ask(func() {
+		for _, now := range w.hosts.machine.WaitingPods() {
+			if now.Pod.UID == w.pod.UID {
+				pending = append(pending, now.Plugins...)
+			}
+		}
+	})
+	if err != nil {
+		return slices.Clone(w.pending)
+	}
+	return pending
+}
 
 // Allow lets the pod go as far as the plugin is concerned.
 func (w *waitingPod) Allow(plugin string) {
