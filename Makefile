@@ -9,7 +9,7 @@ LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/compon
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults bench suite breaks clean
+.PHONY: all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults bench suite suites suites-quick breaks clean
 
 all: build lab
 
@@ -74,6 +74,12 @@ sim: lab ## whole schedulers over an API server in memory, with faults that a se
 
 faults: build lab ## faults of kube-scheduler v1.36.3 that Berth does not have, shown live
 	$(BIN)/berth-lab faults
+
+suites: build lab ## Kubernetes' own tests of scheduling with Berth in kube-scheduler's place, about 40 minutes; ONLY='scheduler/filters '
+	cd lab && $(GO) run ./cmd/suites --only '$(ONLY)'
+
+suites-quick: ## a few of them, in less than three minutes
+	cd lab && $(GO) run ./cmd/suites --quick
 
 breaks: ## break Berth on purpose, one rule at a time: the comparison has to see it; ONLY=PodTopologySpread
 	cd lab && $(GO) run ./cmd/breaks --only '$(ONLY)'

@@ -20,6 +20,18 @@ var lacks = []struct {
 	{CoordinatedLeaderElection, true, "the lease is taken by whoever applies first; candidates are not compared"},
 }
 
+// Refusal is the value of a gate that Berth cannot take.
+type Refusal struct {
+	Gate  featuregate.Feature
+	Value bool
+	why   string
+}
+
+// Error names the gate and the reason.
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("feature gate %s=%t is not supported: %s", r.Gate, r.Value, r.why)
+}
+
 // Unsupported says which gates have a value that Berth does not implement. Gates
 // that need one of these are not named again. Those that only switch how fast
 // kube-scheduler decides are taken and change nothing (docs/deviations.md).
@@ -27,7 +39,7 @@ func Unsupported(gates featuregate.FeatureGate) []error {
 	var errs []error
 	for _, l := range lacks {
 		if gates.Enabled(l.gate) == l.value {
-			errs = append(errs, fmt.Errorf("feature gate %s=%t is not supported: %s", l.gate, l.value, l.why))
+			errs = append(errs, &Refusal{l.gate, l.value, l.why})
 		}
 	}
 	return errs

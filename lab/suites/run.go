@@ -1,0 +1,173 @@
+package suites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A scheduler that tests run with.
+const (
+	berth         = "berth"
+	kubeScheduler = "kube-scheduler"
+)
+
+// testTime is how long a top-level test may take. The longest take four minutes.
+const testTime = 15 * time.Minute
+
+// verdict is what came of a case.
+type verdict string
+
+const (
+	passed  verdict = "pass"
+	failed  verdict = "fail"
+	skipped verdict = "skip"
+)
+
+// outcome is what came of a top-level test.
+type outcome struct {
+	cases map[string]verdict // of tests without subtests, by name
+	// berth names the tests that have made a scheduler that Berth has replaced;
+	// byHand those of them that run kube-scheduler's cycles themselves.
+	berth, byHand []string
+	log           string // file
+}
+
+// run runs a top-level test with a scheduler. Each has a process of its own, so
+// that one that hangs or panics ends no other.
+func (w *workspace) run(ctx context.Context, binary, pkg, test, scheduler string) (*outcome, error) {
+	w.runs++
+	log := filepath.Join(w.dir, fmt.Sprintf("%03d-%s-%s-%s.log", w.runs, path.Base(pkg), test, scheduler))
+	file, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	ctx, cancel := context.WithTimeout(ctx, testTime+time.Minute) // the test times itself out before
+	defer cancel()
+	args := append(slices.Clone(w.exec), binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout="+testTime.String())
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the tests, as they are asked for
+	cmd.Dir, cmd.Stderr = w.dirOf(pkg), file
+	cmd.Env = append(os.Environ(), "SUITES_SCHEDULER="+scheduler, "SUITES_BERTH="+filepath.Join(w.bin, "berth-scheduler"), "BERTH_CHECK=1",
+		"PATH="+filepath.Join(w.dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
+		"KUBE_INTEGRATION_ETCD_URL=http://127.0.0.1:1", // no other etcd than the test's
+		"ETCD_UNSAFE_NO_FSYNC=true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = 10 * time.Second
+	var said strings.Builder
+	cmd.Stdout = &said
+	err = cmd.Run()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // an etcd that a panic has left
+	if _, writeErr := file.WriteString("\n== stdout\n" + said.String()); writeErr != nil {
+		return nil, writeErr
+	}
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		return nil, err
+	}
+	o := parse(said.String())
+	o.log = log
+	if err != nil && !o.has(failed) {
+		o.cases[test] = failed // the process says so: goroutines that are left, a panic
+	}
+	return o, nil
+}
+
+var (
+	begun  = regexp.MustCompile(`^=== (RUN|CONT|NAME) +(\S+)$`)
+	judged = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
+)
+
+// What the overlay prints.
+const (
+	berthDecides = "SUITES: Berth decides"
+	drivenByHand = "SUITES: kube-scheduler decides"
+)
+
+// parse reads what a test binary says with -test.v.
+func parse(said string) *outcome {
+	o := &outcome{cases: map[string]verdict{}}
+	parents, current := map[string]bool{}, ""
+	for line := range strings.Lines(said) {
+		line = strings.TrimRight(line, "\n")
+		if m := begun.FindStringSubmatch(line); m != nil {
+			current = m[2]
+			if at := strings.LastIndexByte(current, '/'); at >= 0 {
+				parents[current[:at]] = true
+			}
+			if _, known := o.cases[current]; !known {
+				o.cases[current] = failed // until it is judged
+			}
+		} else if m := judged.FindStringSubmatch(line); m != nil {
+			o.cases[m[2]] = map[string]verdict{"PASS": passed, "FAIL": failed, "SKIP": skipped}[m[1]]
+		} else if strings.HasSuffix(line, berthDecides) {
+			o.berth = append(o.berth, current)
+		} else if strings.HasSuffix(line, drivenByHand) {
+			o.byHand = append(o.byHand, current)
+		}
+	}
+	for parent := range parents { // any order: deletes
+		if o.cases[parent] != failed || o.failsBelow(parent) {
+			delete(o.cases, parent)
+		}
+	}
+	return o
+}
+
+// failsBelow tells whether a subtest fails.
+func (o *outcome) failsBelow(test string) bool {
+	for name, v := range o.cases { // any order: a yes or no
+		if v == failed && strings.HasPrefix(name, test+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *outcome) has(v verdict) bool {
+	for _, other := range o.cases { // any order: a yes or no
+		if other == v {
+			return true
+		}
+	}
+	return false
+}
+
+// onBerth tells whether Berth decided in a case: a scheduler was made in the test
+// itself, or in one around it, and the case does not drive kube-scheduler by hand.
+func (o *outcome) onBerth(name string) bool { return within(o.berth, name) && !within(o.byHand, name) }
+
+// within tells whether a test is among others, or below one of them.
+func within(tests []string, name string) bool {
+	return slices.ContainsFunc(tests, func(test string) bool { return name == test || strings.HasPrefix(name, test+"/") })
+}
+
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
+
+// tests are the top-level tests of a package, in the order of its files.
+func (w *workspace) tests(pkg string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(w.dirOf(pkg), "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range testFunc.FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,107 @@
+package suites
+
+import (
+	"maps"
+	"slices"
+	"testing"
+)
+
+const said = `=== RUN   TestOne
+SUITES: Berth decides
+=== RUN   TestOne/a
+    some_test.go:7: a line
+=== RUN   TestOne/b
+--- FAIL: TestOne (2.00s)
+    --- PASS: TestOne/a (1.00s)
+    --- FAIL: TestOne/b (1.00s)
+=== RUN   TestTwo
+--- PASS: TestTwo (0.00s)
+=== RUN   TestThree
+--- SKIP: TestThree (0.00s)
+=== RUN   TestFour
+SUITES: Berth decides
+SUITES: kube-scheduler decides
+--- PASS: TestFour (0.00s)
+=== RUN   TestFive
+=== RUN   TestFive/a
+panic: five
+`
+
+func TestParse(t *testing.T) {
+	o := parse(said)
+	want := map[string]verdict{"TestOne/a": passed, "TestOne/b": failed, "TestTwo": passed, "TestThree": skipped, "TestFour": passed, "TestFive/a": failed}
+	if !maps.Equal(o.cases, want) {
+		t.Errorf("got %v, want %v", o.cases, want)
+	}
+	for name, want := range map[string]bool{"TestOne/a": true, "TestTwo": false, "TestFour": false} {
+		if o.onBerth(name) != want {
+			t.Errorf("%s: Berth decides: %t", name, !want)
+		}
+	}
+}
+
+// A case that fails is a fault, unless a rule names it, it passes the next time, or
+// kube-scheduler fails it too.
+func TestJudge(t *testing.T) {
+	rules, err := parseRules("= a reason\npkg TestOne/*\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := parse("=== RUN   TestFive\n--- PASS: TestFive (0.00s)\n")
+	for _, tt := range []struct {
+		pkg            string
+		again, control *outcome
+		one, five      class
+	}{
+		{"pkg", nil, nil, allowed, fault},
+		{"other", nil, nil, fault, fault},
+		{"pkg", nil, parse(said), allowed, both},
+		{"pkg", &outcome{cases: map[string]verdict{"TestFive/a": passed}}, alone, allowed, flaky},
+		{"pkg", parse(said), alone, allowed, fault},
+	} {
+		got := map[string]class{}
+		for _, r := range judge(tt.pkg, rules, parse(said), tt.again, tt.control) {
+			got[r.name] = r.class
+		}
+		want := map[string]class{"TestOne/a": passes, "TestOne/b": tt.one, "TestTwo": byHand, "TestThree": skip, "TestFour": byHand, "TestFive/a": tt.five}
+		if !maps.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// The lists name tests that exist, and each case on the allow-list has a reason. What
+// is laid over Kubernetes fits its files.
+func TestLists(t *testing.T) {
+	w, err := newWorkspace("..", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{allowedText, quickText} {
+		rules, err := parseRules(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rules {
+			tests, err := w.tests(pathOf(r.pkg))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(tests, r.names) {
+				t.Errorf("%s has no test that %s names", r.pkg, r.name)
+			}
+			if text == allowedText && r.reason == "" {
+				t.Errorf("%s %s: no reason is given", r.pkg, r.name)
+			}
+		}
+	}
+}
+
+// A file that has changed is not edited in the wrong place.
+func TestEditsFitOnce(t *testing.T) {
+	for text, ok := range map[string]bool{"": false, "old": true, "old old": false} {
+		if got, err := replaceOnce(text, "old", "new"); (err == nil) != ok || ok && got != "new" {
+			t.Errorf("%q: got %q, %v", text, got, err)
+		}
+	}
+}
