@@ -7,6 +7,8 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -23,6 +25,8 @@ type Plan struct {
 	// NominationsToClear are the pods nominated to the node that lose it, having lower
 	// priority than the one that takes it.
 	NominationsToClear []*object.Pod
+
+	uid types.UID // of the node
 }
 
 // criteria are what plans are compared by, in this order (v1.36,
@@ -72,17 +76,31 @@ type choice struct {
 }
 
 // beatenBy tells whether criteria on a node beat the choice. Of equals the
-// node's name decides, where v1.36 leaves it to chance.
-func (best *choice) beatenBy(c *criteria, node string, now time.Time) bool {
+// node's UID decides, where v1.36 leaves it to chance.
+func (best *choice) beatenBy(c *criteria, uid types.UID, node string, now time.Time) bool {
 	if best.Plan == nil {
 		return true
 	}
 	order := c.compare(&best.criteria, now)
-	return order < 0 || order == 0 && node < best.Node
+	return order < 0 || order == 0 && byUID(uid, best.uid, node, best.Node) < 0
+}
+
+// byUID orders equals: by UID, as names may be replaced in a record, which then has
+// the same decisions; by name where there are no UIDs.
+func byUID(a, b types.UID, nameOfA, nameOfB string) int {
+	return cmp.Or(cmp.Compare(a, b), cmp.Compare(nameOfA, nameOfB))
+}
+
+// nodeUID is the UID of the row's node.
+func nodeUID(t *table.Table, row table.Row) types.UID {
+	if n := t.Node(row); n != nil {
+		return n.UID
+	}
+	return ""
 }
 
 func (best *choice) take(p *Plan, now time.Time) {
-	if c := p.criteria(); best.beatenBy(&c, p.Node, now) {
+	if c := p.criteria(); best.beatenBy(&c, p.uid, p.Node, now) {
 		best.Plan, best.criteria = p, c
 	}
 }
@@ -140,7 +158,11 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 	var best choice
 	for _, o := range candidates {
 		victims := slices.SortedFunc(slices.Values(o.Victims), byImportance(c.Now))
-		best.take(&Plan{Node: o.Node, Victims: victims, NumPDBViolations: o.NumPDBViolations}, c.Now)
+		p := &Plan{Node: o.Node, Victims: victims, NumPDBViolations: o.NumPDBViolations}
+		if row, known := c.Table.Find(o.Node); known {
+			p.uid = nodeUID(c.Table, row)
+		}
+		best.take(p, c.Now)
 	}
 	if best.Plan != nil {
 		best.NominationsToClear = nominationsToClear(c, best.Node)

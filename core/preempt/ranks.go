@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -39,6 +40,7 @@ type ranks struct {
 type rank struct {
 	criteria
 	node    string
+	uid     types.UID // of the node
 	outlook outlook
 	// volatile: it depends on the time, or on the pod at hand.
 	volatile bool
@@ -181,7 +183,7 @@ func (k *ranks) compare(a, b table.Row) int {
 	if order := x.criteria.compare(&y.criteria, endOfTime); order != 0 {
 		return order
 	}
-	return cmp.Compare(x.node, y.node)
+	return byUID(x.uid, y.uid, x.node, y.node)
 }
 
 // endOfTime is later than any time that a pod can have started.
@@ -191,7 +193,7 @@ var endOfTime = time.Unix(1<<55, 0)
 // whether it is open.
 func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	r, b := &k.rows[row], &k.bounds
-	*r = rank{node: c.Table.Name(row)}
+	*r = rank{node: c.Table.Name(row), uid: nodeUID(c.Table, row)}
 	b.begin(c, row)
 	for _, n := range c.Nominations.PodsForNode(r.node) {
 		r.volatile = r.volatile || n.UID == c.Pod.UID
@@ -225,7 +227,7 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	k.tries = k.tries[:0]
 	for row := range k.byRank(c) {
 		r := &k.rows[row]
-		if !best.beatenBy(&r.criteria, r.node, c.Now) || !c.Filters.Local && clean > 0 && found >= enough {
+		if !best.beatenBy(&r.criteria, r.uid, r.node, c.Now) || !c.Filters.Local && clean > 0 && found >= enough {
 			break
 		}
 		if !candidate(c, row) {
@@ -267,7 +269,7 @@ func (k *ranks) byRank(c *framework.PostFilterCall) iter.Seq[table.Row] {
 		if order := x.criteria.compare(&y.criteria, c.Now); order != 0 {
 			return order
 		}
-		return cmp.Compare(x.node, y.node)
+		return byUID(x.uid, y.uid, x.node, y.node)
 	}
 	return func(yield func(table.Row) bool) {
 		volatile := slices.DeleteFunc(slices.Clone(k.volatile), func(r table.Row) bool { return k.rows[r].outlook != open })

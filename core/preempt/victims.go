@@ -39,7 +39,7 @@ func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Block
 	violations := len(victims)
 	victims = append(victims, reprieve(c, row, others)...)
 	slices.SortFunc(victims, moreImportant)
-	return &Plan{Node: c.Table.Name(row), Victims: victims, NumPDBViolations: violations}, nil
+	return &Plan{Node: c.Table.Name(row), Victims: victims, NumPDBViolations: violations, uid: nodeUID(c.Table, row)}, nil
 }
 
 func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
@@ -103,15 +103,13 @@ func budgetsOf(namespace string, budgets []*object.Budget) []*object.Budget {
 	return budgets[from:to]
 }
 
-// byImportance orders by priority, then by how long the pod has run; the rest
+// byImportance orders by priority, then by how long the pod has run; the UID
 // makes the order total, where v1.36's is left open.
 func byImportance(now time.Time) func(a, b *object.Pod) int {
 	return func(a, b *object.Pod) int {
 		return cmp.Or(
 			cmp.Compare(b.Priority, a.Priority),
 			started(a, now).Compare(started(b, now)),
-			cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.UID, b.UID),
 		)
 	}

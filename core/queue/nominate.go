@@ -8,7 +8,7 @@ import (
 )
 
 // NominatedTo returns the pods nominated to the node: higher priority first,
-// then by namespace, name and UID. The slice is never changed again, neither
+// then by UID. The slice is never changed again, neither
 // by the queue nor may it be by the caller.
 func (q *Queue) NominatedTo(node string) []*object.Pod { return q.nominated[node] }
 
@@ -78,8 +78,6 @@ func (q *Queue) setNominated(node string, pods []*object.Pod) {
 func byRank(a, b *object.Pod) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
-		cmp.Compare(a.Namespace, b.Namespace),
-		cmp.Compare(a.Name, b.Name),
 		cmp.Compare(a.UID, b.UID),
 	)
 }

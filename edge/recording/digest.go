@@ -120,7 +120,7 @@ func (d *Digest) write(e machine.Write) {
 		w := &e.Writes[i]
 		d.number(int64(w.Object.Kind))
 		d.name(w.Object.Namespace)
-		d.name(w.Object.Name)
+		d.text(d.names.claimOf(e.Pod.Name, w.Object.Name))
 		d.text(w.Subresource)
 		d.flag(w.Delete)
 		d.flag(w.Create != nil)

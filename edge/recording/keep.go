@@ -53,7 +53,7 @@ func keepObject(o metav1.Object) api {
 	}
 	kept := o.(api).DeepCopyObject().(api)
 	kept.SetManagedFields(nil)
-	kept.SetFinalizers(nil)
+	kept.SetFinalizers(keepFinalizers(kept.GetFinalizers()))
 	kept.SetAnnotations(keepAnnotations(kept.GetAnnotations()))
 	switch o := kept.(type) {
 	case *storagev1.StorageClass:
@@ -64,6 +64,14 @@ func keepObject(o metav1.Object) api {
 		}
 	}
 	return kept
+}
+
+// keepFinalizers keeps the one that the scheduler writes where it is missing.
+func keepFinalizers(all []string) []string {
+	if slices.Contains(all, resourcev1.Finalizer) {
+		return []string{resourcev1.Finalizer}
+	}
+	return nil
 }
 
 // annotations are those that decisions depend on.

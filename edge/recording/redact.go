@@ -16,12 +16,13 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-scheduler/berth/core/plugins/dynamicresources"
 )
 
 // Names replaces names by keyed hashes: one name by one hash, wherever it stands,
-// so that what selects what stays the same. Hashes have another order than names:
-// where a decision goes by the order of names, as between victims that are equal
-// otherwise, it may be another.
+// so that what selects what stays the same. Hashes have another order than names, but
+// no decision goes by the order of names: UIDs decide between equals.
 //
 // A name is replaced part by part between hyphens and underscores, as some names are
 // made of others: the claim of an ephemeral volume is called like its pod, a hyphen
@@ -56,6 +57,19 @@ func (n *Names) Of(name string) string {
 		name = name[at+len(part):]
 	}
 	return b.String() + name
+}
+
+// claimOf is what stands for the name of a claim of the pod: one that the scheduler
+// made is called as it would call it if the pod had the name that it has here.
+func (n *Names) claimOf(pod, claim string) string {
+	if n == nil {
+		return claim
+	}
+	suffix := claim[max(0, len(claim)-dynamicresources.MadeSuffix):]
+	if claim != dynamicresources.MadeName(pod, suffix) {
+		return n.Of(claim)
+	}
+	return dynamicresources.MadeName(n.Of(pod), suffix)
 }
 
 func separates(r rune) bool { return r == '-' || r == '_' }
@@ -101,7 +115,7 @@ func (n *Names) image(reference string) string {
 var keptFields = map[string]bool{
 	"Key": true, "TopologyKey": true, "APIVersion": true, "Kind": true, "SchedulerName": true, "Reason": true,
 	"Driver": true, "Provisioner": true, "Attacher": true, "FSType": true, "Resource": true, "MatchLabelKeys": true, "MismatchLabelKeys": true,
-	"TopologyKeys": true, "DeclaredFeatures": true,
+	"TopologyKeys": true, "DeclaredFeatures": true, "Finalizers": true,
 }
 
 // redact replaces the names in a copy that keep made.
@@ -110,8 +124,30 @@ func (n *Names) redact(o api) {
 	case *resourcev1.ResourceSlice:
 		n.redactSlice(o)
 	case *resourcev1.DeviceClass, *storagev1.CSIDriver:
+	case *resourcev1.ResourceClaim:
+		n.redactClaim(o)
+	case *v1.Pod:
+		n.redactPod(o)
 	default:
 		n.walk(reflect.ValueOf(o).Elem(), "")
+	}
+}
+
+func (n *Names) redactClaim(c *resourcev1.ResourceClaim) {
+	name := n.Of(c.Name)
+	if len(c.OwnerReferences) == 1 {
+		name = n.claimOf(c.OwnerReferences[0].Name, c.Name)
+	}
+	n.walk(reflect.ValueOf(c).Elem(), "")
+	c.Name = name
+}
+
+func (n *Names) redactPod(p *v1.Pod) {
+	made := p.Status.ExtendedResourceClaimStatus
+	pod := p.Name
+	n.walk(reflect.ValueOf(p).Elem(), "")
+	if made != nil { // the walk has put a copy in its place
+		p.Status.ExtendedResourceClaimStatus.ResourceClaimName = n.claimOf(pod, made.ResourceClaimName)
 	}
 }
 

@@ -42,9 +42,17 @@ func (pl *plugin) madeFor(t *table.Table, p *object.Pod) *object.ResourceClaim {
 // nameFor is a name for the pod's claim that no other attempt gives: what is
 // tried again after its reply was lost does not make a second one.
 func nameFor(p *object.Pod, attempt time.Time) string {
+	return MadeName(p.Name, fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %d", p.UID, attempt.UnixNano())))[:MadeSuffix])
+}
+
+// MadeSuffix is how long the part is in which the names of claims differ that are
+// made for one pod.
+const MadeSuffix = 10
+
+// MadeName is the name of a claim that is made for the pod.
+func MadeName(pod, suffix string) string {
 	const base, longest = "-extended-resources-", 63 // as generated names are (v1.36)
-	suffix := fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s %d", p.UID, attempt.UnixNano())))[:10]
-	name := p.Name + base
+	name := pod + base
 	return name[:min(len(name), longest-len(suffix))] + suffix
 }
 

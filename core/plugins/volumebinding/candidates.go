@@ -48,7 +48,7 @@ func preBound(t *table.Table, c *object.PersistentVolumeClaim) (list []*object.P
 }
 
 func bySize(a, b *object.PersistentVolume) int {
-	return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Name, b.Name))
 }
 
 // suits: the volume is large enough, and of the mode and attributes.

@@ -145,7 +145,9 @@ func (c *claim) findRoom(t *table.Table) {
 			c.capacities = append(c.capacities, room)
 		}
 	}
-	slices.SortFunc(c.capacities, func(a, b *object.CSIStorageCapacity) int { return cmp.Compare(a.Key(), b.Key()) })
+	slices.SortFunc(c.capacities, func(a, b *object.CSIStorageCapacity) int {
+		return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.Key(), b.Key()))
+	})
 }
 
 // provisions tells whether a volume can be made for the claim on the node; if
