@@ -71,7 +71,8 @@ type Machine struct {
 	assumed int // pods
 	undone  int // bindings
 
-	heldBack int // preemptions
+	heldBack    int // preemptions
+	overcommits overcommits
 
 	// asking are the pods that wait for an extender, line those of them that
 	// were not asked about yet, the most important first.
@@ -100,6 +101,7 @@ func New(o Options) *Machine {
 		names:    map[types.NamespacedName]*podState{},
 		busy:     make([]int, len(o.Extenders)),
 	}
+	m.overcommits.nodes = map[string]bool{}
 	for _, p := range o.Profiles {
 		m.profiles[p.Name] = p
 	}

@@ -58,7 +58,8 @@ func (d *Daemon) snapshot() metrics.Snapshot {
 		Queue: q.Counts(), Arrivals: q.Arrivals(), EventsInFlight: q.EventsInFlight(), Scoring: d.metrics.Scoring(),
 		Nodes: t.Live(), Pods: t.Placements(), Assumed: d.machine.Assumed(),
 		PluginPanics: d.machine.Panics(), BadObjects: d.watcher.BadObjects(),
-		Rewinds: d.watcher.Rewinds(), Undone: d.machine.Undone(), HeldBack: d.machine.HeldBack(), Executor: d.executor.Counters(),
+		Rewinds: d.watcher.Rewinds(), Undone: d.machine.Undone(), HeldBack: d.machine.HeldBack(),
+		Overcommits: d.machine.Overcommits(), OvercommittedNodes: d.machine.OvercommittedNodes(), Executor: d.executor.Counters(),
 		WatchesBehind: len(d.watcher.Behind()), AuditRepairs: d.watcher.Audits(),
 	}
 	if d.hosts != nil {

@@ -4,6 +4,8 @@ import (
 	_ "embed" // for Lines
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -160,6 +162,9 @@ func (l *Logger) effect(s loop.Step, e machine.Effect) {
 		}
 	case machine.PublishEvent:
 		l.published(s, e)
+	case machine.Overcommitted:
+		l.logger.Info("Node is over-committed", "node", klog.KRef("", e.Node), "pod", ref(e.Pod), "schedulerName", e.Pod.SchedulerName,
+			"resource", e.Resource, "requested", amount(e.Resource, e.Requested), "allocatable", amount(e.Resource, e.Allocatable))
 	}
 }
 
@@ -188,6 +193,17 @@ func (l *Logger) patching(e machine.PatchStatus) {
 		values = append(values, "nominatedNodeName", *e.Nominated, "nominatingMode", 1) // ModeOverride
 	}
 	l.logger.V(3).Info("Updating pod condition and nominated node name", values...)
+}
+
+// amount is n of the resource as users write it.
+func amount(name v1.ResourceName, n int64) *resource.Quantity {
+	switch name {
+	case v1.ResourceCPU:
+		return resource.NewMilliQuantity(n, resource.DecimalSI)
+	case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return resource.NewQuantity(n, resource.BinarySI)
+	}
+	return resource.NewQuantity(n, resource.DecimalSI)
 }
 
 func ref(p *object.Pod) klog.ObjectRef { return klog.KRef(p.Namespace, p.Name) }

@@ -268,3 +268,16 @@ func TestNoLinesNoMemory(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A pod that is bound where no room is left is a line at any verbosity.
+func TestOvercommitted(t *testing.T) {
+	w := newWorld(t, 0)
+	w.do(node("n", "2"), pod("ours", "1500m"), machine.ScheduleOne{})
+	w.do(pod("ours", "1500m", on("n")), pod("theirs", "1", on("n")))
+	for _, line := range w.sink.Lines() {
+		if line.Message == "Node is over-committed" && line.Level == "V0" {
+			return
+		}
+	}
+	t.Errorf("logged: %+v", w.sink.Lines())
+}

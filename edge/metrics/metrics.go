@@ -61,6 +61,8 @@ type Metrics struct {
 	rewinds, undone *metrics.Counter
 	auditRepairs    *metrics.Counter
 	heldBack        *metrics.Counter // preemptions
+	overcommits     *metrics.Counter // pods
+	overcommitted   *metrics.Gauge   // nodes
 	stepSeconds     *metrics.Gauge
 	behind          *metrics.Gauge // watches
 	reloads         *metrics.CounterVec
@@ -85,7 +87,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.stepSeconds, m.behind, m.hosted, m.reloads)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.behind, m.hosted, m.reloads)
 	return m
 }
 
@@ -163,6 +165,9 @@ func (m *Metrics) own() {
 	m.rewinds = counter(berth, "api_rewinds_total", metrics.ALPHA, "Lists that showed an older state than was seen before, as etcd was restored from a backup.")
 	m.auditRepairs = counter(berth, "audit_repairs_total", metrics.ALPHA, "Objects that were known otherwise than the API server has them, to the watches or to the scheduler's tables and queue, and were listed anew. All are compared every ten minutes.")
 	m.heldBack = counter(berth, "preemptions_held_back_total", metrics.ALPHA, "Attempts in which a pod could have preempted others and was held back, as ten preemptions in a row had not placed it.")
+	m.overcommits = counter(berth, "overcommits_total", metrics.ALPHA, "Pods that were bound, by whomever, to a node that had no room for them, since this process first decided. Two schedulers that decide at the same moment do that.")
+	m.overcommitted = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "overcommitted_nodes", StabilityLevel: metrics.ALPHA,
+		Help: "Nodes whose bound pods request more than they offer. No further pod is placed there."})
 	m.undone = counter(berth, "bindings_undone_total", metrics.ALPHA, "Bindings that were done and that the API undid, as etcd was restored from a backup.")
 }
 

@@ -22,6 +22,8 @@ type Snapshot struct {
 	Rewinds              uint64
 	Undone               int // bindings
 	HeldBack             int // preemptions
+	Overcommits          int // pods
+	OvercommittedNodes   int
 	Executor             kube.Counters
 	WatchesBehind        int
 	AuditRepairs         uint64
@@ -36,6 +38,7 @@ type totals struct {
 	badObjects, rewinds      uint64
 	auditRepairs             uint64
 	undone, heldBack         int
+	overcommits              int
 	executor                 kube.Counters
 }
 
@@ -53,6 +56,7 @@ func (m *Metrics) Refresh(s Snapshot) {
 	m.goroutines.WithLabelValues("prioritizing_extender").Set(float64(s.Scoring))
 	m.hosted.WithLabelValues("prebind").Set(float64(s.PreBinding))
 	m.hosted.WithLabelValues("late").Set(float64(s.Late))
+	m.overcommitted.Set(float64(s.OvercommittedNodes))
 	m.behind.Set(float64(s.WatchesBehind))
 	m.inFlight.Reset()
 	for event, n := range s.EventsInFlight { // any order: each has its gauge
@@ -70,9 +74,10 @@ func (m *Metrics) Refresh(s Snapshot) {
 	advance(m.auditRepairs, m.last.auditRepairs, s.AuditRepairs)
 	advance(m.undone, m.last.undone, s.Undone)
 	advance(m.heldBack, m.last.heldBack, s.HeldBack)
+	advance(m.overcommits, m.last.overcommits, s.Overcommits)
 	advance(m.eventsDropped, m.last.executor.EventsDropped, s.Executor.EventsDropped)
 	advance(m.patchesFailed, m.last.executor.PatchesFailed, s.Executor.PatchesFailed)
-	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.AuditRepairs, s.Undone, s.HeldBack, s.Executor}
+	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.AuditRepairs, s.Undone, s.HeldBack, s.Overcommits, s.Executor}
 }
 
 // StepAge sets how long the loop has been at its present step. Unlike the rest
