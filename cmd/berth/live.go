@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,6 +57,9 @@ func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *deco
 		return err
 	}
 	if err := client.Get().Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list); err != nil {
+		if apierrors.IsNotFound(err) && k.Version != "v1" {
+			return nil // a beta that is not served: there are none
+		}
 		return err
 	}
 	return meta.EachListItem(list, func(o runtime.Object) error {

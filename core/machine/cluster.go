@@ -2,9 +2,11 @@ package machine
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 )
 
 // clusterChanged takes in a change of anything but a pod.
@@ -101,14 +103,18 @@ func (m *Machine) namespaceSet(n *object.Namespace) {
 }
 
 func (m *Machine) objectSet(o object.Object) {
-	if m.table.Overtaken(o) {
+	if m.table.Overtaken(o) || !m.follows(o.Head().Kind) {
 		return
 	}
 	e := &framework.Event{Resource: framework.ResourceOf(o.Head().Kind), ActionType: framework.Add, NewObject: o}
 	if e.OldObject = m.table.SetObject(o); e.OldObject != nil {
 		e.ActionType = framework.UpdateOther
 	}
-	m.moveAll(e)
+	if o.Head().Kind == object.DeviceTaintRules {
+		m.slicesRetainted()
+	} else {
+		m.moveAll(e)
+	}
 	m.recheckWrites("")
 }
 
@@ -121,8 +127,28 @@ func (m *Machine) objectReplied(o object.Object) {
 }
 
 func (m *Machine) objectGone(e ObjectGone) {
-	if old := m.table.RemoveObject(e.Kind, e.Namespace, e.Name); old != nil {
+	old := m.table.RemoveObject(e.Kind, e.Namespace, e.Name)
+	switch {
+	case old == nil:
+		return
+	case e.Kind == object.DeviceTaintRules:
+		m.slicesRetainted()
+	default:
 		m.moveAll(&framework.Event{Resource: framework.ResourceOf(e.Kind), ActionType: framework.Delete, OldObject: old})
-		m.recheckWrites("")
+	}
+	m.recheckWrites("")
+}
+
+// follows tells whether objects of the kind count. Rules taint devices only where a
+// plugin reads them, that is with the gate DRADeviceTaintRules.
+func (m *Machine) follows(kind object.Kind) bool {
+	return kind != object.DeviceTaintRules || slices.Contains(profile.Reads(m.options.Profiles), kind)
+}
+
+// slicesRetainted lets the queue know of the slices whose devices a rule taints, or
+// taints no more. To plugins the slices have changed; they know of no rules.
+func (m *Machine) slicesRetainted() {
+	for _, s := range m.table.Retainted() {
+		m.moveAll(&framework.Event{Resource: framework.ResourceSlice, ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})
 	}
 }

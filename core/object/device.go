@@ -66,6 +66,14 @@ type DeviceClass struct {
 	API *resourcev1.DeviceClass
 }
 
+// DeviceTaintRule taints devices of any driver that its selector picks.
+type DeviceTaintRule struct {
+	Meta
+	// Driver, Pool and Device pick devices; nil picks all.
+	Driver, Pool, Device *string
+	Taint                resourcev1.DeviceTaint
+}
+
 // PodClaim is an entry of a pod's spec.resourceClaims.
 type PodClaim struct {
 	// Claim is the name of the ResourceClaim. An entry that needs none is left

@@ -23,6 +23,7 @@ const (
 	ResourceClaims
 	ResourceSlices
 	DeviceClasses
+	DeviceTaintRules
 	// Kinds is how many there are.
 	Kinds
 
@@ -45,14 +46,23 @@ var kinds = [Kinds + 1]struct {
 	ResourceClaims:         {"ResourceClaim", "resource.k8s.io", "resourceclaims", true},
 	ResourceSlices:         {"ResourceSlice", "resource.k8s.io", "resourceslices", false},
 	DeviceClasses:          {"DeviceClass", "resource.k8s.io", "deviceclasses", false},
+	DeviceTaintRules:       {"DeviceTaintRule", "resource.k8s.io", "devicetaintrules", false},
 	Pods:                   {"Pod", "", "pods", true},
 }
 
 // String is the kind as manifests write it: PersistentVolumeClaim.
 func (k Kind) String() string { return kinds[k].name }
 
-// Group is the API group, "" for the core group. All kinds have version v1.
+// Group is the API group, "" for the core group.
 func (k Kind) Group() string { return kinds[k].group }
+
+// Version is the version of the group that is read.
+func (k Kind) Version() string {
+	if k == DeviceTaintRules {
+		return "v1beta2"
+	}
+	return "v1"
+}
 
 // Resource is the kind as paths of the API write it: persistentvolumeclaims.
 func (k Kind) Resource() string { return kinds[k].resource }

@@ -41,10 +41,15 @@ type devices struct {
 	revision uint64
 	// classes are those that name an extended resource, by that, newest first.
 	classes map[v1.ResourceName][]*object.DeviceClass
+	// tainted are the slices that rules taint, by name, with these taints.
+	tainted map[string]*object.ResourceSlice
+	// retainted are the slices whose taints the last change of a rule changed.
+	retainted []Retainted
 }
 
 func newDevices() devices {
-	return devices{pools: map[poolName]*DevicePool{}, onNode: map[string]map[*DevicePool]struct{}{}, classes: map[v1.ResourceName][]*object.DeviceClass{}}
+	return devices{pools: map[poolName]*DevicePool{}, onNode: map[string]map[*DevicePool]struct{}{}, classes: map[v1.ResourceName][]*object.DeviceClass{},
+		tainted: map[string]*object.ResourceSlice{}}
 }
 
 // DeviceRevision changes whenever something about devices does that may
@@ -97,6 +102,8 @@ func (t *Table) follow(was, is object.Object) {
 	case *object.DeviceClass:
 		t.devices.revision++
 		t.devices.followClass(was, is)
+	case *object.DeviceTaintRule:
+		t.followTaintRule(was, is)
 	default:
 		t.followVolume(was, is)
 	}
@@ -134,8 +141,7 @@ func (d *devices) followClass(was, is object.Object) {
 }
 
 func (t *Table) followSlice(was, is object.Object) {
-	old, _ := was.(*object.ResourceSlice)
-	now, _ := is.(*object.ResourceSlice)
+	old, now := t.taint(was, is)
 	if old != nil && now != nil && equality.Semantic.DeepEqual(&old.API.Spec, &now.API.Spec) {
 		t.devices.replace(old.API, now.API)
 		return

@@ -37,7 +37,9 @@ func (w *deviceWorld) slice() *object.ResourceSlice {
 	if rapid.IntRange(0, 4).Draw(w.T, "counters") == 0 {
 		spec.SharedCounters = []resourcev1.CounterSet{{Name: "c"}}
 	}
-	spec.Devices = make([]resourcev1.Device, rapid.IntRange(0, 2).Draw(w.T, "devices"))
+	for i := range rapid.IntRange(0, 2).Draw(w.T, "devices") {
+		spec.Devices = append(spec.Devices, resourcev1.Device{Name: []string{"d", "e"}[i]})
+	}
 	s := &object.ResourceSlice{Meta: w.meta(object.ResourceSlices, name), API: &resourcev1.ResourceSlice{Spec: spec}}
 	s.API.Name = name
 	return s
@@ -65,10 +67,51 @@ func (w *deviceWorld) claim() *object.ResourceClaim {
 	return c
 }
 
+func (w *deviceWorld) rule() *object.DeviceTaintRule {
+	some := func(label string, values ...string) *string {
+		if rapid.Bool().Draw(w.T, label) {
+			return nil
+		}
+		return new(rapid.SampledFrom(values).Draw(w.T, label))
+	}
+	return &object.DeviceTaintRule{Meta: w.meta(object.DeviceTaintRules, rapid.SampledFrom([]string{"r1", "r2"}).Draw(w.T, "rule")),
+		Driver: some("driver", "x", "y"), Pool: some("pool", "p", "q"), Device: some("device", "d", "e"),
+		Taint: resourcev1.DeviceTaint{Key: rapid.SampledFrom([]string{"k", "l"}).Draw(w.T, "key")}}
+}
+
+// checkRetainted changes a rule: exactly the slices whose taints differ are told of.
+func (w *deviceWorld) checkRetainted(t *Table, change func()) {
+	before := map[string]string{}
+	for _, o := range t.Objects(object.ResourceSlices) {
+		before[o.Head().Name] = taintsOf(t.Tainted(o.(*object.ResourceSlice)).API)
+	}
+	change()
+	var want, got []string
+	for _, o := range t.Objects(object.ResourceSlices) {
+		if taintsOf(t.Tainted(o.(*object.ResourceSlice)).API) != before[o.Head().Name] {
+			want = append(want, o.Head().Name)
+		}
+	}
+	for _, s := range t.Retainted() {
+		got = append(got, s.New.Name)
+	}
+	if !slices.Equal(got, want) {
+		w.T.Fatalf("slices %v are told of, %v have other taints", got, want)
+	}
+}
+
+func taintsOf(s *resourcev1.ResourceSlice) string {
+	var b strings.Builder
+	for _, d := range s.Spec.Devices {
+		fmt.Fprint(&b, d.Name, d.Taints, " ")
+	}
+	return b.String()
+}
+
 // change does one thing to the table.
 func (w *deviceWorld) change(t *Table) {
 	claims := t.Objects(object.ResourceClaims)
-	switch rapid.IntRange(0, 8).Draw(w.T, "what") {
+	switch rapid.IntRange(0, 11).Draw(w.T, "what") {
 	case 0, 1:
 		t.SetObject(w.slice())
 	case 2:
@@ -94,6 +137,10 @@ func (w *deviceWorld) change(t *Table) {
 		if len(claims) > 0 {
 			t.Restore(rapid.SampledFrom(claims).Draw(w.T, "restored").Head())
 		}
+	case 9, 10:
+		w.checkRetainted(t, func() { t.SetObject(w.rule()) })
+	case 11:
+		w.checkRetainted(t, func() { t.RemoveObject(object.DeviceTaintRules, "", w.rule().Name) })
 	}
 }
 
@@ -103,7 +150,7 @@ func seen(t *Table, node string) string {
 	for _, p := range append(slices.Clone(t.DevicesOf(node)), t.SharedDevicePools()...) {
 		fmt.Fprintf(&b, "%s/%s node %q local %v:", p.Driver, p.Name, p.Node, p.Local)
 		for _, s := range p.Slices {
-			fmt.Fprintf(&b, " %s(%d devices, %d counters, for %v)", s.Name, len(s.Spec.Devices), len(s.Spec.SharedCounters), s.Spec.NodeName != nil)
+			fmt.Fprintf(&b, " %s(%s, %d counters, for %v)", s.Name, taintsOf(s), len(s.Spec.SharedCounters), s.Spec.NodeName != nil)
 		}
 		var taken []string
 		if p.Node == "" || p.Node == node { // else what is taken is that node's business
@@ -138,7 +185,7 @@ func TestDevicesFollowTheObjects(t *testing.T) {
 			}
 		}
 		fresh := New()
-		for _, kind := range []object.Kind{object.ResourceClaims, object.ResourceSlices} {
+		for _, kind := range []object.Kind{object.DeviceTaintRules, object.ResourceClaims, object.ResourceSlices} {
 			for _, o := range tb.Objects(kind) {
 				fresh.SetObject(o)
 			}

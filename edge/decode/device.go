@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
@@ -23,6 +24,16 @@ func resourceClaim(c *resourcev1.ResourceClaim) *object.ResourceClaim {
 	if a := c.Status.Allocation; a != nil && a.NodeSelector != nil {
 		decoded.Nodes = match.NewNodeSelector(nil, a.NodeSelector)
 		_, decoded.NodesError = nodeaffinity.NewNodeSelector(a.NodeSelector)
+	}
+	return decoded
+}
+
+func deviceTaintRule(r *resourcev1beta2.DeviceTaintRule) *object.DeviceTaintRule {
+	t := &r.Spec.Taint
+	decoded := &object.DeviceTaintRule{Meta: meta(object.DeviceTaintRules, &r.ObjectMeta),
+		Taint: resourcev1.DeviceTaint{Key: t.Key, Value: t.Value, Effect: resourcev1.DeviceTaintEffect(t.Effect), TimeAdded: t.TimeAdded}}
+	if s := r.Spec.DeviceSelector; s != nil {
+		decoded.Driver, decoded.Pool, decoded.Device = s.Driver, s.Pool, s.Device
 	}
 	return decoded
 }

@@ -55,6 +55,7 @@ var Kinds = []Kind{
 	objects(object.DeviceClasses, func(c *resourcev1.DeviceClass) *object.DeviceClass {
 		return &object.DeviceClass{Meta: meta(object.DeviceClasses, &c.ObjectMeta), API: c}
 	}),
+	objects(object.DeviceTaintRules, deviceTaintRule),
 }
 
 // api is a pointer to an API object.
@@ -73,9 +74,9 @@ func namespaced[T any, P api[T]](version schema.GroupVersion, name, resource str
 	return k
 }
 
-// objects describes one of package object's kinds, which all have version v1.
+// objects describes one of package object's kinds.
 func objects[T any, P api[T], O object.Object](kind object.Kind, decode func(P) O) Kind {
-	k := global[T, P](schema.GroupVersion{Group: kind.Group(), Version: "v1"}, kind.String(), kind.Resource())
+	k := global[T, P](schema.GroupVersion{Group: kind.Group(), Version: kind.Version()}, kind.String(), kind.Resource())
 	k.Namespaced = kind.Namespaced()
 	k.object = func(o any) object.Object {
 		if o, ok := o.(P); ok {

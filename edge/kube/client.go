@@ -18,6 +18,7 @@ import (
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	resourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
+	resourcev1beta2 "k8s.io/client-go/kubernetes/typed/resource/v1beta2"
 	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -37,8 +38,10 @@ type Clients struct {
 	Volumes rest.Interface
 	// Devices lists and watches resource.k8s.io, Claims writes its claims.
 	Devices, Claims rest.Interface
-	devices         deviceVersion      // in which they are
-	objects         metadata.Interface // lists the metadata of any kind
+	devices         deviceVersion // in which they are
+	// Taints lists and watches DeviceTaintRules, which have a version of their own.
+	Taints  rest.Interface
+	objects metadata.Interface // lists the metadata of any kind
 
 	Read   rest.Interface // what settles bindings and evictions; also without the lease
 	Bind   rest.Interface // evictions
@@ -115,6 +118,12 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		return c.RESTClient()
 	}
 	clients.Devices, clients.Claims = devices(false), devices(true)
+	taints, err := resourcev1beta2.NewForConfig(separate(config, false, nil))
+	if err != nil {
+		errs = append(errs, err)
+	} else {
+		clients.Taints = taints.RESTClient()
+	}
 	if clients.objects, err = metadata.NewForConfig(separate(config, false, nil)); err != nil {
 		errs = append(errs, err)
 	}
@@ -126,7 +135,7 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 
 // metadata reads a page of the metadata of the objects of a kind.
 func (c *Clients) metadata(ctx context.Context, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	if of.Group == resourcev1api.GroupName {
+	if of.GroupVersion() == resourcev1api.SchemeGroupVersion {
 		of.Version = deviceVersions[c.devices.Load()]
 	}
 	return c.objects.Resource(of).List(ctx, o)

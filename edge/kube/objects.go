@@ -21,6 +21,7 @@ func watchCore(c *Clients) rest.Interface    { return c.Watch }
 func watchStorage(c *Clients) rest.Interface { return c.Storage }
 func writeVolumes(c *Clients) rest.Interface { return c.Volumes }
 func watchDevices(c *Clients) rest.Interface { return c.Devices }
+func watchTaints(c *Clients) rest.Interface  { return c.Taints }
 func writeClaims(c *Clients) rest.Interface  { return c.Claims }
 func writeStatus(c *Clients) rest.Interface  { return c.Status }
 
@@ -35,6 +36,7 @@ var endpoints = [object.Kinds + 1]endpoint{
 	object.ResourceClaims:         {watchDevices, writeClaims},
 	object.ResourceSlices:         {watchDevices, nil},
 	object.DeviceClasses:          {watchDevices, nil},
+	object.DeviceTaintRules:       {watchTaints, nil},
 	object.Pods:                   {nil, writeStatus},
 }
 
@@ -45,7 +47,7 @@ func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
 	m.kind = &kind
-	if client := at.watch(c); client.APIVersion().Group == resourcev1.GroupName {
+	if client := at.watch(c); client.APIVersion() == resourcev1.SchemeGroupVersion {
 		m.reflectBy(c.devices.listWatch(client, kind.Resource()), client, decode.Empty(kind), w.logger)
 	} else {
 		m.reflect(client, decode.Empty(kind), "", w.logger)

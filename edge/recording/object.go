@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +48,7 @@ var kinds = []func() api{
 	16: func() api { return &resourcev1.ResourceClaim{} },
 	17: func() api { return &resourcev1.ResourceSlice{} },
 	18: func() api { return &resourcev1.DeviceClass{} },
+	19: func() api { return &resourcev1beta2.DeviceTaintRule{} },
 }
 
 const (
@@ -61,7 +63,7 @@ var ownerKinds = map[object.SelectorOwnerKind]kind{object.Service: 5, object.Rep
 var objectKinds = map[object.Kind]kind{
 	object.PersistentVolumeClaims: 9, object.PersistentVolumes: 10, object.StorageClasses: 11, object.CSINodes: 12,
 	object.CSIDrivers: 13, object.CSIStorageCapacities: 14, object.VolumeAttachments: 15,
-	object.ResourceClaims: 16, object.ResourceSlices: 17, object.DeviceClasses: 18,
+	object.ResourceClaims: 16, object.ResourceSlices: 17, object.DeviceClasses: 18, object.DeviceTaintRules: 19,
 }
 
 // ownerOf and objectOf are the maps above, read the other way.

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,7 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
-// changeDevices shows a change of a claim, a slice or a class, each time as a
+// changeDevices shows a change of a claim, a slice, a class or a taint rule, each time as a
 // newer version; false for any other object. The fake API server has claims,
 // too: kube-scheduler writes them.
 func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, error) {
@@ -29,6 +30,8 @@ func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, er
 		informer = devices.ResourceSlices().Informer().(*Fed)
 	case *resourcev1.DeviceClass:
 		informer = devices.DeviceClasses().Informer().(*Fed)
+	case *resourcev1beta2.DeviceTaintRule:
+		informer = s.factory.Resource().V1beta2().DeviceTaintRules().Informer().(*Fed)
 	default:
 		return false, nil
 	}

@@ -9,6 +9,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,6 +49,7 @@ var kinds = []kind{
 	{resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), "ResourceClaim", false},
 	{resourcev1.SchemeGroupVersion.WithResource("resourceslices"), "ResourceSlice", true},
 	{resourcev1.SchemeGroupVersion.WithResource("deviceclasses"), "DeviceClass", true},
+	{resourcev1beta2.SchemeGroupVersion.WithResource("devicetaintrules"), "DeviceTaintRule", true},
 	{coordinationv1.SchemeGroupVersion.WithResource("leases"), "Lease", false},
 }
 

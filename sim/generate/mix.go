@@ -44,6 +44,8 @@ var mixes = map[string]mix{
 		gates: map[string]bool{"StorageCapacityScoring": true, "VolumeLimitScaling": true}},
 	"spread-gates": {features: []feature{easyResources, labels, taints, spread},
 		gates: map[string]bool{"MatchLabelKeysInPodTopologySpread": false, "MatchLabelKeysInPodTopologySpreadSelectorMerge": false}},
+	"device-gates": {features: []feature{easyResources, labels, devices, taintRules},
+		gates: map[string]bool{"DRADeviceTaintRules": true}},
 	"interpod": {features: []feature{easyResources, labels, interpod}},
 	"all": {features: []feature{hardResources, scoring, labels, affinity, taints,
 		ports, images, gates, priorities, plugins, spread, interpod, kubelets}},

@@ -58,9 +58,13 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 	if timeout := args.FilterTimeout; timeout != nil && timeout.Duration > 0 {
 		pl.steps = stepsOf(timeout.Duration)
 	}
+	reads := []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses}
+	if f.DRADeviceTaintRules {
+		reads = append(reads, object.DeviceTaintRules)
+	}
 	return framework.Plugin{
 		Name:             names.DynamicResources,
-		Reads:            []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses},
+		Reads:            reads,
 		EventsToRegister: eventsToRegister(),
 		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: signRevision},
 		PreEnqueue:       preEnqueue,

@@ -400,3 +400,41 @@ func TestRevertWrites(t *testing.T) {
 		t.Errorf("once more: %+v", writes)
 	}
 }
+
+// A rule taints the devices that it selects: who does not tolerate that does not get
+// them, until the rule is gone.
+func TestTaintRules(t *testing.T) {
+	tb, pl := world(), newPlugin(t)
+	p := claim(tb, "two", 2)
+	tolerant := claim(tb, "tolerant", 2)
+	c := shown(tb, "ns", "tolerant").API.DeepCopy()
+	c.Spec.Devices.Requests[0].Exactly.Tolerations = []resourcev1.DeviceToleration{{Key: "broken", Operator: resourcev1.DeviceTolerationOpExists}}
+	tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: "tolerant", UID: c.UID}, API: c, Ask: "tolerant"})
+	rule := func(driver, pool, device *string, effect resourcev1.DeviceTaintEffect) {
+		tb.SetObject(&object.DeviceTaintRule{Meta: object.Meta{Kind: object.DeviceTaintRules, Name: "rule"}, Driver: driver, Pool: pool, Device: device,
+			Taint: resourcev1.DeviceTaint{Key: "broken", Effect: effect}})
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want string
+	}{
+		{"none", func() {}, ""},
+		{"of everything", func() { rule(nil, nil, nil, resourcev1.DeviceTaintEffectNoSchedule) }, short},
+		{"of another driver", func() { rule(new("nic"), nil, nil, resourcev1.DeviceTaintEffectNoSchedule) }, ""},
+		{"of one device", func() { rule(new("gpu"), new("a"), new("d1"), resourcev1.DeviceTaintEffectNoExecute) }, short},
+		{"of another pool", func() { rule(new("gpu"), new("b"), nil, resourcev1.DeviceTaintEffectNoExecute) }, ""},
+		{"without effect", func() { rule(nil, nil, nil, resourcev1.DeviceTaintEffectNone) }, ""},
+		{"of the driver", func() { rule(new("gpu"), nil, nil, resourcev1.DeviceTaintEffectNoSchedule) }, short},
+		{"of the driver, and the slice is new", func() { setSlice(tb, "a", 1, "d0", "d1", "d2") }, short},
+		{"gone", func() { tb.RemoveObject(object.DeviceTaintRules, "", "rule") }, ""},
+	} {
+		step.do()
+		if got := plugintest.Ask(t, pl, tb, p).Blocked["a"]; got != step.want {
+			t.Errorf("a rule %s: %q, want %q", step.what, got, step.want)
+		}
+		if got := plugintest.Ask(t, pl, tb, tolerant).Blocked["a"]; got != "" {
+			t.Errorf("a rule %s, tolerated: %q", step.what, got)
+		}
+	}
+}

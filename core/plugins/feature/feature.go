@@ -7,6 +7,7 @@ type Features struct {
 	DRAAdminAccess               bool
 	DRAConsumableCapacity        bool
 	DRADeviceBindingConditions   bool
+	DRADeviceTaintRules          bool
 	DRADeviceTaints              bool
 	DRAExtendedResource          bool
 	DRAListTypeAttributes        bool

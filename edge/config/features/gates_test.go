@@ -102,16 +102,16 @@ func TestEmulatedVersion(t *testing.T) {
 func TestUnsupported(t *testing.T) {
 	for flag, want := range map[string]string{
 		"": "",
-		"AllBeta=true,CoordinatedLeaderElection=false,DRADeviceTaintRules=false": "",
-		"GenericWorkload=true,GangScheduling=true":                               "GenericWorkload=true",
-		"DRADeviceTaintRules=true":                                               "DRADeviceTaintRules=true",
-		"DRANodeAllocatableResources=true":                                       "DRANodeAllocatableResources=true",
-		"SchedulerAsyncPreemption=false":                                         "SchedulerAsyncPreemption=false",
-		"CoordinatedLeaderElection=true":                                         "CoordinatedLeaderElection=true",
-		"InPlacePodLevelResourcesVerticalScaling=false":                          "",
-		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false":  "PodLevelResources=false",
-		"NominatedNodeNameForExpectation=false,OpportunisticBatching=false":      "",
-		"SchedulerAsyncAPICalls=true,SchedulerPopFromBackoffQ=false":             "",
+		"AllBeta=true,CoordinatedLeaderElection=false":                          "",
+		"GenericWorkload=true,GangScheduling=true":                              "GenericWorkload=true",
+		"DRADeviceTaintRules=true":                                              "",
+		"DRANodeAllocatableResources=true":                                      "DRANodeAllocatableResources=true",
+		"SchedulerAsyncPreemption=false":                                        "SchedulerAsyncPreemption=false",
+		"CoordinatedLeaderElection=true":                                        "CoordinatedLeaderElection=true",
+		"InPlacePodLevelResourcesVerticalScaling=false":                         "",
+		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false": "PodLevelResources=false",
+		"NominatedNodeNameForExpectation=false,OpportunisticBatching=false":     "",
+		"SchedulerAsyncAPICalls=true,SchedulerPopFromBackoffQ=false":            "",
 	} {
 		gates := New()
 		if err := gates.Set(flag); err != nil {

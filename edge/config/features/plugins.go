@@ -12,6 +12,7 @@ func Plugins(gates featuregate.FeatureGate) feature.Features {
 		DRAAdminAccess:                     gates.Enabled("DRAAdminAccess"),
 		DRAConsumableCapacity:              gates.Enabled("DRAConsumableCapacity"),
 		DRADeviceBindingConditions:         gates.Enabled(DRADeviceBindingConditions),
+		DRADeviceTaintRules:                gates.Enabled("DRADeviceTaintRules"),
 		DRADeviceTaints:                    gates.Enabled("DRADeviceTaints"),
 		DRAExtendedResource:                gates.Enabled(DRAExtendedResource),
 		DRAListTypeAttributes:              gates.Enabled("DRAListTypeAttributes"),

@@ -13,7 +13,6 @@ var lacks = []struct {
 	why   string
 }{
 	{"GenericWorkload", true, "pod groups are not supported: their pods would be placed one by one"},
-	{"DRADeviceTaintRules", true, "device taint rules are not read: pods would get devices that a rule taints"},
 	{"DRANodeAllocatableResources", true, "what devices take of a node's resources is not counted: nodes would be over-committed"},
 	{"PodLevelResources", false, "resources of the whole pod always count"},
 	{"SchedulerAsyncPreemption", false, "victims are always evicted while other pods are scheduled"},

@@ -1,0 +1,94 @@
+package table
+
+import (
+	"slices"
+
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Retainted is a slice whose devices other rules taint than before.
+type Retainted struct{ Old, New *object.ResourceSlice }
+
+// Retainted lists, by name, the slices whose taints the last change of a
+// DeviceTaintRule changed. It is the receiver's to keep.
+func (t *Table) Retainted() []Retainted {
+	list := t.devices.retainted
+	t.devices.retainted = nil
+	return list
+}
+
+// Tainted is the slice with the taints that rules give its devices.
+func (t *Table) Tainted(s *object.ResourceSlice) *object.ResourceSlice {
+	if tainted := t.devices.tainted[s.Name]; tainted != nil {
+		return tainted
+	}
+	return s
+}
+
+// taint returns a slice that changed as pools have it and as they are to have it.
+func (t *Table) taint(was, is object.Object) (old, now *object.ResourceSlice) {
+	if s, ok := was.(*object.ResourceSlice); ok {
+		old = t.Tainted(s)
+		delete(t.devices.tainted, s.Name)
+	}
+	if s, ok := is.(*object.ResourceSlice); ok {
+		if now = t.withRules(s); now != s {
+			t.devices.tainted[s.Name] = now
+		}
+	}
+	return old, now
+}
+
+// followTaintRule taints anew the slices that the rule selects or selected.
+func (t *Table) followTaintRule(was, is object.Object) {
+	t.devices.retainted = nil
+	old, _ := was.(*object.DeviceTaintRule)
+	now, _ := is.(*object.DeviceTaintRule)
+	for _, o := range t.Objects(object.ResourceSlices) {
+		s := o.(*object.ResourceSlice)
+		if !selectsSlice(old, s) && !selectsSlice(now, s) {
+			continue
+		}
+		before := t.Tainted(s)
+		t.followSlice(s, s)
+		if after := t.Tainted(s); !sameTaints(before.API, after.API) {
+			t.devices.retainted = append(t.devices.retainted, Retainted{before, after})
+		}
+	}
+}
+
+func sameTaints(a, b *resourcev1.ResourceSlice) bool {
+	return slices.EqualFunc(a.Spec.Devices, b.Spec.Devices, func(a, b resourcev1.Device) bool {
+		return slices.EqualFunc(a.Taints, b.Taints, func(a, b resourcev1.DeviceTaint) bool {
+			return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect && a.TimeAdded.Equal(b.TimeAdded)
+		})
+	})
+}
+
+// withRules is the slice with the taints of all rules, in the order of their names.
+func (t *Table) withRules(s *object.ResourceSlice) *object.ResourceSlice {
+	tainted := s
+	for _, o := range t.Objects(object.DeviceTaintRules) {
+		rule := o.(*object.DeviceTaintRule)
+		if !selectsSlice(rule, s) {
+			continue
+		}
+		for i := range s.API.Spec.Devices {
+			if rule.Device != nil && *rule.Device != s.API.Spec.Devices[i].Name {
+				continue
+			}
+			if tainted == s {
+				tainted = &object.ResourceSlice{Meta: s.Meta, API: s.API.DeepCopy()}
+			}
+			d := &tainted.API.Spec.Devices[i]
+			d.Taints = append(d.Taints, rule.Taint)
+		}
+	}
+	return tainted
+}
+
+func selectsSlice(rule *object.DeviceTaintRule, s *object.ResourceSlice) bool {
+	return rule != nil && (rule.Driver == nil || *rule.Driver == s.API.Spec.Driver) && (rule.Pool == nil || *rule.Pool == s.API.Spec.Pool.Name)
+}
