@@ -68,13 +68,13 @@ func (t *Table) compareTerms(o *Table) error {
 		if other == nil {
 			other = &Term{}
 		}
-		if term.live != other.live || len(term.rows) != len(other.rows) || t.terms.byKey[term.Key] != term {
+		if term.live != other.live || len(term.rows.list) != len(other.rows.list) || t.terms.byKey[term.Key] != term {
 			return fmt.Errorf("table: term %q counts for %d pods on %d rows, rebuilt for %d on %d",
-				term.Key, term.live, len(term.rows), other.live, len(other.rows))
+				term.Key, term.live, len(term.rows.list), other.live, len(other.rows.list))
 		}
-		for r, n := range term.rows { // any order: an error is an error
-			if m := other.rows[o.rowOf[t.names[r]]]; m != n {
-				return fmt.Errorf("table: term %q is of %d pods on node %q, rebuilt of %d", term.Key, n, t.names[r], m)
+		for _, c := range term.rows.list {
+			if m := other.rows.of(o.rowOf[t.names[c.row]]); m != c.n || term.rows.of(c.row) != c.n {
+				return fmt.Errorf("table: term %q is of %d pods on node %q, rebuilt of %d", term.Key, c.n, t.names[c.row], m)
 			}
 		}
 	}

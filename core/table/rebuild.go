@@ -78,7 +78,7 @@ func (t *Table) clearCounts() {
 	clear(t.uniquePerNode.byKey)
 	t.uniquePerNode.revision++
 	for _, term := range t.terms.list {
-		clear(term.rows)
+		term.rows.clear()
 		term.live = 0
 	}
 	t.terms.revision++

@@ -36,3 +36,41 @@ func (l rowCounts) add(r Row, n int32) (before int32, now rowCounts) {
 	}
 	return before, l
 }
+
+// podsByRow is a number of pods by row, in no order. It is quick to go through and to
+// change.
+type podsByRow struct {
+	list []rowCount
+	at   map[Row]int32 // the row's place in the list
+}
+
+func (l *podsByRow) add(r Row, n int32) {
+	at, found := l.at[r]
+	if !found {
+		if l.at == nil {
+			l.at = map[Row]int32{}
+		}
+		l.at[r] = int32(len(l.list))
+		l.list = append(l.list, rowCount{r, n})
+		return
+	}
+	if l.list[at].n += n; l.list[at].n != 0 {
+		return
+	}
+	last := l.list[len(l.list)-1]
+	l.list[at], l.at[last.row] = last, at
+	l.list = l.list[:len(l.list)-1]
+	delete(l.at, r)
+}
+
+func (l *podsByRow) of(r Row) int32 {
+	if at, found := l.at[r]; found {
+		return l.list[at].n
+	}
+	return 0
+}
+
+func (l *podsByRow) clear() {
+	l.list = l.list[:0]
+	clear(l.at)
+}

@@ -14,7 +14,7 @@ type Term struct {
 	match.PodTerm
 	// ID is of no other term, ever.
 	ID   uint64
-	rows map[Row]int32
+	rows podsByRow
 	live int
 }
 
@@ -25,8 +25,8 @@ func (m *Term) Live() bool { return m.live > 0 }
 // Rows calls visit with each row that has pods with the term, and how many. The
 // order is not defined.
 func (m *Term) Rows(visit func(r Row, pods int)) {
-	for r, n := range m.rows { // any order: said so
-		visit(r, int(n))
+	for _, c := range m.rows.list {
+		visit(c.row, int(c.n))
 	}
 }
 
@@ -89,7 +89,7 @@ func (l *terms) learn(in *match.PodTerm) *Term {
 	}
 	l.last++
 	l.revision++
-	term := &Term{PodTerm: *in, ID: l.last, rows: map[Row]int32{}}
+	term := &Term{PodTerm: *in, ID: l.last}
 	l.byKey[in.Key] = term
 	l.list = append(l.list, term)
 	requirements, _ := in.Selector.Requirements()
@@ -164,9 +164,7 @@ func (t *Table) countTerms(pl *Placed, sign int) {
 		}
 	}
 	for _, term := range pl.terms {
-		if term.rows[pl.Row] += int32(sign); term.rows[pl.Row] == 0 {
-			delete(term.rows, pl.Row)
-		}
+		term.rows.add(pl.Row, int32(sign))
 		if hasLabel(t.nodes[pl.Row], term.TopologyKey) {
 			t.terms.addLive(term, sign)
 		}
@@ -204,8 +202,8 @@ func hasLabel(n *object.Node, key string) bool {
 
 // sweep forgets terms that no placed pod has.
 func (l *terms) sweep() {
-	l.list = slices.DeleteFunc(l.list, func(m *Term) bool { return len(m.rows) == 0 })
-	maps.DeleteFunc(l.byKey, func(_ string, m *Term) bool { return len(m.rows) == 0 })
+	l.list = slices.DeleteFunc(l.list, func(m *Term) bool { return len(m.rows.list) == 0 })
+	maps.DeleteFunc(l.byKey, func(_ string, m *Term) bool { return len(m.rows.list) == 0 })
 	clear(l.labels)
 	for _, m := range l.list {
 		requirements, _ := m.Selector.Requirements()

@@ -63,7 +63,7 @@ func (w *world) compareTerms(t *rapid.T) {
 		if term.ID <= last {
 			t.Fatalf("term %d after %d", term.ID, last)
 		}
-		if last = term.ID; len(term.rows) > 0 {
+		if last = term.ID; len(term.rows.list) > 0 {
 			got[term.Key] = true
 		}
 	}

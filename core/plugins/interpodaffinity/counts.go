@@ -37,8 +37,8 @@ const noNode = domain.NoNode
 type counts struct {
 	size          int // how many kinds are counted
 	ownTerms      []termSet
-	existingTerms map[string]share // by key of terms that placed pods have
-	existingRows  []*table.Term    // these terms
+	existing      []existingTerm   // terms that placed pods have
+	existingByKey map[string]share // by their keys; nil: not asked for so far
 	by            [kinds][]int     // the topologies in which each kind is counted
 	total         sums             // over all domains, as often as a node is in one
 	self          bool             // the pod may be the first that its affinity is about
@@ -62,6 +62,12 @@ type termSet struct {
 	shares []share
 }
 
+// existingTerm is a term that placed pods have, and what each of them adds.
+type existingTerm struct {
+	*table.Term
+	share share
+}
+
 // share is what a pod adds to the domains that it is in.
 type share struct {
 	topology int
@@ -72,15 +78,20 @@ type share struct {
 // newCounts returns counts of so many kinds, in the topologies of the terms.
 func (pl *plugin) newCounts(t *table.Table, size int, existing []*table.Term, own ...[]match.PodTerm) *counts {
 	var keys []string
+	add := func(key string) {
+		if !slices.Contains(keys, key) { // they are few, the terms may be many
+			keys = append(keys, key)
+		}
+	}
 	for _, terms := range own {
 		for i := range terms {
-			keys = append(keys, terms[i].TopologyKey)
+			add(terms[i].TopologyKey)
 		}
 	}
 	for _, term := range existing {
-		keys = append(keys, term.TopologyKey)
+		add(term.TopologyKey)
 	}
-	c := &counts{size: size, nodes: pl.nodes.Nodes(t, keys), existingTerms: map[string]share{}}
+	c := &counts{size: size, nodes: pl.nodes.Nodes(t, keys)}
 	c.sums = make([][]sums, len(c.nodes.Topologies))
 	return c
 }
@@ -109,8 +120,19 @@ func (c *counts) addOwnTerms(terms []match.PodTerm, k kind) {
 
 // addExistingTerm has the pods counted that have the term.
 func (c *counts) addExistingTerm(term *table.Term, k kind, n int64) {
-	c.existingTerms[term.Key] = share{c.topology(term.TopologyKey, k), k, n}
-	c.existingRows = append(c.existingRows, term)
+	c.existing = append(c.existing, existingTerm{term, share{c.topology(term.TopologyKey, k), k, n}})
+}
+
+// existingShare is what a pod adds that has the term.
+func (c *counts) existingShare(term *match.PodTerm) (s share, counts bool) {
+	if c.existingByKey == nil {
+		c.existingByKey = make(map[string]share, len(c.existing))
+		for _, e := range c.existing {
+			c.existingByKey[e.Key] = e.share
+		}
+	}
+	s, counts = c.existingByKey[term.Key]
+	return s, counts
 }
 
 // topology finds the one with the key, in which the kind is counted.
@@ -162,11 +184,11 @@ func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, sign int) {
 	for _, s := range c.sharesOf(t, p.Namespace, p.Labels) {
 		c.add(r, s, int64(sign))
 	}
-	if p.Affinity == nil || len(c.existingTerms) == 0 {
+	if p.Affinity == nil || len(c.existing) == 0 {
 		return
 	}
 	for i := range p.Affinity.Terms {
-		if s, ok := c.existingTerms[p.Affinity.Terms[i].Key]; ok {
+		if s, ok := c.existingShare(&p.Affinity.Terms[i]); ok {
 			c.add(r, s, int64(sign))
 		}
 	}
@@ -208,9 +230,8 @@ func (c *counts) countAll(t *table.Table) {
 	for i := range c.sums {
 		clear(c.sums[i])
 	}
-	for _, term := range c.existingRows {
-		s := c.existingTerms[term.Key]
-		term.Rows(func(r table.Row, pods int) { c.add(r, s, int64(pods)) })
+	for _, e := range c.existing {
+		e.Rows(func(r table.Row, pods int) { c.add(r, e.share, int64(pods)) })
 	}
 	visit := func(same *table.PodsWithLabels) {
 		shares := c.sharesOf(t, same.Namespace, same.Labels)
