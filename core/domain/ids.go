@@ -35,6 +35,9 @@ func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 	return id, known
 }
 
+// HoldID is Hold for a name that has holders, by its id.
+func (s *Ids[T]) HoldID(id int32) { s.list[id].holders++ }
+
 func (s *Ids[T]) add(name string) (id int32) {
 	if n := len(s.free); n > 0 {
 		id, s.free = s.free[n-1], s.free[:n-1]

@@ -106,6 +106,9 @@ func (l *Locations[C]) Join(domains []Domain) int32 {
 	return id
 }
 
+// JoinAt takes one more row into a location that has rows.
+func (l *Locations[C]) JoinAt(location int32) { l.ids.HoldID(location) }
+
 // Leave takes a row off the location.
 func (l *Locations[C]) Leave(location int32) {
 	if domains, last := l.ids.Release(location); last {

@@ -33,6 +33,14 @@ func NewNodes(t *table.Table, keys []string) *Nodes {
 	return n
 }
 
+// UniqueKey is the label by which nodes are domains of their own, "" for none.
+func (n *Nodes) UniqueKey() string {
+	if n.UniquePerNode < 0 {
+		return ""
+	}
+	return n.Topologies[n.UniquePerNode].Key
+}
+
 // LocationOf is the location of the row, NoNode where there is no node.
 func (n *Nodes) LocationOf(r table.Row) int32 { return n.rows[r] }
 

@@ -43,6 +43,7 @@ type counts struct {
 	follower  table.Follower
 	tentative bool            // what was counted by rows holds for a try only
 	domains   []domain.Domain // room for addRow
+	first     firstRows
 
 	weights weights
 }
@@ -72,8 +73,9 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 		minimums: make([]minTracker, len(constraints)),
 		weights:  newWeights(len(constraints)),
 	}
-	bySelector := map[string]int{}
+	bySelector, keys := map[string]int{}, make([]string, 0, len(constraints))
 	for i := range constraints {
+		keys = append(keys, constraints[i].TopologyKey)
 		c.nodes.needs = append(c.nodes.needs, needs(&constraints[i], k))
 		c.locations.Topologies[i].Key = constraints[i].TopologyKey
 		if k == hard {
@@ -87,6 +89,7 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 		}
 		c.selections[at].constraints = append(c.selections[at].constraints, i)
 	}
+	c.first.nodes = pl.nodes.Nodes(t, keys)
 	return c
 }
 
@@ -115,7 +118,11 @@ func (c *counts) sync(t *table.Table) {
 	for len(c.cells) < t.Rows() {
 		c.cells, c.admitted = append(c.cells, noNode), append(c.admitted, 0)
 	}
+	if c.locations.Held() == 0 {
+		c.beginFirst(t)
+	}
 	byRow := c.follower.Follow(t, c)
+	c.first.rows = nil
 	c.tentative = t.Trying() && (c.tentative || byRow)
 }
 

@@ -1,6 +1,7 @@
 package podtopologyspread
 
 import (
+	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -82,15 +83,11 @@ func (c *counts) SetNode(t *table.Table, r table.Row) {
 // addRow gives the row the cell of its node.
 func (c *counts) addRow(t *table.Table, r table.Row, n *object.Node) {
 	c.admitted[r] = c.nodes.met(n)
-	if c.locate(t, r, n) {
-		c.admitted[r] |= topologyLabels
-	} else if c.kind == soft {
-		c.locations.Release(c.domains)
-		c.cells[r] = ignored
+	c.cells[r] = c.joinLocation(t, r, n)
+	if c.cells[r] == ignored {
 		return
 	}
-	c.cells[r] = cellOf(c.locations.Join(c.domains))
-	for i, d := range c.domains {
+	for i, d := range c.domainsOf(c.cells[r]) {
 		if d == domain.Missing || !c.nodes.eligible(i, c.admitted[r]) {
 			continue
 		}
@@ -102,6 +99,76 @@ func (c *counts) addRow(t *table.Table, r table.Row, n *object.Node) {
 		}
 		c.minimums[i].insertDomain(0)
 	}
+}
+
+// joinLocation is the cell of the row's node without pods. It notes whether the node
+// has all labels that it needs to have.
+func (c *counts) joinLocation(t *table.Table, r table.Row, n *object.Node) int64 {
+	alike := c.first.of(r)
+	if alike != nil && alike.cell != noNode {
+		if c.admitted[r] |= alike.labels; alike.cell != ignored {
+			c.locations.JoinAt(locationOf(alike.cell))
+		}
+		return alike.cell
+	}
+	found := firstRow{cell: ignored}
+	if c.locate(t, r, n) {
+		found.labels = topologyLabels
+	}
+	if found.labels == 0 && c.kind == soft {
+		c.locations.Release(c.domains)
+	} else {
+		found.cell = cellOf(c.locations.Join(c.domains))
+	}
+	if alike != nil {
+		*alike = found
+	}
+	c.admitted[r] |= found.labels
+	return found.cell
+}
+
+// firstRows has, while all rows are put in their places for the first time, where the
+// first was put of the rows whose nodes are alike in the labels that count. The zero
+// value knows of none.
+type firstRows struct {
+	nodes *domain.Nodes // by the same keys; what counts share
+	rows  []firstRow    // by its location
+}
+
+type firstRow struct {
+	cell   int64  // noNode: none was put so far
+	labels policy // topologyLabels, if the node has all labels that it needs to have
+}
+
+func (f *firstRows) of(r table.Row) *firstRow {
+	if f.rows == nil {
+		return nil
+	}
+	return &f.rows[f.nodes.LocationOf(r)]
+}
+
+// beginFirst begins to put all rows in their places. Nodes that are alike in their
+// labels are then in the same domains, but where a row is one of its own.
+func (c *counts) beginFirst(t *table.Table) {
+	f, own := &c.first, c.uniqueKey()
+	for i := range c.constraints {
+		key := c.constraints[i].TopologyKey
+		if i != c.locations.UniquePerNode && (key == own || c.kind != hard && byHost(c.constraints[i])) {
+			return // rows have domains of their own besides
+		}
+	}
+	if f.nodes.Follow(t); f.nodes.UniqueKey() != own {
+		return
+	}
+	f.rows = slices.Repeat([]firstRow{{cell: noNode}}, f.nodes.Room())
+}
+
+// uniqueKey is the label by which nodes are domains of their own, "" for none.
+func (c *counts) uniqueKey() string {
+	if c.locations.UniquePerNode < 0 {
+		return ""
+	}
+	return c.constraints[c.locations.UniquePerNode].TopologyKey
 }
 
 // locate fills domains with where the node is, holds them, and tells
