@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// aheadMost is how many pods are worth looking at ahead of their turn: each
-	// that is placed before changes a row, to be looked at again.
+	// aheadMost is how many pods are worth looking at ahead of their turn, aheadEach
+	// how many for each core: each that is placed before changes a row, to be looked
+	// at again, and the first of them waits for all.
 	aheadMost = 32
+	aheadEach = 4
 	// aheadRows bounds the rows of the transient views among theirs.
 	aheadRows = 1 << 21
 	// aheadLeast is how many rows a decision has to evaluate for others to be worth
@@ -24,7 +26,7 @@ func (e *Engine) WorthAhead() int {
 	if e.workers < 2 || e.plain || e.evaluated < aheadLeast {
 		return 0
 	}
-	return min(aheadMost, aheadRows/max(1, e.table.Rows()))
+	return min(aheadMost, aheadEach*e.workers, aheadRows/max(1, e.table.Rows()))
 }
 
 // RefreshAhead brings the views of pods that are decided on soon up to date,

@@ -71,7 +71,7 @@ func (e *Engine) newView(r *Request, c *class) *view {
 		return v
 	}
 	shared := e.sharedOf(v)
-	if v.forOneDecision() || (first && len(v.cells) == 0) {
+	if v.forOneDecision() || (first) {
 		e.acquire(v, shared)
 		return v
 	}

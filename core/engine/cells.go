@@ -41,25 +41,43 @@ func (c *cells) cell(r table.Row) int64 {
 	return out[0]
 }
 
-// cellVerdict is the filter's verdict on a cell, asked once a decision. Pods may
-// have been tried on the table since the filter's state was last looked at.
+// cellVerdict is the filter's verdict on a cell, asked about once a decision as a
+// rule. Pods may have been tried on the table since the filter's state was last
+// looked at.
 func (o *Outcome) cellVerdict(f *filter, cell int64) framework.Verdict {
-	k := cellKey{f.place, cell}
-	v, ok := o.cellVerdicts[k]
-	if !ok {
-		if o.cellVerdicts == nil {
-			o.cellVerdicts = map[cellKey]framework.Verdict{}
-		}
-		f.cells.sync(&f.in)
-		v = f.CellFilter.Filter(&f.in, cell)
-		o.cellVerdicts[k] = v
+	if o.number == 0 {
+		o.engine.numbered++
+		o.number = o.engine.numbered
 	}
-	return v
+	known := o.engine.cellVerdicts.slot(f.place, cell)
+	if known.outcome != o.number || known.cell != cell || known.filter != f.place {
+		f.cells.sync(&f.in)
+		*known = cellVerdict{o.number, cell, f.CellFilter.Filter(&f.in, cell), f.place}
+	}
+	return known.verdict
 }
 
-type cellKey struct {
-	filter int16
-	cell   int64
+// cellVerdicts keeps verdicts on cells in a table of fixed size, where one verdict
+// may take the place of another.
+type cellVerdicts []cellVerdict
+
+type cellVerdict struct {
+	outcome uint64 // its number
+	cell    int64
+	verdict framework.Verdict
+	filter  int16
+}
+
+// cellVerdictBits: the table has as many entries as so many bits can tell apart.
+const cellVerdictBits = 11
+
+// slot is where the verdict of the filter on the cell is, if it is known.
+func (c *cellVerdicts) slot(filter int16, cell int64) *cellVerdict {
+	if *c == nil {
+		*c = make(cellVerdicts, 1<<cellVerdictBits)
+	}
+	const odd = 0x9E3779B97F4A7C15 // spreads neighbours
+	return &(*c)[(uint64(cell)+uint64(filter)<<57)*odd>>(64-cellVerdictBits)]
 }
 
 // causeAt tells which filter rejects the row first, and how: by what nominated pods

@@ -31,6 +31,9 @@ type Engine struct {
 	early     map[string]*view // transient ones that were made ahead of their turn
 	buffers   []*buffers
 
+	cellVerdicts cellVerdicts
+	numbered     uint64 // outcomes that have a number
+
 	keyBuf        []byte
 	workerScratch []scratch // by worker
 	outcome       *Outcome  // room for the next one; nil: there is none

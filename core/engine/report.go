@@ -15,11 +15,19 @@ import (
 // plugin order, then by reasons. The counts add up to the nodes that are not
 // feasible.
 func (o *Outcome) Tallies() []decision.Tally {
+	if o.tallies == nil {
+		o.tallies = o.tally()
+	}
+	return slices.Clip(o.tallies)
+}
+
+func (o *Outcome) tally() []decision.Tally {
 	if o.pre.rejected != nil {
 		return o.wholly()
 	}
 	o.tryNominatedOthers()
 	counts := map[ranking.Cause]int{}
+	samples := map[ranking.Cause]table.Row{}
 	if o.narrowed == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
 		counts = o.view.index.Causes()
 		recount := func(r table.Row, c ranking.Cause) {
@@ -34,16 +42,15 @@ func (o *Outcome) Tallies() []decision.Tally {
 		for r, c := range o.nominated.others { // any order: adds up
 			recount(r, c)
 		}
-	} else {
-		for i, n := 0, o.candidates(); i < n; i++ {
-			if k := o.causeAt(o.candidate(i)); k.Rejects() {
-				counts[k]++
-			}
+		for k := range counts { // any order: each by itself
+			samples[k] = o.sample(k)
 		}
+	} else {
+		o.countCauses(counts, samples)
 	}
 	tallies := make([]decision.Tally, 0, len(counts)+1)
 	for _, k := range sortedKeys(counts) {
-		tallies = append(tallies, decision.Tally{Blocker: o.explain(k, o.sample(k)), Nodes: counts[k]})
+		tallies = append(tallies, decision.Tally{Blocker: o.explain(k, samples[k]), Nodes: counts[k]})
 	}
 	if rest := o.engine.table.Live() - len(o.narrowed); o.narrowed != nil && rest > 0 {
 		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
@@ -52,6 +59,29 @@ func (o *Outcome) Tallies() []decision.Tally {
 		tallies = append(tallies, o.extenderTallies()...)
 	}
 	return tallies
+}
+
+// countCauses counts the candidates by cause, and notes the first of each.
+func (o *Outcome) countCauses(counts map[ranking.Cause]int, samples map[ranking.Cause]table.Row) {
+	last, run := ranking.Cause{Filter: ranking.Feasible}, 0
+	for i, n := 0, o.candidates(); i < n; i++ {
+		r := o.candidate(i)
+		k := o.causeAt(r)
+		if !k.Rejects() {
+			continue
+		}
+		if k != last { // neighbours are often alike
+			counts[last] += run
+			if last, run = k, 0; counts[k] == 0 {
+				samples[k] = r
+			}
+		}
+		run++
+	}
+	if counts[last] += run; counts[last] == 0 {
+		delete(counts, last)
+	}
+	delete(counts, ranking.Cause{Filter: ranking.Feasible})
 }
 
 // uncount takes one off; none left is no entry.
@@ -142,6 +172,9 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	case ranking.NoNode:
 		return decision.UnschedulableAndUnresolvable
 	}
+	if k == o.coded { // neighbours are often alike
+		return o.code
+	}
 	code, known := o.codes[k]
 	if !known {
 		if o.codes == nil {
@@ -150,6 +183,7 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 		code = o.explain(k, r).Code
 		o.codes[k] = code
 	}
+	o.coded, o.code = k, code
 	return code
 }
 
