@@ -16,7 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// ranks say of each row how good a plan there can be at best. They are kept
+// ranks say of each row that is a candidate how good a plan there can be at best. They are kept
 // from one pod of a class to the next: only rows that changed since, or that
 // pods were nominated to or no longer are, are ranked anew.
 type ranks struct {
@@ -29,6 +29,8 @@ type ranks struct {
 	// order lists the rows that are open, the most promising first, but for the
 	// volatile ones, which are ranked anew each time.
 	order, volatile []table.Row
+	// unranked are those that were no candidates, and may be by now.
+	unranked []table.Row
 
 	changed []table.Row
 	tries   []rowPlan
@@ -50,7 +52,8 @@ type rank struct {
 type outlook int8
 
 const (
-	nobody   outlook = iota // there is no pod of lower priority
+	unknown  outlook = iota // it is not ranked
+	nobody                  // there is no pod of lower priority
 	hopeless                // they could all go, and it would not be enough
 	open
 )
@@ -128,6 +131,12 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 	for _, r := range slices.Clone(k.volatile) {
 		k.rankAnew(c, r)
 	}
+	k.unranked = slices.DeleteFunc(k.unranked, func(r table.Row) bool {
+		if k.rows[r].outlook == unknown && candidate(c, r) {
+			k.rankAnew(c, r)
+		}
+		return k.rows[r].outlook != unknown
+	})
 	for _, node := range append(slices.Clip(nodes), c.Nominations.NodeName) {
 		if r, ok := t.Find(node); ok {
 			k.rankAnew(c, r)
@@ -136,9 +145,12 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 }
 
 func (k *ranks) rankAll(c *framework.PostFilterCall) {
-	k.order, k.volatile = k.order[:0], k.volatile[:0]
+	k.order, k.volatile, k.unranked = k.order[:0], k.volatile[:0], k.unranked[:0]
 	for i := range k.rows {
 		switch row := table.Row(i); {
+		case !candidate(c, row) && c.Table.Name(row) != c.Nominations.NodeName:
+			k.rows[row] = rank{}
+			k.unranked = append(k.unranked, row)
 		case !k.rank(c, row):
 		case k.rows[i].volatile:
 			k.volatile = append(k.volatile, row)
@@ -193,7 +205,7 @@ var endOfTime = time.Unix(1<<55, 0)
 // whether it is open.
 func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	r, b := &k.rows[row], &k.bounds
-	*r = rank{node: c.Table.Name(row), uid: nodeUID(c.Table, row)}
+	*r = rank{node: c.Table.Name(row), uid: nodeUID(c.Table, row), outlook: nobody}
 	b.begin(c, row)
 	for _, n := range c.Nominations.PodsForNode(r.node) {
 		r.volatile = r.volatile || n.UID == c.Pod.UID
