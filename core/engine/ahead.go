@@ -48,7 +48,7 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 		switch {
 		case v.failed != nil:
 			e.release(v) // it may not fail when its turn comes
-		case v.rejected == nil && v.narrowed == nil && !slices.Contains(e.ahead, v):
+		case v.rejected == nil && v.narrowed == nil && !slices.ContainsFunc(v.rowFilters, costly) && !slices.Contains(e.ahead, v):
 			v.refreshShared(e.workers, &e.workerScratch[0])
 			e.ahead = append(e.ahead, v)
 		}
@@ -59,3 +59,5 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 		}
 	})
 }
+
+func costly(f filter) bool { return f.Costly }

@@ -83,6 +83,10 @@ func evaluateRows(rows []table.Row, found *scratch, evaluate func([]table.Row, *
 // run asks the filter about the rows and notes its rejections on those that no
 // earlier filter rejects.
 func (f *filter) run(rows []table.Row, found *scratch) {
+	if f.Costly {
+		f.runOnRest(rows, found)
+		return
+	}
 	verdicts := found.verdicts[:len(rows)]
 	f.Filter(&f.in, rows, verdicts)
 	if allFit(verdicts) {
@@ -90,6 +94,24 @@ func (f *filter) run(rows []table.Row, found *scratch) {
 	}
 	for i, v := range verdicts {
 		if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.place) {
+			found.Filter[i], found.Verdict[i] = f.place, uint64(v)
+		}
+	}
+}
+
+// runOnRest is run for a costly filter, which is asked about the rows alone that no
+// earlier filter rejects.
+func (f *filter) runOnRest(rows []table.Row, found *scratch) {
+	rest, at := make([]table.Row, 0, len(rows)), make([]int32, 0, len(rows))
+	for i, r := range rows {
+		if found.Filter[i] == ranking.Feasible || found.Filter[i] > f.place {
+			rest, at = append(rest, r), append(at, int32(i))
+		}
+	}
+	verdicts := found.verdicts[:len(rest)]
+	f.Filter(&f.in, rest, verdicts)
+	for k, v := range verdicts {
+		if i := at[k]; v != framework.Fits {
 			found.Filter[i], found.Verdict[i] = f.place, uint64(v)
 		}
 	}
@@ -122,6 +144,15 @@ const outOfRange = math.MinInt64 / 1024
 
 // write puts the scorer's raw scores into the column.
 func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
+	if s.Costly {
+		feasible := make([]table.Row, 0, len(rows))
+		for i, r := range rows {
+			if column[r] = 0; found.Filter[i] == ranking.Feasible {
+				feasible = append(feasible, r)
+			}
+		}
+		rows = feasible
+	}
 	scores := found.scores[:len(rows)]
 	s.Score(&s.in, rows, scores)
 	for i, score := range scores {

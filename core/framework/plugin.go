@@ -165,6 +165,11 @@ type FilterPlugin struct {
 	// Filter wrote for the row. The code is Unschedulable or
 	// UnschedulableAndUnresolvable, and Error for a verdict from ErrorsFrom on.
 	Explain func(in *Input, row table.Row, v Verdict) (decision.Code, []string)
+	// Costly: a verdict takes long to find out, and so does a score. Then neither is
+	// asked for ahead of the pod's turn, nor where an earlier filter rejects the row.
+	// Filter and Score may keep what they find out: they are called for different
+	// rows at a time, and never for two classes at once.
+	Costly bool
 	// AdditiveFilter, when not nil, is the part of Filter that compares sums
 	// over pods. Preemption uses it to rule out rows without a try.
 	AdditiveFilter *AdditiveFilter

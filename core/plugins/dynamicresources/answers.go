@@ -1,14 +1,11 @@
 package dynamicresources
 
-import (
-	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/table"
-)
+import "github.com/berth-scheduler/berth/core/table"
 
 // answers are what searches for devices came to, by the signature of the pods'
-// claims: pods of many classes may ask for the same. PreFilter and PreScore bring
-// them up to date; kernels only read them. The zero value is ready to use, for one
-// table at a time.
+// claims: pods of many classes may ask for the same. PreFilter and PreScore make
+// room; Filter and Score find the answers out, and keep them. The zero value is ready
+// to use, for one table at a time.
 type answers struct {
 	table *table.Table
 	by    map[string]*columns
@@ -39,7 +36,13 @@ func (a *answers) of(t *table.Table, signature []byte) *columns {
 type column struct {
 	answers   []int64
 	revisions []uint64 // when they were found out
-	seen      bool
+}
+
+// makeRoom makes room for the answers of all rows.
+func (c *column) makeRoom(rows int) {
+	if n := rows - len(c.answers); n > 0 {
+		c.answers, c.revisions = append(c.answers, make([]int64, n)...), append(c.revisions, make([]uint64, n)...)
+	}
 }
 
 // of is the row's answer, if it is known.
@@ -50,28 +53,9 @@ func (c *column) of(t *table.Table, r table.Row) (answer int64, known bool) {
 	return c.answers[r], true
 }
 
-// refresh finds out the answers that are not known, until find says that it is
-// enough. What comes by for the first time may never come back: it is left to the
-// kernels.
-func (c *column) refresh(t *table.Table, find func(*object.Node) (answer int64, known, enough bool)) {
-	if !c.seen {
-		c.seen = true
-		return
-	}
-	for len(c.answers) < t.Rows() {
-		c.answers, c.revisions = append(c.answers, 0), append(c.revisions, 0)
-	}
-	for _, r := range t.All() {
-		n, at := t.Node(r), t.DevicesRevision(r)
-		if n == nil || c.revisions[r] == at {
-			continue
-		}
-		answer, known, enough := find(n)
-		if enough {
-			return
-		}
-		if known {
-			c.answers[r], c.revisions[r] = answer, at
-		}
+// keep keeps the row's answer, where there is room.
+func (c *column) keep(t *table.Table, r table.Row, answer int64) {
+	if int(r) < len(c.answers) {
+		c.answers[r], c.revisions[r] = answer, t.DevicesRevision(r)
 	}
 }

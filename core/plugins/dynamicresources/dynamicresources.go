@@ -69,7 +69,7 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: signRevision},
 		PreEnqueue:       preEnqueue,
 		PreFilter:        pl.preFilter,
-		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain},
+		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain, Costly: true},
 		PostFilter:       pl.postFilter,
 		PreScore:         pl.preScore,
 		ScorePlugin:      framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},

@@ -29,7 +29,7 @@ const notAvailable = "resourceclaim not available on the node"
 // filter asks each node. Where a search takes too long the attempt is over,
 // and the rest of the rows are not asked.
 func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	over := false
+	over, s := false, in.State.(*state)
 	for i, row := range rows {
 		out[i] = framework.Fits
 		n := in.Table.Node(row)
@@ -38,46 +38,52 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 		case over:
 			out[i] = unasked
 		default:
-			if known, ok := in.State.(*state).known.verdicts.of(in.Table, row); ok {
+			if known, ok := s.known.verdicts.of(in.Table, row); ok {
 				out[i] = framework.Verdict(known)
 				continue
 			}
-			verdict, err := pl.ask(in, n)
-			out[i], over = verdict, errors.Is(err, errSteps)
+			verdict, got, err := pl.ask(in, n)
+			if out[i], over = verdict, errors.Is(err, errSteps); over {
+				continue // the next attempt may have more luck on other rows
+			}
+			s.known.verdicts.keep(in.Table, row, int64(verdict))
+			if got != nil {
+				s.known.scores.keep(in.Table, row, s.preference(got))
+			}
 		}
 	}
 }
 
 // ask gives the verdict on one node, and what the allocator said to it.
-func (pl *plugin) ask(in *framework.Input, n *object.Node) (framework.Verdict, error) {
+func (pl *plugin) ask(in *framework.Input, n *object.Node) (v framework.Verdict, got []resourcev1.AllocationResult, err error) {
 	s := in.State.(*state)
 	switch {
 	case s.extended == nil:
 	case s.extended.stale != nil:
-		return leftover, nil
+		return leftover, nil, nil
 	case s.extended.unlisted(n):
-		return unoffered, nil
+		return unoffered, nil, nil
 	}
 	if open, _ := s.openOn(n); len(open) > 0 {
-		got, err := pl.allocate(in.Table, n, open, s.shared)
+		got, err = pl.allocate(in.Table, n, open, s.shared)
 		switch {
 		case errors.Is(err, structured.ErrFailedAllocationOnNode):
-			return invalid, err
+			return invalid, nil, err
 		case err != nil:
-			return broken, err
+			return broken, nil, err
 		case got == nil:
-			return tooLittle, nil
+			return tooLittle, nil, nil
 		}
 	}
 	if s.late {
-		return unavailable, nil
+		return unavailable, got, nil
 	}
 	for _, c := range s.claims {
 		if c.Allocation() != nil && !c.Nodes.Matches(n.Subject()) {
-			return unavailable, nil
+			return unavailable, got, nil
 		}
 	}
-	return framework.Fits, nil
+	return framework.Fits, got, nil
 }
 
 func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.Code, []string) {
@@ -95,7 +101,7 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 	if v >= broken {
 		code, in = decision.Error, pl.inputFor(in)
 	}
-	if _, err := pl.ask(in, in.Table.Node(row)); err != nil {
+	if _, _, err := pl.ask(in, in.Table.Node(row)); err != nil {
 		return code, []string{reasonOf(err, in.Table.Name(row))}
 	}
 	return code, []string{"devices could not be searched"}

@@ -1,7 +1,6 @@
 package dynamicresources
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -26,7 +25,7 @@ type state struct {
 	extended *extended
 	// shared is what several nodes can see of the devices.
 	shared *devices.Offer
-	// known are the verdicts by row that are known of pods whose claims are like these.
+	// known are the answers by row that are known of pods whose claims are like these.
 	known *columns
 }
 
@@ -91,11 +90,10 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	}
 	if s != nil {
 		s.known = pl.answers.of(t, pl.sign(nil, t, p))
-		in := &framework.Input{Table: t, Pod: p, State: s}
-		s.known.verdicts.refresh(t, func(n *object.Node) (int64, bool, bool) {
-			v, err := pl.ask(in, n)
-			return int64(v), v < broken, errors.Is(err, errSteps)
-		})
+		s.known.verdicts.makeRoom(t.Rows())
+		if pl.scores(s) {
+			s.known.scores.makeRoom(t.Rows())
+		}
 	}
 	return framework.PreFilterResult{State: s, Skip: s == nil}
 }

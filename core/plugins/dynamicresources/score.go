@@ -1,6 +1,8 @@
 package dynamicresources
 
 import (
+	"slices"
+
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
@@ -20,21 +22,21 @@ func scored(c *resourcev1.ResourceClaim) bool {
 	return false
 }
 
+// scores tells whether it matters to the score what the open claims get.
+func (pl *plugin) scores(s *state) bool {
+	return pl.features.DRAPrioritizedList && len(s.open) > 0 &&
+		slices.ContainsFunc(s.claims, func(c *object.ResourceClaim) bool { return scored(c.API) })
+}
+
 // preScore skips pods that get the same everywhere, or have got everything.
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	s, status := pl.prepare(t, p)
-	if status != nil || s == nil || len(s.open) == 0 || !pl.features.DRAPrioritizedList {
+	if status != nil || s == nil || !pl.scores(s) {
 		return framework.PreScoreResult{Skip: true}
 	}
-	for _, c := range s.claims {
-		if scored(c.API) {
-			s.known = pl.answers.of(t, pl.sign(nil, t, p))
-			in := &framework.Input{Table: t, Pod: p, State: s}
-			s.known.scores.refresh(t, func(n *object.Node) (int64, bool, bool) { return pl.scoreOn(in, n), true, false })
-			return framework.PreScoreResult{State: s}
-		}
-	}
-	return framework.PreScoreResult{Skip: true}
+	s.known = pl.answers.of(t, pl.sign(nil, t, p))
+	s.known.scores.makeRoom(t.Rows())
+	return framework.PreScoreResult{State: s}
 }
 
 // score favours nodes where claims get what they list first.
@@ -48,20 +50,26 @@ func (pl *plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 		}
 		if known, ok := s.known.scores.of(in.Table, row); ok {
 			out[i] = known
-			continue
+		} else if v, ok := s.known.verdicts.of(in.Table, row); !ok || v == int64(framework.Fits) || v == int64(unavailable) {
+			out[i] = pl.scoreOn(in, n)
+			s.known.scores.keep(in.Table, row, out[i])
 		}
-		out[i] = pl.scoreOn(in, n)
 	}
 }
 
 // scoreOn is the node's score; 0 where it is not feasible.
-func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) (score int64) {
+func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) int64 {
 	s := in.State.(*state)
 	open, _ := s.openOn(n)
 	got, err := pl.allocate(in.Table, n, open, s.shared)
 	if err != nil || got == nil {
 		return 0
 	}
+	return s.preference(got)
+}
+
+// preference is the score of a node where the open claims get this.
+func (s *state) preference(got []resourcev1.AllocationResult) (score int64) {
 	for _, c := range s.claims {
 		a := c.Allocation()
 		if a == nil {
