@@ -1,6 +1,9 @@
 package object
 
 import (
+	"maps"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -43,6 +46,23 @@ type Image struct {
 	Names []string // as the node reports them
 	Bytes int64
 }
+
+// Alike tells whether two states of a node differ in nothing that decides where a pod
+// goes, so that no row changes: a heartbeat, an annotation, a condition.
+func (n *Node) Alike(o *Node) bool {
+	return n.UID == o.UID && n.Name == o.Name && n.Unschedulable == o.Unschedulable &&
+		n.Allocatable.Equal(o.Allocatable) && n.AllowedPods == o.AllowedPods &&
+		maps.Equal(n.Labels, o.Labels) && slices.EqualFunc(n.Taints, o.Taints, sameTaint) &&
+		slices.EqualFunc(n.Images, o.Images, sameImage) && slices.Equal(n.Features, o.Features) &&
+		n.API == o.API
+}
+
+// sameTaint leaves out when the taint was added.
+func sameTaint(a, b v1.Taint) bool {
+	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
+}
+
+func sameImage(a, b Image) bool { return a.Bytes == b.Bytes && slices.Equal(a.Names, b.Names) }
 
 // Subject is the node as selectors see it.
 func (n *Node) Subject() match.Subject { return match.Subject{Name: n.Name, Labels: n.Labels} }

@@ -183,11 +183,16 @@ func lowestOf(pods []*Placed) int32 {
 func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
 
 // SetNode adds the node or replaces the one of the same name, and returns its
-// row. Pods that were placed before the node was known are there at once.
+// row. Pods that were placed before the node was known are there at once. A node that
+// is alike changes no row.
 func (t *Table) SetNode(n *object.Node) Row {
 	t.noCheckpoint("SetNode")
 	r := t.row(n.Name)
 	old := t.nodes[r]
+	if old != nil && old.Alike(n) {
+		t.nodes[r] = n
+		return r
+	}
 	if old == nil {
 		t.live++
 		t.imageRevision++
