@@ -38,27 +38,17 @@ func TestWhyAll(t *testing.T) {
 // The text about twenty pods, each stuck for a reason of its own, equals its golden
 // file.
 func TestWhyStuck(t *testing.T) {
-	data, err := os.ReadFile("testdata/stuck.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all strings.Builder
-	pods := 0
-	for line := range strings.Lines(string(data)) {
-		rest, stuck := strings.CutPrefix(line, "- {apiVersion: v1, kind: Pod, metadata: {name: ")
-		if !stuck {
-			continue
-		}
-		pods++
-		name := rest[:strings.IndexAny(rest, ",}")]
+	pods := stuckPods(t)
+	for _, name := range pods {
 		_, out, errs := berth("", "why", "-f", "testdata/stuck.yaml", name)
 		if errs != "" {
 			t.Errorf("%s: stderr %q", name, errs)
 		}
 		all.WriteString("$ berth why -f stuck.yaml " + name + "\n" + out + "\n")
 	}
-	if pods != 20 {
-		t.Errorf("%d pods, want 20", pods)
+	if len(pods) != 20 {
+		t.Errorf("%d pods, want 20", len(pods))
 	}
 	golden(t, "stuck.text", all.String())
 }

@@ -93,7 +93,11 @@ func (s *segment) write(e entry) (at int) {
 }
 
 // show lets what was written be read. Nothing of that changes any more.
-func (l *log) show() { l.open.shown.Store(int64(l.open.written)) }
+func (l *log) show() {
+	if written := int64(l.open.written); written != l.open.shown.Load() { // to store costs more
+		l.open.shown.Store(written)
+	}
+}
 
 // setLast notes where the last attempt of a pod that waits is.
 func (l *log) setLast(uid types.UID, at location) {

@@ -62,6 +62,8 @@ func createText(c *fix.Change, wide bool) []string {
 
 // nodeCommands are kubectl's verbs for nodes.
 func (f *facts) nodeCommands(c *fix.Change) (lines []string) {
+	// The taint of a cordoned node goes by itself.
+	uncordons := slices.ContainsFunc(c.Patch, func(op fix.Op) bool { return op.Path == "/spec/unschedulable" })
 	for _, op := range c.Patch {
 		switch part, rest := cut(op.Path); {
 		case op.Path == "/spec/unschedulable":
@@ -69,7 +71,7 @@ func (f *facts) nodeCommands(c *fix.Change) (lines []string) {
 		case part == "/spec/taints/":
 			var i int
 			if n := f.node(c.Name); n != nil {
-				if _, err := fmt.Sscan(rest, &i); err == nil && i < len(n.Spec.Taints) {
+				if _, err := fmt.Sscan(rest, &i); err == nil && i < len(n.Spec.Taints) && !(uncordons && n.Spec.Taints[i].Key == v1.TaintNodeUnschedulable) {
 					lines = append(lines, fmt.Sprintf("kubectl taint node %s %s-", c.Name, n.Spec.Taints[i].ToString()))
 				}
 			}
