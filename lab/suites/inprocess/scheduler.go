@@ -2,10 +2,13 @@ package inprocess
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -13,12 +16,14 @@ import (
 	"k8s.io/klog/v2"
 	kubeconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
+	"github.com/berth-scheduler/berth/edge/loop"
 )
 
 // Options are what a test has given to kube-scheduler's constructor.
@@ -36,12 +41,13 @@ type Options struct {
 
 // Scheduler is Berth.
 type Scheduler struct {
-	daemon *daemon.Daemon
-	logger klog.Logger
+	deciding atomic.Bool
+	ended    chan struct{}
 }
 
-// New returns a scheduler that does not run yet, under the feature gates that the
-// test has set in its process.
+// New returns a scheduler that knows the cluster and decides nothing yet, under the
+// feature gates that the test has set in its process. It follows the cluster until
+// the context ends.
 func New(ctx context.Context, o Options) (*Scheduler, error) {
 	gates, err := processGates()
 	if err != nil {
@@ -76,18 +82,59 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 	if hosts != nil {
 		hosts.Built(profiles)
 	}
+	s := &Scheduler{ended: make(chan struct{})}
 	d, err := daemon.New(daemon.Options{
+		Wrap:   func(m loop.Machine) loop.Machine { return &held{m, s} },
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Seed: rand.Uint64(),
 		MaxUnschedulable: o.MaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 	})
-	return &Scheduler{d, logger}, err
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(s.ended)
+		if err := d.Run(ctx, nil); err != nil {
+			logger.Error(err, "Berth ended")
+		}
+	}()
+	return s, waitForSync(ctx, d)
 }
 
-// Run schedules until the context ends.
+// held is a machine that has nothing to decide on before the test runs its scheduler.
+type held struct {
+	loop.Machine
+	scheduler *Scheduler
+}
+
+// First is the pod to decide on; nil: there is none.
+func (h *held) First() *object.Pod {
+	if !h.scheduler.deciding.Load() {
+		return nil
+	}
+	return h.Machine.First()
+}
+
+// waitForSync waits until the daemon knows the cluster: a test waits for
+// kube-scheduler's informers before it goes on.
+func waitForSync(ctx context.Context, d *daemon.Daemon) error {
+	return wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		for _, check := range d.Endpoint().Readyz {
+			if check.Name() == "sched-handler-sync" {
+				return check.Check(nil) == nil, nil
+			}
+		}
+		return false, errors.New("the daemon does not tell when it knows the cluster")
+	})
+}
+
+// Run has Berth decide until the context ends, or that of New.
 func (s *Scheduler) Run(ctx context.Context) {
-	if err := s.daemon.Run(ctx, nil); err != nil {
-		s.logger.Error(err, "Berth ended")
+	s.deciding.Store(true)
+	defer s.deciding.Store(false)
+	select {
+	case <-ctx.Done():
+	case <-s.ended:
 	}
 }
 
