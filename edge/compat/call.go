@@ -69,8 +69,9 @@ type worker struct {
 
 // workers are those that have nothing to do.
 type workers struct {
-	mu   sync.Mutex
-	idle []*worker
+	mu    sync.Mutex
+	idle  []*worker
+	ended bool // none is kept any more
 }
 
 // mostIdle is how many goroutines are kept for the next call.
@@ -107,11 +108,21 @@ func (l *workers) put(w *worker, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.idle) >= mostIdle {
+	if l.ended || len(l.idle) >= mostIdle {
 		close(w.jobs)
 		return
 	}
 	l.idle = append(l.idle, w)
+}
+
+// end ends those that have nothing to do, now and later.
+func (l *workers) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.idle {
+		close(w.jobs)
+	}
+	l.idle, l.ended = nil, true
 }
 
 // errExited: the plugin's code called runtime.Goexit.

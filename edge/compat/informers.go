@@ -117,6 +117,7 @@ func (h *Hosts) Nodes() cache.SharedIndexInformer { return h.factory.Core().V1()
 // Start starts what plugins asked for, until the context ends.
 func (h *Hosts) Start(ctx context.Context) error {
 	h.runPostBinds(ctx)
+	context.AfterFunc(ctx, h.workers.end)
 	if h.broadcaster != nil {
 		context.AfterFunc(ctx, h.broadcaster.Shutdown)
 		if err := h.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
