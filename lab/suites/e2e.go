@@ -78,7 +78,7 @@ func (s *suite) playSpecs(ctx context.Context, binary, scheduler string, focus [
 	log := filepath.Join(s.w.dir, fmt.Sprintf("%03d-e2e-%s.log", s.w.runs, scheduler))
 	report := strings.TrimSuffix(log, ".log") + ".json"
 	args := append(s.w.exec[:len(s.w.exec):len(s.w.exec)], binary, "-kubeconfig="+kubeconfig, "-provider=skeleton", fmt.Sprintf("-num-nodes=%d", e2eNodes),
-		"-dump-logs-on-failure=false", "-ginkgo.timeout="+specTime.String(), "-ginkgo.json-report="+report, "-test.timeout=0")
+		"-dump-logs-on-failure=false", "-ginkgo.v", "-ginkgo.timeout="+specTime.String(), "-ginkgo.json-report="+report, "-test.timeout=0")
 	for _, name := range focus {
 		args = append(args, "-ginkgo.focus="+regexp.QuoteMeta(strings.TrimPrefix(name, specs)))
 	}

@@ -2,6 +2,8 @@ package suites
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -103,5 +105,27 @@ func TestEditsFitOnce(t *testing.T) {
 		if got, err := replaceOnce(text, "old", "new"); (err == nil) != ok || ok && got != "new" {
 			t.Errorf("%q: got %q, %v", text, got, err)
 		}
+	}
+}
+
+// A spec's name is that of its containers and its own; what neither passes nor is
+// skipped fails.
+func TestReadReport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.json")
+	err := os.WriteFile(path, []byte(`[{"SpecReports":[
+		{"ContainerHierarchyTexts":["[sig-scheduling] A"],"LeafNodeType":"It","LeafNodeText":"works","State":"passed"},
+		{"ContainerHierarchyTexts":["[sig-scheduling] A"],"LeafNodeType":"It","LeafNodeText":"hangs","State":"timedout"},
+		{"ContainerHierarchyTexts":null,"LeafNodeType":"It","LeafNodeText":"waits","State":"skipped"},
+		{"ContainerHierarchyTexts":null,"LeafNodeType":"AfterSuite","LeafNodeText":"","State":"failed"}]}]`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := readReport(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]verdict{specs + "[sig-scheduling] A works": passed, specs + "[sig-scheduling] A hangs": failed, specs + "waits": skipped}
+	if !maps.Equal(o.cases, want) {
+		t.Errorf("got %v, want %v", o.cases, want)
 	}
 }
