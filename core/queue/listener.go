@@ -16,6 +16,9 @@ type Listener struct {
 	Moved func(e *Entry, from Place, event string)
 	// Skipped: the event makes the unschedulable pod no more schedulable.
 	Skipped func(p *object.Pod, event string)
+	// Spared: queueing hints would have the unschedulable pod tried again because of
+	// the event, and Options.Useless said that this would be in vain.
+	Spared func(p *object.Pod, event string)
 }
 
 // Listen has the queue tell the listener, too, from now on.
@@ -44,6 +47,14 @@ func (q *Queue) tellSkipped(event string, preCheck func(*object.Pod) bool) {
 			if l.Skipped != nil {
 				l.Skipped(e.Pod, event)
 			}
+		}
+	}
+}
+
+func (q *Queue) tellSpared(p *object.Pod, event string) {
+	for _, l := range q.listeners {
+		if l.Spared != nil {
+			l.Spared(p, event)
 		}
 	}
 }

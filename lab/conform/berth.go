@@ -43,7 +43,10 @@ type berth struct {
 	hosting   *hosting               // nil: all plugins are native
 	anew      func() (*berth, error) // a side like this one without a cluster; nil: the options make one
 
-	options   machine.Options
+	options machine.Options
+	// spared are the pods that the last change left where they were, as an attempt
+	// would be in vain.
+	spared    map[types.UID]bool
 	evaluator *engine.Engine // of pods that name a node
 }
 
@@ -113,7 +116,7 @@ func (b *berth) populate(w generate.World) {
 
 func newBerth(x extender.Extenders, o machine.Options) *berth {
 	m := machine.New(o)
-	return &berth{
+	b := &berth{
 		extenders: x,
 		machine:   m,
 		now:       time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -122,9 +125,15 @@ func newBerth(x extender.Extenders, o machine.Options) *berth {
 		asked:     map[types.UID]string{},
 		writes:    map[types.UID][]framework.Write{},
 		options:   o,
+		spared:    map[types.UID]bool{},
 		evaluator: engine.New(m.Table(), o.Seed, o.Workers),
 	}
+	m.Listen(&queue.Listener{Spared: func(p *object.Pod, _ string) { b.spared[p.UID] = true }})
+	return b
 }
+
+// Spared implements sparing.
+func (b *berth) Spared(uid types.UID) bool { return b.spared[uid] }
 
 // step gives the machine an event and notes what it asks for. Writes are done at
 // once; what follows from them is up to the run.
@@ -269,6 +278,7 @@ func (b *berth) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 			b.forget(p)
 		}
 	}()
+	clear(b.spared)
 	switch {
 	case c.Node != nil && c.Verb == generate.Delete:
 		b.step(machine.NodeGone{Name: c.Node.Name})

@@ -322,16 +322,21 @@ func (r *run) change(c generate.Change) *Disagreement {
 			r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
 			continue
 		}
-		fits, d := r.decide(pod)
-		if d != nil {
-			return d
+		why := "though no attempt is known to be in vain"
+		if s, ok := r.got.(sparing); ok && s.Spared(pod.UID) {
+			fits, d := r.decide(pod)
+			if d != nil {
+				return d
+			}
+			if !fits && r.counts.Preempted == preempted {
+				r.counts.Spared++
+				continue
+			}
+			why = "and it fits or preempts"
 		}
-		if fits || r.counts.Preempted > preempted {
-			r.steps = r.steps[:at+1]
-			r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
-			return r.disagree(fmt.Sprintf("requeue: %s requeues pod %s (rejected by %v) in kube-scheduler, not in Berth, and it fits or preempts", c, pod.Name, waited[i].Plugins))
-		}
-		r.counts.Spared++
+		r.steps = r.steps[:at+1]
+		r.steps[at].Requeued = append(r.steps[at].Requeued, pod)
+		return r.disagree(fmt.Sprintf("requeue: %s requeues pod %s (rejected by %v) in kube-scheduler, not in Berth, %s", c, pod.Name, waited[i].Plugins, why))
 	}
 	for i, pod := range changed(waited, c) {
 		if pod == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -24,6 +25,13 @@ type Side interface {
 	// Order is the order in which the queue hands out pods that come in the
 	// order given, all before the first is decided. Gated ones are left out.
 	Order([]*v1.Pod) ([]*v1.Pod, error)
+}
+
+// sparing is a side that leaves pods where they are, against a queueing hint, when an
+// attempt would be in vain.
+type sparing interface {
+	// Spared tells whether the last change did so with the pod.
+	Spared(types.UID) bool
 }
 
 // Start makes a side for the cluster of a world, with its configuration. It
