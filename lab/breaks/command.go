@@ -111,7 +111,7 @@ func (b *Break) build(root, dir string) (string, error) {
 	}
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./cmd/breaks")
 	build.Dir = filepath.Join(root, "lab")
-	if b.Mixes[0] == simulation {
+	if b.Mixes[0] == simulation || b.Mixes[0] == volumes {
 		build = exec.Command("go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./sim/chaos")
 		build.Dir = root
 	}
@@ -124,8 +124,11 @@ func (b *Break) build(root, dir string) (string, error) {
 // seen plays the mix's worlds. It is an error if no side disagrees; else it is
 // what the first disagreement is about.
 func (b *Break) seen(program, mix string) (string, error) {
-	if mix == simulation {
+	switch mix {
+	case simulation:
 		return b.shown(program)
+	case volumes:
+		return b.shown(program, "-volumes")
 	}
 	said, err := exec.Command(program, "conform", "--brief", "--mix", mix, "--seeds", b.Seeds).CombinedOutput()
 	var status *exec.ExitError
@@ -143,8 +146,8 @@ func (b *Break) seen(program, mix string) (string, error) {
 
 // shown runs the simulation's seeds until one fails. It is an error if none does;
 // else it is the seed, and what it breaks.
-func (b *Break) shown(program string) (string, error) {
-	said, err := exec.Command(program, "-test.run", "TestSeeds$", "-seeds", b.Seeds).CombinedOutput()
+func (b *Break) shown(program string, flags ...string) (string, error) {
+	said, err := exec.Command(program, append(flags, "-test.run", "TestSeeds$", "-seeds", b.Seeds)...).CombinedOutput()
 	var status *exec.ExitError
 	if err != nil && !errors.As(err, &status) {
 		return "", err

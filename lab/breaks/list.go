@@ -21,6 +21,9 @@ var (
 // show.
 const simulation = "sim"
 
+// volumes is the simulation with stories whose pods have claims.
+const volumes = "sim-volumes"
+
 // defaultSeeds are the worlds that are played of each mix.
 const defaultSeeds = "1-25"
 

@@ -12,6 +12,8 @@ import (
 
 var seeds = flag.String("seeds", "1-25", "seeds of TestSeeds, as berth-lab sim has them")
 
+var volumes = flag.Bool("volumes", false, "the seeds of TestSeeds are for stories with volumes")
+
 func TestMain(m *testing.M) {
 	Prepare()
 	os.Exit(m.Run())
@@ -37,7 +39,7 @@ func parsed(t *testing.T, name, text string) *scenario.Story {
 
 // Nothing breaks under the faults of a few seeds; berth-lab sim runs more.
 func TestSeeds(t *testing.T) {
-	stories, err := storiesOf(*seeds, "")
+	stories, err := storiesOf(*seeds, "", *volumes)
 	if err != nil {
 		t.Fatal(err)
 	}

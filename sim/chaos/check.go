@@ -41,6 +41,8 @@ type check struct {
 
 	bound    map[types.UID]*onNode // pods, as the API server has them
 	room     map[string]amounts    // the most that a node of the name ever had
+	setBack  bool                  // a backup was restored
+	claims   map[string]string     // the volumes that claims are bound to, by the claim's name
 	knows    map[string]*knowledge // by process
 	underway map[string]int        // bindings, by process and UID of the pod
 	written  time.Time             // when a scheduler last changed a pod
@@ -91,7 +93,7 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, room: map[string]amounts{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, claims: map[string]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
 
@@ -120,6 +122,10 @@ func (c *check) changed(change *apiserver.Change) {
 		if r, now := c.room[o.Name], roomOf(o); change.Type != watch.Deleted {
 			c.room[o.Name] = amounts{max(r.milliCPU, now.milliCPU), max(r.memory, now.memory), max(r.pods, now.pods)}
 		}
+	case *v1.PersistentVolumeClaim:
+		c.claims[o.Name] = o.Spec.VolumeName
+	case *v1.PersistentVolume:
+		c.volumeChanged(o, change)
 	case *v1.Pod:
 		c.podChanged(o, change)
 	}
@@ -162,7 +168,19 @@ func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 		c.bindings++
 		c.play.logf("%s bound %s to %s", change.By, p.Name, p.Spec.NodeName)
 		c.overcommitted(p.Spec.NodeName, change.By)
+		c.boundWithVolumes(p, change.By)
 	}
+}
+
+// boundByOthers are the pods that no scheduler of the story has bound.
+func (c *check) boundByOthers() map[types.UID]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	others := map[types.UID]bool{}
+	for uid, p := range c.bound { // any order: a set
+		others[uid] = p.by == ""
+	}
+	return others
 }
 
 // overcommitted looks if a process has bound more pods to the node than fit:
@@ -209,9 +227,15 @@ func (c *check) counts(k *knowledge, uid types.UID, p *onNode, by string, at pla
 // restored is told that the API server was set back.
 func (c *check) restored() {
 	pods := c.play.server.List("pods")
+	claims := c.play.server.List("persistentvolumeclaims")
 	lease, _ := c.play.server.Get("leases.coordination.k8s.io", "kube-system", "kube-scheduler").(*coordinationv1.Lease)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.setBack = true
+	clear(c.claims)
+	for _, o := range claims {
+		c.claims[o.GetName()] = o.(*v1.PersistentVolumeClaim).Spec.VolumeName
+	}
 	before := c.bound
 	c.bound = map[types.UID]*onNode{}
 	for _, o := range pods {
@@ -242,7 +266,7 @@ func (c *check) sent(proc *process, r *http.Request, class string) {
 		if c.underway[of]++; c.underway[of] > 1 {
 			c.note("%s sends a second binding of pod %s while one is under way", proc.name, podOf(r))
 		}
-	case evictRequest, statusRequest:
+	case evictRequest, statusRequest, writeRequest:
 	default:
 		return
 	}

@@ -35,7 +35,7 @@ exit status is 1 if a seed or the story fails. The same seed gives the same run.
 
 // NewCommand is the command sim.
 func NewCommand() *cobra.Command {
-	seeds, file, verbose, whole := "1-300", "", false, false
+	seeds, file, verbose, whole, volumes := "1-300", "", false, false, false
 	cmd := &cobra.Command{
 		Use:   "sim",
 		Short: "Run whole schedulers under a virtual clock, with faults that a seed decides",
@@ -45,7 +45,7 @@ func NewCommand() *cobra.Command {
   berth-lab sim --story failing.txt --verbose`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			stories, err := storiesOf(seeds, file)
+			stories, err := storiesOf(seeds, file, volumes)
 			if err != nil {
 				return err
 			}
@@ -59,6 +59,7 @@ func NewCommand() *cobra.Command {
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds to run: one (17), or a range (1-1000)")
 	cmd.Flags().StringVar(&file, "story", file, "play the story in this file instead")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", verbose, "print what happens, and the logs of the schedulers")
+	cmd.Flags().BoolVar(&volumes, "volumes", volumes, "other stories of the seeds, whose pods have claims")
 	cmd.Flags().BoolVar(&whole, "whole", whole, "print a story that fails as it is, without cutting it down")
 	return cmd
 }
@@ -81,7 +82,7 @@ func inTest(f func(*testing.T) error) error {
 	return errors.New("the simulation did not run")
 }
 
-func storiesOf(seeds, file string) ([]*scenario.Story, error) {
+func storiesOf(seeds, file string, volumes bool) ([]*scenario.Story, error) {
 	if file != "" {
 		text, err := os.ReadFile(file) // #nosec G304 -- the user names the file
 		if err != nil {
@@ -101,7 +102,7 @@ func storiesOf(seeds, file string) ([]*scenario.Story, error) {
 	}
 	var stories []*scenario.Story
 	for seed := from; seed <= to; seed++ {
-		stories = append(stories, Generate(seed))
+		stories = append(stories, generate(seed, volumes))
 	}
 	return stories, nil
 }

@@ -15,6 +15,7 @@ import (
 const (
 	bindRequest   = "bind"
 	evictRequest  = "evict"
+	writeRequest  = "write" // of a claim or a volume
 	statusRequest = "status"
 	readRequest   = "read"
 	leaseRequest  = "lease"
@@ -23,7 +24,7 @@ const (
 	watchRequest  = "watch"
 )
 
-var classes = []string{bindRequest, evictRequest, statusRequest, readRequest, leaseRequest, eventRequest, listRequest, watchRequest}
+var classes = []string{bindRequest, evictRequest, statusRequest, readRequest, leaseRequest, eventRequest, listRequest, watchRequest, writeRequest}
 
 // classOf is the class of a request.
 func classOf(r *http.Request) string {
@@ -37,6 +38,8 @@ func classOf(r *http.Request) string {
 		return eventRequest
 	case strings.HasSuffix(path, "/status"):
 		return statusRequest
+	case writesVolume(r.Method, path):
+		return writeRequest
 	case r.Method == http.MethodDelete:
 		return evictRequest
 	case strings.Contains(r.URL.RawQuery, "watch="):

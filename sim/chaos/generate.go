@@ -10,8 +10,10 @@ import (
 
 // Generate returns the story of a seed: a small cluster, in which things happen
 // for about a minute, and faults.
-func Generate(seed uint64) *scenario.Story {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468))} // #nosec G404 -- a seed is to give the same plan
+func Generate(seed uint64) *scenario.Story { return generate(seed, false) }
+
+func generate(seed uint64, volumes bool) *scenario.Story {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468)), volumes: volumes} // #nosec G404 -- a seed is to give the same plan
 	g.line("seed %d", seed)
 	g.line("replicas %d", g.pick(1, 2, 2, 2, 3))
 	for range 1 + g.IntN(4) {
@@ -43,6 +45,9 @@ type generator struct {
 	gated       []string
 	early       bool
 	saved       bool // a backup was made
+	volumes     bool // pods have claims
+	claims      int
+	stores      int // volumes
 }
 
 func (g *generator) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }
@@ -73,7 +78,25 @@ func (g *generator) pod() {
 	case 4:
 		words += " scheduler=another"
 	}
+	if g.volumes && g.IntN(5) > 0 {
+		words += " claim=" + g.claim()
+	}
 	g.line("%s", words)
+}
+
+// claim is the name of a claim, a new one or one that others use.
+func (g *generator) claim() string {
+	if g.claims > 0 && g.IntN(4) == 0 {
+		return fmt.Sprint("c", 1+g.IntN(g.claims))
+	}
+	g.claims++
+	kind := g.word(madeClass, madeClass, localClass)
+	g.line("claim c%d %s", g.claims, kind)
+	if kind == localClass && g.IntN(4) > 0 {
+		g.stores++
+		g.line("volume v%d %s", g.stores, g.word("a", "b"))
+	}
+	return fmt.Sprint("c", g.claims)
 }
 
 // happen is one thing that happens.
@@ -172,6 +195,9 @@ func (g *generator) fault() {
 		on = " on=bind" // a status that may not be written is not tried again
 	}
 	kind := g.word("", " kind=pods", " kind=pods", " kind=nodes")
+	if g.volumes && g.IntN(3) == 0 {
+		on, kind = " on=write", g.word(" kind=persistentvolumeclaims", " kind=persistentvolumes")
+	}
 	switch n := g.IntN(100); {
 	case n < 12:
 		g.line("fault lost-reply%s%s %s %s", who, on, length, share)

@@ -39,7 +39,7 @@ func newPlay(o Options, seed uint64) *play {
 	p := &play{options: o, server: apiserver.New(), faults: newFaults(seed), begin: time.Now(), healed: make(chan struct{}),
 		running: map[string]*process{}, lives: map[string]int{}}
 	p.check = newCheck(p)
-	p.server.Changed = func(c *apiserver.Change) { p.check.changed(c); p.kubelet(c) }
+	p.server.Changed = func(c *apiserver.Change) { p.check.changed(c); p.kubelet(c); p.volumes(c) }
 	p.server.Lag, p.server.Stale = p.lag, p.stale
 	return p
 }
@@ -151,6 +151,10 @@ func (p *play) do(s *scenario.Step) error {
 			return err
 		}
 		return nil
+	case "claim":
+		return p.claim(words)
+	case "volume":
+		return p.volume(words)
 	case "update":
 		return p.update(words)
 	case "delete":
@@ -311,6 +315,7 @@ func (p *play) restore(words []string) error {
 	}
 	p.server.Restore(p.backup, int64(ahead))
 	p.check.restored()
+	p.resyncVolumes()
 	for _, o := range p.server.List("pods") {
 		if o.GetDeletionTimestamp() != nil {
 			time.AfterFunc(time.Second, func() { p.server.Delete("pods", o.GetNamespace(), o.GetName()) })

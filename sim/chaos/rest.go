@@ -85,8 +85,12 @@ func (p *play) restless() string {
 	if leader == nil {
 		return fmt.Sprintf("nobody leads; the lease is %q's", holder)
 	}
+	volumes, others := p.stored(), p.check.boundByOthers()
+	if claim := volumes.unsettled(); claim != "" {
+		return fmt.Sprintf("claim %s has a node and no volume", claim)
+	}
 	for _, pod := range pods {
-		if why := podRestless(pod, nodes, pods); why != "" {
+		if why := podRestless(pod, nodes, pods, volumes); why != "" && (why != boundAndNominated || !others[pod.UID]) {
 			return fmt.Sprintf("pod %s %s", pod.Name, why)
 		}
 	}
@@ -98,19 +102,26 @@ func (p *play) restless() string {
 	return ""
 }
 
+// boundAndNominated is wrong of a pod that a scheduler has bound. One that somebody
+// else binds while its nomination is being written may keep that.
+const boundAndNominated = "is bound and nominated"
+
 // podRestless says what is wrong with a pod.
-func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod) string {
+func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) string {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return "is being deleted"
 	case pod.Spec.NodeName != "" && pod.Status.NominatedNodeName != "":
-		return "is bound and nominated"
+		return boundAndNominated
 	case pod.Spec.NodeName != "" && !scheduled(pod):
 		return "is bound, and its condition does not say so"
 	case pod.Spec.NodeName != "" || pod.Spec.SchedulerName != v1.DefaultSchedulerName || len(pod.Spec.SchedulingGates) > 0:
 		return ""
 	}
 	for _, n := range nodes {
+		if !volumes.reach(pod, n) {
+			continue
+		}
 		if fits(pod, n, pods, nil) {
 			return "fits on node " + n.Name
 		}
