@@ -191,7 +191,7 @@ func serve(d *daemon.Daemon, secure server.Secure, o *options) (stop func(), err
 	return endpoint.Stop, nil
 }
 
-// dumpOnSignal logs the queue and the sizes of things at each SIGUSR2.
+// dumpOnSignal logs what the daemon knows at each SIGUSR2.
 func dumpOnSignal(ctx context.Context, d *daemon.Daemon) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR2)

@@ -77,16 +77,6 @@ func (d *Daemon) Inspect(ctx context.Context, look func(*machine.Machine)) error
 	return d.loop.Inspect(ctx, func() { look(d.machine) })
 }
 
-// Dump logs the queue and the sizes of things.
-func (d *Daemon) Dump(ctx context.Context) {
-	var s metrics.Snapshot
-	var queue string
-	if d.loop.Inspect(ctx, func() { s, queue = d.snapshot(), d.machine.Queue().String() }) == nil {
-		d.logger.Info("Dump of cached nodes and pods", "nodes", s.Nodes, "pods", s.Pods, "assumedPods", s.Assumed)
-		d.logger.Info("Dump of scheduling queue", "counts", s.Queue, "pods", queue)
-	}
-}
-
 // known lists the pods or nodes that the machine has.
 func (d *Daemon) known(ctx context.Context, resource string) (known []machine.Known, err error) {
 	err = d.Inspect(ctx, func(m *machine.Machine) {

@@ -161,7 +161,6 @@ var rules = []rule{
 	{`batch\.go`, ``, "not written: Berth has no batch"},
 	{``, `^(SignPod|Disabling signatures|No signer)`, "not written: Berth always keeps answers; a plugin that does not sign is asked anew"},
 	{`framework/plugins/`, ``, "not written. V5 \"Event is not making pod schedulable\" and \"Pod moved to an internal scheduling queue\" say what came of an event, V10 what each filter and score said of each node, E \"Error scheduling pod; retrying\" why an attempt failed"},
-	{`backend/cache/debugger`, ``, "SIGUSR2 logs \"Dump of cached nodes and pods\" and \"Dump of scheduling queue\"; the API is not compared"},
 	{`backend/cache|assumecache|snapshot`, ``, "not written: Berth has no cache beside its table, and no snapshot"},
 	{`api_dispatcher|api_calls|api_cache`, ``, "not written: SchedulerAsyncAPICalls changes nothing"},
 	{`eventhandlers|backend/queue|framework/types\.go|nominator`, ``, "not written: the case cannot arise, or V5 \"Pod moved to an internal scheduling queue\" says the same"},

@@ -1,0 +1,42 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+)
+
+// Mismatch compares the pods or nodes that the API server has with what the watches
+// told, and that with what the machine has. Missed are those there that the machine
+// lacks or has otherwise, redundant those that are gone, by namespace and name. It
+// looks twice, as the cluster changes meanwhile.
+func (w *Watcher) Mismatch(ctx context.Context, resource string) (missed, redundant []string, err error) {
+	at := slices.IndexFunc(w.stores, func(s *store) bool { return s.name == resource })
+	s := w.stores[at]
+	wrong, err := w.compareTwice(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := w.compareCore(ctx, s)
+	second, again := w.compareCore(ctx, s)
+	if err := cmp.Or(err, again); err != nil {
+		return nil, nil, err
+	}
+	differ := inBoth(first, second)
+	maps.Copy(differ, wrong)
+	for name, d := range differ { // any order: sorted
+		key := name.Name
+		if name.Namespace != "" {
+			key = name.String()
+		}
+		if d.there == (owner{}) {
+			redundant = append(redundant, key)
+		} else {
+			missed = append(missed, key)
+		}
+	}
+	slices.Sort(missed)
+	slices.Sort(redundant)
+	return missed, redundant, nil
+}
