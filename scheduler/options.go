@@ -303,6 +303,7 @@ func (o *options) restConfig(c configv1alpha1.ClientConnectionConfiguration) (*r
 	if o.shadow {
 		rc.Wrap(shadow.ReadOnly)
 	}
+	rc.UserAgent = userAgent()
 	return rest.AddUserAgent(rc, "scheduler"), nil
 }
 

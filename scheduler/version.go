@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	baseversion "k8s.io/component-base/version"
 )
@@ -23,14 +24,35 @@ func revision() string {
 	return "unknown"
 }
 
-// printVersion prints the version in the form that --version asked for.
+// kubernetesVersion is the version of kube-scheduler that this build behaves as, v1.36.3: that
+// of the libraries that it is built with.
+func kubernetesVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if minor, found := strings.CutPrefix(m.Version, "v0."); found && m.Path == "k8s.io/component-base" {
+				return "v1." + minor
+			}
+		}
+	}
+	return "v" + baseversion.DefaultKubeBinaryVersion
+}
+
+// userAgent names to the API server what runs.
+func userAgent() string {
+	return fmt.Sprintf("berth-scheduler/%s (%s/%s) kubernetes/%s", strings.Trim(revision(), "()"), runtime.GOOS, runtime.GOARCH, kubernetesVersion())
+}
+
+// printVersion prints the version in the form that --version asked for. The first
+// words are kube-scheduler's, for who reads them by a program.
 func printVersion(w io.Writer, form string) error {
 	switch form {
 	case "true":
-		fmt.Fprintf(w, "Berth %s (Kubernetes %s)\n", revision(), baseversion.DefaultKubeBinaryVersion)
+		fmt.Fprintf(w, "Kubernetes %s (Berth %s)\n", kubernetesVersion(), revision())
 	case "raw":
-		fmt.Fprintf(w, "version.Info{Version:%q, Kubernetes:%q, GoVersion:%q, Platform:%q}\n",
-			revision(), baseversion.DefaultKubeBinaryVersion, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+		info := baseversion.Get()
+		info.Major, info.Minor, _ = strings.Cut(baseversion.DefaultKubeBinaryVersion, ".")
+		info.GitVersion, info.GitCommit, info.GitTreeState = kubernetesVersion(), "berth-"+revision(), ""
+		fmt.Fprintf(w, "%#v\n", info)
 	case "false":
 	default:
 		return fmt.Errorf("--version=%s: must be true, false or raw", form)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"k8s.io/apiserver/pkg/server/healthz"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/klog/v2"
@@ -136,5 +137,30 @@ func TestStopLines(t *testing.T) {
 	(&Server{stop: make(chan struct{}), stopped: done, silence: done}).Stop()
 	for _, row := range logstest.Missing(logs.Lines, "edge/server, TestStopLines", s.Lines()) {
 		t.Errorf("never written: %s", row)
+	}
+}
+
+// With the gate CBORServingAndStorage /statusz and /flagz speak CBOR, without it they
+// do not: as in v1.36.3.
+func TestCBOR(t *testing.T) {
+	library := utilfeature.DefaultMutableFeatureGate
+	for _, on := range []bool{false, true} {
+		if err := library.SetFromMap(map[string]bool{"CBORServingAndStorage": on}); err != nil {
+			t.Fatal(err)
+		}
+		h := Handler(Options{Config: func() *configv1.KubeSchedulerConfiguration { return configuration(false) }, Refresh: func() {},
+			Flags: &cliflag.NamedFlagSets{}, Status: compatibility.NewEffectiveVersionFromString("1.36", "", "")})
+		for path, kind := range map[string]string{"/statusz": "Statusz", "/flagz": "Flagz"} {
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Header.Set("Accept", "application/cbor;g=config.k8s.io;v=v1alpha1;as="+kind)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if want := map[bool]int{true: http.StatusOK, false: http.StatusNotAcceptable}[on]; w.Code != want {
+				t.Errorf("gate %t, %s: %d, want %d: %s", on, path, w.Code, want, w.Body)
+			}
+		}
+	}
+	if err := library.SetFromMap(map[string]bool{"CBORServingAndStorage": false}); err != nil {
+		t.Fatal(err)
 	}
 }
