@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -20,9 +21,9 @@ const long = `Break Berth on purpose, one rule at a time, and look if conform se
 Build each fault of lab/breaks/breaks.txt into a program of its own. The program
 compares generated worlds with kube-scheduler v1.36.3. Every mix that the list
 names must disagree. The faults of lab/breaks/daemon.txt are built into the
-simulation of whole schedulers, of whose seeds 1-200 one must fail. The exit
-status is 1 if a mix does not disagree, if no seed fails, or if a text of the list
-is not in its file. No file of the tree changes. A fault takes the time
+simulation of whole schedulers, of whose seeds 1-200 one must fail. A few are built
+into the tests of their package, of which one must fail. The exit status is 1 if a
+mix does not disagree, if nothing fails, or if a text of the list is not in its file. No file of the tree changes. A fault takes the time
 to build and link the packages that depend on its file.`
 
 // NewCommand is the command breaks.
@@ -73,7 +74,7 @@ func run(list []Break, root, only string, out io.Writer) error {
 			continue
 		}
 		for _, mix := range b.Mixes {
-			seen, err := b.seen(program, mix)
+			seen, err := b.seen(program, mix, root)
 			if err != nil {
 				unseen++
 				seen = fmt.Sprintf("NOT SEEN: %v", err)
@@ -111,8 +112,8 @@ func (b *Break) build(root, dir string) (string, error) {
 	}
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./cmd/breaks")
 	build.Dir = filepath.Join(root, "lab")
-	if b.Mixes[0] == simulation || b.Mixes[0] == volumes {
-		build = exec.Command("go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", program, "./sim/chaos")
+	if at := b.tests(); at != "" {
+		build = exec.Command("go", "test", "-c", "-ldflags=-s -w", "-overlay", overlay, "-o", program, at)
 		build.Dir = root
 	}
 	if said, err := build.CombinedOutput(); err != nil {
@@ -121,14 +122,44 @@ func (b *Break) build(root, dir string) (string, error) {
 	return program, nil
 }
 
+// tests is the package whose tests have to see the fault; "" if conform has to.
+func (b *Break) tests() string {
+	switch b.Mixes[0] {
+	case simulation, volumes:
+		return "./sim/chaos"
+	case unit:
+		return "./" + path.Dir(b.File)
+	}
+	return ""
+}
+
+// failed runs the tests of the file's package. It is an error if none fails; else it
+// is the first that does.
+func (b *Break) failed(program, root string) (string, error) {
+	test := exec.Command(program)
+	test.Dir = filepath.Join(root, filepath.FromSlash(path.Dir(b.File)))
+	said, err := test.CombinedOutput()
+	var status *exec.ExitError
+	if err != nil && !errors.As(err, &status) {
+		return "", err
+	}
+	if _, name, found := strings.Cut(string(said), "--- FAIL: "); found {
+		name, _, _ = strings.Cut(name, " ")
+		return name, nil
+	}
+	return "", errors.New("no test fails")
+}
+
 // seen plays the mix's worlds. It is an error if no side disagrees; else it is
 // what the first disagreement is about.
-func (b *Break) seen(program, mix string) (string, error) {
+func (b *Break) seen(program, mix, root string) (string, error) {
 	switch mix {
 	case simulation:
 		return b.shown(program)
 	case volumes:
 		return b.shown(program, "-volumes")
+	case unit:
+		return b.failed(program, root)
 	}
 	said, err := exec.Command(program, "conform", "--brief", "--mix", mix, "--seeds", b.Seeds).CombinedOutput()
 	var status *exec.ExitError

@@ -17,9 +17,11 @@ var (
 	simulated string
 )
 
-// simulation stands in the place of a mix for a fault that the simulation has to
-// show.
-const simulation = "sim"
+// These stand in the place of a mix for a fault that something else has to show.
+const (
+	simulation = "sim"  // the simulation of whole schedulers
+	unit       = "unit" // the tests of the file's package, where random worlds hardly get
+)
 
 // volumes is the simulation with stories whose pods have claims.
 const volumes = "sim-volumes"
@@ -30,7 +32,7 @@ const defaultSeeds = "1-25"
 // Break is one fault.
 type Break struct {
 	Plugin, What string
-	Mixes        []string // that have to disagree; or simulation
+	Mixes        []string // that have to disagree; or simulation, or unit
 	Seeds        string
 	File         string // from the root of the project
 	Old, New     string // Old stands in the file once
