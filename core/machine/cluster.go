@@ -54,7 +54,6 @@ func (m *Machine) nodeSet(n *object.Node) {
 		e.ActionType = framework.NodeSchedulingPropertiesChange(e.OldNode, n)
 	}
 	m.table.SetNode(n)
-	m.checkRoom(n.Name, nil)
 	m.moveAll(e)
 	m.recheckWrites(n.Name)
 }
@@ -66,7 +65,6 @@ func (m *Machine) nodeGone(name string) {
 	}
 	old := m.table.Node(row)
 	m.table.RemoveNode(name)
-	m.checkRoom(name, nil)
 	m.moveAll(&framework.Event{Resource: framework.Node, ActionType: framework.Delete, OldNode: old})
 	m.recheckWrites(name)
 	for _, p := range m.queue.NominatedTo(name) {

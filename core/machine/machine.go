@@ -101,7 +101,6 @@ func New(o Options) *Machine {
 		names:    map[types.NamespacedName]*podState{},
 		busy:     make([]int, len(o.Extenders)),
 	}
-	m.overcommits.nodes = map[string]bool{}
 	for _, p := range o.Profiles {
 		m.profiles[p.Name] = p
 	}

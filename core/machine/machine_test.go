@@ -312,7 +312,6 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"gone":     func(m *Machine, p *object.Pod) { m.pods["x"] = &podState{pod: stranger} },
 		"ended":    func(m *Machine, p *object.Pod) { m.pods[p.UID].ended = m.pods[p.UID].binding },
 		"in doubt": func(m *Machine, p *object.Pod) { m.table.Place(p, "m") },
-		"room":     func(m *Machine, _ *object.Pod) { m.overcommits.nodes["n"] = true },
 	} {
 		s := newStory(t)
 		p := s.pod("p", 10)

@@ -124,9 +124,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 		m.endExtenderCycle(ps)
 		m.dequeue(ps)
 	}
-	left := p.NodeName
 	if old != nil && m.table.Name(old.Row) != p.NodeName {
-		left = m.table.Name(old.Row)
 		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: old.Pod})
 		old = nil
 	}
@@ -135,12 +133,9 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 		was = old.Pod
 	}
 	m.table.Place(p, p.NodeName)
-	m.checkRoom(left, nil)
-	if arrived := was == nil || was.NodeName == ""; arrived {
-		m.checkRoom(p.NodeName, p)
-	}
 	m.nominationMoved(p, kept, p.NodeName)
 	if was == nil || was.NodeName == "" {
+		m.checkRoom(p.NodeName, p)
 		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Add, NewPod: p})
 	}
 	if was != nil {
@@ -197,7 +192,6 @@ func (m *Machine) endPod(ps *podState) {
 	if pl := m.table.Pod(ps.pod.UID); pl != nil {
 		node := m.table.Name(pl.Row)
 		m.table.Remove(ps.pod.UID)
-		m.checkRoom(node, nil)
 		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(pl.Pod, node)})
 	}
 	m.forget(ps)

@@ -30,7 +30,6 @@ func (m *Machine) Repair() []Effect {
 	for _, ps := range states {
 		m.repairPod(ps)
 	}
-	m.checkAllRooms()
 	m.moveAll(&framework.Event{Resource: framework.WildCard, ActionType: framework.All})
 	effects := m.effects
 	m.effects = nil

@@ -51,7 +51,7 @@ func (m *Machine) scheduleOne() {
 		m.skipPod(ps)
 		return
 	}
-	m.overcommits.counted = true
+	m.overcommits.counting = true
 	a := newAttempt(ps)
 	a.record.NodesTotal = m.table.Live()
 	m.lookAheadFrom(e.Pod)
