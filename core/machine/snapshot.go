@@ -92,6 +92,8 @@ func (ps *podState) saved() SavedPod {
 // snapshot says.
 func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	m.table.LayOut(&s.Table)
+	check := m.options.Check
+	m.options.Check = false // rows are laid out before their nodes are there; Verify ends it
 	for _, e := range s.Unlisted {
 		m.unlisted[e.Kind] = e.Err
 	}
@@ -120,6 +122,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	for i := range s.Pods {
 		m.restorePod(&s.Pods[i])
 	}
+	m.options.Check = check
 	if err := m.Verify(); err != nil {
 		return fmt.Errorf("a scheduler that is as the record says cannot be: %w", err)
 	}
