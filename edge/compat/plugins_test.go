@@ -179,7 +179,8 @@ func TestMisbehaviourIsContained(t *testing.T) {
 			}
 			return nil
 		})}},
-		{"a hang in Filter", `plugin "F" did not return from Filter within 50ms`, []Option{WithTimeout(50 * time.Millisecond), filtering(func(p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+		// The attempt after the first says that it "has not returned from Filter for this pod".
+		{"a hang in Filter", "from Filter", []Option{WithTimeout(50 * time.Millisecond), filtering(func(p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
 			if evil(p) {
 				<-hang
 			}
