@@ -63,3 +63,22 @@ func TestPreemptionsInARow(t *testing.T) {
 		t.Error("not placed, though nobody takes the room any more")
 	}
 }
+
+// A replay that begins in the middle of a record holds a pod back for as long as the
+// scheduler did.
+func TestPreemptionsInARowAreInTheSnapshot(t *testing.T) {
+	p := newEvictions(t)
+	p.do(preemptible("a", 1, ""))
+	p.pods["a"].preemptions = preemptions{freePreemptions, time.Unix(-20, 0)}
+	s := p.Snapshot()
+	if s == nil {
+		t.Fatal("no snapshot")
+	}
+	restored, now := newEvictions(t), time.Unix(1000, 0)
+	if err := restored.Restore(now, []Event{preemptible("a", 1, "")}, s); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := restored.pods["a"].preemptions, (preemptions{freePreemptions, now.Add(-20 * time.Second)}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -32,6 +32,7 @@ type SavedPod struct {
 	Nominating *string           `json:",omitempty"`
 	Condition  *object.Condition `json:",omitempty"`
 	Preemption *SavedPreemption  `json:",omitempty"`
+	InARow     *SavedInARow      `json:",omitempty"`
 	Eviction   *SavedEviction    `json:",omitempty"`
 }
 
@@ -39,6 +40,12 @@ type SavedPod struct {
 type SavedPreemption struct {
 	Node    string
 	Victims []types.UID
+}
+
+// SavedInARow are the pod's preemptions since it was placed last.
+type SavedInARow struct {
+	Preemptions int
+	Last        queue.Age
 }
 
 // SavedEviction is the eviction of the pod.
@@ -67,17 +74,20 @@ func (m *Machine) Snapshot() *Snapshot {
 		if ps.ended != nil || ps.doubt != nil || m.names[nameOf(ps.pod)] != ps {
 			return nil // a reply is awaited
 		}
-		if saved := ps.saved(); saved != (SavedPod{UID: ps.pod.UID}) {
+		if saved := ps.saved(m.now); saved != (SavedPod{UID: ps.pod.UID}) {
 			s.Pods = append(s.Pods, saved)
 		}
 	}
 	return s
 }
 
-func (ps *podState) saved() SavedPod {
+func (ps *podState) saved(now time.Time) SavedPod {
 	s := SavedPod{UID: ps.pod.UID, ToldGated: ps.toldGated, Nominating: ps.nominating, Condition: ps.condition}
 	if p := ps.preemption; p != nil {
 		s.Preemption = &SavedPreemption{p.node, slices.Clone(p.victims)}
+	}
+	if p := ps.preemptions; p.n > 0 {
+		s.InARow = &SavedInARow{p.n, queue.Age(now.Sub(p.last))}
 	}
 	if e := ps.eviction; e != nil {
 		s.Eviction = &SavedEviction{Node: e.node, Replied: e.replied}
@@ -120,7 +130,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		_ = m.guard("classifying", "", func() { m.engine.Classify(ps.request) })
 	}
 	for i := range s.Pods {
-		m.restorePod(&s.Pods[i])
+		m.restorePod(now, &s.Pods[i])
 	}
 	m.options.Check = check
 	if err := m.Verify(); err != nil {
@@ -129,7 +139,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	return nil
 }
 
-func (m *Machine) restorePod(s *SavedPod) {
+func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 	ps := m.pods[s.UID]
 	if ps == nil {
 		return
@@ -137,6 +147,9 @@ func (m *Machine) restorePod(s *SavedPod) {
 	ps.toldGated, ps.nominating, ps.condition = s.ToldGated, s.Nominating, s.Condition
 	if p := s.Preemption; p != nil {
 		ps.preemption = &preemption{p.Node, p.Victims}
+	}
+	if p := s.InARow; p != nil {
+		ps.preemptions = preemptions{p.Preemptions, p.Last.Time(now)}
 	}
 	if e := s.Eviction; e != nil {
 		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied}
