@@ -11,13 +11,13 @@ type Known struct {
 
 // KnownPods lists the pods that the machine knows, in no order. One that is shown
 // bound belongs on its node, one that waits into the queue, or on a node on our
-// word.
+// word; one that is being deleted while it waits leaves the queue at its turn.
 func (m *Machine) KnownPods() []Known {
 	pods := make([]Known, 0, len(m.names))
 	for name, ps := range m.names { // any order: so it says
 		k := Known{Name: name, UID: ps.pod.UID, Version: ps.pod.Version}
 		pl := m.table.Pod(ps.pod.UID)
-		if on := ps.pod.NodeName; on == "" && pl == nil && ps.entry == nil || on != "" && (pl == nil || m.table.Name(pl.Row) != on) {
+		if on := ps.pod.NodeName; on == "" && pl == nil && ps.entry == nil && !ps.pod.Terminating || on != "" && (pl == nil || m.table.Name(pl.Row) != on) {
 			k.Version = ""
 		}
 		pods = append(pods, k)
