@@ -172,3 +172,26 @@ func TestBudgetsAreNotChanged(t *testing.T) {
 		t.Error("the list changed")
 	}
 }
+
+// The API has shown all that it was told when the victim is shown on its way out.
+func TestEvictionIsShown(t *testing.T) {
+	p := newEvictions(t)
+	unshown := func(want int, when string) {
+		t.Helper()
+		if n := p.Unshown(); n != want {
+			t.Errorf("%s: %d pods are not shown as told, want %d", when, n, want)
+		}
+	}
+	v, a := preemptible("v", 0, "n"), preemptible("a", 1, "")
+	p.do(v, a, ScheduleOne{})
+	nominated := *a.Pod
+	nominated.NominatedNode = "n"
+	p.do(PodSet{&nominated})
+	unshown(1, "before the reply")
+	p.do(EvictReply{Victim: "v", Preemptor: "a"})
+	unshown(1, "after the reply")
+	going := *v.Pod
+	going.Terminating = true
+	p.do(PodSet{&going})
+	unshown(0, "on its way out")
+}

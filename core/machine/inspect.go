@@ -83,11 +83,11 @@ func (m *Machine) ExtenderCycles() int { return len(m.asking) }
 func (m *Machine) Assumed() int { return m.assumed }
 
 // Unshown is the number of pods of which the API does not show yet what it was
-// told: that they are bound, or their nomination.
+// told: that they are bound, their nomination, or that they are deleted.
 func (m *Machine) Unshown() int {
 	n := 0
 	for _, ps := range m.pods { // any order: a sum
-		if ps.assumed || ps.nominating != nil {
+		if e := ps.eviction; ps.assumed || ps.nominating != nil || e != nil && !(e.gone || ps.pod.Terminating) {
 			n++
 		}
 	}
