@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -46,6 +47,9 @@ func (b broken) Apply(c generate.Change, waiting []oracle.Rejected) ([]bool, err
 	return requeued, err
 }
 
+// Spared has a requeue missed only where the pod fits, as Berth leaves out the others.
+func (b broken) Spared(types.UID) bool { return true }
+
 func TestMain(m *testing.M) {
 	silence()
 	m.Run()
@@ -65,7 +69,7 @@ func TestKubeSchedulerAgreesWithItself(t *testing.T) {
 			}
 			t.Errorf("%s, seed %d: %s", mix, d.World.Seed, strings.Join(d.Diffs, "; "))
 		}
-		if counts.Failed > 0 && mix != "extenders" && mix != "devices" { // there some fail, as meant
+		if counts.Failed > 0 && mix != "extenders" && mix != "devices" && mix != "device-gates" { // there some fail, as meant
 			t.Errorf("%s: %d decisions end in an error: the worlds are at fault", mix, counts.Failed)
 		}
 	}
