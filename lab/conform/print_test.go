@@ -15,9 +15,6 @@ func TestWorldsAreStories(t *testing.T) {
 			if mix == "extenders" {
 				t.Skip("a story asks no extender")
 			}
-			if mix == "device-gates" {
-				t.Skip("not yet: the story of seed 2 places a pod with an extended resource elsewhere")
-			}
 			for seed := range uint64(6) {
 				w, err := generate.Cluster(mix, seed)
 				if err != nil {

@@ -3,14 +3,17 @@ package conform
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
@@ -233,11 +236,17 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 func (r *run) preempt(pod *v1.Pod, plan oracle.Record) *Disagreement {
 	r.waiting = nil
 	for _, victim := range plan.Victims {
-		gone := generate.Change{Verb: generate.Delete, Pod: r.pods[victim]}
-		delete(r.running, gone.Pod.UID)
-		for _, side := range []Side{r.want, r.got} {
-			if _, err := side.Apply(gone, nil); err != nil {
-				return r.disagree(fmt.Sprintf("preempt %s: %v", victim, err))
+		pod := r.pods[victim]
+		gone := []generate.Change{{Verb: generate.Delete, Pod: pod}}
+		for _, claim := range r.extendedClaims(pod) {
+			gone = append(gone, generate.Change{Verb: generate.Delete, Other: claim})
+		}
+		for _, c := range gone {
+			r.possible(c)
+			for _, side := range []Side{r.want, r.got} {
+				if _, err := side.Apply(c, nil); err != nil {
+					return r.disagree(fmt.Sprintf("preempt %s: %s: %v", victim, c, err))
+				}
 			}
 		}
 	}
@@ -282,9 +291,27 @@ func (r *run) possible(c generate.Change) bool {
 		r.nodes[c.Node.Name] = c.Verb != generate.Delete
 		return there == (c.Verb != generate.Add)
 	}
-	ran := r.running[c.Pod.UID]
-	r.running[c.Pod.UID] = ran && c.Verb != generate.Delete
-	return ran || slices.ContainsFunc(r.waiting, func(w oracle.Rejected) bool { return w.Pod.UID == c.Pod.UID })
+	there := r.there(c.Pod)
+	r.running[c.Pod.UID] = r.running[c.Pod.UID] && c.Verb != generate.Delete
+	return there
+}
+
+// there tells whether the pod runs or waits.
+func (r *run) there(p *v1.Pod) bool {
+	return r.running[p.UID] || slices.ContainsFunc(r.waiting, func(w oracle.Rejected) bool { return w.Pod.UID == p.UID })
+}
+
+// extendedClaims lists the claims that stand for the pod's extended resources. The
+// garbage collector deletes them with the pod.
+func (r *run) extendedClaims(p *v1.Pod) []metav1.Object {
+	var claims []metav1.Object
+	for _, key := range slices.Sorted(maps.Keys(r.objects)) {
+		c, ok := r.objects[key].(*resourcev1.ResourceClaim)
+		if ok && (&object.ResourceClaim{API: c}).Group() == string(p.UID) {
+			claims = append(claims, c)
+		}
+	}
+	return claims
 }
 
 // change shows a change to both sides, compares what it requeues, and then tries
@@ -292,6 +319,13 @@ func (r *run) possible(c generate.Change) bool {
 // Berth. Those that kube-scheduler alone requeues are tried first, while nothing but
 // the change can help them.
 func (r *run) change(c generate.Change) *Disagreement {
+	if c.Pod != nil && c.Verb == generate.Delete && r.there(c.Pod) {
+		for _, claim := range r.extendedClaims(c.Pod) {
+			if d := r.change(generate.Change{Verb: generate.Delete, Other: claim}); d != nil {
+				return d
+			}
+		}
+	}
 	if !r.possible(c) {
 		return nil
 	}
