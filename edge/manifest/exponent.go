@@ -57,6 +57,10 @@ func maskExponents(data []byte) []byte {
 	if !longExponent(data) {
 		return nil
 	}
+	return masked(data)
+}
+
+func masked(data []byte) []byte {
 	return textOrHuge.ReplaceAllFunc(data, func(value []byte) []byte {
 		if value[0] == '"' && !hugeText.Match(value) {
 			return value
@@ -65,7 +69,7 @@ func maskExponents(data []byte) []byte {
 	})
 }
 
-// longExponent looks quickly for an e and too many digits.
+// longExponent looks quickly for what may be a number with too long an exponent.
 func longExponent(data []byte) bool {
 	digits := 0
 	for i, c := range data {
@@ -73,15 +77,34 @@ func longExponent(data []byte) bool {
 			digits++
 			continue
 		}
-		if e := i - digits - 1; digits > maxExponent && e > 0 {
-			if data[e] == '-' || data[e] == '+' {
-				e--
-			}
-			if data[e]|0x20 == 'e' {
-				return true
-			}
+		if digits > maxExponent && endsMantissa(data[:i-digits]) {
+			return true
 		}
 		digits = 0
 	}
 	return false
+}
+
+// endsMantissa tells whether the data ends in the digits of a number, with which a
+// value may begin, and an e. Names such as node-0001 and hashes have an e before digits,
+// too.
+func endsMantissa(data []byte) bool {
+	data = cutSign(data)
+	if n := len(data); n == 0 || data[n-1]|0x20 != 'e' {
+		return false
+	}
+	data = data[:len(data)-1]
+	number := bytes.TrimRight(data, "0123456789.")
+	if len(number) == len(data) {
+		return false
+	}
+	number = cutSign(number)
+	return len(number) == 0 || bytes.IndexByte([]byte("\":,[ \t\n\f\r"), number[len(number)-1]) >= 0
+}
+
+func cutSign(data []byte) []byte {
+	if n := len(data); n > 0 && (data[n-1] == '-' || data[n-1] == '+') {
+		return data[:n-1]
+	}
+	return data
 }
