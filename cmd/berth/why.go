@@ -104,11 +104,14 @@ func (q *inquiry) run(ctx context.Context, args []string, stdin io.Reader, stdou
 	}
 	out := bufio.NewWriter(stdout)
 	if q.all {
-		r := c.All()
-		if err := errors.Join(q.write(out, r), out.Flush()); err != nil || len(r.Causes) == 0 {
+		r, err := c.All(ctx)
+		if err != nil {
 			return err
 		}
-		return exitStatus(exitWaiting)
+		if err := errors.Join(q.write(out, r), out.Flush()); err != nil {
+			return err
+		}
+		return statusOfAll(r.Pending)
 	}
 	pod, err := c.Find(args[0], q.namespace)
 	if err != nil {
@@ -130,6 +133,14 @@ func statusOf(v why.Verdict) error {
 		return exitStatus(exitMisconfigured)
 	}
 	return exitStatus(exitWaiting)
+}
+
+// statusOfAll is the exit status where so many pods are pending.
+func statusOfAll(pending int) error {
+	if pending > 0 {
+		return exitStatus(exitWaiting)
+	}
+	return nil
 }
 
 func (q *inquiry) check(args []string) error {

@@ -2,6 +2,7 @@ package why
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,8 +10,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
@@ -53,26 +54,35 @@ type More struct {
 	Places int    `json:"places"`
 }
 
-// sort is pods that differ in their names alone, and the answer about the first.
+// sort is pods that differ in their names alone.
 type sort struct {
-	pods   []*v1.Pod
-	answer *Answer
+	pods    []*v1.Pod
+	decoded *object.Pod // the first
 }
 
-// All ranks what blocks all pending pods.
-func (c *Cluster) All() *Ranking {
+// All ranks what blocks all pending pods. It ends early when the context does.
+func (c *Cluster) All(ctx context.Context) (*Ranking, error) {
 	r := &Ranking{APIVersion: "berth.dev/v1alpha1", Kind: "WhyAll", Causes: []Cause{}}
 	at := map[string]int{}
-	for _, s := range c.sorts() {
+	sorts := c.sorts()
+	brief, err := c.brief(ctx, sorts)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sorts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		r.Pending += len(s.pods)
-		key := causeKey(s.answer)
+		a := brief.Why(s.pods[0]) // and no longer: it takes as much memory as there are nodes
+		key := causeKey(a)
 		i, known := at[key]
 		if !known {
 			i = len(r.Causes)
 			at[key] = i
-			cause := Cause{Verdict: s.answer.Verdict, Text: s.answer.cause(), Blockers: []Blocker{}, Fixes: []fix.Fix{}}
-			if len(s.answer.Groups) > 0 {
-				cause.Blockers = s.answer.nearestGroup().Blockers
+			cause := Cause{Verdict: a.Verdict, Text: a.cause(), Blockers: []Blocker{}, Fixes: []fix.Fix{}}
+			if len(a.Groups) > 0 {
+				cause.Blockers = a.nearestGroup().Blockers
 			}
 			r.Causes = append(r.Causes, cause)
 		}
@@ -80,20 +90,48 @@ func (c *Cluster) All() *Ranking {
 	}
 	slices.SortStableFunc(r.Causes, func(a, b Cause) int { return cmp.Compare(len(b.pods), len(a.pods)) })
 	for i := range r.Causes {
-		cause := &r.Causes[i]
-		cause.Pods = len(cause.pods)
-		for _, p := range cause.pods[:min(mostExamples, len(cause.pods))] {
-			cause.Examples = append(cause.Examples, p.Namespace+"/"+p.Name)
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		if i < mostExplained && !c.NoFixes && (cause.Verdict == Waiting || cause.Verdict == Misconfigured || cause.Verdict == Gated) {
-			cause.Fixes = fix.Find(c.Machine, c.Set, cause.pods[0])
-			cause.Nodes = c.more(cause)
-		}
+		c.finish(&r.Causes[i], i < mostExplained)
 	}
-	return r
+	return r, nil
 }
 
-// sorts are the pending pods by what they ask for, each sort with an answer.
+// brief is the cluster for answers without fixes, in which it is known for each sort
+// whether load alone explains what blocks it. All are asked at once: the nodes are
+// emptied for it.
+func (c *Cluster) brief(ctx context.Context, sorts []*sort) (*Cluster, error) {
+	pods := make([]*object.Pod, len(sorts))
+	for i, s := range sorts {
+		pods[i] = s.decoded
+	}
+	waits, err := waitForLoad(ctx, c.Machine, pods)
+	brief := &Cluster{Machine: c.Machine, Set: c.Set, NoFixes: true, waits: map[types.UID]bool{}}
+	for i := range waits {
+		brief.waits[pods[i].UID] = waits[i]
+	}
+	return brief, err
+}
+
+// finish says how many pods the cause has, and, where it is to be explained, what would
+// help them.
+func (c *Cluster) finish(cause *Cause, explained bool) {
+	cause.Pods = len(cause.pods)
+	for _, p := range cause.pods[:min(mostExamples, len(cause.pods))] {
+		cause.Examples = append(cause.Examples, p.Namespace+"/"+p.Name)
+	}
+	if !explained || c.NoFixes || cause.Verdict != Waiting && cause.Verdict != Misconfigured && cause.Verdict != Gated {
+		return
+	}
+	if c.Read != nil {
+		c.Read(cause.pods[0])
+	}
+	cause.Fixes = fix.Find(c.Machine, c.Set, cause.pods[0])
+	cause.Nodes = c.more(cause)
+}
+
+// sorts are the pending pods by what they ask for.
 func (c *Cluster) sorts() (sorts []*sort) {
 	at := map[string]*sort{}
 	for _, p := range c.Set.Pods {
@@ -105,35 +143,12 @@ func (c *Cluster) sorts() (sorts []*sort) {
 			continue // an object that was read from JSON can be written
 		}
 		if at[string(key)] == nil {
-			at[string(key)] = &sort{}
+			at[string(key)] = &sort{decoded: decode.Pod(p)}
 			sorts = append(sorts, at[string(key)])
 		}
 		at[string(key)].pods = append(at[string(key)].pods, p)
 	}
-	was := c.NoFixes
-	c.NoFixes, c.deferLoad = true, true
-	for _, s := range sorts {
-		s.answer = c.Why(s.pods[0])
-	}
-	c.NoFixes, c.deferLoad = was, false
-	c.settleLoad(sorts)
 	return sorts
-}
-
-// settleLoad tells the pods that wait for load from the others, all at once.
-func (c *Cluster) settleLoad(sorts []*sort) {
-	var open []*Answer
-	var pods []*object.Pod
-	for _, s := range sorts {
-		if d := s.answer.facts.decision; s.answer.Verdict == Waiting && d != nil && d.Result == decision.ResultUnschedulable {
-			open, pods = append(open, s.answer), append(pods, s.answer.facts.pod)
-		}
-	}
-	for i, waits := range waitForLoad(c.Machine, pods) {
-		if !waits {
-			open[i].Verdict = Misconfigured
-		}
-	}
 }
 
 // causeKey is equal for answers with one cause: what blocks the pods where they

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/berth-scheduler/berth/core/decision"
 )
@@ -14,20 +15,25 @@ const mostExamples = 5
 // groupsOf groups the infeasible nodes, which are sorted by name, by their
 // blockers: the fewest blockers first, then the most nodes, then by name.
 func groupsOf(nodes []decision.Node) []Group {
-	at := map[string]int{}
+	at, seen := map[string]int{}, map[string]int{} // by the blockers, and as they came
 	groups := []Group{}
+	var key []byte
 	for i := range nodes {
 		n := &nodes[i]
 		if n.Feasible {
 			continue
 		}
-		blockers := blockersOf(n.Blockers)
-		key := fmt.Sprintf("%q", blockers)
-		g, known := at[key]
+		key = appendKey(key[:0], n.Blockers)
+		g, known := seen[string(key)]
 		if !known {
-			g = len(groups)
-			at[key] = g
-			groups = append(groups, Group{Blockers: blockers})
+			blockers := blockersOf(n.Blockers)
+			same := fmt.Sprintf("%q", blockers)
+			if g, known = at[same]; !known {
+				g = len(groups)
+				at[same] = g
+				groups = append(groups, Group{Blockers: blockers})
+			}
+			seen[string(key)] = g
 		}
 		groups[g].Nodes++
 		groups[g].names = append(groups[g].names, n.Name)
@@ -39,6 +45,21 @@ func groupsOf(nodes []decision.Node) []Group {
 		return cmp.Or(cmp.Compare(len(a.Blockers), len(b.Blockers)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Examples[0], b.Examples[0]))
 	})
 	return groups
+}
+
+// appendKey appends the blockers: other bytes for others.
+func appendKey(b []byte, list []decision.Blocker) []byte {
+	number := func(n int) { b = append(strconv.AppendInt(b, int64(n), 10), ' ') }
+	text := func(s string) { number(len(s)); b = append(b, s...) }
+	for i := range list {
+		text(list[i].Plugin)
+		number(int(list[i].Code))
+		number(len(list[i].Reasons))
+		for _, reason := range list[i].Reasons {
+			text(reason)
+		}
+	}
+	return b
 }
 
 func blockersOf(list []decision.Blocker) []Blocker {

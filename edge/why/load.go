@@ -1,6 +1,7 @@
 package why
 
 import (
+	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,20 +19,23 @@ const mostAnchors = 200
 // waitForLoad tells for each pod whether load alone explains what blocks it on some
 // node: it would fit after some set of pods is removed. Removing all of them is best
 // for every plugin but one: the pods that required pod affinity asks for must stay.
-func waitForLoad(m *machine.Machine, pods []*object.Pod) []bool {
+func waitForLoad(ctx context.Context, m *machine.Machine, pods []*object.Pod) ([]bool, error) {
 	t := m.Table()
 	waits := make([]bool, len(pods))
 	if len(pods) == 0 {
-		return waits
+		return waits, nil
 	}
 	defer restore(t, removeOwnedClaims(t, pods))
 	mark := t.Checkpoint()
 	defer t.Undo(mark)
 	placed := removeAll(t)
 	for i, p := range pods {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		waits[i] = t.Live() == 0 || m.AdmitsWithout(p) || admitsNear(m, p, placed)
 	}
-	return waits
+	return waits, nil
 }
 
 // admitsNear tells whether a pod with required pod affinity fits where only pods are

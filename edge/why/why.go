@@ -2,10 +2,12 @@ package why
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
@@ -23,8 +25,12 @@ type Cluster struct {
 	Set     *manifest.Set
 	// NoFixes leaves out the search for fixes.
 	NoFixes bool
-	// deferLoad has every pod wait that may: who asks finds out about many at once.
-	deferLoad bool
+	// Read adds to the set what fixes of a pod may change, where it is not there yet;
+	// nil: all of it is.
+	Read func(*v1.Pod)
+	// waits tells of pods whether load alone explains what blocks them; nil: it is
+	// found out for each.
+	waits map[types.UID]bool
 }
 
 // facts are what the text says beyond the data.
@@ -109,12 +115,20 @@ func (c *Cluster) verdict(p *object.Pod, d *decision.Decision) Verdict {
 		switch {
 		case d.Writing:
 			return InProgress
-		case c.deferLoad || waitForLoad(c.Machine, []*object.Pod{p})[0]:
+		case c.waitsForLoad(p):
 			return Waiting
 		}
 		return Misconfigured
 	}
 	return Failed
+}
+
+func (c *Cluster) waitsForLoad(p *object.Pod) bool {
+	if c.waits != nil {
+		return c.waits[p.UID]
+	}
+	waits, _ := waitForLoad(context.Background(), c.Machine, []*object.Pod{p})
+	return waits[0]
 }
 
 // evicted says for whom the pod is being evicted, as far as the cluster shows it:
