@@ -9,8 +9,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -54,17 +52,13 @@ func TestAuditComparesTableAndQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		room := v1.ResourceList{"cpu": resource.MustParse("1"), "pods": resource.MustParse("100")}
-		node := func(name string) {
-			must(c.Create(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: room}}))
-		}
 		waiting := func(name, scheduler string) *v1.Pod {
 			p := podOf(name, "")
 			p.Spec.SchedulerName, p.Spec.NodeSelector = scheduler, map[string]string{"no": "where"}
 			return p
 		}
-		node("n")
-		node("going")
+		must(c.Create(nodeOf("n")))
+		must(c.Create(nodeOf("going")))
 		must(c.Create(podOf("gone", "n")))
 		must(c.Create(podOf("changed", "n")))
 		must(c.Create(podOf("same", "n")))
@@ -80,7 +74,7 @@ func TestAuditComparesTableAndQueue(t *testing.T) {
 			t.Errorf("%d differences, where there are none", n)
 		}
 		m.on.Store(true)
-		node("new")
+		must(c.Create(nodeOf("new")))
 		c.Delete("nodes", "", "going")
 		c.Delete("pods", "ns", "gone")
 		must(c.Update("pods", "ns", "changed", func(o apiserver.Object) { o.SetLabels(map[string]string{"x": "y"}) }))

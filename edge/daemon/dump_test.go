@@ -7,10 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/berth-scheduler/berth/edge/logs"
 	"github.com/berth-scheduler/berth/edge/logs/logstest"
 	"github.com/berth-scheduler/berth/edge/loop"
@@ -28,8 +24,7 @@ func TestDump(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		room := v1.ResourceList{"cpu": resource.MustParse("1"), "pods": resource.MustParse("100")}
-		must(c.Create(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: v1.NodeStatus{Allocatable: room}}))
+		must(c.Create(nodeOf("n")))
 		must(c.Create(podOf("gone", "n")))
 		m := &deaf{}
 		d := daemonOf(t, c, s, "me", func(of loop.Machine) loop.Machine { m.Machine = of; return m })
@@ -44,7 +39,7 @@ func TestDump(t *testing.T) {
 		}
 		m.on.Store(true)
 		c.Delete("pods", "ns", "gone")
-		must(c.Create(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Status: v1.NodeStatus{Allocatable: room}}))
+		must(c.Create(nodeOf("new")))
 		time.Sleep(time.Second)
 		d.Dump(ctx)
 		for _, row := range logstest.Missing(logs.Lines, "edge/daemon, TestDump", slices.Concat(alike, s.Lines())) {

@@ -23,6 +23,11 @@ func podOf(name, node string) *v1.Pod {
 	}
 }
 
+func nodeOf(name string) *v1.Node {
+	room := v1.ResourceList{"cpu": resource.MustParse("1"), "pods": resource.MustParse("100")}
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: room}}
+}
+
 // handedOver is how long after SIGTERM of the leader the next one binds a pod that
 // waits and fits from then on, in a cluster of 600 pods in which nothing else
 // happens. before happens before it.
