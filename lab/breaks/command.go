@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -124,10 +125,10 @@ func (b *Break) build(root, dir string) (string, error) {
 
 // tests is the package whose tests have to see the fault; "" if conform has to.
 func (b *Break) tests() string {
-	switch b.Mixes[0] {
-	case simulation, volumes:
+	switch mix := b.Mixes[0]; {
+	case slices.Contains(simulations, mix):
 		return "./sim/chaos"
-	case unit:
+	case mix == unit:
 		return "./" + path.Dir(b.File)
 	}
 	return ""
@@ -153,12 +154,10 @@ func (b *Break) failed(program, root string) (string, error) {
 // seen plays the mix's worlds. It is an error if no side disagrees; else it is
 // what the first disagreement is about.
 func (b *Break) seen(program, mix, root string) (string, error) {
-	switch mix {
-	case simulation:
-		return b.shown(program)
-	case volumes:
-		return b.shown(program, "-volumes")
-	case unit:
+	switch _, with, _ := strings.Cut(mix, "-"); {
+	case slices.Contains(simulations, mix):
+		return b.shown(program, "-with", with)
+	case mix == unit:
 		return b.failed(program, root)
 	}
 	said, err := exec.Command(program, "conform", "--brief", "--mix", mix, "--seeds", b.Seeds).CombinedOutput()

@@ -17,14 +17,12 @@ var (
 	simulated string
 )
 
-// These stand in the place of a mix for a fault that something else has to show.
-const (
-	simulation = "sim"  // the simulation of whole schedulers
-	unit       = "unit" // the tests of the file's package, where random worlds hardly get
-)
+// These stand in the place of a mix for a fault that something else has to show: the
+// simulation of whole schedulers, with something added or not, or the tests of the
+// file's package, where random worlds hardly get.
+var simulations = []string{"sim", "sim-volumes", "sim-limits", "sim-devices", "sim-extenders", "sim-clocks"}
 
-// volumes is the simulation with stories whose pods have claims.
-const volumes = "sim-volumes"
+const unit = "unit"
 
 // defaultSeeds are the worlds that are played of each mix.
 const defaultSeeds = "1-25"
@@ -32,7 +30,7 @@ const defaultSeeds = "1-25"
 // Break is one fault.
 type Break struct {
 	Plugin, What string
-	Mixes        []string // that have to disagree; or simulation, or unit
+	Mixes        []string // that have to disagree; or one of simulations, or unit
 	Seeds        string
 	File         string // from the root of the project
 	Old, New     string // Old stands in the file once

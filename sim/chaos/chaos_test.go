@@ -12,7 +12,7 @@ import (
 
 var seeds = flag.String("seeds", "1-25", "seeds of TestSeeds, as berth-lab sim has them")
 
-var volumes = flag.Bool("volumes", false, "the seeds of TestSeeds are for stories with volumes")
+var added = flag.String("with", "", "what the stories of TestSeeds have besides, as berth-lab sim has it")
 
 func TestMain(m *testing.M) {
 	Prepare()
@@ -39,7 +39,11 @@ func parsed(t *testing.T, name, text string) *scenario.Story {
 
 // Nothing breaks under the faults of a few seeds; berth-lab sim runs more.
 func TestSeeds(t *testing.T) {
-	stories, err := storiesOf(*seeds, "", *volumes)
+	w, err := parseWith(strings.FieldsFunc(*added, func(c rune) bool { return c == ',' }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stories, err := storiesOf(*seeds, "", w)
 	if err != nil {
 		t.Fatal(err)
 	}

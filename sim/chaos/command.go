@@ -35,17 +35,23 @@ exit status is 1 if a seed or the story fails. The same seed gives the same run.
 
 // NewCommand is the command sim.
 func NewCommand() *cobra.Command {
-	seeds, file, verbose, whole, volumes := "1-300", "", false, false, false
+	seeds, file, verbose, whole := "1-300", "", false, false
+	var add []string
 	cmd := &cobra.Command{
 		Use:   "sim",
 		Short: "Run whole schedulers under a virtual clock, with faults that a seed decides",
 		Long:  long,
 		Example: `  berth-lab sim --seeds 1-1000
   berth-lab sim --seeds 17 --verbose
+  berth-lab sim --seeds 1-200 --with devices,extenders
   berth-lab sim --story failing.txt --verbose`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			stories, err := storiesOf(seeds, file, volumes)
+			w, err := parseWith(add)
+			if err != nil {
+				return err
+			}
+			stories, err := storiesOf(seeds, file, w)
 			if err != nil {
 				return err
 			}
@@ -59,7 +65,7 @@ func NewCommand() *cobra.Command {
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds to run: one (17), or a range (1-1000)")
 	cmd.Flags().StringVar(&file, "story", file, "play the story in this file instead")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", verbose, "print what happens, and the logs of the schedulers")
-	cmd.Flags().BoolVar(&volumes, "volumes", volumes, "other stories of the seeds, whose pods have claims")
+	cmd.Flags().StringSliceVar(&add, "with", nil, "other stories of the seeds, which have this besides: "+strings.Join(additions, ", "))
 	cmd.Flags().BoolVar(&whole, "whole", whole, "print a story that fails as it is, without cutting it down")
 	return cmd
 }
@@ -82,7 +88,7 @@ func inTest(f func(*testing.T) error) error {
 	return errors.New("the simulation did not run")
 }
 
-func storiesOf(seeds, file string, volumes bool) ([]*scenario.Story, error) {
+func storiesOf(seeds, file string, w with) ([]*scenario.Story, error) {
 	if file != "" {
 		text, err := os.ReadFile(file) // #nosec G304 -- the user names the file
 		if err != nil {
@@ -102,7 +108,7 @@ func storiesOf(seeds, file string, volumes bool) ([]*scenario.Story, error) {
 	}
 	var stories []*scenario.Story
 	for seed := from; seed <= to; seed++ {
-		stories = append(stories, generate(seed, volumes))
+		stories = append(stories, generate(seed, w))
 	}
 	return stories, nil
 }

@@ -10,10 +10,10 @@ import (
 
 // Generate returns the story of a seed: a small cluster, in which things happen
 // for about a minute, and faults.
-func Generate(seed uint64) *scenario.Story { return generate(seed, false) }
+func Generate(seed uint64) *scenario.Story { return generate(seed, nil) }
 
-func generate(seed uint64, volumes bool) *scenario.Story {
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468)), volumes: volumes} // #nosec G404 -- a seed is to give the same plan
+func generate(seed uint64, w with) *scenario.Story {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468)), with: w} // #nosec G404 -- a seed is to give the same plan
 	g.line("seed %d", seed)
 	g.line("replicas %d", g.pick(1, 2, 2, 2, 3))
 	for range 1 + g.IntN(4) {
@@ -45,7 +45,7 @@ type generator struct {
 	gated       []string
 	early       bool
 	saved       bool // a backup was made
-	volumes     bool // pods have claims
+	with        with
 	claims      int
 	stores      int // volumes
 }
@@ -78,7 +78,7 @@ func (g *generator) pod() {
 	case 4:
 		words += " scheduler=another"
 	}
-	if g.volumes && g.IntN(5) > 0 {
+	if g.with.has(withVolumes) && g.IntN(5) > 0 {
 		words += " claim=" + g.claim()
 	}
 	g.line("%s", words)
@@ -195,7 +195,7 @@ func (g *generator) fault() {
 		on = " on=bind" // a status that may not be written is not tried again
 	}
 	kind := g.word("", " kind=pods", " kind=pods", " kind=nodes")
-	if g.volumes && g.IntN(3) == 0 {
+	if g.with.has(withVolumes) && g.IntN(3) == 0 {
 		on, kind = " on=write", g.word(" kind=persistentvolumeclaims", " kind=persistentvolumes")
 	}
 	switch n := g.IntN(100); {

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/sim/apiserver"
 	"github.com/berth-scheduler/berth/sim/scenario"
 )
@@ -21,6 +22,7 @@ import (
 // play is a story under way.
 type play struct {
 	options Options
+	config  *config.Config
 	server  *apiserver.Server
 	faults  *faults
 	check   *check
@@ -36,7 +38,7 @@ type play struct {
 }
 
 func newPlay(o Options, seed uint64) *play {
-	p := &play{options: o, server: apiserver.New(), faults: newFaults(seed), begin: time.Now(), healed: make(chan struct{}),
+	p := &play{options: o, config: defaultConfig(), server: apiserver.New(), faults: newFaults(seed), begin: time.Now(), healed: make(chan struct{}),
 		running: map[string]*process{}, lives: map[string]int{}}
 	p.check = newCheck(p)
 	p.server.Changed = func(c *apiserver.Change) { p.check.changed(c); p.kubelet(c); p.volumes(c) }

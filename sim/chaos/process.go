@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/edge/config"
@@ -38,16 +40,24 @@ type process struct {
 	asleep atomic.Pointer[time.Time] // until when it is suspended; nil: it never was
 }
 
+// What needs no story is made once.
+var (
+	pluginGates   = sync.OnceValue(func() feature.Features { return features.Plugins(features.New()) })
+	defaultConfig = sync.OnceValue(func() *config.Config {
+		c, leads := config.Default(), true
+		c.LeaderElection.LeaderElect = &leads
+		return c
+	})
+)
+
 // start starts a replica anew.
 func (p *play) start(replica string) error {
 	p.mu.Lock()
 	p.lives[replica]++
 	name := fmt.Sprint(replica, p.lives[replica])
 	p.mu.Unlock()
-	c := config.Default()
-	leads := true
-	c.LeaderElection.LeaderElect = &leads
-	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(features.Plugins(features.New())))
+	c := p.config
+	profiles, err := profile.BuildAll(config.Profiles(c), plugins.Registry(pluginGates()))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/queue"
 )
 
 const (
@@ -19,6 +20,10 @@ const (
 	// a lease runs out, connections are given up, client-go waits a minute before
 	// it tries again, and pods back off.
 	restLimit = 3 * time.Minute
+	// flushLimit is the same for a pod that waits for the flush of the queue, as with
+	// kube-scheduler: it can preempt, and what it needs besides room came after its
+	// last attempt, which found no room. Only what is about room wakes it.
+	flushLimit = queue.DefaultMaxUnschedulable + restLimit
 	// silence is how long nothing may change then.
 	silence = 40 * time.Second
 )
@@ -28,9 +33,11 @@ func (p *play) rest() {
 	time.Sleep(time.Until(p.faults.shown()))
 	time.Sleep(time.Until(p.awake()))
 	healed := time.Now()
-	for why := p.restless(); why != ""; why = p.restless() {
-		if time.Since(healed) > restLimit {
-			p.check.breach("%s after the faults the cluster is not at rest: %s", restLimit, why)
+	longest := restLimit
+	for why, limit := p.restless(); why != ""; why, limit = p.restless() {
+		longest = max(longest, limit) // what follows a flush comes after it
+		if time.Since(healed) > longest {
+			p.check.breach("%s after the faults the cluster is not at rest: %s", longest, why)
 			return
 		}
 		time.Sleep(time.Second)
@@ -44,7 +51,7 @@ func (p *play) rest() {
 	if written.After(quiet) {
 		p.check.breach("a pod is changed %s after the cluster came to rest", written.Sub(quiet))
 	}
-	if why := p.restless(); why != "" {
+	if why, _ := p.restless(); why != "" {
 		p.check.breach("the cluster does not stay at rest: %s", why)
 	}
 }
@@ -62,8 +69,9 @@ func (p *play) awake() (last time.Time) {
 	return last
 }
 
-// restless says what is not as it should be, "" if all is.
-func (p *play) restless() string {
+// restless says what is not as it should be, "" if all is, and for how long it may
+// be so.
+func (p *play) restless() (why string, limit time.Duration) {
 	var nodes []*v1.Node
 	for _, o := range p.server.List("nodes") {
 		nodes = append(nodes, o.(*v1.Node))
@@ -83,61 +91,71 @@ func (p *play) restless() string {
 	}
 	p.mu.Unlock()
 	if leader == nil {
-		return fmt.Sprintf("nobody leads; the lease is %q's", holder)
+		return fmt.Sprintf("nobody leads; the lease is %q's", holder), restLimit
 	}
 	volumes, others := p.stored(), p.check.boundByOthers()
 	if claim := volumes.unsettled(); claim != "" {
-		return fmt.Sprintf("claim %s has a node and no volume", claim)
+		return fmt.Sprintf("claim %s has a node and no volume", claim), restLimit
 	}
 	for _, pod := range pods {
-		if why := podRestless(pod, nodes, pods, volumes); why != "" && (why != boundAndNominated || !others[pod.UID]) {
-			return fmt.Sprintf("pod %s %s", pod.Name, why)
+		why, limit := podRestless(pod, nodes, pods, volumes)
+		if why != "" && (why != boundAndNominated || !others[pod.UID]) {
+			return fmt.Sprintf("pod %s %s", pod.Name, why), limit
 		}
 	}
 	for _, proc := range running {
 		if why := proc.restless(nodes, pods, proc == leader); why != "" {
-			return fmt.Sprintf("%s: %s", proc.name, why)
+			return fmt.Sprintf("%s: %s", proc.name, why), restLimit
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // boundAndNominated is wrong of a pod that a scheduler has bound. One that somebody
 // else binds while its nomination is being written may keep that.
 const boundAndNominated = "is bound and nominated"
 
-// podRestless says what is wrong with a pod.
-func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) string {
+// podRestless says what is wrong with a pod, and for how long it may be so.
+func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (why string, limit time.Duration) {
 	switch {
 	case pod.DeletionTimestamp != nil:
-		return "is being deleted"
+		return "is being deleted", restLimit
 	case pod.Spec.NodeName != "" && pod.Status.NominatedNodeName != "":
-		return boundAndNominated
+		return boundAndNominated, restLimit
 	case pod.Spec.NodeName != "" && !scheduled(pod):
-		return "is bound, and its condition does not say so"
+		return "is bound, and its condition does not say so", restLimit
 	case pod.Spec.NodeName != "" || pod.Spec.SchedulerName != v1.DefaultSchedulerName || len(pod.Spec.SchedulingGates) > 0:
-		return ""
+		return "", 0
 	}
-	for _, n := range nodes {
-		if !volumes.reach(pod, n) {
-			continue
-		}
-		if fits(pod, n, pods, nil) {
-			return "fits on node " + n.Name
-		}
-		if preempts(pod) && fits(pod, n, pods, func(other *v1.Pod) bool { return priority(other) < priority(pod) }) {
-			return "can preempt pods of node " + n.Name
-		}
+	if why, limit := placeable(pod, nodes, pods, volumes); why != "" {
+		return why, limit
 	}
 	if pod.Status.NominatedNodeName != "" {
-		return "is nominated to node " + pod.Status.NominatedNodeName
+		return "is nominated to node " + pod.Status.NominatedNodeName, restLimit
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable {
-			return ""
+			return "", 0
 		}
 	}
-	return "fits nowhere, and has no condition that says so"
+	return "fits nowhere, and has no condition that says so", restLimit
+}
+
+// placeable says where a pod that waits fits, or can preempt.
+func placeable(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (why string, limit time.Duration) {
+	for _, n := range nodes {
+		switch {
+		case !volumes.reach(pod, n):
+		case fits(pod, n, pods, nil):
+			return "fits on node " + n.Name, restLimit
+		case !preempts(pod) || !fits(pod, n, pods, func(other *v1.Pod) bool { return priority(other) < priority(pod) }):
+		case len(pod.Spec.Volumes) > 0:
+			why, limit = "can preempt pods of node "+n.Name, flushLimit
+		default:
+			return "can preempt pods of node " + n.Name, restLimit
+		}
+	}
+	return why, limit
 }
 
 // scheduled tells whether the condition says that the pod is bound.
