@@ -11,6 +11,8 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -152,6 +154,11 @@ func (s *Server) patch(r *http.Request, t target, before Object, patch []byte) (
 	if after.GetResourceVersion() != before.GetResourceVersion() {
 		return 0, nil, conflict(t, "the object has been modified; please apply your changes to the latest version and try again")
 	}
+	if claim, ok := after.(*resourcev1.ResourceClaim); ok {
+		if err := validateClaim(claim, before.(*resourcev1.ResourceClaim)); err != nil {
+			return 0, nil, err
+		}
+	}
 	if pod, ok := after.(*v1.Pod); ok && t.subresource == "status" {
 		status := pod.Status
 		pod = before.DeepCopyObject().(*v1.Pod)
@@ -159,6 +166,24 @@ func (s *Server) patch(r *http.Request, t target, before Object, patch []byte) (
 		after = pod
 	}
 	return http.StatusOK, s.replace(t.kind.key(), before, after, By(r.Context())), nil
+}
+
+// validateClaim refuses what a claim of devices may not come to be: reserved without
+// an allocation, or with another one than before.
+func validateClaim(after, before *resourcev1.ResourceClaim) error {
+	status, was := &after.Status, &before.Status
+	path := field.NewPath("status")
+	var errs field.ErrorList
+	if len(status.ReservedFor) > 0 && status.Allocation == nil {
+		errs = append(errs, field.Forbidden(path.Child("reservedFor"), "may not be specified when `allocated` is not set"))
+	}
+	if was.Allocation != nil && status.Allocation != nil && !equality.Semantic.DeepEqual(was.Allocation, status.Allocation) {
+		errs = append(errs, field.Invalid(path.Child("allocation"), "", "field is immutable"))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(resourcev1.SchemeGroupVersion.WithKind("ResourceClaim").GroupKind(), after.Name, errs)
 }
 
 // delete deletes an object. A pod that is bound is only marked: its kubelet lets

@@ -11,6 +11,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -39,10 +40,15 @@ type check struct {
 	unclear time.Time            // until then nobody can tell who holds it
 	led     map[string]time.Time // when a process got the lease
 
-	bound    map[types.UID]*onNode // pods, as the API server has them
-	room     map[string]amounts    // the most that a node of the name ever had
-	setBack  bool                  // a backup was restored
-	claims   map[string]string     // the volumes that claims are bound to, by the claim's name
+	bound   map[types.UID]*onNode // pods, as the API server has them
+	room    map[string]amounts    // the most that a node of the name ever had
+	setBack bool                  // a backup was restored
+	claims  map[string]string     // the volumes that claims are bound to, by the claim's name
+	made    map[string]bool       // claims whose volumes the driver makes
+
+	deviceClaims map[string]*resourcev1.ResourceClaim
+	reservedBy   map[reservation]string // the process
+
 	knows    map[string]*knowledge // by process
 	underway map[string]int        // bindings, by process and UID of the pod
 	written  time.Time             // when a scheduler last changed a pod
@@ -77,6 +83,8 @@ type onNode struct {
 	key, node, by string
 	at            time.Time // when it was bound
 	takes         amounts
+	claims        []string // of volumes
+	contended     bool     // it was bound while two may have led
 }
 
 // knowledge is what a process was told and has decided, by step.
@@ -85,6 +93,8 @@ type knowledge struct {
 	decided map[types.UID]placed
 	told    map[types.UID]placed
 	missed  map[types.UID]bool // the step that told of it panicked, and it was not told again yet
+	limits  map[string]limited // by node
+	claims  map[string]int     // the step in which it was told of the claim
 }
 
 type placed struct {
@@ -93,7 +103,8 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, claims: map[string]string{}, room: map[string]amounts{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, claims: map[string]string{}, made: map[string]bool{},
+		deviceClaims: map[string]*resourcev1.ResourceClaim{}, reservedBy: map[reservation]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
 
@@ -124,6 +135,9 @@ func (c *check) changed(change *apiserver.Change) {
 		}
 	case *v1.PersistentVolumeClaim:
 		c.claims[o.Name] = o.Spec.VolumeName
+		c.made[o.Name] = *o.Spec.StorageClassName == madeClass
+	case *resourcev1.ResourceClaim:
+		c.deviceClaimChanged(o, change)
 	case *v1.PersistentVolume:
 		c.volumeChanged(o, change)
 	case *v1.Pod:
@@ -163,22 +177,24 @@ func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 		}
 		return
 	}
-	c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, change.By, time.Now(), requestsOf(p)}
+	c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, change.By, time.Now(), requestsOf(p), claimsOf(p), time.Now().Before(c.unclear)}
 	if change.By != "" {
 		c.bindings++
 		c.play.logf("%s bound %s to %s", change.By, p.Name, p.Spec.NodeName)
 		c.overcommitted(p.Spec.NodeName, change.By)
 		c.boundWithVolumes(p, change.By)
+		c.boundWithDevices(p, change.By)
 	}
 }
 
-// boundByOthers are the pods that no scheduler of the story has bound.
+// boundByOthers are the pods that no scheduler of the story has bound, or one of two
+// that led at a time, as somebody had deleted the lease.
 func (c *check) boundByOthers() map[types.UID]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	others := map[types.UID]bool{}
 	for uid, p := range c.bound { // any order: a set
-		others[uid] = p.by == ""
+		others[uid] = p.by == "" || p.contended
 	}
 	return others
 }
@@ -196,14 +212,18 @@ func (c *check) overcommitted(node, by string) {
 		if p.by != by || p.node != node || !ours {
 			continue
 		}
-		sum := amounts{}
+		sum, counted := amounts{}, []*onNode(nil)
 		for uid, other := range c.bound { // any order: a sum
 			if other.node == node && c.counts(k, uid, other, by, at) {
-				sum = sum.plus(other.takes)
+				sum, counted = sum.plus(other.takes), append(counted, other)
 			}
 		}
 		if room, known := c.room[node]; known && !sum.within(room) {
 			c.note("%s over-committed node %s with pod %s: %+v of %+v", by, node, p.key, sum, room)
+			return
+		}
+		if c.overAttached(k, node, at, counted) {
+			c.note("%s over-committed node %s with the volumes of pod %s", by, node, p.key)
 			return
 		}
 	}
@@ -227,7 +247,7 @@ func (c *check) counts(k *knowledge, uid types.UID, p *onNode, by string, at pla
 // restored is told that the API server was set back.
 func (c *check) restored() {
 	pods := c.play.server.List("pods")
-	claims := c.play.server.List("persistentvolumeclaims")
+	claims, deviceClaims := c.play.server.List("persistentvolumeclaims"), c.play.server.List(resourceClaims)
 	lease, _ := c.play.server.Get("leases.coordination.k8s.io", "kube-system", "kube-scheduler").(*coordinationv1.Lease)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,11 +256,15 @@ func (c *check) restored() {
 	for _, o := range claims {
 		c.claims[o.GetName()] = o.(*v1.PersistentVolumeClaim).Spec.VolumeName
 	}
+	clear(c.deviceClaims)
+	for _, o := range deviceClaims {
+		c.deviceClaims[o.GetName()] = o.(*resourcev1.ResourceClaim)
+	}
 	before := c.bound
 	c.bound = map[types.UID]*onNode{}
 	for _, o := range pods {
 		if p := o.(*v1.Pod); p.Spec.NodeName != "" {
-			c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, "", time.Now(), requestsOf(p)}
+			c.bound[p.UID] = &onNode{p.Namespace + "/" + p.Name, p.Spec.NodeName, "", time.Now(), requestsOf(p), claimsOf(p), true}
 			if b := before[p.UID]; b != nil {
 				c.bound[p.UID] = b
 			}
@@ -315,6 +339,8 @@ func (c *check) observe(proc *process, s loop.Step) {
 		k.tell(e.Pod.UID, e.Pod.NodeName)
 	case machine.PodGone:
 		k.forget(e.UID)
+	case machine.ObjectSet:
+		k.learn(e.Object)
 	case machine.ReadReply:
 		switch {
 		case e.Err != nil:
@@ -346,7 +372,8 @@ func (c *check) observe(proc *process, s loop.Step) {
 func (c *check) known(process string) *knowledge {
 	k := c.knows[process]
 	if k == nil {
-		k = &knowledge{decided: map[types.UID]placed{}, told: map[types.UID]placed{}, missed: map[types.UID]bool{}}
+		k = &knowledge{decided: map[types.UID]placed{}, told: map[types.UID]placed{}, missed: map[types.UID]bool{},
+			limits: map[string]limited{}, claims: map[string]int{}}
 		c.knows[process] = k
 	}
 	return k

@@ -15,7 +15,7 @@ import (
 const (
 	bindRequest   = "bind"
 	evictRequest  = "evict"
-	writeRequest  = "write" // of a claim or a volume
+	writeRequest  = "write" // of a claim, of a volume or a device, or of a volume
 	statusRequest = "status"
 	readRequest   = "read"
 	leaseRequest  = "lease"
@@ -36,10 +36,10 @@ func classOf(r *http.Request) string {
 		return leaseRequest
 	case strings.Contains(path, "/events"):
 		return eventRequest
+	case writesClaim(r.Method, path):
+		return writeRequest
 	case strings.HasSuffix(path, "/status"):
 		return statusRequest
-	case writesVolume(r.Method, path):
-		return writeRequest
 	case r.Method == http.MethodDelete:
 		return evictRequest
 	case strings.Contains(r.URL.RawQuery, "watch="):

@@ -47,6 +47,7 @@ type generator struct {
 	saved       bool // a backup was made
 	with        with
 	claims      int
+	devices     int // claims of them
 	stores      int // volumes
 }
 
@@ -58,6 +59,12 @@ func (g *generator) word(of ...string) string { return of[g.IntN(len(of))] }
 
 func (g *generator) node() {
 	g.nodes++
+	if g.with.has(withLimits) {
+		g.line("limit n%d %d", g.nodes, g.pick(1, 2, 3))
+	}
+	if g.with.has(withDevices) {
+		g.line("devices n%d %d", g.nodes, g.pick(0, 1, 2, 3))
+	}
 	g.line("node n%d cpu=%d pods=%d label:zone=%s", g.nodes, g.pick(1, 2, 2, 4), g.pick(3, 110, 110), g.word("a", "b"))
 }
 
@@ -78,11 +85,16 @@ func (g *generator) pod() {
 	case 4:
 		words += " scheduler=another"
 	}
-	if g.with.has(withVolumes) && g.IntN(5) > 0 {
+	if g.volumes() && g.IntN(5) > 0 {
 		words += " claim=" + g.claim()
+	}
+	if g.with.has(withDevices) && g.IntN(5) > 0 {
+		words += " device=" + g.deviceClaim()
 	}
 	g.line("%s", words)
 }
+
+func (g *generator) volumes() bool { return g.with.has(withVolumes) || g.with.has(withLimits) }
 
 // claim is the name of a claim, a new one or one that others use.
 func (g *generator) claim() string {
@@ -99,8 +111,32 @@ func (g *generator) claim() string {
 	return fmt.Sprint("c", g.claims)
 }
 
+// deviceClaim is the name of a claim of a device, a new one or one that others use.
+func (g *generator) deviceClaim() string {
+	if g.devices == 0 || g.IntN(4) > 0 {
+		g.devices++
+		g.line("device-claim d%d", g.devices)
+		return fmt.Sprint("d", g.devices)
+	}
+	return fmt.Sprint("d", 1+g.IntN(g.devices))
+}
+
+// alter changes what the additions to the story brought.
+func (g *generator) alter() {
+	switch g.with[g.IntN(len(g.with))] {
+	case withLimits:
+		g.line("limit %s %d", g.someNode(), g.pick(1, 2, 3))
+	case withDevices:
+		g.line("devices %s %d", g.someNode(), g.pick(0, 1, 2, 3))
+	}
+}
+
 // happen is one thing that happens.
 func (g *generator) happen() {
+	if len(g.with) > 0 && !g.with.has(withVolumes) && g.IntN(8) == 0 {
+		g.alter()
+		return
+	}
 	switch n := g.IntN(100); {
 	case n < 35:
 		for range g.pick(1, 1, 2, 4) {
@@ -195,8 +231,11 @@ func (g *generator) fault() {
 		on = " on=bind" // a status that may not be written is not tried again
 	}
 	kind := g.word("", " kind=pods", " kind=pods", " kind=nodes")
-	if g.with.has(withVolumes) && g.IntN(3) == 0 {
+	if g.volumes() && g.IntN(3) == 0 {
 		on, kind = " on=write", g.word(" kind=persistentvolumeclaims", " kind=persistentvolumes")
+	}
+	if g.with.has(withDevices) && g.IntN(3) == 0 {
+		on, kind = " on=write", g.word(" kind="+resourceClaims, " kind="+resourceClaims, " kind="+resourceSlices)
 	}
 	switch n := g.IntN(100); {
 	case n < 12:

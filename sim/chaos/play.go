@@ -41,7 +41,7 @@ func newPlay(o Options, seed uint64) *play {
 	p := &play{options: o, config: defaultConfig(), server: apiserver.New(), faults: newFaults(seed), begin: time.Now(), healed: make(chan struct{}),
 		running: map[string]*process{}, lives: map[string]int{}}
 	p.check = newCheck(p)
-	p.server.Changed = func(c *apiserver.Change) { p.check.changed(c); p.kubelet(c); p.volumes(c) }
+	p.server.Changed = func(c *apiserver.Change) { p.check.changed(c); p.kubelet(c); p.volumes(c); p.releaseDevices(c) }
 	p.server.Lag, p.server.Stale = p.lag, p.stale
 	return p
 }
@@ -157,6 +157,12 @@ func (p *play) do(s *scenario.Step) error {
 		return p.claim(words)
 	case "volume":
 		return p.volume(words)
+	case "limit":
+		return p.limit(words)
+	case "devices":
+		return p.offerDevices(words)
+	case "device-claim":
+		return p.claimDevice(words)
 	case "update":
 		return p.update(words)
 	case "delete":
@@ -286,7 +292,7 @@ func (p *play) bindElsewhere(words []string) error {
 	}
 	namespace, name := name(words[0])
 	pod, _ := p.server.Get("pods", namespace, name).(*v1.Pod)
-	if pod == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
+	if pod == nil || pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || len(pod.Spec.ResourceClaims) > 0 {
 		return nil
 	}
 	return p.server.Update("pods", namespace, name, func(o apiserver.Object) {
@@ -318,6 +324,7 @@ func (p *play) restore(words []string) error {
 	p.server.Restore(p.backup, int64(ahead))
 	p.check.restored()
 	p.resyncVolumes()
+	p.resyncDevices()
 	for _, o := range p.server.List("pods") {
 		if o.GetDeletionTimestamp() != nil {
 			time.AfterFunc(time.Second, func() { p.server.Delete("pods", o.GetNamespace(), o.GetName()) })

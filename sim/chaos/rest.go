@@ -94,8 +94,11 @@ func (p *play) restless() (why string, limit time.Duration) {
 		return fmt.Sprintf("nobody leads; the lease is %q's", holder), restLimit
 	}
 	volumes, others := p.stored(), p.check.boundByOthers()
-	if claim := volumes.unsettled(); claim != "" {
-		return fmt.Sprintf("claim %s has a node and no volume", claim), restLimit
+	if why := volumes.unsettled(pods); why != "" {
+		return why, restLimit
+	}
+	if claim := p.check.leftover(pods, leader.name); claim != "" {
+		return fmt.Sprintf("claim %s is reserved for a pod that waits", claim), restLimit
 	}
 	for _, pod := range pods {
 		why, limit := podRestless(pod, nodes, pods, volumes)
@@ -111,7 +114,7 @@ func (p *play) restless() (why string, limit time.Duration) {
 	return "", 0
 }
 
-// boundAndNominated is wrong of a pod that a scheduler has bound. One that somebody
+// boundAndNominated is wrong of a pod that the only leader has bound. One that somebody
 // else binds while its nomination is being written may keep that.
 const boundAndNominated = "is bound and nominated"
 
@@ -124,7 +127,7 @@ func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored)
 		return boundAndNominated, restLimit
 	case pod.Spec.NodeName != "" && !scheduled(pod):
 		return "is bound, and its condition does not say so", restLimit
-	case pod.Spec.NodeName != "" || pod.Spec.SchedulerName != v1.DefaultSchedulerName || len(pod.Spec.SchedulingGates) > 0:
+	case pod.Spec.NodeName != "" || pod.Spec.SchedulerName != v1.DefaultSchedulerName || len(pod.Spec.SchedulingGates) > 0 || volumes.misses(pod):
 		return "", 0
 	}
 	if why, limit := placeable(pod, nodes, pods, volumes); why != "" {
@@ -143,13 +146,16 @@ func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored)
 
 // placeable says where a pod that waits fits, or can preempt.
 func placeable(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (why string, limit time.Duration) {
+	room := func(n *v1.Node, without func(*v1.Pod) bool) bool {
+		return fits(pod, n, pods, without) && volumes.attaches(pod, n, pods, without)
+	}
 	for _, n := range nodes {
 		switch {
-		case !volumes.reach(pod, n):
-		case fits(pod, n, pods, nil):
+		case !volumes.reach(pod, n) || !volumes.serves(pod, n):
+		case room(n, nil):
 			return "fits on node " + n.Name, restLimit
-		case !preempts(pod) || !fits(pod, n, pods, func(other *v1.Pod) bool { return priority(other) < priority(pod) }):
-		case len(pod.Spec.Volumes) > 0:
+		case !preempts(pod) || !room(n, func(other *v1.Pod) bool { return priority(other) < priority(pod) }):
+		case len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) > 0:
 			why, limit = "can preempt pods of node "+n.Name, flushLimit
 		default:
 			return "can preempt pods of node " + n.Name, restLimit

@@ -2,11 +2,13 @@ package chaos
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,7 +38,7 @@ func (p *play) claim(words []string) error {
 	if len(words) != 2 || !slices.Contains([]string{madeClass, localClass}, words[1]) {
 		return errors.New("want a name, and made or local")
 	}
-	for _, class := range []*storagev1.StorageClass{classOfVolumes(madeClass, "sim.example.com"), classOfVolumes(localClass, volume.NotSupportedProvisioner)} {
+	for _, class := range []*storagev1.StorageClass{classOfVolumes(madeClass, driver), classOfVolumes(localClass, volume.NotSupportedProvisioner)} {
 		if err := p.server.Create(class); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -119,6 +121,7 @@ func (p *play) provision(of *v1.PersistentVolumeClaim, drawn uint64) {
 		return
 	}
 	made := volumeIn("pvc-"+string(claim.UID), madeClass, node.Labels[zoneLabel])
+	made.Spec.CSI = &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: made.Name}
 	made.Spec.ClaimRef = &v1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}
 	_ = p.server.Create(made) // it may be there already
 }
@@ -145,14 +148,27 @@ func (p *play) bindVolume(name string) {
 	})
 }
 
-// stored are the claims and volumes that there are.
+// stored are the claims, volumes and devices that there are.
 type stored struct {
-	claims  map[string]*v1.PersistentVolumeClaim // by name
-	volumes map[string]*v1.PersistentVolume
+	claims       map[string]*v1.PersistentVolumeClaim // by name
+	volumes      map[string]*v1.PersistentVolume
+	limits       map[string]int // of the volumes of nodes
+	deviceClaims map[string]*resourcev1.ResourceClaim
+	slices       map[string]*resourcev1.ResourceSlice // by node
 }
 
 func (p *play) stored() *stored {
-	s := &stored{map[string]*v1.PersistentVolumeClaim{}, map[string]*v1.PersistentVolume{}}
+	s := &stored{map[string]*v1.PersistentVolumeClaim{}, map[string]*v1.PersistentVolume{}, map[string]int{},
+		map[string]*resourcev1.ResourceClaim{}, map[string]*resourcev1.ResourceSlice{}}
+	for _, o := range p.server.List(csiNodes) {
+		s.limits[o.GetName()] = limitOf(o.(*storagev1.CSINode))
+	}
+	for _, o := range p.server.List(resourceClaims) {
+		s.deviceClaims[o.GetName()] = o.(*resourcev1.ResourceClaim)
+	}
+	for _, o := range p.server.List(resourceSlices) {
+		s.slices[o.GetName()] = o.(*resourcev1.ResourceSlice)
+	}
 	for _, o := range p.server.List("persistentvolumeclaims") {
 		s.claims[o.GetName()] = o.(*v1.PersistentVolumeClaim)
 	}
@@ -198,11 +214,23 @@ func usable(v *v1.PersistentVolume, n *v1.Node) bool {
 	return slices.Contains(v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values, n.Labels[zoneLabel])
 }
 
-// unsettled says which claim waits for its volume, "" if none does.
-func (s *stored) unsettled() string {
+// unsettled says for what a controller has still to do something, "" if it is at rest.
+func (s *stored) unsettled(pods []*v1.Pod) string {
 	for name, claim := range s.claims { // any order: one of them
 		if claim.Spec.VolumeName == "" && claim.Annotations[volume.AnnSelectedNode] != "" {
-			return name
+			return fmt.Sprintf("claim %s has a node and no volume", name)
+		}
+	}
+	for name, v := range s.volumes { // any order: one of them
+		if ref := v.Spec.ClaimRef; ref != nil && ref.UID != "" && v.Status.Phase != v1.VolumeBound {
+			return fmt.Sprintf("volume %s is not bound yet", name)
+		}
+	}
+	for name, claim := range s.deviceClaims { // any order: one of them
+		for _, r := range claim.Status.ReservedFor {
+			if !slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.UID == r.UID }) {
+				return fmt.Sprintf("claim %s is reserved for a pod that is gone", name)
+			}
 		}
 	}
 	return ""
@@ -232,7 +260,7 @@ func (c *check) boundWithVolumes(p *v1.Pod, by string) {
 	}
 }
 
-// writesVolume tells whether a request changes a claim or a volume.
-func writesVolume(method, path string) bool {
-	return method != "GET" && strings.Contains(path, "/persistentvolume")
+// writesClaim tells whether a request changes a claim or a volume.
+func writesClaim(method, path string) bool {
+	return method != "GET" && (strings.Contains(path, "/persistentvolume") || strings.Contains(path, "/resourceclaims"))
 }

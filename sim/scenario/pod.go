@@ -57,6 +57,8 @@ func setPod(p *v1.Pod, a attribute) error {
 	case "claim":
 		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "v-" + a.value, VolumeSource: v1.VolumeSource{
 			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: a.value}}})
+	case "device":
+		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, v1.PodResourceClaim{Name: "d-" + a.value, ResourceClaimName: &a.value})
 	case "image":
 		main.Image = a.value
 	case "require":
