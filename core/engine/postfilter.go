@@ -13,6 +13,16 @@ import (
 // Rows are the only ones that the pod was narrowed to; nil: it was not.
 func (o *Outcome) Rows() []table.Row { return o.narrowed }
 
+// Unschedulable is the number of nodes with that Code.
+func (o *Outcome) Unschedulable() (nodes int) {
+	for _, t := range o.Tallies() {
+		if t.Code == decision.Unschedulable {
+			nodes += t.Nodes
+		}
+	}
+	return nodes
+}
+
 // Refit runs the filters on one row of the table as it stands now, first with the
 // pods placed that are nominated there and count against the pod, then without; nil
 // when it fits both times.
@@ -62,15 +72,16 @@ func (o *Outcome) Frees(p *object.Pod, amounts []int64) []int64 {
 // 100 bytes a row.
 const keptRows = 1 << 19
 
-// Kept is where the plugin keeps something: as long as the class's view lasts, or
-// as this decision where the view is not kept.
+// Kept is where the plugin keeps something for as long as the class's view lasts; nil
+// where the view is not kept.
 func (o *Outcome) Kept(plugin string) *any {
 	v, e := o.view, o.engine
+	if v.class == nil || e.views[v.class.signature] != v {
+		return nil
+	}
 	if v.kept == nil {
 		v.kept = map[string]*any{}
-		if v.class != nil && e.views[v.class.signature] == v {
-			e.boundKept(v)
-		}
+		e.boundKept(v)
 	}
 	if v.kept[plugin] == nil {
 		v.kept[plugin] = new(any)

@@ -26,7 +26,8 @@ type PostFilterCall struct {
 	HasExtenders bool
 	// Cache is for the plugin to leave something in for its next call about a
 	// pod with the same signature. It is empty again whenever what the filters
-	// say of rows that did not change may have changed.
+	// say of rows that did not change may have changed. nil: nothing is kept of
+	// the pod's class.
 	Cache *any
 	// Draw returns a seeded, uniform number in [0, n).
 	Draw func(n int) int
@@ -44,6 +45,8 @@ type FilterResults struct {
 	// where removing pods may help, UnschedulableAndUnresolvable where nothing
 	// will.
 	Code func(table.Row) decision.Code
+	// Unschedulable is the number of nodes with that Code.
+	Unschedulable func() int
 	// Rows are the only ones with a Code other than
 	// UnschedulableAndUnresolvable, where the pod is limited to a few nodes;
 	// nil: any may have.

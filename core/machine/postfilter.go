@@ -44,7 +44,7 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 	return &framework.PostFilterCall{
 		Now: m.now, Table: m.table, Pod: p,
 		Filters: framework.FilterResults{
-			PreFilter: o.Rejected, Code: o.Code, Rows: o.Rows(),
+			PreFilter: o.Rejected, Code: o.Code, Unschedulable: o.Unschedulable, Rows: o.Rows(),
 			Run:   func(r table.Row) *decision.Blocker { return o.Refit(r, m.nominations) },
 			Local: o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
 		},

@@ -81,6 +81,14 @@ func (w *world) call() *framework.PostFilterCall {
 				}
 				return w.refit(r)
 			},
+			Unschedulable: func() (nodes int) {
+				for _, code := range codes { // any order: a sum
+					if code == decision.Unschedulable {
+						nodes++
+					}
+				}
+				return nodes
+			},
 			Local:     !w.spread,
 			Shortfall: func(r table.Row, shortfall []int64) []int64 { return append(shortfall, w.shortfall(r)) },
 			Frees:     func(p *object.Pod, frees []int64) []int64 { return append(frees, p.Demand.Usage.MilliCPU) },
@@ -185,7 +193,7 @@ func (w *world) find(t interface {
 }, limits Limits) (*Plan, []decision.Tally, error) {
 	t.Helper()
 	before, c := picture(w.table), w.call()
-	plan, refused, err := Find(c, limits)
+	plan, refused, err := new(Finder).Find(c, limits)
 	if after := picture(w.table); after != before {
 		t.Fatalf("Find changed the table from\n%s\nto\n%s", before, after)
 	}

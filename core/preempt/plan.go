@@ -2,6 +2,8 @@ package preempt
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -111,17 +113,37 @@ type Limits struct{ Percentage, Absolute int }
 
 func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100, l.Absolute)) }
 
+// Finder finds plans. It has room for the ranks of a pod whose class keeps none. The
+// zero value is ready to use, by one caller at a time.
+type Finder struct{ spare ranks }
+
+// nobodyToGo says why there is no plan where no pod on any node has a lower priority.
+func nobodyToGo(c *framework.PostFilterCall) []decision.Tally {
+	var refused tallies
+	nodes := c.Filters.Unschedulable()
+	refused.add(&noVictims, nodes)
+	refused.add(&notHelpful, c.Table.Live()-nodes)
+	return refused
+}
+
 // Find looks for the best plan among the nodes that the filters rejected as
 // Unschedulable. It looks first where sums over the pods promise the most, and
 // stops when nothing better is left; for a pod whose filters look beyond the
 // node also when there are enough candidates and one of them violates no
 // budget. Without a plan the tallies say why not, over all nodes. An error means
 // that filters contradict themselves, and comes without either.
-func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
+func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	if c.Filters.Rows != nil { // to try a few costs less than to rank all
 		return findAmong(c)
 	}
-	k := ranksOf(c)
+	if c.Table.LowestPriorityOfAll() >= c.Pod.Priority {
+		refused := nobodyToGo(c)
+		if c.Check {
+			f.verifyNobody(c, limits, refused)
+		}
+		return nil, refused, nil
+	}
+	k := f.ranksOf(c)
 	best := k.best(c, limits)
 	if c.Check {
 		verify(c, best, limits)
@@ -132,6 +154,16 @@ func Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, 
 	}
 	best.NominationsToClear = nominationsToClear(c, best.Node)
 	return best, nil, nil
+}
+
+// verifyNobody looks at every node, and panics where nobodyToGo says something else.
+func (f *Finder) verifyNobody(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
+	k := f.ranksOf(c)
+	best := k.best(c, limits)
+	found, err := k.refused(c)
+	if best != nil || err != nil || !reflect.DeepEqual(found, said) {
+		panic(fmt.Sprintf("preempt: nobody can go, and yet %v, %v, %v instead of %v", best, found, err, said))
+	}
 }
 
 func findAmong(c *framework.PostFilterCall) (*Plan, []decision.Tally, error) {

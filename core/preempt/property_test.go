@@ -56,14 +56,15 @@ func TestKeptRanksAreThoseMadeAnew(t *testing.T) {
 		w := drawWorld(t)
 		w.spread = rapid.Bool().Draw(t, "spread")
 		limits := Limits{Percentage: rapid.SampledFrom([]int{100, 0}).Draw(t, "percentage"), Absolute: 1}
+		finder := &Finder{}
 		for i := range rapid.IntRange(2, 6).Draw(t, "pods") {
 			for range rapid.IntRange(0, 3).Draw(t, "changes") {
 				w.change(t, i)
 			}
 			with, without := w.call(), w.call()
-			with.Check, without.Cache = true, new(any)
-			plan, refused, err := Find(with, limits)
-			again, why, _ := Find(without, limits)
+			with.Check, without.Cache = true, nil
+			plan, refused, err := finder.Find(with, limits)
+			again, why, _ := finder.Find(without, limits)
 			if err != nil || plan.text() != again.text() || fmt.Sprint(refused) != fmt.Sprint(why) {
 				t.Fatalf("got %s, %v, %v; afresh it is %s, %v", plan.text(), refused, err, again.text(), why)
 			}

@@ -60,15 +60,36 @@ const (
 
 func (r *rank) listed() bool { return r.outlook == open && r.refusal == nil && !r.volatile }
 
-// ranksOf are the ranks as they are now.
-func ranksOf(c *framework.PostFilterCall) *ranks {
+// ranksOf are the ranks as they are now. Those of a class that keeps none are in the
+// finder's room until the next such pod.
+func (f *Finder) ranksOf(c *framework.PostFilterCall) *ranks {
+	if c.Cache == nil {
+		if cap(f.spare.rows) > spareRows {
+			f.spare = ranks{}
+		}
+		f.spare.clear(c)
+		f.spare.refresh(c)
+		return &f.spare
+	}
 	k, ok := (*c.Cache).(*ranks)
 	if !ok || k.priority != c.Pod.Priority {
-		k = &ranks{priority: c.Pod.Priority, budgets: c.Disruption.Budgets}
+		k = &ranks{}
+		k.clear(c)
 		*c.Cache = k
 	}
 	k.refresh(c)
 	return k
+}
+
+// spareRows bounds the rows that a finder has room for between two pods.
+const spareRows = 1 << 16
+
+// clear forgets all that is known, for ranks of the pod; the room stays.
+func (k *ranks) clear(c *framework.PostFilterCall) {
+	*k = ranks{
+		priority: c.Pod.Priority, budgets: c.Disruption.Budgets, rows: k.rows[:0], order: k.order[:0],
+		volatile: k.volatile[:0], unranked: k.unranked[:0], changed: k.changed[:0], tries: k.tries[:0], bounds: k.bounds,
+	}
 }
 
 // rowsOfChangedBudgets lists the rows with pods that a budget counts which changed since, or
@@ -109,12 +130,17 @@ func byName(a, b *object.Budget) int {
 
 func (k *ranks) refresh(c *framework.PostFilterCall) {
 	t := c.Table
-	for len(k.rows) < t.Rows() {
-		k.rows = append(k.rows, rank{})
+	if n := t.Rows() - len(k.rows); n > 0 {
+		k.rows = slices.Grow(k.rows, n)[:t.Rows()]
+		clear(k.rows[t.Rows()-n:])
 	}
 	nodes, now, known := c.Nominations.ChangedSince(k.nominations)
 	since := k.revision
 	k.revision, k.nominations = t.Revision(), now
+	if since == 0 { // none is ranked
+		k.rankAll(c)
+		return
+	}
 	k.changed = t.AppendChanged(k.changed[:0], since, t.Rows())
 	if k.changed = slices.DeleteFunc(k.changed, func(r table.Row) bool { return t.Lasting(r) <= since }); !known || len(k.changed)+len(nodes) > 8+len(k.rows)/8 {
 		k.budgets = c.Disruption.Budgets

@@ -20,23 +20,23 @@ func New(args *config.DefaultPreemptionArgs) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
-	limits := limitsOf(args)
+	limits, finder := limitsOf(args), &preempt.Finder{}
 	return framework.Plugin{
 		Name:       names.DefaultPreemption,
-		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, limits) },
+		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, finder, limits) },
 	}, nil
 }
 
 // postFilter keeps the pod's nomination while it may not preempt, and ends it
 // when nobody's going would help.
-func postFilter(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFilterResult {
+func postFilter(c *framework.PostFilterCall, finder *preempt.Finder, limits preempt.Limits) framework.PostFilterResult {
 	if why := preempt.NotEligible(c); why != "" {
 		return keep(refusal(why))
 	}
 	if c.HasExtenders {
 		return review(c, limits)
 	}
-	plan, refused, err := preempt.Find(c, limits)
+	plan, refused, err := finder.Find(c, limits)
 	if err != nil || plan == nil {
 		return nothing(c, refused, err)
 	}
