@@ -1,6 +1,8 @@
 package object
 
 import (
+	"cmp"
+
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -61,6 +63,11 @@ type PersistentVolume struct {
 	// Migrated is, for an in-tree volume that a CSI driver may serve, the
 	// volume as that driver's; nil for all others.
 	Migrated *MigratedVolume
+}
+
+// CompareSize orders volumes by size, then by UID, then by name.
+func (v *PersistentVolume) CompareSize(o *PersistentVolume) int {
+	return cmp.Or(cmp.Compare(v.Bytes, o.Bytes), cmp.Compare(v.UID, o.UID), cmp.Compare(v.Name, o.Name))
 }
 
 // LabelPin is a label and the values that it may have.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
 )
@@ -11,29 +12,154 @@ import (
 // volumeChoices are the PersistentVolumes that claims may get: those that are free,
 // and those that are kept for one claim.
 type volumeChoices struct {
-	free    map[string]*freeVolumes // by storage class
+	free    map[string]*FreeVolumes // by storage class
 	keptFor map[objectName]map[string]*object.PersistentVolume
 	// revision is the number of the last change of a free one.
 	revision uint64
 }
 
-// freeVolumes are those of a storage class.
-type freeVolumes struct {
+// FreeVolumes are the volumes of a storage class that are kept for no claim, by the
+// labels that pin them to nodes.
+type FreeVolumes struct {
 	byName   map[string]*object.PersistentVolume
 	revision uint64
+	unpinned volumeList
+	pinned   map[VolumePin]*volumeList
+	many     map[VolumePin]*volumeList // those with more than FewVolumes
+	keys     []string                  // of the pins, sorted
+	keyUses  map[string]int
+}
+
+// VolumePin is a label of the nodes that a volume is pinned to.
+type VolumePin struct{ Key, Value string }
+
+// FewVolumes is the most that Pinned returns of one pin in passing.
+const FewVolumes = 8
+
+// Keys are the labels that pin volumes, sorted.
+func (f *FreeVolumes) Keys() []string { return f.keys }
+
+// Unpinned are the volumes that no label pins, the smallest first.
+func (f *FreeVolumes) Unpinned() []*object.PersistentVolume { return f.unpinned.bySize() }
+
+// Pinned are the volumes that the label pins, the smallest first, where they are few.
+// It may be called concurrently.
+func (f *FreeVolumes) Pinned(at VolumePin) []*object.PersistentVolume {
+	if list := f.pinned[at]; list != nil && len(list.volumes) <= FewVolumes {
+		return list.volumes
+	}
+	return nil
+}
+
+// ManyPinned yields the pins with more volumes than that, and these, the smallest
+// first. The pins come in no order.
+func (f *FreeVolumes) ManyPinned() iter.Seq2[VolumePin, []*object.PersistentVolume] {
+	return func(yield func(VolumePin, []*object.PersistentVolume) bool) {
+		for at, list := range f.many {
+			if !yield(at, list.bySize()) {
+				return
+			}
+		}
+	}
+}
+
+// volumeList lists volumes, the smallest first. A list of many is sorted when it is
+// first asked for, and stays so.
+type volumeList struct {
+	volumes []*object.PersistentVolume
+	asked   bool
+}
+
+func (l *volumeList) bySize() []*object.PersistentVolume {
+	if !l.asked {
+		slices.SortFunc(l.volumes, (*object.PersistentVolume).CompareSize)
+		l.asked = true
+	}
+	return l.volumes
+}
+
+func (l *volumeList) add(v *object.PersistentVolume) {
+	if !l.asked && len(l.volumes) >= FewVolumes {
+		l.volumes = append(l.volumes, v)
+		return
+	}
+	at, _ := slices.BinarySearchFunc(l.volumes, v, (*object.PersistentVolume).CompareSize)
+	l.volumes = slices.Insert(l.volumes, at, v)
+}
+
+func (l *volumeList) remove(v *object.PersistentVolume) {
+	at := slices.Index(l.volumes, v)
+	if l.volumes = slices.Delete(l.volumes, at, at+1); len(l.volumes) <= FewVolumes {
+		l.asked = false
+		slices.SortFunc(l.volumes, (*object.PersistentVolume).CompareSize)
+	}
+}
+
+// set lists the volume, or takes it off.
+func (f *FreeVolumes) set(v *object.PersistentVolume, listed bool) {
+	if listed {
+		f.byName[v.Name] = v
+	} else {
+		delete(f.byName, v.Name)
+	}
+	switch {
+	case v.Pin != nil:
+		f.countKey(v.Pin.Key, listed)
+		for _, value := range v.Pin.Values {
+			f.setPinned(VolumePin{v.Pin.Key, value}, v, listed)
+		}
+	case listed:
+		f.unpinned.add(v)
+	default:
+		f.unpinned.remove(v)
+	}
+}
+
+func (f *FreeVolumes) setPinned(at VolumePin, v *object.PersistentVolume, listed bool) {
+	list := f.pinned[at]
+	if list == nil {
+		list = &volumeList{}
+		f.pinned[at] = list
+	}
+	if listed {
+		list.add(v)
+	} else {
+		list.remove(v)
+	}
+	if len(list.volumes) > FewVolumes {
+		f.many[at] = list
+	} else {
+		delete(f.many, at)
+	}
+	if len(list.volumes) == 0 {
+		delete(f.pinned, at)
+	}
+}
+
+// countKey counts a volume more that the label pins, or one less.
+func (f *FreeVolumes) countKey(key string, more bool) {
+	at, known := slices.BinarySearch(f.keys, key)
+	if more {
+		if f.keyUses[key]++; !known {
+			f.keys = slices.Insert(slices.Clone(f.keys), at, key)
+		}
+	} else if f.keyUses[key]--; f.keyUses[key] == 0 {
+		delete(f.keyUses, key)
+		f.keys = slices.Delete(slices.Clone(f.keys), at, at+1)
+	}
 }
 
 func newVolumeChoices() volumeChoices {
-	return volumeChoices{free: map[string]*freeVolumes{}, keptFor: map[objectName]map[string]*object.PersistentVolume{}}
+	return volumeChoices{free: map[string]*FreeVolumes{}, keptFor: map[objectName]map[string]*object.PersistentVolume{}}
 }
 
-// FreeVolumes yields the volumes of the storage class that are kept for no claim, in
-// no order.
-func (t *Table) FreeVolumes(class string) iter.Seq[*object.PersistentVolume] {
+// FreeVolumes are the volumes of the storage class that are kept for no claim. They are
+// valid while FreeVolumeRevision stands.
+func (t *Table) FreeVolumes(class string) *FreeVolumes {
 	if f := t.volumeChoices.free[class]; f != nil {
-		return maps.Values(f.byName)
+		return f
 	}
-	return func(func(*object.PersistentVolume) bool) {}
+	return &FreeVolumes{}
 }
 
 // FreeVolumeRevision changes whenever a free volume of the storage class comes,
@@ -78,12 +204,14 @@ func (c *volumeChoices) set(v *object.PersistentVolume, listed bool) {
 	}
 	f := c.free[v.Class]
 	if f == nil {
-		f = &freeVolumes{byName: map[string]*object.PersistentVolume{}}
+		f = &FreeVolumes{
+			byName: map[string]*object.PersistentVolume{}, pinned: map[VolumePin]*volumeList{},
+			many: map[VolumePin]*volumeList{}, keyUses: map[string]int{},
+		}
 		c.free[v.Class] = f
 	}
-	if c.revision++; listed {
-		f.byName[v.Name] = v
-	} else if delete(f.byName, v.Name); len(f.byName) == 0 {
+	c.revision++
+	if f.set(v, listed); len(f.byName) == 0 {
 		delete(c.free, v.Class)
 	}
 	f.revision = c.revision
@@ -103,14 +231,38 @@ func (t *Table) checkVolumeChoices() error {
 			return fmt.Errorf("table: volume %s is not among those that claims may get", v.Name)
 		}
 	}
-	for _, f := range t.volumeChoices.free { // any order: a sum
+	for class, f := range t.volumeChoices.free { // any order: a sum, and an error is an error
 		listed += len(f.byName)
+		if err := f.check(); err != nil {
+			return fmt.Errorf("table: free volumes of class %q: %w", class, err)
+		}
 	}
 	for _, list := range t.volumeChoices.keptFor { // any order: a sum
 		listed += len(list)
 	}
 	if n := t.ObjectCount(object.PersistentVolumes); listed != n {
 		return fmt.Errorf("table: claims may get %d volumes of %d", listed, n)
+	}
+	return nil
+}
+
+// check compares what pins the volumes with a look at each of them.
+func (f *FreeVolumes) check() error {
+	fresh := FreeVolumes{
+		byName: map[string]*object.PersistentVolume{}, pinned: map[VolumePin]*volumeList{},
+		many: map[VolumePin]*volumeList{}, keyUses: map[string]int{},
+	}
+	for _, v := range f.byName { // any order: they are sorted
+		fresh.set(v, true)
+	}
+	if !slices.Equal(f.Unpinned(), fresh.Unpinned()) || !slices.Equal(f.keys, fresh.keys) || len(f.many) != len(fresh.many) || len(f.pinned) != len(fresh.pinned) {
+		return fmt.Errorf("%d unpinned, pins %v by %v, recounted %d, %v by %v", len(f.unpinned.volumes), len(f.pinned), f.keys,
+			len(fresh.unpinned.volumes), len(fresh.pinned), fresh.keys)
+	}
+	for at, list := range fresh.pinned { // any order: an error is an error
+		if kept := f.pinned[at]; kept == nil || !slices.Equal(kept.bySize(), list.bySize()) || (f.many[at] == kept) != (fresh.many[at] == list) {
+			return fmt.Errorf("label %s=%s pins %v, recounted %d volumes", at.Key, at.Value, kept, len(list.volumes))
+		}
 	}
 	return nil
 }

@@ -1,39 +1,46 @@
 package volumebinding
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// candidates are the volumes that suit a claim but for the node.
+// candidates are the volumes that suit a claim but for the node. Those that few share
+// a label with are looked at where a node has it.
 type candidates struct {
+	claim    *object.PersistentVolumeClaim
 	preBound []*object.PersistentVolume // for this very claim
-	free     []*object.PersistentVolume // the smallest first
-	// pinned are the places in free of the volumes that a label pins, unpinned
-	// those of the others, ascending.
-	pinned   map[pinnedTo][]int
-	keys     []string
-	unpinned []int
+	all      *table.FreeVolumes
+	// unpinned are the volumes that suit and no label pins, many those by the labels
+	// that pin many; the smallest first.
+	unpinned []*object.PersistentVolume
+	many     map[table.VolumePin][]*object.PersistentVolume
 }
-
-type pinnedTo struct{ key, value string }
 
 // suitable finds the volumes of the claim's class that suit it.
 func suitable(t *table.Table, c *object.PersistentVolumeClaim) *candidates {
-	found := &candidates{preBound: preBound(t, c), pinned: map[pinnedTo][]int{}}
-	for v := range t.FreeVolumes(c.Class) {
-		if suits(v, c) && v.Available && offers(v, c) {
-			found.free = append(found.free, v)
-		}
-	}
-	slices.SortFunc(found.free, bySize)
-	for i, v := range found.free {
-		found.pin(i, v.Pin)
+	found := &candidates{claim: c, preBound: preBound(t, c), all: t.FreeVolumes(c.Class), many: map[table.VolumePin][]*object.PersistentVolume{}}
+	found.unpinned = found.suiting(found.all.Unpinned())
+	for at, volumes := range found.all.ManyPinned() { // any order: each by itself
+		found.many[at] = found.suiting(volumes)
 	}
 	return found
+}
+
+func (f *candidates) suiting(volumes []*object.PersistentVolume) (list []*object.PersistentVolume) {
+	for _, v := range volumes {
+		if f.suit(v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// suit tells whether the claim may get the free volume.
+func (f *candidates) suit(v *object.PersistentVolume) bool {
+	return suits(v, f.claim) && v.Available && offers(v, f.claim)
 }
 
 // preBound finds those that are kept for the claim, the smallest first.
@@ -43,12 +50,8 @@ func preBound(t *table.Table, c *object.PersistentVolumeClaim) (list []*object.P
 			list = append(list, v)
 		}
 	}
-	slices.SortFunc(list, bySize)
+	slices.SortFunc(list, (*object.PersistentVolume).CompareSize)
 	return list
-}
-
-func bySize(a, b *object.PersistentVolume) int {
-	return cmp.Or(cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Name, b.Name))
 }
 
 // suits: the volume is large enough, and of the mode and attributes.
@@ -70,20 +73,6 @@ func offers(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 	return true
 }
 
-func (f *candidates) pin(i int, to *object.LabelPin) {
-	if to == nil {
-		f.unpinned = append(f.unpinned, i)
-		return
-	}
-	if !slices.Contains(f.keys, to.Key) {
-		f.keys = append(f.keys, to.Key)
-	}
-	for _, value := range to.Values {
-		at := pinnedTo{to.Key, value}
-		f.pinned[at] = append(f.pinned[at], i)
-	}
-}
-
 // on picks the volume for the claim on the node, nil for none: one that is pre-bound
 // to it, if any is; else the smallest that nobody else of the pod has.
 func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
@@ -96,28 +85,39 @@ func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *objec
 		}
 		return nil
 	}
-	best := f.first(f.unpinned, n, taken, len(f.free))
-	for _, key := range f.keys {
+	best := first(f.unpinned, n, taken, nil)
+	for _, key := range f.all.Keys() {
 		if value, ok := n.Labels[key]; ok {
-			best = f.first(f.pinned[pinnedTo{key, value}], n, taken, best)
+			best = first(f.pinnedTo(table.VolumePin{Key: key, Value: value}), n, taken, best)
 		}
 	}
-	if best == len(f.free) {
-		return nil
-	}
-	return f.free[best]
+	return best
 }
 
-// first is the first of the places, before the limit, whose volume the node
-// reaches and is not taken; the limit if there is none.
-func (f *candidates) first(places []int, n *object.Node, taken []*object.PersistentVolume, limit int) int {
-	for _, i := range places {
-		if i >= limit {
-			break
-		}
-		if v := f.free[i]; reaches(v.Nodes, n) && !slices.Contains(taken, v) {
-			return i
+// pinnedTo are the volumes that the label pins and that suit, the smallest first.
+func (f *candidates) pinnedTo(at table.VolumePin) []*object.PersistentVolume {
+	if many, known := f.many[at]; known {
+		return many
+	}
+	few := f.all.Pinned(at)
+	for i, v := range few {
+		if !f.suit(v) {
+			return append(few[:i:i], f.suiting(few[i+1:])...)
 		}
 	}
-	return limit
+	return few
+}
+
+// first is the smallest of the volumes that the node reaches and is not taken, if it is
+// smaller than the best so far; else that. The volumes come by size.
+func first(volumes []*object.PersistentVolume, n *object.Node, taken []*object.PersistentVolume, best *object.PersistentVolume) *object.PersistentVolume {
+	for _, v := range volumes {
+		if best != nil && v.CompareSize(best) >= 0 {
+			break
+		}
+		if reaches(v.Nodes, n) && !slices.Contains(taken, v) {
+			return v
+		}
+	}
+	return best
 }

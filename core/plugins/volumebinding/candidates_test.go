@@ -32,11 +32,11 @@ func TestSmallestThatSuits(t *testing.T) {
 			Class: "class", Bytes: rapid.Int64Range(0, 4).Draw(t, "wanted"), VolumeMode: v1.PersistentVolumeFilesystem}
 		values := []string{"a", "b", "c"}
 		var all []*object.PersistentVolume
-		for i := range rapid.IntRange(0, 12).Draw(t, "volumes") {
+		for i := range rapid.IntRange(0, 40).Draw(t, "volumes") {
 			label := rapid.SampledFrom([]string{"", "zone", "zone", "host"}).Draw(t, "label")
 			v := volume(fmt.Sprintf("v%02d", i), rapid.Int64Range(0, 6).Draw(t, "bytes"), label,
 				rapid.SliceOfNDistinct(rapid.SampledFrom(values), 1, 2, rapid.ID).Draw(t, "values")...)
-			switch rapid.IntRange(0, 12).Draw(t, "odd") {
+			switch rapid.IntRange(0, 20).Draw(t, "odd") {
 			case 0:
 				v.Available = false
 			case 1:
