@@ -17,6 +17,8 @@ type scratch struct {
 
 	verdicts []framework.Verdict
 	scores   []int64
+	rest     []table.Row // that a costly filter is asked about
+	at       []int32     // where in the list each of them is
 
 	rows []table.Row // that changed
 }
@@ -25,13 +27,14 @@ type scratch struct {
 func (s *scratch) size(n int) {
 	s.Filter, s.Verdict, s.Score = resize(s.Filter, n), resize(s.Verdict, n), resize(s.Score, n)
 	s.verdicts, s.scores = resize(s.verdicts, n), resize(s.scores, n)
+	s.rest, s.at = resize(s.rest, n), resize(s.at, n)
 }
 
 // part is the room for some of the rows.
 func (s *scratch) part(from, to int) scratch {
 	return scratch{
 		Answers:  ranking.Answers{Filter: s.Filter[from:to], Verdict: s.Verdict[from:to], Score: s.Score[from:to]},
-		verdicts: s.verdicts[from:to], scores: s.scores[from:to],
+		verdicts: s.verdicts[from:to], scores: s.scores[from:to], rest: s.rest[from:to:to], at: s.at[from:to:to],
 	}
 }
 
@@ -102,7 +105,7 @@ func (f *filter) run(rows []table.Row, found *scratch) {
 // runOnRest is run for a costly filter, which is asked about the rows alone that no
 // earlier filter rejects.
 func (f *filter) runOnRest(rows []table.Row, found *scratch) {
-	rest, at := make([]table.Row, 0, len(rows)), make([]int32, 0, len(rows))
+	rest, at := found.rest[:0], found.at[:0]
 	for i, r := range rows {
 		if found.Filter[i] == ranking.Feasible || found.Filter[i] > f.place {
 			rest, at = append(rest, r), append(at, int32(i))
@@ -145,7 +148,7 @@ const outOfRange = math.MinInt64 / 1024
 // write puts the scorer's raw scores into the column.
 func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
 	if s.Costly {
-		feasible := make([]table.Row, 0, len(rows))
+		feasible := found.rest[:0]
 		for i, r := range rows {
 			if column[r] = 0; found.Filter[i] == ranking.Feasible {
 				feasible = append(feasible, r)

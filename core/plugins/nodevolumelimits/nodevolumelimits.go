@@ -46,7 +46,7 @@ func New(f feature.Features) framework.Plugin {
 			},
 		},
 		PreFilter:    preFilter,
-		FilterPlugin: framework.FilterPlugin{Filter: filter, Explain: explain},
+		FilterPlugin: framework.FilterPlugin{Filter: filter, Explain: explain, Costly: true},
 	}
 }
 

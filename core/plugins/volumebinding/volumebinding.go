@@ -63,7 +63,7 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 			Sign:         sign,
 		},
 		PreFilter:     preFilter,
-		FilterPlugin:  framework.FilterPlugin{Filter: filter, Explain: explain},
+		FilterPlugin:  framework.FilterPlugin{Filter: filter, Explain: explain, Costly: true},
 		PreScore:      s.preScore,
 		ScorePlugin:   framework.ScorePlugin{Score: s.score},
 		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve},

@@ -41,6 +41,7 @@ func New() framework.Plugin {
 		PreFilter:  preFilter,
 		FilterPlugin: framework.FilterPlugin{
 			Filter: filter,
+			Costly: true,
 			Explain: func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
 				if v == diskTaken {
 					return decision.Unschedulable, []string{reasonDisk}

@@ -62,6 +62,7 @@ func New() framework.Plugin {
 		PreFilter: preFilter,
 		FilterPlugin: framework.FilterPlugin{
 			Filter: filter,
+			Costly: true,
 			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
 				return decision.UnschedulableAndUnresolvable, []string{reason}
 			},
