@@ -137,7 +137,7 @@ func (c *cycle) preFlight(ctx context.Context, pod *v1.Pod, e machine.RunPlugins
 		p := c.host.byName[name]
 		var result *fwk.PreBindPreFlightResult
 		var status *fwk.Status
-		err := contain(func() { result, status = p.preBind.PreBindPreFlight(ctx, c.state, pod, e.Node) })
+		err := apart(func() { result, status = p.preBind.PreBindPreFlight(ctx, c.state, pod, e.Node) })
 		beside := result != nil && result.AllowParallel
 		if beside {
 			parallel.Insert(name)
@@ -170,7 +170,7 @@ func (c *cycle) preFlight(ctx context.Context, pod *v1.Pod, e machine.RunPlugins
 
 func (c *cycle) preBindBy(ctx context.Context, p *hostedPlugin, pod *v1.Pod, node string) *decision.Status {
 	var status *fwk.Status
-	err := contain(func() { status = p.preBind.PreBind(ctx, c.state, pod, node) })
+	err := apart(func() { status = p.preBind.PreBind(ctx, c.state, pod, node) })
 	switch {
 	case err != nil:
 		return &decision.Status{Code: decision.Error, Plugin: p.name, Err: err}
@@ -192,7 +192,7 @@ func (c *cycle) preBindBy(ctx context.Context, p *hostedPlugin, pod *v1.Pod, nod
 func (c *cycle) bind(ctx context.Context, e machine.RunPlugins) machine.BindReply {
 	var status *fwk.Status
 	p, pod := c.host.byName[e.Plugins[0]], c.assumed(e.Node)
-	err := contain(func() { status = p.bind.Bind(ctx, c.state, pod, e.Node) })
+	err := apart(func() { status = p.bind.Bind(ctx, c.state, pod, e.Node) })
 	reply := machine.BindReply{UID: e.Pod.UID}
 	switch {
 	case err != nil:
@@ -210,7 +210,7 @@ func (c *cycle) startPostBind(ctx context.Context, e machine.RunPlugins) {
 	p, pod := c.host.byName[e.Plugins[0]], c.assumed(e.Node)
 	ctx = context.WithoutCancel(ctx)
 	run := func() {
-		if err := contain(func() { p.postBind.PostBind(ctx, c.state, pod, e.Node) }); err != nil {
+		if err := apart(func() { p.postBind.PostBind(ctx, c.state, pod, e.Node) }); err != nil {
 			c.host.options.Logger.Error(err, "Plugin failed", "plugin", p.name, "pod", klog.KObj(pod), "operation", "PostBind")
 		}
 	}

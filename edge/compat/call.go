@@ -139,6 +139,17 @@ func contain(f func()) (err error) {
 	return nil
 }
 
+// apart is contain on a goroutine of its own: f may end it.
+func apart(f func()) error {
+	ended := make(chan error, 1)
+	go func() {
+		err := errExited
+		defer func() { ended <- err }()
+		err = contain(f)
+	}()
+	return <-ended
+}
+
 // panicSite is the line of the stack where the panic was raised.
 func panicSite(stack []byte) string {
 	lines := strings.Split(string(stack), "\n")

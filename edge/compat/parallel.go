@@ -30,7 +30,13 @@ func (h *Hosts) share(n, least int, f func(int)) {
 	var failed atomic.Pointer[error]
 	for range workers {
 		group.Go(func() {
-			err := contain(func() {
+			err := errExited // until proven otherwise: f may end the goroutine
+			defer func() {
+				if err != nil {
+					failed.Store(&err)
+				}
+			}()
+			err = contain(func() {
 				for failed.Load() == nil {
 					from := int(next.Add(int64(least))) - least
 					for i := from; i < min(from+least, n); i++ {
@@ -41,9 +47,6 @@ func (h *Hosts) share(n, least int, f func(int)) {
 					}
 				}
 			})
-			if err != nil {
-				failed.Store(&err)
-			}
 		})
 	}
 	group.Wait()

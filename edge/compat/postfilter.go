@@ -2,7 +2,6 @@ package compat
 
 import (
 	"fmt"
-	"strings"
 
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -28,7 +27,7 @@ func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) f
 		return framework.PostFilterResult{Failed: true, Message: err.Error()}
 	}
 	out := framework.PostFilterResult{
-		Message:        strings.Join(status.Reasons(), ", "),
+		Message:        status.Message(),
 		Resolved:       status.IsSuccess() || status.Code() == fwk.UnschedulableAndUnresolvable,
 		KeepNomination: result == nil || result.Mode() == fwk.ModeNoop,
 	}
