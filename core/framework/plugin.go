@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -214,7 +215,23 @@ type ReservePlugin struct {
 }
 
 // Notice is what an API event of type Normal says of a pod.
-type Notice struct{ Reason, Action, Note string }
+type Notice struct {
+	Reason, Action, Note string
+	// Devices are those of the pod's claims, if the pod may have to wait for them.
+	Devices []WaitedDevice
+}
+
+// WaitedDevice is a device of a pod that waits for its devices.
+type WaitedDevice struct {
+	Driver      string
+	Conditional bool // it has binding conditions
+}
+
+// Why a wait for devices failed.
+var (
+	ErrDeviceBindingFailed  = errors.New("device binding failed")
+	ErrDeviceBindingTimeout = errors.New("device binding timeout")
+)
 
 // PermitResult is a Permit plugin's answer.
 type PermitResult struct {

@@ -1,11 +1,13 @@
 package metrics
 
 import (
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
@@ -71,4 +73,37 @@ func (m *Metrics) volumeFailed(d *decision.Decision) {
 	case "PreBind":
 		m.volumeErrors.WithLabelValues("bind").Inc()
 	}
+}
+
+// errRejected ends the wait of a pod that was rejected meanwhile.
+var errRejected = errors.New("rejected")
+
+// waiting takes in that a pod waits for its devices from now on.
+func (m *Metrics) waiting(e machine.PublishEvent, now time.Time) {
+	if p := m.pods[e.Pod.UID]; p != nil && len(e.Devices) > 0 {
+		p.devices, p.waited = e.Devices, now
+	}
+}
+
+// waitEnded counts a wait for devices that is over, if there was one.
+func (m *Metrics) waitEnded(p *pod, now time.Time, err error) {
+	if p == nil {
+		return
+	}
+	status := "success"
+	switch {
+	case errors.Is(err, framework.ErrDeviceBindingTimeout):
+		status = "timeout"
+	case errors.Is(err, framework.ErrDeviceBindingFailed):
+		status = "failure"
+	case err != nil:
+		status = failed
+	}
+	for _, d := range p.devices {
+		m.deviceSeconds.WithLabelValues(p.profile, d.Driver, status).Observe(now.Sub(p.waited).Seconds())
+		if d.Conditional {
+			m.waitedDevices.WithLabelValues(p.profile, d.Driver, status).Inc()
+		}
+	}
+	p.devices = nil
 }

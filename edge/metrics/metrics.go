@@ -52,6 +52,8 @@ type Metrics struct {
 	evictionRuns       *metrics.CounterVec
 	volumeErrors       *metrics.CounterVec
 	claims             *metrics.CounterVec
+	waitedDevices      *metrics.CounterVec
+	deviceSeconds      *metrics.HistogramVec
 
 	unknownBindings *metrics.Counter
 	panics          *metrics.CounterVec
@@ -86,7 +88,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pointSeconds, m.permitWaitSeconds, m.preemptionAttempts, m.preemptionVictims,
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
-		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims,
+		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims, m.waitedDevices, m.deviceSeconds,
 		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.behind, m.hosted, m.reloads)
 	return m
 }
@@ -141,6 +143,9 @@ func (m *Metrics) plugins() {
 	m.evaluated = counters("plugin_evaluation_total", metrics.BETA,
 		"Pods that a plugin looked at (PreFilter, PreScore), or nodes for them (Filter, Score). Answers that were kept are not counted.", "plugin", "extension_point", "profile")
 	m.claims = counters("resourceclaim_creates_total", metrics.ALPHA, "Claims that were, or could not be, made for pods' extended resources.", "status")
+	m.waitedDevices = counters("dra_bindingconditions_allocations_total", metrics.ALPHA, "Devices with binding conditions that pods waited for, by how the wait ended.", "profile", "driver", "status")
+	m.deviceSeconds = histograms("dra_bindingconditions_wait_duration_seconds", metrics.ALPHA, metrics.ExponentialBuckets(0.1, 2, 14),
+		"Time that a pod waited for the binding conditions of its devices, once for each of its devices.", "profile", "driver", "status")
 	m.volumeErrors = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: "scheduler_volume", Name: "scheduling_stage_error_total", StabilityLevel: metrics.ALPHA,
 		Help: "Errors about volumes: predicate (whether and where they fit), bind (their writes)."}, []string{"operation"})
 }

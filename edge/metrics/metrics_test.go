@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -210,4 +212,74 @@ scheduler_unschedulable_pods{plugin="SchedulingGates",profile="default-scheduler
 	count("1")
 	s.step(machine.PodGone{UID: "a"})
 	count("0")
+}
+
+// A wait for devices is counted for each device that has conditions, and timed for
+// all devices of the pod, by how it ended; a pod that is gone is not counted.
+func TestWaitsForDevices(t *testing.T) {
+	s, registry := newStory(t)
+	waits := func(p *object.Pod) machine.Effect {
+		return machine.PublishEvent{Pod: p, Reason: "BindingConditionsPending",
+			Devices: []framework.WaitedDevice{{Driver: "gpu", Conditional: true}, {Driver: "gpu", Conditional: true}, {Driver: "nic"}}}
+	}
+	for _, tc := range []struct {
+		uid  types.UID
+		ends func(p *object.Pod)
+	}{
+		{"bound", func(p *object.Pod) { s.step(machine.Tick{}, machine.Bind{Pod: p}) }},
+		{"hosted", func(p *object.Pod) {
+			s.step(machine.Tick{}, machine.RunPlugins{Pod: p, Point: "PreBind"})
+			s.now = s.now.Add(time.Hour)
+			s.step(machine.Tick{}, machine.Bind{Pod: p})
+		}},
+		{"late", func(p *object.Pod) {
+			s.step(machine.Tick{}, s.decide(decision.Decision{UID: p.UID, Attempt: 1, Result: decision.ResultError, Err: fmt.Errorf("x: %w", framework.ErrDeviceBindingTimeout)}))
+		}},
+		{"broken", func(p *object.Pod) {
+			s.step(machine.Tick{}, s.decide(decision.Decision{UID: p.UID, Attempt: 1, Result: decision.ResultError, Err: fmt.Errorf("x: %w", framework.ErrDeviceBindingFailed)}))
+		}},
+		{"other", func(p *object.Pod) {
+			s.step(machine.Tick{}, s.decide(decision.Decision{UID: p.UID, Attempt: 1, Result: decision.ResultError, Err: errors.New("no")}))
+		}},
+		{"rejected", func(p *object.Pod) {
+			s.step(machine.Tick{}, s.decide(decision.Decision{UID: p.UID, Attempt: 1, Result: decision.ResultUnschedulable}))
+		}},
+		{"gone", func(p *object.Pod) { s.step(machine.PodGone{UID: p.UID}) }},
+	} {
+		p := pending(tc.uid)
+		s.step(machine.PodSet{Pod: p})
+		s.step(machine.ScheduleOne{}, s.decide(decision.Decision{UID: tc.uid, Attempt: 1, Result: decision.ResultScheduled}), waits(p))
+		s.now = s.now.Add(time.Second)
+		tc.ends(p)
+	}
+	expect(t, registry, `
+# HELP scheduler_dra_bindingconditions_allocations_total [ALPHA] Devices with binding conditions that pods waited for, by how the wait ended.
+# TYPE scheduler_dra_bindingconditions_allocations_total counter
+scheduler_dra_bindingconditions_allocations_total{driver="gpu",profile="default-scheduler",status="error"} 4
+scheduler_dra_bindingconditions_allocations_total{driver="gpu",profile="default-scheduler",status="failure"} 2
+scheduler_dra_bindingconditions_allocations_total{driver="gpu",profile="default-scheduler",status="success"} 4
+scheduler_dra_bindingconditions_allocations_total{driver="gpu",profile="default-scheduler",status="timeout"} 2
+`, "scheduler_dra_bindingconditions_allocations_total")
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		if f.GetName() != "scheduler_dra_bindingconditions_wait_duration_seconds" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			labels := ""
+			for _, l := range m.GetLabel() {
+				labels += l.GetValue() + " "
+			}
+			got[labels] = fmt.Sprint(m.GetHistogram().GetSampleCount(), " ", m.GetHistogram().GetSampleSum())
+		}
+	}
+	for labels, want := range map[string]string{"gpu default-scheduler success ": "4 4", "nic default-scheduler success ": "2 2", "gpu default-scheduler timeout ": "2 2"} {
+		if got[labels] != want {
+			t.Errorf("%s: got %q, want %q", labels, got[labels], want)
+		}
+	}
 }

@@ -29,6 +29,9 @@ type pod struct {
 	attempt int
 	// rejectedBy are the plugins for which it counts in unschedulable_pods.
 	rejectedBy []string
+	// devices are what it has waited for since waited.
+	devices []framework.WaitedDevice
+	waited  time.Time
 }
 
 // Results of an attempt, as labels.
@@ -73,6 +76,10 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 			if !e.NoReply {
 				m.writing(e, s.Now)
 			}
+		case machine.PublishEvent:
+			m.waiting(e, s.Now)
+		case machine.RunPlugins:
+			m.waitEnded(m.pods[e.Pod.UID], s.Now, nil)
 		case machine.Evict:
 			m.evicting(e.Preemptor.UID, s.Now)
 		case machine.CallExtender:
@@ -135,8 +142,10 @@ func (m *Metrics) decided(d *decision.Decision, s loop.Step) {
 			m.afterFlush.Inc()
 		}
 	case decision.ResultUnschedulable, decision.ResultPreempting:
+		m.waitEnded(p, s.Now, errRejected)
 		m.ended(p, unschedulable, s)
 	case decision.ResultError:
+		m.waitEnded(p, s.Now, d.Err)
 		m.ended(p, failed, s)
 		m.volumeFailed(d)
 	}
@@ -205,6 +214,7 @@ func (m *Metrics) binding(uid types.UID, now time.Time) {
 		return
 	}
 	m.letGo(p, now)
+	m.waitEnded(p, now, nil)
 	if !p.written.IsZero() {
 		m.pointSeconds.WithLabelValues("PreBind", "Success", p.profile).Observe(now.Sub(p.written).Seconds())
 	}

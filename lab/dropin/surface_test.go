@@ -114,13 +114,11 @@ func fields() (rows []row) {
 
 // missing are kube-scheduler's metrics that Berth does not have.
 var missing = map[string]string{
-	"scheduler_batch_attempts_total":                        "none: Berth has no batch",
-	"scheduler_batch_cache_flushed_total":                   "none: Berth has no batch",
-	"scheduler_get_node_hint_duration_seconds":              "none: Berth has no batch",
-	"scheduler_store_schedule_results_duration_seconds":     "none: Berth has no batch",
-	"scheduler_dra_bindingconditions_allocations_total":     "none yet",
-	"scheduler_dra_bindingconditions_wait_duration_seconds": "none yet: the wait is part of PreBind's time",
-	"scheduler_volume_binder_cache_requests_total":          "none: it never has a value",
+	"scheduler_batch_attempts_total":                    "none: Berth has no batch",
+	"scheduler_batch_cache_flushed_total":               "none: Berth has no batch",
+	"scheduler_get_node_hint_duration_seconds":          "none: Berth has no batch",
+	"scheduler_store_schedule_results_duration_seconds": "none: Berth has no batch",
+	"scheduler_volume_binder_cache_requests_total":      "none: it never has a value",
 }
 
 var desc = regexp.MustCompile(`fqName: "([^"]*)", help: "\[(\w+)\].*variableLabels: \{(.*)\}\}$`)

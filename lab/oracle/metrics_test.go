@@ -21,7 +21,6 @@ import (
 var without = []string{
 	"scheduler_batch_attempts_total", "scheduler_batch_cache_flushed_total",
 	"scheduler_get_node_hint_duration_seconds", "scheduler_store_schedule_results_duration_seconds",
-	"scheduler_dra_bindingconditions_allocations_total", "scheduler_dra_bindingconditions_wait_duration_seconds",
 	"scheduler_volume_binder_cache_requests_total",
 }
 
@@ -106,7 +105,8 @@ func touchUpstream(t *testing.T) map[string]string {
 		upstream.EventHandlingLatency, upstream.InFlightEvents, upstream.Goroutines, upstream.PodSchedulingSLIDuration,
 		upstream.FrameworkExtensionPointDuration, upstream.PluginExecutionDuration, upstream.SchedulerQueueIncomingPods,
 		upstream.PermitWaitDuration, upstream.CacheSize, upstream.PluginEvaluationTotal,
-		upstream.ResourceClaimCreatesTotal, upstream.PreemptionGoroutinesDuration, upstream.PreemptionGoroutinesExecutionTotal,
+		upstream.ResourceClaimCreatesTotal, upstream.DRABindingConditionsAllocationsTotal, upstream.DRABindingConditionsPreBindDuration,
+		upstream.PreemptionGoroutinesDuration, upstream.PreemptionGoroutinesExecutionTotal,
 	} {
 		touch(m, described(legacyregistry.Registerer())[m.FQName()].labels)
 	}

@@ -79,7 +79,7 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 			WaitNotice:         pl.waitNotice,
 			WritesDone:         pl.writesDone,
 			WritesTimeout:      pl.binding,
-			WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", errBindingTimeout), // as in v1.36
+			WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", framework.ErrDeviceBindingTimeout), // as in v1.36
 		},
 		PostBind: func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
 	}, nil

@@ -2,7 +2,6 @@ package dynamicresources
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,11 +13,6 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
-)
-
-var (
-	errBindingFailed  = errors.New("device binding failed")
-	errBindingTimeout = errors.New("device binding timeout")
 )
 
 // conditional tells whether devices of the allocation have conditions that are
@@ -39,13 +33,23 @@ func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framew
 			claims = append(claims, cmp.Or(withPendingAllocation(t, c), c))
 		}
 	}
+	var devices []framework.WaitedDevice
+	waits := false
 	for _, c := range claims {
-		if c != nil && c.Allocation() != nil && conditional(c.Allocation()) {
-			return &framework.Notice{Reason: "BindingConditionsPending", Action: "Scheduling",
-				Note: "waiting for binding conditions for device on node " + node}
+		if c == nil || c.Allocation() == nil {
+			continue
+		}
+		for _, r := range c.Allocation().Devices.Results {
+			d := framework.WaitedDevice{Driver: r.Driver, Conditional: len(r.BindingConditions) > 0}
+			devices = append(devices, d)
+			waits = waits || d.Conditional
 		}
 	}
-	return nil
+	if !waits {
+		return nil
+	}
+	return &framework.Notice{Reason: "BindingConditionsPending", Action: "Scheduling",
+		Note: "waiting for binding conditions for device on node " + node, Devices: devices}
 }
 
 // isReadyForBinding tells whether all binding conditions of the claim's devices hold;
@@ -68,7 +72,7 @@ func isReadyForBinding(c *resourcev1.ResourceClaim) (bool, error) {
 		conditions := c.Status.Devices[at].Conditions
 		for _, name := range r.BindingFailureConditions {
 			if f := meta.FindStatusCondition(conditions, name); f != nil && f.Status == metav1.ConditionTrue {
-				return false, fmt.Errorf("%w: claim=%s, reason=%s, message=%q", errBindingFailed, c.Name, f.Reason, f.Message)
+				return false, fmt.Errorf("%w: claim=%s, reason=%s, message=%q", framework.ErrDeviceBindingFailed, c.Name, f.Reason, f.Message)
 			}
 		}
 		for _, name := range r.BindingConditions {
@@ -113,7 +117,7 @@ func (pl *plugin) writesDone(t *table.Table, p *object.Pod, _ string) *decision.
 		case err != nil:
 			return &decision.Status{Code: decision.Error, Err: err}
 		case !ready && pl.bindingTimedOut(t, c.API):
-			return failed("%w: claim=%s", errBindingTimeout, c.Name)
+			return failed("%w: claim=%s", framework.ErrDeviceBindingTimeout, c.Name)
 		case !ready:
 			return &decision.Status{Code: decision.Wait}
 		}
