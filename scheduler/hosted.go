@@ -91,7 +91,8 @@ func (o *options) newHosts(c *config.Config, api *rest.Config) (*compat.Hosts, e
 	// What a plugin adds to an informer may panic. That skips one event, and ends
 	// nothing.
 	utilruntime.ReallyCrash = false
-	options := compat.Options{Logger: klog.Background(), Config: api, Timeout: o.hosted.timeout, Parallelism: int(*c.Parallelism)}
+	options := compat.Options{Logger: klog.Background(), Config: api, Timeout: o.hosted.timeout, Parallelism: int(*c.Parallelism),
+		DeviceTaintRules: o.gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: o.gates.Enabled("DRAConsumableCapacity")}
 	var err error
 	if options.Client, err = kubernetes.NewForConfig(api); err != nil {
 		return nil, err

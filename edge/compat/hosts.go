@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -39,6 +40,9 @@ type Options struct {
 	// Parallelism is how many nodes a plugin may be asked about at once.
 	Parallelism int
 	Extenders   []fwk.Extender
+	// DeviceTaintRules and ConsumableCapacity are feature gates (DRA...) of what
+	// plugins are shown of devices.
+	DeviceTaintRules, ConsumableCapacity bool
 }
 
 // Loop is who owns the machine.
@@ -67,7 +71,11 @@ type Hosts struct {
 	postBinds   chan func()
 	broadcaster events.EventBroadcaster // of plugins' events; nil: there is no API server
 	assumptions assumptions
-	watched     map[string]bool // resources of which plugins want events
+	// slices are the ResourceSlices with what DeviceTaintRules add; nil: none do, or
+	// slicesFailed.
+	slices       *tracker.Tracker
+	slicesFailed error
+	watched      map[string]bool // resources of which plugins want events
 }
 
 // defaultTimeout is how long plugins may take unless somebody says otherwise.

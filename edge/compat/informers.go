@@ -124,15 +124,22 @@ func (h *Hosts) Start(ctx context.Context) error {
 			return fmt.Errorf("recording events of plugins: %w", err)
 		}
 	}
+	if h.slices != nil {
+		context.AfterFunc(ctx, h.slices.Stop)
+	}
 	custom := dynamicinformer.NewDynamicSharedInformerFactory(h.options.Dynamic, 0)
 	for _, name := range h.resources() {
-		var i cache.SharedIndexInformer
+		var i interface {
+			AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+		}
 		if gvr, ok := builtin[fwk.EventResource(name)]; ok {
 			generic, err := h.factory.ForResource(gvr)
 			if err != nil {
 				return fmt.Errorf("events of %s: %w", name, err)
 			}
-			i = generic.Informer()
+			if i = generic.Informer(); h.slices != nil && fwk.EventResource(name) == fwk.ResourceSlice {
+				i = h.slices
+			}
 		} else {
 			gvr, _ := schema.ParseResourceArg(name)
 			if gvr == nil {

@@ -1,6 +1,8 @@
 package compat
 
 import (
+	"context"
+
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
@@ -8,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/dynamic-resource-allocation/resourceslice/tracker"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -40,8 +44,23 @@ func (m csiManager) Get(name string) (*storagev1.CSINode, error) {
 	return m.factory.Storage().V1().CSINodes().Lister().Get(name)
 }
 
-// SharedDRAManager shows claims and devices.
-func (h *handle) SharedDRAManager() fwk.SharedDRAManager { return draManager{h.Hosts} }
+// SharedDRAManager shows claims and devices. A plugin asks for it when it is made.
+func (h *handle) SharedDRAManager() fwk.SharedDRAManager {
+	h.followSlices()
+	return draManager{h.Hosts}
+}
+
+// followSlices starts to follow device taint rules, where their feature gate is on.
+func (h *Hosts) followSlices() {
+	if h.slices != nil || h.slicesFailed != nil || h.factory == nil || !h.options.DeviceTaintRules {
+		return
+	}
+	resources := h.factory.Resource()
+	h.slices, h.slicesFailed = tracker.StartTracker(klog.NewContext(context.Background(), h.options.Logger), tracker.Options{
+		EnableDeviceTaintRules: true, EnableConsumableCapacity: h.options.ConsumableCapacity, KubeClient: h.options.Client,
+		SliceInformer: resources.V1().ResourceSlices(), TaintInformer: resources.V1beta2().DeviceTaintRules(), ClassInformer: resources.V1().DeviceClasses(),
+	})
+}
 
 type draManager struct{ *Hosts }
 
@@ -53,8 +72,15 @@ func (m draManager) PodGroups() fwk.PodGroupLister                { return podGr
 
 type slicesOf struct{ *Hosts }
 
-// ListWithDeviceTaintRules lists the slices; the feature gate of the rules is off.
+// ListWithDeviceTaintRules lists the slices, with the taints that rules give their
+// devices.
 func (s slicesOf) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error) {
+	switch {
+	case s.slicesFailed != nil:
+		return nil, s.slicesFailed
+	case s.slices != nil:
+		return s.slices.ListPatchedResourceSlices()
+	}
 	return s.factory.Resource().V1().ResourceSlices().Lister().List(labels.Everything())
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/featuregate"
 	basemetrics "k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 	kubeconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -64,7 +65,7 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 	logger := klog.FromContext(ctx)
 	configs, hosts := config.Profiles(c), (*compat.Hosts)(nil)
 	if len(o.Plugins) > 0 {
-		if hosts, err = newHosts(logger, &o, api); err != nil {
+		if hosts, err = newHosts(logger, &o, api, gates); err != nil {
 			return nil, err
 		}
 		args, err := compat.NewArgs(nil)
@@ -138,12 +139,13 @@ func (s *Scheduler) Run(ctx context.Context) {
 	}
 }
 
-func newHosts(logger klog.Logger, o *Options, api *rest.Config) (*compat.Hosts, error) {
+func newHosts(logger klog.Logger, o *Options, api *rest.Config, gates featuregate.FeatureGate) (*compat.Hosts, error) {
 	d, err := dynamic.NewForConfig(api)
 	if err != nil {
 		return nil, err
 	}
-	return compat.New(compat.Options{Logger: logger, Config: api, Client: o.Client, Dynamic: d, Parallelism: int(o.Parallelism)}), nil
+	return compat.New(compat.Options{Logger: logger, Config: api, Client: o.Client, Dynamic: d, Parallelism: int(o.Parallelism),
+		DeviceTaintRules: gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: gates.Enabled("DRAConsumableCapacity")}), nil
 }
 
 // connection is how a client reaches its API server.
