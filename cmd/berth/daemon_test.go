@@ -87,9 +87,19 @@ func TestEventsAndTop(t *testing.T) {
 	}
 }
 
-// The daemon's text is passed on, and its verdict is the exit status.
+// The daemon's text is passed on, and its verdict is the exit status. About all pods it
+// is whether any is pending.
 func TestWhyFromTheDaemon(t *testing.T) {
 	flags := scheduler(t, func(w http.ResponseWriter, r *http.Request) {
+		switch at := r.URL.String(); {
+		case at == "/berth/v1/why/all?output=json":
+			fmt.Fprint(w, `{"pending": 0}`)
+			return
+		case at == "/berth/v1/why/all?output=wide":
+			w.Header().Set("Berth-Pending", "412")
+			fmt.Fprint(w, "412 pods are pending\n")
+			return
+		}
 		if r.URL.Query().Get("output") == "json" {
 			fmt.Fprint(w, `{"verdict": "Misconfigured"}`)
 			return
@@ -101,6 +111,12 @@ func TestWhyFromTheDaemon(t *testing.T) {
 		t.Errorf("%d %q %q", status, out, err)
 	}
 	if status, out, err := berth("", append([]string{"why", "shop/cart", "-o", "yaml"}, flags...)...); status != exitMisconfigured || out != "verdict: Misconfigured\n" {
+		t.Errorf("%d %q %q", status, out, err)
+	}
+	if status, out, err := berth("", append([]string{"why", "--all", "-o", "wide"}, flags...)...); status != exitWaiting || out != "412 pods are pending\n" {
+		t.Errorf("%d %q %q", status, out, err)
+	}
+	if status, out, err := berth("", append([]string{"why", "--all", "-o", "json"}, flags...)...); status != 0 || out != `{"pending": 0}` {
 		t.Errorf("%d %q %q", status, out, err)
 	}
 }
@@ -143,7 +159,7 @@ func TestDaemonRefuses(t *testing.T) {
 		"events a -o xml":                     "-o xml: must be text or json",
 		"top --interval 1ms":                  "--interval 1ms: must be 500ms at least",
 		"why a --daemon auto -f x.yaml":       "leave out -f",
-		"why --all --daemon auto":             "the daemon answers about one pod",
+		"why a --all --daemon auto":           "--all: takes no pod",
 		"why a --daemon auto --config c.yaml": "leave out --config",
 		"top --lease nonsense --daemon auto":  "--lease nonsense: must be NAMESPACE/NAME",
 	} {

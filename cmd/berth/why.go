@@ -40,8 +40,9 @@ code decided again. Nothing changes in the cluster.
 
 The cluster is the one that kubectl talks to, or comes from files (-f, as
 "simulate" reads them). With --daemon the scheduler itself answers, from its
-memory: also where in the queue the pod is, and what happened to it. The answer holds for the moment: other pending pods
-count only where they are nominated to a node.
+memory: also where in the queue the pod is, and what happened to it. The answer
+holds for the moment: other pending pods count only where they are nominated to a
+node.
 
 With --all it ranks what blocks all pending pods, grouped by cause, and says how
 many nodes of which shape would place how many of them.
@@ -66,8 +67,9 @@ const whyExamples = `  # Why does it wait?
   # For a script
   %[1]s why shop/cart-0 -o json | jq -r '.fixes[0].changes[0].patch'
 
-  # What blocks most?
-  %[1]s why --all`
+  # What blocks most? In the cluster of the kubeconfig, or as the scheduler sees it
+  %[1]s why --all
+  %[1]s why --all --daemon auto`
 
 func newWhy(name string) *cobra.Command {
 	q := inquiry{source: newSource()}
@@ -96,7 +98,7 @@ func (q *inquiry) run(ctx context.Context, args []string, stdin io.Reader, stdou
 		return err
 	}
 	if q.daemon.url != "" {
-		return q.ask(ctx, args[0], stdout)
+		return q.ask(ctx, args, stdout)
 	}
 	c, err := q.cluster(ctx, stdin, stderr)
 	if err != nil {

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
+	"strconv"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/why"
 )
 
@@ -18,8 +21,6 @@ func (q *inquiry) checkDaemon() error {
 	switch {
 	case q.daemon.url == "":
 		return nil
-	case q.all:
-		return errors.New("--all: the daemon answers about one pod; leave out --daemon, and the API server is read")
 	case len(q.files) > 0:
 		return errors.New("--daemon: the scheduler answers about its own cluster; leave out -f")
 	case q.config != "":
@@ -29,7 +30,7 @@ func (q *inquiry) checkDaemon() error {
 }
 
 // ask has the daemon answer.
-func (q *inquiry) ask(ctx context.Context, pod string, stdout io.Writer) error {
+func (q *inquiry) ask(ctx context.Context, args []string, stdout io.Writer) error {
 	q.daemon.kubeconfig, q.daemon.context = q.kubeconfig, q.context
 	d, err := q.daemon.dial(ctx)
 	if err != nil {
@@ -40,7 +41,12 @@ func (q *inquiry) ask(ctx context.Context, pod string, stdout io.Writer) error {
 	if form == "yaml" {
 		form = "json"
 	}
-	reply, err := d.open(ctx, "why", url.Values{"pod": {qualified(pod, q.namespace)}, "output": {form}})
+	what, question := "why/all", url.Values{"output": {form}}
+	if !q.all {
+		what = "why"
+		question.Set("pod", qualified(args[0], q.namespace))
+	}
+	reply, err := d.open(ctx, what, question)
 	if err != nil {
 		return err
 	}
@@ -49,13 +55,9 @@ func (q *inquiry) ask(ctx context.Context, pod string, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("the daemon's answer: %w", err)
 	}
-	verdict := why.Verdict(reply.Header.Get("Berth-Verdict"))
-	if form == "json" {
-		var a struct{ Verdict why.Verdict }
-		if err := json.Unmarshal(body, &a); err != nil {
-			return fmt.Errorf("the daemon's answer: %w", err)
-		}
-		verdict = a.Verdict
+	status, err := q.statusOf(reply.Header, body)
+	if err != nil {
+		return fmt.Errorf("the daemon's answer: %w", err)
 	}
 	if q.output == "yaml" {
 		if body, err = yaml.JSONToYAML(body); err != nil {
@@ -65,5 +67,25 @@ func (q *inquiry) ask(ctx context.Context, pod string, stdout io.Writer) error {
 	if _, err := stdout.Write(body); err != nil {
 		return err
 	}
-	return statusOf(verdict)
+	return status
+}
+
+// statusOf is the exit status of an answer: nil for 0. A text tells it in a header.
+func (q *inquiry) statusOf(header http.Header, body []byte) (status, err error) {
+	var said struct {
+		Verdict why.Verdict
+		Pending int
+	}
+	switch {
+	case q.output == "json" || q.output == "yaml":
+		err = json.Unmarshal(body, &said)
+	case q.all:
+		said.Pending, err = strconv.Atoi(header.Get(api.PendingHeader))
+	default:
+		said.Verdict = why.Verdict(header.Get(api.VerdictHeader))
+	}
+	if q.all {
+		return statusOfAll(said.Pending), err
+	}
+	return statusOf(said.Verdict), err
 }

@@ -79,10 +79,11 @@ type Options struct {
 	Now func() time.Time
 }
 
-// How many questions are answered at the same time. One of the first kind takes as
+// How many questions are answered at the same time. One of the first two kinds takes as
 // much memory as a second picture of the cluster.
 const (
 	mostWhys    = 1
+	mostWhyAlls = 1
 	mostReads   = 4
 	mostWatches = 16
 )
@@ -92,18 +93,20 @@ const patience = 10 * time.Second
 
 type handler struct {
 	Options
-	whys, reads, watches chan struct{}
+	watches chan struct{}
 }
 
 // Handler serves the paths below Prefix.
 func Handler(o Options) http.Handler {
-	h := &handler{o, make(chan struct{}, mostWhys), make(chan struct{}, mostReads), make(chan struct{}, mostWatches)}
+	h := &handler{o, make(chan struct{}, mostWatches)}
+	reads := make(chan struct{}, mostReads)
 	mux := http.NewServeMux()
 	for path, answer := range map[string]func(*http.Request) (any, error){ // any order: each by itself
-		"records": limited(h.reads, h.records),
-		"pending": limited(h.reads, h.pending),
-		"summary": limited(h.reads, h.summary),
-		"why":     limited(h.whys, h.why),
+		"records": limited(reads, h.records),
+		"pending": limited(reads, h.pending),
+		"summary": limited(reads, h.summary),
+		"why":     limited(make(chan struct{}, mostWhys), h.why),
+		"why/all": limited(make(chan struct{}, mostWhyAlls), h.whyAll),
 	} {
 		mux.HandleFunc("GET "+Prefix+path, h.answered(answer))
 	}
@@ -113,7 +116,7 @@ func Handler(o Options) http.Handler {
 			refuse(w, problem(http.StatusMethodNotAllowed, BadRequest, "%s: only GET is served", r.Method))
 			return
 		}
-		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are records, pending, summary, watch and why below %s", r.URL.Path, Prefix))
+		refuse(w, problem(http.StatusNotFound, NotFound, "%s is not served: there are records, pending, summary, watch, why and why/all below %s", r.URL.Path, Prefix))
 	})
 	return mux
 }
@@ -147,7 +150,7 @@ func (h *handler) answered(answer func(*http.Request) (any, error)) http.Handler
 		}
 		if t, ok := out.(text); ok {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			w.Header().Set("Berth-Verdict", t.verdict)
+			w.Header().Set(t.header, t.value)
 			_, _ = w.Write(t.body)
 			return
 		}
@@ -157,8 +160,8 @@ func (h *handler) answered(answer func(*http.Request) (any, error)) http.Handler
 
 // text is an answer for people.
 type text struct {
-	verdict string
-	body    []byte
+	header, value string
+	body          []byte
 }
 
 func refuse(w http.ResponseWriter, err error) {

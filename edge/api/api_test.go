@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,16 +38,18 @@ var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // the pods by namespace/name.
 type fixture struct {
 	testing.TB
-	mu      sync.Mutex // stands for the loop
-	m       *machine.Machine
-	r       *records.Recorder
-	now     time.Time
-	pods    map[string]*v1.Pod
-	leads   bool
-	synced  bool
-	copies  error
-	stopped chan struct{}
-	server  *httptest.Server
+	mu     sync.Mutex // stands for the loop
+	m      *machine.Machine
+	r      *records.Recorder
+	now    time.Time
+	pods   map[string]*v1.Pod
+	leads  bool
+	synced bool
+	copies error
+	// pageSize is how many pods the API server lists at a time.
+	pageSize int
+	stopped  chan struct{}
+	server   *httptest.Server
 }
 
 func newProfiles() ([]*profile.Profile, error) {
@@ -60,12 +64,16 @@ func newFixture(t testing.TB) *fixture {
 	options := machine.Options{Seed: 1, Workers: 1, InitialBackoff: time.Second, MaxBackoff: 10 * time.Second, MaxUnschedulable: 5 * time.Minute}
 	withProfiles := options
 	withProfiles.Profiles = profiles
-	f := &fixture{TB: t, m: machine.New(withProfiles), r: records.New(0), now: start, pods: map[string]*v1.Pod{}, leads: true, synced: true, stopped: make(chan struct{})}
+	f := &fixture{TB: t, m: machine.New(withProfiles), r: records.New(0), now: start, pods: map[string]*v1.Pod{}, leads: true, synced: true, pageSize: 2, stopped: make(chan struct{})}
 	f.r.Watch(f.m)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/api/v1/pods" {
+			f.list(w, r)
+			return
+		}
 		parts := strings.Split(r.URL.Path, "/") // /api/v1/namespaces/NAMESPACE/pods/NAME
 		p := f.pods[parts[4]+"/"+parts[6]]
-		w.Header().Set("Content-Type", "application/json")
 		if p == nil || parts[5] != "pods" {
 			w.WriteHeader(http.StatusNotFound)
 			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Reason: metav1.StatusReasonNotFound, Code: 404})
@@ -97,6 +105,27 @@ func newFixture(t testing.TB) *fixture {
 	}))
 	t.Cleanup(f.server.Close)
 	return f
+}
+
+// list is a page of the pods without a node, by name.
+func (f *fixture) list(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("fieldSelector") != "spec.nodeName=" {
+		f.Errorf("%s: want pods without a node", r.URL)
+	}
+	from := r.URL.Query().Get("continue")
+	page := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
+	for _, name := range slices.Sorted(maps.Keys(f.pods)) {
+		switch {
+		case f.pods[name].Spec.NodeName != "" || name < from:
+		case len(page.Items) == f.pageSize:
+			page.Continue = name
+			_ = json.NewEncoder(w).Encode(page)
+			return
+		default:
+			page.Items = append(page.Items, *f.pods[name])
+		}
+	}
+	_ = json.NewEncoder(w).Encode(page)
 }
 
 func (f *fixture) step(e machine.Event) []machine.Effect {
@@ -220,6 +249,40 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// All pending pods are ranked by what blocks them, but for those that are being bound.
+// A pod that is not valid does not stop the others.
+func TestWhyAll(t *testing.T) {
+	f := stuck(t)
+	f.pods["shop/small"].Spec.NodeName = "n1"
+	for _, name := range []string{"huge-0", "huge-1", "huge-2"} {
+		f.pod(name, "16")
+	}
+	f.pod("coming", "2")
+	for range 4 {
+		f.step(machine.ScheduleOne{})
+	}
+	f.pods["shop/broken"] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken", UID: "broken"}}
+	f.pods["shop/broken"].Spec.Containers = []v1.Container{{Name: "web", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("-1")}}}}
+	var r why.Ranking
+	if code, body := f.get("why/all", &r); code != 200 {
+		t.Fatal(body)
+	}
+	if r.Kind != "WhyAll" || r.Pending != 4 || len(r.Causes) != 1 || r.Causes[0].Pods != 4 || r.Causes[0].Verdict != why.Misconfigured || len(r.Causes[0].Fixes) == 0 {
+		t.Errorf("got %+v", r)
+	}
+	if len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "pod shop/broken: ") {
+		t.Errorf("left out: %q", r.LeftOut)
+	}
+	code, body := f.get("why/all?output=text", nil)
+	if code != 200 || !strings.HasPrefix(body, "4 pods are pending, by cause\n\n4 pods, fitting nowhere") || !strings.Contains(body, "\nLeft out: the API server: pod shop/broken: ") {
+		t.Errorf("text: %d %s", code, body)
+	}
+	f.copies = ErrHosted
+	if code, body := f.get("why/all", nil); code != 501 || !strings.Contains(body, "plugins") {
+		t.Errorf("a daemon with hosted plugins: %d %s", code, body)
+	}
+}
+
 func TestBadQuestions(t *testing.T) {
 	f := stuck(t)
 	for path, want := range map[string]string{
@@ -236,7 +299,8 @@ func TestBadQuestions(t *testing.T) {
 		"why?pod=nobody":                 "404 pod default/nobody: there is no such pod",
 		"why?pod=shop/big&output=poetry": "400 parameter output=poetry: must be one of json, text, wide",
 		"watch?since=never":              "400 parameter since=never: must be a time such as 2026-01-31T12:00:00Z, or how long ago, such as 10m",
-		"nothing":                        "404 /berth/v1/nothing is not served: there are records, pending, summary, watch and why below /berth/v1/",
+		"nothing":                        "404 /berth/v1/nothing is not served: there are records, pending, summary, watch, why and why/all below /berth/v1/",
+		"why/all?pod=shop/big":           "400 parameter pod=shop/big: is not known; there are output",
 	} {
 		var p Problem
 		code, _ := f.get(path, &p)
@@ -249,7 +313,7 @@ func TestBadQuestions(t *testing.T) {
 		t.Errorf("not synced: %d %s", code, body)
 	}
 	f.leads = false
-	for _, path := range []string{"records", "pending", "summary", "watch", "why?pod=shop/big"} {
+	for _, path := range []string{"records", "pending", "summary", "watch", "why?pod=shop/big", "why/all"} {
 		var p Problem
 		if code, _ := f.get(path, &p); code != 503 || p.Reason != NotLeading || p.Leader != "berth-7f9_1234" {
 			t.Errorf("%s of one that does not lead: %d %+v", path, code, p)
@@ -309,31 +373,52 @@ func TestTooManyStreams(t *testing.T) {
 	}
 }
 
-// BenchmarkWhy is one question in a cluster of 5,000 nodes and 30,000 pods, fixes
-// included.
-func BenchmarkWhy(b *testing.B) {
+// large is a cluster of 5,000 nodes and 30,000 pods, with pods that fit nowhere.
+func large(b *testing.B, stuck int) *fixture {
 	f := newFixture(b)
+	f.pageSize = pageSize
 	for i := range 5000 {
 		f.node(fmt.Sprintf("node-%d", i), "4")
 	}
 	for i := range 30_000 {
 		p := f.pod(fmt.Sprintf("pod-%d", i), "600m")
-		bound := p.DeepCopy()
-		bound.Spec.NodeName = fmt.Sprintf("node-%d", i%5000)
-		f.step(machine.PodSet{Pod: decode.Pod(bound)})
+		p.Spec.NodeName = fmt.Sprintf("node-%d", i%5000)
+		f.step(machine.PodSet{Pod: decode.Pod(p)})
 	}
-	f.pod("stuck", "3")
-	f.step(machine.ScheduleOne{})
+	for i := range stuck {
+		f.pod(fmt.Sprintf("stuck-%d", i), fmt.Sprintf("%dm", 3000+i/2*5)) // by twos alike
+		f.step(machine.ScheduleOne{})
+	}
+	return f
+}
+
+// BenchmarkWhy is one question in a cluster of 5,000 nodes and 30,000 pods, fixes
+// included.
+func BenchmarkWhy(b *testing.B) {
+	f := large(b, 1)
 	b.ReportAllocs()
 	var looked time.Duration
 	for b.Loop() {
 		var a why.Answer
-		if code, body := f.get("why?pod=shop/stuck", &a); code != 200 || len(a.Fixes) == 0 {
+		if code, body := f.get("why?pod=shop/stuck-0", &a); code != 200 || len(a.Fixes) == 0 {
 			b.Fatal(body)
 		}
 		began := time.Now()
-		take(f.m, "stuck")
+		take(f.m, "stuck-0")
 		looked += time.Since(began)
 	}
 	b.ReportMetric(float64(looked.Milliseconds())/float64(b.N), "ms-of-the-loop/op")
+}
+
+// BenchmarkWhyAll is a question about 2,000 pending pods of a thousand kinds in that
+// cluster.
+func BenchmarkWhyAll(b *testing.B) {
+	f := large(b, 2000)
+	b.ReportAllocs()
+	for b.Loop() {
+		var r why.Ranking
+		if code, body := f.get("why/all", &r); code != 200 || r.Pending != 2000 || len(r.Causes[0].Fixes) == 0 {
+			b.Fatal(code, body)
+		}
+	}
 }

@@ -38,9 +38,30 @@ func take(m *machine.Machine, uid types.UID) snapshot {
 	return s
 }
 
-// copyOf makes a machine that knows the same cluster. A pod that is assumed to be on a
-// node takes no room there if it is the one that the question is about.
-func (h *handler) copyOf(s *snapshot, asked *v1.Pod) (m *machine.Machine, err error) {
+// apiNodes are the nodes as objects of the API.
+func (s *snapshot) apiNodes() (nodes []*v1.Node) {
+	for _, e := range s.cluster {
+		if n, ok := e.(machine.NodeSet); ok {
+			nodes = append(nodes, apiNode(n.Node))
+		}
+	}
+	return nodes
+}
+
+// placed are the pods that have a node.
+func (s *snapshot) placed() map[types.UID]bool {
+	placed := map[types.UID]bool{}
+	for _, e := range s.cluster {
+		if p, ok := e.(machine.PodSet); ok && p.Pod.NodeName != "" {
+			placed[p.Pod.UID] = true
+		}
+	}
+	return placed
+}
+
+// copyOf makes a machine that knows the same cluster, but for one pod: one that the
+// question is about takes no room on the node where it is assumed.
+func (h *handler) copyOf(s *snapshot, without types.UID) (m *machine.Machine, err error) {
 	profiles, err := h.Profiles()
 	if err != nil {
 		return nil, err
@@ -54,7 +75,7 @@ func (h *handler) copyOf(s *snapshot, asked *v1.Pod) (m *machine.Machine, err er
 		}
 	}()
 	for _, e := range s.cluster {
-		if p, ok := e.(machine.PodSet); ok && s.node != "" && p.Pod.UID == asked.UID {
+		if p, ok := e.(machine.PodSet); ok && without != "" && p.Pod.UID == without {
 			continue
 		}
 		m.Step(s.at, e)

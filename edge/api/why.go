@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 
@@ -40,11 +41,22 @@ func (h *handler) why(r *http.Request) (any, error) {
 	if err != nil || output == "json" {
 		return a, err
 	}
+	return textOf(VerdictHeader, string(a.Verdict), a, output == "wide")
+}
+
+// Headers of answers that are text. They tell a program what the text tells people.
+const (
+	VerdictHeader = "Berth-Verdict"
+	PendingHeader = "Berth-Pending" // how many pods
+)
+
+// textOf is an answer for people, with a header.
+func textOf(header, value string, a interface{ Text(io.Writer, bool) error }, wide bool) (any, error) {
 	var b bytes.Buffer
-	if err := a.Text(&b, output == "wide"); err != nil {
+	if err := a.Text(&b, wide); err != nil {
 		return nil, err
 	}
-	return text{string(a.Verdict), b.Bytes()}, nil
+	return text{header, value, b.Bytes()}, nil
 }
 
 func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.Answer, error) {
@@ -56,8 +68,12 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.A
 	if err := h.look(ctx, func(m *machine.Machine) { now = take(m, pod.UID) }); err != nil {
 		return nil, err
 	}
+	assumed := types.UID("")
+	if now.node != "" {
+		assumed = pod.UID
+	}
 	history, _ := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory})
-	copied, err := h.copyOf(&now, pod)
+	copied, err := h.copyOf(&now, assumed)
 	if err != nil {
 		said := ""
 		if last, tried := h.Recorder.Lasts()[string(pod.UID)]; tried {
@@ -65,11 +81,7 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.A
 		}
 		return nil, problem(http.StatusNotImplemented, Unsupported, "pod %s: this daemon cannot say why: %s%s", name, err, said)
 	}
-	for _, e := range now.cluster {
-		if n, ok := e.(machine.NodeSet); ok {
-			set.Nodes = append(set.Nodes, apiNode(n.Node))
-		}
-	}
+	set.Nodes = now.apiNodes()
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
 	a := cluster.Why(pod)
 	now.queue.History = history
@@ -92,6 +104,15 @@ func (h *handler) read(ctx context.Context, name types.NamespacedName) (*manifes
 	if err := set.Add(pod, "v1/Pod", "the API server"); err != nil {
 		return nil, nil, err
 	}
+	if err := h.readClaims(ctx, set, pod); err != nil {
+		return nil, nil, err
+	}
+	return set, pod, set.Resolve()
+}
+
+// readClaims adds the pod's claims to the set. One that cannot be read is not there: no
+// fix of it is looked for.
+func (h *handler) readClaims(ctx context.Context, set *manifest.Set, pod *v1.Pod) error {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		claim := types.NamespacedName{Namespace: pod.Namespace}
@@ -104,14 +125,14 @@ func (h *handler) read(ctx context.Context, name types.NamespacedName) (*manifes
 			continue
 		}
 		c := &v1.PersistentVolumeClaim{}
-		if h.get(ctx, "persistentvolumeclaims", claim, c) != nil {
-			continue // a fix of the claim is not looked for
+		if set.Written("PersistentVolumeClaim", claim.Namespace, claim.Name) != nil || h.get(ctx, "persistentvolumeclaims", claim, c) != nil {
+			continue
 		}
 		if err := set.Add(c, "v1/PersistentVolumeClaim", "the API server"); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
-	return set, pod, set.Resolve()
+	return nil
 }
 
 func (h *handler) get(ctx context.Context, resource string, name types.NamespacedName, into runtime.Object) error {

@@ -30,6 +30,8 @@ type Ranking struct {
 	Kind       string  `json:"kind"`
 	Pending    int     `json:"pending"`
 	Causes     []Cause `json:"causes"`
+	// LeftOut says which pods were not looked at, and why.
+	LeftOut []string `json:"leftOut,omitempty"`
 }
 
 // Cause is what some pods wait for, or lack.
@@ -262,6 +264,9 @@ func (r *Ranking) Text(out io.Writer, wide bool) error {
 		for _, f := range shown {
 			fmt.Fprintf(&b, "  or, for %s: %s\n", c.Examples[0], f.Summary)
 		}
+	}
+	for _, left := range r.LeftOut {
+		fmt.Fprintf(&b, "\nLeft out: %s\n", left)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -51,6 +51,9 @@ func TestRecords(t *testing.T) {
 		a.Queue == nil || a.Queue.Place != "unschedulable" || len(a.Queue.History) != 2 {
 		t.Errorf("why: %v, %+v", err, a)
 	}
+	if text := tell(1, "why", "--all"); !strings.Contains(text, "pending, by cause") || !strings.Contains(text, giant) || !strings.Contains(text, "or, for "+giant+": lower the CPU request") {
+		t.Errorf("why --all:\n%s", text)
+	}
 	if text := tell(0, "why", f.name+"/one-0"); !strings.Contains(text, " runs on ") {
 		t.Errorf("why of a pod that runs:\n%s", text)
 	}
@@ -114,7 +117,7 @@ func (f *field) checkReaders(berth *cluster.Scheduler) {
 	f.Helper()
 	reader := client{token: f.token(f.name, "default")}
 	for c, want := range map[client]int{{}: 403, {token: "nonsense"}: 401, reader: 403} {
-		for _, path := range []string{"summary", "records", "pending", "why?pod=a", "watch"} {
+		for _, path := range []string{"summary", "records", "pending", "why?pod=a", "why/all", "watch"} {
 			if status, body := f.ask(berth, c, api.Prefix+path); status != want {
 				f.Errorf("%s without the right: status %d, want %d: %.200s", path, status, want, body)
 			}

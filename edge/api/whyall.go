@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/why"
+)
+
+// Bounds of a question about all pending pods.
+const (
+	mostPending = 10_000 // pods that are looked at
+	pageSize    = 500    // pods that are read at a time
+	mostLeftOut = 10     // pods of which it is said why they are left out
+	whyAllTime  = time.Minute
+)
+
+// whyAll ranks what blocks all pending pods, as `berth why --all` does.
+func (h *handler) whyAll(r *http.Request) (any, error) {
+	p := paramsOf(r, "output")
+	output := p.one("output", "json", "json", "text", "wide")
+	if p.err != nil {
+		return nil, p.err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), whyAllTime)
+	defer cancel()
+	ranking, err := h.ranking(ctx)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, problem(http.StatusGatewayTimeout, Failed, "why/all: there is no answer within %s", whyAllTime)
+	case err != nil || output == "json":
+		return ranking, err
+	}
+	return textOf(PendingHeader, strconv.Itoa(ranking.Pending), ranking, output == "wide")
+}
+
+func (h *handler) ranking(ctx context.Context) (*why.Ranking, error) {
+	var now snapshot
+	if err := h.look(ctx, func(m *machine.Machine) { now = take(m, "") }); err != nil {
+		return nil, err
+	}
+	copied, err := h.copyOf(&now, "")
+	if err != nil {
+		return nil, problem(http.StatusNotImplemented, Unsupported, "why/all: this daemon cannot say why: %s", err)
+	}
+	set, leftOut, err := h.readPending(ctx, &now)
+	if err != nil {
+		return nil, err
+	}
+	set.Nodes = now.apiNodes()
+	cluster := why.Cluster{Machine: copied, Set: set, Read: func(p *v1.Pod) {
+		_ = h.readClaims(ctx, set, p) // then no fix of the claim is found
+	}}
+	ranking, err := cluster.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ranking.LeftOut = leftOut
+	return ranking, nil
+}
+
+// readPending reads the pods without a node from the API server, as they were written.
+// Those are left out which the snapshot has on a node: they are being bound, or are
+// bound since.
+func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest.Set, leftOut []string, err error) {
+	set = manifest.NewSet()
+	set.KeepWritten = true
+	placed := now.placed()
+	options := metav1.ListOptions{FieldSelector: "spec.nodeName=", Limit: pageSize}
+	for read := 0; ; {
+		var page v1.PodList
+		if err := h.Read.Get().Resource("pods").VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(&page); err != nil {
+			if ctx.Err() != nil {
+				return nil, nil, ctx.Err()
+			}
+			return nil, nil, problem(http.StatusBadGateway, Failed, "listing pods: %s", err)
+		}
+		for i := range page.Items {
+			if placed[page.Items[i].UID] {
+				continue
+			}
+			page.Items[i].ManagedFields = nil
+			if err := set.Add(&page.Items[i], "v1/Pod", "the API server"); err != nil && len(leftOut) < mostLeftOut {
+				leftOut = append(leftOut, err.Error())
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			break
+		}
+		if read += len(page.Items); read >= mostPending {
+			leftOut = append(leftOut, fmt.Sprintf("all pods without a node but %d: no more are looked at", read))
+			break
+		}
+	}
+	return set, leftOut, set.Resolve()
+}
