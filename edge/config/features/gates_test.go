@@ -1,6 +1,7 @@
 package features
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,6 +121,35 @@ func TestUnsupported(t *testing.T) {
 		errs := Unsupported(gates)
 		if want == "" && len(errs) > 0 || want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), want)) {
 			t.Errorf("--feature-gates=%s: got %v, want %q", flag, errs, want)
+		}
+	}
+}
+
+// A gate that Berth does not read is refused too where an earlier version lets it be
+// turned off.
+func TestUnsupportedUnderEmulation(t *testing.T) {
+	for _, tc := range []struct {
+		minor uint
+		flag  string
+		want  []string
+	}{
+		{35, "", nil},
+		{34, "", nil},
+		{34, "InPlacePodVerticalScaling=false", []string{"InPlacePodVerticalScaling=false"}},
+		{33, "", []string{"PodLevelResources=false", "VolumeAttributesClass=false"}},
+		{33, "PodLevelResources=true,VolumeAttributesClass=true", nil},
+		{33, "PodLevelResources=true,VolumeAttributesClass=true,SchedulerQueueingHints=false", []string{"SchedulerQueueingHints=false"}},
+	} {
+		gates := New()
+		if err := gates.SetEmulationVersion(version.MajorMinor(1, tc.minor)); err != nil {
+			t.Fatal(err)
+		}
+		if err := gates.Set(tc.flag); err != nil {
+			t.Fatalf("%s: %v", tc.flag, err)
+		}
+		errs := Unsupported(gates)
+		if !slices.EqualFunc(errs, tc.want, func(err error, want string) bool { return strings.Contains(err.Error(), want) }) {
+			t.Errorf("1.%d %s: got %v, want %v", tc.minor, tc.flag, errs, tc.want)
 		}
 	}
 }

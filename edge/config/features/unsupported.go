@@ -15,6 +15,10 @@ var lacks = []struct {
 	{"GenericWorkload", true, "pod groups are not supported: their pods would be placed one by one"},
 	{"DRANodeAllocatableResources", true, "what devices take of a node's resources is not counted: nodes would be over-committed"},
 	{"PodLevelResources", false, "resources of the whole pod always count"},
+	// These can be turned off only where an earlier version is emulated.
+	{"InPlacePodVerticalScaling", false, "what a container has got counts, not only what it asks for"},
+	{"SchedulerQueueingHints", false, "queueing hints are always asked"},
+	{"VolumeAttributesClass", false, "volumes of another attributes class never suit a claim"},
 	{"SchedulerAsyncPreemption", false, "victims are always evicted while other pods are scheduled"},
 	{CoordinatedLeaderElection, true, "the lease is taken by whoever applies first; candidates are not compared"},
 }
