@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ type recorder struct {
 	dropped atomic.Uint64 // by the queue or the API
 	host    string
 	waiting chan struct{} // holds a token while one waits for bindings: the others wait for him
+	again   atomic.Int64  // events that wait for another try
 }
 
 // eventSink is the API as the recorder sees it.
@@ -61,7 +63,7 @@ func (r *recorder) add(e machine.PublishEvent) {
 	if e.Reason == neverRepeated {
 		s := newSeries(e, now)
 		s.count = 1
-		r.submit(now, func(ctx context.Context) error { return r.record(ctx, eventOf(e, r.host, *s)) })
+		r.submit(now, eventTries, func(ctx context.Context) error { return r.record(ctx, eventOf(e, r.host, *s)) })
 		return
 	}
 	if r.cache.full() {
@@ -72,7 +74,16 @@ func (r *recorder) add(e machine.PublishEvent) {
 	if !tell {
 		return
 	}
-	if !r.submit(now, func(ctx context.Context) error {
+	tries := eventTries
+	if s.count > 1 {
+		tries = 1 // the next repeat tells more
+	}
+	sent := false
+	if !r.submit(now, tries, func(ctx context.Context) error {
+		if sent && r.cache.repeated(key, s.count) {
+			return nil // the repeat was told
+		}
+		sent = true
 		err := r.record(ctx, eventOf(e, r.host, s))
 		if err != nil {
 			r.cache.lost(key)
@@ -83,11 +94,23 @@ func (r *recorder) add(e machine.PublishEvent) {
 	}
 }
 
-// submit queues a request. One that fails is lost: events only inform.
-func (r *recorder) submit(since time.Time, request func(context.Context) error) bool {
+// A request that nobody answers is sent so often, with so much time in between; so
+// many wait for another try at the most. client-go's recorder sends twelve times, and
+// keeps a goroutine for each.
+const (
+	eventTries = 3
+	eventAgain = 10 * time.Second
+	againLimit = 1000
+)
+
+// submit queues a request. One that the API server refuses is lost: events only
+// inform. One that it does not answer is sent again a while later: the name says what
+// came twice.
+func (r *recorder) submit(since time.Time, tries int, request func(context.Context) error) bool {
 	queued := r.pool.submit(func(ctx context.Context) {
 		r.yield(ctx, since)
-		if request(ctx) != nil {
+		err := request(ctx)
+		if err != nil && (tries == 1 || !unanswered(err) || !r.later(tries-1, request)) {
 			r.dropped.Add(1)
 		}
 	})
@@ -95,6 +118,25 @@ func (r *recorder) submit(since time.Time, request func(context.Context) error) 
 		r.dropped.Add(1)
 	}
 	return queued
+}
+
+// later submits the request again after a while. It reports false where too many wait.
+func (r *recorder) later(tries int, request func(context.Context) error) bool {
+	if r.again.Add(1) > againLimit {
+		r.again.Add(-1)
+		return false
+	}
+	time.AfterFunc(eventAgain, func() {
+		r.again.Add(-1)
+		r.submit(time.Now(), tries, request)
+	})
+	return true
+}
+
+// unanswered tells that no answer came to a request which was sent, or was to be.
+func unanswered(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return !errors.As(err, &status) && !errors.Is(err, ErrNotLeading)
 }
 
 // record writes an event, or the series that it has become. An Event that has
@@ -127,7 +169,7 @@ func (r *recorder) finish() {
 	now := time.Now()
 	for _, s := range r.cache.turn() {
 		e := &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}, Series: s.api()}
-		r.submit(now, func(ctx context.Context) error {
+		r.submit(now, 1, func(ctx context.Context) error {
 			if err := r.sink.patch(ctx, e); !apierrors.IsNotFound(err) {
 				return err
 			}

@@ -103,6 +103,14 @@ func (c *eventCache) lost(k eventKey) {
 	}
 }
 
+// repeated tells whether there were more than so many occurrences.
+func (c *eventCache) repeated(k eventKey, count int32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.recent[k]
+	return s != nil && s.count > count
+}
+
 func (c *eventCache) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
