@@ -108,6 +108,8 @@ type Options struct {
 	Register func(...basemetrics.Registerable)
 	// Wrap, when set, puts something between the loop and the machine.
 	Wrap func(loop.Machine) loop.Machine
+	// ExtendersVia, when set, is the way to the extenders.
+	ExtendersVia http.RoundTripper
 	// Observe, when set, sees each step after it, on the loop's goroutine.
 	Observe func(loop.Step)
 	// RecordsBytes is how much memory the records of pods may take.
@@ -145,6 +147,9 @@ func New(o Options) (*Daemon, error) {
 	extenders, err := extender.New(c.Extenders)
 	if err != nil {
 		return nil, err
+	}
+	if o.ExtendersVia != nil {
+		extenders.Via(o.ExtendersVia)
 	}
 	options := machine.Options{
 		Check:    config.CheckInvariants(),

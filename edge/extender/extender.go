@@ -123,6 +123,13 @@ func redacted(address string) string {
 	return u.Redacted()
 }
 
+// Via has them reached by another way than the network.
+func (x Extenders) Via(way http.RoundTripper) {
+	for _, s := range x {
+		s.client.Transport = way
+	}
+}
+
 // Machine is what the machine needs to know of them.
 func (x Extenders) Machine() []machine.Extender {
 	list := make([]machine.Extender, len(x))

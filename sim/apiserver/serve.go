@@ -10,6 +10,7 @@ import (
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -80,6 +81,9 @@ func (s *Server) answer(r *http.Request, t target) (int, runtime.Object, error) 
 	if err != nil {
 		return 0, nil, err
 	}
+	if l, ok := body.(*coordinationv1.Lease); ok && s.Skew != nil {
+		shift(l, s.Skew(By(r.Context())))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Method == http.MethodPost && t.subresource == "" {
@@ -106,6 +110,15 @@ func (s *Server) answer(r *http.Request, t target) (int, runtime.Object, error) 
 		}
 	}
 	return 0, nil, apierrors.NewMethodNotSupported(t.kind.resource.GroupResource(), r.Method)
+}
+
+// shift shifts the times that a lease says.
+func shift(l *coordinationv1.Lease, by time.Duration) {
+	for _, t := range []**metav1.MicroTime{&l.Spec.AcquireTime, &l.Spec.RenewTime} {
+		if *t != nil && by != 0 {
+			*t = &metav1.MicroTime{Time: (*t).Add(by)}
+		}
+	}
 }
 
 func (s *Server) put(t target, before, after Object, by string) (int, runtime.Object, error) {

@@ -45,6 +45,9 @@ type Server struct {
 	Lag func(by, resource string, c *Change) time.Time
 	// Stale, when set, says by how many changes a list lags that may be stale.
 	Stale func(by, resource string) int
+	// Skew, when set, says by how much a client's clock is ahead: the times of the
+	// leases that it writes are its own.
+	Skew func(by string) time.Duration
 	// Changed, when set, is told of each change. It must not call the server.
 	Changed func(*Change)
 

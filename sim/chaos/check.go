@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash"
 	"hash/fnv"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	resourcehelper "k8s.io/component-helpers/resource"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
@@ -45,6 +47,8 @@ type check struct {
 	setBack bool                  // a backup was restored
 	claims  map[string]string     // the volumes that claims are bound to, by the claim's name
 	made    map[string]bool       // claims whose volumes the driver makes
+
+	passed map[string][]string // nodes, by process and UID of the pod
 
 	deviceClaims map[string]*resourcev1.ResourceClaim
 	reservedBy   map[reservation]string // the process
@@ -103,7 +107,7 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, claims: map[string]string{}, made: map[string]bool{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, claims: map[string]string{}, made: map[string]bool{}, passed: map[string][]string{},
 		deviceClaims: map[string]*resourcev1.ResourceClaim{}, reservedBy: map[reservation]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
@@ -184,6 +188,7 @@ func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 		c.overcommitted(p.Spec.NodeName, change.By)
 		c.boundWithVolumes(p, change.By)
 		c.boundWithDevices(p, change.By)
+		c.boundAsAllowed(p, change.By)
 	}
 }
 
@@ -311,6 +316,10 @@ func bindingOf(r *http.Request) string {
 	text, err := io.ReadAll(body)
 	if err != nil {
 		return ""
+	}
+	var asked extenderv1.ExtenderBindingArgs
+	if r.URL.Host == extenderHost && json.Unmarshal(text, &asked) == nil {
+		return string(asked.PodUID)
 	}
 	o, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
 	if b, ok := o.(*v1.Binding); ok && err == nil {

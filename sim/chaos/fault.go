@@ -22,16 +22,19 @@ const (
 	eventRequest  = "event"
 	listRequest   = "list"
 	watchRequest  = "watch"
+	extendRequest = "extend" // to the extender, but for bindings
 )
 
-var classes = []string{bindRequest, evictRequest, statusRequest, readRequest, leaseRequest, eventRequest, listRequest, watchRequest, writeRequest}
+var classes = []string{bindRequest, evictRequest, statusRequest, readRequest, leaseRequest, eventRequest, listRequest, watchRequest, writeRequest, extendRequest}
 
 // classOf is the class of a request.
 func classOf(r *http.Request) string {
 	path := r.URL.Path
 	switch {
-	case strings.HasSuffix(path, "/binding"):
+	case strings.HasSuffix(path, "/binding") || path == "/bind":
 		return bindRequest
+	case r.URL.Host == extenderHost:
+		return extendRequest
 	case strings.Contains(path, "/leases"):
 		return leaseRequest
 	case strings.Contains(path, "/events"):
@@ -62,6 +65,7 @@ const (
 	cutBody     = "cut-body"   // the reply ends early
 	refused     = "refuse"     // an error of code=, which is not served
 	failReply   = "fail-reply" // it is served, and an error of code= answered
+	lie         = "lie"        // the extender answers nonsense, or what is not so
 	freezeWatch = "freeze"     // watches of kind= show nothing
 	lagWatch    = "lag"        // watches of kind= show all so much later
 	staleList   = "stale"      // lists that may be stale lag by so many changes
@@ -71,7 +75,7 @@ const (
 )
 
 var faultKinds = []string{slowRequest, slowReply, unreachable, lostRequest, lostReply, hangRequest, hangReply, cutBody,
-	refused, failReply, freezeWatch, lagWatch, staleList, panicStep, crashAt, crashAfter}
+	refused, failReply, lie, freezeWatch, lagWatch, staleList, panicStep, crashAt, crashAfter}
 
 // fault is one fault: what happens to which requests of which replica, when.
 type fault struct {
@@ -234,8 +238,10 @@ func (f *fault) onRequest(class string) bool {
 	switch f.does {
 	case freezeWatch, lagWatch, staleList, panicStep:
 		return false
+	case lie:
+		return class == extendRequest
 	case cutBody:
-		return (f.on == "" || f.on == class) && (class == listRequest || class == readRequest || class == watchRequest)
+		return (f.on == "" || f.on == class) && (class == listRequest || class == readRequest || class == watchRequest || class == extendRequest)
 	}
 	return f.on == class || f.on == "" && class != watchRequest
 }

@@ -15,6 +15,9 @@ func Generate(seed uint64) *scenario.Story { return generate(seed, nil) }
 func generate(seed uint64, w with) *scenario.Story {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x6265727468)), with: w} // #nosec G404 -- a seed is to give the same plan
 	g.line("seed %d", seed)
+	if g.with.has(withExtenders) {
+		g.line("extender%s", g.word("", "", " binds"))
+	}
 	g.line("replicas %d", g.pick(1, 2, 2, 2, 3))
 	for range 1 + g.IntN(4) {
 		g.node()
@@ -65,7 +68,11 @@ func (g *generator) node() {
 	if g.with.has(withDevices) {
 		g.line("devices n%d %d", g.nodes, g.pick(0, 1, 2, 3))
 	}
-	g.line("node n%d cpu=%d pods=%d label:zone=%s", g.nodes, g.pick(1, 2, 2, 4), g.pick(3, 110, 110), g.word("a", "b"))
+	words := fmt.Sprintf("node n%d cpu=%d pods=%d label:zone=%s", g.nodes, g.pick(1, 2, 2, 4), g.pick(3, 110, 110), g.word("a", "b"))
+	if g.with.has(withExtenders) && g.IntN(3) > 0 {
+		words += " label:" + licenceLabel + "=" + licenceValue
+	}
+	g.line("%s", words)
 }
 
 func (g *generator) someNode() string { return fmt.Sprint("n", 1+g.IntN(g.nodes)) }
@@ -90,6 +97,9 @@ func (g *generator) pod() {
 	}
 	if g.with.has(withDevices) && g.IntN(5) > 0 {
 		words += " device=" + g.deviceClaim()
+	}
+	if g.with.has(withExtenders) && g.IntN(3) > 0 {
+		words += " " + licence + "=1"
 	}
 	g.line("%s", words)
 }
@@ -128,6 +138,10 @@ func (g *generator) alter() {
 		g.line("limit %s %d", g.someNode(), g.pick(1, 2, 3))
 	case withDevices:
 		g.line("devices %s %d", g.someNode(), g.pick(0, 1, 2, 3))
+	case withExtenders:
+		g.line("update node %s %s", g.someNode(), g.word("label:"+licenceLabel+"="+licenceValue, "-label:"+licenceLabel))
+	case withClocks:
+		g.line("clock %s by=%s", g.word("a", "a", "b", "c"), g.word("-1h", "-20s", "-3s", "3s", "20s", "1h"))
 	}
 }
 
@@ -236,6 +250,13 @@ func (g *generator) fault() {
 	}
 	if g.with.has(withDevices) && g.IntN(3) == 0 {
 		on, kind = " on=write", g.word(" kind="+resourceClaims, " kind="+resourceClaims, " kind="+resourceSlices)
+	}
+	if g.with.has(withExtenders) && g.IntN(2) == 0 {
+		on = " on=extend"
+		if g.IntN(3) == 0 {
+			g.line("fault lie%s %s %s", who, length, share)
+			return
+		}
 	}
 	switch n := g.IntN(100); {
 	case n < 12:

@@ -188,6 +188,8 @@ func (n *network) suffer(r *http.Request, f *fault, drawn uint64) (*http.Respons
 		}
 		_ = w.Body.Close()
 		return n.refusal(r, f.code), nil
+	case lie:
+		return n.answer(r, asked{n, drawn>>8 | 1}, drawn>>20)
 	case crashAt:
 		go n.crash(n.process)
 		return nil, n.wait(ctx, time.Hour)
@@ -210,9 +212,16 @@ func orClose(w *http.Response, err error) (*http.Response, error) {
 	return w, err
 }
 
-// reply has the server answer, and brings the answer.
+// reply has the server or the extender answer, and brings the answer.
 func (n *network) reply(r *http.Request, drawn uint64) (*http.Response, error) {
-	w := apiserver.Do(n.server, r.WithContext(apiserver.As(r.Context(), n.process.name)))
+	if r.URL.Host == extenderHost {
+		return n.answer(r, asked{network: n}, drawn)
+	}
+	return n.answer(r, n.server, drawn)
+}
+
+func (n *network) answer(r *http.Request, by http.Handler, drawn uint64) (*http.Response, error) {
+	w := apiserver.Do(by, r.WithContext(apiserver.As(r.Context(), n.process.name)))
 	if apiserver.Watches(r) {
 		body := w.Body.(*apiserver.Body)
 		n.mu.Lock()

@@ -34,15 +34,16 @@ type play struct {
 	replicas []string
 	running  map[string]*process // by replica: its last life
 	lives    map[string]int
+	clocks   map[string]time.Duration // by replica: how far they are ahead
 	closing  bool
 }
 
 func newPlay(o Options, seed uint64) *play {
 	p := &play{options: o, config: defaultConfig(), server: apiserver.New(), faults: newFaults(seed), begin: time.Now(), healed: make(chan struct{}),
-		running: map[string]*process{}, lives: map[string]int{}}
+		running: map[string]*process{}, lives: map[string]int{}, clocks: map[string]time.Duration{}}
 	p.check = newCheck(p)
 	p.server.Changed = func(c *apiserver.Change) { p.check.changed(c); p.kubelet(c); p.volumes(c); p.releaseDevices(c) }
-	p.server.Lag, p.server.Stale = p.lag, p.stale
+	p.server.Lag, p.server.Stale, p.server.Skew = p.lag, p.stale, p.skew
 	return p
 }
 
@@ -159,6 +160,15 @@ func (p *play) do(s *scenario.Step) error {
 		return p.volume(words)
 	case "limit":
 		return p.limit(words)
+	case "bound":
+		if pod, ok := p.server.Get("pods", v1.NamespaceDefault, strings.Join(words, "")).(*v1.Pod); !ok || pod.Spec.NodeName == "" {
+			p.check.breach("pod %v is not bound", words)
+		}
+		return nil
+	case "clock":
+		return p.setClock(words)
+	case "extender":
+		return p.extend(words)
 	case "devices":
 		return p.offerDevices(words)
 	case "device-claim":

@@ -68,7 +68,7 @@ func (p *play) start(replica string) error {
 		Logger: p.logger(name), Config: c, Profiles: profiles, Identity: name, Seed: mix(p.faults.seed, name),
 		API: &rest.Config{Host: "http://api", Transport: proc.network, QPS: c.ClientConnection.QPS, Burst: int(c.ClientConnection.Burst),
 			ContentConfig: rest.ContentConfig{ContentType: c.ClientConnection.ContentType, AcceptContentTypes: c.ClientConnection.AcceptContentTypes}},
-		MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: registry.MustRegister, Record: p.recordOf(name),
+		ExtendersVia: proc.network, MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: registry.MustRegister, Record: p.recordOf(name),
 		Wrap:    func(m loop.Machine) loop.Machine { return &steps{m, proc} },
 		Observe: func(s loop.Step) { p.check.observe(proc, s) },
 	})

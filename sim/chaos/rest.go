@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -133,7 +134,7 @@ func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored)
 	if why, limit := placeable(pod, nodes, pods, volumes); why != "" {
 		return why, limit
 	}
-	if pod.Status.NominatedNodeName != "" {
+	if pod.Status.NominatedNodeName != "" && !managed(pod) {
 		return "is nominated to node " + pod.Status.NominatedNodeName, restLimit
 	}
 	for _, c := range pod.Status.Conditions {
@@ -151,11 +152,15 @@ func placeable(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (
 	}
 	for _, n := range nodes {
 		switch {
-		case !volumes.reach(pod, n) || !volumes.serves(pod, n):
+		case !volumes.reach(pod, n) || !volumes.serves(pod, n) || !allowed(pod, n):
 		case room(n, nil):
-			return "fits on node " + n.Name, restLimit
+			limit = restLimit
+			if managed(pod) { // the extender may have said no
+				limit = flushLimit
+			}
+			return "fits on node " + n.Name, limit
 		case !preempts(pod) || !room(n, func(other *v1.Pod) bool { return priority(other) < priority(pod) }):
-		case len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) > 0:
+		case len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) > 0 || managed(pod):
 			why, limit = "can preempt pods of node "+n.Name, flushLimit
 		default:
 			return "can preempt pods of node " + n.Name, restLimit
@@ -194,11 +199,28 @@ func fits(pod *v1.Pod, n *v1.Node, pods []*v1.Pod, without func(*v1.Pod) bool) b
 	}
 	sum := requestsOf(pod)
 	for _, other := range pods {
-		if other.Spec.NodeName == n.Name && (without == nil || !without(other)) {
+		if (other.Spec.NodeName == n.Name || keepsRoom(other, n, pod)) && (without == nil || !without(other)) {
 			sum = sum.plus(requestsOf(other))
 		}
 	}
 	return sum.within(roomOf(n))
+}
+
+// keepsRoom tells whether a pod that the extender manages keeps room on the node from
+// the other one. As with kube-scheduler it stays nominated where the extender has no
+// candidate left for it.
+func keepsRoom(p *v1.Pod, n *v1.Node, from *v1.Pod) bool {
+	return managed(p) && p.Spec.NodeName == "" && p.Status.NominatedNodeName == n.Name && p.UID != from.UID && priority(p) >= priority(from)
+}
+
+// nominated are the nodes to which pods are nominated that no extender manages.
+func nominated(m *machine.Machine) (nodes []string) {
+	for _, node := range m.Queue().NominatedNodes() {
+		if slices.ContainsFunc(m.Queue().NominatedTo(node), func(p *object.Pod) bool { return p.API == nil || !managed(p.API) }) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
 }
 
 // inspectTime is how long a loop may take to let somebody look.
@@ -235,8 +257,8 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 			why = fmt.Sprintf("%d pods are placed, the API server has %d", m.Table().Placements(), bound)
 		case m.Assumed() > 0:
 			why = fmt.Sprintf("%d pods are assumed", m.Assumed())
-		case len(m.Queue().NominatedNodes()) > 0:
-			why = fmt.Sprintf("pods are nominated to %v", m.Queue().NominatedNodes())
+		case len(nominated(m)) > 0:
+			why = fmt.Sprintf("pods are nominated to %v", nominated(m))
 		case m.Table().Live() != len(nodes):
 			why = fmt.Sprintf("%d nodes are known, there are %d", m.Table().Live(), len(nodes))
 		case leads && len(nodes) > 0 && counts.Active+counts.Backoff+counts.ErrorBackoff+counts.InFlight > 0: // without nodes pods are tried again and again

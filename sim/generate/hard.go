@@ -25,7 +25,7 @@ func Hard(name string, seed uint64, size Size) (World, error) {
 	if !slices.Contains(HardMixes(), name) {
 		return World{}, fmt.Errorf("mix %q: no such mix (there are %s)", name, strings.Join(HardMixes(), ", "))
 	}
-	b := &builder{Rand: rand.New(rand.NewPCG(seed, hash("hard "+name))), mix: mixes[name]}
+	b := &builder{Rand: rand.New(rand.NewPCG(seed, hash("hard "+name))), mix: mixes[name]} // #nosec G404 -- a seed is to give the same world
 	b.sound = true
 	b.mix.preemptible = b.mix.preemptible || name == "all"
 	b.shapes = b.somePodShapes()
