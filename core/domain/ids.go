@@ -35,8 +35,8 @@ func (s *Ids[T]) HoldBytes(name []byte) (id int32, known bool) {
 	return id, known
 }
 
-// HoldID is Hold for a name that has holders, by its id.
-func (s *Ids[T]) HoldID(id int32) { s.list[id].holders++ }
+// HoldID is Hold for n holders more of a name that has holders, by its id.
+func (s *Ids[T]) HoldID(id int32, n int) { s.list[id].holders += n }
 
 func (s *Ids[T]) add(name string) (id int32) {
 	if n := len(s.free); n > 0 {

@@ -106,8 +106,8 @@ func (l *Locations[C]) Join(domains []Domain) int32 {
 	return id
 }
 
-// JoinAt takes one more row into a location that has rows.
-func (l *Locations[C]) JoinAt(location int32) { l.ids.HoldID(location) }
+// JoinAt takes n rows more into a location that has rows.
+func (l *Locations[C]) JoinAt(location int32, n int) { l.ids.HoldID(location, n) }
 
 // Leave takes a row off the location.
 func (l *Locations[C]) Leave(location int32) {

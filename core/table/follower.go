@@ -22,6 +22,15 @@ type Follower struct {
 // CountAnew makes the next Follow count all pods anew.
 func (f *Follower) CountAnew() { f.counted = false }
 
+// Unread tells whether nothing has been read so far.
+func (f *Follower) Unread() bool { return f.revision == 0 }
+
+// Begin counts all pods for a PodCounter that has put all rows where their nodes are.
+func (f *Follower) Begin(t *Table, c PodCounter) {
+	c.CountAll(t)
+	*f = Follower{t.Revision(), t.PlacementCount(), true}
+}
+
 // Current tells whether there is nothing to read.
 func (f *Follower) Current(t *Table) bool { return f.counted && f.revision == t.revision }
 

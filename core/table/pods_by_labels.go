@@ -15,10 +15,18 @@ type PodsWithLabels struct {
 	Labels    map[string]string
 	key       string
 	pods      []*Placed
+	rows      []Row // of the pods, in their order
+	leaving   int   // how many of them are on their way out
 }
 
 // Pods lists the pods, in no particular order. Read only.
 func (c *PodsWithLabels) Pods() []*Placed { return c.pods }
+
+// Rows lists the row of each of the pods. Read only.
+func (c *PodsWithLabels) Rows() []Row { return c.rows }
+
+// Terminating is how many of the pods are on their way out.
+func (c *PodsWithLabels) Terminating() int { return c.leaving }
 
 // podsByLabels are kept from the first time that somebody asks for them.
 type podsByLabels struct {
@@ -80,7 +88,10 @@ func (l *podsByLabels) join(pl *Placed) {
 		inNamespace[key] = c
 	}
 	pl.withLabels, pl.labelsIndex = c, int32(len(c.pods))
-	c.pods = append(c.pods, pl)
+	c.pods, c.rows = append(c.pods, pl), append(c.rows, pl.Row)
+	if p.Terminating {
+		c.leaving++
+	}
 }
 
 func (l *podsByLabels) keyOf(p *object.Pod) string {
@@ -98,11 +109,15 @@ func (l *podsByLabels) leave(pl *Placed) {
 		return
 	}
 	c := pl.withLabels
-	last := c.pods[len(c.pods)-1]
-	c.pods[pl.labelsIndex], last.labelsIndex = last, pl.labelsIndex
-	c.pods[len(c.pods)-1] = nil
-	c.pods = c.pods[:len(c.pods)-1]
-	if len(c.pods) > 0 {
+	n := len(c.pods) - 1
+	last := c.pods[n]
+	c.pods[pl.labelsIndex], c.rows[pl.labelsIndex], last.labelsIndex = last, last.Row, pl.labelsIndex
+	c.pods[n] = nil
+	c.pods, c.rows = c.pods[:n], c.rows[:n]
+	if pl.Pod.Terminating {
+		c.leaving--
+	}
+	if n > 0 {
 		return
 	}
 	delete(l.byNamespace[c.Namespace], c.key)

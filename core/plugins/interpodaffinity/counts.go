@@ -50,6 +50,7 @@ type counts struct {
 	revision, placements, moves uint64 // up to which all is counted
 	counted                     bool
 	shares                      []share
+	found                       []int64 // room for addRows
 }
 
 // sums is what there is of each kind.
@@ -238,11 +239,7 @@ func (c *counts) countAll(t *table.Table) {
 		if len(shares) == 0 {
 			return
 		}
-		for _, pl := range same.Pods() {
-			for _, s := range shares {
-				c.add(pl.Row, s, 1)
-			}
-		}
+		c.addRows(same.Rows(), shares)
 	}
 	names, all := c.namespaces()
 	if all {
@@ -251,6 +248,56 @@ func (c *counts) countAll(t *table.Table) {
 	}
 	for _, name := range names {
 		t.PodsByLabels(name, visit)
+	}
+}
+
+// addRows counts the shares on each of the rows. Many rows are first counted by where
+// they are.
+func (c *counts) addRows(rows []table.Row, shares []share) {
+	if len(rows) < c.nodes.Room() {
+		for _, r := range rows {
+			for _, s := range shares {
+				c.add(r, s, 1)
+			}
+		}
+		return
+	}
+	c.found = append(c.found[:0], make([]int64, c.nodes.Room())...)
+	for _, r := range rows {
+		if at := c.nodes.LocationOf(r); at != noNode {
+			c.found[at]++
+		}
+	}
+	for at, n := range c.found {
+		if n == 0 {
+			continue
+		}
+		domains := c.nodes.Domains(int32(at))
+		for _, s := range shares {
+			switch d := domains[s.topology]; d {
+			case domain.Missing:
+				continue
+			case domain.Own:
+			default:
+				c.sums[s.topology][d.ID()][s.kind] += n * s.n
+			}
+			c.total[s.kind] += n * s.n
+		}
+	}
+	for _, s := range shares {
+		c.addOwn(rows, s)
+	}
+}
+
+// addOwn counts the share with each of the rows, where it is counted there.
+func (c *counts) addOwn(rows []table.Row, s share) {
+	if s.topology != c.nodes.UniquePerNode {
+		return
+	}
+	for _, r := range rows {
+		if at := c.nodes.LocationOf(r); at != noNode && c.nodes.Domains(at)[s.topology] == domain.Own {
+			c.own[int(r)*c.size+int(s.kind)] += s.n
+		}
 	}
 }
 

@@ -43,7 +43,8 @@ type counts struct {
 	follower  table.Follower
 	tentative bool            // what was counted by rows holds for a try only
 	domains   []domain.Domain // room for addRow
-	first     firstRows
+	alike     *domain.Nodes   // by the same keys; what counts share
+	found     tally           // room for CountAll
 
 	weights weights
 }
@@ -76,7 +77,7 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 	bySelector, keys := map[string]int{}, make([]string, 0, len(constraints))
 	for i := range constraints {
 		keys = append(keys, constraints[i].TopologyKey)
-		c.nodes.needs = append(c.nodes.needs, needs(&constraints[i], k))
+		c.nodes.need(needs(&constraints[i], k))
 		c.locations.Topologies[i].Key = constraints[i].TopologyKey
 		if k == hard {
 			c.minimums[i].reset()
@@ -89,7 +90,7 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 		}
 		c.selections[at].constraints = append(c.selections[at].constraints, i)
 	}
-	c.first.nodes = pl.nodes.Nodes(t, keys)
+	c.alike = pl.nodes.Nodes(t, keys)
 	return c
 }
 
@@ -115,14 +116,16 @@ func (c *counts) sync(t *table.Table) {
 	if c.follower.Current(t) {
 		return
 	}
-	for len(c.cells) < t.Rows() {
-		c.cells, c.admitted = append(c.cells, noNode), append(c.admitted, 0)
+	if n := t.Rows() - len(c.cells); n > 0 {
+		c.cells = append(slices.Grow(c.cells, n), slices.Repeat([]int64{noNode}, n)...)
+		c.admitted = append(c.admitted, make([]policy, n)...)
 	}
-	if c.locations.Held() == 0 {
-		c.beginFirst(t)
+	byRow := true
+	if c.follower.Unread() && c.setNodes(t) {
+		c.follower.Begin(t, c)
+	} else {
+		byRow = c.follower.Follow(t, c)
 	}
-	byRow := c.follower.Follow(t, c)
-	c.first.rows = nil
 	c.tentative = t.Trying() && (c.tentative || byRow)
 }
 
@@ -213,32 +216,57 @@ func (c *counts) CountAll(t *table.Table) {
 	}
 	for i := range c.selections {
 		s := &c.selections[i]
+		c.found = append(c.found[:0], make(tally, len(c.cells))...)
 		t.PodsByLabels(c.namespace, func(same *table.PodsWithLabels) {
 			if s.Empty() || !s.Matches(labels.Set(same.Labels)) {
 				return
 			}
-			for _, pl := range same.Pods() {
-				if r := pl.Row; c.cells[r] >= 0 && c.admitted[r]&topologyLabels != 0 && !pl.Pod.Terminating {
-					c.addPods(r, s, 1)
+			if same.Terminating() == 0 {
+				c.found.add(same.Rows())
+				return
+			}
+			for i, pl := range same.Pods() {
+				if !pl.Pod.Terminating {
+					c.found.add(same.Rows()[i : i+1])
 				}
 			}
 		})
+		c.addFound(s)
 	}
 	if c.kind == hard {
 		c.findMinimums()
 	}
 }
 
-// addPods is add, but for the minimums.
-func (c *counts) addPods(r table.Row, s *selection, n int) {
-	domains := c.domainsOf(c.cells[r])
-	for _, i := range s.constraints {
-		switch d := domains[i]; {
-		case !c.nodes.eligible(i, c.admitted[r]) || d == domain.Missing:
-		case d == domain.Own:
-			c.cells[r] = withOwn(c.cells[r], ownOf(c.cells[r])+n)
-		default:
-			c.locations.Count(i, d).pods += n
+// tally is a number of pods by row.
+type tally []int32
+
+func (n tally) add(rows []table.Row) {
+	for _, r := range rows {
+		n[r]++
+	}
+}
+
+// addFound counts the pods that were found on the rows, for the constraints with the
+// selector, but for the minimums.
+func (c *counts) addFound(s *selection) {
+	own := c.locations.UniquePerNode
+	if !slices.Contains(s.constraints, own) {
+		own = -1
+	}
+	for r, n := range c.found {
+		cell, met := c.cells[r], c.admitted[r]
+		if n == 0 || cell < 0 || met&topologyLabels == 0 {
+			continue
+		}
+		domains := c.domainsOf(cell)
+		for _, i := range s.constraints {
+			if d := domains[i]; d >= 0 && c.nodes.eligible(i, met) {
+				c.locations.Count(i, d).pods += int(n)
+			}
+		}
+		if own >= 0 && domains[own] == domain.Own && c.nodes.eligible(own, met) {
+			c.cells[r] = withOwn(cell, ownOf(cell)+int(n))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package podtopologyspread
 
 import (
-	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,6 +31,8 @@ const (
 	topologyLabels policy = 1 << iota // the node has all labels that it needs to have
 	affinity                          // the pod's node selector and required affinity admit the node
 	taints                            // the pod tolerates the node's taints
+
+	policies = 1 << iota // how many sets of them there are
 )
 
 // inclusion says which nodes count for which constraint.
@@ -40,6 +41,13 @@ type inclusion struct {
 	tolerations match.Tolerations
 	comparisons bool
 	needs       []policy // by constraint
+	any         policy   // what any of them needs
+}
+
+// need notes what the next constraint needs.
+func (in *inclusion) need(p policy) {
+	in.needs = append(in.needs, p)
+	in.any |= p
 }
 
 // needs is what the constraint asks of nodes. Pods on a node itself are
@@ -62,11 +70,12 @@ func (in *inclusion) eligible(constraint int, met policy) bool {
 	return in.needs[constraint]&^met == 0
 }
 
+// met are the policies that the node meets, of those that count.
 func (in *inclusion) met(n *object.Node) (p policy) {
-	if in.required.Matches(n.Subject()) {
+	if in.any&affinity != 0 && in.required.Matches(n.Subject()) {
 		p |= affinity
 	}
-	if in.tolerations.Admits(n.Taints, in.comparisons) {
+	if in.any&taints != 0 && in.tolerations.Admits(n.Taints, in.comparisons) {
 		p |= taints
 	}
 	return p
@@ -104,63 +113,81 @@ func (c *counts) addRow(t *table.Table, r table.Row, n *object.Node) {
 // joinLocation is the cell of the row's node without pods. It notes whether the node
 // has all labels that it needs to have.
 func (c *counts) joinLocation(t *table.Table, r table.Row, n *object.Node) int64 {
-	alike := c.first.of(r)
-	if alike != nil && alike.cell != noNode {
-		if c.admitted[r] |= alike.labels; alike.cell != ignored {
-			c.locations.JoinAt(locationOf(alike.cell))
-		}
-		return alike.cell
-	}
-	found := firstRow{cell: ignored}
+	cell, labels := c.locateCell(t, r, n)
+	c.admitted[r] |= labels
+	return cell
+}
+
+// locateCell is joinLocation for whoever notes that.
+func (c *counts) locateCell(t *table.Table, r table.Row, n *object.Node) (cell int64, labels policy) {
 	if c.locate(t, r, n) {
-		found.labels = topologyLabels
+		labels = topologyLabels
 	}
-	if found.labels == 0 && c.kind == soft {
+	if labels == 0 && c.kind == soft {
 		c.locations.Release(c.domains)
-	} else {
-		found.cell = cellOf(c.locations.Join(c.domains))
+		return ignored, labels
 	}
-	if alike != nil {
-		*alike = found
-	}
-	c.admitted[r] |= found.labels
-	return found.cell
+	return cellOf(c.locations.Join(c.domains)), labels
 }
 
-// firstRows has, while all rows are put in their places for the first time, where the
-// first was put of the rows whose nodes are alike in the labels that count. The zero
-// value knows of none.
-type firstRows struct {
-	nodes *domain.Nodes // by the same keys; what counts share
-	rows  []firstRow    // by its location
+// alikeRows are the rows whose nodes are alike in the labels that count.
+type alikeRows struct {
+	cell   int64
+	labels policy        // topologyLabels, if the nodes have all labels that they need to have
+	rows   [policies]int // by what the nodes meet
+	total  int
 }
 
-type firstRow struct {
-	cell   int64  // noNode: none was put so far
-	labels policy // topologyLabels, if the node has all labels that it needs to have
-}
-
-func (f *firstRows) of(r table.Row) *firstRow {
-	if f.rows == nil {
-		return nil
-	}
-	return &f.rows[f.nodes.LocationOf(r)]
-}
-
-// beginFirst begins to put all rows in their places. Nodes that are alike in their
-// labels are then in the same domains, but where a row is one of its own.
-func (c *counts) beginFirst(t *table.Table) {
-	f, own := &c.first, c.uniqueKey()
+// setNodes puts all rows, whose pods are not counted, where their nodes are, for the
+// first time. Of nodes that are alike in their labels the first alone is looked up, so
+// it tells, and does nothing, where rows have domains of their own besides.
+func (c *counts) setNodes(t *table.Table) bool {
+	own := c.uniqueKey()
 	for i := range c.constraints {
 		key := c.constraints[i].TopologyKey
 		if i != c.locations.UniquePerNode && (key == own || c.kind != hard && byHost(c.constraints[i])) {
-			return // rows have domains of their own besides
+			return false
 		}
 	}
-	if f.nodes.Follow(t); f.nodes.UniqueKey() != own {
-		return
+	if c.alike.Follow(t); c.alike.UniqueKey() != own {
+		return false
 	}
-	f.rows = slices.Repeat([]firstRow{{cell: noNode}}, f.nodes.Room())
+	all := make([]alikeRows, c.alike.Room())
+	for r := range c.cells {
+		n := t.Node(table.Row(r))
+		if n == nil {
+			continue
+		}
+		a := &all[c.alike.LocationOf(table.Row(r))]
+		if a.total++; a.total == 1 {
+			a.cell, a.labels = c.locateCell(t, table.Row(r), n)
+		}
+		met := c.nodes.met(n) | a.labels
+		c.cells[r], c.admitted[r] = a.cell, met
+		a.rows[met]++
+	}
+	for i := range all {
+		if a := &all[i]; a.total > 0 && a.cell != ignored {
+			c.joinRows(a)
+		}
+	}
+	return true
+}
+
+// joinRows notes that the rows are in their domains. The least of these is found once
+// pods are counted.
+func (c *counts) joinRows(a *alikeRows) {
+	c.locations.JoinAt(locationOf(a.cell), a.total-1)
+	for i, d := range c.domainsOf(a.cell) {
+		if d < 0 {
+			continue
+		}
+		for met, rows := range a.rows {
+			if c.nodes.eligible(i, policy(met)) {
+				c.locations.Count(i, d).eligible += rows
+			}
+		}
+	}
 }
 
 // uniqueKey is the label by which nodes are domains of their own, "" for none.
