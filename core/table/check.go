@@ -39,6 +39,9 @@ func (t *Table) Check() error {
 	if err := t.compareLabels(fresh); err != nil {
 		return err
 	}
+	if err := t.checkNodeTaints(); err != nil {
+		return err
+	}
 	if err := t.compareTerms(fresh); err != nil {
 		return err
 	}
@@ -90,6 +93,18 @@ func (t *Table) checkPodsByLabels() error {
 	for _, list := range t.podsByLabels.byNamespace { // any order: an error is an error
 		for _, c := range list { // any order: an error is an error
 			pods += len(c.pods)
+			leaving := 0
+			for i, pl := range c.pods {
+				if c.rows[i] != pl.Row {
+					return fmt.Errorf("table: pod %s is on row %d, by its labels on %d", pl.Pod.Key(), pl.Row, c.rows[i])
+				}
+				if pl.Pod.Terminating {
+					leaving++
+				}
+			}
+			if c.leaving != leaving || len(c.rows) != len(c.pods) {
+				return fmt.Errorf("table: %d of %d pods with the labels %v are on their way out, counted %d", leaving, len(c.pods), c.Labels, c.leaving)
+			}
 		}
 	}
 	for _, pl := range t.placed { // any order: an error is an error

@@ -21,7 +21,12 @@ func (t *Table) Rebuild() {
 	}
 	placed := slices.SortedFunc(maps.Values(t.placed), func(a, b *Placed) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	clear(t.placed)
+	rows := t.nodeTaints.ofRow
+	clear(rows)
+	t.nodeTaints = newNodeTaints()
+	t.nodeTaints.ofRow = rows
 	for r, n := range t.nodes {
+		t.nodeTaints.set(Row(r), n)
 		t.allowedPods[r] = 0
 		t.setAllocatable(Row(r), resource.Vector{})
 		if n != nil {

@@ -57,6 +57,7 @@ type Table struct {
 	images         map[string]*Image
 	imageRevision  uint64
 	uniquePerNode  uniquePerNode
+	nodeTaints     nodeTaints
 	selectorOwners selectorOwners
 	namespaces     namespaces
 	objects        objects
@@ -89,6 +90,7 @@ func New() *Table {
 	t.uniquePerNode.byKey = map[string]*labelValues{}
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
+	t.nodeTaints = newNodeTaints()
 	t.devices = newDevices()
 	t.volumes = newVolumes()
 	t.volumeChoices = newVolumeChoices()
@@ -202,6 +204,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.setAllocatable(r, n.Allocatable)
 	t.setImages(r, old, n)
 	t.setLabels(old, n)
+	t.nodeTaints.set(r, n)
 	t.relabel(r, old, n)
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
@@ -219,6 +222,7 @@ func (t *Table) RemoveNode(name string) {
 	}
 	t.setImages(r, t.nodes[r], nil)
 	t.setLabels(t.nodes[r], nil)
+	t.nodeTaints.set(r, nil)
 	t.relabel(r, t.nodes[r], nil)
 	t.nodes[r] = nil
 	t.live--
@@ -389,6 +393,7 @@ func (t *Table) grow() {
 	t.ports = append(t.ports, nil)
 	t.lowest = append(t.lowest, math.MaxInt32)
 	t.deviceRows = append(t.deviceRows, 0)
+	t.nodeTaints.ofRow = append(t.nodeTaints.ofRow, 0)
 	t.podCount = append(t.podCount, 0)
 	t.allowedPods = append(t.allowedPods, 0)
 	t.headroom = append(t.headroom, Headroom{})

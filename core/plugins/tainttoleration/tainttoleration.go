@@ -57,24 +57,47 @@ func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 }
 
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	for i := range rows {
+	var known answers[framework.Verdict]
+	for i, r := range rows {
 		out[i] = framework.Fits
-		n := in.Table.Node(rows[i])
-		if n != nil && len(n.Taints) > 0 && !in.Pod.Tolerations.Admits(n.Taints, pl.comparisons) {
-			out[i] = untolerated
+		if list := in.Table.TaintList(r); list != 0 {
+			a := known.of(list)
+			if a.list != list {
+				a.list, a.is = list, framework.Fits
+				if !in.Pod.Tolerations.Admits(in.Table.Node(r).Taints, pl.comparisons) {
+					a.is = untolerated
+				}
+			}
+			out[i] = a.is
 		}
 	}
 }
 
 // score is the number of soft taints that the pod does not tolerate.
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
-	for i := range rows {
+	var known answers[int64]
+	for i, r := range rows {
 		out[i] = 0
-		if n := in.Table.Node(rows[i]); n != nil && len(n.Taints) > 0 {
-			out[i] = pl.soft(in.Pod.Tolerations, n.Taints)
+		if list := in.Table.TaintList(r); list != 0 {
+			a := known.of(list)
+			if a.list != list {
+				a.list, a.is = list, pl.soft(in.Pod.Tolerations, in.Table.Node(r).Taints)
+			}
+			out[i] = a.is
 		}
 	}
 }
+
+// answers are those for some lists of taints, by number. Another list may take an
+// answer's place.
+type answers[T any] [64]answer[T]
+
+type answer[T any] struct {
+	list int32
+	is   T
+}
+
+func (a *answers[T]) of(list int32) *answer[T] { return &a[list%int32(len(a))] }
 
 func (pl plugin) soft(tolerations match.Tolerations, taints []v1.Taint) int64 {
 	var count int64
