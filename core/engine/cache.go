@@ -114,6 +114,10 @@ func (e *Engine) sharedOf(v *view) *sharedAnswers {
 		return known
 	}
 	s := newSharedAnswers(e.table, v)
+	if n := len(e.idleShared); n > 0 {
+		s.reuse(e.idleShared[n-1])
+		e.idleShared = e.idleShared[:n-1]
+	}
 	s.signature = string(e.keyBuf)
 	e.shared[s.signature] = s
 	e.dropShared(s)
@@ -191,8 +195,21 @@ func (e *Engine) dropShared(keep *sharedAnswers) {
 		return
 	}
 	used := map[*sharedAnswers]bool{keep: true}
-	for _, v := range e.views { // any order: fills a set
-		used[v.shared] = true
+	for _, views := range []map[string]*view{e.views, e.early} {
+		for _, v := range views { // any order: fills a set
+			used[v.shared] = true
+		}
 	}
-	maps.DeleteFunc(e.shared, func(_ string, s *sharedAnswers) bool { return !used[s] })
+	if e.transient != nil {
+		used[e.transient.shared] = true
+	}
+	maps.DeleteFunc(e.shared, func(_ string, s *sharedAnswers) bool {
+		if !used[s] && len(e.idleShared) < idleShared {
+			e.idleShared = append(e.idleShared, s) // any order: their room is as good
+		}
+		return !used[s]
+	})
 }
+
+// idleShared bounds the shared answers that nobody uses and whose room is kept.
+const idleShared = 16

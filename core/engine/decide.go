@@ -35,13 +35,11 @@ type Outcome struct {
 	narrowed  []table.Row      // the only rows considered; nil: all
 	extenders *extenderResults // what extenders say; nil: nothing
 
-	tallies  []decision.Tally                // once they were asked for; nil: not so far
-	codes    map[ranking.Cause]decision.Code // asked for so far
-	coded    ranking.Cause                   // the last of them, which rejects a row
-	code     decision.Code
-	number   uint64      // for cellVerdicts, from 1; 0: none so far
-	extremes []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored
-	list     []table.Row // the feasible rows, once listed; the engine's room
+	tallies  []decision.Tally // once they were asked for; nil: not so far
+	codes    causeCodes       // asked for so far
+	number   uint64           // for cellVerdicts, from 1; 0: none so far
+	extremes []extremes       // of the raw scores over the feasible rows, by scorer; nil: not scored
+	list     []table.Row      // the feasible rows, once listed; the engine's room
 	listed   bool
 }
 

@@ -31,6 +31,8 @@ type Engine struct {
 	early     map[string]*view // transient ones that were made ahead of their turn
 	buffers   []*buffers
 
+	idleShared []*sharedAnswers // that nobody uses; new ones take their room
+
 	cellVerdicts cellVerdicts
 	numbered     uint64 // outcomes that have a number
 
@@ -90,5 +92,5 @@ func (e *Engine) Reset() {
 	clear(e.classes)
 	clear(e.shared)
 	clear(e.early)
-	e.excess, e.classBytes, e.transient, e.ahead, e.withKept = 0, 0, nil, e.ahead[:0], nil
+	e.excess, e.classBytes, e.transient, e.ahead, e.withKept, e.idleShared = 0, 0, nil, e.ahead[:0], nil, nil
 }

@@ -172,19 +172,41 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	case ranking.NoNode:
 		return decision.UnschedulableAndUnresolvable
 	}
-	if k == o.coded { // neighbours are often alike
-		return o.code
-	}
-	code, known := o.codes[k]
-	if !known {
-		if o.codes == nil {
-			o.codes = map[ranking.Cause]decision.Code{}
+	return o.codes.of(k, func() decision.Code { return o.explain(k, r).Code })
+}
+
+// causeCodes are the codes of some causes. The first few are looked through, which is
+// faster than to hash them.
+type causeCodes struct {
+	few  []causeCode
+	more map[ranking.Cause]decision.Code
+}
+
+type causeCode struct {
+	ranking.Cause
+	code decision.Code
+}
+
+// of is the code of the cause, found out where it is not known.
+func (c *causeCodes) of(k ranking.Cause, findOut func() decision.Code) decision.Code {
+	for i := range c.few {
+		if c.few[i].Cause == k {
+			return c.few[i].code
 		}
-		code = o.explain(k, r).Code
-		o.codes[k] = code
 	}
-	o.coded, o.code = k, code
-	return code
+	code, known := c.more[k]
+	switch {
+	case known:
+		return code
+	case len(c.few) < 16:
+		code = findOut()
+		c.few = append(c.few, causeCode{k, code})
+		return code
+	case c.more == nil:
+		c.more = map[ranking.Cause]decision.Code{}
+	}
+	c.more[k] = findOut()
+	return c.more[k]
 }
 
 // Nodes answers for every node in full: all blockers of the infeasible ones,

@@ -30,7 +30,7 @@ func (c *causes) id(k Cause) int32 {
 	if int(c.last) < len(c.list) && c.list[c.last] == k {
 		return c.last
 	}
-	id, known := c.ids[k]
+	id, known := c.find(k)
 	if !known {
 		if c.ids == nil {
 			c.ids = map[Cause]int32{}
@@ -40,6 +40,22 @@ func (c *causes) id(k Cause) int32 {
 	}
 	c.last = id
 	return id
+}
+
+// fewCauses are looked through faster than they are hashed.
+const fewCauses = 12
+
+func (c *causes) find(k Cause) (id int32, known bool) {
+	if len(c.list) > fewCauses {
+		id, known = c.ids[k]
+		return id, known
+	}
+	for i := range c.list {
+		if c.list[i] == k {
+			return int32(i), true
+		}
+	}
+	return 0, false
 }
 
 func (c *causes) reset() {
