@@ -124,6 +124,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		Shadow: o.shadow, ShadowTo: shadowTo, Traces: traces, Record: recorded, RecordsBytes: int(o.recordsMemory.Value()),
 		CopyProfiles:     o.copyProfiles,
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
+		WaitOutBackoff:   !o.gates.Enabled(features.SchedulerPopFromBackoffQ),
 	})
 }
 

@@ -34,6 +34,8 @@ type Options struct {
 	// HideExpectedNode keeps it from the API where a pod that waits is about to be
 	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
 	HideExpectedNode bool
+	// WaitOutBackoff is queue.Options'.
+	WaitOutBackoff bool
 	// Explain picks the pods in whose records Decision.Nodes is filled; nil is
 	// none.
 	Explain func(*object.Pod) bool
@@ -114,6 +116,7 @@ func New(o Options) *Machine {
 		MaxUnschedulable: o.MaxUnschedulable,
 		Less:             m.less,
 		PreEnqueue:       m.runPreEnqueue,
+		WaitOutBackoff:   o.WaitOutBackoff,
 		HoldInBackoff:    func(p *object.Pod) bool { return m.victimsLeaving(m.pods[p.UID]) != "" },
 		EventsToRegister: m.eventsToRegister,
 		Useless:          m.useless,

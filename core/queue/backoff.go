@@ -32,10 +32,21 @@ func (q *Queue) backoffEnd(e *Entry) time.Time {
 	return q.window(e.Timestamp.Add(backoff(q.opts.InitialBackoff, q.opts.MaxBackoff, count)))
 }
 
+// grain is how long a window is.
+func (q *Queue) grain() time.Duration {
+	if q.opts.WaitOutBackoff {
+		return 0
+	}
+	return window
+}
+
 // window is the start of the window that the time is in. It is counted from
 // the first whole second that the queue has seen, because Truncate would drop
 // the monotonic reading, and a clock that is set back would prolong backoffs.
 func (q *Queue) window(t time.Time) time.Time {
+	if q.opts.WaitOutBackoff {
+		return t
+	}
 	if q.epoch.IsZero() {
 		q.epoch = t.Add(-t.Sub(t.Truncate(window)))
 	}
@@ -44,5 +55,5 @@ func (q *Queue) window(t time.Time) time.Time {
 
 // backingOff tells whether the window in which the backoff ends has not passed.
 func (q *Queue) backingOff(e *Entry, now time.Time) bool {
-	return !e.backoffEnd.IsZero() && !e.backoffEnd.Before(q.window(now))
+	return !e.backoffEnd.IsZero() && now.Before(e.backoffEnd.Add(q.grain()))
 }

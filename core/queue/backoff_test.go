@@ -159,3 +159,20 @@ func TestIdlePop(t *testing.T) {
 	b.want("err", ErrorBackoff)
 	b.wantArrival("active", "PopFromBackoffQ")
 }
+
+// Without the gate SchedulerPopFromBackoffQ nobody is taken out of backoff, and it ends
+// to the nanosecond.
+func TestBackoffIsWaitedOut(t *testing.T) {
+	b := newBench(t, func(o *Options) { o.WaitOutBackoff = true })
+	b.Add(start, pod("p"))
+	b.pop(start, "p")
+	b.Move(start, on(framework.Add))
+	b.Requeue(at(300*time.Millisecond), uid("p"), by("Room"))
+	b.want("p", Backoff)
+	end := at(300*time.Millisecond + DefaultInitialBackoff)
+	b.wantTimer(end)
+	b.Flush(end.Add(-1))
+	b.pop(end.Add(-1), "")
+	b.Flush(end)
+	b.pop(end, "p")
+}

@@ -103,7 +103,7 @@ func (e *Entry) State() State {
 func (q *Queue) StayEnd(e *Entry) time.Time {
 	switch e.Place() {
 	case Backoff, ErrorBackoff:
-		return e.backoffEnd.Add(window)
+		return e.backoffEnd.Add(q.grain())
 	case Unschedulable, Gated:
 		return q.stayEnd(e)
 	}

@@ -33,6 +33,10 @@ type Options struct {
 	// Events of its Plugin call the pod back. It may not panic. nil: there are
 	// no such plugins.
 	PreEnqueue func(p *object.Pod) *decision.Status
+	// WaitOutBackoff leaves pods in backoff until it is over, even when there is
+	// nothing else to try, as v1.36 does without the gate SchedulerPopFromBackoffQ.
+	// Backoff ends to the nanosecond then.
+	WaitOutBackoff bool
 	// HoldInBackoff tells whether a pod that an event calls has a reason to wait
 	// until its backoff is over, even when there is nothing else to try. nil:
 	// none has.
@@ -177,7 +181,7 @@ func (q *Queue) First() *object.Pod {
 }
 
 func (q *Queue) head() *Entry {
-	if e := q.heaps[Active].head(); e != nil {
+	if e := q.heaps[Active].head(); e != nil || q.opts.WaitOutBackoff {
 		return e
 	}
 	return q.heaps[Backoff].head()
@@ -185,7 +189,7 @@ func (q *Queue) head() *Entry {
 
 // Pop hands out the next pod, which is in flight until Requeue or Delete: the
 // first of the active ones or, when there is none, the one whose backoff ends
-// first, but for those in error backoff. It returns nil when there is none.
+// first, but for those in error backoff, and for all with WaitOutBackoff. It returns nil when there is none.
 func (q *Queue) Pop(now time.Time) *Entry {
 	e := q.head()
 	if e == nil {
@@ -300,7 +304,7 @@ func (q *Queue) NextTimer() (time.Time, bool) {
 		}
 		due := q.stayEnd(e)
 		if place == Backoff || place == ErrorBackoff {
-			due = e.backoffEnd.Add(window)
+			due = e.backoffEnd.Add(q.grain())
 		}
 		if next.IsZero() || due.Before(next) {
 			next = due

@@ -100,8 +100,8 @@ type Options struct {
 	Identity string
 	// Seed decides among nodes with the same score.
 	Seed uint64
-	// HideExpectedNode is machine.Options'.
-	HideExpectedNode bool
+	// HideExpectedNode and WaitOutBackoff are machine.Options'.
+	HideExpectedNode, WaitOutBackoff bool
 	// MaxUnschedulable is the longest time that a pod stays unschedulable.
 	MaxUnschedulable time.Duration
 	// Register registers the daemon's metrics.
@@ -157,9 +157,9 @@ func New(o Options) (*Daemon, error) {
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.MaxUnschedulable,
-		HideExpectedNode: o.HideExpectedNode,
-		Explain:          d.logs.Explain,
-		StepDone:         d.logs.StepDone,
+		HideExpectedNode: o.HideExpectedNode, WaitOutBackoff: o.WaitOutBackoff,
+		Explain:  d.logs.Explain,
+		StepDone: d.logs.StepDone,
 	}
 	d.machine = machine.New(options)
 	d.logs.Watch(d.machine)

@@ -158,7 +158,7 @@ func metrics(t *testing.T) (rows []row) {
 }
 
 // idle are gates that only switch how fast kube-scheduler decides.
-var idle = []string{"OpportunisticBatching", "SchedulerAsyncAPICalls", "SchedulerPopFromBackoffQ"}
+var idle = []string{"OpportunisticBatching", "SchedulerAsyncAPICalls"}
 
 func gates(t *testing.T) (rows []row) {
 	klog.SetLogger(logr.Discard()) // the gates warn of their age

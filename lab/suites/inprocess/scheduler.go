@@ -89,6 +89,7 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Seed: rand.Uint64(),
 		MaxUnschedulable: o.MaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
+		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),
 	})
 	if err != nil {
 		return nil, err
