@@ -25,25 +25,30 @@ type Hosts interface {
 // Host has the executor run the plugins of hosts. It comes before the first Do.
 func (x *Executor) Host(h Hosts) { x.hosts = h }
 
-// startPlugins runs plugins. Like a binding of ours it waits for a status patch that
-// is on its way, and is not started without the lease. Who hangs is left behind when
-// the scheduler stops.
+// startPlugins runs plugins, not without the lease. Bind waits, as a binding of ours
+// does, for a status patch that is on its way; the patch that shows where the pod is
+// expected goes out beside PreBind. Who hangs is left behind when the scheduler stops.
 func (x *Executor) startPlugins(e machine.RunPlugins) {
 	if e.Point == "PostBind" {
 		x.hosts.Run(context.Background(), e)
 		return
 	}
-	x.status.cancel(e.Pod.UID, func() {
-		x.plugins.start(func(ctx context.Context) {
-			if !x.clients.held() {
-				x.report(refuse(e))
-				return
-			}
-			x.unanswered.Add(1)
-			defer x.unanswered.Add(-1)
-			x.report(x.hosts.Run(ctx, e))
-		})
-	})
+	start := func() { x.plugins.start(func(ctx context.Context) { x.runPlugins(ctx, e) }) }
+	if e.Point == "PreBind" {
+		start()
+		return
+	}
+	x.status.cancel(e.Pod.UID, start)
+}
+
+func (x *Executor) runPlugins(ctx context.Context, e machine.RunPlugins) {
+	if !x.clients.held() {
+		x.report(refuse(e))
+		return
+	}
+	x.unanswered.Add(1)
+	defer x.unanswered.Add(-1)
+	x.report(x.hosts.Run(ctx, e))
 }
 
 // refuse is the reply where plugins were not run.
