@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-scheduler/framework"
+
 	"github.com/berth-scheduler/berth/edge/daemon"
 )
 
@@ -86,5 +89,16 @@ func TestReloads(t *testing.T) {
 	write(header + "profiles: [{schedulerName: d}]")
 	if s := signal(); s != "d d mine" {
 		t.Errorf("mended: %q", s)
+	}
+}
+
+// A scheduler with hosted plugins takes over no configuration, not even a good one.
+func TestReloadWithHostedPlugins(t *testing.T) {
+	path := configFile(t, "")
+	o := parsed(t, "--config="+path)
+	WithPlugin("P", func(context.Context, runtime.Object, framework.Handle) (framework.Plugin, error) { return nil, nil })(o)
+	_, _, err := o.maker([]byte(header + "profiles: [{schedulerName: b}]"))()
+	if err == nil || !strings.Contains(err.Error(), "restart the scheduler") {
+		t.Errorf("got %v", err)
 	}
 }

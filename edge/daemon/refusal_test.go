@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/config"
+)
+
+// A good configuration is refused by a shadow, while a record is written, and if a
+// plugin of it reads objects that are not watched.
+func TestRefusal(t *testing.T) {
+	reads := []*profile.Profile{{Plugins: map[string]*framework.Plugin{"P": {Reads: []object.Kind{object.CSINodes}}}}}
+	for why, tc := range map[string]struct {
+		daemon *Daemon
+		next   []*profile.Profile
+	}{
+		"a shadow takes over no configuration": {&Daemon{shadow: true}, nil},
+		"a record is of one configuration":     {&Daemon{recorded: true}, nil},
+		"they are not watched":                 {&Daemon{}, reads},
+		"":                                     {&Daemon{profiles: reads}, reads},
+	} {
+		d := tc.daemon
+		d.config.Store(config.Default())
+		switch err := d.refusal(config.Default(), tc.next); {
+		case (err == nil) != (why == ""), err != nil && !strings.Contains(err.Error(), why):
+			t.Errorf("got %v, want %q", err, why)
+		}
+	}
+}
