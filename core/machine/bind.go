@@ -175,7 +175,7 @@ func (m *Machine) reportBound(c *bindingCycle) {
 		}
 		_ = m.guard("PostBind", pl.Name, func() { pl.PostBind(c.pod, c.node) })
 	}
-	m.emit(PublishEvent{Pod: c.pod, Reason: "Scheduled", Action: "Binding",
+	m.emit(PublishEvent{Pod: c.pod, Reason: ReasonScheduled, Action: "Binding",
 		Note: explain.Assigned(c.pod, c.node)})
 }
 

@@ -195,7 +195,7 @@ func (m *Machine) runWaitNotice(c *bindingCycle) {
 			return
 		}
 		if n != nil {
-			m.emit(PublishEvent{Pod: c.pod, Reason: n.Reason, Action: n.Action, Note: n.Note, Devices: n.Devices})
+			m.emit(PublishEvent{Pod: c.pod, Reason: EventReason(n.Reason), Action: n.Action, Note: n.Note, Devices: n.Devices})
 		}
 	}
 	m.bindWhenWritten(c)

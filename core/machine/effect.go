@@ -82,7 +82,7 @@ type (
 	PublishEvent struct {
 		Pod     *object.Pod
 		Warning bool
-		Reason  string // Scheduled, FailedScheduling, Preempted, or a plugin's
+		Reason  EventReason
 		Action  string // Binding, Scheduling, Preempting, or a plugin's
 		Note    string
 		// Related is the preemptor, for Preempted.
@@ -106,3 +106,12 @@ func (PatchStatus) effect()    {}
 func (Evict) effect()          {}
 func (PublishEvent) effect()   {}
 func (AttemptDone) effect()    {}
+
+// EventReason says what an event is about: one of these, or a plugin's own.
+type EventReason string
+
+const (
+	ReasonScheduled        EventReason = "Scheduled" // the pod is bound
+	ReasonFailedScheduling EventReason = "FailedScheduling"
+	ReasonPreempted        EventReason = "Preempted" // the pod is a victim
+)

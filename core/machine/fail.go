@@ -78,7 +78,7 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 		patch.Nominated = m.nominationToWrite(ps, n.node)
 	}
 	patch.Condition = conditionToWrite(ps, explain.Condition(r))
-	m.emit(PublishEvent{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
+	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})
 	if patch.Condition != nil || patch.Nominated != nil {
 		m.emit(patch)
 	}

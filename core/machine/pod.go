@@ -216,7 +216,7 @@ func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
 	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.ResultError,
 		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
 	m.emit(AttemptDone{r})
-	m.emit(PublishEvent{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling", Note: explain.Message(r)})
+	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})
 }
 
 // boundTo is the pod as it would look bound to the node.

@@ -98,7 +98,7 @@ func (m *Machine) stopBindingCycle(c *bindingCycle, preemptor *object.Pod, plugi
 }
 
 func (m *Machine) reportPreempted(victim, preemptor *object.Pod, note string) {
-	m.emit(PublishEvent{Pod: victim, Reason: "Preempted", Action: "Preempting", Note: note, Related: preemptor})
+	m.emit(PublishEvent{Pod: victim, Reason: ReasonPreempted, Action: "Preempting", Note: note, Related: preemptor})
 }
 
 // evictReplied takes in the reply to an Evict. Where it failed, those who counted

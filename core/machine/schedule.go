@@ -68,7 +68,7 @@ func (m *Machine) scheduleOne() {
 // skipPod leaves a pod alone that is being deleted.
 func (m *Machine) skipPod(ps *podState) {
 	p := ps.entry.Pod
-	m.emit(PublishEvent{Pod: p, Warning: true, Reason: "FailedScheduling", Action: "Scheduling",
+	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling",
 		Note: explain.Deleting(p)})
 	m.dequeue(ps)
 }

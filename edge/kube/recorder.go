@@ -46,7 +46,7 @@ type eventSink interface {
 
 // neverRepeated is the reason of an event that no pod has twice. They are left
 // out of the cache, where they would push the others out.
-const neverRepeated = "Scheduled"
+const neverRepeated = machine.ReasonScheduled
 
 func newRecorder(p *pool, sink eventSink, busy func() bool) *recorder {
 	host, err := os.Hostname()
@@ -216,7 +216,7 @@ func eventOf(e machine.PublishEvent, host string, s eventSeries) *eventsv1.Event
 		EventTime:  metav1.MicroTime{Time: s.first},
 		Series:     s.api(),
 		Type:       kind,
-		Reason:     e.Reason,
+		Reason:     string(e.Reason),
 		Action:     e.Action,
 		Note:       strings.ToValidUTF8(explain.Note(e.Note), ""), // a character may be cut in two
 		Regarding:  reference(e.Pod),

@@ -26,7 +26,7 @@ const (
 type eventKey struct {
 	pod, related            types.UID
 	version, relatedVersion string
-	reason                  string
+	reason                  machine.EventReason
 	note                    uint64 // its hash
 }
 

@@ -174,9 +174,9 @@ func (l *Logger) published(s loop.Step, e machine.PublishEvent) {
 		return
 	}
 	switch e.Reason {
-	case "Scheduled":
+	case machine.ReasonScheduled:
 		l.bound(e.Pod)
-	case "Preempted":
+	case machine.ReasonPreempted:
 		if _, evicted := s.Event.(machine.EvictReply); !evicted && e.Related != nil {
 			l.stopped(e.Pod, e.Related)
 		}

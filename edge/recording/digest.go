@@ -82,7 +82,7 @@ func (d *Digest) effect(e machine.Effect) {
 	case machine.PublishEvent:
 		if d.texts {
 			d.number(8)
-			d.list([]string{string(e.Pod.UID), e.Reason, e.Action, e.Note})
+			d.list([]string{string(e.Pod.UID), string(e.Reason), e.Action, e.Note})
 		}
 	case machine.AttemptDone:
 		d.decision(e.Decision)

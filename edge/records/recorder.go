@@ -97,7 +97,7 @@ func (r *Recorder) Observe(s loop.Step) {
 			r.encoder.str(e.Preemptor.Key())
 			r.log.append(r.encoder.end())
 		case machine.PublishEvent:
-			if e.Reason == "Scheduled" {
+			if e.Reason == machine.ReasonScheduled {
 				r.bound(now, e.Pod)
 			}
 		case machine.ReadPod:

@@ -267,7 +267,7 @@ func (p *play) expectEvent(pod string, words []string, text string) error {
 	if !ok {
 		return errors.New("there was none")
 	}
-	if len(words) != 1 || words[0] != got.Reason || text != "" && text != got.Note {
+	if len(words) != 1 || words[0] != string(got.Reason) || text != "" && text != got.Note {
 		return fmt.Errorf("got %s: %s", got.Reason, got.Note)
 	}
 	return nil
