@@ -52,7 +52,7 @@ func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // daemonOf returns a daemon of the cluster that logs to the sink.
-func daemonOf(t *testing.T, c *cluster, s *logstest.Sink, identity string, wrap ...func(loop.Machine) loop.Machine) *daemon.Daemon {
+func daemonOf(t testing.TB, c *cluster, s *logstest.Sink, identity string, wrap ...func(loop.Machine) loop.Machine) *daemon.Daemon {
 	t.Helper()
 	cfg := config.Default()
 	leads := true
