@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,7 +108,8 @@ func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Res
 
 // hint says what to do about a certificate that is not trusted.
 func hint(err error) string {
-	if strings.Contains(err.Error(), "x509:") {
+	var untrusted *tls.CertificateVerificationError
+	if errors.As(err, &untrusted) {
 		return " (a scheduler makes its own certificate unless it is given one: --daemon-ca, or --insecure-skip-tls-verify)"
 	}
 	return ""

@@ -262,8 +262,9 @@ func (c *checker) checkName(path *field.Path, name string, names []string) {
 // far.
 func (c *checker) checkValues(config *Config) {
 	c.reader.complete(config)
+	named := pluginErrors(config)
 	for _, err := range c.reader.validate(config) {
-		if !strings.Contains(err.Field, ".plugins.") || !strings.Contains(err.Field, ".enabled[") { // checkNames did
+		if !named[err.Error()] {
 			c.addFields(field.ErrorList{err})
 		}
 	}
@@ -275,6 +276,18 @@ func (c *checker) checkValues(config *Config) {
 			c.add("", "%s", err)
 		}
 	}
+}
+
+// pluginErrors are the errors of plugins that checkNames has reported, as the complete
+// configuration has them. Their places in the lists are no longer those of the text.
+func pluginErrors(config *Config) map[string]bool {
+	named := map[string]bool{}
+	for i := range config.Profiles {
+		for _, err := range validatePlugins(field.NewPath("profiles").Index(i).Child("plugins"), config.Profiles[i].Plugins) {
+			named[err.Error()] = true
+		}
+	}
+	return named
 }
 
 func (c *checker) addFields(errs field.ErrorList) {

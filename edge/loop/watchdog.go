@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,8 +82,7 @@ func (d *doing) String() string {
 	case machine.EvictReply:
 		about = string(e.Victim)
 	}
-	name := strings.TrimPrefix(fmt.Sprintf("%T", d.event), "machine.")
-	return strings.TrimSpace(name + " " + about)
+	return strings.TrimSpace(reflect.TypeOf(d.event).Name() + " " + about)
 }
 
 // lookEvery is how often the watchdog looks at the loop.

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -48,10 +49,12 @@ func Options(h *recording.Header) (machine.Options, error) {
 type Difference struct {
 	Step     int       `json:"step"` // counted from one
 	Time     time.Time `json:"time"`
-	Event    string    `json:"event"`
+	Event    string    `json:"event"`         // its type
 	Pod      string    `json:"pod,omitempty"` // the first that was decided on otherwise
 	Recorded string    `json:"recorded"`
 	Replayed string    `json:"replayed"`
+
+	kind string // of the event, without the package
 }
 
 // Decided is an attempt, as the replay has it.
@@ -227,7 +230,7 @@ func repair(m *machine.Machine) []machine.Effect {
 
 // differ tells the first outcome that is another than the recorded one.
 func (x *exact) differ(e *recording.Entry, got []recording.Outcome, panicked bool) *Difference {
-	d := &Difference{Step: x.result.Steps, Time: e.Now, Event: fmt.Sprintf("%T", e.Event)}
+	d := &Difference{Step: x.result.Steps, Time: e.Now, Event: fmt.Sprintf("%T", e.Event), kind: reflect.TypeOf(e.Event).Name()}
 	for i := range max(len(got), len(e.Outcomes)) {
 		var was, is recording.Outcome
 		if i < len(e.Outcomes) {

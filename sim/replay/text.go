@@ -23,7 +23,7 @@ func (x *Exactly) Write(w io.Writer) {
 	case x.Different > 0:
 		fmt.Fprintf(w, "%d of %d decisions are the same (%s); %s different\n", x.Same, x.Decisions-x.Unverified, share(x.Same, x.Decisions-x.Unverified), steps(x.Different))
 		f := x.First
-		fmt.Fprintf(w, "\nThe first difference is at step %d (%s), %s\n", f.Step, clock(f.Time), strings.TrimPrefix(f.Event, "machine."))
+		fmt.Fprintf(w, "\nThe first difference is at step %d (%s), %s\n", f.Step, clock(f.Time), f.kind)
 		if f.Pod != "" {
 			fmt.Fprintf(w, "  pod:      %s\n", f.Pod)
 		}
