@@ -142,6 +142,21 @@ func TestFewestVictims(t *testing.T) {
 	}
 }
 
+// What a finder knew of one pod says nothing about a pod of another class.
+func TestFinderOfOtherPods(t *testing.T) {
+	finder := &Finder{}
+	w := newWorld(pod("p", 3, 1000)).node("m", 1000, pod("a", 1, 1000)).node("n", 2000, pod("b", 2, 2000))
+	for _, cpu := range []int64{2000, 1000, 2000} {
+		want := map[int64]string{1000: "m: a, 0 violations", 2000: "n: b, 0 violations"}[cpu]
+		w.pod = pod("p", 3, cpu)
+		c := w.call()
+		c.Cache = nil
+		if plan, _, _ := finder.Find(c, everything); plan.text() != want {
+			t.Errorf("%d CPUs: got %q, want %q", cpu, plan.text(), want)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	w := newWorld(pod("p", 10, 500)).
 		node("closed", 0).

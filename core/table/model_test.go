@@ -87,6 +87,9 @@ func drawNode(t *rapid.T) *object.Node {
 	for range rapid.IntRange(0, 2).Draw(t, "images") {
 		n.Images = append(n.Images, object.Image{Names: rapid.SliceOfN(imageNames, 1, 2).Draw(t, "names"), Bytes: amounts.Draw(t, "bytes")})
 	}
+	for range rapid.IntRange(0, 2).Draw(t, "taints") {
+		n.Taints = append(n.Taints, v1.Taint{Key: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "taint"), Effect: v1.TaintEffectNoSchedule})
+	}
 	return n
 }
 
@@ -100,6 +103,8 @@ func drawPod(t *rapid.T) *object.Pod {
 		Demand:    resource.Demand{Usage: drawVector(t, "takes"), NonZero: drawVector(t, "at least")},
 		HostPorts: rapid.SliceOfN(ports, 0, 3).Draw(t, "ports"),
 		Volumes:   rapid.SliceOfN(volumes, 0, 2).Draw(t, "volumes"),
+
+		Terminating: rapid.IntRange(0, 3).Draw(t, "goes") == 0,
 	}
 }
 

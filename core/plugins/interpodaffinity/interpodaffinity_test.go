@@ -104,6 +104,28 @@ func TestInvalidTerms(t *testing.T) {
 }
 
 // A thousand terms, odd keys: one pod's business.
+// Many pods with the same labels are counted as one after the other is.
+func TestManyPodsWithTheSameLabels(t *testing.T) {
+	p, tb := mustNew(t, nil), plugintest.Table()
+	for i := range 6 {
+		name := fmt.Sprint("n", i)
+		tb.SetNode(&object.Node{Name: name, Labels: map[string]string{v1.LabelHostname: name, "zone": []string{"a", "a", "b"}[i%3]}})
+	}
+	for i := range 60 {
+		name := fmt.Sprint("n", i%5) // 12 on each node but the last: 48 in zone a, 12 in zone b
+		tb.Place(pod(fmt.Sprint("p", i), "web", name, nil), name)
+	}
+	wants := &v1.Affinity{PodAffinity: &v1.PodAffinity{}}
+	for key, weight := range map[string]int32{"zone": 7, v1.LabelHostname: 3} {
+		list := &wants.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+		*list = append(*list, v1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: v1.PodAffinityTerm{TopologyKey: key, LabelSelector: app("web")}})
+	}
+	got := plugintest.Ask(t, p, tb, pod("p", "x", "", wants)).Scores
+	if got["n0"] != 7*48+3*12 || got["n2"] != 7*12+3*12 || got["n5"] != 7*12 {
+		t.Errorf("scores %v", got)
+	}
+}
+
 func TestManyTerms(t *testing.T) {
 	p, tb := mustNew(t, nil), plugintest.Table()
 	for i := range 50 {

@@ -88,6 +88,26 @@ func TestAsComponentHelpers(t *testing.T) {
 	})
 }
 
+// More lists of taints than answers are kept of at a time are told apart.
+func TestManyListsOfTaints(t *testing.T) {
+	var nodes []*object.Node
+	for i := range 200 {
+		effect := []v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule}[i/100]
+		nodes = append(nodes, &object.Node{Name: fmt.Sprint(i), Taints: []v1.Taint{{Key: fmt.Sprint(i % 100), Effect: effect}}})
+	}
+	pod := &object.Pod{Tolerations: match.NewTolerations([]v1.Toleration{{Key: "7", Operator: v1.TolerationOpExists}})}
+	got := plugintest.Ask(t, New(feature.Features{}), plugintest.Table(nodes...), pod)
+	for i, n := range nodes {
+		tolerated := n.Taints[0].Key == "7"
+		if blocked := got.Blocked[n.Name] != ""; blocked != (i < 100 && !tolerated) {
+			t.Errorf("node %s is blocked: %v", n.Name, blocked)
+		}
+		if soft := got.Scores[n.Name] != 0; soft != (i >= 100 && !tolerated) {
+			t.Errorf("node %s has score %d", n.Name, got.Scores[n.Name])
+		}
+	}
+}
+
 func TestEqualPartsEqualAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(feature.Features{})
