@@ -274,7 +274,7 @@ func (r *Recorder) write() {
 				failing = true
 				r.options.Logger.Error(errors.New(gap), "Failed to record, trying again later; scheduling goes on", "dir", r.options.Dir)
 			}
-			stopping = r.rest(pause)
+			r.rest(pause)
 			pause = min(2*pause, maxRetry)
 		}
 	}
@@ -301,18 +301,21 @@ func (r *Recorder) await() (stopping bool) {
 }
 
 // rest waits after an error and then has the next step end the gap.
-func (r *Recorder) rest(pause time.Duration) (stopping bool) {
+func (r *Recorder) rest(pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-r.stop:
-		return true
+		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.resume = true
-	return false
+	select {
+	case <-r.wake: // it told of the gap; the step that ends it gives another sign
+	default:
+	}
 }
 
 // maxSpare is the longest list of steps that is kept for use again.
