@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	ours "github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -26,19 +27,16 @@ type request struct {
 	least   int64 // that it may be
 }
 
-// insufficient is the beginning of the reasons that name a resource.
-const insufficient = "Insufficient "
-
 // lower has the pod request no more than the row has, of each resource of which it
 // is short there.
 func (s *search) lower(b decision.Blocker, row table.Row) [][]edit {
 	var all []edit
 	for _, reason := range b.Reasons {
-		name, is := strings.CutPrefix(reason, insufficient)
+		name, is := noderesources.InsufficientResource(reason)
 		if !is {
 			return nil // too many pods
 		}
-		edits := s.lowerOne(v1.ResourceName(name), row)
+		edits := s.lowerOne(name, row)
 		if edits == nil {
 			return nil
 		}
@@ -54,7 +52,7 @@ func (s *search) lowerOne(name v1.ResourceName, row table.Row) []edit {
 	fits := func(edits ...edit) bool {
 		blockers, ok := s.blockers(join(s.base, edits), row)
 		return ok && !slices.ContainsFunc(blockers, func(b decision.Blocker) bool {
-			return b.Plugin == names.NodeResourcesFit && slices.Contains(b.Reasons, insufficient+string(name))
+			return b.Plugin == names.NodeResourcesFit && slices.Contains(b.Reasons, noderesources.InsufficientReason(name))
 		})
 	}
 	for _, r := range requests {

@@ -75,6 +75,8 @@ type Event struct {
 	Action   string `json:"action"`
 	Plugin   string `json:"plugin"`
 	Text     string `json:"text"`
+
+	own bool // it is of the pod itself
 }
 
 // Node is a feasible node and its score.

@@ -11,10 +11,9 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	"github.com/berth-scheduler/berth/core/table"
 )
-
-const insufficient = "Insufficient "
 
 // detail says what a blocker means on some nodes, with numbers and names.
 func (f *facts) detail(b *Blocker, nodes []string) string {
@@ -46,7 +45,7 @@ func (f *facts) shortText(b *Blocker, nodes []string) string {
 	var parts []string
 	t := f.cluster.Machine.Table()
 	for _, reason := range b.Reasons {
-		name, is := strings.CutPrefix(reason, insufficient)
+		name, is := noderesources.InsufficientResource(reason)
 		if !is {
 			if row, ok := t.Find(nodes[0]); ok {
 				reason = fmt.Sprintf("%s runs %d of %d pods", nodes[0], t.PodCount()[row], t.AllowedPods()[row])
@@ -54,7 +53,7 @@ func (f *facts) shortText(b *Blocker, nodes []string) string {
 			parts = append(parts, reason)
 			continue
 		}
-		parts = append(parts, f.shortOf(v1.ResourceName(name), nodes))
+		parts = append(parts, f.shortOf(name, nodes))
 	}
 	return strings.Join(parts, "; ")
 }

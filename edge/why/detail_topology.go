@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/interpodaffinity"
 )
 
 // podAffinityText names the term, and a pod that it is about.
@@ -18,12 +19,12 @@ func (f *facts) podAffinityText(b *Blocker, node string) string {
 	var parts []string
 	t := f.cluster.Machine.Table()
 	for _, reason := range b.Reasons {
-		switch {
-		case strings.Contains(reason, "existing pods"):
+		switch reason {
+		case interpodaffinity.ReasonExistingAntiAffinity:
 			if pl, term := f.keeper(node); pl != nil {
 				reason = fmt.Sprintf("pod %s on %s keeps pods like this one away (its anti-affinity by %s)", pl.Key(), t.Name(t.Pod(pl.UID).Row), term)
 			}
-		case strings.Contains(reason, "anti-affinity"):
+		case interpodaffinity.ReasonAntiAffinity:
 			for _, term := range podTerms(f.api, true) {
 				text := fmt.Sprintf("its anti-affinity forbids %s in the same %s", selectorText(term.LabelSelector), term.TopologyKey)
 				if who := f.matching(&term, node); who != "" {

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 )
 
 // actions names the parts of an ActionType in kube-scheduler's words, and what
@@ -78,11 +76,10 @@ func (a *Answer) leastRoom() string {
 		if len(b) != 1 || b[0].Plugin != names.NodeResourcesFit || b[0].Code != decision.Unschedulable.String() || len(b[0].Reasons) != 1 {
 			continue
 		}
-		name, is := strings.CutPrefix(b[0].Reasons[0], insufficient)
+		resource, is := noderesources.InsufficientResource(b[0].Reasons[0])
 		if !is {
 			return ""
 		}
-		resource := v1.ResourceName(name)
 		node, free, _ := a.facts.freest(resource, a.Groups[i].names)
 		short := a.facts.pod.Demand.Requests.Of(resource) - free
 		return fmt.Sprintf("a pod on %s that frees %s goes", node, amount(resource, short))
@@ -97,15 +94,16 @@ func eventsOf(plugin string, e framework.ClusterEventWithHint) (events []Event) 
 			continue
 		}
 		text := fmt.Sprintf("%s %s", noun, a.text)
+		own := e.Resource == framework.UnscheduledPod && a.action&framework.UpdatePod != 0
 		switch {
-		case e.Resource == framework.UnscheduledPod && a.action&(framework.UpdatePod) != 0:
+		case own:
 			text = "the pod itself " + a.text
 		case kind == "Pod" && a.action == framework.Delete && plugin == names.NodeResourcesFit:
 			text = "a pod goes and frees room on its node"
 		case kind == "Pod" && a.action == framework.Delete && plugin == names.NodePorts:
 			text = "the pod that has the port goes"
 		}
-		events = append(events, Event{Resource: kind, Action: a.name, Plugin: plugin, Text: text})
+		events = append(events, Event{Resource: kind, Action: a.name, Plugin: plugin, Text: text, own: own})
 	}
 	return events
 }

@@ -200,7 +200,7 @@ func likely(e *Event, p *object.Pod) bool {
 	case "DeviceClass", "ResourceClaim", "ResourceSlice":
 		return e.Plugin == names.DynamicResources && len(p.Claims)+len(p.Extended) > 0
 	case "Pod":
-		return e.Plugin == names.SchedulingGates || !strings.HasPrefix(e.Text, "the pod itself")
+		return e.Plugin == names.SchedulingGates || !e.own
 	}
 	return true
 }

@@ -11,9 +11,13 @@ const (
 	affinityNotMet             framework.Verdict = 1 + iota // the pod's required affinity
 	antiAffinityNotMet                                      // the pod's required anti-affinity
 	existingAntiAffinityNotMet                              // that of existing pods
-	reasonAffinity             = "node(s) didn't match pod affinity rules"
-	reasonAntiAffinity         = "node(s) didn't match pod anti-affinity rules"
-	reasonExistingAntiAffinity = "node(s) didn't satisfy existing pods anti-affinity rules"
+)
+
+// The reasons of the verdicts.
+const (
+	ReasonAffinity             = "node(s) didn't match pod affinity rules"
+	ReasonAntiAffinity         = "node(s) didn't match pod anti-affinity rules"
+	ReasonExistingAntiAffinity = "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
 // filterCells writes each row's cell: its location and, below it, a bit for each
@@ -74,9 +78,9 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
 	switch v {
 	case affinityNotMet:
-		return decision.UnschedulableAndUnresolvable, []string{reasonAffinity}
+		return decision.UnschedulableAndUnresolvable, []string{ReasonAffinity}
 	case antiAffinityNotMet:
-		return decision.Unschedulable, []string{reasonAntiAffinity}
+		return decision.Unschedulable, []string{ReasonAntiAffinity}
 	}
-	return decision.Unschedulable, []string{reasonExistingAntiAffinity}
+	return decision.Unschedulable, []string{ReasonExistingAntiAffinity}
 }

@@ -176,7 +176,7 @@ func explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.
 			short = alone[0] != framework.Fits
 		}
 		if short {
-			reasons = append(reasons, "Insufficient "+string(c.name))
+			reasons = append(reasons, InsufficientReason(c.name))
 		}
 	}
 	return code, reasons
