@@ -204,12 +204,16 @@ func (e *Engine) dropShared(keep *sharedAnswers) {
 		used[e.transient.shared] = true
 	}
 	maps.DeleteFunc(e.shared, func(_ string, s *sharedAnswers) bool {
-		if !used[s] && len(e.idleShared) < idleShared {
+		if n := len(e.idleShared); !used[s] && n < idleShared && (n+1)*e.table.Rows() <= idleRows {
 			e.idleShared = append(e.idleShared, s) // any order: their room is as good
 		}
 		return !used[s]
 	})
 }
 
-// idleShared bounds the shared answers that nobody uses and whose room is kept.
-const idleShared = 16
+// idleShared and idleRows bound the shared answers that nobody uses and whose room is
+// kept: about 22 bytes a row.
+const (
+	idleShared = 16
+	idleRows   = 1 << 20
+)
