@@ -43,7 +43,6 @@ func BenchmarkDecide(b *testing.B) {
 	r := New(64 << 20)
 	for i := 0; r.log.size()+r.log.segmentBytes <= r.log.limit; i++ { // as after a while
 		r.Observe(loop.Step{Now: start, Effects: done(placement(i, 1))})
-		r.flush()
 	}
 	without, with := newScene(b, nil), newScene(b, r)
 	var spent, life [2]time.Duration

@@ -15,7 +15,6 @@ type Follower struct {
 func (r *Recorder) Follow(q Query, fromNow bool) *Follower {
 	f := &Follower{recorder: r, query: q}
 	f.news, f.end = r.listen()
-	r.flush()
 	if fromNow {
 		f.cursor = r.log.tail()
 	} else {
@@ -30,17 +29,11 @@ func (f *Follower) News() <-chan struct{} { return f.news }
 // Next returns the next record that matches, if there is one now, and how many of the
 // records before it are lost, whatever they said.
 func (f *Follower) Next() (r Record, lost uint64, ok bool) {
-	for flushed := false; ; {
+	for {
 		e, _, missed, more := f.cursor.read()
 		lost += missed
-		switch {
-		case more:
-		case flushed:
+		if !more {
 			return Record{}, lost, false
-		default:
-			f.recorder.flush()
-			flushed = true
-			continue
 		}
 		if r, ok := f.query.match(e); ok {
 			return r, lost, true

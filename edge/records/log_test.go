@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,7 +77,6 @@ func TestTheLogIsBoundedAndKeepsLastAttempts(t *testing.T) {
 // check compares what the log says of itself with what it holds.
 func check(t *testing.T, r *Recorder, seed uint64) {
 	t.Helper()
-	r.flush()
 	l, bytes, last, cost := r.log, 0, 0, 0
 	for _, s := range l.list {
 		bytes += len(s.data)
@@ -106,7 +103,6 @@ func TestTooManyPodsWait(t *testing.T) {
 			check(t, r, 0)
 		}
 	}
-	r.flush()
 	if r.log.unprotected.Load() == 0 || len(r.log.last) < 500 {
 		t.Errorf("%d are unprotected, %d protected", r.log.unprotected.Load(), len(r.log.last))
 	}
@@ -118,7 +114,6 @@ func TestTooManyPodsWait(t *testing.T) {
 		r.Observe(loop.Step{Now: at(i), Effects: done(placement(i, 2))})
 	}
 	check(t, r, 0)
-	r.flush()
 	if len(r.log.last) != 0 || r.log.lastCost != 0 || r.log.mostLast > 1024 {
 		t.Errorf("%d last attempts, cost %d, room for %d", len(r.log.last), r.log.lastCost, r.log.mostLast)
 	}
@@ -140,7 +135,6 @@ func TestSlowReaderCountsWhatItLost(t *testing.T) {
 				r.Observe(loop.Step{Now: at(written), Effects: done(d)})
 				written++
 			}
-			r.flush()
 			for range random.IntN(5_000) {
 				e, number, missed, ok := c.read()
 				lost += missed
@@ -163,61 +157,5 @@ func TestSlowReaderCountsWhatItLost(t *testing.T) {
 		if int(read+lost) != written || lost == 0 {
 			t.Errorf("seed %d: %d read, %d lost, %d written", seed, read, lost, written)
 		}
-	}
-}
-
-// Whoever reads sees all that was noted, in order, while the loop goes on: by asking, and
-// by following.
-func TestReadersSeeWhatIsNoted(t *testing.T) {
-	r := New(64 << 20)
-	follower := r.Follow(Query{}, false)
-	defer follower.End()
-	const all = 3 * mostNotes
-	var noted atomic.Int64
-	var readers sync.WaitGroup
-	for range 2 {
-		readers.Go(func() {
-			for seen := 0; seen < all; {
-				least := int(noted.Load())
-				found, _ := r.Find(Query{})
-				if seen = len(found); seen < least {
-					t.Errorf("%d records of %d", seen, least)
-					return
-				}
-			}
-		})
-	}
-	readers.Go(func() {
-		for next := 0; next < all; {
-			for {
-				record, lost, ok := follower.Next()
-				if !ok {
-					break
-				}
-				if lost > 0 || record.UID != string(uid(next)) {
-					t.Errorf("record %d is of pod %s, %d are lost", next, record.UID, lost)
-					return
-				}
-				next++
-			}
-			if next < all {
-				<-follower.News()
-			}
-		}
-	})
-	for i := range all {
-		r.Observe(loop.Step{Now: at(i), Effects: done(placement(i, 1))})
-		noted.Add(1)
-	}
-	readers.Wait()
-}
-
-// A decision may change after its step. The record does not.
-func TestNotedAttemptsDoNotChange(t *testing.T) {
-	r, d := New(0), placement(1, 1)
-	r.Observe(loop.Step{Now: start, Effects: done(d)})
-	d.Result, d.Node = decision.ResultError, ""
-	if found, _ := r.Find(Query{}); len(found) != 1 || found[0].Result != "Scheduled" || found[0].Node == "" {
-		t.Errorf("got %+v", found)
 	}
 }

@@ -23,7 +23,6 @@ type Query struct {
 // more of them.
 func (r *Recorder) Find(q Query) (found []Record, more bool) {
 	found = []Record{}
-	r.flush()
 	r.log.each(func(e entry) bool {
 		if record, ok := q.match(e); ok {
 			found = append(found, record)
@@ -78,7 +77,6 @@ func (r *Record) Has(words string) bool {
 // Lasts are the last attempts of pods, by UID.
 func (r *Recorder) Lasts() map[string]Record {
 	at := map[string]entry{}
-	r.flush()
 	defer r.log.done()
 	for _, s := range r.log.read() {
 		s.each(func(e entry) bool {
@@ -117,7 +115,6 @@ func (r *Recorder) Rates(now time.Time, since time.Duration) Rates {
 	out := Rates{Attempts: map[string]int{}, Woken: map[string]int{}}
 	from := now.Add(-since).UnixNano()
 	oldest := now.UnixNano()
-	r.flush()
 	r.log.each(func(e entry) bool {
 		if e.kept() {
 			return true
@@ -195,7 +192,6 @@ type Size struct {
 
 // Size returns how large the log is.
 func (r *Recorder) Size() Size {
-	r.flush()
 	s := Size{Bytes: r.log.size(), Limit: r.log.limit, Unprotected: r.log.unprotected.Load()}
 	r.log.each(func(e entry) bool {
 		at := timeOf(e.nanosecond())

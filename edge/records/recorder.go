@@ -14,20 +14,9 @@ import (
 
 // Recorder writes records. Watch and Observe belong to the loop's goroutine; any
 // goroutine may read.
-//
-// Observe only notes what there is to write down. Notes become entries of the log on
-// another goroutine, a batch at a time, and before anybody reads: to encode an attempt
-// takes longer than to note it, and the loop has pods to decide on.
 type Recorder struct {
-	noting sync.Mutex // before notes and handed
-	notes  *batch
-	handed bool // a goroutine is to write the notes down
-
-	writing sync.Mutex // before log's writer, encoder and spare; taken before noting
 	log     *log
 	encoder encoder
-	spare   *batch
-
 	// Of the step at hand: the pod that was popped, and since when it was in the queue;
 	// the first pod that left the queue; all other moves, in order.
 	popped *object.Pod
@@ -59,7 +48,7 @@ const keptMoves = 1024
 // New returns a recorder that takes at most so many bytes, and no less than
 // LeastBytes.
 func New(limit int) *Recorder {
-	return &Recorder{log: newLog(limit), notes: &batch{}, spare: &batch{}, listeners: map[chan struct{}]bool{}}
+	return &Recorder{log: newLog(limit), listeners: map[chan struct{}]bool{}}
 }
 
 // Watch has the machine's queue tell the recorder of its moves, before the first step.
@@ -95,79 +84,93 @@ func (r *Recorder) moved(e *queue.Entry, from queue.Place, event string) {
 	r.moves = append(r.moves, m)
 }
 
-// Observe notes what a step did.
+// Observe writes down what a step did.
 func (r *Recorder) Observe(s loop.Step) {
-	r.noting.Lock()
-	b, now := r.notes, s.Now.UnixNano()
+	now := s.Now.UnixNano()
 	for _, effect := range s.Effects {
 		switch e := effect.(type) {
 		case machine.AttemptDone:
-			r.attempt(b, now, e.Decision)
+			r.attempt(now, e.Decision)
 		case machine.Evict:
-			b.add(note{kind: kindEvicted, now: now, pod: e.Victim, text: e.Node, preemptor: e.Preemptor})
+			r.encoder.beginPod(kindEvicted, now, e.Victim)
+			r.encoder.str(e.Node)
+			r.encoder.str(e.Preemptor.Key())
+			r.log.append(r.encoder.end())
 		case machine.PublishEvent:
 			if e.Reason == machine.ReasonScheduled {
-				r.bound(b, now, e.Pod)
+				r.bound(now, e.Pod)
 			}
 		case machine.ReadPod:
 			if reply, ok := s.Event.(machine.BindReply); ok && reply.Err != nil {
-				b.add(note{kind: kindUnknown, now: now, pod: e.Pod, text: reply.Err.Error()})
+				r.encoder.beginPod(kindUnknown, now, e.Pod)
+				r.encoder.str(reply.Err.Error())
+				r.log.append(r.encoder.end())
 			}
 		}
 	}
-	r.noteMoves(b, now)
-	n, hand := len(b.notes), false
-	if n >= batchNotes && !r.handed {
-		r.handed, hand = true, true
-	}
-	r.noting.Unlock()
-	switch {
-	case n >= mostNotes: // the other goroutine does not get on
-		r.flush()
-	case hand:
-		go r.flush()
-	}
+	r.writeMoves(now)
+	r.log.show()
 	if r.listening.Load() > 0 {
 		r.wake()
 	}
 }
 
-func (r *Recorder) attempt(b *batch, now int64, d *decision.Decision) {
-	n := note{kind: kindAttempt, now: now}
+func (r *Recorder) attempt(now int64, d *decision.Decision) {
+	queued := time.Time{}
 	if r.popped != nil && r.popped.UID == d.UID {
-		r.popped, n.queued = nil, r.queued
+		r.popped, queued = nil, r.queued
 	}
-	b.add(n)
-	b.attempts = append(b.attempts, *d)
+	at := r.log.append(r.encoder.attempt(now, d, queued))
+	switch {
+	case d.Result != decision.ResultScheduled:
+		r.log.setLast(d.UID, at)
+	case d.Attempt > 1 || len(r.log.last) > 0:
+		r.log.dropLast(d.UID)
+	}
 }
 
-func (r *Recorder) bound(b *batch, now int64, p *object.Pod) {
-	n := note{kind: kindBound, now: now, pod: p}
+func (r *Recorder) bound(now int64, p *object.Pod) {
+	r.encoder.beginPod(kindBound, now, p)
+	r.log.append(r.encoder.end())
 	if r.left != nil && r.left.UID == p.UID {
-		n.forgets, r.left = true, nil
+		r.forget(p)
+		r.left = nil
 	}
-	b.add(n)
 }
 
-// noteMoves notes the moves that no other record of the step tells of.
-func (r *Recorder) noteMoves(b *batch, now int64) {
+// writeMoves writes down the moves that no other record of the step tells of.
+func (r *Recorder) writeMoves(now int64) {
 	if p := r.popped; p != nil {
 		r.popped = nil
-		b.move(now, move{pod: p, from: queue.Active, to: queue.InFlight, event: "PodPopped", queued: r.queued})
+		r.write(now, &move{pod: p, from: queue.Active, to: queue.InFlight, event: "PodPopped", queued: r.queued})
 	}
 	if p := r.left; p != nil {
 		r.left = nil
-		b.move(now, move{pod: p, from: r.from, event: "Delete"})
+		r.write(now, &move{pod: p, from: r.from, event: "Delete"})
 	}
 	if len(r.moves) == 0 {
 		return
 	}
 	for i := range r.moves {
-		b.move(now, r.moves[i])
+		r.write(now, &r.moves[i])
 	}
 	clear(r.moves)
 	if r.moves = r.moves[:0]; cap(r.moves) > keptMoves {
 		r.moves = nil
+	}
+}
+
+func (r *Recorder) write(now int64, m *move) {
+	if m.to == queue.Nowhere {
+		r.forget(m.pod)
+	}
+	r.log.append(r.encoder.move(now, m))
+}
+
+// forget lets the last attempt of a pod go that does not wait any more.
+func (r *Recorder) forget(p *object.Pod) {
+	if len(r.log.last) > 0 {
+		r.log.dropLast(p.UID)
 	}
 }
 

@@ -160,7 +160,6 @@ func TestTheLifeOfAPod(t *testing.T) {
 	if !reflect.DeepEqual(texts, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(texts, "\n"), strings.Join(want, "\n"))
 	}
-	r.flush()
 	if len(r.log.last) != 0 {
 		t.Error("the pod is bound, and its last attempt is kept")
 	}
