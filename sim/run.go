@@ -35,6 +35,9 @@ type Input struct {
 	// Start is the time on the virtual clock; zero: Epoch.
 	Start   time.Time
 	Machine machine.Options
+	// NoProfile, when set, says why a pod is not tried whose schedulerName no profile
+	// has.
+	NoProfile func(schedulerName string) string
 	// Decided, when set, gets each decision when it is taken.
 	Decided func(*decision.Decision)
 	// Ask, when set, puts a question to an extender and waits for the answer.
@@ -59,6 +62,8 @@ type Result struct {
 	Placed map[string]string
 	// Unplaced has the reasons why pods are still pending, by namespace/name.
 	Unplaced map[string]string
+	// OtherScheduler has those of Unplaced whose schedulerName no profile has.
+	OtherScheduler map[string]bool
 	// Evicted has the pods that preemption evicted, in the order of the run.
 	Evicted   []Eviction
 	Decisions int
@@ -93,7 +98,7 @@ func Run(in Input) (*Result, error) {
 	if err := w.populate(in); err != nil {
 		return nil, err
 	}
-	r := &Result{Cluster: w.Cluster, Placed: map[string]string{}, Unplaced: map[string]string{}}
+	r := &Result{Cluster: w.Cluster, Placed: map[string]string{}, Unplaced: map[string]string{}, OtherScheduler: map[string]bool{}}
 	said := map[string]string{}
 	w.Observe = func(e machine.Effect) {
 		switch e := e.(type) {
@@ -109,7 +114,7 @@ func Run(in Input) (*Result, error) {
 			}
 		}
 	}
-	w.evicted, w.ask = in.Evicted, in.Ask
+	w.evicted, w.ask, w.noProfile = in.Evicted, in.Ask, in.NoProfile
 	if in.Begin != nil {
 		if err := in.Begin(w); err != nil {
 			return nil, err
@@ -131,6 +136,9 @@ func Run(in Input) (*Result, error) {
 			r.Placed[p.Key()] = p.NodeName
 		default:
 			r.Unplaced[p.Key()] = w.pendingBecause(p, said[p.Key()])
+			if !w.HasProfile(p.SchedulerName) {
+				r.OtherScheduler[p.Key()] = true
+			}
 		}
 	}
 	return r, nil
@@ -193,7 +201,10 @@ func (w *World) pendingBecause(p *object.Pod, said string) string {
 	switch {
 	case said != "":
 		return said
-	case !w.profiles[p.SchedulerName]:
+	case !w.HasProfile(p.SchedulerName):
+		if w.noProfile != nil {
+			return w.noProfile(p.SchedulerName)
+		}
 		return fmt.Sprintf("no profile has the schedulerName %q", p.SchedulerName)
 	case p.Terminating:
 		return explain.Deleting(p)

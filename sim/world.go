@@ -26,6 +26,8 @@ type World struct {
 	evicted  func(*Cluster, *object.Pod)
 	ask      func(machine.CallExtender) machine.ExtenderReply
 	profiles map[string]bool
+	// noProfile, when set, words why a pod of another scheduler is not tried.
+	noProfile func(schedulerName string) string
 	// epoch counts the changes after which a rejected pod may fit: nodes,
 	// placements, deletions, nominations.
 	epoch uint64
@@ -52,6 +54,9 @@ func NewWorld(o machine.Options, start time.Time) *World {
 	}
 	return w
 }
+
+// HasProfile tells whether the scheduler has a profile of that name.
+func (w *World) HasProfile(schedulerName string) bool { return w.profiles[schedulerName] }
 
 // Deliver tells the scheduler what happened in the cluster. It decides
 // nothing.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,13 +76,19 @@ func (s *source) load(ctx context.Context, stdin io.Reader) (*manifest.Set, sim.
 		return nil, sim.Input{}, err
 	}
 	in := input(set, s.workers)
-	in.Machine = options
+	in.Machine, in.NoProfile = options, s.noProfile
 	if n := len(c.Extenders); n > 0 && !s.askExtenders {
 		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation calls none of the %d extenders", s.config, n))
 	} else if n > 0 {
 		err = ask(ctx, &in, set, c)
 	}
 	return set, in, err
+}
+
+// noProfile says that the configuration is not that of the scheduler of a pod.
+func (s *source) noProfile(schedulerName string) string {
+	return fmt.Sprintf("no profile of the configuration used here (%s) has the schedulerName %q: give --config FILE of that scheduler",
+		cmp.Or(s.config, "kube-scheduler's defaults"), schedulerName)
 }
 
 // ask has the run ask the extenders of the configuration. They are told of nodes

@@ -182,7 +182,8 @@ func (q *inquiry) cluster(ctx context.Context, stdin io.Reader, stderr io.Writer
 	if err != nil {
 		return nil, err
 	}
-	return &why.Cluster{Machine: w.Machine, Set: set}, nil
+	noProfile := func(schedulerName string) string { return q.noProfile(schedulerName) + ", or --daemon auto" }
+	return &why.Cluster{Machine: w.Machine, Set: set, NoProfile: noProfile}, nil
 }
 
 // answer is data that knows its text.

@@ -109,7 +109,7 @@ func (c *Cluster) brief(ctx context.Context, sorts []*sort) (*Cluster, error) {
 		pods[i] = s.decoded
 	}
 	waits, err := waitForLoad(ctx, c.Machine, pods)
-	brief := &Cluster{Machine: c.Machine, Set: c.Set, NoFixes: true, waits: map[types.UID]bool{}}
+	brief := &Cluster{Machine: c.Machine, Set: c.Set, NoProfile: c.NoProfile, NoFixes: true, waits: map[types.UID]bool{}}
 	for i := range waits {
 		brief.waits[pods[i].UID] = waits[i]
 	}

@@ -28,6 +28,9 @@ type Cluster struct {
 	// Read adds to the set what fixes of a pod may change, where it is not there yet;
 	// nil: all of it is.
 	Read func(*v1.Pod)
+	// NoProfile says why a pod is not tried whose schedulerName no profile has; nil: the
+	// machine is the scheduler, and says so itself.
+	NoProfile func(schedulerName string) string
 	// waits tells of pods whether load alone explains what blocks them; nil: it is
 	// found out for each.
 	waits map[types.UID]bool
@@ -82,6 +85,9 @@ func (c *Cluster) pending(a *Answer, p *object.Pod) {
 	d := c.Machine.Assess(p)
 	a.facts.decision = d
 	a.Message, a.NodesFeasible = explain.Message(d), d.NodesFeasible
+	if c.NoProfile != nil && !p.Terminating && c.Machine.Profile(p.SchedulerName) == nil {
+		a.Message = c.NoProfile(p.SchedulerName)
+	}
 	a.Groups = groupsOf(d.Nodes)
 	a.Verdict = c.verdict(p, d)
 	switch a.Verdict {

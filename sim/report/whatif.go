@@ -102,8 +102,7 @@ func rooms(c *sim.Cluster) map[v1.ResourceName]room {
 // FinishWhatIf writes the result of a run with changes.
 func (t *Table) FinishWhatIf(r *whatif.Result) error {
 	var b strings.Builder
-	stuck := slices.DeleteFunc(slices.Clone(r.Moved), func(m whatif.Move) bool { return m.To != "" })
-	fmt.Fprintf(&b, "%s\n", headline(r, len(stuck)))
+	fmt.Fprintf(&b, "%s\n", headline(r))
 	t.moved(&b, r)
 	t.placed(&b, r)
 	t.stays(&b, "NOT EVICTED", r.Kept)
@@ -119,17 +118,28 @@ func (t *Table) FinishWhatIf(r *whatif.Result) error {
 	return t.end(b.String())
 }
 
-func headline(r *whatif.Result, stuck int) string {
+func headline(r *whatif.Result) string {
+	moved, stuck, other := 0, 0, 0
+	for _, m := range r.Moved {
+		switch {
+		case m.To != "":
+			moved++
+		case r.OtherScheduler[m.Pod]:
+			other++
+		default:
+			stuck++
+		}
+	}
 	var what []string
 	for i := range r.Changes {
 		what = append(what, r.Changes[i].String())
 	}
-	text := fmt.Sprintf("%s: %s", cmp.Or(strings.Join(what, ", "), "no change"), moves(len(r.Moved)-stuck))
+	text := fmt.Sprintf("%s: %s", cmp.Or(strings.Join(what, ", "), "no change"), moves(moved))
 	for _, part := range []struct {
 		n    int
 		text string
 	}{
-		{stuck, "%s without a node"}, {len(r.Kept), "%s not evicted"}, {len(r.Evicted), "%s preempted"}, {len(r.Gone), "%s gone"},
+		{stuck, "%s without a node"}, {other, "%s of another scheduler"}, {len(r.Kept), "%s not evicted"}, {len(r.Evicted), "%s preempted"}, {len(r.Gone), "%s gone"},
 	} {
 		if part.n > 0 {
 			text += ", " + fmt.Sprintf(part.text, count(part.n, "pod"))
@@ -202,16 +212,21 @@ func (t *Table) stays(b *strings.Builder, title string, list []whatif.Stay) {
 
 // unplaced tells the pods that lost their node from those that had none.
 func (t *Table) unplaced(b *strings.Builder, r *whatif.Result) {
-	stuck, pending := map[string][]string{}, map[string][]string{}
+	stuck, pending, other := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, pod := range slices.Sorted(maps.Keys(r.Unplaced)) {
-		if why := r.Unplaced[pod]; r.Pending[pod] {
+		why := r.Unplaced[pod]
+		switch {
+		case r.OtherScheduler[pod]:
+			other[why] = append(other[why], pod)
+		case r.Pending[pod]:
 			pending[why] = append(pending[why], pod)
-		} else {
+		default:
 			stuck[why] = append(stuck[why], pod)
 		}
 	}
 	t.reasons(b, "WITHOUT A NODE", stuck)
 	t.reasons(b, "PENDING BEFORE, AND STILL", pending)
+	t.reasons(b, "OF ANOTHER SCHEDULER, NOT TRIED", other)
 }
 
 func budgets(b *strings.Builder, r *whatif.Result) {

@@ -47,7 +47,13 @@ func Fit(set *manifest.Set, in sim.Input, name string) (*Room, error) {
 	}
 	in.Begin = func(w *sim.World) error {
 		s.cluster = w.Cluster
-		return f.choose(name)
+		if err := f.choose(name); err != nil {
+			return err
+		}
+		if scheduler := f.api.Spec.SchedulerName; !w.HasProfile(scheduler) && in.NoProfile != nil {
+			return errors.New(in.NoProfile(scheduler))
+		}
+		return nil
 	}
 	in.Idle = func(*sim.World) bool { return f.more() }
 	if _, err := sim.Run(in); err != nil {
