@@ -201,7 +201,7 @@ func TestStartLines(t *testing.T) {
 	if err := start(parsed(t, "--write-config-to="+filepath.Join(t.TempDir(), "effective.yaml"))); err != nil {
 		t.Fatal(err)
 	}
-	announce(klog.Background())
+	logStart(klog.Background())
 	for _, row := range logstest.Missing(logs.Lines, "scheduler, TestStartLines", s.Lines()) {
 		t.Errorf("never written: %s", row)
 	}

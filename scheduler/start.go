@@ -150,8 +150,8 @@ func (o *options) traces(logger klog.Logger) (p oteltrace.TracerProvider, end fu
 	}, nil
 }
 
-// announce logs what starts.
-func announce(l klog.Logger) {
+// logStart logs what starts.
+func logStart(l klog.Logger) {
 	l.Info("Starting Kubernetes Scheduler", "version", revision(), "scheduler", "Berth")
 	l.Info("Golang settings", "GOGC", os.Getenv("GOGC"), "GOMAXPROCS", runtime.GOMAXPROCS(0), "GOTRACEBACK", os.Getenv("GOTRACEBACK"))
 }
@@ -159,7 +159,7 @@ func announce(l klog.Logger) {
 // run serves the daemon's endpoint and runs it until a signal comes or the lease
 // is lost.
 func run(d *daemon.Daemon, secure server.Secure, o *options) error {
-	announce(klog.Background())
+	logStart(klog.Background())
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 	context.AfterFunc(ctx, cancel) // a second signal ends the process at once

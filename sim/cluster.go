@@ -88,8 +88,8 @@ func (c *Cluster) SetSelectorOwner(f *object.SelectorOwner) {
 func (c *Cluster) SetObject(o object.Object) {
 	m := o.Head()
 	c.objects[m.Kind.String()+" "+m.Key()] = o
-	if claim, ok := o.(*object.ResourceClaim); ok && claim.Group() != "" {
-		c.owned[types.UID(claim.Group())] = append(c.owned[types.UID(claim.Group())], claim)
+	if claim, ok := o.(*object.ResourceClaim); ok && claim.IndexKey() != "" {
+		c.owned[types.UID(claim.IndexKey())] = append(c.owned[types.UID(claim.IndexKey())], claim)
 	}
 	c.tell(machine.ObjectSet{Object: o})
 }

@@ -82,7 +82,7 @@ func (w *World) Cycle() bool {
 // Settle takes decisions for as long as a pod is ready now.
 func (w *World) Settle() {
 	w.idle = 0
-	for w.idle < w.patience() && w.Cycle() {
+	for w.idle < w.idleLimit() && w.Cycle() {
 		w.idle++
 	}
 }
@@ -92,7 +92,7 @@ func (w *World) Settle() {
 func (w *World) Advance(d time.Duration) {
 	end := w.Now.Add(d)
 	w.Settle()
-	for range w.patience() {
+	for range w.idleLimit() {
 		next, ok := w.Machine.NextTimer()
 		if !ok || next.After(end) {
 			break
@@ -111,7 +111,7 @@ func (w *World) Advance(d time.Duration) {
 func (w *World) Exhaust() {
 	w.Deliver()
 	w.changed(true)
-	for ; w.idle < w.patience() && !w.exhausted(); w.idle++ {
+	for ; w.idle < w.idleLimit() && !w.exhausted(); w.idle++ {
 		if w.Cycle() {
 			continue
 		}
@@ -123,9 +123,9 @@ func (w *World) Exhaust() {
 	}
 }
 
-// patience is how many steps without a lasting change are taken before a
+// idleLimit is how many steps without a lasting change are taken before a
 // scheduler that keeps on trying is stopped.
-func (w *World) patience() int { return 1000 + 20*len(w.Cluster.pods) }
+func (w *World) idleLimit() int { return 1000 + 20*len(w.Cluster.pods) }
 
 func (w *World) exhausted() bool {
 	n := w.Machine.Queue().Counts()

@@ -64,7 +64,7 @@ func TestEventsAndTop(t *testing.T) {
 			fmt.Fprintf(w, ": alive\n\nevent: record\ndata: %s\n\nevent: lost\ndata: {\"lost\":7}\n\nevent: end\ndata: {\"kind\":\"Problem\",\"message\":\"the daemon stops\"}\n\n", data)
 		case "summary":
 			_ = json.NewEncoder(w).Encode(api.Summary{Time: noon, Leader: "host_1", Queue: api.Queue{Unschedulable: 412}, Nodes: 2,
-				Rates:    records.Rates{Seconds: 60, Attempts: map[string]int{"Scheduled": 5, "Unschedulable": 7}, Bound: 5, Woken: map[string]int{"NodeAdd": 3}},
+				Rates:    records.Rates{Seconds: 60, Attempts: map[string]int{"Scheduled": 5, "Unschedulable": 7}, Bound: 5, Requeued: map[string]int{"NodeAdd": 3}},
 				Blocking: []records.Blocking{{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 412}}, Log: records.Size{Bytes: 3 << 20, Limit: 64 << 20}})
 		}
 	})

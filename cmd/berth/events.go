@@ -29,8 +29,8 @@ type eventsCall struct {
 }
 
 const eventsLong = `Show what happened to a pod in the scheduler: when it was taken for an attempt and
-what came of it, when it was sent back, until when it backs off, which event woke
-it, when it was bound or evicted.
+what came of it, when it was sent back, until when it backs off, which event
+requeued it, when it was bound or evicted.
 
 The scheduler keeps these records in its memory (--records-memory); the oldest go
 first, but for the last attempt of each pod that waits. Without a pod, --node,

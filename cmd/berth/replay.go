@@ -108,17 +108,17 @@ func (r *replaying) run(dir string, cmd *cobra.Command) error {
 
 // exact replays the scheduler's own steps.
 func (r *replaying) exact(log *recording.Reader, out io.Writer) error {
-	decisions := []replay.Decided{}
-	var decided func(replay.Decided)
+	decisions := []replay.Attempt{}
+	var decided func(replay.Attempt)
 	if r.output == "json" {
-		decided = func(d replay.Decided) { decisions = append(decisions, d) }
+		decided = func(d replay.Attempt) { decisions = append(decisions, d) }
 	}
 	x, err := replay.Exact(log, r.workers, decided)
 	if x.Steps > 0 || err == nil {
 		if r.output == "json" {
 			err = errors.Join(err, writeJSON(out, "ReplayResult", struct {
 				*replay.Exactly
-				Decisions []replay.Decided `json:"decisions"`
+				Decisions []replay.Attempt `json:"decisions"`
 			}{x, decisions}))
 		} else {
 			x.Write(out)

@@ -107,7 +107,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 
 // writer writes a result in one of the forms.
 type writer interface {
-	Decided(*decision.Decision)
+	AttemptDone(*decision.Decision)
 	Finish(*sim.Result) error
 	FinishWhatIf(*whatif.Result) error
 }
@@ -126,7 +126,7 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	w := newWriter(out, s.output, s.seed, set.Ignored, s.workers)
 	progress := newProgress(stderr, len(in.Pods))
 	in.Decided = func(d *decision.Decision) {
-		w.Decided(d)
+		w.AttemptDone(d)
 		progress.decided()
 	}
 	result, err := sim.Run(in)

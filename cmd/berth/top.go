@@ -27,7 +27,7 @@ type topCall struct {
 }
 
 const topLong = `Show the scheduler's queue: how many pods wait where, how many attempts, bindings and
-evictions there were in the last minute, what wakes pods, and what blocks most.
+evictions there were in the last minute, which events requeue pods, and what blocks most.
 
 On a terminal the view refreshes until it is interrupted. Otherwise, and with
 --once, it is printed once.
@@ -119,7 +119,7 @@ func (t *topCall) print(ctx context.Context, d *daemon, out io.Writer, clear str
 // Bounds of what the view shows.
 const (
 	shownBlocking = 15
-	shownWoken    = 4
+	shownRequeued = 4
 )
 
 func summaryText(s *api.Summary) string {
@@ -134,8 +134,8 @@ func summaryText(s *api.Summary) string {
 		attempts += n
 	}
 	fmt.Fprintf(w, "LAST %.0fs\t%d attempts%s, %d bound, %d evicted\n", s.Rates.Seconds, attempts, counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
-	if len(s.Rates.Woken) > 0 {
-		fmt.Fprintf(w, "WOKEN BY\t%s\n", strings.Trim(counts(s.Rates.Woken, shownWoken), " ()"))
+	if len(s.Rates.Requeued) > 0 {
+		fmt.Fprintf(w, "REQUEUED BY\t%s\n", strings.Trim(counts(s.Rates.Requeued, shownRequeued), " ()"))
 	}
 	fmt.Fprintf(w, "RECORDS\t%.1f of %d MiB%s\n", float64(s.Log.Bytes)/(1<<20), s.Log.Limit>>20, since(s))
 	_ = w.Flush() // to memory

@@ -99,7 +99,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	w := newWriter(out, s.output, s.seed, set.Ignored, s.workers)
 	progress := newProgress(stderr, len(in.Pods))
 	in.Decided = func(d *decision.Decision) {
-		w.Decided(d)
+		w.AttemptDone(d)
 		progress.decided()
 	}
 	result, err := whatif.Run(set, in, changes, whatif.Options{IgnoreBudgets: s.ignoreBudgets})

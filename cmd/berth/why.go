@@ -22,8 +22,8 @@ const (
 	exitMisconfigured = 3
 )
 
-// inquiry is what the flags of `berth why` say.
-type inquiry struct {
+// whyOptions are what the flags of `berth why` say.
+type whyOptions struct {
 	source
 	daemon    daemonFlags
 	namespace string
@@ -72,7 +72,7 @@ const whyExamples = `  # Why does it wait?
   %[1]s why --all --daemon auto`
 
 func newWhy(name string) *cobra.Command {
-	q := inquiry{source: newSource()}
+	q := whyOptions{source: newSource()}
 	q.current, q.keepWritten = true, true
 	cmd := &cobra.Command{
 		Use:     "why [NAMESPACE/]POD",
@@ -93,7 +93,7 @@ func newWhy(name string) *cobra.Command {
 	return cmd
 }
 
-func (q *inquiry) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	if err := q.check(args); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func statusOfAll(pending int) error {
 	return nil
 }
 
-func (q *inquiry) check(args []string) error {
+func (q *whyOptions) check(args []string) error {
 	switch {
 	case q.all && len(args) > 0:
 		return fmt.Errorf("--all: takes no pod; leave out %q", args[0])
@@ -170,7 +170,7 @@ func (q *inquiry) check(args []string) error {
 }
 
 // cluster reads the cluster and has a machine hear of it.
-func (q *inquiry) cluster(ctx context.Context, stdin io.Reader, stderr io.Writer) (*why.Cluster, error) {
+func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Writer) (*why.Cluster, error) {
 	set, in, err := q.load(ctx, stdin)
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ type answer interface {
 	Text(out io.Writer, wide bool) error
 }
 
-func (q *inquiry) write(out io.Writer, a answer) error {
+func (q *whyOptions) write(out io.Writer, a answer) error {
 	switch q.output {
 	case "json", "yaml":
 		var b bytes.Buffer

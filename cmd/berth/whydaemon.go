@@ -17,7 +17,7 @@ import (
 )
 
 // checkDaemon says which flags make no sense where the daemon answers.
-func (q *inquiry) checkDaemon() error {
+func (q *whyOptions) checkDaemon() error {
 	switch {
 	case q.daemon.url == "":
 		return nil
@@ -30,7 +30,7 @@ func (q *inquiry) checkDaemon() error {
 }
 
 // ask has the daemon answer.
-func (q *inquiry) ask(ctx context.Context, args []string, stdout io.Writer) error {
+func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) error {
 	q.daemon.kubeconfig, q.daemon.context = q.kubeconfig, q.context
 	d, err := q.daemon.dial(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func (q *inquiry) ask(ctx context.Context, args []string, stdout io.Writer) erro
 }
 
 // statusOf is the exit status of an answer: nil for 0. A text tells it in a header.
-func (q *inquiry) statusOf(header http.Header, body []byte) (status, err error) {
+func (q *whyOptions) statusOf(header http.Header, body []byte) (status, err error) {
 	var said struct {
 		Verdict why.Verdict
 		Pending int

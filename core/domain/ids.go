@@ -76,6 +76,6 @@ func (s *Ids[T]) Name(id int32) string { return s.list[id].name }
 // Held is the number of names.
 func (s *Ids[T]) Held() int { return len(s.byName) }
 
-// Room is the number of ids, from 0, that there are. Those that are free have
+// Len is the number of ids, from 0, that there are. Those that are free have
 // the zero T and no name.
-func (s *Ids[T]) Room() int { return len(s.list) }
+func (s *Ids[T]) Len() int { return len(s.list) }

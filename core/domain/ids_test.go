@@ -40,13 +40,13 @@ func TestIds(t *testing.T) {
 			seen := map[int32]bool{}
 			for name := range holders {
 				id := byName[name]
-				if seen[id] || int(id) >= ids.Room() || ids.Name(id) != name || *ids.At(id) != "of "+name {
+				if seen[id] || int(id) >= ids.Len() || ids.Name(id) != name || *ids.At(id) != "of "+name {
 					t.Fatalf("%s has id %d: %q with %q", name, id, ids.Name(id), *ids.At(id))
 				}
 				seen[id] = true
 			}
-			if ids.Held() != len(holders) || ids.Room() != most {
-				t.Fatalf("%d held, room for %d; want %d and %d", ids.Held(), ids.Room(), len(holders), most)
+			if ids.Held() != len(holders) || ids.Len() != most {
+				t.Fatalf("%d held, room for %d; want %d and %d", ids.Held(), ids.Len(), len(holders), most)
 			}
 		}
 	})

@@ -55,10 +55,10 @@ func (l *Locations[C]) Count(topology int, d Domain) *C {
 // last row leaves.
 func (l *Locations[C]) Domains(location int32) []Domain { return *l.ids.At(location) }
 
-// Held is the number of locations. Room is the number of ids, from 0, that
+// Held is the number of locations. Len is the number of ids, from 0, that
 // there are.
 func (l *Locations[C]) Held() int { return l.ids.Held() }
-func (l *Locations[C]) Room() int { return l.ids.Room() }
+func (l *Locations[C]) Len() int  { return l.ids.Len() }
 
 // DomainOf returns the node's domain in the topology, for one more holder.
 func (l *Locations[C]) DomainOf(t *table.Table, n *object.Node, topology int) Domain {
@@ -69,7 +69,7 @@ func (l *Locations[C]) DomainOf(t *table.Table, n *object.Node, topology int) Do
 		return Missing
 	case !has:
 		return l.Hold(topology, "") | 1
-	case topology == l.UniquePerNode && t.NodesWith(key, value) == 1:
+	case topology == l.UniquePerNode && t.NodesWithUnique(key, value) == 1:
 		return Own
 	}
 	return l.Hold(topology, value)

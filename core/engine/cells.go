@@ -49,10 +49,10 @@ func (o *Outcome) cellVerdict(f *filter, cell int64) framework.Verdict {
 		o.engine.numbered++
 		o.number = o.engine.numbered
 	}
-	known := o.engine.cellVerdicts.slot(f.place, cell)
-	if known.outcome != o.number || known.cell != cell || known.filter != f.place {
+	known := o.engine.cellVerdicts.slot(f.position, cell)
+	if known.outcome != o.number || known.cell != cell || known.filter != f.position {
 		f.cells.sync(&f.in)
-		*known = cellVerdict{o.number, cell, f.CellFilter.Filter(&f.in, cell), f.place}
+		*known = cellVerdict{o.number, cell, f.CellFilter.Filter(&f.in, cell), f.position}
 	}
 	return known.verdict
 }
@@ -94,20 +94,20 @@ func (o *Outcome) causeAt(r table.Row) ranking.Cause {
 func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 	c := o.view.index.Cause(r)
 	for _, f := range o.view.cellFilters {
-		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.place) {
+		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
 			break
 		}
 		if verdict := o.cellVerdict(f, o.view.values(f.column)[r]); verdict != framework.Fits {
-			c = ranking.Cause{Filter: f.place, Verdict: uint64(verdict)}
+			c = ranking.Cause{Filter: f.position, Verdict: uint64(verdict)}
 			break
 		}
 	}
 	for k, f := range o.view.hostedFilters[:hosted] {
-		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.place) {
+		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
 			break
 		}
 		if verdict := o.hostedVerdict(k, r); verdict != framework.Fits {
-			return ranking.Cause{Filter: f.place, Verdict: uint64(verdict)}
+			return ranking.Cause{Filter: f.position, Verdict: uint64(verdict)}
 		}
 	}
 	return c

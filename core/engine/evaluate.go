@@ -96,8 +96,8 @@ func (f *filter) run(rows []table.Row, found *scratch) {
 		return
 	}
 	for i, v := range verdicts {
-		if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.place) {
-			found.Filter[i], found.Verdict[i] = f.place, uint64(v)
+		if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position) {
+			found.Filter[i], found.Verdict[i] = f.position, uint64(v)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (f *filter) run(rows []table.Row, found *scratch) {
 func (f *filter) runOnRest(rows []table.Row, found *scratch) {
 	rest, at := found.rest[:0], found.at[:0]
 	for i, r := range rows {
-		if found.Filter[i] == ranking.Feasible || found.Filter[i] > f.place {
+		if found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position {
 			rest, at = append(rest, r), append(at, int32(i))
 		}
 	}
@@ -115,7 +115,7 @@ func (f *filter) runOnRest(rows []table.Row, found *scratch) {
 	f.Filter(&f.in, rest, verdicts)
 	for k, v := range verdicts {
 		if i := at[k]; v != framework.Fits {
-			found.Filter[i], found.Verdict[i] = f.place, uint64(v)
+			found.Filter[i], found.Verdict[i] = f.position, uint64(v)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func firstCause(filters []filter, r table.Row) ranking.Cause {
 			continue
 		}
 		if v := filters[k].verdictAt(r); v != framework.Fits {
-			return ranking.Cause{Filter: filters[k].place, Verdict: uint64(v)}
+			return ranking.Cause{Filter: filters[k].position, Verdict: uint64(v)}
 		}
 	}
 	return ranking.Cause{Filter: ranking.Feasible}

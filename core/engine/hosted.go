@@ -52,8 +52,8 @@ func (o *Outcome) preFilterHosted(r *Request) {
 func (o *Outcome) mergePreFilter(r *Request) {
 	hosted := map[*framework.Plugin]framework.PreFilterResult{}
 	o.pre = preFiltered{}
-	for i, pl := range r.Profile.PreFilter[:len(o.view.prepared)] {
-		out := o.view.prepared[i]
+	for i, pl := range r.Profile.PreFilter[:len(o.view.preFilterResults)] {
+		out := o.view.preFilterResults[i]
 		if isHosted(pl) {
 			out = pl.PreFilter(o.engine.table, r.Pod)
 			hosted[pl] = out
@@ -121,7 +121,7 @@ func (o *Outcome) noteVerdicts(k int, rows []table.Row) {
 	for i, r := range rows {
 		known[r] = out[i]
 		if !o.hosted.failed && f.ErrorsFrom != 0 && out[i] >= f.ErrorsFrom {
-			o.hosted.failed, o.hosted.first, o.hosted.firstAt = true, ranking.Cause{Filter: f.place, Verdict: uint64(out[i])}, r
+			o.hosted.failed, o.hosted.first, o.hosted.firstAt = true, ranking.Cause{Filter: f.position, Verdict: uint64(out[i])}, r
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (o *Outcome) askHostedFilters() {
 		var rows []table.Row
 		for i, n := 0, o.candidates(); i < n; i++ {
 			r := o.candidate(i)
-			if c := o.causeBefore(r, k); known[r] == unasked && c.Filter != ranking.NoNode && !(c.Rejects() && c.Filter < f.place) {
+			if c := o.causeBefore(r, k); known[r] == unasked && c.Filter != ranking.NoNode && !(c.Rejects() && c.Filter < f.position) {
 				rows = append(rows, r)
 			}
 		}

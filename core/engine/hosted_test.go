@@ -22,7 +22,7 @@ type noHost struct{}
 
 func (noHost) Begin(*table.Table, *object.Pod) {}
 func (noHost) Attempt(types.UID) any           { return nil }
-func (noHost) Settled(*object.Pod)             {}
+func (noHost) ActivatePods(*object.Pod)        {}
 func (noHost) End(types.UID)                   {}
 
 // host makes the rule's plugin a hosted one.

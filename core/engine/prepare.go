@@ -52,7 +52,7 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 		}
 	}
 	if v.keys.profile.Host != nil {
-		v.prepared = slices.Clone(prepared)
+		v.preFilterResults = slices.Clone(prepared)
 	}
 	if v.rejected != nil && v.rejected.Code != decision.Unschedulable {
 		return
@@ -60,7 +60,7 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 	var roomToo [usualPlugins]filter
 	filters := roomToo[:0]
 	for _, pl := range v.keys.profile.Filter {
-		f := filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod}, place: int16(len(filters) + 1), hosted: isHosted(pl)}
+		f := filter{Plugin: pl, in: framework.Input{Table: t, Pod: pod}, position: int16(len(filters) + 1), hosted: isHosted(pl)}
 		if f.hosted {
 			filters = append(filters, f)
 			continue

@@ -262,7 +262,7 @@ func (o *Outcome) blockersNow(r table.Row) []decision.Blocker {
 			continue
 		}
 		if v := f.verdictAt(r); v != framework.Fits {
-			all = append(all, o.explain(ranking.Cause{Filter: f.place, Verdict: uint64(v)}, r))
+			all = append(all, o.explain(ranking.Cause{Filter: f.position, Verdict: uint64(v)}, r))
 		}
 	}
 	if len(all) == 0 && o.extenders != nil && !o.extenders.passes(r) {

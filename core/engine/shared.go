@@ -48,7 +48,7 @@ func (s *sharedAnswers) agrees(v *view) bool {
 	filters, scorers := s.filters, s.scorers
 	for i := range v.filters {
 		if f := &v.filters[i]; nodeOnlyFilter(f) {
-			if len(filters) == 0 || filters[0].place != f.place || filters[0].Plugin != f.Plugin {
+			if len(filters) == 0 || filters[0].position != f.position || filters[0].Plugin != f.Plugin {
 				return false
 			}
 			filters = filters[1:]

@@ -18,9 +18,9 @@ type view struct {
 	pod   *object.Pod // the one that it was made for
 	preFiltered
 	failed *decision.Status // PreScore failed
-	// prepared is what PreFilter plugins said, in their order, up to one that ended it;
+	// preFilterResults is what PreFilter plugins said, in their order, up to one that ended it;
 	// known where there are hosted ones, too.
-	prepared []framework.PreFilterResult
+	preFilterResults []framework.PreFilterResult
 
 	filters     []filter // all of them, in the profile's order
 	scorers     []scorer // all of them, in the profile's order
@@ -54,12 +54,12 @@ type view struct {
 
 type filter struct {
 	*framework.Plugin
-	in     framework.Input
-	place  int16 // in the profile's order, from 1
-	hosted bool
-	skip   bool   // a hosted one that has nothing to say in this decision
-	cells  *cells // nil: it answers by rows
-	column column // of its cells
+	in       framework.Input
+	position int16 // in the profile's order, from 1
+	hosted   bool
+	skip     bool   // a hosted one that has nothing to say in this decision
+	cells    *cells // nil: it answers by rows
+	column   column // of its cells
 }
 
 type scorer struct {

@@ -38,9 +38,9 @@ type Host interface {
 	// Attempt is what the host knows of the pod's attempt, for points at which
 	// plugins may block.
 	Attempt(uid types.UID) any
-	// Settled is called when no plugin has rejected the pod and it is assumed, and
+	// ActivatePods is called when no plugin has rejected the pod and it is assumed, and
 	// when it is bound.
-	Settled(p *object.Pod)
+	ActivatePods(p *object.Pod)
 	// End is called when the attempt is over.
 	End(uid types.UID)
 }

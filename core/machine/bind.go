@@ -130,7 +130,7 @@ func (m *Machine) readReplied(e ReadReply) {
 	}
 	c := ps.binding
 	if c == nil || c.phase != readSent {
-		m.doubtedReplied(ps, e)
+		m.recheckReplied(ps, e)
 		return
 	}
 	if e.Err != nil {
@@ -160,13 +160,13 @@ func (m *Machine) podBound(c *bindingCycle) {
 	m.reportBound(c)
 	m.endHosted(c.pod)
 	m.retryAfterError(c.preemptors) // it was bound after all
-	m.readDoubted(c.state)
+	m.readUnconfirmed(c.state)
 }
 
 // reportBound tells all who want to know that the pod was bound.
 func (m *Machine) reportBound(c *bindingCycle) {
 	if h := c.profile.Host; h != nil {
-		h.Settled(c.pod)
+		h.ActivatePods(c.pod)
 	}
 	for _, pl := range c.profile.PostBind {
 		if pl.PostBind == nil {

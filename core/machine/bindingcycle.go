@@ -71,7 +71,7 @@ func (m *Machine) assume(a *attempt) *bindingCycle {
 		m.showExpectedNode(c)
 	}
 	if h := a.profile.Host; h != nil {
-		h.Settled(a.pod)
+		h.ActivatePods(a.pod)
 	}
 	return c
 }
@@ -348,7 +348,7 @@ func (m *Machine) forgetAssumed(c *bindingCycle) {
 		m.runUnreserve(c)
 	}
 	m.setAssumed(c.state, false)
-	c.state.doubt = nil
+	c.state.unconfirmed = nil
 	m.table.Remove(c.pod.UID)
 }
 

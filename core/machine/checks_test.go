@@ -146,12 +146,12 @@ func (w *world) checkRest() {
 		w.Fatalf("%d pods placed, %d assumed, %d nodes; the API has %d pods, %d nodes",
 			w.m.table.Placements(), w.m.Assumed(), w.m.table.Live(), placed, len(w.nodes))
 	}
-	if len(w.m.asking) != 0 || len(w.m.line) != 0 {
-		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.asking), len(w.m.line))
+	if len(w.m.extenderCycles) != 0 || len(w.m.line) != 0 {
+		w.Fatalf("%d pods wait for extenders, %d of them in line", len(w.m.extenderCycles), len(w.m.line))
 	}
 	for _, ps := range w.m.sortedStates() {
 		switch {
-		case ps.binding != nil, ps.ended != nil, ps.doubt != nil, ps.eviction != nil, w.m.names[nameOf(ps.pod)] != ps:
+		case ps.binding != nil, ps.ended != nil, ps.unconfirmed != nil, ps.eviction != nil, w.m.names[nameOf(ps.pod)] != ps:
 			w.Fatalf("more is remembered of %s than that it is there: %+v", ps.pod.UID, ps)
 		case ps.nominating != nil:
 			w.Fatalf("a nomination of %s was asked for and is not shown: %q", ps.pod.UID, *ps.nominating)

@@ -58,7 +58,7 @@ var errNodesTaken = errors.New("the nodes that extenders let pass were taken whi
 func (m *Machine) startExtenderCycle(a *attempt, extenders []int) *bindingCycle {
 	c := &extenderCycle{attempt: a, extenders: extenders, open: map[uint64]call{}}
 	a.state.extender = c
-	m.asking.add(c)
+	m.extenderCycles.add(c)
 	if !m.admits(c) {
 		at, _ := slices.BinarySearchFunc(m.line, c, func(o, c *extenderCycle) int {
 			if o.pod.Priority >= c.pod.Priority {
@@ -327,7 +327,7 @@ func (m *Machine) endExtenderCycle(ps *podState) {
 		return
 	}
 	ps.extender = nil
-	m.asking.remove(c)
+	m.extenderCycles.remove(c)
 	for _, asked := range c.open { // any order: counts
 		m.callEnded(asked.extender)
 	}
@@ -339,7 +339,7 @@ func (m *Machine) endExtenderCycle(ps *podState) {
 // failLateExtenders gives up on replies that the edge should have brought long
 // ago.
 func (m *Machine) failLateExtenders() {
-	for _, c := range slices.Clone(m.asking) {
+	for _, c := range slices.Clone(m.extenderCycles) {
 		for _, number := range c.numbers() {
 			x := &m.options.Extenders[c.open[number].extender]
 			if !m.now.Before(c.deadline(x)) {

@@ -77,7 +77,7 @@ func (m *Machine) noteChange(r framework.EventResource, a framework.ActionType) 
 func (m *Machine) Panics() int { return m.panics }
 
 // ExtenderCycles is the number of pods that wait for an extender.
-func (m *Machine) ExtenderCycles() int { return len(m.asking) }
+func (m *Machine) ExtenderCycles() int { return len(m.extenderCycles) }
 
 // Assumed is the number of pods placed on our word alone.
 func (m *Machine) Assumed() int { return m.assumed }

@@ -76,14 +76,14 @@ type Machine struct {
 	heldBack    int // preemptions
 	overcommits overcommits
 
-	// asking are the pods that wait for an extender, line those of them that
+	// extenderCycles are the pods that wait for an extender, line those of them that
 	// were not asked about yet, the most important first.
-	asking    underway[*extenderCycle]
-	line      []*extenderCycle
-	busy      []int // by extender: calls without a reply
-	freed     bool  // an extender has fewer than before
-	lastCall  uint64
-	lookAhead lookAhead
+	extenderCycles underway[*extenderCycle]
+	line           []*extenderCycle
+	busy           []int // by extender: calls without a reply
+	freed          bool  // an extender has fewer than before
+	lastCall       uint64
+	lookAhead      lookAhead
 
 	now     time.Time
 	effects []Effect
@@ -198,7 +198,7 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 			}
 		}
 	}
-	for _, c := range m.asking {
+	for _, c := range m.extenderCycles {
 		for _, call := range c.open { // any order: takes the earliest
 			if due := c.deadline(&m.options.Extenders[call.extender]); !ok || due.Before(next) {
 				next, ok = due, true

@@ -296,22 +296,24 @@ func TestVerifyFindsDamage(t *testing.T) {
 			m.dequeue(m.pods["running-3"])
 			m.pods["running-3"].entry = m.pods[p.UID].entry
 		},
-		"cycle":    func(m *Machine, p *object.Pod) { m.pods[p.UID].binding = nil },
-		"both":     func(m *Machine, p *object.Pod) { m.pods[p.UID].extender = &extenderCycle{} },
-		"place":    func(m *Machine, p *object.Pod) { m.table.Remove(p.UID) },
-		"moved":    func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.node = "m" },
-		"phase":    func(m *Machine, p *object.Pod) { m.moveTo(reserve, m.pods[p.UID].binding) },
-		"waiting":  func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.phase = waitForWrites },
-		"waits":    func(m *Machine, p *object.Pod) { m.waiting.add(m.pods[p.UID].binding) },
-		"asking":   func(m *Machine, p *object.Pod) { m.asking.add(&extenderCycle{attempt: m.pods[p.UID].binding.attempt}) },
-		"dequeued": func(m *Machine, p *object.Pod) { m.dequeue(m.pods[p.UID]) },
-		"lost":     func(m *Machine, p *object.Pod) { m.pods[p.UID].entry = nil },
-		"assumed":  func(m *Machine, p *object.Pod) { m.pods["running-3"].assumed = true },
-		"name":     func(m *Machine, p *object.Pod) { delete(m.names, nameOf(p)) },
-		"UID":      func(m *Machine, p *object.Pod) { delete(m.pods, p.UID) },
-		"gone":     func(m *Machine, p *object.Pod) { m.pods["x"] = &podState{pod: stranger} },
-		"ended":    func(m *Machine, p *object.Pod) { m.pods[p.UID].ended = m.pods[p.UID].binding },
-		"in doubt": func(m *Machine, p *object.Pod) { m.table.Place(p, "m") },
+		"cycle":   func(m *Machine, p *object.Pod) { m.pods[p.UID].binding = nil },
+		"both":    func(m *Machine, p *object.Pod) { m.pods[p.UID].extender = &extenderCycle{} },
+		"place":   func(m *Machine, p *object.Pod) { m.table.Remove(p.UID) },
+		"moved":   func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.node = "m" },
+		"phase":   func(m *Machine, p *object.Pod) { m.moveTo(reserve, m.pods[p.UID].binding) },
+		"waiting": func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.phase = waitForWrites },
+		"waits":   func(m *Machine, p *object.Pod) { m.waiting.add(m.pods[p.UID].binding) },
+		"asking": func(m *Machine, p *object.Pod) {
+			m.extenderCycles.add(&extenderCycle{attempt: m.pods[p.UID].binding.attempt})
+		},
+		"dequeued":    func(m *Machine, p *object.Pod) { m.dequeue(m.pods[p.UID]) },
+		"lost":        func(m *Machine, p *object.Pod) { m.pods[p.UID].entry = nil },
+		"assumed":     func(m *Machine, p *object.Pod) { m.pods["running-3"].assumed = true },
+		"name":        func(m *Machine, p *object.Pod) { delete(m.names, nameOf(p)) },
+		"UID":         func(m *Machine, p *object.Pod) { delete(m.pods, p.UID) },
+		"gone":        func(m *Machine, p *object.Pod) { m.pods["x"] = &podState{pod: stranger} },
+		"ended":       func(m *Machine, p *object.Pod) { m.pods[p.UID].ended = m.pods[p.UID].binding },
+		"unconfirmed": func(m *Machine, p *object.Pod) { m.table.Place(p, "m") },
 	} {
 		s := newStory(t)
 		p := s.pod("p", 10)

@@ -39,7 +39,7 @@ func (m *Machine) podSet(p *object.Pod) {
 // podPending takes in a pod that waits to be scheduled by one of our profiles.
 func (m *Machine) podPending(ps *podState, p *object.Pod) {
 	if pl := m.table.Pod(p.UID); pl != nil && pl.Pod.NodeName != "" {
-		m.doubtBinding(ps)
+		m.recheckBinding(ps)
 		return
 	}
 	if ps.request == nil || ps.request.Pod != p {
@@ -109,9 +109,9 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	}
 	ps.pod, ps.request, ps.toldGated, ps.nominating, ps.condition, ps.preemption = p, nil, false, nil, nil, nil
 	m.setAssumed(ps, false)
-	ps.preemptions = preemptions{}
-	if ps.doubt != nil {
-		ps.doubt.confirmed = true
+	ps.preemptionCount = preemptionCount{}
+	if ps.unconfirmed != nil {
+		ps.unconfirmed.confirmed = true
 	}
 	if c != nil && c.node != p.NodeName {
 		// Another writer bound it elsewhere: the API proves the assumption false.
@@ -171,7 +171,7 @@ func (m *Machine) endPod(ps *podState) {
 		delete(m.names, name)
 	}
 	m.setAssumed(ps, false)
-	ps.doubt, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, false, nil, nil, nil
+	ps.unconfirmed, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, false, nil, nil, nil
 	m.victimGone(ps)
 	m.endExtenderCycle(ps)
 	if ps.entry != nil {

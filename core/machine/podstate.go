@@ -30,8 +30,8 @@ type podState struct {
 	// assumed: the pod is placed on our word alone; the API has not shown it
 	// bound yet.
 	assumed bool
-	// doubt is about its binding, nil when there is none.
-	doubt *doubt
+	// unconfirmed is about its binding, nil when there is none.
+	unconfirmed *unconfirmedBinding
 	// toldGated: a Gated record was given for the pod.
 	toldGated bool
 	// nominating is the nomination that the API was asked to write and does not
@@ -43,7 +43,7 @@ type podState struct {
 	// gone; nil when it waits for none.
 	preemption *preemption
 	// preemptions are those since it was placed last.
-	preemptions preemptions
+	preemptionCount preemptionCount
 	// eviction is the pod's own, as a victim, nil when it is none.
 	eviction *eviction
 }

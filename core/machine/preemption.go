@@ -42,7 +42,7 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 		}
 	}
 	if slices.ContainsFunc(plan.Victims, m.stays) {
-		a.state.preemptions.add(m.now)
+		a.state.preemptionCount.add(m.now)
 	}
 	a.state.preemption = nil
 	for _, uid := range plan.Victims {

@@ -22,12 +22,12 @@ const (
 const heldBack = "preemption: held back, as 10 preemptions in a row have not placed the pod"
 
 // preemptions are those of a pod in a row that has not been placed since.
-type preemptions struct {
+type preemptionCount struct {
 	n    int
 	last time.Time
 }
 
-func (p *preemptions) add(now time.Time) {
+func (p *preemptionCount) add(now time.Time) {
 	if p.over(now) {
 		p.n = 0
 	}
@@ -35,10 +35,10 @@ func (p *preemptions) add(now time.Time) {
 	p.last = now
 }
 
-func (p *preemptions) over(now time.Time) bool { return now.Sub(p.last) > preemptionsOver }
+func (p *preemptionCount) over(now time.Time) bool { return now.Sub(p.last) > preemptionsOver }
 
 // due is when the next may be.
-func (p *preemptions) due(now time.Time) time.Time {
+func (p *preemptionCount) due(now time.Time) time.Time {
 	if p.n < freePreemptions || p.over(now) {
 		return now
 	}
@@ -52,7 +52,7 @@ func (p *preemptions) due(now time.Time) time.Time {
 // holdsBack tells whether the pod may not preempt these yet, and counts that. Who
 // only waits for victims that are on their way out is not held back.
 func (m *Machine) holdsBack(a *attempt, victims []types.UID) bool {
-	if !slices.ContainsFunc(victims, m.stays) || !a.state.preemptions.due(m.now).After(m.now) {
+	if !slices.ContainsFunc(victims, m.stays) || !a.state.preemptionCount.due(m.now).After(m.now) {
 		return false
 	}
 	m.heldBack++

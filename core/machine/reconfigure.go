@@ -24,7 +24,7 @@ func (m *Machine) reconfigure(e Reconfigured) {
 		ps.toldGated = false
 	}
 	var brokenOff []*queue.Entry
-	for _, c := range slices.Clone(m.asking) {
+	for _, c := range slices.Clone(m.extenderCycles) {
 		brokenOff = append(brokenOff, c.state.entry)
 		m.endExtenderCycle(c.state)
 	}

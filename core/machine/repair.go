@@ -67,7 +67,7 @@ func (m *Machine) repairExtenderCycles(states []*podState) {
 		}
 	}
 	clear(m.line[len(kept):])
-	m.line, m.asking = kept, nil
+	m.line, m.extenderCycles = kept, nil
 	clear(m.busy)
 	for _, ps := range states {
 		c := ps.extender
@@ -78,7 +78,7 @@ func (m *Machine) repairExtenderCycles(states []*podState) {
 			ps.extender = nil
 			continue
 		}
-		m.asking.add(c)
+		m.extenderCycles.add(c)
 		for _, call := range c.open { // any order: counts
 			m.busy[call.extender]++
 		}
@@ -103,7 +103,7 @@ func (m *Machine) repairPod(ps *podState) {
 	}
 	if !m.placed(ps) {
 		m.setAssumed(ps, false)
-		ps.doubt = nil
+		ps.unconfirmed = nil
 	}
 	if c := ps.binding; c != nil && c.phase.waits() {
 		m.waiting.add(c)

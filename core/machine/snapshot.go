@@ -57,7 +57,7 @@ type SavedEviction struct {
 
 // Resting tells whether a snapshot may be possible. It costs next to nothing.
 func (m *Machine) Resting() bool {
-	return m.assumed == 0 && len(m.asking) == 0 && len(m.line) == 0 && m.queue.Counts().InFlight == 0
+	return m.assumed == 0 && len(m.extenderCycles) == 0 && len(m.line) == 0 && m.queue.Counts().InFlight == 0
 }
 
 // Snapshot returns what the machine knows; nil while it does not rest.
@@ -71,7 +71,7 @@ func (m *Machine) Snapshot() *Snapshot {
 		s.Unlisted = append(s.Unlisted, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
 	}
 	for _, ps := range m.sortedStates() {
-		if ps.ended != nil || ps.doubt != nil || m.names[nameOf(ps.pod)] != ps {
+		if ps.ended != nil || ps.unconfirmed != nil || m.names[nameOf(ps.pod)] != ps {
 			return nil // a reply is awaited
 		}
 		if saved := ps.saved(m.now); saved != (SavedPod{UID: ps.pod.UID}) {
@@ -86,7 +86,7 @@ func (ps *podState) saved(now time.Time) SavedPod {
 	if p := ps.preemption; p != nil {
 		s.Preemption = &SavedPreemption{p.node, slices.Clone(p.victims)}
 	}
-	if p := ps.preemptions; p.n > 0 {
+	if p := ps.preemptionCount; p.n > 0 {
 		s.InARow = &SavedInARow{p.n, queue.Age(now.Sub(p.last))}
 	}
 	if e := ps.eviction; e != nil {
@@ -149,7 +149,7 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 		ps.preemption = &preemption{p.Node, p.Victims}
 	}
 	if p := s.InARow; p != nil {
-		ps.preemptions = preemptions{p.Preemptions, p.Last.Time(now)}
+		ps.preemptionCount = preemptionCount{p.Preemptions, p.Last.Time(now)}
 	}
 	if e := s.Eviction; e != nil {
 		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied}

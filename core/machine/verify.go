@@ -48,8 +48,8 @@ func (m *Machine) verifyPod(ps *podState) error {
 	switch {
 	case ps.assumed && pl == nil:
 		return fmt.Errorf("it is assumed but not placed")
-	case ps.doubt != nil && pl == nil:
-		return fmt.Errorf("it is doubted but not placed")
+	case ps.unconfirmed != nil && pl == nil:
+		return fmt.Errorf("its binding is unconfirmed but it is not placed")
 	case at != queue.InFlight && at != queue.Nowhere && pl != nil:
 		return fmt.Errorf("it is %s and placed on %s at once", at, m.table.Name(pl.Row))
 	case (at == queue.InFlight) != (ps.binding != nil || ps.extender != nil):
@@ -93,7 +93,7 @@ func (m *Machine) verifyNames() error {
 // or stand in line, and are counted right.
 func (m *Machine) verifyExtenderCycles() error {
 	busy := make([]int, len(m.busy))
-	for _, c := range m.asking {
+	for _, c := range m.extenderCycles {
 		if c.state.extender != c {
 			return fmt.Errorf("pod %s is asked about, and does not know", c.pod.Key())
 		}

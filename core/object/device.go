@@ -35,9 +35,9 @@ func (c *ResourceClaim) ReservedFor(uid types.UID) bool {
 	return slices.ContainsFunc(c.API.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == uid })
 }
 
-// Group is the UID of the pod whose requests for extended resources the claim
+// IndexKey is the UID of the pod whose requests for extended resources the claim
 // stands for, "" for a claim of any other sort.
-func (c *ResourceClaim) Group() string {
+func (c *ResourceClaim) IndexKey() string {
 	if c.API.Annotations[resourcev1.ExtendedResourceClaimAnnotation] != "true" {
 		return ""
 	}

@@ -99,10 +99,10 @@ type API interface {
 	runtime.Object
 }
 
-// Grouped is an Object that the table also lists under a group of its kind.
-type Grouped interface {
+// Indexed is an Object that the table also lists under a key (Table.ByIndex).
+type Indexed interface {
 	Object
-	Group() string
+	IndexKey() string
 }
 
 // Meta is what all objects have. A kind's type embeds it.

@@ -171,8 +171,8 @@ type CSIStorageCapacity struct {
 	Nodes labels.Selector // nil: no node
 }
 
-// Group is where the capacity is listed: under its class.
-func (c *CSIStorageCapacity) Group() string { return c.Class }
+// IndexKey is where the capacity is listed: under its class.
+func (c *CSIStorageCapacity) IndexKey() string { return c.Class }
 
 // VolumeAttachment is a volume that is, or is to be, attached to a node.
 type VolumeAttachment struct {
@@ -182,5 +182,5 @@ type VolumeAttachment struct {
 	Volume   string // the PersistentVolume's name, "" for an inline volume
 }
 
-// Group is where the attachment is listed: under its node.
-func (a *VolumeAttachment) Group() string { return a.Node }
+// IndexKey is where the attachment is listed: under its node.
+func (a *VolumeAttachment) IndexKey() string { return a.Node }

@@ -94,7 +94,7 @@ func (b *criteriaBounds) level(c *framework.PostFilterCall, pods []*object.Pod) 
 			return level, left
 		}
 		for _, p := range level {
-			b.subtract(c, left, p)
+			b.subtractFrees(c, left, p)
 		}
 		to = from
 	}
@@ -106,12 +106,12 @@ func (b *criteriaBounds) shortfallWithout(c *framework.PostFilterCall, lack []in
 	left := append(b.left[:0], lack...)
 	b.left = left
 	for _, p := range pods {
-		b.subtract(c, left, p)
+		b.subtractFrees(c, left, p)
 	}
 	return left
 }
 
-func (b *criteriaBounds) subtract(c *framework.PostFilterCall, left []int64, p *object.Pod) {
+func (b *criteriaBounds) subtractFrees(c *framework.PostFilterCall, left []int64, p *object.Pod) {
 	b.frees = c.Filters.Frees(p, b.frees[:0])
 	for d := range left {
 		left[d] = resource.Sub(left[d], b.frees[d])

@@ -147,7 +147,7 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		how := m.strategy
 		m.strategy = skip
 		if m.place == Unschedulable && now.Sub(m.since) < messageAge && q.opts.Useless(m, e) {
-			q.tellSpared(m.Pod, Label(e.Resource, e.ActionType))
+			q.tellUseless(m.Pod, Label(e.Resource, e.ActionType))
 			continue
 		}
 		q.moveToActiveOrBackoff(now, m, how, Label(e.Resource, e.ActionType))

@@ -10,7 +10,7 @@ func (x *Index) Count() {
 	clear(x.causes.rows)
 	switch {
 	case x.ungrouped:
-		x.countScores()
+		x.countUngrouped()
 	case x.shape.Brief:
 		x.countBest()
 	default:
@@ -23,8 +23,8 @@ func (x *Index) Count() {
 	}
 }
 
-// countScores counts the rows of an index without groups.
-func (x *Index) countScores() {
+// countUngrouped counts the rows of an index without groups.
+func (x *Index) countUngrouped() {
 	for r, s := range x.states {
 		switch {
 		case !s.feasible():

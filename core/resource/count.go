@@ -17,8 +17,8 @@ const (
 	filledCPU
 	filledMemory
 	firstScalar
-	maxScalars = 8 // pods with more take the slow path
-	slots      = firstScalar + maxScalars
+	fastPathScalars = 8 // pods with more take the slow path
+	slots           = firstScalar + fastPathScalars
 )
 
 // amounts is what a container, or several together, request: one int64 per
@@ -63,7 +63,7 @@ func (a *amounts) fill(milliCPU, bytes int64) {
 // count is the work on one pod.
 type count struct {
 	pod     *v1.Pod
-	scalars [maxScalars]v1.ResourceName // names of the slots from firstScalar
+	scalars [fastPathScalars]v1.ResourceName // names of the slots from firstScalar
 	known   int
 	limits  bool // limits are counted, not requests
 	// inexact: a quantity was negative or no whole number of its unit, or
@@ -104,13 +104,13 @@ func (c *count) container(spec *v1.Container, status bool) amounts {
 	if cs := c.status(spec.Name, status); cs != nil && cs.Resources != nil {
 		a = c.effective(spec.Resources.Requests, cs.Resources.Requests, cs.AllocatedResources)
 	} else {
-		a = c.read(c.asked(&spec.Resources))
+		a = c.read(c.listOf(&spec.Resources))
 	}
 	a.fill(DefaultMilliCPU, DefaultMemory)
 	return a
 }
 
-func (c *count) asked(r *v1.ResourceRequirements) v1.ResourceList {
+func (c *count) listOf(r *v1.ResourceRequirements) v1.ResourceList {
 	if c.limits {
 		return r.Limits
 	}
@@ -202,7 +202,7 @@ func (c *count) slot(name v1.ResourceName) (int, bool) {
 	if !IsScalar(name) {
 		return 0, false
 	}
-	if c.known == maxScalars {
+	if c.known == fastPathScalars {
 		c.inexact = true
 		return 0, false
 	}

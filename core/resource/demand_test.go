@@ -210,7 +210,7 @@ func TestManyScalars(t *testing.T) {
 	for _, memory := range []string{"1Gi", "1e999999999"} {
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{}, {}}}}
 		pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{"memory": resource.MustParse(memory)}
-		for i := range 2 * maxScalars {
+		for i := range 2 * fastPathScalars {
 			c := &pod.Spec.Containers[i%2]
 			if c.Resources.Requests == nil {
 				c.Resources.Requests = v1.ResourceList{}
@@ -218,7 +218,7 @@ func TestManyScalars(t *testing.T) {
 			c.Resources.Requests[v1.ResourceName(fmt.Sprintf("example.com/r%02d", i))] = resource.MustParse("2")
 		}
 		d := OfPod(pod)
-		if len(d.Requests.Scalars) != 2*maxScalars || d.Requests.Of("example.com/r15") != 2 {
+		if len(d.Requests.Scalars) != 2*fastPathScalars || d.Requests.Of("example.com/r15") != 2 {
 			t.Errorf("memory %s: %+v", memory, d.Requests)
 		}
 		if memory != "1Gi" && d.Requests.Memory != math.MaxInt64 {

@@ -19,8 +19,8 @@ type kindOfObjects struct {
 	byName   map[objectName]*known
 	revision uint64
 	sorted   []object.Object // by namespace, then name, as assumed; nil: to be made
-	// groups lists those that are object.Grouped by their groups.
-	groups map[string]map[objectName]*known
+	// byIndex lists those that are object.Indexed by their keys.
+	byIndex map[string]map[objectName]*known
 }
 
 type objectName struct{ namespace, name string }
@@ -89,8 +89,8 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 	}
 	was := k.now()
 	before, k.shown = k.shown, o
-	kind.ungroup(at, before)
-	kind.group(at, k)
+	kind.unindex(at, before)
+	kind.index(at, k)
 	if k.ends(o) {
 		k.assumed, k.written, k.made = nil, false, false
 	}
@@ -155,7 +155,7 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 		return nil
 	}
 	delete(list.byName, at)
-	list.ungroup(at, k.either())
+	list.unindex(at, k.either())
 	list.changed()
 	t.follow(k.now(), nil)
 	return k.shown
@@ -190,7 +190,7 @@ func (t *Table) AssumeMade(o object.Object) {
 	}
 	k := &known{assumed: o, made: true}
 	kind.byName[at] = k
-	kind.group(at, k)
+	kind.index(at, k)
 	kind.changed()
 	t.follow(nil, o)
 }
@@ -206,7 +206,7 @@ func (t *Table) Restore(m *object.Meta) {
 	was := k.assumed
 	if k.assumed, k.written, k.made = nil, false, false; k.shown == nil {
 		delete(kind.byName, at)
-		kind.ungroup(at, was)
+		kind.unindex(at, was)
 	}
 	kind.changed()
 	t.follow(was, k.shown)
@@ -259,11 +259,11 @@ func (t *Table) Objects(kind object.Kind) []object.Object {
 	return list.sorted
 }
 
-// Group yields the objects of a kind that belong to the group, in no order, as
-// they are assumed to be; an assumption changes nobody's group.
-func (t *Table) Group(kind object.Kind, group string) iter.Seq[object.Object] {
+// ByIndex yields the objects of a kind that are listed under the key, in no order, as
+// they are assumed to be. An assumption changes no key.
+func (t *Table) ByIndex(kind object.Kind, key string) iter.Seq[object.Object] {
 	return func(yield func(object.Object) bool) {
-		for _, k := range t.objects.kinds[kind].groups[group] { // any order: promised none
+		for _, k := range t.objects.kinds[kind].byIndex[key] { // any order: promised none
 			if !yield(k.now()) {
 				return
 			}
@@ -284,26 +284,26 @@ func (t *Table) ObjectRevision(kinds ...object.Kind) uint64 {
 	return sum
 }
 
-func (k *kindOfObjects) group(at objectName, o *known) {
-	grouped, ok := o.either().(object.Grouped)
+func (k *kindOfObjects) index(at objectName, o *known) {
+	indexed, ok := o.either().(object.Indexed)
 	if !ok {
 		return
 	}
-	name := grouped.Group()
-	if k.groups == nil {
-		k.groups = map[string]map[objectName]*known{}
+	key := indexed.IndexKey()
+	if k.byIndex == nil {
+		k.byIndex = map[string]map[objectName]*known{}
 	}
-	if k.groups[name] == nil {
-		k.groups[name] = map[objectName]*known{}
+	if k.byIndex[key] == nil {
+		k.byIndex[key] = map[objectName]*known{}
 	}
-	k.groups[name][at] = o
+	k.byIndex[key][at] = o
 }
 
-func (k *kindOfObjects) ungroup(at objectName, o object.Object) {
-	if grouped, ok := o.(object.Grouped); ok {
-		name := grouped.Group()
-		if delete(k.groups[name], at); len(k.groups[name]) == 0 {
-			delete(k.groups, name)
+func (k *kindOfObjects) unindex(at objectName, o object.Object) {
+	if indexed, ok := o.(object.Indexed); ok {
+		key := indexed.IndexKey()
+		if delete(k.byIndex[key], at); len(k.byIndex[key]) == 0 {
+			delete(k.byIndex, key)
 		}
 	}
 }

@@ -104,7 +104,7 @@ func TestUniquePerNodeRevisionCountsSharing(t *testing.T) {
 	step("without", true, func() { tb.SetNode(node("n3", "")) })
 	step("renamed", true, func() { tb.SetNode(node("n2", "h1")) })
 	step("gone", true, func() { tb.RemoveNode("n1") })
-	if tb.NodesWith("kubernetes.io/hostname", "h1") != 1 || tb.NodesWith("kubernetes.io/hostname", "h2") != 0 {
-		t.Errorf("%d nodes on h1, %d on h2; want 1 and 0", tb.NodesWith("kubernetes.io/hostname", "h1"), tb.NodesWith("kubernetes.io/hostname", "h2"))
+	if tb.NodesWithUnique("kubernetes.io/hostname", "h1") != 1 || tb.NodesWithUnique("kubernetes.io/hostname", "h2") != 0 {
+		t.Errorf("%d nodes on h1, %d on h2; want 1 and 0", tb.NodesWithUnique("kubernetes.io/hostname", "h1"), tb.NodesWithUnique("kubernetes.io/hostname", "h2"))
 	}
 }

@@ -75,7 +75,7 @@ func (t *Table) Track(p *object.Pod) {
 		return
 	}
 	for i := range p.Affinity.Terms {
-		t.terms.learn(&p.Affinity.Terms[i])
+		t.terms.add(&p.Affinity.Terms[i])
 	}
 }
 
@@ -83,7 +83,7 @@ func (t *Table) Track(p *object.Pod) {
 // among them.
 func (t *Table) Swept() uint64 { return t.terms.swept }
 
-func (l *terms) learn(in *match.PodTerm) *Term {
+func (l *terms) add(in *match.PodTerm) *Term {
 	if known := l.byKey[in.Key]; known != nil {
 		return known
 	}
@@ -160,7 +160,7 @@ func (t *Table) countTerms(pl *Placed, sign int) {
 	}
 	if pl.terms == nil {
 		for i := range pl.Pod.Affinity.Terms {
-			pl.terms = append(pl.terms, t.terms.learn(&pl.Pod.Affinity.Terms[i]))
+			pl.terms = append(pl.terms, t.terms.add(&pl.Pod.Affinity.Terms[i]))
 		}
 	}
 	for _, term := range pl.terms {

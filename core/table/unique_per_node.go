@@ -59,9 +59,9 @@ func (t *Table) counted(key string) *labelValues {
 	return v
 }
 
-// NodesWith is the number of nodes that have the label with this value; 0 also
+// NodesWithUnique is the number of nodes that have the label with this value; 0 also
 // for a label that nobody was told to be UniquePerNode.
-func (t *Table) NodesWith(key, value string) int {
+func (t *Table) NodesWithUnique(key, value string) int {
 	if v := t.uniquePerNode.byKey[key]; v != nil && v.relied {
 		return v.nodes[value]
 	}

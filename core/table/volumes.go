@@ -343,7 +343,7 @@ func (t *Table) detachAll(r Row) {
 
 // appendAttached lists what VolumeAttachments attach to the node.
 func (t *Table) appendAttached(list []object.VolumeSource, node string) []object.VolumeSource {
-	for o := range t.Group(object.VolumeAttachments, node) {
+	for o := range t.ByIndex(object.VolumeAttachments, node) {
 		a := o.(*object.VolumeAttachment)
 		pv := Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", a.Volume)
 		if a.Attacher != "" && pv != nil && pv.Source.Driver != "" {

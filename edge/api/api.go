@@ -88,8 +88,8 @@ const (
 	mostWatches = 16
 )
 
-// patience is how long a question waits until it is its turn.
-const patience = 10 * time.Second
+// queryTimeout is how long a question waits until it is its turn.
+const queryTimeout = 10 * time.Second
 
 type handler struct {
 	Options
@@ -185,7 +185,7 @@ func write(w http.ResponseWriter, code int, out any) {
 // limited answers so many at a time; others wait for a while.
 func limited(places chan struct{}, answer func(*http.Request) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
-		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		ctx, cancel := context.WithTimeout(r.Context(), queryTimeout)
 		defer cancel()
 		select {
 		case places <- struct{}{}:

@@ -84,8 +84,8 @@ func (h *Host) Attempt(uid types.UID) any {
 	return nil
 }
 
-// Settled activates the pods that plugins want to be tried next.
-func (h *Host) Settled(p *object.Pod) {
+// ActivatePods activates the pods that plugins want to be tried next.
+func (h *Host) ActivatePods(p *object.Pod) {
 	c := h.cycles[p.UID]
 	if c == nil {
 		return

@@ -157,8 +157,8 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 	return native, nil
 }
 
-// Late is how many calls took too long and have not returned since.
-func (h *Hosts) Late() int { return h.hangs.count() }
+// Overdue is how many calls took too long and have not returned since.
+func (h *Hosts) Overdue() int { return h.hangs.count() }
 
 // Timeout is how long calls of plugins may take in one attempt.
 func (h *Hosts) Timeout() time.Duration { return h.options.Timeout }

@@ -63,7 +63,7 @@ func (d *Daemon) snapshot() metrics.Snapshot {
 		WatchesBehind: len(d.watcher.Behind()), AuditRepairs: d.watcher.Audits(),
 	}
 	if d.hosts != nil {
-		s.PreBinding, s.Late = d.hosts.PreBinding(), d.hosts.Late()
+		s.PreBinding, s.Late = d.hosts.PreBinding(), d.hosts.Overdue()
 	}
 	for _, n := range q.Panics() { // any order: a sum
 		s.HintPanics += n

@@ -19,9 +19,9 @@ const (
 	auditEvery = 10 * time.Minute
 	// auditPage is how many objects a request asks for. Only their metadata comes.
 	auditPage = 5000
-	// auditPatience is how long a watch may be behind. One that has nothing to say
+	// auditTimeout is how long a watch may be behind. One that has nothing to say
 	// gets a bookmark each minute.
-	auditPatience = 3 * time.Minute
+	auditTimeout = 3 * time.Minute
 )
 
 // auditor compares what watches told with what there is.
@@ -108,9 +108,9 @@ func (w *Watcher) compare(ctx context.Context, s *store) (map[types.NamespacedNa
 	if err != nil {
 		return nil, err
 	}
-	patience, cancel := context.WithTimeout(ctx, auditPatience)
+	limited, cancel := context.WithTimeout(ctx, auditTimeout)
 	defer cancel()
-	if !s.comes(patience, at) {
+	if !s.comes(limited, at) {
 		s.reopen(ctx, true)
 		return nil, errStaysBehind
 	}

@@ -21,10 +21,10 @@ const (
 	// markPage is how many objects are read to tell a state of the cluster: a
 	// store that has just these has come as far.
 	markPage = 500
-	// hurriedTimeout is how long a watch lasts from which a bookmark is wanted. An
+	// bookmarkSoonTimeout is how long a watch lasts from which a bookmark is wanted. An
 	// API server sends one 2 s before a watch ends, and takes up to a second more or
 	// less.
-	hurriedTimeout int64 = 3
+	bookmarkSoonTimeout int64 = 3
 	// youngWatch is the age up to which a watch is let be: client-go lists anew
 	// after a watch that was shorter than a second and had no event.
 	youngWatch = 1100 * time.Millisecond
@@ -293,9 +293,9 @@ func (s *store) news() <-chan struct{} {
 
 var errRelist = apierrors.NewResourceExpired("the watch stays behind")
 
-// hurried has a watch that somebody waits for send a bookmark soon, and lists
+// bookmarkSoon has a watch that somebody waits for send a bookmark soon, and lists
 // begin anew where the watch stays behind. It keeps the watch that is open.
-func (s *store) hurried(lw *cache.ListWatch) *cache.ListWatch {
+func (s *store) bookmarkSoon(lw *cache.ListWatch) *cache.ListWatch {
 	open := lw.WatchFuncWithContext
 	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		if !s.prepare(&o) {
@@ -323,7 +323,7 @@ func (s *store) prepare(o *metav1.ListOptions) bool {
 		s.relist = !list // the list that follows a watch has a version, too
 		return false
 	}
-	if timeout := hurriedTimeout; s.wanted != nil && !list {
+	if timeout := bookmarkSoonTimeout; s.wanted != nil && !list {
 		o.TimeoutSeconds = &timeout
 	}
 	return true

@@ -285,7 +285,7 @@ func (s *store) reflectBy(lw *cache.ListWatch, client rest.Interface, kind any, 
 	s.list = lw.ListWithContextFunc
 	// A watch that breaks off is resumed sooner than client-go would: pods wait.
 	backoff := &wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
-	s.reflector = cache.NewReflectorWithOptions(s.noting(s.hurried(s.checked(lw))), kind, s, cache.ReflectorOptions{Name: s.name, Logger: &logger, Backoff: backoff})
+	s.reflector = cache.NewReflectorWithOptions(s.noting(s.bookmarkSoon(s.checked(lw))), kind, s, cache.ReflectorOptions{Name: s.name, Logger: &logger, Backoff: backoff})
 	s.run = s.reflector.RunWithContext
 }
 

@@ -51,7 +51,7 @@ func (m *Metrics) evicted(e machine.EvictReply, now time.Time) {
 	m.evictionSeconds.WithLabelValues(result).Observe(now.Sub(p.since).Seconds())
 }
 
-func (m *Metrics) asking(e machine.CallExtender) {
+func (m *Metrics) extenderCalled(e machine.CallExtender) {
 	if e.Verb == machine.Prioritize {
 		m.scoring[question{e.Pod.UID, e.Call}] = true
 	}

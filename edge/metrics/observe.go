@@ -83,7 +83,7 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 		case machine.Evict:
 			m.evicting(e.Preemptor.UID, s.Now)
 		case machine.CallExtender:
-			m.asking(e)
+			m.extenderCalled(e)
 		}
 	}
 	m.lapped()

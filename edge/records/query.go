@@ -107,12 +107,12 @@ type Rates struct {
 	Attempts map[string]int `json:"attempts"` // by result
 	Bound    int            `json:"bound"`
 	Evicted  int            `json:"evicted"`
-	Woken    map[string]int `json:"woken"` // pods, by event
+	Requeued map[string]int `json:"requeued"` // pods, by event
 }
 
 // Rates counts what happened since.
 func (r *Recorder) Rates(now time.Time, since time.Duration) Rates {
-	out := Rates{Attempts: map[string]int{}, Woken: map[string]int{}}
+	out := Rates{Attempts: map[string]int{}, Requeued: map[string]int{}}
 	from := now.Add(-since).UnixNano()
 	oldest := now.UnixNano()
 	r.log.each(func(e entry) bool {
@@ -138,7 +138,7 @@ func (c *Rates) count(e entry) {
 		c.Attempts[e.record().Result]++
 	case kindMoved:
 		if r := e.record(); (r.From == "unschedulable" || r.From == "gated") && r.To != "nowhere" {
-			c.Woken[r.Event]++
+			c.Requeued[r.Event]++
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (r *Record) movedText() string {
 	case r.Plugin != "":
 		return "gated by " + r.Plugin + by + until
 	case r.From == "unschedulable", r.From == "gated":
-		return "woken" + by + ": " + r.To + until
+		return "requeued" + by + ": " + r.To + until
 	}
 	return r.To + by + until
 }

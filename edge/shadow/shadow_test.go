@@ -269,9 +269,9 @@ func TestPodThatCouldBePlaced(t *testing.T) {
 	w.node("a", 4)
 	w.pod("fits", 1)
 	w.pod("large", 8)
-	w.after(patience / 2)
+	w.after(waitTimeout / 2)
 	placeable(0)
-	w.after(patience / 2)
+	w.after(waitTimeout / 2)
 	placeable(1)
 	w.logged("leaves a pod pending that Berth would place", `"pod"="default/fits"`, `"waits"="10s"`)
 	w.after(7 * time.Second)
@@ -331,7 +331,7 @@ func TestManyPodsWait(t *testing.T) {
 	for i := range 3*reviewAtOnce + 1 {
 		w.pod(fmt.Sprint("p", i), 1)
 	}
-	w.now = w.now.Add(patience)
+	w.now = w.now.Add(waitTimeout)
 	for range 4 {
 		w.after(reviewEvery)
 	}

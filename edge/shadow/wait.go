@@ -13,8 +13,8 @@ const (
 	// reviewAtOnce how many of them.
 	reviewEvery  = time.Second
 	reviewAtOnce = 64
-	// patience is how long a pod waits until it is looked at.
-	patience = 10 * time.Second
+	// waitTimeout is how long a pod waits until it is looked at.
+	waitTimeout = 10 * time.Second
 )
 
 // waiting is a pod that the live scheduler is to place.
@@ -37,7 +37,7 @@ func (s *Shadow) reviewWaiting(now time.Time) {
 	s.reviewed = now
 	if len(s.review) == 0 {
 		for _, w := range s.waiting { // any order: sorted below
-			if now.Sub(w.since) >= patience {
+			if now.Sub(w.since) >= waitTimeout {
 				s.review = append(s.review, w)
 			}
 		}

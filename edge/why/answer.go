@@ -69,7 +69,7 @@ type Blocker struct {
 	Reasons []string `json:"reasons"`
 }
 
-// Event is something that would wake the pod.
+// Event is something that would requeue the pod.
 type Event struct {
 	Resource string `json:"resource"`
 	Action   string `json:"action"`

@@ -37,7 +37,7 @@ var actions = []struct {
 	{framework.UpdateOther, "Update", "changes"},
 }
 
-// events are what may wake the pod, from the plugins that rejected it.
+// events are what may requeue the pod, from the plugins that rejected it.
 func (c *Cluster) events(a *Answer, p *object.Pod, d *decision.Decision) []Event {
 	events := []Event{}
 	profile := c.Machine.Profile(p.SchedulerName)

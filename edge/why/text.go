@@ -285,7 +285,7 @@ func (c *Cluster) whyEvicted(p *object.Pod) string {
 		text += ", the lowest on the node"
 	}
 	if len(spared) > 0 {
-		text += "; spared: " + list(spared, shortNames)
+		text += "; reprieved: " + list(spared, shortNames)
 	}
 	return text + "."
 }

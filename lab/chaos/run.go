@@ -63,7 +63,7 @@ func Run(ctx context.Context, log io.Writer, o Options) (*Result, error) {
 	}
 	e := &enemy{cluster: c, replicas: replicas, random: rand.New(rand.NewPCG(o.Seed, 2)), faults: chosen(o.Only), log: log, begin: time.Now(),
 		restored: func(ctx context.Context) error { return h.watch(ctx, c.Client()) }}
-	return e.judge(ctx, o, w, h)
+	return e.play(ctx, o, w, h)
 }
 
 func prepare(ctx context.Context, c *cluster.Cluster, w *workload, h *history) error {
@@ -77,8 +77,8 @@ func prepare(ctx context.Context, c *cluster.Cluster, w *workload, h *history) e
 	return h.watch(ctx, c.Client())
 }
 
-// judge runs workload and enemy for the time, and then looks at the end.
-func (e *enemy) judge(ctx context.Context, o Options, w *workload, h *history) (*Result, error) {
+// play runs workload and enemy for the time, and then looks at the end.
+func (e *enemy) play(ctx context.Context, o Options, w *workload, h *history) (*Result, error) {
 	raging, cancel := context.WithTimeout(ctx, o.Time)
 	defer cancel()
 	var together sync.WaitGroup

@@ -307,7 +307,7 @@ func (r *run) extendedClaims(p *v1.Pod) []metav1.Object {
 	var claims []metav1.Object
 	for _, key := range slices.Sorted(maps.Keys(r.objects)) {
 		c, ok := r.objects[key].(*resourcev1.ResourceClaim)
-		if ok && (&object.ResourceClaim{API: c}).Group() == string(p.UID) {
+		if ok && (&object.ResourceClaim{API: c}).IndexKey() == string(p.UID) {
 			claims = append(claims, c)
 		}
 	}

@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// patience is how long anything may take that takes seconds on an idle
+	// timeout is how long anything may take that takes seconds on an idle
 	// machine. It is far below the five minutes after which a scheduler looks at
 	// all pods again in any case.
-	patience = 2 * time.Minute
+	timeout = 2 * time.Minute
 	// glance is how often a condition is looked at that no watch tells of.
 	glance = 100 * time.Millisecond
 	// writers is how many requests a test makes at a time.
@@ -118,7 +118,7 @@ func (f *field) observer() cache.ResourceEventHandler {
 // clear takes the field's nodes and pods away, so that the next test finds the
 // cluster empty.
 func (f *field) clear() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	orphan, now := metav1.DeletePropagationOrphan, int64(0)
 	all, own := metav1.ListOptions{}, metav1.ListOptions{LabelSelector: fieldLabel + "=" + f.name}
@@ -139,7 +139,7 @@ func (f *field) clear() {
 // watch shows something new, and now and then.
 func (f *field) await(what string, done func() string) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), patience)
+	ctx, cancel := context.WithTimeout(f.Context(), timeout)
 	defer cancel()
 	again := time.NewTicker(glance)
 	defer again.Stop()

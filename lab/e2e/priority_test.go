@@ -70,7 +70,7 @@ func (f *field) flood(n int) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(f.Context(), patience)
+	ctx, stop := context.WithTimeout(f.Context(), timeout)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: tls, DisableKeepAlives: true}}
 	ended := make(chan struct{}, n)
 	for range n {

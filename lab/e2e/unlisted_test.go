@@ -174,7 +174,7 @@ func TestOlderAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shown.Stop()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	for bound := false; !bound; {
 		select {

@@ -187,7 +187,7 @@ func (s *suite) runTest(ctx context.Context, binary, path, pkg, test string) err
 			return err
 		}
 	}
-	results := judge(pkg, s.allow, first, again, control)
+	results := compare(pkg, s.allow, first, again, control)
 	s.results = append(s.results, results...)
 	fmt.Fprintf(s.out, "%s %s:%s\n", pkg, test, inWords(results))
 	return nil

@@ -33,9 +33,9 @@ type result struct {
 	log       string
 }
 
-// judge compares what a test gave on Berth, when it was run again, and on
+// compare compares what a test gave on Berth, when it was run again, and on
 // kube-scheduler; again and control are nil where there was no need.
-func judge(pkg string, rules []*rule, first, again, control *outcome) []result {
+func compare(pkg string, rules []*rule, first, again, control *outcome) []result {
 	var list []result
 	for _, name := range slices.Sorted(maps.Keys(first.cases)) {
 		r, rule := result{pkg: pkg, name: name, log: first.log}, find(rules, pkg, name)

@@ -59,7 +59,7 @@ func (s *suite) runSpecs(ctx context.Context) error {
 			return err
 		}
 	}
-	results := judge(e2ePackage, s.allow, first, again, control)
+	results := compare(e2ePackage, s.allow, first, again, control)
 	s.results = append(s.results, results...)
 	fmt.Fprintf(s.out, "%s:%s\n", e2ePackage, inWords(results))
 	return nil

@@ -83,8 +83,8 @@ func (w *workspace) run(ctx context.Context, binary, pkg, test, scheduler string
 }
 
 var (
-	begun  = regexp.MustCompile(`^=== (RUN|CONT|NAME) +(\S+)$`)
-	judged = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
+	begun    = regexp.MustCompile(`^=== (RUN|CONT|NAME) +(\S+)$`)
+	caseLine = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
 )
 
 // What the overlay prints.
@@ -107,7 +107,7 @@ func parse(said string) *outcome {
 			if _, known := o.cases[current]; !known {
 				o.cases[current] = failed // until it is judged
 			}
-		} else if m := judged.FindStringSubmatch(line); m != nil {
+		} else if m := caseLine.FindStringSubmatch(line); m != nil {
 			o.cases[m[2]] = map[string]verdict{"PASS": passed, "FAIL": failed, "SKIP": skipped}[m[1]]
 		} else if strings.HasSuffix(line, berthDecides) {
 			o.berth = append(o.berth, current)

@@ -62,7 +62,7 @@ func TestJudge(t *testing.T) {
 		{"pkg", parse(said), alone, allowed, fault},
 	} {
 		got := map[string]class{}
-		for _, r := range judge(tt.pkg, rules, parse(said), tt.again, tt.control) {
+		for _, r := range compare(tt.pkg, rules, parse(said), tt.again, tt.control) {
 			got[r.name] = r.class
 		}
 		want := map[string]class{"TestOne/a": passes, "TestOne/b": tt.one, "TestTwo": byHand, "TestThree": skip, "TestFour": byHand, "TestFive/a": tt.five}

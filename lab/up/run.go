@@ -150,11 +150,11 @@ func (r *run) placeSample(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.judge(s, final, settled, over)
+	return r.resultOf(s, final, settled, over)
 }
 
-// judge turns the outcome into a verdict: an error with Once, a remark without.
-func (r *run) judge(s sample.Sample, p sample.Progress, settled bool, overcommitted []string) error {
+// resultOf turns the outcome into a result: an error with Once, a remark without.
+func (r *run) resultOf(s sample.Sample, p sample.Progress, settled bool, overcommitted []string) error {
 	var faults []string
 	if !settled {
 		faults = append(faults, fmt.Sprintf("%d of %d pods that fit were placed, %d of %d that cannot fit were rejected",

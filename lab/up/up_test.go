@@ -63,7 +63,7 @@ func TestJudge(t *testing.T) {
 		for _, once := range []bool{false, true} {
 			var out bytes.Buffer
 			r := &run{options: Options{Once: once}, out: &out}
-			err := r.judge(s, test.p, test.settled, test.over)
+			err := r.resultOf(s, test.p, test.settled, test.over)
 			switch {
 			case (err != nil) != (once && test.fault != ""):
 				t.Errorf("%s, once %t: error is %v", test.name, once, err)

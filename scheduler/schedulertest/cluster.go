@@ -263,13 +263,13 @@ func (c *Cluster) look(f func()) {
 	}
 }
 
-// patience is how long a test waits for what has to come.
-const patience = 20 * time.Second
+// timeout is how long a test waits for what has to come.
+const timeout = 20 * time.Second
 
 // Until waits until the condition holds.
 func (c *Cluster) Until(what string, holds func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("in vain: %s", what)
 		}

@@ -57,8 +57,8 @@ type Difference struct {
 	kind string // of the event, without the package
 }
 
-// Decided is an attempt, as the replay has it.
-type Decided struct {
+// Attempt is an attempt, as the replay has it.
+type Attempt struct {
 	Time     time.Time       `json:"time"`
 	Pod      string          `json:"pod"`
 	Result   decision.Result `json:"result"`
@@ -90,7 +90,7 @@ type Exactly struct {
 
 // Exact takes the steps of the log and compares. decided, when set, gets each
 // decision. An error of the log ends it; what came before is in the result.
-func Exact(l Log, workers int, decided func(Decided)) (*Exactly, error) {
+func Exact(l Log, workers int, decided func(Attempt)) (*Exactly, error) {
 	x := &exact{result: &Exactly{ByResult: map[decision.Result]int{}}, workers: workers, decided: decided}
 	for {
 		e, err := l.Next()
@@ -115,7 +115,7 @@ func Exact(l Log, workers int, decided func(Decided)) (*Exactly, error) {
 type exact struct {
 	result  *Exactly
 	workers int
-	decided func(Decided)
+	decided func(Attempt)
 
 	begun   *recording.Begin
 	machine *machine.Machine
@@ -196,7 +196,7 @@ func (x *exact) step(e *recording.Entry) {
 		r.Decisions++
 		r.ByResult[d.Result]++
 		if x.decided != nil {
-			x.decided(Decided{e.Now, d.Pod, d.Result, d.Node, d.Score, d.NodesFeasible, d.Attempt})
+			x.decided(Attempt{e.Now, d.Pod, d.Result, d.Node, d.Score, d.NodesFeasible, d.Attempt})
 		}
 		switch {
 		case !x.exact:

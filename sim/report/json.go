@@ -104,8 +104,8 @@ func NewJSON(out io.Writer, seed uint64, ignored map[string]int, workers int) *J
 	return j
 }
 
-// Decided writes the next decision.
-func (j *JSON) Decided(d *decision.Decision) {
+// AttemptDone writes the next decision.
+func (j *JSON) AttemptDone(d *decision.Decision) {
 	if j.count++; j.count > 1 {
 		j.write(",")
 	}

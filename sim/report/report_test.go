@@ -30,7 +30,7 @@ func compact(t *testing.T, d *decision.Decision) string {
 	t.Helper()
 	var out, line bytes.Buffer
 	j := NewJSON(&out, 1, nil, 2)
-	j.Decided(d)
+	j.AttemptDone(d)
 	if err := j.Finish(result()); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestLargeCluster(t *testing.T) {
 	var short, wide bytes.Buffer
 	for out, isWide := range map[*bytes.Buffer]bool{&short: false, &wide: true} {
 		table := NewTable(out, 1, nil, isWide)
-		table.Decided(d)
+		table.AttemptDone(d)
 		if err := table.Finish(r); err != nil {
 			t.Fatal(err)
 		}

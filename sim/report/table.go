@@ -34,9 +34,9 @@ func NewTable(out io.Writer, seed uint64, ignored map[string]int, wide bool) *Ta
 	return &Table{out: out, seed: seed, ignored: ignored, wide: wide, last: map[string]*decision.Decision{}}
 }
 
-// Decided takes note of the next decision. Of a large cluster the short form
+// AttemptDone takes note of the next decision. Of a large cluster the short form
 // keeps the answers of the best nodes and of some that are not feasible.
-func (t *Table) Decided(d *decision.Decision) {
+func (t *Table) AttemptDone(d *decision.Decision) {
 	switch short := *d; {
 	case t.wide && len(d.Nodes) > 0:
 		var b strings.Builder

@@ -52,8 +52,8 @@ func record(t *testing.T, story *Story, seed uint64, viewsOff bool) string {
 	asJSON, asText := report.NewJSON(&all, seed, nil, 2), report.NewTable(&all, seed, nil, true)
 	observe := func(e machine.Effect) {
 		if d, ok := e.(machine.AttemptDone); ok {
-			asJSON.Decided(d.Decision)
-			asText.Decided(d.Decision)
+			asJSON.AttemptDone(d.Decision)
+			asText.AttemptDone(d.Decision)
 			return
 		}
 		line, err := json.Marshal(e)

@@ -26,7 +26,7 @@ func eventsToRegister() []framework.ClusterEventWithHint {
 func claimHelps(p *object.Pod, e *framework.Event) bool {
 	old, _ := e.OldObject.(*object.ResourceClaim)
 	if e.ActionType == framework.Delete {
-		return old.Allocation() != nil || old.Group() == string(p.UID)
+		return old.Allocation() != nil || old.IndexKey() == string(p.UID)
 	}
 	now := e.NewObject.(*object.ResourceClaim)
 	uses := false

@@ -41,11 +41,11 @@ func TestDomainsWithoutEnd(t *testing.T) {
 	sync(in)
 	for i := range c.nodes.Topologies {
 		topology := &c.nodes.Topologies[i]
-		if n := topology.Domains.Room(); n > 2*nodes || topology.Domains.Held() > nodes {
+		if n := topology.Domains.Len(); n > 2*nodes || topology.Domains.Held() > nodes {
 			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.Key, topology.Domains.Held(), nodes)
 		}
 	}
-	if n := c.nodes.Room(); n > 2*nodes || c.nodes.Held() > nodes || len(c.own) > 2*nodes*c.size {
+	if n := c.nodes.Len(); n > 2*nodes || c.nodes.Held() > nodes || len(c.own) > 2*nodes*c.size {
 		t.Errorf("%d places, %d of them with nodes, %d rows; there are %d nodes", n, c.nodes.Held(), len(c.own), nodes)
 	}
 }

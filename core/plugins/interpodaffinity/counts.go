@@ -156,7 +156,7 @@ func (c *counts) sync(t *table.Table) {
 	}
 	c.nodes.Follow(t)
 	for i := range c.sums {
-		if room := c.nodes.Topologies[i].Domains.Room(); len(c.sums[i]) < room {
+		if room := c.nodes.Topologies[i].Domains.Len(); len(c.sums[i]) < room {
 			c.sums[i] = append(c.sums[i], make([]sums, room-len(c.sums[i]))...)
 		}
 	}
@@ -254,7 +254,7 @@ func (c *counts) countAll(t *table.Table) {
 // addRows counts the shares on each of the rows. Many rows are first counted by where
 // they are.
 func (c *counts) addRows(rows []table.Row, shares []share) {
-	if len(rows) < c.nodes.Room() {
+	if len(rows) < c.nodes.Len() {
 		for _, r := range rows {
 			for _, s := range shares {
 				c.add(r, s, 1)
@@ -262,7 +262,7 @@ func (c *counts) addRows(rows []table.Row, shares []share) {
 		}
 		return
 	}
-	c.found = append(c.found[:0], make([]int64, c.nodes.Room())...)
+	c.found = append(c.found[:0], make([]int64, c.nodes.Len())...)
 	for _, r := range rows {
 		if at := c.nodes.LocationOf(r); at != noNode {
 			c.found[at]++

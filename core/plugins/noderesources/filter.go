@@ -14,10 +14,10 @@ import (
 // short, and two about them.
 const (
 	tooManyPods framework.Verdict = 1
-	// crowded: the check has no bit of its own, because the pod requests more
+	// noOwnBit: the check has no bit of its own, because the pod requests more
 	// resources than there are bits. Its code is mixed into those of the
 	// others instead, and Explain looks at the row again.
-	crowded framework.Verdict = 1 << 62
+	noOwnBit framework.Verdict = 1 << 62
 	// unresolvable: the pod requests more than the whole node has.
 	unresolvable framework.Verdict = 1 << 63
 )
@@ -58,7 +58,7 @@ func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
 		if bit := firstResource + len(list); bit <= lastResource {
 			c.flag = 1 << bit
 		} else {
-			c.flag, c.code = crowded, scatter(bit)
+			c.flag, c.code = noOwnBit, hashBits(bit)
 		}
 		list = append(list, c)
 	}
@@ -73,9 +73,9 @@ func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
 	return list
 }
 
-// scatter returns bits among firstResource..lastResource that tell n from
+// hashBits returns bits among firstResource..lastResource that tell n from
 // others with a probability next to certainty.
-func scatter(n int) framework.Verdict {
+func hashBits(n int) framework.Verdict {
 	x := uint64(n) * 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	return framework.Verdict(x^x>>27) & (1<<(lastResource+1) - 1<<firstResource)
@@ -170,7 +170,7 @@ func explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.
 	for i := range checks {
 		c := &checks[i]
 		short := v&c.flag != 0
-		if v&crowded != 0 {
+		if v&noOwnBit != 0 {
 			var alone [1]framework.Verdict
 			c.run(in.Table, []table.Row{row}, alone[:])
 			short = alone[0] != framework.Fits

@@ -229,7 +229,7 @@ func (w *world) naive(p *object.Pod, r table.Row, insists bool) framework.Verdic
 	for v := range there {
 		delete(wanted, v)
 	}
-	for o := range w.Group(object.VolumeAttachments, w.Name(r)) {
+	for o := range w.ByIndex(object.VolumeAttachments, w.Name(r)) {
 		a := o.(*object.VolumeAttachment)
 		if pv := table.Lookup[*object.PersistentVolume](w.Table, object.PersistentVolumes, "", a.Volume); pv != nil && pv.Source.Driver != "" {
 			there[object.VolumeSource{Driver: a.Attacher, Handle: pv.Source.Handle}] = true

@@ -43,12 +43,12 @@ func TestDomainsWithoutEnd(t *testing.T) {
 		sync(in)
 		for i, minimum := range c.minimums {
 			ids := &c.locations.Topologies[i].Domains
-			if n := ids.Room(); n > 2*nodes || ids.Held() > nodes || len(minimum.domainsByPods) > nodes {
+			if n := ids.Len(); n > 2*nodes || ids.Held() > nodes || len(minimum.domainsByPods) > nodes {
 				t.Errorf("%s: %d domains by %s, %d of them with nodes, %d numbers of pods; there are %d nodes",
 					name, n, c.constraints[i].TopologyKey, ids.Held(), len(minimum.domainsByPods), nodes)
 			}
 		}
-		if n := c.locations.Room(); n > 2*nodes || c.locations.Held() > nodes || len(c.cells) > 2*nodes {
+		if n := c.locations.Len(); n > 2*nodes || c.locations.Held() > nodes || len(c.cells) > 2*nodes {
 			t.Errorf("%s: %d places, %d of them with nodes, %d rows; there are %d nodes", name, n, c.locations.Held(), len(c.cells), nodes)
 		}
 	}

@@ -205,7 +205,7 @@ func (c *counts) podsAt(constraint int, cell int64) int {
 func (c *counts) CountAll(t *table.Table) {
 	for i := range c.locations.Topologies {
 		domains := &c.locations.Topologies[i].Domains
-		for id := range domains.Room() {
+		for id := range domains.Len() {
 			domains.At(int32(id)).pods = 0
 		}
 	}
@@ -276,7 +276,7 @@ func (c *counts) findMinimums() {
 	for i := range c.minimums {
 		c.minimums[i].reset()
 		domains := &c.locations.Topologies[i].Domains
-		for id := range domains.Room() {
+		for id := range domains.Len() {
 			if d := domains.At(int32(id)); d.eligible > 0 {
 				c.minimums[i].insertDomain(d.pods)
 			}

@@ -176,12 +176,12 @@ func TestDomainsThatGoLeaveNothing(t *testing.T) {
 	}
 	sync()
 	for _, c := range all {
-		if c.locations.Room() > 8 || c.locations.Held() != 1 {
-			t.Errorf("room for %d places, %d of them in use", c.locations.Room(), c.locations.Held())
+		if c.locations.Len() > 8 || c.locations.Held() != 1 {
+			t.Errorf("room for %d places, %d of them in use", c.locations.Len(), c.locations.Held())
 		}
 		for i, minimum := range c.minimums {
-			if ids := &c.locations.Topologies[i].Domains; ids.Room() > 8 || ids.Held() > 1 || minimum.domains != 1 || minimum.least != 0 {
-				t.Errorf("constraint %d: room for %d domains, %d of them in use; minimum %+v", i, ids.Room(), ids.Held(), minimum)
+			if ids := &c.locations.Topologies[i].Domains; ids.Len() > 8 || ids.Held() > 1 || minimum.domains != 1 || minimum.least != 0 {
+				t.Errorf("constraint %d: room for %d domains, %d of them in use; minimum %+v", i, ids.Len(), ids.Held(), minimum)
 			}
 		}
 	}
@@ -206,8 +206,8 @@ func TestAThousandConstraints(t *testing.T) {
 		}
 	}
 	c := p.PreFilter(tb, podWith(keys...)).State.(*counts)
-	if c.sync(tb); c.locations.Room() != 1 || len(c.locations.Domains(0)) != 1 {
-		t.Errorf("%d places", c.locations.Room())
+	if c.sync(tb); c.locations.Len() != 1 || len(c.locations.Domains(0)) != 1 {
+		t.Errorf("%d places", c.locations.Len())
 	}
 	placeWebPods(tb, "n7", 1)
 	for node, why := range verdicts(t, p, tb, podWith(hosts...)) {

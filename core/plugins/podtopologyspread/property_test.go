@@ -408,7 +408,7 @@ func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
 
 func (c *counts) podsByValue(constraint int) map[string]int {
 	pods, ids := map[string]int{}, &c.locations.Topologies[constraint].Domains
-	for id := range int32(ids.Room()) {
+	for id := range int32(ids.Len()) {
 		if d := ids.At(id); ids.Name(id) != "" || d.eligible > 0 {
 			pods[ids.Name(id)] = d.pods
 		}

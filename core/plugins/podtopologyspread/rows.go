@@ -152,7 +152,7 @@ func (c *counts) setNodes(t *table.Table) bool {
 	if c.alike.Follow(t); c.alike.UniqueKey() != own {
 		return false
 	}
-	all := make([]alikeRows, c.alike.Room())
+	all := make([]alikeRows, c.alike.Len())
 	for r := range c.cells {
 		n := t.Node(table.Row(r))
 		if n == nil {

@@ -67,7 +67,7 @@ func TestRoom(t *testing.T) {
 			Class: "class", Known: true, Bytes: 4, Nodes: labels.Everything()})
 	}
 	c := newClaim(tb, &object.PersistentVolumeClaim{Sized: true, Bytes: 3}, &object.StorageClass{Meta: object.Meta{Name: "class"}, Provisioner: "csi"})
-	c.findRoom(tb)
+	c.findCapacities(tb)
 	if room := c.room(&object.Node{Name: "n"}); room == nil || room.Name != "a" {
 		t.Errorf("got %+v", room)
 	}

@@ -46,10 +46,10 @@ func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 		return nil, s
 	}
 	for _, c := range w.selected {
-		c.findRoom(t)
+		c.findCapacities(t)
 	}
 	for _, c := range w.free {
-		c.findRoom(t)
+		c.findCapacities(t)
 		c.volumes = suitable(t, c.PersistentVolumeClaim)
 	}
 	return w, nil
@@ -135,12 +135,12 @@ func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.Sto
 	return found
 }
 
-// findRoom finds the places with room for the claim's volume.
-func (c *claim) findRoom(t *table.Table) {
+// findCapacities finds the places with room for the claim's volume.
+func (c *claim) findCapacities(t *table.Table) {
 	if !c.limited {
 		return
 	}
-	for o := range t.Group(object.CSIStorageCapacities, c.class.Name) {
+	for o := range t.ByIndex(object.CSIStorageCapacities, c.class.Name) {
 		if room := o.(*object.CSIStorageCapacity); room.Known && room.Bytes >= c.Bytes && room.Nodes != nil {
 			c.capacities = append(c.capacities, room)
 		}
