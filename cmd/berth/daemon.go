@@ -31,7 +31,7 @@ type daemonFlags struct {
 }
 
 func (d *daemonFlags) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.url, "daemon", d.url, "URL of the secure port of the scheduler that leads, such as https://10.0.0.5:10259, or \"auto\": it is found through its lease, and reached by a port-forward to its pod")
+	f.StringVar(&d.url, "daemon", d.url, "URL of the secure port of the scheduler that leads, such as https://10.0.0.5:10259. \"auto\" finds it through its lease and reaches it by a port-forward to its pod")
 	f.StringVar(&d.ca, "daemon-ca", "", "file with the certificate authority of --daemon URL; default: that of the kubeconfig")
 	f.BoolVar(&d.insecure, "insecure-skip-tls-verify", false, "do not verify the certificate of --daemon URL, to which the credentials of the kubeconfig are sent")
 	f.StringVar(&d.lease, "lease", "", "NAMESPACE/NAME of the lease of --daemon auto; default: kube-system/berth-scheduler if it is held, else kube-system/kube-scheduler")

@@ -51,8 +51,8 @@ the files, --expand=false makes nothing.
 
 The input must hold the status of disruption budgets. HTTP extenders of the
 configuration are called with --ask-extenders alone; else a note says that they
-are not. Preemption is simulated. The
-result lists the pods that it evicts; they do not change the exit status.
+are not. Preemption is simulated. The result lists the pods that it evicts. They
+do not change the exit status.
 
 Exit status: 0 if every pod was placed, 1 if some pod was not, 2 if the input or
 the configuration is not valid. All pending pods of the input count, including
@@ -88,11 +88,11 @@ func newSimulate(name string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	s.addFlags(f)
-	f.BoolVar(&s.explain, "explain", false, "add the answer of every node to every decision; the table shortens long lists, -o wide, yaml and json do not")
+	f.BoolVar(&s.explain, "explain", false, "add the answer of every node to every decision. The table shortens long lists. -o wide, yaml and json do not")
 	f.BoolVar(&s.askExtenders, "ask-extenders", false, "ask the HTTP extenders of the configuration to filter, score and preempt; none is asked to bind")
 	f.StringArrayVar(&s.pods, "pod", nil, "explain this pod alone ([NAMESPACE/]NAME); may be repeated")
 	f.StringArrayVarP(&s.spaces, "namespace", "n", nil, "explain the pods of this namespace alone; may be repeated")
-	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next; --views=false asks every plugin about every node each time, which is slow and gives the same result")
+	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next. --views=false asks every plugin about every node each time. It is slow and gives the same result")
 	f.StringVarP(&s.output, "output", "o", "table", "output format: table, wide, yaml or json")
 	return cmd
 }

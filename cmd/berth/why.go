@@ -48,8 +48,8 @@ With --all it ranks what blocks all pending pods, grouped by cause, and says how
 many nodes of which shape would place how many of them.
 
 Exit status: 0 if the pod is placed or would be placed now, 1 if it waits, 3 if no
-change of load alone helps, 2 if the input is not valid or there is no such pod. With --all:
-0 if no pod is pending, else 1.`
+change of load alone helps, 2 if the input is not valid or there is no such pod.
+With --all: 0 if no pod is pending, else 1.`
 
 const whyExamples = `  # Why does it wait?
   %[1]s why web-5d8f7c-x2v

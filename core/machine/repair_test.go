@@ -112,8 +112,8 @@ func TestRepairCallsPods(t *testing.T) {
 	s.runs(p, "n")
 }
 
-// Who waits for an extender goes on waiting, unless the panic took what it
-// waits for.
+// A pod that waits for an extender goes on waiting, unless the panic took away what
+// the pod waits for.
 func TestRepairExtenderCycles(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 30, managed)

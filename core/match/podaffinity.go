@@ -14,12 +14,12 @@ import (
 type TermKind uint8
 
 const (
-	// RequiredAffinity: be where matching pods are.
+	// RequiredAffinity: the pod must be in a domain with matching pods.
 	RequiredAffinity TermKind = iota
-	// RequiredAntiAffinity: be where none is.
+	// RequiredAntiAffinity: the pod must be in a domain without matching pods.
 	RequiredAntiAffinity
-	// PreferredPods: rather be where they are; with a negative weight, where
-	// they are not.
+	// PreferredPods: the pod prefers a domain with matching pods. With a negative
+	// weight it prefers a domain without them.
 	PreferredPods
 )
 

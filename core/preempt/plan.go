@@ -56,7 +56,7 @@ func weight(priority int32) int64 { return int64(priority) + 1<<31 }
 
 // compare is negative when c is better: fewer violations, a lower highest
 // priority, a lower sum of priorities, fewer victims, a later start of the most
-// important ones. Who has not started counts as starting now.
+// important ones. A pod that has not started counts as starting now.
 func (c *criteria) compare(o *criteria, now time.Time) int {
 	switch {
 	case c.numPDBViolations != o.numPDBViolations:

@@ -29,7 +29,7 @@ type ranks struct {
 	// order lists the rows that are open, the most promising first, but for the
 	// volatile ones, which are ranked anew each time.
 	order, volatile []table.Row
-	// unranked are those that were no candidates, and may be by now.
+	// unranked are the rows that were no candidates and may be candidates by now.
 	unranked []table.Row
 
 	changed []table.Row

@@ -10,8 +10,8 @@ import (
 )
 
 // Entry is one pod and what the queue knows of it, from Add to Delete or Done.
-// Who adds a pod keeps its entry and hands it back to the queue, which does not
-// look pods up. A nil Entry is a pod that the queue does not have.
+// The caller that adds a pod keeps its entry and hands it back to the queue. The queue
+// does not look pods up. A nil Entry is a pod that the queue does not have.
 type Entry struct {
 	framework.QueuedPodInfo
 	// Owner is for who adds the pod, to have its own record of it at the Pop. The

@@ -85,8 +85,8 @@ func (x *Index) countBest() {
 	}
 }
 
-// countRun counts the states at the head of the list that are of the group, whose
-// states are so many from first on, and returns how many it counted.
+// countRun counts the states at the head of the list that belong to the group, and
+// returns their number. The group's states are [first, first+many).
 func (g *Group) countRun(states []rowState, first, many rowState) int {
 	best, ties, n := first+rowState(g.top), g.ties, 0
 	for _, s := range states {

@@ -39,7 +39,8 @@ type devices struct {
 	onNode   map[string]map[*DevicePool]struct{} // those with a Node
 	shared   []*DevicePool                       // those that are not Local, sorted; nil: to be made
 	revision uint64
-	// classes are those that name an extended resource, by that, newest first.
+	// classes are the device classes that name an extended resource, by the resource,
+	// newest first.
 	classes map[v1.ResourceName][]*object.DeviceClass
 	// tainted are the slices that rules taint, by name, with these taints.
 	tainted map[string]*object.ResourceSlice

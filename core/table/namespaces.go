@@ -6,8 +6,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// namespaces are those that have labels. One without any is to a selector as
-// good as none.
+// namespaces are the namespaces that have labels. A selector treats a namespace
+// without labels like one that does not exist.
 type namespaces struct {
 	labels   map[string]map[string]string
 	revision uint64
@@ -36,7 +36,7 @@ func (t *Table) NamespaceLabels(name string) map[string]string { return t.namesp
 // NamespaceRevision changes whenever the labels of a namespace do.
 func (t *Table) NamespaceRevision() uint64 { return t.namespaces.revision }
 
-// Namespaces are those that have labels, in no order.
+// Namespaces returns the namespaces that have labels, in no order.
 func (t *Table) Namespaces() []*object.Namespace {
 	all := make([]*object.Namespace, 0, len(t.namespaces.labels))
 	for name, labels := range t.namespaces.labels { // any order: so it says

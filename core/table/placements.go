@@ -13,7 +13,8 @@ type Placement struct {
 }
 
 // placementsKept bounds the journal of placements, wordsKept what their pods
-// hold in labels and terms, in bytes. Who is further behind counts anew.
+// hold in labels and terms, in bytes. A reader that is further behind counts
+// all pods anew.
 const (
 	placementsKept = 1 << 14
 	wordsKept      = 1 << 26

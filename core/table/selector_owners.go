@@ -71,7 +71,7 @@ func serviceLabel(f *object.SelectorOwner) (at namespacedLabel, ok bool) {
 	return at, ok
 }
 
-// AllSelectorOwners are those that are known, in no order.
+// AllSelectorOwners returns all known owners of selectors, in no order.
 func (t *Table) AllSelectorOwners() []*object.SelectorOwner {
 	all := make([]*object.SelectorOwner, 0, len(t.selectorOwners.byName))
 	for _, owner := range t.selectorOwners.byName { // any order: so it says

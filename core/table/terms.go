@@ -30,7 +30,7 @@ func (m *Term) Rows(visit func(r Row, pods int)) {
 	}
 }
 
-// terms are those that the table has heard of. One that no placed pod has any
+// terms are the terms that the table has heard of. One that no placed pod has any
 // more is forgotten some time later.
 type terms struct {
 	byKey map[string]*Term

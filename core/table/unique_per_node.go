@@ -26,10 +26,10 @@ type labelValues struct {
 	relied bool // somebody was told that nodes have values of their own
 }
 
-// UniquePerNode tells whether more than half of the nodes that have the label share
-// its value with no other; of the hostname it is taken for granted. Labels
-// are counted from when they are first asked for; of more than a few at one
-// time it is not known, and denied.
+// UniquePerNode tells whether more than half of the nodes that have the label have a
+// value that no other node has. The hostname always counts as such a label. The table
+// counts a label's values from the first question about it. It counts only a few
+// labels at one time. For any other label the answer is false.
 func (t *Table) UniquePerNode(key string) bool {
 	v := t.counted(key)
 	if v == nil || key != v1.LabelHostname && 2*len(v.nodes) <= v.total {

@@ -296,8 +296,8 @@ func (d *Daemon) startHosts(ctx context.Context) bool {
 // elect applies for the lease once the cluster is known, and lets the machine
 // decide when the lease is won and what the former leader wrote is known. With
 // delayCacheUntilActive it is the other way round, as in v1.36: the cluster is
-// watched once the lease is won. Who has the lease then and cannot read the cluster
-// leaves it to another. The channel is closed when the lease is lost or has been
+// watched once the lease is won. A holder of the lease that cannot read the cluster
+// leaves the lease to another process. The channel is closed when the lease is lost or has been
 // left, as keep ended; never without leader election.
 func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc) <-chan struct{} {
 	left := make(chan struct{})

@@ -31,14 +31,16 @@ func (d *Daemon) Dump(ctx context.Context) {
 	defer d.logger.V(3).Info("Cache comparer finished")
 	ctx, cancel := context.WithTimeout(ctx, compareTime)
 	defer cancel()
-	for _, of := range []struct{ resource, missed, redundant string }{
-		{"nodes", "missedNodes", "redundantNodes"}, {"pods", "missedPods", "redundantPods"},
-	} {
-		missed, redundant, err := d.watcher.Mismatch(ctx, of.resource)
-		if err != nil {
-			d.logger.Error(err, "Failed to compare what is known with the API server", "resource", of.resource)
-		} else if len(missed)+len(redundant) > 0 {
-			d.logger.Info("Cache mismatch", of.missed, missed, of.redundant, redundant)
+	for _, resource := range []string{"nodes", "pods"} {
+		missed, redundant, err := d.watcher.Mismatch(ctx, resource)
+		switch {
+		case err != nil:
+			d.logger.Error(err, "Failed to compare what is known with the API server", "resource", resource)
+		case len(missed)+len(redundant) == 0:
+		case resource == "nodes":
+			d.logger.Info("Cache mismatch", "missedNodes", missed, "redundantNodes", redundant)
+		default:
+			d.logger.Info("Cache mismatch", "missedPods", missed, "redundantPods", redundant)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (d *Daemon) begin(ctx context.Context) {
 }
 
 // catchUp waits until this process leads and the machine has been told of all
-// that former leaders wrote. Who does not wait for that gives room away that they
+// that former leaders wrote. A leader that did not wait would give away room that they
 // have taken, if its watches lag. A state of the cluster is read when nobody else
 // can write, which may be before the lease is won, and the watches have to show it.
 // It reports false when the context ended first.

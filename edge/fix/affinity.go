@@ -110,7 +110,8 @@ func expression(e v1.NodeSelectorRequirement) string {
 	return text
 }
 
-// labels that say where or what a node is: to change them would be a lie.
+// describes tells whether the label says where or what a node is. No fix changes such
+// a label: its new value would be false.
 func describes(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || strings.HasSuffix(domain, ".k8s.io")

@@ -110,7 +110,8 @@ func (c *calls) start(f job) {
 	}
 }
 
-// leave lets calls come to their end until ctx ends, then leaves them to themselves.
+// leave waits until all calls have returned or ctx ends. It does not stop the calls
+// that still run.
 func (c *calls) leave(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { c.wg.Wait(); close(done) }()

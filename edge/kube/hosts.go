@@ -27,7 +27,8 @@ func (x *Executor) Host(h Hosts) { x.hosts = h }
 
 // startPlugins runs plugins, not without the lease. Bind waits, as a binding of ours
 // does, for a status patch that is on its way; the patch that shows where the pod is
-// expected goes out beside PreBind. Who hangs is left behind when the scheduler stops.
+// expected goes out beside PreBind. A plugin that hangs is left behind when the
+// scheduler stops.
 func (x *Executor) startPlugins(e machine.RunPlugins) {
 	if e.Point == "PostBind" {
 		x.hosts.Run(context.Background(), e)

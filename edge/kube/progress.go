@@ -110,8 +110,8 @@ func (s *store) has(w *state) bool {
 	return s.shown != "" && (!older(s.shown, w.version) || w.whole && maps.Equal(s.seen, w.objects))
 }
 
-// room tells whether the store holds what takes room, or gives it. Who runs the
-// informer of a store is not waited for: its watch cannot be opened anew.
+// room tells whether the store holds what takes room, or gives it. A store that is
+// filled by somebody else's informer does not count: its watch cannot be opened anew.
 func (s *store) room() bool {
 	if s.list == nil {
 		return false

@@ -34,8 +34,8 @@ func (x *Executor) Replied() map[string]string {
 }
 
 // Shown is how far the watches have come, by resource, for what takes room and
-// gives it: the version of the last change of each. Who has come as far knows
-// what this watcher knows.
+// gives it: the version of the last change of each. A watcher that has come
+// as far knows what this watcher knows.
 func (w *Watcher) Shown() map[string]string {
 	shown := map[string]string{}
 	for _, s := range w.stores {

@@ -31,8 +31,8 @@ type lock struct {
 	lease *Lease
 }
 
-// Get reads the lease. Who has held it and finds that somebody else has held it
-// since ends: what happened in between may not have been told yet.
+// Get reads the lease. A process that has held the lease, and finds that another
+// has held it since, ends: its watches may not show yet what the other did.
 func (k lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := k.Interface.Get(ctx)
 	if err == nil && r.HolderIdentity != k.Identity() && k.lease.renewed.Load() != nil && int64(r.LeaderTransitions) > k.lease.terms.Load() {

@@ -194,8 +194,8 @@ func TestNotHeldAfterSuspension(t *testing.T) {
 	})
 }
 
-// Who stops without knowing that all has ended that the lease guards does not
-// give it up: it runs out, 15 s after the last renewal.
+// A leader that stops does not give up the lease unless it knows that all work under
+// the lease has ended. The lease runs out 15 s after the last renewal.
 func TestLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shared{}
@@ -279,8 +279,8 @@ func TestLeaseIsMadeAgain(t *testing.T) {
 
 // A restored etcd says that somebody else holds the lease, who is long gone.
 // The leader cannot tell: it steps down at once, and does not take what it does
-// not hold for its own to give up. Who applies next, under another name, has the
-// lease when the restored one has run out.
+// not hold for its own to give up. The next applicant, under another name, gets
+// the lease when the restored one has run out.
 func TestRestoredLeaseOfSomebodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shared{}

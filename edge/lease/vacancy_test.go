@@ -19,7 +19,7 @@ func ended(c <-chan struct{}) bool {
 }
 
 // A lease is vacant when its holder no longer relies on it, and before others
-// may take it. Who reads then what was written has the time until the lease is won.
+// may take it. A standby can read what was written between then and winning the lease.
 func TestVacancyBeginsBeforeTheLeaseRunsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shared{}

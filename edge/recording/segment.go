@@ -220,8 +220,8 @@ func (s *segmentReader) fill() bool {
 	return len(s.part) > 0
 }
 
-// end is how the segment ended, once its entries have: nil at the end of a file
-// that is whole, errCut, or damage.
+// end says how the segment ended. It is called after the last entry. It returns nil
+// if the file is whole, errCut if the file is cut off, and else the damage.
 func (s *segmentReader) end(err error) error {
 	switch {
 	case s.ended != nil && s.ended != io.EOF:

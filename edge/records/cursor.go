@@ -1,8 +1,8 @@
 package records
 
-// cursor reads the log as it is written. It may be slower than that: what is gone
-// before it was read is lost, and counted. Who has one calls its log's done in the
-// end.
+// cursor reads the log as it is written. It may be slower than the
+// writer: a record that is gone before it was read is lost, and counted. The owner of
+// a cursor calls its log's done in the end.
 type cursor struct {
 	log     *log
 	segment *segment

@@ -211,8 +211,8 @@ func TestExpiringToken(t *testing.T) {
 	}
 }
 
-// configWithPlugin is the file of a scheduler's configuration that connects to a
-// server as who a credential plugin says.
+// configWithPlugin writes a scheduler configuration that connects to the server with
+// the credentials of a credential plugin, and returns the file's name.
 func (f *field) configWithPlugin(server, command string, arguments ...string) string {
 	f.Helper()
 	kubeconfig, err := clientcmd.LoadFromFile(f.cluster.Kubeconfig(cluster.Berth))

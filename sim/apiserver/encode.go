@@ -31,8 +31,8 @@ var formats = func() map[string]format {
 	return m
 }()
 
-// formatOf is the format that the client prefers. Who asks for metadata gets whole
-// objects, as JSON: from these it can read what it wants.
+// formatOf is the format that the client prefers. A client that asks for
+// metadata gets whole objects, as JSON, and reads the metadata from them.
 func formatOf(r *http.Request) format {
 	if strings.Contains(r.Header.Get("Accept"), ";as=") {
 		return formats[runtime.ContentTypeJSON]

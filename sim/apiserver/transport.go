@@ -64,7 +64,7 @@ func (w *writer) response(r *http.Request) *http.Response {
 		Header: w.header.Clone(), Body: w.body, ContentLength: -1, Request: r}
 }
 
-// Body is what has been answered and not been read yet. Who writes never waits.
+// Body is what has been answered and not been read yet. A writer never waits.
 type Body struct {
 	mu     sync.Mutex
 	more   sync.Cond

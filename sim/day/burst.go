@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// Burst lets pods come many at a time, for measurements.
+// Burst adds many pods at a time. Measurements use it.
 type Burst struct {
 	g    *generator
 	next int

@@ -17,7 +17,7 @@ import (
 // state is what PreFilter makes of a pod's claims.
 type state struct {
 	claims []*object.ResourceClaim
-	// open are those that have nothing yet, for the allocator.
+	// open are the claims that are not allocated yet. The allocator allocates them.
 	open []*resourcev1.ResourceClaim
 	// late: devices that the pod has did not become ready in time, or failed.
 	late bool

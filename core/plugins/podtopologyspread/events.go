@@ -66,8 +66,9 @@ func (pl *plugin) podChanged(p *object.Pod, e *framework.Event) bool {
 	})
 }
 
-// changed: an update of the rejected pod changed what its constraints, which
-// are now these, count. By matchLabelKeys the pod's labels are part of them.
+// changed tells whether an update of the rejected pod changed what its constraints
+// count. The constraints given are those after the update. With matchLabelKeys the
+// pod's own labels are part of its constraints.
 func (pl *plugin) changed(constraints []match.SpreadConstraint, ok bool, old, now *object.Pod) bool {
 	if old.Tolerations.Key != now.Tolerations.Key && (!ok || anyHonorsTaints(constraints)) {
 		return true
