@@ -55,7 +55,7 @@ func (f *FreeVolumes) Pinned(at VolumePin) []*object.PersistentVolume {
 // first. The pins come in no order.
 func (f *FreeVolumes) ManyPinned() iter.Seq2[VolumePin, []*object.PersistentVolume] {
 	return func(yield func(VolumePin, []*object.PersistentVolume) bool) {
-		for at, list := range f.many {
+		for at, list := range f.many { // any order: the callers treat each by itself
 			if !yield(at, list.bySize()) {
 				return
 			}
