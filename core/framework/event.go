@@ -38,20 +38,6 @@ func ResourceOf(k object.Kind) EventResource { return firstKind + EventResource(
 // resources that package object has no Kind for.
 func (r EventResource) Kind() (object.Kind, bool) { return object.Kind(r - firstKind), r >= firstKind }
 
-// The resources of objects that only some plugins read.
-const (
-	PersistentVolumeClaim = firstKind + EventResource(object.PersistentVolumeClaims)
-	PersistentVolume      = firstKind + EventResource(object.PersistentVolumes)
-	StorageClass          = firstKind + EventResource(object.StorageClasses)
-	CSINode               = firstKind + EventResource(object.CSINodes)
-	CSIDriver             = firstKind + EventResource(object.CSIDrivers)
-	CSIStorageCapacity    = firstKind + EventResource(object.CSIStorageCapacities)
-	VolumeAttachment      = firstKind + EventResource(object.VolumeAttachments)
-	ResourceClaim         = firstKind + EventResource(object.ResourceClaims)
-	ResourceSlice         = firstKind + EventResource(object.ResourceSlices)
-	DeviceClass           = firstKind + EventResource(object.DeviceClasses)
-)
-
 // ActionType is a set of things that happened to an object.
 type ActionType uint32
 

@@ -147,6 +147,6 @@ func (m *Machine) follows(kind object.Kind) bool {
 // taints no more. To plugins the slices have changed; they know of no rules.
 func (m *Machine) slicesRetainted() {
 	for _, s := range m.table.Retainted() {
-		m.moveAll(&framework.Event{Resource: framework.ResourceSlice, ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})
+		m.moveAll(&framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.UpdateOther, OldObject: s.Old, NewObject: s.New})
 	}
 }

@@ -3,6 +3,7 @@ package object
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -11,7 +12,8 @@ import (
 // selectors have types and events of their own.
 type Kind uint8
 
-// The kinds, by the names that the API has for them.
+// The kinds, by the names that the API has for them. A record numbers them in
+// this order: a new kind comes last.
 const (
 	PersistentVolumeClaims Kind = iota
 	PersistentVolumes
@@ -33,35 +35,39 @@ const (
 
 // kinds describes each kind as the API does.
 var kinds = [Kinds + 1]struct {
-	name, group, resource string
-	namespaced            bool
+	name, group, version, resource string
+	namespaced                     bool
 }{
-	PersistentVolumeClaims: {"PersistentVolumeClaim", "", "persistentvolumeclaims", true},
-	PersistentVolumes:      {"PersistentVolume", "", "persistentvolumes", false},
-	StorageClasses:         {"StorageClass", "storage.k8s.io", "storageclasses", false},
-	CSINodes:               {"CSINode", "storage.k8s.io", "csinodes", false},
-	CSIDrivers:             {"CSIDriver", "storage.k8s.io", "csidrivers", false},
-	CSIStorageCapacities:   {"CSIStorageCapacity", "storage.k8s.io", "csistoragecapacities", true},
-	VolumeAttachments:      {"VolumeAttachment", "storage.k8s.io", "volumeattachments", false},
-	ResourceClaims:         {"ResourceClaim", "resource.k8s.io", "resourceclaims", true},
-	ResourceSlices:         {"ResourceSlice", "resource.k8s.io", "resourceslices", false},
-	DeviceClasses:          {"DeviceClass", "resource.k8s.io", "deviceclasses", false},
-	DeviceTaintRules:       {"DeviceTaintRule", "resource.k8s.io", "devicetaintrules", false},
-	Pods:                   {"Pod", "", "pods", true},
+	PersistentVolumeClaims: {"PersistentVolumeClaim", "", "v1", "persistentvolumeclaims", true},
+	PersistentVolumes:      {"PersistentVolume", "", "v1", "persistentvolumes", false},
+	StorageClasses:         {"StorageClass", "storage.k8s.io", "v1", "storageclasses", false},
+	CSINodes:               {"CSINode", "storage.k8s.io", "v1", "csinodes", false},
+	CSIDrivers:             {"CSIDriver", "storage.k8s.io", "v1", "csidrivers", false},
+	CSIStorageCapacities:   {"CSIStorageCapacity", "storage.k8s.io", "v1", "csistoragecapacities", true},
+	VolumeAttachments:      {"VolumeAttachment", "storage.k8s.io", "v1", "volumeattachments", false},
+	ResourceClaims:         {"ResourceClaim", "resource.k8s.io", "v1", "resourceclaims", true},
+	ResourceSlices:         {"ResourceSlice", "resource.k8s.io", "v1", "resourceslices", false},
+	DeviceClasses:          {"DeviceClass", "resource.k8s.io", "v1", "deviceclasses", false},
+	DeviceTaintRules:       {"DeviceTaintRule", "resource.k8s.io", "v1beta2", "devicetaintrules", false},
+	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 
 // String is the kind as manifests write it: PersistentVolumeClaim.
 func (k Kind) String() string { return kinds[k].name }
 
-// Group is the API group, "" for the core group.
-func (k Kind) Group() string { return kinds[k].group }
+// GroupVersion is the API group, "" for the core group, and the version that is
+// read.
+func (k Kind) GroupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: kinds[k].group, Version: kinds[k].version}
+}
 
-// Version is the version of the group that is read.
-func (k Kind) Version() string {
-	if k == DeviceTaintRules {
-		return "v1beta2"
+// EventResource is the kind as kube-scheduler calls it in events for plugins:
+// storage.k8s.io/CSINode.
+func (k Kind) EventResource() string {
+	if kinds[k].group == "" {
+		return kinds[k].name
 	}
-	return "v1"
+	return kinds[k].group + "/" + kinds[k].name
 }
 
 // Resource is the kind as paths of the API write it: persistentvolumeclaims.

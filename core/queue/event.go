@@ -38,14 +38,10 @@ var resourceLabels = [...]string{
 }
 
 func resourceLabel(r framework.EventResource) string {
-	kind, ok := r.Kind()
-	switch {
-	case !ok:
-		return resourceLabels[r]
-	case kind.Group() == "":
-		return kind.String()
+	if kind, ok := r.Kind(); ok {
+		return kind.EventResource()
 	}
-	return kind.Group() + "/" + kind.String()
+	return resourceLabels[r]
 }
 
 var actionLabels = map[framework.ActionType]string{

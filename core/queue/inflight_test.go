@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // However many events pass while a pod is in flight, one that may help is not
@@ -26,7 +27,7 @@ func TestLongFlight(t *testing.T) {
 		{"not kept, a pending plugin's", 0, on(framework.UpdateNodeAnnotation), inFlightEventsKept, outcome{rejectedBy: []string{"Taints"}, pendingBy: []string{"Claims"}}, Active},
 		{"not kept, a rule for any resource", 0, on(framework.UpdateNodeLabel), inFlightEventsKept, by("Any"), Backoff},
 		{"not kept, on any resource", 0, &framework.Event{Resource: framework.WildCard, ActionType: framework.All}, inFlightEventsKept, by("Gates"), Backoff},
-		{"not kept, about the last kind of objects", 0, &framework.Event{Resource: framework.DeviceClass, ActionType: framework.UpdateNodeLabel}, inFlightEventsKept, by("Any"), Backoff},
+		{"not kept, about the last kind of objects", 0, &framework.Event{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: framework.UpdateNodeLabel}, inFlightEventsKept, by("Any"), Backoff},
 		{"one of two actions", 0, on(framework.UpdateNodeLabel | framework.Add), inFlightEventsKept, by("Room"), Backoff},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -94,19 +94,13 @@ func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, o ca
 	return i.factory.note(i.SharedIndexInformer.AddEventHandlerWithOptions(h, o))
 }
 
-// builtin are the resources that plugins name without a version.
-var builtin = map[fwk.EventResource]schema.GroupVersionResource{
-	fwk.PersistentVolume:      v1.SchemeGroupVersion.WithResource("persistentvolumes"),
-	fwk.PersistentVolumeClaim: v1.SchemeGroupVersion.WithResource("persistentvolumeclaims"),
-	fwk.CSINode:               {Group: "storage.k8s.io", Version: "v1", Resource: "csinodes"},
-	fwk.CSIDriver:             {Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"},
-	fwk.VolumeAttachment:      {Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"},
-	fwk.CSIStorageCapacity:    {Group: "storage.k8s.io", Version: "v1", Resource: "csistoragecapacities"},
-	fwk.StorageClass:          {Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"},
-	fwk.ResourceClaim:         {Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"},
-	fwk.ResourceSlice:         {Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"},
-	fwk.DeviceClass:           {Group: "resource.k8s.io", Version: "v1", Resource: "deviceclasses"},
-	fwk.PodGroup:              {Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"},
+// builtin is a resource that plugins name without a version; false for others.
+func builtin(r fwk.EventResource) (schema.GroupVersionResource, bool) {
+	if r == fwk.PodGroup {
+		return schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}, true
+	}
+	kind, ok := kinds[r]
+	return kind.GroupVersion().WithResource(kind.Resource()), ok
 }
 
 // Pods and Nodes are the informers that Berth's own picture comes from, too: so it is
@@ -132,7 +126,7 @@ func (h *Hosts) Start(ctx context.Context) error {
 		var i interface {
 			AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 		}
-		if gvr, ok := builtin[fwk.EventResource(name)]; ok {
+		if gvr, ok := builtin(fwk.EventResource(name)); ok {
 			generic, err := h.factory.ForResource(gvr)
 			if err != nil {
 				return fmt.Errorf("events of %s: %w", name, err)

@@ -29,13 +29,16 @@ func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *deci
 }
 
 // kinds are the objects that Berth itself tells plugins' pods of, where a plugin does
-// not look at the objects.
-var kinds = map[fwk.EventResource]framework.EventResource{
-	fwk.PersistentVolume: framework.PersistentVolume, fwk.PersistentVolumeClaim: framework.PersistentVolumeClaim,
-	fwk.CSINode: framework.CSINode, fwk.CSIDriver: framework.CSIDriver, fwk.VolumeAttachment: framework.VolumeAttachment,
-	fwk.CSIStorageCapacity: framework.CSIStorageCapacity, fwk.StorageClass: framework.StorageClass,
-	fwk.ResourceClaim: framework.ResourceClaim, fwk.ResourceSlice: framework.ResourceSlice, fwk.DeviceClass: framework.DeviceClass,
-}
+// not look at the objects. Plugins have no name for device taint rules.
+var kinds = func() map[fwk.EventResource]object.Kind {
+	named := map[fwk.EventResource]object.Kind{}
+	for k := range object.Kinds {
+		if k != object.DeviceTaintRules {
+			named[fwk.EventResource(k.EventResource())] = k
+		}
+	}
+	return named
+}()
 
 // actions are the parts of an action type.
 var actions = []struct {
@@ -76,8 +79,8 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 		list = append(list, framework.ClusterEventWithHint{Resource: framework.AssignedPod, ActionType: framework.All},
 			framework.ClusterEventWithHint{Resource: framework.UnscheduledPod, ActionType: framework.All},
 			framework.ClusterEventWithHint{Resource: framework.Node, ActionType: framework.All})
-		for _, resource := range kinds { // any order: each is asked
-			list = append(list, framework.ClusterEventWithHint{Resource: resource, ActionType: framework.All})
+		for _, kind := range kinds { // any order: each is asked
+			list = append(list, framework.ClusterEventWithHint{Resource: framework.ResourceOf(kind), ActionType: framework.All})
 		}
 		return list, nil
 	}
@@ -99,7 +102,7 @@ func (h *Host) eventsOf(ctx context.Context, p *hostedPlugin) (list []framework.
 
 // known says what is wrong with a resource's name.
 func known(r fwk.EventResource) error {
-	if _, ok := builtin[r]; ok || r == fwk.Pod || r == fwk.Node || r == fwk.WildCard {
+	if _, ok := builtin(r); ok || r == fwk.Pod || r == fwk.Node || r == fwk.WildCard {
 		return nil
 	}
 	if gvr, _ := schema.ParseResourceArg(string(r)); gvr == nil {
@@ -113,7 +116,7 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 	on := func(r framework.EventResource) framework.ClusterEventWithHint {
 		return framework.ClusterEventWithHint{Resource: r, ActionType: action, QueueingHintFn: hint}
 	}
-	ours, native := kinds[resource]
+	kind, native := kinds[resource]
 	switch {
 	case resource == fwk.WildCard:
 		return []framework.ClusterEventWithHint{on(framework.WildCard)}
@@ -129,7 +132,7 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 	case resource == fwk.PodGroup: // its feature gate is off: there are none
 		return nil
 	case native && hint == nil && h.factory == nil:
-		return []framework.ClusterEventWithHint{on(ours)}
+		return []framework.ClusterEventWithHint{on(framework.ResourceOf(kind))}
 	}
 	h.watched[string(resource)] = true
 	other := on(framework.Other)

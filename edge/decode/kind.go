@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"reflect"
+
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -21,7 +23,7 @@ type Kind struct {
 	// New returns an empty object of the kind.
 	New func() metav1.Object
 	// object decodes an object of one of package object's kinds; nil for
-	// others. It returns nil for objects of other kinds.
+	// others.
 	object func(o any) object.Object
 }
 
@@ -58,6 +60,29 @@ var Kinds = []Kind{
 	objects(object.DeviceTaintRules, deviceTaintRule),
 }
 
+// byName and byType find a kind.
+var (
+	byName = map[string]*Kind{}
+	byType = map[reflect.Type]*Kind{}
+)
+
+func init() {
+	for i := range Kinds {
+		k := &Kinds[i]
+		byName[k.Name], byType[reflect.TypeOf(k.New())] = k, k
+	}
+}
+
+// Named is the kind that manifests write so, nil for one that Berth does not
+// read.
+func Named(name string) *Kind { return byName[name] }
+
+// Of is the kind of an API object, nil for one that Berth does not read.
+func Of(o any) *Kind { return byType[reflect.TypeOf(o)] }
+
+// HasObject tells whether the kind is one of package object's.
+func (k *Kind) HasObject() bool { return k.object != nil }
+
 // api is a pointer to an API object.
 type api[T any] interface {
 	*T
@@ -76,13 +101,8 @@ func namespaced[T any, P api[T]](version schema.GroupVersion, name, resource str
 
 // objects describes one of package object's kinds.
 func objects[T any, P api[T], O object.Object](kind object.Kind, decode func(P) O) Kind {
-	k := global[T, P](schema.GroupVersion{Group: kind.Group(), Version: kind.Version()}, kind.String(), kind.Resource())
+	k := global[T, P](kind.GroupVersion(), kind.String(), kind.Resource())
 	k.Namespaced = kind.Namespaced()
-	k.object = func(o any) object.Object {
-		if o, ok := o.(P); ok {
-			return decode(o)
-		}
-		return nil
-	}
+	k.object = func(o any) object.Object { return decode(o.(P)) }
 	return k
 }

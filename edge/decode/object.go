@@ -8,25 +8,14 @@ import (
 
 // Object decodes an object of one of object's kinds; nil for any other.
 func Object(o any) object.Object {
-	for i := range Kinds {
-		if decode := Kinds[i].object; decode != nil {
-			if read := decode(o); read != nil {
-				return read
-			}
-		}
+	if k := Of(o); k != nil && k.HasObject() {
+		return k.object(o)
 	}
 	return nil
 }
 
 // Empty returns a new API object of a kind, for a decoder to fill.
-func Empty(kind object.Kind) metav1.Object {
-	for i := range Kinds {
-		if k := &Kinds[i]; k.Group == kind.Group() && k.Name == kind.String() {
-			return k.New()
-		}
-	}
-	return nil
-}
+func Empty(kind object.Kind) metav1.Object { return Named(kind.String()).New() }
 
 func meta(kind object.Kind, m *metav1.ObjectMeta) object.Meta {
 	return object.Meta{Kind: kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID, Version: m.ResourceVersion}

@@ -10,44 +10,38 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// endpoint is where the API has objects of a kind.
-type endpoint struct {
-	watch func(*Clients) rest.Interface
-	// write is how they are made, patched and deleted; nil: nobody does.
-	write func(*Clients) rest.Interface
+// watcherOf is the client that lists and watches objects of a kind: that of the
+// kind's group and version.
+func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
+	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Taints} {
+		if client.APIVersion() == kind.GroupVersion() {
+			return client
+		}
+	}
+	return nil
 }
 
-func watchCore(c *Clients) rest.Interface    { return c.Watch }
-func watchStorage(c *Clients) rest.Interface { return c.Storage }
-func writeVolumes(c *Clients) rest.Interface { return c.Volumes }
-func watchDevices(c *Clients) rest.Interface { return c.Devices }
-func watchTaints(c *Clients) rest.Interface  { return c.Taints }
-func writeClaims(c *Clients) rest.Interface  { return c.Claims }
-func writeStatus(c *Clients) rest.Interface  { return c.Status }
-
-var endpoints = [object.Kinds + 1]endpoint{
-	object.PersistentVolumeClaims: {watchCore, writeVolumes},
-	object.PersistentVolumes:      {watchCore, writeVolumes},
-	object.StorageClasses:         {watchStorage, nil},
-	object.CSINodes:               {watchStorage, nil},
-	object.CSIDrivers:             {watchStorage, nil},
-	object.CSIStorageCapacities:   {watchStorage, nil},
-	object.VolumeAttachments:      {watchStorage, nil},
-	object.ResourceClaims:         {watchDevices, writeClaims},
-	object.ResourceSlices:         {watchDevices, nil},
-	object.DeviceClasses:          {watchDevices, nil},
-	object.DeviceTaintRules:       {watchTaints, nil},
-	object.Pods:                   {nil, writeStatus},
+// writerOf is the client that makes, patches and deletes objects of a kind; nil:
+// nobody does.
+func (c *Clients) writerOf(kind object.Kind) rest.Interface {
+	switch kind {
+	case object.PersistentVolumeClaims, object.PersistentVolumes:
+		return c.Volumes
+	case object.ResourceClaims:
+		return c.Claims
+	case object.Pods:
+		return c.Status
+	}
+	return nil
 }
 
 // objects watches the objects of a kind.
 func (w *Watcher) objects(c *Clients, kind object.Kind, post func(machine.Event)) *store {
-	at := endpoints[kind]
 	m := newStore(kind.Resource(), post, w.guarded(entries(objectSet), nil), func(o owner) machine.Event {
 		return machine.ObjectGone{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 	})
 	m.kind = &kind
-	if client := at.watch(c); client.APIVersion() == resourcev1.SchemeGroupVersion {
+	if client := c.watcherOf(kind); client.APIVersion() == resourcev1.SchemeGroupVersion {
 		m.reflectBy(c.devices.listWatch(client, kind.Resource()), client, decode.Empty(kind), w.logger)
 	} else {
 		m.reflect(client, decode.Empty(kind), "", w.logger)

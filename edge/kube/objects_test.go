@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -11,9 +12,13 @@ import (
 )
 
 func TestEveryKindIsWatchedAndDecoded(t *testing.T) {
+	clients, err := NewClients(&rest.Config{Host: "https://localhost"}, func() bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
 	for kind := range object.Kinds {
-		if at := endpoints[kind]; at.watch == nil {
-			t.Errorf("%s: has no endpoint", kind)
+		if clients.watcherOf(kind) == nil {
+			t.Errorf("%s: no client watches it", kind)
 		}
 		o := decode.Empty(kind)
 		o.SetName("name")

@@ -183,11 +183,10 @@ func (x *Executor) shown(w *framework.Write, r rest.Result) (metav1.Object, erro
 }
 
 func (x *Executor) request(w *framework.Write) (*rest.Request, error) {
-	at := endpoints[w.Object.Kind]
-	if at.write == nil {
+	client := x.clients.writerOf(w.Object.Kind)
+	if client == nil {
 		return nil, errors.New("no way to write it")
 	}
-	client := at.write(x.clients)
 	to := func(r *rest.Request) *rest.Request {
 		if w.Object.Kind == object.ResourceClaims {
 			r = x.clients.devices.of(r)
@@ -219,8 +218,7 @@ func (x *Executor) request(w *framework.Write) (*rest.Request, error) {
 
 // readObject reads consistently what the write is of.
 func (x *Executor) readObject(ctx context.Context, w *framework.Write) (metav1.Object, error) {
-	at := endpoints[w.Object.Kind]
-	r := at.write(x.clients).Get()
+	r := x.clients.writerOf(w.Object.Kind).Get()
 	if w.Object.Kind == object.ResourceClaims {
 		r = x.clients.devices.of(r)
 	}

@@ -144,7 +144,7 @@ func (r *decoder) node() string {
 }
 
 func (r *decoder) kind() object.Kind {
-	k, ok := objectOf[kind(r.uint())]
+	k, ok := objectOf(kind(r.uint()))
 	if !ok {
 		r.fail(errors.New("an unknown kind of objects"))
 	}
@@ -409,13 +409,13 @@ func (r *decoder) gone() machine.Event {
 		return gone(o.kind, o.api)
 	}
 	k := kind(r.uint())
-	if r.err == nil && (int(k) >= len(kinds) || kinds[k] == nil) {
+	if r.err == nil && !k.known() {
 		r.fail(fmt.Errorf("no kind of objects has the number %d", k))
 	}
 	if r.err != nil {
 		return nil
 	}
-	o := kinds[k]()
+	o := k.empty()
 	o.SetNamespace(r.string())
 	o.SetName(r.string())
 	o.SetUID(types.UID(r.string()))

@@ -139,7 +139,7 @@ func addressOf(e machine.Event) (at address, ok bool) {
 		at = address{ownerKinds[e.Owner.Kind], e.Owner.Namespace, e.Owner.Name}
 	case machine.ObjectSet:
 		m := e.Object.Head()
-		at = address{objectKinds[m.Kind], m.Namespace, m.Name}
+		at = address{numberOf(m.Kind), m.Namespace, m.Name}
 	case machine.PodGone:
 		at = address{kindPod, e.Namespace, e.Name}
 	case machine.NodeGone:
@@ -151,7 +151,7 @@ func addressOf(e machine.Event) (at address, ok bool) {
 	case machine.SelectorOwnerGone:
 		at = address{ownerKinds[e.Kind], e.Namespace, e.Name}
 	case machine.ObjectGone:
-		at = address{objectKinds[e.Kind], e.Namespace, e.Name}
+		at = address{numberOf(e.Kind), e.Namespace, e.Name}
 	}
 	return at, at.kind != 0
 }
@@ -199,11 +199,11 @@ func (w *encoder) other(e machine.Event) (code uint8, err error) {
 		w.error(e.Why)
 		return codePodDecodeFailed, nil
 	case machine.KindUnlisted:
-		w.uint(uint64(objectKinds[e.Kind]))
+		w.uint(uint64(numberOf(e.Kind)))
 		w.error(e.Err)
 		return codeKindUnlisted, nil
 	case machine.KindListed:
-		w.uint(uint64(objectKinds[e.Kind]))
+		w.uint(uint64(numberOf(e.Kind)))
 		return codeKindListed, nil
 	case machine.PermitReply:
 		w.uid(e.UID)
@@ -241,7 +241,7 @@ func (w *encoder) reply(e machine.Event) (code uint8, err error) {
 		w.uint(uint64(len(e.Shown)))
 		for _, o := range e.Shown {
 			m := o.Head()
-			if err := w.shown(address{objectKinds[m.Kind], m.Namespace, m.Name}, m.Recorded); err != nil {
+			if err := w.shown(address{numberOf(m.Kind), m.Namespace, m.Name}, m.Recorded); err != nil {
 				return 0, err
 			}
 		}

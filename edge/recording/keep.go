@@ -11,10 +11,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	storage "k8s.io/component-helpers/storage/volume"
+
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // keep is a copy of the object without what edge/decode does not look at. Commands,
@@ -45,11 +46,7 @@ func keep(o metav1.Object) api {
 // keepObject is keep for the kinds that only some plugins read. Their specs are
 // small, and kept whole.
 func keepObject(o metav1.Object) api {
-	switch o.(type) {
-	case *v1.PersistentVolumeClaim, *v1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode,
-		*storagev1.CSIDriver, *storagev1.CSIStorageCapacity, *storagev1.VolumeAttachment,
-		*resourcev1.ResourceClaim, *resourcev1.ResourceSlice, *resourcev1.DeviceClass, *resourcev1beta2.DeviceTaintRule:
-	default:
+	if k := decode.Of(o); k == nil || !k.HasObject() {
 		return nil
 	}
 	kept := o.(api).DeepCopyObject().(api)

@@ -3,12 +3,8 @@ package recording
 import (
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -28,54 +24,50 @@ type api interface {
 	Unmarshal([]byte) error
 }
 
-// kinds makes empty objects, by kind.
-var kinds = []func() api{
-	1:  func() api { return &v1.Pod{} },
-	2:  func() api { return &v1.Node{} },
-	3:  func() api { return &v1.Namespace{} },
-	4:  func() api { return &policyv1.PodDisruptionBudget{} },
-	5:  func() api { return &v1.Service{} },
-	6:  func() api { return &v1.ReplicationController{} },
-	7:  func() api { return &appsv1.ReplicaSet{} },
-	8:  func() api { return &appsv1.StatefulSet{} },
-	9:  func() api { return &v1.PersistentVolumeClaim{} },
-	10: func() api { return &v1.PersistentVolume{} },
-	11: func() api { return &storagev1.StorageClass{} },
-	12: func() api { return &storagev1.CSINode{} },
-	13: func() api { return &storagev1.CSIDriver{} },
-	14: func() api { return &storagev1.CSIStorageCapacity{} },
-	15: func() api { return &storagev1.VolumeAttachment{} },
-	16: func() api { return &resourcev1.ResourceClaim{} },
-	17: func() api { return &resourcev1.ResourceSlice{} },
-	18: func() api { return &resourcev1.DeviceClass{} },
-	19: func() api { return &resourcev1beta2.DeviceTaintRule{} },
-}
+// kinds lists the kinds by their numbers. The kinds of package object follow the
+// others, in its order.
+var kinds = append([]string{
+	kindPod: "Pod", kindNode: "Node", kindNamespace: "Namespace", kindBudget: "PodDisruptionBudget",
+	kindService: "Service", kindReplicationController: "ReplicationController", kindReplicaSet: "ReplicaSet", kindStatefulSet: "StatefulSet",
+}, object.KindNames()...)
 
 const (
-	kindPod       kind = 1
-	kindNode      kind = 2
-	kindNamespace kind = 3
-	kindBudget    kind = 4
+	kindPod kind = 1 + iota
+	kindNode
+	kindNamespace
+	kindBudget
+	kindService
+	kindReplicationController
+	kindReplicaSet
+	kindStatefulSet
+	firstObject
 )
 
-var ownerKinds = map[object.SelectorOwnerKind]kind{object.Service: 5, object.ReplicationController: 6, object.ReplicaSet: 7, object.StatefulSet: 8}
+// known tells whether the format has the number.
+func (k kind) known() bool { return k > 0 && int(k) < len(kinds) }
 
-var objectKinds = map[object.Kind]kind{
-	object.PersistentVolumeClaims: 9, object.PersistentVolumes: 10, object.StorageClasses: 11, object.CSINodes: 12,
-	object.CSIDrivers: 13, object.CSIStorageCapacities: 14, object.VolumeAttachments: 15,
-	object.ResourceClaims: 16, object.ResourceSlices: 17, object.DeviceClasses: 18, object.DeviceTaintRules: 19,
+// empty is a new API object of a kind that is known.
+func (k kind) empty() api { return decode.Named(kinds[k]).New().(api) }
+
+// numberOf is the number of a kind of package object, and objectOf finds the kind
+// of a number.
+func numberOf(k object.Kind) kind { return firstObject + kind(k) }
+
+func objectOf(k kind) (object.Kind, bool) {
+	return object.Kind(k - firstObject), k >= firstObject && k.known()
 }
 
-// ownerOf and objectOf are the maps above, read the other way.
-var ownerOf, objectOf = inverse(ownerKinds), inverse(objectKinds)
+var ownerKinds = map[object.SelectorOwnerKind]kind{object.Service: kindService, object.ReplicationController: kindReplicationController,
+	object.ReplicaSet: kindReplicaSet, object.StatefulSet: kindStatefulSet}
 
-func inverse[K comparable](m map[K]kind) map[kind]K {
-	back := map[kind]K{}
-	for k, v := range m {
+// ownerOf is the map above, read the other way.
+var ownerOf = func() map[kind]object.SelectorOwnerKind {
+	back := map[kind]object.SelectorOwnerKind{}
+	for k, v := range ownerKinds {
 		back[v] = k
 	}
 	return back
-}
+}()
 
 // Objects writes API objects as a record holds them.
 type Objects struct{ names *Names }
@@ -140,7 +132,7 @@ func join(version, body string) string { return string(rune(len(version))) + ver
 
 // read is the API object that write was given, as far as it counts.
 func read(k kind, text string) (o api, err error) {
-	if int(k) >= len(kinds) || kinds[k] == nil {
+	if !k.known() {
 		return nil, fmt.Errorf("no kind of objects has the number %d", k)
 	}
 	defer func() {
@@ -149,7 +141,7 @@ func read(k kind, text string) (o api, err error) {
 		}
 	}()
 	version, body := split(text)
-	o = kinds[k]()
+	o = k.empty()
 	if err := o.Unmarshal([]byte(body)); err != nil {
 		return nil, err
 	}
@@ -207,5 +199,6 @@ func gone(k kind, o metav1.Object) machine.Event {
 	if owner, ok := ownerOf[k]; ok {
 		return machine.SelectorOwnerGone{Kind: owner, Namespace: namespace, Name: name}
 	}
-	return machine.ObjectGone{Kind: objectOf[k], Namespace: namespace, Name: name}
+	of, _ := objectOf(k)
+	return machine.ObjectGone{Kind: of, Namespace: namespace, Name: name}
 }

@@ -36,14 +36,14 @@ func (w *encoder) snapshot(s *machine.Snapshot) error {
 	w.uint(uint64(len(s.Table.Replied)))
 	for _, o := range s.Table.Replied {
 		m := o.Head()
-		if err := w.shown(address{objectKinds[m.Kind], m.Namespace, m.Name}, m.Recorded); err != nil {
+		if err := w.shown(address{numberOf(m.Kind), m.Namespace, m.Name}, m.Recorded); err != nil {
 			w.out = w.out[:at]
 			return err
 		}
 	}
 	w.uint(uint64(len(s.Unlisted)))
 	for _, e := range s.Unlisted {
-		w.uint(uint64(objectKinds[e.Kind]))
+		w.uint(uint64(numberOf(e.Kind)))
 		w.error(e.Err)
 	}
 	w.uint(s.LastCall)

@@ -10,12 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -30,6 +25,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/compat"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
@@ -118,10 +114,8 @@ func newHosting(ctx context.Context) *hosting {
 	client := fake.NewSimpleClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	h := &hosting{ctx: ctx, informers: map[reflect.Type]*oracle.Fed{}}
-	for _, o := range []runtime.Object{&v1.Pod{}, &v1.Node{}, &v1.Namespace{}, &v1.Service{}, &v1.ReplicationController{}, &appsv1.ReplicaSet{},
-		&appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}, &v1.PersistentVolumeClaim{}, &v1.PersistentVolume{}, &storagev1.StorageClass{},
-		&storagev1.CSINode{}, &storagev1.CSIDriver{}, &storagev1.CSIStorageCapacity{}, &storagev1.VolumeAttachment{},
-		&resourcev1.ResourceClaim{}, &resourcev1.ResourceSlice{}, &resourcev1.DeviceClass{}, &resourcev1beta2.DeviceTaintRule{}} {
+	for i := range decode.Kinds {
+		o := decode.Kinds[i].New().(runtime.Object)
 		h.informers[reflect.TypeOf(o)] = oracle.Feed(factory, o)
 	}
 	client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, &v1.Pod{}, nil })

@@ -6,7 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -21,20 +21,15 @@ import (
 // newer version; false for any other object. The fake API server has claims,
 // too: kube-scheduler writes them.
 func (s *Scheduler) changeDevices(verb generate.Verb, o metav1.Object) (bool, error) {
-	devices := s.factory.Resource().V1()
-	var informer *Fed
-	switch o.(type) {
-	case *resourcev1.ResourceClaim:
-		informer = devices.ResourceClaims().Informer().(*Fed)
-	case *resourcev1.ResourceSlice:
-		informer = devices.ResourceSlices().Informer().(*Fed)
-	case *resourcev1.DeviceClass:
-		informer = devices.DeviceClasses().Informer().(*Fed)
-	case *resourcev1beta2.DeviceTaintRule:
-		informer = s.factory.Resource().V1beta2().DeviceTaintRules().Informer().(*Fed)
-	default:
+	k := decode.Of(o)
+	if k == nil || k.Group != resourcev1.GroupName {
 		return false, nil
 	}
+	generic, err := s.factory.ForResource(k.WithResource(k.Resource))
+	if err != nil {
+		return true, err
+	}
+	informer := generic.Informer().(*Fed)
 	s.version++
 	o = o.(runtime.Object).DeepCopyObject().(metav1.Object)
 	o.SetResourceVersion(strconv.Itoa(s.version))

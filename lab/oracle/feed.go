@@ -5,12 +5,13 @@ import (
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // Fed is an informer that is told by hand, and tells its handlers at once. It needs
@@ -79,7 +80,9 @@ func (f *Fed) Remove(o metav1.Object) error {
 // feed has the factory hand out fed informers for all that is about devices: what
 // kube-scheduler knows about devices it has by being told.
 func feed(factory informers.SharedInformerFactory) {
-	for _, object := range []runtime.Object{&resourcev1.ResourceClaim{}, &resourcev1.ResourceSlice{}, &resourcev1.DeviceClass{}, &resourcev1beta2.DeviceTaintRule{}} {
-		Feed(factory, object)
+	for i := range decode.Kinds {
+		if k := &decode.Kinds[i]; k.Group == resourcev1.GroupName {
+			Feed(factory, k.New().(runtime.Object))
+		}
 	}
 }

@@ -2,37 +2,28 @@ package oracle
 
 import (
 	"fmt"
+	"path"
 
-	v1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
 // store is the store behind the lister of the object's kind, and the events on
 // it.
 func (s *Scheduler) store(o metav1.Object) (cache.Indexer, fwk.EventResource, error) {
-	core, storage := s.factory.Core().V1(), s.factory.Storage().V1()
-	switch o.(type) {
-	case *v1.PersistentVolumeClaim:
-		return core.PersistentVolumeClaims().Informer().GetIndexer(), fwk.PersistentVolumeClaim, nil
-	case *v1.PersistentVolume:
-		return core.PersistentVolumes().Informer().GetIndexer(), fwk.PersistentVolume, nil
-	case *storagev1.StorageClass:
-		return storage.StorageClasses().Informer().GetIndexer(), fwk.StorageClass, nil
-	case *storagev1.CSINode:
-		return storage.CSINodes().Informer().GetIndexer(), fwk.CSINode, nil
-	case *storagev1.CSIDriver:
-		return storage.CSIDrivers().Informer().GetIndexer(), fwk.CSIDriver, nil
-	case *storagev1.CSIStorageCapacity:
-		return storage.CSIStorageCapacities().Informer().GetIndexer(), fwk.CSIStorageCapacity, nil
-	case *storagev1.VolumeAttachment:
-		return storage.VolumeAttachments().Informer().GetIndexer(), fwk.VolumeAttachment, nil
+	k := decode.Of(o)
+	if k == nil || !k.HasObject() {
+		return nil, "", fmt.Errorf("%s/%s: no plugin reads a %T", o.GetNamespace(), o.GetName(), o)
 	}
-	return nil, "", fmt.Errorf("%s/%s: no plugin reads a %T", o.GetNamespace(), o.GetName(), o)
+	informer, err := s.factory.ForResource(k.WithResource(k.Resource))
+	if err != nil {
+		return nil, "", err
+	}
+	return informer.Informer().GetIndexer(), fwk.EventResource(path.Join(k.Group, k.Name)), nil
 }
 
 // setObject shows the object to those who list it.

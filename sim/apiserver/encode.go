@@ -108,8 +108,8 @@ func (e *events) send(t watch.EventType, o runtime.Object) error {
 	return err
 }
 
-// decode reads the body of a request.
-func decode(r *http.Request, into schema.GroupVersionKind) (Object, error) {
+// decodeBody reads the body of a request.
+func decodeBody(r *http.Request, into schema.GroupVersionKind) (Object, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())

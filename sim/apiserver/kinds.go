@@ -3,16 +3,13 @@ package apiserver
 import (
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // kind is one kind of objects that the server has.
@@ -27,31 +24,20 @@ func (k *kind) gvk() schema.GroupVersionKind { return k.resource.GroupVersion().
 // key names the kind: pods, leases.coordination.k8s.io.
 func (k *kind) key() string { return k.resource.GroupResource().String() }
 
-// kinds are the kinds that there are.
-var kinds = []kind{
-	{v1.SchemeGroupVersion.WithResource("pods"), "Pod", false},
-	{v1.SchemeGroupVersion.WithResource("nodes"), "Node", true},
-	{v1.SchemeGroupVersion.WithResource("namespaces"), "Namespace", true},
-	{v1.SchemeGroupVersion.WithResource("services"), "Service", false},
-	{v1.SchemeGroupVersion.WithResource("replicationcontrollers"), "ReplicationController", false},
-	{v1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), "PersistentVolumeClaim", false},
-	{v1.SchemeGroupVersion.WithResource("persistentvolumes"), "PersistentVolume", true},
-	{v1.SchemeGroupVersion.WithResource("events"), "Event", false},
-	{eventsv1.SchemeGroupVersion.WithResource("events"), "Event", false},
-	{appsv1.SchemeGroupVersion.WithResource("replicasets"), "ReplicaSet", false},
-	{appsv1.SchemeGroupVersion.WithResource("statefulsets"), "StatefulSet", false},
-	{policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), "PodDisruptionBudget", false},
-	{storagev1.SchemeGroupVersion.WithResource("storageclasses"), "StorageClass", true},
-	{storagev1.SchemeGroupVersion.WithResource("csinodes"), "CSINode", true},
-	{storagev1.SchemeGroupVersion.WithResource("csidrivers"), "CSIDriver", true},
-	{storagev1.SchemeGroupVersion.WithResource("csistoragecapacities"), "CSIStorageCapacity", false},
-	{storagev1.SchemeGroupVersion.WithResource("volumeattachments"), "VolumeAttachment", true},
-	{resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), "ResourceClaim", false},
-	{resourcev1.SchemeGroupVersion.WithResource("resourceslices"), "ResourceSlice", true},
-	{resourcev1.SchemeGroupVersion.WithResource("deviceclasses"), "DeviceClass", true},
-	{resourcev1beta2.SchemeGroupVersion.WithResource("devicetaintrules"), "DeviceTaintRule", true},
-	{coordinationv1.SchemeGroupVersion.WithResource("leases"), "Lease", false},
-}
+// kinds are the kinds that there are: those that a scheduler reads, and those that
+// it writes and does not read.
+var kinds = func() []kind {
+	list := []kind{
+		{v1.SchemeGroupVersion.WithResource("events"), "Event", false},
+		{eventsv1.SchemeGroupVersion.WithResource("events"), "Event", false},
+		{coordinationv1.SchemeGroupVersion.WithResource("leases"), "Lease", false},
+	}
+	for i := range decode.Kinds {
+		k := &decode.Kinds[i]
+		list = append(list, kind{k.WithResource(k.Resource), k.Name, !k.Namespaced})
+	}
+	return list
+}()
 
 // byResource and byType find a kind.
 var (

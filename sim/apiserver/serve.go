@@ -72,9 +72,9 @@ func (s *Server) answer(r *http.Request, t target) (int, runtime.Object, error) 
 	case r.Method == http.MethodPatch:
 		patch, err = io.ReadAll(r.Body)
 	case r.Method == http.MethodPost && t.subresource == "binding":
-		body, err = decode(r, v1.SchemeGroupVersion.WithKind("Binding"))
+		body, err = decodeBody(r, v1.SchemeGroupVersion.WithKind("Binding"))
 	case r.Method == http.MethodPost || r.Method == http.MethodPut:
-		body, err = decode(r, t.kind.gvk())
+		body, err = decodeBody(r, t.kind.gvk())
 	case r.Method == http.MethodDelete:
 		patch, err = io.ReadAll(r.Body)
 	}

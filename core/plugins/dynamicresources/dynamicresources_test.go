@@ -292,16 +292,16 @@ func TestQueueingHints(t *testing.T) {
 		event framework.Event
 		want  bool
 	}{
-		{"its claim comes", event(framework.ResourceClaim, framework.Add, nil, c), true},
-		{"its claim stays", event(framework.ResourceClaim, framework.UpdateOther, c, c), false},
-		{"another claim comes", event(framework.ResourceClaim, framework.Add, nil, free), false},
-		{"another claim is given up", event(framework.ResourceClaim, framework.UpdateOther, held, free), true},
-		{"another claim gets something", event(framework.ResourceClaim, framework.UpdateOther, free, held), false},
-		{"a slice", framework.Event{Resource: framework.ResourceSlice, ActionType: framework.Add}, true},
-		{"a class", framework.Event{Resource: framework.DeviceClass, ActionType: framework.UpdateOther}, true},
-		{"a slice goes", framework.Event{Resource: framework.ResourceSlice, ActionType: framework.Delete}, true},
-		{"another claim goes with what it has", event(framework.ResourceClaim, framework.Delete, held, nil), true},
-		{"another claim goes", event(framework.ResourceClaim, framework.Delete, free, nil), false},
+		{"its claim comes", event(framework.ResourceOf(object.ResourceClaims), framework.Add, nil, c), true},
+		{"its claim stays", event(framework.ResourceOf(object.ResourceClaims), framework.UpdateOther, c, c), false},
+		{"another claim comes", event(framework.ResourceOf(object.ResourceClaims), framework.Add, nil, free), false},
+		{"another claim is given up", event(framework.ResourceOf(object.ResourceClaims), framework.UpdateOther, held, free), true},
+		{"another claim gets something", event(framework.ResourceOf(object.ResourceClaims), framework.UpdateOther, free, held), false},
+		{"a slice", framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.Add}, true},
+		{"a class", framework.Event{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: framework.UpdateOther}, true},
+		{"a slice goes", framework.Event{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: framework.Delete}, true},
+		{"another claim goes with what it has", event(framework.ResourceOf(object.ResourceClaims), framework.Delete, held, nil), true},
+		{"another claim goes", event(framework.ResourceOf(object.ResourceClaims), framework.Delete, free, nil), false},
 		{"a node's labels", framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeLabel}, true},
 	} {
 		if got := plugintest.Queues(newPlugin(t), p, tc.event); got != tc.want {

@@ -11,10 +11,10 @@ func eventsToRegister() []framework.ClusterEventWithHint {
 	const changed = framework.Add | framework.UpdateOther
 	return []framework.ClusterEventWithHint{
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
-		{Resource: framework.ResourceClaim, ActionType: changed | framework.Delete, QueueingHintFn: claimHelps},
+		{Resource: framework.ResourceOf(object.ResourceClaims), ActionType: changed | framework.Delete, QueueingHintFn: claimHelps},
 		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodGeneratedResourceClaim, QueueingHintFn: podChanged},
-		{Resource: framework.DeviceClass, ActionType: changed},
-		{Resource: framework.ResourceSlice, ActionType: changed | framework.Delete},
+		{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: changed},
+		{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: changed | framework.Delete},
 	}
 }
 

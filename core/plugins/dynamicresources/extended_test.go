@@ -213,7 +213,7 @@ func TestClaimIsLeftOver(t *testing.T) {
 	if got.Message != "deletion of ResourceClaim completed" || len(got.Writes) != 2 || !got.Writes[1].Delete {
 		t.Errorf("PostFilter: %+v", got)
 	}
-	gone := framework.Event{Resource: framework.ResourceClaim, ActionType: framework.Delete, OldObject: tb.RemoveObject(object.ResourceClaims, "ns", "left")}
+	gone := framework.Event{Resource: framework.ResourceOf(object.ResourceClaims), ActionType: framework.Delete, OldObject: tb.RemoveObject(object.ResourceClaims, "ns", "left")}
 	if !plugintest.Queues(pl, p, gone) || plugintest.Queues(pl, asksFor("q", 1), gone) {
 		t.Error("its end queues the pod alone")
 	}

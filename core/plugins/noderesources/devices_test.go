@@ -96,7 +96,7 @@ func TestDevicesStandForTheResource(t *testing.T) {
 func TestDeviceClassRequeues(t *testing.T) {
 	pl, tb := withDevices(t, devices.NewCounter(structured.Features{}, false))
 	requeues := func(old, now *object.DeviceClass, p *object.Pod) bool {
-		e := framework.Event{Resource: framework.DeviceClass, ActionType: framework.Add, NewObject: now}
+		e := framework.Event{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: framework.Add, NewObject: now}
 		if old != nil {
 			e.ActionType, e.OldObject = framework.UpdateOther, old
 		}

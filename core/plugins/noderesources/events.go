@@ -26,7 +26,7 @@ func eventsToRegister(ig ignored) []framework.ClusterEventWithHint {
 		{Resource: framework.Node, ActionType: framework.UpdateNodeTaint},
 	}
 	if ig.classes {
-		list = append(list, framework.ClusterEventWithHint{Resource: framework.DeviceClass, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: deviceClassChanged})
+		list = append(list, framework.ClusterEventWithHint{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: deviceClassChanged})
 	}
 	return list
 }

@@ -11,24 +11,24 @@ import (
 // CSINode, CSINodes that go, limits that are lifted, and changes after which a
 // volume of the pod is one that is attached already.
 var eventsToRegister = []framework.ClusterEventWithHint{
-	{Resource: framework.CSINode, ActionType: framework.Add | framework.Delete},
-	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: limitRaised},
+	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.Add | framework.Delete},
+	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.UpdateOther, QueueingHintFn: limitRaised},
 	{Resource: framework.AssignedPod, ActionType: framework.Delete, QueueingHintFn: volumeDetached},
 	{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: volumeDetached},
 	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
-	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Delete},
-	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
-	{Resource: framework.PersistentVolume, ActionType: framework.Add | framework.UpdateOther | framework.Delete, QueueingHintFn: volumeChanged},
-	{Resource: framework.StorageClass, ActionType: framework.Delete},
-	{Resource: framework.VolumeAttachment, ActionType: framework.Delete, QueueingHintFn: attachmentGone},
+	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Delete},
+	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther | framework.Delete, QueueingHintFn: volumeChanged},
+	{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Delete},
+	{Resource: framework.ResourceOf(object.VolumeAttachments), ActionType: framework.Delete, QueueingHintFn: attachmentGone},
 }
 
 // installedEvents are those of pods that a driver keeps off: it came to a node,
 // or it does not insist any more.
 var installedEvents = []framework.ClusterEventWithHint{
-	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: driverAdded},
-	{Resource: framework.CSIDriver, ActionType: framework.Delete},
-	{Resource: framework.CSIDriver, ActionType: framework.UpdateOther, QueueingHintFn: limitLifted},
+	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.UpdateOther, QueueingHintFn: driverAdded},
+	{Resource: framework.ResourceOf(object.CSIDrivers), ActionType: framework.Delete},
+	{Resource: framework.ResourceOf(object.CSIDrivers), ActionType: framework.UpdateOther, QueueingHintFn: limitLifted},
 }
 
 // driverAdded: the node has a driver that it had not.

@@ -10,16 +10,16 @@ import (
 // eventsToRegister are more than v1.36's, which overlooks volumes kept for a claim of the
 // pod that go, CSINodes that go, and drivers of claimed volumes.
 var eventsToRegister = []framework.ClusterEventWithHint{
-	{Resource: framework.StorageClass, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classChanged},
-	{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
-	{Resource: framework.PersistentVolume, ActionType: framework.Add | framework.UpdateOther},
-	{Resource: framework.PersistentVolume, ActionType: framework.Delete, QueueingHintFn: preBoundGone},
+	{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classChanged},
+	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther},
+	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Delete, QueueingHintFn: preBoundGone},
 	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
-	{Resource: framework.CSINode, ActionType: framework.Add | framework.Delete},
-	{Resource: framework.CSINode, ActionType: framework.UpdateOther, QueueingHintFn: migrationChanged},
-	{Resource: framework.CSIDriver, ActionType: framework.Delete},
-	{Resource: framework.CSIDriver, ActionType: framework.UpdateOther, QueueingHintFn: capacityIgnored},
-	{Resource: framework.CSIStorageCapacity, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: capacityGrew},
+	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.Add | framework.Delete},
+	{Resource: framework.ResourceOf(object.CSINodes), ActionType: framework.UpdateOther, QueueingHintFn: migrationChanged},
+	{Resource: framework.ResourceOf(object.CSIDrivers), ActionType: framework.Delete},
+	{Resource: framework.ResourceOf(object.CSIDrivers), ActionType: framework.UpdateOther, QueueingHintFn: capacityIgnored},
+	{Resource: framework.ResourceOf(object.CSIStorageCapacities), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: capacityGrew},
 }
 
 func classChanged(_ *object.Pod, e *framework.Event) bool {

@@ -35,7 +35,7 @@ func New() framework.Plugin {
 			// With a node its pods go, as far as claims are concerned; v1.36 waits
 			// for the pods' own end.
 			{Resource: framework.Node, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.HasClaims(false) }},
-			{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add, QueueingHintFn: claimCame},
+			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add, QueueingHintFn: claimCame},
 		},
 		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign, SignRevision: signRevision},
 		PreFilter:  preFilter,

@@ -38,10 +38,10 @@ func New() framework.Plugin {
 		Name:  names.VolumeZone,
 		Reads: kinds,
 		EventsToRegister: []framework.ClusterEventWithHint{
-			{Resource: framework.StorageClass, ActionType: framework.Add, QueueingHintFn: classCame},
+			{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add, QueueingHintFn: classCame},
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
-			{Resource: framework.PersistentVolumeClaim, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
-			{Resource: framework.PersistentVolume, ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: volumeMoved},
+			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+			{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: volumeMoved},
 		},
 		SignPlugin: framework.SignPlugin{
 			// Of the row it reads the node alone. But its classes are as many as
