@@ -2,8 +2,6 @@ package machine
 
 import (
 	"fmt"
-	"runtime/debug"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -250,7 +248,7 @@ func (m *Machine) guard(point, plugin string, f func()) (err error) {
 			m.panics++
 			m.table.Rollback()
 			m.engine.Reset()
-			err = fmt.Errorf("%s panicked: %v (%s)", calling(point, plugin), r, panicLine(debug.Stack()))
+			err = fmt.Errorf("%s panicked: %v (%s)", calling(point, plugin), r, PanicSite())
 		}
 	}()
 	f()
@@ -263,19 +261,4 @@ func calling(point, plugin string) string {
 		return point
 	}
 	return fmt.Sprintf("running %s plugin %q", point, plugin)
-}
-
-// panicLine picks the line of the stack where the panic was raised.
-func panicLine(stack []byte) string {
-	lines := strings.Split(string(stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			at := strings.TrimSpace(lines[i+3])
-			if j := strings.LastIndex(at, "/"); j >= 0 {
-				at = at[j+1:]
-			}
-			return strings.Fields(at)[0]
-		}
-	}
-	return "unknown site"
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/machine"
 )
 
 // Calls of plugins from the loop. The plugin runs on another goroutine while the
@@ -132,7 +132,7 @@ var errExited = errors.New("it ended its goroutine")
 func contain(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panicked: %v (%s)", r, panicSite(debug.Stack()))
+			err = fmt.Errorf("panicked: %v (%s)", r, machine.PanicSite())
 		}
 	}()
 	f()
@@ -148,20 +148,6 @@ func apart(f func()) error {
 		err = contain(f)
 	}()
 	return <-ended
-}
-
-// panicSite is the line of the stack where the panic was raised.
-func panicSite(stack []byte) string {
-	lines := strings.Split(string(stack), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "panic(") && i+3 < len(lines) {
-			at := strings.TrimSpace(lines[i+3])
-			if fields := strings.Fields(at[strings.LastIndex(at, "/")+1:]); len(fields) > 0 {
-				return fields[0]
-			}
-		}
-	}
-	return "unknown site"
 }
 
 // hang is a call that has not returned.

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -239,7 +237,7 @@ func (l *Loop) contain(what string, repair func()) {
 	if r == nil {
 		return
 	}
-	at, now := raisedAt(), time.Now()
+	at, now := machine.PanicSite(), time.Now()
 	before, known := l.reports[at]
 	if known && now.Sub(before.last) < reportPause {
 		before.quiet++
@@ -250,22 +248,4 @@ func (l *Loop) contain(what string, repair func()) {
 			"step", what, "panicsSinceLastReport", before.quiet, "stack", string(debug.Stack()))
 	}
 	repair()
-}
-
-// raisedAt is where the panic that is being handled was raised.
-func raisedAt() string {
-	callers := make([]uintptr, 64)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(0, callers)])
-	panicked := false
-	for {
-		frame, more := frames.Next()
-		switch {
-		case frame.Function == "runtime.gopanic":
-			panicked = true
-		case panicked && !strings.HasPrefix(frame.Function, "runtime."):
-			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
-		case !more:
-			return ""
-		}
-	}
 }
