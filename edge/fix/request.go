@@ -15,6 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	ours "github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // request is an amount of one resource that a container, or the pod, asks for.
@@ -176,13 +177,7 @@ func (r request) lowered(amount int64) edit {
 
 // quantity is an amount as people write it.
 func quantity(name v1.ResourceName, amount int64) string {
-	switch {
-	case name == v1.ResourceCPU:
-		return resource.NewMilliQuantity(amount, resource.DecimalSI).String()
-	case name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
-		return resource.NewQuantity(amount, resource.BinarySI).String()
-	}
-	return resource.NewQuantity(amount, resource.DecimalSI).String()
+	return decode.Quantity(name, amount).String()
 }
 
 // noun is what people call the resource.

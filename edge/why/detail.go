@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/decode"
 )
 
 // detail says what a blocker means on some nodes, with numbers and names.
@@ -104,13 +105,11 @@ func (f *facts) largest(name v1.ResourceName, nodes []string) (most int64) {
 }
 
 func quantity(name v1.ResourceName, n int64) string {
-	switch {
-	case name == v1.ResourceCPU:
-		return resource.NewMilliQuantity(n, resource.DecimalSI).String()
-	case name == v1.ResourceMemory || name == v1.ResourceEphemeralStorage || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
+	q := decode.Quantity(name, n)
+	if q.Format == resource.BinarySI {
 		return binary(n)
 	}
-	return resource.NewQuantity(n, resource.DecimalSI).String()
+	return q.String()
 }
 
 // binary is an amount of bytes as people read it: rounded, where it is odd.
