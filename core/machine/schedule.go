@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoNodes is why a pod is not scheduled in a cluster without nodes.
-var ErrNoNodes = errors.New("no nodes available to schedule pods")
+var ErrNoNodes = errors.New(explain.NoNodes)
 
 // attempt is one try to place one pod, from its Pop to the end of its binding
 // cycle.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -30,7 +31,7 @@ func New() framework.Plugin {
 func sign(key []byte, _ *table.Table, p *object.Pod) []byte {
 	key = binary.AppendUvarint(key, uint64(p.Containers))
 	for _, image := range p.Images {
-		key = append(binary.AppendUvarint(key, uint64(len(image))), image...)
+		key = match.AppendField(key, image)
 	}
 	return key
 }
