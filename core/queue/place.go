@@ -94,7 +94,8 @@ var Moves = [places][places]string{
 }
 
 // move takes the pod from its place to another because of an event. Nothing else
-// changes a place.
+// changes a place. A pod that comes from a snapshot begins at the place that it had
+// (restored): that is no move.
 func (q *Queue) move(now time.Time, e *Entry, to Place, event string) {
 	from := e.place
 	if Moves[from][to] == "" && q.illegal == nil {
