@@ -11,10 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -389,121 +387,4 @@ func (w *soak) decide(t *testing.T) {
 		placed.UID = types.UID(placed.Name)
 		w.place(&placed)
 	}
-}
-
-// answer is all that a decision says.
-type answer struct {
-	rejected, node string
-	score          int64
-	feasible, ties int
-	tallies        []decision.Tally
-	by             []string
-	nodes          []decision.Node
-	codes          []decision.Code
-	refits         []decision.Blocker
-}
-
-// best are the nodes with the highest total.
-func (a *answer) best() (names []string) {
-	for _, n := range a.nodes {
-		if n.Feasible && n.Total == a.score {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}
-
-// ask has the engine decide, and, where it found no node, look at some of them
-// with pods taken away, as preemption does. The script decides which.
-func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull bool, script uint64) answer {
-	var nominated engine.Nominations
-	if script%4 != 0 {
-		nominated = w.nominated
-	}
-	o := w.decideBy(e, by, p, nominated, rand.New(rand.NewPCG(script, 1)))
-	a := answer{score: o.Score, feasible: o.Feasible, ties: o.Ties}
-	if o.Rejected != nil {
-		a.rejected = fmt.Sprintf("%s by %s: %v %v", o.Rejected.Code, o.Rejected.Plugin, o.Rejected.Reasons, o.Rejected.Err)
-	}
-	if inFull {
-		a.nodes = o.Nodes()
-	}
-	if o.Row >= 0 {
-		a.node = w.Name(o.Row)
-		return a
-	}
-	a.tallies, a.by = o.Tallies(), o.RejectedBy()
-	for r := range table.Row(w.Rows()) {
-		if w.Node(r) != nil {
-			a.codes = append(a.codes, o.Code(r))
-		}
-	}
-	if o.Rejected == nil && len(w.placed) > 0 {
-		a.refits = w.refit(o, nominated, rand.New(rand.NewPCG(script, 0)))
-	}
-	return a
-}
-
-// decideBy has the engine decide, now and then with what extenders say.
-func (w *soak) decideBy(e *engine.Engine, by *profile.Profile, p *object.Pod, nominated engine.Nominations, r *rand.Rand) *engine.Outcome {
-	if r.IntN(8) > 0 {
-		return e.Decide(w.request(e, by, p), nominated)
-	}
-	said := &engine.ExtenderResults{Refused: map[string]decision.Blocker{}, Scores: map[string][]decision.Score{}}
-	for _, name := range w.names {
-		switch r.IntN(4) {
-		case 0:
-			said.Refused[name] = decision.Blocker{Code: decision.Unschedulable, Reasons: []string{"extended"}}
-		case 1:
-			said.Scores[name] = []decision.Score{{Plugin: engine.Extender, Score: int64(r.IntN(11)), Weight: 10}}
-			fallthrough
-		default:
-			said.Passed = append(said.Passed, name)
-		}
-	}
-	if r.IntN(3) == 0 {
-		said.Passed = nil // all pass
-		clear(said.Refused)
-	}
-	return e.DecideWithExtenders(w.request(e, by, p), nominated, said)
-}
-
-// request is the one for the pod that the engine was given before.
-func (w *soak) request(e *engine.Engine, by *profile.Profile, p *object.Pod) *engine.Request {
-	of := asked{e, by, p}
-	if w.requests[of] == nil {
-		w.requests[of] = engine.For(by, p)
-	}
-	if e.IsStale(w.requests[of]) {
-		panic(fmt.Sprintf("pod %s is of another class now, and its request remembers the old one", p.Key()))
-	}
-	return w.requests[of]
-}
-
-type asked struct {
-	engine  *engine.Engine
-	profile *profile.Profile
-	pod     *object.Pod
-}
-
-func (w *soak) refit(o *engine.Outcome, nominated engine.Nominations, r *rand.Rand) (found []decision.Blocker) {
-	mark := w.Checkpoint()
-	defer w.Undo(mark)
-	for range 1 + r.IntN(6) {
-		p := pickOne(r, w.placed...)
-		w.Remove(p.UID)
-		row, ok := w.Find(p.NodeName)
-		if !ok {
-			continue
-		}
-		b := o.Refit(row, nominated)
-		if r.IntN(2) == 0 {
-			w.Place(p, p.NodeName)
-		}
-		if b == nil {
-			b = &decision.Blocker{Plugin: "none"}
-		}
-		found = append(found, *b)
-	}
-	return found
 }

@@ -1,0 +1,136 @@
+package podtopologyspread
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+func (w *world) input(q *question, state any) *framework.Input {
+	return &framework.Input{Table: w.Table, Pod: q.pod, State: state}
+}
+
+func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
+	want := q.filter(w.tried())
+	if (want == nil) != k.filter.Skip {
+		t.Fatalf("%d constraints, PreFilter skips: %v", len(q.of(v1.DoNotSchedule)), k.filter.Skip)
+	}
+	if want == nil {
+		return
+	}
+	in := w.input(q, k.filter.State)
+	w.plugin.CellFilter.Sync(in)
+	k.synced, k.revision = true, w.Revision()
+	cells := w.cells(t, in, w.plugin.CellFilter.Cells)
+	if k.late {
+		return
+	}
+	for _, r := range slices.Sorted(maps.Keys(want)) {
+		got := ""
+		if v := w.plugin.CellFilter.Filter(in, cells[r]); v != framework.Fits {
+			code, reasons := w.plugin.Explain(in, r, v)
+			got = fmt.Sprintf("%v: %s", code, strings.Join(reasons, ", "))
+		}
+		if got != want[r] {
+			t.Fatalf("node %v for %+v: %q, want %q", w.Node(r).Labels, q.list, got, want[r])
+		}
+	}
+	w.compareFresh(t, q, in.State.(*counts))
+}
+
+// compareFresh compares counts that are kept with counts that are made now.
+func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
+	fresh := w.plugin.PreFilter(w.Table, q.pod).State.(*counts)
+	fresh.locations.UniquePerNode = c.locations.UniquePerNode // what is of its own may have changed meanwhile
+	fresh.sync(w.Table)
+	if len(w.marks) > 0 {
+		return
+	}
+	for i := range c.minimums {
+		a, b := &c.minimums[i], &fresh.minimums[i]
+		if a.domains != b.domains || a.least != b.least || !maps.Equal(a.domainsByPods, b.domainsByPods) {
+			t.Fatalf("constraint %d: kept %+v, fresh %+v", i, *a, *b)
+		}
+		if now, want := c.podsByValue(i), fresh.podsByValue(i); !maps.Equal(now, want) {
+			t.Fatalf("constraint %d: kept %v, fresh %v", i, now, want)
+		}
+	}
+	if c.locations.Held() != fresh.locations.Held() {
+		t.Fatalf("%d places are kept, %d fresh", c.locations.Held(), fresh.locations.Held())
+	}
+}
+
+func (c *counts) podsByValue(constraint int) map[string]int {
+	pods, ids := map[string]int{}, &c.locations.Topologies[constraint].Domains
+	for id := range int32(ids.Len()) {
+		if d := ids.At(id); ids.Name(id) != "" || d.eligible > 0 {
+			pods[ids.Name(id)] = d.pods
+		}
+	}
+	return pods
+}
+
+func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
+	var feasible []table.Row
+	odd := w.rand.IntN(3)
+	for i := range w.Rows() {
+		if r := table.Row(i); w.Node(r) != nil && (odd == 0 || w.chance(60)) {
+			feasible = append(feasible, r)
+		}
+	}
+	want := q.score(w.scene(), feasible)
+	if (want == nil) != k.score.Skip {
+		t.Fatalf("%d constraints, PreScore skips: %v", len(q.of(v1.ScheduleAnyway)), k.score.Skip)
+	}
+	if want == nil {
+		return
+	}
+	in := w.input(q, k.score.State)
+	w.plugin.CellScore.Sync(in)
+	cells := w.cells(t, in, w.plugin.CellScore.Cells)
+	count := map[int64]int{}
+	for _, r := range feasible {
+		count[cells[r]]++
+	}
+	var list []framework.CellCount
+	for cell, n := range count {
+		list = append(list, framework.CellCount{Cell: cell, Nodes: n})
+	}
+	w.plugin.CellScore.FeasibleNodes(in, list)
+	var raws []int64
+	for cell := range count {
+		if raw := w.plugin.CellScore.Score(in, cell); raw != framework.NoScore {
+			raws = append(raws, raw)
+		}
+	}
+	for _, r := range feasible {
+		raw := w.plugin.CellScore.Score(in, cells[r])
+		got := scored{none: raw == framework.NoScore}
+		if !got.none {
+			got.raw, got.normalized = raw, w.plugin.NormalizeScore(raw, slices.Min(raws), slices.Max(raws))
+		}
+		if got != want[r] {
+			t.Fatalf("node %v for %+v: %+v, want %+v", w.Node(r).Labels, q.list, got, want[r])
+		}
+	}
+}
+
+// cells asks for all rows at once and again in parts.
+func (w *world) cells(t *rapid.T, in *framework.Input, of func(*framework.Input, []table.Row, []int64)) []int64 {
+	whole, parts := make([]int64, w.Rows()), make([]int64, w.Rows())
+	of(in, in.Table.All(), whole)
+	for r := range parts {
+		of(in, in.Table.All()[r:r+1], parts[r:r+1])
+	}
+	if !slices.Equal(whole, parts) {
+		t.Fatalf("cells %v in one range, %v in parts", whole, parts)
+	}
+	return whole
+}

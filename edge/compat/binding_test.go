@@ -1,0 +1,215 @@
+package compat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
+)
+
+// gang lets pods go when there are three.
+type gang struct {
+	named
+	handle     fwk.Handle
+	size       int
+	unreserved atomic.Int32
+}
+
+func (g *gang) Reserve(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status { return nil }
+func (g *gang) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string)           { g.unreserved.Add(1) }
+
+func (g *gang) Permit(_ context.Context, _ fwk.CycleState, p *v1.Pod, node string) (*fwk.Status, time.Duration) {
+	if p.Spec.NodeName != node {
+		return fwk.AsStatus(fmt.Errorf("the pod says %q", p.Spec.NodeName)), 0
+	}
+	waiting := 0
+	g.handle.IterateOverWaitingPods(func(w fwk.WaitingPod) {
+		if w.GetPod().Labels["gang"] == p.Labels["gang"] {
+			waiting++
+		}
+	})
+	if waiting+1 < g.size {
+		return fwk.NewStatus(fwk.Wait), time.Minute
+	}
+	g.handle.IterateOverWaitingPods(func(w fwk.WaitingPod) {
+		if w.GetPod().Labels["gang"] == p.Labels["gang"] {
+			w.Allow(g.Name())
+		}
+	})
+	return nil, 0
+}
+
+// A gang is bound together; one that a goroutine of the plugin rejects is tried again.
+func TestGangByPermit(t *testing.T) {
+	var g *gang
+	c := New(t, WithPlugin("Gang", with(func(h fwk.Handle) fwk.Plugin { g = &gang{named: "Gang", handle: h, size: 3}; return g })))
+	c.Add(Node("a"), Node("b"), Pod("p", "gang", "x"), Pod("q", "gang", "x"))
+	if d := c.Decision("q", 0); d.Result != decision.ResultWaiting {
+		t.Fatalf("got %s", d.Result)
+	}
+	if c.Pod("p").Spec.NodeName != "" {
+		t.Error("bound alone")
+	}
+	c.Until("p waits", func() bool { return g.handle.GetWaitingPod("p") != nil })
+	go g.handle.GetWaitingPod("p").Reject("Gang", "not now")
+	c.Until("p was rejected", func() bool { return g.unreserved.Load() == 1 })
+	c.Add(Pod("r", "gang", "x"), Pod("s", "gang", "x"))
+	for _, name := range []string{"q", "r", "s"} {
+		c.Until(name+" is bound", func() bool { return c.Pod(name).Spec.NodeName != "" })
+	}
+}
+
+// holder holds each pod for a minute.
+type holder struct{ named }
+
+func (holder) Permit(context.Context, fwk.CycleState, *v1.Pod, string) (*fwk.Status, time.Duration) {
+	return fwk.NewStatus(fwk.Wait), time.Minute
+}
+
+// A waiting pod tells which plugins hold it now, not when it was asked for.
+func TestPendingPlugins(t *testing.T) {
+	var h fwk.Handle
+	c := New(t, WithPlugin("A", with(func(handle fwk.Handle) fwk.Plugin { h = handle; return holder{"A"} })),
+		WithPlugin("B", with(func(fwk.Handle) fwk.Plugin { return holder{"B"} })))
+	c.Add(Node("n"), Pod("p"))
+	c.Until("p waits", func() bool { return h.GetWaitingPod("p") != nil })
+	waiting := h.GetWaitingPod("p")
+	for _, step := range []struct {
+		allow string
+		want  []string
+	}{{"", []string{"A", "B"}}, {"A", []string{"B"}}, {"B", []string{}}} {
+		if step.allow != "" {
+			h.IterateOverWaitingPods(func(w fwk.WaitingPod) { w.Allow(step.allow) })
+		}
+		if got := waiting.GetPendingPlugins(); !slices.Equal(got, step.want) {
+			t.Errorf("after Allow(%q): %v hold it, want %v", step.allow, got, step.want)
+		}
+	}
+}
+
+type preBinder struct {
+	named
+	preBind func(ctx context.Context, p *v1.Pod, node string) *fwk.Status
+	skip    bool
+}
+
+func (b *preBinder) PreBindPreFlight(context.Context, fwk.CycleState, *v1.Pod, string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	if b.skip {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	return nil, nil
+}
+
+func (b *preBinder) PreBind(ctx context.Context, _ fwk.CycleState, p *v1.Pod, node string) *fwk.Status {
+	return b.preBind(ctx, p, node)
+}
+
+// A PreBind that blocks holds up no other pod, and its room stays taken.
+func TestBlockingPreBind(t *testing.T) {
+	release := make(chan struct{})
+	c := New(t, WithPlugin("B", with(func(fwk.Handle) fwk.Plugin {
+		return &preBinder{named: "B", preBind: func(_ context.Context, p *v1.Pod, _ string) *fwk.Status {
+			switch p.Name {
+			case "slow":
+				<-release
+			case "fails":
+				return fwk.AsStatus(errors.New("no"))
+			case "panics":
+				panic("boom")
+			}
+			return nil
+		}}
+	})))
+	c.Add(Node("a"), Pod("slow"), Pod("p"), Pod("fails"), Pod("panics"))
+	c.NodeOf("p")
+	for _, name := range []string{"fails", "panics"} {
+		c.Until(name+" fails", func() bool {
+			d := c.Decision(name, 0)
+			return d.Result == decision.ResultError && strings.Contains(d.Err.Error(), `running PreBind plugin "B"`)
+		})
+	}
+	if c.Pod("slow").Spec.NodeName != "" {
+		t.Error("bound before PreBind returned")
+	}
+	close(release)
+	c.NodeOf("slow")
+}
+
+// A preempted pod's PreBind is canceled.
+func TestPreemptionCancelsPreBind(t *testing.T) {
+	c := New(t, WithPlugin("B", with(func(fwk.Handle) fwk.Plugin {
+		return &preBinder{named: "B", preBind: func(ctx context.Context, p *v1.Pod, _ string) *fwk.Status {
+			if p.Labels["slow"] != "" {
+				<-ctx.Done()
+				return fwk.AsStatus(ctx.Err())
+			}
+			return nil
+		}}
+	})))
+	small := Node("a")
+	small.Status.Allocatable[v1.ResourcePods] = *small.Status.Allocatable.Pods()
+	small.Status.Allocatable[v1.ResourceCPU] = Pod("x").Spec.Containers[0].Resources.Requests[v1.ResourceCPU]
+	c.Add(small, Pod("slow", "slow", "yes"))
+	c.Decision("slow", 0)
+	high := Pod("high")
+	priority := int32(1000)
+	high.Spec.Priority = &priority
+	c.Add(high)
+	c.NodeOf("high")
+}
+
+type binder struct {
+	named
+	handle fwk.Handle
+	bound  atomic.Int32
+}
+
+func (b *binder) Bind(ctx context.Context, _ fwk.CycleState, p *v1.Pod, node string) *fwk.Status {
+	if p.Labels["mine"] == "" {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	now, err := b.handle.ClientSet().CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	now = now.DeepCopy()
+	now.Spec.NodeName = node
+	now.Annotations = map[string]string{"bound-by": "me"}
+	_, err = b.handle.ClientSet().CoreV1().Pods(p.Namespace).Update(ctx, now, metav1.UpdateOptions{})
+	if p.Labels["mine"] == "lies" {
+		return fwk.AsStatus(errors.New("the reply was lost"))
+	}
+	return fwk.AsStatus(err)
+}
+
+func (b *binder) PostBind(context.Context, fwk.CycleState, *v1.Pod, string) { b.bound.Add(1) }
+
+// A Bind of its own binds those that it does not skip. One that was bound all the same
+// when Bind failed stays bound.
+func TestOwnBind(t *testing.T) {
+	var b *binder
+	c := New(t, WithPlugin("B", with(func(h fwk.Handle) fwk.Plugin { b = &binder{named: "B", handle: h}; return b })),
+		WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
+			c.Profiles[0].Plugins.Bind.Enabled = []configv1.Plugin{{Name: "B"}, {Name: "DefaultBinder"}}
+		}))
+	c.Add(Node("a"), Pod("p", "mine", "yes"), Pod("q"), Pod("r", "mine", "lies"))
+	for _, name := range []string{"p", "q", "r"} {
+		c.NodeOf(name)
+	}
+	if c.Pod("p").Annotations["bound-by"] != "me" || c.Pod("q").Annotations["bound-by"] != "" {
+		t.Error("bound by another")
+	}
+	c.Until("PostBind is told", func() bool { return b.bound.Load() == 3 })
+}

@@ -1,0 +1,133 @@
+package compat_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
+)
+
+type sorter struct{ named }
+
+func (sorter) Less(a, b fwk.QueuedPodInfo) bool {
+	return a.GetPodInfo().GetPod().Name > b.GetPodInfo().GetPod().Name
+}
+
+// QueueSort orders the queue.
+func TestQueueSort(t *testing.T) {
+	c := New(t, WithPlugin("Sort", with(func(fwk.Handle) fwk.Plugin { return sorter{"Sort"} })),
+		WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
+			c.Profiles[0].Plugins.MultiPoint.Enabled = nil
+			c.Profiles[0].Plugins.QueueSort = configv1.PluginSet{Enabled: []configv1.Plugin{{Name: "Sort"}}, Disabled: []configv1.Plugin{{Name: "*"}}}
+		}))
+	c.Pause()
+	c.Add(Node("a"), Pod("p"), Pod("r"), Pod("q"))
+	c.Resume()
+	for _, name := range []string{"p", "q", "r"} {
+		c.NodeOf(name)
+	}
+	if got := fmt.Sprint(c.Order()); got != "[default/r default/q default/p]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// A custom resource opens a gate.
+func TestEventsOfCustomResources(t *testing.T) {
+	g := &gate{named: "G"}
+	c := New(t, WithCustomResource(widgets, "Widget"), WithPlugin("G", with(func(fwk.Handle) fwk.Plugin { return g })))
+	c.Add(Node("a"), Pod("p"))
+	c.Decision("p", 0)
+	g.open.Store(true)
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": "default"},
+	}}
+	if _, err := c.Dynamic().Resource(widgets).Namespace("default").Create(t.Context(), widget, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.NodeOf("p")
+}
+
+type gate struct {
+	named
+	open atomic.Bool
+}
+
+func (g *gate) PreEnqueue(_ context.Context, p *v1.Pod) *fwk.Status {
+	if g.open.Load() {
+		return nil
+	}
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "not yet")
+}
+
+func (g *gate) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: "widgets.v1.example.com", ActionType: fwk.Add}}}, nil
+}
+
+// Activate runs PreEnqueue again.
+func TestActivate(t *testing.T) {
+	g := &gate{named: "G"}
+	var handle fwk.Handle
+	c := New(t, WithCustomResource(widgets, "Widget"), WithPlugin("G", with(func(h fwk.Handle) fwk.Plugin { handle = h; return g })))
+	p := Pod("p")
+	c.Add(Node("a"), p)
+	if d := c.Decision("p", 0); d.Result != decision.ResultGated || d.Gate.Reasons[0] != "not yet" {
+		t.Errorf("got %+v", d)
+	}
+	g.open.Store(true)
+	handle.Activate(klog.Background(), map[string]*v1.Pod{"p": p})
+	c.NodeOf("p")
+}
+
+// hinting rejects pods until a node has a label, and is asked about nodes.
+type hinting struct {
+	filter
+	asked atomic.Int32
+}
+
+func (h *hinting) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{
+		Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
+		QueueingHintFn: func(_ klog.Logger, p *v1.Pod, old, now any) (fwk.QueueingHint, error) {
+			h.asked.Add(1)
+			if node := now.(*v1.Node); node.Labels["ok"] != "" {
+				return fwk.Queue, nil
+			}
+			return fwk.QueueSkip, nil
+		},
+	}}, nil
+}
+
+// Queueing hints bring pods back.
+func TestQueueingHints(t *testing.T) {
+	h := &hinting{filter: filter{"H", func(_ fwk.CycleState, _ *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+		if n.Node().Labels["ok"] == "" {
+			return fwk.NewStatus(fwk.Unschedulable, "not ok")
+		}
+		return nil
+	}}}
+	c := New(t, WithPlugin("H", with(func(fwk.Handle) fwk.Plugin { return h })))
+	c.Add(Node("a"), Pod("p"))
+	c.Decision("p", 0)
+	c.Add(Node("b"))
+	c.Until("the hint is asked", func() bool { return h.asked.Load() > 0 })
+	if d := c.Decision("p", 0); d.Attempt != 1 {
+		t.Errorf("tried again for nothing: %+v", d)
+	}
+	c.Update(Node("b", "ok", "yes"))
+	if node := c.NodeOf("p"); node != "b" {
+		t.Errorf("got %s", node)
+	}
+}
