@@ -109,9 +109,11 @@ func (f *facts) podCommand(c *fix.Change) (lines []string) {
 		patch = oneByOne(patch)
 		return append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, "")))
 	case workload == "job":
-		return append(lines, fmt.Sprintf("in the pod template of Job %s, which has to be made anew: %s", name, patchText(patch, "/spec/template")))
+		_, text := f.templateText(patch)
+		return append(lines, fmt.Sprintf("in the pod template of Job %s, which has to be made anew: %s", name, text))
 	case workload != "":
-		return append(lines, fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", workload, name, c.Namespace, patchText(patch, "/spec/template")))
+		form, text := f.templateText(patch)
+		return append(lines, fmt.Sprintf("kubectl patch %s %s -n %s %s-p '%s'", workload, name, c.Namespace, form, text))
 	}
 	return append(lines,
 		fmt.Sprintf("kubectl get pod %s -n %s -o json |", c.Name, c.Namespace),
@@ -203,5 +205,8 @@ func patchText(patch []fix.Op, at string) string {
 	if err != nil {
 		return ""
 	}
-	return strings.ReplaceAll(string(data), "'", `'\''`)
+	return quoted(data)
 }
+
+// quoted is the text as it stands between single quotes in a shell.
+func quoted(text []byte) string { return strings.ReplaceAll(string(text), "'", `'\''`) }
