@@ -115,6 +115,9 @@ func (f *facts) podCommand(c *fix.Change) (lines []string) {
 		form, text := f.templateText(patch)
 		return append(lines, fmt.Sprintf("kubectl patch %s %s -n %s %s-p '%s'", workload, name, c.Namespace, form, text))
 	}
+	if owner := metav1.GetControllerOfNoCopy(f.api); owner != nil {
+		return append(lines, fmt.Sprintf("change it in %s %s, which makes this pod", owner.Kind, owner.Name))
+	}
 	return append(lines,
 		fmt.Sprintf("kubectl get pod %s -n %s -o json |", c.Name, c.Namespace),
 		fmt.Sprintf("  kubectl patch --local -f - --type=json -o json -p '%s' |", patchText(patch, "")),

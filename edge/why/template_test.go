@@ -105,6 +105,18 @@ func TestTemplateCommands(t *testing.T) {
 	}
 }
 
+// A pod of a controller that is not Kubernetes' own is changed there: the controller
+// would make a replaced pod anew.
+func TestCommandForPodOfOtherController(t *testing.T) {
+	var pod v1.Pod
+	parse(t, strings.Replace(podText, "apiVersion: apps/v1, kind: ReplicaSet, name: web-abc", "apiVersion: example.com/v1, kind: SparkApp, name: s", 1), &pod)
+	f := &facts{api: &pod, cluster: &Cluster{Set: manifest.NewSet()}}
+	lines := f.podCommand(&fix.Change{Kind: "Pod", Namespace: "shop", Name: pod.Name, Patch: []fix.Op{{Op: "remove", Path: "/spec/nodeSelector"}}})
+	if got := strings.Join(lines, "\n"); got != "change it in SparkApp s, which makes this pod" {
+		t.Errorf("the command is %q", got)
+	}
+}
+
 func requests(t *testing.T, text string) (list v1.ResourceList) {
 	parse(t, text, &list)
 	return list
