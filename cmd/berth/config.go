@@ -87,6 +87,9 @@ func (c *configuration) reader() (config.Reader, error) {
 	if err := gates.Set(c.gates); err != nil {
 		return config.Reader{}, fmt.Errorf("--feature-gates: %w", err)
 	}
+	if errs := features.Unsupported(gates); len(errs) > 0 { // berth-scheduler does not start with them
+		return config.Reader{}, fmt.Errorf("--feature-gates: %w", errors.Join(errs...))
+	}
 	return config.With(gates), nil
 }
 

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
 // A file that is wrong is told of by line and ends with status 2; one that is
@@ -34,5 +37,31 @@ func TestConfig(t *testing.T) {
 	var out, errs bytes.Buffer
 	if run([]string{"berth", "config", "show", "--effective", "-"}, strings.NewReader(header), &out, &errs); !strings.Contains(out.String(), "podMaxBackoffSeconds: 10\n") {
 		t.Errorf("without the defaults: %s %s", out.String(), errs.String())
+	}
+}
+
+// A gate is refused exactly where berth-scheduler refuses to start with it.
+func TestConfigGates(t *testing.T) {
+	const text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+	refused := 0
+	for gate := range features.New().GetAll() {
+		for _, value := range []bool{true, false} {
+			flag := fmt.Sprintf("%s=%t", gate, value)
+			gates := features.New()
+			if gates.Set(flag) != nil {
+				continue // locked
+			}
+			want := exitPlaced
+			if len(features.Unsupported(gates)) > 0 {
+				want = exitInvalid
+				refused++
+			}
+			if code, _, errs := berth(text, "config", "check", "-", "--feature-gates", flag); code != want || want == exitInvalid && !strings.Contains(errs, "--feature-gates: feature gate ") {
+				t.Errorf("%s: exit status %d, want %d; stderr %q", flag, code, want, errs)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("no gate is refused")
 	}
 }
