@@ -214,7 +214,7 @@ func TestFindTheLeader(t *testing.T) {
 		t.Error(err)
 	}
 	holder = ""
-	if err := top(); !strings.Contains(err, "nobody holds the lease kube-system/berth-scheduler or kube-system/kube-scheduler") {
+	if err := top(); !strings.Contains(err, "nobody holds the lease kube-system/berth-scheduler or kube-system/kube-scheduler; if it runs with --leader-elect=false or outside the cluster, give --daemon URL") {
 		t.Error(err)
 	}
 }

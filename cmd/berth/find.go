@@ -75,7 +75,7 @@ func (d *daemonFlags) holder(ctx context.Context, leases coordinationv1.LeasesGe
 			return namespace, *l.Spec.HolderIdentity, nil
 		}
 	}
-	return "", "", fmt.Errorf("nobody holds the lease %s", strings.Join(names, " or "))
+	return "", "", fmt.Errorf("nobody holds the lease %s; if it runs with --leader-elect=false or outside the cluster, give --daemon URL", strings.Join(names, " or "))
 }
 
 // podOf is the pod of a lease's holder: HOST_UUID, where the host is the pod, or the
