@@ -108,12 +108,12 @@ func TestExtendersAreNotAsked(t *testing.T) {
 // Only the pods that are asked about are explained.
 func TestExplainSome(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                             "",
-		"--explain":                    "big trainer web",
-		"--pod web --pod default/none": "web",
-		"--explain --pod default/big":  "big",
-		"-n default":                   "big trainer web",
-		"-n kube-system":               "",
+		"":                            "",
+		"--explain":                   "big trainer web",
+		"--pod web --pod stranger":    "web",
+		"--explain --pod default/big": "big",
+		"-n default":                  "big trainer web",
+		"-n kube-system":              "",
 	} {
 		_, out, _ := berth("", append([]string{"simulate", "-f", "testdata/small.yaml", "-o", "json"}, strings.Fields(args)...)...)
 		var result struct {

@@ -120,6 +120,9 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return err
 	}
+	if err := s.checkNamed(in.Pods); err != nil {
+		return err
+	}
 	notes(stderr, set.Notices)
 	in.Machine.Explain, in.Machine.ViewsOff = s.explained(), !s.views
 	out := bufio.NewWriterSize(stdout, 1<<16)
@@ -139,6 +142,31 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	}
 	if len(result.Unplaced) > 0 {
 		return errUnplaced
+	}
+	return nil
+}
+
+// checkNamed tells of a pod or a namespace that is to be explained and is not there.
+func (s *simulation) checkNamed(pods []*object.Pod) error {
+	var names, spaces []string
+	for _, p := range pods {
+		names, spaces = append(names, p.Key()), append(spaces, p.Namespace)
+	}
+	slices.Sort(spaces)
+	spaces = slices.Compact(spaces)
+	for _, name := range s.pods {
+		full := name
+		if !strings.Contains(name, "/") {
+			full = metav1.NamespaceDefault + "/" + name
+		}
+		if !slices.Contains(names, full) {
+			return fmt.Errorf("--pod %s: there is no pod %s%s", name, full, whatif.DidYouMean(full, names))
+		}
+	}
+	for _, space := range s.spaces {
+		if !slices.Contains(spaces, space) {
+			return fmt.Errorf("--namespace %s: it has no pod%s", space, whatif.DidYouMean(space, spaces))
+		}
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func Parse(words []string) ([]Change, error) {
 		case slices.Contains(Verbs(), word):
 			changes = append(changes, Change{Verb: word})
 		case len(changes) == 0:
-			return nil, fmt.Errorf("%q is no change%s; changes are %s", word, didYouMean(word, Verbs()), strings.Join(Verbs(), ", "))
+			return nil, fmt.Errorf("%q is no change%s; changes are %s", word, DidYouMean(word, Verbs()), strings.Join(Verbs(), ", "))
 		default:
 			c := &changes[len(changes)-1]
 			c.Operands = append(c.Operands, word)

@@ -8,8 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/spelling"
 )
 
-// didYouMean proposes the nearest names, or is empty: "; did you mean a or b?".
-func didYouMean(name string, names []string) string {
+// DidYouMean proposes the nearest names, or is empty: "; did you mean a or b?".
+func DidYouMean(name string, names []string) string {
 	type near struct {
 		name     string
 		distance int

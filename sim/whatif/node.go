@@ -32,7 +32,7 @@ func (s *session) named(words []string) ([]*v1.Node, error) {
 		}
 		n := s.nodes[word]
 		if n == nil {
-			return nil, fmt.Errorf("no node is called %s%s", word, didYouMean(word, slices.Collect(maps.Keys(s.nodes))))
+			return nil, fmt.Errorf("no node is called %s%s", word, DidYouMean(word, slices.Collect(maps.Keys(s.nodes))))
 		}
 		found = append(found, n)
 	}
@@ -140,7 +140,7 @@ func (s *session) loseZone(c *Change) error {
 	for _, zone := range c.Operands {
 		if zones[zone] == nil {
 			return fmt.Errorf("no node is in zone %s%s; zones are %s", zone,
-				didYouMean(zone, slices.Collect(maps.Keys(zones))), strings.Join(slices.Sorted(maps.Keys(zones)), ", "))
+				DidYouMean(zone, slices.Collect(maps.Keys(zones))), strings.Join(slices.Sorted(maps.Keys(zones)), ", "))
 		}
 	}
 	var names []string

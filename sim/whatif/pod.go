@@ -53,7 +53,7 @@ func (s *session) pod(word string) (*object.Pod, error) {
 	case len(found) > 1:
 		return nil, fmt.Errorf("several pods are called %s: %s and %s, for example", name, found[0].Key(), found[1].Key())
 	}
-	return nil, fmt.Errorf("no pod is called %s%s", name, didYouMean(key, all))
+	return nil, fmt.Errorf("no pod is called %s%s", name, DidYouMean(key, all))
 }
 
 // workload finds what is called [NAMESPACE/]KIND/NAME: an object of the input,
@@ -80,7 +80,7 @@ func (s *session) workload(word string) (*workload.Workload, error) {
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault
 	}
-	return nil, fmt.Errorf("there is no %s/%s/%s%s", namespace, strings.ToLower(kind), name, didYouMean(namespace+"/"+strings.ToLower(kind)+"/"+name, all))
+	return nil, fmt.Errorf("there is no %s/%s/%s%s", namespace, strings.ToLower(kind), name, DidYouMean(namespace+"/"+strings.ToLower(kind)+"/"+name, all))
 }
 
 // workloads lists those of that name, the one of namespace "default" first, and
