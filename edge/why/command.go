@@ -3,6 +3,7 @@ package why
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,12 +15,12 @@ import (
 )
 
 // command is what to type for a change.
-func (f *facts) command(c *fix.Change, wide bool) []string {
+func (f *facts) command(c *fix.Change) []string {
 	switch {
 	case c.Delete:
 		return []string{fmt.Sprintf("kubectl delete pod %s -n %s", c.Name, c.Namespace)}
 	case c.Create != nil:
-		return createText(c, wide)
+		return createText(c)
 	case c.Kind == "Node":
 		return f.nodeCommands(c)
 	case c.Kind == "Pod":
@@ -28,17 +29,11 @@ func (f *facts) command(c *fix.Change, wide bool) []string {
 	return []string{fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", strings.ToLower(c.Kind), c.Name, c.Namespace, patchText(c.Patch, ""))}
 }
 
-// createText is the object in YAML, ready for kubectl. Nodes are not made that way.
-func createText(c *fix.Change, wide bool) []string {
-	if n, ok := c.Create.(*v1.Node); ok && !wide {
-		var labels []string
-		for _, key := range []string{v1.LabelTopologyZone, v1.LabelInstanceTypeStable} {
-			if v := n.Labels[key]; v != "" {
-				labels = append(labels, v)
-			}
-		}
-		a := n.Status.Allocatable
-		return []string{strings.Join(append(labels, fmt.Sprintf("%s CPUs, %s memory", a.Cpu(), quantity(v1.ResourceMemory, a.Memory().Value()))), ", ") + " (grow the node pool of that node)"}
+// createText is the object in YAML, ready for kubectl. Nodes are not made that way:
+// of them it is the shape.
+func createText(c *fix.Change) []string {
+	if n, ok := c.Create.(*v1.Node); ok {
+		return []string{shape(n) + " (grow the node pool of that node)"}
 	}
 	data, err := json.Marshal(c.Create)
 	if err != nil {
@@ -58,6 +53,26 @@ func createText(c *fix.Change, wide bool) []string {
 	}
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	return append(append([]string{"kubectl create -f - <<EOF"}, lines...), "EOF")
+}
+
+// shape is what tells nodes of one pool from others: the zone, the instance type and
+// what they offer.
+func shape(n *v1.Node) string {
+	var parts []string
+	if zone := n.Labels[v1.LabelTopologyZone]; zone != "" {
+		parts = append(parts, "zone "+zone)
+	}
+	if instance := n.Labels[v1.LabelInstanceTypeStable]; instance != "" {
+		parts = append(parts, instance)
+	}
+	a := n.Status.Allocatable
+	parts = append(parts, fmt.Sprintf("%s CPUs", a.Cpu()), quantity(v1.ResourceMemory, a.Memory().Value())+" memory")
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if q := a[name]; strings.Contains(string(name), "/") && !q.IsZero() {
+			parts = append(parts, fmt.Sprintf("%s %s", &q, name))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // nodeCommands are kubectl's verbs for nodes.

@@ -117,6 +117,15 @@ func TestCommandForPodOfOtherController(t *testing.T) {
 	}
 }
 
+// A node to add is told by its shape: nobody makes a node with kubectl.
+func TestTextOfAddedNode(t *testing.T) {
+	n := &v1.Node{}
+	parse(t, "metadata: {labels: {topology.kubernetes.io/zone: b}}\nstatus: {allocatable: {cpu: 16, memory: 64Gi, pods: 110, nvidia.com/gpu: 4}}\n", n)
+	if got := strings.Join(createText(&fix.Change{Kind: "Node", Create: n}), "\n"); got != "zone b, 16 CPUs, 64Gi memory, 4 nvidia.com/gpu (grow the node pool of that node)" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func requests(t *testing.T, text string) (list v1.ResourceList) {
 	parse(t, text, &list)
 	return list

@@ -158,7 +158,7 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 		fmt.Fprintf(b, "  %d. %s; %s\n", i+1, f.Summary, then)
 		for k := range f.Changes {
 			indent := "       "
-			for _, line := range a.facts.command(&f.Changes[k], wide) {
+			for _, line := range a.facts.command(&f.Changes[k]) {
 				if strings.HasSuffix(line, "<<EOF") { // the shell wants the end of it at the margin
 					indent = ""
 				}
