@@ -9,9 +9,12 @@ LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/compon
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults bench suite suites suites-quick breaks clean
+.PHONY: help all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults bench suite suites suites-quick breaks clean
 
 all: build lab
+
+help: ## these lines
+	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' Makefile
 
 build: ## bin/berth and bin/berth-scheduler
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
