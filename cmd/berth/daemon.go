@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/berth-scheduler/berth/edge/api"
 )
@@ -52,10 +51,7 @@ type daemon struct {
 
 // dial finds the way to the daemon.
 func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: d.kubeconfig, Precedence: clientcmd.NewDefaultClientConfigLoadingRules().Precedence},
-		&clientcmd.ConfigOverrides{CurrentContext: d.context},
-	).ClientConfig()
+	config, err := loadKubeconfig(d.kubeconfig, d.context)
 	if err != nil {
 		return nil, err
 	}

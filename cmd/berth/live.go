@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
@@ -22,12 +22,11 @@ const answerTimeout = time.Minute
 
 // live adds what a running cluster has of everything that a simulation looks at.
 func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string) error {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules() // as kubectl: KUBECONFIG counts
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
-		&clientcmd.ConfigOverrides{CurrentContext: kubecontext},
-	).ClientConfig()
-	if err != nil {
+	config, err := loadKubeconfig(kubeconfig, kubecontext)
+	switch {
+	case errors.Is(err, errNoKubeconfig):
+		return fmt.Errorf("%w (or -f FILE to read files)", err)
+	case err != nil:
 		return err
 	}
 	config.Timeout = answerTimeout
@@ -35,7 +34,11 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 	for i := range decode.Kinds {
 		k := &decode.Kinds[i]
 		if err := addAll(ctx, set, config, k); err != nil {
-			return fmt.Errorf("listing %s: %w", k.Key(), err)
+			err = fmt.Errorf("listing %s: %w", k.Key(), err)
+			if kubeconfig != "" {
+				err = fmt.Errorf("--kubeconfig %s: %w", kubeconfig, err)
+			}
+			return err
 		}
 	}
 	return nil

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
@@ -117,9 +116,7 @@ func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 }
 
 func (r *recordOptions) clients() (*kube.Clients, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = r.kubeconfig
-	api, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: r.context}).ClientConfig()
+	api, err := loadKubeconfig(r.kubeconfig, r.context)
 	if err != nil {
 		return nil, err
 	}

@@ -126,17 +126,15 @@ func (s *source) scheduler() (*config.Config, machine.Options, error) {
 	return c, o, err
 }
 
+// isLive tells whether objects come from an API server.
+func (s *source) isLive() bool { return s.kubeconfig != "" || s.current && len(s.files) == 0 }
+
 // read reads the objects of the cluster.
 func (s *source) read(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
 	set := manifest.NewSet()
 	set.Strict, set.Expand, set.FillBudgets, set.KeepWritten = s.strict, expansions[s.expand], s.fillBudgets, s.keepWritten
-	switch {
-	case s.kubeconfig != "":
+	if s.isLive() {
 		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
-			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, err)
-		}
-	case s.current && len(s.files) == 0:
-		if err := live(ctx, set, "", s.context); err != nil {
 			return nil, err
 		}
 	}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG, or give --kubeconfig FILE")
+
+// loadKubeconfig reads a kubeconfig as kubectl does: without a file KUBECONFIG counts,
+// and without a context the current one. Errors name the file.
+func loadKubeconfig(file, context string) (*rest.Config, error) {
+	config, err := kubeconfig(file, context).ClientConfig()
+	if err == nil {
+		return config, nil
+	}
+	name, files := "--kubeconfig "+file, []string{file}
+	if file == "" {
+		files = clientcmd.NewDefaultClientConfigLoadingRules().Precedence
+		name = strings.Join(files, string(os.PathListSeparator))
+		if set := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); set != "" {
+			name = clientcmd.RecommendedConfigPathEnvVar + " " + set
+		} else if !exists(files) {
+			return nil, errNoKubeconfig
+		}
+	}
+	switch {
+	case !exists(files):
+		return nil, fmt.Errorf("%s: there is no such file", name)
+	case clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("%s: names no cluster: it is empty, or has no current-context", name)
+	}
+	return nil, fmt.Errorf("%s: %w", name, err)
+}
+
+func kubeconfig(file, context string) clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath, rules.WarnIfAllMissing = file, false
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+}
+
+// exists tells whether any of the files is there.
+func exists(files []string) bool {
+	for _, f := range files {
+		if _, err := os.Stat(f); !os.IsNotExist(err) {
+			return true
+		}
+	}
+	return false
+}
