@@ -52,6 +52,7 @@ func TestIds(t *testing.T) {
 	})
 }
 
+// An id that is known is held and released without an allocation.
 func TestHoldingDoesNotAllocate(t *testing.T) {
 	var ids Ids[int]
 	name := []byte("zone-a")

@@ -17,6 +17,7 @@ func tally(nodes int, reasons ...string) decision.Tally {
 	return decision.Tally{Blocker: decision.Blocker{Plugin: "P", Code: decision.Unschedulable, Reasons: reasons}, Nodes: nodes}
 }
 
+// The message of an unschedulable pod is the one that kube-scheduler writes.
 func TestMessage(t *testing.T) {
 	const noRoom = "preemption: 0/5 nodes are available: 5 No preemption victims found for incoming pod."
 	for name, c := range map[string]struct {
@@ -80,6 +81,8 @@ func TestMessage(t *testing.T) {
 	}
 }
 
+// A pod that was not placed gets a condition with the reason of its result; the others
+// get none.
 func TestCondition(t *testing.T) {
 	for result, reason := range map[decision.Result]string{
 		decision.ResultScheduled: "", decision.ResultWaiting: "", decision.ResultGated: "",
@@ -95,6 +98,7 @@ func TestCondition(t *testing.T) {
 	}
 }
 
+// An event's note is cut to 1024 bytes.
 func TestNote(t *testing.T) {
 	if got := Note(strings.Repeat("x", 1024)); got != strings.Repeat("x", 1024) {
 		t.Errorf("a note of 1024 bytes was cut to %d", len(got))
@@ -104,6 +108,7 @@ func TestNote(t *testing.T) {
 	}
 }
 
+// The notes of events are worded as kube-scheduler words them.
 func TestNotes(t *testing.T) {
 	p := &object.Pod{Namespace: "ns", Name: "web", UID: "u1"}
 	for got, want := range map[string]string{

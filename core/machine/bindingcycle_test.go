@@ -26,6 +26,8 @@ func TestUnreserveInReverse(t *testing.T) {
 	}
 }
 
+// A pod that waits at Permit is bound when it is allowed, and rejected on a timeout, a
+// rejection or its deletion.
 func TestPermit(t *testing.T) {
 	tests := map[string]struct {
 		then  func(*story, *object.Pod)

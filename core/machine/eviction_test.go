@@ -90,6 +90,7 @@ func preemptible(name string, priority int32, node string) PodSet {
 	return PodSet{&object.Pod{UID: types.UID(name), Namespace: "d", Name: name, SchedulerName: "s", Priority: priority, NodeName: node}}
 }
 
+// A victim is evicted once, counts as gone until it is gone, and is forgotten then.
 func TestEviction(t *testing.T) {
 	p := newEvictions(t)
 	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})
@@ -110,6 +111,8 @@ func TestEviction(t *testing.T) {
 	}
 }
 
+// The eviction of a victim that is gone already is reported, and the victim is not
+// remembered.
 func TestEvictionAnsweredLate(t *testing.T) {
 	p := newEvictions(t)
 	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{}, PodGone{Namespace: "d", Name: "v"})
@@ -137,6 +140,7 @@ func TestEvictionFails(t *testing.T) {
 	p.expect("evict v for a")
 }
 
+// A victim that is terminating is not evicted again.
 func TestNoEvictionOfTerminatingVictims(t *testing.T) {
 	p := newEvictions(t)
 	v := preemptible("v", 0, "n")
@@ -145,6 +149,8 @@ func TestNoEvictionOfTerminatingVictims(t *testing.T) {
 	p.expect()
 }
 
+// Preemption sees the disruption budgets as they are now, in the order of namespaces
+// and names.
 func TestBudgetEvents(t *testing.T) {
 	p := newEvictions(t)
 	p.do(preemptible("v", 0, "n"))

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
+// A pod that fits is assumed, bound, and reported as scheduled.
 func TestScheduled(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 10)
@@ -64,6 +65,7 @@ func TestUnschedulable(t *testing.T) {
 	s.runs(p, "m")
 }
 
+// Without nodes a pod fails with an error that says so, and runs when a node comes.
 func TestNoNodes(t *testing.T) {
 	s := newStory(t)
 	p := s.pod("p", 10)

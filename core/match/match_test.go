@@ -253,6 +253,8 @@ func TestAskingAllocatesNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkMatches measures a node selector with a label and an expression against one
+// node.
 func BenchmarkMatches(b *testing.B) {
 	expressions := []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"a", "b"}}}
 	term := v1.NodeSelectorTerm{MatchExpressions: expressions}

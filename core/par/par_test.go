@@ -7,6 +7,8 @@ import (
 	"testing"
 )
 
+// The ranges hold each row once, are at most as many as the workers, and are no smaller
+// than the grain.
 func TestRowsCoverDisjoint(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 3, 7, 64, 1000, 1001} {
 		for _, workers := range []int{-1, 0, 1, 2, 3, 4, 7, 64, 2000} {
@@ -39,6 +41,7 @@ func TestRowsCoverDisjoint(t *testing.T) {
 	}
 }
 
+// Each index is visited once, for any number of workers.
 func TestEachVisitsAll(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 9, 100} {
 		for _, workers := range []int{0, 1, 2, 8} {
@@ -51,6 +54,7 @@ func TestEachVisitsAll(t *testing.T) {
 	}
 }
 
+// The number of workers does not change the result.
 func TestSameResultForAnyWorkers(t *testing.T) {
 	square := func(workers int) []int {
 		out := make([]int, 1000)

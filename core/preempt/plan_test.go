@@ -12,6 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// Only pods of lower priority that have to go are victims, and the more important of
+// them are spared first.
 func TestVictims(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -51,6 +53,8 @@ func nominate(w *world, node string, p *object.Pod) *world {
 	return w
 }
 
+// Pods whose budgets allow no disruption are spared first, and the violations that
+// remain are counted.
 func TestBudgets(t *testing.T) {
 	// Two of three pods have to go.
 	full := func() *world {
@@ -78,6 +82,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// A budget whose selector is invalid, empty or matches nothing covers no pod, and none
+// covers a pod without labels.
 func TestBudgetsThatCoverNoPod(t *testing.T) {
 	selectors := map[string]labels.Selector{"invalid": nil, "none": labels.Nothing(), "empty": labels.Everything()}
 	for name, s := range selectors {
@@ -157,6 +163,7 @@ func TestFinderOfOtherPods(t *testing.T) {
 	}
 }
 
+// Each node on which preemption does not help is counted under its reason.
 func TestRefused(t *testing.T) {
 	w := newWorld(pod("p", 10, 500)).
 		node("closed", 0).
@@ -195,7 +202,8 @@ func TestNoVictimNeeded(t *testing.T) {
 	}
 }
 
-func TestOutranked(t *testing.T) {
+// The plan clears the nominations to its node of lower priority, and no others.
+func TestLowerNominationsAreCleared(t *testing.T) {
 	w := newWorld(pod("p", 10, 500)).node("n", 1000, pod("a", 1, 1000))
 	nominate(nominate(w, "n", pod("lower", 9, 1)), "n", pod("equal", 10, 1))
 	plan, _, _ := w.find(t, everything)
@@ -204,6 +212,8 @@ func TestOutranked(t *testing.T) {
 	}
 }
 
+// The number of candidates is the larger of the percentage and the absolute limit, and
+// at most the nodes there are.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct{ percentage, absolute, nodes, want int }{
 		{10, 100, 5000, 500}, {10, 100, 500, 100}, {10, 100, 60, 60}, {0, 1, 9, 1}, {33, 0, 10, 3}, {1, 0, 10, 0},
@@ -258,6 +268,8 @@ func TestEnough(t *testing.T) {
 	}
 }
 
+// A pod may not preempt while a victim of its own leaves its nominated node, or if its
+// policy is Never.
 func TestIneligible(t *testing.T) {
 	nominated := func(v *object.Pod, more ...func(*world)) *world {
 		w := newWorld(pod("p", 10, 500)).node("n", 1000, v, pod("rest", 9, 900))

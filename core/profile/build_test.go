@@ -113,6 +113,8 @@ func weights(scorers []Scorer) string {
 	return strings.Join(list, " ")
 }
 
+// A point's plugins take the order and the weights that its own set and MultiPoint
+// give.
 func TestBuildOrdersAndWeighs(t *testing.T) {
 	for _, tc := range []struct {
 		name, multi, filter, score string
@@ -147,6 +149,8 @@ func TestBuildOrdersAndWeighs(t *testing.T) {
 	}
 }
 
+// A plugin that is enabled at a point stands at that point and among the profile's
+// plugins.
 func TestBuildFillsEveryPoint(t *testing.T) {
 	registry, c := registryOf(), config("", nil)
 	for pt := range PlacementGenerate {
@@ -169,6 +173,8 @@ func TestBuildFillsEveryPoint(t *testing.T) {
 	}
 }
 
+// A plugin that is used is made once, with its arguments; one that is not used is not
+// made.
 func TestPluginsAreMadeOnceWithTheirArgs(t *testing.T) {
 	made := map[string][]any{}
 	registry := registryOf()
@@ -195,6 +201,7 @@ func TestPluginsAreMadeOnceWithTheirArgs(t *testing.T) {
 	}
 }
 
+// A profile that is wrong is refused, and the error names what is wrong.
 func TestBuildErrors(t *testing.T) {
 	registry := registryOf()
 	registry["Fails"] = func(any) (*framework.Plugin, error) { return nil, errors.New("bad arguments") }
@@ -261,6 +268,7 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
+// The largest weight whose total score does not overflow is accepted.
 func TestLargestWeightsAreAccepted(t *testing.T) {
 	p, err := Build(config("", map[Point]string{Score: fmt.Sprintf("A=%d B=1", math.MaxInt64/maxScore-1)}), registryOf())
 	if err != nil || p.Score[0].Weight != math.MaxInt64/maxScore-1 {
@@ -268,6 +276,7 @@ func TestLargestWeightsAreAccepted(t *testing.T) {
 	}
 }
 
+// Profiles need different names and the same queue sort with the same arguments.
 func TestBuildAll(t *testing.T) {
 	named := func(name string, c *Config) Config {
 		c.Name = name

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
+// Backoff doubles with every failure up to its limit, and never overflows.
 func TestBackoff(t *testing.T) {
 	const s = time.Second
 	for _, c := range []struct {
@@ -38,6 +39,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// Backoff stays between the initial and the largest, and never shrinks with more
+// failures.
 func TestBackoffIsBoundedAndGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, "max"))
@@ -66,6 +69,7 @@ func TestBackoffEndsByWindows(t *testing.T) {
 	b.wantArrival("active", "BackoffComplete")
 }
 
+// Rejections and errors have a backoff each, which grows with failures of that kind.
 func TestBackoffGrowsPerKindOfFailure(t *testing.T) {
 	b := newBench(t)
 	b.Add(start, pod("p"))
@@ -88,7 +92,7 @@ func TestBackoffGrowsPerKindOfFailure(t *testing.T) {
 
 // A pod that has a reason to wait is not tried before its backoff is over,
 // until the reason is gone.
-func TestWaits(t *testing.T) {
+func TestBackoffHoldsAPod(t *testing.T) {
 	b := newBench(t)
 	b.door.closed = true
 	for _, name := range []string{"b", "err"} {
@@ -110,6 +114,7 @@ func TestWaits(t *testing.T) {
 	b.pop(start, "b")
 }
 
+// With a largest backoff of zero no pod backs off.
 func TestNoBackoff(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.MaxBackoff = 0 })
 	b.Add(start, pod("p"))

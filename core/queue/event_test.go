@@ -54,6 +54,7 @@ func TestLabelsAreComplete(t *testing.T) {
 	}
 }
 
+// The changes of a pod are named by what differs between its old and its new form.
 func TestChanges(t *testing.T) {
 	demand := func(v resource.Vector) func(*object.Pod) {
 		return func(p *object.Pod) { p.Demand = resource.Demand{Requests: v, Usage: v} }
@@ -87,6 +88,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// The label of an event on an object ends in the object's kind and the action.
 func TestKindsHaveLabels(t *testing.T) {
 	for k := range object.Kinds {
 		if got := Label(framework.ResourceOf(k), framework.Add); !strings.HasSuffix(got, k.String()+"Add") {

@@ -52,6 +52,7 @@ func TestLongFlight(t *testing.T) {
 	}
 }
 
+// Events from before a pod was popped do not requeue it.
 func TestEventsBeforePopAreOver(t *testing.T) {
 	b := newBench(t)
 	b.Add(start, pod("long"))

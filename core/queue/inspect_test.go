@@ -12,7 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-func TestDump(t *testing.T) {
+// The dump lists every pod with its place, its counts and what rejected it.
+func TestDumpListsEveryPod(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"z-active", "flies", "rejected", "pending", "failed", "nobody"} {
 		b.Add(start, pod(name))
@@ -52,6 +53,7 @@ in flight ns/flies (flies-uid) since 2026-01-01T12:00:00.3Z: attempts 1, rejecti
 	}
 }
 
+// A panic of a hint is counted for its plugin.
 func TestPanicsAreCounted(t *testing.T) {
 	b := newBench(t)
 	b.Add(start, pod("p"))
@@ -145,6 +147,8 @@ func TestCheckSeesDamage(t *testing.T) {
 	}
 }
 
+// BenchmarkMove100kUnschedulable measures an event that requeues none of 100,000
+// unschedulable pods.
 func BenchmarkMove100kUnschedulable(b *testing.B) {
 	q := newByUID(options(&door{}))
 	for i := range 100_000 {
@@ -165,6 +169,7 @@ func BenchmarkMove100kUnschedulable(b *testing.B) {
 	}
 }
 
+// BenchmarkAddPopDone measures a pod's way through a queue of 10,000 pods.
 func BenchmarkAddPopDone(b *testing.B) {
 	q := newByUID(options(&door{}))
 	for i := range 10_000 {

@@ -218,6 +218,7 @@ func (w *world) compare(t *rapid.T) {
 	}
 }
 
+// After any steps the queue is like a simple model of it.
 func TestQueueIsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()

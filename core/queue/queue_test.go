@@ -52,6 +52,8 @@ func TestDeleteEverywhere(t *testing.T) {
 	}
 }
 
+// A popped pod carries its attempts, its timestamps, whether a timeout flushed it, and
+// its newest spec.
 func TestPopGivesTheHistory(t *testing.T) {
 	b := newBench(t)
 	b.door.closed = true
@@ -109,6 +111,7 @@ func TestFailureGoesToTheBack(t *testing.T) {
 	}
 }
 
+// An active pod whose priority rises moves forward.
 func TestUpdateMovesInTheOrder(t *testing.T) {
 	b := newBench(t)
 	b.Add(start, pod("a"))
@@ -119,6 +122,7 @@ func TestUpdateMovesInTheOrder(t *testing.T) {
 	b.pop(start, "a")
 }
 
+// A pod of the same name with another UID is another pod.
 func TestSameNameOtherPod(t *testing.T) {
 	b := newBench(t)
 	b.Add(start, pod("p"))
@@ -135,6 +139,8 @@ func TestSameNameOtherPod(t *testing.T) {
 	}
 }
 
+// The next timer is that of the pod that leaves its place first; active pods and pods
+// in flight have none.
 func TestTimers(t *testing.T) {
 	b := newBench(t)
 	if _, ok := b.NextTimer(); ok {
@@ -156,6 +162,7 @@ func TestTimers(t *testing.T) {
 	b.wantTimer(at(11 * time.Minute))
 }
 
+// The queue is ready when a pod may be popped.
 func TestReady(t *testing.T) {
 	b := newBench(t)
 	steps := []struct {
@@ -176,6 +183,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// A node's nominated pods are listed by priority, and follow every change of a pod and
+// its nomination.
 func TestNominations(t *testing.T) {
 	b := newBench(t)
 	b.Add(start, pod("low"))

@@ -53,6 +53,8 @@ func open(then func(*bench)) func(*bench) {
 	return func(b *bench) { b.door.closed = false; then(b) }
 }
 
+// A new, active or in-flight pod goes where the event or the attempt's outcome sends
+// it.
 func TestReadyPods(t *testing.T) {
 	check(t, []transition{
 		{"a pod comes", func(*bench) {}, active, Active, "active", "UnschedulablePodAdd"},
@@ -81,6 +83,8 @@ func TestReadyPods(t *testing.T) {
 	})
 }
 
+// An unschedulable pod is requeued by events that a plugin's hint wants, activation,
+// and five minutes' time.
 func TestUnschedulablePods(t *testing.T) {
 	check(t, []transition{
 		{"called while backing off", requeued(by("Room")), move(0, on(framework.Add)), Backoff, "backoff", "NodeAdd"},
@@ -113,6 +117,7 @@ func TestUnschedulablePods(t *testing.T) {
 	})
 }
 
+// Activation ends a pod's backoff, and a gated pod stays until its gate is open.
 func TestPodsInBackoffAndGatedPods(t *testing.T) {
 	check(t, []transition{
 		{"a pod in backoff changes", backoffed, update(0, tolerant), Backoff, "", ""},

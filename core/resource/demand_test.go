@@ -227,6 +227,8 @@ func TestManyScalars(t *testing.T) {
 	}
 }
 
+// BenchmarkOfPod measures the sum of a pod's requests, beside that of
+// component-helpers.
 func BenchmarkOfPod(b *testing.B) {
 	list := func(cpu, memory string) v1.ResourceRequirements {
 		return v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse(memory)}}

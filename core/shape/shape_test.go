@@ -7,6 +7,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
+// The score runs straight between two points, cut off, and level beyond the outer ones.
 func TestTabulate(t *testing.T) {
 	f := Tabulate([]configv1.UtilizationShapePoint{{Utilization: 20, Score: 0}, {Utilization: 50, Score: 10}, {Utilization: 80, Score: 5}})
 	for p, want := range map[int]int64{0: 0, 20: 0, 21: 3, 35: 50, 50: 100, 65: 75, 80: 50, 100: 50} {
@@ -16,6 +17,8 @@ func TestTabulate(t *testing.T) {
 	}
 }
 
+// A shape needs a point, utilizations that rise, and values in range; each fault is
+// reported.
 func TestValidate(t *testing.T) {
 	for _, tt := range []struct {
 		points []configv1.UtilizationShapePoint

@@ -96,6 +96,7 @@ func spread(fractions []float64) int64 {
 	return int64((1 - deviation) * 100)
 }
 
+// Scoring all nodes at once gives each node what a look at it alone gives.
 func TestScoreEqualsOneNodeAtATime(t *testing.T) {
 	for name, n := range map[string]*rapid.Generator[int64]{"small": small, "memory": memory, "absurd": rapid.Int64Range(0, math.MaxInt64)} {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +165,7 @@ func TestBasicScoresNearWholeNumbers(t *testing.T) {
 	})
 }
 
+// A node scores by how much more even its use becomes with the pod.
 func TestScores(t *testing.T) {
 	vector := func(cpu, memory int64) resource.Vector { return resource.Vector{MilliCPU: cpu, Memory: memory} }
 	for _, c := range []struct {
@@ -187,6 +189,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
+// Pods of equal signature get equal scores.
 func TestEqualPartsEqualScores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pl, tb := plugin(t, drawArgs(t)), drawTable(t, small)
@@ -215,7 +218,8 @@ func TestStateOutlivesNewResources(t *testing.T) {
 	}
 }
 
-func TestArgs(t *testing.T) {
+// Weights other than one and resources that repeat are refused with their field.
+func TestBadResourcesAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		specs []configv1.ResourceSpec
 		want  string
@@ -250,6 +254,7 @@ func fleet(nodes int) (*framework.Input, framework.Plugin) {
 	return &framework.Input{Table: tb, Pod: pod, State: pl.PreScore(tb, pod).State}, pl
 }
 
+// Score allocates nothing.
 func TestKernelAllocatesNothing(t *testing.T) {
 	in, pl := fleet(100)
 	out := make([]int64, 100)
@@ -258,6 +263,7 @@ func TestKernelAllocatesNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkScore5000 measures Score on 5000 nodes.
 func BenchmarkScore5000(b *testing.B) {
 	in, pl := fleet(5000)
 	out := make([]int64, 5000)
@@ -266,6 +272,7 @@ func BenchmarkScore5000(b *testing.B) {
 	}
 }
 
+// BenchmarkScoreOneRow measures Score on one node.
 func BenchmarkScoreOneRow(b *testing.B) {
 	in, pl := fleet(5000)
 	out := make([]int64, 1)

@@ -179,6 +179,7 @@ func decide(t *testing.T, nodes []*object.Node, placed []*object.Pod, p *object.
 	return nil, ""
 }
 
+// Arguments out of range, or both zero, are refused with the field and the reason.
 func TestArguments(t *testing.T) {
 	for _, c := range []struct {
 		percentage, absolute int32

@@ -138,6 +138,7 @@ func TestTheAPIsWordTakesOver(t *testing.T) {
 	}
 }
 
+// A pod without claims is skipped, and has no part in its signature.
 func TestPodsWithoutClaimsPayNothing(t *testing.T) {
 	tb, pl := world(), newPlugin(t)
 	if got := pl.PreFilter(tb, &object.Pod{}); !got.Skip {
@@ -149,7 +150,7 @@ func TestPodsWithoutClaimsPayNothing(t *testing.T) {
 }
 
 // Pods whose claims ask for the same are of one class, others are not.
-func TestPart(t *testing.T) {
+func TestClaimsOfEqualRequestsSignEqual(t *testing.T) {
 	tb, pl := world(), newPlugin(t)
 	one, same, two := claim(tb, "one", 1), claim(tb, "same", 1), claim(tb, "two", 2)
 	sign := func(p *object.Pod) string { return string(pl.Sign(nil, tb, p)) }
@@ -167,6 +168,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
+// A pod whose claim is missing or another's is kept out of the queue; a missing class
+// rejects it at PreFilter only.
 func TestMissing(t *testing.T) {
 	tb, pl := world(), newPlugin(t)
 	p := claim(tb, "one", 1)
@@ -277,6 +280,8 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
+// A pod is requeued by its own claim, by devices that another claim gives up, and by
+// slices, classes and nodes' labels.
 func TestQueueingHints(t *testing.T) {
 	tb := world()
 	p := claim(tb, "one", 1)

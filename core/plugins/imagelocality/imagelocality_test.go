@@ -28,6 +28,8 @@ func pod(containers int, images ...string) *object.Pod {
 	return &object.Pod{Images: images, Containers: containers}
 }
 
+// A node scores by the size of the pod's images that it has, scaled by how many nodes
+// have them.
 func TestScores(t *testing.T) {
 	tb := plugintest.Table(
 		node("none"),
@@ -83,6 +85,7 @@ func drawPod(t *rapid.T, what string) *object.Pod {
 	return pod(max(1, len(images)-rapid.IntRange(0, 1).Draw(t, what+" image volumes")), images...)
 }
 
+// Scoring all nodes at once gives each node what a look at it alone gives.
 func TestScoreEqualsOneNodeAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tb, on, sizes := drawTable(t)
@@ -110,6 +113,7 @@ func TestScoreEqualsOneNodeAtATime(t *testing.T) {
 	})
 }
 
+// Pods of equal signature get equal scores.
 func TestEqualPartsEqualScores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tb, _, _ := drawTable(t)
@@ -124,6 +128,7 @@ func TestEqualPartsEqualScores(t *testing.T) {
 	})
 }
 
+// Pods that differ in images or containers have signatures that differ.
 func TestPartsDiffer(t *testing.T) {
 	pods := []*object.Pod{pod(1, "a:1"), pod(2, "a:1"), pod(1, "b:1"), pod(1, "a:1", "b:1"), pod(1, `a:1""b:1`), pod(11)}
 	seen := map[string]*object.Pod{}
@@ -161,6 +166,7 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
+// Score allocates nothing.
 func TestKernelAllocatesNothing(t *testing.T) {
 	tb := plugintest.Table(node("a", image(500*mib, "x:1")), node("b"))
 	in, out, pl := &framework.Input{Table: tb, Pod: pod(1, "x:1")}, make([]int64, 2), New()
@@ -169,6 +175,8 @@ func TestKernelAllocatesNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkScore5000 measures Score on 5000 nodes, for an image that none has and one
+// that half of them have.
 func BenchmarkScore5000(b *testing.B) {
 	tb := table.New()
 	for i := range 5000 {

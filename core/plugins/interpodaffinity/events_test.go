@@ -11,6 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
+// A pod is requeued by pods whose coming, going or change may satisfy its terms, and by
+// no others.
 func TestPodsThatRequeue(t *testing.T) {
 	p := mustNew(t, nil)
 	elsewhere := func(p *object.Pod) *object.Pod { p.Namespace = "other"; return p }
@@ -61,6 +63,7 @@ func TestPodsThatRequeue(t *testing.T) {
 	}
 }
 
+// A change of its own labels requeues a pod.
 func TestOwnLabelsRequeue(t *testing.T) {
 	p, old, now := mustNew(t, nil), pod("p", "x", "", nil), pod("p", "y", "", nil)
 	e := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodLabel, OldPod: old, NewPod: now}
@@ -69,6 +72,8 @@ func TestOwnLabelsRequeue(t *testing.T) {
 	}
 }
 
+// A pod is requeued by nodes that come, go or change their labels, and not by what they
+// have to give.
 func TestNodesThatRequeue(t *testing.T) {
 	p, waiting := mustNew(t, nil), pod("p", "x", "", nil)
 	a, b := &object.Node{Labels: map[string]string{"zone": "a"}}, &object.Node{Labels: map[string]string{"zone": "b"}}

@@ -49,6 +49,7 @@ func pod(name, app, node string, a *v1.Affinity) *object.Pod {
 		Labels: map[string]string{"app": app}, Affinity: match.NewPodAffinity(a, "ns")}
 }
 
+// Each verdict has kube-scheduler's code and reason.
 func TestReasons(t *testing.T) {
 	codes := map[framework.Verdict]string{
 		affinityNotMet:             "UnschedulableAndUnresolvable: node(s) didn't match pod affinity rules",
@@ -63,6 +64,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// A hard affinity weight out of range is refused with its field.
 func TestArguments(t *testing.T) {
 	for _, weight := range []int32{-1, 101} {
 		if _, err := New(&configv1.InterPodAffinityArgs{HardPodAffinityWeight: &weight}); err == nil || !strings.Contains(err.Error(), "hardPodAffinityWeight") {
@@ -71,6 +73,8 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// Scores are stretched from the least and the most to 0 and 100, cut off, and all equal
+// scores become 0.
 func TestNormalize(t *testing.T) {
 	for _, c := range []struct{ raw, least, most, want int64 }{
 		{5, 5, 5, 0}, {-3, -3, 4, 0}, {4, -3, 4, 100}, {0, -3, 4, 42}, {1, 0, 3, 33}, {29, 0, 100, 28}, {2, 0, 3, 66},
@@ -126,6 +130,8 @@ func TestManyPodsWithTheSameLabels(t *testing.T) {
 	}
 }
 
+// A thousand anti-affinity terms with odd keys reject the node that breaks one, and no
+// other.
 func TestManyTerms(t *testing.T) {
 	p, tb := mustNew(t, nil), plugintest.Table()
 	for i := range 50 {

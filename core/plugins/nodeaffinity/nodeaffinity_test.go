@@ -108,6 +108,8 @@ func (o oracle) blocks(n *v1.Node) string {
 	return ""
 }
 
+// Verdicts and scores are those of component-helpers, and each node that fits is among
+// the named ones.
 func TestAsComponentHelpers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := rapid.MapOfN(rapid.Just("zone"), zone, 0, 1).Draw(t, "set")
@@ -132,6 +134,7 @@ func TestAsComponentHelpers(t *testing.T) {
 	})
 }
 
+// Pods of equal signature get equal verdicts and scores.
 func TestEqualPartsEqualAnswers(t *testing.T) {
 	draw := func(t *rapid.T, label string) *object.Pod {
 		set := rapid.MapOfN(rapid.Just("zone"), rapid.Just("a"), 0, 1).Draw(t, "set")
@@ -150,6 +153,7 @@ func TestEqualPartsEqualAnswers(t *testing.T) {
 	})
 }
 
+// Required terms, preferred terms, both and none have signatures that differ.
 func TestPartTellsRequiredFromPreferred(t *testing.T) {
 	terms := []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}}}
 	required := &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms}}
@@ -182,6 +186,8 @@ func required(terms ...v1.NodeSelectorTerm) *v1.NodeAffinity {
 	return &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms}}
 }
 
+// PreFilter skips a pod that asks for nothing, names the nodes that the terms name, and
+// rejects names in conflict.
 func TestPreFilter(t *testing.T) {
 	added := required(v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: v1.NodeSelectorOpExists}}})
 	for _, c := range []struct {
@@ -216,6 +222,8 @@ func TestPreFilter(t *testing.T) {
 	}
 }
 
+// A preferred term that does not parse is an error for the pod, and a bad added
+// affinity is refused.
 func TestPreferredTermsThatDoNotParseFailScoring(t *testing.T) {
 	bad := v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: "zone", Operator: "Near"}}}
 	a := &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 1, Preference: bad}}}
@@ -230,6 +238,7 @@ func TestPreferredTermsThatDoNotParseFailScoring(t *testing.T) {
 	}
 }
 
+// Scores are stretched from zero and the most to 0 and 100, cut off.
 func TestNormalize(t *testing.T) {
 	pl := build(t, nil)
 	for _, c := range []struct{ raw, least, most, want int64 }{
@@ -270,6 +279,7 @@ func TestQueueingHints(t *testing.T) {
 	}
 }
 
+// Filter and Score allocate nothing.
 func TestKernelsAllocateNothing(t *testing.T) {
 	pl := build(t, nil)
 	in := &framework.Input{

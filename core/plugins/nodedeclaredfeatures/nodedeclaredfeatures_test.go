@@ -18,6 +18,8 @@ func node(name string, features ...string) *object.Node {
 
 const rejected = "UnschedulableAndUnresolvable: node(s) didn't match Pod's required features"
 
+// A node fits if its sorted list has each feature that the pod needs; without the gate
+// every node fits.
 func TestFilter(t *testing.T) {
 	tb := plugintest.Table(node("none"), node("a", "A"), node("ab", "A", "B"), node("abc", "A", "B", "C"), node("unsorted", "B", "A"))
 	for _, c := range []struct {
@@ -45,6 +47,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// A pod is requeued by nodes that come or declare more, and when it needs less; without
+// the gate by nothing.
 func TestQueueingHints(t *testing.T) {
 	update := func(r framework.EventResource, a framework.ActionType, e framework.Event) framework.Event {
 		e.Resource, e.ActionType = r, a

@@ -11,6 +11,7 @@ import (
 
 const blocked = "UnschedulableAndUnresolvable: node(s) didn't match the requested node name"
 
+// A pod that names a node fits that node only.
 func TestFilter(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "a"}, &object.Node{Name: "b"})
 	for _, c := range []struct {
@@ -28,6 +29,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// A pod is requeued by a new node and a change of taints, and not by labels or a node
+// that goes.
 func TestQueueingHints(t *testing.T) {
 	for action, want := range map[framework.ActionType]bool{
 		framework.Add: true, framework.UpdateNodeTaint: true, framework.UpdateNodeLabel: false, framework.Delete: false,

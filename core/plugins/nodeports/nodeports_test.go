@@ -61,6 +61,8 @@ func TestAsKubeScheduler(t *testing.T) {
 	})
 }
 
+// Pods of equal signature have equal ports, and ports that differ in any part have
+// signatures that differ.
 func TestEqualPartsEqualPorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawPod(t, "a"), drawPod(t, "b")
@@ -81,6 +83,8 @@ func TestEqualPartsEqualPorts(t *testing.T) {
 	}
 }
 
+// A pod is requeued when its port is freed on a node, by a new node, and by a change of
+// taints.
 func TestQueueingHints(t *testing.T) {
 	http := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}}
 	dns := []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolUDP, Port: 53}}
@@ -113,6 +117,7 @@ func TestQueueingHints(t *testing.T) {
 	}
 }
 
+// Filter allocates nothing.
 func TestKernelAllocatesNothing(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "a"})
 	pod := &object.Pod{UID: "1", HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}}}

@@ -7,7 +7,9 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-func TestArgs(t *testing.T) {
+// A scoring strategy that is wrong is refused with the field and the reason, and the
+// arguments stay as they were.
+func TestBadScoringStrategiesAreRefused(t *testing.T) {
 	ratio := func(points ...configv1.UtilizationShapePoint) *configv1.ScoringStrategy {
 		return &configv1.ScoringStrategy{Type: configv1.RequestedToCapacityRatio, RequestedToCapacityRatio: &configv1.RequestedToCapacityRatioParam{Shape: points}}
 	}

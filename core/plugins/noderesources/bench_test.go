@@ -29,6 +29,7 @@ func fleet(nodes int) (*table.Table, *object.Pod) {
 	return tb, &object.Pod{UID: "pod", Demand: resource.Demand{Requests: v, Usage: v, NonZero: v, Scoring: v}}
 }
 
+// Filter and Score allocate nothing.
 func TestKernelsAllocateNothing(t *testing.T) {
 	tb, pod := fleet(100)
 	pl := plugin(t, nil)
@@ -43,6 +44,7 @@ func TestKernelsAllocateNothing(t *testing.T) {
 	}
 }
 
+// BenchmarkFilter5000 measures Filter on 5000 nodes.
 func BenchmarkFilter5000(b *testing.B) {
 	tb, pod := fleet(5000)
 	pl := plugin(b, nil)
@@ -52,6 +54,7 @@ func BenchmarkFilter5000(b *testing.B) {
 	}
 }
 
+// BenchmarkScore5000 measures Score on 5000 nodes, for each strategy.
 func BenchmarkScore5000(b *testing.B) {
 	tb, pod := fleet(5000)
 	for _, s := range []*configv1.ScoringStrategy{
@@ -71,6 +74,7 @@ func BenchmarkScore5000(b *testing.B) {
 	}
 }
 
+// BenchmarkOneRow measures Filter and Score on one node.
 func BenchmarkOneRow(b *testing.B) {
 	tb, pod := fleet(5000)
 	pl := plugin(b, nil)

@@ -12,6 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
+// A pod is requeued by an event that may make room for what it requests, and by no
+// other.
 func TestQueueingHints(t *testing.T) {
 	pl := plugin(t, &configv1.NodeResourcesFitArgs{IgnoredResources: []string{string(fpga)}})
 	size := func(cpu, memory int64) resource.Vector { return resource.Vector{MilliCPU: cpu, Memory: memory} }

@@ -19,6 +19,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// A pod that does not fit is told each resource that lacks, and whether preemption can
+// help.
 func TestReasons(t *testing.T) {
 	vector := func(cpu, memory, storage, gpus int64) resource.Vector {
 		v := resource.Vector{MilliCPU: cpu, Memory: memory, EphemeralStorage: storage}
@@ -99,6 +101,7 @@ func expected(args *configv1.NodeResourcesFitArgs, tb *table.Table, r table.Row,
 	return code + ": " + strings.Join(reasons, ", ")
 }
 
+// Filtering all nodes at once says of each node what a look at it alone says.
 func TestFilterEqualsOneNodeAtATime(t *testing.T) {
 	for name, n := range map[string]*rapid.Generator[int64]{"small": small, "absurd": absurd} {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +133,7 @@ func TestStateOutlivesNewResources(t *testing.T) {
 	}
 }
 
+// The reasons are right for a pod that requests more resources than a verdict has bits.
 func TestMoreResourcesThanBits(t *testing.T) {
 	var requests resource.Vector
 	for i := range 200 {

@@ -85,6 +85,7 @@ func rating(s *configv1.ScoringStrategy, tb *table.Table, r table.Row, pod *obje
 	return sum / weights
 }
 
+// Scoring all nodes at once gives each node what a look at it alone gives.
 func TestScoreEqualsOneNodeAtATime(t *testing.T) {
 	for name, n := range map[string]*rapid.Generator[int64]{"small": small, "memory": memory, "absurd": absurd} {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +103,7 @@ func TestScoreEqualsOneNodeAtATime(t *testing.T) {
 	}
 }
 
+// The percentage of any part of any whole is exact, and cut off.
 func TestPercent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := max(1, rapid.OneOf(absurd, memory).Draw(t, "whole"))
@@ -136,6 +138,7 @@ func TestQuickPercent(t *testing.T) {
 	})
 }
 
+// Each strategy scores a node by its use with the pod.
 func TestScores(t *testing.T) {
 	shape := func(points ...int32) *configv1.RequestedToCapacityRatioParam {
 		p := &configv1.RequestedToCapacityRatioParam{}

@@ -92,6 +92,7 @@ func plugin(t plugintest.Fatal, args *configv1.NodeResourcesFitArgs) framework.P
 	return p
 }
 
+// Pods of equal signature get equal verdicts and scores.
 func TestEqualPartsEqualAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pl := plugin(t, drawArgs(t))

@@ -22,6 +22,8 @@ var (
 	marked = &object.Node{Name: "cordoned", Unschedulable: true}
 )
 
+// A cordoned node fits only pods that tolerate the unschedulable taint, and their
+// signature tells them apart.
 func TestFilter(t *testing.T) {
 	tb := plugintest.Table(open, marked)
 	blocked := map[string]string{"open": "", "cordoned": "UnschedulableAndUnresolvable: node(s) were unschedulable"}
@@ -49,6 +51,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// A pod is requeued by a node that is open now and was not, and when it comes to
+// tolerate the taint.
 func TestQueueingHints(t *testing.T) {
 	exempt := pod(v1.Toleration{Operator: v1.TolerationOpExists})
 	stranger := &object.Pod{UID: "2", Tolerations: exempt.Tolerations}

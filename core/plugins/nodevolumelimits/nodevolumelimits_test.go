@@ -60,6 +60,8 @@ func TestVolumesCountOnce(t *testing.T) {
 	}
 }
 
+// A pod is requeued when a node's limit rises, and when a volume of its own claim
+// changes.
 func TestQueueingHints(t *testing.T) {
 	none := node(0)
 	none.Drivers = nil

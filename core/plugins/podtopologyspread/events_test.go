@@ -11,6 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
+// A pod is requeued by pods and nodes that may change the skew of its constraints, and
+// by its own toleration where taints count.
 func TestQueueingHints(t *testing.T) {
 	p := newPlugin(t, nil)
 	honor := v1.NodeInclusionPolicyHonor

@@ -79,6 +79,7 @@ func verdicts(t *testing.T, p framework.Plugin, tb *table.Table, pod *object.Pod
 	return said
 }
 
+// A node gets the reason of the first constraint that it breaks.
 func TestTheFirstConstraintSpeaks(t *testing.T) {
 	p := newPlugin(t, nil)
 	bare := &object.Node{Name: "bare", Labels: map[string]string{v1.LabelTopologyZone: "full"}}
@@ -93,6 +94,7 @@ func TestTheFirstConstraintSpeaks(t *testing.T) {
 	}
 }
 
+// With fewer domains than minDomains the least count is zero.
 func TestMinDomains(t *testing.T) {
 	p := newPlugin(t, nil)
 	tb := plugintest.Table(nodeIn("n1", "a"), nodeIn("n2", "b"))
@@ -106,6 +108,7 @@ func TestMinDomains(t *testing.T) {
 	}
 }
 
+// A selector that does not parse is an error, and says which constraints it is of.
 func TestSelectorsThatDoNotParse(t *testing.T) {
 	p := newPlugin(t, nil)
 	tb := plugintest.Table(nodeIn("n1", "a"))
@@ -124,6 +127,7 @@ func TestSelectorsThatDoNotParse(t *testing.T) {
 	}
 }
 
+// Arguments that are wrong are refused with their field.
 func TestArguments(t *testing.T) {
 	bad := func(field string, args configv1.PodTopologySpreadArgs) {
 		t.Helper()
@@ -247,6 +251,8 @@ func TestHostsAreCells(t *testing.T) {
 	}
 }
 
+// A pod without a selector owner has no part in its signature, and pods of one Service
+// have the same.
 func TestSignLeavesOutPodsWithoutSelectorOwner(t *testing.T) {
 	p := newPlugin(t, nil)
 	tb := plugintest.Table(nodeIn("n1", "a"))
@@ -284,7 +290,8 @@ func TestPartSaysWhoMatchesItself(t *testing.T) {
 	}
 }
 
-func TestTally(t *testing.T) {
+// The tracker knows the least count and the number of domains after any steps.
+func TestTrackerKnowsTheLeastCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tally minTracker
 		tally.reset()

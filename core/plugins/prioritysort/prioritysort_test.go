@@ -8,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
+// Higher priority goes first, and among equals who came earlier.
 func TestLess(t *testing.T) {
 	queued := func(priority int32, second int64) *framework.QueuedPodInfo {
 		return &framework.QueuedPodInfo{Pod: &object.Pod{Priority: priority}, Timestamp: time.Unix(second, 0)}

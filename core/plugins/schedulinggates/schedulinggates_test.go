@@ -9,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 )
 
+// A pod with gates is held, and the reason names them; one without gates is not.
 func TestGatesHoldThePod(t *testing.T) {
 	if s := New().PreEnqueue(nil, &object.Pod{}); s != nil {
 		t.Errorf("no gates: got %+v", s)
@@ -19,6 +20,7 @@ func TestGatesHoldThePod(t *testing.T) {
 	}
 }
 
+// Only the end of its own gates requeues a pod.
 func TestQueueingHints(t *testing.T) {
 	pod := &object.Pod{UID: "1"}
 	own := framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated, NewPod: &object.Pod{UID: "1"}}

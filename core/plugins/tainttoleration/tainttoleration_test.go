@@ -108,6 +108,7 @@ func TestManyListsOfTaints(t *testing.T) {
 	}
 }
 
+// Pods of equal signature get equal verdicts and scores.
 func TestEqualPartsEqualAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(feature.Features{})
@@ -148,6 +149,7 @@ func TestQueueingHints(t *testing.T) {
 	}
 }
 
+// Filter and Score allocate nothing.
 func TestKernelsAllocateNothing(t *testing.T) {
 	pl := New(feature.Features{})
 	tb := plugintest.Table(&object.Node{Name: "a", Taints: []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}}}, &object.Node{Name: "b"})

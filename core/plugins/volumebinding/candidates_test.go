@@ -84,6 +84,8 @@ func TestSmallestThatSuits(t *testing.T) {
 	})
 }
 
+// A claim gets the volume that is kept for it and no other, and none that was kept for
+// an earlier claim of its name.
 func TestKeptVolumeComesFirst(t *testing.T) {
 	claim := &object.PersistentVolumeClaim{Meta: object.Meta{Namespace: "ns", Name: "claim", UID: "uid"}, Class: "class", VolumeMode: v1.PersistentVolumeFilesystem}
 	kept := volume("kept", 9, "zone", "a")

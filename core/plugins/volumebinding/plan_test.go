@@ -56,6 +56,8 @@ func reserved(t *testing.T, pl framework.Plugin, tb *table.Table, p *object.Pod)
 	return writes
 }
 
+// A volume that is reserved for one pod is taken for all others until Unreserve gives
+// it back.
 func TestWhatIsReservedIsTaken(t *testing.T) {
 	tb, p := stage()
 	pl := plugin(t)
@@ -88,7 +90,9 @@ func TestWhatIsReservedIsTaken(t *testing.T) {
 	pl.Unreserve(tb, p, "n") // twice does no harm
 }
 
-func TestSettle(t *testing.T) {
+// The writes are done when every claim is bound, and fail when a volume, a claim or the
+// node is gone, or the driver gives up.
+func TestWritesAreDoneWhenEveryClaimIsBound(t *testing.T) {
 	tests := []struct {
 		name string
 		do   func(tb *table.Table, results []object.Object)
@@ -176,6 +180,7 @@ func TestGivenUpAfterWriting(t *testing.T) {
 	}
 }
 
+// The writes time out after the configured seconds, by default after ten minutes.
 func TestWritesTimeout(t *testing.T) {
 	seconds := int64(7)
 	for _, tt := range []struct {
@@ -200,6 +205,8 @@ func TestAfterBinding(t *testing.T) {
 	}
 }
 
+// A pod is requeued by its own claims and volumes, by more capacity, and by drivers
+// that change.
 func TestQueueingHints(t *testing.T) {
 	p := &object.Pod{Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "c"}}}
 	kept := volume("v", 1, "")

@@ -12,6 +12,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
+// A node's rate is the mean over its classes of what stays free, and full or senseless
+// classes give none.
 func TestRate(t *testing.T) {
 	s := newScorer(WithDefaults(nil, feature.Features{StorageCapacityScoring: true}).Shape)
 	for _, tt := range []struct {
@@ -52,6 +54,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// A shape that is wrong is refused.
 func TestBadShape(t *testing.T) {
 	if _, err := New(&configv1.VolumeBindingArgs{Shape: []configv1.UtilizationShapePoint{{Utilization: 101}}}, feature.Features{StorageCapacityScoring: true}); err == nil {
 		t.Error("no error")

@@ -58,6 +58,7 @@ func TestOnePodAtATime(t *testing.T) {
 	}
 }
 
+// A pod is requeued when a user of its claim or its disk goes, and by no other pod.
 func TestQueueingHints(t *testing.T) {
 	disk := func(namespace, name string) *object.Pod {
 		return &object.Pod{Namespace: namespace, Volumes: []object.Volume{{Disk: &object.Disk{Kind: object.AWSElasticBlockStore, Name: name}}}}
