@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,7 @@ func newEvents(name string) *cobra.Command {
 	f := cmd.Flags()
 	e.addFlags(f)
 	e.addKubeconfig(f)
-	f.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the pod; default: \"default\"")
+	f.StringVarP(&e.namespace, "namespace", "n", "", "namespace of the pod; default: that of the context")
 	f.StringVar(&e.node, "node", "", "only records about this node")
 	f.StringVar(&e.reason, "reason", "", "only records with this in a reason, plugin, result, event or type")
 	f.StringVar(&e.since, "since", "", "only records since a time (2026-01-31T12:00:00Z) or for so long (10m)")
@@ -122,7 +123,7 @@ func (e *eventsCall) query(args []string) (url.Values, error) {
 		}
 	}
 	if len(args) > 0 {
-		set("pod", qualified(args[0], e.namespace))
+		set("pod", qualified(args[0], cmp.Or(e.namespace, namespaceOf(e.kubeconfig, e.context))))
 	}
 	set("node", e.node)
 	set("reason", e.reason)

@@ -44,6 +44,16 @@ func kubeconfig(file, context string) clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
 }
 
+// namespaceOf is the namespace of the context of a kubeconfig. An error is left to who
+// reads the kubeconfig next.
+func namespaceOf(file, context string) string {
+	namespace, _, err := kubeconfig(file, context).Namespace()
+	if err != nil {
+		return ""
+	}
+	return namespace
+}
+
 // exists tells whether any of the files is there.
 func exists(files []string) bool {
 	for _, f := range files {

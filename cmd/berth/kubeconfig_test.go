@@ -1,7 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +46,52 @@ func TestNoKubeconfig(t *testing.T) {
 			}
 			if status, _, err := berth("", args...); status != exitInvalid || err != "berth: "+tt.want+"\n" {
 				t.Errorf("KUBECONFIG=%s berth %s: %d %q, want %q", tt.env, args, status, err, tt.want)
+			}
+		}
+	}
+}
+
+// A pod that is named without a namespace is looked for in that of the context, by the
+// API server and by the scheduler. -n and NAMESPACE/POD come first.
+func TestNamespaceOfTheContext(t *testing.T) {
+	apiServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		list := "{}"
+		if r.URL.Path == "/api/v1/pods" {
+			list = `{"items": [{"metadata": {"name": "cart", "namespace": "default"}, "spec": {"containers": [{"name": "c"}]}},
+				{"metadata": {"name": "cart", "namespace": "shop"}, "spec": {"containers": [{"name": "c"}]}}]}`
+		}
+		fmt.Fprint(w, list)
+	}))
+	t.Cleanup(apiServer.Close)
+	asked := ""
+	daemon := scheduler(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Query().Get("pod")
+		fmt.Fprint(w, "{}")
+	})
+	in := func(namespace, server string) (flag string) {
+		path := kubeconfigFor(t, server)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, strings.Replace(string(text), "context: {", fmt.Sprintf("context: {namespace: %q, ", namespace), 1))
+		return "--kubeconfig=" + path
+	}
+	for _, tt := range []struct{ in, args, want string }{
+		{"", "cart", "default/cart"},
+		{"shop", "cart", "shop/cart"},
+		{"shop", "cart -n default", "default/cart"},
+		{"shop", "default/cart", "default/cart"},
+	} {
+		args := strings.Fields(tt.args)
+		if _, out, err := berth("", append([]string{"why", "-o", "json", in(tt.in, apiServer.URL)}, args...)...); !strings.Contains(out, fmt.Sprintf(`"pod": %q`, tt.want)) {
+			t.Errorf("context in %q, why %s: want %s, got %s%s", tt.in, tt.args, tt.want, out, err)
+		}
+		for _, command := range []string{"why", "events"} {
+			asked = ""
+			if _, _, err := berth("", slices.Concat([]string{command}, daemon, []string{in(tt.in, "https://nowhere:1")}, args)...); asked != tt.want {
+				t.Errorf("context in %q, %s --daemon %s: asked %q, want %s; %s", tt.in, command, tt.args, asked, tt.want, err)
 			}
 		}
 	}

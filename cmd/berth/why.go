@@ -86,7 +86,7 @@ func newWhy(name string) *cobra.Command {
 	}
 	f := cmd.Flags()
 	q.addFlags(f)
-	f.StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: \"default\", or the only one that has a pod of this name")
+	f.StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: that of the context, or \"default\" with -f, or the only one that has a pod of this name")
 	q.daemon.addFlags(f)
 	f.BoolVar(&q.all, "all", false, "rank what blocks all pending pods")
 	f.StringVarP(&q.output, "output", "o", "text", "output format: text, wide, yaml or json")
@@ -183,7 +183,11 @@ func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Wri
 		return nil, err
 	}
 	noProfile := func(schedulerName string) string { return q.noProfile(schedulerName) + ", or --daemon auto" }
-	return &why.Cluster{Machine: w.Machine, Set: set, NoProfile: noProfile}, nil
+	c := &why.Cluster{Machine: w.Machine, Set: set, NoProfile: noProfile}
+	if q.isLive() {
+		c.Namespace = namespaceOf(q.kubeconfig, q.source.context)
+	}
+	return c, nil
 }
 
 // answer is data that knows its text.

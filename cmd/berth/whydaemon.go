@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,7 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 	what, question := "why/all", url.Values{"output": {form}}
 	if !q.all {
 		what = "why"
-		question.Set("pod", qualified(args[0], q.namespace))
+		question.Set("pod", qualified(args[0], cmp.Or(q.namespace, namespaceOf(q.kubeconfig, q.source.context))))
 	}
 	reply, err := d.open(ctx, what, question)
 	if err != nil {

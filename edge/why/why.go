@@ -31,6 +31,8 @@ type Cluster struct {
 	// NoProfile says why a pod is not tried whose schedulerName no profile has; nil: the
 	// machine is the scheduler, and says so itself.
 	NoProfile func(schedulerName string) string
+	// Namespace is that of pods that are named without one; empty: "default".
+	Namespace string
 	// waits tells of pods whether load alone explains what blocks them; nil: it is
 	// found out for each.
 	waits map[types.UID]bool
@@ -157,7 +159,7 @@ func (c *Cluster) evicted(a *Answer) {
 func (c *Cluster) Find(name, namespace string) (*v1.Pod, error) {
 	in, plain, qualified := strings.Cut(name, "/")
 	if !qualified {
-		in, plain = cmp.Or(namespace, v1.NamespaceDefault), name
+		in, plain = cmp.Or(namespace, c.Namespace, v1.NamespaceDefault), name
 	}
 	var elsewhere []*v1.Pod
 	for _, p := range c.Set.Pods {
