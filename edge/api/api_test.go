@@ -184,6 +184,7 @@ func stuck(t *testing.T) *fixture {
 	return f
 }
 
+// Records, pending pods and the summary say what became of a pod that fits no node.
 func TestQuestions(t *testing.T) {
 	f := stuck(t)
 	var list RecordList
@@ -283,6 +284,8 @@ func TestWhyAll(t *testing.T) {
 	}
 }
 
+// A question that is wrong gets an error that names the parameter, its value and the
+// reason.
 func TestBadQuestions(t *testing.T) {
 	f := stuck(t)
 	for path, want := range map[string]string{

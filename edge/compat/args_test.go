@@ -47,7 +47,7 @@ func addTyped(s *runtime.Scheme) error {
 
 // Arguments of a registered type are defaulted, converted and strictly decoded; others
 // are runtime.Unknown.
-func TestArgs(t *testing.T) {
+func TestArgsAreDecodedByTheirType(t *testing.T) {
 	typed, err := NewArgs([]func(*runtime.Scheme) error{addTyped})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 
 // A dump says how what is known differs from the API server, and nothing of the kind
 // where it does not.
-func TestDump(t *testing.T) {
+func TestDumpSaysWhatDiffersFromTheServer(t *testing.T) {
 	s := &logstest.Sink{Verbosity: 3}
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{Server: apiserver.New()}
@@ -42,7 +42,7 @@ func TestDump(t *testing.T) {
 		must(c.Create(nodeOf("new")))
 		time.Sleep(time.Second)
 		d.Dump(ctx)
-		for _, row := range logstest.Missing(logs.Lines, "edge/daemon, TestDump", slices.Concat(alike, s.Lines())) {
+		for _, row := range logstest.Missing(logs.Lines, "edge/daemon, TestDumpSaysWhatDiffersFromTheServer", slices.Concat(alike, s.Lines())) {
 			t.Errorf("not written: %s", row)
 		}
 		stop()

@@ -224,6 +224,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
+// BenchmarkPod measures the decoding of a pod with every field.
 func BenchmarkPod(b *testing.B) {
 	p := podOf(b, full)
 	b.ReportAllocs()
@@ -232,6 +233,7 @@ func BenchmarkPod(b *testing.B) {
 	}
 }
 
+// BenchmarkPlainPod measures the decoding of a pod with one container.
 func BenchmarkPlainPod(b *testing.B) {
 	p := podOf(b, `spec: {containers: [{name: web, image: web:v2, resources: {requests: {cpu: 250m, memory: 1Gi}}}]}`)
 	b.ReportAllocs()

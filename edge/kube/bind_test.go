@@ -13,6 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
+// No test leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // What a reply to a binding proves; the pod as a read shows it afterwards
@@ -82,6 +83,7 @@ func TestBindOutcome(t *testing.T) {
 	}
 }
 
+// A binding that the server turns away as too many is repeated.
 func TestBindIsRepeatedWhenTurnedAway(t *testing.T) {
 	busy := 1
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {

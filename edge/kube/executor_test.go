@@ -22,6 +22,8 @@ func cancelled() context.Context {
 	return ctx
 }
 
+// A read reports the pod as it is, none if it is gone or another has its name, or the
+// error.
 func TestRead(t *testing.T) {
 	other := apiPod("p", "")
 	other.UID = "uid-2"
@@ -62,6 +64,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// A victim is marked and deleted; one that is gone or replaced is no error.
 func TestEvict(t *testing.T) {
 	tests := []struct {
 		name          string
@@ -126,6 +129,7 @@ func TestEvict(t *testing.T) {
 	}
 }
 
+// A status patch has only what changes, with the pod's UID.
 func TestStatusPatch(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	none, node := "", "node"
@@ -208,6 +212,7 @@ func TestStatusQueue(t *testing.T) {
 	}
 }
 
+// An event fits the limits of the API, and keeps both pods, the reporter and the type.
 func TestEvent(t *testing.T) {
 	now := time.Unix(0, 0x1234)
 	victim := testPod("victim")
@@ -262,6 +267,8 @@ func TestEventsAreBounded(t *testing.T) {
 	h.events.pool.close(true)
 }
 
+// The executor is full while as many bindings wait as it takes, and while the lease is
+// not held.
 func TestFull(t *testing.T) {
 	release := make(chan struct{})
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {

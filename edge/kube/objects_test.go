@@ -11,6 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
+// Every kind of object has a client that watches it, and is decoded with its name, UID
+// and version.
 func TestEveryKindIsWatchedAndDecoded(t *testing.T) {
 	clients, err := NewClients(&rest.Config{Host: "https://localhost"}, func() bool { return true })
 	if err != nil {

@@ -68,6 +68,8 @@ func TestStatusIsTriedAgain(t *testing.T) {
 	}
 }
 
+// A status patch that keeps failing is given up after some minutes, and no pod is left
+// over.
 func TestStatusIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, tries, last := time.Now(), 0, time.Duration(0)

@@ -155,6 +155,7 @@ func TestRequiredKindThatCannotBeListed(t *testing.T) {
 	}
 }
 
+// A resource that is missing is named with the reason in a few words.
 func TestMissingIsNamed(t *testing.T) {
 	for want, err := range map[string]error{
 		"x: not listed yet":        nil,

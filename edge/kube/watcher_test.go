@@ -22,6 +22,8 @@ func versioned(name string, uid types.UID, version string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid, ResourceVersion: version}}
 }
 
+// Each change of the store becomes the events that the machine needs, in order, and no
+// change becomes none.
 func TestWatcher(t *testing.T) {
 	tests := []struct {
 		name string
@@ -178,6 +180,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// Probe tries again until nodes may be listed.
 func TestProbe(t *testing.T) {
 	codes := []int{403, 200}
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {

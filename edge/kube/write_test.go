@@ -63,6 +63,8 @@ var lostReply = reply{}
 // eightTries is how often a write is tried whose replies are lost.
 const eightTries = 8
 
+// A write whose answer is lost is read back, repeated only if it was not done, and
+// given up after eight tries.
 func TestWrite(t *testing.T) {
 	replaced := apiVolume("9", "")
 	replaced.UID = "another"
@@ -179,6 +181,8 @@ func TestFailedReadsProveNothingOfAWrite(t *testing.T) {
 	}
 }
 
+// An object covers a patch if each field and list element that the patch sets is there,
+// and what it deletes is not.
 func TestCovers(t *testing.T) {
 	has := map[string]any{"a": 1, "list": []any{map[string]any{"uid": "x", "name": "n"}, map[string]any{"uid": "y"}}}
 	deleted := func(uid string) map[string]any {

@@ -19,6 +19,7 @@ import (
 	configv1alpha1 "k8s.io/component-base/config/v1alpha1"
 )
 
+// No test leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // store is an HTTP server that keeps one lease: what is put last is read next.
@@ -54,6 +55,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(s.lease)
 }
 
+// A lease is won, renewed while it is held, and released at the end.
 func TestLeaseIsWonKeptAndReleased(t *testing.T) {
 	s := &store{puts: make(chan *coordinationv1.Lease, 100), notes: make(chan string, 10)}
 	server := httptest.NewServer(s)
@@ -99,6 +101,7 @@ func TestLeaseIsWonKeptAndReleased(t *testing.T) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }
 
+// No two identities of one host are equal.
 func TestIdentitiesDiffer(t *testing.T) {
 	a, err := Identity()
 	if err != nil {

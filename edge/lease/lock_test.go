@@ -238,6 +238,7 @@ func TestLeaseIsHandedOver(t *testing.T) {
 	})
 }
 
+// A process that ends gives up its lease.
 func TestLeaseIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shared{}

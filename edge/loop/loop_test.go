@@ -18,6 +18,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
+// No test leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // script is a machine that binds each pod that it was told of, in order, and
@@ -137,6 +138,7 @@ func expect(t *testing.T, got []string, want ...string) {
 	}
 }
 
+// Events are told before pods are scheduled, and no pod is scheduled without the lead.
 func TestNewsBeforeCycles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
@@ -153,6 +155,8 @@ func TestNewsBeforeCycles(t *testing.T) {
 	})
 }
 
+// No pod is scheduled while the executor is full, and scheduling goes on when a binding
+// is answered.
 func TestFullHandsPauseCycles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := &script{}, &recordingExecutor{limit: 2}
@@ -170,6 +174,7 @@ func TestFullHandsPauseCycles(t *testing.T) {
 	})
 }
 
+// The machine gets a tick when its timer is due, and not before.
 func TestTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{timer: time.Now().Add(time.Minute), rebound: 5 * time.Minute}
@@ -212,6 +217,7 @@ func TestInboxIsBounded(t *testing.T) {
 	})
 }
 
+// An outcome that Do reports itself does not block the loop.
 func TestOutcomeReportedFromDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := &script{}, &recordingExecutor{}
@@ -229,6 +235,7 @@ func TestOutcomeReportedFromDo(t *testing.T) {
 	})
 }
 
+// A panic costs one step, is counted, and the loop goes on.
 func TestPanicCostsOneStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := 2
@@ -260,6 +267,7 @@ func TestPanicCostsOneStep(t *testing.T) {
 	})
 }
 
+// An inspection sees every event posted before, and fails when the loop has stopped.
 func TestInspect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}

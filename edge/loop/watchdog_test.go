@@ -67,6 +67,7 @@ func TestBusyLoopIsNotStuck(t *testing.T) {
 	})
 }
 
+// A step is named by its event and by the object that it is about.
 func TestStepsAreNamed(t *testing.T) {
 	var d doing
 	d.cycle(pod("p"))

@@ -53,6 +53,7 @@ func expect(t *testing.T, registry metrics.KubeRegistry, want string, names ...s
 	}
 }
 
+// Attempts, bindings and unschedulable pods are counted once each, by their results.
 func TestAttempts(t *testing.T) {
 	s, registry := newStory(t)
 	a, b, c, d := pending("a"), pending("b"), pending("c"), pending("d")
@@ -128,6 +129,7 @@ scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-schedule
 	}
 }
 
+// A refresh shows the queues, counters and totals of the snapshot.
 func TestRefresh(t *testing.T) {
 	s, registry := newStory(t)
 	snapshot := Snapshot{

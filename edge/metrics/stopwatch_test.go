@@ -218,6 +218,8 @@ scheduler_volume_scheduling_stage_error_total{operation="bind"} 1
 	}
 }
 
+// /metrics/resources has the requests and limits of each pod that has not ended, with
+// its node if it is bound.
 func TestResources(t *testing.T) {
 	c := newCluster(t, false)
 	c.node("n", "8")

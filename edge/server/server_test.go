@@ -43,6 +43,8 @@ func get(t *testing.T, h http.Handler, path string) (int, string) {
 	return w.Result().StatusCode, string(body)
 }
 
+// Each path answers with what it is for, health follows the checks, and metrics are
+// refreshed as they are read.
 func TestPaths(t *testing.T) {
 	var ready error = errors.New("not yet")
 	alive := error(nil)
@@ -107,6 +109,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// Without profiling the debugging paths are not there.
 func TestProfilingOff(t *testing.T) {
 	h := Handler(Options{Config: func() *configv1.KubeSchedulerConfiguration { return configuration(false) }, Refresh: func() {}})
 	for _, path := range []string{"/debug/pprof/symbol", "/debug/flags/v", "/flagz", "/statusz"} {
@@ -116,6 +119,7 @@ func TestProfilingOff(t *testing.T) {
 	}
 }
 
+// /configz shows no key and no password, and leaves the configuration as it is.
 func TestSecretsStayInside(t *testing.T) {
 	c := configuration(false)
 	_, body := get(t, Handler(Options{Config: func() *configv1.KubeSchedulerConfiguration { return c }, Refresh: func() {}}), "/configz")

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
+// A pod that both would place on the same node is counted, and nothing is logged.
 func TestSameNode(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("small", 8)
@@ -30,6 +31,7 @@ func TestSameNode(t *testing.T) {
 	}
 }
 
+// Another node of the same score counts as a tie.
 func TestNodeOfTheSameScore(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("a", 8)
@@ -54,6 +56,8 @@ func TestLowerScore(t *testing.T) {
 	w.logged(`"pod"="default/p"`, `"node"="small"`, `"berthNode"="large"`, `"result"="lower"`, "NodeResourcesFit")
 }
 
+// A worse node that kube-scheduler may take because it looks at a sample counts as
+// sampled.
 func TestSampledNode(t *testing.T) {
 	w := newWorld(t, nil)
 	for i := range 150 { // of which kube-scheduler looks for 100
@@ -67,6 +71,8 @@ func TestSampledNode(t *testing.T) {
 	w.logged(`"result"="sampled"`, `"feasibleNodes"=151`)
 }
 
+// A node that does not fit counts as infeasible under the plugin that rejects it, with
+// its reason.
 func TestNodeThatDoesNotFit(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("tainted", 16, func(n *v1.Node) {
@@ -80,6 +86,7 @@ func TestNodeThatDoesNotFit(t *testing.T) {
 	w.logged(`"node"="tainted"`, `"berthNode"="free"`, "untolerated taint")
 }
 
+// A node that is not known counts as infeasible under no plugin.
 func TestNodeThatIsNotKnown(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("free", 16)
@@ -90,6 +97,8 @@ func TestNodeThatIsNotKnown(t *testing.T) {
 	w.logged("the node is not known")
 }
 
+// A bound pod that fits no node counts as unschedulable under the plugin that rejects
+// it.
 func TestPodThatFitsNoNode(t *testing.T) {
 	w := newWorld(t, nil)
 	w.node("a", 4)

@@ -228,6 +228,8 @@ func TestAttemptsThatTheWatchEnds(t *testing.T) {
 	}
 }
 
+// The trace of a pod that fits no node has the result, who rejected it and PostFilter,
+// and no binding cycle.
 func TestPodThatFitsNoNode(t *testing.T) {
 	p, e := recorded()
 	w := newWorld(t, p)
@@ -244,6 +246,7 @@ func TestPodThatFitsNoNode(t *testing.T) {
 	}
 }
 
+// A refused binding marks its span and the attempt's as failed, with the reason.
 func TestRefusedBinding(t *testing.T) {
 	p, e := recorded()
 	w := newWorld(t, p)
@@ -337,6 +340,8 @@ func TestSpansReachTheEndpoint(t *testing.T) {
 	}
 }
 
+// A tracing configuration that is wrong is refused, and the error names the file and
+// the fault.
 func TestBadConfigurations(t *testing.T) {
 	for _, test := range []struct{ name, body, want string }{
 		{"a rate beyond all", header + "samplingRatePerMillion: 1000001\n", "samplingRatePerMillion: Invalid value: 1000001"},
