@@ -89,6 +89,7 @@ func TestFlagsAndFile(t *testing.T) {
 	}
 }
 
+// Without flags the lease and the port are kube-scheduler's, and the options are valid.
 func TestDefaultsAreKubeSchedulers(t *testing.T) {
 	o := parsed(t)
 	c, err := o.config()
@@ -139,6 +140,7 @@ func TestShadowFlags(t *testing.T) {
 	}
 }
 
+// A command line that is wrong is refused with one line that names the fault.
 func TestBadCommandLines(t *testing.T) {
 	tests := []struct {
 		name string
@@ -177,6 +179,7 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
+// --write-config-to writes the effective configuration, which can be read again.
 func TestWriteConfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "effective.yaml")
 	command := NewCommand()
@@ -220,6 +223,7 @@ func TestWriteConfigRefuses(t *testing.T) {
 	}
 }
 
+// --version prints the version of Kubernetes, and --help the flags.
 func TestVersionAndHelp(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--version":     "Kubernetes v1.36", // a test is linked without the versions of its modules

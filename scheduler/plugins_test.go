@@ -66,6 +66,8 @@ func TestNativePluginDecides(t *testing.T) {
 	}
 }
 
+// A native plugin that cannot be registered is refused with one line that names the
+// fault.
 func TestNativePluginsThatCannotBe(t *testing.T) {
 	make := func(args json.RawMessage) (*framework.Plugin, error) { return &framework.Plugin{Name: "Mine"}, nil }
 	mine := "--config=" + configFile(t, "profiles: [{plugins: {multiPoint: {enabled: [{name: Mine}]}}, pluginConfig: [{name: Mine, args: {a: 1}}]}]")

@@ -14,6 +14,7 @@ var seeds = flag.String("seeds", "1-25", "seeds of TestSeeds, as berth-lab sim h
 
 var added = flag.String("with", "", "what the stories of TestSeeds have besides, as berth-lab sim has it")
 
+// The stories run on one processor, with seeded jitter and all invariants checked.
 func TestMain(m *testing.M) {
 	Prepare()
 	os.Exit(m.Run())

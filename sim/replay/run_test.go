@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 
 // The page is one well-formed document, with the figures of both sides, and names no
 // other file.
-func TestPage(t *testing.T) {
+func TestPageNamesNoOtherFile(t *testing.T) {
 	dir := t.TempDir()
 	recordDay(t, dir, small, recording.Scheduler, nil)
 	a, b := run(t, dir, func(*machine.Options) {}), run(t, dir, func(o *machine.Options) { o.Seed = 99 })
