@@ -80,7 +80,8 @@ func TestQueueingHint(t *testing.T) {
 	}
 }
 
-func TestArgs(t *testing.T) {
+// Arguments that make no sense are refused with the reason.
+func TestBadArgsAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"maxPods": 0}`:   "maxPods: Invalid value: 0: must be at least 1",
 		`{"maxPods": "2"}`: "cannot unmarshal string",

@@ -26,7 +26,7 @@ func TestTier(t *testing.T) {
 }
 
 // Arguments that make no sense are refused.
-func TestArgs(t *testing.T) {
+func TestBadArgsAreRefused(t *testing.T) {
 	_, err := schedulertest.Start(t, schedulertest.WithPlugin(tier.Name, tier.New), schedulertest.WithArgs(tier.Name, `{"maxPods": 0}`))
 	if err == nil || !strings.Contains(err.Error(), `initializing plugin "Tier": maxPods: Invalid value: 0: must be at least 1`) {
 		t.Errorf("got %v", err)

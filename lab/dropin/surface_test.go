@@ -25,7 +25,7 @@ import (
 	"github.com/berth-scheduler/berth/scheduler"
 )
 
-const here = "`lab/dropin`, TestPage"
+const here = "`lab/dropin`, TestPageIsUpToDate"
 
 // flags compares names, defaults and deprecations.
 func flags(t *testing.T) (rows []row) {

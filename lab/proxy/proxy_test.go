@@ -213,7 +213,7 @@ func TestSwallowAndDelay(t *testing.T) {
 
 // Lists are answered as they were when they were taken, and a watch that would
 // begin with one is refused.
-func TestLists(t *testing.T) {
+func TestListsAreAnsweredAsTheyWereTaken(t *testing.T) {
 	var now atomic.Value
 	now.Store("before")
 	p, client := through(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, now.Load().(string)) })

@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 
 // A case that fails is a fault, unless a rule names it, it passes the next time, or
 // kube-scheduler fails it too.
-func TestJudge(t *testing.T) {
+func TestFailedCaseIsAFaultUnlessExcused(t *testing.T) {
 	rules, err := parseRules("= a reason\npkg TestOne/*\n")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 
 // The lists name tests that exist, and each case on the allow-list has a reason. What
 // is laid over Kubernetes fits its files.
-func TestLists(t *testing.T) {
+func TestListsNameTestsThatExist(t *testing.T) {
 	w, err := newWorkspace("..", t.TempDir())
 	if err != nil {
 		t.Fatal(err)

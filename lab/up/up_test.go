@@ -42,7 +42,7 @@ func TestValidate(t *testing.T) {
 
 // --once fails if a pod is missing, on a wrong node, or on an over-committed
 // node.
-func TestJudge(t *testing.T) {
+func TestOnceFailsUnlessAllIsPlacedWell(t *testing.T) {
 	s, err := sample.For(10)
 	if err != nil {
 		t.Fatal(err)

@@ -283,7 +283,7 @@ func untar(t *testing.T, content io.Reader) map[string]file {
 }
 
 // A help becomes a page that roff shows as it is.
-func TestPage(t *testing.T) {
+func TestHelpBecomesAPage(t *testing.T) {
 	got := string(page("berth-why", "Say why\n.hidden\n'quoted' \\ --flag\n", time.Unix(0, 0).UTC()))
 	want := ".TH BERTH-WHY 1 1970-01-01 Berth\n.SH NAME\nberth-why \\- Say why\n.SH DESCRIPTION\n.nf\nSay why\n\\&.hidden\n\\&'quoted' \\e \\-\\-flag\n.fi\n"
 	if got != want {
