@@ -32,7 +32,7 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			for _, e := range m.Step(time.Unix(1, 0), machine.ScheduleOne{}) {
 				if d, ok := e.(machine.AttemptDone); ok {
 					d := d.Decision
-					nodes[d.Pod] = fmt.Sprint(d.Node, d.Score, d.Ties, d.NodesFeasible, d.Result == decision.ResultScheduled)
+					nodes[d.Pod.String()] = fmt.Sprint(d.Node, d.Score, d.Ties, d.NodesFeasible, d.Result == decision.ResultScheduled)
 				}
 			}
 		}

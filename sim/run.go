@@ -104,7 +104,7 @@ func Run(in Input) (*Result, error) {
 		switch e := e.(type) {
 		case machine.AttemptDone:
 			r.Decisions++
-			said[e.Decision.Pod] = why(e.Decision)
+			said[e.Decision.Pod.String()] = why(e.Decision)
 			if in.Decided != nil {
 				in.Decided(e.Decision)
 			}

@@ -184,10 +184,10 @@ func nobodyIsTriedForNothing(t *testing.T, name string, in Input) {
 		switch e := e.(type) {
 		case machine.AttemptDone:
 			if d := e.Decision; d.Result == decision.ResultUnschedulable {
-				if tried[d.Pod] {
-					twice = append(twice, d.Pod)
+				if tried[d.Pod.String()] {
+					twice = append(twice, d.Pod.String())
 				}
-				tried[d.Pod] = true
+				tried[d.Pod.String()] = true
 				return
 			}
 			clear(tried)
@@ -242,7 +242,7 @@ func TestCreationAndStart(t *testing.T) {
 		Nodes:   []*object.Node{{Name: "a", AllowedPods: 10}},
 		Pods:    []*object.Pod{pod("new", 0), pod("newer", 0), pod("young", time.Second), running, pod("old", time.Hour)},
 		Machine: o,
-		Decided: func(d *decision.Decision) { order = append(order, d.Pod) },
+		Decided: func(d *decision.Decision) { order = append(order, d.Pod.String()) },
 	})
 	if err != nil {
 		t.Fatal(err)

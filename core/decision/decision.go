@@ -114,7 +114,7 @@ const (
 // Decision is the record of one attempt for one pod.
 type Decision struct {
 	UID     types.UID
-	Pod     string // namespace/name
+	Pod     types.NamespacedName
 	Profile string
 	Attempt int
 	// Flushed: nothing called the pod for this attempt; it had waited too long.

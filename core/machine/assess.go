@@ -30,7 +30,7 @@ func (m *Machine) Assess(p *object.Pod) *decision.Decision { return m.assessWith
 func (m *Machine) AssessBriefly(p *object.Pod) *decision.Decision { return m.assessWith(p, false) }
 
 func (m *Machine) assessWith(p *object.Pod, nodes bool) *decision.Decision {
-	d := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: p.SchedulerName, Attempt: 1, NodesTotal: m.table.Live(), Result: decision.ResultError}
+	d := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: 1, NodesTotal: m.table.Live(), Result: decision.ResultError}
 	if err := m.guard("scheduling cycle", "", func() { m.assess(p, d, nodes) }); err != nil {
 		d.Result, d.Err = decision.ResultError, err
 	}
@@ -138,7 +138,7 @@ func (m *Machine) podsOf(out framework.PostFilterResult) (pods []*object.Pod) {
 func sortedNames(pods []*object.Pod) []types.NamespacedName {
 	sorted := make([]types.NamespacedName, len(pods))
 	for i, p := range pods {
-		sorted[i] = nameOf(p)
+		sorted[i] = p.NamespacedName()
 	}
 	slices.SortFunc(sorted, func(x, y types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))

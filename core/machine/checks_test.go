@@ -43,7 +43,7 @@ func (w *world) checkRoom(d *decision.Decision) {
 			sum[b.Pod.UID] = b.Pod.Demand.Usage.MilliCPU
 		}
 	}
-	mine := w.told[d.Pod].Demand.Usage.MilliCPU
+	mine := w.told[d.Pod.String()].Demand.Usage.MilliCPU
 	delete(sum, d.UID)
 	total := mine
 	for _, cpu := range sum {
@@ -151,7 +151,7 @@ func (w *world) checkRest() {
 	}
 	for _, ps := range w.m.sortedStates() {
 		switch {
-		case ps.binding != nil, ps.ended != nil, ps.unconfirmed != nil, ps.eviction != nil, w.m.names[nameOf(ps.pod)] != ps:
+		case ps.binding != nil, ps.ended != nil, ps.unconfirmed != nil, ps.eviction != nil, w.m.names[ps.pod.NamespacedName()] != ps:
 			w.Fatalf("more is remembered of %s than that it is there: %+v", ps.pod.UID, ps)
 		case ps.nominating != nil:
 			w.Fatalf("a nomination of %s was asked for and is not shown: %q", ps.pod.UID, *ps.nominating)

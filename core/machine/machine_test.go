@@ -125,7 +125,7 @@ func TestMadeAnew(t *testing.T) {
 			again := s.pod("p", 40)
 			s.setPod(again)
 			s.relist()
-			if known := s.m.names[nameOf(again)].pod; known.UID != again.UID {
+			if known := s.m.names[again.NamespacedName()].pod; known.UID != again.UID {
 				t.Fatalf("ns/p is %s, want %s", known.UID, again.UID)
 			}
 			s.settle()
@@ -311,7 +311,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"dequeued":    func(m *Machine, p *object.Pod) { m.dequeue(m.pods[p.UID]) },
 		"lost":        func(m *Machine, p *object.Pod) { m.pods[p.UID].entry = nil },
 		"assumed":     func(m *Machine, p *object.Pod) { m.pods["running-3"].assumed = true },
-		"name":        func(m *Machine, p *object.Pod) { delete(m.names, nameOf(p)) },
+		"name":        func(m *Machine, p *object.Pod) { delete(m.names, p.NamespacedName()) },
 		"UID":         func(m *Machine, p *object.Pod) { delete(m.pods, p.UID) },
 		"gone":        func(m *Machine, p *object.Pod) { m.pods["x"] = &podState{pod: stranger} },
 		"ended":       func(m *Machine, p *object.Pod) { m.pods[p.UID].ended = m.pods[p.UID].binding },

@@ -15,7 +15,7 @@ import (
 
 // podSet takes in a pod as the API shows it.
 func (m *Machine) podSet(p *object.Pod) {
-	ps := m.names[nameOf(p)]
+	ps := m.names[p.NamespacedName()]
 	if ps != nil && ps.pod.UID != p.UID {
 		m.endPod(ps)
 		ps = nil
@@ -91,7 +91,7 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 		if ps := m.pods[p.UID]; !ps.toldGated {
 			ps.toldGated = true
 			m.emit(AttemptDone{&decision.Decision{
-				UID: p.UID, Pod: p.Key(), Profile: profile.Name, Result: decision.ResultGated, Gate: s,
+				UID: p.UID, Pod: p.NamespacedName(), Profile: profile.Name, Result: decision.ResultGated, Gate: s,
 				NodesTotal: m.table.Live(), RejectedBy: []string{pl.Name},
 			}})
 		}
@@ -167,7 +167,7 @@ func (m *Machine) podGone(e PodGone) {
 
 // endPod ends all that is under way for a pod that is gone.
 func (m *Machine) endPod(ps *podState) {
-	if name := nameOf(ps.pod); m.names[name] == ps {
+	if name := ps.pod.NamespacedName(); m.names[name] == ps {
 		delete(m.names, name)
 	}
 	m.setAssumed(ps, false)
@@ -213,7 +213,7 @@ func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
 	}
 	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
 	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
-	r := &decision.Decision{UID: p.UID, Pod: p.Key(), Profile: e.SchedulerName, Result: decision.ResultError,
+	r := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: e.SchedulerName, Result: decision.ResultError,
 		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}
 	m.emit(AttemptDone{r})
 	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})

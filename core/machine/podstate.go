@@ -51,19 +51,15 @@ type podState struct {
 // placed tells whether the pod takes room on a node.
 func (m *Machine) placed(ps *podState) bool { return m.table.Pod(ps.pod.UID) != nil }
 
-func nameOf(p *object.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-}
-
 // stateOf begins the state of a pod whose name is not known, or takes up the one
 // that was left when the pod was gone.
 func (m *Machine) stateOf(p *object.Pod) *podState {
-	name, ps := nameOf(p), m.pods[p.UID]
+	name, ps := p.NamespacedName(), m.pods[p.UID]
 	if ps == nil {
 		ps = &podState{pod: p}
 		m.pods[p.UID] = ps
 	}
-	if old := nameOf(ps.pod); old != name && m.names[old] == ps {
+	if old := ps.pod.NamespacedName(); old != name && m.names[old] == ps {
 		delete(m.names, old)
 	}
 	m.names[name] = ps
@@ -73,7 +69,7 @@ func (m *Machine) stateOf(p *object.Pod) *podState {
 // forget drops the state of a pod that is gone, unless a reply is awaited that
 // is about it.
 func (m *Machine) forget(ps *podState) {
-	if m.names[nameOf(ps.pod)] != ps && ps.ended == nil && ps.eviction == nil {
+	if m.names[ps.pod.NamespacedName()] != ps && ps.ended == nil && ps.eviction == nil {
 		delete(m.pods, ps.pod.UID)
 		m.endHosted(ps.pod)
 	}

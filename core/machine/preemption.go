@@ -50,7 +50,7 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 		if pl == nil {
 			continue
 		}
-		a.record.Victims = append(a.record.Victims, types.NamespacedName{Namespace: pl.Pod.Namespace, Name: pl.Pod.Name})
+		a.record.Victims = append(a.record.Victims, pl.Pod.NamespacedName())
 		m.evict(m.pods[uid], pl.Pod, a.pod, plan.NominatedNodeName, plugin)
 	}
 	leaving := slices.DeleteFunc(slices.Clone(plan.Victims), func(uid types.UID) bool { return !m.evictingUID(uid) })

@@ -108,7 +108,7 @@ func (m *Machine) repairPod(ps *podState) {
 	if c := ps.binding; c != nil && c.phase.waits() {
 		m.waiting.add(c)
 	}
-	switch name := nameOf(ps.pod); {
+	switch name := ps.pod.NamespacedName(); {
 	case ps.entry != nil || m.placed(ps):
 		if m.names[name] == nil {
 			m.names[name] = ps // it was not gone yet

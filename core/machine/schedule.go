@@ -32,7 +32,7 @@ func newAttempt(ps *podState) *attempt {
 		cycle  bindingCycle
 	}{
 		attempt: attempt{state: ps, pod: p, profile: ps.request.Profile, request: ps.request},
-		record: decision.Decision{UID: p.UID, Pod: p.Key(), Profile: p.SchedulerName,
+		record: decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName,
 			Attempt: ps.entry.Attempts(), Flushed: ps.entry.Flushed()},
 	}
 	all.attempt.record, all.attempt.binding = &all.record, &all.cycle

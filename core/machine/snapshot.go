@@ -71,7 +71,7 @@ func (m *Machine) Snapshot() *Snapshot {
 		s.Unlisted = append(s.Unlisted, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
 	}
 	for _, ps := range m.sortedStates() {
-		if ps.ended != nil || ps.unconfirmed != nil || m.names[nameOf(ps.pod)] != ps {
+		if ps.ended != nil || ps.unconfirmed != nil || m.names[ps.pod.NamespacedName()] != ps {
 			return nil // a reply is awaited
 		}
 		if saved := ps.saved(m.now); saved != (SavedPod{UID: ps.pod.UID}) {

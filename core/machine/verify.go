@@ -70,7 +70,7 @@ func (m *Machine) verifyPod(ps *podState) error {
 // and that one that is gone is still remembered for a reply.
 func (m *Machine) verifyNames() error {
 	for name, ps := range m.names { // any order: an error is an error
-		if m.pods[ps.pod.UID] != ps || nameOf(ps.pod) != name || ps.entry == nil && !m.placed(ps) && !ps.pod.Terminating {
+		if m.pods[ps.pod.UID] != ps || ps.pod.NamespacedName() != name || ps.entry == nil && !m.placed(ps) && !ps.pod.Terminating {
 			return fmt.Errorf("pod %s is known by name; by UID %t, in the queue %t, placed %t",
 				name, m.pods[ps.pod.UID] == ps, ps.entry != nil, m.placed(ps))
 		}
@@ -79,7 +79,7 @@ func (m *Machine) verifyNames() error {
 		}
 	}
 	for uid, ps := range m.pods { // any order: an error is an error
-		if m.names[nameOf(ps.pod)] == ps {
+		if m.names[ps.pod.NamespacedName()] == ps {
 			continue
 		}
 		if uid != ps.pod.UID || ps.entry != nil || m.placed(ps) || ps.ended == nil && ps.eviction == nil {

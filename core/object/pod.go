@@ -96,6 +96,11 @@ type HostPort struct {
 // have the same key one after the other; the UID tells them apart.
 func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
 
+// NamespacedName is the pod's name as a key.
+func (p *Pod) NamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
 // Alike tells whether two states of a placed pod differ in nothing that counts
 // for others: what it takes and holds, what selects it, its own terms, how much
 // it would be missed. So it

@@ -72,7 +72,7 @@ func (c counting) Step(now time.Time, e machine.Event) []machine.Effect {
 	for i := range effects {
 		if done, ok := effects[i].(machine.AttemptDone); ok && done.Decision.Result != decision.ResultScheduled {
 			c.reach.mu.Lock()
-			c.reach.attempts[done.Decision.Pod]++
+			c.reach.attempts[done.Decision.Pod.String()]++
 			c.reach.mu.Unlock()
 		}
 	}

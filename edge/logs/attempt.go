@@ -3,6 +3,7 @@ package logs
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -13,7 +14,7 @@ import (
 
 // attempted logs the record of an attempt.
 func (l *Logger) attempted(r *decision.Decision) {
-	pod := parse(r.Pod)
+	pod := named(r.Pod)
 	if l.level >= 10 {
 		l.nodes(r, pod)
 	}
@@ -139,13 +140,9 @@ func (l *Logger) bindReplied(e machine.BindReply) {
 
 func (l *Logger) nameOf(e machine.BindReply) klog.ObjectRef {
 	if p, ok := l.placed[e.UID]; ok {
-		return parse(p.record.Pod)
+		return named(p.record.Pod)
 	}
 	return klog.ObjectRef{}
 }
 
-// parse splits namespace/name.
-func parse(key string) klog.ObjectRef {
-	namespace, name, _ := strings.Cut(key, "/")
-	return klog.KRef(namespace, name)
-}
+func named(pod types.NamespacedName) klog.ObjectRef { return klog.KRef(pod.Namespace, pod.Name) }

@@ -35,7 +35,7 @@ func (l *Logger) trace(s loop.Step) {
 			continue
 		}
 		id := rand.Int32() // #nosec G404 -- it groups lines, as kube-scheduler's does
-		pod := parse(done.Decision.Pod)
+		pod := named(done.Decision.Pod)
 		var b strings.Builder
 		fmt.Fprintf(&b, "Trace[%d]: %q namespace:%s,name:%s (%s) (total time: %dms):", id, "Scheduling", pod.Namespace, pod.Name,
 			s.Now.Format("02-Jan-2006 "+clock), s.Took.Milliseconds())

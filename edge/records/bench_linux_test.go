@@ -135,7 +135,7 @@ func BenchmarkRecord(b *testing.B) {
 	r := New(64 << 20)
 	p := decode.Pod(benchPod(1, "1"))
 	d := placement(1, 1)
-	d.UID, d.Pod = p.UID, p.Key()
+	d.UID, d.Pod = p.UID, p.NamespacedName()
 	attempt := []machine.Effect{machine.AttemptDone{Decision: d}, machine.Bind{Pod: p, Node: d.Node}}
 	bound := []machine.Effect{machine.PublishEvent{Pod: p, Reason: "Scheduled"}}
 	b.ReportAllocs()

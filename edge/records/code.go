@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 )
@@ -65,6 +67,17 @@ func (e *encoder) time(t time.Time) {
 		return
 	}
 	e.number(t.UnixNano())
+}
+
+// name writes namespace/name as str does.
+func (e *encoder) name(n types.NamespacedName) {
+	length := len(n.Namespace) + 1 + len(n.Name)
+	if length > mostString {
+		e.str(n.String())
+		return
+	}
+	e.b = binary.AppendUvarint(e.b, uint64(length))
+	e.b = append(append(append(e.b, n.Namespace...), '/'), n.Name...)
 }
 
 func (e *encoder) str(s string) {

@@ -33,7 +33,7 @@ func (e entry) pod() []byte {
 func (e *encoder) attempt(now int64, r *decision.Decision, queued time.Time) []byte {
 	e.cut = false
 	e.begin(kindAttempt, now, string(r.UID))
-	e.str(r.Pod)
+	e.name(r.Pod)
 	e.b = append(e.b, byte(slices.Index(results, r.Result)))
 	e.time(queued)
 	e.number(int64(r.Attempt))
@@ -57,7 +57,7 @@ func (e *encoder) attempt(now int64, r *decision.Decision, queued time.Time) []b
 		e.number(int64(t.Nodes))
 		e.strs(t.Reasons)
 	})
-	e.list(len(r.Victims), func(i int) { e.str(r.Victims[i].Namespace + "/" + r.Victims[i].Name) })
+	e.list(len(r.Victims), func(i int) { e.name(r.Victims[i]) })
 	if e.cut {
 		e.b = append(e.b, 1)
 	} else {

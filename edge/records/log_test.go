@@ -30,9 +30,11 @@ func placement(i, attempt int) *decision.Decision {
 		Node: fmt.Sprintf("node-%d", i%5000), Score: 443, Ties: 3, NodesTotal: 5000, NodesFeasible: 4321}
 }
 
-func uid(i int) types.UID  { return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)) }
-func podName(i int) string { return fmt.Sprintf("namespace-%d/workload-5d8f7c6b9-%d", i%7, i) }
-func at(i int) time.Time   { return start.Add(time.Duration(i) * time.Millisecond) }
+func uid(i int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i)) }
+func podName(i int) types.NamespacedName {
+	return types.NamespacedName{Namespace: fmt.Sprintf("namespace-%d", i%7), Name: fmt.Sprintf("workload-5d8f7c6b9-%d", i)}
+}
+func at(i int) time.Time { return start.Add(time.Duration(i) * time.Millisecond) }
 func done(d *decision.Decision) []machine.Effect {
 	return []machine.Effect{machine.AttemptDone{Decision: d}}
 }
@@ -106,7 +108,7 @@ func TestTooManyPodsWait(t *testing.T) {
 	if r.log.unprotected.Load() == 0 || len(r.log.last) < 500 {
 		t.Errorf("%d are unprotected, %d protected", r.log.unprotected.Load(), len(r.log.last))
 	}
-	if found, _ := r.Find(Query{Pod: podName(19_999)}); len(found) != 1 {
+	if found, _ := r.Find(Query{Pod: podName(19_999).String()}); len(found) != 1 {
 		t.Errorf("the newest record: %+v", found)
 	}
 	// What is placed or goes gives its room back.

@@ -22,7 +22,7 @@ import (
 // What is read is what was written, whatever the kind of the attempt.
 func TestAttemptsComeBackAsTheyWere(t *testing.T) {
 	d := &decision.Decision{
-		UID: "u", Pod: "shop/cart-0", Profile: "p", Attempt: 7, Result: decision.ResultPreempting, NodesTotal: 3,
+		UID: "u", Pod: types.NamespacedName{Namespace: "shop", Name: "cart-0"}, Profile: "p", Attempt: 7, Result: decision.ResultPreempting, NodesTotal: 3,
 		Tallies: []decision.Tally{
 			{Blocker: decision.Blocker{Plugin: "NodeResourcesFit", Code: decision.Unschedulable, Reasons: []string{"Insufficient cpu", "Insufficient memory"}}, Nodes: 2},
 			{Blocker: decision.Blocker{Plugin: "NodeName", Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"node(s) didn't match"}}, Nodes: 1},
@@ -44,7 +44,7 @@ func TestAttemptsComeBackAsTheyWere(t *testing.T) {
 	if len(found) != 1 || more || !reflect.DeepEqual(found[0], want) {
 		t.Errorf("got  %+v\nwant %+v", found, want)
 	}
-	failed := &decision.Decision{UID: "u", Pod: "shop/cart-0", Attempt: 8, Result: decision.ResultError, Err: errors.New("no such luck")}
+	failed := &decision.Decision{UID: "u", Pod: types.NamespacedName{Namespace: "shop", Name: "cart-0"}, Attempt: 8, Result: decision.ResultError, Err: errors.New("no such luck")}
 	r.Observe(loop.Step{Now: at(1), Effects: done(failed)})
 	if found, _ := r.Find(Query{Since: at(1)}); len(found) != 1 || found[0].Message != "no such luck" {
 		t.Errorf("got %+v", found)
@@ -82,7 +82,7 @@ func TestFind(t *testing.T) {
 		more  bool
 	}{
 		{Query{}, 100, false},
-		{Query{Pod: podName(5)}, 1, false},
+		{Query{Pod: podName(5).String()}, 1, false},
 		{Query{Node: "node-4"}, 1, false},
 		{Query{Reason: "insufficient CPU"}, 50, false},
 		{Query{Reason: "NodeResourcesFit", Since: at(50)}, 25, false},

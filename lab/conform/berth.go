@@ -328,7 +328,7 @@ func (b *berth) forget(p *v1.Pod) {
 // record puts a decision into the oracle's terms: of several blockers the
 // first.
 func record(d *decision.Decision) oracle.Record {
-	rec := oracle.Record{Pod: d.Pod, Result: oracle.Result(d.Result), Message: explain.Message(d),
+	rec := oracle.Record{Pod: d.Pod.String(), Result: oracle.Result(d.Result), Message: explain.Message(d),
 		Plugins: d.RejectedBy, Nominated: d.NominatedNode, Node: d.Node}
 	for _, v := range d.Victims {
 		rec.Victims = append(rec.Victims, v.String())

@@ -70,8 +70,9 @@ func (x *executor) Do(e machine.Effect) {
 	case machine.AttemptDone:
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.order = append(x.order, e.Decision.Pod)
-		x.decisions[e.Decision.Pod] = append(x.decisions[e.Decision.Pod], e.Decision)
+		pod := e.Decision.Pod.String()
+		x.order = append(x.order, pod)
+		x.decisions[pod] = append(x.decisions[pod], e.Decision)
 	}
 }
 

@@ -196,7 +196,7 @@ func (x *exact) step(e *recording.Entry) {
 		r.Decisions++
 		r.ByResult[d.Result]++
 		if x.decided != nil {
-			x.decided(Attempt{e.Now, d.Pod, d.Result, d.Node, d.Score, d.NodesFeasible, d.Attempt})
+			x.decided(Attempt{e.Now, d.Pod.String(), d.Result, d.Node, d.Score, d.NodesFeasible, d.Attempt})
 		}
 		switch {
 		case !x.exact:

@@ -51,7 +51,7 @@ type blocker struct {
 
 func newAttempt(d *decision.Decision) attempt {
 	a := attempt{
-		Pod: d.Pod, Profile: d.Profile, Attempt: d.Attempt, Result: string(d.Result),
+		Pod: d.Pod.String(), Profile: d.Profile, Attempt: d.Attempt, Result: string(d.Result),
 		NodesTotal: d.NodesTotal, NodesFeasible: d.NodesFeasible,
 		Message: explain.Message(d), Plugins: rejectors(d),
 	}

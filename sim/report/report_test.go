@@ -47,7 +47,7 @@ func compact(t *testing.T, d *decision.Decision) string {
 // Each result of a decision has its own form in JSON and YAML.
 func TestDecisions(t *testing.T) {
 	base := func(r decision.Result) *decision.Decision {
-		return &decision.Decision{Pod: "ns/p", Profile: "prof", Attempt: 2, Result: r, NodesTotal: 3, Node: "a", NodesFeasible: 2}
+		return &decision.Decision{Pod: types.NamespacedName{Namespace: "ns", Name: "p"}, Profile: "prof", Attempt: 2, Result: r, NodesTotal: 3, Node: "a", NodesFeasible: 2}
 	}
 	preempting := base(decision.ResultPreempting)
 	preempting.NodesFeasible, preempting.Node, preempting.NominatedNode = 0, "", "c"
@@ -118,7 +118,7 @@ func TestBrokenOutput(t *testing.T) {
 // the best answers, and says what it leaves out.
 func TestLargeCluster(t *testing.T) {
 	var nodes []*object.Node
-	d := &decision.Decision{Pod: "ns/p", Result: decision.ResultScheduled, Node: "n-49", NodesTotal: 50}
+	d := &decision.Decision{Pod: types.NamespacedName{Namespace: "ns", Name: "p"}, Result: decision.ResultScheduled, Node: "n-49", NodesTotal: 50}
 	for i := range 50 {
 		name := fmt.Sprintf("n-%02d", i)
 		nodes = append(nodes, &object.Node{Name: name, AllowedPods: 10})

@@ -51,7 +51,7 @@ func (t *Table) AttemptDone(d *decision.Decision) {
 		short.Nodes = notable(d.Nodes)
 		d = &short
 	}
-	t.last[d.Pod] = d
+	t.last[d.Pod.String()] = d
 }
 
 // notable picks the feasible nodes with the highest totals and the first that

@@ -181,8 +181,8 @@ func (p *play) observe(e machine.Effect) {
 	}
 	switch e := e.(type) {
 	case machine.AttemptDone:
-		p.last[e.Decision.Pod] = e.Decision
-		p.decided = append(p.decided, e.Decision.Pod)
+		p.last[e.Decision.Pod.String()] = e.Decision
+		p.decided = append(p.decided, e.Decision.Pod.String())
 	case machine.PublishEvent:
 		p.notes[e.Pod.Key()] = e
 	}

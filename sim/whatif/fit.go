@@ -133,7 +133,7 @@ func (f *fitting) chosen(name string) (*object.Pod, error) {
 // decided notes why a copy was not placed. What preemption says of it does not
 // count: copies evict nobody.
 func (f *fitting) decided(d *decision.Decision) {
-	if d.Result == decision.ResultScheduled || f.stops != "" || !slices.Contains(f.last, d.Pod) {
+	if d.Result == decision.ResultScheduled || f.stops != "" || !slices.Contains(f.last, d.Pod.String()) {
 		return
 	}
 	plain := *d
