@@ -37,7 +37,6 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 	for _, signature := range slices.Sorted(maps.Keys(e.early)) {
 		e.release(e.early[signature])
 	}
-	e.ahead = e.ahead[:0]
 	for _, r := range requests {
 		e.clock++
 		c := e.classOf(r)
@@ -59,6 +58,8 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 			e.ahead[i].refreshOwn(e.table, 1, &e.workerScratch[worker])
 		}
 	})
+	clear(e.ahead)
+	e.ahead = e.ahead[:0]
 }
 
 // firstPassIsLong tells whether the view has not counted its domains so far. That pass is

@@ -200,6 +200,9 @@ func (e *Engine) dropShared(keep *sharedAnswers) {
 			used[v.shared] = true
 		}
 	}
+	for _, v := range e.ahead { // some may have been dropped since
+		used[v.shared] = true
+	}
 	if e.transient != nil {
 		used[e.transient.shared] = true
 	}

@@ -102,3 +102,37 @@ func TestFailuresAheadAreNotKept(t *testing.T) {
 		t.Errorf("still rejected: %v", o.Rejected)
 	}
 }
+
+// A view that is being made ahead keeps the answers that it shares, though the views of
+// the pods after it take its room.
+func TestAheadKeepsWhatItShares(t *testing.T) {
+	tb := ranked(300)
+	p := buildProfile([]*rule{
+		{name: "F", reads: []string{"k"}, explain: always(decision.Unschedulable, "odd"),
+			reject: func(p *object.Pod, at site) framework.Verdict {
+				return when(p.Labels["k"] != "" && number(at.node.Labels, "rank")%2 == 1)
+			}},
+		{name: "S", reads: []string{"k", "m"}, weight: 1, normalize: func(raw, low, high int64) int64 { return 100 * (raw - low) / max(1, high-low) },
+			score: func(p *object.Pod, at site) int64 {
+				return number(at.node.Labels, "rank") % max(1, number(p.Labels, "m"))
+			}},
+	})
+	for range 10 { // which answers give their room is up to the order of a map
+		e := New(tb, seed, 2)
+		e.budget = fixedRows + tb.Rows() // one view
+		var requests []*Request
+		for i := range 24 {
+			m := "0"
+			if i >= 3 {
+				m = "9"
+			}
+			r := For(p, newPod(fmt.Sprint("p", i), map[string]string{"k": fmt.Sprint("v", i), "m": m}, 1, 1))
+			e.Decide(r, nil)
+			requests = append(requests, r)
+		}
+		e.RefreshAhead(requests)
+		if err := e.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
