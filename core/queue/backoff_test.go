@@ -7,7 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // Backoff doubles with every failure up to its limit, and never overflows.
@@ -180,4 +182,29 @@ func TestBackoffIsWaitedOut(t *testing.T) {
 	b.pop(end.Add(-1), "")
 	b.Flush(end)
 	b.pop(end, "p")
+}
+
+// Without the gate SchedulerPopFromBackoffQ a pod whose gate closes in its backoff is
+// gated when the backoff ends, and when it is activated.
+func TestGateThatClosesInBackoff(t *testing.T) {
+	for _, activated := range []bool{false, true} {
+		var gate *decision.Status
+		q := New(Options{InitialBackoff: time.Second, MaxBackoff: 10 * time.Second, MaxUnschedulable: time.Hour, WaitOutBackoff: true,
+			PreEnqueue: func(*object.Pod) *decision.Status { return gate }})
+		e := q.Add(start, pod("p"))
+		q.Pop(start)
+		q.Requeue(start, e, nil, nil)
+		if e.Place() != Backoff && e.Place() != ErrorBackoff {
+			t.Fatalf("in %v after the attempt", e.Place())
+		}
+		gate = &decision.Status{Code: decision.UnschedulableAndUnresolvable, Plugin: "Gate"}
+		if activated {
+			q.Activate(start, e)
+		} else {
+			q.Flush(at(1500 * time.Millisecond))
+		}
+		if e.Place() != Gated || q.illegal != nil {
+			t.Errorf("activated %v: in %v, %v", activated, e.Place(), q.illegal)
+		}
+	}
 }

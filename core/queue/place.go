@@ -60,13 +60,13 @@ var Moves = [places][places]string{
 	Backoff: {
 		Active:   "the backoff is over, or Activate",
 		InFlight: "Pop, when nothing is active",
-		Gated:    "Reconfigure, and a PreEnqueue plugin rejects the pod",
+		Gated:    "Reconfigure, or backoff is waited out, and a PreEnqueue plugin rejects the pod",
 		Nowhere:  "Delete",
 	},
 	ErrorBackoff: {
 		Active:  "the backoff is over, or Activate",
 		Backoff: "SkipBackoff",
-		Gated:   "Reconfigure, and a PreEnqueue plugin rejects the pod",
+		Gated:   "Reconfigure, or backoff is waited out, and a PreEnqueue plugin rejects the pod",
 		Nowhere: "Delete",
 	},
 	Unschedulable: {

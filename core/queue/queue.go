@@ -248,7 +248,7 @@ func (q *Queue) Activate(now time.Time, entries ...*Entry) {
 		case Unschedulable, Gated:
 			q.enqueue(now, e, Active, eventActivate)
 		case Backoff, ErrorBackoff:
-			q.put(now, e, Active, eventActivate)
+			q.endBackoff(now, e, eventActivate)
 		case InFlight:
 			e.activated = true
 		}
@@ -282,7 +282,7 @@ func (q *Queue) SkipBackoff(now time.Time, e *Entry) {
 func (q *Queue) Flush(now time.Time) {
 	for _, place := range []Place{Backoff, ErrorBackoff} {
 		for e := q.heaps[place].head(); e != nil && !q.backingOff(e, now); e = q.heaps[place].head() {
-			q.put(now, e, Active, eventBackoffComplete)
+			q.endBackoff(now, e, eventBackoffComplete)
 		}
 	}
 	for _, place := range []Place{Unschedulable, Gated} {
@@ -333,6 +333,16 @@ func (q *Queue) moveToActiveOrBackoff(now time.Time, e *Entry, how strategy, eve
 		to = Backoff
 	}
 	q.enqueue(now, e, to, event)
+}
+
+// endBackoff makes the pod active. PreEnqueue plugins are asked again where it waited
+// all its backoff out, as in v1.36.
+func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
+	if q.opts.WaitOutBackoff {
+		q.enqueue(now, e, Active, event)
+	} else {
+		q.put(now, e, Active, event)
+	}
 }
 
 // enqueue puts the pod there if PreEnqueue lets it, else it is gated.
