@@ -44,7 +44,6 @@ type counts struct {
 	tentative bool            // what was counted by rows holds for a try only
 	domains   []domain.Domain // room for addRow
 	alike     *domain.Nodes   // by the same keys; what counts share
-	found     tally           // room for CountAll
 
 	weights weights
 }
@@ -216,22 +215,22 @@ func (c *counts) CountAll(t *table.Table) {
 	}
 	for i := range c.selections {
 		s := &c.selections[i]
-		c.found = append(c.found[:0], make(tally, len(c.cells))...)
+		found := make(tally, len(c.cells))
 		t.PodsByLabels(c.namespace, func(same *table.PodsWithLabels) {
 			if s.Empty() || !s.Matches(labels.Set(same.Labels)) {
 				return
 			}
 			if same.Terminating() == 0 {
-				c.found.add(same.Rows())
+				found.add(same.Rows())
 				return
 			}
 			for i, pl := range same.Pods() {
 				if !pl.Pod.Terminating {
-					c.found.add(same.Rows()[i : i+1])
+					found.add(same.Rows()[i : i+1])
 				}
 			}
 		})
-		c.addFound(s)
+		c.addFound(s, found)
 	}
 	if c.kind == hard {
 		c.findMinimums()
@@ -249,12 +248,12 @@ func (n tally) add(rows []table.Row) {
 
 // addFound counts the pods that were found on the rows, for the constraints with the
 // selector, but for the minimums.
-func (c *counts) addFound(s *selection) {
+func (c *counts) addFound(s *selection, found tally) {
 	own := c.locations.UniquePerNode
 	if !slices.Contains(s.constraints, own) {
 		own = -1
 	}
-	for r, n := range c.found {
+	for r, n := range found {
 		cell, met := c.cells[r], c.admitted[r]
 		if n == 0 || cell < 0 || met&topologyLabels == 0 {
 			continue
