@@ -3,6 +3,7 @@ package compat
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -75,6 +76,7 @@ type Hosts struct {
 	// slicesFailed.
 	slices       *tracker.Tracker
 	slicesFailed error
+	slicesOnce   sync.Once       // follows them, or has it that nobody does
 	watched      map[string]bool // resources of which plugins want events
 }
 

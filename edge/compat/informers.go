@@ -118,6 +118,7 @@ func (h *Hosts) Start(ctx context.Context) error {
 			return fmt.Errorf("recording events of plugins: %w", err)
 		}
 	}
+	h.slicesOnce.Do(func() {}) // whoever asks from now on sees slices without rules
 	if h.slices != nil {
 		context.AfterFunc(ctx, h.slices.Stop)
 	}

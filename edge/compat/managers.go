@@ -50,11 +50,15 @@ func (h *handle) SharedDRAManager() fwk.SharedDRAManager {
 	return draManager{h.Hosts}
 }
 
-// followSlices starts to follow device taint rules, where their feature gate is on.
+// followSlices starts to follow device taint rules, where their feature gate is on and
+// the informers are not started yet.
 func (h *Hosts) followSlices() {
-	if h.slices != nil || h.slicesFailed != nil || h.factory == nil || !h.options.DeviceTaintRules {
-		return
+	if h.factory != nil && h.options.DeviceTaintRules {
+		h.slicesOnce.Do(h.startSlices)
 	}
+}
+
+func (h *Hosts) startSlices() {
 	resources := h.factory.Resource()
 	h.slices, h.slicesFailed = tracker.StartTracker(klog.NewContext(context.Background(), h.options.Logger), tracker.Options{
 		EnableDeviceTaintRules: true, EnableConsumableCapacity: h.options.ConsumableCapacity, KubeClient: h.options.Client,

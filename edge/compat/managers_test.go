@@ -2,6 +2,7 @@ package compat
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -62,5 +63,33 @@ func TestDeviceTaintRules(t *testing.T) {
 		if devices := list[0].Spec.Devices; len(devices[0].Taints) != 0 || (len(devices[1].Taints) == 1) != on {
 			t.Errorf("gate %t: %+v", on, devices)
 		}
+	}
+}
+
+// A plugin that asks for the manager when nodes are filtered, on several goroutines,
+// starts nothing: it sees the slices without what rules add.
+func TestManagerThatIsAskedForLate(t *testing.T) {
+	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}}
+	h := New(Options{Logger: klog.Background(), Client: fake.NewClientset(slice), Dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme), DeviceTaintRules: true})
+	h.Connect(nil, make(noted, 10))
+	_ = h.factory.Resource().V1().ResourceSlices().Informer()
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !h.WaitForSync(t.Context()) {
+		t.Fatal("not synced")
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			list, err := (&handle{&Host{Hosts: h}}).SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules()
+			if err != nil || len(list) != 1 {
+				t.Errorf("got %v, %v", list, err)
+			}
+		})
+	}
+	all.Wait()
+	if h.slices != nil {
+		t.Error("a tracker was started that nobody stops")
 	}
 }
