@@ -100,16 +100,23 @@ func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 	}
 	if r.last > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.last)
+		ctx, cancel = context.WithCancel(ctx) // without a deadline: client-go would not even try shortly before one
 		defer cancel()
+		defer time.AfterFunc(r.last, cancel).Stop()
 	}
-	watch(ctx, clients, o.Profiles, recorder, stderr)
+	unread := watch(ctx, clients, o.Profiles, recorder, stderr)
 	end, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	recorder.Close(end)
 	n := recorder.Counters()
+	if unread != nil && n.Entries == 0 {
+		return fmt.Errorf("nothing was recorded: %w", unread)
+	}
 	fmt.Fprintf(stderr, "%d events recorded in %s\n", n.Entries, r.to)
-	if n.Lost > 0 {
+	switch {
+	case unread != nil:
+		return fmt.Errorf("the record is not complete: %w", unread)
+	case n.Lost > 0:
 		return fmt.Errorf("%d events were lost: the record has a gap", n.Lost)
 	}
 	return nil
@@ -124,8 +131,9 @@ func (r *recordOptions) clients() (*kube.Clients, error) {
 	return kube.NewClients(api, func() bool { return false })
 }
 
-// watch records what the watches show until the context ends.
-func watch(ctx context.Context, clients *kube.Clients, profiles []*profile.Profile, recorder *recording.Recorder, stderr io.Writer) {
+// watch records what the watches show until the context ends. It returns why not all
+// that decisions need was listed.
+func watch(ctx context.Context, clients *kube.Clients, profiles []*profile.Profile, recorder *recording.Recorder, stderr io.Writer) error {
 	var mu sync.Mutex
 	post := func(e machine.Event) {
 		mu.Lock()
@@ -134,11 +142,24 @@ func watch(ctx context.Context, clients *kube.Clients, profiles []*profile.Profi
 	}
 	w := kube.NewWatcher(clients, profile.Reads(profiles), post, klog.Background())
 	w.Record(recording.NewObjects(nil).Attach)
-	go w.Probe(ctx)
+	probed := make(chan error, 1)
+	go func() { probed <- w.Probe(ctx) }()
 	go func() {
 		if w.WaitForSync(ctx) {
 			fmt.Fprintln(stderr, "all objects are listed; what changes is being recorded")
 		}
 	}()
 	w.Run(ctx)
+	if err := <-probed; err != nil {
+		return fmt.Errorf("the API server could not be read: %w", err)
+	}
+	for _, m := range w.Missing() {
+		switch {
+		case m.Required && m.Err != nil:
+			return fmt.Errorf("the API server could not be read: %s: %w", m.Resource, m.Err)
+		case m.Required:
+			return fmt.Errorf("the API server could not be read: %s", m)
+		}
+	}
+	return nil
 }

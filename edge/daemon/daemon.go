@@ -269,7 +269,7 @@ func delayed(c *config.Config) bool {
 // watch tells the machine about the cluster until the context ends.
 func (d *Daemon) watch(ctx context.Context) {
 	d.logger.Info("Starting informers and waiting for sync...")
-	go d.watcher.Probe(ctx)
+	go func() { _ = d.watcher.Probe(ctx) }() // it logs what it sees
 	go d.watcher.Audit(ctx)
 	go func() {
 		if d.hosts != nil && (!d.startHosts(ctx) || !d.hosts.WaitForSync(ctx)) {

@@ -123,10 +123,11 @@ func (s *store) noting(lw *cache.ListWatch) *cache.ListWatch {
 	list := lw.ListWithContextFunc
 	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		l, err := list(ctx, o)
-		if err != nil {
-			s.failed.Store(&err)
-		} else {
+		switch {
+		case err == nil:
 			s.failed.Store(nil)
+		case ctx.Err() == nil: // else the end broke the list off
+			s.failed.Store(&err)
 		}
 		return l, err
 	}

@@ -85,16 +85,22 @@ func (w *Watcher) Run(ctx context.Context) {
 }
 
 // Probe waits until the API server answers and lets nodes be listed. Each time
-// that it does not, it says why and tries again, less and less often.
-func (w *Watcher) Probe(ctx context.Context) {
+// that it does not, it says why and tries again, less and less often. It returns the
+// last reason where the context ended first.
+func (w *Watcher) Probe(ctx context.Context) error {
+	last := errNoAnswer
 	for delay := time.Second; ; delay = min(2*delay, 30*time.Second) {
 		err := w.client.Get().Resource("nodes").Param("limit", "1").MaxRetries(0).Do(ctx).Error()
-		if err == nil || ctx.Err() != nil {
-			return
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return last
 		}
+		last = err
 		w.logger.Error(err, "Failed to read from the API server, retrying", "delay", delay)
 		if !sleep(ctx, delay) {
-			return
+			return last
 		}
 	}
 }

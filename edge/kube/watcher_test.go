@@ -192,7 +192,9 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	NewWatcher(clients, nil, nil, klog.Background()).Probe(t.Context())
+	if err := NewWatcher(clients, nil, nil, klog.Background()).Probe(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if len(codes) != 0 {
 		t.Errorf("gave up with %v to come", codes)
 	}
