@@ -2,7 +2,6 @@ package object
 
 import (
 	"cmp"
-
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
