@@ -32,6 +32,9 @@ const (
 // units returns the quantity in units of ten to the power of scale, rounded
 // away from zero.
 func units(q *resource.Quantity, scale resource.Scale) (int64, fidelity) {
+	if q.IsZero() { // its exponent may be beyond all reason, too
+		return 0, exact
+	}
 	if scale == 0 {
 		if n, ok := q.AsInt64(); ok {
 			return n, exact

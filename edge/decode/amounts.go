@@ -36,6 +36,9 @@ func absurd(q *resource.Quantity) bool {
 
 // whole tells that the amount is an int64, as it is when it was cut.
 func whole(q *resource.Quantity) bool {
+	if q.IsZero() { // AsInt64 counts its exponent down
+		return true
+	}
 	_, ok := q.AsInt64()
 	return ok
 }

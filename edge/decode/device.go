@@ -71,7 +71,10 @@ func extendedRequests(spec *v1.PodSpec) []object.ExtendedRequest {
 				continue
 			}
 			q := c.Resources.Requests[name]
-			count, _ := q.AsInt64() // 0 where it is no whole number
+			count := int64(0) // also where it is no whole number
+			if !q.IsZero() {  // AsInt64 counts its exponent down
+				count, _ = q.AsInt64()
+			}
 			list = append(list, object.ExtendedRequest{Resource: name, Count: count, Container: c.Name, At: at,
 				Request: fmt.Sprintf("container-%d-request-%d", at, i), Passing: passing})
 		}
