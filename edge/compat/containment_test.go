@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -121,23 +122,24 @@ func bindersInOrder(c *configv1.KubeSchedulerConfiguration) {
 	c.Profiles[0].Plugins.PostFilter.Disabled = []configv1.Plugin{{Name: "DefaultPreemption"}}
 }
 
+// What becomes of the pod that a plugin deals badly with.
+const (
+	fails   = "fails"   // its attempt
+	nowhere = "nowhere" // can it go: PostFilter makes no room
+	placed  = "placed"  // it is, all the same
+	stays   = "stays"   // it does, where it is
+)
+
 // Whatever a plugin does at whatever point is an error of that pod's attempt at most;
-// the pods that come next are placed.
+// the pods that come next are placed. The time is virtual, so that no call takes long but
+// those that hang.
 func TestEveryPointIsContained(t *testing.T) {
-	hang := make(chan struct{})
-	t.Cleanup(func() { close(hang) })
 	type deed = func() (string, int64, *fwk.Status)
 	var panics deed = func() (string, int64, *fwk.Status) { panic("boom") }
-	var hangs deed = func() (string, int64, *fwk.Status) { <-hang; return "", 0, nil }
+	var hangs deed // until the test ends
 	var exits deed = func() (string, int64, *fwk.Status) { runtime.Goexit(); return "", 0, nil }
 	var oddCode deed = func() (string, int64, *fwk.Status) { return "", 0, fwk.NewStatus(fwk.Code(99), "odd") }
 	var empty deed = func() (string, int64, *fwk.Status) { return "", 0, &fwk.Status{} }
-	const (
-		fails   = "fails"   // the attempt
-		nowhere = "nowhere" // can the pod go: PostFilter makes no room
-		placed  = "placed"  // the pod, all the same
-		stays   = "stays"   // the pod where it is
-	)
 	decided := []string{"PreFilter", "Filter", "PreScore", "Score", "NormalizeScore", "Reserve", "Permit"}
 	for _, tc := range []struct {
 		what   string
@@ -167,32 +169,43 @@ func TestEveryPointIsContained(t *testing.T) {
 		for _, at := range tc.points {
 			t.Run(tc.what+" "+at, func(t *testing.T) {
 				t.Parallel()
-				c := New(t, WithTimeout(50*time.Millisecond), WithConfig(bindersInOrder), breaking(at, tc.do))
-				c.Add(Node("a"), Node("b"), Pod("evil", "evil", "yes"))
-				switch tc.want {
-				case placed:
-					c.NodeOf("evil")
-				case fails:
-					// After a hang PreEnqueue is refused: that may be the record.
-					if d := c.Decision("evil", 0); d.Result != decision.ResultError && (d.Gate == nil || d.Gate.Code != decision.Error) {
-						t.Errorf("got %s: %v", d.Result, d.Err)
-					}
-				case nowhere:
-					if d := c.Decision("evil", 0); d.Result != decision.ResultUnschedulable && (d.Gate == nil || d.Gate.Code != decision.Error) {
-						t.Errorf("got %s: %v", d.Result, d.Err)
-					}
-				}
-				c.Add(Pod("good"))
-				c.NodeOf("good")
-				if tc.want != placed && c.Pod("evil").Spec.NodeName != "" {
-					t.Error("the pod was bound")
-				}
-				c.Delete(c.Pod("evil"))
-				c.Add(Pod("later"))
-				c.NodeOf("later")
+				synctest.Test(t, func(t *testing.T) { checkContained(t, at, tc.do, tc.want) })
 			})
 		}
 	}
+}
+
+// checkContained has the plugin do so at the point, or hang where do is nil, and
+// checks what becomes of its pod and of others.
+func checkContained(t *testing.T, at string, do func() (string, int64, *fwk.Status), want string) {
+	if do == nil {
+		hang := make(chan struct{})
+		t.Cleanup(func() { close(hang) })
+		do = func() (string, int64, *fwk.Status) { <-hang; return "", 0, nil }
+	}
+	c := New(t, WithTimeout(50*time.Millisecond), WithConfig(bindersInOrder), breaking(at, do))
+	c.Add(Node("a"), Node("b"), Pod("evil", "evil", "yes"))
+	switch want {
+	case placed:
+		c.NodeOf("evil")
+	case fails:
+		// After a hang PreEnqueue is refused: that may be the record.
+		if d := c.Failure("evil"); d.Result != decision.ResultError && (d.Gate == nil || d.Gate.Code != decision.Error) {
+			t.Errorf("got %s: %v", d.Result, d.Err)
+		}
+	case nowhere:
+		if d := c.Failure("evil"); d.Result != decision.ResultUnschedulable && (d.Gate == nil || d.Gate.Code != decision.Error) {
+			t.Errorf("got %s: %v", d.Result, d.Err)
+		}
+	}
+	c.Add(Pod("good"))
+	c.NodeOf("good")
+	if want != placed && c.Pod("evil").Spec.NodeName != "" {
+		t.Error("the pod was bound")
+	}
+	c.Delete(c.Pod("evil"))
+	c.Add(Pod("later"))
+	c.NodeOf("later")
 }
 
 // A goroutine that ends while many nodes are asked about at once lets no node pass.

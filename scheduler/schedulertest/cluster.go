@@ -310,6 +310,19 @@ func (c *Cluster) Decision(pod string, after int) *decision.Decision {
 	return d
 }
 
+// Failure waits for an attempt for the pod that did not bind it, and returns the record
+// that says so: the last one of those. An attempt that fails after the pod was placed
+// in memory has two records, of which the first says ResultScheduled or ResultWaiting.
+func (c *Cluster) Failure(pod string) *decision.Decision {
+	c.t.Helper()
+	var d *decision.Decision
+	c.Until("a failed attempt for pod "+pod, func() bool {
+		d = c.executor.failure("default/" + pod)
+		return d != nil
+	})
+	return d
+}
+
 // Client is what plugins get as ClientSet.
 func (c *Cluster) Client() *fake.Clientset { return c.client }
 

@@ -107,6 +107,18 @@ func (x *executor) decision(pod string, after int) *decision.Decision {
 	return nil
 }
 
+// failure is the last record of the pod's attempts that says that it failed.
+func (x *executor) failure(pod string) *decision.Decision {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, d := range slices.Backward(x.decisions[pod]) {
+		if d.Result != decision.ResultScheduled && d.Result != decision.ResultWaiting {
+			return d
+		}
+	}
+	return nil
+}
+
 func resourceOf(t testing.TB, o runtime.Object) (schema.GroupVersionResource, string) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)
 	if err != nil {
