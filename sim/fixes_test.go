@@ -115,7 +115,7 @@ func TestFixesHold(t *testing.T) {
 // devicesOnly tells whether devices that are not there block the pod everywhere: no
 // kind of fix makes devices.
 func devicesOnly(a *why.Answer) bool {
-	return len(a.Fixes) == 0 && !slices.ContainsFunc(a.Groups, func(g why.Group) bool {
+	return len(a.Fixes) == 0 && !slices.ContainsFunc(a.Groups, func(g why.NodeGroup) bool {
 		return !slices.ContainsFunc(g.Blockers, func(b why.Blocker) bool { return b.Plugin == "DynamicResources" })
 	})
 }

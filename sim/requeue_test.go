@@ -191,7 +191,7 @@ func (v *verifier) verify(e machine.Event) {
 		if e.Place() != queue.Unschedulable {
 			continue
 		}
-		o := v.evaluator.Decide(engine.For(v.profiles[p.SchedulerName], e.Pod), v.machine.Nominations())
+		o := v.evaluator.Decide(engine.For(v.profiles[p.SchedulerName], e.Pod), v.machine.Nominator())
 		if o.Rejected == nil && o.Feasible > 0 {
 			for _, line := range v.story {
 				v.Log(line)

@@ -99,7 +99,7 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 		if err != nil {
 			return err
 		}
-		result, ok = report.Room(room), room.Fits > 0
+		result, ok = report.PodsFit(room), room.Fits > 0
 	}
 	if err := s.write(stdout, result); err != nil {
 		return err

@@ -127,7 +127,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 }
 
 // statusOf is the exit status of an answer.
-func statusOf(v why.Verdict) error {
+func statusOf(v why.PodState) error {
 	switch v {
 	case why.Placed, why.WouldBePlaced:
 		return nil

@@ -74,7 +74,7 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 // statusOf is the exit status of an answer: nil for 0. A text tells it in a header.
 func (q *whyOptions) statusOf(header http.Header, body []byte) (status, err error) {
 	var said struct {
-		Verdict why.Verdict
+		Verdict why.PodState
 		Pending int
 	}
 	switch {
@@ -83,7 +83,7 @@ func (q *whyOptions) statusOf(header http.Header, body []byte) (status, err erro
 	case q.all:
 		said.Pending, err = strconv.Atoi(header.Get(api.PendingHeader))
 	default:
-		said.Verdict = why.Verdict(header.Get(api.VerdictHeader))
+		said.Verdict = why.PodState(header.Get(api.VerdictHeader))
 	}
 	if q.all {
 		return statusOfAll(said.Pending), err

@@ -43,7 +43,7 @@ func BenchmarkDefaultPlugins(b *testing.B) {
 				v := pattern(i)
 				pod := &object.Pod{UID: types.UID(fmt.Sprint(i % 20000)), Namespace: "default", Name: "pod"}
 				pod.Demand = resource.Demand{Requests: v, Usage: v, NonZero: v, Scoring: v}
-				t.Place(pod, t.Name(e.Decide(engine.For(options.Profiles[0], pod), nil).Row))
+				t.AddPod(pod, t.Name(e.Decide(engine.For(options.Profiles[0], pod), nil).Row))
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				pod := newPod(fmt.Sprint("p", i%1000), nil, 100, class(i))
-				t.Place(pod, t.Name(e.Decide(For(p, pod), nil).Row))
+				t.AddPod(pod, t.Name(e.Decide(For(p, pod), nil).Row))
 			}
 		})
 	}

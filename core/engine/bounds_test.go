@@ -213,7 +213,7 @@ func TestRowsChangeHands(t *testing.T) {
 				gone := w.name()
 				for _, p := range slices.Clone(w.placed) { // or the row would wait for them
 					if p.NodeName == gone {
-						w.Remove(p.UID)
+						w.RemovePod(p.UID)
 						w.placed = slices.DeleteFunc(w.placed, func(q *object.Pod) bool { return q == p })
 					}
 				}

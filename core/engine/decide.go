@@ -46,13 +46,13 @@ type Outcome struct {
 // Decide evaluates every node for the pod and chooses the best. Pods of at least
 // its priority that are nominated to a node count as placed there, but must not be
 // needed for the pod to fit.
-func (e *Engine) Decide(r *Request, nominated Nominations) *Outcome {
+func (e *Engine) Decide(r *Request, nominated Nominator) *Outcome {
 	return e.decide(r, nominated, nil)
 }
 
 // decide is the route from the pod's class to the choice. doc.go follows one
 // decision along it.
-func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) *Outcome {
+func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults) *Outcome {
 	e.trackTerms(nominated)
 	if e.plain {
 		return e.decidePlainly(r, nominated, rv) // plain.go
@@ -63,7 +63,7 @@ func (e *Engine) decide(r *Request, nominated Nominations, rv *extenderResults) 
 	if o.preFilterHosted(r); o.Rejected != nil { // hosted.go
 		return o
 	}
-	o.nominated.Nominations = nominated
+	o.nominated.Nominator = nominated
 	if v.narrowed != nil {
 		o.evaluateNarrowed() // narrowed.go
 	} else {

@@ -40,9 +40,9 @@ func TestWorkersDoNotMatter(t *testing.T) {
 			t.Fatalf("pod %d: %s", i, differ(y, x))
 		}
 		for range r.IntN(1000) {
-			tb.Place(newPod(fmt.Sprint("q", r.IntN(9000)), nil, 1000, 10), fmt.Sprint("node-", r.IntN(6000)))
+			tb.AddPod(newPod(fmt.Sprint("q", r.IntN(9000)), nil, 1000, 10), fmt.Sprint("node-", r.IntN(6000)))
 		}
-		tb.Place(pod, tb.Name(a.Row))
+		tb.AddPod(pod, tb.Name(a.Row))
 	}
 	for _, e := range []*Engine{one, four} {
 		if err := e.Check(); err != nil {
@@ -261,7 +261,7 @@ func TestTiesAreUniform(t *testing.T) {
 		byPod[o.Row]++
 		pairs[last*10+o.Row]++
 		last = o.Row
-		tb.Place(pod, tb.Name(o.Row))
+		tb.AddPod(pod, tb.Name(o.Row))
 	}
 	if x := chiSquare(bySeed); x > 27.9 {
 		t.Errorf("over seeds: chi-square %.1f, %v", x, bySeed)
@@ -280,11 +280,11 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 	tb := table.New()
 	for _, name := range []string{"n", "m"} {
 		tb.SetNode(newNode(name, map[string]string{"zone": "a"}, 1000, 1000))
-		tb.Place(newPod("on "+name, map[string]string{"app": "x"}, 1, 1), name)
+		tb.AddPod(newPod("on "+name, map[string]string{"app": "x"}, 1, 1), name)
 	}
 	for _, name := range []string{"friendly", "too"} {
 		tb.SetNode(newNode(name, map[string]string{"zone": "b"}, 1000, 1000))
-		tb.Place(newPod("friend on "+name, map[string]string{"app": "y"}, 1, 1), name)
+		tb.AddPod(newPod("friend on "+name, map[string]string{"app": "y"}, 1, 1), name)
 	}
 	p := buildProfile(rules(&switchboard{}))
 	pod := newPod("p", map[string]string{"app": "x", "spread": "yes", "friend": "y"}, 1, 1)

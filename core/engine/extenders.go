@@ -34,7 +34,7 @@ type extenderResults struct {
 
 // DecideWithExtenders is Decide for a pod that extenders have a say in. The pod's own
 // nomination does not count: whoever asks tries that node first.
-func (e *Engine) DecideWithExtenders(r *Request, nominated Nominations, said *ExtenderResults) *Outcome {
+func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, said *ExtenderResults) *Outcome {
 	rv := &extenderResults{
 		all: said.Passed == nil, passed: map[table.Row]bool{}, refused: map[table.Row]decision.Blocker{},
 		scores: map[table.Row][]decision.Score{}, bonus: map[table.Row]int64{},

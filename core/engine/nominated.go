@@ -11,8 +11,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Nominations tells which pods are nominated to nodes.
-type Nominations interface {
+// Nominator tells which pods are nominated to nodes.
+type Nominator interface {
 	// NominatedTo lists the pods nominated to the node.
 	NominatedTo(node string) []*object.Pod
 	// NominatedNodes lists the nodes that pods are nominated to.
@@ -26,7 +26,7 @@ type Nominations interface {
 
 // changedNominations lists the nodes whose nominations may have changed after the
 // revision, or that have any where that is not known.
-func changedNominations(n Nominations, since uint64) (nodes []string, now uint64, known bool) {
+func changedNominations(n Nominator, since uint64) (nodes []string, now uint64, known bool) {
 	if nodes, now, known = n.Renominated(since); !known {
 		nodes = n.NominatedNodes()
 	}
@@ -35,7 +35,7 @@ func changedNominations(n Nominations, since uint64) (nodes []string, now uint64
 
 // trackTerms has the table hear of the pod affinity of nominated pods: classes that
 // it is about are told apart before such a pod is tried on a row.
-func (e *Engine) trackTerms(nominated Nominations) {
+func (e *Engine) trackTerms(nominated Nominator) {
 	if nominated == nil {
 		return
 	}
@@ -55,11 +55,11 @@ func (e *Engine) trackTerms(nominated Nominations) {
 // complete; until then rows that are infeasible anyway have not been looked at with
 // nominated pods placed.
 type nominatedRows struct {
-	Nominations                             // nil: there are none
-	blocked     map[table.Row]ranking.Cause // feasible rows that they block
-	others      map[table.Row]ranking.Cause // infeasible rows with another cause then
-	tried       bool                        // feasible rows have been looked at
-	complete    bool
+	Nominator                             // nil: there are none
+	blocked   map[table.Row]ranking.Cause // feasible rows that they block
+	others    map[table.Row]ranking.Cause // infeasible rows with another cause then
+	tried     bool                        // feasible rows have been looked at
+	complete  bool
 }
 
 // blocks tells whether nominated pods block the row, which is feasible without.
@@ -95,7 +95,7 @@ func (o *Outcome) takeOwnNomination() bool {
 	if !ok || !o.isCandidate(r) || !o.view.index.IsFeasible(r) {
 		return false
 	}
-	if o.nominated.Nominations != nil {
+	if o.nominated.Nominator != nil {
 		c := o.tryNominatedOn(r)
 		if o.view.syncCells(); c.Rejects() {
 			return false
@@ -114,7 +114,7 @@ func (o *Outcome) tryNominated() {
 	n := &o.nominated
 	n.tried = true
 	switch {
-	case n.Nominations == nil || len(n.NominatedNodes()) == 0 || o.narrowed == nil && o.view.index.Feasible == 0:
+	case n.Nominator == nil || len(n.NominatedNodes()) == 0 || o.narrowed == nil && o.view.index.Feasible == 0:
 	case o.Local() && o.narrowed == nil:
 		n.blocked = o.refreshCauses(&o.view.onFeasible, o.view.index.IsFeasible)
 	default:
@@ -127,7 +127,7 @@ func (o *Outcome) tryNominated() {
 // matters only to who wants to know why.
 func (o *Outcome) tryNominatedOthers() {
 	n := &o.nominated
-	if n.Nominations == nil || n.complete {
+	if n.Nominator == nil || n.complete {
 		return
 	}
 	n.complete = true
@@ -211,7 +211,7 @@ func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map
 
 // stale lists the rows to be tried, some of them more than once, and takes them as
 // done.
-func (x *nominatedCauses) stale(t *table.Table, nominated Nominations, priority int32) (rows []table.Row) {
+func (x *nominatedCauses) stale(t *table.Table, nominated Nominator, priority int32) (rows []table.Row) {
 	if x.causes == nil || x.priority != priority {
 		*x = nominatedCauses{priority: priority, causes: map[table.Row]ranking.Cause{}, leftOut: -1}
 	}
@@ -240,7 +240,7 @@ func (x *nominatedCauses) stale(t *table.Table, nominated Nominations, priority 
 
 // withNominated calls f while the nominated pods that count against the pod are
 // placed on the row; it does not when none counts.
-func (o *Outcome) withNominated(r table.Row, nominated Nominations, f func()) {
+func (o *Outcome) withNominated(r table.Row, nominated Nominator, f func()) {
 	t := o.engine.table
 	list := nominated.NominatedTo(t.Name(r))
 	counts := func(n *object.Pod) bool { return n.UID != o.pod.UID && n.Priority >= o.pod.Priority }
@@ -251,7 +251,7 @@ func (o *Outcome) withNominated(r table.Row, nominated Nominations, f func()) {
 	defer t.Undo(mark)
 	for _, n := range list {
 		if counts(n) {
-			t.Place(n, t.Name(r))
+			t.AddPod(n, t.Name(r))
 		}
 	}
 	f()

@@ -7,13 +7,13 @@ import (
 )
 
 // decidePlainly is decide without views.
-func (e *Engine) decidePlainly(r *Request, nominated Nominations, rv *extenderResults) *Outcome {
+func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResults) *Outcome {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)
 	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv}
 	if o.preFilterHosted(r); o.Rejected != nil {
 		return o
 	}
-	o.nominated.Nominations = nominated
+	o.nominated.Nominator = nominated
 	if o.pre.narrowed != nil {
 		o.narrowed = e.rowsOf(o.pre.narrowed)
 	}

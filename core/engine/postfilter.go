@@ -26,7 +26,7 @@ func (o *Outcome) Unschedulable() (nodes int) {
 // Refit runs the filters on one row of the table as it stands now, first with the
 // pods placed that are nominated there and count against the pod, then without; nil
 // when it fits both times.
-func (o *Outcome) Refit(r table.Row, nominated Nominations) *decision.Blocker {
+func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 	var found *decision.Blocker
 	run := func() {
 		if c := firstCause(o.view.filters, r); c.Rejects() {

@@ -108,11 +108,11 @@ func (w *world) place(*rapid.T) {
 	if w.rand.IntN(40) == 0 {
 		p.Demand.Usage.Scalars = []resource.Scalar{{Name: "example.com/new", Value: 1}}
 	}
-	w.Place(p, w.name())
+	w.AddPod(p, w.name())
 }
 
 func (w *world) remove(*rapid.T) {
-	w.Remove(types.UID(fmt.Sprint("p", w.rand.IntN(w.serial+1))))
+	w.RemovePod(types.UID(fmt.Sprint("p", w.rand.IntN(w.serial+1))))
 }
 
 // storm changes more rows than are worth a replay.
@@ -148,7 +148,7 @@ func (w *world) decide(t *rapid.T) {
 	n := &naive{table: w.Table, rules: w.rules, pod: p}
 	want := n.decide(w.nominated)
 	ask := func(what string, e *Engine) {
-		var nominated Nominations
+		var nominated Nominator
 		if len(w.nominated) > 0 || w.rand.IntN(2) == 0 {
 			nominated = w.nominated
 		}

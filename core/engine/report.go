@@ -244,7 +244,7 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 		return []decision.Blocker{o.leftOut()}
 	}
 	var all []decision.Blocker
-	if o.nominated.Nominations != nil {
+	if o.nominated.Nominator != nil {
 		o.withNominated(r, o.nominated, func() { all = o.blockersNow(r) })
 	}
 	if len(all) == 0 {

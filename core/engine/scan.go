@@ -106,12 +106,12 @@ func (o *Outcome) rawScores(s *scorer) []int64 {
 	if s.cells == nil {
 		return values
 	}
-	column, asked := make([]int64, len(values)), map[int64]int64{}
+	column, scores := make([]int64, len(values)), map[int64]int64{}
 	for _, r := range o.feasibleRows() {
-		score, ok := asked[values[r]]
+		score, ok := scores[values[r]]
 		if !ok {
 			score = s.CellScore.Score(&s.in, values[r])
-			asked[values[r]] = score
+			scores[values[r]] = score
 		}
 		column[r] = score
 	}

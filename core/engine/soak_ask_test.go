@@ -36,7 +36,7 @@ func (a *answer) best() (names []string) {
 // ask has the engine decide, and, where it found no node, look at some of them
 // with pods taken away, as preemption does. The script decides which.
 func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull bool, script uint64) answer {
-	var nominated engine.Nominations
+	var nominated engine.Nominator
 	if script%4 != 0 {
 		nominated = w.nominated
 	}
@@ -65,7 +65,7 @@ func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull 
 }
 
 // decideBy has the engine decide, now and then with what extenders say.
-func (w *soak) decideBy(e *engine.Engine, by *profile.Profile, p *object.Pod, nominated engine.Nominations, r *rand.Rand) *engine.Outcome {
+func (w *soak) decideBy(e *engine.Engine, by *profile.Profile, p *object.Pod, nominated engine.Nominator, r *rand.Rand) *engine.Outcome {
 	if r.IntN(8) > 0 {
 		return e.Decide(w.request(e, by, p), nominated)
 	}
@@ -106,19 +106,19 @@ type asked struct {
 	pod     *object.Pod
 }
 
-func (w *soak) refit(o *engine.Outcome, nominated engine.Nominations, r *rand.Rand) (found []decision.Blocker) {
+func (w *soak) refit(o *engine.Outcome, nominated engine.Nominator, r *rand.Rand) (found []decision.Blocker) {
 	mark := w.Checkpoint()
 	defer w.Undo(mark)
 	for range 1 + r.IntN(6) {
 		p := pickOne(r, w.placed...)
-		w.Remove(p.UID)
+		w.RemovePod(p.UID)
 		row, ok := w.Find(p.NodeName)
 		if !ok {
 			continue
 		}
 		b := o.Refit(row, nominated)
 		if r.IntN(2) == 0 {
-			w.Place(p, p.NodeName)
+			w.AddPod(p, p.NodeName)
 		}
 		if b == nil {
 			b = &decision.Blocker{Plugin: "none"}

@@ -208,7 +208,7 @@ func (w *soak) flap(*testing.T) {
 }
 
 func (w *soak) place(p *object.Pod) {
-	w.Place(p, p.NodeName)
+	w.AddPod(p, p.NodeName)
 	w.placed = append(w.placed, p)
 }
 
@@ -217,7 +217,7 @@ func (w *soak) removePod(*testing.T) {
 		return
 	}
 	i := w.IntN(len(w.placed))
-	w.Remove(w.placed[i].UID)
+	w.RemovePod(w.placed[i].UID)
 	w.placed = slices.Delete(w.placed, i, i+1)
 }
 
@@ -231,7 +231,7 @@ func (w *soak) movePod(*testing.T) {
 		now.NodeName = w.placed[i].NodeName
 	}
 	now.UID, now.Name = w.placed[i].UID, w.placed[i].Name
-	w.Place(now, now.NodeName)
+	w.AddPod(now, now.NodeName)
 	w.placed[i] = now
 }
 
@@ -259,7 +259,7 @@ func (w *soak) showPod(*testing.T) {
 	case 5:
 		now.Namespace = other.Namespace
 	}
-	w.Place(&now, now.NodeName)
+	w.AddPod(&now, now.NodeName)
 	w.placed[i] = &now
 }
 
@@ -272,9 +272,9 @@ func (w *soak) try(t *testing.T) {
 		switch n := w.IntN(10); {
 		case n < 4:
 			p := w.stock.pod(w.name())
-			w.Place(p, p.NodeName)
+			w.AddPod(p, p.NodeName)
 		case n < 8 && len(w.placed) > 0:
-			w.Remove(pickOne(w.Rand, w.placed...).UID)
+			w.RemovePod(pickOne(w.Rand, w.placed...).UID)
 		case n == 8:
 			marks = append(marks, w.Checkpoint())
 		case len(marks) > 1:
@@ -349,15 +349,15 @@ func (w *soak) storm(t *testing.T) {
 	if w.IntN(3) == 0 {
 		for range 1200 {
 			p := w.stock.odd()
-			w.Place(p, w.name())
-			w.Remove(p.UID)
+			w.AddPod(p, w.name())
+			w.RemovePod(p.UID)
 		}
 	}
 	for range 9000 {
-		w.Place(pickOne(w.Rand, w.pool...), w.name()) // it moves
+		w.AddPod(pickOne(w.Rand, w.pool...), w.name()) // it moves
 	}
 	for _, p := range w.pool {
-		w.Remove(p.UID)
+		w.RemovePod(p.UID)
 	}
 	w.check(t)
 }

@@ -52,7 +52,7 @@ func decidesLikePlain(t *testing.T, tb *table.Table, p *profile.Profile) {
 			if want := answerOf(tb, plain.Decide(For(p, pod), nil)); !reflect.DeepEqual(got, want) {
 				t.Fatalf("pod %s: %s", pod.UID, differ(got, want))
 			}
-			tb.Place(pod, got.node)
+			tb.AddPod(pod, got.node)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (m *Machine) assume(a *attempt) *bindingCycle {
 	*c = bindingCycle{attempt: a, node: a.record.Node, binder: noExtender, since: m.now}
 	a.state.binding = c
 	m.setAssumed(a.state, true)
-	m.table.Place(a.pod, c.node)
+	m.table.AddPod(a.pod, c.node)
 	if kept := a.state.entry.NominatedNode(); kept != "" {
 		m.queue.Nominate(a.state.entry, "")
 		m.nominationMoved(a.pod, kept, c.node)
@@ -349,7 +349,7 @@ func (m *Machine) forgetAssumed(c *bindingCycle) {
 	}
 	m.setAssumed(c.state, false)
 	c.state.unconfirmed = nil
-	m.table.Remove(c.pod.UID)
+	m.table.RemovePod(c.pod.UID)
 }
 
 // runUnreserve undoes Reserve in reverse order.

@@ -54,7 +54,7 @@ func (m *Machine) fail(a *attempt, s *decision.Status) {
 func (m *Machine) failAfterPanic(a *attempt, err error) {
 	m.endExtenderCycle(a.state)
 	if a.state.binding == nil {
-		m.table.Remove(a.pod.UID)
+		m.table.RemovePod(a.pod.UID)
 		m.setAssumed(a.state, false)
 	}
 	m.fail(a, &decision.Status{Code: decision.Error, Err: err})

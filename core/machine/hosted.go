@@ -153,13 +153,13 @@ func (m *Machine) TryFit(p *object.Pod, node string, pods []*object.Pod) *decisi
 	}
 	for _, pl := range slices.Clone(m.table.Pods(r)) {
 		if !wanted[pl.Pod.UID] {
-			m.table.Remove(pl.Pod.UID)
+			m.table.RemovePod(pl.Pod.UID)
 		}
 		delete(wanted, pl.Pod.UID)
 	}
 	for _, other := range pods {
 		if wanted[other.UID] {
-			m.table.Place(other, node)
+			m.table.AddPod(other, node)
 		}
 	}
 	return m.engine.Fit(engine.For(profile, p), r)

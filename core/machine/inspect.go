@@ -36,8 +36,8 @@ func (m *Machine) Entry(uid types.UID) *queue.Entry {
 	return nil
 }
 
-// Nominations are the nominations of the pods in the queue.
-func (m *Machine) Nominations() engine.Nominations { return m.nominations }
+// Nominator tells of the nominations of the pods in the queue.
+func (m *Machine) Nominator() engine.Nominator { return m.nominations }
 
 // Pods lists the pods that wait or are placed, in no order.
 func (m *Machine) Pods() []*object.Pod {

@@ -300,7 +300,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		},
 		"cycle":   func(m *Machine, p *object.Pod) { m.pods[p.UID].binding = nil },
 		"both":    func(m *Machine, p *object.Pod) { m.pods[p.UID].extender = &extenderCycle{} },
-		"place":   func(m *Machine, p *object.Pod) { m.table.Remove(p.UID) },
+		"place":   func(m *Machine, p *object.Pod) { m.table.RemovePod(p.UID) },
 		"moved":   func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.node = "m" },
 		"phase":   func(m *Machine, p *object.Pod) { m.moveTo(reserve, m.pods[p.UID].binding) },
 		"waiting": func(m *Machine, p *object.Pod) { m.pods[p.UID].binding.phase = waitForWrites },
@@ -315,7 +315,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"UID":         func(m *Machine, p *object.Pod) { delete(m.pods, p.UID) },
 		"gone":        func(m *Machine, p *object.Pod) { m.pods["x"] = &podState{pod: stranger} },
 		"ended":       func(m *Machine, p *object.Pod) { m.pods[p.UID].ended = m.pods[p.UID].binding },
-		"unconfirmed": func(m *Machine, p *object.Pod) { m.table.Place(p, "m") },
+		"unconfirmed": func(m *Machine, p *object.Pod) { m.table.AddPod(p, "m") },
 	} {
 		s := newStory(t)
 		p := s.pod("p", 10)

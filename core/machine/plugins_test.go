@@ -268,7 +268,7 @@ func preemptLesser(c *framework.PostFilterCall) framework.PostFilterResult {
 		}
 		mark := c.Table.Checkpoint()
 		for _, uid := range victims {
-			c.Table.Remove(uid)
+			c.Table.RemovePod(uid)
 		}
 		fits := c.Filters.Run(r) == nil
 		c.Table.Undo(mark)

@@ -132,7 +132,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	if old != nil {
 		was = old.Pod
 	}
-	m.table.Place(p, p.NodeName)
+	m.table.AddPod(p, p.NodeName)
 	m.nominationMoved(p, kept, p.NodeName)
 	if was == nil || was.NodeName == "" {
 		m.checkRoom(p.NodeName, p)
@@ -191,7 +191,7 @@ func (m *Machine) endPod(ps *podState) {
 	}
 	if pl := m.table.Pod(ps.pod.UID); pl != nil {
 		node := m.table.Name(pl.Row)
-		m.table.Remove(ps.pod.UID)
+		m.table.RemovePod(ps.pod.UID)
 		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(pl.Pod, node)})
 	}
 	m.forget(ps)

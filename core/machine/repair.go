@@ -96,10 +96,10 @@ func (m *Machine) repairPod(ps *podState) {
 	case bound && (idle || at != queue.InFlight):
 		m.dequeue(ps)
 	case at == queue.InFlight && idle:
-		m.table.Remove(ps.pod.UID)
+		m.table.RemovePod(ps.pod.UID)
 		m.queue.Requeue(m.now, ps.entry, nil, nil)
 	case at != queue.InFlight:
-		m.table.Remove(ps.pod.UID)
+		m.table.RemovePod(ps.pod.UID)
 	}
 	if !m.placed(ps) {
 		m.setAssumed(ps, false)

@@ -51,7 +51,7 @@ func TestRepair(t *testing.T) {
 
 	s.interrupt(func(m *Machine) { // assumed, and not in a binding cycle yet
 		a := popped(m)
-		m.table.Place(a.pod, "n")
+		m.table.AddPod(a.pod, "n")
 		m.setAssumed(a.state, true)
 	})
 	s.did()

@@ -44,7 +44,7 @@ func newWorld(p *object.Pod) *world {
 func (w *world) node(name string, cpu int64, pods ...*object.Pod) *world {
 	w.table.SetNode(&object.Node{Name: name, Allocatable: resource.Vector{MilliCPU: cpu}})
 	for _, p := range pods {
-		w.table.Place(p, name)
+		w.table.AddPod(p, name)
 	}
 	return w
 }

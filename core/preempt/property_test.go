@@ -88,11 +88,11 @@ func (w *world) change(t *rapid.T, round int) {
 			app("b")(p)
 		}
 		if known {
-			w.table.Place(p, node)
+			w.table.AddPod(p, node)
 		}
 	case 2, 3:
 		if known && len(w.table.Pods(row)) > 0 {
-			w.table.Remove(w.table.Pods(row)[0].Pod.UID)
+			w.table.RemovePod(w.table.Pods(row)[0].Pod.UID)
 		}
 	case 4:
 		w.node(node, int64(number("room", 0, 8)))
@@ -151,7 +151,7 @@ func drawWorld(t *rapid.T) *world {
 		name := fmt.Sprintf("n%d", n)
 		w.node(name, int64(number("room", 0, 8)))
 		for i := range number("pods", 0, 6) {
-			w.table.Place(pod(fmt.Sprintf("%s/%s-%d", rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace"), name, i),
+			w.table.AddPod(pod(fmt.Sprintf("%s/%s-%d", rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace"), name, i),
 				int32(number("priority", 0, 5)), int64(number("cpu", 0, 4)), decorate, startedAt(-number("age", 1, 3))), name)
 		}
 		if number("nominated", 0, 4) == 0 {

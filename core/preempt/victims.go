@@ -27,7 +27,7 @@ func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Block
 	mark := c.Table.Checkpoint()
 	defer c.Table.Undo(mark)
 	for _, p := range pods {
-		c.Table.Remove(p.UID)
+		c.Table.RemovePod(p.UID)
 	}
 	if b := c.Filters.Run(row); b != nil {
 		return nil, b
@@ -57,9 +57,9 @@ func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
 func reprieve(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) []*object.Pod {
 	var victims []*object.Pod
 	for _, p := range pods {
-		c.Table.Place(p, c.Table.Name(row))
+		c.Table.AddPod(p, c.Table.Name(row))
 		if c.Filters.Run(row) != nil {
-			c.Table.Remove(p.UID)
+			c.Table.RemovePod(p.UID)
 			victims = append(victims, p)
 		}
 	}

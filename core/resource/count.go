@@ -118,13 +118,13 @@ func (c *count) listOf(r *v1.ResourceRequirements) v1.ResourceList {
 }
 
 // effective is what counts while a resize may be under way: the largest of
-// what is asked for, in force and promised. A resize that the node can never
+// what is requested, in force and promised. A resize that the node can never
 // grant is not waited for.
-func (c *count) effective(asked, inForce, promised v1.ResourceList) amounts {
+func (c *count) effective(requested, inForce, promised v1.ResourceList) amounts {
 	a, b := c.read(inForce), c.read(promised)
 	a.max(&b)
 	if !helper.IsPodResizeInfeasible(c.pod) {
-		b = c.read(asked)
+		b = c.read(requested)
 		a.max(&b)
 	}
 	return a
@@ -132,13 +132,13 @@ func (c *count) effective(asked, inForce, promised v1.ResourceList) amounts {
 
 // override replaces the resources that the pod requests as a whole.
 func (c *count) override(requests, usage *amounts) {
-	asked := c.pod.Spec.Resources.Requests
-	own := c.read(asked)
+	requested := c.pod.Spec.Resources.Requests
+	own := c.read(requested)
 	now := own
 	if s := c.pod.Status.Resources; s != nil {
-		now = c.effective(asked, s.Requests, c.pod.Status.AllocatedResources)
+		now = c.effective(requested, s.Requests, c.pod.Status.AllocatedResources)
 	}
-	for name := range asked { // any order: each name has a slot of its own
+	for name := range requested { // any order: each name has a slot of its own
 		if !helper.IsSupportedPodLevelResource(name) {
 			continue
 		}

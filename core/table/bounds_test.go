@@ -39,7 +39,7 @@ func TestResourcesWithoutEnd(t *testing.T) {
 		tab.SetNode(&object.Node{Name: fmt.Sprint("node-", i%7), Allocatable: offers(i)})
 		p := &object.Pod{UID: types.UID(fmt.Sprint("pod-", i%11))}
 		p.Demand.Usage.Scalars = []resource.Scalar{{Name: v1.ResourceName(fmt.Sprint("example.com/taken-", i)), Value: 3}}
-		tab.Place(p, fmt.Sprint("node-", i%5))
+		tab.AddPod(p, fmt.Sprint("node-", i%5))
 		if i%500 == 0 {
 			check(t, tab)
 		}
@@ -69,14 +69,14 @@ func TestColumnsUnderATry(t *testing.T) {
 	tab.SetNode(&object.Node{Name: "a"})
 	p := &object.Pod{UID: "p"}
 	p.Demand.Usage.Scalars = []resource.Scalar{{Name: "example.com/kept", Value: 3}}
-	tab.Place(p, "a")
+	tab.AddPod(p, "a")
 	mark := tab.Checkpoint()
-	tab.Remove("p")
+	tab.RemovePod("p")
 	for i := range 3 * columnsKept {
 		q := &object.Pod{UID: types.UID(fmt.Sprint("q-", i))}
 		q.Demand.Usage.Scalars = []resource.Scalar{{Name: v1.ResourceName(fmt.Sprint("example.com/tried-", i)), Value: 1}}
-		tab.Place(q, "a")
-		tab.Remove(q.UID)
+		tab.AddPod(q, "a")
+		tab.RemovePod(q.UID)
 	}
 	tab.Undo(mark)
 	check(t, tab)
@@ -93,14 +93,14 @@ func TestFlappingNode(t *testing.T) {
 	for i := range 1000 {
 		tab.SetNode(n)
 		if i%3 == 0 {
-			tab.Place(&object.Pod{UID: "p", HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}}}, "a")
+			tab.AddPod(&object.Pod{UID: "p", HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: "TCP", Port: 80}}}, "a")
 		}
 		tab.RemoveNode("a")
 		if i%3 == 1 {
-			tab.Remove("p")
+			tab.RemovePod("p")
 		}
 	}
-	tab.Remove("p")
+	tab.RemovePod("p")
 	check(t, tab)
 	atMost(t, "rows", tab.Rows(), 1)
 	atMost(t, "names of rows", len(tab.rowOf), 0)
@@ -147,9 +147,9 @@ func TestTermsWithoutEnd(t *testing.T) {
 			p.Affinity = keepsAway(namespace, word)
 		}
 		tab.TermsAbout(p)
-		tab.Place(p, "a")
+		tab.AddPod(p, "a")
 		if i >= 30 {
-			tab.Remove(types.UID(fmt.Sprint("word-", i-30)))
+			tab.RemovePod(types.UID(fmt.Sprint("word-", i-30)))
 		}
 		tab.SetNamespace(&object.Namespace{Name: namespace})
 	}
@@ -173,8 +173,8 @@ func TestLearntTermsWithoutEnd(t *testing.T) {
 	for i := range 5 * termsKept {
 		p := &object.Pod{UID: "p", Affinity: keepsAway("ns", fmt.Sprint("word-", i))}
 		tab.Track(p)
-		tab.Place(&object.Pod{UID: "plain"}, "a")
-		tab.Remove("plain")
+		tab.AddPod(&object.Pod{UID: "plain"}, "a")
+		tab.RemovePod("plain")
 	}
 	atMost(t, "terms", len(tab.terms.list), termsKept+1)
 }

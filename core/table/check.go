@@ -21,7 +21,7 @@ func (t *Table) Check() error {
 			if pl.Row != Row(r) || t.placed[pl.Pod.UID] != pl {
 				return fmt.Errorf("table: pod %s is listed on row %d but points elsewhere", pl.Pod.Key(), r)
 			}
-			fresh.Place(pl.Pod, t.names[r])
+			fresh.AddPod(pl.Pod, t.names[r])
 		}
 	}
 	if len(fresh.rowOf) != len(t.rowOf) || fresh.live != t.live || len(fresh.placed) != len(t.placed) {

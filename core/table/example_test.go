@@ -18,17 +18,17 @@ func Example() {
 	t := table.New()
 	a := t.SetNode(node("a"))
 	t.SetNode(node("b"))
-	t.Place(pod("web"), "a")
+	t.AddPod(pod("web"), "a")
 	fmt.Println("CPU taken on a:", t.Used(table.CPU)[a], "of", t.Allocatable(table.CPU)[a])
 
 	seen := t.Revision()
-	t.Place(pod("db"), "b")
+	t.AddPod(pod("db"), "b")
 	for _, row := range t.AppendChanged(nil, seen, t.Rows()) {
 		fmt.Println("changed since:", t.Name(row))
 	}
 
 	mark := t.Checkpoint()
-	t.Remove("web")
+	t.RemovePod("web")
 	fmt.Println("without web:", t.Used(table.CPU)[a])
 	t.Undo(mark)
 	fmt.Println("undone:", t.Used(table.CPU)[a])

@@ -37,7 +37,7 @@ func TestExcess(t *testing.T) {
 		tb := New()
 		r := tb.SetNode(&object.Node{Name: "n", Allocatable: offer, AllowedPods: test.allowed})
 		for _, p := range test.pods {
-			tb.Place(p, "n")
+			tb.AddPod(p, "n")
 		}
 		if got, over := tb.Excess(r, test.of); got != test.want && over || over != (test.want != Excess{}) {
 			t.Errorf("%s: %+v %t, want %+v", name, got, over, test.want)

@@ -88,8 +88,8 @@ func TestFollowerCountsWhatIsThere(t *testing.T) {
 				tb.SetNode(&object.Node{Name: one("n", "node"), Labels: map[string]string{"zone": one("z", "zone")}})
 			},
 			"remove node": func(*rapid.T) { tb.RemoveNode(one("n", "node")) },
-			"place":       func(*rapid.T) { tb.Place(&object.Pod{UID: types.UID(one("p", "pod"))}, one("n", "node")) },
-			"remove":      func(*rapid.T) { tb.Remove(types.UID(one("p", "pod"))) },
+			"place":       func(*rapid.T) { tb.AddPod(&object.Pod{UID: types.UID(one("p", "pod"))}, one("n", "node")) },
+			"remove":      func(*rapid.T) { tb.RemovePod(types.UID(one("p", "pod"))) },
 		})
 	})
 }

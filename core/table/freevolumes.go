@@ -67,19 +67,19 @@ func (f *FreeVolumes) ManyPinned() iter.Seq2[VolumePin, []*object.PersistentVolu
 // first asked for, and stays so.
 type volumeList struct {
 	volumes []*object.PersistentVolume
-	asked   bool
+	sorted  bool
 }
 
 func (l *volumeList) bySize() []*object.PersistentVolume {
-	if !l.asked {
+	if !l.sorted {
 		slices.SortFunc(l.volumes, (*object.PersistentVolume).CompareSize)
-		l.asked = true
+		l.sorted = true
 	}
 	return l.volumes
 }
 
 func (l *volumeList) add(v *object.PersistentVolume) {
-	if !l.asked && len(l.volumes) >= FewVolumes {
+	if !l.sorted && len(l.volumes) >= FewVolumes {
 		l.volumes = append(l.volumes, v)
 		return
 	}
@@ -90,7 +90,7 @@ func (l *volumeList) add(v *object.PersistentVolume) {
 func (l *volumeList) remove(v *object.PersistentVolume) {
 	at := slices.Index(l.volumes, v)
 	if l.volumes = slices.Delete(l.volumes, at, at+1); len(l.volumes) <= FewVolumes {
-		l.asked = false
+		l.sorted = false
 		slices.SortFunc(l.volumes, (*object.PersistentVolume).CompareSize)
 	}
 }

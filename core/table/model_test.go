@@ -154,7 +154,7 @@ func (w *world) place(t *rapid.T) {
 		if old := w.Pod(p.UID); old != nil {
 			rows[old.Row] = true
 		}
-		rows[w.Place(p, node).Row] = true
+		rows[w.AddPod(p, node).Row] = true
 		w.m.pods[p.UID] = placement{p, node}
 		return rows, nil
 	})
@@ -168,7 +168,7 @@ func (w *world) remove(t *rapid.T) {
 		if old := w.Pod(uid); old != nil {
 			rows[old.Row] = true
 		}
-		if w.Remove(uid) != known {
+		if w.RemovePod(uid) != known {
 			t.Fatalf("Remove(%s) says %v", uid, !known)
 		}
 		delete(w.m.pods, uid)

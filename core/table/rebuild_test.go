@@ -32,8 +32,8 @@ func TestRebuild(t *testing.T) {
 	broken.HostPorts = []object.HostPort{{Port: 80}}
 	broken.Affinity = &match.PodAffinity{Terms: []match.PodTerm{{Key: "no selector"}}}
 	for name, damage := range map[string]func(*Table){
-		"a pod that panics while it is placed":   func(t *Table) { t.Place(broken, "a") },
-		"under a checkpoint":                     func(t *Table) { t.Checkpoint(); t.Remove("1"); t.Place(broken, "a") },
+		"a pod that panics while it is placed":   func(t *Table) { t.AddPod(broken, "a") },
+		"under a checkpoint":                     func(t *Table) { t.Checkpoint(); t.RemovePod("1"); t.AddPod(broken, "a") },
 		"half taken off":                         func(t *Table) { t.pods[0] = t.pods[0][:1]; t.charge(0, t.placed["1"].Pod, -1) },
 		"a node that is there, and its room not": func(t *Table) { t.nodes[1] = nil },
 		"a row that nobody gave back":            func(t *Table) { t.row("nobody") },
@@ -56,9 +56,9 @@ func TestRebuild(t *testing.T) {
 			tb.SetObject(&object.VolumeAttachment{Meta: object.Meta{Kind: object.VolumeAttachments, Name: "a"}, Attacher: "other", Node: "a", Volume: "v"})
 			first := pod("1", 100)
 			first.Volumes = []object.Volume{{Claimed: true, Claim: "c"}}
-			tb.Place(first, "a")
-			tb.Place(pod("2", 20), "a")
-			tb.Place(pod("3", 3), "unknown")
+			tb.AddPod(first, "a")
+			tb.AddPod(pod("2", 20), "a")
+			tb.AddPod(pod("3", 3), "unknown")
 			c := &counter{}
 			c.Follow(tb, c)
 			func() {
@@ -66,7 +66,7 @@ func TestRebuild(t *testing.T) {
 				damage(tb)
 			}()
 			tb.Rebuild()
-			tb.Remove("broken") // it would panic again
+			tb.RemovePod("broken") // it would panic again
 			if err := tb.Check(); err != nil {
 				t.Error(err)
 			}

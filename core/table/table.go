@@ -235,15 +235,15 @@ func (t *Table) RemoveNode(name string) {
 	t.release(r)
 }
 
-// Place counts the pod on the named node, whether that node is known or not.
+// AddPod counts the pod on the named node, whether that node is known or not.
 // A pod of the same UID that is placed already is moved or replaced.
-func (t *Table) Place(p *object.Pod, node string) *Placed {
+func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	if old := t.placed[p.UID]; old != nil {
 		if t.marks == 0 && t.names[old.Row] == node && old.Pod.Alike(p) {
 			old.Pod = p // no row changes
 			return old
 		}
-		t.Remove(p.UID)
+		t.RemovePod(p.UID)
 	}
 	r := t.row(node)
 	pl := &Placed{Pod: p, Row: r}
@@ -252,8 +252,8 @@ func (t *Table) Place(p *object.Pod, node string) *Placed {
 	return pl
 }
 
-// Remove stops counting the pod. It returns false if it was not placed.
-func (t *Table) Remove(uid types.UID) bool {
+// RemovePod stops counting the pod. It returns false if it was not placed.
+func (t *Table) RemovePod(uid types.UID) bool {
 	pl := t.placed[uid]
 	if pl == nil {
 		return false

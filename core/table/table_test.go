@@ -21,12 +21,12 @@ func pod(uid string, milliCPU int64) *object.Pod {
 // same row; they are counted all the while.
 func TestNodeKeepsItsPods(t *testing.T) {
 	tb := New()
-	before := tb.Place(pod("early", 100), "a") // its node is not known yet
+	before := tb.AddPod(pod("early", 100), "a") // its node is not known yet
 	if _, ok := tb.Find("a"); ok || tb.Name(before.Row) != "a" {
 		t.Fatalf("a is found %v, its row is called %q", ok, tb.Name(before.Row))
 	}
 	r := tb.SetNode(node("a"))
-	tb.Place(pod("late", 20), "a")
+	tb.AddPod(pod("late", 20), "a")
 	tb.RemoveNode("a")
 	tb.SetNode(node("b"))
 	if again := tb.SetNode(node("a")); again != r || r != before.Row || tb.Used(CPU)[r] != 120 || len(tb.Pods(r)) != 2 {
@@ -45,10 +45,10 @@ func TestRowsAreUsedAgain(t *testing.T) {
 		p := pod("p", 7)
 		p.HostPorts = []object.HostPort{{Port: 80}}
 		if i%2 == 0 {
-			tb.Place(p, name)
+			tb.AddPod(p, name)
 		}
 		tb.RemoveNode(name)
-		tb.Remove("p")
+		tb.RemovePod("p")
 		if r != 0 || tb.Rows() != 1 {
 			t.Fatalf("%s came to row %d of %d", name, r, tb.Rows())
 		}
@@ -76,7 +76,7 @@ func TestImageSizes(t *testing.T) {
 		{func() { tb.SetNode(with("a", 10)) }, 10, 1, true},
 		{func() { tb.SetNode(with("b", 20)) }, 10, 2, true},
 		{func() { tb.SetNode(with("b", 20)) }, 10, 2, false},
-		{func() { tb.Place(pod("p", 1), "b") }, 10, 2, false},
+		{func() { tb.AddPod(pod("p", 1), "b") }, 10, 2, false},
 		{func() { tb.RemoveNode("a") }, 10, 1, true},
 		{func() { tb.SetNode(node("c")) }, 10, 1, true}, // it counts nodes, too
 		{func() { tb.SetNode(with("b", 30)) }, 30, 1, true},
@@ -136,7 +136,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		n.Images = []object.Image{{Names: []string{"x:1"}}}
 		tb.SetNode(n)
 		tb.SetNode(node("b"))
-		tb.Place(pod("p", 100), "a")
+		tb.AddPod(pod("p", 100), "a")
 		if err := tb.Check(); err != nil {
 			t.Fatal(err)
 		}

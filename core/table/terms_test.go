@@ -98,11 +98,11 @@ func TestTermsAreForgotten(t *testing.T) {
 		selector := &metav1.LabelSelector{MatchLabels: map[string]string{fmt.Sprint("app-", i): "x"}}
 		anti := &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{TopologyKey: "own", LabelSelector: selector}}}
 		p := &object.Pod{UID: "1", Labels: selector.MatchLabels, Affinity: match.NewPodAffinity(&v1.Affinity{PodAntiAffinity: anti}, "")}
-		tb.Place(p, "a")
+		tb.AddPod(p, "a")
 		if about := tb.TermsAbout(p); len(about) != 1 || !about[0].Live() {
 			t.Fatalf("pod %d: terms %v", i, about)
 		}
-		tb.Remove("1")
+		tb.RemovePod("1")
 	}
 	if n := len(tb.terms.list); n > termsKept+1 || len(tb.terms.byKey) != n || len(tb.terms.labels) > n || len(tb.terms.about) > n {
 		t.Errorf("%d terms, %d by key, %d labels, %d sets of labels", n, len(tb.terms.byKey), len(tb.terms.labels), len(tb.terms.about))

@@ -23,8 +23,8 @@ func (s *service) bad(verb machine.Verb, err error) error {
 	return fmt.Errorf("extender %q: %s: %w", s.Name, verb, err)
 }
 
-// asked is the set of nodes that the question is about.
-func asked(e machine.CallExtender) map[string]bool {
+// nodesOf is the set of nodes that the question is about.
+func nodesOf(e machine.CallExtender) map[string]bool {
 	nodes := make(map[string]bool, len(e.Nodes))
 	for _, n := range e.Nodes {
 		nodes[n.Name] = true
@@ -38,7 +38,7 @@ func unknown(node string) error { return fmt.Errorf("node %q was not asked about
 // name and answers so, else those that came back as a whole (v1.36). A reply
 // with neither must say of each node why it failed.
 func (s *service) passed(e machine.CallExtender, r *filterReply) ([]string, error) {
-	nodes, verb := asked(e), e.Verb
+	nodes, verb := nodesOf(e), e.Verb
 	for _, failed := range []extenderv1.FailedNodesMap{r.FailedNodes, r.FailedAndUnresolvableNodes} {
 		if err := within(nodes, failed); err != nil {
 			return nil, s.bad(verb, err)
@@ -99,7 +99,7 @@ func within(nodes map[string]bool, failed extenderv1.FailedNodesMap) error {
 // scores reads the scores of nodes. A node that is named twice gets both, as in
 // v1.36; one that is not named gets none.
 func scores(e machine.CallExtender, list extenderv1.HostPriorityList) (map[string]int64, error) {
-	nodes := asked(e)
+	nodes := nodesOf(e)
 	scores := make(map[string]int64, len(list))
 	for _, h := range list {
 		if !nodes[h.Host] {

@@ -28,7 +28,7 @@ const (
 // candidate is edits that were tried, and what they come to.
 type candidate struct {
 	edits []edit
-	outcome
+	trial
 }
 
 // Find looks for fixes of a pending pod, the smallest first.

@@ -147,7 +147,7 @@ func (s *search) podsOn(row table.Row) (pods []*object.Pod) {
 	for _, pl := range s.table.Pods(row) {
 		pods = append(pods, pl.Pod)
 	}
-	for _, p := range s.machine.Nominations().NominatedTo(s.table.Name(row)) {
+	for _, p := range s.machine.Nominator().NominatedTo(s.table.Name(row)) {
 		if p.UID != s.pod.UID && p.Priority >= s.pod.Priority {
 			pods = append(pods, p)
 		}

@@ -72,7 +72,7 @@ func (s *search) taken(row table.Row, port int32) bool {
 			return true
 		}
 	}
-	for _, p := range s.machine.Nominations().NominatedTo(s.table.Name(row)) {
+	for _, p := range s.machine.Nominator().NominatedTo(s.table.Name(row)) {
 		for _, hp := range p.HostPorts {
 			if hp.Port == port && p.UID != s.pod.UID {
 				return true

@@ -215,8 +215,8 @@ func (s *search) removals(edits []edit) func() {
 		}
 		if pl := s.table.Pod(p.UID); pl != nil {
 			p, node := pl.Pod, s.table.Name(pl.Row)
-			s.table.Remove(p.UID)
-			undo = append(undo, func() { s.table.Place(p, node) })
+			s.table.RemovePod(p.UID)
+			undo = append(undo, func() { s.table.AddPod(p, node) })
 			continue
 		}
 		if e := s.machine.Entry(p.UID); e.NominatedNode() != "" {
@@ -232,15 +232,15 @@ func (s *search) removals(edits []edit) func() {
 	}
 }
 
-// outcome is what the next decision on the pod comes to.
-type outcome struct {
+// trial is what the next decision on the pod comes to.
+type trial struct {
 	ok     bool
 	node   string
 	evicts []string
 }
 
 // try applies the edits and decides.
-func (s *search) try(edits []edit) (o outcome) {
+func (s *search) try(edits []edit) (o trial) {
 	s.decisions++
 	s.with(edits, func(p *object.Pod) {
 		if o.node, o.ok = s.machine.Admits(p); o.ok || !s.evicting {

@@ -88,17 +88,17 @@ func (l *Logger) moved(e *queue.Entry, from queue.Place, event string) {
 		}
 	case event == failure:
 		s := e.State()
-		name, strategy := place(to)
+		name, strategy := queueName(to)
 		l.logger.V(3).Info("Pod moved to an internal scheduling queue", "pod", pod, "event", event, "queue", name, "schedulingCycle", l.cycles,
 			"hint", strategy, "unschedulable plugins", s.RejectedBy)
 	case l.level >= 5:
-		name, _ := place(to)
+		name, _ := queueName(to)
 		l.logger.V(5).Info("Pod moved to an internal scheduling queue", "pod", pod, "event", event, "queue", name)
 	}
 }
 
-// place is v1.36's name for the place, and the number of what the hints came to.
-func place(p queue.Place) (name string, strategy int) {
+// queueName is v1.36's name for the place, and the number of what the hints came to.
+func queueName(p queue.Place) (name string, strategy int) {
 	switch p {
 	case queue.Active:
 		return "Active", 2

@@ -167,7 +167,7 @@ func (r *decoder) entry() (*Entry, error) {
 	if code&flagEffects != 0 {
 		e.Digest = r.digest()
 		for range r.count() {
-			e.Outcomes = append(e.Outcomes, r.outcome())
+			e.Attempts = append(e.Attempts, r.attempt())
 		}
 	}
 	return e, r.unexpected()
@@ -218,8 +218,8 @@ func (r *decoder) digest() uint32 {
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-func (r *decoder) outcome() Outcome {
-	o := Outcome{UID: r.uid()}
+func (r *decoder) attempt() Attempt {
+	o := Attempt{UID: r.uid()}
 	if n := r.uint(); n < uint64(len(results)) {
 		o.Result = results[n]
 	}

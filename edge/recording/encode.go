@@ -95,9 +95,9 @@ func (w *encoder) entry(e *Entry) error {
 		return nil
 	}
 	w.out = binary.LittleEndian.AppendUint32(w.out, e.Digest)
-	w.uint(uint64(len(e.Outcomes)))
-	for i := range e.Outcomes {
-		w.outcome(&e.Outcomes[i])
+	w.uint(uint64(len(e.Attempts)))
+	for i := range e.Attempts {
+		w.attempt(&e.Attempts[i])
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (w *encoder) checkpoint() {
 	}
 }
 
-func (w *encoder) outcome(o *Outcome) {
+func (w *encoder) attempt(o *Attempt) {
 	w.uid(o.UID)
 	w.uint(uint64(max(0, slices.Index(results, o.Result))))
 	w.node(o.Node)

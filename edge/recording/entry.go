@@ -26,8 +26,8 @@ type Entry struct {
 	Panicked bool
 	// Digest is that of the effects, 0 for none.
 	Digest uint32
-	// Outcomes are what was decided.
-	Outcomes []Outcome
+	// Attempts are what was decided.
+	Attempts []Attempt
 }
 
 // Begin is the begin of a run.
@@ -37,8 +37,8 @@ type Begin struct {
 	Objects []machine.Event
 }
 
-// Outcome is how an attempt ended.
-type Outcome struct {
+// Attempt is how an attempt ended.
+type Attempt struct {
 	UID      types.UID
 	Result   decision.Result
 	Node     string
@@ -46,13 +46,13 @@ type Outcome struct {
 	Feasible int
 }
 
-// Outcomes lists what the effects say was decided.
-func Outcomes(effects []machine.Effect) []Outcome {
-	var list []Outcome
+// Attempts lists what the effects say was decided.
+func Attempts(effects []machine.Effect) []Attempt {
+	var list []Attempt
 	for _, e := range effects {
 		if done, ok := e.(machine.AttemptDone); ok {
 			d := done.Decision
-			list = append(list, Outcome{d.UID, d.Result, d.Node, d.Score, d.NodesFeasible})
+			list = append(list, Attempt{d.UID, d.Result, d.Node, d.Score, d.NodesFeasible})
 		}
 	}
 	return list

@@ -116,7 +116,7 @@ func (l *log) write(steps []Step) (written int, err error) {
 		s := &steps[i]
 		e := Entry{Now: s.Now, Event: s.Event, Panicked: s.Panicked, Digest: l.digest.Of(s.Effects)}
 		if e.Digest != 0 {
-			e.Outcomes = Outcomes(s.Effects)
+			e.Attempts = Attempts(s.Effects)
 		}
 		if err := l.encoder.entry(&e); err != nil {
 			return written, err

@@ -147,9 +147,9 @@ func (s *Shadow) arrange(there func(*placement) bool) {
 		case want == p.there:
 			continue
 		case want:
-			t.Place(p.pod, p.node)
+			t.AddPod(p.pod, p.node)
 		default:
-			t.Remove(p.pod.UID)
+			t.RemovePod(p.pod.UID)
 		}
 		p.there = !p.there
 	}

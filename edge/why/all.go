@@ -38,7 +38,7 @@ type Ranking struct {
 type Cause struct {
 	Pods     int       `json:"pods"`
 	Examples []string  `json:"examples"`
-	Verdict  Verdict   `json:"verdict"`
+	Verdict  PodState  `json:"verdict"`
 	Text     string    `json:"text"`
 	Blockers []Blocker `json:"blockers"`
 	// Nodes is how many nodes of which shape would place how many of the pods.
@@ -224,12 +224,12 @@ func (c *Cluster) more(cause *Cause) *More {
 			}
 		}
 		if ok {
-			t.Place(p, node)
+			t.AddPod(p, node)
 			placed = append(placed, p)
 		}
 	}
 	for _, p := range placed {
-		t.Remove(p.UID)
+		t.RemovePod(p.UID)
 	}
 	for _, name := range added {
 		t.RemoveNode(name)

@@ -4,42 +4,42 @@ import (
 	"github.com/berth-scheduler/berth/edge/fix"
 )
 
-// Verdict says in one word how it stands with a pod.
-type Verdict string
+// PodState says in one word how it stands with a pod.
+type PodState string
 
 const (
 	// Placed: it has a node.
-	Placed Verdict = "Placed"
+	Placed PodState = "Placed"
 	// WouldBePlaced: a feasible node is there now.
-	WouldBePlaced Verdict = "WouldBePlaced"
+	WouldBePlaced PodState = "WouldBePlaced"
 	// Preempting: victims are leaving, or would be evicted now.
-	Preempting Verdict = "Preempting"
+	Preempting PodState = "Preempting"
 	// InProgress: binding, or waiting in Permit or for writes.
-	InProgress Verdict = "InProgress"
+	InProgress PodState = "InProgress"
 	// Waiting: it fits once others go, end or nodes come.
-	Waiting Verdict = "Waiting"
+	Waiting PodState = "Waiting"
 	// Failed: the attempt ends in an error, or there is none.
-	Failed Verdict = "Error"
+	Failed PodState = "Error"
 	// Misconfigured: no change of load lets it fit anywhere.
-	Misconfigured Verdict = "Misconfigured"
+	Misconfigured PodState = "Misconfigured"
 	// Gated: a PreEnqueue plugin holds it.
-	Gated Verdict = "Gated"
+	Gated PodState = "Gated"
 )
 
 // Answer is why a pod waits or is where it is. Its JSON is a contract.
 type Answer struct {
-	APIVersion    string    `json:"apiVersion"`
-	Kind          string    `json:"kind"`
-	Pod           string    `json:"pod"`
-	Profile       string    `json:"profile"`
-	Verdict       Verdict   `json:"verdict"`
-	Message       string    `json:"message"`
-	Node          string    `json:"node"`
-	NodesTotal    int       `json:"nodesTotal"`
-	NodesFeasible int       `json:"nodesFeasible"`
-	Groups        []Group   `json:"groups"`
-	Fixes         []fix.Fix `json:"fixes"`
-	Events        []Event   `json:"events"`
+	APIVersion    string      `json:"apiVersion"`
+	Kind          string      `json:"kind"`
+	Pod           string      `json:"pod"`
+	Profile       string      `json:"profile"`
+	Verdict       PodState    `json:"verdict"`
+	Message       string      `json:"message"`
+	Node          string      `json:"node"`
+	NodesTotal    int         `json:"nodesTotal"`
+	NodesFeasible int         `json:"nodesFeasible"`
+	Groups        []NodeGroup `json:"groups"`
+	Fixes         []fix.Fix   `json:"fixes"`
+	Events        []Event     `json:"events"`
 	// Queue is from the daemon; nil from files and from the API server.
 	Queue  *Queue `json:"queue"`
 	Scores []Node `json:"scores"`
@@ -53,8 +53,8 @@ type Answer struct {
 	facts *facts // for the text
 }
 
-// Group is nodes that the same blockers reject.
-type Group struct {
+// NodeGroup is nodes that the same blockers reject.
+type NodeGroup struct {
 	Nodes    int       `json:"nodes"`
 	Examples []string  `json:"examples"`
 	Blockers []Blocker `json:"blockers"`

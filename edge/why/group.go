@@ -14,9 +14,9 @@ const mostExamples = 5
 
 // groupsOf groups the infeasible nodes, which are sorted by name, by their
 // blockers: the fewest blockers first, then the most nodes, then by name.
-func groupsOf(nodes []decision.Node) []Group {
+func groupsOf(nodes []decision.Node) []NodeGroup {
 	at, seen := map[string]int{}, map[string]int{} // by the blockers, and as they came
-	groups := []Group{}
+	groups := []NodeGroup{}
 	var key []byte
 	for i := range nodes {
 		n := &nodes[i]
@@ -31,7 +31,7 @@ func groupsOf(nodes []decision.Node) []Group {
 			if g, known = at[same]; !known {
 				g = len(groups)
 				at[same] = g
-				groups = append(groups, Group{Blockers: blockers})
+				groups = append(groups, NodeGroup{Blockers: blockers})
 			}
 			seen[string(key)] = g
 		}
@@ -41,7 +41,7 @@ func groupsOf(nodes []decision.Node) []Group {
 	for i := range groups {
 		groups[i].Examples = groups[i].names[:min(mostExamples, len(groups[i].names))]
 	}
-	slices.SortFunc(groups, func(a, b Group) int {
+	slices.SortFunc(groups, func(a, b NodeGroup) int {
 		return cmp.Or(cmp.Compare(len(a.Blockers), len(b.Blockers)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Examples[0], b.Examples[0]))
 	})
 	return groups

@@ -63,7 +63,7 @@ func anchored(m *machine.Machine, p *object.Pod, anchors []table.Placed) bool {
 		mark := t.Checkpoint()
 		defer t.Undo(mark)
 		for i := range list {
-			t.Place(list[i].Pod, t.Name(list[i].Row))
+			t.AddPod(list[i].Pod, t.Name(list[i].Row))
 		}
 		return m.AdmitsWithout(p)
 	}
@@ -86,7 +86,7 @@ func removeAll(t *table.Table) (placed []table.Placed) {
 		}
 	}
 	for i := range placed {
-		t.Remove(placed[i].Pod.UID)
+		t.RemovePod(placed[i].Pod.UID)
 	}
 	slices.SortFunc(placed, func(a, b table.Placed) int { return compareKeys(a.Pod, b.Pod) })
 	return placed

@@ -89,7 +89,7 @@ func (a *Answer) nearest() string {
 
 // nearestGroup are the nodes where the pod comes nearest: of a pod that waits, those
 // where load alone blocks it.
-func (a *Answer) nearestGroup() *Group {
+func (a *Answer) nearestGroup() *NodeGroup {
 	if a.Verdict == Waiting {
 		for i := range a.Groups {
 			if !slices.ContainsFunc(a.Groups[i].Blockers, func(b Blocker) bool { return b.Code != decision.Unschedulable.String() }) {

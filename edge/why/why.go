@@ -52,7 +52,7 @@ func (c *Cluster) Why(api *v1.Pod) *Answer {
 	p := decode.Pod(api)
 	a := &Answer{
 		APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed,
-		NodesTotal: c.Machine.Table().Live(), Groups: []Group{}, Fixes: []fix.Fix{}, Events: []Event{}, Scores: []Node{},
+		NodesTotal: c.Machine.Table().Live(), Groups: []NodeGroup{}, Fixes: []fix.Fix{}, Events: []Event{}, Scores: []Node{},
 		facts: &facts{api: api, pod: p, cluster: c},
 	}
 	switch {
@@ -73,10 +73,10 @@ func (c *Cluster) placed(a *Answer, api *v1.Pod) {
 	unbound.Spec.NodeName, unbound.DeletionTimestamp, unbound.Status.NominatedNodeName = "", nil, ""
 	t := c.Machine.Table()
 	pl := t.Pod(api.UID)
-	t.Remove(api.UID)
+	t.RemovePod(api.UID)
 	d := c.Machine.Assess(decode.Pod(unbound))
 	if pl != nil {
-		t.Place(pl.Pod, a.Node)
+		t.AddPod(pl.Pod, a.Node)
 	}
 	a.facts.decision = d
 	a.NodesFeasible, a.Scores = d.NodesFeasible, scoresOf(d.Nodes, a.Node)
@@ -101,7 +101,7 @@ func (c *Cluster) pending(a *Answer, p *object.Pod) {
 			a.Victims = append(a.Victims, v.String())
 		}
 	case Failed:
-		a.Groups, a.NodesFeasible = []Group{}, 0
+		a.Groups, a.NodesFeasible = []NodeGroup{}, 0
 	}
 	a.Events = c.events(a, p, d)
 	if !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
@@ -109,7 +109,7 @@ func (c *Cluster) pending(a *Answer, p *object.Pod) {
 	}
 }
 
-func (c *Cluster) verdict(p *object.Pod, d *decision.Decision) Verdict {
+func (c *Cluster) verdict(p *object.Pod, d *decision.Decision) PodState {
 	switch d.Result {
 	case decision.ResultScheduled:
 		return WouldBePlaced
@@ -146,7 +146,7 @@ func (c *Cluster) evicted(a *Answer) {
 	if !p.Disrupted {
 		return
 	}
-	for _, by := range c.Machine.Nominations().NominatedTo(p.NodeName) {
+	for _, by := range c.Machine.Nominator().NominatedTo(p.NodeName) {
 		if by.Priority > p.Priority {
 			a.EvictedBy = append(a.EvictedBy, by.Key())
 		}

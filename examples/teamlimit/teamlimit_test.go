@@ -32,10 +32,10 @@ func newPlugin(t *testing.T, args string) framework.Plugin {
 func TestTeamLimit(t *testing.T) {
 	pl := newPlugin(t, `{"maxPods": 2}`)
 	tb := plugintest.Table(&object.Node{Name: "empty"}, &object.Node{Name: "one"}, &object.Node{Name: "two"})
-	tb.Place(pod("a", "red"), "one")
-	tb.Place(pod("b", "red"), "two")
-	tb.Place(pod("c", "red"), "two")
-	tb.Place(pod("d", "blue"), "empty")
+	tb.AddPod(pod("a", "red"), "one")
+	tb.AddPod(pod("b", "red"), "two")
+	tb.AddPod(pod("c", "red"), "two")
+	tb.AddPod(pod("d", "blue"), "empty")
 
 	got := plugintest.Ask(t, pl, tb, pod("p", "red"))
 	want := map[string]string{"empty": "", "one": "", "two": "Unschedulable: node(s) had too many pods of the team"}

@@ -227,7 +227,7 @@ func (b *berth) named(p *v1.Pod) oracle.Record {
 			pending.Spec.NodeName = "" // of a bound pod what only pending ones need is not decoded
 			pod := decode.Pod(pending)
 			pod.API, pod.NodeName = p, p.Spec.NodeName
-			d := decision.Decision{Nodes: b.evaluator.Decide(engine.For(profile, pod), b.machine.Nominations()).Nodes()}
+			d := decision.Decision{Nodes: b.evaluator.Decide(engine.For(profile, pod), b.machine.Nominator()).Nodes()}
 			return record(&d)
 		}
 	}

@@ -98,7 +98,7 @@ func helpless(a *why.Answer) bool {
 				return strings.HasSuffix(r, "is being deleted") || strings.HasSuffix(r, "(pod is not owner)")
 			})
 	}
-	return !slices.ContainsFunc(a.Groups, func(g why.Group) bool { return !slices.ContainsFunc(g.Blockers, lasting) })
+	return !slices.ContainsFunc(a.Groups, func(g why.NodeGroup) bool { return !slices.ContainsFunc(g.Blockers, lasting) })
 }
 
 // holds asks kube-scheduler about the pod once the changes are made.

@@ -71,14 +71,14 @@ func allowed(p *v1.Pod, n *v1.Node) bool {
 	return !managed(p) || n.Labels[licenceLabel] == licenceValue
 }
 
-// asked is the extender, as one replica asks it.
-type asked struct {
+// licenceExtender is the extender, as one replica asks it.
+type licenceExtender struct {
 	*network
 	lies uint64 // 0: it says the truth; else how it lies
 }
 
 // ServeHTTP answers a question of a scheduler.
-func (x asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (x licenceExtender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var question struct {
 		extenderv1.ExtenderArgs
 		extenderv1.ExtenderPreemptionArgs
@@ -128,7 +128,7 @@ func (x asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // allowing is the nodes on which the pod may be.
-func (x asked) allowing(p *v1.Pod, names []string) []string {
+func (x licenceExtender) allowing(p *v1.Pod, names []string) []string {
 	passed := []string{}
 	for _, name := range names {
 		if n, ok := x.server.Get("nodes", "", name).(*v1.Node); ok && allowed(p, n) {
@@ -139,7 +139,7 @@ func (x asked) allowing(p *v1.Pod, names []string) []string {
 }
 
 // bind binds a pod for the scheduler that asks.
-func (x asked) bind(r *http.Request, a extenderv1.ExtenderBindingArgs) extenderv1.ExtenderBindingResult {
+func (x licenceExtender) bind(r *http.Request, a extenderv1.ExtenderBindingArgs) extenderv1.ExtenderBindingResult {
 	body, err := json.Marshal(&v1.Binding{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Binding"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: a.PodNamespace, Name: a.PodName, UID: a.PodUID}, Target: v1.ObjectReference{Kind: "Node", Name: a.Node}})
 	if err != nil {
@@ -160,7 +160,7 @@ func (x asked) bind(r *http.Request, a extenderv1.ExtenderBindingArgs) extenderv
 }
 
 // wrongNodes is a lie about nodes. One that can be believed lets all pass, or none.
-func (x asked) wrongNodes(p *v1.Pod, names []string) any {
+func (x licenceExtender) wrongNodes(p *v1.Pod, names []string) any {
 	none, strange := []string{}, append(slices.Clone(names), "atlantis")
 	switch x.lies % 7 {
 	case 0:
@@ -180,7 +180,7 @@ func (x asked) wrongNodes(p *v1.Pod, names []string) any {
 	return extenderv1.ExtenderFilterResult{Error: "no idea"}
 }
 
-func (x asked) wrongScores(names []string) any {
+func (x licenceExtender) wrongScores(names []string) any {
 	switch x.lies % 4 {
 	case 0:
 		return nil
@@ -192,7 +192,7 @@ func (x asked) wrongScores(names []string) any {
 	return extenderv1.HostPriorityList{{Host: names[0], Score: -5}}
 }
 
-func (x asked) wrongVictims(victims map[string]*extenderv1.MetaVictims) any {
+func (x licenceExtender) wrongVictims(victims map[string]*extenderv1.MetaVictims) any {
 	lie := map[string]*extenderv1.MetaVictims{}
 	for name := range victims { // any order: a map
 		switch x.lies % 4 {

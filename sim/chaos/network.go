@@ -189,7 +189,7 @@ func (n *network) suffer(r *http.Request, f *fault, drawn uint64) (*http.Respons
 		_ = w.Body.Close()
 		return n.refusal(r, f.code), nil
 	case lie:
-		return n.answer(r, asked{n, drawn>>8 | 1}, drawn>>20)
+		return n.answer(r, licenceExtender{n, drawn>>8 | 1}, drawn>>20)
 	case crashAt:
 		go n.crash(n.process)
 		return nil, n.wait(ctx, time.Hour)
@@ -215,7 +215,7 @@ func orClose(w *http.Response, err error) (*http.Response, error) {
 // reply has the server or the extender answer, and brings the answer.
 func (n *network) reply(r *http.Request, drawn uint64) (*http.Response, error) {
 	if r.URL.Host == extenderHost {
-		return n.answer(r, asked{network: n}, drawn)
+		return n.answer(r, licenceExtender{network: n}, drawn)
 	}
 	return n.answer(r, n.server, drawn)
 }

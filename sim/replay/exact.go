@@ -185,7 +185,7 @@ func (x *exact) step(e *recording.Entry) {
 	r.To = e.Now
 	effects, panicked := stepOf(x.machine, e.Now, e.Event)
 	digest := x.digest.Of(effects)
-	outcomes := recording.Outcomes(effects)
+	outcomes := recording.Attempts(effects)
 	same := digest == e.Digest && panicked == e.Panicked
 	for _, effect := range effects {
 		done, ok := effect.(machine.AttemptDone)
@@ -229,12 +229,12 @@ func repair(m *machine.Machine) []machine.Effect {
 }
 
 // differ tells the first outcome that is another than the recorded one.
-func (x *exact) differ(e *recording.Entry, got []recording.Outcome, panicked bool) *Difference {
+func (x *exact) differ(e *recording.Entry, got []recording.Attempt, panicked bool) *Difference {
 	d := &Difference{Step: x.result.Steps, Time: e.Now, Event: fmt.Sprintf("%T", e.Event), kind: reflect.TypeOf(e.Event).Name()}
-	for i := range max(len(got), len(e.Outcomes)) {
-		var was, is recording.Outcome
-		if i < len(e.Outcomes) {
-			was = e.Outcomes[i]
+	for i := range max(len(got), len(e.Attempts)) {
+		var was, is recording.Attempt
+		if i < len(e.Attempts) {
+			was = e.Attempts[i]
 		}
 		if i < len(got) {
 			is = got[i]
@@ -281,7 +281,7 @@ func (x *exact) name(uids ...types.UID) string {
 	return ""
 }
 
-func outcome(o recording.Outcome) string {
+func outcome(o recording.Attempt) string {
 	switch {
 	case o.UID == "":
 		return "no decision"

@@ -24,7 +24,7 @@ type kind struct {
 
 var fitKind = kind{"berth/v1alpha1", "FitResult"}
 
-type podRoom struct {
+type podsFit struct {
 	kind
 	Pod   string         `json:"pod"`
 	Fits  int            `json:"fits"`
@@ -40,8 +40,8 @@ type nodesFit struct {
 	Unplaced  map[string]string `json:"unplaced"`
 }
 
-// Room is the answer how many more of a pod fit.
-func Room(r *whatif.Room) Fitting { return &podRoom{fitKind, r.Pod, r.Fits, r.Nodes, r.Stops} }
+// PodsFit is the answer how many more of a pod fit.
+func PodsFit(r *whatif.PodsFit) Fitting { return &podsFit{fitKind, r.Pod, r.Fits, r.Nodes, r.Stops} }
 
 // NodesFit is the answer how few more nodes place all pods.
 func NodesFit(n *whatif.NodesFit) Fitting {
@@ -49,7 +49,7 @@ func NodesFit(n *whatif.NodesFit) Fitting {
 }
 
 // Text writes the answer for people.
-func (r *podRoom) Text(out io.Writer) error {
+func (r *podsFit) Text(out io.Writer) error {
 	var b strings.Builder
 	verb := "fit"
 	if r.Fits == 1 {

@@ -78,7 +78,7 @@ func (p *play) expectPlaced(pod string, words []string, _ string) error {
 	case now == nil:
 		return errors.New("it does not exist")
 	case now.NodeName == "":
-		return fmt.Errorf("it is %s: %s", p.place(pod), p.message(pod))
+		return fmt.Errorf("it is %s: %s", p.queueOf(pod), p.message(pod))
 	case !slices.Contains(strings.Split(words[0], "|"), now.NodeName):
 		return fmt.Errorf("it is on %s", now.NodeName)
 	}
@@ -100,7 +100,7 @@ func (p *play) expectPending(pod string, _ []string, text string) error {
 }
 
 func (p *play) expectGated(pod string, _ []string, text string) error {
-	if at := p.place(pod); at != queue.Gated.String() {
+	if at := p.queueOf(pod); at != queue.Gated.String() {
 		return fmt.Errorf("it is %s", at)
 	}
 	if got := p.message(pod); text != "" && got != text {
@@ -117,7 +117,7 @@ func (p *play) expectGone(pod string, _ []string, _ string) error {
 }
 
 func (p *play) expectPlace(pod string, words []string, _ string) error {
-	if got := p.place(pod); !slices.Contains(strings.Split(strings.Join(words, " "), "|"), got) {
+	if got := p.queueOf(pod); !slices.Contains(strings.Split(strings.Join(words, " "), "|"), got) {
 		return fmt.Errorf("it is in %s", got)
 	}
 	return nil
@@ -300,8 +300,8 @@ func (p *play) message(pod string) string {
 	return ""
 }
 
-// place is where in the queue the pod is.
-func (p *play) place(pod string) string {
+// queueOf is where in the queue the pod is.
+func (p *play) queueOf(pod string) string {
 	now := p.world.Cluster.Pod(pod)
 	if now == nil {
 		return queue.Nowhere.String()

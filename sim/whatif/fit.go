@@ -20,8 +20,8 @@ import (
 	"github.com/berth-scheduler/berth/sim"
 )
 
-// Room is how many more of a pod fit into a cluster.
-type Room struct {
+// PodsFit is how many more of a pod fit into a cluster.
+type PodsFit struct {
 	Pod   string // namespace/name
 	Fits  int
 	Nodes map[string]int // how many of them, by node
@@ -35,7 +35,7 @@ const maxBatch = 4096
 // Fit counts the copies of a pod that can be placed without an eviction, after
 // all other pending pods. name names the pod, or a workload one of whose pods it
 // is; "" is the only pending pod.
-func Fit(set *manifest.Set, in sim.Input, name string) (*Room, error) {
+func Fit(set *manifest.Set, in sim.Input, name string) (*PodsFit, error) {
 	s := newSession(set, &in, false)
 	f := &fitting{session: s, batch: 1}
 	decided := in.Decided
@@ -62,7 +62,7 @@ func Fit(set *manifest.Set, in sim.Input, name string) (*Room, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	room := &Room{Pod: f.api.Namespace + "/" + f.api.Name, Nodes: map[string]int{}, Stops: f.stops}
+	room := &PodsFit{Pod: f.api.Namespace + "/" + f.api.Name, Nodes: map[string]int{}, Stops: f.stops}
 	for _, key := range f.copies {
 		if p := s.cluster.Pod(key); p != nil && p.NodeName != "" {
 			room.Fits++

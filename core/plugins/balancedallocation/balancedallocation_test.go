@@ -52,7 +52,7 @@ func drawTable(t *rapid.T, n *rapid.Generator[int64]) *table.Table {
 		name := fmt.Sprint(i)
 		tb.SetNode(&object.Node{Name: name, Allocatable: drawVector(t, "node", n)})
 		for j := range rapid.IntRange(0, 3).Draw(t, "pods") {
-			tb.Place(drawPod(t, fmt.Sprint(i, j), n), name)
+			tb.AddPod(drawPod(t, fmt.Sprint(i, j), n), name)
 		}
 	}
 	return tb
@@ -152,7 +152,7 @@ func TestBasicScoresNearWholeNumbers(t *testing.T) {
 		used := resource.Vector{MilliCPU: part("CPU used", cpu), Memory: part("memory used", memory)}
 		request := resource.Vector{MilliCPU: 1 + part("CPU", cpu), Memory: part("memory", memory)}
 		tb := plugintest.Table(&object.Node{Name: "a", Allocatable: resource.Vector{MilliCPU: cpu, Memory: memory}, AllowedPods: 9})
-		tb.Place(&object.Pod{UID: "1", Demand: resource.Demand{Usage: used}}, "a")
+		tb.AddPod(&object.Pod{UID: "1", Demand: resource.Demand{Usage: used}}, "a")
 		fractions := func(cpuUsed, memoryUsed int64) []float64 {
 			return []float64{min(1, float64(cpuUsed)/float64(cpu)), min(1, float64(memoryUsed)/float64(memory))}
 		}
@@ -181,7 +181,7 @@ func TestScores(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tb := plugintest.Table(&object.Node{Name: "a", Allocatable: vector(1000, 1000)})
-			tb.Place(&object.Pod{UID: "1", Demand: resource.Demand{Usage: c.used}}, "a")
+			tb.AddPod(&object.Pod{UID: "1", Demand: resource.Demand{Usage: c.used}}, "a")
 			if got := plugintest.Ask(t, plugin(t, nil), tb, &object.Pod{Demand: resource.Demand{Usage: c.pod}}).Scores["a"]; got != c.want {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
@@ -244,7 +244,7 @@ func fleet(nodes int) (*framework.Input, framework.Plugin) {
 	for i := range nodes {
 		name := fmt.Sprint(i)
 		tb.SetNode(&object.Node{Name: name, Allocatable: resource.Vector{MilliCPU: 16000, Memory: 64 << 30}})
-		tb.Place(&object.Pod{UID: types.UID(name), Demand: resource.Demand{Usage: resource.Vector{MilliCPU: int64(i % 16000), Memory: int64(i%64) << 30}}}, name)
+		tb.AddPod(&object.Pod{UID: types.UID(name), Demand: resource.Demand{Usage: resource.Vector{MilliCPU: int64(i % 16000), Memory: int64(i%64) << 30}}}, name)
 	}
 	pod := &object.Pod{Demand: resource.Demand{Usage: resource.Vector{MilliCPU: 250, Memory: 1 << 30}}}
 	pl, err := New(nil, nil)

@@ -54,7 +54,7 @@ func TestKeptAnswersHold(t *testing.T) {
 					tb.RemoveObject(object.ResourceClaims, "ns", pods[random.IntN(len(pods))].Name)
 				}
 			},
-			func() { tb.Place(&object.Pod{UID: types.UID(fmt.Sprint("other", random.IntN(5)))}, node()) },
+			func() { tb.AddPod(&object.Pod{UID: types.UID(fmt.Sprint("other", random.IntN(5)))}, node()) },
 		}
 		kept := plugintest.Kept{Plugin: pl, Table: tb}
 		for range 150 {

@@ -28,10 +28,10 @@ func TestDomainsWithoutEnd(t *testing.T) {
 			n.Labels[v1.LabelHostname] = "shared"
 		}
 		tb.SetNode(n)
-		tb.Place(pod(name, "web", "", nil), name)
+		tb.AddPod(pod(name, "web", "", nil), name)
 		if i >= nodes {
 			old := fmt.Sprint("n", i-nodes)
-			tb.Remove(pod(old, "", "", nil).UID)
+			tb.RemovePod(pod(old, "", "", nil).UID)
 			tb.RemoveNode(old)
 		}
 		if i%3 == 0 { // now and then, so that rows change hands in between

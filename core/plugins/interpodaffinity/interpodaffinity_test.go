@@ -98,7 +98,7 @@ func TestInvalidTerms(t *testing.T) {
 	if got == nil || got.Code != decision.UnschedulableAndUnresolvable || got.Reasons[0] != want {
 		t.Fatalf("got %+v, want %q", got, want)
 	}
-	tb.Place(invalid, "a")
+	tb.AddPod(invalid, "a")
 	for name, kept := range map[string]bool{"x": true, "y": false} { // any order: each alone
 		prepared := p.PreFilter(tb, pod("p", name, "", nil))
 		if prepared.Status != nil || prepared.Skip == kept {
@@ -117,7 +117,7 @@ func TestManyPodsWithTheSameLabels(t *testing.T) {
 	}
 	for i := range 60 {
 		name := fmt.Sprint("n", i%5) // 12 on each node but the last: 48 in zone a, 12 in zone b
-		tb.Place(pod(fmt.Sprint("p", i), "web", name, nil), name)
+		tb.AddPod(pod(fmt.Sprint("p", i), "web", name, nil), name)
 	}
 	wants := &v1.Affinity{PodAffinity: &v1.PodAffinity{}}
 	for key, weight := range map[string]int32{"zone": 7, v1.LabelHostname: 3} {
@@ -142,7 +142,7 @@ func TestManyTerms(t *testing.T) {
 		list := &many.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 		*list = append(*list, v1.PodAffinityTerm{TopologyKey: []string{"", v1.LabelHostname, fmt.Sprint("key-", i)}[i%3], LabelSelector: app(fmt.Sprint("app-", i))})
 	}
-	tb.Place(pod("many", "app-1", "n0", many), "n0")
+	tb.AddPod(pod("many", "app-1", "n0", many), "n0")
 	for i, want := range []framework.Verdict{antiAffinityNotMet, framework.Fits} {
 		state := p.PreFilter(tb, pod("p", "x", "", many)).State
 		in := &framework.Input{Table: tb, State: state}

@@ -193,12 +193,12 @@ func (w *world) place(*rapid.T) {
 	} else if w.chance(20) { // known, perhaps: it moves or changes
 		p.UID = types.UID(fmt.Sprint("u", 1+w.rand.IntN(w.serial)))
 	}
-	w.Place(p, fmt.Sprint("n", w.rand.IntN(15)))
+	w.AddPod(p, fmt.Sprint("n", w.rand.IntN(15)))
 }
 
 func (w *world) remove(*rapid.T) {
 	for range 20 {
-		if w.Remove(types.UID(fmt.Sprint("u", 1+w.rand.IntN(w.serial)))) {
+		if w.RemovePod(types.UID(fmt.Sprint("u", 1+w.rand.IntN(w.serial)))) {
 			return
 		}
 	}
@@ -212,14 +212,14 @@ func (w *world) storm(t *rapid.T) {
 	}
 	p := w.newPod(0)
 	for range 1 << 13 {
-		w.Place(p, "n1")
-		w.Remove(p.UID)
+		w.AddPod(p, "n1")
+		w.RemovePod(p.UID)
 	}
 	for i := range 1500 {
 		q := *p
 		q.Affinity = w.affinity(fmt.Sprint("namespace-", i))
-		w.Place(&q, "n1")
-		w.Remove(q.UID)
+		w.AddPod(&q, "n1")
+		w.RemovePod(q.UID)
 	}
 }
 

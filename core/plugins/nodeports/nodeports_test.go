@@ -40,7 +40,7 @@ func TestAsKubeScheduler(t *testing.T) {
 			tb.SetNode(&object.Node{Name: name})
 			for j := range rapid.IntRange(0, 2).Draw(t, "pods") {
 				placed := drawPod(t, fmt.Sprint(i, j))
-				tb.Place(placed, name)
+				tb.AddPod(placed, name)
 				for _, hp := range placed.HostPorts {
 					used.Add(hp.IP, string(hp.Protocol), hp.Port)
 				}
@@ -121,7 +121,7 @@ func TestQueueingHints(t *testing.T) {
 func TestKernelAllocatesNothing(t *testing.T) {
 	tb := plugintest.Table(&object.Node{Name: "a"})
 	pod := &object.Pod{UID: "1", HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: 80}}}
-	tb.Place(pod, "a")
+	tb.AddPod(pod, "a")
 	in, verdicts := &framework.Input{Table: tb, Pod: pod}, make([]framework.Verdict, 1)
 	pl := New()
 	if n := testing.AllocsPerRun(10, func() { pl.Filter(in, in.Table.All()[0:1], verdicts) }); n != 0 {

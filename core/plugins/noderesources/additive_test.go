@@ -31,7 +31,7 @@ func TestAdditiveFilterIsWhatTheFilterCompares(t *testing.T) {
 		for i := range rapid.IntRange(0, 4).Draw(t, "placed") {
 			p := &object.Pod{UID: types.UID(fmt.Sprint(i)), Demand: resource.Demand{Usage: vector(0)}}
 			there = append(there, p)
-			tb.Place(p, "n")
+			tb.AddPod(p, "n")
 		}
 		pl, p := plugin(t, nil), &object.Pod{UID: "p", Demand: resource.Demand{Requests: vector(0)}}
 		in := &framework.Input{Table: tb, Pod: p, State: pl.PreFilter(tb, p).State}
@@ -49,7 +49,7 @@ func TestAdditiveFilterIsWhatTheFilterCompares(t *testing.T) {
 				return
 			}
 			gives := pl.AdditiveFilter.Frees(in, there[i], nil)
-			tb.Remove(there[i].UID)
+			tb.RemovePod(there[i].UID)
 			for d, now := range pl.AdditiveFilter.Shortfall(in, row, nil) {
 				if now != lack[d]-gives[d] {
 					t.Fatalf("lacked %v, a pod that gives %v went, lacks %d of the %d-th", lack, gives, now, d)

@@ -23,7 +23,7 @@ func fleet(nodes int) (*table.Table, *object.Pod) {
 		n.Allocatable.Scalars = []resource.Scalar{{Name: gpu, Value: k}}
 		tb.SetNode(n)
 		v := size(8000*k+int64(i%1000), 24*k)
-		tb.Place(&object.Pod{UID: types.UID(name), Demand: resource.Demand{Usage: v, NonZero: v}}, name)
+		tb.AddPod(&object.Pod{UID: types.UID(name), Demand: resource.Demand{Usage: v, NonZero: v}}, name)
 	}
 	v := size(250, 1)
 	return tb, &object.Pod{UID: "pod", Demand: resource.Demand{Requests: v, Usage: v, NonZero: v, Scoring: v}}

@@ -77,7 +77,7 @@ func TestNoRequeueIsMissed(t *testing.T) {
 				return
 			}
 			e = framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: tb.Pods(0)[0].Pod}
-			tb.Remove(e.OldPod.UID)
+			tb.RemovePod(e.OldPod.UID)
 		case 1:
 			if len(tb.Pods(0)) == 0 {
 				return
@@ -85,7 +85,7 @@ func TestNoRequeueIsMissed(t *testing.T) {
 			was := tb.Pods(0)[0].Pod
 			is := drawPod(t, string(was.UID), small)
 			e = framework.Event{Resource: framework.AssignedPod, ActionType: framework.UpdatePodScaleDown, OldPod: was, NewPod: is}
-			tb.Place(is, old.Name)
+			tb.AddPod(is, old.Name)
 		case 2:
 			now.Allocatable, now.AllowedPods = drawVector(t, "now", small), rapid.Int64Range(0, 9).Draw(t, "pods now")
 			e = framework.Event{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable, OldNode: old, NewNode: &now}

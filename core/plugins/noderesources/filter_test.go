@@ -60,7 +60,7 @@ func TestReasons(t *testing.T) {
 				args.IgnoredResourceGroups = []string{c.ignored}
 			}
 			tb := plugintest.Table(&object.Node{Name: "a", Allocatable: node, AllowedPods: c.pods})
-			tb.Place(&object.Pod{UID: "placed", Demand: resource.Demand{Usage: c.used}}, "a")
+			tb.AddPod(&object.Pod{UID: "placed", Demand: resource.Demand{Usage: c.used}}, "a")
 			pod := &object.Pod{Demand: resource.Demand{Requests: c.requests}}
 			if got := plugintest.Ask(t, plugin(t, args), tb, pod).Blocked["a"]; got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)

@@ -165,7 +165,7 @@ func TestScores(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tb := plugintest.Table(&object.Node{Name: "a", Allocatable: resource.Vector{MilliCPU: 1000, Memory: 1000}, AllowedPods: 9})
-			tb.Place(&object.Pod{UID: "1", Demand: resource.Demand{NonZero: resource.Vector{MilliCPU: c.cpu - 100}}}, "a")
+			tb.AddPod(&object.Pod{UID: "1", Demand: resource.Demand{NonZero: resource.Vector{MilliCPU: c.cpu - 100}}}, "a")
 			pod := &object.Pod{Demand: resource.Demand{Scoring: resource.Vector{MilliCPU: 100, Memory: 500}}}
 			pl := plugin(t, &configv1.NodeResourcesFitArgs{ScoringStrategy: c.s})
 			if got := plugintest.Ask(t, pl, tb, pod).Scores["a"]; got != c.want {

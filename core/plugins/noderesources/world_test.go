@@ -53,7 +53,7 @@ func drawTable(t *rapid.T, n *rapid.Generator[int64]) *table.Table {
 		name := fmt.Sprint("node", i)
 		tb.SetNode(&object.Node{Name: name, Allocatable: drawVector(t, name, n), AllowedPods: rapid.Int64Range(0, 4).Draw(t, "allowed pods")})
 		for j := range rapid.IntRange(0, 3).Draw(t, "pods") {
-			tb.Place(drawPod(t, fmt.Sprint(name, "-pod", j), n), name)
+			tb.AddPod(drawPod(t, fmt.Sprint(name, "-pod", j), n), name)
 		}
 	}
 	return tb

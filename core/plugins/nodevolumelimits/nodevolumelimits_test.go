@@ -25,12 +25,12 @@ func TestForeignEphemeralVolume(t *testing.T) {
 		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: name}, Class: "class", Owner: "q"})
 	}
 	running := &object.Pod{UID: "r", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "foreign"}}}
-	tb.Place(running, "n")
+	tb.AddPod(running, "n")
 	p := &object.Pod{UID: "q", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Ephemeral: true, Claim: "theirs"}}}
 	if got := plugintest.Ask(t, New(feature.Features{}), tb, p).Blocked["n"]; got != "" {
 		t.Errorf("blocked: %s", got)
 	}
-	tb.Place(&object.Pod{UID: "s", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "own"}}}, "n")
+	tb.AddPod(&object.Pod{UID: "s", Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: "own"}}}, "n")
 	if got := plugintest.Ask(t, New(feature.Features{}), tb, p).Blocked["n"]; got != "Unschedulable: "+reason {
 		t.Errorf("with a volume there: %q", got)
 	}
@@ -45,13 +45,13 @@ func TestVolumesCountOnce(t *testing.T) {
 		tb.SetObject(&object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: "ns", Name: claim}, Class: "class"})
 		return &object.Pod{UID: uid, Namespace: "ns", Volumes: []object.Volume{{Claimed: true, Claim: claim}}}
 	}
-	tb.Place(using("a", "shared"), "n")
-	tb.Place(using("b", "shared"), "n")
+	tb.AddPod(using("a", "shared"), "n")
+	tb.AddPod(using("b", "shared"), "n")
 	own := using("c", "own")
 	if got := plugintest.Ask(t, New(feature.Features{}), tb, own).Blocked["n"]; got != "" {
 		t.Errorf("the second volume of two: %s", got)
 	}
-	tb.Place(own, "n")
+	tb.AddPod(own, "n")
 	if got := plugintest.Ask(t, New(feature.Features{}), tb, using("d", "third")).Blocked["n"]; got != "Unschedulable: "+reason {
 		t.Errorf("the third volume of two: %q", got)
 	}

@@ -141,9 +141,9 @@ func (w *world) happen() {
 	case 7:
 		w.remove()
 	case 8, 9, 10, 11, 12:
-		w.Place(w.pod(), fmt.Sprint("n", w.rand.IntN(nodes)))
+		w.AddPod(w.pod(), fmt.Sprint("n", w.rand.IntN(nodes)))
 	default:
-		w.Remove(types.UID(fmt.Sprint(1 + w.rand.IntN(w.serial+1))))
+		w.RemovePod(types.UID(fmt.Sprint(1 + w.rand.IntN(w.serial+1))))
 	}
 }
 
@@ -277,7 +277,7 @@ func TestEqualSignaturesHaveEqualAnswers(t *testing.T) {
 			}
 			compare("as it is")
 			mark := w.Checkpoint()
-			w.Place(nominated, fmt.Sprint("n", w.rand.IntN(nodes)))
+			w.AddPod(nominated, fmt.Sprint("n", w.rand.IntN(nodes)))
 			compare("with a nominated pod")
 			w.Undo(mark)
 		}

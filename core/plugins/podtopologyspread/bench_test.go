@@ -35,7 +35,7 @@ func BenchmarkPlacement(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				r := table.Row(i % 5000)
-				tb.Place(placed, tb.Name(r)) // it moves: two entries of the journal
+				tb.AddPod(placed, tb.Name(r)) // it moves: two entries of the journal
 				sync(in)
 				verdict(in, in.State.(*counts).cells[r])
 			}

@@ -33,7 +33,7 @@ func TestDomainsWithoutEnd(t *testing.T) {
 			tb.SetNode(n)
 			if placeWebPods(tb, n.Name, 1); i >= nodes {
 				old := fmt.Sprint("n", i-nodes)
-				tb.Remove(tb.Pods(rowOf(tb, old))[0].Pod.UID)
+				tb.RemovePod(tb.Pods(rowOf(tb, old))[0].Pod.UID)
 				tb.RemoveNode(old)
 			}
 			if i%3 == 0 { // now and then, so that rows change hands in between

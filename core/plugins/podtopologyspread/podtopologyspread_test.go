@@ -46,7 +46,7 @@ func nodeIn(name, zone string) *object.Node {
 func placeWebPods(t *table.Table, node string, n int) {
 	for range n {
 		uid := types.UID(fmt.Sprint("web-", t.PlacementCount()))
-		t.Place(&object.Pod{UID: uid, Namespace: "a", Labels: map[string]string{"app": "web"}}, node)
+		t.AddPod(&object.Pod{UID: uid, Namespace: "a", Labels: map[string]string{"app": "web"}}, node)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestDomainsThatGoLeaveNothing(t *testing.T) {
 		for _, name := range pair {
 			r, _ := tb.Find(name)
 			for len(tb.Pods(r)) > 0 {
-				tb.Remove(tb.Pods(r)[0].Pod.UID)
+				tb.RemovePod(tb.Pods(r)[0].Pod.UID)
 			}
 			tb.RemoveNode(name)
 		}

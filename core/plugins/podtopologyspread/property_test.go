@@ -238,12 +238,12 @@ func (w *world) place(*rapid.T) {
 	if w.chance(20) { // known, perhaps: it moves or changes
 		p.UID = types.UID(fmt.Sprint("u", 1+w.rand.IntN(w.serial)))
 	}
-	w.Place(p, fmt.Sprint("n", w.rand.IntN(15)))
+	w.AddPod(p, fmt.Sprint("n", w.rand.IntN(15)))
 }
 
 func (w *world) remove(*rapid.T) {
 	for range 20 {
-		if w.Remove(types.UID(fmt.Sprint("u", 1+w.rand.IntN(w.serial)))) {
+		if w.RemovePod(types.UID(fmt.Sprint("u", 1+w.rand.IntN(w.serial)))) {
 			return
 		}
 	}
@@ -256,8 +256,8 @@ func (w *world) storm(t *rapid.T) {
 	}
 	p := w.newPod()
 	for range 1 << 13 {
-		w.Place(p, "n1")
-		w.Remove(p.UID)
+		w.AddPod(p, "n1")
+		w.RemovePod(p.UID)
 	}
 	for range 20 {
 		w.place(t)

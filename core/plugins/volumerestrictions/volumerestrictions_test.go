@@ -30,28 +30,28 @@ func TestOnePodAtATime(t *testing.T) {
 	inUse := func() bool { return len(plugintest.Ask(t, pl, tb, p).Blocked) > 0 }
 	key := func() string { return string(pl.Sign(nil, tb, p)) }
 	free := key()
-	tb.Place(user("1", "else", "c"), "a")
+	tb.AddPod(user("1", "else", "c"), "a")
 	if inUse() {
 		t.Error("a claim of another namespace counts")
 	}
-	tb.Place(user("2", "ns", "c"), "a")
-	tb.Place(user("3", "ns", "c"), "b")
+	tb.AddPod(user("2", "ns", "c"), "a")
+	tb.AddPod(user("3", "ns", "c"), "b")
 	if !inUse() || key() == free {
 		t.Error("the claim's users do not count")
 	}
 	in := &framework.Input{Table: tb, Pod: p, State: pl.PreFilter(tb, p).State}
 	out := make([]framework.Verdict, 1)
 	mark := tb.Checkpoint()
-	tb.Remove("u-2")
+	tb.RemovePod("u-2")
 	if pl.Filter(in, tb.All()[:1], out); out[0] != claimTaken {
 		t.Error("with one of two users gone the claim is free")
 	}
-	tb.Remove("u-3")
+	tb.RemovePod("u-3")
 	if pl.Filter(in, tb.All()[:1], out); out[0] != framework.Fits {
 		t.Error("with all users gone the claim is taken")
 	}
 	tb.Undo(mark)
-	tb.Remove("u-2")
+	tb.RemovePod("u-2")
 	tb.RemoveNode("b")
 	if inUse() {
 		t.Error("a user on a node that is gone counts")
