@@ -231,7 +231,7 @@ func TestRatioIsOfMedians(t *testing.T) {
 // Each pattern has as many classes as its name says.
 func TestPatternsHaveAsManyClasses(t *testing.T) {
 	for pattern, want := range map[string]int{Repeated: 1, InTurn: 150, Unique: 20000} {
-		at := &place{Nodes: 10, Pattern: pattern, Pods: 20000}
+		at := &scaleCase{Nodes: 10, Pattern: pattern, Pods: 20000}
 		classes := map[string]bool{}
 		for i := range at.Pods {
 			r := at.requests(i)

@@ -124,7 +124,7 @@ func (s *stage) take(ctx context.Context, step Step) error {
 		}
 		return nil
 	case *CreatePods:
-		return s.place(ctx, step)
+		return s.schedulePods(ctx, step)
 	case *DeletePods:
 		return s.deletePods(ctx, step)
 	case *Churn:
@@ -200,8 +200,8 @@ func (s *stage) createNodes(ctx context.Context, step *CreateNodes) error {
 	return s.cluster.CreateNodes(ctx, nodes)
 }
 
-// place creates the step's pods and waits until all are bound.
-func (s *stage) place(ctx context.Context, step *CreatePods) error {
+// schedulePods creates the step's pods and waits until all are bound.
+func (s *stage) schedulePods(ctx context.Context, step *CreatePods) error {
 	if err := s.createVolumes(ctx, step); err != nil {
 		return err
 	}

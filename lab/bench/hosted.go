@@ -216,7 +216,7 @@ signed-...        the same with SignPod`,
 func Hosted(ctx context.Context, o HostedOptions, say func(string, ...any)) ([]Point, error) {
 	var points []Point
 	for _, kind := range o.Kinds {
-		at := &place{Nodes: o.Nodes, Pattern: InTurn, Pods: o.Pods, Budget: o.Budget, Hosted: kind}
+		at := &scaleCase{Nodes: o.Nodes, Pattern: InTurn, Pods: o.Pods, Budget: o.Budget, Hosted: kind}
 		schedulers := []string{Berth, KubeScheduler}
 		runs, err := rounds(ctx, schedulers, o.Runs, func(scheduler string, _ int) turn {
 			return turn{Scheduler: scheduler, Scale: at}

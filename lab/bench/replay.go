@@ -183,12 +183,7 @@ func (t *trace) measure(who turn) (*Replayed, error) {
 		return nil, err
 	}
 	s := &scene{nodes: slices.Values(nodes), pods: slices.Values(pods), count: len(pods), config: policies[t.Policy], misfits: true}
-	d, stop, err := newDecider(who.Scheduler, s)
-	if err != nil {
-		return nil, err
-	}
-	defer stop()
-	took, err := s.take(d)
+	took, err := who.take(s)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,9 @@ const (
 // patterns with how many classes each has; 0: as many as pods.
 var patterns = map[string]int{Repeated: 1, InTurn: 150, Unique: 0}
 
-// place is a place on the scale: so many nodes, and classes in such a pattern.
-type place struct {
+// scaleCase is what one turn of bench scale measures: a number of nodes, and a pattern
+// of classes.
+type scaleCase struct {
 	Nodes   int
 	Pattern string
 	Pods    int
@@ -42,7 +43,7 @@ type place struct {
 	Hosted  string // the kind of a plugin that is hosted, "" for none
 }
 
-// Point is what was measured at one place. Where there is a choice it is the
+// Point is what was measured in one case. Where there is a choice it is the
 // median turn.
 type Point struct {
 	Scheduler string `json:"scheduler"`
@@ -155,12 +156,12 @@ func (o *ScaleOptions) validate() error {
 	return validSchedulers(o.Schedulers)
 }
 
-// Scale measures every place; progress is told in lines.
+// Scale measures every case; progress is told in lines.
 func Scale(ctx context.Context, o ScaleOptions, say func(string, ...any)) ([]Point, error) {
 	var points []Point
 	for _, pattern := range o.Patterns {
 		for _, nodes := range o.Nodes {
-			at := &place{Nodes: nodes, Pattern: pattern, Pods: o.Pods, Budget: o.Budget}
+			at := &scaleCase{Nodes: nodes, Pattern: pattern, Pods: o.Pods, Budget: o.Budget}
 			runs, err := rounds(ctx, o.schedulersAt(nodes), o.Runs, func(scheduler string, _ int) turn {
 				t := turn{Scheduler: scheduler, Scale: at}
 				if scheduler == Berth {
@@ -188,8 +189,8 @@ func (o *ScaleOptions) schedulersAt(nodes int) []string {
 	})
 }
 
-// scene makes the place's nodes and pods, each only when it is asked for.
-func (at *place) scene() *scene {
+// scene makes the case's nodes and pods, each only when it is asked for.
+func (at *scaleCase) scene() *scene {
 	s := &scene{
 		nodes: at.nodes(), pods: at.pods(), count: at.Pods,
 		warmUp: 3 * patterns[at.Pattern], budget: at.Budget,
@@ -200,7 +201,7 @@ func (at *place) scene() *scene {
 	return s
 }
 
-func (at *place) nodes() iter.Seq[*v1.Node] {
+func (at *scaleCase) nodes() iter.Seq[*v1.Node] {
 	return func(yield func(*v1.Node) bool) {
 		for i := range at.Nodes {
 			room := v1.ResourceList{
@@ -223,7 +224,7 @@ func (at *place) nodes() iter.Seq[*v1.Node] {
 	}
 }
 
-func (at *place) pods() iter.Seq[*v1.Pod] {
+func (at *scaleCase) pods() iter.Seq[*v1.Pod] {
 	return func(yield func(*v1.Pod) bool) {
 		for i := range at.Pods {
 			p := podOf(fmt.Sprintf("pod-%07d", i), at.requests(i))
@@ -236,7 +237,7 @@ func (at *place) pods() iter.Seq[*v1.Pod] {
 
 // requests are what tells the classes apart. All are small, so that every pod
 // fits everywhere and a decision has every node to choose from.
-func (at *place) requests(i int) v1.ResourceList {
+func (at *scaleCase) requests(i int) v1.ResourceList {
 	cpu, memory := int64(100), int64(500<<20)
 	switch at.Pattern {
 	case InTurn:
@@ -266,19 +267,11 @@ func podOf(name string, requests v1.ResourceList) *v1.Pod {
 }
 
 // measure takes the turn's decisions. Of Berth it also weighs the heap.
-func (at *place) measure(t turn) (*Point, error) {
+func (at *scaleCase) measure(t turn) (*Point, error) {
 	s := at.scene()
 	p := &Point{Scheduler: t.Scheduler, Pattern: at.Pattern, Nodes: at.Nodes, Hosted: at.Hosted}
 	if t.Scheduler == KubeScheduler || at.Hosted != "" {
-		d, stop, err := newDecider(t.Scheduler, s)
-		if err != nil {
-			return nil, err
-		}
-		defer stop()
-		if err := s.warm(d); err != nil {
-			return nil, err
-		}
-		took, err := t.profiled(func() (*timing, error) { return s.take(d) })
+		took, err := t.take(s)
 		if err != nil {
 			return nil, err
 		}

@@ -23,10 +23,10 @@ import (
 // `bench turn`, which reads a turn from its input and writes what came of it.
 type turn struct {
 	Scheduler  string
-	Workload   string // of the suites, and
-	Dir        string // where Berth's own are, and
-	Pods       int    // the most that a measured step creates, 0: as the file says; or
-	Scale      *place // a place on the scale; or
+	Workload   string     // of the suites, and
+	Dir        string     // where Berth's own are, and
+	Pods       int        // the most that a measured step creates, 0: as the file says; or
+	Scale      *scaleCase // one case of bench scale; or
 	Hard       *hardWorld
 	Replay     *trace // a trace
 	CPUProfile string // of the measured phase, "" for none
@@ -103,15 +103,7 @@ func (t turn) decide() (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, stop, err := newDecider(t.Scheduler, s)
-	if err != nil {
-		return nil, err
-	}
-	defer stop()
-	if err := s.warm(d); err != nil {
-		return nil, err
-	}
-	took, err := t.profiled(func() (*timing, error) { return s.take(d) })
+	took, err := t.take(s)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +116,19 @@ func (t turn) decide() (*Run, error) {
 		P99Millis:       round(percentile(millis(took.took), 0.99)),
 		PeakRSSMiB:      round(peakRSS()),
 	}, nil
+}
+
+// take has the turn's scheduler take the decisions of the scene.
+func (t turn) take(s *scene) (*timing, error) {
+	d, stop, err := newDecider(t.Scheduler, s)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	if err := s.warm(d); err != nil {
+		return nil, err
+	}
+	return t.profiled(func() (*timing, error) { return s.take(d) })
 }
 
 // profiled calls f, under the profilers that the turn asks for.
