@@ -74,9 +74,21 @@ func (r raw) decode(controllers bool) decoded {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
 	if err := admit(o, strings.ToLower(r.kind)); err != nil {
-		return decoded{err: fmt.Errorf("%s: %w", r.where, err)}
+		return decoded{err: fmt.Errorf("%s: %w%s", r.where, err, misspelt(unknown))}
 	}
 	return decoded{object: o, created: o.GetCreationTimestamp().Time, unknown: unknown}
+}
+
+// misspelt names the fields that are not known, for an error about what is missing: it
+// may stand under another name.
+func misspelt(unknown []string) string {
+	switch len(unknown) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(" (there is an unknown field %s: is it misspelt?)", unknown[0])
+	}
+	return fmt.Sprintf(" (there are unknown fields %s: are they misspelt?)", strings.Join(unknown, ", "))
 }
 
 // key is the kind as the table of kinds and the count of ignored objects
@@ -132,29 +144,31 @@ func (r raw) locate(k *decode.Kind, cause error) error {
 
 // firstBad visits what has nothing below it, in order of path, each wrapped
 // into a document that holds no other leaf, and returns the first that try
-// rejects.
+// rejects. What may not be a map or a list at all is rejected as such.
 func firstBad(value any, path *field.Path, wrap func(any) any, try func(any) error) (*field.Path, error) {
 	switch v := value.(type) {
 	case map[string]any:
+		if err := try(wrap(map[string]any{})); err != nil {
+			return path, err
+		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			p, err := firstBad(v[key], path.Child(key), func(leaf any) any { return wrap(map[string]any{key: leaf}) }, try)
 			if err != nil {
 				return p, err
 			}
 		}
-		if len(v) > 0 {
-			return nil, nil
-		}
+		return nil, nil
 	case []any:
+		if err := try(wrap([]any{})); err != nil {
+			return path, err
+		}
 		for i := range v {
 			p, err := firstBad(v[i], path.Index(i), func(leaf any) any { return wrap([]any{leaf}) }, try)
 			if err != nil {
 				return p, err
 			}
 		}
-		if len(v) > 0 {
-			return nil, nil
-		}
+		return nil, nil
 	}
 	return path, try(wrap(value))
 }
@@ -168,16 +182,26 @@ func decodeProblem(err error) string {
 	if !errors.As(err, &wrong) {
 		return strings.TrimPrefix(oneLine(err), "json: ")
 	}
-	want := wrong.Type.String()
-	switch wrong.Type.Kind() {
-	case reflect.Struct, reflect.Map, reflect.Pointer:
-		want = "object"
-	case reflect.Slice, reflect.Array:
-		want = "array"
-	}
-	text := fmt.Sprintf("wrong type: %s where %s belongs", wrong.Value, want)
-	if wrong.Value == "bool" && want == "string" {
+	text := fmt.Sprintf("wrong type: %s where %s belongs", wrong.Value, typeName(wrong.Type))
+	if wrong.Value == "bool" && wrong.Type.Kind() == reflect.String {
 		text += " (y, n, yes, no, on and off are bools in YAML: quote them)"
 	}
 	return text
+}
+
+// typeName is what a value of the type is called in JSON.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "object"
+	case reflect.Slice, reflect.Array:
+		return "array"
+	case reflect.Int32, reflect.Uint32:
+		return "a whole number of 32 bits"
+	case reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return t.Kind().String() // string, bool
 }

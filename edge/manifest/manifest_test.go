@@ -271,7 +271,13 @@ func TestBadInput(t *testing.T) {
 		"a list item":          {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n- {apiVersion: v1, kind: Node}\n", "in.yaml: document 1, item 2: node: metadata.name: is empty"},
 		"a repeated YAML key":  {"apiVersion: v1\nkind: Node\nkind: Node\n", at + "not YAML: line 3: key \"kind\" already set in map"},
 		"a repeated JSON key":  {`{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","name":"b"}}`, at + `node b: duplicate field "metadata.name"`},
-		"a wrong type":         {pod("containers: [{name: c, ports: [{hostPort: many}]}]"), web + "spec.containers[0].ports[0].hostPort: wrong type: string where int32 belongs"},
+		"a wrong type":         {pod("containers: [{name: c, ports: [{hostPort: many}]}]"), web + "spec.containers[0].ports[0].hostPort: wrong type: string where a whole number of 32 bits belongs"},
+		"a fraction":           {pod("activeDeadlineSeconds: 1.5"), web + "spec.activeDeadlineSeconds: wrong type: number 1.5 where a whole number belongs"},
+		"an object, no array":  {pod("tolerations: {key: {}}"), web + "spec.tolerations: wrong type: object where array belongs"},
+		"an array, no number":  {pod("priority: [1]"), web + "spec.priority: wrong type: array where a whole number of 32 bits belongs"},
+		"an array of texts":    {pod("tolerations: [{key: a, operator: [Exists]}]"), web + "spec.tolerations[0].operator: wrong type: array where string belongs"},
+		"a misspelt field":     {"apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {container: [{name: c}]}\n", web + "spec.containers: is empty (there is an unknown field spec.container: is it misspelt?)"},
+		"misspelt fields":      {pod("containers: [{name: c, resources: {request: {cpu: 1}}}]\ntolerations: [{kee: a}]"), web + "spec.tolerations[0].operator: must be Exists where there is no key (there are unknown fields spec.containers[0].resources.request, spec.tolerations[0].kee: are they misspelt?)"},
 		"a text for an object": {pod("nodeSelector: zone"), web + "spec.nodeSelector: wrong type: string where object belongs"},
 		"no quantity":          {pod("containers: [{name: c, resources: {requests: {cpu: lots}}}]"), web + "spec.containers[0].resources.requests.cpu: is not a quantity, such as 500m, 2 or 1Gi"},
 		"no time":              {"apiVersion: v1\nkind: Node\nmetadata: {name: a, creationTimestamp: yesterday}\n", at + "node a: metadata.creationTimestamp: "},
@@ -325,6 +331,33 @@ func TestMissingFile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A stream that does not end is refused at a size, and so is a file. Whoever waits for
+// the stream is told that it is read.
+func TestEndlessInput(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "long.yaml")
+	if err := os.WriteFile(file, make([]byte, 1001), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"-": "standard input", file: file, "/dev/zero": "/dev/zero"} {
+		s := NewSet()
+		s.most = 1000
+		told, over := "", false
+		s.Reading = func(name string) func() { told = name; return func() { over = true } }
+		err := s.Files([]string{path}, endless{}, 1)
+		if err == nil || err.Error() != want+": is longer than 1000 bytes, the most that is read at once" {
+			t.Errorf("%s: %v", path, err)
+		}
+		if stream := path != file; stream != over || stream != (told == want) {
+			t.Errorf("%s: told of %q, over %t", path, told, over)
+		}
+	}
+}
+
+// endless has no end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
 // What is wrong first in the input is told first, however many read it.
 func TestFirstErrorIsTold(t *testing.T) {

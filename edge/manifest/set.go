@@ -61,7 +61,11 @@ type Set struct {
 	// KeepWritten keeps pending pods and the objects that plugins read as they
 	// were written (Written).
 	KeepWritten bool
+	// Reading is told of a stream that is read now, which may take as long as its
+	// writer likes; what it returns is called when that is over.
+	Reading func(name string) (over func())
 
+	most      int64             // bytes of a file or a stream
 	written   map[string][]byte // by kind and key
 	classes   decode.PriorityClasses
 	templates map[string]*resourcev1.ResourceClaimTemplate // by namespace/name
@@ -86,7 +90,7 @@ type unknownField struct {
 
 // NewSet returns an empty set.
 func NewSet() *Set {
-	return &Set{Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{},
+	return &Set{most: mostBytes, Ignored: map[string]int{}, known: map[string]string{}, uids: map[string]string{}, places: map[*v1.Pod]string{}, makers: map[string]bool{},
 		written: map[string][]byte{}, templates: map[string]*resourcev1.ResourceClaimTemplate{}, storage: map[string]*storagev1.StorageClass{}}
 }
 
@@ -95,7 +99,7 @@ func NewSet() *Set {
 // of the input, that is wrong.
 func (s *Set) Files(paths []string, stdin io.Reader, workers int) error {
 	for _, path := range paths {
-		sources, err := open(path, stdin)
+		sources, err := s.open(path, stdin)
 		if err != nil {
 			return err
 		}

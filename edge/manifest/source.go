@@ -18,36 +18,71 @@ type source struct {
 	data []byte
 }
 
+// mostBytes is the most that is read of a file or a stream: about what a cluster of a
+// million pods takes.
+const mostBytes = 2 << 30
+
 // open reads what a path names: a file, the manifests of a folder (not of
 // those below it) in name order, or standard input ("-").
-func open(path string, stdin io.Reader) ([]source, error) {
+func (s *Set) open(path string, stdin io.Reader) ([]source, error) {
 	if path == "-" {
-		data, err := io.ReadAll(stdin)
-		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
-		}
-		return []source{{"standard input", utf8Text(data)}}, nil
+		return s.stream("standard input", stdin)
 	}
 	stat, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, plain(path, err)
+	case stat.IsDir():
+		return s.readFolder(path)
+	case stat.Mode().IsRegular():
+		src, err := s.readFile(path)
+		return []source{src}, err
+	}
+	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
 		return nil, plain(path, err)
 	}
-	if !stat.IsDir() {
-		s, err := readFile(path)
-		return []source{s}, err
-	}
-	return readFolder(path)
+	defer f.Close()
+	return s.stream(path, f)
 }
 
-func readFile(path string) (source, error) {
-	data, err := os.ReadFile(path) // #nosec G304 -- the user names the file
+// stream reads what may not end, or not begin: a pipe, a terminal, a device.
+func (s *Set) stream(name string, from io.Reader) ([]source, error) {
+	if s.Reading != nil {
+		defer s.Reading(name)()
+	}
+	src, err := s.all(name, from)
+	return []source{src}, err
+}
+
+func (s *Set) readFile(path string) (source, error) {
+	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
 		return source{}, plain(path, err)
 	}
-	return source{path, utf8Text(data)}, nil
+	defer f.Close()
+	return s.all(path, f)
 }
 
-func readFolder(path string) ([]source, error) {
+// all reads to the end, if that is near enough.
+func (s *Set) all(name string, from io.Reader) (source, error) {
+	var data bytes.Buffer
+	if f, ok := from.(*os.File); ok {
+		if stat, err := f.Stat(); err == nil && stat.Mode().IsRegular() {
+			data.Grow(int(min(stat.Size(), s.most)) + bytes.MinRead)
+		}
+	}
+	n, err := data.ReadFrom(io.LimitReader(from, s.most+1))
+	switch {
+	case err != nil:
+		return source{}, plain(name, err)
+	case n > s.most:
+		return source{}, fmt.Errorf("%s: is longer than %d bytes, the most that is read at once", name, s.most)
+	}
+	return source{name, utf8Text(data.Bytes())}, nil
+}
+
+func (s *Set) readFolder(path string) ([]source, error) {
 	entries, err := os.ReadDir(path) // sorted by name
 	if err != nil {
 		return nil, plain(path, err)
@@ -57,11 +92,11 @@ func readFolder(path string) ([]source, error) {
 		if e.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
 			continue
 		}
-		s, err := readFile(filepath.Join(path, e.Name()))
+		src, err := s.readFile(filepath.Join(path, e.Name()))
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, s)
+		sources = append(sources, src)
 	}
 	if len(sources) == 0 {
 		return nil, fmt.Errorf("%s: the directory holds no *.yaml, *.yml or *.json file", path)
