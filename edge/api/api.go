@@ -66,6 +66,8 @@ type Options struct {
 	Leads  func() bool
 	Leader func() string
 	Synced func() bool
+	// Shadow tells that the daemon schedules nothing.
+	Shadow bool
 	// Profiles makes profiles for a copy of the machine; an error where the daemon has
 	// plugins that cannot be copied.
 	Profiles func() ([]*profile.Profile, error)

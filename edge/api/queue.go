@@ -139,7 +139,9 @@ type Summary struct {
 	Head
 	Time   time.Time `json:"time"`
 	Leader string    `json:"leader,omitempty"`
-	Queue  Queue     `json:"queue"`
+	// Shadow tells that the daemon compares its choices and schedules nothing.
+	Shadow bool  `json:"shadow,omitempty"`
+	Queue  Queue `json:"queue"`
 	// Nodes, and pods that take room on them; Assumed are those of them that the API
 	// does not show there yet.
 	Nodes   int `json:"nodes"`
@@ -175,7 +177,7 @@ func (h *handler) summary(r *http.Request) (any, error) {
 	if p := paramsOf(r); p.err != nil {
 		return nil, p.err
 	}
-	s := Summary{Head: head("Summary"), Time: h.Now().UTC(), Leader: h.Leader()}
+	s := Summary{Head: head("Summary"), Time: h.Now().UTC(), Leader: h.Leader(), Shadow: h.Shadow}
 	waiting := map[string]bool{}
 	err := h.look(r.Context(), func(m *machine.Machine) {
 		q, t := m.Queue(), m.Table()

@@ -28,6 +28,7 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 			return d.lease.Holder()
 		},
 		Synced:   d.isSynced,
+		Shadow:   o.Shadow,
 		Profiles: func() ([]*profile.Profile, error) { return o.CopyProfiles(d.config.Load()) },
 		Machine:  copied,
 		Read:     read,
