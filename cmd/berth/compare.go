@@ -99,7 +99,7 @@ func (c *comparing) day(file string) (*replay.Day, []string, error) {
 	if file == "recorded" {
 		file = ""
 	}
-	o, err := optionsFor(&header, file)
+	o, err := optionsFor(&header, "", file)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -53,7 +52,7 @@ berth-scheduler starts with, if the cluster lets it.
 
 Exit status: 0 if nothing is wrong, 2 if something is.`,
 		Example: fmt.Sprintf("  %[1]s config check scheduler.yaml\n  %[1]s config check --plugins TeamLimit,Quota scheduler.yaml", name),
-		Args:    cobra.ExactArgs(1),
+		Args:    oneConfig,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.check(args[0], cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -71,7 +70,7 @@ would run with it. Keys and passwords are left out. --diff shows the lines that
 differ from a scheduler without a file: - stands before what a default would be,
 + before what the file makes of it.`,
 		Example: fmt.Sprintf("  %[1]s config show --effective --diff scheduler.yaml", name),
-		Args:    cobra.ExactArgs(1),
+		Args:    oneConfig,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.show(args[0], cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -97,20 +96,10 @@ func (c *configuration) reader() (config.Reader, error) {
 const configLimit = 10 << 20
 
 func readConfig(file string, stdin io.Reader) ([]byte, error) {
-	from := stdin
-	if file != "-" {
-		f, err := os.Open(file) // #nosec G304 -- the user names the file
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		from = f
+	if file == "-" {
+		return readAll("standard input", stdin, configLimit)
 	}
-	text, err := io.ReadAll(io.LimitReader(from, configLimit+1))
-	if err == nil && len(text) > configLimit {
-		err = fmt.Errorf("%s: is longer than 10 MiB", file)
-	}
-	return text, err
+	return readFile("", file, configLimit)
 }
 
 func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error {
@@ -133,14 +122,11 @@ func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error
 		}
 		fmt.Fprintf(out, "%s: %s\n", at, p.Reason)
 	}
-	switch len(problems) {
-	case 0:
+	if len(problems) == 0 {
 		fmt.Fprintf(out, "%s: nothing is wrong\n", file)
 		return nil
-	case 1:
-		return errors.New("1 problem")
 	}
-	return fmt.Errorf("%d problems", len(problems))
+	return errors.New(plural(len(problems), "problem"))
 }
 
 func (c *configuration) show(file string, stdin io.Reader, out io.Writer) error {

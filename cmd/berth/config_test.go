@@ -23,7 +23,7 @@ func TestConfig(t *testing.T) {
 			"-:3: paralelism: there is no such field; did you mean parallelism?\n-:4: podMaxBackoffSeconds: must be a whole number of at most 64 bits\n", "berth: 2 problems\n"},
 		{"config check --feature-gates=Nonsense=true -", header, exitInvalid, "", "berth: --feature-gates: unrecognized feature gate: Nonsense\n"},
 		{"config check --plugins=Mine -", header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]", exitPlaced, "-: nothing is wrong\n", ""},
-		{"config check", "", exitInvalid, "", "berth: accepts 1 arg(s), received 0\n"},
+		{"config check", "", exitInvalid, "", "berth: which configuration? give its file, or - for standard input\n"},
 		{"config show --effective --diff -", header + "parallelism: 8\nprofiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 5}}]}]\n", exitPlaced,
 			"- parallelism: 16\n+ parallelism: 8\n  profiles:\n  - pluginConfig:\n    - args:\n-       hardPodAffinityWeight: 1\n+       hardPodAffinityWeight: 5\n", ""},
 		{"config show -", header + "parallelism: 0\n", exitInvalid, "", "berth: -: parallelism: Invalid value: 0: should be an integer value greater than zero\n"},

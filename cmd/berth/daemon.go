@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,41 @@ func (d *daemonFlags) addKubeconfig(f *pflag.FlagSet) {
 	f.StringVar(&d.context, "context", "", "context of the kubeconfig; default: its current context")
 }
 
+// checkFlags tells of flags that are about another way to the scheduler.
+func (d *daemonFlags) checkFlags(f *pflag.FlagSet) error {
+	switch d.url {
+	case "":
+		return given(f, "goes with --daemon", "daemon-ca", "insecure-skip-tls-verify", "lease")
+	case auto:
+		return given(f, "goes with --daemon URL; \"auto\" comes through the API server to the scheduler's pod", "daemon-ca", "insecure-skip-tls-verify")
+	}
+	if d.insecure {
+		if err := given(f, "has no effect with --insecure-skip-tls-verify", "daemon-ca"); err != nil {
+			return err
+		}
+	}
+	return given(f, "finds the scheduler for --daemon auto; a URL is given", "lease")
+}
+
+// mostCA is the longest file with certificates that is read, in bytes.
+const mostCA = 1 << 20
+
+// trust has a configuration trust the authority of --daemon-ca alone.
+func (d *daemonFlags) trust(to *rest.Config) error {
+	if d.ca == "" {
+		return nil
+	}
+	data, err := readFile("--daemon-ca", d.ca, mostCA)
+	if err != nil {
+		return err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(data) {
+		return fmt.Errorf("--daemon-ca %s: holds no certificate in PEM", d.ca)
+	}
+	to.CAFile, to.CAData = "", data
+	return nil
+}
+
 // daemon is a way to a scheduler.
 type daemon struct {
 	base   *url.URL
@@ -63,8 +99,8 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 		return nil, fmt.Errorf("--daemon %s: must be like https://HOST:PORT, or auto", d.url)
 	}
 	to := rest.CopyConfig(config)
-	if d.ca != "" {
-		to.CAFile, to.CAData = d.ca, nil
+	if err := d.trust(to); err != nil {
+		return nil, err
 	}
 	return dialAt(to, base, d.insecure, func() {})
 }
@@ -73,8 +109,9 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 func dialAt(config *rest.Config, base *url.URL, insecure bool, end func()) (*daemon, error) {
 	to := rest.CopyConfig(config)
 	to.Host, to.Timeout, to.ServerName = base.String(), 0, ""
+	to.Insecure = insecure // whatever the kubeconfig says of the API server
 	if insecure {
-		to.Insecure, to.CAFile, to.CAData = true, "", nil
+		to.CAFile, to.CAData = "", nil
 	}
 	client, err := rest.HTTPClientFor(to)
 	if err != nil {

@@ -52,18 +52,22 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // What the daemon answers is printed, a record a line.
 func TestEventsAndTop(t *testing.T) {
-	asked := ""
+	asked, shadow, none := "", false, false
 	flags := scheduler(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.String()
 		record := records.Record{Time: noon, Type: records.Attempt, Pod: "shop/cart", Attempt: 3, Result: "Unschedulable", Message: "0/2 nodes are available: 2 Insufficient cpu."}
 		switch strings.TrimPrefix(r.URL.Path, api.Prefix) {
 		case "records":
+			if none {
+				fmt.Fprint(w, `{"records": []}`)
+				return
+			}
 			_ = json.NewEncoder(w).Encode(api.RecordList{Records: []records.Record{record}})
 		case "watch":
 			data, _ := json.Marshal(record)
 			fmt.Fprintf(w, ": alive\n\nevent: record\ndata: %s\n\nevent: lost\ndata: {\"lost\":7}\n\nevent: end\ndata: {\"kind\":\"Problem\",\"message\":\"the daemon stops\"}\n\n", data)
 		case "summary":
-			_ = json.NewEncoder(w).Encode(api.Summary{Time: noon, Leader: "host_1", Queue: api.Queue{Unschedulable: 412}, Nodes: 2,
+			_ = json.NewEncoder(w).Encode(api.Summary{Time: noon, Leader: "host_1", Shadow: shadow, Queue: api.Queue{Unschedulable: 412}, Nodes: 2,
 				Rates:    records.Rates{Seconds: 60, Attempts: map[string]int{"Scheduled": 5, "Unschedulable": 7}, Bound: 5, Requeued: map[string]int{"NodeAdd": 3}},
 				Blocking: []records.Blocking{{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 412}}, Log: records.Size{Bytes: 3 << 20, Limit: 64 << 20}})
 		}
@@ -81,6 +85,14 @@ func TestEventsAndTop(t *testing.T) {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("top: %d %q, want %q; %q", status, out, want, err)
 		}
+	}
+	shadow = true
+	if status, out, err := berth("", append([]string{"top"}, flags...)...); status != 0 || !strings.HasPrefix(out, "SHADOW") || strings.Contains(out, "LEADER") {
+		t.Errorf("top of a shadow: %d %q %q", status, out, err)
+	}
+	none = true
+	if status, out, err := berth("", append([]string{"events", "--reason", "cpu"}, flags...)...); status != 0 || out != "" || !strings.HasPrefix(err, "berth: note: no record matches") {
+		t.Errorf("events: %d %q %q", status, out, err)
 	}
 	if strings.Contains(out, "\x1b") {
 		t.Errorf("escapes where there is no terminal: %q", out)
@@ -158,9 +170,9 @@ func TestDaemonRefuses(t *testing.T) {
 		"events a --daemon http://x:1":        "must be like https://HOST:PORT",
 		"events a -o xml":                     "-o xml: must be text or json",
 		"top --interval 1ms":                  "--interval 1ms: must be 500ms at least",
-		"why a --daemon auto -f x.yaml":       "leave out -f",
+		"why a --daemon auto -f x.yaml":       "--filename: the scheduler that --daemon asks answers about its own cluster; leave it out",
 		"why a --all --daemon auto":           "--all: takes no pod",
-		"why a --daemon auto --config c.yaml": "leave out --config",
+		"why a --daemon auto --config c.yaml": "--config: the scheduler that --daemon asks has its own; leave it out",
 		"top --lease nonsense --daemon auto":  "--lease nonsense: must be NAMESPACE/NAME",
 	} {
 		all := append(strings.Fields(args), "--kubeconfig", kubeconfigFor(t, "https://127.0.0.1:1"))

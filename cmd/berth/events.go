@@ -9,10 +9,14 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/records"
@@ -61,9 +65,14 @@ func newEvents(name string) *cobra.Command {
 		Short:   "Show what happened to a pod in the scheduler",
 		Long:    eventsLong,
 		Example: fmt.Sprintf(eventsExamples, name),
-		Args:    cobra.MaximumNArgs(1),
+		Args:    onePod,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return e.run(cmd.Context(), args, cmd.OutOrStdout())
+			if err := cmp.Or(e.checkFlags(cmd.Flags()), e.useless(cmd.Flags(), args)); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return e.run(ctx, args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -79,7 +88,28 @@ func newEvents(name string) *cobra.Command {
 	return cmd
 }
 
-func (e *eventsCall) run(ctx context.Context, args []string, stdout io.Writer) error {
+// onePod allows a pod.
+func onePod(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("unexpected argument %q; give one pod", args[1])
+	}
+	return nil
+}
+
+// useless tells of flags that the others leave nothing to say.
+func (e *eventsCall) useless(f *pflag.FlagSet, args []string) error {
+	switch {
+	case e.follow && f.Changed("limit"):
+		return errors.New("--limit: has no effect with --follow, which shows all; --since says from when on")
+	case len(args) == 0:
+		return given(f, "is that of a pod; name one", "namespace")
+	case strings.Contains(args[0], "/"):
+		return given(f, fmt.Sprintf("%s has a namespace; leave it out", args[0]), "namespace")
+	}
+	return nil
+}
+
+func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	q, err := e.query(args)
 	if err != nil {
 		return err
@@ -102,6 +132,9 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout io.Writer) e
 		for i := range list.Records {
 			p.record(&list.Records[i])
 		}
+		if len(list.Records) == 0 {
+			notes(stderr, []string{"no record matches; \"top\" says since when there are records"})
+		}
 		return p.out.Flush()
 	}
 	if q.Get("since") == "" {
@@ -112,7 +145,10 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout io.Writer) e
 		return err
 	}
 	defer reply.Body.Close()
-	return p.stream(reply.Body)
+	if err := p.stream(reply.Body); ctx.Err() == nil {
+		return err
+	}
+	return nil // an interrupt is how it is meant to end
 }
 
 func (e *eventsCall) query(args []string) (url.Values, error) {
@@ -123,6 +159,9 @@ func (e *eventsCall) query(args []string) (url.Values, error) {
 		}
 	}
 	if len(args) > 0 {
+		if err := checkPod(args[0]); err != nil {
+			return nil, err
+		}
 		set("pod", qualified(args[0], cmp.Or(e.namespace, namespaceOf(e.kubeconfig, e.context))))
 	}
 	set("node", e.node)

@@ -58,6 +58,9 @@ func newFit(name string) *cobra.Command {
 		Example: fmt.Sprintf(fitExamples, name),
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.useless(cmd.Flags()); err != nil {
+				return err
+			}
 			return s.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -77,7 +80,7 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 		return err
 	}
 	s.fillBudgets = true
-	set, in, err := s.load(ctx, stdin)
+	set, in, err := s.load(ctx, stdin, stderr)
 	if err != nil {
 		return err
 	}

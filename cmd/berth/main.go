@@ -70,6 +70,7 @@ func newCommand(argv0 string) *cobra.Command {
 		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"}
 	}
 	name := cmd.DisplayName()
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(newSimulate(name), newWhy(name), newWhatIf(name), newFit(name), newEvents(name), newTop(name), newConfig(name),
 		newRecord(name), newReplay(name), newCompare(name))
 	return cmd

@@ -100,7 +100,7 @@ func TestExtendersAreNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, errs := berth(nodeYAML+"---\n"+podYAML, "simulate", "-f", "-", "--config", path)
-	if want := "berth: note: " + path + ": extenders: a simulation calls none of the 1 extenders\n"; code != exitPlaced || errs != want {
+	if want := "berth: note: " + path + ": extenders: a simulation asks none of its extenders (1)\n"; code != exitPlaced || errs != want {
 		t.Errorf("exit status %d, stderr %q, want %q", code, errs, want)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim"
@@ -72,12 +73,15 @@ func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 		return errors.New("give a directory with --to")
 	}
 	limit, err := resource.ParseQuantity(r.limit)
-	if err != nil {
+	switch {
+	case err != nil || limit.Sign() <= 0:
 		return fmt.Errorf("--limit %s: must be a number of bytes, such as 512Mi", r.limit)
+	case r.last < 0:
+		return fmt.Errorf("--for %s: must be positive", r.last)
 	}
 	c := config.Default()
 	if r.config != "" {
-		if c, err = config.Load(r.config); err != nil {
+		if c, err = loadConfig(config.With(features.New()), "--config", r.config); err != nil {
 			return err
 		}
 	}
@@ -96,7 +100,7 @@ func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 	recorder, err := recording.Start(recording.Options{Dir: r.to, Limit: limit.Value(), Wait: true, Logger: klog.Background(),
 		Header: recording.Header{Source: recording.Watch, Berth: version, Seed: 1, Config: string(text)}})
 	if err != nil {
-		return err
+		return fmt.Errorf("--to %s: %w", r.to, reasonOf(err))
 	}
 	if r.last > 0 {
 		var cancel context.CancelFunc
@@ -112,12 +116,12 @@ func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 	if unread != nil && n.Entries == 0 {
 		return fmt.Errorf("nothing was recorded: %w", unread)
 	}
-	fmt.Fprintf(stderr, "%d events recorded in %s\n", n.Entries, r.to)
+	fmt.Fprintf(stderr, "%s recorded in %s\n", plural(n.Entries, "event"), r.to)
 	switch {
 	case unread != nil:
 		return fmt.Errorf("the record is not complete: %w", unread)
 	case n.Lost > 0:
-		return fmt.Errorf("%d events were lost: the record has a gap", n.Lost)
+		return fmt.Errorf("%s lost: the record has a gap", plural(n.Lost, "event"))
 	}
 	return nil
 }

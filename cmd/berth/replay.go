@@ -133,7 +133,7 @@ func (r *replaying) exact(log *recording.Reader, out io.Writer) error {
 // changed replays what came from outside, under another configuration or seed.
 func (r *replaying) changed(log *recording.Reader, out io.Writer) error {
 	header := log.Header()
-	o, err := optionsFor(&header, r.config)
+	o, err := optionsFor(&header, "--config", r.config)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (r *replaying) changed(log *recording.Reader, out io.Writer) error {
 // optionsFor are the options of a machine with the configuration of the file, under
 // the record's feature gates and with its seed; without a file, with the record's
 // configuration.
-func optionsFor(h *recording.Header, file string) (machine.Options, error) {
+func optionsFor(h *recording.Header, flag, file string) (machine.Options, error) {
 	if file == "" {
 		o, err := replay.Options(h)
 		o.Extenders = nil // none can be asked
@@ -170,7 +170,7 @@ func optionsFor(h *recording.Header, file string) (machine.Options, error) {
 	if err := gates.SetFromMap(h.FeatureGates); err != nil {
 		return machine.Options{}, fmt.Errorf("the record's feature gates: %w", err)
 	}
-	c, err := config.With(gates).Load(file)
+	c, err := loadConfig(config.With(gates), flag, file)
 	if err != nil {
 		return machine.Options{}, err
 	}

@@ -22,14 +22,20 @@ import (
 
 var morning = time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// recorded is a directory with the record of a small day.
-func recorded(t *testing.T) string {
+// headerOf is that of a scheduler with kube-scheduler's defaults.
+func headerOf(t *testing.T, start time.Time) recording.Header {
 	t.Helper()
 	text, err := yaml.Marshal(config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := recording.Header{Source: recording.Scheduler, Berth: "test", Seed: 5, Config: string(text), Start: morning}
+	return recording.Header{Source: recording.Scheduler, Berth: "test", Seed: 5, Config: string(text), Start: start}
+}
+
+// recorded is a directory with the record of a small day.
+func recorded(t *testing.T) string {
+	t.Helper()
+	h := headerOf(t, morning)
 	o, err := replay.Options(&h)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -83,6 +85,9 @@ func newSimulate(name string) *cobra.Command {
 		Example: fmt.Sprintf(simulateExamples, name),
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmp.Or(s.useless(cmd.Flags()), s.uselessExplain(cmd.Flags())); err != nil {
+				return err
+			}
 			return s.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -97,10 +102,10 @@ func newSimulate(name string) *cobra.Command {
 	return cmd
 }
 
-// noArguments says where files go, which are easily given as arguments.
-func noArguments(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("unexpected argument %q; give files with -f", args[0])
+// uselessExplain tells of flags that the others leave nothing to say.
+func (s *simulation) uselessExplain(f *pflag.FlagSet) error {
+	if s.config == "" && s.askExtenders {
+		return errors.New("--ask-extenders: only --config FILE names extenders")
 	}
 	return nil
 }
@@ -116,7 +121,7 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 	if err := errors.Join(s.check(), checkOutput(s.output)); err != nil {
 		return err
 	}
-	set, in, err := s.load(ctx, stdin)
+	set, in, err := s.load(ctx, stdin, stderr)
 	if err != nil {
 		return err
 	}

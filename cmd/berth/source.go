@@ -1,12 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/manifest"
@@ -58,27 +60,46 @@ func (s *source) check() error {
 	if len(s.files) == 0 && s.kubeconfig == "" {
 		return errors.New("nothing to simulate: give -f FILE or --kubeconfig FILE")
 	}
+	if slices.Contains(s.files, "") {
+		return errors.New("--filename: is empty; give a file, a directory or -")
+	}
 	if _, ok := expansions[s.expand]; !ok {
 		return fmt.Errorf("--expand %s: must be auto, true or false", s.expand)
 	}
 	return nil
 }
 
+// useless tells of flags that the others leave nothing to say.
+func (s *source) useless(f *pflag.FlagSet) error {
+	if len(s.files) == 0 {
+		if err := given(f, "is about files; give some with -f", "strict", "expand"); err != nil {
+			return err
+		}
+	}
+	if !s.isLive() {
+		return given(f, "goes with --kubeconfig: the cluster comes from files here", "context")
+	}
+	return nil
+}
+
+// readingAfter is when a person is told that a stream has not ended yet.
+const readingAfter = 2 * time.Second
+
 // load reads the configuration and the cluster. The set has the notices for
 // the user.
-func (s *source) load(ctx context.Context, stdin io.Reader) (*manifest.Set, sim.Input, error) {
+func (s *source) load(ctx context.Context, stdin io.Reader, stderr io.Writer) (*manifest.Set, sim.Input, error) {
 	c, options, err := s.scheduler()
 	if err != nil {
 		return nil, sim.Input{}, err
 	}
-	set, err := s.read(ctx, stdin)
+	set, err := s.read(ctx, stdin, stderr)
 	if err != nil {
 		return nil, sim.Input{}, err
 	}
 	in := input(set, s.workers)
 	in.Machine, in.NoProfile = options, s.noProfile
 	if n := len(c.Extenders); n > 0 && !s.askExtenders {
-		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation calls none of the %d extenders", s.config, n))
+		set.Notices = append(set.Notices, fmt.Sprintf("%s: extenders: a simulation asks none of its extenders (%d)", s.config, n))
 	} else if n > 0 {
 		err = ask(ctx, &in, set, c)
 	}
@@ -88,7 +109,7 @@ func (s *source) load(ctx context.Context, stdin io.Reader) (*manifest.Set, sim.
 // noProfile says that the configuration is not that of the scheduler of a pod.
 func (s *source) noProfile(schedulerName string) string {
 	return fmt.Sprintf("no profile of the configuration used here (%s) has the schedulerName %q: give --config FILE of that scheduler",
-		cmp.Or(s.config, "kube-scheduler's defaults"), schedulerName)
+		nameOf(s.config), schedulerName)
 }
 
 // ask has the run ask the extenders of the configuration. They are told of nodes
@@ -114,7 +135,7 @@ func (s *source) scheduler() (*config.Config, machine.Options, error) {
 	c := config.Default()
 	if s.config != "" {
 		var err error
-		if c, err = config.Load(s.config); err != nil {
+		if c, err = loadConfig(config.With(features.New()), "--config", s.config); err != nil {
 			return nil, machine.Options{}, err
 		}
 	}
@@ -130,9 +151,13 @@ func (s *source) scheduler() (*config.Config, machine.Options, error) {
 func (s *source) isLive() bool { return s.kubeconfig != "" || s.current && len(s.files) == 0 }
 
 // read reads the objects of the cluster.
-func (s *source) read(ctx context.Context, stdin io.Reader) (*manifest.Set, error) {
+func (s *source) read(ctx context.Context, stdin io.Reader, stderr io.Writer) (*manifest.Set, error) {
 	set := manifest.NewSet()
 	set.Strict, set.Expand, set.FillBudgets, set.KeepWritten = s.strict, expansions[s.expand], s.fillBudgets, s.keepWritten
+	set.Reading = func(name string) func() {
+		late := time.AfterFunc(readingAfter, func() { fmt.Fprintf(stderr, "berth: note: still reading %s\n", name) })
+		return func() { late.Stop() }
+	}
 	if s.isLive() {
 		if err := live(ctx, set, s.kubeconfig, s.context); err != nil {
 			return nil, err

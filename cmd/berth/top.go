@@ -8,12 +8,15 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/edge/api"
 )
@@ -50,8 +53,15 @@ func newTop(name string) *cobra.Command {
 		Short:   "Show the scheduler's queue, its rates, and what blocks most",
 		Long:    topLong,
 		Example: fmt.Sprintf(topExamples, name),
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context(), cmd.OutOrStdout()) },
+		Args:    nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmp.Or(t.checkFlags(cmd.Flags()), t.useless(cmd.Flags())); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return t.run(ctx, cmd.OutOrStdout())
+		},
 	}
 	f := cmd.Flags()
 	t.addFlags(f)
@@ -60,6 +70,17 @@ func newTop(name string) *cobra.Command {
 	f.DurationVar(&t.interval, "interval", 2*time.Second, "how often the view refreshes, 500ms at least")
 	f.StringVarP(&t.output, "output", "o", "text", "output format: text, or json (once)")
 	return cmd
+}
+
+// useless tells of a flag that the others leave nothing to say.
+func (t *topCall) useless(f *pflag.FlagSet) error {
+	switch {
+	case t.once:
+		return given(f, "has no effect with --once", "interval")
+	case t.output == "json":
+		return given(f, "has no effect with -o json, which is printed once", "interval")
+	}
+	return nil
 }
 
 func (t *topCall) run(ctx context.Context, stdout io.Writer) error {
@@ -126,14 +147,18 @@ func summaryText(s *api.Summary) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	q := &s.Queue
-	fmt.Fprintf(w, "LEADER\t%s\t(%s)\n", cmp.Or(s.Leader, "-"), s.Time.Format(time.RFC3339))
-	fmt.Fprintf(w, "CLUSTER\t%d nodes, %d pods on them, %d of these assumed\n", s.Nodes, s.Pods, s.Assumed)
+	if s.Shadow {
+		fmt.Fprintf(w, "SHADOW\t%s\t(%s; it compares, and schedules nothing)\n", cmp.Or(s.Leader, "-"), s.Time.Format(time.RFC3339))
+	} else {
+		fmt.Fprintf(w, "LEADER\t%s\t(%s)\n", cmp.Or(s.Leader, "-"), s.Time.Format(time.RFC3339))
+	}
+	fmt.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", plural(s.Nodes, "node"), plural(s.Pods, "pod"), s.Assumed)
 	fmt.Fprintf(w, "QUEUE\tactive %d, backoff %d, unschedulable %d, gated %d, in flight %d%s\n", q.Active, q.Backoff+q.ErrorBackoff, q.Unschedulable, q.Gated, q.InFlight, oldest(s))
 	attempts := 0
 	for _, n := range s.Rates.Attempts { // any order: a sum
 		attempts += n
 	}
-	fmt.Fprintf(w, "LAST %.0fs\t%d attempts%s, %d bound, %d evicted\n", s.Rates.Seconds, attempts, counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
+	fmt.Fprintf(w, "LAST %.0fs\t%s%s, %d bound, %d evicted\n", s.Rates.Seconds, plural(attempts, "attempt"), counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
 	if len(s.Rates.Requeued) > 0 {
 		fmt.Fprintf(w, "REQUEUED BY\t%s\n", strings.Trim(counts(s.Rates.Requeued, shownRequeued), " ()"))
 	}

@@ -49,8 +49,9 @@ A NODE may be a label, such as pool=old. A POD is NAME or NAMESPACE/NAME.
 A pod that loses its node is made again under its name. Where a pod has no
 controller, a note says that nobody would.
 
-Exit status: 0 if every pod has a node and every eviction was made, 1 if not, 2 if
-the input or a change is not valid.`
+Exit status: 0 if the change leaves no pod without a node and every eviction was
+made, 1 if not, 2 if the input or a change is not valid. Pods that had no node before
+are listed and do not count.`
 
 const whatIfExamples = `  # Can node-3 be drained?
   %[1]s what-if -f cluster.json drain node-3
@@ -72,6 +73,9 @@ func newWhatIf(name string) *cobra.Command {
 		Long:    whatIfLong,
 		Example: fmt.Sprintf(whatIfExamples, name),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.useless(cmd.Flags()); err != nil {
+				return err
+			}
 			return s.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -91,7 +95,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 		return err
 	}
 	s.fillBudgets = true
-	set, in, err := s.load(ctx, stdin)
+	set, in, err := s.load(ctx, stdin, stderr)
 	if err != nil {
 		return err
 	}
@@ -111,7 +115,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	if err := errors.Join(w.FinishWhatIf(result), out.Flush()); err != nil {
 		return err
 	}
-	if len(result.Unplaced)+len(result.Kept) > 0 {
+	if result.Stuck()+len(result.Kept) > 0 {
 		return errUnplaced
 	}
 	return nil

@@ -3,13 +3,16 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/edge/why"
@@ -81,6 +84,9 @@ func newWhy(name string) *cobra.Command {
 		Example: fmt.Sprintf(whyExamples, name),
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := q.uselessFlags(cmd.Flags()); err != nil {
+				return err
+			}
 			return q.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -126,6 +132,24 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	return statusOf(a.Verdict)
 }
 
+// uselessFlags tells of flags that the others leave nothing to say.
+func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
+	if q.all {
+		if err := given(f, "--all is about all pods; leave it out", "namespace"); err != nil {
+			return err
+		}
+	}
+	if err := q.daemon.checkFlags(f); err != nil {
+		return err
+	}
+	if q.daemon.url == "" {
+		return q.useless(f)
+	}
+	return cmp.Or(
+		given(f, "the scheduler that --daemon asks answers about its own cluster; leave it out", "filename", "expand", "strict"),
+		given(f, "the scheduler that --daemon asks has its own; leave it out", "config", "seed"))
+}
+
 // statusOf is the exit status of an answer.
 func statusOf(v why.PodState) error {
 	switch v {
@@ -151,11 +175,15 @@ func (q *whyOptions) check(args []string) error {
 		return fmt.Errorf("--all: takes no pod; leave out %q", args[0])
 	case !q.all && len(args) == 0:
 		return errors.New("which pod? give its name, or --all")
+	case len(args) == 1 && q.namespace != "" && strings.Contains(args[0], "/"):
+		return fmt.Errorf("--namespace: %s has a namespace; leave it out", args[0])
 	case len(args) > 1:
 		return fmt.Errorf("unexpected argument %q; give one pod, and files with -f", args[1])
 	}
-	if err := q.checkDaemon(); err != nil {
-		return err
+	if !q.all {
+		if err := checkPod(args[0]); err != nil {
+			return err
+		}
 	}
 	if len(q.files) > 0 || q.kubeconfig != "" {
 		if err := q.source.check(); err != nil {
@@ -171,7 +199,7 @@ func (q *whyOptions) check(args []string) error {
 
 // cluster reads the cluster and has a machine hear of it.
 func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Writer) (*why.Cluster, error) {
-	set, in, err := q.load(ctx, stdin)
+	set, in, err := q.load(ctx, stdin, stderr)
 	if err != nil {
 		return nil, err
 	}

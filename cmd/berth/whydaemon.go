@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,19 +15,6 @@ import (
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/why"
 )
-
-// checkDaemon says which flags make no sense where the daemon answers.
-func (q *whyOptions) checkDaemon() error {
-	switch {
-	case q.daemon.url == "":
-		return nil
-	case len(q.files) > 0:
-		return errors.New("--daemon: the scheduler answers about its own cluster; leave out -f")
-	case q.config != "":
-		return errors.New("--daemon: the scheduler has a configuration; leave out --config")
-	}
-	return nil
-}
 
 // ask has the daemon answer.
 func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -28,6 +29,8 @@ type Reader struct {
 func Open(dir string) (*Reader, error) {
 	stat, err := os.Stat(dir)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such directory", dir)
 	case err != nil:
 		return nil, err
 	case !stat.IsDir():

@@ -63,6 +63,9 @@ func (a *Answer) sentence() string {
 		}
 		return fmt.Sprintf("%s waits for room: %s.", a.Pod, a.nearest())
 	}
+	if a.NodesTotal == 1 {
+		return fmt.Sprintf("%s does not fit on the only node, however empty it is: %s.", a.Pod, a.nearest())
+	}
 	return fmt.Sprintf("%s fits on none of %d nodes, however empty they are: %s.", a.Pod, a.NodesTotal, a.nearest())
 }
 

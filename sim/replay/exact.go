@@ -286,9 +286,9 @@ func outcome(o recording.Attempt) string {
 	case o.UID == "":
 		return "no decision"
 	case o.Node == "":
-		return fmt.Sprintf("%s, %d nodes feasible", o.Result, o.Feasible)
+		return fmt.Sprintf("%s, feasible nodes: %d", o.Result, o.Feasible)
 	}
-	return fmt.Sprintf("%s on %s, score %d, %d nodes feasible", o.Result, o.Node, o.Score, o.Feasible)
+	return fmt.Sprintf("%s on %s, score %d, feasible nodes: %d", o.Result, o.Node, o.Score, o.Feasible)
 }
 
 // extenders are those of the configuration, as the machine knows them. None is

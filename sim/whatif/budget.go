@@ -72,7 +72,7 @@ func (s *session) refused(p *object.Pod) string {
 	case len(of) > 1:
 		return fmt.Sprintf("budgets %s and %s both cover it, which the eviction API does not support", of[0].name(), of[1].name())
 	case len(of) == 1 && of[0].down >= int(of[0].api.Status.DisruptionsAllowed):
-		return fmt.Sprintf("budget %s allows %d disruptions, and %d of its pods are down", of[0].name(), of[0].api.Status.DisruptionsAllowed, of[0].down)
+		return fmt.Sprintf("budget %s lets %d of its pods be down at once, and %d are", of[0].name(), of[0].api.Status.DisruptionsAllowed, of[0].down)
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,7 +177,11 @@ func (s *session) priority(c *Change) error {
 		}
 		for _, p := range pods {
 			api := s.pods[p.Key()].DeepCopy()
-			if number, err := strconv.ParseInt(value, 10, 32); err == nil {
+			number, err := strconv.ParseInt(value, 10, 32)
+			if errors.Is(err, strconv.ErrRange) {
+				return fmt.Errorf("%s: a priority has 32 bits: from %d to %d", word, math.MinInt32, math.MaxInt32)
+			}
+			if err == nil {
 				n := int32(number)
 				api.Spec.Priority = &n
 			} else {

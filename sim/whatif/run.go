@@ -36,6 +36,18 @@ type Result struct {
 	Notices []string
 }
 
+// Stuck counts the pods without a node that the changes left so: they had one, or were
+// not there.
+func (r *Result) Stuck() int {
+	n := 0
+	for pod := range r.Unplaced {
+		if !r.Pending[pod] {
+			n++
+		}
+	}
+	return n
+}
+
 // Move is a pod that went from a node to another; To is "" when it has none.
 type Move struct{ Pod, From, To string }
 

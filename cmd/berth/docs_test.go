@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/recording"
+	"github.com/berth-scheduler/berth/sim/day"
+	"github.com/berth-scheduler/berth/sim/replay"
+)
+
+const shown = "    $ berth "
+
+// The documents show what the tool prints: each call of theirs that needs no cluster
+// is made. A line "..." stands for what is left out.
+func TestDocs(t *testing.T) {
+	docs, err := filepath.Abs("../../docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
+	recordDay(t, filepath.Join(dir, "record"))
+	t.Chdir(dir)
+	for doc, calls := range map[string]int{"what-if.md": 10, "why.md": 3, "config.md": 1, "replay.md": 2} {
+		path := filepath.Join(docs, doc)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(text), "\n")
+		for at := 0; at < len(lines); at++ {
+			call, ok := strings.CutPrefix(lines[at], shown)
+			if !ok || strings.ContainsAny(call, "|>") || strings.Contains(call, "--daemon") || strings.Contains(call, "cut/") || strings.Contains(call, "flipped/") {
+				continue
+			}
+			calls--
+			end := endOfBlock(lines, at+1)
+			got, want := printed(call), lines[at+1:end]
+			if *update && !slices.Contains(want, "    ...") {
+				lines = slices.Replace(lines, at+1, end, got...)
+			} else if !same(got, want) {
+				t.Errorf("%s: %s\n%s\n  but the document shows\n%s", doc, call, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+		if calls != 0 {
+			t.Errorf("%s: %d calls fewer than were to be checked", doc, calls)
+		}
+		if *update {
+			if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// recordDay records the day of docs/replay.md.
+func recordDay(t *testing.T, dir string) {
+	t.Helper()
+	midnight := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	h := headerOf(t, midnight)
+	o, err := replay.Options(&h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := recording.Start(recording.Options{Dir: dir, Limit: 1 << 30, Wait: true, Header: h, Logger: klog.Background()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := day.NewCluster(machine.New(o), midnight)
+	c.Objects, c.Observe = recording.NewObjects(nil), r.Observe
+	day.Generate(c, day.Size{Nodes: 100, Pods: 4000, Length: 24 * time.Hour, Heartbeat: 5 * time.Minute, Seed: 1}, nil)
+	r.Close(context.Background())
+}
+
+// endOfBlock is the line behind the output that begins at a line.
+func endOfBlock(lines []string, at int) int {
+	end := at
+	for i := at; i < len(lines) && (lines[i] == "" || strings.HasPrefix(lines[i], "    ")) && !strings.HasPrefix(lines[i], "    $ "); i++ {
+		if lines[i] != "" {
+			end = i + 1
+		}
+	}
+	return end
+}
+
+// printed is what a call prints, as a document shows it.
+func printed(call string) []string {
+	var out bytes.Buffer
+	run(append([]string{"berth"}, strings.Fields(call)...), nil, &out, &out)
+	var lines []string
+	for line := range strings.Lines(strings.TrimSpace(out.String())) {
+		line = strings.TrimRight("    "+line, " \n")
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// same compares lines; "..." stands for any.
+func same(got, want []string) bool {
+	for len(want) > 0 && strings.TrimSpace(want[0]) != "..." {
+		if len(got) == 0 || got[0] != want[0] {
+			return false
+		}
+		got, want = got[1:], want[1:]
+	}
+	if len(want) == 0 {
+		return len(got) == 0
+	}
+	for i := range len(got) + 1 {
+		if same(got[i:], want[1:]) {
+			return true
+		}
+	}
+	return false
+}
