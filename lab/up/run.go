@@ -123,7 +123,17 @@ func (r *run) startScheduler(ctx context.Context, options cluster.SchedulerOptio
 		return err
 	}
 	r.say("  %s ready after %s; health and metrics on https://127.0.0.1:%d\n", s.Kind, since(began), s.Port)
+	r.say("%s", watching(s.Kind, r.cluster.Kubeconfig(cluster.Admin), s.Port))
 	return nil
+}
+
+// watching says how to see what the scheduler does. Its process is no pod, so it is not
+// found by its lease, and nobody has signed its certificate.
+func watching(kind, kubeconfig string, port int) string {
+	if kind != cluster.Berth {
+		return ""
+	}
+	return fmt.Sprintf("  watch it: berth top --daemon https://127.0.0.1:%d --insecure-skip-tls-verify --kubeconfig %s\n", port, kubeconfig)
 }
 
 // placeSample deploys the sample and shows its placement until it is settled.

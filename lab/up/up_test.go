@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-scheduler/berth/lab/cluster"
 	"github.com/berth-scheduler/berth/lab/sample"
 )
 
@@ -93,5 +94,17 @@ func TestProgressLine(t *testing.T) {
 	}
 	if got, want := show(false), "one\nthree\n"; got != want {
 		t.Errorf("elsewhere: %q, want %q", got, want)
+	}
+}
+
+// Who starts the lab is told how to see what Berth does; other schedulers cannot be
+// asked.
+func TestWatching(t *testing.T) {
+	want := "  watch it: berth top --daemon https://127.0.0.1:10259 --insecure-skip-tls-verify --kubeconfig /tmp/lab/admin.kubeconfig\n"
+	if got := watching(cluster.Berth, "/tmp/lab/admin.kubeconfig", 10259); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := watching(cluster.KubeScheduler, "/tmp/lab/admin.kubeconfig", 10259); got != "" {
+		t.Errorf("kube-scheduler: %q", got)
 	}
 }
