@@ -26,7 +26,9 @@ const mostBytes = 2 << 30
 // those below it) in name order, or standard input ("-").
 func (s *Set) open(path string, stdin io.Reader) ([]source, error) {
 	if path == "-" {
-		return s.stream("standard input", stdin)
+		defer s.reading("standard input")()
+		src, err := s.all("standard input", stdin)
+		return []source{src}, err
 	}
 	stat, err := os.Stat(path)
 	switch {
@@ -34,25 +36,19 @@ func (s *Set) open(path string, stdin io.Reader) ([]source, error) {
 		return nil, plain(path, err)
 	case stat.IsDir():
 		return s.readFolder(path)
-	case stat.Mode().IsRegular():
-		src, err := s.readFile(path)
-		return []source{src}, err
+	case !stat.Mode().IsRegular(): // a pipe, even to open which may take for ever
+		defer s.reading(path)()
 	}
-	f, err := os.Open(path) // #nosec G304 -- the user names the file
-	if err != nil {
-		return nil, plain(path, err)
-	}
-	defer f.Close()
-	return s.stream(path, f)
+	src, err := s.readFile(path)
+	return []source{src}, err
 }
 
-// stream reads what may not end, or not begin: a pipe, a terminal, a device.
-func (s *Set) stream(name string, from io.Reader) ([]source, error) {
-	if s.Reading != nil {
-		defer s.Reading(name)()
+// reading tells that a stream is being read.
+func (s *Set) reading(name string) (over func()) {
+	if s.Reading == nil {
+		return func() {}
 	}
-	src, err := s.all(name, from)
-	return []source{src}, err
+	return s.Reading(name)
 }
 
 func (s *Set) readFile(path string) (source, error) {
