@@ -44,7 +44,7 @@ func TestCallsThatAreWrong(t *testing.T) {
 		"record --to " + dir + "/to --config " + dir + "/none":                     "--config " + dir + "/none: no such file or directory",
 		"top --daemon https://a:1 --daemon-ca " + dir + "/none":                    "--daemon-ca " + dir + "/none: no such file or directory",
 		"top --daemon https://a:1 --daemon-ca " + empty:                            "--daemon-ca " + empty + ": holds no certificate in PEM",
-		"replay " + dir + "/none":                                                  dir + "/none: no such directory",
+		"replay " + dir + "/none":                                                  dir + "/none: no such file or directory",
 		"replay " + empty:                                                          empty + ": ",
 		"simulate --seed -1" + cluster:                                             "--seed -1: must be a whole number from 0",
 		"top --interval soon":                                                      "--interval soon: must be a time, such as 90s or 10m",

@@ -23,6 +23,7 @@ const shown = "    $ berth "
 // The documents show what the tool prints: each call of theirs that needs no cluster
 // is made. A line "..." stands for what is left out.
 func TestDocs(t *testing.T) {
+	t.Setenv("BERTH_CHECK", "") // of a whole day's steps: sim/replay checks smaller ones
 	docs, err := filepath.Abs("../../docs")
 	if err != nil {
 		t.Fatal(err)

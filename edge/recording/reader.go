@@ -30,7 +30,7 @@ func Open(dir string) (*Reader, error) {
 	stat, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: no such directory", dir)
+		return nil, fmt.Errorf("%s: no such file or directory", dir)
 	case err != nil:
 		return nil, err
 	case !stat.IsDir():
