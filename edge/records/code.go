@@ -38,18 +38,20 @@ type encoder struct {
 	cut bool
 }
 
-func (e *encoder) begin(kind byte, now int64, uid string) {
-	e.b = append(e.b[:0], 0, 0, 0, 0, kind)
-	e.b = binary.LittleEndian.AppendUint64(e.b, uint64(now)) // #nosec G115 -- bits
-	e.str(uid)
+func (e *encoder) begin(kind byte, now int64, uid string, namespace, name string) {
+	b := append(e.b[:0], 0, 0, 0, 0, kind)
+	b = appendString(appendBits(b, now), uid)
+	if length := len(namespace) + 1 + len(name); length <= mostString {
+		b = appendLength(b, length)
+		b = append(append(append(b, namespace...), '/'), name...)
+	} else {
+		b = appendString(b, namespace+"/"+name)
+	}
+	e.b = b
 }
 
 func (e *encoder) beginPod(kind byte, now int64, p *object.Pod) {
-	e.begin(kind, now, string(p.UID))
-	e.b = binary.AppendUvarint(e.b, uint64(len(p.Namespace)+1+len(p.Name)))
-	e.b = append(e.b, p.Namespace...)
-	e.b = append(e.b, '/')
-	e.b = append(e.b, p.Name...)
+	e.begin(kind, now, string(p.UID), p.Namespace, p.Name)
 }
 
 // end sets the length.
@@ -58,34 +60,46 @@ func (e *encoder) end() []byte {
 	return e.b
 }
 
-func (e *encoder) number(n int64) { e.b = binary.AppendVarint(e.b, n) }
+func (e *encoder) str(s string) { e.b = appendString(e.b, s) }
 
-// time writes a time, which may be zero.
-func (e *encoder) time(t time.Time) {
+func (e *encoder) number(n int64) { e.b = appendNumber(e.b, n) }
+
+func (e *encoder) time(t time.Time) { e.b = appendTime(e.b, t) }
+
+func (e *encoder) name(n types.NamespacedName) { e.str(n.String()) }
+
+func appendNumber(b []byte, n int64) []byte {
+	if n >= 0 && n < 1<<6 { // most are: the same byte, faster
+		return append(b, byte(n<<1))
+	}
+	return binary.AppendVarint(b, n)
+}
+
+// appendBits writes a number that is mostly large.
+func appendBits(b []byte, n int64) []byte {
+	return binary.LittleEndian.AppendUint64(b, uint64(n)) // #nosec G115 -- bits
+}
+
+// appendTime writes a time, which may be zero.
+func appendTime(b []byte, t time.Time) []byte {
 	if t.IsZero() {
-		e.number(0)
-		return
+		return appendBits(b, 0)
 	}
-	e.number(t.UnixNano())
+	return appendBits(b, t.UnixNano())
 }
 
-// name writes namespace/name as str does.
-func (e *encoder) name(n types.NamespacedName) {
-	length := len(n.Namespace) + 1 + len(n.Name)
-	if length > mostString {
-		e.str(n.String())
-		return
-	}
-	e.b = binary.AppendUvarint(e.b, uint64(length))
-	e.b = append(append(append(e.b, n.Namespace...), '/'), n.Name...)
-}
-
-func (e *encoder) str(s string) {
+func appendString(b []byte, s string) []byte {
 	if len(s) > mostString {
 		s = s[:mostString]
 	}
-	e.b = binary.AppendUvarint(e.b, uint64(len(s)))
-	e.b = append(e.b, s...)
+	return append(appendLength(b, len(s)), s...)
+}
+
+func appendLength(b []byte, n int) []byte {
+	if n < 1<<7 { // the same byte, faster
+		return append(b, byte(n))
+	}
+	return binary.AppendUvarint(b, uint64(n)) // #nosec G115 -- of a string
 }
 
 // list writes as many elements as there is room for, and then their number.
@@ -116,8 +130,8 @@ func (d *decoder) number() int64 {
 }
 
 func (d *decoder) time() *time.Time {
-	n := d.number()
-	if n == 0 {
+	n := int64(binary.LittleEndian.Uint64(d.b)) // #nosec G115 -- bits
+	if d.b = d.b[8:]; n == 0 {
 		return nil
 	}
 	t := timeOf(n)

@@ -32,17 +32,12 @@ func (e entry) pod() []byte {
 // attempt writes the record of an attempt.
 func (e *encoder) attempt(now int64, r *decision.Decision, queued time.Time) []byte {
 	e.cut = false
-	e.begin(kindAttempt, now, string(r.UID))
-	e.name(r.Pod)
-	e.b = append(e.b, byte(slices.Index(results, r.Result)))
-	e.time(queued)
-	e.number(int64(r.Attempt))
-	e.str(r.Profile)
-	e.str(r.Node)
-	e.number(r.Score)
-	e.number(int64(r.Ties))
-	e.number(int64(r.NodesTotal))
-	e.number(int64(r.NodesFeasible))
+	e.begin(kindAttempt, now, string(r.UID), r.Pod.Namespace, r.Pod.Name)
+	b := append(e.b, byte(slices.Index(results, r.Result))) // a local: this is the path of every pod
+	b = appendNumber(appendTime(b, queued), int64(r.Attempt))
+	b = appendString(appendString(b, r.Profile), r.Node)
+	b = appendNumber(appendNumber(b, r.Score), int64(r.Ties))
+	e.b = appendNumber(appendNumber(b, int64(r.NodesTotal)), int64(r.NodesFeasible))
 	if r.Result == decision.ResultScheduled {
 		return e.end()
 	}

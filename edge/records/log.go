@@ -75,8 +75,18 @@ func newLog(limit int) *log {
 	return l
 }
 
-// append writes an entry and returns where it is.
+// room is where the next entry will stand, if it fits: to write it there saves a copy.
+func (l *log) room() []byte { return l.open.data[l.open.written:l.open.written] }
+
+// append takes in an entry and returns where it is. It is copied unless it was written
+// where it belongs.
 func (l *log) append(e entry) location {
+	if s := l.open; s.written < len(s.data) && &s.data[s.written] == &e[0] {
+		at := s.written
+		s.written += len(e)
+		s.next++
+		return location{s, at}
+	}
 	for !l.open.fits(e) {
 		l.roll()
 	}

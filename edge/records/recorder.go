@@ -92,19 +92,21 @@ func (r *Recorder) Observe(s loop.Step) {
 		case machine.AttemptDone:
 			r.attempt(now, e.Decision)
 		case machine.Evict:
-			r.encoder.beginPod(kindEvicted, now, e.Victim)
-			r.encoder.str(e.Node)
-			r.encoder.str(e.Preemptor.Key())
-			r.log.append(r.encoder.end())
+			to := r.next()
+			to.beginPod(kindEvicted, now, e.Victim)
+			to.str(e.Node)
+			to.str(e.Preemptor.Key())
+			r.log.append(to.end())
 		case machine.PublishEvent:
 			if e.Reason == machine.ReasonScheduled {
 				r.bound(now, e.Pod)
 			}
 		case machine.ReadPod:
 			if reply, ok := s.Event.(machine.BindReply); ok && reply.Err != nil {
-				r.encoder.beginPod(kindUnknown, now, e.Pod)
-				r.encoder.str(reply.Err.Error())
-				r.log.append(r.encoder.end())
+				to := r.next()
+				to.beginPod(kindUnknown, now, e.Pod)
+				to.str(reply.Err.Error())
+				r.log.append(to.end())
 			}
 		}
 	}
@@ -115,12 +117,18 @@ func (r *Recorder) Observe(s loop.Step) {
 	}
 }
 
+// next is the encoder of the next entry.
+func (r *Recorder) next() *encoder {
+	r.encoder.b = r.log.room()
+	return &r.encoder
+}
+
 func (r *Recorder) attempt(now int64, d *decision.Decision) {
 	queued := time.Time{}
 	if r.popped != nil && r.popped.UID == d.UID {
 		r.popped, queued = nil, r.queued
 	}
-	at := r.log.append(r.encoder.attempt(now, d, queued))
+	at := r.log.append(r.next().attempt(now, d, queued))
 	switch {
 	case d.Result != decision.ResultScheduled:
 		r.log.setLast(d.UID, at)
@@ -130,8 +138,9 @@ func (r *Recorder) attempt(now int64, d *decision.Decision) {
 }
 
 func (r *Recorder) bound(now int64, p *object.Pod) {
-	r.encoder.beginPod(kindBound, now, p)
-	r.log.append(r.encoder.end())
+	to := r.next()
+	to.beginPod(kindBound, now, p)
+	r.log.append(to.end())
 	if r.left != nil && r.left.UID == p.UID {
 		r.forget(p)
 		r.left = nil
@@ -164,7 +173,7 @@ func (r *Recorder) write(now int64, m *move) {
 	if m.to == queue.Nowhere {
 		r.forget(m.pod)
 	}
-	r.log.append(r.encoder.move(now, m))
+	r.log.append(r.next().move(now, m))
 }
 
 // forget lets the last attempt of a pod go that does not wait any more.
