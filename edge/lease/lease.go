@@ -49,9 +49,8 @@ type Lease struct {
 	fresh   time.Duration // how long after a renewal was sent the next one need not be
 	renewed atomic.Pointer[renewal]
 	won     chan struct{}
-	ended   atomic.Bool  // Run has come to its end, or is about to
-	terms   atomic.Int64 // how often the lease had changed hands when this process got it
-	over    func() bool  // whether all has ended that the lease guarded
+	ended   atomic.Bool // Run has come to its end, or is about to
+	over    func() bool // whether all has ended that the lease guarded
 
 	lock      resourcelock.Interface
 	vacancies *vacancies

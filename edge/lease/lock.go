@@ -31,11 +31,13 @@ type lock struct {
 	lease *Lease
 }
 
-// Get reads the lease. A process that has held the lease, and finds that another
-// has held it since, ends: its watches may not show yet what the other did.
+// Get reads the lease. A process that has held the lease, and finds that it does not
+// hold it any more, ends: another may have held it since, and the watches may not show
+// yet what that one did. The record does not tell: a lease that was deleted and made
+// anew counts its terms anew, too.
 func (k lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := k.Interface.Get(ctx)
-	if err == nil && r.HolderIdentity != k.Identity() && k.lease.renewed.Load() != nil && int64(r.LeaderTransitions) > k.lease.terms.Load() {
+	if err == nil && r.HolderIdentity != k.Identity() && k.lease.renewed.Load() != nil {
 		k.lease.ended.Store(true)
 	}
 	k.lease.vacancies.read(r, raw, err, k.Identity(), k.lease.handovers.last())
@@ -71,7 +73,6 @@ func (k lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) e
 	err := k.Interface.Update(ctx, r)
 	if err == nil {
 		k.lease.renewed.Store(sent)
-		k.lease.terms.Store(int64(r.LeaderTransitions))
 	}
 	return err
 }
