@@ -51,6 +51,13 @@ func (d *Daemon) pods() (pods []*object.Pod) {
 	return pods
 }
 
+// Writing is the number of writes that wait or are under way: bindings, objects that
+// plugins write, and the status of pods.
+func (d *Daemon) Writing() int {
+	c := d.executor.Counters()
+	return c.Binding + c.Unanswered + c.Patches
+}
+
 // snapshot reads what the machine counts; on the loop's goroutine only.
 func (d *Daemon) snapshot() metrics.Snapshot {
 	q, t := d.machine.Queue(), d.machine.Table()

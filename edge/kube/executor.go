@@ -86,6 +86,7 @@ func (x *Executor) Record(attach func(machine.Event, metav1.Object)) { x.record 
 type Counters struct {
 	Binding       int    // bindings under way
 	Unanswered    int    // bindings and writes that were sent and are not reported on
+	Patches       int    // pods of which a status is still to be written
 	EventsDropped uint64 // because the queue was full, or the API would not take them
 	PatchesFailed uint64
 }
@@ -95,6 +96,7 @@ func (x *Executor) Counters() Counters {
 	return Counters{
 		Binding:       int(x.binding.Load()),
 		Unanswered:    int(x.unanswered.Load()),
+		Patches:       x.status.pending(),
 		EventsDropped: x.events.dropped.Load(),
 		PatchesFailed: x.patchFailed.Load(),
 	}

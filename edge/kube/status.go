@@ -128,6 +128,13 @@ func merged(earlier *machine.PatchStatus, later machine.PatchStatus) *machine.Pa
 	return &later
 }
 
+// pending is the number of pods of which a status is still to be written.
+func (q *statusQueue) pending() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.pods)
+}
+
 func (q *statusQueue) enqueue(uid types.UID, s *podStatus) {
 	if !s.queued && !s.sending {
 		s.queued = q.pool.submit(func(ctx context.Context) { q.next(ctx, uid) })

@@ -53,13 +53,16 @@ func TestStatusIsTriedAgain(t *testing.T) {
 				})
 				q.add(condemned("old"))
 				synctest.Wait()
+				if q.pending() != 1 {
+					t.Errorf("%d pods are in the queue between two tries", q.pending())
+				}
 				tt.play(q)
 				time.Sleep(time.Hour)
 				if !slices.Equal(sent, tt.want) || !slices.Equal(since, tt.since) {
 					t.Errorf("sent %q after %v, want %q after %v", sent, since, tt.want, tt.since)
 				}
-				if len(q.pods) != 0 {
-					t.Errorf("%d pods are left in the queue", len(q.pods))
+				if q.pending() != 0 {
+					t.Errorf("%d pods are left in the queue", q.pending())
 				}
 				q.pool.close(false)
 				q.pool.wait(context.Background())

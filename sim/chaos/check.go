@@ -217,17 +217,19 @@ func (c *check) overcommitted(node, by string) {
 		if p.by != by || p.node != node || !ours {
 			continue
 		}
-		sum, counted := amounts{}, []*onNode(nil)
+		sum, others := amounts{}, []*onNode(nil)
 		for uid, other := range c.bound { // any order: a sum
 			if other.node == node && c.counts(k, uid, other, by, at) {
-				sum, counted = sum.plus(other.takes), append(counted, other)
+				if sum = sum.plus(other.takes); uid != last {
+					others = append(others, other)
+				}
 			}
 		}
 		if room, known := c.room[node]; known && !sum.within(room) {
 			c.note("%s over-committed node %s with pod %s: %+v of %+v", by, node, p.key, sum, room)
 			return
 		}
-		if c.overAttached(k, node, at, counted) {
+		if c.overAttached(k, at, p, others) {
 			c.note("%s over-committed node %s with the volumes of pod %s", by, node, p.key)
 			return
 		}

@@ -90,17 +90,23 @@ func (k *knowledge) learn(o object.Object) {
 // process was told so.
 type limited struct{ limit, step int }
 
-// overAttached tells whether the process, when it decided at that step, knew that the
-// node does not take the volumes of the pods that count.
-func (c *check) overAttached(k *knowledge, node string, at placed, pods []*onNode) bool {
-	l, known := k.limits[node]
+// overAttached tells whether the process, when it decided at that step to place the
+// pod, knew that the node does not take its volumes beside those of the others that
+// count. A pod whose volumes are all there already, for others, fits.
+func (c *check) overAttached(k *knowledge, at placed, pod *onNode, others []*onNode) bool {
+	l, known := k.limits[pod.node]
 	attached := map[string]bool{}
-	for _, p := range pods {
+	attach := func(p *onNode) {
 		for _, claim := range p.claims {
 			if step, told := k.claims[claim]; c.made[claim] && told && step < at.step {
 				attached[claim] = true
 			}
 		}
 	}
-	return known && l.step < at.step && len(attached) > l.limit
+	for _, p := range others {
+		attach(p)
+	}
+	before := len(attached)
+	attach(pod)
+	return known && l.step < at.step && len(attached) > before && len(attached) > l.limit
 }

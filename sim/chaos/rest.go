@@ -34,6 +34,7 @@ func (p *play) rest() {
 	time.Sleep(time.Until(p.faults.shown()))
 	time.Sleep(time.Until(p.awake()))
 	healed := time.Now()
+	time.Sleep(time.Second) // until the last change is told and has its effect
 	longest := restLimit
 	for why, limit := p.restless(); why != ""; why, limit = p.restless() {
 		longest = max(longest, limit) // what follows a flush comes after it
@@ -257,6 +258,8 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 			why = fmt.Sprintf("%d pods are placed, the API server has %d", m.Table().Placements(), bound)
 		case m.Assumed() > 0:
 			why = fmt.Sprintf("%d pods are assumed", m.Assumed())
+		case leads && m.Unshown() > 0: // a victim is still to be deleted
+			why = fmt.Sprintf("%d pods are not shown as they were told to be", m.Unshown())
 		case len(nominated(m)) > 0:
 			why = fmt.Sprintf("pods are nominated to %v", nominated(m))
 		case m.Table().Live() != len(nodes):
@@ -265,8 +268,11 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 			why = fmt.Sprintf("pods are under way: %+v", counts)
 		}
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return "its loop does not answer: " + err.Error()
+	case why == "" && leads && proc.daemon.Writing() > 0:
+		return fmt.Sprintf("%d writes are under way", proc.daemon.Writing())
 	}
 	return why
 }
