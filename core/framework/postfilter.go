@@ -16,6 +16,8 @@ type PostFilterCall struct {
 	Now   time.Time
 	Table *table.Table
 	Pod   *object.Pod
+	// Number is the call's own; 0: nobody waits for a result that comes later.
+	Number uint64
 
 	Filters     FilterResults
 	Nominations Nominations
@@ -126,4 +128,7 @@ type PostFilterResult struct {
 	// KeepNomination leaves the pod's present nomination as it is; otherwise
 	// it becomes NominatedNodeName, which may be "".
 	KeepNomination bool
+	// Pending: the plugin goes on beside the loop. The result comes later, with the
+	// call's number; nothing else is said here.
+	Pending bool
 }

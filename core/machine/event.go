@@ -96,6 +96,13 @@ type (
 		UID    types.UID
 		Status *decision.Status
 	}
+	// PostFilterReply is the result of a PostFilter plugin that answered Pending to the
+	// call of the number.
+	PostFilterReply struct {
+		UID    types.UID
+		Call   uint64
+		Result framework.PostFilterResult
+	}
 	// PermitReply is what a Permit plugin says of a pod that it holds, at whatever
 	// time: it lets the pod go, or rejects it with the message.
 	PermitReply struct {
@@ -200,6 +207,7 @@ func (Tick) event()              {}
 func (ScheduleOne) event()       {}
 func (BindReply) event()         {}
 func (PreBindReply) event()      {}
+func (PostFilterReply) event()   {}
 func (PermitReply) event()       {}
 func (Activate) event()          {}
 func (NominationSet) event()     {}

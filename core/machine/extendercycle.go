@@ -16,7 +16,8 @@ import (
 
 // extenderCycle is an attempt that extenders have a say in: it stops while one is
 // called and goes on with the reply, on the table as it is then. Other pods go
-// on meanwhile.
+// on meanwhile. An attempt that waits for a PostFilter plugin is one, too; then there
+// may be no extenders.
 type extenderCycle struct {
 	*attempt
 	extenders []int                  // the pod's, in order
@@ -30,6 +31,8 @@ type extenderCycle struct {
 
 	// review is of a PostFilter plugin's candidates, nil when there are none.
 	review *preemptionReview
+	// postFilter is the PostFilter plugin that runs beside the loop, nil when none does.
+	postFilter *pendingPostFilter
 
 	// open are the calls without a reply, by number.
 	open  map[uint64]call
@@ -37,6 +40,9 @@ type extenderCycle struct {
 }
 
 func (c *extenderCycle) uid() types.UID { return c.pod.UID }
+
+// waits tells whether a reply is to come.
+func (c *extenderCycle) waits() bool { return len(c.open) > 0 || c.postFilter != nil }
 
 type call struct {
 	extender int
@@ -328,6 +334,9 @@ func (m *Machine) endExtenderCycle(ps *podState) {
 	}
 	ps.extender = nil
 	m.extenderCycles.remove(c)
+	if c.postFilter != nil {
+		m.endHosted(c.pod)
+	}
 	for _, asked := range c.open { // any order: counts
 		m.callEnded(asked.extender)
 	}
@@ -437,7 +446,10 @@ func (m *Machine) chooseCandidate(c *extenderCycle) {
 	out := made.choose(m.postFilterCall(a, o), m.candidatesLeft(a.pod, made.candidates), made.err)
 	nomination, done := m.applyPostFilter(a, a.profile.PostFilter[made.plugin].Name, out, made.nomination)
 	if !done {
-		nomination, _ = m.runPostFilter(a, o, made.plugin+1, nomination, nil)
+		var waits bool
+		if nomination, waits = m.runPostFilter(a, o, made.plugin+1, nomination, nil); waits {
+			return
+		}
 	}
 	m.endExtenderCycle(a.state)
 	m.requeue(a, nomination)

@@ -81,7 +81,9 @@ type Machine struct {
 	busy           []int // by extender: calls without a reply
 	freed          bool  // an extender has fewer than before
 	lastCall       uint64
-	lookAhead      lookAhead
+	// postFilterCalls is how often a PostFilter plugin was called.
+	postFilterCalls uint64
+	lookAhead       lookAhead
 
 	now     time.Time
 	effects []Effect
@@ -145,6 +147,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.writesReplied(e)
 	case PreBindReply:
 		m.preBindReplied(e)
+	case PostFilterReply:
+		m.postFilterReplied(e)
 	case PermitReply:
 		m.permitReplied(e)
 	case Activate:

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
@@ -12,8 +13,8 @@ import (
 )
 
 // runPostFilter lets PostFilter plugins make room, from the given one on. It
-// returns what becomes of the pod's nomination, or that c waits for what
-// extenders say about a plugin's candidates.
+// returns what becomes of the pod's nomination, or that the attempt waits: c for what
+// extenders say about a plugin's candidates, or for a plugin.
 func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nominating, c *extenderCycle) (_ nominating, waits bool) {
 	if from >= len(a.profile.PostFilter) {
 		return was, false
@@ -22,7 +23,13 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 	call.HasExtenders = m.reviewsPreemption(c)
 	for i, pl := range a.profile.PostFilter[from:] {
 		call.Cache = o.Kept(pl.Name)
+		m.postFilterCalls++
+		call.Number = m.postFilterCalls
 		out := pl.PostFilter(call)
+		if out.Pending {
+			m.awaitPostFilter(a, pendingPostFilter{call: call.Number, plugin: from + i, nomination: was})
+			return was, true
+		}
 		if call.HasExtenders && len(out.Candidates) > 0 {
 			c.review = &preemptionReview{plugin: from + i, candidates: out.Candidates, choose: out.Choose, nomination: was}
 			return was, m.callPreempt(c)
@@ -86,4 +93,65 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 		a.record.PostFilter = append(a.record.PostFilter, out.Message)
 	}
 	return was, out.Resolved
+}
+
+// pendingPostFilter is a PostFilter plugin that runs beside the loop.
+type pendingPostFilter struct {
+	call       uint64
+	plugin     int        // its place among the PostFilter plugins
+	nomination nominating // by the plugins before
+}
+
+// awaitPostFilter has the attempt wait for the plugin.
+func (m *Machine) awaitPostFilter(a *attempt, w pendingPostFilter) {
+	c := a.state.extender
+	if c == nil {
+		c = &extenderCycle{attempt: a, open: map[uint64]call{}}
+		c.begin()
+		c.widen()
+		a.state.extender = c
+		m.extenderCycles.add(c)
+	}
+	c.postFilter = &w
+}
+
+// postFilterReplied goes on with the result of a plugin. One that is not waited for
+// any more is nothing.
+func (m *Machine) postFilterReplied(e PostFilterReply) {
+	ps := m.pods[e.UID]
+	if ps == nil || ps.extender == nil || ps.extender.postFilter == nil || ps.extender.postFilter.call != e.Call {
+		return
+	}
+	c := ps.extender
+	if ps.entry.Pod.Terminating {
+		m.endExtenderCycle(ps)
+		m.skipPod(ps)
+		return
+	}
+	plugin := c.profile.PostFilter[c.postFilter.plugin].Name
+	if err := m.guard("PostFilter", plugin, func() { m.resumePostFilter(c, plugin, e.Result) }); err != nil {
+		m.failAfterPanic(c.attempt, err)
+	}
+}
+
+// resumePostFilter carries the result out on the table as it is now, and asks the
+// plugins that come next.
+func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framework.PostFilterResult) {
+	a, w := c.attempt, c.postFilter
+	c.postFilter = nil
+	if name := out.NominatedNodeName; name != "" {
+		if r, known := m.table.Find(name); !known || m.table.Node(r) == nil {
+			out = framework.PostFilterResult{Failed: true, Message: fmt.Sprintf("plugin %q nominated the pod to node %q, which is gone", plugin, name)}
+		}
+	}
+	nomination, done := m.applyPostFilter(a, plugin, out, w.nomination)
+	if next := w.plugin + 1; !done && next < len(a.profile.PostFilter) {
+		o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.said)
+		var waits bool
+		if nomination, waits = m.runPostFilter(a, o, next, nomination, c); waits {
+			return
+		}
+	}
+	m.endExtenderCycle(a.state)
+	m.requeue(a, nomination)
 }

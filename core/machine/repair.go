@@ -61,7 +61,7 @@ func (m *Machine) repairExtenderCycles(states []*podState) {
 	lined := map[*extenderCycle]bool{}
 	kept := m.line[:0]
 	for _, c := range m.line {
-		if c.state.extender == c && len(c.open) == 0 && c.state.entry.Place() == queue.InFlight {
+		if c.state.extender == c && !c.waits() && c.state.entry.Place() == queue.InFlight {
 			kept = append(kept, c)
 			lined[c] = true
 		}
@@ -74,7 +74,7 @@ func (m *Machine) repairExtenderCycles(states []*podState) {
 		if c == nil {
 			continue
 		}
-		if len(c.open) == 0 && !lined[c] || ps.entry.Place() != queue.InFlight {
+		if !c.waits() && !lined[c] || ps.entry.Place() != queue.InFlight {
 			ps.extender = nil
 			continue
 		}

@@ -74,7 +74,7 @@ func (m *Machine) skipPod(ps *podState) {
 }
 
 // schedulePod evaluates every node and assumes the pod on the best. It returns
-// nil when the attempt is over, or waits for extenders.
+// nil when the attempt is over, or waits for extenders or a PostFilter plugin.
 func (m *Machine) schedulePod(a *attempt) *bindingCycle {
 	if m.table.Live() == 0 {
 		m.fail(a, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
@@ -91,9 +91,11 @@ func (m *Machine) schedulePod(a *attempt) *bindingCycle {
 	m.stepDone("Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		m.recordRejection(a, o)
-		n, _ := m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
+		n, waits := m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
 		m.stepDone("Running PostFilter plugins done")
-		m.requeue(a, n)
+		if !waits {
+			m.requeue(a, n)
+		}
 		return nil
 	}
 	c := m.assumeChosen(a, o)

@@ -97,8 +97,8 @@ func (m *Machine) verifyExtenderCycles() error {
 		if c.state.extender != c {
 			return fmt.Errorf("pod %s is asked about, and does not know", c.pod.Key())
 		}
-		if lined := slices.Contains(m.line, c); lined == (len(c.open) > 0) {
-			return fmt.Errorf("pod %s waits for %d replies of extenders, in line %t; it should be either", c.pod.Key(), len(c.open), lined)
+		if lined := slices.Contains(m.line, c); lined == c.waits() {
+			return fmt.Errorf("pod %s waits for %d replies of extenders and a PostFilter plugin %t, in line %t; it should be either", c.pod.Key(), len(c.open), c.postFilter != nil, lined)
 		}
 		for _, call := range c.open { // any order: counts
 			busy[call.extender]++

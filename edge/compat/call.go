@@ -32,27 +32,41 @@ func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f
 	start := time.Now()
 	w := h.workers.take()
 	w.jobs <- f
-	timer := time.NewTimer(*left)
+	returned, err := h.wait(w, *left)
+	if *left -= time.Since(start); !returned {
+		*left = 0
+		return h.overdue(w, pod, point, plugin)
+	}
+	return err
+}
+
+// wait waits for the worker's call, and answers the plugins' questions meanwhile. It is
+// for the loop.
+func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
 		select {
 		case err := <-w.done:
 			h.workers.put(w, err)
-			*left -= time.Since(start)
-			return err
+			return true, err
 		case q := <-h.questions:
 			q.answer()
 		case <-timer.C:
-			*left = 0
-			h.hangs.add(pod, plugin, point)
-			go func() {
-				err := <-w.done
-				h.hangs.remove(pod, plugin)
-				h.workers.put(w, err)
-			}()
-			return fmt.Errorf("plugin %q did not return from %s within %v", plugin, point, h.options.Timeout)
+			return false, nil
 		}
 	}
+}
+
+// overdue notes that the worker's call has not returned in time.
+func (h *Hosts) overdue(w *worker, pod types.UID, point, plugin string) error {
+	h.hangs.add(pod, plugin, point)
+	go func() {
+		err := <-w.done
+		h.hangs.remove(pod, plugin)
+		h.workers.put(w, err)
+	}()
+	return fmt.Errorf("plugin %q did not return from %s within %v", plugin, point, h.options.Timeout)
 }
 
 // callOnce is call with a budget of its own.

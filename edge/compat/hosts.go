@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -68,6 +69,7 @@ type Hosts struct {
 	snapshots   snapshots
 	workers     workers
 	hangs       hangs
+	postFilters atomic.Int32 // that run beside the loop
 	binding     running
 	postBinds   chan func()
 	broadcaster events.EventBroadcaster // of plugins' events; nil: there is no API server

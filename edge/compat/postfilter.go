@@ -2,29 +2,89 @@ package compat
 
 import (
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// runPostFilter runs the plugin on the loop's time, within what is left of the
-// attempt's.
+// A PostFilter plugin that returns soon is waited for, so that no other pod comes
+// between the filters and its answer. One that takes longer goes on beside the loop.
+const (
+	postFilterWait  = 100 * time.Millisecond
+	mostPostFilters = 16 // beside the loop; it waits for more
+)
+
+// runPostFilter runs the plugin, for as long at most as all filters together may take.
 func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) framework.PostFilterResult {
-	c.left = c.host.options.Timeout // the filters had their own
 	c.postFilter = call
 	defer func() { c.postFilter = nil }()
+	h, uid, limit := c.host, c.object.UID, c.host.options.Timeout
+	c.left = limit // the filters had their own
+	if err := h.hangs.refuse(uid, p.name); err != nil {
+		return c.postFilterFailed(err)
+	}
 	var result *fwk.PostFilterResult
 	var status *fwk.Status
 	reader := newNodeStatuses(c, call)
-	err := c.call("PostFilter", p.name, func() { result, status = p.postFilter.PostFilter(c.ctx, c.state, c.pod, reader) })
-	if err == nil && !status.IsSuccess() && !status.IsRejected() {
-		err = errorOf(status)
+	w := h.workers.take()
+	w.jobs <- func() { result, status = p.postFilter.PostFilter(c.ctx, c.state, c.pod, reader) }
+	beside := call.Number != 0 && limit > postFilterWait && h.loop != nil && h.postFilters.Load() < mostPostFilters
+	wait := limit
+	if beside {
+		wait = postFilterWait
 	}
-	if err != nil {
-		return framework.PostFilterResult{Failed: true, Message: err.Error()}
+	returned, err := h.wait(w, wait)
+	switch {
+	case returned && err == nil:
+		return c.postFilterResult(p, result, status)
+	case returned:
+		return c.postFilterFailed(err)
+	case !beside:
+		return c.postFilterFailed(h.overdue(w, uid, "PostFilter", p.name))
+	}
+	reader.keep()
+	h.postFilters.Add(1)
+	go func() {
+		defer h.postFilters.Add(-1)
+		reply := machine.PostFilterReply{UID: uid, Call: call.Number}
+		if err := h.waitBeside(w, limit-wait, uid, p.name); err != nil {
+			reply.Result = c.postFilterFailed(err)
+		} else {
+			reply.Result = c.postFilterResult(p, result, status)
+		}
+		h.loop.Report(reply)
+	}()
+	return framework.PostFilterResult{Pending: true}
+}
+
+// waitBeside waits for the worker's PostFilter while the loop goes on.
+func (h *Hosts) waitBeside(w *worker, limit time.Duration, pod types.UID, plugin string) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err := <-w.done:
+		h.workers.put(w, err)
+		return err
+	case <-timer.C:
+		return h.overdue(w, pod, "PostFilter", plugin)
+	}
+}
+
+func (c *cycle) postFilterFailed(err error) framework.PostFilterResult {
+	c.cancel(err)
+	return framework.PostFilterResult{Failed: true, Message: err.Error()}
+}
+
+// postFilterResult is what the plugin answered.
+func (c *cycle) postFilterResult(p *hostedPlugin, result *fwk.PostFilterResult, status *fwk.Status) framework.PostFilterResult {
+	if !status.IsSuccess() && !status.IsRejected() {
+		return framework.PostFilterResult{Failed: true, Message: errorOf(status).Error()}
 	}
 	out := framework.PostFilterResult{
 		Message:        status.Message(),
@@ -48,6 +108,8 @@ type nodeStatuses struct {
 	codes map[string]decision.Code
 	all   *decision.Status // of a PreFilter plugin; nil: none rejected the pod
 	call  *framework.PostFilterCall
+	// kept are the reasons by row, once the plugin runs beside the loop.
+	kept map[table.Row]*decision.Blocker
 }
 
 func newNodeStatuses(c *cycle, call *framework.PostFilterCall) *nodeStatuses {
@@ -78,8 +140,24 @@ func (s *nodeStatuses) Get(name string) *fwk.Status {
 	return hosted(&decision.Status{Code: code, Plugin: why.Plugin, Reasons: why.Reasons})
 }
 
+// keep notes why the nodes were rejected, as the table will not stay as it is.
+func (s *nodeStatuses) keep() {
+	s.kept = map[table.Row]*decision.Blocker{}
+	if s.all != nil {
+		return
+	}
+	for name, code := range s.codes { // any order: fills a map
+		if r := s.cycle.snapshot.rows[name]; code.Rejects() {
+			s.kept[r] = s.call.Filters.Run(r)
+		}
+	}
+}
+
 // blocker is why the row was rejected, while the plugin runs.
 func (s *nodeStatuses) blocker(r table.Row) *decision.Blocker {
+	if s.kept != nil {
+		return s.kept[r]
+	}
 	if s.cycle.postFilter != s.call {
 		return nil
 	}

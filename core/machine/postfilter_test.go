@@ -1,0 +1,102 @@
+package machine
+
+import (
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+)
+
+// newPendingPostFilter is a machine whose PostFilter plugin says that its result comes
+// later. Pod "a" waits for it, as "v" takes node "n".
+func newPendingPostFilter(t *testing.T) *evictions {
+	p := newEvictions(t)
+	p.profiles["s"].PostFilter[0].PostFilter = func(c *framework.PostFilterCall) framework.PostFilterResult {
+		p.call = c
+		return framework.PostFilterResult{Pending: true}
+	}
+	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})
+	if at := p.Entry("a").Place(); at != queue.InFlight || p.Resting() {
+		t.Fatalf("the pod that waits for PostFilter is %s, the machine rests: %t", at, p.Resting())
+	}
+	return p
+}
+
+func (p *evictions) reply(call uint64, node string) {
+	p.do(PostFilterReply{UID: "a", Call: call, Result: framework.PostFilterResult{NominatedNodeName: node, Resolved: node != ""}})
+}
+
+// While a PostFilter plugin runs other pods are placed. Its result then counts, once,
+// and no reply but the one to its call does.
+func TestPostFilterBesideTheLoop(t *testing.T) {
+	p := newPendingPostFilter(t)
+	first := p.call.Number
+	p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, preemptible("b", 0, ""), ScheduleOne{})
+	if pl := p.Table().Pod("b"); pl == nil {
+		t.Error("another pod is not placed meanwhile")
+	}
+	p.reply(first+1, "m")
+	if at := p.Entry("a").Place(); at != queue.InFlight {
+		t.Errorf("a reply that is not its own brings the pod %s", at)
+	}
+	p.reply(first, "n")
+	if e := p.Entry("a"); e.Place() == queue.InFlight || e.NominatedNode() != "n" {
+		t.Errorf("the pod is %s, nominated to %q", e.Place(), e.NominatedNode())
+	}
+	p.reply(first, "m")
+	if got := p.Entry("a").NominatedNode(); got != "n" {
+		t.Errorf("a second reply nominates the pod to %q", got)
+	}
+}
+
+// What became of the cluster while the plugin ran is respected.
+func TestPostFilterReplyIsLate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meanwhile Event
+		queued    bool
+	}{
+		"the node is gone":             {NodeGone{Name: "n"}, true},
+		"the pod is gone":              {PodGone{UID: "a", Namespace: "d", Name: "a"}, false},
+		"the pod is bound":             {preemptible("a", 1, "n"), false},
+		"the pod is being deleted":     {PodSet{&object.Pod{UID: "a", Namespace: "d", Name: "a", SchedulerName: "s", Terminating: true}}, false},
+		"the configuration is another": {Reconfigured{Workers: 1}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPendingPostFilter(t)
+			if r, other := tc.meanwhile.(Reconfigured); other {
+				r.Profiles = p.options.Profiles
+				tc.meanwhile = r
+			}
+			p.do(tc.meanwhile)
+			p.reply(p.call.Number, "n")
+			e := p.Entry("a")
+			if (e != nil) != tc.queued {
+				t.Fatalf("the pod is queued: %t", e != nil)
+			}
+			if e != nil && (e.Place() == queue.InFlight || e.NominatedNode() != "") {
+				t.Errorf("the pod is %s, nominated to %q", e.Place(), e.NominatedNode())
+			}
+		})
+	}
+}
+
+// Where the plugin found nothing the next one is asked.
+func TestPluginAfterPendingPostFilter(t *testing.T) {
+	p := newPendingPostFilter(t)
+	first := p.call.Number
+	asked := 0
+	next := &framework.Plugin{Name: "Next", PostFilter: func(*framework.PostFilterCall) framework.PostFilterResult {
+		asked++
+		return framework.PostFilterResult{Pending: asked == 1, NominatedNodeName: "n", Resolved: true}
+	}}
+	p.profiles["s"].PostFilter = append(p.profiles["s"].PostFilter, next)
+	p.reply(first, "")
+	if at := p.Entry("a").Place(); asked != 1 || at != queue.InFlight {
+		t.Fatalf("the next plugin was asked %d times, the pod is %s", asked, at)
+	}
+	p.reply(first+1, "n")
+	if e := p.Entry("a"); e.Place() == queue.InFlight || e.NominatedNode() != "n" {
+		t.Errorf("the pod is %s, nominated to %q", e.Place(), e.NominatedNode())
+	}
+}
