@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -207,6 +209,9 @@ func (v *view) replay(t *table.Table, found *scratch) bool {
 func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	v.generation = v.shared.generation
 	v.index.Resize(t.Rows())
+	if slices.ContainsFunc(v.rowFilters, alone) {
+		workers = 1
+	}
 	if v.shared.combinations.Full {
 		v.index.Ungroup()
 	}
@@ -218,6 +223,8 @@ func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 		v.index.Ungroup()
 	}
 }
+
+func alone(f filter) bool { return f.Alone != nil && f.Alone(&f.in) }
 
 func (v *view) update(rows []table.Row, found *scratch) bool {
 	return v.index.Update(rows, &found.Answers)

@@ -171,6 +171,9 @@ type FilterPlugin struct {
 	// Filter and Score may keep what they find out: they are called for different
 	// rows at a time, and never for two classes at once.
 	Costly bool
+	// Alone, when set, tells that Filter keeps what it finds out for other rows, too,
+	// and is called for one list of rows at a time.
+	Alone func(in *Input) bool
 	// AdditiveFilter, when not nil, is the part of Filter that compares sums
 	// over pods. Preemption uses it to rule out rows without a try.
 	AdditiveFilter *AdditiveFilter

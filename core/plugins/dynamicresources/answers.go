@@ -11,8 +11,14 @@ type answers struct {
 	by    map[string]*columns
 }
 
-// columns are the answers by row.
-type columns struct{ verdicts, scores column }
+// columns are the answers by row, and by what nodes have in common.
+type columns struct {
+	verdicts, scores column
+	alike            map[string]found
+	// searches are what is to be allocated, by the extended resources that a node
+	// lacks.
+	searches map[uint64]*search
+}
 
 // answerRows bounds the rows of all columns together.
 const answerRows = 1 << 19
@@ -26,7 +32,7 @@ func (a *answers) of(t *table.Table, signature []byte) *columns {
 	if a.table != t || (len(a.by)+1)*max(t.Rows(), 1<<10) > answerRows {
 		a.table, a.by = t, map[string]*columns{}
 	}
-	c = &columns{}
+	c = &columns{alike: map[string]found{}, searches: map[uint64]*search{}}
 	a.by[string(signature)] = c
 	return c
 }

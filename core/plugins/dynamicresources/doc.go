@@ -4,6 +4,10 @@
 // which claims a pod has, what a node offers and what is taken of it
 // (core/table follows both), and what is written once a node is chosen.
 //
+// A search on one node answers for all nodes that the claims cannot tell from it
+// (alike.go): inventories (inventory.go) say in numbers what devices are like, whatever
+// they are called.
+//
 // Pods whose claims ask for the same form one class, whatever the claims are
 // called. Giving one of them a device of a node dirties that node's row alone.
 // From Reserve until the API shows an allocation the claim is assumed to have

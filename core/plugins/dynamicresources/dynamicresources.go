@@ -25,7 +25,8 @@ func AllocatorFeatures(f feature.Features) structured.Features {
 	}
 }
 
-// plugin is what all extension points share. Nothing but made and answers changes.
+// plugin is what all extension points share. Nothing changes but what is
+// made and kept.
 type plugin struct {
 	features  feature.Features
 	allocator structured.Features
@@ -37,6 +38,10 @@ type plugin struct {
 	made map[types.UID]*pendingClaim
 	// answers are kept for all classes whose claims ask for the same.
 	answers answers
+	// inventories, selections and key are for searches that nodes share.
+	inventories inventories
+	selections  deviceSelections
+	key         []byte
 }
 
 // New returns the plugin. Nil arguments are v1.36's defaults.
@@ -44,12 +49,17 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 	if err := ValidateArgs(nil, args, f).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
+	return build(args, f).declare(), nil
+}
+
+func build(args *configv1.DynamicResourcesArgs, f feature.Features) *plugin {
 	pl := &plugin{
-		features:  f,
-		allocator: AllocatorFeatures(f),
-		binding:   bindingTimeout,
-		selectors: devices.NewSelectors(AllocatorFeatures(f), f.DRAListTypeAttributes),
-		made:      map[types.UID]*pendingClaim{},
+		features:    f,
+		allocator:   AllocatorFeatures(f),
+		binding:     bindingTimeout,
+		selectors:   devices.NewSelectors(AllocatorFeatures(f), f.DRAListTypeAttributes),
+		made:        map[types.UID]*pendingClaim{},
+		inventories: inventories{shares: f.DRAConsumableCapacity},
 	}
 	args = WithDefaults(args, f)
 	if timeout := args.BindingTimeout; timeout != nil {
@@ -58,8 +68,12 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 	if timeout := args.FilterTimeout; timeout != nil && timeout.Duration > 0 {
 		pl.steps = stepsOf(timeout.Duration)
 	}
+	return pl
+}
+
+func (pl *plugin) declare() framework.Plugin {
 	reads := []object.Kind{object.ResourceClaims, object.ResourceSlices, object.DeviceClasses}
-	if f.DRADeviceTaintRules {
+	if pl.features.DRADeviceTaintRules {
 		reads = append(reads, object.DeviceTaintRules)
 	}
 	return framework.Plugin{
@@ -69,7 +83,7 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: signRevision},
 		PreEnqueue:       preEnqueue,
 		PreFilter:        pl.preFilter,
-		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain, Costly: true},
+		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain, Costly: true, Alone: pl.alone},
 		PostFilter:       pl.postFilter,
 		PreScore:         pl.preScore,
 		ScorePlugin:      framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
@@ -82,5 +96,5 @@ func New(args *configv1.DynamicResourcesArgs, f feature.Features) (framework.Plu
 			WritesTimeoutError: fmt.Errorf("%w: context deadline exceeded", framework.ErrDeviceBindingTimeout), // as in v1.36
 		},
 		PostBind: func(p *object.Pod, _ string) { delete(pl.made, p.UID) },
-	}, nil
+	}
 }

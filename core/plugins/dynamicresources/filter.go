@@ -42,48 +42,66 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 				out[i] = framework.Verdict(known)
 				continue
 			}
-			verdict, got, err := pl.ask(in, n)
-			if out[i], over = verdict, errors.Is(err, errSteps); over {
+			f, err := pl.ask(in, n, func(open []*resourcev1.ResourceClaim) (found, error) { return pl.allocateAlike(in, row, n, open) })
+			if out[i], over = f.verdict, errors.Is(err, errSteps); over {
 				continue // the next attempt may have more luck on other rows
 			}
-			s.known.verdicts.keep(in.Table, row, int64(verdict))
-			if got != nil {
-				s.known.scores.keep(in.Table, row, s.preference(got))
+			s.known.verdicts.keep(in.Table, row, int64(f.verdict))
+			if f.verdict == framework.Fits || f.verdict == unavailable {
+				s.known.scores.keep(in.Table, row, f.score)
 			}
 		}
 	}
 }
 
-// ask gives the verdict on one node, and what the allocator said to it.
-func (pl *plugin) ask(in *framework.Input, n *object.Node) (v framework.Verdict, got []resourcev1.AllocationResult, err error) {
+// alone: the searches of one node are for others, too.
+func (pl *plugin) alone(in *framework.Input) bool {
+	s := in.State.(*state)
+	return s.shared != nil && len(s.shared.Slices) == 0
+}
+
+// ask gives the verdict on one node, and the score, where search has the devices
+// searched for.
+func (pl *plugin) ask(in *framework.Input, n *object.Node, search func([]*resourcev1.ResourceClaim) (found, error)) (f found, err error) {
 	s := in.State.(*state)
 	switch {
 	case s.extended == nil:
 	case s.extended.stale != nil:
-		return leftover, nil, nil
+		return found{verdict: leftover}, nil
 	case s.extended.unlisted(n):
-		return unoffered, nil, nil
+		return found{verdict: unoffered}, nil
 	}
 	if open, _ := s.openOn(n); len(open) > 0 {
-		got, err = pl.allocate(in.Table, n, open, s.shared)
-		switch {
-		case errors.Is(err, structured.ErrFailedAllocationOnNode):
-			return invalid, nil, err
-		case err != nil:
-			return broken, nil, err
-		case got == nil:
-			return tooLittle, nil, nil
+		if f, err = search(open); f.verdict != framework.Fits {
+			return f, err
 		}
 	}
 	if s.late {
-		return unavailable, got, nil
+		f.verdict = unavailable
+		return f, nil
 	}
 	for _, c := range s.claims {
 		if c.Allocation() != nil && !c.Nodes.Matches(n.Subject()) {
-			return unavailable, got, nil
+			f.verdict = unavailable
+			return f, nil
 		}
 	}
-	return framework.Fits, got, nil
+	return f, nil
+}
+
+// searchOn searches the devices that the node can see.
+func (pl *plugin) searchOn(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim) (found, error) {
+	s := in.State.(*state)
+	got, err := pl.allocate(in.Table, n, open, s.shared)
+	switch {
+	case errors.Is(err, structured.ErrFailedAllocationOnNode):
+		return found{verdict: invalid}, err
+	case err != nil:
+		return found{verdict: broken}, err
+	case got == nil:
+		return found{verdict: tooLittle}, nil
+	}
+	return found{score: s.preference(got)}, nil
 }
 
 func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.Code, []string) {
@@ -101,7 +119,9 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 	if v >= broken {
 		code, in = decision.Error, pl.inputFor(in)
 	}
-	if _, _, err := pl.ask(in, in.Table.Node(row)); err != nil {
+	n := in.Table.Node(row)
+	_, err := pl.ask(in, n, func(open []*resourcev1.ResourceClaim) (found, error) { return pl.searchOn(in, n, open) })
+	if err != nil {
 		return code, []string{reasonOf(err, in.Table.Name(row))}
 	}
 	return code, []string{"devices could not be searched"}

@@ -91,6 +91,9 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	if s != nil {
 		s.known = pl.answers.of(t, pl.sign(nil, t, p))
 		s.known.verdicts.makeRoom(t.Rows())
+		if s.shared != nil {
+			pl.inventories.makeRoom(t)
+		}
 		if pl.scores(s) {
 			s.known.scores.makeRoom(t.Rows())
 		}

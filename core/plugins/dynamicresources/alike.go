@@ -1,0 +1,458 @@
+package dynamicresources
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// What a search for devices comes to follows from what it can see of the node: in
+// the allocator's order, which devices each request may take, and what of them
+// claims and counters are held against. Nodes that are equal in that share the
+// answer of one search, whatever their devices are called, and whatever else they
+// offer: a claim that is seen for the first time costs a search for each kind of
+// node that it can tell apart.
+
+// found is what a search came to.
+type found struct {
+	verdict framework.Verdict
+	score   int64
+}
+
+// mostFound bounds what is kept for claims that ask for the same, and what is told
+// apart for them.
+const mostFound = 1 << 10
+
+// search is what the claims ask for that are to be allocated on a node.
+type search struct {
+	requests [][]alternative
+	// whole: some ask for all devices that there are, taken ones included.
+	whole       bool
+	constrained bool
+	// ordered: what comes first matters. Else there are only so many of devices that
+	// are alike that can be of use.
+	ordered bool
+	most    int64 // devices that the requests may take
+
+	kinds map[string]int32 // of devices, by what the search can tell apart
+	// Of the node at hand: the kinds of the devices that may be taken, and by which
+	// requests, as bits. A device that claims share stands there as often as all
+	// requests may take it.
+	list   []int32
+	wanted []uint64
+	kind   []byte // of the device at hand
+}
+
+// alternative is one way to meet a request; most have just one.
+type alternative struct {
+	*deviceSelection
+	count int64
+	admin bool // it may take what is taken
+	// matching are the devices of the node at hand that may be taken, simple those
+	// that nothing but who takes them matters of.
+	matching, simple int64
+}
+
+// searchFor prepares the search, nil where nodes share no answers: several can see
+// the same devices.
+func (pl *plugin) searchFor(t *table.Table, s *state, open []*resourcev1.ResourceClaim) *search {
+	if len(s.shared.Slices) > 0 {
+		return nil
+	}
+	all, alternatives := search{kinds: map[string]int32{}}, false
+	for _, c := range open {
+		all.constrained = all.constrained || len(c.Spec.Devices.Constraints) > 0
+		for i := range c.Spec.Devices.Requests {
+			r := &c.Spec.Devices.Requests[i]
+			all.requests = append(all.requests, nil)
+			if e := r.Exactly; e != nil {
+				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count)
+				all.requests[len(all.requests)-1][0].admin = e.AdminAccess != nil && *e.AdminAccess
+			}
+			for j := range r.FirstAvailable {
+				if r.Exactly != nil {
+					break
+				}
+				e := &r.FirstAvailable[j]
+				alternatives = true
+				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count)
+			}
+		}
+	}
+	// Of several requests with alternatives, which of them are met depends on the
+	// devices that come first.
+	all.ordered = all.whole || alternatives && len(all.requests) > 1
+	return &all
+}
+
+func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, count int64) {
+	last := &s.requests[len(s.requests)-1]
+	most := int64(0) // of those before
+	for _, a := range *last {
+		most = max(most, a.count)
+	}
+	*last = append(*last, alternative{deviceSelection: by, count: count})
+	s.whole = s.whole || mode != resourcev1.DeviceAllocationModeExactCount
+	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
+}
+
+// prepared is the prepared search on the node, and what the node lacks of extended
+// resources. nil: nodes share no answers.
+func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim) (all *search, lacking uint64) {
+	s := in.State.(*state)
+	if e := s.extended; e != nil {
+		if len(e.resources) > 64 {
+			return nil, 0
+		}
+		for i, r := range e.resources {
+			if r.class != "" && n.Allocatable.Of(r.name) == 0 {
+				lacking |= 1 << i
+			}
+		}
+	}
+	all, known := s.known.searches[lacking]
+	if !known {
+		all = pl.searchFor(in.Table, s, open)
+		s.known.searches[lacking] = all
+	}
+	return all, lacking
+}
+
+// allocateAlike is searchOn, or what it came to on a node that is like this one to
+// the claims.
+func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node, open []*resourcev1.ResourceClaim) (found, error) {
+	s := in.State.(*state)
+	all, lacking := pl.prepared(in, n, open)
+	var v *inventory
+	if all != nil {
+		v = pl.inventories.of(in.Table, row)
+	}
+	if v == nil {
+		return pl.searchOn(in, n, open)
+	}
+	pl.key = pl.appendAlike(binary.AppendUvarint(binary.AppendUvarint(pl.key[:0], v.generation), lacking), all, v)
+	if f, known := s.known.alike[string(pl.key)]; known {
+		return f, nil
+	}
+	f, err := pl.searchOn(in, n, open)
+	if len(all.kinds) > mostFound || len(s.known.alike) >= mostFound {
+		clear(all.kinds)
+		clear(s.known.alike)
+	} else if !errors.Is(err, errSteps) {
+		s.known.alike[string(pl.key)] = f
+	}
+	return f, err
+}
+
+// appendAlike writes what of the inventory the search can tell apart: which of the
+// alternatives are taken, where that is plain, or else the kinds of the devices that
+// may be.
+func (pl *plugin) appendAlike(key []byte, s *search, v *inventory) []byte {
+	fails := pl.readDevices(s, v)
+	if !fails && !s.whole && s.most <= resourcev1.AllocationResultsMaxSize {
+		if taken, plain := s.appendTaken(key); plain {
+			return taken
+		}
+	}
+	ordered := s.ordered || fails // the search ends at what fails
+	if !ordered {
+		slices.Sort(s.list)
+	}
+	again := int64(0)
+	for i, kind := range s.list {
+		if again++; i == 0 || kind != s.list[i-1] {
+			again = 1
+		}
+		if ordered || again <= s.most {
+			key = binary.AppendUvarint(key, uint64(kind)+1) // #nosec G115 -- counted from 0
+		}
+	}
+	return key
+}
+
+// readDevices lists the devices of the node that may be taken, and counts them by
+// alternative. It tells whether a selector fails on one.
+func (pl *plugin) readDevices(s *search, v *inventory) (fails bool) {
+	for _, r := range s.requests {
+		for j := range r {
+			r[j].matching, r[j].simple = 0, 0
+		}
+	}
+	s.list, s.wanted = s.list[:0], s.wanted[:0]
+	for i := range v.devices {
+		d := &v.devices[i]
+		kind, wanted := s.kind[:0], uint64(0)
+		for q, r := range s.requests {
+			for j := range r {
+				m := r[j].matches(pl, d)
+				if !s.whole && (m == untolerated || d.taken && !r[j].admin) {
+					m = rejected
+				}
+				kind = append(kind, byte(m))
+				fails = fails || m == failing
+				if m != rejected {
+					wanted |= 1 << min(q, 63)
+					r[j].found(d)
+				}
+			}
+		}
+		s.kind = s.appendRest(kind, d)
+		if wanted == 0 {
+			continue
+		}
+		s.list, s.wanted = append(s.list, s.kindOf(s.kind)), append(s.wanted, wanted)
+		for shared := int64(1); d.measured && shared < s.most; shared++ {
+			s.wanted = append(s.wanted, wanted)
+		}
+	}
+	return fails
+}
+
+// found counts a device that may be taken.
+func (a *alternative) found(d *device) {
+	a.matching++
+	if !d.measured && d.draws == 0 && d.held == 0 {
+		a.simple++
+	}
+}
+
+// appendTaken writes which of its alternatives each request gets, where nothing but
+// numbers of devices decides that: one for which there are too few is left out, and
+// one for which there are enough for all requests together is taken, whatever
+// the others take. A request without any is the end of the search.
+func (s *search) appendTaken(key []byte) (taken []byte, plain bool) {
+	plain, taken = !s.constrained, append(key, 0)
+	for _, r := range s.requests {
+		j := slices.IndexFunc(r, func(a alternative) bool { return a.matching >= a.count })
+		if j < 0 {
+			return append(key, 0, 0), true
+		}
+		plain = plain && r[j].simple >= s.most
+		taken = append(taken, byte(j+1)) // #nosec G115 -- the API allows 8
+	}
+	if !plain && !s.enough() {
+		return append(key, 0, 0), true
+	}
+	return taken, plain
+}
+
+// enough tells whether each request could have as many devices as its least
+// alternative wants, each device for one request (a bipartite matching).
+func (s *search) enough() bool {
+	if len(s.requests) > 64 {
+		return true
+	}
+	var holders [32]uint8 // of devices, from 1
+	if len(s.wanted) > len(holders) {
+		return true
+	}
+	for q, r := range s.requests {
+		least := int64(math.MaxInt64)
+		for _, a := range r {
+			if a.admin {
+				return true
+			}
+			least = min(least, a.count)
+		}
+		for ; least > 0; least-- {
+			if tried := uint32(0); !s.holds(uint8(q), &holders, &tried) { // #nosec G115 -- at most 64
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// holds finds one more device for the request, which others may have to swap for.
+func (s *search) holds(request uint8, holders *[32]uint8, tried *uint32) bool {
+	for i, wanted := range s.wanted {
+		if wanted>>request&1 == 0 || *tried>>i&1 == 1 {
+			continue
+		}
+		*tried |= 1 << i
+		if holders[i] == 0 || s.holds(holders[i]-1, holders, tried) {
+			holders[i] = request + 1
+			return true
+		}
+	}
+	return false
+}
+
+// appendRest writes what else of a device a request may be held against.
+func (s *search) appendRest(kind []byte, d *device) []byte {
+	taken := int64(0)
+	if d.taken {
+		taken = 1
+	}
+	kind = binary.AppendVarint(binary.AppendVarint(kind, taken), int64(d.held))
+	kind = binary.AppendVarint(binary.AppendVarint(binary.AppendVarint(kind, int64(d.draws)), int64(d.counters)), int64(d.pool))
+	if d.measured || d.held != 0 {
+		kind = binary.AppendVarint(append(kind, 'm'), int64(d.capacity))
+	}
+	if s.constrained {
+		kind = binary.AppendVarint(append(kind, 'c'), int64(d.content))
+	}
+	return kind
+}
+
+func (s *search) kindOf(kind []byte) int32 {
+	n, known := s.kinds[string(kind)]
+	if !known {
+		n = int32(len(s.kinds)) // #nosec G115 -- bounded with the numbers
+		s.kinds[string(kind)] = n
+	}
+	return n
+}
+
+// deviceSelection is what a request says of single devices: what the class and the
+// request select, and which taints it tolerates.
+type deviceSelection struct {
+	selectors   []resourcev1.DeviceSelector
+	tolerations []resourcev1.DeviceToleration
+	capacity    *resourcev1.CapacityRequirements
+	generation  uint64 // of the numbers
+	by          []deviceMatch
+	tolerated   []deviceMatch
+	large       []deviceMatch // by capacity
+}
+
+// deviceMatch is what a request says of a device.
+type deviceMatch uint8
+
+const (
+	unknown deviceMatch = iota
+	rejected
+	matched
+	failing     // a selector fails on it
+	untolerated // it matches, but has a taint that is not tolerated
+)
+
+// deviceSelections are those that are known, by all that they say. The zero value is ready to
+// use.
+type deviceSelections map[string]*deviceSelection
+
+// mostSelections bounds them.
+const mostSelections = 256
+
+func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration, capacity *resourcev1.CapacityRequirements) *deviceSelection {
+	all := selectors
+	if c := table.Lookup[*object.DeviceClass](t, object.DeviceClasses, "", class); c != nil {
+		all = append(append([]resourcev1.DeviceSelector(nil), c.API.Spec.Selectors...), selectors...)
+	}
+	var key strings.Builder
+	for i := range all {
+		if all[i].CEL != nil {
+			key.WriteString(all[i].CEL.Expression)
+		}
+		key.WriteByte(0)
+	}
+	for i := range tolerations {
+		key.WriteByte(1)
+		key.WriteString(tolerations[i].String())
+	}
+	if capacity != nil {
+		key.WriteByte(2)
+		key.WriteString(capacity.String())
+	}
+	if r := (*rs)[key.String()]; r != nil {
+		return r
+	}
+	if *rs == nil || len(*rs) >= mostSelections {
+		*rs = deviceSelections{}
+	}
+	r := &deviceSelection{selectors: all, tolerations: tolerations, capacity: capacity}
+	(*rs)[key.String()] = r
+	return r
+}
+
+// matches tells what the request says of the device.
+func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
+	i := &pl.inventories
+	if r.generation != i.generation {
+		r.generation, r.by, r.tolerated, r.large = i.generation, nil, nil, nil
+	}
+	m := known(&r.by, int(d.content), func() deviceMatch { return r.selects(pl, &i.contents.things[d.content-1]) })
+	if m == matched && r.capacity != nil && !d.measured && d.held == 0 {
+		m = known(&r.large, int(d.capacity), func() deviceMatch { return r.isMet(i.capacities.things[d.capacity-1]) })
+	}
+	if d.taints == 0 || m != matched || !pl.allocator.DeviceTaints {
+		return m
+	}
+	return known(&r.tolerated, int(d.taints), func() deviceMatch { return r.tolerates(i.taints.things[d.taints-1]) })
+}
+
+// known is the i-th of the list, found out where that has not been done.
+func known(list *[]deviceMatch, i int, find func() deviceMatch) deviceMatch {
+	if n := i + 1 - len(*list); n > 0 {
+		*list = append(*list, make([]deviceMatch, n)...)
+	}
+	if (*list)[i] == unknown {
+		(*list)[i] = find()
+	}
+	return (*list)[i]
+}
+
+// selects mirrors the allocator: selectors are asked in their order, up to the first
+// that says no, or fails.
+func (r *deviceSelection) selects(pl *plugin, c *content) deviceMatch {
+	for i := range r.selectors {
+		s := r.selectors[i].CEL
+		if s == nil {
+			return failing
+		}
+		expression := pl.selectors.GetOrCompile(s.Expression)
+		if expression.Error != nil {
+			return failing
+		}
+		device := cel.Device{Driver: c.driver, Attributes: c.device.Attributes, Capacity: c.device.Capacity}
+		if pl.allocator.ConsumableCapacity {
+			device.AllowMultipleAllocations = c.device.AllowMultipleAllocations
+		}
+		ok, _, err := expression.DeviceMatches(&limit{}, device)
+		if err != nil {
+			return failing
+		}
+		if !ok {
+			return rejected
+		}
+	}
+	return matched
+}
+
+func (r *deviceSelection) tolerates(taints []resourcev1.DeviceTaint) deviceMatch {
+	for i := range taints {
+		t := taints[i]
+		if t.Effect != resourcev1.DeviceTaintEffectNoSchedule && t.Effect != resourcev1.DeviceTaintEffectNoExecute {
+			continue
+		}
+		tolerated := false
+		for _, o := range r.tolerations {
+			tolerated = tolerated || resourceclaim.ToleratesTaint(o, t)
+		}
+		if !tolerated {
+			return untolerated
+		}
+	}
+	return matched
+}
+
+// isMet tells whether a device that is not shared has the capacity that is requested,
+// where no policy says how much of it a claim gets.
+func (r *deviceSelection) isMet(d *resourcev1.Device) deviceMatch {
+	for name, requested := range r.capacity.Requests { // any order: one is enough
+		if c, there := d.Capacity[name]; !there || requested.Cmp(c.Value) > 0 {
+			return rejected
+		}
+	}
+	return matched
+}

@@ -1,0 +1,209 @@
+package dynamicresources
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// devicesAtRandom makes nodes whose devices differ in everything that a search looks
+// at, and claims that ask in every way.
+type devicesAtRandom struct {
+	*rand.Rand
+	counted, shared, rare int // how likely each is, in percent: few at a time make nodes alike
+}
+
+func (d devicesAtRandom) chance(percent int) bool { return d.IntN(100) < percent }
+
+func (d devicesAtRandom) world() *table.Table {
+	var nodes []*object.Node
+	for i := range 24 {
+		nodes = append(nodes, &object.Node{Name: fmt.Sprint("n", i)})
+	}
+	t := plugintest.Table(nodes...)
+	for name, expression := range map[string]string{"any": "", "odd": `device.attributes[device.driver].model == "odd"`, "fails": `device.attributes["none"].x == 1`} {
+		c := &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if expression != "" {
+			c.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}
+		}
+		t.SetObject(&object.DeviceClass{Meta: object.Meta{Kind: object.DeviceClasses, Name: name}, API: c})
+	}
+	for _, n := range nodes {
+		for i := range d.IntN(2) + d.IntN(2) {
+			d.pool(t, n.Name, fmt.Sprint("driver", i))
+		}
+	}
+	return t
+}
+
+// pool shows a driver's pool on the node: in one slice or two, and with counters.
+func (d devicesAtRandom) pool(t *table.Table, node, driver string) {
+	slices, counted := 1+d.IntN(2), d.chance(d.counted)
+	count := int64(slices)
+	if counted {
+		count++
+	}
+	show := func(i int, spec resourcev1.ResourceSliceSpec) {
+		spec.Driver, spec.NodeName = driver, &node
+		spec.Pool = resourcev1.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: count}
+		if d.chance(d.rare / 5) {
+			spec.Pool.ResourceSliceCount++ // one is missing
+		}
+		name := fmt.Sprint(node, driver, i)
+		t.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+			API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
+	}
+	for i := range slices {
+		var spec resourcev1.ResourceSliceSpec
+		for j := range 1 + d.IntN(3) {
+			spec.Devices = append(spec.Devices, d.device(fmt.Sprint("d", i, j), counted))
+		}
+		if d.chance(d.rare / 5) {
+			spec.Devices = append(spec.Devices, spec.Devices[0]) // a name twice
+		}
+		show(i, spec)
+	}
+	if counted {
+		show(slices, resourcev1.ResourceSliceSpec{SharedCounters: []resourcev1.CounterSet{{Name: "set", Counters: counters(1 + d.Int64N(3))}}})
+	}
+}
+
+func counters(n int64) map[string]resourcev1.Counter {
+	return map[string]resourcev1.Counter{"slots": {Value: *resource.NewQuantity(n, resource.DecimalSI)}}
+}
+
+func (d devicesAtRandom) device(name string, counted bool) resourcev1.Device {
+	model := []string{"odd", "even"}[d.IntN(2)]
+	v := resourcev1.Device{Name: name, Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"model": {StringValue: &model}},
+		Capacity: map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: *resource.NewQuantity(1+d.Int64N(2), resource.DecimalSI)}}}
+	if d.chance(d.rare) {
+		v.Taints = []resourcev1.DeviceTaint{{Key: "broken", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
+	}
+	if d.chance(d.shared) {
+		v.AllowMultipleAllocations = new(true)
+	}
+	if counted && d.chance(70) {
+		v.ConsumesCounters = []resourcev1.DeviceCounterConsumption{{CounterSet: "set", Counters: counters(1 + d.Int64N(2))}}
+	}
+	return v
+}
+
+func (d devicesAtRandom) exactly() *resourcev1.ExactDeviceRequest {
+	class := []string{"any", "any", "odd", "odd", "odd", "fails"}[d.IntN(6)]
+	if class == "fails" && !d.chance(d.rare) {
+		class = "odd"
+	}
+	e := &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1 + d.Int64N(3)}
+	switch d.IntN(8) {
+	case 0:
+		e.AllocationMode, e.Count = resourcev1.DeviceAllocationModeAll, 0
+	case 1:
+		e.Tolerations = []resourcev1.DeviceToleration{{Operator: resourcev1.DeviceTolerationOpExists}}
+	case 2:
+		e.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": *resource.NewQuantity(1+d.Int64N(2), resource.DecimalSI)}}
+	case 3:
+		e.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "driver0"`}}}
+	}
+	return e
+}
+
+func (d devicesAtRandom) claim(name string) *resourcev1.ResourceClaim {
+	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("claim " + name)}}
+	for i := range 1 + d.IntN(3) {
+		r := resourcev1.DeviceRequest{Name: fmt.Sprint("r", i)}
+		if d.chance(40) {
+			for j := range 1 + d.IntN(3) {
+				e := d.exactly()
+				r.FirstAvailable = append(r.FirstAvailable, resourcev1.DeviceSubRequest{Name: fmt.Sprint("s", j), DeviceClassName: e.DeviceClassName,
+					Selectors: e.Selectors, AllocationMode: e.AllocationMode, Count: e.Count, Tolerations: e.Tolerations, Capacity: e.Capacity})
+			}
+		} else if r.Exactly = d.exactly(); d.chance(8) {
+			r.Exactly.AdminAccess = new(true)
+		}
+		c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, r)
+	}
+	if attribute := resourcev1.FullyQualifiedName("driver0/model"); d.chance(d.rare) {
+		c.Spec.Devices.Constraints = []resourcev1.DeviceConstraint{{MatchAttribute: &attribute}}
+	}
+	return c
+}
+
+// What a search on one node came to holds on every node that is taken to be like it:
+// the answer is that of a search there.
+func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
+	asked, searched, placed := 0, 0, 0
+	for seed := range uint64(40) {
+		d := devicesAtRandom{Rand: rand.New(rand.NewPCG(seed, 13))}
+		d.counted, d.shared, d.rare = 80*int(seed&1), 60*int(seed>>1&1), 15*int(seed>>2&1)
+		tb, pl := d.world(), build(nil, all)
+		for i := range 10 {
+			name := fmt.Sprint("c", i)
+			c := d.claim(name)
+			tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: name, UID: c.UID}, API: c, Ask: fmt.Sprint(c.Spec)})
+			p := &object.Pod{UID: types.UID(name), Namespace: "ns", Name: name, Claims: []object.PodClaim{{Claim: name}}}
+			prepared := pl.preFilter(tb, p)
+			if prepared.Status != nil {
+				t.Fatalf("seed %d, %s: %+v", seed, name, prepared.Status)
+			}
+			s := prepared.State.(*state)
+			in := &framework.Input{Table: tb, Pod: p, State: s}
+			for row := range tb.Rows() {
+				n := tb.Node(table.Row(row))
+				before := len(s.known.alike)
+				got, _ := pl.allocateAlike(in, table.Row(row), n, s.open)
+				want, err := pl.searchOn(in, n, s.open)
+				if got != want {
+					t.Fatalf("seed %d, node %s, claim %s:\n%+v\nby a search on a node like it: %+v, on the node: %+v %v", seed, n.Name, name, c.Spec, got, want, err)
+				}
+				asked++
+				searched += len(s.known.alike) - before
+			}
+			if node := fmt.Sprint("n", d.IntN(24)); pl.reserve(tb, p, node) == nil {
+				placed++
+			}
+		}
+	}
+	if searched*2 > asked || placed < 50 {
+		t.Errorf("%d of %d answers are from a search, %d claims were given devices: the test says little", searched, asked, placed)
+	}
+}
+
+// A device that is taken leaves less of its pool's counters to others: the nodes are
+// not alike, though the same devices are free.
+func TestTakenDevicesDrawOnCounters(t *testing.T) {
+	tb, pl := world(), build(nil, all)
+	for node, devices := range map[string][]string{"a": {"d0", "d1", "d2"}, "b": {"d1", "d2"}} {
+		spec := resourcev1.ResourceSliceSpec{Driver: "gpu", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, Generation: 2, ResourceSliceCount: 2}}
+		sets := spec
+		for _, d := range devices {
+			spec.Devices = append(spec.Devices, resourcev1.Device{Name: d, ConsumesCounters: []resourcev1.DeviceCounterConsumption{{CounterSet: "set", Counters: counters(1)}}})
+		}
+		sets.SharedCounters = []resourcev1.CounterSet{{Name: "set", Counters: counters(2)}}
+		for name, spec := range map[string]resourcev1.ResourceSliceSpec{"of-" + node: spec, "sets-of-" + node: sets} {
+			tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+				API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
+		}
+	}
+	if status := pl.reserve(tb, claim(tb, "one", 1), "a"); status != nil {
+		t.Fatal(status)
+	}
+	p := claim(tb, "two", 2)
+	s := pl.preFilter(tb, p).State.(*state)
+	in := &framework.Input{Table: tb, Pod: p, State: s}
+	for node, want := range map[string]framework.Verdict{"a": tooLittle, "b": framework.Fits} {
+		row, _ := tb.Find(node)
+		if got, err := pl.allocateAlike(in, row, tb.Node(row), s.open); got.verdict != want {
+			t.Errorf("node %s: %+v %v, want verdict %d", node, got, err, want)
+		}
+	}
+}

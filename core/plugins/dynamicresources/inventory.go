@@ -1,0 +1,330 @@
+package dynamicresources
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// inventory is what one node offers of devices, and what is taken of them, in
+// numbers: equal numbers stand for what is equal but for names.
+type inventory struct {
+	revision   uint64 // of the row's devices
+	generation uint64 // of the numbers
+	// known: the numbers say all that the allocator sees of the node.
+	known   bool
+	devices []device // in the allocator's order
+}
+
+// device is one device in numbers, of which 0 is for nothing.
+type device struct {
+	content  int32 // what selectors and constraints see, the driver included
+	capacity int32
+	taints   int32
+	draws    int32 // the counters that it draws on
+	counters int32 // what is left of its pool's counters, where it draws on them
+	pool     int32 // the place of its pool, likewise
+	held     int32 // what claims hold of it that share it
+	taken    bool  // a claim holds it whole
+	// measured: its capacity matters to claims that ask for none, too.
+	measured bool
+}
+
+// content is what selectors see of a device.
+type content struct {
+	driver string
+	device *resourcev1.Device
+}
+
+// inventories are those of a table's rows. The zero value is ready to use, for one
+// table at a time.
+type inventories struct {
+	table      *table.Table
+	shares     bool // claims can hold parts of devices
+	rows       []inventory
+	generation uint64
+	read       int // inventories in this generation
+
+	numbers    map[string]int32 // of what has no other
+	contents   space[content]
+	capacities space[*resourcev1.Device] // that have them
+	taints     space[[]resourcev1.DeviceTaint]
+	key        []byte
+}
+
+// space numbers things, from 1.
+type space[T any] struct {
+	numbers map[string]int32
+	things  []T
+}
+
+func (s *space[T]) number(key []byte, thing T) int32 {
+	n, known := s.numbers[string(key)]
+	if !known {
+		s.things = append(s.things, thing)
+		n = int32(len(s.things)) // #nosec G115 -- bounded by mostNumbers
+		s.numbers[string(key)] = n
+	}
+	return n
+}
+
+// mostNumbers bounds what has a number. Nodes with anything else share no answers.
+const mostNumbers = 1 << 16
+
+func (i *inventories) full() bool {
+	return len(i.numbers)+len(i.contents.things)+len(i.capacities.things)+len(i.taints.things) >= mostNumbers
+}
+
+// makeRoom makes room for the inventories of all rows. Where numbers have run out for
+// long, they are given anew.
+func (i *inventories) makeRoom(t *table.Table) {
+	if i.table != t || i.full() && i.read > 4*len(i.rows) {
+		*i = inventories{table: t, shares: i.shares, generation: i.generation + 1, numbers: map[string]int32{},
+			contents:   space[content]{numbers: map[string]int32{}},
+			capacities: space[*resourcev1.Device]{numbers: map[string]int32{}}, taints: space[[]resourcev1.DeviceTaint]{numbers: map[string]int32{}}}
+	}
+	if more := t.Rows() - len(i.rows); more > 0 {
+		i.rows = append(i.rows, make([]inventory, more)...)
+	}
+}
+
+// of is the row's inventory, nil where it is not known.
+func (i *inventories) of(t *table.Table, r table.Row) *inventory {
+	if i.table != t || int(r) >= len(i.rows) {
+		return nil
+	}
+	v := &i.rows[r]
+	if revision := t.DevicesRevision(r); v.revision != revision || v.generation != i.generation {
+		i.read++
+		*v = inventory{revision: revision, generation: i.generation}
+		v.devices, v.known = i.readPools(t.DevicesOf(t.Name(r)))
+	}
+	if !v.known {
+		return nil
+	}
+	return v
+}
+
+// readPools reads the node's own pools; false where one is not as it should be, or
+// has what is rare.
+func (i *inventories) readPools(own []*table.DevicePool) (list []device, known bool) {
+	drawnOn := map[string]bool(nil)
+	for at, p := range own {
+		if len(p.Slices) == 0 {
+			continue // what is held of it is not on offer
+		}
+		if !p.Local || !sound(p) {
+			return nil, false
+		}
+		from := len(list)
+		for _, s := range p.Slices {
+			for j := range s.Spec.Devices {
+				list = append(list, i.device(p, &s.Spec.Devices[j]))
+			}
+		}
+		if !slices.ContainsFunc(list[from:], func(d device) bool { return d.draws != 0 }) {
+			continue
+		}
+		left := i.countersOf(p, list[from:])
+		if left == 0 || drawnOn[p.Name] { // the allocator takes counters of pools of one name for the same
+			return nil, false
+		}
+		if drawnOn == nil {
+			drawnOn = map[string]bool{}
+		}
+		drawnOn[p.Name] = true
+		for j := from; j < len(list); j++ {
+			if list[j].draws != 0 {
+				list[j].counters, list[j].pool = left, int32(at+1) // #nosec G115 -- a node's pools
+			}
+		}
+	}
+	return list, !i.full()
+}
+
+// sound tells whether the pool is complete, and has nothing rare: devices that have
+// to be prepared go last, and some are for some nodes only.
+func sound(p *table.DevicePool) bool {
+	names, first := map[string]bool{}, &p.Slices[0].Spec.Pool
+	for _, s := range p.Slices {
+		if s.Spec.Pool.Generation != first.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(p.Slices)) || s.Spec.PerDeviceNodeSelection != nil ||
+			len(s.Spec.SharedCounters) > 0 && len(s.Spec.Devices) > 0 {
+			return false
+		}
+		for j := range s.Spec.Devices {
+			d := &s.Spec.Devices[j]
+			if names[d.Name] || d.BindingConditions != nil {
+				return false
+			}
+			names[d.Name] = true
+		}
+	}
+	return true
+}
+
+func (i *inventories) device(p *table.DevicePool, d *resourcev1.Device) device {
+	now := device{measured: d.AllowMultipleAllocations != nil, capacity: i.capacities.number(appendCapacity(i.key[:0], d), d)}
+	for _, c := range d.Capacity { // any order: one that has a policy is enough
+		now.measured = now.measured || c.RequestPolicy != nil
+	}
+	key := strconv.AppendQuote(strconv.AppendInt(i.key[:0], int64(now.capacity), 36), p.Driver)
+	now.content = i.contents.number(appendAttributes(key, d.Attributes), content{p.Driver, d})
+	if len(d.Taints) > 0 {
+		now.taints = i.taints.number(appendTaints(i.key[:0], d.Taints), d.Taints)
+	}
+	if len(d.ConsumesCounters) > 0 {
+		key := append(i.key[:0], 'u')
+		for _, c := range d.ConsumesCounters {
+			key = appendCounters(key, c.CounterSet, c.Counters)
+		}
+		now.draws = i.number(key)
+	}
+	i.readTaken(&now, p, d)
+	return now
+}
+
+// readTaken reads what claims hold of the device.
+func (i *inventories) readTaken(now *device, p *table.DevicePool, d *resourcev1.Device) {
+	parts := 0
+	held := map[resourcev1.QualifiedName]resource.Quantity(nil)
+	for _, r := range p.Taken {
+		switch {
+		case r.Device != d.Name:
+		case !i.shares || r.ShareID == nil:
+			now.taken = true
+		default:
+			parts++
+			for name, q := range r.ConsumedCapacity { // any order: sums by name
+				if held == nil {
+					held = map[resourcev1.QualifiedName]resource.Quantity{}
+				}
+				sum := held[name]
+				sum.Add(q)
+				held[name] = sum
+			}
+		}
+	}
+	if parts > 0 {
+		key := append(i.key[:0], 'h')
+		for _, name := range slices.Sorted(maps.Keys(held)) {
+			q := held[name]
+			key = appendQuantity(strconv.AppendQuote(key, string(name)), &q)
+		}
+		now.held = i.number(key)
+	}
+}
+
+// countersOf numbers what is left of the pool's counters beside what claims hold; 0:
+// it has none.
+func (i *inventories) countersOf(p *table.DevicePool, of []device) int32 {
+	left := map[string]map[string]resourcev1.Counter{}
+	for _, s := range p.Slices {
+		for _, c := range s.Spec.SharedCounters {
+			left[c.Name] = maps.Clone(c.Counters)
+		}
+	}
+	if len(left) == 0 {
+		return 0
+	}
+	for _, s := range p.Slices {
+		for j := range s.Spec.Devices {
+			if d := &of[0]; d.taken || d.held != 0 {
+				for _, c := range s.Spec.Devices[j].ConsumesCounters {
+					draw(left[c.CounterSet], c.Counters)
+				}
+			}
+			of = of[1:]
+		}
+	}
+	key := append(i.key[:0], 's')
+	for _, set := range slices.Sorted(maps.Keys(left)) {
+		key = appendCounters(key, set, left[set])
+	}
+	return i.number(key)
+}
+
+// draw takes what a device draws from what is left.
+func draw(left, drawn map[string]resourcev1.Counter) {
+	for name, c := range drawn { // any order: each by itself
+		if l, there := left[name]; there {
+			l.Value.Sub(c.Value)
+			left[name] = l
+		}
+	}
+}
+
+func (i *inventories) number(key []byte) int32 {
+	i.key = key[:0]
+	n, known := i.numbers[string(key)]
+	if !known {
+		n = int32(len(i.numbers) + 1) // #nosec G115 -- bounded by mostNumbers
+		i.numbers[string(key)] = n
+	}
+	return n
+}
+
+func appendTaints(key []byte, taints []resourcev1.DeviceTaint) []byte {
+	for i := range taints {
+		t := &taints[i]
+		key = strconv.AppendQuote(strconv.AppendQuote(strconv.AppendQuote(key, t.Key), t.Value), string(t.Effect))
+	}
+	return key
+}
+
+func appendCounters(key []byte, set string, counters map[string]resourcev1.Counter) []byte {
+	key = strconv.AppendInt(strconv.AppendQuote(key, set), int64(len(counters)), 36)
+	for _, name := range slices.Sorted(maps.Keys(counters)) {
+		q := counters[name].Value
+		key = appendQuantity(strconv.AppendQuote(key, name), &q)
+	}
+	return key
+}
+
+func appendCapacity(key []byte, d *resourcev1.Device) []byte {
+	if d.AllowMultipleAllocations != nil {
+		key = strconv.AppendBool(key, *d.AllowMultipleAllocations)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+		c := d.Capacity[name]
+		key = appendQuantity(strconv.AppendQuote(key, string(name)), &c.Value)
+		if p := c.RequestPolicy; p != nil {
+			text, _ := p.Marshal() // it has no reason to fail: nothing is encoded but numbers and texts
+			key = strconv.AppendQuote(append(key, 'p'), string(text))
+		}
+	}
+	return key
+}
+
+func appendQuantity(key []byte, q *resource.Quantity) []byte {
+	if n, whole := q.AsInt64(); whole {
+		return append(strconv.AppendInt(key, n, 36), ';')
+	}
+	return strconv.AppendQuote(key, q.String())
+}
+
+func appendAttributes(key []byte, attributes map[resourcev1.QualifiedName]resourcev1.DeviceAttribute) []byte {
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[name]
+		key = strconv.AppendQuote(key, string(name))
+		if a.StringValue != nil {
+			key = strconv.AppendQuote(append(key, 's'), *a.StringValue)
+		}
+		if a.IntValue != nil {
+			key = strconv.AppendInt(append(key, 'i'), *a.IntValue, 36)
+		}
+		if a.BoolValue != nil {
+			key = strconv.AppendBool(append(key, 'b'), *a.BoolValue)
+		}
+		if a.StringValue == nil && a.IntValue == nil && a.BoolValue == nil {
+			text, _ := a.Marshal() // as above
+			key = strconv.AppendQuote(append(key, 'v'), string(text))
+		}
+		key = append(key, ';')
+	}
+	return key
+}
