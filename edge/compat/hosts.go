@@ -39,6 +39,9 @@ type Options struct {
 	Dynamic dynamic.Interface
 	// Timeout bounds what calls of plugins take in one attempt.
 	Timeout time.Duration
+	// PostFilterWait is how long the loop waits for PostFilter; then that goes on beside
+	// the loop. 0: 100 ms.
+	PostFilterWait time.Duration
 	// Parallelism is how many nodes a plugin may be asked about at once.
 	Parallelism int
 	Extenders   []fwk.Extender
@@ -85,10 +88,17 @@ type Hosts struct {
 // defaultTimeout is how long plugins may take unless somebody says otherwise.
 const defaultTimeout = 10 * time.Second
 
+// defaultPostFilterWait: a PostFilter plugin that returns soon is waited for, so that
+// no other pod comes between the filters and its answer.
+const defaultPostFilterWait = 100 * time.Millisecond
+
 // New returns the hosts of no profile.
 func New(o Options) *Hosts {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.PostFilterWait <= 0 {
+		o.PostFilterWait = defaultPostFilterWait
 	}
 	o.Parallelism = max(o.Parallelism, 1)
 	h := &Hosts{options: o, profiles: map[string]*Host{}, questions: make(chan *question), watched: map[string]bool{},

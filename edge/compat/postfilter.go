@@ -13,12 +13,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// A PostFilter plugin that returns soon is waited for, so that no other pod comes
-// between the filters and its answer. One that takes longer goes on beside the loop.
-const (
-	postFilterWait  = 100 * time.Millisecond
-	mostPostFilters = 16 // beside the loop; it waits for more
-)
+// mostPostFilters is how many PostFilter plugins may run beside the loop. It waits for
+// others.
+const mostPostFilters = 16
 
 // runPostFilter runs the plugin, for as long at most as all filters together may take.
 func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) framework.PostFilterResult {
@@ -34,10 +31,10 @@ func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) f
 	reader := newNodeStatuses(c, call)
 	w := h.workers.take()
 	w.jobs <- func() { result, status = p.postFilter.PostFilter(c.ctx, c.state, c.pod, reader) }
-	beside := call.Number != 0 && limit > postFilterWait && h.loop != nil && h.postFilters.Load() < mostPostFilters
+	beside := call.Number != 0 && limit > h.options.PostFilterWait && h.loop != nil && h.postFilters.Load() < mostPostFilters
 	wait := limit
 	if beside {
-		wait = postFilterWait
+		wait = h.options.PostFilterWait
 	}
 	returned, err := h.wait(w, wait)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,7 +126,8 @@ func newHosting(ctx context.Context) *hosting {
 		h.evicted = append(h.evicted, a.GetNamespace()+"/"+a.(clienttesting.DeleteAction).GetName())
 		return true, nil, nil
 	})
-	h.hosts = compat.New(compat.Options{Logger: klog.FromContext(ctx), Client: client, Informers: factory, Parallelism: 1})
+	h.hosts = compat.New(compat.Options{Logger: klog.FromContext(ctx), Client: client, Informers: factory, Parallelism: 1,
+		PostFilterWait: time.Hour}) // decisions are compared one by one, on a slow machine too
 	return h
 }
 
