@@ -249,7 +249,7 @@ func (r *Ranking) Text(out io.Writer, wide bool) error {
 	for i := range r.Causes {
 		c := &r.Causes[i]
 		fmt.Fprintf(&b, "\n%s, %s\n", count(c.Pods, "pod"), c.Text)
-		fmt.Fprintf(&b, "  %s\n", list(c.Examples, shortNames))
+		fmt.Fprintf(&b, "  %s\n", c.names())
 		if c.Nodes != nil {
 			of := ""
 			if c.Pods > mostPlaced {
@@ -270,6 +270,15 @@ func (r *Ranking) Text(out io.Writer, wide bool) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// names names some of the pods and counts the others.
+func (c *Cause) names() string {
+	if c.Pods <= len(c.Examples) {
+		return list(c.Examples, shortNames)
+	}
+	shown := c.Examples[:min(shortNames, len(c.Examples))]
+	return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), c.Pods-len(shown))
 }
 
 func isAre(n int) string {
