@@ -30,13 +30,13 @@ func TestPageIsUpToDate(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(intro)
 	for _, part := range []struct {
-		title string
-		rows  []row
+		title, each string
+		rows        []row
 	}{
-		{"Flags", flags(t)}, {"Configuration", fields()}, {"Endpoints", listed(t, "endpoints.txt", "endpoint")}, {"Metrics", metrics(t)},
-		{"Events", events(t)}, {"Log lines", lines(t)}, {"Feature gates", gates(t)},
+		{"Flags", "Flag", flags(t)}, {"Configuration", "Field", fields()}, {"Endpoints", "Endpoint", listed(t, "endpoints.txt", "endpoint")},
+		{"Metrics", "Metric", metrics(t)}, {"Events", "Event", events(t)}, {"Log lines", "Log line", lines(t)}, {"Feature gates", "Gate", gates(t)},
 	} {
-		fmt.Fprintf(&b, "## %s\n\n| | v1.36.3 | Berth | Test |\n|---|---|---|---|\n", part.title)
+		fmt.Fprintf(&b, "## %s\n\n| %s | v1.36.3 | Berth | Test |\n|---|---|---|---|\n", part.title, part.each)
 		for _, r := range part.rows {
 			checkTest(t, r.test)
 			cells := []string{r.name, r.theirs, r.ours, r.test}

@@ -32,6 +32,10 @@ func flags(t *testing.T) (rows []row) {
 	ours := scheduler.NewCommand().Flags()
 	app.NewSchedulerCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		r := row{"flag", code("--" + f.Name), "default " + code(f.DefValue), "same", here}
+		if f.Name == "emulated-version" {
+			r.ours = "same; 1.33 is refused unless `--feature-gates` turns PodLevelResources and VolumeAttributesClass on"
+			r.test = "`edge/config/features`, TestUnsupportedUnderEmulation"
+		}
 		if f.DefValue == "" {
 			r.theirs = "no default"
 		}
