@@ -51,6 +51,9 @@ const (
 // stuckLimit is how long a step of the loop may take.
 const stuckLimit = 30 * time.Second
 
+// stuckLogTime is how long the line may take that says so.
+const stuckLogTime = time.Second
+
 // unreadableLimit is how long a leader tries to read the cluster that only the
 // leader watches.
 const unreadableLimit = 30 * time.Second
@@ -254,10 +257,20 @@ func (d *Daemon) Run(ctx context.Context, stopEndpoint func()) error {
 
 // stuck says where the loop is stuck, with the stacks of all goroutines, and
 // leaves the lease to another: it runs out, as nobody can tell what became of
-// the bindings that were sent.
+// the bindings that were sent. It does so also where the loop is stuck because nobody
+// reads the log.
 func (d *Daemon) stuck(s *loop.Stuck, leave context.CancelCauseFunc) {
 	stacks := make([]byte, 1<<20)
-	d.logger.Error(s, "Scheduling loop is stuck", "step", s.Step, "for", s.For, "stacks", string(stacks[:runtime.Stack(stacks, true)]))
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		d.logger.Error(s, "Scheduling loop is stuck", "step", s.Step, "for", s.For, "stacks", string(stacks))
+	}()
+	select {
+	case <-logged:
+	case <-time.After(stuckLogTime):
+	}
 	leave(s)
 }
 

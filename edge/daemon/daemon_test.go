@@ -8,13 +8,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/kube"
+	"github.com/berth-scheduler/berth/edge/loop"
 )
 
 // With delayCacheUntilActive a leader finds out only as such that it cannot read
@@ -54,6 +57,22 @@ func TestLeaderThatCannotReadTheCluster(t *testing.T) {
 	if looks < int(unreadableLimit/time.Second) {
 		t.Errorf("left after %d looks", looks)
 	}
+}
+
+// A loop that is stuck leaves the lease, also where the line that says so is stuck, too,
+// because nobody reads the log.
+func TestStuckLogLeavesTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := make(chan struct{})
+		d := &Daemon{logger: funcr.New(func(string, string) { <-read }, funcr.Options{})}
+		ctx, leave := context.WithCancelCause(t.Context())
+		s := &loop.Stuck{Step: "ScheduleOne"}
+		d.stuck(s, leave)
+		if why := context.Cause(ctx); why != s {
+			t.Errorf("left because of %v", why)
+		}
+		close(read)
+	})
 }
 
 // One that does know it keeps the lease.
