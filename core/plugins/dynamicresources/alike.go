@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -29,12 +30,17 @@ type found struct {
 	score   int64
 }
 
-// mostFound bounds what is kept for claims that ask for the same, and what is told
-// apart for them.
-const mostFound = 1 << 10
+const (
+	// mostFound bounds what is kept of a search, and what is told apart for it.
+	mostFound = 1 << 10
+	// mostSearches bounds the searches that are kept.
+	mostSearches = 256
+)
 
-// search is what the claims ask for that are to be allocated on a node.
+// search is what claims ask for that are to be allocated on a node. Pods share it whose
+// claims are called otherwise, and have got something else besides.
 type search struct {
+	key      []byte
 	requests [][]alternative
 	// whole: some ask for all devices that there are, taken ones included.
 	whole       bool
@@ -44,6 +50,7 @@ type search struct {
 	ordered bool
 	most    int64 // devices that the requests may take
 
+	alike map[string]found // by what it can tell apart of a node
 	kinds map[string]int32 // of devices, by what the search can tell apart
 	// Of the node at hand: the kinds of the devices that may be taken, and by which
 	// requests, as bits. A device that claims share stands there as often as all
@@ -69,15 +76,21 @@ func (pl *plugin) searchFor(t *table.Table, s *state, open []*resourcev1.Resourc
 	if len(s.shared.Slices) > 0 {
 		return nil
 	}
-	all, alternatives := search{kinds: map[string]int32{}}, false
+	all, alternatives := search{alike: map[string]found{}, kinds: map[string]int32{}}, false
 	for _, c := range open {
-		all.constrained = all.constrained || len(c.Spec.Devices.Constraints) > 0
+		all.key = append(all.key, 'c')
+		if len(c.Spec.Devices.Constraints) > 0 { // they name requests
+			all.constrained, all.key = true, append(all.key, c.Spec.Devices.String()...)
+		}
 		for i := range c.Spec.Devices.Requests {
 			r := &c.Spec.Devices.Requests[i]
-			all.requests = append(all.requests, nil)
+			all.requests, all.key = append(all.requests, nil), append(all.key, 'r')
 			if e := r.Exactly; e != nil {
 				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count)
-				all.requests[len(all.requests)-1][0].admin = e.AdminAccess != nil && *e.AdminAccess
+				if e.AdminAccess != nil {
+					all.requests[len(all.requests)-1][0].admin = *e.AdminAccess
+					all.key = strconv.AppendBool(all.key, *e.AdminAccess)
+				}
 			}
 			for j := range r.FirstAvailable {
 				if r.Exactly != nil {
@@ -92,6 +105,13 @@ func (pl *plugin) searchFor(t *table.Table, s *state, open []*resourcev1.Resourc
 	// Of several requests with alternatives, which of them are met depends on the
 	// devices that come first.
 	all.ordered = all.whole || alternatives && len(all.requests) > 1
+	if known := pl.searches[string(all.key)]; known != nil {
+		return known
+	}
+	if pl.searches == nil || len(pl.searches) >= mostSearches {
+		pl.searches = map[string]*search{}
+	}
+	pl.searches[string(all.key)] = &all
 	return &all
 }
 
@@ -102,17 +122,18 @@ func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, 
 		most = max(most, a.count)
 	}
 	*last = append(*last, alternative{deviceSelection: by, count: count})
+	s.key = strconv.AppendQuote(strconv.AppendQuote(strconv.AppendInt(append(s.key, 'a'), count, 36), string(mode)), by.key)
 	s.whole = s.whole || mode != resourcev1.DeviceAllocationModeExactCount
 	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
 }
 
-// prepared is the prepared search on the node, and what the node lacks of extended
+// prepared is the prepared search on the node, by what the node lacks of extended
 // resources. nil: nodes share no answers.
-func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim) (all *search, lacking uint64) {
-	s := in.State.(*state)
+func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim) *search {
+	s, lacking := in.State.(*state), uint64(0)
 	if e := s.extended; e != nil {
 		if len(e.resources) > 64 {
-			return nil, 0
+			return nil
 		}
 		for i, r := range e.resources {
 			if r.class != "" && n.Allocatable.Of(r.name) == 0 {
@@ -125,14 +146,13 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resource
 		all = pl.searchFor(in.Table, s, open)
 		s.known.searches[lacking] = all
 	}
-	return all, lacking
+	return all
 }
 
 // allocateAlike is searchOn, or what it came to on a node that is like this one to
 // the claims.
 func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node, open []*resourcev1.ResourceClaim) (found, error) {
-	s := in.State.(*state)
-	all, lacking := pl.prepared(in, n, open)
+	all := pl.prepared(in, n, open)
 	var v *inventory
 	if all != nil {
 		v = pl.inventories.of(in.Table, row)
@@ -140,16 +160,16 @@ func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.No
 	if v == nil {
 		return pl.searchOn(in, n, open)
 	}
-	pl.key = pl.appendAlike(binary.AppendUvarint(binary.AppendUvarint(pl.key[:0], v.generation), lacking), all, v)
-	if f, known := s.known.alike[string(pl.key)]; known {
+	pl.key = pl.appendAlike(binary.AppendUvarint(pl.key[:0], v.generation), all, v)
+	if f, known := all.alike[string(pl.key)]; known {
 		return f, nil
 	}
 	f, err := pl.searchOn(in, n, open)
-	if len(all.kinds) > mostFound || len(s.known.alike) >= mostFound {
+	if len(all.kinds) > mostFound || len(all.alike) >= mostFound {
 		clear(all.kinds)
-		clear(s.known.alike)
+		clear(all.alike)
 	} else if !errors.Is(err, errSteps) {
-		s.known.alike[string(pl.key)] = f
+		all.alike[string(pl.key)] = f
 	}
 	return f, err
 }
@@ -320,6 +340,7 @@ type deviceSelection struct {
 	selectors   []resourcev1.DeviceSelector
 	tolerations []resourcev1.DeviceToleration
 	capacity    *resourcev1.CapacityRequirements
+	key         string // all of these
 	generation  uint64 // of the numbers
 	by          []deviceMatch
 	tolerated   []deviceMatch
@@ -346,10 +367,14 @@ const mostSelections = 256
 
 func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration, capacity *resourcev1.CapacityRequirements) *deviceSelection {
 	all := selectors
-	if c := table.Lookup[*object.DeviceClass](t, object.DeviceClasses, "", class); c != nil {
+	c := table.Lookup[*object.DeviceClass](t, object.DeviceClasses, "", class)
+	if c != nil {
 		all = append(append([]resourcev1.DeviceSelector(nil), c.API.Spec.Selectors...), selectors...)
 	}
 	var key strings.Builder
+	if c == nil {
+		key.WriteByte(3)
+	}
 	for i := range all {
 		if all[i].CEL != nil {
 			key.WriteString(all[i].CEL.Expression)
@@ -370,7 +395,7 @@ func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourc
 	if *rs == nil || len(*rs) >= mostSelections {
 		*rs = deviceSelections{}
 	}
-	r := &deviceSelection{selectors: all, tolerations: tolerations, capacity: capacity}
+	r := &deviceSelection{selectors: all, tolerations: tolerations, capacity: capacity, key: key.String()}
 	(*rs)[key.String()] = r
 	return r
 }

@@ -159,14 +159,14 @@ func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 			in := &framework.Input{Table: tb, Pod: p, State: s}
 			for row := range tb.Rows() {
 				n := tb.Node(table.Row(row))
-				before := len(s.known.alike)
+				before := searches(pl)
 				got, _ := pl.allocateAlike(in, table.Row(row), n, s.open)
 				want, err := pl.searchOn(in, n, s.open)
 				if got != want {
 					t.Fatalf("seed %d, node %s, claim %s:\n%+v\nby a search on a node like it: %+v, on the node: %+v %v", seed, n.Name, name, c.Spec, got, want, err)
 				}
 				asked++
-				searched += len(s.known.alike) - before
+				searched += searches(pl) - before
 			}
 			if node := fmt.Sprint("n", d.IntN(24)); pl.reserve(tb, p, node) == nil {
 				placed++
@@ -204,6 +204,36 @@ func TestTakenDevicesDrawOnCounters(t *testing.T) {
 		row, _ := tb.Find(node)
 		if got, err := pl.allocateAlike(in, row, tb.Node(row), s.open); got.verdict != want {
 			t.Errorf("node %s: %+v %v, want verdict %d", node, got, err, want)
+		}
+	}
+}
+
+// searches counts what is kept of searches.
+func searches(pl *plugin) (n int) {
+	for _, s := range pl.searches {
+		n += len(s.alike)
+	}
+	return n
+}
+
+// Administrators get a device that is taken, others who ask for as many do not.
+func TestAdministratorsSearchForThemselves(t *testing.T) {
+	tb, pl := world(), build(nil, all)
+	if status := pl.reserve(tb, claim(tb, "first", 1), "b"); status != nil {
+		t.Fatal(status)
+	}
+	row, _ := tb.Find("b")
+	for _, admin := range []bool{false, true} {
+		p := claim(tb, fmt.Sprint("admin-", admin), 1)
+		c := shown(tb, "ns", p.Name)
+		api, own := c.API.DeepCopy(), *c
+		api.Spec.Devices.Requests[0].Exactly.AdminAccess = &admin
+		own.API, own.Ask = api, p.Name
+		tb.SetObject(&own)
+		in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
+		got, err := pl.allocateAlike(in, row, tb.Node(row), in.State.(*state).open)
+		if want := map[bool]framework.Verdict{false: tooLittle, true: framework.Fits}[admin]; got.verdict != want {
+			t.Errorf("admin %v: %+v %v, want verdict %d", admin, got, err, want)
 		}
 	}
 }

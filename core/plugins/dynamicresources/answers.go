@@ -11,10 +11,9 @@ type answers struct {
 	by    map[string]*columns
 }
 
-// columns are the answers by row, and by what nodes have in common.
+// columns are the answers by row.
 type columns struct {
 	verdicts, scores column
-	alike            map[string]found
 	// searches are what is to be allocated, by the extended resources that a node
 	// lacks.
 	searches map[uint64]*search
@@ -32,7 +31,7 @@ func (a *answers) of(t *table.Table, signature []byte) *columns {
 	if a.table != t || (len(a.by)+1)*max(t.Rows(), 1<<10) > answerRows {
 		a.table, a.by = t, map[string]*columns{}
 	}
-	c = &columns{alike: map[string]found{}, searches: map[uint64]*search{}}
+	c = &columns{searches: map[uint64]*search{}}
 	a.by[string(signature)] = c
 	return c
 }

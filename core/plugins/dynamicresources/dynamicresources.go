@@ -38,9 +38,10 @@ type plugin struct {
 	made map[types.UID]*pendingClaim
 	// answers are kept for all classes whose claims ask for the same.
 	answers answers
-	// inventories, selections and key are for searches that nodes share.
+	// inventories, selections, searches and key are for searches that nodes share.
 	inventories inventories
 	selections  deviceSelections
+	searches    map[string]*search
 	key         []byte
 }
 

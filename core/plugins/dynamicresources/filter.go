@@ -48,7 +48,7 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 			}
 			s.known.verdicts.keep(in.Table, row, int64(f.verdict))
 			if f.verdict == framework.Fits || f.verdict == unavailable {
-				s.known.scores.keep(in.Table, row, f.score)
+				s.known.scores.keep(in.Table, row, s.settled()+f.score)
 			}
 		}
 	}

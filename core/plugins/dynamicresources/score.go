@@ -65,17 +65,23 @@ func (pl *plugin) scoreOn(in *framework.Input, n *object.Node) int64 {
 	if err != nil || got == nil {
 		return 0
 	}
-	return s.preference(got)
+	return s.settled() + s.preference(got)
 }
 
-// preference is the score of a node where the open claims get this.
+// preference is what the open claims add to the score of a node where they get this.
 func (s *state) preference(got []resourcev1.AllocationResult) (score int64) {
+	for i, c := range s.open {
+		score += preference(c, &got[i])
+	}
+	return score
+}
+
+// settled is what the other claims add to the score.
+func (s *state) settled() (score int64) {
 	for _, c := range s.claims {
-		a := c.Allocation()
-		if a == nil {
-			a, got = &got[0], got[1:]
+		if a := c.Allocation(); a != nil {
+			score += preference(c.API, a)
 		}
-		score += preference(c.API, a)
 	}
 	return score
 }
