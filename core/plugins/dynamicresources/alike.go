@@ -70,12 +70,8 @@ type alternative struct {
 	matching, simple int64
 }
 
-// searchFor prepares the search, nil where nodes share no answers: several can see
-// the same devices.
-func (pl *plugin) searchFor(t *table.Table, s *state, open []*resourcev1.ResourceClaim) *search {
-	if len(s.shared.Slices) > 0 {
-		return nil
-	}
+// searchFor prepares the search.
+func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *search {
 	all, alternatives := search{alike: map[string]found{}, kinds: map[string]int32{}}, false
 	for _, c := range open {
 		all.key = append(all.key, 'c')
@@ -143,7 +139,7 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resource
 	}
 	all, known := s.known.searches[lacking]
 	if !known {
-		all = pl.searchFor(in.Table, s, open)
+		all = pl.searchFor(in.Table, open)
 		s.known.searches[lacking] = all
 	}
 	return all
@@ -152,6 +148,9 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resource
 // allocateAlike is searchOn, or what it came to on a node that is like this one to
 // the claims.
 func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node, open []*resourcev1.ResourceClaim) (found, error) {
+	if !pl.alone(in) { // several nodes can see the same devices, and are asked about at once
+		return pl.searchOn(in, n, open)
+	}
 	all := pl.prepared(in, n, open)
 	var v *inventory
 	if all != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/par"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -235,5 +236,26 @@ func TestAdministratorsSearchForThemselves(t *testing.T) {
 		if want := map[bool]framework.Verdict{false: tooLittle, true: framework.Fits}[admin]; got.verdict != want {
 			t.Errorf("admin %v: %+v %v, want verdict %d", admin, got, err, want)
 		}
+	}
+}
+
+// Where several nodes can see the same devices no search is shared, and the engine asks
+// about several nodes at once: nothing may be written but by row.
+func TestDevicesOfAllNodesAreSearchedAtOnce(t *testing.T) {
+	tb, pl := world(), build(nil, all)
+	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "everywhere"},
+		API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "everywhere"}, Spec: resourcev1.ResourceSliceSpec{Driver: "gpu", AllNodes: new(true),
+			Pool: resourcev1.ResourcePool{Name: "net", Generation: 1, ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "d"}}}}})
+	p := claim(tb, "one", 1)
+	s := pl.preFilter(tb, p).State.(*state)
+	in := &framework.Input{Table: tb, Pod: p, State: s}
+	if pl.alone(in) {
+		t.Fatal("the filter is asked about one list of rows at a time")
+	}
+	par.Each(tb.Rows(), tb.Rows(), func(row int) {
+		pl.filter(in, []table.Row{table.Row(row)}, make([]framework.Verdict, 1))
+	})
+	if len(s.known.searches)+searches(pl) > 0 {
+		t.Error("what is kept for other nodes is written")
 	}
 }
