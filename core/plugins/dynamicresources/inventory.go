@@ -301,6 +301,9 @@ func appendCapacity(key []byte, d *resourcev1.Device) []byte {
 }
 
 func appendQuantity(key []byte, q *resource.Quantity) []byte {
+	if q.IsZero() { // AsInt64 counts its exponent down
+		return append(key, '0', ';')
+	}
 	if n, whole := q.AsInt64(); whole {
 		return append(strconv.AppendInt(key, n, 36), ';')
 	}
