@@ -99,6 +99,20 @@ func TestListsNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// Each file of the overlay has its place.
+func TestAllFilesAreAdded(t *testing.T) {
+	files, err := added.ReadDir("overlay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := slices.Collect(maps.Values(addedFiles))
+	for _, f := range files {
+		if name := "overlay/" + f.Name(); !slices.Contains(places, name) {
+			t.Errorf("%s is added nowhere", name)
+		}
+	}
+}
+
 // A file that has changed is not edited in the wrong place.
 func TestEditsFitOnce(t *testing.T) {
 	for text, ok := range map[string]bool{"": false, "old": true, "old old": false} {

@@ -28,8 +28,9 @@ var (
 var added embed.FS
 
 var addedFiles = map[string]string{
-	"pkg/scheduler/berth.go":            "overlay/scheduler.go.txt",
-	"test/e2e/scheduling/berth_test.go": "overlay/e2e_test.go.txt",
+	"cmd/kube-scheduler/app/testing/berth.go": "overlay/testserver.go.txt",
+	"pkg/scheduler/berth.go":                  "overlay/scheduler.go.txt",
+	"test/e2e/scheduling/berth_test.go":       "overlay/e2e_test.go.txt",
 }
 
 // edits are the lines of k8s.io/kubernetes that are changed: each Old stands in its
