@@ -220,6 +220,14 @@ func outcomeOf(e machine.Event) subject {
 		s.id = string(e.Victim)
 	case machine.ExtenderReply:
 		s.id = fmt.Sprintf("%s %d", e.UID, e.Call)
+	case machine.PreBindReply:
+		s.id = string(e.UID)
+	case machine.PostFilterReply:
+		s.id = fmt.Sprintf("%s %d", e.UID, e.Call)
+	case machine.PermitReply:
+		s.id = string(e.UID) + " " + e.Plugin
+	case machine.NominationSet:
+		s.id = string(e.UID)
 	}
 	return s
 }

@@ -138,6 +138,36 @@ func TestLostOutcome(t *testing.T) {
 	})
 }
 
+// What a plugin says of one pod does not take the place of what it says of another:
+// each pod waits for its own.
+func TestLostAnswersOfPlugins(t *testing.T) {
+	for _, answers := range [][2]machine.Event{
+		{machine.PreBindReply{UID: "a"}, machine.PreBindReply{UID: "b"}},
+		{machine.PermitReply{UID: "a", Plugin: "p"}, machine.PermitReply{UID: "a", Plugin: "q"}},
+		{machine.PostFilterReply{UID: "a", Call: 1}, machine.PostFilterReply{UID: "b", Call: 2}},
+		{machine.NominationSet{UID: "a"}, machine.NominationSet{UID: "b"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			panics, given := 2, 0
+			s := &script{panicOn: func(machine.Event) bool {
+				if panics--; panics < 0 {
+					given++
+				}
+				return panics >= 0
+			}}
+			l := running(t, s, &recordingExecutor{}, Options{})
+			l.Report(answers[0])
+			l.Report(answers[1])
+			time.Sleep(time.Minute)
+			s.quietly(func() {
+				if given != 2 {
+					t.Errorf("%T: %d of 2 are given again", answers[0], given)
+				}
+			})
+		})
+	}
+}
+
 // What the repair asks for is carried out, and an effect that panics is tried
 // again.
 func TestLostEffect(t *testing.T) {
