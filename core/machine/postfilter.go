@@ -135,7 +135,7 @@ func (m *Machine) postFilterReplied(e PostFilterReply) {
 }
 
 // resumePostFilter carries the result out on the table as it is now, and asks the
-// plugins that come next.
+// plugins that come next. Where a node became free meanwhile nobody has to go.
 func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framework.PostFilterResult) {
 	a, w := c.attempt, c.postFilter
 	c.postFilter = nil
@@ -147,8 +147,11 @@ func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framewor
 	nomination, done := m.applyPostFilter(a, plugin, out, w.nomination)
 	if next := w.plugin + 1; !done && next < len(a.profile.PostFilter) {
 		o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.said)
-		var waits bool
-		if nomination, waits = m.runPostFilter(a, o, next, nomination, c); waits {
+		waits := false
+		if o.Feasible == 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
+			nomination, waits = m.runPostFilter(a, o, next, nomination, c)
+		}
+		if waits {
 			return
 		}
 	}

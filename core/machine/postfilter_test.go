@@ -100,3 +100,20 @@ func TestPluginAfterPendingPostFilter(t *testing.T) {
 		t.Errorf("the pod is %s, nominated to %q", e.Place(), e.NominatedNode())
 	}
 }
+
+// Where a node became free while the plugin ran nobody has to go: the next plugin is
+// not asked, and the pod is tried again.
+func TestNodeIsFreeAfterPendingPostFilter(t *testing.T) {
+	p := newPendingPostFilter(t)
+	first := p.call.Number
+	next := &framework.Plugin{Name: "Next", PostFilter: func(*framework.PostFilterCall) framework.PostFilterResult {
+		t.Error("the next plugin is asked")
+		return framework.PostFilterResult{}
+	}}
+	p.profiles["s"].PostFilter = append(p.profiles["s"].PostFilter, next)
+	p.do(NodeSet{&object.Node{UID: "m", Name: "m"}})
+	p.reply(first, "")
+	if at := p.Entry("a").Place(); at != queue.Backoff && at != queue.Active {
+		t.Errorf("the pod is %s", at)
+	}
+}
