@@ -97,7 +97,7 @@ func BenchmarkMachine(b *testing.B) {
 
 // BenchmarkPreemption lets pods of one class preempt on full nodes: pop,
 // decide, plan, evictions handed over, and the second decision once the victims
-// are gone. Evictions are answered so many preemptions at a time, while the
+// are gone. Evictions are answered that many preemptions at a time, while the
 // clock stands still; until then the pods are nominated.
 func BenchmarkPreemption(b *testing.B) {
 	const nodes = 5000

@@ -16,7 +16,7 @@ import (
 // not, and now and then puts something there that nobody should have written.
 type mangler struct {
 	*rand.Rand
-	// one field of so many changes
+	// one field of that many changes
 	rate int
 	// brief: no text is longer than a line.
 	brief bool

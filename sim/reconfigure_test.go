@@ -99,7 +99,7 @@ func compareWithFresh(t *testing.T, name string, w *World, in Input, configurati
 	}
 }
 
-// described is a decision but for the draw among equals, which goes by the seed.
+// described is a decision except for the draw among equals, which goes by the seed.
 func described(d *decision.Decision) string {
 	nodes := slices.Clone(d.Nodes)
 	for i := range nodes {

@@ -54,7 +54,7 @@ type verifier struct {
 	profiles     map[string]*profile.Profile
 	now          time.Time
 	bindings     []machine.Bind     // not answered yet
-	pods         map[string]*v1.Pod // by namespace/name, but for node and status
+	pods         map[string]*v1.Pod // by namespace/name, except for node and status
 	story        []string
 	serial       int
 }

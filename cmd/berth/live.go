@@ -44,7 +44,7 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 	return nil
 }
 
-// addAll adds all objects of a kind, but for pods that have ended: they take no
+// addAll adds all objects of a kind, except for pods that have ended: they take no
 // room and want none.
 func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *decode.Kind) error {
 	var options metav1.ListOptions

@@ -161,7 +161,7 @@ func statusOf(v why.PodState) error {
 	return exitStatus(exitWaiting)
 }
 
-// statusOfAll is the exit status where so many pods are pending.
+// statusOfAll is the exit status where that many pods are pending.
 func statusOfAll(pending int) error {
 	if pending > 0 {
 		return exitStatus(exitWaiting)

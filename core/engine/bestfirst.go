@@ -10,7 +10,7 @@ import (
 )
 
 // A hosted filter is slow beside what is kept. It need not be asked about every row:
-// the index knows the order of the rows, but for the extremes of normalised scores,
+// the index knows the order of the rows, except for the extremes of normalised scores,
 // which are those over the feasible rows. So hosted filters are asked about rows that
 // hold an extreme, until one passes, and then about the best rows, until one passes.
 // What is chosen is what would be if all had been asked.

@@ -68,7 +68,7 @@ type cellVerdict struct {
 	filter  int16
 }
 
-// cellVerdictBits: the table has as many entries as so many bits can tell apart.
+// cellVerdictBits: the table has as many entries as that many bits can tell apart.
 const cellVerdictBits = 11
 
 // slot is where the verdict of the filter on the cell is, if it is known.
@@ -90,7 +90,7 @@ func (o *Outcome) causeAt(r table.Row) ranking.Cause {
 }
 
 // causeBefore is causeAt without nominated pods, and with no more than the first
-// so many of the hosted filters.
+// that many of the hosted filters.
 func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 	c := o.view.index.Cause(r)
 	for _, f := range o.view.cellFilters {

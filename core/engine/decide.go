@@ -123,7 +123,7 @@ func (o *Outcome) decidedByGroups() bool {
 	return o.groupable() && len(o.view.hostedFilters) == 0 && o.hosted.bonus == nil
 }
 
-// groupable is decidedByGroups but for what hosted plugins say.
+// groupable is decidedByGroups except for what hosted plugins say.
 func (o *Outcome) groupable() bool {
 	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
 }

@@ -8,7 +8,7 @@ import (
 // Questions that hosted plugins ask about the others, on the table as it stands and
 // whatever is decided on meanwhile. They touch no view.
 
-// Fit runs the filters on one row, but for hosted ones; nil: the pod fits.
+// Fit runs the filters on one row, except for hosted ones; nil: the pod fits.
 func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)
 	if v.rejected != nil {
@@ -25,7 +25,7 @@ func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	return &decision.Status{Code: b.Code, Plugin: b.Plugin, Reasons: b.Reasons}
 }
 
-// ScoresOf is what the score plugins say of the nodes, but for hosted ones. Those that
+// ScoresOf is what the score plugins say of the nodes, except for hosted ones. Those that
 // do not exist are left out.
 func (e *Engine) ScoresOf(r *Request, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)

@@ -236,7 +236,7 @@ func (w *soak) movePod(*testing.T) {
 }
 
 // showPod places a pod once more where it is, as when the API shows what was
-// assumed: as it was but for what counts for nobody, or for one thing.
+// assumed: as it was except for what counts for nobody, or for one thing.
 func (w *soak) showPod(*testing.T) {
 	if len(w.placed) == 0 {
 		return

@@ -17,7 +17,7 @@ type Write struct {
 	// of the object with this UID. It must do no harm to send it again.
 	Strategic bool
 	// Patch is the change, as a JSON merge patch; it marshals to an object.
-	// The edge adds metadata.uid and, but for strategic ones,
+	// The edge adds metadata.uid and, except for strategic ones,
 	// metadata.resourceVersion.
 	Patch map[string]any
 	// Create is the whole object, to be made instead of patched; nil for none.

@@ -137,7 +137,7 @@ func (m *Machine) WaitingPods() []WaitingPod {
 // NominatedTo lists the pods nominated to the node.
 func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
 
-// TryFit runs the filters of the pod's profile, but for hosted ones, on a node while
+// TryFit runs the filters of the pod's profile, except for hosted ones, on a node while
 // the pods that are listed, and no others, are placed there. nil: the pod fits.
 func (m *Machine) TryFit(p *object.Pod, node string, pods []*object.Pod) *decision.Status {
 	profile := m.profiles[p.SchedulerName]
@@ -165,7 +165,7 @@ func (m *Machine) TryFit(p *object.Pod, node string, pods []*object.Pod) *decisi
 	return m.engine.Fit(engine.For(profile, p), r)
 }
 
-// TryScores is what the score plugins of the pod's profile, but for hosted ones, say
+// TryScores is what the score plugins of the pod's profile, except for hosted ones, say
 // of the nodes as they stand, normalised among these.
 func (m *Machine) TryScores(p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	profile := m.profiles[p.SchedulerName]

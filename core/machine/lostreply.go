@@ -41,5 +41,5 @@ func (l *LostReply) NotShown() {
 // Reads is how many reads did not show the request.
 func (l *LostReply) Reads() int { return l.reads }
 
-// Exhausted tells whether the request counts as refused after so many reads.
+// Exhausted tells whether the request counts as refused after that many reads.
 func (l *LostReply) Exhausted() bool { return l.reads >= maxReads }

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// podState is all that the machine knows of one pod, but for what a placed pod
+// podState is all that the machine knows of one pod, except for what a placed pod
 // takes, which the table knows. It is found once for each event, and forgotten
 // by forget.
 type podState struct {

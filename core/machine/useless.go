@@ -71,7 +71,7 @@ func (m *Machine) mayPreempt(of *profile.Profile, p *object.Pod) bool {
 }
 
 // answersByNode tells whether what the plugin's filter says of the pod on a node
-// depends on that node and the pods there alone, but for objects that have events
+// depends on that node and the pods there alone, except for objects that have events
 // of their own.
 func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	if pl.Filter == nil || pl.CellFilter != nil || pl.Epoch != nil || pl.Permit != nil || pl.Reserve != nil {

@@ -41,7 +41,7 @@ type Disk struct {
 }
 
 // Conflicts tells whether two pods may not have the two on one node. Equal
-// disks may be shared by readers, but for EBS.
+// disks may be shared by readers, except for EBS.
 func (d *Disk) Conflicts(o *Disk) bool {
 	switch {
 	case d.Kind != o.Kind || d.Name != o.Name:

@@ -9,7 +9,7 @@ type Range struct{ From, To int }
 func (r Range) Len() int { return r.To - r.From }
 
 // Rows calls f on disjoint ranges that cover [0, n), on at most workers
-// goroutines, none of which gets fewer than grain rows (but for the last
+// goroutines, none of which gets fewer than grain rows (except for the last
 // remainder). It returns when all are done. A panic in f is raised again in
 // the caller.
 func Rows(n, workers, grain int, f func(Range)) {

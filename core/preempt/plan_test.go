@@ -228,7 +228,7 @@ func TestLimits(t *testing.T) {
 // plan may be better, and ends with enough candidates, of which one violates no
 // budget.
 func TestEnough(t *testing.T) {
-	// Pods of priority 1, but for those that hold the port: it is the only one
+	// Pods of priority 1, except for those that hold the port: it is the only one
 	// that has to go, and sums do not tell.
 	build := func(names ...string) *world {
 		w := newWorld(pod("p", 10, 1000, port(80))).budget("default", "kept", 0)

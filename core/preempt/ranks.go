@@ -26,7 +26,7 @@ type ranks struct {
 	// nominations is their revision.
 	nominations uint64
 	rows        []rank
-	// order lists the rows that are open, the most promising first, but for the
+	// order lists the rows that are open, the most promising first, except for the
 	// volatile ones, which are ranked anew each time.
 	order, volatile []table.Row
 	// unranked are the rows that were no candidates and may be candidates by now.

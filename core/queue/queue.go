@@ -68,7 +68,7 @@ type Queue struct {
 	// renominated lists the nodes whose nominations changed, in order.
 	renominated struct {
 		nodes   []string
-		dropped uint64 // so many are not remembered
+		dropped uint64 // that many are not remembered
 	}
 	arrivals  map[Arrival]int
 	panics    map[string]int
@@ -189,7 +189,7 @@ func (q *Queue) head() *Entry {
 
 // Pop hands out the next pod, which is in flight until Requeue or Delete: the
 // first of the active ones or, when there is none, the one whose backoff ends
-// first, but for those in error backoff, and for all with WaitOutBackoff. It returns nil when there is none.
+// first, except for those in error backoff, and for all with WaitOutBackoff. It returns nil when there is none.
 func (q *Queue) Pop(now time.Time) *Entry {
 	e := q.head()
 	if e == nil {

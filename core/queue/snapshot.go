@@ -12,7 +12,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Snapshot is all that a queue knows while no pod is in flight, but for the pods
+// Snapshot is all that a queue knows while no pod is in flight, except for the pods
 // themselves.
 type Snapshot struct {
 	Sequence uint64

@@ -49,7 +49,7 @@ type Rows struct {
 	Each       func(f func(table.Row)) // calls f with every row that has it, perhaps more than once
 }
 
-// sparse: where fewer than one candidate in so many has the best total, those that
+// sparse: where fewer than one in sparse candidates has the best total, those that
 // have it are looked up one by one.
 const sparse = 64
 

@@ -74,5 +74,5 @@ func (t *Table) touch(r Row) {
 }
 
 // Lasting is the revision of the row's last change that was no try: whatever
-// was tried since is undone, but for what an open checkpoint will undo.
+// was tried since is undone, except for what an open checkpoint will undo.
 func (t *Table) Lasting(r Row) uint64 { return t.lasting[r] }

@@ -31,7 +31,7 @@ type placement struct {
 }
 
 // try is an open checkpoint: how everything was, and the rows touched since,
-// but for those of checkpoints within it.
+// except for those of checkpoints within it.
 type try struct {
 	mark     Mark
 	pods     map[types.UID]placement
@@ -217,7 +217,7 @@ func (w *world) rollback(t *rapid.T) {
 	}
 }
 
-// contents prints all that a reader can see but for revisions, the order of
+// contents prints all that a reader can see except for revisions, the order of
 // pods, and rows on which nothing is.
 func (w *world) contents() string {
 	var lines []string

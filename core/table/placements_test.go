@@ -8,7 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// The journal keeps so many entries, and fewer where their pods have long keys; who
+// The journal keeps that many entries, and fewer where their pods have long keys; who
 // asks for what is gone is told so.
 func TestPlacementsAreBounded(t *testing.T) {
 	var l placements

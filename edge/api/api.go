@@ -71,7 +71,7 @@ type Options struct {
 	// Profiles makes profiles for a copy of the machine; an error where the daemon has
 	// plugins that cannot be copied.
 	Profiles func() ([]*profile.Profile, error)
-	// Machine are the options of such a copy but for the profiles.
+	// Machine are the options of such a copy except for the profiles.
 	Machine machine.Options
 	// Read reads from the API server's core group.
 	Read rest.Interface
@@ -184,7 +184,7 @@ func write(w http.ResponseWriter, code int, out any) {
 	_ = enc.Encode(out) // who asked is gone
 }
 
-// limited answers so many at a time; others wait for a while.
+// limited answers that many at a time; others wait for a while.
 func limited(places chan struct{}, answer func(*http.Request) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		ctx, cancel := context.WithTimeout(r.Context(), queryTimeout)

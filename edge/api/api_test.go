@@ -250,7 +250,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// All pending pods are ranked by what blocks them, but for those that are being bound.
+// All pending pods are ranked by what blocks them, except for those that are being bound.
 // A pod that is not valid does not stop the others.
 func TestWhyAll(t *testing.T) {
 	f := stuck(t)
@@ -360,7 +360,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// There are so many streams and no more.
+// The number of streams is bounded.
 func TestTooManyStreams(t *testing.T) {
 	f := newFixture(t)
 	defer close(f.stopped)

@@ -59,7 +59,7 @@ func (s *snapshot) placed() map[types.UID]bool {
 	return placed
 }
 
-// copyOf makes a machine that knows the same cluster, but for one pod: one that the
+// copyOf makes a machine that knows the same cluster, except for one pod: one that the
 // question is about takes no room on the node where it is assumed.
 func (h *handler) copyOf(s *snapshot, without types.UID) (m *machine.Machine, err error) {
 	profiles, err := h.Profiles()

@@ -16,7 +16,7 @@ const (
 	writeTime = 30 * time.Second
 )
 
-// Lost is what a stream says where its reader was too slow: so many records were
+// Lost is what a stream says where its reader was too slow: that many records were
 // dropped, of which some might have matched.
 type Lost struct {
 	Lost uint64 `json:"lost"`

@@ -17,7 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Host runs the hosted plugins of one profile. The loop owns it, but for the
+// Host runs the hosted plugins of one profile. The loop owns it, except for the
 // recorder.
 type Host struct {
 	*Hosts

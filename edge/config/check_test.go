@@ -96,7 +96,7 @@ func TestCheckOfOtherTexts(t *testing.T) {
 }
 
 // Check finds something wrong with each text that Decode refuses, and nothing
-// with those that it takes (but for plugins, which Decode does not know).
+// with those that it takes (except for plugins, which Decode does not know).
 func FuzzCheck(f *testing.F) {
 	for _, text := range []string{"", header, header + "parallelism: x", "a: &a [*a]", header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {}}}]}]", "{\"\": 1}"} {
 		f.Add(text)

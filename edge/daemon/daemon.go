@@ -127,7 +127,7 @@ type Options struct {
 	// Traces has attempts traced; nil: they are not.
 	Traces oteltrace.TracerProvider
 	// Record has the inputs of the machine recorded; nil: they are not. Start fills in
-	// the header, but for the version and the feature gates.
+	// the header, except for the version and the feature gates.
 	Record *recording.Options
 }
 

@@ -25,7 +25,7 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return apiserver.Do(d.server, r), nil
 }
 
-// follows runs a test with a watcher of so many pods, whose nodes it notes when
+// follows runs a test with a watcher of that many pods, whose nodes it notes when
 // the machine is told of them.
 func follows(t *testing.T, pods int, test func(t *testing.T, s *apiserver.Server, w *Watcher, told func(name string) string)) {
 	synctest.Test(t, func(t *testing.T) {

@@ -103,7 +103,7 @@ func (c *eventCache) lost(k eventKey) {
 	}
 }
 
-// repeated tells whether there were more than so many occurrences.
+// repeated tells whether there were more than that many occurrences.
 func (c *eventCache) repeated(k eventKey, count int32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

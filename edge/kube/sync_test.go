@@ -22,7 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// lists answers each list with no objects, but for the resources that code has a
+// lists answers each list with no objects, except for the resources that code has a
 // status for: 0 is none, and no answer.
 func lists(t *testing.T, code func(resource string) int) *wire {
 	return newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {

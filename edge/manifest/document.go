@@ -91,7 +91,7 @@ func word(data []byte, into *string) error {
 	return nil
 }
 
-// values returns the JSON values of the document: one, but for a stream of
+// values returns the JSON values of the document: one, except for a stream of
 // JSON objects.
 func (d document) values(thorough bool) ([]json.RawMessage, error) {
 	trimmed := bytes.TrimSpace(d.data)

@@ -123,7 +123,7 @@ func (s *Set) Clone() *Set {
 // Priority gives a pod that was added after Resolve its priority.
 func (s *Set) Priority(p *v1.Pod) error { return s.classes.Resolve(p) }
 
-// claims adds the claims that controllers make for the pod, but for those that
+// claims adds the claims that controllers make for the pod, except for those that
 // are there.
 func (s *Set) claims(w *workload.Workload, p *v1.Pod) error {
 	for _, c := range workload.VolumeClaims(w, p) {

@@ -114,7 +114,7 @@ func TestFolderAndStandardInput(t *testing.T) {
 	}
 }
 
-// Objects of no use are counted, whatever they hold, but for their age.
+// Objects of no use are counted, whatever they hold, except for their age.
 func TestIgnored(t *testing.T) {
 	s, err := read(t, "in.yaml", `
 apiVersion: v1

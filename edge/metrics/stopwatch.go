@@ -166,7 +166,7 @@ func (w *stopwatch) cells(l *lap, sync func(*framework.Input), of cellsOf) (func
 		}
 }
 
-// wrapBinding times what follows the choice, but for PreBind and Bind, which
+// wrapBinding times what follows the choice, except for PreBind and Bind, which
 // are work of the API for the most part: Observe times those.
 func (w *stopwatch) wrapBinding(p *framework.Plugin, at func(string) *lap) {
 	if f := p.Reserve; f != nil {

@@ -109,7 +109,7 @@ func describe(e machine.Event) string {
 	return fmt.Sprintf("%T %v", e, e)
 }
 
-// same compares entries, but for the begins of runs, with steps.
+// same compares entries, except for the begins of runs, with steps.
 func same(t *testing.T, entries []*Entry, steps []Step) {
 	t.Helper()
 	i := 0

@@ -149,7 +149,7 @@ func (l *log) sizeLast(entries int) {
 	l.lastBytes.Store(int64(entries) * lastBytes)
 }
 
-// over tells whether the log would be over its limit with so many bytes more.
+// over tells whether the log would be over its limit with that many bytes more.
 func (l *log) over(more int) bool {
 	return l.bytes+more+l.mostLast*lastBytes > l.limit && len(l.list) > 1
 }

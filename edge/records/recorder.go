@@ -45,7 +45,7 @@ type move struct {
 // keptMoves is the largest room for moves of one step that is kept for the next.
 const keptMoves = 1024
 
-// New returns a recorder that takes at most so many bytes, and no less than
+// New returns a recorder that takes at most that many bytes, and no less than
 // LeastBytes.
 func New(limit int) *Recorder {
 	return &Recorder{log: newLog(limit), listeners: map[chan struct{}]bool{}}

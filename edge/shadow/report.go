@@ -101,7 +101,7 @@ func scoresText(scores []loss) string {
 	return strings.Join(parts, ", ")
 }
 
-// Log lines, at most so many in a second.
+// Log lines, at most that many in a second.
 const linesPerSecond = 10
 
 // limitedLog drops lines where there are too many, and says how many it dropped.

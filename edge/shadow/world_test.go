@@ -85,7 +85,7 @@ func (w *world) node(name string, cpu int64, change ...func(*v1.Node)) {
 	w.step(machine.NodeSet{Node: decode.Node(n)})
 }
 
-// pod creates a pod that waits, and asks for so many CPUs.
+// pod creates a pod that waits, and asks for that many CPUs.
 func (w *world) pod(name string, cpu int64, change ...func(*v1.Pod)) {
 	w.Helper()
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
@@ -120,7 +120,7 @@ func (w *world) gone(name string) {
 	w.step(machine.PodGone{UID: types.UID(name), Namespace: "default", Name: name})
 }
 
-// counted wants so many choices of the result, by the plugin.
+// counted wants that many choices of the result, by the plugin.
 func (w *world) counted(r Result, plugin string, want float64) {
 	w.Helper()
 	got, err := testutil.GetCounterMetricValue(w.s.metrics.choices.WithLabelValues(string(r), plugin, v1.DefaultSchedulerName))

@@ -1,7 +1,7 @@
 // Package gang has two plugins that keep state, written against
 // k8s.io/kube-scheduler/framework. Gang binds the pods with one label
 // example.com/gang together: by Permit, once as many as the annotation
-// example.com/gang-size says have a node. Quota lets a namespace have so many pods
+// example.com/gang-size says have a node. Quota lets a namespace have that many pods
 // that this scheduler placed: by PreFilter, with AddPod and RemovePod, so that
 // preemption sees whose pods to take.
 package gang

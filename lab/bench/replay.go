@@ -193,7 +193,7 @@ func (t *trace) measure(who turn) (*Replayed, error) {
 }
 
 // draw picks pods in rounds of the whole trace, each in a random order, until
-// they ask for so many GPUs.
+// they ask for that many GPUs.
 func (t *trace) draw(tasks []*v1.Pod, demand float64) ([]*v1.Pod, error) {
 	random := rand.New(rand.NewPCG(t.Seed, 0))
 	var pods []*v1.Pod

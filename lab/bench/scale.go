@@ -182,7 +182,7 @@ func Scale(ctx context.Context, o ScaleOptions, say func(string, ...any)) ([]Poi
 	return points, nil
 }
 
-// schedulersAt lists who takes turns at so many nodes.
+// schedulersAt lists who takes turns at that many nodes.
 func (o *ScaleOptions) schedulersAt(nodes int) []string {
 	return slices.DeleteFunc(slices.Clone(o.Schedulers), func(scheduler string) bool {
 		return scheduler == KubeScheduler && nodes > o.KubeSchedulerUpTo

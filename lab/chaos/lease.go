@@ -67,7 +67,7 @@ func unleased(all []request) []string {
 	return found
 }
 
-// writes are the requests since then that change something, but for leases.
+// writes are the requests since then that change something, except for leases.
 func writes(all []request, since time.Time) []request {
 	return slices.DeleteFunc(slices.Clone(all), func(r request) bool {
 		return r.Method == http.MethodGet || strings.Contains(r.Path, "/leases") || r.Came.Before(since) ||

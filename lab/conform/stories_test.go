@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Both sides come to the same in every story of the project, but for what the
+// Both sides come to the same in every story of the project, except for what the
 // story marks.
 func TestStories(t *testing.T) {
 	var out strings.Builder

@@ -170,7 +170,7 @@ func missing(n, want int) string {
 // nodeName is the name of node i of the field.
 func (f *field) nodeName(i int) string { return fmt.Sprintf("%s-%d", f.name, i) }
 
-// node is one of the field's nodes, ready-made but for its creation.
+// node is one of the field's nodes, ready-made except for its creation.
 func (f *field) node(i int, cpu string, pods int) *corev1.Node {
 	name := f.nodeName(i)
 	room := corev1.ResourceList{

@@ -113,7 +113,7 @@ func find[T any](t *testing.T, all []*unstructured.Unstructured, kind, name stri
 	return found
 }
 
-// The chart with its default values in kube-system is the base, but for helm's
+// The chart with its default values in kube-system is the base, except for helm's
 // labels and the identity that Berth has outside the cluster.
 func TestChartIsTheBase(t *testing.T) {
 	plain := func(all []*unstructured.Unstructured) map[string]any {

@@ -217,7 +217,7 @@ func (f *field) priority(name string, value int32) {
 	}
 }
 
-// protect makes a disruption budget that keeps so many pods of the app, and
+// protect makes a disruption budget that keeps that many pods of the app, and
 // waits until the disruption controller says how many may go.
 func (f *field) protect(app string, keep int32, allowed int) {
 	f.Helper()

@@ -57,7 +57,7 @@ func TestFlood(t *testing.T) {
 	f.checkFlowSchemas(p)
 }
 
-// flood sends so many requests under kwok's identity, for which the API server
+// flood sends that many requests under kwok's identity, for which the API server
 // has no flow schema of its own, and keeps them there until the test ends: they
 // are status patches whose bodies never come.
 func (f *field) flood(n int) {

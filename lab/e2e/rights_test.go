@@ -12,7 +12,7 @@ import (
 )
 
 // Berth's identities may do what the API server's own policy lets
-// kube-scheduler do, and nothing more but for a lease of Berth's own name. All
+// kube-scheduler do, and nothing more except for a lease of Berth's own name. All
 // tests of this package run Berth under these rights.
 func TestRightsAreNoWiderThanKubeSchedulers(t *testing.T) {
 	c := controlPlane(t)

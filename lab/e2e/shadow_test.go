@@ -156,7 +156,7 @@ func isWrite(e proxy.Exchange) bool {
 	return e.Method != http.MethodGet && !strings.HasSuffix(e.Path, "/tokenreviews") && !strings.HasSuffix(e.Path, "/subjectaccessreviews")
 }
 
-// awaitChoices waits until so many choices are counted, and returns them by result.
+// awaitChoices waits until that many choices are counted, and returns them by result.
 func (f *field) awaitChoices(s *cluster.Scheduler, want int) map[shadow.Result]int {
 	f.Helper()
 	counts := map[shadow.Result]int{}

@@ -28,7 +28,7 @@ func TestSimulateLive(t *testing.T) {
 	f := newField(t, "simulate")
 	f.sameNodes(3, "4", 110)
 	f.priority("last", -1)
-	late := f.pod("one-too-many", "1") // it fits, but for the others, who come first
+	late := f.pod("one-too-many", "1") // it would fit if the others did not come first
 	late.Spec.PriorityClassName = f.name + "-last"
 	f.create(append(f.podsOf("one", 12, "1"), f.pod("giant", "64"), late)...)
 

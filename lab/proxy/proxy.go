@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fault is what happens to some requests. The zero Fault but for On does
+// Fault is what happens to some requests. The zero Fault except for On does
 // nothing to them.
 type Fault struct {
 	// On says which requests it strikes.

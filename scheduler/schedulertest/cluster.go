@@ -298,7 +298,7 @@ func (c *Cluster) NodeOf(pod string) string {
 	return node
 }
 
-// Decision waits for an attempt for the pod, beyond the first so many, and returns its
+// Decision waits for an attempt for the pod, beyond the first that many, and returns its
 // record.
 func (c *Cluster) Decision(pod string, after int) *decision.Decision {
 	c.t.Helper()

@@ -97,7 +97,7 @@ func (x *executor) tried() []string {
 	return slices.Clone(x.order)
 }
 
-// decision is the last record of the pod's attempts, if there are more than so many.
+// decision is the last record of the pod's attempts, if there are more than that many.
 func (x *executor) decision(pod string, after int) *decision.Decision {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -55,7 +55,7 @@ type Server struct {
 	revision int64
 	objects  map[string]map[types.NamespacedName]Object // by resource
 	history  []Change
-	floor    int64                    // the revision up to which the history is compacted, but for watches under way
+	floor    int64                    // the revision up to which the history is compacted, except for watches under way
 	made     int                      // objects, for UIDs
 	restored int                      // how many backups were restored
 	news     map[string]chan struct{} // by resource, and of all (""): closed at the next change

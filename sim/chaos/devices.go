@@ -24,7 +24,7 @@ const (
 	resourceSlices = "resourceslices.resource.k8s.io"
 )
 
-// offerDevices has a node offer so many devices from now on.
+// offerDevices has a node offer that many devices from now on.
 func (p *play) offerDevices(words []string) error {
 	if len(words) != 2 {
 		return errors.New("want a node and a number")

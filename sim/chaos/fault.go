@@ -22,7 +22,7 @@ const (
 	eventRequest  = "event"
 	listRequest   = "list"
 	watchRequest  = "watch"
-	extendRequest = "extend" // to the extender, but for bindings
+	extendRequest = "extend" // to the extender, except for bindings
 )
 
 var classes = []string{bindRequest, evictRequest, statusRequest, readRequest, leaseRequest, eventRequest, listRequest, watchRequest, writeRequest, extendRequest}
@@ -68,7 +68,7 @@ const (
 	lie         = "lie"        // the extender answers nonsense, or what is not so
 	freezeWatch = "freeze"     // watches of kind= show nothing
 	lagWatch    = "lag"        // watches of kind= show all so much later
-	staleList   = "stale"      // lists that may be stale lag by so many changes
+	staleList   = "stale"      // lists that may be stale lag by that many changes
 	panicStep   = "panic"      // steps of the scheduler panic
 	crashAt     = "crash-at"   // the process ends before such a request is served
 	crashAfter  = "crash-after"

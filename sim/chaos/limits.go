@@ -54,7 +54,7 @@ func claimsOf(pod *v1.Pod) (names []string) {
 }
 
 // attaches tells whether the node takes the pod's volumes beside those of the pods
-// there, but for those without which it may count.
+// there, except for those without which it may count.
 func (s *stored) attaches(pod *v1.Pod, n *v1.Node, pods []*v1.Pod, without func(*v1.Pod) bool) bool {
 	limit, limited := s.limits[n.Name]
 	attached := map[string]bool{}

@@ -188,7 +188,7 @@ func preempts(p *v1.Pod) bool {
 	return p.Spec.PreemptionPolicy == nil || *p.Spec.PreemptionPolicy != v1.PreemptNever
 }
 
-// fits tells whether the pod fits on the node beside the pods there, but for
+// fits tells whether the pod fits on the node beside the pods there, except for
 // those without which it may count.
 func fits(pod *v1.Pod, n *v1.Node, pods []*v1.Pod, without func(*v1.Pod) bool) bool {
 	if matches, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(n); err != nil || !matches || n.Spec.Unschedulable {

@@ -27,7 +27,7 @@ func Shrink(s *scenario.Story, fails func(*scenario.Story) bool) *scenario.Story
 	return s
 }
 
-// without leaves steps out, but for those that every story needs.
+// without leaves steps out, except for those that every story needs.
 func without(s *scenario.Story, from, to int) *scenario.Story {
 	kept := &scenario.Story{File: s.File}
 	for i := range s.Steps {

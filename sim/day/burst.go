@@ -16,7 +16,7 @@ type Burst struct {
 	here []types.UID
 }
 
-// NewBurst adds so many nodes to the cluster.
+// NewBurst adds that many nodes to the cluster.
 func NewBurst(c *Cluster, nodes int) *Burst {
 	b := &Burst{g: &generator{Cluster: c, size: Size{Nodes: nodes, Pods: 1, Length: time.Hour}, draw: rand.New(rand.NewPCG(1, 1))}} // #nosec G404 -- a load is to be the same each time
 	for i := range nodes {
@@ -25,7 +25,7 @@ func NewBurst(c *Cluster, nodes int) *Burst {
 	return b
 }
 
-// Arrivals are the events that tell of so many new pods.
+// Arrivals are the events that tell of that many new pods.
 func (b *Burst) Arrivals(n int) []machine.Event {
 	b.g.Now = b.g.Now.Add(time.Second)
 	var events []machine.Event

@@ -117,7 +117,7 @@ func interpodArgs(b *builder, p *profile) {
 	}
 }
 
-// namespaces makes those that pods are in, but for one now and then, and
+// namespaces makes those that pods are in, except for one now and then, and
 // changes their labels later.
 func namespaces(b *builder, w *World) {
 	for _, name := range []string{"default", "team-a", "team-b"} {

@@ -88,7 +88,7 @@ func each(t *testing.T, property func(t *testing.T, mix string, seed uint64)) {
 	}
 }
 
-// Without a change nothing moves but for what preemption evicts, and the pods
+// Without a change nothing moves except for what preemption evicts, and the pods
 // that were pending go where a simulation has them go.
 func TestNoChange(t *testing.T) {
 	each(t, func(t *testing.T, mix string, seed uint64) {

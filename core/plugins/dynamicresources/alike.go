@@ -45,7 +45,7 @@ type search struct {
 	// whole: some ask for all devices that there are, taken ones included.
 	whole       bool
 	constrained bool
-	// ordered: what comes first matters. Else there are only so many of devices that
+	// ordered: what comes first matters. Else there are only that many of devices that
 	// are alike that can be of use.
 	ordered bool
 	most    int64 // devices that the requests may take

@@ -12,7 +12,7 @@ import (
 )
 
 // inventory is what one node offers of devices, and what is taken of them, in
-// numbers: equal numbers stand for what is equal but for names.
+// numbers: equal numbers stand for what is equal except for names.
 type inventory struct {
 	revision   uint64 // of the row's devices
 	generation uint64 // of the numbers

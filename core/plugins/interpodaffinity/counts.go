@@ -76,7 +76,7 @@ type share struct {
 	n        int64
 }
 
-// newCounts returns counts of so many kinds, in the topologies of the terms.
+// newCounts returns counts of that many kinds, in the topologies of the terms.
 func (pl *plugin) newCounts(t *table.Table, size int, existing []*table.Term, own ...[]match.PodTerm) *counts {
 	var keys []string
 	add := func(key string) {

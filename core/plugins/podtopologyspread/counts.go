@@ -247,7 +247,7 @@ func (n tally) add(rows []table.Row) {
 }
 
 // addFound counts the pods that were found on the rows, for the constraints with the
-// selector, but for the minimums.
+// selector, except for the minimums.
 func (c *counts) addFound(s *selection, found tally) {
 	own := c.locations.UniquePerNode
 	if !slices.Contains(s.constraints, own) {

@@ -6,7 +6,7 @@ import "math"
 // known without a look at the domains. The zero value is for those who do not
 // ask: it counts nothing.
 type minTracker struct {
-	domainsByPods map[int]int // domains with so many pods
+	domainsByPods map[int]int // domains with that many pods
 	domains       int
 	least         int
 }
@@ -24,7 +24,7 @@ func (t *minTracker) reset() {
 	t.domainsByPods, t.domains, t.least = map[int]int{}, 0, math.MaxInt32 // v1.36's least of none
 }
 
-// insertDomain notes a new domain with so many pods.
+// insertDomain notes a new domain with that many pods.
 func (t *minTracker) insertDomain(pods int) {
 	if t.domainsByPods == nil {
 		return
@@ -34,7 +34,7 @@ func (t *minTracker) insertDomain(pods int) {
 	t.least = min(t.least, pods)
 }
 
-// removeDomain notes that a domain with so many pods is gone.
+// removeDomain notes that a domain with that many pods is gone.
 func (t *minTracker) removeDomain(pods int) {
 	if t.domainsByPods == nil {
 		return

@@ -42,7 +42,7 @@ func nodeIn(name, zone string) *object.Node {
 	return &object.Node{Name: name, Labels: map[string]string{v1.LabelHostname: name, v1.LabelTopologyZone: zone, "rack": name}}
 }
 
-// placeWebPods places so many web pods on the node.
+// placeWebPods places that many web pods on the node.
 func placeWebPods(t *table.Table, node string, n int) {
 	for range n {
 		uid := types.UID(fmt.Sprint("web-", t.PlacementCount()))

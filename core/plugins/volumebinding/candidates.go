@@ -7,7 +7,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// candidates are the volumes that suit a claim but for the node. Those that few share
+// candidates are the volumes that suit a claim except for the node. Those that few share
 // a label with are looked at where a node has it.
 type candidates struct {
 	claim    *object.PersistentVolumeClaim

@@ -18,7 +18,7 @@ import (
 )
 
 // processGates returns Berth's gates with the values that kube-scheduler would find
-// in this process, but for those that Berth refuses.
+// in this process, except for those that Berth refuses.
 func processGates() (featuregate.MutableVersionedFeatureGate, error) {
 	gates, process := features.New(), utilfeature.DefaultMutableFeatureGate
 	if err := gates.SetEmulationVersion(process.EmulationVersion()); err != nil {

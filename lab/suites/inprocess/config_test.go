@@ -14,7 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
-// Berth gets the gates that a test sets, but for those that it refuses and what needs
+// Berth gets the gates that a test sets, except for those that it refuses and what needs
 // these.
 func TestGatesOfTheProcess(t *testing.T) {
 	for _, name := range []string{"GenericWorkload", "GangScheduling", "StorageCapacityScoring"} {
