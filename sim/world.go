@@ -184,10 +184,7 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 				w.Cluster.DeleteObject(at.Kind, at.Namespace, at.Name)
 			}
 		}
-		if e.NoReply {
-			return nil
-		}
-		return machine.WriteReply{UID: e.Pod.UID}
+		return machine.WriteReply{UID: e.Pod.UID, Call: e.Call}
 	case machine.ReadPod:
 		return machine.ReadReply{UID: e.Pod.UID, Pod: w.Cluster.Pod(e.Pod.Key())}
 	case machine.PatchStatus:

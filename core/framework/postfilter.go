@@ -107,7 +107,8 @@ type PostFilterResult struct {
 	Message string
 	// Preemption: the plugin tried to find pods to preempt.
 	Preemption bool
-	// Writes are carried out; nothing waits for them.
+	// Writes are carried out before the pod is tried again. Where one fails, PostFilter
+	// failed. A plugin that was Pending writes for itself.
 	Writes []Write
 	// Resolved ends the run of PostFilter plugins.
 	Resolved bool

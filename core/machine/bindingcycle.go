@@ -221,6 +221,10 @@ func (m *Machine) writesReplied(e WriteReply) {
 	for _, o := range e.Shown {
 		m.objectReplied(o)
 	}
+	if e.Call != 0 {
+		m.postFilterWritten(e)
+		return
+	}
 	ps := m.pods[e.UID]
 	if ps == nil {
 		return

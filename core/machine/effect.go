@@ -53,12 +53,12 @@ type (
 		Pod *object.Pod
 		Why error
 	}
-	// Write carries out a plugin's writes, in order; replied to by WriteReply,
-	// unless nobody waits for that (NoReply).
+	// Write carries out a plugin's writes, in order; replied to by WriteReply.
 	Write struct {
-		Pod     *object.Pod
-		Writes  []framework.Write
-		NoReply bool
+		Pod    *object.Pod
+		Writes []framework.Write
+		// Call is the number of the call of PostFilter that writes, 0 for PreBind.
+		Call uint64
 	}
 	// ReadPod reads the pod, consistently, not before the delay has passed;
 	// replied to by ReadReply.

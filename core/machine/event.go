@@ -129,6 +129,7 @@ type (
 	// the first Done writes were, and the others surely were not.
 	WriteReply struct {
 		UID  types.UID
+		Call uint64 // that of the Write
 		Done int
 		Err  error
 		// Shown are the objects as the API has shown them after the writes.

@@ -26,8 +26,8 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 		m.postFilterCalls++
 		call.Number = m.postFilterCalls
 		out := pl.PostFilter(call)
-		if out.Pending {
-			m.awaitPostFilter(a, pendingPostFilter{call: call.Number, plugin: from + i, nomination: was})
+		if out.Pending || len(out.Writes) > 0 {
+			m.awaitPostFilter(a, pendingPostFilter{call: call.Number, plugin: from + i, nomination: was, result: out})
 			return was, true
 		}
 		if call.HasExtenders && len(out.Candidates) > 0 {
@@ -68,9 +68,6 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 // applyPostFilter carries out what a PostFilter plugin answered; done: no other
 // is asked.
 func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostFilterResult, was nominating) (_ nominating, done bool) {
-	if len(out.Writes) > 0 {
-		m.emit(Write{Pod: a.pod, Writes: out.Writes, NoReply: true})
-	}
 	if out.Preemption {
 		a.record.PreemptionTried = true
 	}
@@ -95,14 +92,18 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 	return was, out.Resolved
 }
 
-// pendingPostFilter is a PostFilter plugin that runs beside the loop.
+// pendingPostFilter is a PostFilter plugin that runs beside the loop, or whose writes
+// are under way.
 type pendingPostFilter struct {
 	call       uint64
 	plugin     int        // its place among the PostFilter plugins
 	nomination nominating // by the plugins before
+	// result is what counts when its writes are done.
+	result framework.PostFilterResult
 }
 
-// awaitPostFilter has the attempt wait for the plugin.
+// awaitPostFilter has the attempt wait for the plugin or its writes. A pod whose claim
+// is being released may not be tried meanwhile, as it could be bound with that claim.
 func (m *Machine) awaitPostFilter(a *attempt, w pendingPostFilter) {
 	c := a.state.extender
 	if c == nil {
@@ -113,6 +114,22 @@ func (m *Machine) awaitPostFilter(a *attempt, w pendingPostFilter) {
 		m.extenderCycles.add(c)
 	}
 	c.postFilter = &w
+	if len(w.result.Writes) > 0 {
+		m.emit(Write{Pod: a.pod, Writes: w.result.Writes, Call: w.call})
+	}
+}
+
+// postFilterWritten goes on when a plugin's writes are done, or failed.
+func (m *Machine) postFilterWritten(e WriteReply) {
+	ps := m.pods[e.UID]
+	if ps == nil || ps.extender == nil || ps.extender.postFilter == nil {
+		return
+	}
+	out := ps.extender.postFilter.result
+	if out.Writes = nil; e.Err != nil {
+		out = framework.PostFilterResult{Failed: true, Message: e.Err.Error()}
+	}
+	m.postFilterReplied(PostFilterReply{UID: e.UID, Call: e.Call, Result: out})
 }
 
 // postFilterReplied goes on with the result of a plugin. One that is not waited for

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -115,5 +116,44 @@ func TestNodeIsFreeAfterPendingPostFilter(t *testing.T) {
 	p.reply(first, "")
 	if at := p.Entry("a").Place(); at != queue.Backoff && at != queue.Active {
 		t.Errorf("the pod is %s", at)
+	}
+}
+
+// A pod whose PostFilter plugin writes is not tried until that is done: a claim that is
+// being released would be gone after the pod was bound.
+func TestPostFilterWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err     error
+		message string
+	}{
+		"the writes are done": {nil, "released"},
+		"a write failed":      {errFate, errFate.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newEvictions(t)
+			var call uint64
+			p.profiles["s"].PostFilter[0].PostFilter = func(c *framework.PostFilterCall) framework.PostFilterResult {
+				call = c.Number
+				return framework.PostFilterResult{KeepNomination: true, Message: "released", Writes: []framework.Write{{Subresource: "status"}}}
+			}
+			p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})
+			p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, WriteReply{UID: "a"}, WriteReply{UID: "a", Call: call + 1}, ScheduleOne{})
+			if at := p.Entry("a").Place(); at != queue.InFlight {
+				t.Fatalf("the pod is %s before its own write is done", at)
+			}
+			effects := p.Step(time.Unix(0, 0), WriteReply{UID: "a", Call: call, Err: tc.err})
+			if at := p.Entry("a").Place(); at != queue.Backoff && at != queue.Active {
+				t.Errorf("the pod is %s, and a node came", at)
+			}
+			var got []string
+			for _, e := range effects {
+				if done, ok := e.(AttemptDone); ok {
+					got = done.Decision.PostFilter
+				}
+			}
+			if len(got) != 1 || got[0] != tc.message {
+				t.Errorf("PostFilter says %q, want %q", got, tc.message)
+			}
+		})
 	}
 }

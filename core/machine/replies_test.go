@@ -53,9 +53,9 @@ func (w *world) answer(i int, how fate) {
 		w.answerAsk(e, how)
 	case Write:
 		if how == fine {
-			w.step(WriteReply{UID: e.Pod.UID})
+			w.step(WriteReply{UID: e.Pod.UID, Call: e.Call})
 		} else {
-			w.step(WriteReply{UID: e.Pod.UID, Err: errFate})
+			w.step(WriteReply{UID: e.Pod.UID, Call: e.Call, Err: errFate})
 		}
 	case ReadPod:
 		w.answerRead(e, how)

@@ -37,7 +37,7 @@ type pendingWrites struct {
 
 // startWrite carries writes out.
 func (x *Executor) startWrite(e machine.Write) {
-	x.continueWrite(&pendingWrites{Write: e, done: machine.WriteReply{UID: e.Pod.UID}}, 0)
+	x.continueWrite(&pendingWrites{Write: e, done: machine.WriteReply{UID: e.Pod.UID, Call: e.Call}}, 0)
 }
 
 func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
@@ -53,9 +53,7 @@ func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
 					return
 				}
 			}
-			if !w.NoReply {
-				x.report(w.done)
-			}
+			x.report(w.done)
 			x.unanswered.Add(-1)
 		})
 	}

@@ -57,7 +57,9 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 			m.podSet(e.Pod, s.Now)
 		}
 	case machine.WriteReply:
-		m.wrote(e)
+		if e.Call == 0 {
+			m.wrote(e)
+		}
 	case machine.EvictReply:
 		m.evicted(e, s.Now)
 	case machine.ExtenderReply:
@@ -73,7 +75,7 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 		case machine.BindByExtender:
 			m.binding(e.Pod.UID, s.Now)
 		case machine.Write:
-			if !e.NoReply {
+			if e.Call == 0 {
 				m.writing(e, s.Now)
 			}
 		case machine.PublishEvent:

@@ -263,8 +263,12 @@ func (r *decoder) reply(code uint8) machine.Event {
 		return machine.BindReply{UID: r.uid(), Result: machine.BindResult(r.uint()), Err: r.error()}
 	case codeEvictReply:
 		return machine.EvictReply{Victim: r.uid(), Preemptor: r.uid(), Err: r.error()}
-	case codeWriteReply:
-		e := machine.WriteReply{UID: r.uid(), Done: int(r.uint()), Err: r.error()}
+	case codeWriteReply, codePostFilterWritten:
+		e := machine.WriteReply{UID: r.uid()}
+		if code == codePostFilterWritten {
+			e.Call = r.uint()
+		}
+		e.Done, e.Err = int(r.uint()), r.error()
 		for range r.count() {
 			if o, ok := r.shown().(machine.ObjectSet); ok {
 				e.Shown = append(e.Shown, o.Object)

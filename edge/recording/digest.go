@@ -115,7 +115,7 @@ func (d *Digest) call(e machine.CallExtender) {
 func (d *Digest) write(e machine.Write) {
 	d.number(4)
 	d.text(string(e.Pod.UID))
-	d.flag(e.NoReply)
+	d.flag(e.Call != 0)
 	for i := range e.Writes {
 		w := &e.Writes[i]
 		d.number(int64(w.Object.Kind))

@@ -235,7 +235,12 @@ func (w *encoder) reply(e machine.Event) (code uint8, err error) {
 		w.error(e.Err)
 		return codeEvictReply, nil
 	case machine.WriteReply:
+		code = codeWriteReply
 		w.uid(e.UID)
+		if e.Call != 0 {
+			code = codePostFilterWritten
+			w.uint(e.Call)
+		}
 		w.uint(uint64(e.Done))
 		w.error(e.Err)
 		w.uint(uint64(len(e.Shown)))
@@ -245,7 +250,7 @@ func (w *encoder) reply(e machine.Event) (code uint8, err error) {
 				return 0, err
 			}
 		}
-		return codeWriteReply, nil
+		return code, nil
 	case machine.ReadReply:
 		w.uid(e.UID)
 		w.error(e.Err)

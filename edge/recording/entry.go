@@ -77,6 +77,7 @@ const (
 	codeEvictReply
 	codeCheckpoint
 	codeSnapshot
+	codePostFilterWritten
 
 	codeMask     = 0x1f
 	flagEffects  = 0x20 // a digest and outcomes follow

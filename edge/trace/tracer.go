@@ -130,7 +130,7 @@ func (t *Tracer) follow(effects []machine.Effect) {
 		case machine.CallExtender:
 			t.send(e.Pod.UID, "Extender", attribute.String("scheduler.extender.verb", string(e.Verb)))
 		case machine.Write:
-			if !e.NoReply {
+			if e.Call == 0 {
 				t.send(e.Pod.UID, "PreBind", attribute.Int("scheduler.writes", len(e.Writes)))
 			}
 		case machine.RunPlugins:
@@ -188,7 +188,9 @@ func (t *Tracer) replied(e machine.Event) {
 	case machine.BindReply:
 		t.bound(e)
 	case machine.WriteReply:
-		t.answered(e.UID, e.Err)
+		if e.Call == 0 {
+			t.answered(e.UID, e.Err)
+		}
 	case machine.ExtenderReply:
 		t.answered(e.UID, e.Err)
 	case machine.PreBindReply:

@@ -269,7 +269,7 @@ func (d *berthDecider) decide() (string, error) {
 // settle answers writes before bindings: these follow from those.
 func (d *berthDecider) settle() error {
 	for _, w := range d.writes {
-		d.step(machine.WriteReply{UID: w.Pod.UID})
+		d.step(machine.WriteReply{UID: w.Pod.UID, Call: w.Call})
 		for i := range w.Writes {
 			for _, o := range w.Writes[i].Result {
 				d.step(machine.ObjectSet{Object: o})

@@ -148,10 +148,8 @@ func (b *berth) step(e machine.Event) []machine.Effect {
 		case machine.Bind:
 			b.asked[effect.Pod.UID] = effect.Node
 		case machine.Write:
-			if b.writes[effect.Pod.UID] = effect.Writes; effect.NoReply {
-				continue
-			}
-			effects = append(effects, b.step(machine.WriteReply{UID: effect.Pod.UID})...)
+			b.writes[effect.Pod.UID] = effect.Writes
+			effects = append(effects, b.step(machine.WriteReply{UID: effect.Pod.UID, Call: effect.Call})...)
 		case machine.CallExtender:
 			effects = append(effects, b.step(b.extenders.Answer(context.Background(), effect))...)
 		}

@@ -64,9 +64,7 @@ func (x *executor) Do(e machine.Effect) {
 			c.loop.Report(machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
 		}()
 	case machine.Write:
-		if !e.NoReply {
-			go c.loop.Report(machine.WriteReply{UID: e.Pod.UID, Done: len(e.Writes)})
-		}
+		go c.loop.Report(machine.WriteReply{UID: e.Pod.UID, Call: e.Call, Done: len(e.Writes)})
 	case machine.AttemptDone:
 		x.mu.Lock()
 		defer x.mu.Unlock()

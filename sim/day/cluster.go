@@ -158,16 +158,13 @@ func (c *Cluster) carryOut(effect machine.Effect) machine.Event {
 	case machine.CallExtender:
 		return c.answer(e)
 	case machine.Write:
-		if !e.NoReply && c.fails(3) {
+		if c.fails(3) {
 			done := c.Faults.IntN(len(e.Writes))
 			c.write(e.Writes[:done])
-			return machine.WriteReply{UID: e.Pod.UID, Done: done, Err: errFault}
+			return machine.WriteReply{UID: e.Pod.UID, Call: e.Call, Done: done, Err: errFault}
 		}
 		c.write(e.Writes)
-		if e.NoReply {
-			return nil
-		}
-		return machine.WriteReply{UID: e.Pod.UID, Done: len(e.Writes)}
+		return machine.WriteReply{UID: e.Pod.UID, Call: e.Call, Done: len(e.Writes)}
 	case machine.ReadPod:
 		return c.read(e)
 	case machine.PatchStatus:
