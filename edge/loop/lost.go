@@ -116,25 +116,29 @@ func (l *Loop) lose(about subject, e machine.Event, a *again) {
 // loseEffect notes that the effect is to be tried again, if somebody waits for
 // what comes of it.
 func (l *Loop) loseEffect(e machine.Effect) {
-	var uid types.UID
+	kind, id := fmt.Sprintf("%T", e), ""
 	switch e := e.(type) {
 	case machine.Bind:
-		uid = e.Pod.UID
+		id = string(e.Pod.UID)
 	case machine.BindByExtender:
-		uid = e.Pod.UID
+		id = string(e.Pod.UID)
+	case machine.RunPlugins:
+		if e.Point == "PostBind" {
+			return
+		}
+		id = string(e.Pod.UID) + " " + e.Point
 	case machine.Write:
-		uid = e.Pod.UID
+		id = fmt.Sprintf("%s %d", e.Pod.UID, e.Call)
 	case machine.ReadPod:
-		uid = e.Pod.UID
+		id = string(e.Pod.UID)
 	case machine.CallExtender:
-		uid = e.Pod.UID
+		id = fmt.Sprintf("%s %d", e.Pod.UID, e.Call)
 	case machine.Evict:
-		uid = e.Victim.UID
+		id = string(e.Victim.UID)
 	default:
 		return
 	}
-	kind := fmt.Sprintf("%T", e)
-	about := subject{of: kind, id: string(uid)}
+	about := subject{of: kind, id: id}
 	a := l.lost.waiting[about]
 	if a == nil {
 		a = &again{kind: kind}
@@ -213,7 +217,7 @@ func outcomeOf(e machine.Event) subject {
 	case machine.BindReply:
 		s.id = string(e.UID)
 	case machine.WriteReply:
-		s.id = string(e.UID)
+		s.id = fmt.Sprintf("%s %d", e.UID, e.Call)
 	case machine.ReadReply:
 		s.id = string(e.UID)
 	case machine.EvictReply:

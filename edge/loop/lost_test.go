@@ -265,3 +265,22 @@ func TestPanicsAreReportedOnceAMinute(t *testing.T) {
 		}
 	})
 }
+
+// Effects of which somebody waits for the outcome are kept each for its own, also two
+// for one pod.
+func TestEveryLostEffectIsKept(t *testing.T) {
+	l := &Loop{}
+	l.lost.waiting = map[subject]*again{}
+	kept := []machine.Effect{
+		machine.RunPlugins{Pod: pod("a"), Point: "PreBind"}, machine.RunPlugins{Pod: pod("a"), Point: "Bind"},
+		machine.Write{Pod: pod("a")}, machine.Write{Pod: pod("a"), Call: 1},
+		machine.CallExtender{Pod: pod("a"), Call: 1}, machine.CallExtender{Pod: pod("a"), Call: 2},
+	}
+	for _, e := range kept {
+		l.loseEffect(e)
+	}
+	l.loseEffect(machine.RunPlugins{Pod: pod("a"), Point: "PostBind"})
+	if len(l.lost.waiting) != len(kept) {
+		t.Errorf("%d of %d effects are kept", len(l.lost.waiting), len(kept))
+	}
+}
