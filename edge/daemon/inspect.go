@@ -58,6 +58,10 @@ func (d *Daemon) Writing() int {
 	return c.Binding + c.Unanswered + c.Patches
 }
 
+// AuditRepairs is how many objects an audit found to be known otherwise than the API
+// server has them.
+func (d *Daemon) AuditRepairs() uint64 { return d.watcher.Audits() }
+
 // snapshot reads what the machine counts; on the loop's goroutine only.
 func (d *Daemon) snapshot() metrics.Snapshot {
 	q, t := d.machine.Queue(), d.machine.Table()

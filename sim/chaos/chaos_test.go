@@ -161,3 +161,20 @@ func TestBadStories(t *testing.T) {
 		}
 	}
 }
+
+// Where a restored backup has the very versions that schedulers know, no watch tells
+// them. The audit does.
+func TestBackupThatNoWatchTellsOf(t *testing.T) {
+	const text = `seed 8004
+replicas 3
+node n4 cpu=1 pods=110 label:zone=b
+backup
+pod p1 cpu=1
+pod p2 cpu=500m gate=wait
+advance 200ms
+restore ahead=5
+`
+	if r := play1(t, parsed(t, "seed 8004", text)); len(r.Breaches) > 0 || r.Virtual < restLimit {
+		t.Errorf("%+v", r)
+	}
+}

@@ -251,6 +251,13 @@ func (c *check) counts(k *knowledge, uid types.UID, p *onNode, by string, at pla
 	return p.by != "" && p.by != by && p.at.Before(c.led[by]) && !k.missed[uid]
 }
 
+// wasSetBack tells whether the API server was set back.
+func (c *check) wasSetBack() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.setBack
+}
+
 // restored is told that the API server was set back.
 func (c *check) restored() {
 	pods := c.play.server.List("pods")
