@@ -81,9 +81,7 @@ type Machine struct {
 	busy           []int // by extender: calls without a reply
 	freed          bool  // an extender has fewer than before
 	lastCall       uint64
-	// postFilterCalls is how often a PostFilter plugin was called.
-	postFilterCalls uint64
-	lookAhead       lookAhead
+	lookAhead      lookAhead
 
 	now     time.Time
 	effects []Effect

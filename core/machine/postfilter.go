@@ -23,10 +23,10 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 	call.HasExtenders = m.reviewsPreemption(c)
 	for i, pl := range a.profile.PostFilter[from:] {
 		call.Cache = o.Kept(pl.Name)
-		m.postFilterCalls++
-		call.Number = m.postFilterCalls
+		call.Number = m.lastCall + 1
 		out := pl.PostFilter(call)
 		if out.Pending || len(out.Writes) > 0 {
+			m.lastCall++ // only a call that is answered later has a number of its own
 			m.awaitPostFilter(a, pendingPostFilter{call: call.Number, plugin: from + i, nomination: was, result: out})
 			return was, true
 		}

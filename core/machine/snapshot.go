@@ -20,7 +20,7 @@ import (
 type Snapshot struct {
 	Table    table.Layout
 	Unlisted []KindUnlisted
-	LastCall uint64 // of an extender
+	LastCall uint64 // of an extender or a PostFilter plugin
 	Queue    queue.Snapshot
 	Pods     []SavedPod // those of which there is something to say, by UID
 }
