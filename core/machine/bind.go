@@ -121,8 +121,8 @@ func (m *Machine) readPod(c *bindingCycle) {
 
 // readReplied finds out about a lost binding (LostReply): bound to our node, it
 // was done; bound elsewhere or gone, the assumption ends; unbound, the same
-// binding is sent again, until one is refused and the pod still unbound after
-// that.
+// binding is sent again while its node is there, until one is refused and the pod
+// still unbound after that.
 func (m *Machine) readReplied(e ReadReply) {
 	ps := m.pods[e.UID]
 	if ps == nil {
@@ -148,9 +148,16 @@ func (m *Machine) readReplied(e ReadReply) {
 		m.bindingRefused(c, c.lost.Refusal)
 	case c.lost.Exhausted():
 		m.bindingRefused(c, fmt.Errorf("binding of pod %s to node %s: no answer in %d tries, and the pod is not bound", c.pod.Key(), c.node, c.lost.Reads()))
+	case !m.knowsNode(c.node):
+		m.readPod(c) // no binding goes to a node that is gone; one may still be on its way
 	default:
 		m.sendBinding(c)
 	}
+}
+
+func (m *Machine) knowsNode(name string) bool {
+	_, ok := m.table.Find(name)
+	return ok
 }
 
 // podBound ends the cycle of a pod that is bound.

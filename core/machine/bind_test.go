@@ -43,6 +43,34 @@ func TestLostBinding(t *testing.T) {
 	}
 }
 
+// A binding that did not arrive is not sent again to a node that has gone since.
+func TestLostBindingToVanishedNode(t *testing.T) {
+	s := newStory(t)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
+	s.cycle("", "")
+	s.reply(vanished)
+	s.did("ReadPod p-1")
+	s.deleteNode("n")
+	s.tellAll()
+	for range 20 {
+		if sent := len(s.requests); sent == 0 {
+			break
+		}
+		s.effects = nil
+		s.reply(fine) // the read: not bound
+		for _, e := range s.effects {
+			if b, ok := e.(Bind); ok {
+				t.Fatalf("pod %s is bound to node %s, which is gone", b.Pod.Name, b.Node)
+			}
+		}
+	}
+	s.given(s.node("m", 40))
+	s.settle()
+	s.runs(p, "m")
+	s.checkRest()
+}
+
 // A renewed binding that is refused says nothing of the one before.
 func TestRefusalAfterLostBinding(t *testing.T) {
 	s := newStory(t)
