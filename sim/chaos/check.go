@@ -48,7 +48,8 @@ type check struct {
 	claims  map[string]string     // the volumes that claims are bound to, by the claim's name
 	made    map[string]bool       // claims whose volumes the driver makes
 
-	passed map[string][]string // nodes, by process and UID of the pod
+	selectors map[types.UID]map[string]string // of the pods
+	passed    map[string][]string             // nodes, by process and UID of the pod
 
 	deviceClaims map[string]*resourcev1.ResourceClaim
 	reservedBy   map[reservation]string // the process
@@ -99,6 +100,7 @@ type knowledge struct {
 	missed  map[types.UID]bool // the step that told of it panicked, and it was not told again yet
 	limits  map[string]limited // by node
 	claims  map[string]int     // the step in which it was told of the claim
+	cluster cluster
 }
 
 type placed struct {
@@ -107,7 +109,7 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, claims: map[string]string{}, made: map[string]bool{}, passed: map[string][]string{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, claims: map[string]string{}, made: map[string]bool{}, passed: map[string][]string{}, selectors: map[types.UID]map[string]string{},
 		deviceClaims: map[string]*resourcev1.ResourceClaim{}, reservedBy: map[reservation]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
@@ -165,6 +167,7 @@ func (c *check) leaseChanged(l *coordinationv1.Lease, change *apiserver.Change) 
 
 func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 	before, _ := change.Before.(*v1.Pod)
+	c.selectors[p.UID] = p.Spec.NodeSelector
 	if change.By != "" {
 		c.written = time.Now()
 		if p.Spec.SchedulerName != v1.DefaultSchedulerName && change.Type != watch.Deleted && p.DeletionTimestamp == nil && before != nil && before.Spec.NodeName != p.Spec.NodeName {
@@ -352,6 +355,7 @@ func (c *check) observe(proc *process, s loop.Step) {
 	defer c.mu.Unlock()
 	k := c.known(proc.name)
 	k.step++
+	c.decides(proc, &k.cluster, s)
 	switch e := s.Event.(type) {
 	case machine.PodSet:
 		k.tell(e.Pod.UID, e.Pod.NodeName)
@@ -391,7 +395,7 @@ func (c *check) known(process string) *knowledge {
 	k := c.knows[process]
 	if k == nil {
 		k = &knowledge{decided: map[types.UID]placed{}, told: map[types.UID]placed{}, missed: map[types.UID]bool{},
-			limits: map[string]limited{}, claims: map[string]int{}}
+			limits: map[string]limited{}, claims: map[string]int{}, cluster: newCluster()}
 		c.knows[process] = k
 	}
 	return k
