@@ -1,0 +1,160 @@
+package dynamicresources
+
+import (
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// deviceSelection is what a request says of single devices: what the class and the
+// request select, and which taints it tolerates.
+type deviceSelection struct {
+	selectors   []resourcev1.DeviceSelector
+	tolerations []resourcev1.DeviceToleration
+	capacity    *resourcev1.CapacityRequirements
+	key         string // all of these
+	generation  uint64 // of the numbers
+	by          []deviceMatch
+	tolerated   []deviceMatch
+	large       []deviceMatch // by capacity
+}
+
+// deviceMatch is what a request says of a device.
+type deviceMatch uint8
+
+const (
+	unknown deviceMatch = iota
+	rejected
+	matched
+	failing     // a selector fails on it
+	untolerated // it matches, but has a taint that is not tolerated
+)
+
+// deviceSelections are those that are known, by all that they say. The zero value is ready to
+// use.
+type deviceSelections map[string]*deviceSelection
+
+// mostSelections bounds them.
+const mostSelections = 256
+
+func (rs *deviceSelections) of(t *table.Table, class string, selectors []resourcev1.DeviceSelector, tolerations []resourcev1.DeviceToleration, capacity *resourcev1.CapacityRequirements) *deviceSelection {
+	all := selectors
+	c := table.Lookup[*object.DeviceClass](t, object.DeviceClasses, "", class)
+	if c != nil {
+		all = append(append([]resourcev1.DeviceSelector(nil), c.API.Spec.Selectors...), selectors...)
+	}
+	var key strings.Builder
+	if c == nil {
+		key.WriteByte(3)
+	}
+	for i := range all {
+		if all[i].CEL != nil {
+			key.WriteString(all[i].CEL.Expression)
+		}
+		key.WriteByte(0)
+	}
+	for i := range tolerations {
+		key.WriteByte(1)
+		key.WriteString(tolerations[i].String())
+	}
+	if capacity != nil {
+		key.WriteByte(2)
+		key.WriteString(capacity.String())
+	}
+	if r := (*rs)[key.String()]; r != nil {
+		return r
+	}
+	if *rs == nil || len(*rs) >= mostSelections {
+		*rs = deviceSelections{}
+	}
+	r := &deviceSelection{selectors: all, tolerations: tolerations, capacity: capacity, key: key.String()}
+	(*rs)[key.String()] = r
+	return r
+}
+
+// matches tells what the request says of the device.
+func (r *deviceSelection) matches(pl *plugin, d *device) deviceMatch {
+	i := &pl.inventories
+	if r.generation != i.generation {
+		r.generation, r.by, r.tolerated, r.large = i.generation, nil, nil, nil
+	}
+	m := known(&r.by, int(d.content), func() deviceMatch { return r.selects(pl, &i.contents.things[d.content-1]) })
+	if m == matched && r.capacity != nil && !d.measured && d.held == 0 {
+		m = known(&r.large, int(d.capacity), func() deviceMatch { return r.isMet(i.capacities.things[d.capacity-1]) })
+	}
+	if d.taints == 0 || m != matched || !pl.allocator.DeviceTaints {
+		return m
+	}
+	return known(&r.tolerated, int(d.taints), func() deviceMatch { return r.tolerates(i.taints.things[d.taints-1]) })
+}
+
+// known is the i-th of the list, found out where that has not been done.
+func known(list *[]deviceMatch, i int, find func() deviceMatch) deviceMatch {
+	if n := i + 1 - len(*list); n > 0 {
+		*list = append(*list, make([]deviceMatch, n)...)
+	}
+	if (*list)[i] == unknown {
+		(*list)[i] = find()
+	}
+	return (*list)[i]
+}
+
+// selects mirrors the allocator: selectors are asked in their order, up to the first
+// that says no, or fails.
+func (r *deviceSelection) selects(pl *plugin, c *content) deviceMatch {
+	for i := range r.selectors {
+		s := r.selectors[i].CEL
+		if s == nil {
+			return failing
+		}
+		expression := pl.selectors.GetOrCompile(s.Expression)
+		if expression.Error != nil {
+			return failing
+		}
+		device := cel.Device{Driver: c.driver, Attributes: c.device.Attributes, Capacity: c.device.Capacity}
+		if pl.allocator.ConsumableCapacity {
+			device.AllowMultipleAllocations = c.device.AllowMultipleAllocations
+		}
+		ok, _, err := expression.DeviceMatches(&limit{}, device)
+		if err != nil {
+			return failing
+		}
+		if !ok {
+			return rejected
+		}
+	}
+	return matched
+}
+
+func (r *deviceSelection) tolerates(taints []resourcev1.DeviceTaint) deviceMatch {
+	for i := range taints {
+		t := taints[i]
+		if t.Effect != resourcev1.DeviceTaintEffectNoSchedule && t.Effect != resourcev1.DeviceTaintEffectNoExecute {
+			continue
+		}
+		tolerated := false
+		for _, o := range r.tolerations {
+			tolerated = tolerated || resourceclaim.ToleratesTaint(o, t)
+		}
+		if !tolerated {
+			return untolerated
+		}
+	}
+	return matched
+}
+
+// isMet tells whether a device that is not shared has the capacity that is requested,
+// where no policy says how much of it a claim gets.
+func (r *deviceSelection) isMet(d *resourcev1.Device) deviceMatch {
+	for name, requested := range r.capacity.Requests { // any order: one is enough
+		if c, there := d.Capacity[name]; !there || requested.Cmp(c.Value) > 0 {
+			return rejected
+		}
+	}
+	return matched
+}
