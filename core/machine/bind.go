@@ -155,6 +155,7 @@ func (m *Machine) readReplied(e ReadReply) {
 	}
 }
 
+// knowsNode tells whether a node of that name is there now.
 func (m *Machine) knowsNode(name string) bool {
 	_, ok := m.table.Find(name)
 	return ok

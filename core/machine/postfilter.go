@@ -156,10 +156,8 @@ func (m *Machine) postFilterReplied(e PostFilterReply) {
 func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framework.PostFilterResult) {
 	a, w := c.attempt, c.postFilter
 	c.postFilter = nil
-	if name := out.NominatedNodeName; name != "" {
-		if r, known := m.table.Find(name); !known || m.table.Node(r) == nil {
-			out = framework.PostFilterResult{Failed: true, Message: fmt.Sprintf("plugin %q nominated the pod to node %q, which is gone", plugin, name)}
-		}
+	if name := out.NominatedNodeName; name != "" && !m.knowsNode(name) {
+		out = framework.PostFilterResult{Failed: true, Message: fmt.Sprintf("plugin %q nominated the pod to node %q, which is gone", plugin, name)}
 	}
 	nomination, done := m.applyPostFilter(a, plugin, out, w.nomination)
 	if next := w.plugin + 1; !done && next < len(a.profile.PostFilter) {
