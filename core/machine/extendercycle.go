@@ -16,8 +16,8 @@ import (
 
 // extenderCycle is an attempt that extenders have a say in: it stops while one is
 // called and goes on with the reply, on the table as it is then. Other pods go
-// on meanwhile. An attempt that waits for a PostFilter plugin is one, too; then there
-// may be no extenders.
+// on meanwhile. An attempt that waits for a PostFilter plugin, or for what that writes,
+// is one, too; then there may be no extenders.
 type extenderCycle struct {
 	*attempt
 	extenders []int                  // the pod's, in order
@@ -31,7 +31,7 @@ type extenderCycle struct {
 
 	// review is of a PostFilter plugin's candidates, nil when there are none.
 	review *preemptionReview
-	// postFilter is the PostFilter plugin that runs beside the loop, nil when none does.
+	// postFilter is the PostFilter plugin that is waited for, nil when none is.
 	postFilter *pendingPostFilter
 
 	// open are the calls without a reply, by number.
