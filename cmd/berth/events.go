@@ -38,7 +38,7 @@ what came of it, when it was sent back, until when it backs off, which event
 requeued it, when it was bound or evicted.
 
 The scheduler keeps these records in its memory (--records-memory); the oldest go
-first, but for the last attempt of each pod that waits. Without a pod, --node,
+first, except for the last attempt of each pod that waits. Without a pod, --node,
 --reason or --since says which records are shown.
 
 Exit status: 0, or 2 if there is no such pod or the call is not valid.`
@@ -83,7 +83,7 @@ func newEvents(name string) *cobra.Command {
 	f.StringVar(&e.reason, "reason", "", "only records with this in a reason, plugin, result, event or type")
 	f.StringVar(&e.since, "since", "", "only records since a time (2026-01-31T12:00:00Z) or for so long (10m)")
 	f.BoolVar(&e.follow, "follow", false, "go on showing what happens")
-	f.IntVar(&e.limit, "limit", 500, "show at most so many records, the newest")
+	f.IntVar(&e.limit, "limit", 500, "show at most this many records, the newest")
 	f.StringVarP(&e.output, "output", "o", "text", "output format: text, or json (a record a line)")
 	return cmd
 }
