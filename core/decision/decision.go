@@ -3,6 +3,7 @@ package decision
 import (
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -75,6 +76,9 @@ type Blocker struct {
 	Plugin  string
 	Code    Code // Unschedulable or UnschedulableAndUnresolvable
 	Reasons []string
+	// Insufficient names the resources of which the node has too little for the
+	// pod, where that is the reason; pods where it runs as many as it may.
+	Insufficient []v1.ResourceName
 }
 
 // Tally is a blocker and the number of nodes on which it came first.

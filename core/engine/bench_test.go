@@ -22,7 +22,7 @@ func columns() *profile.Profile {
 			}
 		}
 	}
-	silent := func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil }
+	silent := func(*framework.Input, table.Row, framework.Verdict) decision.Blocker { return decision.Blocker{} }
 	share := func(raw, _, high int64) int64 { return 100 * raw / max(1, high) }
 	plugins := []*framework.Plugin{
 		{

@@ -33,7 +33,7 @@ type rule struct {
 
 	prepare func(p *object.Pod) framework.PreFilterResult // PreFilter
 	reject  func(p *object.Pod, at site) framework.Verdict
-	explain func(v framework.Verdict) (decision.Code, []string)
+	explain func(v framework.Verdict) decision.Blocker
 
 	preScore  func(p *object.Pod) framework.PreScoreResult
 	score     func(p *object.Pod, at site) int64
@@ -103,7 +103,7 @@ func (ru *rule) byZones(pl *framework.Plugin) {
 		pl.CellFilter = &framework.CellFilter{Sync: syncZones, Cells: zoneCells, Filter: func(in *framework.Input, cell int64) framework.Verdict {
 			return ru.rejectZone(in.Pod, zones[cell], in.State.(*counts).pods)
 		}}
-		pl.Explain = func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+		pl.Explain = func(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 			return ru.explain(v)
 		}
 	}
@@ -167,7 +167,7 @@ func (ru *rule) plugin() *framework.Plugin {
 				}
 			}
 		}
-		pl.Explain = func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+		pl.Explain = func(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 			return ru.explain(v)
 		}
 	}
@@ -215,8 +215,10 @@ func number(labels map[string]string, key string) int64 {
 	return n
 }
 
-func always(code decision.Code, reason string) func(framework.Verdict) (decision.Code, []string) {
-	return func(framework.Verdict) (decision.Code, []string) { return code, []string{reason} }
+func always(code decision.Code, reason string) func(framework.Verdict) decision.Blocker {
+	return func(framework.Verdict) decision.Blocker {
+		return decision.Blocker{Code: code, Reasons: []string{reason}}
+	}
 }
 
 func when(rejected bool) framework.Verdict {
@@ -287,7 +289,7 @@ func rules(sb *switchboard) []*rule {
 				}
 				return v
 			},
-			explain: func(v framework.Verdict) (decision.Code, []string) {
+			explain: func(v framework.Verdict) decision.Blocker {
 				var reasons []string
 				if v&1 != 0 {
 					reasons = append(reasons, "no cpu")
@@ -295,7 +297,7 @@ func rules(sb *switchboard) []*rule {
 				if v&2 != 0 {
 					reasons = append(reasons, "no memory")
 				}
-				return decision.Unschedulable, reasons
+				return decision.Blocker{Code: decision.Unschedulable, Reasons: reasons}
 			}},
 		{name: "Apart", locality: framework.NodeAndPods, reads: []string{"app", "alone", "set"}, prepare: prepareBy("set"),
 			reject: func(p *object.Pod, at site) framework.Verdict {
@@ -319,8 +321,8 @@ func rules(sb *switchboard) []*rule {
 				}
 				return framework.Verdict(max(0, pods[zone]-2)) // told apart by how many are too many
 			},
-			explain: func(v framework.Verdict) (decision.Code, []string) {
-				return decision.Unschedulable, []string{fmt.Sprint("too many by ", v)}
+			explain: func(v framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{fmt.Sprint("too many by ", v)}}
 			}},
 		{name: "Crowd", locality: framework.Domains, weight: 2, reads: []string{"app", "picky"}, normalize: linear,
 			scoreZone: func(p *object.Pod, zone string, pods, feasible map[string]int) int64 {

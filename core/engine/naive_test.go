@@ -69,8 +69,9 @@ func (n *naive) run(at site) []decision.Blocker {
 	var all []decision.Blocker
 	for _, ru := range n.filters {
 		if v := n.verdict(ru, at); v != 0 {
-			code, reasons := ru.explain(v)
-			all = append(all, decision.Blocker{Plugin: ru.name, Code: code, Reasons: reasons})
+			b := ru.explain(v)
+			b.Plugin = ru.name
+			all = append(all, b)
 		}
 	}
 	return all

@@ -126,8 +126,9 @@ func (o *Outcome) explain(k ranking.Cause, r table.Row) decision.Blocker {
 	if o.view.isFailure(k) {
 		in.Pod = o.pod // the error may name what is the pod's own
 	}
-	code, reasons := f.Explain(&in, r, framework.Verdict(k.Verdict))
-	return decision.Blocker{Plugin: f.Name, Code: code, Reasons: reasons}
+	b := f.Explain(&in, r, framework.Verdict(k.Verdict))
+	b.Plugin = f.Name
+	return b
 }
 
 func (o *Outcome) leftOut() decision.Blocker {

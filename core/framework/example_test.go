@@ -35,8 +35,8 @@ func Example() {
 					}
 				}
 			},
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-				return decision.UnschedulableAndUnresolvable, []string{"node(s) belong to another team"}
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"node(s) belong to another team"}}
 			},
 		},
 	}
@@ -52,8 +52,8 @@ func Example() {
 			fmt.Println(t.Name(row), "fits")
 			continue
 		}
-		code, reasons := team.Explain(in, row, verdicts[row])
-		fmt.Println(t.Name(row), code, reasons)
+		why := team.Explain(in, row, verdicts[row])
+		fmt.Println(t.Name(row), why.Code, why.Reasons)
 	}
 	// Output:
 	// a UnschedulableAndUnresolvable [node(s) belong to another team]

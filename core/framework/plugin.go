@@ -162,10 +162,10 @@ type FilterPlugin struct {
 	// node: deciding failed there, and with it the attempt, unless an earlier
 	// filter rejects the node.
 	ErrorsFrom Verdict
-	// Explain gives the code and the reasons of a verdict other than Fits that
-	// Filter wrote for the row. The code is Unschedulable or
+	// Explain says what a verdict other than Fits means that Filter wrote for the
+	// row; the framework adds the plugin's name. The code is Unschedulable or
 	// UnschedulableAndUnresolvable, and Error for a verdict from ErrorsFrom on.
-	Explain func(in *Input, row table.Row, v Verdict) (decision.Code, []string)
+	Explain func(in *Input, row table.Row, v Verdict) decision.Blocker
 	// Costly: a verdict takes long to find out, and so does a score. Then neither is
 	// asked for ahead of the pod's turn, nor where an earlier filter rejects the row.
 	// Filter and Score may keep what they find out: they are called for different

@@ -40,8 +40,8 @@ func newEvictions(t *testing.T) *evictions {
 					out[i] = framework.Verdict(len(in.Table.Pods(rows[i])))
 				}
 			},
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-				return decision.Unschedulable, []string{"taken"}
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{"taken"}}
 			},
 		},
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {

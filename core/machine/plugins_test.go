@@ -85,8 +85,8 @@ func (mo *moody) plugin() *framework.Plugin {
 				mo.ask("Filter")
 				clear(out)
 			},
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-				return decision.Unschedulable, nil
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.Unschedulable}
 			},
 		},
 		PreScore: func(*table.Table, *object.Pod) framework.PreScoreResult {
@@ -223,9 +223,9 @@ func fitPlugin(mo *moody) *framework.Plugin {
 					}
 				}
 			},
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 				mo.ask("Explain")
-				return decision.Unschedulable, []string{"no cpu"}
+				return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{"no cpu"}}
 			},
 		},
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult {
@@ -319,8 +319,8 @@ func zonePlugin() *framework.Plugin {
 					}
 				}
 			},
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-				return decision.UnschedulableAndUnresolvable, []string{"wrong zone"}
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"wrong zone"}}
 			},
 		},
 	}

@@ -32,7 +32,7 @@ func implement(name string, points ...Point) *framework.Plugin {
 			p.PreFilter = func(*table.Table, *object.Pod) framework.PreFilterResult { return framework.PreFilterResult{} }
 		case Filter:
 			p.Filter = func(*framework.Input, []table.Row, []framework.Verdict) {}
-			p.Explain = func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil }
+			p.Explain = func(*framework.Input, table.Row, framework.Verdict) decision.Blocker { return decision.Blocker{} }
 		case PostFilter:
 			p.PostFilter = func(*framework.PostFilterCall) framework.PostFilterResult { return framework.PostFilterResult{} }
 		case PreScore:
@@ -381,7 +381,7 @@ func TestCellsStandForFilterAndScore(t *testing.T) {
 		Name: "Cells", SignPlugin: framework.SignPlugin{Locality: framework.Domains},
 		FilterPlugin: framework.FilterPlugin{
 			CellFilter: &framework.CellFilter{},
-			Explain:    func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) { return 0, nil },
+			Explain:    func(*framework.Input, table.Row, framework.Verdict) decision.Blocker { return decision.Blocker{} },
 		},
 		ScorePlugin: framework.ScorePlugin{CellScore: &framework.CellScore{}},
 	}

@@ -29,7 +29,7 @@ func (h *Host) adaptFilter(native *framework.Plugin, p *hostedPlugin) {
 		native.Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			h.cycleOf(in.Pod).filter(p, in.Table, rows, out)
 		}
-		native.Explain = func(in *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+		native.Explain = func(in *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 			return h.cycleOf(in.Pod).explain(v)
 		}
 	}
@@ -137,13 +137,13 @@ func (c *cycle) number(key string, from framework.Verdict, s *decision.Status) f
 }
 
 // explain says what the verdict stands for.
-func (c *cycle) explain(v framework.Verdict) (decision.Code, []string) {
+func (c *cycle) explain(v framework.Verdict) decision.Blocker {
 	if v >= firstError {
 		v -= firstError
 	}
 	if v == 0 || int(v) > len(c.statuses) {
-		return decision.Error, []string{"the plugin's answer is not known any more"}
+		return decision.Blocker{Code: decision.Error, Reasons: []string{"the plugin's answer is not known any more"}}
 	}
 	s := c.statuses[v-1]
-	return s.Code, s.Reasons
+	return decision.Blocker{Code: s.Code, Reasons: s.Reasons}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/plugins/names"
-	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	ours "github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -32,16 +31,18 @@ type request struct {
 // is short there.
 func (s *search) lower(b decision.Blocker, row table.Row) [][]edit {
 	var all []edit
-	for _, reason := range b.Reasons {
-		name, is := noderesources.InsufficientResource(reason)
-		if !is {
-			return nil // too many pods
+	for _, name := range b.Insufficient {
+		if name == v1.ResourcePods {
+			return nil // no request can be lowered for it
 		}
 		edits := s.lowerOne(name, row)
 		if edits == nil {
 			return nil
 		}
 		all = append(all, edits...)
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	return [][]edit{all}
 }
@@ -53,7 +54,7 @@ func (s *search) lowerOne(name v1.ResourceName, row table.Row) []edit {
 	fits := func(edits ...edit) bool {
 		blockers, ok := s.blockers(join(s.base, edits), row)
 		return ok && !slices.ContainsFunc(blockers, func(b decision.Blocker) bool {
-			return b.Plugin == names.NodeResourcesFit && slices.Contains(b.Reasons, noderesources.InsufficientReason(name))
+			return b.Plugin == names.NodeResourcesFit && slices.Contains(b.Insufficient, name)
 		})
 	}
 	for _, r := range requests {

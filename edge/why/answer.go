@@ -1,6 +1,8 @@
 package why
 
 import (
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/berth-scheduler/berth/edge/fix"
 )
 
@@ -67,6 +69,8 @@ type Blocker struct {
 	Plugin  string   `json:"plugin"`
 	Code    string   `json:"code"`
 	Reasons []string `json:"reasons"`
+
+	insufficient []v1.ResourceName // sorted
 }
 
 // Event is something that would requeue the pod.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
-	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/decode"
 )
@@ -45,16 +44,17 @@ func (f *facts) detail(b *Blocker, nodes []string) string {
 func (f *facts) shortText(b *Blocker, nodes []string) string {
 	var parts []string
 	t := f.cluster.Machine.Table()
-	for _, reason := range b.Reasons {
-		name, is := noderesources.InsufficientResource(reason)
-		if !is {
-			if row, ok := t.Find(nodes[0]); ok {
-				reason = fmt.Sprintf("%s runs %d of %d pods", nodes[0], t.PodCount()[row], t.AllowedPods()[row])
-			}
-			parts = append(parts, reason)
-			continue
+	for _, name := range b.insufficient {
+		row, ok := t.Find(nodes[0])
+		switch {
+		case name != v1.ResourcePods:
+			parts = append(parts, f.shortOf(name, nodes))
+		case ok:
+			parts = append(parts, fmt.Sprintf("%s runs %d of %d pods", nodes[0], t.PodCount()[row], t.AllowedPods()[row]))
 		}
-		parts = append(parts, f.shortOf(name, nodes))
+	}
+	if len(parts) == 0 { // another plugin of this name
+		return strings.Join(b.Reasons, ", ")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
-	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 )
 
 // actions names the parts of an ActionType in kube-scheduler's words, and what
@@ -73,11 +74,11 @@ func (c *Cluster) events(a *Answer, p *object.Pod, d *decision.Decision) []Event
 func (a *Answer) leastRoom() string {
 	for i := range a.Groups {
 		b := a.Groups[i].Blockers
-		if len(b) != 1 || b[0].Plugin != names.NodeResourcesFit || b[0].Code != decision.Unschedulable.String() || len(b[0].Reasons) != 1 {
+		if len(b) != 1 || b[0].Plugin != names.NodeResourcesFit || b[0].Code != decision.Unschedulable.String() || len(b[0].insufficient) != 1 {
 			continue
 		}
-		resource, is := noderesources.InsufficientResource(b[0].Reasons[0])
-		if !is {
+		resource := b[0].insufficient[0]
+		if resource == v1.ResourcePods {
 			return ""
 		}
 		node, free, _ := a.facts.freest(resource, a.Groups[i].names)

@@ -65,7 +65,10 @@ func appendKey(b []byte, list []decision.Blocker) []byte {
 func blockersOf(list []decision.Blocker) []Blocker {
 	blockers := []Blocker{}
 	for _, b := range list {
-		blockers = append(blockers, Blocker{b.Plugin, b.Code.String(), append([]string{}, slices.Sorted(slices.Values(b.Reasons))...)})
+		blockers = append(blockers, Blocker{
+			Plugin: b.Plugin, Code: b.Code.String(), Reasons: append([]string{}, slices.Sorted(slices.Values(b.Reasons))...),
+			insufficient: slices.Sorted(slices.Values(b.Insufficient)),
+		})
 	}
 	return blockers
 }

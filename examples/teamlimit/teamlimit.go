@@ -79,8 +79,8 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 
 // explain says why a node was rejected. Unschedulable: the pod would fit if
 // others left, so preemption may help.
-func explain(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-	return decision.Unschedulable, []string{"node(s) had too many pods of the team"}
+func explain(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+	return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{"node(s) had too many pods of the team"}}
 }
 
 func preScore(_ *table.Table, p *object.Pod) framework.PreScoreResult {

@@ -104,16 +104,16 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node, open []*resource
 	return found{score: s.preference(got)}, nil
 }
 
-func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.Code, []string) {
+func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case unavailable:
-		return decision.UnschedulableAndUnresolvable, []string{notAvailable}
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{notAvailable}}
 	case tooLittle:
-		return decision.UnschedulableAndUnresolvable, []string{"cannot allocate all claims"}
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"cannot allocate all claims"}}
 	case leftover:
-		return decision.UnschedulableAndUnresolvable, []string{"cannot schedule extended resource claim"}
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"cannot schedule extended resource claim"}}
 	case unoffered:
-		return decision.UnschedulableAndUnresolvable, []string{"cannot fit resource"}
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"cannot fit resource"}}
 	}
 	code := decision.UnschedulableAndUnresolvable
 	if v >= broken {
@@ -122,9 +122,9 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 	n := in.Table.Node(row)
 	_, err := pl.ask(in, n, func(open []*resourcev1.ResourceClaim) (found, error) { return pl.searchOn(in, n, open) })
 	if err != nil {
-		return code, []string{reasonOf(err, in.Table.Name(row))}
+		return decision.Blocker{Code: code, Reasons: []string{reasonOf(err, in.Table.Name(row))}}
 	}
-	return code, []string{"devices could not be searched"}
+	return decision.Blocker{Code: code, Reasons: []string{"devices could not be searched"}}
 }
 
 // inputFor is the input for the pod at hand: errors name its claims, not those

@@ -75,12 +75,12 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	return framework.Fits
 }
 
-func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case affinityNotMet:
-		return decision.UnschedulableAndUnresolvable, []string{ReasonAffinity}
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{ReasonAffinity}}
 	case antiAffinityNotMet:
-		return decision.Unschedulable, []string{ReasonAntiAffinity}
+		return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{ReasonAntiAffinity}}
 	}
-	return decision.Unschedulable, []string{ReasonExistingAntiAffinity}
+	return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{ReasonExistingAntiAffinity}}
 }

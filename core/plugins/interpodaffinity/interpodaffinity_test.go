@@ -57,8 +57,8 @@ func TestReasons(t *testing.T) {
 		existingAntiAffinityNotMet: "Unschedulable: node(s) didn't satisfy existing pods anti-affinity rules",
 	}
 	for v, want := range codes { // any order: each alone
-		code, reasons := explain(nil, 0, v)
-		if got := code.String() + ": " + strings.Join(reasons, ", "); got != want {
+		b := explain(nil, 0, v)
+		if got := b.Code.String() + ": " + strings.Join(b.Reasons, ", "); got != want {
 			t.Errorf("verdict %d: %q, want %q", v, got, want)
 		}
 	}

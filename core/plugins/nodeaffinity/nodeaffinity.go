@@ -99,11 +99,11 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 	}
 }
 
-func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	if v == enforced {
-		return decision.UnschedulableAndUnresolvable, []string{reasonEnforced}
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonEnforced}}
 	}
-	return decision.UnschedulableAndUnresolvable, []string{reasonPod}
+	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonPod}}
 }
 
 // preScore fails where preferred terms do not parse, as in kube-scheduler.

@@ -70,6 +70,6 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-func explain(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-	return decision.UnschedulableAndUnresolvable, []string{reason}
+func explain(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 }

@@ -35,8 +35,8 @@ func New() framework.Plugin {
 		},
 		FilterPlugin: framework.FilterPlugin{
 			Filter: filter,
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-				return decision.Unschedulable, []string{reason}
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{reason}}
 			},
 		},
 	}

@@ -157,14 +157,16 @@ func (c *check) find(t *table.Table) (table.Resource, bool) {
 
 func (c *check) short(v framework.Verdict) framework.Verdict { return (v | c.flag) ^ c.code }
 
-func explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.Code, []string) {
-	code := decision.Unschedulable
+func explain(in *framework.Input, row table.Row, v framework.Verdict) decision.Blocker {
+	b := decision.Blocker{Code: decision.Unschedulable}
 	if v&unresolvable != 0 {
-		code = decision.UnschedulableAndUnresolvable
+		b.Code = decision.UnschedulableAndUnresolvable
 	}
-	var reasons []string
+	add := func(resource v1.ResourceName, reason string) {
+		b.Insufficient, b.Reasons = append(b.Insufficient, resource), append(b.Reasons, reason)
+	}
 	if v&tooManyPods != 0 {
-		reasons = append(reasons, "Too many pods")
+		add(v1.ResourcePods, "Too many pods")
 	}
 	checks := in.State.([]check)
 	for i := range checks {
@@ -176,8 +178,8 @@ func explain(in *framework.Input, row table.Row, v framework.Verdict) (decision.
 			short = alone[0] != framework.Fits
 		}
 		if short {
-			reasons = append(reasons, InsufficientReason(c.name))
+			add(c.name, "Insufficient "+string(c.name))
 		}
 	}
-	return code, reasons
+	return b
 }

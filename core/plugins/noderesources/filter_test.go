@@ -69,6 +69,19 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// A blocker names the resources of its reasons, which nobody has to read for that.
+func TestBlockerNamesResources(t *testing.T) {
+	tb := table.New()
+	tb.SetNode(&object.Node{Name: "full", Allocatable: resource.Vector{MilliCPU: 1000, Memory: 1000}})
+	p := &object.Pod{Demand: resource.Demand{Requests: resource.Vector{MilliCPU: 1001, Memory: 1, Scalars: []resource.Scalar{{Name: gpu, Value: 1}}}}}
+	in := &framework.Input{Table: tb, Pod: p, State: ignored{}.checks(tb, &p.Demand.Requests)}
+	verdicts := make([]framework.Verdict, 1)
+	filter(in, tb.All(), verdicts)
+	if got := explain(in, 0, verdicts[0]).Insufficient; !slices.Equal(got, []v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, gpu}) {
+		t.Errorf("the node is short of %q", got)
+	}
+}
+
 // expected is the filter in plain words and exact arithmetic, for one node.
 func expected(args *configv1.NodeResourcesFitArgs, tb *table.Table, r table.Row, pod *object.Pod) string {
 	n := tb.Node(r)

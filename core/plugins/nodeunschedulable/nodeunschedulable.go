@@ -48,8 +48,8 @@ func New(f feature.Features) framework.Plugin {
 		},
 		FilterPlugin: framework.FilterPlugin{
 			Filter: filter,
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-				return decision.UnschedulableAndUnresolvable, []string{reason}
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 			},
 		},
 	}

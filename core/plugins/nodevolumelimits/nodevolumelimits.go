@@ -181,15 +181,15 @@ func (w *podVolumes) absent(t *table.Table, r table.Row) (first string) {
 	return first
 }
 
-func explain(in *framework.Input, r table.Row, v framework.Verdict) (decision.Code, []string) {
+func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blocker {
 	switch v {
 	case full:
-		return decision.Unschedulable, []string{reason}
+		return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{reason}}
 	case driverMissing:
-		return decision.Unschedulable, []string{in.State.(*podVolumes).absent(in.Table, r) + " CSI driver is not installed on the node"}
+		return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{in.State.(*podVolumes).absent(in.Table, r) + " CSI driver is not installed on the node"}}
 	}
 	name := in.State.(*podVolumes).missing
-	return decision.UnschedulableAndUnresolvable, []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}
+	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}}
 }
 
 // exceed tells whether a driver would have to attach more volumes to the node than

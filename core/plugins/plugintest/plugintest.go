@@ -135,8 +135,8 @@ func explained(p *framework.Plugin, in *framework.Input, row table.Row, v framew
 	if v == framework.Fits {
 		return ""
 	}
-	code, reasons := p.Explain(in, row, v)
-	return text(&decision.Status{Code: code, Reasons: reasons})
+	b := p.Explain(in, row, v)
+	return text(&decision.Status{Code: b.Code, Reasons: b.Reasons})
 }
 
 // kernel runs f over all rows at once and again over one, two and three rows

@@ -35,8 +35,8 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 	for _, r := range slices.Sorted(maps.Keys(want)) {
 		got := ""
 		if v := w.plugin.CellFilter.Filter(in, cells[r]); v != framework.Fits {
-			code, reasons := w.plugin.Explain(in, r, v)
-			got = fmt.Sprintf("%v: %s", code, strings.Join(reasons, ", "))
+			b := w.plugin.Explain(in, r, v)
+			got = fmt.Sprintf("%v: %s", b.Code, strings.Join(b.Reasons, ", "))
 		}
 		if got != want[r] {
 			t.Fatalf("node %v for %+v: %q, want %q", w.Node(r).Labels, q.list, got, want[r])

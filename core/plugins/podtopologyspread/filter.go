@@ -41,9 +41,9 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	return framework.Fits
 }
 
-func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	if v == unlabelled {
-		return decision.UnschedulableAndUnresolvable, []string{reasonLabel}
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonLabel}}
 	}
-	return decision.Unschedulable, []string{reasonSkew}
+	return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{reasonSkew}}
 }

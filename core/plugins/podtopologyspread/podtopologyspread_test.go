@@ -71,8 +71,7 @@ func verdicts(t *testing.T, p framework.Plugin, tb *table.Table, pod *object.Pod
 		if n := tb.Node(table.Row(r)); n != nil {
 			said[n.Name] = ""
 			if v := p.CellFilter.Filter(in, cell); v != framework.Fits {
-				_, reasons := p.Explain(in, table.Row(r), v)
-				said[n.Name] = strings.Join(reasons, ", ")
+				said[n.Name] = strings.Join(p.Explain(in, table.Row(r), v).Reasons, ", ")
 			}
 		}
 	}

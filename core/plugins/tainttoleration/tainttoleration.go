@@ -40,8 +40,8 @@ func New(f feature.Features) framework.Plugin {
 		},
 		FilterPlugin: framework.FilterPlugin{
 			Filter: pl.filter,
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-				return decision.UnschedulableAndUnresolvable, []string{reason}
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 			},
 		},
 		// There is nothing to prepare; the point is there to be configured.

@@ -95,12 +95,12 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-func explain(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 	var texts []string
 	for _, r := range reasons {
 		if v&r.verdict != 0 {
 			texts = append(texts, r.text)
 		}
 	}
-	return decision.UnschedulableAndUnresolvable, texts
+	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: texts}
 }

@@ -42,11 +42,11 @@ func New() framework.Plugin {
 		FilterPlugin: framework.FilterPlugin{
 			Filter: filter,
 			Costly: true,
-			Explain: func(_ *framework.Input, _ table.Row, v framework.Verdict) (decision.Code, []string) {
+			Explain: func(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
 				if v == diskTaken {
-					return decision.Unschedulable, []string{reasonDisk}
+					return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{reasonDisk}}
 				}
-				return decision.Unschedulable, []string{reasonInUse}
+				return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{reasonInUse}}
 			},
 		},
 	}

@@ -63,8 +63,8 @@ func New() framework.Plugin {
 		FilterPlugin: framework.FilterPlugin{
 			Filter: filter,
 			Costly: true,
-			Explain: func(*framework.Input, table.Row, framework.Verdict) (decision.Code, []string) {
-				return decision.UnschedulableAndUnresolvable, []string{reason}
+			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
+				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 			},
 		},
 	}
