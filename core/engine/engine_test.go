@@ -294,7 +294,7 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 		e.Decide(For(p, pod), nominated)
 	}
 	o := e.Decide(For(p, pod), nominated)
-	want := "1 {Spread Unschedulable [too many by 1]}; 1 {Together Unschedulable [no friend]}"
+	want := "1 {Spread Unschedulable [too many by 1] []}; 1 {Together Unschedulable [no friend] []}"
 	if got := answerOf(tb, o).tallies; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
