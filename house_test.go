@@ -23,6 +23,7 @@ var layers = [][]string{
 	{"core/resource", "core/match", "core/par", "core/shape"},
 	{"core/object"},
 	{"core/table", "core/decision"},
+	{"core/draw"},
 	{"core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},
 	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt"},

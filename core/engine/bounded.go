@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/profile"
-	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -142,7 +142,7 @@ func (x *boundedSearch) level(list []rated) (row table.Row, score int64) {
 		from := drawn
 		drawn = min(len(list), drawn+x.size)
 		for i := from; i < drawn; i++ {
-			at := i + ranking.DrawNumber(x.drawSeed()+uint64(i), len(list)-i)
+			at := i + draw.Number(x.drawSeed()+uint64(i), len(list)-i)
 			list[i], list[at] = list[at], list[i]
 		}
 		some, ok := x.ask(list[from:drawn])

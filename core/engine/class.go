@@ -4,10 +4,10 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
-	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -76,7 +76,7 @@ func (e *Engine) classWith(signature []byte) *class {
 		return v.class
 	}
 	c := &class{signature: string(signature)}
-	c.hash = ranking.Hash(c.signature)
+	c.hash = draw.Hash(c.signature)
 	if e.classBytes += len(signature); e.classBytes > classBytes {
 		clear(e.classes)
 		e.classBytes = len(signature)

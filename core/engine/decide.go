@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
@@ -152,7 +153,7 @@ func (o *Outcome) choose() {
 
 // drawSeed decides among equals: the engine's seed and the pod's UID do, whatever
 // was chosen before.
-func (o *Outcome) drawSeed() uint64 { return ranking.Seed(o.engine.seed, o.pod.UID, 0) }
+func (o *Outcome) drawSeed() uint64 { return draw.Seed(o.engine.seed, o.pod.UID, 0) }
 
 // filterGroups asks the filters by cells about each group, and returns the number
 // of feasible rows.

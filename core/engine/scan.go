@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -44,7 +44,7 @@ func (o *Outcome) scan() {
 
 // draw chooses one of the tied rows.
 func (o *Outcome) draw(tied []table.Row, isTied func(table.Row) bool) {
-	o.Row = ranking.Draw(o.drawSeed(), len(tied), ranking.Rows{
+	o.Row = draw.Row(o.drawSeed(), len(tied), draw.Rows{
 		Candidates: o.candidates(),
 		Candidate:  o.candidate,
 		Tied:       isTied,

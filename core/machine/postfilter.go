@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -60,7 +60,7 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 			PodsForNode: m.queue.NominatedTo, ChangedSince: m.queue.Renominated,
 		},
 		Disruption: framework.Disruption{Budgets: m.budgets, Evicting: m.evictingUID},
-		Draw:       func(n int) int { return ranking.DrawNumber(ranking.Seed(m.options.Seed, p.UID, attempt), n) },
+		Draw:       func(n int) int { return draw.Number(draw.Seed(m.options.Seed, p.UID, attempt), n) },
 		Check:      m.options.Check,
 	}
 }

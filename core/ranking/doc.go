@@ -44,5 +44,5 @@
 //
 // Values may differ on nearly every row. The index then gives up groups
 // (Grouped is false) and keeps the score of each row; the caller scans the rows
-// and chooses among the best with Draw.
+// and chooses among the best with draw.Row.
 package ranking

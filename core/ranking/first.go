@@ -3,6 +3,7 @@ package ranking
 import (
 	"math"
 
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -17,7 +18,7 @@ func (x *Index) PickThat(seed uint64, passes func(table.Row) bool) (row table.Ro
 			return -1, 0, 0
 		}
 		tied := func(r table.Row) bool { return x.totalIs(r, total) && passes(r) }
-		row = Draw(seed, ties, Rows{
+		row = draw.Row(seed, ties, draw.Rows{
 			Candidates: len(x.states),
 			Candidate:  func(i int) table.Row { return table.Row(i) },
 			Tied:       tied,

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -152,7 +152,7 @@ func (n *naive) renew(*rapid.T) {
 
 // bonus of a row, and whether its group fits: whatever, but alike for equal values.
 func bonus(seed int64, values ...int64) (int64, bool) {
-	h := Hash(fmt.Sprint(seed, values))
+	h := draw.Hash(fmt.Sprint(seed, values))
 	return int64(h % 50), h%7 != 0
 }
 
@@ -351,23 +351,5 @@ func TestTiesAreUniform(t *testing.T) {
 		if free := float64(best - 1); sum > free+4*math.Sqrt(2*free)+10 {
 			t.Errorf("%d ties: chi square %.0f", best, sum)
 		}
-	}
-}
-
-// Every number is drawn by some pod and attempt, about as often as the others,
-// and 0 where there is nothing to choose.
-func TestDrawNumber(t *testing.T) {
-	const n, pods = 7, 7000
-	var drawn [n]int
-	for i := range pods {
-		drawn[DrawNumber(Seed(1, types.UID(fmt.Sprint(i%100)), 1+i/100), n)]++
-	}
-	for i, times := range drawn {
-		if times < pods/n*8/10 || times > pods/n*12/10 {
-			t.Errorf("%d was drawn %d times of %d", i, times, pods)
-		}
-	}
-	if got := DrawNumber(1, 1) + DrawNumber(1, 0); got != 0 {
-		t.Errorf("of nothing %d was drawn", got)
 	}
 }

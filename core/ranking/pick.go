@@ -3,8 +3,7 @@ package ranking
 import (
 	"math"
 
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -33,86 +32,10 @@ func (x *Index) Pick(seed uint64) (row table.Row, total int64, ties int) {
 		g := &x.groups[s>>x.bits]
 		return g.Fits && g.Bonus+int64(x.scoreOf(s)) == total
 	}
-	return Draw(seed, ties, Rows{
+	return draw.Row(seed, ties, draw.Rows{
 		Candidates: len(x.states),
 		Candidate:  func(i int) table.Row { return table.Row(i) },
 		Tied:       tied,
 		Each:       func(f func(table.Row)) { x.eachBest(total, f) },
 	}), total, ties
-}
-
-// Rows is what Draw chooses from.
-type Rows struct {
-	Candidates int                     // how many rows were looked at
-	Candidate  func(i int) table.Row   // the i-th of them
-	Tied       func(table.Row) bool    // whether the row has the best total
-	Each       func(f func(table.Row)) // calls f with every row that has it, perhaps more than once
-}
-
-// sparse: where fewer than one in sparse candidates has the best total, those that
-// have it are looked up one by one.
-const sparse = 64
-
-// Draw chooses one of the ties, each with the same chance, whatever was chosen
-// before.
-func Draw(seed uint64, ties int, from Rows) table.Row {
-	random := source(seed)
-	if n := from.Candidates; ties*sparse >= n {
-		for range 100 * sparse { // that all miss will hardly ever happen
-			if r := from.Candidate(int(random.next() % uint64(n))); from.Tied(r) {
-				return r
-			}
-		}
-	}
-	salt, least, row := random.next(), uint64(0), table.Row(-1)
-	from.Each(func(r table.Row) {
-		if key := mix(salt + uint64(r)*golden); row < 0 || key < least {
-			row, least = r, key
-		}
-	})
-	return row
-}
-
-// DrawNumber is a number in [0, n), each with the same chance; the seed decides.
-// It is 0 if there is nothing to choose.
-func DrawNumber(seed uint64, n int) int {
-	if n <= 1 {
-		return 0
-	}
-	random := source(seed)
-	return int(random.next() % uint64(n))
-}
-
-// Seed is the seed of a draw for a pod, by the scheduler's seed. It differs
-// between attempts; 0 is any of them.
-func Seed(seed uint64, uid types.UID, attempt int) uint64 {
-	return seed ^ Hash(string(uid)) ^ mix(uint64(attempt))
-}
-
-// source is a stream of uniform numbers (splitmix64).
-type source uint64
-
-const golden = 0x9e3779b97f4a7c15
-
-func (s *source) next() uint64 {
-	*s += golden
-	return mix(uint64(*s))
-}
-
-// mix spreads every bit of x over the result; no two results are the same.
-func mix(x uint64) uint64 {
-	x ^= x >> 30
-	x *= 0xbf58476d1ce4e5b9
-	x ^= x >> 27
-	x *= 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// Hash is FNV-1a, mixed: the same on every machine and in every run.
-func Hash(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return mix(h)
 }

@@ -2,6 +2,8 @@ package generate
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -116,11 +118,9 @@ func Cluster(name string, seed uint64) (World, error) {
 	return b.world(name, seed), nil
 }
 
-// hash keeps the streams of two mixes with the same seed apart (FNV-1a).
+// hash keeps the streams of two mixes with the same seed apart.
 func hash(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, s) // never fails
+	return h.Sum64()
 }

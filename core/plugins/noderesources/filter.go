@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -58,7 +59,7 @@ func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
 		if bit := firstResource + len(list); bit <= lastResource {
 			c.flag = 1 << bit
 		} else {
-			c.flag, c.code = noOwnBit, hashBits(bit)
+			c.flag, c.code = noOwnBit, hashBits(name)
 		}
 		list = append(list, c)
 	}
@@ -73,12 +74,10 @@ func (ig ignored) checks(t *table.Table, requests *resource.Vector) []check {
 	return list
 }
 
-// hashBits returns bits among firstResource..lastResource that tell n from
-// others with a probability next to certainty.
-func hashBits(n int) framework.Verdict {
-	x := uint64(n) * 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	return framework.Verdict(x^x>>27) & (1<<(lastResource+1) - 1<<firstResource)
+// hashBits returns bits among firstResource..lastResource that tell the resource
+// from others with a probability next to certainty.
+func hashBits(name v1.ResourceName) framework.Verdict {
+	return framework.Verdict(draw.Hash(string(name))) & (1<<(lastResource+1) - 1<<firstResource)
 }
 
 // filter: each resource must be free in the amount requested, and the node
