@@ -65,7 +65,7 @@ func (o *Outcome) pickThat(scorers []profile.Scorer, passes func(table.Row) bool
 	if len(scorers) > 0 {
 		return o.pickBounded(scorers, passes)
 	}
-	return o.view.index.PickThat(o.drawSeed(), passes)
+	return o.view.index.Pick(o.drawSeed(), passes)
 }
 
 // weighsNodes tells whether the scorer is told how many nodes are feasible.
@@ -87,8 +87,17 @@ func (o *Outcome) extremesThat(s *scorer, passes func(table.Row) bool) extremes 
 	if len(values) < 2 {
 		return extremesOver(values)
 	}
+	holds := make([]bool, len(groups)) // the value in question
 	held := func(value int64) bool {
-		return o.view.index.Any(func(g *ranking.Group) bool { return g.Fits && rawOf(g) == value }, passes)
+		for i := range groups {
+			holds[i] = groups[i].Fits && rawOf(&groups[i]) == value
+		}
+		for r, g := range o.view.index.FeasibleRows() {
+			if holds[g] && passes(r) {
+				return true
+			}
+		}
+		return false
 	}
 	low := slices.IndexFunc(values, held)
 	if low < 0 {

@@ -52,13 +52,13 @@ type rated struct {
 	total int64
 }
 
-// pickBounded is the index's PickThat where hosted scores are added.
+// pickBounded is the index's Pick where hosted scores are added.
 func (o *Outcome) pickBounded(scorers []profile.Scorer, passes func(table.Row) bool) (row table.Row, score int64, ties int) {
 	x := boundedSearch{Outcome: o, scorers: scorers, passes: passes, best: math.MinInt64, size: leastAsked}
 	for _, s := range scorers {
 		x.most += maxScore * s.Weight
 	}
-	first, top, _ := o.view.index.PickThat(o.drawSeed(), passes)
+	first, top, _ := o.view.index.Pick(o.drawSeed(), passes)
 	if first < 0 {
 		return -1, 0, 0
 	}
@@ -91,9 +91,10 @@ func (o *Outcome) pickBounded(scorers []profile.Scorer, passes func(table.Row) b
 // rowsFrom lists the feasible rows with at least the total, the highest first.
 func (o *Outcome) rowsFrom(least int64) []rated {
 	list := o.engine.rated[:0]
-	for r := range o.view.index.Rows() {
-		if total, ok := o.view.index.Total(table.Row(r)); ok && total >= least {
-			list = append(list, rated{table.Row(r), total})
+	index, groups := o.view.index, o.view.index.Groups()
+	for r, at := range index.FeasibleRows() {
+		if g := &groups[at]; g.Fits && g.Bonus+index.Score(r) >= least {
+			list = append(list, rated{r, g.Bonus + index.Score(r)})
 		}
 	}
 	o.engine.rated = list

@@ -52,11 +52,13 @@ func (v *view) compareFresh(t *table.Table) error {
 			}
 		}
 	}
-	if !v.index.Equal(fresh.index) {
-		return fmt.Errorf("kept %d feasible (%d out of range) and causes %v; fresh %d (%d) and %v", v.index.Feasible,
-			v.index.OutOfRange, v.index.Causes(), fresh.index.Feasible, fresh.index.OutOfRange, fresh.index.Causes())
+	kept, now := v.index, fresh.index
+	causes, causesNow := maps.Collect(kept.Causes()), maps.Collect(now.Causes())
+	if kept.Feasible != now.Feasible || kept.OutOfRange != now.OutOfRange || !maps.Equal(causes, causesNow) {
+		return fmt.Errorf("kept %d feasible (%d out of range) and causes %v; fresh %d (%d) and %v",
+			kept.Feasible, kept.OutOfRange, causes, now.Feasible, now.OutOfRange, causesNow)
 	}
-	if err := v.compareCells(fresh, t); err != nil || !v.index.Grouped() {
+	if err := v.compareCells(fresh, t); err != nil || !v.index.Grouped {
 		return err
 	}
 	return v.index.Check(v.shared.raw)
@@ -112,7 +114,7 @@ func (v *view) weighAll(s *scorer) {
 		return
 	}
 	counts := map[int64]int{}
-	for _, r := range v.index.AppendFeasible(nil) {
+	for r := range v.index.FeasibleRows() {
 		counts[v.values(s.column)[r]]++
 	}
 	s.CellScore.FeasibleNodes(&s.in, sortedCells(counts))

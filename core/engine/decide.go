@@ -126,7 +126,7 @@ func (o *Outcome) decidedByGroups() bool {
 
 // groupable is decidedByGroups except for what hosted plugins say.
 func (o *Outcome) groupable() bool {
-	return o.view.index.Grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
+	return o.view.index.Grouped && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
 }
 
 // choose finds the feasible row with the highest total; among equals a draw
@@ -142,7 +142,7 @@ func (o *Outcome) choose() {
 	case !o.scoreHosted():
 	case o.decidedByGroups():
 		o.scoreGroups()
-		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed())
+		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed(), nil)
 	default:
 		o.scan() // scan.go
 	}
@@ -290,7 +290,7 @@ func (o *Outcome) candidates() int {
 	if o.narrowed != nil {
 		return len(o.narrowed)
 	}
-	return o.view.index.Rows()
+	return o.engine.table.Rows()
 }
 
 func (o *Outcome) candidate(i int) table.Row {
@@ -312,7 +312,9 @@ func (o *Outcome) feasibleRows() []table.Row {
 	}
 	list := o.engine.list[:0]
 	if o.narrowed == nil && o.nominated.blocked == nil && o.extenders == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
-		list = o.view.index.AppendFeasible(list)
+		for r := range o.view.index.FeasibleRows() {
+			list = append(list, r)
+		}
 	} else {
 		for i, n := 0, o.candidates(); i < n; i++ {
 			if r := o.candidate(i); o.fits(r) {

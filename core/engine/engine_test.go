@@ -109,7 +109,7 @@ func keeping(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod)
 		e.Decide(For(p, pod), nil)
 	}
 	v := e.classOf(For(p, pod)).view
-	if v == nil || !v.index.Grouped() {
+	if v == nil || !v.index.Grouped {
 		t.Fatal("no view with groups after two decisions")
 	}
 	return e, v
@@ -124,8 +124,8 @@ func TestViewsGrow(t *testing.T) {
 	for i := range 20 {
 		tb.SetNode(newNode(fmt.Sprint("more-", i), nil, 4000, 4000))
 	}
-	if e.Decide(For(p, pod), nil); v.index.Rows() != 220 || v.shared.generation != generation {
-		t.Errorf("%d rows, generation %d", v.index.Rows(), v.shared.generation)
+	if e.Decide(For(p, pod), nil); v.index.Feasible != 220 || v.shared.generation != generation {
+		t.Errorf("%d feasible rows, generation %d", v.index.Feasible, v.shared.generation)
 	}
 	if err := e.Check(); err != nil {
 		t.Error(err)

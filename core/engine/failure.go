@@ -19,11 +19,21 @@ func (v *view) isFailure(c ranking.Cause) bool {
 	return least != 0 && framework.Verdict(c.Verdict) >= least
 }
 
+// hasFailure tells whether a filter that is kept failed on some row.
+func (v *view) hasFailure() bool {
+	for c := range v.index.Causes() {
+		if v.isFailure(c) {
+			return true
+		}
+	}
+	return false
+}
+
 // failure is how a filter failed on a node that no filter before it rejects; nil
 // where none did. As with v1.36, deciding on the pod then fails, whatever other
 // nodes say. What is kept of such a class is dropped.
 func (o *Outcome) failure() *decision.Status {
-	kept := o.view.fallible && o.view.index.HasCause(o.view.isFailure)
+	kept := o.view.fallible && o.view.hasFailure()
 	if !kept && !o.hosted.failed {
 		return nil
 	}

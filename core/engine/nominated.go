@@ -137,10 +137,11 @@ func (o *Outcome) tryNominatedOthers() {
 	if !n.tried { // the pod is where it was nominated to
 		o.tryNominated()
 	}
+	rejected := func(r table.Row) bool { return o.view.index.Cause(r).Rejects() }
 	if o.Local() && o.narrowed == nil {
-		n.others = o.refreshCauses(&o.view.onRejected, o.view.index.IsRejected)
+		n.others = o.refreshCauses(&o.view.onRejected, rejected)
 	} else {
-		n.blocked = o.tryNominatedRows(n.blocked, o.view.index.IsRejected)
+		n.blocked = o.tryNominatedRows(n.blocked, rejected)
 	}
 }
 

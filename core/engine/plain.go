@@ -42,9 +42,8 @@ func (v *view) askFilters(t *table.Table) {
 		v.scorers[k].column = column{kept: true, at: k}
 	}
 	v.index = ranking.New(ranking.Shape{Own: len(v.scorers)}, nil)
-	v.index.Ungroup()
 	v.index.Resize(t.Rows())
-	v.index.Begin()
+	v.index.Begin(nil)
 	found := ranking.Answers{Filter: make([]int16, t.Rows()), Verdict: make([]uint64, t.Rows()), Score: make([]int64, t.Rows())}
 	for i, r := range t.All() {
 		c := ranking.Cause{Filter: ranking.NoNode}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +30,7 @@ func (o *Outcome) tally() []decision.Tally {
 	counts := map[ranking.Cause]int{}
 	samples := map[ranking.Cause]table.Row{}
 	if o.narrowed == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
-		counts = o.view.index.Causes()
+		counts = maps.Collect(o.view.index.Causes())
 		recount := func(r table.Row, c ranking.Cause) {
 			if was := o.view.index.Cause(r); was.Rejects() {
 				uncount(counts, was)

@@ -90,9 +90,9 @@ func (v *view) values(c column) []int64 {
 // valueOf is the group's value for the column.
 func (v *view) valueOf(g *ranking.Group, c column) int64 {
 	if c.shared {
-		return v.index.Shared(g, c.at)
+		return v.shared.combinations.Value(g, c.at)
 	}
-	return v.index.Own(g, c.at)
+	return g.Own(c.at)
 }
 
 // assignColumns gives a column to each scorer that is normalised, and to each
@@ -185,7 +185,7 @@ func (v *view) refreshOwn(t *table.Table, workers int, found *scratch) (evaluate
 		evaluated = len(found.rows)
 	} else {
 		v.rebuild(t, workers, found)
-		evaluated = v.index.Rows()
+		evaluated = t.Rows()
 	}
 	v.index.Count()
 	v.revision = t.Revision()
@@ -212,15 +212,10 @@ func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	if slices.ContainsFunc(v.rowFilters, alone) {
 		workers = 1
 	}
-	if v.shared.combinations.Full {
-		v.index.Ungroup()
-	}
-	for {
-		v.index.Begin()
-		if evaluateAll(t, workers, found, v.evaluate, v.update) || !v.index.Grouped() {
-			return
-		}
-		v.index.Ungroup()
+	v.index.Begin(nil)
+	if !evaluateAll(t, workers, found, v.evaluate, v.update) {
+		v.index.Begin(nil)
+		evaluateAll(t, workers, found, v.evaluate, v.update)
 	}
 }
 

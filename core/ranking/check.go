@@ -28,12 +28,12 @@ func (x *Index) checkGroup(id int32, shared [][]int64) error {
 		}
 		score := x.scoreOf(s)
 		for k, column := range shared {
-			if x.Shared(g, k) != column[r] {
+			if x.shape.Shared.Value(g, k) != column[r] {
 				return fmt.Errorf("row %d has another shared value", r)
 			}
 		}
 		for k, column := range x.own {
-			if x.Own(g, k) != column[r] {
+			if g.Own(k) != column[r] {
 				return fmt.Errorf("row %d has another value", r)
 			}
 		}

@@ -62,6 +62,9 @@ func (c *Combinations) Set(r table.Row, columns [][]int64) bool {
 	return true
 }
 
+// Value is the k-th value of the group's rows.
+func (c *Combinations) Value(g *Group, k int) int64 { return c.list[g.key.shared][k] }
+
 // Reuse takes the room of others that nobody uses any more.
 func (c *Combinations) Reuse(old *Combinations) { c.of = old.of }
 

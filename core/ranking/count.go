@@ -9,14 +9,14 @@ func (x *Index) Count() {
 	x.Feasible, x.OutOfRange = 0, 0
 	clear(x.causes.rows)
 	switch {
-	case x.ungrouped:
+	case !x.Grouped:
 		x.countUngrouped()
 	case x.shape.Brief:
 		x.countBest()
 	default:
 		x.countByScore()
 	}
-	if !x.ungrouped {
+	if x.Grouped {
 		for id := range x.groups {
 			x.Feasible += x.groups[id].Rows
 		}

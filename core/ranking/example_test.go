@@ -2,6 +2,7 @@ package ranking_test
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -18,22 +19,22 @@ func Example() {
 	for _, r := range []table.Row{0, 1, 2, 4} {
 		shared.Set(r, nil)
 	}
-	index.Begin()
+	index.Begin(nil)
 	index.Update([]table.Row{0, 1, 2, 3, 4, 5}, &ranking.Answers{
 		Filter:  []int16{0, 0, 0, 2, 0, 2},
 		Verdict: []uint64{0, 0, 0, 1, 0, 1},
 		Score:   []int64{71, 71, 90, 0, 40, 0},
 	})
 	index.Count()
-	fmt.Println(index.Feasible, "feasible; by cause", index.Causes())
+	fmt.Println(index.Feasible, "feasible; by cause", maps.Collect(index.Causes()))
 
 	pick := func() {
 		groups := index.Groups()
 		for i := range groups {
 			g := &groups[i]
-			g.Fits, g.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[index.Own(g, 0)]
+			g.Fits, g.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[g.Own(0)]
 		}
-		row, total, ties := index.Pick(1)
+		row, total, ties := index.Pick(1, nil)
 		fmt.Printf("row %d with %d, %d ties\n", row, total, ties)
 	}
 	pick()

@@ -41,15 +41,12 @@ const (
 	unlisted = maxScore
 )
 
-// Groups are the groups of an index that is Grouped. They stay in place until the
+// Groups are the groups, where the index is Grouped. They stay in place until the
 // next Update.
 func (x *Index) Groups() []Group { return x.groups }
 
-// Shared is the group's k-th shared value.
-func (x *Index) Shared(g *Group, k int) int64 { return x.shape.Shared.list[g.key.shared][k] }
-
 // Own is the group's k-th own value.
-func (x *Index) Own(g *Group, k int) int64 { return g.key.own[k] }
+func (g *Group) Own(k int) int64 { return g.key.own[k] }
 
 // sharedGroups are the groups of rows, where shared values alone tell rows apart.
 func (s *Shape) sharedGroups() []int32 {

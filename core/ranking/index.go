@@ -1,7 +1,7 @@
 package ranking
 
 import (
-	"maps"
+	"iter"
 
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -24,7 +24,8 @@ const maxScore = 1 << 12
 
 // Shape says what an index is to hold.
 type Shape struct {
-	// Shared are the values that classes share, as combinations.
+	// Shared are the values that classes share, as combinations; nil: there are no
+	// groups.
 	Shared *Combinations
 	// Own is the number of values besides; each has a column of the index.
 	Own int
@@ -46,6 +47,9 @@ type Index struct {
 	Feasible int
 	// OutOfRange is the number of feasible rows with a negative score.
 	OutOfRange int
+	// Grouped: the feasible rows are in groups. Else each has state 0, and its score
+	// is in scores.
+	Grouped bool
 
 	shape  Shape
 	own    [][]int64 // columns of own values
@@ -55,11 +59,7 @@ type Index struct {
 	// counted: all counts agree with the states. While they do not, Update writes
 	// states alone, and Count is to follow.
 	counted bool
-
-	// ungrouped: there are no groups. A feasible row has state 0, and its score is
-	// in scores.
-	ungrouped bool
-	scores    []int64
+	scores  []int64
 }
 
 // Answers are what was found out about a list of rows, by place in the list.
@@ -73,7 +73,7 @@ type Answers struct {
 }
 
 // New returns an index. It takes the room of an old one that nobody uses any more
-// (nil: there is none). Nothing is known of the rows: Begin or BeginWith is to follow.
+// (nil: there is none). Nothing is known of the rows: Begin is to follow.
 func New(shape Shape, old *Index) *Index {
 	x := &Index{shape: shape, own: make([][]int64, shape.Own)}
 	if old != nil {
@@ -82,16 +82,13 @@ func New(shape Shape, old *Index) *Index {
 	}
 	for x.bits = 1; shape.Highest >= 1<<x.bits; x.bits++ {
 	}
-	x.ungrouped = shape.Own > maxValues || shape.Highest >= maxScore
+	x.Grouped = shape.Shared != nil && shape.Own <= maxValues && shape.Highest < maxScore
 	return x
 }
 
-// Grouped tells whether the index has groups.
-func (x *Index) Grouped() bool { return !x.ungrouped }
-
-// Ungroup gives up groups, for good. All rows are then to be updated anew.
-func (x *Index) Ungroup() {
-	x.ungrouped = true
+// ungroup gives up groups, for good.
+func (x *Index) ungroup() {
+	x.Grouped = false
 	x.scores = extend(x.scores, len(x.states))
 }
 
@@ -100,7 +97,7 @@ func (x *Index) Resize(n int) {
 	for r := len(x.states); r < n; r++ {
 		x.states = append(x.states, vacant)
 	}
-	if x.ungrouped {
+	if !x.Grouped {
 		x.scores = extend(x.scores, n)
 	}
 	for k := range x.own {
@@ -108,36 +105,28 @@ func (x *Index) Resize(n int) {
 	}
 }
 
-// Rows is the number of rows.
-func (x *Index) Rows() int { return len(x.states) }
-
 // Column is the column of an own value. A row's entry is to be written before the
 // row is updated.
 func (x *Index) Column(k int) []int64 { return x.own[k] }
 
-// Begin forgets all rows. Each is then to be updated once, up to Count.
-func (x *Index) Begin() {
-	if x.shape.Own > 0 || x.ungrouped { // else no state is read before it is written
+// Begin forgets all rows. Each is then to be updated once, up to Count. Where some
+// rows are named, they alone are to be updated and asked about: what the index says of
+// others means nothing, and it has no groups.
+func (x *Index) Begin(only []table.Row) {
+	if only != nil || x.Grouped && x.shape.Shared.Full {
+		x.ungroup()
+	}
+	switch {
+	case only != nil:
+		for _, r := range only {
+			x.states[r] = vacant
+		}
+	case x.shape.Own > 0 || !x.Grouped: // else no state is read before it is written
 		for r := range x.states {
 			x.states[r] = vacant
 		}
 	}
-	x.reset()
-	x.counted = false
-}
-
-// BeginWith makes these rows vacant. They alone are to be updated and asked about;
-// what the index says of others means nothing. It has no groups then.
-func (x *Index) BeginWith(rows []table.Row) {
-	x.Ungroup()
-	for _, r := range rows {
-		x.states[r] = vacant
-	}
-	x.reset()
-	x.counted = true
-}
-
-func (x *Index) reset() {
+	x.counted = only != nil
 	x.causes.reset()
 	x.Feasible, x.OutOfRange = 0, 0
 	x.groups = x.groups[:0]
@@ -146,10 +135,20 @@ func (x *Index) reset() {
 
 // Update notes what was found out about the rows. It returns false where it
 // cannot: there are too many groups or causes, or a score is out of range. All
-// rows are then to be updated anew, without groups. Count is to follow before the
-// index is asked anything.
+// rows are then to be updated anew (Begin), without groups if all were updated before
+// the failure. Count is to follow before the index is asked anything.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
-	if !x.ungrouped && x.shape.Own == 0 {
+	if x.update(rows, found) {
+		return true
+	}
+	if !x.counted {
+		x.ungroup()
+	}
+	return false
+}
+
+func (x *Index) update(rows []table.Row, found *Answers) bool {
+	if x.Grouped && x.shape.Own == 0 {
 		if x.addCombinations(); !x.counted {
 			return x.fill(rows, found)
 		}
@@ -164,7 +163,7 @@ func (x *Index) Update(rows []table.Row, found *Answers) bool {
 		if !x.statesFor(some, found, from, were, are) {
 			return false
 		}
-		if x.ungrouped {
+		if !x.Grouped {
 			for i, r := range some {
 				x.keepScore(r, were[i], are[i], found.Score[from+i])
 			}
@@ -210,7 +209,7 @@ const block = 64
 // was found out; false where one has none.
 func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are []rowState) bool {
 	filters, scores := found.Filter[from:][:len(are)], found.Score[from:][:len(are)]
-	quick := !x.ungrouped && x.shape.Own == 0
+	quick := x.Grouped && x.shape.Own == 0
 	groups, bits, signs := x.shape.sharedGroups(), x.bits&31, int64(0)
 	for i, r := range rows {
 		if quick && filters[i] == Feasible {
@@ -230,7 +229,7 @@ func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are 
 // where there is none.
 func (x *Index) stateFor(r table.Row, was rowState, found *Answers, i int) (rowState, bool) {
 	switch filter := found.Filter[i]; {
-	case filter == Feasible && x.ungrouped:
+	case filter == Feasible && !x.Grouped:
 		return 0, true
 	case filter == Feasible:
 		g, score := x.groupFor(r, was), found.Score[i]
@@ -260,7 +259,7 @@ func (x *Index) leave(was rowState) {
 		x.causes.rows[was.cause()]--
 	default:
 		x.Feasible--
-		if !x.ungrouped {
+		if x.Grouped {
 			x.counted = x.groups[was>>x.bits].remove(x.scoreOf(was))
 		}
 	}
@@ -274,7 +273,7 @@ func (x *Index) join(r table.Row, now rowState) {
 		x.causes.rows[now.cause()]++
 	default:
 		x.Feasible++
-		if !x.ungrouped {
+		if x.Grouped {
 			x.addRow(int32(now>>x.bits), x.scoreOf(now), r)
 		}
 	}
@@ -289,22 +288,21 @@ func (x *Index) scoreOf(s rowState) int32 { return int32(s) & (1<<x.bits - 1) }
 // IsFeasible tells whether no filter rejects the row.
 func (x *Index) IsFeasible(r table.Row) bool { return x.states[r].feasible() }
 
-// IsRejected tells whether a filter rejects the row.
-func (x *Index) IsRejected(r table.Row) bool { return x.states[r] < vacant }
-
-// AppendFeasible appends the feasible rows, in order.
-func (x *Index) AppendFeasible(list []table.Row) []table.Row {
-	for r, s := range x.states {
-		if s.feasible() {
-			list = append(list, table.Row(r))
+// FeasibleRows are the feasible rows, in order, each with its place among the Groups;
+// 0 where the index is not Grouped.
+func (x *Index) FeasibleRows() iter.Seq2[table.Row, int] {
+	return func(yield func(table.Row, int) bool) {
+		for r, s := range x.states {
+			if s.feasible() && !yield(table.Row(r), int(s>>x.bits)) {
+				return
+			}
 		}
 	}
-	return list
 }
 
 // Score is the score of a feasible row.
 func (x *Index) Score(r table.Row) int64 {
-	if x.ungrouped {
+	if !x.Grouped {
 		return x.scores[r]
 	}
 	return int64(x.scoreOf(x.states[r]))
@@ -323,28 +321,13 @@ func (x *Index) Cause(r table.Row) Cause {
 	}
 }
 
-// Causes counts the rejected rows by cause.
-func (x *Index) Causes() map[Cause]int {
-	counts := map[Cause]int{}
-	for id, n := range x.causes.rows {
-		if n > 0 {
-			counts[x.causes.list[id]] = n
+// Causes are the causes for which rows are rejected, each with the number of rows.
+func (x *Index) Causes() iter.Seq2[Cause, int] {
+	return func(yield func(Cause, int) bool) {
+		for id, n := range x.causes.rows {
+			if n > 0 && !yield(x.causes.list[id], n) {
+				return
+			}
 		}
 	}
-	return counts
-}
-
-// HasCause tells whether some row is rejected for a cause that is so.
-func (x *Index) HasCause(is func(Cause) bool) bool {
-	for id, n := range x.causes.rows {
-		if n > 0 && is(x.causes.list[id]) {
-			return true
-		}
-	}
-	return false
-}
-
-// Equal tells whether two indexes count the same.
-func (x *Index) Equal(y *Index) bool {
-	return x.Feasible == y.Feasible && x.OutOfRange == y.OutOfRange && maps.Equal(x.Causes(), y.Causes())
 }

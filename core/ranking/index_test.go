@@ -108,10 +108,9 @@ func (n *naive) rebuild() {
 	}
 	n.shape.Shared.Reset(len(n.shared))
 	n.index.Resize(len(n.rows))
-	if n.index.Begin(); !n.update(all...) {
-		n.index.Ungroup()
-		n.index.Begin()
+	if n.index.Begin(nil); !n.update(all...) {
 		n.shape.Shared.Full = true
+		n.index.Begin(nil)
 		n.update(all...)
 	}
 	n.index.Count()
@@ -157,7 +156,7 @@ func bonus(seed int64, values ...int64) (int64, bool) {
 }
 
 func (n *naive) pick(t *rapid.T) {
-	if !n.index.Grouped() {
+	if !n.index.Grouped {
 		return
 	}
 	seed, best, tied := n.rand.Int64(), int64(math.MinInt64), map[table.Row]bool{}
@@ -178,17 +177,17 @@ func (n *naive) pick(t *rapid.T) {
 		g := &n.index.Groups()[i]
 		var values []int64
 		for k := range n.shared {
-			values = append(values, n.index.Shared(g, k))
+			values = append(values, n.shape.Shared.Value(g, k))
 		}
 		for k := range n.shape.Own {
-			values = append(values, n.index.Own(g, k))
+			values = append(values, g.Own(k))
 		}
 		g.Bonus, g.Fits = bonus(seed, values...)
 	}
 	if len(tied) == 0 {
 		return
 	}
-	row, total, ties := n.index.Pick(uint64(seed))
+	row, total, ties := n.index.Pick(uint64(seed), nil)
 	if !tied[row] || total != best || ties != len(tied) {
 		t.Fatalf("picked row %d, total %d, %d ties; want one of %v with %d", row, total, ties, slices.Sorted(maps.Keys(tied)), best)
 	}
@@ -202,8 +201,8 @@ func (n *naive) check(t *rapid.T) {
 		if got := n.index.Cause(r); got.Filter != is.cause.Filter || (is.cause.Rejects() && got != is.cause) {
 			t.Fatalf("row %d: %v, want %v", r, got, is.cause)
 		}
-		if n.index.IsFeasible(r) != (is.cause.Filter == Feasible) || n.index.IsRejected(r) != is.cause.Rejects() {
-			t.Fatalf("row %d is feasible: %t, rejected: %t", r, n.index.IsFeasible(r), n.index.IsRejected(r))
+		if n.index.IsFeasible(r) != (is.cause.Filter == Feasible) {
+			t.Fatalf("row %d is feasible: %t", r, n.index.IsFeasible(r))
 		}
 		switch {
 		case is.cause.Rejects():
@@ -218,13 +217,19 @@ func (n *naive) check(t *rapid.T) {
 			}
 		}
 	}
-	if n.index.Feasible != feasible || n.index.OutOfRange != outOfRange || !maps.Equal(n.index.Causes(), causes) {
-		t.Fatalf("%d feasible, %d out of range, %v; want %d, %d, %v", n.index.Feasible, n.index.OutOfRange, n.index.Causes(), feasible, outOfRange, causes)
+	if n.index.Feasible != feasible || n.index.OutOfRange != outOfRange || !maps.Equal(maps.Collect(n.index.Causes()), causes) {
+		t.Fatalf("%d feasible, %d out of range, %v; want %d, %d, %v", n.index.Feasible, n.index.OutOfRange, maps.Collect(n.index.Causes()), feasible, outOfRange, causes)
 	}
-	if got := n.index.AppendFeasible(nil); !slices.Equal(got, list) {
+	var got []table.Row
+	for r, g := range n.index.FeasibleRows() {
+		if got = append(got, r); n.index.Grouped && n.index.Groups()[g].Rows == 0 {
+			t.Fatalf("row %d is in group %d, which has no rows", r, g)
+		}
+	}
+	if !slices.Equal(got, list) {
 		t.Fatalf("feasible rows %v, want %v", got, list)
 	}
-	if n.index.Grouped() {
+	if n.index.Grouped {
 		if err := n.index.Check(n.shared); err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +253,7 @@ func equals(n int, score func(r int) int64) *Index {
 	x := New(Shape{Shared: &Combinations{}, Highest: 100}, nil)
 	x.shape.Shared.Resize(n)
 	x.Resize(n)
-	x.Begin()
+	x.Begin(nil)
 	for r := range n {
 		x.set(table.Row(r), score(r))
 	}
@@ -285,7 +290,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 		x := New(Shape{Shared: &Combinations{}, Own: 1, Highest: 100}, nil)
 		x.shape.Shared.Resize(10)
 		x.Resize(10)
-		x.Begin()
+		x.Begin(nil)
 		for r := range table.Row(10) {
 			x.shape.Shared.Set(r, shared)
 			x.Update([]table.Row{r}, &Answers{Filter: []int16{Feasible}, Verdict: []uint64{0}, Score: []int64{int64(r)}})
@@ -310,7 +315,7 @@ func TestListsAreBounded(t *testing.T) {
 			x.set(table.Row(r), int64(100-(round+r%3)%20))
 			if g := &x.groups[0]; r%8 == 0 {
 				g.Fits = true
-				x.Pick(uint64(r))
+				x.Pick(uint64(r), nil)
 				listed := 0
 				for _, list := range g.lists {
 					listed += len(list)
@@ -338,7 +343,7 @@ func TestTiesAreUniform(t *testing.T) {
 		x.groups[0].Fits = true
 		counts := make([]int, best)
 		for seed := range 100 * best {
-			row, _, ties := x.Pick(uint64(seed))
+			row, _, ties := x.Pick(uint64(seed), nil)
 			if ties != best {
 				t.Fatalf("%d ties, want %d", ties, best)
 			}
