@@ -128,6 +128,10 @@ func (m *Machine) readReplied(e ReadReply) {
 	if ps == nil {
 		return
 	}
+	if ps.goneByRead != nil {
+		m.goneReplied(ps, e)
+		return
+	}
 	c := ps.binding
 	if c == nil || c.phase != readSent {
 		m.recheckReplied(ps, e)
@@ -140,8 +144,8 @@ func (m *Machine) readReplied(e ReadReply) {
 	}
 	c.lost.NotShown()
 	switch {
-	case e.Pod == nil || e.Pod.UID != e.UID:
-		m.endPod(ps)
+	case !e.exists():
+		m.endReadPod(ps)
 	case e.Pod.NodeName != "":
 		m.podSet(e.Pod)
 	case c.lost.Refusal != nil:

@@ -151,7 +151,7 @@ func (w *world) checkRest() {
 	}
 	for _, ps := range w.m.sortedStates() {
 		switch {
-		case ps.binding != nil, ps.ended != nil, ps.unconfirmed != nil, ps.eviction != nil, w.m.names[ps.pod.NamespacedName()] != ps:
+		case ps.binding != nil, ps.ended != nil, ps.unconfirmed != nil, ps.goneByRead != nil, ps.eviction != nil, w.m.names[ps.pod.NamespacedName()] != ps:
 			w.Fatalf("more is remembered of %s than that it is there: %+v", ps.pod.UID, ps)
 		case ps.nominating != nil:
 			w.Fatalf("a nomination of %s was asked for and is not shown: %q", ps.pod.UID, *ps.nominating)

@@ -53,7 +53,10 @@ func (m *Machine) Pods() []*object.Pod {
 }
 
 // Knows tells whether the machine has heard of a pod of that name that is not gone.
-func (m *Machine) Knows(name types.NamespacedName) bool { return m.names[name] != nil }
+func (m *Machine) Knows(name types.NamespacedName) bool {
+	ps := m.names[name]
+	return ps != nil && ps.goneByRead == nil
+}
 
 // Profiles are the names of the profiles, sorted.
 func (m *Machine) Profiles() []string { return slices.Sorted(maps.Keys(m.profiles)) }

@@ -16,13 +16,25 @@ func (m *Machine) KnownPods() []Known {
 	pods := make([]Known, 0, len(m.names))
 	for name, ps := range m.names { // any order: so it says
 		k := Known{Name: name, UID: ps.pod.UID, Version: ps.pod.Version}
-		pl := m.table.Pod(ps.pod.UID)
-		if on := ps.pod.NodeName; on == "" && pl == nil && ps.entry == nil && !ps.pod.Terminating || on != "" && (pl == nil || m.table.Name(pl.Row) != on) {
+		if !m.isWhereShown(ps) {
 			k.Version = ""
 		}
 		pods = append(pods, k)
 	}
 	return pods
+}
+
+// isWhereShown tells whether the pod is where the API showed that it belongs.
+func (m *Machine) isWhereShown(ps *podState) bool {
+	pl := m.table.Pod(ps.pod.UID)
+	switch on := ps.pod.NodeName; {
+	case ps.goneByRead != nil:
+		return false
+	case on == "":
+		return pl != nil || ps.entry != nil || ps.pod.Terminating
+	default:
+		return pl != nil && m.table.Name(pl.Row) == on
+	}
 }
 
 // KnownNodes lists the nodes of the table.

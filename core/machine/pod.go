@@ -24,6 +24,9 @@ func (m *Machine) podSet(p *object.Pod) {
 	case p.Terminal:
 		m.podGone(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
 		return
+	case ps != nil && ps.goneByRead != nil:
+		m.shownAfterGone(ps)
+		return
 	case p.NodeName == "" && !ours:
 		return
 	case ps == nil:
@@ -171,7 +174,7 @@ func (m *Machine) endPod(ps *podState) {
 		delete(m.names, name)
 	}
 	m.setAssumed(ps, false)
-	ps.unconfirmed, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, false, nil, nil, nil
+	ps.unconfirmed, ps.goneByRead, ps.toldGated, ps.nominating, ps.condition, ps.preemption = nil, nil, false, nil, nil, nil
 	m.victimGone(ps)
 	m.endExtenderCycle(ps)
 	if ps.entry != nil {

@@ -32,6 +32,8 @@ type podState struct {
 	assumed bool
 	// unconfirmed is about its binding, nil when there is none.
 	unconfirmed *unconfirmedBinding
+	// goneByRead: the pod is gone, and the watch has not told yet; nil otherwise.
+	goneByRead *goneByRead
 	// toldGated: a Gated record was given for the pod.
 	toldGated bool
 	// nominating is the nomination that the API was asked to write and does not

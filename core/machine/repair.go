@@ -113,7 +113,7 @@ func (m *Machine) repairPod(ps *podState) {
 		if m.names[name] == nil {
 			m.names[name] = ps // it was not gone yet
 		}
-	case m.names[name] == ps && !ps.pod.Terminating:
+	case m.names[name] == ps && !ps.pod.Terminating && ps.goneByRead == nil:
 		delete(m.names, name) // it is new, or as good as gone
 	}
 	m.forget(ps)

@@ -44,8 +44,8 @@ func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 	ps.unconfirmed = nil
 	switch {
 	case d.confirmed:
-	case e.Pod == nil || e.Pod.UID != e.UID:
-		m.endPod(ps)
+	case !e.exists():
+		m.endReadPod(ps)
 	case e.Pod.NodeName != "":
 		m.podSet(e.Pod)
 	default:

@@ -48,6 +48,8 @@ func (m *Machine) verifyPod(ps *podState) error {
 	switch {
 	case ps.assumed && pl == nil:
 		return fmt.Errorf("it is assumed but not placed")
+	case ps.goneByRead != nil && (at != queue.Nowhere || pl != nil):
+		return fmt.Errorf("a read showed it gone but it is %s in the queue, placed %t", at, pl != nil)
 	case ps.unconfirmed != nil && pl == nil:
 		return fmt.Errorf("its binding is unconfirmed but it is not placed")
 	case at != queue.InFlight && at != queue.Nowhere && pl != nil:
@@ -70,7 +72,7 @@ func (m *Machine) verifyPod(ps *podState) error {
 // and that one that is gone is still remembered for a reply.
 func (m *Machine) verifyNames() error {
 	for name, ps := range m.names { // any order: an error is an error
-		if m.pods[ps.pod.UID] != ps || ps.pod.NamespacedName() != name || ps.entry == nil && !m.placed(ps) && !ps.pod.Terminating {
+		if m.pods[ps.pod.UID] != ps || ps.pod.NamespacedName() != name || ps.entry == nil && !m.placed(ps) && !ps.pod.Terminating && ps.goneByRead == nil {
 			return fmt.Errorf("pod %s is known by name; by UID %t, in the queue %t, placed %t",
 				name, m.pods[ps.pod.UID] == ps, ps.entry != nil, m.placed(ps))
 		}
