@@ -201,3 +201,18 @@ func TestEvictionIsShown(t *testing.T) {
 	p.do(PodSet{&going})
 	unshown(0, "on its way out")
 }
+
+// A nomination that is taken back before it was written is never shown, and nobody
+// waits for that.
+func TestNominationTakenBackUnwritten(t *testing.T) {
+	p := newEvictions(t)
+	v, a := preemptible("v", 0, "n"), preemptible("a", 1, "")
+	p.do(v, a, ScheduleOne{}, EvictReply{Victim: "v", Preemptor: "a", Err: errors.New("no")})
+	if n := p.Unshown(); n != 1 {
+		t.Fatalf("%d pods are not shown as told, want 1", n)
+	}
+	p.do(NodeGone{"n"}, ScheduleOne{})
+	if n := p.Unshown(); n != 0 {
+		t.Errorf("%d pods are not shown as told, want 0", n)
+	}
+}

@@ -86,11 +86,12 @@ func (m *Machine) ExtenderCycles() int { return len(m.extenderCycles) }
 func (m *Machine) Assumed() int { return m.assumed }
 
 // Unshown is the number of pods of which the API does not show yet what it was
-// told: that they are bound, their nomination, or that they are deleted.
+// told: that they are bound, their nomination, or that they are deleted. A
+// nomination that was taken back before it was written is never shown.
 func (m *Machine) Unshown() int {
 	n := 0
 	for _, ps := range m.pods { // any order: a sum
-		if e := ps.eviction; ps.assumed || ps.nominating != nil || e != nil && !(e.gone || ps.pod.Terminating) {
+		if e := ps.eviction; ps.assumed || ps.nominating != nil && *ps.nominating != ps.pod.NominatedNode || e != nil && !(e.gone || ps.pod.Terminating) {
 			n++
 		}
 	}

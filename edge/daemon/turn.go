@@ -148,7 +148,7 @@ func (d *Daemon) handOver(ctx context.Context) {
 // leader wrote; else nil.
 func (d *Daemon) allShown(ctx context.Context) map[string]string {
 	unshown := 0
-	if d.loop.Inspect(ctx, func() { unshown = d.machine.Unshown() }) != nil || unshown > 0 {
+	if d.loop.Inspect(ctx, func() { unshown = d.machine.Unshown() }) != nil || unshown > 0 || d.executor.Counters().Nominations > 0 {
 		return nil
 	}
 	shown := d.watcher.Shown()                            // what the machine was told of is in it

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/explain"
@@ -87,6 +88,7 @@ type Counters struct {
 	Binding       int    // bindings under way
 	Unanswered    int    // bindings and writes that were sent and are not reported on
 	Patches       int    // pods of which a status is still to be written
+	Nominations   int    // those of them of which a nomination is
 	EventsDropped uint64 // because the queue was full, or the API would not take them
 	PatchesFailed uint64
 }
@@ -97,6 +99,7 @@ func (x *Executor) Counters() Counters {
 		Binding:       int(x.binding.Load()),
 		Unanswered:    int(x.unanswered.Load()),
 		Patches:       x.status.pending(),
+		Nominations:   x.status.nominations(),
 		EventsDropped: x.events.dropped.Load(),
 		PatchesFailed: x.patchFailed.Load(),
 	}
@@ -194,7 +197,7 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 // already was what was wanted.
 func (x *Executor) evict(ctx context.Context, victim, preemptor *object.Pod) error {
 	if !victim.Disrupted {
-		err := x.patchStatus(ctx, x.clients.Bind, victim, disruption(victim, explain.Disrupted(preemptor.SchedulerName), time.Now()))
+		err := x.patchStatus(ctx, x.clients.Bind, victim, disruption(victim, explain.Disrupted(preemptor.SchedulerName), time.Now())).Error()
 		if x.left(ctx, victim, err) {
 			return nil
 		}
@@ -234,7 +237,7 @@ func gone(err error) bool {
 
 // patch carries a Patch effect out. It reports false where another try may help.
 func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
-	err := x.patchStatus(ctx, x.clients.Status, e.Pod, statusOf(e, time.Now()))
+	err := x.patchPod(ctx, e)
 	again := transient(err)
 	if err == nil || !again && gone(err) {
 		return true
@@ -247,6 +250,20 @@ func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
 		x.logger.Error(err, "Error updating pod", "pod", pod)
 	}
 	return !again
+}
+
+// patchPod writes the status. Of a nomination the version is noted, as it keeps room.
+func (x *Executor) patchPod(ctx context.Context, e machine.PatchStatus) error {
+	body := statusOf(e, time.Now())
+	if e.Nominated == nil {
+		return x.patchStatus(ctx, x.clients.Status, e.Pod, body).Error()
+	}
+	written := &v1.Pod{}
+	if err := x.patchStatus(ctx, x.clients.Status, e.Pod, body).Into(written); err != nil {
+		return err
+	}
+	x.replied.note("pods", written.ResourceVersion)
+	return nil
 }
 
 // transient says that a status patch may succeed when it is tried again: the
@@ -295,9 +312,9 @@ func (x *Executor) Close(ctx context.Context) {
 	x.events.pool.wait(ctx)
 }
 
-func (x *Executor) patchStatus(ctx context.Context, c statusClient, p *object.Pod, body []byte) error {
+func (x *Executor) patchStatus(ctx context.Context, c statusClient, p *object.Pod, body []byte) rest.Result {
 	return c.Patch(types.StrategicMergePatchType).Namespace(p.Namespace).Resource("pods").Name(p.Name).
-		SubResource("status").Body(body).Do(ctx).Error()
+		SubResource("status").Body(body).Do(ctx)
 }
 
 // Abandon ends all that is still under way, without waiting for it.

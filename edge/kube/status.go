@@ -94,9 +94,9 @@ type statusQueue struct {
 type podStatus struct {
 	patch   *machine.PatchStatus // to be sent
 	queued  bool                 // a job or a timer will look at this
-	sending bool
-	tries   int    // of this patch, or of one that was merged into it
-	then    func() // to be called when what is being sent has arrived
+	sending *machine.PatchStatus // is on its way
+	tries   int                  // of this patch, or of one that was merged into it
+	then    func()               // to be called when what is being sent has arrived
 }
 
 func newStatusQueue(p *pool, send func(context.Context, machine.PatchStatus) bool) *statusQueue {
@@ -135,11 +135,25 @@ func (q *statusQueue) pending() int {
 	return len(q.pods)
 }
 
+// nominations is the number of pods of which a nomination is still to be written.
+func (q *statusQueue) nominations() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, s := range q.pods { // any order: a sum
+		if nominates(s.patch) || nominates(s.sending) {
+			n++
+		}
+	}
+	return n
+}
+
+func nominates(p *machine.PatchStatus) bool { return p != nil && p.Nominated != nil }
+
 func (q *statusQueue) enqueue(uid types.UID, s *podStatus) {
-	if !s.queued && !s.sending {
+	if !s.queued && s.sending == nil {
 		s.queued = q.pool.submit(func(ctx context.Context) { q.next(ctx, uid) })
 	}
-	if !s.queued && !s.sending {
+	if !s.queued && s.sending == nil {
 		delete(q.pods, uid) // closed: nothing will be sent any more
 	}
 }
@@ -151,7 +165,7 @@ func (q *statusQueue) cancel(uid types.UID, then func()) {
 	s := q.pods[uid]
 	if s != nil {
 		s.patch = nil
-		if s.sending {
+		if s.sending != nil {
 			s.then = then
 			q.mu.Unlock()
 			return
@@ -166,14 +180,14 @@ func (q *statusQueue) next(ctx context.Context, uid types.UID) {
 	q.mu.Lock()
 	s := q.pods[uid]
 	patch := s.patch
-	s.patch, s.queued, s.sending = nil, false, patch != nil
+	s.patch, s.queued, s.sending = nil, false, patch
 	q.mu.Unlock()
 
 	done := patch == nil || q.send(ctx, *patch)
 
 	q.mu.Lock()
 	then := s.then
-	s.then, s.sending = nil, false
+	s.then, s.sending = nil, nil
 	if !done && then == nil && s.tries < statusTries {
 		q.again(ctx, uid, s, *patch)
 	} else if s.tries = 0; s.patch != nil {

@@ -90,6 +90,54 @@ func TestStatusIsGivenUp(t *testing.T) {
 	})
 }
 
+// A nomination counts as unwritten until the API has answered, or a binding voids it.
+// How far the watch has to come to show it is known then.
+func TestNominationsUnwritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node, sent := "n", make(chan bool)
+		q := newStatusQueue(newPool(1, 0, 0), func(context.Context, machine.PatchStatus) bool { return <-sent })
+		unwritten := func(want int, when string) {
+			t.Helper()
+			synctest.Wait()
+			if n := q.nominations(); n != want {
+				t.Errorf("%s: %d nominations are unwritten, want %d", when, n, want)
+			}
+		}
+		q.add(condemned("why"))
+		unwritten(0, "a condition")
+		q.add(machine.PatchStatus{Pod: testPod("p"), Nominated: &node})
+		unwritten(1, "it waits")
+		sent <- true
+		unwritten(1, "it is sent")
+		q.add(condemned("again"))
+		sent <- true
+		unwritten(0, "it is written")
+		q.add(machine.PatchStatus{Pod: testPod("p"), Nominated: &node})
+		q.cancel("uid-1", func() {})
+		unwritten(0, "a binding voids it")
+		sent <- true
+		q.pool.close(false)
+		q.pool.wait(context.Background())
+	})
+}
+
+func TestNominationsVersion(t *testing.T) {
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+		p := apiPod("p", "")
+		p.ResourceVersion = "17"
+		answer(w, 200, p)
+	})
+	x, _ := executorOn(t, s.config(), always)
+	none := ""
+	x.Do(machine.PatchStatus{Pod: testPod("p"), Nominated: &none})
+	<-s.requests
+	x.status.pool.close(false)
+	x.status.pool.wait(context.Background())
+	if at := x.Replied()["pods"]; at != "17" {
+		t.Errorf("the reply showed version %q of pods, want 17", at)
+	}
+}
+
 // What is tried again: whatever does not say that the patch itself is wrong, or
 // that the pod is gone.
 func TestStatusAnswers(t *testing.T) {

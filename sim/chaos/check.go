@@ -43,6 +43,7 @@ type check struct {
 	led     map[string]time.Time // when a process got the lease
 
 	bound   map[types.UID]*onNode // pods, as the API server has them
+	named   map[types.UID]naming  // who nominated pods
 	room    map[string]amounts    // the most that a node of the name ever had
 	setBack bool                  // a backup was restored
 	claims  map[string]string     // the volumes that claims are bound to, by the claim's name
@@ -82,6 +83,12 @@ func roomOf(n *v1.Node) amounts {
 	return amountsOf(n.Status.Allocatable, n.Status.Allocatable.Pods().Value())
 }
 
+// naming is who nominated a pod last, "" for nobody of the story, and when.
+type naming struct {
+	by string
+	at time.Time
+}
+
 // onNode is a pod that takes room. by is the process that bound it, "" for
 // everybody else.
 type onNode struct {
@@ -109,7 +116,7 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, claims: map[string]string{}, made: map[string]bool{}, passed: map[string][]string{}, selectors: map[types.UID]map[string]string{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]naming{}, claims: map[string]string{}, made: map[string]bool{}, passed: map[string][]string{}, selectors: map[types.UID]map[string]string{},
 		deviceClaims: map[string]*resourcev1.ResourceClaim{}, reservedBy: map[reservation]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
@@ -168,6 +175,9 @@ func (c *check) leaseChanged(l *coordinationv1.Lease, change *apiserver.Change) 
 func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 	before, _ := change.Before.(*v1.Pod)
 	c.selectors[p.UID] = p.Spec.NodeSelector
+	if before == nil || before.Status.NominatedNodeName != p.Status.NominatedNodeName {
+		c.named[p.UID] = naming{change.By, time.Now()}
+	}
 	if change.By != "" {
 		c.written = time.Now()
 		if p.Spec.SchedulerName != v1.DefaultSchedulerName && change.Type != watch.Deleted && p.DeletionTimestamp == nil && before != nil && before.Spec.NodeName != p.Spec.NodeName {
@@ -205,6 +215,19 @@ func (c *check) boundByOthers() map[types.UID]bool {
 		others[uid] = p.by == "" || p.contended
 	}
 	return others
+}
+
+// nominatedByAnother are the pods that were nominated last by a process that no longer
+// leads, after the one that leads now had got the lease: two led at a time, or the
+// write was slow.
+func (c *check) nominatedByAnother(leader string) map[types.UID]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	another := map[types.UID]bool{}
+	for uid, n := range c.named { // any order: a set
+		another[uid] = n.by != "" && n.by != leader && n.at.After(c.led[leader])
+	}
+	return another
 }
 
 // overcommitted looks if a process has bound more pods to the node than fit:
@@ -269,6 +292,7 @@ func (c *check) restored() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setBack = true
+	clear(c.named)
 	clear(c.claims)
 	for _, o := range claims {
 		c.claims[o.GetName()] = o.(*v1.PersistentVolumeClaim).Spec.VolumeName

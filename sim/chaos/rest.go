@@ -23,7 +23,8 @@ const (
 	restLimit = 3 * time.Minute
 	// flushLimit is the same for a pod that waits for the flush of the queue, as with
 	// kube-scheduler: it can preempt, and what it needs besides room came after its
-	// last attempt, which found no room. Only what is about room wakes it.
+	// last attempt, which found no room. Only what is about room wakes it. Or another
+	// process that led, too, has nominated it since: its next attempt ends that.
 	flushLimit = queue.DefaultMaxUnschedulable + restLimit
 	// auditLimit is the same where a restored backup looks like no restored backup: its
 	// versions overtook those that were known before a watch resumed. The audit finds
@@ -114,7 +115,7 @@ func (p *play) restless() (why string, limit time.Duration) {
 	if leader == nil {
 		return fmt.Sprintf("nobody leads; the lease is %q's", holder), restLimit
 	}
-	volumes, others := p.stored(), p.check.boundByOthers()
+	volumes, others, stray := p.stored(), p.check.boundByOthers(), p.check.nominatedByAnother(leader.name)
 	if why := volumes.unsettled(pods); why != "" {
 		return why, restLimit
 	}
@@ -123,6 +124,9 @@ func (p *play) restless() (why string, limit time.Duration) {
 	}
 	for _, pod := range pods {
 		why, limit := podRestless(pod, nodes, pods, volumes)
+		if why == waitsAndNominated && stray[pod.UID] {
+			limit = flushLimit
+		}
 		if why != "" && (why != boundAndNominated || !others[pod.UID]) {
 			return fmt.Sprintf("pod %s %s", pod.Name, why), limit
 		}
@@ -138,6 +142,9 @@ func (p *play) restless() (why string, limit time.Duration) {
 // boundAndNominated is wrong of a pod that the only leader has bound. One that somebody
 // else binds while its nomination is being written may keep that.
 const boundAndNominated = "is bound and nominated"
+
+// waitsAndNominated is wrong of a pod that fits nowhere.
+const waitsAndNominated = "waits and is nominated"
 
 // podRestless says what is wrong with a pod, and for how long it may be so.
 func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (why string, limit time.Duration) {
@@ -155,7 +162,7 @@ func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored)
 		return why, limit
 	}
 	if pod.Status.NominatedNodeName != "" && !managed(pod) {
-		return "is nominated to node " + pod.Status.NominatedNodeName, restLimit
+		return waitsAndNominated, restLimit
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable {
