@@ -12,7 +12,7 @@ import (
 // bind has the pod bound: by the extender that binds it, or else by the first
 // Bind plugin that takes it.
 func (m *Machine) bind(c *bindingCycle) {
-	if c.binder = m.binder(c.pod); c.binder != noExtender {
+	if c.binder = m.binder(c.pod); c.binder != noExtender && m.knowsNode(c.node) {
 		m.sendBinding(c)
 		return
 	}
@@ -32,8 +32,14 @@ func (m *Machine) binder(p *object.Pod) int {
 	return slices.IndexFunc(m.options.Extenders, func(x Extender) bool { return x.Bind && x.Interested(p.API) })
 }
 
-// bindByPlugin asks the Bind plugins from the given one on.
+// bindByPlugin asks the Bind plugins from the given one on. While Permit or PreBind held
+// the pod its node may have gone: the API server would take the binding, and the pod
+// would never run.
 func (m *Machine) bindByPlugin(c *bindingCycle, from int) {
+	if !m.knowsNode(c.node) {
+		m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("binding of pod %s: node %q is gone", c.pod.Key(), c.node)})
+		return
+	}
 	for i, pl := range c.profile.Bind[from:] {
 		c.bindPlugin = from + i
 		if pl.Blocking.Bind {

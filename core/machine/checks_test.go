@@ -23,6 +23,14 @@ func (w *world) checkFree(p *object.Pod, next Effect) {
 	}
 }
 
+// checkNode: no binding goes to a node that is known to be gone.
+func (w *world) checkNode(p *object.Pod, node string) {
+	w.Helper()
+	if w.toldNodes[node] == nil {
+		w.Fatalf("binds %s to %s, which is gone", p.UID, node)
+	}
+}
+
 // checkRoom: the node has room for the pod beside all that the machine was
 // told of, all that it bound itself, told or not, and all that its requests
 // may yet bind.

@@ -152,7 +152,8 @@ func (m *Machine) postFilterReplied(e PostFilterReply) {
 }
 
 // resumePostFilter carries the result out on the table as it is now, and asks the
-// plugins that come next. Where a node became free meanwhile nobody has to go.
+// plugins that come next, if the profile is the same still. Where a node became free
+// meanwhile nobody has to go.
 func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framework.PostFilterResult) {
 	a, w := c.attempt, c.postFilter
 	c.postFilter = nil
@@ -160,7 +161,8 @@ func (m *Machine) resumePostFilter(c *extenderCycle, plugin string, out framewor
 		out = framework.PostFilterResult{Failed: true, Message: fmt.Sprintf("plugin %q nominated the pod to node %q, which is gone", plugin, name)}
 	}
 	nomination, done := m.applyPostFilter(a, plugin, out, w.nomination)
-	if next := w.plugin + 1; !done && next < len(a.profile.PostFilter) {
+	reconfigured := m.profiles[a.profile.Name] != a.profile
+	if next := w.plugin + 1; !done && !reconfigured && next < len(a.profile.PostFilter) {
 		o := m.engine.DecideWithExtenders(a.request, m.nominations, &c.said)
 		waits := false
 		if o.Feasible == 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -155,5 +156,32 @@ func TestPostFilterWrites(t *testing.T) {
 				t.Errorf("PostFilter says %q, want %q", got, tc.message)
 			}
 		})
+	}
+}
+
+// Another configuration that comes while a PostFilter plugin's writes are under way
+// does not have the pod tried before they are done. It is tried again then, and the
+// plugins of the old configuration are not asked.
+func TestReconfiguredWhilePostFilterWrites(t *testing.T) {
+	p := newEvictions(t)
+	old := p.profiles["s"]
+	var call uint64
+	old.PostFilter[0].PostFilter = func(c *framework.PostFilterCall) framework.PostFilterResult {
+		call = c.Number
+		return framework.PostFilterResult{KeepNomination: true, Message: "released", Writes: []framework.Write{{Subresource: "status"}}}
+	}
+	old.PostFilter = append(old.PostFilter, &framework.Plugin{Name: "Next", PostFilter: func(*framework.PostFilterCall) framework.PostFilterResult {
+		t.Error("a plugin of the old profile is asked")
+		return framework.PostFilterResult{}
+	}})
+	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})
+	anew := *old
+	p.do(Reconfigured{Profiles: []*profile.Profile{&anew}, Workers: 1}, NodeSet{&object.Node{UID: "m", Name: "m"}}, ScheduleOne{})
+	if at := p.Entry("a").Place(); at != queue.InFlight || p.Table().Pod("a") != nil {
+		t.Fatalf("before the write is done the pod is %s, on %v", at, p.Table().Pod("a"))
+	}
+	p.do(WriteReply{UID: "a", Call: call})
+	if at := p.Entry("a").Place(); at != queue.Backoff && at != queue.Active {
+		t.Errorf("the pod is %s", at)
 	}
 }

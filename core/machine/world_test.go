@@ -186,9 +186,11 @@ func (w *world) take(i int, effect Effect) {
 		w.requests = append(w.requests, e)
 	case BindByExtender:
 		w.checkFree(e.Pod, effect)
+		w.checkNode(e.Pod, e.Node)
 		w.requests = append(w.requests, e)
 	case Bind:
 		w.checkFree(e.Pod, effect)
+		w.checkNode(e.Pod, e.Node)
 		if w.goneTold[e.Pod.UID] {
 			w.Fatalf("binds %s, of which it knows that it is gone", e.Pod.UID)
 		}
