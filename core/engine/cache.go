@@ -4,6 +4,11 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // viewRows bounds the memory of all views: a row of a view takes 4 bytes, 8 more
@@ -71,7 +76,7 @@ func (e *Engine) newView(r *Request, c *class) *view {
 		return v
 	}
 	shared := e.sharedOf(v)
-	if v.forOneDecision() || (first) {
+	if v.forOneDecision() || first {
 		e.acquire(v, shared)
 		return v
 	}
@@ -87,6 +92,19 @@ func (e *Engine) newView(r *Request, c *class) *view {
 // by: the class is narrowed to a few nodes and looked at on those alone, or its
 // PreScore failed, which it may not the next time.
 func (v *view) forOneDecision() bool { return v.narrowed != nil || v.failed != nil }
+
+// build puts the view on its shared answers, and gives it an index: with the room
+// of an old one, where there is one.
+func (v *view) build(on *sharedAnswers, old *ranking.Index) {
+	v.shared = on
+	v.rowFilters = selected(v.filters, func(f *filter) bool {
+		return f.Locality != framework.NodeOnly && f.cells == nil && !f.hosted
+	})
+	v.rowScorers = selected(v.scorers, func(s *scorer) bool {
+		return s.Locality != framework.NodeOnly && s.cells == nil
+	})
+	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
+}
 
 // firstTime tells whether the class comes by for the first time. Of such a class
 // only that is remembered: it may never come back, and the next one can use its
@@ -122,6 +140,18 @@ func (e *Engine) sharedOf(v *view) *sharedAnswers {
 	e.shared[s.signature] = s
 	e.dropShared(s)
 	return s
+}
+
+// appendSharedSignature is appendSignature for the plugins that read node objects
+// alone.
+func (k *keys) appendSharedSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
+	b = append(append(b, k.profile.Name...), 0)
+	for _, pl := range k.signers {
+		if pl.Locality == framework.NodeOnly {
+			b = appendOne(b, t, pl, pod)
+		}
+	}
+	return b
 }
 
 // excessBytes is how many rows the view counts for besides its own.
@@ -220,3 +250,45 @@ const (
 	idleShared = 16
 	idleRows   = 1 << 20
 )
+
+// A transient view is not kept. Its class comes by for the first time, or its
+// answers hold for one decision. When the decision is over the next transient view
+// has its buffers.
+
+// buffers are the columns of a transient view.
+type buffers struct {
+	index  *ranking.Index
+	shared *sharedAnswers // where the view shares its answers with no other
+}
+
+// acquire makes the view a transient one, with buffers.
+func (e *Engine) acquire(v *view, s *sharedAnswers) {
+	b := &buffers{}
+	if n := len(e.buffers); n > 0 {
+		b, e.buffers = e.buffers[n-1], e.buffers[:n-1]
+	}
+	if s.signature == "" && b.shared != nil {
+		s.reuse(b.shared)
+	}
+	v.buffers, e.early[v.class.signature] = b, v
+	v.build(s, b.index)
+}
+
+// release takes the buffers of a transient view back.
+func (e *Engine) release(v *view) {
+	if v.buffers.index = v.index; v.shared.signature == "" {
+		v.buffers.shared = v.shared
+	}
+	if e.early[v.class.signature] == v {
+		delete(e.early, v.class.signature)
+	}
+	e.buffers = append(e.buffers, v.buffers)
+}
+
+// releaseTransient releases the transient view of the last decision.
+func (e *Engine) releaseTransient() {
+	if e.transient != nil {
+		e.release(e.transient)
+		e.transient = nil
+	}
+}

@@ -123,16 +123,6 @@ func (e *Engine) keysOf(p *profile.Profile) *keys {
 	return k
 }
 
-// epoch sums the epochs of the profile's plugins: when any moves, the sum does, as
-// each only grows.
-func (k *keys) epoch(t *table.Table) uint64 {
-	var sum uint64
-	for _, epoch := range k.epochs {
-		sum += epoch(t)
-	}
-	return sum
-}
-
 // signedAt is the sum of the revisions of what the pod's signature depends on
 // besides the pod; false where some plugin does not tell.
 func (k *keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool) {
@@ -155,18 +145,6 @@ func (k *keys) appendSignature(b []byte, t *table.Table, pod *object.Pod) []byte
 	b = append(append(b, k.profile.Name...), 0)
 	for _, pl := range k.signers {
 		b = appendOne(b, t, pl, pod)
-	}
-	return b
-}
-
-// appendSharedSignature is appendSignature for the plugins that read node objects
-// alone.
-func (k *keys) appendSharedSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
-	b = append(append(b, k.profile.Name...), 0)
-	for _, pl := range k.signers {
-		if pl.Locality == framework.NodeOnly {
-			b = appendOne(b, t, pl, pod)
-		}
 	}
 	return b
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -73,7 +74,7 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults) *O
 	if o.pre.narrowed != nil {
 		o.narrowed = e.rowsOf(o.pre.narrowed)
 	}
-	if o.takeOwnNomination() { // nominated.go
+	if r.Pod.NominatedNode != "" && o.takeOwnNomination() { // nominated.go
 		return o
 	}
 	o.tryNominated()   // nominated.go
@@ -81,7 +82,9 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults) *O
 	if o.bestFirst() { // bestfirst.go
 		return o
 	}
-	o.askHostedFilters()
+	if len(v.hostedFilters) > 0 {
+		o.askHostedFilters() // hosted.go
+	}
 	if o.Rejected = o.failure(); o.Rejected != nil {
 		return o
 	}
@@ -139,7 +142,7 @@ func (o *Outcome) choose() {
 	case v.failed != nil:
 		o.Rejected = v.failed
 	case v.index.OutOfRange > 0 && o.findOutOfRange():
-	case !o.scoreHosted():
+	case v.keys.profile.Host != nil && !o.scoreHosted(): // hosted.go
 	case o.decidedByGroups():
 		o.scoreGroups()
 		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed(), nil)
@@ -218,6 +221,37 @@ func (o *Outcome) groupExtremes(s *scorer, passes func(table.Row) bool) extremes
 		}
 	}
 	return e
+}
+
+// extremes are the least and the greatest of some raw scores; NoScore is none.
+type extremes struct{ low, high int64 }
+
+var noExtremes = extremes{math.MaxInt64, math.MinInt64}
+
+// extremesOf is room for those of n scorers.
+func (e *Engine) extremesOf(n int) []extremes {
+	e.extremes = resize(e.extremes, n)
+	clear(e.extremes)
+	return e.extremes
+}
+
+// excludes tells whether the raw score is outside of the extremes.
+func (e extremes) excludes(raw int64) bool {
+	return raw != framework.NoScore && (raw < e.low || raw > e.high)
+}
+
+func (e *extremes) add(raw int64) {
+	if raw != framework.NoScore {
+		e.low, e.high = min(e.low, raw), max(e.high, raw)
+	}
+}
+
+// valueOf is the group's value for the column.
+func (v *view) valueOf(g *ranking.Group, c column) int64 {
+	if c.shared {
+		return v.shared.combinations.Value(g, c.at)
+	}
+	return g.Own(c.at)
 }
 
 // rawOf is the raw score that a value in the scorer's column stands for.

@@ -5,14 +5,15 @@
 //
 // # One decision
 //
-// The route is in decide.go (Engine.decide). Here it is for the second pod of a
-// Deployment, just after the first was placed on node n2:
+// The route is in decide.go (Engine.decide). Here it is for the third pod of a
+// Deployment, just after the second was placed on node n2 (the first had a transient
+// view, the second pod's is kept):
 //
 //	Request{profile, pod}
 //	  |
 //	  | 1. classOf (class.go): what the plugins can see of the pod, as bytes
 //	  v
-//	class "default|requests 100m|no tolerations|..."        the same as the first pod's
+//	class "default|requests 100m|no tolerations|..."        the same as the others'
 //	  |
 //	  | 2. viewOf (cache.go): the view that is kept for the class
 //	  v
@@ -42,7 +43,7 @@
 // Shared answers (shared.go) are those of the plugins that read node objects alone;
 // classes that these plugins cannot tell apart share them. A view (view.go) has the
 // index of all rows (core/ranking). Both have bounds (cache.go). A class that comes
-// by for the first time gets a transient view (transient.go), whose buffers the next
+// by for the first time gets a transient view (cache.go), whose buffers the next
 // one uses: classes that never come back leave nothing behind.
 //
 // # Special cases
@@ -50,7 +51,8 @@
 // They branch off the route where it names them: nominated pods (nominated.go), pods
 // narrowed to a few named nodes (narrowed.go), what extenders say (extenders.go),
 // filters and scorers that look at whole topology domains (cells.go), values too
-// many for groups (scan.go), filters that fail (failure.go). NewPlain decides without
-// any of this (plain.go); the tests compare. Check compares every view with a fresh
-// one (check.go).
+// many for groups (scan.go), filters that fail (failure.go), hosted plugins
+// (hosted.go), of which as few rows as possible are asked about (bestfirst.go,
+// bounded.go). NewPlain decides without any of this (plain.go); the tests compare.
+// Check compares every view with a fresh one (check.go).
 package engine

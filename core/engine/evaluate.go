@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -83,134 +82,10 @@ func evaluateRows(rows []table.Row, found *scratch, evaluate func([]table.Row, *
 	return true
 }
 
-// run asks the filter about the rows and notes its rejections on those that no
-// earlier filter rejects.
-func (f *filter) run(rows []table.Row, found *scratch) {
-	if f.Costly {
-		f.runOnRest(rows, found)
-		return
-	}
-	verdicts := found.verdicts[:len(rows)]
-	f.Filter(&f.in, rows, verdicts)
-	if allFit(verdicts) {
-		return
-	}
-	for i, v := range verdicts {
-		if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position) {
-			found.Filter[i], found.Verdict[i] = f.position, uint64(v)
-		}
-	}
-}
-
-// runOnRest is run for a costly filter, which is asked about the rows alone that no
-// earlier filter rejects.
-func (f *filter) runOnRest(rows []table.Row, found *scratch) {
-	rest, at := found.rest[:0], found.at[:0]
-	for i, r := range rows {
-		if found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position {
-			rest, at = append(rest, r), append(at, int32(i))
-		}
-	}
-	verdicts := found.verdicts[:len(rest)]
-	f.Filter(&f.in, rest, verdicts)
-	for k, v := range verdicts {
-		if i := at[k]; v != framework.Fits {
-			found.Filter[i], found.Verdict[i] = f.position, uint64(v)
-		}
-	}
-}
-
-func allFit(verdicts []framework.Verdict) bool {
-	var any framework.Verdict
-	for _, v := range verdicts {
-		any |= v
-	}
-	return any == framework.Fits
-}
-
-// add adds the scorer's weighted scores to the sums.
-func (s *scorer) add(rows []table.Row, found *scratch) {
-	scores := found.scores[:len(rows)]
-	s.Score(&s.in, rows, scores)
-	sums, weight := found.Answers.Score[:len(scores)], s.weight
-	for i, score := range scores {
-		if uint64(score) > maxScore { // or below 0
-			sums[i] += outOfRange
-			continue
-		}
-		sums[i] += weight * score
-	}
-}
-
-// outOfRange makes a sum negative, for good: one of its scores was out of range.
-const outOfRange = math.MinInt64 / 1024
-
-// write puts the scorer's raw scores into the column.
-func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
-	if s.Costly {
-		feasible := found.rest[:0]
-		for i, r := range rows {
-			if column[r] = 0; found.Filter[i] == ranking.Feasible {
-				feasible = append(feasible, r)
-			}
-		}
-		rows = feasible
-	}
-	scores := found.scores[:len(rows)]
-	s.Score(&s.in, rows, scores)
-	for i, score := range scores {
-		column[rows[i]] = score
-	}
-}
-
-// verdictAt is the filter's verdict on one row of the table as it stands.
-func (f *filter) verdictAt(r table.Row) framework.Verdict {
-	if f.cells != nil {
-		return f.CellFilter.Filter(&f.in, f.cells.cell(r))
-	}
-	var out [1]framework.Verdict
-	f.Filter(&f.in, one(f.in.Table, r), out[:])
-	return out[0]
-}
-
-// scoreAt is the scorer's raw score of one row of the table as it stands.
-func (s *scorer) scoreAt(r table.Row) int64 {
-	if s.cells != nil {
-		return s.CellScore.Score(&s.in, s.cells.cell(r))
-	}
-	var out [1]int64
-	s.Score(&s.in, one(s.in.Table, r), out[:])
-	return out[0]
-}
-
-// firstCause runs the filters on one row of the table as it stands.
-func firstCause(filters []filter, r table.Row) ranking.Cause {
-	for k := range filters {
-		if filters[k].skip {
-			continue
-		}
-		if v := filters[k].verdictAt(r); v != framework.Fits {
-			return ranking.Cause{Filter: filters[k].position, Verdict: uint64(v)}
-		}
-	}
-	return ranking.Cause{Filter: ranking.Feasible}
-}
-
-// one lists a single row.
-func one(t *table.Table, r table.Row) []table.Row { return t.All()[r : r+1] }
-
 // resize returns a slice of n elements, with anything in them.
 func resize[T any](s []T, n int) []T {
 	if cap(s) >= n {
 		return s[:n]
 	}
 	return slices.Grow(s[:0], n+n/8)[:n]
-}
-
-// extend returns the slice with n elements: those that it has, then zeros.
-func extend[T any](s []T, n int) []T {
-	if n <= len(s) {
-		return s[:n]
-	}
-	return append(s, make([]T, n-len(s))...)
 }

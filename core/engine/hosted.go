@@ -14,9 +14,6 @@ import (
 // is that of the other plugins; hosted filters are asked in each decision about the
 // rows that these let pass, and hosted scores are added to theirs.
 
-// isHosted tells whether the plugin is asked afresh in each decision.
-func isHosted(pl *framework.Plugin) bool { return pl.Locality == framework.Anything }
-
 // hosted is what the hosted plugins say in one decision.
 type hosted struct {
 	verdicts [][]framework.Verdict // by filter, then row; nil: none was asked

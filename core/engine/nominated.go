@@ -88,7 +88,7 @@ func (n *nominatedRows) causeAt(r table.Row) ranking.Cause {
 // takeOwnNomination chooses the node that the pod itself is nominated to, if it is
 // feasible, without looking at the others.
 func (o *Outcome) takeOwnNomination() bool {
-	if o.pod.NominatedNode == "" || o.extenders != nil {
+	if o.extenders != nil {
 		return false
 	}
 	r, ok := o.engine.table.Find(o.pod.NominatedNode)

@@ -19,7 +19,7 @@ func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResu
 	}
 	v.askFilters(e.table)
 	v.askScorers(e.table)
-	if o.takeOwnNomination() {
+	if r.Pod.NominatedNode != "" && o.takeOwnNomination() {
 		return o
 	}
 	o.tryNominated()

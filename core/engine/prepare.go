@@ -35,6 +35,16 @@ func prepare(t *table.Table, k *keys, pod *object.Pod) *view {
 	return v
 }
 
+// epoch sums the epochs of the profile's plugins: when any moves, the sum does, as
+// each only grows.
+func (k *keys) epoch(t *table.Table) uint64 {
+	var sum uint64
+	for _, epoch := range k.epochs {
+		sum += epoch(t)
+	}
+	return sum
+}
+
 // runPreFilter mirrors v1.36's RunPreFilterPlugins: an UnschedulableAndUnresolvable or an Error
 // ends it at once, an Unschedulable is remembered while the rest run.
 func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
@@ -81,6 +91,9 @@ func (v *view) runPreFilter(t *table.Table, pod *object.Pod) {
 
 // usualPlugins is for how many plugins there is room that costs no allocation.
 const usualPlugins = 24
+
+// isHosted tells whether the plugin is asked afresh in each decision.
+func isHosted(pl *framework.Plugin) bool { return pl.Locality == framework.Anything }
 
 // take notes what a PreFilter plugin says; false when no other is to be asked.
 func (v *preFiltered) take(plugin string, out framework.PreFilterResult) bool {
@@ -146,6 +159,39 @@ func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 			scorers = append(scorers, scorer{
 				Plugin: s.Plugin, in: framework.Input{Table: t, Pod: pod, State: out.State}, weight: s.Weight,
 			})
+		}
+	}
+}
+
+// assignColumns gives a column to each scorer that is normalised, and to each
+// plugin that answers by cells.
+func (v *view) assignColumns() {
+	shared := 0
+	own := func() column {
+		v.ownColumns++
+		return column{kept: true, at: v.ownColumns - 1}
+	}
+	for k := range v.scorers {
+		switch s := &v.scorers[k]; {
+		case s.CellScore != nil:
+			s.column = own()
+			s.cells = v.addCells(&s.in, s.CellScore.Sync, s.CellScore.Cells, s.column)
+		case s.NormalizeScore == nil:
+			v.highest += maxScore * s.weight
+		case s.Locality == framework.NodeOnly:
+			s.column = column{kept: true, shared: true, at: shared}
+			shared++
+		default:
+			s.column = own()
+		}
+	}
+	for k := range v.filters {
+		if f := &v.filters[k]; f.CellFilter != nil {
+			f.column = own()
+			f.cells = v.addCells(&f.in, f.CellFilter.Sync, f.CellFilter.Cells, f.column)
+			v.cellFilters = append(v.cellFilters, f)
+		} else if f.hosted {
+			v.hostedFilters = append(v.hostedFilters, f)
 		}
 	}
 }

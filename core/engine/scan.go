@@ -56,29 +56,6 @@ func (o *Outcome) draw(tied []table.Row, isTied func(table.Row) bool) {
 	})
 }
 
-// extremes are the least and the greatest of some raw scores; NoScore is none.
-type extremes struct{ low, high int64 }
-
-var noExtremes = extremes{math.MaxInt64, math.MinInt64}
-
-// extremesOf is room for those of n scorers.
-func (e *Engine) extremesOf(n int) []extremes {
-	e.extremes = resize(e.extremes, n)
-	clear(e.extremes)
-	return e.extremes
-}
-
-// excludes tells whether the raw score is outside of the extremes.
-func (e extremes) excludes(raw int64) bool {
-	return raw != framework.NoScore && (raw < e.low || raw > e.high)
-}
-
-func (e *extremes) add(raw int64) {
-	if raw != framework.NoScore {
-		e.low, e.high = min(e.low, raw), max(e.high, raw)
-	}
-}
-
 // findExtremes finds the raw scores, by row, of each scorer that is normalised or
 // answers by cells, and their extremes over the feasible rows.
 func (o *Outcome) findExtremes() (columns [][]int64) {

@@ -41,6 +41,26 @@ func newSharedAnswers(t *table.Table, v *view) *sharedAnswers {
 func nodeOnlyFilter(f *filter) bool { return f.Locality == framework.NodeOnly }
 func nodeOnlyScorer(s *scorer) bool { return s.Locality == framework.NodeOnly }
 
+// selected lists what is wanted of the list, with room for no more.
+func selected[T any](list []T, wanted func(*T) bool) []T {
+	n := 0
+	for i := range list {
+		if wanted(&list[i]) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	some := make([]T, 0, n)
+	for i := range list {
+		if wanted(&list[i]) {
+			some = append(some, list[i])
+		}
+	}
+	return some
+}
+
 // agrees tells whether the view has the same plugins that read node objects alone,
 // and its filters the same places in the order: a plugin that looks at pods and is
 // skipped moves them, one whose PreScore fails leaves out those after it.
@@ -112,6 +132,14 @@ func (s *sharedAnswers) size(n int) {
 	for k := range s.raw {
 		s.raw[k] = extend(s.raw[k], n)
 	}
+}
+
+// extend returns the slice with n elements: those that it has, then zeros.
+func extend[T any](s []T, n int) []T {
+	if n <= len(s) {
+		return s[:n]
+	}
+	return append(s, make([]T, n-len(s))...)
 }
 
 // evaluate asks the plugins about the rows.

@@ -54,24 +54,6 @@ type view struct {
 	kept                   map[string]*any // what plugins left, by name
 }
 
-type filter struct {
-	*framework.Plugin
-	in       framework.Input
-	position int16 // in the profile's order, from 1
-	hosted   bool
-	skip     bool   // a hosted one that has nothing to say in this decision
-	cells    *cells // nil: it answers by rows
-	column   column // of its cells
-}
-
-type scorer struct {
-	*framework.Plugin
-	in     framework.Input
-	weight int64
-	cells  *cells // nil: it answers by rows
-	column column // of its raw scores that are normalised, or of its cells
-}
-
 // column says where values by row are kept, if they are: by the index, or with the
 // shared answers.
 type column struct {
@@ -85,80 +67,6 @@ func (v *view) values(c column) []int64 {
 		return v.shared.raw[c.at]
 	}
 	return v.index.Column(c.at)
-}
-
-// valueOf is the group's value for the column.
-func (v *view) valueOf(g *ranking.Group, c column) int64 {
-	if c.shared {
-		return v.shared.combinations.Value(g, c.at)
-	}
-	return g.Own(c.at)
-}
-
-// assignColumns gives a column to each scorer that is normalised, and to each
-// plugin that answers by cells.
-func (v *view) assignColumns() {
-	shared := 0
-	own := func() column {
-		v.ownColumns++
-		return column{kept: true, at: v.ownColumns - 1}
-	}
-	for k := range v.scorers {
-		switch s := &v.scorers[k]; {
-		case s.CellScore != nil:
-			s.column = own()
-			s.cells = v.addCells(&s.in, s.CellScore.Sync, s.CellScore.Cells, s.column)
-		case s.NormalizeScore == nil:
-			v.highest += maxScore * s.weight
-		case s.Locality == framework.NodeOnly:
-			s.column = column{kept: true, shared: true, at: shared}
-			shared++
-		default:
-			s.column = own()
-		}
-	}
-	for k := range v.filters {
-		if f := &v.filters[k]; f.CellFilter != nil {
-			f.column = own()
-			f.cells = v.addCells(&f.in, f.CellFilter.Sync, f.CellFilter.Cells, f.column)
-			v.cellFilters = append(v.cellFilters, f)
-		} else if f.hosted {
-			v.hostedFilters = append(v.hostedFilters, f)
-		}
-	}
-}
-
-// build puts the view on its shared answers, and gives it an index: with the room
-// of an old one, where there is one.
-func (v *view) build(on *sharedAnswers, old *ranking.Index) {
-	v.shared = on
-	v.rowFilters = selected(v.filters, func(f *filter) bool {
-		return f.Locality != framework.NodeOnly && f.cells == nil && !f.hosted
-	})
-	v.rowScorers = selected(v.scorers, func(s *scorer) bool {
-		return s.Locality != framework.NodeOnly && s.cells == nil
-	})
-	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
-}
-
-// selected lists what is wanted of the list, with room for no more.
-func selected[T any](list []T, wanted func(*T) bool) []T {
-	n := 0
-	for i := range list {
-		if wanted(&list[i]) {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	some := make([]T, 0, n)
-	for i := range list {
-		if wanted(&list[i]) {
-			some = append(some, list[i])
-		}
-	}
-	return some
 }
 
 // current tells whether what prepare made still holds.

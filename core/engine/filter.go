@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// filter is a plugin with the state that its PreFilter made for a class.
+type filter struct {
+	*framework.Plugin
+	in       framework.Input
+	position int16 // in the profile's order, from 1
+	hosted   bool
+	skip     bool   // a hosted one that has nothing to say in this decision
+	cells    *cells // nil: it answers by rows
+	column   column // of its cells
+}
+
+// run asks the filter about the rows and notes its rejections on those that no
+// earlier filter rejects.
+func (f *filter) run(rows []table.Row, found *scratch) {
+	if f.Costly {
+		f.runOnRest(rows, found)
+		return
+	}
+	verdicts := found.verdicts[:len(rows)]
+	f.Filter(&f.in, rows, verdicts)
+	if allFit(verdicts) {
+		return
+	}
+	for i, v := range verdicts {
+		if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position) {
+			found.Filter[i], found.Verdict[i] = f.position, uint64(v)
+		}
+	}
+}
+
+// runOnRest is run for a costly filter, which is asked about the rows alone that no
+// earlier filter rejects.
+func (f *filter) runOnRest(rows []table.Row, found *scratch) {
+	rest, at := found.rest[:0], found.at[:0]
+	for i, r := range rows {
+		if found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position {
+			rest, at = append(rest, r), append(at, int32(i))
+		}
+	}
+	verdicts := found.verdicts[:len(rest)]
+	f.Filter(&f.in, rest, verdicts)
+	for k, v := range verdicts {
+		if i := at[k]; v != framework.Fits {
+			found.Filter[i], found.Verdict[i] = f.position, uint64(v)
+		}
+	}
+}
+
+func allFit(verdicts []framework.Verdict) bool {
+	var any framework.Verdict
+	for _, v := range verdicts {
+		any |= v
+	}
+	return any == framework.Fits
+}
+
+// verdictAt is the filter's verdict on one row of the table as it stands.
+func (f *filter) verdictAt(r table.Row) framework.Verdict {
+	if f.cells != nil {
+		return f.CellFilter.Filter(&f.in, f.cells.cell(r))
+	}
+	var out [1]framework.Verdict
+	f.Filter(&f.in, one(f.in.Table, r), out[:])
+	return out[0]
+}
+
+// firstCause runs the filters on one row of the table as it stands.
+func firstCause(filters []filter, r table.Row) ranking.Cause {
+	for k := range filters {
+		if filters[k].skip {
+			continue
+		}
+		if v := filters[k].verdictAt(r); v != framework.Fits {
+			return ranking.Cause{Filter: filters[k].position, Verdict: uint64(v)}
+		}
+	}
+	return ranking.Cause{Filter: ranking.Feasible}
+}
+
+// one lists a single row.
+func one(t *table.Table, r table.Row) []table.Row { return t.All()[r : r+1] }

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// scorer is a plugin with its weight and the state that its PreScore made for a
+// class.
+type scorer struct {
+	*framework.Plugin
+	in     framework.Input
+	weight int64
+	cells  *cells // nil: it answers by rows
+	column column // of its raw scores that are normalised, or of its cells
+}
+
+// add adds the scorer's weighted scores to the sums.
+func (s *scorer) add(rows []table.Row, found *scratch) {
+	scores := found.scores[:len(rows)]
+	s.Score(&s.in, rows, scores)
+	sums, weight := found.Answers.Score[:len(scores)], s.weight
+	for i, score := range scores {
+		if uint64(score) > maxScore { // or below 0
+			sums[i] += outOfRange
+			continue
+		}
+		sums[i] += weight * score
+	}
+}
+
+// outOfRange makes a sum negative, for good: one of its scores was out of range.
+const outOfRange = math.MinInt64 / 1024
+
+// write puts the scorer's raw scores into the column.
+func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
+	if s.Costly {
+		feasible := found.rest[:0]
+		for i, r := range rows {
+			if column[r] = 0; found.Filter[i] == ranking.Feasible {
+				feasible = append(feasible, r)
+			}
+		}
+		rows = feasible
+	}
+	scores := found.scores[:len(rows)]
+	s.Score(&s.in, rows, scores)
+	for i, score := range scores {
+		column[rows[i]] = score
+	}
+}
+
+// scoreAt is the scorer's raw score of one row of the table as it stands.
+func (s *scorer) scoreAt(r table.Row) int64 {
+	if s.cells != nil {
+		return s.CellScore.Score(&s.in, s.cells.cell(r))
+	}
+	var out [1]int64
+	s.Score(&s.in, one(s.in.Table, r), out[:])
+	return out[0]
+}
