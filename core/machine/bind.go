@@ -181,6 +181,15 @@ func (m *Machine) podBound(c *bindingCycle) {
 	m.readUnconfirmed(c.state)
 }
 
+// endBindingCycle ends the cycle, except for a reply that is awaited.
+func (m *Machine) endBindingCycle(c *bindingCycle) {
+	if c.state.ended != c {
+		m.moveTo(ended, c)
+	}
+	c.state.binding = nil
+	m.skipBackoffs(c.preemptors)
+}
+
 // reportBound tells all who want to know that the pod was bound.
 func (m *Machine) reportBound(c *bindingCycle) {
 	if h := c.profile.Host; h != nil {

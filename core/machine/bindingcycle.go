@@ -329,15 +329,6 @@ func (m *Machine) failLateBindingCycles() {
 	}
 }
 
-// endBindingCycle ends the cycle, except for a reply that is awaited.
-func (m *Machine) endBindingCycle(c *bindingCycle) {
-	if c.state.ended != c {
-		m.moveTo(ended, c)
-	}
-	c.state.binding = nil
-	m.skipBackoffs(c.preemptors)
-}
-
 // forgetAssumed takes the pod off its node, and ends what was reserved for it or,
 // while that is being written, lets writesReplied do so.
 func (m *Machine) forgetAssumed(c *bindingCycle) {

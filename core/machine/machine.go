@@ -208,13 +208,6 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 	return next, ok
 }
 
-func (m *Machine) emit(e Effect) {
-	if m.effects == nil {
-		m.effects = make([]Effect, 0, 2) // a decision's record and its binding
-	}
-	m.effects = append(m.effects, e)
-}
-
 // less is the QueueSort plugin's order; pods for which it panics come in the
 // order of their arrival.
 func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
@@ -241,26 +234,3 @@ func (m *Machine) eventsToRegister(name, plugin string) ([]framework.ClusterEven
 
 // allEvents may help a pod that extenders rejected: they do not say what may.
 var allEvents = []framework.ClusterEventWithHint{{Resource: framework.WildCard, ActionType: framework.All}}
-
-// guard runs f for the pod and contains a panic to it: the error names where
-// it happened. State that a half-done try left behind is undone.
-func (m *Machine) guard(point, plugin string, f func()) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			m.panics++
-			m.table.Rollback()
-			m.engine.Reset()
-			err = fmt.Errorf("%s panicked: %v (%s)", calling(point, plugin), r, PanicSite())
-		}
-	}()
-	f()
-	return nil
-}
-
-// calling says where a guarded call was; plugin "" is none.
-func calling(point, plugin string) string {
-	if plugin == "" {
-		return point
-	}
-	return fmt.Sprintf("running %s plugin %q", point, plugin)
-}

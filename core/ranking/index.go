@@ -6,18 +6,6 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// rowState is what the index has of one row, in one number: few bytes are read
-// and written with each change. A negative state is a cause. Any other holds the
-// row's group and, in the bits below, its score.
-type rowState int32
-
-// vacant: there is no node. The states below stand for causes.
-const vacant rowState = -1
-
-func rejected(cause int32) rowState { return -2 - rowState(cause) }
-func (s rowState) cause() int32     { return int32(-2 - s) }
-func (s rowState) feasible() bool   { return s >= 0 }
-
 // maxScore bounds the scores of an index with groups: a group has a count for
 // each score.
 const maxScore = 1 << 12
@@ -278,12 +266,6 @@ func (x *Index) join(r table.Row, now rowState) {
 		}
 	}
 }
-
-func (x *Index) stateOf(group, score int32) rowState {
-	return rowState(group)<<x.bits | rowState(score)
-}
-
-func (x *Index) scoreOf(s rowState) int32 { return int32(s) & (1<<x.bits - 1) }
 
 // IsFeasible tells whether no filter rejects the row.
 func (x *Index) IsFeasible(r table.Row) bool { return x.states[r].feasible() }

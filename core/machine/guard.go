@@ -26,3 +26,26 @@ func PanicSite() string {
 		}
 	}
 }
+
+// guard runs f for the pod and contains a panic to it: the error names where
+// it happened. State that a half-done try left behind is undone.
+func (m *Machine) guard(point, plugin string, f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			m.panics++
+			m.table.Rollback()
+			m.engine.Reset()
+			err = fmt.Errorf("%s panicked: %v (%s)", calling(point, plugin), r, PanicSite())
+		}
+	}()
+	f()
+	return nil
+}
+
+// calling says where a guarded call was; plugin "" is none.
+func calling(point, plugin string) string {
+	if plugin == "" {
+		return point
+	}
+	return fmt.Sprintf("running %s plugin %q", point, plugin)
+}

@@ -21,7 +21,7 @@ func TestPanicSite(t *testing.T) {
 				if recover() == nil {
 					t.Fatal("no panic")
 				}
-				if site := PanicSite(); !regexp.MustCompile(`^panicsite_test\.go:\d+$`).MatchString(site) {
+				if site := PanicSite(); !regexp.MustCompile(`^guard_test\.go:\d+$`).MatchString(site) {
 					t.Errorf("raised at %s", site)
 				}
 			}()
