@@ -8,6 +8,7 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
@@ -44,19 +46,39 @@ type havoc struct {
 
 // Whatever objects there are, nothing panics, grows or hangs, each pod that is
 // not placed is told why, and a pod that asks for nothing is placed at once.
+func TestBadObjects(t *testing.T) {
+	for i := range 2 * len(generate.Mixes()) {
+		h, objects := worldOfHavoc(t, uint64(i), uint8(i), uint8(i*7))
+		h.run(objects)
+	}
+}
+
+// The same holds of a few objects of a world, so that a run is short.
 func FuzzBadObjects(f *testing.F) {
-	mixes := generate.Mixes()
-	for i := range 2 * len(mixes) {
+	for i := range 2 * len(generate.Mixes()) {
 		f.Add(uint64(i), uint8(i), uint8(i*7))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, mix, rate uint8) {
-		h := newHavoc(t, seed, 8+int(rate)%120, false)
-		w, err := generate.Cluster(mixes[int(mix)%len(mixes)], seed%1000)
-		if err != nil {
-			t.Fatal(err)
+		h, objects := worldOfHavoc(t, seed, mix, rate)
+		for len(objects) > fewObjects {
+			i := h.IntN(len(objects))
+			objects = slices.Delete(objects, i, i+1)
 		}
-		h.run(objectsOf(&w))
+		h.run(objects)
 	})
+}
+
+// fewObjects are enough for a node, a pod and what it needs to meet.
+const fewObjects = 20
+
+// worldOfHavoc is what generated objects are to be made nonsense of.
+func worldOfHavoc(t *testing.T, seed uint64, mix, rate uint8) (*havoc, []metav1.Object) {
+	mixes := generate.Mixes()
+	w, err := generate.Cluster(mixes[int(mix)%len(mixes)], seed%1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newHavoc(t, seed, 8+int(rate)%120, false), objectsOf(&w)
 }
 
 // After worlds of nonsense that came and went the machine holds no more than
@@ -85,8 +107,11 @@ func TestBadObjectsLeaveNothing(t *testing.T) {
 	goruntime.KeepAlive(h)
 }
 
+// defaultGates are made once: that takes longer than many a run.
+var defaultGates = sync.OnceValue(features.New)
+
 func newHavoc(t *testing.T, seed uint64, rate int, viewsOff bool) *havoc {
-	o, err := Options(config.Default())
+	o, err := OptionsUnder(config.With(defaultGates()).Default(), defaultGates())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,9 +101,10 @@ func FuzzCheck(f *testing.F) {
 	for _, text := range []string{"", header, header + "parallelism: x", "a: &a [*a]", header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: {addedAffinity: {}}}]}]", "{\"\": 1}"} {
 		f.Add(text)
 	}
+	r := With(features.New()) // gates take longer to make than a text to check
 	f.Fuzz(func(t *testing.T, text string) {
-		_, err := Decode([]byte(text), "fuzz")
-		if got := checked(text, "any"); err != nil && len(got) == 0 {
+		_, err := r.Decode([]byte(text), "fuzz")
+		if got := r.Check([]byte(text), []string{"any"}); err != nil && len(got) == 0 {
 			t.Errorf("Decode says %v, Check nothing", err)
 		}
 	})

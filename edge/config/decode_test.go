@@ -243,8 +243,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add("leaderElection: {leaseDuration: 5x}\n")
 	f.Add("profiles: [{plugins: {score: {enabled: [{name: a, weight: -3}]}}}]\n")
 	f.Add("profiles: [{pluginConfig: [null, {name: VolumeBinding, args: []}, {name: PodTopologySpread, args: {defaultConstraints: [{}]}}]}]\n")
+	r := With(features.New())
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := Decode([]byte(header+text), "test.yaml")
+		c, err := r.Decode([]byte(header+text), "test.yaml")
 		if err != nil {
 			return
 		}
