@@ -17,6 +17,11 @@ func Object(o any) object.Object {
 // Empty returns a new API object of a kind, for a decoder to fill.
 func Empty(kind object.Kind) metav1.Object { return Named(kind.String()).New() }
 
+// A namespace of an object that is in none is left out: names tell those apart.
 func meta(kind object.Kind, m *metav1.ObjectMeta) object.Meta {
-	return object.Meta{Kind: kind, Namespace: m.Namespace, Name: m.Name, UID: m.UID, Version: m.ResourceVersion}
+	namespace := m.Namespace
+	if !kind.Namespaced() {
+		namespace = ""
+	}
+	return object.Meta{Kind: kind, Namespace: namespace, Name: m.Name, UID: m.UID, Version: m.ResourceVersion}
 }
