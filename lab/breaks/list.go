@@ -20,7 +20,7 @@ var (
 // These stand in the place of a mix for a fault that something else has to show: the
 // simulation of whole schedulers, with something added or not, or the tests of the
 // file's package, where random worlds hardly get.
-var simulations = []string{"sim", "sim-volumes", "sim-limits", "sim-devices", "sim-extenders", "sim-clocks"}
+var simulations = []string{"sim", "sim-volumes", "sim-limits", "sim-devices", "sim-extenders", "sim-clocks", "sim-constraints", "sim-budgets"}
 
 const unit = "unit"
 

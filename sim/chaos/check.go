@@ -49,8 +49,8 @@ type check struct {
 	claims  map[string]string     // the volumes that claims are bound to, by the claim's name
 	made    map[string]bool       // claims whose volumes the driver makes
 
-	selectors map[types.UID]map[string]string // of the pods
-	passed    map[string][]string             // nodes, by process and UID of the pod
+	specs  map[types.UID]*v1.Pod // what the pods ask for
+	passed map[string][]string   // nodes, by process and UID of the pod
 
 	deviceClaims map[string]*resourcev1.ResourceClaim
 	reservedBy   map[reservation]string // the process
@@ -116,7 +116,7 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]naming{}, claims: map[string]string{}, made: map[string]bool{}, passed: map[string][]string{}, selectors: map[types.UID]map[string]string{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]naming{}, claims: map[string]string{}, made: map[string]bool{}, passed: map[string][]string{}, specs: map[types.UID]*v1.Pod{},
 		deviceClaims: map[string]*resourcev1.ResourceClaim{}, reservedBy: map[reservation]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
@@ -174,7 +174,7 @@ func (c *check) leaseChanged(l *coordinationv1.Lease, change *apiserver.Change) 
 
 func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 	before, _ := change.Before.(*v1.Pod)
-	c.selectors[p.UID] = p.Spec.NodeSelector
+	c.specs[p.UID] = p
 	if before == nil || before.Status.NominatedNodeName != p.Status.NominatedNodeName {
 		c.named[p.UID] = naming{change.By, time.Now()}
 	}

@@ -22,6 +22,9 @@ func generate(seed uint64, w with) *scenario.Story {
 	for range 1 + g.IntN(4) {
 		g.node()
 	}
+	if g.with.has(withBudgets) {
+		g.budget()
+	}
 	g.early = g.IntN(3) == 0 // faults from the start
 	if g.early {
 		g.fault()
@@ -72,6 +75,9 @@ func (g *generator) node() {
 	if g.with.has(withExtenders) && g.IntN(3) > 0 {
 		words += " label:" + licenceLabel + "=" + licenceValue
 	}
+	if g.with.has(withConstraints) {
+		words += " label:" + hostLabel + fmt.Sprint("=n", g.nodes)
+	}
 	g.line("%s", words)
 }
 
@@ -101,7 +107,35 @@ func (g *generator) pod() {
 	if g.with.has(withExtenders) && g.IntN(3) > 0 {
 		words += " " + licence + "=1"
 	}
+	if g.with.has(withConstraints) {
+		words += g.constraint()
+	}
+	if g.with.has(withBudgets) {
+		words += " label:app=" + g.word("a", "b") + g.word("", "", " priority=10", " priority=100")
+	}
 	g.line("%s", words)
+}
+
+// constraint is what a pod says of where it may be beside others.
+func (g *generator) constraint() string {
+	who, key := g.word("app=a", "app=b"), g.word(zoneLabel, hostLabel)
+	words := " label:app=" + g.word("a", "b")
+	switch g.IntN(8) {
+	case 0, 1:
+		words += g.word(" port=8080", " port=8080", " port=8081")
+	case 2, 3:
+		words += fmt.Sprintf(" \"away=%s %s\"", key, who)
+	case 4:
+		words += fmt.Sprintf(" \"near=%s %s\"", key, who)
+	case 5, 6:
+		words += fmt.Sprintf(" \"spread=%d %s %s\"", g.pick(1, 1, 2), key, who)
+	}
+	return words
+}
+
+// budget is a disruption budget, or changes one.
+func (g *generator) budget() {
+	g.line("budget %s %d", g.word("a", "b"), g.pick(0, 0, 1, 2))
 }
 
 func (g *generator) volumes() bool { return g.with.has(withVolumes) || g.with.has(withLimits) }
@@ -140,6 +174,10 @@ func (g *generator) alter() {
 		g.line("devices %s %d", g.someNode(), g.pick(0, 1, 2, 3))
 	case withExtenders:
 		g.line("update node %s %s", g.someNode(), g.word("label:"+licenceLabel+"="+licenceValue, "-label:"+licenceLabel))
+	case withConstraints:
+		g.line("update node %s label:%s=%s", g.someNode(), zoneLabel, g.word("a", "b"))
+	case withBudgets:
+		g.budget()
 	case withClocks:
 		g.line("clock %s by=%s", g.word("a", "a", "b", "c"), g.word("-1h", "-20s", "-3s", "3s", "20s", "1h"))
 	}

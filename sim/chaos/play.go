@@ -160,6 +160,8 @@ func (p *play) do(s *scenario.Step) error {
 		return p.volume(words)
 	case "limit":
 		return p.limit(words)
+	case "budget":
+		return p.budget(words)
 	case "bound":
 		if pod, ok := p.server.Get("pods", v1.NamespaceDefault, strings.Join(words, "")).(*v1.Pod); !ok || pod.Spec.NodeName == "" {
 			p.check.breach("pod %v is not bound", words)

@@ -130,6 +130,9 @@ func (p *play) restless() (why string, limit time.Duration) {
 		if why != "" && (why != boundAndNominated || !others[pod.UID]) {
 			return fmt.Sprintf("pod %s %s", pod.Name, why), limit
 		}
+		if said := p.check.lastSaid(leader.name, pod); pod.Spec.NodeName == "" && said != "" && said != messageOf(pod) {
+			return fmt.Sprintf("pod %s has the condition %q, and was not placed because %q", pod.Name, messageOf(pod), said), restLimit
+		}
 	}
 	for _, proc := range running {
 		if why := proc.restless(nodes, pods, proc == leader); why != "" {
@@ -172,10 +175,21 @@ func podRestless(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored)
 	return "fits nowhere, and has no condition that says so", restLimit
 }
 
+// messageOf is what the condition says of why the pod is not bound.
+func messageOf(pod *v1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == v1.PodScheduled {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 // placeable says where a pod that waits fits, or can preempt.
 func placeable(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (why string, limit time.Duration) {
 	room := func(n *v1.Node, without func(*v1.Pod) bool) bool {
-		return fits(pod, n, pods, without) && volumes.attaches(pod, n, pods, without)
+		there := func(p *v1.Pod) bool { return p.Spec.NodeName == n.Name && without != nil && without(p) }
+		return fits(pod, n, pods, without) && volumes.attaches(pod, n, pods, without) && around(nodes, pods, there).breaks(pod, n.Name) == ""
 	}
 	for _, n := range nodes {
 		switch {
@@ -186,8 +200,8 @@ func placeable(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (
 				limit = flushLimit
 			}
 			return "fits on node " + n.Name, limit
-		case !preempts(pod) || !room(n, func(other *v1.Pod) bool { return priority(other) < priority(pod) }):
-		case len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) > 0 || managed(pod):
+		case !preempts(pod) || around(nodes, pods, nil).lonely(pod, n.Name) != "" || !room(n, func(other *v1.Pod) bool { return priority(other) < priority(pod) }):
+		case len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) > 0 || managed(pod) || constrained(pod):
 			why, limit = "can preempt pods of node "+n.Name, flushLimit
 		default:
 			return "can preempt pods of node " + n.Name, restLimit
@@ -250,6 +264,14 @@ func nominated(m *machine.Machine) (nodes []string) {
 	return nodes
 }
 
+// kept is how many events the queue keeps for pods in flight.
+func kept(m *machine.Machine) (n int) {
+	for _, events := range m.Queue().EventsInFlight() { // any order: a sum
+		n += events
+	}
+	return n
+}
+
 // inspectTime is how long a loop may take to let somebody look.
 const inspectTime = 5 * time.Second
 
@@ -277,11 +299,14 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 				bound++
 			}
 		}
+		ours := count(pods, func(p *v1.Pod) bool { return p.Spec.NodeName != "" || p.Spec.SchedulerName == v1.DefaultSchedulerName })
 		counts := m.Queue().Counts()
 		switch {
 		case why != "":
 		case m.Table().Placements() != bound:
 			why = fmt.Sprintf("%d pods are placed, the API server has %d", m.Table().Placements(), bound)
+		case len(m.Pods()) != ours || m.ExtenderCycles() > 0 || counts.InFlight == 0 && kept(m) > 0:
+			why = fmt.Sprintf("%d pods are known, there are %d; %d calls of extenders and %d events are kept", len(m.Pods()), ours, m.ExtenderCycles(), kept(m))
 		case m.Assumed() > 0:
 			why = fmt.Sprintf("%d pods are assumed", m.Assumed())
 		case leads && m.Unshown() > 0: // a victim is still to be deleted

@@ -13,9 +13,12 @@ const (
 	withDevices   = "devices"   // pods with claims of devices
 	withExtenders = "extenders" // an extender that hangs, lies and fails
 	withClocks    = "clocks"    // replicas whose clocks are set
+	// pods with host ports, affinity, anti-affinity and spread constraints
+	withConstraints = "constraints"
+	withBudgets     = "budgets" // disruption budgets, and pods that preempt
 )
 
-var additions = []string{withVolumes, withLimits, withDevices, withExtenders, withClocks}
+var additions = []string{withVolumes, withLimits, withDevices, withExtenders, withClocks, withConstraints, withBudgets}
 
 // with are the additions that the stories of a campaign have.
 type with []string

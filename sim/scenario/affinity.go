@@ -41,6 +41,23 @@ func setPodAffinity(p *v1.Pod, a attribute) error {
 	return nil
 }
 
+// setSpread adds a topology spread constraint that must hold: the largest skew, the
+// topology key and a label selector.
+func setSpread(p *v1.Pod, a attribute) error {
+	words := strings.SplitN(a.value, " ", 3)
+	skew, err := strconv.ParseInt(words[0], 10, 32)
+	if err != nil || len(words) != 3 {
+		return fmt.Errorf("spread=%s: want skew key selector", a.value)
+	}
+	selector, err := metav1.ParseToLabelSelector(words[2])
+	if err != nil {
+		return fmt.Errorf("spread=%s: %w", a.value, err)
+	}
+	p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
+		MaxSkew: int32(skew), TopologyKey: words[1], WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: selector})
+	return nil
+}
+
 // podTerms is where the terms belong.
 func podTerms(a *v1.Affinity, near bool) (*[]v1.PodAffinityTerm, *[]v1.WeightedPodAffinityTerm) {
 	if near {

@@ -67,6 +67,8 @@ func setPod(p *v1.Pod, a attribute) error {
 		return setPreferred(p, a)
 	case "near", "away":
 		return setPodAffinity(p, a)
+	case "spread":
+		return setSpread(p, a)
 	case "started":
 		at, err := time.Parse(time.RFC3339, a.value)
 		if err != nil {
