@@ -50,7 +50,9 @@ type Lease struct {
 	renewed atomic.Pointer[renewal]
 	won     chan struct{}
 	ended   atomic.Bool // Run has come to its end, or is about to
-	over    func() bool // whether all has ended that the lease guarded
+	// superseded: it was seen that this process does not hold the lease any more.
+	superseded atomic.Bool
+	over       func() bool // whether all has ended that the lease guarded
 
 	lock      resourcelock.Interface
 	vacancies *vacancies

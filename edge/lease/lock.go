@@ -38,6 +38,7 @@ type lock struct {
 func (k lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := k.Interface.Get(ctx)
 	if err == nil && r.HolderIdentity != k.Identity() && k.lease.renewed.Load() != nil {
+		k.lease.superseded.Store(true)
 		k.lease.ended.Store(true)
 	}
 	k.lease.vacancies.read(r, raw, err, k.Identity(), k.lease.handovers.last())
@@ -61,7 +62,9 @@ func (k lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) e
 	if r.HolderIdentity != "" && k.lease.renewedLately(sent.monotonic) {
 		return nil
 	}
-	if r.HolderIdentity != "" && k.lease.ended.Load() {
+	// The elector gives up by what it saw last, which may be this process's own renewal,
+	// though the version that it replaces is another's.
+	if k.lease.superseded.Load() || r.HolderIdentity != "" && k.lease.ended.Load() {
 		return errSuperseded
 	}
 	if r.HolderIdentity == "" {

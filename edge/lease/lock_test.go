@@ -252,6 +252,25 @@ func TestLeaseIsGivenUp(t *testing.T) {
 	})
 }
 
+// A process that stood still may be asked to stop at the moment when it goes on, when
+// another has its lease: it gives up nothing then.
+func TestLeaseOfAnotherIsNotGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shared{}
+		a, end, done := applied(t, s, "a", always)
+		<-a.Won()
+		time.Sleep(time.Minute + time.Millisecond)
+		synctest.Wait()
+		now := metav1.Now()
+		s.restore(&resourcelock.LeaderElectionRecord{HolderIdentity: "b", LeaseDurationSeconds: 15, LeaderTransitions: 3, AcquireTime: now, RenewTime: now})
+		end()
+		<-done
+		if s.holder() != "b" {
+			t.Errorf("holder %q: a gave up b's lease", s.holder())
+		}
+	})
+}
+
 // A lease that somebody deletes, or that a restored etcd does not have, is made
 // again by who holds it, before anybody could miss a renewal.
 func TestLeaseIsMadeAgain(t *testing.T) {
