@@ -162,6 +162,36 @@ func TestWritesDone(t *testing.T) {
 	}
 }
 
+// A node that is cordoned while Permit or PreBind holds a pod gets the pod all the same,
+// as with v1.36.
+func TestNodeIsCordoned(t *testing.T) {
+	for name, stage := range map[string]struct{ held, released func(*story) }{
+		"waiting": {func(s *story) { s.cycle("Permit", waits) }, func(s *story) {
+			s.given(s.pod("x", 0))
+			s.cycle("Permit", allows)
+		}},
+		"writing": {func(s *story) { s.cycle("PreBind", writes) }, func(s *story) {
+			s.answer(slices.IndexFunc(s.requests, func(r Effect) bool { _, ok := r.(Write); return ok }), fine)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			p := s.pod("p", 40)
+			s.given(s.node("n", 40), p)
+			stage.held(s)
+			cordoned := *s.nodes["n"]
+			cordoned.Unschedulable = true
+			s.given(&cordoned)
+			stage.released(s)
+			if !slices.Contains(shown(s.effects), "Bind p-1 to n") {
+				t.Errorf("did %q", shown(s.effects))
+			}
+			s.settle()
+			s.runs(p, "n")
+		})
+	}
+}
+
 // A node that vanishes while pods are on their way to it takes nothing with
 // it but its room.
 func TestNodeVanishes(t *testing.T) {

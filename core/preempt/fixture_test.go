@@ -33,7 +33,8 @@ type world struct {
 	draw        int
 	tried       func(node string)
 	kept        any
-	spread      bool // what the filter says of a row may depend on others
+	spread      bool    // what the filter says of a row may depend on others
+	priorities  []int32 // of drawn pods
 }
 
 func newWorld(p *object.Pod) *world {

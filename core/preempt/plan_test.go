@@ -1,6 +1,7 @@
 package preempt
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -145,6 +146,35 @@ func TestFewestVictims(t *testing.T) {
 		node("n", 1000, pod("c", least, 1000))
 	if plan, _, _ := w.find(t, everything); plan.text() != "n: c, 0 violations" {
 		t.Errorf("got %q", plan.text())
+	}
+}
+
+// TestPrioritiesAtTheEnds: the highest of all priorities is lower than none, the lowest
+// higher than none, and sums of the highest do not wrap.
+func TestPrioritiesAtTheEnds(t *testing.T) {
+	const least, most = math.MinInt32, math.MaxInt32
+	for _, c := range []struct {
+		name      string
+		preemptor int32
+		m, n      []*object.Pod
+		want      string
+	}{
+		{"the highest and its equal", most, []*object.Pod{pod("a", most, 1000)}, nil, ""},
+		{"the lowest and its equal", least, []*object.Pod{pod("a", least, 1000)}, nil, ""},
+		{"the highest and the next", most, []*object.Pod{pod("a", most-1, 1000)}, nil, "m: a, 0 violations"},
+		{"the lowest but one", least + 1, []*object.Pod{pod("a", least, 1000)}, nil, "m: a, 0 violations"},
+		{"the lowest goes before the highest", most, []*object.Pod{pod("a", most-1, 1000)}, []*object.Pod{pod("b", least, 1000)}, "n: b, 0 violations"},
+		{"the sums of the highest", most,
+			[]*object.Pod{pod("a", most-1, 400, startedAt(-1)), pod("b", most-1, 300, startedAt(-1)), pod("c", most-1, 300, startedAt(-1))},
+			[]*object.Pod{pod("d", most-1, 500), pod("e", most-1, 500)}, "n: d e, 0 violations"},
+	} {
+		w := newWorld(pod("p", c.preemptor, 1000)).node("m", 1000, c.m...)
+		if len(c.n) > 0 {
+			w.node("n", 1000, c.n...)
+		}
+		if plan, _, err := w.find(t, everything); err != nil || plan.text() != c.want {
+			t.Errorf("%s: got %q, %v; want %q", c.name, plan.text(), err, c.want)
+		}
 	}
 }
 

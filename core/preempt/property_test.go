@@ -3,6 +3,7 @@ package preempt
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -79,7 +80,7 @@ func (w *world) change(t *rapid.T, round int) {
 	row, known := w.table.Find(node)
 	switch number("what", 0, 9) {
 	case 0, 1:
-		p := pod(fmt.Sprintf("x/late-%d-%d", round, number("pod", 0, 9)), int32(number("priority", 0, 5)), int64(number("cpu", 0, 4)),
+		p := pod(fmt.Sprintf("x/late-%d-%d", round, number("pod", 0, 9)), w.priorities[number("priority", 0, 5)], int64(number("cpu", 0, 4)),
 			startedAt(number("age", -3, 1)))
 		if number("starts", 0, 2) == 0 {
 			notStarted(p)
@@ -98,7 +99,7 @@ func (w *world) change(t *rapid.T, round int) {
 		w.node(node, int64(number("room", 0, 8)))
 	case 5, 8, 9:
 		w.renominated = append(w.renominated, node)
-		w.nominated[node] = append(slices.Clone(w.nominated[node]), pod(fmt.Sprint("nominated", round, len(w.renominated)), int32(number("priority", 2, 5)), int64(number("cpu", 0, 3))))
+		w.nominated[node] = append(slices.Clone(w.nominated[node]), pod(fmt.Sprint("nominated", round, len(w.renominated)), w.priorities[number("priority", 2, 5)], int64(number("cpu", 0, 3))))
 	case 6:
 		w.renominated = append(w.renominated, node)
 		if delete(w.nominated, node); number("own", 0, 1) == 0 && w.own == "" {
@@ -146,16 +147,18 @@ func drawWorld(t *rapid.T) *world {
 			app(string(rune('a' + a)))(p)
 		}
 	}
-	w := newWorld(pod("p", int32(number("preemptor's priority", 2, 5)), int64(number("preemptor's cpu", 0, 6)), decorate))
+	priorities := rapid.SampledFrom([][]int32{{0, 1, 2, 3, 4, 5}, {math.MinInt32, math.MinInt32 + 1, -1, 0, math.MaxInt32 - 1, math.MaxInt32}}).Draw(t, "priorities")
+	w := newWorld(pod("p", priorities[number("preemptor's priority", 2, 5)], int64(number("preemptor's cpu", 0, 6)), decorate))
+	w.priorities = priorities
 	for n := range number("nodes", 1, 6) {
 		name := fmt.Sprintf("n%d", n)
 		w.node(name, int64(number("room", 0, 8)))
 		for i := range number("pods", 0, 6) {
 			w.table.AddPod(pod(fmt.Sprintf("%s/%s-%d", rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace"), name, i),
-				int32(number("priority", 0, 5)), int64(number("cpu", 0, 4)), decorate, startedAt(-number("age", 1, 3))), name)
+				w.priorities[number("priority", 0, 5)], int64(number("cpu", 0, 4)), decorate, startedAt(-number("age", 1, 3))), name)
 		}
 		if number("nominated", 0, 4) == 0 {
-			nominate(w, name, pod("nominated-"+name, int32(number("priority", 0, 5)), int64(number("cpu", 0, 3))))
+			nominate(w, name, pod("nominated-"+name, w.priorities[number("priority", 0, 5)], int64(number("cpu", 0, 3))))
 		}
 		w.closed[name] = number("closed", 0, 6) == 0
 	}

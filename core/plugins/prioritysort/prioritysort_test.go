@@ -1,6 +1,7 @@
 package prioritysort
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ func TestLess(t *testing.T) {
 	}{
 		{"higher priority first", queued(2, 9), queued(1, 1), true},
 		{"lower priority later", queued(-1, 1), queued(0, 9), false},
+		{"the highest of all before the lowest", queued(math.MaxInt32, 9), queued(math.MinInt32, 1), true},
+		{"the lowest of all after the highest", queued(math.MinInt32, 1), queued(math.MaxInt32, 9), false},
 		{"equal priority: earlier first", queued(1, 1), queued(1, 2), true},
 		{"equal priority: later later", queued(1, 2), queued(1, 1), false},
 		{"equal in both", queued(1, 1), queued(1, 1), false},
