@@ -204,7 +204,7 @@ func TestExtremeTopologies(t *testing.T) {
 }
 
 // Between two looks at a view its rows change hands: nodes go, others take
-// their rows, pods come to both.
+// their rows, pods are placed on both.
 func TestRowsChangeHands(t *testing.T) {
 	for _, mix := range []string{"all", "spread", "interpod", "images"} {
 		w := trial(t, mix)

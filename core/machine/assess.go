@@ -22,7 +22,7 @@ import (
 // What follows answers questions about pods and does nothing about them. The pod
 // asked about is one that the machine knows, or another version of it.
 
-// Assess is what an attempt for the pod would come to now. Every node is in the
+// Assess is the record that an attempt for the pod would have now. Every node is in the
 // record. Pods on their way out for this one make it Preempting.
 func (m *Machine) Assess(p *object.Pod) *decision.Decision { return m.assessWith(p, true) }
 

@@ -85,7 +85,7 @@ func (m *Machine) extendersOf(p *object.Pod) []int {
 	return extenders
 }
 
-// refusal is what an extender's word on a node comes to.
+// refusal is the blocker of a node that an extender refused.
 func refusal(code decision.Code, reason string) decision.Blocker {
 	return decision.Blocker{Code: code, Reasons: []string{reason}}
 }

@@ -78,7 +78,7 @@ func (d *diagram) String() string {
 	return "```mermaid\nstateDiagram-v2\n" + d.states.String() + d.arrows.String() + "```\n\n| From | To | When |\n|---|---|---|\n" + d.rows.String()
 }
 
-// Every phase but the first is come to, and every one but the last is left.
+// Every phase but the first is entered, and every one but the last is left.
 func TestPhasesAreReached(t *testing.T) {
 	for p := range phases {
 		come, left := p == int(reserve), p == int(ended)
@@ -86,7 +86,7 @@ func TestPhasesAreReached(t *testing.T) {
 			come, left = come || moves[q][p] != "", left || moves[p][q] != ""
 		}
 		if !come || !left {
-			t.Errorf("%q: come to %t, left %t", phase(p), come, left)
+			t.Errorf("%q: entered %t, left %t", phase(p), come, left)
 		}
 	}
 }

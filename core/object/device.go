@@ -47,9 +47,9 @@ func (c *ResourceClaim) IndexKey() string {
 	return ""
 }
 
-// Confirms tells that the state shown holds what is assumed of the claim: an
+// ConfirmedBy tells that the state shown holds what is assumed of the claim: an
 // allocation.
-func (c *ResourceClaim) Confirms(shown Object) bool {
+func (c *ResourceClaim) ConfirmedBy(shown Object) bool {
 	s, ok := shown.(*ResourceClaim)
 	return ok && s.Allocation() != nil
 }

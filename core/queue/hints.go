@@ -9,7 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// strategy is what queueing hints come to: where a pod goes because of an event.
+// strategy is the result of queueing hints: where a pod goes because of an event.
 type strategy uint8
 
 const (

@@ -67,7 +67,7 @@ func TestEventsBeforePopAreOver(t *testing.T) {
 	b.want("p", Unschedulable) // and the log is empty, says Check
 }
 
-// A pod that changes to and fro while in flight is judged by what it came to.
+// A pod that changes to and fro while in flight is judged by its last state.
 func TestChangesInFlight(t *testing.T) {
 	for _, c := range []struct {
 		name string

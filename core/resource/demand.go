@@ -117,7 +117,7 @@ func podRequests(pod *v1.Pod, opts helper.PodResourcesOptions) v1.ResourceList {
 }
 
 // saturate returns a copy of the pod without quantities beyond int64: some
-// have exponents that exact arithmetic would never come to the end of.
+// have exponents with which exact arithmetic would never end.
 func saturate(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	lists := []v1.ResourceList{pod.Spec.Overhead, pod.Status.AllocatedResources}

@@ -60,7 +60,7 @@ func (k *known) ends(shown object.Object) bool {
 		return false
 	}
 	a, now := k.assumed.Head(), shown.Head()
-	if c, ok := k.assumed.(confirmed); ok && c.Confirms(shown) {
+	if c, ok := k.assumed.(confirmed); ok && c.ConfirmedBy(shown) {
 		return true
 	}
 	return a.UID != now.UID && !k.made || k.written && a.Version != now.Version
@@ -69,7 +69,7 @@ func (k *known) ends(shown object.Object) bool {
 // confirmed is an object that can tell whether a state that is shown holds
 // what is assumed of it.
 type confirmed interface {
-	Confirms(shown object.Object) bool
+	ConfirmedBy(shown object.Object) bool
 }
 
 // SetObject takes in the object as the API shows it and returns what it showed

@@ -15,7 +15,7 @@ type Term struct {
 	// ID is of no other term, ever.
 	ID   uint64
 	rows podsByRow
-	live int
+	live int // pods that have the term, on nodes that have its topology key
 }
 
 // Live tells whether a pod that has the term is on a node that has its

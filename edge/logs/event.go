@@ -97,7 +97,7 @@ func (l *Logger) moved(e *queue.Entry, from queue.Place, event string) {
 	}
 }
 
-// queueName is v1.36's name for the place, and the number of what the hints came to.
+// queueName is v1.36's name for the place, and the number of the hints' result.
 func queueName(p queue.Place) (name string, strategy int) {
 	switch p {
 	case queue.Active:

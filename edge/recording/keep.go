@@ -135,7 +135,7 @@ func keepContainers(list []v1.Container) []v1.Container {
 	return kept
 }
 
-// keepStatuses keeps what a resize in place has come to.
+// keepStatuses keeps the state of a resize in place.
 func keepStatuses(list []v1.ContainerStatus) []v1.ContainerStatus {
 	var kept []v1.ContainerStatus
 	for i := range list {

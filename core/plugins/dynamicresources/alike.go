@@ -14,14 +14,14 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// What a search for devices comes to follows from what it can see of the node: in
+// The result of a search for devices follows from what it can see of the node: in
 // the allocator's order, which devices each request may take, and what of them
 // claims and counters are held against. Nodes that are equal in that share the
 // answer of one search, whatever their devices are called, and whatever else they
 // offer: a claim that is seen for the first time costs a search for each kind of
 // node that it can tell apart.
 
-// found is what a search came to.
+// found is the result of a search.
 type found struct {
 	verdict framework.Verdict
 	score   int64
@@ -142,7 +142,7 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resource
 	return all
 }
 
-// allocateAlike is searchOn, or what it came to on a node that is like this one to
+// allocateAlike is searchOn, or its result on a node that is like this one to
 // the claims.
 func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node, open []*resourcev1.ResourceClaim) (found, error) {
 	if !pl.alone(in) { // several nodes can see the same devices, and are asked about at once

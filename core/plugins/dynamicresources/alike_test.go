@@ -139,7 +139,7 @@ func (d devicesAtRandom) claim(name string) *resourcev1.ResourceClaim {
 	return c
 }
 
-// What a search on one node came to holds on every node that is taken to be like it:
+// The result of a search on one node holds on every node that is taken to be like it:
 // the answer is that of a search there.
 func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 	asked, searched, placed := 0, 0, 0

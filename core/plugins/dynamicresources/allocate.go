@@ -60,7 +60,7 @@ func (c classes) List() ([]*resourcev1.DeviceClass, error) {
 }
 
 // limit is the context that the allocator runs under. v1.36 stops a search
-// after some time; a search that has to come to the same end every time is
+// after some time; a search that must have the same result every time is
 // stopped after a number of steps, at each of which the allocator asks Err.
 type limit struct {
 	left    int

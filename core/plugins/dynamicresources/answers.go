@@ -2,7 +2,7 @@ package dynamicresources
 
 import "github.com/berth-scheduler/berth/core/table"
 
-// answers are what searches for devices came to, by the signature of the pods'
+// answers are the results of searches for devices, by the signature of the pods'
 // claims: pods of many classes may ask for the same. PreFilter and PreScore make
 // room; Filter and Score find the answers out, and keep them. The zero value is ready
 // to use, for one table at a time.

@@ -22,7 +22,7 @@ const (
 	lenient             // every node; labels that are missing do not score
 )
 
-// counts is what the constraints of a class of pods come to: the matching
+// counts is the state of the constraints of a class of pods: the matching
 // pods in each domain. It belongs to the table's owner; only sync writes to
 // it, and countDomains to the weights.
 type counts struct {

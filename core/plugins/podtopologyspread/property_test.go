@@ -317,7 +317,7 @@ func (w *world) scene() scene {
 	return s
 }
 
-// tried is the cluster before the try, and what the try came to.
+// tried is the cluster before the try, and the result of the try.
 func (w *world) tried() scene {
 	if len(w.marks) == 0 {
 		return w.scene()

@@ -16,11 +16,11 @@ import (
 // (gate StorageCapacityScoring). The zero value rates none.
 type scorer struct {
 	on   bool
-	line [101]int64 // by percentage taken
+	byPercent [101]int64 // by percentage taken
 }
 
 func newScorer(points []configv1.UtilizationShapePoint) scorer {
-	return scorer{on: true, line: shape.Tabulate(points)}
+	return scorer{on: true, byPercent: shape.Tabulate(points)}
 }
 
 func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
@@ -75,7 +75,7 @@ func (s *scorer) rate(classes map[string]usage) int64 {
 	}
 	var sum int64
 	for _, u := range classes { // any order: sums
-		sum += s.line[u.percent()]
+		sum += s.byPercent[u.percent()]
 	}
 	return int64(math.Round(float64(sum) / float64(len(classes))))
 }
