@@ -3,7 +3,6 @@ package scheduler
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"time"
@@ -264,7 +263,7 @@ func (o *options) secure() (server.Secure, error) {
 	if o.serving.BindPort == 0 {
 		return s, nil
 	}
-	if err := o.serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+	if err := o.defaultCertificate(); err != nil {
 		return s, fmt.Errorf("self-signed certificate: %w", err)
 	}
 	if err := o.serving.ApplyTo(&s.Serving); err != nil {
