@@ -146,13 +146,12 @@ func objectsOf(w *generate.World) (all []metav1.Object) {
 func (h *havoc) run(objects []metav1.Object) {
 	h.Helper()
 	for i, o := range objects {
-		o = o.(runtime.Object).DeepCopyObject().(metav1.Object)
 		if o.GetUID() == "" {
+			o = o.(runtime.Object).DeepCopyObject().(metav1.Object)
 			o.SetUID(types.UID(fmt.Sprint("made-", h.made)))
 			h.made++
 		}
-		h.mangle(o)
-		h.set(o)
+		h.set(h.mangled(o))
 		switch h.IntN(6) {
 		case 0:
 			h.settle()
@@ -174,13 +173,24 @@ func (h *havoc) run(objects []metav1.Object) {
 func (h *havoc) again() {
 	keys := slices.Sorted(maps.Keys(h.alive))
 	key := keys[h.IntN(len(keys))]
-	o := h.alive[key].(runtime.Object).DeepCopyObject().(metav1.Object)
 	if h.IntN(2) == 0 {
 		h.remove(key)
 		return
 	}
-	h.mangle(o)
-	h.set(o)
+	h.set(h.mangled(h.alive[key]))
+}
+
+// largest is how many bytes a request to an API server may have.
+const largest = 3 << 20
+
+// mangled is the object with nonsense in it; as it was if that is more than an API
+// server takes.
+func (h *havoc) mangled(o metav1.Object) metav1.Object {
+	nonsense := o.(runtime.Object).DeepCopyObject().(metav1.Object)
+	if h.mangle(nonsense); nonsense.(interface{ Size() int }).Size() > largest {
+		return o
+	}
+	return nonsense
 }
 
 func keyOf(o metav1.Object) string { return fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName()) }
