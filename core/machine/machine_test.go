@@ -135,6 +135,27 @@ func TestMadeAnew(t *testing.T) {
 	}
 }
 
+// A pod that is told of under another name is that pod alone, wherever it was under
+// its own: every invariant holds.
+func TestOneUIDTwoNames(t *testing.T) {
+	for _, node := range []string{"", "n"} {
+		for _, placed := range []bool{false, true} {
+			s := newStory(t)
+			p := s.pod("p", 40)
+			s.given(s.node("n", 40), p)
+			if placed {
+				s.settle()
+			}
+			other := *p
+			other.Name, other.NodeName = "q", node
+			s.step(PodSet{Pod: &other})
+			if m := s.m; m.Knows(p.NamespacedName()) || len(m.Pods()) != 1 || m.Pods()[0].Name != "q" {
+				t.Errorf("node %q, placed %t: known are %v", node, placed, m.Pods())
+			}
+		}
+	}
+}
+
 // A pod that goes is gone from wherever it was, its room free, and others are
 // called; also when the last word of it is old (reliability: B24, B26, B41).
 func TestGone(t *testing.T) {

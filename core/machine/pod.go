@@ -15,6 +15,9 @@ import (
 
 // podSet takes in a pod as the API shows it.
 func (m *Machine) podSet(p *object.Pod) {
+	if other := m.pods[p.UID]; other != nil && other.pod.NamespacedName() != p.NamespacedName() {
+		m.endPod(other) // no API server shows one pod under two names
+	}
 	ps := m.names[p.NamespacedName()]
 	if ps != nil && ps.pod.UID != p.UID {
 		m.endPod(ps)

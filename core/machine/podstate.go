@@ -56,15 +56,12 @@ func (m *Machine) placed(ps *podState) bool { return m.table.Pod(ps.pod.UID) != 
 // stateOf begins the state of a pod whose name is not known, or takes up the one
 // that was left when the pod was gone.
 func (m *Machine) stateOf(p *object.Pod) *podState {
-	name, ps := p.NamespacedName(), m.pods[p.UID]
+	ps := m.pods[p.UID]
 	if ps == nil {
 		ps = &podState{pod: p}
 		m.pods[p.UID] = ps
 	}
-	if old := ps.pod.NamespacedName(); old != name && m.names[old] == ps {
-		delete(m.names, old)
-	}
-	m.names[name] = ps
+	m.names[p.NamespacedName()] = ps
 	return ps
 }
 
