@@ -154,8 +154,8 @@ type (
 		Failed, Unresolvable map[string]string
 		// Prioritize: 0..10, by node; more is allowed, but not negative.
 		Scores map[string]int64
-		// Preempt: what is left of the candidates, each node once.
-		Left []Left
+		// Preempt: the candidates that it accepts, each node once.
+		Victims []NodeVictims
 	}
 	// EvictReply is the outcome of an Evict effect.
 	EvictReply struct {
@@ -164,9 +164,9 @@ type (
 	}
 )
 
-// Left is what an extender leaves of a candidate. It may name other victims on
-// the node than were offered.
-type Left struct {
+// NodeVictims are the victims on a node that an extender accepts as a candidate. It
+// may name others than were offered.
+type NodeVictims struct {
 	Node       string
 	Victims    []types.UID
 	Violations int

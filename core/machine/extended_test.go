@@ -33,9 +33,9 @@ func nodeNames(nodes []*object.Node) (names []string) {
 }
 
 // left leaves all of the candidates.
-func left(candidates []framework.Candidate) (all []Left) {
+func left(candidates []framework.Candidate) (all []NodeVictims) {
 	for _, c := range candidates {
-		l := Left{Node: c.Node, Violations: c.NumPDBViolations}
+		l := NodeVictims{Node: c.Node, Violations: c.NumPDBViolations}
 		for _, p := range c.Victims {
 			l.Victims = append(l.Victims, p.UID)
 		}
@@ -86,9 +86,9 @@ func (w *world) answerAsk(e CallExtender, how fate) {
 		w.step(stray)
 		a.Passed = append([]string{"", "nowhere", "n0"}, names...)
 		a.Scores = map[string]int64{"nowhere": 10}
-		a.Left = []Left{{Node: "nowhere", Victims: []types.UID{"nobody"}}}
+		a.Victims = []NodeVictims{{Node: "nowhere", Victims: []types.UID{"nobody"}}}
 	default:
-		a.Passed, a.Scores, a.Left = names, map[string]int64{}, left(e.Candidates)
+		a.Passed, a.Scores, a.Victims = names, map[string]int64{}, left(e.Candidates)
 		for i, n := range names {
 			a.Scores[n] = int64(i)
 		}

@@ -93,7 +93,7 @@ func refusal(code decision.Code, reason string) decision.Blocker {
 // resolveVictims finds the pods that an extender leaves as victims. They must be on
 // nodes that were offered, and of lower priority than the pod; those that were
 // offered and are gone meanwhile are left out.
-func (m *Machine) resolveVictims(c *extenderCycle, x *Extender, left []Left) ([]framework.Candidate, error) {
+func (m *Machine) resolveVictims(c *extenderCycle, x *Extender, left []NodeVictims) ([]framework.Candidate, error) {
 	var kept []framework.Candidate
 	for _, l := range left {
 		at := slices.IndexFunc(c.review.candidates, func(o framework.Candidate) bool { return o.Node == l.Node })

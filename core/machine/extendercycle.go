@@ -415,7 +415,7 @@ func (m *Machine) callPreempt(c *extenderCycle) bool {
 func (m *Machine) preemptReplied(c *extenderCycle, x *Extender, e ExtenderReply) {
 	left, err := []framework.Candidate(nil), e.Err
 	if err == nil {
-		left, err = m.resolveVictims(c, x, e.Left)
+		left, err = m.resolveVictims(c, x, e.Victims)
 	}
 	if c.review.reviewed++; err == nil {
 		c.review.candidates = left

@@ -12,15 +12,15 @@ import (
 // that were candidates, and no others.
 func TestVictimsOfAnExtender(t *testing.T) {
 	for name, c := range map[string]struct {
-		left Left
+		left NodeVictims
 		err  string
 	}{
-		"what was offered":  {Left{Node: "n", Victims: []types.UID{"low-2"}}, ""},
-		"another, as lowly": {Left{Node: "n", Victims: []types.UID{"lower-3"}}, ""},
-		"one of its rank": {Left{Node: "n", Victims: []types.UID{"low-2", "peer-4"}},
+		"what was offered":  {NodeVictims{Node: "n", Victims: []types.UID{"low-2"}}, ""},
+		"another, as lowly": {NodeVictims{Node: "n", Victims: []types.UID{"lower-3"}}, ""},
+		"one of its rank": {NodeVictims{Node: "n", Victims: []types.UID{"low-2", "peer-4"}},
 			`extender "strict": preempt: pod ns/peer on node "n" is not of lower priority`},
-		"one elsewhere": {Left{Node: "n", Victims: []types.UID{"far-5"}}, `extender "strict": preempt: no pod of UID "far-5" is on node "n"`},
-		"another node":  {Left{Node: "m", Victims: []types.UID{"far-5"}}, `extender "strict": preempt: node "m" was not among the candidates`},
+		"one elsewhere": {NodeVictims{Node: "n", Victims: []types.UID{"far-5"}}, `extender "strict": preempt: no pod of UID "far-5" is on node "n"`},
+		"another node":  {NodeVictims{Node: "m", Victims: []types.UID{"far-5"}}, `extender "strict": preempt: node "m" was not among the candidates`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
@@ -33,7 +33,7 @@ func TestVictimsOfAnExtender(t *testing.T) {
 			s.given(p)
 			s.cycle("", "")
 			s.did("CallExtender 0 to preempt for p-6 about [] [{n [low-2 lower-3] 0}]")
-			s.says(ExtenderReply{Left: []Left{c.left}})
+			s.says(ExtenderReply{Victims: []NodeVictims{c.left}})
 			if c.err == "" {
 				s.did("CallExtender 1 to preempt")
 				return

@@ -12,12 +12,12 @@ type Placement struct {
 	Try bool
 }
 
-// placementsKept bounds the journal of placements, wordsKept what their pods
+// placementsKept bounds the journal of placements, bytesKept what their pods
 // hold in labels and terms, in bytes. A reader that is further behind counts
 // all pods anew.
 const (
 	placementsKept = 1 << 14
-	wordsKept      = 1 << 26
+	bytesKept      = 1 << 26
 )
 
 // placements is a ring of the last changes of pods, numbered from 1.
@@ -25,7 +25,7 @@ type placements struct {
 	ring  []Placement
 	total uint64
 	first uint64 // entries up to this number are gone
-	words int    // of the pods in the ring
+	bytes int    // of the pods in the ring
 }
 
 func (l *placements) add(p Placement) {
@@ -39,7 +39,7 @@ func (l *placements) add(p Placement) {
 		*at = p
 	}
 	l.total++
-	for l.words += words(p.Pod); l.words > wordsKept; {
+	for l.bytes += bytesHeld(p.Pod); l.bytes > bytesKept; {
 		l.drop()
 	}
 }
@@ -47,14 +47,14 @@ func (l *placements) add(p Placement) {
 // drop forgets the oldest entry.
 func (l *placements) drop() {
 	at := &l.ring[l.first%placementsKept]
-	l.words -= words(at.Pod)
+	l.bytes -= bytesHeld(at.Pod)
 	*at = Placement{}
 	l.first++
 }
 
-// words is about how many bytes the pod holds in labels and terms. A label has
+// bytesHeld is about how many bytes the pod holds in labels and terms. A label has
 // fewer than 400.
-func words(p *object.Pod) int {
+func bytesHeld(p *object.Pod) int {
 	n := 400 * len(p.Labels)
 	if p.RequiredNodes != nil {
 		n += len(p.RequiredNodes.Key)

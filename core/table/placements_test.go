@@ -35,8 +35,8 @@ func TestPlacementsAreBounded(t *testing.T) {
 	long := &object.Pod{Tolerations: match.Tolerations{Key: strings.Repeat("x", 1<<20)}}
 	for range 200 {
 		l.add(Placement{Pod: long})
-		if l.words > wordsKept {
-			t.Fatalf("%d bytes are kept", l.words)
+		if l.bytes > bytesKept {
+			t.Fatalf("%d bytes are kept", l.bytes)
 		}
 	}
 	if n, ok := read(l.total - 64); !ok || n != 64 {
@@ -48,15 +48,15 @@ func TestPlacementsAreBounded(t *testing.T) {
 	for range placementsKept {
 		l.add(Placement{Pod: plain})
 	}
-	if want := placementsKept * words(plain); l.words != want {
-		t.Errorf("%d bytes are counted, %d are held", l.words, want)
+	if want := placementsKept * bytesHeld(plain); l.bytes != want {
+		t.Errorf("%d bytes are counted, %d are held", l.bytes, want)
 	}
 	if n, ok := read(l.first); !ok || n != placementsKept {
 		t.Errorf("%d entries, %v", n, ok)
 	}
 	// One pod beyond all bounds is not kept at all.
-	l.add(Placement{Pod: &object.Pod{Tolerations: match.Tolerations{Key: strings.Repeat("x", wordsKept+1)}}})
-	if _, ok := read(l.total - 1); ok || l.words != 0 || l.first != l.total {
-		t.Errorf("kept %d bytes after %d of %d", l.words, l.first, l.total)
+	l.add(Placement{Pod: &object.Pod{Tolerations: match.Tolerations{Key: strings.Repeat("x", bytesKept+1)}}})
+	if _, ok := read(l.total - 1); ok || l.bytes != 0 || l.first != l.total {
+		t.Errorf("kept %d bytes after %d of %d", l.bytes, l.first, l.total)
 	}
 }

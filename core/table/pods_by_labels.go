@@ -32,7 +32,7 @@ func (c *PodsWithLabels) Terminating() int { return c.leaving }
 type podsByLabels struct {
 	byNamespace map[string]map[string]*PodsWithLabels // nil: nobody has asked
 	keyBuf      []byte
-	words       []string
+	keys        []string
 }
 
 // PodsByLabels calls visit with the pods of the namespace, those with the same
@@ -95,10 +95,10 @@ func (l *podsByLabels) join(pl *Placed) {
 }
 
 func (l *podsByLabels) keyOf(p *object.Pod) string {
-	l.words = slices.AppendSeq(l.words[:0], maps.Keys(p.Labels))
-	slices.Sort(l.words)
+	l.keys = slices.AppendSeq(l.keys[:0], maps.Keys(p.Labels))
+	slices.Sort(l.keys)
 	l.keyBuf = l.keyBuf[:0]
-	for _, key := range l.words {
+	for _, key := range l.keys {
 		l.keyBuf = match.AppendField(match.AppendField(l.keyBuf, key), p.Labels[key])
 	}
 	return string(l.keyBuf)

@@ -37,7 +37,7 @@ func TestRebuild(t *testing.T) {
 		"half taken off":                         func(t *Table) { t.pods[0] = t.pods[0][:1]; t.charge(0, t.placed["1"].Pod, -1) },
 		"a node that is there, and its room not": func(t *Table) { t.nodes[1] = nil },
 		"a row that nobody gave back":            func(t *Table) { t.row("nobody") },
-		"volumes taken off":                      func(t *Table) { t.attach(t.placed["1"], -1); clear(t.volumes.attachedTo) },
+		"volumes taken off":                      func(t *Table) { t.countVolumes(t.placed["1"], -1); clear(t.volumes.attachedTo) },
 		"taints of another node":                 func(t *Table) { t.nodeTaints.set(1, t.nodes[0]) },
 		"nothing":                                func(*Table) {},
 	} {

@@ -276,7 +276,7 @@ func (t *Table) put(pl *Placed) {
 	t.use(pl, 1)
 	if len(pl.Pod.Volumes) > 0 {
 		pl.volumes = t.VolumesOf(pl.Pod)
-		t.attach(pl, 1)
+		t.countVolumes(pl, 1)
 	}
 	t.podsByLabels.join(pl)
 	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
@@ -299,7 +299,7 @@ func (t *Table) take(pl *Placed) {
 	t.charge(r, pl.Pod, -1)
 	t.countTerms(pl, -1)
 	t.use(pl, -1)
-	t.attach(pl, -1)
+	t.countVolumes(pl, -1)
 	t.podsByLabels.leave(pl)
 	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
 	t.touch(r)

@@ -45,7 +45,7 @@ type terms struct {
 	labels map[string]bool
 	about  map[string]*about
 	keyBuf []byte
-	words  []string
+	keys   []string
 }
 
 // about is the terms that are about pods of one namespace and some labels.
@@ -137,15 +137,15 @@ func (t *Table) TermsAbout(p *object.Pod) []*Term {
 // appendKey writes the pod's namespace, and its labels as far as selectors look
 // at them, to keyBuf.
 func (l *terms) appendKey(p *object.Pod) {
-	l.words = l.words[:0]
+	l.keys = l.keys[:0]
 	for key := range p.Labels { // any order: sorted below
 		if l.labels[key] {
-			l.words = append(l.words, key)
+			l.keys = append(l.keys, key)
 		}
 	}
-	slices.Sort(l.words)
+	slices.Sort(l.keys)
 	l.keyBuf = match.AppendField(l.keyBuf[:0], p.Namespace)
-	for _, key := range l.words {
+	for _, key := range l.keys {
 		l.keyBuf = match.AppendField(match.AppendField(l.keyBuf, key), p.Labels[key])
 	}
 }

@@ -112,8 +112,8 @@ func (t *Table) RowsWithVolume(v object.VolumeSource, visit func(Row) bool) {
 	}
 }
 
-// attach counts the volumes of a placed pod (sign 1) or takes them off (-1).
-func (t *Table) attach(pl *Placed, sign int32) {
+// countVolumes counts the volumes of a placed pod (sign 1) or takes them off (-1).
+func (t *Table) countVolumes(pl *Placed, sign int32) {
 	for _, source := range pl.volumes {
 		t.volumes.count(t.volumes.pods, t.volumes.attachments, source, pl.Row, sign)
 	}
@@ -288,9 +288,9 @@ func (t *Table) resolveVolumesOf(r Row) {
 			continue
 		}
 		if now := t.VolumesOf(pl.Pod); !slices.Equal(now, pl.volumes) {
-			t.attach(pl, -1)
+			t.countVolumes(pl, -1)
 			pl.volumes, changed = now, true
-			t.attach(pl, 1)
+			t.countVolumes(pl, 1)
 		}
 	}
 	if changed {

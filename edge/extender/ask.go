@@ -36,7 +36,7 @@ func (x Extenders) Answer(ctx context.Context, e machine.CallExtender) machine.E
 	case machine.Prioritize:
 		answer.Scores, answer.Err = s.prioritize(ctx, e)
 	case machine.Preempt:
-		answer.Left, answer.Err = s.preempt(ctx, e)
+		answer.Victims, answer.Err = s.preempt(ctx, e)
 	}
 	return answer
 }
@@ -97,7 +97,7 @@ func (s *service) about(e machine.CallExtender) *extenderv1.ExtenderArgs {
 	return args
 }
 
-func (s *service) preempt(ctx context.Context, e machine.CallExtender) ([]machine.Left, error) {
+func (s *service) preempt(ctx context.Context, e machine.CallExtender) ([]machine.NodeVictims, error) {
 	var reply extenderv1.ExtenderPreemptionResult
 	if err := s.send(ctx, s.verb(e.Verb), s.candidates(e), &reply, len(e.Candidates)); err != nil {
 		return nil, err

@@ -114,8 +114,8 @@ func scores(e machine.CallExtender, list extenderv1.HostPriorityList) (map[strin
 }
 
 // left reads what is left of candidates, sorted by node.
-func left(r *extenderv1.ExtenderPreemptionResult) ([]machine.Left, error) {
-	var list []machine.Left
+func left(r *extenderv1.ExtenderPreemptionResult) ([]machine.NodeVictims, error) {
+	var list []machine.NodeVictims
 	for node, victims := range r.NodeNameToMetaVictims {
 		if victims == nil {
 			return nil, fmt.Errorf("the victims on node %q are null", node)
@@ -123,7 +123,7 @@ func left(r *extenderv1.ExtenderPreemptionResult) ([]machine.Left, error) {
 		if victims.NumPDBViolations < 0 || victims.NumPDBViolations > math.MaxInt32 {
 			return nil, fmt.Errorf("%d disruption budgets violated on node %q", victims.NumPDBViolations, node)
 		}
-		l := machine.Left{Node: node, Violations: int(victims.NumPDBViolations)}
+		l := machine.NodeVictims{Node: node, Violations: int(victims.NumPDBViolations)}
 		for _, p := range victims.Pods {
 			if p == nil {
 				return nil, errors.New("a victim on node " + node + " is null")
@@ -132,6 +132,6 @@ func left(r *extenderv1.ExtenderPreemptionResult) ([]machine.Left, error) {
 		}
 		list = append(list, l)
 	}
-	slices.SortFunc(list, func(a, b machine.Left) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortFunc(list, func(a, b machine.NodeVictims) int { return cmp.Compare(a.Node, b.Node) })
 	return list, nil
 }

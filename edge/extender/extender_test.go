@@ -109,7 +109,7 @@ func TestReplies(t *testing.T) {
 		{name: "a score of an unknown node", verb: machine.Prioritize, reply: `[{"host":"c","score":1}]`, err: `extender "URL": prioritize: node "c" was not asked about`},
 
 		{name: "victims", verb: machine.Preempt, reply: `{"nodeNameToMetaVictims":{"b":{"pods":[{"uid":"z"}]},"a":{"pods":[{"uid":"y"}],"numPDBViolations":1}}}`,
-			want: machine.ExtenderReply{Left: []machine.Left{{Node: "a", Victims: []types.UID{"y"}, Violations: 1}, {Node: "b", Victims: []types.UID{"z"}}}}},
+			want: machine.ExtenderReply{Victims: []machine.NodeVictims{{Node: "a", Victims: []types.UID{"y"}, Violations: 1}, {Node: "b", Victims: []types.UID{"z"}}}}},
 		{name: "no candidate", verb: machine.Preempt, reply: `{}`},
 		{name: "null victims", verb: machine.Preempt, reply: `{"nodeNameToMetaVictims":{"a":null}}`, err: `extender "URL": preempt: the victims on node "a" are null`},
 		{name: "a null victim", verb: machine.Preempt, reply: `{"nodeNameToMetaVictims":{"a":{"pods":[null]}}}`, err: `extender "URL": preempt: a victim on node a is null`},

@@ -45,7 +45,7 @@ func FuzzReplies(f *testing.F) {
 					t.Errorf("score %d of node %q", score, node)
 				}
 			}
-			for _, l := range x.Answer(t.Context(), question(machine.Preempt)).Left {
+			for _, l := range x.Answer(t.Context(), question(machine.Preempt)).Victims {
 				if l.Violations < 0 {
 					t.Errorf("%d violations", l.Violations)
 				}

@@ -312,11 +312,11 @@ func (r *decoder) extenderReply() machine.Event {
 		e.Scores[node] = r.int()
 	}
 	for range r.count() {
-		l := machine.Left{Node: r.node(), Violations: int(r.int())}
+		l := machine.NodeVictims{Node: r.node(), Violations: int(r.int())}
 		for range r.count() {
 			l.Victims = append(l.Victims, r.uid())
 		}
-		e.Left = append(e.Left, l)
+		e.Victims = append(e.Victims, l)
 	}
 	return e
 }

@@ -286,8 +286,8 @@ func (w *encoder) extenderReply(e machine.ExtenderReply) {
 		w.node(n)
 		w.int(e.Scores[n])
 	}
-	w.uint(uint64(len(e.Left)))
-	for _, l := range e.Left {
+	w.uint(uint64(len(e.Victims)))
+	for _, l := range e.Victims {
 		w.node(l.Node)
 		w.int(int64(l.Violations))
 		w.uint(uint64(len(l.Victims)))

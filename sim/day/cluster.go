@@ -258,11 +258,11 @@ func (c *Cluster) answer(e machine.CallExtender) machine.Event {
 		}
 	}
 	for i := range e.Candidates {
-		left := machine.Left{Node: e.Candidates[i].Node, Violations: e.Candidates[i].NumPDBViolations}
+		left := machine.NodeVictims{Node: e.Candidates[i].Node, Violations: e.Candidates[i].NumPDBViolations}
 		for _, v := range e.Candidates[i].Victims {
 			left.Victims = append(left.Victims, v.UID)
 		}
-		reply.Left = append(reply.Left, left)
+		reply.Victims = append(reply.Victims, left)
 	}
 	return reply
 }

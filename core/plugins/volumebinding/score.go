@@ -15,7 +15,7 @@ import (
 // scorer rates nodes by what a pod's new volumes would take of the room there
 // (gate StorageCapacityScoring). The zero value rates none.
 type scorer struct {
-	on   bool
+	on        bool
 	byPercent [101]int64 // by percentage taken
 }
 
