@@ -51,6 +51,25 @@ func NewNodeSelector(set map[string]string, required *v1.NodeSelector) *NodeSele
 	return s
 }
 
+// Demands are the label requirements of each valid term: a node that meets those of
+// one term, and its fields, matches.
+func (s *NodeSelector) Demands() (terms [][]v1.NodeSelectorRequirement) {
+	if s == nil {
+		return nil
+	}
+	for i := range s.terms {
+		if !s.terms[i].valid {
+			continue
+		}
+		var demands []v1.NodeSelectorRequirement
+		for _, r := range s.terms[i].labels {
+			demands = append(demands, v1.NodeSelectorRequirement{Key: r.key, Operator: r.op, Values: r.values})
+		}
+		terms = append(terms, demands)
+	}
+	return terms
+}
+
 func sortedLabels(set map[string]string) []label {
 	if len(set) == 0 {
 		return nil

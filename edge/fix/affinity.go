@@ -162,7 +162,7 @@ func (s *search) wantedLabels(plugin string, n *v1.Node) (sets []map[string]*str
 		}
 		return []map[string]*string{set}
 	case names.VolumeBinding, names.VolumeZone:
-		return s.volumeLabels()
+		return s.volumeLabels(n)
 	}
 	return nil
 }
@@ -219,14 +219,19 @@ func (s *search) loosenPods(row table.Row) [][]edit {
 	if a == nil {
 		return nil
 	}
-	var near, away []edit
-	if a.PodAffinity != nil {
-		near = dropTerms("podAffinity", "pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-	}
+	near, away := s.nearTerms(), []edit(nil)
 	if a.PodAntiAffinity != nil {
 		away = dropTerms("podAntiAffinity", "pod anti-affinity", a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	}
 	return s.someOf(join(near, away), row, names.InterPodAffinity)
+}
+
+// nearTerms drops the terms of required pod affinity.
+func (s *search) nearTerms() []edit {
+	if a := s.spec.Affinity; a != nil && a.PodAffinity != nil {
+		return dropTerms("podAffinity", "pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	return nil
 }
 
 func dropTerms(field, words string, terms []v1.PodAffinityTerm) (edits []edit) {

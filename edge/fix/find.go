@@ -84,6 +84,23 @@ func (s *search) run() {
 	s.deletions(d)
 	s.newNodes()
 	s.priorities()
+	s.withoutNear()
+}
+
+// withoutNear looks at what blocks the pod once no pod has to be near it, where nothing
+// else was found: that is not told of before.
+func (s *search) withoutNear() {
+	near := s.nearTerms()
+	if len(s.found) > 0 || len(near) == 0 {
+		return
+	}
+	defer func(base []edit) { s.base = base }(s.base)
+	s.base = join(s.base, near)
+	var d *decision.Decision
+	if s.with(s.base, func(p *object.Pod) { d = s.machine.Assess(p) }) && d.Result == decision.ResultUnschedulable {
+		s.onNodes(d)
+		s.deletions(d)
+	}
 }
 
 // consider tries the edits, leaves out what is not needed, and keeps the rest.
@@ -91,17 +108,12 @@ func (s *search) consider(edits []edit) bool {
 	if !s.try(edits).ok {
 		return false
 	}
-	for i := 0; i < len(edits) && len(edits) > 1; {
-		without := slices.Delete(slices.Clone(edits), i, i+1)
-		if s.try(without).ok {
-			edits = without
-		} else {
-			i++
+	for before := 0; before != len(edits); { // with better values less may be needed
+		before = len(edits)
+		edits = s.needed(edits)
+		for i := range edits {
+			s.tune(edits, i)
 		}
-	}
-	edits = slices.Clone(edits)
-	for i := range edits {
-		s.tune(edits, i)
 	}
 	key := keyOf(edits)
 	if s.known[key] {
@@ -110,6 +122,20 @@ func (s *search) consider(edits []edit) bool {
 	s.known[key] = true
 	s.found = append(s.found, candidate{edits, s.try(edits)})
 	return true
+}
+
+// needed leaves out the edits without which the pod is placed, too.
+func (s *search) needed(edits []edit) []edit {
+	edits = slices.Clone(edits)
+	for i := 0; i < len(edits) && len(edits) > 1; {
+		without := slices.Delete(slices.Clone(edits), i, i+1)
+		if s.try(without).ok {
+			edits = without
+		} else {
+			i++
+		}
+	}
+	return edits
 }
 
 // tune gives an edit the best value with which the pod is still placed.

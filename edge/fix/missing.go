@@ -3,7 +3,9 @@ package fix
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -180,7 +182,11 @@ func (s *search) makeVolumes() [][]edit {
 	for i := range s.pod.Volumes {
 		v := &s.pod.Volumes[i]
 		c := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, v.Claim)
-		if !v.Claimed || c == nil || c.VolumeName != "" || c.SelectedNode != "" {
+		if !v.Claimed || c == nil || c.VolumeName != "" {
+			continue
+		}
+		if c.SelectedNode != "" { // its driver is to make one: no free volume is looked for
+			edits = append(edits, s.bindClaim(c)...)
 			continue
 		}
 		name := "pv-" + c.Namespace + "-" + c.Name
@@ -189,9 +195,9 @@ func (s *search) makeVolumes() [][]edit {
 	return [][]edit{edits}
 }
 
-// volumeLabels are the labels of nodes that can have the pod's volumes.
-func (s *search) volumeLabels() []map[string]*string {
-	set := map[string]*string{}
+// volumeLabels are sets of labels with which the node reaches the pod's volumes.
+func (s *search) volumeLabels(n *v1.Node) []map[string]*string {
+	sets := []map[string]*string{{}}
 	for i := range s.pod.Volumes {
 		c := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, s.pod.Namespace, s.pod.Volumes[i].Claim)
 		if c == nil {
@@ -201,16 +207,48 @@ func (s *search) volumeLabels() []map[string]*string {
 		if v == nil {
 			continue
 		}
-		if v.Pin != nil && len(v.Pin.Values) > 0 && v.Pin.Key != v1.LabelHostname {
-			set[v.Pin.Key] = new(slices.Min(v.Pin.Values))
+		var all []map[string]*string
+		for _, one := range reaching(v, n) {
+			for _, set := range sets {
+				both := maps.Clone(set)
+				maps.Copy(both, one)
+				all = append(all, both)
+			}
 		}
-		for _, key := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion} {
-			if value, has := v.Labels[key]; has {
-				set[key] = &value
+		sets = all[:min(mostCombos, len(all))]
+	}
+	return sets
+}
+
+// reaching are sets of labels that the node lacks, each of which has it reach the
+// volume: those of one term of its node affinity, as it is written or as the CSI driver
+// has it that took its plugin's place, and those of its zone.
+func reaching(v *object.PersistentVolume, n *v1.Node) (sets []map[string]*string) {
+	zone := map[string]*string{}
+	for _, key := range []string{v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion} {
+		if value, has := v.Labels[key]; has {
+			if zones := strings.Split(value, "__"); !slices.Contains(zones, n.Labels[key]) {
+				zone[key] = new(slices.Min(zones))
 			}
 		}
 	}
-	return []map[string]*string{set}
+	terms := v.Nodes.Demands()
+	if v.Migrated != nil {
+		terms = append(terms, v.Migrated.Nodes.Demands()...)
+	}
+	for _, term := range terms {
+		set := maps.Clone(zone)
+		for _, e := range term {
+			if !holds(e, n) {
+				set[e.Key] = wanted(e)
+			}
+		}
+		sets = append(sets, set)
+	}
+	if len(sets) == 0 {
+		sets = append(sets, zone)
+	}
+	return sets
 }
 
 // missingDevices makes the claim for devices, or the class that it names.

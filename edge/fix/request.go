@@ -63,6 +63,9 @@ func (s *search) lowerOne(name v1.ResourceName, row table.Row) []edit {
 			return []edit{r.lowered(most * r.unit())}
 		}
 	}
+	if s.podLevel(name) != nil {
+		return s.lowerBoth(requests[0], row, fits)
+	}
 	shares := func(n int64) (edits []edit) {
 		for _, r := range requests {
 			amount := max(r.least, int64(float64(r.amount)*float64(n)/1000))
@@ -74,6 +77,24 @@ func (s *search) lowerOne(name v1.ResourceName, row table.Row) []edit {
 		return nil
 	}
 	return shares(bisect(0, 1000, func(n int64) bool { return fits(shares(n)...) }))
+}
+
+// lowerBoth lowers the pod's own request to what is free, with that of the container
+// that is in the way of it, or else with those of all.
+func (s *search) lowerBoth(own request, row table.Row, fits func(...edit) bool) []edit {
+	overhead := s.api.Spec.Overhead[own.name]
+	pod := own.lowered(min(own.amount, s.free(row, own.name)-units(own.name, overhead)) / own.unit() * own.unit())
+	all := []edit{pod}
+	for _, r := range s.containerRequests(own.name) {
+		if pair := []edit{pod, r.lowered(0)}; fits(pair...) {
+			return pair
+		}
+		all = append(all, r.lowered(0))
+	}
+	if fits(all...) {
+		return all
+	}
+	return nil
 }
 
 // lowerDevices has the pod request fewer devices as extended resources.
@@ -109,17 +130,33 @@ func bisect(low, high int64, f func(int64) bool) int64 {
 
 // requests are the pod's for the resource, the largest first. Where the pod has one
 // of its own, that one counts.
-func (s *search) requests(name v1.ResourceName) (all []request) {
-	if r := s.api.Spec.Resources; r != nil {
-		if q, ok := r.Requests[name]; ok {
-			sum := helper.AggregateContainerRequests(s.api, helper.PodResourcesOptions{})[name]
-			own := request{path: "/spec/resources", of: "the pod", name: name, amount: units(name, q), least: units(name, sum)}
-			if w := s.spec.Resources; w != nil {
-				own.written = *w
-			}
-			return []request{own}
-		}
+func (s *search) requests(name v1.ResourceName) []request {
+	if own := s.podLevel(name); own != nil {
+		return []request{*own}
 	}
+	return s.containerRequests(name)
+}
+
+// podLevel is the pod's own request for the resource, if it has one.
+func (s *search) podLevel(name v1.ResourceName) *request {
+	r := s.api.Spec.Resources
+	if r == nil {
+		return nil
+	}
+	q, ok := r.Requests[name]
+	if !ok {
+		return nil
+	}
+	sum := helper.AggregateContainerRequests(s.api, helper.PodResourcesOptions{})[name]
+	own := &request{path: "/spec/resources", of: "the pod", name: name, amount: units(name, q), least: units(name, sum)}
+	if w := s.spec.Resources; w != nil {
+		own.written = *w
+	}
+	return own
+}
+
+// containerRequests are those of the pod's containers, the largest first.
+func (s *search) containerRequests(name v1.ResourceName) (all []request) {
 	add := func(list, what string, written, api []v1.Container) {
 		for i := range api {
 			q, ok := api[i].Resources.Requests[name]
