@@ -163,8 +163,36 @@ func (s *search) wantedLabels(plugin string, n *v1.Node) (sets []map[string]*str
 		return []map[string]*string{set}
 	case names.VolumeBinding, names.VolumeZone:
 		return s.volumeLabels(n)
+	case names.InterPodAffinity:
+		return s.outOfDomains(n)
 	}
 	return nil
+}
+
+// outOfDomains take the node out of the topology domains in which pods that run keep
+// the pod away: of one, or of all.
+func (s *search) outOfDomains(n *v1.Node) (sets []map[string]*string) {
+	if !s.anyLabel {
+		return nil
+	}
+	all := map[string]*string{}
+	for _, row := range s.table.All() {
+		for _, pl := range s.table.Pods(row) {
+			if pl.Pod.Affinity == nil {
+				continue
+			}
+			for i := range pl.Pod.Affinity.AntiAffinity {
+				term := &pl.Pod.Affinity.AntiAffinity[i]
+				if _, has := n.Labels[term.TopologyKey]; has && term.TopologyKey != v1.LabelHostname && term.MayMatch(s.pod.Namespace, s.pod.Labels) {
+					all[term.TopologyKey] = nil
+				}
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		sets = append(sets, map[string]*string{key: nil})
+	}
+	return append(sets, all)
 }
 
 // selectedLabels are those of the node selector, with those of one term of the
@@ -215,23 +243,20 @@ func wanted(e v1.NodeSelectorRequirement) *string {
 
 // loosenPods drops terms of required pod affinity and anti-affinity.
 func (s *search) loosenPods(row table.Row) [][]edit {
-	a := s.spec.Affinity
-	if a == nil {
-		return nil
-	}
-	near, away := s.nearTerms(), []edit(nil)
-	if a.PodAntiAffinity != nil {
-		away = dropTerms("podAntiAffinity", "pod anti-affinity", a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
-	}
+	near, away := s.podTerms()
 	return s.someOf(join(near, away), row, names.InterPodAffinity)
 }
 
-// nearTerms drops the terms of required pod affinity.
-func (s *search) nearTerms() []edit {
-	if a := s.spec.Affinity; a != nil && a.PodAffinity != nil {
-		return dropTerms("podAffinity", "pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+// podTerms drop the terms of required pod affinity, and of anti-affinity.
+func (s *search) podTerms() (near, away []edit) {
+	a := s.spec.Affinity
+	if a != nil && a.PodAffinity != nil {
+		near = dropTerms("podAffinity", "pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	}
-	return nil
+	if a != nil && a.PodAntiAffinity != nil {
+		away = dropTerms("podAntiAffinity", "pod anti-affinity", a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	return near, away
 }
 
 func dropTerms(field, words string, terms []v1.PodAffinityTerm) (edits []edit) {

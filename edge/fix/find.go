@@ -84,18 +84,19 @@ func (s *search) run() {
 	s.deletions(d)
 	s.newNodes()
 	s.priorities()
-	s.withoutNear()
+	s.withoutTerms()
 }
 
-// withoutNear looks at what blocks the pod once no pod has to be near it, where nothing
-// else was found: that is not told of before.
-func (s *search) withoutNear() {
-	near := s.nearTerms()
-	if len(s.found) > 0 || len(near) == 0 {
+// withoutTerms looks at what blocks the pod once it has no required pod affinity and
+// anti-affinity, where nothing else was found: of a plugin's reasons only the first is
+// told.
+func (s *search) withoutTerms() {
+	near, away := s.podTerms()
+	if len(s.found) > 0 || len(near)+len(away) == 0 {
 		return
 	}
 	defer func(base []edit) { s.base = base }(s.base)
-	s.base = join(s.base, near)
+	s.base = join(s.base, join(near, away))
 	var d *decision.Decision
 	if s.with(s.base, func(p *object.Pod) { d = s.machine.Assess(p) }) && d.Result == decision.ResultUnschedulable {
 		s.onNodes(d)
