@@ -134,6 +134,7 @@ func (f *fixture) step(e machine.Event) []machine.Effect {
 	f.now = f.now.Add(time.Second)
 	effects := f.m.Step(f.now, e)
 	f.r.Observe(loop.Step{Now: f.now, Event: e, Effects: effects})
+	f.r.Flush() // as the loop does when it rests
 	return effects
 }
 

@@ -188,7 +188,7 @@ func New(o Options) (*Daemon, error) {
 	if o.Wrap != nil {
 		owned = o.Wrap(owned)
 	}
-	d.loop = loop.New(owned, d.executor, loop.Options{Logger: o.Logger, Observe: d.observe, Panicked: d.metrics.Panicked})
+	d.loop = loop.New(owned, d.executor, loop.Options{Logger: o.Logger, Observe: d.observe, Rest: d.records.Flush, Panicked: d.metrics.Panicked})
 	d.watchdog = loop.NewWatchdog(d.loop, stuckLimit)
 	d.watcher = kube.NewWatcher(clients, profile.Reads(o.Profiles), d.loop.Post, o.Logger)
 	if !o.Shadow { // whose machine knows other things than it is told

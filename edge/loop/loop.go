@@ -43,6 +43,8 @@ type Options struct {
 	Logger klog.Logger
 	// Observe, when set, sees each step after it, on the loop's goroutine.
 	Observe func(Step)
+	// Rest, when set, is called before the loop waits, on its goroutine.
+	Rest func()
 	// Panicked, when set, is told of each step that panicked.
 	Panicked func(e machine.Event)
 }
@@ -145,6 +147,9 @@ func (l *Loop) Run(ctx context.Context) {
 		if p := l.next(now); p != nil {
 			l.cycle(p)
 			continue
+		}
+		if l.options.Rest != nil {
+			l.rest()
 		}
 		l.now.rest()
 		timer.Reset(l.untilTimer())
@@ -263,6 +268,11 @@ func (l *Loop) do(e machine.Effect) (ok bool) {
 func (l *Loop) observe(s Step) {
 	defer l.contain("the report of a step", func() {})
 	l.options.Observe(s)
+}
+
+func (l *Loop) rest() {
+	defer l.contain("what is done at rest", func() {})
+	l.options.Rest()
 }
 
 // repair has the machine put itself right. Should that panic too, the next

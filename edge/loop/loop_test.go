@@ -155,6 +155,30 @@ func TestNewsBeforeCycles(t *testing.T) {
 	})
 }
 
+// Rest comes after the last step before the loop waits. That it panics stops nothing.
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		steps, atRest := 0, []int(nil)
+		l := running(t, s, &recordingExecutor{}, Options{
+			Observe: func(Step) { steps++ },
+			Rest: func() {
+				if atRest = append(atRest, steps); len(atRest) == 1 {
+					panic("scripted")
+				}
+			},
+		})
+		l.Post(machine.PodSet{Pod: pod("a")})
+		l.Post(machine.PodSet{Pod: pod("b")})
+		l.Lead(true)
+		synctest.Wait()
+		expect(t, s.told(0), "set a", "set b", "cycle a", "cycle b")
+		if len(atRest) == 0 || atRest[len(atRest)-1] != steps {
+			t.Errorf("%d steps, rests after %v", steps, atRest)
+		}
+	})
+}
+
 // No pod is scheduled while the executor is full, and scheduling goes on when a binding
 // is answered.
 func TestFullHandsPauseCycles(t *testing.T) {

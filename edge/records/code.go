@@ -64,7 +64,7 @@ func (e *encoder) str(s string) { e.b = appendString(e.b, s) }
 
 func (e *encoder) number(n int64) { e.b = appendNumber(e.b, n) }
 
-func (e *encoder) time(t time.Time) { e.b = appendTime(e.b, t) }
+func (e *encoder) time(t time.Time) { e.b = appendBits(e.b, nanoseconds(t)) }
 
 func (e *encoder) name(n types.NamespacedName) { e.str(n.String()) }
 
@@ -80,12 +80,12 @@ func appendBits(b []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(n)) // #nosec G115 -- bits
 }
 
-// appendTime writes a time, which may be zero.
-func appendTime(b []byte, t time.Time) []byte {
+// nanoseconds of a time, which may be zero.
+func nanoseconds(t time.Time) int64 {
 	if t.IsZero() {
-		return appendBits(b, 0)
+		return 0
 	}
-	return appendBits(b, t.UnixNano())
+	return t.UnixNano()
 }
 
 func appendString(b []byte, s string) []byte {

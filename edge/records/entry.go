@@ -3,7 +3,6 @@ package records
 import (
 	"encoding/binary"
 	"slices"
-	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
@@ -30,11 +29,11 @@ func (e entry) pod() []byte {
 }
 
 // attempt writes the record of an attempt.
-func (e *encoder) attempt(now int64, r *decision.Decision, queued time.Time) []byte {
+func (e *encoder) attempt(now int64, r *decision.Decision, queued int64) []byte {
 	e.cut = false
 	e.begin(kindAttempt, now, string(r.UID), r.Pod.Namespace, r.Pod.Name)
 	b := append(e.b, byte(slices.Index(results, r.Result))) // a local: this is the path of every pod
-	b = appendNumber(appendTime(b, queued), int64(r.Attempt))
+	b = appendNumber(appendBits(b, queued), int64(r.Attempt))
 	b = appendString(appendString(b, r.Profile), r.Node)
 	b = appendNumber(appendNumber(b, r.Score), int64(r.Ties))
 	e.b = appendNumber(appendNumber(b, int64(r.NodesTotal)), int64(r.NodesFeasible))

@@ -58,12 +58,14 @@ func TestTheLogIsBoundedAndKeepsLastAttempts(t *testing.T) {
 				waiting[d.UID] = d.Tallies[0].Reasons[0]
 			}
 			if step%100 == 0 {
+				r.Flush()
 				check(t, r, seed)
 			}
 		}
 		if n := r.log.unprotected.Load(); n > 0 {
 			t.Fatalf("seed %d: %d last attempts unprotected of %d pods", seed, n, pods)
 		}
+		r.Flush()
 		last := r.Lasts()
 		for uid, reason := range waiting {
 			if record := last[string(uid)]; len(record.Blockers) == 0 || record.Blockers[0].Reasons[0] != reason {
@@ -115,6 +117,7 @@ func TestTooManyPodsWait(t *testing.T) {
 	for i := range 20_000 {
 		r.Observe(loop.Step{Now: at(i), Effects: done(placement(i, 2))})
 	}
+	r.Flush()
 	check(t, r, 0)
 	if len(r.log.last) != 0 || r.log.lastCost != 0 || r.log.mostLast > 1024 {
 		t.Errorf("%d last attempts, cost %d, room for %d", len(r.log.last), r.log.lastCost, r.log.mostLast)
@@ -137,6 +140,7 @@ func TestSlowReaderCountsWhatItLost(t *testing.T) {
 				r.Observe(loop.Step{Now: at(written), Effects: done(d)})
 				written++
 			}
+			r.Flush()
 			for range random.IntN(5_000) {
 				e, number, missed, ok := c.read()
 				lost += missed

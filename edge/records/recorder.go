@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -17,6 +19,8 @@ import (
 type Recorder struct {
 	log     *log
 	encoder encoder
+	// notes are what was observed and is not yet in the log.
+	notes []note
 	// Of the step at hand: the pod that was popped, and since when it was in the queue;
 	// the first pod that left the queue; all other moves, in order.
 	popped *object.Pod
@@ -84,7 +88,22 @@ func (r *Recorder) moved(e *queue.Entry, from queue.Place, event string) {
 	r.moves = append(r.moves, m)
 }
 
-// Observe writes down what a step did.
+// note is an attempt that placed its pod, or a pod that is bound: what nearly all
+// steps come to.
+type note struct {
+	attempt *decision.Decision // nil: pod is bound
+	pod     *object.Pod
+	now     int64
+	queued  int64 // of an attempt, in nanoseconds; 0: unknown
+}
+
+// mostNotes are kept until they are written: to write many at a time costs less than
+// half of what it costs to write each after its step, when the processor's caches hold
+// the code and the data of the step.
+const mostNotes = 64
+
+// Observe takes in what a step did. What the step did to pods that are placed may stand
+// in the log only after as many steps, or after Flush.
 func (r *Recorder) Observe(s loop.Step) {
 	now := s.Now.UnixNano()
 	for _, effect := range s.Effects {
@@ -110,39 +129,77 @@ func (r *Recorder) Observe(s loop.Step) {
 			}
 		}
 	}
-	r.writeMoves(now)
+	if r.popped != nil || r.left != nil || len(r.moves) > 0 {
+		r.writeMoves(now)
+	}
+	switch {
+	case len(r.notes) >= mostNotes, r.listening.Load() > 0:
+		r.Flush()
+	case len(r.notes) == 0:
+		r.log.show()
+	}
+}
+
+// Flush writes what was observed to the log. It is for the time when the loop has
+// nothing to do.
+func (r *Recorder) Flush() {
+	r.write()
 	r.log.show()
 	if r.listening.Load() > 0 {
 		r.wake()
 	}
 }
 
-// next is the encoder of the next entry.
+// write writes the notes to the log.
+func (r *Recorder) write() {
+	notes := r.notes
+	r.notes = notes[:0] // first: should this panic, they are not kept
+	for i := range notes {
+		n := &notes[i]
+		if n.attempt != nil {
+			r.placed(n)
+			continue
+		}
+		to := r.room()
+		to.beginPod(kindBound, n.now, n.pod)
+		r.log.append(to.end())
+		r.forget(n.pod.UID)
+	}
+	clear(notes)
+}
+
+func (r *Recorder) placed(n *note) {
+	d := n.attempt
+	r.log.append(r.room().attempt(n.now, d, n.queued))
+	r.forget(d.UID)
+}
+
+// next is the encoder of the next entry, after the notes.
 func (r *Recorder) next() *encoder {
+	r.write()
+	return r.room()
+}
+
+func (r *Recorder) room() *encoder {
 	r.encoder.b = r.log.room()
 	return &r.encoder
 }
 
 func (r *Recorder) attempt(now int64, d *decision.Decision) {
-	queued := time.Time{}
+	queued := int64(0)
 	if r.popped != nil && r.popped.UID == d.UID {
-		r.popped, queued = nil, r.queued
+		r.popped, queued = nil, nanoseconds(r.queued)
 	}
-	at := r.log.append(r.next().attempt(now, d, queued))
-	switch {
-	case d.Result != decision.ResultScheduled:
-		r.log.setLast(d.UID, at)
-	case d.Attempt > 1 || len(r.log.last) > 0:
-		r.log.dropLast(d.UID)
+	if d.Result == decision.ResultScheduled {
+		r.notes = append(r.notes, note{now: now, attempt: d, queued: queued})
+		return
 	}
+	r.log.setLast(d.UID, r.log.append(r.next().attempt(now, d, queued)))
 }
 
 func (r *Recorder) bound(now int64, p *object.Pod) {
-	to := r.next()
-	to.beginPod(kindBound, now, p)
-	r.log.append(to.end())
+	r.notes = append(r.notes, note{now: now, pod: p})
 	if r.left != nil && r.left.UID == p.UID {
-		r.forget(p)
 		r.left = nil
 	}
 }
@@ -151,17 +208,14 @@ func (r *Recorder) bound(now int64, p *object.Pod) {
 func (r *Recorder) writeMoves(now int64) {
 	if p := r.popped; p != nil {
 		r.popped = nil
-		r.write(now, &move{pod: p, from: queue.Active, to: queue.InFlight, event: "PodPopped", queued: r.queued})
+		r.move(now, &move{pod: p, from: queue.Active, to: queue.InFlight, event: "PodPopped", queued: r.queued})
 	}
 	if p := r.left; p != nil {
 		r.left = nil
-		r.write(now, &move{pod: p, from: r.from, event: "Delete"})
-	}
-	if len(r.moves) == 0 {
-		return
+		r.move(now, &move{pod: p, from: r.from, event: "Delete"})
 	}
 	for i := range r.moves {
-		r.write(now, &r.moves[i])
+		r.move(now, &r.moves[i])
 	}
 	clear(r.moves)
 	if r.moves = r.moves[:0]; cap(r.moves) > keptMoves {
@@ -169,17 +223,17 @@ func (r *Recorder) writeMoves(now int64) {
 	}
 }
 
-func (r *Recorder) write(now int64, m *move) {
+func (r *Recorder) move(now int64, m *move) {
 	if m.to == queue.Nowhere {
-		r.forget(m.pod)
+		r.forget(m.pod.UID)
 	}
 	r.log.append(r.next().move(now, m))
 }
 
 // forget lets the last attempt of a pod go that does not wait any more.
-func (r *Recorder) forget(p *object.Pod) {
+func (r *Recorder) forget(uid types.UID) {
 	if len(r.log.last) > 0 {
-		r.log.dropLast(p.UID)
+		r.log.dropLast(uid)
 	}
 }
 

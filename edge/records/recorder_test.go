@@ -60,7 +60,7 @@ func TestHugeDecisionsAreCut(t *testing.T) {
 		d.Victims = append(d.Victims, types.NamespacedName{Namespace: "a", Name: strings.Repeat("z", 253)})
 	}
 	var e encoder
-	written := entry(e.attempt(1, d, start))
+	written := entry(e.attempt(1, d, start.UnixNano()))
 	if r := written.record(); len(written) > 2*mostBytes || !r.Cut || len(r.RejectedBy) == 0 {
 		t.Errorf("%d bytes, %d plugins, cut %t", len(written), len(r.RejectedBy), r.Cut)
 	}
@@ -76,6 +76,7 @@ func TestFind(t *testing.T) {
 		}
 		r.Observe(loop.Step{Now: at(i), Effects: done(d)})
 	}
+	r.Flush()
 	for _, test := range []struct {
 		query Query
 		want  int
@@ -112,6 +113,47 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Records of placed pods are written many at a time: when there are many, when another
+// record follows, when somebody listens, and when the loop rests.
+func TestPlacedPodsAreWrittenTogether(t *testing.T) {
+	r, i := New(0), 0
+	observe := func(d *decision.Decision) {
+		r.Observe(loop.Step{Now: at(i), Effects: done(d)})
+		i++
+	}
+	seen := func(want int, when string) {
+		t.Helper()
+		found, _ := r.Find(Query{})
+		if len(found) != want {
+			t.Errorf("%s: %d records, want %d", when, len(found), want)
+		}
+		for k := range found {
+			if !found[k].Time.Equal(at(k)) {
+				t.Errorf("%s: record %d is of %v, want %v", when, k, found[k].Time, at(k))
+			}
+		}
+	}
+	for range mostNotes - 1 {
+		observe(placement(i, 1))
+	}
+	seen(0, "few")
+	observe(placement(i, 1))
+	seen(mostNotes, "many")
+	observe(placement(i, 1))
+	observe(rejection(i, 1, "Insufficient cpu"))
+	seen(i, "before another record")
+	observe(placement(i, 1))
+	r.Flush()
+	seen(i, "at rest")
+	follow := r.Follow(Query{}, true)
+	defer follow.End()
+	observe(placement(i, 1))
+	if _, _, ok := follow.Next(); !ok {
+		t.Error("who listens got nothing")
+	}
+	seen(i, "with a listener")
+}
+
 // The life of a pod in a real machine, step by step.
 func TestTheLifeOfAPod(t *testing.T) {
 	r, m := New(0), machine.New(machineOptions(t))
@@ -141,6 +183,7 @@ func TestTheLifeOfAPod(t *testing.T) {
 	step(machine.BindReply{UID: "u", Result: machine.BindUnknown, Err: errors.New("the line went dead")})
 	step(machine.ReadReply{UID: "u", Pod: func() *object.Pod { bound := *p; bound.NodeName = "n1"; return &bound }()})
 
+	r.Flush()
 	found, _ := r.Find(Query{Pod: "shop/cart"})
 	var texts []string
 	for i := range found {
