@@ -10,6 +10,8 @@ import (
 
 	goyaml "go.yaml.in/yaml/v2"
 	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/core/par"
 )
 
 // raw is one object as JSON, and where it was found.
@@ -21,7 +23,7 @@ type raw struct {
 
 // objects returns the objects of a source, the members of lists one by one.
 // Unless it is thorough it may take for JSON what is none; decoding tells.
-func objects(s source, thorough bool) ([]raw, error) {
+func objects(s source, thorough bool, workers int) ([]raw, error) {
 	var all []raw
 	for i, doc := range split(s.data) {
 		where := fmt.Sprintf("%s: document %d", s.name, i+1)
@@ -34,7 +36,7 @@ func objects(s source, thorough bool) ([]raw, error) {
 			if len(values) > 1 {
 				at = fmt.Sprintf("%s, value %d", where, j+1)
 			}
-			if all, err = flatten(all, raw{where: at, data: v}); err != nil {
+			if all, err = flatten(all, raw{where: at, data: v.data}, v.outline, workers); err != nil {
 				return nil, err
 			}
 		}
@@ -44,12 +46,11 @@ func objects(s source, thorough bool) ([]raw, error) {
 
 // flatten appends the object, or the members of the list that it is. A member
 // of a list of one kind (a PodList, say) need not repeat it.
-func flatten(all []raw, r raw) ([]raw, error) {
-	o, ok := skim(r.data)
-	if !ok && !json.Valid(r.data) {
+func flatten(all []raw, r raw, o *outline, workers int) ([]raw, error) {
+	if o == nil && !json.Valid(r.data) {
 		return nil, errNotJSON
 	}
-	if !ok {
+	if o == nil {
 		return nil, fmt.Errorf("%s: is not a Kubernetes object", r.where)
 	}
 	if err := word(o.kind, &r.kind); err != nil {
@@ -66,12 +67,18 @@ func flatten(all []raw, r raw) ([]raw, error) {
 		return nil, fmt.Errorf("%s: %s: items: must be an array", r.where, r.kind)
 	}
 	var err error
+	outlines := make([]*outline, len(o.items))
+	par.Rows(len(outlines), workers, 64, func(rows par.Range) {
+		for i := rows.From; i < rows.To; i++ {
+			outlines[i] = skim(o.items[i])
+		}
+	})
 	for i, item := range o.items {
 		member := raw{where: fmt.Sprintf("%s, item %d", r.where, i+1), data: item}
 		if of != "" {
 			member.apiVersion, member.kind = r.apiVersion, of
 		}
-		if all, err = flatten(all, member); err != nil {
+		if all, err = flatten(all, member, outlines[i], workers); err != nil {
 			return nil, err
 		}
 	}
@@ -91,15 +98,21 @@ func word(data []byte, into *string) error {
 	return nil
 }
 
+// value is a JSON value and its outline, nil where it is no object.
+type value struct {
+	data []byte
+	*outline
+}
+
 // values returns the JSON values of the document: one, except for a stream of
 // JSON objects.
-func (d document) values(thorough bool) ([]json.RawMessage, error) {
+func (d document) values(thorough bool) ([]value, error) {
 	trimmed := bytes.TrimSpace(d.data)
 	if trimmed[0] != '{' {
 		return d.fromYAML()
 	}
-	if _, ok := skim(trimmed); ok && !thorough {
-		return []json.RawMessage{trimmed}, nil
+	if o := skim(trimmed); o != nil && !thorough {
+		return []value{{trimmed, o}}, nil
 	}
 	values, err := stream(trimmed)
 	if err == nil {
@@ -118,13 +131,13 @@ func (d document) values(thorough bool) ([]json.RawMessage, error) {
 }
 
 // stream reads JSON values that follow each other.
-func stream(data []byte) ([]json.RawMessage, error) {
-	var values []json.RawMessage
+func stream(data []byte) ([]value, error) {
+	var values []value
 	for dec := json.NewDecoder(bytes.NewReader(data)); ; {
 		var v json.RawMessage
 		switch err := dec.Decode(&v); err {
 		case nil:
-			values = append(values, v)
+			values = append(values, value{v, skim(v)})
 		case io.EOF:
 			return values, nil
 		default:
@@ -135,13 +148,13 @@ func stream(data []byte) ([]json.RawMessage, error) {
 
 // fromYAML converts the document. The YAML library counts lines from the
 // document's start; on an error it is asked again with the lines before.
-func (d document) fromYAML() ([]json.RawMessage, error) {
+func (d document) fromYAML() ([]value, error) {
 	data, err := yaml.YAMLToJSONStrict(d.data)
 	if err == nil {
 		if !ends(d.data) {
 			return nil, errors.New("not YAML: something follows the object; begin the next one with ---")
 		}
-		return []json.RawMessage{data}, nil
+		return []value{{data, skim(data)}}, nil
 	}
 	if _, again := yaml.YAMLToJSONStrict(append(bytes.Repeat([]byte("\n"), d.line), d.data...)); again != nil {
 		err = again

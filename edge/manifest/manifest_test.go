@@ -381,14 +381,14 @@ func TestSkimAgreesWithADecoder(t *testing.T) {
 			rapid.StringMatching(`\{ ?"items" ?: ?null ?(, ?"items": ?(null|\[1\]|7))? ?\}`),
 			rapid.StringMatching(`\{ ?"items" ?: ?\[(1, ?\{"a":"\]"\}, ?)?"[a\\]*"\] ?\}`),
 		).Draw(t, "text")
-		o, ok := skim([]byte(text))
+		o := skim([]byte(text))
 		var want struct {
 			Items json.RawMessage `json:"items"`
 		}
 		if !json.Valid([]byte(text)) {
 			return // the decoder tells, whatever skim said
 		}
-		if !ok {
+		if o == nil {
 			t.Fatalf("skim rejects %s", text)
 		}
 		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want); err != nil {

@@ -117,14 +117,14 @@ func (s *Set) source(src source, workers int) error {
 	if err != errNotJSON {
 		return err
 	}
-	if _, where := objects(src, true); where != nil {
+	if _, where := objects(src, true, workers); where != nil {
 		return where
 	}
 	return fmt.Errorf("%s: %w", src.name, err)
 }
 
 func (s *Set) decode(src source, workers int) error {
-	raws, err := objects(src, false)
+	raws, err := objects(src, false, workers)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ type outline struct {
 	list             bool // items is an array, or null: an empty one
 }
 
-// skim finds the outline of the JSON object that data is; false when data is
+// skim finds the outline of the JSON object that data is; nil when data is
 // anything else. It reads a large list many times faster than a decoder.
-func skim(data []byte) (o outline, ok bool) {
-	s := skimmer{data: data}
-	ok = s.next('{') && s.members('}', func() bool {
+func skim(data []byte) *outline {
+	o, s := &outline{}, skimmer{data: data}
+	ok := s.next('{') && s.members('}', func() bool {
 		key, ok := s.value()
 		if !ok || key[0] != '"' || !s.next(':') {
 			return false
@@ -38,8 +38,10 @@ func skim(data []byte) (o outline, ok bool) {
 		}
 		return ok
 	})
-	s.space()
-	return o, ok && s.at == len(data)
+	if s.space(); !ok || s.at != len(data) {
+		return nil
+	}
+	return o
 }
 
 type skimmer struct {
