@@ -27,6 +27,16 @@ func PanicSite() string {
 	}
 }
 
+// Panic is a panic that was contained: what panicked, with which value, and where in
+// the code.
+type Panic struct {
+	What  string
+	Value any
+	Site  string
+}
+
+func (p *Panic) Error() string { return fmt.Sprintf("%spanicked: %v (%s)", p.What, p.Value, p.Site) }
+
 // guard runs f for the pod and contains a panic to it: the error names where
 // it happened. State that a half-done try left behind is undone.
 func (m *Machine) guard(point, plugin string, f func()) (err error) {
@@ -35,7 +45,7 @@ func (m *Machine) guard(point, plugin string, f func()) (err error) {
 			m.panics++
 			m.table.Rollback()
 			m.engine.Reset()
-			err = fmt.Errorf("%s panicked: %v (%s)", calling(point, plugin), r, PanicSite())
+			err = &Panic{calling(point, plugin) + " ", r, PanicSite()}
 		}
 	}()
 	f()

@@ -146,7 +146,7 @@ var errExited = errors.New("it ended its goroutine")
 func contain(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panicked: %v (%s)", r, machine.PanicSite())
+			err = &machine.Panic{Value: r, Site: machine.PanicSite()}
 		}
 	}()
 	f()

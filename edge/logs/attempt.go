@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"errors"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,11 @@ func (l *Logger) attempted(r *decision.Decision) {
 // failed logs an attempt that ended with an error. The first line is of the
 // plugin, as far as one failed after the pod was assumed.
 func (l *Logger) failed(r *decision.Decision, pod klog.ObjectRef) {
+	var p *machine.Panic
+	if errors.As(r.Err, &p) {
+		l.panicked(r, pod, p)
+		return
+	}
 	switch r.FailedPoint {
 	case "Reserve", "Permit", "PreBind":
 		l.logger.Error(r.Err, "Plugin failed", "plugin", r.FailedPlugin, "pod", pod, "operation", r.FailedPoint)

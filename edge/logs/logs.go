@@ -44,6 +44,9 @@ type Logger struct {
 	evictions  map[eviction]machine.Evict
 	preemptors map[types.UID]*preemptor
 	steps      []step
+	panics     panicReports
+	// now is the time of the step under way.
+	now time.Time
 	// ended are pods whose attempt ended without a binding, in this step.
 	ended []types.UID
 }
@@ -64,7 +67,7 @@ type preemptor struct {
 // New returns a Logger.
 func New(l klog.Logger) *Logger {
 	return &Logger{logger: l, placed: map[types.UID]placed{}, flushed: map[types.UID]queue.State{},
-		evictions: map[eviction]machine.Evict{}, preemptors: map[types.UID]*preemptor{}}
+		evictions: map[eviction]machine.Evict{}, preemptors: map[types.UID]*preemptor{}, panics: panicReports{sites: map[string]panicReport{}}}
 }
 
 // Started logs what a scheduler is made of.
@@ -86,6 +89,7 @@ func (l *Logger) Explain(*object.Pod) bool { return l.level >= 10 }
 
 // Observe logs a step of the machine, after it.
 func (l *Logger) Observe(s loop.Step, m *machine.Machine) {
+	l.now = s.Now
 	if _, cycle := s.Event.(machine.ScheduleOne); cycle {
 		l.cycles++
 	}
@@ -93,6 +97,7 @@ func (l *Logger) Observe(s loop.Step, m *machine.Machine) {
 	for _, e := range s.Effects {
 		l.effect(s, e)
 	}
+	l.hintsPanicked(m)
 	if took := s.Took; took >= slow && l.level >= 2 {
 		l.trace(s)
 	}

@@ -3,6 +3,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,7 @@ type world struct {
 	out  []machine.Effect
 	// permit and reserve are what the plugin "Moody" answers.
 	permit, reserve *decision.Status
+	panics          bool // its Reserve
 }
 
 func newWorld(t *testing.T, verbosity int) *world {
@@ -49,8 +51,16 @@ func newWorld(t *testing.T, verbosity int) *world {
 	p := options.Profiles[0]
 	moody := &framework.Plugin{
 		Name: "Moody",
+		EventsToRegister: []framework.ClusterEventWithHint{{Resource: framework.Node, ActionType: framework.Add, QueueingHintFn: func(*object.Pod, *framework.Event) bool {
+			panic("moody")
+		}}},
 		ReservePlugin: framework.ReservePlugin{
-			Reserve:   func(*table.Table, *object.Pod, string) *decision.Status { return w.reserve },
+			Reserve: func(*table.Table, *object.Pod, string) *decision.Status {
+				if w.panics {
+					panic("moody")
+				}
+				return w.reserve
+			},
 			Unreserve: func(*table.Table, *object.Pod, string) {},
 		},
 		Permit: func(*table.Table, *object.Pod, string) framework.PermitResult {
@@ -280,4 +290,34 @@ func TestOvercommitted(t *testing.T) {
 		}
 	}
 	t.Errorf("logged: %+v", w.sink.Lines())
+}
+
+// A plugin that panics for each pod is reported once a minute, not once a pod, and so is
+// a queueing hint.
+func TestPanicsAreReportedOnceAMinute(t *testing.T) {
+	w := newWorld(t, 0)
+	reported := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, line := range w.sink.Lines() {
+			got = append(got, line.Message)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("logged %q, want %q", got, want)
+		}
+	}
+	const plugin, hint = "Plugin panicked, retrying the pod", "Queueing hints panicked, their pods were requeued"
+	w.panics = true
+	w.do(node("n", "4"))
+	for i := range 10 {
+		w.do(pod(fmt.Sprint("p", i), "1"), machine.ScheduleOne{})
+	}
+	reported(plugin)
+	w.pass(time.Minute)
+	w.do(machine.ScheduleOne{}, machine.ScheduleOne{})
+	reported(plugin)
+	w.panics, w.reserve = false, &decision.Status{Code: decision.Unschedulable, Reasons: []string{"moody"}}
+	w.do(machine.ScheduleOne{}, machine.ScheduleOne{}, node("m", "4"))
+	w.pass(time.Minute)
+	reported(hint)
 }
