@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,10 +52,6 @@ const stuckLimit = 30 * time.Second
 // stuckLogTime is how long the line may take that says so.
 const stuckLogTime = time.Second
 
-// unreadableLimit is how long a leader tries to read the cluster that only the
-// leader watches.
-const unreadableLimit = 30 * time.Second
-
 // Daemon is a scheduler with all its parts.
 type Daemon struct {
 	logger   klog.Logger
@@ -88,6 +82,7 @@ type Daemon struct {
 	marked  chan struct{} // closed when it is first known what the machine has to know to lead
 	synced  chan struct{} // closed when the machine knows the cluster
 	leads   chan struct{} // closed when the machine may decide
+	settled atomic.Bool   // the machine may decide, or the lease is left before it may
 	stopped chan struct{} // closed when the stop begins
 }
 
@@ -309,8 +304,8 @@ func (d *Daemon) startHosts(ctx context.Context) bool {
 // elect applies for the lease once the cluster is known, and lets the machine
 // decide when the lease is won and what the former leader wrote is known. With
 // delayCacheUntilActive it is the other way round, as in v1.36: the cluster is
-// watched once the lease is won. A holder of the lease that cannot read the cluster
-// leaves the lease to another process. The channel is closed when the lease is lost or has been
+// watched once the lease is won. A holder of the lease that cannot read what it has to
+// know first leaves the lease to another process. The channel is closed when the lease is lost or has been
 // left, as keep ended; never without leader election.
 func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc) <-chan struct{} {
 	left := make(chan struct{})
@@ -329,43 +324,26 @@ func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc)
 		}
 		d.lease.Run(keep, d.over.Load) // with keep ended it only ends what New began
 	}()
-	if delayed(d.config.Load()) {
-		go func() {
-			if ready(ctx, d.lease.Won()) {
-				go d.begin(ctx)
-				look := time.NewTicker(time.Second)
-				defer look.Stop()
-				d.leaveUnsynced(ctx, look.C, leave)
-			}
-		}()
-	}
+	go func() {
+		if !ready(ctx, d.lease.Won()) {
+			return
+		}
+		if delayed(d.config.Load()) {
+			go d.begin(ctx)
+		}
+		look := time.NewTicker(time.Second)
+		defer look.Stop()
+		d.leaveUnread(ctx, look.C, leave)
+	}()
 	return left
 }
 
-// leaveUnsynced leaves the lease if for a while what decisions need cannot be
-// listed: another may be able to. Nothing has been sent yet. It looks once a
-// second.
-func (d *Daemon) leaveUnsynced(ctx context.Context, look <-chan time.Time, leave context.CancelCauseFunc) {
-	for failing := time.Duration(0); failing < unreadableLimit; failing += time.Second {
-		select {
-		case <-look:
-		case <-d.synced:
-			return
-		case <-ctx.Done():
-			return
-		}
-		if !slices.ContainsFunc(d.watcher.Missing(), func(m kube.Missing) bool { return m.Required && m.Err != nil }) {
-			failing = 0
-		}
-	}
-	d.over.Store(true)
-	leave(fmt.Errorf("the cluster cannot be read: %s", strings.Join(d.missing(), "; ")))
-}
-
 // missing names the kinds that were never listed, and why.
-func (d *Daemon) missing() []string {
+func (d *Daemon) missing() []string { return named(d.watcher.Missing()) }
+
+func named(missing []kube.Missing) []string {
 	var names []string
-	for _, m := range d.watcher.Missing() {
+	for _, m := range missing {
 		names = append(names, m.String())
 	}
 	return names

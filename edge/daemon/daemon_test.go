@@ -29,7 +29,7 @@ func TestLeaderThatCannotReadTheCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Daemon{watcher: kube.NewWatcher(clients, nil, func(machine.Event) {}, klog.Background()), synced: make(chan struct{})}
+	d := &Daemon{watcher: kube.NewWatcher(clients, nil, func(machine.Event) {}, klog.Background()), leads: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); d.watcher.Run(ctx) }()
@@ -42,7 +42,7 @@ func TestLeaderThatCannotReadTheCluster(t *testing.T) {
 
 	keep, leave := context.WithCancelCause(t.Context())
 	look := make(chan time.Time)
-	go d.leaveUnsynced(ctx, look, leave)
+	go d.leaveUnread(ctx, look, leave)
 	looks := 0
 	for keep.Err() == nil {
 		select {
@@ -77,10 +77,10 @@ func TestStuckLogLeavesTheLease(t *testing.T) {
 
 // One that does know it keeps the lease.
 func TestLeaderThatReadsTheCluster(t *testing.T) {
-	d := &Daemon{synced: make(chan struct{})}
-	close(d.synced)
+	d := &Daemon{leads: make(chan struct{})}
+	close(d.leads)
 	keep, leave := context.WithCancelCause(t.Context())
-	d.leaveUnsynced(t.Context(), nil, leave)
+	d.leaveUnread(t.Context(), nil, leave)
 	if keep.Err() != nil || d.over.Load() {
 		t.Errorf("left because %v", context.Cause(keep))
 	}

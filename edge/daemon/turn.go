@@ -35,22 +35,53 @@ func (d *Daemon) begin(ctx context.Context) {
 func (d *Daemon) catchUp(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		if d.lease == nil {
-			if d.showAll(ctx, nil) {
-				close(d.leads)
-				return true
-			}
-			return false
+			return d.showAll(ctx, nil) && d.settle(func() { close(d.leads) })
 		}
 		v := d.lease.Vacant(ctx)
 		if v == nil {
 			return false
 		}
 		if d.showAll(lasting(ctx, v), v.Shown) && d.won(ctx, v) {
-			close(d.leads)
-			return true
+			return d.settle(func() { close(d.leads) })
 		}
 	}
 	return false
+}
+
+// settle does what decides, once, whether this process decides or leaves the lease. It
+// reports false if that was decided before.
+func (d *Daemon) settle(as func()) bool {
+	first := d.settled.CompareAndSwap(false, true)
+	if first {
+		as()
+	}
+	return first
+}
+
+// unreadableLimit is how long a leader tries to read what it has to know.
+const unreadableLimit = 30 * time.Second
+
+// leaveUnread leaves the lease if for a while cannot be read what decisions need, or
+// what a former leader wrote: another may be able to. Nothing has been sent yet. It
+// looks once a second.
+func (d *Daemon) leaveUnread(ctx context.Context, look <-chan time.Time, leave context.CancelCauseFunc) {
+	var unreadable []kube.Missing
+	for failing := time.Duration(0); failing < unreadableLimit; failing += time.Second {
+		select {
+		case <-look:
+		case <-d.leads:
+			return
+		case <-ctx.Done():
+			return
+		}
+		if unreadable = d.watcher.Unreadable(); len(unreadable) == 0 {
+			failing = 0
+		}
+	}
+	d.settle(func() {
+		d.over.Store(true)
+		leave(fmt.Errorf("the cluster cannot be read: %s", strings.Join(named(unreadable), "; ")))
+	})
 }
 
 // lasting is a context that ends with the vacancy.

@@ -32,7 +32,8 @@ const (
 	// anew, and relistAfter after how many times its objects are listed anew.
 	reopenAfter = 5 * time.Second
 	relistAfter = 3
-	markRetry   = 100 * time.Millisecond // after a read that failed
+	// markRetry is after what time a read that failed is tried again, at first and at last.
+	markRetry, markRetryLimit = 100 * time.Millisecond, 2 * time.Second
 )
 
 // Mark is a state of the cluster.
@@ -58,6 +59,8 @@ type progress struct {
 	relist  bool            // the next watch and list are to start from nothing
 	current watch.Interface // nil: none is open
 	opened  time.Time
+	marking time.Time // since when its state is being read; zero: it is not
+	unread  error     // why that last failed
 }
 
 // note notes an object that has been posted.
@@ -124,12 +127,13 @@ func (s *store) room() bool {
 }
 
 // Mark reads the state of what takes room, and gives it, as it is now or is in a
-// moment. It reports false when the context ended first.
+// moment. A kind that not all plugins need and that cannot be read is left out, and
+// posted as unlisted. It reports false when the context ended first.
 func (w *Watcher) Mark(ctx context.Context) (*Mark, bool) {
 	m := &Mark{map[*store]state{}}
 	var mu sync.Mutex
 	ok := w.ofRoom(func(s *store) bool {
-		at, err := s.mark(ctx)
+		at, err := s.mark(ctx, w.failing)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
@@ -167,10 +171,14 @@ func (w *Watcher) ofRoom(f func(*store) bool) bool {
 	return all
 }
 
-// Behind says which kinds have not come as far as is waited for.
+// Behind says which kinds have not come as far as is waited for, and of which it
+// cannot be told how far they are to come.
 func (w *Watcher) Behind() []string {
 	var behind []string
 	for _, s := range w.stores {
+		if err := s.unmarked(); err != nil {
+			behind = append(behind, Missing{Resource: s.resource(), Err: err}.String())
+		}
 		s.moving.Lock()
 		if s.wanted != nil {
 			behind = append(behind, fmt.Sprintf("%s: version %q of %q", s.resource(), s.shown, s.wanted.version))
@@ -181,17 +189,79 @@ func (w *Watcher) Behind() []string {
 	return behind
 }
 
-// mark reads the state of the store's objects. It is an error if the context ends
-// or if they can be done without.
-func (s *store) mark(ctx context.Context) (at state, err error) {
-	for {
-		if at, err = s.read(ctx); err == nil || ctx.Err() != nil || s.kind != nil && !s.listed() {
+// Unreadable lists the kinds that nothing is decided without and that cannot be read:
+// they were never listed, or it cannot be told how far they are to come, or they cannot
+// come as far.
+func (w *Watcher) Unreadable() []Missing {
+	var unreadable []Missing
+	for _, s := range w.stores {
+		err := s.unmarked()
+		if err == nil && (!s.listed() || s.waitedFor()) {
+			err = s.failure()
+		}
+		if s.kind == nil && err != nil {
+			unreadable = append(unreadable, Missing{Resource: s.resource(), Err: err, Required: true})
+		}
+	}
+	return unreadable
+}
+
+// unmarked is why the state of the store's objects cannot be read; nil: it can, or
+// nobody reads it.
+func (s *store) unmarked() error {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	if s.unread == nil && !s.marking.IsZero() && time.Since(s.marking) > reopenAfter {
+		return errNoAnswer
+	}
+	return s.unread
+}
+
+func (s *store) waitedFor() bool {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	return s.wanted != nil
+}
+
+// mark reads the state of the store's objects. It is an error if the context ends, or
+// if they cannot be read for a while and can be done without.
+func (s *store) mark(ctx context.Context, failing time.Duration) (at state, err error) {
+	start := time.Now()
+	s.noteMark(start, nil)
+	defer s.noteMark(time.Time{}, nil)
+	for delay := markRetry; ; delay = min(2*delay, markRetryLimit) {
+		if at, err = s.read(ctx); err == nil || ctx.Err() != nil {
 			return at, err
 		}
-		if !sleep(ctx, markRetry) {
+		if s.kind != nil && (apierrors.IsNotFound(err) || time.Since(start) >= failing || !s.listed()) {
+			s.forgo(ctx, err)
+			return at, err
+		}
+		if s.unmarked() == nil {
+			s.logger.Error(err, "Not scheduling until it can be read what the former leader wrote", "resource", s.resource())
+		}
+		s.noteMark(start, err)
+		if !sleep(ctx, delay) {
 			return at, ctx.Err()
 		}
 	}
+}
+
+func (s *store) noteMark(since time.Time, unread error) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	s.marking, s.unread = since, unread
+}
+
+// forgo has the store's objects, which cannot be read, count as unlisted until they
+// have been listed anew.
+func (s *store) forgo(ctx context.Context, err error) {
+	s.mu.Lock()
+	if s.listed() {
+		s.unlist(err)
+	}
+	s.mu.Unlock()
+	s.reopen(ctx, true)
 }
 
 // read reads a page consistently.
@@ -221,21 +291,30 @@ func (s *store) read(ctx context.Context) (state, error) {
 
 // reach waits until the store has come as far as the state. A watch that has
 // nothing to show says nothing for a minute: it is opened anew, so that a
-// bookmark comes soon.
+// bookmark comes soon, and then listed anew, which gets longer and longer to end. What
+// can be done without and cannot be listed either is not waited for.
 func (s *store) reach(ctx context.Context, w *state) bool {
 	if s.has(w) {
 		return true
 	}
 	s.want(w)
 	defer s.want(nil)
+	patience := reopenAfter
 	for tries := 1; !s.has(w); tries++ {
 		if tries == 2 {
 			s.logger.Info("Not scheduling until the watch has shown what the former leader wrote", "resource", s.resource(), "version", w.version)
 		}
+		if err := s.failure(); s.kind != nil && tries > relistAfter+1 && err != nil {
+			s.forgo(ctx, err)
+			return true
+		}
+		if tries > relistAfter {
+			patience *= 2
+		}
 		if s.listed() {
 			s.reopen(ctx, tries > relistAfter)
 		}
-		if !s.await(ctx, w) {
+		if !s.await(ctx, w, patience) {
 			return false
 		}
 		if tries > 1 && s.has(w) {
@@ -264,10 +343,10 @@ func (s *store) reopen(ctx context.Context, relist bool) {
 	w.Stop()
 }
 
-// await waits until the store has come as far as the state, or for a while. It
+// await waits until the store has come as far as the state, or for that long. It
 // reports false when the context ended.
-func (s *store) await(ctx context.Context, w *state) bool {
-	timer := time.NewTimer(reopenAfter)
+func (s *store) await(ctx context.Context, w *state, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for !s.has(w) {
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,10 +13,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/sim/apiserver"
 )
 
@@ -98,6 +101,75 @@ func TestReachInAQuietCluster(t *testing.T) {
 			}
 		})
 	}
+}
+
+// forbidding refuses to list a resource, while it is set.
+type forbidding struct {
+	direct
+	resource atomic.Pointer[string]
+}
+
+func (f *forbidding) RoundTrip(r *http.Request) (*http.Response, error) {
+	if of := f.resource.Load(); of != nil && strings.HasSuffix(r.URL.Path, "/"+*of) && (!r.URL.Query().Has("watch") || r.URL.Query().Has("sendInitialEvents")) {
+		w := httptest.NewRecorder()
+		w.WriteHeader(http.StatusForbidden)
+		return w.Result(), nil
+	}
+	return f.direct.RoundTrip(r)
+}
+
+// A kind that was listed and may not be read any more counts as unlisted, if only some
+// plugins read it, until it is listed again. Pods are waited for, and named.
+func TestMarkOfAKindThatMayNotBeRead(t *testing.T) {
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = handlers[:1] // the other one waits by the clock of the machine
+	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
+	synctest.Test(t, func(t *testing.T) {
+		wire := &forbidding{direct: direct{apiserver.New()}}
+		clients, err := NewClients(&rest.Config{Host: "http://api", Transport: wire, QPS: -1}, always)
+		if err != nil {
+			t.Fatal(err)
+		}
+		posted := make(chan string, 10)
+		w := NewWatcher(clients, []object.Kind{object.PersistentVolumes}, func(e machine.Event) { posted <- fmt.Sprintf("%T", e) }, klog.Background())
+		ctx, cancel := context.WithCancel(t.Context())
+		go w.Run(ctx)
+		if !w.WaitForSync(ctx) {
+			t.Fatal("not synced")
+		}
+		volumes, pods := "persistentvolumes", "pods"
+		wire.resource.Store(&volumes)
+		for range 2 { // the second leader that leaves may find it unlisted
+			begin := time.Now()
+			if m, ok := w.Mark(ctx); !ok || !w.Reach(ctx, m) || time.Since(begin) > failingTimeout+2*markRetryLimit {
+				t.Fatalf("marked %t after %s", ok, time.Since(begin))
+			}
+		}
+		if got := <-posted; got != "machine.KindUnlisted" || len(w.Unreadable()) > 0 {
+			t.Errorf("posted %s, unreadable %v", got, w.Unreadable())
+		}
+		wire.resource.Store(nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := len(posted); n != 1 || <-posted != "machine.KindListed" {
+			t.Errorf("%d posted, want that it is listed after all", n)
+		}
+
+		wire.resource.Store(&pods)
+		marking, end := context.WithTimeout(ctx, 40*time.Second)
+		go func() {
+			time.Sleep(30 * time.Second)
+			if behind := fmt.Sprint(w.Behind(), w.Unreadable()); behind != "[pods: forbidden] [pods: forbidden]" {
+				t.Errorf("behind, and unreadable: %s", behind)
+			}
+		}()
+		if _, ok := w.Mark(marking); ok || len(posted) > 0 || len(w.Behind()) > 0 {
+			t.Errorf("marked %t, %d posted, behind %v", ok, len(posted), w.Behind())
+		}
+		end()
+		cancel()
+		time.Sleep(time.Minute) // client-go's own retries
+	})
 }
 
 // A watch that lags is waited for, and named.

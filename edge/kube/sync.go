@@ -138,7 +138,14 @@ func (s *store) noting(lw *cache.ListWatch) *cache.ListWatch {
 func (s *store) giveUp(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.listed() {
+	if !s.listed() {
+		s.unlist(err)
+	}
+}
+
+// unlist posts, once, that the store's objects cannot be listed. The caller holds mu.
+func (s *store) unlist(err error) {
+	if s.unlisted {
 		return
 	}
 	s.unlisted = true
@@ -148,6 +155,7 @@ func (s *store) giveUp(err error) {
 
 // complete notes that a whole list has been posted.
 func (s *store) complete() {
+	s.failed.Store(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.listed() {

@@ -83,7 +83,7 @@ type fault struct {
 	does    string
 	replica string // "": any; leader: whoever holds the lease
 	on      string // a class of requests; "": all
-	kind    string // of objects, for watches; "": all
+	kind    string // of objects, as a watch or a path names them; "": all
 	from    time.Time
 	to      time.Time
 	share   int // of such requests, in percent
@@ -231,6 +231,24 @@ func (fs *faults) of(replica string, leads bool, drawn uint64, match func(*fault
 		return f
 	}
 	return nil
+}
+
+// ofKind tells whether a request with the path is of the fault's kind.
+func (f *fault) ofKind(path string) bool {
+	if f.kind == "" {
+		return true
+	}
+	resource, group, _ := strings.Cut(f.kind, ".")
+	after, ok := strings.CutPrefix(path, "/api/v1/")
+	if group != "" {
+		_, after, _ = strings.Cut(strings.TrimPrefix(path, "/apis/"+group+"/"), "/") // the version
+		ok = strings.HasPrefix(path, "/apis/"+group+"/")
+	}
+	words := strings.Split(after, "/")
+	if len(words) > 2 && words[0] == "namespaces" {
+		words = words[2:]
+	}
+	return ok && words[0] == resource
 }
 
 // onRequest tells whether the fault is about such a request.

@@ -122,7 +122,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, cmp.Or(n.wait(ctx, asleep), error(errReset))
 	}
 	drawn := n.faults.draw(n.process.name + " " + r.Method + " " + r.URL.Path)
-	f := n.faults.of(n.process.replica, n.process.leads(), drawn, func(f *fault) bool { return f.onRequest(class) })
+	f := n.faults.of(n.process.replica, n.process.leads(), drawn, func(f *fault) bool { return f.onRequest(class) && f.ofKind(r.URL.Path) })
 	if f != nil && f.does == unreachable {
 		return nil, errDial
 	}
