@@ -31,6 +31,9 @@ func (m *Machine) podSet(p *object.Pod) {
 		m.shownAfterGone(ps)
 		return
 	case p.NodeName == "" && !ours:
+		if ps != nil && m.placed(ps) {
+			m.recheckBinding(ps)
+		}
 		return
 	case ps == nil:
 		ps = m.stateOf(p)
@@ -212,9 +215,13 @@ func (m *Machine) dequeue(ps *podState) {
 }
 
 // podDecodeFailed takes a pod that waits out of the queue and says why. For one
-// that is assumed it is too late: the API will show what became of it.
+// that is placed a read decides.
 func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
-	if m.profiles[e.SchedulerName] == nil || m.table.Pod(e.UID) != nil {
+	if ps := m.pods[e.UID]; ps != nil && m.placed(ps) {
+		m.recheckBinding(ps)
+		return
+	}
+	if m.profiles[e.SchedulerName] == nil {
 		return
 	}
 	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})

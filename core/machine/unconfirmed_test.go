@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -144,4 +145,57 @@ func TestRewoundWhileBinding(t *testing.T) {
 	s.did("PublishEvent p-1 Scheduled", "ReadPod p-1")
 	s.settle()
 	s.checkRest()
+}
+
+// The binding of a pod of another scheduler was undone, too: the room is free when a
+// read has shown that. It stays taken where the read shows the pod bound, as the
+// watch lags.
+func TestUndoneBindingOfAnotherScheduler(t *testing.T) {
+	for name, undone := range map[string]bool{"a restored backup": true, "a list of an older state": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			p := s.pod("p", 30, func(p *object.Pod) { p.SchedulerName = "another" })
+			s.given(s.node("n", 40), p)
+			s.change(p, func(p *object.Pod) { p.NodeName = "n" })
+			s.tellAll()
+			s.used(30)
+			s.step(Rewound{})
+			if undone {
+				s.change(p, func(p *object.Pod) { p.NodeName = "" })
+			}
+			s.podNews = nil
+			s.tell(podNews{p.Key(), p.UID, p})
+			s.did("ReadPod p-1")
+			s.used(30)
+			s.reply(refused)
+			s.used(30)
+			s.reply(fine)
+			s.did()
+			if undone {
+				s.used(0)
+			} else {
+				s.used(30)
+			}
+			s.settle()
+			s.checkRest()
+		})
+	}
+}
+
+// A pod that is bound no more and cannot be decoded takes no room, whoever is to
+// bind it, when a read has said so.
+func TestUndoneBindingThatCannotBeDecoded(t *testing.T) {
+	for _, scheduler := range []string{"another", scheduler} {
+		t.Run(scheduler, func(t *testing.T) {
+			s := newStory(t)
+			p := s.pod("p", 30, func(p *object.Pod) { p.SchedulerName, p.NodeName = scheduler, "n" })
+			s.given(s.node("n", 40), p)
+			s.used(30)
+			s.step(PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: scheduler, Why: errors.New("no")})
+			s.did("ReadPod p-1")
+			s.used(30)
+			s.step(ReadReply{UID: p.UID}) // there is no pod that could be decoded
+			s.used(0)
+		})
+	}
 }

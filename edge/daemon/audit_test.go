@@ -64,6 +64,9 @@ func TestAuditComparesTableAndQueue(t *testing.T) {
 		must(c.Create(podOf("same", "n")))
 		must(c.Create(waiting("stays", v1.DefaultSchedulerName)))
 		must(c.Create(waiting("others", "another")))
+		undone := podOf("undone", "n")
+		undone.Spec.SchedulerName = "another"
+		must(c.Create(undone))
 		m := &deaf{}
 		d := daemonOf(t, c, s, "me", func(of loop.Machine) loop.Machine { m.Machine = of; return m })
 		ctx, stop := context.WithCancel(t.Context())
@@ -78,6 +81,7 @@ func TestAuditComparesTableAndQueue(t *testing.T) {
 		c.Delete("nodes", "", "going")
 		c.Delete("pods", "ns", "gone")
 		must(c.Update("pods", "ns", "changed", func(o apiserver.Object) { o.SetLabels(map[string]string{"x": "y"}) }))
+		must(c.Update("pods", "ns", "undone", func(o apiserver.Object) { o.(*v1.Pod).Spec.NodeName = "" }))
 		must(c.Create(podOf("placed", "n")))
 		must(c.Create(waiting("waits", v1.DefaultSchedulerName)))
 		must(c.Create(waiting("others-too", "another")))

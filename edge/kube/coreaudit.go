@@ -17,13 +17,20 @@ const coreConfirm = 2 * time.Minute
 // coreAudit is what a store notes so that the machine can be compared with it.
 type coreAudit struct {
 	keeps func(machine.Event) bool // whether the machine keeps what the event tells of; nil: it is not compared
-	// unkept are the objects that the machine does not have as they are: pods of
-	// other schedulers that wait, and what cannot be decoded.
-	unkept map[types.NamespacedName]struct{}
+	// unkept are the objects that the machine does not have as they are.
+	unkept map[types.NamespacedName]unkept
 
 	mu    sync.Mutex
 	again []owner // to be told of again with the next list
 }
+
+// unkept is how the machine has an object that it does not have as it is.
+type unkept uint8
+
+const (
+	notThere unkept = iota + 1 // it does not: a pod of another scheduler that waits, or what cannot be decoded
+	asBefore                   // it was told nothing of what cannot be decoded, and may have an older state
+)
 
 // AuditCore has Audit compare the pods and nodes that the machine has, as known
 // lists them. The names are those of its profiles. It comes before Run.
@@ -37,7 +44,7 @@ func (w *Watcher) AuditCore(profiles []string, known func(ctx context.Context, r
 		if s.name != "pods" && s.name != "nodes" {
 			continue
 		}
-		s.core.unkept = map[types.NamespacedName]struct{}{}
+		s.core.unkept = map[types.NamespacedName]unkept{}
 		s.core.keeps = func(e machine.Event) bool {
 			switch e := e.(type) {
 			case machine.PodSet:
@@ -57,10 +64,13 @@ func (s *store) noteKept(name types.NamespacedName, e machine.Event) {
 	}
 	s.moving.Lock()
 	defer s.moving.Unlock()
-	if s.core.keeps(e) {
+	switch {
+	case e == nil:
+		s.core.unkept[name] = asBefore
+	case s.core.keeps(e):
 		delete(s.core.unkept, name)
-	} else {
-		s.core.unkept[name] = struct{}{}
+	default:
+		s.core.unkept[name] = notThere
 	}
 }
 
@@ -94,7 +104,7 @@ func (w *Watcher) compareCore(ctx context.Context, s *store) (map[types.Namespac
 		if k.UID == "" {
 			known.uid, known.version = told.uid, told.version // a node: it is there, or is not
 		}
-		if _, unkept := s.core.unkept[k.Name]; !unkept && known != told {
+		if u := s.core.unkept[k.Name]; u == notThere || u == 0 && known != told {
 			differ[k.Name] = difference{known, told}
 		}
 	}

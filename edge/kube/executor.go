@@ -60,6 +60,7 @@ type Executor struct {
 	hosts   Hosts // nil: there is none
 	plugins *calls
 
+	decode func(*v1.Pod) *object.Pod
 	// record, when set, is shown the objects of replies, as a Watcher's is.
 	record func(machine.Event, metav1.Object)
 
@@ -72,7 +73,7 @@ type Executor struct {
 // NewExecutor returns an executor that reports outcomes through report, which must not
 // block. It works until Stop and Close.
 func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Executor {
-	h := &Executor{clients: c, report: report, logger: logger, asking: newCalls(), delegated: newCalls(), plugins: newCalls(),
+	h := &Executor{clients: c, report: report, logger: logger, decode: decode.Pod, asking: newCalls(), delegated: newCalls(), plugins: newCalls(),
 		bindings: newPool(bindWorkers, 0, slowAfter), requests: newPool(requestWorkers, 0, slowAfter)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
@@ -170,7 +171,7 @@ func (x *Executor) startRead(e machine.ReadPod) {
 }
 
 // get reads the pod consistently: nil when it, or this incarnation of it, does
-// not exist.
+// not exist, or waits and cannot be decoded.
 func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) {
 	pod := &v1.Pod{}
 	err := x.clients.Read.Get().Namespace(p.Namespace).Resource("pods").Name(p.Name).Do(ctx).Into(pod)
@@ -183,14 +184,33 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 		return nil, nil
 	}
 	x.replied.note("pods", pod.ResourceVersion)
-	read := decode.Pod(pod)
+	read, from, err := x.decodePod(pod)
+	if read == nil {
+		return nil, err
+	}
 	if x.record != nil {
-		x.record(machine.ReadReply{Pod: read}, pod)
+		x.record(machine.ReadReply{Pod: read}, from)
 	}
 	if x.hosts != nil {
 		read.API = pod.DeepCopy()
 	}
 	return read, nil
+}
+
+// decodePod decodes a pod, and says from what. Of one that is bound and cannot be
+// decoded it takes the room, as the watch does; one that waits is nil.
+func (x *Executor) decodePod(p *v1.Pod) (read *object.Pod, from *v1.Pod, err error) {
+	why := caught(func() { read = x.decode(p) })
+	if why == nil {
+		return read, p, nil
+	}
+	x.logger.Error(why, "Failed to decode object", "type", "*v1.Pod", "object", klog.KObj(p))
+	if p.Spec.NodeName == "" {
+		return nil, nil, nil
+	}
+	from = roomOf(p)
+	err = caught(func() { read = x.decode(from) })
+	return read, from, err
 }
 
 // evict marks the victim as disrupted and deletes it. A victim that is gone

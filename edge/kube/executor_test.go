@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -61,6 +62,37 @@ func TestRead(t *testing.T) {
 				t.Errorf("got %q of %s, want %q", got, e.UID, tt.want)
 			}
 		})
+	}
+}
+
+// A read pod that cannot be decoded keeps its room where it is bound, and is as if
+// it were gone where it waits. It does not end the process.
+func TestReadOfBadObject(t *testing.T) {
+	for node, want := range map[string]string{"": "<nil>", "node": "node", "bad": "error"} {
+		s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) {
+			p := apiPod("p", node)
+			p.Spec.Hostname = "bad"
+			answer(w, 200, p)
+		})
+		h, outcomes := executorOn(t, s.config(), always)
+		h.decode = func(p *v1.Pod) *object.Pod {
+			if p.Spec.Hostname == "bad" || p.Spec.NodeName == "bad" {
+				panic("cannot be")
+			}
+			return &object.Pod{UID: p.UID, NodeName: p.Spec.NodeName}
+		}
+		h.Do(machine.ReadPod{Pod: testPod("p")})
+		e := (<-outcomes).(machine.ReadReply)
+		got := "<nil>"
+		switch {
+		case e.Err != nil:
+			got = "error"
+		case e.Pod != nil:
+			got = e.Pod.NodeName
+		}
+		if got != want {
+			t.Errorf("on node %q: got %q, want %q", node, got, want)
+		}
 	}
 }
 

@@ -226,10 +226,7 @@ func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 	if p.Spec.NodeName == "" {
 		return machine.PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: p.Spec.SchedulerName, Why: why}
 	}
-	bare := &v1.Pod{ObjectMeta: p.ObjectMeta, Status: v1.PodStatus{Phase: p.Status.Phase}, Spec: v1.PodSpec{
-		NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, Priority: p.Spec.Priority,
-		InitContainers: p.Spec.InitContainers, Containers: p.Spec.Containers, Overhead: p.Spec.Overhead, Resources: p.Spec.Resources,
-	}}
+	bare := roomOf(p)
 	if caught(func() { e = machine.PodSet{Pod: decode.Pod(bare)} }) != nil {
 		return nil
 	}
@@ -237,6 +234,14 @@ func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 		w.record(e, bare)
 	}
 	return e
+}
+
+// roomOf is the pod with no more than what it takes, and where.
+func roomOf(p *v1.Pod) *v1.Pod {
+	return &v1.Pod{ObjectMeta: p.ObjectMeta, Status: v1.PodStatus{Phase: p.Status.Phase}, Spec: v1.PodSpec{
+		NodeName: p.Spec.NodeName, SchedulerName: p.Spec.SchedulerName, Priority: p.Spec.Priority,
+		InitContainers: p.Spec.InitContainers, Containers: p.Spec.Containers, Overhead: p.Spec.Overhead, Resources: p.Spec.Resources,
+	}}
 }
 
 // owner is who has a name: an object of the same name with another UID is
