@@ -16,7 +16,7 @@ import (
 const configExamples = `  # Before a configuration is rolled out: everything that is wrong with it
   %[1]s config check scheduler.yaml
 
-  # What it comes to with all defaults, and where it differs from them
+  # The configuration with all defaults, and where it differs from them
   %[1]s config show --effective scheduler.yaml
   %[1]s config show --effective --diff scheduler.yaml`
 
@@ -64,9 +64,9 @@ Exit status: 0 if nothing is wrong, 2 if something is.`,
 func (c *configuration) newShow(name string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show FILE --effective",
-		Short: "Show what a configuration file comes to with all defaults",
-		Long: `Show what a configuration file comes to with all defaults, as berth-scheduler
-would run with it. Keys and passwords are left out. --diff shows the lines that
+		Short: "Show a configuration file with all defaults",
+		Long: `Show a configuration file with all defaults, as berth-scheduler would run with
+it. Keys and passwords are left out. --diff shows the lines that
 differ from a scheduler without a file: - stands before what a default would be,
 + before what the file makes of it.`,
 		Example: fmt.Sprintf("  %[1]s config show --effective --diff scheduler.yaml", name),

@@ -25,7 +25,7 @@ const (
 	mostCombos   = 32 // of the ways to lift the blockers of a node
 )
 
-// candidate is edits that were tried, and what they come to.
+// candidate is edits that were tried, and their result.
 type candidate struct {
 	edits []edit
 	trial

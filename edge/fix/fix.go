@@ -25,7 +25,7 @@ type Op struct {
 	Value any    `json:"value,omitempty"` // of add and replace
 }
 
-// Then is what the next decision comes to.
+// Then is the result of the next decision.
 type Then struct {
 	Node string `json:"node"`
 	// Evicts are the pods that it preempts.

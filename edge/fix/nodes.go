@@ -140,11 +140,11 @@ func (s *search) onNode(n *decision.Node) {
 }
 
 // departures stands in a combination for pods that go, until it is known which.
-var departures = edit{kind: deletePod, say: "departures"}
+var departures = edit{kind: deletePod}
 
 // withVictims puts the pods that have to go in the place of departures.
 func (s *search) withVictims(edits []edit, row table.Row) []edit {
-	rest := slices.DeleteFunc(slices.Clone(edits), func(e edit) bool { return e.say == departures.say })
+	rest := slices.DeleteFunc(slices.Clone(edits), func(e edit) bool { return e.kind == deletePod && e.remove == nil })
 	if len(rest) == len(edits) {
 		return edits
 	}

@@ -232,7 +232,7 @@ func (s *search) removals(edits []edit) func() {
 	}
 }
 
-// trial is what the next decision on the pod comes to.
+// trial is the result of the next decision on the pod.
 type trial struct {
 	ok     bool
 	node   string
