@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -72,12 +71,12 @@ func older(a, b string) bool {
 func (s *store) compare(list []any, version string) {
 	back := s.rewound || older(version, s.version)
 	for _, obj := range list {
-		o, ok := obj.(metav1.Object)
+		o, ok := ownerOf(obj)
 		if !ok {
 			continue
 		}
-		before := s.seen[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}]
-		back = back || before.uid == o.GetUID() && older(o.GetResourceVersion(), before.version)
+		before := s.seen[o.NamespacedName]
+		back = back || before.uid == o.uid && older(o.version, before.version)
 	}
 	if back {
 		s.rewinds.Add(1)

@@ -282,8 +282,8 @@ func (s *store) read(ctx context.Context) (state, error) {
 	return at, meta.EachListItem(list, func(o runtime.Object) error {
 		m, err := meta.Accessor(o)
 		if err == nil {
-			name := types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
-			at.objects[name] = owner{name, m.GetUID(), m.GetResourceVersion()}
+			o := named(m)
+			at.objects[o.NamespacedName] = o
 		}
 		return err
 	})

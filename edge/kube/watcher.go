@@ -108,18 +108,18 @@ func (w *Watcher) Probe(ctx context.Context) error {
 // BadObjects is how many objects could not be decoded.
 func (w *Watcher) BadObjects() uint64 { return w.bad.Load() }
 
-// entry is an object on its way from the API to the machine: its metadata, by
-// which client-go knows it, and the event that it makes. An event of nil is an
-// object that could not be decoded and of which nothing is to be said.
+// entry is an object on its way from the API to the machine: who it is, by which
+// client-go knows it, and the event that it makes. An event of nil is an object
+// that could not be decoded and of which nothing is to be said. The first list is
+// held as entries, so an entry is small.
 type entry struct {
-	metav1.ObjectMeta
+	owner
 	set machine.Event
 }
 
-func newEntry(meta *metav1.ObjectMeta) *entry {
-	return &entry{ObjectMeta: metav1.ObjectMeta{
-		Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
-	}}
+// GetObjectMeta is what client-go asks for the object's name and version.
+func (e *entry) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: e.Namespace, Name: e.Name, UID: e.uid, ResourceVersion: e.version}
 }
 
 // entries reads objects of one type by the event that tells of them; nil: the
@@ -130,7 +130,7 @@ func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any)
 		if !ok {
 			return nil
 		}
-		e := newEntry(o.GetObjectMeta().(*metav1.ObjectMeta))
+		e := &entry{owner: named(o.GetObjectMeta())}
 		if e.set = event(o); e.set == nil {
 			return nil
 		}
@@ -188,8 +188,7 @@ func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why err
 			return e
 		}
 		w.bad.Add(1)
-		meta, _ := obj.(metav1.ObjectMetaAccessor)
-		e = newEntry(meta.GetObjectMeta().(*metav1.ObjectMeta))
+		e = &entry{owner: named(obj.(metav1.ObjectMetaAccessor).GetObjectMeta())}
 		w.logger.Error(why, "Failed to decode object", "type", fmt.Sprintf("%T", obj), "object", klog.KRef(e.Namespace, e.Name))
 		if instead != nil {
 			e.set = instead(obj, why)
@@ -250,6 +249,23 @@ type owner struct {
 	types.NamespacedName
 	uid     types.UID
 	version string
+}
+
+// named is who an API object is.
+func named(o metav1.Object) owner {
+	return owner{types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}, o.GetUID(), o.GetResourceVersion()}
+}
+
+// ownerOf is who an API object is, or the entry that was made of one; false: it is
+// neither.
+func ownerOf(obj any) (owner, bool) {
+	switch o := obj.(type) {
+	case *entry:
+		return o.owner, true
+	case metav1.Object:
+		return named(o), true
+	}
+	return owner{}, false
 }
 
 // store turns what a reflector sees into events. It is the reflector's store,
@@ -321,7 +337,7 @@ func (s *store) Update(obj any) error {
 	if e == nil {
 		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
-	now := owner{types.NamespacedName{Namespace: e.Namespace, Name: e.Name}, e.UID, e.ResourceVersion}
+	now := e.owner
 	s.tell(now.version)
 	s.noteKept(now.NamespacedName, e.set)
 	if e.set == nil {
@@ -342,12 +358,12 @@ func (s *store) Update(obj any) error {
 
 // Delete takes in that an object is gone, or no longer selected.
 func (s *store) Delete(obj any) error {
-	meta, ok := obj.(metav1.Object)
+	o, ok := ownerOf(obj)
 	if !ok {
 		return fmt.Errorf("%s: unexpected %T", s.name, obj)
 	}
-	s.tell(meta.GetResourceVersion())
-	s.remove(types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()})
+	s.tell(o.version)
+	s.remove(o.NamespacedName)
 	return nil
 }
 
@@ -366,8 +382,8 @@ func (s *store) Replace(list []any, version string) error {
 	s.tellAgain()
 	listed := make(map[types.NamespacedName]bool, len(list))
 	for _, obj := range list {
-		if meta, ok := obj.(metav1.Object); ok {
-			listed[types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()}] = true
+		if o, ok := ownerOf(obj); ok {
+			listed[o.NamespacedName] = true
 		}
 	}
 	for name := range s.seen {
