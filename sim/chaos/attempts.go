@@ -17,7 +17,7 @@ import (
 type attempt struct {
 	at     time.Time
 	errors int    // in a row
-	idle   bool   // there were nodes, so that no other attempt is due until something happens
+	idle   bool   // no other attempt is due until something happens
 	said   string // why it was not placed
 }
 
@@ -41,8 +41,8 @@ func (k *cluster) stir(now time.Time, e machine.Event) {
 }
 
 // tried looks that a process waits before it tries a pod again after an error, that
-// after a rejection it waits until something has happened, and that it counts each
-// node once.
+// after a rejection it waits until something has happened (of pods without claims, of
+// which no extender has a say), and that it counts each node once.
 func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Decision) {
 	before, again := k.attempts[d.UID]
 	gap := now.Sub(before.at)
@@ -61,7 +61,8 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 	if rejected && d.PreFilter == nil && (nodes != d.NodesTotal || nodes != len(k.nodes)) {
 		c.note("%s gives reasons of %d nodes why pod %s is not placed; it knows %d", proc.name, nodes, d.Pod, len(k.nodes))
 	}
-	next := attempt{at: now, idle: len(k.nodes) > 0 && d.Result != decision.ResultError}
+	pod := c.specs[d.UID]
+	next := attempt{at: now, idle: rejected && len(k.nodes) > 0 && pod != nil && len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) == 0 && !managed(pod)}
 	if rejected {
 		next.said = explain.Message(d)
 	}

@@ -206,7 +206,8 @@ func (c *check) choseWell(proc *process, k *cluster, d *decision.Decision) {
 	}
 	for uid, node := range k.nominated { // any order: each breach is one
 		p := c.specs[uid]
-		if node == d.Node && uid != d.UID && p != nil && priority(p) >= priority(pod) &&
+		_, decided := k.perhaps[uid] // it takes its room, and is nominated while its volumes are bound
+		if node == d.Node && uid != d.UID && p != nil && !decided && priority(p) >= priority(pod) &&
 			!sum.plus(requestsOf(p)).within(amounts{n.Allocatable.MilliCPU, n.Allocatable.Memory, n.AllowedPods}) {
 			c.note("%s places pod %s on node %s, to which pod %s is nominated that does not fit beside it", proc.name, d.Pod, d.Node, p.Name)
 		}
