@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"fmt"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 	"k8s.io/klog/v2"
@@ -44,6 +46,17 @@ func disk(v *v1.Volume) *object.Disk {
 	return nil
 }
 
+// translated is the volume as a CSI driver's. The translator panics where a field is
+// not set that an API server sets by default.
+func translated(v *v1.Volume, namespace string) (pv *v1.PersistentVolume, err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			err = fmt.Errorf("volume %s cannot be translated: %v", v.Name, why)
+		}
+	}()
+	return translator.TranslateInTreeInlineVolumeToCSI(klog.Background(), v, namespace)
+}
+
 // migratedInline is the volume as the CSI driver's that may serve it.
 func migratedInline(v *v1.Volume, namespace string) *object.MigratedVolume {
 	plugin, err := translator.GetInTreePluginNameFromSpec(nil, v)
@@ -51,7 +64,7 @@ func migratedInline(v *v1.Volume, namespace string) *object.MigratedVolume {
 		return nil
 	}
 	m := &object.MigratedVolume{Plugin: plugin}
-	translated, err := translator.TranslateInTreeInlineVolumeToCSI(klog.Background(), v, namespace)
+	translated, err := translated(v, namespace)
 	if err != nil || translated == nil {
 		m.Error = err
 		return m
