@@ -56,7 +56,7 @@ func classify(err error, sent bool) machine.BindResult {
 	if err == nil {
 		return machine.BindDone
 	}
-	if !sent {
+	if !sent || errors.Is(err, ErrNotLeading) {
 		return machine.BindRefused
 	}
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -158,7 +159,7 @@ func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	if fenced {
 		c.RateLimiter = fence{c.RateLimiter, held}
 		c.Timeout = requestTimeout
-		c.Wrap(func(base http.RoundTripper) http.RoundTripper { return placesTransport{base} })
+		c.Wrap(func(base http.RoundTripper) http.RoundTripper { return placesTransport{fenceTransport{base, held}} })
 	}
 	return c
 }
@@ -178,8 +179,8 @@ func throttled(config *rest.Config) *rest.Config {
 	return c
 }
 
-// fence is the last thing that a request passes before it is sent: after its
-// turn has come, which may take seconds, the lease must still be held.
+// fence stops a request when its turn has come, which may take seconds, and the lease is
+// no longer held.
 type fence struct {
 	flowcontrol.RateLimiter
 	held func() bool
@@ -193,4 +194,45 @@ func (f fence) Wait(ctx context.Context) error {
 		return ErrNotLeading
 	}
 	return nil
+}
+
+// fenceTransport is the last thing that a request passes. A connection that is made, or
+// has no stream to give, may take seconds, too: the body of a request begins only while
+// the lease is held. A request without its body is none: the server gets no end of it.
+type fenceTransport struct {
+	http.RoundTripper
+	held func() bool
+}
+
+// RoundTrip sends the request. All that write have a body.
+func (t fenceTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return t.RoundTripper.RoundTrip(r)
+	}
+	fenced := r.WithContext(r.Context()) // a copy
+	fenced.Body = &fencedBody{ReadCloser: r.Body, held: t.held}
+	if r.GetBody != nil {
+		fenced.GetBody = func() (io.ReadCloser, error) {
+			body, err := r.GetBody()
+			return &fencedBody{ReadCloser: body, held: t.held}, err
+		}
+	}
+	return t.RoundTripper.RoundTrip(fenced)
+}
+
+// WrappedRoundTripper is how client-go finds the connections.
+func (t fenceTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+
+type fencedBody struct {
+	io.ReadCloser
+	held  func() bool
+	begun bool
+}
+
+func (b *fencedBody) Read(into []byte) (int, error) {
+	if !b.begun && !b.held() {
+		return 0, ErrNotLeading
+	}
+	b.begun = true
+	return b.ReadCloser.Read(into)
 }

@@ -78,7 +78,7 @@ func (x *Executor) writeNext(ctx context.Context, w *pendingWrites) time.Duratio
 	switch {
 	case err == nil:
 		x.advance(w, shown)
-	case !errors.Is(err, ErrNotLeading) && classify(err, true) == machine.BindUnknown && ctx.Err() == nil:
+	case classify(err, true) == machine.BindUnknown && ctx.Err() == nil:
 		w.readNext = true
 		return w.lost.Delay()
 	case w.lost.Reads() > 0:
@@ -195,7 +195,7 @@ func (x *Executor) request(w *framework.Write) (*rest.Request, error) {
 	case w.Create != nil:
 		return x.clients.devices.body(to(client.Post()), w.Create)
 	case w.Delete && w.Object.UID == "":
-		return to(client.Delete()).Name(w.Object.Name), nil
+		return to(client.Delete()).Name(w.Object.Name).Body(&metav1.DeleteOptions{}), nil
 	case w.Delete:
 		return to(client.Delete()).Name(w.Object.Name).Body(metav1.NewPreconditionDeleteOptions(string(w.Object.UID))), nil
 	}

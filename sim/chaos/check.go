@@ -317,8 +317,12 @@ func (c *check) restored() {
 	}
 }
 
-// leaseTime is how long the lease lasts, by default.
-const leaseTime = 15 * time.Second
+// leaseTime is how long the lease lasts, by default, and heldTime how long a scheduler
+// may send by it: it leaves a retry period.
+const (
+	leaseTime = 15 * time.Second
+	heldTime  = leaseTime - 2*time.Second
+)
 
 // sent is told of a request before it is on its way.
 func (c *check) sent(proc *process, r *http.Request, class string) {
@@ -338,7 +342,7 @@ func (c *check) sent(proc *process, r *http.Request, class string) {
 	if time.Now().Before(c.unclear) {
 		return
 	}
-	if c.holder != proc.name || time.Since(c.renewed) >= leaseTime {
+	if c.holder != proc.name || time.Since(c.renewed) >= heldTime {
 		c.note("%s sends %s %s, and the lease is %q's, renewed %s ago", proc.name, r.Method, r.URL.Path, c.holder, time.Since(c.renewed))
 	}
 }

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -129,6 +130,10 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{})
 	}
+	r, err := read(r)
+	if err != nil {
+		return nil, err
+	}
 	n.check.sent(n.process, r, class)
 	defer n.check.answered(n.process, r, class)
 	if err := n.wait(ctx, latency(drawn)); err != nil {
@@ -139,6 +144,21 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	n.logf("%s: %s %s %s", n.process.name, f.does, r.Method, r.URL.Path)
 	return n.suffer(r, f, drawn)
+}
+
+// read returns the request with its body as it is sent: now, whenever it is served.
+func read(r *http.Request) (*http.Request, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return r, nil
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r = r.WithContext(r.Context()) // a copy
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	r.Body, _ = r.GetBody()
+	return r, nil
 }
 
 // latency is what a request or reply takes: the same for the same draw.
