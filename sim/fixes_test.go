@@ -32,6 +32,49 @@ func next(t *testing.T, w *written.Cluster, pod string) *decision.Decision {
 	return c.Machine.Assess(decode.Pod(p))
 }
 
+// Pods that are stuck for more than one reason at a time, or for one that hides another,
+// have fixes, and these hold.
+func TestFixesOfHiddenReasons(t *testing.T) {
+	for _, test := range []struct {
+		why, mix string
+		seed     uint64
+		pod      string
+		first    string // words of the first fix
+	}{
+		{"its affinity is not met, and running pods keep it away", "interpod-preemption", 7026, "default/p-000", "drop the required pod affinity"},
+		{"pods in all its domains keep it away", "interpod-preemption", 20061, "default/p-000", "remove the label topology.kubernetes.io/zone"},
+		{"a driver is to make its volume, and makes none", "volumes", 7049, "default/p-001", "bind the claim c-06"},
+		{"its volumes are in zones and regions, one of them a list", "volumes", 9119, "default/p-000", "topology.kubernetes.io/region=a"},
+		{"its own request and that of a container exceed every node", "resources", 9100, "team-a/p-002", "of container \"c0\" from 100k to"},
+	} {
+		w, err := generate.Cluster(test.mix, test.seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := written.New(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := files.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod, err := c.Find(test.pod, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := c.Why(pod)
+		if len(a.Fixes) == 0 || !strings.Contains(a.Fixes[0].Summary, test.first) {
+			t.Errorf("%s (%s %d %s): the fixes are %+v; of the first, want %q", test.why, test.mix, test.seed, test.pod, a.Fixes, test.first)
+		}
+		for i := range a.Fixes {
+			if err := holds(t, files, test.pod, &a.Fixes[i]); err != nil {
+				t.Errorf("%s: fix %d, %s: %v", test.why, i, a.Fixes[i].Summary, err)
+			}
+		}
+	}
+}
+
 // Each fix that is found for pods of generated clusters holds in a cluster that is
 // read anew: the pod is placed on the node that it names, or preempts just the pods
 // that it names. Without any one of its changes or operations it does not, and a

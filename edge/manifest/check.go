@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	helper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -106,6 +107,9 @@ func checkPod(p *v1.Pod) (problems []error) {
 	problems = append(problems, checkSize(p.Spec.Overhead, spec.Child("overhead")))
 	if r := p.Spec.Resources; r != nil {
 		problems = append(problems, checkResources(r, spec.Child("resources")))
+		if errors.Join(problems...) == nil { // amounts that are too large are not added up
+			problems = append(problems, checkOwn(p, spec.Child("resources", "requests")))
+		}
 	}
 	if _, err := labels.ValidatedSelectorFromSet(p.Spec.NodeSelector); err != nil {
 		problems = append(problems, fmt.Errorf("spec.nodeSelector: %s", oneLine(err)))
@@ -127,6 +131,19 @@ func checkResources(r *v1.ResourceRequirements, path *field.Path) error {
 		request := r.Requests[name]
 		if limit, ok := r.Limits[name]; ok && request.Cmp(limit) > 0 {
 			return fmt.Errorf("%s: %s is more than the limit of %s", path.Child("requests").Key(string(name)), request.String(), limit.String())
+		}
+	}
+	return nil
+}
+
+// checkOwn reports a request of the pod itself that is less than its containers request
+// together.
+func checkOwn(p *v1.Pod, path *field.Path) error {
+	sum := helper.AggregateContainerRequests(p, helper.PodResourcesOptions{})
+	for _, name := range slices.Sorted(maps.Keys(p.Spec.Resources.Requests)) {
+		own := p.Spec.Resources.Requests[name]
+		if q, has := sum[name]; has && q.Cmp(own) > 0 {
+			return fmt.Errorf("%s: %s is less than what the containers request together, %s", path.Key(string(name)), own.String(), q.String())
 		}
 	}
 	return nil

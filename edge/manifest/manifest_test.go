@@ -282,6 +282,7 @@ func TestBadInput(t *testing.T) {
 		"no quantity":          {pod("containers: [{name: c, resources: {requests: {cpu: lots}}}]"), web + "spec.containers[0].resources.requests.cpu: is not a quantity, such as 500m, 2 or 1Gi"},
 		"no time":              {"apiVersion: v1\nkind: Node\nmetadata: {name: a, creationTimestamp: yesterday}\n", at + "node a: metadata.creationTimestamp: "},
 		"a negative request":   {pod("containers: [{name: c, resources: {requests: {cpu: -1}}}]"), web + "spec.containers[0].resources.requests[cpu]: -1 is negative"},
+		"less than containers": {pod("resources: {requests: {cpu: 1}}\ncontainers: [{name: c, resources: {requests: {cpu: 1}}}, {name: d, resources: {requests: {cpu: 500m}}}]"), web + "spec.resources.requests[cpu]: 1 is less than what the containers request together, 1500m"},
 		"more than the limit":  {pod("containers: [{name: c, resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 1500m, memory: 1Gi}}}]"), web + "spec.containers[0].resources.requests[cpu]: 2 is more than the limit of 1500m"},
 		"no containers":        {pod("containers: []"), web + "spec.containers: is empty"},
 		"a namespace":          {"apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: Team_A}\n", at + `service Team_A/s: metadata.namespace: "Team_A": a lowercase RFC 1123 label must consist of`},
