@@ -33,9 +33,18 @@ type Panic struct {
 	What  string
 	Value any
 	Site  string
+	// Stack is set where nobody else is told of the panic.
+	Stack string
 }
 
 func (p *Panic) Error() string { return fmt.Sprintf("%spanicked: %v (%s)", p.What, p.Value, p.Site) }
+
+// panicked tells of a panic that is being contained.
+func (m *Machine) panicked(p *Panic) {
+	if m.options.Panicked != nil {
+		m.options.Panicked(p)
+	}
+}
 
 // guard runs f for the pod and contains a panic to it: the error names where
 // it happened. State that a half-done try left behind is undone.
@@ -45,7 +54,9 @@ func (m *Machine) guard(point, plugin string, f func()) (err error) {
 			m.panics++
 			m.table.Rollback()
 			m.engine.Reset()
-			err = &Panic{calling(point, plugin) + " ", r, PanicSite()}
+			p := &Panic{What: calling(point, plugin) + " ", Value: r, Site: PanicSite()}
+			m.panicked(p)
+			err = p
 		}
 	}()
 	f()

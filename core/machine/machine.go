@@ -39,6 +39,9 @@ type Options struct {
 	Explain func(*object.Pod) bool
 	// StepDone, when set, is told when an attempt has done a step of its own.
 	StepDone func(step string)
+	// Panicked, when set, is told of each panic of a plugin that was contained. The
+	// stack is still that of the panic.
+	Panicked func(*Panic)
 	// Check verifies every invariant after each step and panics on a breach.
 	Check bool
 
@@ -118,6 +121,9 @@ func New(o Options) *Machine {
 		HoldInBackoff:    func(p *object.Pod) bool { return m.victimsLeaving(m.pods[p.UID]) != "" },
 		EventsToRegister: m.eventsToRegister,
 		Useless:          m.useless,
+		HintPanicked: func(plugin string, value any) {
+			m.panicked(&Panic{What: fmt.Sprintf("the queueing hint of plugin %q ", plugin), Value: value, Site: PanicSite()})
+		},
 	})
 	m.nominations = &nominations{m.queue, m}
 	return m
@@ -212,8 +218,9 @@ func (m *Machine) NextTimer() (time.Time, bool) {
 // order of their arrival.
 func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	defer func() {
-		if recover() != nil {
+		if r := recover(); r != nil {
 			m.panics++
+			m.panicked(&Panic{What: "the QueueSort plugin ", Value: r, Site: PanicSite()})
 			before = false
 		}
 	}()

@@ -228,8 +228,9 @@ func (q *Queue) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.
 // forever because of it.
 func (q *Queue) runHint(plugin string, w *framework.ClusterEventWithHint, p *object.Pod, e *framework.Event) (call bool) {
 	defer func() {
-		if recover() != nil {
+		if r := recover(); r != nil {
 			q.panics[plugin]++
+			q.opts.HintPanicked(plugin, r)
 			call = true
 		}
 	}()

@@ -50,6 +50,9 @@ type Options struct {
 	// because of the event. It tells that the try would be in vain. It may not
 	// panic. nil: none would.
 	Useless func(e *Entry, event *framework.Event) bool
+	// HintPanicked is told of a plugin whose queueing hint panicked, with what value.
+	// The stack is still that of the panic. nil: nobody is.
+	HintPanicked func(plugin string, value any)
 }
 
 // Queue is the scheduling queue. Its owner is core/machine; it is not safe for
@@ -93,6 +96,9 @@ func New(o Options) *Queue {
 	}
 	if o.HoldInBackoff == nil {
 		o.HoldInBackoff = func(*object.Pod) bool { return false }
+	}
+	if o.HintPanicked == nil {
+		o.HintPanicked = func(string, any) {}
 	}
 	if o.EventsToRegister == nil {
 		o.EventsToRegister = func(string, string) ([]framework.ClusterEventWithHint, bool) { return nil, false }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,7 +147,7 @@ var errExited = errors.New("it ended its goroutine")
 func contain(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &machine.Panic{Value: r, Site: machine.PanicSite()}
+			err = &machine.Panic{Value: r, Site: machine.PanicSite(), Stack: string(debug.Stack())}
 		}
 	}()
 	f()

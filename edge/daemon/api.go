@@ -15,7 +15,7 @@ import (
 // newAPI returns what serves /berth/v1/. A copy of the machine logs nothing and asks no
 // extender.
 func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface) http.Handler {
-	copied.Profiles, copied.Extenders, copied.Explain, copied.StepDone, copied.Check = nil, nil, nil, nil, false
+	copied.Profiles, copied.Extenders, copied.Explain, copied.StepDone, copied.Panicked, copied.Check = nil, nil, nil, nil, nil, false
 	copied.Workers = runtime.GOMAXPROCS(0)
 	return api.Handler(api.Options{
 		Recorder: d.records,

@@ -158,6 +158,7 @@ func New(o Options) (*Daemon, error) {
 		HideExpectedNode: o.HideExpectedNode, WaitOutBackoff: o.WaitOutBackoff,
 		Explain:  d.logs.Explain,
 		StepDone: d.logs.StepDone,
+		Panicked: d.logs.Panicked,
 	}
 	d.machine = machine.New(options)
 	d.logs.Watch(d.machine)

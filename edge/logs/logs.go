@@ -97,7 +97,7 @@ func (l *Logger) Observe(s loop.Step, m *machine.Machine) {
 	for _, e := range s.Effects {
 		l.effect(s, e)
 	}
-	l.hintsPanicked(m)
+	l.reportPanics()
 	if took := s.Took; took >= slow && l.level >= 2 {
 		l.trace(s)
 	}

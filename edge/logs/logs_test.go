@@ -46,7 +46,7 @@ func newWorld(t *testing.T, verbosity int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.Check, options.Explain, options.StepDone = true, w.logs.Explain, w.logs.StepDone
+	options.Check, options.Explain, options.StepDone, options.Panicked = true, w.logs.Explain, w.logs.StepDone, w.logs.Panicked
 	options.MaxUnschedulable = 5 * time.Minute
 	p := options.Profiles[0]
 	moody := &framework.Plugin{
@@ -293,31 +293,38 @@ func TestOvercommitted(t *testing.T) {
 }
 
 // A plugin that panics for each pod is reported once a minute, not once a pod, and so is
-// a queueing hint.
+// a queueing hint. A report has the stack of the panic.
 func TestPanicsAreReportedOnceAMinute(t *testing.T) {
 	w := newWorld(t, 0)
-	reported := func(want ...string) {
+	reports := func(want int) {
 		t.Helper()
-		var got []string
-		for _, line := range w.sink.Lines() {
-			got = append(got, line.Message)
+		lines := w.sink.Lines()
+		for _, line := range lines {
+			if line.Message != "Plugin panicked, its pod will be tried again" || !slices.Contains(line.Keys, "stack") {
+				t.Errorf("logged %+v", line)
+			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("logged %q, want %q", got, want)
+		if len(lines) != want {
+			t.Errorf("%d reports, want %d", len(lines), want)
 		}
 	}
-	const plugin, hint = "Plugin panicked, retrying the pod", "Queueing hints panicked, their pods were requeued"
 	w.panics = true
 	w.do(node("n", "4"))
 	for i := range 10 {
 		w.do(pod(fmt.Sprint("p", i), "1"), machine.ScheduleOne{})
 	}
-	reported(plugin)
+	reports(1)
 	w.pass(time.Minute)
-	w.do(machine.ScheduleOne{}, machine.ScheduleOne{})
-	reported(plugin)
+	w.Step(w.now, machine.ScheduleOne{})
+	if seen := w.logs.panics.step; len(seen) != 1 || !strings.Contains(seen[0].stack, "logs_test.go") {
+		t.Errorf("the stack is not that of the panic: %+v", seen)
+	}
+	w.do(machine.ScheduleOne{})
+	reports(1)
 	w.panics, w.reserve = false, &decision.Status{Code: decision.Unschedulable, Reasons: []string{"moody"}}
 	w.do(machine.ScheduleOne{}, machine.ScheduleOne{}, node("m", "4"))
+	reports(1)
+	w.do(node("m2", "4"))
 	w.pass(time.Minute)
-	reported(hint)
+	reports(0)
 }

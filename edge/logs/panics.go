@@ -1,8 +1,7 @@
 package logs
 
 import (
-	"maps"
-	"slices"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -17,9 +16,8 @@ const panicPause = time.Minute
 
 // panicReports are about panics of plugins that were contained.
 type panicReports struct {
-	sites  map[string]panicReport
-	hints  map[string]int // how often those of a plugin had panicked when they were looked at
-	looked time.Time
+	sites map[string]panicReport
+	step  []panicSeen // in the step under way, one for each place
 }
 
 type panicReport struct {
@@ -27,28 +25,64 @@ type panicReport struct {
 	quiet int // panics since
 }
 
-// panicked logs an attempt that a panic ended, once a minute for each place.
-func (l *Logger) panicked(r *decision.Decision, pod klog.ObjectRef, p *machine.Panic) {
-	before, known := l.panics.sites[p.Site]
-	if known && l.now.Sub(before.last) < panicPause {
-		before.quiet++
-		l.panics.sites[p.Site] = before
-		return
-	}
-	l.panics.sites[p.Site] = panicReport{last: l.now}
-	l.logger.Error(r.Err, "Plugin panicked, retrying the pod", "pod", pod, "attempt", r.Attempt, "panicsSinceLastReport", before.quiet)
+// panicSeen is a panic that the machine told of.
+type panicSeen struct {
+	*machine.Panic
+	stack string
+	more  int // panics at the same place in the step
 }
 
-// hintsPanicked logs, once a minute, whose queueing hints panicked.
-func (l *Logger) hintsPanicked(m *machine.Machine) {
-	if l.now.Sub(l.panics.looked) < panicPause {
+// Panicked notes a panic that is being contained, for machine.Options.
+func (l *Logger) Panicked(p *machine.Panic) {
+	if seen := l.panics.seen(p.Site); seen != nil {
+		seen.more++
 		return
 	}
-	now := m.Queue().Panics()
-	for _, plugin := range slices.Sorted(maps.Keys(now)) {
-		if n := now[plugin] - l.panics.hints[plugin]; n > 0 {
-			l.logger.Error(nil, "Queueing hints panicked, their pods were requeued", "plugin", plugin, "panicsSinceLastReport", n)
+	l.panics.step = append(l.panics.step, panicSeen{Panic: p, stack: string(debug.Stack())})
+}
+
+// seen is the panic at the place in the step under way; nil: there was none.
+func (r *panicReports) seen(site string) *panicSeen {
+	for i := range r.step {
+		if r.step[i].Site == site {
+			return &r.step[i]
 		}
 	}
-	l.panics.hints, l.panics.looked = now, l.now
+	return nil
+}
+
+// reportPanics logs the panics of the step, once a minute for each place.
+func (l *Logger) reportPanics() {
+	for _, p := range l.panics.step {
+		if before, due := l.panics.due(l.now, p.Site, 1+p.more); due {
+			l.logger.Error(p.Panic, "Plugin panicked, its pod will be tried again", "panicsSinceLastReport", before, "stack", p.stack)
+		}
+	}
+	clear(l.panics.step)
+	l.panics.step = l.panics.step[:0]
+}
+
+// due counts n panics at the place. It tells whether they are to be reported, and how
+// many were not since the last report.
+func (r *panicReports) due(now time.Time, site string, n int) (before int, due bool) {
+	last, known := r.sites[site]
+	if known && now.Sub(last.last) < panicPause {
+		last.quiet += n
+		r.sites[site] = last
+		return 0, false
+	}
+	r.sites[site] = panicReport{last: now, quiet: n - 1}
+	return last.quiet, true
+}
+
+// panicked logs an attempt that a panic ended. One that was contained elsewhere, as
+// those of hosted plugins are, is reported here, once a minute for each place.
+func (l *Logger) panicked(r *decision.Decision, pod klog.ObjectRef, p *machine.Panic) {
+	if l.panics.seen(p.Site) == nil {
+		if before, due := l.panics.due(l.now, p.Site, 1); due {
+			l.logger.Error(r.Err, "Plugin panicked, retrying the pod", "pod", pod, "attempt", r.Attempt, "panicsSinceLastReport", before, "stack", p.Stack)
+			return
+		}
+	}
+	l.logger.V(2).Info("Error scheduling pod; retrying", "err", r.Err, "pod", pod, "attempt", r.Attempt)
 }
