@@ -89,7 +89,7 @@ func (c *check) says(proc *process, k *cluster, e machine.PatchStatus) {
 func (c *check) lastSaid(process string, pod *v1.Pod) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.knows[process]; k != nil && !k.cluster.panicked {
+	if k := c.knows[process]; k != nil && !k.cluster.panicked && !c.setBack {
 		return k.cluster.attempts[pod.UID].said
 	}
 	return ""
