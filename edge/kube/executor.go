@@ -120,7 +120,7 @@ func (x *Executor) Do(e machine.Effect) {
 		x.startRead(e)
 	case machine.Evict:
 		x.requests.submit(func(ctx context.Context) {
-			err := x.evict(ctx, e.Victim, e.Preemptor)
+			err := contained("Evict", func() error { return x.evict(ctx, e.Victim, e.Preemptor) })
 			x.report(machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
 		})
 	case machine.PatchStatus:
@@ -149,7 +149,11 @@ func (x *Executor) startBind(e machine.Bind) {
 		x.bindings.submit(func(ctx context.Context) {
 			x.unanswered.Add(1)
 			defer x.unanswered.Add(-1)
-			result, err := x.bind(ctx, e.Pod, e.Node)
+			result := machine.BindUnknown
+			err := contained("Bind", func() (err error) {
+				result, err = x.bind(ctx, e.Pod, e.Node)
+				return err
+			})
 			x.binding.Add(-1)
 			x.report(machine.BindReply{UID: e.Pod.UID, Result: result, Err: err})
 		})
@@ -159,7 +163,11 @@ func (x *Executor) startBind(e machine.Bind) {
 func (x *Executor) startRead(e machine.ReadPod) {
 	read := func() {
 		x.requests.submit(func(ctx context.Context) {
-			p, err := x.get(ctx, e.Pod)
+			var p *object.Pod
+			err := contained("ReadPod", func() (err error) {
+				p, err = x.get(ctx, e.Pod)
+				return err
+			})
 			x.report(machine.ReadReply{UID: e.Pod.UID, Pod: p, Err: err})
 		})
 	}
@@ -257,7 +265,7 @@ func gone(err error) bool {
 
 // patch carries a Patch effect out. It reports false where another try may help.
 func (x *Executor) patch(ctx context.Context, e machine.PatchStatus) bool {
-	err := x.patchPod(ctx, e)
+	err := contained("PatchStatus", func() error { return x.patchPod(ctx, e) })
 	again := transient(err)
 	if err == nil || !again && gone(err) {
 		return true

@@ -8,10 +8,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -94,6 +96,37 @@ func TestReadOfBadObject(t *testing.T) {
 			t.Errorf("on node %q: got %q, want %q", node, got, want)
 		}
 	}
+}
+
+// panicky is a transport that panics, as one of a credential plugin may.
+type panicky struct{}
+
+func (panicky) RoundTrip(*http.Request) (*http.Response, error) { panic("no credentials") }
+
+// What panics in a request does not end the process: of a binding it is not known what
+// became of it, a read and an eviction failed, and a status patch is tried again.
+func TestPanicInARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, outcomes := executorOn(t, &rest.Config{Host: "http://server", Transport: panicky{}, QPS: -1}, always)
+		h.Do(machine.PublishEvent{Pod: testPod("p"), Reason: "Scheduled", Action: "Binding"})
+		h.Do(machine.Bind{Pod: testPod("q"), Node: "node"})
+		if e := (<-outcomes).(machine.BindReply); e.Result != machine.BindUnknown || e.Err == nil {
+			t.Errorf("the binding: %+v", e)
+		}
+		h.Do(machine.ReadPod{Pod: testPod("q")})
+		if e := (<-outcomes).(machine.ReadReply); e.Err == nil {
+			t.Errorf("the read: %+v", e)
+		}
+		h.Do(machine.Evict{Victim: testPod("q"), Preemptor: testPod("p")})
+		if e := (<-outcomes).(machine.EvictReply); e.Err == nil {
+			t.Errorf("the eviction: %+v", e)
+		}
+		h.Do(machine.PatchStatus{Pod: testPod("p"), Condition: &object.Condition{Status: "False"}})
+		time.Sleep(time.Hour) // what net/http started for a request ends when its time is over
+		if c := h.Counters(); c.Binding != 0 || c.Unanswered != 0 || c.PatchesFailed < 2 || c.EventsDropped != 1 {
+			t.Errorf("%+v", c)
+		}
+	})
 }
 
 // A victim is marked and deleted; one that is gone or replaced is no error.

@@ -35,7 +35,13 @@ func (x *Executor) Extend(e Extenders, described []machine.Extender) {
 // startAsk asks an extender. The machine bounds how many are asked at a time.
 func (x *Executor) startAsk(e machine.CallExtender) {
 	x.asking.start(func(ctx context.Context) {
-		answer := x.extenders.Answer(ctx, e)
+		var answer machine.ExtenderReply
+		if err := contained("CallExtender", func() error {
+			answer = x.extenders.Answer(ctx, e)
+			return nil
+		}); err != nil {
+			answer = machine.ExtenderReply{UID: e.Pod.UID, Call: e.Call, Err: err}
+		}
 		if ctx.Err() != nil {
 			return // the scheduler stops; the pod did nothing wrong
 		}
@@ -78,7 +84,11 @@ func (x *Executor) startBindBy(e machine.BindByExtender) {
 			}
 			x.unanswered.Add(1)
 			defer x.unanswered.Add(-1)
-			result, err := x.extenders.Bind(ctx, e)
+			result := machine.BindUnknown
+			err := contained("BindByExtender", func() (err error) {
+				result, err = x.extenders.Bind(ctx, e)
+				return err
+			})
 			if extender := x.described[e.Extender]; err != nil && extender.Ignorable {
 				x.logger.Info("Skipping extender in bind as it returned error and has ignorable flag set", "extender", extender.Name, "err", err)
 			}

@@ -3,8 +3,11 @@ package kube
 import (
 	"context"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/berth-scheduler/berth/core/machine"
 )
 
 // job is a piece of work; it ends soon when its context does.
@@ -122,6 +125,17 @@ func (t placesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // WrappedRoundTripper is how client-go finds the connections.
 func (t placesTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
+
+// contained runs f, a part of what an effect asks for. A panic of it is an error that
+// says nothing of what became of the request.
+func contained(what string, f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &machine.Panic{What: what + " ", Value: r, Site: machine.PanicSite(), Stack: string(debug.Stack())}
+		}
+	}()
+	return f()
+}
 
 // waiting is how many jobs no worker has taken.
 func (p *pool) waiting() int {

@@ -109,7 +109,7 @@ const (
 func (r *recorder) submit(since time.Time, tries int, request func(context.Context) error) bool {
 	queued := r.pool.submit(func(ctx context.Context) {
 		r.yield(ctx, since)
-		err := request(ctx)
+		err := contained("PublishEvent", func() error { return request(ctx) })
 		if err != nil && (tries == 1 || !unanswered(err) || !r.later(tries-1, request)) {
 			r.dropped.Add(1)
 		}

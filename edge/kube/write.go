@@ -48,7 +48,7 @@ func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
 				x.unanswered.Add(1)
 			}
 			for w.done.Err == nil && w.done.Done < len(w.Writes) {
-				if delay := x.writeNext(ctx, w); delay > 0 {
+				if delay := x.tryWrite(ctx, w); delay > 0 {
 					x.continueWrite(w, delay)
 					return
 				}
@@ -62,6 +62,25 @@ func (x *Executor) continueWrite(w *pendingWrites, delay time.Duration) {
 		return
 	}
 	time.AfterFunc(delay, next)
+}
+
+// tryWrite is writeNext. After a panic it is not known what became of the write.
+func (x *Executor) tryWrite(ctx context.Context, w *pendingWrites) (delay time.Duration) {
+	err := contained("Write", func() error {
+		delay = x.writeNext(ctx, w)
+		return nil
+	})
+	switch {
+	case err == nil:
+		return delay
+	case ctx.Err() != nil:
+		w.done.Err = err
+		return 0
+	}
+	x.logger.Error(err, "Failed to write, reading the object", "write", w.Writes[w.done.Done].Describe())
+	w.readNext = true
+	w.lost.ReadFailed()
+	return w.lost.Delay()
 }
 
 // writeNext takes one more step with the write at hand. It returns how long to
