@@ -138,7 +138,7 @@ func TestManyTerms(t *testing.T) {
 		tb.SetNode(&object.Node{Name: fmt.Sprint("n", i), Labels: map[string]string{v1.LabelHostname: fmt.Sprint("n", i), "": "odd"}})
 	}
 	many := &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{}}
-	for i := range 1000 {
+	for i := range 10_000 {
 		list := &many.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 		*list = append(*list, v1.PodAffinityTerm{TopologyKey: []string{"", v1.LabelHostname, fmt.Sprint("key-", i)}[i%3], LabelSelector: app(fmt.Sprint("app-", i))})
 	}
