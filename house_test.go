@@ -20,6 +20,7 @@ const module = "github.com/berth-scheduler/berth/"
 // import only from layers before its own. Plugins stand beside the framework
 // that they are written against, and nobody in core imports them.
 var layers = [][]string{
+	{"core/recovered"},
 	{"core/resource", "core/match", "core/par", "core/shape"},
 	{"core/object"},
 	{"core/table", "core/decision"},

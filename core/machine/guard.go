@@ -2,45 +2,12 @@ package machine
 
 import (
 	"fmt"
-	"path"
-	"runtime"
-	"strings"
+
+	"github.com/berth-scheduler/berth/core/recovered"
 )
 
-// PanicSite is the file and line where the panic that is being handled was raised.
-// It is for a deferred function that recovers.
-func PanicSite() string {
-	callers := make([]uintptr, 64)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
-	panicked := false
-	for {
-		frame, more := frames.Next()
-		switch {
-		case frame.Function == "runtime.gopanic":
-			panicked = true
-		case panicked && !strings.HasPrefix(frame.Function, "runtime."):
-			return fmt.Sprintf("%s:%d", path.Base(frame.File), frame.Line)
-		}
-		if !more {
-			return "unknown site"
-		}
-	}
-}
-
-// Panic is a panic that was contained: what panicked, with which value, and where in
-// the code.
-type Panic struct {
-	What  string
-	Value any
-	Site  string
-	// Stack is set where nobody else is told of the panic.
-	Stack string
-}
-
-func (p *Panic) Error() string { return fmt.Sprintf("%spanicked: %v (%s)", p.What, p.Value, p.Site) }
-
 // panicked tells of a panic that is being contained.
-func (m *Machine) panicked(p *Panic) {
+func (m *Machine) panicked(p *recovered.Panic) {
 	if m.options.Panicked != nil {
 		m.options.Panicked(p)
 	}
@@ -54,7 +21,7 @@ func (m *Machine) guard(point, plugin string, f func()) (err error) {
 			m.panics++
 			m.table.Rollback()
 			m.engine.Reset()
-			p := &Panic{What: calling(point, plugin) + " ", Value: r, Site: PanicSite()}
+			p := recovered.From(calling(point, plugin), r)
 			m.panicked(p)
 			err = p
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/recovered"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -41,7 +42,7 @@ type Options struct {
 	StepDone func(step string)
 	// Panicked, when set, is told of each panic of a plugin that was contained. The
 	// stack is still that of the panic.
-	Panicked func(*Panic)
+	Panicked func(*recovered.Panic)
 	// Check verifies every invariant after each step and panics on a breach.
 	Check bool
 
@@ -122,7 +123,7 @@ func New(o Options) *Machine {
 		EventsToRegister: m.eventsToRegister,
 		Useless:          m.useless,
 		HintPanicked: func(plugin string, value any) {
-			m.panicked(&Panic{What: fmt.Sprintf("the queueing hint of plugin %q ", plugin), Value: value, Site: PanicSite()})
+			m.panicked(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
 		},
 	})
 	m.nominations = &nominations{m.queue, m}
@@ -220,7 +221,7 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			m.panics++
-			m.panicked(&Panic{What: "the QueueSort plugin ", Value: r, Site: PanicSite()})
+			m.panicked(recovered.From("the QueueSort plugin", r))
 			before = false
 		}
 	}()

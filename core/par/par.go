@@ -1,6 +1,10 @@
 package par
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/berth-scheduler/berth/core/recovered"
+)
 
 // Range is the half-open interval [From, To) of rows.
 type Range struct{ From, To int }
@@ -11,7 +15,7 @@ func (r Range) Len() int { return r.To - r.From }
 // Rows calls f on disjoint ranges that cover [0, n), on at most workers
 // goroutines, none of which gets fewer than grain rows (except for the last
 // remainder). It returns when all are done. A panic in f is raised again in
-// the caller.
+// the caller: as a *recovered.Panic, if there is more than one worker.
 func Rows(n, workers, grain int, f func(Range)) {
 	workers = min(workers, n/max(grain, 1))
 	if workers <= 1 {
@@ -37,9 +41,13 @@ func Each(n, workers int, f func(int)) {
 
 func each(n int, f func(int)) {
 	var wg sync.WaitGroup
-	panics := make([]any, n)
+	raised := make([]*recovered.Panic, n)
 	run := func(i int) {
-		defer func() { panics[i] = recover() }()
+		defer func() {
+			if value := recover(); value != nil {
+				raised[i] = recovered.From("", value).WithStack()
+			}
+		}()
 		f(i)
 	}
 	for i := 1; i < n; i++ {
@@ -47,7 +55,7 @@ func each(n int, f func(int)) {
 	}
 	run(0)
 	wg.Wait()
-	for _, p := range panics {
+	for _, p := range raised {
 		if p != nil {
 			panic(p)
 		}

@@ -3,8 +3,11 @@ package par
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/berth-scheduler/berth/core/recovered"
 )
 
 // The ranges hold each row once, are at most as many as the workers, and are no smaller
@@ -91,8 +94,12 @@ func TestPanicIsRaisedInCaller(t *testing.T) {
 				})
 				return nil
 			}()
-			if want := fmt.Sprint("row ", bad); caught != want {
+			p := recovered.From("", caught)
+			if want := fmt.Sprint("row ", bad); p.Value != want {
 				t.Errorf("%d workers: caught %v, want %v", workers, caught, want)
+			}
+			if workers > 1 && (!strings.HasPrefix(p.Site, "par_test.go:") || !strings.Contains(p.Stack, "TestPanicIsRaisedInCaller")) {
+				t.Errorf("%d workers: raised at %s\n%s", workers, p.Site, p.Stack)
 			}
 			for i := range done {
 				if sameRange(workers, i, bad) || sameRange(workers, i, 7) {

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/recovered"
 )
 
 // Calls of plugins from the loop. The plugin runs on another goroutine while the
@@ -147,7 +146,7 @@ var errExited = errors.New("it ended its goroutine")
 func contain(f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &machine.Panic{Value: r, Site: machine.PanicSite(), Stack: string(debug.Stack())}
+			err = recovered.From("", r).WithStack()
 		}
 	}()
 	f()

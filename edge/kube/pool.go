@@ -3,11 +3,10 @@ package kube
 import (
 	"context"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
-	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/recovered"
 )
 
 // job is a piece of work; it ends soon when its context does.
@@ -131,7 +130,7 @@ func (t placesTransport) WrappedRoundTripper() http.RoundTripper { return t.Roun
 func contained(what string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &machine.Panic{What: what + " ", Value: r, Site: machine.PanicSite(), Stack: string(debug.Stack())}
+			err = recovered.From(what, r).WithStack()
 		}
 	}()
 	return f()

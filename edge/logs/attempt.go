@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/recovered"
 )
 
 // attempted logs the record of an attempt.
@@ -43,7 +44,7 @@ func (l *Logger) attempted(r *decision.Decision) {
 // failed logs an attempt that ended with an error. The first line is of the
 // plugin, as far as one failed after the pod was assumed.
 func (l *Logger) failed(r *decision.Decision, pod klog.ObjectRef) {
-	var p *machine.Panic
+	var p *recovered.Panic
 	if errors.As(r.Err, &p) {
 		l.panicked(r, pod, p)
 		return

@@ -316,7 +316,7 @@ func TestPanicsAreReportedOnceAMinute(t *testing.T) {
 	reports(1)
 	w.pass(time.Minute)
 	w.Step(w.now, machine.ScheduleOne{})
-	if seen := w.logs.panics.step; len(seen) != 1 || !strings.Contains(seen[0].stack, "logs_test.go") {
+	if seen := w.logs.panics.step; len(seen) != 1 || !strings.Contains(seen[0].Stack, "logs_test.go") {
 		t.Errorf("the stack is not that of the panic: %+v", seen)
 	}
 	w.do(machine.ScheduleOne{})

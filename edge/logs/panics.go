@@ -1,13 +1,12 @@
 package logs
 
 import (
-	"runtime/debug"
 	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/recovered"
 )
 
 // panicPause is how long panics at one place in the code are only counted after a
@@ -27,18 +26,17 @@ type panicReport struct {
 
 // panicSeen is a panic that the machine told of.
 type panicSeen struct {
-	*machine.Panic
-	stack string
-	more  int // panics at the same place in the step
+	*recovered.Panic
+	more int // panics at the same place in the step
 }
 
 // Panicked notes a panic that is being contained, for machine.Options.
-func (l *Logger) Panicked(p *machine.Panic) {
+func (l *Logger) Panicked(p *recovered.Panic) {
 	if seen := l.panics.seen(p.Site); seen != nil {
 		seen.more++
 		return
 	}
-	l.panics.step = append(l.panics.step, panicSeen{Panic: p, stack: string(debug.Stack())})
+	l.panics.step = append(l.panics.step, panicSeen{Panic: p.WithStack()})
 }
 
 // seen is the panic at the place in the step under way; nil: there was none.
@@ -55,7 +53,7 @@ func (r *panicReports) seen(site string) *panicSeen {
 func (l *Logger) reportPanics() {
 	for _, p := range l.panics.step {
 		if before, due := l.panics.due(l.now, p.Site, 1+p.more); due {
-			l.logger.Error(p.Panic, "Plugin panicked, its pod will be tried again", "panicsSinceLastReport", before, "stack", p.stack)
+			l.logger.Error(p.Panic, "Plugin panicked, its pod will be tried again", "panicsSinceLastReport", before, "stack", p.Stack)
 		}
 	}
 	clear(l.panics.step)
@@ -77,7 +75,7 @@ func (r *panicReports) due(now time.Time, site string, n int) (before int, due b
 
 // panicked logs an attempt that a panic ended. One that was contained elsewhere, as
 // those of hosted plugins are, is reported here, once a minute for each place.
-func (l *Logger) panicked(r *decision.Decision, pod klog.ObjectRef, p *machine.Panic) {
+func (l *Logger) panicked(r *decision.Decision, pod klog.ObjectRef, p *recovered.Panic) {
 	if l.panics.seen(p.Site) == nil {
 		if before, due := l.panics.due(l.now, p.Site, 1); due {
 			l.logger.Error(r.Err, "Plugin panicked, retrying the pod", "pod", pod, "attempt", r.Attempt, "panicsSinceLastReport", before, "stack", p.Stack)

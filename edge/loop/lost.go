@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/recovered"
 )
 
 // What panics is tried again after the first pause, then after twice as long.
@@ -249,15 +249,15 @@ func (l *Loop) contain(what string, repair func()) {
 	if r == nil {
 		return
 	}
-	at, now := machine.PanicSite(), time.Now()
-	before, known := l.reports[at]
+	p, now := recovered.From("", r), time.Now()
+	before, known := l.reports[p.Site]
 	if known && now.Sub(before.last) < reportPause {
 		before.quiet++
-		l.reports[at] = before
+		l.reports[p.Site] = before
 	} else {
-		l.reports[at] = report{last: now}
-		l.options.Logger.Error(fmt.Errorf("panic: %v", r), "A step of the scheduler panicked, it will be tried again",
-			"step", what, "panicsSinceLastReport", before.quiet, "stack", string(debug.Stack()))
+		l.reports[p.Site] = report{last: now}
+		l.options.Logger.Error(p, "A step of the scheduler panicked, it will be tried again",
+			"step", what, "panicsSinceLastReport", before.quiet, "stack", p.WithStack().Stack)
 	}
 	repair()
 }
