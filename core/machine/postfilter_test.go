@@ -176,7 +176,7 @@ func TestReconfiguredWhilePostFilterWrites(t *testing.T) {
 	}})
 	p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})
 	anew := *old
-	p.do(Reconfigured{Profiles: []*profile.Profile{&anew}, Workers: 1}, NodeSet{&object.Node{UID: "m", Name: "m"}}, ScheduleOne{})
+	p.do(Reconfigured{Profiles: []*profile.Profile{&anew}, Workers: 1}, ScheduleOne{})
 	if at := p.Entry("a").Place(); at != queue.InFlight || p.Table().Pod("a") != nil {
 		t.Fatalf("before the write is done the pod is %s, on %v", at, p.Table().Pod("a"))
 	}
