@@ -221,10 +221,10 @@ func (m *Machine) podDecodeFailed(e PodDecodeFailed) {
 		m.recheckBinding(ps)
 		return
 	}
+	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
 	if m.profiles[e.SchedulerName] == nil {
 		return
 	}
-	m.podGone(PodGone{UID: e.UID, Namespace: e.Namespace, Name: e.Name})
 	p := &object.Pod{UID: e.UID, Namespace: e.Namespace, Name: e.Name, SchedulerName: e.SchedulerName}
 	r := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: e.SchedulerName, Result: decision.ResultError,
 		NodesTotal: m.table.Live(), Err: fmt.Errorf("the pod cannot be decoded: %w", e.Why)}

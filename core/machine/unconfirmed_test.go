@@ -191,11 +191,16 @@ func TestUndoneBindingThatCannotBeDecoded(t *testing.T) {
 			p := s.pod("p", 30, func(p *object.Pod) { p.SchedulerName, p.NodeName = scheduler, "n" })
 			s.given(s.node("n", 40), p)
 			s.used(30)
-			s.step(PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: scheduler, Why: errors.New("no")})
+			failed := PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: scheduler, Why: errors.New("no")}
+			s.step(failed)
 			s.did("ReadPod p-1")
 			s.used(30)
 			s.step(ReadReply{UID: p.UID}) // there is no pod that could be decoded
 			s.used(0)
+			s.step(failed)
+			if known := s.m.KnownPods(); len(known) > 0 || s.m.Snapshot() == nil {
+				t.Errorf("the pod is remembered: %v", known)
+			}
 		})
 	}
 }
