@@ -56,6 +56,7 @@ type progress struct {
 	told    string     // the version of the last change that has been posted, or is being
 	moved   chan struct{}
 	wanted  *state          // nil: nobody waits
+	waiting time.Time       // since when somebody does
 	relist  bool            // the next watch and list are to start from nothing
 	current watch.Interface // nil: none is open
 	opened  time.Time
@@ -133,7 +134,7 @@ func (w *Watcher) Mark(ctx context.Context) (*Mark, bool) {
 	m := &Mark{map[*store]state{}}
 	var mu sync.Mutex
 	ok := w.ofRoom(func(s *store) bool {
-		at, err := s.mark(ctx, w.failing)
+		at, err := s.mark(ctx, w.failing, w.silent)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
@@ -144,12 +145,19 @@ func (w *Watcher) Mark(ctx context.Context) (*Mark, bool) {
 	return m, ok
 }
 
-// Reach waits until all has been posted up to the mark. It reports false when the
-// context ended first.
+// Reach waits until all has been posted up to the mark. A kind that not all plugins
+// need and that cannot be listed, or does not come as far for long, is posted as
+// unlisted. It reports false when the context ended first.
 func (w *Watcher) Reach(ctx context.Context, m *Mark) bool {
 	return w.ofRoom(func(s *store) bool {
 		at, known := m.kinds[s]
-		return !known || s.reach(ctx, &at)
+		switch {
+		case !known:
+			return true
+		case s.kind == nil:
+			return s.reach(ctx, &at)
+		}
+		return s.reachOrForgo(ctx, &at, w.failing, w.silent)
 	})
 }
 
@@ -191,13 +199,17 @@ func (w *Watcher) Behind() []string {
 
 // Unreadable lists the kinds that nothing is decided without and that cannot be read:
 // they were never listed, or it cannot be told how far they are to come, or they cannot
-// come as far.
+// come as far, or have not for long.
 func (w *Watcher) Unreadable() []Missing {
 	var unreadable []Missing
 	for _, s := range w.stores {
 		err := s.unmarked()
-		if err == nil && (!s.listed() || s.waitedFor()) {
+		waited := s.waited()
+		if err == nil && (!s.listed() || waited > 0) {
 			err = s.failure()
+		}
+		if err == nil && waited > w.silent {
+			err = errNoAnswer
 		}
 		if s.kind == nil && err != nil {
 			unreadable = append(unreadable, Missing{Resource: s.resource(), Err: err, Required: true})
@@ -217,20 +229,25 @@ func (s *store) unmarked() error {
 	return s.unread
 }
 
-func (s *store) waitedFor() bool {
+// waited is for how long somebody has waited for the store to come as far as a state.
+func (s *store) waited() time.Duration {
 	s.moving.Lock()
 	defer s.moving.Unlock()
-	return s.wanted != nil
+	if s.wanted == nil {
+		return 0
+	}
+	return time.Since(s.waiting)
 }
 
-// mark reads the state of the store's objects. It is an error if the context ends, or
-// if they cannot be read for a while and can be done without.
-func (s *store) mark(ctx context.Context, failing time.Duration) (at state, err error) {
+// mark reads the state of the store's objects. A read that has no answer for as long as
+// silent says is tried again. It is an error if the context ends, or if they cannot be
+// read for as long as failing says and can be done without.
+func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at state, err error) {
 	start := time.Now()
 	s.noteMark(start, nil)
 	defer s.noteMark(time.Time{}, nil)
 	for delay := markRetry; ; delay = min(2*delay, markRetryLimit) {
-		if at, err = s.read(ctx); err == nil || ctx.Err() != nil {
+		if at, err = s.read(ctx, silent); err == nil || ctx.Err() != nil {
 			return at, err
 		}
 		if s.kind != nil && (apierrors.IsNotFound(err) || time.Since(start) >= failing || !s.listed()) {
@@ -264,14 +281,19 @@ func (s *store) forgo(ctx context.Context, err error) {
 	s.reopen(ctx, true)
 }
 
-// read reads a page consistently.
-func (s *store) read(ctx context.Context) (state, error) {
+// read reads a page consistently. It waits no longer than silent for the answer.
+func (s *store) read(ctx context.Context, silent time.Duration) (state, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
+	defer cancel()
 	limit := int64(1)
 	if s.listed() {
 		limit = markPage
 	}
 	list, err := s.list(ctx, metav1.ListOptions{Limit: limit})
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return state{}, context.Cause(ctx)
+	case err != nil:
 		return state{}, err
 	}
 	head, err := meta.ListAccessor(list)
@@ -289,10 +311,45 @@ func (s *store) read(ctx context.Context) (state, error) {
 	})
 }
 
+// reachOrForgo waits until the store has come as far as the state, or can be seen not to:
+// its lists have failed for as long as failing says, or all of this takes longer than
+// silent. It reports false when the context ended first.
+func (s *store) reachOrForgo(ctx context.Context, w *state, failing, silent time.Duration) bool {
+	limited, cancel := context.WithTimeoutCause(ctx, silent, errNoAnswer)
+	defer cancel()
+	reaching, stop := context.WithCancelCause(limited)
+	defer stop(nil)
+	go s.stopFailing(reaching, failing, stop)
+	if s.reach(reaching, w) {
+		return true
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	s.forgo(ctx, context.Cause(reaching))
+	return true
+}
+
+// stopFailing calls stop when the store's lists have failed for that long, or are not
+// served, until the context ends. A failure from before counts only when it comes again:
+// client-go may not have tried since then.
+func (s *store) stopFailing(ctx context.Context, failing time.Duration, stop context.CancelCauseFunc) {
+	before, since := s.failed.Load(), time.Now()
+	for sleep(ctx, markRetry) {
+		last := s.failed.Load()
+		switch {
+		case last == nil || last == before:
+			since = time.Now()
+		case time.Since(since) >= failing || apierrors.IsNotFound(*last):
+			stop(*last)
+			return
+		}
+	}
+}
+
 // reach waits until the store has come as far as the state. A watch that has
 // nothing to show says nothing for a minute: it is opened anew, so that a
-// bookmark comes soon, and then listed anew, which gets longer and longer to end. What
-// can be done without and cannot be listed either is not waited for.
+// bookmark comes soon, and then listed anew, which gets longer and longer to end.
 func (s *store) reach(ctx context.Context, w *state) bool {
 	if s.has(w) {
 		return true
@@ -303,10 +360,6 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 	for tries := 1; !s.has(w); tries++ {
 		if tries == 2 {
 			s.logger.Info("Not scheduling until the watch has shown what the former leader wrote", "resource", s.resource(), "version", w.version)
-		}
-		if err := s.failure(); s.kind != nil && tries > relistAfter+1 && err != nil {
-			s.forgo(ctx, err)
-			return true
 		}
 		if tries > relistAfter {
 			patience *= 2
@@ -327,7 +380,7 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 func (s *store) want(w *state) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
-	s.wanted = w
+	s.wanted, s.waiting = w, time.Now()
 }
 
 // reopen has the watch begin anew, when it has lasted for long enough, or the

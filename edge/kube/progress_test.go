@@ -103,14 +103,20 @@ func TestReachInAQuietCluster(t *testing.T) {
 	}
 }
 
-// forbidding refuses to list a resource, while it is set.
-type forbidding struct {
+// unlistable refuses to list a resource, while it is set, or lets lists of it hang until
+// their ends.
+type unlistable struct {
 	direct
 	resource atomic.Pointer[string]
+	hang     bool
 }
 
-func (f *forbidding) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f *unlistable) RoundTrip(r *http.Request) (*http.Response, error) {
 	if of := f.resource.Load(); of != nil && strings.HasSuffix(r.URL.Path, "/"+*of) && (!r.URL.Query().Has("watch") || r.URL.Query().Has("sendInitialEvents")) {
+		if f.hang {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
 		w := httptest.NewRecorder()
 		w.WriteHeader(http.StatusForbidden)
 		return w.Result(), nil
@@ -118,14 +124,13 @@ func (f *forbidding) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.direct.RoundTrip(r)
 }
 
-// A kind that was listed and may not be read any more counts as unlisted, if only some
-// plugins read it, until it is listed again. Pods are waited for, and named.
-func TestMarkOfAKindThatMayNotBeRead(t *testing.T) {
+// unlist runs a test with a synced watcher of volumes, too, and what it posts.
+func unlist(t *testing.T, wire *unlistable, test func(t *testing.T, ctx context.Context, w *Watcher, posted chan string)) {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = handlers[:1] // the other one waits by the clock of the machine
 	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
 	synctest.Test(t, func(t *testing.T) {
-		wire := &forbidding{direct: direct{apiserver.New()}}
+		wire.server = apiserver.New()
 		clients, err := NewClients(&rest.Config{Host: "http://api", Transport: wire, QPS: -1}, always)
 		if err != nil {
 			t.Fatal(err)
@@ -137,6 +142,17 @@ func TestMarkOfAKindThatMayNotBeRead(t *testing.T) {
 		if !w.WaitForSync(ctx) {
 			t.Fatal("not synced")
 		}
+		test(t, ctx, w, posted)
+		cancel()
+		time.Sleep(time.Minute) // client-go's own retries
+	})
+}
+
+// A kind that was listed and may not be read any more counts as unlisted, if only some
+// plugins read it, until it is listed again. Pods are waited for, and named.
+func TestMarkOfAKindThatMayNotBeRead(t *testing.T) {
+	wire := &unlistable{}
+	unlist(t, wire, func(t *testing.T, ctx context.Context, w *Watcher, posted chan string) {
 		volumes, pods := "persistentvolumes", "pods"
 		wire.resource.Store(&volumes)
 		for range 2 { // the second leader that leaves may find it unlisted
@@ -167,8 +183,106 @@ func TestMarkOfAKindThatMayNotBeRead(t *testing.T) {
 			t.Errorf("marked %t, %d posted, behind %v", ok, len(posted), w.Behind())
 		}
 		end()
-		cancel()
-		time.Sleep(time.Minute) // client-go's own retries
+	})
+}
+
+// Nor does a read without an answer hold anybody up for good: volumes count as unlisted
+// after a while, and pods are named as unreadable, and read anew.
+func TestMarkThatHangs(t *testing.T) {
+	wire := &unlistable{hang: true}
+	unlist(t, wire, func(t *testing.T, ctx context.Context, w *Watcher, posted chan string) {
+		volumes, pods := "persistentvolumes", "pods"
+		wire.resource.Store(&volumes)
+		marking, end := context.WithTimeout(ctx, time.Hour)
+		defer end()
+		begin := time.Now()
+		if m, ok := w.Mark(marking); !ok || !w.Reach(ctx, m) || time.Since(begin) > silentTimeout+2*time.Second {
+			t.Fatalf("marked %t after %s", ok, time.Since(begin))
+		}
+		if got := <-posted; got != "machine.KindUnlisted" || len(w.Unreadable()) > 0 {
+			t.Errorf("posted %s, unreadable %v", got, w.Unreadable())
+		}
+
+		wire.resource.Store(&pods)
+		go func() {
+			time.Sleep(reopenAfter + time.Second)
+			if unreadable := fmt.Sprint(w.Unreadable()); unreadable != "[pods: cannot be listed]" {
+				t.Errorf("unreadable: %s", unreadable)
+			}
+			wire.resource.Store(nil) // a read that hangs goes on hanging
+		}()
+		begin = time.Now()
+		if _, ok := w.Mark(marking); !ok || time.Since(begin) > silentTimeout+time.Second {
+			t.Errorf("marked %t after %s", ok, time.Since(begin))
+		}
+		if n := len(posted); n != 1 || <-posted != "machine.KindListed" {
+			t.Errorf("%d posted, want that volumes are listed after all", n)
+		}
+	})
+}
+
+// A kind whose watch stands still and whose lists fail, or hang, after the mark was read
+// is given up as well, if only some plugins read it.
+func TestReachOfAKindThatCannotBeListed(t *testing.T) {
+	volumes, pods := "persistentvolumes", "pods"
+	for hang, limit := range map[bool]time.Duration{false: failingTimeout + 2*time.Second, true: silentTimeout + 2*time.Second} {
+		wire := &unlistable{hang: hang}
+		unlist(t, wire, func(t *testing.T, ctx context.Context, w *Watcher, posted chan string) {
+			wire.server.Lag = func(_, _ string, c *apiserver.Change) time.Time { return c.At.Add(time.Hour) }
+			_ = wire.server.Create(&v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}})
+			m, _ := w.Mark(ctx)
+			wire.resource.Store(&volumes)
+			reaching, end := context.WithTimeout(ctx, time.Hour)
+			defer end()
+			begin := time.Now()
+			if !w.Reach(reaching, m) || time.Since(begin) > limit {
+				t.Errorf("hang %t: reached after %s, want %s", hang, time.Since(begin), limit)
+			}
+			if len(posted) == 0 || <-posted != "machine.KindUnlisted" {
+				t.Errorf("hang %t: volumes do not count as unlisted", hang)
+			}
+
+			_ = wire.server.Create(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}})
+			m, _ = w.Mark(ctx)
+			wire.resource.Store(&pods)
+			reaching, end = context.WithTimeout(ctx, limit)
+			defer end()
+			go func() {
+				time.Sleep(limit - time.Second)
+				if unreadable := w.Unreadable(); len(unreadable) != 1 || unreadable[0].Resource != "pods" {
+					t.Errorf("hang %t: unreadable: %v", hang, unreadable)
+				}
+			}()
+			if w.Reach(reaching, m) {
+				t.Errorf("hang %t: reached what no watch and no list shows", hang)
+			}
+		})
+	}
+}
+
+// A failure from before that has not come again gives nothing up: client-go tries again
+// after up to half a minute.
+func TestReachAfterAnOutage(t *testing.T) {
+	wire := &unlistable{}
+	unlist(t, wire, func(t *testing.T, ctx context.Context, w *Watcher, posted chan string) {
+		s := w.stores[len(w.stores)-1]
+		s.reopen(ctx, true)
+		volumes := "persistentvolumes"
+		wire.resource.Store(&volumes)
+		time.Sleep(2 * failingTimeout) // client-go waits for longer than failingTimeout by then
+		for last := s.failed.Load(); s.failed.Load() == last; {
+			time.Sleep(time.Millisecond)
+		}
+		wire.resource.Store(nil)
+		_ = wire.server.Create(&v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}})
+		m, _ := w.Mark(ctx)
+		begin := time.Now()
+		if !w.Reach(ctx, m) || time.Since(begin) < failingTimeout {
+			t.Errorf("reached after %s, want a wait for client-go", time.Since(begin))
+		}
+		if got := <-posted; got != "machine.ObjectSet" {
+			t.Errorf("posted %s", got)
+		}
 	})
 }
 
