@@ -49,10 +49,11 @@ func (c *check) sparing(proc *process, k *cluster, d *decision.Decision) {
 	for _, victim := range d.Victims {
 		for uid, p := range k.pods { // any order: one has the name
 			if app := c.applicationOf(uid); p.NamespacedName() == victim {
-				if n, covered := left[app]; covered && n <= 0 {
-					budget = app
+				if n, covered := left[app]; covered {
+					if left[app]--; n <= 0 {
+						budget = app
+					}
 				}
-				left[app]--
 			}
 		}
 	}

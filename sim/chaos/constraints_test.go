@@ -94,6 +94,28 @@ bound p3
 	aFewSeeds(t, withBudgets)
 }
 
+// Several pods of an application without a budget may go.
+func TestPodsWithoutBudget(t *testing.T) {
+	const text = `seed 1
+replicas 1
+node n1 cpu=2
+budget a 0
+pod p1 cpu=1 label:app=b
+pod p2 cpu=1 label:app=b
+advance 1s
+node n2 cpu=2
+pod p3 cpu=2 label:app=b priority=10
+advance 1s
+pod p4 cpu=2 priority=100
+advance 6s
+bound p3
+bound p4
+`
+	if r := play1(t, parsed(t, "without a budget", text)); len(r.Breaches) > 0 {
+		t.Error(r.Breaches)
+	}
+}
+
 // aFewSeeds have no breach; berth-lab sim runs more.
 func aFewSeeds(t *testing.T, w string) {
 	t.Helper()
