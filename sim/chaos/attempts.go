@@ -15,42 +15,51 @@ import (
 
 // attempt is how a process last tried a pod.
 type attempt struct {
+	number int // as the process counts
 	at     time.Time
 	errors int    // in a row
 	idle   bool   // no other attempt is due until something happens
+	stirs  int    // the cluster's, then
+	chosen bool   // a node was, and nothing is known of the binding yet
 	said   string // why it was not placed
 }
 
 const (
 	firstBackoff = time.Second // as configured by default
-	backoffGrain = time.Second // what ends a backoff may come that much early
 	longest      = 10 * time.Second
 )
 
-// stir notes whether the event may help a pod that waits.
-func (k *cluster) stir(now time.Time, e machine.Event) {
+// stir notes whether the event may help a pod that waits; the cluster has not taken it
+// in yet. A nomination that goes leaves room, as a pod that goes does.
+func (k *cluster) stir(e machine.Event) {
 	switch e := e.(type) {
 	case machine.Tick, machine.ScheduleOne, machine.BudgetSet:
 	case machine.PodSet:
-		if e.Pod.NodeName != "" {
-			k.stirred = now
+		before := k.pods[e.Pod.UID]
+		if e.Pod.NodeName != "" || before != nil && before.NominatedNode != "" && before.NominatedNode != e.Pod.NominatedNode {
+			k.stirs++
 		}
 	default:
-		k.stirred = now
+		k.stirs++
 	}
 }
 
 // tried looks that a process waits before it tries a pod again after an error, that
-// after a rejection it waits until something has happened (of pods without claims, of
-// which no extender has a say), and that it counts each node once.
+// after a rejection it waits until something has happened, and that it counts each node
+// once. An attempt that waits for an extender, or for a claim of devices to be released,
+// is followed by another one because of what happens meanwhile: of such pods nothing is
+// said.
 func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Decision) {
-	before, again := k.attempts[d.UID]
-	gap := now.Sub(before.at)
+	before := k.attempts[d.UID]
+	if d.Attempt < before.number {
+		before = attempt{} // the pod came anew
+	}
+	gap, goesOn := now.Sub(before.at), before.chosen && d.Attempt == before.number
 	switch wait := min(firstBackoff<<max(before.errors-1, 0), longest); {
-	case !again:
-	case before.errors > 0 && gap < wait-backoffGrain:
+	case goesOn || before.number == 0:
+	case before.errors > 0 && gap < wait:
 		c.note("%s tries pod %s again %s after error %d in a row", proc.name, d.Pod, gap, before.errors)
-	case before.idle && k.stirred.Before(before.at) && gap < queue.DefaultMaxUnschedulable:
+	case before.idle && k.stirs == before.stirs && gap < queue.DefaultMaxUnschedulable:
 		c.note("%s tries pod %s again after %s, in which nothing happened", proc.name, d.Pod, gap)
 	}
 	nodes := 0
@@ -62,16 +71,20 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 		c.note("%s gives reasons of %d nodes why pod %s is not placed; it knows %d", proc.name, nodes, d.Pod, len(k.nodes))
 	}
 	pod := c.specs[d.UID]
-	next := attempt{at: now, idle: rejected && len(k.nodes) > 0 && pod != nil && len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) == 0 && !managed(pod)}
+	next := attempt{number: d.Attempt, at: now, chosen: d.Result == decision.ResultScheduled,
+		idle: rejected && len(k.nodes) > 0 && pod != nil && len(pod.Spec.ResourceClaims) == 0 && !managed(pod), stirs: k.stirs}
 	if rejected {
 		next.said = explain.Message(d)
 	}
-	if d.Result == decision.ResultError {
+	switch d.Result {
+	case decision.ResultError:
 		next.errors = before.errors + 1
+	case decision.ResultScheduled: // it may fail yet
+		next.errors = before.errors
 	}
 	k.attempts[d.UID] = next
 	if !rejected || d.Result == decision.ResultPreempting {
-		k.stirred = now // a pod more, or room soon
+		k.stirs++ // a pod more, or room soon
 	}
 }
 

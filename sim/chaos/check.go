@@ -277,6 +277,13 @@ func (c *check) counts(k *knowledge, uid types.UID, p *onNode, by string, at pla
 	return p.by != "" && p.by != by && p.at.Before(c.led[by]) && !k.missed[uid]
 }
 
+// breached tells whether something was that must not be.
+func (c *check) breached() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.breaches) > 0
+}
+
 // wasSetBack tells whether the API server was set back.
 func (c *check) wasSetBack() bool {
 	c.mu.Lock()

@@ -3,7 +3,6 @@ package chaos
 import (
 	"maps"
 	"strconv"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +31,7 @@ type cluster struct {
 	nominated, hoped map[types.UID]string
 
 	attempts map[types.UID]attempt
-	stirred  time.Time            // when something last happened that may help a pod which waits
+	stirs    int                  // how often something happened that may help a pod which waits
 	used     map[types.UID]uint64 // the version of the pod that an effect was last about
 }
 
@@ -127,8 +126,8 @@ func (k *cluster) decide(d *decision.Decision) {
 // to a node that is not known; a victim is evicted once; the status of another
 // scheduler's pod stays as it is.
 func (c *check) decides(proc *process, k *cluster, s loop.Step) {
+	k.stir(s.Event)
 	k.take(s.Event)
-	k.stir(s.Now, s.Event)
 	for _, effect := range s.Effects {
 		switch e := effect.(type) {
 		case machine.Bind:
@@ -139,6 +138,9 @@ func (c *check) decides(proc *process, k *cluster, s loop.Step) {
 		case machine.PatchStatus:
 			if e.Pod.SchedulerName != v1.DefaultSchedulerName {
 				c.note("%s patches the status of pod %s of another scheduler", proc.name, e.Pod.Key())
+			}
+			if e.Nominated != nil {
+				k.stirs++ // room is free where the pod was nominated to
 			}
 			if n := e.Nominated; n != nil && *n != "" {
 				k.nominated[e.Pod.UID], k.hoped[e.Pod.UID] = *n, *n

@@ -176,6 +176,9 @@ type steps struct {
 func (s *steps) Step(now time.Time, e machine.Event) []machine.Effect {
 	p := s.process.play
 	time.Sleep(time.Until(s.process.wakes()))
+	if p.check.breached() {
+		time.Sleep(100 * time.Millisecond) // one that never rests would stop the clock
+	}
 	what := fmt.Sprintf("%s %T", s.process.name, e)
 	if p.faults.of(s.process.replica, true, p.faults.draw(what), func(f *fault) bool { return f.does == panicStep }) != nil {
 		p.logf("%s: panics in %T", s.process.name, e)
