@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
-	"github.com/berth-scheduler/berth/sim/written"
 )
 
 // What is said of one node alone is what is said of it among all: for the pods of
@@ -15,14 +14,7 @@ func TestBlockersOfOneNode(t *testing.T) {
 	rejected := 0
 	for _, mix := range generate.Mixes() {
 		for seed := range uint64(3) {
-			w, err := generate.Cluster(mix, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := written.New(w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, files := generated(t, mix, seed)
 			c, err := files.Load()
 			if err != nil {
 				continue

@@ -47,14 +47,7 @@ func TestFixesOfHiddenReasons(t *testing.T) {
 		{"its volumes are in zones and regions, one of them a list", "volumes", 9119, "default/p-000", "topology.kubernetes.io/region=a"},
 		{"its own request and that of a container exceed every node", "resources", 9100, "team-a/p-002", "of container \"c0\" from 100k to"},
 	} {
-		w, err := generate.Cluster(test.mix, test.seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := written.New(w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, files := generated(t, test.mix, test.seed)
 		c, err := files.Load()
 		if err != nil {
 			t.Fatal(err)
@@ -73,6 +66,20 @@ func TestFixesOfHiddenReasons(t *testing.T) {
 			}
 		}
 	}
+}
+
+// generated is a cluster of a mix, and its files.
+func generated(t *testing.T, mix string, seed uint64) (generate.World, *written.Cluster) {
+	t.Helper()
+	w, err := generate.Cluster(mix, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := written.New(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, files
 }
 
 // Each fix that is found for pods of generated clusters holds in a cluster that is
@@ -94,14 +101,7 @@ func TestFixesHold(t *testing.T) {
 			continue
 		}
 		for seed := range worlds {
-			w, err := generate.Cluster(mix, uint64(seed))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files, err := written.New(w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w, files := generated(t, mix, uint64(seed))
 			c, err := files.Load()
 			if err != nil {
 				continue

@@ -66,9 +66,7 @@ pod p7 cpu=1 label:app=b "away=zone app=b"
 advance 9s
 bound p5
 `
-	if r := play1(t, parsed(t, "constraints", text)); len(r.Breaches) > 0 {
-		t.Error(r.Breaches)
-	}
+	noBreach(t, text)
 	aFewSeeds(t, withConstraints)
 }
 
@@ -88,9 +86,7 @@ advance 6s
 bound p1
 bound p3
 `
-	if r := play1(t, parsed(t, "budgets", text)); len(r.Breaches) > 0 {
-		t.Error(r.Breaches)
-	}
+	noBreach(t, text)
 	aFewSeeds(t, withBudgets)
 }
 
@@ -111,7 +107,13 @@ advance 6s
 bound p3
 bound p4
 `
-	if r := play1(t, parsed(t, "without a budget", text)); len(r.Breaches) > 0 {
+	noBreach(t, text)
+}
+
+// noBreach plays a story that must have none.
+func noBreach(t *testing.T, text string) {
+	t.Helper()
+	if r := play1(t, parsed(t, t.Name(), text)); len(r.Breaches) > 0 {
 		t.Error(r.Breaches)
 	}
 }
