@@ -29,6 +29,7 @@ type eviction struct {
 	preemptors []*object.Pod // the first is who asked for it
 	replied    bool
 	gone       bool
+	undone     bool // perhaps: etcd was restored from a backup while it was asked for
 }
 
 // preempt carries a PostFilter plugin's plan out: victims go, nominations
@@ -111,27 +112,39 @@ func (m *Machine) evictReplied(r EvictReply) {
 	}
 	e := ps.eviction
 	e.replied = true
-	switch {
-	case r.Err != nil:
-		ps.eviction = nil
-		m.retryAfterError(e.preemptors)
-	default:
+	if r.Err == nil {
 		m.reportPreempted(e.victim, e.preemptors[0], explain.Preempted(e.preemptors[0].UID, e.node))
-		if e.gone {
-			m.endEviction(ps)
-		}
+	}
+	switch {
+	case r.Err != nil || e.undone:
+		m.dropEviction(ps)
+	case e.gone:
+		m.endEviction(ps)
 	}
 	m.forget(ps)
 }
 
-// evictAgain asks for every eviction that was not replied to: what was asked for
-// may have been lost. An eviction names a UID, so that it can do no harm twice.
-func (m *Machine) evictAgain(states []*podState) {
-	for _, ps := range states {
-		if e := ps.eviction; e != nil && !e.replied {
-			m.emit(Evict{Victim: e.victim, Preemptor: e.preemptors[0], Node: e.node})
+// rewindEvictions drops what was evicted before etcd was restored: the victim may be
+// there again, and the preemptor may not. Who still needs the room preempts anew.
+func (m *Machine) rewindEvictions() {
+	for _, ps := range m.sortedStates() {
+		switch e := ps.eviction; {
+		case e == nil:
+		case e.replied:
+			m.dropEviction(ps)
+			m.forget(ps)
+		default:
+			e.undone = true
 		}
 	}
+}
+
+// dropEviction lets those try again, after a backoff, who counted on a victim that
+// stays.
+func (m *Machine) dropEviction(victim *podState) {
+	preemptors := victim.eviction.preemptors
+	victim.eviction = nil
+	m.retryAfterError(preemptors)
 }
 
 // victimGone notes that a pod that may be a victim is gone.
@@ -150,7 +163,6 @@ func (m *Machine) endEviction(victim *podState) {
 	m.skipBackoffs(preemptors)
 }
 
-// retryAfterError lets those try again who counted on a victim that stays.
 func (m *Machine) retryAfterError(preemptors []*object.Pod) {
 	for _, p := range preemptors {
 		if ps := m.pods[p.UID]; ps != nil && ps.entry != nil {

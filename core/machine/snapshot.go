@@ -53,6 +53,7 @@ type SavedEviction struct {
 	Node       string
 	Preemptors []types.UID
 	Replied    bool
+	Undone     bool `json:",omitzero"`
 }
 
 // Resting tells whether a snapshot may be possible. It costs next to nothing.
@@ -90,7 +91,7 @@ func (ps *podState) saved(now time.Time) SavedPod {
 		s.InARow = &SavedInARow{p.n, queue.Age(now.Sub(p.last))}
 	}
 	if e := ps.eviction; e != nil {
-		s.Eviction = &SavedEviction{Node: e.node, Replied: e.replied}
+		s.Eviction = &SavedEviction{Node: e.node, Replied: e.replied, Undone: e.undone}
 		for _, p := range e.preemptors {
 			s.Eviction.Preemptors = append(s.Eviction.Preemptors, p.UID)
 		}
@@ -152,7 +153,7 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 		ps.preemptionCount = preemptionCount{p.Preemptions, p.Last.Time(now)}
 	}
 	if e := s.Eviction; e != nil {
-		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied}
+		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied, undone: e.Undone}
 		for _, uid := range e.Preemptors {
 			p := &object.Pod{UID: uid} // it is gone
 			if preemptor := m.pods[uid]; preemptor != nil {

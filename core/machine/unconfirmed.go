@@ -56,19 +56,13 @@ func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 }
 
 // rewound checks again what only replies have told: the lists, which are taken in
-// again, need not contradict it. Evictions are asked for again.
+// again, need not contradict it.
 func (m *Machine) rewound() {
 	m.table.ForgetReplies()
-	states := m.sortedStates()
-	for _, ps := range states {
+	for _, ps := range m.sortedStates() {
 		if ps.assumed {
 			m.recheckBinding(ps)
 		}
 	}
-	for _, ps := range states {
-		if ps.eviction != nil {
-			ps.eviction.replied = false
-		}
-	}
-	m.evictAgain(states)
+	m.rewindEvictions()
 }

@@ -2,6 +2,8 @@ package machine
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -95,12 +97,11 @@ func TestOldReadUndoesNothing(t *testing.T) {
 	s.where(p, queue.Nowhere)
 }
 
-// After etcd was restored a pod is read whose binding only the reply has shown,
-// and what was asked for and not done is asked for again.
+// After etcd was restored a pod is read whose binding only the reply has shown.
 func TestRewound(t *testing.T) {
 	s := newStory(t)
-	p, victim := s.pod("p", 30), s.pod("victim", 10, func(p *object.Pod) { p.NodeName = "n" })
-	s.given(s.node("n", 40), p, victim)
+	p := s.pod("p", 30)
+	s.given(s.node("n", 40), p)
 	s.cycle("", "")
 	s.reply(fine)
 	s.podNews = nil
@@ -113,23 +114,49 @@ func TestRewound(t *testing.T) {
 	s.settle()
 	s.runs(p, "n")
 	s.checkRest()
+}
 
-	high := s.pod("high", 40, func(p *object.Pod) { p.Priority = 1 })
-	s.given(high)
-	s.cycle("", "")
-	for len(s.requests) > 0 {
-		s.answer(0, fine)
+// After etcd was restored nobody is evicted a second time for a pod that is gone with
+// what was undone; one that is still there preempts anew. Both hold where the reply to
+// the eviction comes after that, too.
+func TestRewoundEviction(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		for _, gone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("late reply %t, preemptor gone %t", late, gone), func(t *testing.T) {
+				s := newStory(t)
+				victim := s.pod("victim", 30, func(p *object.Pod) { p.NodeName = "n" })
+				high := s.pod("high", 40, func(p *object.Pod) { p.Priority = 1 })
+				s.given(s.node("n", 40), victim, high)
+				s.cycle("", "")
+				i := slices.IndexFunc(s.requests, func(r Effect) bool { _, ok := r.(Evict); return ok })
+				if late {
+					s.requests = slices.Delete(s.requests, i, i+1)
+				} else {
+					s.answer(i, fine)
+					s.tellAll()
+					s.change(victim, func(p *object.Pod) { p.Terminating = false })
+					clear(s.evicted)
+				}
+				s.step(Rewound{})
+				s.did()
+				s.forget(victim.UID)
+				if gone {
+					s.deletePod(high.Key())
+				}
+				s.tellAll()
+				if late {
+					s.step(EvictReply{Victim: victim.UID, Preemptor: high.UID})
+				}
+				s.settle()
+				if gone {
+					s.runs(victim, "n")
+				} else {
+					s.runs(high, "n")
+				}
+				s.checkRest()
+			})
+		}
 	}
-	for _, v := range []*object.Pod{p, victim} {
-		s.change(v, func(p *object.Pod) { p.Terminating = false })
-	}
-	clear(s.evicted)
-	s.tellAll()
-	s.step(Rewound{})
-	s.did("Evict", "Evict")
-	s.settle()
-	s.runs(high, "n")
-	s.checkRest()
 }
 
 // While a binding is under way nothing is read; when it has ended, the pod is,

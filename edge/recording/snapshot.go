@@ -90,7 +90,7 @@ func (w *encoder) redactedPod(p machine.SavedPod) machine.SavedPod {
 		p.Preemption = &machine.SavedPreemption{Node: w.names.Of(x.Node), Victims: x.Victims}
 	}
 	if x := p.Eviction; x != nil {
-		p.Eviction = &machine.SavedEviction{Node: w.names.Of(x.Node), Preemptors: x.Preemptors, Replied: x.Replied}
+		p.Eviction = &machine.SavedEviction{Node: w.names.Of(x.Node), Preemptors: x.Preemptors, Replied: x.Replied, Undone: x.Undone}
 	}
 	return p
 }
