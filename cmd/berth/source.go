@@ -154,6 +154,7 @@ func (s *source) isLive() bool { return s.kubeconfig != "" || s.current && len(s
 func (s *source) read(ctx context.Context, stdin io.Reader, stderr io.Writer) (*manifest.Set, error) {
 	set := manifest.NewSet()
 	set.Strict, set.Expand, set.FillBudgets, set.KeepWritten = s.strict, expansions[s.expand], s.fillBudgets, s.keepWritten
+	set.Trim = !s.strict && !s.askExtenders // extenders are told of whole pods
 	set.Reading = func(name string) func() {
 		late := time.AfterFunc(readingAfter, func() { fmt.Fprintf(stderr, "berth: note: still reading %s\n", name) })
 		return func() { late.Stop() }

@@ -21,13 +21,13 @@ type raw struct {
 	data             []byte
 }
 
-// objects returns the objects of a source, the members of lists one by one.
-// Unless it is thorough it may take for JSON what is none; decoding tells.
-func objects(s source, thorough bool, workers int) ([]raw, error) {
+// objects returns the objects of a source, the members of lists one by one. In haste it
+// may take for JSON what is none: they are right if each of them can be decoded.
+func objects(s source, hasty bool, workers int) ([]raw, error) {
 	var all []raw
 	for i, doc := range split(s.data) {
 		where := fmt.Sprintf("%s: document %d", s.name, i+1)
-		values, err := doc.values(thorough)
+		values, err := doc.values(hasty)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
@@ -36,7 +36,7 @@ func objects(s source, thorough bool, workers int) ([]raw, error) {
 			if len(values) > 1 {
 				at = fmt.Sprintf("%s, value %d", where, j+1)
 			}
-			if all, err = flatten(all, raw{where: at, data: v.data}, v.outline, workers); err != nil {
+			if all, err = flatten(all, raw{where: at, data: v.data}, v.outline, hasty, workers); err != nil {
 				return nil, err
 			}
 		}
@@ -46,10 +46,7 @@ func objects(s source, thorough bool, workers int) ([]raw, error) {
 
 // flatten appends the object, or the members of the list that it is. A member
 // of a list of one kind (a PodList, say) need not repeat it.
-func flatten(all []raw, r raw, o *outline, workers int) ([]raw, error) {
-	if o == nil && !json.Valid(r.data) {
-		return nil, errNotJSON
-	}
+func flatten(all []raw, r raw, o *outline, hasty bool, workers int) ([]raw, error) {
 	if o == nil {
 		return nil, fmt.Errorf("%s: is not a Kubernetes object", r.where)
 	}
@@ -70,7 +67,7 @@ func flatten(all []raw, r raw, o *outline, workers int) ([]raw, error) {
 	outlines := make([]*outline, len(o.items))
 	par.Rows(len(outlines), workers, 64, func(rows par.Range) {
 		for i := rows.From; i < rows.To; i++ {
-			outlines[i] = skim(o.items[i])
+			outlines[i] = (&skimmer{data: o.items[i], early: hasty}).outline()
 		}
 	})
 	for i, item := range o.items {
@@ -78,7 +75,7 @@ func flatten(all []raw, r raw, o *outline, workers int) ([]raw, error) {
 		if of != "" {
 			member.apiVersion, member.kind = r.apiVersion, of
 		}
-		if all, err = flatten(all, member, outlines[i], workers); err != nil {
+		if all, err = flatten(all, member, outlines[i], hasty, workers); err != nil {
 			return nil, err
 		}
 	}
@@ -106,13 +103,15 @@ type value struct {
 
 // values returns the JSON values of the document: one, except for a stream of
 // JSON objects.
-func (d document) values(thorough bool) ([]value, error) {
+func (d document) values(hasty bool) ([]value, error) {
 	trimmed := bytes.TrimSpace(d.data)
 	if trimmed[0] != '{' {
 		return d.fromYAML()
 	}
-	if o := skim(trimmed); o != nil && !thorough {
-		return []value{{trimmed, o}}, nil
+	if hasty {
+		if o := (&skimmer{data: trimmed, indented: true}).outline(); o != nil {
+			return []value{{trimmed, o}}, nil
+		}
 	}
 	values, err := stream(trimmed)
 	if err == nil {
@@ -137,7 +136,7 @@ func stream(data []byte) ([]value, error) {
 		var v json.RawMessage
 		switch err := dec.Decode(&v); err {
 		case nil:
-			values = append(values, value{v, skim(v)})
+			values = append(values, value{v, (&skimmer{data: v}).outline()})
 		case io.EOF:
 			return values, nil
 		default:
@@ -154,7 +153,7 @@ func (d document) fromYAML() ([]value, error) {
 		if !ends(d.data) {
 			return nil, errors.New("not YAML: something follows the object; begin the next one with ---")
 		}
-		return []value{{data, skim(data)}}, nil
+		return []value{{data, (&skimmer{data: data}).outline()}}, nil
 	}
 	if _, again := yaml.YAMLToJSONStrict(append(bytes.Repeat([]byte("\n"), d.line), d.data...)); again != nil {
 		err = again

@@ -374,34 +374,34 @@ func TestFirstErrorIsTold(t *testing.T) {
 	}
 }
 
-// What skim takes for an object has the same parts when it is decoded.
-func TestSkimAgreesWithADecoder(t *testing.T) {
+// What a skimmer takes for an object has the same parts when it is decoded.
+func TestSkimmerAgreesWithADecoder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(
 			rapid.StringMatching(`\{("(kind|items|apiVersion|a\\"|\\\\)": ?("x\\""|\[( ?[0-9], ?\{\}){0,2}\[\]\]|\{"a":[\[{]?\},|7) ?,? ?){0,3}\}?`),
 			rapid.StringMatching(`\{ ?"items" ?: ?null ?(, ?"items": ?(null|\[1\]|7))? ?\}`),
 			rapid.StringMatching(`\{ ?"items" ?: ?\[(1, ?\{"a":"\]"\}, ?)?"[a\\]*"\] ?\}`),
 		).Draw(t, "text")
-		o := skim([]byte(text))
+		o := (&skimmer{data: []byte(text)}).outline()
 		var want struct {
 			Items json.RawMessage `json:"items"`
 		}
 		if !json.Valid([]byte(text)) {
-			return // the decoder tells, whatever skim said
+			return // the decoder tells, whatever the skimmer said
 		}
 		if o == nil {
-			t.Fatalf("skim rejects %s", text)
+			t.Fatalf("the skimmer rejects %s", text)
 		}
 		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want); err != nil {
 			t.Fatal(err)
 		}
 		var items []json.RawMessage
 		if list := want.Items != nil && json.Unmarshal(want.Items, &items) == nil; list != o.list || len(items) != len(o.items) {
-			t.Fatalf("%s: skim sees list %v with %d items, a decoder %v with %d", text, o.list, len(o.items), list, len(items))
+			t.Fatalf("%s: the skimmer sees list %v with %d items, a decoder %v with %d", text, o.list, len(o.items), list, len(items))
 		}
 		for i := range items {
 			if string(items[i]) != string(o.items[i]) {
-				t.Fatalf("%s: item %d is %s, skim says %s", text, i, items[i], o.items[i])
+				t.Fatalf("%s: item %d is %s, the skimmer says %s", text, i, items[i], o.items[i])
 			}
 		}
 	})

@@ -61,6 +61,9 @@ type Set struct {
 	// KeepWritten keeps pending pods and the objects that plugins read as they
 	// were written (Written).
 	KeepWritten bool
+	// Trim leaves out of pods in files what no decision depends on, such as commands
+	// and probes. It need only be JSON then.
+	Trim bool
 	// Reading is told of a stream that is read now, which may take as long as its
 	// writer likes; what it returns is called when that is over.
 	Reading func(name string) (over func())
@@ -112,28 +115,15 @@ func (s *Set) Files(paths []string, stdin io.Reader, workers int) error {
 	return nil
 }
 
+// source adds the objects of a stream. It looks at it hastily, and with care where
+// anything is wrong.
 func (s *Set) source(src source, workers int) error {
-	err := s.decode(src, workers)
-	if err != errNotJSON {
-		return err
-	}
-	if _, where := objects(src, true, workers); where != nil {
-		return where
-	}
-	return fmt.Errorf("%s: %w", src.name, err)
-}
-
-func (s *Set) decode(src source, workers int) error {
-	raws, err := objects(src, false, workers)
-	if err != nil {
-		return err
-	}
-	results := make([]decoded, len(raws))
-	par.Rows(len(raws), workers, 64, func(rows par.Range) {
-		for i := rows.From; i < rows.To; i++ {
-			results[i] = raws[i].decode(s.Expand != ExpandNone)
+	raws, results, err := s.decode(src, true, workers)
+	if err != nil || slices.ContainsFunc(results, func(d decoded) bool { return d.err != nil }) {
+		if raws, results, err = s.decode(src, false, workers); err != nil {
+			return err
 		}
-	})
+	}
 	for i, d := range results {
 		if d.err != nil {
 			return d.err
@@ -151,6 +141,30 @@ func (s *Set) decode(src source, workers int) error {
 		}
 	}
 	return nil
+}
+
+func (s *Set) decode(src source, hasty bool, workers int) ([]raw, []decoded, error) {
+	raws, err := objects(src, hasty, workers)
+	if err != nil {
+		return nil, nil, err
+	}
+	results := make([]decoded, len(raws))
+	par.Rows(len(raws), workers, 64, func(rows par.Range) {
+		var room []byte
+		for i := rows.From; i < rows.To; i++ {
+			r := raws[i]
+			if hasty && s.Trim && r.key() == "v1/Pod" {
+				var ok bool
+				if room, ok = trim(room[:0], r.data, podUnread); !ok {
+					results[i].err = errNotJSON
+					continue
+				}
+				r.data = room
+			}
+			results[i] = r.decode(s.Expand != ExpandNone)
+		}
+	})
+	return raws, results, nil
 }
 
 // Add adds an object that was read elsewhere. It checks the object, sets its

@@ -1,6 +1,9 @@
 package manifest
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // outline is where the parts of an object stand that tell what it is. The
 // rest of it is not looked at: who decodes it later sees whether it is sound.
@@ -10,10 +13,11 @@ type outline struct {
 	list             bool // items is an array, or null: an empty one
 }
 
-// skim finds the outline of the JSON object that data is; nil when data is
+// outline finds the outline of the JSON object that the data is; nil when it is
 // anything else. It reads a large list many times faster than a decoder.
-func skim(data []byte) *outline {
-	o, s := &outline{}, skimmer{data: data}
+func (s *skimmer) outline() *outline {
+	o := &outline{}
+	known := false
 	ok := s.next('{') && s.members('}', func() bool {
 		key, ok := s.value()
 		if !ok || key[0] != '"' || !s.next(':') {
@@ -22,7 +26,7 @@ func skim(data []byte) *outline {
 		if string(key) == `"items"` && s.next('[') {
 			o.list, o.items = true, nil
 			return s.members(']', func() bool {
-				item, ok := s.value()
+				item, ok := s.item()
 				o.items = append(o.items, item)
 				return ok
 			})
@@ -36,17 +40,48 @@ func skim(data []byte) *outline {
 		case `"items"`:
 			o.list, o.items = string(value) == "null", nil
 		}
-		return ok
+		known = s.early && o.apiVersion != nil && o.kind != nil && !bytes.HasSuffix(o.kind, []byte(`List"`))
+		return ok && !known
 	})
-	if s.space(); !ok || s.at != len(data) {
+	if known {
+		return o
+	}
+	if s.space(); !ok || s.at != len(s.data) {
 		return nil
 	}
 	return o
 }
 
+// skimmer reads JSON without a look at most of it. In haste it takes for JSON what may
+// be none, so all objects must be decoded then to know that it found them.
 type skimmer struct {
-	data []byte
-	at   int
+	data     []byte
+	at       int
+	indented bool // trust the indentation of lists
+	early    bool // look no further than to apiVersion and kind
+}
+
+// item takes an element of a list. One that begins a line ends, in an indented text, at
+// the next line that is indented like this and begins with the closing brace: there is
+// no line break within a string.
+func (s *skimmer) item() ([]byte, bool) {
+	s.space()
+	line := s.at
+	for line > 0 && s.data[line-1] == ' ' {
+		line--
+	}
+	if !s.indented || line == 0 || s.data[line-1] != '\n' || s.at == len(s.data) || s.data[s.at] != '{' {
+		return s.value()
+	}
+	end := append(slices.Clone(s.data[line-1:s.at]), '}')
+	length := bytes.Index(s.data[s.at:], end)
+	if length < 0 {
+		s.indented = false
+		return s.value()
+	}
+	start := s.at
+	s.at += length + len(end)
+	return s.data[start:s.at], true
 }
 
 func (s *skimmer) space() {
@@ -89,52 +124,60 @@ func (s *skimmer) members(end byte, member func() bool) bool {
 // value takes one value of any kind and returns its text.
 func (s *skimmer) value() ([]byte, bool) {
 	s.space()
-	start, depth := s.at, 0
-	for s.at < len(s.data) {
-		switch s.data[s.at] {
-		case '"':
-			if !s.text() {
+	data, start, depth := s.data, s.at, 0
+	for i := s.at; i < len(data); i++ {
+		switch tokens[data[i]] {
+		case quote:
+			if i = textEnd(data, i); i < 0 {
 				return nil, false
 			}
 			if depth == 0 {
-				return s.data[start:s.at], true
+				s.at = i + 1
+				return data[start:s.at], true
 			}
-			continue
-		case '{', '[':
+		case opening:
 			depth++
-		case '}', ']':
+		case closing:
 			if depth == 0 {
-				return s.data[start:s.at], s.at > start
+				s.at = i
+				return data[start:i], i > start
 			}
 			if depth--; depth == 0 {
-				s.at++
-				return s.data[start:s.at], true
+				s.at = i + 1
+				return data[start:s.at], true
 			}
-		case ',', ':', ' ', '\t', '\n', '\r':
+		case between:
 			if depth == 0 {
-				return s.data[start:s.at], s.at > start
+				s.at = i
+				return data[start:i], i > start
 			}
 		}
-		s.at++
 	}
 	return nil, false
 }
 
-// text takes a string, quotes included.
-func (s *skimmer) text() bool {
-	for s.at++; ; {
-		i := bytes.IndexByte(s.data[s.at:], '"')
-		if i < 0 {
-			return false
-		}
-		quote := s.at + i
-		s.at = quote + 1
-		slashes := 0
-		for s.data[quote-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return true
+// token is what a byte means outside of strings.
+type token uint8
+
+const (
+	quote token = 1 + iota
+	opening
+	closing
+	between
+)
+
+var tokens = [256]token{'"': quote, '{': opening, '[': opening, '}': closing, ']': closing,
+	',': between, ':': between, ' ': between, '\t': between, '\n': between, '\r': between}
+
+// textEnd is where the string ends that begins there, -1 if it does not.
+func textEnd(data []byte, at int) int {
+	for i := at + 1; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			return i
+		case '\\':
+			i++
 		}
 	}
+	return -1
 }
