@@ -12,7 +12,7 @@ import (
 // bind has the pod bound: by the extender that binds it, or else by the first
 // Bind plugin that takes it.
 func (m *Machine) bind(c *bindingCycle) {
-	if c.binder = m.binder(c.pod); c.binder != noExtender && m.knowsNode(c.node) {
+	if c.binder = m.binder(c.pod); c.binder != noExtender && m.hasNode(c) {
 		m.sendBinding(c)
 		return
 	}
@@ -36,7 +36,7 @@ func (m *Machine) binder(p *object.Pod) int {
 // the pod its node may have gone: the API server would take the binding, and the pod
 // would never run.
 func (m *Machine) bindByPlugin(c *bindingCycle, from int) {
-	if !m.knowsNode(c.node) {
+	if !m.hasNode(c) {
 		m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("binding of pod %s: node %q is gone", c.pod.Key(), c.node)})
 		return
 	}
@@ -158,11 +158,16 @@ func (m *Machine) readReplied(e ReadReply) {
 		m.bindingRefused(c, c.lost.Refusal)
 	case c.lost.Exhausted():
 		m.bindingRefused(c, fmt.Errorf("binding of pod %s to node %s: no answer in %d tries, and the pod is not bound", c.pod.Key(), c.node, c.lost.Reads()))
-	case !m.knowsNode(c.node):
+	case !m.hasNode(c):
 		m.readPod(c) // no binding goes to a node that is gone; one may still be on its way
 	default:
 		m.sendBinding(c)
 	}
+}
+
+// hasNode tells whether the node that the pod is assumed on is there now.
+func (m *Machine) hasNode(c *bindingCycle) bool {
+	return m.table.Node(c.row) != nil && m.table.Name(c.row) == c.node
 }
 
 // knowsNode tells whether a node of that name is there now.

@@ -11,12 +11,14 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // bindingCycle is a pod that is assumed, until the end of its binding.
 type bindingCycle struct {
 	*attempt
 	node  string
+	row   table.Row // of the node, while the pod is assumed there
 	phase phase
 	since time.Time
 	// deadlines holds the plugins that the pod waits for, and until when: Permit
@@ -40,14 +42,15 @@ func (c *bindingCycle) uid() types.UID { return c.pod.UID }
 
 const maxPermitWait = 15 * time.Minute // v1.36's bound
 
-// assume places the pod on its node in memory and runs Reserve and Permit
+// assume places the pod on the row's node in memory and runs Reserve and Permit
 // plugins. nil: a plugin rejected it, and the attempt is over.
-func (m *Machine) assume(a *attempt) *bindingCycle {
+func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
 	c := a.binding
-	*c = bindingCycle{attempt: a, node: a.record.Node, binder: noExtender, since: m.now}
+	c.attempt, c.row, c.node, c.binder, c.since = a, row, m.table.Name(row), noExtender, m.now
+	a.record.Node = c.node
 	a.state.binding = c
 	m.setAssumed(a.state, true)
-	m.table.AddPod(a.pod, c.node)
+	m.table.Place(a.pod, row)
 	if kept := a.state.entry.NominatedNode(); kept != "" {
 		m.queue.Nominate(a.state.entry, "")
 		m.nominationMoved(a.pod, kept, c.node)

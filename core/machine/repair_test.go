@@ -39,9 +39,11 @@ func TestRepair(t *testing.T) {
 		if e == nil {
 			t.Fatal("no pod is ready")
 		}
-		a := newAttempt(m.pods[e.Pod.UID])
-		a.record.Node = "n"
-		return a
+		return newAttempt(m.pods[e.Pod.UID])
+	}
+	assume := func(m *Machine) *bindingCycle {
+		row, _ := m.table.Find("n")
+		return m.assume(popped(m), row)
 	}
 
 	s.interrupt(func(m *Machine) { popped(m) })
@@ -59,14 +61,14 @@ func TestRepair(t *testing.T) {
 	s.used(0)
 	s.tick(10 * time.Second)
 
-	s.interrupt(func(m *Machine) { m.assume(popped(m)) }) // it asked for no binding yet
+	s.interrupt(func(m *Machine) { assume(m) }) // it asked for no binding yet
 	s.did("AttemptDone p-1: Scheduled", "AttemptDone p-1: Error", "PublishEvent p-1 FailedScheduling: the attempt was interrupted", "PatchStatus p-1")
 	s.where(p, queue.ErrorBackoff)
 	s.used(0)
 	s.requests = nil
 	s.tick(10 * time.Second)
 
-	s.interrupt(func(m *Machine) { m.runPreBind(m.assume(popped(m))) }) // it did
+	s.interrupt(func(m *Machine) { m.runPreBind(assume(m)) }) // it did
 	s.did("AttemptDone p-1: Scheduled", "Bind p-1 to n")
 	s.where(p, queue.InFlight)
 	s.used(30)

@@ -110,8 +110,8 @@ func (m *Machine) assumeChosen(a *attempt, o *engine.Outcome) *bindingCycle {
 		m.fail(a, o.Rejected)
 		return nil
 	}
-	a.record.Node, a.record.Score, a.record.Ties = m.table.Name(o.Row), o.Score, o.Ties
-	return m.assume(a)
+	a.record.Score, a.record.Ties = o.Score, o.Ties
+	return m.assume(a, o.Row)
 }
 
 func (m *Machine) recordNodes(a *attempt, o *engine.Outcome) {

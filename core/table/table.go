@@ -245,7 +245,11 @@ func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 		}
 		t.RemovePod(p.UID)
 	}
-	r := t.row(node)
+	return t.Place(p, t.row(node))
+}
+
+// Place is AddPod for a pod that is placed nowhere, on a row that stands for a node.
+func (t *Table) Place(p *object.Pod, r Row) *Placed {
 	pl := &Placed{Pod: p, Row: r}
 	t.put(pl)
 	t.record(undoEntry{pl, true})
