@@ -157,24 +157,21 @@ func (m *Machine) showExpectedNode(c *bindingCycle) {
 func (m *Machine) runPreBind(c *bindingCycle) {
 	m.moveTo(preBind, c)
 	var writes []framework.Write
-	for _, pl := range c.profile.PreBind {
+	if !m.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
 		if pl.PreBind == nil {
-			continue
+			return nil
 		}
-		var w []framework.Write
-		var s *decision.Status
-		if err := m.guard("PreBind", pl.Name, func() { w, s = pl.PreBind(m.table, c.pod, c.node) }); err != nil {
-			m.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: pl.Name, Err: err})
-			return
-		}
+		w, s := pl.PreBind(m.table, c.pod, c.node)
 		if s != nil && s.Code != decision.Success && s.Code != decision.Skip {
-			m.fail(c.attempt, attribute(s, "PreBind", pl.Name))
-			return
+			return s
 		}
 		writes = append(writes, w...)
 		for range w {
 			c.writers = append(c.writers, pl.Name)
 		}
+		return nil
+	}) {
+		return
 	}
 	if len(writes) > 0 {
 		m.showExpectedNode(c)
@@ -185,23 +182,39 @@ func (m *Machine) runPreBind(c *bindingCycle) {
 	m.runWaitNotice(c)
 }
 
+// eachPreBind calls f with each PreBind plugin. It returns false where the attempt has
+// failed: with a panic, or with the status that f returned.
+func (m *Machine) eachPreBind(c *bindingCycle, f func(*framework.Plugin) *decision.Status) bool {
+	var s *decision.Status
+	at, err := m.guardEach("PreBind", c.profile.PreBind, func(pl *framework.Plugin) bool {
+		s = f(pl)
+		return s == nil
+	})
+	switch {
+	case err != nil:
+		m.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: at.Name, Err: err})
+	case s != nil:
+		m.fail(c.attempt, attribute(s, "PreBind", at.Name))
+	default:
+		return true
+	}
+	return false
+}
+
 // runWaitNotice has an event say what the pod may now have to wait for, when
 // PreBind has nothing left to write.
 func (m *Machine) runWaitNotice(c *bindingCycle) {
-	for _, pl := range c.profile.PreBind {
+	if m.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
 		if pl.WaitNotice == nil {
-			continue
+			return nil
 		}
-		var n *framework.Notice
-		if err := m.guard("PreBind", pl.Name, func() { n = pl.WaitNotice(m.table, c.pod, c.node) }); err != nil {
-			m.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: pl.Name, Err: err})
-			return
-		}
-		if n != nil {
+		if n := pl.WaitNotice(m.table, c.pod, c.node); n != nil {
 			m.emit(PublishEvent{Pod: c.pod, Reason: EventReason(n.Reason), Action: n.Action, Note: n.Note, Devices: n.Devices})
 		}
+		return nil
+	}) {
+		m.bindWhenWritten(c)
 	}
-	m.bindWhenWritten(c)
 }
 
 // endedReplied ends the cycle of a pod that was bound or gone before its PreBind
@@ -263,26 +276,26 @@ func (m *Machine) writesReplied(e WriteReply) {
 // bindWhenWritten binds the pod if no PreBind plugin waits until its writes have
 // their effect.
 func (m *Machine) bindWhenWritten(c *bindingCycle) {
-	for _, pl := range c.profile.PreBind {
-		if pl.WritesDone == nil {
-			continue
+	var waits *framework.Plugin
+	done := m.eachPreBind(c, func(pl *framework.Plugin) *decision.Status {
+		if pl.WritesDone == nil || waits != nil {
+			return nil
 		}
-		var s *decision.Status
-		if err := m.guard("PreBind", pl.Name, func() { s = pl.WritesDone(m.table, c.pod, c.node) }); err != nil {
-			m.fail(c.attempt, &decision.Status{Code: decision.Error, Point: "PreBind", Plugin: pl.Name, Err: err})
-			return
-		}
+		s := pl.WritesDone(m.table, c.pod, c.node)
 		switch {
 		case s == nil || s.Code == decision.Success:
-		case s.Code != decision.Wait:
-			m.fail(c.attempt, attribute(s, "PreBind", pl.Name))
-			return
-		default:
-			m.waitForWrites(c, pl)
-			return
+			return nil
+		case s.Code == decision.Wait:
+			waits = pl
+			return nil
 		}
-	}
-	if !m.callPreBind(c) {
+		return s
+	})
+	switch {
+	case !done:
+	case waits != nil:
+		m.waitForWrites(c, waits)
+	case !m.callPreBind(c):
 		m.bind(c)
 	}
 }

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/recovered"
 )
 
@@ -18,16 +19,37 @@ func (m *Machine) panicked(p *recovered.Panic) {
 func (m *Machine) guard(point, plugin string, f func()) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			m.panics++
-			m.table.Rollback()
-			m.engine.Reset()
-			p := recovered.From(calling(point, plugin), r)
-			m.panicked(p)
-			err = p
+			err = m.contain(point, plugin, r)
 		}
 	}()
 	f()
 	return nil
+}
+
+// guardEach runs f for each of the plugins until it returns false, and contains a panic
+// as guard does. It returns the last plugin that f was run for.
+func (m *Machine) guardEach(point string, plugins []*framework.Plugin, f func(*framework.Plugin) bool) (at *framework.Plugin, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = m.contain(point, at.Name, r)
+		}
+	}()
+	for _, at = range plugins {
+		if !f(at) {
+			break
+		}
+	}
+	return at, nil
+}
+
+// contain undoes what a half-done try left behind where something panicked.
+func (m *Machine) contain(point, plugin string, value any) error {
+	m.panics++
+	m.table.Rollback()
+	m.engine.Reset()
+	p := recovered.From(calling(point, plugin), value)
+	m.panicked(p)
+	return p
 }
 
 // calling says where a guarded call was; plugin "" is none.
