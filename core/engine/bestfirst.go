@@ -22,6 +22,9 @@ const mostAsked = 32
 // bestFirst chooses with as few questions as it takes; false: all rows are to be asked.
 func (o *Outcome) bestFirst() bool {
 	v := o.view
+	if v.keys.profile.Host == nil {
+		return false // there is nobody to ask
+	}
 	scorers, bounded := o.boundedScorers() // bounded.go
 	if !bounded || len(v.hostedFilters)+len(scorers) == 0 || !o.groupable() || v.fallible || v.failed != nil ||
 		v.index.OutOfRange > 0 || slices.ContainsFunc(v.scorers, weighsNodes) {

@@ -90,7 +90,9 @@ func (e *Engine) classWith(signature []byte) *class {
 type keys struct {
 	profile *profile.Profile
 	signers []*framework.Plugin // that read something of the pod
-	epochs  []func(*table.Table) uint64
+	// revisions are the signers' SignRevision.
+	revisions []func(*table.Table, *object.Pod) (uint64, bool)
+	epochs    []func(*table.Table) uint64
 }
 
 func newKeys(p *profile.Profile) *keys {
@@ -105,6 +107,9 @@ func newKeys(p *profile.Profile) *keys {
 		}
 		if pl.Sign != nil {
 			k.signers = append(k.signers, pl)
+			if pl.SignRevision != nil {
+				k.revisions = append(k.revisions, pl.SignRevision)
+			}
 		}
 		if pl.Epoch != nil {
 			k.epochs = append(k.epochs, pl.Epoch)
@@ -126,11 +131,8 @@ func (e *Engine) keysOf(p *profile.Profile) *keys {
 // signedAt is the sum of the revisions of what the pod's signature depends on
 // besides the pod; false where some plugin does not tell.
 func (k *keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool) {
-	for _, pl := range k.signers {
-		if pl.SignRevision == nil {
-			continue
-		}
-		revision, known := pl.SignRevision(t, pod)
+	for _, signRevision := range k.revisions {
+		revision, known := signRevision(t, pod)
 		if !known {
 			return 0, false
 		}

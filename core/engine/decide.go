@@ -61,7 +61,7 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults) *O
 	}
 	v := e.viewOf(r) // cache.go
 	o := e.newOutcome()
-	*o = Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv}
+	o.engine, o.view, o.pod, o.Row, o.extenders = e, v, r.Pod, -1, rv
 	if o.preFilterHosted(r); o.Rejected != nil { // hosted.go
 		return o
 	}

@@ -95,7 +95,7 @@ func (s *sharedAnswers) reuse(old *sharedAnswers) {
 // refresh evaluates the rows whose node changed since.
 func (s *sharedAnswers) refresh(workers int, found *scratch) {
 	t := s.table
-	if s.revision == t.Revision() && len(s.answers.Filter) == t.Rows() {
+	if s.revision != 0 && t.NodeRevision() <= s.revision && len(s.answers.Filter) == t.Rows() {
 		return
 	}
 	if s.revision == 0 || !s.replay(found) {

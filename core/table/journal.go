@@ -48,6 +48,14 @@ func (l *changeList) since(revision uint64, visit func(Row) bool) {
 // Revision is the number of the last change. It only ever grows.
 func (t *Table) Revision() uint64 { return t.revision }
 
+// NodeRevision is the number of the last change of a node object.
+func (t *Table) NodeRevision() uint64 {
+	if l := &t.nodeChanges; l.head >= 0 {
+		return l.at[l.head]
+	}
+	return 0
+}
+
 // AppendChanged appends to the list the rows that changed after the revision,
 // newest first, until it has most of them.
 func (t *Table) AppendChanged(rows []Row, after uint64, most int) []Row {
