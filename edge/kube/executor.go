@@ -199,8 +199,11 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 	if x.record != nil {
 		x.record(machine.ReadReply{Pod: read}, from)
 	}
-	if x.hosts != nil {
+	switch {
+	case x.hosts != nil:
 		read.API = pod.DeepCopy()
+	case x.extenders != nil && x.extenders.Pod(pod):
+		read.API = pod
 	}
 	return read, nil
 }

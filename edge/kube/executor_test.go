@@ -67,6 +67,28 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// manager is extenders that are told of the pods of one name.
+type manager struct {
+	Extenders
+	of string
+}
+
+func (m manager) Pod(p *v1.Pod) bool { return p.Name == m.of }
+
+// A pod that is read has its API object with it where an extender is to be told of the
+// pod: without that, the machine would ask none.
+func TestReadForExtenders(t *testing.T) {
+	for name, want := range map[string]bool{"p": true, "another": false} {
+		s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) { answer(w, 200, apiPod("p", "")) })
+		h, outcomes := executorOn(t, s.config(), always)
+		h.Extend(manager{of: name}, nil)
+		h.Do(machine.ReadPod{Pod: testPod("p")})
+		if e := (<-outcomes).(machine.ReadReply); e.Pod == nil || (e.Pod.API != nil) != want {
+			t.Errorf("an extender of pod %s: got %+v", name, e.Pod)
+		}
+	}
+}
+
 // A read pod that cannot be decoded keeps its room where it is bound, and is as if
 // it were gone where it waits. It does not end the process.
 func TestReadOfBadObject(t *testing.T) {

@@ -50,7 +50,7 @@ func TestSeeds(t *testing.T) {
 	}
 	for _, s := range stories {
 		if r := play1(t, s); len(r.Breaches) > 0 {
-			t.Fatalf("%s: %s", s.File, r.Breaches[0])
+			t.Errorf("%s: %s", s.File, r.Breaches[0])
 		}
 	}
 }
