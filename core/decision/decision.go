@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,11 +75,16 @@ func (s *Status) String() string {
 // Blocker is why a plugin rejects a node.
 type Blocker struct {
 	Plugin  string
-	Code    Code // Unschedulable or UnschedulableAndUnresolvable
+	Code    Code // Unschedulable or UnschedulableAndUnresolvable, or Error where the plugin failed
 	Reasons []string
 	// Insufficient names the resources of which the node has too little for the
 	// pod, where that is the reason; pods where it runs as many as it may.
 	Insufficient []v1.ResourceName
+}
+
+// Failure is how the plugin's Filter failed, in v1.36's words.
+func (b *Blocker) Failure() error {
+	return fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))
 }
 
 // Tally is a blocker and the number of nodes on which it came first.

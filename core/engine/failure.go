@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/ranking"
@@ -54,5 +51,5 @@ func (o *Outcome) failure() *decision.Status {
 }
 
 func filterFailure(b decision.Blocker) *decision.Status {
-	return &decision.Status{Code: decision.Error, Plugin: b.Plugin, Point: "Filter", Err: fmt.Errorf("running %q filter plugin: %s", b.Plugin, strings.Join(b.Reasons, ", "))}
+	return &decision.Status{Code: decision.Error, Plugin: b.Plugin, Point: "Filter", Err: b.Failure()}
 }

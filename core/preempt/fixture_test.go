@@ -25,6 +25,7 @@ type world struct {
 	table       *table.Table
 	pod         *object.Pod
 	closed      map[string]bool
+	failing     map[string]string // where a filter fails, and how
 	nominated   map[string][]*object.Pod
 	evicting    map[types.UID]bool
 	renominated []string
@@ -119,7 +120,11 @@ func (w *world) refit(r table.Row) *decision.Blocker {
 	for _, pl := range w.table.Pods(r) {
 		pods = append(pods, pl.Pod)
 	}
-	return block(w.table.Node(r), w.pod, pods)
+	b := block(w.table.Node(r), w.pod, pods)
+	if why := w.failing[w.table.Name(r)]; b == nil && why != "" {
+		b = &decision.Blocker{Plugin: "Devices", Code: decision.Error, Reasons: []string{why}}
+	}
+	return b
 }
 
 // shortfall is the CPU that is missing on the row as it stands.

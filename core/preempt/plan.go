@@ -131,7 +131,7 @@ func nobodyToGo(c *framework.PostFilterCall) []decision.Tally {
 // stops when nothing better is left; for a pod whose filters look beyond the
 // node also when there are enough candidates and one of them violates no
 // budget. Without a plan the tallies say why not, over all nodes. An error means
-// that filters contradict themselves, and comes without either.
+// that a filter failed, or that filters contradict themselves, and comes without either.
 func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	if c.Filters.Rows != nil { // to try a few costs less than to rank all
 		return findAmong(c)
@@ -214,6 +214,9 @@ func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]dec
 		row := rows[(first+i)%len(rows)]
 		plan, blocker := planFor(c, row)
 		switch {
+		case blocker != nil && blocker.Code == decision.Error:
+			errs = append(errs, blocker.Failure())
+			continue
 		case blocker != nil:
 			refused.add(blocker, 1)
 			continue

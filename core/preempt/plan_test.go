@@ -332,3 +332,34 @@ func TestIneligible(t *testing.T) {
 		}
 	}
 }
+
+// A filter that fails where everybody of lower priority is gone fails the preemption, in
+// v1.36's words, unless another node has a plan. A failure is not kept for the next pod
+// of the class: it may name what only this one has.
+func TestFailingFilter(t *testing.T) {
+	build := func() *world {
+		w := newWorld(pod("p", 10, 500)).node("a", 1000, pod("low-a", 1, 600)).node("b", 1000, pod("low-b", 1, 600))
+		w.failing = map[string]string{"a": "no device", "b": "no device"}
+		return w
+	}
+	want := `running "Devices" filter plugin: no device`
+	for _, spread := range []bool{false, true} {
+		w := build()
+		w.spread = spread
+		if plan, refused, err := w.find(t, everything); plan != nil || refused != nil || err == nil || err.Error() != want {
+			t.Errorf("got %v, %v, %v", plan, refused, err)
+		}
+		if found, refused, err := Candidates(w.call(), everything); found != nil || refused != nil || err == nil || err.Error() != want {
+			t.Errorf("candidates: got %v, %v, %v", found, refused, err)
+		}
+		w.failing["a"] = "another device"
+		both := `[running "Devices" filter plugin: another device, running "Devices" filter plugin: no device]`
+		if _, _, err := w.find(t, everything); err == nil || err.Error() != both {
+			t.Errorf("the failure is another: got %v", err)
+		}
+		delete(w.failing, "b")
+		if plan, _, err := w.find(t, everything); plan.text() != "b: low-b, 0 violations" || err != nil {
+			t.Errorf("b does not fail: got %q, %v", plan.text(), err)
+		}
+	}
+}

@@ -286,10 +286,14 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	return best.Plan
 }
 
-// keepTries keeps what the tries have shown: it will be the same the next time.
+// keepTries keeps what the tries have shown: it will be the same the next time, but
+// for failures, which name what the pod at hand has.
 func (k *ranks) keepTries() {
 	for _, t := range k.tries {
 		r := &k.rows[t.row]
+		if t.refusal != nil && t.refusal.Code == decision.Error {
+			continue
+		}
 		k.unlist(t.row)
 		if r.refusal = t.refusal; r.refusal == nil && len(t.plan.Victims) > 0 {
 			r.criteria = t.plan.criteria()
@@ -381,8 +385,12 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 			}
 			blocker = t.refusal
 		}
-		if blocker == nil {
+		switch {
+		case blocker == nil:
 			errs = append(errs, noVictim(k.rows[row].node))
+			continue
+		case blocker.Code == decision.Error:
+			errs = append(errs, blocker.Failure())
 			continue
 		}
 		refused.add(blocker, 1)

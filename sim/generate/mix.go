@@ -51,6 +51,7 @@ var mixes = map[string]mix{
 		ports, images, gates, priorities, plugins, spread, interpod, kubelets}},
 	"preemption": {features: []feature{crowded, labels, affinity, taints, ports, priorities, budgets},
 		preemptible: true},
+	"device-preemption":   {features: []feature{crowded, labels, priorities, budgets, devices}, preemptible: true},
 	"extenders":           {features: []feature{crowded, labels, taints, priorities, budgets, extenders}, preemptible: true},
 	"interpod-preemption": {features: []feature{crowded, labels, priorities, budgets, interpod}, preemptible: true},
 	"spread-preemption":   {features: []feature{crowded, labels, priorities, budgets, spread}, preemptible: true},
