@@ -27,6 +27,7 @@ type Rejected struct {
 // event handlers would tell it. A change of an object that is not there does
 // nothing.
 func (s *Scheduler) Apply(c generate.Change, waiting []Rejected) ([]bool, error) {
+	defer Under(s.gates)()
 	for _, w := range waiting {
 		if err := s.enqueueRejected(w); err != nil {
 			return nil, err

@@ -19,6 +19,7 @@ import (
 // choice of a node, and records it. The cluster stays as it is: Assume places
 // the pod.
 func (s *Scheduler) Decide(pod *v1.Pod) Record {
+	defer Under(s.gates)()
 	rec := Record{Pod: pod.Namespace + "/" + pod.Name}
 	f, err := s.framework(pod)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -115,6 +116,7 @@ func (s *Scheduler) showCreated() {
 // Grants says what the pod's claims get on the node: by claim, the devices in
 // order. Claims that have got theirs are left out.
 func (s *Scheduler) Grants(pod *v1.Pod, node string) (map[string][]string, error) {
+	defer Under(s.gates)()
 	f, err := s.framework(pod)
 	if err != nil {
 		return nil, err
@@ -149,10 +151,18 @@ func (s *Scheduler) Grants(pod *v1.Pod, node string) (map[string][]string, error
 			grants[claim.Namespace+"/"+claim.Name] = Devices(got)
 		}
 	}
+	Taken(dynamicresources.ExtractPodNodeAllocatableResourceClaimStatus(s.logger, state, node), grants)
 	if made := madeOn(state, node); made != nil {
 		grants[ExtendedClaim] = made.Text()
 	}
 	return grants, nil
+}
+
+// Taken says what the devices take of the node's resources through the claims.
+func Taken(list []v1.NodeAllocatableResourceClaimStatus, grants map[string][]string) {
+	for _, taken := range list {
+		grants["of the node's resources through "+taken.ResourceClaimName] = []string{text(taken)}
+	}
 }
 
 // Devices lists what an allocation holds, as text; what is drawn at random is

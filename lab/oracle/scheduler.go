@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,6 +32,7 @@ type Scheduler struct {
 	*scheduler.Scheduler
 	ctx      context.Context
 	stop     context.CancelFunc
+	gates    map[string]bool // not at their defaults
 	logger   klog.Logger
 	profiles profile.Map
 	// weights are the score plugins' weights by profile and plugin.
@@ -86,7 +88,7 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 		return nil, err
 	}
 	s := &Scheduler{
-		Scheduler: sched, ctx: ctx, stop: stop, logger: klog.FromContext(ctx),
+		Scheduler: sched, ctx: ctx, stop: stop, gates: w.Gates, logger: klog.FromContext(ctx),
 		profiles:   sched.Profiles,
 		weights:    map[string]map[string]int64{},
 		listed:     factory.Core().V1().Pods().Informer().GetIndexer(),
@@ -142,26 +144,50 @@ func start(profiles []config.KubeSchedulerProfile, w generate.World, opts ...sch
 	return s, nil
 }
 
-// gating guards the gates, of which the process has but one set. Plugins read
-// them when they are made.
-var gating sync.Mutex
+// underGates is who needs the gates of the process as they are. The process has but one
+// set, which plugins read when they are made, and the cache reads all the time.
+var underGates = struct {
+	sync.Mutex
+	left    *sync.Cond
+	gates   map[string]bool
+	before  map[string]bool
+	holders int
+}{}
 
-// Under sets the gates of the process; what it returns sets them back.
+func init() { underGates.left = sync.NewCond(&underGates) }
+
+// Under sets the gates of the process; what it returns sets them back. Those who need
+// other gates wait until then.
 func Under(gates map[string]bool) (restore func()) {
-	gating.Lock()
-	before := map[string]bool{}
-	for name := range gates {
-		before[name] = utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name))
+	u := &underGates
+	u.Lock()
+	defer u.Unlock()
+	for u.holders > 0 && !maps.Equal(u.gates, gates) {
+		u.left.Wait()
 	}
-	set := func(gates map[string]bool) {
-		if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
-			panic(err) // the project's own
+	if u.holders++; u.holders == 1 {
+		u.gates, u.before = gates, map[string]bool{}
+		for name := range gates {
+			u.before[name] = utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name))
+		}
+		setGates(gates)
+	}
+	return func() {
+		u.Lock()
+		defer u.Unlock()
+		if u.holders--; u.holders == 0 {
+			setGates(u.before)
+			u.left.Broadcast()
 		}
 	}
-	set(gates)
-	return func() {
-		set(before)
-		gating.Unlock()
+}
+
+func setGates(gates map[string]bool) {
+	if len(gates) == 0 {
+		return
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
+		panic(err) // the project's own
 	}
 }
 
@@ -192,6 +218,7 @@ func (s *Scheduler) Stop() {
 
 // Assume places the pod on the node, as if the API server had confirmed it.
 func (s *Scheduler) Assume(pod *v1.Pod, node string) error {
+	defer Under(s.gates)()
 	placed := pod.DeepCopy()
 	placed.Spec.NodeName = node
 	if err := s.Cache.AddPod(s.logger, placed); err != nil {
