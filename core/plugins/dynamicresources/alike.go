@@ -42,6 +42,8 @@ type search struct {
 	// whole: some ask for all devices that there are, taken ones included.
 	whole       bool
 	constrained bool
+	// attributes are those that constraints compare.
+	attributes []resourcev1.FullyQualifiedName
 	// ordered: what comes first matters. Else there are only that many of devices that
 	// are alike that can be of use.
 	ordered bool
@@ -54,7 +56,11 @@ type search struct {
 	// requests may take it.
 	list   []int32
 	wanted []uint64
-	kind   []byte // of the device at hand
+	simple []uint64 // those of wanted that nothing but who takes them matters of
+	kind   []byte   // of the device at hand
+	// values are the numbers of what devices have of the attributes, by content.
+	values     []int32
+	generation uint64 // of the numbers
 }
 
 // alternative is one way to meet a request; most have just one.
@@ -72,9 +78,7 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 	all, alternatives := search{alike: map[string]found{}, kinds: map[string]int32{}}, false
 	for _, c := range open {
 		all.key = append(all.key, 'c')
-		if len(c.Spec.Devices.Constraints) > 0 { // they name requests
-			all.constrained, all.key = true, append(all.key, c.Spec.Devices.String()...)
-		}
+		all.constrain(&c.Spec.Devices)
 		for i := range c.Spec.Devices.Requests {
 			r := &c.Spec.Devices.Requests[i]
 			all.requests, all.key = append(all.requests, nil), append(all.key, 'r')
@@ -90,14 +94,14 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 					break
 				}
 				e := &r.FirstAvailable[j]
-				alternatives = true
+				alternatives, all.key = true, append(all.key, 'f') // what it gets is rated
 				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count)
 			}
 		}
 	}
 	// Of several requests with alternatives, which of them are met depends on the
 	// devices that come first.
-	all.ordered = all.whole || alternatives && len(all.requests) > 1
+	all.ordered = all.ordered || all.whole || alternatives && len(all.requests) > 1
 	if known := pl.searches[string(all.key)]; known != nil {
 		return known
 	}
@@ -106,6 +110,24 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 	}
 	pl.searches[string(all.key)] = &all
 	return &all
+}
+
+// constrain adds the constraints of a claim. The allocator compares an attribute that is to
+// be distinct with those of the last devices of each request, so that the order matters.
+func (s *search) constrain(c *resourcev1.DeviceClaim) {
+	if len(c.Constraints) == 0 {
+		return
+	}
+	s.constrained = true
+	s.key = append(s.key, c.String()...) // they name requests
+	for i := range c.Constraints {
+		for _, a := range []*resourcev1.FullyQualifiedName{c.Constraints[i].MatchAttribute, c.Constraints[i].DistinctAttribute} {
+			if a != nil {
+				s.attributes = append(s.attributes, *a)
+			}
+		}
+		s.ordered = s.ordered || c.Constraints[i].MatchAttribute == nil
+	}
 }
 
 func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, count int64) {
@@ -145,7 +167,7 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resource
 // allocateAlike is searchOn, or its result on a node that is like this one to
 // the claims.
 func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node, open []*resourcev1.ResourceClaim) (found, error) {
-	if !pl.alone(in) { // several nodes can see the same devices, and are asked about at once
+	if !pl.alone(in) { // nodes are asked about at once
 		return pl.searchOn(in, n, open)
 	}
 	all := pl.prepared(in, n, open)
@@ -204,14 +226,13 @@ func (pl *plugin) readDevices(s *search, v *inventory) (fails bool) {
 			r[j].matching, r[j].simple = 0, 0
 		}
 	}
-	s.list, s.wanted = s.list[:0], s.wanted[:0]
-	for i := range v.devices {
-		d := &v.devices[i]
+	s.list, s.wanted, s.simple = s.list[:0], s.wanted[:0], s.simple[:0]
+	for d := range pl.inventories.devicesOn(v) {
 		kind, wanted := s.kind[:0], uint64(0)
 		for q, r := range s.requests {
 			for j := range r {
 				m := r[j].matches(pl, d)
-				if !s.whole && (m == untolerated || d.taken && !r[j].admin) {
+				if !s.whole && (m == untolerated || d.taken && !r[j].admin) || d.elsewhere && m != failing {
 					m = rejected
 				}
 				kind = append(kind, byte(m))
@@ -222,9 +243,12 @@ func (pl *plugin) readDevices(s *search, v *inventory) (fails bool) {
 				}
 			}
 		}
-		s.kind = s.appendRest(kind, d)
 		if wanted == 0 {
 			continue
+		}
+		s.kind = s.appendRest(kind, &pl.inventories, d)
+		if d.simple() {
+			s.simple = append(s.simple, wanted)
 		}
 		s.list, s.wanted = append(s.list, s.kindOf(s.kind)), append(s.wanted, wanted)
 		for shared := int64(1); d.measured && shared < s.most; shared++ {
@@ -237,51 +261,56 @@ func (pl *plugin) readDevices(s *search, v *inventory) (fails bool) {
 // found counts a device that may be taken.
 func (a *alternative) found(d *device) {
 	a.matching++
-	if !d.measured && d.draws == 0 && d.held == 0 {
+	if d.simple() {
 		a.simple++
 	}
 }
 
+// simple tells whether nothing but who takes the device matters.
+func (d *device) simple() bool { return !d.measured && d.draws == 0 && d.held == 0 }
+
 // appendTaken writes which of its alternatives each request gets, where nothing but
 // numbers of devices decides that: one for which there are too few is left out, and
 // one for which there are enough for all requests together is taken, whatever
-// the others take. A request without any is the end of the search.
+// the others take; or it is the only request, or each has one alternative and can have
+// what it wants. A request without any is the end of the search.
 func (s *search) appendTaken(key []byte) (taken []byte, plain bool) {
-	plain, taken = !s.constrained, append(key, 0)
+	plain, taken = true, append(key, 0)
 	for _, r := range s.requests {
 		j := slices.IndexFunc(r, func(a alternative) bool { return a.matching >= a.count })
 		if j < 0 {
 			return append(key, 0, 0), true
 		}
-		plain = plain && r[j].simple >= s.most
+		plain = plain && (r[j].simple >= s.most || len(s.requests) == 1 && r[j].simple >= r[j].count)
 		taken = append(taken, byte(j+1)) // #nosec G115 -- the API allows 8
 	}
-	if !plain && !s.enough() {
-		return append(key, 0, 0), true
+	if !plain {
+		if !s.enough(s.wanted, true) {
+			return append(key, 0, 0), true
+		}
+		plain = s.enough(s.simple, false)
 	}
-	return taken, plain
+	return taken, plain && !s.constrained
 }
 
-// enough tells whether each request could have as many devices as its least
-// alternative wants, each device for one request (a bipartite matching).
-func (s *search) enough() bool {
-	if len(s.requests) > 64 {
-		return true
-	}
+// enough tells whether each request could have as many of the devices as its least
+// alternative wants, each device for one request (a bipartite matching); or what is
+// said where that is not known.
+func (s *search) enough(wanted []uint64, unknown bool) bool {
 	var holders [32]uint8 // of devices, from 1
-	if len(s.wanted) > len(holders) {
-		return true
+	if len(s.requests) > 64 || len(wanted) > len(holders) {
+		return unknown
 	}
 	for q, r := range s.requests {
 		least := int64(math.MaxInt64)
 		for _, a := range r {
-			if a.admin {
-				return true
+			if a.admin || len(r) > 1 && !unknown {
+				return unknown
 			}
 			least = min(least, a.count)
 		}
 		for ; least > 0; least-- {
-			if tried := uint32(0); !s.holds(uint8(q), &holders, &tried) { // #nosec G115 -- at most 64
+			if tried := uint32(0); !holds(wanted, uint8(q), &holders, &tried) { // #nosec G115 -- at most 64
 				return false
 			}
 		}
@@ -290,13 +319,13 @@ func (s *search) enough() bool {
 }
 
 // holds finds one more device for the request, which others may have to swap for.
-func (s *search) holds(request uint8, holders *[32]uint8, tried *uint32) bool {
-	for i, wanted := range s.wanted {
+func holds(of []uint64, request uint8, holders *[32]uint8, tried *uint32) bool {
+	for i, wanted := range of {
 		if wanted>>request&1 == 0 || *tried>>i&1 == 1 {
 			continue
 		}
 		*tried |= 1 << i
-		if holders[i] == 0 || s.holds(holders[i]-1, holders, tried) {
+		if holders[i] == 0 || holds(of, holders[i]-1, holders, tried) {
 			holders[i] = request + 1
 			return true
 		}
@@ -305,7 +334,7 @@ func (s *search) holds(request uint8, holders *[32]uint8, tried *uint32) bool {
 }
 
 // appendRest writes what else of a device a request may be held against.
-func (s *search) appendRest(kind []byte, d *device) []byte {
+func (s *search) appendRest(kind []byte, i *inventories, d *device) []byte {
 	taken := int64(0)
 	if d.taken {
 		taken = 1
@@ -316,9 +345,24 @@ func (s *search) appendRest(kind []byte, d *device) []byte {
 		kind = binary.AppendVarint(append(kind, 'm'), int64(d.capacity))
 	}
 	if s.constrained {
-		kind = binary.AppendVarint(append(kind, 'c'), int64(d.content))
+		kind = binary.AppendVarint(append(kind, 'c'), int64(s.valuesOf(i, d.content)))
 	}
 	return kind
+}
+
+// valuesOf numbers what devices with the content have of the attributes that constraints
+// compare.
+func (s *search) valuesOf(i *inventories, content int32) int32 {
+	if s.generation != i.generation {
+		s.generation, s.values = i.generation, nil
+	}
+	if n := int(content) + 1 - len(s.values); n > 0 {
+		s.values = append(s.values, make([]int32, n)...)
+	}
+	if s.values[content] == 0 {
+		s.values[content] = i.number(i.contents.things[content-1].appendValues(append(i.key[:0], 'a'), s.attributes))
+	}
+	return s.values[content]
 }
 
 func (s *search) kindOf(kind []byte) int32 {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,8 @@ import (
 type devicesAtRandom struct {
 	*rand.Rand
 	counted, shared, rare int // how likely each is, in percent: few at a time make nodes alike
+	constrained           int // claims whose devices have to be alike, or not
+	common                int // pools that several nodes can see
 }
 
 func (d devicesAtRandom) chance(percent int) bool { return d.IntN(100) < percent }
@@ -29,7 +32,7 @@ func (d devicesAtRandom) chance(percent int) bool { return d.IntN(100) < percent
 func (d devicesAtRandom) world() *table.Table {
 	var nodes []*object.Node
 	for i := range 24 {
-		nodes = append(nodes, &object.Node{Name: fmt.Sprint("n", i)})
+		nodes = append(nodes, &object.Node{Name: fmt.Sprint("n", i), Labels: map[string]string{"zone": fmt.Sprint(i % 3)}})
 	}
 	t := plugintest.Table(nodes...)
 	for name, expression := range map[string]string{"any": "", "odd": `device.attributes[device.driver].model == "odd"`, "fails": `device.attributes["none"].x == 1`} {
@@ -44,7 +47,47 @@ func (d devicesAtRandom) world() *table.Table {
 			d.pool(t, n.Name, fmt.Sprint("driver", i))
 		}
 	}
+	for i := range d.common {
+		d.commonPool(t, fmt.Sprint([]string{"a", "n1-", "z"}[d.IntN(3)], i))
+	}
 	return t
+}
+
+// commonPool shows a pool that nodes see by the zone, by their name, or all.
+func (d devicesAtRandom) commonPool(t *table.Table, pool string) {
+	slices, driver := 1+d.IntN(2), fmt.Sprint("driver", d.IntN(2))
+	for i := range slices {
+		spec := resourcev1.ResourceSliceSpec{Driver: driver, Pool: resourcev1.ResourcePool{Name: pool, Generation: 1, ResourceSliceCount: int64(slices)}}
+		for j := range 1 + d.IntN(2) {
+			v := d.device(fmt.Sprint("d", i, j), false)
+			if d.IntN(3) == 0 {
+				spec.PerDeviceNodeSelection = new(true)
+			}
+			spec.Devices = append(spec.Devices, v)
+		}
+		if spec.PerDeviceNodeSelection == nil {
+			spec.NodeName, spec.AllNodes, spec.NodeSelector = d.reach()
+		}
+		for j := range spec.Devices {
+			if v := &spec.Devices[j]; spec.PerDeviceNodeSelection != nil {
+				v.NodeName, v.AllNodes, v.NodeSelector = d.reach()
+			}
+		}
+		name := fmt.Sprint(pool, driver, i)
+		t.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: name},
+			API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}})
+	}
+}
+
+func (d devicesAtRandom) reach() (name *string, all *bool, by *v1.NodeSelector) {
+	switch d.IntN(4) {
+	case 0:
+		return new(fmt.Sprint("n", d.IntN(24))), nil, nil
+	case 1:
+		return nil, new(true), nil
+	}
+	return nil, nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+		{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{fmt.Sprint(d.IntN(3)), fmt.Sprint(d.IntN(3))}}}}}}
 }
 
 // pool shows a driver's pool on the node: in one slice or two, and with counters.
@@ -133,8 +176,11 @@ func (d devicesAtRandom) claim(name string) *resourcev1.ResourceClaim {
 		}
 		c.Spec.Devices.Requests = append(c.Spec.Devices.Requests, r)
 	}
-	if attribute := resourcev1.FullyQualifiedName("driver0/model"); d.chance(d.rare) {
+	if attribute := resourcev1.FullyQualifiedName("driver0/model"); d.chance(d.rare + d.constrained) {
 		c.Spec.Devices.Constraints = []resourcev1.DeviceConstraint{{MatchAttribute: &attribute}}
+		if d.chance(40) {
+			c.Spec.Devices.Constraints = []resourcev1.DeviceConstraint{{DistinctAttribute: &attribute}}
+		}
 	}
 	return c
 }
@@ -142,10 +188,11 @@ func (d devicesAtRandom) claim(name string) *resourcev1.ResourceClaim {
 // The result of a search on one node holds on every node that is taken to be like it:
 // the answer is that of a search there.
 func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
-	asked, searched, placed := 0, 0, 0
-	for seed := range uint64(40) {
+	asked, searched, placed, elsewhere := 0, 0, 0, 0
+	for seed := range uint64(48) {
 		d := devicesAtRandom{Rand: rand.New(rand.NewPCG(seed, 13))}
 		d.counted, d.shared, d.rare = 80*int(seed&1), 60*int(seed>>1&1), 15*int(seed>>2&1)
+		d.common, d.constrained = int(seed>>3&3), 40*int(seed%5&1)
 		tb, pl := d.world(), build(nil, all)
 		for i := range 10 {
 			name := fmt.Sprint("c", i)
@@ -158,8 +205,17 @@ func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 			}
 			s := prepared.State.(*state)
 			in := &framework.Input{Table: tb, Pod: p, State: s}
+			alone := pl.alone(in)
+			if !alone && d.rare == 0 {
+				t.Fatalf("seed %d: no search is shared", seed)
+			}
 			for row := range tb.Rows() {
 				n := tb.Node(table.Row(row))
+				if v := pl.inventories.of(tb, table.Row(row)); v != nil && alone {
+					for d := range pl.inventories.devicesOn(v) {
+						elsewhere += map[bool]int{true: 1}[d.elsewhere]
+					}
+				}
 				before := searches(pl)
 				got, _ := pl.allocateAlike(in, table.Row(row), n, s.open)
 				want, err := pl.searchOn(in, n, s.open)
@@ -174,8 +230,8 @@ func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 			}
 		}
 	}
-	if searched*2 > asked || placed < 50 {
-		t.Errorf("%d of %d answers are from a search, %d claims were given devices: the test says little", searched, asked, placed)
+	if searched*2 > asked || placed < 100 || elsewhere < 1000 {
+		t.Errorf("%d of %d answers are from a search, %d claims were given devices, nodes saw %d of others: the test says little", searched, asked, placed, elsewhere)
 	}
 }
 
@@ -239,13 +295,13 @@ func TestAdministratorsSearchForThemselves(t *testing.T) {
 	}
 }
 
-// Where several nodes can see the same devices no search is shared, and the engine asks
-// about several nodes at once: nothing may be written but by row.
-func TestDevicesOfAllNodesAreSearchedAtOnce(t *testing.T) {
+// Where a pool that several nodes can see is not whole no search is shared, and the engine
+// asks about several nodes at once: nothing may be written but by row.
+func TestRareDevicesOfAllNodesAreSearchedAtOnce(t *testing.T) {
 	tb, pl := world(), build(nil, all)
 	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "everywhere"},
 		API: &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "everywhere"}, Spec: resourcev1.ResourceSliceSpec{Driver: "gpu", AllNodes: new(true),
-			Pool: resourcev1.ResourcePool{Name: "net", Generation: 1, ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "d"}}}}})
+			Pool: resourcev1.ResourcePool{Name: "net", Generation: 1, ResourceSliceCount: 2}, Devices: []resourcev1.Device{{Name: "d"}}}}})
 	p := claim(tb, "one", 1)
 	s := pl.preFilter(tb, p).State.(*state)
 	in := &framework.Input{Table: tb, Pod: p, State: s}

@@ -60,7 +60,7 @@ func build(args *configv1.DynamicResourcesArgs, f feature.Features) *plugin {
 		binding:     bindingTimeout,
 		selectors:   devices.NewSelectors(AllocatorFeatures(f), f.DRAListTypeAttributes),
 		made:        map[types.UID]*pendingClaim{},
-		inventories: inventories{shares: f.DRAConsumableCapacity},
+		inventories: inventories{parts: f.DRAConsumableCapacity},
 	}
 	args = WithDefaults(args, f)
 	if timeout := args.BindingTimeout; timeout != nil {

@@ -54,10 +54,10 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 	}
 }
 
-// alone: the searches of one node are for others, too.
+// alone: the searches of one node are for others, too, unless something is rare about
+// the devices that several nodes can see.
 func (pl *plugin) alone(in *framework.Input) bool {
-	s := in.State.(*state)
-	return s.shared != nil && len(s.shared.Slices) == 0
+	return in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
 }
 
 // ask gives the verdict on one node, and the score, where search has the devices

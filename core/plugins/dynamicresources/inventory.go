@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,7 +19,16 @@ type inventory struct {
 	generation uint64 // of the numbers
 	// known: the numbers say all that the allocator sees of the node.
 	known   bool
-	devices []device // in the allocator's order
+	devices []device // the node's own, in the allocator's order
+	pools   []poolEnd
+	// selectors are those of shared devices that the node matches, in that version.
+	selectors, version uint64
+}
+
+// poolEnd is where a pool's devices end in the list.
+type poolEnd struct {
+	pool *table.DevicePool
+	to   int
 }
 
 // device is one device in numbers, of which 0 is for nothing.
@@ -31,6 +41,8 @@ type device struct {
 	pool     int32 // the place of its pool, likewise
 	held     int32 // what claims hold of it that share it
 	taken    bool  // a claim holds it whole
+	// elsewhere: the node sees the device, and cannot use it.
+	elsewhere bool
 	// measured: its capacity matters to claims that ask for none, too.
 	measured bool
 }
@@ -45,10 +57,11 @@ type content struct {
 // table at a time.
 type inventories struct {
 	table      *table.Table
-	shares     bool // claims can hold parts of devices
+	parts      bool // claims can hold parts of devices
 	rows       []inventory
 	generation uint64
 	read       int // inventories in this generation
+	shared     sharedDevices
 
 	numbers    map[string]int32 // of what has no other
 	contents   space[content]
@@ -84,7 +97,7 @@ func (i *inventories) full() bool {
 // long, they are given anew.
 func (i *inventories) makeRoom(t *table.Table) {
 	if i.table != t || i.full() && i.read > 4*len(i.rows) {
-		*i = inventories{table: t, shares: i.shares, generation: i.generation + 1, numbers: map[string]int32{},
+		*i = inventories{table: t, parts: i.parts, generation: i.generation + 1, numbers: map[string]int32{},
 			contents:   space[content]{numbers: map[string]int32{}},
 			capacities: space[*resourcev1.Device]{numbers: map[string]int32{}}, taints: space[[]resourcev1.DeviceTaint]{numbers: map[string]int32{}}}
 	}
@@ -102,24 +115,28 @@ func (i *inventories) of(t *table.Table, r table.Row) *inventory {
 	if revision := t.DevicesRevision(r); v.revision != revision || v.generation != i.generation {
 		i.read++
 		*v = inventory{revision: revision, generation: i.generation}
-		v.devices, v.known = i.readPools(t.DevicesOf(t.Name(r)))
+		v.devices, v.pools, v.known = i.readPools(t.DevicesOf(t.Name(r)))
+		v.version = i.shared.version - 1 // another one
 	}
 	if !v.known {
 		return nil
+	}
+	if v.version != i.shared.version {
+		v.selectors, v.version = i.shared.matching(t.Node(r)), i.shared.version
 	}
 	return v
 }
 
 // readPools reads the node's own pools; false where one is not as it should be, or
 // has what is rare.
-func (i *inventories) readPools(own []*table.DevicePool) (list []device, known bool) {
+func (i *inventories) readPools(own []*table.DevicePool) (list []device, ends []poolEnd, known bool) {
 	drawnOn := map[string]bool(nil)
 	for at, p := range own {
 		if len(p.Slices) == 0 {
 			continue // what is held of it is not on offer
 		}
-		if !p.Local || !sound(p) {
-			return nil, false
+		if !p.Local || !sound(p) || slices.ContainsFunc(p.Slices, func(s *resourcev1.ResourceSlice) bool { return s.Spec.PerDeviceNodeSelection != nil }) {
+			return nil, nil, false
 		}
 		from := len(list)
 		for _, s := range p.Slices {
@@ -127,12 +144,13 @@ func (i *inventories) readPools(own []*table.DevicePool) (list []device, known b
 				list = append(list, i.device(p, &s.Spec.Devices[j]))
 			}
 		}
+		ends = append(ends, poolEnd{p, len(list)})
 		if !slices.ContainsFunc(list[from:], func(d device) bool { return d.draws != 0 }) {
 			continue
 		}
 		left := i.countersOf(p, list[from:])
 		if left == 0 || drawnOn[p.Name] { // the allocator takes counters of pools of one name for the same
-			return nil, false
+			return nil, nil, false
 		}
 		if drawnOn == nil {
 			drawnOn = map[string]bool{}
@@ -144,15 +162,15 @@ func (i *inventories) readPools(own []*table.DevicePool) (list []device, known b
 			}
 		}
 	}
-	return list, !i.full()
+	return list, ends, !i.full()
 }
 
 // sound tells whether the pool is complete, and has nothing rare: devices that have
-// to be prepared go last, and some are for some nodes only.
+// to be prepared go last.
 func sound(p *table.DevicePool) bool {
 	names, first := map[string]bool{}, &p.Slices[0].Spec.Pool
 	for _, s := range p.Slices {
-		if s.Spec.Pool.Generation != first.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(p.Slices)) || s.Spec.PerDeviceNodeSelection != nil ||
+		if s.Spec.Pool.Generation != first.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(p.Slices)) ||
 			len(s.Spec.SharedCounters) > 0 && len(s.Spec.Devices) > 0 {
 			return false
 		}
@@ -195,7 +213,7 @@ func (i *inventories) readTaken(now *device, p *table.DevicePool, d *resourcev1.
 	for _, r := range p.Taken {
 		switch {
 		case r.Device != d.Name:
-		case !i.shares || r.ShareID == nil:
+		case !i.parts || r.ShareID == nil:
 			now.taken = true
 		default:
 			parts++
@@ -312,22 +330,41 @@ func appendQuantity(key []byte, q *resource.Quantity) []byte {
 
 func appendAttributes(key []byte, attributes map[resourcev1.QualifiedName]resourcev1.DeviceAttribute) []byte {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		a := attributes[name]
-		key = strconv.AppendQuote(key, string(name))
-		if a.StringValue != nil {
-			key = strconv.AppendQuote(append(key, 's'), *a.StringValue)
+		key = appendAttribute(strconv.AppendQuote(key, string(name)), attributes[name])
+	}
+	return key
+}
+
+func appendAttribute(key []byte, a resourcev1.DeviceAttribute) []byte {
+	if a.StringValue != nil {
+		key = strconv.AppendQuote(append(key, 's'), *a.StringValue)
+	}
+	if a.IntValue != nil {
+		key = strconv.AppendInt(append(key, 'i'), *a.IntValue, 36)
+	}
+	if a.BoolValue != nil {
+		key = strconv.AppendBool(append(key, 'b'), *a.BoolValue)
+	}
+	if a.StringValue == nil && a.IntValue == nil && a.BoolValue == nil {
+		text, _ := a.Marshal() // as above
+		key = strconv.AppendQuote(append(key, 'v'), string(text))
+	}
+	return append(key, ';')
+}
+
+// appendValues writes what a device has of the attributes: under the whole name, or,
+// where that begins with the driver's, under the rest.
+func (c *content) appendValues(key []byte, names []resourcev1.FullyQualifiedName) []byte {
+	for _, name := range names {
+		a, there := c.device.Attributes[resourcev1.QualifiedName(name)]
+		if domain, id, whole := strings.Cut(string(name), "/"); !there && whole && domain == c.driver {
+			a, there = c.device.Attributes[resourcev1.QualifiedName(id)]
 		}
-		if a.IntValue != nil {
-			key = strconv.AppendInt(append(key, 'i'), *a.IntValue, 36)
+		if there {
+			key = appendAttribute(append(key, '+'), a)
+		} else {
+			key = append(key, '-')
 		}
-		if a.BoolValue != nil {
-			key = strconv.AppendBool(append(key, 'b'), *a.BoolValue)
-		}
-		if a.StringValue == nil && a.IntValue == nil && a.BoolValue == nil {
-			text, _ := a.Marshal() // as above
-			key = strconv.AppendQuote(append(key, 'v'), string(text))
-		}
-		key = append(key, ';')
 	}
 	return key
 }

@@ -1,0 +1,217 @@
+package dynamicresources
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// sharedDevices are the devices that several nodes can see, in numbers. Which of them a
+// node sees depends on the node selectors that the node matches.
+type sharedDevices struct {
+	revision   uint64 // the table's DeviceRevision
+	generation uint64 // of the numbers
+	// plain: the numbers say all that the allocator sees of these devices.
+	plain     bool
+	pools     []*table.DevicePool // in the allocator's order
+	devices   [][]device          // of each pool's slices, one after the other
+	selectors []*match.NodeSelector
+	// version changes when the selectors do.
+	version uint64
+	seen    map[uint64][]poolOnNode // by the selectors that match, as bits
+}
+
+// poolOnNode is what a node can see of a pool.
+type poolOnNode struct {
+	pool    *table.DevicePool
+	devices []device
+}
+
+const (
+	// mostShared bounds the shared devices that are numbered, and what is taken of them.
+	mostShared = 1 << 10
+	// mostSelectors bounds their selectors.
+	mostSelectors = 64
+)
+
+// readShared brings the shared devices up to date. It tells whether they are plain: of
+// whole pools that draw on no counters. perDevice: devices may select nodes.
+func (i *inventories) readShared(t *table.Table, perDevice bool) (plain bool) {
+	s := &i.shared
+	if s.revision == t.DeviceRevision() && s.generation == i.generation {
+		return s.plain
+	}
+	before, version := s.selectors, s.version
+	*s = sharedDevices{revision: t.DeviceRevision(), generation: i.generation, pools: t.SharedDevicePools(), seen: map[uint64][]poolOnNode{}, version: version}
+	s.plain = i.numberShared(perDevice) && !i.full()
+	if i.full() {
+		i.read += len(i.rows) // none is read where these are not plain
+	}
+	if !slices.EqualFunc(before, s.selectors, func(a, b *match.NodeSelector) bool { return a.Key == b.Key }) {
+		s.version++
+	}
+	return s.plain
+}
+
+func (i *inventories) numberShared(perDevice bool) (plain bool) {
+	s, room := &i.shared, mostShared
+	for _, p := range s.pools {
+		var list []device
+		if room -= len(p.Taken); !sound(p) {
+			return false
+		}
+		for _, slice := range p.Slices {
+			if room -= len(slice.Spec.Devices); room < 0 || !s.addSelectors(slice, perDevice) {
+				return false
+			}
+			for j := range slice.Spec.Devices {
+				d := &slice.Spec.Devices[j]
+				if d.ConsumesCounters != nil {
+					return false
+				}
+				list = append(list, i.device(p, d))
+			}
+		}
+		s.devices = append(s.devices, list)
+	}
+	return true
+}
+
+// addSelectors adds the selectors of a slice; false where it is not plain where the
+// slice is.
+func (s *sharedDevices) addSelectors(slice *resourcev1.ResourceSlice, perDevice bool) bool {
+	spec := &slice.Spec
+	if spec.PerDeviceNodeSelection == nil {
+		return spec.SharedCounters == nil && s.add(spec.NodeName, spec.AllNodes, spec.NodeSelector)
+	}
+	if !perDevice || !*spec.PerDeviceNodeSelection || spec.SharedCounters != nil || spec.NodeName != nil || spec.AllNodes != nil || spec.NodeSelector != nil {
+		return false
+	}
+	for j := range spec.Devices {
+		if d := &spec.Devices[j]; !s.add(d.NodeName, d.AllNodes, d.NodeSelector) {
+			return false
+		}
+	}
+	return true
+}
+
+// add adds a selector where there is none like it; false where there are too many, or
+// it is not valid.
+func (s *sharedDevices) add(name *string, all *bool, by *v1.NodeSelector) bool {
+	selector, ok := reach(name, all, by)
+	if !ok || selector == nil || s.indexOf(selector) >= 0 {
+		return ok
+	}
+	s.selectors = append(s.selectors, selector)
+	return len(s.selectors) <= mostSelectors
+}
+
+func (s *sharedDevices) indexOf(selector *match.NodeSelector) int {
+	return slices.IndexFunc(s.selectors, func(o *match.NodeSelector) bool { return o.Key == selector.Key })
+}
+
+// reach is the selector of the nodes that something is for, nil for all; false where
+// that is not said in just one way, or not valid.
+func reach(name *string, all *bool, by *v1.NodeSelector) (selector *match.NodeSelector, ok bool) {
+	switch {
+	case name != nil && *name != "" && all == nil && by == nil:
+		return match.NewNodeSelector(nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{
+			{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{*name}}}}}}), true
+	case name == nil && all != nil && *all && by == nil:
+		return nil, true
+	case name == nil && all == nil && by != nil:
+		_, err := nodeaffinity.NewNodeSelector(by)
+		return match.NewNodeSelector(nil, by), err == nil
+	}
+	return nil, false
+}
+
+// matching are the selectors that the node matches, as bits.
+func (s *sharedDevices) matching(n *object.Node) (selectors uint64) {
+	for k, selector := range s.selectors {
+		if selector.Matches(n.Subject()) {
+			selectors |= 1 << k
+		}
+	}
+	return selectors
+}
+
+// seenBy is what nodes see that match these selectors. Of a slice in which each device
+// selects its nodes they see the other devices, too, but cannot use them.
+func (s *sharedDevices) seenBy(selectors uint64) []poolOnNode {
+	list, known := s.seen[selectors]
+	if known {
+		return list
+	}
+	reaches := func(name *string, all *bool, by *v1.NodeSelector) bool {
+		selector, _ := reach(name, all, by)
+		return selector == nil || selectors>>s.indexOf(selector)&1 == 1
+	}
+	for k, p := range s.pools {
+		on, rest := poolOnNode{pool: p}, s.devices[k]
+		for _, slice := range p.Slices {
+			spec, some := &slice.Spec, len(on.devices)
+			of := rest[:len(spec.Devices)]
+			rest = rest[len(spec.Devices):]
+			if spec.PerDeviceNodeSelection == nil {
+				if reaches(spec.NodeName, spec.AllNodes, spec.NodeSelector) {
+					on.devices = append(on.devices, of...)
+				}
+				continue
+			}
+			usable := false
+			for j, d := range of {
+				d.elsewhere = !reaches(spec.Devices[j].NodeName, spec.Devices[j].AllNodes, spec.Devices[j].NodeSelector)
+				usable = usable || !d.elsewhere
+				on.devices = append(on.devices, d)
+			}
+			if !usable {
+				on.devices = on.devices[:some]
+			}
+		}
+		if len(on.devices) > 0 {
+			list = append(list, on)
+		}
+	}
+	s.seen[selectors] = list
+	return list
+}
+
+// devicesOn are the devices that the node of the inventory sees, in the allocator's
+// order: by driver and pool.
+func (i *inventories) devicesOn(v *inventory) iter.Seq[*device] {
+	return func(yield func(*device) bool) {
+		from, seen := 0, i.shared.seenBy(v.selectors)
+		for k := 0; k <= len(v.pools); k++ {
+			for len(seen) > 0 && (k == len(v.pools) || comparePools(seen[0].pool, v.pools[k].pool) < 0) {
+				for j := range seen[0].devices {
+					if !yield(&seen[0].devices[j]) {
+						return
+					}
+				}
+				seen = seen[1:]
+			}
+			if k == len(v.pools) {
+				return
+			}
+			for ; from < v.pools[k].to; from++ {
+				if !yield(&v.devices[from]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func comparePools(a, b *table.DevicePool) int {
+	return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
+}
