@@ -97,6 +97,11 @@ type ClusterEventWithHint struct {
 	QueueingHintFn func(rejected *object.Pod, e *Event) bool
 }
 
+// Matches tells whether the event is one of them, whatever the hint says.
+func (w *ClusterEventWithHint) Matches(e *Event) bool {
+	return (w.Resource == e.Resource || w.Resource == WildCard) && w.ActionType&e.ActionType != 0
+}
+
 // QueuedPodInfo is a pod in the queue, as QueueSort plugins see it.
 type QueuedPodInfo struct {
 	Pod *object.Pod

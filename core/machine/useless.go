@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -20,8 +22,9 @@ import (
 // again, and the plugin is asked again.
 //
 // So all plugins that rejected the pod have to answer by the node alone, and one of
-// them has to reject it on the node now. The pod may not be able to preempt, as
-// preemption may have become possible on other nodes, too.
+// them has to reject it on the node now; or they answer by domains, and their own hint
+// says that the event does not help. The pod may not be able to preempt, as preemption
+// may have become possible on other nodes, too.
 func (m *Machine) useless(e *queue.Entry, event *framework.Event) (useless bool) {
 	row, ok := m.rowOf(event)
 	p, of := e.Pod, m.profiles[e.Pod.SchedulerName]
@@ -35,6 +38,9 @@ func (m *Machine) useless(e *queue.Entry, event *framework.Event) (useless bool)
 	}()
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
+		if pl != nil && pl.CellFilter != nil && !pending && !mayHelp(pl, p, event) {
+			continue // it lets the pod onto no other node than before
+		}
 		if pl == nil || pending || !answersByNode(pl, m.table, p) {
 			return false
 		}
@@ -78,6 +84,13 @@ func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 		return false
 	}
 	return (pl.Locality == framework.NodeOnly || pl.Locality == framework.NodeAndPods) && !signsObjects(pl, t, p)
+}
+
+// mayHelp tells whether the plugin's own hint says so.
+func mayHelp(pl *framework.Plugin, p *object.Pod, event *framework.Event) bool {
+	return slices.ContainsFunc(pl.EventsToRegister, func(w framework.ClusterEventWithHint) bool {
+		return w.Matches(event) && (w.QueueingHintFn == nil || w.QueueingHintFn(p, event))
+	})
 }
 
 // signsObjects tells whether the plugin's signature of the pod covers other objects,

@@ -175,11 +175,7 @@ func (q *Queue) callGatedByUnknown(called []*Entry, preCheck func(*object.Pod) b
 
 // registered tells whether the plugin registered events like this.
 func (p *plugin) registered(e *framework.Event) bool {
-	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return matches(&w, e) })
-}
-
-func matches(w *framework.ClusterEventWithHint, e *framework.Event) bool {
-	return (w.Resource == e.Resource || w.Resource == framework.WildCard) && w.ActionType&e.ActionType != 0
+	return e.Resource == framework.WildCard || slices.ContainsFunc(p.events, func(w framework.ClusterEventWithHint) bool { return w.Matches(e) })
 }
 
 // strategyFor asks the plugins that rejected the pod about the event.
@@ -217,7 +213,7 @@ func (q *Queue) strategyOf(p *plugin, pending bool, sofar strategy, pod *object.
 		return max(sofar, afterBackoff)
 	}
 	for i := range p.events {
-		if w := &p.events[i]; matches(w, e) && (w.QueueingHintFn == nil || q.runHint(p.name, w, pod, e)) {
+		if w := &p.events[i]; w.Matches(e) && (w.QueueingHintFn == nil || q.runHint(p.name, w, pod, e)) {
 			return answer
 		}
 	}
