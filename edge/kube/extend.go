@@ -97,12 +97,15 @@ func (x *Executor) startBindBy(e machine.BindByExtender) {
 	})
 }
 
-// calls are goroutines that wait for somebody outside, and end together.
+// calls are goroutines that wait for somebody outside, and end together. The outcome of
+// the last one may begin another while their end is awaited, which a WaitGroup does
+// not allow.
 type calls struct {
-	ctx context.Context
-	end context.CancelFunc
-	mu  sync.Mutex
-	wg  sync.WaitGroup
+	ctx   context.Context
+	end   context.CancelFunc
+	mu    sync.Mutex
+	n     int
+	quiet chan struct{} // closed when none is left; nil: nobody waits
 }
 
 func newCalls() *calls {
@@ -115,18 +118,45 @@ func newCalls() *calls {
 func (c *calls) start(f job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx.Err() == nil {
-		c.wg.Go(func() { f(c.ctx) })
+	if c.ctx.Err() != nil {
+		return
+	}
+	c.n++
+	go func() {
+		defer c.returned()
+		f(c.ctx)
+	}()
+}
+
+func (c *calls) returned() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.n == 0 && c.quiet != nil {
+		close(c.quiet)
+		c.quiet = nil
 	}
 }
 
-// leave waits until all calls have returned or ctx ends. It does not stop the calls
-// that still run.
+// none is closed when no call is left.
+func (c *calls) none() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == 0 {
+		quiet := make(chan struct{})
+		close(quiet)
+		return quiet
+	}
+	if c.quiet == nil {
+		c.quiet = make(chan struct{})
+	}
+	return c.quiet
+}
+
+// leave lets calls come to their end until ctx ends, then ends them, and does not wait
+// for those that still run.
 func (c *calls) leave(ctx context.Context) {
-	done := make(chan struct{})
-	go func() { c.wg.Wait(); close(done) }()
 	select {
-	case <-done:
+	case <-c.none():
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
@@ -134,16 +164,8 @@ func (c *calls) leave(ctx context.Context) {
 	c.end()
 }
 
-// wait lets calls come to their end until ctx ends, then ends them.
+// wait is leave, and waits for them.
 func (c *calls) wait(ctx context.Context) {
-	done := make(chan struct{})
-	go func() { c.wg.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-	c.mu.Lock()
-	c.end()
-	c.mu.Unlock()
-	<-done
+	c.leave(ctx)
+	<-c.none()
 }
