@@ -203,6 +203,10 @@ func subjectOf(e machine.Event) subject {
 		return named(objectKind(m.Kind), m.Namespace, m.Name)
 	case machine.ObjectGone:
 		return named(objectKind(e.Kind), e.Namespace, e.Name)
+	case machine.KindUnlisted:
+		return subject{of: "listing of " + objectKind(e.Kind)}
+	case machine.KindListed:
+		return subject{of: "listing of " + objectKind(e.Kind)}
 	}
 	return outcomeOf(e)
 }

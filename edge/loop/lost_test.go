@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 )
 
 // panicking panics the given number of times on what the test says.
@@ -119,6 +121,43 @@ func TestNewestStateIsGiven(t *testing.T) {
 			}
 		})
 	})
+}
+
+// That a kind cannot be listed is no news any more when it has been listed, and it is
+// not what is said of another kind: else pods would wait for good for a kind that is
+// there, or be placed without one that is not.
+func TestNewestListingIsGiven(t *testing.T) {
+	unlisted := func(k object.Kind) machine.Event { return machine.KindUnlisted{Kind: k} }
+	for name, tt := range map[string]struct{ told, want []machine.Event }{
+		"listed after all": {[]machine.Event{unlisted(object.ResourceClaims), machine.KindListed{Kind: object.ResourceClaims}},
+			[]machine.Event{machine.KindListed{Kind: object.ResourceClaims}}},
+		"two kinds": {[]machine.Event{unlisted(object.ResourceClaims), unlisted(object.PersistentVolumes)},
+			[]machine.Event{unlisted(object.ResourceClaims), unlisted(object.PersistentVolumes)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bad := panicking(1, func(e machine.Event) bool { return e == unlisted(object.ResourceClaims) })
+				given := map[machine.Event]bool{}
+				s := &script{panicOn: func(e machine.Event) bool {
+					panics := bad(e)
+					given[e] = !panics
+					return panics
+				}}
+				l := running(t, s, &recordingExecutor{}, Options{})
+				for _, e := range tt.told {
+					l.Post(e)
+				}
+				time.Sleep(time.Minute)
+				s.quietly(func() {
+					for e, taken := range given {
+						if taken != slices.Contains(tt.want, e) {
+							t.Errorf("%T %v was taken in: %t", e, e, taken)
+						}
+					}
+				})
+			})
+		})
+	}
 }
 
 // The outcome of an effect is given again; of a read, which grows old, that it
