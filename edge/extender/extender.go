@@ -140,10 +140,11 @@ func (x Extenders) Machine() []machine.Extender {
 }
 
 // Pod tells whether the pod's API object may be sent to one of them: they
-// manage the pod, or it may be a victim that they want to see as a whole.
+// manage the pod, or it may be a victim that they want to see as a whole, which it may
+// be before the API shows it bound.
 func (x Extenders) Pod(p *v1.Pod) bool {
 	for _, s := range x {
-		if p.Spec.NodeName == "" && s.Interested(p) || p.Spec.NodeName != "" && s.Preempt && !s.config.NodeCacheCapable {
+		if p.Spec.NodeName == "" && s.Interested(p) || s.Preempt && !s.config.NodeCacheCapable {
 			return true
 		}
 	}

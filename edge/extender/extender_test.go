@@ -303,7 +303,7 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%s: not interested", name)
 		}
 	}
-	if m[0].Interested(&v1.Pod{}) || !m[1].Interested(&v1.Pod{}) || !x[:1].Pod(&v1.Pod{Spec: v1.PodSpec{NodeName: "n"}}) || x[:1].Pod(&v1.Pod{}) || x[:1].Nodes() || !x.Nodes() {
+	if m[0].Interested(&v1.Pod{}) || !m[1].Interested(&v1.Pod{}) || !x[:1].Pod(&v1.Pod{Spec: v1.PodSpec{NodeName: "n"}}) || !x[:1].Pod(&v1.Pod{}) || x[1:2].Pod(with(func(s *v1.PodSpec, r v1.ResourceRequirements) { s.NodeName = "n" })) || x[:1].Nodes() || !x.Nodes() {
 		t.Error("interest in pods and nodes")
 	}
 }

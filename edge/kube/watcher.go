@@ -144,11 +144,15 @@ func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 		pod.API = p
 		return machine.PodSet{Pod: pod}
 	}
-	pod := decode.Pod(p)
+	return machine.PodSet{Pod: w.shown(decode.Pod(p), p)}
+}
+
+// shown is the pod with its API object where extenders may be told of it.
+func (w *Watcher) shown(pod *object.Pod, p *v1.Pod) *object.Pod {
 	if w.extenders != nil && w.extenders.Pod(p) {
 		pod.API = p
 	}
-	return machine.PodSet{Pod: pod}
+	return pod
 }
 
 func (w *Watcher) nodeSet(n *v1.Node) machine.Event {
@@ -226,7 +230,7 @@ func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 		return machine.PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: p.Spec.SchedulerName, Why: why}
 	}
 	bare := roomOf(p)
-	if caught(func() { e = machine.PodSet{Pod: decode.Pod(bare)} }) != nil {
+	if caught(func() { e = machine.PodSet{Pod: w.shown(decode.Pod(bare), p)} }) != nil {
 		return nil
 	}
 	if w.record != nil {

@@ -103,6 +103,17 @@ func TestBadObject(t *testing.T) {
 	}
 }
 
+// TestBadVictim: an extender may be told as a whole of a pod that runs and cannot be
+// decoded, as it may be a victim.
+func TestBadVictim(t *testing.T) {
+	p := versioned("runs", "3", "1")
+	p.Spec.NodeName = "n"
+	w := &Watcher{extenders: manager{of: "runs"}}
+	if e := w.insteadOfPod(p, nil).(machine.PodSet); e.Pod.API != p {
+		t.Errorf("it has %v", e.Pod.API)
+	}
+}
+
 // Over the wire: lists, then watches, with the selector that leaves finished
 // pods out; WatchList is tried first and refused.
 func TestSource(t *testing.T) {
