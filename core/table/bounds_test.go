@@ -206,3 +206,23 @@ func (t *Table) values(key string) int {
 	}
 	return 0
 }
+
+// TestManyImages: a node may list 50,000 images, others each time, and leaves nothing
+// of them behind.
+func TestManyImages(t *testing.T) {
+	tab := New()
+	for turn := range 3 {
+		n := &object.Node{Name: "a"}
+		for i := range 50_000 {
+			n.Images = append(n.Images, object.Image{Names: []string{fmt.Sprint("image-", (i+turn*25_000)%100_000)}, Bytes: int64(i)})
+		}
+		tab.SetNode(n)
+		atMost(t, "images", len(tab.images), 50_000)
+		if on := tab.Image(n.Images[0].Names[0]); on == nil || on.Nodes() != 1 {
+			t.Errorf("an image of the node: %+v", on)
+		}
+	}
+	check(t, tab)
+	tab.RemoveNode("a")
+	atMost(t, "images", len(tab.images), 0)
+}
