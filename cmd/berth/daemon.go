@@ -83,26 +83,36 @@ type daemon struct {
 	base   *url.URL
 	client *http.Client
 	close  func()
+	// anonymous: there is no kubeconfig, so no credentials are sent.
+	anonymous bool
 }
 
 // dial finds the way to the daemon.
 func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
+	base, err := url.Parse(d.url)
+	if d.url != auto && (err != nil || base.Scheme != "https" || base.Host == "" || strings.Trim(base.Path, "/") != "") {
+		return nil, fmt.Errorf("--daemon %s: must be like https://HOST:PORT, or auto", d.url)
+	}
 	config, err := loadKubeconfig(d.kubeconfig, d.context)
-	if err != nil {
+	anonymous := d.url != auto && err == errNoKubeconfig
+	if anonymous {
+		config = &rest.Config{}
+	} else if err != nil {
 		return nil, err
 	}
 	if d.url == auto {
 		return d.find(ctx, config)
 	}
-	base, err := url.Parse(d.url)
-	if err != nil || base.Scheme != "https" || base.Host == "" || strings.Trim(base.Path, "/") != "" {
-		return nil, fmt.Errorf("--daemon %s: must be like https://HOST:PORT, or auto", d.url)
-	}
 	to := rest.CopyConfig(config)
 	if err := d.trust(to); err != nil {
 		return nil, err
 	}
-	return dialAt(to, base, d.insecure, func() {})
+	way, err := dialAt(to, base, d.insecure, func() {})
+	if err != nil {
+		return nil, err
+	}
+	way.anonymous = anonymous
+	return way, nil
 }
 
 // dialAt makes a client for an address with the credentials of a configuration.
@@ -136,7 +146,7 @@ func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Res
 		return reply, nil
 	}
 	defer reply.Body.Close()
-	return nil, refusal(d.base, reply)
+	return nil, d.refusal(reply)
 }
 
 // hint says what to do about a certificate that is not trusted.
@@ -152,7 +162,8 @@ func hint(err error) string {
 const mostRefusal = 64 << 10
 
 // refusal is what an answer says that is none.
-func refusal(base *url.URL, reply *http.Response) error {
+func (d *daemon) refusal(reply *http.Response) error {
+	base := d.base
 	body, err := io.ReadAll(io.LimitReader(reply.Body, mostRefusal))
 	if err != nil {
 		return err
@@ -166,6 +177,12 @@ func refusal(base *url.URL, reply *http.Response) error {
 	}
 	var status struct{ Message string }
 	_ = json.Unmarshal(body, &status) // a Status of the API, or anything
+	switch reply.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		if d.anonymous {
+			return fmt.Errorf("%s: it does not know you (%d): there is no kubeconfig, so no credentials were sent; set KUBECONFIG, or give --kubeconfig FILE", base.Host, reply.StatusCode)
+		}
+	}
 	switch reply.StatusCode {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s: it does not know you (401): the credentials of the kubeconfig are not valid there", base.Host)

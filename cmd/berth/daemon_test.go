@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/records"
 )
@@ -163,6 +165,15 @@ func TestDaemonRefuses(t *testing.T) {
 	flags := scheduler(t, func(http.ResponseWriter, *http.Request) { t.Error("the token was sent to whom nobody trusts") })
 	if status, _, err := berth("", append([]string{"top"}, flags[:4]...)...); status != exitInvalid || !strings.Contains(err, "--daemon-ca") {
 		t.Errorf("an unknown certificate: %d %q", status, err)
+	}
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	home := clientcmd.RecommendedHomeFile
+	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "none")
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
+	none := append([]string{"top"}, scheduler(t, func(http.ResponseWriter, *http.Request) { t.Error("it knows nobody") })[2:]...)
+	if status, _, err := berth("", none...); status != exitInvalid || !strings.Contains(err, "it does not know you (401): there is no kubeconfig, so no credentials were sent") {
+		t.Errorf("without a kubeconfig: %d %q", status, err)
 	}
 	for args, want := range map[string]string{
 		"events":                              "which pod?",

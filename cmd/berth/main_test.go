@@ -246,7 +246,7 @@ users: [{name: u, user: {}}]
 		args []string
 		want string
 	}{
-		"no input":                  {nil, "nothing to simulate: give -f FILE or --kubeconfig FILE"},
+		"no input":                  {nil, "no cluster: give -f FILE or --kubeconfig FILE"},
 		"an unknown flag":           {[]string{"--fast"}, "unknown flag: --fast"},
 		"an unknown form":           {[]string{"-f", "testdata/small.yaml", "-o", "xml"}, "-o xml: must be table"},
 		"an argument":               {[]string{"-f", "testdata/small.yaml", "more"}, `unexpected argument "more"; give files with -f`},

@@ -58,7 +58,7 @@ var expansions = map[string]manifest.Expand{"auto": manifest.ExpandNew, "true": 
 
 func (s *source) check() error {
 	if len(s.files) == 0 && s.kubeconfig == "" {
-		return errors.New("nothing to simulate: give -f FILE or --kubeconfig FILE")
+		return errors.New("no cluster: give -f FILE or --kubeconfig FILE")
 	}
 	if slices.Contains(s.files, "") {
 		return errors.New("--filename: is empty; give a file, a directory or -")

@@ -52,7 +52,7 @@ func TestWhatIfInvalid(t *testing.T) {
 		"add-nodes 3":                    "add-nodes: wants a number and a shape",
 		"add-nodes none node-1":          `add-nodes: "none" is no number of nodes from 1 to 100000`,
 		"add-nodes 1 cores=4":            "add-nodes: cores: is no attribute of a node",
-		"add-nodes 1 cpu=four":           "add-nodes: cpu=four: ",
+		"add-nodes 1 cpu=four":           "add-nodes: cpu=four: is not a quantity, such as 500m, 2 or 1Gi",
 		"add-nodes 1 cpu=4,taint=x":      "add-nodes: the new node: node new-1: spec.taints[0].effect: ",
 		"scale deployment/web":           "scale: deployment/web: want WORKLOAD=NUMBER, such as deployment/web=5",
 		"scale deployment/wep=5":         "scale: there is no default/deployment/wep; did you mean default/deployment/web?",
@@ -70,5 +70,24 @@ func TestWhatIfInvalid(t *testing.T) {
 				t.Errorf("exit status %d, stdout %q, stderr %q, want %q", code, out, errs, want)
 			}
 		})
+	}
+}
+
+// A question of fit that cannot be answered is one line, which names the flag.
+func TestFitInvalid(t *testing.T) {
+	for words, want := range map[string]string{
+		"":                               "no pod is pending; name one with --pod",
+		"--pod web-abc-13":               "no pod is called web-abc-13; did you mean default/web-abc-11 or default/web-abc-12?",
+		"--nodes-like nod-3":             "--nodes-like: no node is called nod-3; did you mean node-3?",
+		"--nodes-like cpu=four":          "--nodes-like: cpu=four: is not a quantity, such as 500m, 2 or 1Gi",
+		"--nodes-like node-1 --pod pods": "--pod and --nodes-like: give one of them",
+	} {
+		args := append([]string{"fit", "-f", "testdata/zones.yaml"}, strings.Fields(words)...)
+		if strings.Contains(words, "nodes-like") {
+			args = append(args, "-f", "testdata/big-pods.yaml")
+		}
+		if code, out, errs := berth("", args...); code != exitInvalid || out != "" || errs != "berth: "+want+"\n" {
+			t.Errorf("%s: exit status %d, stdout %q, stderr %q, want %q", words, code, out, errs, want)
+		}
 	}
 }

@@ -216,6 +216,9 @@ func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, 
 			return nil, err
 		}
 		r, err := Run(set.Clone(), in, changes, Options{})
+		if cause := errors.Unwrap(err); n > 0 && cause != nil { // of the shape: without it the run went well
+			return nil, fmt.Errorf("--nodes-like: %w", cause)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -106,7 +106,7 @@ func (of *shape) set(key, value string) error {
 	case slices.Contains([]string{"cpu", "memory", "pods", "ephemeral-storage"}, key) || strings.HasPrefix(key, "hugepages-") || strings.Contains(key, "/"):
 		q, err := resource.ParseQuantity(value)
 		if err != nil {
-			return fmt.Errorf("%s=%s: %w", key, value, err)
+			return fmt.Errorf("%s=%s: is not a quantity, such as 500m, 2 or 1Gi", key, value)
 		}
 		of.node.Status.Allocatable[v1.ResourceName(key)] = q
 	default:
