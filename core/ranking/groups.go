@@ -188,12 +188,18 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 		if !g.hasBest(best) {
 			continue
 		}
+		g.trimList(g.top-g.lowest, x.stateOf(int32(id), g.top), x.states)
 		for _, r := range g.lists[g.top-g.lowest] {
-			if x.states[r] == x.stateOf(int32(id), g.top) {
-				f(r)
-			}
+			f(r)
 		}
 	}
+}
+
+// trimList takes the rows that left, whose state is another, out of one of the lists.
+func (g *Group) trimList(i int32, at rowState, states []rowState) {
+	list := g.lists[i]
+	g.lists[i] = slices.DeleteFunc(list, func(r table.Row) bool { return states[r] != at })
+	g.listed -= len(list) - len(g.lists[i])
 }
 
 // walkBest is eachBest without lists.
@@ -248,17 +254,16 @@ func (x *Index) addToList(id, score int32, r table.Row) {
 		g.lists, g.listed, g.lowest = nil, 0, unlisted
 		return
 	}
-	i := int(score - g.lowest)
-	for len(g.lists) <= i {
+	i := score - g.lowest
+	for len(g.lists) <= int(i) {
 		g.lists = append(g.lists, nil)
 	}
-	list := g.lists[i]
-	if before := len(list); before > 8+2*int(g.byScore[score]) {
-		at := x.stateOf(id, score)
-		slices.Sort(list)
-		list = slices.DeleteFunc(slices.Compact(list), func(r table.Row) bool { return x.states[r] != at })
-		g.listed -= before - len(list)
+	if before := len(g.lists[i]); before > 8+2*int(g.byScore[score]) {
+		slices.Sort(g.lists[i])
+		g.lists[i] = slices.Compact(g.lists[i])
+		g.listed -= before - len(g.lists[i])
+		g.trimList(i, x.stateOf(id, score), x.states)
 	}
-	g.lists[i] = append(list, r)
+	g.lists[i] = append(g.lists[i], r)
 	g.listed++
 }

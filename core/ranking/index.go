@@ -164,15 +164,17 @@ func (x *Index) update(rows []table.Row, found *Answers) bool {
 // fill is Update for rows that are not counted yet, and whose groups are the shared
 // combinations.
 func (x *Index) fill(rows []table.Row, found *Answers) bool {
-	groups, bits, signs := x.shape.Shared.of, x.bits&31, int64(0)
+	bits, signs := x.bits&31, int64(0)
+	filters, scores := found.Filter[:len(rows)], found.Score[:len(rows)]
+	states := x.states
+	groups := x.shape.Shared.of[:len(states)]
 	for i, r := range rows {
-		if found.Filter[i] == Feasible {
-			score := found.Score[i]
-			signs |= score
-			x.states[r] = rowState(groups[r])<<bits | rowState(score)
+		if filters[i] == Feasible {
+			signs |= scores[i]
+			states[r] = rowState(groups[r])<<bits | rowState(scores[i])
 			continue
 		}
-		x.states[r], _ = x.stateFor(r, vacant, found, i)
+		states[r], _ = x.stateFor(r, vacant, found, i)
 	}
 	return signs >= 0 // no score is negative
 }
