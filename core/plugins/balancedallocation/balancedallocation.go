@@ -163,7 +163,8 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 // times the distance is next to an integer. There the evenness is computed as v1.36
 // does. The distance is held in units of 2^-32, for one comparison to tell.
 func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64) {
-	headroom, evenness, requestCPU, requestMemory := t.Headroom(), t.Evenness(), float64(cpu), float64(memory)
+	headroom, requestCPU, requestMemory := t.Headroom(), float64(cpu), float64(memory)
+	evenness, out := t.Evenness()[:len(headroom)], out[:len(rows)]
 	two := [2]column{columnOf(t, table.CPU, cpu), columnOf(t, table.Memory, memory)}
 	for i, r := range rows {
 		h := &headroom[r]
@@ -177,7 +178,7 @@ func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64
 		distance := int64((withCPU - withMemory) * (50 * unit))
 		distance = max(distance, -distance)
 		switch with := 99 - distance>>unitBits; {
-		case h.CPU.Inverse == 0 || h.Memory.Inverse == 0:
+		case h.CPU.Inverse*h.Memory.Inverse == 0:
 			out[i] = scoreAny(two[:], r)
 		case uint32(distance+margin) < 2*margin:
 			out[i] = rating(apart(two[0].with(r), two[1].with(r)), int64(evenness[r]))
@@ -212,8 +213,8 @@ func scoreAny(columns []column, r table.Row) int64 {
 	return rating(evenness(columns, r, true), evenness(columns, r, false))
 }
 
-// rating compares two evennesses.
-func rating(with, without int64) int64 { return 50 + (50+with-without)/2 }
+// rating compares two evennesses, each from 50 to 100.
+func rating(with, without int64) int64 { return 50 + (50+with-without)>>1 }
 
 // evenness is 100 when all fractions in use are equal, and falls with their
 // standard deviation. Operations and their order are v1.36's, so that cutting

@@ -176,10 +176,10 @@ func least(c column, rows []table.Row, out []int64) {
 // leastOfTwo is score for least, CPU and memory, in one pass.
 func leastOfTwo(t *table.Table, cpu, memory *share, rows []table.Row, out []int64) {
 	headroom, weights := t.Headroom(), cpu.weight+memory.weight
-	requestCPU, requestMemory := cpu.request, memory.request
+	requestCPU, requestMemory, out := cpu.request, memory.request, out[:len(rows)]
 	for i, r := range rows {
 		h := &headroom[r]
-		if h.CPU.Inverse == 0 || h.Memory.Inverse == 0 {
+		if h.CPU.Inverse*h.Memory.Inverse == 0 {
 			out[i] = leastSlowly(cpu.column(t, table.CPU), memory.column(t, table.Memory), r)
 			continue
 		}
