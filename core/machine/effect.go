@@ -116,9 +116,4 @@ const (
 	ReasonPreempted        EventReason = "Preempted" // the pod is a victim
 )
 
-func (m *Machine) emit(e Effect) {
-	if m.effects == nil {
-		m.effects = make([]Effect, 0, 2) // a decision's record and its binding
-	}
-	m.effects = append(m.effects, e)
-}
+func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }

@@ -39,7 +39,7 @@ func TestRepair(t *testing.T) {
 		if e == nil {
 			t.Fatal("no pod is ready")
 		}
-		return newAttempt(m.pods[e.Pod.UID])
+		return m.newAttempt(m.pods[e.Pod.UID])
 	}
 	assume := func(m *Machine) *bindingCycle {
 		row, _ := m.table.Find("n")

@@ -24,18 +24,22 @@ type attempt struct {
 	binding *bindingCycle // room for it
 }
 
-func newAttempt(ps *podState) *attempt {
+func (m *Machine) newAttempt(ps *podState) *attempt {
 	p := ps.entry.Pod
 	all := &struct { // in one piece, as most attempts need all of it
 		attempt
-		record decision.Decision
-		cycle  bindingCycle
+		record  decision.Decision
+		cycle   bindingCycle
+		effects [2]Effect // the record and the binding
 	}{
 		attempt: attempt{state: ps, pod: p, profile: ps.request.Profile, request: ps.request},
 		record: decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName,
 			Attempt: ps.entry.Attempts(), Flushed: ps.entry.Flushed()},
 	}
 	all.attempt.record, all.attempt.binding = &all.record, &all.cycle
+	if m.effects == nil {
+		m.effects = all.effects[:0]
+	}
 	return &all.attempt
 }
 
@@ -52,7 +56,7 @@ func (m *Machine) scheduleOne() {
 		return
 	}
 	m.overcommits.counting = true
-	a := newAttempt(ps)
+	a := m.newAttempt(ps)
 	a.record.NodesTotal = m.table.Live()
 	m.lookAheadFrom(e.Pod)
 	var c *bindingCycle

@@ -270,6 +270,9 @@ func (t *Table) RemovePod(uid types.UID) bool {
 
 func (t *Table) put(pl *Placed) {
 	r := pl.Row
+	if t.pods[r] == nil {
+		t.pods[r] = make([]*Placed, 0, 4) // few rows have fewer pods for long
+	}
 	pl.at = len(t.pods[r])
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
