@@ -27,11 +27,6 @@ import (
 	"github.com/berth-scheduler/berth/edge/trace"
 )
 
-// gcPercent is how much the heap may grow between collections, where GOGC does
-// not say. Most of the heap is the picture of the cluster, which stays; what is
-// decoded on the way to it soon goes.
-const gcPercent = 200
-
 // closeTime is how long the endpoint waits for requests when it is closed.
 const closeTime = 500 * time.Millisecond
 
@@ -45,7 +40,7 @@ func start(o *options) error {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(daemon.GCPercent)
 	}
 	logger := klog.Background()
 	if v := logger.V(2); v.Enabled() {

@@ -52,6 +52,11 @@ const stuckLimit = 30 * time.Second
 // stuckLogTime is how long the line may take that says so.
 const stuckLogTime = time.Second
 
+// GCPercent is how much the heap may grow between collections, where GOGC does
+// not say. Most of the heap is the picture of the cluster, which stays; what is
+// decoded on the way to it soon goes.
+const GCPercent = 200
+
 // Daemon is a scheduler with all its parts.
 type Daemon struct {
 	logger   klog.Logger

@@ -9,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-scheduler/berth/edge/daemon"
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
@@ -75,6 +77,9 @@ func newTurnCommand() *cobra.Command {
 }
 
 func (t turn) run(w io.Writer) (err error) {
+	if t.Scheduler == Berth && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(daemon.GCPercent) // as the daemon does
+	}
 	var result any
 	switch {
 	case t.Scale != nil:
