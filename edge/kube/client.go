@@ -1,18 +1,21 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	resourcev1api "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -52,6 +55,8 @@ type Clients struct {
 	Events   *Poster        // events.k8s.io
 	Series   rest.Interface // of events.k8s.io
 
+	protobuf bool // objects come in protobuf
+
 	held func() bool
 }
 
@@ -73,7 +78,8 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 		}
 		return c.RESTClient()
 	}
-	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true), Volumes: core(true), held: held}
+	clients := &Clients{Watch: core(false), Bind: core(true), Status: core(true), Volumes: core(true), held: held,
+		protobuf: strings.HasPrefix(cmp.Or(config.AcceptContentTypes, config.ContentType), runtime.ContentTypeProtobuf)}
 	read, err := corev1.NewForConfig(separate(config, true, func() bool { return true }))
 	if err != nil {
 		errs = append(errs, err)

@@ -16,9 +16,10 @@ type relay struct {
 	stop    sync.Once
 }
 
-func newRelay(of watch.Interface, change func(watch.Event) watch.Event) *relay {
+// newRelay passes the first events on before those of the watch.
+func newRelay(of watch.Interface, change func(watch.Event) watch.Event, first ...watch.Event) *relay {
 	r := &relay{Interface: of, change: change, events: make(chan watch.Event), stopped: make(chan struct{})}
-	go r.pass()
+	go r.pass(first)
 	return r
 }
 
@@ -31,19 +32,32 @@ func (r *relay) Stop() {
 	r.Interface.Stop()
 }
 
-func (r *relay) pass() {
+func (r *relay) pass(first []watch.Event) {
 	defer close(r.events)
+	for _, e := range first {
+		if !r.send(e) {
+			return
+		}
+	}
 	for e := range r.Interface.ResultChan() {
-		select {
-		case <-r.stopped:
-			return
-		default:
-		}
-		select {
-		case r.events <- r.change(e):
-		case <-r.stopped:
+		if !r.send(r.change(e)) {
 			return
 		}
+	}
+}
+
+// send reports false after Stop.
+func (r *relay) send(e watch.Event) bool {
+	select {
+	case <-r.stopped:
+		return false
+	default:
+	}
+	select {
+	case r.events <- e:
+		return true
+	case <-r.stopped:
+		return false
 	}
 }
 

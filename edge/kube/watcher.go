@@ -52,6 +52,7 @@ func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logge
 	nodes := newStore("nodes", post, s.guarded(entries(s.nodeSet), insteadOfNode), func(o owner) machine.Event {
 		return machine.NodeGone{Name: o.Name}
 	})
+	nodes.protobuf = c.protobuf
 	nodes.reflect(c.Watch, &v1.Node{}, "", logger)
 	budgets := newStore("poddisruptionbudgets", post, s.guarded(entries(budgetSet), nil), func(o owner) machine.Event {
 		return machine.BudgetGone{Namespace: o.Namespace, Name: o.Name}
@@ -64,6 +65,7 @@ func NewWatcher(c *Clients, kinds []object.Kind, post func(machine.Event), logge
 	pods := newStore("pods", post, s.guarded(entries(s.podSet), s.insteadOfPod), func(o owner) machine.Event {
 		return machine.PodGone{UID: o.uid, Namespace: o.Namespace, Name: o.Name}
 	})
+	pods.protobuf = c.protobuf
 	pods.reflect(c.Watch, &v1.Pod{}, unfinished, logger)
 	s.stores = append(s.selectorOwners(c, post), nodes, namespaces, budgets, pods)
 	for _, kind := range kinds {
@@ -282,6 +284,9 @@ type store struct {
 	reflector *cache.Reflector
 	run       func(context.Context) // the reflector, or what stands in for it
 	seen      map[types.NamespacedName]owner
+	protobuf  bool // what there are many of comes in protobuf: see listedAtFirst
+	tried     bool // whether the first list has been read without the reflector
+	streamed  bool // and what Replace is told of next is what it has posted
 	core      coreAudit
 	synced    chan struct{} // closed when a whole list has been posted
 
@@ -305,9 +310,13 @@ func newStore(name string, post func(machine.Event), entry func(any) *entry, gon
 
 func (s *store) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
 	s.selector = selector
-	s.reflectBy(cache.NewFilteredListWatchFromClient(client, s.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
+	lw := cache.NewFilteredListWatchFromClient(client, s.name, metav1.NamespaceAll, func(o *metav1.ListOptions) {
 		o.FieldSelector = selector
-	}), client, kind, logger)
+	})
+	if o, ok := kind.(protobufObject); ok && s.protobuf {
+		lw = s.listedAtFirst(client, o, lw)
+	}
+	s.reflectBy(lw, client, kind, logger)
 }
 
 // reflectBy has the store filled by lists and watches.
@@ -384,6 +393,24 @@ func (s *store) Replace(list []any, version string) error {
 	s.compare(list, version)
 	s.tell(version)
 	s.tellAgain()
+	if !s.streamed {
+		s.removeOthers(list)
+	}
+	s.streamed = false
+	for i, obj := range list {
+		list[i] = nil // decoded once, the API object can go
+		if err := s.Update(obj); err != nil {
+			return err
+		}
+	}
+	s.complete()
+	s.replaced(version)
+	s.begun(nil)
+	return nil
+}
+
+// removeOthers removes what the list does not hold.
+func (s *store) removeOthers(list []any) {
 	listed := make(map[types.NamespacedName]bool, len(list))
 	for _, obj := range list {
 		if o, ok := ownerOf(obj); ok {
@@ -395,16 +422,6 @@ func (s *store) Replace(list []any, version string) error {
 			s.remove(name)
 		}
 	}
-	for i, obj := range list {
-		list[i] = nil // decoded once, the API object can go
-		if err := s.Update(obj); err != nil {
-			return err
-		}
-	}
-	s.complete()
-	s.replaced(version)
-	s.begun(nil)
-	return nil
 }
 
 // Resync does nothing: there is no state to repeat.

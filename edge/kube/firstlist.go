@@ -1,0 +1,79 @@
+package kube
+
+import (
+	"context"
+	"io"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// listedAtFirst has the reflector's first list come as a list. client-go would have it
+// come as a watch, object by object, which costs the API server twice as much. Each
+// object is posted when it has been read, so that the list is never held as a whole,
+// and the machine takes it in meanwhile: it decides nothing before all is there. The
+// reflector sees the watch that follows, and that the list is over. It is tried once: if
+// the list fails, the reflector goes on as it always does, and Replace puts right what
+// was posted.
+func (s *store) listedAtFirst(client rest.Interface, kind protobufObject, lw *cache.ListWatch) *cache.ListWatch {
+	open := lw.WatchFuncWithContext
+	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		if o.SendInitialEvents == nil || s.tried {
+			return open(ctx, o)
+		}
+		s.tried = true
+		version, err := s.stream(ctx, client, kind)
+		if err != nil {
+			s.logger.V(2).Info("Failed to read the first list", "resource", s.resource(), "err", err)
+			return open(ctx, o)
+		}
+		after := o
+		after.SendInitialEvents, after.ResourceVersionMatch, after.ResourceVersion = nil, "", version
+		w, err := open(ctx, after)
+		if err != nil {
+			return nil, err
+		}
+		s.streamed = true
+		end := emptyLike(kind)
+		end.SetResourceVersion(version)
+		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		return newRelay(w, unchanged, watch.Event{Type: watch.Bookmark, Object: end}), nil
+	}
+	return lw
+}
+
+// protobufObject is an object of the API, which reads itself from protobuf.
+type protobufObject interface {
+	runtime.Object
+	metav1.Object
+	Unmarshal([]byte) error
+}
+
+func emptyLike(kind protobufObject) protobufObject {
+	return reflect.New(reflect.TypeOf(kind).Elem()).Interface().(protobufObject)
+}
+
+// stream lists the objects, and posts each as it comes. It returns the list's version.
+func (s *store) stream(ctx context.Context, client rest.Interface, kind protobufObject) (string, error) {
+	o := metav1.ListOptions{FieldSelector: s.selector}
+	body, err := client.Get().Resource(s.name).VersionedParams(&o, metav1.ParameterCodec).Stream(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	version, err := readList(body, func(b []byte) error {
+		o := emptyLike(kind)
+		if err := o.Unmarshal(b); err != nil {
+			return err
+		}
+		return s.Update(o)
+	})
+	if err == nil {
+		_, err = io.Copy(io.Discard, body)
+	}
+	return version, err
+}

@@ -1,0 +1,123 @@
+package kube
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	protobufMagic = "k8s\x00"
+	// maxObject is the largest object that is read, in bytes. etcd takes 1.5 MiB, unless
+	// it is told otherwise.
+	maxObject = 64 << 20
+)
+
+// Fields of the messages: what is in runtime.Unknown, and a list of any kind.
+const (
+	unknownRaw                = 2
+	listMetadata, listObjects = 1, 2
+)
+
+var errNoProtobuf = errors.New("the list is not in protobuf")
+
+// readList reads a list in protobuf object by object. It returns the list's version.
+// The bytes of an object are valid until the next one is read.
+func readList(body io.Reader, object func([]byte) error) (version string, err error) {
+	r := bufio.NewReader(body)
+	magic := make([]byte, len(protobufMagic))
+	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != protobufMagic {
+		return "", errors.Join(errNoProtobuf, err)
+	}
+	for {
+		field, length, err := readField(r)
+		switch {
+		case err != nil:
+			return "", noEOF(err)
+		case field == unknownRaw:
+			return readObjects(io.LimitReader(r, length), length, object)
+		}
+		if _, err := io.CopyN(io.Discard, r, length); err != nil {
+			return "", noEOF(err)
+		}
+	}
+}
+
+// readObjects reads the list itself, which has that many bytes.
+func readObjects(body io.Reader, size int64, object func([]byte) error) (version string, err error) {
+	counted := &io.LimitedReader{R: body, N: size}
+	r := bufio.NewReaderSize(counted, 1<<16)
+	var buffer []byte
+	for {
+		field, length, err := readField(r)
+		if err == io.EOF && counted.N == 0 {
+			return version, nil
+		}
+		if err != nil {
+			return "", noEOF(err)
+		}
+		if length > maxObject {
+			return "", fmt.Errorf("an object of %d bytes", length)
+		}
+		buffer = slices.Grow(buffer[:0], int(length))[:length]
+		if _, err := io.ReadFull(r, buffer); err != nil {
+			return "", noEOF(err)
+		}
+		switch field {
+		case listMetadata:
+			var head metav1.ListMeta
+			err = head.Unmarshal(buffer)
+			version = head.ResourceVersion
+		case listObjects:
+			err = object(buffer)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// readField reads up to the next field that has a length: its number and its length.
+// io.EOF is an end where a field may end.
+func readField(r *bufio.Reader) (number uint64, length int64, err error) {
+	for {
+		key, err := binary.ReadUvarint(r)
+		if err != nil {
+			return 0, 0, err
+		}
+		skip := 0
+		switch key & 7 {
+		case 0:
+			_, err = binary.ReadUvarint(r)
+		case 1:
+			skip = 8
+		case 2:
+			n, err := binary.ReadUvarint(r)
+			if n > math.MaxInt64 {
+				return 0, 0, fmt.Errorf("field %d of %d bytes", key>>3, n)
+			}
+			return key >> 3, int64(n), noEOF(err)
+		case 5:
+			skip = 4
+		default:
+			return 0, 0, fmt.Errorf("field %d of type %d", key>>3, key&7)
+		}
+		if _, cut := r.Discard(skip); cut != nil || err != nil {
+			return 0, 0, noEOF(errors.Join(err, cut))
+		}
+	}
+}
+
+// noEOF has an end in the middle of a message be an error of its own.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
