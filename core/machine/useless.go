@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -8,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/recovered"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -31,13 +33,16 @@ func (m *Machine) useless(e *queue.Entry, event *framework.Event) (useless bool)
 	if !ok || of == nil || e.NominatedNode() != "" || m.extendersOf(p) != nil || m.mayPreempt(of, p) {
 		return false
 	}
+	asked := ""
 	defer func() {
-		if recover() != nil { // a plugin's: its attempt will say so
+		if r := recover(); r != nil { // a plugin's
+			m.panicked(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", asked), r))
 			useless = false
 		}
 	}()
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
+		asked = name
 		if pl != nil && pl.CellFilter != nil && !pending && !mayHelp(pl, p, event) {
 			continue // it lets the pod onto no other node than before
 		}
