@@ -90,6 +90,9 @@ func (r *Result) write(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(r.Faults)) {
 		fmt.Fprintf(w, "%4d  %s\n", r.Faults[name], name)
 	}
+	if r.Left > 0 {
+		fmt.Fprintf(w, "%d times a replica ended as it had lost the lease\n", r.Left)
+	}
 	fmt.Fprintf(w, "all bound %.1f s after the last fault; peak memory of a replica %.0f MiB\n", r.Settled.Seconds(), r.PeakMiB)
 	for _, v := range r.Violations {
 		fmt.Fprintln(w, "VIOLATION:", v)

@@ -140,6 +140,8 @@ func (e *enemy) pause(ctx context.Context, least, most time.Duration) {
 
 // restart ends a replica and starts it again after a while.
 func (e *enemy) restart(ctx context.Context, r *replica, by syscall.Signal) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
 	if p := r.running(); p != nil {
 		if by == syscall.SIGKILL {
 			p.Kill()

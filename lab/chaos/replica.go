@@ -21,9 +21,16 @@ type replica struct {
 	proxy   *proxy.Proxy
 	binary  string
 
+	changing sync.Mutex // held by who ends or starts the process
+
 	mu      sync.Mutex
 	process *cluster.Scheduler // nil: it is down
+	left    int                // how often a process ended by itself, as it had lost the lease
+	deaths  []string           // of processes that ended in another way
 }
+
+// exitLost is the exit status of a scheduler that has lost its lease.
+const exitLost = 1
 
 func newReplica(c *cluster.Cluster, number int, binary string) (*replica, error) {
 	upstream, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(cluster.Berth))
@@ -60,6 +67,7 @@ func (r *replica) running() *cluster.Scheduler {
 	if r.process != nil {
 		select {
 		case <-r.process.Done():
+			r.note(r.process)
 			r.process = nil
 		default:
 		}
@@ -67,7 +75,38 @@ func (r *replica) running() *cluster.Scheduler {
 	return r.process
 }
 
-// leads says whether this replica wrote the lease last.
+// note keeps why the process ended, if nobody had ended it.
+func (r *replica) note(p *cluster.Scheduler) {
+	switch err := p.Death(); {
+	case err == nil:
+	case p.ExitStatus() == exitLost:
+		r.left++
+	default:
+		r.deaths = append(r.deaths, fmt.Sprintf("replica %d: %v", r.number, err))
+	}
+}
+
+// ends is how often a process ended as it had lost the lease, and how others ended
+// by themselves.
+func (r *replica) ends() (left int, deaths []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.left, r.deaths
+}
+
+// revive starts the process again if it has ended by itself.
+func (r *replica) revive(ctx context.Context) error {
+	if !r.changing.TryLock() {
+		return nil
+	}
+	defer r.changing.Unlock()
+	if r.running() != nil {
+		return nil
+	}
+	return r.start(ctx)
+}
+
+// leader is the replica that wrote the lease last.
 func leader(replicas []*replica) *replica {
 	all := requests(replicas)
 	for i := len(all) - 1; i >= 0; i-- {

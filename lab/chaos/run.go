@@ -33,6 +33,7 @@ type Result struct {
 	Changes          int           // of pods that were seen
 	Bindings         int           // that replicas sent
 	Settled          time.Duration // from the last fault until every pod was bound
+	Left             int           // how often a replica ended by itself, as it had lost the lease
 	PeakMiB          float64       // of the replica that took most, at the end
 	Violations       []string
 }
@@ -79,6 +80,11 @@ func prepare(ctx context.Context, c *cluster.Cluster, w *workload, h *history) e
 
 // play runs workload and enemy for the time, and then looks at the end.
 func (e *enemy) play(ctx context.Context, o Options, w *workload, h *history) (*Result, error) {
+	supervised, end := context.WithCancel(ctx)
+	var supervisor sync.WaitGroup
+	supervisor.Go(func() { e.supervise(supervised) })
+	defer supervisor.Wait()
+	defer end()
 	raging, cancel := context.WithTimeout(ctx, o.Time)
 	defer cancel()
 	var together sync.WaitGroup
@@ -96,9 +102,6 @@ func (e *enemy) play(ctx context.Context, o Options, w *workload, h *history) (*
 	e.say("all faults are healed")
 	r := &Result{Seed: o.Seed, Faults: e.counts, Created: w.created.Load(), Deleted: w.deleted.Load()}
 	settled := time.Now()
-	if err := e.revive(ctx); err != nil {
-		return nil, err
-	}
 	if err := w.settle(ctx); err != nil {
 		return nil, err
 	}
@@ -121,6 +124,11 @@ func (e *enemy) play(ctx context.Context, o Options, w *workload, h *history) (*
 	r.Changes = h.changes
 	over, err := e.cluster.Overcommitted(ctx)
 	r.Violations = append(r.Violations, over...)
+	for _, x := range e.replicas {
+		left, deaths := x.ends()
+		r.Left += left
+		r.Violations = append(r.Violations, deaths...)
+	}
 	r.PeakMiB = e.peak()
 	return r, errors.Join(err, context.Cause(ctx))
 }
@@ -138,17 +146,19 @@ func everySecond(ctx context.Context, f func(time.Time)) {
 	}
 }
 
-// revive starts the replicas that have ended by themselves, as a supervisor
-// would: a leader that loses its lease ends.
-func (e *enemy) revive(ctx context.Context) error {
+// supervise starts the replicas that end by themselves again, as a kubelet does.
+func (e *enemy) supervise(ctx context.Context) {
+	var all sync.WaitGroup
 	for _, r := range e.replicas {
-		if r.running() == nil {
-			if err := r.start(ctx); err != nil {
-				return err
-			}
-		}
+		all.Go(func() {
+			everySecond(ctx, func(time.Time) {
+				if err := r.revive(ctx); err != nil && ctx.Err() == nil {
+					e.say("%v", err)
+				}
+			})
+		})
 	}
-	return nil
+	all.Wait()
 }
 
 // await waits until every pod has a node and returns those that have none.

@@ -212,7 +212,7 @@ func (c *Cluster) launch(name string, environment []string, program string, argu
 	c.mu.Unlock()
 	go func() {
 		<-p.done
-		if err := p.death(); err != nil {
+		if err := p.Death(); err != nil {
 			select {
 			case c.failed <- err:
 			default: // the first death is the one to look at

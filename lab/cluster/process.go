@@ -96,9 +96,9 @@ func (p *Process) signal(s syscall.Signal) {
 	_ = p.command.Process.Signal(s)
 }
 
-// death describes an end that nobody asked for: nil if it was asked for.
+// Death describes an end that nobody asked for: nil if it was asked for.
 // Call it after Done.
-func (p *Process) death() error {
+func (p *Process) Death() error {
 	if p.expected.Load() {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (p *Process) waitUntil(ctx context.Context, interval time.Duration, ready f
 		}
 		select {
 		case <-p.done:
-			if death := p.death(); death != nil {
+			if death := p.Death(); death != nil {
 				return death
 			}
 			return fmt.Errorf("%s was stopped before it was ready", p.Name)

@@ -34,7 +34,7 @@ func TestDeathIsTold(t *testing.T) {
 	for _, test := range tests {
 		p := shell(t, test.script)
 		<-p.Done()
-		err := p.death()
+		err := p.Death()
 		for _, want := range test.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: death is %v, want %q in it", test.script, err, want)
@@ -49,7 +49,7 @@ func TestStopIsNoDeath(t *testing.T) {
 	if err := p.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.death(); err != nil {
+	if err := p.Death(); err != nil {
 		t.Errorf("a stopped process is called dead: %v", err)
 	}
 }
