@@ -107,3 +107,21 @@ func TestSharedDevicesMoveToAnotherZone(t *testing.T) {
 		}
 	}
 }
+
+// Two claims of a pod can have the same device where claims share it: a node with one is
+// not like a node with none.
+func TestClaimsOfAPodShareADevice(t *testing.T) {
+	tb, pl := zones("a", "b"), build(nil, all)
+	d, b := soundDevice("d"), "b"
+	d.AllowMultipleAllocations = new(true)
+	showPool(tb, "b", resourcev1.ResourceSliceSpec{NodeName: &b}, d)
+	p := claim(tb, "one", 1)
+	p.Claims = append(p.Claims, claim(tb, "two", 1).Claims...)
+	in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
+	for node, want := range map[string]framework.Verdict{"a": tooLittle, "b": framework.Fits} {
+		row, _ := tb.Find(node)
+		if got, err := pl.allocateAlike(in, row, tb.Node(row), in.State.(*state).open); got.verdict != want {
+			t.Errorf("node %s: %+v %v, want verdict %d", node, got, err, want)
+		}
+	}
+}
