@@ -4,9 +4,11 @@ import (
 	"errors"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 )
@@ -180,6 +182,7 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 			for _, o := range e.Writes[i].Result {
 				w.Cluster.SetObject(o)
 			}
+			w.patchPod(&e.Writes[i])
 			if at := &e.Writes[i].Object; e.Writes[i].Delete {
 				w.Cluster.DeleteObject(at.Kind, at.Namespace, at.Name)
 			}
@@ -200,6 +203,16 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 		return machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err}
 	}
 	return nil
+}
+
+// patchPod has the pod take what its devices take of its node's resources.
+func (w *World) patchPod(write *framework.Write) {
+	status, _ := write.Patch["status"].(map[string]any)
+	taken, says := status["nodeAllocatableResourceClaimStatuses"]
+	if p := w.Cluster.Pod(write.Object.Key()); says && write.Object.Kind == object.Pods && p != nil && p.Claiming != nil {
+		list, _ := taken.([]v1.NodeAllocatableResourceClaimStatus)
+		w.Cluster.SetPod(p.With(list))
+	}
 }
 
 func (w *World) bind(p *object.Pod, node string) machine.Event {

@@ -34,7 +34,13 @@ type Pod struct {
 
 	Gates  []string // spec.schedulingGates, in the pod's order
 	Demand resource.Demand
-	Limits *resource.Vector // nil: none; no decision depends on them
+	// FromDevices is what devices take of the node's resources for the pod
+	// (status.nodeAllocatableResourceClaimStatuses), which is in Demand.Usage.
+	FromDevices []v1.NodeAllocatableResourceClaimStatus
+	// Claiming is, of a pending pod with claims, what of the API object the demand
+	// follows from: devices add to it once they are chosen. nil otherwise.
+	Claiming *v1.Pod
+	Limits   *resource.Vector // nil: none; no decision depends on them
 
 	RequiredNodes  *match.NodeSelector
 	PreferredNodes *match.PreferredNodes
@@ -109,8 +115,23 @@ func (p *Pod) Alike(q *Pod) bool {
 	return p.UID == q.UID && p.Namespace == q.Namespace && p.Name == q.Name &&
 		p.Priority == q.Priority && p.Terminating == q.Terminating && p.Terminal == q.Terminal && p.Started.Equal(q.Started) &&
 		p.Demand.Usage.Equal(q.Demand.Usage) && p.Demand.NonZero.Equal(q.Demand.NonZero) &&
-		slices.Equal(p.HostPorts, q.HostPorts) && slices.Equal(p.Claims, q.Claims) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey() &&
+		sameClaims(p.FromDevices, q.FromDevices) && slices.Equal(p.HostPorts, q.HostPorts) && slices.Equal(p.Claims, q.Claims) && maps.Equal(p.Labels, q.Labels) && p.termsKey() == q.termsKey() &&
 		p.VolumesKey() == q.VolumesKey()
+}
+
+// sameClaims compares whose devices take something; what they take is in the demand.
+func sameClaims(a, b []v1.NodeAllocatableResourceClaimStatus) bool {
+	return slices.EqualFunc(a, b, func(a, b v1.NodeAllocatableResourceClaimStatus) bool {
+		return a.ResourceClaimName == b.ResourceClaimName
+	})
+}
+
+// With is the pod when these devices, and no others, take of its node's resources.
+func (p *Pod) With(fromDevices []v1.NodeAllocatableResourceClaimStatus) *Pod {
+	now := *p
+	now.FromDevices = fromDevices
+	now.Demand = resource.WithDevices(p.Claiming, fromDevices)
+	return &now
 }
 
 func (p *Pod) termsKey() string {

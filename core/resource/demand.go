@@ -20,7 +20,8 @@ type Demand struct {
 	// pod-level resources override.
 	Requests Vector
 	// Usage is what the pod takes from its node once placed. It differs from
-	// Requests while an in-place resize is under way.
+	// Requests while an in-place resize is under way, and where devices take of the
+	// node's resources for the pod.
 	Usage Vector
 	// NonZero is Usage with a default for each container that names no CPU or
 	// memory. Only these two are set.
@@ -48,6 +49,11 @@ func (c *count) demand() Demand {
 	requests, usage, scoring := spec, spec, spec
 	if hasStatusResources(c.pod) {
 		usage = c.containers(true)
+	}
+	for i := range c.pod.Status.NodeAllocatableResourceClaimStatuses {
+		taken := c.read(c.pod.Status.NodeAllocatableResourceClaimStatuses[i].Resources)
+		taken.fill(0, 0)
+		usage.add(&taken)
 	}
 	podLevel := helper.IsPodLevelRequestsSet(c.pod)
 	if podLevel {
@@ -83,7 +89,8 @@ func (c *count) demand() Demand {
 // exactly computes the demand in Quantities, without loss, and rounds at the
 // end as kube-scheduler does. It is many times slower.
 func exactly(pod *v1.Pod) Demand {
-	placed := helper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+	placed := helper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true,
+		UseDRANodeAllocatableResourceClaimStatus: true}
 	usage := podRequests(pod, placed)
 	defaults := v1.ResourceList{
 		v1.ResourceCPU:    at(DefaultMilliCPU, scaleOf(v1.ResourceCPU)),
@@ -138,6 +145,9 @@ func saturate(pod *v1.Pod) *v1.Pod {
 			add(list[i].Resources)
 			lists = append(lists, list[i].AllocatedResources)
 		}
+	}
+	for i := range pod.Status.NodeAllocatableResourceClaimStatuses {
+		lists = append(lists, pod.Status.NodeAllocatableResourceClaimStatuses[i].Resources)
 	}
 	for _, list := range lists {
 		for name, q := range list { // any order: each value by itself

@@ -19,7 +19,7 @@ import (
 // PreScore of NodeResourcesFit for Requests and Scoring.
 func wanted(pod *v1.Pod) Demand {
 	def := v1.ResourceList{v1.ResourceCPU: resource.MustParse("100m"), v1.ResourceMemory: resource.MustParse("200Mi")}
-	opts := helper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+	opts := helper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true, UseDRANodeAllocatableResourceClaimStatus: true}
 	usage := helper.PodRequests(pod.DeepCopy(), opts)
 	opts.NonMissingContainerRequests = v1.ResourceList{}
 	for name, q := range def {
@@ -123,6 +123,10 @@ func (w world) pod(t *rapid.T) *v1.Pod {
 	pod.Spec.Resources = w.requirements(t, "pod")
 	pod.Status.Resources = w.requirements(t, "pod in force")
 	pod.Status.AllocatedResources = w.list(t, "pod promised")
+	for i := range rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "claims of devices") {
+		pod.Status.NodeAllocatableResourceClaimStatuses = append(pod.Status.NodeAllocatableResourceClaimStatuses,
+			v1.NodeAllocatableResourceClaimStatus{ResourceClaimName: fmt.Sprint(i), Resources: w.list(t, "devices")})
+	}
 	if reason := rapid.SampledFrom([]string{"", v1.PodReasonInfeasible, v1.PodReasonDeferred}).Draw(t, "resize"); reason != "" {
 		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, Reason: reason}}
 	}

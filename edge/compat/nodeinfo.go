@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -48,9 +49,21 @@ func (n *nodeInfo) GetNodeDeclaredFeatures() ndf.FeatureSet           { return n
 func (n *nodeInfo) GetUsedPorts() fwk.HostPortInfo                    { n.count(); return n.ports }
 func (n *nodeInfo) GetPVCRefCounts() map[string]int                   { n.count(); return n.pvcs }
 
-// GetNodeAllocatableDRAClaimState is empty: the feature gate is off.
+// GetNodeAllocatableDRAClaimState is, by claim, which pods have devices of it that
+// take of the node's resources.
 func (n *nodeInfo) GetNodeAllocatableDRAClaimState() map[types.NamespacedName]*fwk.NodeAllocatableDRAClaimState {
-	return nil
+	states := map[types.NamespacedName]*fwk.NodeAllocatableDRAClaimState{}
+	for _, p := range n.pods {
+		pod := p.GetPod()
+		for i := range pod.Status.NodeAllocatableResourceClaimStatuses {
+			claim := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Status.NodeAllocatableResourceClaimStatuses[i].ResourceClaimName}
+			if states[claim] == nil {
+				states[claim] = &fwk.NodeAllocatableDRAClaimState{ConsumerPods: sets.New[types.UID]()}
+			}
+			states[claim].ConsumerPods.Insert(pod.UID)
+		}
+	}
+	return states
 }
 
 // String is for logs.

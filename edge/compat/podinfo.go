@@ -34,6 +34,11 @@ func newPodInfo(p *object.Pod, node string) *podInfo {
 	if node != "" {
 		pod = onNode(pod, node)
 	}
+	if p.FromDevices != nil && len(pod.Status.NodeAllocatableResourceClaimStatuses) == 0 { // assumed, and not written yet
+		assumed := *pod
+		assumed.Status.NodeAllocatableResourceClaimStatuses = p.FromDevices
+		pod = &assumed
+	}
 	return &podInfo{pod: pod, object: p, resources: fwk.PodResource{
 		Resource: amountsOf(p.Demand.Usage), Non0CPU: p.Demand.NonZero.MilliCPU, Non0Mem: p.Demand.NonZero.Memory,
 	}}

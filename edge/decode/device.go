@@ -56,6 +56,28 @@ func podClaims(p *v1.Pod) []object.PodClaim {
 	return claims
 }
 
+// claiming is, of a pending pod with claims, what its demand follows from.
+func claiming(p *v1.Pod) *v1.Pod {
+	if len(p.Spec.ResourceClaims) == 0 || p.Spec.NodeName != "" {
+		return nil
+	}
+	s := &p.Spec
+	return &v1.Pod{
+		Spec: v1.PodSpec{InitContainers: sized(s.InitContainers), Containers: sized(s.Containers),
+			Resources: s.Resources, Overhead: s.Overhead, ResourceClaims: s.ResourceClaims},
+		Status: v1.PodStatus{ResourceClaimStatuses: p.Status.ResourceClaimStatuses},
+	}
+}
+
+// sized is of the containers what counts for the pod's demand.
+func sized(list []v1.Container) []v1.Container {
+	kept := make([]v1.Container, len(list))
+	for i := range list {
+		kept[i] = v1.Container{Name: list[i].Name, Resources: list[i].Resources, RestartPolicy: list[i].RestartPolicy}
+	}
+	return kept
+}
+
 // extendedRequests lists what the containers request of resources that device
 // classes may stand for. The name of a request for devices says which container
 // it is for and which of its resources, by name (v1.36).

@@ -30,6 +30,8 @@ func Pod(p *v1.Pod) *object.Pod {
 		Terminal:      p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed,
 		Generation:    p.Generation,
 		Demand:        resource.OfPod(p),
+		FromDevices:   p.Status.NodeAllocatableResourceClaimStatuses,
+		Claiming:      claiming(p),
 		Limits:        resource.Limits(p),
 		Tolerations:   match.NewTolerations(spec.Tolerations),
 		Controller:    controller(p),

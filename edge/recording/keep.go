@@ -114,6 +114,7 @@ func keepPod(p *v1.Pod) *v1.Pod {
 			InitContainerStatuses: keepStatuses(t.InitContainerStatuses), ContainerStatuses: keepStatuses(t.ContainerStatuses),
 			Resize: t.Resize, AllocatedResources: t.AllocatedResources, Resources: t.Resources,
 			ResourceClaimStatuses: t.ResourceClaimStatuses, ExtendedResourceClaimStatus: t.ExtendedResourceClaimStatus,
+			NodeAllocatableResourceClaimStatuses: t.NodeAllocatableResourceClaimStatuses,
 		},
 	}
 }

@@ -54,6 +54,7 @@ func compareGrants(upstream *oracle.Scheduler, pod *v1.Pod, node string, writes 
 			made.Uses = found["requestMappings"].([]v1.ContainerExtendedResourceRequest)
 		}
 	}
+	oracle.Taken(takenOf(writes), given)
 	if made.Claim != nil {
 		given[oracle.ExtendedClaim] = made.Text()
 	}
@@ -61,6 +62,17 @@ func compareGrants(upstream *oracle.Scheduler, pod *v1.Pod, node string, writes 
 		return ""
 	}
 	return fmt.Sprintf("devices on node %s: kube-scheduler %v, Berth %v", node, wanted, given)
+}
+
+// takenOf is what the writes say that devices take of the node's resources.
+func takenOf(writes []framework.Write) []v1.NodeAllocatableResourceClaimStatus {
+	for _, w := range writes {
+		status, _ := w.Patch["status"].(map[string]any)
+		if list, says := status["nodeAllocatableResourceClaimStatuses"].([]v1.NodeAllocatableResourceClaimStatus); says {
+			return list
+		}
+	}
+	return nil
 }
 
 // patchClaim does what the API server does with a patch of a claim.

@@ -162,6 +162,7 @@ func (f *follower) podSet(e machine.PodSet) error {
 	origin := f.written["Pod "+p.Key()].(*v1.Pod)
 	now := origin.DeepCopy()
 	now.Spec.NodeName, now.Status.NominatedNodeName = p.NodeName, p.NominatedNode
+	now.Status.NodeAllocatableResourceClaimStatuses = p.FromDevices
 	if !p.Started.IsZero() {
 		started := metav1.NewTime(p.Started)
 		now.Status.StartTime = &started

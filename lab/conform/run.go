@@ -216,6 +216,7 @@ func (r *run) decide(pod *v1.Pod) (fits bool, d *Disagreement) {
 	started := metav1.NewTime(time.Date(2027, 1, 1, 0, 0, len(r.started), 0, time.UTC)) // after all that ran before
 	pod = pod.DeepCopy()
 	pod.Status.StartTime, r.started[pod.UID] = &started, &started
+	pod.Status.NodeAllocatableResourceClaimStatuses = takenOf(got.Writes)
 	r.running[pod.UID] = true
 	step.Placed = pod.DeepCopy()
 	step.Placed.Spec.NodeName = got.Node

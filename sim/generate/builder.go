@@ -14,10 +14,11 @@ import (
 type builder struct {
 	*rand.Rand
 	mix       mix
-	uniform   bool // all nodes alike, so that ties abound
-	closed    bool // no node is open to all: pods wait for that and nothing else
-	managed   bool // an extender manages managedResource
-	sound     bool // no pool of devices is broken
+	uniform   bool              // all nodes alike, so that ties abound
+	closed    bool              // no node is open to all: pods wait for that and nothing else
+	managed   bool              // an extender manages managedResource
+	sound     bool              // no pool of devices is broken
+	taking    map[string]taking // what devices take of their node's resources, by pool and name
 	shapes    []shape
 	templates []*v1.Pod
 	nodes     []*v1.Node // as they stand, changes included

@@ -349,6 +349,7 @@ func alterDevices(b *builder, w *World) Change {
 			if list := deviceSlices(b, b.nodes[b.IntN(len(b.nodes))].Name); len(list) > 0 {
 				s := list[b.IntN(len(list))] // the next generation of its pool, which it may be all of
 				s.Spec.Pool.Generation, s.Spec.Pool.ResourceSliceCount = int64(b.clock), int64(b.pick(1, 1, 1, 2))
+				b.haveTake(s)
 				return Change{Verb: Add, Other: s}
 			}
 		}

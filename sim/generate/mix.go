@@ -46,6 +46,8 @@ var mixes = map[string]mix{
 		gates: map[string]bool{"MatchLabelKeysInPodTopologySpread": false, "MatchLabelKeysInPodTopologySpreadSelectorMerge": false}},
 	"device-gates": {features: []feature{easyResources, labels, devices, taintRules},
 		gates: map[string]bool{"DRADeviceTaintRules": true}},
+	"device-resources": {features: []feature{crowded, labels, priorities, devices, nodeResources}, preemptible: true,
+		gates: map[string]bool{"DRANodeAllocatableResources": true}},
 	"interpod": {features: []feature{easyResources, labels, interpod}},
 	"all": {features: []feature{hardResources, scoring, labels, affinity, taints,
 		ports, images, gates, priorities, plugins, spread, interpod, kubelets}},

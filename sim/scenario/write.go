@@ -98,7 +98,23 @@ func seenPod(p *v1.Pod) *object.Pod {
 	}
 	seen := decode.Pod(p)
 	seen.Created, seen.Started = time.Time{}, seen.Started.UTC()
+	if seen.Claiming != nil {
+		seen.Claiming = reread(seen.Claiming)
+	}
 	return seen
+}
+
+// reread is the pod as its JSON is read: equal amounts are equal then.
+func reread(p *v1.Pod) *v1.Pod {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic("an API object is JSON: " + err.Error())
+	}
+	again := &v1.Pod{}
+	if err := json.Unmarshal(raw, again); err != nil {
+		panic("JSON is JSON: " + err.Error())
+	}
+	return again
 }
 
 // pruned is the object as plain values, without the parts of a node that are

@@ -18,7 +18,14 @@ const (
 	invalid                                  // and some pools are not valid
 	leftover                                 // a claim of an attempt before is in the way
 	unoffered                                // a resource has neither a class nor the node
-	broken                                   // the search failed
+	refused                                  // the pod cannot have what the devices take of the node
+	lacking                                  // not before others go
+	// Above these four bits a verdict has the reasons, hashed.
+	kinds = 1<<4 - 1
+)
+
+const (
+	broken framework.Verdict = 1<<62 + iota // the search failed
 	// unasked: the search took too long on another node, which ends the attempt
 	// already.
 	unasked
@@ -38,7 +45,7 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 		case over:
 			out[i] = unasked
 		default:
-			if known, ok := s.known.verdicts.of(in.Table, row); ok {
+			if known, ok := s.known.verdicts.of(in.Table, row); ok && !pl.features.DRANodeAllocatableResources {
 				out[i] = framework.Verdict(known)
 				continue
 			}
@@ -55,9 +62,9 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 }
 
 // alone: the searches of one node are for others, too, unless something is rare about
-// the devices that several nodes can see.
+// the devices that several nodes can see, or devices take of their node's resources.
 func (pl *plugin) alone(in *framework.Input) bool {
-	return in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
+	return !pl.features.DRANodeAllocatableResources && in.State.(*state).shared != nil && pl.inventories.table == in.Table && pl.inventories.readShared(in.Table, pl.allocator.PartitionableDevices)
 }
 
 // ask gives the verdict on one node, and the score, where search has the devices
@@ -70,6 +77,11 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func([]*resour
 		return found{verdict: leftover}, nil
 	case s.extended.unlisted(n):
 		return found{verdict: unoffered}, nil
+	}
+	if pl.features.DRANodeAllocatableResources {
+		if why := pl.sharedWith(in, n); why != nil {
+			return found{verdict: why.verdict(refused)}, why
+		}
 	}
 	if open, _ := s.openOn(n); len(open) > 0 {
 		if f, err = search(open); f.verdict != framework.Fits {
@@ -101,6 +113,11 @@ func (pl *plugin) searchOn(in *framework.Input, n *object.Node, open []*resource
 	case got == nil:
 		return found{verdict: tooLittle}, nil
 	}
+	if pl.features.DRANodeAllocatableResources {
+		if f, err := pl.checkTaken(in, n, open, got); err != nil || f.verdict != framework.Fits {
+			return f, err
+		}
+	}
 	return found{score: s.preference(got)}, nil
 }
 
@@ -121,6 +138,9 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 	}
 	n := in.Table.Node(row)
 	_, err := pl.ask(in, n, func(open []*resourcev1.ResourceClaim) (found, error) { return pl.searchOn(in, n, open) })
+	if why := (rejection)(nil); errors.As(err, &why) {
+		return decision.Blocker{Code: codeOf(v & kinds), Reasons: why}
+	}
 	if err != nil {
 		return decision.Blocker{Code: code, Reasons: []string{reasonOf(err, in.Table.Name(row))}}
 	}

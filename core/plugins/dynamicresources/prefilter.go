@@ -53,6 +53,9 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		return append(append(key, '!'), reason...)
 	}
 	key = strconv.AppendUint(key, t.DeviceRevision(), 36)
+	if pl.features.DRANodeAllocatableResources { // what the pod takes depends on its containers, and on who has its claims
+		key = strconv.AppendQuote(strconv.AppendQuote(key, string(p.UID)), p.Version)
+	}
 	for _, c := range claims {
 		switch {
 		case c.Allocation() != nil:

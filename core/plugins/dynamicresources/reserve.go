@@ -25,6 +25,9 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	if status != nil {
 		return status
 	}
+	if pl.features.DRANodeAllocatableResources {
+		assumeTaken(t, p, node, nil)
+	}
 	if s == nil || len(s.open) == 0 && s.extended == nil {
 		return nil
 	}
@@ -42,6 +45,13 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	}
 	if got == nil {
 		return failed("claim allocation not found for node")
+	}
+	if pl.features.DRANodeAllocatableResources {
+		taken, _, err := pl.takenOn(t, p, t.Node(row), s, open, got)
+		if err != nil {
+			return &decision.Status{Code: decision.Error, Err: err}
+		}
+		assumeTaken(t, p, node, taken)
 	}
 	for _, c := range s.claims {
 		if c.Allocation() != nil {
@@ -131,6 +141,9 @@ func (pl *plugin) revertWrites(t *table.Table, p *object.Pod, _ string) []framew
 	if c := pl.madeFor(t, p); c != nil && pl.made[p.UID].sent {
 		writes = append(writes, deleteClaim(&c.Meta)...)
 	}
+	if pl.features.DRANodeAllocatableResources {
+		writes = append(writes, writeTaken(t, p, false)...)
+	}
 	return writes
 }
 
@@ -169,6 +182,9 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 		writes = append(writes, makeClaim(p, c)...)
 	} else if m != nil {
 		return nil, failed("claim %s got deleted in the meantime", p.Namespace+"/"+m.name)
+	}
+	if pl.features.DRANodeAllocatableResources {
+		writes = append(writes, writeTaken(t, p, true)...)
 	}
 	return writes, nil
 }

@@ -11,6 +11,7 @@ type Features struct {
 	DRADeviceTaints              bool
 	DRAExtendedResource          bool
 	DRAListTypeAttributes        bool
+	DRANodeAllocatableResources  bool
 	DRAPartitionableDevices      bool
 	DRAPrioritizedList           bool
 	DRAResourceClaimDeviceStatus bool

@@ -106,7 +106,7 @@ func TestUnsupported(t *testing.T) {
 		"AllBeta=true,CoordinatedLeaderElection=false":                          "",
 		"GenericWorkload=true,GangScheduling=true":                              "GenericWorkload=true",
 		"DRADeviceTaintRules=true":                                              "",
-		"DRANodeAllocatableResources=true":                                      "DRANodeAllocatableResources=true",
+		"DRANodeAllocatableResources=true":                                      "",
 		"SchedulerAsyncPreemption=false":                                        "SchedulerAsyncPreemption=false",
 		"CoordinatedLeaderElection=true":                                        "CoordinatedLeaderElection=true",
 		"InPlacePodLevelResourcesVerticalScaling=false":                         "",

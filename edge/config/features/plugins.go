@@ -16,6 +16,7 @@ func Plugins(gates featuregate.FeatureGate) feature.Features {
 		DRADeviceTaints:                    gates.Enabled("DRADeviceTaints"),
 		DRAExtendedResource:                gates.Enabled(DRAExtendedResource),
 		DRAListTypeAttributes:              gates.Enabled("DRAListTypeAttributes"),
+		DRANodeAllocatableResources:        gates.Enabled("DRANodeAllocatableResources"),
 		DRAPartitionableDevices:            gates.Enabled("DRAPartitionableDevices"),
 		DRAPrioritizedList:                 gates.Enabled("DRAPrioritizedList"),
 		DRAResourceClaimDeviceStatus:       gates.Enabled(DRAResourceClaimDeviceStatus),

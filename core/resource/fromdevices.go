@@ -1,0 +1,47 @@
+package resource
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	helper "k8s.io/component-helpers/resource"
+)
+
+// WithDevices is the demand of the pod when these devices, and no others, take of
+// its node's resources.
+func WithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Demand {
+	return OfPod(withDevices(pod, taken))
+}
+
+func withDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) *v1.Pod {
+	with := *pod
+	with.Status.NodeAllocatableResourceClaimStatuses = taken
+	return &with
+}
+
+// RequestsWithDevices is what the pod requests together with what these devices take.
+func RequestsWithDevices(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) Vector {
+	return fromPod(podRequests(saturate(withDevices(pod, taken)), helper.PodResourcesOptions{UseDRANodeAllocatableResourceClaimStatus: true}))
+}
+
+// Uncovered is the first resource, by name, of which the pod as a whole requests
+// less than its containers and these devices need together; "" for none.
+func Uncovered(pod *v1.Pod, taken []v1.NodeAllocatableResourceClaimStatus) v1.ResourceName {
+	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests == nil {
+		return ""
+	}
+	pod = saturate(withDevices(pod, taken))
+	opts := helper.PodResourcesOptions{UseDRANodeAllocatableResourceClaimStatus: true}
+	requested := podRequests(pod, opts)
+	opts.SkipPodLevelResources = true
+	var short []v1.ResourceName
+	for name, needed := range podRequests(pod, opts) { // any order: sorted below
+		if q, there := requested[name]; there && needed.Cmp(q) > 0 {
+			short = append(short, name)
+		}
+	}
+	if len(short) == 0 {
+		return ""
+	}
+	return slices.Min(short)
+}
