@@ -246,6 +246,14 @@ func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at sta
 	start := time.Now()
 	s.noteMark(start, nil)
 	defer s.noteMark(time.Time{}, nil)
+	var once sync.Once
+	say := func(err error) {
+		once.Do(func() {
+			s.logger.Error(err, "Not scheduling until it can be read what the former leader wrote", "resource", s.resource(), "since", start)
+		})
+	}
+	hangs := time.AfterFunc(reopenAfter, func() { say(errNoAnswer) })
+	defer hangs.Stop()
 	for delay := markRetry; ; delay = min(2*delay, markRetryLimit) {
 		if at, err = s.read(ctx, silent); err == nil || ctx.Err() != nil {
 			return at, err
@@ -254,9 +262,7 @@ func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at sta
 			s.forgo(ctx, err)
 			return at, err
 		}
-		if s.unmarked() == nil {
-			s.logger.Error(err, "Not scheduling until it can be read what the former leader wrote", "resource", s.resource())
-		}
+		say(err)
 		s.noteMark(start, err)
 		if !sleep(ctx, delay) {
 			return at, ctx.Err()

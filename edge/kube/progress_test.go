@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/logs/logstest"
 	"github.com/berth-scheduler/berth/sim/apiserver"
 )
 
@@ -195,6 +197,10 @@ func TestMarkThatHangs(t *testing.T) {
 		wire.resource.Store(&volumes)
 		marking, end := context.WithTimeout(ctx, time.Hour)
 		defer end()
+		var said logstest.Sink
+		for _, s := range w.stores {
+			s.logger = said.Logger()
+		}
 		begin := time.Now()
 		if m, ok := w.Mark(marking); !ok || !w.Reach(ctx, m) || time.Since(begin) > silentTimeout+2*time.Second {
 			t.Fatalf("marked %t after %s", ok, time.Since(begin))
@@ -209,16 +215,33 @@ func TestMarkThatHangs(t *testing.T) {
 			if unreadable := fmt.Sprint(w.Unreadable()); unreadable != "[pods: cannot be listed]" {
 				t.Errorf("unreadable: %s", unreadable)
 			}
+			if n := hangsSaid(&said); n != 1 {
+				t.Errorf("%d lines say that a read hangs", n)
+			}
 			wire.resource.Store(nil) // a read that hangs goes on hanging
 		}()
+		said.Lines()
 		begin = time.Now()
 		if _, ok := w.Mark(marking); !ok || time.Since(begin) > silentTimeout+time.Second {
 			t.Errorf("marked %t after %s", ok, time.Since(begin))
+		}
+		if n := hangsSaid(&said); n != 0 {
+			t.Errorf("%d lines more say so", n)
 		}
 		if n := len(posted); n != 1 || <-posted != "machine.KindListed" {
 			t.Errorf("%d posted, want that volumes are listed after all", n)
 		}
 	})
+}
+
+// hangsSaid counts the lines that say that a read hangs, and since when.
+func hangsSaid(s *logstest.Sink) (n int) {
+	for _, l := range s.Lines() {
+		if l.Message == "Not scheduling until it can be read what the former leader wrote" && slices.Contains(l.Keys, "since") {
+			n++
+		}
+	}
+	return n
 }
 
 // A kind whose watch stands still and whose lists fail, or hang, after the mark was read
