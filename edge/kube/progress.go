@@ -58,6 +58,7 @@ type progress struct {
 	wanted  *state          // nil: nobody waits
 	waiting time.Time       // since when somebody does
 	relist  bool            // the next watch and list are to start from nothing
+	behind  bool            // so they are, while somebody waits
 	current watch.Interface // nil: none is open
 	opened  time.Time
 	marking time.Time // since when its state is being read; zero: it is not
@@ -371,7 +372,8 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 			patience *= 2
 		}
 		if s.listed() {
-			s.reopen(ctx, tries > relistAfter)
+			s.staysBehind(tries > relistAfter)
+			s.reopen(ctx, false)
 		}
 		if !s.await(ctx, w, patience) {
 			return false
@@ -386,7 +388,14 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 func (s *store) want(w *state) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
-	s.wanted, s.waiting = w, time.Now()
+	s.wanted, s.waiting, s.behind = w, time.Now(), false
+}
+
+// staysBehind says whether the objects are to be listed anew for who waits.
+func (s *store) staysBehind(relist bool) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	s.behind = relist
 }
 
 // reopen has the watch begin anew, when it has lasted for long enough, or the
@@ -457,8 +466,10 @@ func (s *store) prepare(o *metav1.ListOptions) bool {
 	defer s.moving.Unlock()
 	s.current = nil
 	list := o.SendInitialEvents != nil
-	if s.relist && o.ResourceVersion != "" {
-		s.relist = !list // the list that follows a watch has a version, too
+	if (s.relist || s.behind) && o.ResourceVersion != "" {
+		if list { // the list that follows a watch has a version, too
+			s.relist, s.behind = false, false
+		}
 		return false
 	}
 	if timeout := bookmarkSoonTimeout; s.wanted != nil && !list {

@@ -234,6 +234,35 @@ func TestMarkThatHangs(t *testing.T) {
 	})
 }
 
+// A list that a new leader asked for is not made any more once its watch has come as far,
+// as it may between the request and the end of the watch. One that an audit asked for is.
+func TestNoListAfterReach(t *testing.T) {
+	for audit, listed := range map[bool]bool{false: false, true: true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStore("pods", nil, nil, nil)
+			s.logger = klog.Background()
+			s.complete()
+			s.come("5")
+			done := make(chan struct{})
+			go func() { defer close(done); s.reach(t.Context(), &state{version: "9"}) }()
+			time.Sleep((relistAfter + 1) * reopenAfter) // by now it wants a list
+			if audit {
+				s.reopen(t.Context(), true)
+			}
+			o := metav1.ListOptions{ResourceVersion: "5"}
+			if s.prepare(&o) {
+				t.Error("a watch that stays behind is resumed")
+			}
+			s.come("9")
+			<-done
+			o.ResourceVersion = "9"
+			if got := !s.prepare(&o); got != listed {
+				t.Errorf("listed anew: %t; an audit asked for it: %t", got, audit)
+			}
+		})
+	}
+}
+
 // hangsSaid counts the lines that say that a read hangs, and since when.
 func hangsSaid(s *logstest.Sink) (n int) {
 	for _, l := range s.Lines() {
