@@ -40,7 +40,7 @@ func start(o *options) error {
 		return err
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(daemon.GCPercent)
+		debug.SetGCPercent(daemon.StartGCPercent)
 	}
 	logger := klog.Background()
 	if v := logger.V(2); v.Enabled() {
@@ -88,6 +88,13 @@ func start(o *options) error {
 	return run(d, secure, o)
 }
 
+// collectLess has the collector run less often, where GOGC does not say how often.
+func collectLess() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(daemon.GCPercent)
+	}
+}
+
 func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *options, traces oteltrace.TracerProvider) (*daemon.Daemon, error) {
 	hosts, err := o.newHosts(c, api)
 	if err != nil {
@@ -118,6 +125,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
 		Shadow: o.shadow, ShadowTo: shadowTo, Traces: traces, Record: recorded, RecordsBytes: int(o.recordsMemory.Value()),
 		CopyProfiles:     o.copyProfiles,
+		Synced:           collectLess,
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitOutBackoff:   !o.gates.Enabled(features.SchedulerPopFromBackoffQ),
 	})

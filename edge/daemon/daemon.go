@@ -57,6 +57,10 @@ const stuckLogTime = time.Second
 // decoded on the way to it soon goes.
 const GCPercent = 200
 
+// StartGCPercent is GCPercent until the machine knows the cluster: the most memory that
+// a start takes is while the picture of the cluster grows.
+const StartGCPercent = 100
+
 // Daemon is a scheduler with all its parts.
 type Daemon struct {
 	logger   klog.Logger
@@ -77,6 +81,7 @@ type Daemon struct {
 	over          atomic.Bool
 	watchdog      *loop.Watchdog
 	observer      func(loop.Step)     // nil: none
+	whenSynced    func()              // nil: none
 	recorder      *recording.Recorder // nil: nothing is recorded
 	recordMetrics *recordMetrics      // nil: nothing is recorded
 	records       *records.Recorder
@@ -115,6 +120,8 @@ type Options struct {
 	ExtendersVia http.RoundTripper
 	// Observe, when set, sees each step after it, on the loop's goroutine.
 	Observe func(loop.Step)
+	// Synced, when set, is called when the machine knows the cluster.
+	Synced func()
 	// RecordsBytes is how much memory the records of pods may take.
 	RecordsBytes int
 	// CopyProfiles makes the profiles of the configuration in effect anew, for a copy
@@ -134,7 +141,7 @@ type Options struct {
 // New returns a daemon that does not run yet.
 func New(o Options) (*Daemon, error) {
 	c := o.Config
-	d := &Daemon{logger: o.Logger, profiles: o.Profiles, shadow: o.Shadow, recorded: o.Record != nil, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe,
+	d := &Daemon{logger: o.Logger, profiles: o.Profiles, shadow: o.Shadow, recorded: o.Record != nil, hosts: o.Hosts, logs: logs.New(o.Logger), observer: o.Observe, whenSynced: o.Synced,
 		marked: make(chan struct{}), synced: make(chan struct{}), leads: make(chan struct{}), stopped: make(chan struct{})}
 	d.config.Store(c)
 	var err error
@@ -291,6 +298,9 @@ func (d *Daemon) watch(ctx context.Context) {
 		}
 		if d.watcher.WaitForSync(ctx) && d.loop.Inspect(ctx, func() {}) == nil {
 			close(d.synced)
+			if d.whenSynced != nil {
+				d.whenSynced()
+			}
 			d.logger.V(3).Info("Handlers synced")
 			d.logger.Info("Sync completed")
 		}

@@ -54,19 +54,7 @@ func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 // daemonOf returns a daemon of the cluster that logs to the sink.
 func daemonOf(t testing.TB, c *cluster, s *logstest.Sink, identity string, wrap ...func(loop.Machine) loop.Machine) *daemon.Daemon {
 	t.Helper()
-	cfg := config.Default()
-	leads := true
-	cfg.LeaderElection.LeaderElect = &leads
-	profiles, err := profile.BuildAll(config.Profiles(cfg), plugins.Registry(features.Plugins(features.New())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := daemon.Options{
-		Logger: s.Logger(), Config: cfg, Profiles: profiles, Identity: identity,
-		API: &rest.Config{Host: "http://api", Transport: client{c, identity}, QPS: -1, ContentConfig: rest.ContentConfig{
-			ContentType: cfg.ClientConnection.ContentType, AcceptContentTypes: cfg.ClientConnection.AcceptContentTypes}},
-		MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
-	}
+	o := optionsOf(t, c, s, identity)
 	for _, w := range wrap {
 		o.Wrap = w
 	}
@@ -75,6 +63,45 @@ func daemonOf(t testing.TB, c *cluster, s *logstest.Sink, identity string, wrap 
 		t.Fatal(err)
 	}
 	return d
+}
+
+func optionsOf(t testing.TB, c *cluster, s *logstest.Sink, identity string) daemon.Options {
+	t.Helper()
+	cfg := config.Default()
+	leads := true
+	cfg.LeaderElection.LeaderElect = &leads
+	profiles, err := profile.BuildAll(config.Profiles(cfg), plugins.Registry(features.Plugins(features.New())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return daemon.Options{
+		Logger: s.Logger(), Config: cfg, Profiles: profiles, Identity: identity,
+		API: &rest.Config{Host: "http://api", Transport: client{c, identity}, QPS: -1, ContentConfig: rest.ContentConfig{
+			ContentType: cfg.ClientConnection.ContentType, AcceptContentTypes: cfg.ClientConnection.AcceptContentTypes}},
+		MaxUnschedulable: queue.DefaultMaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
+	}
+}
+
+// Who started the daemon is told when it knows the cluster, once.
+func TestSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{Server: apiserver.New()}
+		o, synced := optionsOf(t, c, &logstest.Sink{}, "me"), atomic.Int32{}
+		o.Synced = func() { synced.Add(1) }
+		d, err := daemon.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- d.Run(ctx, nil) }()
+		time.Sleep(time.Minute)
+		if n := synced.Load(); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		stop()
+		<-ended
+	})
 }
 
 // What a daemon logs from its start to its end: as it is asked to stop, and as it
