@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // A reply may be so long: some words about each node, twice what was sent (the
@@ -141,7 +142,7 @@ func meta(c framework.Candidate) *extenderv1.MetaVictims {
 
 // Bind has the extender bind the pod and says what is known afterwards: refused
 // is what the extender says no to, or never heard of.
-func (x Extenders) Bind(ctx context.Context, e machine.BindByExtender) (machine.BindResult, error) {
+func (x Extenders) Bind(ctx context.Context, e machine.BindByExtender, held func() bool) (machine.BindResult, error) {
 	s := x[e.Extender]
 	select {
 	case s.binds <- struct{}{}:
@@ -154,7 +155,7 @@ func (x Extenders) Bind(ctx context.Context, e machine.BindByExtender) (machine.
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
 	var reply extenderv1.ExtenderBindingResult
-	err := s.send(ctx, s.config.BindVerb, &extenderv1.ExtenderBindingArgs{
+	err := s.sendWhile(ctx, held, s.config.BindVerb, &extenderv1.ExtenderBindingArgs{
 		PodName: e.Pod.Name, PodNamespace: e.Pod.Namespace, PodUID: e.Pod.UID, Node: e.Node,
 	}, &reply, 1)
 	var code *statusError
@@ -163,7 +164,7 @@ func (x Extenders) Bind(ctx context.Context, e machine.BindByExtender) (machine.
 		return machine.BindDone, nil
 	case err == nil:
 		return machine.BindRefused, errors.New(reply.Error)
-	case errors.As(err, &code), !connected.Load():
+	case errors.As(err, &code), !connected.Load(), errors.Is(err, fence.ErrNotLeading):
 		return machine.BindRefused, err
 	}
 	return machine.BindUnknown, err
@@ -181,6 +182,11 @@ func (e *statusError) Error() string {
 
 // send posts the question and reads the reply.
 func (s *service) send(ctx context.Context, verb string, question, reply any, nodes int) error {
+	return s.sendWhile(ctx, func() bool { return true }, verb, question, reply, nodes)
+}
+
+// sendWhile is send for a question that is put only while the lease is held.
+func (s *service) sendWhile(ctx context.Context, held func() bool, verb string, question, reply any, nodes int) error {
 	body, err := json.Marshal(question)
 	if err != nil {
 		return fmt.Errorf("extender %q: %s: %w", s.Name, verb, err)
@@ -190,6 +196,8 @@ func (s *service) send(ctx context.Context, verb string, question, reply any, no
 	if err != nil { // which repeats the address, with a password that is in it
 		return fmt.Errorf("extender %q: %s: urlPrefix is not a URL", s.Name, verb)
 	}
+	req.Body = fence.Body(req.Body, held)
+	req.GetBody = func() (io.ReadCloser, error) { return fence.Body(io.NopCloser(bytes.NewReader(body)), held), nil }
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := s.client.Do(req)
 	if err != nil {

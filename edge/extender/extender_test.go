@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +26,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // served is an extender that answers whatever f does, with all verbs.
@@ -146,7 +150,7 @@ func TestQuestions(t *testing.T) {
 		}, func(c *configv1.Extender) { c.NodeCacheCapable = capable })
 		x.Answer(t.Context(), question(machine.Filter))
 		x.Answer(t.Context(), question(machine.Preempt))
-		_, _ = x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"})
+		_, _ = x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}, always)
 
 		var about extenderv1.ExtenderArgs
 		decode(t, asked["POST /filter application/json"], &about)
@@ -204,10 +208,37 @@ func TestTransport(t *testing.T) {
 			if a := x.Answer(t.Context(), question(machine.Filter)); a.Err == nil || !strings.Contains(strings.ReplaceAll(a.Err.Error(), url, "URL"), c.err) {
 				t.Errorf("got %v, want %q", a.Err, c.err)
 			}
-			if result, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}); result != c.bind || err == nil {
+			if result, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}, always); result != c.bind || err == nil {
 				t.Errorf("bind: got %v %v, want %v", result, err, c.bind)
 			}
 		})
+	}
+}
+
+func always() bool { return true }
+
+// A binding is not asked for where the lease runs out while the connection is made.
+func TestLeaseRunsOutWhileConnecting(t *testing.T) {
+	var asked atomic.Int32 // a request that is cut off does not count
+	x, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); json.Valid(body) {
+			asked.Add(1)
+		}
+		_, _ = io.WriteString(w, "{}")
+	}, nil)
+	var lost atomic.Bool
+	way := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		lost.Store(true)
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
+	defer way.CloseIdleConnections()
+	x.Via(way)
+	bind := machine.BindByExtender{Pod: pod("p"), Node: "a"}
+	if got, err := x.Bind(t.Context(), bind, func() bool { return !lost.Load() }); got != machine.BindRefused || !errors.Is(err, fence.ErrNotLeading) {
+		t.Errorf("got %v %v", got, err)
+	}
+	if got, err := x.Bind(t.Context(), bind, always); got != machine.BindDone || asked.Load() != 1 {
+		t.Errorf("with the lease: got %v %v, asked %d times", got, err, asked.Load())
 	}
 }
 
@@ -217,7 +248,7 @@ func TestBind(t *testing.T) {
 		`{}`: machine.BindDone, `{"error":"no"}`: machine.BindRefused, `null`: machine.BindUnknown, `{`: machine.BindUnknown,
 	} {
 		x, _ := served(t, says(reply), nil)
-		if got, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}); got != want || (err == nil) != (got == machine.BindDone) {
+		if got, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}, always); got != want || (err == nil) != (got == machine.BindDone) {
 			t.Errorf("%s: got %v %v, want %v", reply, got, err, want)
 		}
 	}
@@ -225,12 +256,12 @@ func TestBind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}); got != machine.BindRefused || err == nil {
+	if got, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}, always); got != machine.BindRefused || err == nil {
 		t.Errorf("nobody there: got %v %v", got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := x.Bind(ctx, machine.BindByExtender{Pod: pod("p"), Node: "a"}); got == machine.BindDone || err == nil {
+	if got, err := x.Bind(ctx, machine.BindByExtender{Pod: pod("p"), Node: "a"}, always); got == machine.BindDone || err == nil {
 		t.Errorf("cancelled: got %v %v", got, err)
 	}
 }
@@ -323,7 +354,7 @@ func TestPasswordStaysInside(t *testing.T) {
 				t.Fatal(err)
 			}
 			filter := x.Answer(t.Context(), question(machine.Filter)).Err
-			_, bind := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"})
+			_, bind := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}, always)
 			_, tls := New([]configv1.Extender{{URLPrefix: address, EnableHTTPS: true, TLSConfig: &configv1.ExtenderTLSConfig{CAFile: "/nowhere"}}})
 			for _, err := range []error{filter, bind, tls} {
 				if err == nil || strings.Contains(err.Error(), password) {

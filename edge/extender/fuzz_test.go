@@ -50,7 +50,7 @@ func FuzzReplies(f *testing.F) {
 					t.Errorf("%d violations", l.Violations)
 				}
 			}
-			if result, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}); (result == machine.BindDone) != (err == nil) {
+			if result, err := x.Bind(t.Context(), machine.BindByExtender{Pod: pod("p"), Node: "a"}, always); (result == machine.BindDone) != (err == nil) {
 				t.Errorf("result %v, error %v", result, err)
 			}
 		}

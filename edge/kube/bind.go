@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // bind asks the API to bind the pod and says what is known afterwards. An
@@ -56,7 +57,7 @@ func classify(err error, sent bool) machine.BindResult {
 	if err == nil {
 		return machine.BindDone
 	}
-	if !sent || errors.Is(err, ErrNotLeading) {
+	if !sent || errors.Is(err, fence.ErrNotLeading) {
 		return machine.BindRefused
 	}
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // No test leaves a goroutine behind.
@@ -120,7 +121,7 @@ func TestBindNotSent(t *testing.T) {
 
 	h, outcomes = executorOn(t, s.config(), func() bool { return false })
 	h.Do(machine.Bind{Pod: testPod("p"), Node: "node"})
-	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindRefused || !errors.Is(got.Err, ErrNotLeading) {
+	if got := (<-outcomes).(machine.BindReply); got.Result != machine.BindRefused || !errors.Is(got.Err, fence.ErrNotLeading) {
 		t.Errorf("lease lost: got %v (%v)", got.Result, got.Err)
 	}
 	if len(s.requests) != 0 {

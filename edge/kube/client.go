@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // Clients are the connections to the API server, one for each kind of work. As
@@ -59,9 +61,6 @@ type Clients struct {
 
 	held func() bool
 }
-
-// ErrNotLeading is why a request is not sent when the lease is no longer sure.
-var ErrNotLeading = errors.New("not sent: this scheduler does not hold the lease")
 
 // NewClients connects to the API server of config, which also says the rate
 // of requests (QPS, Burst; a negative QPS is no limit). held is asked before
@@ -163,7 +162,7 @@ func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	}
 	c.Dial = gathering(c.Dial)
 	if fenced {
-		c.RateLimiter = fence{c.RateLimiter, held}
+		c.RateLimiter = fencedLimiter{c.RateLimiter, held}
 		c.Timeout = requestTimeout
 		c.Wrap(func(base http.RoundTripper) http.RoundTripper { return placesTransport{fenceTransport{base, held}} })
 	}
@@ -185,26 +184,24 @@ func throttled(config *rest.Config) *rest.Config {
 	return c
 }
 
-// fence stops a request when its turn has come, which may take seconds, and the lease is
+// fencedLimiter stops a request when its turn has come, which may take seconds, and the lease is
 // no longer held.
-type fence struct {
+type fencedLimiter struct {
 	flowcontrol.RateLimiter
 	held func() bool
 }
 
-func (f fence) Wait(ctx context.Context) error {
+func (f fencedLimiter) Wait(ctx context.Context) error {
 	if err := f.RateLimiter.Wait(ctx); err != nil {
 		return err
 	}
 	if !f.held() {
-		return ErrNotLeading
+		return fence.ErrNotLeading
 	}
 	return nil
 }
 
-// fenceTransport is the last thing that a request passes. A connection that is made, or
-// has no stream to give, may take seconds, too: the body of a request begins only while
-// the lease is held. A request without its body is none: the server gets no end of it.
+// fenceTransport is the last thing that a request passes (package fence).
 type fenceTransport struct {
 	http.RoundTripper
 	held func() bool
@@ -216,11 +213,11 @@ func (t fenceTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.RoundTripper.RoundTrip(r)
 	}
 	fenced := r.WithContext(r.Context()) // a copy
-	fenced.Body = &fencedBody{ReadCloser: r.Body, held: t.held}
+	fenced.Body = fence.Body(r.Body, t.held)
 	if r.GetBody != nil {
 		fenced.GetBody = func() (io.ReadCloser, error) {
 			body, err := r.GetBody()
-			return &fencedBody{ReadCloser: body, held: t.held}, err
+			return fence.Body(body, t.held), err
 		}
 	}
 	return t.RoundTripper.RoundTrip(fenced)
@@ -228,17 +225,3 @@ func (t fenceTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // WrappedRoundTripper is how client-go finds the connections.
 func (t fenceTransport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }
-
-type fencedBody struct {
-	io.ReadCloser
-	held  func() bool
-	begun bool
-}
-
-func (b *fencedBody) Read(into []byte) (int, error) {
-	if !b.begun && !b.held() {
-		return 0, ErrNotLeading
-	}
-	b.begun = true
-	return b.ReadCloser.Read(into)
-}

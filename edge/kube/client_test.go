@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // What waits for its connection while the lease runs out is not sent, though its turn
@@ -55,7 +56,7 @@ func TestLeaseRunsOutWhileConnecting(t *testing.T) {
 		}
 		bound, err := send(func() { held.Store(false) })
 		s.Close() // it has served all
-		if bound.Result != machine.BindRefused || !errors.Is(bound.Err, ErrNotLeading) || !errors.Is(err, ErrNotLeading) {
+		if bound.Result != machine.BindRefused || !errors.Is(bound.Err, fence.ErrNotLeading) || !errors.Is(err, fence.ErrNotLeading) {
 			t.Errorf("%s: bound %v (%v), patched: %v", proto, bound.Result, bound.Err, err)
 		}
 		if n := arrived.Load() - 2; n > 0 {

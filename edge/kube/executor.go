@@ -20,6 +20,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 const (
@@ -303,7 +304,7 @@ func (x *Executor) patchPod(ctx context.Context, e machine.PatchStatus) error {
 func transient(err error) bool {
 	status := apierrors.APIStatus(nil)
 	switch {
-	case err == nil, errors.Is(err, ErrNotLeading):
+	case err == nil, errors.Is(err, fence.ErrNotLeading):
 		return false
 	case !errors.As(err, &status):
 		return true

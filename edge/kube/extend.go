@@ -10,13 +10,15 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // Extenders are the services outside that have a say about pods. Calls end by
 // themselves after a time, and sooner when their context does.
 type Extenders interface {
 	Answer(context.Context, machine.CallExtender) machine.ExtenderReply
-	Bind(context.Context, machine.BindByExtender) (machine.BindResult, error)
+	// Bind asks for nothing where the lease is not held.
+	Bind(ctx context.Context, e machine.BindByExtender, held func() bool) (machine.BindResult, error)
 	// Pod and Nodes tell which API objects they may be told of.
 	Pod(*v1.Pod) bool
 	Nodes() bool
@@ -79,14 +81,14 @@ func (x *Executor) startBindBy(e machine.BindByExtender) {
 	x.status.cancel(e.Pod.UID, func() {
 		x.delegated.start(func(ctx context.Context) {
 			if !x.clients.held() {
-				x.report(machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading})
+				x.report(machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: fence.ErrNotLeading})
 				return
 			}
 			x.unanswered.Add(1)
 			defer x.unanswered.Add(-1)
 			result := machine.BindUnknown
 			err := contained("BindByExtender", func() (err error) {
-				result, err = x.extenders.Bind(ctx, e)
+				result, err = x.extenders.Bind(ctx, e, x.clients.held)
 				return err
 			})
 			if extender := x.described[e.Extender]; err != nil && extender.Ignorable {

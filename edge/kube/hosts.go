@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // Hosts run plugins that are written against another contract.
@@ -55,9 +56,9 @@ func (x *Executor) runPlugins(ctx context.Context, e machine.RunPlugins) {
 // refuse is the reply where plugins were not run.
 func refuse(e machine.RunPlugins) machine.Event {
 	if e.Point == "Bind" {
-		return machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: ErrNotLeading}
+		return machine.BindReply{UID: e.Pod.UID, Result: machine.BindRefused, Err: fence.ErrNotLeading}
 	}
-	return machine.PreBindReply{UID: e.Pod.UID, Status: &decision.Status{Code: decision.Error, Plugin: e.Plugins[0], Err: ErrNotLeading}}
+	return machine.PreBindReply{UID: e.Pod.UID, Status: &decision.Status{Code: decision.Error, Plugin: e.Plugins[0], Err: fence.ErrNotLeading}}
 }
 
 // Host has pods and nodes come from the informers that the plugins of hosts read: so

@@ -14,7 +14,7 @@ import (
 // refuser refuses to bind.
 type refuser struct{ Extenders }
 
-func (refuser) Bind(context.Context, machine.BindByExtender) (machine.BindResult, error) {
+func (refuser) Bind(context.Context, machine.BindByExtender, func() bool) (machine.BindResult, error) {
 	return machine.BindRefused, errors.New("no")
 }
 

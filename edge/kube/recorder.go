@@ -22,6 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 // recorder publishes events in the background, repeats as series. What does not
@@ -136,7 +137,7 @@ func (r *recorder) later(tries int, request func(context.Context) error) bool {
 // unanswered tells that no answer came to a request which was sent, or was to be.
 func unanswered(err error) bool {
 	status := apierrors.APIStatus(nil)
-	return !errors.As(err, &status) && !errors.Is(err, ErrNotLeading)
+	return !errors.As(err, &status) && !errors.Is(err, fence.ErrNotLeading)
 }
 
 // record writes an event, or the series that it has become. An Event that has
