@@ -61,7 +61,7 @@ func Hosted(names ...string) Start {
 			return nil, err
 		}
 		b.anew = func() (*berth, error) {
-			return hostedSide(ctx, generate.World{Config: w.Config, Gates: w.Gates}, names)
+			return hostedSide(ctx, generate.World{Mix: w.Mix, Config: w.Config, Gates: w.Gates}, names)
 		}
 		b.populate(w)
 		return b, nil
@@ -70,7 +70,9 @@ func Hosted(names ...string) Start {
 
 // hostedSide is a side without a cluster so far.
 func hostedSide(ctx context.Context, w generate.World, names []string) (*berth, error) {
-	if strings.Contains(w.Config, generate.ExtenderAddress) { // Handle.Extenders is empty
+	// Handle.Extenders is empty. And a hosted PostFilter that runs filters gets the answers
+	// of the native ones first, DynamicResources among them.
+	if strings.Contains(w.Config, generate.ExtenderAddress) || w.Mix == "device-preemption" || w.Mix == "device-resources" {
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "DefaultPreemption" })
 	}
 	h := newHosting(ctx)
