@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
@@ -67,7 +68,7 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 		nodes += d.Tallies[i].Nodes
 	}
 	rejected := d.Result == decision.ResultUnschedulable || d.Result == decision.ResultPreempting
-	if rejected && d.PreFilter == nil && (nodes != d.NodesTotal || nodes != len(k.nodes)) {
+	if rejected && d.PreFilter == nil && (nodes != d.NodesTotal || nodes != len(k.nodes) && !c.extended(d.UID)) {
 		c.note("%s gives reasons of %d nodes why pod %s is not placed; it knows %d", proc.name, nodes, d.Pod, len(k.nodes))
 	}
 	pod := c.specs[d.UID]
@@ -88,9 +89,13 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 	}
 }
 
+// extended tells whether the extender manages the pod. An attempt that waits for its
+// answer counts the nodes that there were when it began.
+func (c *check) extended(uid types.UID) bool { return c.specs[uid] != nil && managed(c.specs[uid]) }
+
 // says looks that a condition counts the nodes that there are.
 func (c *check) says(proc *process, k *cluster, e machine.PatchStatus) {
-	if said := e.Condition; said != nil && said.Reason == v1.PodReasonUnschedulable && !k.panicked && strings.HasPrefix(said.Message, "0/") {
+	if said := e.Condition; said != nil && said.Reason == v1.PodReasonUnschedulable && !k.panicked && !c.extended(e.Pod.UID) && strings.HasPrefix(said.Message, "0/") {
 		if !strings.HasPrefix(said.Message, fmt.Sprintf("0/%d nodes are available: ", len(k.nodes))) {
 			c.note("%s says of pod %s: %q; it knows %d nodes", proc.name, e.Pod.Key(), said.Message, len(k.nodes))
 		}

@@ -133,7 +133,7 @@ func reserved(claim *resourcev1.ResourceClaim, pod types.UID) bool {
 
 // deviceClaimChanged looks that a scheduler gives no device to two claims, and takes
 // none from a pod that is bound. After a restored backup it may have been told of
-// claims that are otherwise now.
+// claims that are otherwise now, and while two lead, each may be behind the other.
 func (c *check) deviceClaimChanged(claim *resourcev1.ResourceClaim, change *apiserver.Change) {
 	before, _ := change.Before.(*resourcev1.ResourceClaim)
 	c.deviceClaims[claim.Name] = claim
@@ -144,7 +144,7 @@ func (c *check) deviceClaimChanged(claim *resourcev1.ResourceClaim, change *apis
 			c.reservedBy[reservation{claim.Name, r.UID}] = change.By
 		}
 	}
-	if change.By == "" || before == nil || c.setBack {
+	if change.By == "" || before == nil || c.setBack || time.Now().Before(c.unclear) {
 		return
 	}
 	for _, r := range before.Status.ReservedFor {
@@ -167,7 +167,7 @@ func (c *check) deviceClaimChanged(claim *resourcev1.ResourceClaim, change *apis
 func (c *check) boundWithDevices(p *v1.Pod, by string) {
 	for _, name := range deviceClaimsOf(p) {
 		claim := c.deviceClaims[name]
-		if !c.setBack && (claim == nil || grantedTo(claim).node != p.Spec.NodeName || !reserved(claim, p.UID)) {
+		if !c.setBack && time.Now().After(c.unclear) && (claim == nil || grantedTo(claim).node != p.Spec.NodeName || !reserved(claim, p.UID)) {
 			c.note("%s binds pod %s to node %s, whose claim %s has no device for it there", by, p.Name, p.Spec.NodeName, name)
 		}
 	}
@@ -208,6 +208,16 @@ func (s *stored) serves(pod *v1.Pod, n *v1.Node) bool {
 		}
 	}
 	return needs <= len(free)
+}
+
+// elsewhere tells whether a claim of the pod has a device of another node. As with
+// kube-scheduler that is taken from it where the node has room for the pod, and not
+// where pods would have to go first: the try of a preemption fails by the claim.
+func (s *stored) elsewhere(pod *v1.Pod, n *v1.Node) bool {
+	return slices.ContainsFunc(deviceClaimsOf(pod), func(name string) bool {
+		at := grantedTo(s.deviceClaims[name]).node
+		return at != "" && at != n.Name
+	})
 }
 
 // leftover names a claim that the leader has reserved for a pod which waits; "" if

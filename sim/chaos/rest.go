@@ -200,7 +200,7 @@ func placeable(pod *v1.Pod, nodes []*v1.Node, pods []*v1.Pod, volumes *stored) (
 				limit = flushLimit
 			}
 			return "fits on node " + n.Name, limit
-		case !preempts(pod) || around(nodes, pods, nil).lonely(pod, n.Name) != "" || !room(n, func(other *v1.Pod) bool { return priority(other) < priority(pod) }):
+		case !preempts(pod) || volumes.elsewhere(pod, n) || around(nodes, pods, nil).lonely(pod, n.Name) != "" || !room(n, func(other *v1.Pod) bool { return priority(other) < priority(pod) }):
 		case len(pod.Spec.Volumes)+len(pod.Spec.ResourceClaims) > 0 || managed(pod) || constrained(pod):
 			why, limit = "can preempt pods of node "+n.Name, flushLimit
 		default:
