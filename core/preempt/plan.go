@@ -185,6 +185,25 @@ func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candida
 	return found, refused, err
 }
 
+// Left are the candidates on whose node the pod still fits when all pods of lower
+// priority go. While extenders looked at them others may have been nominated there,
+// or placed.
+func Left(c *framework.PostFilterCall, candidates []framework.Candidate) []framework.Candidate {
+	return slices.DeleteFunc(slices.Clone(candidates), func(o framework.Candidate) bool {
+		row, known := c.Table.Find(o.Node)
+		return !known || !fitsWithoutLower(c, row)
+	})
+}
+
+func fitsWithoutLower(c *framework.PostFilterCall, row table.Row) bool {
+	mark := c.Table.Checkpoint()
+	defer c.Table.Undo(mark)
+	for _, p := range lowerPods(c, row) {
+		c.Table.RemovePod(p.UID)
+	}
+	return c.Filters.Run(row) == nil
+}
+
 // Best is the best of some candidates, nil when there is none.
 func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 	var best choice

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -239,6 +240,21 @@ func TestLowerNominationsAreCleared(t *testing.T) {
 	plan, _, _ := w.find(t, everything)
 	if len(plan.NominationsToClear) != 1 || plan.NominationsToClear[0].Name != "lower" {
 		t.Errorf("got %v", plan.NominationsToClear)
+	}
+}
+
+// A candidate is left out where another pod was nominated meanwhile, and where its node
+// is gone. What stays stands in its order.
+func TestLeft(t *testing.T) {
+	w := newWorld(pod("p", 10, 800)).node("m", 1000, pod("a", 1, 900)).node("n", 1000, pod("b", 1, 900)).node("o", 1000, pod("c", 1, 900))
+	found, _, err := Candidates(w.call(), everything)
+	if err != nil || len(found) != 3 {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	nominate(w, found[1].Node, pod("q", 10, 500))
+	left := Left(w.call(), append(found, framework.Candidate{Node: "gone"}))
+	if len(left) != 2 || left[0].Node != found[0].Node || left[1].Node != found[2].Node {
+		t.Errorf("of %v are left %v", found, left)
 	}
 }
 

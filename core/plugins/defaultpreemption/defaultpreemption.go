@@ -51,10 +51,10 @@ func review(c *framework.PostFilterCall, limits preempt.Limits) framework.PostFi
 		return nothing(c, refused, err)
 	}
 	choose := func(c *framework.PostFilterCall, left []framework.Candidate, err error) framework.PostFilterResult {
-		switch {
-		case err != nil:
+		if err != nil {
 			return nothing(c, nil, err)
-		case len(left) == 0:
+		}
+		if left = preempt.Left(c, left); len(left) == 0 {
 			return keep(refusal("no candidate node for preemption"))
 		}
 		return result(preempt.Best(c, left))
