@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestRun(t *testing.T) {
 			everyPodHasOneEnd(t, name, in, r, victims)
 			nothingOvercommitted(t, name, in, r)
 			whoIsLeftCannotBePlaced(t, name, in, r)
-			if mix != "spread-preemption" && mix != "interpod-preemption" {
+			if !strings.HasSuffix(string(mix), "-preemption") {
 				// There an eviction requeues pods that it does not help, too.
 				nobodyIsTriedForNothing(t, name, in)
 			}
