@@ -173,7 +173,7 @@ func TestCommand(t *testing.T) {
 		args []string
 		want string // of the error; "" none
 	}{
-		{[]string{"--mix", "bananas"}, `--mix: no mix "bananas" (there are all, devices, extenders, features, `},
+		{[]string{"--mix", "bananas"}, `--mix: no mix "bananas" (there are all, device-preemption, devices, extenders, features, `},
 		{[]string{"--seeds", "9-1"}, `--seeds "9-1": want A-B`},
 		{[]string{"--seeds", "lots"}, `--seeds "lots": want A-B`},
 		{[]string{"taints"}, "unknown command"},
