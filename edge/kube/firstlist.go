@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"reflect"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +21,13 @@ import (
 // the list fails, the reflector goes on as it always does, and Replace puts right what
 // was posted.
 func (s *store) listedAtFirst(client rest.Interface, kind protobufObject, lw *cache.ListWatch) *cache.ListWatch {
-	open := lw.WatchFuncWithContext
+	open, list := lw.WatchFuncWithContext, lw.ListWithContextFunc
+	lw.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		if o.ResourceVersion == "0" { // any state, also one that is older than what was posted
+			o.ResourceVersion = ""
+		}
+		return list(ctx, o)
+	}
 	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 		if o.SendInitialEvents == nil || s.tried {
 			return open(ctx, o)
@@ -28,7 +35,7 @@ func (s *store) listedAtFirst(client rest.Interface, kind protobufObject, lw *ca
 		s.tried = true
 		version, err := s.stream(ctx, client, kind)
 		if err != nil {
-			s.logger.V(2).Info("Failed to read the first list", "resource", s.resource(), "err", err)
+			s.logger.Info("Failed to read the first list", "resource", s.resource(), "err", err)
 			return open(ctx, o)
 		}
 		after := o
@@ -59,6 +66,10 @@ func emptyLike(kind protobufObject) protobufObject {
 
 // stream lists the objects, and posts each as it comes. It returns the list's version.
 func (s *store) stream(ctx context.Context, client rest.Interface, kind protobufObject) (string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stalls := time.AfterFunc(s.stall, cancel)
+	defer stalls.Stop()
 	o := metav1.ListOptions{FieldSelector: s.selector}
 	body, err := client.Get().Resource(s.name).VersionedParams(&o, metav1.ParameterCodec).Stream(ctx)
 	if err != nil {
@@ -66,6 +77,8 @@ func (s *store) stream(ctx context.Context, client rest.Interface, kind protobuf
 	}
 	defer body.Close()
 	version, err := readList(body, func(b []byte) error {
+		stalls.Stop() // the machine may take its time
+		defer stalls.Reset(s.stall)
 		o := emptyLike(kind)
 		if err := o.Unmarshal(b); err != nil {
 			return err

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +37,9 @@ func podList(t *testing.T, version string, pods ...*v1.Pod) []byte {
 }
 
 // watchesPods runs a watcher of pods over a server that answers in protobuf, and returns
-// the store and its events. All that is no request for pods gets an empty list.
-func watchesPods(t *testing.T, answers http.HandlerFunc) (*store, <-chan string) {
+// the store and its events. All that is no request for pods gets an empty list. A first
+// list that stands still for the time is given up.
+func watchesPods(t *testing.T, stall time.Duration, answers http.HandlerFunc) (*store, <-chan string) {
 	s := newWire(t, func(w http.ResponseWriter, r *http.Request, _ string) {
 		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
 		answers(w, r)
@@ -50,6 +53,7 @@ func watchesPods(t *testing.T, answers http.HandlerFunc) (*store, <-chan string)
 	events := make(chan string, 100)
 	w := NewWatcher(clients, nil, func(e machine.Event) { events <- describe(e) }, klog.Background())
 	pods := w.stores[slices.IndexFunc(w.stores, func(s *store) bool { return s.name == "pods" })]
+	pods.stall = stall
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); pods.run(ctx) }()
@@ -81,7 +85,7 @@ func TestFirstListIsToldAsItComes(t *testing.T) {
 	list := podList(t, "7", versioned("a", "1", "5"), versioned("b", "2", "6"))
 	half := bytes.LastIndex(list, []byte("\x01b")) // in the middle of the second pod
 	told, watched := make(chan struct{}), make(chan string, 1)
-	pods, events := watchesPods(t, func(w http.ResponseWriter, r *http.Request) {
+	pods, events := watchesPods(t, silentTimeout, func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		switch {
 		case q.Has("sendInitialEvents"):
@@ -106,6 +110,7 @@ func TestFirstListIsToldAsItComes(t *testing.T) {
 	close(told)
 	expectEvents(t, events, "set ns/b 2")
 	<-pods.synced
+	pods.await(t.Context(), &state{version: "7"}, time.Minute)
 	if at := <-watched; at != "7" || pods.shown != "7" || len(pods.seen) != 2 {
 		t.Errorf("watched from %q, shown %q, %d pods", at, pods.shown, len(pods.seen))
 	}
@@ -116,24 +121,30 @@ func TestFirstListIsToldAsItComes(t *testing.T) {
 func TestFirstListThatFails(t *testing.T) {
 	list := podList(t, "7", versioned("a", "1", "5"), versioned("b", "2", "6"))
 	half := bytes.LastIndex(list, []byte("\x01b"))
-	for name, first := range map[string]func(w http.ResponseWriter){
-		"breaks off":  func(w http.ResponseWriter) { flush(w, list[:half]); panic(http.ErrAbortHandler) },
-		"refused":     func(w http.ResponseWriter) { w.WriteHeader(500) },
-		"no protobuf": func(w http.ResponseWriter) { flush(w, []byte(`{"kind":"PodList"}`)) },
+	for name, first := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"breaks off":   func(w http.ResponseWriter, _ *http.Request) { flush(w, list[:half]); panic(http.ErrAbortHandler) },
+		"stands still": func(w http.ResponseWriter, r *http.Request) { flush(w, nil); <-r.Context().Done() },
+		"refused":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+		"no protobuf":  func(w http.ResponseWriter, _ *http.Request) { flush(w, []byte(`{"kind":"PodList"}`)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			lists := 0
-			_, events := watchesPods(t, func(w http.ResponseWriter, r *http.Request) {
+			stall, left := silentTimeout, atomic.Bool{} // left to the reflector, which asks for a watch first
+			if name == "stands still" {
+				stall = time.Millisecond
+			}
+			_, events := watchesPods(t, stall, func(w http.ResponseWriter, r *http.Request) {
 				q := r.URL.Query()
 				switch {
 				case q.Has("sendInitialEvents"):
+					left.Store(true)
 					w.WriteHeader(422)
 				case q.Has("watch"):
 					flush(w, nil)
 					<-r.Context().Done()
-				case lists == 0:
-					lists++
-					first(w)
+				case !left.Load():
+					first(w, r)
+				case q.Get("resourceVersion") == "0":
+					t.Error("the list may be older than what was told")
 				default:
 					flush(w, podList(t, "9", versioned("b", "2", "6"), versioned("c", "3", "8")))
 				}
@@ -173,7 +184,12 @@ func TestReadList(t *testing.T) {
 			t.Fatalf("%d of %d bytes: %v", n, len(list), err)
 		}
 	}
-	for _, b := range []string{"", "{}", "k8s\x00\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "k8s\x00\x12\x06\x12\xff\xff\xff\xff\x0f", "k8s\x00\x17"} {
+	apart := &v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "b"}}
+	var part bytes.Buffer
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(apart, &part); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []string{"", "{}", part.String(), "k8s\x00\x12\x00", "k8s\x00\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "k8s\x00\x12\x06\x12\xff\xff\xff\xff\x0f", "k8s\x00\x17"} {
 		if _, _, err := read([]byte(b)); err == nil {
 			t.Errorf("%q is a list", b)
 		}

@@ -25,7 +25,11 @@ const (
 	listMetadata, listObjects = 1, 2
 )
 
-var errNoProtobuf = errors.New("the list is not in protobuf")
+var (
+	errNoProtobuf = errors.New("the list is not in protobuf")
+	errNoVersion  = errors.New("the list has no resourceVersion")
+	errNotWhole   = errors.New("the list goes on elsewhere")
+)
 
 // readList reads a list in protobuf object by object. It returns the list's version.
 // The bytes of an object are valid until the next one is read.
@@ -57,6 +61,9 @@ func readObjects(body io.Reader, size int64, object func([]byte) error) (version
 	for {
 		field, length, err := readField(r)
 		if err == io.EOF && counted.N == 0 {
+			if version == "" {
+				return "", errNoVersion
+			}
 			return version, nil
 		}
 		if err != nil {
@@ -73,7 +80,9 @@ func readObjects(body io.Reader, size int64, object func([]byte) error) (version
 		case listMetadata:
 			var head metav1.ListMeta
 			err = head.Unmarshal(buffer)
-			version = head.ResourceVersion
+			if version = head.ResourceVersion; err == nil && head.Continue != "" {
+				err = errNotWhole
+			}
 		case listObjects:
 			err = object(buffer)
 		}

@@ -284,9 +284,10 @@ type store struct {
 	reflector *cache.Reflector
 	run       func(context.Context) // the reflector, or what stands in for it
 	seen      map[types.NamespacedName]owner
-	protobuf  bool // what there are many of comes in protobuf: see listedAtFirst
-	tried     bool // whether the first list has been read without the reflector
-	streamed  bool // and what Replace is told of next is what it has posted
+	protobuf  bool          // what there are many of comes in protobuf: see listedAtFirst
+	tried     bool          // whether the first list has been read without the reflector
+	streamed  bool          // and what Replace is told of next is what it has posted
+	stall     time.Duration // how long that list may stand still before the reflector lists
 	core      coreAudit
 	synced    chan struct{} // closed when a whole list has been posted
 
@@ -305,7 +306,7 @@ type store struct {
 
 func newStore(name string, post func(machine.Event), entry func(any) *entry, gone func(owner) machine.Event) *store {
 	return &store{name: name, post: post, entry: entry, gone: gone,
-		seen: map[types.NamespacedName]owner{}, synced: make(chan struct{})}
+		seen: map[types.NamespacedName]owner{}, synced: make(chan struct{}), stall: silentTimeout}
 }
 
 func (s *store) reflect(client rest.Interface, kind any, selector string, logger klog.Logger) {
