@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -157,6 +158,36 @@ func TestRewoundEviction(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The nodes' list tells of the restored etcd first, and the pods' list seconds later: a
+// preemptor that was tried in between, while its victim still seemed to go, preempts
+// anew when the victim is there again.
+func TestRewoundBeforeTheVictimIsBack(t *testing.T) {
+	s := newStory(t)
+	victim := s.pod("victim", 30, func(p *object.Pod) { p.NodeName = "n" })
+	high := s.pod("high", 40, func(p *object.Pod) { p.Priority = 1 })
+	s.given(s.node("n", 40), victim, high)
+	s.cycle("", "")
+	s.answer(slices.IndexFunc(s.requests, func(r Effect) bool { _, ok := r.(Evict); return ok }), fine)
+	s.tellAll()
+	s.step(Rewound{})
+	for range 5 {
+		s.tick(time.Second)
+		s.cycle("", "")
+	}
+	s.where(high, queue.Unschedulable)
+	s.step(Rewound{})
+	s.forget(victim.UID)
+	s.change(victim, func(p *object.Pod) { p.Terminating = false })
+	clear(s.evicted)
+	s.tellAll()
+	if at := s.m.Entry(high.UID).Place(); at == queue.Unschedulable {
+		t.Fatal("nobody tells the preemptor that its victim is there again")
+	}
+	s.settle()
+	s.runs(high, "n")
+	s.checkRest()
 }
 
 // While a binding is under way nothing is read; when it has ended, the pod is,
