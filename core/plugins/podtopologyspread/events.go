@@ -108,7 +108,8 @@ func mayBeOf(p *object.Pod, f *object.SelectorOwner) bool {
 }
 
 // nodeChanged: the node has all labels that the constraints need, or had them.
-// An update helps only if it changes that, one of these labels, or the taints.
+// An update helps only if it changes that, one of these labels, the taints, or
+// whether the pod selects the node: only such nodes count.
 func (pl *plugin) nodeChanged(p *object.Pod, e *framework.Event) bool {
 	constraints, ok := pl.known(p)
 	had, has := labelled(constraints, e.OldNode), labelled(constraints, e.NewNode)
@@ -119,6 +120,7 @@ func (pl *plugin) nodeChanged(p *object.Pod, e *framework.Event) bool {
 		return true
 	}
 	return has && (framework.NodeSchedulingPropertiesChange(e.OldNode, e.NewNode)&framework.UpdateNodeTaint != 0 ||
+		p.RequiredNodes.Matches(e.OldNode.Subject()) != p.RequiredNodes.Matches(e.NewNode.Subject()) ||
 		slices.ContainsFunc(constraints, func(c match.SpreadConstraint) bool {
 			return e.OldNode.Labels[c.TopologyKey] != e.NewNode.Labels[c.TopologyKey]
 		}))
