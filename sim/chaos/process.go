@@ -120,14 +120,24 @@ func (p *play) restart(proc *process) {
 }
 
 // crash ends the process at once. What its goroutines do from then on reaches
-// nobody.
+// nobody. Where the faults are over, as a request that crashes it was under way then,
+// another process follows.
 func (p *play) crash(proc *process) {
 	p.logf("%s: crashes", proc.name)
 	p.mu.Lock()
-	proc.ending = true
+	proc.ending = !p.isHealed()
 	p.mu.Unlock()
 	proc.network.kill()
 	proc.stop()
+}
+
+func (p *play) isHealed() bool {
+	select {
+	case <-p.healed:
+		return true
+	default:
+		return false
+	}
 }
 
 // terminate asks the process to stop, as SIGTERM does.
