@@ -82,11 +82,8 @@ func (t *trimmer) value(p *part, depth int) bool {
 func (t *trimmer) object(p *part, depth int) bool {
 	t.at++
 	t.out = append(t.out, '{')
-	if t.next('}') {
-		t.out = append(t.out, '}')
-		return true
-	}
-	for start := len(t.out); ; {
+	start := len(t.out)
+	ok := t.members('}', func() bool {
 		end := len(t.out)
 		if end > start {
 			t.out = append(t.out, ',')
@@ -104,14 +101,10 @@ func (t *trimmer) object(p *part, depth int) bool {
 		if !keep {
 			t.out = t.out[:end]
 		}
-		if t.next('}') {
-			t.out = append(t.out, '}')
-			return true
-		}
-		if !t.next(',') {
-			return false
-		}
-	}
+		return true
+	})
+	t.out = append(t.out, '}')
+	return ok
 }
 
 // member tells what of a member is to be left.
@@ -130,21 +123,15 @@ func (p *part) member(name []byte) (below *part, keep bool) {
 func (t *trimmer) array(p *part, depth int) bool {
 	t.at++
 	t.out = append(t.out, '[')
-	if t.next(']') {
-		t.out = append(t.out, ']')
-		return true
-	}
-	for t.value(p, depth) {
-		if t.next(']') {
-			t.out = append(t.out, ']')
-			return true
+	start := len(t.out)
+	ok := t.members(']', func() bool {
+		if len(t.out) > start {
+			t.out = append(t.out, ',')
 		}
-		if !t.next(',') {
-			return false
-		}
-		t.out = append(t.out, ',')
-	}
-	return false
+		return t.value(p, depth)
+	})
+	t.out = append(t.out, ']')
+	return ok
 }
 
 // text takes a string.
