@@ -45,7 +45,7 @@ func readList(body io.Reader, object func([]byte) error) (version string, err er
 		case err != nil:
 			return "", noEOF(err)
 		case field == unknownRaw:
-			return readObjects(io.LimitReader(r, length), length, object)
+			return readObjects(r, length, object)
 		}
 		if _, err := io.CopyN(io.Discard, r, length); err != nil {
 			return "", noEOF(err)
