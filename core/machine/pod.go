@@ -160,7 +160,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 // than it was assumed with.
 func (m *Machine) assignedPodChanged(old, now *object.Pod) {
 	if old.Terminating && !now.Terminating { // etcd was restored: who waited for it to go may preempt anew
-		m.moveAll(&framework.Event{Resource: framework.WildCard, ActionType: framework.All})
+		m.moveAll(anythingChanged)
 	}
 	if a := queue.Changes(old, now); old.NodeName != "" || a != framework.UpdateOther {
 		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: a, OldPod: boundTo(old, now.NodeName), NewPod: now})

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -30,7 +29,7 @@ func (m *Machine) Repair() []Effect {
 	for _, ps := range states {
 		m.repairPod(ps)
 	}
-	m.moveAll(&framework.Event{Resource: framework.WildCard, ActionType: framework.All})
+	m.moveAll(anythingChanged)
 	effects := m.effects
 	m.effects = nil
 	return effects
