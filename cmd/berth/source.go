@@ -49,7 +49,7 @@ func (s *source) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
 	f.StringVar(&s.expand, "expand", s.expand, "make the pods and claims that controllers make of workloads in files: auto (of workloads that have no pod in the input), true (of all, and claims of pods, until each has what it wants) or false")
 	f.Lookup("expand").NoOptDefVal = "true"
-	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields; by default they are left out and named on standard error")
+	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields, and read pods whole; by default such fields are left out and named on standard error, and of pods only what decisions depend on is read")
 	f.Uint64Var(&s.seed, "seed", s.seed, "seed of the draw among nodes with the same score")
 }
 

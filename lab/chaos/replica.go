@@ -29,7 +29,8 @@ type replica struct {
 	deaths  []string           // of processes that ended in another way
 }
 
-// exitLost is the exit status of a scheduler that has lost its lease.
+// exitLost is the exit status of a scheduler that ends with an error; here that is the
+// loss of its lease. A panic has another.
 const exitLost = 1
 
 func newReplica(c *cluster.Cluster, number int, binary string) (*replica, error) {
