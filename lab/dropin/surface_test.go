@@ -195,9 +195,9 @@ func gates(t *testing.T) (rows []row) {
 func refused(name featuregate.Feature, value bool) string {
 	gates := features.New()
 	on := map[string]bool{string(name): value}
-	for need := []featuregate.Feature{name}; value && len(need) > 0; need = need[1:] {
-		for _, other := range gates.Dependencies()[need[0]] {
-			on[string(other)] = true
+	for need := []featuregate.Feature{name}; len(need) > 0; need = need[1:] {
+		for _, other := range related(gates, need[0], value) {
+			on[string(other)] = value
 			need = append(need, other)
 		}
 	}
@@ -209,4 +209,19 @@ func refused(name featuregate.Feature, value bool) string {
 		why = append(why, strings.TrimPrefix(err.Error(), "feature gate "))
 	}
 	return strings.Join(why, "; ")
+}
+
+// related are the gates that have to have the gate's value, too: those that it needs
+// where it is on, and those that need it where it is off.
+func related(gates featuregate.MutableVersionedFeatureGate, name featuregate.Feature, value bool) (list []featuregate.Feature) {
+	needs := gates.Dependencies()
+	if value {
+		return needs[name]
+	}
+	for _, other := range slices.Sorted(maps.Keys(needs)) {
+		if slices.Contains(needs[other], name) {
+			list = append(list, other)
+		}
+	}
+	return list
 }
