@@ -5,9 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 
+	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
@@ -45,4 +50,54 @@ func TestGatesAreUpstreams(t *testing.T) {
 // has them from the start.
 var ofLogs = map[featuregate.Feature]bool{
 	"ContextualLogging": true, "LoggingAlphaOptions": true, "LoggingBetaOptions": true, "NativeHistograms": true,
+}
+
+// emulated are the versions that v1.36.3 can emulate.
+var emulated = []*version.Version{version.MajorMinor(1, 33), version.MajorMinor(1, 34), version.MajorMinor(1, 35), version.MajorMinor(1, 36)}
+
+// Under each version that can be emulated a gate has v1.36.3's value, and the other value
+// is accepted or refused as there.
+func TestGatesUnderEmulationAreUpstreams(t *testing.T) {
+	for _, v := range emulated {
+		theirs, ours := utilfeature.DefaultMutableFeatureGate.DeepCopy(), features.New()
+		for _, gates := range []featuregate.MutableVersionedFeatureGate{theirs, ours} {
+			if err := gates.SetEmulationVersion(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(theirs.GetAllVersioned())) {
+			value := theirs.Enabled(name)
+			if ours.Enabled(name) != value {
+				t.Errorf("%s: %s is %t, want %t", v, name, !value, value)
+			}
+			other := map[string]bool{string(name): !value}
+			want, got := theirs.DeepCopy().SetFromMap(other), ours.DeepCopy().SetFromMap(other)
+			if (got == nil) != (want == nil) {
+				t.Errorf("%s: %s=%t: got %v, want %v", v, name, !value, got, want)
+			}
+		}
+	}
+}
+
+// Under each of them, the plugins that are enabled by default are v1.36.3's, in its order
+// and with its weights.
+func TestDefaultPluginsUnderEmulationAreUpstreams(t *testing.T) {
+	for _, v := range emulated {
+		t.Run(v.String(), func(t *testing.T) {
+			featuregatetesting.SetFeatureGateEmulationVersionDuringTest(t, utilfeature.DefaultFeatureGate, v)
+			var theirs configv1.KubeSchedulerConfiguration
+			scheme.Scheme.Default(&theirs)
+			gates := features.New()
+			if err := gates.SetEmulationVersion(v); err != nil {
+				t.Fatal(err)
+			}
+			want, got := theirs.Profiles[0].Plugins.MultiPoint.Enabled, config.With(gates).Default().Profiles[0].Plugins.MultiPoint.Enabled
+			same := slices.EqualFunc(got, want, func(a, b configv1.Plugin) bool {
+				return a.Name == b.Name && (a.Weight == nil) == (b.Weight == nil) && (a.Weight == nil || *a.Weight == *b.Weight)
+			})
+			if !same {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+	}
 }
