@@ -49,6 +49,7 @@ var edits = []struct{ File, Old, New string }{
 	{"pkg/scheduler/schedule_one.go",
 		"func (sched *Scheduler) ScheduleOne(ctx context.Context) {\n",
 		"func (sched *Scheduler) ScheduleOne(ctx context.Context) {\n\tsched.drivenByHand()\n"},
+	{"cmd/kube-scheduler/app/testing/testserver.go", "app.Setup(ctx, opts)", "app.Setup(apart(ctx), opts)"},
 	{"cmd/kube-scheduler/app/testing/testserver.go", "err := app.Run(ctx, cc, sched); err != nil",
 		"err := serve(ctx, cc, opts, customFlags, result.TmpDir, func() error { return app.Run(ctx, cc, sched) }); err != nil"},
 	// How long goroutines may take to end after a test.
