@@ -46,6 +46,12 @@ var mixes = map[string]mix{
 		gates: map[string]bool{"MatchLabelKeysInPodTopologySpread": false, "MatchLabelKeysInPodTopologySpreadSelectorMerge": false}},
 	"device-gates": {features: []feature{easyResources, labels, devices, taintRules},
 		gates: map[string]bool{"DRADeviceTaintRules": true}},
+	// DRADeviceBindingConditions stays on: without it kube-scheduler takes slices in any order.
+	"device-off": {features: []feature{easyResources, labels, devices},
+		gates: map[string]bool{"DRAConsumableCapacity": false, "DRADeviceTaints": false, "DRAExtendedResource": false, "DRAPartitionableDevices": false,
+			"DRAPrioritizedList": false}},
+	"taint-gates": {features: []feature{easyResources, taints, comparisons},
+		gates: map[string]bool{"TaintTolerationComparisonOperators": true}},
 	"device-resources": {features: []feature{crowded, labels, priorities, devices, nodeResources}, preemptible: true,
 		gates: map[string]bool{"DRANodeAllocatableResources": true}},
 	"interpod": {features: []feature{easyResources, labels, interpod}},

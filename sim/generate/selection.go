@@ -188,3 +188,18 @@ func toleration(b *builder) v1.Toleration {
 	}
 	return t
 }
+
+// comparisons has taints with numbers, and tolerations that compare with them.
+var comparisons = feature{node: func(b *builder, n *v1.Node) {
+	if b.chance(70) {
+		n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: "level", Value: b.word("-1", "3", "5", "7", "", "x", "05"),
+			Effect: v1.TaintEffect(b.word("NoSchedule", "NoExecute", "PreferNoSchedule"))})
+	}
+}, pod: comparingPod, repod: comparingPod}
+
+func comparingPod(b *builder, p *v1.Pod) {
+	for range b.pick(0, 1, 1, 2) {
+		p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: "level", Operator: v1.TolerationOperator(b.word("Lt", "Gt", "Gt")),
+			Value: b.word("-2", "2", "4", "6", "6", "x"), Effect: v1.TaintEffect(b.word("", "", "NoSchedule", "PreferNoSchedule"))})
+	}
+}
