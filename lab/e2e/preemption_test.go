@@ -92,8 +92,8 @@ func TestPreemptionInTurn(t *testing.T) {
 		}
 	}
 	f.awaitBound(8)
+	f.protect("spare", 1, 1) // first, so that the scheduler knows its status when the other is there
 	f.protect("protected", 2, 0)
-	f.protect("spare", 1, 1)
 
 	// The one that may go takes its time. Meanwhile its place is kept, and
 	// nobody else has to go.
