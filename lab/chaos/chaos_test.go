@@ -44,7 +44,8 @@ func TestUnleased(t *testing.T) {
 	}
 }
 
-// Reads, leases and what is older are no writes that break the silence.
+// Reads, leases, the last counts of Events and what is older are no writes that break
+// the silence. An Event that is late is one.
 func TestWrites(t *testing.T) {
 	since := time.Unix(1000, 0)
 	exchange := func(method, path string, at time.Time) proxy.Exchange {
@@ -54,9 +55,11 @@ func TestWrites(t *testing.T) {
 		exchange(http.MethodPost, "/old/binding", since.Add(-time.Second)),
 		exchange(http.MethodGet, "/api/v1/pods", since),
 		exchange(http.MethodPut, "/leases/kube-scheduler", since),
+		exchange(http.MethodPatch, "/apis/events.k8s.io/v1/namespaces/chaos/events/a.1", since),
 		exchange(http.MethodPost, "/api/v1/namespaces/chaos/pods/a/binding", since),
+		exchange(http.MethodPost, "/apis/events.k8s.io/v1/namespaces/chaos/events", since),
 	}}), since)
-	if len(got) != 1 || !got[0].binding() {
+	if len(got) != 2 || !got[0].binding() || got[1].binding() {
 		t.Errorf("%+v", got)
 	}
 }

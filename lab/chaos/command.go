@@ -38,7 +38,8 @@ proxies lose, delay, refuse, freeze and swallow what passes.
 
 Checked at each change: no node has more than its room, no pod changes its node, and
 no replica binds without the lease. Checked at the end, when the faults are healed:
-every pod that fits is bound, and then nobody writes anything.
+every pod that fits is bound, and then nobody writes anything but how often Events were
+repeated, which is due up to twelve minutes later.
 
 A seed gives the same faults in the same order; what happens in between depends on
 the machine. The log of faults goes to standard error. The exit status is 1 if
