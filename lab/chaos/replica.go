@@ -29,9 +29,8 @@ type replica struct {
 	deaths  []string           // of processes that ended in another way
 }
 
-// exitLost is the exit status of a scheduler that ends with an error; here that is the
-// loss of its lease. A panic has another.
-const exitLost = 1
+// lost is in the last line of a scheduler that ends as it has lost its lease.
+const lost = "leader election lost"
 
 func newReplica(c *cluster.Cluster, number int, binary string) (*replica, error) {
 	upstream, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig(cluster.Berth))
@@ -80,7 +79,7 @@ func (r *replica) running() *cluster.Scheduler {
 func (r *replica) note(p *cluster.Scheduler) {
 	switch err := p.Death(); {
 	case err == nil:
-	case p.ExitStatus() == exitLost:
+	case strings.Contains(err.Error(), lost):
 		r.left++
 	default:
 		r.deaths = append(r.deaths, fmt.Sprintf("replica %d: %v", r.number, err))
