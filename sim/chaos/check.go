@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ type check struct {
 	named   map[types.UID]naming  // who nominated pods
 	room    map[string]amounts    // the most that a node of the name ever had
 	setBack bool                  // a backup was restored
+	read    map[string]bool       // consistently since then, by process and path
 	claims  map[string]string     // the volumes that claims are bound to, by the claim's name
 	made    map[string]bool       // claims whose volumes the driver makes
 
@@ -116,7 +118,7 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]naming{}, claims: map[string]string{}, made: map[string]bool{}, passed: map[string][]string{}, specs: map[types.UID]*v1.Pod{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]naming{}, claims: map[string]string{}, made: map[string]bool{}, read: map[string]bool{}, passed: map[string][]string{}, specs: map[types.UID]*v1.Pod{},
 		deviceClaims: map[string]*resourcev1.ResourceClaim{}, reservedBy: map[reservation]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
@@ -299,6 +301,7 @@ func (c *check) restored() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.setBack = true
+	clear(c.read)
 	clear(c.named)
 	clear(c.claims)
 	for _, o := range claims {
@@ -351,6 +354,23 @@ func (c *check) sent(proc *process, r *http.Request, class string) {
 	}
 	if c.holder != proc.name || time.Since(c.renewed) >= heldTime {
 		c.note("%s sends %s %s, and the lease is %q's, renewed %s ago", proc.name, r.Method, r.URL.Path, c.holder, time.Since(c.renewed))
+	}
+}
+
+// arrived is told of a request that the API server is about to answer at a revision.
+func (c *check) arrived(process string, r *http.Request, revision int64) {
+	if r.Method != http.MethodGet {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	query, of := r.URL.Query(), process+" "+r.URL.Path
+	version, _ := strconv.ParseInt(query.Get("resourceVersion"), 10, 64)
+	switch {
+	case !apiserver.Watches(r):
+		c.read[of] = c.read[of] || version == 0 && query.Get("resourceVersion") == ""
+	case version > revision && c.setBack && c.read[of] && query.Get("sendInitialEvents") == "":
+		c.note("%s watches %s from version %d on, and could read since the restored backup that it is %d", process, r.URL.Path, version, revision)
 	}
 }
 

@@ -24,11 +24,12 @@ in it, and faults: lost requests and replies, hangs, errors, watches that freeze
 or end, stale lists, crashes, stops, a restored backup.
 
 Some things must always hold: no scheduler over-commits a node by what it knows;
-none sends two bindings of a pod at once, or writes without the lease; a victim
-has a lower priority; all invariants of the scheduler hold after each step. When
-the faults are over, the cluster has to come to rest within three minutes of its
-clock: each pod that fits is bound, nothing is nominated or assumed, each
-scheduler knows what the API server knows. Nothing may change then.
+none sends two bindings of a pod at once, writes without the lease, or watches on
+where a read showed that history went back; a victim has a lower priority; all
+invariants of the scheduler hold after each step. When the faults are over, the
+cluster has to come to rest within three minutes of its clock: each pod that fits is
+bound, nothing is nominated or assumed, each scheduler knows what the API server
+knows. Nothing may change then.
 
 A seed that fails is cut down to a story, which is printed. --story plays it. The
 exit status is 1 if a seed or the story fails. The same seed gives the same run.`

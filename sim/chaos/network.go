@@ -237,6 +237,7 @@ func (n *network) reply(r *http.Request, drawn uint64) (*http.Response, error) {
 	if r.URL.Host == extenderHost {
 		return n.answer(r, licenceExtender{network: n}, drawn)
 	}
+	n.check.arrived(n.process.name, r, n.server.Revision())
 	return n.answer(r, n.server, drawn)
 }
 
