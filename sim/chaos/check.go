@@ -44,7 +44,8 @@ type check struct {
 	led     map[string]time.Time // when a process got the lease
 
 	bound   map[types.UID]*onNode // pods, as the API server has them
-	named   map[types.UID]naming  // who nominated pods
+	named   map[types.UID]author  // who nominated pods
+	worded  map[types.UID]author  // who wrote their conditions
 	room    map[string]amounts    // the most that a node of the name ever had
 	setBack bool                  // a backup was restored
 	read    map[string]bool       // consistently since then, by process and path
@@ -85,8 +86,8 @@ func roomOf(n *v1.Node) amounts {
 	return amountsOf(n.Status.Allocatable, n.Status.Allocatable.Pods().Value())
 }
 
-// naming is who nominated a pod last, "" for nobody of the story, and when.
-type naming struct {
+// author is who wrote a part of a pod's status last, "" for nobody of the story, and when.
+type author struct {
 	by string
 	at time.Time
 }
@@ -118,7 +119,7 @@ type placed struct {
 }
 
 func newCheck(p *play) *check {
-	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]naming{}, claims: map[string]string{}, made: map[string]bool{}, read: map[string]bool{}, passed: map[string][]string{}, specs: map[types.UID]*v1.Pod{},
+	return &check{play: p, digest: fnv.New64a(), bound: map[types.UID]*onNode{}, named: map[types.UID]author{}, worded: map[types.UID]author{}, claims: map[string]string{}, made: map[string]bool{}, read: map[string]bool{}, passed: map[string][]string{}, specs: map[types.UID]*v1.Pod{},
 		deviceClaims: map[string]*resourcev1.ResourceClaim{}, reservedBy: map[reservation]string{}, room: map[string]amounts{},
 		knows: map[string]*knowledge{}, underway: map[string]int{}, unclear: p.begin, led: map[string]time.Time{}}
 }
@@ -178,7 +179,10 @@ func (c *check) podChanged(p *v1.Pod, change *apiserver.Change) {
 	before, _ := change.Before.(*v1.Pod)
 	c.specs[p.UID] = p
 	if before == nil || before.Status.NominatedNodeName != p.Status.NominatedNodeName {
-		c.named[p.UID] = naming{change.By, time.Now()}
+		c.named[p.UID] = author{change.By, time.Now()}
+	}
+	if before == nil || messageOf(before) != messageOf(p) {
+		c.worded[p.UID] = author{change.By, time.Now()}
 	}
 	if change.By != "" {
 		c.written = time.Now()
@@ -219,15 +223,15 @@ func (c *check) boundByOthers() map[types.UID]bool {
 	return others
 }
 
-// nominatedByAnother are the pods that were nominated last by a process that no longer
-// leads, after the one that leads now had got the lease: two led at a time, or the
-// write was slow.
-func (c *check) nominatedByAnother(leader string) map[types.UID]bool {
+// byAnother are the pods whose part of the status was written last by a process that no
+// longer leads, after the one that leads now had got the lease: two led at a time, or
+// the write was slow.
+func (c *check) byAnother(authors map[types.UID]author, leader string) map[types.UID]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	another := map[types.UID]bool{}
-	for uid, n := range c.named { // any order: a set
-		another[uid] = n.by != "" && n.by != leader && n.at.After(c.led[leader])
+	for uid, a := range authors { // any order: a set
+		another[uid] = a.by != "" && a.by != leader && a.at.After(c.led[leader])
 	}
 	return another
 }
@@ -303,6 +307,7 @@ func (c *check) restored() {
 	c.setBack = true
 	clear(c.read)
 	clear(c.named)
+	clear(c.worded)
 	clear(c.claims)
 	for _, o := range claims {
 		c.claims[o.GetName()] = o.(*v1.PersistentVolumeClaim).Spec.VolumeName

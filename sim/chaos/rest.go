@@ -24,7 +24,8 @@ const (
 	// flushLimit is the same for a pod that waits for the flush of the queue, as with
 	// kube-scheduler: it can preempt, and what it needs besides room came after its
 	// last attempt, which found no room. Only what is about room wakes it. Or another
-	// process that led, too, has nominated it since: its next attempt ends that.
+	// process that led, too, has nominated it since or has written its condition: its next
+	// attempt ends that.
 	flushLimit = queue.DefaultMaxUnschedulable + restLimit
 	// auditLimit is the same where a restored backup looks like no restored backup: its
 	// versions overtook those that were known before a watch resumed. The audit finds
@@ -115,7 +116,8 @@ func (p *play) restless() (why string, limit time.Duration) {
 	if leader == nil {
 		return fmt.Sprintf("nobody leads; the lease is %q's", holder), restLimit
 	}
-	volumes, others, stray := p.stored(), p.check.boundByOthers(), p.check.nominatedByAnother(leader.name)
+	volumes, others := p.stored(), p.check.boundByOthers()
+	named, worded := p.check.byAnother(p.check.named, leader.name), p.check.byAnother(p.check.worded, leader.name)
 	if why := volumes.unsettled(pods); why != "" {
 		return why, restLimit
 	}
@@ -124,14 +126,18 @@ func (p *play) restless() (why string, limit time.Duration) {
 	}
 	for _, pod := range pods {
 		why, limit := podRestless(pod, nodes, pods, volumes)
-		if why == waitsAndNominated && stray[pod.UID] {
+		if why == waitsAndNominated && named[pod.UID] {
 			limit = flushLimit
 		}
 		if why != "" && (why != boundAndNominated || !others[pod.UID]) {
 			return fmt.Sprintf("pod %s %s", pod.Name, why), limit
 		}
 		if said := p.check.lastSaid(leader.name, pod); pod.Spec.NodeName == "" && said != "" && said != messageOf(pod) {
-			return fmt.Sprintf("pod %s has the condition %q, and was not placed because %q", pod.Name, messageOf(pod), said), restLimit
+			limit := restLimit
+			if worded[pod.UID] {
+				limit = flushLimit
+			}
+			return fmt.Sprintf("pod %s has the condition %q, and was not placed because %q", pod.Name, messageOf(pod), said), limit
 		}
 	}
 	for _, proc := range running {
