@@ -88,6 +88,7 @@ func TestEventsAreSentAgain(t *testing.T) {
 			r := newRecorder(p, s, func() bool { return false })
 			r.add(machine.PublishEvent{Pod: testPod("p"), Reason: "Scheduled", Action: "Binding", Note: "n"})
 			time.Sleep(10 * time.Minute)
+			synctest.Wait()
 			if len(s.asked) != c.sent || len(s.events) > 0 != c.arrives || r.dropped.Load() != c.dropped || r.again.Load() != 0 {
 				t.Errorf("%s: sent at %v, arrived %v, %d dropped", c.name, s.asked, s.events, r.dropped.Load())
 			}

@@ -115,6 +115,7 @@ func TestSeries(t *testing.T) {
 					synctest.Wait()
 				}
 				time.Sleep(3 * finishTime)
+				synctest.Wait()
 				if !slices.Equal(l.said, tt.want) {
 					t.Errorf("said\n%s\nwant\n%s", strings.Join(l.said, "\n"), strings.Join(tt.want, "\n"))
 				}

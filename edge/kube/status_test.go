@@ -58,6 +58,7 @@ func TestStatusIsTriedAgain(t *testing.T) {
 				}
 				tt.play(q)
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if !slices.Equal(sent, tt.want) || !slices.Equal(since, tt.since) {
 					t.Errorf("sent %q after %v, want %q after %v", sent, since, tt.want, tt.since)
 				}
@@ -82,6 +83,7 @@ func TestStatusIsGivenUp(t *testing.T) {
 		})
 		q.add(condemned("why"))
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if tries != 1+statusTries || last < 5*time.Minute || last > 10*time.Minute || len(q.pods) != 0 {
 			t.Errorf("%d tries, the last after %s, %d pods left", tries, last, len(q.pods))
 		}
