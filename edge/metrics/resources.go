@@ -52,10 +52,12 @@ func (c *podResources) CollectWithStability(out chan<- metrics.Metric) {
 
 func collect(out chan<- metrics.Metric, desc *metrics.Desc, p *object.Pod, v *resource.Vector) {
 	priority := strconv.Itoa(int(p.Priority))
+	// No API server checks this name, and a label that is not UTF-8 ends the process.
+	scheduler := strings.ToValidUTF8(p.SchedulerName, "\uFFFD")
 	send := func(name v1.ResourceName, unit string, value float64) {
 		if value != 0 {
 			out <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value,
-				p.Namespace, p.Name, p.NodeName, p.SchedulerName, priority, string(name), unit)
+				p.Namespace, p.Name, p.NodeName, scheduler, priority, string(name), unit)
 		}
 	}
 	send(v1.ResourceCPU, "cores", float64(v.MilliCPU)/1000)
