@@ -6,7 +6,6 @@ import (
 	"time"
 
 	basemetrics "k8s.io/component-base/metrics"
-	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/edge/config"
@@ -45,13 +44,12 @@ func (d *Daemon) startRecord(o *Options) error {
 // recordedConfig is the configuration without what is nobody's business: who may
 // read a record may not read the keys to the cluster and its extenders.
 func recordedConfig(c *config.Config) (string, error) {
-	kept := *c
+	kept := config.Redacted(c)
 	kept.ClientConnection.Kubeconfig = ""
-	kept.Extenders = append([]configv1.Extender(nil), c.Extenders...)
 	for i := range kept.Extenders {
 		kept.Extenders[i].TLSConfig = nil
 	}
-	text, err := yaml.Marshal(&kept)
+	text, err := yaml.Marshal(kept)
 	return string(text), err
 }
 
