@@ -150,7 +150,7 @@ func (w *Watcher) truth(ctx context.Context, s *store) (*state, error) {
 	at := &state{objects: map[types.NamespacedName]owner{}}
 	o := metav1.ListOptions{Limit: auditPage, FieldSelector: s.selector}
 	for {
-		list, err := w.audit.read(ctx, s.api.WithResource(s.name), o)
+		list, err := w.page(ctx, s, o)
 		if err != nil {
 			return nil, fmt.Errorf("list %s: %w", s.resource(), err)
 		}
@@ -164,4 +164,11 @@ func (w *Watcher) truth(ctx context.Context, s *store) (*state, error) {
 			return at, nil
 		}
 	}
+}
+
+// page reads a page of them. One without an answer is given up: an audit ends.
+func (w *Watcher) page(ctx context.Context, s *store, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return w.audit.read(ctx, s.api.WithResource(s.name), o)
 }

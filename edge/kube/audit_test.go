@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/sim/apiserver"
@@ -68,6 +69,31 @@ func TestAuditFindsLostEvents(t *testing.T) {
 		if !known || haunts || w.Audits() != 2 {
 			t.Errorf("p1 is known: %t; the ghost, too: %t; %d repairs", known, haunts, w.Audits())
 		}
+	})
+}
+
+// A read that nobody answers is given up: the next audit finds what there is to find.
+func TestAuditWithoutAnAnswer(t *testing.T) {
+	follows(t, 3, func(t *testing.T, s *apiserver.Server, w *Watcher, _ func(string) string) {
+		read, hangs := w.audit.read, true
+		w.audit.read = func(ctx context.Context, of schema.GroupVersionResource, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+			if hangs {
+				hangs = false
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return read(ctx, of, o)
+		}
+		storeOf(w, "pods").drop(types.NamespacedName{Namespace: "ns", Name: "p1"}) // as if it had not come
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); w.Audit(ctx) }()
+		time.Sleep(15 * time.Minute)
+		if n := w.Audits(); n != 1 {
+			t.Errorf("%d repairs", n)
+		}
+		cancel()
+		<-done
 	})
 }
 

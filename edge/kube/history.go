@@ -41,7 +41,9 @@ func (h *history) checked(lw *cache.ListWatch) *cache.ListWatch {
 		if o.SendInitialEvents != nil { // it is a list
 			return resume(ctx, o)
 		}
-		list, err := lw.ListWithContextFunc(ctx, metav1.ListOptions{Limit: 1})
+		limited, cancel := context.WithTimeoutCause(ctx, requestTimeout, errNoAnswer)
+		defer cancel()
+		list, err := lw.ListWithContextFunc(limited, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return nil, err
 		}

@@ -6,10 +6,14 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -120,4 +124,18 @@ func TestResumeAfterRestore(t *testing.T) {
 	for _, c := range []rest.Interface{clients.Watch, clients.Policy, clients.Apps} {
 		c.(*rest.RESTClient).Client.CloseIdleConnections()
 	}
+}
+
+// The read before a watch that is resumed is given up where nobody answers it.
+func TestResumeWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lw := (&history{}).checked(&cache.ListWatch{ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}})
+		start := time.Now()
+		if _, err := lw.WatchFuncWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "7"}); err != errNoAnswer || time.Since(start) > 2*time.Minute {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
 }
