@@ -20,7 +20,6 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
-	"github.com/berth-scheduler/berth/edge/fence"
 )
 
 const (
@@ -300,11 +299,12 @@ func (x *Executor) patchPod(ctx context.Context, e machine.PatchStatus) error {
 
 // transient says that a status patch may succeed when it is tried again: the
 // server did not answer, could not do it now, had another change of the pod come
-// between, or a token had expired.
+// between, a token had expired, or the lease was not sure. A process that loses the
+// lease ends.
 func transient(err error) bool {
 	status := apierrors.APIStatus(nil)
 	switch {
-	case err == nil, errors.Is(err, fence.ErrNotLeading):
+	case err == nil:
 		return false
 	case !errors.As(err, &status):
 		return true

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -172,5 +173,22 @@ func TestStatusAnswers(t *testing.T) {
 		if len(s.requests) > 0 || len(h.status.pods) > 0 {
 			t.Errorf("%d: sent once more", answered)
 		}
+	}
+}
+
+// A status patch that was not sent, as the lease was not sure for a moment, is sent when
+// it is.
+func TestStatusWhileTheLeaseIsNotSure(t *testing.T) {
+	s := newWire(t, func(w http.ResponseWriter, _ *http.Request, _ string) { answer(w, 200, apiPod("p", "")) })
+	looks := atomic.Int64{}
+	h, _ := executorOn(t, s.config(), func() bool { return looks.Add(1) > 1 })
+	h.Do(condemned("why"))
+	select {
+	case got := <-s.requests:
+		if !strings.Contains(got.Body, "why") {
+			t.Errorf("got %v", got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it is never sent")
 	}
 }
