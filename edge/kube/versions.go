@@ -27,29 +27,33 @@ var deviceVersions = [...]string{"v1", "v1beta2", "v1beta1"}
 type deviceVersion struct{ atomic.Int32 }
 
 // of has a request go to the version that is served.
-func (v *deviceVersion) of(r *rest.Request) *rest.Request {
-	return r.AbsPath("/apis", resourcev1.GroupName, deviceVersions[v.Load()])
+func (v *deviceVersion) of(r *rest.Request) *rest.Request { return in(v.Load(), r) }
+
+func in(version int32, r *rest.Request) *rest.Request {
+	return r.AbsPath("/apis", resourcev1.GroupName, deviceVersions[version])
 }
 
 // listWatch lists and watches a resource of the group in the version that is
 // served, as objects of v1.
 func (v *deviceVersion) listWatch(client rest.Interface, resource string) *cache.ListWatch {
-	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return v.of(client.Get()).Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Get()
+	list := func(ctx context.Context, version int32, o metav1.ListOptions) (runtime.Object, error) {
+		return in(version, client.Get()).Resource(resource).VersionedParams(&o, metav1.ParameterCodec).Do(ctx).Get()
 	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			objects, err := list(ctx, o)
-			for range len(deviceVersions) - 1 {
+			version, versions := v.Load(), int32(len(deviceVersions))
+			objects, err := list(ctx, version, o)
+			for range versions - 1 {
 				if !apierrors.IsNotFound(err) {
 					break
 				}
-				v.Store((v.Load() + 1) % int32(len(deviceVersions)))
-				objects, err = list(ctx, o)
+				version = (version + 1) % versions
+				objects, err = list(ctx, version, o)
 			}
 			if err != nil {
 				return nil, err
 			}
+			v.Store(version)
 			return toV1(objects)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,7 +12,9 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
@@ -61,6 +64,50 @@ func TestOlderDeviceVersions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Lists that look for the version at the same time find it, each by itself. Where nothing
+// is served, for a moment say, requests go to the version that was.
+func TestVersionsAreLookedForAtOnce(t *testing.T) {
+	asked, all := atomic.Int64{}, make(chan struct{}) // closed when all three have asked for v1
+	served := atomic.Value{}
+	served.Store("v1beta2")
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+		version := path.Base(path.Dir(r.URL.Path))
+		if version == "v1" {
+			if asked.Add(1) == 3 {
+				close(all)
+			}
+			<-all
+		}
+		if version != served.Load() {
+			answer(w, 404, nil)
+			return
+		}
+		answer(w, 200, resourcev1beta2.DeviceClassList{TypeMeta: metav1.TypeMeta{Kind: "DeviceClassList", APIVersion: "resource.k8s.io/v1beta2"}})
+	})
+	clients, err := NewClients(s.config(), always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lw := clients.devices.listWatch(clients.Devices, "deviceclasses")
+	failed := make(chan error)
+	for range 3 {
+		go func() {
+			_, err := lw.ListWithContextFunc(t.Context(), metav1.ListOptions{})
+			failed <- err
+		}()
+	}
+	for range 3 {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	}
+	served.Store("none")
+	if _, err := lw.ListWithContextFunc(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) || clients.devices.Load() != 1 {
+		t.Errorf("%v; requests go to %s", err, deviceVersions[clients.devices.Load()])
+	}
+	clients.Devices.(*rest.RESTClient).Client.CloseIdleConnections()
 }
 
 // Claims are read, made and patched in the version that is served.
