@@ -44,7 +44,7 @@ func (s *store) listedAtFirst(client rest.Interface, kind protobufObject, lw *ca
 		if err != nil {
 			return nil, err
 		}
-		s.streamed = true
+		s.streamed = version
 		end := emptyLike(kind)
 		end.SetResourceVersion(version)
 		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})

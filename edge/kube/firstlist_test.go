@@ -13,10 +13,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -155,6 +157,38 @@ func TestFirstListThatFails(t *testing.T) {
 			expectEvents(t, events, "set ns/b 2", "set ns/c 3")
 		})
 	}
+}
+
+// Where the reflector does not come to know that the first list is over, as its watch was
+// stopped, the next list is one like any other: what it does not hold is gone.
+func TestFirstListThatIsOverUnseen(t *testing.T) {
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, _ string) {
+		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
+		if !r.URL.Query().Has("watch") {
+			flush(w, podList(t, "7", versioned("a", "1", "5")))
+			return
+		}
+		flush(w, nil)
+		<-r.Context().Done()
+	})
+	config := s.config()
+	config.ContentType = runtime.ContentTypeProtobuf
+	clients, err := NewClients(config, always)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	pods := storeOf(NewWatcher(clients, nil, func(e machine.Event) { events = append(events, describe(e)) }, klog.Background()), "pods")
+	lw := pods.listedAtFirst(clients.Watch, &v1.Pod{}, cache.NewListWatchFromClient(clients.Watch, "pods", "", fields.Everything()))
+	w, err := lw.WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: new(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Stop()
+	if err := pods.Replace(nil, "9"); err != nil || !slices.Equal(events, []string{"set ns/a 1", "gone ns/a 1"}) {
+		t.Errorf("%q, %v", events, err)
+	}
+	clients.Watch.(*rest.RESTClient).Client.CloseIdleConnections()
 }
 
 // A list is read as it was written. What is cut off, wherever, is an error, and so is

@@ -286,7 +286,7 @@ type store struct {
 	seen      map[types.NamespacedName]owner
 	protobuf  bool          // what there are many of comes in protobuf: see listedAtFirst
 	tried     bool          // whether the first list has been read without the reflector
-	streamed  bool          // and what Replace is told of next is what it has posted
+	streamed  string        // its version, until Replace is told of it: all of it has been posted
 	stall     time.Duration // how long that list may stand still before the reflector lists
 	core      coreAudit
 	synced    chan struct{} // closed when a whole list has been posted
@@ -394,10 +394,10 @@ func (s *store) Replace(list []any, version string) error {
 	s.compare(list, version)
 	s.tell(version)
 	s.tellAgain()
-	if !s.streamed {
+	if version != s.streamed || len(list) > 0 {
 		s.removeOthers(list)
 	}
-	s.streamed = false
+	s.streamed = ""
 	for i, obj := range list {
 		list[i] = nil // decoded once, the API object can go
 		if err := s.Update(obj); err != nil {
