@@ -55,17 +55,38 @@ func (h *Hosts) Run(ctx context.Context, e machine.RunPlugins) (reply machine.Ev
 	return nil
 }
 
-// Cancel tells the PreBind plugins of the pod that nobody waits for them.
+// Cancel tells the PreBind plugins of the pod that nobody waits for them, also those
+// that have not begun yet. It is for the loop.
 func (h *Hosts) Cancel(uid types.UID, why error) bool {
 	h.binding.mu.Lock()
 	defer h.binding.mu.Unlock()
-	b := h.binding.pods[uid]
-	if b == nil || b.bound {
+	if b := h.binding.pods[uid]; b != nil {
+		return b.end(why)
+	}
+	for _, host := range h.profiles { // any order: one has it
+		if c := host.cycles[uid]; c != nil {
+			c.unwanted = why
+		}
+	}
+	return false
+}
+
+// end cancels what runs, unless it is too late. The caller holds the lock.
+func (b *preBinding) end(why error) bool {
+	if b.bound {
 		return false
 	}
 	b.canceled = true
 	b.cancel(why)
 	return true
+}
+
+// cancel is Cancel for plugins that run.
+func (l *running) cancel(uid types.UID, why error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.pods[uid]
+	return b != nil && b.end(why)
 }
 
 // PreBinding is how many pods have PreBind plugins running.
@@ -83,6 +104,14 @@ func (l *running) add(uid types.UID, cancel context.CancelCauseFunc) *preBinding
 	return b
 }
 
+// unwanted is why nobody waits for the plugins that are to run for the attempt; nil:
+// somebody does.
+func (l *running) unwanted(c *cycle) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.unwanted
+}
+
 func (l *running) remove(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,6 +125,9 @@ func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Sta
 	defer cancel(errors.New("the PreBind plugins have returned"))
 	c.host.binding.add(e.Pod.UID, cancel)
 	defer c.host.binding.remove(e.Pod.UID)
+	if why := c.host.binding.unwanted(c); why != nil {
+		return &decision.Status{Code: decision.Error, Plugin: e.Plugins[0], Err: why}
+	}
 	defer c.host.watchRoom(e)()
 	pod := c.assumed(e.Node)
 	groups, failed := c.preFlight(ctx, pod, e)

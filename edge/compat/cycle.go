@@ -45,6 +45,7 @@ type cycle struct {
 	numbers    map[string]framework.Verdict
 	tried      *trial
 	postFilter *framework.PostFilterCall // while PostFilter plugins run
+	unwanted   error                     // why nobody waits for PreBind, if it had not begun then; guarded by Hosts.binding
 }
 
 var errCycleEnded = errors.New("the scheduling cycle has ended")

@@ -98,7 +98,9 @@ type podInPreBind struct {
 }
 
 // CancelPod cancels the context of the plugins; false where it is too late.
-func (p podInPreBind) CancelPod(reason string) bool { return p.hosts.Cancel(p.uid, errors.New(reason)) }
+func (p podInPreBind) CancelPod(reason string) bool {
+	return p.hosts.binding.cancel(p.uid, errors.New(reason))
+}
 
 // MarkPrebound makes it too late to cancel; false where the pod was canceled.
 func (p podInPreBind) MarkPrebound() bool {
