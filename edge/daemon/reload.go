@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/recovered"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/logs"
 )
@@ -18,6 +19,16 @@ import (
 // Make makes what a configuration asks for: what it says after defaults and
 // flags, and its profiles. It refuses what a start would refuse.
 type Make func() (*config.Config, []*profile.Profile, error)
+
+// contained is Make, where a panic is an error: of a plugin's factory, say.
+func (m Make) contained() (c *config.Config, profiles []*profile.Profile, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = recovered.From("making the configuration", r).WithStack()
+		}
+	}()
+	return m()
+}
 
 // reload is how the last try to take over a configuration ended.
 type reload struct {
@@ -48,7 +59,7 @@ func (d *Daemon) Reload(ctx context.Context, make Make) error {
 }
 
 func (d *Daemon) takeOver(ctx context.Context, make Make) error {
-	c, profiles, err := make()
+	c, profiles, err := make.contained()
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,7 @@ func TestReload(t *testing.T) {
 			why  string
 		}{
 			{func() (*config.Config, []*profile.Profile, error) { return nil, nil, errors.New("half a file") }, "half a file"},
+			{func() (*config.Config, []*profile.Profile, error) { panic("a plugin's factory") }, "a plugin's factory"},
 			{made(t, "profiles: [{schedulerName: other}]"), "profiles: their schedulerName takes a restart"},
 			{made(t, "leaderElection: {resourceName: other}\npodMaxBackoffSeconds: 11"), "a change of leaderElection takes a restart"},
 		} {
@@ -95,8 +96,8 @@ func TestReload(t *testing.T) {
 			t.Errorf("after: %s, %s", get("/configz"), get("/readyz?verbose"))
 		}
 		lines := s.Lines()
-		if n := count(lines, "Refused the configuration, the one before stays in effect"); n != 3 || count(lines, "Reloaded the configuration") != 1 {
-			t.Errorf("%d refusals are logged of 3; %v", n, lines)
+		if n := count(lines, "Refused the configuration, the one before stays in effect"); n != 4 || count(lines, "Reloaded the configuration") != 1 {
+			t.Errorf("%d refusals are logged of 4; %v", n, lines)
 		}
 		if err := d.Inspect(ctx, func(m *machine.Machine) {
 			if err := m.Verify(); err != nil {
