@@ -468,7 +468,7 @@ func (d *Daemon) Endpoint() server.Options {
 				if d.isSynced() {
 					return nil
 				}
-				return errors.New("the cluster is not known yet: " + strings.Join(d.missing(), "; "))
+				return errors.New("handlers are not fully synchronized: " + strings.Join(d.missing(), "; "))
 			}),
 			healthz.NamedCheck("leader-caught-up", func(*http.Request) error { return d.behind() })),
 		Missing:   d.missing,

@@ -117,3 +117,14 @@ func count(lines []logstest.Line, message string) (n int) {
 	}
 	return n
 }
+
+// Until the cluster is known the check of the handlers says so in kube-scheduler's words,
+// and what is missing.
+func TestNotSynced(t *testing.T) {
+	d := daemonOf(t, &cluster{Server: apiserver.New()}, &logstest.Sink{}, "me")
+	w := httptest.NewRecorder()
+	server.Handler(d.Endpoint()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz/sched-handler-sync", nil))
+	if w.Code != 500 || !strings.Contains(w.Body.String(), "handlers are not fully synchronized: ") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
