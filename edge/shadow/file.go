@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -57,14 +58,15 @@ func (f *File) write(r *Record) {
 }
 
 func (f *File) add(line []byte) error {
-	if f.size+int64(len(line)) > f.limit {
-		if err := f.file.Close(); err != nil {
-			return err
-		}
-		if err := os.Rename(f.path, f.path+".1"); err != nil {
-			return err
-		}
+	if f.file == nil {
 		if err := f.open(); err != nil {
+			return err
+		}
+	}
+	if f.size+int64(len(line)) > f.limit {
+		closed := f.file.Close()
+		f.file = nil // until it is opened, now or for the next line
+		if err := errors.Join(closed, os.Rename(f.path, f.path+".1"), f.open()); err != nil {
 			return err
 		}
 	}

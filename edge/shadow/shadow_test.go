@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -464,5 +465,32 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	}
 	if _, err := OpenFile(filepath.Join(path, "no"), w.s.options.Logger); err == nil || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file in a file: %v", err)
+	}
+}
+
+// Where the file could not be renamed once it goes on when it can be.
+func TestFileGoesOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "found")
+	f, err := OpenFile(path, klog.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.limit = 300
+	inTheWay := filepath.Join(path+".1", "full") // a directory that is not empty
+	if err := os.MkdirAll(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		f.write(&Record{})
+	}
+	if text, err := os.ReadFile(path); err != nil || len(text) > int(f.limit) || !f.failed {
+		t.Errorf("%d bytes, %v; it failed: %t", len(text), err, f.failed)
+	}
+	if err := os.RemoveAll(path + ".1"); err != nil {
+		t.Fatal(err)
+	}
+	f.write(&Record{})
+	if text, err := os.ReadFile(path + ".1"); err != nil || len(text) == 0 || f.failed {
+		t.Errorf("%q, %v; it failed: %t", text, err, f.failed)
 	}
 }
