@@ -63,6 +63,9 @@ func eachInSlice(s *resourcev1.ResourceSlice, f func(*resource.Quantity) bool) (
 	}
 	for i := range s.Spec.Devices {
 		d := &s.Spec.Devices[i]
+		for _, m := range d.NodeAllocatableResourceMappings { // any order: each value by itself
+			any = m.AllocationMultiplier != nil && f(m.AllocationMultiplier) || any
+		}
 		for k := range d.ConsumesCounters {
 			any = eachCounter(d.ConsumesCounters[k].Counters, f) || any
 		}
