@@ -106,9 +106,7 @@ func (h *Hosts) activate(pods []*v1.Pod) {
 	for _, p := range pods {
 		e.UIDs = append(e.UIDs, p.UID)
 	}
-	if h.loop != nil {
-		h.loop.Report(e)
-	}
+	h.report(e)
 }
 
 // End ends the attempt. What plugins still run for it goes on.

@@ -118,6 +118,14 @@ func New(o Options) *Hosts {
 // Connect says which machine the plugins decide for, before its first step.
 func (h *Hosts) Connect(m *machine.Machine, l Loop) { h.machine, h.loop = m, l }
 
+// report tells the machine of an event. What a factory wants before there is a machine
+// comes to nothing.
+func (h *Hosts) report(e machine.Event) {
+	if h.loop != nil {
+		h.loop.Report(e)
+	}
+}
+
 // Any tells whether a profile has hosted plugins.
 func (h *Hosts) Any() bool {
 	for _, p := range h.profiles { // any order: a yes or no

@@ -30,7 +30,7 @@ func (h *handle) UpdateNominatedPod(_ klog.Logger, old *v1.Pod, pod fwk.PodInfo)
 }
 
 func (h *handle) nominate(p *v1.Pod, node string) {
-	h.loop.Report(machine.NominationSet{UID: p.UID, Node: node})
+	h.report(machine.NominationSet{UID: p.UID, Node: node})
 }
 
 // NominatedPodsForNode lists the pods nominated to the node.
