@@ -39,7 +39,7 @@ func TestAuditComparesTableAndQueue(t *testing.T) {
 	s := &logstest.Sink{Verbosity: 1}
 	found := func() (n int) { // since it was called last
 		for _, l := range s.Lines() {
-			if strings.HasPrefix(l.Message, "What is known differs") {
+			if strings.HasPrefix(l.Message, "The cache differs from the API server") {
 				n++
 			}
 		}

@@ -311,7 +311,7 @@ func (d *Daemon) watch(ctx context.Context) {
 // startHosts starts what hosted plugins watch; false where it cannot be.
 func (d *Daemon) startHosts(ctx context.Context) bool {
 	if err := d.hosts.Start(ctx); err != nil {
-		d.logger.Error(err, "Failed to start what plugins watch; nothing is scheduled")
+		d.logger.Error(err, "Failed to start the informers of hosted plugins; no pod is scheduled")
 		return false
 	}
 	return true

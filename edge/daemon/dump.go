@@ -35,7 +35,7 @@ func (d *Daemon) Dump(ctx context.Context) {
 		missed, redundant, err := d.watcher.Mismatch(ctx, resource)
 		switch {
 		case err != nil:
-			d.logger.Error(err, "Failed to compare what is known with the API server", "resource", resource)
+			d.logger.Error(err, "Failed to compare the cache with the API server", "resource", resource)
 		case len(missed)+len(redundant) == 0:
 		case resource == "nodes":
 			d.logger.Info("Cache mismatch", "missedNodes", missed, "redundantNodes", redundant)

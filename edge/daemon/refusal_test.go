@@ -18,10 +18,10 @@ func TestRefusal(t *testing.T) {
 		daemon *Daemon
 		next   []*profile.Profile
 	}{
-		"a shadow takes over no configuration": {&Daemon{shadow: true}, nil},
-		"a record is of one configuration":     {&Daemon{recorded: true}, nil},
-		"they are not watched":                 {&Daemon{}, reads},
-		"":                                     {&Daemon{profiles: reads}, reads},
+		"a shadow cannot reload the configuration": {&Daemon{shadow: true}, nil},
+		"a record holds one configuration":         {&Daemon{recorded: true}, nil},
+		"they are not watched":                     {&Daemon{}, reads},
+		"":                                         {&Daemon{profiles: reads}, reads},
 	} {
 		d := tc.daemon
 		d.config.Store(config.Default())

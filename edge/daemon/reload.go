@@ -38,7 +38,7 @@ type reload struct {
 
 func (r *reload) String() string {
 	if r.err != nil {
-		return fmt.Sprintf("configuration refused at %s, the one before stays in effect: %v", r.at.UTC().Format(time.RFC3339), r.err)
+		return fmt.Sprintf("configuration refused at %s, the previous one stays in effect: %v", r.at.UTC().Format(time.RFC3339), r.err)
 	}
 	return "configuration reloaded at " + r.at.UTC().Format(time.RFC3339)
 }
@@ -51,7 +51,7 @@ func (d *Daemon) Reload(ctx context.Context, make Make) error {
 	d.reloaded.Store(&reload{time.Now(), err})
 	d.metrics.Reloaded(err == nil)
 	if err != nil {
-		d.logger.Error(err, "Refused the configuration, the one before stays in effect")
+		d.logger.Error(err, "Failed to reload the configuration; the previous one stays in effect")
 	} else {
 		d.logger.Info("Reloaded the configuration")
 	}
@@ -93,13 +93,13 @@ func (d *Daemon) time(ctx context.Context, profiles []*profile.Profile) error {
 // refusal says why a configuration that is good takes a restart.
 func (d *Daemon) refusal(c *config.Config, profiles []*profile.Profile) error {
 	if d.shadow {
-		return errors.New("a shadow takes over no configuration; restart it")
+		return errors.New("a shadow cannot reload the configuration; restart it")
 	}
 	if d.recorded {
-		return errors.New("a record is of one configuration; restart the scheduler")
+		return errors.New("a record holds one configuration, so it cannot be reloaded with --record-to; restart the scheduler")
 	}
 	if names := config.RestartNeeded(d.config.Load(), c); names != nil {
-		return fmt.Errorf("a change of %s takes a restart", strings.Join(names, ", "))
+		return fmt.Errorf("a change of %s needs a restart", strings.Join(names, ", "))
 	}
 	watched := profile.Reads(d.profiles)
 	for _, kind := range profile.Reads(profiles) {

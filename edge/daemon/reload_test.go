@@ -72,13 +72,13 @@ func TestReload(t *testing.T) {
 		}{
 			{func() (*config.Config, []*profile.Profile, error) { return nil, nil, errors.New("half a file") }, "half a file"},
 			{func() (*config.Config, []*profile.Profile, error) { panic("a plugin's factory") }, "a plugin's factory"},
-			{made(t, "profiles: [{schedulerName: other}]"), "profiles: their schedulerName takes a restart"},
-			{made(t, "leaderElection: {resourceName: other}\npodMaxBackoffSeconds: 11"), "a change of leaderElection takes a restart"},
+			{made(t, "profiles: [{schedulerName: other}]"), "profiles: their schedulerName needs a restart"},
+			{made(t, "leaderElection: {resourceName: other}\npodMaxBackoffSeconds: 11"), "a change of leaderElection needs a restart"},
 		} {
 			if err := d.Reload(ctx, refused.make); err == nil || !strings.Contains(err.Error(), refused.why) {
 				t.Errorf("got %v, want %s", err, refused.why)
 			}
-			if status := get("/readyz?verbose"); !strings.Contains(status, "configuration refused at 2000-01-01T00:00:10Z, the one before stays in effect: ") || !strings.Contains(status, refused.why) {
+			if status := get("/readyz?verbose"); !strings.Contains(status, "configuration refused at 2000-01-01T00:00:10Z, the previous one stays in effect: ") || !strings.Contains(status, refused.why) {
 				t.Errorf("status: %s", status)
 			}
 		}
@@ -96,7 +96,7 @@ func TestReload(t *testing.T) {
 			t.Errorf("after: %s, %s", get("/configz"), get("/readyz?verbose"))
 		}
 		lines := s.Lines()
-		if n := count(lines, "Refused the configuration, the one before stays in effect"); n != 4 || count(lines, "Reloaded the configuration") != 1 {
+		if n := count(lines, "Failed to reload the configuration; the previous one stays in effect"); n != 4 || count(lines, "Reloaded the configuration") != 1 {
 			t.Errorf("%d refusals are logged of 4; %v", n, lines)
 		}
 		if err := d.Inspect(ctx, func(m *machine.Machine) {

@@ -140,7 +140,7 @@ func (d *Daemon) behind() error {
 	default:
 	}
 	if behind := d.watcher.Behind(); len(behind) > 0 && (d.lease == nil || d.lease.Held()) {
-		return fmt.Errorf("the watches have not shown yet what the former leader wrote: %s", strings.Join(behind, "; "))
+		return fmt.Errorf("the watches have not shown the writes of the former leader yet: %s", strings.Join(behind, "; "))
 	}
 	return nil
 }

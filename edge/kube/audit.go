@@ -56,7 +56,7 @@ func (w *Watcher) Audit(ctx context.Context) {
 			case ctx.Err() != nil:
 				return
 			case err != nil:
-				w.logger.V(2).Info("Cannot compare what is known with the API server", "resource", s.resource(), "err", err)
+				w.logger.V(2).Info("Failed to compare the cache with the API server", "resource", s.resource(), "err", err)
 			case len(wrong) > 0:
 				w.repair(ctx, s, wrong)
 			}
@@ -68,8 +68,8 @@ func (w *Watcher) Audit(ctx context.Context) {
 func (w *Watcher) repair(ctx context.Context, s *store, wrong map[types.NamespacedName]difference) {
 	w.audit.repairs.Add(uint64(len(wrong)))
 	for name, d := range wrong { // any order: one of them as an example
-		w.logger.Error(nil, "What is known differs from what the API server has, listing anew", "resource", s.resource(),
-			"objects", len(wrong), "object", name, "known", d.known.version, "there", d.there.version)
+		w.logger.Error(nil, "The cache differs from the API server; listing the resource again", "resource", s.resource(),
+			"objects", len(wrong), "object", name, "cachedVersion", d.known.version, "serverVersion", d.there.version)
 		break
 	}
 	s.reopen(ctx, true)
@@ -99,7 +99,7 @@ func inBoth(first, second map[types.NamespacedName]difference) map[types.Namespa
 	return second
 }
 
-var errStaysBehind = errors.New("the watch stays behind")
+var errStaysBehind = errors.New("the watch lags behind")
 
 // compare compares what is known with what there is. What has changed since it was
 // read is left out.

@@ -250,7 +250,7 @@ func (s *store) mark(ctx context.Context, failing, silent time.Duration) (at sta
 	var once sync.Once
 	say := func(err error) {
 		once.Do(func() {
-			s.logger.Error(err, "Not scheduling until it can be read what the former leader wrote", "resource", s.resource(), "since", start)
+			s.logger.Error(err, "Not scheduling until the writes of the former leader can be read", "resource", s.resource(), "since", start)
 		})
 	}
 	hangs := time.AfterFunc(reopenAfter, func() { say(errNoAnswer) })
@@ -366,7 +366,7 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 	patience := reopenAfter
 	for tries := 1; !s.has(w); tries++ {
 		if tries == 2 {
-			s.logger.Info("Not scheduling until the watch has shown what the former leader wrote", "resource", s.resource(), "version", w.version)
+			s.logger.Info("Not scheduling until the watch has shown the writes of the former leader", "resource", s.resource(), "version", w.version)
 		}
 		if tries > relistAfter {
 			patience *= 2
@@ -379,7 +379,7 @@ func (s *store) reach(ctx context.Context, w *state) bool {
 			return false
 		}
 		if tries > 1 && s.has(w) {
-			s.logger.Info("The watch has shown what the former leader wrote", "resource", s.resource(), "version", w.version)
+			s.logger.Info("The watch has shown the writes of the former leader", "resource", s.resource(), "version", w.version)
 		}
 	}
 	return true
@@ -438,10 +438,10 @@ func (s *store) news() <-chan struct{} {
 	return s.moved
 }
 
-var errRelist = apierrors.NewResourceExpired("the watch stays behind")
+var errRelist = apierrors.NewResourceExpired("the watch lags behind")
 
 // bookmarkSoon has a watch that somebody waits for send a bookmark soon, and lists
-// begin anew where the watch stays behind. It keeps the watch that is open.
+// begin anew where the watch lags behind. It keeps the watch that is open.
 func (s *store) bookmarkSoon(lw *cache.ListWatch) *cache.ListWatch {
 	open := lw.WatchFuncWithContext
 	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

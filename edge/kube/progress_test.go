@@ -266,7 +266,7 @@ func TestNoListAfterReach(t *testing.T) {
 // hangsSaid counts the lines that say that a read hangs, and since when.
 func hangsSaid(s *logstest.Sink) (n int) {
 	for _, l := range s.Lines() {
-		if l.Message == "Not scheduling until it can be read what the former leader wrote" && slices.Contains(l.Keys, "since") {
+		if l.Message == "Not scheduling until the writes of the former leader can be read" && slices.Contains(l.Keys, "since") {
 			n++
 		}
 	}

@@ -28,7 +28,7 @@ const (
 var (
 	errNoProtobuf = errors.New("the list is not in protobuf")
 	errNoVersion  = errors.New("the list has no resourceVersion")
-	errNotWhole   = errors.New("the list goes on elsewhere")
+	errNotWhole   = errors.New("the list has a continue token")
 )
 
 // readList reads a list in protobuf object by object. It returns the list's version.
@@ -70,7 +70,7 @@ func readObjects(body io.Reader, size int64, object func([]byte) error) (version
 			return "", noEOF(err)
 		}
 		if length > maxObject {
-			return "", fmt.Errorf("an object of %d bytes", length)
+			return "", fmt.Errorf("field %d has an object of %d bytes, the limit is %d", field, length, maxObject)
 		}
 		buffer = slices.Grow(buffer[:0], int(length))[:length]
 		if _, err := io.ReadFull(r, buffer); err != nil {
@@ -109,13 +109,13 @@ func readField(r *bufio.Reader) (number uint64, length int64, err error) {
 		case 2:
 			n, err := binary.ReadUvarint(r)
 			if n > math.MaxInt64 {
-				return 0, 0, fmt.Errorf("field %d of %d bytes", key>>3, n)
+				return 0, 0, fmt.Errorf("field %d has %d bytes, which is too long", key>>3, n)
 			}
 			return key >> 3, int64(n), noEOF(err)
 		case 5:
 			skip = 4
 		default:
-			return 0, 0, fmt.Errorf("field %d of type %d", key>>3, key&7)
+			return 0, 0, fmt.Errorf("field %d has wire type %d, which is not supported", key>>3, key&7)
 		}
 		if _, cut := r.Discard(skip); cut != nil || err != nil {
 			return 0, 0, noEOF(errors.Join(err, cut))

@@ -149,7 +149,7 @@ func (s *store) unlist(err error) {
 		return
 	}
 	s.unlisted = true
-	s.logger.Error(err, "A kind cannot be listed, pods that need it are not placed", "resource", s.resource())
+	s.logger.Error(err, "Failed to list a resource; pods that need it are not scheduled", "resource", s.resource())
 	s.post(machine.KindUnlisted{Kind: *s.kind, Err: err})
 }
 
@@ -163,7 +163,7 @@ func (s *store) complete() {
 	}
 	if s.unlisted {
 		s.unlisted = false
-		s.logger.Info("A kind is listed after all", "resource", s.resource())
+		s.logger.Info("Listed a resource that could not be listed before", "resource", s.resource())
 		s.post(machine.KindListed{Kind: *s.kind})
 	}
 }

@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -202,7 +201,7 @@ func (x *Executor) shown(w *framework.Write, r rest.Result) (metav1.Object, erro
 func (x *Executor) request(w *framework.Write) (*rest.Request, error) {
 	client := x.clients.writerOf(w.Object.Kind)
 	if client == nil {
-		return nil, errors.New("no way to write it")
+		return nil, fmt.Errorf("no client writes objects of kind %s", w.Object.Kind)
 	}
 	to := func(r *rest.Request) *rest.Request {
 		if w.Object.Kind == object.ResourceClaims {

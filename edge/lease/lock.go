@@ -20,9 +20,9 @@ func (r *renewal) age(now time.Time) time.Duration {
 	return max(now.Sub(r.monotonic), now.Round(0).Sub(r.wall))
 }
 
-var errSuperseded = errors.New("somebody else has held the lease in between")
+var errSuperseded = errors.New("another scheduler has held the lease in between")
 
-var errNotOver = errors.New("not all is known to have ended that the lease guards: the lease is left to run out")
+var errNotOver = errors.New("requests that the lease guards may not have ended: the lease is not released and will expire")
 
 // lock is the elector's access to the lease. It notes when the renewals were
 // sent that took effect, and lets the lease be given up only when that is safe.

@@ -141,7 +141,7 @@ func (l *Logger) bindReplied(e machine.BindReply) {
 			l.logger.V(1).Info("Failed to bind pod", "pod", l.nameOf(e), "err", e.Err)
 		}
 	case machine.BindUnknown:
-		l.logger.Info("Cannot tell what became of a binding, reading the pod", "pod", l.nameOf(e), "podUID", e.UID, "err", e.Err)
+		l.logger.Info("The result of a binding is unknown; reading the pod", "pod", l.nameOf(e), "podUID", e.UID, "err", e.Err)
 	}
 }
 
