@@ -54,7 +54,7 @@ func (r *recordOptions) options(c *config.Config, o *options) (*recording.Option
 		return nil, nil
 	}
 	if len(o.hosted.plugins) > 0 {
-		return nil, errors.New("--record-to: cannot be used with hosted plugins (scheduler.WithPlugin): what they say is no input, and a replay does not have them")
+		return nil, errors.New("--record-to: cannot be used with hosted plugins (scheduler.WithPlugin): their answers are not recorded, and a replay cannot call them")
 	}
 	limit, err := r.bytes()
 	if err != nil {

@@ -180,16 +180,16 @@ func (d *daemon) refusal(reply *http.Response) error {
 	switch reply.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if d.anonymous {
-			return fmt.Errorf("%s: it does not know you (%d): there is no kubeconfig, so no credentials were sent; set KUBECONFIG, or give --kubeconfig FILE", base.Host, reply.StatusCode)
+			return fmt.Errorf("%s: the request was refused (%d): there is no kubeconfig, so no credentials were sent; set KUBECONFIG, or give --kubeconfig FILE", base.Host, reply.StatusCode)
 		}
 	}
 	switch reply.StatusCode {
 	case http.StatusUnauthorized:
-		return fmt.Errorf("%s: it does not know you (401): the credentials of the kubeconfig are not valid there", base.Host)
+		return fmt.Errorf("%s: authentication failed (401): the credentials of the kubeconfig are not valid there", base.Host)
 	case http.StatusForbidden:
-		return fmt.Errorf("%s: you may not read %s (403): %s; the ClusterRole berth-scheduler-reader (deploy/rbac.yaml) gives the right", base.Host, api.Prefix, status.Message)
+		return fmt.Errorf("%s: access to %s is forbidden (403): %s; the ClusterRole berth-scheduler-reader (deploy/rbac.yaml) gives the right", base.Host, api.Prefix, status.Message)
 	case http.StatusNotFound:
-		return fmt.Errorf("%s: there is no %s (404): is this Berth, and new enough?", base.Host, api.Prefix)
+		return fmt.Errorf("%s: there is no %s (404): this is not berth-scheduler, or an older version of it", base.Host, api.Prefix)
 	}
 	return fmt.Errorf("%s: %s: %.200s", base.Host, reply.Status, body)
 }

@@ -151,8 +151,8 @@ func TestDaemonRefuses(t *testing.T) {
 		"no right": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(403)
 			fmt.Fprint(w, `{"kind": "Status", "message": "forbidden: User \"eve\" cannot get path \"/berth/v1/records\""}`)
-		}, `you may not read /berth/v1/ (403): forbidden: User "eve" cannot get path "/berth/v1/records"; the ClusterRole berth-scheduler-reader`},
-		"kube-scheduler": {http.NotFound, "there is no /berth/v1/ (404): is this Berth, and new enough?"},
+		}, `access to /berth/v1/ is forbidden (403): forbidden: User "eve" cannot get path "/berth/v1/records"; the ClusterRole berth-scheduler-reader`},
+		"kube-scheduler": {http.NotFound, "there is no /berth/v1/ (404): this is not berth-scheduler, or an older version of it"},
 		"nonsense":       {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "the daemon's answer: invalid character"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestDaemonRefuses(t *testing.T) {
 	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "none")
 	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
 	none := append([]string{"top"}, scheduler(t, func(http.ResponseWriter, *http.Request) { t.Error("it knows nobody") })[2:]...)
-	if status, _, err := berth("", none...); status != exitInvalid || !strings.Contains(err, "it does not know you (401): there is no kubeconfig, so no credentials were sent") {
+	if status, _, err := berth("", none...); status != exitInvalid || !strings.Contains(err, "the request was refused (401): there is no kubeconfig, so no credentials were sent") {
 		t.Errorf("without a kubeconfig: %d %q", status, err)
 	}
 	for args, want := range map[string]string{

@@ -100,7 +100,7 @@ func onePod(_ *cobra.Command, args []string) error {
 func (e *eventsCall) useless(f *pflag.FlagSet, args []string) error {
 	switch {
 	case e.follow && f.Changed("limit"):
-		return errors.New("--limit: has no effect with --follow, which shows all; --since says from when on")
+		return errors.New("--limit: has no effect with --follow, which shows all; --since sets the start")
 	case len(args) == 0:
 		return given(f, "is that of a pod; name one", "namespace")
 	case strings.Contains(args[0], "/"):

@@ -154,7 +154,7 @@ func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Sta
 // watchRoom says so when the plugins take long: the room stays taken.
 func (h *Host) watchRoom(e machine.RunPlugins) (stop func()) {
 	timer := time.AfterFunc(h.options.Timeout, func() {
-		h.options.Logger.Info("PreBind has not returned, the pod's room stays taken until it does",
+		h.options.Logger.Info("PreBind plugins have not returned; the pod's resources stay reserved on the node until they do",
 			"pod", klog.KRef(e.Pod.Namespace, e.Pod.Name), "node", e.Node, "plugins", e.Plugins)
 	})
 	return func() { timer.Stop() }

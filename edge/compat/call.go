@@ -27,7 +27,7 @@ func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f
 		return err
 	}
 	if *left <= 0 {
-		return fmt.Errorf("plugin %q: %s: no time is left of %v", plugin, point, h.options.Timeout)
+		return fmt.Errorf("plugin %q: %s: the timeout of %v is used up", plugin, point, h.options.Timeout)
 	}
 	start := time.Now()
 	w := h.workers.take()
@@ -140,7 +140,7 @@ func (l *workers) end() {
 }
 
 // errExited: the plugin's code called runtime.Goexit.
-var errExited = errors.New("it ended its goroutine")
+var errExited = errors.New("it called runtime.Goexit")
 
 // contain runs f and returns a panic as an error.
 func contain(f func()) (err error) {

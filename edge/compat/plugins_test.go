@@ -182,7 +182,7 @@ func TestMisbehaviourIsContained(t *testing.T) {
 			}
 			return nil
 		})}},
-		{"a goroutine that ends", "it ended its goroutine", []Option{filtering(func(p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
+		{"a goroutine that ends", "it called runtime.Goexit", []Option{filtering(func(p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
 			if evil(p) {
 				(&testing.T{}).Skip() // runtime.Goexit
 			}

@@ -57,7 +57,7 @@ func (s *service) passed(e machine.CallExtender, r *filterReply) ([]string, erro
 			_, failed := r.FailedNodes[n.Name]
 			_, forGood := r.FailedAndUnresolvableNodes[n.Name]
 			if !failed && !forGood {
-				return nil, s.bad(verb, fmt.Errorf("neither nodes nor nodenames, and not a word about node %q", n.Name))
+				return nil, s.bad(verb, fmt.Errorf("the reply has neither nodes nor nodenames, and node %q is not among the failed nodes", n.Name))
 			}
 		}
 	}

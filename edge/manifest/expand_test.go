@@ -172,7 +172,7 @@ spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, toleration
 func TestExpandTooMany(t *testing.T) {
 	for replicas, want := range map[string]string{
 		"2000000000": "deployment default/d: wants 2000000000 pods; at most 1000000 are made",
-		"-1":         "deployment default/d: wants -1 pods",
+		"-1":         "deployment default/d: the number of replicas, -1, is negative",
 	} {
 		_, err := read(t, "in.yaml", strings.Replace(maker("Deployment", "d", ""), "replicas: 2", "replicas: "+replicas, 1))
 		if err == nil || err.Error() != want {

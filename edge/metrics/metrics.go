@@ -161,14 +161,14 @@ func (m *Metrics) own() {
 	m.stepSeconds = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "loop_step_age_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "How long the scheduling loop has been at its present step, to the second; 0 where that is short. A loop that is stuck fails /livez."})
 	m.behind = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "watches_behind", StabilityLevel: metrics.ALPHA,
-		Help: "Kinds of objects of which the watch has not shown yet what the former leader wrote. A new leader decides on no pod until there is none; /readyz names them."})
+		Help: "Kinds of objects whose watch has not shown the writes of the former leader yet. A new leader schedules no pod until there is none; /readyz names them."})
 	m.hosted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "plugin_calls_running", StabilityLevel: metrics.ALPHA,
-		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind, whose pods keep their room, and late ones, which nobody waits for any more."}, []string{"call"})
+		Help: "Calls of plugins written against kube-scheduler's framework that have not returned: those of PreBind (prebind), whose pods stay assumed, and those that took too long (late), which nothing waits for any more."}, []string{"call"})
 	m.reloads = metrics.NewCounterVec(&metrics.CounterOpts{Subsystem: berth, Name: "config_reloads_total", StabilityLevel: metrics.ALPHA,
 		Help: "Configurations that were taken over while the scheduler ran (applied), or refused as a whole (refused)."}, []string{"result"})
 	m.badObjects = counter(berth, "bad_objects_total", metrics.ALPHA, "API objects that could not be decoded.")
 	m.rewinds = counter(berth, "api_rewinds_total", metrics.ALPHA, "Lists that showed an older state than was seen before, as etcd was restored from a backup.")
-	m.auditRepairs = counter(berth, "audit_repairs_total", metrics.ALPHA, "Objects that were known otherwise than the API server has them, to the watches or to the scheduler's tables and queue, and were listed anew. All are compared every ten minutes.")
+	m.auditRepairs = counter(berth, "audit_repairs_total", metrics.ALPHA, "Objects that differed between the cache (of a watch, or the scheduler's tables and queue) and the API server, and were listed again. All are compared every ten minutes.")
 	m.heldBack = counter(berth, "preemptions_held_back_total", metrics.ALPHA, "Attempts in which a pod could have preempted others and was held back, as ten preemptions in a row had not placed it.")
 	m.overcommits = counter(berth, "overcommits_total", metrics.ALPHA, "Pods that were bound, by whomever, to a node that had no room for them, since this process first decided. Two schedulers that decide at the same moment do that.")
 	m.overcommitted = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "overcommitted_nodes", StabilityLevel: metrics.ALPHA,

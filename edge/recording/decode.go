@@ -188,7 +188,7 @@ func (r *decoder) checkpoint() (objects []machine.Event, err error) {
 		return nil, err
 	}
 	if code != codeCheckpoint {
-		return nil, errors.New("there is no checkpoint where one has to be")
+		return nil, errors.New("a checkpoint is missing")
 	}
 	r.next = r.uint()
 	for range r.count() {
@@ -392,7 +392,7 @@ func (r *decoder) body(base string) string {
 	}
 	front, back, between := r.uint(), r.uint(), r.string()
 	if n := uint64(len(old)); front > n || back > n-front {
-		r.fail(errors.New("a change reaches beyond the object"))
+		r.fail(errors.New("a change is longer than the object"))
 		return ""
 	}
 	if len(version) > 127 {

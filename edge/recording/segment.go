@@ -187,7 +187,7 @@ func newSegmentReader(in io.Reader, path string) (*segmentReader, error) {
 			path, s.Header.Version, Version, s.Header.Berth)
 	}
 	if s.Header.Version < 1 {
-		return nil, fmt.Errorf("%s: the header says version %d of the format, which there never was", path, s.Header.Version)
+		return nil, fmt.Errorf("%s: the header has version %d of the format, which does not exist", path, s.Header.Version)
 	}
 	s.entries = bufio.NewReaderSize(flate.NewReader(s), 1<<16)
 	return s, nil

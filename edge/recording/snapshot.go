@@ -104,7 +104,7 @@ func (r *decoder) snapshot() *machine.Snapshot {
 	for range r.count() {
 		row := r.uint()
 		if row >= uint64(len(s.Table.Rows)) {
-			r.fail(fmt.Errorf("there is no row %d", row))
+			r.fail(fmt.Errorf("the free row %d does not exist", row))
 			return nil
 		}
 		s.Table.Free = append(s.Table.Free, table.Row(row))
@@ -122,7 +122,7 @@ func (r *decoder) snapshot() *machine.Snapshot {
 		e := queue.Saved{UID: r.uid()}
 		r.json(&e)
 		if e.Place == queue.Nowhere || e.Place >= queue.InFlight || (e.Place == queue.Gated) != (e.Gate != nil) {
-			r.fail(fmt.Errorf("pod %s cannot be %d in the queue", e.UID, e.Place))
+			r.fail(fmt.Errorf("pod %s has place %d in the queue, which is not valid", e.UID, e.Place))
 			return nil
 		}
 		s.Queue.Entries = append(s.Queue.Entries, e)
@@ -131,7 +131,7 @@ func (r *decoder) snapshot() *machine.Snapshot {
 		p := machine.SavedPod{UID: r.uid()}
 		r.json(&p)
 		if p.Eviction != nil && len(p.Eviction.Preemptors) == 0 {
-			r.fail(fmt.Errorf("pod %s is evicted for none", p.UID))
+			r.fail(fmt.Errorf("the eviction of pod %s has no preemptor", p.UID))
 			return nil
 		}
 		s.Pods = append(s.Pods, p)

@@ -52,7 +52,7 @@ func (f *File) write(r *Record) {
 		err = f.add(append(line, '\n'))
 	}
 	if err != nil && !f.failed {
-		f.logger.Error(err, "Failed to write what the shadow found", "file", f.path)
+		f.logger.Error(err, "Failed to write the findings of the shadow", "file", f.path)
 	}
 	f.failed = err != nil
 }

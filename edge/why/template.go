@@ -61,7 +61,7 @@ func (f *facts) templatePatch(ops []fix.Op) ([]byte, error) {
 	}
 	dropOrder(pod)
 	if spread := f.api.Spec.TopologySpreadConstraints; sameKeyTwice(spread) && strings.Contains(string(text), "/spec/topologySpreadConstraints") {
-		return nil, fmt.Errorf("several constraints have one topology key, by which the patch would name them")
+		return nil, fmt.Errorf("several topologySpreadConstraints have the same topologyKey, and a strategic merge patch cannot tell them apart")
 	}
 	return json.Marshal(map[string]any{"spec": map[string]any{"template": pod}})
 }

@@ -26,7 +26,7 @@ func (w *Workload) Pods(have []*v1.Pod, nodes []*v1.Node, taken func(name string
 	case w.Kind == "DaemonSet":
 		return w.daemons(have, nodes), nil
 	case w.Replicas < 0:
-		return nil, fmt.Errorf("%s: wants %d pods", w.Title(), w.Replicas)
+		return nil, fmt.Errorf("%s: the number of replicas, %d, is negative", w.Title(), w.Replicas)
 	case w.Replicas-len(have) > MaxPods:
 		return nil, fmt.Errorf("%s: wants %d pods; at most %d are made", w.Title(), w.Replicas, MaxPods)
 	}

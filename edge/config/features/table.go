@@ -33,7 +33,7 @@ func table() (gates map[featuregate.Feature]featuregate.VersionedSpecs, needs ma
 		specs, others, _ := strings.Cut(rest, "; needs ")
 		gate := featuregate.Feature(name)
 		if gates[gate] != nil {
-			panic(fmt.Sprintf("gates.txt: %s stands twice", name))
+			panic(fmt.Sprintf("gates.txt: %s is listed twice", name))
 		}
 		for spec := range strings.SplitSeq(specs, ", ") {
 			gates[gate] = append(gates[gate], parseSpec(spec))
