@@ -22,6 +22,9 @@ func (e *Engine) Fit(r *Request, row table.Row) *decision.Status {
 	if b == nil {
 		return nil
 	}
+	if b.Code == decision.Error {
+		return filterFailure(*b)
+	}
 	return &decision.Status{Code: b.Code, Plugin: b.Plugin, Reasons: b.Reasons}
 }
 

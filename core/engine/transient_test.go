@@ -136,3 +136,15 @@ func TestAheadKeepsWhatItShares(t *testing.T) {
 		}
 	}
 }
+
+// Fit words the failure of a filter as deciding does.
+func TestFitFails(t *testing.T) {
+	tb := ranked(5)
+	p := buildProfile([]*rule{{name: "A", reads: []string{"not"}, prepare: prepareBy("A"), explain: always(decision.Error, "broken"),
+		reject: func(*object.Pod, site) framework.Verdict { return 1 }}})
+	p.Filter[0].ErrorsFrom = 1
+	s := New(tb, seed, 1).Fit(For(p, newPod("p", nil, 1, 1)), 0)
+	if s == nil || s.Code != decision.Error || s.Plugin != "A" || s.Err == nil || s.Err.Error() != `running "A" filter plugin: broken` {
+		t.Errorf("got %v", s)
+	}
+}

@@ -137,13 +137,14 @@ func (m *Machine) WaitingPods() []WaitingPod {
 // NominatedTo lists the pods nominated to the node.
 func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
 
-// TryFit runs the filters of the pod's profile, except for hosted ones, on a node while
-// the pods that are listed, and no others, are placed there. nil: the pod fits.
-func (m *Machine) TryFit(p *object.Pod, node string, pods []*object.Pod) *decision.Status {
-	profile := m.profiles[p.SchedulerName]
+// TryFit runs the filters of a profile, except for hosted ones, for the pod on a node
+// while the pods that are listed, and no others, are placed there. nil: the pod fits.
+// The pod may name another scheduler.
+func (m *Machine) TryFit(profileName string, p *object.Pod, node string, pods []*object.Pod) *decision.Status {
+	profile := m.profiles[profileName]
 	r, known := m.table.Find(node)
 	if !known || profile == nil || m.table.Node(r) == nil {
-		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("node %q or profile %q does not exist", node, p.SchedulerName)}
+		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("node %q or profile %q does not exist", node, profileName)}
 	}
 	mark := m.table.Checkpoint()
 	defer m.table.Undo(mark)
@@ -165,12 +166,12 @@ func (m *Machine) TryFit(p *object.Pod, node string, pods []*object.Pod) *decisi
 	return m.engine.Fit(engine.For(profile, p), r)
 }
 
-// TryScores is what the score plugins of the pod's profile, except for hosted ones, say
-// of the nodes as they stand, normalised among these.
-func (m *Machine) TryScores(p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
-	profile := m.profiles[p.SchedulerName]
+// TryScores is what the score plugins of a profile, except for hosted ones, say of the
+// nodes as they stand for the pod, normalised among these.
+func (m *Machine) TryScores(profileName string, p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
+	profile := m.profiles[profileName]
 	if profile == nil {
-		return nil, &decision.Status{Code: decision.Error, Err: fmt.Errorf("profile %q does not exist", p.SchedulerName)}
+		return nil, &decision.Status{Code: decision.Error, Err: fmt.Errorf("profile %q does not exist", profileName)}
 	}
 	return m.engine.ScoresOf(engine.For(profile, p), nodes)
 }

@@ -25,7 +25,8 @@ type Host struct {
 	plugins  []*hostedPlugin
 	byName   map[string]*hostedPlugin
 	enabled  [points][]*hostedPlugin
-	weights  map[string]int64 // of scores
+	places   [points]map[string]int // of plugins in the profile's order
+	weights  map[string]int64       // of scores
 	cycles   map[types.UID]*cycle
 	recorder events.EventRecorderLogger
 }

@@ -41,6 +41,7 @@ func (h *Hosts) Built(profiles []*profile.Profile) {
 			continue
 		}
 		host.weights = map[string]int64{}
+		host.places = [points]map[string]int{}
 		host.enable(pointPreFilter, p.PreFilter)
 		host.enable(pointFilter, p.Filter)
 		host.enable(pointPreScore, p.PreScore)
@@ -52,7 +53,11 @@ func (h *Hosts) Built(profiles []*profile.Profile) {
 }
 
 func (h *Host) enable(pt point, plugins []*framework.Plugin) {
+	if h.places[pt] == nil {
+		h.places[pt] = map[string]int{}
+	}
 	for _, native := range plugins {
+		h.places[pt][native.Name] = len(h.places[pt]) + 1
 		if p := h.byName[native.Name]; p != nil && pt.implements(p) {
 			h.enabled[pt] = append(h.enabled[pt], p)
 		}
@@ -72,3 +77,7 @@ func (h *Host) extended() string {
 	}
 	return strings.Join(names, ",")
 }
+
+// place is where the plugin stands in the profile's order at the point, from 1 on; 0: it
+// is not enabled there.
+func (h *Host) place(pt point, plugin string) int { return h.places[pt][plugin] }

@@ -3,8 +3,10 @@ package compat
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	corev1 "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -17,15 +19,17 @@ import (
 // were not there.
 
 // RunFilterPlugins runs the profile's filters for the pod on the node, with the pods
-// on it that nodeInfo says: Berth's own on the table, the others with the state.
+// on it that nodeInfo says: Berth's own on the table, the others with the state. The
+// answer is that of the first in the profile's order that does not let the pod pass.
 func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
 	if nodeInfo == nil || nodeInfo.Node() == nil {
 		return fwk.AsStatus(fmt.Errorf("node not found"))
 	}
-	if s := h.tryNative(pod, nodeInfo); s != nil {
-		return hosted(s)
-	}
+	native := h.tryNative(pod, nodeInfo)
 	for _, p := range h.at(pointFilter) {
+		if native != nil && h.place(pointFilter, native.Plugin) < h.place(pointFilter, p.name) {
+			break
+		}
 		if state != nil && state.GetSkipFilterPlugins().Has(p.name) {
 			continue
 		}
@@ -36,7 +40,7 @@ func (h *handle) RunFilterPlugins(ctx context.Context, state fwk.CycleState, pod
 			return s.WithPlugin(p.name)
 		}
 	}
-	return nil
+	return hosted(native)
 }
 
 // tryNative runs Berth's own filters on the loop.
@@ -47,7 +51,7 @@ func (h *handle) tryNative(pod *v1.Pod, nodeInfo fwk.NodeInfo) *decision.Status 
 	}
 	name := nodeInfo.Node().Name
 	var status *decision.Status
-	err := h.ask(func() { status = h.machine.TryFit(corePod(pod), name, pods) })
+	err := h.ask(func() { status = h.machine.TryFit(h.name, corePod(pod), name, pods) })
 	if err != nil {
 		return failure(err)
 	}
@@ -105,17 +109,17 @@ func (h *handle) RunPreFilterExtensionRemovePod(ctx context.Context, state fwk.C
 
 // RunPreScorePlugins runs the hosted PreScore plugins. Berth's own need no state.
 func (h *handle) RunPreScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	skipped := state.GetSkipScorePlugins().Clone()
+	skipped := sets.New[string]()
+	defer func() { state.SetSkipScorePlugins(skipped) }()
 	for _, p := range h.at(pointPreScore) {
 		s := p.preScore.PreScore(ctx, state, pod, nodes)
 		switch {
 		case s.IsSkip():
-			skipped = skipped.Insert(p.name)
+			skipped.Insert(p.name)
 		case !s.IsSuccess():
 			return fwk.AsStatus(fmt.Errorf("running PreScore plugin %q: %w", p.name, errorOf(s)))
 		}
 	}
-	state.SetSkipScorePlugins(skipped)
 	return nil
 }
 
@@ -129,7 +133,7 @@ func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod 
 	}
 	native := map[string][]decision.Score{}
 	var failed *decision.Status
-	if err := h.ask(func() { native, failed = h.machine.TryScores(corePod(pod), names) }); err != nil {
+	if err := h.ask(func() { native, failed = h.machine.TryScores(h.name, corePod(pod), names) }); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
 	if failed != nil {
@@ -159,6 +163,11 @@ func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod 
 			out[i].Scores = append(out[i].Scores, fwk.PluginScore{Name: p.name, Score: weighted})
 			out[i].TotalScore += weighted
 		}
+	}
+	for i := range out {
+		slices.SortStableFunc(out[i].Scores, func(a, b fwk.PluginScore) int {
+			return h.place(pointScore, a.Name) - h.place(pointScore, b.Name)
+		})
 	}
 	return out, nil
 }

@@ -70,9 +70,7 @@ func Hosted(names ...string) Start {
 
 // hostedSide is a side without a cluster so far.
 func hostedSide(ctx context.Context, w generate.World, names []string) (*berth, error) {
-	// Handle.Extenders is empty. And a hosted PostFilter that runs filters gets the answers
-	// of the native ones first, DynamicResources among them.
-	if strings.Contains(w.Config, generate.ExtenderAddress) || w.Mix == "device-preemption" || w.Mix == "device-resources" {
+	if strings.Contains(w.Config, generate.ExtenderAddress) { // Handle.Extenders is empty
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "DefaultPreemption" })
 	}
 	h := newHosting(ctx)
