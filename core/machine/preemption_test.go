@@ -65,8 +65,11 @@ func (w *world) checkPlan(d *decision.Decision) {
 	for _, v := range d.Victims {
 		victim := w.told[v.String()]
 		if w.m.table.Pod(victim.UID) != nil && (w.evicting(victim.UID) || !victim.Terminating) { // not one that leaves by itself
+			if w.escaped[victim.UID] { // pods for which its eviction failed count on it no more
+				w.forget(victim.UID)
+				delete(w.escaped, victim.UID)
+			}
 			now.victims[victim.UID] = victim
-			delete(w.escaped, victim.UID)
 		}
 	}
 	w.plans[d.UID] = now
