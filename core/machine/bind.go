@@ -134,6 +134,11 @@ func (m *Machine) readReplied(e ReadReply) {
 	if ps == nil {
 		return
 	}
+	if ps.staleRead {
+		ps.staleRead = false
+		m.readAgain(ps)
+		return
+	}
 	if ps.goneByRead != nil {
 		m.goneReplied(ps, e)
 		return

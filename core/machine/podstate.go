@@ -32,6 +32,9 @@ type podState struct {
 	assumed bool
 	// unconfirmed is about its binding, nil when there is none.
 	unconfirmed *unconfirmedBinding
+	// staleRead: etcd was restored since a read of the pod was sent, so that the answer
+	// may be of before that.
+	staleRead bool
 	// goneByRead: the pod is gone, and the watch has not told yet; nil otherwise.
 	goneByRead *goneByRead
 	// toldGated: a Gated record was given for the pod.

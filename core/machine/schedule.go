@@ -10,6 +10,10 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 )
 
+// errAwaitsReply is why a pod that came back under its UID, as etcd was restored from a
+// backup, is not scheduled yet: replies name the pod, and not the cycle.
+var errAwaitsReply = errors.New("the pod was gone, and what was sent for it before that has no answer yet")
+
 // ErrNoNodes is why a pod is not scheduled in a cluster without nodes.
 var ErrNoNodes = errors.New(explain.NoNodes)
 
@@ -82,6 +86,10 @@ func (m *Machine) skipPod(ps *podState) {
 func (m *Machine) schedulePod(a *attempt) *bindingCycle {
 	if m.table.Live() == 0 {
 		m.fail(a, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
+		return nil
+	}
+	if a.state.ended != nil {
+		m.fail(a, &decision.Status{Code: decision.Error, Err: errAwaitsReply})
 		return nil
 	}
 	if s := m.undecidable(a); s != nil {

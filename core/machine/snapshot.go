@@ -72,7 +72,7 @@ func (m *Machine) Snapshot() *Snapshot {
 		s.Unlisted = append(s.Unlisted, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
 	}
 	for _, ps := range m.sortedStates() {
-		if ps.ended != nil || ps.unconfirmed != nil || ps.goneByRead != nil || m.names[ps.pod.NamespacedName()] != ps {
+		if ps.ended != nil || ps.unconfirmed != nil || ps.goneByRead != nil || ps.staleRead || m.names[ps.pod.NamespacedName()] != ps {
 			return nil // a reply, or the word of the watch, is awaited
 		}
 		if saved := ps.saved(m.now); saved != (SavedPod{UID: ps.pod.UID}) {

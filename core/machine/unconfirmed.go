@@ -56,13 +56,41 @@ func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 }
 
 // rewound checks again what only replies have told: the lists, which are taken in
-// again, need not contradict it.
+// again, need not contradict it. What is being read is read once more.
 func (m *Machine) rewound() {
 	m.table.ForgetReplies()
 	for _, ps := range m.sortedStates() {
+		ps.staleRead = ps.staleRead || ps.reading()
+		if ps.unconfirmed != nil {
+			ps.unconfirmed.confirmed = false
+		}
 		if ps.assumed {
 			m.recheckBinding(ps)
 		}
 	}
 	m.rewindEvictions()
+}
+
+// reading tells whether the answer to a read of the pod is awaited.
+func (ps *podState) reading() bool {
+	switch {
+	case ps.goneByRead != nil:
+		return ps.goneByRead.reading
+	case ps.binding != nil:
+		return ps.binding.phase == readSent
+	}
+	return ps.unconfirmed != nil
+}
+
+// readAgain sends the read whose answer is awaited once more.
+func (m *Machine) readAgain(ps *podState) {
+	switch {
+	case !ps.reading():
+	case ps.goneByRead != nil:
+		m.readGoneAgain(ps)
+	case ps.binding != nil:
+		m.readPod(ps.binding)
+	default:
+		m.readUnconfirmed(ps)
+	}
 }

@@ -205,6 +205,76 @@ func TestRewoundWhileBinding(t *testing.T) {
 	s.checkRest()
 }
 
+// While a pod is being read etcd is restored to before its binding: the answer, which is
+// of before that, does not count, and it is read once more.
+func TestReadAcrossARestore(t *testing.T) {
+	for name, read := range map[string]func(*story, *object.Pod){
+		"as the reply to the binding was lost": func(s *story, _ *object.Pod) { s.reply(lost) },
+		"as etcd was restored before":          func(s *story, _ *object.Pod) { s.reply(fine); s.step(Rewound{}) },
+		"and was shown bound meanwhile": func(s *story, p *object.Pod) {
+			s.reply(fine)
+			s.step(Rewound{})
+			s.tellAll()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			p := s.pod("p", 30)
+			s.given(s.node("n", 40), p)
+			s.cycle("", "")
+			read(s, p)
+			seen := *s.pods[p.Key()]
+			s.podNews = nil
+			s.undo(p)
+			s.step(Rewound{})
+			s.tellAll()
+			if len(s.requests) != 1 {
+				t.Errorf("on their way are %q", shown(s.requests))
+			}
+			s.requests = nil
+			s.step(ReadReply{UID: p.UID, Pod: &seen}) // bound
+			s.did("ReadPod p-1")
+			s.settle()
+			s.runs(p, "n")
+			s.checkRest()
+			if p := s.m.table.Pod(p.UID); p == nil || s.m.assumed != 0 {
+				t.Errorf("it takes its room on %+v; %d pods are assumed", p, s.m.assumed)
+			}
+		})
+	}
+}
+
+// A pod that is gone and comes back under its UID is bound anew when what was sent for
+// it before has an answer: this would count for the new binding.
+func TestBackBeforeTheReply(t *testing.T) {
+	for name, before := range map[string]struct {
+		plugin string
+		mood   mood
+		answer Event
+	}{
+		"to its binding": {answer: BindReply{UID: "p-1", Result: BindRefused, Err: errFate}},
+		"to its writes":  {plugin: "PreBind", mood: writes, answer: WriteReply{UID: "p-1", Err: errFate}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			p := s.pod("p", 30)
+			s.given(s.node("n", 40), p)
+			s.cycle(before.plugin, before.mood)
+			s.step(PodGone{UID: p.UID, Namespace: p.Namespace, Name: p.Name})
+			s.requests = nil
+			s.step(Rewound{})
+			s.step(PodSet{p})
+			s.cycle("", "")
+			s.did("AttemptDone p-1: Error", "PublishEvent p-1 FailedScheduling", "PatchStatus p-1")
+			s.where(p, queue.ErrorBackoff)
+			s.step(before.answer)
+			s.settle()
+			s.runs(p, "n")
+			s.checkRest()
+		})
+	}
+}
+
 // The binding of a pod of another scheduler was undone, too: the room is free when a
 // read has shown that. It stays taken where the read shows the pod bound, as the
 // watch lags.

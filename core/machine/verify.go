@@ -58,6 +58,8 @@ func (m *Machine) verifyPod(ps *podState) error {
 		return fmt.Errorf("it is %s in the queue; in a binding cycle %t, asked about %t", at, ps.binding != nil, ps.extender != nil)
 	case ps.binding != nil && ps.extender != nil:
 		return fmt.Errorf("it is in a binding cycle and asked about")
+	case ps.binding != nil && ps.ended != nil:
+		return fmt.Errorf("it is in a binding cycle, and the one before awaits a reply")
 	case ps.binding != nil && (ps.binding.phase >= endedAwaitsWrites || ps.binding.state != ps):
 		return fmt.Errorf("its binding cycle is in phase %q, or another pod's", ps.binding.phase)
 	case ps.binding != nil && (pl == nil || m.table.Name(pl.Row) != ps.binding.node):
