@@ -83,7 +83,7 @@ func TestNativePluginsThatCannotBe(t *testing.T) {
 		{"no factory", []Option{WithNativePlugin("Mine", nil)}, `native plugin "Mine" has no factory`},
 		{"another name", []Option{WithNativePlugin("Mine", func(json.RawMessage) (*framework.Plugin, error) {
 			return &framework.Plugin{Name: "Yours"}, nil
-		})}, `initializing plugin "Mine": it is registered under this name, but calls itself "Yours"`},
+		})}, `initializing plugin "Mine": it is registered under this name, but its Name is "Yours"`},
 		{"no plugin", []Option{WithNativePlugin("Mine", func(json.RawMessage) (*framework.Plugin, error) { return nil, nil })},
 			`initializing plugin "Mine": its factory returned no plugin`},
 		{"bad arguments", []Option{WithNativePlugin("Mine", func(args json.RawMessage) (*framework.Plugin, error) {

@@ -59,7 +59,7 @@ func (m *Machine) bindByPlugin(c *bindingCycle, from int) {
 			return
 		}
 	}
-	m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("no Bind plugin of profile %q takes the pod", c.profile.Name)})
+	m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("no Bind plugin of profile %q binds pod %s: each of them skips it", c.profile.Name, c.pod.Key())})
 }
 
 func (m *Machine) sendBinding(c *bindingCycle) {

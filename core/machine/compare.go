@@ -42,7 +42,7 @@ func (m *Machine) compare(p *object.Pod, other string, c *Comparison) {
 		c.Err = fmt.Errorf("no profile has the schedulerName %q", p.SchedulerName)
 		return
 	case m.extendersOf(p) != nil:
-		c.Err = errors.New("an extender has a say about the pod")
+		c.Err = errors.New("an extender is interested in the pod")
 		return
 	}
 	if p.NominatedNode != "" {

@@ -202,7 +202,7 @@ func TestTakenMeanwhile(t *testing.T) {
 	s.did("CallExtender 0 to filter for " + string(p.UID) + " about [c]")
 	s.given(s.node("d", 40), s.node("c", 0))
 	s.says(ExtenderReply{Passed: []string{"c"}})
-	s.did("AttemptDone "+string(p.UID)+": Error  the nodes that extenders let pass", "PublishEvent", "PatchStatus")
+	s.did("AttemptDone "+string(p.UID)+": Error  3 times in a row the nodes that the extenders accepted did not fit", "PublishEvent", "PatchStatus")
 	s.settle()
 	s.runs(p, "d")
 }

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -58,7 +57,7 @@ const (
 	maxRounds = 3
 )
 
-var errNodesTaken = errors.New("the nodes that extenders let pass were taken while they were asked, time and again")
+var errNodesTaken = fmt.Errorf("%d times in a row the nodes that the extenders accepted did not fit any more when the replies had come", maxRounds)
 
 // startExtenderCycle starts, or lines up, the attempt of a pod with extenders.
 func (m *Machine) startExtenderCycle(a *attempt, extenders []int) *bindingCycle {

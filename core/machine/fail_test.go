@@ -31,7 +31,7 @@ func TestFailures(t *testing.T) {
 		{"Permit", rejects, "0/1 nodes are available: 1 not in the mood.", queue.Unschedulable},
 		{"PreBind", fails, `running PreBind plugin "Moody": out of sorts`, queue.ErrorBackoff},
 		{"PreBind", rejects, "0/1 nodes are available: 1 not in the mood.", queue.Unschedulable},
-		{"Bind", passes, `no Bind plugin of profile "test-scheduler" takes the pod`, queue.ErrorBackoff},
+		{"Bind", passes, `no Bind plugin of profile "test-scheduler" binds pod ns/p: each of them skips it`, queue.ErrorBackoff},
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprint(test.point, " ", test.mood), func(t *testing.T) {

@@ -135,7 +135,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	}
 	m.options.Check = check
 	if err := m.Verify(); err != nil {
-		return fmt.Errorf("a scheduler that is as the record says cannot be: %w", err)
+		return fmt.Errorf("the state of the scheduler in the record is invalid: %w", err)
 	}
 	return nil
 }

@@ -55,15 +55,15 @@ func (m *Machine) verifyPod(ps *podState) error {
 	case at != queue.InFlight && at != queue.Nowhere && pl != nil:
 		return fmt.Errorf("it is %s and placed on %s at once", at, m.table.Name(pl.Row))
 	case (at == queue.InFlight) != (ps.binding != nil || ps.extender != nil):
-		return fmt.Errorf("it is %s in the queue; in a binding cycle %t, asked about %t", at, ps.binding != nil, ps.extender != nil)
+		return fmt.Errorf("it is %s in the queue; in a binding cycle %t, in an extender cycle %t", at, ps.binding != nil, ps.extender != nil)
 	case ps.binding != nil && ps.extender != nil:
-		return fmt.Errorf("it is in a binding cycle and asked about")
+		return fmt.Errorf("it is in a binding cycle and in an extender cycle")
 	case ps.binding != nil && ps.ended != nil:
 		return fmt.Errorf("it is in a binding cycle, and the one before awaits a reply")
 	case ps.binding != nil && (ps.binding.phase >= endedAwaitsWrites || ps.binding.state != ps):
 		return fmt.Errorf("its binding cycle is in phase %q, or another pod's", ps.binding.phase)
 	case ps.binding != nil && (pl == nil || m.table.Name(pl.Row) != ps.binding.node):
-		return fmt.Errorf("it is assumed on %s but takes no room there", ps.binding.node)
+		return fmt.Errorf("it is assumed on %s but not placed there", ps.binding.node)
 	case ps.ended != nil && (ps.ended.phase < endedAwaitsWrites || ps.ended.phase == ended):
 		return fmt.Errorf("a cycle that ended is in phase %q", ps.ended.phase)
 	}
@@ -87,7 +87,7 @@ func (m *Machine) verifyNames() error {
 			continue
 		}
 		if uid != ps.pod.UID || ps.entry != nil || m.placed(ps) || ps.ended == nil && ps.eviction == nil {
-			return fmt.Errorf("pod %s is gone and not forgotten", ps.pod.Key())
+			return fmt.Errorf("pod %s is gone but still has a record", ps.pod.Key())
 		}
 	}
 	return nil
@@ -99,10 +99,10 @@ func (m *Machine) verifyExtenderCycles() error {
 	busy := make([]int, len(m.busy))
 	for _, c := range m.extenderCycles {
 		if c.state.extender != c {
-			return fmt.Errorf("pod %s is asked about, and does not know", c.pod.Key())
+			return fmt.Errorf("pod %s: its extender cycle is not in its record", c.pod.Key())
 		}
 		if lined := slices.Contains(m.line, c); lined == c.waits() {
-			return fmt.Errorf("pod %s waits for %d replies of extenders and a PostFilter plugin %t, in line %t; it should be either", c.pod.Key(), len(c.open), c.postFilter != nil, lined)
+			return fmt.Errorf("pod %s waits for %d replies of extenders and a PostFilter plugin %t, in line %t; exactly one should hold", c.pod.Key(), len(c.open), c.postFilter != nil, lined)
 		}
 		for _, call := range c.open { // any order: counts
 			busy[call.extender]++

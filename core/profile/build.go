@@ -231,7 +231,7 @@ func checkPlugin(name string, p *framework.Plugin) error {
 	case p == nil:
 		return errors.New("its factory returned no plugin")
 	case p.Name != name:
-		return fmt.Errorf("it is registered under this name, but calls itself %q", p.Name)
+		return fmt.Errorf("it is registered under this name, but its Name is %q", p.Name)
 	case (p.Filter != nil || p.CellFilter != nil) && p.Explain == nil:
 		return errors.New("it has Filter, but no Explain")
 	case p.Locality == framework.Domains && (p.Filter != nil || p.Score != nil):

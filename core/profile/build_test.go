@@ -241,7 +241,7 @@ func TestBuildErrors(t *testing.T) {
 		{"", map[Point]string{Score: fmt.Sprintf("A=%d B=%d", math.MaxInt64/200, math.MaxInt64/200+1)}, []string{"score plugins: total score of Score plugins could overflow"}},
 		{"Fails Nil Alias Mute Wide Celled", nil, []string{
 			`initializing plugin "Fails": bad arguments`, `initializing plugin "Nil": its factory returned no plugin`,
-			`initializing plugin "Alias": it is registered under this name, but calls itself "A"`,
+			`initializing plugin "Alias": it is registered under this name, but its Name is "A"`,
 			`initializing plugin "Mute": it has Filter, but no Explain`,
 			`initializing plugin "Wide": its Locality is Domains, which takes`,
 			`initializing plugin "Celled": it has CellFilter or CellScore, but its Locality is not Domains`,

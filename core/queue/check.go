@@ -56,7 +56,7 @@ func (q *Queue) checkHeaps() error {
 		var last *Entry
 		for _, e := range h.run[h.front:] {
 			if e != nil && last != nil && h.less(e, last) {
-				return fmt.Errorf("%s: pod %s comes too late", Place(place), e.Pod.UID)
+				return fmt.Errorf("%s: pod %s is behind a pod that it precedes", Place(place), e.Pod.UID)
 			}
 			if e != nil {
 				last = e

@@ -103,7 +103,7 @@ func (t *Table) checkPodsByLabels() error {
 				}
 			}
 			if c.leaving != leaving || len(c.rows) != len(c.pods) {
-				return fmt.Errorf("table: %d of %d pods with the labels %v are on their way out, counted %d", leaving, len(c.pods), c.Labels, c.leaving)
+				return fmt.Errorf("table: %d of %d pods with the labels %v are terminating, counted %d", leaving, len(c.pods), c.Labels, c.leaving)
 			}
 		}
 	}
