@@ -54,7 +54,7 @@ func (t *Table) Check() error {
 	if err := t.checkVolumes(); err != nil {
 		return err
 	}
-	if err := t.checkVolumeChoices(); err != nil {
+	if err := t.checkVolumesForClaims(); err != nil {
 		return err
 	}
 	return t.compareImages(fresh)

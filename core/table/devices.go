@@ -45,7 +45,7 @@ type devices struct {
 	// tainted are the slices that rules taint, by name, with these taints.
 	tainted map[string]*object.ResourceSlice
 	// retainted are the slices whose taints the last change of a rule changed.
-	retainted []Retainted
+	retainted []RetaintedSlice
 }
 
 func newDevices() devices {

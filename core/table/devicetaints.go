@@ -8,12 +8,12 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Retainted is a slice whose devices other rules taint than before.
-type Retainted struct{ Old, New *object.ResourceSlice }
+// RetaintedSlice is a slice whose devices other rules taint than before.
+type RetaintedSlice struct{ Old, New *object.ResourceSlice }
 
 // Retainted lists, by name, the slices whose taints the last change of a
 // DeviceTaintRule changed. It is the receiver's to keep.
-func (t *Table) Retainted() []Retainted {
+func (t *Table) Retainted() []RetaintedSlice {
 	list := t.devices.retainted
 	t.devices.retainted = nil
 	return list
@@ -54,7 +54,7 @@ func (t *Table) followTaintRule(was, is object.Object) {
 		before := t.Tainted(s)
 		t.followSlice(s, s)
 		if after := t.Tainted(s); !sameTaints(before.API, after.API) {
-			t.devices.retainted = append(t.devices.retainted, Retainted{before, after})
+			t.devices.retainted = append(t.devices.retainted, RetaintedSlice{before, after})
 		}
 	}
 }

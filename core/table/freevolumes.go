@@ -9,9 +9,9 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// volumeChoices are the PersistentVolumes that claims may get: those that are free,
+// volumesForClaims are the PersistentVolumes that claims may get: those that are free,
 // and those that are kept for one claim.
-type volumeChoices struct {
+type volumesForClaims struct {
 	free    map[string]*FreeVolumes // by storage class
 	keptFor map[objectName]map[string]*object.PersistentVolume
 	// revision is the number of the last change of a free one.
@@ -149,14 +149,14 @@ func (f *FreeVolumes) countKey(key string, more bool) {
 	}
 }
 
-func newVolumeChoices() volumeChoices {
-	return volumeChoices{free: map[string]*FreeVolumes{}, keptFor: map[objectName]map[string]*object.PersistentVolume{}}
+func newVolumesForClaims() volumesForClaims {
+	return volumesForClaims{free: map[string]*FreeVolumes{}, keptFor: map[objectName]map[string]*object.PersistentVolume{}}
 }
 
 // FreeVolumes are the volumes of the storage class that are kept for no claim. They are
 // valid while FreeVolumeRevision stands.
 func (t *Table) FreeVolumes(class string) *FreeVolumes {
-	if f := t.volumeChoices.free[class]; f != nil {
+	if f := t.volumesForClaims.free[class]; f != nil {
 		return f
 	}
 	return &FreeVolumes{}
@@ -165,7 +165,7 @@ func (t *Table) FreeVolumes(class string) *FreeVolumes {
 // FreeVolumeRevision changes whenever a free volume of the storage class comes,
 // changes or goes. It is 0 while there is none.
 func (t *Table) FreeVolumeRevision(class string) uint64 {
-	if f := t.volumeChoices.free[class]; f != nil {
+	if f := t.volumesForClaims.free[class]; f != nil {
 		return f.revision
 	}
 	return 0
@@ -173,11 +173,11 @@ func (t *Table) FreeVolumeRevision(class string) uint64 {
 
 // VolumesKept yields the volumes that are kept for a claim of this name, in no order.
 func (t *Table) VolumesKept(namespace, name string) iter.Seq[*object.PersistentVolume] {
-	return maps.Values(t.volumeChoices.keptFor[objectName{namespace, name}])
+	return maps.Values(t.volumesForClaims.keptFor[objectName{namespace, name}])
 }
 
 // follow takes in that a volume became another one; nil for none.
-func (c *volumeChoices) follow(was, is *object.PersistentVolume) {
+func (c *volumesForClaims) follow(was, is *object.PersistentVolume) {
 	if was != nil {
 		c.set(was, false)
 	}
@@ -187,7 +187,7 @@ func (c *volumeChoices) follow(was, is *object.PersistentVolume) {
 }
 
 // set lists the volume, or takes it off.
-func (c *volumeChoices) set(v *object.PersistentVolume, listed bool) {
+func (c *volumesForClaims) set(v *object.PersistentVolume, listed bool) {
 	if r := v.Claim; r != nil {
 		at := objectName{r.Namespace, r.Name}
 		switch list := c.keptFor[at]; {
@@ -217,27 +217,27 @@ func (c *volumeChoices) set(v *object.PersistentVolume, listed bool) {
 	f.revision = c.revision
 }
 
-// checkVolumeChoices compares the volumes that claims may get with all there are.
-func (t *Table) checkVolumeChoices() error {
+// checkVolumesForClaims compares the volumes that claims may get with all there are.
+func (t *Table) checkVolumesForClaims() error {
 	listed := 0
 	for _, o := range t.Objects(object.PersistentVolumes) {
 		v, of := o.(*object.PersistentVolume), map[string]*object.PersistentVolume(nil)
 		if v.Claim != nil {
-			of = t.volumeChoices.keptFor[objectName{v.Claim.Namespace, v.Claim.Name}]
-		} else if f := t.volumeChoices.free[v.Class]; f != nil {
+			of = t.volumesForClaims.keptFor[objectName{v.Claim.Namespace, v.Claim.Name}]
+		} else if f := t.volumesForClaims.free[v.Class]; f != nil {
 			of = f.byName
 		}
 		if of[v.Name] != v {
 			return fmt.Errorf("table: volume %s is not among those that claims may get", v.Name)
 		}
 	}
-	for class, f := range t.volumeChoices.free { // any order: a sum, and an error is an error
+	for class, f := range t.volumesForClaims.free { // any order: a sum, and an error is an error
 		listed += len(f.byName)
 		if err := f.check(); err != nil {
 			return fmt.Errorf("table: free volumes of class %q: %w", class, err)
 		}
 	}
-	for _, list := range t.volumeChoices.keptFor { // any order: a sum
+	for _, list := range t.volumesForClaims.keptFor { // any order: a sum
 		listed += len(list)
 	}
 	if n := t.ObjectCount(object.PersistentVolumes); listed != n {

@@ -16,22 +16,22 @@ type objects struct {
 }
 
 type kindOfObjects struct {
-	byName   map[objectName]*known
+	byName   map[objectName]*objectState
 	revision uint64
 	sorted   []object.Object // by namespace, then name, as assumed; nil: to be made
 	// byIndex lists those that are object.Indexed by their keys.
-	byIndex map[string]map[objectName]*known
+	byIndex map[string]map[objectName]*objectState
 }
 
 type objectName struct{ namespace, name string }
 
-// known is an object as the API shows it, and as it is assumed to be once our
+// objectState is an object as the API shows it, and as it is assumed to be once our
 // writes are done.
-type known struct {
+type objectState struct {
 	shown, assumed object.Object // nil for none; never both nil
-	// written: what is assumed was written; the next state that the API shows
+	// assumedWritten: what is assumed was written; the next state that the API shows
 	// holds it.
-	written bool
+	assumedWritten bool
 	// replied is the version that the reply to a write showed, "" for none: the
 	// watch may yet tell of older ones.
 	replied string
@@ -39,7 +39,7 @@ type known struct {
 	made bool
 }
 
-func (k *known) now() object.Object {
+func (k *objectState) now() object.Object {
 	if k.assumed != nil {
 		return k.assumed
 	}
@@ -47,7 +47,7 @@ func (k *known) now() object.Object {
 }
 
 // either is the object as shown, or as we make it where it is not shown yet.
-func (k *known) either() object.Object {
+func (k *objectState) either() object.Object {
 	if k.shown != nil {
 		return k.shown
 	}
@@ -55,7 +55,7 @@ func (k *known) either() object.Object {
 }
 
 // ends tells whether what is assumed ends with the state that is shown.
-func (k *known) ends(shown object.Object) bool {
+func (k *objectState) ends(shown object.Object) bool {
 	if k.assumed == nil {
 		return false
 	}
@@ -63,7 +63,7 @@ func (k *known) ends(shown object.Object) bool {
 	if c, ok := k.assumed.(confirmed); ok && c.ConfirmedBy(shown) {
 		return true
 	}
-	return a.UID != now.UID && !k.made || k.written && a.Version != now.Version
+	return a.UID != now.UID && !k.made || k.assumedWritten && a.Version != now.Version
 }
 
 // confirmed is an object that can tell whether a state that is shown holds
@@ -82,17 +82,17 @@ func (t *Table) SetObject(o object.Object) (before object.Object) {
 	k := kind.byName[at]
 	if k == nil {
 		if kind.byName == nil {
-			kind.byName = map[objectName]*known{}
+			kind.byName = map[objectName]*objectState{}
 		}
-		k = &known{}
+		k = &objectState{}
 		kind.byName[at] = k
 	}
 	was := k.now()
 	before, k.shown = k.shown, o
-	kind.unindex(at, before)
-	kind.index(at, k)
+	kind.removeFromIndex(at, before)
+	kind.addToIndex(at, k)
 	if k.ends(o) {
-		k.assumed, k.written, k.made = nil, false, false
+		k.assumed, k.assumedWritten, k.made = nil, false, false
 	}
 	kind.changed()
 	t.follow(was, k.now())
@@ -131,7 +131,7 @@ func (t *Table) ForgetReplies() {
 }
 
 // known finds the object with this UID, nil where it is not there.
-func (t *Table) known(m *object.Meta) *known {
+func (t *Table) known(m *object.Meta) *objectState {
 	if k := t.objects.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {
 		return k
 	}
@@ -155,7 +155,7 @@ func (t *Table) RemoveObject(kind object.Kind, namespace, name string) (before o
 		return nil
 	}
 	delete(list.byName, at)
-	list.unindex(at, k.either())
+	list.removeFromIndex(at, k.either())
 	list.changed()
 	t.follow(k.now(), nil)
 	return k.shown
@@ -169,7 +169,7 @@ func (t *Table) Assume(o object.Object) {
 	kind := &t.objects.kinds[m.Kind]
 	if k := kind.byName[objectName{m.Namespace, m.Name}]; k != nil && k.shown != nil && k.shown.Head().UID == m.UID {
 		was := k.now()
-		k.assumed, k.written = o, false
+		k.assumed, k.assumedWritten = o, false
 		kind.changed()
 		t.follow(was, o)
 	}
@@ -186,11 +186,11 @@ func (t *Table) AssumeMade(o object.Object) {
 		return
 	}
 	if kind.byName == nil {
-		kind.byName = map[objectName]*known{}
+		kind.byName = map[objectName]*objectState{}
 	}
-	k := &known{assumed: o, made: true}
+	k := &objectState{assumed: o, made: true}
 	kind.byName[at] = k
-	kind.index(at, k)
+	kind.addToIndex(at, k)
 	kind.changed()
 	t.follow(nil, o)
 }
@@ -204,9 +204,9 @@ func (t *Table) Restore(m *object.Meta) {
 		return
 	}
 	was := k.assumed
-	if k.assumed, k.written, k.made = nil, false, false; k.shown == nil {
+	if k.assumed, k.assumedWritten, k.made = nil, false, false; k.shown == nil {
 		delete(kind.byName, at)
-		kind.unindex(at, was)
+		kind.removeFromIndex(at, was)
 	}
 	kind.changed()
 	t.follow(was, k.shown)
@@ -222,7 +222,7 @@ func (t *Table) Written(m *object.Meta) {
 	case k.shown.Head().Version != k.assumed.Head().Version:
 		t.Restore(m)
 	default:
-		k.written = true
+		k.assumedWritten = true
 	}
 }
 
@@ -284,22 +284,22 @@ func (t *Table) ObjectRevision(kinds ...object.Kind) uint64 {
 	return sum
 }
 
-func (k *kindOfObjects) index(at objectName, o *known) {
+func (k *kindOfObjects) addToIndex(at objectName, o *objectState) {
 	indexed, ok := o.either().(object.Indexed)
 	if !ok {
 		return
 	}
 	key := indexed.IndexKey()
 	if k.byIndex == nil {
-		k.byIndex = map[string]map[objectName]*known{}
+		k.byIndex = map[string]map[objectName]*objectState{}
 	}
 	if k.byIndex[key] == nil {
-		k.byIndex[key] = map[objectName]*known{}
+		k.byIndex[key] = map[objectName]*objectState{}
 	}
 	k.byIndex[key][at] = o
 }
 
-func (k *kindOfObjects) unindex(at objectName, o object.Object) {
+func (k *kindOfObjects) removeFromIndex(at objectName, o object.Object) {
 	if indexed, ok := o.(object.Indexed); ok {
 		key := indexed.IndexKey()
 		if delete(k.byIndex[key], at); len(k.byIndex[key]) == 0 {

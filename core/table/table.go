@@ -54,19 +54,19 @@ type Table struct {
 	}
 	deviceRows []uint64 // by row, when its node or devices changed last
 
-	images         map[string]*Image
-	imageRevision  uint64
-	uniquePerNode  uniquePerNode
-	nodeTaints     nodeTaints
-	selectorOwners selectorOwners
-	namespaces     namespaces
-	objects        objects
-	devices        devices
-	claims         claims
-	volumes        volumeCounts
-	volumeChoices  volumeChoices
-	terms          terms
-	podsByLabels   podsByLabels
+	images           map[string]*Image
+	imageRevision    uint64
+	uniquePerNode    uniquePerNode
+	nodeTaints       nodeTaints
+	selectorOwners   selectorOwners
+	namespaces       namespaces
+	objects          objects
+	devices          devices
+	claims           claims
+	volumes          volumeCounts
+	volumesForClaims volumesForClaims
+	terms            terms
+	podsByLabels     podsByLabels
 
 	now         time.Time
 	revision    uint64
@@ -93,7 +93,7 @@ func New() *Table {
 	t.nodeTaints = newNodeTaints()
 	t.devices = newDevices()
 	t.volumes = newVolumes()
-	t.volumeChoices = newVolumeChoices()
+	t.volumesForClaims = newVolumesForClaims()
 	t.namespaces.labels = map[string]map[string]string{}
 	t.terms = newTerms()
 	t.allocatable = make([][]int64, firstScalar)

@@ -172,7 +172,7 @@ func (t *Table) followVolume(was, is object.Object) {
 	if _, ok := either.(*object.PersistentVolume); ok {
 		old, _ := was.(*object.PersistentVolume)
 		now, _ := is.(*object.PersistentVolume)
-		t.volumeChoices.follow(old, now)
+		t.volumesForClaims.follow(old, now)
 	}
 	if was != nil && is != nil && sameVolumes(was, is) {
 		return
@@ -201,8 +201,8 @@ func (t *Table) followVolume(was, is object.Object) {
 			t.touch(r)
 		}
 	case *object.VolumeAttachment:
-		t.volumes.nameAttachment(was, -1)
-		t.volumes.nameAttachment(is, 1)
+		t.volumes.countAttachment(was, -1)
+		t.volumes.countAttachment(is, 1)
 		for _, o := range []object.Object{was, is} {
 			if a, ok := o.(*object.VolumeAttachment); ok {
 				t.reattachNode(a.Node)
@@ -298,8 +298,8 @@ func (t *Table) resolveVolumesOf(r Row) {
 	}
 }
 
-// nameAttachment counts the node that a VolumeAttachment of a PersistentVolume names.
-func (v *volumeCounts) nameAttachment(o object.Object, sign int) {
+// countAttachment counts the node that a VolumeAttachment of a PersistentVolume names.
+func (v *volumeCounts) countAttachment(o object.Object, sign int) {
 	a, ok := o.(*object.VolumeAttachment)
 	if !ok || a.Volume == "" {
 		return
@@ -356,20 +356,20 @@ func (t *Table) appendAttached(list []object.VolumeSource, node string) []object
 // recountVolumes counts anew what objects say of volumes. Pods are counted when they
 // are put back on their rows.
 func (t *Table) recountVolumes() {
-	tracked, revision := t.volumes.tracked, t.volumeChoices.revision
-	t.volumes, t.volumeChoices = newVolumes(), newVolumeChoices()
-	t.volumeChoices.revision = revision
+	tracked, revision := t.volumes.tracked, t.volumesForClaims.revision
+	t.volumes, t.volumesForClaims = newVolumes(), newVolumesForClaims()
+	t.volumesForClaims.revision = revision
 	for range t.nodes {
 		t.volumes.grow()
 	}
 	for _, o := range t.Objects(object.PersistentVolumes) {
-		t.volumeChoices.set(o.(*object.PersistentVolume), true)
+		t.volumesForClaims.set(o.(*object.PersistentVolume), true)
 	}
 	for _, o := range t.Objects(object.PersistentVolumeClaims) {
 		t.volumes.nameClaim(o.(*object.PersistentVolumeClaim), true)
 	}
 	for _, o := range t.Objects(object.VolumeAttachments) {
-		t.volumes.nameAttachment(o, 1)
+		t.volumes.countAttachment(o, 1)
 	}
 	for v := range tracked.inline { // any order: sums
 		t.volumes.tracked.inline[v] = true
