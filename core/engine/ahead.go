@@ -34,8 +34,8 @@ func (e *Engine) WorthAhead() int {
 // then: no decision is another for it.
 func (e *Engine) RefreshAhead(requests []*Request) {
 	e.releaseTransient()
-	for _, signature := range slices.Sorted(maps.Keys(e.early)) {
-		e.release(e.early[signature])
+	for _, signature := range slices.Sorted(maps.Keys(e.madeAhead)) {
+		e.release(e.madeAhead[signature])
 	}
 	for _, r := range requests {
 		e.clock++

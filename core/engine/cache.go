@@ -42,7 +42,7 @@ func (e *Engine) viewOf(r *Request) *view {
 		v = e.newView(r, c)
 	}
 	if v.buffers != nil {
-		delete(e.early, c.signature)
+		delete(e.madeAhead, c.signature)
 		e.transient = v
 	}
 	return v
@@ -58,7 +58,7 @@ func (e *Engine) findView(c *class) *view {
 		v.used = e.clock
 		return v
 	}
-	if v := e.early[c.signature]; v != nil {
+	if v := e.madeAhead[c.signature]; v != nil {
 		if v.current(e.table) {
 			return v
 		}
@@ -82,7 +82,7 @@ func (e *Engine) newView(r *Request, c *class) *view {
 	}
 	v.build(shared, nil)
 	v.excess = v.excessBytes()
-	e.drop(c.signature)
+	e.dropView(c.signature)
 	e.views[c.signature], c.view = v, v
 	e.makeRoom(v)
 	return v
@@ -186,8 +186,8 @@ func (e *Engine) makeRoom(keep *view) {
 	e.dropShared(keep.shared)
 }
 
-// drop forgets the view of a class, if there is one.
-func (e *Engine) drop(signature string) {
+// dropView forgets the view of a class, if there is one.
+func (e *Engine) dropView(signature string) {
 	v := e.views[signature]
 	if v == nil {
 		return
@@ -225,7 +225,7 @@ func (e *Engine) dropShared(keep *sharedAnswers) {
 		return
 	}
 	used := map[*sharedAnswers]bool{keep: true}
-	for _, views := range []map[string]*view{e.views, e.early} {
+	for _, views := range []map[string]*view{e.views, e.madeAhead} {
 		for _, v := range views { // any order: fills a set
 			used[v.shared] = true
 		}
@@ -270,7 +270,7 @@ func (e *Engine) acquire(v *view, s *sharedAnswers) {
 	if s.signature == "" && b.shared != nil {
 		s.reuse(b.shared)
 	}
-	v.buffers, e.early[v.class.signature] = b, v
+	v.buffers, e.madeAhead[v.class.signature] = b, v
 	v.build(s, b.index)
 }
 
@@ -279,8 +279,8 @@ func (e *Engine) release(v *view) {
 	if v.buffers.index = v.index; v.shared.signature == "" {
 		v.buffers.shared = v.shared
 	}
-	if e.early[v.class.signature] == v {
-		delete(e.early, v.class.signature)
+	if e.madeAhead[v.class.signature] == v {
+		delete(e.madeAhead, v.class.signature)
 	}
 	e.buffers = append(e.buffers, v.buffers)
 }

@@ -11,7 +11,7 @@ import (
 // Check brings every view that is kept, or was made ahead of its turn, up to date,
 // compares it with a fresh evaluation of all rows, and names the first difference.
 func (e *Engine) Check() error {
-	for _, views := range []map[string]*view{e.views, e.early} {
+	for _, views := range []map[string]*view{e.views, e.madeAhead} {
 		for _, signature := range slices.Sorted(maps.Keys(views)) {
 			if err := e.checkView(views[signature]); err != nil {
 				return fmt.Errorf("engine: class %q: %w", signature, err)

@@ -53,6 +53,13 @@
 // filters and scorers that look at whole topology domains (cells.go), values too
 // many for groups (scan.go), filters that fail (failure.go), hosted plugins
 // (hosted.go), of which as few rows as possible are asked about (bestfirst.go,
-// bounded.go). NewPlain decides without any of this (plain.go); the tests compare.
+// bounded.go), pods whose views are evaluated on several cores before their turn
+// (ahead.go). NewPlain decides without any of this (plain.go); the tests compare.
 // Check compares every view with a fresh one (check.go).
+//
+// # After the choice
+//
+// report.go counts which nodes were rejected and why, and lists their scores.
+// postfilter.go answers what preemption asks about a row of the table as it stands.
+// onerow.go explains one row, once.go answers hosted plugins; neither looks at a view.
 package engine

@@ -28,7 +28,7 @@ type Engine struct {
 	withKept   []*view                   // for which PostFilter plugins keep something, the oldest first
 
 	transient *view            // the one in use, if it is not kept
-	early     map[string]*view // transient ones that were made ahead of their turn
+	madeAhead map[string]*view // transient ones that were made ahead of their turn
 	buffers   []*buffers
 
 	idleShared []*sharedAnswers // that nobody uses; new ones take their room
@@ -59,7 +59,7 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 	return &Engine{
 		table: t, seed: seed, workers: workers, budget: viewRows,
 		keys: map[*profile.Profile]*keys{}, classes: map[string]*class{}, seen: map[uint64]struct{}{},
-		views: map[string]*view{}, shared: map[string]*sharedAnswers{}, early: map[string]*view{},
+		views: map[string]*view{}, shared: map[string]*sharedAnswers{}, madeAhead: map[string]*view{},
 		workerScratch: make([]scratch, workers),
 	}
 }
@@ -91,6 +91,6 @@ func (e *Engine) Reset() {
 	clear(e.views)
 	clear(e.classes)
 	clear(e.shared)
-	clear(e.early)
+	clear(e.madeAhead)
 	e.excess, e.classBytes, e.transient, e.ahead, e.withKept, e.idleShared = 0, 0, nil, e.ahead[:0], nil, nil
 }

@@ -14,10 +14,10 @@ import (
 type scratch struct {
 	ranking.Answers
 
-	verdicts []framework.Verdict
-	scores   []int64
-	rest     []table.Row // that a costly filter is asked about
-	at       []int32     // where in the list each of them is
+	verdicts   []framework.Verdict
+	scores     []int64
+	unrejected []table.Row // those that no earlier filter rejects, for a costly filter
+	at         []int32     // where in the list each of them is
 
 	rows []table.Row // that changed
 }
@@ -26,14 +26,14 @@ type scratch struct {
 func (s *scratch) size(n int) {
 	s.Filter, s.Verdict, s.Score = resize(s.Filter, n), resize(s.Verdict, n), resize(s.Score, n)
 	s.verdicts, s.scores = resize(s.verdicts, n), resize(s.scores, n)
-	s.rest, s.at = resize(s.rest, n), resize(s.at, n)
+	s.unrejected, s.at = resize(s.unrejected, n), resize(s.at, n)
 }
 
 // part is the room for some of the rows.
 func (s *scratch) part(from, to int) scratch {
 	return scratch{
 		Answers:  ranking.Answers{Filter: s.Filter[from:to], Verdict: s.Verdict[from:to], Score: s.Score[from:to]},
-		verdicts: s.verdicts[from:to], scores: s.scores[from:to], rest: s.rest[from:to:to], at: s.at[from:to:to],
+		verdicts: s.verdicts[from:to], scores: s.scores[from:to], unrejected: s.unrejected[from:to:to], at: s.at[from:to:to],
 	}
 }
 

@@ -35,7 +35,7 @@ func (o *Outcome) failure() *decision.Status {
 		return nil
 	}
 	if kept && o.view.class != nil {
-		o.engine.drop(o.view.class.signature)
+		o.engine.dropView(o.view.class.signature)
 	}
 	at, found := table.Row(-1), ranking.Cause{}
 	for i, n := 0, o.candidates(); i < n; i++ {

@@ -21,7 +21,7 @@ type filter struct {
 // earlier filter rejects.
 func (f *filter) run(rows []table.Row, found *scratch) {
 	if f.Costly {
-		f.runOnRest(rows, found)
+		f.runOnUnrejected(rows, found)
 		return
 	}
 	verdicts := found.verdicts[:len(rows)]
@@ -36,17 +36,17 @@ func (f *filter) run(rows []table.Row, found *scratch) {
 	}
 }
 
-// runOnRest is run for a costly filter, which is asked about the rows alone that no
+// runOnUnrejected is run for a costly filter, which is asked about the rows alone that no
 // earlier filter rejects.
-func (f *filter) runOnRest(rows []table.Row, found *scratch) {
-	rest, at := found.rest[:0], found.at[:0]
+func (f *filter) runOnUnrejected(rows []table.Row, found *scratch) {
+	unrejected, at := found.unrejected[:0], found.at[:0]
 	for i, r := range rows {
 		if found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position {
-			rest, at = append(rest, r), append(at, int32(i))
+			unrejected, at = append(unrejected, r), append(at, int32(i))
 		}
 	}
-	verdicts := found.verdicts[:len(rest)]
-	f.Filter(&f.in, rest, verdicts)
+	verdicts := found.verdicts[:len(unrejected)]
+	f.Filter(&f.in, unrejected, verdicts)
 	for k, v := range verdicts {
 		if i := at[k]; v != framework.Fits {
 			found.Filter[i], found.Verdict[i] = f.position, uint64(v)

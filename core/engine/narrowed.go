@@ -20,7 +20,7 @@ func (o *Outcome) evaluateNarrowed() {
 	v.shared.combinations.Full = true
 	v.shared.size(e.table.Rows())
 	v.index.Resize(e.table.Rows())
-	v.index.Begin(o.narrowed)
+	v.index.Reset(o.narrowed)
 	found := &e.workerScratch[0]
 	for rows := range slices.Chunk(o.narrowed, chunk) {
 		found.size(len(rows))

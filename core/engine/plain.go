@@ -43,7 +43,7 @@ func (v *view) askFilters(t *table.Table) {
 	}
 	v.index = ranking.New(ranking.Shape{Own: len(v.scorers)}, nil)
 	v.index.Resize(t.Rows())
-	v.index.Begin(nil)
+	v.index.Reset(nil)
 	found := ranking.Answers{Filter: make([]int16, t.Rows()), Verdict: make([]uint64, t.Rows()), Score: make([]int64, t.Rows())}
 	for i, r := range t.All() {
 		c := ranking.Cause{Filter: ranking.NoNode}

@@ -24,7 +24,7 @@ func (o *Outcome) Tallies() []decision.Tally {
 
 func (o *Outcome) tally() []decision.Tally {
 	if o.pre.rejected != nil {
-		return o.wholly()
+		return o.allByPreFilter()
 	}
 	o.tryNominatedOthers()
 	counts := map[ranking.Cause]int{}
@@ -92,7 +92,7 @@ func uncount(counts map[ranking.Cause]int, k ranking.Cause) {
 	}
 }
 
-func (o *Outcome) wholly() []decision.Tally {
+func (o *Outcome) allByPreFilter() []decision.Tally {
 	s := o.pre.rejected
 	return []decision.Tally{{
 		Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons},

@@ -38,7 +38,7 @@ const outOfRange = math.MinInt64 / 1024
 // write puts the scorer's raw scores into the column.
 func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
 	if s.Costly {
-		feasible := found.rest[:0]
+		feasible := found.unrejected[:0]
 		for i, r := range rows {
 			if column[r] = 0; found.Filter[i] == ranking.Feasible {
 				feasible = append(feasible, r)

@@ -120,9 +120,9 @@ func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	if slices.ContainsFunc(v.rowFilters, alone) {
 		workers = 1
 	}
-	v.index.Begin(nil)
+	v.index.Reset(nil)
 	if !evaluateAll(t, workers, found, v.evaluate, v.update) {
-		v.index.Begin(nil)
+		v.index.Reset(nil)
 		evaluateAll(t, workers, found, v.evaluate, v.update)
 	}
 }

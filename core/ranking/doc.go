@@ -34,7 +34,7 @@
 //
 // # What is counted when
 //
-// While all rows are updated anew (Begin), their states alone are written. Count
+// While all rows are updated anew (Reset), their states alone are written. Count
 // then counts them in one walk. From there on Update keeps the counts as it writes.
 // An index that is to be asked a time or two only (Shape.Brief) has no counts by
 // score: a group knows its highest score and how many rows have it. When the last

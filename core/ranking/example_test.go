@@ -19,7 +19,7 @@ func Example() {
 	for _, r := range []table.Row{0, 1, 2, 4} {
 		shared.Set(r, nil)
 	}
-	index.Begin(nil)
+	index.Reset(nil)
 	index.Update([]table.Row{0, 1, 2, 3, 4, 5}, &ranking.Answers{
 		Filter:  []int16{0, 0, 0, 2, 0, 2},
 		Verdict: []uint64{0, 0, 0, 1, 0, 1},

@@ -61,7 +61,7 @@ type Answers struct {
 }
 
 // New returns an index. It takes the room of an old one that nobody uses any more
-// (nil: there is none). Nothing is known of the rows: Begin is to follow.
+// (nil: there is none). Nothing is known of the rows: Reset is to follow.
 func New(shape Shape, old *Index) *Index {
 	x := &Index{shape: shape, own: make([][]int64, shape.Own)}
 	if old != nil {
@@ -97,10 +97,10 @@ func (x *Index) Resize(n int) {
 // row is updated.
 func (x *Index) Column(k int) []int64 { return x.own[k] }
 
-// Begin forgets all rows. Each is then to be updated once, up to Count. Where some
+// Reset forgets all rows. Each is then to be updated once, up to Count. Where some
 // rows are named, they alone are to be updated and asked about: what the index says of
 // others means nothing, and it has no groups.
-func (x *Index) Begin(only []table.Row) {
+func (x *Index) Reset(only []table.Row) {
 	if only != nil || x.Grouped && x.shape.Shared.Full {
 		x.ungroup()
 	}
@@ -123,7 +123,7 @@ func (x *Index) Begin(only []table.Row) {
 
 // Update notes what was found out about the rows. It returns false where it
 // cannot: there are too many groups or causes, or a score is out of range. All
-// rows are then to be updated anew (Begin), without groups if all were updated before
+// rows are then to be updated anew (Reset), without groups if all were updated before
 // the failure. Count is to follow before the index is asked anything.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
 	if x.update(rows, found) {

@@ -108,9 +108,9 @@ func (n *naive) rebuild() {
 	}
 	n.shape.Shared.Reset(len(n.shared))
 	n.index.Resize(len(n.rows))
-	if n.index.Begin(nil); !n.update(all...) {
+	if n.index.Reset(nil); !n.update(all...) {
 		n.shape.Shared.Full = true
-		n.index.Begin(nil)
+		n.index.Reset(nil)
 		n.update(all...)
 	}
 	n.index.Count()
@@ -253,7 +253,7 @@ func equals(n int, score func(r int) int64) *Index {
 	x := New(Shape{Shared: &Combinations{}, Highest: 100}, nil)
 	x.shape.Shared.Resize(n)
 	x.Resize(n)
-	x.Begin(nil)
+	x.Reset(nil)
 	for r := range n {
 		x.set(table.Row(r), score(r))
 	}
@@ -290,7 +290,7 @@ func TestCheckFindsDifferences(t *testing.T) {
 		x := New(Shape{Shared: &Combinations{}, Own: 1, Highest: 100}, nil)
 		x.shape.Shared.Resize(10)
 		x.Resize(10)
-		x.Begin(nil)
+		x.Reset(nil)
 		for r := range table.Row(10) {
 			x.shape.Shared.Set(r, shared)
 			x.Update([]table.Row{r}, &Answers{Filter: []int16{Feasible}, Verdict: []uint64{0}, Score: []int64{int64(r)}})
