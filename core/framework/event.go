@@ -20,8 +20,8 @@ const (
 	Namespace
 	// SelectorOwner is a Service or a controller.
 	SelectorOwner
-	// Other is an object that only hosted plugins know (Event.OtherResource).
-	Other
+	// HostedObject is an object that only hosted plugins know (Event.HostedResource).
+	HostedObject
 	// WildCard stands for all of them (the periodic flush).
 	WildCard
 	// The kinds of package object follow, in its order.
@@ -80,8 +80,8 @@ type Event struct {
 	OldNamespace, NewNamespace         *object.Namespace
 	OldSelectorOwner, NewSelectorOwner *object.SelectorOwner
 	OldObject, NewObject               object.Object // of a Kind
-	OtherResource                      string        // of Other
-	OldOther, NewOther                 any
+	HostedResource                     string        // of HostedObject
+	OldHostedObject, NewHostedObject   any
 	// Table is the cluster as it stands when a hint is asked about a node; hints
 	// about anything else do without.
 	Table *table.Table

@@ -220,8 +220,8 @@ type ReservePlugin struct {
 // Notice is what an API event of type Normal says of a pod.
 type Notice struct {
 	Reason, Action, Note string
-	// Devices are those of the pod's claims, if the pod may have to wait for them.
-	Devices []WaitedDevice
+	// WaitedDevices are those of the pod's claims, if the pod may have to wait for them.
+	WaitedDevices []WaitedDevice
 }
 
 // WaitedDevice is a device of a pod that waits for its devices.

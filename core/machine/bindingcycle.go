@@ -209,7 +209,7 @@ func (m *Machine) runWaitNotice(c *bindingCycle) {
 			return nil
 		}
 		if n := pl.WaitNotice(m.table, c.pod, c.node); n != nil {
-			m.emit(PublishEvent{Pod: c.pod, Reason: EventReason(n.Reason), Action: n.Action, Note: n.Note, Devices: n.Devices})
+			m.emit(PublishEvent{Pod: c.pod, Reason: EventReason(n.Reason), Action: n.Action, Note: n.Note, WaitedDevices: n.WaitedDevices})
 		}
 		return nil
 	}) {

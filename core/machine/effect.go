@@ -87,8 +87,8 @@ type (
 		Note    string
 		// Related is the preemptor, for Preempted.
 		Related *object.Pod
-		// Devices are what the pod waits for from now on, for metrics.
-		Devices []framework.WaitedDevice
+		// WaitedDevices are the devices that the pod waits for from now on, for metrics.
+		WaitedDevices []framework.WaitedDevice
 	}
 	// AttemptDone hands out the record of an attempt. The record is the
 	// receiver's to keep.

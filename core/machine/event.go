@@ -118,9 +118,9 @@ type (
 		UID  types.UID
 		Node string
 	}
-	// OtherChanged: an object that only hosted plugins know came, changed or went.
+	// HostedObjectChanged: an object that only hosted plugins know came, changed or went.
 	// Old and New are theirs.
-	OtherChanged struct {
+	HostedObjectChanged struct {
 		Resource   string
 		ActionType framework.ActionType
 		Old, New   any
@@ -187,33 +187,33 @@ const (
 	BindSkipped
 )
 
-func (NodeSet) event()           {}
-func (NodeGone) event()          {}
-func (PodSet) event()            {}
-func (PodGone) event()           {}
-func (PodDecodeFailed) event()   {}
-func (BudgetSet) event()         {}
-func (BudgetGone) event()        {}
-func (SelectorOwnerSet) event()  {}
-func (SelectorOwnerGone) event() {}
-func (NamespaceSet) event()      {}
-func (NamespaceGone) event()     {}
-func (ObjectSet) event()         {}
-func (ObjectGone) event()        {}
-func (KindUnlisted) event()      {}
-func (KindListed) event()        {}
-func (Rewound) event()           {}
-func (Reconfigured) event()      {}
-func (Tick) event()              {}
-func (ScheduleOne) event()       {}
-func (BindReply) event()         {}
-func (PreBindReply) event()      {}
-func (PostFilterReply) event()   {}
-func (PermitReply) event()       {}
-func (Activate) event()          {}
-func (NominationSet) event()     {}
-func (OtherChanged) event()      {}
-func (WriteReply) event()        {}
-func (ReadReply) event()         {}
-func (EvictReply) event()        {}
-func (ExtenderReply) event()     {}
+func (NodeSet) event()             {}
+func (NodeGone) event()            {}
+func (PodSet) event()              {}
+func (PodGone) event()             {}
+func (PodDecodeFailed) event()     {}
+func (BudgetSet) event()           {}
+func (BudgetGone) event()          {}
+func (SelectorOwnerSet) event()    {}
+func (SelectorOwnerGone) event()   {}
+func (NamespaceSet) event()        {}
+func (NamespaceGone) event()       {}
+func (ObjectSet) event()           {}
+func (ObjectGone) event()          {}
+func (KindUnlisted) event()        {}
+func (KindListed) event()          {}
+func (Rewound) event()             {}
+func (Reconfigured) event()        {}
+func (Tick) event()                {}
+func (ScheduleOne) event()         {}
+func (BindReply) event()           {}
+func (PreBindReply) event()        {}
+func (PostFilterReply) event()     {}
+func (PermitReply) event()         {}
+func (Activate) event()            {}
+func (NominationSet) event()       {}
+func (HostedObjectChanged) event() {}
+func (WriteReply) event()          {}
+func (ReadReply) event()           {}
+func (EvictReply) event()          {}
+func (ExtenderReply) event()       {}

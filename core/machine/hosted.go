@@ -104,8 +104,8 @@ func (m *Machine) nominate(e NominationSet) {
 	m.nominationMoved(ps.entry.Pod, kept, e.Node)
 }
 
-func (m *Machine) otherChanged(e OtherChanged) {
-	m.moveAll(&framework.Event{Resource: framework.Other, ActionType: e.ActionType, OtherResource: e.Resource, OldOther: e.Old, NewOther: e.New})
+func (m *Machine) hostedObjectChanged(e HostedObjectChanged) {
+	m.moveAll(&framework.Event{Resource: framework.HostedObject, ActionType: e.ActionType, HostedResource: e.Resource, OldHostedObject: e.Old, NewHostedObject: e.New})
 }
 
 // endHosted tells the host that the pod's attempt is over.

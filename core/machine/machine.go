@@ -160,8 +160,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.activate(e)
 	case NominationSet:
 		m.nominate(e)
-	case OtherChanged:
-		m.otherChanged(e)
+	case HostedObjectChanged:
+		m.hostedObjectChanged(e)
 	case EvictReply:
 		m.evictReplied(e)
 	case ExtenderReply:

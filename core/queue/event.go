@@ -33,7 +33,7 @@ var resourceLabels = [...]string{
 	framework.Node:           "Node",
 	framework.Namespace:      "Namespace",
 	framework.SelectorOwner:  "SelectorOwner",
-	framework.Other:          "Other",
+	framework.HostedObject:   "Other",
 	framework.WildCard:       "*",
 }
 

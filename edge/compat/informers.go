@@ -154,7 +154,7 @@ func (h *Hosts) Start(ctx context.Context) error {
 // telling tells the machine of the objects of a resource.
 func (h *Hosts) telling(resource string) cache.ResourceEventHandler {
 	post := func(a framework.ActionType, old, now any) {
-		h.loop.Post(machine.OtherChanged{Resource: resource, ActionType: a, Old: old, New: now})
+		h.loop.Post(machine.HostedObjectChanged{Resource: resource, ActionType: a, Old: old, New: now})
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { post(framework.Add, nil, obj) },

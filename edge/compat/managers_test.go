@@ -51,7 +51,7 @@ func TestDeviceTaintRules(t *testing.T) {
 			if _, err := h.options.Client.ResourceV1beta2().DeviceTaintRules().Create(t.Context(), rule, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			e := (<-told).(machine.OtherChanged)
+			e := (<-told).(machine.HostedObjectChanged)
 			if now := e.New.(*resourcev1.ResourceSlice); len(now.Spec.Devices[1].Taints) != 1 {
 				t.Errorf("told of %+v", now.Spec.Devices)
 			}

@@ -135,9 +135,9 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 		return []framework.ClusterEventWithHint{on(framework.ResourceOf(kind))}
 	}
 	h.watched[string(resource)] = true
-	other := on(framework.Other)
+	other := on(framework.HostedObject)
 	other.QueueingHintFn = func(rejected *object.Pod, event *framework.Event) bool {
-		return event.OtherResource == string(resource) && (hint == nil || hint(rejected, event))
+		return event.HostedResource == string(resource) && (hint == nil || hint(rejected, event))
 	}
 	return []framework.ClusterEventWithHint{other}
 }
@@ -173,8 +173,8 @@ func objectsOf(e *framework.Event) (old, now any) {
 	if e.NewPod != nil {
 		now = placedPod(e.NewPod)
 	}
-	if e.Resource == framework.Other {
-		old, now = e.OldOther, e.NewOther
+	if e.Resource == framework.HostedObject {
+		old, now = e.OldHostedObject, e.NewHostedObject
 	}
 	return old, now
 }

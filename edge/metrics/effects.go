@@ -80,8 +80,8 @@ var errRejected = errors.New("rejected")
 
 // waiting takes in that a pod waits for its devices from now on.
 func (m *Metrics) waiting(e machine.PublishEvent, now time.Time) {
-	if p := m.pods[e.Pod.UID]; p != nil && len(e.Devices) > 0 {
-		p.devices, p.waited = e.Devices, now
+	if p := m.pods[e.Pod.UID]; p != nil && len(e.WaitedDevices) > 0 {
+		p.devices, p.waited = e.WaitedDevices, now
 	}
 }
 

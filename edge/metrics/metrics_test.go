@@ -222,7 +222,7 @@ func TestWaitsForDevices(t *testing.T) {
 	s, registry := newStory(t)
 	waits := func(p *object.Pod) machine.Effect {
 		return machine.PublishEvent{Pod: p, Reason: "BindingConditionsPending",
-			Devices: []framework.WaitedDevice{{Driver: "gpu", Conditional: true}, {Driver: "gpu", Conditional: true}, {Driver: "nic"}}}
+			WaitedDevices: []framework.WaitedDevice{{Driver: "gpu", Conditional: true}, {Driver: "gpu", Conditional: true}, {Driver: "nic"}}}
 	}
 	for _, tc := range []struct {
 		uid  types.UID

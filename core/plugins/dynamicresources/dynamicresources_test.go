@@ -334,7 +334,7 @@ func TestBindingConditions(t *testing.T) {
 	show(tb, &c)
 	const note = "waiting for binding conditions for device on node a"
 	if n := pl.WaitNotice(tb, p, "a"); n == nil || n.Reason != "BindingConditionsPending" || n.Action != "Scheduling" || n.Note != note ||
-		len(n.Devices) != 1 || n.Devices[0] != (framework.WaitedDevice{Driver: r.Driver, Conditional: true}) {
+		len(n.WaitedDevices) != 1 || n.WaitedDevices[0] != (framework.WaitedDevice{Driver: r.Driver, Conditional: true}) {
 		t.Errorf("with conditions: %v", n)
 	}
 	if s := pl.WritesDone(tb, p, "a"); s == nil || s.Code != decision.Wait {

@@ -49,7 +49,7 @@ func (pl *plugin) waitNotice(t *table.Table, p *object.Pod, node string) *framew
 		return nil
 	}
 	return &framework.Notice{Reason: "BindingConditionsPending", Action: "Scheduling",
-		Note: "waiting for binding conditions for device on node " + node, Devices: devices}
+		Note: "waiting for binding conditions for device on node " + node, WaitedDevices: devices}
 }
 
 // isReadyForBinding tells whether all binding conditions of the claim's devices hold;
