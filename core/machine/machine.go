@@ -121,7 +121,7 @@ func New(o Options) *Machine {
 		WaitOutBackoff:   o.WaitOutBackoff,
 		HoldInBackoff:    func(p *object.Pod) bool { return m.victimsLeaving(m.pods[p.UID]) != "" },
 		EventsToRegister: m.eventsToRegister,
-		Useless:          m.useless,
+		WouldFailAgain:   m.wouldFailAgain,
 		HintPanicked: func(plugin string, value any) {
 			m.panicked(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
 		},

@@ -118,7 +118,7 @@ const messageAge = time.Minute
 // whose gate it may open are looked at again. For pods in flight the event is
 // kept: it may not be changed any more. One event may carry several actions. One
 // on AnyResource calls all pods. Pods that preCheck excludes stay where they are;
-// nil excludes none. So do unschedulable pods that Options.Useless speaks of, for
+// nil excludes none. So do unschedulable pods that Options.WouldFailAgain speaks of, for
 // messageAge at most. It returns the number of pods called.
 func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preCheck func(*object.Pod) bool) int {
 	if q.inFlight.len() > 0 {
@@ -146,8 +146,8 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	for _, m := range called {
 		how := m.strategy
 		m.strategy = skip
-		if m.place == Unschedulable && now.Sub(m.since) < messageAge && q.opts.Useless(m, e) {
-			q.tellUseless(m.Pod, Label(e.Resource, e.ActionType))
+		if m.place == Unschedulable && now.Sub(m.since) < messageAge && q.opts.WouldFailAgain(m, e) {
+			q.tellWouldFailAgain(m.Pod, Label(e.Resource, e.ActionType))
 			continue
 		}
 		q.moveToActiveOrBackoff(now, m, how, Label(e.Resource, e.ActionType))

@@ -16,9 +16,9 @@ type Listener struct {
 	Moved func(e *Entry, from Place, event string)
 	// Skipped: the event makes the unschedulable pod no more schedulable.
 	Skipped func(p *object.Pod, event string)
-	// Useless: queueing hints would have the unschedulable pod tried again because of
-	// the event, and Options.Useless said that this would be in vain.
-	Useless func(p *object.Pod, event string)
+	// WouldFailAgain: queueing hints would have the unschedulable pod tried again because of
+	// the event, and Options.WouldFailAgain said that this would be in vain.
+	WouldFailAgain func(p *object.Pod, event string)
 }
 
 // Listen has the queue tell the listener, too, from now on.
@@ -51,10 +51,10 @@ func (q *Queue) tellSkipped(event string, preCheck func(*object.Pod) bool) {
 	}
 }
 
-func (q *Queue) tellUseless(p *object.Pod, event string) {
+func (q *Queue) tellWouldFailAgain(p *object.Pod, event string) {
 	for _, l := range q.listeners {
-		if l.Useless != nil {
-			l.Useless(p, event)
+		if l.WouldFailAgain != nil {
+			l.WouldFailAgain(p, event)
 		}
 	}
 }

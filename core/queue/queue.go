@@ -46,10 +46,10 @@ type Options struct {
 	// may not change. Pods rejected by a plugin that is not known are backed off
 	// as after an error.
 	EventsToRegister func(profile, plugin string) (events []framework.ClusterEventWithHint, known bool)
-	// Useless is asked about unschedulable pods that queueing hints want to try again
+	// WouldFailAgain is asked about unschedulable pods that queueing hints want to try again
 	// because of the event. It tells that the try would be in vain. It may not
 	// panic. nil: none would.
-	Useless func(e *Entry, event *framework.Event) bool
+	WouldFailAgain func(e *Entry, event *framework.Event) bool
 	// HintPanicked is told of a plugin whose queueing hint panicked, with what value.
 	// The stack is still that of the panic. nil: nobody is.
 	HintPanicked func(plugin string, value any)
@@ -88,8 +88,8 @@ func New(o Options) *Queue {
 	if o.Less == nil {
 		o.Less = func(a, b *framework.QueuedPodInfo) bool { return false }
 	}
-	if o.Useless == nil {
-		o.Useless = func(*Entry, *framework.Event) bool { return false }
+	if o.WouldFailAgain == nil {
+		o.WouldFailAgain = func(*Entry, *framework.Event) bool { return false }
 	}
 	if o.PreEnqueue == nil {
 		o.PreEnqueue = func(*object.Pod) *decision.Status { return nil }

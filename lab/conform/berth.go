@@ -128,7 +128,7 @@ func newBerth(x extender.Extenders, o machine.Options) *berth {
 		spared:    map[types.UID]bool{},
 		evaluator: engine.New(m.Table(), o.Seed, o.Workers),
 	}
-	m.Listen(&queue.Listener{Useless: func(p *object.Pod, _ string) { b.spared[p.UID] = true }})
+	m.Listen(&queue.Listener{WouldFailAgain: func(p *object.Pod, _ string) { b.spared[p.UID] = true }})
 	return b
 }
 

@@ -78,7 +78,7 @@ func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {
 	}
 	asked = true
 	m.Step(w.now.Add(5*time.Second), NodeSet{Node: bigger})
-	if len(panics) != 1 || !strings.Contains(panics[0], `asking plugin "Picky" whether a node helps a pod panicked: cannot say (useless_test.go:`) {
+	if len(panics) != 1 || !strings.Contains(panics[0], `asking plugin "Picky" whether a node helps a pod panicked: cannot say (wouldfailagain_test.go:`) {
 		t.Errorf("told of %q", panics)
 	}
 	if first := m.First(); first == nil || first.UID != pod.UID {

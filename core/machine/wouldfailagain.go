@@ -13,7 +13,7 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// useless tells that an event about one node does not help a rejected pod, whatever
+// wouldFailAgain tells that an event about one node does not help a rejected pod, whatever
 // the queueing hints say: the pod still does not fit there, and nothing else has
 // changed for it.
 //
@@ -27,31 +27,31 @@ import (
 // them has to reject it on the node now; or they answer by domains, and their own hint
 // says that the event does not help. The pod may not be able to preempt, as preemption
 // may have become possible on other nodes, too.
-func (m *Machine) useless(e *queue.Entry, event *framework.Event) (useless bool) {
+func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
 	row, ok := m.rowOf(event)
 	p, of := e.Pod, m.profiles[e.Pod.SchedulerName]
 	if !ok || of == nil || e.NominatedNode() != "" || m.extendersOf(p) != nil || m.mayPreempt(of, p) {
 		return false
 	}
-	asked := ""
+	plugin := ""
 	defer func() {
 		if r := recover(); r != nil { // a plugin's
-			m.panicked(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", asked), r))
-			useless = false
+			m.panicked(recovered.From(fmt.Sprintf("asking plugin %q whether a node helps a pod", plugin), r))
+			wouldFailAgain = false
 		}
 	}()
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
-		asked = name
+		plugin = name
 		if pl != nil && pl.CellFilter != nil && !pending && !mayHelp(pl, p, event) {
 			continue // it lets the pod onto no other node than before
 		}
 		if pl == nil || pending || !answersByNode(pl, m.table, p) {
 			return false
 		}
-		useless = useless || rejectsOn(pl, m.table, p, row)
+		wouldFailAgain = wouldFailAgain || rejectsOn(pl, m.table, p, row)
 	}
-	return useless
+	return wouldFailAgain
 }
 
 // rowOf is the row of the one node that the event is about.
