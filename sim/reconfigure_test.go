@@ -107,7 +107,7 @@ func described(d *decision.Decision) string {
 			nodes[i].Name += " (best)"
 		}
 	}
-	return fmt.Sprint(d.Result, d.Score, d.Ties, d.NodesFeasible, d.Tallies, d.RejectedBy, d.Gate, d.PreFilter, d.Victims, nodes)
+	return fmt.Sprint(d.Result, d.Score, d.Ties, d.NodesFeasible, d.Tallies, d.RejectedBy, d.PreEnqueueStatus, d.PreFilter, d.Victims, nodes)
 }
 
 func optionsOf(t *testing.T, configuration string) machine.Options {

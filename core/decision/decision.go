@@ -140,8 +140,8 @@ type Decision struct {
 	// Tallies counts the nodes by first blocker, sorted by plugin order, then
 	// by reasons.
 	Tallies []Tally
-	// Gate is what the PreEnqueue plugin said that holds the pod (Gated).
-	Gate *Status
+	// PreEnqueueStatus is what the PreEnqueue plugin said that gates the pod (Gated).
+	PreEnqueueStatus *Status
 	// PreFilter is set when a PreFilter plugin rejected the pod as a whole.
 	PreFilter *Status
 	// PostFilter holds what the PostFilter plugins said, in order.

@@ -26,7 +26,7 @@ func Message(d *decision.Decision) string {
 	case decision.ResultUnschedulable, decision.ResultPreempting:
 		return fit(d)
 	case decision.ResultGated:
-		return status(d.Gate)
+		return status(d.PreEnqueueStatus)
 	case decision.ResultError:
 		if d.Err != nil {
 			return d.Err.Error()

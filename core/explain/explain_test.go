@@ -62,7 +62,7 @@ func TestMessage(t *testing.T) {
 			decision.Decision{Result: decision.ResultUnschedulable}, "no nodes available to schedule pods",
 		},
 		"gated": {
-			decision.Decision{Result: decision.ResultGated, Gate: &decision.Status{Reasons: []string{"waiting for scheduling gates: [a b]"}}},
+			decision.Decision{Result: decision.ResultGated, PreEnqueueStatus: &decision.Status{Reasons: []string{"waiting for scheduling gates: [a b]"}}},
 			"waiting for scheduling gates: [a b]",
 		},
 		"failed": {

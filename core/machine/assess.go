@@ -47,11 +47,11 @@ func (m *Machine) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 		d.Err = fmt.Errorf("no profile has the schedulerName %q", p.SchedulerName)
 		return
 	}
-	if d.Gate = m.gate(of, p); d.Gate != nil {
-		d.RejectedBy = []string{d.Gate.Plugin}
+	if d.PreEnqueueStatus = m.gate(of, p); d.PreEnqueueStatus != nil {
+		d.RejectedBy = []string{d.PreEnqueueStatus.Plugin}
 	}
 	if d.NodesTotal == 0 {
-		if d.Result = decision.ResultUnschedulable; d.Gate != nil {
+		if d.Result = decision.ResultUnschedulable; d.PreEnqueueStatus != nil {
 			d.Result = decision.ResultGated
 		}
 		return
@@ -66,7 +66,7 @@ func (m *Machine) assess(p *object.Pod, d *decision.Decision, nodes bool) {
 		}
 	}
 	switch {
-	case d.Gate != nil:
+	case d.PreEnqueueStatus != nil:
 		d.Result = decision.ResultGated
 	case o.Row >= 0:
 		d.Result, d.Node, d.Score, d.Ties = decision.ResultScheduled, m.table.Name(o.Row), o.Score, o.Ties

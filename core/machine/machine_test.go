@@ -88,7 +88,7 @@ func TestGatedOnce(t *testing.T) {
 	p := s.pod("p", 10, func(p *object.Pod) { p.Gates = []string{"a", "b"} })
 	s.given(s.node("n", 40), p)
 	s.did("AttemptDone p-1: Gated")
-	if d := s.decided[p.UID]; d.Gate == nil || d.Gate.Plugin != "Gates" || d.NodesTotal != 1 {
+	if d := s.decided[p.UID]; d.PreEnqueueStatus == nil || d.PreEnqueueStatus.Plugin != "Gates" || d.NodesTotal != 1 {
 		t.Errorf("the record is %+v", d)
 	}
 	s.change(p, func(p *object.Pod) { p.Gates = []string{"a"} })

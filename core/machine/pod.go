@@ -100,7 +100,7 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 		if ps := m.pods[p.UID]; !ps.toldGated {
 			ps.toldGated = true
 			m.emit(AttemptDone{&decision.Decision{
-				UID: p.UID, Pod: p.NamespacedName(), Profile: profile.Name, Result: decision.ResultGated, Gate: s,
+				UID: p.UID, Pod: p.NamespacedName(), Profile: profile.Name, Result: decision.ResultGated, PreEnqueueStatus: s,
 				NodesTotal: m.table.Live(), RejectedBy: []string{pl.Name},
 			}})
 		}

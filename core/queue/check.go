@@ -29,8 +29,8 @@ func (q *Queue) checkPlaces() error {
 			if e.place != Place(at) || !q.heaps[at].has(e) {
 				return fmt.Errorf("pod %s is among the pods that are %s, at %d; it says that it is %s", e.Pod.UID, Place(at), e.index, e.place)
 			}
-			if (e.place == Gated) != (e.gate != nil) {
-				return fmt.Errorf("pod %s is %s, its gate is %v", e.Pod.UID, e.place, e.gate)
+			if (e.place == Gated) != (e.preEnqueueStatus != nil) {
+				return fmt.Errorf("pod %s is %s, its PreEnqueue status is %v", e.Pod.UID, e.place, e.preEnqueueStatus)
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (q *Queue) checkPlugins() error {
 		switch {
 		case e.place == Unschedulable:
 			want = len(e.rejectors)
-		case e.place == Gated && q.plugins.find(e.Pod.SchedulerName, e.gate.Plugin) != nil:
+		case e.place == Gated && q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin) != nil:
 			want = 1
 		}
 		if len(e.slots) != want || e.place == Unschedulable && want == 0 {

@@ -28,11 +28,11 @@ type Entry struct {
 	backoffEnd time.Time
 	flushed    bool
 
-	rejectors []rejector // of the last attempt, by plugin
-	unknown   []string   // rejectors that the profile does not have, sorted
-	gate      *decision.Status
-	slots     []slot   // where the plugins' lists have the pod
-	strategy  strategy // during a move of all pods: what its rejectors said so far
+	rejectors        []rejector // of the last attempt, by plugin
+	unknown          []string   // rejectors that the profile does not have, sorted
+	preEnqueueStatus *decision.Status
+	slots            []slot   // where the plugins' lists have the pod
+	strategy         strategy // during a move of all pods: what its rejectors said so far
 
 	// In flight: the number of the last event at the Pop, the pod as it was
 	// then if it changed since and in what, and whether it was activated.

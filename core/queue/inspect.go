@@ -74,9 +74,9 @@ type State struct {
 	Rejections, Errors int
 	// RejectedBy and PendingBy name the plugins that the pod waits for, sorted.
 	RejectedBy, PendingBy []string
-	// Gate is why it is gated, nil if it is not.
-	Gate          *decision.Status
-	NominatedNode string
+	// PreEnqueueStatus is why it is gated, nil if it is not.
+	PreEnqueueStatus *decision.Status
+	NominatedNode    string
 }
 
 // State returns what the queue knows of the pod.
@@ -84,7 +84,7 @@ func (e *Entry) State() State {
 	s := State{
 		Pod: e.Pod, Place: e.place, Since: e.since, Queued: e.Timestamp, FirstActive: e.FirstActive,
 		Attempts: e.Tries, Rejections: e.rejections, Errors: e.errors,
-		RejectedBy: slices.Clone(e.unknown), Gate: e.gate, NominatedNode: e.nominated,
+		RejectedBy: slices.Clone(e.unknown), PreEnqueueStatus: e.preEnqueueStatus, NominatedNode: e.nominated,
 	}
 	for _, r := range e.rejectors {
 		if r.pending {
@@ -150,8 +150,8 @@ func (s State) String() string {
 	if len(s.PendingBy) > 0 {
 		fmt.Fprintf(&b, ", pending by %s", strings.Join(s.PendingBy, " "))
 	}
-	if s.Gate != nil {
-		fmt.Fprintf(&b, ", gated by %s", s.Gate.Plugin)
+	if s.PreEnqueueStatus != nil {
+		fmt.Fprintf(&b, ", gated by %s", s.PreEnqueueStatus.Plugin)
 	}
 	if s.NominatedNode != "" {
 		fmt.Fprintf(&b, ", nominated to %s", s.NominatedNode)

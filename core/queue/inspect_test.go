@@ -45,7 +45,7 @@ in flight ns/flies (flies-uid) since 2026-01-01T12:00:00.3Z: attempts 1, rejecti
 	if got := b.Counts(); got != (Counts{Active: 2, ErrorBackoff: 2, Unschedulable: 2, Gated: 1, InFlight: 1}) {
 		t.Errorf("counts: %+v", got)
 	}
-	if s, ok := b.State(uid("gated")); !ok || s.Gate.Plugin != "Gates" || !s.FirstActive.IsZero() {
+	if s, ok := b.State(uid("gated")); !ok || s.PreEnqueueStatus.Plugin != "Gates" || !s.FirstActive.IsZero() {
 		t.Errorf("gated: %+v", s)
 	}
 	if _, ok := b.State("nobody at all"); ok {
@@ -112,7 +112,7 @@ func TestCheckSeesDamage(t *testing.T) {
 		"in flight, misplaced": func(b *bench) { b.inFlight = append(b.inFlight, b.entries[uid("a")]) },
 		"events left":          func(b *bench) { b.Delete(uid("flies")); b.events.add(on(framework.Add)) },
 		"illegal move":         func(b *bench) { b.move(start, b.entries[uid("a")], Unschedulable, "x") },
-		"gate left":            func(b *bench) { b.entries[uid("a")].gate = &decision.Status{} },
+		"gate left":            func(b *bench) { b.entries[uid("a")].preEnqueueStatus = &decision.Status{} },
 		"heap out of order":    func(b *bench) { b.heaps[Active].head().Pod.Priority = -9 },
 		"not in the index":     func(b *bench) { b.plugins.remove(b.entries[uid("requeued")]) },
 		"still in the index": func(b *bench) {

@@ -137,7 +137,7 @@ func (q *Queue) enter(now time.Time, e *Entry) {
 	case Unschedulable:
 		q.plugins.add(e, e.rejectors...)
 	case Gated:
-		if p := q.plugins.find(e.Pod.SchedulerName, e.gate.Plugin); p != nil {
+		if p := q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin); p != nil {
 			q.plugins.add(e, rejector{plugin: p})
 		}
 	}

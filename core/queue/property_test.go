@@ -196,8 +196,8 @@ func (w *world) compare(t *rapid.T) {
 		if mp == nil || s.Pod != mp.pod || s.Place != mp.place || s.Attempts != mp.attempts || s.Rejections != mp.rejections || s.Errors != mp.errors {
 			t.Fatalf("got %v\nwant %+v", s, mp)
 		}
-		if (s.Gate != nil) != (mp.gate != "") || s.Gate != nil && s.Gate.Plugin != mp.gate {
-			t.Fatalf("%s: gate %v, want %s", s.Pod.Name, s.Gate, mp.gate)
+		if (s.PreEnqueueStatus != nil) != (mp.gate != "") || s.PreEnqueueStatus != nil && s.PreEnqueueStatus.Plugin != mp.gate {
+			t.Fatalf("%s: gate %v, want %s", s.Pod.Name, s.PreEnqueueStatus, mp.gate)
 		}
 	}
 	if next, ok := w.q.NextTimer(); !next.Equal(w.m.timer()) || ok == next.IsZero() {

@@ -353,7 +353,7 @@ func (q *Queue) endBackoff(now time.Time, e *Entry, event string) {
 
 // enqueue puts the pod there if PreEnqueue lets it, else it is gated.
 func (q *Queue) enqueue(now time.Time, e *Entry, to Place, event string) Place {
-	if e.gate = q.opts.PreEnqueue(e.Pod); e.gate != nil {
+	if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
 		to = Gated
 	}
 	q.put(now, e, to, event)

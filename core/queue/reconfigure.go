@@ -29,7 +29,7 @@ func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 			e.activated = true
 			continue
 		}
-		if e.gate = q.opts.PreEnqueue(e.Pod); e.gate != nil {
+		if e.preEnqueueStatus = q.opts.PreEnqueue(e.Pod); e.preEnqueueStatus != nil {
 			q.put(now, e, Gated, eventReconfigured)
 		} else if e.place != Active {
 			q.put(now, e, Active, eventReconfigured)

@@ -99,7 +99,7 @@ func (e *Entry) saved(now time.Time) Saved {
 	for _, slot := range e.slots {
 		s.At = append(s.At, slot.at)
 	}
-	if g := e.gate; g != nil {
+	if g := e.preEnqueueStatus; g != nil {
 		s.Gate = &Gate{g.Code, g.Plugin, g.Reasons}
 	}
 	return s
@@ -139,7 +139,7 @@ func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 		}
 	}
 	if g := s.Gate; g != nil {
-		e.gate = &decision.Status{Code: g.Code, Plugin: g.Plugin, Reasons: g.Reasons}
+		e.preEnqueueStatus = &decision.Status{Code: g.Code, Plugin: g.Plugin, Reasons: g.Reasons}
 	}
 	q.enter(now, e)
 	return e

@@ -190,11 +190,11 @@ func checkContained(t *testing.T, at string, do func() (string, int64, *fwk.Stat
 		c.NodeOf("evil")
 	case fails:
 		// After a hang PreEnqueue is refused: that may be the record.
-		if d := c.Failure("evil"); d.Result != decision.ResultError && (d.Gate == nil || d.Gate.Code != decision.Error) {
+		if d := c.Failure("evil"); d.Result != decision.ResultError && (d.PreEnqueueStatus == nil || d.PreEnqueueStatus.Code != decision.Error) {
 			t.Errorf("got %s: %v", d.Result, d.Err)
 		}
 	case nowhere:
-		if d := c.Failure("evil"); d.Result != decision.ResultUnschedulable && (d.Gate == nil || d.Gate.Code != decision.Error) {
+		if d := c.Failure("evil"); d.Result != decision.ResultUnschedulable && (d.PreEnqueueStatus == nil || d.PreEnqueueStatus.Code != decision.Error) {
 			t.Errorf("got %s: %v", d.Result, d.Err)
 		}
 	}

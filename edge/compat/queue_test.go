@@ -83,7 +83,7 @@ func TestActivate(t *testing.T) {
 	c := New(t, WithCustomResource(widgets, "Widget"), WithPlugin("G", with(func(h fwk.Handle) fwk.Plugin { handle = h; return g })))
 	p := Pod("p")
 	c.Add(Node("a"), p)
-	if d := c.Decision("p", 0); d.Result != decision.ResultGated || d.Gate.Reasons[0] != "not yet" {
+	if d := c.Decision("p", 0); d.Result != decision.ResultGated || d.PreEnqueueStatus.Reasons[0] != "not yet" {
 		t.Errorf("got %+v", d)
 	}
 	g.open.Store(true)

@@ -165,7 +165,7 @@ func (d *Digest) decision(r *decision.Decision) {
 	for _, l := range [][]string{victims, r.RejectedBy, r.PendingBy, {r.FailedPoint, r.FailedPlugin}, d.tallies(r.Tallies)} {
 		d.list(l)
 	}
-	for _, s := range []*decision.Status{r.Gate, r.PreFilter} {
+	for _, s := range []*decision.Status{r.PreEnqueueStatus, r.PreFilter} {
 		if s == nil {
 			continue
 		}

@@ -121,7 +121,7 @@ func (e *encoder) move(now int64, m *move) []byte {
 	e.time(m.queued)
 	if m.gate != nil {
 		e.str(m.gate.Plugin)
-		e.str(explain.Message(&decision.Decision{Result: decision.ResultGated, Gate: m.gate}))
+		e.str(explain.Message(&decision.Decision{Result: decision.ResultGated, PreEnqueueStatus: m.gate}))
 	}
 	return e.end()
 }

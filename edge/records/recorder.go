@@ -79,7 +79,7 @@ func (r *Recorder) moved(e *queue.Entry, from queue.Place, event string) {
 	m := move{pod: e.Pod, from: from, to: to, event: event}
 	switch to {
 	case queue.Gated:
-		m.gate, m.until = e.State().Gate, r.stayEnd(e)
+		m.gate, m.until = e.State().PreEnqueueStatus, r.stayEnd(e)
 	case queue.Backoff, queue.ErrorBackoff, queue.Unschedulable:
 		m.until = r.stayEnd(e)
 	case queue.InFlight:
