@@ -36,8 +36,8 @@ func Shared(t *table.Table, shares bool) *Offer {
 	return o
 }
 
-// On is the shared offer with what concerns the node alone.
-func (o *Offer) On(t *table.Table, node string, shares bool) *Offer {
+// WithNode is the shared offer with what concerns the node alone.
+func (o *Offer) WithNode(t *table.Table, node string, shares bool) *Offer {
 	own := t.DevicesOf(node)
 	if len(own) == 0 {
 		return o

@@ -48,7 +48,7 @@ func (s *Stock) Columns(t *table.Table, rows []table.Row) (allocatable, used []i
 		if known && t.Allocatable(id)[r] > 0 {
 			allocatable[i], used[i] = t.Allocatable(id)[r], t.Used(id)[r]
 		} else if n := t.Node(r); n != nil {
-			allocatable[i], used[i] = s.counter.Count(n, s.class, s.shared.On(t, n.Name, s.counter.Shares))
+			allocatable[i], used[i] = s.counter.Count(n, s.class, s.shared.WithNode(t, n.Name, s.counter.Shares))
 		}
 	}
 	return allocatable, used

@@ -63,8 +63,8 @@ type PodAffinity struct {
 	Affinity, AntiAffinity, Preferred []PodTerm
 	// Prefers tells whether the pod has preferred terms, valid or not.
 	Prefers bool
-	// Selects: the pod's own terms select namespaces by labels.
-	Selects bool
+	// SelectsNamespaces: the pod's own terms select namespaces by labels.
+	SelectsNamespaces bool
 	// Invalid says which terms do not parse, and why; kube-scheduler then
 	// rejects the pod.
 	Invalid error
@@ -106,7 +106,7 @@ func NewPodAffinity(a *v1.Affinity, namespace string) *PodAffinity {
 	}
 	for i := range c.terms {
 		key = AppendField(key, c.terms[i].Key)
-		p.Selects = p.Selects || c.terms[i].NamespaceSelector != nil
+		p.SelectsNamespaces = p.SelectsNamespaces || c.terms[i].NamespaceSelector != nil
 	}
 	p.Key = string(key)
 	return p

@@ -56,17 +56,17 @@ func (d *Disk) Conflicts(o *Disk) bool {
 	return true
 }
 
-// UsesClaim tells whether a volume of the pod uses the claim of that name in
+// UsesPVC tells whether a volume of the pod uses the claim of that name in
 // its namespace; ephemeral volumes count where asked for.
-func (p *Pod) UsesClaim(name string, ephemeral bool) bool {
+func (p *Pod) UsesPVC(name string, ephemeral bool) bool {
 	return slices.ContainsFunc(p.Volumes, func(v Volume) bool {
 		return v.Claimed && v.Claim == name && (ephemeral || !v.Ephemeral)
 	})
 }
 
-// HasClaims tells whether a volume of the pod uses a claim; ephemeral volumes
+// HasPVCs tells whether a volume of the pod uses a claim; ephemeral volumes
 // count where asked for.
-func (p *Pod) HasClaims(ephemeral bool) bool {
+func (p *Pod) HasPVCs(ephemeral bool) bool {
 	return slices.ContainsFunc(p.Volumes, func(v Volume) bool { return v.Claimed && (ephemeral || !v.Ephemeral) })
 }
 

@@ -247,7 +247,7 @@ func (s *search) inTheWay(p *object.Pod) bool {
 		}
 	}
 	for i := range s.pod.Volumes {
-		if v := &s.pod.Volumes[i]; v.Claimed && p.Namespace == s.pod.Namespace && p.UsesClaim(v.Claim, true) {
+		if v := &s.pod.Volumes[i]; v.Claimed && p.Namespace == s.pod.Namespace && p.UsesPVC(v.Claim, true) {
 			return true
 		}
 	}

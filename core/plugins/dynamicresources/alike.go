@@ -198,7 +198,7 @@ func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.No
 func (pl *plugin) appendAlike(key []byte, s *search, v *inventory) []byte {
 	fails := pl.readDevices(s, v)
 	if !fails && !s.whole && s.most <= resourcev1.AllocationResultsMaxSize {
-		if taken, plain := s.appendTaken(key); plain {
+		if taken, plain := s.appendChosenAlternatives(key); plain {
 			return taken
 		}
 	}
@@ -269,12 +269,12 @@ func (a *alternative) found(d *device) {
 // simple tells whether nothing but who takes the device matters.
 func (d *device) simple() bool { return !d.measured && d.draws == 0 && d.held == 0 }
 
-// appendTaken writes which of its alternatives each request gets, where nothing but
+// appendChosenAlternatives writes which of its alternatives each request gets, where nothing but
 // numbers of devices decides that: one for which there are too few is left out, and
 // one for which there are enough for all requests together is taken, whatever
 // the others take; or it is the only request, or each has one alternative and can have
 // what it wants. A request without any is the end of the search.
-func (s *search) appendTaken(key []byte) (taken []byte, plain bool) {
+func (s *search) appendChosenAlternatives(key []byte) (taken []byte, plain bool) {
 	plain, taken = true, append(key, 0)
 	for _, r := range s.requests {
 		j := slices.IndexFunc(r, func(a alternative) bool { return a.matching >= a.count })

@@ -53,7 +53,7 @@ func takesOf(p *object.Pod, slices []*resourcev1.ResourceSlice, open []*resource
 			}
 		}
 		if taken != nil {
-			list = append(list, v1.NodeAllocatableResourceClaimStatus{ResourceClaimName: claim.Name, Containers: users(p, claim.Name), Resources: taken})
+			list = append(list, v1.NodeAllocatableResourceClaimStatus{ResourceClaimName: claim.Name, Containers: containersUsing(p, claim.Name), Resources: taken})
 		}
 	}
 	sortByClaim(list)
@@ -122,9 +122,9 @@ func product(q resource.Quantity, factor *resource.Quantity) resource.Quantity {
 	return *resource.NewDecimalQuantity(*times, q.Format)
 }
 
-// users are the containers of the pod that use the claim, one that uses it several
+// containersUsing are the containers of the pod that use the claim, one that uses it several
 // times with repetitions.
-func users(p *object.Pod, claim string) []string {
+func containersUsing(p *object.Pod, claim string) []string {
 	names := []string{}
 	if p.Claiming == nil {
 		return names
@@ -183,7 +183,7 @@ func (pl *plugin) checkTaken(in *framework.Input, n *object.Node, open []*resour
 }
 
 func (pl *plugin) takenOn(t *table.Table, p *object.Pod, n *object.Node, s *state, open []*resourcev1.ResourceClaim, got []resourcev1.AllocationResult) ([]v1.NodeAllocatableResourceClaimStatus, bool, error) {
-	return takesOf(p, s.shared.On(t, n.Name, pl.features.DRAConsumableCapacity).Slices, open, got)
+	return takesOf(p, s.shared.WithNode(t, n.Name, pl.features.DRAConsumableCapacity).Slices, open, got)
 }
 
 // fits compares all that the pod takes with what is free on the row.

@@ -73,10 +73,10 @@ func TestUsers(t *testing.T) {
 		Containers:     []v1.Container{{Name: "idle"}, {Name: "main", Resources: using}},
 		ResourceClaims: []v1.PodResourceClaim{{Name: "mine", ResourceClaimName: &claim}},
 	}}}
-	if got := users(p, claim); len(got) != 2 || got[0] != "init" || got[1] != "main" {
+	if got := containersUsing(p, claim); len(got) != 2 || got[0] != "init" || got[1] != "main" {
 		t.Errorf("got %v", got)
 	}
-	if got := users(p, "another"); len(got) != 0 {
+	if got := containersUsing(p, "another"); len(got) != 0 {
 		t.Errorf("of another claim: %v", got)
 	}
 }

@@ -68,7 +68,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		if matchesItself(t, p) {
 			key = append(key, '+')
 		}
-		if a.Selects {
+		if a.SelectsNamespaces {
 			key = binary.AppendUvarint(append(key, '~'), t.NamespaceRevision())
 		}
 	}

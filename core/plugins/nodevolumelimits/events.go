@@ -62,14 +62,14 @@ func volumeDetached(_ *object.Pod, e *framework.Event) bool {
 
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
-	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, true)
+	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)
 }
 
 // volumeChanged: it is, or was, kept for a claim of the pod.
 func volumeChanged(p *object.Pod, e *framework.Event) bool {
 	ours := func(o object.Object) bool {
 		v, ok := o.(*object.PersistentVolume)
-		return ok && v.Claim != nil && v.Claim.Namespace == p.Namespace && p.UsesClaim(v.Claim.Name, true)
+		return ok && v.Claim != nil && v.Claim.Namespace == p.Namespace && p.UsesPVC(v.Claim.Name, true)
 	}
 	return ours(e.OldObject) || ours(e.NewObject)
 }

@@ -32,14 +32,14 @@ func classChanged(_ *object.Pod, e *framework.Event) bool {
 
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
-	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, true)
+	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)
 }
 
 // preBoundGone: what was pre-bound for a claim of the pod no longer stands in the way of
 // other volumes.
 func preBoundGone(p *object.Pod, e *framework.Event) bool {
 	r := e.OldObject.(*object.PersistentVolume).Claim
-	return r != nil && r.Namespace == p.Namespace && p.UsesClaim(r.Name, true)
+	return r != nil && r.Namespace == p.Namespace && p.UsesPVC(r.Name, true)
 }
 
 func migrationChanged(_ *object.Pod, e *framework.Event) bool {

@@ -63,7 +63,7 @@ func (p *plan) provision(c *claim, n *object.Node) {
 
 // reserve plans for the node that was chosen and assumes the plan.
 func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.Status {
-	if !p.HasClaims(true) {
+	if !p.HasPVCs(true) {
 		return nil
 	}
 	w, s := podClaimsOf(t, p)

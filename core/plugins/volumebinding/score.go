@@ -24,7 +24,7 @@ func newScorer(points []configv1.UtilizationShapePoint) scorer {
 }
 
 func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
-	if !s.on || !p.HasClaims(true) {
+	if !s.on || !p.HasPVCs(true) {
 		return framework.PreScoreResult{Skip: true}
 	}
 	w, status := podClaimsOf(t, p)

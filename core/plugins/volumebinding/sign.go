@@ -11,13 +11,13 @@ import (
 
 // signRevision is not known of pods with claims.
 func signRevision(_ *table.Table, p *object.Pod) (revision uint64, known bool) {
-	return 0, !p.HasClaims(true)
+	return 0, !p.HasPVCs(true)
 }
 
 // sign is what is seen in the pod's claims, whatever they are called. What CSI
 // drivers say of a node dirties the node's row, and is left out.
 func sign(key []byte, t *table.Table, p *object.Pod) []byte {
-	if !p.HasClaims(true) {
+	if !p.HasPVCs(true) {
 		return key
 	}
 	w, status := sortClaims(t, p)

@@ -78,7 +78,7 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 }
 
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
-	if !p.HasClaims(true) {
+	if !p.HasPVCs(true) {
 		return framework.PreFilterResult{Skip: true}
 	}
 	w, s := podClaimsOf(t, p)

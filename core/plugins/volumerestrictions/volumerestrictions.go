@@ -34,7 +34,7 @@ func New() framework.Plugin {
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
 			// With a node its pods go, as far as claims are concerned; v1.36 waits
 			// for the pods' own end.
-			{Resource: framework.Node, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.HasClaims(false) }},
+			{Resource: framework.Node, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.HasPVCs(false) }},
 			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add, QueueingHintFn: claimCame},
 		},
 		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign, SignRevision: signRevision},
@@ -81,7 +81,7 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 // restricted tells whether the pod has a disk or a claim that others may keep
 // from it.
 func restricted(p *object.Pod) bool {
-	return p.HasClaims(false) || slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Disk != nil })
+	return p.HasPVCs(false) || slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Disk != nil })
 }
 
 // state is what the pod cannot share.
@@ -161,7 +161,7 @@ func freed(p *object.Pod, e *framework.Event) bool {
 		if v.Disk != nil && slices.ContainsFunc(p.Volumes, func(w object.Volume) bool { return w.Disk != nil && w.Disk.Conflicts(v.Disk) }) {
 			return true
 		}
-		if v.Claimed && !v.Ephemeral && gone.Namespace == p.Namespace && p.UsesClaim(v.Claim, false) {
+		if v.Claimed && !v.Ephemeral && gone.Namespace == p.Namespace && p.UsesPVC(v.Claim, false) {
 			return true
 		}
 	}
@@ -170,5 +170,5 @@ func freed(p *object.Pod, e *framework.Event) bool {
 
 func claimCame(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
-	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, false)
+	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, false)
 }

@@ -47,9 +47,9 @@ func New() framework.Plugin {
 			// Of the row it reads the node alone. But its classes are as many as
 			// the pods, and what depends on nodes alone is kept by class.
 			Locality:     framework.NodeAndPods,
-			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !p.HasClaims(false) },
+			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !p.HasPVCs(false) },
 			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
-				if !p.HasClaims(false) {
+				if !p.HasPVCs(false) {
 					return key
 				}
 				places, status := topologyPairsOf(t, p)
@@ -178,7 +178,7 @@ func classCame(_ *object.Pod, e *framework.Event) bool {
 
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
-	return m.Namespace == p.Namespace && p.UsesClaim(m.Name, false)
+	return m.Namespace == p.Namespace && p.UsesPVC(m.Name, false)
 }
 
 // volumeMoved: the volume came, or its labels put it elsewhere.
