@@ -13,22 +13,22 @@ import (
 
 func labelSet(m map[string]string) labels.Labels { return labels.Set(m) }
 
-// on tells how the node meets the wants; where it does, what is to be bound and
+// on tells how the node meets the claims; where it does, what is to be bound and
 // made is added to the plan, if one is given.
-func (w *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Verdict {
-	verdict := w.boundOn(t, n)
-	if len(w.selected) == 0 && len(w.free) == 0 {
+func (pc *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Verdict {
+	verdict := pc.boundOn(t, n)
+	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 {
 		return verdict
 	}
-	for _, c := range w.selected {
+	for _, c := range pc.toProvision {
 		if c.SelectedNode != n.Name {
 			return verdict | noVolume
 		}
 	}
 	var room [8]*object.PersistentVolume
 	taken := room[:0]
-	missing := w.selected
-	for _, c := range w.free {
+	missing := pc.toProvision
+	for _, c := range pc.toMatch {
 		v := c.volumes.on(n, taken)
 		if v == nil {
 			missing = append(missing[:len(missing):len(missing)], c)
@@ -54,13 +54,13 @@ func (w *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Ver
 
 // boundOn tells whether the node reaches the volumes that the pod's claims
 // have already.
-func (w *podClaims) boundOn(t *table.Table, n *object.Node) framework.Verdict {
-	for _, v := range w.bound {
+func (pc *podClaims) boundOn(t *table.Table, n *object.Node) framework.Verdict {
+	for _, v := range pc.bound {
 		if !accessible(t, v, n) {
 			return affinityConflict
 		}
 	}
-	if w.gone {
+	if pc.gone {
 		return volumeGone
 	}
 	return framework.Fits

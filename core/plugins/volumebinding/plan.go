@@ -66,11 +66,11 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 	if !p.HasPVCs(true) {
 		return nil
 	}
-	w, s := podClaimsOf(t, p)
+	pc, s := podClaimsOf(t, p)
 	if s != nil {
 		return s
 	}
-	if len(w.selected) == 0 && len(w.free) == 0 {
+	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 {
 		return nil
 	}
 	row, ok := t.Find(node)
@@ -78,7 +78,7 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 		return failed(fmt.Errorf("node %q is gone", node))
 	}
 	plan := &plan{table: t}
-	if v := w.on(t, t.Node(row), plan); v != framework.Fits {
+	if v := pc.on(t, t.Node(row), plan); v != framework.Fits {
 		return failed(fmt.Errorf("the volumes of pod %s do not suit node %q any more", p.Key(), node))
 	}
 	for _, bound := range plan.bound {

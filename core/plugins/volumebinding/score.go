@@ -27,8 +27,8 @@ func (s *scorer) preScore(t *table.Table, p *object.Pod) framework.PreScoreResul
 	if !s.on || !p.HasPVCs(true) {
 		return framework.PreScoreResult{Skip: true}
 	}
-	w, status := podClaimsOf(t, p)
-	return framework.PreScoreResult{State: w, Status: status, Skip: status == nil && len(w.selected)+len(w.free) == 0}
+	pc, status := podClaimsOf(t, p)
+	return framework.PreScoreResult{State: pc, Status: status, Skip: status == nil && len(pc.toProvision)+len(pc.toMatch) == 0}
 }
 
 // usage is what is asked for and what there is, in bytes, of one storage class.
@@ -37,7 +37,7 @@ type usage struct{ requested, capacity int64 }
 // score is the mean over the storage classes: of the volumes that are there
 // already, if the node has any for the pod, else of those to be made.
 func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
-	w := in.State.(*podClaims)
+	pc := in.State.(*podClaims)
 	for i, r := range rows {
 		out[i] = 0
 		n := in.Table.Node(r)
@@ -45,7 +45,7 @@ func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 			continue
 		}
 		var p plan
-		if w.on(in.Table, n, &p) == framework.Fits {
+		if pc.on(in.Table, n, &p) == framework.Fits {
 			out[i] = s.rate(p.usage())
 		}
 	}

@@ -20,26 +20,26 @@ func sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if !p.HasPVCs(true) {
 		return key
 	}
-	w, status := sortClaims(t, p)
+	pc, status := sortClaims(t, p)
 	if status != nil {
 		return fmt.Appendf(key, "!%d%q%v", status.Code, status.Reasons, status.Err)
 	}
-	for _, v := range w.bound {
+	for _, v := range pc.bound {
 		if key = appendNodes(append(key, "bound"...), v.Nodes); v.Migrated != nil {
 			key = appendNodes(fmt.Appendf(key, "%q%t", v.Migrated.Plugin, v.Migrated.Error == nil), v.Migrated.Nodes)
 		}
 	}
-	if w.gone {
+	if pc.gone {
 		key = append(key, "gone"...)
 	}
-	if len(w.selected)+len(w.free) == 0 {
+	if len(pc.toProvision)+len(pc.toMatch) == 0 {
 		return key
 	}
 	key = fmt.Appendf(key, "#%d", t.ObjectRevision(object.StorageClasses, object.CSIDrivers))
-	for _, c := range w.selected {
+	for _, c := range pc.toProvision {
 		key = c.appendKey(fmt.Appendf(key, "on%q", c.SelectedNode), t)
 	}
-	for _, c := range w.free {
+	for _, c := range pc.toMatch {
 		key = c.appendVolumesKey(c.appendKey(append(key, "free"...), t), t)
 	}
 	return key

@@ -81,16 +81,16 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if !p.HasPVCs(true) {
 		return framework.PreFilterResult{Skip: true}
 	}
-	w, s := podClaimsOf(t, p)
-	return framework.PreFilterResult{State: w, Status: s}
+	pc, s := podClaimsOf(t, p)
+	return framework.PreFilterResult{State: pc, Status: s}
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	w := in.State.(*podClaims)
+	pc := in.State.(*podClaims)
 	for i, r := range rows {
 		out[i] = framework.Fits
 		if n := in.Table.Node(r); n != nil {
-			out[i] = w.on(in.Table, n, nil)
+			out[i] = pc.on(in.Table, n, nil)
 		}
 	}
 }

@@ -22,9 +22,10 @@ type podClaims struct {
 	// bound are the volumes of bound claims, up to the first that is gone.
 	bound []*object.PersistentVolume
 	gone  bool
-	// selected are claims for which a node has been chosen before, free those
-	// for which none has, the smallest first.
-	selected, free []*claim
+	// Both wait for their first consumer. toProvision are claims for which a node
+	// was selected before: a volume is to be made there. toMatch are the others,
+	// the smallest first: a volume that is there is looked for before one is made.
+	toProvision, toMatch []*claim
 }
 
 // claim is one that waits for its first consumer, and what can be had for it.
@@ -41,18 +42,18 @@ type claim struct {
 // podClaimsOf sorts the pod's claims, and finds what can be had for those that are
 // not bound. The status rejects the pod as a whole.
 func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
-	w, s := sortClaims(t, p)
+	pc, s := sortClaims(t, p)
 	if s != nil {
 		return nil, s
 	}
-	for _, c := range w.selected {
+	for _, c := range pc.toProvision {
 		c.findCapacities(t)
 	}
-	for _, c := range w.free {
+	for _, c := range pc.toMatch {
 		c.findCapacities(t)
 		c.volumes = suitable(t, c.PersistentVolumeClaim)
 	}
-	return w, nil
+	return pc, nil
 }
 
 func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
@@ -60,10 +61,10 @@ func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	if s != nil {
 		return nil, s
 	}
-	w := &podClaims{}
+	pc := &podClaims{}
 	for _, c := range claims {
 		if c.Bound() {
-			w.bind(t, c)
+			pc.bind(t, c)
 			continue
 		}
 		class := table.Lookup[*object.StorageClass](t, object.StorageClasses, "", c.Class)
@@ -73,15 +74,15 @@ func sortClaims(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 		case c.Class == "" || class == nil || !class.WaitForFirstConsumer || c.VolumeName != "":
 			return nil, unresolvable("pod has unbound immediate PersistentVolumeClaims")
 		case c.SelectedNode != "":
-			w.selected = append(w.selected, newClaim(t, c, class))
+			pc.toProvision = append(pc.toProvision, newClaim(t, c, class))
 		case c.SelectorError != nil:
 			return nil, failed(fmt.Errorf("error creating internal label selector for claim: %s: %w", c.Key(), c.SelectorError))
 		default:
-			w.free = append(w.free, newClaim(t, c, class))
+			pc.toMatch = append(pc.toMatch, newClaim(t, c, class))
 		}
 	}
-	slices.SortStableFunc(w.free, func(a, b *claim) int { return cmp.Compare(a.Bytes, b.Bytes) })
-	return w, nil
+	slices.SortStableFunc(pc.toMatch, func(a, b *claim) int { return cmp.Compare(a.Bytes, b.Bytes) })
+	return pc, nil
 }
 
 // claimsOf finds the pod's claims, each as often as a volume names it.
@@ -116,16 +117,16 @@ func unresolvable(format string, args ...any) *decision.Status {
 
 func failed(err error) *decision.Status { return &decision.Status{Code: decision.Error, Err: err} }
 
-func (w *podClaims) bind(t *table.Table, c *object.PersistentVolumeClaim) {
-	if w.gone {
+func (pc *podClaims) bind(t *table.Table, c *object.PersistentVolumeClaim) {
+	if pc.gone {
 		return
 	}
 	v := table.Lookup[*object.PersistentVolume](t, object.PersistentVolumes, "", c.VolumeName)
 	if v == nil {
-		w.gone = true
+		pc.gone = true
 		return
 	}
-	w.bound = append(w.bound, v)
+	pc.bound = append(pc.bound, v)
 }
 
 func newClaim(t *table.Table, c *object.PersistentVolumeClaim, class *object.StorageClass) *claim {
