@@ -20,7 +20,8 @@ import (
 // Plan is a node and who has to go from it.
 type Plan struct {
 	Node string
-	// Victims is never empty: the most important first.
+	// Victims are the most important first. There are some in each plan that is carried
+	// out.
 	Victims []*object.Pod
 	// NumPDBViolations is how many victims a disruption budget protects.
 	NumPDBViolations int
@@ -117,8 +118,8 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 // zero value is ready to use, by one caller at a time.
 type Finder struct{ spare ranks }
 
-// nobodyToGo says why there is no plan where no pod on any node has a lower priority.
-func nobodyToGo(c *framework.PostFilterCall) []decision.Tally {
+// whyNoVictims says why there is no plan where no pod on any node has a lower priority.
+func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
 	var refused tallies
 	nodes := c.Filters.Unschedulable()
 	refused.add(&noVictims, nodes)
@@ -137,9 +138,9 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 		return findAmong(c)
 	}
 	if c.Table.LowestPriorityOfAll() >= c.Pod.Priority {
-		refused := nobodyToGo(c)
+		refused := whyNoVictims(c)
 		if c.Check {
-			f.verifyNobody(c, limits, refused)
+			f.verifyNoVictims(c, limits, refused)
 		}
 		return nil, refused, nil
 	}
@@ -156,13 +157,13 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 	return best, nil, nil
 }
 
-// verifyNobody looks at every node, and panics where nobodyToGo says something else.
-func (f *Finder) verifyNobody(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
+// verifyNoVictims looks at every node, and panics where whyNoVictims says something else.
+func (f *Finder) verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
 	k := f.ranksOf(c)
 	best := k.best(c, limits)
 	found, err := k.refused(c)
 	if best != nil || err != nil || !reflect.DeepEqual(found, said) {
-		panic(fmt.Sprintf("preempt: nobody can go, and yet %v, %v, %v instead of %v", best, found, err, said))
+		panic(fmt.Sprintf("preempt: no pod can be preempted, but a search finds plan %v, tallies %v, error %v; expected tallies %v", best, found, err, said))
 	}
 }
 
@@ -224,7 +225,7 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 // search calls take with every plan that it finds, until they are enough. The
 // tallies say why there is none.
 func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]decision.Tally, error) {
-	rows := candidates(c)
+	rows := candidateRows(c)
 	var refused tallies
 	var errs []error
 	enough, found, clean := limits.of(len(rows)), 0, 0
@@ -268,20 +269,20 @@ var notHelpful = decision.Blocker{
 }
 
 // candidates lists the rows where removing pods may help.
-func candidates(c *framework.PostFilterCall) []table.Row {
+func candidateRows(c *framework.PostFilterCall) []table.Row {
 	among, rows := c.Filters.Rows, []table.Row(nil)
 	if among == nil {
 		among = c.Table.All()
 	}
 	for _, row := range among {
-		if candidate(c, row) {
+		if isCandidate(c, row) {
 			rows = append(rows, row)
 		}
 	}
 	return rows
 }
 
-func candidate(c *framework.PostFilterCall, row table.Row) bool {
+func isCandidate(c *framework.PostFilterCall, row table.Row) bool {
 	return c.Table.Node(row) != nil && c.Filters.Code(row) == decision.Unschedulable
 }
 

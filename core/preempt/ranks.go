@@ -33,7 +33,7 @@ type ranks struct {
 	unranked []table.Row
 
 	changed []table.Row
-	tries   []rowPlan
+	tries   []dryRun
 	bounds  criteriaBounds
 }
 
@@ -158,7 +158,7 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 		k.rankAnew(c, r)
 	}
 	k.unranked = slices.DeleteFunc(k.unranked, func(r table.Row) bool {
-		if k.rows[r].outlook == unknown && candidate(c, r) {
+		if k.rows[r].outlook == unknown && isCandidate(c, r) {
 			k.rankAnew(c, r)
 		}
 		return k.rows[r].outlook != unknown
@@ -174,7 +174,7 @@ func (k *ranks) rankAll(c *framework.PostFilterCall) {
 	k.order, k.volatile, k.unranked = k.order[:0], k.volatile[:0], k.unranked[:0]
 	for i := range k.rows {
 		switch row := table.Row(i); {
-		case !candidate(c, row) && c.Table.Name(row) != c.Nominations.NodeName:
+		case !isCandidate(c, row) && c.Table.Name(row) != c.Nominations.NodeName:
 			k.rows[row] = rank{}
 			k.unranked = append(k.unranked, row)
 		case !k.rank(c, row):
@@ -249,8 +249,8 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	return r.outlook == open || r.volatile
 }
 
-// rowPlan is what came out of planning for a row.
-type rowPlan struct {
+// dryRun is what came out of a dry run on a row: a plan, or why there is none.
+type dryRun struct {
 	row     table.Row
 	plan    *Plan             // nil, or without victims where filters contradict themselves
 	refusal *decision.Blocker // why there is no plan
@@ -268,11 +268,11 @@ func (k *ranks) best(c *framework.PostFilterCall, limits Limits) *Plan {
 		if !best.beatenBy(&r.criteria, r.uid, r.node, c.Now) || !c.Filters.Local && clean > 0 && found >= enough {
 			break
 		}
-		if !candidate(c, row) {
+		if !isCandidate(c, row) {
 			continue
 		}
 		plan, refusal := planFor(c, row)
-		if k.tries = append(k.tries, rowPlan{row, plan, refusal}); refusal != nil || len(plan.Victims) == 0 {
+		if k.tries = append(k.tries, dryRun{row, plan, refusal}); refusal != nil || len(plan.Victims) == 0 {
 			continue
 		}
 		best.take(plan, c.Now)
@@ -340,7 +340,7 @@ func (k *ranks) byRank(c *framework.PostFilterCall) iter.Seq[table.Row] {
 func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 	var all choice
 	plans := 0
-	for _, row := range candidates(c) {
+	for _, row := range candidateRows(c) {
 		if p, blocker := planFor(c, row); blocker == nil && len(p.Victims) > 0 {
 			all.take(p, c.Now)
 			plans++
@@ -357,11 +357,11 @@ func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 
 // refused says why there is no plan, over all nodes.
 func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
-	tried := map[table.Row]rowPlan{}
+	tried := map[table.Row]dryRun{}
 	for _, t := range k.tries {
 		tried[t.row] = t
 	}
-	rows := candidates(c)
+	rows := candidateRows(c)
 	var refused tallies
 	var errs []error
 	nobodyOn := -1 // the place of noVictims in refused
