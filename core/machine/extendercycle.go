@@ -177,7 +177,7 @@ func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
 	}
 	for ; c.filtered < len(c.extenders); c.filtered++ {
 		if m.options.Extenders[c.extenders[c.filtered]].Filter {
-			m.callAbout(c, c.extenders[c.filtered], Filter, o.FeasibleNodes())
+			m.callExtenderAboutNodes(c, c.extenders[c.filtered], Filter, o.FeasibleNodes())
 			return nil
 		}
 	}
@@ -221,7 +221,7 @@ func (m *Machine) beginAnew(c *extenderCycle) *bindingCycle {
 func (m *Machine) callPrioritize(c *extenderCycle, nodes []string) bool {
 	for _, i := range c.extenders {
 		if m.options.Extenders[i].Prioritize {
-			m.callAbout(c, i, Prioritize, nodes)
+			m.callExtenderAboutNodes(c, i, Prioritize, nodes)
 		}
 	}
 	if len(c.open) > 0 {
@@ -230,8 +230,8 @@ func (m *Machine) callPrioritize(c *extenderCycle, nodes []string) bool {
 	return len(c.open) > 0
 }
 
-// callAbout calls an extender about nodes.
-func (m *Machine) callAbout(c *extenderCycle, extender int, v Verb, names []string) {
+// callExtenderAboutNodes calls an extender about nodes.
+func (m *Machine) callExtenderAboutNodes(c *extenderCycle, extender int, v Verb, names []string) {
 	e := CallExtender{Pod: c.pod, Extender: extender, Verb: v, Nodes: make([]*object.Node, 0, len(names))}
 	for _, name := range names {
 		c.shown[name] = true
@@ -239,10 +239,10 @@ func (m *Machine) callAbout(c *extenderCycle, extender int, v Verb, names []stri
 			e.Nodes = append(e.Nodes, m.table.Node(row))
 		}
 	}
-	m.send(c, e, names)
+	m.sendToExtender(c, e, names)
 }
 
-func (m *Machine) send(c *extenderCycle, e CallExtender, names []string) {
+func (m *Machine) sendToExtender(c *extenderCycle, e CallExtender, names []string) {
 	m.lastCall++
 	e.Call = m.lastCall
 	c.open[e.Call], c.since = call{e.Extender, e.Verb, names}, m.now
@@ -258,17 +258,17 @@ func (m *Machine) extenderReplied(e ExtenderReply) {
 		return
 	}
 	c := ps.extender
-	asked, open := c.open[e.Call]
+	sent, open := c.open[e.Call]
 	if !open {
 		return
 	}
 	delete(c.open, e.Call)
-	m.callEnded(asked.extender)
-	switch x := &m.options.Extenders[asked.extender]; asked.verb {
+	m.callEnded(sent.extender)
+	switch x := &m.options.Extenders[sent.extender]; sent.verb {
 	case Filter:
-		m.filterReplied(c, x, asked, e)
+		m.filterReplied(c, x, sent, e)
 	case Prioritize:
-		c.prioritizeReplied(x, asked, e)
+		c.prioritizeReplied(x, sent, e)
 		if len(c.open) == 0 {
 			m.resume(c)
 		}
@@ -278,7 +278,7 @@ func (m *Machine) extenderReplied(e ExtenderReply) {
 }
 
 // filterReplied takes in which nodes an extender let pass.
-func (m *Machine) filterReplied(c *extenderCycle, x *Extender, asked call, e ExtenderReply) {
+func (m *Machine) filterReplied(c *extenderCycle, x *Extender, sent call, e ExtenderReply) {
 	switch {
 	case e.Err == nil:
 		passed := map[string]bool{}
@@ -286,7 +286,7 @@ func (m *Machine) filterReplied(c *extenderCycle, x *Extender, asked call, e Ext
 			passed[n] = true
 		}
 		left := []string{} // not nil: that would be all nodes
-		for _, n := range asked.nodes {
+		for _, n := range sent.nodes {
 			if passed[n] {
 				left = append(left, n)
 			}
@@ -311,11 +311,11 @@ func (m *Machine) filterReplied(c *extenderCycle, x *Extender, asked call, e Ext
 
 // prioritizeReplied adds an extender's scores. As in v1.36 a pod does without those
 // of an extender that fails.
-func (c *extenderCycle) prioritizeReplied(x *Extender, asked call, e ExtenderReply) {
+func (c *extenderCycle) prioritizeReplied(x *Extender, sent call, e ExtenderReply) {
 	if e.Err != nil {
 		return
 	}
-	for _, n := range asked.nodes {
+	for _, n := range sent.nodes {
 		if score, told := e.Scores[n]; told {
 			c.said.Scores[n] = append(c.said.Scores[n], decision.Score{
 				Plugin: x.Name, Score: score * extenderScale, Weight: x.Weight,
@@ -336,8 +336,8 @@ func (m *Machine) endExtenderCycle(ps *podState) {
 	if c.postFilter != nil {
 		m.endHosted(c.pod)
 	}
-	for _, asked := range c.open { // any order: counts
-		m.callEnded(asked.extender)
+	for _, sent := range c.open { // any order: counts
+		m.callEnded(sent.extender)
 	}
 	if at := slices.Index(m.line, c); at >= 0 {
 		m.line = slices.Delete(m.line, at, at+1)
@@ -402,7 +402,7 @@ func (m *Machine) reviewsPreemption(c *extenderCycle) bool {
 func (m *Machine) callPreempt(c *extenderCycle) bool {
 	for ; c.review.reviewed < len(c.extenders) && len(c.review.candidates) > 0; c.review.reviewed++ {
 		if i := c.extenders[c.review.reviewed]; m.options.Extenders[i].Preempt {
-			m.send(c, CallExtender{Pod: c.pod, Extender: i, Verb: Preempt, Candidates: c.review.candidates}, nil)
+			m.sendToExtender(c, CallExtender{Pod: c.pod, Extender: i, Verb: Preempt, Candidates: c.review.candidates}, nil)
 			return true
 		}
 	}

@@ -27,13 +27,13 @@ type Snapshot struct {
 
 // SavedPod is what a machine knows of a pod, beyond its place.
 type SavedPod struct {
-	UID        types.UID         `json:"-"`
-	ToldGated  bool              `json:",omitempty"`
-	Nominating *string           `json:",omitempty"`
-	Condition  *object.Condition `json:",omitempty"`
-	Preemption *SavedPreemption  `json:",omitempty"`
-	InARow     *SavedInARow      `json:",omitempty"`
-	Eviction   *SavedEviction    `json:",omitempty"`
+	UID        types.UID             `json:"-"`
+	ToldGated  bool                  `json:",omitempty"`
+	Nominating *string               `json:",omitempty"`
+	Condition  *object.Condition     `json:",omitempty"`
+	Preemption *SavedPreemption      `json:",omitempty"`
+	InARow     *SavedPreemptionCount `json:",omitempty"`
+	Eviction   *SavedEviction        `json:",omitempty"`
 }
 
 // SavedPreemption is what the pod has preempted last.
@@ -42,8 +42,8 @@ type SavedPreemption struct {
 	Victims []types.UID
 }
 
-// SavedInARow are the pod's preemptions since it was placed last.
-type SavedInARow struct {
+// SavedPreemptionCount counts the pod's preemptions since it was placed last.
+type SavedPreemptionCount struct {
 	Preemptions int
 	Last        queue.Age
 }
@@ -88,7 +88,7 @@ func (ps *podState) saved(now time.Time) SavedPod {
 		s.Preemption = &SavedPreemption{p.node, slices.Clone(p.victims)}
 	}
 	if p := ps.preemptionCount; p.n > 0 {
-		s.InARow = &SavedInARow{p.n, queue.Age(now.Sub(p.last))}
+		s.InARow = &SavedPreemptionCount{p.n, queue.Age(now.Sub(p.last))}
 	}
 	if e := ps.eviction; e != nil {
 		s.Eviction = &SavedEviction{Node: e.node, Replied: e.replied, Undone: e.undone}

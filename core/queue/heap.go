@@ -35,7 +35,7 @@ func (h *heap) head() *Entry {
 func (h *heap) push(e *Entry) {
 	if n := len(h.run); n == h.front || !h.less(e, h.run[n-1]) {
 		h.run = append(h.run, e)
-		e.index = inRun(n)
+		e.index = runIndex(n)
 		return
 	}
 	stdheap.Push((*ordered)(h), e)
@@ -46,7 +46,7 @@ func (h *heap) remove(e *Entry) {
 		stdheap.Remove((*ordered)(h), e.index)
 		return
 	}
-	h.run[inRun(e.index)] = nil
+	h.run[runIndex(e.index)] = nil
 	e.index = nowhere
 	h.holes++
 	h.trim()
@@ -74,7 +74,7 @@ func (h *heap) trim() {
 	kept := h.run[:0]
 	for _, e := range h.run[h.front:] {
 		if e != nil {
-			e.index = inRun(len(kept))
+			e.index = runIndex(len(kept))
 			kept = append(kept, e)
 		}
 	}
@@ -99,7 +99,7 @@ func (h *heap) all() iter.Seq[*Entry] {
 func (h *heap) has(e *Entry) bool {
 	list, at := h.entries, e.index
 	if at < nowhere {
-		list, at = h.run, inRun(at)
+		list, at = h.run, runIndex(at)
 	}
 	return at >= 0 && at < len(list) && list[at] == e
 }
@@ -108,7 +108,7 @@ func (h *heap) has(e *Entry) bool {
 // places in the run.
 const nowhere = -1
 
-func inRun(index int) int { return -2 - index }
+func runIndex(index int) int { return -2 - index }
 
 // ordered is a heap as container/heap sees it.
 type ordered heap

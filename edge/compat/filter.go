@@ -77,21 +77,21 @@ func preFilterStatus(s *fwk.Status) *decision.Status {
 // filter asks the plugin about the nodes of rows.
 func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []framework.Verdict) {
 	statuses := make([]*fwk.Status, len(rows))
-	asked, states := make([]*nodeInfo, len(rows)), make([]fwk.CycleState, len(rows))
+	nodes, states := make([]*nodeInfo, len(rows)), make([]fwk.CycleState, len(rows))
 	for i, r := range rows {
 		if t.Node(r) == nil {
 			continue
 		}
 		var err error
-		if asked[i], states[i], err = c.at(t, r); err != nil {
+		if nodes[i], states[i], err = c.at(t, r); err != nil {
 			c.failAll(err, out)
 			return
 		}
 	}
 	err := c.call("Filter", p.name, func() {
 		c.host.each(len(rows), func(i int) {
-			if asked[i] != nil {
-				statuses[i] = p.filter.Filter(c.ctx, states[i], c.pod, asked[i])
+			if nodes[i] != nil {
+				statuses[i] = p.filter.Filter(c.ctx, states[i], c.pod, nodes[i])
 			}
 		})
 	})

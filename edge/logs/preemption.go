@@ -24,7 +24,7 @@ func (l *Logger) evicting(e machine.Evict) {
 // evicted logs what came of an eviction, and of a preemption with its last one.
 func (l *Logger) evicted(e machine.EvictReply) {
 	key := eviction{e.Victim, e.Preemptor}
-	asked, ok := l.evictions[key]
+	evicting, ok := l.evictions[key]
 	if !ok {
 		return
 	}
@@ -33,9 +33,9 @@ func (l *Logger) evicted(e machine.EvictReply) {
 	by.left--
 	if e.Err != nil {
 		by.failed = true
-		l.logger.Error(e.Err, "Tried to preempted pod", "pod", ref(asked.Victim), "preemptor", ref(asked.Preemptor))
+		l.logger.Error(e.Err, "Tried to preempted pod", "pod", ref(evicting.Victim), "preemptor", ref(evicting.Preemptor))
 	} else if l.level >= 2 {
-		l.logger.V(2).Info("Preemptor Pod preempted victim Pod", "preemptor", ref(asked.Preemptor), "victim", ref(asked.Victim), "node", asked.Node)
+		l.logger.V(2).Info("Preemptor Pod preempted victim Pod", "preemptor", ref(evicting.Preemptor), "victim", ref(evicting.Victim), "node", evicting.Node)
 	}
 	if by.left > 0 {
 		return
@@ -48,7 +48,7 @@ func (l *Logger) evicted(e machine.EvictReply) {
 	if by.failed {
 		result = "error"
 	}
-	l.logger.V(2).Info("Async Preemption finished completely", "preemptor", ref(asked.Preemptor), "node", asked.Node, "result", result)
+	l.logger.V(2).Info("Async Preemption finished completely", "preemptor", ref(evicting.Preemptor), "node", evicting.Node, "result", result)
 }
 
 // stopped logs that a victim was stopped before its binding was sent.
