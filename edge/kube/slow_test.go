@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/metrics"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -129,9 +131,12 @@ func TestDeadServer(t *testing.T) {
 }
 
 // What a request waits for the rate limiter is no part of its time, and makes
-// no reply a lost one.
+// no reply a lost one. rest_client_rate_limiter_duration_seconds tells of it.
 func TestWaitForTheRateLimiter(t *testing.T) {
 	const pods = 120
+	var waits latencies
+	defer func(was metrics.LatencyMetric) { metrics.RateLimiterLatency = was }(metrics.RateLimiterLatency)
+	metrics.RateLimiterLatency = &waits
 	synctest.Test(t, func(t *testing.T) {
 		h, outcomes, s := executorOnSlow(t, 12*time.Second, 1, 1)
 		start := time.Now()
@@ -150,6 +155,26 @@ func TestWaitForTheRateLimiter(t *testing.T) {
 			t.Errorf("%d requests, want %d", n, pods)
 		}
 	})
+	if waits.of["POST"] != pods || waits.longest < time.Minute {
+		t.Errorf("the metric has the waits %v, the longest of %s; want %d of POST, the longest of a minute or more", waits.of, waits.longest, pods)
+	}
+}
+
+// latencies is what a metric of client-go is told: how many by verb.
+type latencies struct {
+	sync.Mutex
+	of      map[string]int
+	longest time.Duration
+}
+
+func (l *latencies) Observe(_ context.Context, verb string, _ url.URL, took time.Duration) {
+	l.Lock()
+	defer l.Unlock()
+	if l.of == nil {
+		l.of = map[string]int{}
+	}
+	l.of[verb]++
+	l.longest = max(l.longest, took)
 }
 
 // All requests share one rate; events have another, of the same size.
