@@ -74,6 +74,7 @@ func TestEndpoints(t *testing.T) {
 		{"/configz", admin, 200, `"kind":"KubeSchedulerConfiguration"`},
 		{"/nothing", admin, 404, ""},
 	}
+	f.awaitAdmin(berth)
 	for _, test := range tests {
 		status, body := f.ask(berth, test.client, test.path)
 		if status != test.status || !strings.Contains(body, test.want) {
@@ -162,18 +163,26 @@ func (f *field) scraper() string {
 	return token.Status.Token
 }
 
-// metric is the sum of a metric's values over the series with all the labels,
-// each as label="value".
-func (f *field) metric(s *cluster.Scheduler, name string, labels ...string) int {
+// awaitAdmin waits until the scheduler knows who the administrator is, and returns
+// its metrics. A scheduler that is ready may not have read the authority yet that
+// signs the certificates of clients.
+func (f *field) awaitAdmin(s *cluster.Scheduler) (metrics string) {
 	f.Helper()
-	var body string
-	f.await("the metrics", func() (lacking string) { // at first it knows no authority that vouches for the client
+	f.await("the scheduler to know the administrator", func() (lacking string) {
 		status := 0
-		if status, body = f.ask(s, client{config: f.cluster.AdminConfig()}, "/metrics"); status != http.StatusOK {
+		if status, metrics = f.ask(s, client{config: f.cluster.AdminConfig()}, "/metrics"); status != http.StatusOK {
 			lacking = fmt.Sprintf("status %d", status)
 		}
 		return lacking
 	})
+	return metrics
+}
+
+// metric is the sum of a metric's values over the series with all the labels,
+// each as label="value".
+func (f *field) metric(s *cluster.Scheduler, name string, labels ...string) int {
+	f.Helper()
+	body := f.awaitAdmin(s)
 	sum := 0.0
 	lines := bufio.NewScanner(strings.NewReader(body))
 	for lines.Scan() {

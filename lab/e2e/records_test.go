@@ -29,6 +29,7 @@ func TestRecords(t *testing.T) {
 	f.create(f.podsOf("one", 3, "1")...)
 	f.create(f.pod("giant", "64"))
 	f.await("the pods to be placed or rejected", func() string { return missing(bound(f.seen(""))+rejected(f.seen("")), 4) })
+	f.awaitAdmin(berth)
 
 	admin := f.cluster.Kubeconfig(cluster.Admin)
 	tell := func(status int, args ...string) string {

@@ -31,6 +31,7 @@ func TestSecretsStayInside(t *testing.T) {
 	berth := f.berth(cluster.SchedulerOptions{Flags: []string{"--config=" + config, "-v=10"}})
 	f.create(f.podsOf("some", 10, "1")...)
 	f.awaitBound(10)
+	f.awaitAdmin(berth)
 
 	said := map[string]string{"the log": ""}
 	for _, path := range []string{"/configz", "/flagz", "/statusz", "/metrics", "/metrics/resources", "/readyz?verbose", "/debug/pprof/",
