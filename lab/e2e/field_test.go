@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -118,20 +119,33 @@ func (f *field) observer() cache.ResourceEventHandler {
 // clear takes the field's nodes and pods away, so that the next test finds the
 // cluster empty.
 func (f *field) clear() {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*timeout)
 	defer cancel()
 	orphan, now := metav1.DeletePropagationOrphan, int64(0)
 	all, own := metav1.ListOptions{}, metav1.ListOptions{LabelSelector: fieldLabel + "=" + f.name}
-	err := errors.Join(
-		f.client.AppsV1().Deployments(f.name).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &orphan}, all),
-		f.client.AppsV1().ReplicaSets(f.name).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &orphan}, all),
-		f.client.BatchV1().Jobs(f.name).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &orphan}, all),
-		f.client.CoreV1().Pods(f.name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, all),
-		f.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, own),
-		f.client.CoreV1().Namespaces().Delete(ctx, f.name, metav1.DeleteOptions{}),
-	)
-	if err != nil {
-		f.Error(err)
+	for _, remove := range []func() error{
+		func() error {
+			return f.client.AppsV1().Deployments(f.name).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &orphan}, all)
+		},
+		func() error {
+			return f.client.AppsV1().ReplicaSets(f.name).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &orphan}, all)
+		},
+		func() error {
+			return f.client.BatchV1().Jobs(f.name).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &orphan}, all)
+		},
+		func() error {
+			return f.client.CoreV1().Pods(f.name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, all)
+		},
+		func() error { return f.client.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, own) },
+		func() error { return f.client.CoreV1().Namespaces().Delete(ctx, f.name, metav1.DeleteOptions{}) },
+	} {
+		err := remove()
+		for apierrors.IsTimeout(err) && ctx.Err() == nil { // of thousands of pods; the next call has fewer left
+			err = remove()
+		}
+		if err != nil {
+			f.Error(err)
+		}
 	}
 }
 
