@@ -70,14 +70,14 @@ func (t *Table) DevicesOf(node string) []*DevicePool {
 // valid until the next change.
 func (t *Table) SharedDevicePools() []*DevicePool {
 	d := &t.devices
-	if d.shared == nil && len(d.pools) > 0 {
-		d.shared = sortedPools(func(yield func(*DevicePool) bool) {
+	if d.shared == nil {
+		d.shared = append([]*DevicePool{}, sortedPools(func(yield func(*DevicePool) bool) {
 			for _, p := range d.pools { // any order: sorted
 				if !p.Local && len(p.Slices) > 0 && !yield(p) {
 					return
 				}
 			}
-		})
+		})...)
 	}
 	return d.shared
 }

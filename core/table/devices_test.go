@@ -200,3 +200,17 @@ func TestDevicesFollowTheObjects(t *testing.T) {
 		}
 	})
 }
+
+// That nodes share no devices is found out once.
+func TestNoSharedPoolsAreLookedForOnce(t *testing.T) {
+	tb, node := New(), "a"
+	tb.SetObject(&object.ResourceSlice{Meta: object.Meta{Kind: object.ResourceSlices, Name: "s"}, API: &resourcev1.ResourceSlice{
+		Spec: resourcev1.ResourceSliceSpec{Driver: "x", NodeName: &node, Pool: resourcev1.ResourcePool{Name: "p"}}}})
+	if n := testing.AllocsPerRun(10, func() {
+		if len(tb.SharedDevicePools()) != 0 {
+			t.Error("a node's own pool is shared")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
