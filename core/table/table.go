@@ -284,6 +284,7 @@ func (t *Table) put(pl *Placed) {
 	if len(pl.Pod.Volumes) > 0 {
 		pl.volumes = t.VolumesOf(pl.Pod)
 		t.countVolumes(pl, 1)
+		t.countDisks(pl, 1)
 	}
 	t.podsByLabels.join(pl)
 	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
@@ -307,6 +308,7 @@ func (t *Table) take(pl *Placed) {
 	t.countTerms(pl, -1)
 	t.use(pl, -1)
 	t.countVolumes(pl, -1)
+	t.countDisks(pl, -1)
 	t.podsByLabels.leave(pl)
 	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
 	t.touch(r)

@@ -16,6 +16,7 @@ type volumeCounts struct {
 	// pods are, by volume, the rows of placed pods that have it; attachments those
 	// of nodes that a VolumeAttachment attaches it to.
 	pods, attachments map[object.VolumeSource]rowCounts
+	disks             map[diskName]rowCounts  // rows of placed pods with such a disk
 	attached          [][]driverVolumes       // by row
 	csiNodes          []*object.CSINode       // by row
 	attachedTo        [][]object.VolumeSource // by row, what VolumeAttachments attach
@@ -36,7 +37,7 @@ type driverVolumes struct {
 
 func newVolumes() volumeCounts {
 	return volumeCounts{
-		pods: map[object.VolumeSource]rowCounts{}, attachments: map[object.VolumeSource]rowCounts{},
+		pods: map[object.VolumeSource]rowCounts{}, attachments: map[object.VolumeSource]rowCounts{}, disks: map[diskName]rowCounts{},
 		claimants: map[string]map[objectName]struct{}{}, attachedNodes: map[string]map[string]int{},
 		tracked: trackedVolumes{claims: map[objectName]object.VolumeSource{}, inline: map[object.VolumeSource]bool{}, volumes: map[object.VolumeSource]int{}},
 	}
@@ -420,6 +421,9 @@ func (t *Table) checkVolumes() error {
 		if users -= len(rows); users < 0 {
 			return fmt.Errorf("table: volume %v is on rows that no pod has it on", s)
 		}
+	}
+	if err := t.checkDisks(); err != nil {
+		return err
 	}
 	return t.checkTracked()
 }

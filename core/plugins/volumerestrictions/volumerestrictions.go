@@ -133,9 +133,14 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	if s.inUse(in.Table, in.Pod.Namespace) {
 		elsewhere = claimTaken
 	}
+	var room [4]table.DiskRows
+	users := room[:0]
+	for _, d := range s.disks {
+		users = append(users, in.Table.RowsWithDisk(d))
+	}
 	for i, r := range rows {
 		out[i] = elsewhere
-		if len(s.disks) > 0 && s.conflicts(in.Table.Pods(r)) {
+		if slices.ContainsFunc(users, func(u table.DiskRows) bool { return u.Has(r) }) && s.conflicts(in.Table.Pods(r)) {
 			out[i] = diskTaken
 		}
 	}

@@ -80,3 +80,39 @@ func TestQueueingHints(t *testing.T) {
 		}
 	}
 }
+
+// A disk keeps pods that may not share it off the nodes where it is.
+func TestDisks(t *testing.T) {
+	with := func(uid string, disks ...object.Disk) *object.Pod {
+		p := &object.Pod{UID: types.UID(uid)}
+		for i := range disks {
+			p.Volumes = append(p.Volumes, object.Volume{Disk: &disks[i]})
+		}
+		return p
+	}
+	disk := func(name string, readOnly bool) object.Disk {
+		return object.Disk{Kind: object.ISCSI, Name: name, ReadOnly: readOnly}
+	}
+	tb := plugintest.Table(&object.Node{Name: "a"}, &object.Node{Name: "b"}, &object.Node{Name: "c"})
+	tb.AddPod(with("1", disk("x", false)), "a")
+	tb.AddPod(with("2", disk("y", true)), "b")
+	for _, c := range []struct {
+		pod  *object.Pod
+		want string
+	}{
+		{with("p", disk("x", false)), "a"},
+		{with("p", disk("x", true)), "a"},
+		{with("p", disk("y", true)), ""},
+		{with("p", disk("z", false), disk("y", false)), "b"},
+	} {
+		blocked := ""
+		for node, why := range plugintest.Ask(t, New(), tb, c.pod).Blocked { // one at most
+			if why != "" {
+				blocked += node
+			}
+		}
+		if blocked != c.want {
+			t.Errorf("%v: kept off %q, want %q", c.pod.Volumes[0].Disk, blocked, c.want)
+		}
+	}
+}
