@@ -17,7 +17,7 @@ func labelSet(m map[string]string) labels.Labels { return labels.Set(m) }
 // made is added to the plan, if one is given.
 func (pc *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Verdict {
 	verdict := pc.boundOn(t, n)
-	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 {
+	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 || into == nil && pc.provisionsAll(n) {
 		return verdict
 	}
 	for _, c := range pc.toProvision {
@@ -50,6 +50,22 @@ func (pc *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Ve
 		}
 	}
 	return verdict
+}
+
+// provisionsAll tells whether volumes can be made on the node for all claims that wait:
+// then it has what they need, whichever of them would get one that is there.
+func (pc *podClaims) provisionsAll(n *object.Node) bool {
+	for _, c := range pc.toProvision {
+		if ok, _ := c.provisions(n); !ok || c.SelectedNode != n.Name {
+			return false
+		}
+	}
+	for _, c := range pc.toMatch {
+		if ok, _ := c.provisions(n); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // boundOn tells whether the node reaches the volumes that the pod's claims

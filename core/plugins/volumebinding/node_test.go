@@ -1,0 +1,46 @@
+package volumebinding
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+)
+
+// A node meets claims alike whether or not somebody wants to know how.
+func TestVerdictWithoutAPlan(t *testing.T) {
+	n := &object.Node{Name: "n", Labels: map[string]string{"zone": "a"}}
+	tb := plugintest.Table(n)
+	tb.SetObject(volume("small", 1, ""))
+	here := []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"a"}}}}}
+	elsewhere := []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"b"}}}}}
+	var claims []*claim
+	for _, class := range []*object.StorageClass{
+		{Provisioner: "driver"}, {Provisioner: "driver", Topologies: here}, {Provisioner: "driver", Topologies: elsewhere}, {Provisioner: notSupported},
+	} {
+		for _, selected := range []string{"", "n", "other"} {
+			for _, bytes := range []int64{1, 2} {
+				c := &object.PersistentVolumeClaim{Class: "class", Bytes: bytes, VolumeMode: v1.PersistentVolumeFilesystem, SelectedNode: selected}
+				claims = append(claims, &claim{PersistentVolumeClaim: c, class: class, volumes: suitable(tb, c)},
+					&claim{PersistentVolumeClaim: c, class: class, volumes: suitable(tb, c), limited: true})
+			}
+		}
+	}
+	for _, a := range claims {
+		for _, b := range claims {
+			pc := &podClaims{}
+			for _, c := range []*claim{a, b} {
+				if c.SelectedNode != "" {
+					pc.toProvision = append(pc.toProvision, c)
+				} else {
+					pc.toMatch = append(pc.toMatch, c)
+				}
+			}
+			if short, long := pc.on(tb, n, nil), pc.on(tb, n, &plan{}); short != long {
+				t.Fatalf("%+v and %+v: verdict %d without a plan, %d with one", a, b, short, long)
+			}
+		}
+	}
+}
