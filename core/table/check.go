@@ -93,17 +93,18 @@ func (t *Table) checkPodsByLabels() error {
 	for _, list := range t.podsByLabels.byNamespace { // any order: an error is an error
 		for _, c := range list { // any order: an error is an error
 			pods += len(c.pods)
-			leaving := 0
+			var leaving []Row
 			for i, pl := range c.pods {
 				if c.rows[i] != pl.Row {
 					return fmt.Errorf("table: pod %s is on row %d, by its labels on %d", pl.Pod.Key(), pl.Row, c.rows[i])
 				}
 				if pl.Pod.Terminating {
-					leaving++
+					leaving = append(leaving, pl.Row)
 				}
 			}
-			if c.leaving != leaving || len(c.rows) != len(c.pods) {
-				return fmt.Errorf("table: %d of %d pods with the labels %v are terminating, counted %d", leaving, len(c.pods), c.Labels, c.leaving)
+			slices.Sort(leaving)
+			if !slices.Equal(slices.Sorted(slices.Values(c.leaving)), leaving) || len(c.rows) != len(c.pods) {
+				return fmt.Errorf("table: of %d pods with the labels %v those on rows %v are terminating, kept %v", len(c.pods), c.Labels, leaving, c.leaving)
 			}
 		}
 	}

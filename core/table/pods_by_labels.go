@@ -16,7 +16,7 @@ type PodsWithLabels struct {
 	key       string
 	pods      []*Placed
 	rows      []Row // of the pods, in their order
-	leaving   int   // how many of them are on their way out
+	leaving   []Row // of those that are on their way out
 }
 
 // Pods lists the pods, in no particular order. Read only.
@@ -25,8 +25,9 @@ func (c *PodsWithLabels) Pods() []*Placed { return c.pods }
 // Rows lists the row of each of the pods. Read only.
 func (c *PodsWithLabels) Rows() []Row { return c.rows }
 
-// Terminating is how many of the pods are on their way out.
-func (c *PodsWithLabels) Terminating() int { return c.leaving }
+// Terminating lists the row of each of the pods that is on its way out, in no particular
+// order. Read only.
+func (c *PodsWithLabels) Terminating() []Row { return c.leaving }
 
 // podsByLabels are kept from the first time that somebody asks for them.
 type podsByLabels struct {
@@ -90,7 +91,7 @@ func (l *podsByLabels) join(pl *Placed) {
 	pl.withLabels, pl.labelsIndex = c, int32(len(c.pods))
 	c.pods, c.rows = append(c.pods, pl), append(c.rows, pl.Row)
 	if p.Terminating {
-		c.leaving++
+		c.leaving = append(c.leaving, pl.Row)
 	}
 }
 
@@ -115,7 +116,8 @@ func (l *podsByLabels) leave(pl *Placed) {
 	c.pods[n] = nil
 	c.pods, c.rows = c.pods[:n], c.rows[:n]
 	if pl.Pod.Terminating {
-		c.leaving--
+		at := slices.Index(c.leaving, pl.Row)
+		c.leaving = slices.Delete(c.leaving, at, at+1)
 	}
 	if n > 0 {
 		return

@@ -220,15 +220,8 @@ func (c *counts) CountAll(t *table.Table) {
 			if s.Empty() || !s.Matches(labels.Set(same.Labels)) {
 				return
 			}
-			if same.Terminating() == 0 {
-				found.add(same.Rows())
-				return
-			}
-			for i, pl := range same.Pods() {
-				if !pl.Pod.Terminating {
-					found.add(same.Rows()[i : i+1])
-				}
-			}
+			found.add(same.Rows(), 1)
+			found.add(same.Terminating(), -1)
 		})
 		c.addFound(s, found)
 	}
@@ -240,9 +233,9 @@ func (c *counts) CountAll(t *table.Table) {
 // tally is a number of pods by row.
 type tally []int32
 
-func (n tally) add(rows []table.Row) {
+func (n tally) add(rows []table.Row, pods int32) {
 	for _, r := range rows {
-		n[r]++
+		n[r] += pods
 	}
 }
 
