@@ -9,88 +9,117 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// nodeTaints numbers the lists of taints that nodes have: nodes with equal lists have
-// the same number. A number that no node has any more is given again.
+// TaintSet is a set of taints of nodes, by number.
+type TaintSet uint64
+
+const (
+	mostTaints = 63 // that have numbers at one time
+	// OtherTaints is in the set of a node that has taints without a number, or one
+	// taint twice.
+	OtherTaints TaintSet = 1 << mostTaints
+)
+
+// nodeTaints numbers the taints that nodes have. A number that no node has any more is
+// given again.
 type nodeTaints struct {
-	ofRow  []int32 // 0: no taints
-	lists  map[string]int32
-	nodes  []int32  // by number, how many nodes have the list
-	keys   []string // by number
-	free   []int32
-	keyBuf []byte
+	ofRow   []TaintSet
+	numbers map[string]int
+	taints  []v1.Taint // by number; a free one has no effect
+	keys    []string   // by number
+	nodes   []int32    // by number, how many nodes have the taint
+	keyBuf  []byte
 }
 
-func newNodeTaints() nodeTaints {
-	return nodeTaints{lists: map[string]int32{}, nodes: []int32{0}, keys: []string{""}}
-}
+func newNodeTaints() nodeTaints { return nodeTaints{numbers: map[string]int{}} }
 
-// TaintList is the number of the node's list of taints, which is that of all nodes
-// with the same; 0 where there are no taints, or no node.
-func (t *Table) TaintList(r Row) int32 { return t.nodeTaints.ofRow[r] }
+// TaintsOf are the taints of the row's node.
+func (t *Table) TaintsOf(r Row) TaintSet { return t.nodeTaints.ofRow[r] }
+
+// Taints are the taints that have numbers, by number. One that no node has is without
+// an effect. Read only.
+func (t *Table) Taints() []v1.Taint { return t.nodeTaints.taints }
 
 // set takes in the row's node, nil for none.
 func (l *nodeTaints) set(r Row, n *object.Node) {
-	was, is := l.ofRow[r], int32(0)
-	if n != nil && len(n.Taints) > 0 {
-		is = l.hold(n.Taints)
+	was, is := l.ofRow[r], TaintSet(0)
+	if n != nil {
+		for i := range n.Taints {
+			taint := l.number(&n.Taints[i])
+			if is&taint != 0 {
+				taint = OtherTaints
+			}
+			is |= taint
+		}
 	}
 	l.ofRow[r] = is
-	if was == 0 {
-		return
-	}
-	if l.nodes[was]--; l.nodes[was] == 0 {
-		delete(l.lists, l.keys[was])
-		l.keys[was], l.free = "", append(l.free, was)
-	}
-}
-
-// hold is the number of the list, for one node more.
-func (l *nodeTaints) hold(taints []v1.Taint) int32 {
-	l.keyBuf = appendTaints(l.keyBuf[:0], taints)
-	id, known := l.lists[string(l.keyBuf)]
-	if !known {
-		if n := len(l.free); n > 0 {
-			id, l.free = l.free[n-1], l.free[:n-1]
-		} else {
-			id = int32(len(l.nodes))
-			l.nodes, l.keys = append(l.nodes, 0), append(l.keys, "")
+	for i := range l.taints {
+		switch taint := TaintSet(1) << i; {
+		case is&taint != 0 && was&taint == 0:
+			l.nodes[i]++
+		case was&taint != 0 && is&taint == 0:
+			l.nodes[i]--
 		}
-		l.keys[id] = string(l.keyBuf)
-		l.lists[l.keys[id]] = id
+		if l.nodes[i] == 0 && l.keys[i] != "" {
+			delete(l.numbers, l.keys[i])
+			l.taints[i], l.keys[i] = v1.Taint{}, ""
+		}
 	}
-	l.nodes[id]++
-	return id
 }
 
-func appendTaints(key []byte, taints []v1.Taint) []byte {
-	for i := range taints {
-		key = match.AppendField(key, taints[i].Key)
-		key = match.AppendField(key, taints[i].Value)
-		key = match.AppendField(key, string(taints[i].Effect))
+// number is the set of the taint alone, or OtherTaints where no number is left.
+func (l *nodeTaints) number(taint *v1.Taint) TaintSet {
+	l.keyBuf = appendTaint(l.keyBuf[:0], taint)
+	if i, known := l.numbers[string(l.keyBuf)]; known {
+		return 1 << i
 	}
+	for i := range l.keys {
+		if l.keys[i] == "" {
+			return l.give(i, taint)
+		}
+	}
+	if len(l.keys) == mostTaints {
+		return OtherTaints
+	}
+	l.taints, l.keys, l.nodes = append(l.taints, v1.Taint{}), append(l.keys, ""), append(l.nodes, 0)
+	return l.give(len(l.keys)-1, taint)
+}
+
+func (l *nodeTaints) give(i int, taint *v1.Taint) TaintSet {
+	l.taints[i], l.keys[i] = *taint, string(l.keyBuf)
+	l.numbers[l.keys[i]] = i
+	return 1 << i
+}
+
+func appendTaint(key []byte, taint *v1.Taint) []byte {
+	key = match.AppendField(key, taint.Key)
+	key = match.AppendField(key, taint.Value)
+	key = match.AppendField(key, string(taint.Effect))
 	return key
 }
 
 // checkNodeTaints compares the numbers with the nodes.
 func (t *Table) checkNodeTaints() error {
-	held := 0
+	l, nodes := &t.nodeTaints, map[int]int32{}
 	for r, n := range t.nodes {
-		id, key := t.nodeTaints.ofRow[r], ""
-		if n != nil {
-			key = string(appendTaints(nil, n.Taints))
+		want, others := TaintSet(0), TaintSet(0)
+		for i := 0; n != nil && i < len(n.Taints); i++ {
+			number, known := l.numbers[string(appendTaint(nil, &n.Taints[i]))]
+			if taint := TaintSet(1) << number; !known || want&taint != 0 {
+				others = OtherTaints
+			} else {
+				want |= taint
+				nodes[number]++
+			}
 		}
-		if id != 0 {
-			held++
-		}
-		if t.nodeTaints.keys[id] != key || key != "" && t.nodeTaints.lists[key] != id {
-			return fmt.Errorf("table: node %q has taints %q, numbered %d %q", t.names[r], key, id, t.nodeTaints.keys[id])
+		// A taint may have got its number after the node came.
+		if is := l.ofRow[r]; is&OtherTaints == 0 && is != want|others || is&^OtherTaints&^want != 0 {
+			return fmt.Errorf("table: node %q has the taints %b, numbered %b", t.names[r], want|others, is)
 		}
 	}
-	for _, n := range t.nodeTaints.nodes {
-		held -= int(n)
-	}
-	if held != 0 {
-		return fmt.Errorf("table: %d nodes more have taints than are counted", held)
+	for i, n := range l.nodes {
+		if n > nodes[i] || (n == 0) != (l.keys[i] == "") || n > 0 && l.keys[i] != string(appendTaint(nil, &l.taints[i])) {
+			return fmt.Errorf("table: taint %v has number %d and is counted on %d nodes, recounted on %d", l.taints[i], i, n, nodes[i])
+		}
 	}
 	return nil
 }

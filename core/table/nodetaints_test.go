@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -8,24 +9,50 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Lists of taints that differ in anything that counts have numbers of their own.
-func TestTaintLists(t *testing.T) {
+// Taints that differ in anything that counts have numbers of their own.
+func TestTaintNumbers(t *testing.T) {
 	tb := New()
-	number := func(name string, taints ...v1.Taint) int32 {
-		return tb.TaintList(tb.SetNode(&object.Node{Name: name, Taints: taints}))
+	set := func(name string, taints ...v1.Taint) TaintSet {
+		return tb.TaintsOf(tb.SetNode(&object.Node{Name: name, Taints: taints}))
 	}
 	taint := v1.Taint{Key: "k", Value: "v", Effect: v1.TaintEffectNoSchedule}
 	key, value, effect := taint, taint, taint
 	key.Key, value.Value, effect.Effect = "l", "w", v1.TaintEffectPreferNoSchedule
-	seen := map[int32]bool{0: true}
-	for i, list := range [][]v1.Taint{{taint}, {key}, {value}, {effect}, {taint, key}} {
-		n := number(string(rune('a'+i)), list...)
+	seen := map[TaintSet]bool{0: true}
+	for i, list := range [][]v1.Taint{{taint}, {key}, {value}, {effect}, {taint, key}, {taint, taint}} {
+		n := set(string(rune('a'+i)), list...)
 		if seen[n] {
-			t.Errorf("%v has the number of another list", list)
+			t.Errorf("%v are the taints of another list", list)
 		}
 		seen[n] = true
 	}
-	if number("z", taint) != number("a", taint) || number("y") != 0 {
-		t.Error("equal lists have numbers of their own, or no taints have one")
+	if set("z", taint) != set("a", taint) || set("y") != 0 {
+		t.Error("equal taints have numbers of their own, or a node without any has some")
+	}
+}
+
+// There are as many numbers as fit. One that no node has any more is given again.
+func TestTaintsWithoutANumber(t *testing.T) {
+	tb := New()
+	set := func(name string, taints ...int) TaintSet {
+		n := &object.Node{Name: name}
+		for _, taint := range taints {
+			n.Taints = append(n.Taints, v1.Taint{Key: fmt.Sprint(taint), Effect: v1.TaintEffectNoSchedule})
+		}
+		s := tb.TaintsOf(tb.SetNode(n))
+		if err := tb.Check(); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for i := range mostTaints {
+		set(fmt.Sprint("node ", i), i)
+	}
+	if set("more", 0, mostTaints) != OtherTaints|1 || len(tb.Taints()) != mostTaints {
+		t.Errorf("%d taints have numbers", len(tb.Taints()))
+	}
+	tb.RemoveNode("node 1")
+	if set("more", mostTaints) != 2 {
+		t.Error("the number that nobody has is not given")
 	}
 }

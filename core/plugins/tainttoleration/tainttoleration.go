@@ -1,6 +1,8 @@
 package tainttoleration
 
 import (
+	"math/bits"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -56,48 +58,54 @@ func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 	return !admitted && p.Tolerations.Admits(e.NewNode.Taints, pl.comparisons)
 }
 
+// untolerated are the taints, by number, that the pod does not tolerate: those that keep
+// pods away, and those that speak against nodes.
+func (pl plugin) untolerated(in *framework.Input) (hard, soft table.TaintSet) {
+	taints := in.Table.Taints()
+	for i := range taints {
+		if one := taints[i : i+1]; !in.Pod.Tolerations.Admits(one, pl.comparisons) {
+			hard |= 1 << i
+		} else if pl.soft(in.Pod.Tolerations, one) > 0 {
+			soft |= 1 << i
+		}
+	}
+	return hard, soft
+}
+
+// byNumber tells whether so many rows are better looked at by the numbers of their
+// taints.
+func byNumber(in *framework.Input, rows []table.Row) bool {
+	return len(rows) >= len(in.Table.Taints())
+}
+
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	var known answers[framework.Verdict]
+	hard, others := table.TaintSet(0), ^table.TaintSet(0)
+	if byNumber(in, rows) {
+		hard, _ = pl.untolerated(in)
+		others = table.OtherTaints
+	}
 	for i, r := range rows {
-		out[i] = framework.Fits
-		if list := in.Table.TaintList(r); list != 0 {
-			a := known.of(list)
-			if a.list != list {
-				a.list, a.is = list, framework.Fits
-				if !in.Pod.Tolerations.Admits(in.Table.Node(r).Taints, pl.comparisons) {
-					a.is = untolerated
-				}
-			}
-			out[i] = a.is
+		taints := in.Table.TaintsOf(r)
+		if out[i] = framework.Fits; taints&hard != 0 || taints&others != 0 && !in.Pod.Tolerations.Admits(in.Table.Node(r).Taints, pl.comparisons) {
+			out[i] = untolerated
 		}
 	}
 }
 
 // score is the number of soft taints that the pod does not tolerate.
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
-	var known answers[int64]
+	soft, others := table.TaintSet(0), ^table.TaintSet(0)
+	if byNumber(in, rows) {
+		_, soft = pl.untolerated(in)
+		others = table.OtherTaints
+	}
 	for i, r := range rows {
-		out[i] = 0
-		if list := in.Table.TaintList(r); list != 0 {
-			a := known.of(list)
-			if a.list != list {
-				a.list, a.is = list, pl.soft(in.Pod.Tolerations, in.Table.Node(r).Taints)
-			}
-			out[i] = a.is
+		taints := in.Table.TaintsOf(r)
+		if out[i] = int64(bits.OnesCount64(uint64(taints & soft))); taints&others != 0 {
+			out[i] = pl.soft(in.Pod.Tolerations, in.Table.Node(r).Taints)
 		}
 	}
 }
-
-// answers are those for some lists of taints, by number. Another list may take an
-// answer's place.
-type answers[T any] [64]answer[T]
-
-type answer[T any] struct {
-	list int32
-	is   T
-}
-
-func (a *answers[T]) of(list int32) *answer[T] { return &a[list%int32(len(a))] }
 
 func (pl plugin) soft(tolerations match.Tolerations, taints []v1.Taint) int64 {
 	var count int64
