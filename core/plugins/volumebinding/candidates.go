@@ -94,6 +94,23 @@ func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *objec
 	return best
 }
 
+// surelyOn tells that there is a volume for the claim on the node, whichever it is, where
+// that is found out with little effort.
+func (f *candidates) surelyOn(n *object.Node, taken []*object.PersistentVolume) bool {
+	if len(f.preBound) > 0 {
+		return false
+	}
+	if first(f.unpinned, n, taken, nil) != nil {
+		return true
+	}
+	for _, key := range f.all.Keys() {
+		if many := f.many[table.VolumePin{Key: key, Value: n.Labels[key]}]; len(many) > 0 && first(many, n, taken, nil) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // pinnedTo are the volumes that the label pins and that suit, the smallest first.
 func (f *candidates) pinnedTo(at table.VolumePin) []*object.PersistentVolume {
 	if many, known := f.many[at]; known {

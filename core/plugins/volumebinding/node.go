@@ -28,7 +28,10 @@ func (pc *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Ve
 	var room [8]*object.PersistentVolume
 	taken := room[:0]
 	missing := pc.toProvision
-	for _, c := range pc.toMatch {
+	for i, c := range pc.toMatch {
+		if into == nil && i == len(pc.toMatch)-1 && c.volumes.surelyOn(n, taken) {
+			break
+		}
 		v := c.volumes.on(n, taken)
 		if v == nil {
 			missing = append(missing[:len(missing):len(missing)], c)

@@ -1,12 +1,14 @@
 package volumebinding
 
 import (
+	"fmt"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // A node meets claims alike whether or not somebody wants to know how.
@@ -14,6 +16,13 @@ func TestVerdictWithoutAPlan(t *testing.T) {
 	n := &object.Node{Name: "n", Labels: map[string]string{"zone": "a"}}
 	tb := plugintest.Table(n)
 	tb.SetObject(volume("small", 1, ""))
+	for i := range 2 * table.FewVolumes {
+		tb.SetObject(volume(fmt.Sprint("here ", i), 3, "zone", "a"))
+		tb.SetObject(volume(fmt.Sprint("elsewhere ", i), 5, "zone", "b"))
+	}
+	kept := volume("kept", 9, "zone", "b")
+	kept.Claim = &object.ClaimReference{Namespace: "ns", Name: "kept"}
+	tb.SetObject(kept)
 	here := []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"a"}}}}}
 	elsewhere := []v1.TopologySelectorTerm{{MatchLabelExpressions: []v1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"b"}}}}}
 	var claims []*claim
@@ -21,8 +30,11 @@ func TestVerdictWithoutAPlan(t *testing.T) {
 		{Provisioner: "driver"}, {Provisioner: "driver", Topologies: here}, {Provisioner: "driver", Topologies: elsewhere}, {Provisioner: notSupported},
 	} {
 		for _, selected := range []string{"", "n", "other"} {
-			for _, bytes := range []int64{1, 2} {
+			for _, bytes := range []int64{0, 1, 2, 5} {
 				c := &object.PersistentVolumeClaim{Class: "class", Bytes: bytes, VolumeMode: v1.PersistentVolumeFilesystem, SelectedNode: selected}
+				if bytes == 0 {
+					c.Namespace, c.Name = "ns", "kept"
+				}
 				claims = append(claims, &claim{PersistentVolumeClaim: c, class: class, volumes: suitable(tb, c)},
 					&claim{PersistentVolumeClaim: c, class: class, volumes: suitable(tb, c), limited: true})
 			}
