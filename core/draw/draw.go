@@ -4,6 +4,9 @@
 package draw
 
 import (
+	"cmp"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/table"
@@ -39,6 +42,34 @@ func Row(seed uint64, ties int, from Rows) table.Row {
 		}
 	})
 	return row
+}
+
+// Sample draws n of the ties in a random order, all of them where there are fewer.
+func Sample(seed uint64, ties, n int, from Rows) (rows []table.Row) {
+	random := source(seed)
+	n = min(n, ties)
+	add := func(r table.Row) {
+		if !slices.Contains(rows, r) {
+			rows = append(rows, r)
+		}
+	}
+	if all := from.Candidates; ties*sparse >= all {
+		for i := 0; i < 100*sparse && len(rows) < n; i++ {
+			if r := from.Candidate(int(random.next() % uint64(all))); from.Tied(r) {
+				add(r)
+			}
+		}
+	}
+	if len(rows) == n {
+		return rows
+	}
+	salt := random.next()
+	rows = rows[:0]
+	from.Each(add)
+	slices.SortFunc(rows, func(a, b table.Row) int {
+		return cmp.Compare(mix(salt+uint64(a)*golden), mix(salt+uint64(b)*golden))
+	})
+	return rows[:min(n, len(rows))]
 }
 
 // Number is a number in [0, n), each with the same chance; the seed decides.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -34,20 +33,9 @@ func (o *Outcome) bestFirst() bool {
 	if feasible < 2 {
 		return false
 	}
-	asked, rejected := 0, map[table.Row]bool{}
-	passes := func(r table.Row) bool {
-		if asked++; asked == mostAsked {
-			o.askHostedFilters()
-		}
-		if o.causeBefore(r, len(v.hostedFilters)).Filter == ranking.Feasible {
-			return true
-		}
-		rejected[r] = true
-		return false
-	}
-	o.scoreGroupsThat(passes)
-	row, score, ties := o.pickThat(scorers, passes)
-	o.Feasible = feasible - len(rejected)
+	o.scoreGroupsThat(o.passes())
+	row, score, ties := o.pickHosted(scorers)
+	o.Feasible = feasible - o.hosted.rejected
 	switch {
 	case o.hosted.failed:
 		o.Rejected = o.hostedFailure()
@@ -63,12 +51,18 @@ func (o *Outcome) bestFirst() bool {
 	return true
 }
 
-// pickThat is the index's, with the hosted scores.
-func (o *Outcome) pickThat(scorers []profile.Scorer, passes func(table.Row) bool) (row table.Row, score int64, ties int) {
-	if len(scorers) > 0 {
-		return o.pickBounded(scorers, passes)
+// passes asks the hosted filters about a row; nil: there are none.
+func (o *Outcome) passes() func(table.Row) bool {
+	if len(o.view.hostedFilters) == 0 {
+		return nil
 	}
-	return o.view.index.Pick(o.drawSeed(), passes)
+	asked := 0
+	return func(r table.Row) bool {
+		if asked++; asked == mostAsked {
+			o.askHostedFilters()
+		}
+		return o.causeBefore(r, len(o.view.hostedFilters)).Filter == ranking.Feasible
+	}
 }
 
 // weighsNodes tells whether the scorer is told how many nodes are feasible.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -9,6 +8,7 @@ import (
 	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -18,14 +18,12 @@ import (
 // been asked.
 
 // leastAsked is how many rows are asked about in the first call. Each call is about
-// twice as many as the one before, up to mostInACall.
+// growth times as many as the one before: a row is asked about sooner than a call is
+// made.
 const (
-	leastAsked  = 8
-	mostInACall = 2048
+	leastAsked = 8
+	growth     = 8
 )
-
-// mostCalls is after how many calls one more asks about all rows that are left.
-const mostCalls = 16
 
 // boundedScorers are the hosted scorers; false: one of them has to see all rows.
 func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
@@ -46,140 +44,151 @@ func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
 	return list, true
 }
 
-// rated is a row with what its scores add up to.
-type rated struct {
-	row   table.Row
-	total int64
-}
-
-// pickBounded is the index's Pick where hosted scores are added.
-func (o *Outcome) pickBounded(scorers []profile.Scorer, passes func(table.Row) bool) (row table.Row, score int64, ties int) {
-	x := boundedSearch{Outcome: o, scorers: scorers, passes: passes, best: math.MinInt64, size: leastAsked}
+// pickHosted is the index's Pick where hosted plugins have a say; -1: no row passes, or
+// something failed.
+func (o *Outcome) pickHosted(scorers []profile.Scorer) (row table.Row, score int64, ties int) {
+	x := boundedSearch{Outcome: o, scorers: scorers, best: math.MinInt64 / 2, tied: o.engine.tied[:0]}
 	for _, s := range scorers {
 		x.most += maxScore * s.Weight
 	}
-	first, top, _ := o.view.index.Pick(o.drawSeed(), passes)
-	if first < 0 {
+	x.search()
+	if o.engine.tied = x.tied; len(x.tied) == 0 || o.hostedFailed() {
 		return -1, 0, 0
 	}
-	list := o.rowsFrom(top - x.most)
-	for len(list) > 0 && list[0].total+x.most >= x.best {
-		n := above(list, list[0].total-1)
-		if x.calls >= mostCalls {
-			x.ask(list[:above(list, x.best-x.most-1)])
-			break
-		}
-		if row, score := x.level(list[:n]); row >= 0 {
-			return row, score, n
-		}
-		if o.Rejected != nil {
-			return -1, 0, 0
-		}
-		list = list[n:]
-	}
-	if o.Rejected != nil {
-		return -1, 0, 0
-	}
-	isTied := map[table.Row]bool{}
-	for _, r := range x.tied {
-		isTied[r] = true
-	}
-	o.draw(x.tied, func(r table.Row) bool { return isTied[r] })
-	return o.Row, x.best, len(x.tied)
+	return x.tied[draw.Number(o.drawSeed()+1, len(x.tied))], x.best, max(x.ties, len(x.tied))
 }
 
-// rowsFrom lists the feasible rows with at least the total, the highest first.
-func (o *Outcome) rowsFrom(least int64) []rated {
-	list := o.engine.rated[:0]
-	index, groups := o.view.index, o.view.index.Groups()
-	for r, at := range index.FeasibleRows() {
-		if g := &groups[at]; g.Fits && g.Bonus+index.Score(r) >= least {
-			list = append(list, rated{r, g.Bonus + index.Score(r)})
-		}
-	}
-	o.engine.rated = list
-	slices.SortFunc(list, func(a, b rated) int { return cmp.Compare(b.total, a.total) })
-	return list
-}
+// hostedFailed tells whether a hosted plugin failed so far.
+func (o *Outcome) hostedFailed() bool { return o.Rejected != nil || o.hosted.failed }
 
 // boundedSearch is what is known of the rows that were asked about.
 type boundedSearch struct {
 	*Outcome
 	scorers []profile.Scorer
-	passes  func(table.Row) bool
 	most    int64 // that the hosted scores add up to
 	best    int64
-	tied    []table.Row // those with the best total
-	size    int         // of the next call
-	calls   int
+	tied    []table.Row // those with the best total; one of them where ties is more
+	ties    int
+}
+
+// search asks about rows until the best are known. It begins with a few, for which no list
+// is needed.
+func (x *boundedSearch) search() {
+	sample, top, ties := x.view.index.Sample(x.drawSeed(), leastAsked)
+	if len(sample) == 0 {
+		return
+	}
+	first := make([]ranking.Rated, len(sample))
+	for i, r := range sample {
+		first[i] = ranking.Rated{Row: r, Total: top}
+	}
+	if x.askDrawn(first, ties) || x.hostedFailed() {
+		return
+	}
+	list := x.engine.order.Of(x.view.index)
+	rest := slices.DeleteFunc(list[:ties], func(r ranking.Rated) bool { return slices.Contains(sample, r.Row) })
+	list = list[ties-copy(list[ties-len(rest):ties], rest):]
+	for size := leastAsked * growth; !x.hostedFailed(); size *= growth {
+		most := above(list, x.best-x.most-1)
+		if most == 0 {
+			return
+		}
+		if level := above(list, list[0].Total-1); size < level {
+			for i := range size {
+				at := i + draw.Number(x.drawSeed()+uint64(2+len(list)-i), level-i)
+				list[i], list[at] = list[at], list[i]
+			}
+			if x.askDrawn(list[:size], level) {
+				return
+			}
+			list = list[size:]
+			continue
+		}
+		n := above(list, list[min(size, most)-1].Total-1)
+		x.ask(list[:n])
+		list = list[n:]
+	}
+}
+
+// askDrawn asks about rows that were drawn among those with the same total so far. One
+// that gets all that there is to get is chosen at once where no row before has as much:
+// none after it can have more, and each that has as much might have come first.
+func (x *boundedSearch) askDrawn(rows []ranking.Rated, ties int) (chosen bool) {
+	total := rows[0].Total + x.most
+	sole := total > x.best
+	for _, r := range x.ask(rows) {
+		if sole && r.Total == total {
+			x.tied, x.ties = append(x.tied[:0], r.Row), ties
+			return true
+		}
+	}
+	return false
 }
 
 // above is how many rows at the front of the list have more than the total.
-func above(list []rated, total int64) int {
-	return sort.Search(len(list), func(i int) bool { return list[i].total <= total })
+func above(list []ranking.Rated, total int64) int {
+	return sort.Search(len(list), func(i int) bool { return list[i].Total <= total })
 }
 
-// ask asks about the rows that pass, and notes them; false where a plugin failed.
-func (x *boundedSearch) ask(list []rated) (some []rated, ok bool) {
-	x.calls++
-	some = slices.DeleteFunc(slices.Clone(list), func(r rated) bool { return !x.passes(r.row) })
-	if !x.addBounded(x.scorers, some) {
-		return nil, false
+// ask asks about the rows, and notes those that pass.
+func (x *boundedSearch) ask(rows []ranking.Rated) (passed []ranking.Rated) {
+	passed = x.passing(rows)
+	if len(passed) == 0 || !x.addBounded(x.scorers, passed) {
+		return nil
 	}
-	for _, r := range some {
-		x.note(r)
+	for _, r := range passed {
+		if r.Total > x.best {
+			x.best, x.tied = r.Total, x.tied[:0]
+		}
+		if r.Total == x.best {
+			x.tied = append(x.tied, r.Row)
+		}
 	}
-	return some, true
+	return passed
 }
 
-// level asks about rows that have the same total so far, in a random order. A row that
-// gets all that there is to get is chosen at once where no row before has as much:
-// none after it can have more, and each that has as much might have come first. -1:
-// there is none.
-func (x *boundedSearch) level(list []rated) (row table.Row, score int64) {
-	highest := list[0].total + x.most
-	sole := highest > x.best
-	for drawn := 0; drawn < len(list); x.size = min(2*x.size, mostInACall) {
-		from := drawn
-		drawn = min(len(list), drawn+x.size)
-		for i := from; i < drawn; i++ {
-			at := i + draw.Number(x.drawSeed()+uint64(i), len(list)-i)
-			list[i], list[at] = list[at], list[i]
+// passing asks the hosted filters about the rows, which fit otherwise, and moves those
+// that pass to the front.
+func (x *boundedSearch) passing(rows []ranking.Rated) []ranking.Rated {
+	e := x.engine
+	for k, f := range x.view.hostedFilters {
+		if f.skip {
+			continue
 		}
-		some, ok := x.ask(list[from:drawn])
-		if !ok {
-			return -1, 0
+		known := x.knownVerdicts(k)
+		e.asked = e.asked[:0]
+		for _, r := range rows {
+			if known[r.Row] == unasked {
+				e.asked = append(e.asked, r.Row)
+			}
 		}
-		if first := slices.IndexFunc(some, func(r rated) bool { return r.total == highest }); sole && first >= 0 {
-			return some[first].row, highest
+		x.noteVerdicts(k, e.asked)
+		passed := 0
+		for _, r := range rows {
+			if known[r.Row] == framework.Fits {
+				rows[passed] = r
+				passed++
+			}
 		}
+		rows = rows[:passed]
 	}
-	return -1, 0
-}
-
-// note keeps the rows with the best total.
-func (x *boundedSearch) note(r rated) {
-	if r.total > x.best {
-		x.best, x.tied = r.total, x.tied[:0]
-	}
-	if r.total == x.best {
-		x.tied = append(x.tied, r.row)
-	}
+	return rows
 }
 
 // addBounded adds the hosted scores of the rows to their totals; false where a plugin
 // fails, or scores out of range.
-func (o *Outcome) addBounded(scorers []profile.Scorer, list []rated) bool {
-	rows, out := make([]table.Row, len(list)), make([]int64, len(list))
+func (o *Outcome) addBounded(scorers []profile.Scorer, list []ranking.Rated) bool {
+	e := o.engine
+	e.asked, e.answers = resize(e.asked, len(list)), resize(e.answers, len(list))
 	for i := range list {
-		rows[i] = list[i].row
+		e.asked[i] = list[i].Row
 	}
 	for _, s := range scorers {
-		if !o.askHostedScores(s.Plugin, rows, out) {
+		if !o.askHostedScores(s.Plugin, e.asked, e.answers) {
 			return false
 		}
 		for i := range list {
-			list[i].total += s.Weight * out[i]
+			list[i].Total += s.Weight * e.answers[i]
 		}
 	}
 	return true

@@ -145,7 +145,7 @@ func (o *Outcome) choose() {
 	case v.keys.profile.Host != nil && !o.scoreHosted(): // hosted.go
 	case o.decidedByGroups():
 		o.scoreGroups()
-		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed(), nil)
+		o.Row, o.Score, o.Ties = v.index.Pick(o.drawSeed())
 	default:
 		o.scan() // scan.go
 	}

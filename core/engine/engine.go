@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -46,7 +47,10 @@ type Engine struct {
 	extremes      []extremes
 	counts        []framework.CellCount
 	verdicts      [][]framework.Verdict // room for those of hosted filters
-	rated         []rated               // room for the rows of a bounded search
+	order         ranking.Order         // room for the rows by their totals
+	asked         []table.Row           // room for what hosted plugins are asked and answer
+	answers       []int64
+	noted         []framework.Verdict
 
 	nominations uint64 // the revision up to which their terms are tracked
 	swept       uint64 // how often the table's terms were

@@ -17,6 +17,7 @@ import (
 // hosted is what the hosted plugins say in one decision.
 type hosted struct {
 	verdicts [][]framework.Verdict // by filter, then row; nil: none was asked
+	rejected int                   // rows that fit otherwise
 	failed   bool                  // a filter failed somewhere
 	first    ranking.Cause         // how it failed first, and where
 	firstAt  table.Row
@@ -112,11 +113,17 @@ func (e *Engine) verdictsFor(k int) []framework.Verdict {
 
 // noteVerdicts asks a hosted filter about rows.
 func (o *Outcome) noteVerdicts(k int, rows []table.Row) {
+	if len(rows) == 0 {
+		return
+	}
 	f, known := o.view.hostedFilters[k], o.knownVerdicts(k)
-	out := make([]framework.Verdict, len(rows))
+	out := resize(o.engine.noted, len(rows))
+	o.engine.noted = out
 	f.Filter(&f.in, rows, out)
 	for i, r := range rows {
-		known[r] = out[i]
+		if known[r] = out[i]; out[i] != framework.Fits && o.view.index.Fits(r) {
+			o.hosted.rejected++
+		}
 		if !o.hosted.failed && f.ErrorsFrom != 0 && out[i] >= f.ErrorsFrom {
 			o.hosted.failed, o.hosted.first, o.hosted.firstAt = true, ranking.Cause{Filter: f.position, Verdict: uint64(out[i])}, r
 		}
@@ -138,9 +145,7 @@ func (o *Outcome) askHostedFilters() {
 				rows = append(rows, r)
 			}
 		}
-		if len(rows) > 0 {
-			o.noteVerdicts(k, rows)
-		}
+		o.noteVerdicts(k, rows)
 	}
 }
 

@@ -34,7 +34,7 @@ func Example() {
 			g := &groups[i]
 			g.Fits, g.Bonus = true, map[int64]int64{'a': 100, 'b': 50}[g.Own(0)]
 		}
-		row, total, ties := index.Pick(1, nil)
+		row, total, ties := index.Pick(1)
 		fmt.Printf("row %d with %d, %d ties\n", row, total, ties)
 	}
 	pick()

@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -187,7 +188,7 @@ func (n *naive) pick(t *rapid.T) {
 	if len(tied) == 0 {
 		return
 	}
-	row, total, ties := n.index.Pick(uint64(seed), nil)
+	row, total, ties := n.index.Pick(uint64(seed))
 	if !tied[row] || total != best || ties != len(tied) {
 		t.Fatalf("picked row %d, total %d, %d ties; want one of %v with %d", row, total, ties, slices.Sorted(maps.Keys(tied)), best)
 	}
@@ -315,7 +316,7 @@ func TestListsAreBounded(t *testing.T) {
 			x.set(table.Row(r), int64(100-(round+r%3)%20))
 			if g := &x.groups[0]; r%8 == 0 {
 				g.Fits = true
-				x.Pick(uint64(r), nil)
+				x.Pick(uint64(r))
 				listed := 0
 				for _, list := range g.lists {
 					listed += len(list)
@@ -343,7 +344,7 @@ func TestTiesAreUniform(t *testing.T) {
 		x.groups[0].Fits = true
 		counts := make([]int, best)
 		for seed := range 100 * best {
-			row, _, ties := x.Pick(uint64(seed), nil)
+			row, _, ties := x.Pick(uint64(seed))
 			if ties != best {
 				t.Fatalf("%d ties, want %d", ties, best)
 			}
@@ -355,6 +356,53 @@ func TestTiesAreUniform(t *testing.T) {
 		}
 		if free := float64(best - 1); sum > free+4*math.Sqrt(2*free)+10 {
 			t.Errorf("%d ties: chi square %.0f", best, sum)
+		}
+	}
+}
+
+// The order has every row of the groups that fit once, the highest totals first, also
+// where totals are far apart.
+func TestOrderIsByTotal(t *testing.T) {
+	for _, apart := range []int64{1, 50, 2 * mostTotals} {
+		shared := &Combinations{}
+		shared.Resize(300)
+		x := New(Shape{Shared: shared, Own: 1, Highest: 100}, nil)
+		x.Resize(300)
+		found := &Answers{Filter: make([]int16, 300), Verdict: make([]uint64, 300), Score: make([]int64, 300)}
+		rows := make([]table.Row, 300)
+		for i := range rows {
+			rows[i] = table.Row(i)
+			x.Column(0)[i] = int64(i % 4)
+			found.Score[i] = int64(i * 37 % 101)
+			if i%5 == 0 {
+				found.Filter[i] = 1
+			} else {
+				shared.Set(rows[i], nil)
+			}
+		}
+		x.Reset(nil)
+		x.Update(rows, found)
+		x.Count()
+		groups, want := x.Groups(), map[Rated]bool{}
+		for i := range groups {
+			groups[i].Fits, groups[i].Bonus = groups[i].Own(0) != 3, apart*groups[i].Own(0)
+		}
+		for i := range rows {
+			if fits := i%5 != 0 && i%4 != 3; x.Fits(rows[i]) != fits {
+				t.Errorf("row %d: fits is not %v", i, fits)
+			} else if fits {
+				want[Rated{rows[i], found.Score[i] + apart*int64(i%4)}] = true
+			}
+		}
+		list := (&Order{}).Of(x)
+		if len(list) != len(want) || !slices.IsSortedFunc(list, func(a, b Rated) int { return cmp.Compare(b.Total, a.Total) }) {
+			t.Errorf("%d apart: %d rows of %d, or out of order", apart, len(list), len(want))
+		}
+		for _, r := range list {
+			if !want[r] {
+				t.Errorf("%d apart: %v is wrong, or there twice", apart, r)
+			}
+			delete(want, r)
 		}
 	}
 }

@@ -10,44 +10,28 @@ import (
 // Pick finds the highest total that a row of a group that Fits has, the number of
 // rows that have it (ties), and one of these rows. Each has the same chance; the
 // seed decides. Some group must fit and have rows.
-//
-// Where more than the index decides whether a row may be chosen, passes tells (nil:
-// every row passes). It is asked about rows of the highest total first, and about no
-// more than a draw among these needs, until a row passes; -1: none does. The ties are
-// those that the index knows of.
-func (x *Index) Pick(seed uint64, passes func(table.Row) bool) (row table.Row, total int64, ties int) {
-	if passes != nil {
-		return x.pickThat(seed, passes)
-	}
+func (x *Index) Pick(seed uint64) (row table.Row, total int64, ties int) {
 	total, ties = x.best()
-	return draw.Row(seed, ties, draw.Rows{
-		Candidates: len(x.states),
-		Candidate:  func(i int) table.Row { return table.Row(i) },
-		Tied:       func(r table.Row) bool { return x.hasTotal(r, total) },
-		Each:       func(f func(table.Row)) { x.eachBest(total, f) },
-	}), total, ties
+	return draw.Row(seed, ties, x.tied(total)), total, ties
 }
 
-func (x *Index) pickThat(seed uint64, passes func(table.Row) bool) (row table.Row, total int64, ties int) {
-	for total, ties = x.best(); ties > 0; total, ties = x.bestBelow(total) {
-		tied := func(r table.Row) bool { return x.hasTotal(r, total) && passes(r) }
-		row = draw.Row(seed, ties, draw.Rows{
-			Candidates: len(x.states),
-			Candidate:  func(i int) table.Row { return table.Row(i) },
-			Tied:       tied,
-			Each: func(f func(table.Row)) {
-				for r := range x.states {
-					if r := table.Row(r); tied(r) {
-						f(r)
-					}
-				}
-			},
-		})
-		if row >= 0 {
-			return row, total, ties
-		}
+// Sample draws n of the rows that Pick chooses from, or all if there are fewer, in a
+// random order.
+func (x *Index) Sample(seed uint64, n int) (rows []table.Row, total int64, ties int) {
+	total, ties = x.best()
+	if ties == 0 {
+		return nil, total, 0
 	}
-	return -1, 0, 0
+	return draw.Sample(seed, ties, n, x.tied(total)), total, ties
+}
+
+func (x *Index) tied(best int64) draw.Rows {
+	return draw.Rows{
+		Candidates: len(x.states),
+		Candidate:  func(i int) table.Row { return table.Row(i) },
+		Tied:       func(r table.Row) bool { return x.hasTotal(r, best) },
+		Each:       func(f func(table.Row)) { x.eachBest(best, f) },
+	}
 }
 
 // best is the highest total that rows of groups that fit have, and how many have it.
@@ -63,28 +47,6 @@ func (x *Index) best() (total int64, ties int) {
 			total, ties = sum, int(g.ties)
 		case sum == total:
 			ties += int(g.ties)
-		}
-	}
-	return total, ties
-}
-
-// bestBelow is best among the totals below the given one.
-func (x *Index) bestBelow(below int64) (total int64, ties int) {
-	total = math.MinInt64
-	for _, s := range x.states {
-		if !s.feasible() {
-			continue
-		}
-		g := &x.groups[s>>x.bits]
-		if !g.Fits {
-			continue
-		}
-		switch sum := g.Bonus + int64(x.scoreOf(s)); {
-		case sum >= below || sum < total:
-		case sum > total:
-			total, ties = sum, 1
-		default:
-			ties++
 		}
 	}
 	return total, ties

@@ -1,0 +1,86 @@
+package ranking
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Rated is a row with what its scores add up to.
+type Rated struct {
+	Row   table.Row
+	Total int64
+}
+
+// Order is room for a list of rows by their totals.
+type Order struct {
+	rows   []Rated
+	counts []int32
+	below  []int64 // by group: how much its bonus is below the highest total; -1: it does not fit
+}
+
+// mostTotals bounds the totals that are counted one by one.
+const mostTotals = 1 << 14
+
+// Of lists the rows of groups that fit, those with the highest totals first. The list is
+// good until the next one.
+func (o *Order) Of(x *Index) []Rated {
+	high, _ := x.best()
+	o.below = o.below[:0]
+	n, span := 0, int64(0)
+	for id := range x.groups {
+		g, below := &x.groups[id], int64(-1)
+		if g.Fits && g.Rows > 0 {
+			below = high - g.Bonus
+			n, span = n+g.Rows, max(span, below+1)
+		}
+		o.below = append(o.below, below)
+	}
+	o.rows = slices.Grow(o.rows[:0], n)[:n]
+	if span > mostTotals {
+		o.sort(x, high)
+	} else {
+		o.count(x, high, int(span))
+	}
+	return o.rows
+}
+
+// count lists the rows by how many have each total.
+func (o *Order) count(x *Index, high int64, totals int) {
+	o.counts = slices.Grow(o.counts[:0], totals)[:totals]
+	clear(o.counts)
+	bits, score := x.bits&31, rowState(1)<<x.bits-1
+	for _, s := range x.states {
+		if s.feasible() && o.below[s>>bits] >= 0 {
+			o.counts[o.below[s>>bits]-int64(s&score)]++
+		}
+	}
+	from := int32(0)
+	for i, n := range o.counts {
+		o.counts[i], from = from, from+n
+	}
+	for r, s := range x.states {
+		if s.feasible() && o.below[s>>bits] >= 0 {
+			below := o.below[s>>bits] - int64(s&score)
+			o.rows[o.counts[below]] = Rated{table.Row(r), high - below}
+			o.counts[below]++
+		}
+	}
+}
+
+func (o *Order) sort(x *Index, high int64) {
+	o.rows = o.rows[:0]
+	for r, s := range x.states {
+		if s.feasible() && o.below[s>>x.bits] >= 0 {
+			o.rows = append(o.rows, Rated{table.Row(r), high - o.below[s>>x.bits] + int64(x.scoreOf(s))})
+		}
+	}
+	slices.SortFunc(o.rows, func(a, b Rated) int { return cmp.Compare(b.Total, a.Total) })
+}
+
+// Fits tells whether the row is feasible and its group fits, if there are groups.
+func (x *Index) Fits(r table.Row) bool {
+	s := x.states[r]
+	return s.feasible() && (!x.Grouped || x.groups[s>>x.bits].Fits)
+}
