@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -42,11 +42,13 @@ type cycle struct {
 	snapshot *snapshot
 	left     time.Duration // for calls
 
-	statuses   []*decision.Status // that filters answered; a verdict is a place here
-	numbers    map[string]framework.Verdict
-	tried      *trial
-	postFilter *framework.PostFilterCall // while PostFilter plugins run
-	unwanted   error                     // why nobody waits for PreBind, if it had not begun then; guarded by Hosts.binding
+	statuses        []*decision.Status // that filters answered; a verdict is a place here
+	numbers         map[string]framework.Verdict
+	rejection       *fwk.Status // the last one that got a number
+	rejectionNumber framework.Verdict
+	tried           *trial
+	postFilter      *framework.PostFilterCall // while PostFilter plugins run
+	unwanted        error                     // why nobody waits for PreBind, if it had not begun then; guarded by Hosts.binding
 }
 
 var errCycleEnded = errors.New("the scheduling cycle has ended")
@@ -62,8 +64,8 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 }
 
 func (h *Host) newCycle(p *object.Pod) *cycle {
-	c := &cycle{host: h, pod: apiPod(p), object: p, state: newCycleState(), left: h.options.Timeout, numbers: map[string]framework.Verdict{}}
-	c.ctx, c.cancel = context.WithCancelCause(klog.NewContext(context.Background(), h.options.Logger))
+	c := &cycle{host: h, pod: apiPod(p), object: p, state: newCycleState(), left: h.options.Timeout}
+	c.ctx, c.cancel = context.WithCancelCause(h.logging)
 	return c
 }
 

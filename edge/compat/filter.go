@@ -76,22 +76,21 @@ func preFilterStatus(s *fwk.Status) *decision.Status {
 
 // filter asks the plugin about the nodes of rows.
 func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []framework.Verdict) {
-	statuses := make([]*fwk.Status, len(rows))
-	nodes, states := make([]*nodeInfo, len(rows)), make([]fwk.CycleState, len(rows))
+	x := c.host.room.of(len(rows))
 	for i, r := range rows {
 		if t.Node(r) == nil {
 			continue
 		}
 		var err error
-		if nodes[i], states[i], err = c.at(t, r); err != nil {
+		if x.nodes[i], x.states[i], err = c.at(t, r); err != nil {
 			c.failAll(err, out)
 			return
 		}
 	}
 	err := c.call("Filter", p.name, func() {
-		c.host.each(len(rows), func(i int) {
-			if nodes[i] != nil {
-				statuses[i] = p.filter.Filter(c.ctx, states[i], c.pod, nodes[i])
+		c.host.each(len(x.nodes), func(i int) {
+			if x.nodes[i] != nil {
+				x.statuses[i] = p.filter.Filter(c.ctx, x.states[i], c.pod, x.nodes[i])
 			}
 		})
 	})
@@ -99,9 +98,10 @@ func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []
 		c.failAll(err, out)
 		return
 	}
-	for i, s := range statuses {
+	for i, s := range x.statuses {
 		out[i] = c.verdict(s)
 	}
+	c.host.room.back(x)
 }
 
 func (c *cycle) failAll(err error, out []framework.Verdict) {
@@ -117,7 +117,10 @@ func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
 	case s.IsSuccess():
 		return framework.Fits
 	case s.IsRejected():
-		return c.number(s.Code().String()+"\x00"+strings.Join(s.Reasons(), "\x00"), 0, statusOf(s))
+		if last := c.rejection; last == nil || s.Code() != last.Code() || !slices.Equal(s.Reasons(), last.Reasons()) {
+			c.rejection, c.rejectionNumber = s, c.number(s.Code().String()+"\x00"+strings.Join(s.Reasons(), "\x00"), 0, statusOf(s))
+		}
+		return c.rejectionNumber
 	}
 	err := s.AsError()
 	if err == nil {
@@ -129,6 +132,9 @@ func (c *cycle) verdict(s *fwk.Status) framework.Verdict {
 func (c *cycle) number(key string, from framework.Verdict, s *decision.Status) framework.Verdict {
 	v, known := c.numbers[key]
 	if !known {
+		if c.numbers == nil {
+			c.numbers = map[string]framework.Verdict{}
+		}
 		c.statuses = append(c.statuses, s)
 		v = from + framework.Verdict(len(c.statuses))
 		c.numbers[key] = v

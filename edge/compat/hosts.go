@@ -69,6 +69,8 @@ type Hosts struct {
 	machine     *machine.Machine // for questions only
 	loop        Loop
 	questions   chan *question
+	logging     context.Context // has the logger
+	room        room            // for what filters and scores answer
 	snapshots   snapshots
 	workers     workers
 	hangs       hangs
@@ -102,6 +104,7 @@ func New(o Options) *Hosts {
 	}
 	o.Parallelism = max(o.Parallelism, 1)
 	h := &Hosts{options: o, profiles: map[string]*Host{}, questions: make(chan *question), watched: map[string]bool{},
+		logging:     klog.NewContext(context.Background(), o.Logger),
 		hangs:       hangs{pods: map[types.UID]hang{}, plugins: map[string]int{}},
 		binding:     running{pods: map[types.UID]*preBinding{}},
 		postBinds:   make(chan func(), postBindLimit),
@@ -161,8 +164,7 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 			native, err = nil, fmt.Errorf("its factory panicked: %v", r)
 		}
 	}()
-	ctx := klog.NewContext(context.Background(), h.options.Logger)
-	pl, err := make(ctx, args, &handle{h})
+	pl, err := make(h.logging, args, &handle{h})
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +172,7 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 		return nil, fmt.Errorf("its factory returned no plugin")
 	}
 	hosted := newHostedPlugin(name, pl)
-	native, err = h.adapt(ctx, hosted)
+	native, err = h.adapt(h.logging, hosted)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 )
 
@@ -30,6 +31,9 @@ type nodeInfo struct {
 	features     ndf.FeatureSet
 	generation   int64
 	changed      func() // tells the snapshot of a change; nil: it is a plugin's own
+
+	object        *object.Node // what a snapshot made it of
+	imageRevision uint64       // of the table, by which the images are
 
 	once  sync.Once // for what follows
 	ports fwk.HostPortInfo
@@ -213,5 +217,5 @@ func allocatableOf(node *v1.Node) *amounts {
 	a := amountsOf(resource.FromList(node.Status.Allocatable))
 	pods := node.Status.Allocatable[v1.ResourcePods]
 	a.pods = int(resource.Whole(pods))
-	return a
+	return &a
 }

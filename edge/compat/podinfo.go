@@ -39,8 +39,9 @@ func newPodInfo(p *object.Pod, node string) *podInfo {
 		assumed.Status.NodeAllocatableResourceClaimStatuses = p.FromDevices
 		pod = &assumed
 	}
+	usage := amountsOf(p.Demand.Usage)
 	return &podInfo{pod: pod, object: p, resources: fwk.PodResource{
-		Resource: amountsOf(p.Demand.Usage), Non0CPU: p.Demand.NonZero.MilliCPU, Non0Mem: p.Demand.NonZero.Memory,
+		Resource: &usage, Non0CPU: p.Demand.NonZero.MilliCPU, Non0Mem: p.Demand.NonZero.Memory,
 	}}
 }
 

@@ -56,8 +56,8 @@ func (a *amounts) clone() *amounts {
 	return &c
 }
 
-func amountsOf(v resource.Vector) *amounts {
-	a := &amounts{milliCPU: v.MilliCPU, memory: v.Memory, ephemeralStorage: v.EphemeralStorage}
+func amountsOf(v resource.Vector) amounts {
+	a := amounts{milliCPU: v.MilliCPU, memory: v.Memory, ephemeralStorage: v.EphemeralStorage}
 	for _, s := range v.Scalars {
 		a.setScalar(s.Name, s.Value)
 	}

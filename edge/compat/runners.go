@@ -150,16 +150,16 @@ func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod 
 		if state.GetSkipScorePlugins().Has(p.name) {
 			continue
 		}
-		list := make(fwk.NodeScoreList, len(nodes))
-		if err := c.scoreNodes(state, p, nodes, list); err != nil {
+		scores := make([]int64, len(nodes))
+		if err := c.scoreNodes(state, p, func(i int) fwk.NodeInfo { return nodes[i] }, scores); err != nil {
 			return nil, fwk.AsStatus(err)
 		}
-		for i, s := range list {
-			if s.Score < fwk.MinScore || s.Score > fwk.MaxScore {
+		for i, score := range scores {
+			if score < fwk.MinScore || score > fwk.MaxScore {
 				return nil, fwk.AsStatus(fmt.Errorf("applying score defaultWeights on Score plugins: plugin %q returns an invalid score %v, it should in the range of [%v, %v] after normalizing",
-					p.name, s.Score, fwk.MinScore, fwk.MaxScore))
+					p.name, score, fwk.MinScore, fwk.MaxScore))
 			}
-			weighted := s.Score * h.weights[p.name]
+			weighted := score * h.weights[p.name]
 			out[i].Scores = append(out[i].Scores, fwk.PluginScore{Name: p.name, Score: weighted})
 			out[i].TotalScore += weighted
 		}

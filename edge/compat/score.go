@@ -63,30 +63,35 @@ func errorOf(s *fwk.Status) error {
 
 // score asks for the final scores of all feasible nodes.
 func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decision.Status {
-	var failed error
-	nodes, list := c.infos(feasible), make(fwk.NodeScoreList, len(feasible))
-	err := c.call("Score", p.name, func() { failed = c.scoreNodes(c.state, p, nodes, list) })
-	if err != nil {
-		failed = fmt.Errorf("running Score plugins: %w", err)
+	x := c.host.room.of(len(feasible))
+	for i, r := range feasible {
+		x.nodes[i] = c.snapshot.at(r)
 	}
+	var failed error
+	err := c.call("Score", p.name, func() {
+		failed = c.scoreNodes(c.state, p, func(i int) fwk.NodeInfo { return x.nodes[i] }, x.scores)
+	})
+	if err != nil {
+		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Score plugins: %w", err)}
+	}
+	copy(out, x.scores)
+	c.host.room.back(x)
 	if failed != nil {
 		return &decision.Status{Code: decision.Error, Err: failed}
-	}
-	for i := range list {
-		out[i] = list[i].Score
 	}
 	return nil
 }
 
-// scoreNodes is Score and NormalizeScore, in v1.36's words where one fails.
-func (c *cycle) scoreNodes(state fwk.CycleState, p *hostedPlugin, nodes []fwk.NodeInfo, list fwk.NodeScoreList) error {
+// scoreNodes is Score and NormalizeScore for as many nodes as there is room for scores,
+// in v1.36's words where one fails.
+func (c *cycle) scoreNodes(state fwk.CycleState, p *hostedPlugin, node func(int) fwk.NodeInfo, scores []int64) error {
 	var failed atomic.Pointer[fwk.Status] // any of them
-	c.host.each(len(nodes), func(i int) {
-		n, status := p.score.Score(c.ctx, state, c.pod, nodes[i])
+	c.host.each(len(scores), func(i int) {
+		n, status := p.score.Score(c.ctx, state, c.pod, node(i))
 		if !status.IsSuccess() {
 			failed.Store(status)
 		}
-		list[i] = fwk.NodeScore{Name: nodes[i].Node().Name, Score: n}
+		scores[i] = n
 	})
 	if status := failed.Load(); status != nil {
 		return fmt.Errorf("running Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
@@ -95,8 +100,15 @@ func (c *cycle) scoreNodes(state fwk.CycleState, p *hostedPlugin, nodes []fwk.No
 	if x == nil {
 		return nil
 	}
+	list := make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
+	for i, score := range scores {
+		list[i] = fwk.NodeScore{Name: node(i).Node().Name, Score: score}
+	}
 	if status := x.NormalizeScore(c.ctx, state, c.pod, list); !status.IsSuccess() {
 		return fmt.Errorf("running Normalize on Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
+	}
+	for i := range scores {
+		scores[i] = list[i].Score
 	}
 	return nil
 }

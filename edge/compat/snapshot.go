@@ -17,7 +17,7 @@ import (
 // snapshot is the cluster at the start of a cycle. It is immutable, and shares with
 // the one before all that did not change.
 type snapshot struct {
-	chunks [][]*nodeInfo // by row; nil: no node
+	chunks []*chunk // by row
 	rows   map[string]table.Row
 	live   int
 
@@ -27,6 +27,9 @@ type snapshot struct {
 
 // chunkRows is how many rows are copied where one of them changes.
 const chunkRows = 128
+
+// chunk is the nodes of rows that follow each other; nil: no node.
+type chunk [chunkRows]*nodeInfo
 
 func (s *snapshot) at(r table.Row) *nodeInfo {
 	if c := int(r) / chunkRows; c < len(s.chunks) {
@@ -96,14 +99,15 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 func (l *snapshots) next(old *snapshot, t *table.Table, rows []table.Row) *snapshot {
 	s := &snapshot{chunks: slices.Clone(old.chunks), rows: old.rows, live: old.live}
 	for len(s.chunks)*chunkRows < t.Rows() {
-		s.chunks = append(s.chunks, make([]*nodeInfo, chunkRows))
+		s.chunks = append(s.chunks, &chunk{})
 	}
 	copied := make([]bool, len(s.chunks))
 	named := false
 	for _, r := range rows {
 		c, i := int(r)/chunkRows, int(r)%chunkRows
 		if !copied[c] {
-			s.chunks[c], copied[c] = slices.Clone(s.chunks[c]), true
+			of := *s.chunks[c]
+			s.chunks[c], copied[c] = &of, true
 		}
 		was := s.chunks[c][i]
 		is := l.nodeAt(t, r, was)
@@ -128,32 +132,66 @@ func (l *snapshots) nodeAt(t *table.Table, r table.Row, was *nodeInfo) *nodeInfo
 	if node == nil {
 		return nil
 	}
-	n := &nodeInfo{requested: &amounts{}, nonZero: &amounts{}, generation: int64(t.Revision())}
-	n.changed = func() {
-		l.touchMu.Lock()
-		defer l.touchMu.Unlock()
-		l.touched = append(l.touched, r)
-	}
-	api := apiNode(node)
-	n.node, n.allocatable, n.features = api, amountsOf(node.Allocatable), ndf.DefaultFramework.TryMap(node.Features)
+	sums := &[3]amounts{2: amountsOf(node.Allocatable)}
+	n := &nodeInfo{object: node, requested: &sums[0], nonZero: &sums[1], allocatable: &sums[2], generation: int64(t.Revision())}
 	n.allocatable.pods = int(node.AllowedPods)
-	n.images = imagesOf(t, node)
-	known := map[*object.Pod]fwk.PodInfo{}
 	if was != nil {
-		for _, p := range was.pods {
-			if info, ok := p.(*podInfo); ok {
-				known[info.object] = info
-			}
-		}
+		n.changed = was.changed
+	} else {
+		n.changed = func() { l.touch(r) }
 	}
-	for _, pl := range t.Pods(r) {
-		info := known[pl.Pod]
-		if info == nil {
-			info = newPodInfo(pl.Pod, node.Name)
+	n.node = apiNode(node)
+	if n.imageRevision = t.ImageRevision(); was != nil && was.object == node && was.imageRevision == n.imageRevision {
+		n.features, n.images = was.features, was.images
+	} else {
+		n.features, n.images = ndf.DefaultFramework.TryMap(node.Features), imagesOf(t, node)
+	}
+	placed := t.Pods(r)
+	n.pods = make([]fwk.PodInfo, 0, len(placed))
+	var known map[*object.Pod]*podInfo
+	for i, pl := range placed {
+		info := was.podAt(i)
+		if info == nil || info.object != pl.Pod {
+			if known == nil {
+				known = was.podInfos()
+			}
+			if info = known[pl.Pod]; info == nil {
+				info = newPodInfo(pl.Pod, node.Name)
+			}
 		}
 		n.add(info)
 	}
 	return n
+}
+
+// touch notes that a plugin changed the row's node.
+func (l *snapshots) touch(r table.Row) {
+	l.touchMu.Lock()
+	defer l.touchMu.Unlock()
+	l.touched = append(l.touched, r)
+}
+
+// podAt is the node's i-th pod, nil where there is none that a snapshot made.
+func (n *nodeInfo) podAt(i int) *podInfo {
+	if n == nil || i >= len(n.pods) {
+		return nil
+	}
+	info, _ := n.pods[i].(*podInfo)
+	return info
+}
+
+// podInfos are the node's pods that a snapshot made.
+func (n *nodeInfo) podInfos() map[*object.Pod]*podInfo {
+	known := map[*object.Pod]*podInfo{}
+	if n == nil {
+		return known
+	}
+	for i := range n.pods {
+		if info := n.podAt(i); info != nil {
+			known[info.object] = info
+		}
+	}
+	return known
 }
 
 func apiNode(n *object.Node) *v1.Node {
