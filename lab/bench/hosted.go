@@ -164,6 +164,8 @@ type HostedOptions struct {
 	Budget time.Duration
 	Runs   int
 	Output string
+	// CPUProfile is the file for a CPU profile of Berth's last turn, "" for none.
+	CPUProfile string
 }
 
 func newHostedCommand() *cobra.Command {
@@ -209,6 +211,7 @@ signed-...        the same with SignPod`,
 	flags.DurationVar(&o.Budget, "budget", 3*time.Second, "longest time of decisions in a turn")
 	flags.IntVar(&o.Runs, "runs", 1, "number of turns of each scheduler; the median counts")
 	flags.StringVarP(&o.Output, "output", "o", "table", "output format: table or json")
+	flags.StringVar(&o.CPUProfile, "cpuprofile", "", "write a CPU profile of Berth's last turn to this file")
 	return command
 }
 
@@ -219,7 +222,11 @@ func Hosted(ctx context.Context, o HostedOptions, say func(string, ...any)) ([]P
 		at := &scaleCase{Nodes: o.Nodes, Pattern: InTurn, Pods: o.Pods, Budget: o.Budget, Hosted: kind}
 		schedulers := []string{Berth, KubeScheduler}
 		runs, err := rounds(ctx, schedulers, o.Runs, func(scheduler string, _ int) turn {
-			return turn{Scheduler: scheduler, Scale: at}
+			t := turn{Scheduler: scheduler, Scale: at}
+			if scheduler == Berth {
+				t.CPUProfile = o.CPUProfile
+			}
+			return t
 		}, func(_ int, p Point) { say("%s, %s: %.2f µs a decision", kind, p.Scheduler, p.Micros) })
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", kind, err)
