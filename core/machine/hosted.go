@@ -137,6 +137,18 @@ func (m *Machine) WaitingPods() []WaitingPod {
 // NominatedTo lists the pods nominated to the node.
 func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
 
+// AllocatedClaims lists the claims that have devices, or are to have them once what is
+// decided is written. Read only.
+func (m *Machine) AllocatedClaims() []*object.ResourceClaim {
+	var list []*object.ResourceClaim
+	for _, o := range m.table.Objects(object.ResourceClaims) {
+		if c, ok := o.(*object.ResourceClaim); ok && c.Allocation() != nil {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // TryFit runs the filters of a profile, except for hosted ones, for the pod on a node
 // while the pods that are listed, and no others, are placed there. nil: the pod fits.
 // The pod may name another scheduler.

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -9,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/berth-scheduler/berth/core/object"
 )
 
-// claims shows ResourceClaims to plugins, with what plugins assume of them. Berth's
-// own allocations that are not written yet are not in it.
+// claims shows ResourceClaims to plugins, with what plugins assume of them. What Berth
+// itself has allocated, and the API does not show, is about to be written.
 type claims struct{ *Hosts }
 
 // assumptions are what plugins told of claims.
@@ -83,23 +86,44 @@ func (c claims) GatherAllocatedState() (*structured.AllocatedState, error) {
 	if err != nil {
 		return nil, err
 	}
+	own, err := c.own()
+	if err != nil {
+		return nil, err
+	}
 	state := &structured.AllocatedState{
 		AllocatedDevices: sets.New[structured.DeviceID](), AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
 		AggregatedCapacity: structured.NewConsumedCapacityCollection(),
 	}
 	for _, claim := range list {
 		allocation := claim.Status.Allocation
-		if pending := c.GetPendingAllocation(claim.UID); pending != nil {
+		if pending := c.pendingOfPlugins(claim.UID); pending != nil {
 			allocation = pending
 		}
-		if allocation == nil {
-			continue
-		}
-		for i := range allocation.Devices.Results {
-			note(state, &allocation.Devices.Results[i])
+		if allocation != nil {
+			own = slices.DeleteFunc(own, func(o *object.ResourceClaim) bool { return o.UID == claim.UID })
+			noteAll(state, allocation)
 		}
 	}
+	for _, claim := range own {
+		noteAll(state, claim.Allocation())
+	}
 	return state, nil
+}
+
+// own are the claims that have devices as Berth knows them: also claims that it is about
+// to write, or to make.
+func (c claims) own() (list []*object.ResourceClaim, err error) {
+	if c.machine == nil {
+		return nil, nil
+	}
+	err = c.ask(func() { list = c.machine.AllocatedClaims() })
+	return list, err
+}
+
+func noteAll(state *structured.AllocatedState, a *resourcev1.AllocationResult) {
+	for i := range a.Devices.Results {
+		note(state, &a.Devices.Results[i])
+	}
 }
 
 func note(state *structured.AllocatedState, r *resourcev1.DeviceRequestAllocationResult) {
@@ -134,6 +158,28 @@ func (c claims) SignalClaimPendingAllocation(uid types.UID, claim *resourcev1.Re
 
 // GetPendingAllocation is what is about to be written, nil for nothing.
 func (c claims) GetPendingAllocation(uid types.UID) *resourcev1.AllocationResult {
+	if pending := c.pendingOfPlugins(uid); pending != nil {
+		return pending
+	}
+	own, err := c.own()
+	if err != nil {
+		return nil
+	}
+	for _, claim := range own {
+		if claim.UID == uid && !c.shown(claim) {
+			return claim.Allocation()
+		}
+	}
+	return nil
+}
+
+// shown tells whether the API shows that the claim has devices.
+func (c claims) shown(claim *object.ResourceClaim) bool {
+	now, err := c.Get(claim.Namespace, claim.Name)
+	return err == nil && now.UID == claim.UID && now.Status.Allocation != nil
+}
+
+func (c claims) pendingOfPlugins(uid types.UID) *resourcev1.AllocationResult {
 	l := &c.assumptions
 	l.mu.Lock()
 	defer l.mu.Unlock()
