@@ -16,6 +16,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/extender"
 )
 
 // PluginFactory makes a plugin that is written against
@@ -93,7 +94,11 @@ func (o *options) newHosts(c *config.Config, api *rest.Config) (*compat.Hosts, e
 	utilruntime.ReallyCrash = false
 	options := compat.Options{Logger: klog.Background(), Config: api, Timeout: o.hosted.timeout, Parallelism: int(*c.Parallelism),
 		DeviceTaintRules: o.gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: o.gates.Enabled("DRAConsumableCapacity")}
-	var err error
+	extenders, err := extender.New(c.Extenders)
+	if err != nil {
+		return nil, err
+	}
+	options.Extenders = extenders.Hosted()
 	if options.Client, err = kubernetes.NewForConfig(api); err != nil {
 		return nil, err
 	}
