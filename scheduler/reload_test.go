@@ -92,13 +92,19 @@ func TestReloads(t *testing.T) {
 	}
 }
 
-// A scheduler with hosted plugins takes over no configuration, not even a good one.
+// A scheduler with hosted plugins takes over no configuration, not even one that changes
+// the arguments of such a plugin alone. It says what to do.
 func TestReloadWithHostedPlugins(t *testing.T) {
 	path := configFile(t, "")
 	o := parsed(t, "--config="+path)
 	WithPlugin("P", func(context.Context, runtime.Object, framework.Handle) (framework.Plugin, error) { return nil, nil })(o)
-	_, _, err := o.maker([]byte(header + "profiles: [{schedulerName: b}]"))()
-	if err == nil || !strings.Contains(err.Error(), "restart the scheduler") {
-		t.Errorf("got %v", err)
+	for _, text := range []string{
+		"profiles: [{schedulerName: b}]",
+		"profiles: [{schedulerName: d, pluginConfig: [{name: P, args: {n: 2}}], plugins: {filter: {enabled: [{name: P}]}}}]",
+	} {
+		_, _, err := o.maker([]byte(header + text))()
+		if err == nil || !strings.Contains(err.Error(), "plugins written against kube-scheduler's framework") || !strings.Contains(err.Error(), "restart the scheduler") {
+			t.Errorf("%s: got %v", text, err)
+		}
 	}
 }
