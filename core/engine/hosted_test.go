@@ -198,3 +198,88 @@ func TestBoundedSearchIsFull(t *testing.T) {
 		}
 	}
 }
+
+// Each of the nodes with the best total is chosen as often as the others, whether it takes
+// a sample, a part of a level or all nodes to find one.
+func TestHostedDrawIsFair(t *testing.T) {
+	const best, rounds = 4, 2000
+	for _, tc := range []struct {
+		name         string
+		nodes        int // of the highest total without the hosted plugin
+		reject       bool
+		score, below int64 // of the best, and of the others
+	}{
+		{"most are best: the sample has one", 8, true, 0, 0},
+		{"few of many pass", 400, true, 0, 0},
+		{"few of many get all there is", 400, false, 100, 10},
+		{"few of many get the most, but not all", 400, false, 60, 10},
+		{"few get the most", 30, false, 60, 10},
+	} {
+		judge := &rule{name: "judge", hosted: true, weight: 1, explain: always(decision.Unschedulable, "no")}
+		if tc.reject {
+			judge.reject = func(_ *object.Pod, at site) framework.Verdict { return when(at.node.Labels["best"] == "") }
+		} else {
+			judge.score = func(_ *object.Pod, at site) int64 {
+				if at.node.Labels["best"] != "" {
+					return tc.score
+				}
+				return tc.below
+			}
+		}
+		p := buildProfile([]*rule{judge})
+		tb := table.New()
+		for i := range tc.nodes {
+			labels := map[string]string{}
+			if i*best/tc.nodes != (i-1)*best/tc.nodes || i == 0 {
+				labels["best"] = "yes"
+			}
+			tb.SetNode(newNode(fmt.Sprintf("n%03d", i), labels, 1000, 1000))
+		}
+		chosen := map[table.Row]int{}
+		e := New(tb, seed, 1)
+		for i := range rounds {
+			o := e.Decide(For(p, newPod(fmt.Sprint("p", i), nil, 0, 0)), nil)
+			if o.Row < 0 || tb.Node(o.Row).Labels["best"] == "" {
+				t.Fatalf("%s: row %d", tc.name, o.Row)
+			}
+			chosen[o.Row]++
+		}
+		for r, times := range chosen {
+			if len(chosen) != best || times < rounds/best*8/10 || times > rounds/best*12/10 {
+				t.Errorf("%s: row %d was chosen %d times of %d", tc.name, r, times, rounds)
+			}
+		}
+	}
+}
+
+// However many nodes a hosted score has to be asked about, it takes few calls.
+func TestHostedScoreIsAskedInFewCalls(t *testing.T) {
+	calls, asked := 0, map[string]int{}
+	rate := &rule{name: "rate", hosted: true, weight: 1, score: func(_ *object.Pod, at site) int64 {
+		asked[at.node.Name]++
+		return 10
+	}}
+	rank := &rule{name: "rank", locality: framework.NodeOnly, weight: 1, score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }}
+	p := buildProfile([]*rule{rate, rank})
+	for _, s := range p.Score {
+		if ask := s.ScoreRows; ask != nil {
+			s.ScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
+				calls++
+				return ask(in, rows, out)
+			}
+		}
+	}
+	tb := table.New()
+	for i := range 3000 {
+		tb.SetNode(newNode(fmt.Sprintf("n%04d", i), map[string]string{"rank": fmt.Sprint(i % 50)}, 1000, 1000))
+	}
+	o := New(tb, seed, 1).Decide(For(p, newPod("p", nil, 0, 0)), nil)
+	if o.Score != 59 || calls > 5 {
+		t.Errorf("score %d, %d calls", o.Score, calls)
+	}
+	for name, times := range asked {
+		if times > 1 {
+			t.Fatalf("%s was asked about %d times", name, times)
+		}
+	}
+}
