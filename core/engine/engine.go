@@ -51,6 +51,7 @@ type Engine struct {
 	asked         []table.Row           // room for what hosted plugins are asked and answer
 	answers       []int64
 	noted         []framework.Verdict
+	scores        [][]int64 // room for those of hosted scorers
 
 	nominations uint64 // the revision up to which their terms are tracked
 	swept       uint64 // how often the table's terms were

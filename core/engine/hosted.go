@@ -111,6 +111,17 @@ func (e *Engine) verdictsFor(k int) []framework.Verdict {
 	return e.verdicts[k]
 }
 
+// scoresFor is room for a score of each row, 0 so far: the room that the decision before
+// had.
+func (e *Engine) scoresFor(k int) []int64 {
+	for len(e.scores) <= k {
+		e.scores = append(e.scores, nil)
+	}
+	e.scores[k] = resize(e.scores[k], e.table.Rows())
+	clear(e.scores[k])
+	return e.scores[k]
+}
+
 // noteVerdicts asks a hosted filter about rows.
 func (o *Outcome) noteVerdicts(k int, rows []table.Row) {
 	if len(rows) == 0 {
@@ -174,7 +185,7 @@ func (o *Outcome) scoreHosted() bool {
 			return false
 		}
 	}
-	h.bonus = make([]int64, t.Rows())
+	h.bonus = o.engine.scoresFor(0)
 	for _, s := range p.Score {
 		if s.ScoreRows != nil && !skipped[s.Plugin] && !o.addHostedScores(s.Plugin, s.Weight, rows) {
 			return false
@@ -194,11 +205,12 @@ func (o *Outcome) hasHostedScores() bool {
 }
 
 func (o *Outcome) addHostedScores(pl *framework.Plugin, weight int64, rows []table.Row) bool {
-	out := make([]int64, len(rows))
-	if !o.askHostedScores(pl, rows, out) {
+	e := o.engine
+	out := resize(e.answers, len(rows))
+	if e.answers = out; !o.askHostedScores(pl, rows, out) {
 		return false
 	}
-	scores := hostedScores{plugin: pl.Name, weight: weight, byRow: make([]int64, o.engine.table.Rows())}
+	scores := hostedScores{plugin: pl.Name, weight: weight, byRow: e.scoresFor(1 + len(o.hosted.scores))}
 	for i, r := range rows {
 		scores.byRow[r] = out[i]
 		o.hosted.bonus[r] += weight * out[i]

@@ -86,23 +86,25 @@ func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decis
 // in v1.36's words where one fails.
 func (c *cycle) scoreNodes(state fwk.CycleState, p *hostedPlugin, node func(int) fwk.NodeInfo, scores []int64) error {
 	var failed atomic.Pointer[fwk.Status] // any of them
+	x, list := p.score.ScoreExtensions(), fwk.NodeScoreList(nil)
+	if x != nil {
+		list = make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
+	}
 	c.host.each(len(scores), func(i int) {
-		n, status := p.score.Score(c.ctx, state, c.pod, node(i))
+		n := node(i)
+		score, status := p.score.Score(c.ctx, state, c.pod, n)
 		if !status.IsSuccess() {
 			failed.Store(status)
 		}
-		scores[i] = n
+		if scores[i] = score; x != nil {
+			list[i] = fwk.NodeScore{Name: n.Node().Name, Score: score}
+		}
 	})
 	if status := failed.Load(); status != nil {
 		return fmt.Errorf("running Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
 	}
-	x := p.score.ScoreExtensions()
 	if x == nil {
 		return nil
-	}
-	list := make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
-	for i, score := range scores {
-		list[i] = fwk.NodeScore{Name: node(i).Node().Name, Score: score}
 	}
 	if status := x.NormalizeScore(c.ctx, state, c.pod, list); !status.IsSuccess() {
 		return fmt.Errorf("running Normalize on Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
