@@ -70,7 +70,7 @@ func Hosted(names ...string) Start {
 
 // hostedSide is a side without a cluster so far.
 func hostedSide(ctx context.Context, w generate.World, names []string) (*berth, error) {
-	if strings.Contains(w.Config, generate.ExtenderAddress) { // Handle.Extenders is empty
+	if strings.Contains(w.Config, generate.ExtenderAddress) { // the hosts here have no extenders
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "DefaultPreemption" })
 	}
 	h := newHosting(ctx)
