@@ -41,7 +41,7 @@ when the first run again.
                             taint=KEY=VALUE:EFFECT,example.com/gpu=4), or both
                             (like=node-1,zone=c)
   scale WORKLOAD=NUMBER...  such as deployment/web=5 or shop/statefulset/db=3
-  apply FILE...             create or replace what the files hold
+  apply FILE...             create or replace what the files (-: standard input) hold
   priority POD=VALUE...     a number or a PriorityClass; WORKLOAD=VALUE for all its pods
   evict POD...              evict pods, or all pods of a WORKLOAD
 
@@ -106,7 +106,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 		w.AttemptDone(d)
 		progress.decided()
 	}
-	result, err := whatif.Run(set, in, changes, whatif.Options{IgnoreBudgets: s.ignoreBudgets})
+	result, err := whatif.Run(set, in, changes, whatif.Options{IgnoreBudgets: s.ignoreBudgets, Stdin: stdin})
 	progress.done()
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ func TestWhatIfInvalid(t *testing.T) {
 	for words, want := range map[string]string{
 		"drane node-3":                   `"drane" is no change; did you mean drain?; changes are drain, cordon, `,
 		"drain":                          "drain: NODE... is missing",
+		"apply -f":                       "apply: FILE..., without -f, is missing",
 		"drain nod-3":                    "drain: no node is called nod-3; did you mean node-3?",
 		"remove pool=old":                "remove: no node has the label pool=old",
 		"lose-zone c":                    "lose-zone: no node is in zone c; zones are a, b",
@@ -65,11 +66,33 @@ func TestWhatIfInvalid(t *testing.T) {
 		"apply nowhere.yaml":             "apply: nowhere.yaml: no such file or directory",
 	} {
 		t.Run(words, func(t *testing.T) {
-			code, out, errs := berth("", append([]string{"what-if", "-f", "testdata/zones.yaml"}, strings.Fields(words)...)...)
+			args := append([]string{"what-if", "-f", "testdata/zones.yaml"}, strings.Fields(words)...)
+			if words == "apply -f" { // the flag takes the file
+				args = append(args, "testdata/big-pods.yaml")
+			}
+			code, out, errs := berth("", args...)
 			if code != exitInvalid || out != "" || !strings.HasPrefix(errs, "berth: "+want) || strings.Count(errs, "\n") != 1 {
 				t.Errorf("exit status %d, stdout %q, stderr %q, want %q", code, out, errs, want)
 			}
 		})
+	}
+}
+
+// What is applied may come from standard input, which can be read once.
+func TestWhatIfAppliesStdin(t *testing.T) {
+	pods, err := os.ReadFile("testdata/big-pods.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const change = "what-if -f testdata/zones.yaml apply "
+	_, want, _ := berth("", strings.Fields(change+"testdata/big-pods.yaml")...)
+	if status, out, _ := berth(string(pods), strings.Fields(change+"-")...); status != exitUnplaced || out != strings.ReplaceAll(want, "apply testdata/big-pods.yaml", "apply -") {
+		t.Errorf("%d %q, want %q", status, out, want)
+	}
+	for _, call := range []string{change + "- -", "what-if -f - apply -", "why -f - -f - big-1"} {
+		if status, out, errs := berth(string(pods), strings.Fields(call)...); status != exitInvalid || out != "" || !strings.Contains(errs, "standard input: is read already") {
+			t.Errorf("%s: %d %q %q", call, status, out, errs)
+		}
 	}
 }
 

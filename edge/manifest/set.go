@@ -68,7 +68,8 @@ type Set struct {
 	// writer likes; what it returns is called when that is over.
 	Reading func(name string) (over func())
 
-	most      int64             // bytes of a file or a stream
+	most      int64 // bytes of a file or a stream
+	stdinRead bool
 	written   map[string][]byte // by kind and key
 	classes   decode.PriorityClasses
 	templates map[string]*resourcev1.ResourceClaimTemplate // by namespace/name

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,10 @@ const mostBytes = 2 << 30
 // those below it) in name order, or standard input ("-").
 func (s *Set) open(path string, stdin io.Reader) ([]source, error) {
 	if path == "-" {
+		if s.stdinRead {
+			return nil, errors.New("standard input: is read already; give it once")
+		}
+		s.stdinRead = true
 		defer s.reading("standard input")()
 		src, err := s.all("standard input", stdin)
 		return []source{src}, err

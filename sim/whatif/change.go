@@ -28,7 +28,7 @@ var verbs = []struct {
 	{"lose-zone", "ZONE...", (*session).loseZone},
 	{"add-nodes", "NUMBER SHAPE", (*session).addNodes},
 	{"scale", "WORKLOAD=NUMBER...", (*session).scale},
-	{"apply", "FILE...", (*session).apply},
+	{"apply", "FILE..., without -f,", (*session).apply},
 	{"priority", "POD|WORKLOAD=NUMBER|CLASS...", (*session).priority},
 	{"evict", "POD|WORKLOAD...", (*session).evict},
 }

@@ -36,7 +36,7 @@ const maxBatch = 4096
 // all other pending pods. name names the pod, or a workload one of whose pods it
 // is; "" is the only pending pod.
 func Fit(set *manifest.Set, in sim.Input, name string) (*PodsFit, error) {
-	s := newSession(set, &in, false)
+	s := newSession(set, &in, Options{})
 	f := &fitting{session: s, batch: 1}
 	decided := in.Decided
 	in.Decided = func(d *decision.Decision) {

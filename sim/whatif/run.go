@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -14,6 +15,8 @@ import (
 type Options struct {
 	// IgnoreBudgets evicts pods whatever their budgets say.
 	IgnoreBudgets bool
+	// Stdin is what the file "-" of a change stands for.
+	Stdin io.Reader
 }
 
 // Result is how a run with changes ended.
@@ -67,7 +70,7 @@ func (b BudgetUse) Broken() bool { return b.Down > b.Allowed }
 // Run plays the cluster with the changes made. in is made of the set, which Run
 // owns from now on.
 func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result, error) {
-	s := newSession(set, &in, o.IgnoreBudgets)
+	s := newSession(set, &in, o)
 	r := &Result{Changes: changes, Before: snapshot(in), Pending: map[string]bool{}}
 	for _, p := range in.Pods {
 		if p.NodeName == "" && !p.Terminal {

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"cmp"
+	"io"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ type session struct {
 	set     *manifest.Set
 	cluster *sim.Cluster
 	force   bool // evict whatever the budgets say
+	stdin   io.Reader
 
 	// pods and nodes are the API's forms of what is or was in the cluster.
 	pods  map[string]*v1.Pod // by namespace/name
@@ -40,8 +42,8 @@ type leaver struct {
 	why  string
 }
 
-func newSession(set *manifest.Set, in *sim.Input, force bool) *session {
-	s := &session{set: set, force: force, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, asked: map[string]bool{}}
+func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
+	s := &session{set: set, force: o.IgnoreBudgets, stdin: o.Stdin, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, asked: map[string]bool{}}
 	for _, p := range set.Pods {
 		s.pods[p.Namespace+"/"+p.Name] = p
 	}
