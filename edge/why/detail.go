@@ -29,9 +29,9 @@ func (f *facts) detail(b *Blocker, nodes []string) string {
 	case names.NodePorts:
 		return f.portText(nodes)
 	case names.InterPodAffinity:
-		return f.podAffinityText(b, nodes[0])
+		return f.podAffinityText(b, nodes)
 	case names.PodTopologySpread:
-		return f.spreadText(b, nodes[0])
+		return f.spreadText(b, nodes)
 	case names.VolumeBinding, names.VolumeZone, names.VolumeRestrictions, names.NodeVolumeLimits:
 		return strings.Join(b.Reasons, ", ") + f.claimText()
 	case names.DynamicResources:
@@ -50,7 +50,11 @@ func (f *facts) shortText(b *Blocker, nodes []string) string {
 		case name != v1.ResourcePods:
 			parts = append(parts, f.shortOf(name, nodes))
 		case ok:
-			parts = append(parts, fmt.Sprintf("%s runs %d of %d pods", nodes[0], t.PodCount()[row], t.AllowedPods()[row]))
+			text := fmt.Sprintf("%s runs %d of %d pods", nodes[0], t.PodCount()[row], t.AllowedPods()[row])
+			if first := f.nominated(nodes[0]); len(first) > 0 {
+				text += ", and " + keys(first) + isOrAre(len(first)) + " nominated to it"
+			}
+			parts = append(parts, text)
 		}
 	}
 	if len(parts) == 0 { // another plugin of this name
@@ -67,10 +71,54 @@ func (f *facts) shortOf(name v1.ResourceName, nodes []string) string {
 		return fmt.Sprintf("it requests %s, and no node here offers any", amount(name, wants))
 	case wants > f.largest(name, nodes):
 		return fmt.Sprintf("it requests %s, more than any node here has (the largest has %s)", amount(name, wants), quantity(name, f.largest(name, nodes)))
-	case len(nodes) == 1:
-		return fmt.Sprintf("it requests %s; %s has %s of %s free", amount(name, wants), best, quantity(name, free), quantity(name, whole))
 	}
-	return fmt.Sprintf("it requests %s; the freest of them, %s, has %s of %s free", amount(name, wants), best, quantity(name, free), quantity(name, whole))
+	of := best
+	if len(nodes) > 1 {
+		of = "the freest of them, " + best + ","
+	}
+	text := fmt.Sprintf("it requests %s; %s has %s of %s free", amount(name, wants), of, quantity(name, free), quantity(name, whole))
+	if first := f.nominated(best); len(first) > 0 {
+		text += ", as " + keys(first) + isOrAre(len(first)) + " nominated to it"
+	}
+	return text
+}
+
+// nominated are the pods that count as placed on the node though they are not there.
+func (f *facts) nominated(node string) (first []*object.Pod) {
+	for _, p := range f.cluster.Machine.Nominator().NominatedTo(node) {
+		if p.Priority >= f.pod.Priority && p.UID != f.pod.UID {
+			first = append(first, p)
+		}
+	}
+	return first
+}
+
+// on are the pods that count as placed on the node.
+func (f *facts) on(node string) []*object.Pod {
+	t := f.cluster.Machine.Table()
+	pods := f.nominated(node)
+	if row, ok := t.Find(node); ok {
+		for _, pl := range t.Pods(row) {
+			pods = append(pods, pl.Pod)
+		}
+	}
+	return pods
+}
+
+// keys names a few pods.
+func keys(pods []*object.Pod) string {
+	names := make([]string, len(pods))
+	for i, p := range pods {
+		names[i] = p.Key()
+	}
+	return list(slices.Sorted(slices.Values(names)), 2)
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return " is"
+	}
+	return " are"
 }
 
 // freest is the node with the most room, its room and its size.
@@ -83,6 +131,9 @@ func (f *facts) freest(name v1.ResourceName, nodes []string) (best string, free,
 	for _, n := range nodes {
 		if row, ok := t.Find(n); ok {
 			room, size := t.Allocatable(column)[row]-t.Used(column)[row], t.Allocatable(column)[row]
+			for _, p := range f.nominated(n) {
+				room -= p.Demand.Requests.Of(name)
+			}
 			if best == "" || room > free || room == free && size > whole {
 				best, free, whole = n, room, size
 			}
@@ -141,17 +192,15 @@ func amount(name v1.ResourceName, n int64) string {
 
 // portText names who has the ports.
 func (f *facts) portText(nodes []string) string {
-	t := f.cluster.Machine.Table()
+	const any = "0.0.0.0"
 	holders := map[string]bool{}
 	for _, name := range nodes {
-		row, ok := t.Find(name)
-		if !ok {
-			continue
-		}
-		for _, pl := range t.Pods(row) {
-			for _, hp := range pl.Pod.HostPorts {
-				if slices.ContainsFunc(f.pod.HostPorts, func(w object.HostPort) bool { return w.Port == hp.Port && w.Protocol == hp.Protocol }) {
-					holders[fmt.Sprintf("host port %d/%s is taken by %s", hp.Port, hp.Protocol, pl.Pod.Key())] = true
+		for _, p := range f.on(name) {
+			for _, hp := range p.HostPorts {
+				if slices.ContainsFunc(f.pod.HostPorts, func(w object.HostPort) bool {
+					return w.Port == hp.Port && w.Protocol == hp.Protocol && (w.IP == hp.IP || w.IP == any || hp.IP == any)
+				}) {
+					holders[fmt.Sprintf("host port %d/%s is taken by %s", hp.Port, hp.Protocol, p.Key())] = true
 				}
 			}
 		}

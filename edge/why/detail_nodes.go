@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/match"
 )
 
 // taintText counts the nodes by the taints that the pod does not tolerate.
@@ -64,22 +66,48 @@ func (f *facts) affinityText(nodes []string) string {
 		}
 	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		var terms []string
-		for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-			terms = append(terms, termText(t))
+		if text := f.requiredText(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, nodes); text != "" {
+			parts = append(parts, text)
 		}
-		text := "the required node affinity wants " + strings.Join(terms, ", or ")
-		if len(terms) == 1 && len(parts) == 0 {
-			for _, e := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions {
-				text += ", " + f.labelText(e.Key, nodes, func(string, bool) bool { return false })
-			}
-		}
-		parts = append(parts, text)
 	}
 	if len(parts) == 0 {
 		return "the profile's own node affinity does not match"
 	}
 	return strings.Join(parts, "; ")
+}
+
+// requiredText says what the required node affinity asks for, and which of it the nodes
+// do not have; "" where all of them match.
+func (f *facts) requiredText(required *v1.NodeSelector, nodes []string) string {
+	selector := match.NewNodeSelector(nil, required)
+	if !slices.ContainsFunc(nodes, func(name string) bool {
+		n := f.node(name)
+		return n != nil && !selector.Matches(match.Subject{Name: n.Name, Labels: n.Labels})
+	}) {
+		return ""
+	}
+	var terms []string
+	for _, t := range required.NodeSelectorTerms {
+		terms = append(terms, termText(t))
+	}
+	text := "the required node affinity wants " + strings.Join(terms, ", or ")
+	if len(terms) != 1 {
+		return text
+	}
+	for _, e := range required.NodeSelectorTerms[0].MatchExpressions {
+		one := match.NewNodeSelector(nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{e}}}})
+		right := func(v string, has bool) bool {
+			labels := map[string]string{}
+			if has {
+				labels[e.Key] = v
+			}
+			return one.Matches(match.Subject{Labels: labels})
+		}
+		if has := f.labelText(e.Key, nodes, right); has != "" {
+			text += ", " + has
+		}
+	}
+	return text
 }
 
 // labelText says which values nodes have for the label that are not right.

@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,38 +11,114 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/interpodaffinity"
 )
 
-// podAffinityText names the term, and a pod that it is about.
-func (f *facts) podAffinityText(b *Blocker, node string) string {
+// podAffinityText names the terms that keep the pod off some of the nodes, and a pod
+// that each is about.
+func (f *facts) podAffinityText(b *Blocker, nodes []string) string {
 	var parts []string
-	t := f.cluster.Machine.Table()
 	for _, reason := range b.Reasons {
+		var texts []string
 		switch reason {
 		case interpodaffinity.ReasonExistingAntiAffinity:
-			if pl, term := f.keeper(node); pl != nil {
-				reason = fmt.Sprintf("pod %s on %s keeps pods like this one away (its anti-affinity by %s)", pl.Key(), t.Name(t.Pod(pl.UID).Row), term)
+			if p, on, key := f.keeper(nodes[0]); p != nil {
+				texts = []string{fmt.Sprintf("pod %s on %s keeps pods like this one away (its anti-affinity by %s)", p.Key(), on, key)}
 			}
 		case interpodaffinity.ReasonAntiAffinity:
-			for _, term := range podTerms(f.api, true) {
-				text := fmt.Sprintf("its anti-affinity forbids %s in the same %s", selectorText(term.LabelSelector), term.TopologyKey)
-				if who := f.matching(&term, node); who != "" {
-					text += ", and " + who + " is there"
-				}
-				parts = append(parts, text)
-			}
-			continue
-		default:
-			for _, term := range podTerms(f.api, false) {
-				parts = append(parts, fmt.Sprintf("its affinity wants a pod with %s in the same %s", selectorText(term.LabelSelector), term.TopologyKey))
-			}
-			continue
+			texts = f.antiAffinityTexts(nodes)
+		case interpodaffinity.ReasonAffinity:
+			texts = f.affinityTexts(nodes)
 		}
-		parts = append(parts, reason)
+		if len(texts) == 0 {
+			texts = []string{reason}
+		}
+		parts = append(parts, texts...)
 	}
 	return strings.Join(parts, "; ")
+}
+
+func (f *facts) antiAffinityTexts(nodes []string) (texts []string) {
+	for i, term := range podTerms(f.api, true) {
+		at := f.domains(term.TopologyKey, f.about(f.pod.Affinity.AntiAffinity[i:i+1]))
+		for _, name := range nodes {
+			if value, has := f.label(name, term.TopologyKey); has && at[value] != "" {
+				texts = append(texts, fmt.Sprintf("its anti-affinity forbids %s in the same %s, and %s is there", selectorText(term.LabelSelector), term.TopologyKey, at[value]))
+				break
+			}
+		}
+	}
+	return texts
+}
+
+// affinityTexts are about pods that all terms are about: others do not count.
+func (f *facts) affinityTexts(nodes []string) (texts []string) {
+	terms := podTerms(f.api, false)
+	all := f.about(f.pod.Affinity.Affinity)
+	for _, term := range terms {
+		at := f.domains(term.TopologyKey, all)
+		unmet, labelled := false, false
+		for _, name := range nodes {
+			value, has := f.label(name, term.TopologyKey)
+			unmet = unmet || at[value] == ""
+			labelled = labelled || has
+		}
+		text := fmt.Sprintf("its affinity wants a pod with %s in the same %s", selectorText(term.LabelSelector), term.TopologyKey)
+		if !labelled {
+			text += ", and nodes have no such label"
+		}
+		if unmet || !labelled {
+			texts = append(texts, text)
+		}
+	}
+	if len(terms) > 1 && len(texts) > 1 {
+		texts = append(texts, "one pod has to meet all of these")
+	}
+	return texts
+}
+
+// about tells of a pod whether all of the terms are about it.
+func (f *facts) about(terms []match.PodTerm) func(*object.Pod) bool {
+	t := f.cluster.Machine.Table()
+	return func(p *object.Pod) bool {
+		for i := range terms {
+			if !terms[i].Matches(p.Namespace, t.NamespaceLabels(p.Namespace), p.Labels) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func (f *facts) label(node, key string) (value string, has bool) {
+	if n := f.node(node); n != nil {
+		value, has = n.Labels[key]
+	}
+	return value, has
+}
+
+// domains is the first pod, by name, that is meant in each domain that has one.
+func (f *facts) domains(key string, meant func(*object.Pod) bool) map[string]string {
+	first := map[string]string{}
+	t := f.cluster.Machine.Table()
+	for _, r := range t.All() {
+		n := t.Node(r)
+		if n == nil {
+			continue
+		}
+		value, has := n.Labels[key]
+		if !has {
+			continue
+		}
+		for _, p := range f.on(n.Name) {
+			if meant(p) && (first[value] == "" || p.Key() < first[value]) {
+				first[value] = p.Key()
+			}
+		}
+	}
+	return first
 }
 
 func podTerms(p *v1.Pod, anti bool) []v1.PodAffinityTerm {
@@ -64,44 +141,8 @@ func selectorText(l *metav1.LabelSelector) string {
 	return text
 }
 
-// matching is a pod in the node's domain that a term of the pod is about.
-func (f *facts) matching(term *v1.PodAffinityTerm, node string) string {
-	selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
-	if err != nil {
-		return ""
-	}
-	return f.inDomain(term.TopologyKey, node, func(p *object.Pod) bool {
-		in := p.Namespace == f.pod.Namespace
-		if len(term.Namespaces) > 0 || term.NamespaceSelector != nil {
-			in = term.NamespaceSelector != nil || slices.Contains(term.Namespaces, p.Namespace)
-		}
-		return in && selector.Matches(labels.Set(p.Labels))
-	})
-}
-
-// inDomain is the first pod, by name, of the node's domain that is meant.
-func (f *facts) inDomain(key, node string, is func(*object.Pod) bool) (first string) {
-	t := f.cluster.Machine.Table()
-	at := f.node(node)
-	if at == nil {
-		return ""
-	}
-	for _, r := range t.All() {
-		n := t.Node(r)
-		if n == nil || n.Labels[key] != at.Labels[key] {
-			continue
-		}
-		for _, pl := range t.Pods(r) {
-			if is(pl.Pod) && (first == "" || pl.Pod.Key() < first) {
-				first = pl.Pod.Key()
-			}
-		}
-	}
-	return first
-}
-
-// keeper is a pod whose own anti-affinity keeps the pod off the node.
-func (f *facts) keeper(node string) (keeper *object.Pod, topology string) {
+// keeper is a pod whose own anti-affinity keeps the pod off the node, and where it is.
+func (f *facts) keeper(node string) (keeper *object.Pod, on, topology string) {
 	t := f.cluster.Machine.Table()
 	at := f.node(node)
 	for _, r := range t.All() {
@@ -109,46 +150,37 @@ func (f *facts) keeper(node string) (keeper *object.Pod, topology string) {
 		if n == nil || at == nil {
 			continue
 		}
-		for _, pl := range t.Pods(r) {
-			if pl.Pod.Affinity == nil || keeper != nil && compareKeys(keeper, pl.Pod) <= 0 {
+		for _, p := range f.on(n.Name) {
+			if p.Affinity == nil || keeper != nil && compareKeys(keeper, p) <= 0 {
 				continue
 			}
-			for i := range pl.Pod.Affinity.AntiAffinity {
-				term := &pl.Pod.Affinity.AntiAffinity[i]
+			for i := range p.Affinity.AntiAffinity {
+				term := &p.Affinity.AntiAffinity[i]
 				value, has := n.Labels[term.TopologyKey]
 				if has && at.Labels[term.TopologyKey] == value && term.Matches(f.pod.Namespace, t.NamespaceLabels(f.pod.Namespace), f.pod.Labels) {
-					keeper, topology = pl.Pod, term.TopologyKey
+					keeper, on, topology = p, n.Name, term.TopologyKey
 				}
 			}
 		}
 	}
-	return keeper, topology
+	return keeper, on, topology
 }
 
-// spreadText says how many pods are where.
-func (f *facts) spreadText(b *Blocker, node string) string {
+// spreadText says of the constraints that keep the pod off some of the nodes how many
+// pods are where. Constraints of the profile's defaults are not the pod's.
+func (f *facts) spreadText(b *Blocker, nodes []string) string {
 	var parts []string
-	for _, c := range f.api.Spec.TopologySpreadConstraints {
-		if c.WhenUnsatisfiable != v1.DoNotSchedule {
-			continue
-		}
-		n := f.node(node)
-		value, has := "", false
-		if n != nil {
-			value, has = n.Labels[c.TopologyKey]
-		}
-		if !has {
-			parts = append(parts, "nodes have no label "+c.TopologyKey+", by which pods are to be spread")
-			continue
-		}
-		counts := f.spreadCounts(&c)
-		fewest := value
-		for _, v := range slices.Sorted(maps.Keys(counts)) {
-			if counts[v] < counts[fewest] {
-				fewest = v
+	if f.pod.Spread != nil {
+		for i := range f.pod.Spread.Hard {
+			c := &f.pod.Spread.Hard[i]
+			counts := f.spreadCounts(c)
+			for _, name := range nodes {
+				if text := skewText(c, counts, f.node(name)); text != "" {
+					parts = append(parts, text)
+					break
+				}
 			}
 		}
-		parts = append(parts, fmt.Sprintf("spread by %s allows maxSkew %d; matching pods: %s has %d, %s has %d", c.TopologyKey, c.MaxSkew, value, counts[value], fewest, counts[fewest]))
 	}
 	if len(parts) == 0 {
 		return strings.Join(b.Reasons, ", ")
@@ -156,26 +188,52 @@ func (f *facts) spreadText(b *Blocker, node string) string {
 	return strings.Join(parts, "; ")
 }
 
-// spreadCounts counts the pods that the constraint is about by domain.
-func (f *facts) spreadCounts(c *v1.TopologySpreadConstraint) map[string]int {
-	counts := map[string]int{}
-	selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
-	if err != nil {
-		return counts
+// skewText says how the constraint keeps the pod off the node; "" where it does not.
+func skewText(c *match.SpreadConstraint, counts map[string]int, n *v1.Node) string {
+	if n == nil {
+		return ""
 	}
+	value, has := n.Labels[c.TopologyKey]
+	if !has {
+		return "nodes have no label " + c.TopologyKey + ", by which pods are to be spread"
+	}
+	fewest := ""
+	least, with := math.MaxInt, counts[value]
+	for _, v := range slices.Sorted(maps.Keys(counts)) {
+		if counts[v] < least {
+			fewest, least = v, counts[v]
+		}
+	}
+	text := fmt.Sprintf("%s has %d", fewest, least)
+	if len(counts) < int(c.MinDomains) {
+		least = 0
+		text = fmt.Sprintf("and 0 is the fewest, as minDomains %d is more than the domains there are (%d)", c.MinDomains, len(counts))
+	}
+	if c.Self {
+		with++
+	}
+	if with-least <= int(c.MaxSkew) {
+		return ""
+	}
+	return fmt.Sprintf("spread by %s allows maxSkew %d; matching pods: %s has %d, %s", c.TopologyKey, c.MaxSkew, value, counts[value], text)
+}
+
+// spreadCounts counts the pods that the constraint is about by domain. Nodes that lack
+// the key of any constraint do not count.
+func (f *facts) spreadCounts(c *match.SpreadConstraint) map[string]int {
+	counts := map[string]int{}
 	t := f.cluster.Machine.Table()
 	for _, r := range t.All() {
 		n := t.Node(r)
-		if n == nil {
+		if n == nil || slices.ContainsFunc(f.pod.Spread.Hard, func(c match.SpreadConstraint) bool { _, has := n.Labels[c.TopologyKey]; return !has }) ||
+			c.HonorAffinity && f.pod.RequiredNodes != nil && !f.pod.RequiredNodes.Matches(n.Subject()) ||
+			c.HonorTaints && !f.pod.Tolerations.Admits(n.Taints, false) {
 			continue
 		}
-		value, has := n.Labels[c.TopologyKey]
-		if !has || f.pod.RequiredNodes != nil && !f.pod.RequiredNodes.Matches(n.Subject()) {
-			continue
-		}
+		value := n.Labels[c.TopologyKey]
 		counts[value] += 0
-		for _, pl := range t.Pods(r) {
-			if pl.Pod.Namespace == f.pod.Namespace && !pl.Pod.Terminating && selector.Matches(labels.Set(pl.Pod.Labels)) {
+		for _, p := range f.on(n.Name) {
+			if p.Namespace == f.pod.Namespace && !p.Terminating && c.Selector.Matches(labels.Set(p.Labels)) {
 				counts[value]++
 			}
 		}
