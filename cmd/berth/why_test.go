@@ -63,6 +63,20 @@ func TestWhyOneNodeAlone(t *testing.T) {
 	}
 }
 
+// A claim that is written without its namespace, as in a manifest, can be changed by a
+// fix like any other.
+func TestWhyClaimWithoutNamespace(t *testing.T) {
+	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {volumeName: v, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+	const volume = "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: default, name: data}, hostPath: {path: /x}}\n"
+	pod := strings.Replace(podYAML, "{containers: ", "{volumes: [{name: v, persistentVolumeClaim: {claimName: data}}], containers: ", 1)
+	for name, namespace := range map[string]string{"without": "", "with": ", namespace: default"} {
+		code, out, errs := berth(nodeYAML+strings.Replace(claim, "name: data", "name: data"+namespace, 1)+volume+"---\n"+pod, "why", "-f", "-", "p")
+		if code != exitMisconfigured || errs != "" || !strings.Contains(out, "1. bind the claim data (the volume controller does); then it goes to a\n") {
+			t.Errorf("%s: exit status %d, stderr %q:\n%s", name, code, errs, out)
+		}
+	}
+}
+
 // golden compares with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()

@@ -165,9 +165,11 @@ func (s *search) change(t target, ops []Op) func() {
 		return func() { s.table.SetNode(before) }
 	}
 	claim := &v1.PersistentVolumeClaim{}
-	if json.Unmarshal(out, claim) != nil {
+	known := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, t.namespace, t.name)
+	if known == nil || json.Unmarshal(out, claim) != nil {
 		return nil
 	}
+	claim.Namespace, claim.UID = known.Namespace, known.UID // which a file may leave out
 	before := s.table.SetObject(decode.Object(claim))
 	return func() { s.table.SetObject(before) }
 }
