@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,11 +70,46 @@ func TestWhyClaimWithoutNamespace(t *testing.T) {
 	const claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {volumeName: v, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
 	const volume = "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v}\nspec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], claimRef: {namespace: default, name: data}, hostPath: {path: /x}}\n"
 	pod := strings.Replace(podYAML, "{containers: ", "{volumes: [{name: v, persistentVolumeClaim: {claimName: data}}], containers: ", 1)
+	if _, out, _ := berth(nodeYAML+claim+volume+"---\n"+pod, "why", "-f", "-", "p"); !strings.Contains(out, "(claim data names volume v and is not bound yet)") {
+		t.Errorf("a claim that is not bound:\n%s", out)
+	}
 	for name, namespace := range map[string]string{"without": "", "with": ", namespace: default"} {
 		code, out, errs := berth(nodeYAML+strings.Replace(claim, "name: data", "name: data"+namespace, 1)+volume+"---\n"+pod, "why", "-f", "-", "p")
 		if code != exitMisconfigured || errs != "" || !strings.Contains(out, "1. bind the claim data (the volume controller does); then it goes to a\n") {
 			t.Errorf("%s: exit status %d, stderr %q:\n%s", name, code, errs, out)
 		}
+	}
+}
+
+// The first line about a pod that has a node says whether it runs there.
+func TestWhyPlaced(t *testing.T) {
+	on := func(node, more string) string {
+		return nodeYAML + "---\n" + strings.Replace(podYAML, "{containers: ", "{nodeName: "+node+", containers: ", 1) + more
+	}
+	for want, in := range map[string]string{
+		"default/p runs on a. No other node is feasible.\n":      on("a", ""),
+		"default/p has ended on a: its phase is Succeeded.\n":    on("a", "status: {phase: Succeeded}\n"),
+		"default/p is bound to b, and there is no such node. It": on("b", ""),
+	} {
+		if code, out, errs := berth(in, "why", "-f", "-", "p"); code != exitPlaced || errs != "" || !strings.HasPrefix(out, want) {
+			t.Errorf("exit status %d, stderr %q, want %q:\n%s", code, errs, want, out)
+		}
+	}
+}
+
+// The ranking says which causes it does not explain.
+func TestWhyAllIsBounded(t *testing.T) {
+	const left = "\nWhat would help was looked for in the first 10 causes; ask about a pod of another one by its name.\n"
+	in := nodeYAML
+	for i := range 11 {
+		_, out, _ := berth(in, "why", "-f", "-", "--all")
+		if strings.Contains(out, left) {
+			t.Errorf("%d causes: %s", i, out)
+		}
+		in += "---\n" + strings.NewReplacer("name: p", fmt.Sprintf("name: p-%d", i), "{containers: ", fmt.Sprintf("{nodeSelector: {disk: d%d}, containers: ", i)).Replace(podYAML)
+	}
+	if _, out, _ := berth(in, "why", "-f", "-", "--all"); !strings.HasSuffix(out, left) {
+		t.Errorf("11 causes: %s", out)
 	}
 }
 

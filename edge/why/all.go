@@ -123,7 +123,7 @@ func (c *Cluster) finish(cause *Cause, explained bool) {
 	for _, p := range cause.pods[:min(mostExamples, len(cause.pods))] {
 		cause.Examples = append(cause.Examples, p.Namespace+"/"+p.Name)
 	}
-	if !explained || c.NoFixes || cause.Verdict != Waiting && cause.Verdict != Misconfigured && cause.Verdict != Gated {
+	if !explained || c.NoFixes || !cause.hasFixes() {
 		return
 	}
 	if c.Read != nil {
@@ -131,6 +131,11 @@ func (c *Cluster) finish(cause *Cause, explained bool) {
 	}
 	cause.Fixes = fix.Find(c.Machine, c.Set, cause.pods[0])
 	cause.Nodes = c.more(cause)
+}
+
+// hasFixes tells whether what would help is looked for.
+func (c *Cause) hasFixes() bool {
+	return c.Verdict == Waiting || c.Verdict == Misconfigured || c.Verdict == Gated
 }
 
 // sorts are the pending pods by what they ask for.
@@ -264,6 +269,9 @@ func (r *Ranking) Text(out io.Writer, wide bool) error {
 		for _, f := range shown {
 			fmt.Fprintf(&b, "  or, for %s: %s\n", c.Examples[0], f.Summary)
 		}
+	}
+	if len(r.Causes) > mostExplained && slices.ContainsFunc(r.Causes[mostExplained:], func(c Cause) bool { return c.hasFixes() }) {
+		fmt.Fprintf(&b, "\nWhat would help was looked for in the first %d causes; ask about a pod of another one by its name.\n", mostExplained)
 	}
 	for _, left := range r.LeftOut {
 		fmt.Fprintf(&b, "\nLeft out: %s\n", left)

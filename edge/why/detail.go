@@ -223,6 +223,8 @@ func (f *facts) claimText() string {
 			parts = append(parts, "claim "+v.Claim+" is not there")
 		case c.VolumeName == "":
 			parts = append(parts, fmt.Sprintf("claim %s of class %q is not bound", v.Claim, c.Class))
+		case !c.Bound():
+			parts = append(parts, fmt.Sprintf("claim %s names volume %s and is not bound yet", v.Claim, c.VolumeName))
 		default:
 			parts = append(parts, f.volumeText(v.Claim, c.VolumeName))
 		}

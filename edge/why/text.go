@@ -40,7 +40,12 @@ func (a *Answer) sentence() string {
 	switch a.Verdict {
 	case Placed:
 		text := fmt.Sprintf("%s runs on %s.", a.Pod, a.Node)
-		if a.facts.pod.Terminating {
+		switch _, known := a.facts.cluster.Machine.Table().Find(a.Node); {
+		case a.facts.pod.Terminal:
+			return fmt.Sprintf("%s has ended on %s: its phase is %s.", a.Pod, a.Node, a.facts.api.Status.Phase)
+		case !known:
+			text = fmt.Sprintf("%s is bound to %s, and there is no such node.", a.Pod, a.Node)
+		case a.facts.pod.Terminating:
 			text = fmt.Sprintf("%s runs on %s and is being deleted.", a.Pod, a.Node)
 		}
 		if len(a.EvictedBy) > 0 {
