@@ -222,6 +222,11 @@ func (c *Cluster) launch(name string, environment []string, program string, argu
 	return p, nil
 }
 
+// Launch starts a program that is not of the cluster and ends with it.
+func (c *Cluster) Launch(name, program string, arguments ...string) (*Process, error) {
+	return c.launch(c.name(name), nil, program, arguments...)
+}
+
 // launchSelf starts a component that the lab's own executable hosts.
 func (c *Cluster) launchSelf(component string, environment []string, arguments ...string) (*Process, error) {
 	arguments = append([]string{ChildCommand, component}, arguments...)

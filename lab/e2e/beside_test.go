@@ -106,9 +106,9 @@ func (f *field) besideNodes() {
 }
 
 // kubeScheduler starts kube-scheduler, which ends with the test.
-func (f *field) kubeScheduler() *cluster.Scheduler {
+func (f *field) kubeScheduler(flags ...string) *cluster.Scheduler {
 	f.Helper()
-	s, err := f.cluster.StartScheduler(f.Context(), cluster.SchedulerOptions{Kind: cluster.KubeScheduler})
+	s, err := f.cluster.StartScheduler(f.Context(), cluster.SchedulerOptions{Kind: cluster.KubeScheduler, Flags: flags})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -86,13 +86,19 @@ func (h *holders) seen() []string {
 	return slices.Clone(h.all)
 }
 
-// watchLease watches who holds the schedulers' lease from now on. What an earlier
-// test left of it goes.
-func (f *field) watchLease() *holders {
+// dropLease deletes what an earlier test left of a lease.
+func (f *field) dropLease(name string) {
+	f.Helper()
 	leases := f.client.CoordinationV1().Leases(metav1.NamespaceSystem)
-	if err := leases.Delete(context.Background(), "kube-scheduler", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := leases.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		f.Fatal(err)
 	}
+}
+
+// watchLease watches who holds the schedulers' lease from now on.
+func (f *field) watchLease() *holders {
+	f.Helper()
+	f.dropLease("kube-scheduler")
 	h := &holders{}
 	note := func(obj any) {
 		holder := ""
