@@ -113,6 +113,29 @@ func TestWhyAllIsBounded(t *testing.T) {
 	}
 }
 
+// A command that removes a taint which the node controller keeps says so.
+func TestWhyTaintOfCondition(t *testing.T) {
+	const note = "# the node controller sets it again as long as the node is in that condition\n"
+	for taint, want := range map[string]bool{"node.kubernetes.io/not-ready": true, "node.kubernetes.io/disk-pressure": true, "team": false} {
+		node := strings.Replace(nodeYAML, "status:", "spec: {taints: [{key: "+taint+", effect: NoSchedule}]}\nstatus:", 1)
+		_, out, _ := berth(node+"---\n"+podYAML, "why", "-f", "-", "p")
+		command := "       kubectl taint node a " + taint + ":NoSchedule-\n"
+		if !strings.Contains(out, command) || strings.Contains(out, command+"       "+note) != want {
+			t.Errorf("%s: want a note: %t:\n%s", taint, want, out)
+		}
+	}
+}
+
+// What is to be created has no UID: the API server gives one.
+func TestWhyCreatesWithoutUID(t *testing.T) {
+	const devices = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\nspec: {}\n---\napiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {nodeName: a, driver: gpu.example.com, pool: {name: a, generation: 1, resourceSliceCount: 1}, devices: [{name: g}]}\n---\n"
+	pod := strings.Replace(podYAML, "{containers: ", "{resourceClaims: [{name: x, resourceClaimName: missing}], containers: ", 1)
+	_, out, errs := berth(nodeYAML+devices+pod, "why", "-f", "-", "p")
+	if !strings.Contains(out, "\n  name: missing\n") || strings.Contains(out, "uid:") {
+		t.Errorf("stderr %q:\n%s", errs, out)
+	}
+}
+
 // golden compares with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
