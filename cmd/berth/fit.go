@@ -23,7 +23,8 @@ type fit struct {
 	output    string
 }
 
-const fitLong = `Say how much more a cluster can take. Nothing changes in the cluster.
+const fitLong = `Say how much more a cluster can take. Nothing changes in the cluster. It comes
+from files, from a live API server, or from both, as for "simulate".
 
 Without --nodes-like: how many more of one pod fit, where, and what stops the
 next. The pod is the only pending one, or that which --pod names: a pod, or a
@@ -40,8 +41,8 @@ Exit status: 0 if at least one pod fits, or if all pods are placed with the node
 const fitExamples = `  # How many more of this pod fit?
   %[1]s fit -f cluster.json -f pod.yaml
 
-  # How far can the Deployment be scaled on the live cluster?
-  %[1]s fit --kubeconfig ~/.kube/config --pod shop/deployment/web
+  # How far can the Deployment be scaled in the cluster that kubectl talks to?
+  %[1]s fit --pod shop/deployment/web
 
   # How few more nodes like node-1 place everything?
   %[1]s fit -f cluster.json -f new-pods.yaml --nodes-like node-1
@@ -52,7 +53,7 @@ const fitExamples = `  # How many more of this pod fit?
 func newFit(name string) *cobra.Command {
 	s := fit{source: newSource()}
 	cmd := &cobra.Command{
-		Use:     "fit -f FILE [-f FILE ...]",
+		Use:     "fit [-f FILE ...]",
 		Short:   "Show how many more pods fit, or how many nodes are missing",
 		Long:    fitLong,
 		Example: fmt.Sprintf(fitExamples, name),

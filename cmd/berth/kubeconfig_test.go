@@ -26,9 +26,9 @@ func TestNoKubeconfig(t *testing.T) {
 	write(t, contextless, "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: 'https://nowhere:1'}}]}")
 	const none = "no kubeconfig: set KUBECONFIG, or give --kubeconfig FILE"
 	const noCluster = ": names no cluster: it is empty, or has no current-context"
-	for _, command := range []string{"why web", "why web --daemon auto", "top", "events web", "record --to " + filepath.Join(dir, "record")} {
+	for _, command := range []string{"why web", "simulate", "what-if drain node-1", "fit", "why web --daemon auto", "top", "events web", "record --to " + filepath.Join(dir, "record")} {
 		files := ""
-		if command == "why web" {
+		if slices.Contains([]string{"why web", "simulate", "what-if drain node-1", "fit"}, command) {
 			files = " (or -f FILE to read files)"
 		}
 		for _, tt := range []struct{ env, flag, want string }{

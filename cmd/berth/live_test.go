@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/berth-scheduler/berth/edge/manifest"
@@ -37,6 +38,12 @@ clusters: [{name: a, cluster: {server: %q}}, {name: b, cluster: {server: %q}}]
 		return path
 	}
 	t.Setenv("KUBECONFIG", file(server("a"), server("b")))
+	for _, call := range []string{"simulate", "why web", "why --all", "what-if drain node-1", "fit"} {
+		asked = ""
+		if status, _, errs := berth("", strings.Fields(call)...); status != exitInvalid || asked != "a" {
+			t.Errorf("berth %s: asked %q, want %q; %s", call, asked, "a", errs)
+		}
+	}
 	other := file(server("c"), server("d"))
 	for _, tt := range []struct{ kubeconfig, context, want string }{
 		{"", "", "a"}, {"", "b", "b"}, {other, "", "c"}, {other, "b", "d"},

@@ -246,7 +246,6 @@ users: [{name: u, user: {}}]
 		args []string
 		want string
 	}{
-		"no input":                  {nil, "no cluster: give -f FILE or --kubeconfig FILE"},
 		"an unknown flag":           {[]string{"--fast"}, "unknown flag: --fast"},
 		"an unknown form":           {[]string{"-f", "testdata/small.yaml", "-o", "xml"}, "-o xml: must be table"},
 		"an argument":               {[]string{"-f", "testdata/small.yaml", "more"}, `unexpected argument "more"; give files with -f`},
@@ -350,7 +349,7 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"/usr/local/bin/kubectl-berth", "simulate", "--help"}, nil, &out, &errs); code != exitPlaced {
 		t.Fatalf("exit status %d: %s", code, errs.String())
 	}
-	for _, want := range []string{"kubectl berth simulate -f FILE", "kubectl berth simulate -f cluster.json", "Exit status:",
+	for _, want := range []string{"kubectl berth simulate [-f FILE", "kubectl berth simulate -f cluster.json", "Exit status:",
 		"resourceclaims,resourceslices,deviceclasses", "lists the pods that it evicts", "those of other schedulers"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help does not say %q:\n%s", want, out.String())

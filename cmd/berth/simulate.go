@@ -34,9 +34,10 @@ const simulateLong = `Schedule the pending pods of a cluster offline. The comman
 scheduling code with a virtual clock. The same input gives the same result.
 Nothing changes in the cluster.
 
-The cluster comes from files (YAML or JSON, as kubectl prints them), from a
-live API server, or from both. With both, the pods of the files are tried on the
-live cluster. This command prints everything that a file should hold:
+The cluster comes from files (-f: YAML or JSON, as kubectl prints them), from a
+live API server (--kubeconfig), or from both. With both, the pods of the files are
+tried on the live cluster. With neither, the cluster is the one that kubectl talks
+to. This command prints everything that a file should hold:
 
   kubectl get -A -o json nodes,pods,ns,pdb,svc,rc,rs,sts,pvc,pv,sc,csinodes,\
 csidrivers,csistoragecapacities,volumeattachments,priorityclasses,\
@@ -79,7 +80,7 @@ const simulateExamples = `  # Would these pods fit?
 func newSimulate(name string) *cobra.Command {
 	s := simulation{source: newSource()}
 	cmd := &cobra.Command{
-		Use:     "simulate -f FILE [-f FILE ...]",
+		Use:     "simulate [-f FILE ...]",
 		Short:   "Show where the pods of a cluster would go, and why",
 		Long:    simulateLong,
 		Example: fmt.Sprintf(simulateExamples, name),

@@ -34,8 +34,6 @@ type source struct {
 	workers             int
 	fillBudgets         bool // as their controller would, where it has not
 	askExtenders        bool
-	// current: without files and kubeconfig the cluster is that of kubectl.
-	current bool
 	// keepWritten keeps objects as they were written.
 	keepWritten bool
 }
@@ -44,7 +42,7 @@ func newSource() source { return source{expand: "auto", seed: 1, workers: runtim
 
 func (s *source) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVarP(&s.files, "filename", "f", nil, "file, directory or - (standard input) with the objects of the cluster; may be repeated")
-	f.StringVar(&s.kubeconfig, "kubeconfig", "", "read the cluster from the API server of this kubeconfig; nothing is written")
+	f.StringVar(&s.kubeconfig, "kubeconfig", "", "read the cluster from the API server of this kubeconfig; nothing is written; default without -f: that of kubectl")
 	f.StringVar(&s.context, "context", "", "context of the kubeconfig; default: its current context")
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
 	f.StringVar(&s.expand, "expand", s.expand, "make the pods and claims that controllers make of workloads in files: auto (of workloads that have no pod in the input), true (of all, and claims of pods, until each has what it wants) or false")
@@ -57,9 +55,6 @@ func (s *source) addFlags(f *pflag.FlagSet) {
 var expansions = map[string]manifest.Expand{"auto": manifest.ExpandNew, "true": manifest.ExpandAll, "false": manifest.ExpandNone}
 
 func (s *source) check() error {
-	if len(s.files) == 0 && s.kubeconfig == "" {
-		return errors.New("no cluster: give -f FILE or --kubeconfig FILE")
-	}
 	if slices.Contains(s.files, "") {
 		return errors.New("--filename: is empty; give a file, a directory or -")
 	}
@@ -147,8 +142,9 @@ func (s *source) scheduler() (*config.Config, machine.Options, error) {
 	return c, o, err
 }
 
-// isLive tells whether objects come from an API server.
-func (s *source) isLive() bool { return s.kubeconfig != "" || s.current && len(s.files) == 0 }
+// isLive tells whether objects come from an API server. Without files and kubeconfig
+// the cluster is that of kubectl.
+func (s *source) isLive() bool { return s.kubeconfig != "" || len(s.files) == 0 }
 
 // read reads the objects of the cluster.
 func (s *source) read(ctx context.Context, stdin io.Reader, stderr io.Writer) (*manifest.Set, error) {

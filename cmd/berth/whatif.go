@@ -56,8 +56,8 @@ are listed and do not count.`
 const whatIfExamples = `  # Can node-3 be drained?
   %[1]s what-if -f cluster.json drain node-3
 
-  # The live cluster after the loss of a zone, with two more nodes
-  %[1]s what-if --kubeconfig ~/.kube/config lose-zone b , add-nodes 2 node-1
+  # The cluster that kubectl talks to, after the loss of a zone, with two more nodes
+  %[1]s what-if lose-zone b , add-nodes 2 node-1
 
   # Which pods of an old node pool have no other place?
   %[1]s what-if -f cluster.json drain pool=old -o json | jq '.moved[] | select(.to == null)'

@@ -76,7 +76,7 @@ const whyExamples = `  # Why does it wait?
 
 func newWhy(name string) *cobra.Command {
 	q := whyOptions{source: newSource()}
-	q.current, q.keepWritten = true, true
+	q.keepWritten = true
 	cmd := &cobra.Command{
 		Use:     "why [NAMESPACE/]POD",
 		Short:   "Say why a pod waits or is where it is, and what would change that",
@@ -185,10 +185,8 @@ func (q *whyOptions) check(args []string) error {
 			return err
 		}
 	}
-	if len(q.files) > 0 || q.kubeconfig != "" {
-		if err := q.source.check(); err != nil {
-			return err
-		}
+	if err := q.source.check(); err != nil {
+		return err
 	}
 	switch q.output {
 	case "text", "wide", "yaml", "json":
