@@ -68,6 +68,10 @@ func (c *checker) check(text []byte) {
 		c.add("", "must be an object with apiVersion, kind and the fields of a KubeSchedulerConfiguration")
 		return
 	}
+	if c.isOther(top) {
+		return
+	}
+	c.checkEnd(text)
 	var strict any
 	if err := yaml.UnmarshalStrict(text, &strict); err != nil {
 		c.addTwice(err)
@@ -107,6 +111,22 @@ func (c *checker) checkKind(top map[string]any) {
 		}
 		top[name] = want
 	}
+}
+
+// isOther tells of an object that is no configuration of any version. Its fields are
+// another kind's.
+func (c *checker) isOther(top map[string]any) bool {
+	version, _ := top["apiVersion"].(string)
+	name, _ := top["kind"].(string)
+	if version == "" || name == "" || name == kind.Kind || strings.HasPrefix(version, kind.Group+"/") {
+		return false
+	}
+	holds := ""
+	if name == "ConfigMap" {
+		holds = "; check the text that its data holds"
+	}
+	c.add("kind", "this is a %s of %s, not a %s%s", name, version, kind.Kind, holds)
+	return true
 }
 
 // decodeAll decodes a document as far as that is possible, and says what was

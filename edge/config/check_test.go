@@ -77,6 +77,10 @@ func TestCheckOfOtherTexts(t *testing.T) {
 		strings.Replace(header, "/v1", "/v1beta3", 1) + "parallelism: 0":         {`1 apiVersion: "kubescheduler.config.k8s.io/v1beta3" is not served any more`, "3 parallelism: Invalid value: 0"},
 		strings.Replace(header, "kind: ", "kind: X", 1):                          {`2 kind: "XKubeSchedulerConfiguration" is not supported; write "KubeSchedulerConfiguration"`},
 		header + "profiles: [{pluginConfig: [{name: NodeAffinity}]}]":            nil,
+		"apiVersion: v1\nkind: ConfigMap\ndata: {}":                              {"2 kind: this is a ConfigMap of v1, not a KubeSchedulerConfiguration; check the text that its data holds"},
+		"apiVersion: apps/v1\nkind: Deployment\nspec: {}":                        {"2 kind: this is a Deployment of apps/v1, not a KubeSchedulerConfiguration"},
+		header + "---\n# nothing more\n":                                         nil,
+		header + "---\n" + header:                                                {"4 : no scheduler reads what stands after the first document"},
 		header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: 7}]}]":   {"3 profiles[0].pluginConfig[0].args: must be an object"},
 	} {
 		got := checked(text)

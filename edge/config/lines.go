@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -69,6 +70,21 @@ func (c *checker) addYAML(err error) {
 		p.Reason = "is not YAML: " + m[2]
 	}
 	c.problems = append(c.problems, p)
+}
+
+// checkEnd tells of a second document.
+func (c *checker) checkEnd(text []byte) {
+	documents := yamlv3.NewDecoder(bytes.NewReader(text))
+	for first := true; ; first = false {
+		var doc yamlv3.Node
+		if documents.Decode(&doc) != nil {
+			return
+		}
+		if !first && doc.Content[0].Tag != "!!null" {
+			c.problems = append(c.problems, Problem{Line: doc.Content[0].Line, Reason: "no scheduler reads what stands after the first document"})
+			return
+		}
+	}
 }
 
 // addTwice adds the keys that an error says are set twice.
