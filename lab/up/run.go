@@ -133,7 +133,8 @@ func watching(kind, kubeconfig string, port int) string {
 	if kind != cluster.Berth {
 		return ""
 	}
-	return fmt.Sprintf("  watch it: berth top --daemon https://127.0.0.1:%d --insecure-skip-tls-verify --kubeconfig %s\n", port, kubeconfig)
+	return fmt.Sprintf("  watch it: bin/berth top --daemon https://127.0.0.1:%d --insecure-skip-tls-verify --kubeconfig %[2]s\n"+
+		"  why pods wait: bin/berth why --all --kubeconfig %[2]s\n", port, kubeconfig)
 }
 
 // placeSample deploys the sample and shows its placement until it is settled.
