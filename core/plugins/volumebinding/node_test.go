@@ -16,6 +16,7 @@ func TestVerdictWithoutAPlan(t *testing.T) {
 	n := &object.Node{Name: "n", Labels: map[string]string{"zone": "a"}}
 	tb := plugintest.Table(n)
 	tb.SetObject(volume("small", 1, ""))
+	tb.SetObject(volume("large", 9, "")) // the only one for a claim of 5
 	for i := range 2 * table.FewVolumes {
 		tb.SetObject(volume(fmt.Sprint("here ", i), 3, "zone", "a"))
 		tb.SetObject(volume(fmt.Sprint("elsewhere ", i), 5, "zone", "b"))
