@@ -53,6 +53,7 @@ func TestWhatIfInvalid(t *testing.T) {
 		"add-nodes 3":                    "add-nodes: wants a number and a shape",
 		"add-nodes none node-1":          `add-nodes: "none" is no number of nodes from 1 to 100000`,
 		"add-nodes 1 cores=4":            "add-nodes: cores: is no attribute of a node",
+		"add-nodes 1 label:=v":           "add-nodes: label:=v: the label has no key: want label:KEY=VALUE",
 		"add-nodes 1 cpu=four":           "add-nodes: cpu=four: is not a quantity, such as 500m, 2 or 1Gi",
 		"add-nodes 1 cpu=4,taint=x":      "add-nodes: the new node: node new-1: spec.taints[0].effect: ",
 		"scale deployment/web":           "scale: deployment/web: want WORKLOAD=NUMBER, such as deployment/web=5",

@@ -97,7 +97,9 @@ func (of *shape) set(key, value string) error {
 	case key == "zone":
 		label = v1.LabelTopologyZone
 	case strings.HasPrefix(key, "label:"):
-		label = strings.TrimPrefix(key, "label:")
+		if label = strings.TrimPrefix(key, "label:"); label == "" {
+			return fmt.Errorf("%s=%s: the label has no key: want label:KEY=VALUE", key, value)
+		}
 	case key == "taint":
 		rest, effect, _ := strings.Cut(value, ":")
 		taint := v1.Taint{Effect: v1.TaintEffect(effect)}
