@@ -97,3 +97,23 @@ func TestWhyNamesWhatBlocks(t *testing.T) {
 		})
 	}
 }
+
+// A gate that goes and a toleration that comes need no new pod.
+func TestGatesAndTolerationsAreChangedInPlace(t *testing.T) {
+	const cluster = `
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+spec: {taints: [{key: team, value: red, effect: NoSchedule}]}
+status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {schedulingGates: [{name: example.com/quota}], containers: [{name: c}]}
+`
+	const want = `kubectl patch pod p -n default --type=json -p '[{"op":"add","path":"/spec/tolerations/-","value":{"effect":"NoSchedule","key":"team","operator":"Equal","value":"red"}},{"op":"remove","path":"/spec/schedulingGates"}]'`
+	if _, out, errs := berth(cluster, "why", "-f", "-", "p"); errs != "" || !strings.Contains(out, want) || strings.Contains(out, "replace --force") {
+		t.Errorf("want %q: %s%s", want, errs, out)
+	}
+}

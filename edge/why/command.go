@@ -133,7 +133,7 @@ func (f *facts) podCommand(c *fix.Change) (lines []string) {
 		lines = append(lines, class)
 	}
 	switch {
-	case onlyGates(c.Patch), workload == "" && onlyTolerations(c.Patch):
+	case inPlace(c.Patch, workload == ""):
 		patch = oneByOne(patch)
 		return append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, "")))
 	case workload == "job":
@@ -189,13 +189,13 @@ func oneByOne(patch []fix.Op) (out []fix.Op) {
 	return out
 }
 
-func onlyGates(patch []fix.Op) bool {
-	return len(patch) == 1 && patch[0].Path == "/spec/schedulingGates"
-}
-
-func onlyTolerations(patch []fix.Op) bool {
+// inPlace tells whether the API lets a pod be patched so: gates may go, and tolerations
+// may come. Tolerations of a pod that is made anew belong in its template.
+func inPlace(patch []fix.Op, tolerations bool) bool {
 	for _, op := range patch {
-		if !strings.HasPrefix(op.Path, "/spec/tolerations") {
+		gate := op.Op == "remove" && strings.HasPrefix(op.Path, "/spec/schedulingGates")
+		toleration := op.Op == "add" && strings.HasPrefix(op.Path, "/spec/tolerations")
+		if !gate && !(toleration && tolerations) {
 			return false
 		}
 	}
