@@ -85,7 +85,7 @@ func members(r *whatif.Result) []member {
 	for _, b := range r.Budgets {
 		budgets = append(budgets, budgetUse{b.Budget, b.Allowed, b.Down, b.Broken()})
 	}
-	return []member{{"changes", changes}, {"moved", moved}, {"gone", stays(r.Gone)}, {"kept", stays(r.Kept)},
+	return []member{{"changes", changes}, {"moved", moved}, {"gone", stays(r.Gone)}, {"kept", stays(r.Kept)}, {"stayed", stays(r.Stayed)},
 		{"evicted", evicted}, {"budgets", budgets}, {"resources", beforeAfter{rooms(r.Before), rooms(r.Cluster)}}}
 }
 
@@ -109,6 +109,7 @@ func (t *Table) FinishWhatIf(r *whatif.Result) error {
 	t.evicted(&b, r.Result)
 	t.unplaced(&b, r)
 	t.stays(&b, "GONE", r.Gone)
+	t.stays(&b, "LEFT BY THE DRAIN", r.Stayed)
 	budgets(&b, r)
 	resources(&b, r)
 	if t.wide {
@@ -139,7 +140,7 @@ func headline(r *whatif.Result) string {
 		n    int
 		text string
 	}{
-		{stuck, "%s without a node"}, {other, "%s of another scheduler"}, {len(r.Kept), "%s not evicted"}, {len(r.Evicted), "%s preempted"}, {len(r.Gone), "%s gone"},
+		{stuck, "%s without a node"}, {other, "%s of another scheduler"}, {len(r.Kept), "%s not evicted"}, {len(r.Evicted), "%s preempted"}, {len(r.Gone), "%s gone"}, {len(r.Stayed), "%s left by the drain"},
 	} {
 		if part.n > 0 {
 			text += ", " + fmt.Sprintf(part.text, count(part.n, "pod"))

@@ -71,7 +71,7 @@ func (s *session) uncordon(c *Change) error {
 }
 
 // drain cordons the nodes and has their pods evicted. Pods of DaemonSets and
-// static pods stay.
+// static pods stay, as kubectl drain --ignore-daemonsets leaves them.
 func (s *session) drain(c *Change) error {
 	if err := s.cordon(c); err != nil {
 		return err
@@ -80,7 +80,10 @@ func (s *session) drain(c *Change) error {
 	on := s.byNode()
 	for _, n := range nodes {
 		for _, p := range on[n.Name] {
-			if s.stays(p.Key()) == "" && !p.Terminating {
+			switch why := s.stays(p.Key()); {
+			case why != "" && !s.asked[p.Key()]:
+				s.left[p.Key()] = why
+			case !p.Terminating:
 				s.leave(p)
 			}
 		}

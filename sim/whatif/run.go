@@ -31,6 +31,8 @@ type Result struct {
 	Gone []Stay
 	// Kept are the pods that were to be evicted and were not.
 	Kept []Stay
+	// Stayed are the pods that a drain leaves on their nodes.
+	Stayed []Stay
 	// Budgets are those some of whose pods were down.
 	Budgets []BudgetUse
 	// Pending are the pods that had no node before, by namespace/name.
@@ -113,6 +115,8 @@ func (s *session) tell(r *Result) {
 			r.Gone = append(r.Gone, Stay{p.Key(), p.NodeName, s.gone[p.Key()]})
 		case now.UID != p.UID:
 			r.Moved = append(r.Moved, Move{p.Key(), p.NodeName, now.NodeName})
+		case s.left[p.Key()] != "":
+			r.Stayed = append(r.Stayed, Stay{p.Key(), p.NodeName, s.left[p.Key()]})
 		}
 	}
 	for _, l := range s.leaving {

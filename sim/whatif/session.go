@@ -28,6 +28,7 @@ type session struct {
 
 	running []*object.Pod // at the start, by namespace and name
 	gone    map[string]string
+	left    map[string]string // by a drain, and why
 	leaving []leaver
 	asked   map[string]bool // pods that are or were leaving
 	budgets []*budget
@@ -43,7 +44,7 @@ type leaver struct {
 }
 
 func newSession(set *manifest.Set, in *sim.Input, o Options) *session {
-	s := &session{set: set, force: o.IgnoreBudgets, stdin: o.Stdin, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, asked: map[string]bool{}}
+	s := &session{set: set, force: o.IgnoreBudgets, stdin: o.Stdin, pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}, gone: map[string]string{}, left: map[string]string{}, asked: map[string]bool{}}
 	for _, p := range set.Pods {
 		s.pods[p.Namespace+"/"+p.Name] = p
 	}
@@ -133,6 +134,7 @@ func (s *session) leave(p *object.Pod) {
 		return
 	}
 	s.asked[p.Key()] = true
+	delete(s.left, p.Key())
 	s.leaving = append(s.leaving, leaver{pod: p.Key(), uid: p.UID, node: p.NodeName})
 }
 

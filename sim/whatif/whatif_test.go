@@ -144,6 +144,23 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// Pods that belong to a node are left there by a drain, which says so; they hold up
+// nothing.
+func TestDrainLeavesDaemons(t *testing.T) {
+	daemon := strings.NewReplacer("kind: ReplicaSet", "kind: DaemonSet", "app: web", "app: agent").Replace(pod("agent-a", "a", 1, ""))
+	text := node("a", "") + node("b", "") + daemon + pod("p", "a", 1, "")
+	for words, want := range map[string]string{
+		"drain a":           "agent-a a: a pod of DaemonSet web",
+		"drain a drain a":   "agent-a a: a pod of DaemonSet web",
+		"drain a, remove a": "",
+		"cordon a":          "",
+	} {
+		if r := run(t, text, strings.Fields(words)...); stays(r.Stayed) != want || r.Stuck()+len(r.Kept) > 0 {
+			t.Errorf("%s: stayed %q, want %q; unplaced %v, kept %v", words, stays(r.Stayed), want, r.Unplaced, r.Kept)
+		}
+	}
+}
+
 // A budget that a failure breaks is said to be broken.
 func TestBroken(t *testing.T) {
 	const budget = "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {maxUnavailable: 1, selector: {}}\n"
