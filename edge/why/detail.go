@@ -11,7 +11,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
-	"github.com/berth-scheduler/berth/core/table"
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
@@ -33,7 +32,7 @@ func (f *facts) detail(b *Blocker, nodes []string) string {
 	case names.PodTopologySpread:
 		return f.spreadText(b, nodes)
 	case names.VolumeBinding, names.VolumeZone, names.VolumeRestrictions, names.NodeVolumeLimits:
-		return strings.Join(b.Reasons, ", ") + f.claimText()
+		return strings.Join(b.Reasons, ", ") + f.claimText(b, nodes)
 	case names.DynamicResources:
 		return strings.Join(b.Reasons, ", ") + f.deviceText()
 	}
@@ -206,60 +205,4 @@ func (f *facts) portText(nodes []string) string {
 		}
 	}
 	return list(slices.Sorted(maps.Keys(holders)), 2)
-}
-
-// claimText names the pod's claims and their volumes.
-func (f *facts) claimText() string {
-	var parts []string
-	t := f.cluster.Machine.Table()
-	for i := range f.pod.Volumes {
-		v := &f.pod.Volumes[i]
-		if !v.Claimed {
-			continue
-		}
-		c := table.Lookup[*object.PersistentVolumeClaim](t, object.PersistentVolumeClaims, f.pod.Namespace, v.Claim)
-		switch {
-		case c == nil:
-			parts = append(parts, "claim "+v.Claim+" is not there")
-		case c.VolumeName == "":
-			parts = append(parts, fmt.Sprintf("claim %s of class %q is not bound", v.Claim, c.Class))
-		case !c.Bound():
-			parts = append(parts, fmt.Sprintf("claim %s names volume %s and is not bound yet", v.Claim, c.VolumeName))
-		default:
-			parts = append(parts, f.volumeText(v.Claim, c.VolumeName))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-func (f *facts) volumeText(claim, name string) string {
-	v := table.Lookup[*object.PersistentVolume](f.cluster.Machine.Table(), object.PersistentVolumes, "", name)
-	switch {
-	case v == nil:
-		return fmt.Sprintf("claim %s is bound to volume %s, which is not there", claim, name)
-	case v.Pin != nil:
-		return fmt.Sprintf("claim %s is bound to volume %s, on nodes with %s in [%s]", claim, name, v.Pin.Key, strings.Join(v.Pin.Values, " "))
-	case v.Labels[v1.LabelTopologyZone] != "":
-		return fmt.Sprintf("claim %s is bound to volume %s in zone %s", claim, name, v.Labels[v1.LabelTopologyZone])
-	}
-	return fmt.Sprintf("claim %s is bound to volume %s", claim, name)
-}
-
-func (f *facts) deviceText() string {
-	var parts []string
-	for i := range f.pod.Claims {
-		if name := f.pod.Claims[i].Claim; name != "" {
-			parts = append(parts, "claim "+name)
-		}
-	}
-	for i := range f.pod.Extended {
-		parts = append(parts, fmt.Sprintf("%d %s", f.pod.Extended[i].Count, f.pod.Extended[i].Resource))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
 }

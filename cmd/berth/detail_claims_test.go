@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// storage is a cluster whose pods use claims: db uses only (for one pod at a time),
+// and log the disk d1, both on a. Volume here is on a and b, and there on c.
+func storage() string {
+	var b strings.Builder
+	for _, n := range []string{"a", "b", "c"} {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Node\nmetadata: {name: %s, labels: {zone: %[1]s}}\nstatus: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}\n", n)
+	}
+	for _, c := range []struct{ claim, mode, volume, zones string }{
+		{"only", "ReadWriteOncePod", "one", "a, b, c"}, {"free", "ReadWriteOncePod", "two", "a, b, c"},
+		{"here", "ReadWriteOnce", "here", "a, b"}, {"there", "ReadWriteOnce", "there", "c"},
+	} {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: %s, uid: %[1]s, annotations: {pv.kubernetes.io/bind-completed: 'yes'}}\nspec: {volumeName: %s, accessModes: [%s]}\n", c.claim, c.volume, c.mode)
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: %s}\nspec: {accessModes: [%s], claimRef: {namespace: default, name: %s, uid: %[3]s}, csi: {driver: csi.example.com, volumeHandle: %[1]s}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [%[4]s]}]}]}}}\n", c.volume, c.mode, c.claim, c.zones)
+	}
+	b.WriteString("---\napiVersion: storage.k8s.io/v1\nkind: CSINode\nmetadata: {name: b}\nspec: {drivers: [{name: csi.example.com, nodeID: b, allocatable: {count: 1}}]}\n")
+	b.WriteString("---\napiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {nodeName: a, volumes: [{name: v, persistentVolumeClaim: {claimName: only}}], containers: [{name: c}]}\n")
+	b.WriteString("---\napiVersion: v1\nkind: Pod\nmetadata: {name: log}\nspec: {nodeName: a, volumes: [{name: v, awsElasticBlockStore: {volumeID: d1}}], containers: [{name: c}]}\n")
+	return b.String()
+}
+
+// claims are volumes of a pod.
+func claims(names ...string) string {
+	var parts []string
+	for _, n := range names {
+		parts = append(parts, fmt.Sprintf("{name: %s, persistentVolumeClaim: {claimName: %[1]s}}", n))
+	}
+	return "volumes: [" + strings.Join(parts, ", ") + "]"
+}
+
+// The text names the claim, the volume and the pod that block, and no others.
+func TestWhyNamesTheClaimThatBlocks(t *testing.T) {
+	for name, c := range map[string]struct{ spec, want, not string }{
+		"a claim for one pod at a time": {
+			claims("here", "only", "free"), "(claim only is for one pod at a time, and default/db on a uses it)", "claim free",
+		},
+		"a volume that is elsewhere": {
+			"affinity: {" + on("a") + "}, " + claims("here", "there"), "(claim there is bound to volume there, on nodes with zone in [c])", "claim here",
+		},
+		"each volume elsewhere on some nodes": {
+			"affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a, c]}]}]}}}, " + claims("here", "there", "free"),
+			"(claim here is bound to volume here, on nodes with zone in [a b], claim there is bound to volume there, on nodes with zone in [c])", "claim free",
+		},
+		"a claim that is not there": {
+			claims("here", "none"), "(claim none is not there)", "claim here",
+		},
+		"a disk that another pod has": {
+			"affinity: {" + on("a") + "}, volumes: [{name: v, awsElasticBlockStore: {volumeID: d1}}]", "(default/log on a has disk d1)", "",
+		},
+		"more volumes than a node attaches": {
+			"affinity: {" + on("b") + "}, " + claims("here", "free"), "(b attaches 1 volume of csi.example.com, has 0, and the pod brings 2)", "claim here",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + c.spec + ", containers: [{name: c}]}\n"
+			_, out, errs := berth(storage()+pod, "why", "-f", "-", "p")
+			said, _, _ := strings.Cut(out, "\nWHAT WOULD HELP")
+			if errs != "" || !strings.Contains(said, c.want) || c.not != "" && strings.Contains(said, c.not) {
+				t.Errorf("want %q, and not %q: %s%s", c.want, c.not, errs, out)
+			}
+		})
+	}
+}
