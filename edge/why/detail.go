@@ -34,7 +34,7 @@ func (f *facts) detail(b *Blocker, nodes []string) string {
 	case names.VolumeBinding, names.VolumeZone, names.VolumeRestrictions, names.NodeVolumeLimits:
 		return strings.Join(b.Reasons, ", ") + f.claimText(b, nodes)
 	case names.DynamicResources:
-		return strings.Join(b.Reasons, ", ") + f.deviceText()
+		return strings.Join(b.Reasons, ", ") + f.deviceText(nodes)
 	}
 	return b.Plugin + ": " + strings.Join(b.Reasons, ", ")
 }

@@ -2,21 +2,133 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/berth-scheduler/berth/core/devices"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
-func (f *facts) deviceText() string {
-	var parts []string
+// deviceRequest is devices of one class that the pod wants.
+type deviceRequest struct {
+	who   string // the claim, or the container
+	class string
+	count int64
+	// narrowed: not every device of the class will do.
+	narrowed bool
+	// selects is the class with the selectors of the request.
+	selects *resourcev1.DeviceClass
+}
+
+// deviceText says which devices are short. Where each request alone has enough, it
+// names them all.
+func (f *facts) deviceText(nodes []string) string {
+	requests, others := f.deviceRequests()
+	var short, all []string
+	for i := range requests {
+		text, enough := f.devicesShort(&requests[i], nodes)
+		if all = append(all, text); !enough {
+			short = append(short, text)
+		}
+	}
+	switch parts := append(others, short...); {
+	case len(short) > 0:
+		return " (" + strings.Join(parts, "; ") + ")"
+	case len(all) > 0:
+		return " (" + strings.Join(append(others, all...), "; ") + "; no node here has all that at once, as far as taints, constraints and capacities allow it)"
+	case len(others) > 0:
+		return " (" + strings.Join(others, "; ") + ")"
+	}
+	return ""
+}
+
+// deviceRequests are the pod's requests that can be counted, and texts for the others.
+func (f *facts) deviceRequests() (requests []deviceRequest, others []string) {
+	t := f.cluster.Machine.Table()
 	for i := range f.pod.Claims {
-		if name := f.pod.Claims[i].Claim; name != "" {
-			parts = append(parts, "claim "+name)
+		name := f.pod.Claims[i].Claim
+		if name == "" {
+			continue
+		}
+		c := table.Lookup[*object.ResourceClaim](t, object.ResourceClaims, f.pod.Namespace, name)
+		switch {
+		case c == nil:
+			others = append(others, "claim "+name+" is not there")
+			continue
+		case c.Allocation() != nil:
+			others = append(others, "claim "+name+" is allocated")
+			continue
+		}
+		for _, r := range c.API.Spec.Devices.Requests {
+			e := r.Exactly
+			if e == nil || e.AllocationMode == resourcev1.DeviceAllocationModeAll || e.AdminAccess != nil && *e.AdminAccess {
+				others = append(others, fmt.Sprintf("request %s of claim %s", r.Name, name))
+				continue
+			}
+			requests = append(requests, deviceRequest{who: "claim " + name, class: e.DeviceClassName, count: max(1, e.Count),
+				narrowed: len(e.Selectors) > 0, selects: f.classWith(e.DeviceClassName, e.Selectors)})
 		}
 	}
 	for i := range f.pod.Extended {
-		parts = append(parts, fmt.Sprintf("%d %s", f.pod.Extended[i].Count, f.pod.Extended[i].Resource))
+		x := &f.pod.Extended[i]
+		if class := t.DeviceClassFor(x.Resource); class != nil && x.Count > 0 {
+			requests = append(requests, deviceRequest{who: fmt.Sprintf("%s of container %q", x.Resource, x.Container), class: class.Name, count: x.Count, selects: class.API})
+		}
 	}
-	if len(parts) == 0 {
-		return ""
+	return requests, others
+}
+
+// classWith is the class with more selectors; nil where it is not there.
+func (f *facts) classWith(name string, more []resourcev1.DeviceSelector) *resourcev1.DeviceClass {
+	c := table.Lookup[*object.DeviceClass](f.cluster.Machine.Table(), object.DeviceClasses, "", name)
+	if c == nil {
+		return nil
 	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return &resourcev1.DeviceClass{Spec: resourcev1.DeviceClassSpec{Selectors: slices.Concat(c.API.Spec.Selectors, more)}}
+}
+
+// devicesShort says how many devices the request wants, and how many of them the freest
+// of the nodes has.
+func (f *facts) devicesShort(r *deviceRequest, nodes []string) (text string, enough bool) {
+	text = fmt.Sprintf("%s wants %s of class %s", r.who, count(int(r.count), "device"), r.class)
+	if r.narrowed {
+		text += " that its selectors take"
+	}
+	if r.selects == nil {
+		return text + ", and there is no such class", false
+	}
+	best, free, whole, largest := f.freestDevices(r.selects, nodes)
+	switch {
+	case largest == 0:
+		return text + ", and no node here has any", false
+	case r.count > largest:
+		return fmt.Sprintf("%s, more than any node here has (the largest has %d)", text, largest), false
+	case len(nodes) > 1:
+		best = "the freest of them, " + best + ","
+	}
+	return fmt.Sprintf("%s; %s has %d of %d free", text, best, free, whole), free >= r.count
+}
+
+// freestDevices is the node that can use the most free devices of the class, with how
+// many, and how many there are; and the most that any of the nodes can use.
+func (f *facts) freestDevices(class *resourcev1.DeviceClass, nodes []string) (best string, free, whole, largest int64) {
+	t := f.cluster.Machine.Table()
+	counter := devices.NewCounter(structured.Features{ConsumableCapacity: true}, true)
+	shared := devices.Shared(t, counter.Shares)
+	for _, name := range nodes {
+		row, ok := t.Find(name)
+		if !ok || t.Node(row) == nil {
+			continue
+		}
+		all, taken := counter.Count(t.Node(row), class, shared.WithNode(t, name, counter.Shares))
+		largest = max(largest, all)
+		if best == "" || all-taken > free || all-taken == free && all > whole {
+			best, free, whole = name, all-taken, all
+		}
+	}
+	return best, free, whole, largest
 }
