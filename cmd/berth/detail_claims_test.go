@@ -69,7 +69,8 @@ func TestWhyNamesTheClaimThatBlocks(t *testing.T) {
 	}
 }
 
-// The text counts the devices of a claim that is short of them.
+// The text counts the devices of a claim that is short of them, and names no claim
+// that is not.
 func TestWhyCountsDevices(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu}\nspec: {selectors: [{cel: {expression: 'device.driver == \"gpu.example.com\"'}}]}\n")
@@ -79,18 +80,19 @@ func TestWhyCountsDevices(t *testing.T) {
 	}
 	const claim = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: %s}\nspec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, count: %d%s}}]}}\n"
 	fmt.Fprintf(&b, claim, "one", 1, "")
-	b.WriteString("status: {allocation: {devices: {results: [{request: r, driver: gpu.example.com, pool: a, device: d1}]}}}\n")
+	b.WriteString("status: {allocation: {devices: {results: [{request: r, driver: gpu.example.com, pool: a, device: d1}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}}}\n")
 	for name, c := range map[string]struct {
 		count                int
 		selector, want, more string
 	}{
-		"too many":   {3, "", "(claim mine wants 3 devices of class gpu, more than any node here has (the largest has 2))", ""},
+		"too many":   {3, "", "(claim mine wants 3 devices of class gpu, more than any node here has (the largest has 2))", "affinity: {" + on("a") + "}, "},
 		"taken":      {1, ", selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].model == \"small\"'}}]", "(claim mine wants 1 device of class gpu that its selectors take; a has 0 of 1 free)", "affinity: {" + on("a") + "}, "},
+		"elsewhere":  {1, "", "resourceclaim not available on the node (claim one is allocated on nodes with metadata.name In [a])", "affinity: {" + on("b") + "}, "},
 		"one of two": {2, "", "(claim mine wants 2 devices of class gpu; a has 1 of 2 free)", "affinity: {" + on("a") + "}, "},
-		"none":       {1, ", selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].model == \"none\"'}}]", "(claim mine wants 1 device of class gpu that its selectors take, and no node here has any)", ""},
+		"none":       {1, ", selectors: [{cel: {expression: 'device.attributes[\"gpu.example.com\"].model == \"none\"'}}]", "(claim mine wants 1 device of class gpu that its selectors take, and no node here has any)", "affinity: {" + on("a") + "}, "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + c.more + "resourceClaims: [{name: x, resourceClaimName: mine}], containers: [{name: c}]}\n"
+			pod := "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {" + c.more + "resourceClaims: [{name: x, resourceClaimName: mine}, {name: z, resourceClaimName: one}], containers: [{name: c}]}\n"
 			_, out, errs := berth(b.String()+fmt.Sprintf(claim, "mine", c.count, c.selector)+pod, "why", "-f", "-", "p")
 			if errs != "" || !strings.Contains(out, c.want) {
 				t.Errorf("want %q: %s%s", c.want, errs, out)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/berth-scheduler/berth/core/devices"
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -24,10 +25,11 @@ type deviceRequest struct {
 	selects *resourcev1.DeviceClass
 }
 
-// deviceText says which devices are short. Where each request alone has enough, it
-// names them all.
+// deviceText names the claims that block, and says which devices are short. Where each
+// request alone has enough, it names them all.
 func (f *facts) deviceText(nodes []string) string {
-	requests, others := f.deviceRequests()
+	away := f.allocatedElsewhere(nodes)
+	requests, missing, others := f.deviceRequests()
 	var short, all []string
 	for i := range requests {
 		text, enough := f.devicesShort(&requests[i], nodes)
@@ -35,19 +37,46 @@ func (f *facts) deviceText(nodes []string) string {
 			short = append(short, text)
 		}
 	}
-	switch parts := append(others, short...); {
-	case len(short) > 0:
-		return " (" + strings.Join(parts, "; ") + ")"
+	parts, end := others, ""
+	switch {
+	case len(away) > 0:
+		parts = away
+	case len(missing)+len(short) > 0:
+		parts = append(missing, short...)
 	case len(all) > 0:
-		return " (" + strings.Join(append(others, all...), "; ") + "; no node here has all that at once, as far as taints, constraints and capacities allow it)"
-	case len(others) > 0:
-		return " (" + strings.Join(others, "; ") + ")"
+		parts, end = append(others, all...), "; no node here has all that at once, as far as taints, constraints and capacities allow it"
+	case len(others) == 0:
+		return ""
 	}
-	return ""
+	return " (" + strings.Join(parts, "; ") + end + ")"
 }
 
-// deviceRequests are the pod's requests that can be counted, and texts for the others.
-func (f *facts) deviceRequests() (requests []deviceRequest, others []string) {
+// allocatedElsewhere names the claims whose devices one of the nodes cannot use.
+func (f *facts) allocatedElsewhere(nodes []string) (texts []string) {
+	for i := range f.pod.Claims {
+		name := f.pod.Claims[i].Claim
+		c := table.Lookup[*object.ResourceClaim](f.cluster.Machine.Table(), object.ResourceClaims, f.pod.Namespace, name)
+		if c == nil || c.Allocation() == nil || c.Allocation().NodeSelector == nil {
+			continue
+		}
+		selector := match.NewNodeSelector(nil, c.Allocation().NodeSelector)
+		if slices.ContainsFunc(nodes, func(node string) bool {
+			n := f.node(node)
+			return n != nil && !selector.Matches(match.Subject{Name: n.Name, Labels: n.Labels})
+		}) {
+			var terms []string
+			for _, t := range c.Allocation().NodeSelector.NodeSelectorTerms {
+				terms = append(terms, termText(t))
+			}
+			texts = append(texts, fmt.Sprintf("claim %s is allocated on nodes with %s", name, strings.Join(terms, ", or ")))
+		}
+	}
+	return texts
+}
+
+// deviceRequests are the pod's requests that can be counted, and texts for the claims
+// that are not there and for the others.
+func (f *facts) deviceRequests() (requests []deviceRequest, missing, others []string) {
 	t := f.cluster.Machine.Table()
 	for i := range f.pod.Claims {
 		name := f.pod.Claims[i].Claim
@@ -57,7 +86,7 @@ func (f *facts) deviceRequests() (requests []deviceRequest, others []string) {
 		c := table.Lookup[*object.ResourceClaim](t, object.ResourceClaims, f.pod.Namespace, name)
 		switch {
 		case c == nil:
-			others = append(others, "claim "+name+" is not there")
+			missing = append(missing, "claim "+name+" is not there")
 			continue
 		case c.Allocation() != nil:
 			others = append(others, "claim "+name+" is allocated")
@@ -79,7 +108,7 @@ func (f *facts) deviceRequests() (requests []deviceRequest, others []string) {
 			requests = append(requests, deviceRequest{who: fmt.Sprintf("%s of container %q", x.Resource, x.Container), class: class.Name, count: x.Count, selects: class.API})
 		}
 	}
-	return requests, others
+	return requests, missing, others
 }
 
 // classWith is the class with more selectors; nil where it is not there.
