@@ -71,6 +71,7 @@ type Blocker struct {
 	Reasons []string `json:"reasons"`
 
 	insufficient []v1.ResourceName // sorted
+	text         string            // of detail, once it was asked for
 }
 
 // Event is something that would requeue the pod.

@@ -14,8 +14,15 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 )
 
-// detail says what a blocker means on some nodes, with numbers and names.
+// detail says what a blocker of a group means on its nodes, with numbers and names.
 func (f *facts) detail(b *Blocker, nodes []string) string {
+	if b.text == "" { // the verdict and the list of nodes both have it
+		b.text = f.newDetail(b, nodes)
+	}
+	return b.text
+}
+
+func (f *facts) newDetail(b *Blocker, nodes []string) string {
 	switch b.Plugin {
 	case names.NodeResourcesFit:
 		return f.shortText(b, nodes)
