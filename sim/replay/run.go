@@ -3,6 +3,7 @@ package replay
 import (
 	"io"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -69,7 +70,7 @@ func Run(l Log, o machine.Options) (*Day, error) {
 		p.advance(p.day.To)
 		p.world.Settle()
 		p.samples.take(p.world)
-		p.day.Samples = p.samples.list
+		p.day.Samples = slices.DeleteFunc(p.samples.list, func(s Sample) bool { return s.Time.Before(p.listed) })
 	}
 	return p.day, nil
 }
@@ -80,6 +81,10 @@ type player struct {
 	profiles map[string]bool
 	world    *sim.World
 	samples  sampler
+	// listed is when the first lists were complete, as far as the record has shown it;
+	// whole: it has. An earlier sample is of a part of the cluster.
+	listed time.Time
+	whole  bool
 	// untold are the pods that a run that began anew has not told of yet.
 	untold map[string]bool
 }
@@ -104,7 +109,11 @@ func (p *player) begin(b *recording.Begin) {
 	}
 }
 
+// pause is how long the record is silent where the first lists are taken to be over.
+const pause = time.Second
+
 func (p *player) entry(e *recording.Entry) {
+	p.list(e)
 	if e.Now.After(p.day.To) {
 		p.day.To = e.Now
 	}
@@ -120,6 +129,21 @@ func (p *player) entry(e *recording.Entry) {
 	}
 	p.advance(e.Now)
 	p.event(e.Event)
+}
+
+// list looks for the end of the first lists: nothing is decided before, and mostly a
+// pause follows.
+func (p *player) list(e *recording.Entry) {
+	if p.whole {
+		return
+	}
+	_, decides := e.Event.(machine.ScheduleOne)
+	switch {
+	case p.listed.IsZero() || decides:
+		p.listed, p.whole = e.Now, decides
+	case e.Now.Sub(p.day.To) >= pause:
+		p.listed, p.whole = p.day.To, true
+	}
 }
 
 // advance moves the clock, and looks at the cluster now and then.

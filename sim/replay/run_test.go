@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"regexp"
 	"strings"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/sim/day"
 	"github.com/berth-scheduler/berth/sim/generate"
@@ -270,5 +272,54 @@ func TestDayIsExact(t *testing.T) {
 		t.Errorf("%.0f bytes an event, of %d", per, x.Steps)
 	} else {
 		t.Logf("%.0f bytes an event, of %d", per, x.Steps)
+	}
+}
+
+// told is a log of what is told at times after the start.
+type told []recording.Entry
+
+func (l *told) Next() (*recording.Entry, error) {
+	if len(*l) == 0 {
+		return nil, io.EOF
+	}
+	e := (*l)[0]
+	*l = (*l)[1:]
+	return &e, nil
+}
+
+// The means are over the time in which all of the cluster was known: not that before
+// the first lists, nor that in which they came.
+func TestMeansBeginAfterTheFirstLists(t *testing.T) {
+	one := resource.MustParse("1")
+	node := machine.NodeSet{Node: decode.Node(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourcePods: one}}})}
+	pod := machine.PodSet{Pod: decode.Pod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "p", UID: "p"},
+		Spec: v1.PodSpec{SchedulerName: "default-scheduler", NodeName: "a", Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: one}}}}}})}
+	h := header(t, &generate.World{Seed: 5})
+	h.Start = begin
+	o, err := Options(&h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(ms int, e machine.Event) recording.Entry {
+		return recording.Entry{Now: begin.Add(time.Duration(ms) * time.Millisecond), Event: e}
+	}
+	first := recording.Entry{Begin: &recording.Begin{Header: h}}
+	for name, c := range map[string]struct {
+		log     told
+		samples int
+	}{
+		"nothing follows":              {told{first, at(100, node), at(200, pod)}, 1},
+		"a pause follows":              {told{first, at(900, node), at(1800, pod), at(3100, node)}, 3},
+		"a decision follows":           {told{first, at(900, node), at(1800, pod), at(2100, machine.ScheduleOne{}), at(2200, node), at(3100, node)}, 2},
+		"all is known at the start":    {told{{Begin: &recording.Begin{Header: h, Objects: []machine.Event{node, pod}}}, at(1500, node)}, 1},
+		"the lists come a while later": {told{first, at(5000, node), at(5100, pod), at(7500, node)}, 3},
+	} {
+		d, err := Run(&c.log, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := SideOf("", d); math.Abs(s.CPU-0.5) > 1e-9 || len(s.Samples) != c.samples {
+			t.Errorf("%s: the mean is %f of %d samples, want 0.5 of %d", name, s.CPU, len(s.Samples), c.samples)
+		}
 	}
 }
