@@ -12,6 +12,8 @@ func TestCallsThatAreWrong(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty")
 	write(t, empty, "")
+	hosted := filepath.Join(dir, "hosted.yaml")
+	write(t, hosted, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {multiPoint: {enabled: [{name: Tier}]}}}]\n")
 	const cluster = " -f testdata/zones.yaml"
 	for call, want := range map[string]string{
 		"simulate --context c" + cluster:                                           "--context: goes with --kubeconfig: the cluster comes from files here",
@@ -55,6 +57,7 @@ func TestCallsThatAreWrong(t *testing.T) {
 		"why /" + cluster:                                                          `"/" is not the name of a pod`,
 		"events a/":                                                                `"a/" is not the name of a pod`,
 		"record --to " + empty:                                                     "--to " + empty + ": not a directory",
+		"why web --config " + hosted + cluster:                                     hosted + `: creating profile for scheduler name default-scheduler: MultiPointPlugin "Tier" does not exist; the tool knows only Berth's own plugins: ask the scheduler that has others with "why POD --daemon auto"`,
 		"record":                                                                   "give a directory with --to",
 		"record --to " + dir + " --limit -5":                                       "--limit -5: must be ",
 		"record --to " + dir + " --for -5s":                                        "--for -5s: must be positive",

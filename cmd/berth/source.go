@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/decode"
@@ -136,10 +137,26 @@ func (s *source) scheduler() (*config.Config, machine.Options, error) {
 	}
 	o, err := sim.Options(c)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", s.config, err)
+		err = fmt.Errorf("%s: %w%s", s.config, err, foreign(c))
 	}
 	o.Seed, o.Workers = s.seed, s.workers
 	return c, o, err
+}
+
+// foreign says what to do about plugins of a configuration that are not Berth's own, ""
+// where it has none.
+func foreign(c *config.Config) string {
+	own := plugins.Registry(features.Plugins(features.New()))
+	for _, p := range config.Profiles(c) {
+		for _, set := range append(p.Points[:], p.MultiPoint) {
+			for _, e := range set.Enabled {
+				if own[e.Plugin] == nil {
+					return "; the tool knows only Berth's own plugins: ask the scheduler that has others with \"why POD --daemon auto\""
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // isLive tells whether objects come from an API server. Without files and kubeconfig
