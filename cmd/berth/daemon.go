@@ -173,7 +173,7 @@ func (d *daemon) refusal(reply *http.Response) error {
 		if p.Reason == api.NotLeading {
 			return fmt.Errorf("%s: %s; ask that one, or --daemon auto", base.Host, p.Message)
 		}
-		return errors.New(p.Message)
+		return &p
 	}
 	var status struct{ Message string }
 	_ = json.Unmarshal(body, &status) // a Status of the API, or anything
@@ -192,6 +192,16 @@ func (d *daemon) refusal(reply *http.Response) error {
 		return fmt.Errorf("%s: there is no %s (404): this is not berth-scheduler, or an older version of it", base.Host, api.Prefix)
 	}
 	return fmt.Errorf("%s: %s: %.200s", base.Host, reply.Status, body)
+}
+
+// elsewhere says how to ask about a pod of another namespace than the one that was
+// taken, where there is no such pod.
+func elsewhere(err error, pod, namespace string) error {
+	var p *api.Problem
+	if namespace != "" || strings.Contains(pod, "/") || !errors.As(err, &p) || p.Reason != api.NotFound {
+		return err
+	}
+	return fmt.Errorf("%w; if it is in another namespace, give NAMESPACE/%s", err, pod)
 }
 
 // get asks and decodes the answer.

@@ -96,8 +96,29 @@ func TestEventsAndTop(t *testing.T) {
 	if status, out, err := berth("", append([]string{"events", "--reason", "cpu"}, flags...)...); status != 0 || out != "" || !strings.HasPrefix(err, "berth: note: no record matches") {
 		t.Errorf("events: %d %q %q", status, out, err)
 	}
+	if _, _, err := berth("", append([]string{"events", "cart"}, flags...)...); err != "berth: note: no record matches pod default/cart; if it is in another namespace, give NAMESPACE/NAME; \"top\" says since when there are records\n" {
+		t.Errorf("events of a pod without a record: %q", err)
+	}
 	if strings.Contains(out, "\x1b") {
 		t.Errorf("escapes where there is no terminal: %q", out)
+	}
+}
+
+// Where there is no such pod in the namespace that was taken, the message says how to give
+// another.
+func TestWhyFromTheDaemonElsewhere(t *testing.T) {
+	flags := scheduler(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(api.Problem{Head: api.Head{Kind: "Problem"}, Reason: api.NotFound, Message: "pod " + r.URL.Query().Get("pod") + ": there is no such pod"})
+	})
+	for call, want := range map[string]string{
+		"why cart":         "pod default/cart: there is no such pod; if it is in another namespace, give NAMESPACE/cart",
+		"why shop/cart":    "pod shop/cart: there is no such pod",
+		"why -n shop cart": "pod shop/cart: there is no such pod",
+	} {
+		if status, out, err := berth("", append(strings.Fields(call), flags...)...); status != exitInvalid || out != "" || err != "berth: "+want+"\n" {
+			t.Errorf("%s: %d %q %q, want %q", call, status, out, err, want)
+		}
 	}
 }
 

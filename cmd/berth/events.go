@@ -133,7 +133,7 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 			p.record(&list.Records[i])
 		}
 		if len(list.Records) == 0 {
-			notes(stderr, []string{"no record matches; \"top\" says since when there are records"})
+			notes(stderr, []string{noRecord(q.Get("pod"))})
 		}
 		return p.out.Flush()
 	}
@@ -149,6 +149,15 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 		return err
 	}
 	return nil // an interrupt is how it is meant to end
+}
+
+// noRecord says that no record matches, and in which namespace the pod was looked for.
+func noRecord(pod string) string {
+	of := ""
+	if pod != "" {
+		of = fmt.Sprintf(" pod %s; if it is in another namespace, give NAMESPACE/NAME", pod)
+	}
+	return fmt.Sprintf("no record matches%s; \"top\" says since when there are records", of)
 }
 
 func (e *eventsCall) query(args []string) (url.Values, error) {

@@ -34,7 +34,10 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 		question.Set("pod", qualified(args[0], cmp.Or(q.namespace, namespaceOf(q.kubeconfig, q.source.context))))
 	}
 	reply, err := d.open(ctx, what, question)
-	if err != nil {
+	switch {
+	case err != nil && !q.all:
+		return elsewhere(err, args[0], q.namespace)
+	case err != nil:
 		return err
 	}
 	defer reply.Body.Close()
