@@ -74,7 +74,7 @@ func TestExitStatus(t *testing.T) {
 		"all placed":       {nodeYAML + "---\n" + podYAML, exitPlaced, ""},
 		"nothing to place": {nodeYAML, exitPlaced, ""},
 		"some not placed":  {nodeYAML + "---\n" + strings.Replace(podYAML, "name: c", "name: c, resources: {requests: {cpu: 5}}", 1), exitUnplaced, ""},
-		"no nodes":         {podYAML, exitUnplaced, "berth: note: the input has no node, so no pod can be placed\n"},
+		"no nodes":         {podYAML, exitUnplaced, "berth: note: the input has no node, so no pod can be placed: give nodes with -f, or a cluster with --kubeconfig\n"},
 		"a Deployment, no pod": {nodeYAML + "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", exitPlaced,
 			"berth: note: deployment default/d: spec.template: has no containers, so no pods are made of it\n"},
 		"a node that offers nothing": {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n---\n" + podYAML, exitUnplaced,

@@ -172,7 +172,7 @@ func TestWhyInvalid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := berth(c.stdin, append([]string{"why", "-f", "-"}, c.args...)...)
-			_, last, _ := strings.Cut(errs, "can be placed\n")
+			_, last, _ := strings.Cut(errs, "--kubeconfig\n")
 			if last == "" {
 				last = errs
 			}

@@ -188,7 +188,7 @@ func TestNotices(t *testing.T) {
 		t.Errorf("%v %q", err, s.Notices)
 	}
 	s, err = read(t, "in.yaml", "")
-	if err != nil || !slices.Equal(s.Notices, []string{"the input has no node, so no pod can be placed"}) {
+	if err != nil || !slices.Equal(s.Notices, []string{"the input has no node, so no pod can be placed: give nodes with -f, or a cluster with --kubeconfig"}) {
 		t.Errorf("%v %q", err, s.Notices)
 	}
 }

@@ -305,7 +305,7 @@ func (s *Set) Resolve() error {
 			strings.Join(slices.Sorted(maps.Keys(s.makers)), ", ")))
 	}
 	if len(s.Nodes) == 0 {
-		s.Notices = append(s.Notices, "the input has no node, so no pod can be placed")
+		s.Notices = append(s.Notices, "the input has no node, so no pod can be placed: give nodes with -f, or a cluster with --kubeconfig")
 	}
 	return nil
 }
