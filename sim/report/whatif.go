@@ -120,12 +120,29 @@ func (t *Table) FinishWhatIf(r *whatif.Result) error {
 }
 
 func headline(r *whatif.Result) string {
-	moved, stuck, other := 0, 0, 0
+	moved, fresh, stuck, other := 0, 0, 0, 0
+	known := map[string]bool{} // the pods that are not new
+	maps.Copy(known, r.Pending)
 	for _, m := range r.Moved {
+		known[m.Pod] = true
 		switch {
 		case m.To != "":
 			moved++
 		case r.OtherScheduler[m.Pod]:
+			other++
+		default:
+			stuck++
+		}
+	}
+	for pod := range r.Placed { // any order: a count
+		if !known[pod] {
+			fresh++
+		}
+	}
+	for pod := range r.Unplaced { // any order: counts
+		switch {
+		case known[pod]:
+		case r.OtherScheduler[pod]:
 			other++
 		default:
 			stuck++
@@ -140,7 +157,7 @@ func headline(r *whatif.Result) string {
 		n    int
 		text string
 	}{
-		{stuck, "%s without a node"}, {other, "%s of another scheduler"}, {len(r.Kept), "%s not evicted"}, {len(r.Evicted), "%s preempted"}, {len(r.Gone), "%s gone"}, {len(r.Stayed), "%s left by the drain"},
+		{fresh, "%s new"}, {stuck, "%s without a node"}, {other, "%s of another scheduler"}, {len(r.Kept), "%s not evicted"}, {len(r.Evicted), "%s preempted"}, {len(r.Gone), "%s gone"}, {len(r.Stayed), "%s left by the drain"},
 	} {
 		if part.n > 0 {
 			text += ", " + fmt.Sprintf(part.text, count(part.n, "pod"))
