@@ -51,6 +51,7 @@ type checker struct {
 	own      []string
 	lines    lines
 	problems []Problem
+	unread   []string // fields whose values have another type
 }
 
 func (c *checker) add(path, reason string, args ...any) {
@@ -206,6 +207,7 @@ func (c *checker) addAll(prefix string, problems []error, of reflect.Type) {
 			}
 			c.add(prefix+unknown[1], "there is no such field%s", meant(path[len(path)-1], fieldNames(typeAt(of, path[:len(path)-1]))))
 		case errors.As(err, &fe):
+			c.unread = append(c.unread, prefix+fe.Field)
 			c.add(prefix+fe.Field, "must be %s", inWords(typeAt(of, splitPath(fe.Field))))
 		default:
 			c.add(strings.TrimSuffix(prefix, "."), "%s", err)
@@ -284,7 +286,7 @@ func (c *checker) checkValues(config *Config) {
 	c.reader.complete(config)
 	named := pluginErrors(config)
 	for _, err := range c.reader.validate(config) {
-		if !named[err.Error()] {
+		if !named[err.Error()] && !c.isOfUnread(err.Field) {
 			c.addFields(field.ErrorList{err})
 		}
 	}
@@ -296,6 +298,17 @@ func (c *checker) checkValues(config *Config) {
 			c.add("", "%s", err)
 		}
 	}
+}
+
+// elections are the times of leader election, each of which is judged by another.
+var elections = []string{"leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.retryPeriod"}
+
+// isOfUnread tells whether the field, or one that it is judged by, could not be read: then
+// its default has been judged, which is not what the file is to say.
+func (c *checker) isOfUnread(path string) bool {
+	return slices.ContainsFunc(c.unread, func(unread string) bool {
+		return unread == path || slices.Contains(elections, unread) && slices.Contains(elections, path)
+	})
 }
 
 // pluginErrors are the errors of plugins that checkNames has reported, as the complete
