@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,9 @@ func given(f *pflag.FlagSet, why string, names ...string) error {
 
 // flagError says in plain words what a flag's value should be.
 func flagError(_ *cobra.Command, err error) error {
+	if s := err.Error(); strings.HasPrefix(s, "unknown shorthand flag: 'A'") || s == "unknown flag: --all-namespaces" {
+		return fmt.Errorf("%w; all namespaces are read already", err)
+	}
 	var wrong *pflag.InvalidValueError
 	if !errors.As(err, &wrong) {
 		return err
@@ -36,6 +40,17 @@ func flagError(_ *cobra.Command, err error) error {
 		return err
 	}
 	return fmt.Errorf("--%s %s: must be %s", wrong.GetFlag().Name, wrong.GetValue(), want)
+}
+
+// plainPods are the arguments without pod/, which kubectl has before a pod's name.
+func plainPods(args []string) []string {
+	plain := slices.Clone(args)
+	for i, name := range plain {
+		if of, rest, _ := strings.Cut(name, "/"); (of == "pod" || of == "pods" || of == "po") && rest != "" {
+			plain[i] = rest
+		}
+	}
+	return plain
 }
 
 // checkPod wants the name of a pod, alone or with its namespace.

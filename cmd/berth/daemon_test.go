@@ -112,6 +112,8 @@ func TestWhyFromTheDaemonElsewhere(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(api.Problem{Head: api.Head{Kind: "Problem"}, Reason: api.NotFound, Message: "pod " + r.URL.Query().Get("pod") + ": there is no such pod"})
 	})
 	for call, want := range map[string]string{
+		"why pod/cart":     "pod default/cart: there is no such pod; if it is in another namespace, give NAMESPACE/cart",
+		"events pods/cart": "pod default/cart: there is no such pod",
 		"why cart":         "pod default/cart: there is no such pod; if it is in another namespace, give NAMESPACE/cart",
 		"why shop/cart":    "pod shop/cart: there is no such pod",
 		"why -n shop cart": "pod shop/cart: there is no such pod",

@@ -67,6 +67,7 @@ func newEvents(name string) *cobra.Command {
 		Example: fmt.Sprintf(eventsExamples, name),
 		Args:    onePod,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args = plainPods(args)
 			if err := cmp.Or(e.checkFlags(cmd.Flags()), e.useless(cmd.Flags(), args)); err != nil {
 				return err
 			}

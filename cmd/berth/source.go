@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -58,6 +60,11 @@ var expansions = map[string]manifest.Expand{"auto": manifest.ExpandNew, "true": 
 func (s *source) check() error {
 	if slices.Contains(s.files, "") {
 		return errors.New("--filename: is empty; give a file, a directory or -")
+	}
+	for _, name := range s.files {
+		if _, err := os.Stat(name); err != nil && strings.Contains(name, ",") {
+			return fmt.Errorf("--filename %s: %w; give a -f for each file", name, reasonOf(err))
+		}
 	}
 	if _, ok := expansions[s.expand]; !ok {
 		return fmt.Errorf("--expand %s: must be auto, true or false", s.expand)

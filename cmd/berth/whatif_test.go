@@ -47,6 +47,7 @@ func TestWhatIfInvalid(t *testing.T) {
 		"drane node-3":                   `"drane" is no change; did you mean drain?; changes are drain, cordon, `,
 		"drain":                          "drain: NODE... is missing",
 		"apply -f":                       "apply: FILE..., without -f, is missing",
+		"drain node-1,node-2":            "drain: node-1,node-2: no name has a comma; separate names by spaces",
 		"drain nod-3":                    "drain: no node is called nod-3; did you mean node-3?",
 		"remove pool=old":                "remove: no node has the label pool=old",
 		"lose-zone c":                    "lose-zone: no node is in zone c; zones are a, b",

@@ -87,7 +87,7 @@ func newWhy(name string) *cobra.Command {
 			if err := q.uselessFlags(cmd.Flags()); err != nil {
 				return err
 			}
-			return q.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return q.run(cmd.Context(), plainPods(args), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()

@@ -164,6 +164,7 @@ func TestWhyInvalid(t *testing.T) {
 	}{
 		"no such pod":     {nodeYAML, []string{"x"}, "pod default/x: there is no such pod among 0"},
 		"a similar name":  {podYAML, []string{"pp"}, "pod default/pp: there is no such pod; did you mean default/p?"},
+		"with its kind":   {podYAML, []string{"pod/pp"}, "pod default/pp: there is no such pod; did you mean default/p?"},
 		"two of the name": {twice, []string{"p"}, "pod p: is in several namespaces: say which: a/p, b/p"},
 		"no name":         {podYAML, nil, "which pod? give its name, or --all"},
 		"two names":       {podYAML, []string{"p", "q"}, `unexpected argument "q"`},

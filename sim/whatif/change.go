@@ -64,6 +64,11 @@ func Parse(words []string) ([]Change, error) {
 		if len(c.Operands) == 0 {
 			return nil, fmt.Errorf("%s: %s is missing", c.Verb, verbs[i].operands)
 		}
+		for _, o := range c.Operands {
+			if c.Verb != "add-nodes" && c.Verb != "apply" && strings.Contains(o, ",") {
+				return nil, fmt.Errorf("%s: %s: no name has a comma; separate names by spaces", c.Verb, o)
+			}
+		}
 	}
 	return changes, nil
 }
