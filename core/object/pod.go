@@ -25,12 +25,15 @@ type Pod struct {
 	NominatedNode string // status.nominatedNodeName
 	Priority      int32
 	NeverPreempts bool // spec.preemptionPolicy: Never
+	Terminating   bool // metadata.deletionTimestamp is set
+	Terminal      bool // status.phase is Succeeded or Failed
+	// Disrupted is true when the pod carries DisruptionTarget=True with
+	// reason PreemptionByScheduler.
+	Disrupted bool
 
-	Created     time.Time
-	Started     time.Time // status.startTime, zero when not started
-	Terminating bool      // metadata.deletionTimestamp is set
-	Terminal    bool      // status.phase is Succeeded or Failed
-	Generation  int64     // metadata.generation
+	Created    time.Time
+	Started    time.Time // status.startTime, zero when not started
+	Generation int64     // metadata.generation
 
 	Gates  []string // spec.schedulingGates, in the pod's order
 	Demand resource.Demand
@@ -70,9 +73,6 @@ type Pod struct {
 
 	// Scheduled is the pod's PodScheduled condition as the API shows it.
 	Scheduled Condition
-	// Disrupted is true when the pod carries DisruptionTarget=True with
-	// reason PreemptionByScheduler.
-	Disrupted bool
 
 	// API is the object that the pod was decoded from, kept only where an
 	// extender is to be told of it; nil otherwise.
