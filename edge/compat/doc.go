@@ -11,7 +11,8 @@
 //	  | Host.Begin      a cycle: an empty CycleState, the snapshot of now (snapshot.go)
 //	  | PreFilter       call (call.go): the plugin runs on a goroutine of its own, and
 //	  |                 the loop waits, no longer than the plugin timeout
-//	  | Filter          one call for all nodes that the native filters let pass
+//	  | Filter          calls for nodes that the native filters let pass, those with the
+//	  |                 best scores first, until the choice is proven
 //	  v
 //	machine.assume
 //	  | Reserve, Permit calls, too; Permit answers Wait

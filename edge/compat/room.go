@@ -18,9 +18,9 @@ type room struct{ free *asked }
 const leastRoom = 64
 
 // of is room for n nodes, all of it zero.
-func (m *room) of(n int) *asked {
-	x := m.free
-	if m.free = nil; x == nil || cap(x.nodes) < n {
+func (r *room) of(n int) *asked {
+	x := r.free
+	if r.free = nil; x == nil || cap(x.nodes) < n {
 		most := max(n, leastRoom)
 		x = &asked{make([]*nodeInfo, most), make([]fwk.CycleState, most), make([]*fwk.Status, most), make([]int64, most)}
 	}
@@ -29,10 +29,10 @@ func (m *room) of(n int) *asked {
 }
 
 // back takes the room back after a call that has returned.
-func (m *room) back(x *asked) {
+func (r *room) back(x *asked) {
 	clear(x.nodes)
 	clear(x.states)
 	clear(x.statuses)
 	clear(x.scores)
-	m.free = x
+	r.free = x
 }
