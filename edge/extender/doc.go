@@ -3,4 +3,6 @@
 // trusts no reply: each is bounded in size and time and checked against what
 // was asked, and what is wrong with it becomes an error that names the
 // extender and the reason.
+//
+// Hosted shows the same extenders to plugins that are written for kube-scheduler.
 package extender
