@@ -198,13 +198,13 @@ func amount(name v1.ResourceName, n int64) string {
 
 // portText names who has the ports.
 func (f *facts) portText(nodes []string) string {
-	const any = "0.0.0.0"
+	const allAddresses = "0.0.0.0"
 	holders := map[string]bool{}
 	for _, name := range nodes {
 		for _, p := range f.on(name) {
 			for _, hp := range p.HostPorts {
 				if slices.ContainsFunc(f.pod.HostPorts, func(w object.HostPort) bool {
-					return w.Port == hp.Port && w.Protocol == hp.Protocol && (w.IP == hp.IP || w.IP == any || hp.IP == any)
+					return w.Port == hp.Port && w.Protocol == hp.Protocol && (w.IP == hp.IP || w.IP == allAddresses || hp.IP == allAddresses)
 				}) {
 					holders[fmt.Sprintf("host port %d/%s is taken by %s", hp.Port, hp.Protocol, p.Key())] = true
 				}
