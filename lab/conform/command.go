@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -51,6 +53,9 @@ written as stories (scenarios/README.md) that expect what kube-scheduler says.
 
 With --hosted, kube-scheduler's own plugins run in Berth, unmodified, in place of
 the native ones: those that are named, or all. The stories are left out then.
+
+With --feature-gates, both sides run under these gates; a mix that has gates of its
+own keeps them. The stories are left out then.
 The exit status is 1 if there is any disagreement. docs/conformance.md says more.`
 
 const examples = `  berth-lab conform                          # the stories, and all mixes with seeds
@@ -61,12 +66,13 @@ const examples = `  berth-lab conform                          # the stories, an
   berth-lab conform --stories scenarios      # the stories alone
   berth-lab conform --stories scenarios/queue/flush.txt
   berth-lab conform --hosted all --seeds 1-20  # kube-scheduler's own plugins in Berth
+  berth-lab conform --feature-gates DRADeviceTaints=false --mix devices
   berth-lab conform --out scenarios/found    # write disagreements there;
                                              # go test ./sim/scenario plays them`
 
 // NewCommand is "berth-lab conform".
 func NewCommand() *cobra.Command {
-	seeds, mix, dir, stories, hosted, brief := "1-600", "", "", "", "", false
+	seeds, mix, dir, stories, hosted, gates, brief := "1-600", "", "", "", "", "", false
 	cmd := &cobra.Command{
 		Use:     "conform",
 		Short:   "Compare Berth's decisions with kube-scheduler v1.36.3, decision by decision",
@@ -82,6 +88,10 @@ func NewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			flips, err := parseGates(gates)
+			if err != nil {
+				return err
+			}
 			start := Start(Berth)
 			if hosted != "" {
 				names, err := hostedNames(hosted)
@@ -92,7 +102,7 @@ func NewCommand() *cobra.Command {
 			}
 			silence()
 			alone := stories != "" && mix == "" && !cmd.Flags().Changed("seeds")
-			if _, err := os.Stat(storiesHere); stories == "" && mix == "" && hosted == "" && err == nil {
+			if _, err := os.Stat(storiesHere); stories == "" && mix == "" && hosted == "" && gates == "" && err == nil {
 				stories = storiesHere
 			}
 			var told error
@@ -102,7 +112,7 @@ func NewCommand() *cobra.Command {
 			if alone {
 				return told
 			}
-			c := comparison{mixes: mixes, first: first, last: last, berth: start,
+			c := comparison{mixes: mixes, gates: flips, first: first, last: last, berth: start,
 				out: cmd.OutOrStdout(), progress: cmd.ErrOrStderr(), dir: dir, brief: brief}
 			return errors.Join(told, c.run())
 		},
@@ -111,6 +121,7 @@ func NewCommand() *cobra.Command {
 	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; default: all of "+strings.Join(allMixes(), ", "))
 	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; default: standard output")
 	cmd.Flags().StringVar(&hosted, "hosted", hosted, `plugins of kube-scheduler's own that Berth hosts, separated by commas, or "all"`)
+	cmd.Flags().StringVar(&gates, "feature-gates", gates, "feature gates of both sides, NAME=true,NAME=false")
 	cmd.Flags().BoolVar(&brief, "brief", brief, "print only the first disagreement of each mix, in one line")
 	cmd.Flags().StringVar(&stories, "stories", stories, "file or directory of stories to play; worlds are played too only if --mix or --seeds is given")
 	return cmd
@@ -130,6 +141,22 @@ func chosen(mix string) ([]string, error) {
 		}
 	}
 	return mixes, nil
+}
+
+// parseGates reads gates separated by commas, and refuses what Berth refuses.
+func parseGates(text string) (map[string]bool, error) {
+	if text == "" {
+		return nil, nil
+	}
+	set, err := gatesOf(strings.Split(text, ","))
+	if err == nil {
+		gates := features.New()
+		err = errors.Join(gates.SetFromMap(set), errors.Join(features.Unsupported(gates)...))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--feature-gates: %w", err)
+	}
+	return set, nil
 }
 
 // silence keeps the logs of the linked kube-scheduler out of the report.
@@ -157,6 +184,7 @@ func span(s string) (first, last uint64, err error) {
 // comparison is one run of the command.
 type comparison struct {
 	mixes         []string
+	gates         map[string]bool // beside those of the mixes
 	first, last   uint64
 	berth         Start
 	out, progress io.Writer
@@ -180,7 +208,7 @@ func (c *comparison) run() error {
 			continue
 		}
 		start := time.Now()
-		counts, apart, err := playAll(mix, c.first, c.last, c.berth, c.report(mix))
+		counts, apart, err := playAll(mix, c.gates, c.first, c.last, c.berth, c.report(mix))
 		if err != nil {
 			return err
 		}
@@ -201,7 +229,7 @@ func (c *comparison) run() error {
 // firstApart plays worlds of a mix until the sides part.
 func (c *comparison) firstApart(mix string) (*Disagreement, error) {
 	for seed := c.first; seed <= c.last; seed++ {
-		w, err := generate.Cluster(mix, seed)
+		w, err := cluster(mix, c.gates, seed)
 		if err != nil {
 			return nil, err
 		}
@@ -253,9 +281,20 @@ func summary(mix string, c Counts, apart int, took time.Duration) string {
 		c.Requeues, c.Extra, c.Missed, c.Spared, apart, float64(c.Decisions)/took.Seconds())
 }
 
+// cluster is the world of a mix under gates that are set beside its own.
+func cluster(mix string, gates map[string]bool, seed uint64) (generate.World, error) {
+	w, err := generate.Cluster(mix, seed)
+	if len(gates) > 0 {
+		all := maps.Clone(gates)
+		maps.Copy(all, w.Gates)
+		w.Gates = all
+	}
+	return w, err
+}
+
 // playAll plays the worlds of a mix on all processors and reports each.
 // Disagreements come in the order of their seeds.
-func playAll(mix string, first, last uint64, berth Start, report func(done int)) (Counts, []*Disagreement, error) {
+func playAll(mix string, gates map[string]bool, first, last uint64, berth Start, report func(done int)) (Counts, []*Disagreement, error) {
 	type played struct {
 		counts Counts
 		apart  *Disagreement
@@ -268,7 +307,7 @@ func playAll(mix string, first, last uint64, berth Start, report func(done int))
 	for worker := range n {
 		workers.Go(func() {
 			for i := worker; i < len(results); i += n {
-				w, err := generate.Cluster(mix, first+uint64(i))
+				w, err := cluster(mix, gates, first+uint64(i))
 				if err != nil {
 					results[i].err = err
 					continue

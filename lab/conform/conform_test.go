@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 // kube-scheduler on both sides gives no disagreement.
 func TestKubeSchedulerAgreesWithItself(t *testing.T) {
 	for _, mix := range allMixes() {
-		counts, apart, err := playAll(mix, 1, 60, Upstream, func(int) {})
+		counts, apart, err := playAll(mix, nil, 1, 60, Upstream, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestFaultsAreFoundAndShrunk(t *testing.T) {
 				fault.Side = side
 				return fault, err
 			}
-			_, apart, err := playAll(tt.mix, 1, 10, start, func(int) {})
+			_, apart, err := playAll(tt.mix, nil, 1, 10, start, func(int) {})
 			if err != nil || len(apart) == 0 {
 				t.Fatalf("not found (%v)", err)
 			}
@@ -177,6 +177,10 @@ func TestCommand(t *testing.T) {
 		{[]string{"--seeds", "9-1"}, `--seeds "9-1": want A-B`},
 		{[]string{"--seeds", "lots"}, `--seeds "lots": want A-B`},
 		{[]string{"taints"}, "unknown command"},
+		{[]string{"--feature-gates", "Bananas=true"}, "--feature-gates: unrecognized feature gate: Bananas"},
+		{[]string{"--feature-gates", "GenericWorkload=true"}, "--feature-gates: feature gate GenericWorkload=true is not supported: "},
+		{[]string{"--feature-gates", "NodeDeclaredFeatures"}, "--feature-gates: "},
+		{[]string{"--feature-gates", "StorageCapacityScoring=true", "--mix", "taints,ports", "--seeds", "3"}, ""},
 		{[]string{"--mix", "taints,ports", "--seeds", "3"}, ""},
 	} {
 		cmd := NewCommand()

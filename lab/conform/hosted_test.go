@@ -11,7 +11,7 @@ import (
 func TestInTreePluginsAreHosted(t *testing.T) {
 	play := func(mixes []string, last uint64, names ...string) {
 		for _, mix := range mixes {
-			counts, apart, err := playAll(mix, 1, last, Hosted(names...), func(int) {})
+			counts, apart, err := playAll(mix, nil, 1, last, Hosted(names...), func(int) {})
 			if err != nil {
 				t.Fatalf("%s: %v", mix, err)
 			}
