@@ -128,6 +128,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		Synced:           collectLess,
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitOutBackoff:   !o.gates.Enabled(features.SchedulerPopFromBackoffQ),
+		PodFields:        features.PodFields(o.gates),
 	})
 }
 

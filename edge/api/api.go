@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/core/machine"
@@ -75,6 +76,8 @@ type Options struct {
 	Machine machine.Options
 	// Read reads from the API server's core group.
 	Read rest.Interface
+	// PodFields returns a pod without the fields that are not to be read; nil: all are.
+	PodFields func(*v1.Pod) *v1.Pod
 	// Stopped is closed when the daemon stops.
 	Stopped <-chan struct{}
 	// Now is the time.
@@ -100,6 +103,9 @@ type handler struct {
 
 // Handler serves the paths below Prefix.
 func Handler(o Options) http.Handler {
+	if o.PodFields == nil {
+		o.PodFields = func(p *v1.Pod) *v1.Pod { return p }
+	}
 	h := &handler{o, make(chan struct{}, mostWatches)}
 	reads := make(chan struct{}, mostReads)
 	mux := http.NewServeMux()

@@ -46,6 +46,7 @@ type fixture struct {
 	leads  bool
 	synced bool
 	copies error
+	fields func(*v1.Pod) *v1.Pod
 	// pageSize is how many pods the API server lists at a time.
 	pageSize int
 	stopped  chan struct{}
@@ -64,7 +65,7 @@ func newFixture(t testing.TB) *fixture {
 	options := machine.Options{Seed: 1, Workers: 1, InitialBackoff: time.Second, MaxBackoff: 10 * time.Second, MaxUnschedulable: 5 * time.Minute}
 	withProfiles := options
 	withProfiles.Profiles = profiles
-	f := &fixture{TB: t, m: machine.New(withProfiles), r: records.New(0), now: start, pods: map[string]*v1.Pod{}, leads: true, synced: true, pageSize: 2, stopped: make(chan struct{})}
+	f := &fixture{TB: t, m: machine.New(withProfiles), r: records.New(0), now: start, pods: map[string]*v1.Pod{}, leads: true, synced: true, fields: func(p *v1.Pod) *v1.Pod { return p }, pageSize: 2, stopped: make(chan struct{})}
 	f.r.Watch(f.m)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -101,7 +102,8 @@ func newFixture(t testing.TB) *fixture {
 			}
 			return newProfiles()
 		},
-		Machine: options, Read: core.RESTClient(), Stopped: f.stopped, Now: func() time.Time { return f.now },
+		PodFields: func(p *v1.Pod) *v1.Pod { return f.fields(p) },
+		Machine:   options, Read: core.RESTClient(), Stopped: f.stopped, Now: func() time.Time { return f.now },
 	}))
 	t.Cleanup(f.server.Close)
 	return f
@@ -248,6 +250,24 @@ func TestWhy(t *testing.T) {
 	f.copies = ErrHosted
 	if code, body := f.get("why?pod=shop/big", nil); code != 501 || !strings.Contains(body, "plugins") || !strings.Contains(body, "2 Insufficient cpu") {
 		t.Errorf("a daemon with hosted plugins: %d %s", code, body)
+	}
+}
+
+// Fields that are not to be read of a pod are not read where an answer is sought.
+func TestPodFields(t *testing.T) {
+	f := stuck(t)
+	f.fields = func(p *v1.Pod) *v1.Pod {
+		read := p.DeepCopy()
+		read.Spec.Containers[0].Resources.Requests = nil
+		return read
+	}
+	var a why.Answer
+	if f.get("why?pod=shop/big", &a); a.Verdict != why.WouldBePlaced {
+		t.Errorf("without its requests the pod is %+v", a)
+	}
+	var all why.Ranking
+	if f.get("why/all", &all); all.Pending != 1 || len(all.Causes) != 1 || len(all.Causes[0].Blockers) != 0 {
+		t.Errorf("without its requests the pod is blocked: %+v", all)
 	}
 }
 

@@ -101,6 +101,7 @@ func (h *handler) read(ctx context.Context, name types.NamespacedName) (*manifes
 		return nil, nil, err
 	}
 	pod.ManagedFields = nil
+	pod = h.PodFields(pod)
 	if err := set.Add(pod, "v1/Pod", "the API server"); err != nil {
 		return nil, nil, err
 	}

@@ -90,7 +90,7 @@ func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest
 				continue
 			}
 			page.Items[i].ManagedFields = nil
-			if err := set.Add(&page.Items[i], "v1/Pod", "the API server"); err != nil && len(leftOut) < mostLeftOut {
+			if err := set.Add(h.PodFields(&page.Items[i]), "v1/Pod", "the API server"); err != nil && len(leftOut) < mostLeftOut {
 				leftOut = append(leftOut, err.Error())
 			}
 		}

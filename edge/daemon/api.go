@@ -27,12 +27,13 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 			}
 			return d.lease.Holder()
 		},
-		Synced:   d.isSynced,
-		Shadow:   o.Shadow,
-		Profiles: func() ([]*profile.Profile, error) { return o.CopyProfiles(d.config.Load()) },
-		Machine:  copied,
-		Read:     read,
-		Stopped:  d.stopped,
-		Now:      time.Now,
+		Synced:    d.isSynced,
+		Shadow:    o.Shadow,
+		Profiles:  func() ([]*profile.Profile, error) { return o.CopyProfiles(d.config.Load()) },
+		Machine:   copied,
+		Read:      read,
+		PodFields: o.PodFields,
+		Stopped:   d.stopped,
+		Now:       time.Now,
 	})
 }

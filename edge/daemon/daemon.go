@@ -12,6 +12,7 @@ import (
 	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
 	basemetrics "k8s.io/component-base/metrics"
@@ -110,6 +111,8 @@ type Options struct {
 	Seed uint64
 	// HideExpectedNode and WaitOutBackoff are machine.Options'.
 	HideExpectedNode, WaitOutBackoff bool
+	// PodFields returns a pod without the fields that are not to be read; nil: all are.
+	PodFields func(*v1.Pod) *v1.Pod
 	// MaxUnschedulable is the longest time that a pod stays unschedulable.
 	MaxUnschedulable time.Duration
 	// Register registers the daemon's metrics.
@@ -199,6 +202,8 @@ func New(o Options) (*Daemon, error) {
 	d.loop = loop.New(owned, d.executor, loop.Options{Logger: o.Logger, Observe: d.observe, Rest: d.records.Flush, Panicked: d.metrics.Panicked})
 	d.watchdog = loop.NewWatchdog(d.loop, stuckLimit)
 	d.watcher = kube.NewWatcher(clients, profile.Reads(o.Profiles), d.loop.Post, o.Logger)
+	d.executor.PodFields(o.PodFields)
+	d.watcher.PodFields(o.PodFields)
 	if !o.Shadow { // whose machine knows other things than it is told
 		d.watcher.AuditCore(names, d.known)
 	}

@@ -61,6 +61,7 @@ type Executor struct {
 	plugins *calls
 
 	decode func(*v1.Pod) *object.Pod
+	fields podFields
 	// record, when set, is shown the objects of replies, as a Watcher's is.
 	record func(machine.Event, metav1.Object)
 
@@ -83,6 +84,9 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 // Record has the objects of replies carry what a record holds of them. It comes
 // before the first Do.
 func (x *Executor) Record(attach func(machine.Event, metav1.Object)) { x.record = attach }
+
+// PodFields has fields say what is read of each pod. It comes before the first Do.
+func (x *Executor) PodFields(fields func(*v1.Pod) *v1.Pod) { x.fields = fields }
 
 // Counters is what the executor counts.
 type Counters struct {
@@ -211,6 +215,7 @@ func (x *Executor) get(ctx context.Context, p *object.Pod) (*object.Pod, error) 
 // decodePod decodes a pod, and says from what. Of one that is bound and cannot be
 // decoded it takes the room, as the watch does; one that waits is nil.
 func (x *Executor) decodePod(p *v1.Pod) (read *object.Pod, from *v1.Pod, err error) {
+	p = x.fields.of(p)
 	why := caught(func() { read = x.decode(p) })
 	if why == nil {
 		return read, p, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -87,6 +88,42 @@ func TestReadForExtenders(t *testing.T) {
 			t.Errorf("an extender of pod %s: got %+v", name, e.Pod)
 		}
 	}
+}
+
+// What is not to be read of a pod is not in what the machine gets, whether a list, a
+// watch or a read tells of the pod, nor in what is recorded. Extenders are told of it.
+func TestPodFields(t *testing.T) {
+	bare := func(p *v1.Pod) *v1.Pod {
+		read := *p
+		read.Labels = nil
+		return &read
+	}
+	p := apiPod("p", "node")
+	p.Labels = map[string]string{"app": "web"}
+	check := func(name string, read *object.Pod, recorded metav1.Object) {
+		if read == nil || read.Labels != nil || recorded == nil || recorded.GetLabels() != nil {
+			t.Errorf("%s: %+v; recorded: %+v", name, read, recorded)
+		} else if api := read.API; api == nil || api.Labels == nil {
+			t.Errorf("%s: extenders are told of %+v", name, api)
+		}
+	}
+	var recorded metav1.Object
+	record := func(_ machine.Event, o metav1.Object) { recorded = o }
+
+	w := &Watcher{extenders: manager{of: "p"}}
+	w.PodFields(bare)
+	w.Record(record)
+	e := w.guarded(entries(w.podSet), nil)(p)
+	check("the watch", e.set.(machine.PodSet).Pod, recorded)
+	check("a pod that cannot be decoded", w.insteadOfPod(p, nil).(machine.PodSet).Pod, recorded)
+
+	s := newWire(t, func(w http.ResponseWriter, r *http.Request, body string) { answer(w, 200, p) })
+	h, outcomes := executorOn(t, s.config(), always)
+	h.Extend(manager{of: "p"}, nil)
+	h.PodFields(bare)
+	h.Record(record)
+	h.Do(machine.ReadPod{Pod: testPod("p")})
+	check("a read", (<-outcomes).(machine.ReadReply).Pod, recorded)
 }
 
 // A read pod that cannot be decoded keeps its room where it is bound, and is as if

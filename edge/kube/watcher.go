@@ -40,6 +40,8 @@ type Watcher struct {
 	extenders Extenders
 	// record, when set, is shown each event and the object that it was decoded from.
 	record func(machine.Event, metav1.Object)
+	// fields returns the pod without the fields that are not to be read.
+	fields podFields
 	// hosted: plugins of another contract are lent the API objects.
 	hosted bool
 }
@@ -142,11 +144,11 @@ func entries[T metav1.ObjectMetaAccessor](event func(T) machine.Event) func(any)
 
 func (w *Watcher) podSet(p *v1.Pod) machine.Event {
 	if w.hosted { // decoded from a copy, as a plugin may change what it is lent
-		pod := decode.Pod(p.DeepCopy())
+		pod := decode.Pod(w.fields.of(p.DeepCopy()))
 		pod.API = p
 		return machine.PodSet{Pod: pod}
 	}
-	return machine.PodSet{Pod: w.shown(decode.Pod(p), p)}
+	return machine.PodSet{Pod: w.shown(decode.Pod(w.fields.of(p)), p)}
 }
 
 // shown is the pod with its API object where extenders may be told of it.
@@ -189,6 +191,9 @@ func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why err
 		why := caught(func() { e = decode(obj) })
 		if why == nil {
 			if o, ok := obj.(metav1.Object); ok && w.record != nil && e != nil {
+				if p, ok := o.(*v1.Pod); ok {
+					o = w.fields.of(p)
+				}
 				w.record(e.set, o)
 			}
 			return e
@@ -206,6 +211,19 @@ func (w *Watcher) guarded(decode func(any) *entry, instead func(obj any, why err
 // Record has the objects of events carry what a record holds of them. It comes before
 // Run.
 func (w *Watcher) Record(attach func(machine.Event, metav1.Object)) { w.record = attach }
+
+// PodFields has fields say what is read of each pod. It comes before Run.
+func (w *Watcher) PodFields(fields func(*v1.Pod) *v1.Pod) { w.fields = fields }
+
+// podFields returns a pod without the fields that are not to be read; nil: all are.
+type podFields func(*v1.Pod) *v1.Pod
+
+func (f podFields) of(p *v1.Pod) *v1.Pod {
+	if f == nil {
+		return p
+	}
+	return f(p)
+}
 
 // caught runs f and returns the panic that ended it.
 func caught(f func()) (err error) {
@@ -231,7 +249,7 @@ func (w *Watcher) insteadOfPod(obj any, why error) (e machine.Event) {
 	if p.Spec.NodeName == "" {
 		return machine.PodDecodeFailed{UID: p.UID, Namespace: p.Namespace, Name: p.Name, SchedulerName: p.Spec.SchedulerName, Why: why}
 	}
-	bare := roomOf(p)
+	bare := roomOf(w.fields.of(p))
 	if caught(func() { e = machine.PodSet{Pod: w.shown(decode.Pod(bare), p)} }) != nil {
 		return nil
 	}

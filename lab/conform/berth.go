@@ -44,6 +44,7 @@ type berth struct {
 	anew      func() (*berth, error) // a side like this one without a cluster; nil: the options make one
 
 	options machine.Options
+	fields  func(*v1.Pod) *v1.Pod // those that are read of a pod under the gates
 	// spared are the pods that the last change left where they were, as an attempt
 	// would be in vain.
 	spared    map[types.UID]bool
@@ -85,7 +86,7 @@ func newSide(w generate.World, choose func([]profile.Config, profile.Registry) p
 	}
 	return newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: func(*object.Pod) bool { return true }, Check: true,
 		InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
-		MaxUnschedulable: queue.DefaultMaxUnschedulable}), nil
+		MaxUnschedulable: queue.DefaultMaxUnschedulable}, features.PodFields(gates)), nil
 }
 
 // populate shows the machine the cluster.
@@ -114,7 +115,7 @@ func (b *berth) populate(w generate.World) {
 	}
 }
 
-func newBerth(x extender.Extenders, o machine.Options) *berth {
+func newBerth(x extender.Extenders, o machine.Options, fields func(*v1.Pod) *v1.Pod) *berth {
 	m := machine.New(o)
 	b := &berth{
 		extenders: x,
@@ -125,6 +126,7 @@ func newBerth(x extender.Extenders, o machine.Options) *berth {
 		asked:     map[types.UID]string{},
 		writes:    map[types.UID][]framework.Write{},
 		options:   o,
+		fields:    fields,
 		spared:    map[types.UID]bool{},
 		evaluator: engine.New(m.Table(), o.Seed, o.Workers),
 	}
@@ -159,7 +161,7 @@ func (b *berth) step(e machine.Event) []machine.Effect {
 
 // pod and node keep the API object for extenders and hosted plugins.
 func (b *berth) pod(p *v1.Pod) *object.Pod {
-	pod := decode.Pod(p)
+	pod := decode.Pod(b.fields(p))
 	if b.hosting != nil || b.extenders.Pod(p) {
 		pod.API = p
 	}
@@ -223,7 +225,7 @@ func (b *berth) named(p *v1.Pod) oracle.Record {
 		if profile.Name == p.Spec.SchedulerName {
 			pending := p.DeepCopy()
 			pending.Spec.NodeName = "" // of a bound pod what only pending ones need is not decoded
-			pod := decode.Pod(pending)
+			pod := decode.Pod(b.fields(pending))
 			pod.API, pod.NodeName = p, p.Spec.NodeName
 			d := decision.Decision{Nodes: b.evaluator.Decide(engine.For(profile, pod), b.machine.Nominator()).Nodes()}
 			return record(&d)
@@ -244,7 +246,7 @@ func (b *berth) Assume(p *v1.Pod, node string) error {
 
 // Order has a machine without nodes decide on the pods.
 func (b *berth) Order(pods []*v1.Pod) ([]*v1.Pod, error) {
-	empty := newBerth(b.extenders, b.options)
+	empty := newBerth(b.extenders, b.options, b.fields)
 	if b.anew != nil {
 		var err error
 		if empty, err = b.anew(); err != nil {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	upstream "k8s.io/kubernetes/pkg/scheduler/metrics"
 
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	berth "github.com/berth-scheduler/berth/edge/metrics"
 	"github.com/berth-scheduler/berth/scheduler"
@@ -33,7 +34,7 @@ func flags(t *testing.T) (rows []row) {
 	app.NewSchedulerCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		r := row{"flag", code("--" + f.Name), "default " + code(f.DefValue), "same", here}
 		if f.Name == "emulated-version" {
-			r.ours = "same; 1.33 is refused unless `--feature-gates` turns PodLevelResources and VolumeAttributesClass on"
+			r.ours = "same; 1.33 is refused unless `--feature-gates` turns VolumeAttributesClass on"
 			r.test = "`edge/config/features`, TestUnsupportedUnderEmulation"
 		}
 		if f.DefValue == "" {
@@ -180,18 +181,26 @@ func gates(t *testing.T) (rows []row) {
 		switch why := refused(name, !spec.Default); {
 		case slices.Contains(idle, string(name)):
 			r.ours, r.test = "accepted, changes nothing", "`edge/config/features`, TestDefaults"
-		case name == "InPlacePodLevelResourcesVerticalScaling":
-			r.ours = "off changes nothing: resources in a pod's status count where the API server shows them"
 		case why != "":
 			r.ours, r.test = "the other value is refused: "+why, "`edge/config/features`, TestUnsupported"
 		case spec.LockToDefault:
 			r.ours = "same"
 		case read[string(name)]:
 			r.ours = "same"
+			if decides(string(name)) {
+				r.test = "`lab/conform`, TestEveryGate"
+			}
 		}
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// decides tells whether the gate changes what in-tree plugins say, or is read for what
+// a pod requests.
+func decides(gate string) bool {
+	_, read := reflect.TypeFor[feature.Features]().FieldByName(gate)
+	return read || gate == string(features.PodLevelResources) || gate == string(features.InPlacePodLevelResourcesVerticalScaling)
 }
 
 // refused says why Berth refuses the value of the gate, "" where it does not.

@@ -110,7 +110,7 @@ func TestUnsupported(t *testing.T) {
 		"SchedulerAsyncPreemption=false":                                        "SchedulerAsyncPreemption=false",
 		"CoordinatedLeaderElection=true":                                        "CoordinatedLeaderElection=true",
 		"InPlacePodLevelResourcesVerticalScaling=false":                         "",
-		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false": "PodLevelResources=false",
+		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false": "",
 		"NominatedNodeNameForExpectation=false,OpportunisticBatching=false":     "",
 		"SchedulerAsyncAPICalls=true,SchedulerPopFromBackoffQ=false":            "",
 	} {
@@ -136,9 +136,9 @@ func TestUnsupportedUnderEmulation(t *testing.T) {
 		{35, "", nil},
 		{34, "", nil},
 		{34, "InPlacePodVerticalScaling=false", []string{"InPlacePodVerticalScaling=false"}},
-		{33, "", []string{"PodLevelResources=false", "VolumeAttributesClass=false"}},
-		{33, "PodLevelResources=true,VolumeAttributesClass=true", nil},
-		{33, "PodLevelResources=true,VolumeAttributesClass=true,SchedulerQueueingHints=false", []string{"SchedulerQueueingHints=false"}},
+		{33, "", []string{"VolumeAttributesClass=false"}},
+		{33, "VolumeAttributesClass=true", nil},
+		{33, "VolumeAttributesClass=true,SchedulerQueueingHints=false", []string{"SchedulerQueueingHints=false"}},
 	} {
 		gates := New()
 		if err := gates.SetEmulationVersion(version.MajorMinor(1, tc.minor)); err != nil {

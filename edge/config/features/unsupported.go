@@ -13,7 +13,6 @@ var lacks = []struct {
 	why   string
 }{
 	{"GenericWorkload", true, "pod groups are not supported: their pods would be placed one by one"},
-	{"PodLevelResources", false, "resources of the whole pod always count"},
 	// These can be turned off only where an earlier version is emulated.
 	{"InPlacePodVerticalScaling", false, "what a container has got counts, not only what it asks for"},
 	{"SchedulerQueueingHints", false, "queueing hints are always asked"},

@@ -90,6 +90,7 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 		MaxUnschedulable: o.MaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),
+		PodFields:        features.PodFields(gates),
 	})
 	if err != nil {
 		return nil, err

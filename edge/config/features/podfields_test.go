@@ -1,0 +1,55 @@
+package features
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// A pod is read without its resources as a whole where the gates are off, and is not
+// changed by that.
+func TestPodFields(t *testing.T) {
+	list := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+	for flag, want := range map[string]string{
+		"": "spec status allocated",
+		"InPlacePodLevelResourcesVerticalScaling=false":                         "spec",
+		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false": "",
+	} {
+		gates := New()
+		if err := gates.Set(flag); err != nil {
+			t.Fatal(err)
+		}
+		fields := PodFields(gates)
+		pod := &v1.Pod{
+			Spec:   v1.PodSpec{Resources: &v1.ResourceRequirements{Requests: list}},
+			Status: v1.PodStatus{Resources: &v1.ResourceRequirements{Requests: list}, AllocatedResources: list},
+		}
+		if got := wholeOf(fields(pod)); got != want {
+			t.Errorf("--feature-gates=%s: %q is read, want %q", flag, got, want)
+		}
+		if got := wholeOf(pod); got != "spec status allocated" {
+			t.Errorf("--feature-gates=%s: the pod has %q left", flag, got)
+		}
+		if plain := (&v1.Pod{}); fields(plain) != plain {
+			t.Errorf("--feature-gates=%s: a pod without such fields is copied", flag)
+		}
+	}
+}
+
+// wholeOf names the resources of the pod as a whole.
+func wholeOf(p *v1.Pod) string {
+	found := ""
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"spec", p.Spec.Resources != nil}, {"status", p.Status.Resources != nil}, {"allocated", p.Status.AllocatedResources != nil}} {
+		if f.set && found != "" {
+			found += " "
+		}
+		if f.set {
+			found += f.name
+		}
+	}
+	return found
+}

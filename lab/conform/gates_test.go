@@ -1,0 +1,73 @@
+package conform
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/component-base/featuregate"
+
+	"github.com/berth-scheduler/berth/core/plugins/feature"
+	"github.com/berth-scheduler/berth/edge/config/features"
+)
+
+// flips are the gates that change a decision, each with the mix that shows it.
+// Gates that depend on one another are flipped together.
+var flips = []struct{ gates, mix string }{
+	{"DRAConsumableCapacity=false", "devices"},
+	{"DRADeviceBindingConditions=false", "devices"},
+	{"DRADeviceTaintRules=true", "devices"},
+	{"DRADeviceTaints=false", "devices"},
+	{"DRAExtendedResource=false", "devices"},
+	{"DRAListTypeAttributes=true", "devices"},
+	{"DRANodeAllocatableResources=true", "devices"},
+	{"DRAPartitionableDevices=false", "devices"},
+	{"DRAPrioritizedList=false", "devices"},
+	{"DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,DRAResourceClaimGranularStatusAuthorization=false", "devices"},
+	{"DRASchedulerFilterTimeout=false", "devices"},
+	{"InPlacePodLevelResourcesVerticalScaling=false", "resources"},
+	{"MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false", "spread"},
+	{"NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false,InPlacePodVerticalScalingInitContainers=false," +
+		"RestartAllContainersOnContainerExits=false,ExtendWebSocketsToKubelet=false", "features"},
+	{"NominatedNodeNameForExpectation=false", "preemption"},
+	{"OpportunisticBatching=false", "all"},
+	{"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false", "resources"},
+	{"SchedulerAsyncAPICalls=true", "all"},
+	{"SchedulerPopFromBackoffQ=false", "all"},
+	{"StorageCapacityScoring=true", "volumes"},
+	{"TaintTolerationComparisonOperators=true", "taints"},
+	{"VolumeLimitScaling=true", "volumes"},
+}
+
+// Berth decides as kube-scheduler does under each gate that its plugins read, with the
+// value that is not the default. A gate that is locked has no other value.
+func TestEveryGate(t *testing.T) {
+	tried := map[string]bool{}
+	for _, f := range flips {
+		t.Run(f.gates, func(t *testing.T) {
+			gates, err := parseGates(f.gates)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name := range gates { // any order: a set
+				tried[name] = true
+			}
+			counts, apart, err := playAll(f.mix, gates, 1, 25, Berth, func(int) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if counts.Decisions == 0 {
+				t.Error("nothing was decided")
+			}
+			for _, d := range apart {
+				t.Errorf("%s, seed %d: %s", f.mix, d.World.Seed, strings.Join(d.Diffs, "; "))
+			}
+		})
+	}
+	all := features.New().GetAll()
+	for field := range reflect.TypeFor[feature.Features]().Fields() {
+		if !tried[field.Name] && !all[featuregate.Feature(field.Name)].LockToDefault {
+			t.Errorf("no flip of %s is tried", field.Name)
+		}
+	}
+}
