@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,8 +97,15 @@ func TestEventsAndTop(t *testing.T) {
 	if status, out, err := berth("", append([]string{"events", "--reason", "cpu"}, flags...)...); status != 0 || out != "" || !strings.HasPrefix(err, "berth: note: no record matches") {
 		t.Errorf("events: %d %q %q", status, out, err)
 	}
-	if _, _, err := berth("", append([]string{"events", "cart"}, flags...)...); err != "berth: note: no record matches pod default/cart; if it is in another namespace, give NAMESPACE/NAME; \"top\" says since when there are records\n" {
-		t.Errorf("events of a pod without a record: %q", err)
+	for args, want := range map[string]string{
+		"cart":         "pod default/cart; if it is in another namespace, give NAMESPACE/NAME; ",
+		"cart -n shop": "pod shop/cart; ",
+		"shop/cart":    "pod shop/cart; ",
+	} {
+		_, _, err := berth("", slices.Concat([]string{"events"}, strings.Fields(args), flags)...)
+		if want = "berth: note: no record matches " + want + "\"top\" says since when there are records\n"; err != want {
+			t.Errorf("events %s: %q, want %q", args, err, want)
+		}
 	}
 	if strings.Contains(out, "\x1b") {
 		t.Errorf("escapes where there is no terminal: %q", out)

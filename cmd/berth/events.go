@@ -134,7 +134,7 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 			p.record(&list.Records[i])
 		}
 		if len(list.Records) == 0 {
-			notes(stderr, []string{noRecord(q.Get("pod"))})
+			notes(stderr, []string{e.noRecord(args, q.Get("pod"))})
 		}
 		return p.out.Flush()
 	}
@@ -152,10 +152,15 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 	return nil // an interrupt is how it is meant to end
 }
 
-// noRecord says that no record matches, and in which namespace the pod was looked for.
-func noRecord(pod string) string {
+// noRecord says that no record matches, and in which namespace the pod was looked for
+// where the call named none.
+func (e *eventsCall) noRecord(args []string, pod string) string {
 	of := ""
-	if pod != "" {
+	switch {
+	case pod == "":
+	case e.namespace != "" || strings.Contains(args[0], "/"):
+		of = " pod " + pod
+	default:
 		of = fmt.Sprintf(" pod %s; if it is in another namespace, give NAMESPACE/NAME", pod)
 	}
 	return fmt.Sprintf("no record matches%s; \"top\" says since when there are records", of)
