@@ -53,7 +53,7 @@ func newCompare(name string) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&c.record, "record", "", "directory with the record")
 	cmd.Flags().StringVar(&c.html, "html", "", "write the comparison to this file, too, as a page that stands alone")
-	cmd.Flags().StringVarP(&c.output, "output", "o", "table", "output format: table, wide or json")
+	addOutput(cmd, &c.output, "", "table", "wide", "json")
 	return cmd
 }
 

@@ -85,7 +85,7 @@ func newEvents(name string) *cobra.Command {
 	f.StringVar(&e.since, "since", "", "only records since a time (2026-01-31T12:00:00Z) or for so long (10m)")
 	f.BoolVar(&e.follow, "follow", false, "go on showing what happens")
 	f.IntVar(&e.limit, "limit", 500, "show at most this many records, the newest")
-	f.StringVarP(&e.output, "output", "o", "text", "output format: text, or json (a record a line)")
+	addOutput(cmd, &e.output, " (a record a line)", "text", "json")
 	return cmd
 }
 

@@ -69,7 +69,7 @@ func newFit(name string) *cobra.Command {
 	s.addFlags(f)
 	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
 	f.StringVar(&s.nodesLike, "nodes-like", "", "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b")
-	f.StringVarP(&s.output, "output", "o", "table", "output format: table, yaml or json")
+	addOutput(cmd, &s.output, "", "table", "yaml", "json")
 	return cmd
 }
 

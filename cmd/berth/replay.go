@@ -68,7 +68,7 @@ func newReplay(name string) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&r.config, "config", "", "KubeSchedulerConfiguration file to try; default: the record's own configuration")
 	cmd.Flags().Uint64Var(&r.seed, "seed", 0, "seed of the draw among nodes with the same score; default: the record's own seed")
-	cmd.Flags().StringVarP(&r.output, "output", "o", "table", "output format: table, wide or json")
+	addOutput(cmd, &r.output, "", "table", "wide", "json")
 	return cmd
 }
 

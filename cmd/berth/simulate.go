@@ -99,7 +99,7 @@ func newSimulate(name string) *cobra.Command {
 	f.StringArrayVar(&s.pods, "pod", nil, "explain this pod alone ([NAMESPACE/]NAME); may be repeated")
 	f.StringArrayVarP(&s.spaces, "namespace", "n", nil, "explain the pods of this namespace alone; may be repeated")
 	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next. --views=false asks every plugin about every node each time. It is slow and gives the same result")
-	f.StringVarP(&s.output, "output", "o", "table", "output format: table, wide, yaml or json")
+	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
 	return cmd
 }
 

@@ -68,7 +68,7 @@ func newTop(name string) *cobra.Command {
 	t.addKubeconfig(f)
 	f.BoolVar(&t.once, "once", false, "print once and end")
 	f.DurationVar(&t.interval, "interval", 2*time.Second, "how often the view refreshes, 500ms at least")
-	f.StringVarP(&t.output, "output", "o", "text", "output format: text, or json (once)")
+	addOutput(cmd, &t.output, " (once)", "text", "json")
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +73,8 @@ func newWhatIf(name string) *cobra.Command {
 		Short:   "Show what a change of the cluster would lead to",
 		Long:    whatIfLong,
 		Example: fmt.Sprintf(whatIfExamples, name),
+		// A change begins with its verb; what follows are names in the cluster.
+		ValidArgsFunction: completeChange,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.useless(cmd.Flags()); err != nil {
 				return err
@@ -82,8 +85,17 @@ func newWhatIf(name string) *cobra.Command {
 	f := cmd.Flags()
 	s.addFlags(f)
 	f.BoolVar(&s.ignoreBudgets, "ignore-budgets", false, "evict pods whatever their disruption budgets say")
-	f.StringVarP(&s.output, "output", "o", "table", "output format: table, wide, yaml or json")
+	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
 	return cmd
+}
+
+// completeChange completes the verb with which the first change, and each after a comma,
+// begins. After a verb come names or files.
+func completeChange(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if n := len(args); n > 0 && !strings.HasSuffix(args[n-1], ",") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return whatif.Verbs(), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, stdout, stderr io.Writer) error {

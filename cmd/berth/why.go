@@ -95,7 +95,7 @@ func newWhy(name string) *cobra.Command {
 	f.StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: that of the context, or \"default\" with -f, or the only one that has a pod of this name")
 	q.daemon.addFlags(f)
 	f.BoolVar(&q.all, "all", false, "rank what blocks all pending pods")
-	f.StringVarP(&q.output, "output", "o", "text", "output format: text, wide, yaml or json")
+	addOutput(cmd, &q.output, "", "text", "wide", "yaml", "json")
 	return cmd
 }
 
