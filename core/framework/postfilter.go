@@ -110,6 +110,9 @@ type PostFilterResult struct {
 	// Writes are carried out before the pod is tried again. Where one fails, PostFilter
 	// failed. A plugin that was Pending writes for itself.
 	Writes []Write
+	// NotHelpful says of all nodes why the pod would not fit there though all pods of
+	// lower priority went; nil: that is not known.
+	NotHelpful []decision.Tally
 	// Resolved ends the run of PostFilter plugins.
 	Resolved bool
 	// Failed ends it, too: Message says why, and alone is appended. The pod's

@@ -69,6 +69,7 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 	if ps.entry == nil {
 		return // deleted while it was in flight
 	}
+	ps.noVictims = a.noVictims
 	m.queue.Requeue(m.now, ps.entry, r.RejectedBy, r.PendingBy)
 	p, patch := ps.entry.Pod, PatchStatus{Pod: ps.entry.Pod}
 	if !n.keep {

@@ -49,6 +49,9 @@ type podState struct {
 	preemption *preemption
 	// preemptions are those since it was placed last.
 	preemptionCount preemptionCount
+	// noVictims: the last attempt found nobody whose going would help, because of
+	// plugins that rejected the pod as it is.
+	noVictims bool
 	// eviction is the pod's own, as a victim, nil when it is none.
 	eviction *eviction
 }

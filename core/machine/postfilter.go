@@ -9,6 +9,7 @@ import (
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -74,6 +75,9 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 	if out.Failed {
 		a.record.PostFilter = []string{out.Message}
 		return nominating{keep: true}, true
+	}
+	if plugin == names.DefaultPreemption {
+		a.noVictims = noVictims(a.record.RejectedBy, out.NotHelpful)
 	}
 	if out.NominatedNodeName != "" && m.holdsBack(a, out.Victims) {
 		a.record.PostFilter = append(a.record.PostFilter, heldBack)

@@ -26,6 +26,8 @@ type attempt struct {
 	request *engine.Request
 	record  *decision.Decision
 	binding *bindingCycle // room for it
+	// noVictims is the state's, once the attempt ends.
+	noVictims bool
 }
 
 func (m *Machine) newAttempt(ps *podState) *attempt {

@@ -33,6 +33,7 @@ type SavedPod struct {
 	Condition  *object.Condition     `json:",omitempty"`
 	Preemption *SavedPreemption      `json:",omitempty"`
 	InARow     *SavedPreemptionCount `json:",omitempty"`
+	NoVictims  bool                  `json:",omitempty"`
 	Eviction   *SavedEviction        `json:",omitempty"`
 }
 
@@ -83,7 +84,7 @@ func (m *Machine) Snapshot() *Snapshot {
 }
 
 func (ps *podState) saved(now time.Time) SavedPod {
-	s := SavedPod{UID: ps.pod.UID, ToldGated: ps.toldGated, Nominating: ps.nominating, Condition: ps.condition}
+	s := SavedPod{UID: ps.pod.UID, ToldGated: ps.toldGated, Nominating: ps.nominating, Condition: ps.condition, NoVictims: ps.noVictims}
 	if p := ps.preemption; p != nil {
 		s.Preemption = &SavedPreemption{p.node, slices.Clone(p.victims)}
 	}
@@ -145,7 +146,7 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 	if ps == nil {
 		return
 	}
-	ps.toldGated, ps.nominating, ps.condition = s.ToldGated, s.Nominating, s.Condition
+	ps.toldGated, ps.nominating, ps.condition, ps.noVictims = s.ToldGated, s.Nominating, s.Condition, s.NoVictims
 	if p := s.Preemption; p != nil {
 		ps.preemption = &preemption{p.Node, p.Victims}
 	}

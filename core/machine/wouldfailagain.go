@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/recovered"
+	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -25,14 +27,23 @@ import (
 //
 // So all plugins that rejected the pod have to answer by the node alone, and one of
 // them has to reject it on the node now; or they answer by domains, and their own hint
-// says that the event does not help. The pod may not be able to preempt, as preemption
-// may have become possible on other nodes, too.
+// says that the event does not help.
+//
+// Where others have a lower priority, the pod must not be able to preempt them either.
+// Its last attempt found that it could preempt nobody, on any node, because of the same
+// plugins (noVictims). So it may preempt somebody on this node alone now, and a plugin
+// has to reject it there whoever goes.
 func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
 	row, ok := m.rowOf(event)
 	p, of := e.Pod, m.profiles[e.Pod.SchedulerName]
-	if !ok || of == nil || e.NominatedNode() != "" || m.extendersOf(p) != nil || m.mayPreempt(of, p) {
+	if !ok || of == nil || e.NominatedNode() != "" || m.extendersOf(p) != nil || m.othersMakeRoom(of, p) {
 		return false
 	}
+	preempts := preempts(of, p) && m.table.LowestPriorityOfAll() < p.Priority
+	if ps := m.pods[p.UID]; preempts && (ps == nil || !ps.noVictims) {
+		return false
+	}
+	stays := !preempts // whoever goes from the node
 	plugin := ""
 	defer func() {
 		if r := recover(); r != nil { // a plugin's
@@ -43,15 +54,21 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
 		plugin = name
-		if pl != nil && pl.CellFilter != nil && !pending && !mayHelp(pl, p, event) {
+		if pl != nil && pl.CellFilter != nil && !pending && !preempts && !mayHelp(pl, p, event) {
 			continue // it lets the pod onto no other node than before
 		}
 		if pl == nil || pending || !answersByNode(pl, m.table, p) {
 			return false
 		}
-		wouldFailAgain = wouldFailAgain || rejectsOn(pl, m.table, p, row)
+		if wouldFailAgain && stays {
+			continue // all that is left to ask of the others is whether they answer by the node
+		}
+		if in, rejects := rejectsOn(pl, m.table, p, row); rejects {
+			wouldFailAgain = true
+			stays = stays || rejectsWithoutLower(pl, in, row)
+		}
 	}
-	return wouldFailAgain
+	return wouldFailAgain && stays
 }
 
 // rowOf is the row of the one node that the event is about.
@@ -67,18 +84,27 @@ func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
 	return 0, false
 }
 
-// mayPreempt tells whether a PostFilter plugin may make room for the pod.
-func (m *Machine) mayPreempt(of *profile.Profile, p *object.Pod) bool {
-	preempts := false
-	for _, pl := range of.PostFilter {
-		switch {
-		case pl.Name == names.DefaultPreemption:
-			preempts = !p.NeverPreempts
-		case pl.Name != names.DynamicResources || signsObjects(pl, m.table, p):
-			return true // it may have claims to give up; nothing is known of other plugins
-		}
-	}
-	return preempts && m.table.LowestPriorityOfAll() < p.Priority
+// preempts tells whether the profile and the pod let it preempt others.
+func preempts(of *profile.Profile, p *object.Pod) bool {
+	return !p.NeverPreempts && slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool { return pl.Name == names.DefaultPreemption })
+}
+
+// othersMakeRoom tells whether a PostFilter plugin other than DefaultPreemption may make
+// room for the pod: DynamicResources where there are claims to give up, and those of
+// which nothing is known.
+func (m *Machine) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
+	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
+		return pl.Name != names.DefaultPreemption && (pl.Name != names.DynamicResources || signsObjects(pl, m.table, p))
+	})
+}
+
+// noVictims tells whether preemption found nobody whose going would help, on any node,
+// because of plugins whose queueing hints are asked. Then no event that may change their
+// answer goes unseen.
+func noVictims(rejectedBy []string, found []decision.Tally) bool {
+	return len(found) > 0 && !slices.ContainsFunc(found, func(t decision.Tally) bool {
+		return t.Plugin != "" && !slices.Contains(rejectedBy, t.Plugin) // "": nobody could go, or it would not help
+	})
 }
 
 // answersByNode tells whether what the plugin's filter says of the pod on a node
@@ -108,17 +134,42 @@ func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	return revision != 0 || !known
 }
 
-// rejectsOn tells whether the plugin's filter rejects the pod on the row.
-func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Row) bool {
-	in := framework.Input{Table: t, Pod: p}
+// rejectsOn tells whether the plugin's filter rejects the pod on the row, and what it was
+// given.
+func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Row) (*framework.Input, bool) {
+	in := &framework.Input{Table: t, Pod: p}
 	if pl.PreFilter != nil {
 		out := pl.PreFilter(t, p)
 		if out.Skip || out.Status != nil {
-			return false
+			return in, false
 		}
 		in.State = out.State
 	}
 	var verdict [1]framework.Verdict
-	pl.Filter(&in, t.All()[row:row+1], verdict[:])
-	return verdict[0] != framework.Fits && (pl.ErrorsFrom == 0 || verdict[0] < pl.ErrorsFrom)
+	pl.Filter(in, t.All()[row:row+1], verdict[:])
+	return in, verdict[0] != framework.Fits && (pl.ErrorsFrom == 0 || verdict[0] < pl.ErrorsFrom)
+}
+
+// rejectsWithoutLower tells of a plugin that rejects the pod on the row whether it would
+// also do so if all pods of lower priority went: it looks at the node alone, or what they
+// free is not enough. False: that is not known.
+func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Row) bool {
+	if pl.Locality == framework.NodeOnly {
+		return true
+	}
+	if pl.AdditiveFilter == nil {
+		return false
+	}
+	short := pl.AdditiveFilter.Shortfall(in, row, nil)
+	var frees []int64
+	for _, placed := range in.Table.Pods(row) {
+		if placed.Pod.Priority >= in.Pod.Priority {
+			continue
+		}
+		frees = pl.AdditiveFilter.Frees(in, placed.Pod, frees[:0])
+		for d := range short {
+			short[d] = resource.Sub(short[d], frees[d])
+		}
+	}
+	return slices.ContainsFunc(short, func(n int64) bool { return n > 0 })
 }

@@ -85,3 +85,17 @@ func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {
 		t.Errorf("the pod that is tried again is %v", first)
 	}
 }
+
+// A replay that begins in the middle of a record knows which pods could preempt nobody.
+func TestNoVictimsIsInTheSnapshot(t *testing.T) {
+	p := newEvictions(t)
+	p.do(preemptible("a", 1, ""))
+	p.pods["a"].noVictims = true
+	restored := newEvictions(t)
+	if err := restored.Restore(time.Unix(1000, 0), []Event{preemptible("a", 1, "")}, p.Snapshot()); err != nil {
+		t.Fatal(err)
+	}
+	if !restored.pods["a"].noVictims {
+		t.Error("it is lost")
+	}
+}

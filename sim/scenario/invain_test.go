@@ -12,14 +12,20 @@ import (
 var inVain = flag.Int("in-vain", 20, "pods that fit nowhere in TestTriesInVain; ten times as many others go")
 
 // Pods that fit nowhere are tried three times at most on average while ten times
-// as many others leave their nodes, twenty a second.
+// as many others leave their nodes, twenty a second. It makes no difference whether they
+// could preempt the others, who are not enough.
 func TestTriesInVain(t *testing.T) {
+	t.Run("nobody of lower priority", func(t *testing.T) { triesInVain(t, "cpu=500") })
+	t.Run("all others of lower priority", func(t *testing.T) { triesInVain(t, "cpu=500 priority=10") })
+}
+
+func triesInVain(t *testing.T, huge string) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "nodes node %d cpu=4\n", *inVain)
 	for i := range 10 {
 		fmt.Fprintf(&text, "pods run%d %d cpu=100m bound=node-#\n", i, *inVain)
 	}
-	fmt.Fprintf(&text, "pods huge %d cpu=500\nschedule\n", *inVain)
+	fmt.Fprintf(&text, "pods huge %d %s\nschedule\n", *inVain, huge)
 	for i := range 10 {
 		for k := range *inVain {
 			fmt.Fprintf(&text, "delete pod run%d-%d\nadvance 50ms\n", i, k)

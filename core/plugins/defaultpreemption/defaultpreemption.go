@@ -69,9 +69,11 @@ func nothing(c *framework.PostFilterCall, refused []decision.Tally, err error) f
 		failed.Failed = true
 		return failed
 	}
-	return refusal(explain.Message(&decision.Decision{
+	none := refusal(explain.Message(&decision.Decision{
 		Result: decision.ResultUnschedulable, NodesTotal: c.Table.Live(), Tallies: refused,
 	}))
+	none.NotHelpful = refused
+	return none
 }
 
 func result(plan *preempt.Plan) framework.PostFilterResult {

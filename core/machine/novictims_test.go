@@ -1,0 +1,57 @@
+package machine_test
+
+import (
+	"testing"
+
+	"github.com/berth-scheduler/berth/sim/scenario"
+)
+
+// A pod that could preempt nobody is tried at an event about a node where that tells
+// whether it still cannot, and only then left where it is.
+func TestPodsThatPreemptNobody(t *testing.T) {
+	for name, text := range map[string]string{
+		"the event makes room on the node, if others go": `
+node a cpu=4
+pod low cpu=2 bound=a
+pod high cpu=2 bound=a priority=1000
+pod tiny cpu=0 bound=a priority=1000
+pod urgent cpu=4 priority=100
+schedule
+expect urgent pending
+delete pod tiny
+advance 10s
+expect urgent attempts 1
+delete pod high
+advance 10s
+expect urgent -> a`,
+		"a plugin that sums nothing up": `
+node a cpu=4
+pod low port=80 bound=a
+pod high port=80 bound=a priority=1000
+pod urgent port=80 priority=100
+schedule
+expect urgent pending
+delete pod high
+advance 10s
+expect urgent -> a`,
+		"a plugin prevents it that rejected the pod nowhere": `
+node a cpu=4 label:zone=z
+node b cpu=1 label:zone=z
+pod low cpu=4 bound=a
+pod rival cpu=1 bound=b priority=1000 label:app=rival
+pod urgent cpu=4 priority=100 away="zone app=rival"
+schedule
+expect urgent pending
+delete pod rival
+advance 10s
+expect urgent -> a`,
+	} {
+		story, err := scenario.Parse(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := story.Play(scenario.Engine{Seed: 1, Workers: 1}); err != nil {
+			t.Error(err)
+		}
+	}
+}
