@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"core/resource", "core/match", "core/par", "core/shape"},
 	{"core/object"},
 	{"core/table", "core/decision"},
-	{"core/draw"},
+	{"core/draw", "core/headroom"},
 	{"core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},
 	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt"},

@@ -103,6 +103,7 @@ func (v *view) build(on *sharedAnswers, old *ranking.Index) {
 	v.rowScorers = selected(v.scorers, func(s *scorer) bool {
 		return s.Locality != framework.NodeOnly && s.cells == nil
 	})
+	v.joinPass(on.table)
 	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
 }
 

@@ -30,9 +30,14 @@ func (f *filter) run(rows []table.Row, found *scratch) {
 		return
 	}
 	for i, v := range verdicts {
-		if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position) {
-			found.Filter[i], found.Verdict[i] = f.position, uint64(v)
-		}
+		f.note(found, i, v)
+	}
+}
+
+// note keeps the filter's verdict on the i-th row, unless an earlier one rejects it.
+func (f *filter) note(found *scratch, i int, v framework.Verdict) {
+	if v != framework.Fits && (found.Filter[i] == ranking.Feasible || found.Filter[i] > f.position) {
+		found.Filter[i], found.Verdict[i] = f.position, uint64(v)
 	}
 }
 
@@ -45,12 +50,15 @@ func (f *filter) runOnUnrejected(rows []table.Row, found *scratch) {
 			unrejected, at = append(unrejected, r), append(at, int32(i))
 		}
 	}
-	verdicts := found.verdicts[:len(unrejected)]
-	f.Filter(&f.in, unrejected, verdicts)
+	f.runOn(unrejected, at, found)
+}
+
+// runOn is run for some of the rows; at says where in the list they stand.
+func (f *filter) runOn(rows []table.Row, at []int32, found *scratch) {
+	verdicts := found.verdicts[:len(rows)]
+	f.Filter(&f.in, rows, verdicts)
 	for k, v := range verdicts {
-		if i := at[k]; v != framework.Fits {
-			found.Filter[i], found.Verdict[i] = f.position, uint64(v)
-		}
+		f.note(found, int(at[k]), v)
 	}
 }
 

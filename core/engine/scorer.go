@@ -22,14 +22,27 @@ type scorer struct {
 func (s *scorer) add(rows []table.Row, found *scratch) {
 	scores := found.scores[:len(rows)]
 	s.Score(&s.in, rows, scores)
-	sums, weight := found.Answers.Score[:len(scores)], s.weight
+	sums := found.Answers.Score[:len(scores)]
 	for i, score := range scores {
-		if uint64(score) > maxScore { // or below 0
-			sums[i] += outOfRange
-			continue
-		}
-		sums[i] += weight * score
+		sums[i] += s.weighted(score)
 	}
+}
+
+// addOn is add for some of the rows; at says where in the list they stand.
+func (s *scorer) addOn(rows []table.Row, at []int32, found *scratch) {
+	scores := found.scores[:len(rows)]
+	s.Score(&s.in, rows, scores)
+	for k, score := range scores {
+		found.Answers.Score[at[k]] += s.weighted(score)
+	}
+}
+
+// weighted is what the score adds to a sum.
+func (s *scorer) weighted(score int64) int64 {
+	if uint64(score) > maxScore { // or below 0
+		return outOfRange
+	}
+	return s.weight * score
 }
 
 // outOfRange makes a sum negative, for good: one of its scores was out of range.

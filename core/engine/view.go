@@ -37,6 +37,7 @@ type view struct {
 	shared     *sharedAnswers
 	rowFilters []filter // those that also look at the pods on a node
 	rowScorers []scorer
+	pass       *pass // of some of those; nil: none
 	index      *ranking.Index
 
 	revision   uint64
@@ -137,6 +138,9 @@ func (v *view) update(rows []table.Row, found *scratch) bool {
 // answers.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
 	v.shared.copyTo(rows, found)
+	if v.pass != nil {
+		v.pass.run(rows, found)
+	}
 	for k := range v.rowFilters {
 		v.rowFilters[k].run(rows, found)
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -174,6 +175,9 @@ type FilterPlugin struct {
 	// Alone, when set, tells that Filter keeps what it finds out for other rows, too,
 	// and is called for one list of rows at a time.
 	Alone func(in *Input) bool
+	// FilterInPass, when set, joins the pass with what Filter does, if the pass can do
+	// that. Else it returns false, and Filter is called.
+	FilterInPass func(in *Input, p *headroom.Pass) bool
 	// AdditiveFilter, when not nil, is the part of Filter that compares sums
 	// over pods. Preemption uses it to rule out rows without a try.
 	AdditiveFilter *AdditiveFilter
@@ -197,6 +201,10 @@ type ScorePlugin struct {
 	Score func(in *Input, rows []table.Row, out []int64)
 	// CellScore stands in for Score where Locality is Domains.
 	CellScore *CellScore
+	// ScoreInPass, when set, joins the pass with what Score does, given the plugin's
+	// weight, if the pass can do that. Else it returns false, and Score is called. It is
+	// for raw scores that are final.
+	ScoreInPass func(in *Input, weight int64, p *headroom.Pass) bool
 	// NormalizeScore maps a raw score to 0..100, given the extremes of the raw
 	// scores over the feasible nodes. nil: raw scores are final.
 	NormalizeScore func(raw, min, max int64) int64

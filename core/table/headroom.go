@@ -7,14 +7,16 @@ import "math"
 // of it follows from the columns.
 type Headroom struct{ CPU, Memory Room }
 
-// Room is one resource of a Headroom.
+// Room is one resource of a Headroom. All amounts are exact: none is more than
+// MostInverted.
 type Room struct {
 	// Free is Allocatable less Used. It is negative where that does not tell
-	// whether a pod fits: where less is offered than is taken, or the row takes no
-	// pod more.
-	Free int64
-	// FreeNonZero is Allocatable less NonZero, and never negative.
-	FreeNonZero int64
+	// whether a pod fits: where less is offered than is taken, nothing or more than
+	// MostInverted is offered, or the row takes no pod more.
+	Free float64
+	// FreeNonZero is Allocatable less NonZero, and never negative; 0 where there is
+	// no Inverse.
+	FreeNonZero float64
 	// InUse is Used/Allocatable; more than 1 where more is taken than offered.
 	InUse float64
 	// Inverse is 1/Allocatable; 0 where none is offered, or more than MostInverted.
@@ -47,12 +49,14 @@ func roomOf(allocatable, used, nonZero int64, full bool) Room {
 	if allocatable <= 0 {
 		return Room{Free: -1}
 	}
-	room := Room{Free: allocatable - used, FreeNonZero: max(allocatable-nonZero, 0), InUse: float64(used) / float64(allocatable)}
-	if full {
-		room.Free = -1
+	room := Room{Free: -1, InUse: float64(used) / float64(allocatable)}
+	if allocatable > MostInverted {
+		return room
 	}
-	if allocatable <= MostInverted {
-		room.Inverse = 1 / float64(allocatable)
+	room.FreeNonZero = float64(max(allocatable-nonZero, 0))
+	room.Inverse = 1 / float64(allocatable)
+	if !full && used <= allocatable {
+		room.Free = float64(allocatable - used)
 	}
 	return room
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -124,6 +125,12 @@ func (w *stopwatch) wrapFilter(p *framework.Plugin, at func(string) *lap) {
 			w.kernel(l, func() { f(in, rows, out) })
 		}
 	}
+	if f := p.FilterInPass; f != nil {
+		p.FilterInPass = func(in *framework.Input, pass *headroom.Pass) bool {
+			pass.Watch(w.watcher(l))
+			return f(in, pass)
+		}
+	}
 	if c := p.CellFilter; c != nil {
 		wrapped := *c
 		wrapped.Sync, wrapped.Cells = w.cells(l, c.Sync, c.Cells)
@@ -149,10 +156,25 @@ func (w *stopwatch) wrapScore(p *framework.Plugin, at func(string) *lap) {
 			w.kernel(l, func() { f(in, rows, out) })
 		}
 	}
+	if f := p.ScoreInPass; f != nil {
+		p.ScoreInPass = func(in *framework.Input, weight int64, pass *headroom.Pass) bool {
+			pass.Watch(w.watcher(l))
+			return f(in, weight, pass)
+		}
+	}
 	if c := p.CellScore; c != nil {
 		wrapped := *c
 		wrapped.Sync, wrapped.Cells = w.cells(l, c.Sync, c.Cells)
 		p.CellScore = &wrapped
+	}
+}
+
+// watcher counts the nodes of a plugin that shares a pass, and has it asked by itself in
+// steps that are timed.
+func (w *stopwatch) watcher(l *lap) headroom.Watcher {
+	return headroom.Watcher{
+		Apart: func() bool { return w.on },
+		Seen:  func(rows int) { l.evaluated.Add(int64(rows)) },
 	}
 }
 

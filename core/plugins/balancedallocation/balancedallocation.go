@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -29,7 +30,7 @@ func New(args *configv1.NodeResourcesBalancedAllocationArgs, counter *devices.Co
 		Reads:       b.reads(),
 		SignPlugin:  framework.SignPlugin{Locality: framework.NodeAndPods, Sign: b.sign, SignRevision: devices.SignRevision},
 		PreScore:    b.preScore,
-		ScorePlugin: framework.ScorePlugin{Score: score},
+		ScorePlugin: framework.ScorePlugin{Score: score, ScoreInPass: joinPass},
 	}, nil
 }
 
@@ -153,68 +154,35 @@ func withDevices(t *table.Table, shares []share, rows []table.Row) ([]column, []
 }
 
 // scoreBasic is score for CPU and memory, which are what most configurations have.
-// It adds the pod's fractions to those that the table keeps, as it keeps the
-// evenness without the pod, and divides nothing.
-//
-// With 1,000 of 4,000 millicores and 1 of 8 GiB in use, and a pod of 500 millicores
-// and 1 GiB, the fractions with the pod are 0.375 and 0.25. Fifty times their
-// distance is 6.25 off an evenness of 100: it is 93.75, and 93 is what counts.
-// Rounding makes the distance wrong by some 1e-13. That matters only where fifty
-// times the distance is next to an integer. There the evenness is computed as v1.36
-// does. The distance is held in units of 2^-32, for one comparison to tell.
 func scoreBasic(t *table.Table, cpu, memory int64, rows []table.Row, out []int64) {
-	headroom, requestCPU, requestMemory := t.Headroom(), float64(cpu), float64(memory)
-	evenness, out := t.Evenness()[:len(headroom)], out[:len(rows)]
-	two := [2]column{columnOf(t, table.CPU, cpu), columnOf(t, table.Memory, memory)}
+	amounts, h, out := headroom.Of(cpu, memory), t.Headroom(), out[:len(rows)]
 	for i, r := range rows {
-		h := &headroom[r]
-		withCPU, withMemory := h.CPU.InUse+requestCPU*h.CPU.Inverse, h.Memory.InUse+requestMemory*h.Memory.Inverse
-		if withCPU > 1 {
-			withCPU = 1
+		if h[r].CPU.Inverse*h[r].Memory.Inverse == 0 {
+			out[i] = scoreAny([]column{columnOf(t, table.CPU, cpu), columnOf(t, table.Memory, memory)}, r)
+			continue
 		}
-		if withMemory > 1 {
-			withMemory = 1
-		}
-		distance := int64((withCPU - withMemory) * (50 * unit))
-		distance = max(distance, -distance)
-		switch with := 99 - distance>>unitBits; {
-		case h.CPU.Inverse*h.Memory.Inverse == 0:
-			out[i] = scoreAny(two[:], r)
-		case uint32(distance+margin) < 2*margin:
-			out[i] = rating(apart(two[0].with(r), two[1].with(r)), int64(evenness[r]))
-		default:
-			out[i] = rating(with, int64(evenness[r]))
-		}
+		out[i] = amounts.Balanced(t, r)
 	}
 }
 
-const (
-	unitBits = 32
-	unit     = 1 << unitBits
-	margin   = 16 // units
-)
+// joinPass is score as a part of a pass.
+func joinPass(in *framework.Input, weight int64, p *headroom.Pass) bool {
+	shares := in.State.([]share)
+	if !basic(shares) {
+		return false
+	}
+	p.JoinBalanced(headroom.Of(shares[0].request, shares[1].request), weight)
+	return true
+}
 
 func columnOf(t *table.Table, id table.Resource, request int64) column {
 	return column{allocatable: t.Allocatable(id), used: t.Used(id), request: request}
 }
 
-// with is the part in use with the pod.
-func (c *column) with(r table.Row) float64 {
-	return float64(resource.Add(c.used[r], c.request)) / float64(c.allocatable[r])
-}
-
-// apart is evenness of two fractions, either of which counts as 1 if it is more.
-func apart(a, b float64) int64 {
-	return int64((1 - math.Abs((min(a, 1)-min(b, 1))/2)) * 100)
-}
-
 // scoreAny is score for one row.
 func scoreAny(columns []column, r table.Row) int64 {
-	return rating(evenness(columns, r, true), evenness(columns, r, false))
+	return headroom.Rating(evenness(columns, r, true), evenness(columns, r, false))
 }
-
-// rating compares two evennesses, each from 50 to 100.
-func rating(with, without int64) int64 { return 50 + (50+with-without)>>1 }
 
 // evenness is 100 when all fractions in use are equal, and falls with their
 // standard deviation. Operations and their order are v1.36's, so that cutting

@@ -6,6 +6,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
@@ -84,28 +85,38 @@ func hashBits(name v1.ResourceName) framework.Verdict {
 // must take one pod more.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	checks := in.State.([]check)
-	if len(checks) == 2 && checks[0].column == table.CPU && checks[1].column == table.Memory {
+	if ofTwo(checks) {
 		filterTwo(in.Table, checks, rows, out)
 		return
 	}
 	filterGeneral(in.Table, checks, rows, out)
 }
 
-// filterTwo is filter for CPU and memory, which are all that most pods request. Where
-// something is short, or may be, some number is negative. Rows are taken in blocks:
-// mostly there is room on all of them.
+// ofTwo tells whether the checks are those of CPU and memory.
+func ofTwo(checks []check) bool {
+	return len(checks) == 2 && checks[0].column == table.CPU && checks[1].column == table.Memory
+}
+
+// joinPass is filter as a part of a pass.
+func joinPass(in *framework.Input, p *headroom.Pass) bool {
+	checks := in.State.([]check)
+	if !ofTwo(checks) {
+		return false
+	}
+	p.JoinFit(headroom.Of(checks[0].request, checks[1].request))
+	return true
+}
+
+// filterTwo is filter for CPU and memory, which are all that most pods request. Rows
+// are taken in blocks: mostly there is room on all of them.
 func filterTwo(t *table.Table, checks []check, rows []table.Row, out []framework.Verdict) {
-	headroom, requestCPU, requestMemory := t.Headroom(), checks[0].request, checks[1].request
+	column, requests := t.Headroom(), headroom.Of(checks[0].request, checks[1].request)
 	for from := 0; from < len(rows); from += 64 {
-		to, signs := min(from+64, len(rows)), int64(0)
-		for _, r := range rows[from:to] {
-			cpu, memory := headroom[r].CPU.Free, headroom[r].Memory.Free
-			signs |= cpu | memory | (cpu - requestCPU) | (memory - requestMemory)
-		}
-		if signs < 0 {
-			filterGeneral(t, checks, rows[from:to], out[from:to])
-		} else {
+		to := min(from+64, len(rows))
+		if requests.FitAll(column, rows[from:to]) {
 			clear(out[from:to]) // framework.Fits
+		} else {
+			filterGeneral(t, checks, rows[from:to], out[from:to])
 		}
 	}
 }

@@ -44,9 +44,9 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 			},
 		},
 		PreFilter:    ig.preFilter,
-		FilterPlugin: framework.FilterPlugin{Filter: filter, AdditiveFilter: additiveFilter, Explain: explain},
+		FilterPlugin: framework.FilterPlugin{Filter: filter, FilterInPass: joinPass, AdditiveFilter: additiveFilter, Explain: explain},
 		PreScore:     s.preScore,
-		ScorePlugin:  framework.ScorePlugin{Score: s.score},
+		ScorePlugin:  framework.ScorePlugin{Score: s.score, ScoreInPass: s.joinPass},
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/devices"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/headroom"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/shape"
@@ -175,22 +176,31 @@ func least(c column, rows []table.Row, out []int64) {
 
 // leastOfTwo is score for least, CPU and memory, in one pass.
 func leastOfTwo(t *table.Table, cpu, memory *share, rows []table.Row, out []int64) {
-	headroom, weights := t.Headroom(), cpu.weight+memory.weight
-	requestCPU, requestMemory, out := cpu.request, memory.request, out[:len(rows)]
+	column, weights := t.Headroom(), cpu.weight+memory.weight
+	requests, out := headroom.Of(cpu.request, memory.request), out[:len(rows)]
 	for i, r := range rows {
-		h := &headroom[r]
+		h := &column[r]
 		if h.CPU.Inverse*h.Memory.Inverse == 0 {
 			out[i] = leastSlowly(cpu.column(t, table.CPU), memory.column(t, table.Memory), r)
 			continue
 		}
-		ofCPU := quickPercent(max(h.CPU.FreeNonZero-requestCPU, 0), h.CPU.Inverse)
-		ofMemory := quickPercent(max(h.Memory.FreeNonZero-requestMemory, 0), h.Memory.Inverse)
+		ofCPU, ofMemory := requests.LeastAllocated(h)
 		if weights == 2 { // the default: two multiplications and a division less
 			out[i] = (ofCPU + ofMemory) >> 1
 		} else {
 			out[i] = int64(uint32(ofCPU*cpu.weight+ofMemory*memory.weight) / uint32(weights))
 		}
 	}
+}
+
+// joinPass is score as a part of a pass.
+func (s *scorer) joinPass(in *framework.Input, weight int64, p *headroom.Pass) bool {
+	shares := in.State.([]share)
+	if !s.fast || len(shares) != 2 || shares[0].weight+shares[1].weight != 2 {
+		return false
+	}
+	p.JoinLeastAllocated(headroom.Of(shares[0].request, shares[1].request), weight)
+	return true
 }
 
 // leastSlowly is leastOfTwo for one row, whatever it offers.
@@ -228,17 +238,6 @@ func byShape(line [101]int64) func(column, []table.Row, []int64) {
 			}
 		}
 	}
-}
-
-// quickPercent is percent of a whole of at most table.MostInverted, given 1/whole.
-//
-// It is exact. Half a unit is added to the dividend, so that the quotient is at least
-// 0.5/whole away from any integer, which is 5.6e-14 or more. The inverse and the
-// product are rounded once each, by at most 1.2e-16 of their values, and the quotient
-// is less than 101: the result is wrong by less than 2.5e-14. For 3 of 4 it is
-// 300.5*0.25 = 75.125, and 75.
-func quickPercent(part int64, inverse float64) int64 {
-	return int64((float64(part*100) + 0.5) * inverse)
 }
 
 // percent is part*100/whole, cut off, for 0 <= part <= whole, whole > 0.

@@ -117,27 +117,6 @@ func TestPercent(t *testing.T) {
 	})
 }
 
-// The percentage by way of the inverse is that of the division, up to the largest
-// whole that has an inverse.
-func TestQuickPercent(t *testing.T) {
-	for whole := range int64(400) {
-		for part := int64(0); part <= whole && whole > 0; part++ {
-			if got, want := quickPercent(part, 1/float64(whole)), part*100/whole; got != want {
-				t.Fatalf("%d of %d: %d, want %d", part, whole, got, want)
-			}
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		whole := rapid.OneOf(rapid.Int64Range(1, 1000), rapid.Int64Range(1, table.MostInverted), rapid.Int64Range(table.MostInverted-1000, table.MostInverted)).Draw(t, "whole")
-		near := whole / 100 * rapid.Int64Range(0, 100).Draw(t, "percent")
-		part := rapid.OneOf(rapid.Int64Range(0, whole), rapid.Int64Range(near-200, near+200)).Draw(t, "part")
-		part = max(0, min(part, whole))
-		if got, want := quickPercent(part, 1/float64(whole)), quotient(big.NewInt(part), whole); got != want {
-			t.Fatalf("%d of %d: %d, want %d", part, whole, got, want)
-		}
-	})
-}
-
 // Each strategy scores a node by its use with the pod.
 func TestScores(t *testing.T) {
 	shape := func(points ...int32) *configv1.RequestedToCapacityRatioParam {
