@@ -23,7 +23,7 @@ const (
 // WorthAhead is how many pods the engine would like to see ahead of their turn, 0
 // where it keeps up without.
 func (e *Engine) WorthAhead() int {
-	if e.workers < 2 || e.plain || e.evaluated < aheadLeast {
+	if e.workers < 2 || e.plain || max(e.evaluated, e.evaluatedAhead) < aheadLeast {
 		return 0
 	}
 	return min(aheadMost, aheadEach*e.workers, aheadRows/max(1, e.table.Rows()))
@@ -55,9 +55,13 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 	}
 	par.Each(e.workers, e.workers, func(worker int) {
 		for i := worker; i < len(e.ahead); i += e.workers {
-			e.ahead[i].refreshOwn(e.table, 1, &e.workerScratch[worker])
+			e.ahead[i].evaluated = e.ahead[i].refreshOwn(e.table, 1, &e.workerScratch[worker])
 		}
 	})
+	e.evaluatedAhead = 0
+	for _, v := range e.ahead {
+		e.evaluatedAhead = max(e.evaluatedAhead, v.evaluated)
+	}
 	clear(e.ahead)
 	e.ahead = e.ahead[:0]
 }

@@ -41,17 +41,20 @@ type Engine struct {
 	workerScratch []scratch // by worker
 	outcome       *Outcome  // room for the next one; nil: there is none
 	evaluated     int       // rows evaluated for the last decision
-	ahead         []*view
-	tied          []table.Row
-	list          []table.Row
-	extremes      []extremes
-	counts        []framework.CellCount
-	verdicts      [][]framework.Verdict // room for those of hosted filters
-	order         ranking.Order         // room for the rows by their totals
-	asked         []table.Row           // room for what hosted plugins are asked and answer
-	answers       []int64
-	noted         []framework.Verdict
-	scores        [][]int64 // room for those of hosted scorers
+	// evaluatedAhead is the most rows that a view took when pods were last looked at ahead
+	// of their turn: by their turn they take few.
+	evaluatedAhead int
+	ahead          []*view
+	tied           []table.Row
+	list           []table.Row
+	extremes       []extremes
+	counts         []framework.CellCount
+	verdicts       [][]framework.Verdict // room for those of hosted filters
+	order          ranking.Order         // room for the rows by their totals
+	asked          []table.Row           // room for what hosted plugins are asked and answer
+	answers        []int64
+	noted          []framework.Verdict
+	scores         [][]int64 // room for those of hosted scorers
 
 	nominations uint64 // the revision up to which their terms are tracked
 	swept       uint64 // how often the table's terms were

@@ -103,6 +103,40 @@ func TestFailuresAheadAreNotKept(t *testing.T) {
 	}
 }
 
+// Pods are looked at ahead for as long as that saves something, though those that were
+// take little by their turn.
+func TestAheadGoesOn(t *testing.T) {
+	tb := ranked(300)
+	p := buildProfile([]*rule{{name: "A", locality: framework.NodeAndPods, explain: always(decision.Unschedulable, "no"),
+		reject: func(*object.Pod, site) framework.Verdict { return 0 }}})
+	e := New(tb, seed, 2)
+	request := func(class int64) *Request { return For(p, newPod(fmt.Sprint("p", class), nil, class, 1)) }
+	worth := func(want bool, when string) {
+		t.Helper()
+		if n := e.WorthAhead(); n > 1 != want {
+			t.Errorf("%s: worth %d", when, n)
+		}
+	}
+	worth(false, "at first")
+	e.Decide(request(1), nil)
+	worth(true, "after a new class")
+	ahead := []*Request{request(2), request(3)}
+	for range 2 {
+		e.RefreshAhead(ahead)
+		for _, r := range ahead {
+			e.Decide(r, nil)
+		}
+		worth(true, "after new classes that were looked at ahead")
+	}
+	for range 2 { // they are kept now
+		e.RefreshAhead(ahead)
+		for _, r := range ahead {
+			e.Decide(r, nil)
+		}
+	}
+	worth(false, "after classes that nothing changed for")
+}
+
 // A view that is being made ahead keeps the answers that it shares, though the views of
 // the pods after it take its room.
 func TestAheadKeepsWhatItShares(t *testing.T) {

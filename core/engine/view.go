@@ -49,6 +49,8 @@ type view struct {
 	excess  int      // what its bytes count for, in rows
 	buffers *buffers // of a transient view; nil: it is kept
 
+	evaluated int // rows, when it was last refreshed ahead of its pod's turn
+
 	// onFeasible and onRejected are what nominated pods make of the feasible rows
 	// and of the others.
 	onFeasible, onRejected nominatedCauses
