@@ -181,14 +181,43 @@ func (x *Index) fill(rows []table.Row, found *Answers) bool {
 
 // move gives rows their new states.
 func (x *Index) move(rows []table.Row, were, are []rowState) {
+	group := ^(rowState(1)<<x.bits - 1) // the bits of a state that do not hold the score
 	for i, r := range rows {
+		was, is := were[i], are[i]
 		if !x.counted {
-			x.states[r] = are[i]
-		} else if were[i] != are[i] {
-			x.states[r] = are[i]
-			x.leave(were[i])
-			x.join(r, are[i])
+			x.states[r] = is
+			continue
 		}
+		if was == is {
+			continue
+		}
+		x.states[r] = is
+		if x.Grouped && !x.shape.Brief && is.feasible() && (was^is)&group == 0 {
+			x.rescore(r, was, is)
+			continue
+		}
+		x.leave(was)
+		x.join(r, is)
+	}
+}
+
+// rescore is leave and join for a row that stays in its group, and whose score is another.
+func (x *Index) rescore(r table.Row, was, now rowState) {
+	g, before, after := &x.groups[now>>x.bits], x.scoreOf(was), x.scoreOf(now)
+	g.byScore[before]--
+	g.byScore[after]++
+	switch {
+	case after > g.top:
+		g.top, g.ties = after, 1
+	case after == g.top:
+		g.ties++
+	case before == g.top:
+		if g.ties--; g.ties == 0 {
+			g.findTop(before)
+		}
+	}
+	if after >= g.lowest {
+		x.addToList(int32(now>>x.bits), after, r)
 	}
 }
 
