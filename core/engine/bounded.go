@@ -25,6 +25,12 @@ const (
 	growth     = 8
 )
 
+// inVain bounds what is asked for nothing where hosted plugins filter but do not score.
+// One row that passes then settles the decision, and those with lower totals need not be
+// asked about. A call goes on to them only for a part of as many rows as are known to be
+// rejected: with many totals that few rows have, a call for each takes longer.
+const inVain = 16
+
 // boundedScorers are the hosted scorers; false: one of them has to see all rows.
 func (o *Outcome) boundedScorers() ([]profile.Scorer, bool) {
 	p := o.view.keys.profile
@@ -87,8 +93,9 @@ func (x *boundedSearch) search() {
 	}
 	list := x.engine.order.Of(x.view.index)
 	rest := slices.DeleteFunc(list[:ties], func(r ranking.Rated) bool { return slices.Contains(sample, r.Row) })
+	all := len(list)
 	list = list[ties-copy(list[ties-len(rest):ties], rest):]
-	for size := leastAsked * growth; !x.hostedFailed(); size *= growth {
+	for size := leastAsked * growth; !x.hostedFailed(); {
 		most := above(list, x.best-x.most-1)
 		if most == 0 {
 			return
@@ -101,12 +108,17 @@ func (x *boundedSearch) search() {
 			if x.askDrawn(list[:size], level) {
 				return
 			}
-			list = list[size:]
+			list, size = list[size:], size*growth
 			continue
+		}
+		if x.most == 0 {
+			size = max(leastAsked, (all-len(list))/inVain)
 		}
 		n := above(list, list[min(size, most)-1].Total-1)
 		x.ask(list[:n])
-		list = list[n:]
+		if list = list[n:]; x.most > 0 {
+			size *= growth
+		}
 	}
 }
 

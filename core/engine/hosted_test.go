@@ -134,6 +134,38 @@ func TestHostedFilterIsAskedBestFirst(t *testing.T) {
 	}
 }
 
+// A hosted filter that rejects all of the best nodes is asked about these, and about few
+// of the others, in few calls, however many nodes have a total in common.
+func TestHostedFilterIsAskedLittleInVain(t *testing.T) {
+	for _, tc := range []struct {
+		name             string
+		totals, rejected int // how many there are, and how many of the highest are rejected
+		asked, calls     int
+	}{
+		{"half of the nodes have the highest total", 2, 1, 2500 + 2500/16, 5},
+		{"many totals", 100, 50, 2500 + 2500/16, 45},
+		{"all are rejected", 100, 100, 5000, 60},
+	} {
+		asked, calls := 0, 0
+		pick := &rule{name: "pick", hosted: true, explain: always(decision.Unschedulable, "no"), reject: func(_ *object.Pod, at site) framework.Verdict {
+			asked++
+			return when(number(at.node.Labels, "rank") >= int64(tc.totals-tc.rejected))
+		}}
+		rank := &rule{name: "rank", locality: framework.NodeOnly, weight: 1, score: func(_ *object.Pod, at site) int64 { return number(at.node.Labels, "rank") }}
+		p := buildProfile([]*rule{pick, rank})
+		ask := p.Filter[0].Filter
+		p.Filter[0].Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) { calls++; ask(in, rows, out) }
+		tb := table.New()
+		for i := range 5000 {
+			tb.SetNode(newNode(fmt.Sprintf("n%04d", i), map[string]string{"rank": fmt.Sprint(i % tc.totals)}, 1000, 1000))
+		}
+		o := New(tb, seed, 1).Decide(For(p, newPod("p", nil, 0, 0)), nil)
+		if want := int64(tc.totals - tc.rejected - 1); want >= 0 && o.Score != want || asked > tc.asked || calls > tc.calls {
+			t.Errorf("%s: score %d, %d questions in %d calls", tc.name, o.Score, asked, calls)
+		}
+	}
+}
+
 // A hosted score without NormalizeScore is asked about the rows that can be the best,
 // not about all.
 func TestHostedScoreIsBounded(t *testing.T) {
