@@ -88,10 +88,8 @@ func (c *cycle) filter(p *hostedPlugin, t *table.Table, rows []table.Row, out []
 		}
 	}
 	err := c.call("Filter", p.name, func() {
-		c.host.each(len(x.nodes), func(i int) {
-			if x.nodes[i] != nil {
-				x.statuses[i] = p.filter.Filter(c.ctx, x.states[i], c.pod, x.nodes[i])
-			}
+		each(c.host.Hosts, x.nodes, func(i int, n *nodeInfo) {
+			x.statuses[i] = p.filter.Filter(c.ctx, x.states[i], c.pod, n)
 		})
 	})
 	if err != nil {

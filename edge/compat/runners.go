@@ -151,7 +151,7 @@ func (h *handle) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod 
 			continue
 		}
 		scores := make([]int64, len(nodes))
-		if err := c.scoreNodes(state, p, func(i int) fwk.NodeInfo { return nodes[i] }, scores); err != nil {
+		if err := scoreNodes(c, state, p, nodes, scores); err != nil {
 			return nil, fwk.AsStatus(err)
 		}
 		for i, score := range scores {

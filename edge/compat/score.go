@@ -69,7 +69,7 @@ func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decis
 	}
 	var failed error
 	err := c.call("Score", p.name, func() {
-		failed = c.scoreNodes(c.state, p, func(i int) fwk.NodeInfo { return x.nodes[i] }, x.scores)
+		failed = scoreNodes(c, c.state, p, x.nodes, x.scores)
 	})
 	if err != nil {
 		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Score plugins: %w", err)}
@@ -82,16 +82,14 @@ func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decis
 	return nil
 }
 
-// scoreNodes is Score and NormalizeScore for as many nodes as there is room for scores,
-// in v1.36's words where one fails.
-func (c *cycle) scoreNodes(state fwk.CycleState, p *hostedPlugin, node func(int) fwk.NodeInfo, scores []int64) error {
+// scoreNodes is Score and NormalizeScore for the nodes, in v1.36's words where one fails.
+func scoreNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
 	var failed atomic.Pointer[fwk.Status] // any of them
 	x, list := p.score.ScoreExtensions(), fwk.NodeScoreList(nil)
 	if x != nil {
 		list = make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
 	}
-	c.host.each(len(scores), func(i int) {
-		n := node(i)
+	each(c.host.Hosts, nodes, func(i int, n N) {
 		score, status := p.score.Score(c.ctx, state, c.pod, n)
 		if !status.IsSuccess() {
 			failed.Store(status)
