@@ -11,6 +11,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/leaderelection"
 	component "k8s.io/component-base/config"
 	componentv1alpha1 "k8s.io/component-base/config/v1alpha1"
 	componentvalidation "k8s.io/component-base/config/validation"
@@ -62,6 +63,10 @@ func validateComponent(c *Config) field.ErrorList {
 	errs = append(errs, componentvalidation.ValidateLeaderElectionConfiguration(&election, path)...)
 	if election.LeaderElect && election.ResourceLock != "leases" {
 		errs = append(errs, field.Invalid(path.Child("resourceLock"), election.ResourceLock, `resourceLock value must be "leases"`))
+	}
+	if e := election; e.LeaderElect && e.RenewDeadline.Duration > 0 && e.RenewDeadline.Duration <= time.Duration(leaderelection.JitterFactor*float64(e.RetryPeriod.Duration)) {
+		// v1.36 says so when it makes the elector.
+		errs = append(errs, field.Invalid(path.Child("renewDeadline"), e.RenewDeadline, fmt.Sprintf("must be greater than %.1f times retryPeriod", leaderelection.JitterFactor)))
 	}
 	return errs
 }

@@ -61,6 +61,9 @@ func TestInvalid(t *testing.T) {
 		`leaderElection.retryPeriod: Invalid value: "-1s": must be greater than zero`,
 		`leaderElection.resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"`,
 	})
+	check("leaderElection: {renewDeadline: 12s, retryPeriod: 10s}\n", []string{
+		`leaderElection.renewDeadline: Invalid value: "12s": must be greater than 1.2 times retryPeriod`,
+	})
 	check("profiles: [{schedulerName: a, percentageOfNodesToScore: -1}, {schedulerName: a}, {}, {schedulerName: ''}]\n", []string{
 		"profiles[0].percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
 		`profiles[1].schedulerName: Duplicate value: "a, as in profiles[0].schedulerName"`,
