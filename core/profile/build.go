@@ -242,15 +242,24 @@ func checkPlugin(name string, p *framework.Plugin) error {
 	return nil
 }
 
+// PointError says what is wrong with a plugin that a point enables by itself.
+type PointError struct {
+	Point  Point
+	Plugin string
+	err    error
+}
+
+func (e *PointError) Error() string { return e.err.Error() }
+
 // checkPoint checks what a point enables by itself.
 func (c *Config) checkPoint(pt Point, plugins map[string]*framework.Plugin) []error {
 	var errs []error
 	seen := map[string]bool{}
 	for _, e := range c.Points[pt].Enabled {
 		if !pt.implementedBy(plugins[e.Plugin]) {
-			errs = append(errs, fmt.Errorf("plugin %q does not extend %s plugin", e.Plugin, pt.kind()))
+			errs = append(errs, &PointError{pt, e.Plugin, fmt.Errorf("plugin %q does not extend %s plugin", e.Plugin, pt.kind())})
 		} else if seen[e.Plugin] {
-			errs = append(errs, fmt.Errorf("plugin %q already registered as %q", e.Plugin, pt.kind()))
+			errs = append(errs, &PointError{pt, e.Plugin, fmt.Errorf("plugin %q already registered as %q", e.Plugin, pt.kind())})
 		}
 		seen[e.Plugin] = true
 	}

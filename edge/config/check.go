@@ -232,6 +232,9 @@ func (c *checker) checkArgs(config *Config) {
 			if got := fmt.Sprint(doc["kind"]); doc["kind"] != nil && got != gvk.Kind {
 				c.add(at+".kind", "%q does not belong to plugin %s; write %q, or leave it out", got, pc.Name, gvk.Kind)
 			}
+			if got := fmt.Sprint(doc["apiVersion"]); doc["apiVersion"] != nil && got != gvk.GroupVersion().String() {
+				c.add(at+".apiVersion", "%q is not supported; write %q, or leave it out", got, gvk.GroupVersion())
+			}
 			delete(doc, "apiVersion")
 			delete(doc, "kind")
 			obj, problems := decodeAll(doc, gvk)
@@ -293,11 +296,54 @@ func (c *checker) checkValues(config *Config) {
 	if len(c.problems) > 0 || len(c.own) > 0 {
 		return
 	}
-	if _, err := profile.BuildAll(Profiles(config), plugins.Registry(features.Plugins(c.reader.gates))); err != nil {
-		for _, err := range utilerrors.Flatten(utilerrors.NewAggregate([]error{err})).Errors() {
-			c.add("", "%s", err)
+	c.build(config)
+}
+
+// build builds the profiles, each by itself first: so all that is wrong is told, and where.
+func (c *checker) build(config *Config) {
+	registry := plugins.Registry(features.Plugins(c.reader.gates))
+	configs := Profiles(config)
+	for i := range configs {
+		_, err := profile.Build(&configs[i], registry)
+		for _, err := range each(err) {
+			c.add(pathOf(config, i, err).String(), "%s", err)
 		}
 	}
+	if len(c.problems) > 0 {
+		return
+	}
+	_, err := profile.BuildAll(configs, registry)
+	for _, err := range each(err) {
+		c.add("", "%s", err)
+	}
+}
+
+// each lists the errors that an error holds, none for nil.
+func each(err error) []error {
+	if err == nil {
+		return nil
+	}
+	return utilerrors.Flatten(utilerrors.NewAggregate([]error{err})).Errors()
+}
+
+// pathOf is the part of the profile that an error of its plugins is about.
+func pathOf(config *Config, i int, err error) *field.Path {
+	path := field.NewPath("profiles").Index(i)
+	var of *profile.PointError
+	if !errors.As(err, &of) {
+		return path
+	}
+	for _, pt := range points(config.Profiles[i].Plugins) {
+		if pt.at != of.Point {
+			continue
+		}
+		for j, enabled := range slices.Backward(pt.set.Enabled) { // of two that are the same, the second is too many
+			if enabled.Name == of.Plugin {
+				return path.Child("plugins", pt.name, "enabled").Index(j).Child("name")
+			}
+		}
+	}
+	return path
 }
 
 // elections are the times of leader election, each of which is judged by another.

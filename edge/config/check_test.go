@@ -75,7 +75,7 @@ func TestCheckOfOtherTexts(t *testing.T) {
 		header + "leaderElection: {leaseDuration: 5, renewDeadline: 20s}":        {`3 leaderElection.leaseDuration: must be a duration such as "10s"`},
 		header + "leaderElection: {leaseDuration: 8s, renewDeadline: 5}":         {`3 leaderElection.renewDeadline: must be a duration such as "10s"`},
 		header + "podMaxBackoffSeconds: 5s\npodInitialBackoffSeconds: 60":        {"3 podMaxBackoffSeconds: must be a whole number of at most 64 bits"},
-		header + "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]": {"0 : creating profile for scheduler name default-scheduler: only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got 0"},
+		header + "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]": {"3 profiles[0]: only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got 0"},
 		header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]":     {`3 profiles[0].plugins.score.enabled[0].name: there is no plugin "Mine"`},
 		strings.Replace(header, "/v1", "/v1beta3", 1) + "parallelism: 0":         {`1 apiVersion: "kubescheduler.config.k8s.io/v1beta3" is not served any more`, "3 parallelism: Invalid value: 0"},
 		strings.Replace(header, "kind: ", "kind: X", 1):                          {`2 kind: "XKubeSchedulerConfiguration" is not supported; write "KubeSchedulerConfiguration"`},
@@ -84,7 +84,13 @@ func TestCheckOfOtherTexts(t *testing.T) {
 		"apiVersion: apps/v1\nkind: Deployment\nspec: {}":                        {"2 kind: this is a Deployment of apps/v1, not a KubeSchedulerConfiguration"},
 		header + "---\n# nothing more\n":                                         nil,
 		header + "---\n" + header:                                                {"4 : no scheduler reads what stands after the first document"},
-		header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: 7}]}]":   {"3 profiles[0].pluginConfig[0].args: must be an object"},
+		header + "profiles: [{pluginConfig: [{name: NodeAffinity,\n args: {apiVersion: kubescheduler.config.k8s.io/v1beta2, kind: NodeAffinityArgs}}]}]": {
+			`4 profiles[0].pluginConfig[0].args.apiVersion: "kubescheduler.config.k8s.io/v1beta2" is not supported; write "kubescheduler.config.k8s.io/v1", or leave it out`},
+		header + "profiles:\n- schedulerName: a\n  plugins:\n    filter: {enabled: [{name: NodeName},\n     {name: ImageLocality}]}\n    score: {enabled: [{name: ImageLocality},\n     {name: ImageLocality}]}\n- {schedulerName: b, plugins: {bind: {disabled: [{name: '*'}]}}}": {
+			`7 profiles[0].plugins.filter.enabled[1].name: plugin "ImageLocality" does not extend FilterPlugin plugin`,
+			`9 profiles[0].plugins.score.enabled[1].name: plugin "ImageLocality" already registered as "ScorePlugin"`,
+			`10 profiles[1]: at least one bind plugin is needed`},
+		header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: 7}]}]": {"3 profiles[0].pluginConfig[0].args: must be an object"},
 	} {
 		got := checked(text)
 		if len(got) != len(want) {
