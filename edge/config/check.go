@@ -208,7 +208,7 @@ func (c *checker) addAll(prefix string, problems []error, of reflect.Type) {
 			c.add(prefix+unknown[1], "there is no such field%s", meant(path[len(path)-1], fieldNames(typeAt(of, path[:len(path)-1]))))
 		case errors.As(err, &fe):
 			c.unread = append(c.unread, prefix+fe.Field)
-			c.add(prefix+fe.Field, "must be %s", inWords(typeAt(of, splitPath(fe.Field))))
+			c.add(prefix+fe.Field, "%s", fe.Detail)
 		default:
 			c.add(strings.TrimSuffix(prefix, "."), "%s", err)
 		}

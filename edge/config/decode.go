@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -185,11 +186,16 @@ func strictViolations(err error) ([]error, error) {
 
 // wrongTypes names every field whose value cannot be decoded as part of the given kind, where the
 // decoder stops at the first, and says neither the index nor always the name. It decodes each leaf
-// of the document by itself. The cause, as the decoder told it, is what remains where none fails.
+// of the document by itself, and says what belongs there. The cause, as the decoder told it, is what
+// remains where none fails.
 func wrongTypes(data []byte, gvk schema.GroupVersionKind, root *field.Path, cause error) []error {
 	var doc any
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return []error{errors.New(oneLine(err))}
+	}
+	obj, err := scheme.New(gvk)
+	if err != nil {
+		return []error{err}
 	}
 	var errs []error
 	eachLeaf(doc, root, func(leaf any) any { return leaf }, func(path *field.Path, alone any) {
@@ -199,7 +205,8 @@ func wrongTypes(data []byte, gvk schema.GroupVersionKind, root *field.Path, caus
 			_, err = strictViolations(err)
 		}
 		if err != nil {
-			errs = append(errs, field.Invalid(path, field.OmitValueType{}, oneLine(err)))
+			below := splitPath(strings.TrimPrefix(path.String(), root.String()))
+			errs = append(errs, field.Invalid(path, field.OmitValueType{}, "must be "+inWords(typeAt(reflect.TypeOf(obj).Elem(), below))))
 		}
 	})
 	if len(errs) == 0 {

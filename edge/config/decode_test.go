@@ -86,13 +86,13 @@ func TestUnreadable(t *testing.T) {
 		{"repeated field, JSON", `{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": 1, "parallelism": 2}`,
 			[]string{`duplicate field "parallelism"`}},
 		{"wrong types", header + "parallelism: x\nextenders:\n- {urlPrefix: a}\n- {weight: 1.5, httpTimeout: 5x}\nprofiles: {}\n", []string{
-			"parallelism: Invalid value: json: cannot unmarshal string",
-			"extenders[1].weight: Invalid value: json: cannot unmarshal number 1.5",
-			`extenders[1].httpTimeout: Invalid value: time: unknown unit "x" in duration "5x"`,
-			"profiles: Invalid value: json: cannot unmarshal object",
+			"parallelism: Invalid value: must be a whole number of at most 32 bits",
+			"extenders[1].weight: Invalid value: must be a whole number of at most 64 bits",
+			`extenders[1].httpTimeout: Invalid value: must be a duration such as "10s"`,
+			"profiles: Invalid value: must be a list",
 		}},
 		{"number out of range", header + "parallelism: 99999999999\n", []string{"parallelism: Invalid value"}},
-		{"base64", header + "extenders: [{tlsConfig: {keyData: '@@'}}]\n", []string{"extenders[0].tlsConfig.keyData: Invalid value: illegal base64"}},
+		{"base64", header + "extenders: [{tlsConfig: {keyData: '@@'}}]\n", []string{"extenders[0].tlsConfig.keyData: Invalid value: must be bytes in base64"}},
 		{"plugin arguments", header + `
 profiles:
 - pluginConfig:
