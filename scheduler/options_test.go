@@ -212,14 +212,20 @@ func TestStartLines(t *testing.T) {
 
 // What the daemon refuses is not written as a configuration either.
 func TestWriteConfigRefuses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "effective.yaml")
-	command := NewCommand()
-	command.SetArgs([]string{"--config=" + configFile(t, "profiles: [{plugins: {score: {enabled: [{name: Nonsense}]}}}]"), "--write-config-to=" + path})
-	if err := command.Execute(); err == nil || !strings.Contains(err.Error(), `ScorePlugin "Nonsense" does not exist`) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("a file was written")
+	for text, want := range map[string]string{
+		"profiles: [{plugins: {score: {enabled: [{name: Nonsense}]}}}]":                              `ScorePlugin "Nonsense" does not exist`,
+		"extenders: [{urlPrefix: 'https://x', tlsConfig: {certData: Zm9v, keyData: Zm9v}}]":          "extenders[0] (https://x): tls: ",
+		"extenders: [{urlPrefix: 'https://x', tlsConfig: {certFile: /none/cert, keyFile: /none/k}}]": "open /none/cert",
+	} {
+		path := filepath.Join(t.TempDir(), "effective.yaml")
+		command := NewCommand()
+		command.SetArgs([]string{"--config=" + configFile(t, text), "--write-config-to=" + path})
+		if err := command.Execute(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", text, err)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s: a file was written", text)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
+	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/lease"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
@@ -49,16 +50,7 @@ func start(o *options) error {
 		}
 	}
 	if o.writeConfigTo != "" {
-		if len(o.hosted.plugins) == 0 { // their factories may ask the API server
-			if _, err := o.profiles(c, nil); err != nil {
-				return err
-			}
-		}
-		if err := writeConfig(o.writeConfigTo, c); err != nil {
-			return err
-		}
-		logger.Info("Wrote configuration", "file", o.writeConfigTo)
-		return nil
+		return o.showConfig(c, logger)
 	}
 	if ignored := o.ignoredFlags(); len(ignored) > 0 {
 		logger.Info("Ignoring flags, because --config is given", "flags", ignored)
@@ -86,6 +78,24 @@ func start(o *options) error {
 		return err
 	}
 	return run(d, secure, o)
+}
+
+// showConfig writes the configuration in effect to the file of --write-config-to,
+// unless newDaemon would refuse it.
+func (o *options) showConfig(c *config.Config, logger klog.Logger) error {
+	if len(o.hosted.plugins) == 0 { // their factories may ask the API server
+		if _, err := o.profiles(c, nil); err != nil {
+			return err
+		}
+	}
+	if _, err := extender.New(c.Extenders); err != nil {
+		return err
+	}
+	if err := writeConfig(o.writeConfigTo, c); err != nil {
+		return err
+	}
+	logger.Info("Wrote configuration", "file", o.writeConfigTo)
+	return nil
 }
 
 // collectLess has the collector run less often, where GOGC does not say how often.
