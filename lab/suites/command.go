@@ -15,7 +15,7 @@ import (
 
 const long = `Run Kubernetes' own tests of scheduling with Berth in kube-scheduler's place.
 
-The tests come from the module k8s.io/kubernetes, unmodified. A test that fails on
+The tests come from the module k8s.io/kubernetes, unmodified. A case that fails on
 Berth runs once more, and then with kube-scheduler. The exit status is 1 if a case
 fails on Berth alone and lab/suites/allowed.txt gives no reason for it.`
 
@@ -168,29 +168,45 @@ func (s *suite) leftOut(pkg, test string) bool {
 	return true
 }
 
-// runTest runs a test on Berth, once more if it fails without leave, and then with
-// kube-scheduler.
+// runTest runs a test on Berth, what fails without leave once more, and what fails
+// then with kube-scheduler.
 func (s *suite) runTest(ctx context.Context, binary, path, pkg, test string) error {
-	var again, control *outcome
-	first, err := s.w.run(ctx, binary, path, test, berth)
+	results, err := s.judge(pkg, func(scheduler string, cases []string) (*outcome, error) {
+		return s.w.run(ctx, binary, path, test, scheduler, cases)
+	})
 	if err != nil {
 		return err
 	}
-	bad := len(first.failing(pkg, s.allow)) > 0
-	if bad {
-		if again, err = s.w.run(ctx, binary, path, test, berth); err != nil {
-			return err
-		}
-	}
-	if bad || s.control {
-		if control, err = s.w.run(ctx, binary, path, test, kubeScheduler); err != nil {
-			return err
-		}
-	}
-	results := compare(pkg, s.allow, first, again, control)
 	s.results = append(s.results, results...)
 	fmt.Fprintf(s.out, "%s %s:%s\n", pkg, test, inWords(results))
 	return nil
+}
+
+// judge compares what play gives with a scheduler for the cases that are named, or
+// for all if none is.
+func (s *suite) judge(pkg string, play func(scheduler string, cases []string) (*outcome, error)) ([]result, error) {
+	first, err := play(berth, nil)
+	if err != nil {
+		return nil, err
+	}
+	var again, control *outcome
+	cases := first.failing(pkg, s.allow)
+	if len(cases) > 0 {
+		if again, err = play(berth, cases); err != nil {
+			return nil, err
+		}
+		cases = slices.DeleteFunc(cases, func(name string) bool { return again.of(name) == passed })
+	}
+	switch {
+	case s.control:
+		control, err = play(kubeScheduler, nil)
+	case len(cases) > 0:
+		control, err = play(kubeScheduler, cases)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return compare(pkg, s.allow, first, again, control), nil
 }
 
 // end prints what came of all tests. It is an error if there is a fault.

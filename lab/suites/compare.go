@@ -43,7 +43,7 @@ func compare(pkg string, rules []*rule, first, again, control *outcome) []result
 			rule.tried = true
 		}
 		if control != nil {
-			r.control = control.cases[name]
+			r.control = control.of(name)
 		}
 		switch v := first.cases[name]; {
 		case v == skipped:
@@ -52,7 +52,7 @@ func compare(pkg string, rules []*rule, first, again, control *outcome) []result
 			r.class = byHand
 		case v == passed:
 			r.class = passes
-		case again != nil && again.cases[name] == passed:
+		case again != nil && again.of(name) == passed:
 			r.class = flaky
 		case rule != nil:
 			rule.needed = true

@@ -40,26 +40,12 @@ func (s *suite) runSpecs(ctx context.Context) error {
 	if !s.keep {
 		defer os.Remove(binary)
 	}
-	first, err := s.playSpecs(ctx, binary, berth, nil)
+	results, err := s.judge(e2ePackage, func(scheduler string, focus []string) (*outcome, error) {
+		return s.playSpecs(ctx, binary, scheduler, focus)
+	})
 	if err != nil {
 		return err
 	}
-	var again, control *outcome
-	focus := first.failing(e2ePackage, s.allow)
-	if len(focus) > 0 {
-		if again, err = s.playSpecs(ctx, binary, berth, focus); err != nil {
-			return err
-		}
-	}
-	if s.control {
-		focus = nil
-	}
-	if s.control || len(focus) > 0 {
-		if control, err = s.playSpecs(ctx, binary, kubeScheduler, focus); err != nil {
-			return err
-		}
-	}
-	results := compare(e2ePackage, s.allow, first, again, control)
 	s.results = append(s.results, results...)
 	fmt.Fprintf(s.out, "%s:%s\n", e2ePackage, inWords(results))
 	return nil

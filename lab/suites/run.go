@@ -42,9 +42,10 @@ type outcome struct {
 	log           string // file
 }
 
-// run runs a top-level test with a scheduler. Each has a process of its own, so
-// that one that hangs or panics ends no other.
-func (w *workspace) run(ctx context.Context, binary, pkg, test, scheduler string) (*outcome, error) {
+// run runs a top-level test with a scheduler: the cases that are named, or all if
+// none is. Each test has a process of its own, so that one that hangs or panics ends
+// no other.
+func (w *workspace) run(ctx context.Context, binary, pkg, test, scheduler string, cases []string) (*outcome, error) {
 	w.runs++
 	log := filepath.Join(w.dir, fmt.Sprintf("%03d-%s-%s-%s.log", w.runs, path.Base(pkg), test, scheduler))
 	file, err := os.Create(log)
@@ -54,7 +55,7 @@ func (w *workspace) run(ctx context.Context, binary, pkg, test, scheduler string
 	defer file.Close()
 	ctx, cancel := context.WithTimeout(ctx, testTime+time.Minute) // the test times itself out before
 	defer cancel()
-	args := append(slices.Clone(w.exec), binary, "-test.run=^"+test+"$", "-test.v", "-test.timeout="+testTime.String())
+	args := append(slices.Clone(w.exec), binary, "-test.run="+pattern(test, cases), "-test.v", "-test.timeout="+testTime.String())
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the tests, as they are asked for
 	cmd.Dir, cmd.Stderr = w.dirOf(pkg), file
 	cmd.Env = append(os.Environ(), "SUITES_SCHEDULER="+scheduler, "SUITES_BERTH="+filepath.Join(w.bin, "berth-scheduler"), "BERTH_CHECK=1",
@@ -80,6 +81,22 @@ func (w *workspace) run(ctx context.Context, binary, pkg, test, scheduler string
 		o.cases[test] = failed // the process says so: goroutines that are left, a panic
 	}
 	return o, nil
+}
+
+// pattern is what the flag -test.run has to be for a test's cases; none: for all.
+func pattern(test string, cases []string) string {
+	if len(cases) == 0 {
+		cases = []string{test}
+	}
+	patterns := make([]string, len(cases))
+	for i, name := range cases {
+		levels := strings.Split(name, "/")
+		for j, level := range levels {
+			levels[j] = "^" + regexp.QuoteMeta(level) + "$"
+		}
+		patterns[i] = strings.Join(levels, "/")
+	}
+	return strings.Join(patterns, "|")
 }
 
 var (
@@ -121,6 +138,20 @@ func parse(said string) *outcome {
 		}
 	}
 	return o
+}
+
+// of is what came of a case. A test that has subtests now passes if none of them
+// fails: it is no case of its own any more.
+func (o *outcome) of(name string) verdict {
+	if v, ran := o.cases[name]; ran {
+		return v
+	}
+	for other := range o.cases { // any order: a yes or no
+		if strings.HasPrefix(other, name+"/") && !o.failsBelow(name) {
+			return passed
+		}
+	}
+	return ""
 }
 
 // failsBelow tells whether a subtest fails.

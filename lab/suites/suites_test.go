@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -59,6 +60,7 @@ func TestFailedCaseIsAFaultUnlessExcused(t *testing.T) {
 		{"other", nil, nil, fault, fault},
 		{"pkg", nil, parse(said), allowed, both},
 		{"pkg", &outcome{cases: map[string]verdict{"TestFive/a": passed}}, alone, allowed, flaky},
+		{"pkg", parse("=== RUN   TestFive\n=== RUN   TestFive/a\n=== RUN   TestFive/a/b\n--- PASS: TestFive/a (0.00s)\n    --- PASS: TestFive/a/b (0.00s)\n"), alone, allowed, flaky},
 		{"pkg", parse(said), alone, allowed, fault},
 	} {
 		got := map[string]class{}
@@ -68,6 +70,46 @@ func TestFailedCaseIsAFaultUnlessExcused(t *testing.T) {
 		want := map[string]class{"TestOne/a": passes, "TestOne/b": tt.one, "TestTwo": byHand, "TestThree": skip, "TestFour": byHand, "TestFive/a": tt.five}
 		if !maps.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+}
+
+// Only what fails on Berth runs again, and only what fails again with kube-scheduler.
+func TestOnlyFailuresRunAgain(t *testing.T) {
+	outcomes := func(verdicts ...verdict) *outcome {
+		return &outcome{cases: map[string]verdict{"TestOne/a": verdicts[0], "TestOne/b": verdicts[1]}}
+	}
+	for _, tt := range []struct {
+		control bool
+		plays   []*outcome
+		want    []string
+	}{
+		{false, []*outcome{outcomes(passed, passed)}, []string{"berth []"}},
+		{true, []*outcome{outcomes(passed, passed), outcomes(passed, passed)}, []string{"berth []", "kube-scheduler []"}},
+		{false, []*outcome{outcomes(passed, failed), outcomes("", passed)}, []string{"berth []", "berth [TestOne/b]"}},
+		{false, []*outcome{outcomes(failed, failed), outcomes(passed, failed), outcomes("", failed)},
+			[]string{"berth []", "berth [TestOne/a TestOne/b]", "kube-scheduler [TestOne/b]"}},
+	} {
+		s, got := suite{options: &options{control: tt.control}}, []string(nil)
+		_, err := s.judge("pkg", func(scheduler string, cases []string) (*outcome, error) {
+			got = append(got, fmt.Sprint(scheduler, " ", cases))
+			return tt.plays[len(got)-1], nil
+		})
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("got %q, %v, want %q", got, err, tt.want)
+		}
+	}
+}
+
+// Cases that are named run, whatever characters they have; if none is, all of the test
+// do.
+func TestPattern(t *testing.T) {
+	for want, cases := range map[string][]string{
+		`^TestOne$`: nil,
+		`^TestOne$/^a_\(b:_1\)$|^TestOne$/^c$/^d$`: {"TestOne/a_(b:_1)", "TestOne/c/d"},
+	} {
+		if got := pattern("TestOne", cases); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }
