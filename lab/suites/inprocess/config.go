@@ -13,6 +13,7 @@ import (
 	kubeconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 
+	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
@@ -64,6 +65,13 @@ func turnOff(gates featuregate.MutableVersionedFeatureGate, gate featuregate.Fea
 	}
 }
 
+// gated are the plugins that only a gate brings, which Berth refuses.
+var gated = map[string]featuregate.Feature{
+	names.GangScheduling:             features.GangScheduling,
+	names.TopologyPlacementGenerator: features.TopologyAwareWorkloadScheduling,
+	names.PodGroupPodsCount:          features.TopologyAwareWorkloadScheduling,
+}
+
 // config is the configuration of the published version that says the same.
 func (o *Options) config(gates featuregate.FeatureGate) (*config.Config, error) {
 	published, internal := configv1.KubeSchedulerConfiguration{}, &kubeconfig.KubeSchedulerConfiguration{}
@@ -77,6 +85,10 @@ func (o *Options) config(gates featuregate.FeatureGate) (*config.Config, error) 
 	for i := range internal.Profiles {
 		internal.Profiles[i] = *internal.Profiles[i].DeepCopy()
 		if p := internal.Profiles[i].Plugins; p != nil {
+			p.MultiPoint.Enabled = slices.DeleteFunc(p.MultiPoint.Enabled, func(p kubeconfig.Plugin) bool {
+				gate, some := gated[p.Name]
+				return some && !gates.Enabled(gate)
+			})
 			// These plugins are all there are: none is added by default.
 			p.MultiPoint.Disabled = append(p.MultiPoint.Disabled, kubeconfig.Plugin{Name: "*"})
 		}

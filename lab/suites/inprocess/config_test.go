@@ -35,10 +35,11 @@ func TestGatesOfTheProcess(t *testing.T) {
 	}
 }
 
-// The plugins of a test are all that there are, and it may do without backoff.
+// The plugins of a test are all that there are, except for those of gates that Berth
+// refuses, and it may do without backoff.
 func TestConfigurationOfATest(t *testing.T) {
 	o := Options{Parallelism: 3, MaxUnschedulable: time.Minute, Profiles: []kubeconfig.KubeSchedulerProfile{{
-		SchedulerName: "one", Plugins: &kubeconfig.Plugins{MultiPoint: kubeconfig.PluginSet{Enabled: []kubeconfig.Plugin{{Name: "NodeName"}}}}}}}
+		SchedulerName: "one", Plugins: &kubeconfig.Plugins{MultiPoint: kubeconfig.PluginSet{Enabled: []kubeconfig.Plugin{{Name: "NodeName"}, {Name: "GangScheduling"}, {Name: "PodGroupPodsCount", Weight: 1}}}}}}}
 	c, err := o.config(features.New())
 	if err != nil {
 		t.Fatal(err)
