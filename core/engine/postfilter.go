@@ -43,9 +43,12 @@ func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 	return found
 }
 
+// AsksHosted tells that a hosted filter has a say.
+func (o *Outcome) AsksHosted() bool { return len(o.view.hostedFilters) > 0 }
+
 // Local tells that no filter of the class looks beyond the row, and none can fail.
 func (o *Outcome) Local() bool {
-	return !o.view.fallible && len(o.view.hostedFilters) == 0 && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
+	return !o.view.fallible && !o.AsksHosted() && !slices.ContainsFunc(o.view.filters, func(f filter) bool { return f.CellFilter != nil })
 }
 
 // Shortfall appends what the pod is short of on the row.

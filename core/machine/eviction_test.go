@@ -27,7 +27,7 @@ type evictions struct {
 	said []string
 }
 
-func newEvictions(t *testing.T) *evictions {
+func newEvictions(t *testing.T, edits ...func(*framework.Plugin)) *evictions {
 	p := &evictions{t: t}
 	alone := &framework.Plugin{
 		Name:             "Alone",
@@ -54,6 +54,9 @@ func newEvictions(t *testing.T) *evictions {
 			return out
 		},
 		Bind: func(*object.Pod, string) bool { return true },
+	}
+	for _, edit := range edits {
+		edit(alone)
 	}
 	p.Machine = New(Options{Workers: 1, Check: true, Profiles: []*profile.Profile{{
 		Name: "s", QueueSort: alone, Filter: []*framework.Plugin{alone}, PostFilter: []*framework.Plugin{alone},
@@ -88,6 +91,29 @@ func (p *evictions) expect(said ...string) {
 
 func preemptible(name string, priority int32, node string) PodSet {
 	return PodSet{&object.Pod{UID: types.UID(name), Namespace: "d", Name: name, SchedulerName: "s", Priority: priority, NodeName: node}}
+}
+
+type noHost struct{}
+
+func (noHost) Begin(*table.Table, *object.Pod) {}
+func (noHost) Attempt(types.UID) any           { return nil }
+func (noHost) ActivatePods(*object.Pod)        {}
+func (noHost) End(types.UID)                   {}
+
+// A hosted filter may say something else when it is asked once more: it may count its
+// calls. A search for victims is compared with another search only without one.
+func TestHostedFiltersAreNotAskedForAComparison(t *testing.T) {
+	for _, hosted := range []bool{false, true} {
+		p := newEvictions(t, func(alone *framework.Plugin) {
+			if hosted {
+				alone.Host, alone.Locality = noHost{}, framework.Anything
+			}
+		})
+		p.do(preemptible("v", 0, "n"), preemptible("a", 1, ""), ScheduleOne{})
+		if p.call.Check == hosted {
+			t.Errorf("a filter is hosted: %t; the search is compared: %t", hosted, p.call.Check)
+		}
+	}
 }
 
 // A victim is evicted once, counts as gone until it is gone, and is forgotten then.

@@ -62,7 +62,7 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 		},
 		Disruption: framework.Disruption{Budgets: m.budgets, Evicting: m.evictingUID},
 		Draw:       func(n int) int { return draw.Number(draw.Seed(m.options.Seed, p.UID, attempt), n) },
-		Check:      m.options.Check,
+		Check:      m.options.Check && !o.AsksHosted(), // a hosted filter may count its calls
 	}
 }
 
