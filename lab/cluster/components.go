@@ -126,12 +126,17 @@ options:
   nodeIP: 10.64.0.1
 `, leaseSeconds)
 
+// nodeAllocatable is one stage more.
+//
+//go:embed allocatable.yaml
+var nodeAllocatable string
+
 // startKWOK starts kwok with the stages that it calls fast: a node is ready at
 // once, a bound pod runs, a Job's pod then succeeds, a deleted pod goes.
 func (c *Cluster) startKWOK() error {
 	config := strings.Join([]string{
 		kwokConfiguration,
-		nodefast.DefaultNodeInit, podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
+		nodefast.DefaultNodeInit, nodeAllocatable, podfast.DefaultPodReady, podfast.DefaultPodComplete, podfast.DefaultPodDelete,
 	}, "\n---\n")
 	path := filepath.Join(c.dir, "kwok.yaml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
