@@ -191,10 +191,19 @@ func (s *suite) judge(pkg string, play func(scheduler string, cases []string) (*
 	}
 	var again, control *outcome
 	cases := first.failing(pkg, s.allow)
-	if len(cases) > 0 {
+	switch {
+	case first.died:
+		if again, err = play(berth, nil); err != nil {
+			return nil, err
+		}
+		first.learn(again)
+		cases = first.failing(pkg, s.allow)
+	case len(cases) > 0:
 		if again, err = play(berth, cases); err != nil {
 			return nil, err
 		}
+	}
+	if again != nil {
 		cases = slices.DeleteFunc(cases, func(name string) bool { return again.of(name) == passed })
 	}
 	switch {

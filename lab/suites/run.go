@@ -39,6 +39,7 @@ type outcome struct {
 	// berth names the tests that have made a scheduler that Berth has replaced;
 	// byHand those of them that run kube-scheduler's cycles themselves.
 	berth, byHand []string
+	died          bool   // before all cases had run
 	log           string // file
 }
 
@@ -55,7 +56,7 @@ func (w *workspace) run(ctx context.Context, binary, pkg, test, scheduler string
 	defer file.Close()
 	ctx, cancel := context.WithTimeout(ctx, testTime+time.Minute) // the test times itself out before
 	defer cancel()
-	args := append(slices.Clone(w.exec), binary, "-test.run="+pattern(test, cases), "-test.v", "-test.timeout="+testTime.String())
+	args := append(slices.Clone(w.exec), binary, "-test.run="+pattern(test, cases), "-test.v=test2json", "-test.timeout="+testTime.String())
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...) // #nosec G204 -- the tests, as they are asked for
 	cmd.Dir, cmd.Stderr = w.dirOf(pkg), file
 	cmd.Env = append(os.Environ(), "SUITES_SCHEDULER="+scheduler, "SUITES_BERTH="+filepath.Join(w.bin, "berth-scheduler"), "BERTH_CHECK=1",
@@ -110,12 +111,18 @@ const (
 	drivenByHand = "SUITES: kube-scheduler decides"
 )
 
-// parse reads what a test binary says with -test.v.
+// marker comes before what the testing package itself says.
+const marker = "\x16"
+
+// parse reads what a test binary says with -test.v=test2json: other than with
+// -test.v, it tells at once what came of a subtest, so that a process that dies takes
+// nothing of it along.
 func parse(said string) *outcome {
-	o := &outcome{cases: map[string]verdict{}}
+	o := &outcome{cases: map[string]verdict{}, died: true}
 	parents, current := map[string]bool{}, ""
 	for line := range strings.Lines(said) {
 		line = strings.TrimRight(line, "\n")
+		line = line[strings.LastIndex(line, marker)+1:]
 		if m := begun.FindStringSubmatch(line); m != nil {
 			current = m[2]
 			if at := strings.LastIndexByte(current, '/'); at >= 0 {
@@ -125,6 +132,7 @@ func parse(said string) *outcome {
 				o.cases[current] = failed // until it is judged
 			}
 		} else if m := caseLine.FindStringSubmatch(line); m != nil {
+			o.died = o.died && strings.Contains(m[2], "/")
 			o.cases[m[2]] = map[string]verdict{"PASS": passed, "FAIL": failed, "SKIP": skipped}[m[1]]
 		} else if strings.HasSuffix(line, berthDecides) {
 			o.berth = append(o.berth, current)
@@ -138,6 +146,19 @@ func parse(said string) *outcome {
 		}
 	}
 	return o
+}
+
+// learn adds what a second run tells of cases that the process died before.
+func (o *outcome) learn(again *outcome) {
+	for name, v := range again.cases { // any order: each adds itself, and its parents go
+		if _, known := o.cases[name]; !known {
+			o.cases[name] = v
+		}
+		for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
+			delete(o.cases, parent)
+		}
+	}
+	o.berth, o.byHand = append(o.berth, again.berth...), append(o.byHand, again.byHand...)
 }
 
 // of is what came of a case. A test that has subtests now passes if none of them

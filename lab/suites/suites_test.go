@@ -30,6 +30,32 @@ SUITES: kube-scheduler decides
 panic: five
 `
 
+// Of a process that dies, the cases that have ended are known, and the others run again.
+func TestDeadProcess(t *testing.T) {
+	dead := parse("\x16=== RUN   TestOne\nSUITES: Berth decides\n\x16=== RUN   TestOne/a\nand so\x16--- PASS: TestOne/a (1.00s)\n" +
+		"\x16=== NAME  TestOne\n\x16=== RUN   TestOne/b\n\x16=== RUN   TestOne/b/c\nfatal: the port is taken\n")
+	if want := map[string]verdict{"TestOne/a": passed, "TestOne/b/c": failed}; !dead.died || !maps.Equal(dead.cases, want) {
+		t.Errorf("got %v, died: %t, want %v", dead.cases, dead.died, want)
+	}
+	again := &outcome{cases: map[string]verdict{"TestOne/a": failed, "TestOne/b/c": passed, "TestOne/d": failed}}
+	plays, got := []*outcome{dead, again, again}, []string(nil)
+	s := suite{options: &options{}}
+	results, err := s.judge("pkg", func(scheduler string, cases []string) (*outcome, error) {
+		got = append(got, fmt.Sprint(scheduler, " ", cases))
+		return plays[len(got)-1], nil
+	})
+	if want := []string{"berth []", "berth []", "kube-scheduler [TestOne/d]"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	classes := map[string]class{}
+	for _, r := range results {
+		classes[r.name] = r.class
+	}
+	if want := map[string]class{"TestOne/a": passes, "TestOne/b/c": flaky, "TestOne/d": both}; !maps.Equal(classes, want) {
+		t.Errorf("got %v, want %v", classes, want)
+	}
+}
+
 func TestParse(t *testing.T) {
 	o := parse(said)
 	want := map[string]verdict{"TestOne/a": passed, "TestOne/b": failed, "TestTwo": passed, "TestThree": skipped, "TestFour": passed, "TestFive/a": failed}
