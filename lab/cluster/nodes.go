@@ -44,9 +44,10 @@ func Nodes(n int) []*corev1.Node {
 		shape := nodeShapes[i%len(nodeShapes)]
 		name := fmt.Sprintf("node-%04d", i)
 		room := corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse(shape.cpu),
-			corev1.ResourceMemory: resource.MustParse(shape.memory),
-			corev1.ResourcePods:   resource.MustParse("110"),
+			corev1.ResourceCPU:              resource.MustParse(shape.cpu),
+			corev1.ResourceMemory:           resource.MustParse(shape.memory),
+			corev1.ResourcePods:             resource.MustParse("110"),
+			corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 		}
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
