@@ -128,13 +128,14 @@ func (r *run) startScheduler(ctx context.Context, options cluster.SchedulerOptio
 }
 
 // watching says how to see what the scheduler does. Its process is no pod, so it is not
-// found by its lease, and nobody has signed its certificate.
+// found by its lease, and nobody has signed its certificate. It alone knows its
+// configuration and plugins that Berth does not come with.
 func watching(kind, kubeconfig string, port int) string {
 	if kind != cluster.Berth {
 		return ""
 	}
-	return fmt.Sprintf("  watch it: bin/berth top --daemon https://127.0.0.1:%d --insecure-skip-tls-verify --kubeconfig %[2]s\n"+
-		"  why pods wait: bin/berth why --all --kubeconfig %[2]s\n", port, kubeconfig)
+	flags := fmt.Sprintf("--daemon https://127.0.0.1:%d --insecure-skip-tls-verify --kubeconfig %s", port, kubeconfig)
+	return "  watch it: bin/berth top " + flags + "\n  why pods wait: bin/berth why --all " + flags + "\n"
 }
 
 // placeSample deploys the sample and shows its placement until it is settled.

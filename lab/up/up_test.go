@@ -100,8 +100,8 @@ func TestProgressLine(t *testing.T) {
 // Who starts the lab is told how to see what Berth does; other schedulers cannot be
 // asked.
 func TestWatching(t *testing.T) {
-	want := "  watch it: bin/berth top --daemon https://127.0.0.1:10259 --insecure-skip-tls-verify --kubeconfig /tmp/lab/admin.kubeconfig\n" +
-		"  why pods wait: bin/berth why --all --kubeconfig /tmp/lab/admin.kubeconfig\n"
+	const flags = "--daemon https://127.0.0.1:10259 --insecure-skip-tls-verify --kubeconfig /tmp/lab/admin.kubeconfig\n"
+	const want = "  watch it: bin/berth top " + flags + "  why pods wait: bin/berth why --all " + flags
 	if got := watching(cluster.Berth, "/tmp/lab/admin.kubeconfig", 10259); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
