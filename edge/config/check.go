@@ -279,7 +279,7 @@ func (c *checker) checkNames(config *Config) {
 
 func (c *checker) checkName(path *field.Path, name string, names []string) {
 	if !slices.Contains(names, name) && !slices.Contains(removedPlugins, name) {
-		c.add(path.String(), "there is no plugin %q%s", name, meant(name, names))
+		c.add(path.String(), "there is no plugin %q%s", name, cmp.Or(meant(name, names), "; if your scheduler has it, name it with --plugins"))
 	}
 }
 

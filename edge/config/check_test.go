@@ -76,7 +76,7 @@ func TestCheckOfOtherTexts(t *testing.T) {
 		header + "leaderElection: {leaseDuration: 8s, renewDeadline: 5}":         {`3 leaderElection.renewDeadline: must be a duration such as "10s"`},
 		header + "podMaxBackoffSeconds: 5s\npodInitialBackoffSeconds: 60":        {"3 podMaxBackoffSeconds: must be a whole number of at most 64 bits"},
 		header + "profiles: [{plugins: {queueSort: {disabled: [{name: '*'}]}}}]": {"3 profiles[0]: only one queue sort plugin required for profile with scheduler name \"default-scheduler\", but got 0"},
-		header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]":     {`3 profiles[0].plugins.score.enabled[0].name: there is no plugin "Mine"`},
+		header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]":     {`3 profiles[0].plugins.score.enabled[0].name: there is no plugin "Mine"; if your scheduler has it, name it with --plugins`},
 		strings.Replace(header, "/v1", "/v1beta3", 1) + "parallelism: 0":         {`1 apiVersion: "kubescheduler.config.k8s.io/v1beta3" is not served any more`, "3 parallelism: Invalid value: 0"},
 		strings.Replace(header, "kind: ", "kind: X", 1):                          {`2 kind: "XKubeSchedulerConfiguration" is not supported; write "KubeSchedulerConfiguration"`},
 		header + "profiles: [{pluginConfig: [{name: NodeAffinity}]}]":            nil,
