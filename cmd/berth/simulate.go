@@ -89,6 +89,7 @@ func newSimulate(name string) *cobra.Command {
 			if err := cmp.Or(s.useless(cmd.Flags()), s.uselessExplain(cmd.Flags())); err != nil {
 				return err
 			}
+			s.pods = plainPods(s.pods)
 			return s.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

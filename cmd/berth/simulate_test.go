@@ -14,6 +14,7 @@ func TestExplainWhatIsNotThere(t *testing.T) {
 		"-n nope":           "berth: --namespace nope: it has no pod\n",
 		"-n defalt":         "berth: --namespace defalt: it has no pod; did you mean default?\n",
 		"--pod p":           "",
+		"--pod pod/p":       "",
 		"-n default":        "",
 	} {
 		code, _, errs := berth(nodeYAML+"---\n"+podYAML, append([]string{"simulate", "-f", "-"}, strings.Fields(args)...)...)
