@@ -26,9 +26,12 @@ func given(f *pflag.FlagSet, why string, names ...string) error {
 }
 
 // flagError says in plain words what a flag's value should be.
-func flagError(_ *cobra.Command, err error) error {
+func flagError(cmd *cobra.Command, err error) error {
 	if s := err.Error(); strings.HasPrefix(s, "unknown shorthand flag: 'A'") || s == "unknown flag: --all-namespaces" {
 		return fmt.Errorf("%w; all namespaces are read already", err)
+	}
+	if s := err.Error(); (cmd.Name() == "what-if" || cmd.Name() == "fit") && (strings.HasPrefix(s, "unknown shorthand flag: 'n'") || s == "unknown flag: --namespace") {
+		return fmt.Errorf("%w; the namespace goes before the name, such as shop/deployment/web", err)
 	}
 	var wrong *pflag.InvalidValueError
 	if !errors.As(err, &wrong) {
@@ -42,15 +45,21 @@ func flagError(_ *cobra.Command, err error) error {
 	return fmt.Errorf("--%s %s: must be %s", wrong.GetFlag().Name, wrong.GetValue(), want)
 }
 
-// plainPods are the arguments without pod/, which kubectl has before a pod's name.
-func plainPods(args []string) []string {
-	plain := slices.Clone(args)
+// plainPods are the names without pod/, which kubectl has before a pod's name.
+func plainPods(names []string) []string {
+	plain := slices.Clone(names)
 	for i, name := range plain {
 		if of, rest, _ := strings.Cut(name, "/"); (of == "pod" || of == "pods" || of == "po") && rest != "" {
 			plain[i] = rest
 		}
 	}
 	return plain
+}
+
+// twoNamespaces is about a pod's name that has a namespace where the flag gives one.
+func twoNamespaces(pod string) string {
+	space, _, _ := strings.Cut(pod, "/")
+	return fmt.Sprintf("%s has a namespace, %s; leave one of them out", pod, space)
 }
 
 // checkPod wants the name of a pod, alone or with its namespace.

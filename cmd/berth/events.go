@@ -61,7 +61,7 @@ const eventsExamples = `  # What happened to a pod?
 func newEvents(name string) *cobra.Command {
 	e := eventsCall{daemonFlags: daemonFlags{url: auto}}
 	cmd := &cobra.Command{
-		Use:     "events [NAMESPACE/]POD",
+		Use:     "events [[NAMESPACE/]POD]",
 		Short:   "Show what happened to a pod in the scheduler",
 		Long:    eventsLong,
 		Example: fmt.Sprintf(eventsExamples, name),
@@ -105,7 +105,7 @@ func (e *eventsCall) useless(f *pflag.FlagSet, args []string) error {
 	case len(args) == 0:
 		return given(f, "is that of a pod; name one", "namespace")
 	case strings.Contains(args[0], "/"):
-		return given(f, fmt.Sprintf("%s has a namespace; leave it out", args[0]), "namespace")
+		return given(f, twoNamespaces(args[0]), "namespace")
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ when the first run again.
   add-nodes NUMBER SHAPE    add empty nodes: like a node (node-1), or by attributes
                             (cpu=8,memory=32Gi,pods=110,zone=b,label:KEY=VALUE,
                             taint=KEY=VALUE:EFFECT,example.com/gpu=4), or both
-                            (like=node-1,zone=c)
+                            (like=node-1,zone=c); without like, pods are 110, and
+                            other resources that are left out are 0
   scale WORKLOAD=NUMBER...  such as deployment/web=5 or shop/statefulset/db=3
   apply FILE...             create or replace what the files (-: standard input) hold
   priority POD=VALUE...     a number or a PriorityClass; WORKLOAD=VALUE for all its pods

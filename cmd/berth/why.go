@@ -78,7 +78,7 @@ func newWhy(name string) *cobra.Command {
 	q := whyOptions{source: newSource()}
 	q.keepWritten = true
 	cmd := &cobra.Command{
-		Use:     "why [NAMESPACE/]POD",
+		Use:     "why {[NAMESPACE/]POD | --all}",
 		Short:   "Say why a pod waits or is where it is, and what would change that",
 		Long:    whyLong,
 		Example: fmt.Sprintf(whyExamples, name),
@@ -176,7 +176,7 @@ func (q *whyOptions) check(args []string) error {
 	case !q.all && len(args) == 0:
 		return errors.New("which pod? give its name, or --all")
 	case len(args) == 1 && q.namespace != "" && strings.Contains(args[0], "/"):
-		return fmt.Errorf("--namespace: %s has a namespace; leave it out", args[0])
+		return fmt.Errorf("--namespace: %s", twoNamespaces(args[0]))
 	case len(args) > 1:
 		return fmt.Errorf("unexpected argument %q; give one pod, and files with -f", args[1])
 	}
