@@ -37,12 +37,14 @@ type Outcome struct {
 	narrowed  []table.Row      // the only rows considered; nil: all
 	extenders *extenderResults // what extenders say; nil: nothing
 
-	tallies  []decision.Tally // once they were asked for; nil: not so far
-	codes    causeCodes       // asked for so far
-	number   uint64           // for cellVerdicts, from 1; 0: none so far
-	extremes []extremes       // of the raw scores over the feasible rows, by scorer; nil: not scored
-	list     []table.Row      // the feasible rows, once listed; the engine's room
-	listed   bool
+	tallies []decision.Tally // once they were asked for; nil: not so far
+	codes   causeCodes       // asked for so far
+	// explained are blockers that RefitWithout named.
+	explained map[ranking.Cause]*decision.Blocker
+	number    uint64      // for cellVerdicts, from 1; 0: none so far
+	extremes  []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored
+	list      []table.Row // the feasible rows, once listed; the engine's room
+	listed    bool
 }
 
 // Decide evaluates every node for the pod and chooses the best. Pods of at least

@@ -242,18 +242,26 @@ func (x *nominatedCauses) stale(t *table.Table, nominated Nominator, priority in
 // withNominated calls f while the nominated pods that count against the pod are
 // placed on the row; it does not when none counts.
 func (o *Outcome) withNominated(r table.Row, nominated Nominator, f func()) {
-	t := o.engine.table
-	list := nominated.NominatedTo(t.Name(r))
-	counts := func(n *object.Pod) bool { return n.UID != o.pod.UID && n.Priority >= o.pod.Priority }
-	if !slices.ContainsFunc(list, counts) {
+	if !o.anyNominatedCounts(r, nominated) {
 		return
 	}
+	t := o.engine.table
 	mark := t.Checkpoint()
 	defer t.Undo(mark)
-	for _, n := range list {
-		if counts(n) {
+	for _, n := range nominated.NominatedTo(t.Name(r)) {
+		if o.counts(n) {
 			t.AddPod(n, t.Name(r))
 		}
 	}
 	f()
+}
+
+// anyNominatedCounts tells whether pods are nominated to the row that count against the
+// pod.
+func (o *Outcome) anyNominatedCounts(r table.Row, nominated Nominator) bool {
+	return slices.ContainsFunc(nominated.NominatedTo(o.engine.table.Name(r)), o.counts)
+}
+
+func (o *Outcome) counts(nominated *object.Pod) bool {
+	return nominated.UID != o.pod.UID && nominated.Priority >= o.pod.Priority
 }

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -45,6 +47,62 @@ func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 
 // AsksHosted tells that a hosted filter has a say.
 func (o *Outcome) AsksHosted() bool { return len(o.view.hostedFilters) > 0 }
+
+// RefitWithout is what Refit says of the row once the pods, which are on it, are gone;
+// false where only a try tells. Nothing is tried: the filters tell, and rows without
+// the pods that are rejected by none now, of those that look at the row alone, are not
+// rejected then.
+func (o *Outcome) RefitWithout(r table.Row, gone []*object.Pod, nominated Nominator) (*decision.Blocker, bool) {
+	if o.engine.plain || o.pre.rejected != nil || !o.isCandidate(r) || nominated != nil && o.anyNominatedCounts(r, nominated) {
+		return nil, false
+	}
+	now := o.view.index.Cause(r)
+	if now.Filter == ranking.NoNode { // no filter was asked
+		return nil, false
+	}
+	for k := range o.view.filters {
+		f := &o.view.filters[k]
+		row := f.cells == nil && !f.hosted
+		passes := row && (!now.Rejects() || f.position < now.Filter)
+		var v framework.Verdict
+		switch {
+		case f.skip || passes && (f.WithoutPods != nil || f.Locality == framework.NodeOnly):
+			continue
+		case f.WithoutPods != nil:
+			if f.cells != nil {
+				f.cells.sync(&f.in)
+			}
+			var known bool
+			if v, known = f.WithoutPods(&f.in, r, gone); !known {
+				return nil, false
+			}
+		case f.Locality == framework.NodeOnly:
+			v = f.verdictAt(r)
+		default:
+			return nil, false
+		}
+		if c := (ranking.Cause{Filter: f.position, Verdict: uint64(v)}); v != framework.Fits {
+			if o.view.isFailure(c) {
+				return nil, false
+			}
+			return o.blockerOf(c, r), true
+		}
+	}
+	return nil, true
+}
+
+// blockerOf explains the cause, for all rows that have it.
+func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
+	if b := o.explained[c]; b != nil {
+		return b
+	}
+	if o.explained == nil {
+		o.explained = map[ranking.Cause]*decision.Blocker{}
+	}
+	b := o.explain(c, r)
+	o.explained[c] = &b
+	return &b
+}
 
 // Local tells that no filter of the class looks beyond the row, and none can fail.
 func (o *Outcome) Local() bool {

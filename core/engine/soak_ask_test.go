@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
@@ -107,6 +108,9 @@ type asked struct {
 }
 
 func (w *soak) refit(o *engine.Outcome, nominated engine.Nominator, r *rand.Rand) (found []decision.Blocker) {
+	for range 4 {
+		w.refitWithout(o, nominated, r)
+	}
 	mark := w.Checkpoint()
 	defer w.Undo(mark)
 	for range 1 + r.IntN(6) {
@@ -126,4 +130,29 @@ func (w *soak) refit(o *engine.Outcome, nominated engine.Nominator, r *rand.Rand
 		found = append(found, *b)
 	}
 	return found
+}
+
+// refitWithout compares what is said of a row without some of its pods with what it is
+// once they are removed.
+func (w *soak) refitWithout(o *engine.Outcome, nominated engine.Nominator, r *rand.Rand) {
+	placed := w.Pod(pickOne(r, w.placed...).UID) // its node may be gone
+	if placed == nil {
+		return
+	}
+	row := placed.Row
+	var gone []*object.Pod
+	for _, pl := range w.Pods(row) {
+		if r.IntN(3) > 0 {
+			gone = append(gone, pl.Pod)
+		}
+	}
+	said, known := o.RefitWithout(row, gone, nominated)
+	mark := w.Checkpoint()
+	defer w.Undo(mark)
+	for _, p := range gone {
+		w.RemovePod(p.UID)
+	}
+	if b := o.Refit(row, nominated); known && !reflect.DeepEqual(said, b) {
+		panic(fmt.Sprintf("node %s without %d of its pods: said %v, by a try %v", w.Name(row), len(gone), said, b))
+	}
 }

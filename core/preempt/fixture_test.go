@@ -26,6 +26,7 @@ type world struct {
 	pod         *object.Pod
 	closed      map[string]bool
 	failing     map[string]string // where a filter fails, and how
+	silent      map[string]bool   // where only a try tells
 	nominated   map[string][]*object.Pod
 	evicting    map[types.UID]bool
 	renominated []string
@@ -34,12 +35,12 @@ type world struct {
 	draw        int
 	tried       func(node string)
 	kept        any
-	spread      bool    // what the filter says of a row may depend on others
+	spread      bool    // what the filter says of a row depends on others
 	priorities  []int32 // of drawn pods
 }
 
 func newWorld(p *object.Pod) *world {
-	return &world{table: table.New(), pod: p, closed: map[string]bool{},
+	return &world{table: table.New(), pod: p, closed: map[string]bool{}, silent: map[string]bool{},
 		nominated: map[string][]*object.Pod{}, evicting: map[types.UID]bool{}}
 }
 
@@ -91,6 +92,16 @@ func (w *world) call() *framework.PostFilterCall {
 				}
 				return nodes
 			},
+			RunWithout: func(r table.Row, gone []*object.Pod) (*decision.Blocker, bool) {
+				if w.silent[w.table.Name(r)] {
+					return nil, false
+				}
+				b := w.refitWithout(r, gone)
+				if b != nil && b.Code == decision.Error {
+					return nil, false
+				}
+				return b, true
+			},
 			Local:     !w.spread,
 			Shortfall: func(r table.Row, shortfall []int64) []int64 { return append(shortfall, w.shortfall(r)) },
 			Frees:     func(p *object.Pod, frees []int64) []int64 { return append(frees, p.Demand.Usage.MilliCPU) },
@@ -111,20 +122,39 @@ func (w *world) call() *framework.PostFilterCall {
 	}
 }
 
-func (w *world) refit(r table.Row) *decision.Blocker {
+func (w *world) refit(r table.Row) *decision.Blocker { return w.refitWithout(r, nil) }
+
+func (w *world) refitWithout(r table.Row, gone []*object.Pod) *decision.Blocker {
 	if w.closed[w.table.Name(r)] {
 		return &decision.Blocker{Plugin: "Closed", Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"closed"}}
 	}
 	pods := slices.Clone(w.nominated[w.table.Name(r)])
 	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool { return p.Priority < w.pod.Priority || p.UID == w.pod.UID })
 	for _, pl := range w.table.Pods(r) {
-		pods = append(pods, pl.Pod)
+		if !slices.Contains(gone, pl.Pod) {
+			pods = append(pods, pl.Pod)
+		}
 	}
 	b := block(w.table.Node(r), w.pod, pods)
+	if b == nil && w.spread && w.crowd(gone) > 5 {
+		b = &decision.Blocker{Plugin: "Crowd", Code: decision.Unschedulable, Reasons: []string{"crowded"}}
+	}
 	if why := w.failing[w.table.Name(r)]; b == nil && why != "" {
 		b = &decision.Blocker{Plugin: "Devices", Code: decision.Error, Reasons: []string{why}}
 	}
 	return b
+}
+
+// crowd is how many pods of one app there are on all rows, without those that are gone.
+func (w *world) crowd(gone []*object.Pod) (n int) {
+	for r := range w.table.Rows() {
+		for _, pl := range w.table.Pods(table.Row(r)) {
+			if pl.Pod.Labels["app"] == "b" && !slices.Contains(gone, pl.Pod) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // shortfall is the CPU that is missing on the row as it stands.

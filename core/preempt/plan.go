@@ -118,7 +118,8 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 // zero value is ready to use, by one caller at a time.
 type Finder struct{ spare ranks }
 
-// whyNoVictims says why there is no plan where no pod on any node has a lower priority.
+// whyNoVictims says why there is no plan where no node is a candidate, or no pod on any
+// node has a lower priority.
 func whyNoVictims(c *framework.PostFilterCall) []decision.Tally {
 	var refused tallies
 	nodes := c.Filters.Unschedulable()
@@ -137,7 +138,7 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 	if c.Filters.Rows != nil { // to try a few costs less than to rank all
 		return findAmong(c)
 	}
-	if c.Table.LowestPriorityOfAll() >= c.Pod.Priority {
+	if c.Table.LowestPriorityOfAll() >= c.Pod.Priority || c.Filters.Unschedulable() == 0 {
 		refused := whyNoVictims(c)
 		if c.Check {
 			f.verifyNoVictims(c, limits, refused)
@@ -192,17 +193,8 @@ func Candidates(c *framework.PostFilterCall, limits Limits) ([]framework.Candida
 func Left(c *framework.PostFilterCall, candidates []framework.Candidate) []framework.Candidate {
 	return slices.DeleteFunc(slices.Clone(candidates), func(o framework.Candidate) bool {
 		row, known := c.Table.Find(o.Node)
-		return !known || !fitsWithoutLower(c, row)
+		return !known || fitsWithout(c, row, lowerPods(c, row)) != nil
 	})
-}
-
-func fitsWithoutLower(c *framework.PostFilterCall, row table.Row) bool {
-	mark := c.Table.Checkpoint()
-	defer c.Table.Undo(mark)
-	for _, p := range lowerPods(c, row) {
-		c.Table.RemovePod(p.UID)
-	}
-	return c.Filters.Run(row) == nil
 }
 
 // Best is the best of some candidates, nil when there is none.
@@ -225,7 +217,7 @@ func Best(c *framework.PostFilterCall, candidates []framework.Candidate) *Plan {
 // search calls take with every plan that it finds, until they are enough. The
 // tallies say why there is none.
 func search(c *framework.PostFilterCall, limits Limits, take func(*Plan)) ([]decision.Tally, error) {
-	rows := candidateRows(c)
+	rows := appendCandidateRows(nil, c)
 	var refused tallies
 	var errs []error
 	enough, found, clean := limits.of(len(rows)), 0, 0
@@ -268,9 +260,9 @@ var notHelpful = decision.Blocker{
 	Reasons: []string{"Preemption is not helpful for scheduling"},
 }
 
-// candidates lists the rows where removing pods may help.
-func candidateRows(c *framework.PostFilterCall) []table.Row {
-	among, rows := c.Filters.Rows, []table.Row(nil)
+// appendCandidateRows appends the rows where removing pods may help.
+func appendCandidateRows(rows []table.Row, c *framework.PostFilterCall) []table.Row {
+	among := c.Filters.Rows
 	if among == nil {
 		among = c.Table.All()
 	}

@@ -227,6 +227,7 @@ func TestNoVictimNeeded(t *testing.T) {
 	w := newWorld(pod("p", 10, 100)).node("n", 1000, pod("a", 1, 100))
 	c := w.call()
 	c.Filters.Code = func(r table.Row) decision.Code { return decision.Unschedulable }
+	c.Filters.Unschedulable = func() int { return 1 }
 	plan, refused, err := new(Finder).Find(c, everything)
 	if plan != nil || refused != nil || err == nil || err.Error() != `expected at least one victim pod on node "n"` {
 		t.Errorf("got %q, %v, %v", plan.text(), refused, err)

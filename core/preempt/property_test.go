@@ -161,6 +161,7 @@ func drawWorld(t *rapid.T) *world {
 			nominate(w, name, pod("nominated-"+name, w.priorities[number("priority", 0, 5)], int64(number("cpu", 0, 3))))
 		}
 		w.closed[name] = number("closed", 0, 6) == 0
+		w.silent[name] = number("silent", 0, 2) == 0
 	}
 	for range number("budgets", 0, 4) {
 		w.budget(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "namespace"), string(rune('a'+number("app", 1, 3))), int32(number("allowed", 0, 2)),

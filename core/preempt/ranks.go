@@ -32,6 +32,11 @@ type ranks struct {
 	// unranked are the rows that were no candidates and may be candidates by now.
 	unranked []table.Row
 
+	// candidates are those for the pod at hand, once listed.
+	candidates []table.Row
+	listed     bool
+	once       bool // they are for the pod at hand alone
+
 	changed []table.Row
 	tries   []dryRun
 	bounds  criteriaBounds
@@ -87,6 +92,7 @@ const spareRows = 1 << 16
 // clear forgets all that is known, for ranks of the pod; the room stays.
 func (k *ranks) clear(c *framework.PostFilterCall) {
 	*k = ranks{
+		once: c.Cache == nil, candidates: k.candidates[:0],
 		priority: c.Pod.Priority, budgets: c.Disruption.Budgets, rows: k.rows[:0], order: k.order[:0],
 		volatile: k.volatile[:0], unranked: k.unranked[:0], changed: k.changed[:0], tries: k.tries[:0], bounds: k.bounds,
 	}
@@ -130,6 +136,7 @@ func byName(a, b *object.Budget) int {
 
 func (k *ranks) refresh(c *framework.PostFilterCall) {
 	t := c.Table
+	k.listed = false
 	if n := t.Rows() - len(k.rows); n > 0 {
 		k.rows = slices.Grow(k.rows, n)[:t.Rows()]
 		clear(k.rows[t.Rows()-n:])
@@ -172,19 +179,37 @@ func (k *ranks) refresh(c *framework.PostFilterCall) {
 
 func (k *ranks) rankAll(c *framework.PostFilterCall) {
 	k.order, k.volatile, k.unranked = k.order[:0], k.volatile[:0], k.unranked[:0]
-	for i := range k.rows {
-		switch row := table.Row(i); {
-		case !isCandidate(c, row) && c.Table.Name(row) != c.Nominations.NodeName:
-			k.rows[row] = rank{}
-			k.unranked = append(k.unranked, row)
+	clear(k.rows)
+	rows := k.candidateRows(c)
+	if own, ok := c.Table.Find(c.Nominations.NodeName); ok && !isCandidate(c, own) {
+		rows = append(slices.Clip(rows), own)
+	}
+	for _, row := range rows {
+		switch {
 		case !k.rank(c, row):
-		case k.rows[i].volatile:
+		case k.rows[row].volatile:
 			k.volatile = append(k.volatile, row)
 		default:
 			k.order = append(k.order, row)
 		}
 	}
 	slices.SortFunc(k.order, k.compare)
+	if k.once {
+		return
+	}
+	for row := range k.rows {
+		if k.rows[row].outlook == unknown {
+			k.unranked = append(k.unranked, table.Row(row))
+		}
+	}
+}
+
+// candidateRows lists the rows where removing pods may help the pod at hand.
+func (k *ranks) candidateRows(c *framework.PostFilterCall) []table.Row {
+	if !k.listed {
+		k.candidates, k.listed = appendCandidateRows(k.candidates[:0], c), true
+	}
+	return k.candidates
 }
 
 // rankAnew takes the row out of the order and puts it where it belongs now.
@@ -227,12 +252,16 @@ func (k *ranks) compare(a, b table.Row) int {
 // endOfTime is later than any time that a pod can have started.
 var endOfTime = time.Unix(1<<55, 0)
 
-// rank ranks a row by the sums of what the pods there take up, and tells
-// whether it is open.
+// rank ranks a row by what the filters say once all lower pods are gone, if that
+// holds for as long as the rank does, and by the sums of what the pods there take up.
+// It tells whether the row is open.
 func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	r, b := &k.rows[row], &k.bounds
 	*r = rank{node: c.Table.Name(row), uid: nodeUID(c.Table, row), outlook: nobody}
 	b.begin(c, row)
+	if len(b.pods) > 0 && (k.once || c.Filters.Local) {
+		r.refusal, _ = withoutLower(c, row, b.pods)
+	}
 	for _, n := range c.Nominations.PodsForNode(r.node) {
 		r.volatile = r.volatile || n.UID == c.Pod.UID
 		b.keep(c, n)
@@ -242,8 +271,10 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	}
 	if len(b.pods) > 0 {
 		r.outlook = hopeless
-		if found, ok := b.best(c); ok {
-			r.outlook, r.criteria = open, found
+		if r.refusal == nil {
+			if found, ok := b.best(c); ok {
+				r.outlook, r.criteria = open, found
+			}
 		}
 	}
 	return r.outlook == open || r.volatile
@@ -340,8 +371,12 @@ func (k *ranks) byRank(c *framework.PostFilterCall) iter.Seq[table.Row] {
 func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
 	var all choice
 	plans := 0
-	for _, row := range candidateRows(c) {
-		if p, blocker := planFor(c, row); blocker == nil && len(p.Victims) > 0 {
+	for _, row := range appendCandidateRows(nil, c) {
+		lower := lowerPods(c, row)
+		if len(lower) == 0 {
+			continue
+		}
+		if p, blocker := tryRow(c, row, lower); blocker == nil && len(p.Victims) > 0 {
 			all.take(p, c.Now)
 			plans++
 		}
@@ -361,7 +396,7 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	for _, t := range k.tries {
 		tried[t.row] = t
 	}
-	rows := candidateRows(c)
+	rows := k.candidateRows(c)
 	var refused tallies
 	var errs []error
 	nobodyOn := -1 // the place of noVictims in refused

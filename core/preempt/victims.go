@@ -2,6 +2,8 @@ package preempt
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -24,6 +26,39 @@ func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Block
 	if len(pods) == 0 {
 		return nil, &noVictims
 	}
+	if b, known := withoutLower(c, row, pods); known && b != nil {
+		return nil, b
+	}
+	return tryRow(c, row, pods)
+}
+
+// withoutLower is why the pod does not fit on the row once the pods there of lower
+// priority are gone, nil if it does; false where only a try tells.
+func withoutLower(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (b *decision.Blocker, known bool) {
+	if c.Filters.RunWithout == nil {
+		return nil, false
+	}
+	if b, known = c.Filters.RunWithout(row, pods); known && c.Check {
+		if tried := fitsWithout(c, row, pods); !reflect.DeepEqual(b, tried) {
+			panic(fmt.Sprintf("preempt: node %q without lower pods: the filters say %v, a try %v", c.Table.Name(row), b, tried))
+		}
+	}
+	return b, known
+}
+
+// fitsWithout tries the row without the pods: nil if the pod fits then.
+func fitsWithout(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) *decision.Blocker {
+	mark := c.Table.Checkpoint()
+	defer c.Table.Undo(mark)
+	for _, p := range pods {
+		c.Table.RemovePod(p.UID)
+	}
+	return c.Filters.Run(row)
+}
+
+// tryRow is planFor by a try. pods are those of lower priority there, of which there
+// are some; it sorts them.
+func tryRow(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (*Plan, *decision.Blocker) {
 	mark := c.Table.Checkpoint()
 	defer c.Table.Undo(mark)
 	for _, p := range pods {

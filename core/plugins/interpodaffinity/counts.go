@@ -51,6 +51,7 @@ type counts struct {
 	counted                     bool
 	shares                      []share
 	found                       []int64 // room for addRows
+	left                        left    // room for leave
 }
 
 // sums is what there is of each kind.
@@ -182,17 +183,25 @@ func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, sign int) {
 	if c.nodes.LocationOf(r) == noNode {
 		return
 	}
-	for _, s := range c.sharesOf(t, p.Namespace, p.Labels) {
+	for _, s := range c.sharesOfPod(t, p) {
 		c.add(r, s, int64(sign))
 	}
+}
+
+// sharesOfPod is what the pod adds, by the class's terms and by its own. It is valid
+// until the next call.
+func (c *counts) sharesOfPod(t *table.Table, p *object.Pod) []share {
+	shares := c.sharesOf(t, p.Namespace, p.Labels)
 	if p.Affinity == nil || len(c.existing) == 0 {
-		return
+		return shares
 	}
 	for i := range p.Affinity.Terms {
 		if s, ok := c.existingShare(&p.Affinity.Terms[i]); ok {
-			c.add(r, s, int64(sign))
+			shares = append(shares, s)
 		}
 	}
+	c.shares = shares
+	return shares
 }
 
 // sharesOf is what pods with these labels add, by the class's own terms. It is

@@ -44,8 +44,9 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
-			Explain:    explain,
+			CellFilter:  &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
+			WithoutPods: withoutPods,
+			Explain:     explain,
 		},
 		PreScore: pl.preScore,
 		ScorePlugin: framework.ScorePlugin{

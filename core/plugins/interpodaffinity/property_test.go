@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -349,6 +350,7 @@ func TestKeptCountsAreRight(t *testing.T) {
 			"checkpoint":  w.checkpoint,
 			"undo":        w.undo,
 			"still":       w.still,
+			"without":     w.without,
 		})
 	})
 }
@@ -381,6 +383,24 @@ func (w *world) still(t *rapid.T) {
 	for r, cell := range w.cells(in, w.plugin.CellFilter.Cells) {
 		if r < len(before) && before[r] != cell && !changed[table.Row(r)] {
 			t.Fatalf("row %d: cell %d before, %d now; changed %v", r, before[r], cell, changed)
+		}
+	}
+}
+
+// without: what is said of rows without some of their pods is what a try says.
+func (w *world) without(t *rapid.T) {
+	if len(w.marks) > 0 {
+		return
+	}
+	p := w.pool[w.rand.IntN(len(w.pool))]
+	k := w.kept[w.keep(p)]
+	if k.filter.Skip {
+		return
+	}
+	in := &framework.Input{Table: w.Table, Pod: p, State: k.filter.State}
+	for _, r := range w.All() {
+		if w.Node(r) != nil {
+			plugintest.CheckWithoutPods(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(70) })
 		}
 	}
 }

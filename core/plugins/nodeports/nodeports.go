@@ -2,6 +2,7 @@ package nodeports
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -34,7 +35,8 @@ func New() framework.Plugin {
 			return framework.PreFilterResult{Skip: len(p.HostPorts) == 0}
 		},
 		FilterPlugin: framework.FilterPlugin{
-			Filter: filter,
+			Filter:      filter,
+			WithoutPods: withoutPods,
 			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 				return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{reason}}
 			},
@@ -63,6 +65,16 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			out[i] = taken
 		}
 	}
+}
+
+// withoutPods looks at the ports of the pods that stay.
+func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (framework.Verdict, bool) {
+	for _, pl := range in.Table.Pods(row) {
+		if len(pl.Pod.HostPorts) > 0 && conflict(in.Pod.HostPorts, pl.Pod.HostPorts) && !slices.Contains(gone, pl.Pod) {
+			return taken, true
+		}
+	}
+	return framework.Fits, true
 }
 
 // conflict: the same port of the same protocol on the same address, where

@@ -58,6 +58,10 @@ func TestAsKubeScheduler(t *testing.T) {
 		if got := plugintest.Ask(t, pl, tb, pod).Blocked; !maps.Equal(got, want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
+		in := &framework.Input{Table: tb, Pod: pod}
+		for _, r := range tb.All() {
+			plugintest.CheckWithoutPods(t, &pl, in, r, func(*object.Pod) bool { return rapid.Bool().Draw(t, "goes") })
+		}
 	})
 }
 

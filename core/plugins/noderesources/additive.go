@@ -1,6 +1,10 @@
 package noderesources
 
 import (
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -33,4 +37,41 @@ func frees(in *framework.Input, p *object.Pod, out []int64) []int64 {
 		out = append(out, p.Demand.Usage.Of(checks[i].name))
 	}
 	return out
+}
+
+// withoutPods is the verdict on what the row's pods take up less what the pods that are
+// gone do. It is not known where a sum is saturated, or where Explain would look at
+// the row.
+func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v framework.Verdict, known bool) {
+	t := in.Table
+	if t.PodCount()[row]-int64(len(gone)) >= t.AllowedPods()[row] {
+		v = tooManyPods
+	}
+	checks := in.State.([]check)
+	for i := range checks {
+		c := &checks[i]
+		column, ok := c.find(t)
+		if !ok || c.flag == noOwnBit {
+			return 0, false
+		}
+		allocatable, used := t.Allocatable(column)[row], t.Used(column)[row]
+		switch {
+		case used == math.MaxInt64 || used == math.MinInt64:
+			return 0, false
+		case c.delegated && allocatable <= 0:
+		case c.request > allocatable:
+			v = c.short(v) | unresolvable
+		case c.request > allocatable-used && c.request > allocatable-used+usageOf(gone, c.name):
+			v = c.short(v)
+		}
+	}
+	return v, true
+}
+
+// usageOf is how much of the resource the pods take up.
+func usageOf(pods []*object.Pod, name v1.ResourceName) (sum int64) {
+	for _, p := range pods {
+		sum += p.Demand.Usage.Of(name)
+	}
+	return sum
 }

@@ -2,6 +2,7 @@ package noderesources
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -45,6 +47,8 @@ func TestAdditiveFilterIsWhatTheFilterCompares(t *testing.T) {
 			if fits != (verdict[0] == framework.Fits) {
 				t.Fatalf("lacks %v, verdict %b", lack, verdict[0])
 			}
+			goes := rapid.SliceOfN(rapid.Bool(), len(there), len(there)).Draw(t, "goes")
+			plugintest.CheckWithoutPods(t, &pl, in, row, func(q *object.Pod) bool { return goes[slices.Index(there, q)] })
 			if i == len(there) {
 				return
 			}

@@ -43,10 +43,12 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 				return s.appendKey(key, t, p)
 			},
 		},
-		PreFilter:    ig.preFilter,
-		FilterPlugin: framework.FilterPlugin{Filter: filter, FilterInPass: joinPass, AdditiveFilter: additiveFilter, Explain: explain},
-		PreScore:     s.preScore,
-		ScorePlugin:  framework.ScorePlugin{Score: s.score, ScoreInPass: s.joinPass},
+		PreFilter: ig.preFilter,
+		FilterPlugin: framework.FilterPlugin{
+			Filter: filter, FilterInPass: joinPass, AdditiveFilter: additiveFilter, WithoutPods: withoutPods, Explain: explain,
+		},
+		PreScore:    s.preScore,
+		ScorePlugin: framework.ScorePlugin{Score: s.score, ScoreInPass: s.joinPass},
 	}, nil
 }
 

@@ -43,6 +43,7 @@ type counts struct {
 	follower  table.Follower
 	tentative bool            // what was counted by rows holds for a try only
 	domains   []domain.Domain // room for addRow
+	fewer     []int           // room for withoutPods
 	alike     *domain.Nodes   // by the same keys; what counts share
 
 	weights weights

@@ -4,6 +4,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -21,16 +22,26 @@ const (
 // domain may have no more than maxSkew matching pods above the domain that has
 // least.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
+	return in.State.(*counts).verdict(cell, nil)
+}
+
+// verdict is that on the cell with so many fewer pods in its domains, by constraint;
+// nil: none fewer.
+func (c *counts) verdict(cell int64, fewer []int) framework.Verdict {
 	if cell < 0 {
 		return framework.Fits
 	}
-	c := in.State.(*counts)
 	for i, d := range c.domainsOf(cell) {
 		if d == domain.Missing {
 			return unlabelled
 		}
 		constraint := &c.constraints[i]
-		skew := c.podsAt(i, cell) - c.minimums[i].min(constraint.MinDomains)
+		pods, least := c.podsAt(i, cell), &c.minimums[i]
+		skew := pods - least.min(constraint.MinDomains)
+		if fewer != nil && fewer[i] > 0 {
+			pods -= fewer[i]
+			skew = pods - least.minWith(pods, constraint.MinDomains)
+		}
 		if constraint.Self {
 			skew++
 		}
@@ -39,6 +50,31 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		}
 	}
 	return framework.Fits
+}
+
+// withoutPods is the verdict on the row's cell once the pods have left its domains, as
+// a try counts them.
+func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v framework.Verdict, known bool) {
+	c := in.State.(*counts)
+	cell := c.cells[row]
+	if cell < 0 {
+		return framework.Fits, true
+	}
+	c.fewer = append(c.fewer[:0], make([]int, len(c.constraints))...)
+	for k := range c.selections {
+		s, n := &c.selections[k], 0
+		for _, p := range gone {
+			if p.Namespace == c.namespace && c.matches(s, p, true) {
+				n++
+			}
+		}
+		for _, i := range s.constraints {
+			if c.nodes.eligible(i, c.admitted[row]) {
+				c.fewer[i] = n
+			}
+		}
+	}
+	return c.verdict(cell, c.fewer), true
 }
 
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {

@@ -57,9 +57,13 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 			Sign:         pl.sign,
 			Epoch:        (*table.Table).UniquePerNodeRevision,
 		},
-		PreFilter:    pl.preFilter,
-		FilterPlugin: framework.FilterPlugin{CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict}, Explain: explain},
-		PreScore:     pl.preScore,
+		PreFilter: pl.preFilter,
+		FilterPlugin: framework.FilterPlugin{
+			CellFilter:  &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict},
+			WithoutPods: withoutPods,
+			Explain:     explain,
+		},
+		PreScore: pl.preScore,
 		ScorePlugin: framework.ScorePlugin{
 			CellScore:      &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: countDomains, Score: score},
 			NormalizeScore: normalize,

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -378,6 +379,25 @@ func TestCountsFollowTheTable(t *testing.T) {
 			},
 			"ask": w.ask, "node": w.setNode, "unnode": w.removeNode, "place": w.place, "place2": w.place, "remove": w.remove,
 			"checkpoint": w.checkpoint, "undo": w.undo, "set owner": w.setSelectorOwner, "remove owner": w.removeSelectorOwner, "storm": w.storm,
+			"without": w.without,
 		})
 	})
+}
+
+// without: what is said of rows without some of their pods is what a try says.
+func (w *world) without(t *rapid.T) {
+	if len(w.marks) > 0 {
+		return
+	}
+	p := w.pool[w.rand.IntN(len(w.pool))].pod
+	out := w.plugin.PreFilter(w.Table, p)
+	if out.Skip || out.Status != nil {
+		return
+	}
+	in := &framework.Input{Table: w.Table, Pod: p, State: out.State}
+	for _, r := range w.All() {
+		if w.Node(r) != nil {
+			plugintest.CheckWithoutPods(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(70) })
+		}
+	}
 }

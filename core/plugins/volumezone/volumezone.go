@@ -61,8 +61,9 @@ func New() framework.Plugin {
 		},
 		PreFilter: preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			Filter: filter,
-			Costly: true,
+			Filter:      filter,
+			WithoutPods: withoutPods,
+			Costly:      true,
 			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 			},
@@ -156,6 +157,13 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 			out[i] = elsewhere
 		}
 	}
+}
+
+// withoutPods is the filter's verdict: pods do not matter.
+func withoutPods(in *framework.Input, row table.Row, _ []*object.Pod) (framework.Verdict, bool) {
+	var out [1]framework.Verdict
+	filter(in, in.Table.All()[row:row+1], out[:])
+	return out[0], true
 }
 
 // located tells whether the node says where it is.
