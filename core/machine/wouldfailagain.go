@@ -11,7 +11,6 @@ import (
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/recovered"
-	"github.com/berth-scheduler/berth/core/resource"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -147,29 +146,29 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 	}
 	var verdict [1]framework.Verdict
 	pl.Filter(in, t.All()[row:row+1], verdict[:])
-	return in, verdict[0] != framework.Fits && (pl.ErrorsFrom == 0 || verdict[0] < pl.ErrorsFrom)
+	return in, isRejection(pl, verdict[0])
 }
 
 // rejectsWithoutLower tells of a plugin that rejects the pod on the row whether it would
-// also do so if all pods of lower priority went: it looks at the node alone, or what they
-// free is not enough. False: that is not known.
+// also do so if all pods of lower priority went. False: that is not known.
 func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Row) bool {
 	if pl.Locality == framework.NodeOnly {
 		return true
 	}
-	if pl.AdditiveFilter == nil {
+	if pl.WithoutPods == nil {
 		return false
 	}
-	short := pl.AdditiveFilter.Shortfall(in, row, nil)
-	var frees []int64
+	var lower []*object.Pod
 	for _, placed := range in.Table.Pods(row) {
-		if placed.Pod.Priority >= in.Pod.Priority {
-			continue
-		}
-		frees = pl.AdditiveFilter.Frees(in, placed.Pod, frees[:0])
-		for d := range short {
-			short[d] = resource.Sub(short[d], frees[d])
+		if placed.Pod.Priority < in.Pod.Priority {
+			lower = append(lower, placed.Pod)
 		}
 	}
-	return slices.ContainsFunc(short, func(n int64) bool { return n > 0 })
+	v, known := pl.WithoutPods(in, row, lower)
+	return known && isRejection(pl, v)
+}
+
+// isRejection tells whether the verdict is a rejection, and no failure.
+func isRejection(pl *framework.Plugin, v framework.Verdict) bool {
+	return v != framework.Fits && (pl.ErrorsFrom == 0 || v < pl.ErrorsFrom)
 }
