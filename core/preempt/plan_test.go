@@ -1,6 +1,7 @@
 package preempt
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -191,6 +192,24 @@ func TestFinderOfOtherPods(t *testing.T) {
 		if plan, _, _ := finder.Find(c, everything); plan.text() != want {
 			t.Errorf("%d CPUs: got %q, want %q", cpu, plan.text(), want)
 		}
+	}
+}
+
+// What a filter that looks at other nodes says of a row is not kept for the next pod of
+// the class: a pod that leaves another node may have changed it.
+func TestRefusalByOtherRowsIsNotKept(t *testing.T) {
+	w := newWorld(pod("new", 10, 4)).node("a", 4, pod("low", 0, 4)).node("b", 0)
+	w.spread = true
+	for i := range 6 {
+		w.table.AddPod(pod(fmt.Sprint("crowd", i), 20, 0, app("b")), "b")
+	}
+	finder := &Finder{}
+	if plan, _, err := finder.Find(w.call(), everything); plan != nil || err != nil {
+		t.Fatalf("in a crowd: %s, %v", plan.text(), err)
+	}
+	w.table.RemovePod("crowd0")
+	if plan, _, err := finder.Find(w.call(), everything); plan.text() != "a: low, 0 violations" || err != nil {
+		t.Errorf("the crowd is gone: %s, %v", plan.text(), err)
 	}
 }
 
