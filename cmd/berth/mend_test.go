@@ -143,3 +143,23 @@ func changed(t *testing.T, objects []json.RawMessage, c *fix.Change) []json.RawM
 	}
 	return objects
 }
+
+// To delete a replica of the pod's own controller is no fix: it would be replaced, and
+// wait instead.
+func TestNoFixByDeletingAReplica(t *testing.T) {
+	const cluster = `
+{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: web-1, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: r, controller: true}]},
+ spec: {nodeName: n1, containers: [{name: c, ports: [{containerPort: 80, hostPort: 80}]}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: web-2, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: OWNER, uid: OWNER, controller: true}]},
+ spec: {containers: [{name: c, ports: [{containerPort: 80, hostPort: 80}]}]}}
+`
+	for owner, want := range map[string]bool{"web": false, "other": true} {
+		_, out, err := berth(strings.ReplaceAll(cluster, "OWNER", owner), "why", "web-2", "-f", "-", "--expand=false")
+		if got := strings.Contains(out, "kubectl delete pod web-1"); got != want || !strings.Contains(out, "didn't have free ports") {
+			t.Errorf("a pod of ReplicaSet %s: %s%s", owner, out, err)
+		}
+	}
+}

@@ -142,7 +142,8 @@ func (s *search) fewest(edits []edit, row table.Row) []edit {
 }
 
 // podsOn are the pods that run on the row or are nominated to it, the least
-// important first.
+// important first, but for replicas of the pod's own controller: that would replace one,
+// and another replica would wait instead.
 func (s *search) podsOn(row table.Row) (pods []*object.Pod) {
 	for _, pl := range s.table.Pods(row) {
 		pods = append(pods, pl.Pod)
@@ -152,6 +153,9 @@ func (s *search) podsOn(row table.Row) (pods []*object.Pod) {
 			pods = append(pods, p)
 		}
 	}
+	pods = slices.DeleteFunc(pods, func(p *object.Pod) bool {
+		return p.Controller.Name != "" && p.Controller == s.pod.Controller && p.Namespace == s.pod.Namespace
+	})
 	slices.SortFunc(pods, func(a, b *object.Pod) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
