@@ -350,7 +350,6 @@ func TestKeptCountsAreRight(t *testing.T) {
 			"checkpoint":  w.checkpoint,
 			"undo":        w.undo,
 			"still":       w.still,
-			"without":     w.without,
 		})
 	})
 }
@@ -387,20 +386,35 @@ func (w *world) still(t *rapid.T) {
 	}
 }
 
-// without: what is said of rows without some of their pods is what a try says.
+// What is said of rows without some of their pods is what a try says.
+func TestWithoutPods(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		for range 6 {
+			w.setNode(t)
+		}
+		for range 4 {
+			for range 8 {
+				w.place(t)
+			}
+			w.without(t)
+		}
+	})
+}
+
+// without compares for all pods of the pool and all rows.
 func (w *world) without(t *rapid.T) {
-	if len(w.marks) > 0 {
-		return
-	}
-	p := w.pool[w.rand.IntN(len(w.pool))]
-	k := w.kept[w.keep(p)]
-	if k.filter.Skip {
-		return
-	}
-	in := &framework.Input{Table: w.Table, Pod: p, State: k.filter.State}
-	for _, r := range w.All() {
-		if w.Node(r) != nil {
-			plugintest.CheckWithoutPods(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(70) })
+	for _, p := range w.pool {
+		k := w.kept[w.keep(p)]
+		if k.filter.Skip {
+			continue
+		}
+		in := &framework.Input{Table: w.Table, Pod: p, State: k.filter.State}
+		for _, r := range w.All() {
+			if w.Node(r) != nil && len(w.Pods(r)) > 0 {
+				goes := 50 + 50*w.rand.IntN(2)
+				plugintest.CheckWithoutPods(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) })
+			}
 		}
 	}
 }

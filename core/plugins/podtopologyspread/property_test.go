@@ -379,25 +379,40 @@ func TestCountsFollowTheTable(t *testing.T) {
 			},
 			"ask": w.ask, "node": w.setNode, "unnode": w.removeNode, "place": w.place, "place2": w.place, "remove": w.remove,
 			"checkpoint": w.checkpoint, "undo": w.undo, "set owner": w.setSelectorOwner, "remove owner": w.removeSelectorOwner, "storm": w.storm,
-			"without": w.without,
 		})
 	})
 }
 
-// without: what is said of rows without some of their pods is what a try says.
+// What is said of rows without some of their pods is what a try says.
+func TestWithoutPods(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		for range 6 {
+			w.setNode(t)
+		}
+		for range 4 {
+			for range 8 {
+				w.place(t)
+			}
+			w.without(t)
+		}
+	})
+}
+
+// without compares for all pods of the pool and all rows.
 func (w *world) without(t *rapid.T) {
-	if len(w.marks) > 0 {
-		return
-	}
-	p := w.pool[w.rand.IntN(len(w.pool))].pod
-	out := w.plugin.PreFilter(w.Table, p)
-	if out.Skip || out.Status != nil {
-		return
-	}
-	in := &framework.Input{Table: w.Table, Pod: p, State: out.State}
-	for _, r := range w.All() {
-		if w.Node(r) != nil {
-			plugintest.CheckWithoutPods(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(70) })
+	for i := range w.pool {
+		p := w.pool[i].pod
+		out := w.plugin.PreFilter(w.Table, p)
+		if out.Skip || out.Status != nil {
+			continue
+		}
+		in := &framework.Input{Table: w.Table, Pod: p, State: out.State}
+		for _, r := range w.All() {
+			if w.Node(r) != nil && len(w.Pods(r)) > 0 {
+				goes := 50 + 50*w.rand.IntN(2)
+				plugintest.CheckWithoutPods(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) })
+			}
 		}
 	}
 }
