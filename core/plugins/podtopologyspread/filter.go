@@ -36,11 +36,9 @@ func (c *counts) verdict(cell int64, fewer []int) framework.Verdict {
 			return unlabelled
 		}
 		constraint := &c.constraints[i]
-		pods, least := c.podsAt(i, cell), &c.minimums[i]
-		skew := pods - least.min(constraint.MinDomains)
-		if fewer != nil && fewer[i] > 0 {
-			pods -= fewer[i]
-			skew = pods - least.minWith(pods, constraint.MinDomains)
+		skew := c.podsAt(i, cell) - c.minimums[i].min(constraint.MinDomains)
+		if fewer != nil { // below 0 the domain has the least itself, and the pod fits
+			skew -= fewer[i]
 		}
 		if constraint.Self {
 			skew++

@@ -13,14 +13,11 @@ type minTracker struct {
 
 // min is the least number of pods in a domain. With fewer domains than there
 // should be it is 0.
-func (t *minTracker) min(domains int32) int { return t.minWith(t.least, domains) }
-
-// minWith is min once one of the domains has only that many pods, fewer than before.
-func (t *minTracker) minWith(pods int, domains int32) int {
+func (t *minTracker) min(domains int32) int {
 	if t.domains < int(domains) {
 		return 0
 	}
-	return min(t.least, pods)
+	return t.least
 }
 
 func (t *minTracker) reset() {
