@@ -18,7 +18,7 @@ func maxGroups(rows int) int { return 16 + rows/32 }
 type Combinations struct {
 	of   []int32 // by row; of rows that were never set, anything
 	list []values
-	ids  map[values]int32
+	ids  places
 	// Full: there were too many combinations. Indexes over them have no groups.
 	Full bool
 }
@@ -30,7 +30,7 @@ func (c *Combinations) Resize(n int) { c.of = extend(c.of, n) }
 // values than an index can group by.
 func (c *Combinations) Reset(width int) {
 	c.list, c.Full = c.list[:0], width > maxValues
-	clear(c.ids)
+	c.ids.reset()
 }
 
 // Set notes the values of the row: the row's entries of the columns. It does
@@ -39,34 +39,58 @@ func (c *Combinations) Set(r table.Row, columns [][]int64) bool {
 	if c.Full {
 		return true
 	}
-	var key values
-	for k, column := range columns {
-		key[k] = column[r]
-	}
-	if last := c.of[r]; int(last) < len(c.list) && c.list[last] == key {
+	if last := c.of[r]; int(last) < len(c.list) && c.has(last, r, columns) {
 		return true
 	}
-	id, known := c.ids[key]
+	hash := uint64(0)
+	for _, column := range columns {
+		hash = mix(hash, uint64(column[r]))
+	}
+	id, known := c.ids.find(hash, func(id int32) bool { return c.has(id, r, columns) })
 	if !known {
 		if len(c.list) >= maxGroups(len(c.of)) {
 			c.Full = true
 			return false
 		}
-		if c.ids == nil {
-			c.ids = map[values]int32{}
+		var key values
+		for k, column := range columns {
+			key[k] = column[r]
 		}
 		id = int32(len(c.list))
-		c.ids[key], c.list = id, append(c.list, key)
+		c.list = append(c.list, key)
+		c.ids.add(id, hash, func(id int32) uint64 { return c.hash(id, len(columns)) })
 	}
 	c.of[r] = id
 	return true
+}
+
+// has tells whether the combination is that of the row.
+func (c *Combinations) has(id int32, r table.Row, columns [][]int64) bool {
+	key := &c.list[id]
+	for k, column := range columns {
+		if column[r] != key[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// hash is the hash of a combination of so many values.
+func (c *Combinations) hash(id int32, width int) (hash uint64) {
+	for _, value := range c.list[id][:width] {
+		hash = mix(hash, uint64(value))
+	}
+	return hash
 }
 
 // Value is the k-th value of the group's rows.
 func (c *Combinations) Value(g *Group, k int) int64 { return c.list[g.key.shared][k] }
 
 // Reuse takes the room of others that nobody uses any more.
-func (c *Combinations) Reuse(old *Combinations) { c.of = old.of }
+func (c *Combinations) Reuse(old *Combinations) {
+	c.of, c.list, c.ids = old.of, old.list[:0], old.ids
+	c.ids.reset()
+}
 
 // extend returns the slice with n elements: those that it has, then zeros.
 func extend[T any](s []T, n int) []T {

@@ -88,22 +88,34 @@ func (x *Index) groupFor(r table.Row, was rowState) int32 {
 	if was.feasible() && x.agrees(r, shared, &x.groups[was>>x.bits].key) {
 		return int32(was >> x.bits)
 	}
+	hash := mix(0, uint64(shared))
+	for _, column := range x.own {
+		hash = mix(hash, uint64(column[r]))
+	}
+	id, known := x.byKey.find(hash, func(id int32) bool { return x.agrees(r, shared, &x.groups[id].key) })
+	if known {
+		return id
+	}
+	if len(x.groups) >= maxGroups(len(x.states)) {
+		return none
+	}
 	key := groupKey{shared: shared}
 	for k, column := range x.own {
 		key.own[k] = column[r]
 	}
-	id, known := x.byKey[key]
-	if !known {
-		if len(x.groups) >= maxGroups(len(x.states)) {
-			return none
-		}
-		if x.byKey == nil {
-			x.byKey = map[groupKey]int32{}
-		}
-		id = x.addGroup(key)
-		x.byKey[key] = id
-	}
+	id = x.addGroup(key)
+	x.byKey.add(id, hash, x.hashOfGroup)
 	return id
+}
+
+// hashOfGroup is the hash of what tells the group's rows from others.
+func (x *Index) hashOfGroup(id int32) uint64 {
+	key := &x.groups[id].key
+	hash := mix(0, uint64(key.shared))
+	for _, value := range key.own[:x.shape.Own] {
+		hash = mix(hash, uint64(value))
+	}
+	return hash
 }
 
 func (x *Index) agrees(r table.Row, shared int32, key *groupKey) bool {

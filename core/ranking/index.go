@@ -42,7 +42,7 @@ type Index struct {
 	shape  Shape
 	own    [][]int64 // columns of own values
 	groups []Group
-	byKey  map[groupKey]int32
+	byKey  places // the groups by their key, where there are own values
 	bits   uint // of a rowState, that hold the score
 	// counted: all counts agree with the states. While they do not, Update writes
 	// states alone, and Count is to follow.
@@ -118,7 +118,7 @@ func (x *Index) Reset(only []table.Row) {
 	x.causes.reset()
 	x.Feasible, x.OutOfRange = 0, 0
 	x.groups = x.groups[:0]
-	clear(x.byKey)
+	x.byKey.reset()
 }
 
 // Update notes what was found out about the rows. It returns false where it
