@@ -92,16 +92,21 @@ func (t *term) holds(n Subject) bool {
 		}
 	}
 	for i := range t.fields {
-		r, value := &t.fields[i], ""
-		if r.key == nameField {
-			value = n.Name
-		}
-		// A node without a name has no fields, and nothing to compare.
-		if n.Name != "" && !r.holds(value, true) {
+		if !t.fields[i].holdsOfField(n) {
 			return false
 		}
 	}
 	return true
+}
+
+// holdsOfField tells whether the requirement holds of the node's fields. A node
+// without a name has none, and nothing to compare.
+func (r *requirement) holdsOfField(n Subject) bool {
+	value := ""
+	if r.key == nameField {
+		value = n.Name
+	}
+	return n.Name == "" || r.holds(value, true)
 }
 
 func (r *requirement) holds(value string, exists bool) bool {

@@ -43,7 +43,7 @@ type Index struct {
 	own    [][]int64 // columns of own values
 	groups []Group
 	byKey  places // the groups by their key, where there are own values
-	bits   uint // of a rowState, that hold the score
+	bits   uint   // of a rowState, that hold the score
 	// counted: all counts agree with the states. While they do not, Update writes
 	// states alone, and Count is to follow.
 	counted bool

@@ -67,6 +67,7 @@ type Table struct {
 	volumesForClaims volumesForClaims
 	terms            terms
 	podsByLabels     podsByLabels
+	requirements     requirements
 
 	now         time.Time
 	revision    uint64
@@ -90,6 +91,7 @@ func New() *Table {
 	t.uniquePerNode.byKey = map[string]*labelValues{}
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
+	t.requirements.byKey = map[string]*metRequirement{}
 	t.nodeTaints = newNodeTaints()
 	t.devices = newDevices()
 	t.volumes = newVolumes()

@@ -74,7 +74,7 @@ func (pl plugin) nodeMatches(p *object.Pod, e *framework.Event) bool {
 	return pl.admits(p, e.NewNode) && (e.OldNode == nil || !pl.admits(p, e.OldNode))
 }
 
-func (pl plugin) preFilter(_ *table.Table, p *object.Pod) framework.PreFilterResult {
+func (pl plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 	if pl.required == nil && p.RequiredNodes == nil {
 		return framework.PreFilterResult{Skip: true}
 	}
@@ -82,13 +82,30 @@ func (pl plugin) preFilter(_ *table.Table, p *object.Pod) framework.PreFilterRes
 	if pinned && len(nodes) == 0 {
 		return framework.PreFilterResult{Status: &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reasonConflict}}}
 	}
-	return framework.PreFilterResult{NodeNames: nodes}
+	if pinned { // a few nodes are looked at
+		return framework.PreFilterResult{NodeNames: nodes}
+	}
+	return framework.PreFilterResult{State: &requiredNodes{t.Select(pl.required), t.Select(p.RequiredNodes)}}
 }
 
+// requiredNodes are the nodes that the profile and the pod admit.
+type requiredNodes struct{ byProfile, byPod table.Selection }
+
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	for i := range rows {
+	selected, _ := in.State.(*requiredNodes)
+	for i, r := range rows {
 		out[i] = framework.Fits
-		n := in.Table.Node(rows[i])
+		if selected != nil {
+			if enforces, known := selected.byProfile.Admits(in.Table, r); known {
+				if admits, _ := selected.byPod.Admits(in.Table, r); !enforces {
+					out[i] = enforced
+				} else if !admits {
+					out[i] = unmatched
+				}
+				continue
+			}
+		}
+		n := in.Table.Node(r)
 		switch {
 		case n == nil:
 		case !pl.required.Matches(n.Subject()):
@@ -107,20 +124,45 @@ func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Bloc
 }
 
 // preScore fails where preferred terms do not parse, as in kube-scheduler.
-func (pl plugin) preScore(_ *table.Table, p *object.Pod) framework.PreScoreResult {
+func (pl plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
 	if p.PreferredNodes != nil && p.PreferredNodes.Invalid != nil {
 		return framework.PreScoreResult{Status: &decision.Status{Code: decision.Error, Err: p.PreferredNodes.Invalid}}
 	}
-	return framework.PreScoreResult{Skip: pl.preferred == nil && p.PreferredNodes == nil}
+	if pl.preferred == nil && p.PreferredNodes == nil {
+		return framework.PreScoreResult{Skip: true}
+	}
+	return framework.PreScoreResult{State: &preferredNodes{append(t.SelectPreferred(pl.preferred), t.SelectPreferred(p.PreferredNodes)...)}}
 }
 
+// preferredNodes are the nodes that the terms of the profile and the pod count for.
+type preferredNodes struct{ terms []table.WeightedSelection }
+
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
-	for i := range rows {
-		out[i] = 0
-		if n := in.Table.Node(rows[i]); n != nil {
-			out[i] = pl.preferred.Score(n.Subject()) + in.Pod.PreferredNodes.Score(n.Subject())
+	selected, _ := in.State.(*preferredNodes)
+	for i, r := range rows {
+		score, known := selected.score(in.Table, r)
+		if n := in.Table.Node(r); !known && n != nil {
+			score = pl.preferred.Score(n.Subject()) + in.Pod.PreferredNodes.Score(n.Subject())
+		}
+		out[i] = score
+	}
+}
+
+// score is the sum of the weights; known is false where only the node itself tells.
+func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bool) {
+	if p == nil {
+		return 0, false
+	}
+	for i := range p.terms {
+		counts, known := p.terms[i].Admits(t, r)
+		if !known {
+			return 0, false
+		}
+		if counts {
+			sum += p.terms[i].Weight
 		}
 	}
+	return sum, len(p.terms) > 0
 }
 
 // normalize makes the highest sum 100; without any, all have 0.

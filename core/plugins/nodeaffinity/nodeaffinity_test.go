@@ -17,6 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 const (
@@ -207,7 +208,7 @@ func TestPreFilter(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pl := build(t, c.added)
-			got := pl.PreFilter(nil, c.pod)
+			got := pl.PreFilter(table.New(), c.pod)
 			rejected := ""
 			if got.Status != nil {
 				rejected = strings.Join(got.Status.Reasons, ", ")

@@ -1,0 +1,74 @@
+package match
+
+import v1 "k8s.io/api/core/v1"
+
+// Requirement is what a part of a selector asks of a node: a label, or its name.
+type Requirement struct {
+	requirement
+	field bool
+}
+
+// Clauses takes the selector apart. It admits the nodes that meet all of the
+// requirements of the first list and, where others are given (demands), all of one of
+// those lists. A nil selector has none.
+func (s *NodeSelector) Clauses() (all []Requirement, others [][]Requirement, demands bool) {
+	if s == nil {
+		return nil, nil, false
+	}
+	for _, l := range s.labels {
+		all = append(all, Requirement{requirement: requirement{key: l.key, op: v1.NodeSelectorOpIn, values: []string{l.value}}})
+	}
+	for i := range s.terms {
+		if s.terms[i].valid {
+			others = append(others, s.terms[i].requirements())
+		}
+	}
+	return all, others, s.demands
+}
+
+// Clauses takes the terms apart: for each its weight, and the requirements that a node
+// has to meet for it to count.
+func (p *PreferredNodes) Clauses() (weights []int64, terms [][]Requirement) {
+	if p == nil {
+		return nil, nil
+	}
+	for i := range p.terms {
+		if p.terms[i].valid {
+			weights, terms = append(weights, p.terms[i].weight), append(terms, p.terms[i].requirements())
+		}
+	}
+	return weights, terms
+}
+
+func (t *term) requirements() []Requirement {
+	list := make([]Requirement, 0, len(t.labels)+len(t.fields))
+	for _, r := range t.labels {
+		list = append(list, Requirement{requirement: r})
+	}
+	for _, r := range t.fields {
+		list = append(list, Requirement{requirement: r, field: true})
+	}
+	return list
+}
+
+// OfName tells that the requirement is about the node's name, which no two nodes share.
+func (r *Requirement) OfName() bool { return r.field }
+
+// MetBy tells whether the node meets the requirement.
+func (r *Requirement) MetBy(n Subject) bool {
+	if r.field {
+		return r.holdsOfField(n)
+	}
+	value, ok := n.Labels[r.key]
+	return r.holds(value, ok)
+}
+
+// AppendKey appends what is equal for requirements that the same nodes meet by
+// construction.
+func (r *Requirement) AppendKey(b []byte) []byte {
+	kind := byte('l')
+	if r.field {
+		kind = 'f'
+	}
+	return appendRequirement(b, kind, &v1.NodeSelectorRequirement{Key: r.key, Operator: r.op, Values: r.values})
+}

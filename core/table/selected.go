@@ -1,0 +1,169 @@
+package table
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/match"
+)
+
+// RowSet is a set of rows, 64 to a word. Rows beyond its end are not in it.
+type RowSet []uint64
+
+// Has tells whether the row is in the set.
+func (s RowSet) Has(r Row) bool {
+	word := int(r) >> 6
+	return word < len(s) && s[word]>>(r&63)&1 != 0
+}
+
+func (s RowSet) set(r Row, in bool) {
+	if bit := uint64(1) << (r & 63); in {
+		s[r>>6] |= bit
+	} else {
+		s[r>>6] &^= bit
+	}
+}
+
+// Selection is the rows whose nodes a selector admits, at one revision of the table. It
+// does not change. Of a node that changed since, it says nothing.
+//
+// A selector is a combination of requirements, such as "zone In [a b]", and the table
+// keeps which rows meet a requirement. Pods whose selectors differ share most of
+// these. So a selector that comes by for the first time costs a few operations on sets,
+// and no look at labels.
+type Selection struct {
+	rows     RowSet
+	revision uint64
+}
+
+// Admits tells whether the selector admits the row's node; known is false where
+// the node came or changed since.
+func (s *Selection) Admits(t *Table, r Row) (admits, known bool) {
+	return s.rows.Has(r), t.nodeChanges.at[r] <= s.revision
+}
+
+// Select finds the rows whose nodes the selector admits. The owner calls it.
+func (t *Table) Select(s *match.NodeSelector) Selection {
+	all, others, demands := s.Clauses()
+	rows := t.everyRow()
+	for i := range all {
+		rows.keep(t.rowsMeeting(&all[i]))
+	}
+	if demands {
+		some := make(RowSet, len(rows))
+		for _, list := range others {
+			some.add(t.rowsMeetingAll(list))
+		}
+		rows.keep(some)
+	}
+	return Selection{rows, t.revision}
+}
+
+// WeightedSelection is the rows whose nodes a term of preferred node affinity counts for.
+type WeightedSelection struct {
+	Selection
+	Weight int64
+}
+
+// SelectPreferred finds the rows whose nodes the terms count for. The owner calls it.
+func (t *Table) SelectPreferred(p *match.PreferredNodes) (terms []WeightedSelection) {
+	weights, lists := p.Clauses()
+	for i, list := range lists {
+		terms = append(terms, WeightedSelection{Selection{t.rowsMeetingAll(list), t.revision}, weights[i]})
+	}
+	return terms
+}
+
+func (t *Table) rowsMeetingAll(list []match.Requirement) RowSet {
+	rows := t.everyRow()
+	for i := range list {
+		rows.keep(t.rowsMeeting(&list[i]))
+	}
+	return rows
+}
+
+func (t *Table) everyRow() RowSet {
+	rows := make(RowSet, (t.Rows()+63)/64)
+	for i := range rows {
+		rows[i] = ^uint64(0)
+	}
+	return rows
+}
+
+// keep takes out rows that are not in the other set, which is as long.
+func (s RowSet) keep(o RowSet) {
+	for i := range s {
+		s[i] &= o[i]
+	}
+}
+
+// add takes in the rows of the other set, which is as long.
+func (s RowSet) add(o RowSet) {
+	for i := range s {
+		s[i] |= o[i]
+	}
+}
+
+// requirements keeps which rows meet the requirements of selectors that came by.
+type requirements struct {
+	byKey map[string]*metRequirement
+	uses  uint64
+	key   []byte
+}
+
+type metRequirement struct {
+	rows     RowSet
+	revision uint64
+	used     uint64
+}
+
+// mostRequirements bounds the requirements that are kept: an eighth of a byte a row each.
+const mostRequirements = 512
+
+// rowsMeeting is the set of rows whose nodes meet the requirement. It is the table's
+// own, and valid until the next call.
+func (t *Table) rowsMeeting(r *match.Requirement) RowSet {
+	q := &t.requirements
+	if r.OfName() { // others hardly have it
+		return t.rowsMeetingNow(r, &metRequirement{})
+	}
+	q.key = r.AppendKey(q.key[:0])
+	q.uses++
+	m := q.byKey[string(q.key)]
+	if m == nil {
+		if len(q.byKey) >= mostRequirements {
+			q.dropOldest()
+		}
+		m = &metRequirement{}
+		q.byKey[string(q.key)] = m
+	}
+	m.used = q.uses
+	return t.rowsMeetingNow(r, m)
+}
+
+// rowsMeetingNow brings the set up to date.
+func (t *Table) rowsMeetingNow(r *match.Requirement, m *metRequirement) RowSet {
+	if n := (t.Rows() + 63) / 64; len(m.rows) < n {
+		m.rows = append(m.rows, make(RowSet, n-len(m.rows))...)
+	}
+	t.NodesChanged(m.revision, func(row Row) bool {
+		n := t.nodes[row]
+		m.rows.set(row, n != nil && r.MetBy(n.Subject()))
+		return true
+	})
+	m.revision = t.revision
+	return m.rows
+}
+
+// dropOldest forgets the half that was used longest ago.
+func (q *requirements) dropOldest() {
+	uses := make([]uint64, 0, len(q.byKey))
+	for _, m := range q.byKey { // any order: sorted below
+		uses = append(uses, m.used)
+	}
+	slices.Sort(uses)
+	for key, m := range q.byKey { // any order: each by itself
+		if m.used <= uses[len(uses)/2] {
+			delete(q.byKey, key)
+		}
+	}
+}
