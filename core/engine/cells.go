@@ -57,6 +57,18 @@ func (o *Outcome) cellVerdict(f *filter, cell int64) framework.Verdict {
 	return known.verdict
 }
 
+// inCellsThatFit takes the rows out of the list whose cell the filter rejects.
+func (o *Outcome) inCellsThatFit(list []table.Row, f *filter) []table.Row {
+	cells, n := o.view.values(f.column), 0
+	for _, r := range list {
+		if o.cellVerdict(f, cells[r]) == framework.Fits {
+			list[n] = r
+			n++
+		}
+	}
+	return list[:n]
+}
+
 // cellVerdicts keeps verdicts on cells in a table of fixed size, where one verdict
 // may take the place of another.
 type cellVerdicts []cellVerdict

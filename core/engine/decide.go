@@ -347,9 +347,14 @@ func (o *Outcome) feasibleRows() []table.Row {
 		return o.list
 	}
 	list := o.engine.list[:0]
-	if o.narrowed == nil && o.nominated.blocked == nil && o.extenders == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
+	if o.narrowed == nil && o.extenders == nil && len(o.view.hostedFilters) == 0 {
 		for r := range o.view.index.FeasibleRows() {
-			list = append(list, r)
+			if !o.nominated.blocks(r) {
+				list = append(list, r)
+			}
+		}
+		for _, f := range o.view.cellFilters {
+			list = o.inCellsThatFit(list, f)
 		}
 	} else {
 		for i, n := 0, o.candidates(); i < n; i++ {

@@ -147,6 +147,9 @@ func (t *Table) compare(r Row, o *Table, s Row) error {
 	if !slices.Equal(sortedPorts(t.ports[r]), sortedPorts(o.ports[s])) {
 		return fmt.Errorf("host ports %v, rebuilt %v", t.ports[r], o.ports[s])
 	}
+	if t.portMarks[r] != o.portMarks[s] || t.cordoned[r] != o.cordoned[s] {
+		return fmt.Errorf("marks of ports %b, cordoned %v, rebuilt %b, %v", t.portMarks[r], t.cordoned[r], o.portMarks[s], o.cordoned[s])
+	}
 	return nil
 }
 

@@ -17,7 +17,7 @@ func (t *Table) Rebuild() {
 	t.forgetTries()
 	t.clearCounts()
 	for r := range t.pods {
-		t.pods[r], t.ports[r] = nil, nil
+		t.pods[r], t.ports[r], t.portMarks[r] = nil, nil, 0
 	}
 	placed := slices.SortedFunc(maps.Values(t.placed), func(a, b *Placed) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	clear(t.placed)
@@ -27,11 +27,11 @@ func (t *Table) Rebuild() {
 	t.nodeTaints.ofRow = rows
 	for r, n := range t.nodes {
 		t.nodeTaints.set(Row(r), n)
-		t.allowedPods[r] = 0
+		t.allowedPods[r], t.cordoned[r] = 0, false
 		t.setAllocatable(Row(r), resource.Vector{})
 		if n != nil {
 			t.live++
-			t.allowedPods[r] = n.AllowedPods
+			t.allowedPods[r], t.cordoned[r] = n.AllowedPods, n.Unschedulable
 			t.setAllocatable(Row(r), n.Allocatable)
 			t.setImages(Row(r), nil, n)
 		}

@@ -46,7 +46,9 @@ type Table struct {
 	evenness    []int8
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
-	lowest      []int32             // by row, the lowest priority of a pod there
+	portMarks   []PortMarks
+	cordoned    []bool  // by row, what the node's spec.unschedulable says
+	lowest      []int32 // by row, the lowest priority of a pod there
 	lowestOfAll struct {
 		priority int32
 		revision uint64 // of the table, when it was found
@@ -186,6 +188,24 @@ func lowestOf(pods []*Placed) int32 {
 // HostPorts returns the host ports taken on the row, with repetitions.
 func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
 
+// PortMarks is a set of port numbers modulo 64. Lists of ports whose marks have no bit in
+// common have no port in common.
+type PortMarks uint64
+
+// MarksOf are the marks of the ports.
+func MarksOf(ports []object.HostPort) (marks PortMarks) {
+	for i := range ports {
+		marks |= 1 << (uint(ports[i].Port) % 64)
+	}
+	return marks
+}
+
+// PortMarks is the column of the marks of the host ports taken. Read only.
+func (t *Table) PortMarks() []PortMarks { return t.portMarks }
+
+// Cordoned is the column of what the nodes' spec.unschedulable says. Read only.
+func (t *Table) Cordoned() []bool { return t.cordoned }
+
 // SetNode adds the node or replaces the one of the same name, and returns its
 // row. Pods that were placed before the node was known are there at once. A node that
 // is alike changes no row.
@@ -203,6 +223,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	}
 	t.nodes[r] = n
 	t.allowedPods[r] = n.AllowedPods
+	t.cordoned[r] = n.Unschedulable
 	t.setAllocatable(r, n.Allocatable)
 	t.setImages(r, old, n)
 	t.setLabels(old, n)
@@ -230,6 +251,7 @@ func (t *Table) RemoveNode(name string) {
 	t.live--
 	t.imageRevision++
 	t.allowedPods[r] = 0
+	t.cordoned[r] = false
 	t.setAllocatable(r, resource.Vector{})
 	t.touch(r)
 	t.nodeChanges.touch(r, t.revision)
@@ -278,7 +300,10 @@ func (t *Table) put(pl *Placed) {
 	pl.at = len(t.pods[r])
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
-	t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
+	if len(pl.Pod.HostPorts) > 0 {
+		t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
+		t.portMarks[r] |= MarksOf(pl.Pod.HostPorts)
+	}
 	t.lowest[r] = min(t.lowest[r], pl.Pod.Priority)
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
@@ -300,8 +325,11 @@ func (t *Table) take(pl *Placed) {
 	list[len(list)-1] = nil
 	t.pods[r] = list[:len(list)-1]
 	delete(t.placed, pl.Pod.UID)
-	for _, hp := range pl.Pod.HostPorts {
-		t.ports[r] = without(t.ports[r], hp)
+	if len(pl.Pod.HostPorts) > 0 {
+		for _, hp := range pl.Pod.HostPorts {
+			t.ports[r] = without(t.ports[r], hp)
+		}
+		t.portMarks[r] = MarksOf(t.ports[r])
 	}
 	if pl.Pod.Priority == t.lowest[r] {
 		t.lowest[r] = lowestOf(t.pods[r])
@@ -402,6 +430,8 @@ func (t *Table) grow() {
 	t.nodes = append(t.nodes, nil)
 	t.pods = append(t.pods, nil)
 	t.ports = append(t.ports, nil)
+	t.portMarks = append(t.portMarks, 0)
+	t.cordoned = append(t.cordoned, false)
 	t.lowest = append(t.lowest, math.MaxInt32)
 	t.deviceRows = append(t.deviceRows, 0)
 	t.nodeTaints.ofRow = append(t.nodeTaints.ofRow, 0)

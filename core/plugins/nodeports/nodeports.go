@@ -58,10 +58,10 @@ func freed(p *object.Pod, e *framework.Event) bool {
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	wanted := in.Pod.HostPorts
-	for i := range rows {
+	marks, column := table.MarksOf(wanted), in.Table.PortMarks()
+	for i, r := range rows {
 		out[i] = framework.Fits
-		used := in.Table.HostPorts(rows[i])
-		if len(used) > 0 && conflict(wanted, used) {
+		if column[r]&marks != 0 && conflict(wanted, in.Table.HostPorts(r)) {
 			out[i] = taken
 		}
 	}

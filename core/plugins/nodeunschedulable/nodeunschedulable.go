@@ -62,9 +62,10 @@ func nodeSchedulable(_ *object.Pod, e *framework.Event) bool {
 
 // filter is for pods that PreFilter did not exempt.
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	for i := range rows {
+	column := in.Table.Cordoned()
+	for i, r := range rows {
 		out[i] = framework.Fits
-		if n := in.Table.Node(rows[i]); n != nil && n.Unschedulable {
+		if column[r] {
 			out[i] = cordoned
 		}
 	}
