@@ -125,14 +125,34 @@ func (x *Index) Reset(only []table.Row) {
 // cannot: there are too many groups or causes, or a score is out of range. All
 // rows are then to be updated anew (Reset), without groups if all were updated before
 // the failure. Count is to follow before the index is asked anything.
+//
+// Where groups by own values become too many while no row is counted, the index goes on
+// without groups, and nothing has to be updated anew.
 func (x *Index) Update(rows []table.Row, found *Answers) bool {
 	if x.update(rows, found) {
 		return true
 	}
-	if !x.counted {
-		x.ungroup()
+	switch {
+	case x.counted:
+		return false
+	case x.Grouped && x.shape.Own > 0:
+		x.ungroupRows()
+		return x.update(rows, found)
 	}
+	x.ungroup()
 	return false
+}
+
+// ungroupRows gives up groups, for good, and keeps what rows were updated to.
+func (x *Index) ungroupRows() {
+	x.ungroup()
+	for r, s := range x.states {
+		if s.feasible() {
+			x.states[r], x.scores[r] = 0, int64(x.scoreOf(s))
+		}
+	}
+	x.groups = x.groups[:0]
+	x.byKey.reset()
 }
 
 func (x *Index) update(rows []table.Row, found *Answers) bool {
