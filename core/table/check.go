@@ -147,8 +147,8 @@ func (t *Table) compare(r Row, o *Table, s Row) error {
 	if !slices.Equal(sortedPorts(t.ports[r]), sortedPorts(o.ports[s])) {
 		return fmt.Errorf("host ports %v, rebuilt %v", t.ports[r], o.ports[s])
 	}
-	if t.portMarks[r] != o.portMarks[s] || t.cordoned[r] != o.cordoned[s] {
-		return fmt.Errorf("marks of ports %b, cordoned %v, rebuilt %b, %v", t.portMarks[r], t.cordoned[r], o.portMarks[s], o.cordoned[s])
+	if set := t.portNumbers.set(t.ports[r]); t.portNumbers.ofRow[r] != set || t.cordoned[r] != o.cordoned[s] {
+		return fmt.Errorf("set of ports %b, cordoned %v, rebuilt %b, %v", t.portNumbers.ofRow[r], t.cordoned[r], set, o.cordoned[s])
 	}
 	return nil
 }

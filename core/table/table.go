@@ -46,7 +46,7 @@ type Table struct {
 	evenness    []int8
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
-	portMarks   []PortMarks
+	portNumbers portNumbers
 	cordoned    []bool  // by row, what the node's spec.unschedulable says
 	lowest      []int32 // by row, the lowest priority of a pod there
 	lowestOfAll struct {
@@ -188,21 +188,6 @@ func lowestOf(pods []*Placed) int32 {
 // HostPorts returns the host ports taken on the row, with repetitions.
 func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
 
-// PortMarks is a set of port numbers modulo 64. Lists of ports whose marks have no bit in
-// common have no port in common.
-type PortMarks uint64
-
-// MarksOf are the marks of the ports.
-func MarksOf(ports []object.HostPort) (marks PortMarks) {
-	for i := range ports {
-		marks |= 1 << (uint(ports[i].Port) % 64)
-	}
-	return marks
-}
-
-// PortMarks is the column of the marks of the host ports taken. Read only.
-func (t *Table) PortMarks() []PortMarks { return t.portMarks }
-
 // Cordoned is the column of what the nodes' spec.unschedulable says. Read only.
 func (t *Table) Cordoned() []bool { return t.cordoned }
 
@@ -302,7 +287,7 @@ func (t *Table) put(pl *Placed) {
 	t.placed[pl.Pod.UID] = pl
 	if len(pl.Pod.HostPorts) > 0 {
 		t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
-		t.portMarks[r] |= MarksOf(pl.Pod.HostPorts)
+		t.portNumbers.ofRow[r] |= t.portNumbers.set(pl.Pod.HostPorts)
 	}
 	t.lowest[r] = min(t.lowest[r], pl.Pod.Priority)
 	t.charge(r, pl.Pod, 1)
@@ -329,7 +314,7 @@ func (t *Table) take(pl *Placed) {
 		for _, hp := range pl.Pod.HostPorts {
 			t.ports[r] = without(t.ports[r], hp)
 		}
-		t.portMarks[r] = MarksOf(t.ports[r])
+		t.portNumbers.ofRow[r] = t.portNumbers.set(t.ports[r])
 	}
 	if pl.Pod.Priority == t.lowest[r] {
 		t.lowest[r] = lowestOf(t.pods[r])
@@ -430,7 +415,7 @@ func (t *Table) grow() {
 	t.nodes = append(t.nodes, nil)
 	t.pods = append(t.pods, nil)
 	t.ports = append(t.ports, nil)
-	t.portMarks = append(t.portMarks, 0)
+	t.portNumbers.ofRow = append(t.portNumbers.ofRow, 0)
 	t.cordoned = append(t.cordoned, false)
 	t.lowest = append(t.lowest, math.MaxInt32)
 	t.deviceRows = append(t.deviceRows, 0)

@@ -123,7 +123,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		"pod count":   func(tb *Table) { tb.podCount[0]++ },
 		"room":        func(tb *Table) { tb.allowedPods[0]++ },
 		"ports":       func(tb *Table) { tb.ports[0] = append(tb.ports[0], object.HostPort{Port: 1}) },
-		"port marks":  func(tb *Table) { tb.portMarks[0]++ },
+		"port set":    func(tb *Table) { tb.portNumbers.ofRow[0]++ },
 		"cordoned":    func(tb *Table) { tb.cordoned[0] = true },
 		"live":        func(tb *Table) { tb.live++ },
 		"lost pod":    func(tb *Table) { delete(tb.placed, "p") },

@@ -58,13 +58,24 @@ func freed(p *object.Pod, e *framework.Event) bool {
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	wanted := in.Pod.HostPorts
-	marks, column := table.MarksOf(wanted), in.Table.PortMarks()
+	sets, conflicting := in.Table.PortSets(), conflictingSet(in.Table, wanted)
 	for i, r := range rows {
 		out[i] = framework.Fits
-		if column[r]&marks != 0 && conflict(wanted, in.Table.HostPorts(r)) {
+		if set := sets[r]; set&conflicting != 0 || set&table.OtherPorts != 0 && conflict(wanted, in.Table.HostPorts(r)) {
 			out[i] = taken
 		}
 	}
+}
+
+// conflictingSet is the set of numbered ports that conflict with those wanted.
+func conflictingSet(t *table.Table, wanted []object.HostPort) (set table.PortSet) {
+	ports := t.NumberedPorts()
+	for i := range ports {
+		if conflict(wanted, ports[i:i+1]) {
+			set |= 1 << i
+		}
+	}
+	return set
 }
 
 // withoutPods looks at the ports of the pods that stay.
