@@ -22,15 +22,20 @@ type causes struct {
 	ids  map[Cause]int32
 	list []Cause
 	rows []int
-	last int32
+	// recent are numbers of causes that were asked about, by hash. Most rows are
+	// rejected for one of a few causes.
+	recent [recentCauses]int32
 }
+
+const recentCauses = 64
 
 // id finds or makes the number of a cause.
 func (c *causes) id(k Cause) int32 {
-	if int(c.last) < len(c.list) && c.list[c.last] == k {
-		return c.last
+	recent := &c.recent[mix(uint64(k.Filter), k.Verdict)%recentCauses]
+	if int(*recent) < len(c.list) && c.list[*recent] == k {
+		return *recent
 	}
-	id, known := c.find(k)
+	id, known := c.ids[k]
 	if !known {
 		if c.ids == nil {
 			c.ids = map[Cause]int32{}
@@ -38,27 +43,11 @@ func (c *causes) id(k Cause) int32 {
 		id = int32(len(c.list))
 		c.ids[k], c.list, c.rows = id, append(c.list, k), append(c.rows, 0)
 	}
-	c.last = id
+	*recent = id
 	return id
-}
-
-// fewCauses are looked through faster than they are hashed.
-const fewCauses = 12
-
-func (c *causes) find(k Cause) (id int32, known bool) {
-	if len(c.list) > fewCauses {
-		id, known = c.ids[k]
-		return id, known
-	}
-	for i := range c.list {
-		if c.list[i] == k {
-			return int32(i), true
-		}
-	}
-	return 0, false
 }
 
 func (c *causes) reset() {
 	clear(c.ids)
-	c.list, c.rows, c.last = c.list[:0], c.rows[:0], 0
+	c.list, c.rows = c.list[:0], c.rows[:0]
 }
