@@ -275,8 +275,14 @@ func (e *Engine) acquire(v *view, s *sharedAnswers) {
 	v.build(s, b.index)
 }
 
-// release takes the buffers of a transient view back.
+// release takes the buffers of a transient view back, and the states of its plugins.
 func (e *Engine) release(v *view) {
+	for k := range v.filters {
+		releaseState(v.filters[k].Plugin, &v.filters[k].in)
+	}
+	for k := range v.scorers {
+		releaseState(v.scorers[k].Plugin, &v.scorers[k].in)
+	}
 	if v.buffers.index = v.index; v.shared.signature == "" {
 		v.buffers.shared = v.shared
 	}
@@ -284,6 +290,15 @@ func (e *Engine) release(v *view) {
 		delete(e.madeAhead, v.class.signature)
 	}
 	e.buffers = append(e.buffers, v.buffers)
+}
+
+// releaseState gives a state back to its plugin. Nobody can look at it any more. States of
+// plugins that read node objects alone are with the shared answers.
+func releaseState(pl *framework.Plugin, in *framework.Input) {
+	if pl.Release != nil && in.State != nil && pl.Locality != framework.NodeOnly {
+		pl.Release(in.State)
+		in.State = nil
+	}
 }
 
 // releaseTransient releases the transient view of the last decision.

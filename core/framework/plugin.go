@@ -53,6 +53,10 @@ type Plugin struct {
 	// signature.
 	PreScore func(t *table.Table, p *object.Pod) PreScoreResult
 	ScorePlugin
+	// Release, when set, takes back a State that PreFilter or PreScore returned and that
+	// nobody looks at any more, so that its room can be used again. Not every State
+	// comes back, and none of a plugin whose Locality is NodeOnly.
+	Release func(state any)
 
 	ReservePlugin
 	// Permit may hold the pod, reject it, or let it go, which is the zero
