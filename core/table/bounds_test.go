@@ -161,7 +161,7 @@ func TestTermsWithoutEnd(t *testing.T) {
 	atMost(t, "namespaces with labels", len(tab.namespaces.labels), 0)
 	atMost(t, "namespaces with pods", len(tab.podsByLabels.byNamespace), 30)
 	crowds := 0
-	tab.AllPodsByLabels(func(*PodsWithLabels) { crowds++ })
+	tab.PodNamespaces(func(name string) { tab.PodsByLabels(name, func(*PodsWithLabels) { crowds++ }) })
 	atMost(t, "crowds", crowds, 30)
 	atMost(t, "entries of the journal", len(tab.placements.ring), placementsKept)
 	atMost(t, "entries to undo", len(tab.undo), 0)

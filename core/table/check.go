@@ -76,8 +76,8 @@ func (t *Table) compareTerms(o *Table) error {
 				term.Key, term.live, len(term.rows.list), other.live, len(other.rows.list))
 		}
 		for _, c := range term.rows.list {
-			if m := other.rows.of(o.rowOf[t.names[c.row]]); m != c.n || term.rows.of(c.row) != c.n {
-				return fmt.Errorf("table: term %q is of %d pods on node %q, rebuilt of %d", term.Key, c.n, t.names[c.row], m)
+			if m := other.rows.of(o.rowOf[t.names[c.Row]]); m != c.N || term.rows.of(c.Row) != c.N {
+				return fmt.Errorf("table: term %q is of %d pods on node %q, rebuilt of %d", term.Key, c.N, t.names[c.Row], m)
 			}
 		}
 	}

@@ -63,8 +63,8 @@ func (t *Table) checkDisks() error {
 	for at, list := range t.volumes.disks { // any order: an error is an error
 		rows -= len(list)
 		for _, c := range list {
-			if n := users[at][c.row]; n != c.n {
-				return fmt.Errorf("table: disk %v is counted %d times on node %q, recounted %d", at, c.n, t.names[c.row], n)
+			if n := users[at][c.Row]; n != c.N {
+				return fmt.Errorf("table: disk %v is counted %d times on node %q, recounted %d", at, c.N, t.names[c.Row], n)
 			}
 		}
 	}

@@ -8,6 +8,8 @@ type Placement struct {
 	Pod  *object.Pod
 	Row  Row
 	Came bool
+	// Terms are the pod's terms of pod affinity. Read only.
+	Terms []*Term
 	// Try: it was done under a checkpoint, or is the undoing of such a thing.
 	Try bool
 }

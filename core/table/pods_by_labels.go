@@ -45,13 +45,12 @@ func (t *Table) PodsByLabels(namespace string, visit func(*PodsWithLabels)) {
 	}
 }
 
-// AllPodsByLabels is PodsByLabels for all namespaces.
-func (t *Table) AllPodsByLabels(visit func(*PodsWithLabels)) {
+// PodNamespaces calls visit with each namespace that has placed pods. The order is not
+// defined.
+func (t *Table) PodNamespaces(visit func(namespace string)) {
 	t.gather()
-	for _, list := range t.podsByLabels.byNamespace { // any order: said so
-		for _, c := range list { // any order: said so
-			visit(c)
-		}
+	for name := range t.podsByLabels.byNamespace { // any order: said so
+		visit(name)
 	}
 }
 

@@ -26,6 +26,9 @@ type Placed struct {
 	labelsIndex int32 // its index in withLabels
 }
 
+// Terms are the pod's terms of pod affinity. Read only.
+func (pl *Placed) Terms() []*Term { return pl.terms }
+
 // Table holds nodes and placed pods. The zero value is not usable; see New.
 type Table struct {
 	rowOf  map[string]Row
@@ -299,7 +302,7 @@ func (t *Table) put(pl *Placed) {
 		t.countDisks(pl, 1)
 	}
 	t.podsByLabels.join(pl)
-	t.placements.add(Placement{pl.Pod, r, true, t.Trying()})
+	t.placements.add(Placement{Pod: pl.Pod, Row: r, Came: true, Terms: pl.terms, Try: t.Trying()})
 	t.touch(r)
 }
 
@@ -325,7 +328,7 @@ func (t *Table) take(pl *Placed) {
 	t.countVolumes(pl, -1)
 	t.countDisks(pl, -1)
 	t.podsByLabels.leave(pl)
-	t.placements.add(Placement{pl.Pod, r, false, t.Trying()})
+	t.placements.add(Placement{Pod: pl.Pod, Row: r, Terms: pl.terms, Try: t.Trying()})
 	t.touch(r)
 }
 

@@ -22,13 +22,9 @@ type Term struct {
 // topology key. Any other term says nothing about any node.
 func (m *Term) Live() bool { return m.live > 0 }
 
-// Rows calls visit with each row that has pods with the term, and how many. The
-// order is not defined.
-func (m *Term) Rows(visit func(r Row, pods int)) {
-	for _, c := range m.rows.list {
-		visit(c.row, int(c.n))
-	}
-}
+// Rows lists the rows that have pods with the term, and how many, in no particular order.
+// It is valid until the next change. Read only.
+func (m *Term) Rows() []RowCount { return m.rows.list }
 
 // terms are the terms that the table has heard of. One that no placed pod has any
 // more is forgotten some time later.
@@ -43,16 +39,26 @@ type terms struct {
 	// labels are the keys that selectors look at; other labels of a pod do not
 	// decide which terms are about it.
 	labels map[string]bool
-	about  map[string]*about
+	about  map[string]*About
 	keyBuf []byte
 	keys   []string
 }
 
-// about is the terms that are about pods of one namespace and some labels.
-type about struct {
+// About is the terms that are about pods of one namespace and some labels. It belongs to
+// the table. Terms join it at the end, and none ever leaves it: when terms are forgotten, or
+// the labels of a namespace change, the table makes another.
+type About struct {
 	terms    []*Term // by ID
 	upTo     uint64  // the last ID that was looked at
 	revision uint64  // of the namespaces
+}
+
+// Terms are the terms, by ID; of nil there are none. Read only.
+func (a *About) Terms() []*Term {
+	if a == nil {
+		return nil
+	}
+	return a.terms
 }
 
 // Bounds of what is kept although nobody may need it any more.
@@ -62,7 +68,7 @@ const (
 )
 
 func newTerms() terms {
-	return terms{byKey: map[string]*Term{}, labels: map[string]bool{}, about: map[string]*about{}, limit: termsKept}
+	return terms{byKey: map[string]*Term{}, labels: map[string]bool{}, about: map[string]*About{}, limit: termsKept}
 }
 
 // Track has the table hear of the terms, claims and volumes of a pod that is not
@@ -106,8 +112,8 @@ func (l *terms) add(in *match.PodTerm) *Term {
 // same namespaces, TermsAbout then returns the same terms.
 func (t *Table) TermsRevision() uint64 { return t.terms.revision }
 
-// TermsAbout returns the terms that are about the pod, by ID. Read only.
-func (t *Table) TermsAbout(p *object.Pod) []*Term {
+// TermsAbout returns the terms that are about the pod; nil: there are no terms at all.
+func (t *Table) TermsAbout(p *object.Pod) *About {
 	l := &t.terms
 	if len(l.list) == 0 {
 		return nil
@@ -118,11 +124,11 @@ func (t *Table) TermsAbout(p *object.Pod) []*Term {
 		if len(l.about) >= aboutsKept {
 			clear(l.about)
 		}
-		a = &about{revision: t.namespaces.revision}
+		a = &About{revision: t.namespaces.revision}
 		l.about[string(l.keyBuf)] = a
 	}
 	if a.upTo == l.last {
-		return a.terms
+		return a
 	}
 	from, _ := slices.BinarySearchFunc(l.list, a.upTo+1, func(m *Term, id uint64) int { return int(int64(m.ID - id)) })
 	for _, term := range l.list[from:] {
@@ -131,7 +137,7 @@ func (t *Table) TermsAbout(p *object.Pod) []*Term {
 		}
 	}
 	a.upTo = l.last
-	return a.terms
+	return a
 }
 
 // appendKey writes the pod's namespace, and its labels as far as selectors look

@@ -59,7 +59,7 @@ func (w *world) compareTerms(t *rapid.T) {
 		}
 	}
 	got, last := map[string]bool{}, uint64(0)
-	for _, term := range w.TermsAbout(p) {
+	for _, term := range w.TermsAbout(p).Terms() {
 		if term.ID <= last {
 			t.Fatalf("term %d after %d", term.ID, last)
 		}
@@ -75,10 +75,12 @@ func (w *world) compareTerms(t *rapid.T) {
 // compareCrowds begins to keep them, too.
 func (w *world) compareCrowds(t *rapid.T) {
 	var got, want []types.UID
-	w.AllPodsByLabels(func(c *PodsWithLabels) {
-		for _, pl := range c.Pods() {
-			got = append(got, pl.Pod.UID)
-		}
+	w.PodNamespaces(func(name string) {
+		w.PodsByLabels(name, func(c *PodsWithLabels) {
+			for _, pl := range c.Pods() {
+				got = append(got, pl.Pod.UID)
+			}
+		})
 	})
 	for uid := range w.m.pods { // any order: sorted below
 		want = append(want, uid)
@@ -99,7 +101,7 @@ func TestTermsAreForgotten(t *testing.T) {
 		anti := &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{TopologyKey: "own", LabelSelector: selector}}}
 		p := &object.Pod{UID: "1", Labels: selector.MatchLabels, Affinity: match.NewPodAffinity(&v1.Affinity{PodAntiAffinity: anti}, "")}
 		tb.AddPod(p, "a")
-		if about := tb.TermsAbout(p); len(about) != 1 || !about[0].Live() {
+		if about := tb.TermsAbout(p).Terms(); len(about) != 1 || !about[0].Live() {
 			t.Fatalf("pod %d: terms %v", i, about)
 		}
 		tb.RemovePod("1")

@@ -107,7 +107,7 @@ func (t *Table) PodsHaveVolume(r Row, v object.VolumeSource) bool { return t.vol
 // returns false.
 func (t *Table) RowsWithVolume(v object.VolumeSource, visit func(Row) bool) {
 	for _, c := range t.volumes.pods[v] {
-		if !visit(c.row) {
+		if !visit(c.Row) {
 			return
 		}
 	}

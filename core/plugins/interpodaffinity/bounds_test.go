@@ -39,13 +39,12 @@ func TestDomainsWithoutEnd(t *testing.T) {
 		}
 	}
 	sync(in)
-	for i := range c.nodes.Topologies {
-		topology := &c.nodes.Topologies[i]
-		if n := topology.Domains.Len(); n > 2*nodes || topology.Domains.Held() > nodes {
-			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.Key, topology.Domains.Held(), nodes)
+	for _, topology := range c.layout.Topologies {
+		if n := topology.Len(); n > 2*nodes || topology.Held() > nodes+1 {
+			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.Label, topology.Held(), nodes)
 		}
 	}
-	if n := c.nodes.Len(); n > 2*nodes || c.nodes.Held() > nodes || len(c.own) > 2*nodes*c.size {
-		t.Errorf("%d places, %d of them with nodes, %d rows; there are %d nodes", n, c.nodes.Held(), len(c.own), nodes)
+	if n := c.layout.Len(); n > 2*nodes || c.layout.Held() > nodes || len(c.by[antiAffinity][1].sums) > 2*nodes {
+		t.Errorf("%d places, %d of them with nodes, %d domains; there are %d nodes", n, c.layout.Held(), len(c.by[antiAffinity][1].sums), nodes)
 	}
 }

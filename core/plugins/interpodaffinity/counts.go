@@ -3,6 +3,8 @@ package interpodaffinity
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
@@ -20,95 +22,86 @@ const (
 	kinds
 )
 
-// topologyScore is the one thing that is counted to score.
-const topologyScore kind = 0
-
-// How many kinds there are to filter, and to score.
+// What is counted to score takes the places of two of the kinds.
 const (
-	filterKinds = int(kinds)
-	scoreKinds  = 1
+	ownScore      = affinity             // what the pod's own terms weigh
+	existingScore = existingAntiAffinity // what terms of pods there weigh
 )
 
 // noNode is the cell of a row without a node.
 const noNode = domain.NoNode
 
-// counts is what speaks for and against each domain, for a class of pods. It
-// belongs to the table's owner; only sync writes to it.
+// counts is what speaks for and against each domain, for a class of pods: what its own
+// terms say, and what the terms of others do. It belongs to the table's owner; only sync
+// writes to it.
 type counts struct {
-	size          int // how many kinds are counted
-	ownTerms      []termSet
-	existing      []existingTerm   // terms that placed pods have
-	existingByKey map[string]share // by their keys; nil: not asked for so far
-	by            [kinds][]int     // the topologies in which each kind is counted
-	total         sums             // over all domains, as often as a node is in one
-	self          bool             // the pod may be the first that its affinity is about
+	pl         *plugin
+	layout     *domain.Layout
+	terms      []termSet
+	namespaces []string // that the class's own terms name
+	selects    bool     // they select some by labels, too
+	by         [kinds][]place
+	own        [kinds]*column // of by, those in which nodes are domains of their own
+	existing   *existing      // nil: the terms of others say nothing
+	self       bool           // the pod may be the first that its affinity is about
 
-	nodes *domain.Nodes
-	sums  [][]sums // by topology and domain
-	own   []int64  // by row and kind, what is on the node itself
-
-	revision, placements, moves uint64 // up to which all is counted
-	counted                     bool
-	shares                      []share
-	found                       []int64 // room for addRows
-	left                        left    // room for leave
+	revision, placements uint64 // up to which the class's own terms are counted
+	counted              bool
+	visited, rows        int // how many sets of labels, and of rows, that took
+	shares               []share
 }
 
-// sums is what there is of each kind.
-type sums [kinds]int64
+// place is a column in one of the layout's topologies.
+type place struct {
+	*column
+	at   int   // the topology
+	gone int64 // what pods that leave a row take along, for withoutPods
+}
 
-// termSet is terms of the class that must all be about a pod, for it to
-// count in each of the topologies.
+// termSet is terms of the class that must all be about a pod, for it to add
+// the shares to columns of the kind.
 type termSet struct {
 	terms  []match.PodTerm
+	kind   kind
 	shares []share
 }
 
-// existingTerm is a term that placed pods have, and what each of them adds.
-type existingTerm struct {
-	*table.Term
-	share share
-}
-
-// share is what a pod adds to the domains that it is in.
-type share struct {
-	topology int
-	kind     kind
-	n        int64
-}
-
-// newCounts returns counts of that many kinds, in the topologies of the terms.
-func (pl *plugin) newCounts(t *table.Table, size int, existing []*table.Term, own ...[]match.PodTerm) *counts {
-	var keys []string
-	add := func(key string) {
-		if !slices.Contains(keys, key) { // they are few, the terms may be many
-			keys = append(keys, key)
+// newCounts returns counts in the topologies of the class's own terms, and of others.
+func (pl *plugin) newCounts(others *existing, own ...[]match.PodTerm) *counts {
+	keys := pl.keys[:0]
+	if others != nil {
+		for _, col := range others.columns {
+			keys = append(keys, col.Key)
 		}
 	}
 	for _, terms := range own {
 		for i := range terms {
-			add(terms[i].TopologyKey)
+			keys = addKey(keys, terms[i].TopologyKey)
 		}
 	}
-	for _, term := range existing {
-		add(term.TopologyKey)
-	}
-	c := &counts{size: size, nodes: pl.nodes.Nodes(t, keys)}
-	c.sums = make([][]sums, len(c.nodes.Topologies))
-	return c
+	pl.keys = keys
+	return &counts{pl: pl, layout: pl.layouts.Layout(keys, true)}
 }
 
 // addOwnTerms has the class's own terms counted: those of required affinity together,
 // as one pod must match them all, others each for itself.
 func (c *counts) addOwnTerms(terms []match.PodTerm, k kind) {
+	for i := range terms {
+		c.selects = c.selects || terms[i].NamespaceSelector != nil
+		for _, name := range terms[i].Namespaces {
+			if !slices.Contains(c.namespaces, name) {
+				c.namespaces = append(c.namespaces, name)
+			}
+		}
+	}
 	if len(terms) > 0 && terms[0].Kind == match.RequiredAffinity {
-		q := termSet{terms: terms}
+		q := termSet{terms: terms, kind: k}
 		for i := range terms {
-			if s := (share{c.topology(terms[i].TopologyKey, k), k, 1}); !slices.Contains(q.shares, s) {
+			if s := (share{c.placeOf(terms[i].TopologyKey, k), 1}); !slices.Contains(q.shares, s) {
 				q.shares = append(q.shares, s)
 			}
 		}
-		c.ownTerms = append(c.ownTerms, q)
+		c.terms = append(c.terms, q)
 		return
 	}
 	for i := range terms {
@@ -116,34 +109,43 @@ func (c *counts) addOwnTerms(terms []match.PodTerm, k kind) {
 		if terms[i].Kind == match.PreferredPods {
 			n = terms[i].Weight
 		}
-		c.ownTerms = append(c.ownTerms, termSet{terms[i : i+1], []share{{c.topology(terms[i].TopologyKey, k), k, n}}})
+		c.terms = append(c.terms, termSet{terms[i : i+1], k, []share{{c.placeOf(terms[i].TopologyKey, k), n}}})
 	}
 }
 
-// addExistingTerm has the pods counted that have the term.
-func (c *counts) addExistingTerm(term *table.Term, k kind, n int64) {
-	c.existing = append(c.existing, existingTerm{term, share{c.topology(term.TopologyKey, k), k, n}})
-}
-
-// existingShare is what a pod adds that has the term.
-func (c *counts) existingShare(term *match.PodTerm) (s share, counts bool) {
-	if c.existingByKey == nil {
-		c.existingByKey = make(map[string]share, len(c.existing))
-		for _, e := range c.existing {
-			c.existingByKey[e.Key] = e.share
+// placeOf finds or makes the column of own terms of the kind in the topology.
+func (c *counts) placeOf(key string, k kind) int {
+	for i := range c.by[k] {
+		if c.by[k][i].Label == key {
+			return i
 		}
 	}
-	s, counts = c.existingByKey[term.Key]
-	return s, counts
+	at := c.topology(key)
+	c.addPlace(&column{Topology: c.layout.Topologies[at]}, at, k)
+	return len(c.by[k]) - 1
 }
 
-// topology finds the one with the key, in which the kind is counted.
-func (c *counts) topology(key string, k kind) int {
-	i := slices.IndexFunc(c.nodes.Topologies, func(t domain.Topology[struct{}]) bool { return t.Key == key })
-	if !slices.Contains(c.by[k], i) {
-		c.by[k] = append(c.by[k], i)
+func (c *counts) topology(key string) int {
+	return slices.IndexFunc(c.layout.Topologies, func(t *domain.Topology) bool { return t.Label == key })
+}
+
+func (c *counts) addPlace(col *column, at int, k kind) {
+	c.by[k] = append(c.by[k], place{column: col, at: at})
+	if at == c.layout.UniquePerNode {
+		c.own[k] = col
 	}
-	return i
+}
+
+// addExisting has the terms of others count.
+func (c *counts) addExisting(e *existing, k kind) {
+	if e == nil {
+		return
+	}
+	for _, col := range e.columns {
+		c.addPlace(col, c.topology(col.Label), k)
+	}
+	c.existing = e
+	e.users++
 }
 
 // sync brings the counts up to date.
@@ -152,181 +154,137 @@ func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 // sync reads the journal of placements. Where that does not reach back far enough,
 // or a node is in other domains than before, all is counted anew.
 func (c *counts) sync(t *table.Table) {
+	if c.existing != nil {
+		c.existing.sync(t)
+	}
 	if c.counted && c.revision == t.Revision() {
 		return
 	}
-	c.nodes.Follow(t)
-	for i := range c.sums {
-		if room := c.nodes.Topologies[i].Domains.Len(); len(c.sums[i]) < room {
-			c.sums[i] = append(c.sums[i], make([]sums, room-len(c.sums[i]))...)
+	c.layout.Follow(t)
+	anew := !c.counted
+	for k := range existingAntiAffinity {
+		for i := range c.by[k] {
+			anew = c.by[k][i].follow(t, &c.pl.rooms) || anew
 		}
 	}
-	if c.nodes.UniquePerNode >= 0 && len(c.own) < t.Rows()*c.size {
-		c.own = append(c.own, make([]int64, t.Rows()*c.size-len(c.own))...)
-	}
-	if !c.counted || c.moves != c.nodes.Moves || !t.PlacementsAfter(c.placements, func(p table.Placement) { c.countPlacement(t, p) }) {
+	if anew || !c.replay(t) {
 		c.countAll(t)
 	}
-	c.revision, c.placements, c.moves, c.counted = t.Revision(), t.PlacementCount(), c.nodes.Moves, true
+	c.revision, c.placements, c.counted = t.Revision(), t.PlacementCount(), true
 }
 
-// countPlacement counts one pod that came or left.
-func (c *counts) countPlacement(t *table.Table, p table.Placement) {
-	sign := 1
-	if !p.Came {
-		sign = -1
+// replay counts the pods that came or left since. It returns false, and does nothing,
+// where to count all is less work, or the journal does not reach back.
+func (c *counts) replay(t *table.Table) bool {
+	if len(c.terms) == 0 {
+		return true
 	}
-	c.count(t, p.Row, p.Pod, sign)
-}
-
-func (c *counts) count(t *table.Table, r table.Row, p *object.Pod, sign int) {
-	if c.nodes.LocationOf(r) == noNode {
-		return
+	if pending := t.PlacementCount() - c.placements; int(pending) > 64+c.visited+c.rows/rowsPerPlacement {
+		return false
 	}
-	for _, s := range c.sharesOfPod(t, p) {
-		c.add(r, s, int64(sign))
-	}
-}
-
-// sharesOfPod is what the pod adds, by the class's terms and by its own. It is valid
-// until the next call.
-func (c *counts) sharesOfPod(t *table.Table, p *object.Pod) []share {
-	shares := c.sharesOf(t, p.Namespace, p.Labels)
-	if p.Affinity == nil || len(c.existing) == 0 {
-		return shares
-	}
-	for i := range p.Affinity.Terms {
-		if s, ok := c.existingShare(&p.Affinity.Terms[i]); ok {
-			shares = append(shares, s)
+	return t.PlacementsAfter(c.placements, func(p table.Placement) {
+		sign := int64(1)
+		if !p.Came {
+			sign = -1
 		}
-	}
-	c.shares = shares
-	return shares
+		c.eachShare(t, p.Pod, func(k kind, s share) { c.by[k][s.column].add(p.Row, sign*s.n) })
+	})
 }
 
-// sharesOf is what pods with these labels add, by the class's own terms. It is
-// valid until the next call.
-func (c *counts) sharesOf(t *table.Table, namespace string, labels map[string]string) []share {
-	c.shares = c.shares[:0]
-	for i := range c.ownTerms {
-		if q := &c.ownTerms[i]; allTermsMatch(t, q.terms, namespace, labels) {
-			c.shares = append(c.shares, q.shares...)
-		}
-	}
-	return c.shares
-}
-
-// add counts a share on the row n times.
-func (c *counts) add(r table.Row, s share, n int64) {
-	if c.nodes.LocationOf(r) == noNode {
-		return
-	}
-	n *= s.n
-	switch d := c.nodes.Domains(c.nodes.LocationOf(r))[s.topology]; d {
-	case domain.Missing:
-		return
-	case domain.Own:
-		c.own[int(r)*c.size+int(s.kind)] += n
-	default:
-		c.sums[s.topology][d.ID()][s.kind] += n
-	}
-	c.total[s.kind] += n
-}
-
-// countAll counts all anew.
-func (c *counts) countAll(t *table.Table) {
-	c.total = sums{}
-	clear(c.own)
-	for i := range c.sums {
-		clear(c.sums[i])
-	}
-	for _, e := range c.existing {
-		e.Rows(func(r table.Row, pods int) { c.add(r, e.share, int64(pods)) })
-	}
-	visit := func(same *table.PodsWithLabels) {
-		shares := c.sharesOf(t, same.Namespace, same.Labels)
-		if len(shares) == 0 {
-			return
-		}
-		c.addRows(same.Rows(), shares)
-	}
-	names, all := c.namespaces()
-	if all {
-		t.AllPodsByLabels(visit)
-		return
-	}
-	for _, name := range names {
-		t.PodsByLabels(name, visit)
-	}
-}
-
-// addRows counts the shares on each of the rows. Many rows are first counted by where
-// they are.
-func (c *counts) addRows(rows []table.Row, shares []share) {
-	if len(rows) < c.nodes.Len() {
-		for _, r := range rows {
-			for _, s := range shares {
-				c.add(r, s, 1)
-			}
-		}
-		return
-	}
-	c.found = append(c.found[:0], make([]int64, c.nodes.Len())...)
-	for _, r := range rows {
-		if at := c.nodes.LocationOf(r); at != noNode {
-			c.found[at]++
-		}
-	}
-	for at, n := range c.found {
-		if n == 0 {
+// eachShare calls visit with what the pod adds by the class's own terms.
+func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share)) {
+	for i := range c.terms {
+		q := &c.terms[i]
+		if !allTermsMatch(t, q.terms, p.Namespace, p.Labels) {
 			continue
 		}
-		domains := c.nodes.Domains(int32(at))
-		for _, s := range shares {
-			switch d := domains[s.topology]; d {
-			case domain.Missing:
-				continue
-			case domain.Own:
-			default:
-				c.sums[s.topology][d.ID()][s.kind] += n * s.n
-			}
-			c.total[s.kind] += n * s.n
+		for _, s := range q.shares {
+			visit(q.kind, s)
 		}
-	}
-	for _, s := range shares {
-		c.addOwn(rows, s)
 	}
 }
 
-// addOwn counts the share with each of the rows, where it is counted there.
-func (c *counts) addOwn(rows []table.Row, s share) {
-	if s.topology != c.nodes.UniquePerNode {
+// countAll counts by the class's own terms anew.
+func (c *counts) countAll(t *table.Table) {
+	for k := range existingAntiAffinity {
+		for i := range c.by[k] {
+			c.by[k][i].clear()
+		}
+	}
+	c.visited, c.rows = 0, 0
+	if c.selects {
+		t.PodNamespaces(func(name string) { c.countNamespace(t, name) })
 		return
 	}
-	for _, r := range rows {
-		if at := c.nodes.LocationOf(r); at != noNode && c.nodes.Domains(at)[s.topology] == domain.Own {
-			c.own[int(r)*c.size+int(s.kind)] += s.n
-		}
+	for _, name := range c.namespaces {
+		c.countNamespace(t, name)
 	}
 }
 
-// namespaces are those that the class's own terms look at.
-func (c *counts) namespaces() (names []string, all bool) {
-	for i := range c.ownTerms {
-		for k := range c.ownTerms[i].terms {
-			term := &c.ownTerms[i].terms[k]
-			all = all || term.NamespaceSelector != nil
-			names = append(names, term.Namespaces...)
+// countNamespace counts the pods of the namespace.
+func (c *counts) countNamespace(t *table.Table, namespace string) {
+	var room [8]*termSet
+	sets := room[:0] // that look at the namespace
+	for i := range c.terms {
+		if q := &c.terms[i]; q.looksAt(t, namespace) {
+			sets = append(sets, q)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), all
+	if len(sets) == 0 {
+		return
+	}
+	t.PodsByLabels(namespace, func(same *table.PodsWithLabels) {
+		c.visited++
+		for _, q := range sets {
+			if !q.selects(same.Labels) {
+				continue
+			}
+			for _, s := range q.shares {
+				c.by[q.kind][s.column].addRows(same.Rows(), s.n)
+				c.rows += len(same.Rows())
+			}
+		}
+	})
 }
 
-// ownOf is what of the kind is on the row's node itself.
-func (c *counts) ownOf(r table.Row, k kind) int64 {
-	if c.nodes.UniquePerNode < 0 {
-		return 0
+// looksAt tells whether all terms look at pods of the namespace.
+func (q *termSet) looksAt(t *table.Table, namespace string) bool {
+	for i := range q.terms {
+		if !looksAt(t, &q.terms[i], namespace) {
+			return false
+		}
 	}
-	return c.own[int(r)*c.size+int(k)]
+	return true
+}
+
+// selects tells whether all terms select pods with the labels.
+func (q *termSet) selects(of map[string]string) bool {
+	for i := range q.terms {
+		if !q.terms[i].Selector.Matches(labels.Set(of)) {
+			return false
+		}
+	}
+	return true
+}
+
+// totalOf is what is counted of the kind in all domains, as often as a node is in one.
+func (c *counts) totalOf(k kind) (sum int64) {
+	for i := range c.by[k] {
+		sum += c.by[k][i].total()
+	}
+	return sum
+}
+
+// release gives back the room of counts that nobody looks at any more.
+func release(state any) {
+	c := state.(*counts)
+	for k := range existingAntiAffinity {
+		for i := range c.by[k] {
+			c.pl.rooms.give(c.by[k][i].sums)
+		}
+	}
+	if c.existing != nil {
+		c.existing.users--
+	}
+	*c = counts{}
 }

@@ -2,10 +2,10 @@
 // where certain other pods are, or where they are not, strictly or rather; and
 // pods that run already keep others away, or draw them near.
 //
-// A counts keeps, for one class of pods, what speaks for and against each
-// domain (the nodes that share a value of a label), and is fed from the
-// table's journals. It begins with what the table knows: which terms of placed
-// pods match the class, and which pods, by their labels, the class's own terms
-// match. Rows in the same domains, and alike in what is on the node itself, form
-// a cell.
+// A counts is for one class of pods what speaks for and against each domain (the
+// nodes that share a value of a label), and is fed from the table's journals. It begins
+// with what the table knows: which pods, by their labels, the class's own terms
+// match. What the terms of placed pods come to is the same for all classes that the same
+// terms are about: they share an existing. Rows in the same domains, and alike in what
+// is on the node itself, form a cell.
 package interpodaffinity

@@ -25,114 +25,97 @@ const (
 // kind that the node itself has any of.
 func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
+	locations, owns := c.layout.Locations(), c.layout.Owns()
 	for i, r := range rows {
-		out[i] = c.filterCell(r, nil)
+		out[i] = int64(locations[r]) << kinds
 	}
-}
-
-// filterCell is the row's cell without the pods that have left; nil: none have.
-func (c *counts) filterCell(r table.Row, gone *left) int64 {
-	if c.nodes.LocationOf(r) == noNode {
-		return noNode
-	}
-	cell := int64(c.nodes.LocationOf(r)) << kinds
-	for k := range kinds {
-		n := c.ownOf(r, k)
-		if gone != nil {
-			n -= gone.own[k]
+	for k, own := range c.own {
+		if own == nil {
+			continue
 		}
-		if n > 0 {
-			cell |= 1 << k
+		for i, r := range rows {
+			if d := owns[r]; d != domain.None && own.sums[d] > 0 {
+				out[i] |= 1 << k
+			}
 		}
 	}
-	return cell
 }
 
 // verdict looks first at the pod's affinity (the pod may be the first that it
 // matches), then at its anti-affinity, then at that of the pods on the nodes.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
-	return in.State.(*counts).verdict(cell, nil)
-}
-
-// verdict is that on the cell without the pods that have left; nil: none have.
-func (c *counts) verdict(cell int64, gone *left) framework.Verdict {
 	if cell < 0 {
 		return framework.Fits
 	}
-	domains := c.nodes.Domains(int32(cell >> kinds))
-	has := func(topology int, k kind) bool {
-		switch d := domains[topology]; d {
+	c := in.State.(*counts)
+	domains := c.layout.Domains(int32(cell >> kinds))
+	return c.verdict(c.totalOf(affinity), func(p *place, k kind) (found, missing bool) {
+		switch d := domains[p.at]; d {
 		case domain.Missing:
-			return false
+			return false, true
 		case domain.Own:
-			return cell&(1<<k) != 0
+			return cell&(1<<k) != 0, false
 		default:
-			n := c.sums[topology][d.ID()][k]
-			if gone != nil {
-				n -= gone.shared[topology][k]
-			}
-			return n > 0
+			return p.sums[d] > 0, false
 		}
-	}
-	total := c.total[affinity]
-	if gone != nil {
-		total -= gone.total[affinity]
-	}
+	})
+}
+
+// verdict is that of a node. has tells what is found in its domains, and total is how
+// much there is for the pod's affinity in all.
+func (c *counts) verdict(total int64, has func(*place, kind) (found, missing bool)) framework.Verdict {
 	first := c.self && total == 0
-	for _, i := range c.by[affinity] {
-		if domains[i] == domain.Missing || !first && !has(i, affinity) {
+	for i := range c.by[affinity] {
+		if found, missing := has(&c.by[affinity][i], affinity); missing || !first && !found {
 			return affinityNotMet
 		}
 	}
-	for _, i := range c.by[antiAffinity] {
-		if has(i, antiAffinity) {
+	for i := range c.by[antiAffinity] {
+		if found, _ := has(&c.by[antiAffinity][i], antiAffinity); found {
 			return antiAffinityNotMet
 		}
 	}
-	for _, i := range c.by[existingAntiAffinity] {
-		if has(i, existingAntiAffinity) {
+	for i := range c.by[existingAntiAffinity] {
+		if found, _ := has(&c.by[existingAntiAffinity][i], existingAntiAffinity); found {
 			return existingAntiAffinityNotMet
 		}
 	}
 	return framework.Fits
 }
 
-// left is what pods that have left a row counted for: on its node itself, in its other
-// domains by topology, and in all.
-type left struct {
-	own, total sums
-	shared     []sums
-}
-
-// withoutPods is the verdict on the row's cell less what the pods count for.
+// withoutPods is the verdict on the row less what the pods count for.
 func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
-	return c.verdict(c.filterCell(row, c.leave(in.Table, row, gone)), &c.left), true
+	if c.layout.Locations()[row] == noNode {
+		return framework.Fits, true
+	}
+	total := c.totalOf(affinity) - c.leave(in.Table, row, gone)
+	return c.verdict(total, func(p *place, _ kind) (found, missing bool) {
+		d := p.Of()[row]
+		return d != domain.Missing && p.sums[d]-p.gone > 0, d == domain.Missing
+	}), true
 }
 
-// leave counts what leaves the row with the pods. It is valid until the next call.
-func (c *counts) leave(t *table.Table, row table.Row, pods []*object.Pod) *left {
-	l := &c.left
-	l.own, l.total, l.shared = sums{}, sums{}, append(l.shared[:0], make([]sums, len(c.sums))...)
-	at := c.nodes.LocationOf(row)
-	if at == noNode {
-		return l
-	}
-	domains := c.nodes.Domains(at)
-	for _, p := range pods {
-		for _, s := range c.sharesOfPod(t, p) {
-			switch domains[s.topology] {
-			case domain.Missing:
-				continue
-			case domain.Own:
-				l.own[s.kind] += s.n
-			default:
-				l.shared[s.topology][s.kind] += s.n
-			}
-			l.total[s.kind] += s.n
+// leave notes with each place what leaves the row with the pods, and returns what of the
+// pod's affinity does in all.
+func (c *counts) leave(t *table.Table, row table.Row, pods []*object.Pod) (total int64) {
+	for k := range c.by {
+		for i := range c.by[k] {
+			c.by[k][i].gone = 0
 		}
 	}
-	return l
+	for _, p := range pods {
+		c.eachShare(t, p, func(k kind, s share) {
+			of := &c.by[k][s.column]
+			if of.gone += s.n; k == affinity && of.Of()[row] != domain.Missing {
+				total += s.n
+			}
+		})
+		if c.existing != nil {
+			c.existing.sharesOf(t.Pod(p.UID).Terms(), func(s share) { c.by[existingAntiAffinity][s.column].gone += s.n })
+		}
+	}
+	return total
 }
 
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {

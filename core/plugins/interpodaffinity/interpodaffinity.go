@@ -3,7 +3,9 @@ package interpodaffinity
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -22,17 +24,34 @@ type plugin struct {
 	// ignore: preferences of placed pods do not count for pods that have none
 	// themselves.
 	ignore bool
-	// nodes are what the counts of all classes share.
-	nodes domain.Shared
+	// layouts, standings and rooms are what the counts of all classes share.
+	layouts    domain.Layouts
+	generation uint64 // of the layouts that the standings are in
+	standings  map[*table.About]*standing
+	columns    int // elements of the columns of standings, at least
+	rooms      rooms
+	keys       []domain.Key // room for newCounts
 }
 
 // New returns the plugin; nil args stand for the defaults.
 func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
-	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
+	pl, err := newPlugin(args)
+	if err != nil {
 		return framework.Plugin{}, err
 	}
+	return pl.declare(), nil
+}
+
+func newPlugin(args *configv1.InterPodAffinityArgs) (*plugin, error) {
+	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
+		return nil, err
+	}
 	args = WithDefaults(args)
-	pl := &plugin{hardWeight: int64(*args.HardPodAffinityWeight), ignore: args.IgnorePreferredTermsOfExistingPods}
+	return &plugin{hardWeight: int64(*args.HardPodAffinityWeight), ignore: args.IgnorePreferredTermsOfExistingPods}, nil
+}
+
+// declare is what the framework is told.
+func (pl *plugin) declare() framework.Plugin {
 	return framework.Plugin{
 		Name:             names.InterPodAffinity,
 		EventsToRegister: eventsToRegister(),
@@ -53,15 +72,17 @@ func New(args *configv1.InterPodAffinityArgs) (framework.Plugin, error) {
 			CellScore:      &framework.CellScore{Sync: sync, Cells: scoreCells, Score: score},
 			NormalizeScore: normalize,
 		},
-	}, nil
+		Release: release,
+	}
 }
 
 // sign is the pod's own terms, and which terms of others are about it: of its
 // labels no more than that is read. A term that no pod has yet may be tried
 // with a nominated pod, so that any that is known counts for Filter.
 func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
-	about := t.TermsAbout(p)
-	if p.Affinity == nil && len(about) == 0 {
+	pl.begin(t)
+	others := pl.standingOf(t, p)
+	if p.Affinity == nil && len(others.terms()) == 0 {
 		return key
 	}
 	if a := p.Affinity; a != nil {
@@ -74,19 +95,21 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 		}
 	}
 	key = append(key, 0)
-	keeping, live := existingAntiAffinityTerms(about)
-	if live {
+	if others == nil {
+		return append(key, 0)
+	}
+	if others.live {
 		key = append(key, '!')
 	}
-	for _, term := range keeping {
-		key = binary.AppendUvarint(key, term.ID)
-	}
-	key = append(key, 0)
-	for _, term := range pl.scoringTerms(p, about) {
-		key = binary.AppendUvarint(key, term.ID)
+	key = append(append(key, others.keeping...), 0)
+	if pl.pulled(p) {
+		key = append(key, others.scoring...)
 	}
 	return key
 }
+
+// pulled tells whether terms of others make nodes better or worse for the pod.
+func (pl *plugin) pulled(p *object.Pod) bool { return !pl.ignore || hasPreferredTerms(p) }
 
 // signRevision is of the terms that may be about the pod, and of the namespaces that
 // they and the pod's own terms select.
@@ -94,50 +117,23 @@ func signRevision(t *table.Table, _ *object.Pod) (revision uint64, known bool) {
 	return t.TermsRevision() + t.NamespaceRevision(), true
 }
 
-// existingAntiAffinityTerms picks the terms of others that keep the pod away, and tells
-// whether any of them does now.
-func existingAntiAffinityTerms(about []*table.Term) (terms []*table.Term, live bool) {
-	for _, term := range about {
-		if term.Kind == match.RequiredAntiAffinity {
-			terms, live = append(terms, term), live || term.Live()
-		}
-	}
-	return terms, live
-}
-
-// scoringTerms picks the terms of others that make nodes better or worse for the
-// pod.
-func (pl *plugin) scoringTerms(p *object.Pod, about []*table.Term) (terms []*table.Term) {
-	if pl.ignore && !hasPreferredTerms(p) {
-		return nil
-	}
-	for _, term := range about {
-		if term.Live() && pl.weight(term) != 0 {
-			terms = append(terms, term)
-		}
-	}
-	return terms
-}
-
-// weight is what a term of a placed pod scores where the pod is.
-func (pl *plugin) weight(term *table.Term) int64 {
-	switch term.Kind {
-	case match.PreferredPods:
-		return term.Weight
-	case match.RequiredAffinity:
-		return pl.hardWeight
-	}
-	return 0
-}
-
 func hasPreferredTerms(p *object.Pod) bool { return p.Affinity != nil && p.Affinity.Prefers }
 
 // termMatches tells whether a term of the pod at hand is about pods with these labels
-// in that namespace. v1.36.3 looks up which namespaces the selector matches,
-// and then asks it about one without labels, too.
-func termMatches(t *table.Table, term *match.PodTerm, namespace string, labels map[string]string) bool {
-	return term.Matches(namespace, t.NamespaceLabels(namespace), labels) ||
-		term.NamespaceSelector != nil && term.Matches(namespace, nil, labels)
+// in that namespace.
+func termMatches(t *table.Table, term *match.PodTerm, namespace string, of map[string]string) bool {
+	return looksAt(t, term, namespace) && term.Selector.Matches(labels.Set(of))
+}
+
+// looksAt tells whether a term of the pod at hand is about pods of the namespace. v1.36.3
+// looks up which namespaces the selector matches, and then asks it about one without
+// labels, too.
+func looksAt(t *table.Table, term *match.PodTerm, namespace string) bool {
+	if slices.Contains(term.Namespaces, namespace) {
+		return true
+	}
+	s := term.NamespaceSelector
+	return s != nil && (s.Matches(labels.Set(t.NamespaceLabels(namespace))) || s.Matches(labels.Set{}))
 }
 
 func allTermsMatch(t *table.Table, terms []match.PodTerm, namespace string, labels map[string]string) bool {
@@ -162,28 +158,30 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 		reason := fmt.Sprintf("parsing pod: %v", p.Affinity.Invalid)
 		return framework.PreFilterResult{Status: &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}}
 	}
-	keeping, live := existingAntiAffinityTerms(t.TermsAbout(p))
+	pl.begin(t)
+	others := pl.standingOf(t, p)
+	live := others != nil && others.live
 	own := p.Affinity != nil && len(p.Affinity.Affinity)+len(p.Affinity.AntiAffinity) > 0
 	if !own && !live {
 		return framework.PreFilterResult{Skip: true}
 	}
-	var c *counts
+	var required match.PodAffinity
 	if own {
-		c = pl.newCounts(t, filterKinds, keeping, p.Affinity.Affinity, p.Affinity.AntiAffinity)
+		required = *p.Affinity
+	}
+	away := others.countAway(t)
+	c := pl.newCounts(away, required.Affinity, required.AntiAffinity)
+	if own {
 		c.self = matchesItself(t, p)
 		c.addOwnTerms(p.Affinity.Affinity, affinity)
 		c.addOwnTerms(p.Affinity.AntiAffinity, antiAffinity)
-	} else {
-		c = pl.newCounts(t, filterKinds, keeping)
 	}
-	for _, term := range keeping {
-		c.addExistingTerm(term, existingAntiAffinity, 1)
-	}
+	c.addExisting(away, existingAntiAffinity)
 	return framework.PreFilterResult{State: c}
 }
 
 func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResult {
-	if pl.ignore && !hasPreferredTerms(p) {
+	if !pl.pulled(p) {
 		return framework.PreScoreResult{Skip: true}
 	}
 	if p.Affinity != nil && p.Affinity.Invalid != nil {
@@ -194,14 +192,13 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 	if p.Affinity != nil {
 		preferred = p.Affinity.Preferred
 	}
-	existing := pl.scoringTerms(p, t.TermsAbout(p))
-	if len(preferred)+len(existing) == 0 {
+	pl.begin(t)
+	pull := pl.standingOf(t, p).countPull(t)
+	if len(preferred) == 0 && pull == nil {
 		return framework.PreScoreResult{Skip: true}
 	}
-	c := pl.newCounts(t, scoreKinds, existing, preferred)
-	c.addOwnTerms(preferred, topologyScore)
-	for _, term := range existing {
-		c.addExistingTerm(term, topologyScore, pl.weight(term))
-	}
+	c := pl.newCounts(pull, preferred)
+	c.addOwnTerms(preferred, ownScore)
+	c.addExisting(pull, existingScore)
 	return framework.PreScoreResult{State: c}
 }

@@ -3,6 +3,7 @@ package interpodaffinity
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -24,6 +26,7 @@ type world struct {
 	*table.Table
 	t      *rapid.T
 	rand   *rand.Rand
+	pl     *plugin
 	plugin framework.Plugin
 	ask    naive // with the profile's arguments
 
@@ -37,6 +40,7 @@ type world struct {
 	keys      []string
 	skips     []bool
 	nominated []*object.Pod
+	summed    map[*existing][][]int64 // what standings came to
 }
 
 type class struct {
@@ -54,9 +58,10 @@ func newWorld(t *rapid.T) *world {
 	args := &configv1.InterPodAffinityArgs{HardPodAffinityWeight: &hard, IgnorePreferredTermsOfExistingPods: w.chance(30)}
 	w.ask = naive{t: w.Table, hard: int64(hard), ignore: args.IgnorePreferredTermsOfExistingPods}
 	var err error
-	if w.plugin, err = New(args); err != nil {
+	if w.pl, err = newPlugin(args); err != nil {
 		t.Fatal(err)
 	}
+	w.plugin = w.pl.declare()
 	for range w.rand.IntN(12) {
 		w.setNode(t)
 	}
@@ -236,6 +241,9 @@ func (w *world) checkpoint(*rapid.T) {
 			w.skips = append(w.skips, w.naive(p).skips())
 		}
 	}
+	if len(w.marks) == 0 {
+		w.summed = w.sumStandings()
+	}
 	if len(w.marks) < 3 {
 		w.marks = append(w.marks, w.Checkpoint())
 	}
@@ -246,6 +254,66 @@ func (w *world) undo(*rapid.T) {
 		w.Undo(w.marks[n-1])
 		w.marks = w.marks[:n-1]
 	}
+	if len(w.marks) > 0 {
+		return
+	}
+	for e, sums := range w.sumStandings() {
+		if before, known := w.summed[e]; known && !slices.EqualFunc(before, sums, slices.Equal) {
+			w.t.Fatalf("undone: terms come to %v, before to %v", sums, before)
+		}
+	}
+	w.summed = nil
+}
+
+// sumStandings is what the terms of placed pods come to.
+func (w *world) sumStandings() map[*existing][][]int64 {
+	summed := map[*existing][][]int64{}
+	for _, s := range w.pl.standings {
+		for _, e := range []*existing{s.awayCounts, s.pullCounts} {
+			e.sync(w.Table)
+			summed[e] = [][]int64{}
+			for _, c := range e.columns {
+				summed[e] = append(summed[e], slices.Clone(c.sums[domain.Unnamed:]), []int64{c.total()})
+			}
+		}
+	}
+	return summed
+}
+
+// compareStandings: what the terms of placed pods come to, brought up to date, is what
+// they come to when all is counted.
+func (w *world) compareStandings(t *rapid.T) {
+	for e, sums := range w.sumStandings() {
+		fresh := &existing{pl: w.pl, weight: e.weight}
+		for _, c := range e.columns { // in their order
+			fresh.columnOf(w.Table, c.Label)
+		}
+		var list []*table.Term
+		for i := range e.terms {
+			list = append(list, e.terms[i].Term)
+		}
+		fresh = fresh.with(w.Table, list)
+		for i, c := range fresh.columns {
+			if got, total := sums[2*i], sums[2*i+1][0]; !slices.Equal(got, c.sums[domain.Unnamed:]) || total != c.total() {
+				t.Fatalf("terms by %s come to %v, %d in all; counted anew to %v, %d", c.Label, got, total, c.sums[domain.Unnamed:], c.total())
+			}
+		}
+		fresh.release()
+	}
+}
+
+// release gives the states of a class back, as an engine does that drops it.
+func (w *world) release(*rapid.T) {
+	if len(w.marks) > 0 {
+		return
+	}
+	key := w.keep(w.pool[w.rand.IntN(len(w.pool))])
+	for _, state := range []any{w.kept[key].filter.State, w.kept[key].score.State} {
+		if state != nil {
+			w.plugin.Release(state)
+		}
+	}
+	delete(w.kept, key)
 }
 
 func (w *world) naive(p *object.Pod) *naive {
@@ -350,6 +418,8 @@ func TestKeptCountsAreRight(t *testing.T) {
 			"checkpoint":  w.checkpoint,
 			"undo":        w.undo,
 			"still":       w.still,
+			"release":     w.release,
+			"standings":   w.compareStandings,
 		})
 	})
 }

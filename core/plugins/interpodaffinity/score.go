@@ -14,14 +14,28 @@ const ownBits = 40
 // weights on the node itself.
 func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 	c := in.State.(*counts)
+	locations, owns := c.layout.Locations(), c.layout.Owns()
+	for i, r := range rows {
+		out[i] = int64(locations[r]) << ownBits
+	}
+	own, existing := c.own[ownScore], c.own[existingScore]
+	if own == nil && existing == nil {
+		return
+	}
+	if own == nil {
+		own, existing = existing, nil
+	}
 	const most = 1<<(ownBits-1) - 1
 	for i, r := range rows {
-		if c.nodes.LocationOf(r) == noNode {
-			out[i] = noNode
+		d := owns[r]
+		if d == domain.None {
 			continue
 		}
-		sum := max(-most, min(c.ownOf(r, topologyScore), most))
-		out[i] = int64(c.nodes.LocationOf(r))<<ownBits | sum&(1<<ownBits-1)
+		sum := own.sums[d]
+		if existing != nil {
+			sum += existing.sums[d]
+		}
+		out[i] |= max(-most, min(sum, most)) & (1<<ownBits - 1)
 	}
 }
 
@@ -31,14 +45,13 @@ func score(in *framework.Input, cell int64) int64 {
 		return 0
 	}
 	c := in.State.(*counts)
-	var sum int64
-	for i, d := range c.nodes.Domains(int32(cell >> ownBits)) {
-		switch d {
-		case domain.Missing:
-		case domain.Own:
-			sum += cell << (64 - ownBits) >> (64 - ownBits)
-		default:
-			sum += c.sums[i][d.ID()][topologyScore]
+	sum := cell << (64 - ownBits) >> (64 - ownBits) // on the node itself
+	domains := c.layout.Domains(int32(cell >> ownBits))
+	for _, k := range [...]kind{ownScore, existingScore} {
+		for i := range c.by[k] {
+			if d := domains[c.by[k][i].at]; d != domain.Own && d != domain.Missing {
+				sum += c.by[k][i].sums[d]
+			}
 		}
 	}
 	return sum

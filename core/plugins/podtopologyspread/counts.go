@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -32,7 +31,7 @@ type counts struct {
 	nodes       inclusion
 	namespace   string
 
-	locations domain.Locations[count] // the topologies are by constraint
+	locations Locations[count] // the topologies are by constraint
 	// minimums count the domains that eligible nodes are in, by constraint
 	// (hard constraints only).
 	minimums []minTracker
@@ -41,10 +40,10 @@ type counts struct {
 	admitted []policy
 
 	follower  table.Follower
-	tentative bool            // what was counted by rows holds for a try only
-	domains   []domain.Domain // room for addRow
-	fewer     []int           // room for withoutPods
-	alike     *domain.Nodes   // by the same keys; what counts share
+	tentative bool     // what was counted by rows holds for a try only
+	domains   []Domain // room for addRow
+	fewer     []int    // room for withoutPods
+	alike     *Nodes   // by the same keys; what counts share
 
 	weights weights
 }
@@ -66,8 +65,8 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 	c := &counts{
 		kind: k, constraints: constraints, namespace: p.Namespace,
 		nodes: inclusion{required: p.RequiredNodes, tolerations: p.Tolerations, comparisons: pl.comparisons},
-		locations: domain.Locations[count]{
-			Topologies:    make([]domain.Topology[count], len(constraints)),
+		locations: Locations[count]{
+			Topologies:    make([]Topology[count], len(constraints)),
 			UniquePerNode: uniquePerNodeConstraint(t, constraints),
 			Lenient:       k == lenient,
 		},
@@ -177,11 +176,11 @@ func (c *counts) CountRow(t *table.Table, r table.Row, sign int) {
 func (c *counts) add(r table.Row, s *selection, n int) {
 	domains := c.domainsOf(c.cells[r])
 	for _, i := range s.constraints {
-		if !c.nodes.eligible(i, c.admitted[r]) || domains[i] == domain.Missing {
+		if !c.nodes.eligible(i, c.admitted[r]) || domains[i] == Missing {
 			continue
 		}
 		pods := c.podsAt(i, c.cells[r])
-		if domains[i] == domain.Own {
+		if domains[i] == Own {
 			c.cells[r] = withOwn(c.cells[r], pods+n)
 		} else {
 			c.locations.Count(i, domains[i]).pods += n
@@ -194,7 +193,7 @@ func (c *counts) add(r table.Row, s *selection, n int) {
 // the rows in the cell.
 func (c *counts) podsAt(constraint int, cell int64) int {
 	d := c.domainsOf(cell)[constraint]
-	if d == domain.Own {
+	if d == Own {
 		return ownOf(cell)
 	}
 	return c.locations.Count(constraint, d).pods
@@ -258,7 +257,7 @@ func (c *counts) addFound(s *selection, found tally) {
 				c.locations.Count(i, d).pods += int(n)
 			}
 		}
-		if own >= 0 && domains[own] == domain.Own && c.nodes.eligible(own, met) {
+		if own >= 0 && domains[own] == Own && c.nodes.eligible(own, met) {
 			c.cells[r] = withOwn(cell, ownOf(cell)+int(n))
 		}
 	}
@@ -285,7 +284,7 @@ func (c *counts) findMinimums() {
 // ownDomain tells whether the row's node is a domain of its own that counts.
 func (c *counts) ownDomain(r table.Row) bool {
 	i := c.locations.UniquePerNode
-	return i >= 0 && c.nodes.eligible(i, c.admitted[r]) && c.domainsOf(c.cells[r])[i] == domain.Own
+	return i >= 0 && c.nodes.eligible(i, c.admitted[r]) && c.domainsOf(c.cells[r])[i] == Own
 }
 
 // cells writes each row's cell.

@@ -2,7 +2,6 @@ package podtopologyspread
 
 import (
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -32,7 +31,7 @@ func (c *counts) verdict(cell int64, fewer []int) framework.Verdict {
 		return framework.Fits
 	}
 	for i, d := range c.domainsOf(cell) {
-		if d == domain.Missing {
+		if d == Missing {
 			return unlabelled
 		}
 		constraint := &c.constraints[i]

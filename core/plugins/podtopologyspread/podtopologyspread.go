@@ -7,7 +7,6 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -27,7 +26,7 @@ type plugin struct {
 	// matchLabelKeys is the gate MatchLabelKeysInPodTopologySpread.
 	matchLabelKeys bool
 	// nodes are what the counts of all classes share.
-	nodes domain.Shared
+	nodes Shared
 }
 
 // system is what v1.36 spreads by where the configuration names no defaults.

@@ -5,7 +5,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -97,10 +96,10 @@ func (c *counts) addRow(t *table.Table, r table.Row, n *object.Node) {
 		return
 	}
 	for i, d := range c.domainsOf(c.cells[r]) {
-		if d == domain.Missing || !c.nodes.eligible(i, c.admitted[r]) {
+		if d == Missing || !c.nodes.eligible(i, c.admitted[r]) {
 			continue
 		}
-		if d != domain.Own {
+		if d != Own {
 			count := c.locations.Count(i, d)
 			if count.eligible++; count.eligible > 1 {
 				continue
@@ -206,7 +205,7 @@ func (c *counts) locate(t *table.Table, r table.Row, n *object.Node) bool {
 	for i := range c.constraints {
 		d := c.domainOf(t, r, n, i)
 		c.domains = append(c.domains, d)
-		if d == domain.Missing && c.kind != lenient {
+		if d == Missing && c.kind != lenient {
 			return false
 		}
 	}
@@ -215,15 +214,15 @@ func (c *counts) locate(t *table.Table, r table.Row, n *object.Node) bool {
 
 // domainOf returns the node's domain for the constraint, which it holds. To
 // score by hostname, each node is one.
-func (c *counts) domainOf(t *table.Table, r table.Row, n *object.Node, constraint int) domain.Domain {
+func (c *counts) domainOf(t *table.Table, r table.Row, n *object.Node, constraint int) Domain {
 	if c.kind == hard || !byHost(c.constraints[constraint]) {
 		return c.locations.DomainOf(t, n, constraint)
 	}
 	switch _, has := n.Labels[v1.LabelHostname]; {
 	case !has:
-		return domain.Missing
+		return Missing
 	case constraint == c.locations.UniquePerNode:
-		return domain.Own
+		return Own
 	}
 	return c.locations.Hold(constraint, strconv.Itoa(int(r)))
 }
@@ -236,11 +235,11 @@ func (c *counts) removeRow(r table.Row) {
 		return
 	}
 	for i, d := range c.domainsOf(cell) {
-		if d == domain.Missing || !c.nodes.eligible(i, c.admitted[r]) {
+		if d == Missing || !c.nodes.eligible(i, c.admitted[r]) {
 			continue
 		}
 		pods := c.podsAt(i, cell)
-		if d != domain.Own {
+		if d != Own {
 			count := c.locations.Count(i, d)
 			if count.eligible--; count.eligible > 0 {
 				continue
@@ -253,4 +252,4 @@ func (c *counts) removeRow(r table.Row) {
 }
 
 // domainsOf are the domains, by constraint, of a cell that has a location.
-func (c *counts) domainsOf(cell int64) []domain.Domain { return c.locations.Domains(locationOf(cell)) }
+func (c *counts) domainsOf(cell int64) []Domain { return c.locations.Domains(locationOf(cell)) }

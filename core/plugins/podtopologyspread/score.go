@@ -3,7 +3,6 @@ package podtopologyspread
 import (
 	"math"
 
-	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
@@ -36,7 +35,7 @@ func countDomains(in *framework.Input, feasible []framework.CellCount) {
 		}
 		nodes += f.Nodes
 		for i, d := range c.domainsOf(f.Cell) {
-			if d == domain.Own {
+			if d == Own {
 				sizes[i] += f.Nodes
 			}
 			if d < 0 {
@@ -68,7 +67,7 @@ func score(in *framework.Input, cell int64) int64 {
 	c := in.State.(*counts)
 	var sum float64
 	for i, d := range c.domainsOf(cell) {
-		if d == domain.Missing || d.Unlabelled() {
+		if d == Missing || d.Unlabelled() {
 			continue
 		}
 		pods, weight := float64(c.podsAt(i, cell)), c.weights.byConstraint[i]

@@ -1,7 +1,8 @@
-package domain
+package podtopologyspread
 
 import (
 	"encoding/binary"
+	"github.com/berth-scheduler/berth/core/domain"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -27,7 +28,7 @@ func (d Domain) Unlabelled() bool { return d >= 0 && d&1 != 0 }
 // has a C for what is counted in it.
 type Topology[C any] struct {
 	Key     string
-	Domains Ids[C]
+	Domains domain.Ids[C]
 }
 
 // Locations says where nodes are by some topology keys. Nodes with the same
@@ -41,7 +42,7 @@ type Locations[C any] struct {
 	// Lenient: a node that lacks a label is in the domain of the empty value.
 	Lenient bool
 
-	ids Ids[[]Domain]
+	ids domain.Ids[[]Domain]
 	buf []byte // room for Join
 }
 

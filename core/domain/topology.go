@@ -1,0 +1,108 @@
+package domain
+
+import (
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Domain says where a node is by one key: the domain with a number, or one of the values
+// below.
+type Domain int32
+
+const (
+	None    Domain = 0  // there is no node
+	Missing Domain = 1  // the node lacks the label
+	Unnamed Domain = 2  // the domain of the empty value
+	Own     Domain = -1 // in locations: the node is a domain of its own, counted with its row
+
+	firstDomain = Unnamed
+)
+
+// NoNode stands for the location of a row without a node.
+const NoNode = -1
+
+// Key is what makes a topology: a label of nodes, whose values are the domains. PerNode
+// makes each node that has the label a domain, whatever the value.
+type Key struct {
+	Label   string
+	PerNode bool
+}
+
+// Topology says in which domain of one key the node of each row is. A column of counts
+// by domain has Len elements; what is counted at None and Missing is in no domain.
+// It belongs to the table's owner.
+type Topology struct {
+	Key
+	// Moves changes whenever the domain of a row does.
+	Moves uint64
+
+	of       []Domain // by row
+	ids      Ids[struct{}]
+	revision uint64 // up to which the changes of nodes are followed
+}
+
+func newTopology(key Key) *Topology {
+	p := &Topology{Key: key}
+	p.ids.Hold("") // Unnamed, whether it has nodes or not
+	return p
+}
+
+// Of is the domain of each row. It is valid until Follow. Read only.
+func (p *Topology) Of() []Domain { return p.of }
+
+// Len is more than the number of any domain.
+func (p *Topology) Len() int {
+	if p.PerNode {
+		return int(firstDomain) + len(p.of)
+	}
+	return int(firstDomain) + p.ids.Len()
+}
+
+// Held is the number of domains that have nodes; Unnamed counts.
+func (p *Topology) Held() int { return p.ids.Held() }
+
+// Name is the value that the domain stands for.
+func (p *Topology) Name(d Domain) string { return p.ids.Name(int32(d - firstDomain)) }
+
+// Follow brings the domains up to the table.
+func (p *Topology) Follow(t *table.Table) {
+	if n := t.Rows() - len(p.of); n > 0 {
+		p.of = append(p.of, make([]Domain, n)...)
+	}
+	if t.NodeRevision() <= p.revision {
+		return
+	}
+	t.NodesChanged(p.revision, func(r table.Row) bool {
+		p.move(r, t.Node(r))
+		return true
+	})
+	p.revision = t.Revision()
+}
+
+// move puts the row where its node is now.
+func (p *Topology) move(r table.Row, n *object.Node) {
+	was, is := p.of[r], p.domainOf(r, n)
+	if was >= firstDomain && !p.PerNode {
+		p.ids.Release(int32(was - firstDomain))
+	}
+	if was != is {
+		p.of[r] = is
+		p.Moves++
+	}
+}
+
+// domainOf is the domain of a node on the row, for one more holder.
+func (p *Topology) domainOf(r table.Row, n *object.Node) Domain {
+	if n == nil {
+		return None
+	}
+	value, has := n.Labels[p.Label]
+	switch {
+	case !has:
+		return Missing
+	case p.PerNode:
+		return firstDomain + Domain(r)
+	}
+	id, _ := p.ids.Hold(value)
+	return firstDomain + Domain(id)
+}

@@ -1,0 +1,178 @@
+package interpodaffinity
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/domain"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// existing is what some terms of placed pods come to in each domain. All classes of pods
+// that these terms are about share it. It belongs to the table's owner.
+type existing struct {
+	pl      *plugin
+	weight  func(*table.Term) int64 // what each pod with the term adds
+	columns []*column
+	terms   []existingTerm // by ID
+
+	revision, placements uint64 // up to which all is counted
+	counted              bool
+	rows                 int // how many rows the terms were on when all was counted
+	users                int // classes that were made and not released
+}
+
+// existingTerm is a term, and what each pod that has it adds.
+type existingTerm struct {
+	*table.Term
+	share share
+}
+
+// share is what a pod adds to a column.
+type share struct {
+	column int
+	n      int64
+}
+
+// with is what the listed terms come to. Where classes use what there is, it stays as it
+// is.
+func (e *existing) with(t *table.Table, list []*table.Term) *existing {
+	if len(e.terms) == len(list) && e.has(list) {
+		return e
+	}
+	if e.sync(t); e.users > 0 {
+		e = e.copy()
+	}
+	e.leave(list)
+	e.join(t, list)
+	return e
+}
+
+// has tells whether the terms are the listed ones, which are as many.
+func (e *existing) has(list []*table.Term) bool {
+	for i := range list {
+		if e.terms[i].Term != list[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *existing) copy() *existing {
+	c := *e
+	c.users, c.terms, c.columns = 0, slices.Clone(e.terms), nil
+	for _, of := range e.columns {
+		col := *of
+		col.sums = append(e.pl.rooms.extend(nil, len(of.sums))[:0], of.sums...)
+		c.columns = append(c.columns, &col)
+		e.pl.columns += len(col.sums)
+	}
+	return &c
+}
+
+// leave takes off the terms that are not listed any more.
+func (e *existing) leave(list []*table.Term) {
+	e.terms = slices.DeleteFunc(e.terms, func(term existingTerm) bool {
+		if _, stays := slices.BinarySearchFunc(list, term.ID, compareID); stays {
+			return false
+		}
+		e.columns[term.share.column].addCounts(term.Rows(), -term.share.n)
+		return true
+	})
+}
+
+// join counts the terms that are listed now.
+func (e *existing) join(t *table.Table, list []*table.Term) {
+	for i, term := range list {
+		if i < len(e.terms) && e.terms[i].Term == term {
+			continue
+		}
+		added := existingTerm{term, share{e.columnOf(t, term.TopologyKey), e.weight(term)}}
+		e.terms = slices.Insert(e.terms, i, added)
+		e.count(&added)
+	}
+}
+
+func compareID(m *table.Term, id uint64) int { return cmp.Compare(m.ID, id) }
+
+// sync brings the counts up to date.
+func (e *existing) sync(t *table.Table) {
+	if e.counted && e.revision == t.Revision() {
+		return
+	}
+	moved := !e.counted
+	for _, c := range e.columns {
+		moved = c.follow(t, &e.pl.rooms) || moved
+	}
+	if moved || !e.replay(t) {
+		e.countAll()
+	}
+	e.revision, e.placements, e.counted = t.Revision(), t.PlacementCount(), true
+}
+
+// rowsPerPlacement is about how many rows are counted while one placement is.
+const rowsPerPlacement = 32
+
+// replay counts the pods that came or left since. It returns false, and does nothing,
+// where to count all is less work, or the journal does not reach back.
+func (e *existing) replay(t *table.Table) bool {
+	pending := t.PlacementCount() - e.placements
+	if int(pending) > 64+e.rows/rowsPerPlacement {
+		return false
+	}
+	return t.PlacementsAfter(e.placements, func(p table.Placement) {
+		n := int64(1)
+		if !p.Came {
+			n = -1
+		}
+		e.sharesOf(p.Terms, func(s share) { e.columns[s.column].add(p.Row, n*s.n) })
+	})
+}
+
+// sharesOf calls visit with what a pod adds that has the terms.
+func (e *existing) sharesOf(terms []*table.Term, visit func(share)) {
+	for _, term := range terms {
+		at, counts := slices.BinarySearchFunc(e.terms, term.ID, func(m existingTerm, id uint64) int { return cmp.Compare(m.ID, id) })
+		if counts {
+			visit(e.terms[at].share)
+		}
+	}
+}
+
+// countAll counts all anew.
+func (e *existing) countAll() {
+	for _, c := range e.columns {
+		c.clear()
+	}
+	e.rows = 0
+	for i := range e.terms {
+		e.count(&e.terms[i])
+	}
+}
+
+func (e *existing) count(term *existingTerm) {
+	e.columns[term.share.column].addCounts(term.Rows(), term.share.n)
+	e.rows += len(term.Rows())
+}
+
+// columnOf finds or makes the column of the topology.
+func (e *existing) columnOf(t *table.Table, key string) int {
+	i := slices.IndexFunc(e.columns, func(c *column) bool { return c.Label == key })
+	if i < 0 {
+		i = len(e.columns)
+		c := &column{Topology: e.pl.layouts.Topology(domain.Key{Label: key})}
+		c.follow(t, &e.pl.rooms)
+		c.moves = c.Moves
+		e.columns = append(e.columns, c)
+		e.pl.columns += c.Len()
+	}
+	return i
+}
+
+// release gives the room of the columns back, which no class uses any more.
+func (e *existing) release() {
+	for _, c := range e.columns {
+		e.pl.rooms.give(c.sums)
+	}
+	e.columns = nil
+}

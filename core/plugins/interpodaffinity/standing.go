@@ -1,0 +1,128 @@
+package interpodaffinity
+
+import (
+	"encoding/binary"
+
+	"github.com/berth-scheduler/berth/core/domain"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// standing is what the terms of others say about some pods: those of one namespace that
+// have the same labels, as far as selectors look at them.
+type standing struct {
+	about    *table.About
+	revision uint64 // of the terms and the namespaces
+	// keeping are the IDs of the terms that keep the pods away, as a part of
+	// signatures, scoring those of terms that make nodes better or worse for them.
+	keeping, scoring []byte
+	live             bool // one of keeping does so now
+
+	away, pull             []*table.Term // the terms of keeping and of scoring, by ID
+	awayCounts, pullCounts *existing     // as of when a class last asked
+}
+
+// Bounds of what is kept of standings.
+const (
+	standingsKept = 1 << 12
+	columnsKept   = 1 << 21 // elements of columns
+)
+
+// standingOf is that of the pod, since begin; nil: there are no terms.
+func (pl *plugin) standingOf(t *table.Table, p *object.Pod) *standing {
+	about := t.TermsAbout(p)
+	if about == nil {
+		return nil
+	}
+	s := pl.standings[about]
+	if s == nil {
+		s = &standing{about: about, awayCounts: &existing{pl: pl, weight: keepsAway}, pullCounts: &existing{pl: pl, weight: pl.weight}}
+		pl.standings[about] = s
+	}
+	if now := t.TermsRevision() + t.NamespaceRevision() + 1; s.revision != now {
+		s.revision = now
+		pl.look(s)
+	}
+	return s
+}
+
+// terms are the terms that are about the pods; of nil, none.
+func (s *standing) terms() []*table.Term {
+	if s == nil {
+		return nil
+	}
+	return s.about.Terms()
+}
+
+// countAway is what the terms of keeping come to, countPull what those of scoring do; nil:
+// there are none.
+func (s *standing) countAway(t *table.Table) *existing {
+	if s == nil || len(s.away) == 0 {
+		return nil
+	}
+	s.awayCounts = s.awayCounts.with(t, s.away)
+	return s.awayCounts
+}
+
+func (s *standing) countPull(t *table.Table) *existing {
+	if s == nil || len(s.pull) == 0 {
+		return nil
+	}
+	s.pullCounts = s.pullCounts.with(t, s.pull)
+	return s.pullCounts
+}
+
+// begin is called before standings and layouts are asked for. It drops the standings once
+// they are many or large, or name topologies of the past. Classes that use one go on with it.
+func (pl *plugin) begin(t *table.Table) {
+	generation := pl.layouts.Prepare(t)
+	if pl.standings != nil && generation == pl.generation && len(pl.standings) < standingsKept && pl.columns < columnsKept {
+		return
+	}
+	for _, s := range pl.standings { // any order: the room of one is as good as another's
+		for _, e := range []*existing{s.awayCounts, s.pullCounts} {
+			if e.users == 0 {
+				e.release()
+			}
+		}
+	}
+	pl.standings, pl.columns, pl.generation = map[*table.About]*standing{}, 0, generation
+}
+
+// look finds the terms that count now.
+func (pl *plugin) look(s *standing) {
+	s.keeping, s.scoring, s.live, s.away, s.pull = s.keeping[:0], s.scoring[:0], false, s.away[:0], s.pull[:0]
+	for _, term := range s.about.Terms() {
+		if term.Kind == match.RequiredAntiAffinity {
+			s.keeping, s.away = binary.AppendUvarint(s.keeping, term.ID), append(s.away, term)
+			s.live = s.live || term.Live()
+		} else if term.Live() && pl.weight(term) != 0 {
+			s.scoring, s.pull = binary.AppendUvarint(s.scoring, term.ID), append(s.pull, term)
+		}
+	}
+}
+
+// addKey adds the topology to the keys, which are few, while the terms may be many.
+func addKey(keys []domain.Key, label string) []domain.Key {
+	for i := range keys {
+		if keys[i].Label == label {
+			return keys
+		}
+	}
+	return append(keys, domain.Key{Label: label})
+}
+
+// keepsAway is what a pod with a term adds to what keeps others away.
+func keepsAway(*table.Term) int64 { return 1 }
+
+// weight is what a term of a placed pod scores where the pod is.
+func (pl *plugin) weight(term *table.Term) int64 {
+	switch term.Kind {
+	case match.PreferredPods:
+		return term.Weight
+	case match.RequiredAffinity:
+		return pl.hardWeight
+	}
+	return 0
+}
