@@ -17,6 +17,7 @@ type Engine struct {
 	workers int
 	budget  int  // rows that all views together may hold
 	plain   bool // nothing is kept
+	checks  bool // what is found by a short cut is compared with the long way
 
 	keys       map[*profile.Profile]*keys
 	classes    map[string]*class // by signature, those that came by of late
@@ -80,6 +81,10 @@ func NewPlain(t *table.Table, seed uint64) *Engine {
 	e.plain = true
 	return e
 }
+
+// CheckShortCuts has the engine compare what it finds by a short cut with the long way
+// from now on, and panic where they differ.
+func (e *Engine) CheckShortCuts() { e.checks = true }
 
 // Reconfigure forgets all that was kept of profiles, none of which is used again.
 // Requests under them may not be decided on any more.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -163,10 +164,23 @@ func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(
 	return blocked
 }
 
-// tryNominatedOn runs the filters on the row with the nominated pods placed that
-// count against the pod.
+// tryNominatedOn is the first filter that rejects the row with the nominated pods placed
+// that count against the pod, and how. They are placed only where that is not known
+// without.
 func (o *Outcome) tryNominatedOn(r table.Row) (c ranking.Cause) {
+	came := o.countedOn(r, o.nominated)
+	if len(came) == 0 {
+		return c
+	}
+	found, known := o.causeExchanged(r, nil, came)
+	if known && !o.engine.checks {
+		return found
+	}
 	o.withNominated(r, o.nominated, func() { c = firstCause(o.view.filters, r) })
+	if known && c != found {
+		panic(fmt.Sprintf("engine: node %q with %d nominated pods: filter %d, verdict %d; by a try %d, %d",
+			o.engine.table.Name(r), len(came), found.Filter, found.Verdict, c.Filter, c.Verdict))
+	}
 	return c
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
-	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -49,44 +48,30 @@ func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 func (o *Outcome) AsksHosted() bool { return len(o.view.hostedFilters) > 0 }
 
 // RefitWithout is what Refit says of the row once the pods, which are on it, are gone;
-// false where only a try tells. Nothing is tried: the filters tell, and rows without
-// the pods that are rejected by none now, of those that look at the row alone, are not
-// rejected then.
+// false where only a try tells. Nothing is tried.
 func (o *Outcome) RefitWithout(r table.Row, gone []*object.Pod, nominated Nominator) (*decision.Blocker, bool) {
-	if o.engine.plain || o.pre.rejected != nil || !o.isCandidate(r) || nominated != nil && o.anyNominatedCounts(r, nominated) {
+	if o.pre.rejected != nil || !o.isCandidate(r) {
 		return nil, false
 	}
-	now := o.view.index.Cause(r)
-	if now.Filter == ranking.NoNode { // no filter was asked
-		return nil, false
+	if nominated != nil {
+		if came := o.countedOn(r, nominated); len(came) > 0 {
+			if c, known := o.causeExchanged(r, gone, came); !known || c.Rejects() {
+				return o.blockerKnown(c, r, known)
+			}
+		}
 	}
-	for k := range o.view.filters {
-		f := &o.view.filters[k]
-		row := f.cells == nil && !f.hosted
-		passes := row && (!now.Rejects() || f.position < now.Filter)
-		var v framework.Verdict
-		switch {
-		case f.skip || passes && (f.WithoutPods != nil || f.Locality == framework.NodeOnly):
-			continue
-		case f.WithoutPods != nil:
-			if f.cells != nil {
-				f.cells.sync(&f.in)
-			}
-			var known bool
-			if v, known = f.WithoutPods(&f.in, r, gone); !known {
-				return nil, false
-			}
-		case f.Locality == framework.NodeOnly:
-			v = f.verdictAt(r)
-		default:
-			return nil, false
-		}
-		if c := (ranking.Cause{Filter: f.position, Verdict: uint64(v)}); v != framework.Fits {
-			if o.view.isFailure(c) {
-				return nil, false
-			}
-			return o.blockerOf(c, r), true
-		}
+	c, known := o.causeExchanged(r, gone, nil)
+	return o.blockerKnown(c, r, known)
+}
+
+// blockerKnown is the blocker for the cause, nil where it rejects nothing; false where the
+// cause is not known, or is a failure.
+func (o *Outcome) blockerKnown(c ranking.Cause, r table.Row, known bool) (*decision.Blocker, bool) {
+	switch {
+	case !known || c.Rejects() && o.view.isFailure(c):
+		return nil, false
+	case c.Rejects():
+		return o.blockerOf(c, r), true
 	}
 	return nil, true
 }

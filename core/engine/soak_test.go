@@ -70,6 +70,7 @@ func newSoak(t *testing.T, r *rand.Rand, mix string) *soak {
 	world := r.Uint64()
 	w := &soak{stock: newStock(t, rand.New(rand.NewPCG(world, 0)), mix), Table: table.New(), world: world, requests: map[asked]*engine.Request{}, nominated: &nominations{byNode: map[string][]*object.Pod{}}}
 	w.kept, w.tight, w.plain = engine.New(w.Table, world, 1), engine.New(w.Table, world, 2), engine.NewPlain(w.Table, world)
+	w.kept.CheckShortCuts()
 	w.tight.SetBudget(3 * (engine.FixedRows + len(w.names)))
 	w.checkOneIn = pickOne(w.Rand, 5, 20, 100)
 	w.drawn = make([]*v1.Pod, pickOne(w.Rand, 2, 6, 20))

@@ -185,12 +185,13 @@ type FilterPlugin struct {
 	// AdditiveFilter, when not nil, is the part of Filter that compares sums
 	// over pods. Preemption uses it to rule out rows without a try.
 	AdditiveFilter *AdditiveFilter
-	// WithoutPods, when set, is the verdict on the row once the pods, which are on
-	// it, are removed under a checkpoint; known is false where only a try can tell.
-	// The owner of the machine calls it, after Sync, under no checkpoint. Unless
-	// Locality is Domains, the plugin lets the pod through with fewer pods where
-	// it does with more. Of a plugin whose Locality is NodeOnly it is not asked.
-	WithoutPods func(in *Input, row table.Row, gone []*object.Pod) (v Verdict, known bool)
+	// Exchanged, when set, is the verdict on the row once pods that are on it are
+	// removed under a checkpoint, and then others placed on it that are placed nowhere;
+	// known is false where only a try can tell. The owner of the machine calls it,
+	// after Sync, under no checkpoint. Unless Locality is Domains, the plugin lets the
+	// pod through with fewer pods where it does with more. Of a plugin whose Locality
+	// is NodeOnly it is not asked.
+	Exchanged func(in *Input, row table.Row, gone, came []*object.Pod) (v Verdict, known bool)
 }
 
 // AdditiveFilter is the part of a filter that compares sums over the pods on a

@@ -112,6 +112,9 @@ func New(o Options) *Machine {
 	if o.ViewsOff {
 		m.engine = engine.NewPlain(m.table, o.Seed)
 	}
+	if o.Check {
+		m.engine.CheckShortCuts()
+	}
 	m.queue = queue.New(queue.Options{
 		InitialBackoff:   o.InitialBackoff,
 		MaxBackoff:       o.MaxBackoff,

@@ -155,7 +155,7 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 	if pl.Locality == framework.NodeOnly {
 		return true
 	}
-	if pl.WithoutPods == nil {
+	if pl.Exchanged == nil {
 		return false
 	}
 	var lower []*object.Pod
@@ -164,7 +164,7 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 			lower = append(lower, placed.Pod)
 		}
 	}
-	v, known := pl.WithoutPods(in, row, lower)
+	v, known := pl.Exchanged(in, row, lower, nil)
 	return known && isRejection(pl, v)
 }
 

@@ -55,7 +55,7 @@ type counts struct {
 type place struct {
 	*column
 	at   int   // the topology
-	gone int64 // what pods that leave a row take along, for withoutPods
+	gone int64 // what pods that leave a row take along, for exchanged
 }
 
 // termSet is terms of the class that must all be about a pod, for it to add

@@ -1,9 +1,12 @@
 package interpodaffinity
 
 import (
+	"slices"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -83,37 +86,51 @@ func (c *counts) verdict(total int64, has func(*place, kind) (found, missing boo
 	return framework.Fits
 }
 
-// withoutPods is the verdict on the row less what the pods count for.
-func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v framework.Verdict, known bool) {
+// exchanged is the verdict on the row less what the pods that are gone count for, and with
+// what those that came do. It is not known where one of these has a term about the pod.
+func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
 	if c.layout.Locations()[row] == noNode {
 		return framework.Fits, true
 	}
-	total := c.totalOf(affinity) - c.leave(in.Table, row, gone)
+	for _, p := range came {
+		if p.Affinity != nil && slices.ContainsFunc(p.Affinity.Terms, func(term match.PodTerm) bool {
+			return termMatches(in.Table, &term, in.Pod.Namespace, in.Pod.Labels)
+		}) {
+			return 0, false
+		}
+	}
+	total := c.totalOf(affinity) - c.leave(in.Table, row, gone, came)
 	return c.verdict(total, func(p *place, _ kind) (found, missing bool) {
 		d := p.Of()[row]
 		return d != domain.Missing && p.sums[d]-p.gone > 0, d == domain.Missing
 	}), true
 }
 
-// leave notes with each place what leaves the row with the pods, and returns what of the
-// pod's affinity does in all.
-func (c *counts) leave(t *table.Table, row table.Row, pods []*object.Pod) (total int64) {
+// leave notes with each place what leaves the row with the pods that are gone, less what
+// comes with the others, and returns what of the pod's affinity does in all.
+func (c *counts) leave(t *table.Table, row table.Row, gone, came []*object.Pod) (total int64) {
 	for k := range c.by {
 		for i := range c.by[k] {
 			c.by[k][i].gone = 0
 		}
 	}
-	for _, p := range pods {
+	count := func(p *object.Pod, n int64) {
 		c.eachShare(t, p, func(k kind, s share) {
 			of := &c.by[k][s.column]
-			if of.gone += s.n; k == affinity && of.Of()[row] != domain.Missing {
-				total += s.n
+			if of.gone += n * s.n; k == affinity && of.Of()[row] != domain.Missing {
+				total += n * s.n
 			}
 		})
+	}
+	for _, p := range gone {
+		count(p, 1)
 		if c.existing != nil {
 			c.existing.sharesOf(t.Pod(p.UID).Terms(), func(s share) { c.by[existingAntiAffinity][s.column].gone += s.n })
 		}
+	}
+	for _, p := range came {
+		count(p, -1)
 	}
 	return total
 }

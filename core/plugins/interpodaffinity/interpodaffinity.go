@@ -63,9 +63,9 @@ func (pl *plugin) declare() framework.Plugin {
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter:  &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
-			WithoutPods: withoutPods,
-			Explain:     explain,
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
+			Exchanged:  exchanged,
+			Explain:    explain,
 		},
 		PreScore: pl.preScore,
 		ScorePlugin: framework.ScorePlugin{

@@ -457,7 +457,7 @@ func (w *world) still(t *rapid.T) {
 }
 
 // What is said of rows without some of their pods is what a try says.
-func TestWithoutPods(t *testing.T) {
+func TestExchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range 6 {
@@ -475,6 +475,9 @@ func TestWithoutPods(t *testing.T) {
 // without compares for all pods of the pool and all rows.
 func (w *world) without(t *rapid.T) {
 	for _, p := range w.pool {
+		w.Track(p)
+	}
+	for i, p := range w.pool {
 		k := w.kept[w.keep(p)]
 		if k.filter.Skip {
 			continue
@@ -483,7 +486,10 @@ func (w *world) without(t *rapid.T) {
 		for _, r := range w.All() {
 			if w.Node(r) != nil && len(w.Pods(r)) > 0 {
 				goes := 50 + 50*w.rand.IntN(2)
-				plugintest.CheckWithoutPods(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) })
+				plugintest.CheckExchanged(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) })
+				if came := w.pool[(i+1)%len(w.pool)]; w.Pod(came.UID) == nil {
+					plugintest.CheckExchanged(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) }, came)
+				}
 			}
 		}
 	}

@@ -35,8 +35,8 @@ func New() framework.Plugin {
 			return framework.PreFilterResult{Skip: len(p.HostPorts) == 0}
 		},
 		FilterPlugin: framework.FilterPlugin{
-			Filter:      filter,
-			WithoutPods: withoutPods,
+			Filter:    filter,
+			Exchanged: exchanged,
 			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 				return decision.Blocker{Code: decision.Unschedulable, Reasons: []string{reason}}
 			},
@@ -78,8 +78,13 @@ func conflictingSet(t *table.Table, wanted []object.HostPort) (set table.PortSet
 	return set
 }
 
-// withoutPods looks at the ports of the pods that stay.
-func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (framework.Verdict, bool) {
+// exchanged looks at the ports of the pods that stay.
+func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (framework.Verdict, bool) {
+	for _, p := range came {
+		if conflict(in.Pod.HostPorts, p.HostPorts) {
+			return taken, true
+		}
+	}
 	for _, pl := range in.Table.Pods(row) {
 		if len(pl.Pod.HostPorts) > 0 && conflict(in.Pod.HostPorts, pl.Pod.HostPorts) && !slices.Contains(gone, pl.Pod) {
 			return taken, true

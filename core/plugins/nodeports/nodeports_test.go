@@ -60,7 +60,9 @@ func TestAsKubeScheduler(t *testing.T) {
 		}
 		in := &framework.Input{Table: tb, Pod: pod}
 		for _, r := range tb.All() {
-			plugintest.CheckWithoutPods(t, &pl, in, r, func(*object.Pod) bool { return rapid.Bool().Draw(t, "goes") })
+			came := drawPod(t, "came")
+			plugintest.CheckExchanged(t, &pl, in, r, func(*object.Pod) bool { return rapid.Bool().Draw(t, "goes") })
+			plugintest.CheckExchanged(t, &pl, in, r, func(*object.Pod) bool { return rapid.Bool().Draw(t, "goes") }, came)
 		}
 	})
 }

@@ -39,12 +39,12 @@ func frees(in *framework.Input, p *object.Pod, out []int64) []int64 {
 	return out
 }
 
-// withoutPods is the verdict on what the row's pods take up less what the pods that are
-// gone do. It is not known where a sum is saturated, or where Explain would look at
-// the row.
-func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v framework.Verdict, known bool) {
+// exchanged is the verdict on what the row's pods take up less what the pods that are
+// gone do, and with those that came. It is not known where a sum is saturated, or
+// where Explain would look at the row.
+func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
 	t := in.Table
-	if t.PodCount()[row]-int64(len(gone)) >= t.AllowedPods()[row] {
+	if t.PodCount()[row]-int64(len(gone))+int64(len(came)) >= t.AllowedPods()[row] {
 		v = tooManyPods
 	}
 	checks := in.State.([]check)
@@ -55,6 +55,9 @@ func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v fram
 			return 0, false
 		}
 		allocatable, used := t.Allocatable(column)[row], t.Used(column)[row]
+		if len(came) > 0 {
+			used = resource.Add(used, usageOf(came, c.name))
+		}
 		switch {
 		case used == math.MaxInt64 || used == math.MinInt64:
 			return 0, false
@@ -71,7 +74,7 @@ func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v fram
 // usageOf is how much of the resource the pods take up.
 func usageOf(pods []*object.Pod, name v1.ResourceName) (sum int64) {
 	for _, p := range pods {
-		sum += p.Demand.Usage.Of(name)
+		sum = resource.Add(sum, p.Demand.Usage.Of(name))
 	}
 	return sum
 }

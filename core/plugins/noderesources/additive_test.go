@@ -48,7 +48,9 @@ func TestAdditiveFilterIsWhatTheFilterCompares(t *testing.T) {
 				t.Fatalf("lacks %v, verdict %b", lack, verdict[0])
 			}
 			goes := rapid.SliceOfN(rapid.Bool(), len(there), len(there)).Draw(t, "goes")
-			plugintest.CheckWithoutPods(t, &pl, in, row, func(q *object.Pod) bool { return goes[slices.Index(there, q)] })
+			came := &object.Pod{UID: "came", Demand: resource.Demand{Usage: vector(0)}}
+			plugintest.CheckExchanged(t, &pl, in, row, func(q *object.Pod) bool { return goes[slices.Index(there, q)] })
+			plugintest.CheckExchanged(t, &pl, in, row, func(q *object.Pod) bool { return goes[slices.Index(there, q)] }, came)
 			if i == len(there) {
 				return
 			}

@@ -42,7 +42,7 @@ type counts struct {
 	follower  table.Follower
 	tentative bool     // what was counted by rows holds for a try only
 	domains   []Domain // room for addRow
-	fewer     []int    // room for withoutPods
+	fewer     []int    // room for exchanged
 	alike     *Nodes   // by the same keys; what counts share
 
 	weights weights

@@ -49,9 +49,10 @@ func (c *counts) verdict(cell int64, fewer []int) framework.Verdict {
 	return framework.Fits
 }
 
-// withoutPods is the verdict on the row's cell once the pods have left its domains, as
-// a try counts them.
-func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v framework.Verdict, known bool) {
+// exchanged is the verdict on the row's cell once the pods that are gone have left its
+// domains, as a try counts them. It is not known where a pod that came counts: the
+// domain may have had the fewest pods of all.
+func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
 	cell := c.cells[row]
 	if cell < 0 {
@@ -60,6 +61,11 @@ func withoutPods(in *framework.Input, row table.Row, gone []*object.Pod) (v fram
 	c.fewer = append(c.fewer[:0], make([]int, len(c.constraints))...)
 	for k := range c.selections {
 		s, n := &c.selections[k], 0
+		for _, p := range came {
+			if p.Namespace == c.namespace && c.matches(s, p, true) {
+				return 0, false
+			}
+		}
 		for _, p := range gone {
 			if p.Namespace == c.namespace && c.matches(s, p, true) {
 				n++

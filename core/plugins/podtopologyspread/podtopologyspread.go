@@ -58,9 +58,9 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter:  &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict},
-			WithoutPods: withoutPods,
-			Explain:     explain,
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict},
+			Exchanged:  exchanged,
+			Explain:    explain,
 		},
 		PreScore: pl.preScore,
 		ScorePlugin: framework.ScorePlugin{

@@ -384,7 +384,7 @@ func TestCountsFollowTheTable(t *testing.T) {
 }
 
 // What is said of rows without some of their pods is what a try says.
-func TestWithoutPods(t *testing.T) {
+func TestExchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range 6 {
@@ -411,7 +411,10 @@ func (w *world) without(t *rapid.T) {
 		for _, r := range w.All() {
 			if w.Node(r) != nil && len(w.Pods(r)) > 0 {
 				goes := 50 + 50*w.rand.IntN(2)
-				plugintest.CheckWithoutPods(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) })
+				plugintest.CheckExchanged(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) })
+				if came := w.pool[(i+1)%len(w.pool)].pod; w.Pod(came.UID) == nil {
+					plugintest.CheckExchanged(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) }, came)
+				}
 			}
 		}
 	}

@@ -63,7 +63,7 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 			Sign:         sign,
 		},
 		PreFilter:     preFilter,
-		FilterPlugin:  framework.FilterPlugin{Filter: filter, WithoutPods: withoutPods, Explain: explain, Costly: true},
+		FilterPlugin:  framework.FilterPlugin{Filter: filter, Exchanged: exchanged, Explain: explain, Costly: true},
 		PreScore:      s.preScore,
 		ScorePlugin:   framework.ScorePlugin{Score: s.score},
 		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve},
@@ -95,8 +95,8 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// withoutPods is the filter's verdict: pods do not matter.
-func withoutPods(in *framework.Input, row table.Row, _ []*object.Pod) (framework.Verdict, bool) {
+// exchanged is the filter's verdict: pods do not matter.
+func exchanged(in *framework.Input, row table.Row, _, _ []*object.Pod) (framework.Verdict, bool) {
 	var out [1]framework.Verdict
 	filter(in, in.Table.All()[row:row+1], out[:])
 	return out[0], true

@@ -61,9 +61,9 @@ func New() framework.Plugin {
 		},
 		PreFilter: preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			Filter:      filter,
-			WithoutPods: withoutPods,
-			Costly:      true,
+			Filter:    filter,
+			Exchanged: exchanged,
+			Costly:    true,
 			Explain: func(*framework.Input, table.Row, framework.Verdict) decision.Blocker {
 				return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 			},
@@ -159,8 +159,8 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	}
 }
 
-// withoutPods is the filter's verdict: pods do not matter.
-func withoutPods(in *framework.Input, row table.Row, _ []*object.Pod) (framework.Verdict, bool) {
+// exchanged is the filter's verdict: pods do not matter.
+func exchanged(in *framework.Input, row table.Row, _, _ []*object.Pod) (framework.Verdict, bool) {
 	var out [1]framework.Verdict
 	filter(in, in.Table.All()[row:row+1], out[:])
 	return out[0], true

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/ranking"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// causeExchanged is the first filter that would reject the row, and how, with the pods
+// on it gone that are named, and others come; false where only a try tells. Nothing is
+// tried: a filter that looks at nodes alone says what it says now, one that looks at the
+// row and lets the pod through does so with fewer pods, and others are asked.
+func (o *Outcome) causeExchanged(r table.Row, gone, came []*object.Pod) (c ranking.Cause, known bool) {
+	if o.engine.plain {
+		return c, false
+	}
+	now := o.view.index.Cause(r)
+	if now.Filter == ranking.NoNode { // no filter was asked
+		return c, false
+	}
+	for _, p := range came {
+		if o.engine.table.Pod(p.UID) != nil { // it would move
+			return c, false
+		}
+	}
+	for k := range o.view.filters {
+		f := &o.view.filters[k]
+		if f.skip {
+			continue
+		}
+		v, known := o.verdictExchanged(f, now, r, gone, came)
+		if !known || v != framework.Fits {
+			return ranking.Cause{Filter: f.position, Verdict: uint64(v)}, known
+		}
+	}
+	return ranking.Cause{Filter: ranking.Feasible}, true
+}
+
+// verdictExchanged is the filter's verdict then; now is the first that rejects the row
+// now, of those that answer by rows.
+func (o *Outcome) verdictExchanged(f *filter, now ranking.Cause, r table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
+	byRow := f.cells == nil && !f.hosted
+	passes := byRow && (!now.Rejects() || f.position < now.Filter)
+	switch {
+	case byRow && f.Locality == framework.NodeOnly && passes:
+		return framework.Fits, true
+	case byRow && f.Locality == framework.NodeOnly && f.position == now.Filter:
+		return framework.Verdict(now.Verdict), true
+	case byRow && f.Locality == framework.NodeOnly:
+		return f.verdictAt(r), true
+	case f.Exchanged == nil:
+		return 0, false
+	case passes && len(came) == 0:
+		return framework.Fits, true
+	}
+	if f.cells != nil {
+		f.cells.sync(&f.in)
+	}
+	return f.Exchanged(&f.in, r, gone, came)
+}
+
+// countedOn lists the pods nominated to the row that count against the pod.
+func (o *Outcome) countedOn(r table.Row, nominated Nominator) []*object.Pod {
+	all := nominated.NominatedTo(o.engine.table.Name(r))
+	n := 0
+	for _, p := range all {
+		if o.counts(p) {
+			n++
+		}
+	}
+	if n == len(all) {
+		return all
+	}
+	counted := make([]*object.Pod, 0, n)
+	for _, p := range all {
+		if o.counts(p) {
+			counted = append(counted, p)
+		}
+	}
+	return counted
+}

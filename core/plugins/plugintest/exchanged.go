@@ -1,0 +1,41 @@
+package plugintest
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// CheckExchanged compares what the plugin's Exchanged says of the row without the
+// pods that goes picks, and with those that came, with what its filter says once they
+// are removed and placed. in holds what PreFilter prepared. It tells whether Exchanged
+// knew.
+func CheckExchanged(t Fatal, p *framework.Plugin, in *framework.Input, row table.Row, goes func(*object.Pod) bool, came ...*object.Pod) bool {
+	t.Helper()
+	var gone []*object.Pod
+	for _, pl := range in.Table.Pods(row) {
+		if goes(pl.Pod) {
+			gone = append(gone, pl.Pod)
+		}
+	}
+	if p.CellFilter != nil {
+		p.CellFilter.Sync(in)
+	}
+	said, known := p.Exchanged(in, row, slices.Clone(gone), came)
+	mark := in.Table.Checkpoint()
+	defer in.Table.Undo(mark)
+	for _, q := range gone {
+		in.Table.RemovePod(q.UID)
+	}
+	for _, q := range came {
+		in.Table.AddPod(q, in.Table.Name(row))
+	}
+	var tried [1]framework.Verdict
+	filterOf(*p, in)(in, in.Table.All()[row:row+1], tried[:])
+	if known && said != tried[0] {
+		t.Fatalf("%s: node %s without %d of its pods and with %d others: verdict %b, by a try %b", p.Name, in.Table.Name(row), len(gone), len(came), said, tried[0])
+	}
+	return known
+}
