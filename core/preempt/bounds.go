@@ -34,6 +34,16 @@ func (b *criteriaBounds) begin(c *framework.PostFilterCall, row table.Row) {
 	}
 }
 
+// of is best for a row and its pods of lower priority.
+func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, lower []*object.Pod) (found criteria, ok bool) {
+	b.shortfall = c.Filters.Shortfall(row, b.shortfall[:0])
+	b.pods = append(b.pods[:0], lower...)
+	for _, n := range c.Nominations.PodsForNode(c.Table.Name(row)) {
+		b.keep(c, n)
+	}
+	return b.best(c)
+}
+
 // keep counts a pod nominated to the row as there, if it counts.
 func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 	if n.UID == c.Pod.UID || n.Priority < c.Pod.Priority {

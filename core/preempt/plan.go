@@ -114,9 +114,12 @@ type Limits struct{ Percentage, Absolute int }
 
 func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100, l.Absolute)) }
 
-// Finder finds plans. It has room for the ranks of a pod whose class keeps none. The
-// zero value is ready to use, by one caller at a time.
-type Finder struct{ spare ranks }
+// Finder finds plans. It has room for a search. The zero value is ready to use, by one
+// caller at a time.
+type Finder struct{ once once }
+
+// spareRows bounds the candidates that a finder has room for between two pods.
+const spareRows = 1 << 16
 
 // whyNoVictims says why there is no plan where no node is a candidate, or no pod on any
 // node has a lower priority.
@@ -141,17 +144,26 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 	if c.Table.LowestPriorityOfAll() >= c.Pod.Priority || c.Filters.Unschedulable() == 0 {
 		refused := whyNoVictims(c)
 		if c.Check {
-			f.verifyNoVictims(c, limits, refused)
+			verifyNoVictims(c, limits, refused)
 		}
 		return nil, refused, nil
 	}
-	k := f.ranksOf(c)
+	k := ranksOf(c)
+	if k == nil {
+		if cap(f.once.candidates) > spareRows {
+			f.once = once{}
+		}
+		return f.once.find(c, limits)
+	}
 	best := k.best(c, limits)
 	if c.Check {
 		verify(c, best, limits)
 	}
 	if best == nil {
 		refused, err := k.refused(c)
+		if c.Check {
+			verifyRefused(c, refused, err)
+		}
 		return nil, refused, err
 	}
 	best.NominationsToClear = nominationsToClear(c, best.Node)
@@ -159,10 +171,8 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 }
 
 // verifyNoVictims looks at every node, and panics where whyNoVictims says something else.
-func (f *Finder) verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
-	k := f.ranksOf(c)
-	best := k.best(c, limits)
-	found, err := k.refused(c)
+func verifyNoVictims(c *framework.PostFilterCall, limits Limits, said []decision.Tally) {
+	best, found, err := new(once).find(c, limits)
 	if best != nil || err != nil || !reflect.DeepEqual(found, said) {
 		panic(fmt.Sprintf("preempt: no pod can be preempted, but a search finds plan %v, tallies %v, error %v; expected tallies %v", best, found, err, said))
 	}

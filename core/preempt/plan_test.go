@@ -195,6 +195,19 @@ func TestFinderOfOtherPods(t *testing.T) {
 	}
 }
 
+// Pods of one class may have different priorities. What is kept of one holds for no other.
+func TestRanksOfOnePriority(t *testing.T) {
+	finder := &Finder{}
+	w := newWorld(pod("p", 3, 1000)).node("m", 1000, pod("a", 2, 1000)).node("n", 1, pod("b", 1, 1))
+	for i, priority := range []int32{3, 3, 3, 2, 3, 2} {
+		w.pod = pod("p", priority, 1000)
+		want := map[int32]string{3: "m: a, 0 violations"}[priority]
+		if plan, _, err := finder.Find(w.call(), everything); plan.text() != want || err != nil {
+			t.Errorf("%d: priority %d: got %q, %v; want %q", i, priority, plan.text(), err, want)
+		}
+	}
+}
+
 // What a filter that looks at other nodes says of a row is not kept for the next pod of
 // the class: a pod that leaves another node may have changed it.
 func TestRefusalByOtherRowsIsNotKept(t *testing.T) {

@@ -63,7 +63,7 @@ func TestKeptRanksAreThoseMadeAnew(t *testing.T) {
 				w.change(t, i)
 			}
 			with, without := w.call(), w.call()
-			with.Check, without.Cache = true, nil
+			with.Check, without.Check, without.Cache = true, true, nil
 			plan, refused, err := finder.Find(with, limits)
 			again, why, _ := finder.Find(without, limits)
 			if err != nil || plan.text() != again.text() || fmt.Sprint(refused) != fmt.Sprint(why) {

@@ -35,7 +35,6 @@ type ranks struct {
 	// candidates are those for the pod at hand, once listed.
 	candidates []table.Row
 	listed     bool
-	once       bool // they are for the pod at hand alone
 
 	changed []table.Row
 	tries   []dryRun
@@ -65,37 +64,27 @@ const (
 
 func (r *rank) listed() bool { return r.outlook == open && r.refusal == nil && !r.volatile }
 
-// ranksOf are the ranks as they are now. Those of a class that keeps none are in the
-// finder's room until the next such pod.
-func (f *Finder) ranksOf(c *framework.PostFilterCall) *ranks {
+// searchedOnce is left of a class when a pod of it was searched for. Its ranks are made for
+// the next pod, as there may be none.
+type searchedOnce struct{}
+
+// ranksOf are the ranks of the pod's class as they are now; nil where they are not worth
+// their while so far.
+func ranksOf(c *framework.PostFilterCall) *ranks {
 	if c.Cache == nil {
-		if cap(f.spare.rows) > spareRows {
-			f.spare = ranks{}
-		}
-		f.spare.clear(c)
-		f.spare.refresh(c)
-		return &f.spare
+		return nil
+	}
+	if *c.Cache == nil {
+		*c.Cache = searchedOnce{}
+		return nil
 	}
 	k, ok := (*c.Cache).(*ranks)
 	if !ok || k.priority != c.Pod.Priority {
-		k = &ranks{}
-		k.clear(c)
+		k = &ranks{priority: c.Pod.Priority, budgets: c.Disruption.Budgets}
 		*c.Cache = k
 	}
 	k.refresh(c)
 	return k
-}
-
-// spareRows bounds the rows that a finder has room for between two pods.
-const spareRows = 1 << 16
-
-// clear forgets all that is known, for ranks of the pod; the room stays.
-func (k *ranks) clear(c *framework.PostFilterCall) {
-	*k = ranks{
-		once: c.Cache == nil, candidates: k.candidates[:0],
-		priority: c.Pod.Priority, budgets: c.Disruption.Budgets, rows: k.rows[:0], order: k.order[:0],
-		volatile: k.volatile[:0], unranked: k.unranked[:0], changed: k.changed[:0], tries: k.tries[:0], bounds: k.bounds,
-	}
 }
 
 // rowsOfChangedBudgets lists the rows with pods that a budget counts which changed since, or
@@ -194,9 +183,6 @@ func (k *ranks) rankAll(c *framework.PostFilterCall) {
 		}
 	}
 	slices.SortFunc(k.order, k.compare)
-	if k.once {
-		return
-	}
 	for row := range k.rows {
 		if k.rows[row].outlook == unknown {
 			k.unranked = append(k.unranked, table.Row(row))
@@ -259,7 +245,7 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	r, b := &k.rows[row], &k.bounds
 	*r = rank{node: c.Table.Name(row), uid: nodeUID(c.Table, row), outlook: nobody}
 	b.begin(c, row)
-	if len(b.pods) > 0 && (k.once || c.Filters.Local) {
+	if len(b.pods) > 0 && c.Filters.Local {
 		r.refusal, _ = withoutLower(c, row, b.pods)
 	}
 	for _, n := range c.Nominations.PodsForNode(r.node) {
@@ -366,30 +352,6 @@ func (k *ranks) byRank(c *framework.PostFilterCall) iter.Seq[table.Row] {
 	}
 }
 
-// verify tries every node afresh, and panics where one is better than the best
-// in spite of its rank, or has a plan where none was found.
-func verify(c *framework.PostFilterCall, best *Plan, limits Limits) {
-	var all choice
-	plans := 0
-	for _, row := range appendCandidateRows(nil, c) {
-		lower := lowerPods(c, row)
-		if len(lower) == 0 {
-			continue
-		}
-		if p, blocker := tryRow(c, row, lower); blocker == nil && len(p.Victims) > 0 {
-			all.take(p, c.Now)
-			plans++
-		}
-	}
-	switch {
-	case (best == nil) != (all.Plan == nil):
-		panic(fmt.Sprintf("preempt: %d nodes have a plan, and the best of them is %v", plans, best))
-	case best == nil || !c.Filters.Local && plans > limits.of(c.Table.Live()):
-	case best.Node != all.Node || !slices.Equal(best.Victims, all.Victims) || best.NumPDBViolations != all.NumPDBViolations:
-		panic(fmt.Sprintf("preempt: node %q was found, %q is better", best.Node, all.Node))
-	}
-}
-
 // refused says why there is no plan, over all nodes.
 func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	tried := map[table.Row]dryRun{}
@@ -399,15 +361,16 @@ func (k *ranks) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	rows := k.candidateRows(c)
 	var refused tallies
 	var errs []error
-	nobodyOn := -1 // the place of noVictims in refused
 	k.tries = k.tries[:0]
+	alone := 0
 	for _, row := range rows {
 		if k.rows[row].outlook == nobody {
-			if nobodyOn < 0 {
-				nobodyOn = len(refused)
-				refused = append(refused, decision.Tally{Blocker: noVictims})
-			}
-			refused[nobodyOn].Nodes++
+			alone++
+		}
+	}
+	refused.add(&noVictims, alone)
+	for _, row := range rows {
+		if k.rows[row].outlook == nobody {
 			continue
 		}
 		blocker := k.rows[row].refusal
