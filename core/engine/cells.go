@@ -88,8 +88,13 @@ func (c *cellVerdicts) slot(filter int16, cell int64) *cellVerdict {
 	if *c == nil {
 		*c = make(cellVerdicts, 1<<cellVerdictBits)
 	}
+	return &(*c)[hashOfCell(cell+int64(filter)<<57)]
+}
+
+// hashOfCell is a number of cellVerdictBits bits.
+func hashOfCell(cell int64) uint64 {
 	const odd = 0x9E3779B97F4A7C15 // spreads neighbours
-	return &(*c)[(uint64(cell)+uint64(filter)<<57)*odd>>(64-cellVerdictBits)]
+	return uint64(cell) * odd >> (64 - cellVerdictBits)
 }
 
 // causeAt tells which filter rejects the row first, and how: by what nominated pods

@@ -36,6 +36,9 @@ type Engine struct {
 	idleShared []*sharedAnswers // that nobody uses; new ones take their room
 
 	cellVerdicts cellVerdicts
+	cellScores   cellScores
+	rawColumns   [][]int64 // room for findExtremes
+	rawRoom      columnRoom
 	numbered     uint64 // outcomes that have a number
 
 	keyBuf        []byte

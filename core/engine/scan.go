@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"slices"
 
 	"github.com/berth-scheduler/berth/core/draw"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -61,7 +60,10 @@ func (o *Outcome) draw(tied []table.Row, isTied func(table.Row) bool) {
 func (o *Outcome) findExtremes() (columns [][]int64) {
 	o.weighCells()
 	o.extremes = o.engine.extremesOf(len(o.view.scorers))
-	columns = make([][]int64, len(o.view.scorers))
+	columns = resize(o.engine.rawColumns, len(o.view.scorers))
+	clear(columns)
+	o.engine.rawColumns = columns
+	o.engine.rawRoom.begin()
 	for k := range o.view.scorers {
 		s := &o.view.scorers[k]
 		if !s.column.kept {
@@ -83,15 +85,55 @@ func (o *Outcome) rawScores(s *scorer) []int64 {
 	if s.cells == nil {
 		return values
 	}
-	column, scores := make([]int64, len(values)), map[int64]int64{}
+	column, scores := o.engine.rawRoom.next(len(values)), &o.engine.cellScores
+	scores.begin()
 	for _, r := range o.feasibleRows() {
-		score, ok := scores[values[r]]
-		if !ok {
-			score = s.CellScore.Score(&s.in, values[r])
-			scores[values[r]] = score
+		known := scores.slot(values[r])
+		if known.round != scores.round || known.cell != values[r] {
+			*known = cellScore{scores.round, values[r], s.CellScore.Score(&s.in, values[r])}
 		}
-		column[r] = score
+		column[r] = known.score
 	}
+	return column
+}
+
+// cellScores keeps raw scores of cells in a table of fixed size, where one may take the
+// place of another. It is begun anew for each scorer and decision.
+type cellScores struct {
+	round uint64
+	slots []cellScore
+}
+
+type cellScore struct {
+	round       uint64
+	cell, score int64
+}
+
+func (c *cellScores) begin() {
+	if c.round++; c.slots == nil {
+		c.slots = make([]cellScore, 1<<cellVerdictBits)
+	}
+}
+
+// slot is where the score of the cell is, if it is known.
+func (c *cellScores) slot(cell int64) *cellScore { return &c.slots[hashOfCell(cell)] }
+
+// columnRoom is room for columns of one decision, to be used again by the next.
+type columnRoom struct {
+	columns [][]int64
+	used    int
+}
+
+func (c *columnRoom) begin() { c.used = 0 }
+
+// next is a column of n entries, with anything in them.
+func (c *columnRoom) next(n int) []int64 {
+	if c.used == len(c.columns) {
+		c.columns = append(c.columns, nil)
+	}
+	column := resize(c.columns[c.used], n)
+	c.columns[c.used] = column
+	c.used++
 	return column
 }
 
@@ -138,7 +180,10 @@ func (o *Outcome) normalisers(columns [][]int64) (norms []normaliser, base int64
 		}
 		n := normaliser{raw: raw, low: e.low, weighted: func(raw int64) int64 { return o.normalisedScore(k, raw) }}
 		if width := e.high - e.low; width >= 0 && width < tableRange {
-			n.table = slices.Repeat([]int64{notAsked}, int(width)+1)
+			n.table = o.engine.rawRoom.next(int(width) + 1)
+			for i := range n.table {
+				n.table[i] = notAsked
+			}
 		}
 		norms = append(norms, n)
 	}
