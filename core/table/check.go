@@ -172,8 +172,8 @@ func (t *Table) compareImages(o *Table) error {
 		if other == nil || other.Nodes() != img.Nodes() {
 			return fmt.Errorf("table: image %q is on %d nodes, rebuilt differs", name, img.Nodes())
 		}
-		for r := range img.rows { // any order: an error is an error
-			if !other.On(o.rowOf[t.names[r]]) {
+		for _, r := range t.all {
+			if img.On(r) && !other.On(o.rowOf[t.names[r]]) {
 				return fmt.Errorf("table: image %q on node %q, rebuilt not", name, t.names[r])
 			}
 		}

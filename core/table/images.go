@@ -1,21 +1,67 @@
 package table
 
-import "github.com/berth-scheduler/berth/core/object"
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
 
 // Image is a container image that some node has.
 type Image struct {
 	// Bytes is the size that the first node to report the image gave.
 	Bytes int64
-	rows  map[Row]struct{}
+	nodes int
+	// The rows stand in a sorted list while they are few, else in a set, of which
+	// every row of the table takes a bit.
+	few  []Row
+	many RowSet
 }
 
 // Nodes is the number of nodes that have the image.
-func (i *Image) Nodes() int { return len(i.rows) }
+func (i *Image) Nodes() int { return i.nodes }
 
 // On tells whether the node at the row has the image.
 func (i *Image) On(r Row) bool {
-	_, ok := i.rows[r]
-	return ok
+	if i.many != nil {
+		return i.many.Has(r)
+	}
+	_, on := slices.BinarySearch(i.few, r)
+	return on
+}
+
+// add notes that the node at the row has the image; all is the number of rows.
+func (i *Image) add(r Row, all int) {
+	if i.On(r) {
+		return
+	}
+	i.nodes++
+	if i.many == nil && len(i.few) < 16+all/256 {
+		at, _ := slices.BinarySearch(i.few, r)
+		i.few = slices.Insert(i.few, at, r)
+		return
+	}
+	if words := (all + 63) / 64; len(i.many) < words {
+		i.many = append(i.many, make(RowSet, words-len(i.many))...)
+	}
+	for _, few := range i.few {
+		i.many.set(few, true)
+	}
+	i.few = nil
+	i.many.set(r, true)
+}
+
+// remove notes that the node at the row has not got the image.
+func (i *Image) remove(r Row) {
+	if !i.On(r) {
+		return
+	}
+	i.nodes--
+	if i.many != nil {
+		i.many.set(r, false)
+		return
+	}
+	at, _ := slices.BinarySearch(i.few, r)
+	i.few = slices.Delete(i.few, at, at+1)
 }
 
 // Image returns the image of that name, nil if no node has it.
@@ -44,10 +90,10 @@ func (t *Table) setImages(r Row, old, now *object.Node) {
 		for _, name := range img.Names {
 			entry := t.images[name]
 			if entry == nil {
-				entry = &Image{Bytes: img.Bytes, rows: map[Row]struct{}{}}
+				entry = &Image{Bytes: img.Bytes}
 				t.images[name] = entry
 			}
-			entry.rows[r] = struct{}{}
+			entry.add(r, len(t.nodes))
 		}
 	}
 }
@@ -57,8 +103,7 @@ func (t *Table) dropImage(name string, r Row) {
 	if entry == nil {
 		return
 	}
-	delete(entry.rows, r)
-	if len(entry.rows) == 0 {
+	if entry.remove(r); entry.nodes == 0 {
 		delete(t.images, name)
 	}
 }

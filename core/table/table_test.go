@@ -129,7 +129,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		"lost pod":    func(tb *Table) { delete(tb.placed, "p") },
 		"moved pod":   func(tb *Table) { tb.placed["p"].Row = 1 },
 		"ghost row":   func(tb *Table) { tb.rowOf["ghost"] = 1 },
-		"image":       func(tb *Table) { tb.images["x:1"].rows = map[Row]struct{}{1: {}} },
+		"image":       func(tb *Table) { tb.images["x:1"].few = []Row{1} },
 		"no image":    func(tb *Table) { delete(tb.images, "x:1") },
 	}
 	for name, damage := range damages {
