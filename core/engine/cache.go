@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -103,8 +104,19 @@ func (v *view) build(on *sharedAnswers, old *ranking.Index) {
 	v.rowScorers = selected(v.scorers, func(s *scorer) bool {
 		return s.Locality != framework.NodeOnly && s.cells == nil
 	})
+	v.firstOwn = v.firstOwnFilter()
 	v.joinPass(on.table)
 	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
+}
+
+// firstOwnFilter is the first position of a filter that is not a shared one.
+func (v *view) firstOwnFilter() int16 {
+	for i := range v.filters {
+		if !nodeOnlyFilter(&v.filters[i]) {
+			return v.filters[i].position
+		}
+	}
+	return math.MaxInt16
 }
 
 // firstTime tells whether the class comes by for the first time. Of such a class

@@ -79,8 +79,8 @@ func (v *view) compareCells(fresh *view, t *table.Table) error {
 	for k, f := range v.cellFilters {
 		o := fresh.cellFilters[k]
 		for _, r := range t.All() {
-			if t.Node(r) == nil {
-				continue
+			if c := v.index.Cause(r); t.Node(r) == nil || c.Rejects() && c.Filter < f.position {
+				continue // nobody asks about its cell
 			}
 			kept, now := f.CellFilter.Filter(&f.in, v.values(f.column)[r]), o.CellFilter.Filter(&o.in, fresh.values(o.column)[r])
 			if kept != now {

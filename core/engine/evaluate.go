@@ -20,10 +20,22 @@ type scratch struct {
 	at         []int32     // where in the list each of them is
 
 	rows []table.Row // that changed
+	open []int32     // room for the places of rows that shared answers do not reject
+	own  *scratch    // room for those rows alone; nil: this is it
 }
 
 // size makes room for n rows.
 func (s *scratch) size(n int) {
+	s.sizeAlone(n)
+	if s.own == nil {
+		s.own = &scratch{}
+	}
+	s.own.sizeAlone(n)
+	s.own.rows = resize(s.own.rows, n)
+	s.open = resize(s.open, n)
+}
+
+func (s *scratch) sizeAlone(n int) {
 	s.Filter, s.Verdict, s.Score = resize(s.Filter, n), resize(s.Verdict, n), resize(s.Score, n)
 	s.verdicts, s.scores = resize(s.verdicts, n), resize(s.scores, n)
 	s.unrejected, s.at = resize(s.unrejected, n), resize(s.at, n)
@@ -31,6 +43,14 @@ func (s *scratch) size(n int) {
 
 // part is the room for some of the rows.
 func (s *scratch) part(from, to int) scratch {
+	own := s.own.partAlone(from, to)
+	own.rows = s.own.rows[from:to]
+	part := s.partAlone(from, to)
+	part.own, part.open = &own, s.open[from:to:to]
+	return part
+}
+
+func (s *scratch) partAlone(from, to int) scratch {
 	return scratch{
 		Answers:  ranking.Answers{Filter: s.Filter[from:to], Verdict: s.Verdict[from:to], Score: s.Score[from:to]},
 		verdicts: s.verdicts[from:to], scores: s.scores[from:to], unrejected: s.unrejected[from:to:to], at: s.at[from:to:to],

@@ -38,6 +38,7 @@ type view struct {
 	rowFilters []filter // those that also look at the pods on a node
 	rowScorers []scorer
 	pass       *pass // of some of those; nil: none
+	firstOwn   int16 // the first position of a filter that is not a shared one
 	index      *ranking.Index
 
 	revision   uint64
@@ -137,9 +138,34 @@ func (v *view) update(rows []table.Row, found *scratch) bool {
 }
 
 // evaluate asks the plugins that look at pods about the rows, and adds the shared
-// answers.
+// answers. Where these reject many rows, the others alone are asked about: nobody
+// reads more of a row than its first filter that rejects it.
 func (v *view) evaluate(rows []table.Row, found *scratch) {
 	v.shared.copyTo(rows, found)
+	open := found.open[:0]
+	for i := range rows {
+		if filter := found.Filter[i]; filter == ranking.Feasible || filter > v.firstOwn {
+			open = append(open, int32(i))
+		}
+	}
+	if len(open) > len(rows)-len(rows)/4 {
+		v.evaluateOwn(rows, found)
+		return
+	}
+	inner := found.own
+	some := inner.rows[:len(open)]
+	for k, i := range open {
+		some[k] = rows[i]
+		inner.Filter[k], inner.Verdict[k], inner.Score[k] = found.Filter[i], found.Verdict[i], found.Score[i]
+	}
+	v.evaluateOwn(some, inner)
+	for k, i := range open {
+		found.Filter[i], found.Verdict[i], found.Score[i] = inner.Filter[k], inner.Verdict[k], inner.Score[k]
+	}
+}
+
+// evaluateOwn asks the plugins that look at pods.
+func (v *view) evaluateOwn(rows []table.Row, found *scratch) {
 	if v.pass != nil {
 		v.pass.run(rows, found)
 	}
