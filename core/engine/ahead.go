@@ -47,7 +47,7 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 		switch {
 		case v.failed != nil:
 			e.release(v) // it may not fail when its turn comes
-		case v.rejected != nil || v.narrowed != nil || v.firstPassIsLong():
+		case v.rejected != nil || v.narrowed != nil:
 		case !slices.ContainsFunc(v.rowFilters, costly) && !slices.Contains(e.ahead, v):
 			v.refreshShared(e.workers, &e.workerScratch[0])
 			e.ahead = append(e.ahead, v)
@@ -65,9 +65,5 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 	clear(e.ahead)
 	e.ahead = e.ahead[:0]
 }
-
-// firstPassIsLong tells whether the view has not counted its domains so far. That pass is
-// over one core, and the pod whose turn it is would wait for those of all others.
-func (v *view) firstPassIsLong() bool { return v.revision == 0 && len(v.cells) > 0 }
 
 func costly(f filter) bool { return f.Costly }
