@@ -26,13 +26,17 @@ import (
 // hostedName is the name of the plugin that both schedulers have in `bench hosted`.
 const hostedName = "Hosted"
 
-// hostedConfig enables it.
-const hostedConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+// hostedConfig enables it. hostedAllNodes has kube-scheduler look at all nodes, too.
+const (
+	hostedConfig = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
   plugins: {multiPoint: {enabled: [{name: Hosted, weight: 2}]}}
 `
+	hostedAllNodes = hostedConfig + `  percentageOfNodesToScore: 100
+`
+)
 
 // named is the name of a plugin, embedded with the points that it takes part in.
 type named struct{}
@@ -108,6 +112,10 @@ func (signing) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Statu
 }
 
 type (
+	nothing struct {
+		named
+		signing
+	}
 	signedFilter struct {
 		filtering
 		signing
@@ -127,7 +135,7 @@ func (p signedNormalised) ScoreExtensions() fwk.ScoreExtensions { return p }
 
 // hostedKinds are the plugins that are measured.
 var hostedKinds = map[string]fwk.Plugin{
-	"filter": filtering{}, "score": leastPods{}, "score-below": scoring{}, "normalised": normalising{}, "binding": reserving{},
+	"none": nothing{}, "filter": filtering{}, "score": leastPods{}, "score-below": scoring{}, "normalised": normalising{}, "binding": reserving{},
 	"signed-filter": signedFilter{}, "signed-score": signedScore{}, "signed-normalised": signedNormalised{},
 }
 
@@ -158,15 +166,19 @@ func (alone) Post(machine.Event)                    {}
 
 // HostedOptions are the flags of `berth-lab bench hosted`.
 type HostedOptions struct {
-	Kinds  []string
-	Nodes  int
-	Pods   int
-	Budget time.Duration
-	Runs   int
-	Output string
+	Kinds    []string
+	Patterns []string
+	Nodes    int
+	Pods     int
+	Budget   time.Duration
+	Runs     int
+	Output   string
 	// CPUProfile is the file for a CPU profile of Berth's last turn, "" for none.
 	CPUProfile string
 }
+
+// hostedSchedulers take turns, in this order.
+var hostedSchedulers = []string{Berth, KubeScheduler, KubeSchedulerAll}
 
 func newHostedCommand() *cobra.Command {
 	var o HostedOptions
@@ -176,26 +188,23 @@ func newHostedCommand() *cobra.Command {
 		Short: "Measure decisions with a plugin that is written for kube-scheduler",
 		Long: `Take decisions in process with one more plugin, which is written against
 k8s.io/kube-scheduler/framework and runs unchanged in both schedulers. The nodes are
-equal (4 CPUs, 32 GiB), and 150 classes of pods come in turn. kube-scheduler is as it
-comes: it looks at a sample of the nodes. Berth decides as if it had looked at all.
+equal (4 CPUs, 32 GiB). 150 classes of pods come in turn, or one class is repeated.
+Berth decides as if it had looked at all nodes. kube-scheduler takes two turns: as it
+comes it looks at a sample of the nodes, with percentageOfNodesToScore: 100 at all.
 
 filter            a Filter that rejects every other node
 score             a Score without NormalizeScore: 100 for an empty node
 score-below       a Score without NormalizeScore that gives no node 100
 normalised        a Score with NormalizeScore
 binding           Reserve, Permit and PreBind (PreBind runs while the clock stands still)
-signed-...        the same with SignPod`,
+signed-...        the same with SignPod
+none              a plugin that does nothing`,
 		Example: `  berth-lab bench hosted
-  berth-lab bench hosted --plugins filter,score --runs 3`,
+  berth-lab bench hosted --plugins filter,score --patterns turn --runs 3`,
 		Args: cobra.NoArgs,
 		RunE: untilSignalled(func(ctx context.Context, out io.Writer) error {
-			for _, kind := range o.Kinds {
-				if hostedKinds[kind] == nil {
-					return fmt.Errorf("--plugins %s: must be of %s", kind, strings.Join(kinds, ", "))
-				}
-			}
-			if o.Runs < 1 || o.Budget <= 0 || o.Nodes < 1 || o.Pods < 1000 || o.Pods > 30*o.Nodes {
-				return errors.New("--runs, --budget and --nodes have to be more than 0, --pods at least 1000 and at most 30 a node")
+			if err := o.validate(kinds); err != nil {
+				return err
 			}
 			points, err := Hosted(ctx, o, say)
 			if err != nil {
@@ -206,6 +215,7 @@ signed-...        the same with SignPod`,
 	}
 	flags := command.Flags()
 	flags.StringSliceVar(&o.Kinds, "plugins", kinds, "kinds of plugins")
+	flags.StringSliceVar(&o.Patterns, "patterns", []string{InTurn, Repeated}, "patterns of classes: turn (150 classes), repeated (one)")
 	flags.IntVar(&o.Nodes, "nodes", 5000, "number of nodes")
 	flags.IntVar(&o.Pods, "pods", 20000, "largest number of pending pods")
 	flags.DurationVar(&o.Budget, "budget", 3*time.Second, "longest time of decisions in a turn")
@@ -215,39 +225,58 @@ signed-...        the same with SignPod`,
 	return command
 }
 
-// Hosted measures both schedulers with each kind of plugin; progress is told in lines.
+func (o *HostedOptions) validate(kinds []string) error {
+	for _, kind := range o.Kinds {
+		if hostedKinds[kind] == nil {
+			return fmt.Errorf("--plugins %s: must be of %s", kind, strings.Join(kinds, ", "))
+		}
+	}
+	for _, pattern := range o.Patterns {
+		if pattern != InTurn && pattern != Repeated {
+			return fmt.Errorf("--patterns %s: must be %s or %s", pattern, InTurn, Repeated)
+		}
+	}
+	if o.Runs < 1 || o.Budget <= 0 || o.Nodes < 1 || o.Pods < 1000 || o.Pods > 30*o.Nodes {
+		return errors.New("--runs, --budget and --nodes have to be more than 0, --pods at least 1000 and at most 30 a node")
+	}
+	return nil
+}
+
+// Hosted measures the schedulers with each kind of plugin; progress is told in lines.
 func Hosted(ctx context.Context, o HostedOptions, say func(string, ...any)) ([]Point, error) {
 	var points []Point
 	for _, kind := range o.Kinds {
-		at := &scaleCase{Nodes: o.Nodes, Pattern: InTurn, Pods: o.Pods, Budget: o.Budget, Hosted: kind}
-		schedulers := []string{Berth, KubeScheduler}
-		runs, err := rounds(ctx, schedulers, o.Runs, func(scheduler string, _ int) turn {
-			t := turn{Scheduler: scheduler, Scale: at}
-			if scheduler == Berth {
-				t.CPUProfile = o.CPUProfile
+		for _, pattern := range o.Patterns {
+			at := &scaleCase{Nodes: o.Nodes, Pattern: pattern, Pods: o.Pods, Budget: o.Budget, Hosted: kind}
+			runs, err := rounds(ctx, hostedSchedulers, o.Runs, func(scheduler string, _ int) turn {
+				t := turn{Scheduler: scheduler, Scale: at}
+				if scheduler == Berth {
+					t.CPUProfile = o.CPUProfile
+				}
+				return t
+			}, func(_ int, p Point) { say("%s, %s, %s: %.2f µs a decision", kind, pattern, p.Scheduler, p.Micros) })
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", kind, err)
 			}
-			return t
-		}, func(_ int, p Point) { say("%s, %s: %.2f µs a decision", kind, p.Scheduler, p.Micros) })
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", kind, err)
-		}
-		for _, scheduler := range schedulers {
-			points = append(points, medianOf(runs[scheduler], func(p Point) float64 { return p.Micros }))
+			for _, scheduler := range hostedSchedulers {
+				points = append(points, medianOf(runs[scheduler], func(p Point) float64 { return p.Micros }))
+			}
 		}
 	}
 	return points, nil
 }
 
-// writeHosted has two points for each kind: Berth's, then kube-scheduler's.
+// writeHosted has a point of each scheduler for each kind and pattern.
 func writeHosted(w io.Writer, format string, points []Point) error {
 	if format == "json" {
 		return writeJSON(w, map[string]any{"apiVersion": "berth/v1alpha1", "kind": "HostedResult", "points": points})
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "plugin\tBerth decisions/s\tp99 µs\tkube-scheduler decisions/s\tp99 µs\tratio\t")
-	for i := 0; i+1 < len(points); i += 2 {
-		b, k := points[i], points[i+1]
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.1f\t\n", b.Hosted, b.PerSecond, b.P99Micros, k.PerSecond, k.P99Micros, b.PerSecond/k.PerSecond)
+	fmt.Fprintln(t, "plugin\tpattern\tBerth decisions/s\tCPU µs\tkube-scheduler decisions/s\tratio\tall nodes decisions/s\tratio\t")
+	for i := 0; i+2 < len(points); i += 3 {
+		b, k, all := points[i], points[i+1], points[i+2]
+		fmt.Fprintf(t, "%s\t%s\t%.0f\t%.0f\t%.0f\t%.1f\t%.0f\t%.1f\t\n", b.Hosted, b.Pattern, b.PerSecond, b.CPUMicros,
+			k.PerSecond, b.PerSecond/k.PerSecond, all.PerSecond, b.PerSecond/all.PerSecond)
 	}
 	return t.Flush()
 }

@@ -270,6 +270,9 @@ func podOf(name string, requests v1.ResourceList) *v1.Pod {
 func (at *scaleCase) measure(t turn) (*Point, error) {
 	s := at.scene()
 	p := &Point{Scheduler: t.Scheduler, Pattern: at.Pattern, Nodes: at.Nodes, Hosted: at.Hosted}
+	if t.Scheduler == KubeSchedulerAll {
+		t.Scheduler, s.config = KubeScheduler, hostedAllNodes
+	}
 	if t.Scheduler == KubeScheduler || at.Hosted != "" {
 		took, err := t.take(s)
 		if err != nil {
