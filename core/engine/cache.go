@@ -249,6 +249,9 @@ func (e *Engine) dropShared(keep *sharedAnswers) {
 	if e.transient != nil {
 		used[e.transient.shared] = true
 	}
+	if e.run != nil && e.run.view != nil {
+		used[e.run.view.shared] = true
+	}
 	maps.DeleteFunc(e.shared, func(_ string, s *sharedAnswers) bool {
 		if n := len(e.idleShared); !used[s] && n < idleShared && (n+1)*e.table.Rows() <= idleRows {
 			e.idleShared = append(e.idleShared, s) // any order: their room is as good

@@ -61,6 +61,8 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults) *O
 	if e.plain {
 		return e.decidePlainly(r, nominated, rv) // plain.go
 	}
+	e.decisions++
+	e.questions = 0
 	v := e.viewOf(r) // cache.go
 	o := e.newOutcome()
 	o.engine, o.view, o.pod, o.Row, o.extenders = e, v, r.Pod, -1, rv
@@ -79,21 +81,30 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults) *O
 	if r.Pod.NominatedNode != "" && o.takeOwnNomination() { // nominated.go
 		return o
 	}
-	o.tryNominated()   // nominated.go
-	v.syncCells()      // with nominated pods placed, the domains had other counts
-	if o.bestFirst() { // bestfirst.go
-		return o
+	o.tryNominated() // nominated.go
+	v.syncCells()    // with nominated pods placed, the domains had other counts
+	x := o.runOf(r)  // run.go
+	if x == nil || !x.decide(o) {
+		o.decideAnew()
 	}
-	if len(v.hostedFilters) > 0 {
+	e.noteRun(x, o)
+	return o
+}
+
+// decideAnew asks hosted plugins afresh.
+func (o *Outcome) decideAnew() {
+	if o.bestFirst() { // bestfirst.go
+		return
+	}
+	if len(o.view.hostedFilters) > 0 {
 		o.askHostedFilters() // hosted.go
 	}
 	if o.Rejected = o.failure(); o.Rejected != nil {
-		return o
+		return
 	}
 	if o.Feasible = o.countFeasible(); o.Feasible > 0 {
 		o.choose()
 	}
-	return o
 }
 
 // newOutcome is room for one.

@@ -60,6 +60,11 @@ type Engine struct {
 	noted          []framework.Verdict
 	scores         [][]int64 // room for those of hosted scorers
 
+	decisions uint64 // so far
+	questions int    // to hosted plugins about a row, for the decision at hand
+	told      uint64 // how often Told was called
+	run       *run   // that the last decision belongs to; nil: none
+
 	nominations uint64 // the revision up to which their terms are tracked
 	swept       uint64 // how often the table's terms were
 }
@@ -109,4 +114,5 @@ func (e *Engine) Reset() {
 	clear(e.shared)
 	clear(e.madeAhead)
 	e.excess, e.classBytes, e.transient, e.ahead, e.withKept, e.idleShared = 0, 0, nil, e.ahead[:0], nil, nil
+	e.run = nil
 }

@@ -6,12 +6,13 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Hosted plugins may read anything, so nothing is kept of their answers. The view
-// is that of the other plugins; hosted filters are asked in each decision about the
+// Hosted plugins may read anything, so nothing is kept of their answers, unless they
+// sign pods (run.go). The view is that of the other plugins; hosted filters are asked in each decision about the
 // rows that these let pass, and hosted scores are added to theirs.
 
 // hosted is what the hosted plugins say in one decision.
@@ -130,6 +131,7 @@ func (o *Outcome) noteVerdicts(k int, rows []table.Row) {
 	f, known := o.view.hostedFilters[k], o.knownVerdicts(k)
 	out := resize(o.engine.noted, len(rows))
 	o.engine.noted = out
+	o.engine.questions += len(rows)
 	f.Filter(&f.in, rows, out)
 	for i, r := range rows {
 		if known[r] = out[i]; out[i] != framework.Fits && o.view.index.Fits(r) {
@@ -187,7 +189,7 @@ func (o *Outcome) scoreHosted() bool {
 	}
 	h.bonus = o.engine.scoresFor(0)
 	for _, s := range p.Score {
-		if s.ScoreRows != nil && !skipped[s.Plugin] && !o.addHostedScores(s.Plugin, s.Weight, rows) {
+		if s.ScoreRows != nil && !skipped[s.Plugin] && !o.addHostedScores(s, rows) {
 			return false
 		}
 	}
@@ -204,25 +206,31 @@ func (o *Outcome) hasHostedScores() bool {
 	return slices.ContainsFunc(p.PreScore, func(pl *framework.Plugin) bool { return pl.PreScoreRows != nil })
 }
 
-func (o *Outcome) addHostedScores(pl *framework.Plugin, weight int64, rows []table.Row) bool {
+func (o *Outcome) addHostedScores(s profile.Scorer, rows []table.Row) bool {
 	e := o.engine
 	out := resize(e.answers, len(rows))
-	if e.answers = out; !o.askHostedScores(pl, rows, out) {
+	if e.answers = out; !o.askHostedScores(s.Plugin, rows, out) {
 		return false
 	}
-	scores := hostedScores{plugin: pl.Name, weight: weight, byRow: e.scoresFor(1 + len(o.hosted.scores))}
+	o.addBonus(s, rows, out)
+	return true
+}
+
+// addBonus adds the scores of rows to what hosted plugins say.
+func (o *Outcome) addBonus(s profile.Scorer, rows []table.Row, out []int64) {
+	scores := hostedScores{plugin: s.Name, weight: s.Weight, byRow: o.engine.scoresFor(1 + len(o.hosted.scores))}
 	for i, r := range rows {
 		scores.byRow[r] = out[i]
-		o.hosted.bonus[r] += weight * out[i]
+		o.hosted.bonus[r] += s.Weight * out[i]
 	}
 	o.hosted.scores = append(o.hosted.scores, scores)
-	return true
 }
 
 // askHostedScores asks a hosted scorer about rows; false where it fails, or scores out
 // of range.
 func (o *Outcome) askHostedScores(pl *framework.Plugin, rows []table.Row, out []int64) bool {
 	in := framework.Input{Table: o.engine.table, Pod: o.pod}
+	o.engine.questions += len(rows)
 	if s := pl.ScoreRows(&in, rows, out); s != nil && s.Code != decision.Success {
 		s.Plugin, s.Point = pl.Name, "Score"
 		o.Rejected = s

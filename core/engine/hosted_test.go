@@ -21,6 +21,7 @@ import (
 type noHost struct{}
 
 func (noHost) Begin(*table.Table, *object.Pod) {}
+func (noHost) Sign(*object.Pod) (string, bool) { return "", false }
 func (noHost) Attempt(types.UID) any           { return nil }
 func (noHost) ActivatePods(*object.Pod)        {}
 func (noHost) End(types.UID)                   {}
@@ -34,11 +35,14 @@ func (ru *rule) host(pl *framework.Plugin) {
 	score, normalize := pl.Score, pl.NormalizeScore
 	pl.Bounded = normalize == nil
 	pl.Score, pl.NormalizeScore = nil, nil
-	pl.ScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
+	pl.RawScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
 		score(in, rows, out)
-		if normalize == nil {
-			return nil
-		}
+		return nil
+	}
+	if pl.ScoreRows = pl.RawScoreRows; normalize == nil {
+		return
+	}
+	pl.NormalizeRows = func(_ *framework.Input, _ []table.Row, out []int64) *decision.Status {
 		e := noExtremes
 		for _, raw := range out {
 			e.add(raw)
@@ -49,6 +53,10 @@ func (ru *rule) host(pl *framework.Plugin) {
 			}
 		}
 		return nil
+	}
+	pl.ScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
+		score(in, rows, out)
+		return pl.NormalizeRows(in, rows, out)
 	}
 }
 

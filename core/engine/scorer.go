@@ -20,11 +20,28 @@ type scorer struct {
 
 // add adds the scorer's weighted scores to the sums.
 func (s *scorer) add(rows []table.Row, found *scratch) {
+	if s.Costly {
+		s.addToFeasible(rows, found)
+		return
+	}
 	scores := found.scores[:len(rows)]
 	s.Score(&s.in, rows, scores)
 	sums := found.Answers.Score[:len(scores)]
 	for i, score := range scores {
 		sums[i] += s.weighted(score)
+	}
+}
+
+// addToFeasible is add for a costly scorer, which is asked about feasible rows alone.
+func (s *scorer) addToFeasible(rows []table.Row, found *scratch) {
+	feasible, at := found.unrejected[:0], found.at[:0]
+	for i, r := range rows {
+		if found.Filter[i] == ranking.Feasible {
+			feasible, at = append(feasible, r), append(at, int32(i))
+		}
+	}
+	if len(feasible) > 0 {
+		s.addOn(feasible, at, found)
 	}
 }
 

@@ -19,6 +19,11 @@ type HostedPlugin struct {
 	// ScoreRows stands in for Score and NormalizeScore: it writes the final score
 	// of each feasible row, 0..100. A status is a failure.
 	ScoreRows func(in *Input, feasible []table.Row, out []int64) *decision.Status
+	// RawScoreRows and NormalizeRows are the two halves of ScoreRows: the scores as they
+	// are before they are normalised, of whichever rows, and their normalisation, which is
+	// told of all feasible rows; nil: there is none.
+	RawScoreRows  func(in *Input, rows []table.Row, out []int64) *decision.Status
+	NormalizeRows func(in *Input, feasible []table.Row, scores []int64) *decision.Status
 	// Bounded: what ScoreRows says of a row does not depend on the others. Then it may
 	// be asked about some of the feasible rows alone.
 	Bounded bool
@@ -35,6 +40,10 @@ type Blocking struct{ PreBind, Bind, PostBind bool }
 type Host interface {
 	// Begin is called before the first plugin is asked in an attempt.
 	Begin(t *table.Table, p *object.Pod)
+	// Sign is what the hosted plugins make of the pod: of two pods with the same signature
+	// they say the same, as long as nothing changes but that such pods are placed. False
+	// where one of them does not sign it. Begin has been called.
+	Sign(p *object.Pod) (signature string, signed bool)
 	// Attempt is what the host knows of the pod's attempt, for points at which
 	// plugins may block.
 	Attempt(uid types.UID) any

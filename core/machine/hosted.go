@@ -105,6 +105,7 @@ func (m *Machine) nominate(e NominationSet) {
 }
 
 func (m *Machine) hostedObjectChanged(e HostedObjectChanged) {
+	m.engine.Told()
 	m.moveAll(&framework.Event{Resource: framework.HostedObject, ActionType: e.ActionType, HostedResource: e.Resource, OldHostedObject: e.Old, NewHostedObject: e.New})
 }
 

@@ -172,10 +172,12 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 	case Tick:
 		m.tick()
 	case Rewound:
+		m.engine.Told()
 		m.rewound()
 	case Reconfigured:
 		m.reconfigure(e)
 	default:
+		m.engine.Told()
 		m.clusterChanged(e)
 	}
 	if m.freed {

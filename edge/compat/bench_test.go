@@ -66,33 +66,52 @@ func BenchmarkPluginAlone(b *testing.B) {
 	}
 }
 
+// signed is a plugin whose answers do not depend on the pod.
+type (
+	signing      struct{}
+	signedFilter struct {
+		*filter
+		signing
+	}
+	signedScorer struct {
+		*scorer
+		signing
+	}
+)
+
+func (signing) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) { return nil, nil }
+
 // The cost of a decision with one hosted plugin, at 5,000 equal nodes and 150 classes of
-// pods in turn: as `berth-lab bench hosted` has it.
+// pods in turn, or one class where it signs pods: as `berth-lab bench hosted` has it.
 func BenchmarkDecide(b *testing.B) {
 	byName := func(n fwk.NodeInfo) int64 {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(n.Node().Name)) // it never fails
 		return int64(h.Sum32())
 	}
+	score := &scorer{named: "Hosted", score: func(n fwk.NodeInfo) int64 { return max(0, 100-5*int64(len(n.GetPods()))) }}
+	below := func(n fwk.NodeInfo) int64 { return max(0, 80-5*int64(len(n.GetPods()))) + byName(n)%20 }
+	normalised := &scorer{named: "Hosted", score: below, normalize: func(fwk.NodeScoreList) {}}
 	for _, bc := range []struct {
-		name   string
-		plugin fwk.Plugin
+		name    string
+		plugin  fwk.Plugin
+		classes int
 	}{
-		{"none", named("Hosted")},
-		{"filter", even},
-		{"score", &scorer{named: "Hosted", score: func(n fwk.NodeInfo) int64 { return max(0, 100-5*int64(len(n.GetPods()))) }}},
-		{"score-below", &scorer{named: "Hosted", score: func(n fwk.NodeInfo) int64 {
-			return max(0, 80-5*int64(len(n.GetPods()))) + byName(n)%20
-		}}},
-		{"normalised", &scorer{named: "Hosted", score: func(n fwk.NodeInfo) int64 {
-			return max(0, 80-5*int64(len(n.GetPods()))) + byName(n)%20
-		}, normalize: func(fwk.NodeScoreList) {}}},
+		{"none", named("Hosted"), 150},
+		{"filter", even, 150},
+		{"score", score, 150},
+		{"score-below", &scorer{named: "Hosted", score: below}, 150},
+		{"normalised", normalised, 150},
+		{"signed-none", named("Hosted"), 1},
+		{"signed-filter", signedFilter{filter: even}, 1},
+		{"signed-score", signedScorer{scorer: score}, 1},
+		{"signed-normalised", signedScorer{scorer: normalised}, 1},
 	} {
-		b.Run(bc.name, func(b *testing.B) { benchmarkDecide(b, bc.plugin) })
+		b.Run(bc.name, func(b *testing.B) { benchmarkDecide(b, bc.plugin, bc.classes) })
 	}
 }
 
-func benchmarkDecide(b *testing.B, pl fwk.Plugin) {
+func benchmarkDecide(b *testing.B, pl fwk.Plugin, classes int) {
 	c, err := config.Decode([]byte(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles: [{schedulerName: default-scheduler, plugins: {multiPoint: {enabled: [{name: Hosted, weight: 2}]}}}]`), "the configuration")
@@ -120,7 +139,6 @@ profiles: [{schedulerName: default-scheduler, plugins: {multiPoint: {enabled: [{
 		node.API = n
 		m.Step(now, machine.NodeSet{Node: node})
 	}
-	const classes = 150
 	add := func(i int) {
 		p := Pod(fmt.Sprintf("pod-%07d", i))
 		p.UID = types.UID(p.Name)

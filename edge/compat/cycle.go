@@ -29,6 +29,13 @@ type Host struct {
 	weights  map[string]int64       // of scores
 	cycles   map[types.UID]*cycle
 	recorder events.EventRecorderLogger
+
+	signers     []*hostedPlugin // that filter or score
+	signerNames string
+	signs       bool // they all do
+	// lastSignature is that of the last pod that was signed, lastAnswers what its cycle had.
+	lastSignature string
+	lastAnswers   *answers
 }
 
 // cycle is an attempt for a pod, as hosted plugins know it.
@@ -42,13 +49,18 @@ type cycle struct {
 	snapshot *snapshot
 	left     time.Duration // for calls
 
-	statuses        []*decision.Status // that filters answered; a verdict is a place here
+	*answers
+	tried      *trial
+	postFilter *framework.PostFilterCall // while PostFilter plugins run
+	unwanted   error                     // why nobody waits for PreBind, if it had not begun then; guarded by Hosts.binding
+}
+
+// answers are what filters answered.
+type answers struct {
+	statuses        []*decision.Status // a verdict is a place here
 	numbers         map[string]framework.Verdict
 	rejection       *fwk.Status // the last one that got a number
 	rejectionNumber framework.Verdict
-	tried           *trial
-	postFilter      *framework.PostFilterCall // while PostFilter plugins run
-	unwanted        error                     // why nobody waits for PreBind, if it had not begun then; guarded by Hosts.binding
 }
 
 var errCycleEnded = errors.New("the scheduling cycle has ended")
@@ -64,7 +76,7 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 }
 
 func (h *Host) newCycle(p *object.Pod) *cycle {
-	c := &cycle{host: h, pod: apiPod(p), object: p, state: newCycleState(), left: h.options.Timeout}
+	c := &cycle{host: h, pod: apiPod(p), object: p, state: newCycleState(), left: h.options.Timeout, answers: &answers{}}
 	c.ctx, c.cancel = context.WithCancelCause(h.logging)
 	return c
 }

@@ -49,6 +49,7 @@ func (h *Hosts) Built(profiles []*profile.Profile) {
 			host.weights[s.Name] = s.Weight
 			host.enable(pointScore, []*framework.Plugin{s.Plugin})
 		}
+		host.findSigners()
 	}
 }
 

@@ -25,6 +25,14 @@ func (h *Host) adaptScore(native *framework.Plugin, p *hostedPlugin) {
 		native.ScoreRows = func(in *framework.Input, feasible []table.Row, out []int64) *decision.Status {
 			return h.cycleOf(in.Pod).score(p, feasible, out)
 		}
+		native.RawScoreRows = func(in *framework.Input, rows []table.Row, out []int64) *decision.Status {
+			return h.cycleOf(in.Pod).rawScore(p, rows, out)
+		}
+		if x := p.score.ScoreExtensions(); x != nil {
+			native.NormalizeRows = func(in *framework.Input, feasible []table.Row, scores []int64) *decision.Status {
+				return h.cycleOf(in.Pod).normalize(p, x, in.Table, feasible, scores)
+			}
+		}
 	}
 }
 
@@ -63,14 +71,22 @@ func errorOf(s *fwk.Status) error {
 
 // score asks for the final scores of all feasible nodes.
 func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decision.Status {
-	x := c.host.room.of(len(feasible))
-	for i, r := range feasible {
+	return c.scoreBy(p, feasible, out, func(nodes []*nodeInfo, scores []int64) error { return scoreNodes(c, c.state, p, nodes, scores) })
+}
+
+// rawScore asks for the scores of nodes before they are normalised.
+func (c *cycle) rawScore(p *hostedPlugin, rows []table.Row, out []int64) *decision.Status {
+	return c.scoreBy(p, rows, out, func(nodes []*nodeInfo, scores []int64) error { return askScores(c, c.state, p, nodes, scores) })
+}
+
+// scoreBy has f score the nodes of rows within the attempt's time.
+func (c *cycle) scoreBy(p *hostedPlugin, rows []table.Row, out []int64, f func([]*nodeInfo, []int64) error) *decision.Status {
+	x := c.host.room.of(len(rows))
+	for i, r := range rows {
 		x.nodes[i] = c.snapshot.at(r)
 	}
 	var failed error
-	err := c.call("Score", p.name, func() {
-		failed = scoreNodes(c, c.state, p, x.nodes, x.scores)
-	})
+	err := c.call("Score", p.name, func() { failed = f(x.nodes, x.scores) })
 	if err != nil {
 		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Score plugins: %w", err)}
 	}
@@ -82,33 +98,66 @@ func (c *cycle) score(p *hostedPlugin, feasible []table.Row, out []int64) *decis
 	return nil
 }
 
-// scoreNodes is Score and NormalizeScore for the nodes, in v1.36's words where one fails.
-func scoreNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
-	var failed atomic.Pointer[fwk.Status] // any of them
-	x, list := p.score.ScoreExtensions(), fwk.NodeScoreList(nil)
-	if x != nil {
-		list = make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
+// normalize has the plugin normalise the scores of all feasible nodes.
+func (c *cycle) normalize(p *hostedPlugin, x fwk.ScoreExtensions, t *table.Table, feasible []table.Row, scores []int64) *decision.Status {
+	list := make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
+	for i, r := range feasible {
+		list[i] = fwk.NodeScore{Name: t.Name(r), Score: scores[i]}
 	}
+	var failed error
+	if err := c.call("NormalizeScore", p.name, func() { failed = normalizeList(c, c.state, p, x, list) }); err != nil {
+		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Score plugins: %w", err)}
+	}
+	if failed != nil {
+		return &decision.Status{Code: decision.Error, Err: failed}
+	}
+	for i := range scores {
+		scores[i] = list[i].Score
+	}
+	return nil
+}
+
+// askScores is Score for the nodes, in v1.36's words where it fails.
+func askScores[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
+	var failed atomic.Pointer[fwk.Status] // any of them
 	each(c.host.Hosts, nodes, func(i int, n N) {
 		score, status := p.score.Score(c.ctx, state, c.pod, n)
 		if !status.IsSuccess() {
 			failed.Store(status)
 		}
-		if scores[i] = score; x != nil {
-			list[i] = fwk.NodeScore{Name: n.Node().Name, Score: score}
-		}
+		scores[i] = score
 	})
 	if status := failed.Load(); status != nil {
 		return fmt.Errorf("running Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
 	}
+	return nil
+}
+
+// scoreNodes is Score and NormalizeScore for the nodes, in v1.36's words where one fails.
+func scoreNodes[N comparableNode](c *cycle, state fwk.CycleState, p *hostedPlugin, nodes []N, scores []int64) error {
+	if err := askScores(c, state, p, nodes, scores); err != nil {
+		return err
+	}
+	x := p.score.ScoreExtensions()
 	if x == nil {
 		return nil
 	}
-	if status := x.NormalizeScore(c.ctx, state, c.pod, list); !status.IsSuccess() {
-		return fmt.Errorf("running Normalize on Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
+	list := make(fwk.NodeScoreList, len(scores)) // the plugin may keep it
+	for i, n := range nodes {
+		list[i] = fwk.NodeScore{Name: n.Node().Name, Score: scores[i]}
+	}
+	if err := normalizeList(c, state, p, x, list); err != nil {
+		return err
 	}
 	for i := range scores {
 		scores[i] = list[i].Score
+	}
+	return nil
+}
+
+func normalizeList(c *cycle, state fwk.CycleState, p *hostedPlugin, x fwk.ScoreExtensions, list fwk.NodeScoreList) error {
+	if status := x.NormalizeScore(c.ctx, state, c.pod, list); !status.IsSuccess() {
+		return fmt.Errorf("running Normalize on Score plugins: plugin %q failed with: %w", p.name, errorOf(status))
 	}
 	return nil
 }

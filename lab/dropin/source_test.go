@@ -159,7 +159,7 @@ var rules = []rule{
 	{`podgroup|gangscheduling|placement`, ``, "not written: pod groups are not supported"},
 	{``, `(?i)pod ?group|pod group|placement|Workload Aware`, "not written: pod groups are not supported"},
 	{`batch\.go`, ``, "not written: Berth has no batch"},
-	{``, `^(SignPod|Disabling signatures|No signer)`, "not written: Berth always keeps answers; a plugin that does not sign is asked anew"},
+	{``, `^(SignPod|Disabling signatures|No signer)`, "E \"SignPod failed for plugin\" is written for hosted plugins; Berth's own need no signature, and one that does not sign is asked anew"},
 	{`framework/plugins/`, ``, "not written. V5 \"Event is not making pod schedulable\" and \"Pod moved to an internal scheduling queue\" say what came of an event, V10 what each filter and score said of each node, E \"Error scheduling pod; retrying\" why an attempt failed"},
 	{`backend/cache|assumecache|snapshot`, ``, "not written: Berth has no cache beside its table, and no snapshot"},
 	{`api_dispatcher|api_calls|api_cache`, ``, "not written: SchedulerAsyncAPICalls changes nothing"},

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// A run is decisions that follow each other, for pods of one class that the hosted
+// plugins sign alike. Where nothing else happens between two of them but that the pod
+// of the first is placed, the hosted plugins would answer the same about every other
+// node: that is what v1.36.3 takes a signature to promise when it keeps an order of
+// nodes (framework/runtime/batch.go). So a run has a view in which the answers of the
+// hosted plugins are kept like those of the others. It ends with whatever else happens.
+//
+// v1.36.3 asks the filters about the node that it is about to take, also where it kept
+// that node's place in the order. So a kept answer alone never lets a node pass, and a
+// pod is never rejected by kept answers.
+
+// runLasts bounds the age of kept answers, as in v1.36.3: plugins may read what Berth
+// does not see change.
+const runLasts = 500 * time.Millisecond
+
+// run is what is known of the last decision, and kept for the next.
+type run struct {
+	profile   *profile.Profile
+	class     string // its signature
+	signature string // by the hosted plugins
+	began     time.Time
+
+	// after the last decision of the run:
+	decision   uint64
+	around     surroundings
+	placements uint64
+	chosen     types.UID
+	row        table.Row
+
+	questions int         // to hosted plugins, so far
+	view      *signedView // nil: too few questions to ask about all rows
+}
+
+// surroundings are numbers that change where something but the pods of nodes does.
+type surroundings struct{ told, nodes, columns, images, objects, namespaces, owners, devices, epochs uint64 }
+
+// Told says that something changed that no table shows: hosted plugins may see it.
+func (e *Engine) Told() { e.told++ }
+
+func (e *Engine) surroundings(k *keys) surroundings {
+	t := e.table
+	w := surroundings{told: e.told, nodes: t.NodeRevision(), columns: t.ColumnRevision(), images: t.ImageRevision(),
+		namespaces: t.NamespaceRevision(), owners: t.SelectorOwnerRevision(), devices: t.DeviceRevision(), epochs: k.epoch(t)}
+	for kind := range object.Kinds {
+		w.objects += t.ObjectRevision(kind)
+	}
+	return w
+}
+
+// runOf is the run that the decision belongs to: the last one's, or a new one; nil:
+// there is none, as the pod is not signed or hosted plugins are not asked about nodes.
+func (o *Outcome) runOf(r *Request) *run {
+	host, v, e := r.Profile.Host, o.view, o.engine
+	if host == nil || len(v.hostedFilters) == 0 && !o.hasHostedScores() {
+		return nil
+	}
+	signature, signed := host.Sign(r.Pod)
+	if !signed || o.narrowed != nil || o.extenders != nil || v.failed != nil || o.anyNominated() {
+		return nil
+	}
+	if x := e.run; x != nil && x.profile == r.Profile && x.signature == signature && x.class == v.class.signature && x.goesOn(e, v.keys) {
+		return x
+	}
+	return &run{profile: r.Profile, class: v.class.signature, signature: signature, began: e.table.Now()}
+}
+
+func (o *Outcome) anyNominated() bool {
+	n := o.nominated.Nominator
+	return n != nil && len(n.NominatedNodes()) > 0
+}
+
+// goesOn tells whether nothing has changed since the last decision but that its pod was
+// placed.
+func (x *run) goesOn(e *Engine, k *keys) bool {
+	if x.decision+1 != e.decisions || e.table.Now().Sub(x.began) > runLasts || x.around != e.surroundings(k) {
+		return false
+	}
+	came, others := 0, 0
+	known := e.table.PlacementsAfter(x.placements, func(p table.Placement) {
+		switch {
+		case p.Try:
+		case p.Came && p.Pod.UID == x.chosen && p.Row == x.row:
+			came++
+		default:
+			others++
+		}
+	})
+	return known && came == 1 && others == 0
+}
+
+// noteRun notes the decision as the last one of the run; nil: it is of none.
+func (e *Engine) noteRun(x *run, o *Outcome) {
+	if e.run = nil; x == nil || o.Row < 0 || o.Rejected != nil {
+		return
+	}
+	x.questions += e.questions
+	x.decision, x.around, x.placements = e.decisions, e.surroundings(o.view.keys), e.table.PlacementCount()
+	x.chosen, x.row = o.pod.UID, o.Row
+	e.run = x
+}
+
+// decide decides by the run's view; false: it has none, or its answers do not settle the
+// decision. Asking about all rows pays once as many questions were asked as that takes.
+func (x *run) decide(o *Outcome) bool {
+	if x.view == nil && x.questions < o.engine.table.Rows() {
+		return false
+	}
+	before := *o
+	if x.view == nil {
+		x.view = newSignedView(o)
+	}
+	if x.view != nil && x.view.decide(o) {
+		return true
+	}
+	*o = before
+	*x = run{profile: x.profile, class: x.class, signature: x.signature, began: o.engine.table.Now()}
+	return false
+}

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// signedView is a view of a class in which the answers of hosted plugins are kept, too.
+type signedView struct {
+	*view
+	skipped []bool      // by hosted filter: it has nothing to say
+	scores  *keptScores // of scorers that normalise or have PreScore; nil: there are none
+	asked   []table.Row // by the filters, for the decision at hand
+	failed  bool        // a plugin failed, or scored out of range
+}
+
+// newSignedView is a view without rows so far for the class of the decision at hand;
+// nil: there is none.
+func newSignedView(o *Outcome) *signedView {
+	e := o.engine
+	s := &signedView{view: prepare(e.table, o.view.keys, o.pod)}
+	if s.view.rejected != nil || s.view.failed != nil || s.narrowed != nil {
+		return nil
+	}
+	s.class, s.hostedFilters = o.view.class, nil
+	for _, f := range o.view.hostedFilters {
+		mine := &s.filters[f.position-1]
+		if mine.skip = f.skip; !f.skip {
+			s.keepFilter(o.engine, mine)
+		}
+		s.skipped = append(s.skipped, f.skip)
+	}
+	if scorers, bounded := o.boundedScorers(); bounded {
+		for _, hosted := range scorers {
+			s.keepScorer(o, hosted)
+		}
+	} else {
+		s.scores = newKeptScores(o.view.keys.profile)
+	}
+	s.build(e.sharedOf(s.view), nil)
+	return s
+}
+
+// keepFilter makes the hosted filter one of those whose verdicts are kept.
+func (s *signedView) keepFilter(e *Engine, f *filter) {
+	kept, ask := *f.Plugin, f.Plugin.Filter
+	kept.Costly = true // it is asked about rows alone that no filter before it rejects
+	kept.Filter = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+		e.questions += len(rows)
+		s.asked = append(s.asked, rows...)
+		ask(in, rows, out)
+		s.failed = s.failed || slices.ContainsFunc(out, func(v framework.Verdict) bool { return v >= kept.ErrorsFrom && kept.ErrorsFrom != 0 })
+	}
+	f.Plugin, f.hosted = &kept, false
+}
+
+// keepScorer makes the hosted scorer, which does not normalise, one of those whose
+// scores are part of the index.
+func (s *signedView) keepScorer(o *Outcome, hosted profile.Scorer) {
+	kept, ask := *hosted.Plugin, hosted.ScoreRows
+	kept.Costly = true // it is asked about feasible rows alone
+	kept.Score = func(in *framework.Input, rows []table.Row, out []int64) {
+		o.engine.questions += len(rows)
+		if status := ask(in, rows, out); status != nil && status.Code != decision.Success || slices.ContainsFunc(out, outside) {
+			s.failed = true
+			clear(out)
+		}
+	}
+	in := framework.Input{Table: o.engine.table, Pod: o.pod}
+	s.view.scorers = append(s.view.scorers, scorer{Plugin: &kept, in: in, weight: hosted.Weight})
+	s.highest += maxScore * hosted.Weight
+}
+
+func outside(score int64) bool { return score < 0 || score > maxScore }
+
+// decide decides by the view; false: its answers do not settle the decision.
+func (s *signedView) decide(o *Outcome) bool {
+	e := o.engine
+	if !s.current(e.table) || !s.forPod(o) {
+		return false
+	}
+	s.asked, s.failed = s.asked[:0], false
+	e.evaluated += s.refresh(e.table, 1, &e.workerScratch[0]) // the host asks about several nodes at a time
+	if s.failed || s.index.OutOfRange > 0 {
+		return false
+	}
+	o.view, o.hosted.scored = s.view, true
+	if o.Feasible = o.countFeasible(); o.Feasible == 0 || o.Feasible > 1 && s.scores != nil && !s.scores.add(o) {
+		return false
+	}
+	o.choose()
+	return o.Rejected == nil && s.confirms(o)
+}
+
+// forPod has the hosted plugins asked for the pod at hand; false where they have
+// something to say other than before.
+func (s *signedView) forPod(o *Outcome) bool {
+	for k, f := range o.view.hostedFilters {
+		if f.skip != s.skipped[k] {
+			return false
+		}
+	}
+	for _, filters := range [][]filter{s.filters, s.rowFilters} {
+		for k := range filters {
+			if filters[k].Host != nil {
+				filters[k].in.Pod = o.pod
+			}
+		}
+	}
+	for _, scorers := range [][]scorer{s.view.scorers, s.rowScorers} {
+		for k := range scorers {
+			if scorers[k].Host != nil {
+				scorers[k].in.Pod = o.pod
+			}
+		}
+	}
+	return true
+}
+
+// confirms asks the hosted filters about the chosen row, where they were not asked for
+// this decision.
+func (s *signedView) confirms(o *Outcome) bool {
+	if slices.Contains(s.asked, o.Row) {
+		return true
+	}
+	for k := range s.rowFilters {
+		if f := &s.rowFilters[k]; f.Host != nil && f.verdictAt(o.Row) != framework.Fits {
+			return false
+		}
+	}
+	return true
+}
+
+// keptScores are what hosted scorers said of rows, before it was normalised.
+type keptScores struct {
+	scorers  []profile.Scorer
+	byRow    [][]int64 // by scorer; notScored: not asked
+	revision uint64    // of the table
+	preScore []*framework.Plugin
+	skipped  []bool      // by preScore
+	feasible []table.Row // that PreScore was told of
+}
+
+// notScored is the score of a row that a scorer was not asked about.
+const notScored = -1
+
+func newKeptScores(p *profile.Profile) *keptScores {
+	x := &keptScores{}
+	for _, pl := range p.PreScore {
+		if pl.PreScoreRows != nil {
+			x.preScore = append(x.preScore, pl)
+		}
+	}
+	x.skipped = make([]bool, len(x.preScore))
+	for _, s := range p.Score {
+		if s.ScoreRows != nil {
+			x.scorers, x.byRow = append(x.scorers, s), append(x.byRow, nil)
+		}
+	}
+	return x
+}
+
+// add adds the scores of the feasible rows to the decision; false where a plugin fails, or
+// scores out of range.
+func (x *keptScores) add(o *Outcome) bool {
+	e, rows := o.engine, o.feasibleRows()
+	if !x.runPreScore(o, rows) {
+		return false
+	}
+	o.hosted.bonus = e.scoresFor(0)
+	for k, s := range x.scorers {
+		if i := slices.Index(x.preScore, s.Plugin); i >= 0 && x.skipped[i] {
+			continue
+		}
+		if !x.ask(o, k, rows) || !o.addNormalised(s, rows, x.byRow[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+// runPreScore runs PreScore, and forgets scores that may be others now: those of rows
+// that changed, and all where PreScore is told of other rows.
+func (x *keptScores) runPreScore(o *Outcome, rows []table.Row) bool {
+	t, anew := o.engine.table, x.revision == 0
+	if len(x.preScore) > 0 && !slices.Equal(rows, x.feasible) {
+		x.feasible, anew = append(x.feasible[:0], rows...), true
+	}
+	for i, pl := range x.preScore {
+		out := pl.PreScoreRows(t, o.pod, rows)
+		if out.Status != nil && out.Status.Code != decision.Success {
+			return false
+		}
+		anew, x.skipped[i] = anew || out.Skip != x.skipped[i], out.Skip
+	}
+	changed := t.All()
+	if !anew {
+		changed = t.AppendChanged(nil, x.revision, t.Rows())
+	}
+	for k := range x.byRow {
+		for len(x.byRow[k]) < t.Rows() {
+			x.byRow[k] = append(x.byRow[k], notScored)
+		}
+		for _, r := range changed {
+			x.byRow[k][r] = notScored
+		}
+	}
+	x.revision = t.Revision()
+	return true
+}
+
+// ask asks the scorer about those of the rows that it was not asked about.
+func (x *keptScores) ask(o *Outcome, k int, rows []table.Row) bool {
+	e := o.engine
+	e.asked = e.asked[:0]
+	for _, r := range rows {
+		if x.byRow[k][r] == notScored {
+			e.asked = append(e.asked, r)
+		}
+	}
+	if len(e.asked) == 0 {
+		return true
+	}
+	e.questions += len(e.asked)
+	e.answers = resize(e.answers, len(e.asked))
+	in := framework.Input{Table: e.table, Pod: o.pod}
+	if s := x.scorers[k].RawScoreRows(&in, e.asked, e.answers); s != nil && s.Code != decision.Success {
+		return false
+	}
+	for i, r := range e.asked {
+		x.byRow[k][r] = e.answers[i]
+	}
+	return true
+}
+
+// addNormalised adds the scorer's weighted scores to the bonus, normalised if it does so.
+func (o *Outcome) addNormalised(s profile.Scorer, rows []table.Row, raw []int64) bool {
+	e := o.engine
+	out := resize(e.answers, len(rows))
+	e.answers = out
+	for i, r := range rows {
+		out[i] = raw[r]
+	}
+	if s.NormalizeRows != nil {
+		in := framework.Input{Table: e.table, Pod: o.pod}
+		if status := s.NormalizeRows(&in, rows, out); status != nil && status.Code != decision.Success {
+			return false
+		}
+	}
+	if slices.ContainsFunc(out, outside) {
+		return false
+	}
+	o.addBonus(s, rows, out)
+	return true
+}

@@ -1,0 +1,92 @@
+package compat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Signatures. Plugins whose answers the engine may keep for a while sign pods. As in
+// v1.36, all plugins of a profile that filter or score have to sign a pod; Berth asks
+// hosted ones alone, as the engine has classes of its own for the others.
+
+// findSigners finds the plugins that have to sign a pod.
+func (h *Host) findSigners() {
+	var names []string
+	h.signers, h.signs = nil, true
+	for pt := range points { // each is one where plugins filter or score
+		for _, p := range h.at(pt) {
+			if p.sign == nil {
+				h.signs = false
+			} else if !slices.Contains(h.signers, p) {
+				h.signers, names = append(h.signers, p), append(names, p.name)
+			}
+		}
+	}
+	h.signs = h.signs && len(h.signers) > 0
+	h.signerNames = strings.Join(names, ",")
+}
+
+// Sign is the signature that the hosted plugins give the pod; false where one of them
+// does not sign it. One that fails does not sign: the attempt goes on without.
+func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
+	c := h.cycles[p.UID]
+	if !h.signs || c == nil || len(c.statuses) > 0 {
+		return "", false
+	}
+	var failed error
+	err := h.call(&c.left, p.UID, "SignPod", h.signerNames, func() { signature, signed, failed = h.signatureOf(c.ctx, c.pod) })
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		h.options.Logger.Error(err, "SignPod failed for plugin", "plugin", h.signerNames, "pod", klog.KObj(c.pod))
+		if c.left <= 0 {
+			c.cancel(err)
+		}
+		return "", false
+	}
+	if signed {
+		h.shareAnswers(c, signature)
+	}
+	return signature, signed
+}
+
+// signatureOf asks the signers. An error is one that they return; it does not sign.
+func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, signed bool, err error) {
+	all := map[string]any{}
+	for _, p := range h.signers {
+		fragments, status := p.sign.SignPod(ctx, pod)
+		if !status.IsSuccess() {
+			if status.Code() == fwk.Error {
+				err = fmt.Errorf("plugin %q: %w", p.name, errorOf(status))
+			}
+			return "", false, err
+		}
+		for _, f := range fragments {
+			all[f.Key] = f.Value
+		}
+	}
+	b, err := json.Marshal(all)
+	return string(b), err == nil, err
+}
+
+// mostAnswers bounds the statuses that are kept from one pod to the next.
+const mostAnswers = 1024
+
+// shareAnswers has the cycle number the statuses of filters as the last cycle with that
+// signature did: the engine may have verdicts of then.
+func (h *Host) shareAnswers(c *cycle, signature string) {
+	if h.lastSignature == signature && h.lastAnswers != nil && len(h.lastAnswers.statuses) < mostAnswers {
+		c.answers = h.lastAnswers
+	}
+	h.lastSignature, h.lastAnswers = signature, c.answers
+}
