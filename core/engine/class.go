@@ -64,6 +64,10 @@ func (e *Engine) classOf(r *Request) *class {
 	return r.class
 }
 
+// Signature is that of the request's class: what the plugins, except for hosted ones, see
+// of the pod.
+func (e *Engine) Signature(r *Request) string { return e.classOf(r).signature }
+
 // classBytes bounds the signatures of classes that are known without a view.
 const classBytes = 4 << 20
 

@@ -188,3 +188,13 @@ func (m *Machine) TryScores(profileName string, p *object.Pod, nodes []string) (
 	}
 	return m.engine.ScoresOf(engine.For(profile, p), nodes)
 }
+
+// Signature is what the plugins of a profile, except for hosted ones, see of the pod: the
+// same for pods that they cannot tell apart. False where there is no such profile.
+func (m *Machine) Signature(profileName string, p *object.Pod) (string, bool) {
+	profile := m.profiles[profileName]
+	if profile == nil {
+		return "", false
+	}
+	return m.engine.Signature(engine.For(profile, p)), true
+}

@@ -59,9 +59,6 @@ func (h *handle) APIDispatcher() fwk.APIDispatcher { return nil }
 // APICacher is nil.
 func (h *handle) APICacher() fwk.APICacher { return nil }
 
-// SignPod does not sign: Berth's classes need no signatures of plugins.
-func (h *handle) SignPod(context.Context, *v1.Pod) fwk.PodSignature { return nil }
-
 // Activate has the pods tried as soon as may be.
 func (h *handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	var list []*v1.Pod

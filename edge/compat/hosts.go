@@ -171,6 +171,7 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 	if isNil(pl) {
 		return nil, fmt.Errorf("its factory returned no plugin")
 	}
+	h.tellUncalled(name, pl)
 	hosted := newHostedPlugin(name, pl)
 	native, err = h.adapt(h.logging, hosted)
 	if err != nil {

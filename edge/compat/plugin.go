@@ -57,6 +57,24 @@ func isNil(pl fwk.Plugin) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Size() > 0
 }
 
+// placementGate is the feature gate under which kube-scheduler calls the plugins of
+// placements. Berth refuses it.
+const placementGate = "TopologyAwareWorkloadScheduling"
+
+// tellUncalled logs which interfaces of the plugin are never called.
+func (h *Host) tellUncalled(name string, pl fwk.Plugin) {
+	tell := func(what string) {
+		h.options.Logger.Info("Plugin implements an interface that is not called without its feature gate",
+			"plugin", name, "profile", h.name, "interface", what, "gate", placementGate)
+	}
+	if _, ok := pl.(fwk.PlacementGeneratePlugin); ok {
+		tell("PlacementGeneratePlugin")
+	}
+	if _, ok := pl.(fwk.PlacementScorePlugin); ok {
+		tell("PlacementScorePlugin")
+	}
+}
+
 // adapt returns the plugin as one of core/framework.
 func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, error) {
 	native := &framework.Plugin{Name: p.name}

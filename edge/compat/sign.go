@@ -31,7 +31,6 @@ func (h *Host) findSigners() {
 			}
 		}
 	}
-	h.signs = h.signs && len(h.signers) > 0
 	h.signerNames = strings.Join(names, ",")
 }
 
@@ -39,7 +38,7 @@ func (h *Host) findSigners() {
 // does not sign it. One that fails does not sign: the attempt goes on without.
 func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
 	c := h.cycles[p.UID]
-	if !h.signs || c == nil || len(c.statuses) > 0 {
+	if !h.signs || len(h.signers) == 0 || c == nil || len(c.statuses) > 0 || h.hangs.refuse(p.UID, h.signerNames) != nil {
 		return "", false
 	}
 	var failed error
@@ -89,4 +88,24 @@ func (h *Host) shareAnswers(c *cycle, signature string) {
 		c.answers = h.lastAnswers
 	}
 	h.lastSignature, h.lastAnswers = signature, c.answers
+}
+
+// SignPod is the same for pods that no plugin of the profile can tell apart, as far as the
+// hosted ones sign; nil where one of them does not. Berth's own plugins sign every pod.
+func (h *handle) SignPod(ctx context.Context, pod *v1.Pod) fwk.PodSignature {
+	if !h.signs {
+		return nil
+	}
+	hosted, signed, err := h.signatureOf(ctx, pod)
+	if err != nil {
+		h.options.Logger.Error(err, "SignPod failed for plugin", "plugin", h.signerNames, "pod", klog.KObj(pod))
+	}
+	if !signed {
+		return nil
+	}
+	own, known := "", false
+	if h.ask(func() { own, known = h.machine.Signature(h.name, corePod(pod)) }) != nil || !known {
+		return nil
+	}
+	return fwk.PodSignature(own + "\x00" + hosted)
 }

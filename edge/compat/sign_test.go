@@ -27,7 +27,7 @@ func (s signsBy) SignPod(_ context.Context, p *v1.Pod) ([]fwk.SignFragment, *fwk
 	return s.sign(p)
 }
 
-func labels(p *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+func labelsOf(p *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	return []fwk.SignFragment{{Key: fwk.LabelsSignerName, Value: p.Labels}}, nil
 }
 
@@ -83,7 +83,7 @@ func place(c *Cluster, asked *atomic.Int64, prefix string, pods int, labels ...s
 func TestSignedPodsKeepAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		c := New(t, WithPlugin("S", with(func(h fwk.Handle) fwk.Plugin { return signsBy{odd(h, &asked), labels} })))
+		c := New(t, WithPlugin("S", with(func(h fwk.Handle) fwk.Plugin { return signsBy{odd(h, &asked), labelsOf} })))
 		manyNodes(c)
 		if n := place(c, &asked, "p", 30); n > 3 {
 			t.Errorf("%d questions for the 30th pod", n)
@@ -147,7 +147,7 @@ func TestUnsignedPodsAreAskedAnew(t *testing.T) {
 func TestAllPluginsHaveToSign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		c := New(t, WithPlugin("S", with(func(h fwk.Handle) fwk.Plugin { return signsBy{odd(h, &asked), labels} })),
+		c := New(t, WithPlugin("S", with(func(h fwk.Handle) fwk.Plugin { return signsBy{odd(h, &asked), labelsOf} })),
 			WithPlugin("N", with(func(h fwk.Handle) fwk.Plugin {
 				return &filter{"N", func(fwk.CycleState, *v1.Pod, fwk.NodeInfo) *fwk.Status { return nil }}
 			})))
@@ -168,7 +168,7 @@ func TestSignPodHangs(t *testing.T) {
 				if p.Labels["evil"] != "" {
 					<-release
 				}
-				return labels(p)
+				return labelsOf(p)
 			}}
 		})))
 		defer close(release)
@@ -193,7 +193,7 @@ func TestRejectionAfterKeptAnswers(t *testing.T) {
 					return fwk.NewStatus(fwk.Unschedulable, "no third pod for "+p.Name)
 				}
 				return plain.filter(s, p, n)
-			}}, labels}
+			}}, labelsOf}
 		})))
 		manyNodes(c)
 		place(c, &asked, "p", 60)
