@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
 	"math"
@@ -142,9 +143,11 @@ func (e *Engine) sharedOf(v *view) *sharedAnswers {
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.columns)
 	if known := e.shared[string(e.keyBuf)]; known != nil && known.agrees(v) {
+		known.used = e.clock
 		return known
 	}
 	s := newSharedAnswers(e.table, v)
+	s.used = e.clock
 	if n := len(e.idleShared); n > 0 {
 		s.reuse(e.idleShared[n-1])
 		e.idleShared = e.idleShared[:n-1]
@@ -232,32 +235,43 @@ func (e *Engine) dropViews(keep *view) {
 	e.withKept = slices.DeleteFunc(e.withKept, func(v *view) bool { return e.views[v.class.signature] != v })
 }
 
-// dropShared drops shared answers that no view uses, once they are many.
+// dropShared drops shared answers that no view uses, once they are many: those used
+// longest ago. Their room is kept for the next.
 func (e *Engine) dropShared(keep *sharedAnswers) {
-	if len(e.shared) <= 2*len(e.views)+16 {
+	excess := len(e.shared) - 2*len(e.views) - 16
+	if excess <= 0 {
 		return
 	}
-	used := map[*sharedAnswers]bool{keep: true}
+	inUse := map[*sharedAnswers]bool{keep: true}
 	for _, views := range []map[string]*view{e.views, e.madeAhead} {
 		for _, v := range views { // any order: fills a set
-			used[v.shared] = true
+			inUse[v.shared] = true
 		}
 	}
 	for _, v := range e.ahead { // some may have been dropped since
-		used[v.shared] = true
+		inUse[v.shared] = true
 	}
 	if e.transient != nil {
-		used[e.transient.shared] = true
+		inUse[e.transient.shared] = true
 	}
 	if e.run != nil && e.run.view != nil {
-		used[e.run.view.shared] = true
+		inUse[e.run.view.shared] = true
 	}
-	maps.DeleteFunc(e.shared, func(_ string, s *sharedAnswers) bool {
-		if n := len(e.idleShared); !used[s] && n < idleShared && (n+1)*e.table.Rows() <= idleRows {
-			e.idleShared = append(e.idleShared, s) // any order: their room is as good
+	var idle []*sharedAnswers
+	for _, s := range e.shared { // any order: sorted below
+		if !inUse[s] {
+			idle = append(idle, s)
 		}
-		return !used[s]
+	}
+	slices.SortFunc(idle, func(a, b *sharedAnswers) int {
+		return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(a.signature, b.signature))
 	})
+	for _, s := range idle[:min(len(idle), max(excess, idleShared))] {
+		delete(e.shared, s.signature)
+		if n := len(e.idleShared); n < idleShared && (n+1)*e.table.Rows() <= idleRows {
+			e.idleShared = append(e.idleShared, s)
+		}
+	}
 }
 
 // idleShared and idleRows bound the shared answers that nobody uses and whose room is

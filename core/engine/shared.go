@@ -12,11 +12,13 @@ import (
 type sharedAnswers struct {
 	table     *table.Table
 	signature string // "": of one view alone
+	used      uint64 // when, in decisions
 	filters   []filter
 	scorers   []scorer
 
 	answers ranking.Answers // by row; the score is the weighted sum of final ones
 	raw     [][]int64       // the columns of raw scores that are normalised
+	spare   [][]int64       // columns that nobody uses
 	// combinations are those of the raw scores, on rows that pass the filters.
 	combinations ranking.Combinations
 
@@ -89,7 +91,9 @@ func (s *sharedAnswers) agrees(v *view) bool {
 func (s *sharedAnswers) reuse(old *sharedAnswers) {
 	s.answers = old.answers
 	s.combinations.Reuse(&old.combinations)
-	copy(s.raw, old.raw)
+	spare := append(old.raw, old.spare...)
+	n := copy(s.raw, spare)
+	s.spare = spare[n:]
 }
 
 // refresh evaluates the rows whose node changed since.
