@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -236,7 +237,10 @@ func (k *ranks) compare(a, b table.Row) int {
 }
 
 // endOfTime is later than any time that a pod can have started.
-var endOfTime = time.Unix(1<<55, 0)
+var endOfTime = time.Unix(math.MaxInt64-secondsBefore1970, 999_999_999)
+
+// secondsBefore1970 are those from the year 1 on, from which time.Time counts.
+const secondsBefore1970 = 62_135_596_800
 
 // rank ranks a row by what the filters say once all lower pods are gone, if that
 // holds for as long as the rank does, and by the sums of what the pods there take up.
