@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,31 +25,15 @@ func (o *Outcome) tally() []decision.Tally {
 		return o.allByPreFilter()
 	}
 	o.tryNominatedOthers()
-	counts := map[ranking.Cause]int{}
-	samples := map[ranking.Cause]table.Row{}
+	counts := causeCounts{}
 	if o.narrowed == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
-		counts = maps.Collect(o.view.index.Causes())
-		recount := func(r table.Row, c ranking.Cause) {
-			if was := o.view.index.Cause(r); was.Rejects() {
-				uncount(counts, was)
-			}
-			counts[c]++
-		}
-		for r, c := range o.nominated.blocked { // any order: adds up
-			recount(r, c)
-		}
-		for r, c := range o.nominated.others { // any order: adds up
-			recount(r, c)
-		}
-		for k := range counts { // any order: each by itself
-			samples[k] = o.sample(k)
-		}
+		o.recount(&counts)
 	} else {
-		o.countCauses(counts, samples)
+		o.countCauses(&counts)
 	}
-	tallies := make([]decision.Tally, 0, len(counts)+1)
-	for _, k := range sortedKeys(counts) {
-		tallies = append(tallies, decision.Tally{Blocker: o.explain(k, samples[k]), Nodes: counts[k]})
+	tallies := make([]decision.Tally, 0, len(counts.list)+1)
+	for _, k := range counts.sorted() {
+		tallies = append(tallies, decision.Tally{Blocker: o.explain(k.Cause, k.first), Nodes: k.nodes})
 	}
 	if rest := o.engine.table.Live() - len(o.narrowed); o.narrowed != nil && rest > 0 {
 		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
@@ -62,33 +44,31 @@ func (o *Outcome) tally() []decision.Tally {
 	return tallies
 }
 
-// countCauses counts the candidates by cause, and notes the first of each.
-func (o *Outcome) countCauses(counts map[ranking.Cause]int, samples map[ranking.Cause]table.Row) {
-	last, run := ranking.Cause{Filter: ranking.Feasible}, 0
-	for i, n := 0, o.candidates(); i < n; i++ {
-		r := o.candidate(i)
-		k := o.causeAt(r)
-		if !k.Rejects() {
-			continue
+// recount takes the counts of the index, but for rows where nominated pods change the
+// cause.
+func (o *Outcome) recount(counts *causeCounts) {
+	o.view.index.Rejections(func(c ranking.Cause, rows int, first table.Row) { counts.add(c, rows, first) })
+	recount := func(r table.Row, c ranking.Cause) {
+		if was := o.view.index.Cause(r); was.Rejects() {
+			counts.add(was, -1, r)
 		}
-		if k != last { // neighbours are often alike
-			counts[last] += run
-			if last, run = k, 0; counts[k] == 0 {
-				samples[k] = r
-			}
-		}
-		run++
+		counts.add(c, 1, r)
 	}
-	if counts[last] += run; counts[last] == 0 {
-		delete(counts, last)
+	for r, c := range o.nominated.blocked { // any order: adds up
+		recount(r, c)
 	}
-	delete(counts, ranking.Cause{Filter: ranking.Feasible})
+	for r, c := range o.nominated.others { // any order: adds up
+		recount(r, c)
+	}
 }
 
-// uncount takes one off; none left is no entry.
-func uncount(counts map[ranking.Cause]int, k ranking.Cause) {
-	if counts[k]--; counts[k] == 0 {
-		delete(counts, k)
+// countCauses counts the candidates by cause.
+func (o *Outcome) countCauses(counts *causeCounts) {
+	for i, n := 0, o.candidates(); i < n; i++ {
+		r := o.candidate(i)
+		if k := o.causeAt(r); k.Rejects() {
+			counts.add(k, 1, r)
+		}
 	}
 }
 
@@ -98,27 +78,6 @@ func (o *Outcome) allByPreFilter() []decision.Tally {
 		Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons},
 		Nodes:   o.engine.table.Live(),
 	}}
-}
-
-func sortedKeys(counts map[ranking.Cause]int) []ranking.Cause {
-	keys := make([]ranking.Cause, 0, len(counts))
-	for k := range counts { // any order: sorted below
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b ranking.Cause) int {
-		return cmp.Or(cmp.Compare(a.Filter, b.Filter), cmp.Compare(a.Verdict, b.Verdict))
-	})
-	return keys
-}
-
-// sample finds a row that was blocked in this way, for Explain to look at.
-func (o *Outcome) sample(k ranking.Cause) table.Row {
-	for i, n := 0, o.candidates(); i < n; i++ {
-		if r := o.candidate(i); o.causeAt(r) == k {
-			return r
-		}
-	}
-	return -1
 }
 
 func (o *Outcome) explain(k ranking.Cause, r table.Row) decision.Blocker {

@@ -354,6 +354,29 @@ func (x *Index) Cause(r table.Row) Cause {
 	}
 }
 
+// Rejections calls visit with the causes for which rows are rejected, with the number of
+// rows and the first of them. It looks at rows until it has found one for each.
+func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
+	seen, left := make([]bool, len(x.causes.list)), 0
+	for _, n := range x.causes.rows {
+		if n > 0 {
+			left++
+		}
+	}
+	for r, s := range x.states {
+		if left == 0 {
+			return
+		}
+		if s.feasible() || s == vacant || seen[s.cause()] {
+			continue
+		}
+		id := s.cause()
+		seen[id] = true
+		left--
+		visit(x.causes.list[id], x.causes.rows[id], table.Row(r))
+	}
+}
+
 // Causes are the causes for which rows are rejected, each with the number of rows.
 func (x *Index) Causes() iter.Seq2[Cause, int] {
 	return func(yield func(Cause, int) bool) {

@@ -221,6 +221,16 @@ func (n *naive) check(t *rapid.T) {
 	if n.index.Feasible != feasible || n.index.OutOfRange != outOfRange || !maps.Equal(maps.Collect(n.index.Causes()), causes) {
 		t.Fatalf("%d feasible, %d out of range, %v; want %d, %d, %v", n.index.Feasible, n.index.OutOfRange, maps.Collect(n.index.Causes()), feasible, outOfRange, causes)
 	}
+	n.index.Rejections(func(c Cause, rows int, first table.Row) {
+		at := slices.IndexFunc(n.rows, func(is row) bool { return is.cause == c })
+		if rows != causes[c] || int(first) != at {
+			t.Fatalf("%v rejects %d rows, the first %d; want %d, %d", c, rows, first, causes[c], at)
+		}
+		delete(causes, c)
+	})
+	if len(causes) > 0 {
+		t.Fatalf("not listed: %v", causes)
+	}
 	var got []table.Row
 	for r, g := range n.index.FeasibleRows() {
 		if got = append(got, r); n.index.Grouped && n.index.Groups()[g].Rows == 0 {
