@@ -35,13 +35,13 @@ func (b *criteriaBounds) begin(c *framework.PostFilterCall, row table.Row) {
 }
 
 // of is best for a row and its pods of lower priority.
-func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, lower []*object.Pod) (found criteria, ok bool) {
+func (b *criteriaBounds) of(c *framework.PostFilterCall, row table.Row, lower []*object.Pod, budgets []*object.Budget) (found criteria, ok bool) {
 	b.shortfall = c.Filters.Shortfall(row, b.shortfall[:0])
 	b.pods = append(b.pods[:0], lower...)
 	for _, n := range c.Nominations.PodsForNode(c.Table.Name(row)) {
 		b.keep(c, n)
 	}
-	return b.best(c)
+	return b.best(c, budgets)
 }
 
 // keep counts a pod nominated to the row as there, if it counts.
@@ -57,10 +57,14 @@ func (b *criteriaBounds) keep(c *framework.PostFilterCall, n *object.Pod) {
 
 // best is false where all could go and it would not be enough. A criterion
 // holds for plans that are as good in those before it.
-func (b *criteriaBounds) best(c *framework.PostFilterCall) (found criteria, ok bool) {
+func (b *criteriaBounds) best(c *framework.PostFilterCall, budgets []*object.Budget) (found criteria, ok bool) {
 	pods := b.pods
 	slices.SortFunc(pods, byImportance(c.Now))
-	if guarded, others := splitByPDBViolation(pods, c.Disruption.Budgets); len(guarded) > 0 {
+	guarded, others := []*object.Pod(nil), pods
+	if len(budgets) > 0 {
+		guarded, others = splitByPDBViolation(pods, budgets)
+	}
+	if len(guarded) > 0 {
 		least, enough := b.least(c, guarded, b.shortfallWithout(c, b.shortfall, others))
 		switch {
 		case !enough:

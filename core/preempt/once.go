@@ -17,7 +17,7 @@ import (
 // what filters say of them without their pods of lower priority. The others wait in a
 // heap, the most promising first. What a plan there cannot be better than is worked out
 // for a node only when its turn comes; until then it is as good as a plan can be that
-// has one victim, of the lowest priority there.
+// has one victim, of the lowest priority there. Budgets come last.
 type once struct {
 	candidates []candidate
 	pods       []*object.Pod // of lower priority, by candidate
@@ -42,8 +42,18 @@ type prospect struct {
 	uid   types.UID // of the node
 	node  string
 	at    int32 // among the candidates
-	exact bool  // the criteria are worked out
+	known knowledge
 }
+
+// knowledge is what the criteria of a prospect take into account. Each is no worse than
+// the next.
+type knowledge int8
+
+const (
+	aVictim    knowledge = iota // that there is one
+	sums                        // what pods take up
+	budgetsToo                  // and which of them budgets guard
+)
 
 // find is Finder.Find.
 func (s *once) find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
@@ -120,12 +130,8 @@ func (s *once) best(c *framework.PostFilterCall, limits Limits) *Plan {
 			break
 		}
 		n := &s.candidates[p.at]
-		if !p.exact {
-			if p.criteria, p.exact = s.bounds.of(c, n.row, s.podsOf(n)); !p.exact {
-				s.pop(c)
-				continue
-			}
-			s.sink(c, 0)
+		if p.known != budgetsToo {
+			s.workOut(c, p, n)
 			continue
 		}
 		s.pop(c)
@@ -138,6 +144,24 @@ func (s *once) best(c *framework.PostFilterCall, limits Limits) *Plan {
 		}
 	}
 	return best.Plan
+}
+
+// workOut works out more of the first prospect's criteria, and moves it to where it belongs
+// then, which is nowhere where it would not be enough that all could go.
+func (s *once) workOut(c *framework.PostFilterCall, p *prospect, n *candidate) {
+	budgets := c.Disruption.Budgets
+	if p.known++; p.known == sums {
+		budgets = nil
+	}
+	var enough bool
+	if p.criteria, enough = s.bounds.of(c, n.row, s.podsOf(n), budgets); !enough {
+		s.pop(c)
+		return
+	}
+	if len(c.Disruption.Budgets) == 0 {
+		p.known = budgetsToo
+	}
+	s.sink(c, 0)
 }
 
 // try tries the candidate, unless it was tried.

@@ -262,7 +262,7 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	if len(b.pods) > 0 {
 		r.outlook = hopeless
 		if r.refusal == nil {
-			if found, ok := b.best(c); ok {
+			if found, ok := b.best(c, c.Disruption.Budgets); ok {
 				r.outlook, r.criteria = open, found
 			}
 		}
