@@ -162,7 +162,7 @@ func (p *preferredNodes) score(t *table.Table, r table.Row) (sum int64, known bo
 			sum += p.terms[i].Weight
 		}
 	}
-	return sum, len(p.terms) > 0
+	return sum, true
 }
 
 // normalize makes the highest sum 100; without any, all have 0.

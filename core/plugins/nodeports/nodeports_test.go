@@ -134,3 +134,22 @@ func TestKernelAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// More ports than have numbers conflict all the same.
+func TestManyPorts(t *testing.T) {
+	tb := plugintest.Table()
+	for i := range int32(100) {
+		name := fmt.Sprint(i)
+		tb.SetNode(&object.Node{Name: name})
+		tb.AddPod(&object.Pod{UID: types.UID(name), HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: i}}}, name)
+	}
+	for _, wanted := range []int32{0, 62, 63, 99, 100} {
+		pod := &object.Pod{UID: "pod", HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: wanted}}}
+		got := plugintest.Ask(t, New(), tb, pod).Blocked
+		for i := range int32(100) {
+			if taken := got[fmt.Sprint(i)] != ""; taken != (i == wanted) {
+				t.Errorf("port %d on node %d: taken is %v", wanted, i, taken)
+			}
+		}
+	}
+}
