@@ -83,7 +83,8 @@ func drawVector(t *rapid.T, what string) resource.Vector {
 }
 
 func drawNode(t *rapid.T) *object.Node {
-	n := &object.Node{Name: nodeNames.Draw(t, "node"), Labels: drawLabels(t), Allocatable: drawVector(t, "offers"), AllowedPods: amounts.Draw(t, "pods")}
+	n := &object.Node{Name: nodeNames.Draw(t, "node"), Labels: drawLabels(t), Allocatable: drawVector(t, "offers"), AllowedPods: amounts.Draw(t, "pods"),
+		Unschedulable: rapid.Bool().Draw(t, "cordoned")}
 	for range rapid.IntRange(0, 2).Draw(t, "images") {
 		n.Images = append(n.Images, object.Image{Names: rapid.SliceOfN(imageNames, 1, 2).Draw(t, "names"), Bytes: amounts.Draw(t, "bytes")})
 	}
