@@ -118,8 +118,12 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 // caller at a time.
 type Finder struct{ once once }
 
-// spareRows bounds the candidates that a finder has room for between two pods.
-const spareRows = 1 << 16
+// spareRows and sparePods bound the candidates, and the pods on them, that a finder has room
+// for between two pods: about 150 bytes a candidate, and 8 a pod.
+const (
+	spareRows = 1 << 16
+	sparePods = 1 << 20
+)
 
 // whyNoVictims says why there is no plan where no node is a candidate, or no pod on any
 // node has a lower priority.
@@ -150,7 +154,7 @@ func (f *Finder) Find(c *framework.PostFilterCall, limits Limits) (*Plan, []deci
 	}
 	k := ranksOf(c)
 	if k == nil {
-		if cap(f.once.candidates) > spareRows {
+		if cap(f.once.candidates) > spareRows || cap(f.once.pods) > sparePods {
 			f.once = once{}
 		}
 		return f.once.find(c, limits)
