@@ -48,6 +48,10 @@ type search struct {
 	// are alike that can be of use.
 	ordered bool
 	most    int64 // devices that the requests may take
+	// alternatives are how many the requests have together; admin: one may take what
+	// is taken.
+	alternatives int
+	admin        bool
 
 	alike map[string]found // by what it can tell apart of a node
 	kinds map[string]int32 // of devices, by what the search can tell apart
@@ -58,6 +62,7 @@ type search struct {
 	wanted []uint64
 	simple []uint64 // those of wanted that nothing but who takes them matters of
 	kind   []byte   // of the device at hand
+	inNumbers
 	// values are the numbers of what devices have of the attributes, by content.
 	values     []int32
 	generation uint64 // of the numbers
@@ -86,6 +91,7 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 				all.add(pl.selections.of(t, e.DeviceClassName, e.Selectors, e.Tolerations, e.Capacity), e.AllocationMode, e.Count)
 				if e.AdminAccess != nil {
 					all.requests[len(all.requests)-1][0].admin = *e.AdminAccess
+					all.admin = all.admin || *e.AdminAccess
 					all.key = strconv.AppendBool(all.key, *e.AdminAccess)
 				}
 			}
@@ -137,18 +143,20 @@ func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, 
 		most = max(most, a.count)
 	}
 	*last = append(*last, alternative{deviceSelection: by, count: count})
+	s.alternatives++
 	s.key = strconv.AppendQuote(strconv.AppendQuote(strconv.AppendInt(append(s.key, 'a'), count, 36), string(mode)), by.key)
 	s.whole = s.whole || mode != resourcev1.DeviceAllocationModeExactCount
 	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
 }
 
 // prepared is the prepared search on the node, by what the node lacks of extended
-// resources. nil: nodes share no answers.
-func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim) *search {
+// resources; nil where nothing is to be allocated there. alike is false where nodes
+// share no answers.
+func (pl *plugin) prepared(in *framework.Input, n *object.Node) (all *search, alike bool) {
 	s, lacking := in.State.(*state), uint64(0)
 	if e := s.extended; e != nil {
 		if len(e.resources) > 64 {
-			return nil
+			return nil, false
 		}
 		for i, r := range e.resources {
 			if r.class != "" && n.Allocatable.Of(r.name) == 0 {
@@ -158,31 +166,36 @@ func (pl *plugin) prepared(in *framework.Input, n *object.Node, open []*resource
 	}
 	all, known := s.known.searches[lacking]
 	if !known {
-		all = pl.searchFor(in.Table, open)
+		if open, _ := s.openOn(n); len(open) > 0 {
+			all = pl.searchFor(in.Table, open)
+		}
 		s.known.searches[lacking] = all
 	}
-	return all
+	return all, true
 }
 
 // allocateAlike is searchOn, or its result on a node that is like this one to
 // the claims.
-func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node, open []*resourcev1.ResourceClaim) (found, error) {
+func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.Node) (found, error) {
 	if !pl.alone(in) { // nodes are asked about at once
-		return pl.searchOn(in, n, open)
+		return pl.searchOn(in, n)
 	}
-	all := pl.prepared(in, n, open)
+	all, alike := pl.prepared(in, n)
+	if alike && all == nil {
+		return found{}, nil
+	}
 	var v *inventory
-	if all != nil {
+	if alike {
 		v = pl.inventories.of(in.Table, row)
 	}
 	if v == nil {
-		return pl.searchOn(in, n, open)
+		return pl.searchOn(in, n)
 	}
 	pl.key = pl.appendAlike(binary.AppendUvarint(pl.key[:0], v.generation), all, v)
 	if f, known := all.alike[string(pl.key)]; known {
 		return f, nil
 	}
-	f, err := pl.searchOn(in, n, open)
+	f, err := pl.searchOn(in, n)
 	if len(all.kinds) > mostFound || len(all.alike) >= mostFound {
 		clear(all.kinds)
 		clear(all.alike)
@@ -196,10 +209,17 @@ func (pl *plugin) allocateAlike(in *framework.Input, row table.Row, n *object.No
 // alternatives are taken, where that is plain, or else the kinds of the devices that
 // may be.
 func (pl *plugin) appendAlike(key []byte, s *search, v *inventory) []byte {
-	fails := pl.readDevices(s, v)
-	if !fails && !s.whole && s.most <= resourcev1.AllocationResultsMaxSize {
-		if taken, plain := s.appendChosenAlternatives(key); plain {
+	failing := pl.readDevices(s, v)
+	fails := failing < len(s.requests)
+	if !s.whole && s.most <= resourcev1.AllocationResultsMaxSize {
+		if fails && s.endsBefore(failing) {
+			return append(key, 0, 0)
+		}
+		if taken, plain := s.appendChosenAlternatives(key); plain && !fails {
 			return taken
+		}
+		if ended, known := s.appendOutcome(key, &pl.inventories); known {
+			return ended
 		}
 	}
 	ordered := s.ordered || fails // the search ends at what fails
@@ -219,55 +239,84 @@ func (pl *plugin) appendAlike(key []byte, s *search, v *inventory) []byte {
 }
 
 // readDevices lists the devices of the node that may be taken, and counts them by
-// alternative. It tells whether a selector fails on one.
-func (pl *plugin) readDevices(s *search, v *inventory) (fails bool) {
+// alternative. It returns the first request of which a selector fails on one, or how
+// many requests there are.
+func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 	for _, r := range s.requests {
 		for j := range r {
 			r[j].matching, r[j].simple = 0, 0
 		}
 	}
-	s.list, s.wanted, s.simple = s.list[:0], s.wanted[:0], s.simple[:0]
+	s.list, s.wanted, s.simple, first = s.list[:0], s.wanted[:0], s.simple[:0], len(s.requests)
+	s.inNumbers.reset()
 	for d := range pl.inventories.devicesOn(v) {
-		kind, wanted := s.kind[:0], uint64(0)
+		kind, wanted, parts := s.kind[:0], uint64(0), false
 		for q, r := range s.requests {
 			for j := range r {
 				m := r[j].matches(pl, d)
-				if !s.whole && (m == untolerated || d.taken && !r[j].admin) || d.elsewhere && m != failing {
+				if !s.whole && (m == untolerated || d.taken && !r[j].admin || m == matched && r[j].spent(d)) || d.elsewhere && m != failing {
 					m = rejected
 				}
 				kind = append(kind, byte(m))
-				fails = fails || m == failing
+				if m == failing {
+					first = min(first, q)
+				}
 				if m != rejected {
 					wanted |= 1 << min(q, 63)
-					r[j].found(d)
+					parts = parts || r[j].capacity != nil
 				}
 			}
 		}
 		if wanted == 0 {
 			continue
 		}
+		shared := d.measured && (parts || !d.undivided)
+		simple := !shared && d.held == 0 && d.draws == 0
+		s.count(kind, simple)
+		s.inNumbers.add(d, kind, shared)
 		s.kind = s.appendRest(kind, &pl.inventories, d)
-		if d.simple() {
+		if simple {
 			s.simple = append(s.simple, wanted)
 		}
 		s.list, s.wanted = append(s.list, s.kindOf(s.kind)), append(s.wanted, wanted)
-		for shared := int64(1); d.measured && shared < s.most; shared++ {
+		for n := int64(1); shared && n < s.most; n++ {
 			s.wanted = append(s.wanted, wanted)
 		}
 	}
-	return fails
+	return first
 }
 
-// found counts a device that may be taken.
-func (a *alternative) found(d *device) {
-	a.matching++
-	if d.simple() {
-		a.simple++
+// spent tells whether others have some of the device, all of which the alternative would
+// get.
+func (a *alternative) spent(d *device) bool { return d.partial && a.capacity == nil }
+
+// count counts a device for the alternatives that may take it. simple: nothing but who takes
+// the device matters.
+func (s *search) count(kind []byte, simple bool) {
+	at := 0
+	for _, r := range s.requests {
+		for j := range r {
+			if deviceMatch(kind[at]) != rejected {
+				r[j].matching++
+				if simple {
+					r[j].simple++
+				}
+			}
+			at++
+		}
 	}
 }
 
-// simple tells whether nothing but who takes the device matters.
-func (d *device) simple() bool { return !d.measured && d.draws == 0 && d.held == 0 }
+// endsBefore tells whether the search ends before the request is looked at: those
+// before it cannot all be met.
+func (s *search) endsBefore(request int) bool {
+	for _, r := range s.requests[:request] {
+		if !slices.ContainsFunc(r, func(a alternative) bool { return a.matching >= a.count }) {
+			return true
+		}
+	}
+	return !s.enough(s.wanted, request, true)
+}
 
 // appendChosenAlternatives writes which of its alternatives each request gets, where nothing but
 // numbers of devices decides that: one for which there are too few is left out, and
@@ -285,23 +334,23 @@ func (s *search) appendChosenAlternatives(key []byte) (taken []byte, plain bool)
 		taken = append(taken, byte(j+1)) // #nosec G115 -- the API allows 8
 	}
 	if !plain {
-		if !s.enough(s.wanted, true) {
+		if !s.enough(s.wanted, len(s.requests), true) {
 			return append(key, 0, 0), true
 		}
-		plain = s.enough(s.simple, false)
+		plain = s.enough(s.simple, len(s.requests), false)
 	}
 	return taken, plain && !s.constrained
 }
 
-// enough tells whether each request could have as many of the devices as its least
+// enough tells whether each of the first requests could have as many of the devices as its least
 // alternative wants, each device for one request (a bipartite matching); or what is
 // said where that is not known.
-func (s *search) enough(wanted []uint64, unknown bool) bool {
+func (s *search) enough(wanted []uint64, first int, unknown bool) bool {
 	var holders [32]uint8 // of devices, from 1
 	if len(s.requests) > 64 || len(wanted) > len(holders) {
 		return unknown
 	}
-	for q, r := range s.requests {
+	for q, r := range s.requests[:first] {
 		least := int64(math.MaxInt64)
 		for _, a := range r {
 			if a.admin || len(r) > 1 && !unknown {

@@ -217,8 +217,8 @@ func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 					}
 				}
 				before := searches(pl)
-				got, _ := pl.allocateAlike(in, table.Row(row), n, s.open)
-				want, err := pl.searchOn(in, n, s.open)
+				got, _ := pl.allocateAlike(in, table.Row(row), n)
+				want, err := pl.searchOn(in, n)
 				if got != want {
 					t.Fatalf("seed %d, node %s, claim %s:\n%+v\nby a search on a node like it: %+v, on the node: %+v %v", seed, n.Name, name, c.Spec, got, want, err)
 				}
@@ -259,7 +259,7 @@ func TestTakenDevicesDrawOnCounters(t *testing.T) {
 	in := &framework.Input{Table: tb, Pod: p, State: s}
 	for node, want := range map[string]framework.Verdict{"a": tooLittle, "b": framework.Fits} {
 		row, _ := tb.Find(node)
-		if got, err := pl.allocateAlike(in, row, tb.Node(row), s.open); got.verdict != want {
+		if got, err := pl.allocateAlike(in, row, tb.Node(row)); got.verdict != want {
 			t.Errorf("node %s: %+v %v, want verdict %d", node, got, err, want)
 		}
 	}
@@ -288,7 +288,7 @@ func TestAdministratorsSearchForThemselves(t *testing.T) {
 		own.API, own.Ask = api, p.Name
 		tb.SetObject(&own)
 		in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
-		got, err := pl.allocateAlike(in, row, tb.Node(row), in.State.(*state).open)
+		got, err := pl.allocateAlike(in, row, tb.Node(row))
 		if want := map[bool]framework.Verdict{false: tooLittle, true: framework.Fits}[admin]; got.verdict != want {
 			t.Errorf("admin %v: %+v %v, want verdict %d", admin, got, err, want)
 		}

@@ -6,7 +6,8 @@
 //
 // A search on one node answers for all nodes that the claims cannot tell from it
 // (alike.go): inventories (inventory.go) say in numbers what devices are like, whatever
-// they are called.
+// they are called. Where the numbers say all, nodes are alike on which a search in
+// numbers ends alike (innumbers.go).
 //
 // Pods whose claims ask for the same form one class, whatever the claims are
 // called. Giving one of them a device of a node dirties that node's row alone.

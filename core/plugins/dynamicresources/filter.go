@@ -49,7 +49,7 @@ func (pl *plugin) filter(in *framework.Input, rows []table.Row, out []framework.
 				out[i] = framework.Verdict(known)
 				continue
 			}
-			f, err := pl.ask(in, n, func(open []*resourcev1.ResourceClaim) (found, error) { return pl.allocateAlike(in, row, n, open) })
+			f, err := pl.ask(in, n, func() (found, error) { return pl.allocateAlike(in, row, n) })
 			if out[i], over = f.verdict, errors.Is(err, errSteps); over {
 				continue // the next attempt may have more luck on other rows
 			}
@@ -69,7 +69,7 @@ func (pl *plugin) alone(in *framework.Input) bool {
 
 // ask gives the verdict on one node, and the score, where search has the devices
 // searched for.
-func (pl *plugin) ask(in *framework.Input, n *object.Node, search func([]*resourcev1.ResourceClaim) (found, error)) (f found, err error) {
+func (pl *plugin) ask(in *framework.Input, n *object.Node, search func() (found, error)) (f found, err error) {
 	s := in.State.(*state)
 	switch {
 	case s.extended == nil:
@@ -83,8 +83,8 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func([]*resour
 			return found{verdict: why.verdict(refused)}, why
 		}
 	}
-	if open, _ := s.openOn(n); len(open) > 0 {
-		if f, err = search(open); f.verdict != framework.Fits {
+	if len(s.open) > 0 || s.extended != nil {
+		if f, err = search(); f.verdict != framework.Fits {
 			return f, err
 		}
 	}
@@ -101,9 +101,14 @@ func (pl *plugin) ask(in *framework.Input, n *object.Node, search func([]*resour
 	return f, nil
 }
 
-// searchOn searches the devices that the node can see.
-func (pl *plugin) searchOn(in *framework.Input, n *object.Node, open []*resourcev1.ResourceClaim) (found, error) {
+// searchOn searches the devices that the node can see for what is to be allocated
+// there, if anything is.
+func (pl *plugin) searchOn(in *framework.Input, n *object.Node) (found, error) {
 	s := in.State.(*state)
+	open, _ := s.openOn(n)
+	if len(open) == 0 {
+		return found{}, nil
+	}
 	got, err := pl.allocate(in.Table, n, open, s.shared)
 	switch {
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
@@ -137,7 +142,7 @@ func (pl *plugin) explain(in *framework.Input, row table.Row, v framework.Verdic
 		code, in = decision.Error, pl.inputFor(in)
 	}
 	n := in.Table.Node(row)
-	_, err := pl.ask(in, n, func(open []*resourcev1.ResourceClaim) (found, error) { return pl.searchOn(in, n, open) })
+	_, err := pl.ask(in, n, func() (found, error) { return pl.searchOn(in, n) })
 	if why := (rejection)(nil); errors.As(err, &why) {
 		return decision.Blocker{Code: codeOf(v & kinds), Reasons: why}
 	}

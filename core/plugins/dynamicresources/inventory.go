@@ -1,7 +1,10 @@
 package dynamicresources
 
 import (
+	"encoding/binary"
+	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,13 +41,16 @@ type device struct {
 	taints   int32
 	draws    int32 // the counters that it draws on
 	counters int32 // what is left of its pool's counters, where it draws on them
-	pool     int32 // the place of its pool, likewise
 	held     int32 // what claims hold of it that share it
+	pool     int16 // the place of its pool, where it draws on counters
 	taken    bool  // a claim holds it whole
 	// elsewhere: the node sees the device, and cannot use it.
 	elsewhere bool
 	// measured: its capacity matters to claims that ask for none, too.
 	measured bool
+	// undivided: claims that ask for no capacity get all of it that there is. partial:
+	// others have some of that.
+	undivided, partial bool
 }
 
 // content is what selectors see of a device.
@@ -63,7 +69,10 @@ type inventories struct {
 	read       int // inventories in this generation
 	shared     sharedDevices
 
-	numbers    map[string]int32 // of what has no other
+	numbers map[string]int32 // of what has no other
+	// amounts are those of counters: what is left, and what devices draw, by its
+	// number. Others than whole numbers are left out.
+	amounts    map[int32][]amount
 	contents   space[content]
 	capacities space[*resourcev1.Device] // that have them
 	taints     space[[]resourcev1.DeviceTaint]
@@ -97,7 +106,7 @@ func (i *inventories) full() bool {
 // long, they are given anew.
 func (i *inventories) makeRoom(t *table.Table) {
 	if i.table != t || i.full() && i.read > 4*len(i.rows) {
-		*i = inventories{table: t, parts: i.parts, generation: i.generation + 1, numbers: map[string]int32{},
+		*i = inventories{table: t, parts: i.parts, generation: i.generation + 1, numbers: map[string]int32{}, amounts: map[int32][]amount{},
 			contents:   space[content]{numbers: map[string]int32{}},
 			capacities: space[*resourcev1.Device]{numbers: map[string]int32{}}, taints: space[[]resourcev1.DeviceTaint]{numbers: map[string]int32{}}}
 	}
@@ -158,39 +167,58 @@ func (i *inventories) readPools(own []*table.DevicePool) (list []device, ends []
 		drawnOn[p.Name] = true
 		for j := from; j < len(list); j++ {
 			if list[j].draws != 0 {
-				list[j].counters, list[j].pool = left, int32(at+1) // #nosec G115 -- a node's pools
+				list[j].counters, list[j].pool = left, int16(at+1) // #nosec G115 -- compared below
 			}
 		}
 	}
-	return list, ends, !i.full()
+	return list, ends, !i.full() && len(own) < math.MaxInt16
 }
 
 // sound tells whether the pool is complete, and has nothing rare: devices that have
 // to be prepared go last.
 func sound(p *table.DevicePool) bool {
-	names, first := map[string]bool{}, &p.Slices[0].Spec.Pool
+	first := &p.Slices[0].Spec.Pool
 	for _, s := range p.Slices {
 		if s.Spec.Pool.Generation != first.Generation || s.Spec.Pool.ResourceSliceCount != int64(len(p.Slices)) ||
 			len(s.Spec.SharedCounters) > 0 && len(s.Spec.Devices) > 0 {
 			return false
 		}
 		for j := range s.Spec.Devices {
-			d := &s.Spec.Devices[j]
-			if names[d.Name] || d.BindingConditions != nil {
+			if s.Spec.Devices[j].BindingConditions != nil {
 				return false
 			}
-			names[d.Name] = true
 		}
 	}
-	return true
+	return namesDiffer(p)
+}
+
+// namesDiffer tells whether no two devices of the pool have one name.
+func namesDiffer(p *table.DevicePool) bool {
+	devices := allDevices(p)
+	if len(devices) <= 16 { // looking through them is faster than hashing
+		for j, d := range devices {
+			if slices.ContainsFunc(devices[:j], func(o *resourcev1.Device) bool { return o.Name == d.Name }) {
+				return false
+			}
+		}
+		return true
+	}
+	names := make(map[string]bool, len(devices))
+	for _, d := range devices {
+		names[d.Name] = true
+	}
+	return len(names) == len(devices)
 }
 
 func (i *inventories) device(p *table.DevicePool, d *resourcev1.Device) device {
-	now := device{measured: d.AllowMultipleAllocations != nil, capacity: i.capacities.number(appendCapacity(i.key[:0], d), d)}
+	policies, now := false, device{measured: d.AllowMultipleAllocations != nil, capacity: i.capacities.number(appendCapacity(i.key[:0], d), d)}
 	for _, c := range d.Capacity { // any order: one that has a policy is enough
 		now.measured = now.measured || c.RequestPolicy != nil
+		now.undivided = now.undivided || c.Value.Sign() > 0
+		policies = policies || c.RequestPolicy != nil
 	}
-	key := strconv.AppendQuote(strconv.AppendInt(i.key[:0], int64(now.capacity), 36), p.Driver)
+	now.undivided = now.undivided && !policies && i.parts && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
+	key := appendText(binary.AppendVarint(i.key[:0], int64(now.capacity)), p.Driver)
 	now.content = i.contents.number(appendAttributes(key, d.Attributes), content{p.Driver, d})
 	if len(d.Taints) > 0 {
 		now.taints = i.taints.number(appendTaints(i.key[:0], d.Taints), d.Taints)
@@ -201,6 +229,13 @@ func (i *inventories) device(p *table.DevicePool, d *resourcev1.Device) device {
 			key = appendCounters(key, c.CounterSet, c.Counters)
 		}
 		now.draws = i.number(key)
+		i.keepAmounts(now.draws, func(yield func(string, map[string]resourcev1.Counter) bool) {
+			for _, c := range d.ConsumesCounters {
+				if !yield(c.CounterSet, c.Counters) {
+					return
+				}
+			}
+		})
 	}
 	i.readTaken(&now, p, d)
 	return now
@@ -232,6 +267,8 @@ func (i *inventories) readTaken(now *device, p *table.DevicePool, d *resourcev1.
 		for _, name := range slices.Sorted(maps.Keys(held)) {
 			q := held[name]
 			key = appendQuantity(strconv.AppendQuote(key, string(name)), &q)
+			c := d.Capacity[name]
+			now.partial = now.partial || now.undivided && q.Sign() > 0 && c.Value.Sign() > 0
 		}
 		now.held = i.number(key)
 	}
@@ -249,21 +286,60 @@ func (i *inventories) countersOf(p *table.DevicePool, of []device) int32 {
 	if len(left) == 0 {
 		return 0
 	}
-	for _, s := range p.Slices {
-		for j := range s.Spec.Devices {
-			if d := &of[0]; d.taken || d.held != 0 {
-				for _, c := range s.Spec.Devices[j].ConsumesCounters {
-					draw(left[c.CounterSet], c.Counters)
-				}
+	devices := allDevices(p)
+	for j := range of {
+		if of[j].taken || of[j].held != 0 {
+			for _, c := range devices[j].ConsumesCounters {
+				draw(left[c.CounterSet], c.Counters)
 			}
-			of = of[1:]
 		}
 	}
 	key := append(i.key[:0], 's')
 	for _, set := range slices.Sorted(maps.Keys(left)) {
 		key = appendCounters(key, set, left[set])
 	}
-	return i.number(key)
+	number := i.number(key)
+	i.keepAmounts(number, maps.All(left))
+	return number
+}
+
+const (
+	// mostAmounts bounds the amounts that are kept of a pool's counters, or of what a
+	// device draws.
+	mostAmounts = 16
+	// mostCounters bounds what amounts are kept of.
+	mostCounters = 1 << 12
+)
+
+// keepAmounts keeps what the number stands for: amounts of the counters of sets.
+func (i *inventories) keepAmounts(number int32, sets iter.Seq2[string, map[string]resourcev1.Counter]) {
+	if _, known := i.amounts[number]; known || len(i.amounts) >= mostCounters {
+		return
+	}
+	list := []amount{}
+	for set, counters := range sets { // any order: each by itself
+		for name, c := range counters { // any order: likewise
+			n, whole := int64(0), true
+			if !c.Value.IsZero() { // AsInt64 counts its exponent down
+				n, whole = c.Value.AsInt64()
+			}
+			if !whole || n > math.MaxInt32<<16 || n < math.MinInt32<<16 || len(list) == mostAmounts {
+				return
+			}
+			list = append(list, amount{i.number(appendText(appendText(append(i.key[:0], 'n'), set), name)), n})
+		}
+	}
+	i.amounts[number] = list
+}
+
+// allDevices are the devices of the pool's slices, in their order.
+func allDevices(p *table.DevicePool) (list []*resourcev1.Device) {
+	for _, s := range p.Slices {
+		for j := range s.Spec.Devices {
+			list = append(list, &s.Spec.Devices[j])
+		}
+	}
+	return list
 }
 
 // draw takes what a device draws from what is left.
@@ -307,9 +383,10 @@ func appendCapacity(key []byte, d *resourcev1.Device) []byte {
 	if d.AllowMultipleAllocations != nil {
 		key = strconv.AppendBool(key, *d.AllowMultipleAllocations)
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
+	var room [8]resourcev1.QualifiedName
+	for _, name := range sortedNames(room[:0], d.Capacity) {
 		c := d.Capacity[name]
-		key = appendQuantity(strconv.AppendQuote(key, string(name)), &c.Value)
+		key = appendQuantity(appendText(key, string(name)), &c.Value)
 		if p := c.RequestPolicy; p != nil {
 			text, _ := p.Marshal() // it has no reason to fail: nothing is encoded but numbers and texts
 			key = strconv.AppendQuote(append(key, 'p'), string(text))
@@ -329,15 +406,30 @@ func appendQuantity(key []byte, q *resource.Quantity) []byte {
 }
 
 func appendAttributes(key []byte, attributes map[resourcev1.QualifiedName]resourcev1.DeviceAttribute) []byte {
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		key = appendAttribute(strconv.AppendQuote(key, string(name)), attributes[name])
+	var room [8]resourcev1.QualifiedName
+	for _, name := range sortedNames(room[:0], attributes) {
+		key = appendAttribute(appendText(key, string(name)), attributes[name])
 	}
 	return key
 }
 
+// sortedNames lists the names in the room, and more where it is too small.
+func sortedNames[V any](room []resourcev1.QualifiedName, by map[resourcev1.QualifiedName]V) []resourcev1.QualifiedName {
+	for name := range by { // any order: sorted
+		room = append(room, name)
+	}
+	slices.Sort(room)
+	return room
+}
+
+// appendText writes a text so that it ends where its length says.
+func appendText(key []byte, text string) []byte {
+	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
+}
+
 func appendAttribute(key []byte, a resourcev1.DeviceAttribute) []byte {
 	if a.StringValue != nil {
-		key = strconv.AppendQuote(append(key, 's'), *a.StringValue)
+		key = appendText(append(key, 's'), *a.StringValue)
 	}
 	if a.IntValue != nil {
 		key = strconv.AppendInt(append(key, 'i'), *a.IntValue, 36)

@@ -1,11 +1,13 @@
 package dynamicresources
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -59,8 +61,8 @@ func verdicts(t *testing.T, tb *table.Table, pl *plugin, name string) map[string
 	}
 	for row := range tb.Rows() {
 		n := tb.Node(table.Row(row))
-		f, _ := pl.allocateAlike(in, table.Row(row), n, in.State.(*state).open)
-		if want, _ := pl.searchOn(in, n, in.State.(*state).open); f != want {
+		f, _ := pl.allocateAlike(in, table.Row(row), n)
+		if want, _ := pl.searchOn(in, n); f != want {
 			t.Errorf("node %s: %+v, a search there: %+v", n.Name, f, want)
 		}
 		got[n.Name] = f.verdict
@@ -120,8 +122,43 @@ func TestClaimsOfAPodShareADevice(t *testing.T) {
 	in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
 	for node, want := range map[string]framework.Verdict{"a": tooLittle, "b": framework.Fits} {
 		row, _ := tb.Find(node)
-		if got, err := pl.allocateAlike(in, row, tb.Node(row), in.State.(*state).open); got.verdict != want {
+		if got, err := pl.allocateAlike(in, row, tb.Node(row)); got.verdict != want {
 			t.Errorf("node %s: %+v %v, want verdict %d", node, got, err, want)
+		}
+	}
+}
+
+// A claim that asks for no capacity gets all of a device, and so none of one that others
+// have some of; who asks for as much as is left gets it.
+func TestPartsOfADevice(t *testing.T) {
+	tb, pl := zones("a", "b"), build(nil, all)
+	d, b := soundDevice("d"), "b"
+	d.AllowMultipleAllocations = new(true)
+	d.Capacity = map[resourcev1.QualifiedName]resourcev1.DeviceCapacity{"memory": {Value: resource.MustParse("2")}}
+	showPool(tb, "b", resourcev1.ResourceSliceSpec{NodeName: &b}, d)
+	for i, tc := range []struct {
+		memory string
+		want   framework.Verdict
+	}{{"1", framework.Fits}, {"", tooLittle}, {"1", framework.Fits}, {"1", tooLittle}} {
+		p := claim(tb, fmt.Sprint("c", i), 1)
+		if tc.memory != "" {
+			c := *shown(tb, "ns", p.Name)
+			c.API, c.Ask = c.API.DeepCopy(), "memory"
+			c.API.Spec.Devices.Requests[0].Exactly.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(tc.memory)}}
+			tb.SetObject(&c)
+		}
+		in := &framework.Input{Table: tb, Pod: p, State: pl.preFilter(tb, p).State}
+		for node, want := range map[string]framework.Verdict{"a": tooLittle, "b": tc.want} {
+			row, _ := tb.Find(node)
+			got, err := pl.allocateAlike(in, row, tb.Node(row))
+			if searched, _ := pl.searchOn(in, tb.Node(row)); got.verdict != want || got != searched {
+				t.Errorf("claim %d, node %s: %+v %v, want verdict %d; a search there: %+v", i, node, got, err, want, searched)
+			}
+		}
+		if tc.want == framework.Fits {
+			if status := pl.reserve(tb, p, "b"); status != nil {
+				t.Fatal(status)
+			}
 		}
 	}
 }

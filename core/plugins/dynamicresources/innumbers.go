@@ -1,0 +1,188 @@
+package dynamicresources
+
+import resourcev1 "k8s.io/api/resource/v1"
+
+// Where numbers say all of the devices that requests may take, the search is done in
+// numbers, to find out which nodes share an answer: those where it ends alike. It
+// looks at requests, alternatives and devices in the allocator's order.
+
+// inNumbers is the room for a search in numbers on one node.
+type inNumbers struct {
+	devices []*device // that some request may take
+	matches []byte    // what each alternative says of each of them, device by device
+	unusual bool      // what one of the devices has left for claims is not said here
+	// taken are the devices that the search has taken so far, and left what it has
+	// left of counters.
+	taken []bool
+	left  []poolCounters
+	steps int
+	// chosen is the alternative of each request, where all are met.
+	chosen []byte
+}
+
+// poolCounters is what is left of a pool's counters.
+type poolCounters struct {
+	pool int16
+	left []amount
+}
+
+// amount is so much of a counter.
+type amount struct {
+	counter int32 // its number
+	n       int64
+}
+
+// outcome is how a search ends.
+type outcome byte
+
+const (
+	notFound outcome = iota + 1
+	allMet
+	selectorFails
+	tooLong
+)
+
+// mostSteps bounds a search in numbers. The rest is left to the allocator.
+const mostSteps = 512
+
+func (n *inNumbers) reset() {
+	n.devices, n.matches, n.unusual = n.devices[:0], n.matches[:0], false
+}
+
+func (n *inNumbers) add(d *device, kind []byte, shared bool) {
+	n.devices, n.matches = append(n.devices, d), append(n.matches, kind...)
+	n.unusual = n.unusual || shared || d.held != 0
+}
+
+// appendOutcome writes how the search ends on the node at hand; false where numbers
+// do not say that.
+func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known bool) {
+	n := &s.inNumbers
+	if n.unusual || s.whole || s.constrained || s.admin || s.most > resourcev1.AllocationResultsMaxSize || !n.readCounters(i) {
+		return key, false
+	}
+	n.taken, n.chosen, n.steps = n.taken[:0], n.chosen[:0], 0
+	for range n.devices {
+		n.taken = append(n.taken, false)
+	}
+	for range s.requests {
+		n.chosen = append(n.chosen, 0)
+	}
+	switch end := s.meet(i, 0, 0); end {
+	case tooLong:
+		return key, false
+	case allMet:
+		return append(append(key, 0, byte(end)), n.chosen...), true
+	default:
+		return append(key, 0, 0, byte(end)), true
+	}
+}
+
+// readCounters reads what is left of the counters that the devices draw on; false
+// where numbers do not say that.
+func (n *inNumbers) readCounters(i *inventories) bool {
+	n.left = n.left[:0]
+	for _, d := range n.devices {
+		if d.draws == 0 {
+			continue
+		}
+		left, known := i.amounts[d.counters]
+		if _, drawn := i.amounts[d.draws]; !known || !drawn {
+			return false
+		}
+		if k := len(n.left) - 1; k >= 0 && n.left[k].pool == d.pool {
+			continue
+		}
+		room := []amount(nil)
+		if k := len(n.left); k < cap(n.left) {
+			room = n.left[:k+1][k].left[:0]
+		}
+		n.left = append(n.left, poolCounters{d.pool, append(room, left...)})
+	}
+	return true
+}
+
+// meet meets the requests from the q-th on, which begins with the alternative at that
+// place among all.
+func (s *search) meet(i *inventories, q, at int) outcome {
+	if q == len(s.requests) {
+		return allMet
+	}
+	for j := range s.requests[q] {
+		s.inNumbers.chosen[q] = byte(j + 1) // #nosec G115 -- the API allows 8
+		if end := s.take(i, place{q: q, j: j, at: at, left: s.requests[q][j].count}); end != notFound {
+			return end
+		}
+	}
+	return notFound
+}
+
+// place is where a search in numbers stands: at an alternative, and how many devices
+// that still needs, from which one on.
+type place struct {
+	q, j, at int
+	left     int64
+	from     int
+}
+
+func (s *search) take(i *inventories, p place) outcome {
+	if p.left == 0 {
+		return s.meet(i, p.q+1, p.at+len(s.requests[p.q]))
+	}
+	n := &s.inNumbers
+	each := s.alternatives
+	for ; p.from < len(n.devices); p.from++ {
+		if n.steps++; n.steps > mostSteps {
+			return tooLong
+		}
+		switch m := deviceMatch(n.matches[p.from*each+p.at+p.j]); {
+		case n.taken[p.from], m == rejected:
+			continue
+		case m == failing:
+			return selectorFails
+		}
+		d := n.devices[p.from]
+		if !n.draw(i, d, 1) {
+			continue
+		}
+		n.taken[p.from] = true
+		next := p
+		next.left, next.from = p.left-1, p.from+1
+		if end := s.take(i, next); end != notFound {
+			return end
+		}
+		n.taken[p.from] = false
+		n.draw(i, d, -1)
+	}
+	return notFound
+}
+
+// draw draws what the device does on its pool's counters, or gives it back (-1). It is
+// false, and draws nothing, where one of the counters would be overdrawn then: any of
+// the pool, as the allocator sees it.
+func (n *inNumbers) draw(i *inventories, d *device, sign int64) bool {
+	if d.draws == 0 {
+		return true
+	}
+	for k := range n.left {
+		if n.left[k].pool != d.pool {
+			continue
+		}
+		left, overdrawn := n.left[k].left, false
+		for _, a := range i.amounts[d.draws] {
+			for c := range left {
+				if left[c].counter == a.counter {
+					left[c].n -= sign * a.n
+				}
+			}
+		}
+		for c := range left {
+			overdrawn = overdrawn || left[c].n < 0
+		}
+		if overdrawn && sign > 0 {
+			n.draw(i, d, -1)
+			return false
+		}
+	}
+	return true
+}
