@@ -207,3 +207,16 @@ func (p *PreferredNodes) Score(n Subject) int64 {
 	}
 	return sum
 }
+
+// OneOf is the label that a node has to have one of the values of to match, where that
+// is all that is asked of it.
+func (s *NodeSelector) OneOf() (key string, values []string, ok bool) {
+	if s == nil || len(s.labels) > 0 || len(s.terms) != 1 {
+		return "", nil, false
+	}
+	t := &s.terms[0]
+	if !t.valid || len(t.fields) > 0 || len(t.labels) != 1 || t.labels[0].op != v1.NodeSelectorOpIn {
+		return "", nil, false
+	}
+	return t.labels[0].key, t.labels[0].values, true
+}

@@ -264,3 +264,37 @@ func BenchmarkMatches(b *testing.B) {
 		s.Matches(node)
 	}
 }
+
+// One label with one of some values is all that is asked only where nothing else is.
+func TestOneOf(t *testing.T) {
+	in := v1.NodeSelectorRequirement{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"a", "b"}}
+	name := v1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{"n"}}
+	other := v1.NodeSelectorRequirement{Key: "zone", Operator: v1.NodeSelectorOpExists}
+	bad := v1.NodeSelectorRequirement{Key: "no key", Operator: v1.NodeSelectorOpIn, Values: []string{"a"}}
+	term := func(labels, fields []v1.NodeSelectorRequirement) v1.NodeSelectorTerm {
+		return v1.NodeSelectorTerm{MatchExpressions: labels, MatchFields: fields}
+	}
+	just := term([]v1.NodeSelectorRequirement{in}, nil)
+	for name, c := range map[string]struct {
+		set   map[string]string
+		terms []v1.NodeSelectorTerm
+		want  bool
+	}{
+		"just that":          {nil, []v1.NodeSelectorTerm{just}, true},
+		"an empty term, too": {nil, []v1.NodeSelectorTerm{{}, just}, true},
+		"a label besides":    {map[string]string{"k": "v"}, []v1.NodeSelectorTerm{just}, false},
+		"another term":       {nil, []v1.NodeSelectorTerm{just, just}, false},
+		"two labels":         {nil, []v1.NodeSelectorTerm{term([]v1.NodeSelectorRequirement{in, other}, nil)}, false},
+		"a field":            {nil, []v1.NodeSelectorTerm{term([]v1.NodeSelectorRequirement{in}, []v1.NodeSelectorRequirement{name})}, false},
+		"another operator":   {nil, []v1.NodeSelectorTerm{term([]v1.NodeSelectorRequirement{other}, nil)}, false},
+		"no valid label":     {nil, []v1.NodeSelectorTerm{term([]v1.NodeSelectorRequirement{bad}, nil)}, false},
+	} {
+		key, values, ok := NewNodeSelector(c.set, &v1.NodeSelector{NodeSelectorTerms: c.terms}).OneOf()
+		if ok != c.want || ok && (key != "zone" || !slices.Equal(values, in.Values)) {
+			t.Errorf("%s: %s %v %v", name, key, values, ok)
+		}
+	}
+	if _, _, ok := (*NodeSelector)(nil).OneOf(); ok {
+		t.Error("who asks for nothing asks for one of some values")
+	}
+}

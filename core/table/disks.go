@@ -2,27 +2,51 @@ package table
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// diskName is what all disks have in common that conflict.
+// diskName is what all disks have in common that conflict; those that are only read
+// stand for themselves.
 type diskName struct {
-	kind object.DiskKind
-	name string
+	kind     object.DiskKind
+	name     string
+	readOnly bool
 }
 
-// DiskRows are the rows with pods that have disks of one kind and name. They are valid
-// until the table changes.
+// DiskRows are the rows with pods that have a disk of one name that may conflict with
+// another. They are valid until the table changes.
 type DiskRows struct{ pods rowCounts }
 
-// Has tells whether the row is one of them.
-func (d DiskRows) Has(r Row) bool { return d.pods.of(r) > 0 }
+// RowsWithDisk are the rows with pods that have a disk of the disk's kind and name, and
+// those of them where these are only read, if they matter to the disk: it
+// conflicts with nothing on any other row. sure: it conflicts with any of them.
+func (t *Table) RowsWithDisk(d *object.Disk) (written, read DiskRows, sure bool) {
+	written.pods = t.volumes.disks[diskName{d.Kind, d.Name, false}]
+	if !d.ReadOnly || d.Kind == object.AWSElasticBlockStore {
+		read.pods = t.volumes.disks[diskName{d.Kind, d.Name, true}]
+	}
+	return written, read, d.Kind != object.RBD
+}
 
-// RowsWithDisk are the rows with pods that have a disk of the disk's kind and name: the
-// disk conflicts with nothing on any other row.
-func (t *Table) RowsWithDisk(d *object.Disk) DiskRows {
-	return DiskRows{t.volumes.disks[diskName{d.Kind, d.Name}]}
+// In calls visit with the place of each of the rows that is one of them.
+func (d DiskRows) In(rows []Row, visit func(i int)) {
+	if len(d.pods) == 0 {
+		return
+	}
+	at, last := 0, Row(math.MaxInt32)
+	for i, r := range rows {
+		if r <= last { // the first, or they come in another order
+			at, _ = d.pods.find(r)
+		}
+		for at < len(d.pods) && d.pods[at].Row < r {
+			at++
+		}
+		if last = r; at < len(d.pods) && d.pods[at].Row == r {
+			visit(i)
+		}
+	}
 }
 
 // countDisks counts the disks of a placed pod (sign 1) or takes them off (-1).
@@ -32,7 +56,7 @@ func (t *Table) countDisks(pl *Placed, sign int32) {
 		if d == nil {
 			continue
 		}
-		at := diskName{d.Kind, d.Name}
+		at := diskName{d.Kind, d.Name, d.ReadOnly}
 		if _, list := t.volumes.disks[at].add(pl.Row, sign); len(list) > 0 {
 			t.volumes.disks[at] = list
 		} else {
@@ -51,7 +75,7 @@ func (t *Table) checkDisks() error {
 			if d == nil {
 				continue
 			}
-			at := diskName{d.Kind, d.Name}
+			at := diskName{d.Kind, d.Name, d.ReadOnly}
 			if users[at] == nil {
 				users[at] = map[Row]int32{}
 			}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -20,10 +21,28 @@ func TestRowsWithDisk(t *testing.T) {
 		p.Volumes = []object.Volume{{}, {Disk: &object.Disk{Kind: object.RBD, Name: "d", Pool: "q"}}}
 		tb.AddPod(p, "a")
 	}
+	has := func(d *object.Disk, rows ...Row) (found []Row) {
+		written, read, _ := tb.RowsWithDisk(d)
+		for _, of := range []DiskRows{written, read} {
+			of.In(rows, func(i int) { found = append(found, rows[i]) })
+		}
+		return found
+	}
 	check := func(when string, want bool) {
 		t.Helper()
-		if tb.RowsWithDisk(&disk).Has(row) != want || tb.RowsWithDisk(&kind).Has(row) || tb.RowsWithDisk(&name).Has(row) || tb.RowsWithDisk(&disk).Has(1-row) {
-			t.Errorf("%s: the disk is on %v", when, tb.RowsWithDisk(&disk))
+		for _, rows := range [][]Row{{row, 1 - row}, {1 - row, row}, {row, row}, {1 - row}} {
+			var in []Row
+			for _, r := range rows {
+				if r == row && want {
+					in = append(in, r)
+				}
+			}
+			if got := has(&disk, rows...); !slices.Equal(got, in) {
+				t.Errorf("%s: of the rows %v the disk is on %v, want %v", when, rows, got, in)
+			}
+		}
+		if got := append(has(&kind, row), has(&name, row)...); len(got) > 0 {
+			t.Errorf("%s: another disk is on %v", when, got)
 		}
 		if err := tb.Check(); err != nil {
 			t.Errorf("%s: %v", when, err)
@@ -39,4 +58,25 @@ func TestRowsWithDisk(t *testing.T) {
 	check("rebuilt", true)
 	tb.RemovePod("2")
 	check("no pod", false)
+}
+
+// Disks that are only read are in the way of those who write, and of nobody who reads
+// but for EBS; of an RBD image more has to be known.
+func TestDisksThatAreOnlyRead(t *testing.T) {
+	tb := New()
+	row := tb.SetNode(&object.Node{Name: "a"})
+	for i, kind := range []object.DiskKind{object.GCEPersistentDisk, object.AWSElasticBlockStore, object.ISCSI, object.RBD} {
+		p := pod(string(rune('a'+i)), 1)
+		p.Volumes = []object.Volume{{Disk: &object.Disk{Kind: kind, Name: "d", ReadOnly: true}}}
+		tb.AddPod(p, "a")
+		for _, readOnly := range []bool{false, true} {
+			written, read, sure := tb.RowsWithDisk(&object.Disk{Kind: kind, Name: "d", ReadOnly: readOnly})
+			in := 0
+			written.In([]Row{row}, func(int) { t.Errorf("kind %d: nobody writes", kind) })
+			read.In([]Row{row}, func(int) { in++ })
+			if want := !readOnly || kind == object.AWSElasticBlockStore; (in == 1) != want || sure != (kind != object.RBD) {
+				t.Errorf("kind %d, read only %v: in the way %v, want %v; sure %v", kind, readOnly, in == 1, want, sure)
+			}
+		}
+	}
 }

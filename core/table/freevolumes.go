@@ -16,6 +16,7 @@ type volumesForClaims struct {
 	keptFor map[objectName]map[string]*object.PersistentVolume
 	// revision is the number of the last change of a free one.
 	revision uint64
+	columns  map[string]*PinColumn // by label
 }
 
 // FreeVolumes are the volumes of a storage class that are kept for no claim, by the
@@ -28,6 +29,7 @@ type FreeVolumes struct {
 	many     map[VolumePin]*volumeList // those with more than FewVolumes
 	keys     []string                  // of the pins, sorted
 	keyUses  map[string]int
+	numbered map[string]*numberedPins // by label
 }
 
 // VolumePin is a label of the nodes that a volume is pinned to.
@@ -150,7 +152,7 @@ func (f *FreeVolumes) countKey(key string, more bool) {
 }
 
 func newVolumesForClaims() volumesForClaims {
-	return volumesForClaims{free: map[string]*FreeVolumes{}, keptFor: map[objectName]map[string]*object.PersistentVolume{}}
+	return volumesForClaims{free: map[string]*FreeVolumes{}, keptFor: map[objectName]map[string]*object.PersistentVolume{}, columns: map[string]*PinColumn{}}
 }
 
 // FreeVolumes are the volumes of the storage class that are kept for no claim. They are
@@ -176,18 +178,19 @@ func (t *Table) VolumesKept(namespace, name string) iter.Seq[*object.PersistentV
 	return maps.Values(t.volumesForClaims.keptFor[objectName{namespace, name}])
 }
 
-// follow takes in that a volume became another one; nil for none.
-func (c *volumesForClaims) follow(was, is *object.PersistentVolume) {
+// followForClaims takes in that a volume became another one; nil for none.
+func (t *Table) followForClaims(was, is *object.PersistentVolume) {
 	if was != nil {
-		c.set(was, false)
+		t.setForClaims(was, false)
 	}
 	if is != nil {
-		c.set(is, true)
+		t.setForClaims(is, true)
 	}
 }
 
-// set lists the volume, or takes it off.
-func (c *volumesForClaims) set(v *object.PersistentVolume, listed bool) {
+// setForClaims lists the volume among those that claims may get, or takes it off.
+func (t *Table) setForClaims(v *object.PersistentVolume, listed bool) {
+	c := &t.volumesForClaims
 	if r := v.Claim; r != nil {
 		at := objectName{r.Namespace, r.Name}
 		switch list := c.keptFor[at]; {
@@ -206,12 +209,14 @@ func (c *volumesForClaims) set(v *object.PersistentVolume, listed bool) {
 	if f == nil {
 		f = &FreeVolumes{
 			byName: map[string]*object.PersistentVolume{}, pinned: map[VolumePin]*volumeList{},
-			many: map[VolumePin]*volumeList{}, keyUses: map[string]int{},
+			many: map[VolumePin]*volumeList{}, keyUses: map[string]int{}, numbered: map[string]*numberedPins{},
 		}
 		c.free[v.Class] = f
 	}
 	c.revision++
-	if f.set(v, listed); len(f.byName) == 0 {
+	f.set(v, listed)
+	t.numberPins(f, v, listed)
+	if len(f.byName) == 0 {
 		delete(c.free, v.Class)
 	}
 	f.revision = c.revision
@@ -243,7 +248,7 @@ func (t *Table) checkVolumesForClaims() error {
 	if n := t.ObjectCount(object.PersistentVolumes); listed != n {
 		return fmt.Errorf("table: claims may get %d volumes of %d", listed, n)
 	}
-	return nil
+	return t.checkPinColumns()
 }
 
 // check compares what pins the volumes with a look at each of them.

@@ -16,6 +16,7 @@ func TestFreeVolumesByPin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tb, all := New(), map[string]*object.PersistentVolume{}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			setLabelled(t, tb)
 			v := drawVolume(t)
 			if all[v.Name] != nil && rapid.IntRange(0, 2).Draw(t, "goes") == 0 {
 				tb.RemoveObject(object.PersistentVolumes, "", v.Name)
@@ -33,6 +34,22 @@ func TestFreeVolumesByPin(t *testing.T) {
 		}
 		compareFree(t, tb.FreeVolumes("class"), all)
 	})
+}
+
+// setLabelled has a node come, change its labels or go, at times.
+func setLabelled(t *rapid.T, tb *Table) {
+	n := &object.Node{Name: fmt.Sprint("n", rapid.IntRange(0, 3).Draw(t, "node")), Labels: map[string]string{}}
+	for _, key := range []string{"zone", "host"} {
+		if value := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, key); value != "" {
+			n.Labels[key] = value
+		}
+	}
+	switch rapid.IntRange(0, 4).Draw(t, "what") {
+	case 0:
+		tb.SetNode(n)
+	case 1:
+		tb.RemoveNode(n.Name)
+	}
 }
 
 func drawVolume(t *rapid.T) *object.PersistentVolume {
@@ -68,6 +85,7 @@ func compareFree(t *rapid.T, got *FreeVolumes, all map[string]*object.Persistent
 	if !slices.Equal(got.Keys(), slices.Compact(keys)) || !same(got.Unpinned(), unpinned) {
 		t.Fatalf("pinned by %v and %d unpinned, want %v and %d", got.Keys(), len(got.Unpinned()), keys, len(unpinned))
 	}
+	compareNumbered(t, got, pinned)
 	many := 0
 	for at, volumes := range got.ManyPinned() {
 		if many++; !same(volumes, pinned[at]) {
@@ -83,5 +101,21 @@ func compareFree(t *rapid.T, got *FreeVolumes, all map[string]*object.Persistent
 	}
 	if many != 0 {
 		t.Fatalf("%d labels more than there are pin many volumes", many)
+	}
+}
+
+// compareNumbered holds what is found by the numbers of labels' values against what is
+// found by the values.
+func compareNumbered(t *rapid.T, got *FreeVolumes, pinned map[VolumePin][]*object.PersistentVolume) {
+	for _, p := range got.Pins() {
+		for at, want := range pinned { // any order: each by itself
+			if at.Key != p.Key {
+				continue
+			}
+			id := p.Number(at.Value)
+			if few := p.Few(id); id == 0 || len(want) <= FewVolumes && !slices.Equal(few, got.Pinned(at)) || len(want) > FewVolumes && few != nil {
+				t.Fatalf("%v has number %d, by which it pins %v, want %v", at, id, few, want)
+			}
+		}
 	}
 }

@@ -215,6 +215,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.setAllocatable(r, n.Allocatable)
 	t.setImages(r, old, n)
 	t.setLabels(old, n)
+	t.setPinLabels(r, old, n)
 	t.nodeTaints.set(r, n)
 	t.relabel(r, old, n)
 	t.touch(r)
@@ -233,6 +234,7 @@ func (t *Table) RemoveNode(name string) {
 	}
 	t.setImages(r, t.nodes[r], nil)
 	t.setLabels(t.nodes[r], nil)
+	t.setPinLabels(r, t.nodes[r], nil)
 	t.nodeTaints.set(r, nil)
 	t.relabel(r, t.nodes[r], nil)
 	t.nodes[r] = nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -27,6 +28,8 @@ type volumeCounts struct {
 	attachedNodes map[string]map[string]int
 
 	tracked trackedVolumes
+
+	columns map[string]*DriverColumns // by driver
 }
 
 // driverVolumes is how many volumes a driver attaches, each counted once.
@@ -140,7 +143,11 @@ func (v *volumeCounts) countDriver(r Row, driver string, n int) {
 	if i < 0 {
 		i, list = len(list), append(list, driverVolumes{driver: driver})
 	}
-	if list[i].volumes += n; list[i].volumes == 0 {
+	list[i].volumes += n
+	if c := v.columns[driver]; c != nil {
+		c.Attached[r] = int32(list[i].volumes) // #nosec G115 -- of pods and attachments
+	}
+	if list[i].volumes == 0 {
 		list = slices.Delete(list, i, i+1)
 	}
 	v.attached[r] = list
@@ -149,18 +156,21 @@ func (v *volumeCounts) countDriver(r Row, driver string, n int) {
 // grow makes room for a row more.
 func (v *volumeCounts) grow() {
 	v.attached, v.csiNodes, v.attachedTo = append(v.attached, nil), append(v.csiNodes, nil), append(v.attachedTo, nil)
+	for _, c := range v.columns { // any order: each by itself
+		c.Attached, c.Limits = append(c.Attached, 0), append(c.Limits, math.MaxInt32)
+	}
 }
 
 // nameRow takes in what is known of the volumes of the node that the row stands for
 // from now on.
 func (t *Table) nameRow(r Row) {
-	t.volumes.csiNodes[r] = Lookup[*object.CSINode](t, object.CSINodes, "", t.names[r])
+	t.volumes.setCSINode(r, Lookup[*object.CSINode](t, object.CSINodes, "", t.names[r]))
 	t.reattach(r)
 }
 
 // unnameRow ends that.
 func (t *Table) unnameRow(r Row) {
-	t.volumes.csiNodes[r] = nil
+	t.volumes.setCSINode(r, nil)
 	t.detachAll(r)
 }
 
@@ -173,7 +183,7 @@ func (t *Table) followVolume(was, is object.Object) {
 	if _, ok := either.(*object.PersistentVolume); ok {
 		old, _ := was.(*object.PersistentVolume)
 		now, _ := is.(*object.PersistentVolume)
-		t.volumesForClaims.follow(old, now)
+		t.followForClaims(old, now)
 	}
 	if was != nil && is != nil && sameVolumes(was, is) {
 		return
@@ -198,7 +208,8 @@ func (t *Table) followVolume(was, is object.Object) {
 		}
 	case *object.CSINode:
 		if r, ok := t.rowOf[name]; ok {
-			t.volumes.csiNodes[r], _ = is.(*object.CSINode)
+			c, _ := is.(*object.CSINode)
+			t.volumes.setCSINode(r, c)
 			t.touch(r)
 		}
 	case *object.VolumeAttachment:
@@ -364,7 +375,7 @@ func (t *Table) recountVolumes() {
 		t.volumes.grow()
 	}
 	for _, o := range t.Objects(object.PersistentVolumes) {
-		t.volumesForClaims.set(o.(*object.PersistentVolume), true)
+		t.setForClaims(o.(*object.PersistentVolume), true)
 	}
 	for _, o := range t.Objects(object.PersistentVolumeClaims) {
 		t.volumes.nameClaim(o.(*object.PersistentVolumeClaim), true)
@@ -423,6 +434,9 @@ func (t *Table) checkVolumes() error {
 		}
 	}
 	if err := t.checkDisks(); err != nil {
+		return err
+	}
+	if err := t.checkDriverColumns(); err != nil {
 		return err
 	}
 	return t.checkTracked()

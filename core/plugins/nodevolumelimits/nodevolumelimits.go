@@ -69,6 +69,7 @@ type podVolumes struct {
 type demand struct {
 	driver  string
 	volumes int
+	more    int // of these, those that no pod on any node counts as having
 }
 
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
@@ -76,9 +77,13 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 		return framework.PreFilterResult{Skip: true}
 	}
 	w := podVolumesOf(t, p)
+	for i := range w.drivers {
+		t.CountDriver(w.drivers[i].driver)
+	}
 	for i, v := range w.volumes {
 		if w.countsAnywhere(t, v) {
 			w.volumes[i].Handle = fmt.Sprint("\x01", i) // that no volume has
+			w.drivers[w.indexOf(v.Driver)].more++
 		}
 	}
 	return framework.PreFilterResult{State: w}
@@ -101,10 +106,10 @@ func podVolumesOf(t *table.Table, p *object.Pod) *podVolumes {
 	}
 	w.volumes = t.VolumesOf(p)
 	for _, v := range w.volumes {
-		if i := slices.IndexFunc(w.drivers, func(d demand) bool { return d.driver == v.Driver }); i >= 0 {
+		if i := w.indexOf(v.Driver); i >= 0 {
 			w.drivers[i].volumes++
 		} else {
-			w.drivers = append(w.drivers, demand{v.Driver, 1})
+			w.drivers = append(w.drivers, demand{driver: v.Driver, volumes: 1})
 		}
 	}
 	return w
@@ -133,12 +138,21 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	if w.missing != "" {
 		verdict = claimMissing
 	}
-	for i, r := range rows {
+	for i := range out {
 		out[i] = verdict
-		if len(w.drivers) == 0 {
-			continue
-		}
-		if w.exceed(in.Table, r) {
+	}
+	for k := range w.drivers {
+		w.filterDriver(in.Table, &w.drivers[k], rows, out)
+	}
+}
+
+// filterDriver rejects the rows on which the driver would have to attach too much.
+func (w *podVolumes) filterDriver(t *table.Table, d *demand, rows []table.Row, out []framework.Verdict) {
+	c := t.DriverColumns(d.driver)
+	for i, r := range rows {
+		switch {
+		case c != nil && int(c.Attached[r])+d.volumes <= int(c.Limits[r]):
+		case c != nil && d.more > 0 && int(c.Attached[r])+d.more > int(c.Limits[r]), w.exceeds(t, r, d):
 			out[i] = full
 		}
 	}
@@ -192,21 +206,18 @@ func explain(in *framework.Input, r table.Row, v framework.Verdict) decision.Blo
 	return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{fmt.Sprintf("looking up PVC %s/%s: persistentvolumeclaim %q not found", in.Pod.Namespace, name, name)}}
 }
 
-// exceed tells whether a driver would have to attach more volumes to the node than
+// exceeds tells whether the driver would have to attach more volumes to the node than
 // it can. v1.36 does not see that a volume which is attached without a pod to use it
 // may be a wanted one: it then counts twice.
-func (w *podVolumes) exceed(t *table.Table, r table.Row) bool {
+func (w *podVolumes) exceeds(t *table.Table, r table.Row, wanted *demand) bool {
 	c := t.CSINode(r)
 	if c == nil {
 		return false
 	}
+	attached := t.AttachedVolumes(r, wanted.driver)
 	for i := range c.Drivers {
 		d := &c.Drivers[i]
-		if !d.Limited || w.of(d.Name) == 0 {
-			continue
-		}
-		attached := t.AttachedVolumes(r, d.Name)
-		if attached+w.of(d.Name) <= int(d.Limit) {
+		if d.Name != wanted.driver || !d.Limited || attached+wanted.volumes <= int(d.Limit) {
 			continue
 		}
 		if more := w.lacking(t, r, d.Name); more > 0 && attached+more > int(d.Limit) {
@@ -228,10 +239,12 @@ func (w *podVolumes) lacking(t *table.Table, r table.Row, driver string) (n int)
 
 // of is how many volumes the driver is to attach.
 func (w *podVolumes) of(driver string) int {
-	for i := range w.drivers {
-		if w.drivers[i].driver == driver {
-			return w.drivers[i].volumes
-		}
+	if i := w.indexOf(driver); i >= 0 {
+		return w.drivers[i].volumes
 	}
 	return 0
+}
+
+func (w *podVolumes) indexOf(driver string) int {
+	return slices.IndexFunc(w.drivers, func(d demand) bool { return d.driver == driver })
 }

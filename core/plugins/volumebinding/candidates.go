@@ -1,6 +1,7 @@
 package volumebinding
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -17,16 +18,54 @@ type candidates struct {
 	// that pin many; the smallest first.
 	unpinned []*object.PersistentVolume
 	many     map[table.VolumePin][]*object.PersistentVolume
+	pins     []pins
+}
+
+// pins are the volumes that one label pins.
+type pins struct {
+	table.Pins
+	many map[int32][]*object.PersistentVolume // by the number of the label's value
 }
 
 // suitable finds the volumes of the claim's class that suit it.
-func suitable(t *table.Table, c *object.PersistentVolumeClaim) *candidates {
+// Of others of the pod's claims up to that many may be given one of them before.
+func suitable(t *table.Table, c *object.PersistentVolumeClaim, others int) *candidates {
 	found := &candidates{claim: c, preBound: preBound(t, c), all: t.FreeVolumes(c.Class), many: map[table.VolumePin][]*object.PersistentVolume{}}
-	found.unpinned = found.suiting(found.all.Unpinned())
+	found.unpinned = found.firstThatSuit(found.all.Unpinned(), others)
 	for at, volumes := range found.all.ManyPinned() { // any order: each by itself
-		found.many[at] = found.suiting(volumes)
+		found.many[at] = found.firstThatSuit(volumes, others)
+	}
+	for _, p := range found.all.Pins() {
+		numbered := pins{Pins: p}
+		for at, volumes := range found.many { // any order: each by itself
+			if id := p.Number(at.Value); at.Key == p.Key && id != 0 {
+				if numbered.many == nil {
+					numbered.many = map[int32][]*object.PersistentVolume{}
+				}
+				numbered.many[id] = volumes
+			}
+		}
+		found.pins = append(found.pins, numbered)
 	}
 	return found
+}
+
+// firstThatSuit are those of the volumes, which come by size, that suit: no more than
+// can be looked at, as a node that looks reaches some of them in any case.
+func (f *candidates) firstThatSuit(volumes []*object.PersistentVolume, others int) (list []*object.PersistentVolume) {
+	from, _ := slices.BinarySearchFunc(volumes, f.claim.Bytes, func(v *object.PersistentVolume, bytes int64) int { return cmp.Compare(v.Bytes, bytes) })
+	for _, v := range volumes[from:] {
+		if !f.suit(v) {
+			continue
+		}
+		list = append(list, v)
+		if v.Pin == nil && v.Nodes == nil || pinnedAlone(v) {
+			if others--; others < 0 {
+				break
+			}
+		}
+	}
+	return list
 }
 
 func (f *candidates) suiting(volumes []*object.PersistentVolume) (list []*object.PersistentVolume) {
@@ -75,7 +114,7 @@ func offers(v *object.PersistentVolume, c *object.PersistentVolumeClaim) bool {
 
 // on picks the volume for the claim on the node, nil for none: one that is pre-bound
 // to it, if any is; else the smallest that nobody else of the pod has.
-func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
+func (f *candidates) on(r table.Row, n *object.Node, taken []*object.PersistentVolume) *object.PersistentVolume {
 	for _, v := range f.preBound {
 		if slices.Contains(taken, v) {
 			continue
@@ -86,37 +125,67 @@ func (f *candidates) on(n *object.Node, taken []*object.PersistentVolume) *objec
 		return nil
 	}
 	best := first(f.unpinned, n, taken, nil)
-	for _, key := range f.all.Keys() {
-		if value, ok := n.Labels[key]; ok {
-			best = first(f.pinnedTo(table.VolumePin{Key: key, Value: value}), n, taken, best)
-		}
+	for k := range f.pins {
+		best = first(f.pinnedTo(&f.pins[k], r, n), n, taken, best)
 	}
 	return best
 }
 
 // surelyOn tells that there is a volume for the claim on the node, whichever it is, where
 // that is found out with little effort.
-func (f *candidates) surelyOn(n *object.Node, taken []*object.PersistentVolume) bool {
+func (f *candidates) surelyOn(r table.Row, n *object.Node, taken []*object.PersistentVolume) bool {
 	if len(f.preBound) > 0 {
 		return false
 	}
 	if first(f.unpinned, n, taken, nil) != nil {
 		return true
 	}
-	for _, key := range f.all.Keys() {
-		if many := f.many[table.VolumePin{Key: key, Value: n.Labels[key]}]; len(many) > 0 && first(many, n, taken, nil) != nil {
+	for k := range f.pins {
+		if many := f.manyAt(&f.pins[k], r, n); len(many) > 0 && first(many, n, taken, nil) != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// pinnedTo are the volumes that the label pins and that suit, the smallest first.
-func (f *candidates) pinnedTo(at table.VolumePin) []*object.PersistentVolume {
-	if many, known := f.many[at]; known {
+// manyAt are the volumes of a pin that has many, if the node has such a label.
+func (f *candidates) manyAt(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {
+	id, numbered := p.At(r)
+	switch {
+	case !numbered:
+		return f.many[table.VolumePin{Key: p.Key, Value: n.Labels[p.Key]}]
+	case id == 0 || p.many == nil:
+		return nil
+	}
+	return p.many[id]
+}
+
+// pinnedTo are the volumes that the label pins to the node and that suit, the smallest
+// first.
+func (f *candidates) pinnedTo(p *pins, r table.Row, n *object.Node) []*object.PersistentVolume {
+	id, numbered := p.At(r)
+	if !numbered {
+		value, has := n.Labels[p.Key]
+		if !has {
+			return nil
+		}
+		at := table.VolumePin{Key: p.Key, Value: value}
+		if many, known := f.many[at]; known {
+			return many
+		}
+		return f.fewThatSuit(f.all.Pinned(at))
+	}
+	if id == 0 {
+		return nil
+	}
+	if many, known := p.many[id]; known {
 		return many
 	}
-	few := f.all.Pinned(at)
+	return f.fewThatSuit(p.Few(id))
+}
+
+// fewThatSuit are those of a few volumes that suit.
+func (f *candidates) fewThatSuit(few []*object.PersistentVolume) []*object.PersistentVolume {
 	for i, v := range few {
 		if !f.suit(v) {
 			return append(few[:i:i], f.suiting(few[i+1:])...)
@@ -132,9 +201,19 @@ func first(volumes []*object.PersistentVolume, n *object.Node, taken []*object.P
 		if best != nil && v.CompareSize(best) >= 0 {
 			break
 		}
-		if reaches(v.Nodes, n) && !slices.Contains(taken, v) {
+		if (pinnedAlone(v) || reaches(v.Nodes, n)) && !slices.Contains(taken, v) {
 			return v
 		}
 	}
 	return best
+}
+
+// pinnedAlone tells whether all nodes reach the volume that have the label that pins it:
+// who looks at it has found it by that.
+func pinnedAlone(v *object.PersistentVolume) bool {
+	if v.Pin == nil {
+		return false
+	}
+	key, _, ok := v.Nodes.OneOf()
+	return ok && key == v.Pin.Key
 }

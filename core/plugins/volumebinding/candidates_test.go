@@ -49,6 +49,8 @@ func TestSmallestThatSuits(t *testing.T) {
 				v.VolumeMode = v1.PersistentVolumeBlock
 			case 5:
 				v.Attributes = "gold"
+			case 6, 7, 8, 9:
+				v.Pin = nil // whatever nodes reach it
 			}
 			tb.SetObject(v)
 			all = append(all, v)
@@ -72,7 +74,7 @@ func TestSmallestThatSuits(t *testing.T) {
 					want = v
 				}
 			}
-			got := suitable(tb, claim).on(n, taken)
+			got := suitable(tb, claim, 2).on(tb.SetNode(n), n, taken)
 			if got != want {
 				t.Fatalf("got %+v, want %+v", got, want)
 			}
@@ -93,15 +95,15 @@ func TestKeptVolumeComesFirst(t *testing.T) {
 	tb := table.New()
 	tb.SetObject(kept)
 	tb.SetObject(volume("free", 1, ""))
-	found := suitable(tb, claim)
-	if got := found.on(&object.Node{Labels: map[string]string{"zone": "a"}}, nil); got != kept {
+	found := suitable(tb, claim, 2)
+	if got := found.on(-1, &object.Node{Labels: map[string]string{"zone": "a"}}, nil); got != kept {
 		t.Errorf("in its zone the claim gets %+v", got)
 	}
-	if got := found.on(&object.Node{Labels: map[string]string{"zone": "b"}}, nil); got != nil {
+	if got := found.on(-1, &object.Node{Labels: map[string]string{"zone": "b"}}, nil); got != nil {
 		t.Errorf("elsewhere the claim gets %+v, though a volume is kept for it", got)
 	}
 	kept.Claim.UID = "of another time"
-	if got := suitable(tb, claim).on(&object.Node{Labels: map[string]string{"zone": "a"}}, nil); got == kept {
+	if got := suitable(tb, claim, 2).on(-1, &object.Node{Labels: map[string]string{"zone": "a"}}, nil); got == kept {
 		t.Error("a volume that was kept for an earlier claim of that name is taken")
 	}
 }

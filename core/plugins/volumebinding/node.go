@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -15,8 +16,13 @@ func labelSet(m map[string]string) labels.Labels { return labels.Set(m) }
 
 // on tells how the node meets the claims; where it does, what is to be bound and
 // made is added to the plan, if one is given.
-func (pc *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Verdict {
-	verdict := pc.boundOn(t, n)
+func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *plan) framework.Verdict {
+	var room [4]volumeReach
+	return pc.waitingOn(r, n, into, pc.boundOn(t, r, n, pc.reachOfBound(t, room[:0])))
+}
+
+// waitingOn is on, where the node has that verdict for the claims that are bound.
+func (pc *podClaims) waitingOn(r table.Row, n *object.Node, into *plan, verdict framework.Verdict) framework.Verdict {
 	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 || into == nil && pc.provisionsAll(n) {
 		return verdict
 	}
@@ -29,10 +35,10 @@ func (pc *podClaims) on(t *table.Table, n *object.Node, into *plan) framework.Ve
 	taken := room[:0]
 	missing := pc.toProvision
 	for i, c := range pc.toMatch {
-		if into == nil && i == len(pc.toMatch)-1 && c.volumes.surelyOn(n, taken) {
+		if into == nil && i == len(pc.toMatch)-1 && c.volumes.surelyOn(r, n, taken) {
 			break
 		}
-		v := c.volumes.on(n, taken)
+		v := c.volumes.on(r, n, taken)
 		if v == nil {
 			missing = append(missing[:len(missing):len(missing)], c)
 			continue
@@ -73,9 +79,15 @@ func (pc *podClaims) provisionsAll(n *object.Node) bool {
 
 // boundOn tells whether the node reaches the volumes that the pod's claims
 // have already.
-func (pc *podClaims) boundOn(t *table.Table, n *object.Node) framework.Verdict {
-	for _, v := range pc.bound {
-		if !accessible(t, v, n) {
+func (pc *podClaims) boundOn(t *table.Table, r table.Row, n *object.Node, reach []volumeReach) framework.Verdict {
+	for i, v := range pc.bound {
+		by := &reach[i].nodes
+		if v.Migrated != nil && migratedOn(t.CSINode(r), v.Migrated.Plugin) {
+			if by = &reach[i].migrated; v.Migrated.Error != nil {
+				return affinityConflict
+			}
+		}
+		if !by.has(r, n) {
 			return affinityConflict
 		}
 	}
@@ -85,16 +97,70 @@ func (pc *podClaims) boundOn(t *table.Table, n *object.Node) framework.Verdict {
 	return framework.Fits
 }
 
+// volumeReach is which nodes reach a volume: as it is, and as its CSI driver's.
+type volumeReach struct{ nodes, migrated nodesOf }
+
+// nodesOf is which nodes a selector matches. It is good for as long as the table does not
+// change.
+type nodesOf struct {
+	selector *match.NodeSelector
+	// column numbers the values of the label that is all that matters, nil for none;
+	// values are those that match.
+	column *table.PinColumn
+	values [4]int32
+}
+
+func reachOf(t *table.Table, s *match.NodeSelector) nodesOf {
+	found := nodesOf{selector: s}
+	if key, values, ok := s.OneOf(); ok && len(values) <= len(found.values) {
+		if found.column = t.PinColumn(key); found.column != nil {
+			for i, value := range values {
+				found.values[i] = found.column.Number(value)
+			}
+		}
+	}
+	return found
+}
+
+func (c *nodesOf) has(r table.Row, n *object.Node) bool {
+	if c.column == nil {
+		return reaches(c.selector, n)
+	}
+	value := c.column.Of(r)
+	return value != 0 && slices.Contains(c.values[:], value)
+}
+
+// reachOfBound is which nodes reach the volumes that the pod's claims have already.
+func (pc *podClaims) reachOfBound(t *table.Table, room []volumeReach) []volumeReach {
+	for _, v := range pc.bound {
+		of := volumeReach{nodes: reachOf(t, v.Nodes)}
+		if v.Migrated != nil {
+			of.migrated = reachOf(t, v.Migrated.Nodes)
+		}
+		room = append(room, of)
+	}
+	return room
+}
+
 // accessible tells whether the node reaches the volume; an in-tree volume as
 // the CSI driver's, where that serves it on the node.
 func accessible(t *table.Table, v *object.PersistentVolume, n *object.Node) bool {
-	if v.Migrated != nil && migratedOn(t, v.Migrated.Plugin, n.Name) {
+	if v.Migrated != nil && migratedOn(table.Lookup[*object.CSINode](t, object.CSINodes, "", n.Name), v.Migrated.Plugin) {
 		return v.Migrated.Error == nil && reaches(v.Migrated.Nodes, n)
 	}
 	return reaches(v.Nodes, n)
 }
 
-func migratedOn(t *table.Table, plugin, node string) bool {
-	c := table.Lookup[*object.CSINode](t, object.CSINodes, "", node)
-	return c != nil && c.Migrated != "" && slices.Contains(strings.Split(c.Migrated, ","), plugin)
+func migratedOn(c *object.CSINode, plugin string) bool {
+	if c == nil {
+		return false
+	}
+	for name, rest, more := strings.Cut(c.Migrated, ","); ; name, rest, more = strings.Cut(rest, ",") {
+		if name == plugin && c.Migrated != "" {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }

@@ -36,8 +36,8 @@ func TestVerdictWithoutAPlan(t *testing.T) {
 				if bytes == 0 {
 					c.Namespace, c.Name = "ns", "kept"
 				}
-				claims = append(claims, &claim{PersistentVolumeClaim: c, class: class, volumes: suitable(tb, c)},
-					&claim{PersistentVolumeClaim: c, class: class, volumes: suitable(tb, c), limited: true})
+				claims = append(claims, &claim{PersistentVolumeClaim: c, class: class, volumes: suitable(tb, c, 1)},
+					&claim{PersistentVolumeClaim: c, class: class, volumes: suitable(tb, c, 1), limited: true})
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func TestVerdictWithoutAPlan(t *testing.T) {
 					pc.toMatch = append(pc.toMatch, c)
 				}
 			}
-			if short, long := pc.on(tb, n, nil), pc.on(tb, n, &plan{}); short != long {
+			if short, long := pc.on(tb, 0, n, nil), pc.on(tb, 0, n, &plan{}); short != long {
 				t.Fatalf("%+v and %+v: verdict %d without a plan, %d with one", a, b, short, long)
 			}
 		}

@@ -78,7 +78,7 @@ func (b *binder) reserve(t *table.Table, p *object.Pod, node string) *decision.S
 		return failed(fmt.Errorf("node %q is gone", node))
 	}
 	plan := &plan{table: t}
-	if v := pc.on(t, t.Node(row), plan); v != framework.Fits {
+	if v := pc.on(t, row, t.Node(row), plan); v != framework.Fits {
 		return failed(fmt.Errorf("the volumes of pod %s do not suit node %q any more", p.Key(), node))
 	}
 	for _, bound := range plan.bound {

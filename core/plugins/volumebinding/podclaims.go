@@ -51,7 +51,7 @@ func podClaimsOf(t *table.Table, p *object.Pod) (*podClaims, *decision.Status) {
 	}
 	for _, c := range pc.toMatch {
 		c.findCapacities(t)
-		c.volumes = suitable(t, c.PersistentVolumeClaim)
+		c.volumes = suitable(t, c.PersistentVolumeClaim, len(pc.toMatch)-1)
 	}
 	return pc, nil
 }

@@ -45,7 +45,7 @@ func (s *scorer) score(in *framework.Input, rows []table.Row, out []int64) {
 			continue
 		}
 		var p plan
-		if pc.on(in.Table, n, &p) == framework.Fits {
+		if pc.on(in.Table, r, n, &p) == framework.Fits {
 			out[i] = s.rate(p.usage())
 		}
 	}

@@ -86,11 +86,12 @@ func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	pc := in.State.(*podClaims)
+	pc, room := in.State.(*podClaims), [4]volumeReach{}
+	reach := pc.reachOfBound(in.Table, room[:0])
 	for i, r := range rows {
 		out[i] = framework.Fits
 		if n := in.Table.Node(r); n != nil {
-			out[i] = pc.on(in.Table, n, nil)
+			out[i] = pc.waitingOn(r, n, nil, pc.boundOn(in.Table, r, n, reach))
 		}
 	}
 }

@@ -133,16 +133,18 @@ func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	if s.inUse(in.Table, in.Pod.Namespace) {
 		elsewhere = claimTaken
 	}
-	var room [4]table.DiskRows
-	users := room[:0]
-	for _, d := range s.disks {
-		users = append(users, in.Table.RowsWithDisk(d))
-	}
-	for i, r := range rows {
+	for i := range out {
 		out[i] = elsewhere
-		if slices.ContainsFunc(users, func(u table.DiskRows) bool { return u.Has(r) }) && s.conflicts(in.Table.Pods(r)) {
-			out[i] = diskTaken
+	}
+	for _, d := range s.disks {
+		written, read, sure := in.Table.RowsWithDisk(d)
+		taken := func(i int) {
+			if sure || s.conflicts(in.Table.Pods(rows[i])) {
+				out[i] = diskTaken
+			}
 		}
+		written.In(rows, taken)
+		read.In(rows, taken)
 	}
 }
 

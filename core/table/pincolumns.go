@@ -1,0 +1,237 @@
+package table
+
+import (
+	"fmt"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// pinsNumbered bounds the labels whose values have numbers.
+const pinsNumbered = 16
+
+// PinColumn numbers the values that nodes have, and free volumes are pinned to, of one
+// label. A number that nobody has any more is given again.
+type PinColumn struct {
+	ids     map[string]int32 // from 1
+	holders []int32          // nodes and pins, by number
+	free    []int32
+	ofRow   []int32 // 0: the node lacks the label
+	pins    int     // pins of volumes
+}
+
+// Of is the number of the row's value, 0 where the node lacks the label.
+func (c *PinColumn) Of(r Row) int32 {
+	if int(r) >= len(c.ofRow) {
+		return 0
+	}
+	return c.ofRow[r]
+}
+
+// Number is the number of the value, 0 where neither a node nor a free volume has it.
+func (c *PinColumn) Number(value string) int32 { return c.ids[value] }
+
+func (c *PinColumn) hold(value string) int32 {
+	id, known := c.ids[value]
+	if !known {
+		if n := len(c.free); n > 0 {
+			id, c.free = c.free[n-1], c.free[:n-1]
+		} else {
+			c.holders = append(c.holders, 0)
+			id = int32(len(c.holders) - 1) // #nosec G115 -- of nodes and volumes
+		}
+		c.ids[value] = id
+	}
+	c.holders[id]++
+	return id
+}
+
+func (c *PinColumn) release(value string) {
+	id := c.ids[value]
+	if c.holders[id]--; c.holders[id] == 0 {
+		delete(c.ids, value)
+		c.free = append(c.free, id)
+	}
+}
+
+// set takes in that the row's node has another value; known is false for none.
+func (c *PinColumn) set(r Row, was, is string, had, has bool) {
+	for int(r) >= len(c.ofRow) {
+		c.ofRow = append(c.ofRow, 0)
+	}
+	id := int32(0)
+	if has {
+		id = c.hold(is)
+	}
+	if had {
+		c.release(was)
+	}
+	c.ofRow[r] = id
+}
+
+// PinColumn is the column of a label that pins free volumes, nil where there is none.
+func (t *Table) PinColumn(key string) *PinColumn { return t.volumesForClaims.columns[key] }
+
+// pinColumn finds or makes the column of the label; nil where there are too many.
+func (t *Table) pinColumn(key string) *PinColumn {
+	c := t.volumesForClaims.columns[key]
+	if c != nil || len(t.volumesForClaims.columns) >= pinsNumbered {
+		return c
+	}
+	c = &PinColumn{ids: map[string]int32{}, holders: make([]int32, 1), ofRow: make([]int32, 0, len(t.nodes))}
+	for r, n := range t.nodes {
+		value, has := label(n, key)
+		c.set(Row(r), "", value, false, has)
+	}
+	t.volumesForClaims.columns[key] = c
+	return c
+}
+
+// setPinLabels takes in that the row's node became another one, nil for none.
+func (t *Table) setPinLabels(r Row, old, now *object.Node) {
+	for key, c := range t.volumesForClaims.columns { // any order: each by itself
+		was, had := label(old, key)
+		is, has := label(now, key)
+		c.set(r, was, is, had, has)
+	}
+}
+
+// numberedPins are the volumes of a class that a label pins, by the number of its value.
+type numberedPins struct {
+	column *PinColumn
+	lists  []*volumeList
+}
+
+func (n *numberedPins) put(id int32, list *volumeList) {
+	for int(id) >= len(n.lists) {
+		n.lists = append(n.lists, nil)
+	}
+	n.lists[id] = list
+}
+
+// numberPins lists the volumes of the pins of a volume that came or went by number. A
+// class does so with a label from the first volume on that it pins, if the label
+// has a column then.
+func (t *Table) numberPins(f *FreeVolumes, v *object.PersistentVolume, listed bool) {
+	if v.Pin == nil {
+		return
+	}
+	n := f.numbered[v.Pin.Key]
+	if n == nil && listed && f.keyUses[v.Pin.Key] == 1 {
+		if c := t.pinColumn(v.Pin.Key); c != nil {
+			n = &numberedPins{column: c}
+			f.numbered[v.Pin.Key] = n
+		}
+	}
+	if n == nil {
+		return
+	}
+	for _, value := range v.Pin.Values {
+		at := VolumePin{v.Pin.Key, value}
+		if listed {
+			n.put(n.column.hold(value), f.pinned[at])
+			n.column.pins++
+		} else {
+			n.put(n.column.ids[value], f.pinned[at])
+			n.column.release(value)
+			n.column.pins--
+		}
+	}
+	if f.keyUses[v.Pin.Key] == 0 {
+		delete(f.numbered, v.Pin.Key)
+	}
+	if n.column.pins == 0 {
+		delete(t.volumesForClaims.columns, v.Pin.Key)
+	}
+}
+
+// Pins are the volumes of a class that one label pins. They are valid while
+// FreeVolumeRevision stands, and may be read concurrently.
+type Pins struct {
+	Key     string
+	numbers *numberedPins // nil: they have none
+}
+
+// Pins lists the labels that pin volumes, sorted.
+func (f *FreeVolumes) Pins() []Pins {
+	list := make([]Pins, 0, len(f.keys))
+	for _, key := range f.keys {
+		list = append(list, Pins{key, f.numbered[key]})
+	}
+	return list
+}
+
+// At is the number of the value of the row's node, 0 where no volume of the class is
+// pinned to that; numbered is false where the values have no numbers.
+func (p *Pins) At(r Row) (id int32, numbered bool) {
+	if p.numbers == nil || r < 0 {
+		return 0, false
+	}
+	if id = p.numbers.column.Of(r); int(id) >= len(p.numbers.lists) || p.numbers.lists[id] == nil {
+		id = 0
+	}
+	return id, true
+}
+
+// Number is the number of the value, 0 where it has none.
+func (p *Pins) Number(value string) int32 {
+	if p.numbers == nil {
+		return 0
+	}
+	return p.numbers.column.Number(value)
+}
+
+// Few are the volumes that are pinned to the value with the number, the smallest first,
+// where they are few, as Pinned has them.
+func (p *Pins) Few(id int32) []*object.PersistentVolume {
+	if list := p.numbers.lists[id]; list != nil && len(list.volumes) <= FewVolumes {
+		return list.volumes
+	}
+	return nil
+}
+
+// checkPinColumns compares the numbers with the nodes and the free volumes.
+func (t *Table) checkPinColumns() error {
+	for key, c := range t.volumesForClaims.columns { // any order: an error is an error
+		holders, pins := map[string]int32{}, 0
+		for r, n := range t.nodes {
+			value, has := label(n, key)
+			if has {
+				holders[value]++
+			}
+			if id := c.Of(Row(r)); (id != 0) != has || has && c.ids[value] != id {
+				return fmt.Errorf("table: label %s=%s of node %q has the number %d, kept %d", key, value, t.names[r], c.ids[value], id)
+			}
+		}
+		for class, f := range t.volumesForClaims.free { // any order: an error is an error
+			n, lists := f.numbered[key], 0
+			for at, list := range f.pinned { // any order: an error is an error
+				if n == nil || at.Key != key {
+					continue
+				}
+				if id := c.ids[at.Value]; id == 0 || n.column != c || n.lists[id] != list {
+					return fmt.Errorf("table: class %q: the volumes pinned by %v have the number %d, and are not listed by it", class, at, id)
+				}
+				lists++
+				holders[at.Value] += int32(len(list.volumes)) // #nosec G115 -- volumes
+				pins += len(list.volumes)
+			}
+			for id := 0; n != nil && id < len(n.lists); id++ {
+				if n.lists[id] != nil {
+					lists--
+				}
+			}
+			if lists != 0 {
+				return fmt.Errorf("table: class %q: label %s: %d lists too many have a number", class, key, -lists)
+			}
+		}
+		if len(c.ids) != len(holders) || pins != c.pins || len(c.holders)-1-len(c.free) != len(c.ids) {
+			return fmt.Errorf("table: label %s: %d values and %d pins, recounted %d and %d", key, len(c.ids), c.pins, len(holders), pins)
+		}
+		for value, n := range holders { // any order: an error is an error
+			if c.holders[c.ids[value]] != n {
+				return fmt.Errorf("table: label %s=%s is held %d times, recounted %d", key, value, c.holders[c.ids[value]], n)
+			}
+		}
+	}
+	return nil
+}
