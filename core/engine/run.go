@@ -44,14 +44,14 @@ type run struct {
 }
 
 // surroundings are numbers that change where something but the pods of nodes does.
-type surroundings struct{ told, nodes, columns, images, objects, namespaces, owners, devices, epochs uint64 }
+type surroundings struct{ told, updates, nodes, columns, images, objects, namespaces, owners, devices, epochs uint64 }
 
 // Told says that something changed that no table shows: hosted plugins may see it.
 func (e *Engine) Told() { e.told++ }
 
 func (e *Engine) surroundings(k *keys) surroundings {
 	t := e.table
-	w := surroundings{told: e.told, nodes: t.NodeRevision(), columns: t.ColumnRevision(), images: t.ImageRevision(),
+	w := surroundings{told: e.told, updates: t.Updates(), nodes: t.NodeRevision(), columns: t.ColumnRevision(), images: t.ImageRevision(),
 		namespaces: t.NamespaceRevision(), owners: t.SelectorOwnerRevision(), devices: t.DeviceRevision(), epochs: k.epoch(t)}
 	for kind := range object.Kinds {
 		w.objects += t.ObjectRevision(kind)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -204,6 +205,19 @@ func TestRunEnds(t *testing.T) {
 			p := *c.tb.Pod("pod3").Pod
 			c.tb.AddPod(&p, c.tb.Name(c.tb.Pod("pod3").Row))
 		}, false},
+		{"a pod that was assumed is shown bound", func(c *counting) {
+			bound := *c.tb.Pod("pod3").Pod
+			bound.NodeName, bound.API = c.tb.Name(c.tb.Pod("pod3").Row), &v1.Pod{}
+			c.tb.AddPod(&bound, bound.NodeName)
+		}, false},
+		{"a bound pod gets an annotation", func(c *counting) {
+			bound := *c.tb.Pod("pod3").Pod
+			bound.NodeName, bound.API = c.tb.Name(c.tb.Pod("pod3").Row), &v1.Pod{}
+			c.tb.AddPod(&bound, bound.NodeName)
+			annotated := bound
+			annotated.API = &v1.Pod{}
+			c.tb.AddPod(&annotated, bound.NodeName)
+		}, true},
 		{"another pod is tried somewhere", func(c *counting) {
 			mark := c.tb.Checkpoint()
 			c.tb.AddPod(newPod("tried", nil, 1, 1), "n000")

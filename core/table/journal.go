@@ -1,5 +1,7 @@
 package table
 
+import "github.com/berth-scheduler/berth/core/object"
+
 // changeList keeps the rows in the order of their last change, newest first.
 // A change moves its row to the head, so a reader that stands at revision R
 // walks from the head until it meets a row at or below R: each dirty row
@@ -84,3 +86,33 @@ func (t *Table) touch(r Row) {
 // Lasting is the revision of the row's last change that was no try: whatever
 // was tried since is undone, except for what an open checkpoint will undo.
 func (t *Table) Lasting(r Row) uint64 { return t.lasting[r] }
+
+// show has the pod stand for one that it is alike to. No row changes; who keeps API
+// objects has another one.
+func (t *Table) show(pl *Placed, p *object.Pod) {
+	if p.API != pl.Pod.API {
+		t.shownCount++
+		t.shown.touch(pl.Row, t.shownCount)
+		if pl.Pod.NodeName != "" {
+			t.updates++
+		}
+	}
+	pl.Pod = p
+}
+
+// AppendShown appends to the list the rows on which API objects of pods were replaced
+// after the first that many times, though no row changed.
+func (t *Table) AppendShown(rows []Row, after uint64) []Row {
+	t.shown.since(after, func(r Row) bool {
+		rows = append(rows, r)
+		return true
+	})
+	return rows
+}
+
+// ShownCount is how often an API object of a placed pod was replaced and no row changed.
+func (t *Table) ShownCount() uint64 { return t.shownCount }
+
+// Updates is how often that was an object of a pod that was bound before: it shows no
+// binding, but something that Berth does not read.
+func (t *Table) Updates() uint64 { return t.updates }

@@ -78,6 +78,9 @@ type Table struct {
 	revision    uint64
 	changes     changeList // rows by their last change of any kind
 	nodeChanges changeList // rows by the last change of their node object
+	shown       changeList // rows by when a pod there was last shown, and no row changed
+	shownCount  uint64     // how often that was
+	updates     uint64     // how often it was a pod that was bound already
 	lasting     []uint64   // by row, the revision of the last change that was no try
 	placements  placements
 	undo        []undoEntry
@@ -107,6 +110,7 @@ func New() *Table {
 	t.used = make([][]int64, firstScalar)
 	t.changes.init()
 	t.nodeChanges.init()
+	t.shown.init()
 	return t
 }
 
@@ -254,7 +258,7 @@ func (t *Table) RemoveNode(name string) {
 func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	if old := t.placed[p.UID]; old != nil {
 		if t.marks == 0 && t.names[old.Row] == node && old.Pod.Alike(p) {
-			old.Pod = p // no row changes
+			t.show(old, p)
 			return old
 		}
 		t.RemovePod(p.UID)
@@ -438,6 +442,7 @@ func (t *Table) grow() {
 	}
 	t.changes.grow()
 	t.nodeChanges.grow()
+	t.shown.grow()
 	t.lasting = append(t.lasting, 0)
 	t.volumes.grow()
 }

@@ -128,6 +128,28 @@ func scoring(weight int32, s scorer) []Option {
 	})}
 }
 
+// A plugin sees what the API shows of pods on nodes, annotations included, which no plugin
+// of Berth's own reads.
+func TestNodeInfoHasUpdatesOfPods(t *testing.T) {
+	c := New(t, filtering(func(p *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+		for _, on := range n.GetPods() {
+			if on.GetPod().Annotations["busy"] != "" && p.Name == "q" {
+				return fwk.NewStatus(fwk.Unschedulable, "busy")
+			}
+		}
+		return nil
+	}))
+	c.Add(Node("a"), Pod("p"))
+	c.NodeOf("p")
+	busy := c.Pod("p").DeepCopy()
+	busy.Annotations = map[string]string{"busy": "yes"}
+	c.Update(busy)
+	c.Add(Pod("q"))
+	if d := c.Decision("q", 0); d.Result != decision.ResultUnschedulable {
+		t.Errorf("got %v", d.Result)
+	}
+}
+
 // Scores decide, weighted; NormalizeScore sees the feasible nodes and what it writes
 // counts.
 func TestScoresDecide(t *testing.T) {

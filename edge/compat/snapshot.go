@@ -59,9 +59,9 @@ type snapshots struct {
 	mu      sync.Mutex
 	current *snapshot
 
-	revision, images uint64
-	touchMu          sync.Mutex
-	touched          []table.Row // of nodes that a plugin changed
+	revision, images, shown uint64
+	touchMu                 sync.Mutex
+	touched                 []table.Row // of nodes that a plugin changed
 }
 
 func (l *snapshots) last() *snapshot {
@@ -80,6 +80,7 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 	rows := append(l.touched, t.AppendChanged(nil, l.revision, t.Rows()+1)...)
 	l.touched = nil
 	l.touchMu.Unlock()
+	rows = t.AppendShown(rows, l.shown)
 	images := t.ImageRevision() != l.images
 	if l.revision != 0 && len(rows) == 0 && !images {
 		return old
@@ -88,7 +89,7 @@ func (l *snapshots) refresh(t *table.Table) *snapshot {
 		rows = t.All()
 	}
 	s := l.next(old, t, rows)
-	l.revision, l.images = t.Revision(), t.ImageRevision()
+	l.revision, l.images, l.shown = t.Revision(), t.ImageRevision(), t.ShownCount()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.current = s
