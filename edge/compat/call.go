@@ -43,8 +43,8 @@ func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f
 // wait waits for the worker's call, and answers the plugins' questions meanwhile. It is
 // for the loop.
 func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	timer := h.timerOf(limit)
+	defer h.putTimer(timer)
 	for {
 		select {
 		case err := <-w.done:
@@ -56,6 +56,21 @@ func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) 
 			return false, nil
 		}
 	}
+}
+
+// timerOf is a timer that fires after the limit: the last call's, where nobody has it.
+func (h *Hosts) timerOf(limit time.Duration) *time.Timer {
+	timer := h.timer
+	if h.timer = nil; timer == nil {
+		return time.NewTimer(limit)
+	}
+	timer.Reset(limit)
+	return timer
+}
+
+func (h *Hosts) putTimer(timer *time.Timer) {
+	timer.Stop()
+	h.timer = timer
 }
 
 // overdue notes that the worker's call has not returned in time.

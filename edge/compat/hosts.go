@@ -73,6 +73,7 @@ type Hosts struct {
 	room        room            // for what filters and scores answer
 	snapshots   snapshots
 	workers     workers
+	timer       *time.Timer // of the loop, for the next call; nil: to be made
 	hangs       hangs
 	postFilters atomic.Int32 // that run beside the loop
 	binding     running

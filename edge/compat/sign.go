@@ -61,7 +61,7 @@ func (h *Host) Sign(p *object.Pod) (signature string, signed bool) {
 
 // signatureOf asks the signers. An error is one that they return; it does not sign.
 func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, signed bool, err error) {
-	all := map[string]any{}
+	var all map[string]any
 	for _, p := range h.signers {
 		fragments, status := p.sign.SignPod(ctx, pod)
 		if !status.IsSuccess() {
@@ -71,8 +71,14 @@ func (h *Host) signatureOf(ctx context.Context, pod *v1.Pod) (signature string, 
 			return "", false, err
 		}
 		for _, f := range fragments {
+			if all == nil {
+				all = map[string]any{}
+			}
 			all[f.Key] = f.Value
 		}
+	}
+	if all == nil {
+		return "", true, nil
 	}
 	b, err := json.Marshal(all)
 	return string(b), err == nil, err
