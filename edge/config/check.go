@@ -37,9 +37,11 @@ func (r Reader) Check(text []byte, own []string) []Problem {
 	c := &checker{reader: r, own: own, lines: readLines(text)}
 	c.check(text)
 	for i := range c.problems {
-		if p := &c.problems[i]; p.Line == 0 {
+		p := &c.problems[i]
+		if p.Line == 0 {
 			p.Line = c.lines.of(p.Field)
 		}
+		p.Field = shortened(p.Field)
 	}
 	slices.SortStableFunc(c.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return slices.Compact(c.problems)
@@ -59,6 +61,9 @@ func (c *checker) add(path, reason string, args ...any) {
 }
 
 func (c *checker) check(text []byte) {
+	if c.isBadJSON(text) {
+		return
+	}
 	var doc any
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		c.addYAML(err)
@@ -86,16 +91,8 @@ func (c *checker) check(text []byte) {
 	}
 	c.checkArgs(config)
 	c.checkNames(config)
+	c.checkExtenders(config.Extenders)
 	c.checkValues(config)
-}
-
-const sinceBeta2 = ". The fields healthzBindAddress and metricsBindAddress are gone, and so are the plugins NodeLabel, ServiceAffinity and NodePreferAvoidPods (use NodeAffinity) and SelectorSpread (use PodTopologySpread). TaintToleration now has the weight 3 by default, NodeAffinity and InterPodAffinity 2"
-
-// versions says what to change in a configuration of an older version.
-var versions = map[string]string{
-	"kubescheduler.config.k8s.io/v1beta1": "v1beta1 was removed in Kubernetes v1.23" + sinceBeta2,
-	"kubescheduler.config.k8s.io/v1beta2": "v1beta2 was removed in Kubernetes v1.28" + sinceBeta2,
-	"kubescheduler.config.k8s.io/v1beta3": "v1beta3 was removed in Kubernetes v1.29. The fields are the same. The plugin SelectorSpread is gone: use PodTopologySpread",
 }
 
 // checkKind checks apiVersion and kind, and then has the rest read as the version
@@ -119,14 +116,17 @@ func (c *checker) checkKind(top map[string]any) {
 func (c *checker) isOther(top map[string]any) bool {
 	version, _ := top["apiVersion"].(string)
 	name, _ := top["kind"].(string)
-	if version == "" || name == "" || name == kind.Kind || strings.HasPrefix(version, kind.Group+"/") {
+	if version == "" || name == "" || name == kind.Kind || strings.HasPrefix(version, kind.Group+"/") || versions[version] != "" {
 		return false
 	}
-	holds := ""
-	if name == "ConfigMap" {
-		holds = "; check the text that its data holds"
+	more := ""
+	switch {
+	case name == "ConfigMap":
+		more = "; check the text that its data holds"
+	case name == "Policy" && version == "v1":
+		more = sincePolicies
 	}
-	c.add("kind", "this is a %s of %s, not a %s%s", name, version, kind.Kind, holds)
+	c.add("kind", "this is a %s of %s, not a %s%s", name, version, kind.Kind, more)
 	return true
 }
 
@@ -278,7 +278,11 @@ func (c *checker) checkNames(config *Config) {
 }
 
 func (c *checker) checkName(path *field.Path, name string, names []string) {
-	if !slices.Contains(names, name) && !slices.Contains(removedPlugins, name) {
+	switch {
+	case slices.Contains(names, name) || slices.Contains(removedPlugins, name):
+	case successors[name] != "":
+		c.add(path.String(), "there is no plugin %q any more; use %s", name, successors[name])
+	default:
 		c.add(path.String(), "there is no plugin %q%s", name, cmp.Or(meant(name, names), "; if your scheduler has it, name it with --plugins"))
 	}
 }
@@ -371,6 +375,10 @@ func pluginErrors(config *Config) map[string]bool {
 
 func (c *checker) addFields(errs field.ErrorList) {
 	for _, err := range errs {
-		c.add(err.Field, "%s", err.ErrorBody())
+		reason := err.ErrorBody()
+		if name, ok := err.BadValue.(string); ok && slices.Contains(removedPlugins, name) {
+			reason += "; use " + successors[name]
+		}
+		c.add(err.Field, "%s", reason)
 	}
 }

@@ -90,7 +90,16 @@ func TestCheckOfOtherTexts(t *testing.T) {
 			`7 profiles[0].plugins.filter.enabled[1].name: plugin "ImageLocality" does not extend FilterPlugin plugin`,
 			`9 profiles[0].plugins.score.enabled[1].name: plugin "ImageLocality" already registered as "ScorePlugin"`,
 			`10 profiles[1]: at least one bind plugin is needed`},
-		header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: 7}]}]": {"3 profiles[0].pluginConfig[0].args: must be an object"},
+		header + "profiles: [{pluginConfig: [{name: NodeAffinity, args: 7}]}]":   {"3 profiles[0].pluginConfig[0].args: must be an object"},
+		strings.Replace(header, "/v1", "/v1alpha2", 1):                           {`1 apiVersion: "kubescheduler.config.k8s.io/v1alpha2" is not served any more; write "kubescheduler.config.k8s.io/v1". Instead of`},
+		"apiVersion: componentconfig/v1alpha1\nkind: KubeSchedulerConfiguration": {`1 apiVersion: "componentconfig/v1alpha1" is not served any more; write "kubescheduler.config.k8s.io/v1". Instead of`},
+		"apiVersion: v1\nkind: Policy\npredicates: []":                           {"2 kind: this is a Policy of v1, not a KubeSchedulerConfiguration; policies were removed in Kubernetes v1.23"},
+		header + "profiles: [{plugins: {score: {enabled: [{name: SelectorSpread}], disabled: [{name: NodeLabel}]}, filter: {enabled: [{name: EBSLimits}]}}, pluginConfig: [{name: NodeResourcesMostAllocated}]}]": {
+			`3 profiles[0].plugins.filter.enabled[0]: Invalid value: "EBSLimits": was invalid in version "v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1"); use NodeVolumeLimits`,
+			`3 profiles[0].plugins.score.enabled[0].name: there is no plugin "SelectorSpread" any more; use PodTopologySpread`,
+			`3 profiles[0].plugins.score.disabled[0].name: there is no plugin "NodeLabel" any more; use NodeAffinity`,
+			`3 profiles[0].pluginConfig[0].name: there is no plugin "NodeResourcesMostAllocated" any more; use NodeResourcesFit with scoringStrategy.type MostAllocated`},
+		header + "profiles: " + strings.Repeat("[", 200) + strings.Repeat("]", 200): {"3 profiles" + strings.Repeat("[0]", 60)},
 	} {
 		got := checked(text)
 		if len(got) != len(want) {
@@ -105,6 +114,45 @@ func TestCheckOfOtherTexts(t *testing.T) {
 	}
 	if got := checked(header+"profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]", "Mine"); got != nil {
 		t.Errorf("a plugin of one's own: %q", got)
+	}
+}
+
+// A text that begins with a brace is JSON to schedulers, and what is YAML alone is refused.
+func TestCheckOfJSON(t *testing.T) {
+	const object = `{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"`
+	for text, want := range map[string][]string{
+		object + "}":         nil,
+		" \n" + object + "}": nil,
+		object + ",\n}":      {"2 : is not JSON, which a text that begins with { has to be: invalid character '}' looking for beginning of object key string"},
+		object + "}\n\n}":    {"3 : is not JSON, which a text that begins with { has to be: invalid character '}' after top-level value"},
+		"{apiVersion: x}":    {"1 : is not JSON, which a text that begins with { has to be: invalid character 'a' looking for beginning of object key string"},
+	} {
+		if got := checked(text); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+		if _, err := Decode([]byte(text), "file"); (err == nil) != (want == nil) {
+			t.Errorf("%q: Decode says %v", text, err)
+		}
+	}
+}
+
+// An extender that could never be called, or that no scheduler starts with, is told.
+func TestCheckOfExtenders(t *testing.T) {
+	const noPEM = "bm8gUEVN"
+	for extender, want := range map[string][]string{
+		"urlPrefix: 'https://x:8443/path', filterVerb: f, enableHTTPS: true": nil,
+		"urlPrefix: '::x', filterVerb: f":                                    {`4 extenders[0].urlPrefix: must be a URL such as "https://extender.example/scheduler", or no call reaches the extender`},
+		"urlPrefix: 'ftp://x', filterVerb: f":                                {`4 extenders[0].urlPrefix: must be a URL such as "https://extender.example/scheduler", or no call reaches the extender`},
+		"filterVerb: f":                                                      {`4 extenders[0].urlPrefix: must be a URL such as "https://extender.example/scheduler", or no call reaches the extender`},
+		"urlPrefix: 'https://x', filterVerb: f, tlsConfig: {insecure: true, caFile: /missing}":           {"4 extenders[0].tlsConfig: specifying a root certificates file with the insecure flag is not allowed"},
+		"urlPrefix: 'https://x', filterVerb: f, tlsConfig: {caFile: /missing}":                           nil, // it may be there where the scheduler runs
+		"urlPrefix: 'https://x', filterVerb: f, tlsConfig: {certFile: /missing}":                         {"4 extenders[0].tlsConfig: a certificate and its key have to be given together"},
+		"urlPrefix: 'https://x', filterVerb: f, tlsConfig: {certFile: /missing, keyData: " + noPEM + "}": nil,
+		"urlPrefix: 'https://x', filterVerb: f, tlsConfig: {caData: " + noPEM + "}":                      {"4 extenders[0].tlsConfig: unable to load root certificates: unable to parse bytes as PEM block"},
+	} {
+		if got := checked(header + "extenders:\n- {" + extender + "}\n"); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", extender, got, want)
+		}
 	}
 }
 

@@ -2,11 +2,14 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // lines finds the line of a field in a text. The zero value finds none.
@@ -70,6 +73,35 @@ func (c *checker) addYAML(err error) {
 		p.Reason = "is not YAML: " + m[2]
 	}
 	c.problems = append(c.problems, p)
+}
+
+// isBadJSON tells of a text that schedulers read as JSON, as it begins with a brace, and
+// that is none. It may be YAML.
+func (c *checker) isBadJSON(text []byte) bool {
+	if !utilyaml.IsJSONBuffer(text) {
+		return false
+	}
+	var syntax *json.SyntaxError
+	if !errors.As(json.Unmarshal(text, new(any)), &syntax) {
+		return false
+	}
+	before := text[:max(syntax.Offset-1, 0)] // the offset counts the byte that is wrong
+	c.problems = append(c.problems, Problem{
+		Line:   1 + bytes.Count(before, []byte("\n")),
+		Reason: "is not JSON, which a text that begins with { has to be: " + syntax.Error(),
+	})
+	return true
+}
+
+// longest is how much of the path of a field is told.
+const longest = 200
+
+// shortened is the path of a field, cut where it is very long.
+func shortened(path string) string {
+	if len(path) <= longest {
+		return path
+	}
+	return path[:longest] + "..."
 }
 
 // checkEnd tells of a second document.

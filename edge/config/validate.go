@@ -21,9 +21,6 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
-// removedPlugins existed in earlier versions of the configuration.
-var removedPlugins = []string{"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"}
-
 // Validate reports everything in a complete configuration that v1.36 refuses,
 // in v1.36's words. Flags may change a configuration that was read; then it
 // must be validated again.
