@@ -159,7 +159,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"unknown gate", []string{"--feature-gates=Nonsense=true"}, "Nonsense"},
 		{"gate that Berth lacks", []string{"--feature-gates=GenericWorkload=true,GangScheduling=true"}, "feature gate GenericWorkload=true is not supported: pod groups"},
 		{"version too old", []string{"--emulated-version=1.32"}, "emulation version 1.32 is not between [1.33, 1.36.0]"},
-		{"version with gates that Berth lacks", []string{"--emulated-version=1.33"}, "feature gate VolumeAttributesClass=false is not supported"},
+		{"gate that Berth lacks in an earlier version", []string{"--emulated-version=1.33", "--feature-gates=SchedulerQueueingHints=false"}, "feature gate SchedulerQueueingHints=false is not supported"},
 		{"an argument", []string{"extra"}, "extra"},
 		{"unknown version form", []string{"--version=loud"}, "loud"},
 		{"no API server", []string{"--secure-port=0"}, "give --kubeconfig"},

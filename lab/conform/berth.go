@@ -2,6 +2,7 @@ package conform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,7 +65,7 @@ func Berth(_ context.Context, w generate.World) (Side, error) {
 // newSide makes a side without a cluster so far; choose says which plugins there are.
 func newSide(w generate.World, choose func([]profile.Config, profile.Registry) profile.Registry) (*berth, error) {
 	gates := features.New()
-	if err := gates.SetFromMap(w.Gates); err != nil {
+	if err := errors.Join(gates.SetEmulationVersion(oracle.Emulated(w.Gates)), gates.SetFromMap(w.Gates)); err != nil {
 		return nil, err
 	}
 	c := config.With(gates).Default()

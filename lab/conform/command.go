@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim/generate"
 )
 
@@ -151,7 +152,7 @@ func parseGates(text string) (map[string]bool, error) {
 	set, err := gatesOf(strings.Split(text, ","))
 	if err == nil {
 		gates := features.New()
-		err = errors.Join(gates.SetFromMap(set), errors.Join(features.Unsupported(gates)...))
+		err = errors.Join(gates.SetEmulationVersion(oracle.Emulated(set)), gates.SetFromMap(set), errors.Join(features.Unsupported(gates)...))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--feature-gates: %w", err)

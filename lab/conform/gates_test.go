@@ -26,6 +26,7 @@ var flips = []struct{ gates, mix string }{
 	{"DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,DRAResourceClaimGranularStatusAuthorization=false", "devices"},
 	{"DRASchedulerFilterTimeout=false", "devices"},
 	{"InPlacePodLevelResourcesVerticalScaling=false", "resources"},
+	{"InPlacePodVerticalScaling=false", "resources"}, // as v1.34
 	{"MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false", "spread"},
 	{"NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false,InPlacePodVerticalScalingInitContainers=false," +
 		"RestartAllContainersOnContainerExits=false,ExtendWebSocketsToKubelet=false", "features"},
@@ -36,6 +37,7 @@ var flips = []struct{ gates, mix string }{
 	{"SchedulerPopFromBackoffQ=false", "all"},
 	{"StorageCapacityScoring=true", "volumes"},
 	{"TaintTolerationComparisonOperators=true", "taints"},
+	{"VolumeAttributesClass=false", "volumes"}, // as v1.35
 	{"VolumeLimitScaling=true", "volumes"},
 }
 

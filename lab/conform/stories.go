@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -113,5 +114,6 @@ func gatesOf(words []string) (map[string]bool, error) {
 		}
 		gates[name] = on
 	}
-	return gates, features.New().SetFromMap(gates)
+	known := features.New()
+	return gates, errors.Join(known.SetEmulationVersion(oracle.Emulated(gates)), known.SetFromMap(gates))
 }

@@ -34,8 +34,7 @@ func flags(t *testing.T) (rows []row) {
 	app.NewSchedulerCommand().Flags().VisitAll(func(f *pflag.Flag) {
 		r := row{"flag", code("--" + f.Name), "default " + code(f.DefValue), "same", here}
 		if f.Name == "emulated-version" {
-			r.ours = "same; 1.33 is refused unless `--feature-gates` turns VolumeAttributesClass on"
-			r.test = "`edge/config/features`, TestUnsupportedUnderEmulation"
+			r.ours, r.test = "same, from 1.33 on", "`lab/oracle`, TestGatesUnderEmulationAreUpstreams"
 		}
 		if f.DefValue == "" {
 			r.theirs = "no default"

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -151,6 +152,7 @@ var underGates = struct {
 	left    *sync.Cond
 	gates   map[string]bool
 	before  map[string]bool
+	version *version.Version // that was emulated before
 	holders int
 }{}
 
@@ -170,24 +172,15 @@ func Under(gates map[string]bool) (restore func()) {
 		for name := range gates {
 			u.before[name] = utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name))
 		}
-		setGates(gates)
+		u.version = setGates(gates)
 	}
 	return func() {
 		u.Lock()
 		defer u.Unlock()
 		if u.holders--; u.holders == 0 {
-			setGates(u.before)
+			resetGates(u.before, u.version)
 			u.left.Broadcast()
 		}
-	}
-}
-
-func setGates(gates map[string]bool) {
-	if len(gates) == 0 {
-		return
-	}
-	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
-		panic(err) // the project's own
 	}
 }
 

@@ -21,6 +21,7 @@ type Features struct {
 	NodeDeclaredFeatures               bool
 	StorageCapacityScoring             bool
 	TaintTolerationComparisonOperators bool
+	VolumeAttributesClass              bool
 	VolumeLimitScaling                 bool
 }
 

@@ -23,13 +23,16 @@ func (pc *podClaims) on(t *table.Table, r table.Row, n *object.Node, into *plan)
 
 // waitingOn is on, where the node has that verdict for the claims that are bound.
 func (pc *podClaims) waitingOn(r table.Row, n *object.Node, into *plan, verdict framework.Verdict) framework.Verdict {
-	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 || into == nil && pc.provisionsAll(n) {
+	if len(pc.toProvision) == 0 && len(pc.toMatch) == 0 || into == nil && pc.unsupported == nil && pc.provisionsAll(n) {
 		return verdict
 	}
 	for _, c := range pc.toProvision {
 		if c.SelectedNode != n.Name {
 			return verdict | noVolume
 		}
+	}
+	if pc.unsupported != nil {
+		return unsupported
 	}
 	var room [8]*object.PersistentVolume
 	taken := room[:0]

@@ -234,3 +234,37 @@ func TestQueueingHints(t *testing.T) {
 		}
 	}
 }
+
+// Without the gate VolumeAttributesClass a claim that names a class of attributes has the
+// attempt fail, and a volume that has one suits no claim.
+func TestAttributesWithoutTheirGate(t *testing.T) {
+	for _, tt := range []struct {
+		on            bool
+		claim, volume string
+		err           string
+		fits          bool
+	}{
+		{on: true, claim: "gold", volume: "gold", fits: true},
+		{on: true, claim: "gold"},
+		{claim: "gold", volume: "gold", err: "unsupported volumeAttributesClassName is set on claim ns/class when the feature-gate VolumeAttributesClass is disabled"},
+		{volume: "gold"},
+		{fits: true},
+	} {
+		tb, p := stage()
+		c, v := claimOf("class", "1"), volume("volume", 5, "")
+		c.Attributes, v.Attributes, v.UID = tt.claim, tt.volume, "v"
+		tb.SetObject(c)
+		tb.SetObject(v)
+		tb.SetObject(&object.StorageClass{Meta: object.Meta{Kind: object.StorageClasses, Name: "class"}, Provisioner: notSupported, HasBindingMode: true, WaitForFirstConsumer: true})
+		pl, err := New(nil, feature.Features{VolumeAttributesClass: tt.on})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if blocked := plugintest.Ask(t, pl, tb, p).Blocked["n"]; tt.err != "" && blocked != "Error: "+tt.err {
+			t.Errorf("%+v: got %q", tt, blocked)
+		}
+		if got := plugintest.Ask(t, pl, tb, p).Blocked["n"] == ""; got != tt.fits {
+			t.Errorf("%+v: fits %t", tt, got)
+		}
+	}
+}

@@ -26,6 +26,8 @@ type podClaims struct {
 	// was selected before: a volume is to be made there. toMatch are the others,
 	// the smallest first: a volume that is there is looked for before one is made.
 	toProvision, toMatch []*claim
+	// unsupported is the first of toMatch that fails, nil for none.
+	unsupported *claim
 }
 
 // claim is one that waits for its first consumer, and what can be had for it.

@@ -2,6 +2,8 @@ package volumebinding
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +23,7 @@ const (
 	noVolume
 	noSpace
 	volumeGone
+	unsupported // an error, and never beside others
 )
 
 var reasons = []struct {
@@ -51,7 +54,7 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 	if f.StorageCapacityScoring {
 		s = newScorer(args.Shape)
 	}
-	return framework.Plugin{
+	pl := framework.Plugin{
 		Name:             names.VolumeBinding,
 		Reads:            kinds,
 		EventsToRegister: eventsToRegister,
@@ -74,7 +77,27 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 			WritesTimeoutError: errTimeout,
 		},
 		PostBind: b.postBind,
-	}, nil
+	}
+	if !f.VolumeAttributesClass {
+		withoutAttributes(&pl)
+	}
+	return pl, nil
+}
+
+// withoutAttributes has claims that name a class of attributes fail on every node, as
+// without the gate VolumeAttributesClass. Volumes that have one then suit no claim.
+func withoutAttributes(pl *framework.Plugin) {
+	pl.ErrorsFrom = unsupported
+	pl.PreFilter = func(t *table.Table, p *object.Pod) framework.PreFilterResult {
+		result := preFilter(t, p)
+		if pc, ok := result.State.(*podClaims); ok && pc != nil {
+			at := slices.IndexFunc(pc.toMatch, func(c *claim) bool { return c.Attributes != "" })
+			if at >= 0 {
+				pc.unsupported = pc.toMatch[at]
+			}
+		}
+		return result
+	}
 }
 
 func preFilter(t *table.Table, p *object.Pod) framework.PreFilterResult {
@@ -103,7 +126,11 @@ func exchanged(in *framework.Input, row table.Row, _, _ []*object.Pod) (framewor
 	return out[0], true
 }
 
-func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
+func explain(in *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
+	if v == unsupported {
+		reason := fmt.Sprintf("unsupported volumeAttributesClassName is set on claim %s when the feature-gate VolumeAttributesClass is disabled", in.State.(*podClaims).unsupported.Key())
+		return decision.Blocker{Code: decision.Error, Reasons: []string{reason}}
+	}
 	var texts []string
 	for _, r := range reasons {
 		if v&r.verdict != 0 {

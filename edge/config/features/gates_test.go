@@ -135,10 +135,11 @@ func TestUnsupportedUnderEmulation(t *testing.T) {
 	}{
 		{35, "", nil},
 		{34, "", nil},
-		{34, "InPlacePodVerticalScaling=false", []string{"InPlacePodVerticalScaling=false"}},
-		{33, "", []string{"VolumeAttributesClass=false"}},
+		{34, "InPlacePodVerticalScaling=false", nil},
+		{34, "VolumeAttributesClass=false", nil},
+		{33, "", nil},
 		{33, "VolumeAttributesClass=true", nil},
-		{33, "VolumeAttributesClass=true,SchedulerQueueingHints=false", []string{"SchedulerQueueingHints=false"}},
+		{33, "SchedulerQueueingHints=false", []string{"SchedulerQueueingHints=false"}},
 	} {
 		gates := New()
 		if err := gates.SetEmulationVersion(version.MajorMinor(1, tc.minor)); err != nil {

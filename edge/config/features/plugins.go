@@ -25,6 +25,7 @@ func Plugins(gates featuregate.FeatureGate) feature.Features {
 		NodeDeclaredFeatures:               gates.Enabled(NodeDeclaredFeatures),
 		StorageCapacityScoring:             gates.Enabled(StorageCapacityScoring),
 		TaintTolerationComparisonOperators: gates.Enabled("TaintTolerationComparisonOperators"),
+		VolumeAttributesClass:              gates.Enabled("VolumeAttributesClass"),
 		VolumeLimitScaling:                 gates.Enabled("VolumeLimitScaling"),
 	}
 }

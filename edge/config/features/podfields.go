@@ -1,12 +1,15 @@
 package features
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/featuregate"
 )
 
-// PodLevel gates decide which resources of a pod as a whole count.
+// These gates decide which resources of a pod as a whole, and of its containers, count.
 const (
+	InPlacePodVerticalScaling               featuregate.Feature = "InPlacePodVerticalScaling"
 	PodLevelResources                       featuregate.Feature = "PodLevelResources"
 	InPlacePodLevelResourcesVerticalScaling featuregate.Feature = "InPlacePodLevelResourcesVerticalScaling"
 )
@@ -14,18 +17,25 @@ const (
 // PodFields returns a function that returns the pod without the fields that
 // kube-scheduler v1.36 ignores under the gates: the resources of the whole pod in its
 // spec without PodLevelResources, those in its status also without
-// InPlacePodLevelResourcesVerticalScaling. The function changes no pod that it is
+// InPlacePodLevelResourcesVerticalScaling, what containers have got without
+// InPlacePodVerticalScaling. The function changes no pod that it is
 // given. It returns the same pod where nothing is to be ignored.
 func PodFields(gates featuregate.FeatureGate) func(*v1.Pod) *v1.Pod {
 	spec := gates.Enabled(PodLevelResources)
 	status := spec && gates.Enabled(InPlacePodLevelResourcesVerticalScaling)
+	containers := gates.Enabled(InPlacePodVerticalScaling)
 	return func(p *v1.Pod) *v1.Pod {
 		clearSpec := !spec && p.Spec.Resources != nil
 		clearStatus := !status && (p.Status.Resources != nil || p.Status.AllocatedResources != nil)
-		if !clearSpec && !clearStatus {
+		clearContainers := !containers && len(p.Status.ContainerStatuses)+len(p.Status.InitContainerStatuses) > 0
+		if !clearSpec && !clearStatus && !clearContainers {
 			return p
 		}
 		read := *p
+		if clearContainers {
+			read.Status.ContainerStatuses = withoutResources(p.Status.ContainerStatuses)
+			read.Status.InitContainerStatuses = withoutResources(p.Status.InitContainerStatuses)
+		}
 		if clearSpec {
 			read.Spec.Resources = nil
 		}
@@ -34,4 +44,13 @@ func PodFields(gates featuregate.FeatureGate) func(*v1.Pod) *v1.Pod {
 		}
 		return &read
 	}
+}
+
+// withoutResources are the statuses without what the containers have got.
+func withoutResources(of []v1.ContainerStatus) []v1.ContainerStatus {
+	read := slices.Clone(of)
+	for i := range read {
+		read[i].Resources, read[i].AllocatedResources = nil, nil
+	}
+	return read
 }

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // A pod is read without its resources as a whole where the gates are off, and is not
@@ -52,4 +53,29 @@ func wholeOf(p *v1.Pod) string {
 		}
 	}
 	return found
+}
+
+// What containers have got is read unless InPlacePodVerticalScaling is off, as an earlier
+// version allows.
+func TestContainersWithoutResources(t *testing.T) {
+	got := &v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}
+	pod := &v1.Pod{Status: v1.PodStatus{
+		ContainerStatuses:     []v1.ContainerStatus{{Name: "a", Resources: got, AllocatedResources: got.Requests}},
+		InitContainerStatuses: []v1.ContainerStatus{{Name: "b", Resources: got}},
+	}}
+	for flag, want := range map[string]bool{"": true, "InPlacePodVerticalScaling=false": false} {
+		gates := New()
+		must(gates.SetEmulationVersion(version.MajorMinor(1, 34)))
+		if err := gates.Set(flag); err != nil {
+			t.Fatal(err)
+		}
+		read := PodFields(gates)(pod).Status
+		c, init := read.ContainerStatuses[0], read.InitContainerStatuses[0]
+		if has := c.Resources != nil && c.AllocatedResources != nil && init.Resources != nil; has != want || c.Name != "a" {
+			t.Errorf("--feature-gates=%s: %v, %v", flag, c, init)
+		}
+		if pod.Status.ContainerStatuses[0].Resources == nil {
+			t.Errorf("--feature-gates=%s: the pod is changed", flag)
+		}
+	}
 }

@@ -13,10 +13,8 @@ var lacks = []struct {
 	why   string
 }{
 	{"GenericWorkload", true, "pod groups are not supported: their pods would be placed one by one"},
-	// These can be turned off only where an earlier version is emulated.
-	{"InPlacePodVerticalScaling", false, "what a container has got counts, not only what it asks for"},
+	// This one can be turned off only where an earlier version is emulated.
 	{"SchedulerQueueingHints", false, "queueing hints are always asked"},
-	{"VolumeAttributesClass", false, "volumes of another attributes class never suit a claim"},
 	{"SchedulerAsyncPreemption", false, "victims are always evicted while other pods are scheduled"},
 	{CoordinatedLeaderElection, true, "the lease is taken by whoever applies first; candidates are not compared"},
 }
