@@ -137,6 +137,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		CopyProfiles:     o.copyProfiles,
 		Synced:           collectLess,
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
+		WaitForEvictions: !o.gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !o.gates.Enabled(features.SchedulerPopFromBackoffQ),
 		PodFields:        features.PodFields(o.gates),
 	})

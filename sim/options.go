@@ -27,6 +27,7 @@ func OptionsUnder(c *config.Config, gates featuregate.FeatureGate) (machine.Opti
 		Profiles:         profiles,
 		Workers:          1,
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
+		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),
 		Check:            config.CheckInvariants(),
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,

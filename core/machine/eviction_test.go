@@ -151,6 +151,34 @@ func TestEvictionAnsweredLate(t *testing.T) {
 	}
 }
 
+// Where evictions are waited for, no pod is decided on before each has its answer, good or
+// bad.
+func TestEvictionsAreWaitedFor(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		for _, answer := range []error{nil, errors.New("no")} {
+			p := newEvictions(t)
+			p.options.WaitForEvictions = waits
+			p.do(preemptible("v", 0, "n"), preemptible("w", 0, "n"), preemptible("a", 1, ""), preemptible("b", 1, ""), ScheduleOne{})
+			p.expect("evict v for a", "evict w for a")
+			for _, victim := range []types.UID{"v", "w"} {
+				if p.Ready() == waits || (p.First() == nil) != waits {
+					t.Errorf("evictions are waited for: %t; ready: %t, first %v", waits, p.Ready(), p.First())
+				}
+				if waits {
+					p.do(ScheduleOne{})
+					if p.Entry("b").Attempts() != 0 {
+						t.Errorf("%s is decided on before %s's eviction is answered", "b", victim)
+					}
+				}
+				p.do(EvictReply{Victim: victim, Preemptor: "a", Err: answer})
+			}
+			if p.do(ScheduleOne{}); p.Entry("b").Attempts() == 0 && p.Entry("a").Attempts() < 2 {
+				t.Error("nobody is decided on after the answers")
+			}
+		}
+	}
+}
+
 // TestEvictionFails: all who counted on it are tried again, and may ask again.
 func TestEvictionFails(t *testing.T) {
 	p := newEvictions(t)

@@ -14,10 +14,15 @@ import (
 )
 
 // Ready tells whether a ScheduleOne would take a pod now.
-func (m *Machine) Ready() bool { return m.queue.Ready() }
+func (m *Machine) Ready() bool { return !m.waitsForEvictions() && m.queue.Ready() }
 
 // First is the pod that a ScheduleOne would take now, nil when there is none.
-func (m *Machine) First() *object.Pod { return m.queue.First() }
+func (m *Machine) First() *object.Pod {
+	if m.waitsForEvictions() {
+		return nil
+	}
+	return m.queue.First()
+}
 
 // Queue is the machine's queue, for inspection only.
 func (m *Machine) Queue() *queue.Queue { return m.queue }

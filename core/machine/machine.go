@@ -33,6 +33,9 @@ type Options struct {
 	// HideExpectedNode keeps it from the API where a pod that waits is about to be
 	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
 	HideExpectedNode bool
+	// WaitForEvictions decides on no pod while an eviction that was asked for has no
+	// answer, as v1.36 does without the gate SchedulerAsyncPreemption.
+	WaitForEvictions bool
 	// WaitOutBackoff is queue.Options'.
 	WaitOutBackoff bool
 	// Explain picks the pods in whose records Decision.Nodes is filled; nil is
@@ -74,6 +77,8 @@ type Machine struct {
 	waiting underway[*bindingCycle]
 	assumed int // pods
 	undone  int // bindings
+
+	evictions int // that were asked for and have no answer
 
 	heldBack    int // preemptions
 	overcommits overcommits

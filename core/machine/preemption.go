@@ -77,6 +77,7 @@ func (m *Machine) evict(ps *podState, victim, preemptor *object.Pod, node, plugi
 		m.reportPreempted(victim, preemptor, explain.Preempted(preemptor.UID, node)+" (in kube-scheduler memory).")
 	default:
 		ps.eviction = &eviction{victim: victim, node: node, preemptors: []*object.Pod{preemptor}}
+		m.evictions++
 		m.emit(Evict{Victim: victim, Preemptor: preemptor, Node: node})
 	}
 }
@@ -112,6 +113,7 @@ func (m *Machine) evictReplied(r EvictReply) {
 	}
 	e := ps.eviction
 	e.replied = true
+	m.evictions--
 	if r.Err == nil {
 		m.reportPreempted(e.victim, e.preemptors[0], explain.Preempted(e.preemptors[0].UID, e.node))
 	}
@@ -123,6 +125,10 @@ func (m *Machine) evictReplied(r EvictReply) {
 	}
 	m.forget(ps)
 }
+
+// waitsForEvictions tells whether no pod is to be decided on before evictions have their
+// answers.
+func (m *Machine) waitsForEvictions() bool { return m.options.WaitForEvictions && m.evictions > 0 }
 
 // rewindEvictions drops what was evicted before etcd was restored: the victim may be
 // there again, and the preemptor may not. Who still needs the room preempts anew.

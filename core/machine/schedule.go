@@ -52,6 +52,9 @@ func (m *Machine) newAttempt(ps *podState) *attempt {
 // scheduleOne takes the first pod of the queue through a scheduling cycle and, if
 // a node was found, into its binding cycle.
 func (m *Machine) scheduleOne() {
+	if m.waitsForEvictions() {
+		return
+	}
 	e := m.queue.Pop(m.now)
 	if e == nil {
 		return

@@ -155,6 +155,9 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 	}
 	if e := s.Eviction; e != nil {
 		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied, undone: e.Undone}
+		if !e.Replied {
+			m.evictions++
+		}
 		for _, uid := range e.Preemptors {
 			p := &object.Pod{UID: uid} // it is gone
 			if preemptor := m.pods[uid]; preemptor != nil {

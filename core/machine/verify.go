@@ -15,7 +15,7 @@ func (m *Machine) Verify() error {
 			return err
 		}
 	}
-	assumed, queued, waiting := 0, 0, 0
+	assumed, queued, waiting, evictions := 0, 0, 0, 0
 	for _, ps := range m.pods { // any order: an error is an error
 		if err := m.verifyPod(ps); err != nil {
 			return fmt.Errorf("pod %s: %w", ps.pod.Key(), err)
@@ -25,6 +25,9 @@ func (m *Machine) Verify() error {
 		}
 		if ps.entry != nil {
 			queued++
+		}
+		if ps.eviction != nil && !ps.eviction.replied {
+			evictions++
 		}
 		if c := ps.binding; c != nil && c.phase.waits() {
 			if waiting++; !slices.Contains(m.waiting, c) {
@@ -38,6 +41,9 @@ func (m *Machine) Verify() error {
 	if assumed != m.assumed || queued != 0 || waiting != len(m.waiting) {
 		return fmt.Errorf("%d pods are assumed, counted are %d; %d of the waiting binding cycles are unknown, %d of the pods in the queue",
 			assumed, m.assumed, len(m.waiting)-waiting, -queued)
+	}
+	if evictions != m.evictions {
+		return fmt.Errorf("%d evictions have no answer, counted are %d", evictions, m.evictions)
 	}
 	return m.illegal
 }

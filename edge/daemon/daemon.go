@@ -109,8 +109,8 @@ type Options struct {
 	Identity string
 	// Seed decides among nodes with the same score.
 	Seed uint64
-	// HideExpectedNode and WaitOutBackoff are machine.Options'.
-	HideExpectedNode, WaitOutBackoff bool
+	// These are machine.Options'.
+	HideExpectedNode, WaitForEvictions, WaitOutBackoff bool
 	// PodFields returns a pod without the fields that are not to be read; nil: all are.
 	PodFields func(*v1.Pod) *v1.Pod
 	// MaxUnschedulable is the longest time that a pod stays unschedulable.
@@ -170,7 +170,7 @@ func New(o Options) (*Daemon, error) {
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.MaxUnschedulable,
-		HideExpectedNode: o.HideExpectedNode, WaitOutBackoff: o.WaitOutBackoff,
+		HideExpectedNode: o.HideExpectedNode, WaitForEvictions: o.WaitForEvictions, WaitOutBackoff: o.WaitOutBackoff,
 		Explain:  d.logs.Explain,
 		StepDone: d.logs.StepDone,
 		Panicked: d.logs.Panicked,

@@ -1,6 +1,7 @@
 package dropin
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"regexp"
@@ -189,10 +190,18 @@ func gates(t *testing.T) (rows []row) {
 			if decides(string(name)) {
 				r.test = "`lab/conform`, TestEveryGate"
 			}
+			r.test = cmp.Or(shown[string(name)], r.test)
 		}
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// shown are the tests of gates that change what comes of a decision.
+var shown = map[string]string{
+	"NominatedNodeNameForExpectation": "`core/machine`, TestHiddenNode",
+	"SchedulerAsyncPreemption":        "`core/machine`, TestEvictionsAreWaitedFor",
+	"SchedulerPopFromBackoffQ":        "`core/queue`, TestBackoffIsWaitedOut",
 }
 
 // decides tells whether the gate changes what in-tree plugins say, or is read for what

@@ -17,6 +17,7 @@ const (
 	GangScheduling                  featuregate.Feature = "GangScheduling"
 	NodeDeclaredFeatures            featuregate.Feature = "NodeDeclaredFeatures"
 	NominatedNodeNameForExpectation featuregate.Feature = "NominatedNodeNameForExpectation"
+	SchedulerAsyncPreemption        featuregate.Feature = "SchedulerAsyncPreemption"
 	SchedulerPopFromBackoffQ        featuregate.Feature = "SchedulerPopFromBackoffQ"
 	StorageCapacityScoring          featuregate.Feature = "StorageCapacityScoring"
 	TopologyAwareWorkloadScheduling featuregate.Feature = "TopologyAwareWorkloadScheduling"

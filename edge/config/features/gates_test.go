@@ -107,7 +107,7 @@ func TestUnsupported(t *testing.T) {
 		"GenericWorkload=true,GangScheduling=true":                              "GenericWorkload=true",
 		"DRADeviceTaintRules=true":                                              "",
 		"DRANodeAllocatableResources=true":                                      "",
-		"SchedulerAsyncPreemption=false":                                        "SchedulerAsyncPreemption=false",
+		"SchedulerAsyncPreemption=false":                                        "",
 		"CoordinatedLeaderElection=true":                                        "CoordinatedLeaderElection=true",
 		"InPlacePodLevelResourcesVerticalScaling=false":                         "",
 		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false": "",

@@ -15,7 +15,6 @@ var lacks = []struct {
 	{"GenericWorkload", true, "pod groups are not supported: their pods would be placed one by one"},
 	// This one can be turned off only where an earlier version is emulated.
 	{"SchedulerQueueingHints", false, "queueing hints are always asked"},
-	{"SchedulerAsyncPreemption", false, "victims are always evicted while other pods are scheduled"},
 	{CoordinatedLeaderElection, true, "the lease is taken by whoever applies first; candidates are not compared"},
 }
 
