@@ -12,6 +12,7 @@ import (
 	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -135,12 +136,23 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		MaxUnschedulable: o.deprecated.maxUnschedulable, Register: legacyregistry.MustRegister,
 		Shadow: o.shadow, ShadowTo: shadowTo, Traces: traces, Record: recorded, RecordsBytes: int(o.recordsMemory.Value()),
 		CopyProfiles:     o.copyProfiles,
+		Candidacy:        o.candidacy(),
 		Synced:           collectLess,
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !o.gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !o.gates.Enabled(features.SchedulerPopFromBackoffQ),
 		PodFields:        features.PodFields(o.gates),
 	})
+}
+
+// candidacy is what a candidate says of itself, nil where candidates are not compared.
+func (o *options) candidacy() *lease.Candidacy {
+	if !o.gates.Enabled(features.CoordinatedLeaderElection) {
+		return nil
+	}
+	of := o.registry.EffectiveVersionFor(compatibility.DefaultKubeComponent)
+	full := func(v *utilversion.Version) string { return fmt.Sprintf("%d.%d.%d", v.Major(), v.Minor(), v.Patch()) }
+	return &lease.Candidacy{BinaryVersion: full(of.BinaryVersion()), EmulatedVersion: full(of.EmulationVersion())}
 }
 
 // traces is what makes spans, nil without tracing, and what sends the last of them.

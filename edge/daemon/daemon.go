@@ -109,6 +109,9 @@ type Options struct {
 	Identity string
 	// Seed decides among nodes with the same score.
 	Seed uint64
+	// Candidacy is what this process says of itself where the API server chooses the leader,
+	// nil where the lease goes to whoever applies first.
+	Candidacy *lease.Candidacy
 	// These are machine.Options'.
 	HideExpectedNode, WaitForEvictions, WaitOutBackoff bool
 	// PodFields returns a pod without the fields that are not to be read; nil: all are.
@@ -149,7 +152,7 @@ func New(o Options) (*Daemon, error) {
 	d.config.Store(c)
 	var err error
 	if *c.LeaderElection.LeaderElect {
-		if d.lease, err = lease.New(o.API, c.LeaderElection, o.Identity, o.Profiles[0].Name); err != nil {
+		if d.lease, err = lease.New(o.API, c.LeaderElection, o.Identity, o.Profiles[0].Name, o.Candidacy); err != nil {
 			return nil, err
 		}
 	}
@@ -461,14 +464,14 @@ func within(d time.Duration, f func(context.Context)) {
 
 // Endpoint is what is served of the daemon.
 func (d *Daemon) Endpoint() server.Options {
-	var checks []healthz.HealthChecker
+	var checks, ready []healthz.HealthChecker
 	if d.lease != nil {
-		checks = append(checks, d.lease)
+		checks, ready = d.lease.Checks()
 	}
 	return server.Options{
 		Healthz: checks,
 		Livez:   []healthz.HealthChecker{d.watchdog},
-		Readyz: append(checks[:len(checks):len(checks)], healthz.NewShutdownHealthz(d.stopped),
+		Readyz: append(ready[:len(ready):len(ready)], healthz.NewShutdownHealthz(d.stopped),
 			healthz.NamedCheck("sched-handler-sync", func(*http.Request) error {
 				if d.isSynced() {
 					return nil

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -54,14 +55,18 @@ type Lease struct {
 	superseded atomic.Bool
 	over       func() bool // whether all has ended that the lease guarded
 
-	lock      resourcelock.Interface
-	vacancies *vacancies
-	handovers handovers
+	// coordinated: another chooses among the candidates who is to hold the lease.
+	coordinated bool
+	candidate   *leaseCandidate // nil where it goes to whoever applies first
+	lock        resourcelock.Interface
+	vacancies   *vacancies
+	handovers   handovers
 }
 
 // New returns a lease of that configuration, not yet applied for. source is the
-// component that its events name.
-func New(client *rest.Config, c configv1alpha1.LeaderElectionConfiguration, identity, source string) (*Lease, error) {
+// component that its events name. as is what the candidate says of itself, nil where the
+// lease goes to whoever applies first.
+func New(client *rest.Config, c configv1alpha1.LeaderElectionConfiguration, identity, source string, as *Candidacy) (*Lease, error) {
 	config := rest.AddUserAgent(rest.CopyConfig(client), "leader-election")
 	config.Timeout = max(c.RenewDeadline.Duration/2, time.Second) // one request that hangs does not lose the lease
 	clients, err := kubernetes.NewForConfig(config)
@@ -69,6 +74,12 @@ func New(client *rest.Config, c configv1alpha1.LeaderElectionConfiguration, iden
 		return nil, fmt.Errorf("lease %s/%s: %w", c.ResourceNamespace, c.ResourceName, err)
 	}
 	l := &Lease{core: clients.CoreV1(), events: record.NewBroadcaster()}
+	if as != nil {
+		l.coordinated = true
+		if l.candidate, err = newCandidate(client, c, identity, as); err != nil {
+			return nil, err
+		}
+	}
 	lock, err := resourcelock.New(c.ResourceLock, c.ResourceNamespace, c.ResourceName, nil, clients.CoordinationV1(),
 		resourcelock.ResourceLockConfig{
 			Identity:      identity,
@@ -94,7 +105,7 @@ func (l *Lease) elect(by resourcelock.Interface, c configv1alpha1.LeaderElection
 	l.won = make(chan struct{})
 	var err error
 	l.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: l.lock, Name: "kube-scheduler", ReleaseOnCancel: true,
+		Lock: l.lock, Name: "kube-scheduler", ReleaseOnCancel: true, Coordinated: l.coordinated,
 		LeaseDuration: c.LeaseDuration.Duration, RenewDeadline: c.RenewDeadline.Duration, RetryPeriod: retry,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(l.won) },
@@ -117,7 +128,29 @@ func (l *Lease) Run(ctx context.Context, over func() bool) {
 		defer l.events.Shutdown()
 	}
 	l.over = over
+	if l.candidate != nil {
+		standing := make(chan struct{})
+		ctx, cancel := context.WithCancel(ctx)
+		go func() {
+			defer close(standing)
+			l.candidate.run(ctx)
+		}()
+		defer func() {
+			cancel()
+			<-standing
+		}()
+	}
 	l.elector.Run(ctx)
+}
+
+// Checks are the health checks of the lease. Ready holds those, too, that say whether this
+// process can apply.
+func (l *Lease) Checks() (healthy, ready []healthz.HealthChecker) {
+	healthy = []healthz.HealthChecker{l}
+	if l.candidate == nil {
+		return healthy, healthy
+	}
+	return healthy, []healthz.HealthChecker{l, l.candidate}
 }
 
 // Won is closed when the lease is held for the first time.

@@ -65,7 +65,7 @@ func TestLeaseIsWonKeptAndReleased(t *testing.T) {
 		configv1alpha1.LeaderElectionConfiguration{
 			LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second), RetryPeriod: duration(2 * time.Second),
 			ResourceLock: "leases", ResourceNamespace: "kube-system", ResourceName: "kube-scheduler",
-		}, "host_1", "default-scheduler")
+		}, "host_1", "default-scheduler", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

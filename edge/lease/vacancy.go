@@ -48,7 +48,10 @@ func (v *vacancies) read(r *resourcelock.LeaderElectionRecord, raw []byte, err e
 	switch {
 	case apierrors.IsNotFound(err):
 		raw = []byte{}
-	case err != nil || r.HolderIdentity == self:
+	case err != nil:
+		return
+	case r.HolderIdentity == self:
+		v.given()
 		return
 	case r.HolderIdentity != "":
 		duration := time.Duration(r.LeaseDurationSeconds) * time.Second
@@ -71,6 +74,17 @@ func (v *vacancies) read(r *resourcelock.LeaderElectionRecord, raw []byte, err e
 		return
 	}
 	time.AfterFunc(left, func() { close(next.begun) })
+}
+
+// given begins the first vacancy where the lease was given to this process before it was
+// read: another one chose who is to hold it, and nobody else does.
+func (v *vacancies) given() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.record == nil {
+		v.record = []byte{}
+		close(v.now.begun)
+	}
 }
 
 func (v *vacancies) current() *Vacancy {

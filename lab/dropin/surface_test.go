@@ -199,6 +199,7 @@ func gates(t *testing.T) (rows []row) {
 
 // shown are the tests of gates that change what comes of a decision.
 var shown = map[string]string{
+	"CoordinatedLeaderElection":       "`lab/e2e`, TestCoordinatedLeaderElection",
 	"NominatedNodeNameForExpectation": "`core/machine`, TestHiddenNode",
 	"SchedulerAsyncPreemption":        "`core/machine`, TestEvictionsAreWaitedFor",
 	"SchedulerPopFromBackoffQ":        "`core/queue`, TestBackoffIsWaitedOut",

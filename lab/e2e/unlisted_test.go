@@ -164,25 +164,5 @@ func TestOlderAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}}}
-	pods := c.Client().CoreV1().Pods(metav1.NamespaceDefault)
-	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	shown, err := pods.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=pod"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer shown.Stop()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
-	for bound := false; !bound; {
-		select {
-		case e := <-shown.ResultChan():
-			p, ok := e.Object.(*corev1.Pod)
-			bound = ok && p.Spec.NodeName != ""
-		case <-ctx.Done():
-			t.Fatal("the pod is not placed")
-		}
-	}
+	awaitPlaced(t, c, "pod")
 }

@@ -108,7 +108,7 @@ func TestUnsupported(t *testing.T) {
 		"DRADeviceTaintRules=true":                                              "",
 		"DRANodeAllocatableResources=true":                                      "",
 		"SchedulerAsyncPreemption=false":                                        "",
-		"CoordinatedLeaderElection=true":                                        "CoordinatedLeaderElection=true",
+		"CoordinatedLeaderElection=true":                                        "",
 		"InPlacePodLevelResourcesVerticalScaling=false":                         "",
 		"PodLevelResources=false,InPlacePodLevelResourcesVerticalScaling=false": "",
 		"NominatedNodeNameForExpectation=false,OpportunisticBatching=false":     "",

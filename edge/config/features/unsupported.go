@@ -15,7 +15,6 @@ var lacks = []struct {
 	{"GenericWorkload", true, "pod groups are not supported: their pods would be placed one by one"},
 	// This one can be turned off only where an earlier version is emulated.
 	{"SchedulerQueueingHints", false, "queueing hints are always asked"},
-	{CoordinatedLeaderElection, true, "the lease is taken by whoever applies first; candidates are not compared"},
 }
 
 // Refusal is the value of a gate that Berth cannot take.
