@@ -169,6 +169,7 @@ var rules = []rule{
 	{`framework/runtime`, `rejected`, "not written: \"Unable to schedule pod; no fit; waiting\" names what rejected the pod"},
 	{`framework/runtime`, ``, "\"Plugin failed\" or \"Error scheduling pod; retrying\" has the error and the plugin"},
 	{`cmd/kube-scheduler`, ``, "not written: the daemon ends with the error"},
+	{`schedule_one\.go`, `^Status after running PostFilter`, "written at V5, also where the plugin failed"},
 	{`schedule_one\.go|scheduler\.go|util/utils\.go`, ``, "not written: the case cannot arise, or \"Error scheduling pod; retrying\" has the error"},
 	{`extender\.go`, ``, "\"Failed to call extender\" has the error"},
 	{`metrics/`, ``, "not written"},
