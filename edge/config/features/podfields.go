@@ -18,20 +18,26 @@ const (
 // kube-scheduler v1.36 ignores under the gates: the resources of the whole pod in its
 // spec without PodLevelResources, those in its status also without
 // InPlacePodLevelResourcesVerticalScaling, what containers have got without
-// InPlacePodVerticalScaling. The function changes no pod that it is
+// InPlacePodVerticalScaling, what devices take of the node's resources without
+// DRANodeAllocatableResources. The function changes no pod that it is
 // given. It returns the same pod where nothing is to be ignored.
 func PodFields(gates featuregate.FeatureGate) func(*v1.Pod) *v1.Pod {
 	spec := gates.Enabled(PodLevelResources)
 	status := spec && gates.Enabled(InPlacePodLevelResourcesVerticalScaling)
 	containers := gates.Enabled(InPlacePodVerticalScaling)
+	devices := gates.Enabled("DRANodeAllocatableResources")
 	return func(p *v1.Pod) *v1.Pod {
 		clearSpec := !spec && p.Spec.Resources != nil
 		clearStatus := !status && (p.Status.Resources != nil || p.Status.AllocatedResources != nil)
 		clearContainers := !containers && len(p.Status.ContainerStatuses)+len(p.Status.InitContainerStatuses) > 0
-		if !clearSpec && !clearStatus && !clearContainers {
+		clearDevices := !devices && p.Status.NodeAllocatableResourceClaimStatuses != nil
+		if !clearSpec && !clearStatus && !clearContainers && !clearDevices {
 			return p
 		}
 		read := *p
+		if clearDevices {
+			read.Status.NodeAllocatableResourceClaimStatuses = nil
+		}
 		if clearContainers {
 			read.Status.ContainerStatuses = withoutResources(p.Status.ContainerStatuses)
 			read.Status.InitContainerStatuses = withoutResources(p.Status.InitContainerStatuses)

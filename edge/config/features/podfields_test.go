@@ -79,3 +79,18 @@ func TestContainersWithoutResources(t *testing.T) {
 		}
 	}
 }
+
+// What devices take of a node's resources counts with the gate DRANodeAllocatableResources
+// alone.
+func TestDevicesWithoutTheirGate(t *testing.T) {
+	pod := &v1.Pod{Status: v1.PodStatus{NodeAllocatableResourceClaimStatuses: []v1.NodeAllocatableResourceClaimStatus{{ResourceClaimName: "c"}}}}
+	for flag, want := range map[string]int{"": 0, "DRANodeAllocatableResources=true": 1} {
+		gates := New()
+		if err := gates.Set(flag); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(PodFields(gates)(pod).Status.NodeAllocatableResourceClaimStatuses); got != want || len(pod.Status.NodeAllocatableResourceClaimStatuses) != 1 {
+			t.Errorf("--feature-gates=%s: %d are read, want %d", flag, got, want)
+		}
+	}
+}
