@@ -19,6 +19,8 @@ type Layout struct {
 	// UniquePerNode is the topology in which most nodes are domains of their own, -1:
 	// there is none. Such nodes share locations, in which that domain is Own.
 	UniquePerNode int
+	// Moves changes whenever the location of a row does.
+	Moves uint64
 
 	ids      Ids[struct{}]
 	domains  []Domain // by location and topology
@@ -67,7 +69,7 @@ func (l *Layout) Follow(t *table.Table) {
 
 // move puts the row where its node is now.
 func (l *Layout) move(t *table.Table, r table.Row) {
-	was, is := l.rows[r], int32(NoNode)
+	was, is, own := l.rows[r], int32(NoNode), l.own[r]
 	l.own[r] = None
 	if n := t.Node(r); n != nil {
 		l.found, l.buf = l.found[:0], l.buf[:0]
@@ -84,7 +86,9 @@ func (l *Layout) move(t *table.Table, r table.Row) {
 	if was != NoNode {
 		l.ids.Release(was)
 	}
-	l.rows[r] = is
+	if l.rows[r] = is; was != is || own != l.own[r] {
+		l.Moves++
+	}
 }
 
 // join is the location with the domains that were found, for one more row.

@@ -27,6 +27,8 @@ type nodeTaints struct {
 	taints  []v1.Taint // by number; a free one has no effect
 	keys    []string   // by number
 	nodes   []int32    // by number, how many nodes have the taint
+	others  int        // nodes with OtherTaints
+	changes uint64     // of what numbers stand for
 	keyBuf  []byte
 }
 
@@ -38,6 +40,12 @@ func (t *Table) TaintsOf(r Row) TaintSet { return t.nodeTaints.ofRow[r] }
 // Taints are the taints that have numbers, by number. One that no node has is without
 // an effect. Read only.
 func (t *Table) Taints() []v1.Taint { return t.nodeTaints.taints }
+
+// TaintsRevision changes whenever a number begins to stand for another taint.
+func (t *Table) TaintsRevision() uint64 { return t.nodeTaints.changes }
+
+// AnyOtherTaints tells whether a node has OtherTaints.
+func (t *Table) AnyOtherTaints() bool { return t.nodeTaints.others > 0 }
 
 // set takes in the row's node, nil for none.
 func (l *nodeTaints) set(r Row, n *object.Node) {
@@ -52,6 +60,12 @@ func (l *nodeTaints) set(r Row, n *object.Node) {
 		}
 	}
 	l.ofRow[r] = is
+	if was&OtherTaints != 0 {
+		l.others--
+	}
+	if is&OtherTaints != 0 {
+		l.others++
+	}
 	for i := range l.taints {
 		switch taint := TaintSet(1) << i; {
 		case is&taint != 0 && was&taint == 0:
@@ -62,6 +76,7 @@ func (l *nodeTaints) set(r Row, n *object.Node) {
 		if l.nodes[i] == 0 && l.keys[i] != "" {
 			delete(l.numbers, l.keys[i])
 			l.taints[i], l.keys[i] = v1.Taint{}, ""
+			l.changes++
 		}
 	}
 }
@@ -87,6 +102,7 @@ func (l *nodeTaints) number(taint *v1.Taint) TaintSet {
 func (l *nodeTaints) give(i int, taint *v1.Taint) TaintSet {
 	l.taints[i], l.keys[i] = *taint, string(l.keyBuf)
 	l.numbers[l.keys[i]] = i
+	l.changes++
 	return 1 << i
 }
 
@@ -99,7 +115,7 @@ func appendTaint(key []byte, taint *v1.Taint) []byte {
 
 // checkNodeTaints compares the numbers with the nodes.
 func (t *Table) checkNodeTaints() error {
-	l, nodes := &t.nodeTaints, map[int]int32{}
+	l, nodes, withOthers := &t.nodeTaints, map[int]int32{}, 0
 	for r, n := range t.nodes {
 		want, others := TaintSet(0), TaintSet(0)
 		for i := 0; n != nil && i < len(n.Taints); i++ {
@@ -111,10 +127,16 @@ func (t *Table) checkNodeTaints() error {
 				nodes[number]++
 			}
 		}
+		if l.ofRow[r]&OtherTaints != 0 {
+			withOthers++
+		}
 		// A taint may have got its number after the node came.
 		if is := l.ofRow[r]; is&OtherTaints == 0 && is != want|others || is&^OtherTaints&^want != 0 {
 			return fmt.Errorf("table: node %q has the taints %b, numbered %b", t.names[r], want|others, is)
 		}
+	}
+	if withOthers != l.others {
+		return fmt.Errorf("table: %d nodes have other taints, counted %d", withOthers, l.others)
 	}
 	for i, n := range l.nodes {
 		if n > nodes[i] || (n == 0) != (l.keys[i] == "") || n > 0 && l.keys[i] != string(appendTaint(nil, &l.taints[i])) {

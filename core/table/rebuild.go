@@ -21,10 +21,10 @@ func (t *Table) Rebuild() {
 	}
 	placed := slices.SortedFunc(maps.Values(t.placed), func(a, b *Placed) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	clear(t.placed)
-	rows := t.nodeTaints.ofRow
+	rows, changes := t.nodeTaints.ofRow, t.nodeTaints.changes
 	clear(rows)
 	t.nodeTaints = newNodeTaints()
-	t.nodeTaints.ofRow = rows
+	t.nodeTaints.ofRow, t.nodeTaints.changes = rows, changes+1
 	for r, n := range t.nodes {
 		t.nodeTaints.set(Row(r), n)
 		t.allowedPods[r], t.cordoned[r] = 0, false

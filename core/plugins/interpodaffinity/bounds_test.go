@@ -44,7 +44,7 @@ func TestDomainsWithoutEnd(t *testing.T) {
 			t.Errorf("%d domains by %s, %d of them with nodes; there are %d nodes", n, topology.Label, topology.Held(), nodes)
 		}
 	}
-	if n := c.layout.Len(); n > 2*nodes || c.layout.Held() > nodes || len(c.by[antiAffinity][1].sums) > 2*nodes {
-		t.Errorf("%d places, %d of them with nodes, %d domains; there are %d nodes", n, c.layout.Held(), len(c.by[antiAffinity][1].sums), nodes)
+	if n := c.layout.Len(); n > 2*nodes || c.layout.Held() > nodes || len(c.by[antiAffinity][1].Sums) > 2*nodes {
+		t.Errorf("%d places, %d of them with nodes, %d domains; there are %d nodes", n, c.layout.Held(), len(c.by[antiAffinity][1].Sums), nodes)
 	}
 }

@@ -41,9 +41,9 @@ type counts struct {
 	namespaces []string // that the class's own terms name
 	selects    bool     // they select some by labels, too
 	by         [kinds][]place
-	own        [kinds]*column // of by, those in which nodes are domains of their own
-	existing   *existing      // nil: the terms of others say nothing
-	self       bool           // the pod may be the first that its affinity is about
+	own        [kinds]*domain.Column // of by, those in which nodes are domains of their own
+	existing   *existing             // nil: the terms of others say nothing
+	self       bool                  // the pod may be the first that its affinity is about
 
 	revision, placements uint64 // up to which the class's own terms are counted
 	counted              bool
@@ -53,7 +53,7 @@ type counts struct {
 
 // place is a column in one of the layout's topologies.
 type place struct {
-	*column
+	*domain.Column
 	at   int   // the topology
 	gone int64 // what pods that leave a row take along, for exchanged
 }
@@ -121,7 +121,7 @@ func (c *counts) placeOf(key string, k kind) int {
 		}
 	}
 	at := c.topology(key)
-	c.addPlace(&column{Topology: c.layout.Topologies[at]}, at, k)
+	c.addPlace(&domain.Column{Topology: c.layout.Topologies[at]}, at, k)
 	return len(c.by[k]) - 1
 }
 
@@ -129,8 +129,8 @@ func (c *counts) topology(key string) int {
 	return slices.IndexFunc(c.layout.Topologies, func(t *domain.Topology) bool { return t.Label == key })
 }
 
-func (c *counts) addPlace(col *column, at int, k kind) {
-	c.by[k] = append(c.by[k], place{column: col, at: at})
+func (c *counts) addPlace(col *domain.Column, at int, k kind) {
+	c.by[k] = append(c.by[k], place{Column: col, at: at})
 	if at == c.layout.UniquePerNode {
 		c.own[k] = col
 	}
@@ -164,7 +164,7 @@ func (c *counts) sync(t *table.Table) {
 	anew := !c.counted
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
-			anew = c.by[k][i].follow(t, &c.pl.rooms) || anew
+			anew = c.by[k][i].Follow(t, &c.pl.rooms) || anew
 		}
 	}
 	if anew || !c.replay(t) {
@@ -187,7 +187,7 @@ func (c *counts) replay(t *table.Table) bool {
 		if !p.Came {
 			sign = -1
 		}
-		c.eachShare(t, p.Pod, func(k kind, s share) { c.by[k][s.column].add(p.Row, sign*s.n) })
+		c.eachShare(t, p.Pod, func(k kind, s share) { c.by[k][s.column].Add(p.Row, sign*s.n) })
 	})
 }
 
@@ -208,7 +208,7 @@ func (c *counts) eachShare(t *table.Table, p *object.Pod, visit func(kind, share
 func (c *counts) countAll(t *table.Table) {
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
-			c.by[k][i].clear()
+			c.by[k][i].Clear()
 		}
 	}
 	c.visited, c.rows = 0, 0
@@ -240,7 +240,7 @@ func (c *counts) countNamespace(t *table.Table, namespace string) {
 				continue
 			}
 			for _, s := range q.shares {
-				c.by[q.kind][s.column].addRows(same.Rows(), s.n)
+				c.by[q.kind][s.column].AddRows(same.Rows(), s.n)
 				c.rows += len(same.Rows())
 			}
 		}
@@ -270,7 +270,7 @@ func (q *termSet) selects(of map[string]string) bool {
 // totalOf is what is counted of the kind in all domains, as often as a node is in one.
 func (c *counts) totalOf(k kind) (sum int64) {
 	for i := range c.by[k] {
-		sum += c.by[k][i].total()
+		sum += c.by[k][i].Total()
 	}
 	return sum
 }
@@ -280,7 +280,7 @@ func release(state any) {
 	c := state.(*counts)
 	for k := range existingAntiAffinity {
 		for i := range c.by[k] {
-			c.pl.rooms.give(c.by[k][i].sums)
+			c.pl.rooms.Give(c.by[k][i].Column)
 		}
 	}
 	if c.existing != nil {

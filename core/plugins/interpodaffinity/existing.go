@@ -13,7 +13,7 @@ import (
 type existing struct {
 	pl      *plugin
 	weight  func(*table.Term) int64 // what each pod with the term adds
-	columns []*column
+	columns []*domain.Column
 	terms   []existingTerm // by ID
 
 	revision, placements uint64 // up to which all is counted
@@ -62,10 +62,8 @@ func (e *existing) copy() *existing {
 	c := *e
 	c.users, c.terms, c.columns = 0, slices.Clone(e.terms), nil
 	for _, of := range e.columns {
-		col := *of
-		col.sums = append(e.pl.rooms.extend(nil, len(of.sums))[:0], of.sums...)
-		c.columns = append(c.columns, &col)
-		e.pl.columns += len(col.sums)
+		c.columns = append(c.columns, of.Copy(&e.pl.rooms))
+		e.pl.columns += len(of.Sums)
 	}
 	return &c
 }
@@ -76,7 +74,7 @@ func (e *existing) leave(list []*table.Term) {
 		if _, stays := slices.BinarySearchFunc(list, term.ID, compareID); stays {
 			return false
 		}
-		e.columns[term.share.column].addCounts(term.Rows(), -term.share.n)
+		e.columns[term.share.column].AddCounts(term.Rows(), -term.share.n)
 		return true
 	})
 }
@@ -102,7 +100,7 @@ func (e *existing) sync(t *table.Table) {
 	}
 	moved := !e.counted
 	for _, c := range e.columns {
-		moved = c.follow(t, &e.pl.rooms) || moved
+		moved = c.Follow(t, &e.pl.rooms) || moved
 	}
 	if moved || !e.replay(t) {
 		e.countAll()
@@ -125,7 +123,7 @@ func (e *existing) replay(t *table.Table) bool {
 		if !p.Came {
 			n = -1
 		}
-		e.sharesOf(p.Terms, func(s share) { e.columns[s.column].add(p.Row, n*s.n) })
+		e.sharesOf(p.Terms, func(s share) { e.columns[s.column].Add(p.Row, n*s.n) })
 	})
 }
 
@@ -142,7 +140,7 @@ func (e *existing) sharesOf(terms []*table.Term, visit func(share)) {
 // countAll counts all anew.
 func (e *existing) countAll() {
 	for _, c := range e.columns {
-		c.clear()
+		c.Clear()
 	}
 	e.rows = 0
 	for i := range e.terms {
@@ -151,18 +149,18 @@ func (e *existing) countAll() {
 }
 
 func (e *existing) count(term *existingTerm) {
-	e.columns[term.share.column].addCounts(term.Rows(), term.share.n)
+	e.columns[term.share.column].AddCounts(term.Rows(), term.share.n)
 	e.rows += len(term.Rows())
 }
 
 // columnOf finds or makes the column of the topology.
 func (e *existing) columnOf(t *table.Table, key string) int {
-	i := slices.IndexFunc(e.columns, func(c *column) bool { return c.Label == key })
+	i := slices.IndexFunc(e.columns, func(c *domain.Column) bool { return c.Label == key })
 	if i < 0 {
 		i = len(e.columns)
-		c := &column{Topology: e.pl.layouts.Topology(domain.Key{Label: key})}
-		c.follow(t, &e.pl.rooms)
-		c.moves = c.Moves
+		c := &domain.Column{Topology: e.pl.layouts.Topology(domain.Key{Label: key})}
+		c.Follow(t, &e.pl.rooms)
+		c.Clear()
 		e.columns = append(e.columns, c)
 		e.pl.columns += c.Len()
 	}
@@ -172,7 +170,7 @@ func (e *existing) columnOf(t *table.Table, key string) int {
 // release gives the room of the columns back, which no class uses any more.
 func (e *existing) release() {
 	for _, c := range e.columns {
-		e.pl.rooms.give(c.sums)
+		e.pl.rooms.Give(c)
 	}
 	e.columns = nil
 }

@@ -37,7 +37,7 @@ func filterCells(in *framework.Input, rows []table.Row, out []int64) {
 			continue
 		}
 		for i, r := range rows {
-			if d := owns[r]; d != domain.None && own.sums[d] > 0 {
+			if d := owns[r]; d != domain.None && own.Sums[d] > 0 {
 				out[i] |= 1 << k
 			}
 		}
@@ -59,7 +59,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 		case domain.Own:
 			return cell&(1<<k) != 0, false
 		default:
-			return p.sums[d] > 0, false
+			return p.Sums[d] > 0, false
 		}
 	})
 }
@@ -103,7 +103,7 @@ func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v 
 	total := c.totalOf(affinity) - c.leave(in.Table, row, gone, came)
 	return c.verdict(total, func(p *place, _ kind) (found, missing bool) {
 		d := p.Of()[row]
-		return d != domain.Missing && p.sums[d]-p.gone > 0, d == domain.Missing
+		return d != domain.Missing && p.Sums[d]-p.gone > 0, d == domain.Missing
 	}), true
 }
 

@@ -29,7 +29,7 @@ type plugin struct {
 	generation uint64 // of the layouts that the standings are in
 	standings  map[*table.About]*standing
 	columns    int // elements of the columns of standings, at least
-	rooms      rooms
+	rooms      domain.Rooms
 	keys       []domain.Key // room for newCounts
 }
 

@@ -273,7 +273,7 @@ func (w *world) sumStandings() map[*existing][][]int64 {
 			e.sync(w.Table)
 			summed[e] = [][]int64{}
 			for _, c := range e.columns {
-				summed[e] = append(summed[e], slices.Clone(c.sums[domain.Unnamed:]), []int64{c.total()})
+				summed[e] = append(summed[e], slices.Clone(c.Sums[domain.Unnamed:]), []int64{c.Total()})
 			}
 		}
 	}
@@ -294,8 +294,8 @@ func (w *world) compareStandings(t *rapid.T) {
 		}
 		fresh = fresh.with(w.Table, list)
 		for i, c := range fresh.columns {
-			if got, total := sums[2*i], sums[2*i+1][0]; !slices.Equal(got, c.sums[domain.Unnamed:]) || total != c.total() {
-				t.Fatalf("terms by %s come to %v, %d in all; counted anew to %v, %d", c.Label, got, total, c.sums[domain.Unnamed:], c.total())
+			if got, total := sums[2*i], sums[2*i+1][0]; !slices.Equal(got, c.Sums[domain.Unnamed:]) || total != c.Total() {
+				t.Fatalf("terms by %s come to %v, %d in all; counted anew to %v, %d", c.Label, got, total, c.Sums[domain.Unnamed:], c.Total())
 			}
 		}
 		fresh.release()

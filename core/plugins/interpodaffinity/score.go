@@ -31,9 +31,9 @@ func scoreCells(in *framework.Input, rows []table.Row, out []int64) {
 		if d == domain.None {
 			continue
 		}
-		sum := own.sums[d]
+		sum := own.Sums[d]
 		if existing != nil {
-			sum += existing.sums[d]
+			sum += existing.Sums[d]
 		}
 		out[i] |= max(-most, min(sum, most)) & (1<<ownBits - 1)
 	}
@@ -50,7 +50,7 @@ func score(in *framework.Input, cell int64) int64 {
 	for _, k := range [...]kind{ownScore, existingScore} {
 		for i := range c.by[k] {
 			if d := domains[c.by[k][i].at]; d != domain.Own && d != domain.Missing {
-				sum += c.by[k][i].sums[d]
+				sum += c.by[k][i].Sums[d]
 			}
 		}
 	}

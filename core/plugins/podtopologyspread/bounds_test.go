@@ -41,15 +41,15 @@ func TestDomainsWithoutEnd(t *testing.T) {
 			}
 		}
 		sync(in)
-		for i, minimum := range c.minimums {
-			ids := &c.locations.Topologies[i].Domains
-			if n := ids.Len(); n > 2*nodes || ids.Held() > nodes || len(minimum.domainsByPods) > nodes {
+		for i := range c.columns {
+			col := &c.columns[i]
+			if n := col.Len(); n > 2*nodes+3 || !col.PerNode && col.Held() > nodes+1 || len(col.Sums) > 2*nodes+3 {
 				t.Errorf("%s: %d domains by %s, %d of them with nodes, %d numbers of pods; there are %d nodes",
-					name, n, c.constraints[i].TopologyKey, ids.Held(), len(minimum.domainsByPods), nodes)
+					name, n, col.Label, col.Held(), len(col.Sums), nodes)
 			}
 		}
-		if n := c.locations.Len(); n > 2*nodes || c.locations.Held() > nodes || len(c.cells) > 2*nodes {
-			t.Errorf("%s: %d places, %d of them with nodes, %d rows; there are %d nodes", name, n, c.locations.Held(), len(c.cells), nodes)
+		if s := c.census; s.layout.Len() > 2*nodes || s.layout.Held() > nodes || len(s.admitted) > 2*nodes {
+			t.Errorf("%s: %d places, %d of them with nodes, %d rows; there are %d nodes", name, s.layout.Len(), s.layout.Held(), len(s.admitted), nodes)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -48,30 +49,49 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 // compareFresh compares counts that are kept with counts that are made now.
 func (w *world) compareFresh(t *rapid.T, q *question, c *counts) {
 	fresh := w.plugin.PreFilter(w.Table, q.pod).State.(*counts)
-	fresh.locations.UniquePerNode = c.locations.UniquePerNode // what is of its own may have changed meanwhile
 	fresh.sync(w.Table)
 	if len(w.marks) > 0 {
 		return
 	}
-	for i := range c.minimums {
-		a, b := &c.minimums[i], &fresh.minimums[i]
-		if a.domains != b.domains || a.least != b.least || !maps.Equal(a.domainsByPods, b.domainsByPods) {
-			t.Fatalf("constraint %d: kept %+v, fresh %+v", i, *a, *b)
+	for i := range c.constraints {
+		a, b := &c.columns[c.of[i]], &fresh.columns[fresh.of[i]]
+		if a.leastPods(0) != b.leastPods(0) || a.least.ties != b.least.ties || a.eligible.domains != b.eligible.domains {
+			t.Fatalf("constraint %d: kept %+v in %d domains, fresh %+v in %d", i, a.least, a.eligible.domains, b.least, b.eligible.domains)
 		}
-		if now, want := c.podsByValue(i), fresh.podsByValue(i); !maps.Equal(now, want) {
+		if now, want := a.podsByValue(), b.podsByValue(); !maps.Equal(now, want) {
 			t.Fatalf("constraint %d: kept %v, fresh %v", i, now, want)
 		}
 	}
-	if c.locations.Held() != fresh.locations.Held() {
-		t.Fatalf("%d places are kept, %d fresh", c.locations.Held(), fresh.locations.Held())
+	w.compareAdmitted(t, q, c.census)
+	w.plugin.Release(fresh)
+}
+
+// compareAdmitted: nodes meet the policies that they meet when looked at.
+func (w *world) compareAdmitted(t *rapid.T, q *question, s *census) {
+	for _, r := range w.All() {
+		want := policy(0)
+		if n := w.Node(r); n != nil {
+			if !slices.Contains(s.layout.Domains(s.layout.Locations()[r]), domain.Missing) {
+				want |= topologyLabels
+			}
+			if s.nodes.any&affinity != 0 && q.pod.RequiredNodes.Matches(n.Subject()) {
+				want |= affinity
+			}
+			if s.nodes.any&taints != 0 && q.pod.Tolerations.Admits(n.Taints, false) {
+				want |= taints
+			}
+		}
+		if s.admitted[r] != want {
+			t.Fatalf("row %d meets %b, kept %b", r, want, s.admitted[r])
+		}
 	}
 }
 
-func (c *counts) podsByValue(constraint int) map[string]int {
-	pods, ids := map[string]int{}, &c.locations.Topologies[constraint].Domains
-	for id := range int32(ids.Len()) {
-		if d := ids.At(id); ids.Name(id) != "" || d.eligible > 0 {
-			pods[ids.Name(id)] = d.pods
+func (col *column) podsByValue() map[string]int64 {
+	pods := map[string]int64{}
+	for d, n := range col.eligible.nodes {
+		if domain.Domain(d) >= domain.Unnamed && n > 0 {
+			pods[col.Name(domain.Domain(d))] = col.Sums[d]
 		}
 	}
 	return pods

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -25,121 +26,158 @@ const (
 // pods in each domain. It belongs to the table's owner; only sync writes to
 // it, and countDomains to the weights.
 type counts struct {
+	pl          *plugin
+	pod         *object.Pod // or another with the same signature
 	kind        kind
 	constraints []match.SpreadConstraint
-	selections  []selection
-	nodes       inclusion
-	namespace   string
+	columns     []column
+	of          []int   // by constraint, its column
+	own         *column // that in which nodes are domains of their own; nil: none
 
-	locations Locations[count] // the topologies are by constraint
-	// minimums count the domains that eligible nodes are in, by constraint
-	// (hard constraints only).
-	minimums []minTracker
-	// cells holds each row's cell, admitted the policies that it meets.
-	cells    []int64
-	admitted []policy
+	any    policy // what any of the constraints needs of nodes
+	taints uint64 // the taintState that the census is of
+	census *census
 
-	follower  table.Follower
-	tentative bool     // what was counted by rows holds for a try only
-	domains   []Domain // room for addRow
-	fewer     []int    // room for exchanged
-	alike     *Nodes   // by the same keys; what counts share
+	revision, placements uint64 // up to which all is counted
+	version              uint64 // of the census
+	counted              bool
+	tentative            bool // what was counted of all pods holds for a try only
+	visited, rows        int  // how many sets of labels, and of pods, that took
 
+	fewer   []int64 // room for exchanged
 	weights weights
 }
 
-// count is what there is in a domain.
-type count struct {
-	eligible int // rows that count for it
-	pods     int // matching pods on those rows
-	seen     uint64
-}
-
-// selection is the constraints that have one selector.
-type selection struct {
+// column is the matching pods in each domain, for the constraints with one selector that
+// ask the same of nodes.
+type column struct {
+	domain.Column
 	match.Selector
-	constraints []int
-}
-
-func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
-	c := &counts{
-		kind: k, constraints: constraints, namespace: p.Namespace,
-		nodes: inclusion{required: p.RequiredNodes, tolerations: p.Tolerations, comparisons: pl.comparisons},
-		locations: Locations[count]{
-			Topologies:    make([]Topology[count], len(constraints)),
-			UniquePerNode: uniquePerNodeConstraint(t, constraints),
-			Lenient:       k == lenient,
-		},
-		minimums: make([]minTracker, len(constraints)),
-		weights:  newWeights(len(constraints)),
-	}
-	bySelector, keys := map[string]int{}, make([]string, 0, len(constraints))
-	for i := range constraints {
-		keys = append(keys, constraints[i].TopologyKey)
-		c.nodes.need(needs(&constraints[i], k))
-		c.locations.Topologies[i].Key = constraints[i].TopologyKey
-		if k == hard {
-			c.minimums[i].reset()
-		}
-		s := constraints[i].Selector
-		at, ok := bySelector[s.Key]
-		if !ok {
-			at, bySelector[s.Key] = len(c.selections), len(c.selections)
-			c.selections = append(c.selections, selection{Selector: s})
-		}
-		c.selections[at].constraints = append(c.selections[at].constraints, i)
-	}
-	c.alike = pl.nodes.Nodes(t, keys)
-	return c
-}
-
-// uniquePerNodeConstraint picks the constraint by hostname, if there is one: scoring has it
-// that each node is a domain then.
-func uniquePerNodeConstraint(t *table.Table, constraints []match.SpreadConstraint) int {
-	own := func(c match.SpreadConstraint) bool { return t.UniquePerNode(c.TopologyKey) }
-	if i := slices.IndexFunc(constraints, byHost); i >= 0 && own(constraints[i]) {
-		return i
-	}
-	return slices.IndexFunc(constraints, own)
+	topology int
+	need     policy
+	first    int // the first column with the selector
+	eligible *eligible
+	least    least
+	selects  bool // room for countAll
 }
 
 func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
+// keyOf is the constraint's topology: to score by hostname, each node is a domain.
+func keyOf(c *match.SpreadConstraint, k kind) domain.Key {
+	return domain.Key{Label: c.TopologyKey, PerNode: k != hard && byHost(*c)}
+}
+
+func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
+	pl.begin(t)
+	c := pl.take()
+	c.pl, c.pod, c.kind, c.constraints = pl, p, k, constraints
+	pl.keys = pl.keys[:0]
+	for i := range constraints {
+		if key := keyOf(&constraints[i], k); !slices.Contains(pl.keys, key) {
+			pl.keys = append(pl.keys, key)
+		}
+	}
+	layout := pl.layouts.Layout(pl.keys, true)
+	for i := range constraints {
+		c.of = append(c.of, c.columnOf(&constraints[i], layout))
+	}
+	owns := 0
+	for i := range c.columns {
+		if col := &c.columns[i]; col.topology == layout.UniquePerNode {
+			c.own = col
+			owns++
+		}
+	}
+	if owns > 1 { // a cell holds one number
+		c.own, layout = nil, pl.layouts.Layout(pl.keys, false)
+	}
+	c.taints = taintState(t)
+	c.census = pl.censusOf(t, layout, c.any&^topologyLabels, k == lenient, p)
+	c.weights.size(len(constraints))
+	return c
+}
+
+// columnOf finds or makes the column of the constraint.
+func (c *counts) columnOf(of *match.SpreadConstraint, layout *domain.Layout) int {
+	key, need := keyOf(of, c.kind), needs(of, c.kind)
+	c.any |= need
+	for i := range c.columns {
+		if col := &c.columns[i]; col.Topology.Key == key && col.need == need && col.Selector.Key == of.Selector.Key {
+			return i
+		}
+	}
+	first := slices.IndexFunc(c.columns, func(col column) bool { return col.Selector.Key == of.Selector.Key })
+	if first < 0 {
+		first = len(c.columns)
+	}
+	at := slices.IndexFunc(layout.Topologies, func(p *domain.Topology) bool { return p.Key == key })
+	c.columns = append(c.columns, column{
+		Column: domain.Column{Topology: layout.Topologies[at]}, Selector: of.Selector, topology: at, need: need, first: first,
+	})
+	return len(c.columns) - 1
+}
+
 // sync brings the counts up to date.
 func sync(in *framework.Input) { in.State.(*counts).sync(in.Table) }
 
+// sync reads the journal of placements. Where that does not reach back far enough,
+// or other nodes count than before, all is counted anew.
 func (c *counts) sync(t *table.Table) {
 	if c.tentative && !t.Trying() {
-		c.follower.CountAnew()
+		c.counted = false
 	}
-	if c.follower.Current(t) {
+	if c.counted && c.revision == t.Revision() {
 		return
 	}
-	if n := t.Rows() - len(c.cells); n > 0 {
-		c.cells = append(slices.Grow(c.cells, n), slices.Repeat([]int64{noNode}, n)...)
-		c.admitted = append(c.admitted, make([]policy, n)...)
+	if state := taintState(t); c.any&taints != 0 && c.taints != state {
+		c.pl.begin(t)
+		c.census = c.pl.censusOf(t, c.census.layout, c.any&^topologyLabels, c.kind == lenient, c.pod)
+		c.taints, c.counted = state, false
 	}
-	byRow := true
-	if c.follower.Unread() && c.setNodes(t) {
-		c.follower.Begin(t, c)
-	} else {
-		byRow = c.follower.Follow(t, c)
+	c.census.follow(t)
+	anew := !c.counted || c.version != c.census.version
+	for i := range c.columns {
+		anew = c.columns[i].Follow(t, &c.pl.rooms) || anew
 	}
-	c.tentative = t.Trying() && (c.tentative || byRow)
+	if anew = anew || !c.replay(t); anew {
+		c.countAll(t)
+	}
+	c.revision, c.placements, c.version, c.counted = t.Revision(), t.PlacementCount(), c.census.version, true
+	c.tentative = t.Trying() && (c.tentative || anew)
 }
 
-// CountPlacement counts one pod that came or left.
-func (c *counts) CountPlacement(_ *table.Table, p table.Placement) {
-	if c.cells[p.Row] < 0 || p.Pod.Namespace != c.namespace {
+// podsPerPlacement is about how many pods are counted, of many, while one placement is.
+const podsPerPlacement = 32
+
+// replay counts the pods that came or left since. It returns false, and does nothing,
+// where the journal does not reach back, or to count all is less work; but what
+// is tried is counted otherwise than what is there.
+func (c *counts) replay(t *table.Table) bool {
+	pending := t.PlacementCount() - c.placements
+	if !t.Trying() && int(pending) > 64+c.visited+c.rows/podsPerPlacement {
+		return false
+	}
+	return t.PlacementsAfter(c.placements, c.countPlacement)
+}
+
+// countPlacement counts one pod that came or left.
+func (c *counts) countPlacement(p table.Placement) {
+	if p.Pod.Namespace != c.pod.Namespace {
 		return
 	}
-	n := 1
+	n, met := int64(1), c.census.admitted[p.Row]
 	if !p.Came {
 		n = -1
 	}
-	for i := range c.selections {
-		if s := &c.selections[i]; c.matches(s, p.Pod, p.Try) {
-			c.add(p.Row, s, n)
+	for i := range c.columns {
+		if col := &c.columns[i]; col.need&^met == 0 && c.matches(col.Selector, p.Pod, p.Try) {
+			d := col.Of()[p.Row]
+			before := col.Sums[d]
+			col.Add(p.Row, n)
+			if c.kind == hard && d >= domain.Unnamed {
+				col.least.move(before, before+n)
+			}
 		}
 	}
 }
@@ -147,150 +185,112 @@ func (c *counts) CountPlacement(_ *table.Table, p table.Placement) {
 // matches tells whether the pod counts. Pods that are on their way out do not,
 // and a selector that selects all counts none; but v1.36 does not look at that
 // when it tries how hard constraints stand with some pods more or fewer.
-func (c *counts) matches(s *selection, p *object.Pod, try bool) bool {
+func (c *counts) matches(s match.Selector, p *object.Pod, try bool) bool {
 	if (p.Terminating || s.Empty()) && !(try && c.kind == hard) {
 		return false
 	}
 	return s.Matches(labels.Set(p.Labels))
 }
 
-// CountRow adds the pods on the row (sign 1) or takes them off (-1).
-func (c *counts) CountRow(t *table.Table, r table.Row, sign int) {
-	if c.cells[r] < 0 || c.admitted[r]&topologyLabels == 0 {
-		return
+// countAll counts all pods anew.
+func (c *counts) countAll(t *table.Table) {
+	for i := range c.columns {
+		col := &c.columns[i]
+		col.Clear()
+		if col.least = (least{}); c.kind == hard {
+			col.eligible = c.census.eligible(col.topology, col.need)
+		}
 	}
-	for i := range c.selections {
-		s, n := &c.selections[i], 0
-		for _, pl := range t.Pods(r) {
-			if pl.Pod.Namespace == c.namespace && c.matches(s, pl.Pod, false) {
-				n++
+	c.visited, c.rows = 0, 0
+	t.PodsByLabels(c.pod.Namespace, func(same *table.PodsWithLabels) {
+		c.visited++
+		for i := range c.columns {
+			col := &c.columns[i]
+			if col.selects = c.columns[col.first].selects; col.first == i {
+				col.selects = !col.Selector.Empty() && col.Selector.Matches(labels.Set(same.Labels))
+			}
+			if col.selects {
+				col.addRows(same.Rows(), c.census.admitted, 1)
+				col.addRows(same.Terminating(), c.census.admitted, -1)
+				c.rows += len(same.Rows())
 			}
 		}
-		if n > 0 {
-			c.add(r, s, sign*n)
-		}
-	}
+	})
 }
 
-// add counts n pods more on the row, for the constraints with the selector.
-func (c *counts) add(r table.Row, s *selection, n int) {
-	domains := c.domainsOf(c.cells[r])
-	for _, i := range s.constraints {
-		if !c.nodes.eligible(i, c.admitted[r]) || domains[i] == Missing {
-			continue
-		}
-		pods := c.podsAt(i, c.cells[r])
-		if domains[i] == Own {
-			c.cells[r] = withOwn(c.cells[r], pods+n)
-		} else {
-			c.locations.Count(i, domains[i]).pods += n
-		}
-		c.minimums[i].move(pods, pods+n)
+// addRows counts n more on each of the rows whose nodes count.
+func (col *column) addRows(rows []table.Row, admitted []policy, n int64) {
+	of, sums, counts := col.Of(), col.Sums, countsIf(col.need, n)
+	for _, r := range rows {
+		sums[of[r]] += counts[admitted[r]]
 	}
 }
 
 // podsAt is the number of matching pods in the domain, for the constraint, of
 // the rows in the cell.
-func (c *counts) podsAt(constraint int, cell int64) int {
-	d := c.domainsOf(cell)[constraint]
-	if d == Own {
+func (c *counts) podsAt(constraint int, d domain.Domain, cell int64) int64 {
+	col := &c.columns[c.of[constraint]]
+	switch {
+	case d == domain.Own:
 		return ownOf(cell)
+	case d == domain.Unnamed && c.kind == lenient && !col.PerNode:
+		return col.Sums[d] + col.Sums[domain.Missing]
 	}
-	return c.locations.Count(constraint, d).pods
+	return col.Sums[d]
 }
 
-// CountAll counts all pods anew. Locations and domains stay, so that rows keep
-// their cells' meaning.
-func (c *counts) CountAll(t *table.Table) {
-	for i := range c.locations.Topologies {
-		domains := &c.locations.Topologies[i].Domains
-		for id := range domains.Len() {
-			domains.At(int32(id)).pods = 0
-		}
-	}
-	for r, cell := range c.cells {
-		if cell >= 0 {
-			c.cells[r] = withOwn(cell, 0)
-		}
-	}
-	for i := range c.selections {
-		s := &c.selections[i]
-		found := make(tally, len(c.cells))
-		t.PodsByLabels(c.namespace, func(same *table.PodsWithLabels) {
-			if s.Empty() || !s.Matches(labels.Set(same.Labels)) {
-				return
-			}
-			found.add(same.Rows(), 1)
-			found.add(same.Terminating(), -1)
-		})
-		c.addFound(s, found)
-	}
-	if c.kind == hard {
-		c.findMinimums()
-	}
+// domainOf is the domain of the constraint in a location.
+func (c *counts) domainOf(constraint int, location []domain.Domain) domain.Domain {
+	return location[c.columns[c.of[constraint]].topology]
 }
 
-// tally is a number of pods by row.
-type tally []int32
+// A cell is a location and, below it, the number of matching pods on the node
+// itself where that is what a constraint counts.
+func locationOf(cell int64) int32 { return int32(cell >> 32) }
+func ownOf(cell int64) int64      { return int64(int32(cell)) }
 
-func (n tally) add(rows []table.Row, pods int32) {
-	for _, r := range rows {
-		n[r] += pods
-	}
-}
-
-// addFound counts the pods that were found on the rows, for the constraints with the
-// selector, except for the minimums.
-func (c *counts) addFound(s *selection, found tally) {
-	own := c.locations.UniquePerNode
-	if !slices.Contains(s.constraints, own) {
-		own = -1
-	}
-	for r, n := range found {
-		cell, met := c.cells[r], c.admitted[r]
-		if n == 0 || cell < 0 || met&topologyLabels == 0 {
-			continue
-		}
-		domains := c.domainsOf(cell)
-		for _, i := range s.constraints {
-			if d := domains[i]; d >= 0 && c.nodes.eligible(i, met) {
-				c.locations.Count(i, d).pods += int(n)
-			}
-		}
-		if own >= 0 && domains[own] == Own && c.nodes.eligible(own, met) {
-			c.cells[r] = withOwn(cell, ownOf(cell)+int(n))
-		}
-	}
-}
-
-// findMinimums counts the domains by their pods anew.
-func (c *counts) findMinimums() {
-	for i := range c.minimums {
-		c.minimums[i].reset()
-		domains := &c.locations.Topologies[i].Domains
-		for id := range domains.Len() {
-			if d := domains.At(int32(id)); d.eligible > 0 {
-				c.minimums[i].insertDomain(d.pods)
-			}
-		}
-	}
-	for r, cell := range c.cells {
-		if cell >= 0 && c.ownDomain(table.Row(r)) {
-			c.minimums[c.locations.UniquePerNode].insertDomain(ownOf(cell))
-		}
-	}
-}
-
-// ownDomain tells whether the row's node is a domain of its own that counts.
-func (c *counts) ownDomain(r table.Row) bool {
-	i := c.locations.UniquePerNode
-	return i >= 0 && c.nodes.eligible(i, c.admitted[r]) && c.domainsOf(c.cells[r])[i] == Own
-}
-
-// cells writes each row's cell.
+// cells writes each row's cell. That of a row without a node is negative.
 func cells(in *framework.Input, rows []table.Row, out []int64) {
-	cells := in.State.(*counts).cells
+	c := in.State.(*counts)
+	layout := c.census.layout
+	locations, owns := layout.Locations(), layout.Owns()
 	for i, r := range rows {
-		out[i] = cells[r]
+		out[i] = int64(locations[r]) << 32
 	}
+	if c.own == nil {
+		return
+	}
+	sums := c.own.Sums
+	for i, r := range rows {
+		if d := owns[r]; d != domain.None {
+			out[i] |= int64(uint32(sums[d]))
+		}
+	}
+}
+
+// countsKept bounds the counts whose room is kept.
+const countsKept = 64
+
+// take returns room for counts.
+func (pl *plugin) take() *counts {
+	n := len(pl.idle) - 1
+	if n < 0 {
+		return &counts{}
+	}
+	c := pl.idle[n]
+	pl.idle = pl.idle[:n]
+	return c
+}
+
+// release gives back the room of counts that nobody looks at any more.
+func release(state any) {
+	c := state.(*counts)
+	for i := range c.columns {
+		c.pl.rooms.Give(&c.columns[i].Column)
+	}
+	if pl := c.pl; len(pl.idle) < countsKept {
+		clear(c.columns)
+		pl.idle = append(pl.idle, &counts{columns: c.columns[:0], of: c.of[:0], fewer: c.fewer, weights: c.weights})
+	}
+	*c = counts{}
 }

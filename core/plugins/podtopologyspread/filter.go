@@ -2,6 +2,7 @@ package podtopologyspread
 
 import (
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -24,25 +25,27 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 	return in.State.(*counts).verdict(cell, nil)
 }
 
-// verdict is that on the cell with so many fewer pods in its domains, by constraint;
+// verdict is that on the cell with so many fewer pods in its domains, by column;
 // nil: none fewer.
-func (c *counts) verdict(cell int64, fewer []int) framework.Verdict {
+func (c *counts) verdict(cell int64, fewer []int64) framework.Verdict {
 	if cell < 0 {
 		return framework.Fits
 	}
-	for i, d := range c.domainsOf(cell) {
-		if d == Missing {
+	location := c.census.layout.Domains(locationOf(cell))
+	for i := range c.constraints {
+		d := c.domainOf(i, location)
+		if d == domain.Missing {
 			return unlabelled
 		}
 		constraint := &c.constraints[i]
-		skew := c.podsAt(i, cell) - c.minimums[i].min(constraint.MinDomains)
+		skew := c.podsAt(i, d, cell) - c.columns[c.of[i]].leastPods(constraint.MinDomains)
 		if fewer != nil { // below 0 the domain has the least itself, and the pod fits
-			skew -= fewer[i]
+			skew -= fewer[c.of[i]]
 		}
 		if constraint.Self {
 			skew++
 		}
-		if skew > int(constraint.MaxSkew) {
+		if skew > int64(constraint.MaxSkew) {
 			return skewed
 		}
 	}
@@ -54,30 +57,33 @@ func (c *counts) verdict(cell int64, fewer []int) framework.Verdict {
 // domain may have had the fewest pods of all.
 func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
-	cell := c.cells[row]
-	if cell < 0 {
+	var cell [1]int64
+	if cells(in, in.Table.All()[row:row+1], cell[:]); cell[0] < 0 {
 		return framework.Fits, true
 	}
-	c.fewer = append(c.fewer[:0], make([]int, len(c.constraints))...)
-	for k := range c.selections {
-		s, n := &c.selections[k], 0
-		for _, p := range came {
-			if p.Namespace == c.namespace && c.matches(s, p, true) {
-				return 0, false
-			}
+	c.fewer = c.fewer[:0]
+	for i := range c.columns {
+		col := &c.columns[i]
+		if c.matching(col, came) > 0 {
+			return 0, false
 		}
-		for _, p := range gone {
-			if p.Namespace == c.namespace && c.matches(s, p, true) {
-				n++
-			}
+		n := int64(0)
+		if col.need&^c.census.admitted[row] == 0 {
+			n = c.matching(col, gone)
 		}
-		for _, i := range s.constraints {
-			if c.nodes.eligible(i, c.admitted[row]) {
-				c.fewer[i] = n
-			}
+		c.fewer = append(c.fewer, n)
+	}
+	return c.verdict(cell[0], c.fewer), true
+}
+
+// matching is how many of the pods a try would count.
+func (c *counts) matching(col *column, pods []*object.Pod) (n int64) {
+	for _, p := range pods {
+		if p.Namespace == c.pod.Namespace && c.matches(col.Selector, p, true) {
+			n++
 		}
 	}
-	return c.verdict(cell, c.fewer), true
+	return n
 }
 
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {

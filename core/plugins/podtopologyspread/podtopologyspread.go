@@ -7,6 +7,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -25,8 +26,18 @@ type plugin struct {
 	comparisons bool
 	// matchLabelKeys is the gate MatchLabelKeysInPodTopologySpread.
 	matchLabelKeys bool
-	// nodes are what the counts of all classes share.
-	nodes Shared
+	// The rest is what the counts of all classes share.
+	layouts    domain.Layouts
+	generation uint64 // of the layouts
+	taints     uint64 // taintState
+	inclusions map[string]*inclusion
+	censuses   map[censusKey]*census
+	elements   int // of inclusions and censuses, about
+	rooms      domain.Rooms
+	idle       []*counts
+	keys       []domain.Key // room for newCounts
+	key        []byte       // room for inclusionOf
+	seen       []bool       // room for domainsOf
 }
 
 // system is what v1.36 spreads by where the configuration names no defaults.
@@ -67,6 +78,7 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 			CellScore:      &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: countDomains, Score: score},
 			NormalizeScore: normalize,
 		},
+		Release: release,
 	}, nil
 }
 

@@ -3,7 +3,6 @@ package podtopologyspread
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
@@ -179,12 +179,12 @@ func TestDomainsThatGoLeaveNothing(t *testing.T) {
 	}
 	sync()
 	for _, c := range all {
-		if c.locations.Len() > 8 || c.locations.Held() != 1 {
-			t.Errorf("room for %d places, %d of them in use", c.locations.Len(), c.locations.Held())
+		if l := c.census.layout; l.Len() > 8 || l.Held() != 1 {
+			t.Errorf("room for %d places, %d of them in use", l.Len(), l.Held())
 		}
-		for i, minimum := range c.minimums {
-			if ids := &c.locations.Topologies[i].Domains; ids.Len() > 8 || ids.Held() > 1 || minimum.domains != 1 || minimum.least != 0 {
-				t.Errorf("constraint %d: room for %d domains, %d of them in use; minimum %+v", i, ids.Len(), ids.Held(), minimum)
+		for i := range c.columns {
+			if col := &c.columns[i]; col.Len() > 8 || col.Held() > 2 || col.eligible.domains != 1 || col.leastPods(1) != 0 {
+				t.Errorf("%s: room for %d domains, %d of them in use; least %+v in %d", col.Label, col.Len(), col.Held(), col.least, col.eligible.domains)
 			}
 		}
 	}
@@ -209,8 +209,8 @@ func TestAThousandConstraints(t *testing.T) {
 		}
 	}
 	c := p.PreFilter(tb, podWith(keys...)).State.(*counts)
-	if c.sync(tb); c.locations.Len() != 1 || len(c.locations.Domains(0)) != 1 {
-		t.Errorf("%d places", c.locations.Len())
+	if c.sync(tb); c.census.layout.Len() != 1 {
+		t.Errorf("%d places", c.census.layout.Len())
 	}
 	placeWebPods(tb, "n7", 1)
 	for node, why := range verdicts(t, p, tb, podWith(hosts...)) {
@@ -218,7 +218,7 @@ func TestAThousandConstraints(t *testing.T) {
 			t.Fatalf("%s: %q", node, why)
 		}
 	}
-	if len(p.PreScore(tb, podWith(hosts...)).State.(*counts).selections) != 1 {
+	if len(p.PreScore(tb, podWith(hosts...)).State.(*counts).columns) != 1 {
 		t.Error("constraints that select the same are counted more than once")
 	}
 }
@@ -289,32 +289,33 @@ func TestPartSaysWhoMatchesItself(t *testing.T) {
 	}
 }
 
-// The tracker knows the least count and the number of domains after any steps.
-func TestTrackerKnowsTheLeastCount(t *testing.T) {
+// The least number of pods is known after any steps, whenever it is asked for.
+func TestTheLeastIsKnown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var tally minTracker
-		tally.reset()
-		var domains []int
-		pods := rapid.IntRange(-2, 6)
+		const domains = 5
+		var col column
+		col.Sums = make([]int64, int(domain.Unnamed)+domains)
+		col.eligible = &eligible{nodes: make([]int32, len(col.Sums))}
+		for d := range domains {
+			col.eligible.nodes[int(domain.Unnamed)+d] = int32(rapid.IntRange(0, 2).Draw(t, "nodes"))
+		}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			n := pods.Draw(t, "pods")
-			switch at := rapid.IntRange(0, 8).Draw(t, "domain"); {
-			case at >= len(domains):
-				domains = append(domains, n)
-				tally.insertDomain(n)
-			case n == 6:
-				tally.removeDomain(domains[at])
-				domains = slices.Delete(domains, at, at+1)
-			default:
-				tally.move(domains[at], n)
-				domains[at] = n
+			d := int(domain.Unnamed) + rapid.IntRange(0, domains-1).Draw(t, "domain")
+			if before, n := col.Sums[d], int64(rapid.IntRange(-2, 3).Draw(t, "pods")); col.eligible.nodes[d] > 0 {
+				col.Sums[d] += n
+				col.least.move(before, before+n)
 			}
-			least := math.MaxInt32
-			for _, n := range domains {
-				least = min(least, n)
+			if rapid.Bool().Draw(t, "unasked") {
+				continue
 			}
-			if tally.domains != len(domains) || tally.least != least {
-				t.Fatalf("%+v for %v", tally, domains)
+			least := int64(math.MaxInt32)
+			for d, n := range col.eligible.nodes {
+				if n > 0 {
+					least = min(least, col.Sums[d])
+				}
+			}
+			if got := col.leastPods(0); got != least {
+				t.Fatalf("least %d of %v on %v, want %d", got, col.Sums, col.eligible.nodes, least)
 			}
 		}
 	})

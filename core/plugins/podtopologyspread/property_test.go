@@ -350,6 +350,14 @@ func (w *world) ask(t *rapid.T) {
 	}
 	w.compareFilter(t, q, k)
 	w.compareScore(t, q, k)
+	if len(w.marks) == 0 && w.chance(20) { // as an engine that drops the class
+		for _, state := range []any{k.filter.State, k.score.State} {
+			if state != nil {
+				w.plugin.Release(state)
+			}
+		}
+		delete(w.kept, key)
+	}
 }
 
 // selectorOf derives the selector of the pod's owners from a list of all owners.

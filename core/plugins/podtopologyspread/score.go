@@ -2,7 +2,9 @@ package podtopologyspread
 
 import (
 	"math"
+	"slices"
 
+	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
@@ -11,45 +13,27 @@ import (
 type weights struct {
 	byConstraint []float64
 	sizes        []int // the numbers of domains that they stand for
-	counted      []int // room for weigh
-	pass         uint64
 }
 
-func newWeights(constraints int) weights {
-	return weights{
-		byConstraint: make([]float64, constraints), sizes: make([]int, constraints), counted: make([]int, constraints),
-	}
+func (w *weights) size(constraints int) {
+	w.byConstraint = append(w.byConstraint[:0], make([]float64, constraints)...)
+	w.sizes = append(w.sizes[:0], make([]int, constraints)...)
 }
 
 // countDomains counts the domains that the feasible nodes are in. By hostname each
 // node that is scored is one.
 func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	c := in.State.(*counts)
-	w := &c.weights
-	w.pass++
-	sizes, nodes := w.counted, 0
-	clear(sizes)
+	w, nodes := &c.weights, 0
 	for _, f := range feasible {
-		if f.Cell < 0 {
-			continue
-		}
-		nodes += f.Nodes
-		for i, d := range c.domainsOf(f.Cell) {
-			if d == Own {
-				sizes[i] += f.Nodes
-			}
-			if d < 0 {
-				continue
-			}
-			if count := c.locations.Count(i, d); count.seen != w.pass {
-				count.seen = w.pass
-				sizes[i]++
-			}
+		if _, scored := c.locate(f.Cell); scored {
+			nodes += f.Nodes
 		}
 	}
-	for i, n := range sizes {
-		if byHost(c.constraints[i]) {
-			n = nodes
+	for i := range c.constraints {
+		n := nodes
+		if !byHost(c.constraints[i]) {
+			n = c.domainsOf(i, feasible)
 		}
 		if w.sizes[i] != n {
 			w.sizes[i], w.byConstraint[i] = n, math.Log(float64(n+2))
@@ -57,20 +41,57 @@ func countDomains(in *framework.Input, feasible []framework.CellCount) {
 	}
 }
 
+// domainsOf is the number of domains of the constraint that the feasible nodes are in.
+func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n int) {
+	seen := c.pl.seen[:0]
+	seen = append(seen, make([]bool, c.columns[c.of[constraint]].Len())...)
+	c.pl.seen = seen
+	for _, f := range feasible {
+		location, scored := c.locate(f.Cell)
+		if !scored {
+			continue
+		}
+		d := c.domainOf(constraint, location)
+		if d == domain.Own {
+			n += f.Nodes
+			continue
+		}
+		if d == domain.Missing { // of a lenient constraint
+			d = domain.Unnamed
+		}
+		if !seen[d] {
+			seen[d] = true
+			n++
+		}
+	}
+	return n
+}
+
+// locate is the location of the cell, and whether its nodes are scored.
+func (c *counts) locate(cell int64) (location []domain.Domain, scored bool) {
+	if cell < 0 {
+		return nil, false
+	}
+	location = c.census.layout.Domains(locationOf(cell))
+	return location, c.kind == lenient || !slices.Contains(location, domain.Missing)
+}
+
 // score is the weighted number of matching pods in the domains that the nodes
 // of the cell are in; fewer are better. Skew that a constraint permits weighs
 // the same everywhere, so that what is above it counts for less.
 func score(in *framework.Input, cell int64) int64 {
-	if cell < 0 {
+	c := in.State.(*counts)
+	location, scored := c.locate(cell)
+	if !scored {
 		return framework.NoScore
 	}
-	c := in.State.(*counts)
 	var sum float64
-	for i, d := range c.domainsOf(cell) {
-		if d == Missing || d.Unlabelled() {
+	for i := range c.constraints {
+		d := c.domainOf(i, location)
+		if d == domain.Missing {
 			continue
 		}
-		pods, weight := float64(c.podsAt(i, cell)), c.weights.byConstraint[i]
+		pods, weight := float64(c.podsAt(i, d, cell)), c.weights.byConstraint[i]
 		// In v1.36's order: the sum is one of floats.
 		sum += pods*weight + float64(c.constraints[i].MaxSkew-1)
 	}

@@ -1,0 +1,98 @@
+package domain
+
+import "github.com/berth-scheduler/berth/core/table"
+
+// Column is a number by domain of one topology. What is counted where there is no node,
+// or where the node lacks the label, is in no domain.
+type Column struct {
+	*Topology
+	Sums []int64
+
+	added int64  // the sum of all that was added
+	moves uint64 // the topology's, when all was counted
+}
+
+// Follow brings the column's topology up to the table, and makes room for its domains. It
+// tells whether a node is in another domain than what is counted says.
+func (c *Column) Follow(t *table.Table, rooms *Rooms) (moved bool) {
+	c.Topology.Follow(t)
+	if n := c.Len(); len(c.Sums) < n {
+		c.Sums = rooms.extend(c.Sums, n)
+	}
+	return c.moves != c.Moves
+}
+
+// Clear has nothing counted.
+func (c *Column) Clear() {
+	clear(c.Sums)
+	c.added, c.moves = 0, c.Moves
+}
+
+// Add counts n more on the row.
+func (c *Column) Add(r table.Row, n int64) {
+	c.Sums[c.of[r]] += n
+	c.added += n
+}
+
+// AddRows counts n more on each of the rows.
+func (c *Column) AddRows(rows []table.Row, n int64) {
+	of, sums := c.of, c.Sums
+	for _, r := range rows {
+		sums[of[r]] += n
+	}
+	c.added += n * int64(len(rows))
+}
+
+// AddCounts counts n more for each pod on the rows.
+func (c *Column) AddCounts(rows []table.RowCount, n int64) {
+	of, sums, all := c.of, c.Sums, int64(0)
+	for _, pods := range rows {
+		more := n * int64(pods.N)
+		sums[of[pods.Row]] += more
+		all += more
+	}
+	c.added += all
+}
+
+// Total is what is counted in all domains together.
+func (c *Column) Total() int64 { return c.added - c.Sums[None] - c.Sums[Missing] }
+
+// Copy is a column with the same counts.
+func (c *Column) Copy(rooms *Rooms) *Column {
+	other := *c
+	other.Sums = append(rooms.extend(nil, len(c.Sums))[:0], c.Sums...)
+	return &other
+}
+
+// Rooms is the room of columns that nobody uses any more. The zero value is ready to use.
+type Rooms struct{ list [][]int64 }
+
+// roomsKept bounds the columns whose room is kept.
+const roomsKept = 256
+
+// extend returns the numbers with n elements: those that there are, then zeros.
+func (l *Rooms) extend(s []int64, n int) []int64 {
+	if cap(s) >= n {
+		had := len(s)
+		s = s[:n]
+		clear(s[had:])
+		return s
+	}
+	if k := len(l.list) - 1; len(s) == 0 && k >= 0 {
+		room := l.list[k]
+		if l.list = l.list[:k]; cap(room) >= n {
+			room = room[:n]
+			clear(room)
+			return room
+		}
+	}
+	return append(s, make([]int64, n-len(s))...)
+}
+
+// Give takes the room of a column.
+func (l *Rooms) Give(c *Column) {
+	if cap(c.Sums) > 0 && len(l.list) < roomsKept {
+		l.list = append(l.list, c.Sums[:0])
+	}
+	c.Sums = nil
+}

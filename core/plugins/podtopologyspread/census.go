@@ -1,0 +1,125 @@
+package podtopologyspread
+
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/domain"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// census tells which nodes count, and how many in each domain, for classes with the same
+// topologies and the same inclusion, which share it. It belongs to the table's owner.
+type census struct {
+	layout  *domain.Layout
+	nodes   *inclusion
+	lenient bool // a node need not have the labels
+
+	admitted  []policy // by row; 0 without a node
+	eligibles []*eligible
+	// version changes whenever other nodes count, or in other domains.
+	version uint64
+	moves   uint64 // of the layout and the inclusion, up to which they are followed
+}
+
+// eligible is how many of the nodes that meet the policies are in each domain of a topology.
+type eligible struct {
+	topology int
+	need     policy
+	nodes    []int32
+	domains  int // that have any
+}
+
+// censusKey is what makes a census.
+type censusKey struct {
+	layout  *domain.Layout
+	nodes   *inclusion
+	lenient bool
+}
+
+// elementsKept bounds the rows and domains of inclusions and censuses that are kept.
+const elementsKept = 1 << 22
+
+// begin is called before layouts and inclusions are asked for. It drops what is kept of
+// another table, or under other numbers of taints, or once that is much. Classes that use
+// it go on with it.
+func (pl *plugin) begin(t *table.Table) {
+	generation, state := pl.layouts.Prepare(t), taintState(t)
+	if pl.inclusions == nil || pl.generation != generation || pl.taints != state || pl.elements > elementsKept {
+		pl.inclusions, pl.censuses = map[string]*inclusion{}, map[censusKey]*census{}
+		pl.generation, pl.taints, pl.elements = generation, state, 0
+	}
+}
+
+// censusOf finds or makes one for pods like this, since begin.
+func (pl *plugin) censusOf(t *table.Table, layout *domain.Layout, any policy, lenient bool, p *object.Pod) *census {
+	key := censusKey{layout, pl.inclusionOf(t, any, p), lenient}
+	s := pl.censuses[key]
+	if s == nil {
+		s = &census{layout: layout, nodes: key.nodes, lenient: lenient}
+		pl.censuses[key] = s
+		pl.elements += 4 * t.Rows()
+	}
+	return s
+}
+
+// follow brings the census up to the table.
+func (s *census) follow(t *table.Table) {
+	s.layout.Follow(t)
+	s.nodes.follow(t)
+	known := len(s.admitted)
+	if n := t.Rows() - known; n > 0 {
+		s.admitted = append(s.admitted, make([]policy, n)...)
+	}
+	if now := s.layout.Moves + s.nodes.moves; s.moves == now && s.version != 0 {
+		return // rows that came have no nodes
+	} else {
+		s.moves = now
+	}
+	s.version++
+	s.eligibles = nil
+	complete := make([]policy, s.layout.Len())
+	for at := range complete {
+		if s.lenient || !slices.Contains(s.layout.Domains(int32(at)), domain.Missing) {
+			complete[at] = topologyLabels
+		}
+	}
+	for r, at := range s.layout.Locations() {
+		if s.admitted[r] = 0; at != domain.NoNode {
+			s.admitted[r] = s.nodes.met[r] | complete[at]
+		}
+	}
+}
+
+// eligible counts the nodes that meet the policies, in the topology's domains.
+func (s *census) eligible(topology int, need policy) *eligible {
+	for _, e := range s.eligibles {
+		if e.topology == topology && e.need == need {
+			return e
+		}
+	}
+	p := s.layout.Topologies[topology]
+	e := &eligible{topology: topology, need: need, nodes: make([]int32, p.Len())}
+	counts := countsIf(need, int32(1))
+	of := p.Of()
+	for r, met := range s.admitted {
+		e.nodes[of[r]] += counts[met]
+	}
+	for _, n := range e.nodes[domain.Unnamed:] {
+		if n > 0 {
+			e.domains++
+		}
+	}
+	s.eligibles = append(s.eligibles, e)
+	return e
+}
+
+// countsIf is n for the sets of policies that meet the need, and 0 for others.
+func countsIf[N int32 | int64](need policy, n N) (counts [policies]N) {
+	for met := range policy(policies) {
+		if need&^met == 0 {
+			counts[met] = n
+		}
+	}
+	return counts
+}

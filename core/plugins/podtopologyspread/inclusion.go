@@ -1,0 +1,200 @@
+package podtopologyspread
+
+import (
+	"encoding/binary"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/domain"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// policy is a set of node inclusion policies that a node meets, or that a
+// constraint asks for.
+type policy uint8
+
+const (
+	topologyLabels policy = 1 << iota // the node has all labels that it needs to have
+	affinity                          // the pod's node selector and required affinity admit the node
+	taints                            // the pod tolerates the node's taints
+
+	policies = 1 << iota // how many sets of them there are
+)
+
+// needs is what the constraint asks of nodes. Pods on a node itself are
+// scored whatever it asks for.
+func needs(c *match.SpreadConstraint, k kind) policy {
+	p := topologyLabels
+	if k != hard && byHost(*c) {
+		return p
+	}
+	if c.HonorAffinity {
+		p |= affinity
+	}
+	if c.HonorTaints {
+		p |= taints
+	}
+	return p
+}
+
+// inclusion tells which nodes meet the policies of pods that have one node selector, and
+// tolerate the same of the taints that nodes have. Classes share it. It belongs to
+// the table's owner.
+type inclusion struct {
+	any         policy // that are asked for
+	required    *match.NodeSelector
+	tolerations match.Tolerations
+	comparisons bool
+	// rejected are the taints that keep the pods away, where all taints have numbers.
+	rejected table.TaintSet
+	numbered bool
+
+	met []policy // by row
+	// moves changes whenever a node meets other policies than before.
+	moves    uint64
+	revision uint64 // up to which the changes of nodes are followed
+}
+
+// inclusionOf finds or makes the one for the policies and the pod, since begin.
+func (pl *plugin) inclusionOf(t *table.Table, any policy, p *object.Pod) *inclusion {
+	in := inclusion{any: any, comparisons: pl.comparisons}
+	key := append(pl.key[:0], byte(any))
+	if any&taints != 0 {
+		if in.tolerations, in.numbered = p.Tolerations, !t.AnyOtherTaints(); in.numbered {
+			in.rejected = rejectedTaints(t, p.Tolerations, pl.comparisons)
+			key = binary.AppendUvarint(key, uint64(in.rejected))
+		} else {
+			key = match.AppendField(key, in.tolerations.Key)
+		}
+	}
+	if any&affinity != 0 && p.RequiredNodes != nil {
+		in.required = p.RequiredNodes
+		key = append(append(key, '='), in.required.Key...)
+	}
+	pl.key = key
+	known := pl.inclusions[string(key)]
+	if known == nil {
+		known = &in
+		known.evaluate(t, &pl.layouts)
+		pl.inclusions[string(key)] = known
+		pl.elements += t.Rows()
+	}
+	return known
+}
+
+// rejectedTaints are the taints of nodes that keep pods with the tolerations away.
+func rejectedTaints(t *table.Table, tolerations match.Tolerations, comparisons bool) (set table.TaintSet) {
+	for i, taint := range t.Taints() {
+		hard := taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
+		if hard && !tolerations.Tolerates(&taint, comparisons) {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// taintState changes whenever rejectedTaints may be others.
+func taintState(t *table.Table) uint64 {
+	state := t.TaintsRevision() << 1
+	if t.AnyOtherTaints() {
+		state++
+	}
+	return state
+}
+
+// evaluate finds out about all nodes.
+func (in *inclusion) evaluate(t *table.Table, layouts *domain.Layouts) {
+	in.met = make([]policy, t.Rows())
+	ways, ok := [][]match.Rule{nil}, true
+	if in.any&affinity != 0 && in.required != nil {
+		ways, ok = in.required.Rules()
+	}
+	if !ok || in.any&taints != 0 && !in.numbered {
+		for _, r := range t.All() {
+			in.met[r] = in.of(t, r)
+		}
+	} else {
+		in.evaluateRules(t, layouts, ways)
+	}
+	in.revision = t.Revision()
+}
+
+// evaluateRules asks the rules about values of labels, and not about nodes.
+func (in *inclusion) evaluateRules(t *table.Table, layouts *domain.Layouts, ways [][]match.Rule) {
+	if in.any&affinity != 0 {
+		meets := make([]policy, t.Rows())
+		for _, way := range ways {
+			for r := range meets {
+				meets[r] = affinity
+			}
+			for i := range way {
+				in.narrow(t, layouts, &way[i], meets)
+			}
+			for r, p := range meets {
+				in.met[r] |= p
+			}
+		}
+	}
+	if in.any&taints != 0 {
+		for _, r := range t.All() {
+			if t.TaintsOf(r)&in.rejected == 0 {
+				in.met[r] |= taints
+			}
+		}
+	}
+}
+
+// narrow leaves those of the rows whose nodes meet the rule.
+func (in *inclusion) narrow(t *table.Table, layouts *domain.Layouts, rule *match.Rule, meets []policy) {
+	p := layouts.Topology(domain.Key{Label: rule.Key()})
+	p.Follow(t)
+	holds := make([]policy, p.Len())
+	for d := range holds {
+		var value string
+		has := domain.Domain(d) >= domain.Unnamed
+		if has {
+			value = p.Name(domain.Domain(d))
+		}
+		if rule.Holds(value, has) {
+			holds[d] = affinity
+		}
+	}
+	for r, d := range p.Of() {
+		meets[r] &= holds[d]
+	}
+}
+
+// of are the policies that the node on the row meets.
+func (in *inclusion) of(t *table.Table, r table.Row) (p policy) {
+	n := t.Node(r)
+	if n == nil {
+		return 0
+	}
+	if in.any&affinity != 0 && in.required.Matches(n.Subject()) {
+		p |= affinity
+	}
+	if in.any&taints != 0 && in.tolerations.Admits(n.Taints, in.comparisons) {
+		p |= taints
+	}
+	return p
+}
+
+// follow looks again at the nodes that changed.
+func (in *inclusion) follow(t *table.Table) {
+	if n := t.Rows() - len(in.met); n > 0 {
+		in.met = append(in.met, make([]policy, n)...)
+	}
+	if t.NodeRevision() <= in.revision {
+		return
+	}
+	t.NodesChanged(in.revision, func(r table.Row) bool {
+		if now := in.of(t, r); now != in.met[r] {
+			in.met[r] = now
+			in.moves++
+		}
+		return true
+	})
+	in.revision = t.Revision()
+}
