@@ -132,6 +132,9 @@ func scoring(weight int32, s scorer) []Option {
 // of Berth's own reads.
 func TestNodeInfoHasUpdatesOfPods(t *testing.T) {
 	c := New(t, filtering(func(p *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+		if p.Name == "nowhere" {
+			return fwk.NewStatus(fwk.Unschedulable, "no")
+		}
 		for _, on := range n.GetPods() {
 			if on.GetPod().Annotations["busy"] != "" && p.Name == "q" {
 				return fwk.NewStatus(fwk.Unschedulable, "busy")
@@ -141,6 +144,8 @@ func TestNodeInfoHasUpdatesOfPods(t *testing.T) {
 	}))
 	c.Add(Node("a"), Pod("p"))
 	c.NodeOf("p")
+	c.Add(Pod("nowhere"))
+	c.Failure("nowhere") // it has seen p on the node
 	busy := c.Pod("p").DeepCopy()
 	busy.Annotations = map[string]string{"busy": "yes"}
 	c.Update(busy)
