@@ -23,12 +23,13 @@ var layers = [][]string{
 	{"core/recovered"},
 	{"core/resource", "core/match", "core/par", "core/shape"},
 	{"core/object"},
+	{"core/group"},
 	{"core/table", "core/decision"},
 	{"core/draw", "core/headroom"},
 	{"core/ranking", "core/domain"},
 	{"core/framework", "core/devices"},
 	{"core/profile", "core/explain", "core/plugins/names", "core/plugins/feature", "core/preempt"},
-	{"core/engine", "core/group", "core/queue"},
+	{"core/engine", "core/queue"},
 	{"core/machine"},
 }
 

@@ -138,6 +138,8 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		CopyProfiles:     o.copyProfiles,
 		Candidacy:        o.candidacy(),
 		Synced:           collectLess,
+		PodGroups:        o.gates.Enabled(features.GenericWorkload),
+		GangScheduling:   o.gates.Enabled(features.GangScheduling),
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !o.gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !o.gates.Enabled(features.SchedulerPopFromBackoffQ),

@@ -193,6 +193,17 @@ func (c *Cluster) Patch(key string, uid types.UID, condition *object.Condition, 
 	return patched.NominatedNode != p.NominatedNode, nil
 }
 
+// PatchGroup gives the pod group the condition PodGroupScheduled, unless it is gone.
+func (c *Cluster) PatchGroup(g *object.PodGroup, condition object.GroupCondition) {
+	now, _ := c.Object(object.PodGroups, g.Namespace, g.Name).(*object.PodGroup)
+	if now == nil || now.UID != g.UID {
+		return
+	}
+	patched := *now
+	patched.Scheduled = condition
+	c.SetObject(&patched)
+}
+
 func (c *Cluster) pending(key string, uid types.UID) (*object.Pod, error) {
 	p := c.pods[key]
 	switch {

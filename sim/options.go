@@ -26,6 +26,8 @@ func OptionsUnder(c *config.Config, gates featuregate.FeatureGate) (machine.Opti
 	return machine.Options{
 		Profiles:         profiles,
 		Workers:          1,
+		PodGroups:        gates.Enabled(features.GenericWorkload),
+		GangScheduling:   gates.Enabled(features.GangScheduling),
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),

@@ -195,6 +195,8 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 		if nominated, err := w.Cluster.Patch(e.Pod.Key(), e.Pod.UID, e.Condition, e.Nominated); err == nil && nominated {
 			w.changed(false)
 		}
+	case machine.PatchGroupStatus:
+		w.Cluster.PatchGroup(e.Group, e.Condition)
 	case machine.Evict:
 		err := w.Cluster.DeletePod(e.Victim.Key())
 		if err == nil && w.evicted != nil {

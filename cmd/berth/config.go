@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
@@ -82,14 +83,23 @@ differ from a scheduler without a file: - stands before what a default would be,
 
 // reader reads configurations under the given gates.
 func (c *configuration) reader() (config.Reader, error) {
-	gates := features.New()
-	if err := gates.Set(c.gates); err != nil {
-		return config.Reader{}, fmt.Errorf("--feature-gates: %w", err)
-	}
-	if errs := features.Unsupported(gates); len(errs) > 0 { // berth-scheduler does not start with them
-		return config.Reader{}, fmt.Errorf("--feature-gates: %w", errors.Join(errs...))
+	gates, err := gatesOf(c.gates)
+	if err != nil {
+		return config.Reader{}, err
 	}
 	return config.With(gates), nil
+}
+
+// gatesOf are the gates that the flag --feature-gates sets.
+func gatesOf(flag string) (featuregate.FeatureGate, error) {
+	gates := features.New()
+	if err := gates.Set(flag); err != nil {
+		return nil, fmt.Errorf("--feature-gates: %w", err)
+	}
+	if errs := features.Unsupported(gates); len(errs) > 0 { // berth-scheduler does not start with them
+		return nil, fmt.Errorf("--feature-gates: %w", errors.Join(errs...))
+	}
+	return gates, nil
 }
 
 // configLimit is the longest configuration that is read, in bytes.

@@ -30,7 +30,7 @@ import (
 type source struct {
 	files               []string
 	kubeconfig, context string
-	config              string
+	config, gates       string
 	expand              string
 	strict              bool
 	seed                uint64
@@ -48,6 +48,7 @@ func (s *source) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.kubeconfig, "kubeconfig", "", "read the cluster from the API server of this kubeconfig; nothing is written; default without -f: that of kubectl")
 	f.StringVar(&s.context, "context", "", "context of the kubeconfig; default: its current context")
 	f.StringVar(&s.config, "config", "", "KubeSchedulerConfiguration file; default: kube-scheduler's defaults")
+	f.StringVar(&s.gates, "feature-gates", "", "the scheduler's feature gates, as its flag has them: NAME=true,NAME=false")
 	f.StringVar(&s.expand, "expand", s.expand, "make the pods and claims that controllers make of workloads in files: auto (of workloads that have no pod in the input), true (of all, and claims of pods, until each has what it wants) or false")
 	f.Lookup("expand").NoOptDefVal = "true"
 	f.BoolVar(&s.strict, "strict", false, "refuse unknown fields, and read pods whole; by default such fields are left out and named on standard error, and of pods only what decisions depend on is read")
@@ -135,14 +136,17 @@ func ask(ctx context.Context, in *sim.Input, set *manifest.Set, c *config.Config
 
 // scheduler reads the configuration; without a path it is the default.
 func (s *source) scheduler() (*config.Config, machine.Options, error) {
-	c := config.Default()
+	gates, err := gatesOf(s.gates)
+	if err != nil {
+		return nil, machine.Options{}, err
+	}
+	c := config.With(gates).Default()
 	if s.config != "" {
-		var err error
-		if c, err = loadConfig(config.With(features.New()), "--config", s.config); err != nil {
+		if c, err = loadConfig(config.With(gates), "--config", s.config); err != nil {
 			return nil, machine.Options{}, err
 		}
 	}
-	o, err := sim.Options(c)
+	o, err := sim.OptionsUnder(c, gates)
 	if err != nil {
 		err = fmt.Errorf("%s: %w%s", s.config, err, foreign(c))
 	}

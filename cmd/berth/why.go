@@ -147,7 +147,7 @@ func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
 	}
 	return cmp.Or(
 		given(f, "the scheduler that --daemon asks answers about its own cluster; leave it out", "filename", "expand", "strict"),
-		given(f, "the scheduler that --daemon asks has its own; leave it out", "config", "seed"))
+		given(f, "the scheduler that --daemon asks has its own; leave it out", "config", "feature-gates", "seed"))
 }
 
 // statusOf is the exit status of an answer.

@@ -144,6 +144,12 @@ type Decision struct {
 	PreEnqueueStatus *Status
 	// PreFilter is set when a PreFilter plugin rejected the pod as a whole.
 	PreFilter *Status
+	// GroupStatus is why the pod's group is not placed, set where the pod fits by itself, or
+	// would once its victims are gone.
+	GroupStatus *Status
+	// GroupNode is the node that the pod fits, or would once its victims are gone, where
+	// GroupStatus is set.
+	GroupNode string
 	// PostFilter holds what the PostFilter plugins said, in order.
 	PostFilter []string
 

@@ -24,9 +24,12 @@ const noteLimit = 1024
 func Message(d *decision.Decision) string {
 	switch d.Result {
 	case decision.ResultUnschedulable, decision.ResultPreempting:
+		if d.GroupStatus != nil {
+			return Status(d.GroupStatus)
+		}
 		return fit(d)
 	case decision.ResultGated:
-		return status(d.PreEnqueueStatus)
+		return Status(d.PreEnqueueStatus)
 	case decision.ResultError:
 		if d.Err != nil {
 			return d.Err.Error()
@@ -100,7 +103,7 @@ func fit(d *decision.Decision) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "0/%d nodes are available:", nodes)
-	said := status(d.PreFilter)
+	said := Status(d.PreFilter)
 	if said == "" {
 		said = histogram(d.Tallies)
 	}
@@ -130,8 +133,8 @@ func histogram(tallies []decision.Tally) string {
 	return strings.Join(parts, ", ")
 }
 
-// status is a status in words: its cause, if any, and its reasons.
-func status(s *decision.Status) string {
+// Status is a status in words: its cause, if any, and its reasons.
+func Status(s *decision.Status) string {
 	if s == nil {
 		return ""
 	}

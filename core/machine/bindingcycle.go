@@ -71,7 +71,9 @@ func (m *Machine) assume(a *attempt, row table.Row) *bindingCycle {
 		a.record.Result = decision.ResultWaiting
 		m.moveTo(waitOnPermit, c)
 		m.emit(AttemptDone{a.record})
-		m.showExpectedNode(c)
+		if a.group == nil { // others of the group may let it go in this step
+			m.showExpectedNode(c)
+		}
 	}
 	if h := a.profile.Host; h != nil {
 		h.ActivatePods(a.pod)
@@ -92,19 +94,27 @@ func (m *Machine) runReserve(c *bindingCycle) *decision.Status {
 }
 
 func (m *Machine) runPermit(c *bindingCycle) *decision.Status {
-	for _, pl := range c.profile.Permit {
-		out := pl.Permit(m.table, c.pod, c.node)
-		m.permitOthers(pl.Name, out)
-		if out.Status == nil || out.Status.Code == decision.Success {
-			continue
-		}
-		if out.Status.Code != decision.Wait {
-			return attribute(out.Status, "Permit", pl.Name)
+	return m.askPermit(c, func(plugin string, out framework.PermitResult) {
+		m.permitOthers(plugin, out)
+		if out.Status == nil || out.Status.Code != decision.Wait {
+			return
 		}
 		if c.deadlines == nil {
 			c.deadlines = map[string]time.Time{}
 		}
-		c.deadlines[pl.Name] = m.now.Add(min(out.Timeout, maxPermitWait))
+		c.deadlines[plugin] = m.now.Add(min(out.Timeout, maxPermitWait))
+	})
+}
+
+// askPermit asks the Permit plugins about the pod until one rejects it, and tells answered
+// of each answer.
+func (m *Machine) askPermit(c *bindingCycle, answered func(plugin string, out framework.PermitResult)) *decision.Status {
+	for _, pl := range c.profile.Permit {
+		out := pl.Permit(m.table, c.pod, c.node)
+		answered(pl.Name, out)
+		if s := out.Status; s != nil && s.Code != decision.Success && s.Code != decision.Wait {
+			return attribute(s, "Permit", pl.Name)
+		}
 	}
 	return nil
 }

@@ -108,6 +108,9 @@ func (m *Machine) objectSet(o object.Object) {
 	if e.OldObject = m.table.SetObject(o); e.OldObject != nil {
 		e.ActionType = framework.UpdateOther
 	}
+	if o.Head().Kind == object.PodGroups {
+		m.groupShown(e.OldObject, o)
+	}
 	if o.Head().Kind == object.DeviceTaintRules {
 		m.slicesRetainted()
 	} else {
@@ -126,6 +129,9 @@ func (m *Machine) objectReplied(o object.Object) {
 
 func (m *Machine) objectGone(e ObjectGone) {
 	old := m.table.RemoveObject(e.Kind, e.Namespace, e.Name)
+	if e.Kind == object.PodGroups {
+		m.groupShown(old, nil)
+	}
 	switch {
 	case old == nil:
 		return
@@ -138,9 +144,16 @@ func (m *Machine) objectGone(e ObjectGone) {
 }
 
 // follows tells whether objects of the kind count. Rules taint devices only where a
-// plugin reads them, that is with the gate DRADeviceTaintRules.
+// plugin reads them, that is with the gate DRADeviceTaintRules. Groups count with the
+// gate GenericWorkload.
 func (m *Machine) follows(kind object.Kind) bool {
-	return kind != object.DeviceTaintRules || slices.Contains(profile.Reads(m.options.Profiles), kind)
+	switch kind {
+	case object.PodGroups:
+		return m.options.PodGroups
+	case object.DeviceTaintRules:
+		return slices.Contains(profile.Reads(m.options.Profiles), kind)
+	}
+	return true
 }
 
 // slicesRetainted lets the queue know of the slices whose devices a rule taints, or

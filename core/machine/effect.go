@@ -3,6 +3,8 @@ package machine
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
@@ -90,22 +92,38 @@ type (
 		// WaitedDevices are the devices that the pod waits for from now on, for metrics.
 		WaitedDevices []framework.WaitedDevice
 	}
+	// PatchGroupStatus has the API show the PodGroup's condition PodGroupScheduled.
+	PatchGroupStatus struct {
+		Group     *object.PodGroup
+		Condition object.GroupCondition
+	}
+	// PodGroupDone says how the cycle of a pod group ended. Result is that of the group:
+	// Preempting where it waits for victims to go. The effects of its pods come before.
+	PodGroupDone struct {
+		Group           types.NamespacedName
+		Profile         string
+		Result          decision.Result
+		Pods, Scheduled int   // that were tried; that are assumed now
+		Err             error // with ResultError
+	}
 	// AttemptDone hands out the record of an attempt. The record is the
 	// receiver's to keep.
 	AttemptDone struct{ Decision *decision.Decision }
 )
 
-func (Bind) effect()           {}
-func (BindByExtender) effect() {}
-func (CallExtender) effect()   {}
-func (RunPlugins) effect()     {}
-func (CancelPlugins) effect()  {}
-func (Write) effect()          {}
-func (ReadPod) effect()        {}
-func (PatchStatus) effect()    {}
-func (Evict) effect()          {}
-func (PublishEvent) effect()   {}
-func (AttemptDone) effect()    {}
+func (Bind) effect()             {}
+func (BindByExtender) effect()   {}
+func (CallExtender) effect()     {}
+func (RunPlugins) effect()       {}
+func (CancelPlugins) effect()    {}
+func (Write) effect()            {}
+func (ReadPod) effect()          {}
+func (PatchStatus) effect()      {}
+func (Evict) effect()            {}
+func (PublishEvent) effect()     {}
+func (PatchGroupStatus) effect() {}
+func (PodGroupDone) effect()     {}
+func (AttemptDone) effect()      {}
 
 // EventReason says what an event is about: one of these, or a plugin's own.
 type EventReason string

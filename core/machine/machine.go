@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,11 @@ type Options struct {
 	// ViewsOff keeps no answers from one decision to the next: slow, and the
 	// same decisions.
 	ViewsOff bool
+	// PodGroups has the pods of a pod group placed together, as the gate GenericWorkload
+	// says. Without it nothing is read of groups.
+	PodGroups bool
+	// GangScheduling tells unscheduled pods of each other's arrival, as that gate does.
+	GangScheduling bool
 	// HideExpectedNode keeps it from the API where a pod that waits is about to be
 	// bound, as v1.36 does without the gate NominatedNodeNameForExpectation.
 	HideExpectedNode bool
@@ -51,6 +57,15 @@ type Options struct {
 
 	// Backoffs and stays, as queue.Options has them.
 	InitialBackoff, MaxBackoff, MaxUnschedulable time.Duration
+}
+
+// Reads lists the kinds of objects that a machine with these options looks up.
+func (o *Options) Reads() []object.Kind {
+	kinds := profile.Reads(o.Profiles)
+	if o.PodGroups && !slices.Contains(kinds, object.PodGroups) {
+		kinds = append(kinds, object.PodGroups) // their conditions are written
+	}
+	return kinds
 }
 
 // Machine is the scheduler's whole state. It has one owner, who calls Step;
@@ -79,6 +94,10 @@ type Machine struct {
 	undone  int // bindings
 
 	evictions int // that were asked for and have no answer
+	// groupCycle is the one under way in this step; groupConditions are, by the group's
+	// UID, what the API was asked to show and does not yet.
+	groupCycle      *groupCycle
+	groupConditions map[types.UID]object.GroupCondition
 
 	heldBack    int // preemptions
 	overcommits overcommits
@@ -109,6 +128,11 @@ func New(o Options) *Machine {
 		pods:     map[types.UID]*podState{},
 		names:    map[types.NamespacedName]*podState{},
 		busy:     make([]int, len(o.Extenders)),
+
+		groupConditions: map[types.UID]object.GroupCondition{},
+	}
+	if o.PodGroups {
+		m.table.CountGroups()
 	}
 	for _, p := range o.Profiles {
 		m.profiles[p.Name] = p
@@ -121,15 +145,16 @@ func New(o Options) *Machine {
 		m.engine.CheckShortCuts()
 	}
 	m.queue = queue.New(queue.Options{
-		InitialBackoff:   o.InitialBackoff,
-		MaxBackoff:       o.MaxBackoff,
-		MaxUnschedulable: o.MaxUnschedulable,
-		Less:             m.less,
-		PreEnqueue:       m.runPreEnqueue,
-		WaitOutBackoff:   o.WaitOutBackoff,
-		HoldInBackoff:    func(p *object.Pod) bool { return m.victimsLeaving(m.pods[p.UID]) != "" },
-		EventsToRegister: m.eventsToRegister,
-		WouldFailAgain:   m.wouldFailAgain,
+		InitialBackoff:    o.InitialBackoff,
+		MaxBackoff:        o.MaxBackoff,
+		MaxUnschedulable:  o.MaxUnschedulable,
+		Less:              m.less,
+		PreEnqueue:        m.runPreEnqueue,
+		WaitOutBackoff:    o.WaitOutBackoff,
+		HoldInBackoff:     m.holdInBackoff,
+		RetryAfterBackoff: m.hasGroup,
+		EventsToRegister:  m.eventsToRegister,
+		WouldFailAgain:    m.wouldFailAgain,
 		HintPanicked: func(plugin string, value any) {
 			m.panicked(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
 		},
@@ -236,6 +261,13 @@ func (m *Machine) less(a, b *framework.QueuedPodInfo) (before bool) {
 		}
 	}()
 	return m.options.Profiles[0].QueueSort.Less(a, b)
+}
+
+// holdInBackoff tells whether a pod waits its backoff out: while its victims are on their
+// way out, and where it has a group. No event ends the wait of such a pod; were it tried
+// whenever nothing else is active, its group would be tried all the time.
+func (m *Machine) holdInBackoff(p *object.Pod) bool {
+	return m.hasGroup(p) || m.victimsLeaving(m.pods[p.UID]) != ""
 }
 
 // eventsToRegister looks up what events may help pods that one of the profile's

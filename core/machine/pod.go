@@ -37,6 +37,9 @@ func (m *Machine) podSet(p *object.Pod) {
 		return
 	case ps == nil:
 		ps = m.stateOf(p)
+	case ps.pod.PodGroup() != p.PodGroup():
+		m.table.Groups().Leave(ps.pod)
+		m.table.Groups().Join(p)
 	}
 	if p.NodeName != "" {
 		m.podAssigned(ps, p)
@@ -73,6 +76,9 @@ func (m *Machine) podPending(ps *podState, p *object.Pod) {
 		m.noteChange(framework.UnscheduledPod, framework.Add)
 		ps.entry = m.queue.Add(m.now, p)
 		ps.entry.Owner = ps
+		if m.options.GangScheduling {
+			m.moveAll(&framework.Event{Resource: framework.UnscheduledPod, ActionType: framework.Add, NewPod: p})
+		}
 		return
 	}
 	m.noteChange(framework.UnscheduledPod, framework.UpdateOther)
@@ -206,6 +212,7 @@ func (m *Machine) endPod(ps *podState) {
 		m.table.RemovePod(ps.pod.UID)
 		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(pl.Pod, node)})
 	}
+	m.table.Groups().Leave(ps.pod)
 	m.forget(ps)
 }
 

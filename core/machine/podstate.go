@@ -68,6 +68,7 @@ func (m *Machine) stateOf(p *object.Pod) *podState {
 		m.pods[p.UID] = ps
 	}
 	m.names[p.NamespacedName()] = ps
+	m.table.Groups().Join(p)
 	return ps
 }
 

@@ -89,6 +89,10 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 	if !out.KeepNomination {
 		was = nominating{node: out.NominatedNodeName}
 	}
+	if out.NominatedNodeName != "" && m.groupCycle != nil {
+		a.group.plan = &preemptionPlan{plugin, out}
+		return was, true
+	}
 	if out.NominatedNodeName != "" {
 		m.preempt(a, plugin, out)
 		return was, true

@@ -17,7 +17,12 @@ var errInterrupted = errors.New("the attempt was interrupted by a panic in the s
 // its pod backs off. Whom the event may have helped is tried again, as the
 // event given again may look like no change.
 func (m *Machine) Repair() []Effect {
+	m.rejoinGroups()
 	m.table.Rebuild()
+	if c := m.groupCycle; c != nil {
+		m.groupCycle = nil
+		m.undoGroup(c)
+	}
 	m.engine.Reset()
 	m.illegal = nil
 	states := m.sortedStates()

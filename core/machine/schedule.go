@@ -28,6 +28,8 @@ type attempt struct {
 	binding *bindingCycle // room for it
 	// noVictims is the state's, once the attempt ends.
 	noVictims bool
+	// group is the pod in the cycle of its pod group, nil outside of one.
+	group *groupMember
 }
 
 func (m *Machine) newAttempt(ps *podState) *attempt {
@@ -60,6 +62,10 @@ func (m *Machine) scheduleOne() {
 		return
 	}
 	ps := e.Owner.(*podState)
+	if m.hasGroup(e.Pod) {
+		m.scheduleGroup(ps)
+		return
+	}
 	if e.Pod.Terminating {
 		m.skipPod(ps)
 		return
@@ -89,15 +95,7 @@ func (m *Machine) skipPod(ps *podState) {
 // schedulePod evaluates every node and assumes the pod on the best. It returns
 // nil when the attempt is over, or waits for extenders or a PostFilter plugin.
 func (m *Machine) schedulePod(a *attempt) *bindingCycle {
-	if m.table.Live() == 0 {
-		m.fail(a, &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes})
-		return nil
-	}
-	if a.state.ended != nil {
-		m.fail(a, &decision.Status{Code: decision.Error, Err: errAwaitsReply})
-		return nil
-	}
-	if s := m.undecidable(a); s != nil {
+	if s := m.cannotTry(a); s != nil {
 		m.fail(a, s)
 		return nil
 	}
@@ -118,6 +116,17 @@ func (m *Machine) schedulePod(a *attempt) *bindingCycle {
 	c := m.assumeChosen(a, o)
 	m.engine.Reuse(o)
 	return c
+}
+
+// cannotTry is why no node is looked at, nil where nodes are.
+func (m *Machine) cannotTry(a *attempt) *decision.Status {
+	switch {
+	case m.table.Live() == 0:
+		return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Err: ErrNoNodes}
+	case a.state.ended != nil:
+		return &decision.Status{Code: decision.Error, Err: errAwaitsReply}
+	}
+	return m.undecidable(a)
 }
 
 // assumeChosen assumes the pod on the node that was found, unless scoring failed.

@@ -22,7 +22,15 @@ type Snapshot struct {
 	Unlisted []KindUnlisted
 	LastCall uint64 // of an extender or a PostFilter plugin
 	Queue    queue.Snapshot
-	Pods     []SavedPod // those of which there is something to say, by UID
+	Pods     []SavedPod   // those of which there is something to say, by UID
+	Groups   []SavedGroup `json:",omitempty"` // likewise
+}
+
+// SavedGroup is the condition that the API was asked to show of a pod group, and does not
+// yet.
+type SavedGroup struct {
+	UID       types.UID
+	Condition object.GroupCondition
 }
 
 // SavedPod is what a machine knows of a pod, beyond its place.
@@ -71,6 +79,9 @@ func (m *Machine) Snapshot() *Snapshot {
 	s := &Snapshot{Table: layout, LastCall: m.lastCall, Queue: m.queue.Snapshot(m.now)}
 	for _, kind := range slices.Sorted(maps.Keys(m.unlisted)) {
 		s.Unlisted = append(s.Unlisted, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
+	}
+	for _, uid := range slices.Sorted(maps.Keys(m.groupConditions)) {
+		s.Groups = append(s.Groups, SavedGroup{uid, m.groupConditions[uid]})
 	}
 	for _, ps := range m.sortedStates() {
 		if ps.ended != nil || ps.unconfirmed != nil || ps.goneByRead != nil || ps.staleRead || m.names[ps.pod.NamespacedName()] != ps {
@@ -122,6 +133,9 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		m.table.Replied(o)
 	}
 	m.lastCall = s.LastCall
+	for _, g := range s.Groups {
+		m.groupConditions[g.UID] = g.Condition
+	}
 	for _, uid := range slices.Sorted(maps.Keys(pending)) {
 		p := pending[uid]
 		m.stateOf(p).request = engine.For(m.profiles[p.SchedulerName], p)

@@ -59,6 +59,7 @@ func (m *Machine) recheckReplied(ps *podState, e ReadReply) {
 // again, need not contradict it. What is being read is read once more.
 func (m *Machine) rewound() {
 	m.table.ForgetReplies()
+	clear(m.groupConditions)
 	for _, ps := range m.sortedStates() {
 		ps.staleRead = ps.staleRead || ps.reading()
 		if ps.unconfirmed != nil {

@@ -14,7 +14,7 @@ import (
 var idle = []string{
 	"SchedulerName", "NodeName", "NominatedNode", "NeverPreempts", "Created", "Version", "Generation", "Gates",
 	"RequiredNodes", "PreferredNodes", "Tolerations", "Spread", "Claiming", "Controller", "Images", "Containers", "Features", "Extended",
-	"Scheduled", "Disrupted", "API", "Recorded", "Limits",
+	"Scheduled", "Disrupted", "API", "Recorded", "Limits", "SchedulingGroup",
 }
 
 // Every field of a pod counts for Alike, or is known not to.

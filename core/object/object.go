@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Kind is a kind of API object that only some plugins read: volumes, devices
-// and what belongs to them. Pods, nodes, namespaces, budgets and owners of
+// Kind is a kind of API object that only some plugins read: volumes, devices and
+// what belongs to them, pod groups. Pods, nodes, namespaces, budgets and owners of
 // selectors have types and events of their own.
 type Kind uint8
 
@@ -26,6 +26,7 @@ const (
 	ResourceSlices
 	DeviceClasses
 	DeviceTaintRules
+	PodGroups
 	// Kinds is how many there are.
 	Kinds
 
@@ -49,6 +50,7 @@ var kinds = [Kinds + 1]struct {
 	ResourceSlices:         {"ResourceSlice", "resource.k8s.io", "v1", "resourceslices", false},
 	DeviceClasses:          {"DeviceClass", "resource.k8s.io", "v1", "deviceclasses", false},
 	DeviceTaintRules:       {"DeviceTaintRule", "resource.k8s.io", "v1beta2", "devicetaintrules", false},
+	PodGroups:              {"PodGroup", "scheduling.k8s.io", "v1alpha2", "podgroups", true},
 	Pods:                   {"Pod", "", "v1", "pods", true},
 }
 

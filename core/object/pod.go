@@ -30,6 +30,9 @@ type Pod struct {
 	// Disrupted is true when the pod carries DisruptionTarget=True with
 	// reason PreemptionByScheduler.
 	Disrupted bool
+	// SchedulingGroup is spec.schedulingGroup, nil for a pod of no group. It counts
+	// with the gate GenericWorkload alone (machine.Options.PodGroups).
+	SchedulingGroup *SchedulingGroup
 
 	Created    time.Time
 	Started    time.Time // status.startTime, zero when not started
@@ -83,6 +86,25 @@ type Pod struct {
 	Recorded string
 }
 
+// SchedulingGroup names the group of pods that a pod is scheduled with.
+type SchedulingGroup struct{ PodGroupName string }
+
+// InPodGroup is the scheduling group of pods of the PodGroup; nil for "".
+func InPodGroup(name string) *SchedulingGroup {
+	if name == "" {
+		return nil
+	}
+	return &SchedulingGroup{PodGroupName: name}
+}
+
+// PodGroup is the name of the pod's PodGroup, "" for a pod of no group.
+func (p *Pod) PodGroup() string {
+	if p.SchedulingGroup == nil {
+		return ""
+	}
+	return p.SchedulingGroup.PodGroupName
+}
+
 // Condition is the part of a pod condition that a status patch would change.
 type Condition struct {
 	Status  v1.ConditionStatus
@@ -105,6 +127,11 @@ func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
 // NamespacedName is the pod's name as a key.
 func (p *Pod) NamespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// GroupKey is the name of the pod's group as a key, which lives in the pod's namespace.
+func (p *Pod) GroupKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.PodGroup()}
 }
 
 // Alike tells whether two states of a placed pod differ in nothing that counts

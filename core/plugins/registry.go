@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/defaultpreemption"
 	"github.com/berth-scheduler/berth/core/plugins/dynamicresources"
 	"github.com/berth-scheduler/berth/core/plugins/feature"
+	"github.com/berth-scheduler/berth/core/plugins/gangscheduling"
 	"github.com/berth-scheduler/berth/core/plugins/imagelocality"
 	"github.com/berth-scheduler/berth/core/plugins/interpodaffinity"
 	"github.com/berth-scheduler/berth/core/plugins/names"
@@ -40,7 +41,7 @@ func Registry(f feature.Features) profile.Registry {
 	if f.DRAExtendedResource {
 		counter = devices.NewCounter(dynamicresources.AllocatorFeatures(f), f.DRAListTypeAttributes)
 	}
-	return profile.Registry{
+	registry := profile.Registry{
 		names.PrioritySort:         withoutArgs(prioritysort.New()),
 		names.SchedulingGates:      withoutArgs(schedulinggates.New()),
 		names.NodeName:             withoutArgs(nodename.New()),
@@ -63,6 +64,10 @@ func Registry(f feature.Features) profile.Registry {
 		names.NodeResourcesFit:                withArgsAnd(noderesources.New, counter),
 		names.NodeResourcesBalancedAllocation: withArgsAnd(balancedallocation.New, counter),
 	}
+	if f.GenericWorkload {
+		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())
+	}
+	return registry
 }
 
 // WithDefaults is a copy of an in-tree plugin's arguments with v1.36's defaults

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/group"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
 )
@@ -73,6 +74,7 @@ type Table struct {
 	terms            terms
 	podsByLabels     podsByLabels
 	requirements     requirements
+	groups           *group.Groups // nil: groups do not count
 
 	now         time.Time
 	revision    uint64
@@ -259,6 +261,7 @@ func (t *Table) AddPod(p *object.Pod, node string) *Placed {
 	if old := t.placed[p.UID]; old != nil {
 		if t.marks == 0 && t.names[old.Row] == node && old.Pod.Alike(p) {
 			t.show(old, p)
+			t.placedInGroup(p)
 			return old
 		}
 		t.RemovePod(p.UID)
@@ -308,6 +311,7 @@ func (t *Table) put(pl *Placed) {
 		t.countDisks(pl, 1)
 	}
 	t.podsByLabels.join(pl)
+	t.placedInGroup(pl.Pod)
 	t.placements.add(Placement{Pod: pl.Pod, Row: r, Came: true, Terms: pl.terms, Try: t.Trying()})
 	t.touch(r)
 }
@@ -334,6 +338,9 @@ func (t *Table) take(pl *Placed) {
 	t.countVolumes(pl, -1)
 	t.countDisks(pl, -1)
 	t.podsByLabels.leave(pl)
+	if pl.Pod.PodGroup() != "" {
+		t.groups.Taken(pl.Pod)
+	}
 	t.placements.add(Placement{Pod: pl.Pod, Row: r, Terms: pl.terms, Try: t.Trying()})
 	t.touch(r)
 }

@@ -42,6 +42,10 @@ func (r Reader) validate(c *Config) field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("podMaxBackoffSeconds"), *c.PodMaxBackoffSeconds, "must be greater than or equal to PodInitialBackoffSeconds"))
 	}
 	errs = append(errs, validateExtenders(field.NewPath("extenders"), c.Extenders)...)
+	if len(c.Extenders) > 0 && r.gates.Enabled(features.GenericWorkload) {
+		errs = append(errs, field.Forbidden(field.NewPath("extenders"),
+			"not supported with feature gate GenericWorkload=true: a pod group is placed in one step, in which no extender is called"))
+	}
 	return errs
 }
 

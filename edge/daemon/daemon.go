@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
@@ -71,6 +72,7 @@ type Daemon struct {
 	recorded bool
 	reloaded atomic.Pointer[reload] // nil: never
 	machine  *machine.Machine
+	watched  []object.Kind // beside those that are always
 	loop     *loop.Loop
 	executor *kube.Executor
 	watcher  *kube.Watcher
@@ -113,7 +115,7 @@ type Options struct {
 	// nil where the lease goes to whoever applies first.
 	Candidacy *lease.Candidacy
 	// These are machine.Options'.
-	HideExpectedNode, WaitForEvictions, WaitOutBackoff bool
+	PodGroups, GangScheduling, HideExpectedNode, WaitForEvictions, WaitOutBackoff bool
 	// PodFields returns a pod without the fields that are not to be read; nil: all are.
 	PodFields func(*v1.Pod) *v1.Pod
 	// MaxUnschedulable is the longest time that a pod stays unschedulable.
@@ -173,12 +175,13 @@ func New(o Options) (*Daemon, error) {
 		InitialBackoff:   time.Duration(*c.PodInitialBackoffSeconds) * time.Second,
 		MaxBackoff:       time.Duration(*c.PodMaxBackoffSeconds) * time.Second,
 		MaxUnschedulable: o.MaxUnschedulable,
+		PodGroups:        o.PodGroups, GangScheduling: o.GangScheduling,
 		HideExpectedNode: o.HideExpectedNode, WaitForEvictions: o.WaitForEvictions, WaitOutBackoff: o.WaitOutBackoff,
 		Explain:  d.logs.Explain,
 		StepDone: d.logs.StepDone,
 		Panicked: d.logs.Panicked,
 	}
-	d.machine = machine.New(options)
+	d.machine, d.watched = machine.New(options), options.Reads()
 	d.logs.Watch(d.machine)
 	d.records = records.New(o.RecordsBytes)
 	d.records.Watch(d.machine)
@@ -190,6 +193,9 @@ func New(o Options) (*Daemon, error) {
 	}
 	d.metrics = metrics.New(o.Register, names)
 	d.metrics.Time(o.Profiles)
+	if o.PodGroups {
+		d.metrics.Groups(o.Register)
+	}
 	d.executor = kube.NewExecutor(clients, func(e machine.Event) { d.loop.Report(e) }, o.Logger.WithName("kube"))
 	owned := loop.Machine(d.machine)
 	if o.Traces != nil {
@@ -204,7 +210,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	d.loop = loop.New(owned, d.executor, loop.Options{Logger: o.Logger, Observe: d.observe, Rest: d.records.Flush, Panicked: d.metrics.Panicked})
 	d.watchdog = loop.NewWatchdog(d.loop, stuckLimit)
-	d.watcher = kube.NewWatcher(clients, profile.Reads(o.Profiles), d.loop.Post, o.Logger)
+	d.watcher = kube.NewWatcher(clients, d.watched, d.loop.Post, o.Logger)
 	d.executor.PodFields(o.PodFields)
 	d.watcher.PodFields(o.PodFields)
 	if !o.Shadow { // whose machine knows other things than it is told

@@ -21,7 +21,7 @@ func TestRefusal(t *testing.T) {
 		"a shadow cannot reload the configuration": {&Daemon{shadow: true}, nil},
 		"a record holds one configuration":         {&Daemon{recorded: true}, nil},
 		"they are not watched":                     {&Daemon{}, reads},
-		"":                                         {&Daemon{profiles: reads}, reads},
+		"":                                         {&Daemon{watched: []object.Kind{object.CSINodes}}, reads},
 	} {
 		d := tc.daemon
 		d.config.Store(config.Default())

@@ -101,9 +101,8 @@ func (d *Daemon) refusal(c *config.Config, profiles []*profile.Profile) error {
 	if names := config.RestartNeeded(d.config.Load(), c); names != nil {
 		return fmt.Errorf("a change of %s needs a restart", strings.Join(names, ", "))
 	}
-	watched := profile.Reads(d.profiles)
 	for _, kind := range profile.Reads(profiles) {
-		if !slices.Contains(watched, kind) {
+		if !slices.Contains(d.watched, kind) {
 			return fmt.Errorf("a plugin that reads %v was not enabled at the start, and they are not watched; restart the scheduler", kind)
 		}
 	}

@@ -58,6 +58,7 @@ var Kinds = []Kind{
 		return &object.DeviceClass{Meta: meta(object.DeviceClasses, &c.ObjectMeta), API: c}
 	}),
 	objects(object.DeviceTaintRules, deviceTaintRule),
+	objects(object.PodGroups, podGroup),
 }
 
 // byName and byType find a kind.

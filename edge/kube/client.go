@@ -23,6 +23,7 @@ import (
 	policyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
 	resourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
 	resourcev1beta2 "k8s.io/client-go/kubernetes/typed/resource/v1beta2"
+	schedulingv1alpha2 "k8s.io/client-go/kubernetes/typed/scheduling/v1alpha2"
 	storagev1 "k8s.io/client-go/kubernetes/typed/storage/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -46,8 +47,10 @@ type Clients struct {
 	Devices, Claims rest.Interface
 	devices         deviceVersion // in which they are
 	// Taints lists and watches DeviceTaintRules, which have a version of their own.
-	Taints  rest.Interface
-	objects metadata.Interface // lists the metadata of any kind
+	Taints rest.Interface
+	// Groups lists and watches PodGroups, GroupStatus patches their status.
+	Groups, GroupStatus rest.Interface
+	objects             metadata.Interface // lists the metadata of any kind
 
 	Read   rest.Interface // what settles bindings and evictions; also without the lease
 	Bind   rest.Interface // evictions
@@ -130,6 +133,15 @@ func NewClients(config *rest.Config, held func() bool) (*Clients, error) {
 	} else {
 		clients.Taints = taints.RESTClient()
 	}
+	groups := func(fenced bool) rest.Interface {
+		c, err := schedulingv1alpha2.NewForConfig(separate(config, fenced, held))
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		return c.RESTClient()
+	}
+	clients.Groups, clients.GroupStatus = groups(false), groups(true)
 	if clients.objects, err = metadata.NewForConfig(separate(config, false, nil)); err != nil {
 		errs = append(errs, err)
 	}

@@ -50,6 +50,7 @@ type Executor struct {
 	bindings *pool
 	requests *pool
 	status   *statusQueue
+	groups   *patches[machine.PatchGroupStatus]
 	events   *recorder
 
 	extenders Extenders // nil: there is none
@@ -77,6 +78,7 @@ func NewExecutor(c *Clients, report func(machine.Event), logger klog.Logger) *Ex
 	h := &Executor{clients: c, report: report, logger: logger, decode: decode.Pod, asking: newCalls(), delegated: newCalls(), plugins: newCalls(),
 		bindings: newPool(bindWorkers, 0, slowAfter), requests: newPool(requestWorkers, 0, slowAfter)}
 	h.status = newStatusQueue(newPool(statusWorkers, 0, slowAfter), h.patch)
+	h.groups = newPatches(h.status.pool, latest, h.patchGroup)
 	h.events = newRecorder(newPool(eventWorkers, eventLimit, 0), eventWriter{c, logger}, func() bool { return h.binding.Load() > 0 })
 	return h
 }
@@ -129,6 +131,8 @@ func (x *Executor) Do(e machine.Effect) {
 		})
 	case machine.PatchStatus:
 		x.status.add(e)
+	case machine.PatchGroupStatus:
+		x.groups.add(e.Group.UID, e)
 	case machine.PublishEvent:
 		x.events.add(e)
 	case machine.Write:

@@ -326,8 +326,8 @@ func TestStatusQueue(t *testing.T) {
 	<-bound
 	q.pool.close(false)
 	q.pool.wait(context.Background())
-	if len(sent) != 2 || len(q.pods) != 0 {
-		t.Errorf("sent %q, %d pods left in the queue", sent, len(q.pods))
+	if len(sent) != 2 || len(q.open) != 0 {
+		t.Errorf("sent %q, %d pods left in the queue", sent, len(q.open))
 	}
 	at := false
 	q.cancel("uid-1", func() { at = true })

@@ -13,7 +13,7 @@ import (
 // watcherOf is the client that lists and watches objects of a kind: that of the
 // kind's group and version.
 func (c *Clients) watcherOf(kind object.Kind) rest.Interface {
-	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Taints} {
+	for _, client := range []rest.Interface{c.Watch, c.Storage, c.Devices, c.Taints, c.Groups} {
 		if client.APIVersion() == kind.GroupVersion() {
 			return client
 		}

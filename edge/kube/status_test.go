@@ -85,8 +85,8 @@ func TestStatusIsGivenUp(t *testing.T) {
 		q.add(condemned("why"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if tries != 1+statusTries || last < 5*time.Minute || last > 10*time.Minute || len(q.pods) != 0 {
-			t.Errorf("%d tries, the last after %s, %d pods left", tries, last, len(q.pods))
+		if tries != 1+statusTries || last < 5*time.Minute || last > 10*time.Minute || len(q.open) != 0 {
+			t.Errorf("%d tries, the last after %s, %d pods left", tries, last, len(q.open))
 		}
 		q.pool.close(false)
 		q.pool.wait(context.Background())
@@ -170,7 +170,7 @@ func TestStatusAnswers(t *testing.T) {
 		}
 		h.status.pool.close(false)
 		h.status.pool.wait(context.Background())
-		if len(s.requests) > 0 || len(h.status.pods) > 0 {
+		if len(s.requests) > 0 || len(h.status.open) > 0 {
 			t.Errorf("%d: sent once more", answered)
 		}
 	}

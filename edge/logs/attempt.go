@@ -95,6 +95,10 @@ func (l *Logger) unschedulable(r *decision.Decision, pod klog.ObjectRef) {
 		l.logger.V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting", "pod", pod)
 		return
 	}
+	if r.GroupStatus != nil {
+		l.logger.V(2).Info("Unable to schedule pod belonging to a pod group; waiting", "pod", pod, "err", explain.Message(r), "attempt", r.Attempt)
+		return
+	}
 	l.logger.V(2).Info("Unable to schedule pod; no fit; waiting", "pod", pod, "err", explain.Message(r), "attempt", r.Attempt)
 }
 

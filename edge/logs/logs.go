@@ -155,6 +155,8 @@ func (l *Logger) effect(s loop.Step, e machine.Effect) {
 	switch e := e.(type) {
 	case machine.AttemptDone:
 		l.attempted(e.Decision)
+	case machine.PodGroupDone:
+		l.groupDone(e)
 	case machine.Evict:
 		l.evicting(e)
 	case machine.Bind:

@@ -47,7 +47,7 @@ func newWorld(t *testing.T, verbosity int) *world {
 		t.Fatal(err)
 	}
 	options.Check, options.Explain, options.StepDone, options.Panicked = true, w.logs.Explain, w.logs.StepDone, w.logs.Panicked
-	options.MaxUnschedulable = 5 * time.Minute
+	options.MaxUnschedulable, options.PodGroups = 5*time.Minute, true
 	p := options.Profiles[0]
 	moody := &framework.Plugin{
 		Name: "Moody",
@@ -104,6 +104,7 @@ func on(node string) func(*v1.Pod)   { return func(p *v1.Pod) { p.Spec.NodeName 
 func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority = &n } }
 func labeled(p *v1.Pod)              { p.Labels = map[string]string{"a": "b"} }
 func gated(p *v1.Pod)                { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }
+func grouped(p *v1.Pod)              { g := "g"; p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &g} }
 func deleted(p *v1.Pod)              { p.DeletionTimestamp = &metav1.Time{} }
 func done(uid types.UID) machine.BindReply {
 	return machine.BindReply{UID: uid, Result: machine.BindDone}
@@ -152,6 +153,16 @@ var scenarios = []func(*world){
 		w.do(node("n1", "2"), pod("v1", "1", on("n1")), pod("v2", "1", on("n1")), pod("p", "2", priority(5)), machine.ScheduleOne{})
 		w.do(machine.EvictReply{Victim: "v1", Preemptor: "p"}, machine.EvictReply{Victim: "v2", Preemptor: "p", Err: errors.New("no")})
 		w.do(pod("q", "2", priority(5), func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} }), machine.ScheduleOne{})
+	},
+	func(w *world) { // groups: one is placed; of one no pod is let go; of one a Reserve plugin fails; one preempts
+		w.do(node("n1", "2"), pod("a", "1", grouped), machine.ScheduleOne{})
+		w.permit = &decision.Status{Code: decision.Wait}
+		w.do(pod("b", "1", grouped), machine.ScheduleOne{}, gone("b"))
+		w.permit, w.reserve = nil, &decision.Status{Code: decision.Error, Err: errors.New("broken")}
+		w.do(pod("c", "1", grouped), machine.ScheduleOne{}, gone("c"))
+		w.reserve = nil
+		w.do(pod("v", "1", on("n1")), pod("d", "1", grouped, priority(5)), machine.ScheduleOne{})
+		w.do(machine.EvictReply{Victim: "v", Preemptor: "d"})
 	},
 	func(w *world) {
 		w.do(node("n1", "1"), pod("v", "1"))

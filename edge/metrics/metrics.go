@@ -54,6 +54,7 @@ type Metrics struct {
 	claims             *metrics.CounterVec
 	waitedDevices      *metrics.CounterVec
 	deviceSeconds      *metrics.HistogramVec
+	groups             groupMetrics
 
 	unknownBindings *metrics.Counter
 	panics          *metrics.CounterVec

@@ -70,6 +70,8 @@ func (m *Metrics) Observe(s loop.Step, c machine.Change) {
 		switch e := effect.(type) {
 		case machine.AttemptDone:
 			m.decided(e.Decision, s)
+		case machine.PodGroupDone:
+			m.groupDone(e, s.Took)
 		case machine.Bind:
 			m.binding(e.Pod.UID, s.Now)
 		case machine.BindByExtender:

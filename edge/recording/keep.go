@@ -107,7 +107,7 @@ func keepPod(p *v1.Pod) *v1.Pod {
 			NodeSelector: s.NodeSelector, NodeName: s.NodeName, HostNetwork: s.HostNetwork, HostUsers: s.HostUsers,
 			Affinity: s.Affinity, SchedulerName: s.SchedulerName, Tolerations: s.Tolerations, Priority: s.Priority,
 			PreemptionPolicy: s.PreemptionPolicy, Overhead: s.Overhead, TopologySpreadConstraints: s.TopologySpreadConstraints,
-			SchedulingGates: s.SchedulingGates, ResourceClaims: s.ResourceClaims, Resources: s.Resources,
+			SchedulingGates: s.SchedulingGates, SchedulingGroup: s.SchedulingGroup, ResourceClaims: s.ResourceClaims, Resources: s.Resources,
 		},
 		Status: v1.PodStatus{
 			Phase: t.Phase, NominatedNodeName: t.NominatedNodeName, StartTime: t.StartTime, Conditions: keepConditions(t.Conditions),

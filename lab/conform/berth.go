@@ -85,7 +85,8 @@ func newSide(w generate.World, choose func([]profile.Config, profile.Registry) p
 	if err != nil {
 		return nil, err
 	}
-	return newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1, Explain: func(*object.Pod) bool { return true }, Check: true,
+	return newBerth(extenders, machine.Options{Profiles: profiles, Extenders: extenders.Machine(), Seed: 1, Workers: 1,
+		PodGroups: gates.Enabled(features.GenericWorkload), GangScheduling: gates.Enabled(features.GangScheduling), Explain: func(*object.Pod) bool { return true }, Check: true,
 		InitialBackoff: queue.DefaultInitialBackoff, MaxBackoff: queue.DefaultMaxBackoff,
 		MaxUnschedulable: queue.DefaultMaxUnschedulable}, features.PodFields(gates)), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/lab/oracle"
 	"github.com/berth-scheduler/berth/sim"
@@ -36,6 +37,9 @@ type follower struct {
 	origin      map[types.UID]*v1.Pod // as the story wrote them then
 	waiting     []oracle.Rejected     // in the places where pods wait for a change
 	placing     map[types.UID]*v1.Pod // decided on, their writes to come
+	groups      bool                  // pods of groups are tried together
+	tried       []tried               // of the group whose cycle is under way
+	condition   *metav1.Condition     // that kube-scheduler wrote of the last group
 	counts      storyCounts
 	differences []difference // since the last change or decision, not marked yet
 	faults      []string     // what nobody marked
@@ -138,6 +142,9 @@ func (f *follower) follow(e machine.Event) error {
 		key := fmt.Sprintf("%s %s/%s", m.Kind, m.Namespace, m.Name)
 		o := f.written[key].(runtime.Object).DeepCopyObject().(metav1.Object)
 		o.SetResourceVersion(m.Version)
+		if m.Kind == object.PodGroups {
+			withCondition(o, e.Object)
+		}
 		f.written[key] = o
 		return f.change(generate.Change{Verb: generate.Update, Other: o})
 	case machine.ObjectGone:
@@ -147,6 +154,9 @@ func (f *follower) follow(e machine.Event) error {
 		return f.podSet(e)
 	case machine.PodGone:
 		gone := f.pods[e.UID]
+		if f.groups && gone != nil && gone.Spec.NodeName == "" {
+			f.oracle.LeaveGroup(gone)
+		}
 		delete(f.pods, e.UID)
 		f.leave(e.UID)
 		if gone != nil {
@@ -169,6 +179,7 @@ func (f *follower) podSet(e machine.PodSet) error {
 	}
 	old, before := f.pods[p.UID], f.origin[p.UID]
 	f.pods[p.UID], f.origin[p.UID] = now, origin
+	f.regroup(old, now)
 	switch {
 	case p.NodeName != "" && (old == nil || old.Spec.NodeName == ""):
 		f.leave(p.UID)
@@ -251,6 +262,12 @@ func (f *follower) observe(e machine.Effect) {
 		if err := f.decided(e.Decision); err != nil && f.err == nil {
 			f.err = fmt.Errorf("kube-scheduler: %w", err)
 		}
+	case machine.PodGroupDone:
+		if err := f.groupDone(e); err != nil && f.err == nil {
+			f.err = fmt.Errorf("kube-scheduler: %w", err)
+		}
+	case machine.PatchGroupStatus:
+		f.compareCondition(e)
 	case machine.Write:
 		if pod := f.placing[e.Pod.UID]; pod != nil {
 			if diff := compareGrants(f.oracle, pod, pod.Spec.NodeName, e.Writes); diff != "" {
@@ -271,6 +288,9 @@ func (f *follower) observe(e machine.Effect) {
 
 func (f *follower) decided(d *decision.Decision) error {
 	pod := f.pods[d.UID]
+	if f.groupTried(d, pod) {
+		return nil
+	}
 	want, err := f.ask(pod)
 	if err != nil {
 		return err

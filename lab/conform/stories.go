@@ -86,6 +86,7 @@ func compareStory(file, text string) (storyCounts, []string) {
 	}
 	defer upstream.Stop()
 	follower := newFollower(upstream)
+	follower.groups = w.Gates["GenericWorkload"]
 	err = s.Play(scenario.Engine{Seed: 1, Workers: 1, Observe: follower.observe, Watch: follower})
 	follower.fail()
 	var said []string

@@ -156,8 +156,9 @@ func verbosity(e ast.Expr) string {
 type rule struct{ path, message, ours string }
 
 var rules = []rule{
-	{`podgroup|gangscheduling|placement`, ``, "not written: pod groups are not supported"},
-	{``, `(?i)pod ?group|pod group|placement|Workload Aware`, "not written: pod groups are not supported"},
+	{`podgroup|gangscheduling|placement`, ``, "not written: V2 says how the cycle of a pod group ended"},
+	{``, `(?i)placement|Workload Aware`, "not written: TopologyAwareWorkloadScheduling and WorkloadAwarePreemption are refused"},
+	{``, `(?i)pod ?group|pod group`, "not written: V2 says how the cycle of a pod group ended"},
 	{`batch\.go`, ``, "not written: Berth has no batch"},
 	{``, `^(SignPod|Disabling signatures|No signer)`, "E \"SignPod failed for plugin\" is written for hosted plugins; Berth's own need no signature, and one that does not sign is asked anew"},
 	{`framework/plugins/`, ``, "not written. V5 \"Event is not making pod schedulable\" and \"Pod moved to an internal scheduling queue\" say what came of an event, V10 what each filter and score said of each node, E \"Error scheduling pod; retrying\" why an attempt failed"},

@@ -68,6 +68,9 @@ func (s *Scheduler) DecideBeside(pod *v1.Pod, nominated []*v1.Pod) (Record, erro
 		if err := s.listed.Add(p); err != nil {
 			return Record{}, err
 		}
+		if err := s.awaitEvictions(p); err != nil {
+			return Record{}, err
+		}
 		s.SchedulingQueue.Add(s.ctx, p)
 		defer s.SchedulingQueue.Delete(p)
 	}

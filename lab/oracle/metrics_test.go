@@ -27,11 +27,13 @@ var without = []string{
 // Every metric of kube-scheduler that Berth is to have has the same labels, the
 // same stability, the same type and the same buckets.
 func TestMetricsAreUpstreams(t *testing.T) {
+	defer Under(map[string]bool{"GenericWorkload": true})() // kube-scheduler registers its metrics once
 	upstream.Register()
 	theirs, shapes := described(legacyregistry.Registerer()), touchUpstream(t)
 	registry := metrics.NewKubeRegistry()
 	var own []metrics.Registerable
-	berth.New(func(r ...metrics.Registerable) { own = append(own, r...); registry.MustRegister(r...) }, []string{"p"})
+	register := func(r ...metrics.Registerable) { own = append(own, r...); registry.MustRegister(r...) }
+	berth.New(register, []string{"p"}).Groups(register)
 	ours := described(registry.Registerer())
 	for _, r := range own {
 		touch(r, ours[r.FQName()].labels)
@@ -94,6 +96,8 @@ func touch(r metrics.Registerable, labels []string) {
 // touchUpstream gives kube-scheduler's metrics a series and returns their shapes.
 func touchUpstream(t *testing.T) map[string]string {
 	upstream.PodScheduled("p", 1)
+	upstream.PodGroupScheduled("p", 1)
+	upstream.PodGroupSchedulingAlgorithmLatency.Observe(1)
 	upstream.ActivePods().Inc()
 	upstream.UnschedulableReason("p", "p").Inc()
 	stop := make(chan struct{})

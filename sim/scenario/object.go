@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -17,6 +18,11 @@ func (p *play) setObject(kind object.Kind, block string) error {
 	if err := yaml.UnmarshalStrict([]byte(block), o); err != nil {
 		return err
 	}
+	p.tellObject(kind, o)
+	return nil
+}
+
+func (p *play) tellObject(kind object.Kind, o metav1.Object) {
 	if kind.Namespaced() && o.GetNamespace() == "" {
 		o.SetNamespace(v1.NamespaceDefault)
 	}
@@ -24,5 +30,4 @@ func (p *play) setObject(kind object.Kind, block string) error {
 	o.SetResourceVersion(strconv.Itoa(p.made))
 	p.wrote(o)
 	p.world.Cluster.SetObject(decode.Object(o))
-	return nil
 }

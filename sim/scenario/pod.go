@@ -59,6 +59,8 @@ func setPod(p *v1.Pod, a attribute) error {
 			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: a.value}}})
 	case "device":
 		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, v1.PodResourceClaim{Name: "d-" + a.value, ResourceClaimName: &a.value})
+	case "group":
+		p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &a.value}
 	case "image":
 		main.Image = a.value
 	case "require":

@@ -110,6 +110,8 @@ func (p *play) do(s *Step) error {
 		return p.create(verb, words, 0)
 	case "nodes", "pods":
 		return p.createMany(strings.TrimSuffix(verb, "s"), words)
+	case "podgroup":
+		return p.podGroup(words)
 	case "update":
 		return p.update(words)
 	case "delete":

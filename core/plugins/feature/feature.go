@@ -17,6 +17,7 @@ type Features struct {
 	DRAResourceClaimDeviceStatus bool
 	DRASchedulerFilterTimeout    bool
 
+	GenericWorkload                    bool
 	MatchLabelKeysInPodTopologySpread  bool
 	NodeDeclaredFeatures               bool
 	StorageCapacityScoring             bool

@@ -15,6 +15,7 @@ const (
 	DRASchedulerFilterTimeout       featuregate.Feature = "DRASchedulerFilterTimeout"
 	DynamicResourceAllocation       featuregate.Feature = "DynamicResourceAllocation"
 	GangScheduling                  featuregate.Feature = "GangScheduling"
+	GenericWorkload                 featuregate.Feature = "GenericWorkload"
 	NodeDeclaredFeatures            featuregate.Feature = "NodeDeclaredFeatures"
 	NominatedNodeNameForExpectation featuregate.Feature = "NominatedNodeNameForExpectation"
 	SchedulerAsyncPreemption        featuregate.Feature = "SchedulerAsyncPreemption"

@@ -104,7 +104,10 @@ func TestUnsupported(t *testing.T) {
 	for flag, want := range map[string]string{
 		"": "",
 		"AllBeta=true,CoordinatedLeaderElection=false":                          "",
-		"GenericWorkload=true,GangScheduling=true":                              "GenericWorkload=true",
+		"GenericWorkload=true,GangScheduling=true,WorkloadWithJob=true":         "",
+		"GenericWorkload=true,TopologyAwareWorkloadScheduling=true":             "TopologyAwareWorkloadScheduling=true",
+		"GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true": "WorkloadAwarePreemption=true",
+		"GenericWorkload=true,DRAWorkloadResourceClaims=true":                   "DRAWorkloadResourceClaims=true",
 		"DRADeviceTaintRules=true":                                              "",
 		"DRANodeAllocatableResources=true":                                      "",
 		"SchedulerAsyncPreemption=false":                                        "",

@@ -21,6 +21,7 @@ func Plugins(gates featuregate.FeatureGate) feature.Features {
 		DRAPrioritizedList:                 gates.Enabled("DRAPrioritizedList"),
 		DRAResourceClaimDeviceStatus:       gates.Enabled(DRAResourceClaimDeviceStatus),
 		DRASchedulerFilterTimeout:          gates.Enabled(DRASchedulerFilterTimeout),
+		GenericWorkload:                    gates.Enabled(GenericWorkload),
 		MatchLabelKeysInPodTopologySpread:  gates.Enabled("MatchLabelKeysInPodTopologySpread"),
 		NodeDeclaredFeatures:               gates.Enabled(NodeDeclaredFeatures),
 		StorageCapacityScoring:             gates.Enabled(StorageCapacityScoring),

@@ -89,6 +89,8 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 		Logger: logger, Config: c, API: api, Profiles: profiles, Hosts: hosts, Seed: rand.Uint64(),
 		MaxUnschedulable: o.MaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
+		PodGroups:        gates.Enabled(features.GenericWorkload),
+		GangScheduling:   gates.Enabled(features.GangScheduling),
 		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),
 		PodFields:        features.PodFields(gates),

@@ -1,0 +1,223 @@
+package group
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// Groups are the pod groups that have pods, by name. The table owns them; the machine says
+// which pods are known. A nil *Groups knows of no group and takes nothing in.
+type Groups struct {
+	byName map[types.NamespacedName]*Group
+}
+
+// New returns no groups.
+func New() *Groups { return &Groups{byName: map[types.NamespacedName]*Group{}} }
+
+// Group is one pod group: the pods that name it. Whether the PodGroup exists, and what it
+// demands, is not its business.
+type Group struct {
+	members []member
+	at      map[types.UID]int
+	counts  [states]int
+}
+
+type member struct {
+	uid   types.UID
+	state state
+}
+
+// state is where a pod of a group is.
+type state uint8
+
+const (
+	unscheduled state = iota // neither assumed nor assigned
+	assumed                  // placed by us, and the API does not show it bound yet
+	assigned                 // bound
+	states      = int(assigned) + 1
+)
+
+// Join takes in a pod that is known now. One that names no group, or is known already,
+// changes nothing.
+func (gs *Groups) Join(p *object.Pod) {
+	if gs == nil || p.PodGroup() == "" {
+		return
+	}
+	g := gs.byName[p.GroupKey()]
+	if g == nil {
+		g = &Group{at: map[types.UID]int{}}
+		gs.byName[p.GroupKey()] = g
+	}
+	if _, known := g.at[p.UID]; known {
+		return
+	}
+	g.at[p.UID] = len(g.members)
+	g.members = append(g.members, member{uid: p.UID})
+	g.counts[unscheduled]++
+}
+
+// Leave takes in that the pod is gone. A group without pods is forgotten.
+func (gs *Groups) Leave(p *object.Pod) {
+	g := gs.Of(p)
+	if g == nil {
+		return
+	}
+	at, known := g.at[p.UID]
+	if !known {
+		return
+	}
+	g.counts[g.members[at].state]--
+	last := len(g.members) - 1
+	g.members[at] = g.members[last]
+	g.at[g.members[at].uid] = at
+	delete(g.at, p.UID)
+	g.members = g.members[:last]
+	if last == 0 {
+		delete(gs.byName, p.GroupKey())
+	}
+}
+
+// Placed takes in that the pod is on a node: bound, or assumed.
+func (gs *Groups) Placed(p *object.Pod) {
+	if p.NodeName != "" {
+		gs.set(p, assigned)
+	} else {
+		gs.set(p, assumed)
+	}
+}
+
+// Taken takes in that the pod is on no node any more.
+func (gs *Groups) Taken(p *object.Pod) { gs.set(p, unscheduled) }
+
+func (gs *Groups) set(p *object.Pod, s state) {
+	g := gs.Of(p)
+	if g == nil {
+		return
+	}
+	if at, known := g.at[p.UID]; known {
+		m := &g.members[at]
+		g.counts[m.state]--
+		g.counts[s]++
+		m.state = s
+	}
+}
+
+// Of is the group of the pod, nil where it has none that is known.
+func (gs *Groups) Of(p *object.Pod) *Group {
+	if gs == nil || p.PodGroup() == "" {
+		return nil
+	}
+	return gs.byName[p.GroupKey()]
+}
+
+// Named is the group of this name, nil where it has no pods.
+func (gs *Groups) Named(name types.NamespacedName) *Group {
+	if gs == nil {
+		return nil
+	}
+	return gs.byName[name]
+}
+
+// Names lists the groups, sorted.
+func (gs *Groups) Names() []types.NamespacedName {
+	if gs == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(gs.byName), func(a, b types.NamespacedName) int { // any order: sorted
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// Len is the number of pods of the group that are known. A nil group has none.
+func (g *Group) Len() int {
+	if g == nil {
+		return 0
+	}
+	return len(g.members)
+}
+
+// Scheduled is the number of its pods that are assumed or assigned.
+func (g *Group) Scheduled() int {
+	if g == nil {
+		return 0
+	}
+	return g.counts[assumed] + g.counts[assigned]
+}
+
+// All yields the pods of the group, in the same order for the same history.
+func (g *Group) All() iter.Seq[types.UID] { return g.those(states) }
+
+// Unscheduled yields the pods that are neither assumed nor assigned.
+func (g *Group) Unscheduled() iter.Seq[types.UID] { return g.those(int(unscheduled)) }
+
+// Assumed yields the pods that are assumed.
+func (g *Group) Assumed() iter.Seq[types.UID] { return g.those(int(assumed)) }
+
+// Assigned yields the pods that are bound.
+func (g *Group) Assigned() iter.Seq[types.UID] { return g.those(int(assigned)) }
+
+// those yields the pods in the state, or all.
+func (g *Group) those(s int) iter.Seq[types.UID] {
+	return func(yield func(types.UID) bool) {
+		if g == nil {
+			return
+		}
+		for i := range g.members {
+			if m := &g.members[i]; (s == states || m.state == state(s)) && !yield(m.uid) {
+				return
+			}
+		}
+	}
+}
+
+// Check compares the groups with the placed pods and the pods that are known: each known
+// pod of a group is in it, in the state in which it is placed, and no other.
+func (gs *Groups) Check(placed func(types.UID) *object.Pod, known iter.Seq[*object.Pod]) error {
+	if gs == nil {
+		return nil
+	}
+	pods := 0
+	for p := range known {
+		if p.PodGroup() == "" {
+			continue
+		}
+		pods++
+		want := unscheduled
+		if on := placed(p.UID); on != nil && on.NodeName != "" {
+			want = assigned
+		} else if on != nil {
+			want = assumed
+		}
+		g := gs.Of(p)
+		if g == nil {
+			return fmt.Errorf("group: pod %s is known, and its group %s is not", p.Key(), p.GroupKey())
+		}
+		if at, in := g.at[p.UID]; !in || g.members[at].state != want {
+			return fmt.Errorf("group: pod %s is in group %s %t, or is not %d there", p.Key(), p.GroupKey(), in, want)
+		}
+	}
+	for name, g := range gs.byName { // any order: an error is an error
+		pods -= len(g.members)
+		var counts [states]int
+		for i, m := range g.members {
+			counts[m.state]++
+			if g.at[m.uid] != i {
+				return fmt.Errorf("group: pod %s of group %s is not where it is found", m.uid, name)
+			}
+		}
+		if counts != g.counts || len(g.members) == 0 || len(g.at) != len(g.members) {
+			return fmt.Errorf("group: %s has %v pods unscheduled, assumed and assigned, counted are %v", name, counts, g.counts)
+		}
+	}
+	if pods != 0 {
+		return fmt.Errorf("group: %d pods are in groups and are not known", -pods)
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package machine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// groupCycle is one try to place the pods of a pod group together. First each is decided
+// on and assumed after those before it, so that all are seen to fit beside each other. All
+// of that is undone. If the group may be placed, each pod is then assumed for good on the
+// node that was found. A cycle begins and ends in one step.
+type groupCycle struct {
+	name    types.NamespacedName
+	profile *profile.Profile
+	members []*groupMember // in the order in which they are tried
+	// status is why the group is not placed, nil where it is.
+	status *decision.Status
+	// preempts: the group fits once victims of its pods are gone.
+	preempts bool
+	// said is what Permit plugins said about other pods, in order. It counts once
+	// nothing is tried any more.
+	said []permitAnswer
+}
+
+type permitAnswer struct {
+	plugin string
+	answer framework.PermitResult
+}
+
+// groupMember is a pod of the group in its cycle.
+type groupMember struct {
+	*attempt
+	// row is where the pod was assumed, which counts where it fits or preempts.
+	row table.Row
+	// fits: the row was free for the pod. preempts: victims there have to go first, whom
+	// plan names. Neither: failed or the record says why not.
+	fits, preempts bool
+	plan           *preemptionPlan
+	failed         *decision.Status
+	// permit is what the Permit plugins that hold the pod say, nil where none does.
+	permit *decision.Status
+	// nomination is what becomes of the pod's where it does not fit.
+	nomination nominating
+	// waits: the attempt goes on when a PostFilter plugin has answered.
+	waits bool
+
+	placed bool   // the try is not undone yet
+	kept   string // the pod's nomination before the cycle
+}
+
+// preemptionPlan is what a PostFilter plugin answered that nominates a node.
+type preemptionPlan struct {
+	plugin string
+	result framework.PostFilterResult
+}
+
+var (
+	errExtendersForGroup   = errors.New("an extender has a say about the pod, and none is called for pods of a group")
+	errGroupUnschedulable  = errors.New("pod group is unschedulable")
+	waitsForPreemption     = "pod group is waiting for preemption to complete"
+	permitPluginsHoldIt    = "one or more plugins asked to wait and no plugin rejected pod"
+	groupIsUnschedulable   = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable}
+	groupWaitsOnPreemption = decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: []string{waitsForPreemption}}
+)
+
+// hasGroup tells whether the pod is placed with its group.
+func (m *Machine) hasGroup(p *object.Pod) bool { return m.options.PodGroups && p.PodGroup() != "" }
+
+// scheduleGroup takes the pods of a group that wait through a scheduling cycle, the first
+// of which is in flight.
+func (m *Machine) scheduleGroup(first *podState) {
+	c := m.gatherGroup(first)
+	if err := c.oneProfile(); err != nil {
+		for _, mb := range c.members {
+			m.fail(mb.attempt, &decision.Status{Code: decision.Error, Err: err})
+		}
+		return
+	}
+	c.members = slices.DeleteFunc(c.members, func(mb *groupMember) bool {
+		if mb.pod.Terminating {
+			m.skipPod(mb.state)
+		}
+		return mb.pod.Terminating
+	})
+	if len(c.members) == 0 {
+		return
+	}
+	m.overcommits.counting = true
+	m.groupCycle = c
+	m.tryGroup(c)
+	m.undoGroup(c)
+	m.groupCycle = nil
+	for _, s := range c.said {
+		m.permitOthers(s.plugin, s.answer)
+	}
+	m.submitGroup(c)
+}
+
+// gatherGroup takes all pods of the group out of the queue that wait in it and that no
+// PreEnqueue plugin rejects: the most important first, then the one that could be
+// scheduled first.
+func (m *Machine) gatherGroup(first *podState) *groupCycle {
+	c := &groupCycle{name: first.entry.Pod.GroupKey(), profile: first.request.Profile}
+	states := []*podState{first}
+	for uid := range m.table.Groups().Named(c.name).Unscheduled() {
+		if ps := m.pods[uid]; ps != first && ps.entry != nil && m.queue.PopThat(m.now, ps.entry) {
+			states = append(states, ps)
+		}
+	}
+	slices.SortStableFunc(states, func(a, b *podState) int {
+		return cmp.Or(cmp.Compare(b.entry.Pod.Priority, a.entry.Pod.Priority), a.entry.FirstActive.Compare(b.entry.FirstActive),
+			cmp.Compare(a.entry.Sequence, b.entry.Sequence))
+	})
+	for _, ps := range states {
+		mb := &groupMember{attempt: m.newAttempt(ps), kept: ps.entry.NominatedNode()}
+		mb.group = mb
+		mb.record.NodesTotal = m.table.Live()
+		c.members = append(c.members, mb)
+	}
+	return c
+}
+
+// oneProfile says which pods of the group name different schedulers.
+func (c *groupCycle) oneProfile() error {
+	want := c.members[0].pod.SchedulerName
+	for _, mb := range c.members {
+		if got := mb.pod.SchedulerName; got != want {
+			return fmt.Errorf("all pods in a single pod group should have the same .spec.schedulerName set, got: %q and %q", want, got)
+		}
+	}
+	return nil
+}
+
+// tryGroup decides on one pod after the other, each assumed before the next. The group may
+// be placed as soon as the Permit plugins let one of its pods go. An error ends the cycle.
+//
+// Of the nominations of the group's pods each counts for its own pod alone. They are where
+// the pods were assumed in a cycle before, one after the other; so they are tried again.
+func (m *Machine) tryGroup(c *groupCycle) {
+	c.status = &groupIsUnschedulable
+	m.nominateMembers(c, func(*groupMember) string { return "" })
+	preempts := false
+	for _, mb := range c.members {
+		m.nominateMember(mb, mb.kept)
+		if err := m.guard("scheduling cycle", "", func() { m.tryMember(c, mb) }); err != nil {
+			mb.fits, mb.preempts, mb.failed = false, false, &decision.Status{Code: decision.Error, Err: err}
+		}
+		m.nominateMember(mb, "")
+		if mb.failed != nil && !mb.failed.Code.Rejects() {
+			c.status = &decision.Status{Code: decision.Error, Err: fmt.Errorf("failed to schedule other pod from a pod group: %w", mb.failed.Err)}
+			c.preempts = false
+			return
+		}
+		if !mb.fits && !mb.preempts {
+			continue
+		}
+		preempts = preempts || mb.preempts
+		switch {
+		case mb.permit != nil:
+		case preempts:
+			c.status, c.preempts = &groupWaitsOnPreemption, true
+		default:
+			c.status = nil
+		}
+	}
+}
+
+// tryMember decides on the pod and assumes it where it fits or preempts.
+func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
+	a := mb.attempt
+	if mb.failed = m.cannotTry(a); mb.failed != nil {
+		return
+	}
+	if m.extendersOf(a.pod) != nil {
+		mb.failed = &decision.Status{Code: decision.Error, Err: errExtendersForGroup}
+		return
+	}
+	o := m.engine.Decide(a.request, m.nominations)
+	m.stepDone("Computing predicates and prioritizing done")
+	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
+		m.recordRejection(a, o)
+		mb.nomination, mb.waits = m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
+		m.stepDone("Running PostFilter plugins done")
+		if mb.plan == nil {
+			return
+		}
+		mb.row, mb.preempts = m.table.Find(mb.plan.result.NominatedNodeName)
+	} else {
+		m.recordNodes(a, o)
+		if mb.failed = o.Rejected; mb.failed != nil {
+			return
+		}
+		a.record.Score, a.record.Ties = o.Score, o.Ties
+		mb.row, mb.fits = o.Row, true
+		m.engine.Reuse(o)
+	}
+	if mb.fits || mb.preempts {
+		m.tryAssume(c, mb)
+	}
+	m.stepDone("Reserving and permitting done")
+}
+
+// tryAssume assumes the pod as assume does, until undoGroup. A plugin that rejects it there
+// has that undone at once.
+func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
+	b := mb.binding
+	b.attempt, b.row, b.node = mb.attempt, mb.row, m.table.Name(mb.row)
+	m.table.Place(mb.pod, mb.row)
+	mb.placed = true
+	s := m.runReserve(b)
+	if s == nil {
+		s = m.askPermit(b, func(plugin string, out framework.PermitResult) {
+			if len(out.Allow)+len(out.Reject) > 0 {
+				c.said = append(c.said, permitAnswer{plugin, out})
+			}
+			if out.Status != nil && out.Status.Code == decision.Wait {
+				mb.permit = out.Status
+			}
+		})
+	}
+	switch {
+	case s != nil:
+		mb.fits, mb.preempts, mb.failed, mb.permit = false, false, s, nil
+		m.undoMember(mb)
+	case mb.permit != nil:
+		held := *mb.permit
+		held.Reasons = append(slices.Clip(held.Reasons), permitPluginsHoldIt)
+		mb.permit = &held
+	}
+}
+
+// undoGroup undoes what was tried, the last first.
+func (m *Machine) undoGroup(c *groupCycle) {
+	for _, mb := range slices.Backward(c.members) {
+		m.undoMember(mb)
+	}
+	m.nominateMembers(c, func(mb *groupMember) string { return mb.kept })
+}
+
+func (m *Machine) nominateMembers(c *groupCycle, node func(*groupMember) string) {
+	for _, mb := range c.members {
+		m.nominateMember(mb, node(mb))
+	}
+}
+
+func (m *Machine) nominateMember(mb *groupMember, node string) {
+	if e := mb.state.entry; e != nil && e.NominatedNode() != node {
+		m.queue.Nominate(e, node)
+	}
+}
+
+// undoMember is the inverse of tryAssume.
+func (m *Machine) undoMember(mb *groupMember) {
+	if !mb.placed {
+		return
+	}
+	mb.placed = false
+	m.runUnreserve(mb.binding)
+	m.table.RemovePod(mb.pod.UID)
+}
+
+// rejoinGroups has the groups begin anew with the pods that are known. The table says
+// which are placed.
+func (m *Machine) rejoinGroups() {
+	if !m.options.PodGroups {
+		return
+	}
+	m.table.CountGroups()
+	for _, ps := range m.sortedStates() {
+		if m.names[ps.pod.NamespacedName()] == ps && ps.goneByRead == nil {
+			m.table.Groups().Join(ps.pod)
+		}
+	}
+}
+
+// verifyGroups checks that each pod that is known is in its group, and nothing is tried any
+// more.
+func (m *Machine) verifyGroups() error {
+	if m.groupCycle != nil {
+		return fmt.Errorf("the cycle of pod group %s has not ended", m.groupCycle.name)
+	}
+	placed := func(uid types.UID) *object.Pod {
+		if pl := m.table.Pod(uid); pl != nil {
+			return pl.Pod
+		}
+		return nil
+	}
+	return m.table.Groups().Check(placed, func(yield func(*object.Pod) bool) {
+		for _, ps := range m.names { // any order: an error is an error
+			if ps.goneByRead == nil && !yield(ps.pod) {
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package machine
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// submitGroup carries out what was found for the group: its pods are assumed for good, or
+// go back to the queue. The group's condition says which.
+func (m *Machine) submitGroup(c *groupCycle) {
+	done := PodGroupDone{Group: c.name, Profile: c.profile.Name, Pods: len(c.members)}
+	for _, mb := range c.members {
+		if m.submitMember(c, mb) {
+			done.Scheduled++
+		}
+	}
+	for _, mb := range c.members {
+		if b := mb.state.binding; b != nil && b.attempt == mb.attempt && b.phase == waitOnPermit {
+			m.showExpectedNode(b)
+		}
+	}
+	condition := object.GroupCondition{Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: explain.Status(c.status)}
+	switch {
+	case c.status == nil:
+		done.Result = decision.ResultScheduled
+		condition.Status, condition.Reason = v1.ConditionTrue, "Scheduled"
+	case c.preempts:
+		done.Result = decision.ResultPreempting
+	case c.status.Code == decision.Error:
+		done.Result, done.Err = decision.ResultError, c.status.Err
+		condition.Reason = v1.PodReasonSchedulerError
+	default:
+		done.Result = decision.ResultUnschedulable
+	}
+	m.emit(done)
+	m.showGroupCondition(c, condition)
+}
+
+// submitMember ends the pod's scheduling cycle, and tells whether the pod goes on to be
+// bound.
+func (m *Machine) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) {
+	a := mb.attempt
+	switch rejected := c.status != nil; {
+	case mb.waits: // postFilterReplied goes on
+	case mb.failed != nil && (!rejected || c.status.Code != decision.Error || !mb.failed.Code.Rejects()):
+		m.fail(a, mb.failed)
+	case rejected && c.status.Code == decision.Error:
+		m.fail(a, c.status)
+	case mb.fits && !rejected:
+		return m.commitMember(mb)
+	case mb.fits && c.preempts:
+		m.holdMember(mb, c.status, nominating{node: m.table.Name(mb.row)})
+	case mb.fits || mb.preempts && !c.preempts:
+		m.holdMember(mb, &decision.Status{Code: decision.Unschedulable, Err: errGroupUnschedulable, Reasons: mb.permit.Reasons}, nominating{})
+	default:
+		if mb.preempts {
+			m.preempt(a, mb.plan.plugin, mb.plan.result)
+		}
+		m.requeue(a, mb.nomination)
+	}
+	return false
+}
+
+// commitMember assumes the pod where it was found to fit, and begins its binding cycle.
+func (m *Machine) commitMember(mb *groupMember) bool {
+	var b *bindingCycle
+	if err := m.guard("scheduling cycle", "", func() { b = m.assume(mb.attempt, mb.row) }); err != nil {
+		m.failAfterPanic(mb.attempt, err)
+		return false
+	}
+	if b != nil && b.phase == reserve {
+		m.runPreBind(b)
+	}
+	return b != nil
+}
+
+// holdMember sends a pod back that fits, or would after a preemption, because its group
+// does not. No plugin rejected it, so it backs off as after an error.
+func (m *Machine) holdMember(mb *groupMember, why *decision.Status, n nominating) {
+	r := mb.record
+	r.Result, r.GroupStatus, r.GroupNode = decision.ResultUnschedulable, why, m.table.Name(mb.row)
+	r.RejectedBy, r.PendingBy, r.PostFilter = nil, nil, nil
+	r.Score, r.Ties = 0, 0
+	m.requeue(mb.attempt, n)
+}
+
+// showGroupCondition has the API show the condition, unless it does already. A group that
+// was scheduled once stays so, whatever becomes of pods that come later.
+func (m *Machine) showGroupCondition(c *groupCycle, condition object.GroupCondition) {
+	g, _ := m.table.ShownObject(object.PodGroups, c.name.Namespace, c.name.Name).(*object.PodGroup)
+	if g == nil {
+		return
+	}
+	condition.ObservedGeneration = g.Generation
+	asked, told := m.groupConditions[g.UID]
+	if condition.Status != v1.ConditionTrue && (g.Scheduled.Status == v1.ConditionTrue || asked.Status == v1.ConditionTrue) {
+		return
+	}
+	if g.Scheduled == condition && (!told || asked == condition) {
+		return
+	}
+	m.groupConditions[g.UID] = condition
+	m.emit(PatchGroupStatus{Group: g, Condition: condition})
+}
+
+// groupShown takes in that the API shows the group, or shows it no more.
+func (m *Machine) groupShown(before, now object.Object) {
+	g, _ := now.(*object.PodGroup)
+	if old, _ := before.(*object.PodGroup); old != nil && (g == nil || g.UID != old.UID) {
+		delete(m.groupConditions, old.UID)
+	}
+	if g != nil && m.groupConditions[g.UID] == g.Scheduled {
+		delete(m.groupConditions, g.UID)
+	}
+}

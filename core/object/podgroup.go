@@ -1,0 +1,26 @@
+package object
+
+import v1 "k8s.io/api/core/v1"
+
+// PodGroup is what the scheduler knows of one PodGroup: how many of its pods must be
+// placed together.
+type PodGroup struct {
+	Meta
+	Generation int64 // metadata.generation
+	// Gang: the group has a gang policy. Without one its pods are placed in one cycle, as
+	// many as fit.
+	Gang bool
+	// MinCount is how many pods of a gang must be placed for any to be bound.
+	MinCount int
+	// Scheduled is the group's PodGroupScheduled condition as the API shows it.
+	Scheduled GroupCondition
+}
+
+// GroupCondition is the part of a condition of a group that a status patch would
+// change.
+type GroupCondition struct {
+	Status             v1.ConditionStatus
+	Reason             string
+	Message            string
+	ObservedGeneration int64
+}

@@ -1,0 +1,30 @@
+package decode
+
+import (
+	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+func podGroup(g *schedulingv1alpha2.PodGroup) *object.PodGroup {
+	decoded := &object.PodGroup{Meta: meta(object.PodGroups, &g.ObjectMeta), Generation: g.Generation}
+	if gang := g.Spec.SchedulingPolicy.Gang; gang != nil {
+		decoded.Gang, decoded.MinCount = true, int(gang.MinCount)
+	}
+	for i := range g.Status.Conditions {
+		if c := &g.Status.Conditions[i]; c.Type == schedulingv1alpha2.PodGroupScheduled {
+			decoded.Scheduled = object.GroupCondition{Status: v1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+				ObservedGeneration: c.ObservedGeneration}
+		}
+	}
+	return decoded
+}
+
+// podGroupOf is the name of the pod's group, "" for none.
+func podGroupOf(spec *v1.PodSpec) string {
+	if g := spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		return *g.PodGroupName
+	}
+	return ""
+}

@@ -1,0 +1,69 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/berth-scheduler/berth/core/machine"
+)
+
+// groupCondition is a condition of a group as a patch writes it.
+type groupCondition struct {
+	Type               string       `json:"type"`
+	Status             string       `json:"status"`
+	Reason             string       `json:"reason"`
+	Message            string       `json:"message"`
+	ObservedGeneration int64        `json:"observedGeneration,omitempty"`
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+}
+
+// groupStatusOf renders a PatchGroupStatus effect as a strategic merge patch. The time of
+// transition changes with the condition's status only. The UID makes the API server refuse
+// the patch when the name has another owner by then.
+func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
+	c := e.Condition
+	written := groupCondition{Type: schedulingv1alpha2.PodGroupScheduled, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		ObservedGeneration: c.ObservedGeneration}
+	if c.Status != e.Group.Scheduled.Status {
+		written.LastTransitionTime = &metav1.Time{Time: now}
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": e.Group.UID},
+		"status":   map[string]any{"conditions": []groupCondition{written}},
+	})
+	if err != nil {
+		panic(fmt.Sprintf("patch of pod group %s: %v", e.Group.Key(), err)) // strings and numbers only
+	}
+	return body
+}
+
+// latest is the later of two conditions: it says all.
+func latest(_, later machine.PatchGroupStatus) machine.PatchGroupStatus { return later }
+
+// patchGroup carries a PatchGroupStatus effect out. It reports false where another try may
+// help.
+func (x *Executor) patchGroup(ctx context.Context, e machine.PatchGroupStatus) bool {
+	err := contained("PatchGroupStatus", func() error {
+		return x.clients.GroupStatus.Patch(types.StrategicMergePatchType).Namespace(e.Group.Namespace).Resource("podgroups").Name(e.Group.Name).
+			SubResource("status").Body(groupStatusOf(e, time.Now())).Do(ctx).Error()
+	})
+	again := transient(err)
+	if err == nil || !again && gone(err) {
+		return true
+	}
+	x.patchFailed.Add(1)
+	group := klog.KRef(e.Group.Namespace, e.Group.Name)
+	if again {
+		x.logger.V(2).Info("Failed to update PodGroup status, retrying", "podGroup", group, "err", err)
+	} else {
+		x.logger.Error(err, "Failed to update PodGroup status", "podGroup", group)
+	}
+	return !again
+}

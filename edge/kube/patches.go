@@ -1,0 +1,146 @@
+package kube
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A patch that fails is tried again after a wait that doubles, for about eight
+// minutes; by then the pod's next attempt, which writes the state of that time,
+// is due. kube-scheduler tries four times within half a second.
+const (
+	statusTries   = 24
+	statusBackoff = 100 * time.Millisecond
+	statusWait    = 30 * time.Second // the longest
+)
+
+// patches holds at most one patch an object: a later one is merged into the one
+// that waits. Patches of one object are sent one after the other.
+type patches[P any] struct {
+	pool  *pool
+	merge func(earlier, later P) P
+	send  func(context.Context, P) bool // false: to be tried again
+
+	mu   sync.Mutex
+	open map[types.UID]*openPatch[P]
+}
+
+// openPatch is what waits, and what is under way, for one object.
+type openPatch[P any] struct {
+	patch   *P     // to be sent
+	queued  bool   // a job or a timer will look at this
+	sending *P     // is on its way
+	tries   int    // of this patch, or of one that was merged into it
+	then    func() // to be called when what is being sent has arrived
+}
+
+func newPatches[P any](p *pool, merge func(earlier, later P) P, send func(context.Context, P) bool) *patches[P] {
+	return &patches[P]{pool: p, merge: merge, send: send, open: map[types.UID]*openPatch[P]{}}
+}
+
+// add queues a patch, or merges it into the one that waits.
+func (q *patches[P]) add(uid types.UID, patch P) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.open[uid]
+	if s == nil {
+		s = &openPatch[P]{}
+		q.open[uid] = s
+	}
+	if s.patch != nil {
+		patch = q.merge(*s.patch, patch)
+	}
+	s.patch = &patch
+	q.enqueue(uid, s)
+}
+
+// pending is the number of objects of which a status is still to be written.
+func (q *patches[P]) pending() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.open)
+}
+
+// count is the number of objects with a patch of that kind that is still to be written.
+func (q *patches[P]) count(is func(*P) bool) (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, s := range q.open { // any order: a sum
+		if s.patch != nil && is(s.patch) || s.sending != nil && is(s.sending) {
+			n++
+		}
+	}
+	return n
+}
+
+func (q *patches[P]) enqueue(uid types.UID, s *openPatch[P]) {
+	if !s.queued && s.sending == nil {
+		s.queued = q.pool.submit(func(ctx context.Context) { q.next(ctx, uid) })
+	}
+	if !s.queued && s.sending == nil {
+		delete(q.open, uid) // closed: nothing will be sent any more
+	}
+}
+
+// cancel voids the object's patch that waits and calls then once none is on its
+// way, at once in most cases.
+func (q *patches[P]) cancel(uid types.UID, then func()) {
+	q.mu.Lock()
+	s := q.open[uid]
+	if s != nil {
+		s.patch = nil
+		if s.sending != nil {
+			s.then = then
+			q.mu.Unlock()
+			return
+		}
+	}
+	q.mu.Unlock()
+	then()
+}
+
+// next sends the object's patch, if there still is one.
+func (q *patches[P]) next(ctx context.Context, uid types.UID) {
+	q.mu.Lock()
+	s := q.open[uid]
+	patch := s.patch
+	s.patch, s.queued, s.sending = nil, false, patch
+	q.mu.Unlock()
+
+	done := patch == nil || q.send(ctx, *patch)
+
+	q.mu.Lock()
+	then := s.then
+	s.then, s.sending = nil, nil
+	if !done && then == nil && s.tries < statusTries {
+		q.again(ctx, uid, s, *patch)
+	} else if s.tries = 0; s.patch != nil {
+		q.enqueue(uid, s)
+	} else if !s.queued {
+		delete(q.open, uid)
+	}
+	q.mu.Unlock()
+	if then != nil {
+		then()
+	}
+}
+
+// again puts back a patch that failed, under what came meanwhile, and queues it
+// after a while.
+func (q *patches[P]) again(ctx context.Context, uid types.UID, s *openPatch[P], failed P) {
+	if s.patch != nil {
+		failed = q.merge(failed, *s.patch)
+	}
+	s.patch, s.queued = &failed, true
+	wait := min(statusBackoff<<s.tries, statusWait)
+	s.tries++
+	time.AfterFunc(wait, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		s.queued = false
+		q.enqueue(uid, s)
+	})
+}
