@@ -129,7 +129,7 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 			list = append(list, framework.ClusterEventWithHint{Resource: framework.Node, ActionType: framework.UpdateNodeTaint})
 		}
 		return list
-	case resource == fwk.PodGroup: // its feature gate is off: there are none
+	case resource == fwk.PodGroup: // hosted plugins are not shown any
 		return nil
 	case native && hint == nil && h.factory == nil:
 		return []framework.ClusterEventWithHint{on(framework.ResourceOf(kind))}

@@ -264,9 +264,9 @@ func (l sharedLister) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(l.snapshots.last().nodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
 }
 
-var errNoPodGroups = errors.New("pod group state not found: the feature gate GenericWorkload is off")
+var errNoPodGroups = errors.New("pod group state not found: hosted plugins are not shown pod groups")
 
-// noPodGroups: the feature gate is off.
+// noPodGroups: hosted plugins are not shown pod groups.
 type noPodGroups struct{}
 
 func (noPodGroups) Get(string, string) (fwk.PodGroupState, error) { return nil, errNoPodGroups }
