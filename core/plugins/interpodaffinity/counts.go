@@ -48,7 +48,6 @@ type counts struct {
 	revision, placements uint64 // up to which the class's own terms are counted
 	counted              bool
 	visited, rows        int // how many sets of labels, and of rows, that took
-	shares               []share
 }
 
 // place is a column in one of the layout's topologies.
