@@ -74,3 +74,56 @@ func TestLeaseIsGivenFirst(t *testing.T) {
 		}
 	})
 }
+
+// A lease that is given up by another and given to this process at once is vacant when
+// that is read.
+func TestLeaseIsGivenAfterAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shared{}
+		l := &Lease{coordinated: true}
+		if err := l.elect(&candidate{shared: s, identity: "b"}, defaults()); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { defer close(done); l.Run(ctx, always) }()
+		s.give("a", "")
+		time.Sleep(2 * time.Second)
+		s.give("b", "")
+		<-l.Won()
+		if v := l.vacancies.current(); !ended(v.begun) || ended(v.Ended()) {
+			t.Errorf("the vacancy has begun: %t, ended: %t", ended(v.begun), ended(v.Ended()))
+		}
+		cancel()
+		<-done
+	})
+}
+
+// What was read in a vacancy counts for nothing once the lease is given: its former
+// holder may have renewed it, and written, while it could not be read.
+func TestGivenLeaseEndsAVacancy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := newVacancies(2 * time.Second)
+		v.coordinated = true
+		read := func(holder, raw string) {
+			v.read(&resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: 15}, []byte(raw), nil, "b", nil)
+		}
+		read("a", "1")
+		before := v.current()
+		time.Sleep(14 * time.Second)
+		read("b", "5")
+		read("b", "6")
+		now := v.current()
+		if !ended(before.begun) || !ended(before.ended) || !ended(now.begun) || ended(now.ended) {
+			t.Errorf("before: begun %t, ended %t; now: begun %t, ended %t", ended(before.begun), ended(before.ended), ended(now.begun), ended(now.ended))
+		}
+		read("c", "7")
+		if !ended(now.ended) || ended(v.current().begun) {
+			t.Error("the lease is another's, and vacant")
+		}
+		read("b", "8")
+		if !ended(v.current().begun) {
+			t.Error("given again, and not vacant")
+		}
+	})
+}

@@ -100,6 +100,7 @@ func (l *Lease) elect(by resourcelock.Interface, c configv1alpha1.LeaderElection
 	duration := c.LeaseDuration.Truncate(time.Second)
 	l.safe = duration - min(c.RetryPeriod.Duration, duration/2)
 	l.lock, l.vacancies = lock{by, l}, newVacancies(c.RetryPeriod.Duration)
+	l.vacancies.coordinated = l.coordinated
 	retry := min(c.RetryPeriod.Duration, glance)
 	l.fresh = c.RetryPeriod.Duration - retry
 	l.won = make(chan struct{})

@@ -32,6 +32,9 @@ type vacancies struct {
 	mu     sync.Mutex
 	record []byte // the last that was read; nil: none was
 	now    *Vacancy
+	// coordinated: another one chooses who holds the lease. own: it is this process, as
+	// far as was read.
+	coordinated, own bool
 }
 
 func newVacancies(margin time.Duration) *vacancies {
@@ -62,7 +65,7 @@ func (v *vacancies) read(r *resourcelock.LeaderElectionRecord, raw []byte, err e
 	if v.record != nil && bytes.Equal(v.record, raw) {
 		return
 	}
-	v.record = raw
+	v.record, v.own = raw, false
 	close(v.now.ended)
 	next := newVacancy(nil)
 	v.now = next
@@ -76,15 +79,21 @@ func (v *vacancies) read(r *resourcelock.LeaderElectionRecord, raw []byte, err e
 	time.AfterFunc(left, func() { close(next.begun) })
 }
 
-// given begins the first vacancy where the lease was given to this process before it was
-// read: another one chose who is to hold it, and nobody else does.
+// given takes in that this process holds the lease. Where another one chose it, a vacancy
+// begins: nobody else holds the lease. It is a new one, as a former holder may have
+// renewed the lease, and written, since the record that was read last.
 func (v *vacancies) given() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.record == nil {
-		v.record = []byte{}
-		close(v.now.begun)
+	switch {
+	case v.own || !v.coordinated:
+		return
+	case v.record != nil:
+		close(v.now.ended)
+		v.now = newVacancy(nil)
 	}
+	v.record, v.own = []byte{}, true
+	close(v.now.begun)
 }
 
 func (v *vacancies) current() *Vacancy {
