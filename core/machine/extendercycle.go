@@ -173,7 +173,8 @@ func (m *Machine) runExtenders(c *extenderCycle) *bindingCycle {
 		case m.newNodeFits(c):
 			return m.beginAnew(c)
 		}
-		return m.makeRoom(c, o)
+		// newNodeFits decided, too, which ended what o stood on.
+		return m.makeRoom(c, m.engine.DecideWithExtenders(a.request, m.nominations, &c.said))
 	}
 	for ; c.filtered < len(c.extenders); c.filtered++ {
 		if m.options.Extenders[c.extenders[c.filtered]].Filter {
