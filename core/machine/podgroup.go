@@ -215,8 +215,8 @@ func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
 	b := mb.binding
 	b.attempt, b.row, b.node = mb.attempt, mb.row, m.table.Name(mb.row)
+	mb.placed = true // first: after a panic in between it is removed
 	m.table.Place(mb.pod, mb.row)
-	mb.placed = true
 	s := m.runReserve(b)
 	if s == nil {
 		s = m.askPermit(b, func(plugin string, out framework.PermitResult) {

@@ -99,6 +99,7 @@ func (e *existing) sync(t *table.Table) {
 		return
 	}
 	moved := !e.counted
+	e.counted = false // until all is: after a panic in between it is counted anew
 	for _, c := range e.columns {
 		moved = c.Follow(t, &e.pl.rooms) || moved
 	}

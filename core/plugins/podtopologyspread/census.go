@@ -71,12 +71,10 @@ func (s *census) follow(t *table.Table) {
 	if n := t.Rows() - known; n > 0 {
 		s.admitted = append(s.admitted, make([]policy, n)...)
 	}
-	if now := s.layout.Moves + s.nodes.moves; s.moves == now && s.version != 0 {
+	now := s.layout.Moves + s.nodes.moves
+	if s.moves == now && s.version != 0 {
 		return // rows that came have no nodes
-	} else {
-		s.moves = now
 	}
-	s.version++
 	s.eligibles = nil
 	complete := make([]policy, s.layout.Len())
 	for at := range complete {
@@ -89,6 +87,8 @@ func (s *census) follow(t *table.Table) {
 			s.admitted[r] = s.nodes.met[r] | complete[at]
 		}
 	}
+	s.moves = now // last: after a panic in between all is done anew
+	s.version++
 }
 
 // eligible counts the nodes that meet the policies, in the topology's domains.
