@@ -25,6 +25,7 @@ var flips = []struct{ gates, mix string }{
 	{"DRAPrioritizedList=false", "devices"},
 	{"DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,DRAResourceClaimGranularStatusAuthorization=false", "devices"},
 	{"DRASchedulerFilterTimeout=false", "devices"},
+	{"GenericWorkload=true,GangScheduling=true", "all"}, // pods of no group; TestGroups has groups
 	{"InPlacePodLevelResourcesVerticalScaling=false", "resources"},
 	{"InPlacePodVerticalScaling=false", "resources"}, // as v1.34
 	{"MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false", "spread"},

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
@@ -45,7 +47,11 @@ func resetGates(to map[string]bool, before *version.Version) {
 		}
 	}
 	emulate(before)
-	set(to)
+	given := maps.Clone(to)
+	maps.DeleteFunc(given, func(name string, on bool) bool { // a value that is set stands in the way of older versions
+		return utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name)) == on
+	})
+	set(given)
 }
 
 func emulate(v *version.Version) {

@@ -167,13 +167,14 @@ func Under(gates map[string]bool) (restore func()) {
 	for u.holders > 0 && !maps.Equal(u.gates, gates) {
 		u.left.Wait()
 	}
-	if u.holders++; u.holders == 1 {
+	if u.holders == 0 {
 		u.gates, u.before = gates, map[string]bool{}
 		for name := range gates {
 			u.before[name] = utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(name))
 		}
 		u.version = setGates(gates)
 	}
+	u.holders++
 	return func() {
 		u.Lock()
 		defer u.Unlock()
