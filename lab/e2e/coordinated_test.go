@@ -12,14 +12,15 @@ import (
 )
 
 // With the gate CoordinatedLeaderElection the API server chooses who leads: the candidate
-// that emulates the oldest version, though another leads already. That one ends.
+// that emulates the oldest version, though another leads already. That one ends. The
+// rights are those of Berth's own identity, the lease is kube-scheduler's.
 func TestCoordinatedLeaderElection(t *testing.T) {
 	c := start(t, cluster.Options{WithoutControllers: true, WithoutKWOK: true, APIServerFlags: []string{
 		"--feature-gates=CoordinatedLeaderElection=true", "--runtime-config=coordination.k8s.io/v1beta1=true"}}, 1)
 	candidate := func(flags ...string) *cluster.Scheduler {
 		s, err := c.StartScheduler(t.Context(), cluster.SchedulerOptions{Kind: cluster.Berth, Binary: filepath.Join(programs(t), cluster.Berth),
-			Kubeconfig: c.Kubeconfig(cluster.KubeScheduler), LeaderElect: true,
-			Flags: append([]string{"--feature-gates=CoordinatedLeaderElection=true"}, flags...)})
+			LeaderElect: true,
+			Flags:       append([]string{"--feature-gates=CoordinatedLeaderElection=true"}, flags...)})
 		if err != nil {
 			t.Fatal(err)
 		}

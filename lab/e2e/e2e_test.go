@@ -142,9 +142,12 @@ func TestDeadChildIsNamed(t *testing.T) {
 	}
 }
 
-// Berth's identity can do a scheduler's work and nothing beyond it.
+// Berth's identity can do a scheduler's work and nothing beyond it. The gates that widen
+// what kube-scheduler does are on.
 func TestBerthsRights(t *testing.T) {
-	c := start(t, cluster.Options{WithoutKWOK: true, WithoutControllers: true}, 1)
+	c := start(t, cluster.Options{WithoutKWOK: true, WithoutControllers: true, APIServerFlags: []string{
+		"--feature-gates=GenericWorkload=true,CoordinatedLeaderElection=true,DRADeviceTaintRules=true",
+		"--runtime-config=scheduling.k8s.io/v1alpha2=true,coordination.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true"}}, 1)
 	berth := clientOf(t, c, cluster.Berth)
 	if _, err := berth.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Errorf("listing nodes: %v", err)
@@ -170,6 +173,11 @@ func TestBerthsRights(t *testing.T) {
 		// Without it v1.36 lets nobody say what a claim gets and who may use it.
 		{"patch", "resource.k8s.io/resourceclaims/binding", true},
 		{"list", "resource.k8s.io/resourceslices", true}, {"list", "resource.k8s.io/deviceclasses", true},
+		{"list", "resource.k8s.io/devicetaintrules", true},
+		{"list", "scheduling.k8s.io/podgroups", true}, {"patch", "scheduling.k8s.io/podgroups/status", true},
+		{"create", "coordination.k8s.io/leasecandidates", true}, {"get", "coordination.k8s.io/leasecandidates", true},
+		{"update", "coordination.k8s.io/leasecandidates", true}, {"watch", "coordination.k8s.io/leasecandidates", true},
+		{"create", "scheduling.k8s.io/podgroups", false}, {"patch", "scheduling.k8s.io/podgroups", false},
 		{"patch", "/pods", false}, {"create", "/pods", false}, {"patch", "/nodes", false},
 		{"delete", "/persistentvolumes", false}, {"create", "/persistentvolumeclaims", false},
 		{"patch", "resource.k8s.io/resourceslices", false}, {"patch", "resource.k8s.io/deviceclasses", false},

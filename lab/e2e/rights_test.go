@@ -6,27 +6,38 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
-// Berth's identities may do what the API server's own policy lets
-// kube-scheduler do, and nothing more except for a lease of Berth's own name. All
+// Berth's identities, those of the chart too, may do what the API server's own policy
+// lets kube-scheduler do, and nothing more except for a lease of Berth's own name. All
 // tests of this package run Berth under these rights.
-func TestRightsAreNoWiderThanKubeSchedulers(t *testing.T) {
-	c := controlPlane(t)
+func TestRightsAreKubeSchedulers(t *testing.T) {
+	f := newField(t, "rights")
+	c := f.cluster
+	subjects := []rbacv1.Subject{user("system:berth-scheduler"), account("kube-system", "berth-scheduler")}
+	leases := []string{"berth-scheduler"}
+	for _, mode := range []string{"beside", "replace"} {
+		name := "rights-" + mode
+		f.apply(slices.DeleteFunc(chart(t, metav1.NamespaceSystem, map[string]any{"mode": mode, "name": name}), func(o *unstructured.Unstructured) bool {
+			return o.GroupVersionKind().Group != rbacv1.GroupName && o.GetKind() != "ServiceAccount"
+		}))
+		subjects, leases = append(subjects, account(metav1.NamespaceSystem, name)), append(leases, name)
+	}
 	kube := rightsOf(t, c, user("system:kube-scheduler"))
 	// What kube-scheduler may do to its lease, Berth may do to its own.
 	for i := range kube[metav1.NamespaceSystem] {
 		if rule := &kube[metav1.NamespaceSystem][i]; slices.Contains(rule.Resources, "leases") && len(rule.ResourceNames) > 0 {
-			rule.ResourceNames = append(rule.ResourceNames, "berth-scheduler")
+			rule.ResourceNames = append(rule.ResourceNames, leases...)
 		}
 	}
-	for _, berth := range []rbacv1.Subject{user("system:berth-scheduler"), account("kube-system", "berth-scheduler")} {
+	for _, berth := range subjects {
 		rights := rightsOf(t, c, berth)
-		if len(rights[""]) == 0 || len(rights[metav1.NamespaceSystem]) <= len(rights[""]) {
-			t.Errorf("%s %s: has no rights", berth.Kind, berth.Name)
+		if ok, without := validation.Covers(rights[""], kube[""]); !ok {
+			t.Errorf("%s %s lacks rights that kube-scheduler has: %v", berth.Kind, berth.Name, without)
 		}
 		for namespace, rules := range rights {
 			allowed := kube[""]
