@@ -27,6 +27,7 @@ type hostedPlugin struct {
 	postBind   fwk.PostBindPlugin
 	events     fwk.EnqueueExtensions
 	sign       fwk.SignPlugin
+	extends    bool // PreFilterExtensions was not nil when the plugin was made
 }
 
 func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
@@ -45,6 +46,7 @@ func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
 	p.postBind, _ = pl.(fwk.PostBindPlugin)
 	p.events, _ = pl.(fwk.EnqueueExtensions)
 	p.sign, _ = pl.(fwk.SignPlugin)
+	p.extends = p.preFilter != nil && p.preFilter.PreFilterExtensions() != nil
 	return p
 }
 

@@ -68,11 +68,12 @@ func (h *Host) enable(pt point, plugins []*framework.Plugin) {
 // at lists the plugins of a point, in their order.
 func (h *Host) at(pt point) []*hostedPlugin { return h.enabled[pt] }
 
-// extended names the plugins that keep a state up by AddPod and RemovePod.
+// extended names the plugins that keep a state up by AddPod and RemovePod. It calls none:
+// it is for the loop.
 func (h *Host) extended() string {
 	var names []string
 	for _, p := range h.at(pointPreFilter) {
-		if p.preFilter.PreFilterExtensions() != nil {
+		if p.extends {
 			names = append(names, p.name)
 		}
 	}
