@@ -100,7 +100,8 @@ func (h *Host) Attempt(uid types.UID) any {
 	return nil
 }
 
-// ActivatePods activates the pods that plugins want to be tried next.
+// ActivatePods activates the pods that plugins want to be tried next. The loop does not
+// wait for a plugin that holds their lock.
 func (h *Host) ActivatePods(p *object.Pod) {
 	c := h.cycles[p.UID]
 	if c == nil {
@@ -111,12 +112,20 @@ func (h *Host) ActivatePods(p *object.Pod) {
 	if err != nil || !ok {
 		return
 	}
-	if wanted := pods.take(); len(wanted) > 0 {
-		h.activate(wanted)
+	if pods.TryLock() {
+		h.activate(pods.take())
+		return
 	}
+	go func() {
+		pods.Lock()
+		h.activate(pods.take())
+	}()
 }
 
 func (h *Hosts) activate(pods []*v1.Pod) {
+	if len(pods) == 0 {
+		return
+	}
 	e := machine.Activate{}
 	for _, p := range pods {
 		e.UIDs = append(e.UIDs, p.UID)

@@ -75,9 +75,8 @@ type PodsToActivate struct {
 // Clone returns the same: there is one of an attempt.
 func (p *PodsToActivate) Clone() fwk.StateData { return p }
 
-// take returns the pods, of which none is left then.
+// take returns the pods, of which none is left then, and unlocks.
 func (p *PodsToActivate) take() []*v1.Pod {
-	p.Lock()
 	defer p.Unlock()
 	var pods []*v1.Pod
 	for _, pod := range p.Map { // any order: each is activated

@@ -14,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/edge/compat"
 	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
 )
 
@@ -83,4 +84,34 @@ func TestExtensionsAreContained(t *testing.T) {
 			})
 		}
 	}
+}
+
+// locker is a Permit plugin that does not unlock the pods to activate.
+type locker struct {
+	named
+	locked atomic.Pointer[compat.PodsToActivate]
+	next   *v1.Pod
+}
+
+func (l *locker) Permit(_ context.Context, state fwk.CycleState, p *v1.Pod, _ string) (*fwk.Status, time.Duration) {
+	if p.Name == "evil" {
+		v, _ := state.Read(compat.PodsToActivateKey)
+		pods := v.(*compat.PodsToActivate)
+		pods.Lock()
+		pods.Map["next"] = l.next
+		l.locked.Store(pods)
+	}
+	return nil, 0
+}
+
+// A plugin that holds the lock of the pods to activate does not hold up the loop.
+func TestPodsToActivateAreLocked(t *testing.T) {
+	l := &locker{named: "L", next: Pod("next")}
+	c := New(t, WithPlugin("L", with(func(fwk.Handle) fwk.Plugin { return l })))
+	c.Add(Node("a"), Pod("evil"))
+	c.Until("the lock is held", func() bool { return l.locked.Load() != nil })
+	c.Add(Pod("good"))
+	c.NodeOf("good")
+	c.NodeOf("evil")
+	l.locked.Load().Unlock()
 }
