@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,8 +65,12 @@ func Registry(f feature.Features) profile.Registry {
 		names.NodeResourcesFit:                withArgsAnd(noderesources.New, counter),
 		names.NodeResourcesBalancedAllocation: withArgsAnd(balancedallocation.New, counter),
 	}
+	registry[names.GangScheduling] = refused("it needs the feature gate GenericWorkload")
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())
+	}
+	for _, name := range []string{names.PodGroupPodsCount, names.TopologyPlacementGenerator} {
+		registry[name] = refused("its feature gate TopologyAwareWorkloadScheduling is not supported")
 	}
 	return registry
 }
@@ -124,6 +129,11 @@ func withoutArgs(p framework.Plugin) profile.Factory {
 		own := p
 		return &own, nil
 	}
+}
+
+// refused makes a factory of a plugin that kube-scheduler has and a profile cannot have.
+func refused(why string) profile.Factory {
+	return func(any) (*framework.Plugin, error) { return nil, errors.New(why) }
 }
 
 // withArgs makes a factory of a plugin that takes *A; nil stands for its defaults.
