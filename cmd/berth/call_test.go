@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -88,5 +89,20 @@ func TestWhatIfStatus(t *testing.T) {
 	}
 	if status, _, _ := berth("", strings.Fields("what-if -f testdata/zones.yaml apply testdata/big-pods.yaml")...); status != exitUnplaced {
 		t.Errorf("new pods without a node: %d", status)
+	}
+}
+
+// The command and the flag say the same, under the name that was called.
+func TestVersion(t *testing.T) {
+	for _, call := range []string{"berth", "kubectl-berth"} {
+		var said [2]bytes.Buffer
+		for i, arg := range []string{"version", "--version"} {
+			if status := run([]string{call, arg}, nil, &said[i], &said[i]); status != 0 {
+				t.Errorf("%s %s: status %d", call, arg, status)
+			}
+		}
+		if said[0].String() != said[1].String() || !strings.Contains(said[0].String(), version) {
+			t.Errorf("%s: %q and %q", call, said[0].String(), said[1].String())
+		}
 	}
 }

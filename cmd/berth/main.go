@@ -72,6 +72,16 @@ func newCommand(argv0 string) *cobra.Command {
 	name := cmd.DisplayName()
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(newSimulate(name), newWhy(name), newWhatIf(name), newFit(name), newEvents(name), newTop(name), newConfig(name),
-		newRecord(name), newReplay(name), newCompare(name))
+		newRecord(name), newReplay(name), newCompare(name), newVersion(name))
 	return cmd
+}
+
+// newVersion prints what --version does.
+func newVersion(name string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  nothing,
+		Run:   func(c *cobra.Command, _ []string) { fmt.Fprintf(c.OutOrStdout(), "%s version %s\n", name, version) },
+	}
 }
