@@ -55,8 +55,8 @@ func newCommand(o *options) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if o.version != "" {
-				return printVersion(c.OutOrStdout(), o.version)
+			if printed, err := printVersion(c.OutOrStdout(), o.version); printed || err != nil {
+				return err
 			}
 			if err := o.registry.Set(); err != nil {
 				return err

@@ -116,7 +116,7 @@ func (o *options) addFlags() {
 	o.metrics.AddFlags(o.flags.FlagSet("metrics"))
 	logsapi.AddFlags(o.logs, o.flags.FlagSet("logs"))
 	global := o.flags.FlagSet("global")
-	global.StringVar(&o.version, "version", "", "Print the version and exit. --version=raw prints every field.")
+	global.StringVar(&o.version, "version", "", "Print the version and exit. --version=raw prints every field. --version=vX.Y.Z... sets the version that is reported.")
 	global.Lookup("version").NoOptDefVal = "true"
 }
 

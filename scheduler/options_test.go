@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	logsapi "k8s.io/component-base/logs/api/v1"
+	baseversion "k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/edge/config"
@@ -226,6 +227,24 @@ func TestWriteConfigRefuses(t *testing.T) {
 		if _, err := os.Stat(path); err == nil {
 			t.Errorf("%s: a file was written", text)
 		}
+	}
+}
+
+// Forms of --version that print nothing do not end the start.
+func TestVersionToReport(t *testing.T) {
+	defer func(v string) { _ = baseversion.SetDynamicVersion(v) }(baseversion.Get().GitVersion)
+	own := "v0.0.0-master-own" // a test is linked without a version
+	for form, want := range map[string]string{"false": "", "0": "", own: "", "v9.0.0": "must match", "maybe": "must be true, false, raw or a version"} {
+		path := filepath.Join(t.TempDir(), "effective.yaml")
+		command := NewCommand()
+		command.SetArgs([]string{"--version=" + form, "--write-config-to=" + path})
+		err := command.Execute()
+		if _, written := os.Stat(path); (written == nil) != (want == "") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("--version=%s: %v, %v", form, err, written)
+		}
+	}
+	if got := baseversion.Get().GitVersion; got != own {
+		t.Errorf("reports %s", got)
 	}
 }
 

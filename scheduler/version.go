@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	baseversion "k8s.io/component-base/version"
@@ -42,20 +43,27 @@ func userAgent() string {
 	return fmt.Sprintf("berth-scheduler/%s (%s/%s) kubernetes/%s", strings.Trim(revision(), "()"), runtime.GOOS, runtime.GOARCH, kubernetesVersion())
 }
 
-// printVersion prints the version in the form that --version asked for. The first
-// words are kube-scheduler's, for who reads them by a program.
-func printVersion(w io.Writer, form string) error {
-	switch form {
-	case "true":
-		fmt.Fprintf(w, "Kubernetes %s (Berth %s)\n", kubernetesVersion(), revision())
-	case "raw":
+// printVersion prints the version in the form that --version asked for, if it asked for one.
+// vX.Y.Z is what to report as the version. The first words that are printed are
+// kube-scheduler's, for who reads them by a program.
+func printVersion(w io.Writer, form string) (printed bool, err error) {
+	switch {
+	case form == "raw":
 		info := baseversion.Get()
 		info.Major, info.Minor, _ = strings.Cut(baseversion.DefaultKubeBinaryVersion, ".")
 		info.GitVersion, info.GitCommit, info.GitTreeState = kubernetesVersion(), "berth-"+revision(), ""
 		fmt.Fprintf(w, "%#v\n", info)
-	case "false":
-	default:
-		return fmt.Errorf("--version=%s: must be true, false or raw", form)
+		return true, nil
+	case strings.HasPrefix(form, "v"):
+		err = baseversion.SetDynamicVersion(form)
+	case form != "":
+		printed, err = strconv.ParseBool(form)
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("--version=%s: must be true, false, raw or a version such as %s-suffix: %w", form, kubernetesVersion(), err)
+	}
+	if printed {
+		fmt.Fprintf(w, "Kubernetes %s (Berth %s)\n", kubernetesVersion(), revision())
+	}
+	return printed, nil
 }
