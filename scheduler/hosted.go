@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/profile"
 	"github.com/berth-scheduler/berth/edge/api"
@@ -56,10 +57,23 @@ func WithPluginTimeout(d time.Duration) Option {
 	return func(o *options) { o.hosted.timeout = d }
 }
 
+// WithPodsToActivate has plugins find under PodsToActivateKey what make returns, instead of a
+// PodsToActivate. Plugins that assert kube-scheduler's own type, as Coscheduling of
+// sigs.k8s.io/scheduler-plugins does, link k8s.io/kubernetes anyway; their main gives
+//
+//	func() framework.StateData { return upstream.NewPodsToActivate() }
+//
+// where upstream is k8s.io/kubernetes/pkg/scheduler/framework. A type of another shape is an
+// error at start.
+func WithPodsToActivate(make func() framework.StateData) Option {
+	return func(o *options) { o.hosted.podsToActivate = make }
+}
+
 type hostedOptions struct {
-	plugins []hostedPlugin
-	schemes []func(*runtime.Scheme) error
-	timeout time.Duration
+	plugins        []hostedPlugin
+	schemes        []func(*runtime.Scheme) error
+	timeout        time.Duration
+	podsToActivate func() framework.StateData
 }
 
 type hostedPlugin struct {
@@ -81,6 +95,9 @@ func (o *hostedOptions) check(known profile.Registry) error {
 		}
 		seen[pl.name] = true
 	}
+	if o.podsToActivate != nil {
+		return compat.CheckPodsToActivate(o.podsToActivate)
+	}
 	return nil
 }
 
@@ -93,6 +110,7 @@ func (o *options) newHosts(c *config.Config, api *rest.Config) (*compat.Hosts, e
 	// nothing.
 	utilruntime.ReallyCrash = false
 	options := compat.Options{Logger: klog.Background(), Config: api, Timeout: o.hosted.timeout, Parallelism: int(*c.Parallelism),
+		PodsToActivate:   o.hosted.podsToActivate,
 		DeviceTaintRules: o.gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: o.gates.Enabled("DRAConsumableCapacity")}
 	extenders, err := extender.New(c.Extenders)
 	if err != nil {

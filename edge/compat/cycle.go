@@ -12,7 +12,6 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
-	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -40,14 +39,15 @@ type Host struct {
 
 // cycle is an attempt for a pod, as hosted plugins know it.
 type cycle struct {
-	host     *Host
-	pod      *v1.Pod
-	object   *object.Pod
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	state    *cycleState
-	snapshot *snapshot
-	left     time.Duration // for calls
+	host       *Host
+	pod        *v1.Pod
+	object     *object.Pod
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+	state      *cycleState
+	toActivate fwk.StateData // in the state
+	snapshot   *snapshot
+	left       time.Duration // for calls
 
 	*answers
 	tried      *trial
@@ -76,7 +76,8 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 }
 
 func (h *Host) newCycle(p *object.Pod) *cycle {
-	c := &cycle{host: h, pod: apiPod(p), object: p, state: newCycleState(), left: h.options.Timeout, answers: &answers{}}
+	c := &cycle{host: h, pod: apiPod(p), object: p, left: h.options.Timeout, answers: &answers{}, toActivate: h.options.PodsToActivate()}
+	c.state = newCycleState(c.toActivate)
 	c.ctx, c.cancel = context.WithCancelCause(h.logging)
 	return c
 }
@@ -98,39 +99,6 @@ func (h *Host) Attempt(uid types.UID) any {
 		return c
 	}
 	return nil
-}
-
-// ActivatePods activates the pods that plugins want to be tried next. The loop does not
-// wait for a plugin that holds their lock.
-func (h *Host) ActivatePods(p *object.Pod) {
-	c := h.cycles[p.UID]
-	if c == nil {
-		return
-	}
-	v, err := c.state.Read(PodsToActivateKey)
-	pods, ok := v.(*PodsToActivate)
-	if err != nil || !ok {
-		return
-	}
-	if pods.TryLock() {
-		h.activate(pods.take())
-		return
-	}
-	go func() {
-		pods.Lock()
-		h.activate(pods.take())
-	}()
-}
-
-func (h *Hosts) activate(pods []*v1.Pod) {
-	if len(pods) == 0 {
-		return
-	}
-	e := machine.Activate{}
-	for _, p := range pods {
-		e.UIDs = append(e.UIDs, p.UID)
-	}
-	h.report(e)
 }
 
 // End ends the attempt. What plugins still run for it goes on.

@@ -3,7 +3,6 @@ package compat
 import (
 	"sync"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 )
@@ -15,9 +14,10 @@ type cycleState struct {
 	group                                       fwk.PodGroupCycleState
 }
 
-func newCycleState() *cycleState {
+// newCycleState is a state with nothing noted, but for the PodsToActivate.
+func newCycleState(toActivate fwk.StateData) *cycleState {
 	s := &cycleState{}
-	s.Write(PodsToActivateKey, &PodsToActivate{Map: map[string]*v1.Pod{}})
+	s.Write(PodsToActivateKey, toActivate)
 	return s
 }
 
@@ -61,29 +61,3 @@ func (s *cycleState) ShouldSkipAllPostFilterPlugins() bool                { retu
 func (s *cycleState) IsPodGroupSchedulingCycle() bool                     { return s.group != nil }
 func (s *cycleState) GetPodGroupSchedulingCycle() fwk.PodGroupCycleState  { return s.group }
 func (s *cycleState) SetPodGroupSchedulingCycle(g fwk.PodGroupCycleState) { s.group = g }
-
-// PodsToActivateKey is under what a plugin finds PodsToActivate in the CycleState.
-const PodsToActivateKey fwk.StateKey = "kubernetes.io/pods-to-activate"
-
-// PodsToActivate are pods that a plugin wants to be tried next, by whatever name. They
-// are activated when no plugin has rejected the pod at hand, and when it is bound.
-type PodsToActivate struct {
-	sync.Mutex
-	Map map[string]*v1.Pod
-}
-
-// Clone returns the same: there is one of an attempt.
-func (p *PodsToActivate) Clone() fwk.StateData { return p }
-
-// take returns the pods, of which none is left then, and unlocks.
-func (p *PodsToActivate) take() []*v1.Pod {
-	defer p.Unlock()
-	var pods []*v1.Pod
-	for _, pod := range p.Map { // any order: each is activated
-		if pod != nil {
-			pods = append(pods, pod)
-		}
-	}
-	clear(p.Map)
-	return pods
-}

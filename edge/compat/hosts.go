@@ -45,6 +45,9 @@ type Options struct {
 	// Parallelism is how many nodes a plugin may be asked about at once.
 	Parallelism int
 	Extenders   []fwk.Extender
+	// PodsToActivate makes what plugins find under PodsToActivateKey, as CheckPodsToActivate
+	// has it; nil: a PodsToActivate.
+	PodsToActivate func() fwk.StateData
 	// DeviceTaintRules and ConsumableCapacity are feature gates (DRA...) of what
 	// plugins are shown of devices.
 	DeviceTaintRules, ConsumableCapacity bool
@@ -102,6 +105,9 @@ func New(o Options) *Hosts {
 	}
 	if o.PostFilterWait <= 0 {
 		o.PostFilterWait = defaultPostFilterWait
+	}
+	if o.PodsToActivate == nil {
+		o.PodsToActivate = newPodsToActivate
 	}
 	o.Parallelism = max(o.Parallelism, 1)
 	h := &Hosts{options: o, profiles: map[string]*Host{}, questions: make(chan *question), watched: map[string]bool{},

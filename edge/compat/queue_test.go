@@ -3,8 +3,10 @@ package compat_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/edge/compat"
 	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
 )
 
@@ -129,5 +132,87 @@ func TestQueueingHints(t *testing.T) {
 	c.Update(Node("b", "ok", "yes"))
 	if node := c.NodeOf("p"); node != "b" {
 		t.Errorf("got %s", node)
+	}
+}
+
+// alien is of the shape of PodsToActivate, as kube-scheduler's own type is.
+type alien struct {
+	sync.Mutex
+	Map map[string]*v1.Pod
+}
+
+func (a *alien) Clone() fwk.StateData { return a }
+
+// sibling has the other pod tried next, by way of the CycleState, and counts on no event.
+type sibling struct {
+	*gate
+	of  string // the pod that activates
+	pod *v1.Pod
+}
+
+func (s sibling) Permit(_ context.Context, state fwk.CycleState, p *v1.Pod, _ string) (*fwk.Status, time.Duration) {
+	if p.Name != s.of {
+		return nil, 0
+	}
+	v, err := state.Read(compat.PodsToActivateKey)
+	if err != nil {
+		return fwk.AsStatus(err), 0
+	}
+	a, ok := v.(*alien)
+	if !ok {
+		return fwk.NewStatus(fwk.Error, fmt.Sprintf("it is a %T", v)), 0
+	}
+	s.open.Store(true)
+	a.Lock()
+	defer a.Unlock()
+	a.Map["any name"] = s.pod
+	return nil, 0
+}
+
+func (s sibling) PreEnqueue(ctx context.Context, p *v1.Pod) *fwk.Status {
+	if p.Name == s.of {
+		return nil
+	}
+	return s.gate.PreEnqueue(ctx, p)
+}
+
+// A plugin finds the type that the main gave under PodsToActivateKey, and what it puts there is
+// activated.
+func TestPodsToActivateOfAnotherType(t *testing.T) {
+	p, q := Pod("p"), Pod("q")
+	s := sibling{&gate{named: "S"}, "q", p}
+	c := New(t, WithCustomResource(widgets, "Widget"), WithPlugin("S", with(func(fwk.Handle) fwk.Plugin { return s })),
+		WithPodsToActivate(func() fwk.StateData { return &alien{Map: map[string]*v1.Pod{}} }))
+	c.Add(Node("a"), p)
+	c.Decision("p", 0)
+	c.Add(q)
+	c.NodeOf("q")
+	c.NodeOf("p")
+}
+
+// stateless is no PodsToActivate.
+type (
+	stateless struct{ sync.Mutex }
+	misplaced struct {
+		sync.Mutex
+		Map map[string]string
+	}
+	unlocked struct{ Map map[string]*v1.Pod }
+)
+
+func (s *stateless) Clone() fwk.StateData { return s }
+func (s *misplaced) Clone() fwk.StateData { return s }
+func (s *unlocked) Clone() fwk.StateData  { return s }
+
+func TestCheckPodsToActivate(t *testing.T) {
+	for _, made := range []fwk.StateData{nil, (*alien)(nil), &alien{}, &stateless{}, &misplaced{}, &unlocked{Map: map[string]*v1.Pod{}}} {
+		if err := compat.CheckPodsToActivate(func() fwk.StateData { return made }); err == nil {
+			t.Errorf("%T is taken", made)
+		} else {
+			t.Log(err)
+		}
+	}
+	if err := compat.CheckPodsToActivate(func() fwk.StateData { return &alien{Map: map[string]*v1.Pod{}} }); err != nil {
+		t.Error(err)
 	}
 }

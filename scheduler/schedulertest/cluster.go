@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
@@ -52,6 +53,8 @@ type options struct {
 	timeout   time.Duration
 	custom    map[schema.GroupVersionResource]string
 	change    []func(*configv1.KubeSchedulerConfiguration)
+
+	podsToActivate func() framework.StateData
 }
 
 // WithPlugin adds a plugin and enables it at every point that it implements.
@@ -88,6 +91,11 @@ func WithCustomResource(r schema.GroupVersionResource, kind string) Option {
 // WithTimeout bounds calls of plugins.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
+// WithPodsToActivate is scheduler.WithPodsToActivate.
+func WithPodsToActivate(make func() framework.StateData) Option {
+	return func(o *options) { o.podsToActivate = make }
+}
+
 // New starts a scheduler, which ends with the test.
 func New(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
@@ -112,7 +120,7 @@ func Start(t testing.TB, opts ...Option) (*Cluster, error) {
 	t.Cleanup(cancel)
 	c := &Cluster{t: t, client: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme.Scheme, o.custom)}
 	c.hosts = compat.New(compat.Options{Logger: logger, Client: c.client, Dynamic: c.dynamic,
-		Timeout: o.timeout, Parallelism: 4})
+		Timeout: o.timeout, Parallelism: 4, PodsToActivate: o.podsToActivate})
 	profiles, err := o.profiles(c.hosts)
 	if err != nil {
 		return nil, err
