@@ -9,7 +9,7 @@ LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/compon
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: help all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults bench suite suites suites-quick breaks clean
+.PHONY: help all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults bench suite suites suites-quick community breaks clean
 
 all: build lab
 
@@ -27,7 +27,7 @@ up: build lab ## a cluster of $(NODES) nodes, Berth, and 1,000 pods to place
 	$(BIN)/berth-lab up --nodes $(NODES) --sample
 
 test: ## everything but long runs; BERTH_CHECK=1 checks every invariant after every step
-	BERTH_CHECK=1 $(GO) test ./...
+	BERTH_CHECK=1 $(GO) test -timeout 30m ./...
 	@echo "testing the lab; the first build compiles a Kubernetes control plane, about five minutes on two cores"
 	cd lab && BERTH_CHECK=1 $(GO) test -count=1 -timeout 30m ./... # not from the cache: it does not see the binaries that the tests build
 
@@ -58,7 +58,7 @@ FUZZ     := core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resour
             edge/manifest:FuzzLongExponent edge/manifest:FuzzTrim edge/recording:FuzzEntries sim/scenario:FuzzStory sim:FuzzBadObjects
 fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testdata/fuzz
 	@for target in $(FUZZ); do echo "== $$target"; \
-	  BERTH_CHECK=1 $(GO) test ./$${target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
+	  BERTH_CHECK=1 $(GO) test -timeout 30m ./...target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
 
 release: ## dist/: archives, man pages, completions, SBOMs, chart, image and checksums for linux/amd64 and linux/arm64; the same bytes for the same VERSION, commit and Go
 	cd tools && $(GO) run ./release -version $(VERSION) -epoch $(EPOCH)
@@ -86,6 +86,10 @@ suites-quick: ## a few of them, in less than three minutes
 
 breaks: ## break Berth on purpose, one rule at a time: the comparison has to see it; ONLY=PodTopologySpread
 	cd lab && $(GO) run ./cmd/breaks --only '$(ONLY)'
+
+community: ## a scheduler plugin of others, Coscheduling of scheduler-plugins, unmodified in Berth on a real API server; it downloads that module
+	cd lab && $(GO) vet -tags community ./e2e
+	cd lab && $(GO) test -tags community -count=1 -v -timeout 30m -run 'TestCoscheduling$$' ./e2e
 
 suite: build lab ## one workload of each of the suite's test cases in mode cluster, 3,000 measured pods each at most; a Markdown table
 	$(BIN)/berth-lab bench --suite --pods 3000 --mode cluster -o markdown

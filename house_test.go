@@ -78,7 +78,7 @@ func wrongImport(rank map[string]int, pkg, imported string) string {
 		if daemon && strings.HasPrefix(imported, module+"sim") {
 			return "the daemon does not simulate"
 		}
-		if imported == module+"scheduler" && pkg != "cmd/berth-scheduler" && !strings.HasPrefix(pkg, "examples/") {
+		if imported == module+"scheduler" && pkg != "cmd/berth-scheduler" && !strings.HasPrefix(pkg, "examples/") && !strings.HasPrefix(pkg, "lab/cmd/") {
 			return "only a main builds a scheduler"
 		}
 		return ""
