@@ -23,7 +23,8 @@ func newCycleState(toActivate fwk.StateData) *cycleState {
 
 func (s *cycleState) Read(key fwk.StateKey) (fwk.StateData, error) {
 	if v, ok := s.data.Load(key); ok {
-		return v.(fwk.StateData), nil
+		data, _ := v.(fwk.StateData) // nil, where a plugin wrote that
+		return data, nil
 	}
 	return nil, fwk.ErrNotFound
 }

@@ -115,3 +115,26 @@ func TestPodsToActivateAreLocked(t *testing.T) {
 	c.NodeOf("evil")
 	l.locked.Load().Unlock()
 }
+
+// eraser is a Reserve plugin that writes nil where the pods to activate are.
+type eraser struct{ named }
+
+func (eraser) Reserve(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) *fwk.Status {
+	state.Write(compat.PodsToActivateKey, nil)
+	if v, err := state.Read(compat.PodsToActivateKey); v != nil || err != nil {
+		return fwk.AsStatus(fmt.Errorf("read %v, %w", v, err))
+	}
+	return nil
+}
+func (eraser) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+
+// A plugin may write nil to its state, also in the place of the pods to activate, which
+// the loop reads.
+func TestNilState(t *testing.T) {
+	c := New(t, WithPlugin("E", with(func(fwk.Handle) fwk.Plugin { return eraser{"E"} })))
+	c.Add(Node("a"), Pod("p"))
+	if d := c.Decision("p", 0); d.Result != decision.ResultScheduled {
+		t.Errorf("got %s: %v", d.Result, d.Err)
+	}
+	c.NodeOf("p")
+}
