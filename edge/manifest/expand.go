@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/volume"
@@ -49,8 +50,8 @@ func (s *Set) expand() error {
 	}
 	for _, o := range s.Workloads {
 		w, ok := workload.Of(o)
-		if !ok {
-			continue
+		if m, err := meta.Accessor(o); !ok || err != nil || m.GetDeletionTimestamp() != nil {
+			continue // its controller makes no pods, or none any more
 		}
 		var have []*v1.Pod
 		for _, p := range byNamespace[w.Namespace] {

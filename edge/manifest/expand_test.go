@@ -47,6 +47,7 @@ func TestExpand(t *testing.T) {
 		"a number that is missing":  {pod("s-1", "") + maker("StatefulSet", "s", ""), ExpandAll, "s-1 s-0"},
 		"a name that is taken":      {strings.Replace(pod("r-0", ""), "app: x", "app: z", 1) + maker("ReplicaSet", "r", ""), ExpandNew, "r-0 r-1 r-2"},
 		"a node that has its pod":   {pod("d-x", ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: d, controller: true}]") + daemons, ExpandAll, "d-x d-c"},
+		"one that is being deleted": {strings.Replace(maker("Deployment", "d", ""), "name: d", "name: d, deletionTimestamp: 2024-01-01T00:00:00Z", 1), ExpandAll, ""},
 		"none, as asked for":        {maker("Deployment", "d", ""), ExpandNone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
