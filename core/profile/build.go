@@ -125,22 +125,20 @@ func Build(c *Config, registry Registry) (*Profile, error) {
 		return nil, utilerrors.NewAggregate(errs)
 	}
 	var lists [Points][]*framework.Plugin
+	var failed [Points]bool
 	for pt := range Points {
 		if pointErrs := c.checkPoint(pt, plugins); len(pointErrs) > 0 {
-			errs = append(errs, pointErrs...)
+			errs, failed[pt] = append(errs, pointErrs...), true
 			continue
 		}
 		for _, name := range c.order(pt, plugins) {
 			lists[pt] = append(lists[pt], plugins[name])
 		}
 	}
-	if len(errs) > 0 {
-		return nil, utilerrors.NewAggregate(errs)
-	}
-	if n := len(lists[QueueSort]); n != 1 {
+	if n := len(lists[QueueSort]); n != 1 && !failed[QueueSort] {
 		errs = append(errs, fmt.Errorf("only one queue sort plugin required for profile with scheduler name %q, but got %d", c.Name, n))
 	}
-	if len(lists[Bind]) == 0 {
+	if len(lists[Bind]) == 0 && !failed[Bind] {
 		errs = append(errs, fmt.Errorf("at least one bind plugin is needed for profile with scheduler name %q", c.Name))
 	}
 	scorers, err := c.weigh(lists[Score])

@@ -54,6 +54,7 @@ type checker struct {
 	lines    lines
 	problems []Problem
 	unread   []string // fields whose values have another type
+	unknown  bool     // a plugin is named that there is not
 }
 
 func (c *checker) add(path, reason string, args ...any) {
@@ -279,12 +280,15 @@ func (c *checker) checkNames(config *Config) {
 
 func (c *checker) checkName(path *field.Path, name string, names []string) {
 	switch {
-	case slices.Contains(names, name) || slices.Contains(removedPlugins, name):
+	case slices.Contains(names, name):
+		return
+	case slices.Contains(removedPlugins, name): // addFields tells of them
 	case successors[name] != "":
 		c.add(path.String(), "there is no plugin %q any more; use %s", name, successors[name])
 	default:
 		c.add(path.String(), "there is no plugin %q%s", name, cmp.Or(meant(name, names), "; if your scheduler has it, name it with --plugins"))
 	}
+	c.unknown = true
 }
 
 // checkValues validates the whole, and builds the profiles if nothing is wrong so
@@ -297,17 +301,21 @@ func (c *checker) checkValues(config *Config) {
 			c.addFields(field.ErrorList{err})
 		}
 	}
-	if len(c.problems) > 0 || len(c.own) > 0 {
-		return
+	half := func(unread string) bool { return strings.HasPrefix(unread, "profiles") }
+	if len(c.own) == 0 && !c.unknown && !slices.ContainsFunc(c.unread, half) {
+		c.build(config)
 	}
-	c.build(config)
 }
 
 // build builds the profiles, each by itself first: so all that is wrong is told, and where.
+// Where something is wrong already, they are built without what has been judged by itself.
 func (c *checker) build(config *Config) {
 	registry := plugins.Registry(features.Plugins(c.reader.gates))
-	configs := Profiles(config)
+	configs, sound := Profiles(config), len(c.problems) == 0
 	for i := range configs {
+		if !sound {
+			forget(&configs[i])
+		}
 		_, err := profile.Build(&configs[i], registry)
 		for _, err := range each(err) {
 			c.add(pathOf(config, i, err).String(), "%s", err)
@@ -319,6 +327,19 @@ func (c *checker) build(config *Config) {
 	_, err := profile.BuildAll(configs, registry)
 	for _, err := range each(err) {
 		c.add("", "%s", err)
+	}
+}
+
+// forget leaves out the profile's arguments and weights.
+func forget(p *profile.Config) {
+	p.Args = nil
+	for pt := range p.Points {
+		for i := range p.Points[pt].Enabled {
+			p.Points[pt].Enabled[i].Weight = 0
+		}
+	}
+	for i := range p.MultiPoint.Enabled {
+		p.MultiPoint.Enabled[i].Weight = 0
 	}
 }
 
