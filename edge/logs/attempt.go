@@ -32,7 +32,7 @@ func (l *Logger) attempted(r *decision.Decision) {
 		}
 	case decision.ResultGated:
 		if l.level >= 4 {
-			l.logger.V(4).Info("Status after running PreEnqueue plugin", "pod", pod, "plugin", r.PreEnqueueStatus.Plugin, "status", r.PreEnqueueStatus)
+			l.logger.V(4).Info("Status after running PreEnqueue plugin", "pod", pod, "plugin", r.PreEnqueueStatus.Plugin, "status", explain.Message(r))
 		}
 	default:
 		if l.level >= 2 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -338,4 +339,16 @@ func TestPanicsAreReportedOnceAMinute(t *testing.T) {
 	w.do(node("m2", "4"))
 	w.pass(time.Minute)
 	reports(0)
+}
+
+// The status of a gated pod is kube-scheduler's: its reasons.
+func TestGatedStatus(t *testing.T) {
+	var line string
+	l := New(funcr.New(func(_, args string) { line = args }, funcr.Options{Verbosity: 4}))
+	l.level = 4
+	l.attempted(&decision.Decision{Result: decision.ResultGated, PreEnqueueStatus: &decision.Status{
+		Code: decision.UnschedulableAndUnresolvable, Plugin: "SchedulingGates", Reasons: []string{"waiting for scheduling gates: [g]"}}})
+	if want := `"plugin"="SchedulingGates" "status"="waiting for scheduling gates: [g]"`; !strings.Contains(line, want) {
+		t.Errorf("got %s", line)
+	}
 }
