@@ -51,8 +51,13 @@ func (t *term) requirements() []Requirement {
 	return list
 }
 
-// OfName tells that the requirement is about the node's name, which no two nodes share.
-func (r *Requirement) OfName() bool { return r.field }
+// Names are the names of which a node is to have one (among), or none; of is false where
+// the requirement asks for something else.
+func (r *Requirement) Names() (names []string, among, of bool) {
+	among = r.op == v1.NodeSelectorOpIn
+	of = r.field && r.key == nameField && (among || r.op == v1.NodeSelectorOpNotIn)
+	return r.values, among, of
+}
 
 // MetBy tells whether the node meets the requirement.
 func (r *Requirement) MetBy(n Subject) bool {

@@ -123,8 +123,8 @@ const mostRequirements = 512
 // own, and valid until the next call.
 func (t *Table) rowsMeeting(r *match.Requirement) RowSet {
 	q := &t.requirements
-	if r.OfName() { // others hardly have it
-		return t.rowsMeetingNow(r, &metRequirement{})
+	if names, among, of := r.Names(); of { // others hardly have it
+		return t.rowsNamed(names, among)
 	}
 	q.key = r.AppendKey(q.key[:0])
 	q.uses++
@@ -138,6 +138,20 @@ func (t *Table) rowsMeeting(r *match.Requirement) RowSet {
 	}
 	m.used = q.uses
 	return t.rowsMeetingNow(r, m)
+}
+
+// rowsNamed are the rows with these names, or else all others.
+func (t *Table) rowsNamed(names []string, among bool) RowSet {
+	rows := make(RowSet, (t.Rows()+63)/64)
+	if !among {
+		rows = t.everyRow()
+	}
+	for _, name := range names {
+		if r, known := t.Find(name); known {
+			rows.set(r, among)
+		}
+	}
+	return rows
 }
 
 // rowsMeetingNow brings the set up to date.
