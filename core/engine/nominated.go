@@ -138,7 +138,10 @@ func (o *Outcome) tryNominatedOthers() {
 	if !n.tried { // the pod is where it was nominated to
 		o.tryNominated()
 	}
-	rejected := func(r table.Row) bool { return o.view.index.Cause(r).Rejects() }
+	rejected := func(r table.Row) bool { // by a filter that pods have a say in, or after one
+		c := o.view.index.Cause(r)
+		return c.Rejects() && c.Filter >= o.view.firstOwn
+	}
 	if o.Local() && o.narrowed == nil {
 		n.others = o.refreshCauses(&o.view.onRejected, rejected)
 	} else {
