@@ -41,10 +41,12 @@ type Outcome struct {
 	codes   causeCodes       // asked for so far
 	// explained are blockers that RefitWithout named.
 	explained map[ranking.Cause]*decision.Blocker
-	number    uint64      // for cellVerdicts, from 1; 0: none so far
-	extremes  []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored
-	list      []table.Row // the feasible rows, once listed; the engine's room
-	listed    bool
+	// nominatedTo are the rows that pods are nominated to, once RefitWithout asked.
+	nominatedTo table.RowSet
+	number      uint64      // for cellVerdicts, from 1; 0: none so far
+	extremes    []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored
+	list        []table.Row // the feasible rows, once listed; the engine's room
+	listed      bool
 }
 
 // Decide evaluates every node for the pod and chooses the best. Pods of at least

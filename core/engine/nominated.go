@@ -86,6 +86,20 @@ func (n *nominatedRows) causeAt(r table.Row) ranking.Cause {
 	return ranking.Cause{}
 }
 
+// changed are the rows that nominated pods make something else of, of so many.
+func (n *nominatedRows) changed(rows int) table.RowSet {
+	if len(n.blocked)+len(n.others) == 0 {
+		return nil
+	}
+	set := make(table.RowSet, (rows+63)/64)
+	for _, causes := range []map[table.Row]ranking.Cause{n.blocked, n.others} {
+		for r := range causes { // any order: fills a set
+			set[r>>6] |= 1 << (r & 63)
+		}
+	}
+	return set
+}
+
 // takeOwnNomination chooses the node that the pod itself is nominated to, if it is
 // feasible, without looking at the others.
 func (o *Outcome) takeOwnNomination() bool {

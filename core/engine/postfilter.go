@@ -53,7 +53,7 @@ func (o *Outcome) RefitWithout(r table.Row, gone []*object.Pod, nominated Nomina
 	if o.pre.rejected != nil || !o.isCandidate(r) {
 		return nil, false
 	}
-	if nominated != nil {
+	if nominated != nil && o.anyNominatedTo(r, nominated) {
 		if came := o.countedOn(r, nominated); len(came) > 0 {
 			if c, known := o.causeExchanged(r, gone, came); !known || c.Rejects() {
 				return o.blockerKnown(c, r, known)
@@ -62,6 +62,20 @@ func (o *Outcome) RefitWithout(r table.Row, gone []*object.Pod, nominated Nomina
 	}
 	c, known := o.causeExchanged(r, gone, nil)
 	return o.blockerKnown(c, r, known)
+}
+
+// anyNominatedTo tells whether pods are nominated to the row. The nominator is the same
+// each time, and names are looked up once.
+func (o *Outcome) anyNominatedTo(r table.Row, nominated Nominator) bool {
+	if o.nominatedTo == nil {
+		o.nominatedTo = make(table.RowSet, (o.engine.table.Rows()+63)/64)
+		for _, node := range nominated.NominatedNodes() {
+			if r, known := o.engine.table.Find(node); known {
+				o.nominatedTo[r>>6] |= 1 << (r & 63)
+			}
+		}
+	}
+	return o.nominatedTo.Has(r)
 }
 
 // blockerKnown is the blocker for the cause, nil where it rejects nothing; false where the
@@ -143,4 +157,40 @@ func (e *Engine) boundKept(v *view) {
 		e.withKept[0].kept = nil
 		e.withKept = slices.Delete(e.withKept, 0, 1)
 	}
+}
+
+// AppendUnschedulable appends the rows whose Code is Unschedulable, in order.
+func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
+	if o.pre.rejected != nil || o.narrowed != nil || o.extenders != nil || len(o.view.cellFilters)+len(o.view.hostedFilters) > 0 {
+		for _, r := range o.engine.table.All() {
+			if o.Code(r) == decision.Unschedulable {
+				rows = append(rows, r)
+			}
+		}
+		return rows
+	}
+	o.tryNominatedOthers()
+	changed, index := o.nominated.changed(o.engine.table.Rows()), o.view.index
+	var recent [16]struct { // by hash: most rows are rejected for one of a few causes
+		ranking.Cause
+		is bool
+	}
+	is := func(c ranking.Cause, r table.Row) bool {
+		known := &recent[(uint64(c.Filter)^c.Verdict^c.Verdict>>60)%uint64(len(recent))]
+		if known.Cause != c {
+			known.Cause = c
+			known.is = c.Rejects() && o.codes.of(c, func() decision.Code { return o.explain(c, r).Code }) == decision.Unschedulable
+		}
+		return known.is
+	}
+	for _, r := range o.engine.table.All() {
+		c := index.Cause(r)
+		if changed.Has(r) {
+			c = o.causeAt(r)
+		}
+		if is(c, r) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
@@ -54,10 +55,18 @@ func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull 
 		return a
 	}
 	a.tallies, a.by = o.Tallies(), o.RejectedBy()
+	var unschedulable []table.Row
 	for r := range table.Row(w.Rows()) {
-		if w.Node(r) != nil {
-			a.codes = append(a.codes, o.Code(r))
+		if w.Node(r) == nil {
+			continue
 		}
+		code := o.Code(r)
+		if a.codes = append(a.codes, code); code == decision.Unschedulable {
+			unschedulable = append(unschedulable, r)
+		}
+	}
+	if listed := o.AppendUnschedulable(nil); a.rejected == "" && !slices.Equal(listed, unschedulable) {
+		panic(fmt.Sprintf("rows %v are listed as unschedulable, asked one by one %v", listed, unschedulable))
 	}
 	if o.Rejected == nil && len(w.placed) > 0 {
 		a.refits = w.refit(o, nominated, rand.New(rand.NewPCG(script, 0)))

@@ -47,6 +47,8 @@ type FilterResults struct {
 	// where removing pods may help, UnschedulableAndUnresolvable where nothing
 	// will.
 	Code func(table.Row) decision.Code
+	// AppendUnschedulable, when set, appends the rows with that Code, in order.
+	AppendUnschedulable func(rows []table.Row) []table.Row
 	// Unschedulable is the number of nodes with that Code.
 	Unschedulable func() int
 	// Rows are the only ones with a Code other than

@@ -52,7 +52,7 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 	return &framework.PostFilterCall{
 		Now: m.now, Table: m.table, Pod: p,
 		Filters: framework.FilterResults{
-			PreFilter: o.Rejected, Code: o.Code, Unschedulable: o.Unschedulable, Rows: o.Rows(),
+			PreFilter: o.Rejected, Code: o.Code, AppendUnschedulable: o.AppendUnschedulable, Unschedulable: o.Unschedulable, Rows: o.Rows(),
 			Run: func(r table.Row) *decision.Blocker { return o.Refit(r, m.nominations) },
 			RunWithout: func(r table.Row, gone []*object.Pod) (*decision.Blocker, bool) {
 				return o.RefitWithout(r, gone, m.nominations)

@@ -5,42 +5,44 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// once is a search for a pod of whose class nothing is kept. Most nodes are ruled out by
-// what filters say of them without their pods of lower priority. The others wait in a
-// heap, the most promising first. What a plan there cannot be better than is worked out
-// for a node only when its turn comes; until then it is as good as a plan can be that
-// has one victim, of the lowest priority there. Budgets come last.
+// once is a search for a pod of whose class nothing is kept. Nodes wait in a heap, the most
+// promising first, those with the lowest priority before others come into it. Until a
+// node's turn comes it is as good as a plan can be that has one victim, of the lowest
+// priority there. Then filters are asked about it without its pods of lower priority, and
+// what a plan there cannot be better than is worked out. Budgets come last.
 type once struct {
+	rows       []table.Row
 	candidates []candidate
+	levels     []int32
 	pods       []*object.Pod // of lower priority, by candidate
 	heap       []prospect
 	bounds     criteriaBounds
 }
 
+// mostLevels bounds the levels of priority by which nodes come into the heap.
+const mostLevels = 16
+
 // candidate is a node where removing pods may help, and where some have a lower priority.
 type candidate struct {
 	row      table.Row
-	from, to int32 // its pods of lower priority
+	lowest   int32 // priority there
+	from, to int32 // its pods of lower priority, once they are listed
 	// refusal is why the pod does not fit though all of those went; nil: it does, or that
 	// is not known.
 	refusal *decision.Blocker
-	known   bool
 	plan    *Plan
+	opened  bool // it has come into the heap
 }
 
-// prospect is a candidate that is not ruled out.
+// prospect is a candidate that is not ruled out so far.
 type prospect struct {
 	criteria
-	uid   types.UID // of the node
-	node  string
 	at    int32 // among the candidates
 	known knowledge
 }
@@ -58,7 +60,6 @@ const (
 // find is Finder.Find.
 func (s *once) find(c *framework.PostFilterCall, limits Limits) (*Plan, []decision.Tally, error) {
 	s.list(c)
-	s.ruleOut(c)
 	best := s.best(c, limits)
 	if c.Check {
 		verify(c, best, limits)
@@ -74,62 +75,83 @@ func (s *once) find(c *framework.PostFilterCall, limits Limits) (*Plan, []decisi
 	return best, nil, nil
 }
 
-// list lists the candidates and their pods of lower priority.
+// list lists the candidates, and the levels of their lowest priorities.
 func (s *once) list(c *framework.PostFilterCall) {
 	clear(s.candidates)
 	clear(s.pods)
-	s.candidates, s.pods = s.candidates[:0], s.pods[:0]
-	for _, row := range c.Table.All() {
-		if c.Table.LowestPriority(row) < c.Pod.Priority && isCandidate(c, row) {
-			s.candidates = append(s.candidates, candidate{row: row})
+	s.candidates, s.pods, s.levels, s.heap = s.candidates[:0], s.pods[:0], s.levels[:0], s.heap[:0]
+	s.rows = appendCandidateRows(s.rows[:0], c)
+	for _, row := range s.rows {
+		if lowest := c.Table.LowestPriority(row); lowest < c.Pod.Priority {
+			s.candidates = append(s.candidates, candidate{row: row, lowest: lowest})
+			s.addLevel(lowest)
 		}
-	}
-	for i := range s.candidates { // apart from the above, so that many are asked of the memory at once
-		n := &s.candidates[i]
-		n.from = int32(len(s.pods))
-		for _, pl := range c.Table.Pods(n.row) {
-			if lower(c, pl) {
-				s.pods = append(s.pods, pl.Pod)
-			}
-		}
-		n.to = int32(len(s.pods))
 	}
 }
 
-func (s *once) podsOf(n *candidate) []*object.Pod { return s.pods[n.from:n.to] }
+// addLevel lists the priority, unless there are enough lower ones. Nodes above the last
+// but one belong to the last.
+func (s *once) addLevel(priority int32) {
+	at, known := slices.BinarySearch(s.levels, priority)
+	if known || at == mostLevels {
+		return
+	}
+	s.levels = slices.Insert(s.levels, at, priority)
+	s.levels = s.levels[:min(len(s.levels), mostLevels)]
+}
 
-// ruleOut asks the filters about the candidates without these pods, and puts those that
-// they do not refuse into the heap.
-func (s *once) ruleOut(c *framework.PostFilterCall) {
-	clear(s.heap)
-	s.heap = s.heap[:0]
+// open puts the candidates of the lowest level into the heap.
+func (s *once) open(c *framework.PostFilterCall) {
+	level := s.levels[0]
+	s.levels = s.levels[1:]
 	for i := range s.candidates {
 		n := &s.candidates[i]
-		if n.refusal, n.known = withoutLower(c, n.row, s.podsOf(n)); n.refusal != nil {
+		if n.lowest < level || n.lowest > level && len(s.levels) > 0 || n.opened {
 			continue
 		}
-		lowest := c.Table.LowestPriority(n.row)
-		s.heap = append(s.heap, prospect{
-			criteria: criteria{highest: lowest, weight: weight(lowest), victims: 1, since: endOfTime},
-			uid:      nodeUID(c.Table, n.row), node: c.Table.Name(n.row), at: int32(i),
-		})
+		n.opened = true
+		first := criteriaOfOne(n.lowest)
+		first.since = c.Table.LatestOfLowest(n.row, c.Now)
+		s.heap = append(s.heap, prospect{criteria: first, at: int32(i)})
 	}
 	for i := len(s.heap)/2 - 1; i >= 0; i-- {
 		s.sink(c, i)
 	}
 }
 
+// criteriaOfOne is the best that a plan can be with a victim of the priority.
+func criteriaOfOne(priority int32) criteria {
+	return criteria{highest: priority, weight: weight(priority), victims: 1, since: endOfTime}
+}
+
+// listPods lists the pods of lower priority on the candidate.
+func (s *once) listPods(c *framework.PostFilterCall, n *candidate) {
+	n.from = int32(len(s.pods))
+	for _, pl := range c.Table.Pods(n.row) {
+		if lower(c, pl) {
+			s.pods = append(s.pods, pl.Pod)
+		}
+	}
+	n.to = int32(len(s.pods))
+}
+
+func (s *once) podsOf(n *candidate) []*object.Pod { return s.pods[n.from:n.to] }
+
 // best tries candidates, the most promising first, until no other can be better. Where
 // filters look beyond the node, enough plans are enough. nil: there is none.
 func (s *once) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	var best choice
 	found, clean, enough := 0, 0, limits.of(c.Table.Live())
-	for len(s.heap) > 0 {
+	for s.openFor(c, &best) {
 		p := &s.heap[0]
-		if !best.beatenBy(&p.criteria, p.uid, p.node, c.Now) || !c.Filters.Local && clean > 0 && found >= enough {
+		if best.Plan != nil && p.compare(&best.criteria, c.Now) > 0 || !c.Filters.Local && clean > 0 && found >= enough {
 			break
 		}
 		n := &s.candidates[p.at]
+		if best.Plan != nil && !best.beatenBy(&p.criteria, nodeUID(c.Table, n.row), c.Table.Name(n.row), c.Now) {
+			s.pop(c)
+			continue
+		}
 		if p.known != budgetsToo {
 			s.workOut(c, p, n)
 			continue
@@ -146,12 +168,30 @@ func (s *once) best(c *framework.PostFilterCall, limits Limits) *Plan {
 	return best.Plan
 }
 
+// openFor opens the levels that may hold a better prospect than the first one. False: there
+// is none that may beat the best.
+func (s *once) openFor(c *framework.PostFilterCall, best *choice) bool {
+	for len(s.levels) > 0 {
+		next := criteriaOfOne(s.levels[0])
+		if len(s.heap) > 0 && s.heap[0].compare(&next, c.Now) < 0 || !best.beatenBy(&next, "", "", c.Now) {
+			break
+		}
+		s.open(c)
+	}
+	return len(s.heap) > 0
+}
+
 // workOut works out more of the first prospect's criteria, and moves it to where it belongs
-// then, which is nowhere where it would not be enough that all could go.
+// then, which is nowhere where filters refuse it whoever of them goes.
 func (s *once) workOut(c *framework.PostFilterCall, p *prospect, n *candidate) {
 	budgets := c.Disruption.Budgets
 	if p.known++; p.known == sums {
 		budgets = nil
+		s.listPods(c, n)
+		if n.refusal, _ = withoutLower(c, n.row, s.podsOf(n)); n.refusal != nil {
+			s.pop(c)
+			return
+		}
 	}
 	var enough bool
 	if p.criteria, enough = s.bounds.of(c, n.row, s.podsOf(n), budgets); !enough {
@@ -195,13 +235,16 @@ func (s *once) refused(c *framework.PostFilterCall) ([]decision.Tally, error) {
 	return refused, nil
 }
 
-// less tells whether the i-th prospect of the heap is better than the j-th.
+// less tells whether the i-th prospect of the heap comes before the j-th. Of equals it
+// matters which of them are tried only where a few plans are enough.
 func (s *once) less(c *framework.PostFilterCall, i, j int) bool {
 	a, b := &s.heap[i], &s.heap[j]
-	if order := a.compare(&b.criteria, c.Now); order != 0 {
-		return order < 0
+	order := a.compare(&b.criteria, c.Now)
+	if order == 0 && !c.Filters.Local {
+		x, y := s.candidates[a.at].row, s.candidates[b.at].row
+		order = byUID(nodeUID(c.Table, x), nodeUID(c.Table, y), c.Table.Name(x), c.Table.Name(y))
 	}
-	return byUID(a.uid, b.uid, a.node, b.node) < 0
+	return order < 0
 }
 
 // sink moves the i-th prospect down to where it belongs.

@@ -119,7 +119,7 @@ func (l Limits) of(nodes int) int { return min(nodes, max(nodes*l.Percentage/100
 type Finder struct{ once once }
 
 // spareRows and sparePods bound the candidates, and the pods on them, that a finder has room
-// for between two pods: about 150 bytes a candidate, and 8 a pod.
+// for between two pods: about 110 bytes a candidate, and 8 a pod.
 const (
 	spareRows = 1 << 16
 	sparePods = 1 << 20
@@ -277,7 +277,11 @@ var notHelpful = decision.Blocker{
 // appendCandidateRows appends the rows where removing pods may help.
 func appendCandidateRows(rows []table.Row, c *framework.PostFilterCall) []table.Row {
 	among := c.Filters.Rows
-	if among == nil {
+	switch {
+	case among != nil:
+	case c.Filters.AppendUnschedulable != nil:
+		return c.Filters.AppendUnschedulable(rows)
+	default:
 		among = c.Table.All()
 	}
 	for _, row := range among {

@@ -141,8 +141,8 @@ func (t *Table) compare(r Row, o *Table, s Row) error {
 	if t.podCount[r] != o.podCount[s] || t.allowedPods[r] != o.allowedPods[s] {
 		return fmt.Errorf("pods %d of %d, rebuilt %d of %d", t.podCount[r], t.allowedPods[r], o.podCount[s], o.allowedPods[s])
 	}
-	if t.lowest[r] != lowestOf(t.pods[r]) {
-		return fmt.Errorf("lowest priority %d, rebuilt %d", t.lowest[r], lowestOf(t.pods[r]))
+	if is, now := t.lowest[r], lowestOf(t.pods[r]); is.priority != now.priority || is.unstarted != now.unstarted || !is.latest.Equal(now.latest) {
+		return fmt.Errorf("lowest priority %+v, rebuilt %+v", is, now)
 	}
 	if !slices.Equal(sortedPorts(t.ports[r]), sortedPorts(o.ports[s])) {
 		return fmt.Errorf("host ports %v, rebuilt %v", t.ports[r], o.ports[s])

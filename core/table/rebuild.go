@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
@@ -74,7 +73,7 @@ func (t *Table) clearCounts() {
 	}
 	clear(t.podCount)
 	for r := range t.lowest {
-		t.lowest[r] = math.MaxInt32
+		t.lowest[r] = noLowest
 	}
 	t.lowestOfAll.known = false
 	t.live = 0

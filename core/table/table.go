@@ -51,8 +51,8 @@ type Table struct {
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
 	portNumbers portNumbers
-	cordoned    []bool  // by row, what the node's spec.unschedulable says
-	lowest      []int32 // by row, the lowest priority of a pod there
+	cordoned    []bool // by row, what the node's spec.unschedulable says
+	lowest      []lowest
 	lowestOfAll struct {
 		priority int32
 		revision uint64 // of the table, when it was found
@@ -172,26 +172,58 @@ func (t *Table) AllowedPods() []int64 { return t.allowedPods }
 
 // LowestPriority is the lowest priority of a pod on the row, math.MaxInt32 where there
 // is none.
-func (t *Table) LowestPriority(r Row) int32 { return t.lowest[r] }
+func (t *Table) LowestPriority(r Row) int32 { return t.lowest[r].priority }
+
+// LatestOfLowest is the latest start of a pod of that priority on the row. One that was not
+// started counts as starting now, for which zero stands.
+func (t *Table) LatestOfLowest(r Row, now time.Time) time.Time {
+	if l := &t.lowest[r]; !l.unstarted || l.latest.After(now) {
+		return l.latest
+	}
+	return time.Time{}
+}
 
 // LowestPriorityOfAll is the lowest priority of a pod on any row, math.MaxInt32 where
 // there is none. It looks at the rows once for each state of the table.
 func (t *Table) LowestPriorityOfAll() int32 {
 	if l := &t.lowestOfAll; l.revision != t.revision || !l.known {
 		l.priority, l.revision, l.known = math.MaxInt32, t.revision, true
-		for _, lowest := range t.lowest {
-			l.priority = min(l.priority, lowest)
+		for r := range t.lowest {
+			l.priority = min(l.priority, t.lowest[r].priority)
 		}
 	}
 	return t.lowestOfAll.priority
 }
 
-func lowestOf(pods []*Placed) int32 {
-	lowest := int32(math.MaxInt32)
+// lowest is about the pods of the lowest priority on a row.
+type lowest struct {
+	priority  int32     // math.MaxInt32 where there are no pods
+	unstarted bool      // some of them were not started
+	latest    time.Time // the latest start of the others
+}
+
+var noLowest = lowest{priority: math.MaxInt32}
+
+func lowestOf(pods []*Placed) lowest {
+	l := noLowest
 	for _, pl := range pods {
-		lowest = min(lowest, pl.Pod.Priority)
+		l.add(pl.Pod)
 	}
-	return lowest
+	return l
+}
+
+func (l *lowest) add(p *object.Pod) {
+	if p.Priority > l.priority {
+		return
+	}
+	if p.Priority < l.priority {
+		*l = lowest{priority: p.Priority}
+	}
+	if p.Started.IsZero() {
+		l.unstarted = true
+	} else if p.Started.After(l.latest) {
+		l.latest = p.Started
+	}
 }
 
 // HostPorts returns the host ports taken on the row, with repetitions.
@@ -301,7 +333,7 @@ func (t *Table) put(pl *Placed) {
 		t.ports[r] = append(t.ports[r], pl.Pod.HostPorts...)
 		t.portNumbers.ofRow[r] |= t.portNumbers.set(pl.Pod.HostPorts)
 	}
-	t.lowest[r] = min(t.lowest[r], pl.Pod.Priority)
+	t.lowest[r].add(pl.Pod)
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
 	t.use(pl, 1)
@@ -329,7 +361,7 @@ func (t *Table) take(pl *Placed) {
 		}
 		t.portNumbers.ofRow[r] = t.portNumbers.set(t.ports[r])
 	}
-	if pl.Pod.Priority == t.lowest[r] {
+	if pl.Pod.Priority == t.lowest[r].priority {
 		t.lowest[r] = lowestOf(t.pods[r])
 	}
 	t.charge(r, pl.Pod, -1)
@@ -433,7 +465,7 @@ func (t *Table) grow() {
 	t.ports = append(t.ports, nil)
 	t.portNumbers.ofRow = append(t.portNumbers.ofRow, 0)
 	t.cordoned = append(t.cordoned, false)
-	t.lowest = append(t.lowest, math.MaxInt32)
+	t.lowest = append(t.lowest, noLowest)
 	t.deviceRows = append(t.deviceRows, 0)
 	t.nodeTaints.ofRow = append(t.nodeTaints.ofRow, 0)
 	t.podCount = append(t.podCount, 0)
