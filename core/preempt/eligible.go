@@ -41,7 +41,7 @@ func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 }
 
 func lower(c *framework.PostFilterCall, pl *table.Placed) bool {
-	return pl.Pod.Priority < c.Pod.Priority
+	return pl.Priority < c.Pod.Priority
 }
 
 // nominationsToClear are the pods nominated to the node that the plan takes it from.

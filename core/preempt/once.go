@@ -23,7 +23,13 @@ type once struct {
 	pods       []*object.Pod // of lower priority, by candidate
 	heap       []prospect
 	bounds     criteriaBounds
+	alone      int // candidates whose pods were listed by themselves
 }
+
+// mostAlone is how many candidates have their pods listed by themselves. Where the best of
+// so many have no plan it is likely that none has, and the memory is asked for the pods of
+// many at once.
+const mostAlone = 16
 
 // mostLevels bounds the levels of priority by which nodes come into the heap.
 const mostLevels = 16
@@ -80,6 +86,7 @@ func (s *once) list(c *framework.PostFilterCall) {
 	clear(s.candidates)
 	clear(s.pods)
 	s.candidates, s.pods, s.levels, s.heap = s.candidates[:0], s.pods[:0], s.levels[:0], s.heap[:0]
+	s.alone = 0
 	s.rows = appendCandidateRows(s.rows[:0], c)
 	for _, row := range s.rows {
 		if lowest := c.Table.LowestPriority(row); lowest < c.Pod.Priority {
@@ -114,6 +121,9 @@ func (s *once) open(c *framework.PostFilterCall) {
 		first.since = c.Table.LatestOfLowest(n.row, c.Now)
 		s.heap = append(s.heap, prospect{criteria: first, at: int32(i)})
 	}
+	if s.alone == mostAlone {
+		s.listAllPods(c)
+	}
 	for i := len(s.heap)/2 - 1; i >= 0; i-- {
 		s.sink(c, i)
 	}
@@ -133,6 +143,15 @@ func (s *once) listPods(c *framework.PostFilterCall, n *candidate) {
 		}
 	}
 	n.to = int32(len(s.pods))
+}
+
+// listAllPods lists those of all candidates in the heap.
+func (s *once) listAllPods(c *framework.PostFilterCall) {
+	for i := range s.heap {
+		if n := &s.candidates[s.heap[i].at]; n.to == 0 {
+			s.listPods(c, n)
+		}
+	}
 }
 
 func (s *once) podsOf(n *candidate) []*object.Pod { return s.pods[n.from:n.to] }
@@ -187,7 +206,14 @@ func (s *once) workOut(c *framework.PostFilterCall, p *prospect, n *candidate) {
 	budgets := c.Disruption.Budgets
 	if p.known++; p.known == sums {
 		budgets = nil
-		s.listPods(c, n)
+		switch {
+		case n.to > 0:
+		case s.alone < mostAlone:
+			s.alone++
+			s.listPods(c, n)
+		default:
+			s.listAllPods(c)
+		}
 		if n.refusal, _ = withoutLower(c, n.row, s.podsOf(n)); n.refusal != nil {
 			s.pop(c)
 			return

@@ -18,8 +18,10 @@ type Row int32
 // Placed is a pod that takes room on a row: bound there, or assumed.
 type Placed struct {
 	Pod *object.Pod
-	Row Row
-	at  int // its place in the row's list
+	// Priority is the pod's, for who looks at all pods of many rows.
+	Priority int32
+	Row      Row
+	at       int // its place in the row's list
 
 	terms       []*Term               // its terms of pod affinity
 	volumes     []object.VolumeSource // that CSI drivers attach for it
@@ -326,7 +328,7 @@ func (t *Table) put(pl *Placed) {
 	if t.pods[r] == nil {
 		t.pods[r] = make([]*Placed, 0, 4) // few rows have fewer pods for long
 	}
-	pl.at = len(t.pods[r])
+	pl.at, pl.Priority = len(t.pods[r]), pl.Pod.Priority
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
 	if len(pl.Pod.HostPorts) > 0 {
