@@ -70,6 +70,8 @@ func (m *Machine) Profiles() []string { return slices.Sorted(maps.Keys(m.profile
 type Change struct {
 	Resource framework.EventResource
 	Action   framework.ActionType // 0: nothing
+	// Bound: it is a pod of one of our profiles, which was seen without a node before.
+	Bound bool
 }
 
 // Changed is what the last step changed first.
@@ -77,7 +79,7 @@ func (m *Machine) Changed() Change { return m.changed }
 
 func (m *Machine) noteChange(r framework.EventResource, a framework.ActionType) {
 	if m.changed.Action == 0 {
-		m.changed = Change{r, a}
+		m.changed.Resource, m.changed.Action = r, a
 	}
 }
 

@@ -119,6 +119,7 @@ func (m *Machine) runPreEnqueue(p *object.Pod) *decision.Status {
 // which ends an assumption, whoever bound it.
 func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 	old, c, kept := m.table.Pod(p.UID), ps.binding, ps.entry.NominatedNode()
+	m.changed.Bound = ps.pod.NodeName == ""
 	if kept != "" {
 		m.queue.Nominate(ps.entry, "")
 	}

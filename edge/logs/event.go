@@ -54,6 +54,9 @@ func (l *Logger) podSet(p *object.Pod, c machine.Change) {
 		l.logger.V(3).Info("Add event for unscheduled pod", "pod", ref(p))
 	case c.Action == framework.Add && c.Resource == framework.AssignedPod:
 		l.logger.V(3).Info("Add event for scheduled pod", "pod", ref(p))
+		if c.Bound { // v1.36 takes it out of its queue then, where it is not any more
+			l.logger.V(3).Info("Delete event for unscheduled pod", "pod", ref(p))
+		}
 	case l.level < 4 || c.Action == 0:
 	case p.NodeName == "":
 		l.logger.V(4).Info("Update event for unscheduled pod", "pod", ref(p))

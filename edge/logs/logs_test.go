@@ -352,3 +352,19 @@ func TestGatedStatus(t *testing.T) {
 		t.Errorf("got %s", line)
 	}
 }
+
+// A pod that is bound leaves v1.36's queue of unscheduled pods; one that comes bound was never
+// there.
+func TestBoundPodsAreDequeued(t *testing.T) {
+	w := newWorld(t, 3)
+	w.do(node("n1", "4"), pod("a", "1"), machine.ScheduleOne{}, done("a"))
+	w.sink.Lines()
+	w.do(pod("a", "1", on("n1")), pod("other", "1", on("n1")))
+	var got []string
+	for _, l := range w.sink.Lines() {
+		got = append(got, l.Message)
+	}
+	if want := []string{"Add event for scheduled pod", "Delete event for unscheduled pod", "Add event for scheduled pod"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
