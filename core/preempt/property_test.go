@@ -55,7 +55,7 @@ func TestFindIsTheBestOfAll(t *testing.T) {
 func TestKeptRanksAreThoseMadeAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
-		w.spread = rapid.Bool().Draw(t, "spread")
+		w.spread, w.kept = rapid.Bool().Draw(t, "spread"), &searched{pod: "another"}
 		limits := Limits{Percentage: rapid.SampledFrom([]int{100, 0}).Draw(t, "percentage"), Absolute: 1}
 		finder := &Finder{}
 		for i := range rapid.IntRange(2, 6).Draw(t, "pods") {

@@ -65,9 +65,15 @@ const (
 
 func (r *rank) listed() bool { return r.outlook == open && r.refusal == nil && !r.volatile }
 
-// searchedOnce is left of a class when a pod of it was searched for. Its ranks are made for
-// the next pod, as there may be none.
-type searchedOnce struct{}
+// searched is left of a class of which no ranks are kept so far. They are made for another
+// pod, as there may be none, and for one that was searched for often.
+type searched struct {
+	pod   types.UID
+	times int
+}
+
+// often is how many searches for one pod take longer than to make ranks.
+const often = 8
 
 // ranksOf are the ranks of the pod's class as they are now; nil where they are not worth
 // their while so far.
@@ -76,7 +82,10 @@ func ranksOf(c *framework.PostFilterCall) *ranks {
 		return nil
 	}
 	if *c.Cache == nil {
-		*c.Cache = searchedOnce{}
+		*c.Cache = &searched{pod: c.Pod.UID}
+	}
+	if s, known := (*c.Cache).(*searched); known && s.pod == c.Pod.UID && s.times < often {
+		s.times++
 		return nil
 	}
 	k, ok := (*c.Cache).(*ranks)
