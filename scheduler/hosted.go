@@ -17,6 +17,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/compat"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/extender"
 )
 
@@ -111,7 +112,8 @@ func (o *options) newHosts(c *config.Config, api *rest.Config) (*compat.Hosts, e
 	utilruntime.ReallyCrash = false
 	options := compat.Options{Logger: klog.Background(), Config: api, Timeout: o.hosted.timeout, Parallelism: int(*c.Parallelism),
 		PodsToActivate:   o.hosted.podsToActivate,
-		DeviceTaintRules: o.gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: o.gates.Enabled("DRAConsumableCapacity")}
+		DeviceTaintRules: o.gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: o.gates.Enabled("DRAConsumableCapacity"),
+		PodGroups: o.gates.Enabled(features.GenericWorkload)}
 	extenders, err := extender.New(c.Extenders)
 	if err != nil {
 		return nil, err

@@ -135,6 +135,42 @@ func (m *Machine) WaitingPods() []WaitingPod {
 	return pods
 }
 
+// GroupPod is a pod of a pod group, and the node on which it is bound or assumed, "" for
+// none.
+type GroupPod struct {
+	Pod  *object.Pod
+	Node string
+}
+
+// GroupPods lists the pods of a group that are known. What the cycle of a group tries
+// counts as assumed if tried says so.
+func (m *Machine) GroupPods(name types.NamespacedName, tried bool) []GroupPod {
+	hidden := map[types.UID]bool{}
+	if m.groupCycle != nil && !tried {
+		for _, mb := range m.groupCycle.members { // where one is placed that is a try
+			hidden[mb.pod.UID] = true
+		}
+	}
+	var pods []GroupPod
+	for uid := range m.table.Groups().Named(name).All() {
+		p := GroupPod{Pod: m.pods[uid].pod}
+		if pl := m.table.Pod(uid); pl != nil && !hidden[uid] {
+			p = GroupPod{pl.Pod, m.table.Name(pl.Row)}
+		}
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+// GroupCycle is the same for all of one cycle of a pod group, and nil where none is under
+// way.
+func (m *Machine) GroupCycle() any {
+	if m.groupCycle == nil {
+		return nil
+	}
+	return m.groupCycle
+}
+
 // NominatedTo lists the pods nominated to the node.
 func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
 

@@ -73,6 +73,9 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 		old.cancel(errCycleEnded)
 	}
 	h.cycles[p.UID] = c
+	if c.inGroup(); c.state.group == nil {
+		h.lastGroup = lastGroup{}
+	}
 }
 
 func (h *Host) newCycle(p *object.Pod) *cycle {
@@ -86,17 +89,17 @@ func (h *Host) newCycle(p *object.Pod) *cycle {
 // one with nothing noted.
 func (h *Host) cycleOf(p *object.Pod) *cycle {
 	if c := h.cycles[p.UID]; c != nil {
-		return c
+		return c.inGroup()
 	}
 	c := h.newCycle(p)
 	c.snapshot = h.snapshots.last()
-	return c
+	return c.inGroup()
 }
 
 // Attempt is the pod's cycle.
 func (h *Host) Attempt(uid types.UID) any {
 	if c := h.cycles[uid]; c != nil {
-		return c
+		return c.inGroup()
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ var _ fwk.Handle = (*handle)(nil)
 
 // SnapshotSharedLister is the cluster as the present cycle sees it, or else the last
 // one did.
-func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{&h.snapshots} }
+func (h *handle) SnapshotSharedLister() fwk.SharedLister { return sharedLister{h.Hosts} }
 
 // ClientSet is not bound to the lease: what a plugin writes is up to the plugin.
 func (h *handle) ClientSet() kubernetes.Interface { return h.options.Client }
@@ -50,7 +50,7 @@ func (h *handle) SharedInformerFactory() informers.SharedInformerFactory {
 func (h *handle) ProfileName() string                  { return h.name }
 func (h *handle) Extenders() []fwk.Extender            { return slices.Clone(h.options.Extenders) }
 func (h *handle) Parallelizer() fwk.Parallelizer       { return parallelizer{h.Host} }
-func (h *handle) PodGroupManager() fwk.PodGroupManager { return noPodGroups{} }
+func (h *handle) PodGroupManager() fwk.PodGroupManager { return podGroups{h.Hosts, false} }
 
 // APIDispatcher and APICacher are nil, as in kube-scheduler where the feature gate
 // SchedulerAsyncAPICalls is off.

@@ -51,6 +51,8 @@ type Options struct {
 	// DeviceTaintRules and ConsumableCapacity are feature gates (DRA...) of what
 	// plugins are shown of devices.
 	DeviceTaintRules, ConsumableCapacity bool
+	// PodGroups has plugins told of events of PodGroups: the feature gate GenericWorkload.
+	PodGroups bool
 }
 
 // Loop is who owns the machine.
@@ -75,6 +77,7 @@ type Hosts struct {
 	logging     context.Context // has the logger
 	room        room            // for what filters and scores answer
 	snapshots   snapshots
+	lastGroup   lastGroup // of the loop
 	workers     workers
 	timer       *time.Timer // of the loop, for the next call; nil: to be made
 	hangs       hangs

@@ -96,9 +96,6 @@ func (i *informer) AddEventHandlerWithOptions(h cache.ResourceEventHandler, o ca
 
 // builtin is a resource that plugins name without a version; false for others.
 func builtin(r fwk.EventResource) (schema.GroupVersionResource, bool) {
-	if r == fwk.PodGroup {
-		return schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}, true
-	}
 	kind, ok := kinds[r]
 	return kind.GroupVersion().WithResource(kind.Resource()), ok
 }

@@ -16,6 +16,7 @@ func TestResourcesHavePluginsNames(t *testing.T) {
 		fwk.CSINode: object.CSINodes, fwk.CSIDriver: object.CSIDrivers, fwk.CSIStorageCapacity: object.CSIStorageCapacities,
 		fwk.VolumeAttachment: object.VolumeAttachments, fwk.StorageClass: object.StorageClasses,
 		fwk.ResourceClaim: object.ResourceClaims, fwk.ResourceSlice: object.ResourceSlices, fwk.DeviceClass: object.DeviceClasses,
+		fwk.PodGroup: object.PodGroups,
 	} {
 		if got, ok := kinds[resource]; !ok || got != kind {
 			t.Errorf("%s is %s (%v), want %s", resource, got, ok, kind)
@@ -23,9 +24,6 @@ func TestResourcesHavePluginsNames(t *testing.T) {
 		if gvr, ok := builtin(resource); !ok || gvr.Resource != kind.Resource() {
 			t.Errorf("%s is found at %v (%v)", resource, gvr, ok)
 		}
-	}
-	if gvr, ok := builtin(fwk.PodGroup); !ok || gvr.Resource != "podgroups" {
-		t.Errorf("pod groups are found at %v (%v)", gvr, ok)
 	}
 	if gvr, ok := builtin("DeviceTaintRule"); ok {
 		t.Errorf("plugins have no name for device taint rules, and they are found at %v", gvr)

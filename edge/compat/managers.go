@@ -7,6 +7,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -72,7 +73,7 @@ func (m draManager) ResourceClaims() fwk.ResourceClaimTracker     { return claim
 func (m draManager) ResourceSlices() fwk.ResourceSliceLister      { return slicesOf(m) }
 func (m draManager) DeviceClasses() fwk.DeviceClassLister         { return classes(m) }
 func (m draManager) DeviceClassResolver() fwk.DeviceClassResolver { return classes(m) }
-func (m draManager) PodGroups() fwk.PodGroupLister                { return podGroups{} }
+func (m draManager) PodGroups() fwk.PodGroupLister                { return noPodGroups{} }
 
 type slicesOf struct{ *Hosts }
 
@@ -117,8 +118,10 @@ func (c classes) GetDeviceClass(name v1.ResourceName) *resourcev1.DeviceClass {
 	return found
 }
 
-type podGroups struct{}
+// noPodGroups is what plugins of claims see of pod groups without the gate
+// DRAWorkloadResourceClaims, which Berth refuses.
+type noPodGroups struct{}
 
-func (podGroups) Get(string, string) (*schedulingv1alpha2.PodGroup, error) {
-	return nil, errNoPodGroups
+func (noPodGroups) Get(string, string) (*schedulingv1alpha2.PodGroup, error) {
+	return nil, apierrors.NewBadRequest("listing podgroups is disabled")
 }

@@ -29,6 +29,8 @@ var elsewhere = map[string]string{
 	"RunPreScorePlugins": "TestRunScorePluginsInOrder", "RunScorePlugins": "TestRunScorePluginsInOrder",
 	"RunFilterPlugins": "TestRunFilterPluginsInOrder", "RunPreFilterExtensionRemovePod": "TestQuotaPreempts",
 	"SharedDRAManager": "TestAllocationsOfBerth and TestDeviceTaintRules",
+	"AddNominatedPod":  "TestNominator", "UpdateNominatedPod": "TestNominator", "DeleteNominatedPodIfExists": "TestNominator",
+	"NominatedPodsForNode": "TestNominator", "PodGroupManager": "TestPodGroups",
 }
 
 // methods is, by method of Handle, whether it does what it says, in the first Filter call
@@ -96,10 +98,6 @@ var methods = map[string]func(h fwk.Handle, state fwk.CycleState, p *v1.Pod, n f
 	"ProfileName": func(h fwk.Handle, _ fwk.CycleState, _ *v1.Pod, _ fwk.NodeInfo) bool {
 		return h.ProfileName() == v1.DefaultSchedulerName
 	},
-	"PodGroupManager": func(h fwk.Handle, _ fwk.CycleState, _ *v1.Pod, _ fwk.NodeInfo) bool {
-		_, err := h.PodGroupManager().PodGroupStates().Get("default", "g")
-		return err != nil
-	},
 	"SignPod": func(h fwk.Handle, _ fwk.CycleState, p *v1.Pod, _ fwk.NodeInfo) bool {
 		one, twin, other, refused := h.SignPod(context.Background(), p), p.DeepCopy(), p.DeepCopy(), p.DeepCopy()
 		twin.Name, twin.UID = "twin", "twin"
@@ -109,21 +107,6 @@ var methods = map[string]func(h fwk.Handle, state fwk.CycleState, p *v1.Pod, n f
 		refused.Labels = map[string]string{"unsigned": "yes"}
 		sign := func(p *v1.Pod) string { return string(h.SignPod(context.Background(), p)) }
 		return len(one) > 0 && sign(twin) == string(one) && sign(other) != string(one) && sign(signed) != string(one) && sign(refused) == ""
-	},
-	"AddNominatedPod": func(h fwk.Handle, _ fwk.CycleState, p *v1.Pod, n fwk.NodeInfo) bool {
-		h.AddNominatedPod(klog.Background(), alone{PodInfo: n.GetPods()[0], pod: p}, &fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "a"})
-		return true // what is reported comes after this step: TestNominator
-	},
-	"DeleteNominatedPodIfExists": func(h fwk.Handle, _ fwk.CycleState, p *v1.Pod, _ fwk.NodeInfo) bool {
-		h.DeleteNominatedPodIfExists(p)
-		return true
-	},
-	"UpdateNominatedPod": func(h fwk.Handle, _ fwk.CycleState, p *v1.Pod, n fwk.NodeInfo) bool {
-		h.UpdateNominatedPod(klog.Background(), p, alone{PodInfo: n.GetPods()[0], pod: p})
-		return true
-	},
-	"NominatedPodsForNode": func(h fwk.Handle, _ fwk.CycleState, _ *v1.Pod, _ fwk.NodeInfo) bool {
-		return len(h.NominatedPodsForNode("a")) == 0
 	},
 	"RunPreFilterExtensionAddPod": func(h fwk.Handle, state fwk.CycleState, p *v1.Pod, n fwk.NodeInfo) bool {
 		return h.RunPreFilterExtensionAddPod(context.Background(), state, p, n.GetPods()[0], n).IsSuccess()

@@ -129,7 +129,7 @@ func (h *Host) eventOf(p *hostedPlugin, e *fwk.ClusterEventWithHint) []framework
 			list = append(list, framework.ClusterEventWithHint{Resource: framework.Node, ActionType: framework.UpdateNodeTaint})
 		}
 		return list
-	case resource == fwk.PodGroup: // hosted plugins are not shown any
+	case resource == fwk.PodGroup && !h.options.PodGroups: // the API server may serve none
 		return nil
 	case native && hint == nil && h.factory == nil:
 		return []framework.ClusterEventWithHint{on(framework.ResourceOf(kind))}

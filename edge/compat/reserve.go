@@ -63,7 +63,7 @@ func (c *cycle) permit(p *hostedPlugin, node string) framework.PermitResult {
 	case err != nil:
 		return framework.PermitResult{Status: failure(err)}
 	case status.IsWait():
-		return framework.PermitResult{Status: &decision.Status{Code: decision.Wait}, Timeout: timeout}
+		return framework.PermitResult{Status: &decision.Status{Code: decision.Wait, Reasons: status.Reasons()}, Timeout: timeout}
 	}
 	return framework.PermitResult{Status: verdictOrFailure(status)}
 }

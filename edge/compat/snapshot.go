@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -221,11 +220,11 @@ func imagesOf(t *table.Table, node *object.Node) map[string]*fwk.ImageStateSumma
 
 // sharedLister shows plugins the cluster as of the attempt at hand. A plugin may keep
 // it: it always shows the last snapshot.
-type sharedLister struct{ snapshots *snapshots }
+type sharedLister struct{ *Hosts }
 
 func (l sharedLister) NodeInfos() fwk.NodeInfoLister           { return l }
 func (l sharedLister) StorageInfos() fwk.StorageInfoLister     { return l }
-func (l sharedLister) PodGroupStates() fwk.PodGroupStateLister { return noPodGroups{} }
+func (l sharedLister) PodGroupStates() fwk.PodGroupStateLister { return podGroups{l.Hosts, true} }
 
 // List returns all nodes. The list is the caller's.
 func (l sharedLister) List() ([]fwk.NodeInfo, error) {
@@ -263,11 +262,3 @@ func (l sharedLister) Get(name string) (fwk.NodeInfo, error) {
 func (l sharedLister) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(l.snapshots.last().nodes(), func(n fwk.NodeInfo) bool { return n.GetPVCRefCounts()[key] > 0 })
 }
-
-var errNoPodGroups = errors.New("pod group state not found: hosted plugins are not shown pod groups")
-
-// noPodGroups: hosted plugins are not shown pod groups.
-type noPodGroups struct{}
-
-func (noPodGroups) Get(string, string) (fwk.PodGroupState, error) { return nil, errNoPodGroups }
-func (noPodGroups) PodGroupStates() fwk.PodGroupStateLister       { return noPodGroups{} }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,6 +54,7 @@ type options struct {
 	timeout   time.Duration
 	custom    map[schema.GroupVersionResource]string
 	change    []func(*configv1.KubeSchedulerConfiguration)
+	groups    bool
 
 	podsToActivate func() framework.StateData
 }
@@ -88,6 +90,10 @@ func WithCustomResource(r schema.GroupVersionResource, kind string) Option {
 	return func(o *options) { o.custom[r] = kind + "List" }
 }
 
+// WithPodGroups places the pods of a PodGroup together: the gates GenericWorkload and
+// GangScheduling are on.
+func WithPodGroups() Option { return func(o *options) { o.groups = true } }
+
 // WithTimeout bounds calls of plugins.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
@@ -120,12 +126,13 @@ func Start(t testing.TB, opts ...Option) (*Cluster, error) {
 	t.Cleanup(cancel)
 	c := &Cluster{t: t, client: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme.Scheme, o.custom)}
 	c.hosts = compat.New(compat.Options{Logger: logger, Client: c.client, Dynamic: c.dynamic,
-		Timeout: o.timeout, Parallelism: 4, PodsToActivate: o.podsToActivate})
+		Timeout: o.timeout, Parallelism: 4, PodGroups: o.groups, PodsToActivate: o.podsToActivate})
 	profiles, err := o.profiles(c.hosts)
 	if err != nil {
 		return nil, err
 	}
 	c.machine = machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Check: config.CheckInvariants(),
+		PodGroups: o.groups, GangScheduling: o.groups,
 		InitialBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, MaxUnschedulable: 5 * time.Minute})
 	c.executor = newExecutor(ctx, c)
 	c.loop = loop.New(c.machine, c.executor, loop.Options{Logger: logger})
@@ -158,7 +165,11 @@ func (o *options) profiles(hosts *compat.Hosts) ([]*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	complete, err := config.Decode(body, "the test's configuration")
+	gates := features.New()
+	if err := gates.SetFromMap(map[string]bool{string(features.GenericWorkload): o.groups, string(features.GangScheduling): o.groups}); err != nil {
+		return nil, err
+	}
+	complete, err := config.With(gates).Decode(body, "the test's configuration")
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +181,7 @@ func (o *options) profiles(hosts *compat.Hosts) ([]*profile.Profile, error) {
 	for i := range configs {
 		configs[i].Own = hosts.Registry(configs[i].Name, o.factories, args)
 	}
-	profiles, err := profile.BuildAll(configs, plugins.Registry(features.Plugins(features.New())))
+	profiles, err := profile.BuildAll(configs, plugins.Registry(features.Plugins(gates)))
 	if err == nil {
 		hosts.Built(profiles)
 	}
@@ -213,13 +224,16 @@ func nodeSet(obj any) machine.Event {
 	return machine.NodeSet{Node: n}
 }
 
-// Add creates objects, and returns when the scheduler knows the pods and nodes among
-// them.
+// Add creates objects, and returns when the scheduler knows the pods, nodes and pod groups
+// among them.
 func (c *Cluster) Add(objects ...runtime.Object) {
 	c.t.Helper()
 	for _, o := range objects {
 		if err := c.client.Tracker().Add(o); err != nil {
 			c.t.Fatal(err)
+		}
+		if g, ok := o.(*schedulingv1alpha2.PodGroup); ok {
+			c.loop.Post(machine.ObjectSet{Object: decode.Object(g)})
 		}
 		c.settle(o, true)
 	}

@@ -150,7 +150,8 @@ func newHosts(logger klog.Logger, o *Options, api *rest.Config, gates featuregat
 		return nil, err
 	}
 	return compat.New(compat.Options{Logger: logger, Config: api, Client: o.Client, Dynamic: d, Parallelism: int(o.Parallelism),
-		DeviceTaintRules: gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: gates.Enabled("DRAConsumableCapacity")}), nil
+		DeviceTaintRules: gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: gates.Enabled("DRAConsumableCapacity"),
+		PodGroups: gates.Enabled(features.GenericWorkload)}), nil
 }
 
 // connection is how a client reaches its API server.

@@ -1,0 +1,116 @@
+package compat_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
+)
+
+func member(name, group string) *v1.Pod {
+	p := Pod(name)
+	p.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group}
+	return p
+}
+
+func podGroup(name string, least int32) *schedulingv1alpha2.PodGroup {
+	return &schedulingv1alpha2.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: schedulingv1alpha2.PodGroupSpec{
+		SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: least}}}}
+}
+
+// Plugins are shown pod groups, where these are served. lab/conform, TestPodGroupsOfHandle,
+// compares call by call with kube-scheduler.
+func TestPodGroups(t *testing.T) {
+	var h fwk.Handle
+	note := WithPlugin("M", with(func(given fwk.Handle) fwk.Plugin { h = given; return even }))
+	shown := func(group string) string {
+		g, err := h.PodGroupManager().PodGroupStates().Get("default", group)
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(g.AllPods().Len(), g.AllPodsCount(), g.ScheduledPodsCount(), len(g.ScheduledPods()), g.AssumedPods().Len(), g.AssignedPods().Len(), len(g.UnscheduledPods()))
+	}
+	c := New(t, WithPodGroups(), note)
+	c.Add(Node("node-00"), podGroup("g", 2), podGroup("few", 3), member("g-0", "g"), member("g-1", "g"), member("few-0", "few"))
+	for _, pod := range []string{"g-0", "g-1"} {
+		c.NodeOf(pod)
+	}
+	c.Until("both pods are bound", func() bool { return shown("g") == "2 2 2 2 0 2 0" })
+	if got := shown("few"); got != "1 1 0 0 0 0 1" {
+		t.Errorf("a group that lacks pods: %s", got)
+	}
+	if got := shown("none"); got != "pod group state not found for pod group default/none" {
+		t.Errorf("no such group: %s", got)
+	}
+
+	c = New(t, note) // without the gate
+	c.Add(Node("node-00"), member("g-0", "g"))
+	c.NodeOf("g-0")
+	if got := shown("g"); got != "pod group state not found for pod group default/g" {
+		t.Errorf("without the gate: %s", got)
+	}
+}
+
+// counter notes how many pods of the group are scheduled, at each Permit: as the snapshot
+// has it, and as it is.
+type counter struct {
+	named
+	handle fwk.Handle
+	mu     sync.Mutex
+	said   []string
+}
+
+func (c *counter) Permit(_ context.Context, s fwk.CycleState, p *v1.Pod, _ string) (*fwk.Status, time.Duration) {
+	of := func(l fwk.PodGroupStateLister) int {
+		g, err := l.Get("default", "g")
+		if err != nil {
+			return -1
+		}
+		return g.ScheduledPodsCount()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said = append(c.said, fmt.Sprint(s.IsPodGroupSchedulingCycle(), of(c.handle.SnapshotSharedLister().PodGroupStates()), of(c.handle.PodGroupManager().PodGroupStates())))
+	return nil, 0
+}
+
+// What the cycle of a group tries shows in the snapshot, and what comes of it in
+// PodGroupManager.
+func TestPodGroupsWhileTried(t *testing.T) {
+	counts := &counter{named: "C"}
+	c := New(t, WithPodGroups(), WithPlugin("C", with(func(h fwk.Handle) fwk.Plugin { counts.handle = h; return counts })))
+	c.Add(Node("a"), podGroup("g", 2), member("g-0", "g"), member("g-1", "g"))
+	c.NodeOf("g-0")
+	c.NodeOf("g-1")
+	counts.mu.Lock()
+	defer counts.mu.Unlock()
+	if got := fmt.Sprint(counts.said); got != "[true 1 0 true 2 0 false 0 1 false 0 2]" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// groupGate opens when a PodGroup is there.
+type groupGate struct{ gate }
+
+func (g *groupGate) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.PodGroup, ActionType: fwk.Add}}}, nil
+}
+
+// A PodGroup opens a gate.
+func TestEventsOfPodGroups(t *testing.T) {
+	g := &groupGate{gate{named: "G"}}
+	c := New(t, WithPodGroups(), WithPlugin("G", with(func(fwk.Handle) fwk.Plugin { return g })))
+	c.Add(Node("a"), Pod("p"))
+	c.Decision("p", 0)
+	g.open.Store(true)
+	c.Add(podGroup("g", 1))
+	c.NodeOf("p")
+}
