@@ -59,6 +59,13 @@ func (r *Requirement) Names() (names []string, among, of bool) {
 	return r.values, among, of
 }
 
+// Label is the label that the requirement is about; false where it is about something else.
+func (r *Requirement) Label() (key string, of bool) { return r.key, !r.field }
+
+// Accepts tells whether the requirement is met by a node whose label has the value, or
+// that lacks it.
+func (r *Requirement) Accepts(value string, exists bool) bool { return r.holds(value, exists) }
+
 // MetBy tells whether the node meets the requirement.
 func (r *Requirement) MetBy(n Subject) bool {
 	if r.field {

@@ -159,6 +159,11 @@ func (t *Table) rowsMeetingNow(r *match.Requirement, m *metRequirement) RowSet {
 	if n := (t.Rows() + 63) / 64; len(m.rows) < n {
 		m.rows = append(m.rows, make(RowSet, n-len(m.rows))...)
 	}
+	if key, of := r.Label(); of && m.revision == 0 {
+		t.valueColumn(key).rowsThat(r.Accepts, m.rows)
+		m.revision = t.revision
+		return m.rows
+	}
 	t.NodesChanged(m.revision, func(row Row) bool {
 		n := t.nodes[row]
 		m.rows.set(row, n != nil && r.MetBy(n.Subject()))

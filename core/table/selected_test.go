@@ -122,3 +122,28 @@ func drawPreferred(t *rapid.T) *match.PreferredNodes {
 	}
 	return match.NewPreferredNodes(terms)
 }
+
+// Labels, and values of labels, that keep coming do not grow what is kept of them.
+func TestValuesWithoutEnd(t *testing.T) {
+	tb := New()
+	expect := func(key, value string, want bool) {
+		t.Helper()
+		s := tb.Select(match.NewNodeSelector(map[string]string{key: value}, nil))
+		if admits, known := s.Admits(tb, 0); !known || admits != want {
+			t.Errorf("%s=%s: admitted %v, known %v", key, value, admits, known)
+		}
+	}
+	for i := range 200 {
+		now := fmt.Sprint(i)
+		tb.SetNode(&object.Node{Name: "a", Labels: map[string]string{"n": now, "key" + now: "x"}})
+		expect("n", now, true)
+		expect("n", fmt.Sprint(i+1), false)
+		expect("key"+now, "x", true)
+	}
+	if n := len(tb.valueColumns.byKey); n > mostLabels {
+		t.Errorf("values of %d labels are kept, at most %d are to be", n, mostLabels)
+	}
+	if n := len(tb.valueColumn("n").values); n > 100 {
+		t.Errorf("%d values are kept of one node", n)
+	}
+}

@@ -76,6 +76,7 @@ type Table struct {
 	terms            terms
 	podsByLabels     podsByLabels
 	requirements     requirements
+	valueColumns     valueColumns
 	groups           *group.Groups // nil: groups do not count
 
 	now         time.Time
@@ -104,6 +105,7 @@ func New() *Table {
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.requirements.byKey = map[string]*metRequirement{}
+	t.valueColumns.byKey = map[string]*valueColumn{}
 	t.nodeTaints = newNodeTaints()
 	t.devices = newDevices()
 	t.volumes = newVolumes()

@@ -1,0 +1,101 @@
+package table
+
+import "slices"
+
+// valueColumns keeps the values that nodes have of labels that selectors ask about, as
+// numbers by row. A requirement that comes by for the first time is compared with each
+// value, and not with each node.
+type valueColumns struct {
+	byKey map[string]*valueColumn
+	uses  uint64
+}
+
+type valueColumn struct {
+	ofRow    []int32 // noNode, noLabel, or the number of a value
+	numbers  map[string]int32
+	values   []string // by number; the first two stand for none
+	revision uint64
+	used     uint64
+}
+
+const (
+	noNode int32 = iota
+	noLabel
+)
+
+// mostLabels bounds the labels whose values are kept: four bytes a row each.
+const mostLabels = 64
+
+// valueColumn is the label's, up to date.
+func (t *Table) valueColumn(key string) *valueColumn {
+	l := &t.valueColumns
+	c := l.byKey[key]
+	if c == nil {
+		if len(l.byKey) >= mostLabels {
+			l.dropOldest()
+		}
+		c = &valueColumn{}
+		l.byKey[key] = c
+	}
+	l.uses++
+	c.used = l.uses
+	if len(c.values) > 64+2*t.Rows() { // most are values that no node has any more
+		*c = valueColumn{used: c.used}
+	}
+	if c.numbers == nil {
+		c.numbers, c.values = map[string]int32{}, make([]string, noLabel+1)
+	}
+	c.ofRow = append(c.ofRow, make([]int32, t.Rows()-len(c.ofRow))...)
+	t.NodesChanged(c.revision, func(r Row) bool {
+		c.set(t, r, key)
+		return true
+	})
+	c.revision = t.revision
+	return c
+}
+
+func (c *valueColumn) set(t *Table, r Row, key string) {
+	n := t.nodes[r]
+	if n == nil {
+		c.ofRow[r] = noNode
+		return
+	}
+	value, has := n.Labels[key]
+	if !has {
+		c.ofRow[r] = noLabel
+		return
+	}
+	number, known := c.numbers[value]
+	if !known {
+		number = int32(len(c.values)) // #nosec G115 -- of nodes
+		c.numbers[value], c.values = number, append(c.values, value)
+	}
+	c.ofRow[r] = number
+}
+
+// rowsThat adds the rows to the set whose value is accepted.
+func (c *valueColumn) rowsThat(accepts func(value string, exists bool) bool, rows RowSet) {
+	accepted := make([]uint64, len(c.values)) // 1 or 0
+	for number := noLabel; int(number) < len(c.values); number++ {
+		if accepts(c.values[number], number > noLabel) {
+			accepted[number] = 1
+		}
+	}
+	for r, number := range c.ofRow {
+		rows[r>>6] |= accepted[number] << (r & 63)
+	}
+}
+
+// dropOldest forgets the half that was used longest ago.
+func (l *valueColumns) dropOldest() {
+	uses := make([]uint64, 0, len(l.byKey))
+	for _, c := range l.byKey { // any order: sorted below
+		uses = append(uses, c.used)
+	}
+	slices.Sort(uses)
+	for key, c := range l.byKey { // any order: each by itself
+		if c.used <= uses[len(uses)/2] {
+			delete(l.byKey, key)
+		}
+	}
+}
