@@ -19,101 +19,34 @@ import (
 	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
 )
 
-// broken is a plugin of every point of an attempt. It does at one point what a test
-// wants, for pods with the label evil, and nothing else.
-type broken struct {
-	named
-	at string
-	do func() (node string, score int64, s *fwk.Status)
+// deed is what a plugin does at a point, and what it answers then.
+type deed = func() (node string, score int64, s *fwk.Status)
+
+// breaking is a plugin of every point that does so at one of them, for pods with the
+// label evil, and nothing else.
+func breaking(at string, do deed) Option {
+	return WithPlugin("B", with(func(fwk.Handle) fwk.Plugin {
+		return &everyPoint{named: "B", answer: func(c call) answer { return broken(c, at, do) }}
+	}))
 }
 
-func (b *broken) status(at string, p *v1.Pod) *fwk.Status {
-	if at != b.at || p.Labels["evil"] == "" {
-		return nil
+func broken(c call, at string, do deed) answer {
+	evil := c.pod != nil && c.pod.Labels["evil"] != ""
+	switch {
+	case evil && c.at == at:
+		node, score, s := do()
+		for i := range c.scores {
+			c.scores[i] = fwk.NodeScore{Name: "no-such-node", Score: score}
+		}
+		return answer{status: s, node: node, score: score, wait: -time.Hour}
+	case evil && c.at == "Filter" && at == "PostFilter":
+		return answer{status: fwk.NewStatus(fwk.Unschedulable, "for PostFilter")}
+	case evil && c.at == "Permit" && at == "Unreserve":
+		return answer{status: fwk.AsStatus(errors.New("for Unreserve"))}
+	case c.at == "Bind":
+		return answer{status: fwk.NewStatus(fwk.Skip)}
 	}
-	_, _, s := b.do()
-	return s
-}
-
-func (b *broken) PreEnqueue(_ context.Context, p *v1.Pod) *fwk.Status {
-	return b.status("PreEnqueue", p)
-}
-func (b *broken) PreFilter(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	return nil, b.status("PreFilter", p)
-}
-func (b *broken) PreFilterExtensions() fwk.PreFilterExtensions {
-	if b.at == "PreFilterExtensions" {
-		b.do()
-	}
-	return nil
-}
-func (b *broken) Filter(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ fwk.NodeInfo) *fwk.Status {
-	if b.at == "PostFilter" && p.Labels["evil"] != "" {
-		return fwk.NewStatus(fwk.Unschedulable, "for PostFilter")
-	}
-	return b.status("Filter", p)
-}
-func (b *broken) PostFilter(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
-	if b.at != "PostFilter" || p.Labels["evil"] == "" {
-		return nil, fwk.NewStatus(fwk.Unschedulable)
-	}
-	node, _, s := b.do()
-	if node == "" {
-		return nil, s
-	}
-	return &fwk.PostFilterResult{NominatingInfo: &fwk.NominatingInfo{NominatedNodeName: node, NominatingMode: fwk.ModeOverride}}, s
-}
-func (b *broken) PreScore(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	return b.status("PreScore", p)
-}
-func (b *broken) Score(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ fwk.NodeInfo) (int64, *fwk.Status) {
-	if b.at != "Score" || p.Labels["evil"] == "" {
-		return 0, nil
-	}
-	_, score, s := b.do()
-	return score, s
-}
-func (b *broken) ScoreExtensions() fwk.ScoreExtensions { return b }
-func (b *broken) NormalizeScore(_ context.Context, _ fwk.CycleState, p *v1.Pod, list fwk.NodeScoreList) *fwk.Status {
-	if b.at != "NormalizeScore" || p.Labels["evil"] == "" {
-		return nil
-	}
-	_, score, s := b.do()
-	for i := range list {
-		list[i] = fwk.NodeScore{Name: "no-such-node", Score: score}
-	}
-	return s
-}
-func (b *broken) Reserve(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ string) *fwk.Status {
-	return b.status("Reserve", p)
-}
-func (b *broken) Unreserve(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ string) {
-	_ = b.status("Unreserve", p)
-}
-func (b *broken) Permit(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ string) (*fwk.Status, time.Duration) {
-	if b.at == "Unreserve" && p.Labels["evil"] != "" {
-		return fwk.AsStatus(errors.New("for Unreserve")), 0
-	}
-	return b.status("Permit", p), -time.Hour
-}
-func (b *broken) PreBindPreFlight(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
-	return nil, b.status("PreBindPreFlight", p)
-}
-func (b *broken) PreBind(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ string) *fwk.Status {
-	return b.status("PreBind", p)
-}
-func (b *broken) Bind(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ string) *fwk.Status {
-	if b.at != "Bind" || p.Labels["evil"] == "" {
-		return fwk.NewStatus(fwk.Skip)
-	}
-	return b.status("Bind", p)
-}
-func (b *broken) PostBind(_ context.Context, _ fwk.CycleState, p *v1.Pod, _ string) {
-	_ = b.status("PostBind", p)
-}
-
-func breaking(at string, do func() (string, int64, *fwk.Status)) Option {
-	return WithPlugin("B", with(func(fwk.Handle) fwk.Plugin { return &broken{"B", at, do} }))
+	return answer{wait: -time.Hour}
 }
 
 // The default binder comes after the plugin, which skips pods that are not its own.
@@ -134,7 +67,6 @@ const (
 // the pods that come next are placed. The time is virtual, so that no call takes long but
 // those that hang.
 func TestEveryPointIsContained(t *testing.T) {
-	type deed = func() (string, int64, *fwk.Status)
 	var panics deed = func() (string, int64, *fwk.Status) { panic("boom") }
 	var hangs deed // until the test ends
 	var exits deed = func() (string, int64, *fwk.Status) { runtime.Goexit(); return "", 0, nil }
@@ -177,7 +109,7 @@ func TestEveryPointIsContained(t *testing.T) {
 
 // checkContained has the plugin do so at the point, or hang where do is nil, and
 // checks what becomes of its pod and of others.
-func checkContained(t *testing.T, at string, do func() (string, int64, *fwk.Status), want string) {
+func checkContained(t *testing.T, at string, do deed, want string) {
 	if do == nil {
 		hang := make(chan struct{})
 		t.Cleanup(func() { close(hang) })

@@ -18,37 +18,6 @@ import (
 	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
 )
 
-// extending is a plugin with PreFilterExtensions. Once on, it does at one of them what a
-// test wants.
-type extending struct {
-	filter
-	on atomic.Bool
-	at string
-	do func()
-}
-
-func (e *extending) act(at string) {
-	if e.on.Load() && at == e.at {
-		e.do()
-	}
-}
-
-func (*extending) PreFilter(context.Context, fwk.CycleState, *v1.Pod, []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	return nil, nil
-}
-func (e *extending) PreFilterExtensions() fwk.PreFilterExtensions {
-	e.act("PreFilterExtensions")
-	return e
-}
-func (e *extending) AddPod(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status {
-	e.act("AddPod")
-	return nil
-}
-func (e *extending) RemovePod(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status {
-	e.act("RemovePod")
-	return nil
-}
-
 // What goes wrong in PreFilterExtensions while preemption tries a node ends the attempt,
 // and holds up no other pod.
 func TestExtensionsAreContained(t *testing.T) {
@@ -62,8 +31,13 @@ func TestExtensionsAreContained(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					hang := make(chan struct{})
 					t.Cleanup(func() { close(hang) })
-					e := &extending{at: at, do: func() { do(hang) }}
-					e.filter = filter{"E", func(fwk.CycleState, *v1.Pod, fwk.NodeInfo) *fwk.Status { return nil }}
+					var on atomic.Bool
+					e := &everyPoint{named: "E", answer: func(c call) answer {
+						if on.Load() && c.at == at {
+							do(hang)
+						}
+						return answer{}
+					}}
 					c := New(t, WithTimeout(50*time.Millisecond), WithPlugin("E", with(func(fwk.Handle) fwk.Plugin { return e })))
 					big := func(name string, priority int32) *v1.Pod {
 						p := Pod(name)
@@ -73,7 +47,7 @@ func TestExtensionsAreContained(t *testing.T) {
 					}
 					c.Add(Node("a"), big("low", 0))
 					c.NodeOf("low")
-					e.on.Store(true)
+					on.Store(true)
 					c.Add(big("high", 10))
 					if d := c.Failure("high"); d.Result == decision.ResultScheduled {
 						t.Errorf("got %s", d.Result)
