@@ -106,6 +106,7 @@ func (v *view) build(on *sharedAnswers, old *ranking.Index) {
 		return s.Locality != framework.NodeOnly && s.cells == nil
 	})
 	v.firstOwn = v.firstOwnFilter()
+	v.keepCells()
 	v.joinPass(on.table)
 	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
 }

@@ -10,19 +10,42 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// cells are the rows of a plugin that looks at whole topology domains, by cell: it
-// gives one answer for all rows of a cell. The column holds the cell of each row.
+// A plugin that looks at whole topology domains gives one answer for all rows of a
+// cell. A view that is kept has a column with the cell of each row, groups rows by it,
+// and asks about each cell. A view for one decision has none: there the plugin is asked
+// about the rows that are left, as it is wherever groups do not decide.
+
+// cells are the rows of such a plugin, by cell.
 type cells struct {
 	in     *framework.Input
 	sync   func(*framework.Input)
 	of     func(*framework.Input, []table.Row, []int64)
-	column column
+	column column // where it is kept
 }
 
-func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of func(*framework.Input, []table.Row, []int64), at column) *cells {
-	c := &cells{in: in, sync: sync, of: of, column: at}
+func (v *view) addCells(in *framework.Input, sync func(*framework.Input), of func(*framework.Input, []table.Row, []int64)) *cells {
+	c := &cells{in: in, sync: sync, of: of}
 	v.cells = append(v.cells, c)
 	return c
+}
+
+// keepCells gives a column to each plugin that answers by cells, unless the view is asked
+// once and not by hosted plugins, which want to know the order of the rows.
+func (v *view) keepCells() {
+	if v.buffers != nil && v.keys.profile.Host == nil {
+		return
+	}
+	v.cellsKept = true
+	for k := range v.scorers {
+		if s := &v.scorers[k]; s.cells != nil {
+			s.column = v.ownColumn()
+			s.cells.column = s.column
+		}
+	}
+	for _, f := range v.cellFilters {
+		f.column = v.ownColumn()
+		f.cells.column = f.column
+	}
 }
 
 // syncCells brings the states of the plugins that answer by cells up to the table
@@ -33,68 +56,62 @@ func (v *view) syncCells() {
 	}
 }
 
-// cell is the cell of one row of the table as it stands.
-func (c *cells) cell(r table.Row) int64 {
-	var out [1]int64
-	c.sync(c.in)
-	c.of(c.in, one(c.in.Table, r), out[:])
+// verdictOnCell is the filter's verdict on one row of the table as it stands.
+func (f *filter) verdictOnCell(r table.Row) framework.Verdict {
+	var out [1]framework.Verdict
+	f.cells.sync(&f.in)
+	f.CellFilter.AskRows(&f.in, one(f.in.Table, r), out[:])
 	return out[0]
 }
 
-// cellVerdict is the filter's verdict on a cell, asked about once a decision as a
-// rule. Pods may have been tried on the table since the filter's state was last
-// looked at.
-func (o *Outcome) cellVerdict(f *filter, cell int64) framework.Verdict {
-	if o.number == 0 {
-		o.engine.numbered++
-		o.number = o.engine.numbered
-	}
-	known := o.engine.cellVerdicts.slot(f.position, cell)
-	if known.outcome != o.number || known.cell != cell || known.filter != f.position {
-		f.cells.sync(&f.in)
-		*known = cellVerdict{o.number, cell, f.CellFilter.Filter(&f.in, cell), f.position}
-	}
-	return known.verdict
+// scoreOfCell is the scorer's raw score of one row of the table as it stands.
+func (s *scorer) scoreOfCell(r table.Row) int64 {
+	var cell [1]int64
+	s.cells.sync(&s.in)
+	s.cells.of(&s.in, one(s.in.Table, r), cell[:])
+	return s.CellScore.Score(&s.in, cell[0])
 }
 
-// inCellsThatFit takes the rows out of the list whose cell the filter rejects.
+// inCellsThatFit takes the rows out of the list whose cell the filter rejects. Pods may
+// have been tried on the table since the filter's state was last looked at.
 func (o *Outcome) inCellsThatFit(list []table.Row, f *filter) []table.Row {
-	cells, n := o.view.values(f.column), 0
-	for _, r := range list {
-		if o.cellVerdict(f, cells[r]) == framework.Fits {
-			list[n] = r
+	verdicts := resize(o.engine.listVerdicts, len(list))
+	o.engine.listVerdicts = verdicts
+	f.cells.sync(&f.in)
+	f.CellFilter.AskRows(&f.in, list, verdicts)
+	n := 0
+	for i, v := range verdicts {
+		if list[n] = list[i]; v == framework.Fits {
 			n++
 		}
 	}
 	return list[:n]
 }
 
-// cellVerdicts keeps verdicts on cells in a table of fixed size, where one verdict
-// may take the place of another.
-type cellVerdicts []cellVerdict
-
-type cellVerdict struct {
-	outcome uint64 // its number
-	cell    int64
-	verdict framework.Verdict
-	filter  int16
-}
-
-// cellVerdictBits: the table has as many entries as that many bits can tell apart.
-const cellVerdictBits = 11
-
-// slot is where the verdict of the filter on the cell is, if it is known.
-func (c *cellVerdicts) slot(filter int16, cell int64) *cellVerdict {
-	if *c == nil {
-		*c = make(cellVerdicts, 1<<cellVerdictBits)
+// askCells asks the filters by cells about all rows, before their verdicts on many are
+// looked at.
+func (o *Outcome) askCells() {
+	if o.cellVerdicts != nil || len(o.view.cellFilters) == 0 {
+		return
 	}
-	return &(*c)[hashOfCell(cell+int64(filter)<<57)]
+	rows, room := o.engine.table.All(), o.engine.cellVerdicts
+	for k, f := range o.view.cellFilters {
+		if k == len(room) {
+			room = append(room, nil)
+		}
+		room[k] = resize(room[k], len(rows))
+		f.cells.sync(&f.in)
+		f.CellFilter.AskRows(&f.in, rows, room[k])
+	}
+	o.engine.cellVerdicts, o.cellVerdicts = room, room[:len(o.view.cellFilters)]
 }
 
-// hashOfCell is a number of cellVerdictBits bits.
-func hashOfCell(cell int64) uint64 {
-	const odd = 0x9E3779B97F4A7C15 // spreads neighbours
-	return uint64(cell) * odd >> (64 - cellVerdictBits)
+// cellVerdict is the verdict of the k-th filter by cells on the row.
+func (o *Outcome) cellVerdict(k int, r table.Row) framework.Verdict {
+	if o.cellVerdicts != nil {
+		return o.cellVerdicts[k][r]
+	}
+	return o.view.cellFilters[k].verdictOnCell(r)
 }
 
 // causeAt tells which filter rejects the row first, and how: by what nominated pods
@@ -110,11 +127,11 @@ func (o *Outcome) causeAt(r table.Row) ranking.Cause {
 // that many of the hosted filters.
 func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 	c := o.view.index.Cause(r)
-	for _, f := range o.view.cellFilters {
+	for k, f := range o.view.cellFilters {
 		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
 			break
 		}
-		if verdict := o.cellVerdict(f, o.view.values(f.column)[r]); verdict != framework.Fits {
+		if verdict := o.cellVerdict(k, r); verdict != framework.Fits {
 			c = ranking.Cause{Filter: f.position, Verdict: uint64(verdict)}
 			break
 		}
@@ -130,18 +147,12 @@ func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
 	return c
 }
 
-// weighCells tells the scorers by cells how many feasible nodes each cell holds.
-func (o *Outcome) weighCells() {
+// weighRows tells the scorers by cells which rows are feasible.
+func (o *Outcome) weighRows() {
 	for k := range o.view.scorers {
-		s := &o.view.scorers[k]
-		if s.cells == nil || s.CellScore.FeasibleNodes == nil {
-			continue
+		if s := &o.view.scorers[k]; s.cells != nil {
+			s.CellScore.TellFeasible(&s.in, o.feasibleRows())
 		}
-		counts, cells := map[int64]int{}, o.view.values(s.column)
-		for _, r := range o.feasibleRows() {
-			counts[cells[r]]++
-		}
-		s.CellScore.FeasibleNodes(&s.in, sortedCells(counts))
 	}
 }
 
@@ -153,7 +164,7 @@ func sortedCells(counts map[int64]int) []framework.CellCount {
 	return list
 }
 
-// weighGroups is weighCells, read off the groups.
+// weighGroups is weighRows, read off the groups.
 func (o *Outcome) weighGroups() {
 	v, e := o.view, o.engine
 	for k := range v.scorers {

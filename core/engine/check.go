@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -73,49 +74,68 @@ func (v *view) fresh(t *table.Table) *view {
 	return f
 }
 
-// compareCells holds what is kept of domains against fresh counts: each row's
-// verdicts and scores by cells. Cells themselves may be numbered otherwise.
+// compareCells holds what is kept of domains against fresh counts: each row's verdicts
+// and scores, by themselves and by cells. Cells may be numbered otherwise.
 func (v *view) compareCells(fresh *view, t *table.Table) error {
 	for k, f := range v.cellFilters {
 		o := fresh.cellFilters[k]
+		f.cells.sync(&f.in)
+		byRow := make([]framework.Verdict, t.Rows())
+		f.CellFilter.AskRows(&f.in, t.All(), byRow)
 		for _, r := range t.All() {
 			if c := v.index.Cause(r); t.Node(r) == nil || c.Rejects() && c.Filter < f.position {
 				continue // nobody asks about its cell
 			}
-			kept, now := f.CellFilter.Filter(&f.in, v.values(f.column)[r]), o.CellFilter.Filter(&o.in, fresh.values(o.column)[r])
-			if kept != now {
+			now := o.CellFilter.Filter(&o.in, fresh.values(o.column)[r])
+			if byRow[r] != now {
+				return fmt.Errorf("node %q: %s by row verdict %d, fresh %d", t.Name(r), f.Name, byRow[r], now)
+			}
+			if !v.cellsKept {
+				continue
+			}
+			if kept := f.CellFilter.Filter(&f.in, v.values(f.column)[r]); kept != now {
 				return fmt.Errorf("node %q: %s kept verdict %d, fresh %d", t.Name(r), f.Name, kept, now)
 			}
 		}
 	}
 	for k := range v.scorers {
-		s, o := &v.scorers[k], &fresh.scorers[k]
-		if s.cells == nil {
-			continue
-		}
-		v.weighAll(s)
-		fresh.weighAll(o)
-		for _, r := range t.All() {
-			if !v.index.IsFeasible(r) {
-				continue
-			}
-			kept, now := s.CellScore.Score(&s.in, v.values(s.column)[r]), o.CellScore.Score(&o.in, fresh.values(o.column)[r])
-			if kept != now {
-				return fmt.Errorf("node %q: %s kept score %d, fresh %d", t.Name(r), s.Name, kept, now)
+		if s := &v.scorers[k]; s.cells != nil {
+			if err := v.compareCellScores(s, fresh, &fresh.scorers[k], t); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// weighAll weighs the scorer as if no filter by cells objected.
-func (v *view) weighAll(s *scorer) {
-	if s.CellScore.FeasibleNodes == nil {
-		return
-	}
-	counts := map[int64]int{}
+// compareCellScores weighs the scorers as if no filter by cells objected.
+func (v *view) compareCellScores(s *scorer, fresh *view, o *scorer, t *table.Table) error {
+	var feasible []table.Row
 	for r := range v.index.FeasibleRows() {
-		counts[v.values(s.column)[r]]++
+		feasible = append(feasible, r)
 	}
-	s.CellScore.FeasibleNodes(&s.in, sortedCells(counts))
+	s.cells.sync(&s.in)
+	if s.CellScore.FeasibleNodes != nil {
+		counts := map[int64]int{}
+		for _, r := range feasible {
+			counts[fresh.values(o.column)[r]]++
+		}
+		o.CellScore.FeasibleNodes(&o.in, sortedCells(counts))
+		s.CellScore.TellFeasible(&s.in, feasible)
+	}
+	byRow := make([]int64, len(feasible))
+	s.CellScore.AskRows(&s.in, feasible, byRow)
+	for i, r := range feasible {
+		now := o.CellScore.Score(&o.in, fresh.values(o.column)[r])
+		if byRow[i] != now {
+			return fmt.Errorf("node %q: %s by row score %d, fresh %d", t.Name(r), s.Name, byRow[i], now)
+		}
+		if !v.cellsKept {
+			continue
+		}
+		if kept := s.CellScore.Score(&s.in, v.values(s.column)[r]); kept != now {
+			return fmt.Errorf("node %q: %s kept score %d, fresh %d", t.Name(r), s.Name, kept, now)
+		}
+	}
+	return nil
 }

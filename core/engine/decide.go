@@ -43,10 +43,11 @@ type Outcome struct {
 	explained map[ranking.Cause]*decision.Blocker
 	// nominatedTo are the rows that pods are nominated to, once RefitWithout asked.
 	nominatedTo table.RowSet
-	number      uint64      // for cellVerdicts, from 1; 0: none so far
-	extremes    []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored
-	list        []table.Row // the feasible rows, once listed; the engine's room
-	listed      bool
+	// cellVerdicts are those of the filters by cells on all rows; nil: not asked so far.
+	cellVerdicts [][]framework.Verdict
+	extremes     []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored
+	list         []table.Row // the feasible rows, once listed; the engine's room
+	listed       bool
 }
 
 // Decide evaluates every node for the pod and chooses the best. Pods of at least
@@ -144,7 +145,7 @@ func (o *Outcome) decidedByGroups() bool {
 
 // groupable is decidedByGroups except for what hosted plugins say.
 func (o *Outcome) groupable() bool {
-	return o.view.index.Grouped && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
+	return o.view.index.Grouped && (o.view.cellsKept || len(o.view.cells) == 0) && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
 }
 
 // choose finds the feasible row with the highest total; among equals a draw

@@ -35,11 +35,10 @@ type Engine struct {
 
 	idleShared []*sharedAnswers // that nobody uses; new ones take their room
 
-	cellVerdicts cellVerdicts
-	cellScores   cellScores
-	rawColumns   [][]int64 // room for findExtremes
+	cellVerdicts [][]framework.Verdict // room for askCells
+	listVerdicts []framework.Verdict   // room for inCellsThatFit
+	rawColumns   [][]int64             // room for findExtremes
 	rawRoom      columnRoom
-	numbered     uint64 // outcomes that have a number
 
 	keyBuf        []byte
 	workerScratch []scratch // by worker

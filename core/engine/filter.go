@@ -73,7 +73,7 @@ func allFit(verdicts []framework.Verdict) bool {
 // verdictAt is the filter's verdict on one row of the table as it stands.
 func (f *filter) verdictAt(r table.Row) framework.Verdict {
 	if f.cells != nil {
-		return f.CellFilter.Filter(&f.in, f.cells.cell(r))
+		return f.verdictOnCell(r)
 	}
 	var out [1]framework.Verdict
 	f.Filter(&f.in, one(f.in.Table, r), out[:])

@@ -146,6 +146,7 @@ func (o *Outcome) noteVerdicts(k int, rows []table.Row) {
 // askHostedFilters asks each hosted filter about all rows that no filter before it
 // rejects.
 func (o *Outcome) askHostedFilters() {
+	o.askCells()
 	for k, f := range o.view.hostedFilters {
 		if f.skip {
 			continue

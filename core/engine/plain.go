@@ -56,15 +56,13 @@ func (v *view) askFilters(t *table.Table) {
 	v.index.Count()
 }
 
-// askScorers fills in each row's raw scores, or the cells that stand for them.
+// askScorers fills in each row's raw scores, but for scorers by cells.
 func (v *view) askScorers(t *table.Table) {
 	for k := range v.scorers {
 		s, column := &v.scorers[k], v.index.Column(k)
 		for _, r := range t.All() {
 			switch {
-			case t.Node(r) == nil:
-			case s.cells != nil:
-				column[r] = s.cells.cell(r)
+			case t.Node(r) == nil || s.cells != nil:
 			default:
 				column[r] = s.scoreAt(r)
 			}

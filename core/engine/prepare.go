@@ -163,32 +163,32 @@ func (v *view) runPreScore(t *table.Table, pod *object.Pod) {
 	}
 }
 
-// assignColumns gives a column to each scorer that is normalised, and to each
-// plugin that answers by cells.
+// ownColumn is a column of the index more.
+func (v *view) ownColumn() column {
+	v.ownColumns++
+	return column{kept: true, at: v.ownColumns - 1}
+}
+
+// assignColumns gives a column to each scorer that is normalised, and lists the plugins
+// that answer by cells.
 func (v *view) assignColumns() {
 	shared := 0
-	own := func() column {
-		v.ownColumns++
-		return column{kept: true, at: v.ownColumns - 1}
-	}
 	for k := range v.scorers {
 		switch s := &v.scorers[k]; {
 		case s.CellScore != nil:
-			s.column = own()
-			s.cells = v.addCells(&s.in, s.CellScore.Sync, s.CellScore.Cells, s.column)
+			s.cells = v.addCells(&s.in, s.CellScore.Sync, s.CellScore.Cells)
 		case s.NormalizeScore == nil:
 			v.highest += maxScore * s.weight
 		case s.Locality == framework.NodeOnly:
 			s.column = column{kept: true, shared: true, at: shared}
 			shared++
 		default:
-			s.column = own()
+			s.column = v.ownColumn()
 		}
 	}
 	for k := range v.filters {
 		if f := &v.filters[k]; f.CellFilter != nil {
-			f.column = own()
-			f.cells = v.addCells(&f.in, f.CellFilter.Sync, f.CellFilter.Cells, f.column)
+			f.cells = v.addCells(&f.in, f.CellFilter.Sync, f.CellFilter.Cells)
 			v.cellFilters = append(v.cellFilters, f)
 		} else if f.hosted {
 			v.hostedFilters = append(v.hostedFilters, f)

@@ -64,6 +64,7 @@ func (o *Outcome) recount(counts *causeCounts) {
 
 // countCauses counts the candidates by cause.
 func (o *Outcome) countCauses(counts *causeCounts) {
+	o.askCells()
 	for i, n := 0, o.candidates(); i < n; i++ {
 		r := o.candidate(i)
 		if k := o.causeAt(r); k.Rejects() {
@@ -123,6 +124,7 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 		return decision.UnschedulableAndUnresolvable
 	}
 	o.tryNominatedOthers()
+	o.askCells()
 	k := o.causeAt(r)
 	switch k.Filter {
 	case ranking.Feasible:

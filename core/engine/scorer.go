@@ -86,7 +86,7 @@ func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
 // scoreAt is the scorer's raw score of one row of the table as it stands.
 func (s *scorer) scoreAt(r table.Row) int64 {
 	if s.cells != nil {
-		return s.CellScore.Score(&s.in, s.cells.cell(r))
+		return s.scoreOfCell(r)
 	}
 	var out [1]int64
 	s.Score(&s.in, one(s.in.Table, r), out[:])

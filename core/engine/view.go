@@ -28,6 +28,7 @@ type view struct {
 	scorers     []scorer // all of them, in the profile's order
 	cells       []*cells // of the filters and scorers that answer by cells
 	cellFilters []*filter
+	cellsKept   bool // there is a column for each of cells
 	// hostedFilters are asked afresh in each decision.
 	hostedFilters []*filter
 	fallible      bool // one of the filters can fail
@@ -89,7 +90,9 @@ func (v *view) refresh(t *table.Table, workers int, found *scratch) int {
 // refreshShared does the part of refresh that touches what views share.
 func (v *view) refreshShared(workers int, found *scratch) {
 	v.shared.refresh(workers, found)
-	v.syncCells()
+	if v.cellsKept {
+		v.syncCells()
+	}
 }
 
 func (v *view) refreshOwn(t *table.Table, workers int, found *scratch) (evaluated int) {
@@ -178,6 +181,9 @@ func (v *view) evaluateOwn(rows []table.Row, found *scratch) {
 		} else {
 			s.add(rows, found)
 		}
+	}
+	if !v.cellsKept {
+		return
 	}
 	for _, c := range v.cells {
 		cells, column := found.scores[:len(rows)], v.index.Column(c.column.at)

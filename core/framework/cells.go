@@ -1,6 +1,10 @@
 package framework
 
-import "github.com/berth-scheduler/berth/core/table"
+import (
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
 
 // CellFilter is a Filter by cells, for a plugin whose Locality is Domains and that
 // leaves Filter nil.
@@ -26,6 +30,10 @@ type CellFilter struct {
 	Cells func(in *Input, rows []table.Row, out []int64)
 	// Filter is the answer for every row of the cell.
 	Filter func(in *Input, cell int64) Verdict
+	// Rows, when set, writes to out[i] what Filter says of the cell of rows[i], sooner
+	// than by way of cells: a class that comes by once has none. What is written for a
+	// row without a node is ignored. The owner of the machine calls it.
+	Rows func(in *Input, rows []table.Row, out []Verdict)
 }
 
 // CellScore is a Score by cells, for a plugin that leaves Score nil.
@@ -38,6 +46,59 @@ type CellScore struct {
 	// Score is the raw score of every row of the cell. NoScore keeps the rows
 	// out of the extremes; they are normalised to 0.
 	Score func(in *Input, cell int64) int64
+	// Rows, when set, is to Score what CellFilter's is to Filter, and FeasibleRows to
+	// FeasibleNodes.
+	Rows         func(in *Input, rows []table.Row, out []int64)
+	FeasibleRows func(in *Input, feasible []table.Row)
+}
+
+// AskRows is Rows, or the way by cells.
+func (c *CellFilter) AskRows(in *Input, rows []table.Row, out []Verdict) {
+	if c.Rows != nil {
+		c.Rows(in, rows, out)
+		return
+	}
+	byCells(in, rows, out, c.Cells, c.Filter)
+}
+
+// AskRows is Rows, or the way by cells.
+func (c *CellScore) AskRows(in *Input, rows []table.Row, out []int64) {
+	if c.Rows != nil {
+		c.Rows(in, rows, out)
+		return
+	}
+	byCells(in, rows, out, c.Cells, c.Score)
+}
+
+// TellFeasible is FeasibleRows, or FeasibleNodes.
+func (c *CellScore) TellFeasible(in *Input, rows []table.Row) {
+	switch {
+	case c.FeasibleRows != nil:
+		c.FeasibleRows(in, rows)
+	case c.FeasibleNodes != nil:
+		cells := make([]int64, len(rows))
+		c.Cells(in, rows, cells)
+		slices.Sort(cells)
+		var counts []CellCount
+		for _, cell := range cells {
+			if n := len(counts); n == 0 || counts[n-1].Cell != cell {
+				counts = append(counts, CellCount{Cell: cell})
+			}
+			counts[len(counts)-1].Nodes++
+		}
+		c.FeasibleNodes(in, counts)
+	}
+}
+
+// byCells answers for each row as for its cell.
+func byCells[T any](in *Input, rows []table.Row, out []T, cells func(*Input, []table.Row, []int64), of func(*Input, int64) T) {
+	at := make([]int64, len(rows))
+	cells(in, rows, at)
+	for i, r := range rows {
+		if in.Table.Node(r) != nil {
+			out[i] = of(in, at[i])
+		}
+	}
 }
 
 // CellCount is a number of nodes in a cell.

@@ -134,6 +134,10 @@ func (w *stopwatch) wrapFilter(p *framework.Plugin, at func(string) *lap) {
 	if c := p.CellFilter; c != nil {
 		wrapped := *c
 		wrapped.Sync, wrapped.Cells = w.cells(l, c.Sync, c.Cells)
+		wrapped.Rows = func(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+			l.evaluated.Add(int64(len(rows)))
+			w.kernel(l, func() { c.AskRows(in, rows, out) })
+		}
 		p.CellFilter = &wrapped
 	}
 }
@@ -165,6 +169,7 @@ func (w *stopwatch) wrapScore(p *framework.Plugin, at func(string) *lap) {
 	if c := p.CellScore; c != nil {
 		wrapped := *c
 		wrapped.Sync, wrapped.Cells = w.cells(l, c.Sync, c.Cells)
+		_, wrapped.Rows = w.cells(l, c.Sync, c.AskRows)
 		p.CellScore = &wrapped
 	}
 }

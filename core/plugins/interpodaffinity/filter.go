@@ -67,7 +67,7 @@ func verdict(in *framework.Input, cell int64) framework.Verdict {
 // verdict is that of a node. has tells what is found in its domains, and total is how
 // much there is for the pod's affinity in all.
 func (c *counts) verdict(total int64, has func(*place, kind) (found, missing bool)) framework.Verdict {
-	first := c.self && total == 0
+	first := c.first(total)
 	for i := range c.by[affinity] {
 		if found, missing := has(&c.by[affinity][i], affinity); missing || !first && !found {
 			return affinityNotMet
@@ -85,6 +85,55 @@ func (c *counts) verdict(total int64, has func(*place, kind) (found, missing boo
 	}
 	return framework.Fits
 }
+
+// first tells whether the pod is the first that its affinity is about; total is how much
+// there is for it in all.
+func (c *counts) first(total int64) bool { return c.self && total == 0 }
+
+// rowVerdicts are those of verdict, row by row. The loops note in out[i] for which kinds
+// the row is rejected, a bit each, and do not branch: whether a domain has any cannot be
+// foretold.
+func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	c := in.State.(*counts)
+	clear(out)
+	first := c.first(c.totalOf(affinity))
+	for i := range c.by[affinity] {
+		p := &c.by[affinity][i]
+		of, sums := p.Of(), p.Sums
+		for i, r := range rows {
+			d := of[r]
+			found := positive(sums[d])
+			if first {
+				found = 1
+			}
+			out[i] |= (found&named(d) ^ 1) << affinity
+		}
+	}
+	for _, k := range [...]kind{antiAffinity, existingAntiAffinity} {
+		for i := range c.by[k] {
+			p := &c.by[k][i]
+			of, sums := p.Of(), p.Sums
+			for i, r := range rows {
+				d := of[r]
+				out[i] |= positive(sums[d]) & named(d) << k
+			}
+		}
+	}
+	for i, set := range out {
+		out[i] = firstOf[set]
+	}
+}
+
+// firstOf is the verdict for a set of kinds: that of the first.
+var firstOf = [1 << kinds]framework.Verdict{
+	0, affinityNotMet, antiAffinityNotMet, affinityNotMet, existingAntiAffinityNotMet, affinityNotMet, antiAffinityNotMet, affinityNotMet,
+}
+
+// positive is 1 for a positive number, else 0.
+func positive(n int64) framework.Verdict { return framework.Verdict(-n) >> 63 }
+
+// named is 1 for a domain, 0 where the node lacks the label.
+func named(d domain.Domain) framework.Verdict { return positive(int64(d - domain.Missing)) }
 
 // exchanged is the verdict on the row less what the pods that are gone count for, and with
 // what those that came do. It is not known where one of these has a term about the pod.

@@ -63,13 +63,13 @@ func (pl *plugin) declare() framework.Plugin {
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict},
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: filterCells, Filter: verdict, Rows: rowVerdicts},
 			Exchanged:  exchanged,
 			Explain:    explain,
 		},
 		PreScore: pl.preScore,
 		ScorePlugin: framework.ScorePlugin{
-			CellScore:      &framework.CellScore{Sync: sync, Cells: scoreCells, Score: score},
+			CellScore:      &framework.CellScore{Sync: sync, Cells: scoreCells, Score: score, Rows: rowScores},
 			NormalizeScore: normalize,
 		},
 		Release: release,

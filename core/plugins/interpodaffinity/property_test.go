@@ -367,11 +367,12 @@ func (w *world) decide(t *rapid.T) {
 func (w *world) compareFilter(t *rapid.T, n *naive, state any) {
 	in := &framework.Input{Table: w.Table, State: state}
 	w.plugin.CellFilter.Sync(in)
-	cells := w.cells(in, w.plugin.CellFilter.Cells)
+	cells, byRow := w.cells(in, w.plugin.CellFilter.Cells), make([]framework.Verdict, w.Rows())
+	w.plugin.CellFilter.Rows(in, w.All(), byRow)
 	for node, want := range n.verdicts() {
 		r, _ := w.Find(node)
-		if got := w.plugin.CellFilter.Filter(in, cells[r]); got != want {
-			t.Fatalf("pod %s, node %s: verdict %d, want %d", n.pod.Name, node, got, want)
+		if got := w.plugin.CellFilter.Filter(in, cells[r]); got != want || byRow[r] != want {
+			t.Fatalf("pod %s, node %s: verdict %d, by row %d, want %d", n.pod.Name, node, got, byRow[r], want)
 		}
 	}
 }
@@ -379,11 +380,12 @@ func (w *world) compareFilter(t *rapid.T, n *naive, state any) {
 func (w *world) compareScores(t *rapid.T, n *naive, state any) {
 	in := &framework.Input{Table: w.Table, State: state}
 	w.plugin.CellScore.Sync(in)
-	cells := w.cells(in, w.plugin.CellScore.Cells)
+	cells, byRow := w.cells(in, w.plugin.CellScore.Cells), make([]int64, w.Rows())
+	w.plugin.CellScore.Rows(in, w.All(), byRow)
 	for node, want := range n.scores() {
 		r, _ := w.Find(node)
-		if got := w.plugin.CellScore.Score(in, cells[r]); got != want {
-			t.Fatalf("pod %s, node %s: score %d, want %d", n.pod.Name, node, got, want)
+		if got := w.plugin.CellScore.Score(in, cells[r]); got != want || byRow[r] != want {
+			t.Fatalf("pod %s, node %s: score %d, by row %d, want %d", n.pod.Name, node, got, byRow[r], want)
 		}
 	}
 }

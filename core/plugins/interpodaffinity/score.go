@@ -57,6 +57,23 @@ func score(in *framework.Input, cell int64) int64 {
 	return sum
 }
 
+// rowScores are those of score, row by row.
+func rowScores(in *framework.Input, rows []table.Row, out []int64) {
+	c := in.State.(*counts)
+	clear(out)
+	for _, k := range [...]kind{ownScore, existingScore} {
+		for i := range c.by[k] {
+			p := &c.by[k][i]
+			of, sums := p.Of(), p.Sums
+			for i, r := range rows {
+				if d := of[r]; d != domain.Missing {
+					out[i] += sums[d]
+				}
+			}
+		}
+	}
+}
+
 // normalize makes the least 0 and the most 100.
 func normalize(raw, least, most int64) int64 {
 	if most <= least {

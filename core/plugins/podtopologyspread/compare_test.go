@@ -29,13 +29,17 @@ func (w *world) compareFilter(t *rapid.T, q *question, k *kept) {
 	in := w.input(q, k.filter.State)
 	w.plugin.CellFilter.Sync(in)
 	k.synced, k.revision = true, w.Revision()
-	cells := w.cells(t, in, w.plugin.CellFilter.Cells)
+	cells, byRow := w.cells(t, in, w.plugin.CellFilter.Cells), make([]framework.Verdict, w.Rows())
+	w.plugin.CellFilter.Rows(in, w.All(), byRow)
 	if k.late {
 		return
 	}
 	for _, r := range slices.Sorted(maps.Keys(want)) {
-		got := ""
-		if v := w.plugin.CellFilter.Filter(in, cells[r]); v != framework.Fits {
+		got, v := "", w.plugin.CellFilter.Filter(in, cells[r])
+		if v != byRow[r] {
+			t.Fatalf("node %v for %+v: %d by row, %d by cell", w.Node(r).Labels, q.list, byRow[r], v)
+		}
+		if v != framework.Fits {
 			b := w.plugin.Explain(in, r, v)
 			got = fmt.Sprintf("%v: %s", b.Code, strings.Join(b.Reasons, ", "))
 		}
@@ -124,14 +128,24 @@ func (w *world) compareScore(t *rapid.T, q *question, k *kept) {
 		list = append(list, framework.CellCount{Cell: cell, Nodes: n})
 	}
 	w.plugin.CellScore.FeasibleNodes(in, list)
+	weights := slices.Clone(in.State.(*counts).weights.sizes)
+	w.plugin.CellScore.FeasibleRows(in, feasible)
+	if byRow := in.State.(*counts).weights.sizes; !slices.Equal(byRow, weights) {
+		t.Fatalf("for %+v: %d domains by row, %d by cell", q.list, byRow, weights)
+	}
+	byRow := make([]int64, len(feasible))
+	w.plugin.CellScore.Rows(in, feasible, byRow)
 	var raws []int64
 	for cell := range count {
 		if raw := w.plugin.CellScore.Score(in, cell); raw != framework.NoScore {
 			raws = append(raws, raw)
 		}
 	}
-	for _, r := range feasible {
+	for i, r := range feasible {
 		raw := w.plugin.CellScore.Score(in, cells[r])
+		if raw != byRow[i] {
+			t.Fatalf("node %v for %+v: %d by row, %d by cell", w.Node(r).Labels, q.list, byRow[i], raw)
+		}
 		got := scored{none: raw == framework.NoScore}
 		if !got.none {
 			got.raw, got.normalized = raw, w.plugin.NormalizeScore(raw, slices.Min(raws), slices.Max(raws))

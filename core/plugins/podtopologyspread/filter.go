@@ -37,19 +37,48 @@ func (c *counts) verdict(cell int64, fewer []int64) framework.Verdict {
 		if d == domain.Missing {
 			return unlabelled
 		}
-		constraint := &c.constraints[i]
-		skew := c.podsAt(i, d, cell) - c.columns[c.of[i]].leastPods(constraint.MinDomains)
-		if fewer != nil { // below 0 the domain has the least itself, and the pod fits
-			skew -= fewer[c.of[i]]
+		pods := c.podsAt(i, d, cell)
+		if fewer != nil { // with none left the domain has the least itself, and the pod fits
+			pods -= fewer[c.of[i]]
 		}
-		if constraint.Self {
-			skew++
-		}
-		if skew > int64(constraint.MaxSkew) {
+		if pods > c.most(i) {
 			return skewed
 		}
 	}
 	return framework.Fits
+}
+
+// most is how many matching pods may be in a domain before the pod comes.
+func (c *counts) most(constraint int) int64 {
+	of := &c.constraints[constraint]
+	most := c.columns[c.of[constraint]].leastPods(of.MinDomains) + int64(of.MaxSkew)
+	if of.Self {
+		most--
+	}
+	return most
+}
+
+// rowVerdicts are those of verdict, row by row.
+func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict) {
+	c := in.State.(*counts)
+	clear(out)
+	for i := range c.constraints {
+		col, most := &c.columns[c.of[i]], c.most(i)
+		of, sums := col.Of(), col.Sums
+		for i, r := range rows {
+			d, v, first := of[r], framework.Fits, out[i]
+			if sums[d] > most { // moves, no branches: which it is cannot be foretold
+				v = skewed
+			}
+			if d == domain.Missing {
+				v = unlabelled
+			}
+			if first == framework.Fits {
+				first = v
+			}
+			out[i] = first
+		}
+	}
 }
 
 // exchanged is the verdict on the row's cell once the pods that are gone have left its

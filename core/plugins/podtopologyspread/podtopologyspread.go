@@ -37,7 +37,9 @@ type plugin struct {
 	idle       []*counts
 	keys       []domain.Key // room for newCounts
 	key        []byte       // room for inclusionOf
-	seen       []bool       // room for domainsOf
+	seen       []bool       // room for noneSeen
+	rows       []table.Row  // room for scored
+	sums       []float64    // room for rowScores
 }
 
 // system is what v1.36 spreads by where the configuration names no defaults.
@@ -69,13 +71,15 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
-			CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict},
+			CellFilter: &framework.CellFilter{Sync: sync, Cells: cells, Filter: verdict, Rows: rowVerdicts},
 			Exchanged:  exchanged,
 			Explain:    explain,
 		},
 		PreScore: pl.preScore,
 		ScorePlugin: framework.ScorePlugin{
-			CellScore:      &framework.CellScore{Sync: sync, Cells: cells, FeasibleNodes: countDomains, Score: score},
+			CellScore: &framework.CellScore{
+				Sync: sync, Cells: cells, FeasibleNodes: countDomains, Score: score, FeasibleRows: countRows, Rows: rowScores,
+			},
 			NormalizeScore: normalize,
 		},
 		Release: release,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/domain"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // weights are what a pod in a domain weighs, by constraint: the more domains
@@ -18,6 +19,13 @@ type weights struct {
 func (w *weights) size(constraints int) {
 	w.byConstraint = append(w.byConstraint[:0], make([]float64, constraints)...)
 	w.sizes = append(w.sizes[:0], make([]int, constraints)...)
+}
+
+// set has the constraint weigh for so many domains.
+func (w *weights) set(constraint, domains int) {
+	if w.sizes[constraint] != domains {
+		w.sizes[constraint], w.byConstraint[constraint] = domains, math.Log(float64(domains+2))
+	}
 }
 
 // countDomains counts the domains that the feasible nodes are in. By hostname each
@@ -35,17 +43,19 @@ func countDomains(in *framework.Input, feasible []framework.CellCount) {
 		if !byHost(c.constraints[i]) {
 			n = c.domainsOf(i, feasible)
 		}
-		if w.sizes[i] != n {
-			w.sizes[i], w.byConstraint[i] = n, math.Log(float64(n+2))
-		}
+		w.set(i, n)
 	}
+}
+
+// noneSeen is room to note which of n domains were seen.
+func (pl *plugin) noneSeen(n int) []bool {
+	pl.seen = append(pl.seen[:0], make([]bool, n)...)
+	return pl.seen
 }
 
 // domainsOf is the number of domains of the constraint that the feasible nodes are in.
 func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n int) {
-	seen := c.pl.seen[:0]
-	seen = append(seen, make([]bool, c.columns[c.of[constraint]].Len())...)
-	c.pl.seen = seen
+	seen := c.pl.noneSeen(c.columns[c.of[constraint]].Len())
 	for _, f := range feasible {
 		location, scored := c.locate(f.Cell)
 		if !scored {
@@ -59,6 +69,48 @@ func (c *counts) domainsOf(constraint int, feasible []framework.CellCount) (n in
 		if d == domain.Missing { // of a lenient constraint
 			d = domain.Unnamed
 		}
+		if !seen[d] {
+			seen[d] = true
+			n++
+		}
+	}
+	return n
+}
+
+// countRows is countDomains for rows.
+func countRows(in *framework.Input, feasible []table.Row) {
+	c := in.State.(*counts)
+	w, scored := &c.weights, c.scored(feasible)
+	for i := range c.constraints {
+		n := len(scored)
+		if !byHost(c.constraints[i]) {
+			n = c.domainsOfRows(i, scored)
+		}
+		w.set(i, n)
+	}
+}
+
+// scored lists those of the rows that are scored. The list is good until the next one.
+func (c *counts) scored(rows []table.Row) []table.Row {
+	if c.kind == lenient {
+		return rows
+	}
+	list := append(c.pl.rows[:0], rows...)
+	for i := range c.columns {
+		of := c.columns[i].Of()
+		list = slices.DeleteFunc(list, func(r table.Row) bool { return of[r] == domain.Missing })
+	}
+	c.pl.rows = list
+	return list
+}
+
+// domainsOfRows is the number of domains of the constraint that the rows are in.
+func (c *counts) domainsOfRows(constraint int, rows []table.Row) (n int) {
+	col := &c.columns[c.of[constraint]]
+	seen := c.pl.noneSeen(col.Len())
+	of := col.Of()
+	for _, r := range rows {
+		d := max(of[r], domain.Unnamed) // Missing is the domain of the empty value to a lenient constraint
 		if !seen[d] {
 			seen[d] = true
 			n++
@@ -93,9 +145,45 @@ func score(in *framework.Input, cell int64) int64 {
 		}
 		pods, weight := float64(c.podsAt(i, d, cell)), c.weights.byConstraint[i]
 		// In v1.36's order: the sum is one of floats.
-		sum += pods*weight + float64(c.constraints[i].MaxSkew-1)
+		sum += pods*weight + c.permitted(i)
 	}
 	return int64(math.Round(sum))
+}
+
+// permitted is what the constraint adds to the score wherever the node has the label.
+func (c *counts) permitted(constraint int) float64 {
+	return float64(c.constraints[constraint].MaxSkew - 1)
+}
+
+// rowScores are those of score, row by row.
+func rowScores(in *framework.Input, rows []table.Row, out []int64) {
+	c := in.State.(*counts)
+	sums := append(c.pl.sums[:0], make([]float64, len(rows))...)
+	c.pl.sums = sums
+	clear(out)
+	for i := range c.constraints { // in v1.36's order, as score does
+		col, weight, permitted := &c.columns[c.of[i]], c.weights.byConstraint[i], c.permitted(i)
+		of, pods, more := col.Of(), col.Sums, int64(0)
+		if c.kind == lenient && !col.PerNode {
+			more = pods[domain.Missing] // they count in the domain of the empty value
+		}
+		for i, r := range rows {
+			switch d := of[r]; {
+			case d == domain.Missing && c.kind != lenient:
+				out[i] = framework.NoScore
+			case d == domain.Missing:
+			case d == domain.Unnamed:
+				sums[i] += float64(pods[d]+more)*weight + permitted
+			default:
+				sums[i] += float64(pods[d])*weight + permitted
+			}
+		}
+	}
+	for i, sum := range sums {
+		if out[i] != framework.NoScore {
+			out[i] = int64(math.Round(sum))
+		}
+	}
 }
 
 // normalize makes the fewest 100. Where no node has matching pods, all do.
