@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/framework"
@@ -105,20 +104,9 @@ func (v *view) build(on *sharedAnswers, old *ranking.Index) {
 	v.rowScorers = selected(v.scorers, func(s *scorer) bool {
 		return s.Locality != framework.NodeOnly && s.cells == nil
 	})
-	v.firstOwn = v.firstOwnFilter()
 	v.keepCells()
 	v.joinPass(on.table)
 	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
-}
-
-// firstOwnFilter is the first position of a filter that is not a shared one.
-func (v *view) firstOwnFilter() int16 {
-	for i := range v.filters {
-		if !nodeOnlyFilter(&v.filters[i]) {
-			return v.filters[i].position
-		}
-	}
-	return math.MaxInt16
 }
 
 // firstTime tells whether the class comes by for the first time. Of such a class
@@ -138,7 +126,7 @@ func (e *Engine) firstTime(c *class) bool {
 // sharedOf finds or makes the answers that the view shares with other classes.
 func (e *Engine) sharedOf(v *view) *sharedAnswers {
 	if v.forOneDecision() {
-		return newSharedAnswers(e.table, v)
+		return newSharedAnswers(e.table, v, &e.parts)
 	}
 	e.keyBuf = v.keys.appendSharedSignature(e.keyBuf[:0], e.table, v.pod)
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.epochs)
@@ -147,7 +135,7 @@ func (e *Engine) sharedOf(v *view) *sharedAnswers {
 		known.used = e.clock
 		return known
 	}
-	s := newSharedAnswers(e.table, v)
+	s := newSharedAnswers(e.table, v, &e.parts)
 	s.used = e.clock
 	if n := len(e.idleShared); n > 0 {
 		s.reuse(e.idleShared[n-1])
@@ -276,7 +264,7 @@ func (e *Engine) dropShared(keep *sharedAnswers) {
 }
 
 // idleShared and idleRows bound the shared answers that nobody uses and whose room is
-// kept: about 22 bytes a row.
+// kept: about 20 bytes a row.
 const (
 	idleShared = 16
 	idleRows   = 1 << 20

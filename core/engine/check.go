@@ -35,6 +35,7 @@ func (e *Engine) checkView(v *view) error {
 }
 
 func (v *view) compareFresh(t *table.Table) error {
+	v.index.Count()
 	fresh := v.fresh(t)
 	for _, r := range t.All() {
 		if kept, now := v.index.Cause(r), fresh.index.Cause(r); kept != now {
@@ -69,7 +70,7 @@ func (v *view) compareFresh(t *table.Table) error {
 func (v *view) fresh(t *table.Table) *view {
 	f := prepare(t, v.keys, v.pod)
 	var found scratch
-	f.build(newSharedAnswers(t, f), nil)
+	f.build(newSharedAnswers(t, f, &parts{}), nil)
 	f.refresh(t, 1, &found)
 	return f
 }

@@ -145,7 +145,7 @@ func (o *Outcome) decidedByGroups() bool {
 
 // groupable is decidedByGroups except for what hosted plugins say.
 func (o *Outcome) groupable() bool {
-	return o.view.index.Grouped && (o.view.cellsKept || len(o.view.cells) == 0) && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
+	return o.view.index.Grouped && o.view.grouped() && o.nominated.blocked == nil && o.narrowed == nil && o.extenders == nil
 }
 
 // choose finds the feasible row with the highest total; among equals a draw

@@ -25,6 +25,7 @@ type Engine struct {
 	seen       map[uint64]struct{}
 	views      map[string]*view          // by signature
 	shared     map[string]*sharedAnswers // by signature of the plugins that read node objects alone
+	parts      parts                     // of those
 	excess     int                       // rows that views count for because of their bytes
 	clock      uint64                    // decisions so far
 	withKept   []*view                   // for which PostFilter plugins keep something, the oldest first
@@ -111,6 +112,7 @@ func (e *Engine) Reset() {
 	clear(e.views)
 	clear(e.classes)
 	clear(e.shared)
+	e.parts = parts{}
 	clear(e.madeAhead)
 	e.excess, e.classBytes, e.transient, e.ahead, e.withKept, e.idleShared = 0, 0, nil, e.ahead[:0], nil, nil
 	e.run = nil

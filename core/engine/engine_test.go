@@ -164,7 +164,7 @@ func TestCheckFindsStaleness(t *testing.T) {
 		"infeasible row": func(_ *Engine, v *view) { v.plant(0, ranking.Cause{}) },
 		"verdict":        func(_ *Engine, v *view) { v.plant(0, ranking.Cause{Filter: 1, Verdict: 7}) },
 		"score":          func(_ *Engine, v *view) { v.plant(4, ranking.Cause{}) },
-		"shared score":   func(e *Engine, v *view) { v.shared.answers.Score[4]++; v.rebuild(e.table, 1, &e.workerScratch[0]) },
+		"shared score":   func(e *Engine, v *view) { v.shared.scores[4]++; v.rebuild(e.table, 1, &e.workerScratch[0]) },
 		"shared raw":     func(_ *Engine, v *view) { v.shared.raw[0][4]++ },
 		"own raw":        func(_ *Engine, v *view) { v.index.Column(0)[4]++ },
 		"count":          func(_ *Engine, v *view) { v.index.Feasible-- },

@@ -68,13 +68,13 @@ const (
 	wave = 1 << 16
 )
 
-// evaluateAll has all rows of the table evaluated, over the cores, and then kept,
-// one after the other, until that fails.
-func evaluateAll(t *table.Table, workers int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
-	if workers <= 1 || t.Rows() < 2*grain {
-		return evaluateRows(t.All(), found, evaluate, keep)
+// evaluateAll has many rows evaluated, over the cores, and then kept, one after the
+// other, until that fails.
+func evaluateAll(rows []table.Row, workers int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
+	if workers <= 1 || len(rows) < 2*grain {
+		return evaluateRows(rows, found, evaluate, keep)
 	}
-	for rows := range slices.Chunk(t.All(), wave) {
+	for rows := range slices.Chunk(rows, wave) {
 		found.size(len(rows))
 		par.Rows(len(rows), workers, grain, func(share par.Range) {
 			for from := share.From; from < share.To; from += chunk {

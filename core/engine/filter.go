@@ -62,6 +62,26 @@ func (f *filter) runOn(rows []table.Row, at []int32, found *scratch) {
 	}
 }
 
+// narrow is runOn for rows that no earlier filter rejects, nor a later one. It returns
+// those that it lets through.
+func (f *filter) narrow(rows []table.Row, at []int32, found *scratch) ([]table.Row, []int32) {
+	verdicts := found.verdicts[:len(rows)]
+	f.Filter(&f.in, rows, verdicts)
+	if allFit(verdicts) {
+		return rows, at
+	}
+	n := 0
+	for k, v := range verdicts {
+		i := at[k]
+		if rows[n], at[n] = rows[k], i; v == framework.Fits {
+			n++
+			continue
+		}
+		found.Filter[i], found.Verdict[i] = f.position, uint64(v)
+	}
+	return rows[:n], at[:n]
+}
+
 func allFit(verdicts []framework.Verdict) bool {
 	var any framework.Verdict
 	for _, v := range verdicts {

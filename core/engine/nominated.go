@@ -154,7 +154,7 @@ func (o *Outcome) tryNominatedOthers() {
 	}
 	rejected := func(r table.Row) bool { // by a filter that pods have a say in, or after one
 		c := o.view.index.Cause(r)
-		return c.Rejects() && c.Filter >= o.view.firstOwn
+		return c.Rejects() && (o.view.shared == nil || o.view.shared.leavesOpen(c.Filter))
 	}
 	if o.Local() && o.narrowed == nil {
 		n.others = o.refreshCauses(&o.view.onRejected, rejected)

@@ -76,6 +76,11 @@ func (s *scorer) write(column []int64, rows []table.Row, found *scratch) {
 		}
 		rows = feasible
 	}
+	s.writeOn(column, rows, found)
+}
+
+// writeOn is write for rows that are all to be asked about.
+func (s *scorer) writeOn(column []int64, rows []table.Row, found *scratch) {
 	scores := found.scores[:len(rows)]
 	s.Score(&s.in, rows, scores)
 	for i, score := range scores {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -16,20 +18,31 @@ type sharedAnswers struct {
 	filters   []filter
 	scorers   []scorer
 
-	answers ranking.Answers // by row; the score is the weighted sum of final ones
-	raw     [][]int64       // the columns of raw scores that are normalised
-	spare   [][]int64       // columns that nobody uses
+	parts *parts
+	// scores are the weighted sums of final ones, on rows that the filters let through.
+	scores []int64
+	raw    [][]int64 // the columns of raw scores that are normalised
+	spare  [][]int64 // columns that nobody uses
 	// combinations are those of the raw scores, on rows that pass the filters.
 	combinations ranking.Combinations
+	rejections   ranking.Rejections
+	// leading is how many of the filters come before all others of a class. What they
+	// reject, nobody else is asked about; open are the other rows.
+	leading int16
+	isOpen  table.RowSet
+	open    []table.Row // the rows of isOpen
+	late    bool        // some of them are rejected
+	room    table.RowSet
 
+	validity uint64 // of the filters' parts
 	revision uint64
 	// generation counts the times when every row was evaluated anew.
 	generation uint64
 }
 
 // newSharedAnswers takes over the view's plugins that read node objects alone.
-func newSharedAnswers(t *table.Table, v *view) *sharedAnswers {
-	s := &sharedAnswers{table: t}
+func newSharedAnswers(t *table.Table, v *view, p *parts) *sharedAnswers {
+	s := &sharedAnswers{table: t, parts: p}
 	s.filters = selected(v.filters, nodeOnlyFilter)
 	s.scorers = selected(v.scorers, nodeOnlyScorer)
 	for i := range s.scorers {
@@ -37,6 +50,10 @@ func newSharedAnswers(t *table.Table, v *view) *sharedAnswers {
 			s.raw = append(s.raw, nil)
 		}
 	}
+	for int(s.leading) < len(s.filters) && s.filters[s.leading].position == s.leading+1 {
+		s.leading++
+	}
+	s.validity = v.epochs + v.columns // each only grows
 	return s
 }
 
@@ -89,8 +106,11 @@ func (s *sharedAnswers) agrees(v *view) bool {
 
 // reuse takes the room of one that nobody uses any more.
 func (s *sharedAnswers) reuse(old *sharedAnswers) {
-	s.answers = old.answers
+	s.scores = old.scores
 	s.combinations.Reuse(&old.combinations)
+	s.rejections = old.rejections
+	s.rejections.Reset()
+	s.isOpen, s.open, s.room = old.isOpen, old.open, old.room
 	spare := append(old.raw, old.spare...)
 	n := copy(s.raw, spare)
 	s.spare = spare[n:]
@@ -99,69 +119,139 @@ func (s *sharedAnswers) reuse(old *sharedAnswers) {
 // refresh evaluates the rows whose node changed since.
 func (s *sharedAnswers) refresh(workers int, found *scratch) {
 	t := s.table
-	if s.revision != 0 && t.NodeRevision() <= s.revision && len(s.answers.Filter) == t.Rows() {
+	if s.revision != 0 && t.NodeRevision() <= s.revision && len(s.scores) == t.Rows() {
 		return
 	}
 	if s.revision == 0 || !s.replay(found) {
 		s.rebuild(workers, found)
 	}
+	s.open = s.isOpen.Append(s.open[:0])
 	s.revision = t.Revision()
 }
 
 func (s *sharedAnswers) replay(found *scratch) bool {
 	t := s.table
-	found.rows = append(found.rows[:0], t.All()[len(s.answers.Filter):]...) // those of unknown nodes, too
+	found.rows = append(found.rows[:0], t.All()[len(s.scores):]...) // those of unknown nodes, too
 	t.NodesChanged(s.revision, func(r table.Row) bool {
 		found.rows = append(found.rows, r)
 		return true
 	})
 	s.size(t.Rows())
-	return evaluateRows(found.rows, found, s.evaluate, s.keep)
+	return evaluateRows(found.rows, found, s.evaluate, s.keep) && !s.rejections.Full()
 }
 
 func (s *sharedAnswers) rebuild(workers int, found *scratch) {
 	s.generation++
 	s.size(s.table.Rows())
 	s.combinations.Reset(len(s.raw))
-	if !evaluateAll(s.table, workers, found, s.evaluate, s.keep) {
-		evaluateAll(s.table, workers, found, s.evaluate, s.keep) // without combinations
+	s.rejections.Reset()
+	s.open = s.askParts().Append(s.open[:0])
+	if !evaluateAll(s.open, workers, found, s.score, s.keep) {
+		evaluateAll(s.open, workers, found, s.score, s.keep) // without combinations
+	}
+}
+
+// askParts asks the filters about all rows, and returns those that they let through.
+func (s *sharedAnswers) askParts() (left table.RowSet) {
+	left = resize(s.room, len(s.isOpen))
+	s.room = left
+	s.parts.liveRows(s.table, left)
+	copy(s.isOpen, left)
+	for k := range s.filters {
+		if f := &s.filters[k]; !s.askPart(f, left) {
+			s.askAbout(f, left)
+		}
+		if k < int(s.leading) {
+			copy(s.isOpen, left)
+		}
+	}
+	s.late = !slices.Equal(s.isOpen, left)
+	return left
+}
+
+// askPart takes the rows that the filter rejects out of the set; false: its part is not
+// kept.
+func (s *sharedAnswers) askPart(f *filter, left table.RowSet) bool {
+	p := s.parts.of(f, s.validity)
+	if p == nil {
+		return false
+	}
+	for _, set := range p.rejected {
+		s.parts.hit = s.parts.hit[:0]
+		for i, word := range set.rows {
+			s.parts.hit = append(s.parts.hit, word&left[i])
+			left[i] &^= word
+		}
+		s.rejections.RejectAll(s.parts.hit, ranking.Cause{Filter: f.position, Verdict: uint64(set.verdict)})
+	}
+	return true
+}
+
+// askAbout is askPart for a filter whose part is not kept.
+func (s *sharedAnswers) askAbout(f *filter, left table.RowSet) {
+	rows := left.Append(nil)
+	verdicts := make([]framework.Verdict, len(rows))
+	f.Filter(&f.in, rows, verdicts)
+	for i, r := range rows {
+		if verdicts[i] != framework.Fits {
+			left.Set(r, false)
+			s.rejections.Reject(r, ranking.Cause{Filter: f.position, Verdict: uint64(verdicts[i])})
+		}
 	}
 }
 
 // size makes room for n rows; what was there stays.
 func (s *sharedAnswers) size(n int) {
-	a := &s.answers
-	a.Filter, a.Verdict, a.Score = extend(a.Filter, n), extend(a.Verdict, n), extend(a.Score, n)
+	s.scores = extend(s.scores, n)
+	s.isOpen = extend(s.isOpen, (n+63)/64)
 	s.combinations.Resize(n)
+	s.rejections.Resize(n)
 	for k := range s.raw {
 		s.raw[k] = extend(s.raw[k], n)
 	}
 }
 
 // extend returns the slice with n elements: those that it has, then zeros.
-func extend[T any](s []T, n int) []T {
+func extend[S ~[]T, T any](s S, n int) S {
 	if n <= len(s) {
 		return s[:n]
 	}
 	return append(s, make([]T, n-len(s))...)
 }
 
-// evaluate asks the plugins about the rows.
+// evaluate asks the plugins about the rows: each filter about those that none before it
+// rejects, and the scorers about those that are left.
 func (s *sharedAnswers) evaluate(rows []table.Row, found *scratch) {
+	left, at := found.unrejected[:0], found.at[:0]
 	for i, r := range rows {
-		found.Filter[i], found.Verdict[i], found.Score[i] = ranking.Feasible, 0, 0
-		if s.table.Node(r) == nil {
-			found.Filter[i] = ranking.NoNode
+		found.Filter[i], found.Verdict[i], found.Score[i] = ranking.NoNode, 0, 0
+		if s.table.Node(r) != nil {
+			found.Filter[i] = ranking.Feasible
+			left, at = append(left, r), append(at, int32(i))
 		}
 	}
 	for k := range s.filters {
-		s.filters[k].run(rows, found)
+		left, at = s.filters[k].narrow(left, at, found)
 	}
+	s.scoreOn(left, at, found)
+}
+
+// score is evaluate for rows that the filters let through.
+func (s *sharedAnswers) score(rows []table.Row, found *scratch) {
+	at := found.at[:0]
+	for i := range rows {
+		found.Filter[i], found.Verdict[i], found.Score[i] = ranking.Feasible, 0, 0
+		at = append(at, int32(i))
+	}
+	s.scoreOn(rows, at, found)
+}
+
+func (s *sharedAnswers) scoreOn(rows []table.Row, at []int32, found *scratch) {
 	for k := range s.scorers {
 		if c := &s.scorers[k]; c.column.kept {
-			c.write(s.raw[c.column.at], rows, found)
+			c.writeOn(s.raw[c.column.at], rows, found)
 		} else {
-			c.add(rows, found)
+			c.addOn(rows, at, found)
 		}
 	}
 }
@@ -170,25 +260,47 @@ func (s *sharedAnswers) evaluate(rows []table.Row, found *scratch) {
 // combinations.
 func (s *sharedAnswers) keep(rows []table.Row, found *scratch) bool {
 	for i, r := range rows {
-		s.answers.Filter[r], s.answers.Verdict[r], s.answers.Score[r] = found.Filter[i], found.Verdict[i], found.Score[i]
-		if found.Filter[i] == ranking.Feasible && !s.combinations.Set(r, s.raw) {
+		c := ranking.Cause{Filter: found.Filter[i], Verdict: found.Verdict[i]}
+		s.isOpen.Set(r, s.leavesOpen(c.Filter))
+		if c.Rejects() {
+			s.rejections.Reject(r, c)
+			s.late = s.late || s.leavesOpen(c.Filter)
+			continue
+		}
+		s.rejections.Admit(r)
+		s.scores[r] = found.Score[i]
+		if c.Filter == ranking.Feasible && !s.combinations.Set(r, s.raw) {
 			return false
 		}
 	}
 	return true
 }
 
-// copyTo copies what is known of the rows.
-func (s *sharedAnswers) copyTo(rows []table.Row, found *scratch) {
-	known := &s.answers
-	if len(rows) > 0 && &rows[0] == &s.table.All()[rows[0]] { // rows that follow each other
-		from, to := rows[0], int(rows[0])+len(rows)
-		copy(found.Filter, known.Filter[from:to])
-		copy(found.Verdict, known.Verdict[from:to])
-		copy(found.Score, known.Score[from:to])
+// leavesOpen tells whether a class's own filters are asked about a row that this one of
+// the shared ones rejects first.
+func (s *sharedAnswers) leavesOpen(filter int16) bool {
+	return filter == ranking.Feasible || filter > s.leading
+}
+
+// copyOpen is copyTo for rows that are open.
+func (s *sharedAnswers) copyOpen(rows []table.Row, found *scratch) {
+	if s.late {
+		s.copyTo(rows, found)
 		return
 	}
+	clear(found.Filter[:len(rows)])
 	for i, r := range rows {
-		found.Filter[i], found.Verdict[i], found.Score[i] = known.Filter[r], known.Verdict[r], known.Score[r]
+		found.Score[i] = s.scores[r]
+	}
+}
+
+// copyTo copies what is known of the rows.
+func (s *sharedAnswers) copyTo(rows []table.Row, found *scratch) {
+	for i, r := range rows {
+		c := s.rejections.Cause(r)
+		if c.Filter == ranking.Feasible && s.table.Node(r) == nil {
+			c.Filter = ranking.NoNode
+		}
+		found.Filter[i], found.Verdict[i], found.Score[i] = c.Filter, c.Verdict, s.scores[r]
 	}
 }

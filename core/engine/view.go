@@ -39,7 +39,6 @@ type view struct {
 	rowFilters []filter // those that also look at the pods on a node
 	rowScorers []scorer
 	pass       *pass // of some of those; nil: none
-	firstOwn   int16 // the first position of a filter that is not a shared one
 	index      *ranking.Index
 
 	revision   uint64
@@ -102,10 +101,18 @@ func (v *view) refreshOwn(t *table.Table, workers int, found *scratch) (evaluate
 		v.rebuild(t, workers, found)
 		evaluated = t.Rows()
 	}
-	v.index.Count()
+	if v.grouped() {
+		v.index.Count()
+	} else {
+		v.index.CountFeasible()
+	}
 	v.revision = t.Revision()
 	return evaluated
 }
+
+// grouped tells whether groups of rows are of use: all plugins that answer by cells have
+// these kept.
+func (v *view) grouped() bool { return v.cellsKept || len(v.cells) == 0 }
 
 // replay evaluates the rows that changed since the view's revision. It gives up
 // (false) when they are so many that a full pass is cheaper.
@@ -119,18 +126,18 @@ func (v *view) replay(t *table.Table, found *scratch) bool {
 	return evaluateRows(found.rows, found, v.evaluate, v.update)
 }
 
-// rebuild evaluates all rows; a second time, without groups, where they cannot be
-// grouped.
+// rebuild evaluates all rows that the shared answers leave open; a second time, without
+// groups, where they cannot be grouped.
 func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	v.generation = v.shared.generation
 	v.index.Resize(t.Rows())
 	if slices.ContainsFunc(v.rowFilters, alone) {
 		workers = 1
 	}
-	v.index.Reset(nil)
-	if !evaluateAll(t, workers, found, v.evaluate, v.update) {
-		v.index.Reset(nil)
-		evaluateAll(t, workers, found, v.evaluate, v.update)
+	v.index.Begin(&v.shared.rejections)
+	if !evaluateAll(v.shared.open, workers, found, v.evaluateOpen, v.update) {
+		v.index.Begin(&v.shared.rejections)
+		evaluateAll(v.shared.open, workers, found, v.evaluateOpen, v.update)
 	}
 }
 
@@ -140,6 +147,12 @@ func (v *view) update(rows []table.Row, found *scratch) bool {
 	return v.index.Update(rows, &found.Answers)
 }
 
+// evaluateOpen is evaluate for rows that the shared answers leave open.
+func (v *view) evaluateOpen(rows []table.Row, found *scratch) {
+	v.shared.copyOpen(rows, found)
+	v.evaluateOwn(rows, found)
+}
+
 // evaluate asks the plugins that look at pods about the rows, and adds the shared
 // answers. Where these reject many rows, the others alone are asked about: nobody
 // reads more of a row than its first filter that rejects it.
@@ -147,7 +160,7 @@ func (v *view) evaluate(rows []table.Row, found *scratch) {
 	v.shared.copyTo(rows, found)
 	open := found.open[:0]
 	for i := range rows {
-		if filter := found.Filter[i]; filter == ranking.Feasible || filter > v.firstOwn {
+		if v.shared.leavesOpen(found.Filter[i]) {
 			open = append(open, int32(i))
 		}
 	}

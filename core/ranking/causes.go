@@ -25,12 +25,21 @@ type causes struct {
 	// recent are numbers of causes that were asked about, by hash. Most rows are
 	// rejected for one of a few causes.
 	recent [recentCauses]int32
+	last   int32 // the number that was asked for last: neighbours are often alike
 }
 
 const recentCauses = 64
 
 // id finds or makes the number of a cause.
 func (c *causes) id(k Cause) int32 {
+	if int(c.last) < len(c.list) && c.list[c.last] == k {
+		return c.last
+	}
+	c.last = c.find(k)
+	return c.last
+}
+
+func (c *causes) find(k Cause) int32 {
 	recent := &c.recent[mix(uint64(k.Filter), k.Verdict)%recentCauses]
 	if int(*recent) < len(c.list) && c.list[*recent] == k {
 		return *recent
@@ -45,6 +54,17 @@ func (c *causes) id(k Cause) int32 {
 	}
 	*recent = id
 	return id
+}
+
+// copy has the numbers of another, and no rows.
+func (c *causes) copy(o *causes) {
+	c.reset()
+	if c.ids == nil {
+		c.ids = map[Cause]int32{}
+	}
+	for id, k := range o.list {
+		c.ids[k], c.list, c.rows = int32(id), append(c.list, k), append(c.rows, 0)
+	}
 }
 
 func (c *causes) reset() {

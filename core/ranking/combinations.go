@@ -19,6 +19,7 @@ type Combinations struct {
 	of   []int32 // by row; of rows that were never set, anything
 	list []values
 	ids  places
+	last int32 // that was found by its hash
 	// Full: there were too many combinations. Indexes over them have no groups.
 	Full bool
 }
@@ -39,8 +40,11 @@ func (c *Combinations) Set(r table.Row, columns [][]int64) bool {
 	if c.Full {
 		return true
 	}
-	if last := c.of[r]; int(last) < len(c.list) && c.has(last, r, columns) {
-		return true
+	for _, id := range [...]int32{c.of[r], c.last} { // neighbours are often alike
+		if int(id) < len(c.list) && c.has(id, r, columns) {
+			c.of[r] = id
+			return true
+		}
 	}
 	hash := uint64(0)
 	for _, column := range columns {
@@ -60,7 +64,7 @@ func (c *Combinations) Set(r table.Row, columns [][]int64) bool {
 		c.list = append(c.list, key)
 		c.ids.add(id, hash, func(id int32) uint64 { return c.hash(id, len(columns)) })
 	}
-	c.of[r] = id
+	c.of[r], c.last = id, id
 	return true
 }
 

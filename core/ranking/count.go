@@ -23,6 +23,27 @@ func (x *Index) Count() {
 	}
 }
 
+// CountFeasible counts the feasible rows alone, for an index that is not asked for more
+// before the next Update or Count.
+func (x *Index) CountFeasible() {
+	if x.counted {
+		return
+	}
+	feasible := len(x.states)
+	for _, s := range x.states {
+		feasible += int(s >> 31) // -1 for a negative state
+	}
+	x.Feasible, x.OutOfRange = feasible, 0
+	if x.Grouped { // no score is out of range
+		return
+	}
+	for r, s := range x.states {
+		if s.feasible() && x.scores[r] < 0 {
+			x.OutOfRange++
+		}
+	}
+}
+
 // countUngrouped counts the rows of an index without groups.
 func (x *Index) countUngrouped() {
 	for r, s := range x.states {

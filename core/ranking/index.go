@@ -194,7 +194,10 @@ func (x *Index) fill(rows []table.Row, found *Answers) bool {
 			states[r] = rowState(groups[r])<<bits | rowState(scores[i])
 			continue
 		}
-		states[r], _ = x.stateFor(r, vacant, found, i)
+		states[r] = vacant
+		if filters[i] != NoNode {
+			states[r] = rejected(x.causes.id(Cause{filters[i], found.Verdict[i]}))
+		}
 	}
 	return signs >= 0 // no score is negative
 }

@@ -44,10 +44,10 @@ func (i *Image) add(r Row, all int) {
 		i.many = append(i.many, make(RowSet, words-len(i.many))...)
 	}
 	for _, few := range i.few {
-		i.many.set(few, true)
+		i.many.Set(few, true)
 	}
 	i.few = nil
-	i.many.set(r, true)
+	i.many.Set(r, true)
 }
 
 // remove notes that the node at the row has not got the image.
@@ -57,7 +57,7 @@ func (i *Image) remove(r Row) {
 	}
 	i.nodes--
 	if i.many != nil {
-		i.many.set(r, false)
+		i.many.Set(r, false)
 		return
 	}
 	at, _ := slices.BinarySearch(i.few, r)

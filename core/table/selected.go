@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/match"
@@ -15,7 +16,8 @@ func (s RowSet) Has(r Row) bool {
 	return word < len(s) && s[word]>>(r&63)&1 != 0
 }
 
-func (s RowSet) set(r Row, in bool) {
+// Set takes the row in or out. The set must reach that far.
+func (s RowSet) Set(r Row, in bool) {
 	if bit := uint64(1) << (r & 63); in {
 		s[r>>6] |= bit
 	} else {
@@ -89,6 +91,16 @@ func (t *Table) everyRow() RowSet {
 	return rows
 }
 
+// Append appends the rows of the set to the list, in order.
+func (s RowSet) Append(rows []Row) []Row {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			rows = append(rows, Row(i<<6+bits.TrailingZeros64(word)))
+		}
+	}
+	return rows
+}
+
 // keep takes out rows that are not in the other set, which is as long.
 func (s RowSet) keep(o RowSet) {
 	for i := range s {
@@ -148,7 +160,7 @@ func (t *Table) rowsNamed(names []string, among bool) RowSet {
 	}
 	for _, name := range names {
 		if r, known := t.Find(name); known {
-			rows.set(r, among)
+			rows.Set(r, among)
 		}
 	}
 	return rows
@@ -166,7 +178,7 @@ func (t *Table) rowsMeetingNow(r *match.Requirement, m *metRequirement) RowSet {
 	}
 	t.NodesChanged(m.revision, func(row Row) bool {
 		n := t.nodes[row]
-		m.rows.set(row, n != nil && r.MetBy(n.Subject()))
+		m.rows.Set(row, n != nil && r.MetBy(n.Subject()))
 		return true
 	})
 	m.revision = t.revision

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// parts keeps what single filters say that read node objects alone. Classes that are all
+// different share most parts: they tolerate the same taints, or have the same node
+// selector. A new class then asks few filters, and intersects sets of rows for the rest.
+type parts struct {
+	byKey map[partKey]*part
+	uses  uint64
+	key   []byte // room
+	rows  []table.Row
+	said  []framework.Verdict
+	hit   table.RowSet // room for askPart
+
+	live     table.RowSet // the rows with nodes
+	revision uint64       // of live
+}
+
+// partKey is a plugin, and its signature of pods.
+type partKey struct {
+	plugin    *framework.Plugin
+	signature string
+}
+
+// part is the rows that a filter rejects, by verdict, for pods that it cannot tell apart.
+type part struct {
+	rejected []rejectedRows
+	many     bool // there are more verdicts than are kept, and nothing is
+	revision uint64
+	used     uint64
+}
+
+type rejectedRows struct {
+	verdict framework.Verdict
+	rows    table.RowSet
+}
+
+// What is kept at most: parts, and verdicts of each, an eighth of a byte a row each.
+const (
+	mostParts    = 512
+	mostVerdicts = 8
+)
+
+// of is the part of the filter, up to date; nil: it is not kept. validity is a number
+// that changes where the filter may say something else though no node changed.
+func (l *parts) of(f *filter, validity uint64) *part {
+	if f.Costly {
+		return nil // asked about few rows
+	}
+	l.key = binary.AppendUvarint(l.key[:0], validity)
+	if f.Sign != nil {
+		l.key = f.Sign(l.key, f.in.Table, f.in.Pod)
+	}
+	p := l.byKey[partKey{f.Plugin, string(l.key)}]
+	if p == nil {
+		if len(l.byKey) >= mostParts {
+			l.dropOldest()
+		}
+		if l.byKey == nil {
+			l.byKey = map[partKey]*part{}
+		}
+		p = &part{}
+		l.byKey[partKey{f.Plugin, string(l.key)}] = p
+	}
+	l.uses++
+	p.used = l.uses
+	if l.follow(p, f); p.many {
+		return nil
+	}
+	return p
+}
+
+// follow asks the filter about nodes that changed.
+func (l *parts) follow(p *part, f *filter) {
+	t := f.in.Table
+	if p.many || p.revision != 0 && t.NodeRevision() <= p.revision {
+		return
+	}
+	l.rows = l.rows[:0]
+	t.NodesChanged(p.revision, func(r table.Row) bool {
+		l.rows = append(l.rows, r)
+		return true
+	})
+	l.said = resize(l.said, len(l.rows))
+	f.Filter(&f.in, l.rows, l.said)
+	p.note(l.rows, l.said, t.Rows())
+	p.revision = t.Revision()
+}
+
+// note notes the verdicts on rows, of so many.
+func (p *part) note(rows []table.Row, said []framework.Verdict, all int) {
+	for k := range p.rejected {
+		set := &p.rejected[k]
+		set.rows = extend(set.rows, (all+63)/64)
+		for _, r := range rows {
+			set.rows.Set(r, false)
+		}
+	}
+	for i, v := range said {
+		if v == framework.Fits {
+			continue
+		}
+		k := slices.IndexFunc(p.rejected, func(set rejectedRows) bool { return set.verdict == v })
+		if k < 0 {
+			if k = len(p.rejected); k == mostVerdicts {
+				p.rejected, p.many = nil, true
+				return
+			}
+			p.rejected = append(p.rejected, rejectedRows{v, make(table.RowSet, (all+63)/64)})
+		}
+		p.rejected[k].rows.Set(rows[i], true)
+	}
+}
+
+// liveRows adds the rows with nodes to the set, which is empty.
+func (l *parts) liveRows(t *table.Table, rows table.RowSet) {
+	l.live = extend(l.live, len(rows))
+	t.NodesChanged(l.revision, func(r table.Row) bool {
+		l.live.Set(r, t.Node(r) != nil)
+		return true
+	})
+	l.revision = t.Revision()
+	copy(rows, l.live)
+}
+
+// dropOldest forgets the half that was used longest ago.
+func (l *parts) dropOldest() {
+	uses := make([]uint64, 0, len(l.byKey))
+	for _, p := range l.byKey { // any order: sorted below
+		uses = append(uses, p.used)
+	}
+	slices.Sort(uses)
+	for key, p := range l.byKey { // any order: each by itself
+		if p.used <= uses[len(uses)/2] {
+			delete(l.byKey, key)
+		}
+	}
+}

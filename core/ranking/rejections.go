@@ -1,0 +1,64 @@
+package ranking
+
+import (
+	"math/bits"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Rejections says of each row whether it is rejected by what classes share, before
+// their own plugins are asked, and why. An index begins with it (Begin).
+type Rejections struct {
+	states []rowState // vacant where the row is not rejected
+	causes causes
+}
+
+// Resize makes room for n rows; new ones are not rejected.
+func (x *Rejections) Resize(n int) {
+	for r := len(x.states); r < n; r++ {
+		x.states = append(x.states, vacant)
+	}
+}
+
+// Reset forgets all.
+func (x *Rejections) Reset() {
+	x.causes.reset()
+	for r := range x.states {
+		x.states[r] = vacant
+	}
+}
+
+// Reject notes that the row is rejected.
+func (x *Rejections) Reject(r table.Row, c Cause) { x.states[r] = rejected(x.causes.id(c)) }
+
+// RejectAll notes that all rows of the set are rejected.
+func (x *Rejections) RejectAll(rows table.RowSet, c Cause) {
+	state := rejected(x.causes.id(c))
+	for i, word := range rows {
+		for ; word != 0; word &= word - 1 {
+			x.states[i<<6+bits.TrailingZeros64(word)] = state
+		}
+	}
+}
+
+// Admit notes that the row is not rejected, or has no node.
+func (x *Rejections) Admit(r table.Row) { x.states[r] = vacant }
+
+// Cause is why the row is rejected. Its Filter is Feasible where it is not.
+func (x *Rejections) Cause(r table.Row) Cause {
+	if s := x.states[r]; s != vacant {
+		return x.causes.list[s.cause()]
+	}
+	return Cause{Filter: Feasible}
+}
+
+// Full tells that there are so many causes that some may be of the past: Reset is to
+// follow.
+func (x *Rejections) Full() bool { return len(x.causes.list) > (64+len(x.states))/2 }
+
+// Begin is Reset with rows rejected. The others are to be updated.
+func (x *Index) Begin(with *Rejections) {
+	x.Reset(nil)
+	copy(x.states, with.states)
+	x.causes.copy(&with.causes)
+}

@@ -1,0 +1,86 @@
+package ranking
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// An index that begins with rejections is one that was told of each row.
+func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var known Rejections
+		var begun, told *Index
+		shared := &Combinations{}
+		want := map[table.Row]Cause{} // of the rows that are rejected
+		rows := rapid.IntRange(1, 200).Draw(t, "rows")
+		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
+			known.Resize(rows)
+			shared.Resize(rows)
+			if known.Full() || rapid.Bool().Draw(t, "reset") {
+				known.Reset()
+				clear(want)
+			}
+			some := make(table.RowSet, (rows+63)/64)
+			cause := func() Cause {
+				return Cause{rapid.Int16Range(1, 3).Draw(t, "filter"), rapid.Uint64Range(1, 3).Draw(t, "verdict")}
+			}
+			all := cause()
+			for r := range table.Row(rows) {
+				shared.Set(r, nil)
+				switch rapid.IntRange(0, 4).Draw(t, "row") {
+				case 0:
+					some.Set(r, true)
+					want[r] = all
+				case 1:
+					want[r] = cause()
+					known.Reject(r, want[r])
+				case 2:
+					known.Admit(r)
+					delete(want, r)
+				}
+			}
+			known.RejectAll(some, all)
+
+			begun, told = New(Shape{Shared: shared, Highest: 9, Brief: true}, begun), New(Shape{Shared: shared, Highest: 9, Brief: true}, told)
+			begun.Resize(rows)
+			told.Resize(rows)
+			begun.Begin(&known)
+			told.Reset(nil)
+			for r := range table.Row(rows) {
+				c := known.Cause(r)
+				if c != want[r] {
+					t.Fatalf("row %d: %v, want %v", r, c, want[r])
+				}
+				found := &Answers{Filter: []int16{c.Filter}, Verdict: []uint64{c.Verdict}, Score: []int64{int64(r) % 10}}
+				if told.Update([]table.Row{r}, found); !c.Rejects() {
+					begun.Update([]table.Row{r}, found)
+				}
+			}
+			if begun.CountFeasible(); begun.Feasible != rows-len(want) {
+				t.Fatalf("%d feasible, want %d", begun.Feasible, rows-len(want))
+			}
+			begun.Count()
+			told.Count()
+			for r := range table.Row(rows) {
+				if a, b := begun.Cause(r), told.Cause(r); a != b || !a.Rejects() && begun.Score(r) != told.Score(r) {
+					t.Fatalf("row %d: %v, want %v", r, a, b)
+				}
+			}
+			if begun.Feasible != told.Feasible {
+				t.Fatalf("%d feasible, want %d", begun.Feasible, told.Feasible)
+			}
+			counts := map[Cause]int{}
+			for c, n := range told.Causes() {
+				counts[c] = n
+			}
+			for c, n := range begun.Causes() {
+				if counts[c] != n {
+					t.Fatalf("%v on %d rows, want %d", c, n, counts[c])
+				}
+			}
+		}
+	})
+}
