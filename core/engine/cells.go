@@ -126,21 +126,25 @@ func (o *Outcome) causeAt(r table.Row) ranking.Cause {
 // causeBefore is causeAt without nominated pods, and with no more than the first
 // that many of the hosted filters.
 func (o *Outcome) causeBefore(r table.Row, hosted int) ranking.Cause {
-	c := o.view.index.Cause(r)
-	for k, f := range o.view.cellFilters {
-		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
-			break
-		}
-		if verdict := o.cellVerdict(k, r); verdict != framework.Fits {
-			c = ranking.Cause{Filter: f.position, Verdict: uint64(verdict)}
-			break
-		}
-	}
+	c := o.causeOnCells(r, o.view.index.Cause(r))
 	for k, f := range o.view.hostedFilters[:hosted] {
 		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
 			break
 		}
 		if verdict := o.hostedVerdict(k, r); verdict != framework.Fits {
+			return ranking.Cause{Filter: f.position, Verdict: uint64(verdict)}
+		}
+	}
+	return c
+}
+
+// causeOnCells is the row's cause, which is c as far as its own verdict goes.
+func (o *Outcome) causeOnCells(r table.Row, c ranking.Cause) ranking.Cause {
+	for k, f := range o.view.cellFilters {
+		if c.Filter == ranking.NoNode || (c.Rejects() && c.Filter < f.position) {
+			break
+		}
+		if verdict := o.cellVerdict(k, r); verdict != framework.Fits {
 			return ranking.Cause{Filter: f.position, Verdict: uint64(verdict)}
 		}
 	}

@@ -26,7 +26,7 @@ func (o *Outcome) tally() []decision.Tally {
 	}
 	o.tryNominatedOthers()
 	counts := causeCounts{}
-	if o.narrowed == nil && len(o.view.cellFilters)+len(o.view.hostedFilters) == 0 {
+	if o.narrowed == nil && len(o.view.hostedFilters) == 0 {
 		o.recount(&counts)
 	} else {
 		o.countCauses(&counts)
@@ -44,21 +44,32 @@ func (o *Outcome) tally() []decision.Tally {
 	return tallies
 }
 
-// recount takes the counts of the index, but for rows where nominated pods change the
-// cause.
+// recount takes the counts of the index, but for rows where filters by cells or nominated
+// pods change the cause.
 func (o *Outcome) recount(counts *causeCounts) {
-	o.view.index.Rejections(func(c ranking.Cause, rows int, first table.Row) { counts.add(c, rows, first) })
-	recount := func(r table.Row, c ranking.Cause) {
-		if was := o.view.index.Cause(r); was.Rejects() {
+	x := o.view.index
+	x.Count()
+	x.Rejections(func(c ranking.Cause, rows int, first table.Row) { counts.add(c, rows, first) })
+	recount := func(r table.Row, was, now ranking.Cause) {
+		if was.Rejects() {
 			counts.add(was, -1, r)
 		}
-		counts.add(c, 1, r)
+		counts.add(now, 1, r)
+	}
+	o.askCells()
+	if len(o.view.cellFilters) > 0 {
+		for _, r := range o.engine.table.All() {
+			was := x.Cause(r)
+			if now := o.causeOnCells(r, was); now != was {
+				recount(r, was, now)
+			}
+		}
 	}
 	for r, c := range o.nominated.blocked { // any order: adds up
-		recount(r, c)
+		recount(r, o.causeOnCells(r, x.Cause(r)), c)
 	}
 	for r, c := range o.nominated.others { // any order: adds up
-		recount(r, c)
+		recount(r, o.causeOnCells(r, x.Cause(r)), c)
 	}
 }
 
