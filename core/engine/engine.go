@@ -65,6 +65,7 @@ type Engine struct {
 	told      uint64 // how often Told was called
 	run       *run   // that the last decision belongs to; nil: none
 
+	nominated   nominatedNodes
 	nominations uint64 // the revision up to which their terms are tracked
 	swept       uint64 // how often the table's terms were
 }
@@ -115,5 +116,5 @@ func (e *Engine) Reset() {
 	e.parts = parts{}
 	clear(e.madeAhead)
 	e.excess, e.classBytes, e.transient, e.ahead, e.withKept, e.idleShared = 0, 0, nil, e.ahead[:0], nil, nil
-	e.run = nil
+	e.run, e.nominated = nil, nominatedNodes{}
 }

@@ -166,9 +166,11 @@ func (o *Outcome) tryNominatedOthers() {
 // tryNominatedRows adds to the map which of the rows with nominated pods, of those
 // asked for, these pods block.
 func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
-	for _, node := range o.nominated.NominatedNodes() {
-		r, ok := o.engine.table.Find(node)
-		if !ok || !o.isCandidate(r) || !of(r) {
+	l := &o.engine.nominated
+	l.follow(o.engine.table, o.nominated)
+	for _, node := range l.list {
+		r := node.row
+		if r < 0 || node.highest < o.pod.Priority || !o.isCandidate(r) || !of(r) {
 			continue
 		}
 		if c := o.tryNominatedOn(r); c.Rejects() {
