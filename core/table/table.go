@@ -32,6 +32,10 @@ type Placed struct {
 // Terms are the pod's terms of pod affinity. Read only.
 func (pl *Placed) Terms() []*Term { return pl.terms }
 
+// WithLabels is the placed pods that have the same namespace and labels; nil until
+// somebody asks for PodsByLabels.
+func (pl *Placed) WithLabels() *PodsWithLabels { return pl.withLabels }
+
 // Table holds nodes and placed pods. The zero value is not usable; see New.
 type Table struct {
 	rowOf  map[string]Row
@@ -185,6 +189,16 @@ func (t *Table) LatestOfLowest(r Row, now time.Time) time.Time {
 		return l.latest
 	}
 	return time.Time{}
+}
+
+// PlacedOn is the pod as it is placed on the row, nil where it is not.
+func (t *Table) PlacedOn(r Row, p *object.Pod) *Placed {
+	for _, pl := range t.pods[r] {
+		if pl.Pod == p {
+			return pl
+		}
+	}
+	return nil
 }
 
 // LowestPriorityOfAll is the lowest priority of a pod on any row, math.MaxInt32 where

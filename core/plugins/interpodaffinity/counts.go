@@ -45,6 +45,10 @@ type counts struct {
 	existing   *existing             // nil: the terms of others say nothing
 	self       bool                  // the pod may be the first that its affinity is about
 
+	// about is which of the terms are about pods with some labels, as far as exchanged
+	// has asked.
+	about map[*table.PodsWithLabels]uint64
+
 	revision, placements uint64 // up to which the class's own terms are counted
 	counted              bool
 	visited, rows        int // how many sets of labels, and of rows, that took

@@ -1,6 +1,7 @@
 package interpodaffinity
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -142,6 +143,9 @@ func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v 
 	if c.layout.Locations()[row] == noNode {
 		return framework.Fits, true
 	}
+	if len(c.terms) > mostTermSets {
+		return 0, false
+	}
 	for _, p := range came {
 		if p.Affinity != nil && slices.ContainsFunc(p.Affinity.Terms, func(term match.PodTerm) bool {
 			return termMatches(in.Table, &term, in.Pod.Namespace, in.Pod.Labels)
@@ -164,24 +168,59 @@ func (c *counts) leave(t *table.Table, row table.Row, gone, came []*object.Pod) 
 			c.by[k][i].gone = 0
 		}
 	}
-	count := func(p *object.Pod, n int64) {
-		c.eachShare(t, p, func(k kind, s share) {
-			of := &c.by[k][s.column]
-			if of.gone += n * s.n; k == affinity && of.Of()[row] != domain.Missing {
+	count := func(q *termSet, n int64) {
+		for _, s := range q.shares {
+			of := &c.by[q.kind][s.column]
+			if of.gone += n * s.n; q.kind == affinity && of.Of()[row] != domain.Missing {
 				total += n * s.n
 			}
-		})
+		}
 	}
 	for _, p := range gone {
-		count(p, 1)
+		placed := t.PlacedOn(row, p)
+		for about := c.termsAbout(t, placed); about != 0; about &= about - 1 {
+			count(&c.terms[bits.TrailingZeros64(about)], 1)
+		}
 		if c.existing != nil {
-			c.existing.sharesOf(t.Pod(p.UID).Terms(), func(s share) { c.by[existingAntiAffinity][s.column].gone += s.n })
+			c.existing.sharesOf(placed.Terms(), func(s share) { c.by[existingAntiAffinity][s.column].gone += s.n })
 		}
 	}
 	for _, p := range came {
-		count(p, -1)
+		for i := range c.terms {
+			if q := &c.terms[i]; allTermsMatch(t, q.terms, p.Namespace, p.Labels) {
+				count(q, -1)
+			}
+		}
 	}
 	return total
+}
+
+// mostTermSets is how many sets of terms there may be for exchanged to know.
+const mostTermSets = 64
+
+// labelSetsKept bounds what is kept for termsAbout.
+const labelSetsKept = 1024
+
+// termsAbout is the set of the terms that are about the pod. It is kept for all pods with
+// the same labels.
+func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
+	if len(c.terms) == 0 {
+		return 0
+	}
+	alike := p.WithLabels()
+	if about, known := c.about[alike]; known && alike != nil {
+		return about
+	}
+	for i := range c.terms {
+		if allTermsMatch(t, c.terms[i].terms, p.Pod.Namespace, p.Pod.Labels) {
+			about |= 1 << i
+		}
+	}
+	if c.about == nil || len(c.about) >= labelSetsKept {
+		c.about = map[*table.PodsWithLabels]uint64{}
+	}
+	c.about[alike] = about
+	return about
 }
 
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {
