@@ -88,22 +88,33 @@ func (o *Outcome) inCellsThatFit(list []table.Row, f *filter) []table.Row {
 	return list[:n]
 }
 
-// askCells asks the filters by cells about all rows, before their verdicts on many are
-// looked at.
+// askCells asks the filters by cells about all rows that no filter before them rejects,
+// ahead of a look at many of their verdicts.
 func (o *Outcome) askCells() {
-	if o.cellVerdicts != nil || len(o.view.cellFilters) == 0 {
+	if o.cellVerdicts != nil || len(o.view.cellFilters) == 0 || o.narrowed != nil {
 		return
 	}
-	rows, room := o.engine.table.All(), o.engine.cellVerdicts
+	e, room := o.engine, o.engine.cellVerdicts
+	rows, first := e.askedCells[:0], o.view.cellFilters[0].position
+	for _, r := range o.view.shared.open {
+		if c := o.view.index.Cause(r); !c.Rejects() || c.Filter > first {
+			rows = append(rows, r)
+		}
+	}
+	said := resize(e.listVerdicts, len(rows))
+	e.askedCells, e.listVerdicts = rows, said
 	for k, f := range o.view.cellFilters {
 		if k == len(room) {
 			room = append(room, nil)
 		}
-		room[k] = resize(room[k], len(rows))
+		room[k] = resize(room[k], e.table.Rows())
 		f.cells.sync(&f.in)
-		f.CellFilter.AskRows(&f.in, rows, room[k])
+		f.CellFilter.AskRows(&f.in, rows, said)
+		for i, r := range rows {
+			room[k][r] = said[i]
+		}
 	}
-	o.engine.cellVerdicts, o.cellVerdicts = room, room[:len(o.view.cellFilters)]
+	e.cellVerdicts, o.cellVerdicts = room, room[:len(o.view.cellFilters)]
 }
 
 // cellVerdict is the verdict of the k-th filter by cells on the row.

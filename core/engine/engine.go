@@ -37,7 +37,8 @@ type Engine struct {
 	idleShared []*sharedAnswers // that nobody uses; new ones take their room
 
 	cellVerdicts [][]framework.Verdict // room for askCells
-	listVerdicts []framework.Verdict   // room for inCellsThatFit
+	listVerdicts []framework.Verdict   // room for inCellsThatFit and askCells
+	askedCells   []table.Row           // room for askCells
 	rawColumns   [][]int64             // room for findExtremes
 	rawRoom      columnRoom
 

@@ -62,7 +62,11 @@ func (o *Outcome) verdictExchanged(f *filter, now ranking.Cause, r table.Row, go
 
 // countedOn lists the pods nominated to the row that count against the pod.
 func (o *Outcome) countedOn(r table.Row, nominated Nominator) []*object.Pod {
-	all := nominated.NominatedTo(o.engine.table.Name(r))
+	return o.counted(nominated.NominatedTo(o.engine.table.Name(r)))
+}
+
+// counted lists those of the nominated pods that count against the pod.
+func (o *Outcome) counted(all []*object.Pod) []*object.Pod {
 	n := 0
 	for _, p := range all {
 		if o.counts(p) {

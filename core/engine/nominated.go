@@ -14,7 +14,7 @@ import (
 
 // Nominator tells which pods are nominated to nodes.
 type Nominator interface {
-	// NominatedTo lists the pods nominated to the node.
+	// NominatedTo lists the pods nominated to the node. The list does not change later.
 	NominatedTo(node string) []*object.Pod
 	// NominatedNodes lists the nodes that pods are nominated to.
 	NominatedNodes() []string
@@ -173,7 +173,7 @@ func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(
 		if r < 0 || node.highest < o.pod.Priority || !o.isCandidate(r) || !of(r) {
 			continue
 		}
-		if c := o.tryNominatedOn(r); c.Rejects() {
+		if c := o.tryCounted(r, o.counted(node.pods)); c.Rejects() {
 			if blocked == nil {
 				blocked = map[table.Row]ranking.Cause{}
 			}
@@ -186,8 +186,12 @@ func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(
 // tryNominatedOn is the first filter that rejects the row with the nominated pods placed
 // that count against the pod, and how. They are placed only where that is not known
 // without.
-func (o *Outcome) tryNominatedOn(r table.Row) (c ranking.Cause) {
-	came := o.countedOn(r, o.nominated)
+func (o *Outcome) tryNominatedOn(r table.Row) ranking.Cause {
+	return o.tryCounted(r, o.countedOn(r, o.nominated))
+}
+
+// tryCounted is tryNominatedOn for the pods that count.
+func (o *Outcome) tryCounted(r table.Row, came []*object.Pod) (c ranking.Cause) {
 	if len(came) == 0 {
 		return c
 	}

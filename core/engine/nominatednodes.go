@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 
+	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -18,7 +19,8 @@ type nominatedNodes struct {
 type nominatedNode struct {
 	name    string
 	row     table.Row // -1: there is no such node
-	highest int32     // the highest priority of a pod that is nominated to it
+	pods    []*object.Pod
+	highest int32 // their highest priority
 }
 
 // follow brings the list up to date.
@@ -53,7 +55,7 @@ func (l *nominatedNodes) set(t *table.Table, n Nominator, name string) {
 		l.list, l.at[name] = append(l.list, nominatedNode{name: name}), at
 	}
 	node := &l.list[at]
-	node.row, node.highest = -1, math.MinInt32
+	node.row, node.pods, node.highest = -1, pods, math.MinInt32
 	if r, ok := t.Find(name); ok {
 		node.row = r
 	}

@@ -56,9 +56,8 @@ func (o *Outcome) recount(counts *causeCounts) {
 		}
 		counts.add(now, 1, r)
 	}
-	o.askCells()
-	if len(o.view.cellFilters) > 0 {
-		for _, r := range o.engine.table.All() {
+	if o.askCells(); len(o.view.cellFilters) > 0 {
+		for _, r := range o.engine.askedCells {
 			was := x.Cause(r)
 			if now := o.causeOnCells(r, was); now != was {
 				recount(r, was, now)
