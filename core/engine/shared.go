@@ -267,9 +267,12 @@ func (s *sharedAnswers) keep(rows []table.Row, found *scratch) bool {
 			s.late = s.late || s.leavesOpen(c.Filter)
 			continue
 		}
+		if c.Filter == ranking.NoNode {
+			s.rejections.Vacate(r)
+			continue
+		}
 		s.rejections.Admit(r)
-		s.scores[r] = found.Score[i]
-		if c.Filter == ranking.Feasible && !s.combinations.Set(r, s.raw) {
+		if s.scores[r] = found.Score[i]; !s.combinations.Set(r, s.raw) {
 			return false
 		}
 	}
@@ -298,9 +301,6 @@ func (s *sharedAnswers) copyOpen(rows []table.Row, found *scratch) {
 func (s *sharedAnswers) copyTo(rows []table.Row, found *scratch) {
 	for i, r := range rows {
 		c := s.rejections.Cause(r)
-		if c.Filter == ranking.Feasible && s.table.Node(r) == nil {
-			c.Filter = ranking.NoNode
-		}
 		found.Filter[i], found.Verdict[i], found.Score[i] = c.Filter, c.Verdict, s.scores[r]
 	}
 }

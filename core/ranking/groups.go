@@ -85,7 +85,7 @@ func (x *Index) groupFor(r table.Row, was rowState) int32 {
 	if x.shape.Own == 0 {
 		return shared
 	}
-	if was.feasible() && x.agrees(r, shared, &x.groups[was>>x.bits].key) {
+	if was.feasible() && int(was>>x.bits) < len(x.groups) && x.agrees(r, shared, &x.groups[was>>x.bits].key) {
 		return int32(was >> x.bits)
 	}
 	hash := mix(0, uint64(shared))

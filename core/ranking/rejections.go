@@ -9,18 +9,18 @@ import (
 // Rejections says of each row whether it is rejected by what classes share, before
 // their own plugins are asked, and why. An index begins with it (Begin).
 type Rejections struct {
-	states []rowState // vacant where the row is not rejected
+	states []rowState // 0 where the row is not rejected
 	causes causes
 }
 
-// Resize makes room for n rows; new ones are not rejected.
+// Resize makes room for n rows; new ones are vacant.
 func (x *Rejections) Resize(n int) {
 	for r := len(x.states); r < n; r++ {
 		x.states = append(x.states, vacant)
 	}
 }
 
-// Reset forgets all.
+// Reset forgets all: there are no nodes.
 func (x *Rejections) Reset() {
 	x.causes.reset()
 	for r := range x.states {
@@ -41,22 +41,27 @@ func (x *Rejections) RejectAll(rows table.RowSet, c Cause) {
 	}
 }
 
-// Admit notes that the row is not rejected, or has no node.
-func (x *Rejections) Admit(r table.Row) { x.states[r] = vacant }
+// Admit notes that the row is not rejected, Vacate that it has no node.
+func (x *Rejections) Admit(r table.Row)  { x.states[r] = 0 }
+func (x *Rejections) Vacate(r table.Row) { x.states[r] = vacant }
 
-// Cause is why the row is rejected. Its Filter is Feasible where it is not.
+// Cause is why the row is rejected. Its Filter is Feasible or NoNode where it is not.
 func (x *Rejections) Cause(r table.Row) Cause {
-	if s := x.states[r]; s != vacant {
+	switch s := x.states[r]; s {
+	case 0:
+		return Cause{Filter: Feasible}
+	case vacant:
+		return Cause{Filter: NoNode}
+	default:
 		return x.causes.list[s.cause()]
 	}
-	return Cause{Filter: Feasible}
 }
 
 // Full tells that there are so many causes that some may be of the past: Reset is to
 // follow.
 func (x *Rejections) Full() bool { return len(x.causes.list) > (64+len(x.states))/2 }
 
-// Begin is Reset with rows rejected. The others are to be updated.
+// Begin is Reset with rows rejected, or without a node. The others are to be updated.
 func (x *Index) Begin(with *Rejections) {
 	x.Reset(nil)
 	copy(x.states, with.states)
