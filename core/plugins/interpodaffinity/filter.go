@@ -91,38 +91,52 @@ func (c *counts) verdict(total int64, has func(*place, kind) (found, missing boo
 // there is for it in all.
 func (c *counts) first(total int64) bool { return c.self && total == 0 }
 
-// rowVerdicts are those of verdict, row by row. The loops note in out[i] for which kinds
-// the row is rejected, a bit each, and do not branch: whether a domain has any cannot be
-// foretold.
+// rowVerdicts are those of verdict, row by row: out[i] collects for which kinds a domain
+// of the row rejects it, a bit each.
 func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	c := in.State.(*counts)
 	clear(out)
 	first := c.first(c.totalOf(affinity))
-	for i := range c.by[affinity] {
-		p := &c.by[affinity][i]
-		of, sums := p.Of(), p.Sums
+	for at, p := range c.layout.Topologies {
+		of, rejected := p.Of(), c.rejectedDomains(at, first)
 		for i, r := range rows {
-			d := of[r]
-			found := positive(sums[d])
-			if first {
-				found = 1
-			}
-			out[i] |= (found&named(d) ^ 1) << affinity
-		}
-	}
-	for _, k := range [...]kind{antiAffinity, existingAntiAffinity} {
-		for i := range c.by[k] {
-			p := &c.by[k][i]
-			of, sums := p.Of(), p.Sums
-			for i, r := range rows {
-				d := of[r]
-				out[i] |= positive(sums[d]) & named(d) << k
-			}
+			out[i] |= framework.Verdict(rejected[of[r]])
 		}
 	}
 	for i, set := range out {
 		out[i] = firstOf[set]
 	}
+}
+
+// rejectedDomains are, for each domain of one of the topologies, the kinds for which it
+// rejects its rows. The loops do not branch on what is counted, which cannot be foretold.
+func (c *counts) rejectedDomains(at int, first bool) []uint8 {
+	rejected := append(c.pl.rejected[:0], make([]uint8, c.layout.Topologies[at].Len())...)
+	c.pl.rejected = rejected
+	missing := uint8(0)
+	for i := range c.by[affinity] {
+		p := &c.by[affinity][i]
+		if p.at != at {
+			continue
+		}
+		if missing = 1 << affinity; first {
+			continue
+		}
+		for d, n := range p.Sums[:len(rejected)] {
+			rejected[d] |= (positive(n) ^ 1) << affinity
+		}
+	}
+	for _, k := range [...]kind{antiAffinity, existingAntiAffinity} {
+		for i := range c.by[k] {
+			if p := &c.by[k][i]; p.at == at {
+				for d, n := range p.Sums[:len(rejected)] {
+					rejected[d] |= positive(n) << k
+				}
+			}
+		}
+	}
+	rejected[domain.Missing] = missing
+	return rejected
 }
 
 // firstOf is the verdict for a set of kinds: that of the first.
@@ -131,10 +145,7 @@ var firstOf = [1 << kinds]framework.Verdict{
 }
 
 // positive is 1 for a positive number, else 0.
-func positive(n int64) framework.Verdict { return framework.Verdict(-n) >> 63 }
-
-// named is 1 for a domain, 0 where the node lacks the label.
-func named(d domain.Domain) framework.Verdict { return positive(int64(d - domain.Missing)) }
+func positive(n int64) uint8 { return uint8(uint64(-n) >> 63) }
 
 // exchanged is the verdict on the row less what the pods that are gone count for, and with
 // what those that came do. It is not known where one of these has a term about the pod.

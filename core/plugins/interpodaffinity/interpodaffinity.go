@@ -31,6 +31,7 @@ type plugin struct {
 	columns    int // elements of the columns of standings, at least
 	rooms      domain.Rooms
 	keys       []domain.Key // room for newCounts
+	rejected   []uint8      // room for rejectedDomains
 }
 
 // New returns the plugin; nil args stand for the defaults.
