@@ -45,7 +45,7 @@ type rejectedRows struct {
 // What is kept at most: parts, and verdicts of each, an eighth of a byte a row each.
 const (
 	mostParts    = 512
-	mostVerdicts = 8
+	mostVerdicts = 4
 )
 
 // of is the part of the filter, up to date; nil: it is not kept. validity is a number

@@ -23,8 +23,9 @@ func (x *Rejections) Resize(n int) {
 // Reset forgets all: there are no nodes.
 func (x *Rejections) Reset() {
 	x.causes.reset()
-	for r := range x.states {
-		x.states[r] = vacant
+	states := x.states
+	for r := range states {
+		states[r] = vacant
 	}
 }
 
