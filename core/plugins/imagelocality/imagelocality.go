@@ -54,7 +54,9 @@ func score(in *framework.Input, rows []table.Row, out []int64) {
 		}
 	}
 	for i, bytes := range out {
-		out[i] = rate(bytes, in.Pod.Containers)
+		if out[i] = 0; bytes > least { // most nodes have no image
+			out[i] = rate(bytes, in.Pod.Containers)
+		}
 	}
 }
 
