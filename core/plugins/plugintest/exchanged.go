@@ -33,7 +33,7 @@ func CheckExchanged(t Fatal, p *framework.Plugin, in *framework.Input, row table
 		in.Table.AddPod(q, in.Table.Name(row))
 	}
 	var tried [1]framework.Verdict
-	filterOf(*p, in)(in, in.Table.All()[row:row+1], tried[:])
+	filterOf(t, *p, in)(in, in.Table.All()[row:row+1], tried[:])
 	if known && said != tried[0] {
 		t.Fatalf("%s: node %s without %d of its pods and with %d others: verdict %b, by a try %b", p.Name, in.Table.Name(row), len(gone), len(came), said, tried[0])
 	}

@@ -42,7 +42,7 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 		return a
 	}
 	a.Named, in.State = prepared.NodeNames, prepared.State
-	if filter := filterOf(p, in); filter != nil && !prepared.Skip {
+	if filter := filterOf(t, p, in); filter != nil && !prepared.Skip {
 		a.Blocked = map[string]string{}
 		for row, v := range kernel(t, p.Name+" Filter", in, filter) {
 			if n := tb.Node(table.Row(row)); n != nil {
@@ -58,7 +58,7 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 		return a
 	}
 	in.State = scoring.State
-	if score := a.scoreOf(p, in); score != nil && !scoring.Skip {
+	if score := a.scoreOf(t, p, in); score != nil && !scoring.Skip {
 		a.Scores = map[string]int64{}
 		for row, s := range kernel(t, p.Name+" Score", in, score) {
 			if n := tb.Node(table.Row(row)); n != nil {
@@ -70,19 +70,19 @@ func Ask(t Fatal, p framework.Plugin, tb *table.Table, pod *object.Pod) Answer {
 }
 
 // filterOf is the plugin's Filter, or its CellFilter asked row by row.
-func filterOf(p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []framework.Verdict) {
+func filterOf(t Fatal, p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []framework.Verdict) {
 	if p.CellFilter == nil {
 		return p.Filter
 	}
 	if p.CellFilter.Sync != nil && in.State != nil {
 		p.CellFilter.Sync(in)
 	}
-	return byCells(p.CellFilter.Cells, p.CellFilter.Filter)
+	return byCells(t, p.CellFilter.AskRows, p.CellFilter.Cells, p.CellFilter.Filter)
 }
 
 // scoreOf is the plugin's Score, or its CellScore asked row by row. The nodes that
 // Filter did not reject are feasible.
-func (a Answer) scoreOf(p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []int64) {
+func (a Answer) scoreOf(t Fatal, p framework.Plugin, in *framework.Input) func(*framework.Input, []table.Row, []int64) {
 	c := p.CellScore
 	if c == nil {
 		return p.Score
@@ -105,17 +105,21 @@ func (a Answer) scoreOf(p framework.Plugin, in *framework.Input) func(*framework
 		}
 		c.FeasibleNodes(in, feasible)
 	}
-	return byCells(c.Cells, c.Score)
+	return byCells(t, c.AskRows, c.Cells, c.Score)
 }
 
-// byCells answers for each row as for its cell.
-func byCells[T framework.Verdict | int64](cells func(*framework.Input, []table.Row, []int64), of func(*framework.Input, int64) T) func(*framework.Input, []table.Row, []T) {
+// byCells answers for each row as for its cell. What the plugin says by row is the same.
+func byCells[T framework.Verdict | int64](t Fatal, byRow func(*framework.Input, []table.Row, []T), cells func(*framework.Input, []table.Row, []int64), of func(*framework.Input, int64) T) func(*framework.Input, []table.Row, []T) {
 	return func(in *framework.Input, rows []table.Row, out []T) {
-		at := make([]int64, len(rows))
+		at, same := make([]int64, len(rows)), dirty[T](len(rows))
 		cells(in, rows, at)
+		byRow(in, rows, same)
 		for i, r := range rows {
-			if in.Table.Node(r) != nil {
-				out[i] = of(in, at[i])
+			if in.Table.Node(r) == nil {
+				continue
+			}
+			if out[i] = of(in, at[i]); same[i] != out[i] {
+				t.Fatalf("node %s: %v by its cell, %v by row", in.Table.Name(r), out[i], same[i])
 			}
 		}
 	}
