@@ -40,7 +40,7 @@ func (c *causes) id(k Cause) int32 {
 }
 
 func (c *causes) find(k Cause) int32 {
-	recent := &c.recent[mix(uint64(k.Filter), k.Verdict)%recentCauses]
+	recent := &c.recent[mix(uint64(k.Filter), k.Verdict^k.Verdict>>57)%recentCauses]
 	if int(*recent) < len(c.list) && c.list[*recent] == k {
 		return *recent
 	}
