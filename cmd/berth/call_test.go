@@ -58,7 +58,7 @@ func TestCallsThatAreWrong(t *testing.T) {
 		"why /" + cluster:                                                          `"/" is not the name of a pod`,
 		"events a/":                                                                `"a/" is not the name of a pod`,
 		"record --to " + empty:                                                     "--to " + empty + ": not a directory",
-		"why web --config " + hosted + cluster:                                     hosted + `: creating profile for scheduler name default-scheduler: MultiPointPlugin "Tier" does not exist; the tool knows only Berth's own plugins: ask the scheduler that has others with "why POD --daemon auto"`,
+		"why web --config " + hosted + cluster:                                     hosted + `: creating profile for scheduler name default-scheduler: MultiPointPlugin "Tier" does not exist; the tool knows only Berth's own plugins: ask the scheduler that has others, with "why POD --daemon auto" or "events POD"`,
 		"why -A web" + cluster:                                                     "unknown shorthand flag: 'A' in -A; all namespaces are read already",
 		"simulate --all-namespaces" + cluster:                                      "unknown flag: --all-namespaces; all namespaces are read already",
 		"what-if -n shop scale deployment/web=3" + cluster:                         "unknown shorthand flag: 'n' in -n; the namespace goes before the name, such as shop/deployment/web",

@@ -162,7 +162,7 @@ func foreign(c *config.Config) string {
 		for _, set := range append(p.Points[:], p.MultiPoint) {
 			for _, e := range set.Enabled {
 				if own[e.Plugin] == nil {
-					return "; the tool knows only Berth's own plugins: ask the scheduler that has others with \"why POD --daemon auto\""
+					return "; the tool knows only Berth's own plugins: ask the scheduler that has others, with \"why POD --daemon auto\" or \"events POD\""
 				}
 			}
 		}

@@ -84,7 +84,7 @@ func (h *handler) copyOf(s *snapshot, without types.UID) (m *machine.Machine, er
 }
 
 // ErrHosted is why a daemon with hosted plugins makes no copies.
-var ErrHosted = errors.New("it has plugins that are written against k8s.io/kube-scheduler/framework, which cannot be asked about a copy of the cluster")
+var ErrHosted = errors.New("it has plugins that are written against k8s.io/kube-scheduler/framework, which cannot be asked about a copy of the cluster; \"berth events\" tells what they answered")
 
 // apiNode is the node as an object of the API, with all that the scheduler knows of
 // it.
