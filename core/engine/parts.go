@@ -61,7 +61,7 @@ func (l *parts) of(f *filter, validity uint64) *part {
 	p := l.byKey[partKey{f.Plugin, string(l.key)}]
 	if p == nil {
 		if len(l.byKey) >= mostParts {
-			l.dropOldest()
+			table.DropOldest(l.byKey, func(p *part) uint64 { return p.used })
 		}
 		if l.byKey == nil {
 			l.byKey = map[partKey]*part{}
@@ -128,18 +128,4 @@ func (l *parts) liveRows(t *table.Table, rows table.RowSet) {
 	})
 	l.revision = t.Revision()
 	copy(rows, l.live)
-}
-
-// dropOldest forgets the half that was used longest ago.
-func (l *parts) dropOldest() {
-	uses := make([]uint64, 0, len(l.byKey))
-	for _, p := range l.byKey { // any order: sorted below
-		uses = append(uses, p.used)
-	}
-	slices.Sort(uses)
-	for key, p := range l.byKey { // any order: each by itself
-		if p.used <= uses[len(uses)/2] {
-			delete(l.byKey, key)
-		}
-	}
 }

@@ -2,7 +2,6 @@ package table
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/berth-scheduler/berth/core/match"
 )
@@ -143,7 +142,7 @@ func (t *Table) rowsMeeting(r *match.Requirement) RowSet {
 	m := q.byKey[string(q.key)]
 	if m == nil {
 		if len(q.byKey) >= mostRequirements {
-			q.dropOldest()
+			DropOldest(q.byKey, func(m *metRequirement) uint64 { return m.used })
 		}
 		m = &metRequirement{}
 		q.byKey[string(q.key)] = m
@@ -183,18 +182,4 @@ func (t *Table) rowsMeetingNow(r *match.Requirement, m *metRequirement) RowSet {
 	})
 	m.revision = t.revision
 	return m.rows
-}
-
-// dropOldest forgets the half that was used longest ago.
-func (q *requirements) dropOldest() {
-	uses := make([]uint64, 0, len(q.byKey))
-	for _, m := range q.byKey { // any order: sorted below
-		uses = append(uses, m.used)
-	}
-	slices.Sort(uses)
-	for key, m := range q.byKey { // any order: each by itself
-		if m.used <= uses[len(uses)/2] {
-			delete(q.byKey, key)
-		}
-	}
 }

@@ -1,7 +1,5 @@
 package table
 
-import "slices"
-
 // valueColumns keeps the values that nodes have of labels that selectors ask about, as
 // numbers by row. A requirement that comes by for the first time is compared with each
 // value, and not with each node.
@@ -32,7 +30,7 @@ func (t *Table) valueColumn(key string) *valueColumn {
 	c := l.byKey[key]
 	if c == nil {
 		if len(l.byKey) >= mostLabels {
-			l.dropOldest()
+			DropOldest(l.byKey, func(c *valueColumn) uint64 { return c.used })
 		}
 		c = &valueColumn{}
 		l.byKey[key] = c
@@ -83,19 +81,5 @@ func (c *valueColumn) rowsThat(accepts func(value string, exists bool) bool, row
 	}
 	for r, number := range c.ofRow {
 		rows[r>>6] |= accepted[number] << (r & 63)
-	}
-}
-
-// dropOldest forgets the half that was used longest ago.
-func (l *valueColumns) dropOldest() {
-	uses := make([]uint64, 0, len(l.byKey))
-	for _, c := range l.byKey { // any order: sorted below
-		uses = append(uses, c.used)
-	}
-	slices.Sort(uses)
-	for key, c := range l.byKey { // any order: each by itself
-		if c.used <= uses[len(uses)/2] {
-			delete(l.byKey, key)
-		}
 	}
 }

@@ -1,0 +1,17 @@
+package table
+
+import "slices"
+
+// DropOldest forgets the half of what is kept by key that was used longest ago.
+func DropOldest[K comparable, V any](byKey map[K]V, used func(V) uint64) {
+	uses := make([]uint64, 0, len(byKey))
+	for _, v := range byKey { // any order: sorted below
+		uses = append(uses, used(v))
+	}
+	slices.Sort(uses)
+	for key, v := range byKey { // any order: each by itself
+		if used(v) <= uses[len(uses)/2] {
+			delete(byKey, key)
+		}
+	}
+}
