@@ -2,7 +2,9 @@ package dynamicresources
 
 import (
 	"fmt"
+	"slices"
 
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -30,6 +32,30 @@ func claimsOf(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, re
 		claims = append(claims, claim)
 	}
 	return claims, ""
+}
+
+// claimsFor is claimsOf, but for claims with a pending allocation that pods of a pod group
+// share: these have it.
+func (pl *plugin) claimsFor(t *table.Table, p *object.Pod) (claims []*object.ResourceClaim, reason string) {
+	claims, reason = claimsOf(t, p)
+	if pl.features.GenericWorkload && p.PodGroup() != "" {
+		for i, c := range claims {
+			if g := withPendingAllocation(t, c); g != nil && reservedForGroup(t, g, p) {
+				claims[i] = g
+			}
+		}
+	}
+	return claims, reason
+}
+
+// reservedForGroup tells whether another pod of the pod's group is to use the claim. None
+// of a gang is bound before the others are assumed, so none can wait until the API shows
+// what its claim gets. Each writes the whole allocation, whoever is first.
+func reservedForGroup(t *table.Table, c *object.ResourceClaim, p *object.Pod) bool {
+	return slices.ContainsFunc(c.API.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
+		other := t.Pod(r.UID)
+		return other != nil && other.Pod.GroupKey() == p.GroupKey()
+	})
 }
 
 // shown is the claim as the API shows it, nil where there is none.

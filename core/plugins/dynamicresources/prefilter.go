@@ -48,7 +48,7 @@ func (pl *plugin) sign(key []byte, t *table.Table, p *object.Pod) []byte {
 	if len(p.Claims) == 0 && e == nil {
 		return key
 	}
-	claims, reason := claimsOf(t, p)
+	claims, reason := pl.claimsFor(t, p)
 	if reason != "" {
 		return append(append(key, '!'), reason...)
 	}
@@ -111,7 +111,7 @@ func (pl *plugin) prepare(t *table.Table, p *object.Pod) (*state, *decision.Stat
 	if len(p.Claims) == 0 && e == nil {
 		return nil, nil
 	}
-	claims, reason := claimsOf(t, p)
+	claims, reason := pl.claimsFor(t, p)
 	if reason != "" {
 		return nil, unresolvable(reason)
 	}

@@ -28,7 +28,15 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	if pl.features.DRANodeAllocatableResources {
 		assumeTaken(t, p, node, nil)
 	}
-	if s == nil || len(s.open) == 0 && s.extended == nil {
+	if s == nil {
+		return nil
+	}
+	for _, c := range s.claims {
+		if c != shown(t, c.Namespace, c.Name) { // the pod shares a pending allocation
+			t.Assume(reserved(c, p))
+		}
+	}
+	if len(s.open) == 0 && s.extended == nil {
 		return nil
 	}
 	row, ok := t.Find(node)
@@ -111,7 +119,12 @@ func (pl *plugin) unreserve(t *table.Table, p *object.Pod, _ string) {
 		if c == nil {
 			continue
 		}
-		if g := withPendingAllocation(t, c); g != nil && g.ReservedFor(p.UID) {
+		g := withPendingAllocation(t, c)
+		switch {
+		case g == nil || !g.ReservedFor(p.UID):
+		case len(g.API.Status.ReservedFor) > 1: // pods of its group share it
+			t.Assume(withoutConsumer(g, p))
+		default:
 			t.Restore(&c.Meta)
 		}
 	}
@@ -130,13 +143,9 @@ func (pl *plugin) revertWrites(t *table.Table, p *object.Pod, _ string) []framew
 		if c == nil || c.Allocation() == nil || !c.ReservedFor(p.UID) {
 			continue
 		}
-		api, left := *c.API, *c
-		api.Status.ReservedFor = slices.DeleteFunc(slices.Clone(api.Status.ReservedFor),
-			func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == p.UID })
-		left.API = &api
 		writes = append(writes, framework.Write{Object: c.Meta, Strategic: true, Subresource: "status",
 			Patch:  map[string]any{"status": map[string]any{"reservedFor": []any{map[string]any{"$patch": "delete", "uid": p.UID}}}},
-			Result: []object.Object{&left}})
+			Result: []object.Object{withoutConsumer(c, p)}})
 	}
 	if c := pl.madeFor(t, p); c != nil && pl.made[p.UID].sent {
 		writes = append(writes, deleteClaim(&c.Meta)...)
@@ -187,6 +196,15 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 		writes = append(writes, writeTaken(t, p, true)...)
 	}
 	return writes, nil
+}
+
+// withoutConsumer is the claim, no longer reserved for the pod.
+func withoutConsumer(c *object.ResourceClaim, p *object.Pod) *object.ResourceClaim {
+	api, left := *c.API, *c
+	api.Status.ReservedFor = slices.DeleteFunc(slices.Clone(api.Status.ReservedFor),
+		func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == p.UID })
+	left.API = &api
+	return &left
 }
 
 // reserved is the claim, reserved for the pod as well.
