@@ -161,7 +161,7 @@ func (e *Engine) boundKept(v *view) {
 
 // AppendUnschedulable appends the rows whose Code is Unschedulable, in order.
 func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
-	if o.pre.rejected != nil || o.narrowed != nil || o.extenders != nil || len(o.view.cellFilters)+len(o.view.hostedFilters) > 0 {
+	if o.pre.rejected != nil || o.narrowed != nil || o.extenders != nil || len(o.view.hostedFilters) > 0 {
 		for _, r := range o.engine.table.All() {
 			if o.Code(r) == decision.Unschedulable {
 				rows = append(rows, r)
@@ -170,6 +170,7 @@ func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
 		return rows
 	}
 	o.tryNominatedOthers()
+	o.askCells()
 	changed, index := o.nominated.changed(o.engine.table.Rows()), o.view.index
 	var recent [16]struct { // by hash: most rows are rejected for one of a few causes
 		ranking.Cause
@@ -184,7 +185,7 @@ func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
 		return known.is
 	}
 	for _, r := range o.engine.table.All() {
-		c := index.Cause(r)
+		c := o.causeOnCells(r, index.Cause(r))
 		if changed.Has(r) {
 			c = o.causeAt(r)
 		}

@@ -164,11 +164,47 @@ func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v 
 			return 0, false
 		}
 	}
+	if v, known := c.surely(in.Table, row, gone, came); known {
+		return v, true
+	}
 	total := c.totalOf(affinity) - c.leave(in.Table, row, gone, came)
 	return c.verdict(total, func(p *place, _ kind) (found, missing bool) {
 		d := p.Of()[row]
 		return d != domain.Missing && p.Sums[d]-p.gone > 0, d == domain.Missing
 	}), true
+}
+
+// surely is the verdict of exchanged where numbers alone tell: pods that leave a domain
+// with more in it than they have terms leave some there. It is not known of a class with
+// affinity.
+func (c *counts) surely(t *table.Table, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
+	if len(c.by[affinity])+len(came) > 0 {
+		return 0, false
+	}
+	if most := c.mostAt(antiAffinity, row); most > int64(len(gone)*len(c.terms)) {
+		return antiAffinityNotMet, true
+	} else if most > 0 {
+		return 0, false
+	}
+	most := c.mostAt(existingAntiAffinity, row)
+	if most == 0 {
+		return framework.Fits, true
+	}
+	for _, p := range gone {
+		most -= int64(len(t.PlacedOn(row, p).Terms()))
+	}
+	return existingAntiAffinityNotMet, most > 0
+}
+
+// mostAt is the most that is found for the kind in a domain of the row.
+func (c *counts) mostAt(k kind, row table.Row) (most int64) {
+	for i := range c.by[k] {
+		p := &c.by[k][i]
+		if d := p.Of()[row]; d != domain.Missing {
+			most = max(most, p.Sums[d])
+		}
+	}
+	return most
 }
 
 // leave notes with each place what leaves the row with the pods that are gone, less what

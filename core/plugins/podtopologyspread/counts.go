@@ -44,7 +44,6 @@ type counts struct {
 	tentative            bool // what was counted of all pods holds for a try only
 	visited, rows        int  // how many sets of labels, and of pods, that took
 
-	fewer   []int64 // room for exchanged
 	weights weights
 }
 
@@ -290,7 +289,7 @@ func release(state any) {
 	}
 	if pl := c.pl; len(pl.idle) < countsKept {
 		clear(c.columns)
-		pl.idle = append(pl.idle, &counts{columns: c.columns[:0], of: c.of[:0], fewer: c.fewer, weights: c.weights})
+		pl.idle = append(pl.idle, &counts{columns: c.columns[:0], of: c.of[:0], weights: c.weights})
 	}
 	*c = counts{}
 }

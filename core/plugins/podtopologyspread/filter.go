@@ -22,12 +22,7 @@ const (
 // domain may have no more than maxSkew matching pods above the domain that has
 // least.
 func verdict(in *framework.Input, cell int64) framework.Verdict {
-	return in.State.(*counts).verdict(cell, nil)
-}
-
-// verdict is that on the cell with so many fewer pods in its domains, by column;
-// nil: none fewer.
-func (c *counts) verdict(cell int64, fewer []int64) framework.Verdict {
+	c := in.State.(*counts)
 	if cell < 0 {
 		return framework.Fits
 	}
@@ -37,11 +32,7 @@ func (c *counts) verdict(cell int64, fewer []int64) framework.Verdict {
 		if d == domain.Missing {
 			return unlabelled
 		}
-		pods := c.podsAt(i, d, cell)
-		if fewer != nil { // with none left the domain has the least itself, and the pod fits
-			pods -= fewer[c.of[i]]
-		}
-		if pods > c.most(i) {
+		if c.podsAt(i, d, cell) > c.most(i) {
 			return skewed
 		}
 	}
@@ -81,28 +72,33 @@ func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict)
 	}
 }
 
-// exchanged is the verdict on the row's cell once the pods that are gone have left its
-// domains, as a try counts them. It is not known where a pod that came counts: the
-// domain may have had the fewest pods of all.
+// exchanged is the verdict on the row once the pods that are gone have left its domains,
+// as a try counts them. It is not known where a pod that came counts: the domain may have
+// had the fewest pods of all.
 func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
-	var cell [1]int64
-	if cells(in, in.Table.All()[row:row+1], cell[:]); cell[0] < 0 {
+	if in.Table.Node(row) == nil {
 		return framework.Fits, true
 	}
-	c.fewer = c.fewer[:0]
 	for i := range c.columns {
-		col := &c.columns[i]
-		if c.matching(col, came) > 0 {
+		if c.matching(&c.columns[i], came) > 0 {
 			return 0, false
 		}
-		n := int64(0)
-		if col.need&^c.census.admitted[row] == 0 {
-			n = c.matching(col, gone)
-		}
-		c.fewer = append(c.fewer, n)
 	}
-	return c.verdict(cell[0], c.fewer), true
+	for i := range c.constraints {
+		col := &c.columns[c.of[i]]
+		d := col.Of()[row]
+		if d == domain.Missing {
+			return unlabelled, true
+		}
+		tooMany := col.Sums[d] - c.most(i)
+		switch {
+		case tooMany <= 0: // with fewer pods the domain may have the least itself, and the pod fits
+		case tooMany > int64(len(gone)) || col.need&^c.census.admitted[row] != 0 || c.matching(col, gone) < tooMany:
+			return skewed, true
+		}
+	}
+	return framework.Fits, true
 }
 
 // matching is how many of the pods a try would count.
