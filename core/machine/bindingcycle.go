@@ -24,6 +24,8 @@ type bindingCycle struct {
 	// deadlines holds the plugins that the pod waits for, and until when: Permit
 	// plugins that hold it; PreBind plugins whose writes are to have their effect.
 	deadlines map[string]time.Time
+	// answered: the event is on its way that ends the wait on Permit plugins (Answer).
+	answered bool
 	// writers are the plugins that asked for writes, one for each.
 	writers []string
 	// binder is the extender that binds the pod, or noExtender.
@@ -122,14 +124,14 @@ func (m *Machine) askPermit(c *bindingCycle, answered func(plugin string, out fr
 // permitOthers carries out what a Permit plugin says about pods that wait for it.
 func (m *Machine) permitOthers(plugin string, out framework.PermitResult) {
 	for _, uid := range out.Allow {
-		if c := m.waitingOnPermit(uid); c != nil {
+		if c := m.waitingOnPermit(uid); c != nil && !c.answered {
 			if delete(c.deadlines, plugin); len(c.deadlines) == 0 {
 				m.runPreBind(c)
 			}
 		}
 	}
 	for _, uid := range out.Reject {
-		if c := m.waitingOnPermit(uid); c != nil {
+		if c := m.waitingOnPermit(uid); c != nil && !c.answered {
 			m.fail(c.attempt, m.permitRejection(c, plugin, "rejected"))
 		}
 	}
@@ -342,11 +344,12 @@ func (m *Machine) failLateBindingCycles() {
 			if m.now.Before(c.deadlines[plugin]) {
 				continue
 			}
-			switch c.phase {
-			case waitOnPermit:
+			switch {
+			case c.answered:
+			case c.phase == waitOnPermit:
 				m.fail(c.attempt, m.permitRejection(c, plugin,
 					fmt.Sprintf("rejected due to timeout after waiting %v at plugin %v", m.now.Sub(c.since), plugin)))
-			case waitForWrites:
+			case c.phase == waitForWrites:
 				late := &decision.Status{Code: decision.Error, Err: c.profile.Plugins[plugin].WritesTimeoutError}
 				m.fail(c.attempt, attribute(late, "PreBind", plugin))
 			}

@@ -69,6 +69,44 @@ func TestPermit(t *testing.T) {
 	}
 }
 
+// Once a reply is known to end a wait, neither time nor another plugin ends it otherwise.
+// A reply that is for another attempt changes nothing.
+func TestPermitIsAnsweredOnce(t *testing.T) {
+	for name, others := range map[string]func(*story){
+		"time is over":    func(s *story) { s.tick(20 * time.Second) },
+		"another allows":  func(s *story) { s.given(s.pod("x", 0)); s.cycle("Permit", allows) },
+		"another rejects": func(s *story) { s.given(s.pod("x", 0)); s.cycle("Permit", expels) },
+		"another attempt": func(s *story) { s.step(PermitReply{UID: "p-1", Attempt: 2, Plugin: "Moody"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			p := s.pod("p", 40)
+			s.given(s.node("n", 40), p)
+			s.cycle("Permit", waits)
+			e := PermitReply{UID: p.UID, Attempt: 1, Plugin: "Moody", Preempt: true, Message: "make way"}
+			late := e
+			late.Attempt = 2
+			for _, m := range []*Machine{s.m, s.twin} {
+				if m.Answer(late) || !m.Answer(e) || m.Answer(e) {
+					t.Error("another reply than the first counts")
+				}
+			}
+			others(s)
+			s.where(p, queue.InFlight)
+			s.used(40)
+			s.step(e)
+			s.where(p, queue.ErrorBackoff)
+			s.used(0)
+			if d := s.decided[p.UID]; d.Result != decision.ResultError || d.Err.Error() != "waiting on permit for pod: make way" {
+				t.Errorf("decided %s, %v", d.Result, d.Err)
+			}
+			s.settle()
+			s.runs(p, "n")
+			s.checkRest()
+		})
+	}
+}
+
 // What a pod waits for is told once, when what PreBind writes is there, whether
 // it then has to wait or not.
 func TestWaitNotice(t *testing.T) {

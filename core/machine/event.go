@@ -104,12 +104,15 @@ type (
 		Result framework.PostFilterResult
 	}
 	// PermitReply is what a Permit plugin says of a pod that it holds, at whatever
-	// time: it lets the pod go, or rejects it with the message.
+	// time: it lets the pod go, rejects it with the message, or preempts it, which ends
+	// the attempt with an error.
 	PermitReply struct {
-		UID     types.UID
-		Plugin  string
-		Allow   bool
-		Message string
+		UID types.UID
+		// Attempt is the pod's attempt that is meant, 0 for any.
+		Attempt        int
+		Plugin         string
+		Allow, Preempt bool
+		Message        string
 	}
 	// Activate has the pods tried now, as far as PreEnqueue plugins let them.
 	Activate struct{ UIDs []types.UID }

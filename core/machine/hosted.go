@@ -71,19 +71,44 @@ func (m *Machine) preBindReplied(e PreBindReply) {
 	}
 }
 
+// Answer tells whether the reply counts, which the caller then sends as an event: the pod's
+// attempt still waits, and no reply ended the wait before. Until the event comes nothing
+// but the pod's own end, or its preemption, ends the wait otherwise. It is for the loop, in
+// between two steps or within one.
+func (m *Machine) Answer(e PermitReply) bool {
+	c := m.waitingOnPermit(e.UID)
+	if c == nil || c.answered || c.record.Attempt != e.Attempt {
+		return false
+	}
+	if e.Allow {
+		delete(c.deadlines, e.Plugin)
+	}
+	c.answered = !e.Allow || len(c.deadlines) == 0
+	return true
+}
+
 // permitReplied takes in what a Permit plugin says of a pod that it holds.
 func (m *Machine) permitReplied(e PermitReply) {
 	c := m.waitingOnPermit(e.UID)
-	if c == nil {
+	if c == nil || e.Attempt != 0 && e.Attempt != c.record.Attempt {
 		return
 	}
-	if !e.Allow {
+	switch {
+	case e.Preempt:
+		m.fail(c.attempt, permitPreemption(e.Plugin, e.Message))
+	case !e.Allow:
 		m.fail(c.attempt, m.permitRejection(c, e.Plugin, e.Message))
-		return
+	default:
+		if delete(c.deadlines, e.Plugin); len(c.deadlines) == 0 {
+			c.answered = false
+			m.runPreBind(c)
+		}
 	}
-	if delete(c.deadlines, e.Plugin); len(c.deadlines) == 0 {
-		m.runPreBind(c)
-	}
+}
+
+// permitPreemption is v1.36's error of a pod that was preempted while Permit plugins held it.
+func permitPreemption(plugin, message string) *decision.Status {
+	return &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("waiting on permit for pod: %s", message)}
 }
 
 func (m *Machine) activate(e Activate) {
@@ -116,9 +141,11 @@ func (m *Machine) endHosted(p *object.Pod) {
 	}
 }
 
-// WaitingPod is a pod that Permit plugins hold, and the names of these, sorted.
+// WaitingPod is a pod that Permit plugins hold, in its attempt of that number, and the
+// names of these, sorted.
 type WaitingPod struct {
 	Pod     *object.Pod
+	Attempt int
 	Node    string
 	Profile string
 	Plugins []string
@@ -129,7 +156,7 @@ func (m *Machine) WaitingPods() []WaitingPod {
 	var pods []WaitingPod
 	for _, c := range m.waiting {
 		if c.phase == waitOnPermit {
-			pods = append(pods, WaitingPod{c.pod, c.node, c.profile.Name, sortedKeys(c.deadlines)})
+			pods = append(pods, WaitingPod{c.pod, c.record.Attempt, c.node, c.profile.Name, sortedKeys(c.deadlines)})
 		}
 	}
 	return pods

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -86,16 +85,16 @@ func (m *Machine) evict(ps *podState, victim, preemptor *object.Pod, node, plugi
 // one that has written something when that is reverted. A pod whose binding was
 // sent cannot be stopped.
 func (m *Machine) stopBindingCycle(c *bindingCycle, preemptor *object.Pod, plugin string) bool {
-	err := fmt.Errorf("preempted by %s", plugin)
+	why := &decision.Status{Code: decision.Error, Plugin: plugin, Err: fmt.Errorf("preempted by %s", plugin)}
 	switch c.phase {
 	case waitOnPermit:
-		err = errors.New("waiting on permit for pod: preempted")
+		why = permitPreemption(plugin, "preempted")
 	case writesSent, waitForWrites, preBindCalled:
 	default:
 		return false
 	}
 	c.preemptors = []*object.Pod{preemptor}
-	m.fail(c.attempt, &decision.Status{Code: decision.Error, Plugin: plugin, Err: err})
+	m.fail(c.attempt, why)
 	return true
 }
 

@@ -71,7 +71,7 @@ type Hosts struct {
 	factory  *factory // of informers
 	profiles map[string]*Host
 
-	machine     *machine.Machine // for questions only
+	machine     *machine.Machine // for questions, and what answers them
 	loop        Loop
 	questions   chan *question
 	logging     context.Context // has the logger

@@ -12,10 +12,11 @@ import (
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
-// waitingPod is a pod that Permit plugins hold, or have held.
+// waitingPod is a pod that Permit plugins hold, or have held, in one of its attempts.
 type waitingPod struct {
 	hosts   *Hosts
 	pod     *v1.Pod
+	attempt int
 	pending []string // as of when it was asked for
 }
 
@@ -26,7 +27,7 @@ func (w *waitingPod) GetPendingPlugins() []string {
 	pending := []string{}
 	err := w.hosts.ask(func() {
 		for _, now := range w.hosts.machine.WaitingPods() {
-			if now.Pod.UID == w.pod.UID {
+			if now.Pod.UID == w.pod.UID && now.Attempt == w.attempt {
 				pending = append(pending, now.Plugins...)
 			}
 		}
@@ -39,17 +40,35 @@ func (w *waitingPod) GetPendingPlugins() []string {
 
 // Allow lets the pod go as far as the plugin is concerned.
 func (w *waitingPod) Allow(plugin string) {
-	w.hosts.loop.Report(machine.PermitReply{UID: w.pod.UID, Plugin: plugin, Allow: true})
+	w.answer(machine.PermitReply{Plugin: plugin, Allow: true})
 }
 
-// Reject ends the pod's attempt.
+// Reject ends the pod's attempt: it waits for what may help it. False where the wait is
+// over.
 func (w *waitingPod) Reject(plugin, msg string) bool {
-	w.hosts.loop.Report(machine.PermitReply{UID: w.pod.UID, Plugin: plugin, Message: msg})
-	return true
+	return w.answer(machine.PermitReply{Plugin: plugin, Message: msg})
 }
 
-// Preempt ends the pod's attempt for a pod that is more important.
-func (w *waitingPod) Preempt(plugin, msg string) bool { return w.Reject(plugin, msg) }
+// Preempt ends the pod's attempt for a pod that is more important: it is tried again after
+// a backoff. False where the wait is over.
+func (w *waitingPod) Preempt(plugin, msg string) bool {
+	return w.answer(machine.PermitReply{Plugin: plugin, Preempt: true, Message: msg})
+}
+
+// answer tells the machine of the reply if that counts. Where the loop does not say so a
+// rejection does not count, and the machine finds out whether a permission does.
+func (w *waitingPod) answer(e machine.PermitReply) (counts bool) {
+	e.UID, e.Attempt = w.pod.UID, w.attempt
+	err := w.hosts.ask(func() {
+		if counts = w.hosts.machine.Answer(e); counts {
+			w.hosts.report(e)
+		}
+	})
+	if err != nil && e.Allow {
+		w.hosts.report(e)
+	}
+	return err == nil && counts
+}
 
 // waitingPods lists the pods that Permit plugins of any profile hold.
 func (h *Hosts) waitingPods() []*waitingPod {
@@ -63,7 +82,7 @@ func (h *Hosts) waitingPods() []*waitingPod {
 func (h *Hosts) listWaiting() []*waitingPod {
 	var list []*waitingPod
 	for _, w := range h.machine.WaitingPods() {
-		list = append(list, &waitingPod{h, onNode(apiPod(w.Pod), w.Node), w.Plugins})
+		list = append(list, &waitingPod{h, onNode(apiPod(w.Pod), w.Node), w.Attempt, w.Plugins})
 	}
 	return list
 }

@@ -247,6 +247,8 @@ func (r *decoder) event(code uint8) machine.Event {
 		return machine.KindListed{Kind: r.kind()}
 	case codePermitReply:
 		return machine.PermitReply{UID: r.uid(), Plugin: r.string(), Allow: r.bool(), Message: r.string()}
+	case codePermitAnswer:
+		return machine.PermitReply{UID: r.uid(), Attempt: int(r.uint()), Plugin: r.string(), Allow: r.bool(), Preempt: r.bool(), Message: r.string()}
 	case codeActivate:
 		var uids []types.UID
 		for range r.count() {

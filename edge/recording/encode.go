@@ -207,10 +207,12 @@ func (w *encoder) other(e machine.Event) (code uint8, err error) {
 		return codeKindListed, nil
 	case machine.PermitReply:
 		w.uid(e.UID)
+		w.uint(uint64(e.Attempt))
 		w.string(e.Plugin)
 		w.bool(e.Allow)
+		w.bool(e.Preempt)
 		w.string(e.Message)
-		return codePermitReply, nil
+		return codePermitAnswer, nil
 	case machine.Activate:
 		w.uint(uint64(len(e.UIDs)))
 		for _, uid := range e.UIDs {

@@ -78,6 +78,7 @@ const (
 	codeCheckpoint
 	codeSnapshot
 	codePostFilterWritten
+	codePermitAnswer // a Permit reply with the attempt that it is for
 
 	codeMask     = 0x1f
 	flagEffects  = 0x20 // a digest and outcomes follow

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -149,6 +150,32 @@ func TestReadsWhatWasWritten(t *testing.T) {
 		if numbers, _ := segments(dir); segment < 1<<30 && len(numbers) < 5 {
 			t.Errorf("%d segments, want several", len(numbers))
 		}
+	}
+}
+
+// Replies of Permit plugins are read back, also those of records that did not say for which
+// attempt they are.
+func TestPermitReplies(t *testing.T) {
+	var steps []Step
+	for i, e := range []machine.PermitReply{
+		{UID: "p-uid", Attempt: 3, Plugin: "Gang", Allow: true},
+		{UID: "p-uid", Attempt: 1, Plugin: "Gang", Message: "no room"},
+		{UID: "p-uid", Attempt: 700, Plugin: "Gang", Preempt: true, Message: "preempted"},
+	} {
+		steps = append(steps, Step{Now: start.Add(time.Duration(i) * time.Second), Event: e})
+	}
+	dir := t.TempDir()
+	write(t, dir, steps, nil)
+	entries, _, err := all(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, entries, steps)
+
+	old := append([]byte{codePermitReply, 0, 0, 5}, "p-uid\x04Gang\x00\x07no room"...)
+	e, err := newDecoder(bytes.NewReader(old), start).entry()
+	if want := (machine.PermitReply{UID: "p-uid", Plugin: "Gang", Message: "no room"}); err != nil || e.Event != want {
+		t.Errorf("got %+v, %v", e, err)
 	}
 }
 
