@@ -21,6 +21,7 @@ import (
 type noHost struct{}
 
 func (noHost) Begin(*table.Table, *object.Pod) {}
+func (noHost) Show(*table.Table)               {}
 func (noHost) Sign(*object.Pod) (string, bool) { return "", false }
 func (noHost) Attempt(types.UID) any           { return nil }
 func (noHost) ActivatePods(*object.Pod)        {}

@@ -40,6 +40,9 @@ type Blocking struct{ PreBind, Bind, PostBind bool }
 type Host interface {
 	// Begin is called before the first plugin is asked in an attempt.
 	Begin(t *table.Table, p *object.Pod)
+	// Show is called when the cycle of a pod group has placed a pod for a try, or has taken
+	// it away again: plugins see the nodes so.
+	Show(t *table.Table)
 	// Sign is what the hosted plugins make of the pod: of two pods with the same signature
 	// they say the same, as long as nothing changes but that such pods are placed. False
 	// where one of them does not sign it. Begin has been called.

@@ -96,6 +96,7 @@ func preemptible(name string, priority int32, node string) PodSet {
 type noHost struct{}
 
 func (noHost) Begin(*table.Table, *object.Pod) {}
+func (noHost) Show(*table.Table)               {}
 func (noHost) Sign(*object.Pod) (string, bool) { return "", false }
 func (noHost) Attempt(types.UID) any           { return nil }
 func (noHost) ActivatePods(*object.Pod)        {}

@@ -217,6 +217,7 @@ func (m *Machine) tryAssume(c *groupCycle, mb *groupMember) {
 	b.attempt, b.row, b.node = mb.attempt, mb.row, m.table.Name(mb.row)
 	mb.placed = true // first: after a panic in between it is removed
 	m.table.Place(mb.pod, mb.row)
+	m.showTry(mb)
 	s := m.runReserve(b)
 	if s == nil {
 		s = m.askPermit(b, func(plugin string, out framework.PermitResult) {
@@ -267,6 +268,15 @@ func (m *Machine) undoMember(mb *groupMember) {
 	mb.placed = false
 	m.runUnreserve(mb.binding)
 	m.table.RemovePod(mb.pod.UID)
+	m.showTry(mb)
+}
+
+// showTry shows hosted plugins what is tried: at Reserve, Permit and Unreserve the pod is on
+// its node, and once nothing is tried any more the nodes are as they were before.
+func (m *Machine) showTry(mb *groupMember) {
+	if h := mb.profile.Host; h != nil {
+		h.Show(m.table)
+	}
 }
 
 // rejoinGroups has the groups begin anew with the pods that are known. The table says

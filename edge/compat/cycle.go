@@ -78,6 +78,9 @@ func (h *Host) Begin(t *table.Table, p *object.Pod) {
 	}
 }
 
+// Show has plugins see the nodes as they stand.
+func (h *Host) Show(t *table.Table) { h.snapshots.refresh(t) }
+
 func (h *Host) newCycle(p *object.Pod) *cycle {
 	c := &cycle{host: h, pod: apiPod(p), object: p, left: h.options.Timeout, answers: &answers{}, toActivate: h.options.PodsToActivate()}
 	c.state = newCycleState(c.toActivate)

@@ -60,7 +60,7 @@ func TestPodGroups(t *testing.T) {
 }
 
 // counter notes how many pods of the group are scheduled, at each Permit: as the snapshot
-// has it, and as it is.
+// has it, as it is, and as the snapshot's node says.
 type counter struct {
 	named
 	handle fwk.Handle
@@ -68,7 +68,7 @@ type counter struct {
 	said   []string
 }
 
-func (c *counter) Permit(_ context.Context, s fwk.CycleState, p *v1.Pod, _ string) (*fwk.Status, time.Duration) {
+func (c *counter) Permit(_ context.Context, s fwk.CycleState, p *v1.Pod, node string) (*fwk.Status, time.Duration) {
 	of := func(l fwk.PodGroupStateLister) int {
 		g, err := l.Get("default", "g")
 		if err != nil {
@@ -78,7 +78,11 @@ func (c *counter) Permit(_ context.Context, s fwk.CycleState, p *v1.Pod, _ strin
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.said = append(c.said, fmt.Sprint(s.IsPodGroupSchedulingCycle(), of(c.handle.SnapshotSharedLister().PodGroupStates()), of(c.handle.PodGroupManager().PodGroupStates())))
+	on, err := c.handle.SnapshotSharedLister().NodeInfos().Get(node)
+	if err != nil {
+		return fwk.AsStatus(err), 0
+	}
+	c.said = append(c.said, fmt.Sprint(s.IsPodGroupSchedulingCycle(), of(c.handle.SnapshotSharedLister().PodGroupStates()), of(c.handle.PodGroupManager().PodGroupStates()), len(on.GetPods())))
 	return nil, 0
 }
 
@@ -92,7 +96,7 @@ func TestPodGroupsWhileTried(t *testing.T) {
 	c.NodeOf("g-1")
 	counts.mu.Lock()
 	defer counts.mu.Unlock()
-	if got := fmt.Sprint(counts.said); got != "[true 1 0 true 2 0 false 0 1 false 0 2]" {
+	if got := fmt.Sprint(counts.said); got != "[true 1 0 1 true 2 0 2 false 0 1 0 false 0 2 0]" {
 		t.Errorf("got %s", got)
 	}
 }

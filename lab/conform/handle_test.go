@@ -29,7 +29,8 @@ import (
 	"github.com/berth-scheduler/berth/scheduler/schedulertest"
 )
 
-// groupProbe is a plugin that notes what Handle and the CycleState show of pod groups.
+// groupProbe is a plugin that notes what Handle and the CycleState show of pod groups, and
+// of the node.
 type groupProbe struct {
 	handle fwk.Handle
 	mu     sync.Mutex
@@ -78,8 +79,22 @@ func (p *groupProbe) note(point string, s fwk.CycleState, pod *v1.Pod) {
 	group := *pod.Spec.SchedulingGroup.PodGroupName
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.said = append(p.said, fmt.Sprintf("%s %s on %q, call %s of the cycle: snapshot %s; now %s", point, pod.Name, pod.Spec.NodeName, shared,
-		groupShown(p.handle.SnapshotSharedLister().PodGroupStates(), group), groupShown(p.handle.PodGroupManager().PodGroupStates(), group)))
+	p.said = append(p.said, fmt.Sprintf("%s %s on %q, call %s of the cycle: node %s; snapshot %s; now %s", point, pod.Name, pod.Spec.NodeName, shared,
+		nodeShown(p.handle.SnapshotSharedLister().NodeInfos()), groupShown(p.handle.SnapshotSharedLister().PodGroupStates(), group), groupShown(p.handle.PodGroupManager().PodGroupStates(), group)))
+}
+
+// nodeShown writes the node down.
+func nodeShown(l fwk.NodeInfoLister) string {
+	n, err := l.Get("n")
+	if err != nil {
+		return err.Error()
+	}
+	var pods []string
+	for _, p := range n.GetPods() {
+		pods = append(pods, p.GetPod().Name+"@"+p.GetPod().Spec.NodeName)
+	}
+	slices.Sort(pods)
+	return fmt.Sprint(pods, n.GetRequested().GetMilliCPU())
 }
 
 // groupShown writes a group down. Whether a scheduled pod is assumed or bound by then is a
@@ -124,7 +139,7 @@ func groupOf(name, cpu string) []runtime.Object {
 		Spec: schedulingv1alpha2.PodGroupSpec{SchedulingPolicy: schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: 3}}}})
 }
 
-// A plugin sees the same of pod groups in Berth as in kube-scheduler, call by call: while a
+// A plugin sees the same of pod groups and of their node in Berth as in kube-scheduler, call by call: while a
 // group is tried that fits, while its pods are assumed for good, and while one is tried that
 // does not fit.
 func TestPodGroupsOfHandle(t *testing.T) {
