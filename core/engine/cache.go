@@ -76,8 +76,9 @@ func (e *Engine) newView(r *Request, c *class) *view {
 	if v.rejected != nil {
 		return v
 	}
-	shared := e.sharedOf(v)
-	if v.forOneDecision() || first {
+	once := v.forOneDecision() || first
+	shared := e.sharedOf(v, once)
+	if once {
 		e.acquire(v, shared)
 		return v
 	}
@@ -101,12 +102,27 @@ func (v *view) build(on *sharedAnswers, old *ranking.Index) {
 	v.rowFilters = selected(v.filters, func(f *filter) bool {
 		return f.Locality != framework.NodeOnly && f.cells == nil && !f.hosted
 	})
-	v.rowScorers = selected(v.scorers, func(s *scorer) bool {
-		return s.Locality != framework.NodeOnly && s.cells == nil
-	})
 	v.keepCells()
+	shape := ranking.Shape{Shared: &on.combinations, Highest: v.highest, Brief: v.buffers != nil}
+	if v.asksScores = !on.scored; v.asksScores {
+		shape.Shared = nil
+		v.takeColumns()
+	}
+	v.rowScorers = selected(v.scorers, func(s *scorer) bool {
+		return s.cells == nil && (v.asksScores || s.Locality != framework.NodeOnly)
+	})
 	v.joinPass(on.table)
-	v.index = ranking.New(ranking.Shape{Shared: &on.combinations, Own: v.ownColumns, Highest: v.highest, Brief: v.buffers != nil}, old)
+	shape.Own = v.ownColumns
+	v.index = ranking.New(shape, old)
+}
+
+// takeColumns gives the view columns of its own for scores that could be shared.
+func (v *view) takeColumns() {
+	for k := range v.scorers {
+		if s := &v.scorers[k]; s.column.shared {
+			s.column = v.ownColumn()
+		}
+	}
 }
 
 // firstTime tells whether the class comes by for the first time. Of such a class
@@ -123,8 +139,9 @@ func (e *Engine) firstTime(c *class) bool {
 	return true
 }
 
-// sharedOf finds or makes the answers that the view shares with other classes.
-func (e *Engine) sharedOf(v *view) *sharedAnswers {
+// sharedOf finds or makes the answers that the view shares with other classes. What one
+// view alone has asked for, and once, has no scores: that asks about feasible rows itself.
+func (e *Engine) sharedOf(v *view, once bool) *sharedAnswers {
 	if v.forOneDecision() {
 		return newSharedAnswers(e.table, v, &e.parts)
 	}
@@ -133,10 +150,13 @@ func (e *Engine) sharedOf(v *view) *sharedAnswers {
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.columns)
 	if known := e.shared[string(e.keyBuf)]; known != nil && known.agrees(v) {
 		known.used = e.clock
+		if !known.scored {
+			known.scored, known.revision = true, 0
+		}
 		return known
 	}
 	s := newSharedAnswers(e.table, v, &e.parts)
-	s.used = e.clock
+	s.used, s.scored = e.clock, !once || v.keys.profile.Host != nil
 	if n := len(e.idleShared); n > 0 {
 		s.reuse(e.idleShared[n-1])
 		e.idleShared = e.idleShared[:n-1]
@@ -148,12 +168,12 @@ func (e *Engine) sharedOf(v *view) *sharedAnswers {
 }
 
 // appendSharedSignature is appendSignature for the plugins that read node objects
-// alone.
+// alone, on the nodes that there are.
 func (k *keys) appendSharedSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
 	b = append(append(b, k.profile.Name...), 0)
 	for _, pl := range k.signers {
 		if pl.Locality == framework.NodeOnly {
-			b = appendOne(b, t, pl, pod)
+			b = appendOne(b, t, amongNodes(pl), pod)
 		}
 	}
 	return b

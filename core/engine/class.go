@@ -118,6 +118,9 @@ func newKeys(p *profile.Profile) *keys {
 		if pl.Epoch != nil {
 			k.epochs = append(k.epochs, pl.Epoch)
 		}
+		if pl.AmongNodes != nil {
+			k.epochs = append(k.epochs, pl.AmongNodes)
+		}
 	}
 	return k
 }
@@ -150,15 +153,27 @@ func (k *keys) signedAt(t *table.Table, pod *object.Pod) (sum uint64, known bool
 func (k *keys) appendSignature(b []byte, t *table.Table, pod *object.Pod) []byte {
 	b = append(append(b, k.profile.Name...), 0)
 	for _, pl := range k.signers {
-		b = appendOne(b, t, pl, pod)
+		b = appendOne(b, t, pl.Sign, pod)
 	}
 	return b
 }
 
-// appendOne writes the plugin's signature of the pod, after its length.
-func appendOne(b []byte, t *table.Table, pl *framework.Plugin, pod *object.Pod) []byte {
+// signFunc is a plugin's Sign.
+type signFunc = func([]byte, *table.Table, *object.Pod) []byte
+
+// amongNodes is the plugin's signature of pods for answers that classes share; nil: it
+// reads nothing of them.
+func amongNodes(pl *framework.Plugin) signFunc {
+	if pl.SignAmongNodes != nil {
+		return pl.SignAmongNodes
+	}
+	return pl.Sign
+}
+
+// appendOne writes a plugin's signature of the pod, after its length.
+func appendOne(b []byte, t *table.Table, sign signFunc, pod *object.Pod) []byte {
 	from := len(b) + 4
-	b = pl.Sign(append(b, 0, 0, 0, 0), t, pod)
+	b = sign(append(b, 0, 0, 0, 0), t, pod)
 	binary.LittleEndian.PutUint32(b[from-4:], uint32(len(b)-from))
 	return b
 }

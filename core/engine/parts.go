@@ -55,8 +55,8 @@ func (l *parts) of(f *filter, validity uint64) *part {
 		return nil // asked about few rows
 	}
 	l.key = binary.AppendUvarint(l.key[:0], validity)
-	if f.Sign != nil {
-		l.key = f.Sign(l.key, f.in.Table, f.in.Pod)
+	if sign := amongNodes(f.Plugin); sign != nil {
+		l.key = sign(l.key, f.in.Table, f.in.Pod)
 	}
 	p := l.byKey[partKey{f.Plugin, string(l.key)}]
 	if p == nil {
@@ -83,14 +83,18 @@ func (l *parts) follow(p *part, f *filter) {
 	if p.many || p.revision != 0 && t.NodeRevision() <= p.revision {
 		return
 	}
-	l.rows = l.rows[:0]
-	t.NodesChanged(p.revision, func(r table.Row) bool {
-		l.rows = append(l.rows, r)
-		return true
-	})
-	l.said = resize(l.said, len(l.rows))
-	f.Filter(&f.in, l.rows, l.said)
-	p.note(l.rows, l.said, t.Rows())
+	rows := t.All()
+	if p.revision != 0 {
+		l.rows = l.rows[:0]
+		t.NodesChanged(p.revision, func(r table.Row) bool {
+			l.rows = append(l.rows, r)
+			return true
+		})
+		rows = l.rows
+	}
+	l.said = resize(l.said, len(rows))
+	f.Filter(&f.in, rows, l.said)
+	p.note(rows, l.said, t.Rows())
 	p.revision = t.Revision()
 }
 

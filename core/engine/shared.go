@@ -18,7 +18,8 @@ type sharedAnswers struct {
 	filters   []filter
 	scorers   []scorer
 
-	parts *parts
+	parts  *parts
+	scored bool // else there are neither scores nor combinations
 	// scores are the weighted sums of final ones, on rows that the filters let through.
 	scores []int64
 	raw    [][]int64 // the columns of raw scores that are normalised
@@ -34,6 +35,7 @@ type sharedAnswers struct {
 	late    bool        // some of them are rejected
 	room    table.RowSet
 
+	rows     int    // so far
 	validity uint64 // of the filters' parts
 	revision uint64
 	// generation counts the times when every row was evaluated anew.
@@ -42,7 +44,7 @@ type sharedAnswers struct {
 
 // newSharedAnswers takes over the view's plugins that read node objects alone.
 func newSharedAnswers(t *table.Table, v *view, p *parts) *sharedAnswers {
-	s := &sharedAnswers{table: t, parts: p}
+	s := &sharedAnswers{table: t, parts: p, scored: true}
 	s.filters = selected(v.filters, nodeOnlyFilter)
 	s.scorers = selected(v.scorers, nodeOnlyScorer)
 	for i := range s.scorers {
@@ -119,7 +121,7 @@ func (s *sharedAnswers) reuse(old *sharedAnswers) {
 // refresh evaluates the rows whose node changed since.
 func (s *sharedAnswers) refresh(workers int, found *scratch) {
 	t := s.table
-	if s.revision != 0 && t.NodeRevision() <= s.revision && len(s.scores) == t.Rows() {
+	if s.revision != 0 && t.NodeRevision() <= s.revision && s.rows == t.Rows() {
 		return
 	}
 	if s.revision == 0 || !s.replay(found) {
@@ -131,7 +133,7 @@ func (s *sharedAnswers) refresh(workers int, found *scratch) {
 
 func (s *sharedAnswers) replay(found *scratch) bool {
 	t := s.table
-	found.rows = append(found.rows[:0], t.All()[len(s.scores):]...) // those of unknown nodes, too
+	found.rows = append(found.rows[:0], t.All()[s.rows:]...) // those of unknown nodes, too
 	t.NodesChanged(s.revision, func(r table.Row) bool {
 		found.rows = append(found.rows, r)
 		return true
@@ -146,6 +148,10 @@ func (s *sharedAnswers) rebuild(workers int, found *scratch) {
 	s.combinations.Reset(len(s.raw))
 	s.rejections.Reset()
 	s.open = s.askParts().Append(s.open[:0])
+	if !s.scored {
+		s.rejections.AdmitAll(s.open)
+		return
+	}
 	if !evaluateAll(s.open, workers, found, s.score, s.keep) {
 		evaluateAll(s.open, workers, found, s.score, s.keep) // without combinations
 	}
@@ -202,10 +208,14 @@ func (s *sharedAnswers) askAbout(f *filter, left table.RowSet) {
 
 // size makes room for n rows; what was there stays.
 func (s *sharedAnswers) size(n int) {
-	s.scores = extend(s.scores, n)
+	s.rows = n
 	s.isOpen = extend(s.isOpen, (n+63)/64)
-	s.combinations.Resize(n)
 	s.rejections.Resize(n)
+	if !s.scored {
+		return
+	}
+	s.scores = extend(s.scores, n)
+	s.combinations.Resize(n)
 	for k := range s.raw {
 		s.raw[k] = extend(s.raw[k], n)
 	}
@@ -233,7 +243,9 @@ func (s *sharedAnswers) evaluate(rows []table.Row, found *scratch) {
 	for k := range s.filters {
 		left, at = s.filters[k].narrow(left, at, found)
 	}
-	s.scoreOn(left, at, found)
+	if s.scored {
+		s.scoreOn(left, at, found)
+	}
 }
 
 // score is evaluate for rows that the filters let through.
@@ -272,6 +284,9 @@ func (s *sharedAnswers) keep(rows []table.Row, found *scratch) bool {
 			continue
 		}
 		s.rejections.Admit(r)
+		if !s.scored {
+			continue
+		}
 		if s.scores[r] = found.Score[i]; !s.combinations.Set(r, s.raw) {
 			return false
 		}
@@ -292,15 +307,25 @@ func (s *sharedAnswers) copyOpen(rows []table.Row, found *scratch) {
 		return
 	}
 	clear(found.Filter[:len(rows)])
-	for i, r := range rows {
-		found.Score[i] = s.scores[r]
-	}
+	s.copyScores(rows, found)
 }
 
 // copyTo copies what is known of the rows.
 func (s *sharedAnswers) copyTo(rows []table.Row, found *scratch) {
 	for i, r := range rows {
 		c := s.rejections.Cause(r)
-		found.Filter[i], found.Verdict[i], found.Score[i] = c.Filter, c.Verdict, s.scores[r]
+		found.Filter[i], found.Verdict[i] = c.Filter, c.Verdict
+	}
+	s.copyScores(rows, found)
+}
+
+// copyScores copies the scores of the rows.
+func (s *sharedAnswers) copyScores(rows []table.Row, found *scratch) {
+	if !s.scored {
+		clear(found.Score[:len(rows)])
+		return
+	}
+	for i, r := range rows {
+		found.Score[i] = s.scores[r]
 	}
 }

@@ -41,7 +41,7 @@ func newSignedView(o *Outcome) *signedView {
 	} else {
 		s.scores = newKeptScores(o.view.keys.profile)
 	}
-	s.build(e.sharedOf(s.view), nil)
+	s.build(e.sharedOf(s.view, false), nil)
 	return s
 }
 

@@ -36,6 +36,7 @@ type view struct {
 	highest       int64
 
 	shared     *sharedAnswers
+	asksScores bool     // of all its scorers, and takes none that are shared
 	rowFilters []filter // those that also look at the pods on a node
 	rowScorers []scorer
 	pass       *pass // of some of those; nil: none
@@ -182,11 +183,18 @@ func (v *view) evaluate(rows []table.Row, found *scratch) {
 
 // evaluateOwn asks the plugins that look at pods.
 func (v *view) evaluateOwn(rows []table.Row, found *scratch) {
+	if v.asksScores { // others may share scores by now
+		clear(found.Score[:len(rows)])
+	}
 	if v.pass != nil {
 		v.pass.run(rows, found)
 	}
 	for k := range v.rowFilters {
 		v.rowFilters[k].run(rows, found)
+	}
+	if v.asksScores {
+		v.scoreFeasible(rows, found)
+		return
 	}
 	for k := range v.rowScorers {
 		if s := &v.rowScorers[k]; s.column.kept {
@@ -203,6 +211,27 @@ func (v *view) evaluateOwn(rows []table.Row, found *scratch) {
 		c.of(c.in, rows, cells)
 		for i, cell := range cells {
 			column[rows[i]] = cell
+		}
+	}
+}
+
+// scoreFeasible asks the scorers about the rows that the filters let through.
+func (v *view) scoreFeasible(rows []table.Row, found *scratch) {
+	at := found.at[:0]
+	for i := range rows {
+		if found.Filter[i] == ranking.Feasible {
+			at = append(at, int32(i))
+		}
+	}
+	if len(at) == 0 {
+		return
+	}
+	feasible := found.pick(rows, at)
+	for k := range v.rowScorers {
+		if s := &v.rowScorers[k]; s.column.kept {
+			s.writeOn(v.index.Column(s.column.at), feasible, found)
+		} else {
+			s.addOn(feasible, at, found)
 		}
 	}
 }

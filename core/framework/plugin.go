@@ -87,6 +87,11 @@ type SignPlugin struct {
 	// number grows whenever Sign may say something else of the pod. Where that
 	// is not known of the pod, Sign is called at every attempt.
 	SignRevision func(t *table.Table, p *object.Pod) (revision uint64, known bool)
+	// SignAmongNodes, when set, stands in for Sign where Locality is NodeOnly and answers
+	// are shared by pods of different signatures: equal bytes for pods that Filter and
+	// Score cannot tell apart on any node there may be while AmongNodes stays the same.
+	SignAmongNodes func(key []byte, t *table.Table, p *object.Pod) []byte
+	AmongNodes     func(t *table.Table) uint64
 	// Locality of Filter and Score.
 	Locality Locality
 	// Epoch, when set, changes whenever answers may have changed on rows that

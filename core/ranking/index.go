@@ -161,6 +161,9 @@ func (x *Index) update(rows []table.Row, found *Answers) bool {
 			return x.fill(rows, found)
 		}
 	}
+	if !x.Grouped && !x.counted {
+		return x.fillUngrouped(rows, found)
+	}
 	var before, after [block]rowState
 	for from := 0; from < len(rows); from += block {
 		some := rows[from:min(from+block, len(rows))]
@@ -200,6 +203,21 @@ func (x *Index) fill(rows []table.Row, found *Answers) bool {
 		}
 	}
 	return signs >= 0 // no score is negative
+}
+
+// fillUngrouped is Update for rows that are not counted yet, and in no groups.
+func (x *Index) fillUngrouped(rows []table.Row, found *Answers) bool {
+	filters, scores := found.Filter[:len(rows)], found.Score[:len(rows)]
+	for i, r := range rows {
+		state := rowState(0)
+		if filters[i] != Feasible {
+			if state = vacant; filters[i] != NoNode {
+				state = rejected(x.causes.id(Cause{filters[i], found.Verdict[i]}))
+			}
+		}
+		x.states[r], x.scores[r] = state, scores[i]
+	}
+	return len(x.causes.list) <= 64+len(x.states)
 }
 
 // move gives rows their new states.

@@ -46,6 +46,13 @@ func (x *Rejections) RejectAll(rows table.RowSet, c Cause) {
 func (x *Rejections) Admit(r table.Row)  { x.states[r] = 0 }
 func (x *Rejections) Vacate(r table.Row) { x.states[r] = vacant }
 
+// AdmitAll is Admit for rows.
+func (x *Rejections) AdmitAll(rows []table.Row) {
+	for _, r := range rows {
+		x.Admit(r)
+	}
+}
+
 // Cause is why the row is rejected. Its Filter is Feasible or NoNode where it is not.
 func (x *Rejections) Cause(r table.Row) Cause {
 	switch s := x.states[r]; s {

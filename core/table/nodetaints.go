@@ -20,15 +20,15 @@ const (
 )
 
 // nodeTaints numbers the taints that nodes have. A number that no node has any more is
-// given again.
+// given again once there is no other left: taints that come and go keep theirs.
 type nodeTaints struct {
 	ofRow   []TaintSet
 	numbers map[string]int
-	taints  []v1.Taint // by number; a free one has no effect
+	taints  []v1.Taint // by number
 	keys    []string   // by number
 	nodes   []int32    // by number, how many nodes have the taint
 	others  int        // nodes with OtherTaints
-	changes uint64     // of what numbers stand for
+	changes uint64     // of what numbers stand for, and of whether there are others
 	keyBuf  []byte
 }
 
@@ -37,11 +37,12 @@ func newNodeTaints() nodeTaints { return nodeTaints{numbers: map[string]int{}} }
 // TaintsOf are the taints of the row's node.
 func (t *Table) TaintsOf(r Row) TaintSet { return t.nodeTaints.ofRow[r] }
 
-// Taints are the taints that have numbers, by number. One that no node has is without
-// an effect. Read only.
+// Taints are the taints that have numbers, by number. It may be that no node has one.
+// Read only.
 func (t *Table) Taints() []v1.Taint { return t.nodeTaints.taints }
 
-// TaintsRevision changes whenever a number begins to stand for another taint.
+// TaintsRevision grows whenever a number begins to stand for another taint, or AnyOtherTaints
+// changes.
 func (t *Table) TaintsRevision() uint64 { return t.nodeTaints.changes }
 
 // AnyOtherTaints tells whether a node has OtherTaints.
@@ -60,11 +61,15 @@ func (l *nodeTaints) set(r Row, n *object.Node) {
 		}
 	}
 	l.ofRow[r] = is
+	any := l.others > 0
 	if was&OtherTaints != 0 {
 		l.others--
 	}
 	if is&OtherTaints != 0 {
 		l.others++
+	}
+	if any != (l.others > 0) {
+		l.changes++
 	}
 	for i := range l.taints {
 		switch taint := TaintSet(1) << i; {
@@ -72,11 +77,6 @@ func (l *nodeTaints) set(r Row, n *object.Node) {
 			l.nodes[i]++
 		case was&taint != 0 && is&taint == 0:
 			l.nodes[i]--
-		}
-		if l.nodes[i] == 0 && l.keys[i] != "" {
-			delete(l.numbers, l.keys[i])
-			l.taints[i], l.keys[i] = v1.Taint{}, ""
-			l.changes++
 		}
 	}
 }
@@ -87,16 +87,17 @@ func (l *nodeTaints) number(taint *v1.Taint) TaintSet {
 	if i, known := l.numbers[string(l.keyBuf)]; known {
 		return 1 << i
 	}
-	for i := range l.keys {
-		if l.keys[i] == "" {
+	if len(l.keys) < mostTaints {
+		l.taints, l.keys, l.nodes = append(l.taints, v1.Taint{}), append(l.keys, ""), append(l.nodes, 0)
+		return l.give(len(l.keys)-1, taint)
+	}
+	for i, nodes := range l.nodes {
+		if nodes == 0 {
+			delete(l.numbers, l.keys[i])
 			return l.give(i, taint)
 		}
 	}
-	if len(l.keys) == mostTaints {
-		return OtherTaints
-	}
-	l.taints, l.keys, l.nodes = append(l.taints, v1.Taint{}), append(l.keys, ""), append(l.nodes, 0)
-	return l.give(len(l.keys)-1, taint)
+	return OtherTaints
 }
 
 func (l *nodeTaints) give(i int, taint *v1.Taint) TaintSet {
@@ -139,7 +140,7 @@ func (t *Table) checkNodeTaints() error {
 		return fmt.Errorf("table: %d nodes have other taints, counted %d", withOthers, l.others)
 	}
 	for i, n := range l.nodes {
-		if n > nodes[i] || (n == 0) != (l.keys[i] == "") || n > 0 && l.keys[i] != string(appendTaint(nil, &l.taints[i])) {
+		if n > nodes[i] || l.keys[i] != string(appendTaint(nil, &l.taints[i])) || l.numbers[l.keys[i]] != i {
 			return fmt.Errorf("table: taint %v has number %d and is counted on %d nodes, recounted on %d", l.taints[i], i, n, nodes[i])
 		}
 	}

@@ -52,6 +52,15 @@ func TestTaintsWithoutANumber(t *testing.T) {
 		t.Errorf("%d taints have numbers", len(tb.Taints()))
 	}
 	tb.RemoveNode("node 1")
+	revision := tb.TaintsRevision()
+	if set("more", 1) != 2 || tb.TaintsRevision() != revision+1 { // no node has others any more
+		t.Error("a taint that comes back has another number")
+	}
+	tb.RemoveNode("more")
+	if set("more", 1, mostTaints) != OtherTaints|2 {
+		t.Error("a node has a taint without a number, and no others")
+	}
+	tb.RemoveNode("more")
 	if set("more", mostTaints) != 2 {
 		t.Error("the number that nobody has is not given")
 	}

@@ -1,6 +1,7 @@
 package tainttoleration
 
 import (
+	"encoding/binary"
 	"math/bits"
 
 	v1 "k8s.io/api/core/v1"
@@ -37,8 +38,10 @@ func New(f feature.Features) framework.Plugin {
 			},
 		},
 		SignPlugin: framework.SignPlugin{
-			Locality: framework.NodeOnly,
-			Sign:     func(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.Tolerations.Key...) },
+			Locality:       framework.NodeOnly,
+			Sign:           sign,
+			SignAmongNodes: pl.signAmongNodes,
+			AmongNodes:     (*table.Table).TaintsRevision,
 		},
 		FilterPlugin: framework.FilterPlugin{
 			Filter: pl.filter,
@@ -52,6 +55,18 @@ func New(f feature.Features) framework.Plugin {
 	}
 }
 
+func sign(key []byte, _ *table.Table, p *object.Pod) []byte { return append(key, p.Tolerations.Key...) }
+
+// signAmongNodes is the taints that the pod does not tolerate, by number, where all taints
+// of nodes have one.
+func (pl plugin) signAmongNodes(key []byte, t *table.Table, p *object.Pod) []byte {
+	if t.AnyOtherTaints() {
+		return sign(append(key, '='), t, p)
+	}
+	hard, soft := pl.untolerated(t, p)
+	return binary.LittleEndian.AppendUint64(key, uint64(hard|soft))
+}
+
 // nodeTolerated: the node admits the pod and did not before.
 func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 	admitted := e.OldNode != nil && p.Tolerations.Admits(e.OldNode.Taints, pl.comparisons)
@@ -60,12 +75,12 @@ func (pl plugin) nodeTolerated(p *object.Pod, e *framework.Event) bool {
 
 // untolerated are the taints, by number, that the pod does not tolerate: those that keep
 // pods away, and those that speak against nodes.
-func (pl plugin) untolerated(in *framework.Input) (hard, soft table.TaintSet) {
-	taints := in.Table.Taints()
+func (pl plugin) untolerated(t *table.Table, p *object.Pod) (hard, soft table.TaintSet) {
+	taints := t.Taints()
 	for i := range taints {
-		if one := taints[i : i+1]; !in.Pod.Tolerations.Admits(one, pl.comparisons) {
+		if one := taints[i : i+1]; !p.Tolerations.Admits(one, pl.comparisons) {
 			hard |= 1 << i
-		} else if pl.soft(in.Pod.Tolerations, one) > 0 {
+		} else if pl.soft(p.Tolerations, one) > 0 {
 			soft |= 1 << i
 		}
 	}
@@ -81,7 +96,7 @@ func byNumber(in *framework.Input, rows []table.Row) bool {
 func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
 	hard, others := table.TaintSet(0), ^table.TaintSet(0)
 	if byNumber(in, rows) {
-		hard, _ = pl.untolerated(in)
+		hard, _ = pl.untolerated(in.Table, in.Pod)
 		others = table.OtherTaints
 	}
 	for i, r := range rows {
@@ -96,7 +111,7 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 func (pl plugin) score(in *framework.Input, rows []table.Row, out []int64) {
 	soft, others := table.TaintSet(0), ^table.TaintSet(0)
 	if byNumber(in, rows) {
-		_, soft = pl.untolerated(in)
+		_, soft = pl.untolerated(in.Table, in.Pod)
 		others = table.OtherTaints
 	}
 	for i, r := range rows {

@@ -123,6 +123,36 @@ func TestEqualPartsEqualAnswers(t *testing.T) {
 	})
 }
 
+// Pods that are the same among the nodes that there are get equal verdicts and scores, also
+// on nodes that change until taints come that the others had not.
+func TestEqualAmongNodesEqualAnswers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, pl := drawPod(t, "a"), drawPod(t, "b"), New(feature.Features{})
+		tb := plugintest.Table(drawNodes(t)...)
+		if rapid.IntRange(0, 3).Draw(t, "others") == 0 {
+			twice := taint.Draw(t, "twice")
+			tb.SetNode(&object.Node{Name: "twice", Taints: []v1.Taint{twice, twice}})
+		}
+		same := string(pl.SignAmongNodes(nil, tb, a)) == string(pl.SignAmongNodes(nil, tb, b))
+		if string(pl.Sign(nil, nil, a)) == string(pl.Sign(nil, nil, b)) && !same {
+			t.Fatal("pods of one signature are told apart")
+		}
+		for range 3 {
+			x, y := plugintest.Ask(t, pl, tb, a), plugintest.Ask(t, pl, tb, b)
+			if same && (!maps.Equal(x.Blocked, y.Blocked) || !maps.Equal(x.Scores, y.Scores)) {
+				t.Fatalf("%v and %v", x, y)
+			}
+			epoch := pl.AmongNodes(tb)
+			for _, n := range drawNodes(t) {
+				tb.SetNode(n)
+			}
+			if pl.AmongNodes(tb) != epoch {
+				return
+			}
+		}
+	})
+}
+
 // A node event that lets the pod in queues it.
 func TestQueueingHints(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
