@@ -61,8 +61,10 @@ const (
 	// chunk is the number of rows that all plugins see to before they go on, so
 	// that what they write stays near.
 	chunk = 512
-	// grain is the least number of rows worth a goroutine of its own.
-	grain = 1024
+	// grain is the least number of rows worth a goroutine of its own: to wake another core
+	// takes as long as some thousand rows. costlyGrain is that where a filter is costly.
+	grain       = 4096
+	costlyGrain = 1024
 	// wave bounds the rows that are shared out at once, and with them the room for
 	// what is found out.
 	wave = 1 << 16
@@ -70,7 +72,7 @@ const (
 
 // evaluateAll has many rows evaluated, over the cores, and then kept, one after the
 // other, until that fails.
-func evaluateAll(rows []table.Row, workers int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
+func evaluateAll(rows []table.Row, workers, grain int, found *scratch, evaluate func([]table.Row, *scratch), keep func([]table.Row, *scratch) bool) bool {
 	if workers <= 1 || len(rows) < 2*grain {
 		return evaluateRows(rows, found, evaluate, keep)
 	}

@@ -152,8 +152,8 @@ func (s *sharedAnswers) rebuild(workers int, found *scratch) {
 		s.rejections.AdmitAll(s.open)
 		return
 	}
-	if !evaluateAll(s.open, workers, found, s.score, s.keep) {
-		evaluateAll(s.open, workers, found, s.score, s.keep) // without combinations
+	if !evaluateAll(s.open, workers, grain, found, s.score, s.keep) {
+		evaluateAll(s.open, workers, grain, found, s.score, s.keep) // without combinations
 	}
 }
 

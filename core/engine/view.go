@@ -132,13 +132,17 @@ func (v *view) replay(t *table.Table, found *scratch) bool {
 func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	v.generation = v.shared.generation
 	v.index.Resize(t.Rows())
+	least := grain
+	if slices.ContainsFunc(v.rowFilters, costly) {
+		least = costlyGrain
+	}
 	if slices.ContainsFunc(v.rowFilters, alone) {
 		workers = 1
 	}
 	v.index.Begin(&v.shared.rejections)
-	if !evaluateAll(v.shared.open, workers, found, v.evaluateOpen, v.update) {
+	if !evaluateAll(v.shared.open, workers, least, found, v.evaluateOpen, v.update) {
 		v.index.Begin(&v.shared.rejections)
-		evaluateAll(v.shared.open, workers, found, v.evaluateOpen, v.update)
+		evaluateAll(v.shared.open, workers, least, found, v.evaluateOpen, v.update)
 	}
 }
 
