@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
@@ -99,7 +100,7 @@ func (m *Machine) bindReplied(e BindReply) {
 	case e.Result == BindSkipped:
 		m.bindByPlugin(c, c.bindPlugin+1)
 	case c.binder == byPlugin && e.Result == BindDone:
-		m.podBound(c)
+		m.awaitClaimed(c)
 	case c.binder == byPlugin: // it may have bound the pod before it failed
 		c.lost.Refusal = e.Err
 		m.readPod(c)
@@ -118,6 +119,18 @@ func (m *Machine) bindReplied(e BindReply) {
 	default:
 		m.readPod(c)
 	}
+}
+
+// claimTimeout is how long the watch may take to show what a Bind plugin says that it did.
+const claimTimeout = 30 * time.Second
+
+// awaitClaimed waits until the API shows the pod bound, as the plugin says that it is. When
+// that takes long the pod is read: who bound nothing has failed.
+func (m *Machine) awaitClaimed(c *bindingCycle) {
+	plugin := c.profile.Bind[c.bindPlugin].Name
+	c.deadlines = map[string]time.Time{plugin: m.now.Add(claimTimeout)}
+	c.lost.Refusal = fmt.Errorf("it returned Success, and %v later the pod is not bound", claimTimeout)
+	m.moveTo(bindClaimed, c)
 }
 
 func (m *Machine) readPod(c *bindingCycle) {

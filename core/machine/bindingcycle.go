@@ -22,7 +22,8 @@ type bindingCycle struct {
 	phase phase
 	since time.Time
 	// deadlines holds the plugins that the pod waits for, and until when: Permit
-	// plugins that hold it; PreBind plugins whose writes are to have their effect.
+	// plugins that hold it; PreBind plugins whose writes are to have their effect; a Bind
+	// plugin that says that it bound the pod.
 	deadlines map[string]time.Time
 	// answered: the event is on its way that ends the wait on Permit plugins (Answer).
 	answered bool
@@ -352,6 +353,8 @@ func (m *Machine) failLateBindingCycles() {
 			case c.phase == waitForWrites:
 				late := &decision.Status{Code: decision.Error, Err: c.profile.Plugins[plugin].WritesTimeoutError}
 				m.fail(c.attempt, attribute(late, "PreBind", plugin))
+			case c.phase == bindClaimed:
+				m.readPod(c)
 			}
 			break
 		}

@@ -114,7 +114,7 @@ func (m *Machine) Undone() int { return m.undone }
 func (m *Machine) UnknownBindings() int {
 	n := 0
 	for _, ps := range m.pods { // any order: a sum
-		if c := ps.binding; c != nil && (c.phase == readSent || c.phase == bindSent && c.lost.Reads() > 0) {
+		if c := ps.binding; c != nil && (c.phase == bindClaimed || c.phase == readSent || c.phase == bindSent && c.lost.Reads() > 0) {
 			n++
 		}
 	}

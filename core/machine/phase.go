@@ -14,6 +14,7 @@ const (
 	waitForWrites                   // a PreBind plugin waits until its writes have their effect
 	preBindCalled                   // PreBind plugins that may block run
 	bindSent                        // the binding was sent
+	bindClaimed                     // a Bind plugin says that it bound the pod, and the API has not shown that yet
 	readSent                        // the reply to the binding was lost: a read of the pod was sent
 	revertSent                      // the attempt failed: writes that revert its writes were sent
 	endedAwaitsWrites               // the cycle ended before the reply to its writes
@@ -27,13 +28,13 @@ const (
 // String is the phase's name in the docs and in errors.
 func (p phase) String() string {
 	return [phases]string{
-		"reserve", "wait on permit", "prebind", "writes sent", "wait for the writes", "prebind called", "bind sent", "read sent", "revert sent",
+		"reserve", "wait on permit", "prebind", "writes sent", "wait for the writes", "prebind called", "bind sent", "bind claimed", "read sent", "revert sent",
 		"ended, awaits writes", "ended, awaits prebind", "ended, awaits bind", "ended",
 	}[p]
 }
 
 // waits tells whether time or an event in the cluster may end the phase.
-func (p phase) waits() bool { return p == waitOnPermit || p == waitForWrites }
+func (p phase) waits() bool { return p == waitOnPermit || p == waitForWrites || p == bindClaimed }
 
 // moves are the legal moves of a binding cycle from phase to phase, each with
 // what causes it. A move without a cause is illegal; Verify reports it.
@@ -75,10 +76,15 @@ var moves = [phases][phases]string{
 	},
 	bindSent: {
 		bindSent:        "a Bind plugin leaves it to the next",
+		bindClaimed:     "a Bind plugin says that it bound the pod",
 		readSent:        "the reply is lost, or is an extender's",
 		revertSent:      "the binding is refused",
 		ended:           "the pod is bound, or the binding is refused",
 		endedAwaitsBind: "the pod is gone",
+	},
+	bindClaimed: {
+		readSent: "the API has not shown it bound for 30 seconds",
+		ended:    "the API shows it bound, or the pod is gone",
 	},
 	readSent: {
 		readSent:   "the read failed",

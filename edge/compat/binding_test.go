@@ -8,9 +8,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -212,4 +214,50 @@ func TestOwnBind(t *testing.T) {
 		t.Error("bound by another")
 	}
 	c.Until("PostBind is told", func() bool { return b.bound.Load() == 3 })
+}
+
+// liar says that it bound the pod, the first time that it is asked.
+type liar struct {
+	named
+	lies, told atomic.Int32
+}
+
+func (l *liar) Bind(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status {
+	if l.lies.Add(1) == 1 {
+		return nil
+	}
+	return fwk.NewStatus(fwk.Skip)
+}
+
+func (l *liar) PostBind(context.Context, fwk.CycleState, *v1.Pod, string) { l.told.Add(1) }
+
+// A pod that Bind did not bind, whatever it said, keeps its room until a read of the pod
+// shows that it is not bound. Then it is tried again. The time is virtual.
+func TestBindThatBindsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &liar{named: "L"}
+		c := New(t, WithPlugin("L", with(func(fwk.Handle) fwk.Plugin { return l })), WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
+			c.Profiles[0].Plugins.Bind.Enabled = []configv1.Plugin{{Name: "L"}, {Name: "DefaultBinder"}}
+		}))
+		large := Pod("p")
+		large.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("3")
+		next := large.DeepCopy()
+		next.Name, next.UID = "q", "q"
+		c.Add(Node("n"), large)
+		c.Decision("p", 0)
+		c.Add(next)
+		time.Sleep(25 * time.Second)
+		if d := c.Decision("q", 0); d.Result != decision.ResultUnschedulable || l.told.Load() > 0 {
+			t.Errorf("q: %s; PostBind was called %d times", d.Result, l.told.Load())
+		}
+		time.Sleep(5*time.Second + 500*time.Millisecond)
+		const why = `running Bind plugin "L": it returned Success, and 30s later the pod is not bound`
+		if d := c.Failure("p"); d.Result != decision.ResultError || d.Err.Error() != why {
+			t.Errorf("p: %s, %v", d.Result, d.Err)
+		}
+		time.Sleep(20 * time.Second)
+		if c.Pod("p").Spec.NodeName+c.Pod("q").Spec.NodeName != "n" || l.told.Load() != 1 {
+			t.Errorf("p is on %q, q on %q; PostBind was called %d times", c.Pod("p").Spec.NodeName, c.Pod("q").Spec.NodeName, l.told.Load())
+		}
+	})
 }

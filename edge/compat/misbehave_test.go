@@ -211,8 +211,7 @@ type uncopied struct{}
 
 func (uncopied) Clone() fwk.StateData { panic("boom at Clone") }
 
-// anything answers a call, well or not. Its Bind does not say that it bound a pod: that is
-// believed, and the pod is not tried again.
+// anything answers a call, well or not.
 func (m *misbehaving) anything(c call) answer {
 	var a answer
 	if c.at == "Bind" {
@@ -232,9 +231,7 @@ func (m *misbehaving) anything(c call) answer {
 	case c.at == "Score" && m.below(2) == 0:
 		a.score = int64(m.below(300) - 100)
 	default:
-		if s := m.misbehave(c); c.at != "Bind" || !s.IsSuccess() {
-			a.status = s
-		}
+		a.status = m.misbehave(c)
 	}
 	return a
 }
