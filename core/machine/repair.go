@@ -13,9 +13,9 @@ var errInterrupted = errors.New("the attempt was interrupted by a panic in the s
 // is to be done: what the step had asked for before it panicked, and what
 // follows from the repair. Whoever called Step gives the event again.
 //
-// What the table counts is counted anew, without tries. An attempt that was in the middle of a step fails, and
-// its pod backs off. Whom the event may have helped is tried again, as the
-// event given again may look like no change.
+// What the table counts is counted anew, without tries, and the queue is sorted anew. An
+// attempt that was in the middle of a step fails, and its pod backs off. Whom the event may
+// have helped is tried again, as the event given again may look like no change.
 func (m *Machine) Repair() []Effect {
 	m.rejoinGroups()
 	m.table.Rebuild()
@@ -23,6 +23,7 @@ func (m *Machine) Repair() []Effect {
 		m.groupCycle = nil
 		m.undoGroup(c)
 	}
+	m.queue.SortAnew()
 	m.engine.Reset()
 	m.illegal = nil
 	states := m.sortedStates()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
@@ -135,4 +136,21 @@ func TestRepairExtenderCycles(t *testing.T) {
 	s.requests = nil
 	s.settle()
 	s.runs(p, "n")
+}
+
+// A QueueSort plugin that changes its mind leaves a queue that is not in order. The repair
+// after the next panic puts it in order.
+func TestRepairSortsTheQueue(t *testing.T) {
+	s := newStory(t)
+	s.given(s.pod("p", 30), s.pod("q", 30), s.pod("r", 30))
+	for _, m := range []*Machine{s.m, s.twin} {
+		m.options.Profiles[0].QueueSort.Less = func(a, b *framework.QueuedPodInfo) bool { return a.Pod.Name > b.Pod.Name }
+		if m.Verify() == nil {
+			t.Error("the queue is in order")
+		}
+	}
+	s.interrupt(func(*Machine) {})
+	if first := s.m.First(); first.Name != "r" {
+		t.Errorf("the first pod is %s", first.Name)
+	}
 }

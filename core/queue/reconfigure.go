@@ -21,9 +21,7 @@ func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 		e.rejectors, e.unknown, e.slots = nil, nil, nil
 		e.backoffEnd, e.errors = time.Time{}, 0
 	}
-	for i := range q.heaps {
-		q.heaps[i].sortAnew()
-	}
+	q.SortAnew()
 	for _, e := range entries {
 		if e.place == InFlight && !slices.Contains(brokenOff, e) {
 			e.activated = true
@@ -34,6 +32,13 @@ func (q *Queue) Reconfigure(now time.Time, b Backoffs, brokenOff []*Entry) {
 		} else if e.place != Active {
 			q.put(now, e, Active, eventReconfigured)
 		}
+	}
+}
+
+// SortAnew puts all pods that wait in order: QueueSort may say otherwise than when they came.
+func (q *Queue) SortAnew() {
+	for i := range q.heaps {
+		q.heaps[i].sortAnew()
 	}
 }
 

@@ -292,9 +292,9 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
-// enough is how long after the plugin is well all pods are bound: four times what the queue
-// lets pods wait for its flush.
-const enough = 20 * time.Minute
+// enough is how long after the plugin is well all pods are bound. It is less than what the
+// queue lets pods wait for its flush, which would call whom all events forgot.
+const enough = 4 * time.Minute
 
 func misbehaveFor(t *testing.T, seed uint64) {
 	m := newMisbehaving(seed)
