@@ -51,9 +51,19 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, errUnplaced):
 		return exitUnplaced
 	default:
-		fmt.Fprintf(stderr, "berth: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+		fmt.Fprintf(stderr, "berth: %s\n", sentence(err))
 		return exitInvalid
 	}
+}
+
+// sentence is the error in one line. Cobra's suggestions come as a list.
+func sentence(err error) string {
+	text, suggested, found := strings.Cut(err.Error(), "Did you mean this?")
+	text = strings.Join(strings.Fields(text), " ")
+	if found {
+		text += "; did you mean " + strings.Join(strings.Fields(suggested), " or ") + "?"
+	}
+	return text
 }
 
 // newCommand is the root of the commands, named as it was called.

@@ -271,6 +271,19 @@ users: [{name: u, user: {}}]
 	}
 }
 
+// A command that does not exist gets one line, too, with what may have been meant.
+func TestUnknownCommand(t *testing.T) {
+	for command, want := range map[string]string{
+		"simulat": "berth: unknown command \"simulat\" for \"berth\"; did you mean simulate?\n",
+		"re":      "berth: unknown command \"re\" for \"berth\"; did you mean record or replay?\n",
+		"frob":    "berth: unknown command \"frob\" for \"berth\"\n",
+	} {
+		if code, _, errs := berth("", command); code != exitInvalid || errs != want {
+			t.Errorf("%s: exit status %d, %q, want %q", command, code, errs, want)
+		}
+	}
+}
+
 // The same input gives the same bytes, however many cores decide.
 func TestDeterminism(t *testing.T) {
 	for _, mix := range generate.Mixes() {

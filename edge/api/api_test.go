@@ -247,6 +247,12 @@ func TestWhy(t *testing.T) {
 	if f.get("why?pod=shop/other", &a); a.Verdict != why.Failed || !strings.Contains(a.Message, `no profile has the schedulerName "volcano"`) {
 		t.Errorf("a pod of another scheduler: %+v", a)
 	}
+	unknown := other.DeepCopy() // to this daemon
+	unknown.Name, unknown.UID = "unknown", "unknown"
+	f.pods["shop/unknown"] = unknown
+	if _, body := f.get("why?pod=shop/unknown&output=text", nil); strings.Contains(body, "IN THE QUEUE") {
+		t.Errorf("a pod of another scheduler is in the queue: %s", body)
+	}
 	f.copies = ErrHosted
 	if code, body := f.get("why?pod=shop/big", nil); code != 501 || !strings.Contains(body, "plugins") || !strings.Contains(body, "2 Insufficient cpu") {
 		t.Errorf("a daemon with hosted plugins: %d %s", code, body)
@@ -300,7 +306,7 @@ func TestWhyAll(t *testing.T) {
 		t.Errorf("text: %d %s", code, body)
 	}
 	f.copies = ErrHosted
-	if code, body := f.get("why/all", nil); code != 501 || !strings.Contains(body, "plugins") {
+	if code, body := f.get("why/all", nil); code != 501 || !strings.Contains(body, `"this daemon cannot say why pods wait: `) || !strings.Contains(body, "plugins") {
 		t.Errorf("a daemon with hosted plugins: %d %s", code, body)
 	}
 }

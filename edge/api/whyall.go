@@ -37,7 +37,7 @@ func (h *handler) whyAll(r *http.Request) (any, error) {
 	ranking, err := h.ranking(ctx)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, problem(http.StatusGatewayTimeout, Failed, "why/all: there is no answer within %s", whyAllTime)
+		return nil, problem(http.StatusGatewayTimeout, Failed, "there is no answer about all pending pods within %s", whyAllTime)
 	case err != nil || output == "json":
 		return ranking, err
 	}
@@ -51,7 +51,7 @@ func (h *handler) ranking(ctx context.Context) (*why.Ranking, error) {
 	}
 	copied, err := h.copyOf(&now, "")
 	if err != nil {
-		return nil, problem(http.StatusNotImplemented, Unsupported, "why/all: this daemon cannot say why: %s", err)
+		return nil, problem(http.StatusNotImplemented, Unsupported, "this daemon cannot say why pods wait: %s", err)
 	}
 	set, leftOut, err := h.readPending(ctx, &now)
 	if err != nil {

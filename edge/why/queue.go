@@ -26,7 +26,7 @@ const shortHistory = 5
 // queueText says where in the queue the pod is.
 func (a *Answer) queueText(b *strings.Builder, wide bool) {
 	q := a.Queue
-	if q == nil {
+	if q == nil || q.Place == "" && len(q.History) == 0 { // it is another scheduler's
 		return
 	}
 	b.WriteString("\nIN THE QUEUE\n")
