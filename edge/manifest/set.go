@@ -234,7 +234,7 @@ func (s *Set) add(r raw, d decoded) error {
 		s.places[o] = r.where
 	case *policyv1.PodDisruptionBudget:
 		if !s.FillBudgets && o.Status.ObservedGeneration == 0 && o.Status.DisruptionsAllowed == 0 && len(o.Status.Conditions) == 0 {
-			s.unfilled = append(s.unfilled, fmt.Sprintf("%s: %s: status: no controller has filled it in, so it allows no disruption", r.where, key))
+			s.unfilled = append(s.unfilled, fmt.Sprintf("%s: %s: status: no controller has filled it in, so it allows no disruption; status.disruptionsAllowed says how many", r.where, key))
 		}
 		s.Budgets = append(s.Budgets, o)
 	case *v1.Namespace:
