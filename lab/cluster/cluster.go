@@ -134,7 +134,8 @@ func (c *Cluster) RestartAPIServer(ctx context.Context) error {
 }
 
 // Close ends all children, schedulers first and etcd last, and removes the
-// directory if it was a temporary one. A second Close does nothing.
+// directory if it was a temporary one, except for the logs that an error names. A
+// second Close does nothing.
 func (c *Cluster) Close() error {
 	c.mu.Lock()
 	processes := slices.Clone(c.processes)
@@ -144,15 +145,32 @@ func (c *Cluster) Close() error {
 		p.expected.Store(true)
 	}
 	var errs []error
+	quoted := false
 	for _, p := range slices.Backward(processes) {
 		errs = append(errs, p.Stop())
+		quoted = quoted || p.quoted.Load()
 	}
 	if c.lock != nil {
 		c.lock.Close()
 		c.lock = nil
 	}
 	if c.temporary && c.dir != "" {
-		errs = append(errs, os.RemoveAll(c.dir))
+		errs = append(errs, c.removeDir(quoted))
+	}
+	return errors.Join(errs...)
+}
+
+// removeDir removes the lab's directory, or all that is in it but the logs.
+func (c *Cluster) removeDir(keepLogs bool) error {
+	if !keepLogs {
+		return os.RemoveAll(c.dir)
+	}
+	entries, err := os.ReadDir(c.dir)
+	errs := []error{err}
+	for _, e := range entries {
+		if e.Name() != "logs" {
+			errs = append(errs, os.RemoveAll(filepath.Join(c.dir, e.Name())))
+		}
 	}
 	return errors.Join(errs...)
 }

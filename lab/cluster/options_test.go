@@ -50,6 +50,44 @@ func TestOneLabInADirectory(t *testing.T) {
 	}
 }
 
+// A temporary directory goes with the lab. Where an error names a log, the logs stay.
+func TestLogsThatAnErrorNamesStay(t *testing.T) {
+	for script, stays := range map[string]bool{"exec sleep 1000": false, "echo the last words": true} {
+		t.Setenv("TMPDIR", t.TempDir())
+		c := &Cluster{names: map[string]int{}, failed: make(chan error, 1)}
+		if err := c.prepareDir(); err != nil {
+			t.Fatal(err)
+		}
+		p, err := c.Launch("sh", "/bin/sh", "-c", script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stays {
+			<-c.Failed()
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		left, _ := filepath.Glob(filepath.Join(c.Dir(), "*")) // none: the pattern is a good one
+		if _, err := os.Stat(p.LogPath); (err == nil) != stays || len(left) > 1 || (len(left) == 1) != stays {
+			t.Errorf("%s: the log: %v; left are %v", script, err, left)
+		}
+	}
+}
+
+// The sample's pods name the first profile where none is for pods that name none.
+func TestServedName(t *testing.T) {
+	for config, want := range map[string]string{
+		"": "", "profiles: []": "", "profiles: [{}]": "", "profiles: [{schedulerName: a}]": "a",
+		"profiles: [{schedulerName: b}, {schedulerName: a}]":                 "b",
+		"profiles: [{schedulerName: a}, {schedulerName: default-scheduler}]": "",
+	} {
+		if got := (SchedulerOptions{Config: []byte(config)}).ServedName(); got != want {
+			t.Errorf("%s: %q, want %q", config, got, want)
+		}
+	}
+}
+
 // A scheduler that cannot be started is refused before the cluster starts.
 func TestSchedulerOptions(t *testing.T) {
 	tests := []struct {

@@ -25,6 +25,7 @@ type Process struct {
 
 	command  *exec.Cmd
 	expected atomic.Bool   // its end was asked for
+	quoted   atomic.Bool   // an error names its log
 	done     chan struct{} // closed when it has ended; then err is set
 	err      error
 }
@@ -106,7 +107,13 @@ func (p *Process) Death() error {
 	if p.err != nil {
 		how = "died: " + p.err.Error()
 	}
-	return fmt.Errorf("%s %s; the end of %s:\n%s", p.Name, how, p.LogPath, tail(p.LogPath, 20))
+	return fmt.Errorf("%s %s; %s", p.Name, how, p.quote())
+}
+
+// quote is the end of the log, for an error. The log stays then.
+func (p *Process) quote() string {
+	p.quoted.Store(true)
+	return fmt.Sprintf("the end of %s:\n%s", p.LogPath, tail(p.LogPath, 20))
 }
 
 // waitUntil polls ready every interval until it returns nil. It gives up when
@@ -126,8 +133,7 @@ func (p *Process) waitUntil(ctx context.Context, interval time.Duration, ready f
 			}
 			return fmt.Errorf("%s was stopped before it was ready", p.Name)
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w (%w); the end of %s:\n%s",
-				p.Name, context.Cause(ctx), err, p.LogPath, tail(p.LogPath, 20))
+			return fmt.Errorf("waiting for %s: %w (%w); %s", p.Name, context.Cause(ctx), err, p.quote())
 		case <-time.After(interval):
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -166,6 +167,26 @@ func (o SchedulerOptions) config(kubeconfig string) ([]byte, error) {
 		connection["burst"] = clientBurst
 	}
 	return yaml.Marshal(config)
+}
+
+// ServedName is the schedulerName of the first profile, for pods that name none: empty
+// where the configuration serves these, as without profiles.
+func (o SchedulerOptions) ServedName() string {
+	var config struct {
+		Profiles []struct {
+			SchedulerName string `json:"schedulerName"`
+		} `json:"profiles"`
+	}
+	_ = yaml.Unmarshal(o.Config, &config) // Check tells what is wrong with it
+	for _, p := range config.Profiles {
+		if p.SchedulerName == "" || p.SchedulerName == corev1.DefaultSchedulerName {
+			return ""
+		}
+	}
+	if len(config.Profiles) == 0 {
+		return ""
+	}
+	return config.Profiles[0].SchedulerName
 }
 
 // readiness asks a scheduler's /readyz, whose certificate nobody signed.

@@ -58,6 +58,9 @@ var workloads = []workload{
 
 // Sample is the workload sized for a number of nodes.
 type Sample struct {
+	// Scheduler is the pods' schedulerName; empty: the API server's default.
+	Scheduler string
+
 	scale int
 }
 
@@ -131,7 +134,7 @@ func (s Sample) deployment(w workload) *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(w.pods * s.scale)),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: w.name}},
-			Template: w.template(corev1.RestartPolicyAlways),
+			Template: s.template(w, corev1.RestartPolicyAlways),
 		},
 	}
 }
@@ -143,15 +146,16 @@ func (s Sample) job(w workload) *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{Name: w.name, Namespace: Namespace},
 		Spec: batchv1.JobSpec{
 			Completions: pods, Parallelism: pods,
-			Template: w.template(corev1.RestartPolicyNever),
+			Template: s.template(w, corev1.RestartPolicyNever),
 		},
 	}
 }
 
-func (w workload) template(restart corev1.RestartPolicy) corev1.PodTemplateSpec {
+func (s Sample) template(w workload, restart corev1.RestartPolicy) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appLabel: w.name}},
 		Spec: corev1.PodSpec{
+			SchedulerName: s.Scheduler,
 			RestartPolicy: restart,
 			NodeSelector:  w.selector,
 			Tolerations:   w.tolerations,

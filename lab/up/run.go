@@ -19,9 +19,10 @@ const settleAfter = 30 * time.Second
 
 // run is one call of the command.
 type run struct {
-	options Options
-	out     io.Writer
-	cluster *cluster.Cluster
+	options   Options
+	scheduler cluster.SchedulerOptions
+	out       io.Writer
+	cluster   *cluster.Cluster
 }
 
 // Run starts the lab and returns when the context ends (nil), when a child dies
@@ -35,7 +36,7 @@ func Run(ctx context.Context, out io.Writer, options Options) (err error) {
 	if err != nil {
 		return err
 	}
-	r := &run{options: options, out: out}
+	r := &run{options: options, scheduler: scheduler, out: out}
 	interrupted := ctx
 	defer func() {
 		if r.cluster != nil {
@@ -57,7 +58,7 @@ func Run(ctx context.Context, out io.Writer, options Options) (err error) {
 		case <-ctx.Done():
 		}
 	}()
-	if err := r.startScheduler(ctx, scheduler); err != nil {
+	if err := r.startScheduler(ctx); err != nil {
 		return err
 	}
 	if !options.Once {
@@ -112,30 +113,35 @@ func (r *run) startCluster(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) startScheduler(ctx context.Context, options cluster.SchedulerOptions) error {
+func (r *run) startScheduler(ctx context.Context) error {
 	if r.options.Scheduler == schedulerNone {
 		r.say("  no scheduler: pods stay pending until you start one\n")
 		return nil
 	}
 	began := time.Now()
-	s, err := r.cluster.StartScheduler(ctx, options)
+	s, err := r.cluster.StartScheduler(ctx, r.scheduler)
 	if err != nil {
 		return err
 	}
 	r.say("  %s ready after %s; health and metrics on https://127.0.0.1:%d\n", s.Kind, since(began), s.Port)
-	r.say("%s", watching(s.Kind, r.cluster.Kubeconfig(cluster.Admin), s.Port))
+	r.say("%s", r.options.watching(r.cluster.Kubeconfig(cluster.Admin), s.Port))
 	return nil
 }
 
 // watching says how to see what the scheduler does. Its process is no pod, so it is not
 // found by its lease, and nobody has signed its certificate. It alone knows its
-// configuration and plugins that Berth does not come with.
-func watching(kind, kubeconfig string, port int) string {
-	if kind != cluster.Berth {
+// configuration and plugins that Berth does not come with. A program of one's own may have
+// hosted plugins, and no copy of it can be asked then.
+func (o Options) watching(kubeconfig string, port int) string {
+	if o.Scheduler != schedulerBerth {
 		return ""
 	}
 	flags := fmt.Sprintf("--daemon https://127.0.0.1:%d --insecure-skip-tls-verify --kubeconfig %s", port, kubeconfig)
-	return "  watch it: bin/berth top " + flags + "\n  why pods wait: bin/berth why --all " + flags + "\n"
+	why := "  why pods wait: bin/berth why --all "
+	if o.Berth != "" {
+		why = "  what happened to a pod: bin/berth events NAMESPACE/POD "
+	}
+	return "  watch it: bin/berth top " + flags + "\n" + why + flags + "\n"
 }
 
 // placeSample deploys the sample and shows its placement until it is settled.
@@ -144,6 +150,9 @@ func (r *run) placeSample(ctx context.Context) error {
 	s, err := sample.For(r.options.Nodes)
 	if err != nil {
 		return err
+	}
+	if s.Scheduler = r.scheduler.ServedName(); s.Scheduler != "" {
+		r.say("The pods of the sample name the scheduler %s, the first profile of --config.\n", s.Scheduler)
 	}
 	r.say("Deploying the sample workload, %d pods in namespace %s: %d fit, %d cannot.\n%s\n\n",
 		s.Fitting()+s.Unfitting(), sample.Namespace, s.Fitting(), s.Unfitting(), strings.Join(s.Describe(), "\n"))

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-scheduler/berth/lab/cluster"
 	"github.com/berth-scheduler/berth/lab/sample"
 )
 
@@ -98,14 +97,20 @@ func TestProgressLine(t *testing.T) {
 }
 
 // Who starts the lab is told how to see what Berth does; other schedulers cannot be
-// asked.
+// asked, and one with plugins of its own cannot say why.
 func TestWatching(t *testing.T) {
 	const flags = "--daemon https://127.0.0.1:10259 --insecure-skip-tls-verify --kubeconfig /tmp/lab/admin.kubeconfig\n"
-	const want = "  watch it: bin/berth top " + flags + "  why pods wait: bin/berth why --all " + flags
-	if got := watching(cluster.Berth, "/tmp/lab/admin.kubeconfig", 10259); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := watching(cluster.KubeScheduler, "/tmp/lab/admin.kubeconfig", 10259); got != "" {
-		t.Errorf("kube-scheduler: %q", got)
+	const top = "  watch it: bin/berth top " + flags
+	for _, c := range []struct {
+		options Options
+		want    string
+	}{
+		{Options{Scheduler: schedulerBerth}, top + "  why pods wait: bin/berth why --all " + flags},
+		{Options{Scheduler: schedulerBerth, Berth: "bin/mine"}, top + "  what happened to a pod: bin/berth events NAMESPACE/POD " + flags},
+		{Options{Scheduler: schedulerKube}, ""},
+	} {
+		if got := c.options.watching("/tmp/lab/admin.kubeconfig", 10259); got != c.want {
+			t.Errorf("%+v: got %q, want %q", c.options, got, c.want)
+		}
 	}
 }
