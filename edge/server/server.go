@@ -101,7 +101,7 @@ func guarded(h http.Handler, s Secure) http.Handler {
 // blockProfileRate is how long goroutines wait, in nanoseconds, for each wait
 // that the block profile notes. kube-scheduler notes all; a scheduler's pools
 // wait for work all the time, and noting that takes a twentieth of its CPU.
-const blockProfileRate = 10_000_000
+const blockProfileRate = 100_000_000
 
 // component is the name under which users and tools know the paths.
 const component = "kube-scheduler"
