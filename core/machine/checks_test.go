@@ -88,8 +88,9 @@ func (w *world) checkPublished(i int, e PublishEvent) {
 	}
 }
 
-// checkPatch: a condition is written after the event that says the same, and
-// only where it changes something: what the watch shows, or what was written since.
+// checkPatch: a condition is written after the event that says the same, or with time for
+// a pod that waits, and only where it changes something: what the watch shows, or what was
+// written since.
 func (w *world) checkPatch(i int, e PatchStatus) {
 	w.Helper()
 	if e.Condition == nil && e.Nominated == nil {
@@ -102,6 +103,9 @@ func (w *world) checkPatch(i int, e PatchStatus) {
 	w.written[e.Pod.UID] = *e.Condition
 	if told != nil && told.UID == e.Pod.UID && told.Scheduled == *e.Condition && (written == object.Condition{} || written == *e.Condition) {
 		w.Fatalf("%s: the condition is already %+v", e.Pod.UID, told.Scheduled)
+	}
+	if _, ticked := w.event.(Tick); ticked && w.m.Entry(e.Pod.UID).Place() == queue.Unschedulable {
+		return
 	}
 	if a, ok := w.effects[max(i-1, 0)].(PublishEvent); !ok || a.Pod.UID != e.Pod.UID {
 		w.Fatalf("%s: the patch follows %+v", e.Pod.UID, w.effects[max(i-1, 0)])

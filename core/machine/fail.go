@@ -71,6 +71,7 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 	}
 	ps.noVictims = a.noVictims
 	m.queue.Requeue(m.now, ps.entry, r.RejectedBy, r.PendingBy)
+	m.stated(ps)
 	p, patch := ps.entry.Pod, PatchStatus{Pod: ps.entry.Pod}
 	if !n.keep {
 		kept := ps.entry.NominatedNode()
@@ -83,17 +84,6 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 	if patch.Condition != nil || patch.Nominated != nil {
 		m.emit(patch)
 	}
-}
-
-// conditionToWrite is what to write so that the API says c of the pod: nil where
-// it does, and was not asked to say anything else meanwhile. A watch that lags
-// still shows what was there before the last write.
-func conditionToWrite(ps *podState, c *object.Condition) *object.Condition {
-	if *c == ps.entry.Pod.Scheduled && (ps.condition == nil || *ps.condition == *c) {
-		return nil
-	}
-	ps.condition = c
-	return c
 }
 
 // attribute says in the status which plugin it is of.

@@ -99,6 +99,7 @@ type Machine struct {
 	groupCycle      *groupCycle
 	groupConditions map[types.UID]object.GroupCondition
 
+	conditions  conditions
 	heldBack    int // preemptions
 	overcommits overcommits
 
@@ -112,6 +113,7 @@ type Machine struct {
 	lookAhead      lookAhead
 
 	now     time.Time
+	news    uint64 // steps that were no Tick
 	effects []Effect
 	changed Change
 	panics  int
@@ -168,6 +170,9 @@ func New(o Options) *Machine {
 func (m *Machine) Step(now time.Time, e Event) []Effect {
 	m.now, m.effects, m.changed = now, nil, Change{}
 	m.table.SetNow(now)
+	if _, tick := e.(Tick); !tick {
+		m.news++
+	}
 	switch e := e.(type) {
 	case PodSet:
 		m.podSet(e.Pod)
@@ -228,11 +233,15 @@ func (m *Machine) tick() {
 	m.queue.Flush(m.now)
 	m.failLateExtenders()
 	m.failLateBindingCycles()
+	m.renewCondition()
 }
 
 // NextTimer is when a Tick is next needed; false when nothing waits for time.
 func (m *Machine) NextTimer() (time.Time, bool) {
 	next, ok := m.queue.NextTimer()
+	if ps, due := m.oldestCondition(); ps != nil && (!ok || due.Before(next)) {
+		next, ok = due, true
+	}
 	for _, c := range m.waiting {
 		for _, deadline := range c.deadlines { // any order: takes the earliest
 			if !ok || deadline.Before(next) {

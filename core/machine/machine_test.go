@@ -329,6 +329,9 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"asking": func(m *Machine, p *object.Pod) {
 			m.extenderCycles.add(&extenderCycle{attempt: m.pods[p.UID].binding.attempt})
 		},
+		"conditions": func(m *Machine, p *object.Pod) {
+			m.pods["running-3"].stated = m.conditions.order.PushBack(m.pods["running-3"])
+		},
 		"dequeued":    func(m *Machine, p *object.Pod) { m.dequeue(m.pods[p.UID]) },
 		"lost":        func(m *Machine, p *object.Pod) { m.pods[p.UID].entry = nil },
 		"assumed":     func(m *Machine, p *object.Pod) { m.pods["running-3"].assumed = true },

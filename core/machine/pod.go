@@ -220,6 +220,7 @@ func (m *Machine) endPod(ps *podState) {
 // dequeue takes the pod out of the queue.
 func (m *Machine) dequeue(ps *podState) {
 	if ps.entry != nil {
+		m.unstated(ps)
 		m.queue.Delete(ps.entry)
 		ps.entry = nil
 	}

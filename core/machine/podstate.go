@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"container/list"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -44,6 +46,11 @@ type podState struct {
 	nominating *string
 	// condition is what the API was asked to say of the pod and does not show yet.
 	condition *object.Condition
+	// stated is its place among the conditions, nil when it has none. What its condition
+	// says was true at statedAt, when so much news had come.
+	stated     *list.Element
+	statedAt   time.Time
+	statedNews uint64
 	// preemption is what the pod has preempted last, until these victims are
 	// gone; nil when it waits for none.
 	preemption *preemption

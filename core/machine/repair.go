@@ -31,7 +31,7 @@ func (m *Machine) Repair() []Effect {
 		m.repairBindingCycle(ps)
 	}
 	m.repairExtenderCycles(states)
-	m.waiting = nil
+	m.waiting, m.conditions = nil, conditions{}
 	for _, ps := range states {
 		m.repairPod(ps)
 	}
@@ -93,6 +93,7 @@ func (m *Machine) repairExtenderCycles(states []*podState) {
 
 // repairPod puts the pod in one place, and what is noted of it in line with that.
 func (m *Machine) repairPod(ps *podState) {
+	ps.stated = nil // all are tried again
 	pl := m.table.Pod(ps.pod.UID)
 	bound := pl != nil && pl.Pod.NodeName != ""
 	idle := ps.binding == nil && ps.extender == nil

@@ -42,7 +42,17 @@ type SavedPod struct {
 	Preemption *SavedPreemption      `json:",omitempty"`
 	InARow     *SavedPreemptionCount `json:",omitempty"`
 	NoVictims  bool                  `json:",omitempty"`
+	Stated     *SavedStated          `json:",omitempty"`
 	Eviction   *SavedEviction        `json:",omitempty"`
+}
+
+// SavedStated is the place of the pod's condition among all, its age, whether nothing has
+// happened since, and, of the first, for how long none is looked at.
+type SavedStated struct {
+	Nth    int
+	Age    queue.Age
+	Latest bool          `json:",omitempty"`
+	Pause  time.Duration `json:",omitempty"`
 }
 
 // SavedPreemption is what the pod has preempted last.
@@ -83,11 +93,13 @@ func (m *Machine) Snapshot() *Snapshot {
 	for _, uid := range slices.Sorted(maps.Keys(m.groupConditions)) {
 		s.Groups = append(s.Groups, SavedGroup{uid, m.groupConditions[uid]})
 	}
+	stated := m.savedConditions()
 	for _, ps := range m.sortedStates() {
 		if ps.ended != nil || ps.unconfirmed != nil || ps.goneByRead != nil || ps.staleRead || m.names[ps.pod.NamespacedName()] != ps {
 			return nil // a reply, or the word of the watch, is awaited
 		}
-		if saved := ps.saved(m.now); saved != (SavedPod{UID: ps.pod.UID}) {
+		saved := ps.saved(m.now)
+		if saved.Stated = stated[ps]; saved != (SavedPod{UID: ps.pod.UID}) {
 			s.Pods = append(s.Pods, saved)
 		}
 	}
@@ -148,6 +160,7 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	for i := range s.Pods {
 		m.restorePod(now, &s.Pods[i])
 	}
+	m.restoreConditions(now, s.Pods)
 	m.options.Check = check
 	if err := m.Verify(); err != nil {
 		return fmt.Errorf("the state of the scheduler in the record is invalid: %w", err)

@@ -10,7 +10,7 @@ import (
 // Verify checks what must hold between any two steps, and names the first
 // breach.
 func (m *Machine) Verify() error {
-	for _, check := range []func() error{m.queue.Check, m.table.Check, m.engine.Check, m.verifyNames, m.verifyExtenderCycles, m.verifyGroups} {
+	for _, check := range []func() error{m.queue.Check, m.table.Check, m.engine.Check, m.verifyNames, m.verifyExtenderCycles, m.verifyGroups, m.verifyConditions} {
 		if err := check(); err != nil {
 			return err
 		}

@@ -61,6 +61,7 @@ type world struct {
 
 	decided   map[types.UID]*decision.Decision // the last of each
 	published map[types.UID]int                // "Scheduled"
+	event     Event                            // of the last step
 	effects   []Effect                         // of the last step
 	serial    int
 }
@@ -101,7 +102,7 @@ func (w *world) step(e Event) {
 	w.Helper()
 	w.Logf("%s %s", w.now.Format("04:05"), show(e))
 	w.twinMoody.moods = maps.Clone(w.moody.moods)
-	w.effects = w.m.Step(w.now, e)
+	w.event, w.effects = e, w.m.Step(w.now, e)
 	twins := w.twin.Step(w.now, e)
 	if mine, other := shown(w.effects), shown(twins); !slices.Equal(mine, other) {
 		w.Fatalf("after %T one machine does %q, another %q", e, mine, other)

@@ -106,11 +106,6 @@ func (x *pluginIndex) remove(e *Entry) {
 	e.slots = e.slots[:0]
 }
 
-// messageAge is how long ago a pod's last attempt may be for an event to leave it
-// where it is because another attempt would be in vain. After that it is tried, so
-// that what its condition says of the nodes stays true.
-const messageAge = time.Minute
-
 // MoveAllToActiveOrBackoff tells the queue of an event in the cluster.
 // Unschedulable pods that it may help, says a queueing hint of a plugin that
 // rejected them, go to backoff or, when their backoff is over, become active;
@@ -118,8 +113,8 @@ const messageAge = time.Minute
 // whose gate it may open are looked at again. For pods in flight the event is
 // kept: it may not be changed any more. One event may carry several actions. One
 // on AnyResource calls all pods. Pods that preCheck excludes stay where they are;
-// nil excludes none. So do unschedulable pods that Options.WouldFailAgain speaks of, for
-// messageAge at most. It returns the number of pods called.
+// nil excludes none. So do unschedulable pods that Options.WouldFailAgain speaks of. It returns
+// the number of pods called.
 func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preCheck func(*object.Pod) bool) int {
 	if q.inFlight.len() > 0 {
 		q.events.add(e)
@@ -146,7 +141,7 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	for _, m := range called {
 		how := m.strategy
 		m.strategy = skip
-		if m.place == Unschedulable && now.Sub(m.since) < messageAge && q.opts.WouldFailAgain(m, e) {
+		if m.place == Unschedulable && q.opts.WouldFailAgain(m, e) {
 			q.tellWouldFailAgain(m.Pod, Label(e.Resource, e.ActionType))
 			continue
 		}

@@ -22,7 +22,7 @@ type attempt struct {
 	idle   bool   // no other attempt is due until something happens
 	stirs  int    // the cluster's, then
 	chosen bool   // a node was, and nothing is known of the binding yet
-	said   string // why it was not placed
+	said   string // why it is not placed
 }
 
 const (
@@ -93,8 +93,12 @@ func (c *check) tried(proc *process, k *cluster, now time.Time, d *decision.Deci
 // answer counts the nodes that there were when it began.
 func (c *check) extended(uid types.UID) bool { return c.specs[uid] != nil && managed(c.specs[uid]) }
 
-// says looks that a condition counts the nodes that there are.
+// says takes in what a condition says, and looks that it counts the nodes that there are.
 func (c *check) says(proc *process, k *cluster, e machine.PatchStatus) {
+	if said, last := e.Condition, k.attempts[e.Pod.UID]; said != nil && last.said != "" {
+		last.said = said.Message
+		k.attempts[e.Pod.UID] = last
+	}
 	if said := e.Condition; said != nil && said.Reason == v1.PodReasonUnschedulable && !k.panicked && !c.extended(e.Pod.UID) && strings.HasPrefix(said.Message, "0/") {
 		if !strings.HasPrefix(said.Message, fmt.Sprintf("0/%d nodes are available: ", len(k.nodes))) {
 			c.note("%s says of pod %s: %q; it knows %d nodes", proc.name, e.Pod.Key(), said.Message, len(k.nodes))
@@ -102,7 +106,7 @@ func (c *check) says(proc *process, k *cluster, e machine.PatchStatus) {
 	}
 }
 
-// lastSaid is why the process did not place the pod when it last tried; "" where it
+// lastSaid is why the process did not place the pod, as it said last; "" where it
 // placed it, or did not try.
 func (c *check) lastSaid(process string, pod *v1.Pod) string {
 	c.mu.Lock()

@@ -281,6 +281,20 @@ func kept(m *machine.Machine) (n int) {
 // inspectTime is how long a loop may take to let somebody look.
 const inspectTime = 5 * time.Second
 
+// untrue names a pod whose condition says something else than an attempt would now.
+func untrue(m *machine.Machine, pods []*v1.Pod) string {
+	for _, pod := range pods {
+		e := m.Entry(pod.UID)
+		if e.Place() != queue.Unschedulable {
+			continue
+		}
+		if c := m.PresentCondition(e.Pod); c != nil && c.Message != messageOf(pod) {
+			return fmt.Sprintf("pod %s has the condition %q, and is not placed because %q", pod.Name, messageOf(pod), c.Message)
+		}
+	}
+	return ""
+}
+
 // restless says what the process believes that is not so.
 func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why string) {
 	ctx, cancel := context.WithTimeout(context.Background(), inspectTime)
@@ -304,6 +318,9 @@ func (proc *process) restless(nodes []*v1.Node, pods []*v1.Pod, leads bool) (why
 			default:
 				bound++
 			}
+		}
+		if leads && why == "" {
+			why = untrue(m, pods)
 		}
 		ours := count(pods, func(p *v1.Pod) bool { return p.Spec.NodeName != "" || p.Spec.SchedulerName == v1.DefaultSchedulerName })
 		counts := m.Queue().Counts()

@@ -1,0 +1,160 @@
+package machine
+
+import (
+	"cmp"
+	"container/list"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+)
+
+// conditionToWrite is what to write so that the API says c of the pod: nil where
+// it does, and was not asked to say anything else meanwhile. A watch that lags
+// still shows what was there before the last write.
+func conditionToWrite(ps *podState, c *object.Condition) *object.Condition {
+	if *c == ps.entry.Pod.Scheduled && (ps.condition == nil || *ps.condition == *c) {
+		return nil
+	}
+	ps.condition = c
+	return c
+}
+
+// How long a condition stands before it is looked at whether it is true still, and the
+// time between two such looks.
+const (
+	conditionAge   = time.Minute
+	conditionPause = 200 * time.Millisecond
+)
+
+// conditions are those that say of unschedulable pods why no node took them, the oldest
+// first. They are as of the last attempt, and events that do not help a pod leave it where
+// it is, with other nodes, and other reasons. So that what people read stays true, a
+// condition is looked at when it is conditionAge old, without an attempt, and at most one
+// in each conditionPause.
+type conditions struct {
+	order list.List // of *podState
+	next  time.Time // none is looked at before
+}
+
+// stated notes that the pod's condition is as of now.
+func (m *Machine) stated(ps *podState) {
+	m.unstated(ps)
+	if ps.entry.Place() == queue.Unschedulable {
+		ps.statedAt, ps.statedNews = m.now, m.news
+		ps.stated = m.conditions.order.PushBack(ps)
+	}
+}
+
+// unstated forgets about the pod's condition.
+func (m *Machine) unstated(ps *podState) {
+	if ps.stated != nil {
+		m.conditions.order.Remove(ps.stated)
+		ps.stated = nil
+	}
+}
+
+// oldestCondition is the pod whose condition is to be looked at first, and when. It is nil
+// where nothing has happened since the oldest was true.
+func (m *Machine) oldestCondition() (ps *podState, due time.Time) {
+	first := m.conditions.order.Front()
+	if first == nil {
+		return nil, due
+	}
+	if ps = first.Value.(*podState); ps.statedNews == m.news {
+		return nil, due
+	}
+	if due = ps.statedAt.Add(conditionAge); due.Before(m.conditions.next) {
+		due = m.conditions.next
+	}
+	return ps, due
+}
+
+// renewCondition looks at a condition if one is due, and has the API say what is true
+// now. Those of pods that left the queue's unschedulable ones are passed over: they are
+// tried again.
+func (m *Machine) renewCondition() {
+	for {
+		ps, due := m.oldestCondition()
+		if ps == nil || due.After(m.now) {
+			return
+		}
+		m.stated(ps)
+		if ps.stated == nil {
+			continue
+		}
+		m.conditions.next = m.now.Add(conditionPause)
+		if c := m.PresentCondition(ps.entry.Pod); c != nil {
+			if c = conditionToWrite(ps, c); c != nil {
+				m.emit(PatchStatus{Pod: ps.entry.Pod, Condition: c})
+			}
+		}
+		return
+	}
+}
+
+// PresentCondition is what an attempt would say now of why no node takes the pod; nil
+// where it would say something else, or only an attempt can tell: of pod groups, and
+// where extenders or hosted plugins are asked.
+func (m *Machine) PresentCondition(p *object.Pod) *object.Condition {
+	of := m.profiles[p.SchedulerName]
+	if of == nil || of.Host != nil || m.hasGroup(p) || m.extendersOf(p) != nil {
+		return nil
+	}
+	d := m.AssessBriefly(p)
+	if d.Result != decision.ResultUnschedulable || d.Writing || m.undecidable(&attempt{pod: p, profile: of}) != nil {
+		return nil
+	}
+	return explain.Condition(d)
+}
+
+// savedConditions are the conditions as a snapshot has them.
+func (m *Machine) savedConditions() map[*podState]*SavedStated {
+	saved := map[*podState]*SavedStated{}
+	for e := m.conditions.order.Front(); e != nil; e = e.Next() {
+		ps := e.Value.(*podState)
+		saved[ps] = &SavedStated{Nth: len(saved), Age: queue.Age(m.now.Sub(ps.statedAt)), Latest: ps.statedNews == m.news}
+		if len(saved) == 1 && m.conditions.next.After(m.now) {
+			saved[ps].Pause = m.conditions.next.Sub(m.now)
+		}
+	}
+	return saved
+}
+
+// restoreConditions takes up the conditions of the pods of a snapshot.
+func (m *Machine) restoreConditions(now time.Time, pods []SavedPod) {
+	saved := slices.DeleteFunc(slices.Clone(pods), func(s SavedPod) bool { return s.Stated == nil || m.Entry(s.UID) == nil })
+	slices.SortFunc(saved, func(a, b SavedPod) int { return cmp.Compare(a.Stated.Nth, b.Stated.Nth) })
+	for _, s := range saved {
+		ps := m.pods[s.UID]
+		ps.statedAt, ps.stated = s.Stated.Age.Time(now), m.conditions.order.PushBack(ps)
+		if s.Stated.Latest {
+			ps.statedNews = m.news
+		}
+		if s.Stated.Pause > 0 {
+			m.conditions.next = now.Add(s.Stated.Pause)
+		}
+	}
+}
+
+// verifyConditions checks that the conditions are those of pods that wait, in order.
+func (m *Machine) verifyConditions() error {
+	states := make([]*podState, 0, m.conditions.order.Len())
+	for e := m.conditions.order.Front(); e != nil; e = e.Next() {
+		ps := e.Value.(*podState)
+		if ps.stated != e || ps.entry == nil || m.pods[ps.pod.UID] != ps {
+			return fmt.Errorf("the condition of pod %s is kept; it is the pod's own: %t, in the queue: %t", ps.pod.Key(), ps.stated == e, ps.entry != nil)
+		}
+		states = append(states, ps)
+	}
+	if !slices.IsSortedFunc(states, func(a, b *podState) int {
+		return cmp.Or(a.statedAt.Compare(b.statedAt), cmp.Compare(a.statedNews, b.statedNews))
+	}) {
+		return fmt.Errorf("the oldest condition is not the first")
+	}
+	return nil
+}
