@@ -140,6 +140,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		Synced:           collectLess,
 		PodGroups:        o.gates.Enabled(features.GenericWorkload),
 		GangScheduling:   o.gates.Enabled(features.GangScheduling),
+		GroupPlacements:  o.gates.Enabled(features.TopologyAwareWorkloadScheduling),
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !o.gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !o.gates.Enabled(features.SchedulerPopFromBackoffQ),

@@ -27,6 +27,7 @@ func OptionsUnder(c *config.Config, gates featuregate.FeatureGate) (machine.Opti
 		Profiles:         profiles,
 		Workers:          1,
 		PodGroups:        gates.Enabled(features.GenericWorkload),
+		GroupPlacements:  gates.Enabled(features.TopologyAwareWorkloadScheduling),
 		GangScheduling:   gates.Enabled(features.GangScheduling),
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
@@ -34,6 +33,7 @@ type Outcome struct {
 	pre       preFiltered
 	hosted    hosted
 	nominated nominatedRows
+	placement []table.Row      // the rows of the pod group's placement; nil: all
 	narrowed  []table.Row      // the only rows considered; nil: all
 	extenders *extenderResults // what extenders say; nil: nothing
 
@@ -54,21 +54,28 @@ type Outcome struct {
 // its priority that are nominated to a node count as placed there, but must not be
 // needed for the pod to fit.
 func (e *Engine) Decide(r *Request, nominated Nominator) *Outcome {
-	return e.decide(r, nominated, nil)
+	return e.decide(r, nominated, nil, nil)
+}
+
+// DecideWithin is Decide among the rows of a placement, which are ascending; nil: all. What
+// plugins count, they count on all nodes.
+func (e *Engine) DecideWithin(placement []table.Row, r *Request, nominated Nominator) *Outcome {
+	return e.decide(r, nominated, nil, placement)
 }
 
 // decide is the route from the pod's class to the choice. doc.go follows one
 // decision along it.
-func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults) *Outcome {
+func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults, placement []table.Row) *Outcome {
 	e.trackTerms(nominated)
 	if e.plain {
-		return e.decidePlainly(r, nominated, rv) // plain.go
+		return e.decidePlainly(r, nominated, rv, placement) // plain.go
 	}
 	e.decisions++
 	e.questions = 0
 	v := e.viewOf(r) // cache.go
 	o := e.newOutcome()
 	o.engine, o.view, o.pod, o.Row, o.extenders = e, v, r.Pod, -1, rv
+	o.placement = placement
 	if o.preFilterHosted(r); o.Rejected != nil { // hosted.go
 		return o
 	}
@@ -81,6 +88,7 @@ func (e *Engine) decide(r *Request, nominated Nominator, rv *extenderResults) *O
 	if o.pre.narrowed != nil {
 		o.narrowed = e.rowsOf(o.pre.narrowed)
 	}
+	o.keepWithin()                                          // narrowed.go
 	if r.Pod.NominatedNode != "" && o.takeOwnNomination() { // nominated.go
 		return o
 	}
@@ -352,7 +360,7 @@ func (o *Outcome) candidate(i int) table.Row {
 
 // isCandidate tells whether the row is looked at.
 func (o *Outcome) isCandidate(r table.Row) bool {
-	return o.narrowed == nil || slices.Contains(o.narrowed, r)
+	return o.narrowed == nil || contains(o.narrowed, r)
 }
 
 // feasibleRows lists the feasible rows, in order.

@@ -57,7 +57,7 @@ func (e *Engine) DecideWithExtenders(r *Request, nominated Nominator, said *Exte
 			}
 		}
 	}
-	return e.decide(r, nominated, rv)
+	return e.decide(r, nominated, rv, nil)
 }
 
 func (r *extenderResults) passes(row table.Row) bool { return r.all || r.passed[row] }

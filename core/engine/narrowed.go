@@ -31,6 +31,33 @@ func (o *Outcome) evaluateNarrowed() {
 	}
 }
 
+// keepWithin keeps the pod within the placement of its pod group.
+func (o *Outcome) keepWithin() {
+	switch {
+	case o.placement == nil:
+	case o.narrowed == nil:
+		o.narrowed = o.placement
+	default:
+		o.narrowed = slices.DeleteFunc(o.narrowed, func(r table.Row) bool { return !o.inPlacement(r) })
+	}
+}
+
+func (o *Outcome) inPlacement(r table.Row) bool { return o.placement == nil || contains(o.placement, r) }
+
+// contains tells whether the row is among the rows, which are ascending.
+func contains(rows []table.Row, r table.Row) bool {
+	_, in := slices.BinarySearch(rows, r)
+	return in
+}
+
+// nodes is how many nodes there are for the pod, those included that PreFilter left out.
+func (o *Outcome) nodes() int {
+	if o.placement != nil {
+		return len(o.placement)
+	}
+	return o.engine.table.Live()
+}
+
 // rowsOf returns the rows of those names that are nodes, sorted.
 func (e *Engine) rowsOf(names []string) []table.Row {
 	rows := make([]table.Row, 0, len(names))

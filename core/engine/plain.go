@@ -7,9 +7,9 @@ import (
 )
 
 // decidePlainly is decide without views.
-func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResults) *Outcome {
+func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResults, placement []table.Row) *Outcome {
 	v := prepare(e.table, newKeys(r.Profile), r.Pod)
-	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv}
+	o := &Outcome{engine: e, view: v, pod: r.Pod, Row: -1, extenders: rv, placement: placement}
 	if o.preFilterHosted(r); o.Rejected != nil {
 		return o
 	}
@@ -17,6 +17,7 @@ func (e *Engine) decidePlainly(r *Request, nominated Nominator, rv *extenderResu
 	if o.pre.narrowed != nil {
 		o.narrowed = e.rowsOf(o.pre.narrowed)
 	}
+	o.keepWithin()
 	v.askFilters(e.table)
 	v.askScorers(e.table)
 	if r.Pod.NominatedNode != "" && o.takeOwnNomination() {

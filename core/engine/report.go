@@ -35,7 +35,7 @@ func (o *Outcome) tally() []decision.Tally {
 	for _, k := range counts.sorted() {
 		tallies = append(tallies, decision.Tally{Blocker: o.explain(k.Cause, k.first), Nodes: k.nodes})
 	}
-	if rest := o.engine.table.Live() - len(o.narrowed); o.narrowed != nil && rest > 0 {
+	if rest := o.nodes() - len(o.narrowed); o.pre.narrowed != nil && rest > 0 {
 		tallies = append(tallies, decision.Tally{Blocker: o.leftOut(), Nodes: rest})
 	}
 	if o.extenders != nil {
@@ -87,7 +87,7 @@ func (o *Outcome) allByPreFilter() []decision.Tally {
 	s := o.pre.rejected
 	return []decision.Tally{{
 		Blocker: decision.Blocker{Plugin: s.Plugin, Code: s.Code, Reasons: s.Reasons},
-		Nodes:   o.engine.table.Live(),
+		Nodes:   o.nodes(),
 	}}
 }
 
@@ -104,6 +104,9 @@ func (o *Outcome) explain(k ranking.Cause, r table.Row) decision.Blocker {
 
 func (o *Outcome) leftOut() decision.Blocker {
 	by := o.pre.narrowedBy
+	if len(by) == 0 {
+		return decision.Blocker{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{"node(s) outside of the pod group's placement"}}
+	}
 	return decision.Blocker{
 		Plugin: by[0], Code: decision.UnschedulableAndUnresolvable, Reasons: []string{leftOutReason(by)},
 	}
@@ -182,15 +185,15 @@ func (c *causeCodes) of(k ranking.Cause, findOut func() decision.Code) decision.
 	return c.more[k]
 }
 
-// Nodes answers for every node in full: all blockers of the infeasible ones,
-// all scores of the others. Sorted by name.
+// Nodes answers for every node in full, of a placement for those in it: all blockers of
+// the infeasible ones, all scores of the others. Sorted by name.
 func (o *Outcome) Nodes() []decision.Node {
 	o.tryNominatedOthers()
 	t := o.engine.table
 	nodes := make([]decision.Node, 0, t.Live())
 	for i := range t.Rows() {
 		r := table.Row(i)
-		if t.Node(r) == nil {
+		if t.Node(r) == nil || !o.inPlacement(r) {
 			continue
 		}
 		nodes = append(nodes, o.Node(r))

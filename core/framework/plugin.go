@@ -69,6 +69,12 @@ type Plugin struct {
 	// PostBind is told that the pod is bound (PostBindPlugin).
 	PostBind func(p *object.Pod, node string)
 
+	// GeneratePlacements lists the sets of nodes of which a pod group is to be kept in one,
+	// out of the nodes of the parent (PlacementGeneratePlugin). It may reject the group, or
+	// fail.
+	GeneratePlacements func(c *PlacementCall, parent Placement) ([]Placement, *decision.Status)
+	PlacementScorePlugin
+
 	HostedPlugin
 }
 

@@ -163,6 +163,17 @@ func (g *Group) Assumed() iter.Seq[types.UID] { return g.those(int(assumed)) }
 // Assigned yields the pods that are bound.
 func (g *Group) Assigned() iter.Seq[types.UID] { return g.those(int(assigned)) }
 
+// Placed yields the pods that are assumed or bound.
+func (g *Group) Placed() iter.Seq[types.UID] {
+	return func(yield func(types.UID) bool) {
+		for uid := range g.All() {
+			if g.members[g.at[uid]].state != unscheduled && !yield(uid) {
+				return
+			}
+		}
+	}
+}
+
 // those yields the pods in the state, or all.
 func (g *Group) those(s int) iter.Seq[types.UID] {
 	return func(yield func(types.UID) bool) {

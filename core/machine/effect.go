@@ -101,6 +101,7 @@ type (
 	// Preempting where it waits for victims to go. The effects of its pods come before.
 	PodGroupDone struct {
 		Group           types.NamespacedName
+		Placement       string // the name of the one chosen, "" for all nodes
 		Profile         string
 		Result          decision.Result
 		Pods, Scheduled int   // that were tried; that are assumed now

@@ -34,6 +34,9 @@ type Options struct {
 	// PodGroups has the pods of a pod group placed together, as the gate GenericWorkload
 	// says. Without it nothing is read of groups.
 	PodGroups bool
+	// GroupPlacements tries a pod group in each placement that there is for it, as the gate
+	// TopologyAwareWorkloadScheduling says.
+	GroupPlacements bool
 	// GangScheduling tells unscheduled pods of each other's arrival, as that gate does.
 	GangScheduling bool
 	// HideExpectedNode keeps it from the API where a pod that waits is about to be

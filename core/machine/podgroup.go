@@ -22,7 +22,15 @@ import (
 type groupCycle struct {
 	name    types.NamespacedName
 	profile *profile.Profile
-	members []*groupMember // in the order in which they are tried
+	// placements is how many are tried.
+	placements int
+	groupTry
+}
+
+// groupTry is a try to place the group in one placement.
+type groupTry struct {
+	placement *framework.Placement // nil: none was tried
+	members   []*groupMember       // in the order in which they are tried
 	// status is why the group is not placed, nil where it is.
 	status *decision.Status
 	// preempts: the group fits once victims of its pods are gone.
@@ -30,6 +38,14 @@ type groupCycle struct {
 	// said is what Permit plugins said about other pods, in order. It counts once
 	// nothing is tried any more.
 	said []permitAnswer
+}
+
+// rows are those of the placement, nil for all.
+func (t *groupTry) rows() []table.Row {
+	if t.placement == nil {
+		return nil
+	}
+	return t.placement.Rows
 }
 
 type permitAnswer struct {
@@ -97,8 +113,12 @@ func (m *Machine) scheduleGroup(first *podState) {
 	}
 	m.overcommits.counting = true
 	m.groupCycle = c
-	m.tryGroup(c)
-	m.undoGroup(c)
+	if m.options.GroupPlacements {
+		m.tryPlacements(c) // placement.go
+	} else {
+		m.tryGroup(c)
+		m.undoGroup(c)
+	}
 	m.groupCycle = nil
 	for _, s := range c.said {
 		m.permitOthers(s.plugin, s.answer)
@@ -122,12 +142,17 @@ func (m *Machine) gatherGroup(first *podState) *groupCycle {
 			cmp.Compare(a.entry.Sequence, b.entry.Sequence))
 	})
 	for _, ps := range states {
-		mb := &groupMember{attempt: m.newAttempt(ps), kept: ps.entry.NominatedNode()}
-		mb.group = mb
-		mb.record.NodesTotal = m.table.Live()
-		c.members = append(c.members, mb)
+		c.members = append(c.members, m.newMember(ps, m.table.Live()))
 	}
 	return c
+}
+
+// newMember begins an attempt for a pod of a group for which there are so many nodes.
+func (m *Machine) newMember(ps *podState, nodes int) *groupMember {
+	mb := &groupMember{attempt: m.newAttempt(ps), kept: ps.entry.NominatedNode()}
+	mb.group = mb
+	mb.record.NodesTotal = nodes
+	return mb
 }
 
 // oneProfile says which pods of the group name different schedulers.
@@ -185,7 +210,7 @@ func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 		mb.failed = &decision.Status{Code: decision.Error, Err: errExtendersForGroup}
 		return
 	}
-	o := m.engine.Decide(a.request, m.nominations)
+	o := m.engine.DecideWithin(c.rows(), a.request, m.nominations)
 	m.stepDone("Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		m.recordRejection(a, o)

@@ -12,6 +12,9 @@ import (
 // go back to the queue. The group's condition says which.
 func (m *Machine) submitGroup(c *groupCycle) {
 	done := PodGroupDone{Group: c.name, Profile: c.profile.Name, Pods: len(c.members)}
+	if c.placement != nil {
+		done.Placement = c.placement.Name
+	}
 	for _, mb := range c.members {
 		if m.submitMember(c, mb) {
 			done.Scheduled++
@@ -49,6 +52,8 @@ func (m *Machine) submitMember(c *groupCycle, mb *groupMember) (scheduled bool) 
 		m.fail(a, mb.failed)
 	case rejected && c.status.Code == decision.Error:
 		m.fail(a, c.status)
+	case rejected && m.options.GroupPlacements && c.placement == nil:
+		m.holdMember(mb, c.status, nominating{}) // it was not tried
 	case mb.fits && !rejected:
 		return m.commitMember(mb)
 	case mb.fits && c.preempts:
@@ -81,7 +86,9 @@ func (m *Machine) commitMember(mb *groupMember) bool {
 // does not. No plugin rejected it, so it backs off as after an error.
 func (m *Machine) holdMember(mb *groupMember, why *decision.Status, n nominating) {
 	r := mb.record
-	r.Result, r.GroupStatus, r.GroupNode = decision.ResultUnschedulable, why, m.table.Name(mb.row)
+	if r.Result, r.GroupStatus = decision.ResultUnschedulable, why; mb.fits || mb.preempts {
+		r.GroupNode = m.table.Name(mb.row)
+	}
 	r.RejectedBy, r.PendingBy, r.PostFilter = nil, nil, nil
 	r.Score, r.Ties = 0, 0
 	m.requeue(mb.attempt, n)

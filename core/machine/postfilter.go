@@ -23,9 +23,15 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 	call := m.postFilterCall(a, o)
 	call.HasExtenders = m.reviewsPreemption(c)
 	for i, pl := range a.profile.PostFilter[from:] {
+		if m.triesPlacements() && pl.Host != nil {
+			continue // its answer may come when another placement is tried
+		}
 		call.Cache = o.Kept(pl.Name)
 		call.Number = m.lastCall + 1
 		out := pl.PostFilter(call)
+		if m.triesPlacements() {
+			out.Writes = nil // another placement may do without
+		}
 		if out.Pending || len(out.Writes) > 0 {
 			m.lastCall++ // only a call that is answered later has a number of its own
 			m.awaitPostFilter(a, pendingPostFilter{call: call.Number, plugin: from + i, nomination: was, result: out})
@@ -42,6 +48,9 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 	}
 	return was, false
 }
+
+// triesPlacements tells whether a pod group is tried in several placements.
+func (m *Machine) triesPlacements() bool { return m.groupCycle != nil && m.groupCycle.placements > 1 }
 
 func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
 	return m.postFilterCallFor(a.pod, a.state, a.record.Attempt, o)

@@ -12,6 +12,10 @@ type PodGroup struct {
 	Gang bool
 	// MinCount is how many pods of a gang must be placed for any to be bound.
 	MinCount int
+	// Constrained: the group has scheduling constraints. TopologyKey is the key of the node
+	// label whose value all of its pods are to share, "" for none.
+	Constrained bool
+	TopologyKey string
 	// Scheduled is the group's PodGroupScheduled condition as the API shows it.
 	Scheduled GroupCondition
 }

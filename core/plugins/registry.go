@@ -26,10 +26,12 @@ import (
 	"github.com/berth-scheduler/berth/core/plugins/noderesources"
 	"github.com/berth-scheduler/berth/core/plugins/nodeunschedulable"
 	"github.com/berth-scheduler/berth/core/plugins/nodevolumelimits"
+	"github.com/berth-scheduler/berth/core/plugins/podgrouppodscount"
 	"github.com/berth-scheduler/berth/core/plugins/podtopologyspread"
 	"github.com/berth-scheduler/berth/core/plugins/prioritysort"
 	"github.com/berth-scheduler/berth/core/plugins/schedulinggates"
 	"github.com/berth-scheduler/berth/core/plugins/tainttoleration"
+	"github.com/berth-scheduler/berth/core/plugins/topologyplacementgenerator"
 	"github.com/berth-scheduler/berth/core/plugins/volumebinding"
 	"github.com/berth-scheduler/berth/core/plugins/volumerestrictions"
 	"github.com/berth-scheduler/berth/core/plugins/volumezone"
@@ -57,7 +59,7 @@ func Registry(f feature.Features) profile.Registry {
 		names.DefaultBinder:        withoutArgs(defaultbinder.New()),
 		names.NodeAffinity:         withArgs(nodeaffinity.New),
 		names.InterPodAffinity:     withArgs(interpodaffinity.New),
-		names.DefaultPreemption:    withArgs(defaultpreemption.New),
+		names.DefaultPreemption:    withArgsAnd(defaultpreemption.New, f),
 		names.VolumeBinding:        withArgsAnd(volumebinding.New, f),
 		names.DynamicResources:     withArgsAnd(dynamicresources.New, f),
 		names.PodTopologySpread:    withArgsAnd(podtopologyspread.New, f),
@@ -69,8 +71,11 @@ func Registry(f feature.Features) profile.Registry {
 	if f.GenericWorkload {
 		registry[names.GangScheduling] = withoutArgs(gangscheduling.New())
 	}
-	for _, name := range []string{names.PodGroupPodsCount, names.TopologyPlacementGenerator} {
-		registry[name] = refused("its feature gate TopologyAwareWorkloadScheduling is not supported")
+	for _, pl := range []framework.Plugin{podgrouppodscount.New(), topologyplacementgenerator.New()} {
+		registry[pl.Name] = refused("it needs the feature gate TopologyAwareWorkloadScheduling")
+		if f.TopologyAwareWorkloadScheduling {
+			registry[pl.Name] = withoutArgs(pl)
+		}
 	}
 	return registry
 }

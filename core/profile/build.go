@@ -141,17 +141,24 @@ func Build(c *Config, registry Registry) (*Profile, error) {
 	if len(lists[Bind]) == 0 && !failed[Bind] {
 		errs = append(errs, fmt.Errorf("at least one bind plugin is needed for profile with scheduler name %q", c.Name))
 	}
-	scorers, err := c.weigh(lists[Score])
+	if len(lists[PlacementGenerate]) > 1 {
+		errs = append(errs, fmt.Errorf("at most one placement generate plugin is allowed for profile with scheduler name %q", c.Name))
+	}
+	scorers, err := c.weigh(Score, lists[Score])
 	if err != nil {
 		errs = append(errs, fmt.Errorf("score plugins: %w", err))
+	}
+	placementScorers, err := c.weigh(PlacementScore, lists[PlacementScore])
+	if err != nil {
+		errs = append(errs, fmt.Errorf("placement score plugins: %w", err))
 	}
 	if len(errs) > 0 {
 		return nil, utilerrors.NewAggregate(errs)
 	}
-	return newProfile(c.Name, lists, scorers), nil
+	return newProfile(c.Name, lists, scorers, placementScorers), nil
 }
 
-func newProfile(name string, lists [Points][]*framework.Plugin, scorers []Scorer) *Profile {
+func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placementScorers []Scorer) *Profile {
 	p := &Profile{
 		Name:       name,
 		QueueSort:  lists[QueueSort][0],
@@ -167,6 +174,11 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers []Scorer
 		Bind:       lists[Bind],
 		PostBind:   lists[PostBind],
 		Plugins:    map[string]*framework.Plugin{},
+
+		PlacementScore: placementScorers,
+	}
+	if generators := lists[PlacementGenerate]; len(generators) > 0 {
+		p.PlacementGenerate = generators[0]
 	}
 	for _, list := range lists {
 		for _, plugin := range list {
@@ -318,11 +330,11 @@ func (c *Config) order(pt Point, plugins map[string]*framework.Plugin) []string 
 // maxScore is the best score of a plugin on a node, before the weight.
 const maxScore = 100
 
-// weigh gives each Score plugin its weight: the one that the Score point gives
-// it, else MultiPoint's; 0 is 1. No node's total may overflow.
-func (c *Config) weigh(plugins []*framework.Plugin) ([]Scorer, error) {
+// weigh gives each plugin of the point, Score or PlacementScore, its weight: the one that the
+// point gives it, else MultiPoint's; 0 is 1. No total may overflow.
+func (c *Config) weigh(pt Point, plugins []*framework.Plugin) ([]Scorer, error) {
 	weights := map[string]int64{}
-	for _, e := range slices.Concat(c.Points[Score].Enabled, c.MultiPoint.Enabled) {
+	for _, e := range slices.Concat(c.Points[pt].Enabled, c.MultiPoint.Enabled) {
 		if _, ok := weights[e.Plugin]; !ok {
 			weights[e.Plugin] = e.Weight
 		}
@@ -336,7 +348,7 @@ func (c *Config) weigh(plugins []*framework.Plugin) ([]Scorer, error) {
 		}
 		weight = max(weight, 1)
 		if weight > room/maxScore {
-			return nil, errors.New("total score of Score plugins could overflow")
+			return nil, fmt.Errorf("total score of %s plugins could overflow", pt)
 		}
 		room -= weight * maxScore
 		scorers = append(scorers, Scorer{Plugin: p, Weight: weight})

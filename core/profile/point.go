@@ -19,8 +19,6 @@ const (
 	PreBind
 	Bind
 	PostBind
-	// PlacementGenerate and PlacementScore can be configured; no native plugin
-	// implements them.
 	PlacementGenerate
 	PlacementScore
 
@@ -64,6 +62,10 @@ func (pt Point) implementedBy(p *framework.Plugin) bool {
 		return p.Bind != nil || p.Blocking.Bind
 	case PostBind:
 		return p.PostBind != nil || p.Blocking.PostBind
+	case PlacementGenerate:
+		return p.GeneratePlacements != nil
+	case PlacementScore:
+		return p.ScorePlacement != nil
 	}
 	return false
 }

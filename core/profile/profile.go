@@ -26,6 +26,10 @@ type Profile struct {
 	Bind       []*framework.Plugin
 	PostBind   []*framework.Plugin
 
+	// PlacementGenerate is nil where nothing generates placements.
+	PlacementGenerate *framework.Plugin
+	PlacementScore    []Scorer
+
 	// Host runs the hosted plugins; nil: there are none.
 	Host framework.Host
 
@@ -33,7 +37,7 @@ type Profile struct {
 	Plugins map[string]*framework.Plugin
 }
 
-// Scorer is a Score plugin and the weight of its score, at least 1.
+// Scorer is a Score or a PlacementScore plugin and the weight of its score, at least 1.
 type Scorer struct {
 	*framework.Plugin
 	Weight int64
@@ -48,9 +52,16 @@ type PointPlugins struct {
 
 // Enabled lists the plugins by extension point.
 func (p *Profile) Enabled() []PointPlugins {
-	scorers := make([]*framework.Plugin, len(p.Score))
-	for i, s := range p.Score {
-		scorers[i] = s.Plugin
+	pluginsOf := func(scorers []Scorer) []*framework.Plugin {
+		list := make([]*framework.Plugin, len(scorers))
+		for i, s := range scorers {
+			list[i] = s.Plugin
+		}
+		return list
+	}
+	var generators []*framework.Plugin
+	if p.PlacementGenerate != nil {
+		generators = append(generators, p.PlacementGenerate)
 	}
 	var list []PointPlugins
 	for _, at := range []struct {
@@ -58,8 +69,9 @@ func (p *Profile) Enabled() []PointPlugins {
 		plugins []*framework.Plugin
 	}{
 		{"PreEnqueue", p.PreEnqueue}, {"QueueSort", []*framework.Plugin{p.QueueSort}}, {"PreFilter", p.PreFilter},
-		{"Filter", p.Filter}, {"PostFilter", p.PostFilter}, {"PreScore", p.PreScore}, {"Score", scorers},
+		{"Filter", p.Filter}, {"PostFilter", p.PostFilter}, {"PreScore", p.PreScore}, {"Score", pluginsOf(p.Score)},
 		{"Reserve", p.Reserve}, {"Permit", p.Permit}, {"PreBind", p.PreBind}, {"Bind", p.Bind}, {"PostBind", p.PostBind},
+		{"PlacementGenerate", generators}, {"PlacementScore", pluginsOf(p.PlacementScore)},
 	} {
 		names := make([]string, len(at.plugins))
 		for i, pl := range at.plugins {

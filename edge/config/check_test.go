@@ -80,7 +80,7 @@ func TestCheckOfOtherTexts(t *testing.T) {
 		header + "profiles: [{plugins: {multiPoint: {disabled: [{name: GangScheduling}]}}}]": nil,
 		header + "profiles: [{plugins: {multiPoint: {enabled: [{name: GangScheduling}, {name: PodGroupPodsCount}]}}}]": {
 			`3 profiles[0]: initializing plugin "GangScheduling": it needs the feature gate GenericWorkload`,
-			`3 profiles[0]: initializing plugin "PodGroupPodsCount": its feature gate TopologyAwareWorkloadScheduling is not supported`},
+			`3 profiles[0]: initializing plugin "PodGroupPodsCount": it needs the feature gate TopologyAwareWorkloadScheduling`},
 		strings.Replace(header, "/v1", "/v1beta3", 1) + "parallelism: 0": {`1 apiVersion: "kubescheduler.config.k8s.io/v1beta3" is not served any more`, "3 parallelism: Invalid value: 0"},
 		strings.Replace(header, "kind: ", "kind: X", 1):                  {`2 kind: "XKubeSchedulerConfiguration" is not supported; write "KubeSchedulerConfiguration"`},
 		header + "profiles: [{pluginConfig: [{name: NodeAffinity}]}]":    nil,

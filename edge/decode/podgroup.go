@@ -12,6 +12,12 @@ func podGroup(g *schedulingv1alpha2.PodGroup) *object.PodGroup {
 	if gang := g.Spec.SchedulingPolicy.Gang; gang != nil {
 		decoded.Gang, decoded.MinCount = true, int(gang.MinCount)
 	}
+	if constraints := g.Spec.SchedulingConstraints; constraints != nil {
+		decoded.Constrained = true
+		if len(constraints.Topology) > 0 { // the API takes no more than one
+			decoded.TopologyKey = constraints.Topology[0].Key
+		}
+	}
 	for i := range g.Status.Conditions {
 		if c := &g.Status.Conditions[i]; c.Type == schedulingv1alpha2.PodGroupScheduled {
 			decoded.Scheduled = object.GroupCondition{Status: v1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,

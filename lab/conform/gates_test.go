@@ -26,6 +26,7 @@ var flips = []struct{ gates, mix string }{
 	{"DRAResourceClaimDeviceStatus=false,DRADeviceBindingConditions=false,DRAResourceClaimGranularStatusAuthorization=false", "devices"},
 	{"DRASchedulerFilterTimeout=false", "devices"},
 	{"GenericWorkload=true,GangScheduling=true", "all"}, // pods of no group; TestGroups has groups
+	{"GenericWorkload=true,TopologyAwareWorkloadScheduling=true", "all"},
 	{"InPlacePodLevelResourcesVerticalScaling=false", "resources"},
 	{"InPlacePodVerticalScaling=false", "resources"}, // as v1.34
 	{"MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false", "spread"},

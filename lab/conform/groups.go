@@ -40,7 +40,7 @@ func (f *follower) groupDone(done machine.PodGroupDone) error {
 	if done.Result == decision.ResultError {
 		return nil // who fails first is what decides, and both sides have no order in that
 	}
-	want, err := f.oracle.ScheduleGroup(f.groupPods(list), f.nominatedBeside(done.Group), choices(list))
+	want, err := f.oracle.ScheduleGroup(f.groupPods(list), f.nominatedBeside(done.Group), oracle.Chosen{Placement: done.Placement, Pods: choices(list)})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func groupStory(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 7)) // #nosec G404 -- a story is to be the same for a seed
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("gates GenericWorkload=true GangScheduling=%t", r.IntN(4) > 0)
+	line("gates GenericWorkload=true GangScheduling=%t TopologyAwareWorkloadScheduling=%t", r.IntN(4) > 0, r.IntN(2) == 0)
 	nodes := 1 + r.IntN(6)
 	for i := range nodes {
 		taint := ""
@@ -94,6 +94,9 @@ func group(r *rand.Rand, line func(string, ...any), i int) {
 	min := fmt.Sprintf(" min=%d", 1+r.IntN(pods+1))
 	if r.IntN(4) == 0 {
 		min = ""
+	}
+	if r.IntN(2) == 0 {
+		min += " within=zone"
 	}
 	late := r.IntN(3) == 0
 	if !late {

@@ -154,9 +154,9 @@ func (l *listener) verdict(node string) *fwk.Status {
 	return status
 }
 
-// fillNodes writes down every node of the snapshot.
+// fillNodes writes down every node of the snapshot, or of the placement of a pod group.
 func (s *Scheduler) fillNodes(rec *Record, l *listener, profile string) error {
-	infos, err := s.snapshot.NodeInfos().List()
+	infos, err := s.snapshot.ListNodesInPlacement()
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,13 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -46,22 +49,34 @@ func (s *Scheduler) LeaveGroup(p *v1.Pod) {
 
 // groupCycle is a cycle for a pod group that is under way.
 type groupCycle struct {
-	s       *Scheduler
-	choices map[types.UID]Choice
-	records map[types.UID]*Record
-	failed  map[types.UID]bool
-	ended   chan struct{} // closed: bindings may fail
-	undone  chan struct{} // one for each binding that failed
-	err     error
+	s      *Scheduler
+	chosen Chosen
+	// records are those of the placement that is tried, or was chosen; tries are those of
+	// all placements, by name.
+	records    map[types.UID]*Record
+	tries      map[string]map[types.UID]*Record
+	placements []string // in the order in which they are tried
+	elsewhere  sync.Map // pods that are placed otherwise than their record says
+	failed     map[types.UID]bool
+	ended      chan struct{} // closed: bindings may fail
+	undone     chan struct{} // one for each binding that failed
+	err        error
+}
+
+// Chosen is what the other side chose for a group: a placement, by name, and for its pods.
+type Chosen struct {
+	Placement string
+	Pods      map[types.UID]Choice
 }
 
 // ScheduleGroup has kube-scheduler take the pods of a group that wait through one cycle, in
 // the order given as far as they have one priority, while other pods are nominated. Where
-// several nodes are as good it takes the one chosen, as what comes after depends on that.
+// several nodes, or placements, are as good it takes the one chosen, as what comes after
+// depends on that.
 // Its bindings fail, so that the cluster stays as it is.
-func (s *Scheduler) ScheduleGroup(members, nominated []*v1.Pod, choices map[types.UID]Choice) (GroupRecord, error) {
+func (s *Scheduler) ScheduleGroup(members, nominated []*v1.Pod, chosen Chosen) (GroupRecord, error) {
 	defer Under(s.gates)()
-	c := &groupCycle{s: s, choices: choices, records: map[types.UID]*Record{}, failed: map[types.UID]bool{},
+	c := &groupCycle{s: s, chosen: chosen, records: map[types.UID]*Record{}, failed: map[types.UID]bool{},
 		ended: make(chan struct{}), undone: make(chan struct{}, len(members))}
 	defer c.replace()()
 	for _, p := range nominated { // of pods that are in no queue v1.36.3 sees but the names
@@ -88,6 +103,7 @@ func (s *Scheduler) ScheduleGroup(members, nominated []*v1.Pod, choices map[type
 	}
 	s.client.ClearActions()
 	s.Scheduler.ScheduleOne(s.ctx)
+	c.choose()
 	close(c.ended)
 	for range len(c.records) - len(c.failed) {
 		select {
@@ -137,6 +153,12 @@ func (c *groupCycle) replace() (restore func()) {
 // decided notes what was found for the pod, and takes the node chosen where it is as good.
 func (c *groupCycle) decided(l *listener, p *v1.Pod, result scheduler.ScheduleResult, err error) (scheduler.ScheduleResult, error) {
 	rec := &Record{Pod: p.Namespace + "/" + p.Name, Result: Unschedulable}
+	if c.records[p.UID] != nil { // the next placement is tried
+		c.records = map[types.UID]*Record{}
+	}
+	if n := len(c.placements); len(c.records) == 0 && len(c.tries) < n {
+		c.tries[c.placements[len(c.tries)]] = c.records
+	}
 	c.records[p.UID] = rec
 	if err := c.s.fillNodes(rec, l, p.Spec.SchedulerName); err != nil {
 		c.err = err
@@ -153,7 +175,7 @@ func (c *groupCycle) decided(l *listener, p *v1.Pod, result scheduler.ScheduleRe
 	}
 	rec.Result, rec.Best = Scheduled, Best(rec.Nodes)
 	for _, name := range rec.Best {
-		if name == c.choices[p.UID].Node {
+		if name == c.chosen.Pods[p.UID].Node {
 			result.SuggestedHost = name
 		}
 	}
@@ -171,6 +193,7 @@ func (c *groupCycle) handleFailure(_ context.Context, _ framework.Framework, inf
 		return
 	default:
 	}
+	c.choose()
 	c.failed[info.Pod.UID] = true
 	rec := c.records[info.Pod.UID]
 	if rec == nil {
@@ -196,6 +219,9 @@ func (c *groupCycle) result() (GroupRecord, error) {
 	r := GroupRecord{Pods: map[types.UID]Record{}}
 	for uid, rec := range c.records {
 		r.Pods[uid] = *rec
+	}
+	for _, where := range c.elsewhere.Range {
+		c.err = fmt.Errorf("kube-scheduler chooses another placement than %q: %v", c.chosen.Placement, where)
 	}
 	for _, a := range c.s.client.Actions() {
 		patch, ok := a.(clienttesting.PatchAction)
@@ -232,7 +258,7 @@ func (f groupFramework) RunPostFilterPlugins(ctx context.Context, state fwk.Cycl
 		f.cycle.err = err
 	}
 	for _, p := range rec.Plans {
-		if p.Node == f.cycle.choices[pod.UID].Nominated {
+		if p.Node == f.cycle.chosen.Pods[pod.UID].Nominated {
 			result = framework.NewPostFilterResultWithNominatedNode(p.Node)
 			rec.Nominated, rec.Victims = p.Node, p.Victims
 		}
@@ -240,8 +266,45 @@ func (f groupFramework) RunPostFilterPlugins(ctx context.Context, state fwk.Cycl
 	return result, status
 }
 
+// RunPlacementGeneratePlugins has the placements in the order of their names.
+func (f groupFramework) RunPlacementGeneratePlugins(ctx context.Context, state fwk.PodGroupCycleState, group fwk.PodGroupInfo, nodes []fwk.NodeInfo) ([]*fwk.Placement, *fwk.Status) {
+	placements, status := f.Framework.RunPlacementGeneratePlugins(ctx, state, group, nodes)
+	slices.SortFunc(placements, func(a, b *fwk.Placement) int { return cmp.Compare(a.Name, b.Name) })
+	f.cycle.tries = map[string]map[types.UID]*Record{}
+	for _, p := range placements {
+		f.cycle.placements = append(f.cycle.placements, p.Name)
+	}
+	return placements, status
+}
+
+// RunPlacementScorePlugins takes the placement chosen where it is as good as any.
+func (f groupFramework) RunPlacementScorePlugins(ctx context.Context, state fwk.PodGroupCycleState, group fwk.PodGroupInfo, of []*fwk.PodGroupAssignments) ([]fwk.PlacementPluginScores, *fwk.Status) {
+	scores, status := f.Framework.RunPlacementScorePlugins(ctx, state, group, of)
+	if len(scores) == 0 {
+		return scores, status
+	}
+	total := func(a, b fwk.PlacementPluginScores) int { return cmp.Compare(a.TotalScore, b.TotalScore) }
+	best := slices.MaxFunc(scores, total).TotalScore
+	for i := range scores {
+		if s := &scores[i]; s.Placement.Name == f.cycle.chosen.Placement && s.TotalScore == best {
+			s.TotalScore++
+		}
+	}
+	return scores, status
+}
+
+// choose has the records be those of the placement that was chosen.
+func (c *groupCycle) choose() {
+	if records := c.tries[c.chosen.Placement]; records != nil {
+		c.records = records
+	}
+}
+
 // WaitOnPermit has the binding fail once the cycle has ended.
-func (f groupFramework) WaitOnPermit(context.Context, *v1.Pod) *fwk.Status {
+func (f groupFramework) WaitOnPermit(_ context.Context, p *v1.Pod) *fwk.Status {
 	<-f.cycle.ended
+	if rec := f.cycle.records[p.UID]; rec != nil && rec.Node != p.Spec.NodeName {
+		f.cycle.elsewhere.Store(p.UID, p.Name+" is on "+p.Spec.NodeName)
+	}
 	return fwk.NewStatus(fwk.Error, "the oracle binds no pod")
 }

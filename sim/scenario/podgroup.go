@@ -13,7 +13,8 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// podGroup creates a PodGroup: a gang with min=N, else one with the basic policy.
+// podGroup creates a PodGroup: a gang with min=N, else one with the basic policy. With
+// within=KEY its pods share one value of that node label.
 func (p *play) podGroup(words []string) error {
 	if len(words) == 0 {
 		return errors.New("want a name")
@@ -24,9 +25,13 @@ func (p *play) podGroup(words []string) error {
 	g.Spec.SchedulingPolicy.Basic = &schedulingv1alpha2.BasicSchedulingPolicy{}
 	for _, w := range words[1:] {
 		a := parseAttribute(w)
+		if a.key == "within" {
+			g.Spec.SchedulingConstraints = &schedulingv1alpha2.PodGroupSchedulingConstraints{Topology: []schedulingv1alpha2.TopologyConstraint{{Key: a.value}}}
+			continue
+		}
 		n, err := strconv.ParseInt(a.value, 10, 32)
 		if a.key != "min" || err != nil {
-			return fmt.Errorf("%q: want min=NUMBER", w)
+			return fmt.Errorf("%q: want min=NUMBER or within=KEY", w)
 		}
 		g.Spec.SchedulingPolicy = schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(n)}}
 	}

@@ -6,8 +6,11 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/feature"
 	"github.com/berth-scheduler/berth/core/plugins/names"
 	"github.com/berth-scheduler/berth/core/preempt"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // New returns the plugin; nil args stand for the defaults.
@@ -16,15 +19,36 @@ import (
 // with the events of the plugins that found no room for them. The event that
 // v1.36 registers (a pod's deletion, never worth a try) ends its own gating,
 // which is not needed here.
-func New(args *config.DefaultPreemptionArgs) (framework.Plugin, error) {
+func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plugin, error) {
 	if err := ValidateArgs(nil, args).ToAggregate(); err != nil {
 		return framework.Plugin{}, err
 	}
 	limits, finder := limitsOf(args), &preempt.Finder{}
-	return framework.Plugin{
+	pl := framework.Plugin{
 		Name:       names.DefaultPreemption,
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, finder, limits) },
-	}, nil
+	}
+	if f.TopologyAwareWorkloadScheduling {
+		pl.Reads, pl.PostFilter = []object.Kind{object.PodGroups}, exceptConstrained(pl.PostFilter)
+	}
+	return pl, nil
+}
+
+// exceptConstrained has pods of a group with scheduling constraints preempt nobody: the group
+// is tried in several placements, and each would have victims of its own.
+func exceptConstrained(next func(*framework.PostFilterCall) framework.PostFilterResult) func(*framework.PostFilterCall) framework.PostFilterResult {
+	return func(c *framework.PostFilterCall) framework.PostFilterResult {
+		if c.Pod.PodGroup() == "" {
+			return next(c)
+		}
+		switch g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, c.Pod.Namespace, c.Pod.PodGroup()); {
+		case g == nil:
+			return keep(refusal("pod group for pod not found"))
+		case g.Constrained:
+			return keep(refusal("not eligible due to placement-based pod group scheduling limitation"))
+		}
+		return next(c)
+	}
 }
 
 // postFilter keeps the pod's nomination while it may not preempt, and ends it

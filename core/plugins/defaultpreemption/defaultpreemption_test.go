@@ -33,7 +33,7 @@ func scheduler(t *testing.T) *machine.Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	preemption, err := New(nil)
+	preemption, err := New(nil, feature.Features{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,13 +192,13 @@ func TestArguments(t *testing.T) {
 		{0, 0, "[minCandidateNodesPercentage: Invalid value: 0: cannot be zero at the same time as minCandidateNodesAbsolute, " +
 			"minCandidateNodesAbsolute: Invalid value: 0: cannot be zero at the same time as minCandidateNodesPercentage]"},
 	} {
-		_, err := New(&config.DefaultPreemptionArgs{MinCandidateNodesPercentage: &c.percentage, MinCandidateNodesAbsolute: &c.absolute})
+		_, err := New(&config.DefaultPreemptionArgs{MinCandidateNodesPercentage: &c.percentage, MinCandidateNodesAbsolute: &c.absolute}, feature.Features{})
 		if (err == nil) != (c.wrong == "") || (err != nil && err.Error() != c.wrong) {
 			t.Errorf("%d, %d: got %v, want %q", c.percentage, c.absolute, err, c.wrong)
 		}
 	}
 	zero := int32(0)
-	if _, err := New(&config.DefaultPreemptionArgs{MinCandidateNodesPercentage: &zero}); err != nil {
+	if _, err := New(&config.DefaultPreemptionArgs{MinCandidateNodesPercentage: &zero}, feature.Features{}); err != nil {
 		t.Errorf("the other argument has no default: %v", err)
 	}
 }

@@ -22,6 +22,7 @@ type Features struct {
 	NodeDeclaredFeatures               bool
 	StorageCapacityScoring             bool
 	TaintTolerationComparisonOperators bool
+	TopologyAwareWorkloadScheduling    bool
 	VolumeAttributesClass              bool
 	VolumeLimitScaling                 bool
 }

@@ -49,6 +49,8 @@ func New(args *configv1.NodeResourcesFitArgs, counter *devices.Counter) (framewo
 		},
 		PreScore:    s.preScore,
 		ScorePlugin: framework.ScorePlugin{Score: s.score, ScoreInPass: s.joinPass},
+
+		PlacementScorePlugin: scorePlacement(args.ScoringStrategy.Resources),
 	}, nil
 }
 

@@ -22,6 +22,7 @@ func Plugins(gates featuregate.FeatureGate) feature.Features {
 		DRAResourceClaimDeviceStatus:       gates.Enabled(DRAResourceClaimDeviceStatus),
 		DRASchedulerFilterTimeout:          gates.Enabled(DRASchedulerFilterTimeout),
 		GenericWorkload:                    gates.Enabled(GenericWorkload),
+		TopologyAwareWorkloadScheduling:    gates.Enabled(TopologyAwareWorkloadScheduling),
 		MatchLabelKeysInPodTopologySpread:  gates.Enabled("MatchLabelKeysInPodTopologySpread"),
 		NodeDeclaredFeatures:               gates.Enabled(NodeDeclaredFeatures),
 		StorageCapacityScoring:             gates.Enabled(StorageCapacityScoring),

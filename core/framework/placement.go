@@ -1,0 +1,47 @@
+package framework
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// Placement is a set of nodes in which the pods of a pod group may be placed together.
+type Placement struct {
+	// Name tells it from the others of the group.
+	Name string
+	// Rows are its nodes, ascending.
+	Rows []table.Row
+}
+
+// PlacementCall is what plugins about placements are told: the group whose cycle is under
+// way, and those of its pods that are to be placed.
+type PlacementCall struct {
+	Table *table.Table
+	Group types.NamespacedName
+	Pods  []*object.Pod
+}
+
+// Assignment is the node that was found for a pod of the group in a placement.
+type Assignment struct {
+	Pod *object.Pod
+	Row table.Row
+}
+
+// PodGroupAssignments are the nodes that were found for the pods of the group in a placement.
+type PodGroupAssignments struct {
+	Placement
+	ProposedAssignments []Assignment
+}
+
+// PlacementScorePlugin rates the placements in which a group fits (PlacementScorePlugin of
+// k8s.io/kube-scheduler/framework). Scores are 0 to 100 once they are normalised. A status is
+// a failure.
+type PlacementScorePlugin struct {
+	ScorePlacement func(c *PlacementCall, a *PodGroupAssignments) (int64, *decision.Status)
+	// NormalizePlacementScore changes the scores of all placements, which are in the order
+	// of the assignments; nil: they stay as they are.
+	NormalizePlacementScore func(c *PlacementCall, all []*PodGroupAssignments, scores []int64) *decision.Status
+}

@@ -1,0 +1,123 @@
+package machine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// newPlacements is a machine in which each node is a placement of any group; the last by
+// name has the best score. Pods take a node for themselves, and preempt who is on it.
+func newPlacements(t *testing.T, edits ...func(*framework.Plugin)) *evictions {
+	p := newEvictions(t, func(alone *framework.Plugin) {
+		alone.GeneratePlacements = func(c *framework.PlacementCall, parent framework.Placement) (list []framework.Placement, _ *decision.Status) {
+			for _, r := range parent.Rows {
+				list = append(list, framework.Placement{Name: c.Table.Name(r), Rows: []table.Row{r}})
+			}
+			return list, nil
+		}
+		alone.ScorePlacement = func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
+			return int64(len(a.ProposedAssignments)) * int64(a.Name[0]-'a'), nil
+		}
+		alone.PostFilter = func(c *framework.PostFilterCall) framework.PostFilterResult {
+			row := c.Filters.Rows[0]
+			out := framework.PostFilterResult{NominatedNodeName: c.Table.Name(row), Resolved: true}
+			for _, pl := range c.Table.Pods(row) {
+				out.Victims = append(out.Victims, pl.Pod.UID)
+			}
+			return out
+		}
+		for _, edit := range edits {
+			edit(alone)
+		}
+	})
+	p.options.PodGroups, p.options.GroupPlacements = true, true
+	p.rejoinGroups()
+	of := p.profiles["s"]
+	of.PlacementGenerate, of.PlacementScore = of.QueueSort, []profile.Scorer{{Plugin: of.QueueSort, Weight: 1}}
+	return p
+}
+
+func grouped(name string, priority int32) PodSet {
+	e := preemptible(name, priority, "")
+	e.Pod.SchedulingGroup = object.InPodGroup("g")
+	return e
+}
+
+// attempt is what the step's end says of the group and its pods.
+func (p *evictions) attempt() (said string) {
+	for _, effect := range p.Step(p.now, ScheduleOne{}) {
+		switch e := effect.(type) {
+		case PodGroupDone:
+			said += e.Placement + " " + string(e.Result)
+		case AttemptDone:
+			said += e.Decision.Pod.Name + " on " + e.Decision.Node + e.Decision.GroupNode + ", "
+		case Evict:
+			p.said = append(p.said, "evict "+e.Victim.Name)
+		}
+	}
+	return said
+}
+
+// Pods that preempt do so on the nodes of the placement that is chosen, and on no other.
+func TestPlacementPreemptsOnce(t *testing.T) {
+	p := newPlacements(t)
+	p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, preemptible("on-n", 0, "n"), preemptible("on-m", 0, "m"), grouped("a", 1))
+	if said := p.attempt(); !strings.HasSuffix(said, "n "+string(decision.ResultPreempting)) {
+		t.Errorf("got %q", said)
+	}
+	p.expect("evict on-n")
+	if got := p.Entry("a").NominatedNode(); got != "n" {
+		t.Errorf("nominated to %q", got)
+	}
+}
+
+// A plugin of placements that fails or panics is an error of the group's attempt; what was
+// tried is undone.
+func TestPlacementsFail(t *testing.T) {
+	broken := &decision.Status{Code: decision.Error, Err: errors.New("broken")}
+	for name, edit := range map[string]func(*framework.Plugin){
+		"generating fails": func(pl *framework.Plugin) {
+			pl.GeneratePlacements = func(*framework.PlacementCall, framework.Placement) ([]framework.Placement, *decision.Status) {
+				return nil, broken
+			}
+		},
+		"generating panics": func(pl *framework.Plugin) {
+			pl.GeneratePlacements = func(*framework.PlacementCall, framework.Placement) ([]framework.Placement, *decision.Status) {
+				panic("broken")
+			}
+		},
+		"a score fails": func(pl *framework.Plugin) {
+			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) { return 0, broken }
+		},
+		"a score is too high": func(pl *framework.Plugin) {
+			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) { return 101, nil }
+		},
+		"a score panics": func(pl *framework.Plugin) {
+			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) { panic("broken") }
+		},
+		"normalizing fails": func(pl *framework.Plugin) {
+			pl.NormalizePlacementScore = func(*framework.PlacementCall, []*framework.PodGroupAssignments, []int64) *decision.Status { return broken }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlacements(t, edit)
+			p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, grouped("a", 1))
+			if said := p.attempt(); !strings.HasSuffix(said, string(decision.ResultError)) {
+				t.Errorf("got %q", said)
+			}
+			if p.Table().Pod("a") != nil {
+				t.Error("the pod is placed")
+			}
+			if err := p.Verify(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package topologyplacementgenerator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// New returns the plugin.
+func New() framework.Plugin {
+	return framework.Plugin{
+		Name:               names.TopologyPlacementGenerator,
+		Reads:              []object.Kind{object.PodGroups},
+		GeneratePlacements: generatePlacements,
+	}
+}
+
+// generatePlacements has a placement for each value of the group's label, by value; the one
+// that pods of the group are on already, if there are any; the parent alone for a group
+// without a key.
+func generatePlacements(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
+	g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, c.Group.Namespace, c.Group.Name)
+	if g == nil {
+		return nil, failed("podgroup.scheduling.k8s.io %q not found", c.Group.Name)
+	}
+	if g.TopologyKey == "" {
+		return []framework.Placement{parent}, nil
+	}
+	required, bound, err := domainOf(c, g.TopologyKey)
+	if err != nil {
+		return nil, failed("cannot determine domain for already scheduled pods: %w", err)
+	}
+	domains := map[string][]table.Row{}
+	for _, r := range parent.Rows {
+		if domain, has := c.Table.Node(r).Labels[g.TopologyKey]; has && (!bound || domain == required) {
+			domains[domain] = append(domains[domain], r)
+		}
+	}
+	var placements []framework.Placement
+	for _, domain := range slices.Sorted(maps.Keys(domains)) {
+		placements = append(placements, framework.Placement{Name: domain, Rows: domains[domain]})
+	}
+	return placements, nil
+}
+
+// domainOf is the domain of the group's pods that have a node; bound: there are some.
+func domainOf(c *framework.PlacementCall, key string) (domain string, bound bool, err error) {
+	for uid := range c.Table.Groups().Named(c.Group).Placed() {
+		placed := c.Table.Pod(uid)
+		node := c.Table.Node(placed.Row)
+		if node == nil {
+			return "", true, fmt.Errorf("getting node for pod %s: nodeinfo not found for node name %q", placed.Pod.Key(), c.Table.Name(placed.Row))
+		}
+		value, has := node.Labels[key]
+		switch {
+		case !has:
+			return "", true, fmt.Errorf("no topology domain found for pod %s", placed.Pod.Key())
+		case bound && value != domain:
+			return "", true, fmt.Errorf("more than 1 domain found for pod group: %s, %s", domain, value)
+		}
+		domain, bound = value, true
+	}
+	return domain, bound, nil
+}
+
+func failed(format string, args ...any) *decision.Status {
+	return &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, args...)}
+}
