@@ -53,6 +53,9 @@ type Options struct {
 	DeviceTaintRules, ConsumableCapacity bool
 	// PodGroups has plugins told of events of PodGroups: the feature gate GenericWorkload.
 	PodGroups bool
+	// GroupPlacements has plugins asked about placements of pod groups: the feature gate
+	// TopologyAwareWorkloadScheduling.
+	GroupPlacements bool
 }
 
 // Loop is who owns the machine.
@@ -181,8 +184,8 @@ func (h *Host) add(name string, make PluginFactory, args runtime.Object) (native
 	if isNil(pl) {
 		return nil, fmt.Errorf("its factory returned no plugin")
 	}
-	h.tellUncalled(name, pl)
 	hosted := newHostedPlugin(name, pl)
+	h.tellUncalled(hosted)
 	native, err = h.adapt(h.logging, hosted)
 	if err != nil {
 		return nil, err

@@ -12,22 +12,24 @@ import (
 // hostedPlugin is a plugin by the extension points that it implements; those that
 // it does not are nil.
 type hostedPlugin struct {
-	name       string
-	preEnqueue fwk.PreEnqueuePlugin
-	queueSort  fwk.QueueSortPlugin
-	preFilter  fwk.PreFilterPlugin
-	filter     fwk.FilterPlugin
-	postFilter fwk.PostFilterPlugin
-	preScore   fwk.PreScorePlugin
-	score      fwk.ScorePlugin
-	reserve    fwk.ReservePlugin
-	permit     fwk.PermitPlugin
-	preBind    fwk.PreBindPlugin
-	bind       fwk.BindPlugin
-	postBind   fwk.PostBindPlugin
-	events     fwk.EnqueueExtensions
-	sign       fwk.SignPlugin
-	extends    bool // PreFilterExtensions was not nil when the plugin was made
+	name           string
+	preEnqueue     fwk.PreEnqueuePlugin
+	queueSort      fwk.QueueSortPlugin
+	preFilter      fwk.PreFilterPlugin
+	filter         fwk.FilterPlugin
+	postFilter     fwk.PostFilterPlugin
+	preScore       fwk.PreScorePlugin
+	score          fwk.ScorePlugin
+	reserve        fwk.ReservePlugin
+	permit         fwk.PermitPlugin
+	preBind        fwk.PreBindPlugin
+	bind           fwk.BindPlugin
+	postBind       fwk.PostBindPlugin
+	generate       fwk.PlacementGeneratePlugin
+	placementScore fwk.PlacementScorePlugin
+	events         fwk.EnqueueExtensions
+	sign           fwk.SignPlugin
+	extends        bool // PreFilterExtensions was not nil when the plugin was made
 }
 
 func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
@@ -44,6 +46,8 @@ func newHostedPlugin(name string, pl fwk.Plugin) *hostedPlugin {
 	p.preBind, _ = pl.(fwk.PreBindPlugin)
 	p.bind, _ = pl.(fwk.BindPlugin)
 	p.postBind, _ = pl.(fwk.PostBindPlugin)
+	p.generate, _ = pl.(fwk.PlacementGeneratePlugin)
+	p.placementScore, _ = pl.(fwk.PlacementScorePlugin)
 	p.events, _ = pl.(fwk.EnqueueExtensions)
 	p.sign, _ = pl.(fwk.SignPlugin)
 	p.extends = p.preFilter != nil && p.preFilter.PreFilterExtensions() != nil
@@ -59,20 +63,22 @@ func isNil(pl fwk.Plugin) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil() && v.Type().Elem().Size() > 0
 }
 
-// placementGate is the feature gate under which kube-scheduler calls the plugins of
-// placements. Berth refuses it.
+// placementGate is the feature gate under which plugins of placements are called.
 const placementGate = "TopologyAwareWorkloadScheduling"
 
 // tellUncalled logs which interfaces of the plugin are never called.
-func (h *Host) tellUncalled(name string, pl fwk.Plugin) {
+func (h *Host) tellUncalled(p *hostedPlugin) {
+	if h.options.GroupPlacements {
+		return
+	}
 	tell := func(what string) {
 		h.options.Logger.Info("Plugin implements an interface that is not called without its feature gate",
-			"plugin", name, "profile", h.name, "interface", what, "gate", placementGate)
+			"plugin", p.name, "profile", h.name, "interface", what, "gate", placementGate)
 	}
-	if _, ok := pl.(fwk.PlacementGeneratePlugin); ok {
+	if p.generate != nil {
 		tell("PlacementGeneratePlugin")
 	}
-	if _, ok := pl.(fwk.PlacementScorePlugin); ok {
+	if p.placementScore != nil {
 		tell("PlacementScorePlugin")
 	}
 }
@@ -89,6 +95,7 @@ func (h *Host) adapt(ctx context.Context, p *hostedPlugin) (*framework.Plugin, e
 	h.adaptFilter(native, p)
 	h.adaptScore(native, p)
 	h.adaptReserve(native, p)
+	h.adaptPlacement(native, p)
 	native.Blocking = framework.Blocking{PreBind: p.preBind != nil, Bind: p.bind != nil, PostBind: p.postBind != nil}
 	return native, nil
 }

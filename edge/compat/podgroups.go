@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/machine"
 )
 
@@ -91,6 +92,18 @@ type lastGroup struct {
 	state  *cycleState // what plugins note of the group
 	name   types.NamespacedName
 	before []machine.GroupPod // when the cycle began
+
+	generated   map[string]*fwk.Placement // by name
+	assignments map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments
+}
+
+// groupState is what plugins note of the group whose cycle is under way.
+func (h *Host) groupState(name types.NamespacedName) *cycleState {
+	if of := h.machine.GroupCycle(); h.lastGroup.of != of {
+		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false),
+			map[string]*fwk.Placement{}, map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments{}}
+	}
+	return h.lastGroup.state
 }
 
 // inGroup has the attempt's state say whether it is in the cycle of a pod group: until the
@@ -107,12 +120,9 @@ func (c *cycle) inGroup() *cycle {
 		return c
 	case of == nil:
 		return c
-	case h.lastGroup.of != of:
-		name := c.object.GroupKey()
-		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false)}
 	}
-	if c.state.group == nil {
-		c.state.group = h.lastGroup.state
+	if state := h.groupState(c.object.GroupKey()); c.state.group == nil {
+		c.state.group = state
 	}
 	return c
 }

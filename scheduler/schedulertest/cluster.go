@@ -48,13 +48,14 @@ type Cluster struct {
 type Option func(*options)
 
 type options struct {
-	names     []string
-	factories map[string]compat.PluginFactory
-	schemes   []func(*runtime.Scheme) error
-	timeout   time.Duration
-	custom    map[schema.GroupVersionResource]string
-	change    []func(*configv1.KubeSchedulerConfiguration)
-	groups    bool
+	names      []string
+	factories  map[string]compat.PluginFactory
+	schemes    []func(*runtime.Scheme) error
+	timeout    time.Duration
+	custom     map[schema.GroupVersionResource]string
+	change     []func(*configv1.KubeSchedulerConfiguration)
+	groups     bool
+	placements bool
 
 	podsToActivate func() framework.StateData
 }
@@ -94,6 +95,11 @@ func WithCustomResource(r schema.GroupVersionResource, kind string) Option {
 // GangScheduling are on.
 func WithPodGroups() Option { return func(o *options) { o.groups = true } }
 
+// WithPlacements is WithPodGroups, and tries a group in each placement that there is for it:
+// the gate TopologyAwareWorkloadScheduling is on. A plugin that generates placements needs
+// TopologyPlacementGenerator disabled.
+func WithPlacements() Option { return func(o *options) { o.groups, o.placements = true, true } }
+
 // WithTimeout bounds calls of plugins.
 func WithTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
@@ -126,13 +132,13 @@ func Start(t testing.TB, opts ...Option) (*Cluster, error) {
 	t.Cleanup(cancel)
 	c := &Cluster{t: t, client: fake.NewClientset(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme.Scheme, o.custom)}
 	c.hosts = compat.New(compat.Options{Logger: logger, Client: c.client, Dynamic: c.dynamic,
-		Timeout: o.timeout, Parallelism: 4, PodGroups: o.groups, PodsToActivate: o.podsToActivate})
+		Timeout: o.timeout, Parallelism: 4, PodGroups: o.groups, GroupPlacements: o.placements, PodsToActivate: o.podsToActivate})
 	profiles, err := o.profiles(c.hosts)
 	if err != nil {
 		return nil, err
 	}
 	c.machine = machine.New(machine.Options{Profiles: profiles, Seed: 1, Workers: 1, Check: config.CheckInvariants(),
-		PodGroups: o.groups, GangScheduling: o.groups,
+		PodGroups: o.groups, GangScheduling: o.groups, GroupPlacements: o.placements,
 		InitialBackoff: time.Millisecond, MaxBackoff: 10 * time.Millisecond, MaxUnschedulable: 5 * time.Minute})
 	c.executor = newExecutor(ctx, c)
 	c.loop = loop.New(c.machine, c.executor, loop.Options{Logger: logger})
@@ -166,7 +172,8 @@ func (o *options) profiles(hosts *compat.Hosts) ([]*profile.Profile, error) {
 		return nil, err
 	}
 	gates := features.New()
-	if err := gates.SetFromMap(map[string]bool{string(features.GenericWorkload): o.groups, string(features.GangScheduling): o.groups}); err != nil {
+	if err := gates.SetFromMap(map[string]bool{string(features.GenericWorkload): o.groups, string(features.GangScheduling): o.groups,
+		string(features.TopologyAwareWorkloadScheduling): o.placements}); err != nil {
 		return nil, err
 	}
 	complete, err := config.With(gates).Decode(body, "the test's configuration")

@@ -90,6 +90,7 @@ func New(ctx context.Context, o Options) (*Scheduler, error) {
 		MaxUnschedulable: o.MaxUnschedulable, Register: basemetrics.NewKubeRegistry().MustRegister,
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		PodGroups:        gates.Enabled(features.GenericWorkload),
+		GroupPlacements:  gates.Enabled(features.TopologyAwareWorkloadScheduling),
 		GangScheduling:   gates.Enabled(features.GangScheduling),
 		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !gates.Enabled(features.SchedulerPopFromBackoffQ),
@@ -151,7 +152,7 @@ func newHosts(logger klog.Logger, o *Options, api *rest.Config, gates featuregat
 	}
 	return compat.New(compat.Options{Logger: logger, Config: api, Client: o.Client, Dynamic: d, Parallelism: int(o.Parallelism),
 		DeviceTaintRules: gates.Enabled("DRADeviceTaintRules"), ConsumableCapacity: gates.Enabled("DRAConsumableCapacity"),
-		PodGroups: gates.Enabled(features.GenericWorkload)}), nil
+		PodGroups: gates.Enabled(features.GenericWorkload), GroupPlacements: gates.Enabled(features.TopologyAwareWorkloadScheduling)}), nil
 }
 
 // connection is how a client reaches its API server.

@@ -1,0 +1,179 @@
+package compat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// adaptPlacement sets GeneratePlacements and PlacementScore.
+func (h *Host) adaptPlacement(native *framework.Plugin, p *hostedPlugin) {
+	if p.generate != nil {
+		native.GeneratePlacements = func(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
+			return h.generatePlacements(p, c, parent)
+		}
+	}
+	if p.placementScore == nil {
+		return
+	}
+	native.ScorePlacement = func(c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
+		return h.scorePlacement(p, c, a)
+	}
+	if x := p.placementScore.PlacementScoreExtensions(); x != nil {
+		native.NormalizePlacementScore = func(c *framework.PlacementCall, all []*framework.PodGroupAssignments, scores []int64) *decision.Status {
+			return h.normalizePlacements(p, x, c, all, scores)
+		}
+	}
+}
+
+// podGroupInfo is the group whose cycle is under way.
+type podGroupInfo struct{ *framework.PlacementCall }
+
+func (g podGroupInfo) GetName() string      { return g.Group.Name }
+func (g podGroupInfo) GetNamespace() string { return g.Group.Namespace }
+func (g podGroupInfo) GetUnscheduledPods() []*v1.Pod {
+	pods := make([]*v1.Pod, len(g.Pods))
+	for i, p := range g.Pods {
+		pods[i] = apiPod(p)
+	}
+	return pods
+}
+
+// proposed is the node that was found for a pod.
+type proposed struct {
+	pod  *v1.Pod
+	node string
+}
+
+func (a proposed) GetPod() *v1.Pod     { return a.pod }
+func (a proposed) GetNodeName() string { return a.node }
+
+// callForGroup calls a plugin for the group, with a budget of its own.
+func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.PlacementCall, f func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo)) error {
+	ctx, cancel := context.WithCancelCause(h.logging)
+	defer cancel(errCycleEnded)
+	state := h.groupState(c.Group)
+	return h.callOnce(c.Pods[0].UID, point, p.name, func() { f(ctx, state, podGroupInfo{c}) })
+}
+
+func (h *Host) generatePlacements(p *hostedPlugin, c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
+	all := &fwk.Placement{Name: parent.Name, Nodes: h.nodesOf(c.Table, parent.Rows)}
+	var result *fwk.GeneratePlacementsResult
+	var status *fwk.Status
+	err := h.callForGroup("GeneratePlacements", p, c, func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo) {
+		result, status = p.generate.GeneratePlacements(ctx, state, g, all)
+	})
+	switch {
+	case err != nil:
+		return nil, failure(err)
+	case !status.IsSuccess():
+		if s := statusOf(status); s.Code.Rejects() {
+			return nil, s
+		}
+		return nil, failure(errorOf(status))
+	case result == nil:
+		return nil, nil
+	}
+	var list []framework.Placement
+	for _, placement := range result.Placements {
+		rows, err := rowsOf(c.Table, placement)
+		if err != nil {
+			return nil, failure(fmt.Errorf("plugin %q: failed to assume pod group placement: %w", p.name, err))
+		}
+		h.lastGroup.generated[placement.Name] = placement
+		list = append(list, framework.Placement{Name: placement.Name, Rows: rows})
+	}
+	return list, nil
+}
+
+// nodesOf are the nodes of the rows.
+func (h *Host) nodesOf(t *table.Table, rows []table.Row) []fwk.NodeInfo {
+	snapshot := h.snapshots.refresh(t)
+	nodes := make([]fwk.NodeInfo, len(rows))
+	for i, r := range rows {
+		nodes[i] = snapshot.at(r)
+	}
+	return nodes
+}
+
+// rowsOf are the rows of the placement's nodes, which have to be nodes of the cluster.
+func rowsOf(t *table.Table, p *fwk.Placement) ([]table.Row, error) {
+	if p == nil {
+		return nil, errors.New("a placement is nil")
+	}
+	rows := make([]table.Row, 0, len(p.Nodes))
+	for _, n := range p.Nodes {
+		if n == nil || n.Node() == nil {
+			return nil, fmt.Errorf("a node in placement %q is nil", p.Name)
+		}
+		r, ok := t.Find(n.Node().Name)
+		if !ok {
+			return nil, fmt.Errorf("node %s in placement is not present in snapshot", n.Node().Name)
+		}
+		rows = append(rows, r)
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows), nil
+}
+
+// assignments are the placement as plugins see it: the same for all of them, and with the
+// placement that a plugin generated.
+func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssignments) *fwk.PodGroupAssignments {
+	h.groupState(c.Group)
+	if shown := h.lastGroup.assignments[a]; shown != nil {
+		return shown
+	}
+	shown := &fwk.PodGroupAssignments{Placement: h.lastGroup.generated[a.Name]}
+	if shown.Placement == nil {
+		shown.Placement = &fwk.Placement{Name: a.Name, Nodes: h.nodesOf(c.Table, a.Rows)}
+	}
+	for _, x := range a.ProposedAssignments {
+		shown.ProposedAssignments = append(shown.ProposedAssignments, proposed{apiPod(x.Pod), c.Table.Name(x.Row)})
+	}
+	h.lastGroup.assignments[a] = shown
+	return shown
+}
+
+func (h *Host) scorePlacement(p *hostedPlugin, c *framework.PlacementCall, a *framework.PodGroupAssignments) (score int64, _ *decision.Status) {
+	shown := h.assignments(c, a)
+	var status *fwk.Status
+	err := h.callForGroup("ScorePlacement", p, c, func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo) {
+		score, status = p.placementScore.ScorePlacement(ctx, state, g, shown)
+	})
+	switch {
+	case err != nil:
+		return 0, failure(err)
+	case !status.IsSuccess():
+		return 0, failure(errorOf(status))
+	}
+	return score, nil
+}
+
+func (h *Host) normalizePlacements(p *hostedPlugin, x fwk.PlacementScoreExtensions, c *framework.PlacementCall, all []*framework.PodGroupAssignments, scores []int64) *decision.Status {
+	list := make([]fwk.PlacementScore, len(all)) // the plugin may keep it
+	for i, a := range all {
+		list[i] = fwk.PlacementScore{Placement: h.assignments(c, a).Placement, Score: scores[i]}
+	}
+	var status *fwk.Status
+	err := h.callForGroup("NormalizePlacementScore", p, c, func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo) {
+		status = x.NormalizePlacementScore(ctx, state, g, list)
+	})
+	switch {
+	case err != nil:
+		return failure(err)
+	case !status.IsSuccess():
+		return failure(errorOf(status))
+	}
+	for i := range scores {
+		scores[i] = list[i].Score
+	}
+	return nil
+}
