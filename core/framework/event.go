@@ -95,6 +95,9 @@ type ClusterEventWithHint struct {
 	Resource       EventResource
 	ActionType     ActionType
 	QueueingHintFn func(rejected *object.Pod, e *Event) bool
+	// Names, when set, lists the objects of the resource, a Kind, that the pod names in
+	// its namespace: an event about another one does not help it, whatever the hint says.
+	Names func(rejected *object.Pod) []string
 }
 
 // Matches tells whether the event is one of them, whatever the hint says.

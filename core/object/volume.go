@@ -64,6 +64,17 @@ func (p *Pod) UsesPVC(name string, ephemeral bool) bool {
 	})
 }
 
+// PVCs are the names of the claims that volumes of the pod use in its namespace;
+// ephemeral volumes count where asked for.
+func (p *Pod) PVCs(ephemeral bool) (names []string) {
+	for i := range p.Volumes {
+		if v := &p.Volumes[i]; v.Claimed && (ephemeral || !v.Ephemeral) {
+			names = append(names, v.Claim)
+		}
+	}
+	return names
+}
+
 // HasPVCs tells whether a volume of the pod uses a claim; ephemeral volumes
 // count where asked for.
 func (p *Pod) HasPVCs(ephemeral bool) bool {

@@ -68,9 +68,12 @@ func (q *Queue) checkHeaps() error {
 
 // checkPlugins: each pod that waits is with the plugins that it waits for.
 func (q *Queue) checkPlugins() error {
-	members, slots := 0, 0
+	members, slots, named := 0, 0, 0
 	for _, p := range q.plugins.plugins {
 		members += len(p.members)
+		for _, entries := range p.named { // any order: a sum
+			named += len(entries)
+		}
 	}
 	for e := range q.Entries() {
 		uid := e.Pod.UID
@@ -78,6 +81,15 @@ func (q *Queue) checkPlugins() error {
 		for _, s := range e.slots {
 			if s.at >= len(s.plugin.members) || s.plugin.members[s.at].Entry != e {
 				return fmt.Errorf("pod %s is not with plugin %s", uid, s.plugin.name)
+			}
+			names := s.plugin.namesOf(e.Pod)
+			for i, name := range names {
+				if _, found := s.plugin.named[name][e]; !found {
+					return fmt.Errorf("plugin %s does not find pod %s by %v", s.plugin.name, uid, name)
+				}
+				if !slices.Contains(names[:i], name) {
+					named--
+				}
 			}
 		}
 		want := 0
@@ -93,6 +105,9 @@ func (q *Queue) checkPlugins() error {
 	}
 	if members != slots {
 		return fmt.Errorf("plugins hold %d pods, pods wait for %d plugins", members, slots)
+	}
+	if named != 0 {
+		return fmt.Errorf("plugins find %d pods more by what they name than name it", named)
 	}
 	return nil
 }

@@ -34,11 +34,20 @@ var rules = map[string][]framework.ClusterEventWithHint{
 	"Broken": {{Resource: framework.Node, ActionType: framework.UpdateNodeCondition, QueueingHintFn: func(*object.Pod, *framework.Event) bool {
 		panic("hint")
 	}}},
+	"Volumes": { // claims that the pod names; any claim that goes
+		{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add, Names: claimNames, QueueingHintFn: func(p *object.Pod, e *framework.Event) bool {
+			m := e.NewObject.Head()
+			return m.Namespace == p.Namespace && p.UsesPVC(m.Name, true)
+		}},
+		{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Delete},
+	},
 	"Any":   {{Resource: framework.WildCard, ActionType: framework.UpdateNodeLabel | framework.UpdatePodLabel}},
 	"Deaf":  nil, // no event helps
 	"Gates": {{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
 	"Door":  {{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable}},
 }
+
+func claimNames(p *object.Pod) []string { return p.PVCs(true) }
 
 func eventsToRegister(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
 	w, ok := rules[plugin]
@@ -87,6 +96,23 @@ func pod(name string, change ...func(*object.Pod)) *object.Pod {
 
 func app(name string) func(*object.Pod) {
 	return func(p *object.Pod) { p.Labels = map[string]string{"app": name} }
+}
+
+func claims(names ...string) func(*object.Pod) {
+	return func(p *object.Pod) {
+		for _, name := range names {
+			p.Volumes = append(p.Volumes, object.Volume{Claimed: true, Claim: name})
+		}
+	}
+}
+
+// onClaim is an event about a claim in the pods' namespace.
+func onClaim(a framework.ActionType, name string) *framework.Event {
+	c := &object.PersistentVolumeClaim{Meta: object.Meta{Kind: object.PersistentVolumeClaims, Namespace: pod("x").Namespace, Name: name}}
+	if a == framework.Delete {
+		return &framework.Event{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: a, OldObject: c}
+	}
+	return &framework.Event{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: a, NewObject: c}
 }
 
 func priority(n int32) func(*object.Pod)      { return func(p *object.Pod) { p.Priority = n } }

@@ -25,6 +25,7 @@ type plugin struct {
 	profile, name string
 	events        []framework.ClusterEventWithHint
 	members       []member
+	named         named
 }
 
 type member struct {
@@ -42,6 +43,7 @@ type rejector struct {
 type slot struct {
 	plugin *plugin
 	at     int
+	names  []objectName // by which the plugin finds the pod
 }
 
 // pluginIndex finds the pods that a plugin rejected. Plugins are added at first
@@ -63,7 +65,7 @@ func (x *pluginIndex) find(profile, name string) *plugin {
 	if !known {
 		return nil
 	}
-	p := &plugin{profile: profile, name: name, events: events}
+	p := &plugin{profile: profile, name: name, events: events, named: named{}}
 	x.plugins = slices.Insert(x.plugins, at, p)
 	return p
 }
@@ -85,13 +87,16 @@ func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 
 func (x *pluginIndex) add(e *Entry, rejectors ...rejector) {
 	for _, r := range rejectors {
-		e.slots = append(e.slots, slot{r.plugin, len(r.plugin.members)})
+		names := r.plugin.namesOf(e.Pod)
+		r.plugin.named.add(e, names)
+		e.slots = append(e.slots, slot{r.plugin, len(r.plugin.members), names})
 		r.plugin.members = append(r.plugin.members, member{e, r.pending})
 	}
 }
 
 func (x *pluginIndex) remove(e *Entry) {
 	for _, s := range e.slots {
+		s.plugin.named.remove(e, s.names)
 		last := len(s.plugin.members) - 1
 		moved := s.plugin.members[last]
 		s.plugin.members[s.at] = moved
@@ -124,7 +129,7 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		if len(p.members) == 0 || !p.registered(e) {
 			continue
 		}
-		for _, m := range p.members {
+		for _, m := range p.concerned(e) {
 			if preCheck != nil && !preCheck(m.Pod) {
 				continue
 			}

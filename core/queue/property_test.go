@@ -31,8 +31,9 @@ func newWorld() *world {
 
 var (
 	podNames = rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g", "h"})
-	plugins  = rapid.SampledFrom([]string{"Room", "Taints", "Labels", "Claims", "Broken", "Any", "Deaf", "Room", "Taints"})
+	plugins  = rapid.SampledFrom([]string{"Room", "Taints", "Labels", "Claims", "Broken", "Any", "Deaf", "Room", "Taints", "Volumes", "Volumes"})
 	apps     = rapid.SampledFrom([]string{"", "a", "b", "door", "lost"})
+	volumes  = rapid.SliceOfN(rapid.SampledFrom([]string{"c", "d", "d", "e"}), 0, 3)
 	nodes    = rapid.SampledFrom([]string{"", "", "", "n1", "n2"})
 )
 
@@ -44,12 +45,17 @@ func drawPod(t *rapid.T) *object.Pod {
 	if rapid.Bool().Draw(t, "tolerant") {
 		tolerant(p)
 	}
+	claims(volumes.Draw(t, "claims")...)(p)
 	return p
 }
 
 func drawEvent(t *rapid.T) *framework.Event {
 	if rapid.Bool().Draw(t, "pod gone") {
 		return gone(pod("x", app(apps.Draw(t, "app"))))
+	}
+	if rapid.Bool().Draw(t, "claim") {
+		return onClaim(rapid.SampledFrom([]framework.ActionType{framework.Add, framework.Add, framework.Delete}).Draw(t, "action"),
+			rapid.SampledFrom([]string{"c", "d", "e", "f"}).Draw(t, "name"))
 	}
 	return on(rapid.SampledFrom([]framework.ActionType{
 		framework.Add, framework.Delete, framework.UpdateNodeAllocatable, framework.UpdateNodeLabel, framework.UpdateNodeTaint,

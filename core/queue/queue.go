@@ -159,6 +159,7 @@ func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 	old := e.Pod
 	e.Pod = p
+	q.plugins.rename(e)
 	q.updateNomination(e, old)
 	changes := Changes(old, p)
 	switch e.place {

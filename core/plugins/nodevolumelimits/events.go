@@ -17,7 +17,7 @@ var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.UnscheduledPod, ActionType: framework.Delete, QueueingHintFn: volumeDetached},
 	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeTaint},
 	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Delete},
-	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther | framework.Delete, QueueingHintFn: volumeChanged},
 	{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Delete},
 	{Resource: framework.ResourceOf(object.VolumeAttachments), ActionType: framework.Delete, QueueingHintFn: attachmentGone},
@@ -59,6 +59,8 @@ func limitRaised(_ *object.Pod, e *framework.Event) bool {
 func volumeDetached(_ *object.Pod, e *framework.Event) bool {
 	return (e.OldPod.NodeName != "" || e.OldPod.NominatedNode != "") && attaches(e.OldPod)
 }
+
+func claimNames(p *object.Pod) []string { return p.PVCs(true) }
 
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()

@@ -11,7 +11,7 @@ import (
 // pod that go, CSINodes that go, and drivers of claimed volumes.
 var eventsToRegister = []framework.ClusterEventWithHint{
 	{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: classChanged},
-	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+	{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther},
 	{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Delete, QueueingHintFn: preBoundGone},
 	{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
@@ -29,6 +29,8 @@ func classChanged(_ *object.Pod, e *framework.Event) bool {
 	old, now := e.OldObject.(*object.StorageClass), e.NewObject.(*object.StorageClass)
 	return !reflect.DeepEqual(old.Topologies, now.Topologies) || old.Provisioner != now.Provisioner || old.WaitForFirstConsumer != now.WaitForFirstConsumer
 }
+
+func claimNames(p *object.Pod) []string { return p.PVCs(true) }
 
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()

@@ -35,7 +35,7 @@ func New() framework.Plugin {
 			// With a node its pods go, as far as claims are concerned; v1.36 waits
 			// for the pods' own end.
 			{Resource: framework.Node, ActionType: framework.Delete, QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.HasPVCs(false) }},
-			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add, QueueingHintFn: claimCame},
+			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add, QueueingHintFn: claimCame, Names: func(p *object.Pod) []string { return p.PVCs(false) }},
 		},
 		SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, Sign: sign, SignRevision: signRevision},
 		PreFilter:  preFilter,

@@ -40,7 +40,7 @@ func New() framework.Plugin {
 		EventsToRegister: []framework.ClusterEventWithHint{
 			{Resource: framework.ResourceOf(object.StorageClasses), ActionType: framework.Add, QueueingHintFn: classCame},
 			{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint},
-			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged},
+			{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: claimChanged, Names: claimNames},
 			{Resource: framework.ResourceOf(object.PersistentVolumes), ActionType: framework.Add | framework.UpdateOther, QueueingHintFn: volumeMoved},
 		},
 		SignPlugin: framework.SignPlugin{
@@ -183,6 +183,8 @@ func (at *topologyPair) has(n *object.Node) bool {
 func classCame(_ *object.Pod, e *framework.Event) bool {
 	return e.NewObject.(*object.StorageClass).WaitForFirstConsumer
 }
+
+func claimNames(p *object.Pod) []string { return p.PVCs(false) }
 
 func claimChanged(p *object.Pod, e *framework.Event) bool {
 	m := e.NewObject.Head()
