@@ -39,9 +39,12 @@ const (
 type search struct {
 	key      []byte
 	requests [][]alternative
-	// whole: some ask for all devices that there are, taken ones included.
+	// whole: some ask for all devices that there are, taken ones included, or in a way that
+	// is unheard of.
 	whole       bool
+	unheard     bool
 	constrained bool
+	constrains  bool // the last claim has constraints
 	// attributes are those that constraints compare.
 	attributes []resourcev1.FullyQualifiedName
 	// ordered: what comes first matters. Else there are only that many of devices that
@@ -62,6 +65,8 @@ type search struct {
 	wanted []uint64
 	simple []uint64 // those of wanted that nothing but who takes them matters of
 	kind   []byte   // of the device at hand
+	// allFails: a selector fails on one, where it is asked about all of them beforehand.
+	allFails bool
 	inNumbers
 	// values are the numbers of what devices have of the attributes, by content.
 	values     []int32
@@ -72,7 +77,10 @@ type search struct {
 type alternative struct {
 	*deviceSelection
 	count int64
+	all   bool // it wants all devices that match, and not so many
 	admin bool // it may take what is taken
+	// constrained: what its claim takes has to be alike, or not.
+	constrained bool
 	// matching are the devices of the node at hand that may be taken, simple those
 	// that nothing but who takes them matters of.
 	matching, simple int64
@@ -121,7 +129,7 @@ func (pl *plugin) searchFor(t *table.Table, open []*resourcev1.ResourceClaim) *s
 // constrain adds the constraints of a claim. The allocator compares an attribute that is to
 // be distinct with those of the last devices of each request, so that the order matters.
 func (s *search) constrain(c *resourcev1.DeviceClaim) {
-	if len(c.Constraints) == 0 {
+	if s.constrains = len(c.Constraints) > 0; !s.constrains {
 		return
 	}
 	s.constrained = true
@@ -142,10 +150,11 @@ func (s *search) add(by *deviceSelection, mode resourcev1.DeviceAllocationMode, 
 	for _, a := range *last {
 		most = max(most, a.count)
 	}
-	*last = append(*last, alternative{deviceSelection: by, count: count})
+	exact, all := mode == resourcev1.DeviceAllocationModeExactCount, mode == resourcev1.DeviceAllocationModeAll
+	*last = append(*last, alternative{deviceSelection: by, count: count, all: all, constrained: s.constrains})
 	s.alternatives++
 	s.key = strconv.AppendQuote(strconv.AppendQuote(strconv.AppendInt(append(s.key, 'a'), count, 36), string(mode)), by.key)
-	s.whole = s.whole || mode != resourcev1.DeviceAllocationModeExactCount
+	s.whole, s.unheard = s.whole || !exact, s.unheard || !exact && !all
 	s.most += max(0, min(count, resourcev1.AllocationResultsMaxSize+1)-most)
 }
 
@@ -218,6 +227,8 @@ func (pl *plugin) appendAlike(key []byte, s *search, v *inventory) []byte {
 		if taken, plain := s.appendChosenAlternatives(key); plain && !fails {
 			return taken
 		}
+	}
+	if !s.allFails {
 		if ended, known := s.appendOutcome(key, &pl.inventories); known {
 			return ended
 		}
@@ -249,6 +260,7 @@ func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 	}
 	s.list, s.wanted, s.simple, first = s.list[:0], s.wanted[:0], s.simple[:0], len(s.requests)
 	s.inNumbers.reset()
+	s.allFails = false
 	for d := range pl.inventories.devicesOn(v) {
 		kind, wanted, parts := s.kind[:0], uint64(0), false
 		for q, r := range s.requests {
@@ -260,6 +272,7 @@ func (pl *plugin) readDevices(s *search, v *inventory) (first int) {
 				kind = append(kind, byte(m))
 				if m == failing {
 					first = min(first, q)
+					s.allFails = s.allFails || r[j].all
 				}
 				if m != rejected {
 					wanted |= 1 << min(q, 63)

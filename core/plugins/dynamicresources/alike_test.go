@@ -189,16 +189,21 @@ func (d devicesAtRandom) claim(name string) *resourcev1.ResourceClaim {
 // the answer is that of a search there.
 func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 	asked, searched, placed, elsewhere := 0, 0, 0, 0
-	for seed := range uint64(48) {
+	for seed := range uint64(64) {
 		d := devicesAtRandom{Rand: rand.New(rand.NewPCG(seed, 13))}
 		d.counted, d.shared, d.rare = 80*int(seed&1), 60*int(seed>>1&1), 15*int(seed>>2&1)
 		d.common, d.constrained = int(seed>>3&3), 40*int(seed%5&1)
 		tb, pl := d.world(), build(nil, all)
 		for i := range 10 {
 			name := fmt.Sprint("c", i)
-			c := d.claim(name)
-			tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: name, UID: c.UID}, API: c, Ask: fmt.Sprint(c.Spec)})
-			p := &object.Pod{UID: types.UID(name), Namespace: "ns", Name: name, Claims: []object.PodClaim{{Claim: name}}}
+			p := &object.Pod{UID: types.UID(name), Namespace: "ns", Name: name}
+			specs := ""
+			for j := range 1 + d.IntN(4)/3 {
+				c := d.claim(fmt.Sprint(name, j))
+				tb.SetObject(&object.ResourceClaim{Meta: object.Meta{Kind: object.ResourceClaims, Namespace: "ns", Name: c.Name, UID: c.UID}, API: c, Ask: fmt.Sprint(c.Spec)})
+				p.Claims = append(p.Claims, object.PodClaim{Claim: c.Name})
+				specs += fmt.Sprintf("%+v\n", c.Spec)
+			}
 			prepared := pl.preFilter(tb, p)
 			if prepared.Status != nil {
 				t.Fatalf("seed %d, %s: %+v", seed, name, prepared.Status)
@@ -220,7 +225,7 @@ func TestNodesThatAreAlikeShareAnswers(t *testing.T) {
 				got, _ := pl.allocateAlike(in, table.Row(row), n)
 				want, err := pl.searchOn(in, n)
 				if got != want {
-					t.Fatalf("seed %d, node %s, claim %s:\n%+v\nby a search on a node like it: %+v, on the node: %+v %v", seed, n.Name, name, c.Spec, got, want, err)
+					t.Fatalf("seed %d, node %s, pod %s:\n%s\nby a search on a node like it: %+v, on the node: %+v %v", seed, n.Name, name, specs, got, want, err)
 				}
 				asked++
 				searched += searches(pl) - before

@@ -39,7 +39,7 @@ const (
 	notFound outcome = iota + 1
 	allMet
 	selectorFails
-	tooLong
+	tooLong // or more is to be looked at than numbers
 )
 
 // mostSteps bounds a search in numbers. The rest is left to the allocator.
@@ -58,7 +58,7 @@ func (n *inNumbers) add(d *device, kind []byte, shared bool) {
 // do not say that.
 func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known bool) {
 	n := &s.inNumbers
-	if n.unusual || s.whole || s.constrained || s.admin || s.most > resourcev1.AllocationResultsMaxSize || !n.readCounters(i) {
+	if n.unusual || s.unheard || s.admin || s.mostTaken() > resourcev1.AllocationResultsMaxSize || !n.readCounters(i) {
 		return key, false
 	}
 	n.taken, n.chosen, n.steps = n.taken[:0], n.chosen[:0], 0
@@ -76,6 +76,24 @@ func (s *search) appendOutcome(key []byte, i *inventories) (ended []byte, known 
 	default:
 		return append(key, 0, 0, byte(end)), true
 	}
+}
+
+// mostTaken is how many devices of the node at hand the requests may take.
+func (s *search) mostTaken() int64 {
+	if !s.whole {
+		return s.most
+	}
+	sum := int64(0)
+	for _, r := range s.requests {
+		most := int64(0)
+		for i := range r {
+			if most = max(most, r[i].count); r[i].all {
+				most = max(most, r[i].matching)
+			}
+		}
+		sum += min(most, resourcev1.AllocationResultsMaxSize+1)
+	}
+	return sum
 }
 
 // readCounters reads what is left of the counters that the devices draw on; false
@@ -110,7 +128,11 @@ func (s *search) meet(i *inventories, q, at int) outcome {
 	}
 	for j := range s.requests[q] {
 		s.inNumbers.chosen[q] = byte(j + 1) // #nosec G115 -- the API allows 8
-		if end := s.take(i, place{q: q, j: j, at: at, left: s.requests[q][j].count}); end != notFound {
+		take, from := s.take, place{q: q, j: j, at: at, left: s.requests[q][j].count}
+		if s.requests[q][j].all {
+			take, from.left = s.takeAll, 0
+		}
+		if end := take(i, from); end != notFound {
 			return end
 		}
 	}
@@ -118,7 +140,7 @@ func (s *search) meet(i *inventories, q, at int) outcome {
 }
 
 // place is where a search in numbers stands: at an alternative, and how many devices
-// that still needs, from which one on.
+// that still needs, from which one on, or how many it has got of all.
 type place struct {
 	q, j, at int
 	left     int64
@@ -136,10 +158,14 @@ func (s *search) take(i *inventories, p place) outcome {
 			return tooLong
 		}
 		switch m := deviceMatch(n.matches[p.from*each+p.at+p.j]); {
-		case n.taken[p.from], m == rejected:
+		case m == failing && n.taken[p.from] && n.devices[p.from].measured: // it is asked about all the same
+			return selectorFails
+		case n.taken[p.from], n.devices[p.from].taken, m == rejected, m == untolerated:
 			continue
 		case m == failing:
 			return selectorFails
+		case s.requests[p.q][p.j].constrained:
+			return tooLong
 		}
 		d := n.devices[p.from]
 		if !n.draw(i, d, 1) {
@@ -155,6 +181,37 @@ func (s *search) take(i *inventories, p place) outcome {
 		n.draw(i, d, -1)
 	}
 	return notFound
+}
+
+// takeAll takes each device that matches. All have to be there to take.
+func (s *search) takeAll(i *inventories, p place) outcome {
+	n := &s.inNumbers
+	for ; p.from < len(n.devices); p.from++ {
+		m := deviceMatch(n.matches[p.from*s.alternatives+p.at+p.j])
+		if m == rejected {
+			continue
+		}
+		if n.steps++; n.steps > mostSteps || s.requests[p.q][p.j].constrained {
+			return tooLong
+		}
+		d := n.devices[p.from]
+		if n.taken[p.from] || d.taken || m != matched || !n.draw(i, d, 1) {
+			return notFound
+		}
+		n.taken[p.from] = true
+		next := p
+		next.left, next.from = p.left+1, p.from+1
+		end := s.takeAll(i, next)
+		if end == notFound {
+			n.taken[p.from] = false
+			n.draw(i, d, -1)
+		}
+		return end
+	}
+	if p.left == 0 { // there is none
+		return notFound
+	}
+	return s.meet(i, p.q+1, p.at+len(s.requests[p.q]))
 }
 
 // draw draws what the device does on its pool's counters, or gives it back (-1). It is
