@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
@@ -370,10 +371,9 @@ func (o *Outcome) feasibleRows() []table.Row {
 	}
 	list := o.engine.list[:0]
 	if o.narrowed == nil && o.extenders == nil && len(o.view.hostedFilters) == 0 {
-		for r := range o.view.index.FeasibleRows() {
-			if !o.nominated.blocks(r) {
-				list = append(list, r)
-			}
+		list = o.view.index.AppendFeasible(list)
+		if o.nominated.blocked != nil {
+			list = slices.DeleteFunc(list, o.nominated.blocks)
 		}
 		for _, f := range o.view.cellFilters {
 			list = o.inCellsThatFit(list, f)

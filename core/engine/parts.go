@@ -94,8 +94,37 @@ func (l *parts) follow(p *part, f *filter) {
 	}
 	l.said = resize(l.said, len(rows))
 	f.Filter(&f.in, rows, l.said)
-	p.note(rows, l.said, t.Rows())
+	if p.revision != 0 || !p.noteAll(l.said) {
+		p.note(rows, l.said, t.Rows())
+	}
 	p.revision = t.Revision()
+}
+
+// noteAll notes the verdicts on all rows for the first time; false, and nothing is noted,
+// where they are more than one. It does not branch on the rows.
+func (p *part) noteAll(said []framework.Verdict) bool {
+	at := slices.IndexFunc(said, func(v framework.Verdict) bool { return v != framework.Fits })
+	if at < 0 {
+		return true
+	}
+	one, other := said[at], framework.Fits
+	rows := make(table.RowSet, (len(said)+63)/64)
+	for i := range rows {
+		word := uint64(0)
+		for j, v := range said[i<<6 : min(i<<6+64, len(said))] {
+			hit := uint64(0)
+			if v == one {
+				hit, v = 1, framework.Fits
+			}
+			word |= hit << j
+			other |= v
+		}
+		rows[i] = word
+	}
+	if other == framework.Fits {
+		p.rejected = append(p.rejected, rejectedRows{one, rows})
+	}
+	return other == framework.Fits
 }
 
 // note notes the verdicts on rows, of so many.

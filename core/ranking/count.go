@@ -34,7 +34,7 @@ func (x *Index) CountFeasible() {
 		feasible += int(s >> 31) // -1 for a negative state
 	}
 	x.Feasible, x.OutOfRange = feasible, 0
-	if x.Grouped { // no score is out of range
+	if x.Grouped || x.signs >= 0 { // no score is out of range
 		return
 	}
 	for r, s := range x.states {

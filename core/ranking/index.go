@@ -2,6 +2,7 @@ package ranking
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -48,6 +49,7 @@ type Index struct {
 	// states alone, and Count is to follow.
 	counted bool
 	scores  []int64
+	signs   int64 // negative where one of the scores was, since Reset
 }
 
 // Answers are what was found out about a list of rows, by place in the list.
@@ -110,13 +112,17 @@ func (x *Index) Reset(only []table.Row) {
 			x.states[r] = vacant
 		}
 	case x.shape.Own > 0 || !x.Grouped: // else no state is read before it is written
-		for r := range x.states {
-			x.states[r] = vacant
-		}
+		vacate(x.states)
 	}
+	x.forget()
 	x.counted = only != nil
+}
+
+// forget is Reset, except for the states.
+func (x *Index) forget() {
+	x.counted = false
 	x.causes.reset()
-	x.Feasible, x.OutOfRange = 0, 0
+	x.Feasible, x.OutOfRange, x.signs = 0, 0, 0
 	x.groups = x.groups[:0]
 	x.byKey.reset()
 }
@@ -216,6 +222,7 @@ func (x *Index) fillUngrouped(rows []table.Row, found *Answers) bool {
 			}
 		}
 		x.states[r], x.scores[r] = state, scores[i]
+		x.signs |= scores[i]
 	}
 	return len(x.causes.list) <= 64+len(x.states)
 }
@@ -352,6 +359,18 @@ func (x *Index) FeasibleRows() iter.Seq2[table.Row, int] {
 			}
 		}
 	}
+}
+
+// AppendFeasible appends the feasible rows, in order. It does not branch on what they are,
+// which nobody can foretell.
+func (x *Index) AppendFeasible(rows []table.Row) []table.Row {
+	n := len(rows)
+	rows = slices.Grow(rows, len(x.states))[:n+len(x.states)]
+	for r, s := range x.states {
+		rows[n] = table.Row(r) // #nosec G115 -- rows are numbered so
+		n += 1 + int(s>>31)
+	}
+	return rows[:n]
 }
 
 // Score is the score of a feasible row.

@@ -237,7 +237,7 @@ func (n *naive) check(t *rapid.T) {
 			t.Fatalf("row %d is in group %d, which has no rows", r, g)
 		}
 	}
-	if !slices.Equal(got, list) {
+	if !slices.Equal(got, list) || !slices.Equal(n.index.AppendFeasible([]table.Row{7}), append([]table.Row{7}, list...)) {
 		t.Fatalf("feasible rows %v, want %v", got, list)
 	}
 	if n.index.Grouped {

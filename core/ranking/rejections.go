@@ -23,10 +23,7 @@ func (x *Rejections) Resize(n int) {
 // Reset forgets all: there are no nodes.
 func (x *Rejections) Reset() {
 	x.causes.reset()
-	states := x.states
-	for r := range states {
-		states[r] = vacant
-	}
+	vacate(x.states)
 }
 
 // Reject notes that the row is rejected.
@@ -71,7 +68,10 @@ func (x *Rejections) Full() bool { return len(x.causes.list) > (64+len(x.states)
 
 // Begin is Reset with rows rejected, or without a node. The others are to be updated.
 func (x *Index) Begin(with *Rejections) {
-	x.Reset(nil)
-	copy(x.states, with.states)
+	if x.Grouped && x.shape.Shared.Full {
+		x.ungroup()
+	}
+	x.forget()
+	vacate(x.states[copy(x.states, with.states):])
 	x.causes.copy(&with.causes)
 }

@@ -10,6 +10,13 @@ const vacant rowState = -1
 
 func rejected(cause int32) rowState { return -2 - rowState(cause) }
 
+// vacate makes all rows vacant, many at a time.
+func vacate(states []rowState) {
+	for n := copy(states, []rowState{vacant}); n < len(states); n *= 2 {
+		copy(states[n:], states[:n])
+	}
+}
+
 func (s rowState) cause() int32 { return int32(-2 - s) }
 
 func (s rowState) feasible() bool { return s >= 0 }

@@ -100,10 +100,14 @@ func (pl plugin) filter(in *framework.Input, rows []table.Row, out []framework.V
 		others = table.OtherTaints
 	}
 	for i, r := range rows {
-		taints := in.Table.TaintsOf(r)
-		if out[i] = framework.Fits; taints&hard != 0 || taints&others != 0 && !in.Pod.Tolerations.Admits(in.Table.Node(r).Taints, pl.comparisons) {
-			out[i] = untolerated
+		taints, v := in.Table.TaintsOf(r), framework.Fits
+		if taints&hard != 0 { // a move, and no branch: which it is cannot be foretold
+			v = untolerated
 		}
+		if taints&others != 0 && !in.Pod.Tolerations.Admits(in.Table.Node(r).Taints, pl.comparisons) {
+			v = untolerated
+		}
+		out[i] = v
 	}
 }
 
