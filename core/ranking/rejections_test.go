@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -47,7 +48,11 @@ func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
 			}
 			known.RejectAll(some, all)
 
-			begun, told = New(Shape{Shared: shared, Highest: 9, Brief: true}, begun), New(Shape{Shared: shared, Highest: 9, Brief: true}, told)
+			shape, outOfRange := Shape{Shared: shared, Highest: 9, Brief: true}, 0
+			if rapid.Bool().Draw(t, "no groups") {
+				shape.Shared, outOfRange = nil, rapid.IntRange(-1, 9).Draw(t, "out of range")
+			}
+			begun, told = New(shape, begun), New(shape, told)
 			begun.Resize(rows)
 			told.Resize(rows)
 			begun.Begin(&known)
@@ -58,6 +63,9 @@ func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
 					t.Fatalf("row %d: %v, want %v", r, c, want[r])
 				}
 				found := &Answers{Filter: []int16{c.Filter}, Verdict: []uint64{c.Verdict}, Score: []int64{int64(r) % 10}}
+				if shape.Shared == nil && int(r)%10 == outOfRange {
+					found.Score[0] = math.MinInt64 / 1024
+				}
 				if told.Update([]table.Row{r}, found); !c.Rejects() {
 					begun.Update([]table.Row{r}, found)
 				}
@@ -65,8 +73,12 @@ func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
 			if begun.CountFeasible(); begun.Feasible != rows-len(want) {
 				t.Fatalf("%d feasible, want %d", begun.Feasible, rows-len(want))
 			}
+			counted := begun.OutOfRange
 			begun.Count()
 			told.Count()
+			if counted != told.OutOfRange || begun.OutOfRange != told.OutOfRange {
+				t.Fatalf("%d out of range, counted again %d, want %d", counted, begun.OutOfRange, told.OutOfRange)
+			}
 			for r := range table.Row(rows) {
 				if a, b := begun.Cause(r), told.Cause(r); a != b || !a.Rejects() && begun.Score(r) != told.Score(r) {
 					t.Fatalf("row %d: %v, want %v", r, a, b)
