@@ -12,7 +12,7 @@ const (
 	// how many for each core: each that is placed before changes a row, to be looked
 	// at again, and the first of them waits for all.
 	aheadMost = 32
-	aheadEach = 2
+	aheadEach = 4
 	// aheadRows bounds the rows of the transient views among theirs.
 	aheadRows = 1 << 21
 	// aheadLeast is how many rows a decision has to evaluate for others to be worth
