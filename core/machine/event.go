@@ -116,6 +116,9 @@ type (
 	}
 	// Activate has the pods tried now, as far as PreEnqueue plugins let them.
 	Activate struct{ UIDs []types.UID }
+	// AskGatedAgain has the pods tried that are gated because PreEnqueue failed, as the
+	// host refuses to ask while another call has not returned: one has.
+	AskGatedAgain struct{}
 	// NominationSet: a pod in the queue is nominated to a node, "" for none.
 	NominationSet struct {
 		UID  types.UID
@@ -214,6 +217,7 @@ func (PreBindReply) event()        {}
 func (PostFilterReply) event()     {}
 func (PermitReply) event()         {}
 func (Activate) event()            {}
+func (AskGatedAgain) event()       {}
 func (NominationSet) event()       {}
 func (HostedObjectChanged) event() {}
 func (WriteReply) event()          {}

@@ -119,6 +119,14 @@ func (m *Machine) activate(e Activate) {
 	}
 }
 
+func (m *Machine) askGatedAgain() {
+	for _, ps := range m.sortedStates() {
+		if e := ps.entry; e.Place() == queue.Gated && e.State().PreEnqueueStatus.Code == decision.Error {
+			m.queue.Activate(m.now, e)
+		}
+	}
+}
+
 func (m *Machine) nominate(e NominationSet) {
 	ps := m.pods[e.UID]
 	if ps == nil || ps.entry.Place() == queue.Nowhere {

@@ -199,6 +199,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.permitReplied(e)
 	case Activate:
 		m.activate(e)
+	case AskGatedAgain:
+		m.askGatedAgain()
 	case NominationSet:
 		m.nominate(e)
 	case HostedObjectChanged:

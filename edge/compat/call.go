@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/recovered"
 )
 
@@ -80,6 +81,7 @@ func (h *Hosts) overdue(w *worker, pod types.UID, point, plugin string) error {
 		err := <-w.done
 		h.hangs.remove(pod, plugin)
 		h.workers.put(w, err)
+		h.report(machine.AskGatedAgain{})
 	}()
 	return fmt.Errorf("plugin %q did not return from %s within %v", plugin, point, h.options.Timeout)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,4 +246,31 @@ func TestVandal(t *testing.T) {
 	if d.Result != decision.ResultUnschedulable || len(d.Tallies) != 3 {
 		t.Errorf("got %s: %+v", d.Result, d.Tallies)
 	}
+}
+
+// stuck lets pods pass PreEnqueue, and hangs in its first Filter.
+type stuck struct {
+	named
+	hung     atomic.Bool
+	released chan struct{}
+}
+
+func (s *stuck) PreEnqueue(context.Context, *v1.Pod) *fwk.Status { return nil }
+
+func (s *stuck) Filter(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) *fwk.Status {
+	if !s.hung.Swap(true) {
+		<-s.released
+	}
+	return nil
+}
+
+// While a call for a pod has not returned no plugin is asked about it, PreEnqueue either,
+// which gates it. Once the call has returned the pod is tried, although nothing happens.
+func TestGatedByAHang(t *testing.T) {
+	s := &stuck{named: "S", released: make(chan struct{})}
+	c := New(t, WithTimeout(50*time.Millisecond), WithPlugin("S", with(func(fwk.Handle) fwk.Plugin { return s })))
+	c.Add(Node("a"), Pod("p"))
+	c.Until("p is gated", func() bool { d := c.Decision("p", 0); return d.Result == decision.ResultGated })
+	close(s.released)
+	c.NodeOf("p")
 }

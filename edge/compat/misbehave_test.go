@@ -325,7 +325,7 @@ func misbehaveFor(t *testing.T, seed uint64) {
 		case p == nil: // deleted or preempted
 		case p.Spec.NodeName == "":
 			d := c.Decision(name, 0)
-			t.Errorf("%s is not bound; its last attempt: %s, %v", name, d.Result, d.Err)
+			t.Errorf("%s is not bound; its last attempt: %s, %v; gated: %v", name, d.Result, d.Err, d.PreEnqueueStatus)
 		default:
 			used[p.Spec.NodeName] += p.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 		}
