@@ -42,7 +42,9 @@ func (o *Outcome) keepWithin() {
 	}
 }
 
-func (o *Outcome) inPlacement(r table.Row) bool { return o.placement == nil || contains(o.placement, r) }
+func (o *Outcome) inPlacement(r table.Row) bool {
+	return o.placement == nil || contains(o.placement, r)
+}
 
 // contains tells whether the row is among the rows, which are ascending.
 func contains(rows []table.Row, r table.Row) bool {

@@ -14,6 +14,8 @@ type Placement struct {
 	Name string
 	// Rows are its nodes, ascending.
 	Rows []table.Row
+	// Shown is the placement as a hosted plugin generated it, nil for another.
+	Shown any
 }
 
 // PlacementCall is what plugins about placements are told: the group whose cycle is under

@@ -1,51 +1,93 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/draw"
+	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 )
 
+// mostTries bounds how many decisions one cycle of a group takes: pods times placements. They
+// are made in one step, which is to end soon.
+const mostTries = 100_000
+
 // tryPlacements tries the group in each placement that there is for it, and leaves it as it
-// was in the best of those in which it fits. Where it fits in none, what its pods are told is
-// what they were told in the first.
+// is in the best of those in which it fits. Where it fits in none, its pods are told what they
+// are told in the first, or in the first in which a PostFilter plugin has something to do.
 func (m *Machine) tryPlacements(c *groupCycle) {
 	placements, status := m.generatePlacements(c)
-	if c.placements = len(placements); status != nil {
+	if status != nil {
 		c.status = status
 		return
 	}
-	var tries, fitting []*groupTry
+	placements = window(placements, len(c.members), c.members[0].record.Attempt)
+	c.placements = len(placements)
+	var fitting []*framework.PodGroupAssignments
 	for i := range placements {
-		c.groupTry = m.newTry(c, &placements[i])
-		m.tryGroup(c)
-		m.undoGroup(c)
-		try := c.groupTry
-		switch tries = append(tries, &try); {
-		case c.status != nil && c.status.Code == decision.Error:
+		if c.placements == 1 {
+			break // there is nothing to choose
+		}
+		m.tryPlacement(c, &placements[i])
+		if c.status != nil && c.status.Code == decision.Error {
 			return
-		case c.status == nil || c.preempts:
-			fitting = append(fitting, &try)
+		}
+		if c.status == nil || c.preempts {
+			fitting = append(fitting, c.assignments())
 		}
 	}
-	switch len(fitting) {
-	case 0:
-		c.groupTry = *tries[0]
-		c.status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{
-			fmt.Sprintf("0/%d placements are available, first placement status: %v", len(placements), errGroupUnschedulable)}}
-	case 1:
-		c.groupTry = *fitting[0]
-	default:
+	chosen := &placements[0]
+	switch {
+	case len(fitting) > 0:
 		best, status := m.bestPlacement(c, fitting)
 		if status != nil {
 			c.groupTry = m.newTry(c, nil)
 			c.status = status
 			return
 		}
-		c.groupTry = *fitting[best]
+		chosen = &fitting[best].Placement
+	case c.postFilter != nil:
+		chosen = c.postFilter
 	}
+	// What is tried last is what plugins know of, and only now may they act.
+	c.placements = 1
+	m.tryPlacement(c, chosen)
+	if len(fitting) == 0 && c.status != nil && c.status.Code != decision.Error && !c.preempts {
+		c.status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{
+			fmt.Sprintf("0/%d placements are available, first placement status: %v", len(placements), errGroupUnschedulable)}}
+	}
+}
+
+// window is as many placements as a cycle may try. Each attempt begins where the one before
+// ended.
+func window(placements []framework.Placement, pods, attempt int) []framework.Placement {
+	n := max(2, mostTries/pods)
+	if n >= len(placements) {
+		return placements
+	}
+	from := (attempt - 1) * n % len(placements)
+	return slices.Concat(placements[from:], placements[:from])[:n]
+}
+
+// tryPlacement tries the group in the placement, and undoes what was tried.
+func (m *Machine) tryPlacement(c *groupCycle, p *framework.Placement) {
+	c.groupTry = m.newTry(c, p)
+	m.tryGroup(c)
+	m.undoGroup(c)
+}
+
+// assignments are the nodes that were found in the placement that was tried.
+func (t *groupTry) assignments() *framework.PodGroupAssignments {
+	a := &framework.PodGroupAssignments{Placement: *t.placement}
+	for _, mb := range t.members {
+		if mb.fits || mb.preempts {
+			a.ProposedAssignments = append(a.ProposedAssignments, framework.Assignment{Pod: mb.pod, Row: mb.row})
+		}
+	}
+	return a
 }
 
 // newTry has an attempt for each pod of the group, of which nothing is known.
@@ -92,21 +134,15 @@ func (m *Machine) generatePlacements(c *groupCycle) (placements []framework.Plac
 	return placements, status
 }
 
-// bestPlacement is the place in the list of the try whose placement has the highest score;
-// among equals a draw decides.
-func (m *Machine) bestPlacement(c *groupCycle, tries []*groupTry) (best int, status *decision.Status) {
-	assignments := make([]*framework.PodGroupAssignments, len(tries))
-	for i, try := range tries {
-		assignments[i] = &framework.PodGroupAssignments{Placement: *try.placement}
-		for _, mb := range try.members {
-			if mb.fits || mb.preempts {
-				assignments[i].ProposedAssignments = append(assignments[i].ProposedAssignments, framework.Assignment{Pod: mb.pod, Row: mb.row})
-			}
-		}
+// bestPlacement is the place in the list of the placement with the highest score; among
+// equals a draw decides.
+func (m *Machine) bestPlacement(c *groupCycle, fitting []*framework.PodGroupAssignments) (best int, status *decision.Status) {
+	if len(fitting) == 1 {
+		return 0, nil
 	}
-	totals := make([]int64, len(tries))
+	totals := make([]int64, len(fitting))
 	for _, s := range c.profile.PlacementScore {
-		if err := m.guard("ScorePlacement", s.Name, func() { status = addPlacementScores(m.placementCall(c), s.Plugin, s.Weight, assignments, totals) }); err != nil {
+		if err := m.guard("ScorePlacement", s.Name, func() { status = addPlacementScores(m.placementCall(c), s.Plugin, s.Weight, fitting, totals) }); err != nil {
 			status = &decision.Status{Code: decision.Error, Err: err}
 		}
 		if status != nil {
@@ -132,13 +168,13 @@ func addPlacementScores(call *framework.PlacementCall, pl *framework.Plugin, wei
 	for i, a := range of {
 		score, s := pl.ScorePlacement(call, a)
 		if s != nil {
-			return failedPlacements("running PlacementScore plugins: plugin %q failed with: %w", pl.Name, s.Err)
+			return failedPlacements("running PlacementScore plugins: plugin %q failed with: %w", pl.Name, errorOf(s))
 		}
 		scores[i] = score
 	}
 	if pl.NormalizePlacementScore != nil {
 		if s := pl.NormalizePlacementScore(call, of, scores); s != nil {
-			return failedPlacements("running NormalizePlacementScore on PlacementScore plugins: plugin %q failed with: %w", pl.Name, s.Err)
+			return failedPlacements("running NormalizePlacementScore on PlacementScore plugins: plugin %q failed with: %w", pl.Name, errorOf(s))
 		}
 	}
 	for i, score := range scores {
@@ -148,6 +184,13 @@ func addPlacementScores(call *framework.PlacementCall, pl *framework.Plugin, wei
 		totals[i] += score * weight
 	}
 	return nil
+}
+
+func errorOf(s *decision.Status) error {
+	if s.Err != nil {
+		return s.Err
+	}
+	return errors.New(explain.Status(s))
 }
 
 func failedPlacements(format string, args ...any) *decision.Status {

@@ -94,16 +94,24 @@ func TestPlacementsFail(t *testing.T) {
 			}
 		},
 		"a score fails": func(pl *framework.Plugin) {
-			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) { return 0, broken }
+			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
+				return 0, broken
+			}
 		},
 		"a score is too high": func(pl *framework.Plugin) {
-			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) { return 101, nil }
+			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
+				return 101, nil
+			}
 		},
 		"a score panics": func(pl *framework.Plugin) {
-			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) { panic("broken") }
+			pl.ScorePlacement = func(*framework.PlacementCall, *framework.PodGroupAssignments) (int64, *decision.Status) {
+				panic("broken")
+			}
 		},
 		"normalizing fails": func(pl *framework.Plugin) {
-			pl.NormalizePlacementScore = func(*framework.PlacementCall, []*framework.PodGroupAssignments, []int64) *decision.Status { return broken }
+			pl.NormalizePlacementScore = func(*framework.PlacementCall, []*framework.PodGroupAssignments, []int64) *decision.Status {
+				return broken
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,5 +127,28 @@ func TestPlacementsFail(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A cycle tries no more placements than it may, and each attempt others, until all had
+// their turn.
+func TestWindow(t *testing.T) {
+	all := make([]framework.Placement, 7)
+	for i := range all {
+		all[i].Name = string(rune('a' + i))
+	}
+	tried := func(pods, attempt int) (names string) {
+		for _, p := range window(all, pods, attempt) {
+			names += p.Name
+		}
+		return names
+	}
+	for i, want := range []string{"abc", "def", "gab", "cde"} {
+		if got := tried(mostTries/3, i+1); got != want {
+			t.Errorf("attempt %d: %s, want %s", i+1, got, want)
+		}
+	}
+	if got := tried(10*mostTries, 1) + tried(1, 3); got != "ababcdefg" {
+		t.Errorf("got %s", got)
 	}
 }

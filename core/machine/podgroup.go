@@ -22,8 +22,10 @@ import (
 type groupCycle struct {
 	name    types.NamespacedName
 	profile *profile.Profile
-	// placements is how many are tried.
+	// placements is how many are tried. While there are several, postFilter is the first in
+	// which a PostFilter plugin has something to do that is not done for a mere try.
 	placements int
+	postFilter *framework.Placement
 	groupTry
 }
 
@@ -40,10 +42,13 @@ type groupTry struct {
 	said []permitAnswer
 }
 
-// rows are those of the placement, nil for all.
+// rows are those of the placement; nil: all nodes.
 func (t *groupTry) rows() []table.Row {
-	if t.placement == nil {
+	switch {
+	case t.placement == nil:
 		return nil
+	case t.placement.Rows == nil:
+		return []table.Row{}
 	}
 	return t.placement.Rows
 }

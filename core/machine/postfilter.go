@@ -24,13 +24,15 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 	call.HasExtenders = m.reviewsPreemption(c)
 	for i, pl := range a.profile.PostFilter[from:] {
 		if m.triesPlacements() && pl.Host != nil {
-			continue // its answer may come when another placement is tried
+			m.putOffPostFilter()
+			continue
 		}
 		call.Cache = o.Kept(pl.Name)
 		call.Number = m.lastCall + 1
 		out := pl.PostFilter(call)
-		if m.triesPlacements() {
-			out.Writes = nil // another placement may do without
+		if m.triesPlacements() && len(out.Writes) > 0 {
+			m.putOffPostFilter()
+			out.Writes = nil
 		}
 		if out.Pending || len(out.Writes) > 0 {
 			m.lastCall++ // only a call that is answered later has a number of its own
@@ -51,6 +53,14 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 
 // triesPlacements tells whether a pod group is tried in several placements.
 func (m *Machine) triesPlacements() bool { return m.groupCycle != nil && m.groupCycle.placements > 1 }
+
+// putOffPostFilter notes that a PostFilter plugin has something to do where the group is
+// tried. Another placement may do without.
+func (m *Machine) putOffPostFilter() {
+	if c := m.groupCycle; c.postFilter == nil {
+		c.postFilter = c.placement
+	}
+}
 
 func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
 	return m.postFilterCallFor(a.pod, a.state, a.record.Attempt, o)

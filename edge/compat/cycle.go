@@ -115,9 +115,16 @@ func (h *Host) End(uid types.UID) {
 	}
 }
 
-// call calls a plugin within what is left of the attempt's time.
+// call calls a plugin within what is left of the attempt's time, and of its group's.
 func (c *cycle) call(point, plugin string, f func()) error {
-	err := c.host.call(&c.left, c.object.UID, point, plugin, f)
+	left, group := c.left, &c.host.lastGroup
+	if c.state.group != nil {
+		left = min(left, group.left)
+	}
+	was := left
+	err := c.host.call(&left, c.object.UID, point, plugin, f)
+	c.left -= was - left
+	group.left -= was - left
 	if err != nil {
 		c.cancel(err)
 	}

@@ -56,12 +56,12 @@ type proposed struct {
 func (a proposed) GetPod() *v1.Pod     { return a.pod }
 func (a proposed) GetNodeName() string { return a.node }
 
-// callForGroup calls a plugin for the group, with a budget of its own.
+// callForGroup calls a plugin for the group.
 func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.PlacementCall, f func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo)) error {
 	ctx, cancel := context.WithCancelCause(h.logging)
 	defer cancel(errCycleEnded)
 	state := h.groupState(c.Group)
-	return h.callOnce(c.Pods[0].UID, point, p.name, func() { f(ctx, state, podGroupInfo{c}) })
+	return h.call(&h.lastGroup.left, c.Pods[0].UID, point, p.name, func() { f(ctx, state, podGroupInfo{c}) })
 }
 
 func (h *Host) generatePlacements(p *hostedPlugin, c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
@@ -88,8 +88,7 @@ func (h *Host) generatePlacements(p *hostedPlugin, c *framework.PlacementCall, p
 		if err != nil {
 			return nil, failure(fmt.Errorf("plugin %q: failed to assume pod group placement: %w", p.name, err))
 		}
-		h.lastGroup.generated[placement.Name] = placement
-		list = append(list, framework.Placement{Name: placement.Name, Rows: rows})
+		list = append(list, framework.Placement{Name: placement.Name, Rows: rows, Shown: placement})
 	}
 	return list, nil
 }
@@ -131,8 +130,8 @@ func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssi
 	if shown := h.lastGroup.assignments[a]; shown != nil {
 		return shown
 	}
-	shown := &fwk.PodGroupAssignments{Placement: h.lastGroup.generated[a.Name]}
-	if shown.Placement == nil {
+	shown := &fwk.PodGroupAssignments{}
+	if shown.Placement, _ = a.Shown.(*fwk.Placement); shown.Placement == nil {
 		shown.Placement = &fwk.Placement{Name: a.Name, Nodes: h.nodesOf(c.Table, a.Rows)}
 	}
 	for _, x := range a.ProposedAssignments {
@@ -142,8 +141,9 @@ func (h *Host) assignments(c *framework.PlacementCall, a *framework.PodGroupAssi
 	return shown
 }
 
-func (h *Host) scorePlacement(p *hostedPlugin, c *framework.PlacementCall, a *framework.PodGroupAssignments) (score int64, _ *decision.Status) {
+func (h *Host) scorePlacement(p *hostedPlugin, c *framework.PlacementCall, a *framework.PodGroupAssignments) (int64, *decision.Status) {
 	shown := h.assignments(c, a)
+	var score int64 // not a result: the plugin may write it late
 	var status *fwk.Status
 	err := h.callForGroup("ScorePlacement", p, c, func(ctx context.Context, state fwk.PodGroupCycleState, g fwk.PodGroupInfo) {
 		score, status = p.placementScore.ScorePlacement(ctx, state, g, shown)

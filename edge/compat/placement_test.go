@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -82,7 +84,8 @@ func (x *halves) NormalizePlacementScore(_ context.Context, _ fwk.PodGroupCycleS
 	return nil
 }
 
-func newHalves(t *testing.T, x *halves, opts ...Option) *Cluster {
+// newHosted has the plugin generate placements.
+func newHosted(t *testing.T, x fwk.Plugin, opts ...Option) *Cluster {
 	t.Helper()
 	return New(t, append(opts, WithPlacements(), WithPlugin("Hosted", with(func(fwk.Handle) fwk.Plugin { return x })),
 		WithConfig(func(c *configv1.KubeSchedulerConfiguration) {
@@ -94,7 +97,7 @@ func newHalves(t *testing.T, x *halves, opts ...Option) *Cluster {
 // plugins rate best.
 func TestPlacements(t *testing.T) {
 	x := &halves{named: "Hosted"}
-	c := newHalves(t, x)
+	c := newHosted(t, x)
 	c.Add(Node("a-0"), Node("z-0"), Node("z-1"), podGroup("g", 2), member("g-0", "g"), member("g-1", "g"))
 	for _, pod := range []string{"g-0", "g-1"} {
 		if node := c.NodeOf(pod); node[0] != 'z' {
@@ -136,7 +139,7 @@ func TestPlacementsAreContained(t *testing.T) {
 					broken = false
 					return wrong()
 				}}
-				c := newHalves(t, x, WithTimeout(200*time.Millisecond))
+				c := newHosted(t, x, WithTimeout(200*time.Millisecond))
 				c.Add(Node("a-0"), Node("z-0"), podGroup("g", 2), member("g-0", "g"), member("g-1", "g"))
 				c.Decision("g-0", 0)
 				c.Add(Pod("other"))
@@ -150,6 +153,82 @@ func TestPlacementsAreContained(t *testing.T) {
 			})
 		}
 	}
+}
+
+// seen are the nodes that a plugin was asked about for a pod.
+type seen struct {
+	sync.Mutex
+	nodes map[string]bool
+}
+
+func (s *seen) Clone() fwk.StateData { return s }
+
+// noter notes in the CycleState which nodes Filter is asked about, and looks for the node
+// there at Reserve. It prefers the first placement.
+type noter struct {
+	halves
+	t *testing.T
+}
+
+func (x *noter) ScorePlacement(_ context.Context, _ fwk.PodGroupCycleState, _ fwk.PodGroupInfo, a *fwk.PodGroupAssignments) (int64, *fwk.Status) {
+	return int64('z' - a.Name[0]), nil
+}
+func (x *noter) PlacementScoreExtensions() fwk.PlacementScoreExtensions { return nil }
+func (x *noter) PreFilter(_ context.Context, s fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	s.Write("seen", &seen{nodes: map[string]bool{}})
+	return nil, nil
+}
+func (x *noter) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+func (x *noter) Filter(_ context.Context, s fwk.CycleState, _ *v1.Pod, n fwk.NodeInfo) *fwk.Status {
+	of, _ := s.Read("seen")
+	of.(*seen).Lock()
+	defer of.(*seen).Unlock()
+	of.(*seen).nodes[n.Node().Name] = true
+	return nil
+}
+func (x *noter) Reserve(_ context.Context, s fwk.CycleState, p *v1.Pod, node string) *fwk.Status {
+	if of, err := s.Read("seen"); err != nil || !of.(*seen).nodes[node] {
+		x.t.Errorf("Reserve of %s on %s: the state is of %v", p.Name, node, of)
+	}
+	return nil
+}
+func (x *noter) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+
+// What a plugin noted of a pod is what it noted in the placement that is chosen, which is not
+// the last one tried.
+func TestStateIsOfThePlacement(t *testing.T) {
+	x := &noter{halves{named: "Hosted"}, t}
+	c := newHosted(t, x)
+	c.Add(Node("a-0"), Node("a-1"), Node("z-0"), Node("z-1"), podGroup("g", 2), member("g-0", "g"), member("g-1", "g"))
+	for _, pod := range []string{"g-0", "g-1"} {
+		if node := c.NodeOf(pod); node[0] != 'a' {
+			t.Errorf("%s is on %s", pod, node)
+		}
+	}
+}
+
+// late answers once it is told to.
+type late struct {
+	halves
+	told, answered chan struct{}
+}
+
+func (x *late) ScorePlacement(context.Context, fwk.PodGroupCycleState, fwk.PodGroupInfo, *fwk.PodGroupAssignments) (int64, *fwk.Status) {
+	<-x.told
+	defer close(x.answered)
+	return 7, nil
+}
+
+// A score that comes after its time is nobody's.
+func TestLatePlacementScore(t *testing.T) {
+	x := &late{halves{named: "Hosted"}, make(chan struct{}), make(chan struct{})}
+	c := newHosted(t, x, WithTimeout(50*time.Millisecond))
+	c.Add(Node("a-0"), Node("z-0"), podGroup("g", 2), member("g-0", "g"), member("g-1", "g"))
+	if d := c.Decision("g-0", 0); d.Err == nil || !strings.Contains(d.Err.Error(), "did not return from ScorePlacement") {
+		t.Errorf("got %v", d.Err)
+	}
+	close(x.told)
+	<-x.answered
 }
 
 // wrongPlacements generates placements that are none.

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,15 +94,19 @@ type lastGroup struct {
 	name   types.NamespacedName
 	before []machine.GroupPod // when the cycle began
 
-	generated   map[string]*fwk.Placement // by name
 	assignments map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments
+	left        time.Duration // for calls, those for its pods included
 }
+
+// groupBudget is how many times what an attempt may take all calls of a group's cycle may,
+// which is one step of the loop.
+const groupBudget = 2
 
 // groupState is what plugins note of the group whose cycle is under way.
 func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	if of := h.machine.GroupCycle(); h.lastGroup.of != of {
 		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false),
-			map[string]*fwk.Placement{}, map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments{}}
+			map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments{}, groupBudget * h.options.Timeout}
 	}
 	return h.lastGroup.state
 }

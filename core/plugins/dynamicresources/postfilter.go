@@ -61,6 +61,9 @@ func (pl *plugin) inTheWay(c *framework.PostFilterCall, claim *object.ResourceCl
 	late := pl.unusable(c.Table, claim)
 	for row := range c.Table.Rows() {
 		n := c.Table.Node(table.Row(row))
+		if _, asked := slices.BinarySearch(c.Filters.Rows, table.Row(row)); !asked && c.Filters.Rows != nil {
+			continue
+		}
 		if n == nil || !late && claim.Nodes.Matches(n.Subject()) {
 			continue
 		}
