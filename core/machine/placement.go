@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,40 +26,45 @@ func (m *Machine) tryPlacements(c *groupCycle) {
 		return
 	}
 	placements = window(placements, len(c.members), c.members[0].record.Attempt)
-	c.placements = len(placements)
+	chosen, fits := &placements[0], false
+	if c.placements = len(placements); c.placements > 1 {
+		if chosen, fits = m.choosePlacement(c, placements); chosen == nil {
+			return
+		}
+	}
+	// What is tried last is what plugins know of, and only now may they act.
+	c.placements = 1
+	m.tryPlacement(c, chosen)
+	if !fits && c.status != nil && c.status.Code != decision.Error && !c.preempts {
+		c.status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{
+			fmt.Sprintf("0/%d placements are available, first placement status: %v", len(placements), errGroupUnschedulable)}}
+	}
+}
+
+// choosePlacement tries all of the placements. It returns the best of those in which the
+// group fits, else the one to report; nil where something failed, which is the group's status
+// then.
+func (m *Machine) choosePlacement(c *groupCycle, placements []framework.Placement) (chosen *framework.Placement, fits bool) {
 	var fitting []*framework.PodGroupAssignments
 	for i := range placements {
-		if c.placements == 1 {
-			break // there is nothing to choose
-		}
 		m.tryPlacement(c, &placements[i])
 		if c.status != nil && c.status.Code == decision.Error {
-			return
+			return nil, false
 		}
 		if c.status == nil || c.preempts {
 			fitting = append(fitting, c.assignments())
 		}
 	}
-	chosen := &placements[0]
-	switch {
-	case len(fitting) > 0:
-		best, status := m.bestPlacement(c, fitting)
-		if status != nil {
-			c.groupTry = m.newTry(c, nil)
-			c.status = status
-			return
-		}
-		chosen = &fitting[best].Placement
-	case c.postFilter != nil:
-		chosen = c.postFilter
+	if len(fitting) == 0 {
+		return cmp.Or(c.postFilter, &placements[0]), false
 	}
-	// What is tried last is what plugins know of, and only now may they act.
-	c.placements = 1
-	m.tryPlacement(c, chosen)
-	if len(fitting) == 0 && c.status != nil && c.status.Code != decision.Error && !c.preempts {
-		c.status = &decision.Status{Code: decision.Unschedulable, Reasons: []string{
-			fmt.Sprintf("0/%d placements are available, first placement status: %v", len(placements), errGroupUnschedulable)}}
+	best, status := m.bestPlacement(c, fitting)
+	if status != nil {
+		c.groupTry = m.newTry(c, nil)
+		c.status = status
+		return nil, false
 	}
+	return &fitting[best].Placement, true
 }
 
 // window is as many placements as a cycle may try. Each attempt begins where the one before
