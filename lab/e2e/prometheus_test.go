@@ -278,6 +278,20 @@ func (f *field) prometheus(binary string, of *cluster.Scheduler, monitoring []*u
 		p.url = "http://" + string(found[1])
 		return ""
 	})
+	f.await("Prometheus to be ready", func() string {
+		request, err := http.NewRequestWithContext(f.Context(), http.MethodGet, p.url+"/-/ready", nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		reply, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err.Error()
+		}
+		if _ = reply.Body.Close(); reply.StatusCode == http.StatusOK { // the status says it all
+			return ""
+		}
+		return reply.Status
+	})
 	p.awaitData("up == 1")
 	return p
 }
