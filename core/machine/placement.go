@@ -85,6 +85,17 @@ func (m *Machine) tryPlacement(c *groupCycle, p *framework.Placement) {
 	m.undoGroup(c)
 }
 
+// triesPlacements tells whether a pod group is tried in several placements.
+func (m *Machine) triesPlacements() bool { return m.groupCycle != nil && m.groupCycle.placements > 1 }
+
+// putOffPostFilter notes that a PostFilter plugin has something to do where the group is
+// tried. Another placement may do without.
+func (m *Machine) putOffPostFilter() {
+	if c := m.groupCycle; c.postFilter == nil {
+		c.postFilter = c.placement
+	}
+}
+
 // assignments are the nodes that were found in the placement that was tried.
 func (t *groupTry) assignments() *framework.PodGroupAssignments {
 	a := &framework.PodGroupAssignments{Placement: *t.placement}

@@ -51,17 +51,6 @@ func (m *Machine) runPostFilter(a *attempt, o *engine.Outcome, from int, was nom
 	return was, false
 }
 
-// triesPlacements tells whether a pod group is tried in several placements.
-func (m *Machine) triesPlacements() bool { return m.groupCycle != nil && m.groupCycle.placements > 1 }
-
-// putOffPostFilter notes that a PostFilter plugin has something to do where the group is
-// tried. Another placement may do without.
-func (m *Machine) putOffPostFilter() {
-	if c := m.groupCycle; c.postFilter == nil {
-		c.postFilter = c.placement
-	}
-}
-
 func (m *Machine) postFilterCall(a *attempt, o *engine.Outcome) *framework.PostFilterCall {
 	return m.postFilterCallFor(a.pod, a.state, a.record.Attempt, o)
 }
