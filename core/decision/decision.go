@@ -64,6 +64,11 @@ type Status struct {
 	Err     error  // with Code Error: the cause
 }
 
+// Failed is the status of what failed: Code Error, and the cause.
+func Failed(format string, args ...any) *Status {
+	return &Status{Code: Error, Err: fmt.Errorf(format, args...)}
+}
+
 // String prints the status on one line.
 func (s *Status) String() string {
 	if s == nil {

@@ -38,7 +38,7 @@ func (m *Machine) binder(p *object.Pod) int {
 // would never run.
 func (m *Machine) bindByPlugin(c *bindingCycle, from int) {
 	if !m.hasNode(c) {
-		m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("binding of pod %s: node %q is gone", c.pod.Key(), c.node)})
+		m.fail(c.attempt, decision.Failed("binding of pod %s: node %q is gone", c.pod.Key(), c.node))
 		return
 	}
 	for i, pl := range c.profile.Bind[from:] {
@@ -60,7 +60,7 @@ func (m *Machine) bindByPlugin(c *bindingCycle, from int) {
 			return
 		}
 	}
-	m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("no Bind plugin of profile %q binds pod %s: each of them skips it", c.profile.Name, c.pod.Key())})
+	m.fail(c.attempt, decision.Failed("no Bind plugin of profile %q binds pod %s: each of them skips it", c.profile.Name, c.pod.Key()))
 }
 
 func (m *Machine) sendBinding(c *bindingCycle) {
@@ -240,5 +240,5 @@ func (m *Machine) bindingRefused(c *bindingCycle, err error) {
 		return
 	}
 	plugin := c.profile.Bind[c.bindPlugin].Name
-	m.fail(c.attempt, &decision.Status{Code: decision.Error, Err: fmt.Errorf("running Bind plugin %q: %w", plugin, err)})
+	m.fail(c.attempt, decision.Failed("running Bind plugin %q: %w", plugin, err))
 }

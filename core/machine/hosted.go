@@ -228,7 +228,7 @@ func (m *Machine) TryFit(profileName string, p *object.Pod, node string, pods []
 	profile := m.profiles[profileName]
 	r, known := m.table.Find(node)
 	if !known || profile == nil || m.table.Node(r) == nil {
-		return &decision.Status{Code: decision.Error, Err: fmt.Errorf("node %q or profile %q does not exist", node, profileName)}
+		return decision.Failed("node %q or profile %q does not exist", node, profileName)
 	}
 	mark := m.table.Checkpoint()
 	defer m.table.Undo(mark)
@@ -255,7 +255,7 @@ func (m *Machine) TryFit(profileName string, p *object.Pod, node string, pods []
 func (m *Machine) TryScores(profileName string, p *object.Pod, nodes []string) (map[string][]decision.Score, *decision.Status) {
 	profile := m.profiles[profileName]
 	if profile == nil {
-		return nil, &decision.Status{Code: decision.Error, Err: fmt.Errorf("profile %q does not exist", profileName)}
+		return nil, decision.Failed("profile %q does not exist", profileName)
 	}
 	return m.engine.ScoresOf(engine.For(profile, p), nodes)
 }

@@ -185,18 +185,18 @@ func addPlacementScores(call *framework.PlacementCall, pl *framework.Plugin, wei
 	for i, a := range of {
 		score, s := pl.ScorePlacement(call, a)
 		if s != nil {
-			return failedPlacements("running PlacementScore plugins: plugin %q failed with: %w", pl.Name, errorOf(s))
+			return decision.Failed("running PlacementScore plugins: plugin %q failed with: %w", pl.Name, errorOf(s))
 		}
 		scores[i] = score
 	}
 	if pl.NormalizePlacementScore != nil {
 		if s := pl.NormalizePlacementScore(call, of, scores); s != nil {
-			return failedPlacements("running NormalizePlacementScore on PlacementScore plugins: plugin %q failed with: %w", pl.Name, errorOf(s))
+			return decision.Failed("running NormalizePlacementScore on PlacementScore plugins: plugin %q failed with: %w", pl.Name, errorOf(s))
 		}
 	}
 	for i, score := range scores {
 		if score < 0 || score > 100 {
-			return failedPlacements("applying score defaultWeights on PlacementScore plugins: plugin %q returns an invalid score %v, it should in the range of [0, 100] after normalizing", pl.Name, score)
+			return decision.Failed("applying score defaultWeights on PlacementScore plugins: plugin %q returns an invalid score %v, it should in the range of [0, 100] after normalizing", pl.Name, score)
 		}
 		totals[i] += score * weight
 	}
@@ -208,8 +208,4 @@ func errorOf(s *decision.Status) error {
 		return s.Err
 	}
 	return errors.New(explain.Status(s))
-}
-
-func failedPlacements(format string, args ...any) *decision.Status {
-	return &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, args...)}
 }

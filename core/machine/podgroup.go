@@ -187,7 +187,7 @@ func (m *Machine) tryGroup(c *groupCycle) {
 		}
 		m.nominateMember(mb, "")
 		if mb.failed != nil && !mb.failed.Code.Rejects() {
-			c.status = &decision.Status{Code: decision.Error, Err: fmt.Errorf("failed to schedule other pod from a pod group: %w", mb.failed.Err)}
+			c.status = decision.Failed("failed to schedule other pod from a pod group: %w", mb.failed.Err)
 			c.preempts = false
 			return
 		}

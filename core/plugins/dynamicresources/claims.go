@@ -90,7 +90,3 @@ func preEnqueue(t *table.Table, p *object.Pod) *decision.Status {
 func unresolvable(reason string) *decision.Status {
 	return &decision.Status{Code: decision.UnschedulableAndUnresolvable, Reasons: []string{reason}}
 }
-
-func failed(format string, args ...any) *decision.Status {
-	return &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, args...)}
-}

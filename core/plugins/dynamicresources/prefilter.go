@@ -178,14 +178,14 @@ func (pl *plugin) checkRequests(t *table.Table, c *object.ResourceClaim) *decisi
 // several whose sum is. It says itself where there are only too many.
 func checkCount(claim, request string, n int64) *decision.Status {
 	if n < 0 || n > math.MaxInt64>>16 {
-		return failed("claim %s, request %s: %d is no number of devices", claim, request, n)
+		return decision.Failed("claim %s, request %s: %d is no number of devices", claim, request, n)
 	}
 	return nil
 }
 
 func checkClass(t *table.Table, class, request string) *decision.Status {
 	if class == "" {
-		return failed("request %s: unsupported request type", request)
+		return decision.Failed("request %s: unsupported request type", request)
 	}
 	c, _ := t.Object(object.DeviceClasses, "", class).(*object.DeviceClass)
 	if c == nil {
@@ -193,7 +193,7 @@ func checkClass(t *table.Table, class, request string) *decision.Status {
 	}
 	for i := range c.API.Spec.Selectors {
 		if c.API.Spec.Selectors[i].CEL == nil { // the allocator would not look
-			return failed("class %s: selector #%d: CEL expression empty (unsupported selector type?)", class, i)
+			return decision.Failed("class %s: selector #%d: CEL expression empty (unsupported selector type?)", class, i)
 		}
 	}
 	return nil

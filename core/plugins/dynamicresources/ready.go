@@ -104,7 +104,7 @@ func (pl *plugin) writesDone(t *table.Table, p *object.Pod, _ string) *decision.
 	for _, name := range names {
 		c := shown(t, p.Namespace, name)
 		if c == nil {
-			return failed("claim %s got deleted in the meantime", p.Namespace+"/"+name)
+			return decision.Failed("claim %s got deleted in the meantime", p.Namespace+"/"+name)
 		}
 		now := c
 		if g := withPendingAllocation(t, c); g != nil {
@@ -117,7 +117,7 @@ func (pl *plugin) writesDone(t *table.Table, p *object.Pod, _ string) *decision.
 		case err != nil:
 			return &decision.Status{Code: decision.Error, Err: err}
 		case !ready && pl.bindingTimedOut(t, c.API):
-			return failed("%w: claim=%s", framework.ErrDeviceBindingTimeout, c.Name)
+			return decision.Failed("%w: claim=%s", framework.ErrDeviceBindingTimeout, c.Name)
 		case !ready:
 			return &decision.Status{Code: decision.Wait}
 		}

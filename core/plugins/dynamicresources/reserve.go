@@ -41,7 +41,7 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 	}
 	row, ok := t.Find(node)
 	if !ok {
-		return failed("node %q not found", node)
+		return decision.Failed("node %q not found", node)
 	}
 	open, made := s.openOn(t.Node(row))
 	if len(open) == 0 {
@@ -52,7 +52,7 @@ func (pl *plugin) reserve(t *table.Table, p *object.Pod, node string) *decision.
 		return &decision.Status{Code: decision.Error, Err: err}
 	}
 	if got == nil {
-		return failed("claim allocation not found for node")
+		return decision.Failed("claim allocation not found for node")
 	}
 	if pl.features.DRANodeAllocatableResources {
 		taken, _, err := pl.takenOn(t, p, t.Node(row), s, open, got)
@@ -164,7 +164,7 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 	for i := range p.Claims {
 		c := shown(t, p.Namespace, p.Claims[i].Claim)
 		if c == nil || c.API.DeletionTimestamp != nil {
-			return nil, failed("claim %s got deleted in the meantime", p.Namespace+"/"+p.Claims[i].Claim)
+			return nil, decision.Failed("claim %s got deleted in the meantime", p.Namespace+"/"+p.Claims[i].Claim)
 		}
 		if c.ReservedFor(p.UID) {
 			continue
@@ -179,7 +179,7 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 			status["allocation"] = g.Allocation()
 			result = g
 		} else if c.Allocation() == nil {
-			return nil, failed("claim %s got deallocated elsewhere in the meantime", c.Key())
+			return nil, decision.Failed("claim %s got deallocated elsewhere in the meantime", c.Key())
 		} else {
 			result = reserved(c, p)
 		}
@@ -190,7 +190,7 @@ func (pl *plugin) preBind(t *table.Table, p *object.Pod, _ string) ([]framework.
 		m.sent = true
 		writes = append(writes, makeClaim(p, c)...)
 	} else if m != nil {
-		return nil, failed("claim %s got deleted in the meantime", p.Namespace+"/"+m.name)
+		return nil, decision.Failed("claim %s got deleted in the meantime", p.Namespace+"/"+m.name)
 	}
 	if pl.features.DRANodeAllocatableResources {
 		writes = append(writes, writeTaken(t, p, true)...)

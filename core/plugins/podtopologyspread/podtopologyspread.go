@@ -1,8 +1,6 @@
 package podtopologyspread
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
@@ -143,7 +141,7 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 	if spread := pl.spread(p); spread == nil {
 		constraints = pl.byDefault(t, p, false)
 	} else if err := spread.HardInvalid; err != nil {
-		return framework.PreFilterResult{Status: failed("get constraints from pod: obtaining pod's hard topology spread constraints: %w", err)}
+		return framework.PreFilterResult{Status: decision.Failed("get constraints from pod: obtaining pod's hard topology spread constraints: %w", err)}
 	} else {
 		constraints = spread.Hard
 	}
@@ -162,7 +160,7 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 			kind = lenient
 		}
 	} else if err := spread.SoftInvalid; err != nil {
-		return framework.PreScoreResult{Status: failed("calculating preScoreState: obtaining pod's soft topology spread constraints: %w", err)}
+		return framework.PreScoreResult{Status: decision.Failed("calculating preScoreState: obtaining pod's soft topology spread constraints: %w", err)}
 	} else {
 		constraints = spread.Soft
 	}
@@ -170,8 +168,4 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 		return framework.PreScoreResult{Skip: true}
 	}
 	return framework.PreScoreResult{State: pl.newCounts(t, p, constraints, kind)}
-}
-
-func failed(format string, err error) *decision.Status {
-	return &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, err)}
 }

@@ -27,14 +27,14 @@ func New() framework.Plugin {
 func generatePlacements(c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {
 	g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, c.Group.Namespace, c.Group.Name)
 	if g == nil {
-		return nil, failed("podgroup.scheduling.k8s.io %q not found", c.Group.Name)
+		return nil, decision.Failed("podgroup.scheduling.k8s.io %q not found", c.Group.Name)
 	}
 	if g.TopologyKey == "" {
 		return []framework.Placement{parent}, nil
 	}
 	required, bound, err := domainOf(c, g.TopologyKey)
 	if err != nil {
-		return nil, failed("cannot determine domain for already scheduled pods: %w", err)
+		return nil, decision.Failed("cannot determine domain for already scheduled pods: %w", err)
 	}
 	domains := map[string][]table.Row{}
 	for _, r := range parent.Rows {
@@ -67,8 +67,4 @@ func domainOf(c *framework.PlacementCall, key string) (domain string, bound bool
 		domain, bound = value, true
 	}
 	return domain, bound, nil
-}
-
-func failed(format string, args ...any) *decision.Status {
-	return &decision.Status{Code: decision.Error, Err: fmt.Errorf(format, args...)}
 }
