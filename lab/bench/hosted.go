@@ -43,11 +43,15 @@ type named struct{}
 
 func (named) Name() string { return hostedName }
 
-// filtering rejects every other node, by the node's name.
-type filtering struct{ named }
+// filtering rejects one node of so many, by the last two digits of the node's name.
+type filtering struct {
+	named
+	of byte
+}
 
-func (filtering) Filter(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
-	if name := node.Node().Name; name[len(name)-1]%2 == 1 {
+func (p filtering) Filter(_ context.Context, _ fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	name := node.Node().Name
+	if tens, ones := name[len(name)-2]-'0', name[len(name)-1]-'0'; (10*tens+ones)%p.of == 1 {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the node is odd")
 	}
 	return nil
@@ -135,8 +139,8 @@ func (p signedNormalised) ScoreExtensions() fwk.ScoreExtensions { return p }
 
 // hostedKinds are the plugins that are measured.
 var hostedKinds = map[string]fwk.Plugin{
-	"none": nothing{}, "filter": filtering{}, "score": leastPods{}, "score-below": scoring{}, "normalised": normalising{}, "binding": reserving{},
-	"signed-filter": signedFilter{}, "signed-score": signedScore{}, "signed-normalised": signedNormalised{},
+	"none": nothing{}, "filter": filtering{of: 2}, "filter-few": filtering{of: 20}, "score": leastPods{}, "score-below": scoring{}, "normalised": normalising{}, "binding": reserving{},
+	"signed-filter": signedFilter{filtering: filtering{of: 2}}, "signed-score": signedScore{}, "signed-normalised": signedNormalised{},
 }
 
 // factory makes the plugin of a kind.
@@ -193,6 +197,7 @@ Berth decides as if it had looked at all nodes. kube-scheduler takes two turns: 
 comes it looks at a sample of the nodes, with percentageOfNodesToScore: 100 at all.
 
 filter            a Filter that rejects every other node
+filter-few        a Filter that rejects one node of twenty
 score             a Score without NormalizeScore: 100 for an empty node
 score-below       a Score without NormalizeScore that gives no node 100
 normalised        a Score with NormalizeScore
