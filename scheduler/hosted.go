@@ -52,8 +52,8 @@ func WithScheme(add func(*runtime.Scheme) error) Option {
 }
 
 // WithPluginTimeout bounds the time that calls of plugins may take in one attempt to
-// place a pod, 10 seconds without this option. PreBind, Bind and PostBind are not
-// bounded.
+// place a pod, 10 seconds without this option. What all calls in one step of the loop may
+// take is twice that. PreBind, Bind and PostBind are not bounded.
 func WithPluginTimeout(d time.Duration) Option {
 	return func(o *options) { o.hosted.timeout = d }
 }

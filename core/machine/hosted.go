@@ -206,6 +206,9 @@ func (m *Machine) GroupCycle() any {
 	return m.groupCycle
 }
 
+// Steps is how many steps have begun.
+func (m *Machine) Steps() uint64 { return m.steps }
+
 // NominatedTo lists the pods nominated to the node.
 func (m *Machine) NominatedTo(node string) []*object.Pod { return m.queue.NominatedTo(node) }
 

@@ -116,6 +116,7 @@ type Machine struct {
 	lookAhead      lookAhead
 
 	now     time.Time
+	steps   uint64
 	news    uint64 // steps that were no Tick
 	effects []Effect
 	changed Change
@@ -172,6 +173,7 @@ func New(o Options) *Machine {
 // it, in order. now must not go back, by the monotonic clock if it has it.
 func (m *Machine) Step(now time.Time, e Event) []Effect {
 	m.now, m.effects, m.changed = now, nil, Change{}
+	m.steps++
 	m.table.SetNow(now)
 	if _, tick := e.(Tick); !tick {
 		m.news++

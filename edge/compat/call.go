@@ -20,15 +20,33 @@ import (
 // mostHangs is how many calls of a plugin may hang before none is made any more.
 const mostHangs = 16
 
-// call has f, which is the plugin's code at the point, run within what is left of
-// the budget. What f writes may be read only where there is no error. For the pod
-// of a call that has not returned there is no other.
-func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f func()) error {
-	if err := h.hangs.refuse(pod, plugin); err != nil {
-		return err
+// stepBudget is how many times what an attempt may take all calls in one step of the loop
+// may: in the cycle of a pod group, or for all pods that an event may help.
+const stepBudget = 2
+
+// step is what calls may still take in the loop's step.
+type step struct {
+	number    uint64
+	left      time.Duration
+	asksLater bool // about gated pods
+}
+
+// inStep is what is left for calls in the step under way.
+func (h *Hosts) inStep() *time.Duration {
+	if h.machine == nil {
+		h.step.left = stepBudget * h.options.Timeout
+	} else if n := h.machine.Steps(); h.step.number != n || n == 0 {
+		h.step = step{number: n, left: stepBudget * h.options.Timeout}
 	}
-	if *left <= 0 {
-		return fmt.Errorf("plugin %q: %s: the timeout of %v is used up", plugin, point, h.options.Timeout)
+	return &h.step.left
+}
+
+// call has f, which is the plugin's code at the point, run within what is left of
+// the budget, and of the step's. What f writes may be read only where there is no error.
+// For the pod of a call that has not returned there is no other.
+func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f func()) error {
+	if err := h.refuse(*left, pod, point, plugin); err != nil {
+		return err
 	}
 	start := time.Now()
 	w := h.workers.take()
@@ -41,10 +59,23 @@ func (h *Hosts) call(left *time.Duration, pod types.UID, point, plugin string, f
 	return err
 }
 
-// wait waits for the worker's call, and answers the plugins' questions meanwhile. It is
-// for the loop.
+// refuse says why no call is made, with what is left for it.
+func (h *Hosts) refuse(left time.Duration, pod types.UID, point, plugin string) error {
+	if err := h.hangs.refuse(pod, plugin); err != nil {
+		return err
+	}
+	if min(left, *h.inStep()) <= 0 {
+		return fmt.Errorf("plugin %q: %s: the timeout of %v is used up", plugin, point, h.options.Timeout)
+	}
+	return nil
+}
+
+// wait waits for the worker's call, no longer than the step has left, and answers the
+// plugins' questions meanwhile. It is for the loop.
 func (h *Hosts) wait(w *worker, limit time.Duration) (returned bool, err error) {
-	timer := h.timerOf(limit)
+	start, left := time.Now(), h.inStep()
+	defer func() { *left -= time.Since(start) }()
+	timer := h.timerOf(min(limit, *left))
 	defer h.putTimer(timer)
 	for {
 		select {

@@ -115,16 +115,9 @@ func (h *Host) End(uid types.UID) {
 	}
 }
 
-// call calls a plugin within what is left of the attempt's time, and of its group's.
+// call calls a plugin within what is left of the attempt's time.
 func (c *cycle) call(point, plugin string, f func()) error {
-	left, group := c.left, &c.host.lastGroup
-	if c.state.group != nil {
-		left = min(left, group.left)
-	}
-	was := left
-	err := c.host.call(&left, c.object.UID, point, plugin, f)
-	c.left -= was - left
-	group.left -= was - left
+	err := c.host.call(&c.left, c.object.UID, point, plugin, f)
 	if err != nil {
 		c.cancel(err)
 	}

@@ -81,6 +81,7 @@ type Hosts struct {
 	room        room            // for what filters and scores answer
 	snapshots   snapshots
 	lastGroup   lastGroup // of the loop
+	step        step      // of the loop
 	workers     workers
 	timer       *time.Timer // of the loop, for the next call; nil: to be made
 	hangs       hangs

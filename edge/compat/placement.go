@@ -61,7 +61,7 @@ func (h *Host) callForGroup(point string, p *hostedPlugin, c *framework.Placemen
 	ctx, cancel := context.WithCancelCause(h.logging)
 	defer cancel(errCycleEnded)
 	state := h.groupState(c.Group)
-	return h.call(&h.lastGroup.left, c.Pods[0].UID, point, p.name, func() { f(ctx, state, podGroupInfo{c}) })
+	return h.callOnce(c.Pods[0].UID, point, p.name, func() { f(ctx, state, podGroupInfo{c}) })
 }
 
 func (h *Host) generatePlacements(p *hostedPlugin, c *framework.PlacementCall, parent framework.Placement) ([]framework.Placement, *decision.Status) {

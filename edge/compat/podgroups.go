@@ -2,7 +2,6 @@ package compat
 
 import (
 	"fmt"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -95,18 +94,13 @@ type lastGroup struct {
 	before []machine.GroupPod // when the cycle began
 
 	assignments map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments
-	left        time.Duration // for calls, those for its pods included
 }
-
-// groupBudget is how many times what an attempt may take all calls of a group's cycle may,
-// which is one step of the loop.
-const groupBudget = 2
 
 // groupState is what plugins note of the group whose cycle is under way.
 func (h *Host) groupState(name types.NamespacedName) *cycleState {
 	if of := h.machine.GroupCycle(); h.lastGroup.of != of {
 		h.lastGroup = lastGroup{of, &cycleState{}, name, h.machine.GroupPods(name, false),
-			map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments{}, groupBudget * h.options.Timeout}
+			map[*framework.PodGroupAssignments]*fwk.PodGroupAssignments{}}
 	}
 	return h.lastGroup.state
 }

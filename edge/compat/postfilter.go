@@ -23,7 +23,7 @@ func (c *cycle) runPostFilter(p *hostedPlugin, call *framework.PostFilterCall) f
 	defer func() { c.postFilter = nil }()
 	h, uid, limit := c.host, c.object.UID, c.host.options.Timeout
 	c.left = limit // the filters had their own
-	if err := h.hangs.refuse(uid, p.name); err != nil {
+	if err := h.refuse(limit, uid, "PostFilter", p.name); err != nil {
 		return c.postFilterFailed(err)
 	}
 	var result *fwk.PostFilterResult

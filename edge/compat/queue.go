@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -21,11 +23,23 @@ func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *deci
 	return func(_ *table.Table, pod *object.Pod) *decision.Status {
 		var status *fwk.Status
 		ctx, api := klog.NewContext(context.Background(), h.options.Logger), apiPod(pod)
+		if *h.inStep() <= 0 {
+			h.askGatedLater()
+		}
 		if err := h.callOnce(pod.UID, "PreEnqueue", p.name, func() { status = p.preEnqueue.PreEnqueue(ctx, api) }); err != nil {
 			return failure(err)
 		}
 		return statusOf(status)
 	}
+}
+
+// askGatedLater has the pods asked about that the step has no time left for.
+func (h *Hosts) askGatedLater() {
+	if h.step.asksLater {
+		return
+	}
+	h.step.asksLater = true
+	time.AfterFunc(h.options.Timeout, func() { h.report(machine.AskGatedAgain{}) })
 }
 
 // kinds are the objects that Berth itself tells plugins' pods of, where a plugin does

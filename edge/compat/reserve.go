@@ -45,9 +45,14 @@ func verdictOrFailure(s *fwk.Status) *decision.Status {
 	return failure(errorOf(s))
 }
 
+// leastUnreserve is how long the loop waits for Unreserve at least.
+const leastUnreserve = 100 * time.Millisecond
+
 // unreserve has a time of its own, and a context that has not ended: it comes after
 // whatever went wrong.
 func (c *cycle) unreserve(p *hostedPlugin, node string) {
+	left := c.host.inStep()
+	*left = max(*left, leastUnreserve)
 	ctx, pod := context.WithoutCancel(c.ctx), c.assumed(node)
 	if err := c.host.callOnce("", "Unreserve", p.name, func() { p.reserve.Unreserve(ctx, c.state, pod, node) }); err != nil {
 		c.host.options.Logger.Error(err, "Plugin failed", "plugin", p.name, "pod", klog.KObj(pod), "operation", "Unreserve")
