@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -57,6 +59,7 @@ type verifier struct {
 	pods         map[string]*v1.Pod // by namespace/name, except for node and status
 	story        []string
 	serial       int
+	spared       []*object.Pod // by the events of the step
 }
 
 func newVerifier(t *testing.T, mix string, seed uint64) *verifier {
@@ -84,6 +87,7 @@ func newVerifier(t *testing.T, mix string, seed uint64) *verifier {
 	}
 	o.Seed, o.MaxUnschedulable = seed, 10000*time.Hour
 	v.machine = machine.New(o)
+	v.machine.Listen(&queue.Listener{WouldFailAgain: func(p *object.Pod, _ string) { v.spared = append(v.spared, p) }})
 	v.evaluator = engine.New(v.machine.Table(), seed, 1)
 	v.say("mix %s, seed %d, %s", mix, seed, v.world.Config)
 	return v
@@ -180,9 +184,11 @@ func (v *verifier) tell(e machine.Event) {
 	v.verify(e)
 }
 
-// verify fails the test when an unschedulable pod fits a node. Pods that wait for one
-// that is assumed only are requeued when it is bound.
+// verify fails the test when an unschedulable pod fits a node, or would preempt others and
+// was called because of the step. Pods that wait for one that is assumed only are requeued
+// when it is bound.
 func (v *verifier) verify(e machine.Event) {
+	v.verifySpared(e)
 	if v.machine.Assumed() > 0 {
 		return
 	}
@@ -193,10 +199,25 @@ func (v *verifier) verify(e machine.Event) {
 		}
 		o := v.evaluator.Decide(engine.For(v.profiles[p.SchedulerName], e.Pod), v.machine.Nominator())
 		if o.Rejected == nil && o.Feasible > 0 {
-			for _, line := range v.story {
-				v.Log(line)
-			}
+			v.Log(strings.Join(v.story, "\n"))
 			v.Fatalf("after %T pod %s, rejected by %v, fits node %s and was not requeued", e, p.Key(), e.State().RejectedBy, v.machine.Table().Name(o.Row))
+		}
+	}
+}
+
+// verifySpared fails the test when an attempt for a pod that queueing hints called because
+// of the step, and that was left where it is, would not have been in vain.
+func (v *verifier) verifySpared(e machine.Event) {
+	spared := v.spared
+	v.spared = nil
+	for _, p := range spared {
+		entry := v.machine.Entry(p.UID)
+		if entry.Place() != queue.Unschedulable || entry.Pod.Terminating {
+			continue
+		}
+		if d := v.machine.AssessBriefly(entry.Pod); d.Result != decision.ResultUnschedulable {
+			v.Log(strings.Join(v.story, "\n"))
+			v.Fatalf("after %T pod %s, rejected by %v, was not requeued, and an attempt says %v %v %s %v", e, p.Key(), entry.State().RejectedBy, d.Result, d.Err, d.NominatedNode, d.Victims)
 		}
 	}
 }
@@ -346,8 +367,8 @@ func (v *verifier) happenToPods() {
 	if !ok {
 		return
 	}
-	kind := v.IntN(10)
-	v.say("%s on %q: %s", p.Name, p.NodeName, [...]string{"delete", "relabel", "unlabel", "tolerate", "ungate", "shrink", "own", "terminate", "nominate", "bind"}[kind])
+	kind := v.IntN(11)
+	v.say("%s on %q: %s", p.Name, p.NodeName, [...]string{"delete", "relabel", "unlabel", "tolerate", "ungate", "shrink", "own", "terminate", "nominate", "bind", "move"}[kind])
 	switch kind {
 	case 0:
 		_ = v.cluster.DeletePod(p.Key())
@@ -374,6 +395,12 @@ func (v *verifier) happenToPods() {
 	case 9:
 		if n, ok := one(v, v.cluster.Nodes()); ok && p.NodeName == "" {
 			_ = v.cluster.Bind(p.Key(), p.UID, n.Name)
+		}
+	case 10: // etcd was restored
+		if n, ok := one(v, v.cluster.Nodes()); ok && p.NodeName != "" {
+			moved := *p
+			moved.NodeName = n.Name
+			v.cluster.SetPod(&moved)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (m *Machine) nominationMoved(p *object.Pod, kept, now string) {
 		return
 	}
 	old := *p
-	old.NominatedNode = kept
+	old.NodeName, old.NominatedNode = "", kept // whoever bound it to another node
 	m.queue.MoveAllToActiveOrBackoff(m.now, &framework.Event{
 		Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &old,
 	}, func(other *object.Pod) bool { return other.Priority <= p.Priority && other.UID != p.UID })

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 // podSet takes in a pod as the API shows it.
@@ -141,7 +142,7 @@ func (m *Machine) podAssigned(ps *podState, p *object.Pod) {
 		m.dequeue(ps)
 	}
 	if old != nil && m.table.Name(old.Row) != p.NodeName {
-		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: old.Pod})
+		m.takeOff(old)
 		old = nil
 	}
 	var was *object.Pod
@@ -209,12 +210,17 @@ func (m *Machine) endPod(ps *podState) {
 		m.moveAll(assumptionEnded(c))
 	}
 	if pl := m.table.Pod(ps.pod.UID); pl != nil {
-		node := m.table.Name(pl.Row)
-		m.table.RemovePod(ps.pod.UID)
-		m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: boundTo(pl.Pod, node)})
+		m.takeOff(pl)
 	}
 	m.table.Groups().Leave(ps.pod)
 	m.forget(ps)
+}
+
+// takeOff takes a placed pod off its node, and then lets the queue know of the room there.
+func (m *Machine) takeOff(pl *table.Placed) {
+	gone := boundTo(pl.Pod, m.table.Name(pl.Row))
+	m.table.RemovePod(gone.UID)
+	m.moveAll(&framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: gone})
 }
 
 // dequeue takes the pod out of the queue.
