@@ -52,7 +52,7 @@ func (w *soak) bounded(t *testing.T, e *engine.Engine, budget int) {
 	}
 }
 
-// Every pod is of a class of its own, and comes by once, or twice.
+// Every pod is of a class of its own, and comes by up to four times.
 func TestClassesWithoutEnd(t *testing.T) {
 	w := trial(t, "all")
 	budget := 40 * (engine.FixedRows + w.Rows())
@@ -62,7 +62,7 @@ func TestClassesWithoutEnd(t *testing.T) {
 		setIn(&p.Spec.Containers[0].Resources.Requests, v1.ResourceCPU, *resource.NewMilliQuantity(int64(i%700), resource.DecimalSI))
 		p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: fmt.Sprint("class-", i), Operator: v1.TolerationOpExists})
 		w.redraw(i%len(w.pool), p)
-		for range 1 + i%3 {
+		for range 1 + i%4 {
 			if o := w.kept.Decide(engine.For(w.profiles[0], w.pool[i%len(w.pool)]), nil); o.Rejected == nil {
 				o.Kept("anything")
 			}
@@ -83,7 +83,7 @@ func TestClassesWithLongSignatures(t *testing.T) {
 	for i := range 40 {
 		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "long", UID: types.UID(fmt.Sprint(i))}, Spec: v1.PodSpec{SchedulerName: w.profiles[0].Name,
 			Containers: []v1.Container{{Name: "c"}}, NodeSelector: map[string]string{"a": fmt.Sprint(i)}, Tolerations: []v1.Toleration{{Key: strings.Repeat("x", 100_000), Operator: v1.TolerationOpExists}}}}
-		for range 2 {
+		for range 3 {
 			w.kept.Decide(engine.For(w.profiles[0], decode.Pod(p)), nil)
 		}
 		if views, _, _ := w.kept.Kept(); views > 11 {
@@ -95,7 +95,7 @@ func TestClassesWithLongSignatures(t *testing.T) {
 	}
 }
 
-// What is remembered of classes that came by once has a bound, too.
+// What is remembered of classes without a view has a bound, too.
 func TestSeenClasses(t *testing.T) {
 	e := engine.New(table.New(), 1, 1)
 	for i := range 3 * engine.SeenClasses {

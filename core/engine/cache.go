@@ -30,7 +30,7 @@ const (
 // what was compiled from the same fields, and the pod.
 const fixedBytes = 2048
 
-// seenClasses bounds what is remembered of classes that came by once.
+// seenClasses bounds what is remembered of classes that have no view.
 const seenClasses = 1 << 16
 
 // viewOf finds or makes the view of the pod's class.
@@ -70,13 +70,13 @@ func (e *Engine) findView(c *class) *view {
 
 // newView makes a view of the class: to be kept, or a transient one.
 func (e *Engine) newView(r *Request, c *class) *view {
-	first := e.views[c.signature] == nil && e.firstTime(c)
+	seldom := e.views[c.signature] == nil && !e.comesOften(c)
 	v := prepare(e.table, r.keys, r.Pod)
 	v.class, v.used = c, e.clock
 	if v.rejected != nil {
 		return v
 	}
-	once := v.forOneDecision() || first
+	once := v.forOneDecision() || seldom
 	shared := e.sharedOf(v, once)
 	if once {
 		e.acquire(v, shared)
@@ -125,22 +125,38 @@ func (v *view) takeColumns() {
 	}
 }
 
-// firstTime tells whether the class comes by for the first time. Of such a class
-// only that is remembered: it may never come back, and the next one can use its
-// buffers.
-func (e *Engine) firstTime(c *class) bool {
-	if _, known := e.seen[c.hash]; known {
-		return false
-	}
-	if len(e.seen) >= seenClasses {
+// seen is when a class came by last, in decisions, and how often in a row it came back so
+// soon that a view that was kept in between would still have been there.
+type seen struct {
+	at      uint64
+	returns int
+}
+
+// returnsToKeep is how often in a row a class comes back that soon before its view is kept.
+// To make a view that is kept takes as long as to make four that are not, and a pod that
+// fits nowhere comes back a time or two.
+const returnsToKeep = 2
+
+// comesOften tells whether a view of the class is to be kept. Of other classes only this is
+// remembered: they may never come back, and the next one can use their buffers.
+func (e *Engine) comesOften(c *class) bool {
+	s, known := e.seen[c.hash]
+	if !known && len(e.seen) >= seenClasses {
 		clear(e.seen)
 	}
-	e.seen[c.hash] = struct{}{}
-	return true
+	if known && e.clock-s.at <= uint64(e.mostViews()) {
+		s.returns++
+	} else {
+		s.returns = 0
+	}
+	s.at = e.clock
+	e.seen[c.hash] = s
+	return s.returns >= returnsToKeep
 }
 
 // sharedOf finds or makes the answers that the view shares with other classes. What one
-// view alone has asked for, and once, has no scores: that asks about feasible rows itself.
+// class alone has asked for, and seldom, has no scores: its view asks about feasible rows
+// itself.
 func (e *Engine) sharedOf(v *view, once bool) *sharedAnswers {
 	if v.forOneDecision() {
 		return newSharedAnswers(e.table, v, &e.parts)
@@ -150,13 +166,13 @@ func (e *Engine) sharedOf(v *view, once bool) *sharedAnswers {
 	e.keyBuf = binary.AppendUvarint(e.keyBuf, v.columns)
 	if known := e.shared[string(e.keyBuf)]; known != nil && known.agrees(v) {
 		known.used = e.clock
-		if !known.scored {
+		if !known.scored && (!once || known.madeFor != v.class.hash) {
 			known.scored, known.revision = true, 0
 		}
 		return known
 	}
 	s := newSharedAnswers(e.table, v, &e.parts)
-	s.used, s.scored = e.clock, !once || v.keys.profile.Host != nil
+	s.madeFor, s.used, s.scored = v.class.hash, e.clock, !once || v.keys.profile.Host != nil
 	if n := len(e.idleShared); n > 0 {
 		s.reuse(e.idleShared[n-1])
 		e.idleShared = e.idleShared[:n-1]
@@ -290,9 +306,8 @@ const (
 	idleRows   = 1 << 20
 )
 
-// A transient view is not kept. Its class comes by for the first time, or its
-// answers hold for one decision. When the decision is over the next transient view
-// has its buffers.
+// A transient view is not kept. Its class comes by seldom, or its answers hold for one
+// decision. When the decision is over the next transient view has its buffers.
 
 // buffers are the columns of a transient view.
 type buffers struct {

@@ -44,7 +44,7 @@
 // classes that these plugins cannot tell apart share them, and what single filters say
 // (parts.go) even where others tell them apart. A view (view.go) has the
 // index of all rows (core/ranking). Both have bounds (cache.go). A class that comes
-// by for the first time gets a transient view (cache.go), whose buffers the next
+// by seldom gets a transient view (cache.go), whose buffers the next
 // one uses: classes that never come back leave nothing behind.
 //
 // # Special cases

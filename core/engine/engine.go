@@ -20,9 +20,9 @@ type Engine struct {
 	checks  bool // what is found by a short cut is compared with the long way
 
 	keys       map[*profile.Profile]*keys
-	classes    map[string]*class // by signature, those that came by of late
-	classBytes int               // of their signatures
-	seen       map[uint64]struct{}
+	classes    map[string]*class         // by signature, those that came by of late
+	classBytes int                       // of their signatures
+	seen       map[uint64]seen           // by hash, of classes
 	views      map[string]*view          // by signature
 	shared     map[string]*sharedAnswers // by signature of the plugins that read node objects alone
 	parts      parts                     // of those
@@ -77,7 +77,7 @@ func New(t *table.Table, seed uint64, workers int) *Engine {
 	workers = max(1, workers)
 	return &Engine{
 		table: t, seed: seed, workers: workers, budget: viewRows,
-		keys: map[*profile.Profile]*keys{}, classes: map[string]*class{}, seen: map[uint64]struct{}{},
+		keys: map[*profile.Profile]*keys{}, classes: map[string]*class{}, seen: map[uint64]seen{},
 		views: map[string]*view{}, shared: map[string]*sharedAnswers{}, madeAhead: map[string]*view{},
 		workerScratch: make([]scratch, workers),
 	}

@@ -58,7 +58,7 @@ func TestTransientViewsAreNotKept(t *testing.T) {
 	for i := range 3 * seenClasses / 2 {
 		pod := newPod("p", nil, int64(i), 1)
 		if i%1000 != 0 {
-			e.firstTime(e.classOf(For(p, pod)))
+			e.comesOften(e.classOf(For(p, pod)))
 			continue
 		}
 		e.Decide(For(p, pod), nil)
@@ -74,16 +74,17 @@ func TestViewsAreBounded(t *testing.T) {
 	e := New(tb, seed, 1)
 	e.budget = 10 * (fixedRows + tb.Rows())
 	favourite := newPod("favourite", map[string]string{"app": "f"}, 1, 1)
-	twice := func(pod *object.Pod) {
-		e.Decide(For(p, pod), nil)
-		e.Decide(For(p, pod), nil)
+	often := func(pod *object.Pod) {
+		for range 1 + returnsToKeep {
+			e.Decide(For(p, pod), nil)
+		}
 	}
-	twice(favourite)
+	often(favourite)
 	view := e.classOf(For(p, favourite)).view
 	for i := range 300 {
 		// A label that is read by a plugin that looks at nodes alone, so that
 		// shared answers grow as well.
-		twice(newPod("p", map[string]string{"zone": fmt.Sprint("z", i)}, int64(i), 1))
+		often(newPod("p", map[string]string{"zone": fmt.Sprint("z", i)}, int64(i), 1))
 		if i%5 == 0 {
 			e.Decide(For(p, favourite), nil)
 		}
@@ -95,7 +96,7 @@ func TestViewsAreBounded(t *testing.T) {
 		t.Error("the view that was used all the time is gone")
 	}
 	e.budget = 1
-	twice(newPod("p", nil, 5000, 1))
+	often(newPod("p", nil, 5000, 1))
 	if len(e.views) != 1 {
 		t.Errorf("%d views; the one in use stays, and no other", len(e.views))
 	}
@@ -105,12 +106,12 @@ func TestViewsAreBounded(t *testing.T) {
 func keeping(t *testing.T, tb *table.Table, p *profile.Profile, pod *object.Pod) (*Engine, *view) {
 	t.Helper()
 	e := New(tb, seed, 1)
-	for range 2 {
+	for range 1 + returnsToKeep {
 		e.Decide(For(p, pod), nil)
 	}
 	v := e.classOf(For(p, pod)).view
 	if v == nil || !v.index.Grouped {
-		t.Fatal("no view with groups after two decisions")
+		t.Fatal("no view with groups")
 	}
 	return e, v
 }

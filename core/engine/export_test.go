@@ -15,7 +15,7 @@ func (e *Engine) Kept() (views, shared, seen int) {
 }
 
 // See notes that a class with that signature came by.
-func (e *Engine) See(signature []byte) { e.firstTime(e.classWith(signature)) }
+func (e *Engine) See(signature []byte) { e.comesOften(e.classWith(signature)) }
 
 // WithKept is for how many views plugins keep something.
 func (e *Engine) WithKept() int { return len(e.withKept) }

@@ -14,6 +14,7 @@ import (
 type sharedAnswers struct {
 	table     *table.Table
 	signature string // "": of one view alone
+	madeFor   uint64 // the class, by hash
 	used      uint64 // when, in decisions
 	filters   []filter
 	scorers   []scorer
