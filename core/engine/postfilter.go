@@ -171,27 +171,18 @@ func (o *Outcome) AppendUnschedulable(rows []table.Row) []table.Row {
 	}
 	o.tryNominatedOthers()
 	o.askCells()
-	changed, index := o.nominated.changed(o.engine.table.Rows()), o.view.index
-	var recent [16]struct { // by hash: most rows are rejected for one of a few causes
-		ranking.Cause
-		is bool
-	}
 	is := func(c ranking.Cause, r table.Row) bool {
-		known := &recent[(uint64(c.Filter)^c.Verdict^c.Verdict>>60)%uint64(len(recent))]
-		if known.Cause != c {
-			known.Cause = c
-			known.is = c.Rejects() && o.codes.of(c, func() decision.Code { return o.explain(c, r).Code }) == decision.Unschedulable
-		}
-		return known.is
+		return c.Rejects() && o.codes.of(c, func() decision.Code { return o.explain(c, r).Code }) == decision.Unschedulable
 	}
-	for _, r := range o.engine.table.All() {
-		c := o.causeOnCells(r, index.Cause(r))
-		if changed.Has(r) {
-			c = o.causeAt(r)
-		}
-		if is(c, r) {
-			rows = append(rows, r)
+	index, set := o.view.index, make(table.RowSet, (o.engine.table.Rows()+63)/64)
+	index.AddRejected(set, is)
+	if o.cellVerdicts != nil {
+		for _, r := range o.engine.askedCells {
+			set.Set(r, is(o.causeOnCells(r, index.Cause(r)), r))
 		}
 	}
-	return rows
+	for _, r := range o.nominated.changed(o.engine.table.Rows()).Append(nil) {
+		set.Set(r, is(o.causeAt(r), r))
+	}
+	return set.Append(rows)
 }

@@ -417,6 +417,24 @@ func (x *Index) Rejections(visit func(c Cause, rows int, first table.Row)) {
 	}
 }
 
+// AddRejected adds the rows to the set that are rejected for a cause that is wanted. It asks
+// about each cause once, with a row that has it, and does not branch on what a row has.
+func (x *Index) AddRejected(set table.RowSet, wanted func(Cause, table.Row) bool) {
+	const asked, yes = 2, 1
+	known := make([]uint8, 2+len(x.causes.list)) // by the state's negative
+	known[0], known[-vacant] = asked, asked
+	for r, s := range x.states {
+		at := max(-s, 0)
+		if known[at] == 0 {
+			known[at] = asked
+			if wanted(x.causes.list[s.cause()], table.Row(r)) {
+				known[at] |= yes
+			}
+		}
+		set[r>>6] |= uint64(known[at]&yes) << (r & 63)
+	}
+}
+
 // Causes are the causes for which rows are rejected, each with the number of rows.
 func (x *Index) Causes() iter.Seq2[Cause, int] {
 	return func(yield func(Cause, int) bool) {
