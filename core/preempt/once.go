@@ -23,12 +23,12 @@ type once struct {
 	pods       []*object.Pod // of lower priority, by candidate
 	heap       []prospect
 	bounds     criteriaBounds
-	alone      int // candidates whose pods were listed by themselves
+	alone      int // candidates that were asked about by themselves
 }
 
-// mostAlone is how many candidates have their pods listed by themselves. Where the best of
-// so many have no plan it is likely that none has, and the memory is asked for the pods of
-// many at once.
+// mostAlone is how many candidates are asked about by themselves. Where the best of so many
+// have no plan it is likely that none has. All are asked about then, in a row, and the
+// refused need not be taken out of the heap one by one.
 const mostAlone = 16
 
 // mostLevels bounds the levels of priority by which nodes come into the heap.
@@ -38,7 +38,7 @@ const mostLevels = 16
 type candidate struct {
 	row      table.Row
 	lowest   int32 // priority there
-	from, to int32 // its pods of lower priority, once they are listed
+	from, to int32 // its pods of lower priority, once it was asked about
 	// refusal is why the pod does not fit though all of those went; nil: it does, or that
 	// is not known.
 	refusal *decision.Blocker
@@ -122,8 +122,13 @@ func (s *once) open(c *framework.PostFilterCall) {
 		s.heap = append(s.heap, prospect{criteria: first, at: int32(i)})
 	}
 	if s.alone == mostAlone {
-		s.listAllPods(c)
+		s.askAll(c)
 	}
+	s.order(c)
+}
+
+// order makes a heap of the prospects.
+func (s *once) order(c *framework.PostFilterCall) {
 	for i := len(s.heap)/2 - 1; i >= 0; i-- {
 		s.sink(c, i)
 	}
@@ -134,8 +139,8 @@ func criteriaOfOne(priority int32) criteria {
 	return criteria{highest: priority, weight: weight(priority), victims: 1, since: endOfTime}
 }
 
-// listPods lists the pods of lower priority on the candidate.
-func (s *once) listPods(c *framework.PostFilterCall, n *candidate) {
+// ask lists the candidate's pods of lower priority, and asks filters about it without them.
+func (s *once) ask(c *framework.PostFilterCall, n *candidate) {
 	n.from = int32(len(s.pods))
 	for _, pl := range c.Table.Pods(n.row) {
 		if lower(c, pl) {
@@ -143,15 +148,20 @@ func (s *once) listPods(c *framework.PostFilterCall, n *candidate) {
 		}
 	}
 	n.to = int32(len(s.pods))
+	n.refusal, _ = withoutLower(c, n.row, s.podsOf(n))
 }
 
-// listAllPods lists those of all candidates in the heap.
-func (s *once) listAllPods(c *framework.PostFilterCall) {
-	for i := range s.heap {
-		if n := &s.candidates[s.heap[i].at]; n.to == 0 {
-			s.listPods(c, n)
+func (n *candidate) asked() bool { return n.to > 0 }
+
+// askAll asks about all prospects, and leaves those that filters do not refuse.
+func (s *once) askAll(c *framework.PostFilterCall) {
+	s.heap = slices.DeleteFunc(s.heap, func(p prospect) bool {
+		n := &s.candidates[p.at]
+		if !n.asked() {
+			s.ask(c, n)
 		}
-	}
+		return n.refusal != nil
+	})
 }
 
 func (s *once) podsOf(n *candidate) []*object.Pod { return s.pods[n.from:n.to] }
@@ -204,21 +214,23 @@ func (s *once) openFor(c *framework.PostFilterCall, best *choice) bool {
 // then, which is nowhere where filters refuse it whoever of them goes.
 func (s *once) workOut(c *framework.PostFilterCall, p *prospect, n *candidate) {
 	budgets := c.Disruption.Budgets
-	if p.known++; p.known == sums {
+	if p.known == aVictim {
 		budgets = nil
 		switch {
-		case n.to > 0:
-		case s.alone < mostAlone:
-			s.alone++
-			s.listPods(c, n)
-		default:
-			s.listAllPods(c)
-		}
-		if n.refusal, _ = withoutLower(c, n.row, s.podsOf(n)); n.refusal != nil {
-			s.pop(c)
+		case n.asked():
+		case s.alone == mostAlone:
+			s.askAll(c)
+			s.order(c)
 			return
+		default:
+			s.alone++
+			if s.ask(c, n); n.refusal != nil {
+				s.pop(c)
+				return
+			}
 		}
 	}
+	p.known++
 	var enough bool
 	if p.criteria, enough = s.bounds.of(c, n.row, s.podsOf(n), budgets); !enough {
 		s.pop(c)
