@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/berth-scheduler/berth/edge/config"
@@ -97,7 +98,7 @@ func gatesOf(flag string) (featuregate.FeatureGate, error) {
 		return nil, fmt.Errorf("--feature-gates: %w", err)
 	}
 	if errs := features.Unsupported(gates); len(errs) > 0 { // berth-scheduler does not start with them
-		return nil, fmt.Errorf("--feature-gates: %w", errors.Join(errs...))
+		return nil, fmt.Errorf("--feature-gates: %w", utilerrors.NewAggregate(errs))
 	}
 	return gates, nil
 }
