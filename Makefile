@@ -4,7 +4,7 @@
 GO      ?= go
 BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) -X main.version=$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
+LDFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3-berth+$(VERSION) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/component-base/version.gitCommit=berth-$(VERSION) -X main.version=$(VERSION) -X github.com/berth-scheduler/berth/scheduler.version=$(VERSION)
 LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 -X main.version=$(VERSION)
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100

@@ -37,9 +37,7 @@ func (r *release) build() (programs, error) {
 }
 
 func (r *release) compile(dir, arch string) error {
-	stamp := fmt.Sprintf("-X k8s.io/component-base/version.gitVersion=v1.36.3-berth+%s -X main.version=%s -X %s/scheduler.version=%s",
-		r.version, r.version, module, r.version)
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= "+stamp,
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= "+stamp(r.version),
 		"-o", dir+string(filepath.Separator), "./cmd/"+tool, "./cmd/"+scheduler)
 	build.Dir = r.source
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0",
@@ -49,6 +47,13 @@ func (r *release) compile(dir, arch string) error {
 		return fmt.Errorf("building for %s: %w", arch, err)
 	}
 	return nil
+}
+
+// stamp has the programs and their metrics name the version, as LDFLAGS of the Makefile does.
+func stamp(version string) string {
+	const base = "k8s.io/component-base/version"
+	return fmt.Sprintf("-X %s.gitVersion=v1.36.3-berth+%s -X %s.gitMajor=1 -X %s.gitMinor=36 -X %s.gitCommit=berth-%s -X main.version=%s -X %s/scheduler.version=%s",
+		base, version, base, base, base, version, version, module, version)
 }
 
 // own is the architecture that runs here, if it is among those that are built.
