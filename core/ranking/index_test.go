@@ -231,6 +231,7 @@ func (n *naive) check(t *rapid.T) {
 	if len(causes) > 0 {
 		t.Fatalf("not listed: %v", causes)
 	}
+	n.checkRejected(t)
 	var got []table.Row
 	for r, g := range n.index.FeasibleRows() {
 		if got = append(got, r); n.index.Grouped && n.index.Groups()[g].Rows == 0 {
@@ -243,6 +244,24 @@ func (n *naive) check(t *rapid.T) {
 	if n.index.Grouped {
 		if err := n.index.Check(n.shared); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// checkRejected compares the rows that are rejected for some of the causes.
+func (n *naive) checkRejected(t *rapid.T) {
+	wanted := func(c Cause) bool { return (uint64(c.Filter)^c.Verdict)%2 == 0 }
+	got, asked := make(table.RowSet, (len(n.rows)+63)/64), map[Cause]bool{}
+	n.index.AddRejected(got, func(c Cause, r table.Row) bool {
+		if asked[c] || n.rows[r].cause != c {
+			t.Fatalf("%v: asked with row %d, before that: %t", c, r, asked[c])
+		}
+		asked[c] = true
+		return wanted(c)
+	})
+	for i, is := range n.rows {
+		if r := table.Row(i); got.Has(r) != (is.cause.Rejects() && wanted(is.cause)) {
+			t.Fatalf("row %d, %v: listed %t", r, is.cause, got.Has(r))
 		}
 	}
 }
