@@ -65,11 +65,12 @@ type Answers struct {
 // New returns an index. It takes the room of an old one that nobody uses any more
 // (nil: there is none). Nothing is known of the rows: Reset is to follow.
 func New(shape Shape, old *Index) *Index {
-	x := &Index{shape: shape, own: make([][]int64, shape.Own)}
+	x := &Index{shape: shape}
 	if old != nil {
 		x.states, x.groups, x.causes, x.byKey, x.scores = old.states, old.groups, old.causes, old.byKey, old.scores
-		copy(x.own, old.own)
+		x.own = old.own[:cap(old.own)] // the last one may have used few of its columns
 	}
+	x.own = extend(x.own, shape.Own)
 	for x.bits = 1; shape.Highest >= 1<<x.bits; x.bits++ {
 	}
 	x.Grouped = shape.Shared != nil && shape.Own <= maxValues && shape.Highest < maxScore
