@@ -38,12 +38,13 @@ const mostLevels = 16
 type candidate struct {
 	row      table.Row
 	lowest   int32 // priority there
-	from, to int32 // its pods of lower priority, once it was asked about
+	from, to int32 // its pods of lower priority, once they are listed
 	// refusal is why the pod does not fit though all of those went; nil: it does, or that
 	// is not known.
 	refusal *decision.Blocker
 	plan    *Plan
 	opened  bool // it has come into the heap
+	asked   bool // filters were asked about it without these pods
 }
 
 // prospect is a candidate that is not ruled out so far.
@@ -139,8 +140,8 @@ func criteriaOfOne(priority int32) criteria {
 	return criteria{highest: priority, weight: weight(priority), victims: 1, since: endOfTime}
 }
 
-// ask lists the candidate's pods of lower priority, and asks filters about it without them.
-func (s *once) ask(c *framework.PostFilterCall, n *candidate) {
+// listPods lists the pods of lower priority on the candidate.
+func (s *once) listPods(c *framework.PostFilterCall, n *candidate) {
 	n.from = int32(len(s.pods))
 	for _, pl := range c.Table.Pods(n.row) {
 		if lower(c, pl) {
@@ -148,16 +149,25 @@ func (s *once) ask(c *framework.PostFilterCall, n *candidate) {
 		}
 	}
 	n.to = int32(len(s.pods))
+}
+
+// ask asks filters about the candidate without these pods.
+func (s *once) ask(c *framework.PostFilterCall, n *candidate) {
+	n.asked = true
 	n.refusal, _ = withoutLower(c, n.row, s.podsOf(n))
 }
 
-func (n *candidate) asked() bool { return n.to > 0 }
-
-// askAll asks about all prospects, and leaves those that filters do not refuse.
+// askAll asks about all prospects, and leaves those that filters do not refuse. It lists
+// their pods beforehand, so that the memory is asked for many at once.
 func (s *once) askAll(c *framework.PostFilterCall) {
+	for i := range s.heap {
+		if n := &s.candidates[s.heap[i].at]; !n.asked {
+			s.listPods(c, n)
+		}
+	}
 	s.heap = slices.DeleteFunc(s.heap, func(p prospect) bool {
 		n := &s.candidates[p.at]
-		if !n.asked() {
+		if !n.asked {
 			s.ask(c, n)
 		}
 		return n.refusal != nil
@@ -217,13 +227,14 @@ func (s *once) workOut(c *framework.PostFilterCall, p *prospect, n *candidate) {
 	if p.known == aVictim {
 		budgets = nil
 		switch {
-		case n.asked():
+		case n.asked:
 		case s.alone == mostAlone:
 			s.askAll(c)
 			s.order(c)
 			return
 		default:
 			s.alone++
+			s.listPods(c, n)
 			if s.ask(c, n); n.refusal != nil {
 				s.pop(c)
 				return
