@@ -96,12 +96,18 @@ type JSON struct {
 func NewJSON(out io.Writer, seed uint64, ignored map[string]int, workers int) *JSON {
 	j := &JSON{out: out, workers: workers}
 	j.write("{\n")
-	j.field("apiVersion", "berth/v1alpha1")
+	j.field("apiVersion", apiVersion)
+	j.head(seed, ignored)
+	j.write("  \"decisions\": [")
+	return j
+}
+
+const apiVersion = "berth/v1alpha1"
+
+func (j *JSON) head(seed uint64, ignored map[string]int) {
 	j.field("kind", "SimulationResult")
 	j.field("seed", seed)
 	j.field("ignored", ignored)
-	j.write("  \"decisions\": [")
-	return j
 }
 
 // AttemptDone writes the next decision.
@@ -110,6 +116,10 @@ func (j *JSON) AttemptDone(d *decision.Decision) {
 		j.write(",")
 	}
 	j.write("\n    ")
+	j.decision(d)
+}
+
+func (j *JSON) decision(d *decision.Decision) {
 	if len(d.Nodes) == 0 {
 		j.value("    ", newAttempt(d))
 		return
@@ -161,6 +171,10 @@ func (j *JSON) finish(r *sim.Result, more ...member) error {
 		j.write("\n  ")
 	}
 	j.write("],\n")
+	return j.tail(r, more...)
+}
+
+func (j *JSON) tail(r *sim.Result, more ...member) error {
 	j.field("placements", r.Placed)
 	j.write("  \"unplaced\": ")
 	j.value("  ", r.Unplaced)
@@ -197,30 +211,60 @@ func (j *JSON) write(s string) {
 	}
 }
 
-// YAML is JSON in YAML's form.
+// YAML is JSON in YAML's form, written while the run goes on, too: decision by decision.
 type YAML struct {
 	*JSON
-	out    io.Writer
-	buffer *bytes.Buffer
+	text    bytes.Buffer // JSON that is not written yet
+	out     io.Writer
+	seed    uint64
+	ignored map[string]int
 }
 
 // NewYAML begins the result.
 func NewYAML(out io.Writer, seed uint64, ignored map[string]int, workers int) *YAML {
-	var b bytes.Buffer
-	return &YAML{NewJSON(&b, seed, ignored, workers), out, &b}
+	y := &YAML{out: out, seed: seed, ignored: ignored}
+	y.JSON = &JSON{out: &y.text, workers: workers}
+	y.write(`{"apiVersion": "` + apiVersion + `"}`)
+	y.convert()
+	return y
 }
 
-// Finish writes the result.
+// AttemptDone writes the next decision.
+func (y *YAML) AttemptDone(d *decision.Decision) {
+	if y.count++; y.count == 1 {
+		y.print([]byte("decisions:\n"))
+	}
+	y.write("[")
+	y.decision(d)
+	y.write("]")
+	y.convert()
+}
+
+// Finish ends the result and returns the first error in writing it.
 func (y *YAML) Finish(r *sim.Result) error { return y.finish(r) }
 
 func (y *YAML) finish(r *sim.Result, more ...member) error {
-	if err := y.JSON.finish(r, more...); err != nil {
-		return err
+	if y.count == 0 {
+		y.print([]byte("decisions: []\n"))
 	}
-	data, err := yaml.JSONToYAML(y.buffer.Bytes())
-	if err != nil {
-		return err
+	y.write("{")
+	y.head(y.seed, y.ignored)
+	_ = y.tail(r, more...)
+	y.convert()
+	return y.err
+}
+
+// convert writes the text.
+func (y *YAML) convert() {
+	data, err := yaml.JSONToYAML(y.text.Bytes())
+	if y.text.Reset(); err != nil && y.err == nil {
+		y.err = err
 	}
-	_, err = y.out.Write(data)
-	return err
+	y.print(data)
+}
+
+func (y *YAML) print(data []byte) {
+	if y.err == nil {
+		_, y.err = y.out.Write(data)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
@@ -96,6 +97,29 @@ func TestEmptyResult(t *testing.T) {
 	want := "{\n  \"apiVersion\": \"berth/v1alpha1\",\n  \"kind\": \"SimulationResult\",\n  \"seed\": 9,\n  \"ignored\": {},\n  \"decisions\": [],\n  \"placements\": {},\n  \"unplaced\": {}\n}\n"
 	if out.String() != want {
 		t.Errorf("got %s", out.String())
+	}
+}
+
+// A YAML result is the JSON result, and is written decision by decision: with every node
+// explained all of them are more than memory holds.
+func TestYAMLIsWrittenAsItComes(t *testing.T) {
+	var asYAML, asJSON bytes.Buffer
+	y, j := NewYAML(&asYAML, 9, map[string]int{}, 2), NewJSON(&asJSON, 9, map[string]int{}, 2)
+	for i := range 3 {
+		d := &decision.Decision{Pod: types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("p-", i)}, Result: decision.ResultScheduled, Node: "a",
+			Nodes: []decision.Node{{Name: "a", Feasible: true}, {Name: "b", Blockers: []decision.Blocker{{Plugin: "F", Reasons: []string{"x: y"}}}}}}
+		y.AttemptDone(d)
+		j.AttemptDone(d)
+		if !strings.Contains(asYAML.String(), "pod: "+d.Pod.String()+"\n") {
+			t.Errorf("%s is not written yet", d.Pod)
+		}
+	}
+	if err := errors.Join(y.Finish(result()), j.Finish(result())); err != nil {
+		t.Fatal(err)
+	}
+	want, err := yaml.JSONToYAML(asJSON.Bytes())
+	if err != nil || asYAML.String() != string(want) {
+		t.Errorf("%v, got\n%s\nwant\n%s", err, &asYAML, want)
 	}
 }
 
