@@ -24,6 +24,7 @@ type Options struct {
 	Scheduler  string // berth, kube-scheduler or none
 	Berth      string // the berth-scheduler to run; empty: the one beside this executable
 	Config     string // file with a KubeSchedulerConfiguration; empty: the defaults
+	Gates      string // of the API server and the scheduler; empty: the defaults
 	Dir        string // empty: temporary
 	Port       int    // kube-apiserver's; 0: any free one
 	HealthPort int    // the scheduler's; 0: any free one
@@ -50,6 +51,7 @@ Several labs can run side by side. Each lab has its own directory, and takes fre
 ports unless flags name them.`,
 		Example: `  berth-lab up --sample
   berth-lab up --scheduler kube-scheduler --nodes 500
+  berth-lab up --feature-gates GenericWorkload=true,GangScheduling=true
   berth-lab up --once && echo "all that can be placed is placed"`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -63,6 +65,7 @@ ports unless flags name them.`,
 	flags.StringVar(&options.Scheduler, "scheduler", schedulerBerth, "scheduler to start: berth, kube-scheduler or none")
 	flags.StringVar(&options.Berth, "berth", "", "path of the berth-scheduler to run (default: the program beside berth-lab)")
 	flags.StringVar(&options.Config, "config", "", "file with the scheduler's KubeSchedulerConfiguration; the lab replaces its kubeconfig")
+	flags.StringVar(&options.Gates, "feature-gates", "", "feature gates of the API server and of the scheduler, NAME=true,NAME=false; the API server then serves its alpha and beta APIs, too")
 	flags.StringVar(&options.Dir, "dir", "", "directory for certificates, logs and etcd's data, from which the cluster can be started again (default: a temporary directory that is removed at the end)")
 	flags.IntVar(&options.Port, "port", 0, "port of kube-apiserver on 127.0.0.1; 0 means any free port")
 	flags.IntVar(&options.HealthPort, "scheduler-port", 0, "port of the scheduler's health and metrics on 127.0.0.1; 0 means any free port")

@@ -77,7 +77,7 @@ func Run(ctx context.Context, out io.Writer, options Options) (err error) {
 // schedulerOptions reads what --scheduler, --berth and --config name, so that a
 // mistake there is known before anything is started.
 func (o Options) schedulerOptions() (cluster.SchedulerOptions, error) {
-	options := cluster.SchedulerOptions{Kind: cluster.Berth, Binary: o.Berth, Port: o.HealthPort}
+	options := cluster.SchedulerOptions{Kind: cluster.Berth, Binary: o.Berth, Port: o.HealthPort, Flags: o.gates()}
 	if o.Scheduler == schedulerKube {
 		options.Kind = cluster.KubeScheduler
 	}
@@ -94,10 +94,27 @@ func (o Options) schedulerOptions() (cluster.SchedulerOptions, error) {
 	return options, options.Check()
 }
 
+// gates is the flag with the feature gates, if there are any.
+func (o Options) gates() []string {
+	if o.Gates == "" {
+		return nil
+	}
+	return []string{"--feature-gates=" + o.Gates}
+}
+
+// apiServerFlags turn on the gates and, because an API that a gate adds is seldom
+// served by default, all alpha and beta APIs.
+func (o Options) apiServerFlags() []string {
+	if o.Gates == "" {
+		return nil
+	}
+	return append(o.gates(), "--runtime-config=api/alpha=true,api/beta=true")
+}
+
 func (r *run) startCluster(ctx context.Context) error {
 	r.say("Starting Kubernetes %s: etcd, kube-apiserver, kube-controller-manager, kwok.\n", cluster.KubernetesVersion)
 	began := time.Now()
-	c, err := cluster.Start(ctx, cluster.Options{Dir: r.options.Dir, Port: r.options.Port})
+	c, err := cluster.Start(ctx, cluster.Options{Dir: r.options.Dir, Port: r.options.Port, APIServerFlags: r.options.apiServerFlags()})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package up
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,5 +113,23 @@ func TestWatching(t *testing.T) {
 		if got := c.options.watching("/tmp/lab/admin.kubeconfig", 10259); got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.options, got, c.want)
 		}
+	}
+}
+
+// The gates go to the API server and to the scheduler, and the APIs that they add are
+// served. Without the flag both have their defaults.
+func TestGates(t *testing.T) {
+	o := Options{Scheduler: "none"}
+	s, err := o.schedulerOptions()
+	if err != nil || len(s.Flags)+len(o.apiServerFlags()) > 0 {
+		t.Errorf("without gates: %v %v %v", s.Flags, o.apiServerFlags(), err)
+	}
+	o.Gates = "GangScheduling=true"
+	s, err = o.schedulerOptions()
+	if err != nil || !slices.Equal(s.Flags, []string{"--feature-gates=GangScheduling=true"}) {
+		t.Errorf("the scheduler gets %v %v", s.Flags, err)
+	}
+	if got := o.apiServerFlags(); !slices.Equal(got, []string{"--feature-gates=GangScheduling=true", "--runtime-config=api/alpha=true,api/beta=true"}) {
+		t.Errorf("the API server gets %v", got)
 	}
 }
