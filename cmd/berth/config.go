@@ -68,10 +68,10 @@ func (c *configuration) newShow(name string) *cobra.Command {
 		Use:   "show FILE --effective",
 		Short: "Show a configuration file with all defaults",
 		Long: `Show a configuration file with all defaults, as berth-scheduler would run with
-it. Keys and passwords are left out. --diff shows the lines that
-differ from a scheduler without a file: - stands before what a default would be,
-+ before what the file makes of it.`,
-		Example: fmt.Sprintf("  %[1]s config show --effective --diff scheduler.yaml", name),
+it. Keys and passwords are left out. --diff shows the lines that differ from a
+scheduler without a file: - stands before what a default would be, + before what
+the file makes of it. The name of a plugin stands behind # where its arguments begin.`,
+		Example: fmt.Sprintf("  %[1]s config show scheduler.yaml\n  %[1]s config show --diff scheduler.yaml", name),
 		Args:    oneConfig,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.show(args[0], cmd.InOrStdin(), cmd.OutOrStdout())
@@ -154,7 +154,7 @@ func (c *configuration) show(file string, stdin io.Reader, out io.Writer) error 
 	}
 	decoded, err := r.Decode(text, file)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; \"config check\" lists everything that is wrong, by line", err)
 	}
 	now, err := config.YAML(decoded)
 	if err != nil {
@@ -237,9 +237,30 @@ func parents(lines []string, at int) []string {
 	below := depth(lines[at])
 	for i := at - 1; i >= 0 && below > 0; i-- {
 		if d := depth(lines[i]); d < below {
-			above, below = append(above, lines[i]), d
+			above, below = append(above, withName(lines, i)), d
 		}
 	}
 	slices.Reverse(above)
 	return above
+}
+
+// withName is a line. If an item of a list begins there, the name that the item has
+// further down stands behind it as a comment.
+func withName(lines []string, at int) string {
+	line := lines[at]
+	first, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "- ")
+	if !ok {
+		return line
+	}
+	indent := strings.Repeat(" ", len(line)-len(first))
+	for _, next := range lines[at+1:] {
+		field, ok := strings.CutPrefix(next, indent)
+		if !ok {
+			break
+		}
+		if name, ok := strings.CutPrefix(field, "name: "); ok {
+			return line + " # " + name
+		}
+	}
+	return line
 }

@@ -68,7 +68,7 @@ func (r *podsFit) Text(out io.Writer) error {
 		}
 		_ = w.Flush() // to memory
 		if rest := len(nodes) - shortNodes; rest > 0 {
-			fmt.Fprintf(&b, "(and %s: -o json)\n", count(rest, "node"))
+			fmt.Fprintf(&b, "(and %s: -o json)\n", count(rest, "more node"))
 		}
 	}
 	fmt.Fprintf(&b, "\nWhat stops the next\n  %s\n", r.Stops)

@@ -165,7 +165,7 @@ func TestLargeCluster(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"1 pod placed, 6 pending, 42 evicted, on 50 nodes", "(and 10 nodes on which fewer pods were placed: -o wide)",
+		"1 pod placed, 6 pending, 42 evicted, on 50 nodes", "(and 10 more nodes: -o wide)",
 		"ns/q-0, ns/q-1, ns/q-2, ns/q-3 and 2 more\n    no room",
 		"EVICTED\n  ns/v-00 on n-01, for ns/p\n", "  ns/v-39 on n-01, for ns/p\n  (and 2 pods: -o wide)\n", "(and 40 nodes: -o wide)",
 	} {

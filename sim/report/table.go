@@ -144,7 +144,7 @@ func (t *Table) nodes(b *strings.Builder, r *sim.Result, nodes []*object.Node) {
 	}
 	_ = w.Flush() // to memory
 	if rest := len(nodes) - len(shown); rest > 0 {
-		fmt.Fprintf(b, "(and %s on which fewer pods were placed: -o wide)\n", count(rest, "node"))
+		fmt.Fprintf(b, "(and %s: -o wide)\n", count(rest, "more node"))
 	}
 }
 
