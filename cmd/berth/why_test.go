@@ -183,3 +183,18 @@ func TestWhyInvalid(t *testing.T) {
 		})
 	}
 }
+
+// A pod of a pod group that fits by itself is not said to be placed next: the group is
+// placed together, which the answer does not try.
+func TestWhyPodOfGroup(t *testing.T) {
+	cluster := nodeYAML + "---\n" + strings.Replace(podYAML, "containers", "schedulingGroup: {podGroupName: train}, containers", 1)
+	for args, want := range map[string]string{
+		"why p":         "default/p by itself fits now on a. No other node is feasible. The pods of its group train are placed together, which this answer does not try: ",
+		"why --all":     "1 pod, fitting now each by itself, but placed together with their pod groups, which this answer does not try\n",
+		"why p -o json": `"podGroup": "train"`,
+	} {
+		if _, out, errs := berth(cluster, append(strings.Fields(args), "-f", "-")...); !strings.Contains(out, want) {
+			t.Errorf("%s: lacks %q:\n%s%s", args, want, out, errs)
+		}
+	}
+}

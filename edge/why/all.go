@@ -167,7 +167,9 @@ func causeKey(a *Answer) string {
 			spec := &a.facts.api.Spec
 			return fmt.Sprintf("%s %q %v", a.Verdict, a.nearestGroup().Blockers, spec.NodeSelector)
 		}
-	case WouldBePlaced, Preempting, InProgress:
+	case WouldBePlaced:
+		return fmt.Sprintf("%s %t", a.Verdict, a.PodGroup != "")
+	case Preempting, InProgress:
 		return string(a.Verdict)
 	}
 	return string(a.Verdict) + " " + a.Message
@@ -177,6 +179,9 @@ func causeKey(a *Answer) string {
 func (a *Answer) cause() string {
 	switch a.Verdict {
 	case WouldBePlaced:
+		if a.PodGroup != "" {
+			return "fitting now each by itself, but placed together with their pod groups, which this answer does not try"
+		}
 		return "fitting now, and not placed yet"
 	case Preempting:
 		return "waiting for pods that leave for them"

@@ -30,11 +30,13 @@ const (
 
 // Answer is why a pod waits or is where it is. Its JSON is a contract.
 type Answer struct {
-	APIVersion    string      `json:"apiVersion"`
-	Kind          string      `json:"kind"`
-	Pod           string      `json:"pod"`
-	Profile       string      `json:"profile"`
-	Verdict       PodState    `json:"verdict"`
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Pod        string   `json:"pod"`
+	Profile    string   `json:"profile"`
+	Verdict    PodState `json:"verdict"`
+	// PodGroup is the group that the pod is placed with. The answer is of the pod alone.
+	PodGroup      string      `json:"podGroup,omitempty"`
 	Message       string      `json:"message"`
 	Node          string      `json:"node"`
 	NodesTotal    int         `json:"nodesTotal"`

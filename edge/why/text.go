@@ -53,6 +53,9 @@ func (a *Answer) sentence() string {
 		}
 		return text + a.margin()
 	case WouldBePlaced:
+		if a.PodGroup != "" {
+			return fmt.Sprintf("%s by itself fits now on %s.%s The pods of its group %s are placed together, which this answer does not try: \"berth simulate\" does, with the scheduler's --feature-gates.", a.Pod, a.Node, a.margin(), a.PodGroup)
+		}
 		return fmt.Sprintf("%s fits now: its next attempt places it on %s.", a.Pod, a.Node) + a.margin()
 	case Preempting:
 		return fmt.Sprintf("%s waits for %s to leave %s.", a.Pod, list(a.Victims, shortNames), a.Node)

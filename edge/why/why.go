@@ -51,7 +51,7 @@ type facts struct {
 func (c *Cluster) Why(api *v1.Pod) *Answer {
 	p := decode.Pod(api)
 	a := &Answer{
-		APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed,
+		APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed, PodGroup: p.PodGroup(),
 		NodesTotal: c.Machine.Table().Live(), Groups: []NodeGroup{}, Fixes: []fix.Fix{}, Events: []Event{}, Scores: []Node{},
 		facts: &facts{api: api, pod: p, cluster: c},
 	}
