@@ -17,6 +17,7 @@ var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG, or give --kubec
 func loadKubeconfig(file, context string) (*rest.Config, error) {
 	config, err := kubeconfig(file, context).ClientConfig()
 	if err == nil {
+		config.WarningHandler = rest.NoWarnings{} // of deprecated versions, which the caller did not choose
 		return config, nil
 	}
 	name, files := "--kubeconfig "+file, []string{file}

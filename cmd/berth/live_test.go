@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
@@ -52,5 +54,22 @@ clusters: [{name: a, cluster: {server: %q}}, {name: b, cluster: {server: %q}}]
 		if err := live(t.Context(), manifest.NewSet(), tt.kubeconfig, tt.context); err == nil || asked != tt.want {
 			t.Errorf("--kubeconfig %q --context %q: asked %q, want %q; %v", tt.kubeconfig, tt.context, asked, tt.want, err)
 		}
+	}
+}
+
+// What the API server says of versions that the tool reads is not for its user.
+func TestWarningsOfTheServer(t *testing.T) {
+	t.Setenv("KUBECONFIG", "")
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	body := "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a}}]\nclusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+	if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := loadKubeconfig(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := config.WarningHandler.(rest.NoWarnings); !ok {
+		t.Errorf("warnings go to %T", config.WarningHandler)
 	}
 }
