@@ -21,7 +21,7 @@ var evidence = regexp.MustCompile("[|\n]|`([a-z/0-9]+)`|\\b((?:Test|Fuzz)[A-Z]\\
 // may be anywhere.
 func TestNamedTestsExist(t *testing.T) {
 	tests := testsByPackage(t)
-	for _, doc := range []string{"docs/reliability.md", "docs/deviations.md", "docs/conformance.md"} {
+	for _, doc := range documents(t) {
 		text, err := os.ReadFile(doc)
 		if err != nil {
 			t.Fatal(err)
@@ -37,6 +37,47 @@ func TestNamedTestsExist(t *testing.T) {
 				pkg = ""
 			case !tests[pkg][name]:
 				t.Errorf("%s names %s of package %q, which is not there", doc, name, pkg)
+			}
+		}
+	}
+}
+
+// documents are README and the pages of docs.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(pages, "README.md", "CONTRIBUTING.md", "SECURITY.md", "scenarios/README.md")
+}
+
+// named finds a path of a document, and a section that a document names in another:
+// "Size" in `docs/operate.md`.
+var named = regexp.MustCompile("(?:\"([A-Z][^\"\n]+)\" in )?`((?:docs|deploy|examples|scenarios|bench|cmd|lab|sim|core|edge|tools)/[^`{*<: ]+)`")
+
+// The files, folders and sections that documents name are there.
+func TestNamedFilesExist(t *testing.T) {
+	for _, doc := range documents(t) {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			section, path := m[1], m[2]
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s names %s, which is not there", doc, path)
+				continue
+			}
+			if section == "" || !strings.HasSuffix(path, ".md") {
+				continue
+			}
+			page, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !regexp.MustCompile(`(?m)^#+ `+regexp.QuoteMeta(section)).Match(page) && !strings.Contains(string(page), "**"+section) {
+				t.Errorf("%s names %q in %s, which has no such section", doc, section, path)
 			}
 		}
 	}
