@@ -34,7 +34,7 @@ func TestDocs(t *testing.T) {
 	}
 	recordDay(t, filepath.Join(dir, "record"))
 	t.Chdir(dir)
-	for doc, calls := range map[string]int{"what-if.md": 10, "why.md": 3, "config.md": 1, "replay.md": 2} {
+	for doc, calls := range map[string]int{"batch.md": 2, "what-if.md": 10, "why.md": 3, "config.md": 1, "replay.md": 2} {
 		path := filepath.Join(docs, doc)
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -126,4 +126,32 @@ func same(got, want []string) bool {
 		}
 	}
 	return false
+}
+
+// The configurations that the documents show are valid.
+func TestDocsShowValidConfigurations(t *testing.T) {
+	docs, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, doc := range docs {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range strings.Split(string(text), "\n```yaml\n")[1:] {
+			block, _, _ = strings.Cut(block, "\n```")
+			if !strings.Contains(block, "kind: KubeSchedulerConfiguration") {
+				continue
+			}
+			checked++
+			if code, out, errs := berth(block, "config", "check", "--plugins", "Tier,TeamLimit", "-"); code != exitPlaced {
+				t.Errorf("%s: %s%s\n%s", doc, out, errs, block)
+			}
+		}
+	}
+	if checked < 4 {
+		t.Errorf("%d configurations were checked", checked)
+	}
 }
