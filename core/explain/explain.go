@@ -27,6 +27,9 @@ func Message(d *decision.Decision) string {
 		if d.GroupStatus != nil {
 			return Status(d.GroupStatus)
 		}
+		if d.Err != nil {
+			return d.Err.Error()
+		}
 		return fit(d)
 	case decision.ResultGated:
 		return Status(d.PreEnqueueStatus)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -237,6 +238,10 @@ func (m *Machine) bindingRefused(c *bindingCycle, err error) {
 		}
 		c.binder, c.lost = noExtender, LostReply{}
 		m.bindByPlugin(c, 0)
+		return
+	}
+	if r, ok := errors.AsType[*Rejection](err); ok {
+		m.fail(c.attempt, r.status())
 		return
 	}
 	plugin := c.profile.Bind[c.bindPlugin].Name

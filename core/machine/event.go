@@ -88,7 +88,7 @@ type (
 	BindReply struct {
 		UID    types.UID
 		Result BindResult
-		Err    error // why not, for BindRefused and BindUnknown
+		Err    error // why not, for BindRefused and BindUnknown; a Rejection of a plugin
 	}
 	// PreBindReply is the outcome of a RunPlugins effect at PreBind. Status: how a
 	// plugin failed; nil: none did.

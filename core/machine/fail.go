@@ -35,7 +35,7 @@ func (m *Machine) fail(a *attempt, s *decision.Status) {
 		} else {
 			r.RejectedBy = []string{s.Plugin}
 		}
-	} else if s.Err == ErrNoNodes {
+	} else if s.Code.Rejects() { // ErrNoNodes, or a Rejection
 		r.Result = decision.ResultUnschedulable
 	} else {
 		r.FailedPoint, r.FailedPlugin = s.Point, s.Plugin

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/queue"
@@ -63,12 +64,26 @@ func (m *Machine) preBindReplied(e PreBindReply) {
 		c.failed = nil
 		m.moveTo(preBind, c)
 		m.fail(c.attempt, why)
+	case e.Status != nil && e.Status.Code.Rejects():
+		m.moveTo(preBind, c)
+		m.fail(c.attempt, (&Rejection{e.Status}).status())
 	case e.Status != nil:
 		m.moveTo(preBind, c)
 		m.fail(c.attempt, attribute(e.Status, "PreBind", e.Status.Plugin))
 	default:
 		m.bind(c)
 	}
+}
+
+// Rejection is why a plugin rejects a pod at PreBind or Bind. As in v1.36 that comes too late
+// for a verdict: the pod is unschedulable for the reason, no plugin is noted that an event
+// could win over, and it is tried again as after an error.
+type Rejection struct{ Status *decision.Status }
+
+func (r *Rejection) Error() string { return explain.Status(r.Status) }
+
+func (r *Rejection) status() *decision.Status {
+	return &decision.Status{Code: r.Status.Code, Err: r}
 }
 
 // Answer tells whether the reply counts, which the caller then sends as an event: the pod's

@@ -231,6 +231,8 @@ func (c *cycle) bind(ctx context.Context, e machine.RunPlugins) machine.BindRepl
 		reply.Result, reply.Err = machine.BindRefused, err
 	case status.IsSkip():
 		reply.Result = machine.BindSkipped
+	case status.IsRejected():
+		reply.Result, reply.Err = machine.BindRefused, &machine.Rejection{Status: statusOf(status)}
 	case !status.IsSuccess():
 		reply.Result, reply.Err = machine.BindRefused, errorOf(status)
 	}

@@ -18,6 +18,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
 	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
 )
 
@@ -260,4 +261,34 @@ func TestBindThatBindsNothing(t *testing.T) {
 			t.Errorf("p is on %q, q on %q; PostBind was called %d times", c.Pod("p").Spec.NodeName, c.Pod("q").Spec.NodeName, l.told.Load())
 		}
 	})
+}
+
+// A plugin that rejects a pod at PreBind or Bind makes it unschedulable for that reason alone.
+// As in kube-scheduler no event is awaited: the pod is tried again after a backoff.
+func TestRejectedAtBinding(t *testing.T) {
+	for _, at := range []string{"PreBind", "Bind"} {
+		t.Run(at, func(t *testing.T) {
+			var asked atomic.Int32
+			c := New(t, WithConfig(bindersInOrder), WithPlugin("B", with(func(fwk.Handle) fwk.Plugin {
+				return &everyPoint{named: "B", answer: func(c call) answer {
+					switch {
+					case c.at == at && asked.Add(1) == 1:
+						return answer{status: fwk.NewStatus(fwk.Unschedulable, "not here", "nor now")}
+					case c.at == "Bind":
+						return answer{status: fwk.NewStatus(fwk.Skip)}
+					}
+					return answer{wait: -time.Hour}
+				}}
+			})))
+			c.Add(Node("a"), Pod("p"))
+			d := c.Failure("p")
+			if got := explain.Message(d); d.Result != decision.ResultUnschedulable || got != "not here, nor now" || len(d.RejectedBy) > 0 {
+				t.Errorf("got %s by %v: %s", d.Result, d.RejectedBy, got)
+			}
+			if reason := explain.Condition(d).Reason; reason != v1.PodReasonUnschedulable {
+				t.Errorf("the condition's reason is %s", reason)
+			}
+			c.NodeOf("p")
+		})
+	}
 }

@@ -27,9 +27,13 @@ func (h *Host) preEnqueue(p *hostedPlugin) func(*table.Table, *object.Pod) *deci
 			h.askGatedLater()
 		}
 		if err := h.callOnce(pod.UID, "PreEnqueue", p.name, func() { status = p.preEnqueue.PreEnqueue(ctx, api) }); err != nil {
-			return failure(err)
+			return decision.Failed("%w", err)
 		}
-		return statusOf(status)
+		s := statusOf(status)
+		if s != nil && s.Err != nil {
+			s.Reasons = nil // they say the same
+		}
+		return s
 	}
 }
 

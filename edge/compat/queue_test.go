@@ -2,7 +2,9 @@ package compat_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/edge/compat"
 	. "github.com/berth-scheduler/berth/scheduler/schedulertest"
 )
@@ -214,5 +217,28 @@ func TestCheckPodsToActivate(t *testing.T) {
 	}
 	if err := compat.CheckPodsToActivate(func() fwk.StateData { return &alien{Map: map[string]*v1.Pod{}} }); err != nil {
 		t.Error(err)
+	}
+}
+
+// What PreEnqueue failed with is said once.
+func TestPreEnqueueFails(t *testing.T) {
+	for what, want := range map[string]string{"fails": "it is broken", "panics": `panicked: boom`} {
+		t.Run(what, func(t *testing.T) {
+			c := New(t, WithPlugin("B", with(func(fwk.Handle) fwk.Plugin {
+				return &everyPoint{named: "B", answer: func(c call) answer {
+					switch {
+					case c.at == "PreEnqueue" && what == "panics":
+						panic("boom")
+					case c.at == "PreEnqueue":
+						return answer{status: fwk.AsStatus(errors.New("it is broken"))}
+					}
+					return answer{}
+				}}
+			})))
+			c.Add(Node("a"), Pod("p"))
+			if got := explain.Message(c.Decision("p", 0)); strings.Count(got, want) != 1 {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }

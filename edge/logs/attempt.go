@@ -35,7 +35,7 @@ func (l *Logger) attempted(r *decision.Decision) {
 			l.logger.V(4).Info("Status after running PreEnqueue plugin", "pod", pod, "plugin", r.PreEnqueueStatus.Plugin, "status", explain.Message(r))
 		}
 	default:
-		if l.level >= 2 {
+		if l.level >= 2 || r.Err != nil {
 			l.unschedulable(r, pod)
 		}
 	}
@@ -93,6 +93,10 @@ func (l *Logger) unschedulable(r *decision.Decision, pod klog.ObjectRef) {
 	}
 	if r.NodesTotal == 0 {
 		l.logger.V(2).Info("Unable to schedule pod; no nodes are registered to the cluster; waiting", "pod", pod)
+		return
+	}
+	if r.Err != nil { // PreBind or Bind rejected it
+		l.logger.Error(r.Err, "Error scheduling pod; retrying", "pod", pod, "attempt", r.Attempt)
 		return
 	}
 	if r.GroupStatus != nil {

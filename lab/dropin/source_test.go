@@ -167,6 +167,7 @@ var rules = []rule{
 	{`eventhandlers|backend/queue|framework/types\.go|nominator`, ``, "not written: the case cannot arise, or V5 \"Pod moved to an internal scheduling queue\" says the same"},
 	{`framework/preemption`, ``, "not written: \"Tried to preempted pod\", \"No preemption candidate is found\" and the pod's message say it"},
 	{`apis/config|framework/runtime/framework\.go`, `re-configured|MultiPoint|disabled plugin`, "not written: `berth config show --effective` shows the configuration in force"},
+	{`framework/runtime`, `rejected by (Pre)?Bind`, "not written: \"Error scheduling pod; retrying\" has the reason"},
 	{`framework/runtime`, `rejected`, "not written: \"Unable to schedule pod; no fit; waiting\" names what rejected the pod"},
 	{`framework/runtime`, ``, "\"Plugin failed\" or \"Error scheduling pod; retrying\" has the error and the plugin"},
 	{`cmd/kube-scheduler`, ``, "not written: the daemon ends with the error"},
