@@ -301,13 +301,17 @@ func (s *sharedAnswers) leavesOpen(filter int16) bool {
 	return filter == ranking.Feasible || filter > s.leading
 }
 
-// copyOpen is copyTo for rows that are open.
+// copyOpen is copyTo for rows that are open, in order.
 func (s *sharedAnswers) copyOpen(rows []table.Row, found *scratch) {
 	if s.late {
 		s.copyTo(rows, found)
 		return
 	}
 	clear(found.Filter[:len(rows)])
+	if first, last := rows[0], rows[len(rows)-1]; s.scored && int(last-first) == len(rows)-1 { // none is left out
+		copy(found.Score, s.scores[first:last+1])
+		return
+	}
 	s.copyScores(rows, found)
 }
 
