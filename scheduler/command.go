@@ -15,8 +15,8 @@ import (
 )
 
 const about = `berth-scheduler assigns pods to nodes in kube-scheduler's place. It takes the same
-flags and the same configuration file, and it serves the same endpoints. Every
-node counts for every pod.`
+flags and the same configuration file, and it serves the same endpoints. It
+looks at every node for every pod.`
 
 const examples = `  # Schedule the pods of the cluster that a kubeconfig points to
   berth-scheduler --kubeconfig=$HOME/.kube/config --leader-elect=false

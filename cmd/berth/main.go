@@ -66,6 +66,15 @@ func sentence(err error) string {
 	return text
 }
 
+const rootExamples = `  # Why does a pod wait, and what would help?
+  %[1]s why web-5d8f7c-x2v
+
+  # Would these pods fit?
+  %[1]s simulate --kubeconfig ~/.kube/config -f new-pods.yaml
+
+  # Can a node be drained?
+  %[1]s what-if drain node-3`
+
 // newCommand is the root of the commands, named as it was called.
 func newCommand(argv0 string) *cobra.Command {
 	cmd := &cobra.Command{
@@ -80,6 +89,7 @@ func newCommand(argv0 string) *cobra.Command {
 		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl berth"}
 	}
 	name := cmd.DisplayName()
+	cmd.Example = fmt.Sprintf(rootExamples, name)
 	cmd.SetFlagErrorFunc(flagError)
 	cmd.AddCommand(newSimulate(name), newWhy(name), newWhatIf(name), newFit(name), newEvents(name), newTop(name), newConfig(name),
 		newRecord(name), newReplay(name), newCompare(name), newVersion(name))

@@ -125,7 +125,7 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&seeds, "seeds", seeds, "seeds of the worlds, A-B or one number")
-	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; default: all of "+strings.Join(playable(), ", "))
+	cmd.Flags().StringVar(&mix, "mix", mix, "mixes of the worlds, separated by commas; \"all\" is one of them, which varies all subjects at once; default: every mix: "+strings.Join(playable(), ", "))
 	cmd.Flags().StringVar(&dir, "out", dir, "directory for the stories of disagreements, one file each; default: standard output")
 	cmd.Flags().StringVar(&hosted, "hosted", hosted, `plugins of kube-scheduler's own that Berth hosts, separated by commas, or "all"`)
 	cmd.Flags().StringVar(&gates, "feature-gates", gates, "feature gates of both sides, NAME=true,NAME=false")
