@@ -96,6 +96,8 @@ type (
 		UID    types.UID
 		Status *decision.Status
 	}
+	// PreBindBegins: of the PreBind plugins of a RunPlugins effect one has something to do.
+	PreBindBegins struct{ UID types.UID }
 	// PostFilterReply is the result of a PostFilter plugin that answered Pending to the
 	// call of the number.
 	PostFilterReply struct {
@@ -214,6 +216,7 @@ func (Tick) event()                {}
 func (ScheduleOne) event()         {}
 func (BindReply) event()           {}
 func (PreBindReply) event()        {}
+func (PreBindBegins) event()       {}
 func (PostFilterReply) event()     {}
 func (PermitReply) event()         {}
 func (Activate) event()            {}

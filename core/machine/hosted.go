@@ -29,12 +29,21 @@ func (m *Machine) callPreBind(c *bindingCycle) bool {
 	if len(names) == 0 {
 		return false
 	}
-	if len(c.writers) == 0 {
-		m.showExpectedNode(c)
-	}
 	m.moveTo(preBindCalled, c)
 	m.runPlugins(c, "PreBind", names...)
 	return true
+}
+
+// preBindBegins shows in the API where the pod is about to be bound: that takes a while, as
+// a plugin has something to do.
+func (m *Machine) preBindBegins(e PreBindBegins) {
+	ps := m.pods[e.UID]
+	if ps == nil || ps.binding == nil || ps.binding.phase != preBindCalled {
+		return
+	}
+	if len(ps.binding.writers) == 0 { // where there are writes, it was shown with them
+		m.showExpectedNode(ps.binding)
+	}
 }
 
 func (m *Machine) runPlugins(c *bindingCycle, point string, plugins ...string) {

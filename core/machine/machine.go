@@ -195,6 +195,8 @@ func (m *Machine) Step(now time.Time, e Event) []Effect {
 		m.writesReplied(e)
 	case PreBindReply:
 		m.preBindReplied(e)
+	case PreBindBegins:
+		m.preBindBegins(e)
 	case PostFilterReply:
 		m.postFilterReplied(e)
 	case PermitReply:

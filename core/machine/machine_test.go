@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -225,6 +226,27 @@ func TestHiddenNode(t *testing.T) {
 	s.given(s.node("n", 40), p)
 	s.cycle("Permit", waits)
 	s.did("AttemptDone p-1: Waiting n")
+}
+
+// Where a PreBind plugin that may block has something to do, the node is shown; where none
+// has, and once they have returned, it is not.
+func TestNodeIsShownWhenPreBindBegins(t *testing.T) {
+	s := newStory(t)
+	s.m.options.HideExpectedNode, s.twin.options.HideExpectedNode = true, true
+	p := s.pod("p", 40)
+	s.given(s.node("n", 40), p)
+	s.cycle("Permit", waits)
+	s.m.options.HideExpectedNode = false
+	c := s.m.pods[p.UID].binding
+	for _, tc := range []struct {
+		at   phase
+		want string
+	}{{waitOnPermit, "[]"}, {preBindCalled, "[PatchStatus p-1: <nil>, nominated to \"n\"]"}, {bindSent, "[]"}} {
+		c.phase = tc.at
+		if got := fmt.Sprint(shown(s.m.Step(s.m.now, PreBindBegins{UID: p.UID}))); got != tc.want {
+			t.Errorf("%v: did %s", tc.at, got)
+		}
+	}
 }
 
 // A nomination that the API was asked for and does not show yet is taken back

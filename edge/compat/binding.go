@@ -134,6 +134,9 @@ func (c *cycle) preBind(ctx context.Context, e machine.RunPlugins) *decision.Sta
 	if failed != nil {
 		return failed
 	}
+	if len(groups) > 0 {
+		c.host.report(machine.PreBindBegins{UID: e.Pod.UID})
+	}
 	for _, group := range groups {
 		statuses := make([]*decision.Status, len(group))
 		var wait sync.WaitGroup

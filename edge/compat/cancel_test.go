@@ -70,3 +70,43 @@ func TestCancelBeforePreBind(t *testing.T) {
 	}
 	<-second
 }
+
+// told is a loop that notes what it is told.
+type told struct{ events []machine.Event }
+
+func (*told) Inspect(context.Context, func()) error { return errors.New("no loop") }
+func (l *told) Report(e machine.Event)              { l.events = append(l.events, e) }
+func (l *told) Post(e machine.Event)                { l.Report(e) }
+
+// idle is a PreBind plugin that may have nothing to do.
+type idle struct{ status *fwk.Status }
+
+func (idle) Name() string { return "Idle" }
+
+func (x idle) PreBindPreFlight(context.Context, fwk.CycleState, *v1.Pod, string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	return nil, x.status
+}
+
+func (idle) PreBind(context.Context, fwk.CycleState, *v1.Pod, string) *fwk.Status { return nil }
+
+// As in v1.36 the node that a pod is about to be bound to is shown in the API where a PreBind
+// plugin has something to do. A request for each pod otherwise would halve what is bound.
+func TestPreBindBegins(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status *fwk.Status
+		want   int
+	}{"works": {nil, 1}, "skips": {fwk.NewStatus(fwk.Skip), 0}, "fails": {fwk.AsStatus(errors.New("no")), 0}} {
+		t.Run(name, func(t *testing.T) {
+			h, l := New(Options{}), &told{}
+			h.Connect(nil, l)
+			host := &Host{Hosts: h, name: "default", cycles: map[types.UID]*cycle{}, byName: map[string]*hostedPlugin{"Idle": newHostedPlugin("Idle", idle{tc.status})}}
+			h.profiles[host.name] = host
+			p := &object.Pod{UID: "u", Namespace: "ns", Name: "p"}
+			host.cycles[p.UID] = host.newCycle(p)
+			h.Run(t.Context(), machine.RunPlugins{Pod: p, Node: "n", Profile: host.name, Point: "PreBind", Plugins: []string{"Idle"}, Attempt: host.Attempt(p.UID)})
+			if len(l.events) != tc.want || tc.want == 1 && l.events[0] != (machine.PreBindBegins{UID: p.UID}) {
+				t.Errorf("told of %v", l.events)
+			}
+		})
+	}
+}

@@ -230,6 +230,8 @@ func outcomeOf(e machine.Event) subject {
 		s.id = fmt.Sprintf("%s %d", e.UID, e.Call)
 	case machine.PreBindReply:
 		s.id = string(e.UID)
+	case machine.PreBindBegins:
+		s.id = string(e.UID)
 	case machine.PostFilterReply:
 		s.id = fmt.Sprintf("%s %d", e.UID, e.Call)
 	case machine.PermitReply:
