@@ -34,6 +34,29 @@ expect urgent pending
 delete pod high
 advance 10s
 expect urgent -> a`,
+		"it fits beside others of lower priority, and not without them": `
+node a cpu=4 label:zone=a
+node b cpu=4 label:zone=b
+pod friend cpu=1 bound=a label:app=friend
+pod low cpu=2 bound=a
+pod urgent cpu=2 priority=100 near="zone app=friend"
+schedule
+expect urgent rejected by InterPodAffinity NodeResourcesFit
+delete pod low
+advance 10s
+expect urgent -> a`,
+		"a nominated pod alone keeps it away": `
+node a cpu=4 label:zone=a
+pod other cpu=1 bound=a
+pod first cpu=2 priority=10 selector:zone=c
+schedule
+update pod first nominated=a
+pod second cpu=2 selector:zone=a
+cycle
+expect second pending
+delete pod other
+advance 10s
+expect second -> a`,
 		"a plugin prevents it that rejected the pod nowhere": `
 node a cpu=4 label:zone=z
 node b cpu=1 label:zone=z

@@ -15,8 +15,7 @@ import (
 )
 
 // wouldFailAgain tells that an event about one node does not help a rejected pod, whatever
-// the queueing hints say: the pod still does not fit there, and nothing else has
-// changed for it.
+// the queueing hints say: what kept the pod off each node does so still.
 //
 // Suppose that NodeResourcesFit alone rejected a pod of 500 CPUs. A pod of 1 CPU
 // leaves a node. The hint says Queue, as CPUs became free. But what the plugin says
@@ -24,14 +23,15 @@ import (
 // rejects the pod. Whatever makes it fit here later is an event about this node
 // again, and the plugin is asked again.
 //
-// So all plugins that rejected the pod have to answer by the node alone, and one of
-// them has to reject it on the node now; or they answer by domains, and their own hint
-// says that the event does not help.
+// Each plugin that rejected the pod either answers by the node alone, or its own hint has
+// to say that the event does not help: then it lets the pod onto no other node than before.
+// On the node of the event one of the first kind has to reject the pod, or all of them have
+// to answer as they did before.
 //
 // Where others have a lower priority, the pod must not be able to preempt them either.
 // Its last attempt found that it could preempt nobody, on any node, because of the same
-// plugins (noVictims). So it may preempt somebody on this node alone now, and a plugin
-// has to reject it there whoever goes.
+// plugins (noVictims). So it may preempt somebody on this node alone now, and all this has
+// to hold there whoever goes.
 func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
 	row, ok := m.rowOf(event)
 	p, of := e.Pod, m.profiles[e.Pod.SchedulerName]
@@ -42,7 +42,6 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 	if ps := m.pods[p.UID]; preempts && (ps == nil || !ps.noVictims) {
 		return false
 	}
-	stays := !preempts // whoever goes from the node
 	plugin := ""
 	defer func() {
 		if r := recover(); r != nil { // a plugin's
@@ -50,24 +49,48 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 			wouldFailAgain = false
 		}
 	}()
+	rejected, helped := false, false // on the node, whoever goes from it
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
 		plugin = name
-		if pl != nil && pl.CellFilter != nil && !pending && !preempts && !mayHelp(pl, p, event) {
-			continue // it lets the pod onto no other node than before
-		}
-		if pl == nil || pending || !answersByNode(pl, m.table, p) {
+		if pl == nil || pending {
 			return false
 		}
-		if wouldFailAgain && stays {
-			continue // all that is left to ask of the others is whether they answer by the node
+		concerned := mayHelp(pl, p, event)
+		if !answersByNode(pl, m.table, p) {
+			if concerned || !hearsOf(pl, event) {
+				return false
+			}
+			continue
 		}
-		if in, rejects := rejectsOn(pl, m.table, p, row); rejects {
-			wouldFailAgain = true
-			stays = stays || rejectsWithoutLower(pl, in, row)
+		if rejected {
+			continue
 		}
+		in, rejects := rejectsOn(pl, m.table, p, row)
+		rejected = rejects && (!preempts || rejectsWithoutLower(pl, in, row))
+		helped = helped || concerned && !rejected && m.mayHaveHelped(pl, in, row, event, rejects)
 	}
-	return wouldFailAgain && stays
+	return rejected || !helped
+}
+
+// mayHaveHelped tells whether the plugin may let the pod onto the row where it did not
+// before the event. rejects: it rejects the pod now, unless others go.
+func (m *Machine) mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, event *framework.Event, rejects bool) bool {
+	left := event.OldPod
+	switch {
+	case event.Resource != framework.AssignedPod || event.NewPod != nil || left == nil:
+		return true // how the node was before is not known
+	case pl.Locality == framework.NodeOnly, rejects && left.Priority < in.Pod.Priority:
+		return false // without those of lower priority the node is as before
+	case pl.Exchanged == nil || in.State == nil || len(m.queue.NominatedTo(m.table.Name(row))) > 0:
+		return true
+	}
+	var gone []*object.Pod
+	if rejects {
+		gone = lowerPods(in, row)
+	}
+	before, known := pl.Exchanged(in, row, gone, []*object.Pod{left})
+	return !known || before != framework.Fits
 }
 
 // rowOf is the row of the one node that the event is about.
@@ -116,6 +139,14 @@ func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	return (pl.Locality == framework.NodeOnly || pl.Locality == framework.NodeAndPods) && !signsObjects(pl, t, p)
 }
 
+// hearsOf tells whether the hints of a plugin that does not answer by the node alone speak
+// of all that the event may change in its answers. What an assumption takes of volumes and
+// claims has no events.
+func hearsOf(pl *framework.Plugin, event *framework.Event) bool {
+	left := event.OldPod
+	return pl.CellFilter != nil || pl.Filter != nil && pl.Locality != framework.Anything && (left == nil || len(left.Claims) == 0 && !left.HasPVCs(true))
+}
+
 // mayHelp tells whether the plugin's own hint says so.
 func mayHelp(pl *framework.Plugin, p *object.Pod, event *framework.Event) bool {
 	return slices.ContainsFunc(pl.EventsToRegister, func(w framework.ClusterEventWithHint) bool {
@@ -158,14 +189,18 @@ func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Ro
 	if pl.Exchanged == nil {
 		return false
 	}
-	var lower []*object.Pod
+	v, known := pl.Exchanged(in, row, lowerPods(in, row), nil)
+	return known && isRejection(pl, v)
+}
+
+// lowerPods lists the pods on the row that have a lower priority.
+func lowerPods(in *framework.Input, row table.Row) (lower []*object.Pod) {
 	for _, placed := range in.Table.Pods(row) {
 		if placed.Pod.Priority < in.Pod.Priority {
 			lower = append(lower, placed.Pod)
 		}
 	}
-	v, known := pl.Exchanged(in, row, lower, nil)
-	return known && isRejection(pl, v)
+	return lower
 }
 
 // isRejection tells whether the verdict is a rejection, and no failure.

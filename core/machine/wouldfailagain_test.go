@@ -37,6 +37,28 @@ func TestPluginSaysWhatMayHelp(t *testing.T) {
 	}
 }
 
+// The hints of a plugin that looks at volumes say nothing of what a pod with volumes or
+// claims gave up that was assumed only.
+func TestPluginsHearOfPods(t *testing.T) {
+	filter := func(*framework.Input, []table.Row, []framework.Verdict) {}
+	volumes := &framework.Plugin{FilterPlugin: framework.FilterPlugin{Filter: filter}, SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods}}
+	domains := &framework.Plugin{FilterPlugin: framework.FilterPlugin{CellFilter: &framework.CellFilter{}}}
+	plain := &object.Pod{}
+	claiming, claimed := &object.Pod{Claims: make([]object.PodClaim, 1)}, &object.Pod{Volumes: []object.Volume{{Claimed: true}}}
+	for _, c := range []struct {
+		pl   *framework.Plugin
+		left *object.Pod
+		want bool
+	}{
+		{volumes, nil, true}, {volumes, plain, true}, {volumes, claiming, false}, {volumes, claimed, false},
+		{domains, claimed, true}, {&framework.Plugin{}, plain, false},
+	} {
+		if got := hearsOf(c.pl, &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: c.left}); got != c.want {
+			t.Errorf("hearsOf(%+v, %+v) = %t", c.pl.Filter != nil, c.left, got)
+		}
+	}
+}
+
 // A plugin that panics when it is asked whether an event about one node helps a pod is
 // told of, and the pod is tried again.
 func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {

@@ -13,22 +13,55 @@ var inVain = flag.Int("in-vain", 20, "pods that fit nowhere in TestTriesInVain; 
 
 // Pods that fit nowhere are tried three times at most on average while ten times
 // as many others leave their nodes, twenty a second. It makes no difference whether they
-// could preempt the others, who are not enough.
+// could preempt the others, who are not enough, nor that one plugin rejects some nodes and
+// another one the others.
 func TestTriesInVain(t *testing.T) {
-	t.Run("nobody of lower priority", func(t *testing.T) { triesInVain(t, "cpu=500") })
-	t.Run("all others of lower priority", func(t *testing.T) { triesInVain(t, "cpu=500 priority=10") })
+	const full = "pods guard HALF cpu=3500m priority=100 bound=odd-#\n"
+	for _, c := range []struct {
+		name, before, pod string
+	}{
+		{"too large", "", "cpu=500"},
+		{"no room, and wrong nodes", full, "cpu=1 require=\"odd,zone notin (x)\""},
+		{"no room, and a port is taken", full + "pods web HALF cpu=0 port=80 priority=100 bound=even-#\n", "cpu=1 port=80"},
+		{"no room, and away from a pod", full + "pods web HALF cpu=0 label:app=web priority=100 bound=even-#\n", `cpu=1 away="zone app=web"`},
+		{"no room, and near a pod", full + "pod web cpu=0 label:app=web priority=100 bound=odd-0\n", `cpu=1 near="zone app=web"`},
+		{"no room, and a volume that is elsewhere", full + elsewhere, "cpu=1 claim=data"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Run("nobody of lower priority", func(t *testing.T) { triesInVain(t, c.before, c.pod) })
+			t.Run("all others of lower priority", func(t *testing.T) { triesInVain(t, c.before, c.pod+" priority=10") })
+		})
+	}
 }
 
-func triesInVain(t *testing.T, huge string) {
+// elsewhere is a claim whose volume is in a zone without nodes.
+const elsewhere = `object
+  apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: data, namespace: default, uid: data, annotations: {pv.kubernetes.io/bind-completed: "yes"}}
+  spec: {volumeName: disk}
+object
+  apiVersion: v1
+  kind: PersistentVolume
+  metadata: {name: disk}
+  spec:
+    claimRef: {namespace: default, name: data, uid: data}
+    csi: {driver: csi.example.com, volumeHandle: disk}
+    nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [none]}]}]}}
+`
+
+func triesInVain(t *testing.T, before, pod string) {
+	half := *inVain / 2
 	var text strings.Builder
-	fmt.Fprintf(&text, "nodes node %d cpu=4\n", *inVain)
+	fmt.Fprintf(&text, "nodes odd %d cpu=4 label:zone=odd-# label:odd=yes\nnodes even %d cpu=4 label:zone=even-#\n", half, half)
 	for i := range 10 {
-		fmt.Fprintf(&text, "pods run%d %d cpu=100m bound=node-#\n", i, *inVain)
+		fmt.Fprintf(&text, "pods odd-%d %d cpu=40m bound=odd-#\npods even-%d %d cpu=40m bound=even-#\n", i, half, i, half)
 	}
-	fmt.Fprintf(&text, "pods huge %d %s\nschedule\n", *inVain, huge)
+	text.WriteString(strings.ReplaceAll(before, "HALF", fmt.Sprint(half)))
+	fmt.Fprintf(&text, "pods waits %d %s\nschedule\n", *inVain, pod)
 	for i := range 10 {
-		for k := range *inVain {
-			fmt.Fprintf(&text, "delete pod run%d-%d\nadvance 50ms\n", i, k)
+		for k := range half {
+			fmt.Fprintf(&text, "delete pod odd-%d-%d\nadvance 50ms\ndelete pod even-%d-%d\nadvance 50ms\n", i, k, i, k)
 		}
 	}
 	story, err := Parse("in-vain", text.String())
