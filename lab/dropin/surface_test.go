@@ -85,7 +85,7 @@ func fields() (rows []row) {
 			if text := differing[path]; text != "" {
 				r.ours = text
 			}
-			if !slices.Contains(live, top) {
+			if !slices.Contains(live, top) || path == "profiles[].schedulerName" {
 				r.ours += "; a change takes a restart"
 			} else {
 				r.ours += "; also without a restart"
