@@ -80,7 +80,7 @@ func (pl *plugin) declare() framework.Plugin {
 	return framework.Plugin{
 		Name:             names.DynamicResources,
 		Reads:            reads,
-		EventsToRegister: eventsToRegister(),
+		EventsToRegister: eventsToRegister(pl.features.DRANodeAllocatableResources),
 		SignPlugin:       framework.SignPlugin{Locality: framework.NodeAndPods, Sign: pl.sign, SignRevision: signRevision},
 		PreEnqueue:       preEnqueue,
 		PreFilter:        pl.preFilter,

@@ -7,15 +7,22 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-func eventsToRegister() []framework.ClusterEventWithHint {
+// eventsToRegister are, where devices take resources of their node, more than v1.36's: pods
+// that go or shrink free these.
+func eventsToRegister(nodeResources bool) []framework.ClusterEventWithHint {
 	const changed = framework.Add | framework.UpdateOther
-	return []framework.ClusterEventWithHint{
+	list := []framework.ClusterEventWithHint{
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeAllocatable},
 		{Resource: framework.ResourceOf(object.ResourceClaims), ActionType: changed | framework.Delete, QueueingHintFn: claimHelps},
 		{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodGeneratedResourceClaim, QueueingHintFn: podChanged},
 		{Resource: framework.ResourceOf(object.DeviceClasses), ActionType: changed},
 		{Resource: framework.ResourceOf(object.ResourceSlices), ActionType: changed | framework.Delete},
 	}
+	if nodeResources {
+		list = append(list, framework.ClusterEventWithHint{Resource: framework.AssignedPod, ActionType: framework.Delete | framework.UpdatePodScaleDown,
+			QueueingHintFn: func(p *object.Pod, _ *framework.Event) bool { return p.Claiming != nil }})
+	}
+	return list
 }
 
 // claimHelps: devices became free, or a claim of the pod came or has another

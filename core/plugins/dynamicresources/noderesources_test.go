@@ -7,8 +7,28 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 )
+
+// Where devices take resources of their node, a pod that goes calls those that have
+// claims, and no others.
+func TestPodsThatGoFreeNodeResources(t *testing.T) {
+	gone := &framework.Event{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &object.Pod{}}
+	for _, c := range []struct{ gate, claims, want bool }{{true, true, true}, {true, false, false}, {false, true, false}} {
+		p := &object.Pod{}
+		if c.claims {
+			p.Claiming = &v1.Pod{}
+		}
+		got := false
+		for _, w := range eventsToRegister(c.gate) {
+			got = got || w.Matches(gone) && w.QueueingHintFn(p, gone)
+		}
+		if got != c.want {
+			t.Errorf("%+v: called %t", c, got)
+		}
+	}
+}
 
 func mapping(capacity, times string) resourcev1.NodeAllocatableResourceMapping {
 	m := resourcev1.NodeAllocatableResourceMapping{}
