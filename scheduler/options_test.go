@@ -158,7 +158,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"file of no shadow", []string{"--shadow-to=differences.jsonl"}, "--shadow-to: needs --shadow"},
 		{"bad port", []string{"--secure-port=70000"}, "70000"},
 		{"unknown gate", []string{"--feature-gates=Nonsense=true"}, "Nonsense"},
-		{"gate that Berth lacks", []string{"--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"}, "feature gate WorkloadAwarePreemption=true is not supported: victims are found"},
+		{"gate that Berth lacks", []string{"--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true"}, "feature gate DRAWorkloadResourceClaims=true is not supported: no claim is reserved"},
 		{"version too old", []string{"--emulated-version=1.32"}, "emulation version 1.32 is not between [1.33, 1.36.0]"},
 		{"gate that Berth lacks in an earlier version", []string{"--emulated-version=1.33", "--feature-gates=SchedulerQueueingHints=false"}, "feature gate SchedulerQueueingHints=false is not supported"},
 		{"an argument", []string{"extra"}, "extra"},

@@ -141,6 +141,7 @@ func newDaemon(logger klog.Logger, c *config.Config, api *rest.Config, o *option
 		PodGroups:        o.gates.Enabled(features.GenericWorkload),
 		GangScheduling:   o.gates.Enabled(features.GangScheduling),
 		GroupPlacements:  o.gates.Enabled(features.TopologyAwareWorkloadScheduling),
+		GroupPreemption:  o.gates.Enabled(features.WorkloadAwarePreemption),
 		HideExpectedNode: !o.gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !o.gates.Enabled(features.SchedulerAsyncPreemption),
 		WaitOutBackoff:   !o.gates.Enabled(features.SchedulerPopFromBackoffQ),

@@ -28,6 +28,7 @@ func OptionsUnder(c *config.Config, gates featuregate.FeatureGate) (machine.Opti
 		Workers:          1,
 		PodGroups:        gates.Enabled(features.GenericWorkload),
 		GroupPlacements:  gates.Enabled(features.TopologyAwareWorkloadScheduling),
+		GroupPreemption:  gates.Enabled(features.WorkloadAwarePreemption),
 		GangScheduling:   gates.Enabled(features.GangScheduling),
 		HideExpectedNode: !gates.Enabled(features.NominatedNodeNameForExpectation),
 		WaitForEvictions: !gates.Enabled(features.SchedulerAsyncPreemption),

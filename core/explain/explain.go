@@ -81,14 +81,22 @@ func Assigned(p *object.Pod, node string) string {
 // tried because it is being deleted.
 func Deleting(p *object.Pod) string { return "skip schedule deleting pod: " + p.Key() }
 
-// Preempted is the note of the Preempted event on a victim.
-func Preempted(preemptor types.UID, node string) string {
-	return fmt.Sprintf("Preempted by pod %s on node %s", preemptor, node)
+// Preempted is the note of the Preempted event on a victim of a pod, or of a pod group.
+func Preempted(byGroup bool, preemptor types.UID, node string) string {
+	return fmt.Sprintf("Preempted by %s %s on node %s", preemptorType(byGroup), preemptor, node)
 }
 
 // Disrupted is the message of a victim's DisruptionTarget condition.
-func Disrupted(scheduler string) string {
-	return scheduler + ": preempting to accommodate a higher priority pod"
+func Disrupted(byGroup bool, scheduler string) string {
+	return scheduler + ": preempting to accommodate a higher priority " + preemptorType(byGroup)
+}
+
+// preemptorType is v1.36's word for who preempts.
+func preemptorType(group bool) string {
+	if group {
+		return "podgroup"
+	}
+	return "pod"
 }
 
 // fit says why no node took the pod: what PreFilter said of the pod as a

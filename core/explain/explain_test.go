@@ -112,10 +112,12 @@ func TestNote(t *testing.T) {
 func TestNotes(t *testing.T) {
 	p := &object.Pod{Namespace: "ns", Name: "web", UID: "u1"}
 	for got, want := range map[string]string{
-		Assigned(p, "node-a"):        "Successfully assigned ns/web to node-a",
-		Deleting(p):                  "skip schedule deleting pod: ns/web",
-		Preempted(p.UID, "node-a"):   "Preempted by pod u1 on node node-a",
-		Disrupted("default-berther"): "default-berther: preempting to accommodate a higher priority pod",
+		Assigned(p, "node-a"):               "Successfully assigned ns/web to node-a",
+		Deleting(p):                         "skip schedule deleting pod: ns/web",
+		Preempted(false, p.UID, "node-a"):   "Preempted by pod u1 on node node-a",
+		Preempted(true, "u2", "cluster"):    "Preempted by podgroup u2 on node cluster",
+		Disrupted(true, "mine"):             "mine: preempting to accommodate a higher priority podgroup",
+		Disrupted(false, "default-berther"): "default-berther: preempting to accommodate a higher priority pod",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -48,6 +48,9 @@ type Plugin struct {
 	FilterPlugin
 	// PostFilter runs for a pod that fits no node (PostFilterPlugin).
 	PostFilter func(c *PostFilterCall) PostFilterResult
+	// PodGroupPostFilter runs for a pod group that does not fit. Victims are found for the
+	// group as a whole.
+	PodGroupPostFilter func(c *PodGroupPostFilterCall) PodGroupPostFilterResult
 
 	// PreScore prepares Score (PreScorePlugin), once for all pods with one
 	// signature.

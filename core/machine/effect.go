@@ -78,7 +78,9 @@ type (
 	// DisruptionTarget first); replied to by EvictReply.
 	Evict struct {
 		Victim, Preemptor *object.Pod
-		Node              string
+		// Group is the preemptor's where the victim goes for all of it, nil else.
+		Group *object.PodGroup
+		Node  string
 	}
 	// PublishEvent publishes an event (of the Events API) about the pod.
 	PublishEvent struct {
@@ -87,8 +89,10 @@ type (
 		Reason  EventReason
 		Action  string // Binding, Scheduling, Preempting, or a plugin's
 		Note    string
-		// Related is the preemptor, for Preempted.
-		Related *object.Pod
+		// Related is the preemptor, for Preempted, and RelatedGroup its group, where the
+		// victim goes for all of it.
+		Related      *object.Pod
+		RelatedGroup *object.PodGroup
 		// WaitedDevices are the devices that the pod waits for from now on, for metrics.
 		WaitedDevices []framework.WaitedDevice
 	}
@@ -104,8 +108,9 @@ type (
 		Placement       string // the name of the one chosen, "" for all nodes
 		Profile         string
 		Result          decision.Result
-		Pods, Scheduled int   // that were tried; that are assumed now
-		Err             error // with ResultError
+		Pods, Scheduled int           // that were tried; that are assumed now
+		Victims         []*object.Pod // that go for the group as a whole
+		Err             error         // with ResultError
 	}
 	// AttemptDone hands out the record of an attempt. The record is the
 	// receiver's to keep.

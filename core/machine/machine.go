@@ -37,6 +37,9 @@ type Options struct {
 	// GroupPlacements tries a pod group in each placement that there is for it, as the gate
 	// TopologyAwareWorkloadScheduling says.
 	GroupPlacements bool
+	// GroupPreemption finds victims for a pod group as a whole, as the gate
+	// WorkloadAwarePreemption says.
+	GroupPreemption bool
 	// GangScheduling tells unscheduled pods of each other's arrival, as that gate does.
 	GangScheduling bool
 	// HideExpectedNode keeps it from the API where a pod that waits is about to be

@@ -26,6 +26,11 @@ type groupCycle struct {
 	// which a PostFilter plugin has something to do that is not done for a mere try.
 	placements int
 	postFilter *framework.Placement
+	// trial: the group is tried without pods that may have to go for it. No PostFilter plugin
+	// is asked.
+	trial bool
+	// victims go for the group as a whole.
+	victims []*object.Pod
 	groupTry
 }
 
@@ -97,6 +102,11 @@ var (
 // hasGroup tells whether the pod is placed with its group.
 func (m *Machine) hasGroup(p *object.Pod) bool { return m.options.PodGroups && p.PodGroup() != "" }
 
+// podGroup is the PodGroup of this name, nil where there is none.
+func (m *Machine) podGroup(name types.NamespacedName) *object.PodGroup {
+	return table.Lookup[*object.PodGroup](m.table, object.PodGroups, name.Namespace, name.Name)
+}
+
 // scheduleGroup takes the pods of a group that wait through a scheduling cycle, the first
 // of which is in flight.
 func (m *Machine) scheduleGroup(first *podState) {
@@ -118,17 +128,23 @@ func (m *Machine) scheduleGroup(first *podState) {
 	}
 	m.overcommits.counting = true
 	m.groupCycle = c
-	if m.options.GroupPlacements {
-		m.tryPlacements(c) // placement.go
-	} else {
-		m.tryGroup(c)
-		m.undoGroup(c)
-	}
+	m.decideGroup(c)
+	m.preemptForGroup(c) // grouppreemption.go
 	m.groupCycle = nil
 	for _, s := range c.said {
 		m.permitOthers(s.plugin, s.answer)
 	}
 	m.submitGroup(c)
+}
+
+// decideGroup finds nodes for the pods of the group. All that is tried is undone.
+func (m *Machine) decideGroup(c *groupCycle) {
+	if m.options.GroupPlacements {
+		m.tryPlacements(c) // placement.go
+		return
+	}
+	m.tryGroup(c)
+	m.undoGroup(c)
 }
 
 // gatherGroup takes all pods of the group out of the queue that wait in it and that no
@@ -219,6 +235,9 @@ func (m *Machine) tryMember(c *groupCycle, mb *groupMember) {
 	m.stepDone("Computing predicates and prioritizing done")
 	if o.Row < 0 && (o.Rejected == nil || o.Rejected.Code.Rejects()) {
 		m.recordRejection(a, o)
+		if c.trial {
+			return
+		}
 		mb.nomination, mb.waits = m.runPostFilter(a, o, 0, nominating{keep: true}, nil)
 		m.stepDone("Running PostFilter plugins done")
 		if mb.plan == nil {

@@ -11,7 +11,10 @@ import (
 // submitGroup carries out what was found for the group: its pods are assumed for good, or
 // go back to the queue. The group's condition says which.
 func (m *Machine) submitGroup(c *groupCycle) {
-	done := PodGroupDone{Group: c.name, Profile: c.profile.Name, Pods: len(c.members)}
+	done := PodGroupDone{Group: c.name, Profile: c.profile.Name, Pods: len(c.members), Victims: c.victims}
+	if len(c.victims) > 0 {
+		m.evictForGroup(c)
+	}
 	if c.placement != nil {
 		done.Placement = c.placement.Name
 	}

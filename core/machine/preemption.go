@@ -25,7 +25,8 @@ type preemption struct {
 type eviction struct {
 	victim     *object.Pod
 	node       string
-	preemptors []*object.Pod // the first is who asked for it
+	preemptors []*object.Pod    // the first is who asked for it
+	group      *object.PodGroup // for which the first asked, if for all of it
 	replied    bool
 	gone       bool
 	undone     bool // perhaps: etcd was restored from a backup while it was asked for
@@ -44,40 +45,51 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 	if slices.ContainsFunc(plan.Victims, m.stays) {
 		a.state.preemptionCount.add(m.now)
 	}
-	a.state.preemption = nil
 	for _, uid := range plan.Victims {
 		pl := m.table.Pod(uid)
 		if pl == nil {
 			continue
 		}
 		a.record.Victims = append(a.record.Victims, pl.Pod.NamespacedName())
-		m.evict(m.pods[uid], pl.Pod, a.pod, plan.NominatedNodeName, plugin)
+		m.evict(m.pods[uid], pl.Pod, preemptor{pod: a.pod}, plan.NominatedNodeName, plugin)
 	}
-	leaving := slices.DeleteFunc(slices.Clone(plan.Victims), func(uid types.UID) bool { return !m.evictingUID(uid) })
-	if len(leaving) > 0 {
-		a.state.preemption = &preemption{plan.NominatedNodeName, leaving}
-	}
+	a.state.preemption = m.leaving(plan.NominatedNodeName, plan.Victims)
 	slices.SortFunc(a.record.Victims, func(x, y types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 }
 
+// leaving is the preemption of those of the victims that are on their way out; nil: none is.
+func (m *Machine) leaving(node string, victims []types.UID) *preemption {
+	left := slices.DeleteFunc(slices.Clone(victims), func(uid types.UID) bool { return !m.evictingUID(uid) })
+	if len(left) == 0 {
+		return nil
+	}
+	return &preemption{node, left}
+}
+
+// preemptor is who preempts: a pod, or its group.
+type preemptor struct {
+	pod   *object.Pod
+	group *object.PodGroup // nil: the pod
+}
+
 // evict sends a victim away. One whose binding has not been sent yet is stopped
 // in memory, and tried again later; the API never hears of it.
-func (m *Machine) evict(ps *podState, victim, preemptor *object.Pod, node, plugin string) {
+func (m *Machine) evict(ps *podState, victim *object.Pod, by preemptor, node, plugin string) {
 	c, e := ps.binding, ps.eviction
 	switch {
 	case victim.Terminating:
 	case e != nil:
-		e.preemptors = append(e.preemptors, preemptor)
+		e.preemptors = append(e.preemptors, by.pod)
 	case c != nil && c.failed != nil:
-		c.preemptors = append(c.preemptors, preemptor)
-	case c != nil && m.stopBindingCycle(c, preemptor, plugin):
-		m.reportPreempted(victim, preemptor, explain.Preempted(preemptor.UID, node)+" (in kube-scheduler memory).")
+		c.preemptors = append(c.preemptors, by.pod)
+	case c != nil && m.stopBindingCycle(c, by.pod, plugin):
+		m.reportPreempted(victim, by, node, " (in kube-scheduler memory).")
 	default:
-		ps.eviction = &eviction{victim: victim, node: node, preemptors: []*object.Pod{preemptor}}
+		ps.eviction = &eviction{victim: victim, node: node, preemptors: []*object.Pod{by.pod}, group: by.group}
 		m.evictions++
-		m.emit(Evict{Victim: victim, Preemptor: preemptor, Node: node})
+		m.emit(Evict{Victim: victim, Preemptor: by.pod, Group: by.group, Node: node})
 	}
 }
 
@@ -98,8 +110,13 @@ func (m *Machine) stopBindingCycle(c *bindingCycle, preemptor *object.Pod, plugi
 	return true
 }
 
-func (m *Machine) reportPreempted(victim, preemptor *object.Pod, note string) {
-	m.emit(PublishEvent{Pod: victim, Reason: ReasonPreempted, Action: "Preempting", Note: note, Related: preemptor})
+func (m *Machine) reportPreempted(victim *object.Pod, by preemptor, node, more string) {
+	uid := by.pod.UID
+	if by.group != nil {
+		uid = by.group.UID
+	}
+	note := explain.Preempted(by.group != nil, uid, node) + more
+	m.emit(PublishEvent{Pod: victim, Reason: ReasonPreempted, Action: "Preempting", Note: note, Related: by.pod, RelatedGroup: by.group})
 }
 
 // evictReplied takes in the reply to an Evict. Where it failed, those who counted
@@ -114,7 +131,7 @@ func (m *Machine) evictReplied(r EvictReply) {
 	e.replied = true
 	m.evictions--
 	if r.Err == nil {
-		m.reportPreempted(e.victim, e.preemptors[0], explain.Preempted(e.preemptors[0].UID, e.node))
+		m.reportPreempted(e.victim, preemptor{e.preemptors[0], e.group}, e.node, "")
 	}
 	switch {
 	case r.Err != nil || e.undone:

@@ -71,6 +71,7 @@ type SavedPreemptionCount struct {
 type SavedEviction struct {
 	Node       string
 	Preemptors []types.UID
+	ForGroup   bool `json:",omitzero"` // of the first preemptor
 	Replied    bool
 	Undone     bool `json:",omitzero"`
 }
@@ -115,7 +116,7 @@ func (ps *podState) saved(now time.Time) SavedPod {
 		s.InARow = &SavedPreemptionCount{p.n, queue.Age(now.Sub(p.last))}
 	}
 	if e := ps.eviction; e != nil {
-		s.Eviction = &SavedEviction{Node: e.node, Replied: e.replied, Undone: e.undone}
+		s.Eviction = &SavedEviction{Node: e.node, ForGroup: e.group != nil, Replied: e.replied, Undone: e.undone}
 		for _, p := range e.preemptors {
 			s.Eviction.Preemptors = append(s.Eviction.Preemptors, p.UID)
 		}
@@ -191,6 +192,9 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 				p = preemptor.pod
 			}
 			ps.eviction.preemptors = append(ps.eviction.preemptors, p)
+		}
+		if e.ForGroup && len(e.Preemptors) > 0 {
+			ps.eviction.group = m.podGroup(ps.eviction.preemptors[0].GroupKey())
 		}
 	}
 }

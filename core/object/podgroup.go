@@ -16,6 +16,11 @@ type PodGroup struct {
 	// label whose value all of its pods are to share, "" for none.
 	Constrained bool
 	TopologyKey string
+	// Priority is spec.priority, 0 without one. The pods of the group have their own.
+	Priority int32
+	// PreemptedWhole: where one of its pods is preempted all of them are
+	// (spec.disruptionMode PodGroup).
+	PreemptedWhole bool
 	// Scheduled is the group's PodGroupScheduled condition as the API shows it.
 	Scheduled GroupCondition
 }

@@ -185,6 +185,9 @@ func newProfile(name string, lists [Points][]*framework.Plugin, scorers, placeme
 			if p.Plugins[plugin.Name] = plugin; plugin.Host != nil {
 				p.Host = plugin.Host
 			}
+			if plugin.PodGroupPostFilter != nil { // DefaultPreemption alone has it, as in v1.36
+				p.PodGroupPostFilter = plugin
+			}
 		}
 	}
 	return p

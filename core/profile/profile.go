@@ -27,8 +27,10 @@ type Profile struct {
 	PostBind   []*framework.Plugin
 
 	// PlacementGenerate is nil where nothing generates placements.
-	PlacementGenerate *framework.Plugin
-	PlacementScore    []Scorer
+	// PodGroupPostFilter is the plugin that finds victims for a pod group, nil for none.
+	PodGroupPostFilter *framework.Plugin
+	PlacementGenerate  *framework.Plugin
+	PlacementScore     []Scorer
 
 	// Host runs the hosted plugins; nil: there are none.
 	Host framework.Host

@@ -18,6 +18,10 @@ func podGroup(g *schedulingv1alpha2.PodGroup) *object.PodGroup {
 			decoded.TopologyKey = constraints.Topology[0].Key
 		}
 	}
+	if g.Spec.Priority != nil {
+		decoded.Priority = *g.Spec.Priority
+	}
+	decoded.PreemptedWhole = g.Spec.DisruptionMode != nil && *g.Spec.DisruptionMode == schedulingv1alpha2.DisruptionModePodGroup
 	for i := range g.Status.Conditions {
 		if c := &g.Status.Conditions[i]; c.Type == schedulingv1alpha2.PodGroupScheduled {
 			decoded.Scheduled = object.GroupCondition{Status: v1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,

@@ -126,7 +126,7 @@ func (x *Executor) Do(e machine.Effect) {
 		x.startRead(e)
 	case machine.Evict:
 		x.requests.submit(func(ctx context.Context) {
-			err := contained("Evict", func() error { return x.evict(ctx, e.Victim, e.Preemptor) })
+			err := contained("Evict", func() error { return x.evict(ctx, e) })
 			x.report(machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err})
 		})
 	case machine.PatchStatus:
@@ -235,9 +235,10 @@ func (x *Executor) decodePod(p *v1.Pod) (read *object.Pod, from *v1.Pod, err err
 
 // evict marks the victim as disrupted and deletes it. A victim that is gone
 // already was what was wanted.
-func (x *Executor) evict(ctx context.Context, victim, preemptor *object.Pod) error {
+func (x *Executor) evict(ctx context.Context, e machine.Evict) error {
+	victim := e.Victim
 	if !victim.Disrupted {
-		err := x.patchStatus(ctx, x.clients.Bind, victim, disruption(victim, explain.Disrupted(preemptor.SchedulerName), time.Now())).Error()
+		err := x.patchStatus(ctx, x.clients.Bind, victim, disruption(victim, explain.Disrupted(e.Group != nil, e.Preemptor.SchedulerName), time.Now())).Error()
 		if x.left(ctx, victim, err) {
 			return nil
 		}

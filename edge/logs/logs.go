@@ -185,7 +185,7 @@ func (l *Logger) published(s loop.Step, e machine.PublishEvent) {
 		l.bound(e.Pod)
 	case machine.ReasonPreempted:
 		if _, evicted := s.Event.(machine.EvictReply); !evicted && e.Related != nil {
-			l.stopped(e.Pod, e.Related)
+			l.stopped(e.Pod, e.Related, e.RelatedGroup)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package logs
 
 import (
+	"k8s.io/klog/v2"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
@@ -33,9 +35,9 @@ func (l *Logger) evicted(e machine.EvictReply) {
 	by.left--
 	if e.Err != nil {
 		by.failed = true
-		l.logger.Error(e.Err, "Tried to preempted pod", "pod", ref(evicting.Victim), "preemptor", ref(evicting.Preemptor))
+		l.logger.Error(e.Err, "Tried to preempted pod", "pod", ref(evicting.Victim), "preemptor", preemptorRef(evicting.Preemptor, evicting.Group))
 	} else if l.level >= 2 {
-		l.logger.V(2).Info("Preemptor Pod preempted victim Pod", "preemptor", ref(evicting.Preemptor), "victim", ref(evicting.Victim), "node", evicting.Node)
+		l.logger.V(2).Info("Preemptor Pod preempted victim Pod", "preemptor", preemptorRef(evicting.Preemptor, evicting.Group), "victim", ref(evicting.Victim), "node", evicting.Node)
 	}
 	if by.left > 0 {
 		return
@@ -48,18 +50,30 @@ func (l *Logger) evicted(e machine.EvictReply) {
 	if by.failed {
 		result = "error"
 	}
-	l.logger.V(2).Info("Async Preemption finished completely", "preemptor", ref(evicting.Preemptor), "node", evicting.Node, "result", result)
+	l.logger.V(2).Info("Async Preemption finished completely", "preemptor", preemptorRef(evicting.Preemptor, evicting.Group), "node", evicting.Node, "result", result)
 }
 
 // stopped logs that a victim was stopped before its binding was sent.
-func (l *Logger) stopped(victim, preemptor *object.Pod) {
+func (l *Logger) stopped(victim, preemptor *object.Pod, group *object.PodGroup) {
+	kind, by := "pod", preemptorRef(preemptor, group)
+	if group != nil {
+		kind = "podgroup"
+	}
 	was, ok := l.placed[victim.UID]
 	if !ok {
 		return
 	}
 	if was.record.Result == decision.ResultWaiting {
-		l.logger.V(2).Info("Preemptor preempted a waiting pod", "preemptorType", "pod", "preemptor", ref(preemptor), "waitingPod", ref(victim), "node", was.record.Node)
+		l.logger.V(2).Info("Preemptor preempted a waiting pod", "preemptorType", kind, "preemptor", by, "waitingPod", ref(victim), "node", was.record.Node)
 		return
 	}
-	l.logger.V(2).Info("Preemptor rejected a pod in preBind", "preemptorType", "pod", "preemptor", ref(preemptor), "podInPreBind", ref(victim), "node", was.record.Node)
+	l.logger.V(2).Info("Preemptor rejected a pod in preBind", "preemptorType", kind, "preemptor", by, "podInPreBind", ref(victim), "node", was.record.Node)
+}
+
+// preemptorRef is who preempts: the group, or the pod.
+func preemptorRef(p *object.Pod, group *object.PodGroup) klog.ObjectRef {
+	if group != nil {
+		return klog.KRef(group.Namespace, group.Name)
+	}
+	return ref(p)
 }

@@ -42,4 +42,7 @@ func (m *Metrics) groupDone(d machine.PodGroupDone, took time.Duration) {
 	g.attempts.WithLabelValues(result, d.Profile).Inc()
 	g.attemptSeconds.WithLabelValues(result, d.Profile).Observe(took.Seconds())
 	g.algorithmSeconds.Observe(took.Seconds())
+	if len(d.Victims) > 0 {
+		m.preemptionVictims.Observe(float64(len(d.Victims)))
+	}
 }

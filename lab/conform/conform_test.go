@@ -178,7 +178,7 @@ func TestCommand(t *testing.T) {
 		{[]string{"--seeds", "lots"}, `--seeds "lots": want A-B`},
 		{[]string{"taints"}, "unknown command"},
 		{[]string{"--feature-gates", "Bananas=true"}, "--feature-gates: unrecognized feature gate: Bananas"},
-		{[]string{"--feature-gates", "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"}, "--feature-gates: feature gate WorkloadAwarePreemption=true is not supported: "},
+		{[]string{"--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true"}, "--feature-gates: feature gate DRAWorkloadResourceClaims=true is not supported: "},
 		{[]string{"--feature-gates", "NodeDeclaredFeatures"}, "--feature-gates: "},
 		{[]string{"--feature-gates", "StorageCapacityScoring=true", "--mix", "taints,ports", "--seeds", "3"}, ""},
 		{[]string{"--mix", "taints,ports", "--seeds", "3"}, ""},

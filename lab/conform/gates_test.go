@@ -27,6 +27,7 @@ var flips = []struct{ gates, mix string }{
 	{"DRASchedulerFilterTimeout=false", "devices"},
 	{"GenericWorkload=true,GangScheduling=true", "all"}, // pods of no group; TestGroups has groups
 	{"GenericWorkload=true,TopologyAwareWorkloadScheduling=true", "all"},
+	{"GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true", "preemption"},
 	{"InPlacePodLevelResourcesVerticalScaling=false", "resources"},
 	{"InPlacePodVerticalScaling=false", "resources"}, // as v1.34
 	{"MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false", "spread"},

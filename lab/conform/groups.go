@@ -40,7 +40,7 @@ func (f *follower) groupDone(done machine.PodGroupDone) error {
 	if done.Result == decision.ResultError {
 		return nil // who fails first is what decides, and both sides have no order in that
 	}
-	want, err := f.oracle.ScheduleGroup(f.groupPods(list), f.nominatedBeside(done.Group), oracle.Chosen{Placement: done.Placement, Pods: choices(list)})
+	want, err := f.scheduleGroup(done, list)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,28 @@ func (f *follower) groupDone(done machine.PodGroupDone) error {
 		f.differences = append(f.differences, difference{rec.Pod, "kube-scheduler tries it with its group, and Berth does not"})
 	}
 	return nil
+}
+
+// mostRuns is how often kube-scheduler runs the cycle of a group while it evicts other pods
+// for it than Berth. While it looks for them it places the group's pods at random among equal
+// nodes, and so may come to other victims in each run.
+const mostRuns = 10
+
+// scheduleGroup is kube-scheduler's cycle for the group.
+func (f *follower) scheduleGroup(done machine.PodGroupDone, list []tried) (want oracle.GroupRecord, err error) {
+	var victims []string
+	for _, p := range done.Victims {
+		victims = append(victims, p.Key())
+	}
+	slices.Sort(victims)
+	for range mostRuns {
+		want, err = f.oracle.ScheduleGroup(f.groupPods(list), f.nominatedBeside(done.Group), oracle.Chosen{Placement: done.Placement, Pods: choices(list)})
+		if err != nil || slices.Equal(want.Victims, victims) {
+			return want, err
+		}
+	}
+	f.differences = append(f.differences, difference{done.Group.String(), fmt.Sprintf("victims: kube-scheduler %v, Berth %v", want.Victims, victims)})
+	return want, nil
 }
 
 // groupRecord is the decision as kube-scheduler has it: a pod that waits for the others of

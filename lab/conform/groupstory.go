@@ -57,7 +57,9 @@ func groupStory(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 7)) // #nosec G404 -- a story is to be the same for a seed
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("gates GenericWorkload=true GangScheduling=%t TopologyAwareWorkloadScheduling=%t", r.IntN(4) > 0, r.IntN(2) == 0)
+	gang := r.IntN(4) > 0
+	preempts := gang && seed%2 == 0 // groups as a whole
+	line("gates GenericWorkload=true GangScheduling=%t TopologyAwareWorkloadScheduling=%t WorkloadAwarePreemption=%t", gang, r.IntN(2) == 0, preempts)
 	nodes := 1 + r.IntN(6)
 	for i := range nodes {
 		taint := ""
@@ -66,16 +68,23 @@ func groupStory(seed uint64) string {
 		}
 		line("node n-%d cpu=%d pods=%d label:zone=z%d label:kubernetes.io/hostname=n-%d%s", i, 1+r.IntN(6), 20, r.IntN(3), i, taint)
 	}
+	if preempts {
+		line("podgroup placed priority=%d disruption=%s", r.IntN(4), []string{"Pod", "PodGroup"}[r.IntN(2)])
+	}
 	for i := range r.IntN(2 * nodes) {
+		of := ""
+		if preempts && r.IntN(3) == 0 {
+			of = " group=placed"
+		}
 		// A pod that does not say when it started has started now, which is another time on
 		// kube-scheduler's clock.
-		line("pod b-%d started=1999-01-01T00:00:%02dZ bound=n-%d cpu=%d priority=%d label:app=%s", i, i, r.IntN(nodes), r.IntN(2), r.IntN(3), []string{"a0", "a1", "b"}[r.IntN(3)])
+		line("pod b-%d started=1999-01-01T00:00:%02dZ bound=n-%d cpu=%d priority=%d label:app=%s%s", i, i, r.IntN(nodes), r.IntN(2), r.IntN(3), []string{"a0", "a1", "b"}[r.IntN(3)], of)
 	}
 	for i := range 1 + r.IntN(4) {
 		if r.IntN(4) == 0 {
 			line("pod p-%d cpu=%d priority=%d", i, 1+r.IntN(3), r.IntN(3))
 		}
-		group(r, line, i)
+		group(r, line, i, preempts)
 		switch r.IntN(6) {
 		case 0:
 			line("node m-%d cpu=8 label:zone=z0", i)
@@ -88,8 +97,9 @@ func groupStory(seed uint64) string {
 	return b.String()
 }
 
-// group has a group and its pods come in one order or another.
-func group(r *rand.Rand, line func(string, ...any), i int) {
+// group has a group and its pods come in one order or another. A group that preempts as a
+// whole has a priority, which its pods have, too.
+func group(r *rand.Rand, line func(string, ...any), i int, preempts bool) {
 	pods := 1 + r.IntN(5)
 	min := fmt.Sprintf(" min=%d", 1+r.IntN(pods+1))
 	if r.IntN(4) == 0 {
@@ -98,12 +108,32 @@ func group(r *rand.Rand, line func(string, ...any), i int) {
 	if r.IntN(2) == 0 {
 		min += " within=zone"
 	}
+	// Pods of a gang are not preempted: those that are left may be few enough to be kept out of
+	// kube-scheduler's queue, when they are in Berth's already.
+	priority := 5
+	if min == "" {
+		priority = r.IntN(6)
+	}
+	if preempts {
+		min += fmt.Sprintf(" priority=%d", priority)
+	}
 	late := r.IntN(3) == 0
 	if !late {
 		line("podgroup g%d%s", i, min)
 	}
 	for n := range pods {
-		line("pod g%d-%d group=g%d priority=%d label:app=a%d%s", i, n, i, r.IntN(2)*5*r.IntN(2), r.IntN(2), attributes(r))
+		// No pod preempts another one for a port: v1.36.3 then forgets the port
+		// (scenarios/podgroups/port.txt).
+		attributes := attributes(r)
+		switch port := strings.Contains(attributes, "port="); {
+		case preempts:
+			attributes = strings.Replace(attributes, "port=80", fmt.Sprintf("port=%d", 80+i), 1)
+		case port:
+			priority = 0
+		default:
+			priority = r.IntN(2) * 5 * r.IntN(2)
+		}
+		line("pod g%d-%d group=g%d priority=%d label:app=a%d%s", i, n, i, priority, r.IntN(2), attributes)
 		if r.IntN(6) == 0 {
 			line("schedule")
 		}

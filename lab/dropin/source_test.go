@@ -157,7 +157,7 @@ type rule struct{ path, message, ours string }
 
 var rules = []rule{
 	{`podgroup|gangscheduling|placement`, ``, "not written: V2 says how the cycle of a pod group ended"},
-	{``, `(?i)placement|Workload Aware`, "not written: V2 says how the cycle of a pod group ended; WorkloadAwarePreemption is refused"},
+	{``, `(?i)placement|Workload Aware`, "not written: V2 says how the cycle of a pod group ended, and the condition of the group why it preempts nobody"},
 	{``, `(?i)pod ?group|pod group`, "not written: V2 says how the cycle of a pod group ended"},
 	{`batch\.go`, ``, "not written: Berth has no batch"},
 	{``, `^(SignPod|Disabling signatures|No signer)`, "E \"SignPod failed for plugin\" is written for hosted plugins; Berth's own need no signature, and one that does not sign is asked anew"},

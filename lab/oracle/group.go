@@ -33,6 +33,8 @@ type GroupRecord struct {
 	Pods map[types.UID]Record
 	// Condition is what is written of the group, nil for nothing.
 	Condition *metav1.Condition
+	// Victims are the keys of the pods that are evicted for the group as a whole, sorted.
+	Victims []string
 }
 
 // JoinGroup has the pod, which waits, be one of its group.
@@ -58,6 +60,8 @@ type groupCycle struct {
 	placements []string // in the order in which they are tried
 	elsewhere  sync.Map // pods that are placed otherwise than their record says
 	failed     map[types.UID]bool
+	trial      bool          // the group is tried without pods that may have to go for it
+	victims    []*v1.Pod     // that go for it
 	ended      chan struct{} // closed: bindings may fail
 	undone     chan struct{} // one for each binding that failed
 	err        error
@@ -152,6 +156,9 @@ func (c *groupCycle) replace() (restore func()) {
 
 // decided notes what was found for the pod, and takes the node chosen where it is as good.
 func (c *groupCycle) decided(l *listener, p *v1.Pod, result scheduler.ScheduleResult, err error) (scheduler.ScheduleResult, error) {
+	if c.trial {
+		return result, err
+	}
 	rec := &Record{Pod: p.Namespace + "/" + p.Name, Result: Unschedulable}
 	if c.records[p.UID] != nil { // the next placement is tried
 		c.records = map[types.UID]*Record{}
@@ -220,6 +227,10 @@ func (c *groupCycle) result() (GroupRecord, error) {
 	for uid, rec := range c.records {
 		r.Pods[uid] = *rec
 	}
+	for _, p := range c.victims {
+		r.Victims = append(r.Victims, p.Namespace+"/"+p.Name)
+	}
+	slices.Sort(r.Victims)
 	for _, where := range c.elsewhere.Range {
 		c.err = fmt.Errorf("kube-scheduler chooses another placement than %q: %v", c.chosen.Placement, where)
 	}

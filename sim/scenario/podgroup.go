@@ -25,15 +25,19 @@ func (p *play) podGroup(words []string) error {
 	g.Spec.SchedulingPolicy.Basic = &schedulingv1alpha2.BasicSchedulingPolicy{}
 	for _, w := range words[1:] {
 		a := parseAttribute(w)
-		if a.key == "within" {
-			g.Spec.SchedulingConstraints = &schedulingv1alpha2.PodGroupSchedulingConstraints{Topology: []schedulingv1alpha2.TopologyConstraint{{Key: a.value}}}
-			continue
-		}
 		n, err := strconv.ParseInt(a.value, 10, 32)
-		if a.key != "min" || err != nil {
-			return fmt.Errorf("%q: want min=NUMBER or within=KEY", w)
+		switch {
+		case a.key == "within":
+			g.Spec.SchedulingConstraints = &schedulingv1alpha2.PodGroupSchedulingConstraints{Topology: []schedulingv1alpha2.TopologyConstraint{{Key: a.value}}}
+		case a.key == "disruption":
+			g.Spec.DisruptionMode = new(schedulingv1alpha2.DisruptionMode(a.value))
+		case a.key == "min" && err == nil:
+			g.Spec.SchedulingPolicy = schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(n)}}
+		case a.key == "priority" && err == nil:
+			g.Spec.Priority = new(int32(n))
+		default:
+			return fmt.Errorf("%q: want min=NUMBER, priority=NUMBER, disruption=Pod or PodGroup, or within=KEY", w)
 		}
-		g.Spec.SchedulingPolicy = schedulingv1alpha2.PodGroupSchedulingPolicy{Gang: &schedulingv1alpha2.GangSchedulingPolicy{MinCount: int32(n)}}
 	}
 	p.tellObject(object.PodGroups, g)
 	return nil

@@ -28,10 +28,24 @@ func New(args *config.DefaultPreemptionArgs, f feature.Features) (framework.Plug
 		Name:       names.DefaultPreemption,
 		PostFilter: func(c *framework.PostFilterCall) framework.PostFilterResult { return postFilter(c, finder, limits) },
 	}
+	if f.WorkloadAwarePreemption {
+		pl.Reads, pl.PostFilter, pl.PodGroupPostFilter = []object.Kind{object.PodGroups}, exceptGrouped(pl.PostFilter), preempt.ForGroup
+	}
 	if f.TopologyAwareWorkloadScheduling {
 		pl.Reads, pl.PostFilter = []object.Kind{object.PodGroups}, exceptConstrained(pl.PostFilter)
 	}
 	return pl, nil
+}
+
+// exceptGrouped has pods of a group preempt nobody: victims are found for the group as a
+// whole.
+func exceptGrouped(next func(*framework.PostFilterCall) framework.PostFilterResult) func(*framework.PostFilterCall) framework.PostFilterResult {
+	return func(c *framework.PostFilterCall) framework.PostFilterResult {
+		if c.Pod.PodGroup() != "" {
+			return keep(refusal("not eligible due to workload aware preemption enabled"))
+		}
+		return next(c)
+	}
 }
 
 // exceptConstrained has pods of a group with scheduling constraints preempt nobody: the group

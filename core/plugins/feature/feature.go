@@ -25,6 +25,7 @@ type Features struct {
 	TopologyAwareWorkloadScheduling    bool
 	VolumeAttributesClass              bool
 	VolumeLimitScaling                 bool
+	WorkloadAwarePreemption            bool
 }
 
 // DeviceBindingConditions tells whether devices may make a pod wait for them

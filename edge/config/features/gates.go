@@ -22,6 +22,7 @@ const (
 	SchedulerPopFromBackoffQ        featuregate.Feature = "SchedulerPopFromBackoffQ"
 	StorageCapacityScoring          featuregate.Feature = "StorageCapacityScoring"
 	TopologyAwareWorkloadScheduling featuregate.Feature = "TopologyAwareWorkloadScheduling"
+	WorkloadAwarePreemption         featuregate.Feature = "WorkloadAwarePreemption"
 )
 
 // New returns v1.36's gates at their defaults, those of the logging and metrics libraries with

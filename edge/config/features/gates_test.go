@@ -106,7 +106,7 @@ func TestUnsupported(t *testing.T) {
 		"AllBeta=true,CoordinatedLeaderElection=false":                          "",
 		"GenericWorkload=true,GangScheduling=true,WorkloadWithJob=true":         "",
 		"GenericWorkload=true,TopologyAwareWorkloadScheduling=true":             "",
-		"GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true": "WorkloadAwarePreemption=true",
+		"GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true": "",
 		"GenericWorkload=true,DRAWorkloadResourceClaims=true":                   "DRAWorkloadResourceClaims=true",
 		"DRADeviceTaintRules=true":                                              "",
 		"DRANodeAllocatableResources=true":                                      "",

@@ -23,6 +23,7 @@ func Plugins(gates featuregate.FeatureGate) feature.Features {
 		DRASchedulerFilterTimeout:          gates.Enabled(DRASchedulerFilterTimeout),
 		GenericWorkload:                    gates.Enabled(GenericWorkload),
 		TopologyAwareWorkloadScheduling:    gates.Enabled(TopologyAwareWorkloadScheduling),
+		WorkloadAwarePreemption:            gates.Enabled(WorkloadAwarePreemption),
 		MatchLabelKeysInPodTopologySpread:  gates.Enabled("MatchLabelKeysInPodTopologySpread"),
 		NodeDeclaredFeatures:               gates.Enabled(NodeDeclaredFeatures),
 		StorageCapacityScoring:             gates.Enabled(StorageCapacityScoring),

@@ -12,7 +12,6 @@ var lacks = []struct {
 	value bool
 	why   string
 }{
-	{"WorkloadAwarePreemption", true, "victims are found for each pod of a group, not for the group"},
 	{"DRAWorkloadResourceClaims", true, "no claim is reserved for a pod group"},
 	// This one can be turned off only where an earlier version is emulated.
 	{"SchedulerQueueingHints", false, "queueing hints are always asked"},

@@ -1,0 +1,28 @@
+package framework
+
+import (
+	"time"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// PodGroupPostFilterCall is what a plugin is told that may make room for a pod group that
+// does not fit (v1.36, PodGroupPostFilterPlugin).
+type PodGroupPostFilterCall struct {
+	Now   time.Time
+	Table *table.Table
+	Group *object.PodGroup
+	Pods  []*object.Pod // those of the group that are to be placed
+	// Try tries to place the group on the table as it is then, and leaves nothing behind.
+	// It returns nil where the group fits. PostFilter plugins are not asked.
+	Try        func() *decision.Status
+	Disruption Disruption
+}
+
+// PodGroupPostFilterResult names the pods that have to go, or says why none are to go.
+type PodGroupPostFilterResult struct {
+	Victims []*object.Pod // the most important first
+	Status  *decision.Status
+}

@@ -1,0 +1,102 @@
+package machine
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/explain"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// anyNode stands for the node in what is said of the victims of a pod group: they go from
+// nodes all over the cluster (v1.36, actuatePodGroupPreemption).
+const anyNode = "cluster"
+
+// preemptForGroup looks for pods that have to go for the group, which does not fit, and adds
+// to its status why there are none.
+func (m *Machine) preemptForGroup(c *groupCycle) {
+	if !m.options.GroupPreemption || c.status == nil || c.status.Code != decision.Unschedulable {
+		return
+	}
+	found := m.groupVictims(c)
+	switch {
+	case found.Status == nil:
+		c.preempts, c.victims = true, found.Victims
+	case found.Status.Code == decision.Error:
+		c.status = found.Status
+	default:
+		status := *c.status
+		status.Reasons = append(slices.Clip(status.Reasons), explain.Status(found.Status))
+		c.status = &status
+	}
+}
+
+func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilterResult) {
+	refused := func(why string) framework.PodGroupPostFilterResult {
+		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{why}}}
+	}
+	pl := c.profile.PodGroupPostFilter
+	if pl == nil {
+		return refused("default preemption plugin is not registered, workload aware preemption is disabled")
+	}
+	g := m.podGroup(c.name)
+	switch {
+	case g == nil:
+		return framework.PodGroupPostFilterResult{Status: decision.Failed("failed to get pod group object: podgroup.scheduling.k8s.io %q not found", c.name.Name)}
+	case g.TopologyKey != "":
+		return refused("workload aware preemption is not supported for pod groups with scheduling constraints")
+	case slices.ContainsFunc(c.members, func(mb *groupMember) bool { return m.victimsLeaving(mb.state) != "" }):
+		return refused("waiting for the preemption for this pod group to be finished")
+	}
+	call := &framework.PodGroupPostFilterCall{
+		Now: m.now, Table: m.table, Group: g, Try: func() *decision.Status { return m.tryAgain(c) },
+		Disruption: framework.Disruption{Budgets: m.budgets, Evicting: m.evictingUID},
+	}
+	for _, mb := range c.members {
+		call.Pods = append(call.Pods, mb.pod)
+	}
+	tried := *c
+	c.trial = true
+	err := m.guard("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
+	*c = tried
+	if h := c.profile.Host; h != nil {
+		h.Show(m.table)
+	}
+	if err != nil {
+		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Error, Err: err}}
+	}
+	if found.Status == nil && m.holdsBack(c.members[0].attempt, uidsOf(found.Victims)) {
+		return refused(heldBack)
+	}
+	return found
+}
+
+// tryAgain tries the group on the table as it is now, and leaves nothing behind.
+func (m *Machine) tryAgain(c *groupCycle) *decision.Status {
+	c.groupTry = m.newTry(c, nil)
+	m.decideGroup(c)
+	return c.status
+}
+
+// evictForGroup sends the group's victims away. Its first pod stands for the group.
+func (m *Machine) evictForGroup(c *groupCycle) {
+	first, victims := c.members[0], uidsOf(c.victims)
+	if slices.ContainsFunc(victims, m.stays) {
+		first.state.preemptionCount.add(m.now)
+	}
+	g := m.podGroup(c.name)
+	for _, p := range c.victims {
+		m.evict(m.pods[p.UID], p, preemptor{first.pod, g}, anyNode, c.profile.PodGroupPostFilter.Name)
+	}
+	first.state.preemption = m.leaving(anyNode, victims)
+}
+
+func uidsOf(pods []*object.Pod) (uids []types.UID) {
+	for _, p := range pods {
+		uids = append(uids, p.UID)
+	}
+	return uids
+}

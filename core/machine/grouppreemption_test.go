@@ -1,0 +1,133 @@
+package machine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+)
+
+// newGroupPreemption is a machine with a group "g". Pods take a node for themselves, and
+// the group has all pods go whose priority is lower than its own, if it fits then.
+func newGroupPreemption(t *testing.T, edits ...func(*framework.Plugin)) *evictions {
+	p := newEvictions(t, func(alone *framework.Plugin) {
+		alone.PostFilter = func(*framework.PostFilterCall) framework.PostFilterResult {
+			return framework.PostFilterResult{KeepNomination: true}
+		}
+		alone.PodGroupPostFilter = func(c *framework.PodGroupPostFilterCall) (out framework.PodGroupPostFilterResult) {
+			for _, r := range c.Table.All() {
+				for _, pl := range c.Table.Pods(r) {
+					out.Victims = append(out.Victims, pl.Pod)
+				}
+			}
+			for _, v := range out.Victims {
+				row := c.Table.Pod(v.UID).Row
+				c.Table.RemovePod(v.UID)
+				defer c.Table.Place(v, row)
+			}
+			if status := c.Try(); status != nil {
+				return framework.PodGroupPostFilterResult{Status: status}
+			}
+			return out
+		}
+		for _, edit := range edits {
+			edit(alone)
+		}
+	})
+	p.options.PodGroups, p.options.GroupPreemption = true, true
+	p.rejoinGroups()
+	of := p.profiles["s"]
+	of.PodGroupPostFilter = of.QueueSort
+	g := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: "g", UID: "g-uid"}, Priority: 5}
+	p.do(ObjectSet{Object: g})
+	return p
+}
+
+// ended is what the next step says of the group.
+func (p *evictions) ended() (done PodGroupDone) {
+	p.t.Helper()
+	for _, effect := range p.Step(p.now, ScheduleOne{}) {
+		switch e := effect.(type) {
+		case PodGroupDone:
+			done = e
+		case Evict:
+			p.said = append(p.said, "evict "+e.Victim.Name+" for "+e.Group.Name+" on "+e.Node)
+		}
+	}
+	return done
+}
+
+// A group has its victims evicted once. While they are on their way out it asks for no
+// others; when they are gone it is placed.
+func TestGroupWaitsForItsVictims(t *testing.T) {
+	p := newGroupPreemption(t)
+	p.do(preemptible("low", 0, "n"), grouped("a", 5))
+	if done := p.ended(); done.Result != decision.ResultPreempting || len(done.Victims) != 1 {
+		t.Fatalf("got %+v", done)
+	}
+	p.expect("evict low for g on cluster")
+
+	p.do(NodeSet{&object.Node{UID: "m", Name: "m"}}, preemptible("other", 0, "m"))
+	p.now = p.now.Add(time.Minute)
+	p.do(Tick{})
+	if done := p.ended(); done.Result != decision.ResultUnschedulable || len(done.Victims) != 0 {
+		t.Fatalf("got %+v", done)
+	}
+	p.expect()
+	want := "pod group is unschedulable, waiting for the preemption for this pod group to be finished"
+	if got := p.groupConditions["g-uid"].Message; got != want {
+		t.Errorf("the condition says %q", got)
+	}
+
+	p.do(EvictReply{Victim: "low", Preemptor: "a"}, PodGone{UID: "low"})
+	p.now = p.now.Add(time.Minute)
+	p.do(Tick{})
+	if done := p.ended(); done.Result != decision.ResultScheduled {
+		t.Fatalf("got %+v", done)
+	}
+}
+
+// A preemption that fails leaves everything as it was: a panic is an error of the attempt.
+func TestGroupPreemptionFails(t *testing.T) {
+	for name, edit := range map[string]func(*framework.Plugin){
+		"a panic": func(pl *framework.Plugin) {
+			pl.PodGroupPostFilter = func(*framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult { panic("broken") }
+		},
+		"an error": func(pl *framework.Plugin) {
+			pl.PodGroupPostFilter = func(*framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
+				return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Error, Err: errors.New("broken")}}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newGroupPreemption(t, edit)
+			p.do(preemptible("low", 0, "n"), grouped("a", 5))
+			if done := p.ended(); done.Result != decision.ResultError || done.Err == nil {
+				t.Errorf("got %+v", done)
+			}
+			p.expect()
+			if p.table.Pod(types.UID("low")) == nil {
+				t.Error("the pod is gone")
+			}
+		})
+	}
+}
+
+// An eviction that is asked for again after a restart still says that it is for the group.
+func TestSnapshotOfGroupEviction(t *testing.T) {
+	p := newGroupPreemption(t)
+	p.do(preemptible("low", 0, "n"), grouped("a", 5))
+	p.ended()
+	saved := p.pods["low"].saved(p.now)
+	p.pods["low"].eviction = nil
+	p.evictions = 0
+	p.restorePod(p.now, &saved)
+	if g := p.pods["low"].eviction.group; g == nil || g.UID != "g-uid" {
+		t.Errorf("got %+v", g)
+	}
+}

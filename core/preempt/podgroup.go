@@ -1,0 +1,224 @@
+package preempt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// The victims of a pod group (v1.36, PodGroupEvaluator). All pods of lower priority go, from
+// all nodes; the group is tried; then they come back one after the other as long as the group
+// still fits.
+
+// unit is what is preempted as a whole: a pod, or the placed pods of a group.
+type unit struct {
+	pods     []*object.Pod
+	rows     []table.Row // of the pods
+	priority int32
+	// grouped: its pods are of a group. Where the group is not preempted as a whole each of
+	// them is a unit.
+	grouped bool
+	since   time.Time // when the first of its pods started
+	gone    bool      // its pods are taken off their nodes
+}
+
+func (u *unit) takeFrom(t *table.Table) {
+	u.gone = true
+	for _, p := range u.pods {
+		t.RemovePod(p.UID)
+	}
+}
+
+func (u *unit) putBack(t *table.Table) {
+	u.gone = false
+	for i, p := range u.pods {
+		t.Place(p, u.rows[i])
+	}
+}
+
+// groupLimits bound a search, in decisions: tries of the group times its pods. A search that
+// may take more than oneByOne puts many units back at a time, and halves those among which
+// one cannot stay. The victims are the same, unless a pod can stay only because another one
+// stays. After most the search is given up.
+type groupLimits struct{ oneByOne, most int }
+
+// groupSearch looks for the victims of a pod group.
+type groupSearch struct {
+	*framework.PodGroupPostFilterCall
+	groupLimits
+	decisions int
+}
+
+// ForGroup finds the pods that have to go for the group to fit. The table is as before when
+// it returns.
+func ForGroup(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
+	return forGroup(c, groupLimits{oneByOne: 20_000, most: 400_000}) // some seconds
+}
+
+func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework.PodGroupPostFilterResult {
+	if slices.ContainsFunc(c.Pods, func(p *object.Pod) bool { return p.NeverPreempts }) {
+		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{reasonNever}}}
+	}
+	units := lowerUnits(c)
+	if len(units) == 0 {
+		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.UnschedulableAndUnresolvable,
+			Reasons: []string{"No preemption victims found for incoming preemptor"}}}
+	}
+	defer func() { // also where a plugin panics
+		for _, u := range units {
+			if u.gone {
+				u.putBack(c.Table)
+			}
+		}
+	}()
+	for _, u := range units {
+		u.takeFrom(c.Table)
+	}
+	s := groupSearch{PodGroupPostFilterCall: c, groupLimits: limits}
+	if status := s.try(); status != nil {
+		return framework.PodGroupPostFilterResult{Status: status}
+	}
+	slices.SortFunc(units, moreImportantUnit)
+	guarded, others := splitUnits(units, c.Disruption.Budgets)
+	atOnce := 1
+	if len(units)*len(c.Pods) > s.oneByOne {
+		atOnce = len(units)
+	}
+	s.reprieve(guarded, atOnce)
+	s.reprieve(others, atOnce)
+	if s.decisions > s.most {
+		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable,
+			Reasons: []string{fmt.Sprintf("preemption: the search for victims was given up after %d decisions", s.decisions)}}}
+	}
+	var result framework.PodGroupPostFilterResult
+	for _, u := range units {
+		if u.gone {
+			result.Victims = append(result.Victims, u.pods...)
+		}
+	}
+	return result
+}
+
+func (s *groupSearch) try() *decision.Status {
+	s.decisions += len(s.Pods)
+	return s.Try()
+}
+
+// reprieve puts units back, so many at once, and leaves those that can be there together with
+// the group. Once the search is given up it puts back none.
+func (s *groupSearch) reprieve(units []*unit, atOnce int) {
+	for some := range slices.Chunk(units, max(1, atOnce)) {
+		if s.decisions > s.most {
+			return
+		}
+		for _, u := range some {
+			u.putBack(s.Table)
+		}
+		if s.try() == nil {
+			continue
+		}
+		for _, u := range some {
+			u.takeFrom(s.Table)
+		}
+		if len(some) > 1 {
+			s.reprieve(some, (len(some)+1)/2)
+		}
+	}
+}
+
+// lowerUnits lists the units of lower priority than the group, in the order of their first
+// pods. The group's own pods are not among them.
+func lowerUnits(c *framework.PodGroupPostFilterCall) []*unit {
+	var units []*unit
+	wholes := map[types.UID]*unit{} // by group
+	for _, r := range c.Table.All() {
+		if c.Table.Node(r) == nil {
+			continue // its pods are bound to a node that is gone
+		}
+		for _, pl := range c.Table.Pods(r) {
+			p := pl.Pod
+			u := &unit{priority: p.Priority, grouped: p.PodGroup() != ""}
+			if u.grouped {
+				g := table.Lookup[*object.PodGroup](c.Table, object.PodGroups, p.Namespace, p.PodGroup())
+				if g != nil && g.PreemptedWhole {
+					if whole := wholes[g.UID]; whole != nil {
+						u = whole
+					} else {
+						u.priority, wholes[g.UID] = g.Priority, u
+					}
+				}
+			}
+			if u.priority >= c.Group.Priority || p.Namespace == c.Group.Namespace && p.PodGroup() == c.Group.Name {
+				continue
+			}
+			if len(u.pods) == 0 {
+				units = append(units, u)
+			}
+			u.add(p, r, c.Now)
+		}
+	}
+	return units
+}
+
+func (u *unit) add(p *object.Pod, r table.Row, now time.Time) {
+	if since := started(p, now); len(u.pods) == 0 || since.Before(u.since) {
+		u.since = since
+	}
+	u.pods, u.rows = append(u.pods, p), append(u.rows, r)
+}
+
+// moreImportantUnit orders by priority, groups before pods, of groups those with more pods
+// first, then by how long they have run; the UID of the first pod makes the order total,
+// where v1.36's is left open.
+func moreImportantUnit(a, b *unit) int {
+	return cmp.Or(
+		cmp.Compare(b.priority, a.priority),
+		-compareBool(a.grouped, b.grouped),
+		cmp.Compare(len(b.pods), len(a.pods)), // single pods are all of one size
+		a.since.Compare(b.since),
+		cmp.Compare(a.pods[0].UID, b.pods[0].UID),
+	)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// splitUnits tells the units whose going would overdraw a budget from the others. A pod
+// counts against the budgets that cover it up to the first that it overdraws (v1.36,
+// filterVictimsWithPDBViolation).
+func splitUnits(units []*unit, budgets []*object.Budget) (guarded, others []*unit) {
+	spent := map[*object.Budget]int32{}
+	overdraws := func(p *object.Pod) bool {
+		for _, b := range budgetsOf(p.Namespace, budgets) {
+			if b.Counts(p) {
+				if spent[b]++; spent[b] > b.Allowed {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, u := range units {
+		if slices.ContainsFunc(u.pods, overdraws) {
+			guarded = append(guarded, u)
+		} else {
+			others = append(others, u)
+		}
+	}
+	return guarded, others
+}
