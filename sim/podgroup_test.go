@@ -33,7 +33,7 @@ type gangs struct {
 
 func newGangs(t *testing.T, seed uint64) *gangs {
 	gates := features.New()
-	if err := gates.Set("GenericWorkload=true,GangScheduling=true"); err != nil {
+	if err := gates.Set(fmt.Sprintf("GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=%t", seed%2 == 1)); err != nil {
 		t.Fatal(err)
 	}
 	o, err := OptionsUnder(config.With(gates).Default(), gates)
@@ -74,7 +74,8 @@ func (w *gangs) addPod(group string) {
 func (w *gangs) addGang() {
 	name := w.name("g")
 	pods := 1 + w.IntN(6)
-	g := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: name, UID: types.UID(name)}, Gang: true, MinCount: 1 + w.IntN(pods)}
+	g := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "d", Name: name, UID: types.UID(name)}, Gang: true, MinCount: 1 + w.IntN(pods),
+		Priority: int32(w.IntN(3)) * 100, PreemptedWhole: w.IntN(2) == 0}
 	w.min[name] = g.MinCount
 	w.Cluster.SetObject(g)
 	for range pods {
@@ -86,7 +87,7 @@ func (w *gangs) addGang() {
 // pods; and whatever happens, the machine's checks hold after each step, those of the groups
 // among them.
 func TestGangsAreAllOrNothing(t *testing.T) {
-	placed, failed := 0, 0
+	placed, failed, preempted := 0, 0, 0
 	for seed := range uint64(60) {
 		w := newGangs(t, seed)
 		w.addNode()
@@ -107,17 +108,20 @@ func TestGangsAreAllOrNothing(t *testing.T) {
 			for w.told = nil; w.Cycle(); w.told = nil {
 				w.checkGangs()
 				for _, done := range w.told {
-					if done.Result == decision.ResultScheduled {
+					switch {
+					case done.Result == decision.ResultScheduled:
 						placed++
-					} else {
+					case len(done.Victims) > 0:
+						preempted++
+					default:
 						failed++
 					}
 				}
 			}
 		}
 	}
-	if placed < 100 || failed < 100 {
-		t.Errorf("only %d gangs were placed, and %d tried in vain", placed, failed)
+	if placed < 100 || failed < 100 || preempted < 20 {
+		t.Errorf("only %d gangs were placed, %d tried in vain, and %d preempted others", placed, failed, preempted)
 	}
 }
 
