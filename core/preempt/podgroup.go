@@ -60,7 +60,7 @@ type groupSearch struct {
 // ForGroup finds the pods that have to go for the group to fit. The table is as before when
 // it returns.
 func ForGroup(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterResult {
-	return forGroup(c, groupLimits{oneByOne: 20_000, most: 400_000}) // some seconds
+	return forGroup(c, groupLimits{oneByOne: 20_000, most: 150_000}) // a second, 20 where each pod takes long
 }
 
 func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework.PodGroupPostFilterResult {

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/config/features"
+)
+
+// BenchmarkGroupPreemption has a gang find its victims on 5,000 full nodes with 20,000 pods of
+// lower priority: the whole cycle, which is one step.
+func BenchmarkGroupPreemption(b *testing.B) {
+	const nodes = 5000
+	for _, size := range []int{8, 100} {
+		b.Run(fmt.Sprintf("%d-pods", size), func(b *testing.B) {
+			gates := features.New()
+			if err := gates.Set("GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"); err != nil {
+				b.Fatal(err)
+			}
+			o, err := OptionsUnder(config.With(gates).Default(), gates)
+			if err != nil {
+				b.Fatal(err)
+			}
+			o.Check, o.Seed, o.Workers = false, 1, 2
+			for b.Loop() {
+				b.StopTimer()
+				m := machine.New(o)
+				now := time.Unix(0, 0)
+				for i := range nodes {
+					m.Step(now, machine.NodeSet{Node: benchNode(i)})
+				}
+				for i := range 4 * nodes {
+					p := *benchPod(i, 900, 500<<20)
+					p.NodeName = fmt.Sprint("node-", i%nodes)
+					m.Step(now, machine.PodSet{Pod: &p})
+				}
+				g := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "default", Name: "g", UID: "g"}, Gang: true, MinCount: size, Priority: 10}
+				m.Step(now, machine.ObjectSet{Object: g})
+				for i := range size {
+					p := *benchPod(1<<20+i, 3000, 1<<30)
+					p.Priority, p.SchedulingGroup = 10, object.InPodGroup("g")
+					m.Step(now, machine.PodSet{Pod: &p})
+				}
+				b.StartTimer()
+				victims := 0
+				for _, e := range m.Step(now, machine.ScheduleOne{}) {
+					if done, ok := e.(machine.PodGroupDone); ok {
+						if victims = len(done.Victims); victims == 0 {
+							b.Fatalf("%+v", done)
+						}
+					}
+				}
+				b.ReportMetric(float64(victims), "victims")
+			}
+		})
+	}
+}
