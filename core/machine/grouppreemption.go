@@ -62,6 +62,7 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 	c.trial = true
 	err := m.guard("PodGroupPostFilter", pl.Name, func() { found = pl.PodGroupPostFilter(call) })
 	*c = tried
+	m.stepDone("Running PodGroupPostFilter plugins done")
 	if h := c.profile.Host; h != nil {
 		h.Show(m.table)
 	}

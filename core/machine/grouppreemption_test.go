@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -67,8 +68,13 @@ func (p *evictions) ended() (done PodGroupDone) {
 func TestGroupWaitsForItsVictims(t *testing.T) {
 	p := newGroupPreemption(t)
 	p.do(preemptible("low", 0, "n"), grouped("a", 5))
+	var steps []string
+	p.options.StepDone = func(step string) { steps = append(steps, step) }
 	if done := p.ended(); done.Result != decision.ResultPreempting || len(done.Victims) != 1 {
 		t.Fatalf("got %+v", done)
+	}
+	if want := []string{"Computing predicates and prioritizing done", "Running PostFilter plugins done", "Running PodGroupPostFilter plugins done"}; !slices.Equal(steps, want) {
+		t.Errorf("steps %q", steps)
 	}
 	p.expect("evict low for g on cluster")
 
