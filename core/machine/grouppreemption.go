@@ -84,15 +84,8 @@ func (m *Machine) tryAgain(c *groupCycle) *decision.Status {
 
 // evictForGroup sends the group's victims away. Its first pod stands for the group.
 func (m *Machine) evictForGroup(c *groupCycle) {
-	first, victims := c.members[0], uidsOf(c.victims)
-	if slices.ContainsFunc(victims, m.stays) {
-		first.state.preemptionCount.add(m.now)
-	}
-	g := m.podGroup(c.name)
-	for _, p := range c.victims {
-		m.evict(m.pods[p.UID], p, preemptor{first.pod, g}, anyNode, c.profile.PodGroupPostFilter.Name)
-	}
-	first.state.preemption = m.leaving(anyNode, victims)
+	first := c.members[0]
+	m.evictAll(first.state, preemptor{first.pod, m.podGroup(c.name)}, uidsOf(c.victims), anyNode, c.profile.PodGroupPostFilter.Name)
 }
 
 func uidsOf(pods []*object.Pod) (uids []types.UID) {

@@ -42,30 +42,32 @@ func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterRe
 			m.clearNomination(ps)
 		}
 	}
-	if slices.ContainsFunc(plan.Victims, m.stays) {
-		a.state.preemptionCount.add(m.now)
-	}
 	for _, uid := range plan.Victims {
-		pl := m.table.Pod(uid)
-		if pl == nil {
-			continue
+		if pl := m.table.Pod(uid); pl != nil {
+			a.record.Victims = append(a.record.Victims, pl.Pod.NamespacedName())
 		}
-		a.record.Victims = append(a.record.Victims, pl.Pod.NamespacedName())
-		m.evict(m.pods[uid], pl.Pod, preemptor{pod: a.pod}, plan.NominatedNodeName, plugin)
 	}
-	a.state.preemption = m.leaving(plan.NominatedNodeName, plan.Victims)
+	m.evictAll(a.state, preemptor{pod: a.pod}, plan.Victims, plan.NominatedNodeName, plugin)
 	slices.SortFunc(a.record.Victims, func(x, y types.NamespacedName) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 }
 
-// leaving is the preemption of those of the victims that are on their way out; nil: none is.
-func (m *Machine) leaving(node string, victims []types.UID) *preemption {
-	left := slices.DeleteFunc(slices.Clone(victims), func(uid types.UID) bool { return !m.evictingUID(uid) })
-	if len(left) == 0 {
-		return nil
+// evictAll sends the victims away, counts that, and notes which of them the pod waits for. The
+// pod is the preemptor, or stands for its group.
+func (m *Machine) evictAll(ps *podState, by preemptor, victims []types.UID, node, plugin string) {
+	if slices.ContainsFunc(victims, m.stays) {
+		ps.preemptionCount.add(m.now)
 	}
-	return &preemption{node, left}
+	for _, uid := range victims {
+		if pl := m.table.Pod(uid); pl != nil {
+			m.evict(m.pods[uid], pl.Pod, by, node, plugin)
+		}
+	}
+	ps.preemption = nil
+	if leaving := slices.DeleteFunc(slices.Clone(victims), func(uid types.UID) bool { return !m.evictingUID(uid) }); len(leaving) > 0 {
+		ps.preemption = &preemption{node, leaving}
+	}
 }
 
 // preemptor is who preempts: a pod, or its group.
