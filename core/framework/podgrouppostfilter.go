@@ -17,8 +17,9 @@ type PodGroupPostFilterCall struct {
 	Pods  []*object.Pod // those of the group that are to be placed
 	// Try tries to place the group on the table as it is then, and leaves nothing behind.
 	// It returns nil where the group fits. PostFilter plugins are not asked.
-	Try        func() *decision.Status
-	Disruption Disruption
+	Try func() *decision.Status
+	// Budgets are all disruption budgets, sorted by namespace, then name.
+	Budgets []*object.Budget
 }
 
 // PodGroupPostFilterResult names the pods that have to go, or says why none are to go.

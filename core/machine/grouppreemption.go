@@ -52,8 +52,7 @@ func (m *Machine) groupVictims(c *groupCycle) (found framework.PodGroupPostFilte
 		return refused("waiting for the preemption for this pod group to be finished")
 	}
 	call := &framework.PodGroupPostFilterCall{
-		Now: m.now, Table: m.table, Group: g, Try: func() *decision.Status { return m.tryAgain(c) },
-		Disruption: framework.Disruption{Budgets: m.budgets, Evicting: m.evictingUID},
+		Now: m.now, Table: m.table, Group: g, Try: func() *decision.Status { return m.tryAgain(c) }, Budgets: m.budgets,
 	}
 	for _, mb := range c.members {
 		call.Pods = append(call.Pods, mb.pod)

@@ -87,7 +87,7 @@ func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework
 		return framework.PodGroupPostFilterResult{Status: status}
 	}
 	slices.SortFunc(units, moreImportantUnit)
-	guarded, others := splitUnits(units, c.Disruption.Budgets)
+	guarded, others := splitUnits(units, c.Budgets)
 	atOnce := 1
 	if len(units)*len(c.Pods) > s.oneByOne {
 		atOnce = len(units)

@@ -40,7 +40,7 @@ func newGroupWorld(r *rand.Rand) *groupWorld {
 		world.node(fmt.Sprint("n", i), nodeCPU, pods...)
 	}
 	world.budget("d", "1", r.Int32N(3))
-	w.Disruption.Budgets = world.budgets
+	w.Budgets = world.budgets
 	for range 1 + r.IntN(6) {
 		w.Pods = append(w.Pods, &object.Pod{})
 	}
@@ -187,7 +187,7 @@ func TestForGroupSparesGuarded(t *testing.T) {
 	w.Table.SetObject(whole)
 	world := (&world{table: w.Table}).node("a", nodeCPU, pod("guarded", "whole", 9)).node("b", nodeCPU, pod("beside", "whole", 9)).node("c", nodeCPU, pod("other", "", 3))
 	world.budget("d", "guarded", 0)
-	w.Disruption.Budgets, w.Try = world.budgets, w.try
+	w.Budgets, w.Try = world.budgets, w.try
 	if found := ForGroup(w.PodGroupPostFilterCall); len(found.Victims) != 1 || found.Victims[0].Name != "other" {
 		t.Errorf("got %v", found)
 	}
