@@ -28,16 +28,8 @@ func BenchmarkGroupPreemption(b *testing.B) {
 			o.Check, o.Seed, o.Workers = false, 1, 2
 			for b.Loop() {
 				b.StopTimer()
-				m := machine.New(o)
 				now := time.Unix(0, 0)
-				for i := range nodes {
-					m.Step(now, machine.NodeSet{Node: benchNode(i)})
-				}
-				for i := range 4 * nodes {
-					p := *benchPod(i, 900, 500<<20)
-					p.NodeName = fmt.Sprint("node-", i%nodes)
-					m.Step(now, machine.PodSet{Pod: &p})
-				}
+				m := fullCluster(o, now, nodes)
 				g := &object.PodGroup{Meta: object.Meta{Kind: object.PodGroups, Namespace: "default", Name: "g", UID: "g"}, Gang: true, MinCount: size, Priority: 10}
 				m.Step(now, machine.ObjectSet{Object: g})
 				for i := range size {

@@ -95,6 +95,20 @@ func BenchmarkMachine(b *testing.B) {
 	}
 }
 
+// fullCluster has four pods on each node, which leave little room.
+func fullCluster(o machine.Options, now time.Time, nodes int) *machine.Machine {
+	m := machine.New(o)
+	for i := range nodes {
+		m.Step(now, machine.NodeSet{Node: benchNode(i)})
+	}
+	for i := range 4 * nodes {
+		p := *benchPod(i, 900, 500<<20)
+		p.NodeName = fmt.Sprint("node-", i%nodes)
+		m.Step(now, machine.PodSet{Pod: &p})
+	}
+	return m
+}
+
 // BenchmarkPreemption lets pods of one class preempt on full nodes: pop,
 // decide, plan, evictions handed over, and the second decision once the victims
 // are gone. Evictions are answered that many preemptions at a time, while the
@@ -108,16 +122,8 @@ func BenchmarkPreemption(b *testing.B) {
 				b.Fatal(err)
 			}
 			o.Check, o.Seed, o.Workers = false, 1, 2
-			m := machine.New(o)
 			now := time.Unix(0, 0)
-			for i := range nodes {
-				m.Step(now, machine.NodeSet{Node: benchNode(i)})
-			}
-			for i := range 4 * nodes {
-				p := *benchPod(i, 900, 500<<20)
-				p.NodeName = fmt.Sprint("node-", i%nodes)
-				m.Step(now, machine.PodSet{Pod: &p})
-			}
+			m := fullCluster(o, now, nodes)
 			spent, preempted := time.Duration(0), 0
 			round := func(evictions []machine.Evict) []machine.Evict {
 				start := time.Now()
