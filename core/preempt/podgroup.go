@@ -65,12 +65,11 @@ func ForGroup(c *framework.PodGroupPostFilterCall) framework.PodGroupPostFilterR
 
 func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework.PodGroupPostFilterResult {
 	if slices.ContainsFunc(c.Pods, func(p *object.Pod) bool { return p.NeverPreempts }) {
-		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable, Reasons: []string{reasonNever}}}
+		return noGroupVictims(decision.Unschedulable, reasonNever)
 	}
 	units := lowerUnits(c)
 	if len(units) == 0 {
-		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.UnschedulableAndUnresolvable,
-			Reasons: []string{"No preemption victims found for incoming preemptor"}}}
+		return noGroupVictims(decision.UnschedulableAndUnresolvable, "No preemption victims found for incoming preemptor")
 	}
 	defer func() { // also where a plugin panics
 		for _, u := range units {
@@ -95,8 +94,7 @@ func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework
 	s.reprieve(guarded, atOnce)
 	s.reprieve(others, atOnce)
 	if s.decisions > s.most {
-		return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: decision.Unschedulable,
-			Reasons: []string{fmt.Sprintf("preemption: the search for victims was given up after %d decisions", s.decisions)}}}
+		return noGroupVictims(decision.Unschedulable, fmt.Sprintf("preemption: the search for victims was given up after %d decisions", s.decisions))
 	}
 	var result framework.PodGroupPostFilterResult
 	for _, u := range units {
@@ -105,6 +103,11 @@ func forGroup(c *framework.PodGroupPostFilterCall, limits groupLimits) framework
 		}
 	}
 	return result
+}
+
+// noGroupVictims says why no pod is to go.
+func noGroupVictims(code decision.Code, why string) framework.PodGroupPostFilterResult {
+	return framework.PodGroupPostFilterResult{Status: &decision.Status{Code: code, Reasons: []string{why}}}
 }
 
 func (s *groupSearch) try() *decision.Status {
