@@ -150,10 +150,7 @@ func (m *Machine) recordNodes(a *attempt, o *engine.Outcome) {
 // stepDone tells of a step of the attempt. Those of tries that count for nothing are not
 // told: there may be a hundred thousand.
 func (m *Machine) stepDone(step string) {
-	if c := m.groupCycle; c != nil && (c.trial || c.placements > 1) {
-		return
-	}
-	if m.options.StepDone != nil {
+	if m.options.StepDone != nil && !m.triesPlacements() && !(m.groupCycle != nil && m.groupCycle.trial) {
 		m.options.StepDone(step)
 	}
 }
