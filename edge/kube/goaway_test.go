@@ -22,7 +22,7 @@ import (
 type leaver struct {
 	*httptest.Server
 	every int  // bindings
-	cut   bool // it also ends all connections, whatever is not answered
+	cut   bool // it also ends all connections before it answers the next binding
 
 	mu    sync.Mutex
 	posts map[string]int  // bindings that came in, by pod
@@ -54,11 +54,13 @@ func (s *leaver) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.posts[path.Base(path.Dir(r.URL.Path))]++
 	s.from[r.Proto+" "+r.RemoteAddr] = true
-	if len(s.posts)%s.every == 0 {
-		if s.cut {
-			go s.CloseClientConnections()
-		}
+	switch len(s.posts) % s.every {
+	case 0:
 		w.Header().Set("Connection", "close") // over HTTP/2: GOAWAY
+	case 1:
+		if s.cut {
+			s.CloseClientConnections() // this answer is lost for certain
+		}
 	}
 	answer(w, 201, nil)
 }
