@@ -138,10 +138,9 @@ func TestBlockingPreBind(t *testing.T) {
 	c.Add(Node("a"), Pod("slow"), Pod("p"), Pod("fails"), Pod("panics"))
 	c.NodeOf("p")
 	for _, name := range []string{"fails", "panics"} {
-		c.Until(name+" fails", func() bool {
-			d := c.Decision(name, 0)
-			return d.Result == decision.ResultError && strings.Contains(d.Err.Error(), `running PreBind plugin "B"`)
-		})
+		if d := c.Failure(name); d.Result != decision.ResultError || !strings.Contains(d.Err.Error(), `running PreBind plugin "B"`) {
+			t.Errorf("%s: %s, %v", name, d.Result, d.Err)
+		}
 	}
 	if c.Pod("slow").Spec.NodeName != "" {
 		t.Error("bound before PreBind returned")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,7 +30,9 @@ func (forever) PreBind(ctx context.Context, _ fwk.CycleState, _ *v1.Pod, _ strin
 
 // PreBind plugins are canceled also where their goroutine has not begun yet, as on a
 // busy machine. The pod's next attempt is another one.
-func TestCancelBeforePreBind(t *testing.T) {
+func TestCancelBeforePreBind(t *testing.T) { synctest.Test(t, cancelBeforePreBind) }
+
+func cancelBeforePreBind(t *testing.T) {
 	h := New(Options{})
 	host := &Host{Hosts: h, name: "default", cycles: map[types.UID]*cycle{}, byName: map[string]*hostedPlugin{"Forever": newHostedPlugin("Forever", forever{})}}
 	h.profiles[host.name] = host
@@ -47,23 +49,14 @@ func TestCancelBeforePreBind(t *testing.T) {
 	preempted := errors.New("preempted")
 	first := attempt()
 	h.Cancel(p.UID, preempted)
-	select {
-	case reply := <-ended(first):
-		if s := reply.(machine.PreBindReply).Status; s == nil || s.Err != preempted {
-			t.Errorf("got %+v", s)
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("it waits")
+	if s := (<-ended(first)).(machine.PreBindReply).Status; s == nil || s.Err != preempted {
+		t.Errorf("got %+v", s)
 	}
 	host.End(p.UID)
 	second := ended(attempt())
-	for h.PreBinding() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	select {
-	case <-second:
+	synctest.Wait()
+	if len(second) > 0 || h.PreBinding() != 1 {
 		t.Error("the next attempt is canceled, too")
-	case <-time.After(20 * time.Millisecond):
 	}
 	if !h.Cancel(p.UID, preempted) {
 		t.Error("it cannot be canceled")

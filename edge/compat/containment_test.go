@@ -266,11 +266,16 @@ func (s *stuck) Filter(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) *
 
 // While a call for a pod has not returned no plugin is asked about it, PreEnqueue either,
 // which gates it. Once the call has returned the pod is tried, although nothing happens.
+// The time is virtual, so that no other call takes long.
 func TestGatedByAHang(t *testing.T) {
-	s := &stuck{named: "S", released: make(chan struct{})}
-	c := New(t, WithTimeout(50*time.Millisecond), WithPlugin("S", with(func(fwk.Handle) fwk.Plugin { return s })))
-	c.Add(Node("a"), Pod("p"))
-	c.Until("p is gated", func() bool { d := c.Decision("p", 0); return d.Result == decision.ResultGated })
-	close(s.released)
-	c.NodeOf("p")
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuck{named: "S", released: make(chan struct{})}
+		c := New(t, WithTimeout(50*time.Millisecond), WithPlugin("S", with(func(fwk.Handle) fwk.Plugin { return s })))
+		c.Add(Node("a"), Pod("p"))
+		if d := c.Decision("p", 1); d.Result != decision.ResultGated {
+			t.Errorf("after the attempt that hangs: %s", d.Result)
+		}
+		close(s.released)
+		c.NodeOf("p")
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -141,7 +142,7 @@ func TestPlacementsAreContained(t *testing.T) {
 				}}
 				c := newHosted(t, x, WithTimeout(200*time.Millisecond))
 				c.Add(Node("a-0"), Node("z-0"), podGroup("g", 2), member("g-0", "g"), member("g-1", "g"))
-				c.Decision("g-0", 0)
+				c.Decision("g-1", 0)
 				c.Add(Pod("other"))
 				c.NodeOf("other")
 				if what == "hangs" {
@@ -219,16 +220,19 @@ func (x *late) ScorePlacement(context.Context, fwk.PodGroupCycleState, fwk.PodGr
 	return 7, nil
 }
 
-// A score that comes after its time is nobody's.
+// A score that comes after its time is nobody's. The time is virtual, so that no other call
+// takes long.
 func TestLatePlacementScore(t *testing.T) {
-	x := &late{halves{named: "Hosted"}, make(chan struct{}), make(chan struct{})}
-	c := newHosted(t, x, WithTimeout(50*time.Millisecond))
-	c.Add(Node("a-0"), Node("z-0"), podGroup("g", 2), member("g-0", "g"), member("g-1", "g"))
-	if d := c.Decision("g-0", 0); d.Err == nil || !strings.Contains(d.Err.Error(), "did not return from ScorePlacement") {
-		t.Errorf("got %v", d.Err)
-	}
-	close(x.told)
-	<-x.answered
+	synctest.Test(t, func(t *testing.T) {
+		x := &late{halves{named: "Hosted"}, make(chan struct{}), make(chan struct{})}
+		c := newHosted(t, x, WithTimeout(50*time.Millisecond))
+		c.Add(Node("a-0"), Node("z-0"), podGroup("g", 2), member("g-0", "g"), member("g-1", "g"))
+		if d := c.Decision("g-1", 0); d.Err == nil || !strings.Contains(d.Err.Error(), "did not return from ScorePlacement") {
+			t.Errorf("got %v", d.Err)
+		}
+		close(x.told)
+		<-x.answered
+	})
 }
 
 // wrongPlacements generates placements that are none.

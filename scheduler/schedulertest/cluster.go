@@ -327,8 +327,8 @@ func (c *Cluster) NodeOf(pod string) string {
 	return node
 }
 
-// Decision waits for an attempt for the pod, beyond the first that many, and returns its
-// record.
+// Decision waits for the attempt for the pod that follows the first that many, and returns
+// its record. What the attempts after it come to does not matter.
 func (c *Cluster) Decision(pod string, after int) *decision.Decision {
 	c.t.Helper()
 	var d *decision.Decision

@@ -95,12 +95,13 @@ func (x *executor) tried() []string {
 	return slices.Clone(x.order)
 }
 
-// decision is the last record of the pod's attempts, if there are more than that many.
+// decision is the record of the pod's attempts that follows the first that many, if there
+// is one.
 func (x *executor) decision(pod string, after int) *decision.Decision {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if all := x.decisions[pod]; len(all) > after {
-		return all[len(all)-1]
+		return all[after]
 	}
 	return nil
 }
