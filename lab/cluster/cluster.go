@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -251,12 +252,20 @@ func (c *Cluster) launchSelf(component string, environment []string, arguments .
 	return c.launch(c.name(component), environment, c.options.Executable, arguments...)
 }
 
+// Ports below those that systems give to connections by themselves: one that is free
+// stays so until it is listened on.
+const firstPort, lastPort = 12000, 32000
+
 // freePort is a port on the loopback device that nobody listens on just now.
 func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
+	var taken error
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return port, listener.Close()
+		}
+		taken = err
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("looking for a free port: %w", taken)
 }
