@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,14 @@ func TestRecordReplay(t *testing.T) {
 	})
 	f.create(f.pod("late", "100m"))
 	f.await("the late pod to be rejected", func() string { return missing(rejected(f.seen("")), 2) })
+	all := []string{`"kind":"ReplayResult"`, `"placed":12`, `"pending":2`}
+	f.await("berth record to have seen as much", func() string {
+		out, _ := f.run("replay", watched, "-o", "json") // while it is being written
+		if !containsAll(out, all) {
+			return fmt.Sprintf("%.600s", out)
+		}
+		return ""
+	})
 	f.terminate(s)
 	if err := watch.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
@@ -54,11 +63,8 @@ func TestRecordReplay(t *testing.T) {
 	if !strings.Contains(out, "are the same as recorded") || !strings.Contains(out, "Scheduled") {
 		t.Errorf("berth replay says\n%s", out)
 	}
-	out = f.replay(0, watched, "-o", "json")
-	for _, want := range []string{`"kind":"ReplayResult"`, `"placed":12`, `"pending":2`} {
-		if !strings.Contains(out, want) {
-			t.Errorf("berth replay of what was watched does not say %s:\n%.600s", want, out)
-		}
+	if out = f.replay(0, watched, "-o", "json"); !containsAll(out, all) {
+		t.Errorf("berth replay of what was watched does not say %q:\n%.600s", all, out)
 	}
 }
 
