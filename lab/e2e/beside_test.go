@@ -203,8 +203,13 @@ func (f *field) awaitSilence(schedulers ...*cluster.Scheduler) {
 		f.await("the marker", func() string { return missing(bound(f.seen("pod="+pod.Name)), 1) })
 	}
 	for i, s := range schedulers {
-		if n := f.metric(s, "scheduler_schedule_attempts_total"); n != attempts[i]+1 {
-			f.Errorf("%s made %d attempts for one pod", s.Kind, n-attempts[i])
+		n := 0
+		f.await("the marker's attempt to be counted", func() string { // after the pod is bound
+			n = f.metric(s, "scheduler_schedule_attempts_total") - attempts[i]
+			return missing(min(n, 1), 1)
+		})
+		if n != 1 {
+			f.Errorf("%s made %d attempts for one pod", s.Kind, n)
 		}
 	}
 	for _, pod := range f.seen("") {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -155,12 +155,19 @@ func (f *field) scraper() string {
 		_ = f.client.RbacV1().ClusterRoleBindings().Delete(context.Background(), name, metav1.DeleteOptions{})
 		_ = f.client.RbacV1().ClusterRoles().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
-	token, err := f.client.CoreV1().ServiceAccounts(f.name).CreateToken(f.Context(), "default",
-		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	return token.Status.Token
+	f.await("the right to read metrics", func() string {
+		review, err := f.client.AuthorizationV1().SubjectAccessReviews().Create(f.Context(), &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: "system:serviceaccount:" + f.name + ":default",
+				NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"}}}, metav1.CreateOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if !review.Status.Allowed {
+			return "it is not there"
+		}
+		return ""
+	})
+	return f.token(f.name, "default")
 }
 
 // awaitAdmin waits until the scheduler knows who the administrator is, and returns

@@ -41,10 +41,10 @@ func TestVolumes(t *testing.T) {
 	used := map[string]bool{}
 	for i := range 3 {
 		name := fmt.Sprintf("user-%d", i)
-		claim := f.getClaim(name)
+		claim := f.boundClaim(name)
 		// Node and volume have the same name.
-		if pod := f.get(name); claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName != pod.Spec.NodeName {
-			t.Errorf("claim %s is %s to volume %q, its pod runs on %q", name, claim.Status.Phase, claim.Spec.VolumeName, pod.Spec.NodeName)
+		if pod := f.get(name); claim.Spec.VolumeName != pod.Spec.NodeName {
+			t.Errorf("claim %s is bound to volume %q, its pod runs on %q", name, claim.Spec.VolumeName, pod.Spec.NodeName)
 		}
 		used[claim.Spec.VolumeName] = true
 	}
@@ -87,8 +87,8 @@ profiles:
 	f.awaitScheduledOnce()
 	for i := range 3 {
 		name := fmt.Sprintf("user-%d", i)
-		if claim := f.getClaim(name); claim.Status.Phase != corev1.ClaimBound || claim.Annotations[selectedNode] != f.get(name).Spec.NodeName {
-			t.Errorf("claim %s is %s on node %s, its pod on %s", name, claim.Status.Phase, claim.Annotations[selectedNode], f.get(name).Spec.NodeName)
+		if claim := f.boundClaim(name); claim.Annotations[selectedNode] != f.get(name).Spec.NodeName {
+			t.Errorf("claim %s is bound on node %s, its pod on %s", name, claim.Annotations[selectedNode], f.get(name).Spec.NodeName)
 		}
 	}
 }
@@ -132,9 +132,9 @@ func TestVolumeWrites(t *testing.T) {
 	}
 	used := map[string]bool{}
 	for _, name := range []string{"refused-local", "refused-made", "lost-local", "lost-made"} {
-		claim := f.getClaim(name)
-		if claim.Status.Phase != corev1.ClaimBound || used[claim.Spec.VolumeName] {
-			t.Errorf("claim %s is %s to %s", name, claim.Status.Phase, claim.Spec.VolumeName)
+		claim := f.boundClaim(name)
+		if used[claim.Spec.VolumeName] {
+			t.Errorf("claim %s is bound to %s, as another is", name, claim.Spec.VolumeName)
 		}
 		used[claim.Spec.VolumeName] = true
 	}
@@ -199,6 +199,19 @@ func (f *field) getClaim(name string) *corev1.PersistentVolumeClaim {
 	if err != nil {
 		f.Fatal(err)
 	}
+	return claim
+}
+
+// boundClaim is the claim once the volume controller says that it is bound. It says so
+// after it has written to which volume, which is what a scheduler waits for.
+func (f *field) boundClaim(name string) (claim *corev1.PersistentVolumeClaim) {
+	f.Helper()
+	f.await("claim "+name+" to be bound", func() string {
+		if claim = f.getClaim(name); claim.Status.Phase != corev1.ClaimBound {
+			return fmt.Sprintf("it is %s to %q", claim.Status.Phase, claim.Spec.VolumeName)
+		}
+		return ""
+	})
 	return claim
 }
 
