@@ -55,7 +55,7 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 // What the daemon answers is printed, a record a line.
 func TestEventsAndTop(t *testing.T) {
-	asked, shadow, none := "", false, false
+	asked, shadow, hosted, none := "", false, false, false
 	flags := scheduler(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.String()
 		record := records.Record{Time: noon, Type: records.Attempt, Pod: "shop/cart", Attempt: 3, Result: "Unschedulable", Message: "0/2 nodes are available: 2 Insufficient cpu."}
@@ -70,7 +70,7 @@ func TestEventsAndTop(t *testing.T) {
 			data, _ := json.Marshal(record)
 			fmt.Fprintf(w, ": alive\n\nevent: record\ndata: %s\n\nevent: lost\ndata: {\"lost\":7}\n\nevent: end\ndata: {\"kind\":\"Problem\",\"message\":\"the daemon stops\"}\n\n", data)
 		case "summary":
-			_ = json.NewEncoder(w).Encode(api.Summary{Time: noon, Leader: "host_1", Shadow: shadow, Queue: api.Queue{Unschedulable: 412}, Nodes: 2,
+			_ = json.NewEncoder(w).Encode(api.Summary{Time: noon, Leader: "host_1", Shadow: shadow, Hosted: hosted, Queue: api.Queue{Unschedulable: 412}, Nodes: 2,
 				Rates:    records.Rates{Seconds: 60, Attempts: map[string]int{"Scheduled": 5, "Unschedulable": 7}, Bound: 5, Requeued: map[string]int{"NodeAdd": 3}},
 				Blocking: []records.Blocking{{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 412}}, Log: records.Size{Bytes: 3 << 20, Limit: 64 << 20}})
 		}
@@ -84,10 +84,14 @@ func TestEventsAndTop(t *testing.T) {
 		t.Errorf("events --follow: %d %q %q", status, out, err)
 	}
 	status, out, err = berth("", append([]string{"top"}, flags...)...)
-	for _, want := range []string{"host_1", "unschedulable 412", "12 attempts (Unschedulable 7, Scheduled 5), 5 bound", "NodeAdd 3", "412  NodeResourcesFit  Insufficient cpu", "3.0 of 64 MiB"} {
+	for _, want := range []string{"host_1", "unschedulable 412", "12 attempts (Unschedulable 7, Scheduled 5), 5 bound", "NodeAdd 3", "`berth why --all` says", "412  NodeResourcesFit  Insufficient cpu", "3.0 of 64 MiB"} {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("top: %d %q, want %q; %q", status, out, want, err)
 		}
+	}
+	hosted = true // why --all is refused there
+	if status, out, err := berth("", append([]string{"top"}, flags...)...); status != 0 || strings.Contains(out, "why") || !strings.Contains(out, "`berth events NAMESPACE/POD` tells") {
+		t.Errorf("top where hosted plugins run: %d %q %q", status, out, err)
 	}
 	shadow = true
 	if status, out, err := berth("", append([]string{"top"}, flags...)...); status != 0 || !strings.HasPrefix(out, "SHADOW") || strings.Contains(out, "LEADER") {

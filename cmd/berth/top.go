@@ -168,7 +168,11 @@ func summaryText(s *api.Summary) string {
 		b.WriteString("\nNothing blocks any pod.\n")
 		return b.String()
 	}
-	b.WriteString("\nWHAT BLOCKS MOST (pods, by their last attempts; `berth why --all` says what would help)\n")
+	more := "`berth why --all` says what would help"
+	if s.Hosted {
+		more = "`berth events NAMESPACE/POD` tells what plugins answered"
+	}
+	fmt.Fprintf(&b, "\nWHAT BLOCKS MOST (pods, by their last attempts; %s)\n", more)
 	for _, x := range s.Blocking[:min(shownBlocking, len(s.Blocking))] {
 		fmt.Fprintf(w, "  %d\t%s\t%s\n", x.Pods, x.Plugin, x.Reason)
 	}

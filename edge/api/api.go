@@ -67,8 +67,9 @@ type Options struct {
 	Leads  func() bool
 	Leader func() string
 	Synced func() bool
-	// Shadow tells that the daemon schedules nothing.
-	Shadow bool
+	// Shadow tells that the daemon schedules nothing, Hosted that it has plugins that
+	// cannot be asked about a copy of the machine.
+	Shadow, Hosted bool
 	// Profiles makes profiles for a copy of the machine; an error where the daemon has
 	// plugins that cannot be copied.
 	Profiles func() ([]*profile.Profile, error)

@@ -50,6 +50,7 @@ type fixture struct {
 	// pageSize is how many pods the API server lists at a time.
 	pageSize int
 	stopped  chan struct{}
+	options  Options
 	server   *httptest.Server
 }
 
@@ -87,7 +88,7 @@ func newFixture(t testing.TB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.server = httptest.NewServer(Handler(Options{
+	f.options = Options{
 		Recorder: f.r,
 		Inspect: func(_ context.Context, look func(*machine.Machine)) error {
 			f.mu.Lock()
@@ -104,9 +105,15 @@ func newFixture(t testing.TB) *fixture {
 		},
 		PodFields: func(p *v1.Pod) *v1.Pod { return f.fields(p) },
 		Machine:   options, Read: core.RESTClient(), Stopped: f.stopped, Now: func() time.Time { return f.now },
-	}))
-	t.Cleanup(f.server.Close)
+	}
+	f.serve()
 	return f
+}
+
+// serve serves as the options say.
+func (f *fixture) serve() {
+	f.server = httptest.NewServer(Handler(f.options))
+	f.Cleanup(f.server.Close)
 }
 
 // list is a page of the pods without a node, by name.
@@ -206,6 +213,14 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("gated: %+v", pending)
 	}
 	var s Summary
+	f.options.Shadow, f.options.Hosted = true, true
+	f.serve()
+	if f.get("summary", &s); !s.Shadow || !s.Hosted {
+		t.Errorf("summary of a shadow with hosted plugins: %+v", s)
+	}
+	f.options.Shadow, f.options.Hosted = false, false
+	f.serve()
+	s = Summary{}
 	f.get("summary", &s)
 	if s.Queue != (Queue{Unschedulable: 1}) || s.Nodes != 2 || s.Pods != 1 || s.Leader != "berth-7f9_1234" || s.Rates.Attempts["Scheduled"] != 1 || s.Rates.Bound != 1 ||
 		len(s.Blocking) != 1 || s.Blocking[0] != (records.Blocking{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Pods: 1}) {

@@ -140,7 +140,10 @@ type Summary struct {
 	Time   time.Time `json:"time"`
 	Leader string    `json:"leader,omitempty"`
 	// Shadow tells that the daemon compares its choices and schedules nothing.
-	Shadow bool  `json:"shadow,omitempty"`
+	Shadow bool `json:"shadow,omitempty"`
+	// Hosted tells that the daemon has hosted plugins, and so does not answer why and
+	// why/all.
+	Hosted bool  `json:"hosted,omitempty"`
 	Queue  Queue `json:"queue"`
 	// Nodes, and pods that take room on them; Assumed are those of them that the API
 	// does not show there yet.
@@ -177,7 +180,7 @@ func (h *handler) summary(r *http.Request) (any, error) {
 	if p := paramsOf(r); p.err != nil {
 		return nil, p.err
 	}
-	s := Summary{Head: head("Summary"), Time: h.Now().UTC(), Leader: h.Leader(), Shadow: h.Shadow}
+	s := Summary{Head: head("Summary"), Time: h.Now().UTC(), Leader: h.Leader(), Shadow: h.Shadow, Hosted: h.Hosted}
 	waiting := map[string]bool{}
 	err := h.look(r.Context(), func(m *machine.Machine) {
 		q, t := m.Queue(), m.Table()

@@ -29,6 +29,7 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 		},
 		Synced:    d.isSynced,
 		Shadow:    o.Shadow,
+		Hosted:    o.Hosts != nil,
 		Profiles:  func() ([]*profile.Profile, error) { return o.CopyProfiles(d.config.Load()) },
 		Machine:   copied,
 		Read:      read,
