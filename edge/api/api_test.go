@@ -274,6 +274,29 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// A shadow tries no pod: it says what it would do, and since when it has seen the pod wait.
+func TestWhyOfAShadow(t *testing.T) {
+	f := stuck(t)
+	f.options.Shadow = true
+	f.serve()
+	f.pod("new", "1")
+	var a why.Answer
+	if f.get("why?pod=shop/new", &a); a.Verdict != why.WouldBePlaced || a.Queue != nil || a.Shadow == nil || !a.Shadow.Since.Equal(f.now) {
+		t.Errorf("got %+v, seen %+v, in the queue %+v", a, a.Shadow, a.Queue)
+	}
+	_, body := f.get("why?pod=shop/new&output=text", nil)
+	for _, want := range []string{"shop/new fits now: Berth would place it on n", "SEEN BY A SHADOW\n  waits for the scheduler in charge since " + f.now.Format(time.TimeOnly) + ","} {
+		if !strings.Contains(body, want) || strings.Contains(body, "attempt") {
+			t.Errorf("text: %s; want %q, and no attempts", body, want)
+		}
+	}
+	f.pods["shop/small"].Spec.NodeName = "n1"
+	a = why.Answer{}
+	if f.get("why?pod=shop/small", &a); a.Verdict != why.Placed || a.Shadow != nil {
+		t.Errorf("a pod that runs: %+v, seen %+v", a, a.Shadow)
+	}
+}
+
 // Fields that are not to be read of a pod are not read where an answer is sought.
 func TestPodFields(t *testing.T) {
 	f := stuck(t)

@@ -84,6 +84,12 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.A
 	set.Nodes = now.apiNodes()
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
 	a := cluster.Why(pod)
+	if h.Shadow {
+		if now.queue.Place != "" {
+			a.Shadow = &why.Shadow{Since: now.queue.Since}
+		}
+		return a, nil
+	}
 	now.queue.History = history
 	a.Queue = &now.queue
 	if now.node != "" && pod.Spec.NodeName == "" {

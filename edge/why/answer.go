@@ -44,9 +44,11 @@ type Answer struct {
 	Groups        []NodeGroup `json:"groups"`
 	Fixes         []fix.Fix   `json:"fixes"`
 	Events        []Event     `json:"events"`
-	// Queue is from the daemon; nil from files and from the API server.
-	Queue  *Queue `json:"queue"`
-	Scores []Node `json:"scores"`
+	// Queue is from the daemon; nil from files, from the API server and from a shadow.
+	Queue *Queue `json:"queue"`
+	// Shadow is from a daemon that schedules nothing, about a pod that waits.
+	Shadow *Shadow `json:"shadow,omitempty"`
+	Scores []Node  `json:"scores"`
 	// Victims are the pods that leave for this one (Preempting).
 	Victims []string `json:"victims,omitempty"`
 	// EvictedBy are the pods for which this one is evicted, and Evicted says why

@@ -20,6 +20,20 @@ type Queue struct {
 	History  []records.Record `json:"history"`
 }
 
+// Shadow is what a daemon that schedules nothing knows of a pod that waits for another
+// scheduler.
+type Shadow struct {
+	// Since is since when the shadow has seen it wait.
+	Since time.Time `json:"since"`
+}
+
+// shadowText says what the shadow has seen.
+func (a *Answer) shadowText(b *strings.Builder) {
+	if a.Shadow != nil {
+		fmt.Fprintf(b, "\nSEEN BY A SHADOW\n  waits for the scheduler in charge since %s, as far as was seen; this daemon schedules nothing: it says what Berth would do\n", a.Shadow.Since.Format(time.TimeOnly))
+	}
+}
+
 // shortHistory is how much of the history the short form shows.
 const shortHistory = 5
 

@@ -31,6 +31,7 @@ func (a *Answer) Text(out io.Writer, wide bool) error {
 	a.eventText(&b, wide)
 	a.scoreText(&b, wide)
 	a.queueText(&b, wide)
+	a.shadowText(&b)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -56,8 +57,14 @@ func (a *Answer) sentence() string {
 		if a.PodGroup != "" {
 			return fmt.Sprintf("%s by itself fits now on %s.%s The pods of its group %s are placed together, which this answer does not try: \"berth simulate\" does, with the scheduler's --feature-gates.", a.Pod, a.Node, a.margin(), a.PodGroup)
 		}
+		if a.Shadow != nil {
+			return fmt.Sprintf("%s fits now: Berth would place it on %s.", a.Pod, a.Node) + a.margin()
+		}
 		return fmt.Sprintf("%s fits now: its next attempt places it on %s.", a.Pod, a.Node) + a.margin()
 	case Preempting:
+		if a.Shadow != nil {
+			return fmt.Sprintf("%s does not fit: Berth would have %s leave %s for it.", a.Pod, list(a.Victims, shortNames), a.Node)
+		}
 		return fmt.Sprintf("%s waits for %s to leave %s.", a.Pod, list(a.Victims, shortNames), a.Node)
 	case InProgress:
 		return fmt.Sprintf("%s is on its way: what was asked for in the API has to come about first.", a.Pod)
