@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/component-base/featuregate"
+	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
@@ -70,7 +71,8 @@ func (c *configuration) newShow(name string) *cobra.Command {
 		Long: `Show a configuration file with all defaults, as berth-scheduler would run with
 it. Keys and passwords are left out. --diff shows the lines that differ from a
 scheduler without a file: - stands before what a default would be, + before what
-the file makes of it. The name of a plugin stands behind # where its arguments begin.`,
+the file makes of it. Each profile is compared with that of a scheduler without a
+file. The name of a plugin stands behind # where its arguments begin.`,
 		Example: fmt.Sprintf("  %[1]s config show scheduler.yaml\n  %[1]s config show --diff scheduler.yaml", name),
 		Args:    oneConfig,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -156,20 +158,64 @@ func (c *configuration) show(file string, stdin io.Reader, out io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("%w; \"config check\" lists everything that is wrong, by line", err)
 	}
-	now, err := config.YAML(decoded)
-	if err != nil {
-		return err
-	}
 	if !c.diff {
+		now, err := config.YAML(decoded)
+		if err != nil {
+			return err
+		}
 		_, err = out.Write(now)
 		return err
 	}
-	before, err := config.YAML(r.Default())
+	differences, err := differences(r.Default(), decoded)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, diffLines(string(before), string(now)))
+	_, err = io.WriteString(out, differences)
 	return err
+}
+
+// differences are the lines that differ between the defaults and a configuration, those
+// of each profile under its name.
+func differences(defaults, c *config.Config) (string, error) {
+	byDefault := &defaults.Profiles[0]
+	before, was, err := sections(defaults, byDefault)
+	if err != nil {
+		return "", err
+	}
+	common, profiles := "", ""
+	for i := range c.Profiles {
+		p := &c.Profiles[i]
+		now, is, err := sections(c, p)
+		if err != nil {
+			return "", err
+		}
+		common = diffLines(before, now) // the same for each profile
+		lines := diffLines(was, is)
+		switch named := "- schedulerName: " + *p.SchedulerName + "\n"; {
+		case *p.SchedulerName != *byDefault.SchedulerName:
+			profiles += "+ " + named + lines
+		case lines != "":
+			profiles += "  " + named + lines
+		}
+	}
+	if profiles != "" {
+		common += "  " + profilesHead + profiles
+	}
+	return common, nil
+}
+
+// profilesHead is the line that profiles follow. It is the last field.
+const profilesHead = "profiles:\n"
+
+// sections are the lines of a configuration without its profiles, and those of one of
+// them without its name.
+func sections(c *config.Config, p *configv1.KubeSchedulerProfile) (common, profile string, err error) {
+	whole, one := *c, *p
+	one.SchedulerName = nil
+	whole.Profiles = []configv1.KubeSchedulerProfile{one}
+	text, err := config.YAML(&whole)
+	common, profile, _ = strings.Cut(string(text), profilesHead+"- ")
+	return common, "  " + profile, err
 }
 
 // diffLines is the lines that differ between two texts, each change under the

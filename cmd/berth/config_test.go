@@ -26,7 +26,10 @@ func TestConfig(t *testing.T) {
 		{"config check --plugins=Mine -", header + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]", exitPlaced, "-: nothing is wrong\n", ""},
 		{"config check", "", exitInvalid, "", "berth: which configuration? give its file, or - for standard input\n"},
 		{"config show --effective --diff -", header + "parallelism: 8\nprofiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 5}}]}]\n", exitPlaced,
-			"- parallelism: 16\n+ parallelism: 8\n  profiles:\n  - pluginConfig:\n    - args: # InterPodAffinity\n-       hardPodAffinityWeight: 1\n+       hardPodAffinityWeight: 5\n", ""},
+			"- parallelism: 16\n+ parallelism: 8\n  profiles:\n  - schedulerName: default-scheduler\n    pluginConfig:\n    - args: # InterPodAffinity\n-       hardPodAffinityWeight: 1\n+       hardPodAffinityWeight: 5\n", ""},
+		{"config show --diff -", header + "profiles: [{schedulerName: default-scheduler}, {schedulerName: like-it}, {schedulerName: batch, plugins: {score: {disabled: [{name: ImageLocality}]}}}]\n", exitPlaced,
+			"  profiles:\n+ - schedulerName: like-it\n+ - schedulerName: batch\n    plugins:\n-     score: {}\n+     score:\n+       disabled:\n+       - name: ImageLocality\n", ""},
+		{"config show --diff -", header, exitPlaced, "", ""},
 		{"config show -", header + "parallelism: 0\n", exitInvalid, "", "berth: -: parallelism: Invalid value: 0: should be an integer value greater than zero; \"config check\" lists everything that is wrong, by line\n"},
 	} {
 		var out, errs bytes.Buffer
