@@ -38,6 +38,23 @@ var deployDir = filepath.Join("..", "..", "deploy")
 // chart is what helm installs of Berth's chart.
 func chart(t *testing.T, namespace string, values map[string]any) []*unstructured.Unstructured {
 	t.Helper()
+	files := rendered(t, namespace, values)
+	var all []*unstructured.Unstructured
+	for _, name := range []string{"rbac", "flowcontrol", "deployment", "monitoring"} {
+		all = append(all, objects(t, files[templates+name+".yaml"])...)
+	}
+	if len(files) != 4+1 {
+		t.Errorf("%d templates, of which this test knows 4 and the notes", len(files))
+	}
+	return all
+}
+
+// templates is where helm has what it renders.
+const templates = "berth-scheduler/templates/"
+
+// rendered is what helm makes of the templates of Berth's chart, by file.
+func rendered(t *testing.T, namespace string, values map[string]any) map[string]string {
+	t.Helper()
 	c, err := loader.Load(filepath.Join(deployDir, "chart"))
 	if err != nil {
 		t.Fatal(err)
@@ -53,14 +70,7 @@ func chart(t *testing.T, namespace string, values map[string]any) []*unstructure
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []*unstructured.Unstructured
-	for _, name := range []string{"rbac", "flowcontrol", "deployment", "monitoring"} {
-		all = append(all, objects(t, files["berth-scheduler/templates/"+name+".yaml"])...)
-	}
-	if len(files) != 4 {
-		t.Errorf("%d templates, of which this test knows 4", len(files))
-	}
-	return all
+	return files
 }
 
 // base is what `kubectl apply -k deploy` applies.
@@ -141,6 +151,55 @@ func TestChartIsTheBase(t *testing.T) {
 	}
 	if len(got) != len(want) || len(want) != 13 {
 		t.Errorf("%d objects in the chart, %d in the base, want 13", len(got), len(want))
+	}
+}
+
+// What helm says after an installation is so in each mode: who schedules which pods, how
+// to see that it works, and how to ask why a pod waits.
+func TestNotes(t *testing.T) {
+	const lease, port = "--daemon auto --lease apart/berth-scheduler\n", "--daemon https://127.0.0.1:10259 --insecure-skip-tls-verify\n"
+	for name, tc := range map[string]struct {
+		values     map[string]any
+		want, lack []string
+	}{
+		"beside": {nil,
+			[]string{"beside the cluster's scheduler", "\n    schedulerName: berth\n", "kubectl -n apart get lease berth-scheduler ", "berth top " + lease, "berth why NAMESPACE/POD " + lease, "berth events NAMESPACE/POD " + lease},
+			[]string{"kube-scheduler", "default-scheduler", "port-forward"}},
+		"profiles of one's own": {map[string]any{"config": map[string]any{"profiles": []any{map[string]any{"schedulerName": "pack"}, map[string]any{"schedulerName": "spread"}}}},
+			[]string{"\n    schedulerName: pack\n    schedulerName: spread\n", "berth top " + lease},
+			[]string{"schedulerName: berth"}},
+		"no lease": {map[string]any{"replicas": 1, "config": map[string]any{"leaderElection": map[string]any{"leaderElect": false}}},
+			[]string{"port-forward deployment/berth-scheduler 10259", "berth top " + port, "berth why NAMESPACE/POD " + port, "berth events NAMESPACE/POD " + port},
+			[]string{"get lease", "auto"}},
+		"replace, not in the namespace of kube-scheduler's lease": {map[string]any{"mode": "replace", "name": "mine"},
+			[]string{"the pods of default-scheduler while\n", "the lease kube-system/kube-scheduler.", "Stop kube-scheduler", "rollout status deployment/mine\n", "kubectl -n kube-system get lease kube-scheduler ", "kubectl -n apart port-forward HOLDER 10259 ", "berth top " + port},
+			[]string{"beside", "shadow", "auto"}},
+		"shadow": {map[string]any{"mode": "shadow", "port": 12259},
+			[]string{"schedules nothing", "the pods of default-scheduler with", `logs deployment/berth-scheduler | grep "Live scheduler"`, "port-forward deployment/berth-scheduler 12259", "berth why NAMESPACE/POD --daemon https://127.0.0.1:12259 --insecure-skip-tls-verify\n"},
+			[]string{"lease", "berth events", "beside"}},
+	} {
+		notes := rendered(t, "apart", tc.values)[templates+"NOTES.txt"]
+		for _, want := range tc.want {
+			if !strings.Contains(notes, want) {
+				t.Errorf("%s: no %q in\n%s", name, want, notes)
+			}
+		}
+		for _, lack := range tc.lack {
+			if strings.Contains(notes, lack) {
+				t.Errorf("%s: %q in\n%s", name, lack, notes)
+			}
+		}
+		if strings.Contains(notes, "\n\n\n") || !strings.HasPrefix(notes, "Berth ") {
+			t.Errorf("%s: gaps in\n%q", name, notes)
+		}
+	}
+}
+
+// In the namespace of the lease berth finds the leader's pod by itself.
+func TestNotesInKubeSystem(t *testing.T) {
+	notes := rendered(t, metav1.NamespaceSystem, map[string]any{"mode": "replace"})[templates+"NOTES.txt"]
+	if want := "berth top --daemon auto --lease kube-system/kube-scheduler\n"; !strings.Contains(notes, want) || strings.Contains(notes, "port-forward") {
+		t.Errorf("no %q in\n%s", want, notes)
 	}
 }
 
