@@ -230,6 +230,20 @@ func TestChaosOfPreemption(t *testing.T) {
 	})
 }
 
+// A nominated pod that is on its way out keeps room on its node until it would be tried.
+// Who found no room because of it is tried then.
+func TestNominatedPodOnItsWayOut(t *testing.T) {
+	s := newStory(t)
+	leaving := s.pod("leaving", 40, func(p *object.Pod) { p.Priority, p.NominatedNode, p.Terminating = 1, "n", true })
+	other := s.pod("other", 40, func(p *object.Pod) { p.Priority = 1 })
+	s.given(s.node("n", 40), other, leaving)
+	s.cycle("", "")
+	s.where(other, queue.Unschedulable)
+	s.cycle("", "")
+	s.settle()
+	s.runs(other, "n")
+}
+
 // A victim that goes calls all preemptors; those whose own victims are still
 // leaving wait out their backoff, and are tried as soon as the last is gone.
 func TestPreemptorsWaitForTheirVictims(t *testing.T) {

@@ -89,7 +89,9 @@ func (m *Machine) skipPod(ps *podState) {
 	p := ps.entry.Pod
 	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling",
 		Note: explain.Deleting(p)})
+	kept := ps.entry.NominatedNode()
 	m.dequeue(ps)
+	m.nominationMoved(p, kept, "")
 }
 
 // schedulePod evaluates every node and assumes the pod on the best. It returns
