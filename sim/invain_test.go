@@ -64,3 +64,42 @@ func TestPodsThatWaitInVain(t *testing.T) {
 		t.Errorf("%d attempts for %d pods that fit nowhere", attempts, waiting)
 	}
 }
+
+// BenchmarkPodLeavesWhileOthersWait is the event of a pod that leaves a node while 10,000
+// others wait that fit nowhere still: replicas of one workload, of a hundred, or each of its own.
+func BenchmarkPodLeavesWhileOthersWait(b *testing.B) {
+	const nodes, waiting = 1000, 10000
+	for _, workloads := range []int{1, 100, waiting} {
+		b.Run(fmt.Sprintf("workloads=%d", workloads), func(b *testing.B) {
+			o, err := Options(config.Default())
+			if err != nil {
+				b.Fatal(err)
+			}
+			o.Check = false
+			m := machine.New(o)
+			for i := range nodes {
+				m.Step(Epoch, machine.NodeSet{Node: benchNode(i)})
+			}
+			for i := range b.N {
+				p := *benchPod(i, 0, 0)
+				p.NodeName = fmt.Sprint("node-", i%nodes)
+				m.Step(Epoch, machine.PodSet{Pod: &p})
+			}
+			for i := range waiting {
+				p := *benchPod(b.N+i, 100_000+int64(i%workloads), 0)
+				p.Priority = 10
+				m.Step(Epoch, machine.PodSet{Pod: &p})
+			}
+			for m.Ready() {
+				m.Step(Epoch, machine.ScheduleOne{})
+			}
+			b.ResetTimer()
+			for i := range b.N {
+				m.Step(Epoch, machine.PodGone{UID: benchPod(i, 0, 0).UID})
+			}
+			if m.Ready() {
+				b.Error("a pod is tried")
+			}
+		})
+	}
+}

@@ -59,11 +59,12 @@ type verifier struct {
 	pods         map[string]*v1.Pod // by namespace/name, except for node and status
 	story        []string
 	serial       int
+	replicas     int           // of each pod that waits
 	spared       []*object.Pod // by the events of the step
 }
 
 func newVerifier(t *testing.T, mix string, seed uint64) *verifier {
-	v := &verifier{T: t, Rand: rand.New(rand.NewPCG(seed, 7)), cluster: NewCluster(Epoch), now: Epoch,
+	v := &verifier{T: t, Rand: rand.New(rand.NewPCG(seed, 7)), cluster: NewCluster(Epoch), now: Epoch, replicas: int(seed % 3),
 		profiles: map[string]*profile.Profile{}, pods: map[string]*v1.Pod{}}
 	var err error
 	if v.world, err = generate.Cluster(mix, seed); err != nil {
@@ -119,6 +120,12 @@ func (v *verifier) run() {
 	for _, p := range v.world.Pending {
 		v.say("create %s", p.Name)
 		v.create(p)
+		for i := range v.replicas {
+			replica := p.DeepCopy()
+			replica.Name = fmt.Sprint(p.Name, "-", i)
+			replica.UID = types.UID(replica.Name)
+			v.create(replica)
+		}
 		v.settle()
 		for range v.IntN(4) {
 			v.happen()

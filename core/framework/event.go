@@ -90,7 +90,9 @@ type Event struct {
 // ClusterEventWithHint names events that may help a pod that the plugin
 // rejected: those about the resource that have one of the action types. The
 // hint, when set, looks closer; true is upstream's Queue, false QueueSkip. A
-// hint may err on the side of true, never on the other.
+// hint may err on the side of true, never on the other. It reads of the rejected pod
+// what object.Pod.AppendTemplate appends, and whether the event is about that pod: it is
+// asked once for pods that are alike in that.
 type ClusterEventWithHint struct {
 	Resource       EventResource
 	ActionType     ActionType

@@ -163,6 +163,7 @@ func New(o Options) *Machine {
 		HoldInBackoff:     m.holdInBackoff,
 		RetryAfterBackoff: m.hasGroup,
 		EventsToRegister:  m.eventsToRegister,
+		Alike:             m.alike,
 		WouldFailAgain:    m.wouldFailAgain,
 		HintPanicked: func(plugin string, value any) {
 			m.panicked(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))

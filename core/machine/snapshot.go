@@ -153,13 +153,13 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		p := pending[uid]
 		m.stateOf(p).request = engine.For(m.profiles[p.SchedulerName], p)
 	}
+	for i := range s.Pods {
+		m.restorePod(now, &s.Pods[i])
+	}
 	for _, e := range m.queue.Restore(now, &s.Queue, func(uid types.UID) *object.Pod { return pending[uid] }) {
 		ps := m.pods[e.Pod.UID]
 		ps.entry, e.Owner = e, ps
 		_ = m.guard("classifying", "", func() { m.engine.Classify(ps.request) })
-	}
-	for i := range s.Pods {
-		m.restorePod(now, &s.Pods[i])
 	}
 	m.restoreConditions(now, s.Pods)
 	m.options.Check = check

@@ -73,6 +73,26 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 	return rejected || !helped
 }
 
+// alike appends what is equal for pods that neither queueing hints nor wouldFailAgain can
+// tell apart: the replicas of a workload that were rejected alike. Nothing is known of what
+// hosted plugins and extenders see of a pod. Claims of devices are told apart by the pod that
+// they are for.
+func (m *Machine) alike(key []byte, e *queue.Entry) []byte {
+	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods[e.Pod.UID]
+	if of == nil || of.Host != nil || p.API != nil || e.NominatedNode() != "" || len(p.Claims) > 0 {
+		return key
+	}
+	for name := range e.RejectedBy() {
+		if name == names.DynamicResources {
+			return key
+		}
+	}
+	if key = p.AppendTemplate(key); ps != nil && ps.noVictims {
+		key = append(key, 1)
+	}
+	return key
+}
+
 // mayHaveHelped tells whether the plugin may let the pod onto the row where it did not
 // before the event. rejects: it rejects the pod now, unless others go.
 func (m *Machine) mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, event *framework.Event, rejects bool) bool {

@@ -5,10 +5,14 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/core/queue"
 	"github.com/berth-scheduler/berth/core/recovered"
 	"github.com/berth-scheduler/berth/core/table"
 )
@@ -105,6 +109,35 @@ func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {
 	}
 	if first := m.First(); first == nil || first.UID != pod.UID {
 		t.Errorf("the pod that is tried again is %v", first)
+	}
+}
+
+// Replicas of a workload are alike, but for those of which something is known that hints or
+// wouldFailAgain look at, or of which nothing is known.
+func TestReplicasAreAlike(t *testing.T) {
+	p := newEvictions(t)
+	key := func(name string) string { return string(p.alike(nil, p.pods[types.UID(name)].entry)) }
+	p.do(preemptible("a", 1, ""), preemptible("b", 1, ""), preemptible("other", 2, ""))
+	if a, b := key("a"), key("b"); a == "" || a != b || a == key("other") {
+		t.Errorf("keys %q, %q, another's %q", a, b, key("other"))
+	}
+	p.pods["b"].noVictims = true
+	if key("a") == key("b") {
+		t.Error("a pod that can preempt nobody is like another")
+	}
+	for what, unlike := range map[string]func(e *queue.Entry){
+		"nominated":       func(e *queue.Entry) { p.queue.Nominate(e, "n") },
+		"shown to others": func(e *queue.Entry) { e.Pod.API = &v1.Pod{} },
+		"claims devices":  func(e *queue.Entry) { e.Pod.Claims = make([]object.PodClaim, 1) },
+		"no such profile": func(e *queue.Entry) { e.Pod.SchedulerName = "another" },
+		"hosted plugins":  func(e *queue.Entry) { p.profiles["s"].Host = noHost{} },
+	} {
+		p = newEvictions(t)
+		p.do(preemptible("a", 1, ""))
+		unlike(p.pods["a"].entry)
+		if got := key("a"); got != "" {
+			t.Errorf("%s: key %q", what, got)
+		}
 	}
 }
 

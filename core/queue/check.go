@@ -76,18 +76,26 @@ func (q *Queue) checkPlugins() error {
 		}
 	}
 	for e := range q.Entries() {
-		uid := e.Pod.UID
-		slots += len(e.slots)
-		for _, s := range e.slots {
-			if s.at >= len(s.plugin.members) || s.plugin.members[s.at].Entry != e {
+		uid, a := e.Pod.UID, e.alike
+		if a == nil {
+			a = &alike{}
+		}
+		if err := q.checkAlike(e); err != nil {
+			return err
+		}
+		if e.among == 0 {
+			slots += len(a.slots)
+		}
+		for _, s := range a.slots {
+			if s.at >= len(s.plugin.members) || s.plugin.members[s.at].alike != a {
 				return fmt.Errorf("pod %s is not with plugin %s", uid, s.plugin.name)
 			}
 			names := s.plugin.namesOf(e.Pod)
 			for i, name := range names {
-				if _, found := s.plugin.named[name][e]; !found {
+				if _, found := s.plugin.named[name][a]; !found {
 					return fmt.Errorf("plugin %s does not find pod %s by %v", s.plugin.name, uid, name)
 				}
-				if !slices.Contains(names[:i], name) {
+				if e.among == 0 && !slices.Contains(names[:i], name) {
 					named--
 				}
 			}
@@ -99,8 +107,8 @@ func (q *Queue) checkPlugins() error {
 		case e.place == Gated && q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin) != nil:
 			want = 1
 		}
-		if len(e.slots) != want || e.place == Unschedulable && want == 0 {
-			return fmt.Errorf("pod %s is %s and waits for %d plugins, should be %d", uid, e.place, len(e.slots), want)
+		if len(a.slots) != want || e.place == Unschedulable && want == 0 {
+			return fmt.Errorf("pod %s is %s and waits for %d plugins, should be %d", uid, e.place, len(a.slots), want)
 		}
 	}
 	if members != slots {
@@ -110,6 +118,32 @@ func (q *Queue) checkPlugins() error {
 		return fmt.Errorf("plugins find %d pods more by what they name than name it", named)
 	}
 	return nil
+}
+
+// checkAlike: the pod is among those that are like it now, and wait for the same plugins.
+func (q *Queue) checkAlike(e *Entry) error {
+	a := e.alike
+	switch {
+	case a == nil:
+		return nil
+	case e.among >= len(a.entries) || a.entries[e.among] != e:
+		return fmt.Errorf("pod %s is not among the pods that are like it", e.Pod.UID)
+	case a.key == "" && len(a.entries) > 1 || a.key != "" && q.plugins.alike[a.key] != a:
+		return fmt.Errorf("the pods that are like pod %s are not found", e.Pod.UID)
+	case e.place == Unschedulable:
+		if key := q.keyOf(e); string(key) != a.key {
+			return fmt.Errorf("pod %s is among pods that it is not like: %q, %q", e.Pod.UID, a.key, key)
+		}
+		if !slices.EqualFunc(a.slots, e.rejectors, func(s slot, r rejector) bool { return s.waits(r) }) {
+			return fmt.Errorf("pod %s waits for other plugins than those that rejected it", e.Pod.UID)
+		}
+	}
+	return nil
+}
+
+// waits tells whether the plugin's list has pods there that it rejected like this.
+func (s *slot) waits(r rejector) bool {
+	return s.plugin == r.plugin && s.at < len(s.plugin.members) && s.plugin.members[s.at].pending == r.pending
 }
 
 // checkNominations: both ways agree, on the newest state of pods that are here.

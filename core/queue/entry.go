@@ -31,8 +31,9 @@ type Entry struct {
 	rejectors        []rejector // of the last attempt, by plugin
 	unknown          []string   // rejectors that the profile does not have, sorted
 	preEnqueueStatus *decision.Status
-	slots            []slot   // where the plugins' lists have the pod
-	strategy         strategy // during a move of all pods: what its rejectors said so far
+	// alike has the pod in the plugins' lists, as the entry among; nil: they do not have it.
+	alike *alike
+	among int
 
 	// In flight: the number of the last event at the Pop, the pod as it was
 	// then if it changed since and in what, and whether it was activated.

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -83,7 +84,16 @@ func options(d *door) Options {
 	return Options{
 		InitialBackoff: DefaultInitialBackoff, MaxBackoff: DefaultMaxBackoff, MaxUnschedulable: DefaultMaxUnschedulable,
 		Less: byPriority, PreEnqueue: d.preEnqueue, HoldInBackoff: d.waits, EventsToRegister: eventsToRegister,
+		Alike: func(key []byte, e *Entry) []byte {
+			return fmt.Appendf(key, "%q", append(e.Pod.PVCs(true), e.Pod.Labels["app"], e.nominated))
+		},
+		WouldFailAgain: func(e *Entry, event *framework.Event) bool { return inVain(e.Pod, e.nominated, event) },
 	}
+}
+
+// inVain: where a pod goes, those of app b are tried in vain, but for the nominated.
+func inVain(p *object.Pod, nominated string, e *framework.Event) bool {
+	return e.Resource == framework.AssignedPod && p.Labels["app"] == "b" && nominated == ""
 }
 
 func pod(name string, change ...func(*object.Pod)) *object.Pod {

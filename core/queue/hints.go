@@ -28,8 +28,9 @@ type plugin struct {
 	named         named
 }
 
+// member is pods that wait for a plugin.
 type member struct {
-	*Entry
+	*alike
 	pending bool
 }
 
@@ -39,18 +40,12 @@ type rejector struct {
 	pending bool // it answered Pending
 }
 
-// slot is where a plugin's list has a pod.
-type slot struct {
-	plugin *plugin
-	at     int
-	names  []objectName // by which the plugin finds the pod
-}
-
 // pluginIndex finds the pods that a plugin rejected. Plugins are added at first
 // use and stay; there are as many as have rejected a pod, at most.
 type pluginIndex struct {
 	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
-	plugins          []*plugin // by profile, then name
+	plugins          []*plugin         // by profile, then name
+	alike            map[string]*alike // by key
 }
 
 // find returns the plugin, nil when the profile does not have it.
@@ -85,32 +80,6 @@ func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 	}
 }
 
-func (x *pluginIndex) add(e *Entry, rejectors ...rejector) {
-	for _, r := range rejectors {
-		names := r.plugin.namesOf(e.Pod)
-		r.plugin.named.add(e, names)
-		e.slots = append(e.slots, slot{r.plugin, len(r.plugin.members), names})
-		r.plugin.members = append(r.plugin.members, member{e, r.pending})
-	}
-}
-
-func (x *pluginIndex) remove(e *Entry) {
-	for _, s := range e.slots {
-		s.plugin.named.remove(e, s.names)
-		last := len(s.plugin.members) - 1
-		moved := s.plugin.members[last]
-		s.plugin.members[s.at] = moved
-		s.plugin.members[last] = member{}
-		s.plugin.members = s.plugin.members[:last]
-		for i := range moved.slots {
-			if moved.slots[i].plugin == s.plugin {
-				moved.slots[i].at = s.at
-			}
-		}
-	}
-	e.slots = e.slots[:0]
-}
-
 // MoveAllToActiveOrBackoff tells the queue of an event in the cluster.
 // Unschedulable pods that it may help, says a queueing hint of a plugin that
 // rejected them, go to backoff or, when their backoff is over, become active;
@@ -124,53 +93,75 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 	if q.inFlight.len() > 0 {
 		q.events.add(e)
 	}
-	var called []*Entry
+	var called []*alike
 	for _, p := range q.plugins.plugins {
 		if len(p.members) == 0 || !p.registered(e) {
 			continue
 		}
 		for _, m := range p.concerned(e) {
-			if preCheck != nil && !preCheck(m.Pod) {
+			first := m.first(preCheck)
+			if first == nil {
 				continue
 			}
 			skipped := m.strategy == skip
-			if m.strategy = q.strategyOf(p, m.pending, m.strategy, m.Pod, e); skipped && m.strategy != skip {
-				called = append(called, m.Entry)
+			if m.strategy = q.strategyOf(p, m.pending, m.strategy, first.Pod, e); skipped && m.strategy != skip {
+				called = append(called, m.alike)
 			}
 		}
 	}
-	if e.Resource == framework.WildCard {
-		called = q.callGatedByUnknown(called, preCheck)
+	label, moved := Label(e.Resource, e.ActionType), q.calledByUnknown(e, preCheck)
+	for _, a := range called {
+		moved = q.call(moved, a, e, preCheck)
 	}
-	moved := 0
-	for _, m := range called {
-		how := m.strategy
-		m.strategy = skip
-		if m.place == Unschedulable && q.opts.WouldFailAgain(m, e) {
-			q.tellWouldFailAgain(m.Pod, Label(e.Resource, e.ActionType))
-			continue
-		}
-		q.moveToActiveOrBackoff(now, m, how, Label(e.Resource, e.ActionType))
-		moved++
+	slices.SortFunc(moved, func(a, b calledPod) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	for _, m := range moved {
+		q.moveToActiveOrBackoff(now, m.Entry, m.how, label)
 	}
 	if q.skipsWanted() {
-		q.tellSkipped(Label(e.Resource, e.ActionType), preCheck)
+		q.tellSkipped(label, preCheck)
 	}
-	return moved
+	return len(moved)
 }
 
-// callGatedByUnknown adds the pods gated by a plugin that their profile does not
-// have.
-func (q *Queue) callGatedByUnknown(called []*Entry, preCheck func(*object.Pod) bool) []*Entry {
-	var gated []*Entry
-	for e := range q.heaps[Gated].all() {
-		if len(e.slots) == 0 && (preCheck == nil || preCheck(e.Pod)) {
-			e.strategy = afterBackoff
-			gated = append(gated, e)
+// calledPod is a pod that an event calls.
+type calledPod struct {
+	*Entry
+	how strategy
+}
+
+// call adds the pods that are alike and called by the event, unless the try would be in
+// vain for them.
+func (q *Queue) call(to []calledPod, a *alike, e *framework.Event, preCheck func(*object.Pod) bool) []calledPod {
+	how, first := a.strategy, a.first(preCheck)
+	a.strategy = skip
+	wouldFailAgain := first.place == Unschedulable && q.opts.WouldFailAgain(first, e)
+	if wouldFailAgain && !q.wouldFailAgainWanted() {
+		return to
+	}
+	for _, entry := range a.entries {
+		switch {
+		case preCheck != nil && !preCheck(entry.Pod):
+		case wouldFailAgain:
+			q.tellWouldFailAgain(entry.Pod, Label(e.Resource, e.ActionType))
+		default:
+			to = append(to, calledPod{entry, how})
 		}
 	}
-	slices.SortFunc(gated, func(a, b *Entry) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	return append(called, gated...)
+	return to
+}
+
+// calledByUnknown are the pods gated by a plugin that their profile does not have, if
+// the event is one of anything.
+func (q *Queue) calledByUnknown(e *framework.Event, preCheck func(*object.Pod) bool) (called []calledPod) {
+	if e.Resource != framework.WildCard {
+		return nil
+	}
+	for e := range q.heaps[Gated].all() {
+		if e.alike == nil && (preCheck == nil || preCheck(e.Pod)) {
+			called = append(called, calledPod{e, afterBackoff})
+		}
+	}
+	return called
 }
 
 // registered tells whether the plugin registered events like this.

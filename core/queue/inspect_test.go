@@ -69,6 +69,7 @@ func TestPanicsAreCounted(t *testing.T) {
 func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 	asked := 0
 	b := newBench(t, func(o *Options) {
+		o.Alike = nil
 		o.EventsToRegister = func(_, plugin string) ([]framework.ClusterEventWithHint, bool) {
 			action := framework.UpdateNodeLabel
 			if plugin == "Rare" {
@@ -104,6 +105,55 @@ func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 	}
 }
 
+// Of pods that are alike one is asked about, all are called or none, and a pod that is
+// nominated is no longer like the others.
+func TestPodsThatAreAlikeAreAskedAboutOnce(t *testing.T) {
+	asked, inVain := 0, true
+	b := newBench(t, func(o *Options) {
+		o.WouldFailAgain = func(*Entry, *framework.Event) bool { asked++; return inVain }
+	})
+	const pods = 1000
+	for i := range pods {
+		b.Add(start, pod(fmt.Sprint(i), app("a")))
+		b.reject(start, fmt.Sprint(i), by("Room"))
+	}
+	move := func(wantAsked, wantMoved int) {
+		t.Helper()
+		asked = 0
+		if moved := b.Move(start.Add(time.Minute), on(framework.Add)); asked != wantAsked || moved != wantMoved {
+			t.Errorf("%d asked about, %d moved, want %d and %d", asked, moved, wantAsked, wantMoved)
+		}
+		if err := b.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	move(1, 0)
+	b.Nominate(uid("7"), "n")
+	move(2, 0)
+	b.Nominate(uid("7"), "")
+	b.Update(start, pod("8", app("b")))
+	move(2, 0)
+	b.Update(start, pod("8", app("a")))
+	b.Add(start, pod("other", app("a")))
+	b.reject(start, "other", by("Taints"))
+	move(2, 0)
+	b.Delete(uid("other"))
+	told := 0
+	b.Listen(&Listener{WouldFailAgain: func(*object.Pod, string) { told++ }})
+	if move(1, 0); told != pods {
+		t.Errorf("told of %d pods", told)
+	}
+	inVain = false
+	b.MoveAllToActiveOrBackoff(start.Add(time.Minute), on(framework.Add), func(p *object.Pod) bool { return p.Name == "9" })
+	b.pop(start.Add(time.Minute), "9")
+	move(1, pods-1)
+	for i := range pods { // as they came
+		if i != 9 {
+			b.pop(start.Add(time.Minute), fmt.Sprint(i))
+		}
+	}
+}
+
 // Check sees each kind of damage.
 func TestCheckSeesDamage(t *testing.T) {
 	for name, damage := range map[string]func(b *bench){
@@ -117,9 +167,12 @@ func TestCheckSeesDamage(t *testing.T) {
 		"not in the index":     func(b *bench) { b.plugins.remove(b.entries[uid("requeued")]) },
 		"still in the index": func(b *bench) {
 			g := b.plugins.find("default-scheduler", "Room")
-			g.members = append(g.members, member{Entry: b.entries[uid("a")]})
+			g.members = append(g.members, member{alike: &alike{}})
 		},
-		"wrong slot":           func(b *bench) { b.entries[uid("requeued")].slots[0].at = 1 },
+		"wrong slot":           func(b *bench) { b.entries[uid("requeued")].alike.slots[0].at = 1 },
+		"among others":         func(b *bench) { b.entries[uid("requeued")].among = 1 },
+		"unlike now":           func(b *bench) { b.entries[uid("requeued")].Pod.Labels = map[string]string{"app": "b"} },
+		"alike, not found":     func(b *bench) { clear(b.plugins.alike) },
 		"gated, not indexed":   func(b *bench) { b.plugins.remove(b.entries[uid("gated")]) },
 		"nominated to nothing": func(b *bench) { b.nominated[""] = []*object.Pod{pod("x")} },
 		"old nominee":          func(b *bench) { b.nominated["n"][0] = pod("a") },

@@ -51,6 +51,11 @@ func (q *Queue) tellSkipped(event string, preCheck func(*object.Pod) bool) {
 	}
 }
 
+// wouldFailAgainWanted tells whether anybody listens to whose tries would be in vain.
+func (q *Queue) wouldFailAgainWanted() bool {
+	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.WouldFailAgain != nil })
+}
+
 func (q *Queue) tellWouldFailAgain(p *object.Pod, event string) {
 	for _, l := range q.listeners {
 		if l.WouldFailAgain != nil {

@@ -144,7 +144,7 @@ func (m *model) move(now time.Time, e *framework.Event, priority int32) {
 		switch {
 		case mp.place == InFlight:
 			mp.events = append(mp.events, e)
-		case mp.pod.Priority > priority:
+		case mp.pod.Priority > priority, mp.place == Unschedulable && inVain(mp.pod, mp.node, e):
 		case mp.place == Unschedulable:
 			m.moveToActiveOrBackoff(now, mp, mp.asks(e))
 		case mp.place == Gated && plugs(mp.gate, mp.pod, e):

@@ -17,20 +17,20 @@ type objectName struct {
 // named finds those of a plugin's members who name an object, where its events say so
 // (framework.ClusterEventWithHint.Names): of 10,000 pods that wait for a claim each, an
 // event about a claim looks at one.
-type named map[objectName]map[*Entry]struct{}
+type named map[objectName]map[*alike]struct{}
 
-func (n named) add(e *Entry, names []objectName) {
+func (n named) add(a *alike, names []objectName) {
 	for _, name := range names {
 		if n[name] == nil {
-			n[name] = map[*Entry]struct{}{}
+			n[name] = map[*alike]struct{}{}
 		}
-		n[name][e] = struct{}{}
+		n[name][a] = struct{}{}
 	}
 }
 
-func (n named) remove(e *Entry, names []objectName) {
+func (n named) remove(a *alike, names []objectName) {
 	for _, name := range names {
-		if delete(n[name], e); len(n[name]) == 0 {
+		if delete(n[name], a); len(n[name]) == 0 {
 			delete(n, name)
 		}
 	}
@@ -55,8 +55,8 @@ func (p *plugin) concerned(e *framework.Event) []member {
 		return p.members
 	}
 	at := make([]int, 0, len(p.named[about]))
-	for entry := range p.named[about] { // any order: sorted below
-		at = append(at, entry.slots[slices.IndexFunc(entry.slots, func(s slot) bool { return s.plugin == p })].at)
+	for a := range p.named[about] { // any order: sorted below
+		at = append(at, a.slots[slices.IndexFunc(a.slots, func(s slot) bool { return s.plugin == p })].at)
 	}
 	slices.Sort(at)
 	members := make([]member, len(at))
@@ -74,16 +74,4 @@ func objectOf(e *framework.Event) (objectName, bool) {
 	}
 	m := o.Head()
 	return objectName{e.Resource, m.Namespace, m.Name}, true
-}
-
-// rename takes in that the pod may name other objects than before.
-func (x *pluginIndex) rename(e *Entry) {
-	for i := range e.slots {
-		s := &e.slots[i]
-		if names := s.plugin.namesOf(e.Pod); !slices.Equal(s.names, names) {
-			s.plugin.named.remove(e, s.names)
-			s.plugin.named.add(e, names)
-			s.names = names
-		}
-	}
 }

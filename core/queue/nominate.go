@@ -43,9 +43,10 @@ func (q *Queue) updateNomination(e *Entry, old *object.Pod) {
 }
 
 // Nominate notes that the pod is to run on the node once there is room, in
-// place of any earlier nomination. Node "" ends it.
+// place of any earlier nomination. Node "" ends it. Other pods may be like it then.
 func (q *Queue) Nominate(e *Entry, node string) {
-	if from := e.nominated; from != "" {
+	from := e.nominated
+	if from != "" {
 		left := slices.DeleteFunc(slices.Clone(q.nominated[from]), func(p *object.Pod) bool { return p.UID == e.Pod.UID })
 		q.setNominated(from, left)
 	}
@@ -53,6 +54,9 @@ func (q *Queue) Nominate(e *Entry, node string) {
 		pods := slices.Clone(q.nominated[node])
 		at, _ := slices.BinarySearchFunc(pods, e.Pod, byRank)
 		q.setNominated(node, slices.Insert(pods, at, e.Pod))
+	}
+	if from != node {
+		q.awaitAnew(e)
 	}
 }
 

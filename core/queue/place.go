@@ -134,14 +134,28 @@ func (q *Queue) enter(now time.Time, e *Entry) {
 		if e.FirstActive.IsZero() {
 			e.FirstActive = now
 		}
+	}
+	q.await(e)
+	q.heaps[e.place].push(e)
+}
+
+// await has the plugins know the pod that it waits for.
+func (q *Queue) await(e *Entry) {
+	switch e.place {
 	case Unschedulable:
-		q.plugins.add(e, e.rejectors...)
+		q.plugins.add(e, q.keyOf(e), e.rejectors...)
 	case Gated:
 		if p := q.plugins.find(e.Pod.SchedulerName, e.preEnqueueStatus.Plugin); p != nil {
-			q.plugins.add(e, rejector{plugin: p})
+			q.plugins.add(e, nil, rejector{plugin: p})
 		}
 	}
-	q.heaps[e.place].push(e)
+}
+
+// awaitAnew takes in that the pod changed, or its nomination: it may be like others, and
+// name other objects.
+func (q *Queue) awaitAnew(e *Entry) {
+	q.plugins.remove(e)
+	q.await(e)
 }
 
 // set holds entries in no order; each knows its index.

@@ -122,6 +122,22 @@ func (w *world) requeue(t *rapid.T) {
 	if rapid.IntRange(0, 9).Draw(t, "unknown") == 0 {
 		o.rejectedBy = append(o.rejectedBy, "Unheard of")
 	}
+	w.requeueWith(t, mp, o)
+}
+
+// rejectAll has the same plugin reject all pods that can be popped: some are alike.
+func (w *world) rejectAll(t *rapid.T) {
+	for w.q.Ready() {
+		w.pop(t)
+	}
+	pods, o := w.m.in(InFlight), by(plugins.Draw(t, "rejected by"))
+	slices.SortFunc(pods, modelOrder)
+	for _, mp := range pods {
+		w.requeueWith(t, mp, o)
+	}
+}
+
+func (w *world) requeueWith(t *rapid.T, mp *modelPod, o outcome) {
 	how := w.m.requeue(w.now, mp, o)
 	got := w.q.Requeue(w.now, mp.pod.UID, o)
 	if len(mp.events) <= inFlightEventsKept {
@@ -238,6 +254,7 @@ func TestQueueIsItsModel(t *testing.T) {
 			"requeue":        w.requeue,
 			"requeue more":   w.requeue,
 			"requeue others": w.requeueOther,
+			"reject all":     w.rejectAll,
 			"move":           w.move,
 			"burst":          w.burst,
 			"activate":       w.activate,

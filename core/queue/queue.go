@@ -50,6 +50,10 @@ type Options struct {
 	// may not change. Pods rejected by a plugin that is not known are backed off
 	// as after an error.
 	EventsToRegister func(profile, plugin string) (events []framework.ClusterEventWithHint, known bool)
+	// Alike appends what is equal for pods that neither hints nor WouldFailAgain can tell
+	// apart, whatever happens, if the same plugins rejected them; nothing where that is not
+	// known. It may change with the pod and its nomination alone. nil: it is known of none.
+	Alike func(key []byte, e *Entry) []byte
 	// WouldFailAgain is asked about unschedulable pods that queueing hints want to try again
 	// because of the event. It tells that the try would be in vain. It may not
 	// panic. nil: none would.
@@ -81,6 +85,7 @@ type Queue struct {
 	panics    map[string]int
 	listeners []*Listener
 	frontier  []*Entry // room for Next
+	keyBuf    []byte   // room for keyOf
 	illegal   error    // the first move that Moves does not have
 }
 
@@ -94,6 +99,9 @@ func New(o Options) *Queue {
 	}
 	if o.WouldFailAgain == nil {
 		o.WouldFailAgain = func(*Entry, *framework.Event) bool { return false }
+	}
+	if o.Alike == nil {
+		o.Alike = func(key []byte, _ *Entry) []byte { return key }
 	}
 	if o.PreEnqueue == nil {
 		o.PreEnqueue = func(*object.Pod) *decision.Status { return nil }
@@ -112,7 +120,7 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{
 		opts:      o,
-		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister},
+		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister, alike: map[string]*alike{}},
 		nominated: map[string][]*object.Pod{},
 		arrivals:  map[Arrival]int{},
 		panics:    map[string]int{},
@@ -159,8 +167,8 @@ func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 	old := e.Pod
 	e.Pod = p
-	q.plugins.rename(e)
 	q.updateNomination(e, old)
+	q.awaitAnew(e)
 	changes := Changes(old, p)
 	switch e.place {
 	case InFlight:

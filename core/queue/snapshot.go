@@ -39,8 +39,6 @@ type Saved struct {
 	Unknown    []string   `json:",omitempty"`
 	Gate       *Gate      `json:",omitempty"`
 	Nominated  string     `json:",omitempty"`
-	// At is where the lists of the plugins that it waits for have the pod.
-	At []int `json:",omitempty"`
 }
 
 // Rejector is a plugin that rejected a pod.
@@ -96,9 +94,6 @@ func (e *Entry) saved(now time.Time) Saved {
 	for _, r := range e.rejectors {
 		s.RejectedBy = append(s.RejectedBy, Rejector{r.plugin.name, r.pending})
 	}
-	for _, slot := range e.slots {
-		s.At = append(s.At, slot.at)
-	}
 	if g := e.preEnqueueStatus; g != nil {
 		s.Gate = &Gate{g.Code, g.Plugin, g.Reasons}
 	}
@@ -121,9 +116,6 @@ func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object
 		entries = append(entries, e)
 	}
 	q.sequence = s.Sequence
-	for _, p := range q.plugins.plugins {
-		p.sortMembers(entries, s)
-	}
 	return entries
 }
 
@@ -143,29 +135,4 @@ func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 	}
 	q.enter(now, e)
 	return e
-}
-
-// sortMembers brings the plugin's list in the order that the snapshot has: events
-// call the pods in that order.
-func (p *plugin) sortMembers(entries []*Entry, s *Snapshot) {
-	at := map[*Entry]int{}
-	saved := s.Entries
-	for _, e := range entries {
-		for saved[0].UID != e.Pod.UID {
-			saved = saved[1:]
-		}
-		for i, slot := range e.slots {
-			if slot.plugin == p && i < len(saved[0].At) {
-				at[e] = saved[0].At[i]
-			}
-		}
-	}
-	slices.SortFunc(p.members, func(a, b member) int { return cmp.Compare(at[a.Entry], at[b.Entry]) })
-	for i, m := range p.members {
-		for k := range m.slots {
-			if m.slots[k].plugin == p {
-				m.slots[k].at = i
-			}
-		}
-	}
 }

@@ -1,0 +1,80 @@
+package object
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/berth-scheduler/berth/core/resource"
+)
+
+// AppendTemplate appends what of a pending pod says where it may run and whom it may preempt: the
+// same for the replicas of one workload, as a rule. What their scores follow from, their
+// names and how they are getting on are left out.
+func (p *Pod) AppendTemplate(key []byte) []byte {
+	for _, s := range [...]string{p.SchedulerName, p.Namespace, p.PodGroup(), p.Tolerations.Key, p.Controller.Name, p.VolumesKey()} {
+		key = appendString(key, s)
+	}
+	key = append(key, byte(p.Controller.Kind), bit(p.NeverPreempts), bit(p.RequiredNodes != nil), bit(p.Spread != nil), bit(p.Affinity != nil))
+	key = binary.AppendVarint(key, int64(p.Priority))
+	if p.RequiredNodes != nil {
+		key = appendString(key, p.RequiredNodes.Key)
+	}
+	if p.Spread != nil {
+		key = appendString(key, p.Spread.Key)
+	}
+	if p.Affinity != nil {
+		key = appendString(key, p.Affinity.Key)
+	}
+	key = appendLabels(key, p.Labels)
+	key = appendVector(appendVector(key, &p.Demand.Requests), &p.Demand.Usage)
+	key = binary.AppendUvarint(key, uint64(len(p.HostPorts)))
+	for _, h := range p.HostPorts {
+		key = binary.AppendVarint(appendString(appendString(key, h.IP), string(h.Protocol)), int64(h.Port))
+	}
+	key = binary.AppendUvarint(key, uint64(len(p.Claims)))
+	for _, c := range p.Claims {
+		key = append(appendString(appendString(key, c.Claim), c.Error), bit(c.Owned))
+	}
+	key = binary.AppendUvarint(key, uint64(len(p.Extended)))
+	for _, x := range p.Extended {
+		key = binary.AppendVarint(appendString(key, string(x.Resource)), x.Count)
+	}
+	key = binary.AppendUvarint(key, uint64(len(p.Features)))
+	for _, f := range p.Features {
+		key = appendString(key, f)
+	}
+	return key
+}
+
+func appendLabels(key []byte, labels map[string]string) []byte {
+	var room [16]string
+	names := slices.AppendSeq(room[:0], maps.Keys(labels)) // any order: sorted below
+	slices.Sort(names)
+	key = binary.AppendUvarint(key, uint64(len(names)))
+	for _, name := range names {
+		key = appendString(appendString(key, name), labels[name])
+	}
+	return key
+}
+
+func appendVector(key []byte, v *resource.Vector) []byte {
+	for _, n := range [...]int64{v.MilliCPU, v.Memory, v.EphemeralStorage, int64(len(v.Scalars))} {
+		key = binary.AppendVarint(key, n)
+	}
+	for _, s := range v.Scalars {
+		key = binary.AppendVarint(appendString(key, string(s.Name)), s.Value)
+	}
+	return key
+}
+
+func appendString(key []byte, s string) []byte {
+	return append(binary.AppendUvarint(key, uint64(len(s))), s...)
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
