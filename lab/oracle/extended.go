@@ -90,10 +90,11 @@ func (s *Scheduler) recountDevices() {
 func forgetMatches(f framework.Framework) {
 	scorers := reflect.ValueOf(f).Elem().FieldByName("scorePlugins")
 	for _, plugin := range *(*[]fwk.ScorePlugin)(unsafe.Pointer(scorers.UnsafeAddr())) {
-		caches := reflect.ValueOf(plugin).Elem().FieldByName("DRACaches")
-		if !caches.IsValid() {
+		if plugin.Name() != names.NodeResourcesFit && plugin.Name() != names.NodeResourcesBalancedAllocation {
 			continue
 		}
+		// The framework measures the plugin with another around it.
+		caches := reflect.ValueOf(plugin).Elem().FieldByName("ScorePlugin").Elem().Elem().FieldByName("DRACaches")
 		for _, name := range []string{"deviceMatchCache", "nodeMatchCache"} {
 			(*sync.Map)(unsafe.Pointer(caches.FieldByName(name).UnsafeAddr())).Clear()
 		}
