@@ -96,6 +96,10 @@ type SignPlugin struct {
 	// number grows whenever Sign may say something else of the pod. Where that
 	// is not known of the pod, Sign is called at every attempt.
 	SignRevision func(t *table.Table, p *object.Pod) (revision uint64, known bool)
+	// ObjectsTold: what Filter reads of other objects changes with events about them
+	// alone, which EventsToRegister lists where they may help; but for the pod's own claims,
+	// which change also with what is assumed of pods that share them.
+	ObjectsTold bool
 	// SignAmongNodes, when set, stands in for Sign where Locality is NodeOnly and answers
 	// are shared by pods of different signatures: equal bytes for pods that Filter and
 	// Score cannot tell apart on any node there may be while AmongNodes stays the same.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -57,7 +58,7 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 			return false
 		}
 		concerned := mayHelp(pl, p, event)
-		if !answersByNode(pl, m.table, p) {
+		if !answersByNode(pl, m.table, p, event) {
 			if concerned || !hearsOf(pl, event) {
 				return false
 			}
@@ -113,7 +114,7 @@ func (m *Machine) mayHaveHelped(pl *framework.Plugin, in *framework.Input, row t
 	return !known || before != framework.Fits
 }
 
-// rowOf is the row of the one node that the event is about.
+// rowOf is the row of the one node that the event is about, or about whose CSI drivers it is.
 func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
 	switch {
 	case e.Resource == framework.Node && e.NewNode != nil:
@@ -122,6 +123,12 @@ func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
 		return m.table.Find(e.NewPod.NodeName)
 	case e.Resource == framework.AssignedPod && e.OldPod != nil:
 		return m.table.Find(e.OldPod.NodeName)
+	}
+	switch o := cmp.Or(e.NewObject, e.OldObject).(type) {
+	case *object.CSINode:
+		return m.table.Find(o.Name)
+	case *object.VolumeAttachment:
+		return m.table.Find(o.Node)
 	}
 	return 0, false
 }
@@ -151,12 +158,20 @@ func noVictims(rejectedBy []string, found []decision.Tally) bool {
 
 // answersByNode tells whether what the plugin's filter says of the pod on a node
 // depends on that node and the pods there alone, except for objects that have events
-// of their own.
-func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
+// of their own. What is assumed of claims has none.
+func answersByNode(pl *framework.Plugin, t *table.Table, p *object.Pod, event *framework.Event) bool {
 	if pl.Filter == nil || pl.CellFilter != nil || pl.Epoch != nil || pl.Permit != nil || pl.Reserve != nil {
 		return false
 	}
-	return (pl.Locality == framework.NodeOnly || pl.Locality == framework.NodeAndPods) && !signsObjects(pl, t, p)
+	if pl.Locality != framework.NodeOnly && pl.Locality != framework.NodeAndPods {
+		return false
+	}
+	return !signsObjects(pl, t, p) || pl.ObjectsTold && !sharesClaims(p, event.OldPod)
+}
+
+// sharesClaims tells whether volumes of both pods use one claim.
+func sharesClaims(p, other *object.Pod) bool {
+	return other != nil && other.Namespace == p.Namespace && slices.ContainsFunc(p.Volumes, func(v object.Volume) bool { return v.Claimed && other.UsesPVC(v.Claim, true) })
 }
 
 // hearsOf tells whether the hints of a plugin that does not answer by the node alone speak
@@ -203,13 +218,14 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 // rejectsWithoutLower tells of a plugin that rejects the pod on the row whether it would
 // also do so if all pods of lower priority went. False: that is not known.
 func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Row) bool {
-	if pl.Locality == framework.NodeOnly {
+	lower := lowerPods(in, row)
+	if pl.Locality == framework.NodeOnly || len(lower) == 0 {
 		return true
 	}
 	if pl.Exchanged == nil {
 		return false
 	}
-	v, known := pl.Exchanged(in, row, lowerPods(in, row), nil)
+	v, known := pl.Exchanged(in, row, lower, nil)
 	return known && isRejection(pl, v)
 }
 

@@ -63,6 +63,51 @@ func TestPluginsHearOfPods(t *testing.T) {
 	}
 }
 
+// A plugin that reads other objects answers by the node if these have events of their own.
+// The pod's claims change without any where a pod that was assumed shares one.
+func TestPluginsAnswerByTheNode(t *testing.T) {
+	plugin := func(objectsTold bool) *framework.Plugin {
+		return &framework.Plugin{
+			SignPlugin: framework.SignPlugin{Locality: framework.NodeAndPods, ObjectsTold: objectsTold,
+				SignRevision: func(*table.Table, *object.Pod) (uint64, bool) { return 0, false }},
+			FilterPlugin: framework.FilterPlugin{Filter: func(*framework.Input, []table.Row, []framework.Verdict) {}},
+		}
+	}
+	using := func(namespace, claim string) *object.Pod {
+		return &object.Pod{Namespace: namespace, Volumes: []object.Volume{{Claimed: true, Claim: claim}}}
+	}
+	for _, c := range []struct {
+		pl   *framework.Plugin
+		left *object.Pod
+		want bool
+	}{
+		{plugin(false), nil, false}, {plugin(true), nil, true}, {plugin(true), using("ns", "another"), true},
+		{plugin(true), using("elsewhere", "data"), true}, {plugin(true), using("ns", "data"), false},
+	} {
+		if got := answersByNode(c.pl, table.New(), using("ns", "data"), &framework.Event{OldPod: c.left}); got != c.want {
+			t.Errorf("told of objects %t, %+v left: %t", c.pl.ObjectsTold, c.left, got)
+		}
+	}
+}
+
+// An event about a node's CSI drivers, or a volume that was detached from it, is one about
+// the node.
+func TestEventsAboutANode(t *testing.T) {
+	w := newWorld(t)
+	w.m.Step(w.now, NodeSet{Node: w.node("a", 10)})
+	w.m.Step(w.now, NodeSet{Node: w.node("b", 10)})
+	csiNode, attachment := &object.CSINode{}, &object.VolumeAttachment{Node: "b"}
+	csiNode.Name = "b"
+	for _, e := range []*framework.Event{
+		{Resource: framework.ResourceOf(object.CSINodes), NewObject: csiNode}, {Resource: framework.ResourceOf(object.CSINodes), OldObject: csiNode},
+		{Resource: framework.ResourceOf(object.VolumeAttachments), OldObject: attachment},
+	} {
+		if row, known := w.m.rowOf(e); !known || w.m.table.Name(row) != "b" {
+			t.Errorf("%+v: row %d, known %t", e, row, known)
+		}
+	}
+}
+
 // A plugin that panics when it is asked whether an event about one node helps a pod is
 // told of, and the pod is tried again.
 func TestPanicWhenAskedWhetherANodeHelps(t *testing.T) {

@@ -48,6 +48,7 @@ func New() framework.Plugin {
 			// the pods, and what depends on nodes alone is kept by class.
 			Locality:     framework.NodeAndPods,
 			SignRevision: func(_ *table.Table, p *object.Pod) (uint64, bool) { return 0, !p.HasPVCs(false) },
+			ObjectsTold:  true,
 			Sign: func(key []byte, t *table.Table, p *object.Pod) []byte {
 				if !p.HasPVCs(false) {
 					return key
