@@ -79,17 +79,49 @@ func (b *criteriaBounds) best(c *framework.PostFilterCall, budgets []*object.Bud
 	if level == nil {
 		return criteria{}, false
 	}
-	atLevel, _ := b.least(c, level, left)
-	atLevel = max(1, atLevel)
-	all, _ := b.least(c, pods, b.shortfall)
-	found.victims = max(all, atLevel)
+	victims, atLevel, first := b.fewest(c, pods, level, left)
+	found.victims = victims
 	found.highest = level[0].Priority
 	found.weight = int64(atLevel) * weight(found.highest)
-	for _, p := range pods[len(pods)-(found.victims-atLevel):] {
+	for _, p := range pods[len(pods)-(victims-atLevel):] {
 		found.weight += weight(p.Priority)
 	}
-	found.since = level[len(level)-atLevel].Started
+	found.since = level[first].Started
 	return found, true
+}
+
+// fewest is how many of the pods go at least, and how many of the level. The first of
+// these by importance is at best the given one of the level.
+func (b *criteriaBounds) fewest(c *framework.PostFilterCall, pods, level []*object.Pod, left []int64) (victims, atLevel, first int) {
+	atLevel, _ = b.least(c, level, left)
+	atLevel = max(1, atLevel)
+	victims, _ = b.least(c, pods, b.shortfall)
+	if victims = max(victims, atLevel); victims == 1 {
+		if alone := b.lastAlone(c, level); alone >= 0 {
+			return 1, 1, alone
+		}
+		victims = 2
+		if lowest := pods[len(pods)-1].Priority; lowest == level[0].Priority {
+			atLevel = 2
+		}
+	}
+	return victims, atLevel, len(level) - atLevel
+}
+
+// lastAlone finds the last of the pods whose going is enough by itself; negative: there is
+// none.
+func (b *criteriaBounds) lastAlone(c *framework.PostFilterCall, pods []*object.Pod) int {
+	for i, p := range slices.Backward(pods) {
+		b.frees = c.Filters.Frees(p, b.frees[:0])
+		enough := true
+		for d, short := range b.shortfall {
+			enough = enough && b.frees[d] >= short
+		}
+		if enough {
+			return i
+		}
+	}
+	return -1
 }
 
 // level finds the lowest priority such that it is enough when all pods up to
