@@ -313,6 +313,7 @@ func (s *scene) answered() int { return cmp.Or(s.slice, slice) }
 type timing struct {
 	decisions           int
 	unplaced            []int // which of them found no node
+	failedAgain         int   // attempts that came to the error of the one before, which do not count
 	wall, cpu, settling time.Duration
 	took                []time.Duration
 	allocations, bytes  uint64

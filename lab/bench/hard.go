@@ -52,7 +52,7 @@ type HardRun struct {
 	CPUMicros float64 `json:"cpuMicrosPerDecision"`
 	MaxMicros float64 `json:"maxMicros"`
 	// Tried is how many of the pending pods were decided on, Attempts how often
-	// each of them was. Placed is how many got a node, Preemptions how many
+	// each of them was tried: errors count that came again. Placed is how many got a node, Preemptions how many
 	// decisions had victims go.
 	Tried       int     `json:"podsTried"`
 	Attempts    float64 `json:"attemptsPerPod"`
@@ -87,7 +87,12 @@ process of its own and ends when its budget is spent. The result says how many
 decisions were measured.
 
 Berth decides with its queue: a pod that does not fit is tried again when an event
-may help. kube-scheduler's queue is left out: each pod is tried once, and once more
+may help, and one whose attempt failed with an error when its backoff is over. Such a
+pod fails again as a rule (a selector of devices that does not compile, in the mix
+devices), and sooner than others are decided on: its second error and those after it
+count in attempts/pod, and not among the decisions, whose times they would make better
+than they are. Their CPU time counts. A turn ends when only such pods are left. kube-scheduler's
+queue is left out: each pod is tried once, and once more
 after each of its preemptions. Bindings and evictions are answered while the clock
 stands still.`,
 		Example: `  berth-lab bench hard
@@ -205,16 +210,21 @@ func (h *hardWorld) measure(t turn) (*HardRun, error) {
 	r.Speed = took.speed()
 	r.Micros, r.CPUMicros = micros(took.wall, took.decisions), micros(took.cpu, took.decisions)
 	r.MaxMicros = round(1000 * slices.Max(millis(took.took)))
-	r.Attempts = round(float64(took.decisions) / float64(max(1, r.Tried)))
+	r.Attempts = round(float64(took.decisions+took.failedAgain) / float64(max(1, r.Tried)))
 	r.PeakRSSMiB = round(peakRSS())
 	return r, nil
 }
 
+// answerRounds is after how many rounds the last decision's writes, and then its binding,
+// are answered, and who is called by that has been tried.
+const answerRounds = 3
+
 // takeHard is take where pods may fail, and are tried again when their queue says so.
 func (s *scene) takeHard(d decider, budget time.Duration, r *HardRun) (*timing, error) {
 	goruntime.GC()
-	t, tried := &timing{}, map[any]bool{}
-	for t.wall < budget {
+	t, failed := &timing{}, map[any]bool{} // those tried: whether the last attempt failed with an error
+	spent, idle := time.Duration(0), 0     // rounds in a row without a decision
+	for spent < budget {
 		cpu, start := cpuTime(), time.Now()
 		last, before := start, t.decisions
 		for range s.answered() {
@@ -223,33 +233,47 @@ func (s *scene) takeHard(d decider, budget time.Duration, r *HardRun) (*timing, 
 				break
 			}
 			now := time.Now()
-			t.took = append(t.took, now.Sub(last))
+			took, pod := now.Sub(last), d.decided()
 			last = now
-			t.decisions++
-			if tried[d.decided()] = true; node != "" {
+			if fails := isFailure(err); fails && failed[pod] {
+				t.failedAgain++
+			} else {
+				failed[pod] = fails
+				t.decisions, t.wall, t.took = t.decisions+1, t.wall+took, append(t.took, took)
+			}
+			if node != "" {
 				r.Placed++
 			}
 			if made := preemption(""); errors.As(err, &made) {
 				r.Preemptions++
 			}
-			if last.Sub(start) > budget-t.wall {
+			if last.Sub(start) > budget-spent {
 				break
 			}
 		}
-		t.wall += last.Sub(start)
+		spent += last.Sub(start)
 		t.cpu += cpuTime() - cpu
 		if err := d.settle(); err != nil {
 			return nil, err
 		}
-		if t.decisions == before && !d.await() {
+		if idle++; t.decisions > before {
+			idle = 0
+		} else if idle > answerRounds || !d.await() {
 			break
 		}
 	}
-	r.Tried, r.Done = len(tried), len(tried) == s.count
+	r.Tried, r.Done = len(failed), len(failed) == s.count
 	if t.decisions == 0 {
 		return nil, errors.New("nothing was decided")
 	}
 	return t, nil
+}
+
+// isFailure tells whether the attempt ended with an error, without a verdict.
+func isFailure(err error) bool {
+	var made preemption
+	var found misfit
+	return err != nil && !errors.As(err, &made) && !errors.As(err, &found)
 }
 
 // await lets time pass until a pod's backoff is over; false if none backs off.
