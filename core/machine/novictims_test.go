@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/berth-scheduler/berth/sim/scenario"
@@ -76,5 +77,44 @@ expect urgent -> a`,
 		if err := story.Play(scenario.Engine{Seed: 1, Workers: 1}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A pod whose claim is not bound is tried when that is, and not when a volume comes for
+// others, nor a node.
+func TestPodsThatWaitForTheirClaim(t *testing.T) {
+	const claim = `
+object
+  apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata: {name: data, uid: data, annotations: {pv.kubernetes.io/bind-completed: "yes"}}
+  spec: {volumeName: NAME}
+object
+  apiVersion: v1
+  kind: PersistentVolume
+  metadata: {name: disk}
+  spec: {claimRef: {namespace: default, name: OWNER, uid: OWNER}, csi: {driver: csi.example.com, volumeHandle: disk}}
+`
+	text := "node a label:zone=a\n" + strings.NewReplacer("NAME", `""`, `, annotations: {pv.kubernetes.io/bind-completed: "yes"}`, "", "OWNER", "none").Replace(claim) + `
+pod waits claim=data selector:zone=a
+schedule
+expect waits pending
+object
+  apiVersion: v1
+  kind: PersistentVolume
+  metadata: {name: another}
+  spec: {csi: {driver: csi.example.com, volumeHandle: another}}
+node b
+advance 10s
+expect waits attempts 1
+` + strings.NewReplacer("NAME", "disk", "OWNER", "data").Replace(claim) + `
+advance 10s
+expect waits -> a`
+	story, err := scenario.Parse("claim", text)
+	if err == nil {
+		err = story.Play(scenario.Engine{Seed: 1, Workers: 1})
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

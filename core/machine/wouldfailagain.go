@@ -15,8 +15,9 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// wouldFailAgain tells that an event about one node does not help a rejected pod, whatever
-// the queueing hints say: what kept the pod off each node does so still.
+// wouldFailAgain tells that an event does not help a rejected pod, whatever the queueing
+// hints say: a plugin rejects it as a whole, or the event is about one node, and what kept
+// the pod off each node does so still.
 //
 // Suppose that NodeResourcesFit alone rejected a pod of 500 CPUs. A pod of 1 CPU
 // leaves a node. The hint says Queue, as CPUs became free. But what the plugin says
@@ -34,13 +35,8 @@ import (
 // plugins (noVictims). So it may preempt somebody on this node alone now, and all this has
 // to hold there whoever goes.
 func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldFailAgain bool) {
-	row, ok := m.rowOf(event)
 	p, of := e.Pod, m.profiles[e.Pod.SchedulerName]
-	if !ok || of == nil || e.NominatedNode() != "" || m.extendersOf(p) != nil || m.othersMakeRoom(of, p) {
-		return false
-	}
-	preempts := preempts(of, p) && m.table.LowestPriorityOfAll() < p.Priority
-	if ps := m.pods[p.UID]; preempts && (ps == nil || !ps.noVictims) {
+	if of == nil || event.Resource == framework.WildCard || e.NominatedNode() != "" || m.extendersOf(p) != nil || m.othersMakeRoom(of, p) {
 		return false
 	}
 	plugin := ""
@@ -50,6 +46,16 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 			wouldFailAgain = false
 		}
 	}()
+	for name := range e.RejectedBy() {
+		if plugin = name; rejectsAsAWhole(of, of.Plugins[name], m.table, p) {
+			return true
+		}
+	}
+	row, ok := m.rowOf(event)
+	preempts := preempts(of, p) && m.table.LowestPriorityOfAll() < p.Priority
+	if ps := m.pods[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
+		return false
+	}
 	rejected, helped := false, false // on the node, whoever goes from it
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
@@ -197,6 +203,16 @@ func signsObjects(pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
 	}
 	revision, known := pl.SignRevision(t, p)
 	return revision != 0 || !known
+}
+
+// rejectsAsAWhole tells whether the plugin's PreFilter rejects the pod because of other
+// objects, so that it is not looked for a node nor for victims.
+func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, p *object.Pod) bool {
+	if pl == nil || !slices.Contains(of.PreFilter, pl) || !signsObjects(pl, t, p) {
+		return false
+	}
+	s := pl.PreFilter(t, p).Status
+	return s != nil && s.Code == decision.UnschedulableAndUnresolvable
 }
 
 // rejectsOn tells whether the plugin's filter rejects the pod on the row, and what it was
