@@ -172,10 +172,11 @@ func whoIsLeftCannotBePlaced(t *testing.T, name string, in Input, r *Result) {
 }
 
 // nobodyIsTriedForNothing: when nothing is placed or evicted any more, no pod
-// is tried twice, unless an attempt ended a nomination.
+// is tried twice, unless an attempt ended a nomination, or it is the turn of those who
+// have waited for so long that they are tried whatever happened.
 func nobodyIsTriedForNothing(t *testing.T, name string, in Input) {
 	t.Helper()
-	tried := map[string]bool{}
+	tried := map[string]time.Time{}
 	w := NewWorld(in.Machine, Epoch)
 	if err := w.populate(in); err != nil {
 		t.Fatal(err)
@@ -185,10 +186,11 @@ func nobodyIsTriedForNothing(t *testing.T, name string, in Input) {
 		switch e := e.(type) {
 		case machine.AttemptDone:
 			if d := e.Decision; d.Result == decision.ResultUnschedulable {
-				if tried[d.Pod.String()] {
+				at, known := tried[d.Pod.String()]
+				if known && w.Now.Sub(at) < in.Machine.MaxUnschedulable {
 					twice = append(twice, d.Pod.String())
 				}
-				tried[d.Pod.String()] = true
+				tried[d.Pod.String()] = w.Now
 				return
 			}
 			clear(tried)

@@ -121,6 +121,7 @@ func (m *Machine) mayHaveHelped(pl *framework.Plugin, in *framework.Input, row t
 }
 
 // rowOf is the row of the one node that the event is about, or about whose CSI drivers it is.
+// Where a nomination ended it is the node that room was kept on.
 func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
 	switch {
 	case e.Resource == framework.Node && e.NewNode != nil:
@@ -128,7 +129,7 @@ func (m *Machine) rowOf(e *framework.Event) (table.Row, bool) {
 	case e.Resource == framework.AssignedPod && e.NewPod != nil:
 		return m.table.Find(e.NewPod.NodeName)
 	case e.Resource == framework.AssignedPod && e.OldPod != nil:
-		return m.table.Find(e.OldPod.NodeName)
+		return m.table.Find(cmp.Or(e.OldPod.NodeName, e.OldPod.NominatedNode))
 	}
 	switch o := cmp.Or(e.NewObject, e.OldObject).(type) {
 	case *object.CSINode:

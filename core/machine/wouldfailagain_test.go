@@ -90,8 +90,8 @@ func TestPluginsAnswerByTheNode(t *testing.T) {
 	}
 }
 
-// An event about a node's CSI drivers, or a volume that was detached from it, is one about
-// the node.
+// An event about a node's CSI drivers, a volume that was detached from it, or a nomination
+// to it, is one about the node.
 func TestEventsAboutANode(t *testing.T) {
 	w := newWorld(t)
 	w.m.Step(w.now, NodeSet{Node: w.node("a", 10)})
@@ -101,6 +101,8 @@ func TestEventsAboutANode(t *testing.T) {
 	for _, e := range []*framework.Event{
 		{Resource: framework.ResourceOf(object.CSINodes), NewObject: csiNode}, {Resource: framework.ResourceOf(object.CSINodes), OldObject: csiNode},
 		{Resource: framework.ResourceOf(object.VolumeAttachments), OldObject: attachment},
+		{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &object.Pod{NodeName: "b", NominatedNode: "a"}},
+		{Resource: framework.AssignedPod, ActionType: framework.Delete, OldPod: &object.Pod{NominatedNode: "b"}},
 	} {
 		if row, known := w.m.rowOf(e); !known || w.m.table.Name(row) != "b" {
 			t.Errorf("%+v: row %d, known %t", e, row, known)
