@@ -52,8 +52,8 @@ type HardRun struct {
 	CPUMicros float64 `json:"cpuMicrosPerDecision"`
 	MaxMicros float64 `json:"maxMicros"`
 	// Tried is how many of the pending pods were decided on, Attempts how often
-	// each of them was tried: errors count that came again. Placed is how many got a node, Preemptions how many
-	// decisions had victims go.
+	// each of them was tried: errors count that came again. Placed is how many got a node,
+	// Preemptions how many decisions had victims go.
 	Tried       int     `json:"podsTried"`
 	Attempts    float64 `json:"attemptsPerPod"`
 	Placed      int     `json:"placed"`
