@@ -42,8 +42,9 @@ type Outcome struct {
 	codes   causeCodes       // asked for so far
 	// explained are blockers that RefitWithout named.
 	explained map[ranking.Cause]*decision.Blocker
-	// nominatedTo are the rows that pods are nominated to, once RefitWithout asked.
-	nominatedTo table.RowSet
+	// own is the row that the pod itself is nominated to, -1 if none, once asked for.
+	own      table.Row
+	ownKnown bool
 	// cellVerdicts are those of the filters by cells on all rows; nil: not asked so far.
 	cellVerdicts [][]framework.Verdict
 	extremes     []extremes  // of the raw scores over the feasible rows, by scorer; nil: not scored

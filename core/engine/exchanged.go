@@ -59,28 +59,3 @@ func (o *Outcome) verdictExchanged(f *filter, now ranking.Cause, r table.Row, go
 	}
 	return f.Exchanged(&f.in, r, gone, came)
 }
-
-// countedOn lists the pods nominated to the row that count against the pod.
-func (o *Outcome) countedOn(r table.Row, nominated Nominator) []*object.Pod {
-	return o.counted(nominated.NominatedTo(o.engine.table.Name(r)))
-}
-
-// counted lists those of the nominated pods that count against the pod.
-func (o *Outcome) counted(all []*object.Pod) []*object.Pod {
-	n := 0
-	for _, p := range all {
-		if o.counts(p) {
-			n++
-		}
-	}
-	if n == len(all) {
-		return all
-	}
-	counted := make([]*object.Pod, 0, n)
-	for _, p := range all {
-		if o.counts(p) {
-			counted = append(counted, p)
-		}
-	}
-	return counted
-}

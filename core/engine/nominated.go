@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -167,13 +166,14 @@ func (o *Outcome) tryNominatedOthers() {
 // asked for, these pods block.
 func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(table.Row) bool) map[table.Row]ranking.Cause {
 	l := &o.engine.nominated
-	l.follow(o.engine.table, o.nominated)
-	for _, node := range l.list {
+	l.follow(o.engine.table, o.nominated.Nominator)
+	for i := range l.list {
+		node := &l.list[i]
 		r := node.row
-		if r < 0 || node.highest < o.pod.Priority || !o.isCandidate(r) || !of(r) {
+		if node.highest < o.pod.Priority || !o.isCandidate(r) || !of(r) {
 			continue
 		}
-		if c := o.tryCounted(r, o.counted(node.pods)); c.Rejects() {
+		if c := o.tryCounted(r, o.counted(node, o.nominated.Nominator)); c.Rejects() {
 			if blocked == nil {
 				blocked = map[table.Row]ranking.Cause{}
 			}
@@ -187,7 +187,7 @@ func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(
 // that count against the pod, and how. They are placed only where that is not known
 // without.
 func (o *Outcome) tryNominatedOn(r table.Row) ranking.Cause {
-	return o.tryCounted(r, o.countedOn(r, o.nominated))
+	return o.tryCounted(r, o.counted(o.nominatedTo(r, o.nominated.Nominator), o.nominated.Nominator))
 }
 
 // tryCounted is tryNominatedOn for the pods that count.
@@ -199,7 +199,7 @@ func (o *Outcome) tryCounted(r table.Row, came []*object.Pod) (c ranking.Cause) 
 	if known && !o.engine.checks {
 		return found
 	}
-	o.withNominated(r, o.nominated, func() { c = firstCause(o.view.filters, r) })
+	o.withNominated(r, o.nominated.Nominator, func() { c = firstCause(o.view.filters, r) })
 	if known && c != found {
 		panic(fmt.Sprintf("engine: node %q with %d nominated pods: filter %d, verdict %d; by a try %d, %d",
 			o.engine.table.Name(r), len(came), found.Filter, found.Verdict, c.Filter, c.Verdict))
@@ -221,18 +221,17 @@ type nominatedCauses struct {
 // refreshCauses brings x up to date for the rows asked for, and returns its causes,
 // those for the pod at hand; nil: there are none.
 func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map[table.Row]ranking.Cause {
-	v, t := o.view, o.engine.table
-	own, nominated := t.Find(o.nominated.NominatedNode(o.pod.UID))
-	for _, r := range x.stale(t, o.nominated, o.pod.Priority) {
+	v, own := o.view, o.ownRow(o.nominated.Nominator)
+	for _, r := range x.stale(o) {
 		delete(x.causes, r)
-		if of(r) && !(nominated && r == own) {
+		if of(r) && r != own {
 			if c := o.tryNominatedOn(r); c.Rejects() && c != v.index.Cause(r) {
 				x.causes[r] = c
 			}
 		}
 	}
 	causes := x.causes
-	if nominated {
+	if own >= 0 {
 		delete(x.causes, own)
 		if x.leftOut = own; of(own) {
 			if c := o.tryNominatedOn(own); c.Rejects() {
@@ -247,26 +246,32 @@ func (o *Outcome) refreshCauses(x *nominatedCauses, of func(table.Row) bool) map
 	return causes
 }
 
-// stale lists the rows to be tried, some of them more than once, and takes them as
-// done.
-func (x *nominatedCauses) stale(t *table.Table, nominated Nominator, priority int32) (rows []table.Row) {
-	if x.causes == nil || x.priority != priority {
-		*x = nominatedCauses{priority: priority, causes: map[table.Row]ranking.Cause{}, leftOut: -1}
+// stale lists the rows to be tried for the pod at hand, some of them more than once, and
+// takes them as done.
+func (x *nominatedCauses) stale(o *Outcome) (rows []table.Row) {
+	t, l := o.engine.table, &o.engine.nominated
+	if x.causes == nil || x.priority != o.pod.Priority {
+		*x = nominatedCauses{priority: o.pod.Priority, causes: map[table.Row]ranking.Cause{}, leftOut: -1}
 	}
-	nodes, now, known := changedNominations(nominated, x.nominations)
-	if known = known && x.revision != 0; known {
+	nodes, now, known := o.nominated.Renominated(x.nominations)
+	if known && x.revision != 0 {
 		for _, r := range t.AppendChanged(nil, x.revision, t.Rows()) {
 			if t.Lasting(r) > x.revision {
 				rows = append(rows, r)
 			}
 		}
+		for _, node := range nodes {
+			if r, ok := t.Find(node); ok {
+				rows = append(rows, r)
+			}
+		}
 	} else {
 		clear(x.causes)
-		nodes = nominated.NominatedNodes()
-	}
-	for _, node := range nodes {
-		if r, ok := t.Find(node); ok {
-			rows = append(rows, r)
+		l.follow(t, o.nominated.Nominator)
+		for i := range l.list {
+			if l.list[i].highest >= o.pod.Priority {
+				rows = append(rows, l.list[i].row)
+			}
 		}
 	}
 	if x.leftOut >= 0 {
@@ -279,26 +284,15 @@ func (x *nominatedCauses) stale(t *table.Table, nominated Nominator, priority in
 // withNominated calls f while the nominated pods that count against the pod are
 // placed on the row; it does not when none counts.
 func (o *Outcome) withNominated(r table.Row, nominated Nominator, f func()) {
-	if !o.anyNominatedCounts(r, nominated) {
+	counted := o.counted(o.nominatedTo(r, nominated), nominated)
+	if len(counted) == 0 {
 		return
 	}
 	t := o.engine.table
 	mark := t.Checkpoint()
 	defer t.Undo(mark)
-	for _, n := range nominated.NominatedTo(t.Name(r)) {
-		if o.counts(n) {
-			t.AddPod(n, t.Name(r))
-		}
+	for _, p := range counted {
+		t.AddPod(p, t.Name(r))
 	}
 	f()
-}
-
-// anyNominatedCounts tells whether pods are nominated to the row that count against the
-// pod.
-func (o *Outcome) anyNominatedCounts(r table.Row, nominated Nominator) bool {
-	return slices.ContainsFunc(nominated.NominatedTo(o.engine.table.Name(r)), o.counts)
-}
-
-func (o *Outcome) counts(nominated *object.Pod) bool {
-	return nominated.UID != o.pod.UID && nominated.Priority >= o.pod.Priority
 }

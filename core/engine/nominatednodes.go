@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
@@ -11,55 +12,96 @@ import (
 // next: where many are nominated, most count against few pods.
 type nominatedNodes struct {
 	list     []nominatedNode
-	at       map[string]int // of the list, by name
-	revision uint64         // of the nominations
-	nodes    uint64         // the table's NodeRevision
+	at       []int32 // by row, where it is in the list, plus one; 0: it is not
+	revision uint64  // of the nominations
+	nodes    uint64  // the table's NodeRevision
+	known    bool    // the list is that of this revision
 }
 
 type nominatedNode struct {
-	name    string
-	row     table.Row // -1: there is no such node
-	pods    []*object.Pod
-	highest int32 // their highest priority
+	row             table.Row
+	pods            []*object.Pod
+	highest, lowest int32 // of their priorities
 }
 
 // follow brings the list up to date.
 func (l *nominatedNodes) follow(t *table.Table, n Nominator) {
 	nodes, now, known := changedNominations(n, l.revision)
-	if known = known && l.at != nil && l.nodes == t.NodeRevision(); !known {
+	if known = known && l.known && l.nodes == t.NodeRevision(); !known {
 		nodes = n.NominatedNodes()
-		l.list, l.at, l.nodes = l.list[:0], map[string]int{}, t.NodeRevision()
+		*l = nominatedNodes{list: l.list[:0], at: make([]int32, t.Rows()), nodes: t.NodeRevision(), known: true}
 	}
 	for _, name := range nodes {
-		l.set(t, n, name)
+		if r, ok := t.Find(name); ok {
+			l.set(r, n.NominatedTo(name))
+		}
 	}
 	l.revision = now
 }
 
-// set looks again at who is nominated to the node.
-func (l *nominatedNodes) set(t *table.Table, n Nominator, name string) {
-	at, known := l.at[name]
-	pods := n.NominatedTo(name)
+// set notes who is nominated to the row.
+func (l *nominatedNodes) set(r table.Row, pods []*object.Pod) {
+	at := int(l.at[r]) - 1
 	switch {
-	case len(pods) == 0 && known: // the last one of the list takes its place
+	case len(pods) == 0 && at >= 0: // the last one of the list takes its place
 		last := len(l.list) - 1
 		l.list[at] = l.list[last]
-		l.at[l.list[at].name] = at
+		l.at[l.list[at].row], l.at[r] = int32(at)+1, 0
+		l.list[last] = nominatedNode{}
 		l.list = l.list[:last]
-		delete(l.at, name)
 		return
 	case len(pods) == 0:
 		return
-	case !known:
+	case at < 0:
 		at = len(l.list)
-		l.list, l.at[name] = append(l.list, nominatedNode{name: name}), at
+		l.list, l.at[r] = append(l.list, nominatedNode{}), int32(at)+1
 	}
-	node := &l.list[at]
-	node.row, node.pods, node.highest = -1, pods, math.MinInt32
-	if r, ok := t.Find(name); ok {
-		node.row = r
-	}
+	n := nominatedNode{row: r, pods: pods, highest: math.MinInt32, lowest: math.MaxInt32}
 	for _, p := range pods {
-		node.highest = max(node.highest, p.Priority)
+		n.highest, n.lowest = max(n.highest, p.Priority), min(n.lowest, p.Priority)
 	}
+	l.list[at] = n
+}
+
+// on is what is nominated to the row, nil if nothing is.
+func (l *nominatedNodes) on(r table.Row) *nominatedNode {
+	if int(r) < len(l.at) && l.at[r] > 0 {
+		return &l.list[l.at[r]-1]
+	}
+	return nil
+}
+
+// nominatedTo is what is nominated to the row, nil if nothing is.
+func (o *Outcome) nominatedTo(r table.Row, nominated Nominator) *nominatedNode {
+	if nominated == nil {
+		return nil
+	}
+	l := &o.engine.nominated
+	l.follow(o.engine.table, nominated)
+	return l.on(r)
+}
+
+// counted lists those of the nominated pods that count against the pod. Where all of them
+// do, no pod is looked at.
+func (o *Outcome) counted(n *nominatedNode, nominated Nominator) []*object.Pod {
+	switch {
+	case n == nil || n.highest < o.pod.Priority:
+		return nil
+	case n.lowest >= o.pod.Priority && n.row != o.ownRow(nominated):
+		return n.pods
+	}
+	return slices.DeleteFunc(slices.Clone(n.pods), func(p *object.Pod) bool {
+		return p.UID == o.pod.UID || p.Priority < o.pod.Priority
+	})
+}
+
+// ownRow is the row that the pod itself is nominated to, -1 if none.
+func (o *Outcome) ownRow(nominated Nominator) table.Row {
+	if !o.ownKnown {
+		o.own, o.ownKnown = -1, true
+		if r, ok := o.engine.table.Find(nominated.NominatedNode(o.pod.UID)); ok {
+			o.own = r
+		}
+	}
+	return o.own
 }

@@ -35,9 +35,7 @@ func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 			found = &out
 		}
 	}
-	if nominated != nil {
-		o.withNominated(r, nominated, run)
-	}
+	o.withNominated(r, nominated, run)
 	if found == nil {
 		run()
 	}
@@ -53,29 +51,13 @@ func (o *Outcome) RefitWithout(r table.Row, gone []*object.Pod, nominated Nomina
 	if o.pre.rejected != nil || !o.isCandidate(r) {
 		return nil, false
 	}
-	if nominated != nil && o.anyNominatedTo(r, nominated) {
-		if came := o.countedOn(r, nominated); len(came) > 0 {
-			if c, known := o.causeExchanged(r, gone, came); !known || c.Rejects() {
-				return o.blockerKnown(c, r, known)
-			}
+	if came := o.counted(o.nominatedTo(r, nominated), nominated); len(came) > 0 {
+		if c, known := o.causeExchanged(r, gone, came); !known || c.Rejects() {
+			return o.blockerKnown(c, r, known)
 		}
 	}
 	c, known := o.causeExchanged(r, gone, nil)
 	return o.blockerKnown(c, r, known)
-}
-
-// anyNominatedTo tells whether pods are nominated to the row. The nominator is the same
-// each time, and names are looked up once.
-func (o *Outcome) anyNominatedTo(r table.Row, nominated Nominator) bool {
-	if o.nominatedTo == nil {
-		o.nominatedTo = make(table.RowSet, (o.engine.table.Rows()+63)/64)
-		for _, node := range nominated.NominatedNodes() {
-			if r, known := o.engine.table.Find(node); known {
-				o.nominatedTo[r>>6] |= 1 << (r & 63)
-			}
-		}
-	}
-	return o.nominatedTo.Has(r)
 }
 
 // blockerKnown is the blocker for the cause, nil where it rejects nothing; false where the

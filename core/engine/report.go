@@ -220,9 +220,7 @@ func (o *Outcome) blockers(r table.Row) []decision.Blocker {
 		return []decision.Blocker{o.leftOut()}
 	}
 	var all []decision.Blocker
-	if o.nominated.Nominator != nil {
-		o.withNominated(r, o.nominated, func() { all = o.blockersNow(r) })
-	}
+	o.withNominated(r, o.nominated.Nominator, func() { all = o.blockersNow(r) })
 	if len(all) == 0 {
 		all = o.blockersNow(r)
 	}
