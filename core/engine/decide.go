@@ -40,7 +40,7 @@ type Outcome struct {
 
 	tallies []decision.Tally // once they were asked for; nil: not so far
 	codes   causeCodes       // asked for so far
-	// explained are blockers that RefitWithout named.
+	// explained are blockers that RefitWithoutLower named.
 	explained map[ranking.Cause]*decision.Blocker
 	// own is the row that the pod itself is nominated to, -1 if none, once asked for.
 	own      table.Row

@@ -8,10 +8,10 @@ import (
 )
 
 // causeExchanged is the first filter that would reject the row, and how, with the pods
-// on it gone that are named, and others come; false where only a try tells. Nothing is
+// on it gone whose priority is below that, and others come; false where only a try tells. Nothing is
 // tried: a filter that looks at nodes alone says what it says now, one that looks at the
 // row and lets the pod through does so with fewer pods, and others are asked.
-func (o *Outcome) causeExchanged(r table.Row, gone, came []*object.Pod) (c ranking.Cause, known bool) {
+func (o *Outcome) causeExchanged(r table.Row, below int32, came []*object.Pod) (c ranking.Cause, known bool) {
 	if o.engine.plain {
 		return c, false
 	}
@@ -29,7 +29,7 @@ func (o *Outcome) causeExchanged(r table.Row, gone, came []*object.Pod) (c ranki
 		if f.skip {
 			continue
 		}
-		v, known := o.verdictExchanged(f, now, r, gone, came)
+		v, known := o.verdictExchanged(f, now, r, below, came)
 		if !known || v != framework.Fits {
 			return ranking.Cause{Filter: f.position, Verdict: uint64(v)}, known
 		}
@@ -39,7 +39,7 @@ func (o *Outcome) causeExchanged(r table.Row, gone, came []*object.Pod) (c ranki
 
 // verdictExchanged is the filter's verdict then; now is the first that rejects the row
 // now, of those that answer by rows.
-func (o *Outcome) verdictExchanged(f *filter, now ranking.Cause, r table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
+func (o *Outcome) verdictExchanged(f *filter, now ranking.Cause, r table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	byRow := f.cells == nil && !f.hosted
 	passes := byRow && (!now.Rejects() || f.position < now.Filter)
 	switch {
@@ -57,5 +57,5 @@ func (o *Outcome) verdictExchanged(f *filter, now ranking.Cause, r table.Row, go
 	if f.cells != nil {
 		f.cells.sync(&f.in)
 	}
-	return f.Exchanged(&f.in, r, gone, came)
+	return f.Exchanged(&f.in, r, below, came)
 }

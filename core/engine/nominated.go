@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/ranking"
 	"github.com/berth-scheduler/berth/core/table"
@@ -195,7 +196,7 @@ func (o *Outcome) tryCounted(r table.Row, came []*object.Pod) (c ranking.Cause) 
 	if len(came) == 0 {
 		return c
 	}
-	found, known := o.causeExchanged(r, nil, came)
+	found, known := o.causeExchanged(r, framework.Nobody, came)
 	if known && !o.engine.checks {
 		return found
 	}

@@ -45,18 +45,18 @@ func (o *Outcome) Refit(r table.Row, nominated Nominator) *decision.Blocker {
 // AsksHosted tells that a hosted filter has a say.
 func (o *Outcome) AsksHosted() bool { return len(o.view.hostedFilters) > 0 }
 
-// RefitWithout is what Refit says of the row once the pods, which are on it, are gone;
-// false where only a try tells. Nothing is tried.
-func (o *Outcome) RefitWithout(r table.Row, gone []*object.Pod, nominated Nominator) (*decision.Blocker, bool) {
+// RefitWithoutLower is what Refit says of the row once the pods of lower priority on it are
+// gone; false where only a try tells. Nothing is tried.
+func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision.Blocker, bool) {
 	if o.pre.rejected != nil || !o.isCandidate(r) {
 		return nil, false
 	}
 	if came := o.counted(o.nominatedTo(r, nominated), nominated); len(came) > 0 {
-		if c, known := o.causeExchanged(r, gone, came); !known || c.Rejects() {
+		if c, known := o.causeExchanged(r, o.pod.Priority, came); !known || c.Rejects() {
 			return o.blockerKnown(c, r, known)
 		}
 	}
-	c, known := o.causeExchanged(r, gone, nil)
+	c, known := o.causeExchanged(r, o.pod.Priority, nil)
 	return o.blockerKnown(c, r, known)
 }
 

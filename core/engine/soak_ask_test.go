@@ -69,7 +69,7 @@ func (w *soak) ask(e *engine.Engine, by *profile.Profile, p *object.Pod, inFull 
 		panic(fmt.Sprintf("rows %v are listed as unschedulable, asked one by one %v", listed, unschedulable))
 	}
 	if o.Rejected == nil && len(w.placed) > 0 {
-		a.refits = w.refit(o, nominated, rand.New(rand.NewPCG(script, 0)))
+		a.refits = w.refit(o, p, nominated, rand.New(rand.NewPCG(script, 0)))
 	}
 	return a
 }
@@ -116,9 +116,9 @@ type asked struct {
 	pod     *object.Pod
 }
 
-func (w *soak) refit(o *engine.Outcome, nominated engine.Nominator, r *rand.Rand) (found []decision.Blocker) {
+func (w *soak) refit(o *engine.Outcome, p *object.Pod, nominated engine.Nominator, r *rand.Rand) (found []decision.Blocker) {
 	for range 4 {
-		w.refitWithout(o, nominated, r)
+		w.refitWithoutLower(o, p, nominated, r)
 	}
 	mark := w.Checkpoint()
 	defer w.Undo(mark)
@@ -141,21 +141,19 @@ func (w *soak) refit(o *engine.Outcome, nominated engine.Nominator, r *rand.Rand
 	return found
 }
 
-// refitWithout compares what is said of a row without some of its pods with what it is
-// once they are removed.
-func (w *soak) refitWithout(o *engine.Outcome, nominated engine.Nominator, r *rand.Rand) {
+// refitWithoutLower compares what is said of a row without its pods of lower priority with
+// what it is once they are removed.
+func (w *soak) refitWithoutLower(o *engine.Outcome, p *object.Pod, nominated engine.Nominator, r *rand.Rand) {
 	placed := w.Pod(pickOne(r, w.placed...).UID) // its node may be gone
 	if placed == nil {
 		return
 	}
 	row := placed.Row
 	var gone []*object.Pod
-	for _, pl := range w.Pods(row) {
-		if r.IntN(3) > 0 {
-			gone = append(gone, pl.Pod)
-		}
+	for pl := range w.Lower(row, p.Priority) {
+		gone = append(gone, pl.Pod)
 	}
-	said, known := o.RefitWithout(row, gone, nominated)
+	said, known := o.RefitWithoutLower(row, nominated)
 	mark := w.Checkpoint()
 	defer w.Undo(mark)
 	for _, p := range gone {

@@ -2,6 +2,7 @@ package framework
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -171,6 +172,9 @@ type Verdict uint64
 // Fits is the verdict of a filter that does not object.
 const Fits Verdict = 0
 
+// Nobody has a priority below this.
+const Nobody int32 = math.MinInt32
+
 // FilterPlugin rejects nodes, as upstream's FilterPlugin does: many rows a
 // call, and without words until somebody asks for them. A plugin sets Filter or
 // CellFilter, and Explain.
@@ -203,13 +207,13 @@ type FilterPlugin struct {
 	// AdditiveFilter, when not nil, is the part of Filter that compares sums
 	// over pods. Preemption uses it to rule out rows without a try.
 	AdditiveFilter *AdditiveFilter
-	// Exchanged, when set, is the verdict on the row once pods that are on it are
-	// removed under a checkpoint, and then others placed on it that are placed nowhere;
-	// known is false where only a try can tell. The owner of the machine calls it,
-	// after Sync, under no checkpoint. Unless Locality is Domains, the plugin lets the
-	// pod through with fewer pods where it does with more. Of a plugin whose Locality
-	// is NodeOnly it is not asked.
-	Exchanged func(in *Input, row table.Row, gone, came []*object.Pod) (v Verdict, known bool)
+	// Exchanged, when set, is the verdict on the row once the pods on it with a priority
+	// below that are removed under a checkpoint, and then others placed on it that are
+	// placed nowhere; known is false where only a try can tell. The owner of the machine
+	// calls it, after Sync, under no checkpoint. Unless Locality is Domains, the plugin
+	// lets the pod through with fewer pods where it does with more. Of a plugin whose
+	// Locality is NodeOnly it is not asked.
+	Exchanged func(in *Input, row table.Row, below int32, came []*object.Pod) (v Verdict, known bool)
 }
 
 // AdditiveFilter is the part of a filter that compares sums over the pods on a

@@ -59,10 +59,10 @@ type FilterResults struct {
 	// stands (under a checkpoint, say), pods nominated there with at least its
 	// priority counted as placed. nil: the pod fits.
 	Run func(table.Row) *decision.Blocker
-	// RunWithout is what Run says once the pods, which are on the row, are removed
-	// under a checkpoint; known is false where only a try can tell, and
+	// RunWithoutLower is what Run says once the pods of lower priority on the row are
+	// removed under a checkpoint; known is false where only a try can tell, and
 	// where a filter fails.
-	RunWithout func(r table.Row, gone []*object.Pod) (b *decision.Blocker, known bool)
+	RunWithoutLower func(r table.Row) (b *decision.Blocker, known bool)
 	// Local: the answer of Run depends on nothing but the row and the pods
 	// nominated to it.
 	Local bool

@@ -61,11 +61,9 @@ func (m *Machine) postFilterCallFor(p *object.Pod, ps *podState, attempt int, o 
 		Now: m.now, Table: m.table, Pod: p,
 		Filters: framework.FilterResults{
 			PreFilter: o.Rejected, Code: o.Code, AppendUnschedulable: o.AppendUnschedulable, Unschedulable: o.Unschedulable, Rows: o.Rows(),
-			Run: func(r table.Row) *decision.Blocker { return o.Refit(r, m.nominations) },
-			RunWithout: func(r table.Row, gone []*object.Pod) (*decision.Blocker, bool) {
-				return o.RefitWithout(r, gone, m.nominations)
-			},
-			Local: o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
+			Run:             func(r table.Row) *decision.Blocker { return o.Refit(r, m.nominations) },
+			RunWithoutLower: func(r table.Row) (*decision.Blocker, bool) { return o.RefitWithoutLower(r, m.nominations) },
+			Local:           o.Local(), Shortfall: o.Shortfall, Frees: o.Frees,
 		},
 		Nominations: framework.Nominations{
 			NodeName: nominated, PreemptedNodeName: cmp.Or(m.victimsLeaving(ps), nominated),

@@ -112,11 +112,11 @@ func (m *Machine) mayHaveHelped(pl *framework.Plugin, in *framework.Input, row t
 	case pl.Exchanged == nil || in.State == nil || len(m.queue.NominatedTo(m.table.Name(row))) > 0:
 		return true
 	}
-	var gone []*object.Pod
+	below := framework.Nobody
 	if rejects {
-		gone = lowerPods(in, row)
+		below = in.Pod.Priority
 	}
-	before, known := pl.Exchanged(in, row, gone, []*object.Pod{left})
+	before, known := pl.Exchanged(in, row, below, []*object.Pod{left})
 	return !known || before != framework.Fits
 }
 
@@ -235,25 +235,14 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 // rejectsWithoutLower tells of a plugin that rejects the pod on the row whether it would
 // also do so if all pods of lower priority went. False: that is not known.
 func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Row) bool {
-	lower := lowerPods(in, row)
-	if pl.Locality == framework.NodeOnly || len(lower) == 0 {
+	if pl.Locality == framework.NodeOnly || in.Table.LowestPriority(row) >= in.Pod.Priority {
 		return true
 	}
 	if pl.Exchanged == nil {
 		return false
 	}
-	v, known := pl.Exchanged(in, row, lower, nil)
+	v, known := pl.Exchanged(in, row, in.Pod.Priority, nil)
 	return known && isRejection(pl, v)
-}
-
-// lowerPods lists the pods on the row that have a lower priority.
-func lowerPods(in *framework.Input, row table.Row) (lower []*object.Pod) {
-	for _, placed := range in.Table.Pods(row) {
-		if placed.Pod.Priority < in.Pod.Priority {
-			lower = append(lower, placed.Pod)
-		}
-	}
-	return lower
 }
 
 // isRejection tells whether the verdict is a rejection, and no failure.

@@ -27,11 +27,7 @@ func (b *criteriaBounds) begin(c *framework.PostFilterCall, row table.Row) {
 		return
 	}
 	b.shortfall = c.Filters.Shortfall(row, b.shortfall)
-	for _, pl := range c.Table.Pods(row) {
-		if lower(c, pl) {
-			b.pods = append(b.pods, pl.Pod)
-		}
-	}
+	b.pods = appendLowerPods(b.pods, c, row)
 }
 
 // of is best for a row and its pods of lower priority.

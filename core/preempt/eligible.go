@@ -4,7 +4,6 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
-	"github.com/berth-scheduler/berth/core/table"
 )
 
 const (
@@ -32,16 +31,12 @@ func VictimsLeaving(c *framework.PostFilterCall) (victims []*object.Pod) {
 	if !ok || c.Filters.Code(row) == decision.UnschedulableAndUnresolvable {
 		return nil
 	}
-	for _, pl := range c.Table.Pods(row) {
-		if lower(c, pl) && (pl.Pod.Terminating && pl.Pod.Disrupted || c.Disruption.Evicting(pl.Pod.UID)) {
+	for pl := range c.Table.Lower(row, c.Pod.Priority) {
+		if pl.Pod.Terminating && pl.Pod.Disrupted || c.Disruption.Evicting(pl.Pod.UID) {
 			victims = append(victims, pl.Pod)
 		}
 	}
 	return victims
-}
-
-func lower(c *framework.PostFilterCall, pl *table.Placed) bool {
-	return pl.Priority < c.Pod.Priority
 }
 
 // nominationsToClear are the pods nominated to the node that the plan takes it from.

@@ -92,11 +92,11 @@ func (w *world) call() *framework.PostFilterCall {
 				}
 				return nodes
 			},
-			RunWithout: func(r table.Row, gone []*object.Pod) (*decision.Blocker, bool) {
+			RunWithoutLower: func(r table.Row) (*decision.Blocker, bool) {
 				if w.silent[w.table.Name(r)] {
 					return nil, false
 				}
-				b := w.refitWithout(r, gone)
+				b := w.refitWithout(r, lowerPods(&framework.PostFilterCall{Table: w.table, Pod: w.pod}, r))
 				if b != nil && b.Code == decision.Error {
 					return nil, false
 				}

@@ -143,28 +143,21 @@ func criteriaOfOne(priority int32) criteria {
 // listPods lists the pods of lower priority on the candidate.
 func (s *once) listPods(c *framework.PostFilterCall, n *candidate) {
 	n.from = int32(len(s.pods))
-	for _, pl := range c.Table.Pods(n.row) {
-		if lower(c, pl) {
-			s.pods = append(s.pods, pl.Pod)
-		}
-	}
+	s.pods = appendLowerPods(s.pods, c, n.row)
 	n.to = int32(len(s.pods))
 }
 
-// ask asks filters about the candidate without these pods.
+// ask asks filters about the candidate without its pods of lower priority, and lists these
+// where the filters do not refuse it.
 func (s *once) ask(c *framework.PostFilterCall, n *candidate) {
 	n.asked = true
-	n.refusal, _ = withoutLower(c, n.row, s.podsOf(n))
+	if n.refusal, _ = withoutLower(c, n.row); n.refusal == nil {
+		s.listPods(c, n)
+	}
 }
 
-// askAll asks about all prospects, and leaves those that filters do not refuse. It lists
-// their pods beforehand, so that the memory is asked for many at once.
+// askAll asks about all prospects, and leaves those that filters do not refuse.
 func (s *once) askAll(c *framework.PostFilterCall) {
-	for i := range s.heap {
-		if n := &s.candidates[s.heap[i].at]; !n.asked {
-			s.listPods(c, n)
-		}
-	}
 	s.heap = slices.DeleteFunc(s.heap, func(p prospect) bool {
 		n := &s.candidates[p.at]
 		if !n.asked {
@@ -234,7 +227,6 @@ func (s *once) workOut(c *framework.PostFilterCall, p *prospect, n *candidate) {
 			return
 		default:
 			s.alone++
-			s.listPods(c, n)
 			if s.ask(c, n); n.refusal != nil {
 				s.pop(c)
 				return

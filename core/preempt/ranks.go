@@ -259,7 +259,7 @@ func (k *ranks) rank(c *framework.PostFilterCall, row table.Row) bool {
 	*r = rank{node: c.Table.Name(row), uid: nodeUID(c.Table, row), outlook: nobody}
 	b.begin(c, row)
 	if len(b.pods) > 0 && c.Filters.Local {
-		r.refusal, _ = withoutLower(c, row, b.pods)
+		r.refusal, _ = withoutLower(c, row)
 	}
 	for _, n := range c.Nominations.PodsForNode(r.node) {
 		r.volatile = r.volatile || n.UID == c.Pod.UID

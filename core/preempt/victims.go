@@ -22,24 +22,23 @@ var noVictims = decision.Blocker{
 // planFor plans for one node, or says why the pod does not fit there though all
 // pods of lower priority went. The table is as before when it returns.
 func planFor(c *framework.PostFilterCall, row table.Row) (*Plan, *decision.Blocker) {
-	pods := lowerPods(c, row)
-	if len(pods) == 0 {
+	if c.Table.LowestPriority(row) >= c.Pod.Priority {
 		return nil, &noVictims
 	}
-	if b, known := withoutLower(c, row, pods); known && b != nil {
+	if b, known := withoutLower(c, row); known && b != nil {
 		return nil, b
 	}
-	return tryRow(c, row, pods)
+	return tryRow(c, row, lowerPods(c, row))
 }
 
 // withoutLower is why the pod does not fit on the row once the pods there of lower
 // priority are gone, nil if it does; false where only a try tells.
-func withoutLower(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (b *decision.Blocker, known bool) {
-	if c.Filters.RunWithout == nil {
+func withoutLower(c *framework.PostFilterCall, row table.Row) (b *decision.Blocker, known bool) {
+	if c.Filters.RunWithoutLower == nil {
 		return nil, false
 	}
-	if b, known = c.Filters.RunWithout(row, pods); known && c.Check {
-		if tried := fitsWithout(c, row, pods); !reflect.DeepEqual(b, tried) {
+	if b, known = c.Filters.RunWithoutLower(row); known && c.Check {
+		if tried := fitsWithout(c, row, lowerPods(c, row)); !reflect.DeepEqual(b, tried) {
 			panic(fmt.Sprintf("preempt: node %q without lower pods: the filters say %v, a try %v", c.Table.Name(row), b, tried))
 		}
 	}
@@ -78,11 +77,12 @@ func tryRow(c *framework.PostFilterCall, row table.Row, pods []*object.Pod) (*Pl
 }
 
 func lowerPods(c *framework.PostFilterCall, row table.Row) []*object.Pod {
-	var pods []*object.Pod
-	for _, pl := range c.Table.Pods(row) {
-		if lower(c, pl) {
-			pods = append(pods, pl.Pod)
-		}
+	return appendLowerPods(nil, c, row)
+}
+
+func appendLowerPods(pods []*object.Pod, c *framework.PostFilterCall, row table.Row) []*object.Pod {
+	for pl := range c.Table.Lower(row, c.Pod.Priority) {
+		pods = append(pods, pl.Pod)
 	}
 	return pods
 }

@@ -17,7 +17,13 @@ func (t *Table) Check() error {
 		if n != nil {
 			fresh.SetNode(n)
 		}
-		for _, pl := range t.pods[r] {
+		if len(t.summaries[r]) != len(t.pods[r]) {
+			return fmt.Errorf("table: row %d has %d pods and %d summaries", r, len(t.pods[r]), len(t.summaries[r]))
+		}
+		for i, pl := range t.pods[r] {
+			if is := t.summaries[r][i]; is != summaryOf(pl) {
+				return fmt.Errorf("table: summary of pod %s %+v, rebuilt %+v", pl.Pod.Key(), is, summaryOf(pl))
+			}
 			if pl.Row != Row(r) || t.placed[pl.Pod.UID] != pl {
 				return fmt.Errorf("table: pod %s is listed on row %d but points elsewhere", pl.Pod.Key(), r)
 			}

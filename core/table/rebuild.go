@@ -16,7 +16,7 @@ func (t *Table) Rebuild() {
 	t.forgetTries()
 	t.clearCounts()
 	for r := range t.pods {
-		t.pods[r], t.ports[r], t.portNumbers.ofRow[r] = nil, nil, 0
+		t.pods[r], t.summaries[r], t.ports[r], t.portNumbers.ofRow[r] = nil, nil, nil, 0
 	}
 	placed := slices.SortedFunc(maps.Values(t.placed), func(a, b *Placed) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
 	clear(t.placed)

@@ -18,10 +18,8 @@ type Row int32
 // Placed is a pod that takes room on a row: bound there, or assumed.
 type Placed struct {
 	Pod *object.Pod
-	// Priority is the pod's, for who looks at all pods of many rows.
-	Priority int32
-	Row      Row
-	at       int // its place in the row's list
+	Row Row
+	at  int // its place in the row's list
 
 	terms       []*Term               // its terms of pod affinity
 	volumes     []object.VolumeSource // that CSI drivers attach for it
@@ -38,14 +36,16 @@ func (pl *Placed) WithLabels() *PodsWithLabels { return pl.withLabels }
 
 // Table holds nodes and placed pods. The zero value is not usable; see New.
 type Table struct {
-	rowOf  map[string]Row
-	names  []string
-	nodes  []*object.Node // nil: a free row, or a row of pods whose node is unknown
-	pods   [][]*Placed
-	all    []Row
-	placed map[types.UID]*Placed
-	free   []Row
-	live   int
+	rowOf map[string]Row
+	names []string
+	nodes []*object.Node // nil: a free row, or a row of pods whose node is unknown
+	pods  [][]*Placed
+	all   []Row
+	// summaries are of the pods, in the same order.
+	summaries [][]Summary
+	placed    map[types.UID]*Placed
+	free      []Row
+	live      int
 
 	allocatable [][]int64 // by Resource, then row
 	used        [][]int64
@@ -178,16 +178,6 @@ func (t *Table) PodCount() []int64 { return t.podCount }
 // AllowedPods is the column of how many pods each node takes. Read only.
 func (t *Table) AllowedPods() []int64 { return t.allowedPods }
 
-// PlacedOn is the pod as it is placed on the row, nil where it is not.
-func (t *Table) PlacedOn(r Row, p *object.Pod) *Placed {
-	for _, pl := range t.pods[r] {
-		if pl.Pod == p {
-			return pl
-		}
-	}
-	return nil
-}
-
 // HostPorts returns the host ports taken on the row, with repetitions.
 func (t *Table) HostPorts(r Row) []object.HostPort { return t.ports[r] }
 
@@ -286,9 +276,9 @@ func (t *Table) RemovePod(uid types.UID) bool {
 func (t *Table) put(pl *Placed) {
 	r := pl.Row
 	if t.pods[r] == nil {
-		t.pods[r] = make([]*Placed, 0, 4) // few rows have fewer pods for long
+		t.pods[r], t.summaries[r] = make([]*Placed, 0, 4), make([]Summary, 0, 4) // few rows have fewer pods for long
 	}
-	pl.at, pl.Priority = len(t.pods[r]), pl.Pod.Priority
+	pl.at = len(t.pods[r])
 	t.pods[r] = append(t.pods[r], pl)
 	t.placed[pl.Pod.UID] = pl
 	if len(pl.Pod.HostPorts) > 0 {
@@ -298,6 +288,7 @@ func (t *Table) put(pl *Placed) {
 	t.lowest[r].add(pl.Pod)
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
+	t.summaries[r] = append(t.summaries[r], summaryOf(pl))
 	t.use(pl, 1)
 	if len(pl.Pod.Volumes) > 0 {
 		pl.volumes = t.VolumesOf(pl.Pod)
@@ -316,6 +307,8 @@ func (t *Table) take(pl *Placed) {
 	list[pl.at], last.at = last, pl.at
 	list[len(list)-1] = nil
 	t.pods[r] = list[:len(list)-1]
+	t.summaries[r][pl.at] = t.summaries[r][len(list)-1]
+	t.summaries[r] = t.summaries[r][:len(list)-1]
 	delete(t.placed, pl.Pod.UID)
 	if len(pl.Pod.HostPorts) > 0 {
 		for _, hp := range pl.Pod.HostPorts {
@@ -424,6 +417,7 @@ func (t *Table) grow() {
 	t.names = append(t.names, "")
 	t.nodes = append(t.nodes, nil)
 	t.pods = append(t.pods, nil)
+	t.summaries = append(t.summaries, nil)
 	t.ports = append(t.ports, nil)
 	t.portNumbers.ofRow = append(t.portNumbers.ofRow, 0)
 	t.cordoned = append(t.cordoned, false)

@@ -147,9 +147,9 @@ var firstOf = [1 << kinds]framework.Verdict{
 // positive is 1 for a positive number, else 0.
 func positive(n int64) uint8 { return uint8(uint64(-n) >> 63) }
 
-// exchanged is the verdict on the row less what the pods that are gone count for, and with
-// what those that came do. It is not known where one of these has a term about the pod.
-func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
+// exchanged is the verdict on the row less what the pods of a priority below that count for,
+// and with what those that came do. It is not known where one of these has a term about the pod.
+func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
 	if c.layout.Locations()[row] == noNode {
 		return framework.Fits, true
@@ -164,10 +164,10 @@ func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v 
 			return 0, false
 		}
 	}
-	if v, known := c.surely(in.Table, row, gone, came); known {
+	if v, known := c.surely(in.Table, row, below, came); known {
 		return v, true
 	}
-	total := c.totalOf(affinity) - c.leave(in.Table, row, gone, came)
+	total := c.totalOf(affinity) - c.leave(in.Table, row, below, came)
 	return c.verdict(total, func(p *place, _ kind) (found, missing bool) {
 		d := p.Of()[row]
 		return d != domain.Missing && p.Sums[d]-p.gone > 0, d == domain.Missing
@@ -177,11 +177,11 @@ func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v 
 // surely is the verdict of exchanged where numbers alone tell: pods that leave a domain
 // with more in it than they have terms leave some there. It is not known of a class with
 // affinity.
-func (c *counts) surely(t *table.Table, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
+func (c *counts) surely(t *table.Table, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	if len(c.by[affinity])+len(came) > 0 {
 		return 0, false
 	}
-	if most := c.mostAt(antiAffinity, row); most > int64(len(gone)*len(c.terms)) {
+	if most := c.mostAt(antiAffinity, row); most > int64(t.CountLower(row, below)*len(c.terms)) {
 		return antiAffinityNotMet, true
 	} else if most > 0 {
 		return 0, false
@@ -190,8 +190,10 @@ func (c *counts) surely(t *table.Table, row table.Row, gone, came []*object.Pod)
 	if most == 0 {
 		return framework.Fits, true
 	}
-	for _, p := range gone {
-		most -= int64(len(t.PlacedOn(row, p).Terms()))
+	for _, s := range t.Summaries(row) {
+		if s.Priority < below {
+			most -= int64(s.Terms)
+		}
 	}
 	return existingAntiAffinityNotMet, most > 0
 }
@@ -207,9 +209,9 @@ func (c *counts) mostAt(k kind, row table.Row) (most int64) {
 	return most
 }
 
-// leave notes with each place what leaves the row with the pods that are gone, less what
+// leave notes with each place what leaves the row with pods of a priority below that, less what
 // comes with the others, and returns what of the pod's affinity does in all.
-func (c *counts) leave(t *table.Table, row table.Row, gone, came []*object.Pod) (total int64) {
+func (c *counts) leave(t *table.Table, row table.Row, below int32, came []*object.Pod) (total int64) {
 	for k := range c.by {
 		for i := range c.by[k] {
 			c.by[k][i].gone = 0
@@ -223,8 +225,7 @@ func (c *counts) leave(t *table.Table, row table.Row, gone, came []*object.Pod) 
 			}
 		}
 	}
-	for _, p := range gone {
-		placed := t.PlacedOn(row, p)
+	for placed := range t.Lower(row, below) {
 		for about := c.termsAbout(t, placed); about != 0; about &= about - 1 {
 			count(&c.terms[bits.TrailingZeros64(about)], 1)
 		}

@@ -142,7 +142,7 @@ func (w *world) affinity(namespace string) *match.PodAffinity {
 func (w *world) newPod(affine int) *object.Pod {
 	w.serial++
 	p := &object.Pod{UID: types.UID(fmt.Sprint("u", w.serial)), Name: fmt.Sprint("p", w.serial), Namespace: w.one("a", "a", "b"),
-		Labels: map[string]string{"own": fmt.Sprint(w.serial)}}
+		Priority: w.rand.Int32N(2), Labels: map[string]string{"own": fmt.Sprint(w.serial)}}
 	if w.chance(85) {
 		p.Labels["app"] = w.one("x", "x", "y")
 	}
@@ -487,10 +487,10 @@ func (w *world) without(t *rapid.T) {
 		in := &framework.Input{Table: w.Table, Pod: p, State: k.filter.State}
 		for _, r := range w.All() {
 			if w.Node(r) != nil && len(w.Pods(r)) > 0 {
-				goes := 50 + 50*w.rand.IntN(2)
-				plugintest.CheckExchanged(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) })
+				below := 1 + w.rand.Int32N(2)
+				plugintest.CheckExchanged(t, &w.plugin, in, r, below)
 				if came := w.pool[(i+1)%len(w.pool)]; w.Pod(came.UID) == nil {
-					plugintest.CheckExchanged(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) }, came)
+					plugintest.CheckExchanged(t, &w.plugin, in, r, below, came)
 				}
 			}
 		}

@@ -2,7 +2,6 @@ package nodeports
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -79,14 +78,15 @@ func conflictingSet(t *table.Table, wanted []object.HostPort) (set table.PortSet
 }
 
 // exchanged looks at the ports of the pods that stay.
-func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (framework.Verdict, bool) {
+func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (framework.Verdict, bool) {
 	for _, p := range came {
 		if conflict(in.Pod.HostPorts, p.HostPorts) {
 			return taken, true
 		}
 	}
-	for _, pl := range in.Table.Pods(row) {
-		if len(pl.Pod.HostPorts) > 0 && conflict(in.Pod.HostPorts, pl.Pod.HostPorts) && !slices.Contains(gone, pl.Pod) {
+	pods := in.Table.Pods(row)
+	for i, s := range in.Table.Summaries(row) {
+		if s.HostPorts && s.Priority >= below && conflict(in.Pod.HostPorts, pods[i].Pod.HostPorts) {
 			return taken, true
 		}
 	}

@@ -26,7 +26,7 @@ var port = rapid.Custom(func(t *rapid.T) object.HostPort {
 })
 
 func drawPod(t *rapid.T, uid string) *object.Pod {
-	return &object.Pod{UID: types.UID(uid), HostPorts: rapid.SliceOfN(port, 0, 2).Draw(t, uid)}
+	return &object.Pod{UID: types.UID(uid), Priority: rapid.Int32Range(0, 1).Draw(t, "priority"), HostPorts: rapid.SliceOfN(port, 0, 2).Draw(t, uid)}
 }
 
 // Ports conflict as they do for kube-scheduler's own HostPortInfo.
@@ -60,9 +60,9 @@ func TestAsKubeScheduler(t *testing.T) {
 		}
 		in := &framework.Input{Table: tb, Pod: pod}
 		for _, r := range tb.All() {
-			came := drawPod(t, "came")
-			plugintest.CheckExchanged(t, &pl, in, r, func(*object.Pod) bool { return rapid.Bool().Draw(t, "goes") })
-			plugintest.CheckExchanged(t, &pl, in, r, func(*object.Pod) bool { return rapid.Bool().Draw(t, "goes") }, came)
+			came, below := drawPod(t, "came"), rapid.Int32Range(0, 2).Draw(t, "below")
+			plugintest.CheckExchanged(t, &pl, in, r, below)
+			plugintest.CheckExchanged(t, &pl, in, r, below, came)
 		}
 	})
 }

@@ -39,12 +39,13 @@ func frees(in *framework.Input, p *object.Pod, out []int64) []int64 {
 	return out
 }
 
-// exchanged is the verdict on what the row's pods take up less what the pods that are
-// gone do, and with those that came. It is not known where a sum is saturated, or
+// exchanged is the verdict on what the row's pods take up less what those of a priority
+// below that do, and with those that came. It is not known where a sum is saturated, or
 // where Explain would look at the row.
-func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
+func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	t := in.Table
-	if t.PodCount()[row]-int64(len(gone))+int64(len(came)) >= t.AllowedPods()[row] {
+	gone := lower{pods: t.Pods(row), summaries: t.Summaries(row), below: below}
+	if t.PodCount()[row]-int64(t.CountLower(row, below))+int64(len(came)) >= t.AllowedPods()[row] {
 		v = tooManyPods
 	}
 	checks := in.State.([]check)
@@ -64,11 +65,35 @@ func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v 
 		case c.delegated && allocatable <= 0:
 		case c.request > allocatable:
 			v = c.short(v) | unresolvable
-		case c.request > allocatable-used && c.request > allocatable-used+usageOf(gone, c.name):
+		case c.request > allocatable-used && c.request > allocatable-used+gone.usage(c.name):
 			v = c.short(v)
 		}
 	}
 	return v, true
+}
+
+// lower is pods on a row that have a priority below that.
+type lower struct {
+	pods      []*table.Placed
+	summaries []table.Summary
+	below     int32
+}
+
+// usage is how much of the resource the pods take up.
+func (l *lower) usage(name v1.ResourceName) (sum int64) {
+	for i := range l.summaries {
+		s := &l.summaries[i]
+		switch {
+		case s.Priority >= l.below:
+		case name == v1.ResourceCPU:
+			sum = resource.Add(sum, s.MilliCPU)
+		case name == v1.ResourceMemory:
+			sum = resource.Add(sum, s.Memory)
+		default:
+			sum = resource.Add(sum, l.pods[i].Pod.Demand.Usage.Of(name))
+		}
+	}
+	return sum
 }
 
 // usageOf is how much of the resource the pods take up.

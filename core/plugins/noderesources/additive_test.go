@@ -2,7 +2,6 @@ package noderesources
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -31,7 +30,7 @@ func TestAdditiveFilterIsWhatTheFilterCompares(t *testing.T) {
 		row := tb.SetNode(&object.Node{Name: "n", Allocatable: vector(1), AllowedPods: amount("pods", 0)})
 		var there []*object.Pod
 		for i := range rapid.IntRange(0, 4).Draw(t, "placed") {
-			p := &object.Pod{UID: types.UID(fmt.Sprint(i)), Demand: resource.Demand{Usage: vector(0)}}
+			p := &object.Pod{UID: types.UID(fmt.Sprint(i)), Priority: rapid.Int32Range(0, 2).Draw(t, "priority"), Demand: resource.Demand{Usage: vector(0)}}
 			there = append(there, p)
 			tb.AddPod(p, "n")
 		}
@@ -47,10 +46,10 @@ func TestAdditiveFilterIsWhatTheFilterCompares(t *testing.T) {
 			if fits != (verdict[0] == framework.Fits) {
 				t.Fatalf("lacks %v, verdict %b", lack, verdict[0])
 			}
-			goes := rapid.SliceOfN(rapid.Bool(), len(there), len(there)).Draw(t, "goes")
+			below := rapid.Int32Range(0, 3).Draw(t, "below")
 			came := &object.Pod{UID: "came", Demand: resource.Demand{Usage: vector(0)}}
-			plugintest.CheckExchanged(t, &pl, in, row, func(q *object.Pod) bool { return goes[slices.Index(there, q)] })
-			plugintest.CheckExchanged(t, &pl, in, row, func(q *object.Pod) bool { return goes[slices.Index(there, q)] }, came)
+			plugintest.CheckExchanged(t, &pl, in, row, below)
+			plugintest.CheckExchanged(t, &pl, in, row, below, came)
 			if i == len(there) {
 				return
 			}

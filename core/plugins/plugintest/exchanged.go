@@ -1,29 +1,25 @@
 package plugintest
 
 import (
-	"slices"
-
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
 // CheckExchanged compares what the plugin's Exchanged says of the row without the
-// pods that goes picks, and with those that came, with what its filter says once they
-// are removed and placed. in holds what PreFilter prepared. It tells whether Exchanged
+// pods of a priority below that, and with those that came, with what its filter says once
+// they are removed and placed. in holds what PreFilter prepared. It tells whether Exchanged
 // knew.
-func CheckExchanged(t Fatal, p *framework.Plugin, in *framework.Input, row table.Row, goes func(*object.Pod) bool, came ...*object.Pod) bool {
+func CheckExchanged(t Fatal, p *framework.Plugin, in *framework.Input, row table.Row, below int32, came ...*object.Pod) bool {
 	t.Helper()
 	var gone []*object.Pod
-	for _, pl := range in.Table.Pods(row) {
-		if goes(pl.Pod) {
-			gone = append(gone, pl.Pod)
-		}
+	for pl := range in.Table.Lower(row, below) {
+		gone = append(gone, pl.Pod)
 	}
 	if p.CellFilter != nil {
 		p.CellFilter.Sync(in)
 	}
-	said, known := p.Exchanged(in, row, slices.Clone(gone), came)
+	said, known := p.Exchanged(in, row, below, came)
 	mark := in.Table.Checkpoint()
 	defer in.Table.Undo(mark)
 	for _, q := range gone {

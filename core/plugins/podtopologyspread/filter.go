@@ -72,10 +72,10 @@ func rowVerdicts(in *framework.Input, rows []table.Row, out []framework.Verdict)
 	}
 }
 
-// exchanged is the verdict on the row once the pods that are gone have left its domains,
+// exchanged is the verdict on the row once the pods of a priority below that have left its domains,
 // as a try counts them. It is not known where a pod that came counts: the domain may have
 // had the fewest pods of all.
-func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v framework.Verdict, known bool) {
+func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (v framework.Verdict, known bool) {
 	c := in.State.(*counts)
 	if in.Table.Node(row) == nil {
 		return framework.Fits, true
@@ -94,7 +94,7 @@ func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v 
 		tooMany := col.Sums[d] - c.most(i)
 		switch {
 		case tooMany <= 0: // with fewer pods the domain may have the least itself, and the pod fits
-		case tooMany > int64(len(gone)) || col.need&^c.census.admitted[row] != 0 || c.matching(col, gone) < tooMany:
+		case tooMany > int64(in.Table.CountLower(row, below)) || col.need&^c.census.admitted[row] != 0 || c.matchingLower(in.Table, col, row, below) < tooMany:
 			return skewed, true
 		}
 	}
@@ -104,11 +104,25 @@ func exchanged(in *framework.Input, row table.Row, gone, came []*object.Pod) (v 
 // matching is how many of the pods a try would count.
 func (c *counts) matching(col *column, pods []*object.Pod) (n int64) {
 	for _, p := range pods {
-		if p.Namespace == c.pod.Namespace && c.matches(col.Selector, p, true) {
+		if c.wouldCount(col, p) {
 			n++
 		}
 	}
 	return n
+}
+
+// matchingLower is matching for the pods on the row with a priority below that.
+func (c *counts) matchingLower(t *table.Table, col *column, row table.Row, below int32) (n int64) {
+	for pl := range t.Lower(row, below) {
+		if c.wouldCount(col, pl.Pod) {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *counts) wouldCount(col *column, p *object.Pod) bool {
+	return p.Namespace == c.pod.Namespace && c.matches(col.Selector, p, true)
 }
 
 func explain(_ *framework.Input, _ table.Row, v framework.Verdict) decision.Blocker {

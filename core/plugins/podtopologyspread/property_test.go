@@ -179,7 +179,7 @@ func (w *world) labels() map[string]string {
 func (w *world) newPod() *object.Pod {
 	w.serial++
 	return &object.Pod{UID: types.UID(fmt.Sprint("u", w.serial)), Name: fmt.Sprint("p", w.serial), Namespace: w.one("a", "a", "b"),
-		Labels: w.labels(), Terminating: w.chance(10)}
+		Labels: w.labels(), Terminating: w.chance(10), Priority: w.rand.Int32N(2)}
 }
 
 func (w *world) question() *question {
@@ -418,10 +418,10 @@ func (w *world) without(t *rapid.T) {
 		in := &framework.Input{Table: w.Table, Pod: p, State: out.State}
 		for _, r := range w.All() {
 			if w.Node(r) != nil && len(w.Pods(r)) > 0 {
-				goes := 50 + 50*w.rand.IntN(2)
-				plugintest.CheckExchanged(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) })
+				below := 1 + w.rand.Int32N(2)
+				plugintest.CheckExchanged(t, &w.plugin, in, r, below)
 				if came := w.pool[(i+1)%len(w.pool)].pod; w.Pod(came.UID) == nil {
-					plugintest.CheckExchanged(t, &w.plugin, in, r, func(*object.Pod) bool { return w.chance(goes) }, came)
+					plugintest.CheckExchanged(t, &w.plugin, in, r, below, came)
 				}
 			}
 		}

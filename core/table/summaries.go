@@ -1,0 +1,42 @@
+package table
+
+import "iter"
+
+// Summary is what preemption asks of each pod on many rows. Those of a row lie side by side
+// in memory, where the pods themselves do not.
+type Summary struct {
+	Priority         int32
+	Terms            int32 // how many terms of pod affinity it has
+	MilliCPU, Memory int64 // of Demand.Usage
+	HostPorts        bool  // it has some
+}
+
+func summaryOf(pl *Placed) Summary {
+	p := pl.Pod
+	return Summary{p.Priority, int32(len(pl.terms)), p.Demand.Usage.MilliCPU, p.Demand.Usage.Memory, len(p.HostPorts) > 0}
+}
+
+// Summaries are those of the row's pods, in the order of Pods. The slice is the table's own
+// and valid until the next change.
+func (t *Table) Summaries(r Row) []Summary { return t.summaries[r] }
+
+// CountLower is how many pods on the row have a priority below that.
+func (t *Table) CountLower(r Row, priority int32) (n int) {
+	for i := range t.summaries[r] {
+		if t.summaries[r][i].Priority < priority {
+			n++
+		}
+	}
+	return n
+}
+
+// Lower are the pods on the row that have a priority below that.
+func (t *Table) Lower(r Row, priority int32) iter.Seq[*Placed] {
+	return func(yield func(*Placed) bool) {
+		for i := range t.summaries[r] {
+			if t.summaries[r][i].Priority < priority && !yield(t.pods[r][i]) {
+				return
+			}
+		}
+	}
+}
