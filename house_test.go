@@ -83,7 +83,7 @@ func wrongImport(rank map[string]int, pkg, imported string) string {
 		}
 		return ""
 	}
-	if what, ok := impure[imported]; ok && !(pkg == "core/par" && imported == "sync") {
+	if what, ok := impure[imported]; ok && !(pkg == "core/par" && strings.HasPrefix(imported, "sync")) {
 		return "core is pure; this is " + what
 	}
 	for _, allowed := range []string{"k8s.io/client-go", "k8s.io/component-base", "k8s.io/apiserver", "k8s.io/klog"} {

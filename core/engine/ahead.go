@@ -53,10 +53,8 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 			e.ahead = append(e.ahead, v)
 		}
 	}
-	par.Each(e.workers, e.workers, func(worker int) {
-		for i := worker; i < len(e.ahead); i += e.workers {
-			e.ahead[i].evaluated = e.ahead[i].refreshOwn(e.table, 1, &e.workerScratch[worker])
-		}
+	par.Each(len(e.ahead), e.workers, func(worker, i int) {
+		e.ahead[i].evaluated = e.ahead[i].refreshOwn(e.table, 1, &e.workerScratch[worker])
 	})
 	e.evaluatedAhead = 0
 	for _, v := range e.ahead {

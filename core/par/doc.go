@@ -1,5 +1,5 @@
-// Package par splits work over cores. The split into ranges is static, and each
-// worker writes to its own part of the output. So there is no lock, and the
-// result does not depend on the number of workers. Package par is the only
-// place in core that starts goroutines.
+// Package par splits work over cores. The split into parts is static, and each part
+// has its own place in the output. A core that is free takes the next part. So there is
+// no lock, and the result depends neither on the number of workers nor on who took what.
+// Package par is the only place in core that starts goroutines.
 package par

@@ -2,6 +2,7 @@ package par
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/berth-scheduler/berth/core/recovered"
 )
@@ -24,36 +25,45 @@ func Rows(n, workers, grain int, f func(Range)) {
 		}
 		return
 	}
-	each(workers, func(w int) { f(Range{n * w / workers, n * (w + 1) / workers}) })
+	each(workers, workers, func(_, w int) { f(Range{n * w / workers, n * (w + 1) / workers}) })
 }
 
-// Each calls f(0) .. f(n-1), each on a goroutine of its own when workers
-// allows more than one, and returns when all are done.
-func Each(n, workers int, f func(int)) {
-	if workers <= 1 || n <= 1 {
+// Each calls f(worker, i) for each i of [0, n), on at most workers goroutines, and
+// returns when all are done. A goroutine takes the next i when it is through with one:
+// that another core is slow to wake, or busy, holds nobody up. What comes of i is to
+// depend on i alone. worker, below workers, tells whose room f may use on the way. A
+// panic is raised as Rows does.
+func Each(n, workers int, f func(worker, i int)) {
+	if workers = min(workers, n); workers <= 1 {
 		for i := range n {
-			f(i)
+			f(0, i)
 		}
 		return
 	}
-	each(n, f)
+	each(n, workers, f)
 }
 
-func each(n int, f func(int)) {
+func each(n, workers int, f func(worker, i int)) {
 	var wg sync.WaitGroup
+	var taken atomic.Int64
 	raised := make([]*recovered.Panic, n)
-	run := func(i int) {
+	run := func(worker, i int) {
 		defer func() {
 			if value := recover(); value != nil {
 				raised[i] = recovered.From("", value).WithStack()
 			}
 		}()
-		f(i)
+		f(worker, i)
 	}
-	for i := 1; i < n; i++ {
-		wg.Go(func() { run(i) })
+	work := func(worker int) {
+		for i := int(taken.Add(1)) - 1; i < n; i = int(taken.Add(1)) - 1 {
+			run(worker, i)
+		}
 	}
-	run(0)
+	for worker := 1; worker < workers; worker++ {
+		wg.Go(func() { work(worker) })
+	}
+	work(0)
 	wg.Wait()
 	for _, p := range raised {
 		if p != nil {

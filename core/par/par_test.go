@@ -44,17 +44,34 @@ func TestRowsCoverDisjoint(t *testing.T) {
 	}
 }
 
-// Each index is visited once, for any number of workers.
+// Each index is visited once, for any number of workers, and no two goroutines have the
+// same worker's room.
 func TestEachVisitsAll(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 9, 100} {
-		for _, workers := range []int{0, 1, 2, 8} {
-			visits := make([]int, n)
-			Each(n, workers, func(i int) { visits[i]++ })
+		for _, workers := range []int{-1, 0, 1, 2, 8} {
+			visits, rooms := make([]int, n), make([]int, max(workers, 1)) // shared, they are a data race, too
+			Each(n, workers, func(worker, i int) {
+				visits[i]++
+				rooms[worker]++
+			})
 			if slices.ContainsFunc(visits, func(v int) bool { return v != 1 }) {
 				t.Errorf("Each(%d, %d): visits %v", n, workers, visits)
 			}
 		}
 	}
+}
+
+// A goroutine that is long with one index leaves the others to the rest.
+func TestEachWaitsForNobody(t *testing.T) {
+	var others sync.WaitGroup
+	others.Add(8)
+	Each(9, 2, func(_, i int) {
+		if i == 0 {
+			others.Wait()
+			return
+		}
+		others.Done()
+	})
 }
 
 // The number of workers does not change the result.
