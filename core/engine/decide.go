@@ -39,9 +39,9 @@ type Outcome struct {
 	extenders *extenderResults // what extenders say; nil: nothing
 
 	tallies []decision.Tally // once they were asked for; nil: not so far
-	codes   causeCodes       // asked for so far
+	codes   byCause[decision.Code]
 	// explained are blockers that RefitWithoutLower named.
-	explained map[ranking.Cause]*decision.Blocker
+	explained byCause[*decision.Blocker]
 	// own is the row that the pod itself is nominated to, -1 if none, once asked for.
 	own      table.Row
 	ownKnown bool

@@ -300,3 +300,17 @@ func TestTriedPodsAreForgotten(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Room that is kept for a pod is kept from others alone.
+func TestOwnNominationKeepsNoRoom(t *testing.T) {
+	tb, p := grid(0)
+	tb.SetNode(newNode("n", nil, 1000, 1000))
+	pod, other := newPod("p", nil, 600, 1), newPod("q", nil, 600, 1)
+	nominated, e := nominations{"n": {pod}}, New(tb, seed, 1)
+	if o := e.Decide(For(p, pod), nominated); o.Row < 0 {
+		t.Errorf("the pod is kept off the node that it is nominated to: %v", o.Tallies())
+	}
+	if o := e.Decide(For(p, other), nominated); o.Row >= 0 {
+		t.Error("another pod is placed where the room is kept")
+	}
+}

@@ -74,15 +74,10 @@ func (o *Outcome) blockerKnown(c ranking.Cause, r table.Row, known bool) (*decis
 
 // blockerOf explains the cause, for all rows that have it.
 func (o *Outcome) blockerOf(c ranking.Cause, r table.Row) *decision.Blocker {
-	if b := o.explained[c]; b != nil {
-		return b
-	}
-	if o.explained == nil {
-		o.explained = map[ranking.Cause]*decision.Blocker{}
-	}
-	b := o.explain(c, r)
-	o.explained[c] = &b
-	return &b
+	return o.explained.of(c, func() *decision.Blocker {
+		b := o.explain(c, r)
+		return &b
+	})
 }
 
 // Local tells that no filter of the class looks beyond the row, and none can fail.

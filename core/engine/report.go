@@ -151,35 +151,35 @@ func (o *Outcome) Code(r table.Row) decision.Code {
 	return o.codes.of(k, func() decision.Code { return o.explain(k, r).Code })
 }
 
-// causeCodes are the codes of some causes. The first few are looked through, which is
+// byCause is what is known of some causes. The first few are looked through, which is
 // faster than to hash them.
-type causeCodes struct {
-	few  []causeCode
-	more map[ranking.Cause]decision.Code
+type byCause[T any] struct {
+	few  []ofCause[T]
+	more map[ranking.Cause]T
 }
 
-type causeCode struct {
+type ofCause[T any] struct {
 	ranking.Cause
-	code decision.Code
+	is T
 }
 
-// of is the code of the cause, found out where it is not known.
-func (c *causeCodes) of(k ranking.Cause, findOut func() decision.Code) decision.Code {
+// of is what is known of the cause, found out where it is not.
+func (c *byCause[T]) of(k ranking.Cause, findOut func() T) T {
 	for i := range c.few {
 		if c.few[i].Cause == k {
-			return c.few[i].code
+			return c.few[i].is
 		}
 	}
-	code, known := c.more[k]
+	is, known := c.more[k]
 	switch {
 	case known:
-		return code
+		return is
 	case len(c.few) < 16:
-		code = findOut()
-		c.few = append(c.few, causeCode{k, code})
-		return code
+		is = findOut()
+		c.few = append(c.few, ofCause[T]{k, is})
+		return is
 	case c.more == nil:
-		c.more = map[ranking.Cause]decision.Code{}
+		c.more = map[ranking.Cause]T{}
 	}
 	c.more[k] = findOut()
 	return c.more[k]

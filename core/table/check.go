@@ -21,8 +21,8 @@ func (t *Table) Check() error {
 			return fmt.Errorf("table: row %d has %d pods and %d summaries", r, len(t.pods[r]), len(t.summaries[r]))
 		}
 		for i, pl := range t.pods[r] {
-			if is := t.summaries[r][i]; is != summaryOf(pl) {
-				return fmt.Errorf("table: summary of pod %s %+v, rebuilt %+v", pl.Pod.Key(), is, summaryOf(pl))
+			if is := t.summaries[r][i]; is != t.summaryOf(pl) {
+				return fmt.Errorf("table: summary of pod %s %+v, rebuilt %+v", pl.Pod.Key(), is, t.summaryOf(pl))
 			}
 			if pl.Row != Row(r) || t.placed[pl.Pod.UID] != pl {
 				return fmt.Errorf("table: pod %s is listed on row %d but points elsewhere", pl.Pod.Key(), r)

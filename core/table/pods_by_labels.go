@@ -13,10 +13,12 @@ import (
 type PodsWithLabels struct {
 	Namespace string
 	Labels    map[string]string
-	key       string
-	pods      []*Placed
-	rows      []Row // of the pods, in their order
-	leaving   []Row // of those that are on their way out
+	// Number tells apart those that come one after the other, as long as there are some.
+	Number  uint32
+	key     string
+	pods    []*Placed
+	rows    []Row // of the pods, in their order
+	leaving []Row // of those that are on their way out
 }
 
 // Pods lists the pods, in no particular order. Read only.
@@ -32,6 +34,7 @@ func (c *PodsWithLabels) Terminating() []Row { return c.leaving }
 // podsByLabels are kept from the first time that somebody asks for them.
 type podsByLabels struct {
 	byNamespace map[string]map[string]*PodsWithLabels // nil: nobody has asked
+	made        uint32                                // how many there have been
 	keyBuf      []byte
 	keys        []string
 }
@@ -84,7 +87,8 @@ func (l *podsByLabels) join(pl *Placed) {
 	}
 	c := inNamespace[key]
 	if c == nil {
-		c = &PodsWithLabels{Namespace: p.Namespace, Labels: p.Labels, key: key}
+		l.made++
+		c = &PodsWithLabels{Namespace: p.Namespace, Labels: p.Labels, Number: l.made, key: key}
 		inNamespace[key] = c
 	}
 	pl.withLabels, pl.labelsIndex = c, int32(len(c.pods))

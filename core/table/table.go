@@ -288,7 +288,7 @@ func (t *Table) put(pl *Placed) {
 	t.lowest[r].add(pl.Pod)
 	t.charge(r, pl.Pod, 1)
 	t.countTerms(pl, 1)
-	t.summaries[r] = append(t.summaries[r], summaryOf(pl))
+	t.summaries[r] = append(t.summaries[r], t.summaryOf(pl))
 	t.use(pl, 1)
 	if len(pl.Pod.Volumes) > 0 {
 		pl.volumes = t.VolumesOf(pl.Pod)

@@ -47,7 +47,7 @@ type counts struct {
 
 	// about is which of the terms are about pods with some labels, as far as exchanged
 	// has asked.
-	about map[*table.PodsWithLabels]uint64
+	about []termsOfPods
 
 	revision, placements uint64 // up to which the class's own terms are counted
 	counted              bool

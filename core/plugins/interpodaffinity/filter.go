@@ -250,24 +250,37 @@ const mostTermSets = 64
 const labelSetsKept = 1024
 
 // termsAbout is the set of the terms that are about the pod. It is kept for all pods with
-// the same labels.
+// the same labels, unless others come in between.
 func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
 	if len(c.terms) == 0 {
 		return 0
 	}
 	alike := p.WithLabels()
-	if about, known := c.about[alike]; known && alike != nil {
-		return about
+	if alike == nil { // nobody has asked for those that are alike
+		return c.termsMatching(t, p.Pod)
 	}
+	if c.about == nil {
+		c.about = make([]termsOfPods, labelSetsKept)
+	}
+	known := &c.about[alike.Number%labelSetsKept]
+	if known.pods != alike {
+		*known = termsOfPods{alike, c.termsMatching(t, p.Pod)}
+	}
+	return known.terms
+}
+
+// termsOfPods is the set of the terms of a class that are about pods with the same labels.
+type termsOfPods struct {
+	pods  *table.PodsWithLabels
+	terms uint64
+}
+
+func (c *counts) termsMatching(t *table.Table, p *object.Pod) (about uint64) {
 	for i := range c.terms {
-		if allTermsMatch(t, c.terms[i].terms, p.Pod.Namespace, p.Pod.Labels) {
+		if allTermsMatch(t, c.terms[i].terms, p.Namespace, p.Labels) {
 			about |= 1 << i
 		}
 	}
-	if c.about == nil || len(c.about) >= labelSetsKept {
-		c.about = map[*table.PodsWithLabels]uint64{}
-	}
-	c.about[alike] = about
 	return about
 }
 

@@ -2,6 +2,7 @@ package nodeports
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/framework"
@@ -77,16 +78,26 @@ func conflictingSet(t *table.Table, wanted []object.HostPort) (set table.PortSet
 	return set
 }
 
-// exchanged looks at the ports of the pods that stay.
+// exchanged looks at the ports of the pods that stay, which is not known where some have no
+// numbers.
 func exchanged(in *framework.Input, row table.Row, below int32, came []*object.Pod) (framework.Verdict, bool) {
 	for _, p := range came {
 		if conflict(in.Pod.HostPorts, p.HostPorts) {
 			return taken, true
 		}
 	}
-	pods := in.Table.Pods(row)
-	for i, s := range in.Table.Summaries(row) {
-		if s.HostPorts && s.Priority >= below && conflict(in.Pod.HostPorts, pods[i].Pod.HostPorts) {
+	stay := table.PortSet(0)
+	for _, s := range in.Table.Summaries(row) {
+		if s.Priority >= below {
+			stay |= s.HostPorts
+		}
+	}
+	if stay&table.OtherPorts != 0 {
+		return 0, false
+	}
+	for ports := in.Table.NumberedPorts(); stay != 0; stay &= stay - 1 {
+		i := bits.TrailingZeros64(uint64(stay))
+		if conflict(in.Pod.HostPorts, ports[i:i+1]) {
 			return taken, true
 		}
 	}
