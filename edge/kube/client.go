@@ -172,7 +172,7 @@ func separate(config *rest.Config, fenced bool, held func() bool) *rest.Config {
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	c.Dial = gathering(c.Dial)
+	c.Dial = gathering(c.Dial, !fenced)
 	if fenced {
 		c.RateLimiter = fencedLimiter{c.RateLimiter, held}
 		c.Timeout = requestTimeout

@@ -9,6 +9,15 @@ import (
 // readPause is the least time between two reads of a connection that is busy.
 const readPause = 5 * time.Millisecond
 
+// A connection of watches that brings much is read every longPause. Pods come by the
+// hundred each second then, and to be woken for a few at a time is a third of what they
+// cost. What brings more still is a list, which would wait for its reader.
+const (
+	longPause = 50 * time.Millisecond
+	muchRate  = 800  // bytes in a millisecond
+	listRate  = 6400 // bytes in a millisecond
+)
+
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 // gathering dials connections that are read in bursts while they are busy.
@@ -16,30 +25,49 @@ type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 // the process and half a dozen goroutines for itself, which costs more than what
 // it says. What comes now and then is read at once, and so is what a full buffer
 // left behind.
-func gathering(dial dialer) dialer {
+func gathering(dial dialer, watches bool) dialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &gatherer{Conn: c}, nil
+		return &gatherer{Conn: c, watches: watches}, nil
 	}
 }
 
 // gatherer is a connection with one reader at a time, as those of HTTP are.
 type gatherer struct {
 	net.Conn
-	last time.Time // when something was read
-	busy bool      // and it came soon after what was read before
+	watches bool
+	read    int           // bytes since
+	last    time.Time     // when all that had come was read
+	pause   time.Duration // from then to the next read
 }
 
 func (g *gatherer) Read(b []byte) (int, error) {
-	if g.busy {
-		time.Sleep(time.Until(g.last.Add(readPause)))
+	if g.pause > 0 {
+		time.Sleep(time.Until(g.last.Add(g.pause)))
 	}
 	n, err := g.Conn.Read(b)
+	g.read += n
+	if n == len(b) {
+		g.pause = 0
+		return n, err
+	}
 	now := time.Now()
-	g.busy = n < len(b) && now.Sub(g.last) < readPause*3/2
-	g.last = now
+	g.pause = g.pauseAfter(now.Sub(g.last))
+	g.last, g.read = now, 0
 	return n, err
+}
+
+// pauseAfter is the pause after a time in which that much was read.
+func (g *gatherer) pauseAfter(took time.Duration) time.Duration {
+	rate := int64(g.read) / max(took.Milliseconds(), 1)
+	switch {
+	case g.watches && rate >= muchRate && rate < listRate:
+		return longPause
+	case took < readPause*3/2:
+		return readPause
+	}
+	return 0
 }
