@@ -131,8 +131,8 @@ func (w *world) flip(*rapid.T) {
 func (w *world) nominate(*rapid.T) {
 	node, p := w.name(), w.pod("n")
 	if w.rand.IntN(3) == 0 { // itself one of those that are decided on
-		if p = pickOne(w.rand, w.pool...); slices.Contains(w.nominated[node], p) {
-			return
+		if p = pickOne(w.rand, w.pool...); w.nominated.NominatedNode(p.UID) != "" {
+			return // a pod is nominated once
 		}
 	}
 	if w.nominated[node] = append(w.nominated[node], p); len(w.nominated[node]) > 2 {
