@@ -27,7 +27,7 @@ type sharedAnswers struct {
 	spare  [][]int64 // columns that nobody uses
 	// combinations are those of the raw scores, on rows that pass the filters.
 	combinations ranking.Combinations
-	rejections   ranking.Rejections
+	start        ranking.Start
 	// leading is how many of the filters come before all others of a class. What they
 	// reject, nobody else is asked about; open are the other rows.
 	leading int16
@@ -111,8 +111,8 @@ func (s *sharedAnswers) agrees(v *view) bool {
 func (s *sharedAnswers) reuse(old *sharedAnswers) {
 	s.scores = old.scores
 	s.combinations.Reuse(&old.combinations)
-	s.rejections = old.rejections
-	s.rejections.Reset()
+	s.start = old.start
+	s.start.Reset()
 	s.isOpen, s.open, s.room = old.isOpen, old.open, old.room
 	spare := append(old.raw, old.spare...)
 	n := copy(s.raw, spare)
@@ -140,17 +140,17 @@ func (s *sharedAnswers) replay(found *scratch) bool {
 		return true
 	})
 	s.size(t.Rows())
-	return evaluateRows(found.rows, found, s.evaluate, s.keep) && !s.rejections.Full()
+	return evaluateRows(found.rows, found, s.evaluate, s.keep) && !s.start.Full()
 }
 
 func (s *sharedAnswers) rebuild(workers int, found *scratch) {
 	s.generation++
 	s.size(s.table.Rows())
 	s.combinations.Reset(len(s.raw))
-	s.rejections.Reset()
+	s.start.Reset()
 	s.open = s.askParts().Append(s.open[:0])
 	if !s.scored {
-		s.rejections.AdmitAll(s.open)
+		s.start.AdmitAll(s.open)
 		return
 	}
 	if !evaluateAll(s.open, workers, grain, found, s.score, s.keep) {
@@ -189,7 +189,7 @@ func (s *sharedAnswers) askPart(f *filter, left table.RowSet) bool {
 			s.parts.hit = append(s.parts.hit, word&left[i])
 			left[i] &^= word
 		}
-		s.rejections.RejectAll(s.parts.hit, ranking.Cause{Filter: f.position, Verdict: uint64(set.verdict)})
+		s.start.RejectAll(s.parts.hit, ranking.Cause{Filter: f.position, Verdict: uint64(set.verdict)})
 	}
 	return true
 }
@@ -202,7 +202,7 @@ func (s *sharedAnswers) askAbout(f *filter, left table.RowSet) {
 	for i, r := range rows {
 		if verdicts[i] != framework.Fits {
 			left.Set(r, false)
-			s.rejections.Reject(r, ranking.Cause{Filter: f.position, Verdict: uint64(verdicts[i])})
+			s.start.Reject(r, ranking.Cause{Filter: f.position, Verdict: uint64(verdicts[i])})
 		}
 	}
 }
@@ -211,7 +211,7 @@ func (s *sharedAnswers) askAbout(f *filter, left table.RowSet) {
 func (s *sharedAnswers) size(n int) {
 	s.rows = n
 	s.isOpen = extend(s.isOpen, (n+63)/64)
-	s.rejections.Resize(n)
+	s.start.Resize(n)
 	if !s.scored {
 		return
 	}
@@ -276,21 +276,22 @@ func (s *sharedAnswers) keep(rows []table.Row, found *scratch) bool {
 		c := ranking.Cause{Filter: found.Filter[i], Verdict: found.Verdict[i]}
 		s.isOpen.Set(r, s.leavesOpen(c.Filter))
 		if c.Rejects() {
-			s.rejections.Reject(r, c)
+			s.start.Reject(r, c)
 			s.late = s.late || s.leavesOpen(c.Filter)
 			continue
 		}
 		if c.Filter == ranking.NoNode {
-			s.rejections.Vacate(r)
+			s.start.Vacate(r)
 			continue
 		}
-		s.rejections.Admit(r)
 		if !s.scored {
+			s.start.Admit(r)
 			continue
 		}
 		if s.scores[r] = found.Score[i]; !s.combinations.Set(r, s.raw) {
 			return false
 		}
+		s.start.AdmitScored(r, &s.combinations, s.scores[r])
 	}
 	return true
 }
@@ -318,7 +319,7 @@ func (s *sharedAnswers) copyOpen(rows []table.Row, found *scratch) {
 // copyTo copies what is known of the rows.
 func (s *sharedAnswers) copyTo(rows []table.Row, found *scratch) {
 	for i, r := range rows {
-		c := s.rejections.Cause(r)
+		c := s.start.Cause(r)
 		found.Filter[i], found.Verdict[i] = c.Filter, c.Verdict
 	}
 	s.copyScores(rows, found)

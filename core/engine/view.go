@@ -139,9 +139,13 @@ func (v *view) rebuild(t *table.Table, workers int, found *scratch) {
 	if slices.ContainsFunc(v.rowFilters, alone) {
 		workers = 1
 	}
-	v.index.Begin(&v.shared.rejections)
-	if !evaluateAll(v.shared.open, workers, least, found, v.evaluateOpen, v.update) {
-		v.index.Begin(&v.shared.rejections)
+	v.index.Begin(&v.shared.start)
+	rows := v.shared.open
+	if v.passAlone() {
+		rows = v.passRanges(rows, workers, found)
+	}
+	if !evaluateAll(rows, workers, least, found, v.evaluateOpen, v.update) {
+		v.index.Begin(&v.shared.start)
 		evaluateAll(v.shared.open, workers, least, found, v.evaluateOpen, v.update)
 	}
 }

@@ -23,9 +23,17 @@ func BenchmarkPass5000(b *testing.B) {
 	a := Of(100, 300<<20)
 	p := passOf(a, a, a, 1, 1)
 	sums, left := make([]int64, 500), make([]int32, 500)
-	for b.Loop() {
-		for from := 0; from < 5000; from += 500 {
-			p.Add(t, t.All()[from:from+500], sums, left)
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			for from := 0; from < 5000; from += 500 {
+				p.Add(t, t.All()[from:from+500], sums, left)
+			}
 		}
-	}
+	})
+	b.Run("range", func(b *testing.B) {
+		states, left := make([]int32, 5000), make([]int32, 5000)
+		for b.Loop() {
+			AddRange(p, t, 0, states, left)
+		}
+	})
 }

@@ -60,24 +60,18 @@ type Watcher struct {
 // be asked by itself. It writes to left, which is as long as rows, where in the list they
 // stand, and returns how many they are.
 func (p *Pass) Add(t *table.Table, rows []table.Row, sums []int64, left []int32) int {
-	for _, w := range p.watchers {
-		if w.Apart() {
-			for i := range left {
-				left[i] = int32(i)
-			}
-			return len(left)
-		}
+	if p.apart() {
+		return leaveAll(left)
 	}
-	kept := p.addMost(t, rows, sums, left)
-	for _, w := range p.watchers {
-		w.Seen(len(rows) - kept)
-	}
-	return kept
+	return addWhole(p, t, rows, sums, left, p.addOrdinary(t, rows, sums, left))
 }
 
-// addMost is Add for no watcher.
-func (p *Pass) addMost(t *table.Table, rows []table.Row, sums []int64, left []int32) int {
-	n := p.addOrdinary(t, rows, sums, left)
+// Sum is something that the scores of a row are added to.
+type Sum interface{ ~int32 | ~int64 }
+
+// addWhole adds the scores of those of the n rows left whose distance is next to a whole
+// number, and tells the watchers.
+func addWhole[S Sum](p *Pass, t *table.Table, rows []table.Row, sums []S, left []int32, n int) int {
 	kept := 0
 	for _, at := range left[:n] {
 		if at >= 0 {
@@ -87,9 +81,29 @@ func (p *Pass) addMost(t *table.Table, rows []table.Row, sums []int64, left []in
 		}
 		i := ^at
 		cpu, memory := p.least.LeastAllocated(&t.Headroom()[rows[i]])
-		sums[i] += p.leastWeight*((cpu+memory)>>1) + p.evenWeight*p.even.Balanced(t, rows[i])
+		sums[i] += S(p.leastWeight*((cpu+memory)>>1) + p.evenWeight*p.even.Balanced(t, rows[i]))
+	}
+	for _, w := range p.watchers {
+		w.Seen(len(rows) - kept)
 	}
 	return kept
+}
+
+// apart tells whether a plugin is to be asked by itself.
+func (p *Pass) apart() bool {
+	for _, w := range p.watchers {
+		if w.Apart() {
+			return true
+		}
+	}
+	return false
+}
+
+func leaveAll(left []int32) int {
+	for i := range left {
+		left[i] = int32(i)
+	}
+	return len(left)
 }
 
 // addOrdinary is Add, except that it leaves out rows whose distance is next to a whole

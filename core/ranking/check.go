@@ -23,10 +23,10 @@ func (x *Index) checkGroup(id int32, shared [][]int64) error {
 	byScore, rows := make([]int32, x.shape.Highest+1), 0
 	for i, s := range x.states {
 		r := table.Row(i)
-		if !s.feasible() || int32(s>>x.bits) != id {
+		if !s.feasible() || int32(s>>scoreBits) != id {
 			continue
 		}
-		score := x.scoreOf(s)
+		score := s.score()
 		for k, column := range shared {
 			if x.shape.Shared.Value(g, k) != column[r] {
 				return fmt.Errorf("row %d has another shared value", r)

@@ -59,7 +59,7 @@ func (x *Index) countUngrouped() {
 	}
 }
 
-func (x *Index) countCause(s rowState) {
+func (x *Index) countCause(s State) {
 	if s != vacant {
 		x.causes.rows[s.cause()]++
 	}
@@ -74,7 +74,7 @@ func (x *Index) countByScore() {
 	}
 	for _, s := range x.states {
 		if s.feasible() {
-			x.groups[s>>x.bits].byScore[x.scoreOf(s)]++
+			x.groups[s>>scoreBits].byScore[s.score()]++
 		} else {
 			x.countCause(s)
 		}
@@ -101,15 +101,15 @@ func (x *Index) countBest() {
 			from++
 			continue
 		}
-		first := s >> x.bits << x.bits
-		from += x.groups[s>>x.bits].countRun(x.states[from:], first, 1<<x.bits)
+		first := s >> scoreBits << scoreBits
+		from += x.groups[s>>scoreBits].countRun(x.states[from:], first, 1<<scoreBits)
 	}
 }
 
 // countRun counts the states at the head of the list that belong to the group, and
 // returns their number. The group's states are [first, first+many).
-func (g *Group) countRun(states []rowState, first, many rowState) int {
-	best, ties, n := first+rowState(g.top), g.ties, 0
+func (g *Group) countRun(states []State, first, many State) int {
+	best, ties, n := first+State(g.top), g.ties, 0
 	for _, s := range states {
 		if uint32(s-first) >= uint32(many) {
 			break

@@ -80,13 +80,13 @@ func (x *Index) addGroup(key groupKey) int32 {
 
 // groupFor finds or makes the group for the row's values; none where there are too
 // many groups.
-func (x *Index) groupFor(r table.Row, was rowState) int32 {
+func (x *Index) groupFor(r table.Row, was State) int32 {
 	shared := x.shape.Shared.of[r]
 	if x.shape.Own == 0 {
 		return shared
 	}
-	if was.feasible() && int(was>>x.bits) < len(x.groups) && x.agrees(r, shared, &x.groups[was>>x.bits].key) {
-		return int32(was >> x.bits)
+	if was.feasible() && int(was>>scoreBits) < len(x.groups) && x.agrees(r, shared, &x.groups[was>>scoreBits].key) {
+		return int32(was >> scoreBits)
 	}
 	hash := mix(0, uint64(shared))
 	for _, column := range x.own {
@@ -200,7 +200,7 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 		if !g.hasBest(best) {
 			continue
 		}
-		g.trimList(g.top-g.lowest, x.stateOf(int32(id), g.top), x.states)
+		g.trimList(g.top-g.lowest, stateOf(int32(id), g.top), x.states)
 		for _, r := range g.lists[g.top-g.lowest] {
 			f(r)
 		}
@@ -208,7 +208,7 @@ func (x *Index) eachBest(best int64, f func(table.Row)) {
 }
 
 // trimList takes the rows that left, whose state is another, out of one of the lists.
-func (g *Group) trimList(i int32, at rowState, states []rowState) {
+func (g *Group) trimList(i int32, at State, states []State) {
 	list := g.lists[i]
 	g.lists[i] = slices.DeleteFunc(list, func(r table.Row) bool { return states[r] != at })
 	g.listed -= len(list) - len(g.lists[i])
@@ -218,7 +218,7 @@ func (g *Group) trimList(i int32, at rowState, states []rowState) {
 func (x *Index) walkBest(best int64, f func(table.Row)) {
 	for r, s := range x.states {
 		if s.feasible() {
-			if g := &x.groups[s>>x.bits]; x.scoreOf(s) == g.top && g.hasBest(best) {
+			if g := &x.groups[s>>scoreBits]; s.score() == g.top && g.hasBest(best) {
 				f(table.Row(r))
 			}
 		}
@@ -245,8 +245,8 @@ func (x *Index) writeLists() {
 		if !s.feasible() {
 			continue
 		}
-		if g := &x.groups[s>>x.bits]; g.unwritten {
-			if at := x.scoreOf(s) - g.lowest; at >= 0 {
+		if g := &x.groups[s>>scoreBits]; g.unwritten {
+			if at := s.score() - g.lowest; at >= 0 {
 				g.lists[at] = append(g.lists[at], table.Row(r))
 				g.listed++
 			}
@@ -274,7 +274,7 @@ func (x *Index) addToList(id, score int32, r table.Row) {
 		slices.Sort(g.lists[i])
 		g.lists[i] = slices.Compact(g.lists[i])
 		g.listed -= before - len(g.lists[i])
-		g.trimList(i, x.stateOf(id, score), x.states)
+		g.trimList(i, stateOf(id, score), x.states)
 	}
 	g.lists[i] = append(g.lists[i], r)
 	g.listed++

@@ -9,7 +9,7 @@ import (
 
 // maxScore bounds the scores of an index with groups: a group has a count for
 // each score.
-const maxScore = 1 << 12
+const maxScore = 1 << scoreBits
 
 // Shape says what an index is to hold.
 type Shape struct {
@@ -29,7 +29,7 @@ type Shape struct {
 // Index ranks the rows of a table for one class of pods. It belongs to the
 // owner of the class.
 type Index struct {
-	states []rowState // by row
+	states []State // by row
 	causes causes
 
 	// Feasible is the number of feasible rows.
@@ -44,7 +44,6 @@ type Index struct {
 	own    [][]int64 // columns of own values
 	groups []Group
 	byKey  places // the groups by their key, where there are own values
-	bits   uint   // of a rowState, that hold the score
 	// counted: all counts agree with the states. While they do not, Update writes
 	// states alone, and Count is to follow.
 	counted bool
@@ -71,8 +70,6 @@ func New(shape Shape, old *Index) *Index {
 		x.own = old.own[:cap(old.own)] // the last one may have used few of its columns
 	}
 	x.own = extend(x.own, shape.Own)
-	for x.bits = 1; shape.Highest >= 1<<x.bits; x.bits++ {
-	}
 	x.Grouped = shape.Shared != nil && shape.Own <= maxValues && shape.Highest < maxScore
 	return x
 }
@@ -155,7 +152,7 @@ func (x *Index) ungroupRows() {
 	x.ungroup()
 	for r, s := range x.states {
 		if s.feasible() {
-			x.states[r], x.scores[r] = 0, int64(x.scoreOf(s))
+			x.states[r], x.scores[r] = 0, int64(s.score())
 		}
 	}
 	x.groups = x.groups[:0]
@@ -171,7 +168,7 @@ func (x *Index) update(rows []table.Row, found *Answers) bool {
 	if !x.Grouped && !x.counted {
 		return x.fillUngrouped(rows, found)
 	}
-	var before, after [block]rowState
+	var before, after [block]State
 	for from := 0; from < len(rows); from += block {
 		some := rows[from:min(from+block, len(rows))]
 		were, are := before[:len(some)], after[:len(some)]
@@ -194,14 +191,14 @@ func (x *Index) update(rows []table.Row, found *Answers) bool {
 // fill is Update for rows that are not counted yet, and whose groups are the shared
 // combinations.
 func (x *Index) fill(rows []table.Row, found *Answers) bool {
-	bits, signs := x.bits&31, int64(0)
+	signs := int64(0)
 	filters, scores := found.Filter[:len(rows)], found.Score[:len(rows)]
 	states := x.states
 	groups := x.shape.Shared.of[:len(states)]
 	for i, r := range rows {
 		if filters[i] == Feasible {
 			signs |= scores[i]
-			states[r] = rowState(groups[r])<<bits | rowState(scores[i])
+			states[r] = State(groups[r])<<scoreBits | State(scores[i])
 			continue
 		}
 		states[r] = vacant
@@ -216,7 +213,7 @@ func (x *Index) fill(rows []table.Row, found *Answers) bool {
 func (x *Index) fillUngrouped(rows []table.Row, found *Answers) bool {
 	filters, scores := found.Filter[:len(rows)], found.Score[:len(rows)]
 	for i, r := range rows {
-		state := rowState(0)
+		state := State(0)
 		if filters[i] != Feasible {
 			if state = vacant; filters[i] != NoNode {
 				state = rejected(x.causes.id(Cause{filters[i], found.Verdict[i]}))
@@ -229,8 +226,8 @@ func (x *Index) fillUngrouped(rows []table.Row, found *Answers) bool {
 }
 
 // move gives rows their new states.
-func (x *Index) move(rows []table.Row, were, are []rowState) {
-	group := ^(rowState(1)<<x.bits - 1) // the bits of a state that do not hold the score
+func (x *Index) move(rows []table.Row, were, are []State) {
+	const group = ^(State(1)<<scoreBits - 1) // the bits of a state that do not hold the score
 	for i, r := range rows {
 		was, is := were[i], are[i]
 		if !x.counted {
@@ -251,8 +248,8 @@ func (x *Index) move(rows []table.Row, were, are []rowState) {
 }
 
 // rescore is leave and join for a row that stays in its group, and whose score is another.
-func (x *Index) rescore(r table.Row, was, now rowState) {
-	g, before, after := &x.groups[now>>x.bits], x.scoreOf(was), x.scoreOf(now)
+func (x *Index) rescore(r table.Row, was, now State) {
+	g, before, after := &x.groups[now>>scoreBits], was.score(), now.score()
 	g.byScore[before]--
 	g.byScore[after]++
 	switch {
@@ -266,7 +263,7 @@ func (x *Index) rescore(r table.Row, was, now rowState) {
 		}
 	}
 	if after >= g.lowest {
-		x.addToList(int32(now>>x.bits), after, r)
+		x.addToList(int32(now>>scoreBits), after, r)
 	}
 }
 
@@ -275,13 +272,13 @@ const block = 64
 
 // statesFor finds the new states of rows, whose answers stand from there on in what
 // was found out; false where one has none.
-func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are []rowState) bool {
+func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are []State) bool {
 	filters, scores := found.Filter[from:][:len(are)], found.Score[from:][:len(are)]
 	quick := x.Grouped && x.shape.Own == 0
-	groups, bits, signs := x.shape.sharedGroups(), x.bits&31, int64(0)
+	groups, signs := x.shape.sharedGroups(), int64(0)
 	for i, r := range rows {
 		if quick && filters[i] == Feasible {
-			are[i] = rowState(groups[r])<<bits | rowState(scores[i])
+			are[i] = State(groups[r])<<scoreBits | State(scores[i])
 			signs |= scores[i]
 			continue
 		}
@@ -295,13 +292,13 @@ func (x *Index) statesFor(rows []table.Row, found *Answers, from int, were, are 
 
 // stateFor is the state of the row that stands at i in what was found out; false
 // where there is none.
-func (x *Index) stateFor(r table.Row, was rowState, found *Answers, i int) (rowState, bool) {
+func (x *Index) stateFor(r table.Row, was State, found *Answers, i int) (State, bool) {
 	switch filter := found.Filter[i]; {
 	case filter == Feasible && !x.Grouped:
 		return 0, true
 	case filter == Feasible:
 		g, score := x.groupFor(r, was), found.Score[i]
-		return x.stateOf(g, int32(score)), g != none && score >= 0
+		return stateOf(g, int32(score)), g != none && score >= 0
 	case filter == NoNode:
 		return vacant, true
 	default:
@@ -310,7 +307,7 @@ func (x *Index) stateFor(r table.Row, was rowState, found *Answers, i int) (rowS
 }
 
 // keepScore keeps the score of a row that is in no group.
-func (x *Index) keepScore(r table.Row, was, now rowState, score int64) {
+func (x *Index) keepScore(r table.Row, was, now State, score int64) {
 	if was.feasible() && x.scores[r] < 0 {
 		x.OutOfRange--
 	}
@@ -320,7 +317,7 @@ func (x *Index) keepScore(r table.Row, was, now rowState, score int64) {
 }
 
 // leave takes a row out of the counts.
-func (x *Index) leave(was rowState) {
+func (x *Index) leave(was State) {
 	switch {
 	case was == vacant:
 	case !was.feasible():
@@ -328,13 +325,13 @@ func (x *Index) leave(was rowState) {
 	default:
 		x.Feasible--
 		if x.Grouped {
-			x.counted = x.groups[was>>x.bits].remove(x.scoreOf(was))
+			x.counted = x.groups[was>>scoreBits].remove(was.score())
 		}
 	}
 }
 
 // join adds a row to the counts.
-func (x *Index) join(r table.Row, now rowState) {
+func (x *Index) join(r table.Row, now State) {
 	switch {
 	case now == vacant:
 	case !now.feasible():
@@ -342,7 +339,7 @@ func (x *Index) join(r table.Row, now rowState) {
 	default:
 		x.Feasible++
 		if x.Grouped {
-			x.addRow(int32(now>>x.bits), x.scoreOf(now), r)
+			x.addRow(int32(now>>scoreBits), now.score(), r)
 		}
 	}
 }
@@ -355,7 +352,7 @@ func (x *Index) IsFeasible(r table.Row) bool { return x.states[r].feasible() }
 func (x *Index) FeasibleRows() iter.Seq2[table.Row, int] {
 	return func(yield func(table.Row, int) bool) {
 		for r, s := range x.states {
-			if s.feasible() && !yield(table.Row(r), int(s>>x.bits)) {
+			if s.feasible() && !yield(table.Row(r), int(s>>scoreBits)) {
 				return
 			}
 		}
@@ -379,19 +376,23 @@ func (x *Index) Score(r table.Row) int64 {
 	if !x.Grouped {
 		return x.scores[r]
 	}
-	return int64(x.scoreOf(x.states[r]))
+	return int64(x.states[r].score())
 }
 
 // Cause is why no pod may go to the row. Its Filter is Feasible or NoNode where no
 // filter rejects the row.
 func (x *Index) Cause(r table.Row) Cause {
-	switch s := x.states[r]; {
+	return causeOf(x.states[r], &x.causes)
+}
+
+func causeOf(s State, causes *causes) Cause {
+	switch {
 	case s.feasible():
 		return Cause{Filter: Feasible}
 	case s == vacant:
 		return Cause{Filter: NoNode}
 	default:
-		return x.causes.list[s.cause()]
+		return causes.list[s.cause()]
 	}
 }
 

@@ -50,10 +50,9 @@ func (o *Order) Of(x *Index) []Rated {
 func (o *Order) count(x *Index, high int64, totals int) {
 	o.counts = slices.Grow(o.counts[:0], totals)[:totals]
 	clear(o.counts)
-	bits, score := x.bits&31, rowState(1)<<x.bits-1
 	for _, s := range x.states {
-		if s.feasible() && o.below[s>>bits] >= 0 {
-			o.counts[o.below[s>>bits]-int64(s&score)]++
+		if s.feasible() && o.below[s>>scoreBits] >= 0 {
+			o.counts[o.below[s>>scoreBits]-int64(s.score())]++
 		}
 	}
 	from := int32(0)
@@ -61,8 +60,8 @@ func (o *Order) count(x *Index, high int64, totals int) {
 		o.counts[i], from = from, from+n
 	}
 	for r, s := range x.states {
-		if s.feasible() && o.below[s>>bits] >= 0 {
-			below := o.below[s>>bits] - int64(s&score)
+		if s.feasible() && o.below[s>>scoreBits] >= 0 {
+			below := o.below[s>>scoreBits] - int64(s.score())
 			o.rows[o.counts[below]] = Rated{table.Row(r), high - below}
 			o.counts[below]++
 		}
@@ -72,8 +71,8 @@ func (o *Order) count(x *Index, high int64, totals int) {
 func (o *Order) sort(x *Index, high int64) {
 	o.rows = o.rows[:0]
 	for r, s := range x.states {
-		if s.feasible() && o.below[s>>x.bits] >= 0 {
-			o.rows = append(o.rows, Rated{table.Row(r), high - o.below[s>>x.bits] + int64(x.scoreOf(s))})
+		if s.feasible() && o.below[s>>scoreBits] >= 0 {
+			o.rows = append(o.rows, Rated{table.Row(r), high - o.below[s>>scoreBits] + int64(s.score())})
 		}
 	}
 	slices.SortFunc(o.rows, func(a, b Rated) int { return cmp.Compare(b.Total, a.Total) })
@@ -82,5 +81,5 @@ func (o *Order) sort(x *Index, high int64) {
 // Fits tells whether the row is feasible and its group fits, if there are groups.
 func (x *Index) Fits(r table.Row) bool {
 	s := x.states[r]
-	return s.feasible() && (!x.Grouped || x.groups[s>>x.bits].Fits)
+	return s.feasible() && (!x.Grouped || x.groups[s>>scoreBits].Fits)
 }

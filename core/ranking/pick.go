@@ -57,6 +57,6 @@ func (x *Index) hasTotal(r table.Row, total int64) bool {
 	if !s.feasible() {
 		return false
 	}
-	g := &x.groups[s>>x.bits]
-	return g.Fits && g.Bonus+int64(x.scoreOf(s)) == total
+	g := &x.groups[s>>scoreBits]
+	return g.Fits && g.Bonus+int64(s.score()) == total
 }

@@ -144,6 +144,9 @@ func (t *Table) compare(r Row, o *Table, s Row) error {
 	if t.headroom[r] != o.headroom[s] || t.evenness[r] != o.evenness[s] {
 		return fmt.Errorf("headroom %+v, evenness %d, rebuilt %+v, %d", t.headroom[r], t.evenness[r], o.headroom[s], o.evenness[s])
 	}
+	if t.percents[r] != o.percents[s] {
+		return fmt.Errorf("percents %+v, rebuilt %+v", t.percents[r], o.percents[s])
+	}
 	if t.podCount[r] != o.podCount[s] || t.allowedPods[r] != o.allowedPods[s] {
 		return fmt.Errorf("pods %d of %d, rebuilt %d of %d", t.podCount[r], t.allowedPods[r], o.podCount[s], o.allowedPods[s])
 	}

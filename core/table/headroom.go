@@ -24,7 +24,7 @@ type Room struct {
 }
 
 // MostInverted is the most of a resource that has an Inverse.
-const MostInverted = 1 << 43
+const MostInverted = 1 << 42
 
 // Headroom is the column of what rows have left of CPU and memory. Read only.
 func (t *Table) Headroom() []Headroom { return t.headroom }
@@ -43,6 +43,7 @@ func (t *Table) setHeadroom(r Row) {
 	}
 	h := &t.headroom[r]
 	t.evenness[r] = int8((1 - math.Abs((min(h.CPU.InUse, 1)-min(h.Memory.InUse, 1))/2)) * 100)
+	t.setPercents(r)
 }
 
 func roomOf(allocatable, used, nonZero int64, full bool) Room {

@@ -54,6 +54,7 @@ type Table struct {
 	allowedPods []int64
 	headroom    []Headroom
 	evenness    []int8
+	percents    []Percents
 	scalars     scalars
 	ports       [][]object.HostPort // per row, with repetitions
 	portNumbers portNumbers
@@ -428,6 +429,7 @@ func (t *Table) grow() {
 	t.allowedPods = append(t.allowedPods, 0)
 	t.headroom = append(t.headroom, Headroom{})
 	t.evenness = append(t.evenness, 0)
+	t.percents = append(t.percents, Percents{CPU: Percent{Left: -1}, Memory: Percent{Left: -1}})
 	for i := range t.nonZero {
 		t.nonZero[i] = append(t.nonZero[i], 0)
 	}

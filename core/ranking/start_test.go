@@ -9,13 +9,17 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// An index that begins with rejections is one that was told of each row.
+// An index that begins with what classes share is one that was told of each row. Of rows
+// that share a score, it may be told by an addition to their states.
 func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var known Rejections
+		var known Start
 		var begun, told *Index
 		shared := &Combinations{}
 		want := map[table.Row]Cause{} // of the rows that are rejected
+		scored := map[table.Row]bool{}
+		shares := func(r table.Row) int64 { return int64(r) % 4 }
+		own := func(r table.Row) int64 { return int64(r) % 6 }
 		rows := rapid.IntRange(1, 200).Draw(t, "rows")
 		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
 			known.Resize(rows)
@@ -32,9 +36,10 @@ func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
 			for r := range table.Row(rows) {
 				if known.Cause(r).Filter == NoNode {
 					known.Admit(r)
+					delete(scored, r)
 				}
 				shared.Set(r, nil)
-				switch rapid.IntRange(0, 4).Draw(t, "row") {
+				switch rapid.IntRange(0, 5).Draw(t, "row") {
 				case 0:
 					some.Set(r, true)
 					want[r] = all
@@ -43,6 +48,11 @@ func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
 					known.Reject(r, want[r])
 				case 2:
 					known.Admit(r)
+					delete(want, r)
+					delete(scored, r)
+				case 3:
+					known.AdmitScored(r, shared, shares(r))
+					scored[r] = true
 					delete(want, r)
 				}
 			}
@@ -62,11 +72,16 @@ func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
 				if c != want[r] {
 					t.Fatalf("row %d: %v, want %v", r, c, want[r])
 				}
-				found := &Answers{Filter: []int16{c.Filter}, Verdict: []uint64{c.Verdict}, Score: []int64{int64(r) % 10}}
+				found := &Answers{Filter: []int16{c.Filter}, Verdict: []uint64{c.Verdict}, Score: []int64{shares(r) + own(r)}}
 				if shape.Shared == nil && int(r)%10 == outOfRange {
 					found.Score[0] = math.MinInt64 / 1024
 				}
-				if told.Update([]table.Row{r}, found); !c.Rejects() {
+				told.Update([]table.Row{r}, found)
+				switch {
+				case c.Rejects():
+				case scored[r] && begun.Addable(&known):
+					begun.Begun(r, 1)[0] += State(own(r))
+				default:
 					begun.Update([]table.Row{r}, found)
 				}
 			}
@@ -98,4 +113,22 @@ func TestBeginIsAnUpdateOfEachRow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Where a score is out of range, the index is told of each row.
+func TestScoresOutOfRangeAreNotAddedTo(t *testing.T) {
+	var known Start
+	shared := &Combinations{}
+	shared.Resize(2)
+	known.Resize(2)
+	for r := range table.Row(2) {
+		shared.Set(r, nil)
+		known.AdmitScored(r, shared, 1-2*int64(r)) // the second is below 0
+	}
+	x := New(Shape{Shared: shared, Highest: 9}, nil)
+	x.Resize(2)
+	x.Begin(&known)
+	if x.Addable(&known) {
+		t.Error("it may be added to a score below 0")
+	}
 }
