@@ -14,7 +14,7 @@ const readPause = 5 * time.Millisecond
 // cost. What brings more still is a list, which would wait for its reader.
 const (
 	longPause = 50 * time.Millisecond
-	muchRate  = 800  // bytes in a millisecond
+	muchRate  = 400  // bytes in a millisecond
 	listRate  = 6400 // bytes in a millisecond
 )
 
@@ -31,7 +31,7 @@ func gathering(dial dialer, watches bool) dialer {
 		if err != nil {
 			return nil, err
 		}
-		return &gatherer{Conn: c, watches: watches}, nil
+		return &gatherer{Conn: newBurstWriter(c), watches: watches}, nil
 	}
 }
 
