@@ -314,3 +314,24 @@ func TestOwnNominationKeepsNoRoom(t *testing.T) {
 		t.Error("another pod is placed where the room is kept")
 	}
 }
+
+// A pod that is put where it was nominated to can be asked for the scores of all nodes.
+func TestScoresBesideAnOwnNomination(t *testing.T) {
+	tb, p := table.New(), buildProfile(rules(&switchboard{}))
+	for name, zone := range map[string]string{"n": "a", "m": "b"} { // any order
+		tb.SetNode(newNode(name, map[string]string{"zone": zone}, 1000, 1000))
+	}
+	for i, name := range []string{"n", "m", "m"} {
+		tb.AddPod(newPod(fmt.Sprint(i), map[string]string{"app": "x"}, 1, 1), name)
+	}
+	labels := map[string]string{"app": "x"}
+	pod, nominated := newPod("p", labels, 1, 1), newPod("p", labels, 1, 1)
+	nominated.NominatedNode = "n"
+	want := New(tb, seed, 1).Decide(For(p, pod), nil).Nodes()
+	for _, by := range []Nominator{nil, nominations{"n": {nominated}}} {
+		o := New(tb, seed, 1).Decide(For(p, nominated), by)
+		if got := o.Nodes(); tb.Name(o.Row) != "n" || !reflect.DeepEqual(got, want) {
+			t.Errorf("node %s, %+v, want n, %+v", tb.Name(o.Row), got, want)
+		}
+	}
+}

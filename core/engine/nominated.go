@@ -110,13 +110,9 @@ func (o *Outcome) takeOwnNomination() bool {
 	if !ok || !o.isCandidate(r) || !o.view.index.IsFeasible(r) {
 		return false
 	}
-	if o.nominated.Nominator != nil {
-		c := o.tryNominatedOn(r)
-		if o.view.syncCells(); c.Rejects() {
-			return false
-		}
-	}
-	if !o.fits(r) {
+	c := o.tryNominatedOn(r)
+	o.view.syncCells() // for who asks for the scores of nodes, too
+	if c.Rejects() || !o.fits(r) {
 		return false
 	}
 	o.Row, o.Feasible = r, 1
