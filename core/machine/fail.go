@@ -79,6 +79,11 @@ func (m *Machine) requeue(a *attempt, n nominating) {
 		m.nominationMoved(p, kept, n.node)
 		patch.Nominated = m.nominationToWrite(ps, n.node)
 	}
+	for _, uid := range n.ends {
+		if other := m.pods[uid]; other != nil && other.entry != nil {
+			m.clearNomination(other)
+		}
+	}
 	patch.Condition = conditionToWrite(ps, explain.Condition(r))
 	m.emit(PublishEvent{Pod: p, Warning: true, Reason: ReasonFailedScheduling, Action: "Scheduling", Note: explain.Message(r)})
 	if patch.Condition != nil || patch.Nominated != nil {

@@ -8,10 +8,12 @@ import (
 	"github.com/berth-scheduler/berth/core/queue"
 )
 
-// nominating says what becomes of the pod's nomination.
+// nominating says what becomes of the pod's nomination, and whose nominations to its new
+// node end then: the room that those give up is the pod's.
 type nominating struct {
 	keep bool
 	node string
+	ends []types.UID
 }
 
 // nominationMoved lets the queue know that the nomination to the node `kept`

@@ -58,6 +58,53 @@ expect second pending
 delete pod other
 advance 10s
 expect second -> a`,
+		"a nominated pod takes the room that its victim leaves": `
+node a cpu=4
+pod low cpu=4 bound=a
+pod waits cpu=4
+schedule
+pod urgent cpu=4 priority=100
+schedule
+expect urgent -> a
+expect waits attempts 1`,
+		"a nominated pod takes the room that another has to give up": `
+node a cpu=4 label:zone=a
+pod low cpu=4 bound=a
+pod mid cpu=4 priority=10 selector:zone=b
+schedule
+update pod mid nominated=a
+pod waits cpu=4 priority=10 selector:zone=a
+cycle
+expect waits pending
+pod urgent cpu=4 priority=100
+schedule
+expect urgent -> a
+expect mid nominated none
+expect waits attempts 1`,
+		"of nominated pods those of lower priority do not count": `
+node a cpu=4 label:zone=a
+pod high cpu=4 bound=a priority=100
+pod mid cpu=4 priority=10 selector:zone=b
+schedule
+update pod mid nominated=a
+pod waits cpu=4 priority=20 selector:zone=a
+cycle
+expect waits pending
+delete pod high
+advance 10s
+expect waits -> a`,
+		"the nominated pod fits beside it": `
+node a cpu=4 label:zone=a
+pod other cpu=3 bound=a priority=100
+pod first cpu=2 priority=10 selector:zone=c
+schedule
+update pod first nominated=a
+pod waits cpu=2 selector:zone=a
+cycle
+expect waits pending
+delete pod other
+advance 10s
+expect waits -> a`,
 		"a plugin prevents it that rejected the pod nowhere": `
 node a cpu=4 label:zone=z
 node b cpu=1 label:zone=z

@@ -93,7 +93,7 @@ func (m *Machine) applyPostFilter(a *attempt, plugin string, out framework.PostF
 		return nominating{}, false
 	}
 	if !out.KeepNomination {
-		was = nominating{node: out.NominatedNodeName}
+		was = nominating{node: out.NominatedNodeName, ends: out.ClearNominations}
 	}
 	if out.NominatedNodeName != "" && m.groupCycle != nil {
 		a.group.plan = &preemptionPlan{plugin, out}

@@ -32,16 +32,10 @@ type eviction struct {
 	undone     bool // perhaps: etcd was restored from a backup while it was asked for
 }
 
-// preempt carries a PostFilter plugin's plan out: victims go, nominations
-// that it ends are cleared.
+// preempt carries a PostFilter plugin's plan out: victims go.
 func (m *Machine) preempt(a *attempt, plugin string, plan framework.PostFilterResult) {
 	a.record.Result, a.record.NominatedNode = decision.ResultPreempting, plan.NominatedNodeName
 	a.record.PostFilter = nil
-	for _, uid := range plan.ClearNominations {
-		if ps := m.pods[uid]; ps != nil && ps.entry != nil {
-			m.clearNomination(ps)
-		}
-	}
 	for _, uid := range plan.Victims {
 		if pl := m.table.Pod(uid); pl != nil {
 			a.record.Victims = append(a.record.Victims, pl.Pod.NamespacedName())

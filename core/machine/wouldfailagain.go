@@ -30,6 +30,9 @@ import (
 // On the node of the event one of the first kind has to reject the pod, or all of them have
 // to answer as they did before.
 //
+// Pods that are nominated to the node take their room there, as in an attempt. Each end of a
+// nomination is an event about the node.
+//
 // Where others have a lower priority, the pod must not be able to preempt them either.
 // Its last attempt found that it could preempt nobody, on any node, because of the same
 // plugins (noVictims). So it may preempt somebody on this node alone now, and all this has
@@ -56,6 +59,7 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 	if ps := m.pods[p.UID]; !ok || preempts && (ps == nil || !ps.noVictims) {
 		return false
 	}
+	nominated := m.nominatedAbove(p, row)
 	rejected, helped := false, false // on the node, whoever goes from it
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
@@ -73,9 +77,9 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 		if rejected {
 			continue
 		}
-		in, rejects := rejectsOn(pl, m.table, p, row)
-		rejected = rejects && (!preempts || rejectsWithoutLower(pl, in, row))
-		helped = helped || concerned && !rejected && m.mayHaveHelped(pl, in, row, event, rejects)
+		in, rejects := rejectsOn(pl, m.table, p, row, nominated)
+		rejected = rejects && (!preempts || rejectsWithoutLower(pl, in, row, nominated))
+		helped = helped || concerned && !rejected && mayHaveHelped(pl, in, row, nominated, event, rejects)
 	}
 	return rejected || !helped
 }
@@ -102,21 +106,21 @@ func (m *Machine) alike(key []byte, e *queue.Entry) []byte {
 
 // mayHaveHelped tells whether the plugin may let the pod onto the row where it did not
 // before the event. rejects: it rejects the pod now, unless others go.
-func (m *Machine) mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, event *framework.Event, rejects bool) bool {
+func mayHaveHelped(pl *framework.Plugin, in *framework.Input, row table.Row, nominated []*object.Pod, event *framework.Event, rejects bool) bool {
 	left := event.OldPod
 	switch {
 	case event.Resource != framework.AssignedPod || event.NewPod != nil || left == nil:
 		return true // how the node was before is not known
 	case pl.Locality == framework.NodeOnly, rejects && left.Priority < in.Pod.Priority:
 		return false // without those of lower priority the node is as before
-	case pl.Exchanged == nil || in.State == nil || len(m.queue.NominatedTo(m.table.Name(row))) > 0:
+	case pl.Exchanged == nil || in.State == nil:
 		return true
 	}
 	below := framework.Nobody
 	if rejects {
 		below = in.Pod.Priority
 	}
-	before, known := pl.Exchanged(in, row, below, []*object.Pod{left})
+	before, known := pl.Exchanged(in, row, below, append(slices.Clip(nominated), left))
 	return !known || before != framework.Fits
 }
 
@@ -216,9 +220,22 @@ func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, 
 	return s != nil && s.Code == decision.UnschedulableAndUnresolvable
 }
 
-// rejectsOn tells whether the plugin's filter rejects the pod on the row, and what it was
-// given.
-func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Row) (*framework.Input, bool) {
+// nominatedAbove lists the pods nominated to the row that count against the pod, which is
+// not nominated.
+func (m *Machine) nominatedAbove(p *object.Pod, row table.Row) []*object.Pod {
+	all := m.queue.NominatedTo(m.table.Name(row)) // the most important first
+	n, _ := slices.BinarySearchFunc(all, p.Priority, func(o *object.Pod, priority int32) int {
+		if o.Priority >= priority {
+			return -1
+		}
+		return 1
+	})
+	return all[:n]
+}
+
+// rejectsOn tells whether the plugin's filter rejects the pod on the row, as it is or with
+// the nominated pods placed, and what it was given.
+func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Row, nominated []*object.Pod) (*framework.Input, bool) {
 	in := &framework.Input{Table: t, Pod: p}
 	if pl.PreFilter != nil {
 		out := pl.PreFilter(t, p)
@@ -229,19 +246,25 @@ func rejectsOn(pl *framework.Plugin, t *table.Table, p *object.Pod, row table.Ro
 	}
 	var verdict [1]framework.Verdict
 	pl.Filter(in, t.All()[row:row+1], verdict[:])
-	return in, isRejection(pl, verdict[0])
+	return in, isRejection(pl, verdict[0]) || len(nominated) > 0 && rejectsExchanged(pl, in, row, framework.Nobody, nominated)
 }
 
 // rejectsWithoutLower tells of a plugin that rejects the pod on the row whether it would
 // also do so if all pods of lower priority went. False: that is not known.
-func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Row) bool {
+func rejectsWithoutLower(pl *framework.Plugin, in *framework.Input, row table.Row, nominated []*object.Pod) bool {
 	if pl.Locality == framework.NodeOnly || in.Table.LowestPriority(row) >= in.Pod.Priority {
 		return true
 	}
-	if pl.Exchanged == nil {
+	return rejectsExchanged(pl, in, row, in.Pod.Priority, nominated)
+}
+
+// rejectsExchanged tells whether the plugin would reject the pod on the row once those below
+// the priority are gone from it and others came. False: that is not known.
+func rejectsExchanged(pl *framework.Plugin, in *framework.Input, row table.Row, below int32, came []*object.Pod) bool {
+	if pl.Exchanged == nil || pl.Locality == framework.NodeOnly {
 		return false
 	}
-	v, known := pl.Exchanged(in, row, in.Pod.Priority, nil)
+	v, known := pl.Exchanged(in, row, below, came)
 	return known && isRejection(pl, v)
 }
 
