@@ -49,6 +49,9 @@ type Plugin struct {
 	FilterPlugin
 	// PostFilter runs for a pod that fits no node (PostFilterPlugin).
 	PostFilter func(c *PostFilterCall) PostFilterResult
+	// MakesRoom, when set, tells whether PostFilter may do anything for the pod now. Where
+	// it may not, it only says why.
+	MakesRoom func(t *table.Table, p *object.Pod) bool
 	// PodGroupPostFilter runs for a pod group that does not fit. Victims are found for the
 	// group as a whole.
 	PodGroupPostFilter func(c *PodGroupPostFilterCall) PodGroupPostFilterResult

@@ -150,11 +150,10 @@ func preempts(of *profile.Profile, p *object.Pod) bool {
 }
 
 // othersMakeRoom tells whether a PostFilter plugin other than DefaultPreemption may make
-// room for the pod: DynamicResources where there are claims to give up, and those of
-// which nothing is known.
+// room for the pod.
 func (m *Machine) othersMakeRoom(of *profile.Profile, p *object.Pod) bool {
 	return slices.ContainsFunc(of.PostFilter, func(pl *framework.Plugin) bool {
-		return pl.Name != names.DefaultPreemption && (pl.Name != names.DynamicResources || signsObjects(pl, m.table, p))
+		return pl.Name != names.DefaultPreemption && (pl.MakesRoom == nil || pl.MakesRoom(m.table, p))
 	})
 }
 

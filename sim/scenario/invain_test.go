@@ -21,6 +21,7 @@ func TestTriesInVain(t *testing.T) {
 		name, before, goes, pod string
 	}{
 		{"too large", "", "", "cpu=500"},
+		{"too large, and devices to be given", unallocated, "", "cpu=500 device=gpu"},
 		{"no room, and wrong nodes", full, "", "cpu=1 require=\"odd,zone notin (x)\""},
 		{"no room, and a port is taken", full + "pods web HALF cpu=0 port=80 priority=100 bound=even-#\n", "", "cpu=1 port=80"},
 		{"no room, and away from a pod", full + "pods web HALF cpu=0 label:app=web priority=100 bound=even-#\n", "", `cpu=1 away="zone app=web"`},
@@ -66,6 +67,19 @@ object
 	}
 	return nodes + b.String()
 }
+
+// unallocated is a claim of devices that nothing is allocated for.
+const unallocated = `object
+  apiVersion: resource.k8s.io/v1
+  kind: DeviceClass
+  metadata: {name: gpu, uid: class-gpu}
+  spec: {}
+object
+  apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: gpu, namespace: default, uid: claim-gpu}
+  spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu, allocationMode: All}}]}}
+`
 
 // elsewhere is a claim whose volume is in a zone without nodes.
 const elsewhere = `object

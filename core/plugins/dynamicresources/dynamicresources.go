@@ -86,6 +86,7 @@ func (pl *plugin) declare() framework.Plugin {
 		PreFilter:        pl.preFilter,
 		FilterPlugin:     framework.FilterPlugin{Filter: pl.filter, ErrorsFrom: broken, Explain: pl.explain, Costly: true, Alone: pl.alone},
 		PostFilter:       pl.postFilter,
+		MakesRoom:        pl.makesRoom,
 		PreScore:         pl.preScore,
 		ScorePlugin:      framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
 		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.revertWrites},

@@ -238,6 +238,34 @@ func TestClaimToGiveUpIsDrawn(t *testing.T) {
 	}
 }
 
+// postFilter has something to give up where a claim of the pod has devices that nobody else
+// uses, and nothing where that is not so.
+func TestClaimsToGiveUp(t *testing.T) {
+	user := func(uid types.UID) resourcev1.ResourceClaimConsumerReference {
+		return resourcev1.ResourceClaimConsumerReference{Resource: "pods", UID: uid}
+	}
+	for name, c := range map[string]struct {
+		allocated bool
+		users     []resourcev1.ResourceClaimConsumerReference
+		want      bool
+	}{
+		"nothing allocated": {}, "nobody uses it": {true, nil, true}, "the pod uses it": {true, []resourcev1.ResourceClaimConsumerReference{user("pod c")}, true},
+		"another uses it": {true, []resourcev1.ResourceClaimConsumerReference{user("another")}, false},
+		"both use it":     {true, []resourcev1.ResourceClaimConsumerReference{user("pod c"), user("another")}, false},
+	} {
+		tb := world()
+		p := claim(tb, "c", 1)
+		given := *shown(tb, "ns", "c").API
+		if given.Status.ReservedFor = c.users; c.allocated {
+			given.Status.Allocation = &resourcev1.AllocationResult{}
+		}
+		show(tb, &given)
+		if got := newPlugin(t).MakesRoom(tb, p); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // Numbers that the allocator does not survive are refused, by name; of others
 // that are too large it tells itself.
 func TestAbsurdCounts(t *testing.T) {

@@ -209,6 +209,9 @@ func TestClaimIsLeftOver(t *testing.T) {
 	if got := plugintest.Ask(t, pl, tb, p).Blocked; !maps.Equal(got, map[string]string{"a": stuck, "b": stuck}) {
 		t.Errorf("blocked: %v", got)
 	}
+	if !pl.MakesRoom(tb, p) {
+		t.Error("PostFilter has nothing to do")
+	}
 	got := pl.PostFilter(&framework.PostFilterCall{Table: tb, Pod: p})
 	if got.Message != "deletion of ResourceClaim completed" || len(got.Writes) != 2 || !got.Writes[1].Delete {
 		t.Errorf("PostFilter: %+v", got)

@@ -49,6 +49,16 @@ func (pl *plugin) postFilter(c *framework.PostFilterCall) framework.PostFilterRe
 	return result
 }
 
+// makesRoom tells whether the pod has something that postFilter may give up: a claim with
+// an allocation that nobody else uses, or one that an attempt before left behind.
+func (pl *plugin) makesRoom(t *table.Table, p *object.Pod) bool {
+	if e := pl.extendedOf(t, p); e != nil && e.stale != nil {
+		return true
+	}
+	claims, _ := pl.claimsFor(t, p)
+	return slices.ContainsFunc(claims, func(c *object.ResourceClaim) bool { return c.Allocation() != nil && onlyFor(c, p) })
+}
+
 // onlyFor tells whether nobody but the pod may use the claim.
 func onlyFor(c *object.ResourceClaim, p *object.Pod) bool {
 	users := c.API.Status.ReservedFor
