@@ -165,6 +165,8 @@ func New(o Options) *Machine {
 		EventsToRegister:  m.eventsToRegister,
 		Alike:             m.alike,
 		WouldFailAgain:    m.wouldFailAgain,
+		SizeOf:            m.sizeOf,
+		TooLarge:          m.tooLarge,
 		HintPanicked: func(plugin string, value any) {
 			m.panicked(recovered.From(fmt.Sprintf("the queueing hint of plugin %q", plugin), value))
 		},

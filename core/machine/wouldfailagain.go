@@ -60,7 +60,13 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 		return false
 	}
 	nominated := m.nominatedAbove(p, row)
+	rejectsOn := func(pl *framework.Plugin) (in *framework.Input, now, whoeverGoes bool) {
+		plugin = pl.Name
+		in, now = rejectsOn(pl, m.table, p, row, nominated)
+		return in, now, now && (!preempts || rejectsWithoutLower(pl, in, row, nominated))
+	}
 	rejected, helped := false, false // on the node, whoever goes from it
+	var others []*framework.Plugin   // that the event does not concern
 	for name, pending := range e.RejectedBy() {
 		pl := of.Plugins[name]
 		plugin = name
@@ -74,14 +80,24 @@ func (m *Machine) wouldFailAgain(e *queue.Entry, event *framework.Event) (wouldF
 			}
 			continue
 		}
+		if !concerned {
+			others = append(others, pl)
+			continue
+		}
 		if rejected {
 			continue
 		}
-		in, rejects := rejectsOn(pl, m.table, p, row, nominated)
-		rejected = rejects && (!preempts || rejectsWithoutLower(pl, in, row, nominated))
-		helped = helped || concerned && !rejected && mayHaveHelped(pl, in, row, nominated, event, rejects)
+		in, now, whoeverGoes := rejectsOn(pl)
+		rejected = whoeverGoes
+		helped = helped || !rejected && mayHaveHelped(pl, in, row, nominated, event, now)
 	}
-	return rejected || !helped
+	if rejected || !helped {
+		return true
+	}
+	return slices.ContainsFunc(others, func(pl *framework.Plugin) bool {
+		_, _, whoeverGoes := rejectsOn(pl)
+		return whoeverGoes
+	})
 }
 
 // alike appends what is equal for pods that neither queueing hints nor wouldFailAgain can

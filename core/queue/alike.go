@@ -42,7 +42,7 @@ func (x *pluginIndex) add(e *Entry, key []byte, rejectors ...rejector) {
 			names := r.plugin.namesOf(e.Pod)
 			r.plugin.named.add(a, names)
 			a.slots = append(a.slots, slot{r.plugin, len(r.plugin.members), names})
-			r.plugin.members = append(r.plugin.members, member{a, r.pending})
+			r.plugin.members = append(r.plugin.members, x.member(a, e, r))
 		}
 		if a.key != "" {
 			x.alike[a.key] = a
@@ -50,6 +50,15 @@ func (x *pluginIndex) add(e *Entry, key []byte, rejectors ...rejector) {
 	}
 	e.alike, e.among = a, len(a.entries)
 	a.entries = append(a.entries, e)
+}
+
+// member is the pods that are like this one in the list of a plugin that rejected them.
+func (x *pluginIndex) member(a *alike, e *Entry, r rejector) member {
+	m := member{alike: a, pending: r.pending}
+	if e.place == Unschedulable {
+		m.size, m.sized = x.sizeOf(r.plugin.name, e)
+	}
+	return m
 }
 
 // keyOf is equal for pods that are alike, and empty for one that is like no other. It is

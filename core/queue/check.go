@@ -90,6 +90,11 @@ func (q *Queue) checkPlugins() error {
 			if s.at >= len(s.plugin.members) || s.plugin.members[s.at].alike != a {
 				return fmt.Errorf("pod %s is not with plugin %s", uid, s.plugin.name)
 			}
+			if m := s.plugin.members[s.at]; e.place == Unschedulable {
+				if size, known := q.opts.SizeOf(s.plugin.name, e); size != m.size || known != m.sized {
+					return fmt.Errorf("pod %s is of size %+v (known %t) to plugin %s, should be %+v (%t)", uid, m.size, m.sized, s.plugin.name, size, known)
+				}
+			}
 			names := s.plugin.namesOf(e.Pod)
 			for i, name := range names {
 				if _, found := s.plugin.named[name][a]; !found {

@@ -32,6 +32,8 @@ type plugin struct {
 type member struct {
 	*alike
 	pending bool
+	sized   bool // size is known
+	size    Size
 }
 
 // rejector is a plugin that rejected a pod.
@@ -46,6 +48,7 @@ type pluginIndex struct {
 	eventsToRegister func(profile, plugin string) ([]framework.ClusterEventWithHint, bool)
 	plugins          []*plugin         // by profile, then name
 	alike            map[string]*alike // by key
+	sizeOf           func(plugin string, e *Entry) (Size, bool)
 }
 
 // find returns the plugin, nil when the profile does not have it.
@@ -87,18 +90,27 @@ func (x *pluginIndex) resolve(e *Entry, rejectedBy, pendingBy []string) {
 // whose gate it may open are looked at again. For pods in flight the event is
 // kept: it may not be changed any more. One event may carry several actions. One
 // on AnyResource calls all pods. Pods that preCheck excludes stay where they are;
-// nil excludes none. So do unschedulable pods that Options.WouldFailAgain speaks of. It returns
-// the number of pods called.
+// nil excludes none. So do unschedulable pods that Options.WouldFailAgain speaks of, and those
+// that are too large for it. It returns the number of pods called.
 func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preCheck func(*object.Pod) bool) int {
 	if q.inFlight.len() > 0 {
 		q.events.add(e)
 	}
-	var called []*alike
+	var called, spared []*alike
+	plugin, tooLarge := q.opts.TooLarge(e)
+	told := q.wouldFailAgainWanted()
 	for _, p := range q.plugins.plugins {
 		if len(p.members) == 0 || !p.registered(e) {
 			continue
 		}
+		screened := tooLarge != nil && p.name == plugin
 		for _, m := range p.concerned(e) {
+			if screened && m.sized && tooLarge(m.size) {
+				if told {
+					spared = append(spared, m.alike)
+				}
+				continue
+			}
 			first := m.first(preCheck)
 			if first == nil {
 				continue
@@ -110,6 +122,7 @@ func (q *Queue) MoveAllToActiveOrBackoff(now time.Time, e *framework.Event, preC
 		}
 	}
 	label, moved := Label(e.Resource, e.ActionType), q.calledByUnknown(e, preCheck)
+	q.tellSpared(spared, label, preCheck)
 	for _, a := range called {
 		moved = q.call(moved, a, e, preCheck)
 	}

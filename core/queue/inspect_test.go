@@ -105,6 +105,39 @@ func TestEventsLookOnlyWhereTheyMayHelp(t *testing.T) {
 	}
 }
 
+// Pods that are too large for an event are not looked at, and told of where anybody listens,
+// unless another plugin calls them.
+func TestPodsThatAreTooLargeAreLeftOut(t *testing.T) {
+	asked, most := 0, int64(3)
+	b := newBench(t, func(o *Options) {
+		o.WouldFailAgain = func(e *Entry, _ *framework.Event) bool { asked++; return e.Pod.Name != "2" }
+		o.TooLarge = func(*framework.Event) (string, func(Size) bool) {
+			return "Room", func(s Size) bool { return s.MilliCPU > most }
+		}
+		o.SizeOf = func(plugin string, e *Entry) (Size, bool) {
+			return Size{MilliCPU: int64(e.Pod.Name[0] - '0')}, plugin == "Room" && e.Pod.Name != "9"
+		}
+	})
+	for i, rejectors := range []outcome{1: by("Room"), 2: by("Room"), 4: by("Room"), 5: by("Room", "Taints"), 9: by("Room")} {
+		if name := fmt.Sprint(i); len(rejectors.rejectedBy) > 0 {
+			b.Add(start, pod(name, app(name)))
+			b.reject(start, name, rejectors)
+		}
+	}
+	if err := b.Check(); err != nil {
+		t.Error(err)
+	}
+	if moved := b.Move(start, on(framework.Add)); asked != 4 || moved != 1 {
+		t.Errorf("%d asked about, %d moved", asked, moved)
+	}
+	var told []string
+	b.Listen(&Listener{WouldFailAgain: func(p *object.Pod, _ string) { told = append(told, p.Name) }})
+	b.MoveAllToActiveOrBackoff(start, on(framework.Add), func(p *object.Pod) bool { return p.Name != "1" })
+	if slices.Sort(told); !slices.Equal(told, []string{"4", "5", "9"}) {
+		t.Errorf("told of %v", told)
+	}
+}
+
 // Of pods that are alike one is asked about, all are called or none, and a pod that is
 // nominated is no longer like the others.
 func TestPodsThatAreAlikeAreAskedAboutOnce(t *testing.T) {

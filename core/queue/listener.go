@@ -56,6 +56,17 @@ func (q *Queue) wouldFailAgainWanted() bool {
 	return slices.ContainsFunc(q.listeners, func(l *Listener) bool { return l.WouldFailAgain != nil })
 }
 
+// tellSpared tells of the pods that are too large, unless another plugin calls them.
+func (q *Queue) tellSpared(spared []*alike, event string, preCheck func(*object.Pod) bool) {
+	for _, a := range spared {
+		for _, e := range a.entries {
+			if a.strategy == skip && (preCheck == nil || preCheck(e.Pod)) {
+				q.tellWouldFailAgain(e.Pod, event)
+			}
+		}
+	}
+}
+
 func (q *Queue) tellWouldFailAgain(p *object.Pod, event string) {
 	for _, l := range q.listeners {
 		if l.WouldFailAgain != nil {

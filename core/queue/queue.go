@@ -58,6 +58,14 @@ type Options struct {
 	// because of the event. It tells that the try would be in vain. It may not
 	// panic. nil: none would.
 	WouldFailAgain func(e *Entry, event *framework.Event) bool
+	// TooLarge is for whom the event is in vain that waits for the plugin and is of a known
+	// Size; nil where that tells nothing. nil: it never does.
+	TooLarge func(event *framework.Event) (plugin string, tooLarge func(Size) bool)
+	// SizeOf is the size of an unschedulable pod for TooLarge, where WouldFailAgain says of it
+	// whatever is too large that the try would be in vain, unless another plugin's hint calls
+	// it. It may change with the pod and its nomination alone, and is the same for pods that
+	// are alike. nil: it is known of none.
+	SizeOf func(plugin string, e *Entry) (size Size, known bool)
 	// HintPanicked is told of a plugin whose queueing hint panicked, with what value.
 	// The stack is still that of the panic. nil: nobody is.
 	HintPanicked func(plugin string, value any)
@@ -103,6 +111,12 @@ func New(o Options) *Queue {
 	if o.Alike == nil {
 		o.Alike = func(key []byte, _ *Entry) []byte { return key }
 	}
+	if o.TooLarge == nil {
+		o.TooLarge = func(*framework.Event) (string, func(Size) bool) { return "", nil }
+	}
+	if o.SizeOf == nil {
+		o.SizeOf = func(string, *Entry) (Size, bool) { return Size{}, false }
+	}
 	if o.PreEnqueue == nil {
 		o.PreEnqueue = func(*object.Pod) *decision.Status { return nil }
 	}
@@ -120,7 +134,7 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{
 		opts:      o,
-		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister, alike: map[string]*alike{}},
+		plugins:   pluginIndex{eventsToRegister: o.EventsToRegister, sizeOf: o.SizeOf, alike: map[string]*alike{}},
 		nominated: map[string][]*object.Pod{},
 		arrivals:  map[Arrival]int{},
 		panics:    map[string]int{},

@@ -1,0 +1,85 @@
+package machine
+
+import (
+	"math"
+
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/core/queue"
+	"github.com/berth-scheduler/berth/core/resource"
+	"github.com/berth-scheduler/berth/core/table"
+)
+
+// sizeOf is the pod's size, for queue.Options.SizeOf: to NodeResourcesFit, if wouldFailAgain
+// says that a try is in vain wherever that plugin rejects the pod, whoever of lower priority
+// goes, unless the hint of another plugin speaks for it. What it looks at besides stays as it
+// is while the pod waits.
+func (m *Machine) sizeOf(plugin string, e *queue.Entry) (size queue.Size, known bool) {
+	p, of, ps := e.Pod, m.profiles[e.Pod.SchedulerName], m.pods[e.Pod.UID]
+	switch {
+	case plugin != names.NodeResourcesFit, of == nil || of.Host != nil || ps == nil || p.API != nil || e.NominatedNode() != "":
+		return size, false
+	case preempts(of, p) && !ps.noVictims:
+		return size, false
+	case len(p.Claims)+len(p.Demand.Requests.Scalars) > 0 || m.othersMakeRoom(of, p): // may change with other objects
+		return size, false
+	}
+	for name, pending := range e.RejectedBy() {
+		pl := of.Plugins[name]
+		if pl == nil || pending || !hearsOf(pl, &framework.Event{}) {
+			return size, false
+		}
+	}
+	return queue.Size{Priority: p.Priority, MilliCPU: p.Demand.Requests.MilliCPU, Memory: p.Demand.Requests.Memory}, true
+}
+
+// tooLarge is for queue.Options.TooLarge: a pod is that needs more than there is on the node
+// of the event beside the pods of its priority and above, those nominated to it included. Of
+// what a pod with volumes or claims gave up plugins may not have heard.
+func (m *Machine) tooLarge(event *framework.Event) (plugin string, tooLarge func(queue.Size) bool) {
+	left := event.OldPod
+	if event.Resource != framework.AssignedPod && event.Resource != framework.Node || left != nil && (len(left.Claims) > 0 || left.HasPVCs(true)) {
+		return "", nil
+	}
+	row, ok := m.rowOf(event)
+	if !ok || m.table.Node(row) == nil {
+		return "", nil
+	}
+	nominated := m.queue.NominatedTo(m.table.Name(row))
+	var rooms []queue.Size // by priority, as far as asked for
+	return names.NodeResourcesFit, func(s queue.Size) bool {
+		for i := range rooms {
+			if r := &rooms[i]; r.Priority == s.Priority {
+				return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
+			}
+		}
+		r := roomFor(m.table, row, s.Priority, nominated)
+		rooms = append(rooms, r)
+		return s.MilliCPU > r.MilliCPU || s.Memory > r.Memory
+	}
+}
+
+// roomFor is what there is for a pod of the priority on the row, if all others below it
+// went; 0 at least, as what a pod does not request is not looked at.
+func roomFor(t *table.Table, row table.Row, priority int32, nominated []*object.Pod) queue.Size {
+	lowerCPU, lowerMemory, countedCPU, countedMemory := int64(0), int64(0), int64(0), int64(0)
+	for _, s := range t.Summaries(row) {
+		if s.Priority < priority {
+			lowerCPU, lowerMemory = resource.Add(lowerCPU, s.MilliCPU), resource.Add(lowerMemory, s.Memory)
+		}
+	}
+	for _, p := range nominated {
+		if p.Priority >= priority {
+			countedCPU, countedMemory = resource.Add(countedCPU, p.Demand.Usage.MilliCPU), resource.Add(countedMemory, p.Demand.Usage.Memory)
+		}
+	}
+	room := func(id table.Resource, lower, counted int64) int64 {
+		used := resource.Add(t.Used(id)[row], counted)
+		if used == math.MaxInt64 {
+			return math.MaxInt64 // saturated: nothing is known
+		}
+		return max(0, resource.Add(t.Allocatable(id)[row]-used, lower))
+	}
+	return queue.Size{Priority: priority, MilliCPU: room(table.CPU, lowerCPU, countedCPU), Memory: room(table.Memory, lowerMemory, countedMemory)}
+}
