@@ -145,8 +145,11 @@ func TestManyPorts(t *testing.T) {
 	}
 	for _, wanted := range []int32{0, 62, 63, 99, 100} {
 		pod := &object.Pod{UID: "pod", HostPorts: []object.HostPort{{IP: "0.0.0.0", Protocol: v1.ProtocolTCP, Port: wanted}}}
-		got := plugintest.Ask(t, New(), tb, pod).Blocked
+		pl, in := New(), &framework.Input{Table: tb, Pod: pod}
+		got := plugintest.Ask(t, pl, tb, pod).Blocked
 		for i := range int32(100) {
+			plugintest.CheckExchanged(t, &pl, in, tb.All()[i], framework.Nobody)
+			plugintest.CheckExchanged(t, &pl, in, tb.All()[i], 1)
 			if taken := got[fmt.Sprint(i)] != ""; taken != (i == wanted) {
 				t.Errorf("port %d on node %d: taken is %v", wanted, i, taken)
 			}
