@@ -108,12 +108,10 @@ stands still.`,
 			if err != nil {
 				return err
 			}
-			if o.SVG != "" {
-				if err := os.WriteFile(o.SVG, plotHard(runs), 0o644); err != nil {
-					return err
-				}
+			if err := writeHard(out, o.Output, runs); err != nil || o.SVG == "" {
+				return err
 			}
-			return writeHard(out, o.Output, runs)
+			return os.WriteFile(o.SVG, plotHard(runs), 0o644)
 		}),
 	}
 	flags := command.Flags()
@@ -131,6 +129,9 @@ stands still.`,
 }
 
 func (o *HardOptions) validate() error {
+	if len(o.Mixes) == 0 || len(o.Schedulers) == 0 {
+		return errors.New("--mix and --schedulers must name at least one")
+	}
 	for _, m := range o.Mixes {
 		if !slices.Contains(generate.HardMixes(), m) {
 			return fmt.Errorf("--mix %s: must be one of %s", m, strings.Join(generate.HardMixes(), ", "))

@@ -102,12 +102,10 @@ Bindings are answered, 64 at a time, while the clock stands still.`,
 			if err != nil {
 				return err
 			}
-			if o.SVG != "" {
-				if err := os.WriteFile(o.SVG, plot(points), 0o644); err != nil {
-					return err
-				}
+			if err := writePoints(out, o.Output, points); err != nil || o.SVG == "" {
+				return err
 			}
-			return writePoints(out, o.Output, points)
+			return os.WriteFile(o.SVG, plot(points), 0o644)
 		}),
 	}
 	flags := command.Flags()
