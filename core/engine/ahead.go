@@ -49,9 +49,11 @@ func (e *Engine) RefreshAhead(requests []*Request) {
 			e.release(v) // it may not fail when its turn comes
 		case v.rejected != nil || v.narrowed != nil:
 		case !slices.ContainsFunc(v.rowFilters, costly) && !slices.Contains(e.ahead, v):
-			v.refreshShared(e.workers, &e.workerScratch[0])
 			e.ahead = append(e.ahead, v)
 		}
+	}
+	for _, v := range e.ahead { // once all have said what they share: a view may want more of it
+		v.refreshShared(e.workers, &e.workerScratch[0])
 	}
 	par.Each(len(e.ahead), e.workers, func(worker, i int) {
 		e.ahead[i].evaluated = e.ahead[i].refreshOwn(e.table, 1, &e.workerScratch[worker])

@@ -103,6 +103,20 @@ func TestFailuresAheadAreNotKept(t *testing.T) {
 	}
 }
 
+// A class that is not looked at ahead has one that is share its scores first.
+func TestAheadBesideACostlyClass(t *testing.T) {
+	tb := ranked(10)
+	p := buildProfile(append(byRank(1, nil, "A"), &rule{name: "Costly", locality: framework.NodeAndPods, reads: []string{"set"}, prepare: prepareBy("set"),
+		explain: always(decision.Unschedulable, "no"), reject: func(*object.Pod, site) framework.Verdict { return framework.Fits }}))
+	p.Filter[len(p.Filter)-1].Costly = true
+	e := New(tb, seed, 2)
+	cheap, costly := newPod("p", map[string]string{"set": "skip"}, 1, 1), newPod("q", nil, 1, 1)
+	e.RefreshAhead([]*Request{For(p, cheap), For(p, costly)})
+	if o := e.Decide(For(p, cheap), nil); o.Row < 0 {
+		t.Errorf("rejected: %v", o.Rejected)
+	}
+}
+
 // Pods are looked at ahead for as long as that saves something, though those that were
 // take little by their turn.
 func TestAheadGoesOn(t *testing.T) {
