@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	soakEvents = flag.Int("events", 24_000, "how many random events TestSoak lets happen")
+	soakEvents = flag.Int("events", 200_000, "how many random events TestSoak lets happen")
 	soakSeed   = flag.Uint64("soak-seed", 1, "the seed of TestSoak's events")
 )
 
