@@ -171,6 +171,7 @@ type berthDecider struct {
 	binds   []machine.Bind
 	patches []machine.PatchStatus
 	evicts  []machine.Evict
+	victims []types.NamespacedName
 	runs    []machine.RunPlugins
 	hosts   *compat.Hosts // nil: there is no hosted plugin
 	later   []*v1.Pod     // to be offered one after the other
@@ -236,6 +237,7 @@ func (d *berthDecider) step(e machine.Event) (record *decision.Decision) {
 		switch e := e.(type) {
 		case machine.AttemptDone:
 			record, d.last = e.Decision, e.Decision.UID
+			d.victims = append(d.victims, record.Victims...)
 		case machine.PatchStatus:
 			d.patches = append(d.patches, e)
 		case machine.Evict:
@@ -292,7 +294,7 @@ func (d *berthDecider) settle() error {
 	clear(d.writes)
 	clear(d.binds)
 	d.writes, d.binds = d.writes[:0], d.binds[:0]
-	if len(d.evicts) > 0 {
+	if len(d.victims) > 0 {
 		d.evict()
 	} else {
 		d.offer()

@@ -31,15 +31,17 @@ func (d *berthDecider) offer() {
 	}
 }
 
-// evict has the victims go, the API show the nomination, and time pass until
-// the pod may be tried again.
+// evict has the victims go, those too that were on their way out, the API show the
+// nomination, and time pass until the pod may be tried again.
 func (d *berthDecider) evict() {
 	for _, e := range d.evicts {
 		d.step(machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID})
-		d.step(machine.PodGone{UID: e.Victim.UID, Namespace: e.Victim.Namespace, Name: e.Victim.Name})
+	}
+	for _, name := range d.victims {
+		d.step(machine.PodGone{Namespace: name.Namespace, Name: name.Name})
 	}
 	clear(d.evicts)
-	d.evicts = d.evicts[:0]
+	d.evicts, d.victims = d.evicts[:0], nil
 	for _, e := range slices.Clone(d.patches) {
 		if p := *e.Pod; e.Nominated != nil {
 			p.NominatedNode = *e.Nominated
