@@ -45,10 +45,6 @@ type counts struct {
 	existing   *existing             // nil: the terms of others say nothing
 	self       bool                  // the pod may be the first that its affinity is about
 
-	// about is which of the terms are about pods with some labels, as far as exchanged
-	// has asked.
-	about []termsOfPods
-
 	revision, placements uint64 // up to which the class's own terms are counted
 	counted              bool
 	visited, rows        int // how many sets of labels, and of rows, that took

@@ -249,6 +249,20 @@ const mostTermSets = 64
 // labelSetsKept bounds what is kept for termsAbout.
 const labelSetsKept = 1024
 
+// termsAbout is which of the terms of one class are about pods with some labels, as far as
+// exchanged has asked. It is of the class that was asked about last: a search asks about
+// many rows, and many classes may be kept.
+type termsAbout struct {
+	class  *counts
+	byPods [labelSetsKept]termsOfPods
+}
+
+// termsOfPods is the set of the terms of a class that are about pods with the same labels.
+type termsOfPods struct {
+	pods  *table.PodsWithLabels
+	terms uint64
+}
+
 // termsAbout is the set of the terms that are about the pod. It is kept for all pods with
 // the same labels, unless others come in between.
 func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
@@ -259,20 +273,16 @@ func (c *counts) termsAbout(t *table.Table, p *table.Placed) (about uint64) {
 	if alike == nil { // nobody has asked for those that are alike
 		return c.termsMatching(t, p.Pod)
 	}
-	if c.about == nil {
-		c.about = make([]termsOfPods, labelSetsKept)
+	kept := &c.pl.about
+	if kept.class != c {
+		kept.class = c
+		clear(kept.byPods[:])
 	}
-	known := &c.about[alike.Number%labelSetsKept]
+	known := &kept.byPods[alike.Number%labelSetsKept]
 	if known.pods != alike {
 		*known = termsOfPods{alike, c.termsMatching(t, p.Pod)}
 	}
 	return known.terms
-}
-
-// termsOfPods is the set of the terms of a class that are about pods with the same labels.
-type termsOfPods struct {
-	pods  *table.PodsWithLabels
-	terms uint64
 }
 
 func (c *counts) termsMatching(t *table.Table, p *object.Pod) (about uint64) {

@@ -32,6 +32,7 @@ type plugin struct {
 	rooms      domain.Rooms
 	keys       []domain.Key // room for newCounts
 	rejected   []uint8      // room for rejectedDomains
+	about      termsAbout   // for exchanged
 }
 
 // New returns the plugin; nil args stand for the defaults.

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/match"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/plugintest"
+	"github.com/berth-scheduler/berth/core/table"
 )
 
 func mustNew(t *testing.T, args *configv1.InterPodAffinityArgs) framework.Plugin {
@@ -107,7 +108,6 @@ func TestInvalidTerms(t *testing.T) {
 	}
 }
 
-// A thousand terms, odd keys: one pod's business.
 // Many pods with the same labels are counted as one after the other is.
 func TestManyPodsWithTheSameLabels(t *testing.T) {
 	p, tb := mustNew(t, nil), plugintest.Table()
@@ -151,6 +151,44 @@ func TestManyTerms(t *testing.T) {
 		p.CellFilter.Cells(in, in.Table.All(), cells)
 		if got := p.CellFilter.Filter(in, cells[i]); got != want {
 			t.Errorf("node %d: %d, want %d", i, got, want)
+		}
+	}
+}
+
+// What terms of a class say of pods that could go is kept by their labels: neither for
+// others, whose number has the same place, nor for the next class.
+func TestTermsAboutPodsThatCouldGo(t *testing.T) {
+	p, tb := mustNew(t, nil), plugintest.Table()
+	for _, name := range []string{"a", "b"} {
+		tb.SetNode(&object.Node{Name: name, Labels: map[string]string{v1.LabelHostname: name}})
+	}
+	tb.PodsByLabels("ns", func(*table.PodsWithLabels) {}) // from here on they are kept
+	place := func(app, node string, priority int32) {
+		q := pod(fmt.Sprint(app, priority), app, node, nil)
+		q.Priority = priority
+		tb.AddPod(q, node)
+	}
+	place("web", "a", 0)
+	place("web", "a", 9)
+	place("mail", "a", 0)
+	place("mail", "b", 9) // stays, and the number with it
+	for i := range labelSetsKept - 2 {
+		place(fmt.Sprint("other-", i), "b", 9)
+	}
+	place("db", "a", 0) // is in the place of web
+	place("db", "b", 9)
+	rows := map[string]table.Row{}
+	for _, name := range []string{"a", "b"} {
+		rows[name], _ = tb.Find(name)
+	}
+	for _, of := range []string{"web", "db", "mail", "web"} {
+		asks := pod("asks", "x", "", away(v1.LabelHostname, app(of)))
+		asks.Priority = 5
+		in := &framework.Input{Table: tb, Pod: asks, State: p.PreFilter(tb, asks).State}
+		for _, name := range []string{"a", "b"} {
+			if !plugintest.CheckExchanged(t, &p, in, rows[name], asks.Priority) {
+				t.Errorf("away from %s, node %s: not known", of, name)
+			}
 		}
 	}
 }
