@@ -46,7 +46,7 @@ func (m *Machine) tooLarge(event *framework.Event) (plugin string, tooLarge func
 	if !ok || m.table.Node(row) == nil {
 		return "", nil
 	}
-	nominated := m.queue.NominatedTo(m.table.Name(row))
+	nominated := m.nominatedNowhere(row)
 	var rooms []queue.Size // by priority, as far as asked for
 	return names.NodeResourcesFit, func(s queue.Size) bool {
 		for i := range rooms {

@@ -45,6 +45,11 @@ func TestPodsThatAreTooLarge(t *testing.T) {
 		}
 	}
 
+	tb.AddPod(nominated.Pod, "a") // it counts once, as in an attempt
+	if _, tooLarge := w.m.tooLarge(left); tooLarge(queue.Size{Priority: 5, MilliCPU: 1000 - 300 - 50}) {
+		t.Error("a pod is too large beside one that is nominated and placed")
+	}
+
 	tb.AddPod(of(5000, 0, 10), "a") // more than the node has
 	if _, tooLarge := w.m.tooLarge(left); tooLarge(queue.Size{}) {
 		t.Error("a pod that requests nothing is too large for a node that is overcommitted")

@@ -238,7 +238,7 @@ func rejectsAsAWhole(of *profile.Profile, pl *framework.Plugin, t *table.Table, 
 // nominatedAbove lists the pods nominated to the row that count against the pod, which is
 // not nominated.
 func (m *Machine) nominatedAbove(p *object.Pod, row table.Row) []*object.Pod {
-	all := m.queue.NominatedTo(m.table.Name(row)) // the most important first
+	all := m.nominatedNowhere(row) // the most important first
 	n, _ := slices.BinarySearchFunc(all, p.Priority, func(o *object.Pod, priority int32) int {
 		if o.Priority >= priority {
 			return -1
@@ -246,6 +246,17 @@ func (m *Machine) nominatedAbove(p *object.Pod, row table.Row) []*object.Pod {
 		return 1
 	})
 	return all[:n]
+}
+
+// nominatedNowhere lists the pods nominated to the row that are placed nowhere. A hosted
+// plugin may nominate one that is.
+func (m *Machine) nominatedNowhere(row table.Row) []*object.Pod {
+	all := m.queue.NominatedTo(m.table.Name(row))
+	placed := func(p *object.Pod) bool { return m.table.Pod(p.UID) != nil }
+	if slices.ContainsFunc(all, placed) {
+		return slices.DeleteFunc(slices.Clone(all), placed)
+	}
+	return all
 }
 
 // rejectsOn tells whether the plugin's filter rejects the pod on the row, as it is or with
