@@ -58,7 +58,7 @@ FUZZ     := core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resour
             edge/manifest:FuzzLongExponent edge/manifest:FuzzTrim edge/recording:FuzzEntries sim/scenario:FuzzStory sim:FuzzBadObjects
 fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testdata/fuzz
 	@for target in $(FUZZ); do echo "== $$target"; \
-	  BERTH_CHECK=1 $(GO) test -timeout 30m ./...target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
+	  BERTH_CHECK=1 $(GO) test -timeout 30m ./$${target%%:*} -run '^$$' -fuzz "^$${target##*:}$$" -fuzztime $(FUZZTIME) || exit 1; done
 
 release: ## dist/: archives, man pages, completions, SBOMs, chart, image and checksums for linux/amd64 and linux/arm64; the same bytes for the same VERSION, commit and Go
 	cd tools && $(GO) run ./release -version $(VERSION) -epoch $(EPOCH)
