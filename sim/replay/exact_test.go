@@ -187,7 +187,7 @@ func TestReplayIsExact(t *testing.T) {
 // each decision, each effect from there on is replayed as it was, whichever segment
 // it begins with.
 func TestCutRecordIsExact(t *testing.T) {
-	seeds := uint64(3)
+	seeds := uint64(5)
 	if testing.Short() {
 		seeds = 1
 	}
