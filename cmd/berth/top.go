@@ -164,7 +164,11 @@ func summaryText(s *api.Summary) string {
 	}
 	fmt.Fprintf(w, "RECORDS\t%.1f of %d MiB%s\n", float64(s.Log.Bytes)/(1<<20), s.Log.Limit>>20, since(s))
 	_ = w.Flush() // to memory
-	if len(s.Blocking) == 0 {
+	switch {
+	case s.Shadow && len(s.Blocking) == 0:
+		b.WriteString("\nA shadow tries no pod; `berth why --all` says what blocks those that wait.\n")
+		return b.String()
+	case len(s.Blocking) == 0:
 		b.WriteString("\nNothing blocks any pod.\n")
 		return b.String()
 	}
