@@ -90,7 +90,8 @@ requested --demand of all GPUs. No pod leaves. GPUs are an extended resource of 
 thousand units each, so a node may give parts of two GPUs to one pod: the command
 measures the allocation of nodes, and not of devices.
 
-The directory holds openb_node_list_gpu_node.csv and the list of pods.`,
+The directory holds openb_node_list_gpu_node.csv and the list of pods: it is
+cluster-trace-gpu-v2023/csv of github.com/alibaba/clusterdata.`,
 		Example: `  berth-lab bench replay --openb DIR
   berth-lab bench replay --openb DIR --pods openb_pod_list_gpuspec33.csv --runs 5 -o json`,
 		Args: cobra.NoArgs,
