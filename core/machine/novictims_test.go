@@ -81,6 +81,19 @@ schedule
 expect urgent -> a
 expect mid nominated none
 expect waits attempts 1`,
+		"a nominated pod keeps the port": `
+node a cpu=4 label:zone=a
+pod high port=80 bound=a priority=100
+pod mid port=80 priority=10 selector:zone=b
+schedule
+update pod mid nominated=a
+pod waits port=80 priority=10 selector:zone=a
+cycle
+expect waits pending
+delete pod high
+advance 10s
+expect waits pending
+expect waits attempts 1`,
 		"of nominated pods those of lower priority do not count": `
 node a cpu=4 label:zone=a
 pod high cpu=4 bound=a priority=100
