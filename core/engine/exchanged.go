@@ -8,9 +8,9 @@ import (
 )
 
 // causeExchanged is the first filter that would reject the row, and how, with the pods
-// on it gone whose priority is below that, and others come; false where only a try tells. Nothing is
-// tried: a filter that looks at nodes alone says what it says now, one that looks at the
-// row and lets the pod through does so with fewer pods, and others are asked.
+// on it gone whose priority is below that, and others come; false where only a try tells.
+// Nothing is tried: a filter that looks at nodes alone says what it says now, one that
+// looks at the row and lets the pod through does so with fewer pods, and others are asked.
 func (o *Outcome) causeExchanged(r table.Row, below int32, came []*object.Pod) (c ranking.Cause, known bool) {
 	if o.engine.plain {
 		return c, false

@@ -184,7 +184,7 @@ func (o *Outcome) tryNominatedRows(blocked map[table.Row]ranking.Cause, of func(
 // that count against the pod, and how. They are placed only where that is not known
 // without.
 func (o *Outcome) tryNominatedOn(r table.Row) ranking.Cause {
-	return o.tryCounted(r, o.counted(o.nominatedTo(r, o.nominated.Nominator), o.nominated.Nominator))
+	return o.tryCounted(r, o.countedOn(r, o.nominated.Nominator))
 }
 
 // tryCounted is tryNominatedOn for the pods that count.
@@ -281,7 +281,7 @@ func (x *nominatedCauses) stale(o *Outcome) (rows []table.Row) {
 // withNominated calls f while the nominated pods that count against the pod are
 // placed on the row; it does not when none counts.
 func (o *Outcome) withNominated(r table.Row, nominated Nominator, f func()) {
-	counted := o.counted(o.nominatedTo(r, nominated), nominated)
+	counted := o.countedOn(r, nominated)
 	if len(counted) == 0 {
 		return
 	}

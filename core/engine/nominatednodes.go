@@ -71,14 +71,14 @@ func (l *nominatedNodes) on(r table.Row) *nominatedNode {
 	return nil
 }
 
-// nominatedTo is what is nominated to the row, nil if nothing is.
-func (o *Outcome) nominatedTo(r table.Row, nominated Nominator) *nominatedNode {
+// countedOn lists the pods nominated to the row that count against the pod.
+func (o *Outcome) countedOn(r table.Row, nominated Nominator) []*object.Pod {
 	if nominated == nil {
 		return nil
 	}
 	l := &o.engine.nominated
 	l.follow(o.engine.table, nominated)
-	return l.on(r)
+	return o.counted(l.on(r), nominated)
 }
 
 // counted lists those of the nominated pods that count against the pod. Where all of them

@@ -51,7 +51,7 @@ func (o *Outcome) RefitWithoutLower(r table.Row, nominated Nominator) (*decision
 	if o.pre.rejected != nil || !o.isCandidate(r) {
 		return nil, false
 	}
-	if came := o.counted(o.nominatedTo(r, nominated), nominated); len(came) > 0 {
+	if came := o.countedOn(r, nominated); len(came) > 0 {
 		if c, known := o.causeExchanged(r, o.pod.Priority, came); !known || c.Rejects() {
 			return o.blockerKnown(c, r, known)
 		}
