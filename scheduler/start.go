@@ -23,6 +23,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/daemon"
 	"github.com/berth-scheduler/berth/edge/extender"
+	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/lease"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
@@ -55,6 +56,9 @@ func start(o *options) error {
 	}
 	if ignored := o.ignoredFlags(); len(ignored) > 0 {
 		logger.Info("Ignoring flags, because --config is given", "flags", ignored)
+	}
+	if err := kube.CheckSilentConnections(); err != nil {
+		return err
 	}
 	api, err := o.restConfig(c.ClientConnection)
 	if err != nil {

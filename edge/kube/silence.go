@@ -1,0 +1,35 @@
+package kube
+
+import (
+	"os"
+	"strconv"
+	"time"
+)
+
+// A connection that brought nothing for silentAfter is asked with a PING of HTTP/2,
+// and is closed if nothing comes within pongWithin. Whoever waits for an answer then
+// gets an error: a binding whose reply was lost is read, and sent again to the same
+// node. client-go's own times are 30 s and 15 s.
+const (
+	silentAfter = 2 * time.Second
+	pongWithin  = 2 * time.Second
+)
+
+// CheckSilentConnections makes all connections that this process opens through
+// client-go from now on find out within silentAfter and pongWithin that the other
+// end is gone. client-go reads these times from the environment, so a time that the
+// environment already gives stays.
+func CheckSilentConnections() error {
+	for name, wait := range map[string]time.Duration{ // any order: each by itself
+		"HTTP2_READ_IDLE_TIMEOUT_SECONDS": silentAfter,
+		"HTTP2_PING_TIMEOUT_SECONDS":      pongWithin,
+	} {
+		if os.Getenv(name) != "" {
+			continue
+		}
+		if err := os.Setenv(name, strconv.Itoa(int(wait.Seconds()))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
