@@ -141,15 +141,29 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 	if q.Get("since") == "" {
 		q.Set("since", "24h") // begin with what is there
 	}
+	for {
+		err := p.follow(ctx, d, q)
+		var end *api.Problem
+		switch {
+		case ctx.Err() != nil:
+			return nil // an interrupt is how it is meant to end
+		case !errors.As(err, &end) || end.Reason != api.Ended:
+			return err
+		}
+		if !p.last.IsZero() {
+			q.Set("since", p.last.Add(1).Format(time.RFC3339Nano))
+		}
+	}
+}
+
+// follow prints one stream until it ends.
+func (p *recordPrinter) follow(ctx context.Context, d *daemon, q url.Values) error {
 	reply, err := d.open(ctx, "watch", q)
 	if err != nil {
 		return err
 	}
 	defer reply.Body.Close()
-	if err := p.stream(reply.Body); ctx.Err() == nil {
-		return err
-	}
-	return nil // an interrupt is how it is meant to end
+	return p.stream(reply.Body)
 }
 
 // noRecord says that no record matches, and in which namespace the pod was looked for
@@ -206,10 +220,12 @@ func qualified(pod, namespace string) string {
 type recordPrinter struct {
 	out  *bufio.Writer
 	json bool
-	pods bool // name them
+	pods bool      // name them
+	last time.Time // of the newest record
 }
 
 func (p *recordPrinter) record(r *records.Record) {
+	p.last = r.Time
 	if p.json {
 		body, err := json.Marshal(r)
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/bounds"
 	"github.com/berth-scheduler/berth/edge/records"
 )
 
@@ -50,6 +52,7 @@ const (
 	NotSynced   = "NotSynced"
 	TooMany     = "TooManyRequests"
 	Unsupported = "NotImplemented"
+	Ended       = "StreamEnded" // as all streams do; ask again
 	Failed      = "InternalError"
 )
 
@@ -85,11 +88,12 @@ type Options struct {
 	Now func() time.Time
 }
 
-// How many questions are answered at the same time. One of the first two kinds takes as
-// much memory as a second picture of the cluster.
+// How many questions are answered at the same time: one client holds at most half of these
+// places, each until the answer is written. Only one answer of the first two kinds is being
+// worked out at a time, as it takes as much memory as a second picture of the cluster.
 const (
-	mostWhys    = 1
-	mostWhyAlls = 1
+	mostWhys    = 2
+	mostWhyAlls = 2
 	mostReads   = 4
 	mostWatches = 16
 )
@@ -99,7 +103,7 @@ const queryTimeout = 10 * time.Second
 
 type handler struct {
 	Options
-	watches chan struct{}
+	watches *bounds.Places
 }
 
 // Handler serves the paths below Prefix.
@@ -107,19 +111,25 @@ func Handler(o Options) http.Handler {
 	if o.PodFields == nil {
 		o.PodFields = func(p *v1.Pod) *v1.Pod { return p }
 	}
-	h := &handler{o, make(chan struct{}, mostWatches)}
-	reads := make(chan struct{}, mostReads)
+	h := &handler{o, bounds.NewPlaces(mostWatches)}
+	reads := bounds.NewPlaces(mostReads)
 	mux := http.NewServeMux()
-	for path, answer := range map[string]func(*http.Request) (any, error){ // any order: each by itself
-		"records": limited(reads, h.records),
-		"pending": limited(reads, h.pending),
-		"summary": limited(reads, h.summary),
-		"why":     limited(make(chan struct{}, mostWhys), h.why),
-		"why/all": limited(make(chan struct{}, mostWhyAlls), h.whyAll),
+	for path, answer := range map[string]http.HandlerFunc{ // any order: each by itself
+		"records": placed(reads, h.answered(h.records)),
+		"pending": placed(reads, h.answered(h.pending)),
+		"summary": placed(reads, h.answered(h.summary)),
+		"why":     placed(bounds.NewPlaces(mostWhys), h.answered(inTurn(h.why))),
+		"why/all": placed(bounds.NewPlaces(mostWhyAlls), h.answered(inTurn(h.whyAll))),
+		"watch":   h.watch,
 	} {
-		mux.HandleFunc("GET "+Prefix+path, h.answered(answer))
+		mux.HandleFunc("GET "+Prefix+path, func(w http.ResponseWriter, r *http.Request) {
+			if err := h.leading(); err != nil {
+				refuse(w, err)
+				return
+			}
+			answer(w, r)
+		})
 	}
-	mux.HandleFunc("GET "+Prefix+"watch", h.watch)
 	mux.HandleFunc(Prefix, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			refuse(w, problem(http.StatusMethodNotAllowed, BadRequest, "%s: only GET is served", r.Method))
@@ -145,25 +155,26 @@ func (h *handler) leading() error {
 	return nil
 }
 
-// answered writes what a function answers as JSON.
+// answered writes what a function answers.
 func (h *handler) answered(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := h.leading(); err != nil {
-			refuse(w, err)
-			return
-		}
 		out, err := answer(r)
 		if err != nil {
 			refuse(w, err)
 			return
 		}
-		if t, ok := out.(text); ok {
+		switch out := out.(type) {
+		case text:
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			w.Header().Set(t.header, t.value)
-			_, _ = w.Write(t.body)
-			return
+			w.Header().Set(out.header, out.value)
+			_, _ = w.Write(out.body)
+		case *list:
+			defer out.end()
+			asJSON(w, http.StatusOK)
+			_ = out.write(w) // who asked is gone
+		default:
+			write(w, http.StatusOK, out)
 		}
-		write(w, http.StatusOK, out)
 	}
 }
 
@@ -182,26 +193,49 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 func write(w http.ResponseWriter, code int, out any) {
+	asJSON(w, code)
+	_ = encoder(w, "").Encode(out) // who asked is gone
+}
+
+func asJSON(w http.ResponseWriter, code int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	_ = enc.Encode(out) // who asked is gone
 }
 
-// limited answers that many at a time; others wait for a while.
-func limited(places chan struct{}, answer func(*http.Request) (any, error)) func(*http.Request) (any, error) {
-	return func(r *http.Request) (any, error) {
+// encoder returns an encoder whose lines after the first begin with the indent.
+func encoder(w io.Writer, indent string) *json.Encoder {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent(indent, "  ")
+	return enc
+}
+
+// placed answers when there is a place, and holds it until the answer is written.
+func placed(places *bounds.Places, answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), queryTimeout)
-		defer cancel()
+		giveBack, err := places.Take(ctx, bounds.Client(r))
+		cancel()
+		if err != nil {
+			refuse(w, problem(http.StatusTooManyRequests, TooMany, "%d such questions are being answered, or half as many of yours; ask again", places.Most()))
+			return
+		}
+		defer giveBack()
+		answer(w, r)
+	}
+}
+
+// inTurn works out one answer at a time.
+func inTurn(answer func(*http.Request) (any, error)) func(*http.Request) (any, error) {
+	turn := make(chan struct{}, 1)
+	return func(r *http.Request) (any, error) {
 		select {
-		case places <- struct{}{}:
-			defer func() { <-places }()
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
 			return answer(r)
-		case <-ctx.Done():
-			return nil, problem(http.StatusTooManyRequests, TooMany, "%d such questions are being answered; ask again", cap(places))
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
 		}
 	}
 }

@@ -29,14 +29,15 @@ func (h *handler) records(r *http.Request) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	list := RecordList{Head: head("RecordList"), Log: h.Recorder.Size()}
-	list.Records, list.More = h.Recorder.Find(q)
-	if q.Pod != "" && len(list.Records) == 0 {
+	size, found := h.Recorder.Size(), h.Recorder.Find(q)
+	if q.Pod != "" && found.Len() == 0 {
 		if err := h.known(r, q.Pod); err != nil {
+			found.End()
 			return nil, err
 		}
 	}
-	return list, nil
+	frame := RecordList{Head: head("RecordList"), Records: []records.Record{}, More: found.More, Log: size}
+	return &list{frame, all(found.All()), found.End}, nil
 }
 
 // known is an error where the scheduler has never heard of the pod, as far as it can
@@ -85,28 +86,39 @@ func (h *handler) pending(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := h.Recorder.Lasts()
-	list := PendingList{Head: head("PendingList"), Pods: []PendingPod{}}
-	for i := range waiting {
-		w := &waiting[i]
-		l, tried := last[string(w.Pod.UID)]
-		switch {
-		case namespace != "" && w.Pod.Namespace != namespace, place != "" && w.Place.String() != place, reason != "" && !l.Has(reason):
-			continue
-		}
-		list.Total++
-		out := PendingPod{Pod: w.Pod.Key(), UID: w.Pod.UID, Place: w.Place.String(), Since: w.Since.UTC(), Attempts: w.Attempts,
-			RejectedBy: w.RejectedBy, PendingBy: w.PendingBy, NominatedNode: w.NominatedNode, Until: utc(w.until)}
-		if tried {
-			out.Message = l.Message
-		}
-		list.Pods = append(list.Pods, out)
-	}
-	slices.SortFunc(list.Pods, func(a, b PendingPod) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Pod, b.Pod))
+	waiting = slices.DeleteFunc(waiting, func(w waitingPod) bool {
+		return namespace != "" && w.Pod.Namespace != namespace || place != "" && w.Place.String() != place
 	})
-	list.Pods = list.Pods[:min(limit, len(list.Pods))]
-	return list, nil
+	uids := make(map[string]bool, len(waiting))
+	for i := range waiting {
+		uids[string(waiting[i].Pod.UID)] = true
+	}
+	last := h.Recorder.Lasts(uids)
+	if reason != "" {
+		waiting = slices.DeleteFunc(waiting, func(w waitingPod) bool {
+			l, _ := last.Of(string(w.Pod.UID))
+			return !l.Has(reason)
+		})
+	}
+	slices.SortFunc(waiting, func(a, b waitingPod) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Pod.Key(), b.Pod.Key()))
+	})
+	frame := PendingList{Head: head("PendingList"), Pods: []PendingPod{}, Total: len(waiting)}
+	shown := slices.Clone(waiting[:min(limit, len(waiting))]) // the others go
+	return &list{frame, func(yield func(any) bool) {
+		for i := range shown {
+			if !yield(shown[i].pending(last)) {
+				return
+			}
+		}
+	}, last.End}, nil
+}
+
+// pending is the pod with what its last attempt said.
+func (w *waitingPod) pending(last *records.Lasts) PendingPod {
+	l, _ := last.Of(string(w.Pod.UID))
+	return PendingPod{Pod: w.Pod.Key(), UID: w.Pod.UID, Place: w.Place.String(), Since: w.Since.UTC(), Attempts: w.Attempts,
+		RejectedBy: w.RejectedBy, PendingBy: w.PendingBy, NominatedNode: w.NominatedNode, Until: utc(w.until), Message: l.Message}
 }
 
 func utc(t time.Time) *time.Time {
@@ -197,14 +209,9 @@ func (h *handler) summary(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := h.Recorder.Lasts()
-	var open []records.Record
-	for uid := range waiting { // any order: they are counted
-		if record, tried := last[uid]; tried {
-			open = append(open, record)
-		}
-	}
-	s.Blocking = records.Rank(open)
+	last := h.Recorder.Lasts(waiting)
+	defer last.End()
+	s.Blocking = records.Rank(last.All())
 	s.Blocking = s.Blocking[:min(mostBlocking, len(s.Blocking))]
 	s.Rates, s.Log = h.Recorder.Rates(s.Time, rateTime), h.Recorder.Size()
 	return s, nil

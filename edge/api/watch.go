@@ -6,14 +6,17 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/berth-scheduler/berth/edge/bounds"
 	"github.com/berth-scheduler/berth/edge/records"
 )
 
 // A stream says at least this often that it is alive. A reader who takes longer than
-// writeTime for what he is sent is cut off.
+// writeTime for what he is sent is cut off. After streamTime a stream ends, so that whoever
+// reads it shows again that he may.
 const (
-	aliveTime = 15 * time.Second
-	writeTime = 30 * time.Second
+	aliveTime  = 15 * time.Second
+	writeTime  = 30 * time.Second
+	streamTime = 10 * time.Minute
 )
 
 // Lost is what a stream says where its reader was too slow: that many records were
@@ -25,23 +28,18 @@ type Lost struct {
 // watch streams records as server-sent events. "record" has a Record, "lost" a Lost,
 // "end" a Problem that says why the stream ends.
 func (h *handler) watch(w http.ResponseWriter, r *http.Request) {
-	if err := h.leading(); err != nil {
-		refuse(w, err)
-		return
-	}
 	p := paramsOf(r, "pod", "node", "reason", "since")
 	q := p.query(h.Now())
 	if p.err != nil {
 		refuse(w, p.err)
 		return
 	}
-	select {
-	case h.watches <- struct{}{}:
-		defer func() { <-h.watches }()
-	default:
-		refuse(w, problem(http.StatusTooManyRequests, TooMany, "%d streams are open, which is as many as there may be", cap(h.watches)))
+	giveBack, ok := h.watches.Try(bounds.Client(r))
+	if !ok {
+		refuse(w, problem(http.StatusTooManyRequests, TooMany, "%d streams are open, or half as many of yours, which is as many as there may be", h.watches.Most()))
 		return
 	}
+	defer giveBack()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
@@ -54,14 +52,20 @@ func (h *handler) stream(s *stream, r *http.Request, q records.Query) {
 	defer follow.End()
 	alive := time.NewTicker(aliveTime)
 	defer alive.Stop()
+	ends := time.Now().Add(streamTime)
+	end := time.NewTimer(streamTime)
+	defer end.Stop()
 	if !s.alive() {
 		return
 	}
 	for {
-		if !s.send(follow) {
+		if !s.send(follow, ends) {
 			return
 		}
 		select {
+		case <-end.C:
+			s.event("end", problem(http.StatusRequestTimeout, Ended, "a stream ends after %s; ask again", streamTime))
+			return
 		case <-follow.News():
 		case <-alive.C:
 			if !h.Leads() {
@@ -87,9 +91,9 @@ type stream struct {
 	failed  bool
 }
 
-// send sends what there is.
-func (s *stream) send(f *records.Follower) bool {
-	for {
+// send sends what there is, until the stream ends.
+func (s *stream) send(f *records.Follower, ends time.Time) bool {
+	for time.Now().Before(ends) {
 		record, lost, ok := f.Next()
 		if lost > 0 {
 			s.event("lost", Lost{lost})
@@ -101,6 +105,7 @@ func (s *stream) send(f *records.Follower) bool {
 			return false
 		}
 	}
+	return s.flush()
 }
 
 func (s *stream) event(kind string, data any) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -72,13 +73,17 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.A
 	if now.node != "" {
 		assumed = pod.UID
 	}
-	history, _ := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory})
+	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory})
+	history := slices.Collect(found.All())
+	found.End()
 	copied, err := h.copyOf(&now, assumed)
 	if err != nil {
 		said := ""
-		if last, tried := h.Recorder.Lasts()[string(pod.UID)]; tried {
+		lasts := h.Recorder.Lasts(map[string]bool{string(pod.UID): true})
+		if last, tried := lasts.Of(string(pod.UID)); tried {
 			said = "; its last attempt: " + last.Text()
 		}
+		lasts.End()
 		return nil, problem(http.StatusNotImplemented, Unsupported, "pod %s: this daemon cannot say why: %s%s", name, err, said)
 	}
 	set.Nodes = now.apiNodes()

@@ -35,8 +35,8 @@ func (f *Follower) Next() (r Record, lost uint64, ok bool) {
 		if !more {
 			return Record{}, lost, false
 		}
-		if r, ok := f.query.match(e); ok {
-			return r, lost, true
+		if f.query.wants(e) {
+			return e.record(), lost, true
 		}
 	}
 }

@@ -66,15 +66,16 @@ func TestTheLogIsBoundedAndKeepsLastAttempts(t *testing.T) {
 			t.Fatalf("seed %d: %d last attempts unprotected of %d pods", seed, n, pods)
 		}
 		r.Flush()
-		last := r.Lasts()
+		last := r.Lasts(nil)
 		for uid, reason := range waiting {
-			if record := last[string(uid)]; len(record.Blockers) == 0 || record.Blockers[0].Reasons[0] != reason {
+			if record, _ := last.Of(string(uid)); len(record.Blockers) == 0 || record.Blockers[0].Reasons[0] != reason {
 				t.Fatalf("seed %d: pod %s: the last attempt is %+v, want reason %q", seed, uid, record, reason)
 			}
 		}
-		if len(last) != len(waiting) {
-			t.Fatalf("seed %d: %d last attempts, %d pods wait", seed, len(last), len(waiting))
+		if len(last.entries) != len(waiting) {
+			t.Fatalf("seed %d: %d last attempts, %d pods wait", seed, len(last.entries), len(waiting))
 		}
+		last.End()
 	}
 }
 
@@ -110,7 +111,7 @@ func TestTooManyPodsWait(t *testing.T) {
 	if r.log.unprotected.Load() == 0 || len(r.log.last) < 500 {
 		t.Errorf("%d are unprotected, %d protected", r.log.unprotected.Load(), len(r.log.last))
 	}
-	if found, _ := r.Find(Query{Pod: podName(19_999).String()}); len(found) != 1 {
+	if found, _ := find(r, Query{Pod: podName(19_999).String()}); len(found) != 1 {
 		t.Errorf("the newest record: %+v", found)
 	}
 	// What is placed or goes gives its room back.
@@ -163,5 +164,38 @@ func TestSlowReaderCountsWhatItLost(t *testing.T) {
 		if int(read+lost) != written || lost == 0 {
 			t.Errorf("seed %d: %d read, %d lost, %d written", seed, read, lost, written)
 		}
+	}
+}
+
+// What was found stays as it is while the log rolls over it, until End: a slow client is
+// sent the records that it asked for, and the log takes its memory back after that.
+func TestFoundRecordsOutliveTheirSegments(t *testing.T) {
+	r := New(LeastBytes)
+	for i := range 1000 {
+		r.Observe(loop.Step{Now: at(i), Effects: done(rejection(i, 1, "Insufficient cpu"))})
+	}
+	found := r.Find(Query{Most: 500})
+	lasts := r.Lasts(map[string]bool{string(uid(999)): true})
+	for i := range 20_000 { // many times the log's size
+		r.Observe(loop.Step{Now: at(1000 + i), Effects: done(placement(i, 2))})
+	}
+	r.Flush()
+	i := 500
+	for record := range found.All() {
+		if record.Pod != podName(i).String() || record.Blockers[0].Reasons[0] != "Insufficient cpu" {
+			t.Fatalf("record %d: %+v", i, record)
+		}
+		i++
+	}
+	if record, tried := lasts.Of(string(uid(999))); i != 1000 || found.Len() != 500 || !found.More || !tried || record.Pod != podName(999).String() {
+		t.Errorf("%d records, %d found, more %t; the last attempt is %+v", i, found.Len(), found.More, record)
+	}
+	if _, tried := lasts.Of(string(uid(998))); tried {
+		t.Error("an attempt of a pod that nobody asked about")
+	}
+	found.End()
+	lasts.End()
+	if r.log.readers != 0 {
+		t.Errorf("%d still read", r.log.readers)
 	}
 }

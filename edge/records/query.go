@@ -2,6 +2,8 @@ package records
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,48 +21,73 @@ type Query struct {
 	Most int
 }
 
-// Find returns the records that match, in the order of time, and whether there were
-// more of them.
-func (r *Recorder) Find(q Query) (found []Record, more bool) {
-	found = []Record{}
-	r.log.each(func(e entry) bool {
-		if record, ok := q.match(e); ok {
-			found = append(found, record)
-		}
-		if q.Most > 0 && len(found) >= 2*q.Most {
-			q.newest(&found)
-			more = true
-		}
-		return true
-	})
-	slices.SortStableFunc(found, byTime)
-	if q.Most > 0 && len(found) > q.Most {
-		return found[len(found)-q.Most:], true
+// Found are records that match a query, in the order of time. They are decoded one by one.
+// Until End the log keeps what they stand in, so whoever reads them does so within a
+// bounded time.
+type Found struct {
+	log     *log
+	entries []entry
+	// More is set if there are older records that match.
+	More bool
+}
+
+// Find returns the records that match. The caller calls End.
+func (r *Recorder) Find(q Query) *Found {
+	f := &Found{log: r.log}
+	for _, s := range r.log.read() {
+		s.each(func(e entry) bool {
+			if q.wants(e) {
+				f.entries = append(f.entries, e)
+			}
+			if q.Most > 0 && len(f.entries) >= 2*q.Most {
+				f.cut(q.Most)
+			}
+			return true
+		})
 	}
-	return found, more
+	f.cut(q.Most)
+	return f
 }
 
-// newest leaves out all but the newest records.
-func (q *Query) newest(found *[]Record) {
-	slices.SortStableFunc(*found, byTime)
-	n := copy(*found, (*found)[len(*found)-q.Most:])
-	clear((*found)[n:])
-	*found = (*found)[:n]
+// cut sorts the records and drops all but the newest n; 0 drops none.
+func (f *Found) cut(n int) {
+	slices.SortStableFunc(f.entries, func(a, b entry) int { return cmp.Compare(a.nanosecond(), b.nanosecond()) })
+	if n > 0 && len(f.entries) > n {
+		f.entries = slices.Delete(f.entries, 0, len(f.entries)-n)
+		f.More = true
+	}
 }
 
-func byTime(a, b Record) int { return a.Time.Compare(b.Time) }
+// Len returns how many records there are.
+func (f *Found) Len() int { return len(f.entries) }
 
-// match decodes the entry if the query wants it.
-func (q *Query) match(e entry) (Record, bool) {
+// All decodes each record when it is its turn.
+func (f *Found) All() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		for _, e := range f.entries {
+			if !yield(e.record()) {
+				return
+			}
+		}
+	}
+}
+
+// End lets the log drop what the records stand in.
+func (f *Found) End() { f.log.done() }
+
+// wants reports whether the entry matches.
+func (q *Query) wants(e entry) bool {
 	at := e.nanosecond()
 	switch {
 	case !q.Since.IsZero() && at < q.Since.UnixNano(), !q.Until.IsZero() && at > q.Until.UnixNano():
-		return Record{}, false
+		return false
 	case q.Pod != "" && string(e.pod()) != q.Pod:
-		return Record{}, false
+		return false
+	case q.Node == "" && q.Reason == "":
+		return true
 	}
 	r := e.record()
-	return r, (q.Node == "" || r.Node == q.Node || r.NominatedNode == q.Node) && (q.Reason == "" || r.Has(q.Reason))
+	return (q.Node == "" || r.Node == q.Node || r.NominatedNode == q.Node) && (q.Reason == "" || r.Has(q.Reason))
 }
 
 // Has tells whether the words are a part, in any case, of the record's type, result,
@@ -74,30 +101,54 @@ func (r *Record) Has(words string) bool {
 		slices.ContainsFunc(r.Blockers, func(b Blocker) bool { return is(b.Plugin) || is(b.Reasons...) })
 }
 
-// Lasts are the last attempts of pods, by UID.
-func (r *Recorder) Lasts() map[string]Record {
-	at := map[string]entry{}
-	defer r.log.done()
+// Lasts are the last attempts of pods that wait, by UID. Until End the log keeps what
+// they stand in.
+type Lasts struct {
+	log     *log
+	entries map[string]entry
+}
+
+// Lasts returns the last attempts of the pods with these UIDs; nil means all pods. The
+// caller calls End.
+func (r *Recorder) Lasts(uids map[string]bool) *Lasts {
+	l := &Lasts{r.log, map[string]entry{}}
 	for _, s := range r.log.read() {
 		s.each(func(e entry) bool {
-			if e.kind() != kindAttempt {
+			if e.kind() != kindAttempt || uids != nil && !uids[string(e.uid())] {
 				return true
 			}
-			uid := string(e.uid())
-			if before, known := at[uid]; !known || before.nanosecond() <= e.nanosecond() {
-				at[uid] = e
+			if before, known := l.entries[string(e.uid())]; !known || before.nanosecond() <= e.nanosecond() {
+				l.entries[string(e.uid())] = e
 			}
 			return true
 		})
 	}
-	last := make(map[string]Record, len(at))
-	for uid, e := range at { // any order: each by itself
-		if e.waits() {
-			last[uid] = e.record()
+	maps.DeleteFunc(l.entries, func(_ string, e entry) bool { return !e.waits() })
+	return l
+}
+
+// Of decodes the last attempt of a pod, if the pod was tried and waits.
+func (l *Lasts) Of(uid string) (Record, bool) {
+	e, tried := l.entries[uid]
+	if !tried {
+		return Record{}, false
+	}
+	return e.record(), true
+}
+
+// All decodes each last attempt when it is its turn, in any order.
+func (l *Lasts) All() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		for _, e := range l.entries { // any order: who asks for one counts or sorts
+			if !yield(e.record()) {
+				return
+			}
 		}
 	}
-	return last
 }
+
+// End lets the log drop what the attempts stand in.
+func (l *Lasts) End() { l.log.done() }
 
 // Rates count what happened in a while.
 type Rates struct {
@@ -152,10 +203,9 @@ type Blocking struct {
 
 // Rank ranks the reasons of last attempts: for each pod those that came first on
 // some node. A pod may count for several.
-func Rank(last []Record) []Blocking {
+func Rank(last iter.Seq[Record]) []Blocking {
 	counts := map[[2]string]int{}
-	for i := range last {
-		r := &last[i]
+	for r := range last {
 		seen := map[[2]string]bool{}
 		for _, b := range r.Blockers {
 			for _, reason := range b.Reasons {

@@ -3,6 +3,7 @@ package records
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestAttemptsComeBackAsTheyWere(t *testing.T) {
 	}
 	r := New(0)
 	r.Observe(loop.Step{Now: start, Effects: done(d)})
-	found, more := r.Find(Query{Pod: "shop/cart-0"})
+	found, more := find(r, Query{Pod: "shop/cart-0"})
 	want := Record{
 		Time: start, Type: Attempt, Pod: "shop/cart-0", UID: "u", Attempt: 7, Result: "Preempting", Profile: "p", NodesTotal: 3,
 		Message: "0/3 nodes are available: 1 node(s) didn't match, 2 Insufficient cpu, 2 Insufficient memory.",
@@ -46,9 +47,16 @@ func TestAttemptsComeBackAsTheyWere(t *testing.T) {
 	}
 	failed := &decision.Decision{UID: "u", Pod: types.NamespacedName{Namespace: "shop", Name: "cart-0"}, Attempt: 8, Result: decision.ResultError, Err: errors.New("no such luck")}
 	r.Observe(loop.Step{Now: at(1), Effects: done(failed)})
-	if found, _ := r.Find(Query{Since: at(1)}); len(found) != 1 || found[0].Message != "no such luck" {
+	if found, _ := find(r, Query{Since: at(1)}); len(found) != 1 || found[0].Message != "no such luck" {
 		t.Errorf("got %+v", found)
 	}
+}
+
+// find returns the records that match, and whether there are more.
+func find(r *Recorder, q Query) (found []Record, more bool) {
+	f := r.Find(q)
+	defer f.End()
+	return slices.Collect(f.All()), f.More
 }
 
 // A decision of any size makes a record of a bounded one, which says that it was cut.
@@ -91,7 +99,7 @@ func TestFind(t *testing.T) {
 		{Query{Most: 7}, 7, true},
 		{Query{Reason: "nothing like it"}, 0, false},
 	} {
-		found, more := r.Find(test.query)
+		found, more := find(r, test.query)
 		if len(found) != test.want || more != test.more {
 			t.Errorf("%+v: %d records, more %t; want %d, %t", test.query, len(found), more, test.want, test.more)
 		}
@@ -103,12 +111,9 @@ func TestFind(t *testing.T) {
 	if rates.Attempts["Scheduled"] != 25 || rates.Attempts["Unschedulable"] != 25 || rates.Seconds != 0.05 {
 		t.Errorf("rates: %+v", rates)
 	}
-	last := r.Lasts()
-	list := []Record{}
-	for _, record := range last {
-		list = append(list, record)
-	}
-	if b := Rank(list); len(b) != 1 || b[0] != (Blocking{"NodeResourcesFit", "Insufficient cpu", 50}) {
+	last := r.Lasts(nil)
+	defer last.End()
+	if b := Rank(last.All()); len(b) != 1 || b[0] != (Blocking{"NodeResourcesFit", "Insufficient cpu", 50}) {
 		t.Errorf("what blocks: %+v", b)
 	}
 }
@@ -123,7 +128,7 @@ func TestPlacedPodsAreWrittenTogether(t *testing.T) {
 	}
 	seen := func(want int, when string) {
 		t.Helper()
-		found, _ := r.Find(Query{})
+		found, _ := find(r, Query{})
 		if len(found) != want {
 			t.Errorf("%s: %d records, want %d", when, len(found), want)
 		}
@@ -184,7 +189,7 @@ func TestTheLifeOfAPod(t *testing.T) {
 	step(machine.ReadReply{UID: "u", Pod: func() *object.Pod { bound := *p; bound.NodeName = "n1"; return &bound }()})
 
 	r.Flush()
-	found, _ := r.Find(Query{Pod: "shop/cart"})
+	found, _ := find(r, Query{Pod: "shop/cart"})
 	var texts []string
 	for i := range found {
 		texts = append(texts, found[i].Text())
