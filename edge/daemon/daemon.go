@@ -6,14 +6,12 @@ import (
 	"errors"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	oteltrace "go.opentelemetry.io/otel/trace"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
 	basemetrics "k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
@@ -31,7 +29,6 @@ import (
 	"github.com/berth-scheduler/berth/edge/metrics"
 	"github.com/berth-scheduler/berth/edge/recording"
 	"github.com/berth-scheduler/berth/edge/records"
-	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
 	"github.com/berth-scheduler/berth/edge/trace"
 )
@@ -368,17 +365,6 @@ func (d *Daemon) elect(ctx, keep context.Context, leave context.CancelCauseFunc)
 	return left
 }
 
-// missing names the kinds that were never listed, and why.
-func (d *Daemon) missing() []string { return named(d.watcher.Missing()) }
-
-func named(missing []kube.Missing) []string {
-	var names []string
-	for _, m := range missing {
-		names = append(names, m.String())
-	}
-	return names
-}
-
 // isSynced tells whether the machine knows the cluster.
 func (d *Daemon) isSynced() bool {
 	select {
@@ -466,33 +452,6 @@ func within(d time.Duration, f func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	f(ctx)
-}
-
-// Endpoint is what is served of the daemon.
-func (d *Daemon) Endpoint() server.Options {
-	var checks, ready []healthz.HealthChecker
-	if d.lease != nil {
-		checks, ready = d.lease.Checks()
-	}
-	return server.Options{
-		Healthz: checks,
-		Livez:   []healthz.HealthChecker{d.watchdog},
-		Readyz: append(ready[:len(ready):len(ready)], healthz.NewShutdownHealthz(d.stopped),
-			healthz.NamedCheck("sched-handler-sync", func(*http.Request) error {
-				if d.isSynced() {
-					return nil
-				}
-				return errors.New("handlers are not fully synchronized: " + strings.Join(d.missing(), "; "))
-			}),
-			healthz.NamedCheck("leader-caught-up", func(*http.Request) error { return d.behind() })),
-		Missing:   d.missing,
-		Notices:   d.notices,
-		Config:    d.config.Load,
-		Refresh:   d.refresh,
-		Resources: metrics.Resources(d.pods),
-		Leads:     d.inCharge,
-		Berth:     d.api,
-	}
 }
 
 // inCharge tells whether this process schedules.

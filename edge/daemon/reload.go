@@ -44,8 +44,8 @@ func (r *reload) String() string {
 }
 
 // Reload has the scheduler take over another configuration between two cycles, as
-// a whole or not at all. The log, the metrics and /readyz?verbose say which. It is
-// for one caller at a time.
+// a whole or not at all. The log, the metrics and /readyz/configuration say which.
+// It is for one caller at a time.
 func (d *Daemon) Reload(ctx context.Context, make Make) error {
 	err := d.takeOver(ctx, make)
 	d.reloaded.Store(&reload{time.Now(), err})
@@ -112,10 +112,14 @@ func (d *Daemon) refusal(c *config.Config, profiles []*profile.Profile) error {
 // workers is how many cores one decision may use.
 func workers(c *config.Config) int { return min(int(*c.Parallelism), runtime.GOMAXPROCS(0)) }
 
-// notices are what /readyz?verbose says beside the checks.
-func (d *Daemon) notices() []string {
-	if r := d.reloaded.Load(); r != nil {
-		return []string{r.String()}
+// reloadNotice is what /readyz says of the last reload.
+func (d *Daemon) reloadNotice() (phrase, reason string) {
+	switch r := d.reloaded.Load(); {
+	case r == nil:
+		return "", ""
+	case r.err != nil:
+		return "configuration refused, the previous one stays in effect", r.String()
+	default:
+		return "configuration reloaded", r.String()
 	}
-	return nil
 }

@@ -78,8 +78,11 @@ func TestReload(t *testing.T) {
 			if err := d.Reload(ctx, refused.make); err == nil || !strings.Contains(err.Error(), refused.why) {
 				t.Errorf("got %v, want %s", err, refused.why)
 			}
-			if status := get("/readyz?verbose"); !strings.Contains(status, "configuration refused at 2000-01-01T00:00:10Z, the previous one stays in effect: ") || !strings.Contains(status, refused.why) {
-				t.Errorf("status: %s", status)
+			if why := get("/readyz/configuration"); !strings.Contains(why, "configuration refused at 2000-01-01T00:00:10Z, the previous one stays in effect: ") || !strings.Contains(why, refused.why) {
+				t.Errorf("why: %s", why)
+			}
+			if status := get("/readyz?verbose"); !strings.HasSuffix(status, "\nconfiguration refused, the previous one stays in effect; see /readyz/configuration\n") || strings.Contains(status, refused.why) {
+				t.Errorf("anybody is told: %s", status)
 			}
 		}
 		if !strings.Contains(get("/configz"), `"podMaxBackoffSeconds":10,`) {
@@ -92,8 +95,9 @@ func TestReload(t *testing.T) {
 		if bound() != "n" {
 			t.Error("without NodeAffinity the pod fits, and is not bound")
 		}
-		if !strings.Contains(get("/configz"), `"podMaxBackoffSeconds":12,`) || !strings.Contains(get("/readyz?verbose"), "configuration reloaded at 2000-01-01T00:00:10Z") {
-			t.Errorf("after: %s, %s", get("/configz"), get("/readyz?verbose"))
+		if !strings.Contains(get("/configz"), `"podMaxBackoffSeconds":12,`) || !strings.Contains(get("/readyz/configuration"), "configuration reloaded at 2000-01-01T00:00:10Z") ||
+			!strings.Contains(get("/readyz?verbose"), "configuration reloaded; see /readyz/configuration\n") {
+			t.Errorf("after: %s, %s, %s", get("/configz"), get("/readyz/configuration"), get("/readyz?verbose"))
 		}
 		lines := s.Lines()
 		if n := count(lines, "Failed to reload the configuration; the previous one stays in effect"); n != 4 || count(lines, "Reloaded the configuration") != 1 {

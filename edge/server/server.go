@@ -1,9 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	goruntime "runtime"
 	"time"
@@ -32,11 +32,8 @@ import (
 // Options say what is served.
 type Options struct {
 	Healthz, Livez, Readyz []healthz.HealthChecker
-	// Missing names the kinds of objects that could never be listed, for
-	// /readyz to show: nil shows none.
-	Missing func() []string
-	// Notices are shown by /readyz?verbose: nil shows none.
-	Notices func() []string
+	// Notices are shown by /readyz where it fails or is asked for details.
+	Notices []Notice
 	// Config is shown at /configz, without its secrets.
 	Config func() *configv1.KubeSchedulerConfiguration
 	// Refresh brings the metrics up to date; it is called before they are read.
@@ -50,6 +47,15 @@ type Options struct {
 	Flags *cliflag.NamedFlagSets
 	// Status is the version that is shown at /statusz, unless nil.
 	Status compatibility.EffectiveVersion
+}
+
+// Notice is something about the scheduler that fails no check.
+type Notice struct {
+	// Name is the path below /readyz/ that serves the reason to those with rights.
+	Name string
+	// Read returns a phrase for anybody, which names no object, value or error, and the
+	// reason. An empty phrase shows nothing.
+	Read func() (phrase, reason string)
 }
 
 // Secure is where and to whom it is served.
@@ -112,6 +118,14 @@ func Handler(o Options) http.Handler {
 	healthz.InstallHandler(paths, o.Healthz...)
 	healthz.InstallLivezHandler(paths, append([]healthz.HealthChecker{healthz.PingHealthz}, o.Livez...)...)
 	healthz.InstallReadyzHandler(paths, o.Readyz...)
+	for _, n := range o.Notices {
+		paths.HandleFunc("/readyz/"+n.Name, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			_, reason := n.Read()
+			fmt.Fprintln(w, cmp.Or(reason, "ok"))
+		})
+	}
 
 	metrics := legacyregistry.HandlerWithReset()
 	paths.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) {
@@ -142,12 +156,12 @@ func Handler(o Options) http.Handler {
 	if o.Status != nil {
 		statusz.Install(paths, component, statusz.NewRegistry(o.Status, statusz.WithListedPaths(paths.ListedPaths())))
 	}
-	return named(paths, o)
+	return noticed(paths, o.Notices)
 }
 
-// named has /readyz name what is missing and give notices, where it fails or is
-// asked for details: the check itself withholds its reason.
-func named(h http.Handler, o Options) http.Handler {
+// noticed adds the phrases of notices to /readyz, where it fails or is asked for details.
+// Anybody may ask it, so reasons stay with the paths of the notices.
+func noticed(h http.Handler, notices []Notice) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
 			h.ServeHTTP(w, r)
@@ -158,18 +172,12 @@ func named(h http.Handler, o Options) http.Handler {
 		if answer.code == http.StatusOK && !r.URL.Query().Has("verbose") {
 			return
 		}
-		list(w, "missing: ", o.Missing)
-		list(w, "", o.Notices)
+		for _, n := range notices {
+			if phrase, _ := n.Read(); phrase != "" {
+				fmt.Fprintf(w, "%s; see /readyz/%s\n", phrase, n.Name)
+			}
+		}
 	})
-}
-
-func list(w io.Writer, mark string, lines func() []string) {
-	if lines == nil {
-		return
-	}
-	for _, line := range lines() {
-		fmt.Fprintf(w, "%s%s\n", mark, line)
-	}
 }
 
 // answered notes the status of an answer.
@@ -177,6 +185,9 @@ type answered struct {
 	http.ResponseWriter
 	code int
 }
+
+// Unwrap returns the writer below, for http.ResponseController.
+func (a *answered) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader notes the status.
 func (a *answered) WriteHeader(code int) {

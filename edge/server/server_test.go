@@ -48,10 +48,10 @@ func get(t *testing.T, h http.Handler, path string) (int, string) {
 func TestPaths(t *testing.T) {
 	var ready error = errors.New("not yet")
 	alive := error(nil)
-	refreshed, leads := 0, true
+	refreshed, leads, missing := 0, true, "resourceclaims.resource.k8s.io: forbidden"
 	h := Handler(Options{
 		Readyz:    []healthz.HealthChecker{healthz.NamedCheck("sched-handler-sync", func(*http.Request) error { return ready })},
-		Missing:   func() []string { return []string{"resourceclaims.resource.k8s.io: forbidden"} },
+		Notices:   []Notice{{"missing", func() (string, string) { return "some kinds cannot be listed", missing }}, {"none", func() (string, string) { return "", "" }}},
 		Livez:     []healthz.HealthChecker{healthz.NamedCheck("scheduling-loop", func(*http.Request) error { return alive })},
 		Config:    func() *configv1.KubeSchedulerConfiguration { return configuration(true) },
 		Refresh:   func() { refreshed++ },
@@ -68,7 +68,9 @@ func TestPaths(t *testing.T) {
 		{"/healthz", "ok", 200},
 		{"/livez", "ok", 200},
 		{"/readyz", "[-]sched-handler-sync failed", 500},
-		{"/readyz", "\nmissing: resourceclaims.resource.k8s.io: forbidden\n", 500},
+		{"/readyz", "\nsome kinds cannot be listed; see /readyz/missing\n", 500},
+		{"/readyz/missing", missing + "\n", 200},
+		{"/readyz/none", "ok\n", 200},
 		{"/readyz/sched-handler-sync", "not yet", 500},
 		{"/metrics", "go_goroutines", 200},
 		{"/metrics/slis", "", 200},
@@ -101,7 +103,7 @@ func TestPaths(t *testing.T) {
 	}
 	ready = nil
 	if code, body := get(t, h, "/readyz?verbose"); code != 200 || !strings.Contains(body, "[+]sched-handler-sync ok") ||
-		!strings.Contains(body, "missing: resourceclaims.resource.k8s.io: forbidden") {
+		!strings.HasSuffix(body, "\nsome kinds cannot be listed; see /readyz/missing\n") {
 		t.Errorf("/readyz: %d %q", code, body)
 	}
 	if code, body := get(t, h, "/readyz"); code != 200 || body != "ok" {

@@ -40,14 +40,18 @@ func (f *field) forbidding(resource string) (p *proxy.Proxy, allow func()) {
 
 // A replica that may not list a kind that only some plugins read places all pods
 // but those that need it. These fail with a reason that names the kind, and so
-// does /readyz; when the right is there they are placed.
+// does /readyz/missing, while /readyz names nothing; when the right is there they are placed.
 func TestUnlistedKind(t *testing.T) {
 	f := newField(t, "unlisted")
 	f.sameNodes(3, "30", 110)
 	p, allow := f.forbidding("persistentvolumes")
 	berth := f.berth(cluster.SchedulerOptions{LeaderElect: true, Flags: []string{"--master=" + p.URL}})
-	if _, body := f.ask(berth, client{}, "/readyz?verbose"); !strings.Contains(body, "missing: persistentvolumes: forbidden") {
+	if _, body := f.ask(berth, client{}, "/readyz?verbose"); !strings.Contains(body, "some kinds of objects cannot be listed; see /readyz/missing") || strings.Contains(body, "persistentvolumes") {
 		t.Errorf("/readyz says %s", body)
+	}
+	f.awaitAdmin(berth)
+	if _, body := f.ask(berth, client{config: f.cluster.AdminConfig()}, "/readyz/missing"); !strings.Contains(body, "persistentvolumes: forbidden") {
+		t.Errorf("/readyz/missing says %s", body)
 	}
 	wants := f.pod("wants-a-volume", "1")
 	wants.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -78,7 +82,7 @@ func TestUnlistedKind(t *testing.T) {
 		}
 		return ""
 	})
-	if _, body := f.ask(berth, client{}, "/readyz?verbose"); strings.Contains(body, "missing:") {
+	if _, body := f.ask(berth, client{}, "/readyz?verbose"); strings.Contains(body, "missing") {
 		t.Errorf("/readyz says %s", body)
 	}
 }

@@ -1,0 +1,61 @@
+package daemon
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"k8s.io/apiserver/pkg/server/healthz"
+
+	"github.com/berth-scheduler/berth/edge/kube"
+	"github.com/berth-scheduler/berth/edge/metrics"
+	"github.com/berth-scheduler/berth/edge/server"
+)
+
+// Endpoint is what is served of the daemon.
+func (d *Daemon) Endpoint() server.Options {
+	var checks, ready []healthz.HealthChecker
+	if d.lease != nil {
+		checks, ready = d.lease.Checks()
+	}
+	return server.Options{
+		Healthz: checks,
+		Livez:   []healthz.HealthChecker{d.watchdog},
+		Readyz: append(ready[:len(ready):len(ready)], healthz.NewShutdownHealthz(d.stopped),
+			healthz.NamedCheck("sched-handler-sync", func(*http.Request) error {
+				if d.isSynced() {
+					return nil
+				}
+				return errors.New("handlers are not fully synchronized: " + strings.Join(d.missing(), "; "))
+			}),
+			healthz.NamedCheck("leader-caught-up", func(*http.Request) error { return d.behind() })),
+		Notices: []server.Notice{
+			{Name: "missing", Read: d.missingNotice},
+			{Name: "configuration", Read: d.reloadNotice},
+		},
+		Config:    d.config.Load,
+		Refresh:   d.refresh,
+		Resources: metrics.Resources(d.pods),
+		Leads:     d.inCharge,
+		Berth:     d.api,
+	}
+}
+
+// missing names the kinds that were never listed, and why.
+func (d *Daemon) missing() []string { return named(d.watcher.Missing()) }
+
+// missingNotice is what /readyz says of them.
+func (d *Daemon) missingNotice() (phrase, reason string) {
+	if missing := d.missing(); len(missing) > 0 {
+		return "some kinds of objects cannot be listed", strings.Join(missing, "\n")
+	}
+	return "", ""
+}
+
+func named(missing []kube.Missing) []string {
+	var names []string
+	for _, m := range missing {
+		names = append(names, m.String())
+	}
+	return names
+}
