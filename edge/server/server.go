@@ -76,7 +76,7 @@ type Server struct {
 func Start(s Secure, o Options, shutdown time.Duration) (*Server, error) {
 	srv := &Server{stop: make(chan struct{})}
 	var err error
-	srv.stopped, srv.silence, err = s.Serving.Serve(guarded(Handler(o), s), shutdown, srv.stop)
+	srv.stopped, srv.silence, err = listened(s.Serving).Serve(guarded(Handler(o), s), shutdown, srv.stop)
 	if err != nil {
 		close(srv.stop)
 		return nil, fmt.Errorf("secure endpoint: %w", err)
@@ -101,7 +101,7 @@ func guarded(h http.Handler, s Secure) http.Handler {
 	h = filters.WithRequestInfo(h, requests)
 	h = filters.WithCacheControl(h)
 	h = serverfilters.WithHTTPLogging(h)
-	return serverfilters.WithPanicRecovery(h, requests)
+	return admitted(serverfilters.WithPanicRecovery(h, requests))
 }
 
 // blockProfileRate is how long goroutines wait, in nanoseconds, for each wait
@@ -156,7 +156,7 @@ func Handler(o Options) http.Handler {
 	if o.Status != nil {
 		statusz.Install(paths, component, statusz.NewRegistry(o.Status, statusz.WithListedPaths(paths.ListedPaths())))
 	}
-	return noticed(paths, o.Notices)
+	return placed(noticed(paths, o.Notices))
 }
 
 // noticed adds the phrases of notices to /readyz, where it fails or is asked for details.

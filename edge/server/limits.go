@@ -1,0 +1,130 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	apiserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/berth-scheduler/berth/edge/bounds"
+)
+
+// Bounds of what clients take of the endpoint. docs/security.md lists them.
+const (
+	mostConnections = 128
+	mostStreams     = 32 // requests under way on one connection of HTTP/2, unless a flag says so
+	mostRequests    = 256
+	mostMetrics     = 4 // answers with metrics
+	mostDebug       = 4 // answers with profiles, the configuration, flags and the status
+	mostHeaderBytes = 64 << 10
+	mostBodyBytes   = 1 << 10
+
+	stallTime   = 30 * time.Second // until a connection is closed that takes nothing
+	answerTime  = time.Minute      // that an answer waits for its reader
+	bodyTime    = 10 * time.Second
+	placeTime   = 10 * time.Second // that a request waits for a place
+	requestTime = 10 * time.Minute
+)
+
+// listened returns how to serve with a bounded number of connections and streams.
+func listened(s *apiserver.SecureServingInfo) *apiserver.SecureServingInfo {
+	bounded := *s
+	if s.Listener != nil {
+		bounded.Listener = bounds.Bounded(s.Listener, mostConnections, stallTime)
+	}
+	if s.HTTP2MaxStreamsPerConnection == 0 {
+		bounded.HTTP2MaxStreamsPerConnection = mostStreams
+	}
+	return &bounded
+}
+
+// admitted bounds requests before anybody knows who asks. Probes need no place: they cost
+// nothing unless they bring a token.
+func admitted(h http.Handler) http.Handler {
+	under := bounds.NewPlaces(mostRequests)
+	return bounds.Timed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if hasBody(r) {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // fails in tests only
+			r.Body = http.MaxBytesReader(w, r.Body, mostBodyBytes)
+		}
+		if code := refusal(r); code != 0 {
+			w.WriteHeader(code)
+			return
+		}
+		if !isHealth(r.URL.Path) || r.Header.Get("Authorization") != "" {
+			giveBack, ok := under.Try(bounds.Client(r))
+			if !ok {
+				tooMany(w, under)
+				return
+			}
+			defer giveBack()
+		}
+		h.ServeHTTP(w, r)
+	}), answerTime)
+}
+
+// refusal returns the status for a request that is too large, 0 for others. Only PUT has a
+// body: it sets the verbosity.
+func refusal(r *http.Request) int {
+	size := len(r.RequestURI)
+	for name, values := range r.Header { // any order: a sum
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	switch {
+	case size > mostHeaderBytes:
+		return http.StatusRequestHeaderFieldsTooLarge
+	case hasBody(r) && (r.Method != http.MethodPut || r.ContentLength > mostBodyBytes):
+		return http.StatusRequestEntityTooLarge
+	}
+	return 0
+}
+
+// hasBody reports whether there is a body, of known length or not.
+func hasBody(r *http.Request) bool { return r.ContentLength != 0 }
+
+// placed holds a place for each answer until it is written. What is below /berth/ has
+// places of its own.
+func placed(h http.Handler) http.Handler {
+	metrics, debug := bounds.NewPlaces(mostMetrics), bounds.NewPlaces(mostDebug)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		places := debug
+		switch path := r.URL.Path; {
+		case isHealth(path), strings.HasPrefix(path, "/berth/"):
+			h.ServeHTTP(w, r)
+			return
+		case strings.HasPrefix(path, "/metrics"):
+			places = metrics
+		}
+		waits, cancel := context.WithTimeout(r.Context(), placeTime)
+		giveBack, err := places.Take(waits, bounds.Client(r))
+		cancel()
+		if err != nil {
+			tooMany(w, places)
+			return
+		}
+		defer giveBack()
+		ctx, cancel := context.WithTimeout(r.Context(), requestTime)
+		defer cancel()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func tooMany(w http.ResponseWriter, p *bounds.Places) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, fmt.Sprintf("as many requests as may be are being answered, which is %d, or half of them for one client; ask again", p.Most()), http.StatusTooManyRequests)
+}
+
+// isHealth reports whether the path is one that probes ask.
+func isHealth(path string) bool {
+	for _, root := range []string{"/healthz", "/livez", "/readyz"} {
+		if path == root || strings.HasPrefix(path, root+"/") {
+			return true
+		}
+	}
+	return false
+}
