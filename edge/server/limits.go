@@ -7,39 +7,28 @@ import (
 	"strings"
 	"time"
 
-	apiserver "k8s.io/apiserver/pkg/server"
-
 	"github.com/berth-scheduler/berth/edge/bounds"
 )
 
 // Bounds of what clients take of the endpoint. docs/security.md lists them.
 const (
 	mostConnections = 128
-	mostStreams     = 32 // requests under way on one connection of HTTP/2, unless a flag says so
+	mostStreams     = 16 // requests under way on one connection of HTTP/2, unless a flag says so
 	mostRequests    = 256
 	mostMetrics     = 4 // answers with metrics
 	mostDebug       = 4 // answers with profiles, the configuration, flags and the status
-	mostHeaderBytes = 64 << 10
+	mostHeaderBytes = 32 << 10
 	mostBodyBytes   = 1 << 10
+	frameBytes      = 16 << 10 // of HTTP/2, and of a body that nobody has read yet
 
 	stallTime   = 30 * time.Second // until a connection is closed that takes nothing
 	answerTime  = time.Minute      // that an answer waits for its reader
+	headerTime  = 10 * time.Second
+	idleTime    = 90 * time.Second // kube-scheduler's
 	bodyTime    = 10 * time.Second
 	placeTime   = 10 * time.Second // that a request waits for a place
 	requestTime = 10 * time.Minute
 )
-
-// listened returns how to serve with a bounded number of connections and streams.
-func listened(s *apiserver.SecureServingInfo) *apiserver.SecureServingInfo {
-	bounded := *s
-	if s.Listener != nil {
-		bounded.Listener = bounds.Bounded(s.Listener, mostConnections, stallTime)
-	}
-	if s.HTTP2MaxStreamsPerConnection == 0 {
-		bounded.HTTP2MaxStreamsPerConnection = mostStreams
-	}
-	return &bounded
-}
 
 // admitted bounds requests before anybody knows who asks. Probes need no place: they cost
 // nothing unless they bring a token.
@@ -50,8 +39,8 @@ func admitted(h http.Handler) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // fails in tests only
 			r.Body = http.MaxBytesReader(w, r.Body, mostBodyBytes)
 		}
-		if code := refusal(r); code != 0 {
-			w.WriteHeader(code)
+		if hasBody(r) && (r.Method != http.MethodPut || r.ContentLength > mostBodyBytes) {
+			w.WriteHeader(http.StatusRequestEntityTooLarge) // only PUT has one: it sets the verbosity
 			return
 		}
 		if !isHealth(r.URL.Path) || r.Header.Get("Authorization") != "" {
@@ -64,24 +53,6 @@ func admitted(h http.Handler) http.Handler {
 		}
 		h.ServeHTTP(w, r)
 	}), answerTime)
-}
-
-// refusal returns the status for a request that is too large, 0 for others. Only PUT has a
-// body: it sets the verbosity.
-func refusal(r *http.Request) int {
-	size := len(r.RequestURI)
-	for name, values := range r.Header { // any order: a sum
-		for _, v := range values {
-			size += len(name) + len(v)
-		}
-	}
-	switch {
-	case size > mostHeaderBytes:
-		return http.StatusRequestHeaderFieldsTooLarge
-	case hasBody(r) && (r.Method != http.MethodPut || r.ContentLength > mostBodyBytes):
-		return http.StatusRequestEntityTooLarge
-	}
-	return 0
 }
 
 // hasBody reports whether there is a body, of known length or not.

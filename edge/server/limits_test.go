@@ -78,8 +78,8 @@ type endpoint struct {
 
 var certificate, key, _ = cert.GenerateSelfSignedCertKey("scheduler", nil, nil)
 
-// serve starts an endpoint whose resources and answers below /berth/ are large.
-func serve(t *testing.T) *endpoint {
+// newEndpoint starts an endpoint whose resources and answers below /berth/ are large.
+func newEndpoint(t *testing.T) *endpoint {
 	e := &endpoint{T: t, network: &network{make(chan net.Conn), make(chan struct{})}, ended: make(chan string, 1)}
 	content, err := dynamiccertificates.NewStaticCertKeyContent("test", certificate, key)
 	if err != nil {
@@ -213,7 +213,7 @@ func TestSlowReadersAreGivenUp(t *testing.T) {
 	for name, slow := range slow {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := serve(t)
+				e := newEndpoint(t)
 				slow(e, 20, "/metrics/resources")
 				time.Sleep(time.Second)
 				if n := e.running.Load(); n != mostMetrics/2 {
@@ -239,7 +239,7 @@ func TestHandlersSetTheirOwnDeadlines(t *testing.T) {
 	for name, slow := range slow {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := serve(t)
+				e := newEndpoint(t)
 				slow(e, 1, "/berth/own")
 				// A connection is closed in 5 s where nothing can be written, and one of HTTP/2
 				// that takes nothing does not even take the end of a stream.
@@ -256,7 +256,7 @@ func TestHandlersSetTheirOwnDeadlines(t *testing.T) {
 // number of streams each. Others are served meanwhile.
 func TestRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := serve(t)
+		e := newEndpoint(t)
 		c := e.client("10.0.0.1")
 		e.send(c, 1, "/berth/", "slow")
 		synctest.Wait()
@@ -287,7 +287,7 @@ func TestRequestsAreBounded(t *testing.T) {
 // place to it. One from another address stays.
 func TestProbesAlwaysGetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := serve(t)
+		e := newEndpoint(t)
 		mine := e.dial("10.0.0.3", "http/1.1")
 		if err := mine.Handshake(); err != nil {
 			t.Fatal(err)
@@ -335,14 +335,14 @@ func TestProfilesEnd(t *testing.T) {
 // Requests that are too large are refused at once, by their size.
 func TestLargeRequestsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := serve(t)
+		e := newEndpoint(t)
 		for name, test := range map[string]struct {
 			method, path, body string
 			header             int
 			code               int
 		}{
 			"a usual one":          {http.MethodGet, "/configz", "", 10, 200},
-			"a large header":       {http.MethodGet, "/livez", "", mostHeaderBytes, 431},
+			"a large header":       {http.MethodGet, "/livez", "", 2 * mostHeaderBytes, 431},
 			"a body of a GET":      {http.MethodGet, "/livez", "x", 10, 413},
 			"a body of a POST":     {http.MethodPost, "/berth/v1/records", "x", 10, 413},
 			"a large body":         {http.MethodPut, "/debug/flags/v", strings.Repeat("1", mostBodyBytes+1), 10, 413},
@@ -356,7 +356,16 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 				}
 				r, _ := http.NewRequest(test.method, "https://s"+test.path, strings.NewReader(test.body))
 				r.Header.Set("Large", strings.Repeat("x", test.header))
+				if reply, err := c.Get("https://s/livez"); err == nil { // the connection is up
+					reply.Body.Close()
+				}
 				reply, err := c.Do(r)
+				if h2 && test.code == 431 {
+					if err == nil || !strings.Contains(err.Error(), "larger than peer's advertised limit") {
+						t.Errorf("%s, HTTP/2: %v %v, want the client to know the limit", name, reply, err)
+					}
+					continue
+				}
 				if err != nil || reply.StatusCode != test.code || h2 != (reply.ProtoMajor == 2) {
 					t.Errorf("%s, HTTP/2 %t: %v %v, want %d", name, h2, reply, err, test.code)
 				}

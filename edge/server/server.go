@@ -76,7 +76,7 @@ type Server struct {
 func Start(s Secure, o Options, shutdown time.Duration) (*Server, error) {
 	srv := &Server{stop: make(chan struct{})}
 	var err error
-	srv.stopped, srv.silence, err = listened(s.Serving).Serve(guarded(Handler(o), s), shutdown, srv.stop)
+	srv.stopped, srv.silence, err = serve(s.Serving, guarded(Handler(o), s), shutdown, srv.stop)
 	if err != nil {
 		close(srv.stop)
 		return nil, fmt.Errorf("secure endpoint: %w", err)
