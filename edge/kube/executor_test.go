@@ -326,8 +326,8 @@ func TestStatusQueue(t *testing.T) {
 	<-bound
 	q.pool.close(false)
 	q.pool.wait(context.Background())
-	if len(sent) != 2 || len(q.open) != 0 {
-		t.Errorf("sent %q, %d pods left in the queue", sent, len(q.open))
+	if len(sent) != 2 || q.pending() != 0 {
+		t.Errorf("sent %q, %d pods left in the queue", sent, q.pending())
 	}
 	at := false
 	q.cancel("uid-1", func() { at = true })

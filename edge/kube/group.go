@@ -47,6 +47,13 @@ func groupStatusOf(e machine.PatchGroupStatus, now time.Time) []byte {
 // latest is the later of two conditions: it says all.
 func latest(_, later machine.PatchGroupStatus) machine.PatchGroupStatus { return later }
 
+// rewordsGroup reports whether the later patch writes the earlier condition with another
+// message.
+func rewordsGroup(earlier, later machine.PatchGroupStatus) bool {
+	later.Condition.Message = earlier.Condition.Message
+	return later.Condition == earlier.Condition
+}
+
 // patchGroup carries a PatchGroupStatus effect out. It reports false where another try may
 // help.
 func (x *Executor) patchGroup(ctx context.Context, e machine.PatchGroupStatus) bool {

@@ -17,12 +17,18 @@ const (
 	statusWait    = 30 * time.Second // the longest
 )
 
+// statusPause is the time between two patches of one object that differ in words alone.
+// The words of some plugins and extenders vary from one attempt to the next.
+const statusPause = time.Second
+
 // patches holds at most one patch an object: a later one is merged into the one
 // that waits. Patches of one object are sent one after the other.
 type patches[P any] struct {
 	pool  *pool
 	merge func(earlier, later P) P
 	send  func(context.Context, P) bool // false: to be tried again
+	// rewords reports whether the later patch changes nothing but words of the earlier one.
+	rewords func(earlier, later P) bool
 
 	mu   sync.Mutex
 	open map[types.UID]*openPatch[P]
@@ -34,11 +40,12 @@ type openPatch[P any] struct {
 	queued  bool   // a job or a timer will look at this
 	sending *P     // is on its way
 	tries   int    // of this patch, or of one that was merged into it
+	sent    *P     // what was sent less than statusPause ago
 	then    func() // to be called when what is being sent has arrived
 }
 
-func newPatches[P any](p *pool, merge func(earlier, later P) P, send func(context.Context, P) bool) *patches[P] {
-	return &patches[P]{pool: p, merge: merge, send: send, open: map[types.UID]*openPatch[P]{}}
+func newPatches[P any](p *pool, merge func(earlier, later P) P, rewords func(earlier, later P) bool, send func(context.Context, P) bool) *patches[P] {
+	return &patches[P]{pool: p, merge: merge, rewords: rewords, send: send, open: map[types.UID]*openPatch[P]{}}
 }
 
 // add queues a patch, or merges it into the one that waits.
@@ -58,11 +65,7 @@ func (q *patches[P]) add(uid types.UID, patch P) {
 }
 
 // pending is the number of objects of which a status is still to be written.
-func (q *patches[P]) pending() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.open)
-}
+func (q *patches[P]) pending() int { return q.count(func(*P) bool { return true }) }
 
 // count is the number of objects with a patch of that kind that is still to be written.
 func (q *patches[P]) count(is func(*P) bool) (n int) {
@@ -76,7 +79,11 @@ func (q *patches[P]) count(is func(*P) bool) (n int) {
 	return n
 }
 
+// enqueue queues the object's patch, unless it rewords what was sent just before.
 func (q *patches[P]) enqueue(uid types.UID, s *openPatch[P]) {
+	if s.sent != nil && s.patch != nil && q.rewords(*s.sent, *s.patch) {
+		return // rested enqueues it
+	}
 	if !s.queued && s.sending == nil {
 		s.queued = q.pool.submit(func(ctx context.Context) { q.next(ctx, uid) })
 	}
@@ -117,14 +124,42 @@ func (q *patches[P]) next(ctx context.Context, uid types.UID) {
 	s.then, s.sending = nil, nil
 	if !done && then == nil && s.tries < statusTries {
 		q.again(ctx, uid, s, *patch)
-	} else if s.tries = 0; s.patch != nil {
-		q.enqueue(uid, s)
-	} else if !s.queued {
-		delete(q.open, uid)
+	} else {
+		s.tries = 0
+		if patch != nil {
+			q.rest(uid, s, *patch)
+		}
+		q.goOn(uid, s)
 	}
 	q.mu.Unlock()
 	if then != nil {
 		then()
+	}
+}
+
+// rest keeps what was sent for statusPause.
+func (q *patches[P]) rest(uid types.UID, s *openPatch[P], sent P) {
+	if s.sent != nil {
+		sent = q.merge(*s.sent, sent)
+	}
+	s.sent = &sent
+	time.AfterFunc(statusPause, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if s.sent == &sent {
+			s.sent = nil
+			q.goOn(uid, s)
+		}
+	})
+}
+
+// goOn queues what waits for the object, and forgets an object for which nothing is kept.
+func (q *patches[P]) goOn(uid types.UID, s *openPatch[P]) {
+	switch {
+	case s.patch != nil:
+		q.enqueue(uid, s)
+	case s.sent == nil && !s.queued && s.sending == nil && q.open[uid] == s:
+		delete(q.open, uid)
 	}
 }
 

@@ -75,7 +75,7 @@ func disruption(victim *object.Pod, message string, now time.Time) []byte {
 type statusQueue struct{ *patches[machine.PatchStatus] }
 
 func newStatusQueue(p *pool, send func(context.Context, machine.PatchStatus) bool) *statusQueue {
-	return &statusQueue{newPatches(p, merged, send)}
+	return &statusQueue{newPatches(p, merged, rewords, send)}
 }
 
 // add queues a patch, or merges it into the one that waits.
@@ -90,6 +90,12 @@ func merged(earlier, later machine.PatchStatus) machine.PatchStatus {
 		later.Nominated = earlier.Nominated
 	}
 	return later
+}
+
+// rewords reports whether the later patch writes the earlier condition with another message.
+func rewords(earlier, later machine.PatchStatus) bool {
+	was, is := earlier.Condition, later.Condition
+	return later.Nominated == nil && was != nil && is != nil && was.Status == is.Status && was.Reason == is.Reason
 }
 
 // nominations is the number of pods of which a nomination is still to be written.

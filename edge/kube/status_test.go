@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -73,6 +74,46 @@ func TestStatusIsTriedAgain(t *testing.T) {
 	}
 }
 
+// Of a condition whose words alone vary one patch a second is sent, the newest. Another
+// reason, another status and a nomination are sent at once, with what waits.
+func TestRewordedConditionsArePaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var sent []string
+		q := newStatusQueue(newPool(1, 0, 0), func(_ context.Context, e machine.PatchStatus) bool {
+			sent = append(sent, time.Since(start).String()+" "+e.Condition.Reason+" "+e.Condition.Message)
+			return true
+		})
+		at := func(d time.Duration, e machine.PatchStatus) {
+			time.Sleep(d - time.Since(start))
+			q.add(e)
+			synctest.Wait()
+		}
+		for i := range 40 {
+			at(time.Duration(i)*49*time.Millisecond, condemned(strconv.Itoa(i)))
+		}
+		failed := condemned("41")
+		failed.Condition.Reason = "SchedulerError"
+		at(2100*time.Millisecond, failed)
+		at(2200*time.Millisecond, condemned("42"))
+		at(2300*time.Millisecond, condemned("43"))
+		node := "n"
+		at(2400*time.Millisecond, machine.PatchStatus{Pod: testPod("p"), Nominated: &node})
+		at(2500*time.Millisecond, condemned("44"))
+		if q.pending() != 1 {
+			t.Errorf("%d pods have a patch to be written, want 1", q.pending())
+		}
+		q.cancel("uid-1", func() {})
+		time.Sleep(time.Hour)
+		want := []string{"0s Unschedulable 0", "1s Unschedulable 20", "2s Unschedulable 39", "2.1s SchedulerError 41", "2.2s Unschedulable 42", "2.4s Unschedulable 43"}
+		if !slices.Equal(sent, want) || len(q.open) != 0 {
+			t.Errorf("sent %q, want %q; %d pods are left", sent, want, len(q.open))
+		}
+		q.pool.close(false)
+		q.pool.wait(context.Background())
+	})
+}
+
 // A status patch that keeps failing is given up after some minutes, and no pod is left
 // over.
 func TestStatusIsGivenUp(t *testing.T) {
@@ -112,7 +153,9 @@ func TestNominationsUnwritten(t *testing.T) {
 		unwritten(1, "it waits")
 		sent <- true
 		unwritten(1, "it is sent")
-		q.add(condemned("again"))
+		again := condemned("why")
+		again.Condition.Reason = "SchedulerError"
+		q.add(again)
 		sent <- true
 		unwritten(0, "it is written")
 		q.add(machine.PatchStatus{Pod: testPod("p"), Nominated: &node})
@@ -170,7 +213,7 @@ func TestStatusAnswers(t *testing.T) {
 		}
 		h.status.pool.close(false)
 		h.status.pool.wait(context.Background())
-		if len(s.requests) > 0 || len(h.status.open) > 0 {
+		if len(s.requests) > 0 || h.status.pending() > 0 {
 			t.Errorf("%d: sent once more", answered)
 		}
 	}
