@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -56,5 +57,56 @@ func TestExtenderRefusesThePinnedNode(t *testing.T) {
 	}
 	if ended == nil || ended.Result != decision.ResultUnschedulable || ended.Err != nil {
 		t.Errorf("ended as %+v", ended)
+	}
+}
+
+// A pod that an extender refuses with a reason that varies is tried once, though its
+// condition changes each time, and once more for each real change. The condition is what the
+// watch shows next.
+func TestExtenderWithAVaryingReason(t *testing.T) {
+	options, err := sim.Options(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Extenders = []machine.Extender{{Name: "e", Filter: true, Limit: 1, Timeout: time.Second}}
+	m, now, attempts := machine.New(options), time.Unix(0, 0), 0
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	n.Status.Allocatable = v1.ResourceList{v1.ResourcePods: resource.MustParse("110")}
+	m.Step(now, machine.NodeSet{Node: decode.Node(n)})
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "d", UID: "p", ResourceVersion: "1"}}
+	p.Spec.SchedulerName = "default-scheduler"
+	show := func(change func(*v1.Pod)) []machine.Effect {
+		p = p.DeepCopy()
+		change(p)
+		p.ResourceVersion += "1"
+		pod := decode.Pod(p)
+		pod.API = p // extenders are told of it
+		return m.Step(now, machine.PodSet{Pod: pod})
+	}
+	settle := func(effects []machine.Effect) int {
+		for range 100 {
+			for len(effects) > 0 {
+				e := effects[0]
+				effects = effects[1:]
+				switch e := e.(type) {
+				case machine.CallExtender:
+					attempts++
+					effects = append(effects, m.Step(now, machine.ExtenderReply{UID: "p", Call: e.Call, Passed: []string{},
+						Failed: map[string]string{"a": fmt.Sprintf("no, for the %dth time", attempts)}})...)
+				case machine.PatchStatus:
+					effects = append(effects, show(func(p *v1.Pod) {
+						p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: e.Condition.Status, Reason: e.Condition.Reason, Message: e.Condition.Message}}
+					})...)
+				}
+			}
+			effects = m.Step(now, machine.ScheduleOne{})
+		}
+		return attempts
+	}
+	if n := settle(show(func(*v1.Pod) {})); n != 1 {
+		t.Errorf("%d attempts, want 1", n)
+	}
+	if n := settle(show(func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} })); n != 2 {
+		t.Errorf("%d attempts after an annotation, want 2", n)
 	}
 }

@@ -90,7 +90,9 @@ func single(actions framework.ActionType) iter.Seq[framework.ActionType] {
 
 // Changes says in what the newer state of a pod differs from the older one, as
 // the actions of an event on it. UpdateOther stands alone, for "nothing of
-// these". Like v1.36, it takes a request that is gone for one scaled down.
+// these". 0 means that only the scheduler wrote: such a change helps nobody, and a pod
+// that its own condition called would be tried, and get a condition, without end. Like
+// v1.36, it takes a request that is gone for one scaled down.
 func Changes(old, new *object.Pod) framework.ActionType {
 	var changes framework.ActionType
 	if !maps.Equal(old.Labels, new.Labels) {
@@ -111,7 +113,7 @@ func Changes(old, new *object.Pod) framework.ActionType {
 	if !slices.Equal(old.Claims, new.Claims) {
 		changes |= framework.UpdatePodGeneratedResourceClaim
 	}
-	if changes == 0 {
+	if changes == 0 && !object.OnlySchedulerWrote(old, new) {
 		changes = framework.UpdateOther
 	}
 	return changes

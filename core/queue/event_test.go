@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/resource"
@@ -54,7 +57,32 @@ func TestLabelsAreComplete(t *testing.T) {
 	}
 }
 
-// The changes of a pod are named by what differs between its old and its new form.
+// stated keeps the API object of a pod, as extenders and hosted plugins see it. The
+// scheduler has written the message into its condition, and a nomination; "": nothing yet.
+func stated(message string, change ...func(*v1.Pod)) func(*object.Pod) {
+	return func(p *object.Pod) {
+		p.API = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.Name, ResourceVersion: message}}
+		if message != "" {
+			p.API.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: message}}
+			p.API.Status.NominatedNodeName = message
+			p.API.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: message}}
+		}
+		for _, f := range change {
+			f(p.API)
+		}
+	}
+}
+
+func annotated(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }
+
+func disrupted(reason string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: reason})
+	}
+}
+
+// The changes of a pod are named by what differs between its old and its new form. What the
+// scheduler writes is no change.
 func TestChanges(t *testing.T) {
 	demand := func(v resource.Vector) func(*object.Pod) {
 		return func(p *object.Pod) { p.Demand = resource.Demand{Requests: v, Usage: v} }
@@ -68,6 +96,16 @@ func TestChanges(t *testing.T) {
 		want     framework.ActionType
 	}{
 		{"nothing", pod("p"), pod("p"), framework.UpdateOther},
+		{"nothing of the object", pod("p", stated("")), pod("p", stated("")), 0},
+		{"its condition and nomination", pod("p", stated("full")), pod("p", stated("too full")), 0},
+		{"its first condition", pod("p", stated("")), pod("p", stated("full")), 0},
+		{"its condition, and a condition of others", pod("p", stated("full")), pod("p", stated("too full", func(p *v1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, v1.PodCondition{Type: "example.com/Ready", Status: v1.ConditionTrue})
+		})), framework.UpdateOther},
+		{"its condition and an annotation", pod("p", stated("full")), pod("p", stated("too full", annotated)), framework.UpdateOther},
+		{"its condition and labels", pod("p", app("a"), stated("full")), pod("p", app("b"), stated("too full")), framework.UpdatePodLabel},
+		{"that it is a victim", pod("p", stated("full")), pod("p", stated("full", disrupted(v1.PodReasonPreemptionByScheduler))), 0},
+		{"that others evict it", pod("p", stated("full")), pod("p", stated("full", disrupted("EvictionByEvictionAPI"))), framework.UpdateOther},
 		{"labels", pod("p", app("a")), pod("p", app("b")), framework.UpdatePodLabel},
 		{"labels gone", pod("p", app("a")), pod("p"), framework.UpdatePodLabel},
 		{"tolerations", pod("p"), pod("p", tolerant), framework.UpdatePodToleration},

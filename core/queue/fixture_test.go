@@ -42,10 +42,11 @@ var rules = map[string][]framework.ClusterEventWithHint{
 		}},
 		{Resource: framework.ResourceOf(object.PersistentVolumeClaims), ActionType: framework.Delete},
 	},
-	"Any":   {{Resource: framework.WildCard, ActionType: framework.UpdateNodeLabel | framework.UpdatePodLabel}},
-	"Deaf":  nil, // no event helps
-	"Gates": {{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
-	"Door":  {{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable}},
+	"Any":     {{Resource: framework.WildCard, ActionType: framework.UpdateNodeLabel | framework.UpdatePodLabel}},
+	"Deaf":    nil,                                                         // no event helps
+	"Curious": {{Resource: framework.WildCard, ActionType: framework.All}}, // any event may
+	"Gates":   {{Resource: framework.UnscheduledPod, ActionType: framework.UpdatePodSchedulingGatesEliminated}},
+	"Door":    {{Resource: framework.Node, ActionType: framework.UpdateNodeAllocatable}},
 }
 
 func claimNames(p *object.Pod) []string { return p.PVCs(true) }

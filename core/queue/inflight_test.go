@@ -67,6 +67,31 @@ func TestEventsBeforePopAreOver(t *testing.T) {
 	b.want("p", Unschedulable) // and the log is empty, says Check
 }
 
+// What the scheduler writes about a pod in flight does not call it, a change that comes with
+// it does.
+func TestWrittenInFlight(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		then []func(*object.Pod) // states
+		want Place
+	}{
+		{"only the scheduler wrote", []func(*object.Pod){stated("full"), stated("too full")}, Unschedulable},
+		{"a change, and then the scheduler wrote", []func(*object.Pod){stated("", annotated), stated("full", annotated)}, Backoff},
+		{"the scheduler wrote, and then a change", []func(*object.Pod){stated("full"), stated("full", annotated)}, Backoff},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.Add(start, pod("p", stated("")))
+			b.pop(start, "p")
+			for _, state := range c.then {
+				b.Update(start, pod("p", state))
+			}
+			b.Requeue(start, uid("p"), by("Curious"))
+			b.want("p", c.want)
+		})
+	}
+}
+
 // A pod that changes to and fro while in flight is judged by its last state.
 func TestChangesInFlight(t *testing.T) {
 	for _, c := range []struct {

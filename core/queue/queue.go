@@ -177,7 +177,8 @@ func (q *Queue) Add(now time.Time, p *object.Pod) *Entry {
 
 // Update replaces the pod with a newer state of it. An active pod or one in
 // backoff stays; an unschedulable one is called if the change helps it; a gated
-// one is looked at again; of one in flight the change is remembered.
+// one is looked at again; of one in flight the change is remembered. What the scheduler
+// alone wrote calls no pod.
 func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 	old := e.Pod
 	e.Pod = p
@@ -192,7 +193,9 @@ func (q *Queue) Update(now time.Time, e *Entry, p *object.Pod) {
 			q.moveToActiveOrBackoff(now, e, how, Label(framework.UnscheduledPod, action))
 		}
 	case Gated:
-		q.moveToActiveOrBackoff(now, e, afterBackoff, Label(framework.UnscheduledPod, changes))
+		if changes != 0 {
+			q.moveToActiveOrBackoff(now, e, afterBackoff, Label(framework.UnscheduledPod, changes))
+		}
 	default:
 		q.heaps[e.place].fix(e)
 	}

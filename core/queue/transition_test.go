@@ -39,6 +39,14 @@ func requeued(o outcome) func(*bench) {
 	return func(b *bench) { inFlight(b); b.Requeue(start, uid("p"), o) }
 }
 
+func requeuedAs(o outcome, change ...func(*object.Pod)) func(*bench) {
+	return func(b *bench) {
+		b.Add(start, pod("p", change...))
+		b.pop(start, "p")
+		b.Requeue(start, uid("p"), o)
+	}
+}
+
 func move(d time.Duration, e *framework.Event) func(*bench) {
 	return func(b *bench) { b.Move(at(d), e) }
 }
@@ -110,6 +118,8 @@ func TestUnschedulablePods(t *testing.T) {
 		{"one change helps, another a pending plugin", requeued(outcome{rejectedBy: []string{"Any"}, pendingBy: []string{"Taints"}}), update(0, app("x"), tolerant),
 			Active, "active", "UnschedulablePodUpdatePodToleration"},
 		{"another pod's change does not", func(b *bench) { requeued(by("Labels"))(b); b.Add(start, pod("q")) }, func(b *bench) { b.Update(at(2*s), pod("q", app("a"))) }, Unschedulable, "", ""},
+		{"only the scheduler wrote, and its plugin asks for all events", requeuedAs(by("Curious"), stated("full")), update(0, stated("too full")), Unschedulable, "", ""},
+		{"an annotation came with it", requeuedAs(by("Curious"), stated("full")), update(0, stated("too full", annotated)), Backoff, "backoff", "UnschedulablePodUpdate"},
 		{"its change helps and gates it", requeued(by("Taints")), update(2*s, tolerant, gated), Gated, "unschedulable", "UnschedulablePodUpdatePodToleration"},
 		{"activated", requeued(by("Room")), activate, Active, "active", "ForceActivate"},
 		{"left alone for less than five minutes", requeued(by("Deaf")), flush(5*time.Minute - 1), Unschedulable, "", ""},

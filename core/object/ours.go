@@ -1,0 +1,29 @@
+package object
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// OnlySchedulerWrote reports whether two states of a pod differ in nothing but what the
+// scheduler writes into a pod's status. It returns false where an API object is not kept.
+func OnlySchedulerWrote(old, now *Pod) bool {
+	if old.API == nil || now.API == nil || old.UID != now.UID || old.NodeName != now.NodeName {
+		return false
+	}
+	return old.API == now.API || equality.Semantic.DeepEqual(withoutOurs(old.API), withoutOurs(now.API))
+}
+
+// withoutOurs returns a copy of the pod without what the scheduler writes, and without
+// what the API server notes about every write. The copy shares the rest.
+func withoutOurs(p *v1.Pod) *v1.Pod {
+	c := *p
+	c.ResourceVersion, c.ManagedFields = "", nil
+	c.Status.NominatedNodeName = ""
+	c.Status.Conditions = slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled || c.Type == v1.DisruptionTarget && c.Reason == v1.PodReasonPreemptionByScheduler
+	})
+	return &c
+}
