@@ -2,6 +2,7 @@ package match
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -296,5 +297,22 @@ func TestOneOf(t *testing.T) {
 	}
 	if _, _, ok := (*NodeSelector)(nil).OneOf(); ok {
 		t.Error("who asks for nothing asks for one of some values")
+	}
+}
+
+// A requirement with thousands of values, in any order, holds for each of them alone.
+func TestManyValues(t *testing.T) {
+	var values []string
+	for i := range 1000 {
+		values = append(values, strconv.Itoa(i*7919%1000))
+	}
+	for op, want := range map[v1.NodeSelectorOperator]bool{v1.NodeSelectorOpIn: true, v1.NodeSelectorOpNotIn: false} {
+		s := NewNodeSelector(nil, &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchExpressions: []v1.NodeSelectorRequirement{{Key: "n", Operator: op, Values: values}}}}})
+		for value, among := range map[string]bool{"0": true, "999": true, "500": true, "1000": false, "": false, "05": false} {
+			if got := s.Matches(Subject{Labels: map[string]string{"n": value}}); got != (among == want) {
+				t.Errorf("%s: %q: %v", op, value, got)
+			}
+		}
 	}
 }

@@ -27,7 +27,20 @@ type requirement struct {
 	key    string
 	op     v1.NodeSelectorOperator
 	values []string
+	sorted []string // the values, where they are many
 	bound  int64
+}
+
+// manyValues is how many values are searched in order.
+const manyValues = 16
+
+// has reports whether the value is one of the requirement's.
+func (r *requirement) has(value string) bool {
+	if r.sorted == nil {
+		return slices.Contains(r.values, value)
+	}
+	_, found := slices.BinarySearch(r.sorted, value)
+	return found
 }
 
 func empty(t *v1.NodeSelectorTerm) bool {
@@ -69,6 +82,9 @@ func compileLabel(e *v1.NodeSelectorRequirement) (requirement, bool) {
 		return requirement{}, false
 	}
 	r := requirement{key: e.Key, op: e.Operator, values: e.Values}
+	if len(r.values) > manyValues {
+		r.sorted = slices.Sorted(slices.Values(r.values))
+	}
 	if e.Operator == v1.NodeSelectorOpGt || e.Operator == v1.NodeSelectorOpLt {
 		r.bound, ok = integer(e.Values[0])
 	}
@@ -112,9 +128,9 @@ func (r *requirement) holdsOfField(n Subject) bool {
 func (r *requirement) holds(value string, exists bool) bool {
 	switch r.op {
 	case v1.NodeSelectorOpIn:
-		return exists && slices.Contains(r.values, value)
+		return exists && r.has(value)
 	case v1.NodeSelectorOpNotIn:
-		return !exists || !slices.Contains(r.values, value)
+		return !exists || !r.has(value)
 	case v1.NodeSelectorOpExists:
 		return exists
 	case v1.NodeSelectorOpDoesNotExist:

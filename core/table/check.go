@@ -45,6 +45,9 @@ func (t *Table) Check() error {
 	if err := t.compareLabels(fresh); err != nil {
 		return err
 	}
+	if err := t.checkLabelKeys(); err != nil {
+		return err
+	}
 	if err := t.checkNodeTaints(); err != nil {
 		return err
 	}

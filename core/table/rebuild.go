@@ -81,6 +81,7 @@ func (t *Table) clearCounts() {
 	t.imageRevision++
 	clear(t.uniquePerNode.byKey)
 	t.uniquePerNode.revision++
+	t.labelKeys.recount(t.nodes)
 	for _, term := range t.terms.list {
 		term.rows.clear()
 		term.live = 0

@@ -45,10 +45,7 @@ func (s *Selection) Admits(t *Table, r Row) (admits, known bool) {
 // Select finds the rows whose nodes the selector admits. The owner calls it.
 func (t *Table) Select(s *match.NodeSelector) Selection {
 	all, others, demands := s.Clauses()
-	rows := t.everyRow()
-	for i := range all {
-		rows.keep(t.rowsMeeting(&all[i]))
-	}
+	rows := t.rowsMeetingAll(all)
 	if demands {
 		some := make(RowSet, len(rows))
 		for _, list := range others {
@@ -74,10 +71,19 @@ func (t *Table) SelectPreferred(p *match.PreferredNodes) (terms []WeightedSelect
 	return terms
 }
 
+// rowsMeetingAll returns the rows whose nodes meet all of the requirements. Of labels that
+// no node has there may be thousands: the rows are looked up for no such label.
 func (t *Table) rowsMeetingAll(list []match.Requirement) RowSet {
 	rows := t.everyRow()
 	for i := range list {
-		rows.keep(t.rowsMeeting(&list[i]))
+		key, of := list[i].Label()
+		switch {
+		case !of || t.HasLabelKey(key):
+			rows.keep(t.rowsMeeting(&list[i]))
+		case !list[i].Accepts("", false):
+			clear(rows)
+			return rows
+		}
 	}
 	return rows
 }

@@ -147,3 +147,31 @@ func TestValuesWithoutEnd(t *testing.T) {
 		t.Errorf("%d values are kept of one node", n)
 	}
 }
+
+// Thousands of labels that no node has cost no look at the nodes, whatever is asked of them.
+func TestLabelsThatNoNodeHas(t *testing.T) {
+	tb := New()
+	tb.SetNode(&object.Node{Name: "a", Labels: map[string]string{"n": "7"}})
+	set, required := map[string]string{}, &v1.NodeSelector{}
+	for i := range 1000 {
+		key := fmt.Sprint("key", i)
+		set[key] = "x"
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
+			{Key: key, Operator: v1.NodeSelectorOpDoesNotExist}, {Key: "n", Operator: v1.NodeSelectorOpIn, Values: []string{"7"}}}})
+	}
+	for _, c := range []struct {
+		selector *match.NodeSelector
+		admits   bool
+		labels   int // that were looked at
+	}{{match.NewNodeSelector(set, nil), false, 0}, {match.NewNodeSelector(nil, required), true, 1}} {
+		s := tb.Select(c.selector)
+		if admits, known := s.Admits(tb, 0); !known || admits != c.admits || len(tb.valueColumns.byKey) != c.labels {
+			t.Errorf("admitted %v, known %v, want %v; %d labels were looked at, want %d", admits, known, c.admits, len(tb.valueColumns.byKey), c.labels)
+		}
+	}
+	tb.SetNode(&object.Node{Name: "b", Labels: set})
+	s := tb.Select(match.NewNodeSelector(set, nil))
+	if admits, known := s.Admits(tb, 1); !known || !admits {
+		t.Errorf("a node that has all labels: admitted %v, known %v", admits, known)
+	}
+}

@@ -70,6 +70,7 @@ type Table struct {
 	images           map[string]*Image
 	imageRevision    uint64
 	uniquePerNode    uniquePerNode
+	labelKeys        labelKeys
 	nodeTaints       nodeTaints
 	selectorOwners   selectorOwners
 	namespaces       namespaces
@@ -107,6 +108,7 @@ func New() *Table {
 		images:  map[string]*Image{},
 	}
 	t.uniquePerNode.byKey = map[string]*labelValues{}
+	t.labelKeys.nodes = map[string]int{}
 	t.selectorOwners.byName = map[selectorOwnerName]*object.SelectorOwner{}
 	t.selectorOwners.services = map[namespacedLabel][]*object.SelectorOwner{}
 	t.requirements.byKey = map[string]*metRequirement{}
@@ -206,6 +208,7 @@ func (t *Table) SetNode(n *object.Node) Row {
 	t.setAllocatable(r, n.Allocatable)
 	t.setImages(r, old, n)
 	t.setLabels(old, n)
+	t.labelKeys.set(old, n)
 	t.setPinLabels(r, old, n)
 	t.nodeTaints.set(r, n)
 	t.relabel(r, old, n)
@@ -225,6 +228,7 @@ func (t *Table) RemoveNode(name string) {
 	}
 	t.setImages(r, t.nodes[r], nil)
 	t.setLabels(t.nodes[r], nil)
+	t.labelKeys.set(t.nodes[r], nil)
 	t.setPinLabels(r, t.nodes[r], nil)
 	t.nodeTaints.set(r, nil)
 	t.relabel(r, t.nodes[r], nil)
