@@ -1,7 +1,9 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -12,6 +14,7 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 
 	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 const about = `berth-scheduler assigns pods to nodes in kube-scheduler's place. It takes the same
@@ -44,6 +47,10 @@ func NewCommand(opts ...Option) *cobra.Command {
 	return newCommand(o)
 }
 
+// logStreams are where a log goes unless it is told otherwise. Nothing in it acts on a
+// terminal.
+var logStreams = &logsapi.LoggingOptions{ErrorStream: terminal.Log(os.Stderr), InfoStream: terminal.NewWriter(os.Stdout)}
+
 // newCommand returns a command that fills the options in and acts on them.
 func newCommand(o *options) *cobra.Command {
 	command := &cobra.Command{
@@ -61,7 +68,7 @@ func newCommand(o *options) *cobra.Command {
 			if err := o.registry.Set(); err != nil {
 				return err
 			}
-			if err := logsapi.ValidateAndApply(o.logs, o.gates); err != nil {
+			if err := logsapi.ValidateAndApplyWithOptions(o.logs, logStreams, o.gates); err != nil {
 				return err
 			}
 			features.Apply(o.gates)
@@ -73,6 +80,9 @@ func newCommand(o *options) *cobra.Command {
 	for _, set := range o.flags.FlagSets {
 		command.Flags().AddFlagSet(set)
 	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return errors.New(terminal.Escape(err.Error())) // cli.Run prints it as it is
+	})
 	help(command, o.flags)
 	return command
 }

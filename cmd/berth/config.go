@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 const configExamples = `  # Before a configuration is rolled out: everything that is wrong with it
@@ -133,10 +134,10 @@ func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error
 		if p.Field != "" {
 			at += ": " + p.Field
 		}
-		fmt.Fprintf(out, "%s: %s\n", at, p.Reason)
+		terminal.Fprintf(out, "%s: %s\n", at, p.Reason)
 	}
 	if len(problems) == 0 {
-		fmt.Fprintf(out, "%s: nothing is wrong\n", file)
+		terminal.Fprintf(out, "%s: nothing is wrong\n", file)
 		return nil
 	}
 	return errors.New(plural(len(problems), "problem"))
@@ -241,11 +242,11 @@ func diffLines(before, now string) string {
 		}
 		for _, p := range strings.Split(above, "\n") {
 			if p != "" && !slices.Contains(shown, p) {
-				fmt.Fprintf(&out, "  %s\n", p)
+				terminal.Fprintf(&out, "  %s\n", p)
 			}
 		}
 		shown = append(strings.Split(above, "\n"), line)
-		fmt.Fprintf(&out, "%s %s\n", mark, line)
+		terminal.Fprintf(&out, "%s %s\n", mark, line)
 	}
 	return out.String()
 }

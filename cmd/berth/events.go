@@ -20,6 +20,7 @@ import (
 
 	"github.com/berth-scheduler/berth/edge/api"
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // eventsCall is what the flags of `berth events` say.
@@ -229,7 +230,7 @@ func (p *recordPrinter) record(r *records.Record) {
 	if p.json {
 		body, err := json.Marshal(r)
 		if err == nil {
-			fmt.Fprintf(p.out, "%s\n", body)
+			terminal.Fprintf(p.out, "%s\n", body)
 		}
 		return
 	}
@@ -237,12 +238,12 @@ func (p *recordPrinter) record(r *records.Record) {
 	if p.pods {
 		pod = " " + r.Pod
 	}
-	fmt.Fprintf(p.out, "%s%s %s\n", r.Time.Format("2006-01-02T15:04:05.000Z07:00"), pod, r.Text())
+	terminal.Fprintf(p.out, "%s%s %s\n", r.Time.Format("2006-01-02T15:04:05.000Z07:00"), pod, r.Text())
 }
 
 func (p *recordPrinter) note(text string) {
 	if !p.json {
-		fmt.Fprintln(p.out, text)
+		terminal.Fprintf(p.out, "%s\n", text)
 	}
 }
 

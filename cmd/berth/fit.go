@@ -8,9 +8,9 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim/report"
 	"github.com/berth-scheduler/berth/sim/whatif"
 )
@@ -120,7 +120,7 @@ func (s *fit) write(stdout io.Writer, result report.Fitting) error {
 	}
 	data, err := json.MarshalIndent(result, "", "  ")
 	if err == nil && s.output == "yaml" {
-		data, err = yaml.JSONToYAML(data)
+		data, err = terminal.YAML(data)
 	} else {
 		data = append(data, '\n')
 	}

@@ -9,6 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // Exit statuses, as the contract of `berth simulate` has them.
@@ -32,11 +36,19 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 var version = "(unknown: built without make)"
 
 func main() {
+	logTo(os.Stderr)
 	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is main with its surroundings as arguments.
+// logTo lets the libraries log there, with nothing in it that acts on a terminal.
+func logTo(out io.Writer) {
+	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(terminal.Log(out)))))
+}
+
+// run is main with its surroundings as arguments. All that it writes is safe on a
+// terminal.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stdout, stderr = terminal.NewWriter(stdout), terminal.NewWriter(stderr)
 	cmd := newCommand(filepath.Base(args[0]))
 	cmd.SetArgs(args[1:])
 	cmd.SetIn(stdin)
@@ -51,7 +63,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, errUnplaced):
 		return exitUnplaced
 	default:
-		fmt.Fprintf(stderr, "berth: %s\n", sentence(err))
+		terminal.Fprintf(stderr, "berth: %s\n", sentence(err))
 		return exitInvalid
 	}
 }
@@ -102,6 +114,8 @@ func newVersion(name string) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  nothing,
-		Run:   func(c *cobra.Command, _ []string) { fmt.Fprintf(c.OutOrStdout(), "%s version %s\n", name, version) },
+		Run: func(c *cobra.Command, _ []string) {
+			terminal.Fprintf(c.OutOrStdout(), "%s version %s\n", name, version)
+		},
 	}
 }

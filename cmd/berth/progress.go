@@ -3,13 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
+
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // progress tells a person at a terminal how far a long run is.
 type progress struct {
-	out   io.Writer // nil: nobody watches
+	out   *terminal.Writer // nil: nobody watches
 	pods  int
 	count int
 	next  time.Time
@@ -20,10 +21,8 @@ const progressEvery = 200 * time.Millisecond
 
 func newProgress(stderr io.Writer, pods int) *progress {
 	p := &progress{pods: pods, next: time.Now().Add(progressEvery)}
-	if f, ok := stderr.(*os.File); ok {
-		if stat, err := f.Stat(); err == nil && stat.Mode()&os.ModeCharDevice != 0 {
-			p.out = stderr
-		}
+	if out, ok := stderr.(*terminal.Writer); ok && out.IsTerminal() {
+		p.out = out
 	}
 	return p
 }
@@ -35,12 +34,12 @@ func (p *progress) decided() {
 	}
 	p.next = time.Now().Add(progressEvery)
 	p.shown = true
-	fmt.Fprintf(p.out, "\r%d decisions for %d pods ", p.count, p.pods)
+	_ = p.out.Control(fmt.Sprintf("\r%d decisions for %d pods ", p.count, p.pods)) // only a view
 }
 
 // done wipes the line.
 func (p *progress) done() {
 	if p.shown {
-		fmt.Fprint(p.out, "\r\033[K")
+		_ = p.out.Control("\r\033[K")
 	}
 }

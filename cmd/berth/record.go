@@ -22,6 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/kube"
 	"github.com/berth-scheduler/berth/edge/recording"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -116,7 +117,7 @@ func (r *recordOptions) run(ctx context.Context, stderr io.Writer) error {
 	if unread != nil && n.Entries == 0 {
 		return fmt.Errorf("nothing was recorded: %w", unread)
 	}
-	fmt.Fprintf(stderr, "%s recorded in %s\n", plural(n.Entries, "event"), r.to)
+	terminal.Fprintf(stderr, "%s recorded in %s\n", plural(n.Entries, "event"), r.to)
 	switch {
 	case unread != nil:
 		return fmt.Errorf("the record is not complete: %w", unread)
@@ -150,7 +151,7 @@ func watch(ctx context.Context, clients *kube.Clients, profiles []*profile.Profi
 	go func() { probed <- w.Probe(ctx) }()
 	go func() {
 		if w.WaitForSync(ctx) {
-			fmt.Fprintln(stderr, "all objects are listed; what changes is being recorded")
+			terminal.Fprintf(stderr, "all objects are listed; what changes is being recorded\n")
 		}
 	}()
 	w.Run(ctx)

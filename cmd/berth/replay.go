@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/recording"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/replay"
 )
@@ -188,6 +189,6 @@ func writeJSON(out io.Writer, kind string, result any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, `{"apiVersion":"berth/v1alpha1","kind":%q,%s`+"\n", kind, body[1:])
+	_, err = terminal.Fprintf(out, `{"apiVersion":"berth/v1alpha1","kind":%q,%s`+"\n", kind, body[1:])
 	return err
 }

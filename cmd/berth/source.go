@@ -22,6 +22,7 @@ import (
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/extender"
 	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -180,7 +181,7 @@ func (s *source) read(ctx context.Context, stdin io.Reader, stderr io.Writer) (*
 	set.Strict, set.Expand, set.FillBudgets, set.KeepWritten = s.strict, expansions[s.expand], s.fillBudgets, s.keepWritten
 	set.Trim = !s.strict && !s.askExtenders // extenders are told of whole pods
 	set.Reading = func(name string) func() {
-		late := time.AfterFunc(readingAfter, func() { fmt.Fprintf(stderr, "berth: note: still reading %s\n", name) })
+		late := time.AfterFunc(readingAfter, func() { terminal.Fprintf(stderr, "berth: note: still reading %s\n", name) })
 		return func() { late.Stop() }
 	}
 	if s.isLive() {

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // topCall is what the flags of `berth top` say.
@@ -95,13 +96,14 @@ func (t *topCall) run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	defer d.close()
-	if t.once || t.output == "json" || !isTerminal(stdout) {
-		return t.print(ctx, d, stdout, "")
+	screen, is := stdout.(*terminal.Writer)
+	if t.once || t.output == "json" || !is || !screen.IsTerminal() {
+		return t.print(ctx, d, stdout, func() error { return nil })
 	}
 	again := time.NewTicker(t.interval)
 	defer again.Stop()
 	for {
-		if err := t.print(ctx, d, stdout, "\x1b[H\x1b[2J"); err != nil {
+		if err := t.print(ctx, d, stdout, func() error { return screen.Control("\x1b[H\x1b[2J") }); err != nil {
 			return err
 		}
 		select {
@@ -112,17 +114,8 @@ func (t *topCall) run(ctx context.Context, stdout io.Writer) error {
 	}
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// print asks and prints, after what clears the screen.
-func (t *topCall) print(ctx context.Context, d *daemon, out io.Writer, clear string) error {
+// print asks, clears the screen and prints.
+func (t *topCall) print(ctx context.Context, d *daemon, out io.Writer, clear func() error) error {
 	var s api.Summary
 	if err := d.get(ctx, "summary", nil, &s); err != nil {
 		return err
@@ -133,7 +126,10 @@ func (t *topCall) print(ctx context.Context, d *daemon, out io.Writer, clear str
 		enc.SetIndent("", "  ")
 		return enc.Encode(s)
 	}
-	_, err := io.WriteString(out, clear+summaryText(&s))
+	if err := clear(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, summaryText(&s))
 	return err
 }
 
@@ -148,21 +144,21 @@ func summaryText(s *api.Summary) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	q := &s.Queue
 	if s.Shadow {
-		fmt.Fprintf(w, "SHADOW\t%s\t(%s; it compares, and schedules nothing)\n", cmp.Or(s.Leader, "-"), s.Time.Format(time.RFC3339))
+		terminal.Fprintf(w, "SHADOW\t%s\t(%s; it compares, and schedules nothing)\n", cmp.Or(s.Leader, "-"), s.Time.Format(time.RFC3339))
 	} else {
-		fmt.Fprintf(w, "LEADER\t%s\t(%s)\n", cmp.Or(s.Leader, "-"), s.Time.Format(time.RFC3339))
+		terminal.Fprintf(w, "LEADER\t%s\t(%s)\n", cmp.Or(s.Leader, "-"), s.Time.Format(time.RFC3339))
 	}
-	fmt.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", plural(s.Nodes, "node"), plural(s.Pods, "pod"), s.Assumed)
-	fmt.Fprintf(w, "QUEUE\tactive %d, backoff %d, unschedulable %d, gated %d, in flight %d%s\n", q.Active, q.Backoff+q.ErrorBackoff, q.Unschedulable, q.Gated, q.InFlight, oldest(s))
+	terminal.Fprintf(w, "CLUSTER\t%s, %s on them, %d of these assumed\n", plural(s.Nodes, "node"), plural(s.Pods, "pod"), s.Assumed)
+	terminal.Fprintf(w, "QUEUE\tactive %d, backoff %d, unschedulable %d, gated %d, in flight %d%s\n", q.Active, q.Backoff+q.ErrorBackoff, q.Unschedulable, q.Gated, q.InFlight, oldest(s))
 	attempts := 0
 	for _, n := range s.Rates.Attempts { // any order: a sum
 		attempts += n
 	}
-	fmt.Fprintf(w, "LAST %.0fs\t%s%s, %d bound, %d evicted\n", s.Rates.Seconds, plural(attempts, "attempt"), counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
+	terminal.Fprintf(w, "LAST %.0fs\t%s%s, %d bound, %d evicted\n", s.Rates.Seconds, plural(attempts, "attempt"), counts(s.Rates.Attempts, len(s.Rates.Attempts)), s.Rates.Bound, s.Rates.Evicted)
 	if len(s.Rates.Requeued) > 0 {
-		fmt.Fprintf(w, "REQUEUED BY\t%s\n", strings.Trim(counts(s.Rates.Requeued, shownRequeued), " ()"))
+		terminal.Fprintf(w, "REQUEUED BY\t%s\n", strings.Trim(counts(s.Rates.Requeued, shownRequeued), " ()"))
 	}
-	fmt.Fprintf(w, "RECORDS\t%.1f of %d MiB%s\n", float64(s.Log.Bytes)/(1<<20), s.Log.Limit>>20, since(s))
+	terminal.Fprintf(w, "RECORDS\t%.1f of %d MiB%s\n", float64(s.Log.Bytes)/(1<<20), s.Log.Limit>>20, since(s))
 	_ = w.Flush() // to memory
 	switch {
 	case s.Shadow && len(s.Blocking) == 0:
@@ -176,13 +172,13 @@ func summaryText(s *api.Summary) string {
 	if s.Hosted {
 		more = "`berth events NAMESPACE/POD` tells what plugins answered"
 	}
-	fmt.Fprintf(&b, "\nWHAT BLOCKS MOST (pods, by their last attempts; %s)\n", more)
+	terminal.Fprintf(&b, "\nWHAT BLOCKS MOST (pods, by their last attempts; %s)\n", more)
 	for _, x := range s.Blocking[:min(shownBlocking, len(s.Blocking))] {
-		fmt.Fprintf(w, "  %d\t%s\t%s\n", x.Pods, x.Plugin, x.Reason)
+		terminal.Fprintf(w, "  %d\t%s\t%s\n", x.Pods, x.Plugin, x.Reason)
 	}
 	_ = w.Flush()
 	if rest := len(s.Blocking) - shownBlocking; rest > 0 {
-		fmt.Fprintf(&b, "  (and %d more reasons)\n", rest)
+		terminal.Fprintf(&b, "  (and %d more reasons)\n", rest)
 	}
 	return b.String()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim/report"
 	"github.com/berth-scheduler/berth/sim/whatif"
 )
@@ -155,6 +156,6 @@ func checkOutput(form string) error {
 
 func notes(stderr io.Writer, list []string) {
 	for _, n := range list {
-		fmt.Fprintf(stderr, "berth: note: %s\n", n)
+		terminal.Fprintf(stderr, "berth: note: %s\n", n)
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
 
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/sim"
 )
@@ -202,7 +202,7 @@ func (q *whyOptions) cluster(ctx context.Context, stdin io.Reader, stderr io.Wri
 		return nil, err
 	}
 	for _, n := range set.Notices {
-		fmt.Fprintf(stderr, "berth: note: %s\n", n)
+		terminal.Fprintf(stderr, "berth: note: %s\n", n)
 	}
 	w, err := sim.Load(in)
 	if err != nil {
@@ -234,7 +234,7 @@ func (q *whyOptions) write(out io.Writer, a answer) error {
 		data := b.Bytes()
 		if q.output == "yaml" {
 			var err error
-			if data, err = yaml.JSONToYAML(data); err != nil {
+			if data, err = terminal.YAML(data); err != nil {
 				return err
 			}
 		}

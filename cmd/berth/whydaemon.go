@@ -10,9 +10,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/edge/why"
 )
 
@@ -50,7 +49,7 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 		return fmt.Errorf("the daemon's answer: %w", err)
 	}
 	if q.output == "yaml" {
-		if body, err = yaml.JSONToYAML(body); err != nil {
+		if body, err = terminal.YAML(body); err != nil {
 			return err
 		}
 	}

@@ -2,12 +2,14 @@ package config
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
 
 	configv1 "k8s.io/kube-scheduler/config/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // YAML renders a complete configuration as a file that reads back as the same
@@ -24,7 +26,11 @@ func YAML(c *Config) ([]byte, error) {
 		})
 		slices.SortFunc(p.PluginConfig, func(a, b configv1.PluginConfig) int { return strings.Compare(a.Name, b.Name) })
 	}
-	return yaml.Marshal(c)
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	return terminal.YAML(text)
 }
 
 // Redacted is a copy of the configuration that anybody may read: without private

@@ -2,13 +2,13 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/berth-scheduler/berth/core/machine"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/table"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // compareTime is how long a dump waits for the API server and the watches.
@@ -61,19 +61,19 @@ func dumpNodes(m *machine.Machine) string {
 
 func dumpNode(m *machine.Machine, t *table.Table, r table.Row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Node name: %s\nDeleted: %t\n", t.Name(r), t.Node(r) == nil)
+	terminal.Fprintf(&b, "Node name: %s\nDeleted: %t\n", t.Name(r), t.Node(r) == nil)
 	for _, id := range []struct {
 		name string
 		id   table.Resource
 	}{{"milliCPU", table.CPU}, {"memory", table.Memory}, {"ephemeral storage", table.EphemeralStorage}} {
-		fmt.Fprintf(&b, "Requested %s: %d of %d\n", id.name, t.Used(id.id)[r], t.Allocatable(id.id)[r])
+		terminal.Fprintf(&b, "Requested %s: %d of %d\n", id.name, t.Used(id.id)[r], t.Allocatable(id.id)[r])
 	}
-	fmt.Fprintf(&b, "Scheduled Pods(number: %d of %d):\n", len(t.Pods(r)), t.AllowedPods()[r])
+	terminal.Fprintf(&b, "Scheduled Pods(number: %d of %d):\n", len(t.Pods(r)), t.AllowedPods()[r])
 	for _, pl := range t.Pods(r) {
 		dumpPod(&b, pl.Pod)
 	}
 	if nominated := m.Queue().NominatedTo(t.Name(r)); len(nominated) > 0 {
-		fmt.Fprintf(&b, "Nominated Pods(number: %d):\n", len(nominated))
+		terminal.Fprintf(&b, "Nominated Pods(number: %d):\n", len(nominated))
 		for _, p := range nominated {
 			dumpPod(&b, p)
 		}
@@ -82,5 +82,5 @@ func dumpNode(m *machine.Machine, t *table.Table, r table.Row) string {
 }
 
 func dumpPod(b *strings.Builder, p *object.Pod) {
-	fmt.Fprintf(b, "name: %s, namespace: %s, uid: %s, assumed: %t, nominated node: %s\n", p.Name, p.Namespace, p.UID, p.NodeName == "", p.NominatedNode)
+	terminal.Fprintf(b, "name: %s, namespace: %s, uid: %s, assumed: %t, nominated node: %s\n", p.Name, p.Namespace, p.UID, p.NodeName == "", p.NominatedNode)
 }

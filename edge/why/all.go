@@ -15,6 +15,7 @@ import (
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // Bounds of what is found out about the causes that block most pods.
@@ -254,32 +255,32 @@ func (r *Ranking) Text(out io.Writer, wide bool) error {
 	if r.Pending == 0 {
 		b.WriteString("No pod is pending.\n")
 	} else {
-		fmt.Fprintf(&b, "%s pending, by cause\n", isAre(r.Pending))
+		terminal.Fprintf(&b, "%s pending, by cause\n", isAre(r.Pending))
 	}
 	for i := range r.Causes {
 		c := &r.Causes[i]
-		fmt.Fprintf(&b, "\n%s, %s\n", count(c.Pods, "pod"), c.Text)
-		fmt.Fprintf(&b, "  %s\n", c.names())
+		terminal.Fprintf(&b, "\n%s, %s\n", count(c.Pods, "pod"), c.Text)
+		terminal.Fprintf(&b, "  %s\n", c.names())
 		if c.Nodes != nil {
 			of := ""
 			if c.Pods > mostPlaced {
 				of = fmt.Sprintf(" of the first %d", mostPlaced)
 			}
-			fmt.Fprintf(&b, "  %s like %s would place %d%s\n", count(c.Nodes.Nodes, "more node"), c.Nodes.Like, c.Nodes.Places, of)
+			terminal.Fprintf(&b, "  %s like %s would place %d%s\n", count(c.Nodes.Nodes, "more node"), c.Nodes.Like, c.Nodes.Places, of)
 		}
 		shown := c.Fixes
 		if !wide {
 			shown = shown[:min(2, len(shown))]
 		}
 		for _, f := range shown {
-			fmt.Fprintf(&b, "  or, for %s: %s\n", c.Examples[0], f.Summary)
+			terminal.Fprintf(&b, "  or, for %s: %s\n", c.Examples[0], f.Summary)
 		}
 	}
 	if len(r.Causes) > mostExplained && slices.ContainsFunc(r.Causes[mostExplained:], func(c Cause) bool { return c.hasFixes() }) {
-		fmt.Fprintf(&b, "\nWhat would help was looked for in the first %d causes; ask about a pod of another one by its name.\n", mostExplained)
+		terminal.Fprintf(&b, "\nWhat would help was looked for in the first %d causes; ask about a pod of another one by its name.\n", mostExplained)
 	}
 	for _, left := range r.LeftOut {
-		fmt.Fprintf(&b, "\nLeft out: %s\n", left)
+		terminal.Fprintf(&b, "\nLeft out: %s\n", left)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

@@ -9,9 +9,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/edge/fix"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // command is what to type for a change.
@@ -48,7 +48,10 @@ func createText(c *fix.Change) []string {
 		delete(m, "creationTimestamp")
 		delete(m, "uid")
 	}
-	text, err := yaml.Marshal(object)
+	if data, err = json.Marshal(object); err != nil {
+		return nil
+	}
+	text, err := terminal.YAML(data)
 	if err != nil {
 		return nil
 	}

@@ -1,11 +1,11 @@
 package why
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/berth-scheduler/berth/edge/records"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // Queue is where in the daemon's queue the pod is, and what happened to it.
@@ -30,7 +30,7 @@ type Shadow struct {
 // shadowText says what the shadow has seen.
 func (a *Answer) shadowText(b *strings.Builder) {
 	if a.Shadow != nil {
-		fmt.Fprintf(b, "\nSEEN BY A SHADOW\n  waits for the scheduler in charge since %s, as far as was seen; this daemon schedules nothing: it says what Berth would do\n", a.Shadow.Since.Format(time.TimeOnly))
+		terminal.Fprintf(b, "\nSEEN BY A SHADOW\n  waits for the scheduler in charge since %s, as far as was seen; this daemon schedules nothing: it says what Berth would do\n", a.Shadow.Since.Format(time.TimeOnly))
 	}
 }
 
@@ -45,13 +45,13 @@ func (a *Answer) queueText(b *strings.Builder, wide bool) {
 	}
 	b.WriteString("\nIN THE QUEUE\n")
 	if q.Place != "" {
-		fmt.Fprintf(b, "  %s since %s", q.Place, q.Since.Format(time.TimeOnly))
+		terminal.Fprintf(b, "  %s since %s", q.Place, q.Since.Format(time.TimeOnly))
 		if q.Until != nil {
-			fmt.Fprintf(b, ", until %s at the latest", q.Until.Format(time.TimeOnly))
+			terminal.Fprintf(b, ", until %s at the latest", q.Until.Format(time.TimeOnly))
 		}
-		fmt.Fprintf(b, "; %s", count(q.Attempts, "attempt"))
+		terminal.Fprintf(b, "; %s", count(q.Attempts, "attempt"))
 		if q.Position > 0 {
-			fmt.Fprintf(b, "; position %d", q.Position)
+			terminal.Fprintf(b, "; position %d", q.Position)
 		}
 		b.WriteString("\n")
 	}
@@ -60,6 +60,6 @@ func (a *Answer) queueText(b *strings.Builder, wide bool) {
 		shown = shown[len(shown)-shortHistory:]
 	}
 	for i := range shown {
-		fmt.Fprintf(b, "  %s %s\n", shown[i].Time.Format(time.TimeOnly), shown[i].Text())
+		terminal.Fprintf(b, "  %s %s\n", shown[i].Time.Format(time.TimeOnly), shown[i].Text())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/object"
 	"github.com/berth-scheduler/berth/core/plugins/names"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // What the short form shows.
@@ -22,9 +23,9 @@ const (
 // Text writes the answer for people; wide leaves nothing out.
 func (a *Answer) Text(out io.Writer, wide bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", a.sentence())
+	terminal.Fprintf(&b, "%s\n", a.sentence())
 	if a.Message != "" && a.Verdict != Failed && a.Verdict != Gated {
-		fmt.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
+		terminal.Fprintf(&b, "\nkube-scheduler's words: %s\n", a.Message)
 	}
 	a.groupText(&b, wide)
 	a.fixText(&b, wide)
@@ -127,18 +128,18 @@ func (a *Answer) groupText(b *strings.Builder, wide bool) {
 	if !wide && len(shown) > shortGroups {
 		shown = shown[:shortGroups]
 	}
-	fmt.Fprintf(b, "\nNODES (%d, %d feasible; the nearest misses first)\n", a.NodesTotal, a.NodesFeasible)
+	terminal.Fprintf(b, "\nNODES (%d, %d feasible; the nearest misses first)\n", a.NodesTotal, a.NodesFeasible)
 	for i := range shown {
 		g := &shown[i]
 		names := list(g.names, shortNames)
 		if wide {
 			names = strings.Join(g.names, ", ")
 		}
-		fmt.Fprintf(b, "  %s: %s\n", count(g.Nodes, "node"), names)
+		terminal.Fprintf(b, "  %s: %s\n", count(g.Nodes, "node"), names)
 		for k := range g.Blockers {
-			fmt.Fprintf(b, "    %s\n", a.facts.detail(&g.Blockers[k], g.names))
+			terminal.Fprintf(b, "    %s\n", a.facts.detail(&g.Blockers[k], g.names))
 			if wide {
-				fmt.Fprintf(b, "      %s, %s: %s\n", g.Blockers[k].Plugin, g.Blockers[k].Code, strings.Join(g.Blockers[k].Reasons, ", "))
+				terminal.Fprintf(b, "      %s, %s: %s\n", g.Blockers[k].Plugin, g.Blockers[k].Code, strings.Join(g.Blockers[k].Reasons, ", "))
 			}
 		}
 	}
@@ -147,7 +148,7 @@ func (a *Answer) groupText(b *strings.Builder, wide bool) {
 		for _, g := range a.Groups[len(shown):] {
 			nodes += g.Nodes
 		}
-		fmt.Fprintf(b, "  (and %s with more that blocks: -o wide)\n", count(nodes, "node"))
+		terminal.Fprintf(b, "  (and %s with more that blocks: -o wide)\n", count(nodes, "node"))
 	}
 }
 
@@ -173,19 +174,19 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 		if len(f.Then.Evicts) > 0 {
 			then = fmt.Sprintf("then it goes to %s and evicts %s", f.Then.Node, list(f.Then.Evicts, shortNames))
 		}
-		fmt.Fprintf(b, "  %d. %s; %s\n", i+1, f.Summary, then)
+		terminal.Fprintf(b, "  %d. %s; %s\n", i+1, f.Summary, then)
 		for k := range f.Changes {
 			indent := "       "
 			for _, line := range a.facts.command(&f.Changes[k]) {
 				if strings.HasSuffix(line, "<<EOF") { // the shell wants the end of it at the margin
 					indent = ""
 				}
-				fmt.Fprintf(b, "%s%s\n", indent, line)
+				terminal.Fprintf(b, "%s%s\n", indent, line)
 			}
 		}
 	}
 	if rest := len(a.Fixes) - len(shown); rest > 0 {
-		fmt.Fprintf(b, "  (and %d more: -o wide)\n", rest)
+		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
 	}
 }
 
@@ -197,7 +198,7 @@ func (a *Answer) eventText(b *strings.Builder, wide bool) {
 	if wide {
 		b.WriteString("\nIT IS TRIED AGAIN WHEN\n")
 		for _, e := range a.Events {
-			fmt.Fprintf(b, "  %s (%s, %s %s)\n", e.Text, e.Plugin, e.Resource, e.Action)
+			terminal.Fprintf(b, "  %s (%s, %s %s)\n", e.Text, e.Plugin, e.Resource, e.Action)
 		}
 		return
 	}
@@ -208,7 +209,7 @@ func (a *Answer) eventText(b *strings.Builder, wide bool) {
 		}
 	}
 	if len(texts) > 0 {
-		fmt.Fprintf(b, "\nIT IS TRIED AGAIN WHEN\n  %s\n", strings.Join(texts, "; "))
+		terminal.Fprintf(b, "\nIT IS TRIED AGAIN WHEN\n  %s\n", strings.Join(texts, "; "))
 	}
 }
 
@@ -261,7 +262,7 @@ func (a *Answer) scoreText(b *strings.Builder, wide bool) {
 	if len(a.Scores) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nTHE BEST NODES (of %d feasible; score = sum of plugin score × weight)\n", a.NodesFeasible)
+	terminal.Fprintf(b, "\nTHE BEST NODES (of %d feasible; score = sum of plugin score × weight)\n", a.NodesFeasible)
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
 	for _, n := range a.Scores {
 		var parts []string
@@ -270,7 +271,7 @@ func (a *Answer) scoreText(b *strings.Builder, wide bool) {
 				parts = append(parts, fmt.Sprintf("%s %d×%d", s.Plugin, s.Score, s.Weight))
 			}
 		}
-		fmt.Fprintf(w, "  %s\t%d\t%s\n", n.Node, n.Score, strings.Join(parts, " + "))
+		terminal.Fprintf(w, "  %s\t%d\t%s\n", n.Node, n.Score, strings.Join(parts, " + "))
 	}
 	_ = w.Flush() // to memory
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/edge/terminal"
 )
 
 // shown is how many pods of a list are named, where not all are.
@@ -17,22 +18,22 @@ const shown = 10
 
 // Write writes what came of an exact replay.
 func (x *Exactly) Write(w io.Writer) {
-	fmt.Fprintf(w, "%d steps from %s to %s, in %s\n", x.Steps, clock(x.From), clock(x.To), plural(x.Runs, "run"))
-	fmt.Fprintf(w, "%s: %s\n", plural(x.Decisions, "decision"), byResult(x.ByResult))
+	terminal.Fprintf(w, "%d steps from %s to %s, in %s\n", x.Steps, clock(x.From), clock(x.To), plural(x.Runs, "run"))
+	terminal.Fprintf(w, "%s: %s\n", plural(x.Decisions, "decision"), byResult(x.ByResult))
 	switch {
 	case x.Different > 0:
-		fmt.Fprintf(w, "%d of %d decisions are the same (%s); %s different\n", x.Same, x.Decisions-x.Unverified, share(x.Same, x.Decisions-x.Unverified), steps(x.Different))
+		terminal.Fprintf(w, "%d of %d decisions are the same (%s); %s different\n", x.Same, x.Decisions-x.Unverified, share(x.Same, x.Decisions-x.Unverified), steps(x.Different))
 		f := x.First
-		fmt.Fprintf(w, "\nThe first difference is at step %d (%s), %s\n", f.Step, clock(f.Time), f.kind)
+		terminal.Fprintf(w, "\nThe first difference is at step %d (%s), %s\n", f.Step, clock(f.Time), f.kind)
 		if f.Pod != "" {
-			fmt.Fprintf(w, "  pod:      %s\n", f.Pod)
+			terminal.Fprintf(w, "  pod:      %s\n", f.Pod)
 		}
-		fmt.Fprintf(w, "  recorded: %s\n  replayed: %s\n", f.Recorded, f.Replayed)
+		terminal.Fprintf(w, "  recorded: %s\n  replayed: %s\n", f.Recorded, f.Replayed)
 	case x.Decisions > x.Unverified:
-		fmt.Fprintf(w, "All %d decisions, and all other effects, are the same as recorded.\n", x.Same)
+		terminal.Fprintf(w, "All %d decisions, and all other effects, are the same as recorded.\n", x.Same)
 	}
 	if x.Unverified > 0 {
-		fmt.Fprintf(w, "%s cannot be compared: the record begins in the middle there, and does not hold how long each pod had waited.\n", plural(x.Unverified, "decision"))
+		terminal.Fprintf(w, "%s cannot be compared: the record begins in the middle there, and does not hold how long each pod had waited.\n", plural(x.Unverified, "decision"))
 	}
 }
 
@@ -85,17 +86,17 @@ func (s *Side) cells() [][2]string {
 
 // Write writes the comparison as a table. all names every pod.
 func (c *Comparison) Write(w io.Writer, all bool) error {
-	fmt.Fprintf(w, "%s to %s\n\n", clock(c.From), clock(c.To))
+	terminal.Fprintf(w, "%s to %s\n\n", clock(c.From), clock(c.To))
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(t, "\tA: %s\tB: %s\n", c.A.Name, c.B.Name)
+	terminal.Fprintf(t, "\tA: %s\tB: %s\n", c.A.Name, c.B.Name)
 	b := c.B.cells()
 	for i, cell := range c.A.cells() {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", cell[0], cell[1], b[i][1])
+		terminal.Fprintf(t, "%s\t%s\t%s\n", cell[0], cell[1], b[i][1])
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s on the same node, %d elsewhere, %d placed under A alone, %d under B alone\n", plural(c.Same, "pod"), len(c.Elsewhere), len(c.OnlyA), len(c.OnlyB))
+	terminal.Fprintf(w, "\n%s on the same node, %d elsewhere, %d placed under A alone, %d under B alone\n", plural(c.Same, "pod"), len(c.Elsewhere), len(c.OnlyA), len(c.OnlyB))
 	moves(w, "ELSEWHERE UNDER B", c.Elsewhere, all)
 	moves(w, "PLACED UNDER A ALONE", c.OnlyA, all)
 	moves(w, "PLACED UNDER B ALONE", c.OnlyB, all)
@@ -123,16 +124,16 @@ func names(w io.Writer, title string, list []string, all bool) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", title)
+	terminal.Fprintf(w, "\n%s\n", title)
 	rest := 0
 	if !all && len(list) > shown {
 		list, rest = list[:shown], len(list)-shown
 	}
 	for _, line := range list {
-		fmt.Fprintf(w, "  %s\n", line)
+		terminal.Fprintf(w, "  %s\n", line)
 	}
 	if rest > 0 {
-		fmt.Fprintf(w, "  (and %d more: -o wide)\n", rest)
+		terminal.Fprintf(w, "  (and %d more: -o wide)\n", rest)
 	}
 }
 
@@ -154,15 +155,15 @@ func ChangedOf(name string, d *Day) *Changed {
 
 // Write writes it as a table. all names every pod.
 func (c *Changed) Write(w io.Writer, all bool) error {
-	fmt.Fprintf(w, "%s to %s, under %s\n\n", clock(c.From), clock(c.To), c.Replayed.Name)
+	terminal.Fprintf(w, "%s to %s, under %s\n\n", clock(c.From), clock(c.To), c.Replayed.Name)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, cell := range c.Replayed.cells() {
-		fmt.Fprintf(t, "%s\t%s\n", cell[0], cell[1])
+		terminal.Fprintf(t, "%s\t%s\n", cell[0], cell[1])
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s on the node that the record has, %d not\n", plural(c.Same, "pod"), len(c.Elsewhere))
+	terminal.Fprintf(w, "\n%s on the node that the record has, %d not\n", plural(c.Same, "pod"), len(c.Elsewhere))
 	moves(w, "RECORDED, REPLAYED", c.Elsewhere, all)
 	return nil
 }

@@ -2,13 +2,13 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim/whatif"
 )
 
@@ -55,23 +55,23 @@ func (r *podsFit) Text(out io.Writer) error {
 	if r.Fits == 1 {
 		verb = "fits"
 	}
-	fmt.Fprintf(&b, "%s like %s %s\n", count(r.Fits, "more pod"), r.Pod, verb)
+	terminal.Fprintf(&b, "%s like %s %s\n", count(r.Fits, "more pod"), r.Pod, verb)
 	if len(r.Nodes) > 0 {
 		nodes := slices.SortedFunc(maps.Keys(r.Nodes), func(x, y string) int {
 			return cmp.Or(cmp.Compare(r.Nodes[y], r.Nodes[x]), cmp.Compare(x, y))
 		})
 		b.WriteString("\n")
 		w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-		fmt.Fprintf(w, "NODE\tMORE PODS\n")
+		terminal.Fprintf(w, "NODE\tMORE PODS\n")
 		for _, n := range nodes[:min(len(nodes), shortNodes)] {
-			fmt.Fprintf(w, "%s\t%d\n", n, r.Nodes[n])
+			terminal.Fprintf(w, "%s\t%d\n", n, r.Nodes[n])
 		}
 		_ = w.Flush() // to memory
 		if rest := len(nodes) - shortNodes; rest > 0 {
-			fmt.Fprintf(&b, "(and %s: -o json)\n", count(rest, "more node"))
+			terminal.Fprintf(&b, "(and %s: -o json)\n", count(rest, "more node"))
 		}
 	}
-	fmt.Fprintf(&b, "\nWhat stops the next\n  %s\n", r.Stops)
+	terminal.Fprintf(&b, "\nWhat stops the next\n  %s\n", r.Stops)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
@@ -85,11 +85,11 @@ func (n *nodesFit) Text(out io.Writer) error {
 		if n.Nodes == 1 {
 			verb = "places"
 		}
-		fmt.Fprintf(&b, "%s like %s %s %s\n", count(n.Nodes, "more node"), n.NodesLike, verb, count(n.Placed, "more pod"))
+		terminal.Fprintf(&b, "%s like %s %s %s\n", count(n.Nodes, "more node"), n.NodesLike, verb, count(n.Placed, "more pod"))
 	case len(n.Unplaced) > 0:
-		fmt.Fprintf(&b, "no number of nodes like %s places a pending pod\n", n.NodesLike)
+		terminal.Fprintf(&b, "no number of nodes like %s places a pending pod\n", n.NodesLike)
 	default:
-		fmt.Fprintf(&b, "no node is missing: every pod has its place\n")
+		terminal.Fprintf(&b, "no node is missing: every pod has its place\n")
 	}
 	because := map[string][]string{}
 	for _, pod := range slices.Sorted(maps.Keys(n.Unplaced)) {

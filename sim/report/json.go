@@ -6,11 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -256,7 +255,7 @@ func (y *YAML) finish(r *sim.Result, more ...member) error {
 
 // convert writes the text.
 func (y *YAML) convert() {
-	data, err := yaml.JSONToYAML(y.text.Bytes())
+	data, err := terminal.YAML(y.text.Bytes())
 	if y.text.Reset(); err != nil && y.err == nil {
 		y.err = err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/explain"
 	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 )
 
@@ -77,7 +78,7 @@ func (t *Table) Finish(r *sim.Result) error {
 	if n := len(r.Evicted); n > 0 {
 		evicted = fmt.Sprintf(", %d evicted", n)
 	}
-	fmt.Fprintf(&b, "%s placed, %d pending%s, on %s (%s, seed %d)\n",
+	terminal.Fprintf(&b, "%s placed, %d pending%s, on %s (%s, seed %d)\n",
 		count(len(r.Placed), "pod"), len(r.Unplaced), evicted, count(len(nodes), "node"), count(r.Decisions, "decision"), t.seed)
 	t.nodes(&b, r, nodes)
 	t.pending(&b, r)
@@ -89,7 +90,7 @@ func (t *Table) Finish(r *sim.Result) error {
 	if len(t.ignored) > 0 {
 		b.WriteString("\nIGNORED (kinds and versions that a simulation does not read)\n")
 		for _, kind := range slices.Sorted(maps.Keys(t.ignored)) {
-			fmt.Fprintf(&b, "  %d %s\n", t.ignored[kind], kind)
+			terminal.Fprintf(&b, "  %d %s\n", t.ignored[kind], kind)
 		}
 	}
 	return t.end(b.String())
@@ -129,29 +130,29 @@ func (t *Table) nodes(b *strings.Builder, r *sim.Result, nodes []*object.Node) {
 	resources := offered(nodes)
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(w, "NODE\tPODS")
+	terminal.Fprintf(w, "NODE\tPODS")
 	for _, name := range resources {
-		fmt.Fprintf(w, "\t%s", strings.ToUpper(string(name)))
+		terminal.Fprintf(w, "\t%s", strings.ToUpper(string(name)))
 	}
-	fmt.Fprintf(w, "\tPLACED HERE\n")
+	terminal.Fprintf(w, "\tPLACED HERE\n")
 	for _, n := range shown {
 		line(w, n.Name, use[n.Name], resources)
-		fmt.Fprintf(w, "\t%s\n", cmp.Or(t.names(placed[n.Name]), "-"))
+		terminal.Fprintf(w, "\t%s\n", cmp.Or(t.names(placed[n.Name]), "-"))
 	}
 	if len(nodes) > 1 {
 		line(w, "all", total, resources)
-		fmt.Fprintf(w, "\t%s\n", count(len(r.Placed), "pod"))
+		terminal.Fprintf(w, "\t%s\n", count(len(r.Placed), "pod"))
 	}
 	_ = w.Flush() // to memory
 	if rest := len(nodes) - len(shown); rest > 0 {
-		fmt.Fprintf(b, "(and %s: -o wide)\n", count(rest, "more node"))
+		terminal.Fprintf(b, "(and %s: -o wide)\n", count(rest, "more node"))
 	}
 }
 
 func line(w io.Writer, name string, l *load, resources []v1.ResourceName) {
-	fmt.Fprintf(w, "%s\t%d/%d", name, l.pods, l.allowed)
+	terminal.Fprintf(w, "%s\t%d/%d", name, l.pods, l.allowed)
 	for _, r := range resources {
-		fmt.Fprintf(w, "\t%s", l.share(r))
+		terminal.Fprintf(w, "\t%s", l.share(r))
 	}
 }
 
@@ -171,9 +172,9 @@ func (t *Table) reasons(b *strings.Builder, title string, because map[string][]s
 	reasons := slices.SortedFunc(maps.Keys(because), func(x, y string) int {
 		return cmp.Or(cmp.Compare(len(because[y]), len(because[x])), cmp.Compare(x, y))
 	})
-	fmt.Fprintf(b, "\n%s\n", title)
+	terminal.Fprintf(b, "\n%s\n", title)
 	for _, reason := range reasons {
-		fmt.Fprintf(b, "  %s\n    %s\n", t.names(because[reason]), reason)
+		terminal.Fprintf(b, "  %s\n    %s\n", t.names(because[reason]), reason)
 	}
 }
 
@@ -188,10 +189,10 @@ func (t *Table) evicted(b *strings.Builder, r *sim.Result) {
 	}
 	b.WriteString("\nEVICTED\n")
 	for _, e := range shown {
-		fmt.Fprintf(b, "  %s on %s, for %s\n", e.Pod, e.Node, e.For)
+		terminal.Fprintf(b, "  %s on %s, for %s\n", e.Pod, e.Node, e.For)
 	}
 	if rest := len(r.Evicted) - len(shown); rest > 0 {
-		fmt.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "pod"))
+		terminal.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "pod"))
 	}
 }
 
@@ -202,7 +203,7 @@ func (t *Table) pods(b *strings.Builder, r *sim.Result) {
 	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(w, "POD\tRESULT\tNODE\tSCORE\tEQUALS\tFEASIBLE\tATTEMPT\tREJECTED BY\n")
+	terminal.Fprintf(w, "POD\tRESULT\tNODE\tSCORE\tEQUALS\tFEASIBLE\tATTEMPT\tREJECTED BY\n")
 	for _, pod := range slices.Sorted(maps.Keys(t.last)) {
 		d := t.last[pod]
 		node, score, ties := "-", "-", "-"
@@ -218,7 +219,7 @@ func (t *Table) pods(b *strings.Builder, r *sim.Result) {
 		if _, there := r.Unplaced[pod]; !there && r.Placed[pod] == "" {
 			result += ", then gone"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%d\t%s\n", pod, result, node, score, ties,
+		terminal.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%d\t%s\n", pod, result, node, score, ties,
 			d.NodesFeasible, d.NodesTotal, d.Attempt, cmp.Or(strings.Join(rejectors(d), ", "), "-"))
 	}
 	_ = w.Flush() // to memory
@@ -239,14 +240,14 @@ func (t *Table) explained(b *strings.Builder) {
 
 // answers writes what the nodes answer.
 func answers(b *strings.Builder, d *decision.Decision) {
-	fmt.Fprintf(b, "%s: %s %s\n", d.Pod, d.Result, cmp.Or(explain.Message(d), d.Node))
+	terminal.Fprintf(b, "%s: %s %s\n", d.Pod, d.Result, cmp.Or(explain.Message(d), d.Node))
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
 	for i := range d.Nodes {
-		fmt.Fprintf(w, "  %s\t%s\n", d.Nodes[i].Name, answer(&d.Nodes[i]))
+		terminal.Fprintf(w, "  %s\t%s\n", d.Nodes[i].Name, answer(&d.Nodes[i]))
 	}
 	_ = w.Flush() // to memory
 	if rest := d.NodesTotal - len(d.Nodes); rest > 0 {
-		fmt.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "node"))
+		terminal.Fprintf(b, "  (and %s: -o wide)\n", count(rest, "node"))
 	}
 }
 

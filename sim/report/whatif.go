@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim"
 	"github.com/berth-scheduler/berth/sim/whatif"
 )
@@ -102,7 +103,7 @@ func rooms(c *sim.Cluster) map[v1.ResourceName]room {
 // FinishWhatIf writes the result of a run with changes.
 func (t *Table) FinishWhatIf(r *whatif.Result) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", headline(r))
+	terminal.Fprintf(&b, "%s\n", headline(r))
 	t.moved(&b, r)
 	t.placed(&b, r)
 	t.stays(&b, "NOT EVICTED", r.Kept)
@@ -185,13 +186,13 @@ func (t *Table) moved(b *strings.Builder, r *whatif.Result) {
 	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(w, "MOVED\tFROM\tTO\n")
+	terminal.Fprintf(w, "MOVED\tFROM\tTO\n")
 	for _, m := range shown {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", m.Pod, m.From, m.To)
+		terminal.Fprintf(w, "%s\t%s\t%s\n", m.Pod, m.From, m.To)
 	}
 	_ = w.Flush() // to memory
 	if rest := len(moved) - len(shown); rest > 0 {
-		fmt.Fprintf(b, "(and %s: -o wide)\n", count(rest, "pod"))
+		terminal.Fprintf(b, "(and %s: -o wide)\n", count(rest, "pod"))
 	}
 }
 
@@ -212,9 +213,9 @@ func (t *Table) placed(b *strings.Builder, r *whatif.Result) {
 	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(w, "NODE\tNEW HERE\n")
+	terminal.Fprintf(w, "NODE\tNEW HERE\n")
 	for _, node := range slices.Sorted(maps.Keys(on)) {
-		fmt.Fprintf(w, "%s\t%s\n", node, t.names(on[node]))
+		terminal.Fprintf(w, "%s\t%s\n", node, t.names(on[node]))
 	}
 	_ = w.Flush() // to memory
 }
@@ -253,13 +254,13 @@ func budgets(b *strings.Builder, r *whatif.Result) {
 	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(w, "BUDGET\tALLOWS\tDOWN AT ONCE\t\n")
+	terminal.Fprintf(w, "BUDGET\tALLOWS\tDOWN AT ONCE\t\n")
 	for _, u := range r.Budgets {
 		verdict := "respected"
 		if u.Broken() {
 			verdict = "broken"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", u.Budget, u.Allowed, u.Down, verdict)
+		terminal.Fprintf(w, "%s\t%d\t%d\t%s\n", u.Budget, u.Allowed, u.Down, verdict)
 	}
 	_ = w.Flush() // to memory
 }
@@ -272,10 +273,10 @@ func resources(b *strings.Builder, r *whatif.Result) {
 	names := offered(append(r.Before.Nodes(), r.Cluster.Nodes()...))
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(w, "RESOURCE\tBEFORE\tLEFT\tAFTER\tLEFT\n")
-	fmt.Fprintf(w, "pods\t%d/%d\t%d\t%d/%d\t%d\n", was.pods, was.allowed, was.allowed-was.pods, is.pods, is.allowed, is.allowed-is.pods)
+	terminal.Fprintf(w, "RESOURCE\tBEFORE\tLEFT\tAFTER\tLEFT\n")
+	terminal.Fprintf(w, "pods\t%d/%d\t%d\t%d/%d\t%d\n", was.pods, was.allowed, was.allowed-was.pods, is.pods, is.allowed, is.allowed-is.pods)
 	for _, name := range names {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, was.share(name), amount(name, before[name].Free), is.share(name), amount(name, after[name].Free))
+		terminal.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, was.share(name), amount(name, before[name].Free), is.share(name), amount(name, after[name].Free))
 	}
 	_ = w.Flush() // to memory
 }
