@@ -192,7 +192,7 @@ func differences(defaults, c *config.Config) (string, error) {
 		}
 		common = diffLines(before, now) // the same for each profile
 		lines := diffLines(was, is)
-		switch named := "- schedulerName: " + *p.SchedulerName + "\n"; {
+		switch named := "- schedulerName: " + terminal.Escape(*p.SchedulerName) + "\n"; {
 		case *p.SchedulerName != *byDefault.SchedulerName:
 			profiles += "+ " + named + lines
 		case lines != "":
