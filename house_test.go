@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -219,6 +220,27 @@ func TestEveryPackageHasADoc(t *testing.T) {
 			t.Errorf("%s has no package comment", dir)
 		}
 	}
+}
+
+// texts are the packages that write text for people.
+var texts = []string{"cmd/berth/", "edge/why/", "sim/report/", "sim/replay/text.go", "edge/daemon/dump.go"}
+
+// TestTextIsEscaped fails where one of them formats onto a writer by itself: only
+// terminal.Fprintf escapes the values that come from outside.
+func TestTextIsEscaped(t *testing.T) {
+	eachFile(t, ".", func(path string, f *ast.File) {
+		if !slices.ContainsFunc(texts, func(p string) bool { return strings.HasPrefix(filepath.ToSlash(path), p) }) {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if call, is := n.(*ast.SelectorExpr); is {
+				if x, is := call.X.(*ast.Ident); is && x.Name == "fmt" && (strings.HasPrefix(call.Sel.Name, "Fprint") || strings.HasPrefix(call.Sel.Name, "Print")) {
+					t.Errorf("%s calls fmt.%s, which escapes nothing", path, call.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
 }
 
 // eachFile parses every Go file below dir that is not a test.
