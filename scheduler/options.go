@@ -3,6 +3,7 @@ package scheduler
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/records"
@@ -263,6 +265,9 @@ func (o *options) secure() (server.Secure, error) {
 	if o.serving.BindPort == 0 {
 		return s, nil
 	}
+	if err := o.checkFiles(); err != nil {
+		return s, err
+	}
 	if err := o.defaultCertificate(); err != nil {
 		return s, fmt.Errorf("self-signed certificate: %w", err)
 	}
@@ -275,13 +280,40 @@ func (o *options) secure() (server.Secure, error) {
 	return s, o.authorization.ApplyTo(&s.Authorization)
 }
 
+// checkFiles reports why a file of the endpoint's flags may not be read.
+func (o *options) checkFiles() error {
+	cert, authn := &o.serving.ServerCert, o.authentication
+	files := map[string]string{
+		"--tls-cert-file": cert.CertKey.CertFile, "--tls-private-key-file": cert.CertKey.KeyFile,
+		"--client-ca-file": authn.ClientCert.ClientCA, "--requestheader-client-ca-file": authn.RequestHeader.ClientCAFile,
+	}
+	for i, sni := range o.serving.SNICertKeys {
+		files[fmt.Sprintf("--tls-sni-cert-key %d: certificate", i+1)], files[fmt.Sprintf("--tls-sni-cert-key %d: key", i+1)] = sni.CertFile, sni.KeyFile
+	}
+	var errs []error
+	for _, flag := range slices.Sorted(maps.Keys(files)) {
+		if err := bounded.Check(files[flag], bounded.Certificate); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+		}
+	}
+	for flag, file := range map[string]string{"--authentication-kubeconfig": authn.RemoteKubeConfigFile, "--authorization-kubeconfig": o.authorization.RemoteKubeConfigFile} { // any order: each by itself
+		if file == "" {
+			continue
+		}
+		if err := bounded.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, ""); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+		}
+	}
+	return utilerrors.NewAggregate(errs)
+}
+
 // restConfig is how to reach the API server.
 func (o *options) restConfig(c configv1alpha1.ClientConnectionConfiguration) (*rest.Config, error) {
 	var rc *rest.Config
 	var err error
 	if c.Kubeconfig == "" && o.master == "" {
 		rc, err = rest.InClusterConfig()
-	} else {
+	} else if err = bounded.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}, ""); err == nil {
 		rc, err = clientcmd.BuildConfigFromFlags(o.master, c.Kubeconfig)
 	}
 	switch {

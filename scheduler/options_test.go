@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -261,6 +262,29 @@ func TestVersionAndHelp(t *testing.T) {
 		command.SetArgs([]string{arg})
 		if err := command.Execute(); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %v, %q lacks %q", arg, err, out.String(), want)
+		}
+	}
+}
+
+// A file of a flag that is none is refused at the start, and not waited for.
+func TestFilesOfFlags(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--tls-cert-file", "--tls-private-key-file", "--client-ca-file", "--requestheader-client-ca-file", "--authentication-kubeconfig", "--authorization-kubeconfig"} {
+		if _, err := parsed(t, flag+"="+pipe).secure(); err == nil || err.Error() != flag+": read "+pipe+": is a named pipe, not a regular file" {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+	if _, err := parsed(t, "--tls-sni-cert-key="+pipe+",nowhere").secure(); err == nil || !strings.Contains(err.Error(), "--tls-sni-cert-key 1: certificate: read "+pipe+": is a named pipe") {
+		t.Error(err)
+	}
+	for _, args := range [][]string{{"--kubeconfig=" + pipe}, {"--config=" + pipe}, {"--master=http://127.0.0.1:1", "--tracing-config-file=" + pipe}} {
+		command := NewCommand()
+		command.SetArgs(append(args, "--secure-port=0"))
+		if err := command.Execute(); err == nil || !strings.Contains(err.Error(), pipe+": is a named pipe, not a regular file") {
+			t.Errorf("%s: %v", args, err)
 		}
 	}
 }

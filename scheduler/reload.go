@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/daemon"
 )
@@ -24,23 +25,35 @@ type watchedFile struct {
 	read    func() ([]byte, error)
 	applied []byte // or refused
 	seen    []byte // at the last look, if that is something else
+	failed  string // why it could not be read at the last look
+	said    string // the last of these reasons that was said
 }
 
-// changed looks at the file. It returns what the file says when that is new, and
-// has not changed since the last look: somebody may be writing it. A file that
-// cannot be read has not changed.
-func (f *watchedFile) changed() (text []byte, yes bool) {
-	text, err := f.read()
+// changed looks at the file. It returns what the file says when that is new, or why it
+// cannot be read, if this was so at the last look, too: somebody may be writing the file.
+// It returns the same reason once, until the file can be read.
+func (f *watchedFile) changed() (text []byte, yes bool, err error) {
+	text, err = f.read()
+	if err != nil {
+		before := f.failed
+		f.failed, f.seen = err.Error(), nil
+		if f.failed != before || f.failed == f.said {
+			return nil, false, nil
+		}
+		f.said = f.failed
+		return nil, true, err
+	}
+	f.failed, f.said = "", ""
 	switch {
-	case err != nil || bytes.Equal(text, f.applied):
+	case bytes.Equal(text, f.applied):
 		f.seen = nil
-		return nil, false
+		return nil, false, nil
 	case f.seen == nil || !bytes.Equal(text, f.seen):
 		f.seen = text
-		return nil, false
+		return nil, false, nil
 	}
 	f.applied, f.seen = text, nil
-	return text, true
+	return text, true, nil
 }
 
 // reloadOnChange has the daemon take over what the configuration file says: when
@@ -51,7 +64,7 @@ func (o *options) reloadOnChange(ctx context.Context, d *daemon.Daemon) {
 	defer signal.Stop(signals)
 	look := time.NewTicker(lookTime)
 	defer look.Stop()
-	f := &watchedFile{read: func() ([]byte, error) { return os.ReadFile(o.configFile) }}
+	f := &watchedFile{read: func() ([]byte, error) { return bounded.File(o.configFile, bounded.Config) }}
 	if o.configFile != "" {
 		f.applied, _ = f.read()
 	} else {
@@ -70,8 +83,8 @@ func (o *options) reloads(ctx context.Context, f *watchedFile, look <-chan time.
 	for {
 		select {
 		case <-look:
-			if text, yes := f.changed(); yes {
-				_ = d.Reload(ctx, o.maker(text)) // it says itself what came of it
+			if text, yes, err := f.changed(); yes {
+				o.reload(ctx, d, text, err)
 			}
 		case <-signals:
 			if o.configFile == "" {
@@ -82,16 +95,21 @@ func (o *options) reloads(ctx context.Context, f *watchedFile, look <-chan time.
 			if err == nil {
 				f.applied, f.seen = text, nil
 			}
-			_ = d.Reload(ctx, func() (*config.Config, []*profile.Profile, error) {
-				if err != nil {
-					return nil, nil, err
-				}
-				return o.maker(text)()
-			})
+			o.reload(ctx, d, text, err)
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// reload takes over what a text asks for, or says why there is none. Reload itself says
+// what came of it.
+func (o *options) reload(ctx context.Context, d reloader, text []byte, unread error) {
+	make := o.maker(text)
+	if unread != nil {
+		make = func() (*config.Config, []*profile.Profile, error) { return nil, nil, unread }
+	}
+	_ = d.Reload(ctx, make)
 }
 
 // maker makes what a text of the configuration file asks for.

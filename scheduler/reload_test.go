@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kube-scheduler/framework"
 
+	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/daemon"
 )
 
@@ -30,23 +31,29 @@ func (r reloaded) Reload(_ context.Context, make daemon.Make) error {
 
 const header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
-// A file that changed is read when it has not changed any more since the last look.
+// A file that changed is read when it has not changed any more since the last look. That
+// it cannot be read is said once, at the second look.
 func TestChangedFile(t *testing.T) {
 	var text []byte
 	var fails error
 	f := &watchedFile{applied: []byte("a"), read: func() ([]byte, error) { return text, fails }}
+	gone, hangs := errors.New("gone"), errors.New("hangs")
 	for i, at := range []struct {
 		text string
 		err  error
 		want string // "": no change
+		says error
 	}{
-		{"a", nil, ""}, {"half", nil, ""}, {"whole", nil, ""}, {"whole", nil, "whole"}, {"whole", nil, ""},
-		{"b", nil, ""}, {"", errors.New("gone"), ""}, {"b", nil, ""}, {"b", nil, "b"},
-		{"c", nil, ""}, {"b", nil, ""}, {"b", nil, ""},
+		{"a", nil, "", nil}, {"half", nil, "", nil}, {"whole", nil, "", nil}, {"whole", nil, "whole", nil}, {"whole", nil, "", nil},
+		{"b", nil, "", nil}, {"", gone, "", nil}, {"b", nil, "", nil}, {"b", nil, "b", nil},
+		{"c", nil, "", nil}, {"b", nil, "", nil}, {"b", nil, "", nil},
+		{"", gone, "", nil}, {"", gone, "", gone}, {"", gone, "", nil}, {"", hangs, "", nil}, {"", hangs, "", hangs}, {"", hangs, "", nil},
+		{"d", nil, "", nil}, {"d", nil, "d", nil}, {"", hangs, "", nil}, {"", hangs, "", hangs},
 	} {
 		text, fails = []byte(at.text), at.err
-		if got, yes := f.changed(); string(got) != at.want || yes != (at.want != "") {
-			t.Errorf("look %d: %q, %t", i, got, yes)
+		got, yes, err := f.changed()
+		if string(got) != at.want || yes != (at.want != "" || at.says != nil) || err != at.says {
+			t.Errorf("look %d: %q, %t, %v", i, got, yes, err)
 		}
 	}
 }
@@ -58,7 +65,7 @@ func TestReloads(t *testing.T) {
 	path := configFile(t, "")
 	o := parsed(t, "--config="+path, "--leader-elect-resource-name=mine")
 	look, signals, got := make(chan time.Time), make(chan os.Signal), make(reloaded)
-	go o.reloads(t.Context(), &watchedFile{read: func() ([]byte, error) { return os.ReadFile(path) }}, look, signals, got)
+	go o.reloads(t.Context(), &watchedFile{read: func() ([]byte, error) { return bounded.File(path, bounded.Config) }}, look, signals, got)
 	write := func(body string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
@@ -89,6 +96,43 @@ func TestReloads(t *testing.T) {
 	write(header + "profiles: [{schedulerName: d}]")
 	if s := signal(); s != "d d mine" {
 		t.Errorf("mended: %q", s)
+	}
+}
+
+// A configuration file that becomes a pipe, or a link to an endless file, is refused. Its
+// reading does not hang, and the next change is taken over.
+func TestReloadOfAFileThatIsNone(t *testing.T) {
+	path := configFile(t, "")
+	o := parsed(t, "--config="+path)
+	look, signals, got := make(chan time.Time), make(chan os.Signal), make(reloaded)
+	go o.reloads(t.Context(), &watchedFile{read: func() ([]byte, error) { return bounded.File(path, bounded.Config) }}, look, signals, got)
+	for name, put := range map[string]func(at string) error{
+		"is a named pipe, not a regular file": func(at string) error { return syscall.Mkfifo(at, 0o600) },
+		"is a device, not a regular file":     func(at string) error { return os.Symlink("/dev/zero", at) },
+		"is longer than 10 MiB": func(at string) error {
+			return errors.Join(os.WriteFile(at, nil, 0o600), os.Truncate(at, 1<<30))
+		},
+	} {
+		if err := errors.Join(put(path+".new"), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+		look <- time.Time{}
+		look <- time.Time{}
+		if s := <-got; !strings.Contains(s, "refused: read "+path+": "+name) {
+			t.Errorf("%s: %q", name, s)
+		}
+		if signals <- syscall.SIGHUP; !strings.Contains(<-got, name) {
+			t.Errorf("%s: not said at a signal", name)
+		}
+		text := []byte(header + "profiles: [{schedulerName: b}] # after: " + name)
+		if err := errors.Join(os.WriteFile(path+".new", text, 0o600), os.Rename(path+".new", path)); err != nil {
+			t.Fatal(err)
+		}
+		look <- time.Time{}
+		look <- time.Time{}
+		if s := <-got; !strings.HasPrefix(s, "b ") {
+			t.Errorf("after %s: %q", name, s)
+		}
 	}
 }
 

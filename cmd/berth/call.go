@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config"
 )
 
@@ -100,7 +101,7 @@ func oneConfig(_ *cobra.Command, args []string) error {
 
 // loadConfig reads the configuration that a flag names. Errors say which flag.
 func loadConfig(r config.Reader, flag, file string) (*config.Config, error) {
-	text, err := readFile(flag, file, configLimit)
+	text, err := readFile(flag, file, bounded.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -122,12 +123,9 @@ func readFile(flag, file string, most int64) ([]byte, error) {
 
 // readAll reads to the end, if that is near enough.
 func readAll(name string, from io.Reader, most int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, most+1))
-	switch {
-	case err != nil:
+	text, err := bounded.All(from, most)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, reasonOf(err))
-	case int64(len(text)) > most:
-		return nil, fmt.Errorf("%s: is longer than %d MiB", name, most>>20)
 	}
 	return text, nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/terminal"
@@ -106,14 +107,11 @@ func gatesOf(flag string) (featuregate.FeatureGate, error) {
 	return gates, nil
 }
 
-// configLimit is the longest configuration that is read, in bytes.
-const configLimit = 10 << 20
-
 func readConfig(file string, stdin io.Reader) ([]byte, error) {
 	if file == "-" {
-		return readAll("standard input", stdin, configLimit)
+		return readAll("standard input", stdin, bounded.Config)
 	}
-	return readFile("", file, configLimit)
+	return readFile("", file, bounded.Config)
 }
 
 func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error {

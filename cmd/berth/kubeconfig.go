@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/berth-scheduler/berth/edge/bounded"
 )
 
 var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG, or give --kubeconfig FILE")
@@ -15,6 +17,9 @@ var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG, or give --kubec
 // loadKubeconfig reads a kubeconfig as kubectl does: without a file KUBECONFIG counts,
 // and without a context the current one. Errors name the file.
 func loadKubeconfig(file, context string) (*rest.Config, error) {
+	if err := bounded.Kubeconfig(kubeconfigRules(file), context); err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
 	config, err := kubeconfig(file, context).ClientConfig()
 	if err == nil {
 		config.WarningHandler = rest.NoWarnings{} // of deprecated versions, which the caller did not choose
@@ -39,15 +44,22 @@ func loadKubeconfig(file, context string) (*rest.Config, error) {
 	return nil, fmt.Errorf("%s: %w", name, err)
 }
 
-func kubeconfig(file, context string) clientcmd.ClientConfig {
+func kubeconfigRules(file string) *clientcmd.ClientConfigLoadingRules {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.WarnIfAllMissing = file, false
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+	return rules
+}
+
+func kubeconfig(file, context string) clientcmd.ClientConfig {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(kubeconfigRules(file), &clientcmd.ConfigOverrides{CurrentContext: context})
 }
 
 // namespaceOf is the namespace of the context of a kubeconfig. An error is left to who
 // reads the kubeconfig next.
 func namespaceOf(file, context string) string {
+	if bounded.Kubeconfig(kubeconfigRules(file), context) != nil {
+		return ""
+	}
 	namespace, _, err := kubeconfig(file, context).Namespace()
 	if err != nil {
 		return ""

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -94,5 +95,38 @@ func TestNamespaceOfTheContext(t *testing.T) {
 				t.Errorf("context in %q, %s --daemon %s: asked %q, want %s; %s", tt.in, command, tt.args, asked, tt.want, err)
 			}
 		}
+	}
+}
+
+// A kubeconfig, or a file that it names, that is a pipe or has no end is refused, and not
+// waited for. A configuration that is named as a pipe is read.
+func TestKubeconfigThatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe, names := filepath.Join(dir, "pipe"), filepath.Join(dir, "names")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, field := range map[string]string{"certificate-authority": "clusters: [{name: c, cluster: {server: 'https://x', certificate-authority: pipe}}]", "tokenFile": "users: [{name: u, user: {tokenFile: pipe}}]",
+		"client-key": "users: [{name: u, user: {client-certificate: none, client-key: pipe}}]"} {
+		write(t, names, "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],\n"+field+"}")
+		for _, command := range []string{"why web", "why web --daemon https://x:1", "top", "events web", "record --to " + filepath.Join(dir, "record")} {
+			if status, _, err := berth("", append(strings.Fields(command), "--kubeconfig", names)...); status != exitInvalid || !strings.Contains(err, pipe+": is a named pipe, not a regular file") {
+				t.Errorf("%s in a kubeconfig: %s: %d %q", name, command, status, err)
+			}
+		}
+	}
+	for file, want := range map[string]string{pipe: "is a named pipe, not a regular file", "/dev/zero": "is a device, not a regular file"} {
+		if status, _, err := berth("", "top", "--kubeconfig", file); status != exitInvalid || !strings.Contains(err, file+": "+want) {
+			t.Errorf("%s: %d %q", file, status, err)
+		}
+	}
+	if status, _, err := berth("", "config", "check", "/dev/zero"); status != exitInvalid || err != "berth: /dev/zero: is longer than 10 MiB\n" {
+		t.Errorf("an endless configuration: %d %q", status, err)
+	}
+	go func() {
+		_ = os.WriteFile(pipe, []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"), 0o600)
+	}()
+	if status, out, err := berth("", "config", "check", pipe); status != 0 || !strings.Contains(out, "nothing is wrong") {
+		t.Errorf("a configuration through a pipe: %d %q %q", status, out, err)
 	}
 }

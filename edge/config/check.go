@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
+	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
@@ -63,6 +64,10 @@ func (c *checker) add(path, reason string, args ...any) {
 
 func (c *checker) check(text []byte) {
 	if c.isBadJSON(text) {
+		return
+	}
+	if err := bounded.Aliases(text); err != nil {
+		c.add("", "%s", err)
 		return
 	}
 	var doc any

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config/features"
 )
 
@@ -64,7 +64,7 @@ func Default() *Config { return With(features.New()).Default() }
 
 // Load reads the file at path. Errors name the file, the field and the reason.
 func (r Reader) Load(path string) (*Config, error) {
-	data, err := os.ReadFile(path) // #nosec G304 -- the user names the file
+	data, err := bounded.File(path, bounded.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +122,9 @@ func decode(data []byte) (*Config, error) {
 // checkKind comes before decoding because the decoder's own complaint quotes the whole document,
 // keys included.
 func checkKind(data []byte) error {
+	if err := bounded.Aliases(data); err != nil {
+		return err
+	}
 	var doc any
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return errors.New(oneLine(err))
@@ -184,6 +187,12 @@ func strictViolations(err error) ([]error, error) {
 	return nil, err
 }
 
+// Bounds of the search for fields of a wrong type.
+const (
+	mostTried = 16 << 20 // bytes that are decoded
+	mostNamed = 100      // fields
+)
+
 // wrongTypes names every field whose value cannot be decoded as part of the given kind, where the
 // decoder stops at the first, and says neither the index nor always the name. It decodes each leaf
 // of the document by itself, and says what belongs there. The cause, as the decoder told it, is what
@@ -198,9 +207,13 @@ func wrongTypes(data []byte, gvk schema.GroupVersionKind, root *field.Path, caus
 		return []error{err}
 	}
 	var errs []error
+	tried := 0
 	eachLeaf(doc, root, func(leaf any) any { return leaf }, func(path *field.Path, alone any) {
+		if tried > mostTried || len(errs) == mostNamed {
+			return
+		}
 		data, err := json.Marshal(alone)
-		if err == nil {
+		if tried += len(data); err == nil {
 			_, _, err = decoder.Decode(data, &gvk, nil)
 			_, err = strictViolations(err)
 		}

@@ -254,3 +254,24 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// An error about a configuration names so many fields of a wrong type and no more.
+func TestManyWrongTypes(t *testing.T) {
+	text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n" + strings.Repeat("- schedulerName: 1\n", 1000)
+	_, err := Decode([]byte(text), "many.yaml")
+	if err == nil || strings.Count(err.Error(), "schedulerName") != mostNamed {
+		t.Errorf("%.300v", err)
+	}
+}
+
+// A configuration whose aliases stand for gigabytes is refused.
+func TestBombOfAliases(t *testing.T) {
+	text := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: &k " + strings.Repeat("x", 1<<16) + "\nprofiles: [" + strings.Repeat("*k,", 1000) + "]\n"
+	const want = "the aliases of the YAML document stand for more than 16 MiB"
+	if _, err := Decode([]byte(text), "bomb.yaml"); err == nil || err.Error() != "bomb.yaml: "+want {
+		t.Errorf("%.300v", err)
+	}
+	if problems := With(features.New()).Check([]byte(text), nil); len(problems) != 1 || problems[0].Reason != want {
+		t.Errorf("%.300v", problems)
+	}
+}

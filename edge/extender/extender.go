@@ -13,6 +13,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/machine"
+	"github.com/berth-scheduler/berth/edge/bounded"
 )
 
 const (
@@ -89,6 +90,11 @@ func newService(c configv1.Extender) (*service, error) {
 func transport(c *configv1.Extender) (http.RoundTripper, error) {
 	var rc rest.Config
 	if t := c.TLSConfig; t != nil {
+		for _, path := range []string{t.CAFile, t.CertFile, t.KeyFile} {
+			if err := bounded.Check(path, bounded.Certificate); err != nil {
+				return nil, fmt.Errorf("tlsConfig: %w", err)
+			}
+		}
 		rc.TLSClientConfig = rest.TLSClientConfig{
 			Insecure: t.Insecure, ServerName: t.ServerName, CertFile: t.CertFile, KeyFile: t.KeyFile, CAFile: t.CAFile,
 			CertData: t.CertData, KeyData: t.KeyData, CAData: t.CAData,

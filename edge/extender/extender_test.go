@@ -371,3 +371,13 @@ func TestPasswordStaysInside(t *testing.T) {
 		})
 	}
 }
+
+// A file of an extender's TLS configuration that is none is refused, and not waited for.
+func TestFilesOfTLS(t *testing.T) {
+	for name, files := range map[string]configv1.ExtenderTLSConfig{"caFile": {CAFile: "/dev/zero"}, "certFile": {CertFile: "/dev/zero"}, "keyFile": {KeyFile: "/dev/zero"}} {
+		_, err := New([]configv1.Extender{{URLPrefix: "https://x", EnableHTTPS: true, TLSConfig: &files}})
+		if err == nil || !strings.Contains(err.Error(), "extenders[0] (https://x): tlsConfig: read /dev/zero: is a device, not a regular file") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

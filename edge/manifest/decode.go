@@ -122,6 +122,9 @@ func title(kind, namespace, name string) string {
 	return strings.TrimSpace(kind + " " + name)
 }
 
+// mostTried bounds what is decoded to find a field, in bytes.
+const mostTried = 64 << 20
+
 // locate finds the field that does not decode, where the decoder tells only
 // why: it decodes each leaf of the object alone.
 func (r raw) locate(k *decode.Kind, cause error) error {
@@ -129,11 +132,16 @@ func (r raw) locate(k *decode.Kind, cause error) error {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(r.data, &doc); err != nil {
 		return errors.New(oneLine(err))
 	}
+	tried := 0
 	path, err := firstBad(doc, nil, func(leaf any) any { return leaf }, func(alone any) error {
+		if tried > mostTried {
+			return nil
+		}
 		data, err := json.Marshal(alone)
 		if err != nil {
 			return err
 		}
+		tried += len(data)
 		return kjson.UnmarshalCaseSensitivePreserveInts(data, k.New())
 	})
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/core/par"
+	"github.com/berth-scheduler/berth/edge/bounded"
 )
 
 // raw is one object as JSON, and where it was found.
@@ -21,11 +22,18 @@ type raw struct {
 	data             []byte
 }
 
+// errMany is about more objects than are read.
+var errMany = fmt.Errorf("there are more than %d objects, the most that are read of a file", mostObjects)
+
 // objects returns the objects of a source, the members of lists one by one. In haste it
 // may take for JSON what is none: they are right if each of them can be decoded.
 func objects(s source, hasty bool, workers int) ([]raw, error) {
 	var all []raw
-	for i, doc := range split(s.data) {
+	docs := split(s.data)
+	if len(docs) > mostObjects {
+		return nil, fmt.Errorf("%s: %w", s.name, errMany)
+	}
+	for i, doc := range docs {
 		where := fmt.Sprintf("%s: document %d", s.name, i+1)
 		values, err := doc.values(hasty)
 		if err != nil {
@@ -36,7 +44,7 @@ func objects(s source, hasty bool, workers int) ([]raw, error) {
 			if len(values) > 1 {
 				at = fmt.Sprintf("%s, value %d", where, j+1)
 			}
-			if all, err = flatten(all, raw{where: at, data: v.data}, v.outline, hasty, workers); err != nil {
+			if all, err = flatten(all, raw{where: at, data: v.data}, v.outline, 0, hasty, workers); err != nil {
 				return nil, err
 			}
 		}
@@ -44,9 +52,12 @@ func objects(s source, hasty bool, workers int) ([]raw, error) {
 	return all, nil
 }
 
+// mostNested bounds how many lists may be in each other: each is searched anew.
+const mostNested = 8
+
 // flatten appends the object, or the members of the list that it is. A member
 // of a list of one kind (a PodList, say) need not repeat it.
-func flatten(all []raw, r raw, o *outline, hasty bool, workers int) ([]raw, error) {
+func flatten(all []raw, r raw, o *outline, depth int, hasty bool, workers int) ([]raw, error) {
 	if o == nil {
 		return nil, fmt.Errorf("%s: is not a Kubernetes object", r.where)
 	}
@@ -57,8 +68,13 @@ func flatten(all []raw, r raw, o *outline, hasty bool, workers int) ([]raw, erro
 		return nil, fmt.Errorf("%s: %s: apiVersion: %w", r.where, r.kind, err)
 	}
 	of, list := strings.CutSuffix(r.kind, "List")
-	if !list {
+	switch {
+	case o.long || len(all) >= mostObjects:
+		return nil, fmt.Errorf("%s: %s: %w", r.where, r.kind, errMany)
+	case !list:
 		return append(all, r), nil
+	case depth == mostNested:
+		return nil, fmt.Errorf("%s: %s: is a list in more than %d others", r.where, r.kind, mostNested-1)
 	}
 	if !o.list {
 		return nil, fmt.Errorf("%s: %s: items: must be an array", r.where, r.kind)
@@ -75,7 +91,7 @@ func flatten(all []raw, r raw, o *outline, hasty bool, workers int) ([]raw, erro
 		if of != "" {
 			member.apiVersion, member.kind = r.apiVersion, of
 		}
-		if all, err = flatten(all, member, outlines[i], hasty, workers); err != nil {
+		if all, err = flatten(all, member, outlines[i], depth+1, hasty, workers); err != nil {
 			return nil, err
 		}
 	}
@@ -117,6 +133,9 @@ func (d document) values(hasty bool) ([]value, error) {
 	if err == nil {
 		return values, nil
 	}
+	if err == errMany {
+		return nil, err
+	}
 	if flow, err := d.fromYAML(); err == nil {
 		return flow, nil
 	}
@@ -136,6 +155,9 @@ func stream(data []byte) ([]value, error) {
 		var v json.RawMessage
 		switch err := dec.Decode(&v); err {
 		case nil:
+			if len(values) == mostObjects {
+				return nil, errMany
+			}
 			values = append(values, value{v, (&skimmer{data: v}).outline()})
 		case io.EOF:
 			return values, nil
@@ -148,6 +170,12 @@ func stream(data []byte) ([]value, error) {
 // fromYAML converts the document. The YAML library counts lines from the
 // document's start; on an error it is asked again with the lines before.
 func (d document) fromYAML() ([]value, error) {
+	if len(d.data) > mostYAML {
+		return nil, fmt.Errorf("is YAML longer than %d MiB, the most that a document may have; JSON may be longer", mostYAML>>20)
+	}
+	if err := bounded.Aliases(d.data); err != nil {
+		return nil, err
+	}
 	data, err := yaml.YAMLToJSONStrict(d.data)
 	if err == nil {
 		if !ends(d.data) {

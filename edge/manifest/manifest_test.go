@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -337,28 +338,62 @@ func TestMissingFile(t *testing.T) {
 // the stream is told that it is read.
 func TestEndlessInput(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "long.yaml")
-	if err := os.WriteFile(file, make([]byte, 1001), 0o600); err != nil {
+	if err := os.WriteFile(file, bytes.Repeat([]byte(" "), 1001), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"-": "standard input", file: file, "/dev/zero": "/dev/zero"} {
+	const long = ": is longer than 1000 bytes, the most that is read at once"
+	for path, want := range map[string]string{"-": "standard input" + long, file: file + long, "/dev/zero": "/dev/zero: is no text: byte 0 is NUL"} {
 		s := NewSet()
 		s.most = 1000
 		told, over := "", false
 		s.Reading = func(name string) func() { told = name; return func() { over = true } }
 		err := s.Files([]string{path}, endless{}, 1)
-		if err == nil || err.Error() != want+": is longer than 1000 bytes, the most that is read at once" {
+		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v", path, err)
 		}
-		if stream := path != file; stream != over || stream != (told == want) {
+		if stream := path != file; stream != over || stream != (told != "" && strings.HasPrefix(want, told)) {
 			t.Errorf("%s: told of %q, over %t", path, told, over)
 		}
 	}
 }
 
-// endless has no end.
+// endless are spaces without an end.
 type endless struct{}
 
-func (endless) Read(b []byte) (int, error) { return len(b), nil }
+func (endless) Read(b []byte) (int, error) { return copy(b, bytes.Repeat([]byte(" "), len(b))), nil }
+
+// Files count together: one that is short may make the input too long.
+func TestInputIsBoundedAsAWhole(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "1.yaml"), filepath.Join(dir, "2.yaml")
+	for _, file := range []string{first, second} {
+		if err := os.WriteFile(file, bytes.Repeat([]byte(" "), 600), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, paths := range [][]string{{first, second}, {dir}} {
+		s := NewSet()
+		s.most = 1000
+		if err := s.Files(paths, nil, 1); err == nil || err.Error() != second+": makes the input longer than 1000 bytes, the most that is read at once" {
+			t.Errorf("%s: %v", paths, err)
+		}
+	}
+}
+
+// Input that is small and would become large is refused: aliases that stand for
+// gigabytes, lists in lists, which are searched again and again.
+func TestSmallInputStaysSmall(t *testing.T) {
+	bomb := "apiVersion: v1\nkind: Node\nmetadata: {name: n, annotations: {a: &a " + strings.Repeat("x", 1<<16) + "}}\nb: [" + strings.Repeat("*a,", 1000) + "]\n"
+	lists := strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 9) + strings.Repeat("]}", 9)
+	for text, want := range map[string]string{
+		bomb:  "standard input: document 1: the aliases of the YAML document stand for more than 16 MiB",
+		lists: "standard input: document 1" + strings.Repeat(", item 1", 8) + ": List: is a list in more than 7 others",
+	} {
+		if err := NewSet().Files([]string{"-"}, strings.NewReader(text), 1); err == nil || err.Error() != want {
+			t.Errorf("%.200v, want %s", err, want)
+		}
+	}
+}
 
 // What is wrong first in the input is told first, however many read it.
 func TestFirstErrorIsTold(t *testing.T) {

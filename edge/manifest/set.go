@@ -68,7 +68,8 @@ type Set struct {
 	// writer likes; what it returns is called when that is over.
 	Reading func(name string) (over func())
 
-	most      int64 // bytes of a file or a stream
+	most      int64 // bytes of all files and streams
+	read      int64 // bytes so far
 	stdinRead bool
 	written   map[string][]byte // by kind and key
 	classes   decode.PriorityClasses

@@ -11,6 +11,7 @@ type outline struct {
 	apiVersion, kind []byte
 	items            [][]byte
 	list             bool // items is an array, or null: an empty one
+	long             bool // there are more items than are read
 }
 
 // outline finds the outline of the JSON object that the data is; nil when it is
@@ -26,6 +27,9 @@ func (s *skimmer) outline() *outline {
 		if string(key) == `"items"` && s.next('[') {
 			o.list, o.items = true, nil
 			return s.members(']', func() bool {
+				if o.long = len(o.items) >= mostObjects; o.long {
+					return false
+				}
 				item, ok := s.item()
 				o.items = append(o.items, item)
 				return ok
@@ -43,7 +47,7 @@ func (s *skimmer) outline() *outline {
 		known = s.early && o.apiVersion != nil && o.kind != nil && !bytes.HasSuffix(o.kind, []byte(`List"`))
 		return ok && !known
 	})
-	if known {
+	if known || o.long {
 		return o
 	}
 	if s.space(); !ok || s.at != len(s.data) {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -9,8 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"unicode/utf16"
+
+	"github.com/berth-scheduler/berth/edge/bounded"
 )
 
 // source is one stream of bytes and the name that errors call it by.
@@ -19,9 +21,18 @@ type source struct {
 	data []byte
 }
 
-// mostBytes is the most that is read of a file or a stream: about what a cluster of a
-// million pods takes.
-const mostBytes = 2 << 30
+// Bounds of what is read.
+const (
+	// mostBytes of files and streams together: about what a cluster of a million pods
+	// takes.
+	mostBytes = 2 << 30
+	// mostWide bytes of a text in UTF-16, which is converted as a whole.
+	mostWide = 256 << 20
+	// mostYAML bytes of a YAML document. In memory it takes 60 to 140 times as much.
+	mostYAML = 64 << 20
+	// mostObjects of a file or a stream.
+	mostObjects = 4_000_000
+)
 
 // open reads what a path names: a file, the manifests of a folder (not of
 // those below it) in name order, or standard input ("-").
@@ -31,9 +42,7 @@ func (s *Set) open(path string, stdin io.Reader) ([]source, error) {
 			return nil, errors.New("standard input: is read already; give it once")
 		}
 		s.stdinRead = true
-		defer s.reading("standard input")()
-		src, err := s.all("standard input", stdin)
-		return []source{src}, err
+		return s.stream("standard input", stdin)
 	}
 	stat, err := os.Stat(path)
 	switch {
@@ -41,10 +50,26 @@ func (s *Set) open(path string, stdin io.Reader) ([]source, error) {
 		return nil, plain(path, err)
 	case stat.IsDir():
 		return s.readFolder(path)
-	case !stat.Mode().IsRegular(): // a pipe, even to open which may take for ever
-		defer s.reading(path)()
+	case stat.Mode().IsRegular():
+		src, err := s.readFile(path)
+		return []source{src}, err
+	case stat.Mode()&os.ModeSocket != 0:
+		return nil, plain(path, &bounded.NotRegular{Mode: stat.Mode()})
 	}
-	src, err := s.readFile(path)
+	defer s.reading(path)() // a pipe, even to open which may take for ever
+	f, err := os.Open(path) // #nosec G304 -- the user names the file
+	if err != nil {
+		return nil, plain(path, err)
+	}
+	defer f.Close()
+	src, err := s.all(path, f)
+	return []source{src}, err
+}
+
+// stream reads a stream to its end.
+func (s *Set) stream(name string, from io.Reader) ([]source, error) {
+	defer s.reading(name)()
+	src, err := s.all(name, from)
 	return []source{src}, err
 }
 
@@ -57,7 +82,7 @@ func (s *Set) reading(name string) (over func()) {
 }
 
 func (s *Set) readFile(path string) (source, error) {
-	f, err := os.Open(path) // #nosec G304 -- the user names the file
+	f, err := bounded.Open(path)
 	if err != nil {
 		return source{}, plain(path, err)
 	}
@@ -70,17 +95,45 @@ func (s *Set) all(name string, from io.Reader) (source, error) {
 	var data bytes.Buffer
 	if f, ok := from.(*os.File); ok {
 		if stat, err := f.Stat(); err == nil && stat.Mode().IsRegular() {
-			data.Grow(int(min(stat.Size(), s.most)) + bytes.MinRead)
+			data.Grow(int(min(stat.Size(), s.most-s.read)) + bytes.MinRead)
 		}
 	}
-	n, err := data.ReadFrom(io.LimitReader(from, s.most+1))
+	buffered := bufio.NewReader(from)
+	start, _ := buffered.Peek(2) // what is shorter has no mark
+	most, wide := s.most-s.read, byteOrder(start) != nil
+	from = buffered
+	if wide {
+		most = min(most, mostWide)
+	} else {
+		from = &textReader{from: buffered}
+	}
+	n, err := data.ReadFrom(io.LimitReader(from, most+1))
 	switch {
 	case err != nil:
 		return source{}, plain(name, err)
-	case n > s.most:
-		return source{}, fmt.Errorf("%s: is longer than %d bytes, the most that is read at once", name, s.most)
+	case n > most && s.read > 0:
+		return source{}, fmt.Errorf("%s: makes the input longer than %d bytes, the most that is read at once", name, most+s.read)
+	case n > most:
+		return source{}, fmt.Errorf("%s: is longer than %d bytes, the most that is read at once", name, most)
 	}
+	s.read += n
 	return source{name, utf8Text(data.Bytes())}, nil
+}
+
+// textReader reads a text, and fails at a NUL.
+type textReader struct {
+	from io.Reader
+	read int64
+}
+
+// Read is for io.Reader.
+func (r *textReader) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if i := bytes.IndexByte(p[:n], 0); i >= 0 {
+		return 0, fmt.Errorf("is no text: byte %d is NUL", r.read+int64(i))
+	}
+	r.read += int64(n)
+	return n, err
 }
 
 func (s *Set) readFolder(path string) ([]source, error) {
@@ -93,7 +146,12 @@ func (s *Set) readFolder(path string) ([]source, error) {
 		if e.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) {
 			continue
 		}
-		src, err := s.readFile(filepath.Join(path, e.Name()))
+		name := filepath.Join(path, e.Name())
+		src, err := s.readFile(name)
+		if other := (*bounded.NotRegular)(nil); errors.As(err, &other) {
+			s.Notices = append(s.Notices, fmt.Sprintf("%s: %s; it is left out", name, other))
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -116,16 +174,11 @@ func plain(path string, err error) error {
 // utf8Text is the text without a byte order mark. What has the mark of UTF-16,
 // as some shells write a file, becomes UTF-8.
 func utf8Text(data []byte) []byte {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(data, []byte("\xff\xfe")):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(data, []byte("\xfe\xff")):
-		order = binary.BigEndian
-	default:
+	order := byteOrder(data)
+	if order == nil {
 		return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	}
-	var units []uint16
+	units := make([]uint16, 0, len(data)/2+1)
 	for at := 2; at+1 < len(data); at += 2 {
 		units = append(units, order.Uint16(data[at:]))
 	}
@@ -133,6 +186,17 @@ func utf8Text(data []byte) []byte {
 		units = append(units, 0xfffd) // half a character is one that is wrong
 	}
 	return []byte(string(utf16.Decode(units)))
+}
+
+// byteOrder returns the order of bytes that the mark of UTF-16 says, nil without a mark.
+func byteOrder(data []byte) binary.ByteOrder {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		return binary.LittleEndian
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return binary.BigEndian
+	}
+	return nil
 }
 
 // document is one YAML document of a source, or the JSON that stands in its
@@ -158,13 +222,20 @@ func split(data []byte) []document {
 			begins = false
 		}
 		if begins || ends {
-			docs = append(docs, document{data[start:at], startLine})
+			docs = appendDocument(docs, data[start:at], startLine)
 			start, startLine = at+len("---"), line
 		}
 		at = end
 	}
-	docs = append(docs, document{data[start:], startLine})
-	return slices.DeleteFunc(docs, func(d document) bool { return blank(d.data) })
+	return appendDocument(docs, data[start:], startLine)
+}
+
+// appendDocument appends a document that holds something, and none beyond the bound.
+func appendDocument(docs []document, data []byte, line int) []document {
+	if len(docs) > mostObjects || blank(data) {
+		return docs
+	}
+	return append(docs, document{data, line})
 }
 
 // marks tells a line that is the mark, or begins with it and white space.
@@ -190,7 +261,7 @@ func directives(data []byte) bool {
 // blank tells a document that holds nothing but white space and comments.
 func blank(data []byte) bool {
 	for line := range bytes.Lines(data) {
-		if l := strings.TrimSpace(string(line)); l != "" && l[0] != '#' {
+		if l := bytes.TrimSpace(line); len(l) > 0 && l[0] != '#' {
 			return false
 		}
 	}

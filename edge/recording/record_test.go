@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -400,5 +401,16 @@ func TestGap(t *testing.T) {
 		if p := e.(machine.PodSet).Pod; last[p.Key()] != describe(e) {
 			t.Errorf("after the gap: %s, want %s", describe(e), last[p.Key()])
 		}
+	}
+}
+
+// A pipe in the place of a segment is refused, and not waited for.
+func TestSegmentThatIsAPipe(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, segmentName(1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), segmentName(1)+": is a named pipe, not a regular file") {
+		t.Error(err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/berth-scheduler/berth/edge/bounded"
 )
 
 // Version of the format that is written, and the last that can be read. The first had
@@ -151,7 +153,7 @@ type segmentReader struct {
 
 // openSegment opens a segment and reads its header.
 func openSegment(path string) (*segmentReader, error) {
-	f, err := os.Open(path) // #nosec G304 -- the user names the directory
+	f, err := bounded.Open(path)
 	if err != nil {
 		return nil, err
 	}
