@@ -12,6 +12,7 @@ import (
 	"net"
 	"time"
 
+	apiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
@@ -41,6 +42,29 @@ func (o *options) defaultCertificate() error {
 	klog.Background().Info("Generated self-signed cert in-memory")
 	s.ServerCert.GeneratedCert, err = dynamiccertificates.NewStaticCertKeyContent("Generated self signed cert", certificate, key)
 	return err
+}
+
+// certificates are those that the endpoint shows at this time, in DER.
+func certificates(s *apiserver.SecureServingInfo) [][]byte {
+	providers := []dynamiccertificates.CertKeyContentProvider{s.Cert}
+	for _, sni := range s.SNICerts {
+		providers = append(providers, sni)
+	}
+	var all [][]byte
+	for _, p := range providers {
+		if p == nil {
+			continue
+		}
+		text, _ := p.CurrentCertKeyContent()
+		block, rest := pem.Decode(text)
+		for block != nil && block.Type != cert.CertificateBlockType {
+			block, rest = pem.Decode(rest)
+		}
+		if block != nil {
+			all = append(all, block.Bytes)
+		}
+	}
+	return all
 }
 
 // selfSigned makes a certificate for the host and the addresses, and its key, both in

@@ -1,11 +1,17 @@
 package scheduler
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"net"
+	"slices"
 	"testing"
 	"time"
+
+	apiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
 // A certificate that the daemon makes for itself is good for this machine and the
@@ -42,5 +48,31 @@ func TestSelfSignedCertificate(t *testing.T) {
 		if now := time.Now(); c.NotBefore.After(now.Add(-50*time.Minute)) || c.NotAfter.Before(now.AddDate(0, 11, 0)) {
 			t.Errorf("%q: valid from %v to %v", tt.flags, c.NotBefore, c.NotAfter)
 		}
+	}
+}
+
+// The certificates of the endpoint are those that it shows at that time: the one for
+// everybody, and those for some names. A block before a certificate in its file is none.
+func TestCertificatesOfTheEndpoint(t *testing.T) {
+	provider := func(host, before string) (dynamiccertificates.SNICertKeyContentProvider, []byte) {
+		text, key, err := selfSigned(host, nil, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := dynamiccertificates.NewStaticSNICertKeyContent(host, append([]byte(before), text...), key, host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(text)
+		return p, block.Bytes
+	}
+	all, of := provider("a", "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n")
+	some, ofSome := provider("b", "")
+	got := certificates(&apiserver.SecureServingInfo{Cert: all, SNICerts: []dynamiccertificates.SNICertKeyContentProvider{some}})
+	if !slices.EqualFunc(got, [][]byte{of, ofSome}, bytes.Equal) {
+		t.Errorf("%d certificates, or others", len(got))
+	}
+	if got := certificates(&apiserver.SecureServingInfo{}); got != nil {
+		t.Errorf("%d certificates where there is none", len(got))
 	}
 }

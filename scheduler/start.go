@@ -220,6 +220,7 @@ func serve(d *daemon.Daemon, secure server.Secure, o *options) (stop func(), err
 	if o.gates.Enabled(zpages.ComponentStatusz) {
 		shown.Status = o.registry.EffectiveVersionFor(compatibility.DefaultKubeComponent)
 	}
+	d.Serve(func() [][]byte { return certificates(secure.Serving) })
 	endpoint, err := server.Start(secure, shown, closeTime)
 	if err != nil {
 		return nil, err

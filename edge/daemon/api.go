@@ -38,3 +38,11 @@ func (d *Daemon) newAPI(o *Options, copied machine.Options, read rest.Interface)
 		Now:       time.Now,
 	})
 }
+
+// Serve says where the certificates of the endpoint are, in DER. The lease names them, so
+// that clients know whom they reach. It is called before Run.
+func (d *Daemon) Serve(certificates func() [][]byte) {
+	if d.lease != nil {
+		d.lease.Serve(certificates)
+	}
+}

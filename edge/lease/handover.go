@@ -90,34 +90,43 @@ func (l *Lease) HandOver(shown map[string]string) {
 	l.handovers.leaving = shown
 }
 
-// leaseGetter is the client of the lock. It reads and writes handovers.
+// leaseGetter is the client of the lock. It reads handovers, and writes what this process
+// says with the lease.
 type leaseGetter struct {
 	coordinationv1.LeasesGetter
-	handovers *handovers
+	lease *Lease
 }
 
 // Leases is for resourcelock.
 func (c leaseGetter) Leases(namespace string) coordinationv1.LeaseInterface {
-	return leaseClient{c.LeasesGetter.Leases(namespace), c.handovers}
+	return leaseClient{c.LeasesGetter.Leases(namespace), c.lease}
 }
 
 type leaseClient struct {
 	coordinationv1.LeaseInterface
-	handovers *handovers
+	lease *Lease
 }
 
 // Get reads the lease.
 func (c leaseClient) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordinationapi.Lease, error) {
 	l, err := c.LeaseInterface.Get(ctx, name, o)
 	if err == nil {
-		c.handovers.read(l)
+		c.lease.handovers.read(l)
 	}
 	return l, err
 }
 
+// Create makes the lease.
+func (c leaseClient) Create(ctx context.Context, l *coordinationapi.Lease, o metav1.CreateOptions) (*coordinationapi.Lease, error) {
+	if err := c.lease.write(l); err != nil {
+		return nil, err
+	}
+	return c.LeaseInterface.Create(ctx, l, o)
+}
+
 // Update writes the lease.
 func (c leaseClient) Update(ctx context.Context, l *coordinationapi.Lease, o metav1.UpdateOptions) (*coordinationapi.Lease, error) {
-	if err := c.handovers.write(l); err != nil {
+	if err := c.lease.write(l); err != nil {
 		return nil, err
 	}
 	return c.LeaseInterface.Update(ctx, l, o)

@@ -61,6 +61,8 @@ type Lease struct {
 	lock        resourcelock.Interface
 	vacancies   *vacancies
 	handovers   handovers
+	// certificates are those of this process's endpoint; nil: there is none.
+	certificates func() [][]byte
 }
 
 // New returns a lease of that configuration, not yet applied for. source is the
@@ -89,7 +91,7 @@ func New(client *rest.Config, c configv1alpha1.LeaderElectionConfiguration, iden
 		return nil, fmt.Errorf("lease %s/%s: %w", c.ResourceNamespace, c.ResourceName, err)
 	}
 	if of, ok := lock.(*resourcelock.LeaseLock); ok { // there is no other
-		of.Client = leaseGetter{of.Client, &l.handovers}
+		of.Client = leaseGetter{of.Client, l}
 	}
 	return l, l.elect(lock, c)
 }

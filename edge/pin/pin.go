@@ -1,0 +1,81 @@
+// Package pin names the certificates of a scheduler's endpoint in the lease that the
+// scheduler holds. A client that reads the lease from the API server knows by them that
+// it reached the holder, whichever pod it was led to. Who may write the lease may name
+// others: he may hold it, too.
+package pin
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+// Annotation is that of the lease. kube-scheduler keeps it and does not look at it, so
+// that it counts only for the holder that it names.
+const Annotation = "berth.dev/serving-certificates"
+
+// Pin is what the annotation says.
+type Pin struct {
+	Holder string   `json:"holder"` // the process, as in the lease's holderIdentity
+	SHA256 []string `json:"sha256"` // of the certificates in DER, in hexadecimal
+}
+
+// Write names the certificates of the lease's holder. Without a holder or a certificate it
+// removes the annotation.
+func Write(l *coordinationv1.Lease, certificates [][]byte) error {
+	delete(l.Annotations, Annotation)
+	holder := l.Spec.HolderIdentity
+	if holder == nil || *holder == "" || len(certificates) == 0 {
+		return nil
+	}
+	p := Pin{Holder: *holder}
+	for _, c := range certificates {
+		p.SHA256 = append(p.SHA256, digest(c))
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	l.Annotations[Annotation] = string(text)
+	return nil
+}
+
+// Read returns what the lease's holder said of itself. What another said, who held the
+// lease before, does not count.
+func Read(l *coordinationv1.Lease) (*Pin, error) {
+	p := &Pin{}
+	text := l.Annotations[Annotation]
+	if text != "" && json.Unmarshal([]byte(text), p) != nil {
+		return nil, fmt.Errorf("the annotation %s is not valid", Annotation)
+	}
+	if holder := l.Spec.HolderIdentity; holder == nil || *holder == "" || *holder != p.Holder || len(p.SHA256) == 0 {
+		return nil, fmt.Errorf("the holder has not named the certificate of its endpoint (annotation %s): it is kube-scheduler, an older berth-scheduler, or one without an endpoint", Annotation)
+	}
+	return p, nil
+}
+
+// Verify reports why the server is not the holder. It is a VerifyConnection of package tls,
+// which has seen that the server has the key of its certificate.
+func (p *Pin) Verify(c tls.ConnectionState) error {
+	if len(c.PeerCertificates) == 0 {
+		return errors.New("there is no certificate")
+	}
+	if !slices.Contains(p.SHA256, digest(c.PeerCertificates[0].Raw)) {
+		return fmt.Errorf("the certificate is not one that the lease's holder %s has named", p.Holder)
+	}
+	return nil
+}
+
+func digest(certificate []byte) string {
+	sum := sha256.Sum256(certificate)
+	return hex.EncodeToString(sum[:])
+}
