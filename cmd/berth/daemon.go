@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,11 +12,15 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/pin"
 )
 
 // auto is the URL of a daemon that is to be found.
@@ -31,7 +36,7 @@ type daemonFlags struct {
 }
 
 func (d *daemonFlags) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&d.url, "daemon", d.url, "URL of the secure port of the scheduler that leads, such as https://10.0.0.5:10259. \"auto\" finds it through its lease and reaches it by a port-forward to its pod")
+	f.StringVar(&d.url, "daemon", d.url, "URL of the secure port of the scheduler that leads, such as https://10.0.0.5:10259. \"auto\" finds it through its lease, which names its certificate, and reaches it by a port-forward to its pod")
 	f.StringVar(&d.ca, "daemon-ca", "", "file with the certificate authority of --daemon URL; default: that of the kubeconfig")
 	f.BoolVar(&d.insecure, "insecure-skip-tls-verify", false, "do not verify the certificate of --daemon URL, to which the credentials of the kubeconfig are sent")
 	f.StringVar(&d.lease, "lease", "", "NAMESPACE/NAME of the lease of --daemon auto; default: kube-system/berth-scheduler if it is held, else kube-system/kube-scheduler")
@@ -59,15 +64,12 @@ func (d *daemonFlags) checkFlags(f *pflag.FlagSet) error {
 	return given(f, "finds the scheduler for --daemon auto; a URL is given", "lease")
 }
 
-// mostCA is the longest file with certificates that is read, in bytes.
-const mostCA = 1 << 20
-
 // trust has a configuration trust the authority of --daemon-ca alone.
 func (d *daemonFlags) trust(to *rest.Config) error {
 	if d.ca == "" {
 		return nil
 	}
-	data, err := readFile("--daemon-ca", d.ca, mostCA)
+	data, err := readFile("--daemon-ca", d.ca, bounded.Certificate)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,16 @@ type daemon struct {
 	close  func()
 	// anonymous: there is no kubeconfig, so no credentials are sent.
 	anonymous bool
+	patience  time.Duration // for an answer, and between two parts of a stream
+	most      int64         // bytes of an answer
 }
+
+// Bounds of answers. Those about records have 10,000 at most, and the daemon gives up
+// after a minute what is about all pending pods.
+const (
+	usualPatience = 2 * time.Minute
+	mostAnswer    = 256 << 20
+)
 
 // dial finds the way to the daemon.
 func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
@@ -115,6 +126,13 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 	return way, nil
 }
 
+// newDaemon returns a way that follows no redirect: credentials are for the address that
+// was given.
+func newDaemon(base *url.URL, client *http.Client, end func()) *daemon {
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &daemon{base: base, client: client, close: end, patience: usualPatience, most: mostAnswer}
+}
+
 // dialAt makes a client for an address with the credentials of a configuration.
 func dialAt(config *rest.Config, base *url.URL, insecure bool, end func()) (*daemon, error) {
 	to := rest.CopyConfig(config)
@@ -127,10 +145,28 @@ func dialAt(config *rest.Config, base *url.URL, insecure bool, end func()) (*dae
 	if err != nil {
 		return nil, err
 	}
-	return &daemon{base: base, client: client, close: end}, nil
+	return newDaemon(base, client, end), nil
 }
 
-// open asks and returns the answer's body, or why there is none.
+// dialPinned makes a client for the near end of a tunnel. It sends the credentials of a
+// configuration to nobody but the server with the certificate of the pin.
+func dialPinned(config *rest.Config, base *url.URL, p *pin.Pin, end func()) (*daemon, error) {
+	to := rest.CopyConfig(config)
+	to.Host, to.ServerName, to.Insecure, to.CAFile, to.CAData = base.String(), "", true, "", nil
+	verified, err := rest.TLSConfigFor(to)
+	if err != nil {
+		return nil, err
+	}
+	verified.VerifyConnection = p.Verify // in place of a chain of certificates
+	direct := func(*http.Request) (*url.URL, error) { return nil, nil }
+	way, err := rest.HTTPWrappersForConfig(to, utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: verified, Proxy: direct}))
+	if err != nil {
+		return nil, err
+	}
+	return newDaemon(base, &http.Client{Transport: way}, end), nil
+}
+
+// open asks and returns the answer, or why there is none.
 func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Response, error) {
 	at := *d.base
 	at.Path, at.RawQuery = api.Prefix+what, q.Encode()
@@ -140,13 +176,101 @@ func (d *daemon) open(ctx context.Context, what string, q url.Values) (*http.Res
 	}
 	reply, err := d.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("asking the daemon: %w%s", err, hint(err))
+		return nil, fmt.Errorf("asking the daemon: %w%s", cmp.Or(silence(ctx), err), hint(err))
 	}
 	if reply.StatusCode == http.StatusOK {
 		return reply, nil
 	}
 	defer reply.Body.Close()
 	return nil, d.refusal(reply)
+}
+
+// errSilent ends a question to which no answer comes.
+var errSilent = errors.New("there is no answer in time")
+
+// silence is errSilent where it ended the context.
+func silence(ctx context.Context) error {
+	if context.Cause(ctx) == errSilent {
+		return errSilent
+	}
+	return nil
+}
+
+// ask asks and returns the whole answer.
+func (d *daemon) ask(ctx context.Context, what string, q url.Values) (http.Header, []byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, d.patience, errSilent)
+	defer cancel()
+	reply, err := d.open(ctx, what, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer reply.Body.Close()
+	body, err := bounded.All(reply.Body, d.most)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the daemon's answer: %w", cmp.Or(silence(ctx), err))
+	}
+	return reply.Header, body, nil
+}
+
+// watch asks for a stream. It ends where nothing comes for a while; the daemon writes a
+// comment each 15 seconds.
+func (d *daemon) watch(ctx context.Context, q url.Values) (io.ReadCloser, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(d.patience, func() { cancel(errSilent) })
+	reply, err := d.open(ctx, "watch", q)
+	if err == nil && !strings.HasPrefix(reply.Header.Get("Content-Type"), "text/event-stream") {
+		_ = reply.Body.Close()
+		err = fmt.Errorf("%s: %w", d.base.Host, errNotBerth)
+	}
+	if err != nil {
+		late.Stop()
+		cancel(nil)
+		return nil, err
+	}
+	return &stream{reply.Body, ctx, func() { late.Stop(); cancel(nil) }, func() { late.Reset(d.patience) }}, nil
+}
+
+// stream is the body of a stream.
+type stream struct {
+	io.ReadCloser
+	ctx       context.Context
+	end, more func()
+}
+
+// Read is for io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if n > 0 {
+		s.more()
+	}
+	if err != nil {
+		err = cmp.Or(silence(s.ctx), err)
+	}
+	return n, err
+}
+
+// Close is for io.Closer.
+func (s *stream) Close() error {
+	s.end()
+	return s.ReadCloser.Close()
+}
+
+// errNotBerth is about an answer of another kind.
+var errNotBerth = errors.New("this is not the answer of berth-scheduler")
+
+// decodeAnswer decodes an answer, which must say that it is of the kind.
+func decodeAnswer(body []byte, kind string, out any) error {
+	var is api.Head
+	if err := json.Unmarshal(body, &is); err != nil {
+		return fmt.Errorf("the daemon's answer: %w", err)
+	}
+	if want := (api.Head{APIVersion: api.Version, Kind: kind}); is != want {
+		return fmt.Errorf("the daemon's answer: %w: apiVersion %q and kind %q where %q and %q belong", errNotBerth, is.APIVersion, is.Kind, want.APIVersion, want.Kind)
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("the daemon's answer: %w", err)
+	}
+	return nil
 }
 
 // hint says what to do about a certificate that is not trusted.
@@ -164,6 +288,9 @@ const mostRefusal = 64 << 10
 // refusal is what an answer says that is none.
 func (d *daemon) refusal(reply *http.Response) error {
 	base := d.base
+	if to := reply.Header.Get("Location"); to != "" {
+		return fmt.Errorf("%s: the answer is a redirect (%d) to %q, which is not followed: the credentials are for %[1]s alone; give the scheduler's own address", base.Host, reply.StatusCode, to)
+	}
 	body, err := io.ReadAll(io.LimitReader(reply.Body, mostRefusal))
 	if err != nil {
 		return err
@@ -204,15 +331,11 @@ func elsewhere(err error, pod, namespace string) error {
 	return fmt.Errorf("%w; if it is in another namespace, give NAMESPACE/%s", err, pod)
 }
 
-// get asks and decodes the answer.
-func (d *daemon) get(ctx context.Context, what string, q url.Values, out any) error {
-	reply, err := d.open(ctx, what, q)
+// get asks and decodes the answer, which is of the kind.
+func (d *daemon) get(ctx context.Context, what string, q url.Values, kind string, out any) error {
+	_, body, err := d.ask(ctx, what, q)
 	if err != nil {
 		return err
 	}
-	defer reply.Body.Close()
-	if err := json.NewDecoder(reply.Body).Decode(out); err != nil {
-		return fmt.Errorf("the daemon's answer: %w", err)
-	}
-	return nil
+	return decodeAnswer(body, kind, out)
 }

@@ -74,6 +74,7 @@ func newEvents(name string) *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			return e.run(ctx, args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -125,7 +126,7 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 	if !e.follow {
 		q.Set("limit", fmt.Sprint(e.limit))
 		var list api.RecordList
-		if err := d.get(ctx, "records", q, &list); err != nil {
+		if err := d.get(ctx, "records", q, "RecordList", &list); err != nil {
 			return err
 		}
 		if list.More {
@@ -159,12 +160,12 @@ func (e *eventsCall) run(ctx context.Context, args []string, stdout, stderr io.W
 
 // follow prints one stream until it ends.
 func (p *recordPrinter) follow(ctx context.Context, d *daemon, q url.Values) error {
-	reply, err := d.open(ctx, "watch", q)
+	body, err := d.watch(ctx, q)
 	if err != nil {
 		return err
 	}
-	defer reply.Body.Close()
-	return p.stream(reply.Body)
+	defer body.Close()
+	return p.stream(body)
 }
 
 // noRecord says that no record matches, and in which namespace the pod was looked for

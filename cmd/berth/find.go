@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 
+	leasev1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+
+	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/pin"
 )
 
 // usualLeases are tried in this order where --lease does not say which.
@@ -29,19 +33,27 @@ const usualPort = "10259"
 // find finds the pod of the scheduler that leads, by its lease, and forwards a port to
 // it.
 func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, error) {
-	leases, err := coordinationv1.NewForConfig(config)
+	found := rest.CopyConfig(config)
+	found.Timeout = answerTimeout
+	found.Wrap(bounded.Answers(mostAnswer))
+	leases, err := coordinationv1.NewForConfig(found)
 	if err != nil {
 		return nil, err
 	}
-	core, err := corev1.NewForConfig(config)
+	core, err := corev1.NewForConfig(found)
 	if err != nil {
 		return nil, err
 	}
-	namespace, holder, err := d.holder(ctx, leases)
+	lease, err := d.held(ctx, leases)
 	if err != nil {
 		return nil, fmt.Errorf("--daemon auto: %w", err)
 	}
-	pod, err := podOf(ctx, core.Pods(namespace), holder)
+	holder := *lease.Spec.HolderIdentity
+	certificate, err := pin.Read(lease)
+	if err != nil {
+		return nil, fmt.Errorf("--daemon auto: the lease %s/%s is held by %s: %w; give --daemon URL", lease.Namespace, lease.Name, holder, err)
+	}
+	pod, err := podOf(ctx, core.Pods(lease.Namespace), holder)
 	if err != nil {
 		return nil, fmt.Errorf("--daemon auto: %w", err)
 	}
@@ -49,13 +61,16 @@ func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, e
 	if err != nil {
 		return nil, fmt.Errorf("--daemon auto: forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	// The API server has brought us to that very pod; its certificate, which it mostly
-	// has made itself, names no address at this end.
-	return dialAt(config, local, true, end)
+	// The pod may be another's that has such a name, or a port that another holds.
+	way, err := dialPinned(config, local, certificate, end)
+	if err != nil {
+		end()
+	}
+	return way, err
 }
 
-// holder is who holds the lease, and the namespace.
-func (d *daemonFlags) holder(ctx context.Context, leases coordinationv1.LeasesGetter) (namespace, holder string, err error) {
+// held is the lease that somebody holds.
+func (d *daemonFlags) held(ctx context.Context, leases coordinationv1.LeasesGetter) (*leasev1.Lease, error) {
 	names := usualLeases
 	if d.lease != "" {
 		names = []string{d.lease}
@@ -63,19 +78,20 @@ func (d *daemonFlags) holder(ctx context.Context, leases coordinationv1.LeasesGe
 	for _, full := range names {
 		namespace, name, ok := strings.Cut(full, "/")
 		if !ok || namespace == "" || name == "" {
-			return "", "", fmt.Errorf("--lease %s: must be NAMESPACE/NAME", full)
+			return nil, fmt.Errorf("--lease %s: must be NAMESPACE/NAME", full)
 		}
 		l, err := leases.Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			continue
 		case err != nil:
-			return "", "", fmt.Errorf("reading lease %s: %w", full, err)
+			return nil, fmt.Errorf("reading lease %s: %w", full, err)
 		case l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "":
-			return namespace, *l.Spec.HolderIdentity, nil
+			l.Namespace, l.Name = namespace, name
+			return l, nil
 		}
 	}
-	return "", "", fmt.Errorf("nobody holds the lease %s; if it runs with --leader-elect=false or outside the cluster, give --daemon URL", strings.Join(names, " or "))
+	return nil, fmt.Errorf("nobody holds the lease %s; if it runs with --leader-elect=false or outside the cluster, give --daemon URL", strings.Join(names, " or "))
 }
 
 // podOf is the pod of a lease's holder: HOST_UUID, where the host is the pod, or the

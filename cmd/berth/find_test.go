@@ -21,19 +21,22 @@ import (
 // The leader is asked through a tunnel to its pod, with the credentials of the
 // kubeconfig, at the port that the pod's flags say.
 func TestThroughTheTunnel(t *testing.T) {
+	asked := 0
 	leader := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
 		if got := r.Header.Get("Authorization"); got != "Bearer secret" {
 			t.Errorf("asked with %q", got)
 		}
 		switch {
 		case r.URL.Path == api.Prefix+"summary":
-			_ = json.NewEncoder(w).Encode(api.Summary{Leader: "berth-7f9_b1c2", Time: noon, Nodes: 1})
+			_ = json.NewEncoder(w).Encode(api.Summary{Head: api.Head{APIVersion: api.Version, Kind: "Summary"}, Leader: "berth-7f9_b1c2", Time: noon, Nodes: 1})
 		case r.URL.Path == api.Prefix+"why" && r.URL.Query().Get("pod") == "shop/cart":
 			w.Header().Set(api.VerdictHeader, "Waiting")
 			fmt.Fprint(w, "shop/cart waits\n")
 		}
 	}))
 	defer leader.Close()
+	certificate := leader.Certificate().Raw
 	ports := make(chan string, 8)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/pods/berth-7f9/portforward") {
@@ -43,7 +46,7 @@ func TestThroughTheTunnel(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		switch path := r.URL.Path; {
 		case strings.HasSuffix(path, "/leases/berth-scheduler"):
-			fmt.Fprint(w, `{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"holderIdentity": "berth-7f9_b1c2"}}`)
+			_ = json.NewEncoder(w).Encode(leaseOf("berth-7f9_b1c2", "berth-7f9_b1c2", certificate))
 		case strings.HasSuffix(path, "/pods/berth-7f9"):
 			fmt.Fprint(w, `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "berth-7f9", "namespace": "kube-system"}, "spec": {"containers": [{"args": ["--secure-port=10300"]}]}}`)
 		default:
@@ -63,6 +66,14 @@ clusters: [{name: c, cluster: {server: %q, insecure-skip-tls-verify: true}}], us
 	// That the API server is not verified does not hold for a URL.
 	if status, _, err := berth("", "top", "--daemon", leader.URL, "--kubeconfig", kubeconfig); status != exitInvalid || !strings.Contains(err, "--daemon-ca") {
 		t.Errorf("an unknown certificate: %d %q", status, err)
+	}
+	// Nor is anybody asked whom the tunnel reaches in the leader's place.
+	certificate = []byte("another")
+	if status, _, err := berth("", "top", "--kubeconfig", kubeconfig); status != exitInvalid || !strings.Contains(err, "the certificate is not one that the lease's holder berth-7f9_b1c2 has named") {
+		t.Errorf("another's certificate: %d %q", status, err)
+	}
+	if asked != 2 {
+		t.Errorf("%d questions were asked, want 2", asked)
 	}
 	if port := <-ports; port != "10300" {
 		t.Errorf("forwarded to port %s", port)

@@ -56,6 +56,7 @@ func newRecord(name string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			return r.run(ctx, cmd.ErrOrStderr())
 		},
 	}

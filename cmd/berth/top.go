@@ -61,6 +61,7 @@ func newTop(name string) *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			return t.run(ctx, cmd.OutOrStdout())
 		},
 	}
@@ -117,7 +118,7 @@ func (t *topCall) run(ctx context.Context, stdout io.Writer) error {
 // print asks, clears the screen and prints.
 func (t *topCall) print(ctx context.Context, d *daemon, out io.Writer, clear func() error) error {
 	var s api.Summary
-	if err := d.get(ctx, "summary", nil, &s); err != nil {
+	if err := d.get(ctx, "summary", nil, "Summary", &s); err != nil {
 		return err
 	}
 	if t.output == "json" {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,21 +31,16 @@ func (q *whyOptions) ask(ctx context.Context, args []string, stdout io.Writer) e
 		what = "why"
 		question.Set("pod", qualified(args[0], cmp.Or(q.namespace, namespaceOf(q.kubeconfig, q.source.context))))
 	}
-	reply, err := d.open(ctx, what, question)
+	header, body, err := d.ask(ctx, what, question)
 	switch {
 	case err != nil && !q.all:
 		return elsewhere(err, args[0], q.namespace)
 	case err != nil:
 		return err
 	}
-	defer reply.Body.Close()
-	body, err := io.ReadAll(reply.Body)
+	status, err := q.statusOf(header, body)
 	if err != nil {
-		return fmt.Errorf("the daemon's answer: %w", err)
-	}
-	status, err := q.statusOf(reply.Header, body)
-	if err != nil {
-		return fmt.Errorf("the daemon's answer: %w", err)
+		return err
 	}
 	if q.output == "yaml" {
 		if body, err = terminal.YAML(body); err != nil {
@@ -66,12 +60,18 @@ func (q *whyOptions) statusOf(header http.Header, body []byte) (status, err erro
 		Pending int
 	}
 	switch {
+	case (q.output == "json" || q.output == "yaml") && q.all:
+		err = decodeAnswer(body, "WhyAll", &said)
 	case q.output == "json" || q.output == "yaml":
-		err = json.Unmarshal(body, &said)
+		err = decodeAnswer(body, "Why", &said)
 	case q.all:
-		said.Pending, err = strconv.Atoi(header.Get(api.PendingHeader))
+		if said.Pending, err = strconv.Atoi(header.Get(api.PendingHeader)); err != nil {
+			err = fmt.Errorf("the daemon's answer: %w: it has no header %s", errNotBerth, api.PendingHeader)
+		}
 	default:
-		said.Verdict = why.PodState(header.Get(api.VerdictHeader))
+		if said.Verdict = why.PodState(header.Get(api.VerdictHeader)); said.Verdict == "" {
+			err = fmt.Errorf("the daemon's answer: %w: it has no header %s", errNotBerth, api.VerdictHeader)
+		}
 	}
 	if q.all {
 		return statusOfAll(said.Pending), err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/edge/api"
+	"github.com/berth-scheduler/berth/edge/pin"
 	"github.com/berth-scheduler/berth/edge/why"
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
@@ -77,9 +79,28 @@ func TestRecords(t *testing.T) {
 		t.Errorf("top --daemon auto: %d %s", code, out)
 	}
 
+	f.checkCertificate(berth)
 	f.checkStream(berth)
 	f.checkReaders(berth)
 	f.checkFollower(berth)
+}
+
+// checkCertificate compares the certificate that the lease names with that of the port.
+func (f *field) checkCertificate(berth *cluster.Scheduler) {
+	f.Helper()
+	l, err := f.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(f.Context(), "kube-scheduler", metav1.GetOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	named, err := pin.Read(l)
+	if err != nil {
+		f.Fatal(err)
+	}
+	c, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", berth.Port), &tls.Config{InsecureSkipVerify: true, VerifyConnection: named.Verify}) // #nosec G402 -- the pin verifies
+	if err != nil {
+		f.Fatal(err)
+	}
+	_ = c.Close()
 }
 
 // checkStream follows what happens, through the whole chain of the secure port.
