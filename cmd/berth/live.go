@@ -13,8 +13,15 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
+)
+
+// Bounds of what is read of a cluster.
+const (
+	pageSize = 10_000  // objects that are asked for at a time
+	mostLive = 4 << 30 // bytes of all answers
 )
 
 // answerTimeout is how long an API server may take for one answer.
@@ -30,6 +37,7 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 		return err
 	}
 	config.Timeout = answerTimeout
+	config.Wrap(bounded.Answers(mostLive))
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	for i := range decode.Kinds {
 		k := &decode.Kinds[i]
@@ -47,27 +55,50 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 // addAll adds all objects of a kind, except for pods that have ended: they take no
 // room and want none.
 func addAll(ctx context.Context, set *manifest.Set, config *rest.Config, k *decode.Kind) error {
-	var options metav1.ListOptions
+	options := metav1.ListOptions{Limit: pageSize}
 	if k.Name == "Pod" {
 		options.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
-	}
-	list, err := scheme.Scheme.New(k.WithKind(k.Name + "List"))
-	if err != nil {
-		return err
 	}
 	client, err := clientFor(config, k)
 	if err != nil {
 		return err
 	}
-	if err := client.Get().Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list); err != nil {
-		if apierrors.IsNotFound(err) && k.Version != "v1" {
-			return nil // a beta that is not served: there are none
+	for first := true; first || options.Continue != ""; first = false {
+		list, err := scheme.Scheme.New(k.WithKind(k.Name + "List"))
+		if err != nil {
+			return err
 		}
+		if err := client.Get().Resource(k.Resource).VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(list); err != nil {
+			if apierrors.IsNotFound(err) && k.Version != "v1" {
+				return nil // a beta that is not served: there are none
+			}
+			return err
+		}
+		if err := meta.EachListItem(list, func(o runtime.Object) error {
+			return set.Add(o.(metav1.Object), k.Key(), config.Host)
+		}); err != nil {
+			return err
+		}
+		if err := turn(&options, list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn sets the options for the next page of a list. Each page but the last has objects;
+// an object that comes again is an error when it is added.
+func turn(options *metav1.ListOptions, list runtime.Object) error {
+	page, err := meta.ListAccessor(list)
+	if err != nil {
 		return err
 	}
-	return meta.EachListItem(list, func(o runtime.Object) error {
-		return set.Add(o.(metav1.Object), k.Key(), config.Host)
-	})
+	next := page.GetContinue()
+	if next != "" && (next == options.Continue || meta.LenList(list) == 0) {
+		return errors.New("the API server's list has no end: it goes on where it was, or without an object")
+	}
+	options.Continue = next
+	return nil
 }
 
 func clientFor(config *rest.Config, k *decode.Kind) (rest.Interface, error) {

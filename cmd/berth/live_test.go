@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
 )
 
@@ -71,5 +74,45 @@ func TestWarningsOfTheServer(t *testing.T) {
 	}
 	if _, ok := config.WarningHandler.(rest.NoWarnings); !ok {
 		t.Errorf("warnings go to %T", config.WarningHandler)
+	}
+}
+
+// A list in pages is read to its end. One that has none is refused: it goes on where it
+// was, without an object, or with objects that came before.
+func TestListsInPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		pages map[string]string // by continue token
+		nodes int
+		want  string
+	}{
+		"three pages":  {map[string]string{"": "a b", "b": "c d", "d": "e "}, 3, ""},
+		"one token":    {map[string]string{"": "a b", "b": "c b"}, 0, "listing v1/Node: the API server's list has no end"},
+		"a circle":     {map[string]string{"": "a b", "b": "c d", "d": "e b"}, 0, "node c: metadata.name: the same object"},
+		"empty pages":  {map[string]string{"": "a b", "b": " c", "c": " d"}, 0, "listing v1/Node: the API server's list has no end"},
+		"many at once": {map[string]string{"": "a "}, 1, ""},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			for i := range decode.Kinds {
+				if k := &decode.Kinds[i]; strings.HasSuffix(r.URL.Path, k.GroupVersion.String()+"/"+k.Resource) {
+					list := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: k.GroupVersion.String(), Kind: k.Name + "List"}}
+					if k.Name == "Node" {
+						object, next, _ := strings.Cut(c.pages[r.URL.Query().Get("continue")], " ")
+						if list.Continue = next; object != "" {
+							list.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: object}}}
+						}
+					}
+					_ = json.NewEncoder(w).Encode(list)
+					return
+				}
+			}
+			w.WriteHeader(http.StatusNotFound)
+		}))
+		set := manifest.NewSet()
+		err := live(t.Context(), set, kubeconfigFor(t, s.URL), "")
+		if c.want == "" && (err != nil || len(set.Nodes) != c.nodes) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, %d nodes, want %q and %d", name, err, len(set.Nodes), c.want, c.nodes)
+		}
+		s.Close()
 	}
 }
