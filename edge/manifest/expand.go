@@ -48,6 +48,7 @@ func (s *Set) expand() error {
 	for _, p := range s.Pods {
 		byNamespace[p.Namespace] = append(byNamespace[p.Namespace], p)
 	}
+	made := 0
 	for _, o := range s.Workloads {
 		w, ok := workload.Of(o)
 		if m, err := meta.Accessor(o); !ok || err != nil || m.GetDeletionTimestamp() != nil {
@@ -66,9 +67,14 @@ func (s *Set) expand() error {
 			s.Notices = append(s.Notices, w.Title()+": spec.template: has no containers, so no pods are made of it")
 		}
 		have = slices.DeleteFunc(have, func(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed })
-		if _, err := s.Make(w, have); err != nil {
+		if made+w.Replicas-len(have) > workload.MaxPods && made > 0 {
+			return fmt.Errorf("%s: wants %d pods; with those of the workloads before it, more than %d are made", w.Title(), w.Replicas, workload.MaxPods)
+		}
+		pods, err := s.Make(w, have)
+		if err != nil {
 			return err
 		}
+		made += len(pods)
 	}
 	return nil
 }

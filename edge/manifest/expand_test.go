@@ -180,4 +180,9 @@ func TestExpandTooMany(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	many := strings.Replace(maker("Deployment", "many", ""), "replicas: 2", "replicas: 999999", 1)
+	_, err := read(t, "1.yaml", maker("Deployment", "d", ""), "2.yaml", many)
+	if err == nil || err.Error() != "deployment default/many: wants 999999 pods; with those of the workloads before it, more than 1000000 are made" {
+		t.Error(err)
+	}
 }
