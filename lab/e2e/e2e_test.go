@@ -13,8 +13,10 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -185,6 +187,52 @@ func TestBerthsRights(t *testing.T) {
 	} {
 		if got := mayDo(t, berth, right.verb, right.resource); got != right.want {
 			t.Errorf("the right to %s %s: %t, want %t", right.verb, right.resource, got, right.want)
+		}
+	}
+	checkPeople(t, clientOf(t, c, cluster.Admin))
+}
+
+// checkPeople binds the roles for people, each to a user of its own, and asks who may
+// forward ports.
+func checkPeople(t *testing.T, admin kubernetes.Interface) {
+	t.Helper()
+	for _, role := range []rbacv1.RoleRef{{Kind: "ClusterRole", Name: "berth-scheduler-reader"}, {Kind: "Role", Name: "berth-scheduler-reader"}, {Kind: "Role", Name: "berth-scheduler-forwarder"}} {
+		user := strings.ToLower(role.Kind) + "-" + role.Name
+		meta, subjects := metav1.ObjectMeta{Name: user}, []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: user}}
+		var err error
+		if role.Kind == "Role" {
+			_, err = admin.RbacV1().RoleBindings(metav1.NamespaceSystem).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: role, Subjects: subjects}, metav1.CreateOptions{})
+		} else {
+			_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: role, Subjects: subjects}, metav1.CreateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		may := func(a authorizationv1.SubjectAccessReviewSpec) bool {
+			a.User = user
+			review, err := admin.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: a}, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return review.Status.Allowed
+		}
+		inSystem := func(verb, resource, subresource string) bool {
+			return may(authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceSystem, Verb: verb, Resource: resource, Subresource: subresource}})
+		}
+		reads := authorizationv1.SubjectAccessReviewSpec{NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/berth/v1/summary"}}
+		if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			return inSystem("get", "pods", "") || inSystem("create", "pods", "portforward") || may(reads), nil // the authorizer sees a binding a moment later
+		}); err != nil {
+			t.Fatalf("%s may do nothing: %v", user, err)
+		}
+		if got, want := inSystem("create", "pods", "portforward"), role.Name == "berth-scheduler-forwarder"; got != want {
+			t.Errorf("%s may forward ports: %t", user, got)
+		}
+		if got, want := inSystem("list", "pods", ""), user == "role-berth-scheduler-reader"; got != want {
+			t.Errorf("%s may list pods: %t", user, got)
+		}
+		if inSystem("get", "secrets", "") {
+			t.Errorf("%s may read secrets", user)
 		}
 	}
 }
