@@ -66,10 +66,10 @@ func newCommand(o *options) *cobra.Command {
 				return err
 			}
 			if err := o.registry.Set(); err != nil {
-				return err
+				return shown(err)
 			}
 			if err := logsapi.ValidateAndApplyWithOptions(o.logs, logStreams, o.gates); err != nil {
-				return err
+				return shown(err)
 			}
 			features.Apply(o.gates)
 			cliflag.PrintFlags(c.Flags())
@@ -80,12 +80,14 @@ func newCommand(o *options) *cobra.Command {
 	for _, set := range o.flags.FlagSets {
 		command.Flags().AddFlagSet(set)
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return errors.New(terminal.Escape(err.Error())) // cli.Run prints it as it is
-	})
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return shown(err) })
 	help(command, o.flags)
 	return command
 }
+
+// shown is an error as it may be shown. cli.Run prints errors as they are until logs go to
+// logStreams.
+func shown(err error) error { return errors.New(terminal.Escape(err.Error())) }
 
 // help prints the flags by group, after the examples.
 func help(command *cobra.Command, flags cliflag.NamedFlagSets) {
