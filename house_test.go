@@ -223,7 +223,7 @@ func TestEveryPackageHasADoc(t *testing.T) {
 }
 
 // texts are the packages that write text for people.
-var texts = []string{"cmd/berth/", "edge/why/", "sim/report/", "sim/replay/text.go", "edge/daemon/dump.go"}
+var texts = []string{"cmd/berth/", "edge/why/", "sim/report/", "sim/replay/text.go", "edge/daemon/dump.go", "lab/up/"}
 
 // TestTextIsEscaped fails where one of them formats onto a writer by itself: only
 // terminal.Fprintf escapes the values that come from outside.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/lab/cluster"
 )
 
@@ -116,7 +117,7 @@ func writeJSON(w io.Writer, result any) error {
 }
 
 // say tells of progress.
-func say(format string, a ...any) { fmt.Fprintf(os.Stderr, format+"\n", a...) }
+func say(format string, a ...any) { terminal.Fprintf(os.Stderr, format+"\n", a...) }
 
 func (o *Options) validate() error {
 	if o.List {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/lab/cluster"
 	"github.com/berth-scheduler/berth/lab/sample"
 )
@@ -141,8 +142,8 @@ func (r *run) startScheduler(ctx context.Context) error {
 		return err
 	}
 	r.say("  %s ready after %s; health and metrics on https://127.0.0.1:%d\n", s.Kind, since(began), s.Port)
-	r.say("%s", r.options.watching(r.cluster.Kubeconfig(cluster.Admin), s.Port))
-	return nil
+	_, err = io.WriteString(r.out, r.options.watching(r.cluster.Kubeconfig(cluster.Admin), s.Port))
+	return err
 }
 
 // watching says how to see what the scheduler does. Its process is no pod, so it is not
@@ -171,8 +172,11 @@ func (r *run) placeSample(ctx context.Context) error {
 	if s.Scheduler = r.scheduler.ServedName(); s.Scheduler != "" {
 		r.say("The pods of the sample name the scheduler %s, the first profile of --config.\n", s.Scheduler)
 	}
-	r.say("Deploying the sample workload, %d pods in namespace %s: %d fit, %d cannot.\n%s\n\n",
-		s.Fitting()+s.Unfitting(), sample.Namespace, s.Fitting(), s.Unfitting(), strings.Join(s.Describe(), "\n"))
+	r.say("Deploying the sample workload, %d pods in namespace %s: %d fit, %d cannot.\n",
+		s.Fitting()+s.Unfitting(), sample.Namespace, s.Fitting(), s.Unfitting())
+	for _, line := range append(s.Describe(), "") {
+		r.say("%s\n", line)
+	}
 	if err := s.Deploy(ctx, r.cluster.Client()); err != nil {
 		return err
 	}
@@ -217,7 +221,7 @@ func (r *run) resultOf(s sample.Sample, p sample.Progress, settled bool, overcom
 }
 
 func (r *run) say(format string, arguments ...any) {
-	fmt.Fprintf(r.out, format, arguments...)
+	terminal.Fprintf(r.out, format, arguments...)
 }
 
 // since is the time that has passed, as a person reads it.

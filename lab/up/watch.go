@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
-	"golang.org/x/term"
-
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/lab/sample"
 )
 
@@ -45,27 +43,30 @@ func progressText(p sample.Progress, elapsed time.Duration) string {
 // progressLine is one line that is written over again on a terminal, and a new
 // line each second elsewhere.
 type progressLine struct {
-	out      io.Writer
+	out      *terminal.Writer
 	terminal bool
 	last     time.Time
 }
 
 func newProgressLine(out io.Writer) *progressLine {
-	file, ok := out.(*os.File)
-	return &progressLine{out: out, terminal: ok && term.IsTerminal(int(file.Fd()))}
+	w, ok := out.(*terminal.Writer)
+	if !ok {
+		w = terminal.NewWriter(out)
+	}
+	return &progressLine{out: w, terminal: w.IsTerminal()}
 }
 
 func (l *progressLine) show(now time.Time, text string, final bool) {
 	if l.terminal {
-		fmt.Fprintf(l.out, "\r%s\x1b[K", text)
+		_ = l.out.Control("\r" + text + "\x1b[K") // only a view
 		if final {
-			fmt.Fprintln(l.out)
+			terminal.Fprintf(l.out, "\n")
 		}
 		return
 	}
 	if final || now.Sub(l.last) >= time.Second {
 		l.last = now
-		fmt.Fprintln(l.out, text)
+		terminal.Fprintf(l.out, "%s\n", text)
 	}
 }
 

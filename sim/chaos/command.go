@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/sim/scenario"
 )
 
@@ -82,7 +83,7 @@ func inTest(f func(*testing.T) error) error {
 	}
 	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "sim", F: func(t *testing.T) {
 		if err := f(t); err != nil {
-			fmt.Fprintln(os.Stderr, "berth-lab:", err)
+			fmt.Fprintln(terminal.NewWriter(os.Stderr), "berth-lab:", err)
 			os.Exit(1)
 		}
 		os.Exit(0)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/berth-scheduler/berth/edge/terminal"
 	"github.com/berth-scheduler/berth/lab/bench"
 	"github.com/berth-scheduler/berth/lab/chaos"
 	"github.com/berth-scheduler/berth/lab/child"
@@ -34,9 +35,11 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetOut(terminal.NewWriter(os.Stdout))
+	root.SetErr(terminal.NewWriter(os.Stderr))
 	root.AddCommand(up.NewCommand(), bench.NewCommand(), chaos.NewCommand(), conform.NewCommand(), failover.NewCommand(), faults.NewCommand(), simulated.NewCommand())
 	if err := root.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "berth-lab:", err)
+		fmt.Fprintln(root.ErrOrStderr(), "berth-lab:", err)
 		os.Exit(1)
 	}
 }
