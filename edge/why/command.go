@@ -18,7 +18,7 @@ import (
 func (f *facts) command(c *fix.Change) []string {
 	switch {
 	case c.Delete:
-		return []string{fmt.Sprintf("kubectl delete pod %s -n %s", c.Name, c.Namespace)}
+		return []string{fmt.Sprintf("kubectl delete pod %s -n %s", word(c.Name), word(c.Namespace))}
 	case c.Create != nil:
 		return createText(c)
 	case c.Kind == "Node":
@@ -26,7 +26,7 @@ func (f *facts) command(c *fix.Change) []string {
 	case c.Kind == "Pod":
 		return f.podCommand(c)
 	}
-	return []string{fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", strings.ToLower(c.Kind), c.Name, c.Namespace, patchText(c.Patch, ""))}
+	return []string{fmt.Sprintf("kubectl patch %s %s -n %s --type=json -p '%s'", strings.ToLower(c.Kind), word(c.Name), word(c.Namespace), patchText(c.Patch, ""))}
 }
 
 // createText is the object in YAML, ready for kubectl. Nodes are not made that way:
@@ -56,7 +56,7 @@ func createText(c *fix.Change) []string {
 		return nil
 	}
 	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	return append(append([]string{"kubectl create -f - <<EOF"}, lines...), "EOF")
+	return append(append([]string{"kubectl create -f - <<'EOF'"}, lines...), "EOF")
 }
 
 // shape is what tells nodes of one pool from others: the zone, the instance type and
@@ -86,24 +86,24 @@ func (f *facts) nodeCommands(c *fix.Change) (lines []string) {
 	for _, op := range c.Patch {
 		switch part, rest := cut(op.Path); {
 		case op.Path == "/spec/unschedulable":
-			lines = append(lines, "kubectl uncordon "+c.Name)
+			lines = append(lines, "kubectl uncordon "+word(c.Name))
 		case part == "/spec/taints/":
 			var i int
 			if n := f.node(c.Name); n != nil {
 				if _, err := fmt.Sscan(rest, &i); err == nil && i < len(n.Spec.Taints) && !(uncordons && n.Spec.Taints[i].Key == v1.TaintNodeUnschedulable) {
-					lines = append(lines, fmt.Sprintf("kubectl taint node %s %s-", c.Name, n.Spec.Taints[i].ToString()))
+					lines = append(lines, fmt.Sprintf("kubectl taint node %s %s", word(c.Name), word(n.Spec.Taints[i].ToString()+"-")))
 					if ofCondition(n.Spec.Taints[i].Key) {
 						lines = append(lines, "# the node controller sets it again as long as the node is in that condition")
 					}
 				}
 			}
 		case part == "/metadata/labels/" && op.Op == "remove":
-			lines = append(lines, fmt.Sprintf("kubectl label node %s %s-", c.Name, unescape(rest)))
+			lines = append(lines, fmt.Sprintf("kubectl label node %s %s", word(c.Name), word(unescape(rest)+"-")))
 		case part == "/metadata/labels/":
-			lines = append(lines, fmt.Sprintf("kubectl label node %s %s=%v --overwrite", c.Name, unescape(rest), op.Value))
+			lines = append(lines, fmt.Sprintf("kubectl label node %s %s --overwrite", word(c.Name), word(fmt.Sprintf("%s=%v", unescape(rest), op.Value))))
 		case op.Path == "/metadata/labels":
 			for key, value := range op.Value.(map[string]any) { // any order: there is one, or each by itself
-				lines = append(lines, fmt.Sprintf("kubectl label node %s %s=%v --overwrite", c.Name, key, value))
+				lines = append(lines, fmt.Sprintf("kubectl label node %s %s --overwrite", word(c.Name), word(fmt.Sprintf("%s=%v", key, value))))
 			}
 		}
 	}
@@ -138,19 +138,19 @@ func (f *facts) podCommand(c *fix.Change) (lines []string) {
 	switch {
 	case inPlace(c.Patch, workload == ""):
 		patch = oneByOne(patch)
-		return append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", c.Name, c.Namespace, patchText(patch, "")))
+		return append(lines, fmt.Sprintf("kubectl patch pod %s -n %s --type=json -p '%s'", word(c.Name), word(c.Namespace), patchText(patch, "")))
 	case workload == "job":
 		_, text := f.templateText(patch)
 		return append(lines, fmt.Sprintf("in the pod template of Job %s, which has to be made anew: %s", name, text))
 	case workload != "":
 		form, text := f.templateText(patch)
-		return append(lines, fmt.Sprintf("kubectl patch %s %s -n %s %s-p '%s'", workload, name, c.Namespace, form, text))
+		return append(lines, fmt.Sprintf("kubectl patch %s %s -n %s %s-p '%s'", workload, word(name), word(c.Namespace), form, text))
 	}
 	if owner := metav1.GetControllerOfNoCopy(f.api); owner != nil {
 		return append(lines, fmt.Sprintf("change it in %s %s, which makes this pod", owner.Kind, owner.Name))
 	}
 	return append(lines,
-		fmt.Sprintf("kubectl get pod %s -n %s -o json |", c.Name, c.Namespace),
+		fmt.Sprintf("kubectl get pod %s -n %s -o json |", word(c.Name), word(c.Namespace)),
 		fmt.Sprintf("  kubectl patch --local -f - --type=json -o json -p '%s' |", patchText(patch, "")),
 		"  kubectl replace --force -f -")
 }
@@ -241,6 +241,18 @@ func patchText(patch []fix.Op, at string) string {
 	}
 	return quoted(data)
 }
+
+// word is the text as one word of a shell, which expands nothing in it. Names come from
+// files, too, and taints and labels from whoever may write them.
+func word(text string) string {
+	if text != "" && strings.Trim(text, plainLetters) == "" {
+		return text
+	}
+	return "'" + quoted([]byte(text)) + "'"
+}
+
+// plainLetters mean nothing but themselves to a shell.
+const plainLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.,/:=@%+"
 
 // quoted is the text as it stands between single quotes in a shell.
 func quoted(text []byte) string { return strings.ReplaceAll(string(text), "'", `'\''`) }

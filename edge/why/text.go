@@ -178,7 +178,7 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 		for k := range f.Changes {
 			indent := "       "
 			for _, line := range a.facts.command(&f.Changes[k]) {
-				if strings.HasSuffix(line, "<<EOF") { // the shell wants the end of it at the margin
+				if strings.HasSuffix(line, "<<'EOF'") { // the shell wants the end of it at the margin
 					indent = ""
 				}
 				terminal.Fprintf(b, "%s%s\n", indent, line)
