@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -102,17 +103,35 @@ func (w *encoder) entry(e *Entry) error {
 	return nil
 }
 
-// checkpoint begins a segment: it writes all objects that are known.
-func (w *encoder) checkpoint() {
-	w.version = 0
-	w.out = append(w.out, codeCheckpoint)
-	w.uint(w.next)
-	w.uint(uint64(len(w.objects)))
-	for _, o := range slices.SortedFunc(maps.Values(w.objects), func(a, b *known) int { return cmp.Compare(a.id, b.id) }) {
-		w.uint(o.id)
-		w.uint(uint64(o.kind))
-		w.body("", o.text)
+// checkpointPart is how many bytes of a checkpoint are made at a time, about.
+const checkpointPart = 1 << 20
+
+// checkpoint yields, in parts, that with which a segment begins: all objects that are known.
+func (w *encoder) checkpoint() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		w.version = 0
+		w.out = append(w.out[:0], codeCheckpoint)
+		w.uint(w.next)
+		w.uint(uint64(len(w.objects)))
+		for _, o := range slices.SortedFunc(maps.Values(w.objects), func(a, b *known) int { return cmp.Compare(a.id, b.id) }) {
+			w.uint(o.id)
+			w.uint(uint64(o.kind))
+			w.body("", o.text)
+			if len(w.out) >= checkpointPart {
+				yield(w.out)
+				w.out = w.out[:0]
+			}
+		}
+		yield(w.out)
+		w.out = w.out[:0]
 	}
+}
+
+// follow takes note of the object that the event tells of, and writes nothing.
+func (w *encoder) follow(e machine.Event) {
+	at := len(w.out)
+	_, _ = w.event(e)
+	w.out = w.out[:at]
 }
 
 func (w *encoder) attempt(o *Attempt) {

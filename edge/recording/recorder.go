@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -48,15 +49,18 @@ const MinLimit = 1 << 20
 
 // Tuning are sizes and times of a Recorder.
 type Tuning struct {
-	Segment int64         // bytes after which a segment ends
-	Pending int           // steps that may wait for the writer
-	Flush   time.Duration // how long steps wait for more
-	Retry   time.Duration // how long to wait after an error
+	Segment   int64         // bytes after which a segment ends
+	Pending   int           // steps that may wait for the writer
+	Unwritten int           // bytes of entries that may wait for the disk
+	Flush     time.Duration // how long steps wait for more
+	Retry     time.Duration // how long to wait after an error
+	// Create makes a file that is not there yet.
+	Create func(path string) (io.WriteCloser, error)
 }
 
 // tuning: a segment is an eighth of the limit, between 128 KiB and 64 MiB.
 func tuning(o *Options) Tuning {
-	t := Tuning{Segment: min(max(o.Limit/8, 128<<10), 64<<20), Pending: 1 << 17, Flush: time.Second, Retry: 10 * time.Second}
+	t := Tuning{Segment: min(max(o.Limit/8, 128<<10), 64<<20), Pending: 1 << 17, Unwritten: 16 << 20, Flush: time.Second, Retry: 10 * time.Second, Create: createFile}
 	if o.Tune != nil {
 		o.Tune(&t)
 	}
@@ -71,43 +75,34 @@ const maxRetry = 5 * time.Minute
 type Recorder struct {
 	options Options
 	tuning  Tuning
-	wake    chan struct{} // there is something to write
+	wake    chan struct{} // there is something to write, or to know of the disk
 	full    chan struct{} // there is much to write
 	stop    chan struct{}
-	done    chan struct{}
 
 	mu      sync.Mutex
 	room    sync.Cond
 	steps   []Step
-	spare   []Step     // what was written last, to be used again
-	begin   *beginning // a run begins before the steps
-	gap     string     // why steps are not taken, "" if they are
-	missed  missed     // of the gap
-	resume  bool       // the next step ends the gap
+	spare   []Step // what was written last, to be used again
 	closing bool
 
+	behind atomic.Bool // the writer could not keep up
 	// wanted: the log could do with a snapshot. unwilling is how many steps it is not
 	// asked for.
 	wanted    atomic.Bool
 	unwilling int
 
 	out    *log // the writer's own
+	disk   *disk
+	gap    gap // the writer's own
 	counts struct{ entries, lost, bytes, errors atomic.Uint64 }
 }
 
-// beginning is how a run begins in the middle.
-type beginning struct {
-	missed missed
-	gap    string
-}
-
-// missed are the last events of objects that no segment tells of.
-type missed map[address]machine.Event
-
-func (m missed) add(e machine.Event) {
-	if at, ok := addressOf(e); ok {
-		m[at] = e
-	}
+// gap is what a log leaves out: steps are followed, and not written.
+type gap struct {
+	why    string // "" for no gap
+	until  time.Time
+	pause  time.Duration // how long the next one lasts at least
+	logged bool          // that there is one, and not yet that it ended
 }
 
 // Counters count since the start.
@@ -127,11 +122,26 @@ func Start(o Options) (*Recorder, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	r := &Recorder{options: o, tuning: tuning(&o), wake: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
-	r.room.L = &r.mu
-	r.out = &log{dir: o.Dir, limit: o.Limit, longest: r.tuning.Segment, header: o.Header, names: o.Names}
-	r.out.header.Version, r.out.header.Redacted, r.out.header.Whole = Version, o.Names != nil, true
-	if err := r.out.beginRun(nil); err != nil {
+	numbers, err := segments(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) > 0 {
+		o.Header.Segment = numbers[len(numbers)-1]
+	}
+	if o.Header.Start.IsZero() {
+		o.Header.Start = time.Now().UTC()
+	}
+	r := &Recorder{options: o, tuning: tuning(&o), wake: make(chan struct{}, 1), full: make(chan struct{}, 1), stop: make(chan struct{})}
+	r.room.L, r.gap.pause = &r.mu, r.tuning.Retry
+	r.disk = &disk{dir: o.Dir, limit: o.Limit, room: r.tuning.Segment + frameTarget, create: r.tuning.Create,
+		written: r.written, lost: r.lost, turned: r.wake}
+	r.disk.start()
+	r.out = newLog(r.disk, &o, r.tuning.Segment)
+	r.out.beginRun("", o.Header.Start)
+	r.disk.awaitIdle()
+	if err := r.disk.state(r.out.header.Run).err; err != nil {
+		r.disk.close()
 		return nil, err
 	}
 	go r.write()
@@ -144,27 +154,36 @@ func (r *Recorder) Counters() Counters {
 	return Counters{c.entries.Load(), c.lost.Load(), c.bytes.Load(), c.errors.Load()}
 }
 
-// Observe takes in a step.
+func (r *Recorder) written(entries, bytes int) {
+	r.counts.entries.Add(uint64(entries))
+	r.counts.bytes.Add(uint64(bytes))
+}
+
+func (r *Recorder) lost(entries int) { r.counts.lost.Add(uint64(entries)) }
+
+// Observe adds a step. It never waits for the disk, unless Options.Wait is set: a writer
+// that is behind follows steps, which takes it next to no time.
 func (r *Recorder) Observe(s Step) {
 	if r.wanted.Load() {
 		s.snapshot = r.snapshot()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	most := r.tuning.Pending
+	if !r.options.Wait && len(r.steps) >= most {
+		r.behind.Store(true)
+		most *= 2
+	}
+	for len(r.steps) >= most && !r.closing {
+		r.room.Wait()
+	}
 	if r.closing {
-		return
-	}
-	if r.gap == "" && len(r.steps) >= r.tuning.Pending {
-		r.overflow()
-	}
-	if r.gap != "" {
-		r.miss(s)
 		return
 	}
 	if r.steps = append(r.steps, s); len(r.steps) == 1 {
 		signal(r.wake)
 	}
-	if len(r.steps) == r.tuning.Pending/8 {
+	if len(r.steps) == max(r.tuning.Pending/8, 1) {
 		signal(r.full)
 	}
 }
@@ -189,44 +208,6 @@ func (r *Recorder) snapshot() *machine.Snapshot {
 	return s
 }
 
-// miss notes a step of a gap, and ends the gap with it when that is wanted.
-func (r *Recorder) miss(s Step) {
-	r.counts.lost.Add(1)
-	r.missed.add(s.Event)
-	if !r.resume {
-		return
-	}
-	r.begin = &beginning{missed: r.missed, gap: r.gap}
-	r.gap, r.missed, r.resume = "", nil, false
-	signal(r.wake)
-}
-
-// overflow waits for the writer, or begins a gap.
-func (r *Recorder) overflow() {
-	for r.options.Wait && len(r.steps) >= r.tuning.Pending && !r.closing && r.gap == "" {
-		r.room.Wait()
-	}
-	if !r.options.Wait {
-		r.lose("the writer could not keep up")
-	}
-}
-
-// lose begins a gap: steps are not taken until the writer says so.
-func (r *Recorder) lose(why string) {
-	r.counts.errors.Add(1)
-	r.counts.lost.Add(uint64(len(r.steps)))
-	r.missed = missed{}
-	if r.begin != nil {
-		r.missed = r.begin.missed
-	}
-	for i := range r.steps {
-		r.missed.add(r.steps[i].Event)
-	}
-	r.gap, r.resume, r.steps, r.begin = why, false, nil, nil
-	signal(r.wake)
-	r.room.Broadcast()
-}
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -245,40 +226,24 @@ func (r *Recorder) Close(ctx context.Context) {
 		close(r.stop)
 	}
 	select {
-	case <-r.done:
+	case <-r.disk.done:
 	case <-ctx.Done():
 	}
 }
 
-// write is the writer's goroutine.
+// write is the writer's goroutine. It follows all steps, and never waits for the disk
+// unless Options.Wait is set.
 func (r *Recorder) write() {
-	defer close(r.done)
-	failing, pause := false, r.tuning.Retry
+	defer r.disk.close()
 	for stopping := false; !stopping; {
 		stopping = r.await()
 		r.mu.Lock()
-		steps, begin, gap := r.steps, r.begin, r.gap
-		r.steps, r.spare, r.begin = r.spare, nil, nil
+		steps := r.steps
+		r.steps, r.spare = r.spare, nil
 		r.room.Broadcast()
 		r.mu.Unlock()
-		if gap == "" {
-			gap = r.take(steps, begin)
-		}
-		switch {
-		case gap == "" && failing && begin != nil:
-			failing, pause = false, r.tuning.Retry
-			r.options.Logger.Info("Recording goes on after a gap", "dir", r.options.Dir)
-		case gap != "" && !stopping:
-			r.out.abandon()
-			if !failing {
-				failing = true
-				r.options.Logger.Error(errors.New(gap), "Failed to record, trying again later; scheduling goes on", "dir", r.options.Dir)
-			}
-			r.rest(pause)
-			pause = min(2*pause, maxRetry)
-		}
+		r.take(steps)
 	}
-	r.out.abandon()
 }
 
 // await waits for something to write, and a little for more of it. It reports true
@@ -300,58 +265,72 @@ func (r *Recorder) await() (stopping bool) {
 	return false
 }
 
-// rest waits after an error and then has the next step end the gap.
-func (r *Recorder) rest(pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.stop:
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.resume = true
-	select {
-	case <-r.wake: // it told of the gap; the step that ends it gives another sign
-	default:
-	}
-}
-
 // maxSpare is the longest list of steps that is kept for use again.
 const maxSpare = 1 << 15
 
-// take writes the steps. begin: a run begins with them. It returns why a gap begins
-// instead, "" where none does.
-func (r *Recorder) take(steps []Step, begin *beginning) (gap string) {
-	written, err := 0, error(nil)
-	if begin != nil {
-		r.out.miss(begin.missed)
-		err = r.out.beginRun(begin)
+// take writes the steps, or follows them where there is a gap.
+func (r *Recorder) take(steps []Step) {
+	for i := range steps {
+		r.takeOne(&steps[i])
 	}
-	if err == nil {
-		written, err = r.out.write(steps)
+	if r.behind.Store(false); r.gap.why == "" {
+		r.out.end()
+		r.judge()
 	}
-	r.counts.entries.Add(uint64(written))
-	r.counts.bytes.Store(r.out.bytes)
-	r.wanted.Store(err == nil && r.out.wantsSnapshot())
+	if r.wanted.Store(r.gap.why == "" && r.out.wantsSnapshot()); cap(steps) > maxSpare {
+		return
+	}
+	clear(steps)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err != nil {
-		rest := missed{}
-		for i := range steps {
-			rest.add(steps[i].Event)
-		}
-		r.out.miss(rest)
-		r.counts.lost.Add(uint64(len(steps) - written))
-		if r.gap == "" {
+	r.spare = steps[:0]
+}
+
+func (r *Recorder) takeOne(s *Step) {
+	if r.gap.why == "" && r.behind.Load() {
+		r.lose("the writer could not keep up")
+	}
+	if r.gap.why == "" {
+		if err := r.out.write(s); err != nil {
 			r.lose(err.Error())
+		} else {
+			r.judge()
+			return
 		}
-		return err.Error()
 	}
-	if cap(steps) <= maxSpare {
-		clear(steps)
-		r.spare = steps[:0]
+	r.out.encoder.follow(s.Event)
+	r.lost(1)
+	if !time.Now().Before(r.gap.until) && !r.behind.Load() && r.disk.state(0).idle {
+		r.out.beginRun(r.gap.why, s.Now)
+		r.gap.why = ""
 	}
-	return ""
+}
+
+// judge begins a gap where the disk failed, or has too much to write. It waits for the disk
+// if Options.Wait is set.
+func (r *Recorder) judge() {
+	if r.options.Wait {
+		r.disk.awaitBytes(r.tuning.Unwritten)
+	}
+	switch s := r.disk.state(r.out.header.Run); {
+	case s.err != nil:
+		r.lose(s.err.Error())
+	case s.bytes > r.tuning.Unwritten:
+		r.lose("the disk could not keep up")
+	case s.begun && r.gap.logged:
+		r.gap.logged, r.gap.pause = false, r.tuning.Retry
+		r.options.Logger.Info("Recording goes on after a gap", "dir", r.options.Dir)
+	}
+}
+
+// lose begins a gap.
+func (r *Recorder) lose(why string) {
+	r.counts.errors.Add(1)
+	r.lost(r.out.abandon())
+	if !r.gap.logged {
+		r.gap.logged = true
+		r.options.Logger.Error(errors.New(why), "Failed to record, trying again later; scheduling goes on", "dir", r.options.Dir)
+	}
+	r.gap.why, r.gap.until = why, time.Now().Add(r.gap.pause)
+	r.gap.pause = min(2*r.gap.pause, maxRetry)
 }

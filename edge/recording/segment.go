@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,9 +79,12 @@ func segments(dir string) ([]int, error) {
 	return numbers, nil
 }
 
-// segmentWriter writes a segment. What it is given is on the disk after flush.
+func createFile(path string) (io.WriteCloser, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the user names the directory
+}
+
+// segmentWriter makes the bytes of a segment.
 type segmentWriter struct {
-	file    *os.File
 	size    int64
 	begun   int64 // the size after the checkpoint
 	pending frameBuffer
@@ -97,48 +99,32 @@ func (b *frameBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func createSegment(dir string, h *Header) (*segmentWriter, error) {
-	f, err := os.OpenFile(filepath.Join(dir, segmentName(h.Segment)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- the user names the directory
-	if err != nil {
-		return nil, err
-	}
-	w := &segmentWriter{file: f}
-	if w.deflate, err = flate.NewWriter(&w.pending, flate.BestSpeed); err != nil {
-		return nil, err // the level is not valid
-	}
-	text, err := json.Marshal(h)
-	if err == nil {
-		err = w.put(appendFrame([]byte(magic), text))
-	}
-	if err != nil {
-		_ = w.discard()
-		return nil, err
-	}
-	return w, nil
+func newSegmentWriter() *segmentWriter {
+	w := &segmentWriter{}
+	w.deflate, _ = flate.NewWriter(&w.pending, flate.BestSpeed) // a level that is valid
+	return w
 }
 
-func (w *segmentWriter) put(b []byte) error {
-	n, err := w.file.Write(b)
-	w.size += int64(n)
-	return err
+// head returns the bytes with which the segment begins.
+func (w *segmentWriter) head(h *Header) []byte {
+	text, _ := json.Marshal(h) // of types that can be
+	b := appendFrame([]byte(magic), text)
+	w.size += int64(len(b))
+	return b
 }
 
-// flush writes entries as one frame.
-func (w *segmentWriter) flush(entries []byte) error {
+// frame returns a frame with the entries.
+func (w *segmentWriter) frame(entries []byte) []byte {
 	_, _ = w.deflate.Write(entries) // to memory
 	_ = w.deflate.Flush()
-	frame := appendFrame(nil, w.pending.bytes)
+	b := appendFrame(nil, w.pending.bytes)
 	w.pending.bytes = w.pending.bytes[:0]
-	return w.put(frame)
+	w.size += int64(len(b))
+	return b
 }
 
-// grown is what was written after the checkpoint.
+// grown is what came after the checkpoint.
 func (w *segmentWriter) grown() int64 { return w.size - w.begun }
-
-func (w *segmentWriter) close() error { return w.file.Close() }
-
-// discard takes away a segment that could not be begun.
-func (w *segmentWriter) discard() error { return errors.Join(w.file.Close(), os.Remove(w.file.Name())) }
 
 // segmentReader reads a segment.
 type segmentReader struct {
