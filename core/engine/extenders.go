@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/decision"
@@ -21,6 +22,11 @@ type ExtenderResults struct {
 	Refused map[string]decision.Blocker
 	// Scores are added to those of the plugins.
 	Scores map[string][]decision.Score
+}
+
+// Clone returns a copy that does not change with x.
+func (x *ExtenderResults) Clone() ExtenderResults {
+	return ExtenderResults{Passed: slices.Clone(x.Passed), Refused: maps.Clone(x.Refused), Scores: maps.Clone(x.Scores)}
 }
 
 // extenderResults is ExtenderResults by row.

@@ -259,6 +259,25 @@ type ReservePlugin struct {
 	// where the pod that was reserved for, or that earlier attempts wrote for,
 	// is not bound. It is not asked about pods that are gone.
 	RevertWrites func(t *table.Table, p *object.Pod, node string) []Write
+	// Kept returns what the plugin keeps of the pod beside what is assumed in the table, nil
+	// for nothing. Keep gives it to another plugin, whose table is the same. Plugins that
+	// keep nothing set neither.
+	Kept func(p *object.Pod) *Kept
+	Keep func(t *table.Table, p *object.Pod, k *Kept)
+}
+
+// Kept is what a plugin keeps of a pod from Reserve to the end of its binding.
+type Kept struct {
+	Objects []KeptObject `json:",omitempty"`
+	Name    string       `json:",omitempty"` // of an object that is made
+	Done    bool         `json:",omitempty"` // what is written for the pod was sent, or was done
+}
+
+// KeptObject is an object as it is to be, or as it was.
+type KeptObject struct {
+	Object  object.Object `json:"-"`
+	Changed bool          `json:",omitempty"`
+	Driver  string        `json:",omitempty"`
 }
 
 // Notice is what an API event of type Normal says of a pod.

@@ -135,6 +135,34 @@ func (gs *Groups) Names() []types.NamespacedName {
 	})
 }
 
+// Members lists the pods of all groups, those of a group in its order.
+func (gs *Groups) Members() (uids []types.UID) {
+	for _, name := range gs.Names() {
+		for _, m := range gs.byName[name].members {
+			uids = append(uids, m.uid)
+		}
+	}
+	return uids
+}
+
+// Arrange puts the pods of each group in the order in which they are listed.
+func (gs *Groups) Arrange(uids []types.UID) {
+	if len(uids) == 0 {
+		return
+	}
+	rank := map[types.UID]int{}
+	for i, uid := range uids {
+		rank[uid] = i
+	}
+	for _, name := range gs.Names() {
+		g := gs.byName[name]
+		slices.SortStableFunc(g.members, func(a, b member) int { return cmp.Compare(rank[a.uid], rank[b.uid]) })
+		for i := range g.members {
+			g.at[g.members[i].uid] = i
+		}
+	}
+}
+
 // Len is the number of pods of the group that are known. A nil group has none.
 func (g *Group) Len() int {
 	if g == nil {

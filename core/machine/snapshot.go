@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,9 +15,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// Snapshot is what a machine knows, beyond the objects of the API, at a moment at
-// which it rests: no pod is in flight or assumed. A machine that is told of the
-// objects and restored from the snapshot goes on as this one does.
+// Snapshot is what a machine knows, beyond the objects of the API. A machine that is told
+// of the objects and restored from the snapshot goes on as this one does.
 type Snapshot struct {
 	Table    table.Layout
 	Unlisted []KindUnlisted
@@ -24,6 +24,10 @@ type Snapshot struct {
 	Queue    queue.Snapshot
 	Pods     []SavedPod   // those of which there is something to say, by UID
 	Groups   []SavedGroup `json:",omitempty"` // likewise
+	Members  []types.UID  // of pod groups, those of a group in its order
+	Line     []types.UID  // for extenders
+	// Known are the pods that the machine knows, as the API showed them last, in no order.
+	Known []*object.Pod
 }
 
 // SavedGroup is the condition that the API was asked to show of a pod group, and does not
@@ -44,6 +48,7 @@ type SavedPod struct {
 	NoVictims  bool                  `json:",omitempty"`
 	Stated     *SavedStated          `json:",omitempty"`
 	Eviction   *SavedEviction        `json:",omitempty"`
+	Underway   *SavedUnderway        `json:",omitempty"`
 }
 
 // SavedStated is the place of the pod's condition among all, its age, whether nothing has
@@ -74,36 +79,44 @@ type SavedEviction struct {
 	ForGroup   bool `json:",omitzero"` // of the first preemptor
 	Replied    bool
 	Undone     bool `json:",omitzero"`
+	Gone       bool `json:",omitzero"`
 }
 
-// Resting tells whether a snapshot may be possible. It costs next to nothing.
-func (m *Machine) Resting() bool {
-	return m.assumed == 0 && len(m.extenderCycles) == 0 && len(m.line) == 0 && m.queue.Counts().InFlight == 0
-}
+// Resting reports whether a snapshot may be possible. It looks at the pods in flight.
+func (m *Machine) Resting() bool { return m.saveable() }
 
-// Snapshot returns what the machine knows; nil while it does not rest.
+// Snapshot returns what the machine knows; nil while it waits for something that a snapshot
+// cannot hold.
 func (m *Machine) Snapshot() *Snapshot {
-	layout, ok := m.table.Layout()
-	if !ok || !m.Resting() {
+	if !m.saveable() {
 		return nil
 	}
-	s := &Snapshot{Table: layout, LastCall: m.lastCall, Queue: m.queue.Snapshot(m.now)}
+	s := &Snapshot{Table: m.table.Layout(), LastCall: m.lastCall, Queue: m.queue.Snapshot(m.now), Members: m.table.Groups().Members()}
 	for _, kind := range slices.Sorted(maps.Keys(m.unlisted)) {
 		s.Unlisted = append(s.Unlisted, KindUnlisted{Kind: kind, Err: m.unlisted[kind]})
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.groupConditions)) {
 		s.Groups = append(s.Groups, SavedGroup{uid, m.groupConditions[uid]})
 	}
+	for _, c := range m.line {
+		s.Line = append(s.Line, c.pod.UID)
+	}
 	stated := m.savedConditions()
-	for _, ps := range m.sortedStates() {
-		if ps.ended != nil || ps.unconfirmed != nil || ps.goneByRead != nil || ps.staleRead || m.names[ps.pod.NamespacedName()] != ps {
-			return nil // a reply, or the word of the watch, is awaited
+	s.Known = make([]*object.Pod, 0, len(m.names))
+	for _, ps := range m.pods { // any order: sorted below
+		if !ps.ended.saveable() {
+			return nil
 		}
 		saved := ps.saved(m.now)
-		if saved.Stated = stated[ps]; saved != (SavedPod{UID: ps.pod.UID}) {
+		saved.Stated, saved.Underway = stated[ps], m.saveUnderway(ps)
+		if saved.Underway == nil || !saved.Underway.Gone {
+			s.Known = append(s.Known, ps.pod)
+		}
+		if saved != (SavedPod{UID: ps.pod.UID}) {
 			s.Pods = append(s.Pods, saved)
 		}
 	}
+	slices.SortFunc(s.Pods, func(a, b SavedPod) int { return strings.Compare(string(a.UID), string(b.UID)) })
 	return s
 }
 
@@ -116,7 +129,7 @@ func (ps *podState) saved(now time.Time) SavedPod {
 		s.InARow = &SavedPreemptionCount{p.n, queue.Age(now.Sub(p.last))}
 	}
 	if e := ps.eviction; e != nil {
-		s.Eviction = &SavedEviction{Node: e.node, ForGroup: e.group != nil, Replied: e.replied, Undone: e.undone}
+		s.Eviction = &SavedEviction{Node: e.node, ForGroup: e.group != nil, Replied: e.replied, Undone: e.undone, Gone: e.gone}
 		for _, p := range e.preemptors {
 			s.Eviction.Preemptors = append(s.Eviction.Preemptors, p.UID)
 		}
@@ -145,6 +158,9 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 		m.table.SetObject(o)
 		m.table.Replied(o)
 	}
+	for i := range s.Table.Assumed {
+		m.table.Reassume(&s.Table.Assumed[i])
+	}
 	m.lastCall = s.LastCall
 	for _, g := range s.Groups {
 		m.groupConditions[g.UID] = g.Condition
@@ -156,11 +172,27 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 	for i := range s.Pods {
 		m.restorePod(now, &s.Pods[i])
 	}
+	for _, e := range s.Queue.Events.Last {
+		if e.NewNode != nil {
+			e.Table = m.table
+		}
+	}
 	for _, e := range m.queue.Restore(now, &s.Queue, func(uid types.UID) *object.Pod { return pending[uid] }) {
 		ps := m.pods[e.Pod.UID]
 		ps.entry, e.Owner = e, ps
-		_ = m.guard("classifying", "", func() { m.engine.Classify(ps.request) })
+		if ps.request != nil {
+			_ = m.guard("classifying", "", func() { m.engine.Classify(ps.request) })
+		}
 	}
+	for i := range s.Pods {
+		if u := s.Pods[i].Underway; u != nil {
+			m.restoreCycles(now, m.pods[s.Pods[i].UID], u)
+		}
+	}
+	for _, uid := range s.Line {
+		m.line = append(m.line, m.pods[uid].extender)
+	}
+	m.table.Groups().Arrange(s.Members)
 	m.restoreConditions(now, s.Pods)
 	m.options.Check = check
 	if err := m.Verify(); err != nil {
@@ -170,9 +202,16 @@ func (m *Machine) Restore(now time.Time, objects []Event, s *Snapshot) error {
 }
 
 func (m *Machine) restorePod(now time.Time, s *SavedPod) {
-	ps := m.pods[s.UID]
+	ps, u := m.pods[s.UID], s.Underway
+	if ps == nil && u != nil && u.Gone {
+		ps = &podState{pod: u.Shown}
+		m.pods[s.UID] = ps
+	}
 	if ps == nil {
 		return
+	}
+	if u != nil {
+		m.restoreUnderway(ps, u)
 	}
 	ps.toldGated, ps.nominating, ps.condition, ps.noVictims = s.ToldGated, s.Nominating, s.Condition, s.NoVictims
 	if p := s.Preemption; p != nil {
@@ -182,17 +221,11 @@ func (m *Machine) restorePod(now time.Time, s *SavedPod) {
 		ps.preemptionCount = preemptionCount{p.Preemptions, p.Last.Time(now)}
 	}
 	if e := s.Eviction; e != nil {
-		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied, undone: e.Undone}
+		ps.eviction = &eviction{victim: ps.pod, node: e.Node, replied: e.Replied, undone: e.Undone, gone: e.Gone}
 		if !e.Replied {
 			m.evictions++
 		}
-		for _, uid := range e.Preemptors {
-			p := &object.Pod{UID: uid} // it is gone
-			if preemptor := m.pods[uid]; preemptor != nil {
-				p = preemptor.pod
-			}
-			ps.eviction.preemptors = append(ps.eviction.preemptors, p)
-		}
+		ps.eviction.preemptors = m.podsWith(e.Preemptors)
 		if e.ForGroup && len(e.Preemptors) > 0 {
 			ps.eviction.group = m.podGroup(ps.eviction.preemptors[0].GroupKey())
 		}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -9,15 +10,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/framework"
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Snapshot is all that a queue knows while no pod is in flight, except for the pods
-// themselves.
+// Snapshot is all that a queue knows, except for pods that are as the API showed them last.
 type Snapshot struct {
 	Sequence uint64
 	Epoch    Age
 	Entries  []Saved // by Sequence
+	Events   SavedEvents
+}
+
+// SavedEvents are the events that arrived while a pod was in flight: the number of the last
+// one, those that are kept whole, the oldest first, and the last numbers of the others.
+type SavedEvents struct {
+	Number uint64             `json:",omitempty"`
+	Old    []SavedNumber      `json:",omitempty"`
+	Last   []*framework.Event `json:"-"`
+}
+
+// SavedNumber is the number of the last event on the resource with the action, by its bit.
+type SavedNumber struct {
+	Resource framework.EventResource
+	Bit      int
+	Number   uint64
 }
 
 // Saved is an entry of a Snapshot.
@@ -39,6 +56,15 @@ type Saved struct {
 	Unknown    []string   `json:",omitempty"`
 	Gate       *Gate      `json:",omitempty"`
 	Nominated  string     `json:",omitempty"`
+
+	// Of a pod in flight: the number of the last event at its Pop, in what it changed since,
+	// and whether it was activated; the pod as it is in the queue, and as it was at the Pop if
+	// it changed.
+	Popped    uint64               `json:",omitempty"`
+	Changes   framework.ActionType `json:",omitempty"`
+	Activated bool                 `json:",omitempty"`
+	Pod       *object.Pod          `json:"-"`
+	Changed   *object.Pod          `json:"-"`
 }
 
 // Rejector is a plugin that rejected a pod.
@@ -75,14 +101,64 @@ func (a Age) Time(now time.Time) time.Time {
 	return now.Add(-time.Duration(a))
 }
 
-// Snapshot returns what the queue knows. No pod may be in flight.
+// Snapshot returns what the queue knows.
 func (q *Queue) Snapshot(now time.Time) Snapshot {
 	s := Snapshot{Sequence: q.sequence, Epoch: ageOf(q.epoch, now)}
 	for e := range q.Entries() {
 		s.Entries = append(s.Entries, e.saved(now))
 	}
 	slices.SortFunc(s.Entries, func(a, b Saved) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	if q.inFlight.len() > 0 {
+		s.Events = q.events.saved()
+	}
 	return s
+}
+
+func (l *inFlightEvents) saved() SavedEvents {
+	s := SavedEvents{Number: l.number}
+	for n := l.number - min(l.number, inFlightEventsKept) + 1; n <= l.number; n++ {
+		if e := l.last[n%inFlightEventsKept]; e != nil {
+			s.Last = append(s.Last, e)
+		}
+	}
+	for r := range l.old {
+		for bit, number := range l.old[r] {
+			if number > 0 {
+				s.Old = append(s.Old, SavedNumber{framework.EventResource(r), bit, number})
+			}
+		}
+	}
+	return s
+}
+
+func (l *inFlightEvents) restore(s *SavedEvents) {
+	l.number = s.Number
+	for i, e := range s.Last {
+		n := s.Number - uint64(len(s.Last)-1-i)
+		l.last[n%inFlightEventsKept] = e
+	}
+	for _, o := range s.Old {
+		l.old[o.Resource][o.Bit] = o.Number
+	}
+}
+
+// Valid reports whether a queue can be restored from the snapshot.
+func (s *Snapshot) Valid() error {
+	l := &s.Events
+	if n := uint64(len(l.Last)); n > min(l.Number, inFlightEventsKept) {
+		return fmt.Errorf("%d events are kept of %d", n, l.Number)
+	}
+	for _, o := range l.Old {
+		if int(o.Resource) >= framework.NumEventResources || o.Bit < 0 || o.Bit >= 32 {
+			return fmt.Errorf("there is no event resource %d with action %d", o.Resource, o.Bit)
+		}
+	}
+	for i := range s.Entries {
+		if e := &s.Entries[i]; e.Place == Nowhere || e.Place > InFlight || (e.Place == Gated) != (e.Gate != nil) {
+			return fmt.Errorf("pod %s has place %d in the queue, which is not valid", e.UID, e.Place)
+		}
+	}
+	return nil
 }
 
 func (e *Entry) saved(now time.Time) Saved {
@@ -97,17 +173,23 @@ func (e *Entry) saved(now time.Time) Saved {
 	if g := e.preEnqueueStatus; g != nil {
 		s.Gate = &Gate{g.Code, g.Plugin, g.Reasons}
 	}
+	if e.place == InFlight {
+		s.Popped, s.Changes, s.Activated, s.Pod, s.Changed = e.popped, e.changes, e.activated, e.Pod, e.changed
+	}
 	return s
 }
 
-// Restore has an empty queue know what the snapshot says, of the pods that find
-// finds. It returns their entries.
+// Restore has an empty queue know what the snapshot says, of pods in flight and of those
+// that find finds. It returns their entries.
 func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object.Pod) []*Entry {
 	q.epoch = s.Epoch.Time(now)
 	var entries []*Entry
 	for i := range s.Entries {
 		saved := &s.Entries[i]
-		p := find(saved.UID)
+		p := saved.Pod
+		if p == nil {
+			p = find(saved.UID)
+		}
 		if p == nil {
 			continue
 		}
@@ -116,6 +198,7 @@ func (q *Queue) Restore(now time.Time, s *Snapshot, find func(types.UID) *object
 		entries = append(entries, e)
 	}
 	q.sequence = s.Sequence
+	q.events.restore(&s.Events)
 	return entries
 }
 
@@ -125,6 +208,7 @@ func (q *Queue) restored(now time.Time, s *Saved, p *object.Pod) *Entry {
 		backoffEnd: s.BackoffEnd.Time(now), flushed: s.Flushed, unknown: s.Unknown}
 	e.Pod, e.Timestamp, e.FirstActive = p, s.Queued.Time(now), s.FirstActive.Time(now)
 	e.Tries, e.Sequence = s.Tries, s.Sequence
+	e.popped, e.changes, e.activated, e.changed = s.Popped, s.Changes, s.Activated, s.Changed
 	for _, r := range s.RejectedBy {
 		if plugin := q.plugins.find(p.SchedulerName, r.Plugin); plugin != nil {
 			e.rejectors = append(e.rejectors, rejector{plugin, r.Pending})

@@ -1,34 +1,52 @@
 package table
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/berth-scheduler/berth/core/object"
 )
 
-// Layout is which row stands for which node, and what replies to our writes showed
-// of objects, which the watch may not have shown yet. Draws depend on rows.
+// Layout is which row stands for which node, and what is known of objects beside what the
+// watch told. Draws depend on rows.
 type Layout struct {
-	Rows    []string // by row, "" for a free one
-	Free    []Row    // in the order in which they are used, the last first
+	Rows []string // by row, "" for a free one
+	Free []Row    // in the order in which they are used, the last first
+	// Replied are objects as replies to our writes showed them, which the watch may not
+	// have shown yet.
 	Replied []object.Object
+	Assumed []Assumed
 }
 
-// Layout returns the table's layout; false while an object is assumed to be other
-// than the API shows it.
-func (t *Table) Layout() (l Layout, ok bool) {
-	l.Rows, l.Free = slices.Clone(t.names), slices.Clone(t.free)
-	for kind := range object.Kinds {
-		for _, o := range t.Objects(kind) {
-			switch k := t.objects.kinds[kind].byName[objectName{o.Head().Namespace, o.Head().Name}]; {
-			case k.assumed != nil:
-				return l, false
-			case k.replied != "" && k.replied == o.Head().Version:
-				l.Replied = append(l.Replied, o)
+// Assumed is an object as it is assumed to be. Written, Made: as Table.Written and
+// Table.AssumeMade say.
+type Assumed struct {
+	Object  object.Object `json:"-"`
+	Written bool          `json:",omitempty"`
+	Made    bool          `json:",omitempty"`
+}
+
+// Layout returns the table's layout.
+func (t *Table) Layout() Layout {
+	l := Layout{Rows: slices.Clone(t.names), Free: slices.Clone(t.free)}
+	for kind := range t.objects.kinds {
+		for _, k := range t.objects.kinds[kind].byName { // any order: sorted below
+			if k.shown != nil && k.replied != "" && k.replied == k.shown.Head().Version {
+				l.Replied = append(l.Replied, k.shown)
+			}
+			if k.assumed != nil {
+				l.Assumed = append(l.Assumed, Assumed{k.assumed, k.assumedWritten, k.made})
 			}
 		}
 	}
-	return l, true
+	slices.SortFunc(l.Replied, compareObjects)
+	slices.SortFunc(l.Assumed, func(a, b Assumed) int { return compareObjects(a.Object, b.Object) })
+	return l
+}
+
+func compareObjects(a, b object.Object) int {
+	x, y := a.Head(), b.Head()
+	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 }
 
 // LayOut has an empty table use the rows of the layout.
@@ -41,4 +59,20 @@ func (t *Table) LayOut(l *Layout) {
 		}
 	}
 	t.free = slices.Clone(l.Free)
+}
+
+// Reassume has readers see the object as the layout says that it is assumed to be.
+func (t *Table) Reassume(a *Assumed) {
+	m := a.Object.Head()
+	if a.Made {
+		t.AssumeMade(a.Object)
+	}
+	k := t.objects.kinds[m.Kind].byName[objectName{m.Namespace, m.Name}]
+	if k == nil {
+		return // it is gone
+	}
+	was := k.now()
+	k.assumed, k.assumedWritten, k.made = a.Object, a.Written, a.Made
+	t.objects.kinds[m.Kind].changed()
+	t.follow(was, a.Object)
 }

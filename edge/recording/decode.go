@@ -157,8 +157,9 @@ func (r *decoder) entry() (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if code == codeSnapshot {
-		e := &Entry{Now: r.last, Snapshot: r.snapshot(), Objects: r.all()}
+	if code == codeSnapshot || code == codeSnapshotUnderway {
+		e := &Entry{Now: r.last}
+		e.Snapshot, e.Objects = r.snapshot(code)
 		return e, r.unexpected()
 	}
 	r.last = r.last.Add(time.Duration(r.int()))

@@ -78,7 +78,8 @@ const (
 	codeCheckpoint
 	codeSnapshot
 	codePostFilterWritten
-	codePermitAnswer // a Permit reply with the attempt that it is for
+	codePermitAnswer     // a Permit reply with the attempt that it is for
+	codeSnapshotUnderway // a snapshot with what is under way
 
 	codeMask     = 0x1f
 	flagEffects  = 0x20 // a digest and outcomes follow

@@ -32,14 +32,14 @@ func newLog(d *disk, o *Options, longest int64) *log {
 }
 
 // beginRun begins a run, and its first segment: whole, if no entry was lost before it. Of
-// what was lost gap says why, and at is when it ended.
-func (l *log) beginRun(gap string, at time.Time) {
+// what was lost gap says why, and at is when it ended, with the snapshot if there is one.
+func (l *log) beginRun(gap string, at time.Time, snapshot *machine.Snapshot) {
 	h := &l.header
 	h.Segment++
 	h.Run, h.Before, h.Whole, h.Gap, h.Start = h.Segment, 0, gap == "", gap, at.Round(0)
 	l.entries, l.digest = 0, NewDigest(l.names, l.names == nil)
 	l.encoder.last = h.Start
-	l.openSegment(nil)
+	l.openSegment(snapshot)
 }
 
 // openSegment begins the segment of the header, with the snapshot if there is one.

@@ -291,7 +291,7 @@ func FuzzEntries(f *testing.F) {
 func TestNoRecord(t *testing.T) {
 	newer := t.TempDir()
 	text := []byte(magic)
-	text = appendFrame(text, []byte(`{"version":3,"berth":"v9.1.0"}`))
+	text = appendFrame(text, []byte(`{"version":4,"berth":"v9.1.0"}`))
 	if err := os.WriteFile(filepath.Join(newer, segmentName(1)), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestNoRecord(t *testing.T) {
 	}
 	file := filepath.Join(other, segmentName(1))
 	for dir, want := range map[string]string{
-		newer:                           "version 3 of the format",
+		newer:                           "version 4 of the format",
 		other:                           "not a segment of a record",
 		t.TempDir():                     "no record",
 		file:                            "not a directory",

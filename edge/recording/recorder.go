@@ -86,10 +86,7 @@ type Recorder struct {
 	closing bool
 
 	behind atomic.Bool // the writer could not keep up
-	// wanted: the log could do with a snapshot. unwilling is how many steps it is not
-	// asked for.
-	wanted    atomic.Bool
-	unwilling int
+	wanted atomic.Bool // the log could do with a snapshot
 
 	out    *log // the writer's own
 	disk   *disk
@@ -138,7 +135,7 @@ func Start(o Options) (*Recorder, error) {
 		written: r.written, lost: r.lost, turned: r.wake}
 	r.disk.start()
 	r.out = newLog(r.disk, &o, r.tuning.Segment)
-	r.out.beginRun("", o.Header.Start)
+	r.out.beginRun("", o.Header.Start, nil)
 	r.disk.awaitIdle()
 	if err := r.disk.state(r.out.header.Run).err; err != nil {
 		r.disk.close()
@@ -164,8 +161,10 @@ func (r *Recorder) lost(entries int) { r.counts.lost.Add(uint64(entries)) }
 // Observe adds a step. It never waits for the disk, unless Options.Wait is set: a writer
 // that is behind follows steps, which takes it next to no time.
 func (r *Recorder) Observe(s Step) {
-	if r.wanted.Load() {
-		s.snapshot = r.snapshot()
+	if source := r.options.Source; r.wanted.Load() && source != nil && source.Resting() {
+		if s.snapshot = source.Snapshot(); s.snapshot != nil {
+			r.wanted.Store(false)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,26 +185,6 @@ func (r *Recorder) Observe(s Step) {
 	if len(r.steps) == max(r.tuning.Pending/8, 1) {
 		signal(r.full)
 	}
-}
-
-// afterRefusal is how many steps pass before a machine that seemed to rest, and did
-// not, is asked for a snapshot again: to find that out takes a look at every pod.
-const afterRefusal = 1000
-
-// snapshot is what the machine knows, where it rests. Else the step is not the last.
-func (r *Recorder) snapshot() *machine.Snapshot {
-	r.unwilling = max(r.unwilling-1, 0)
-	source := r.options.Source
-	if source == nil || r.unwilling > 0 || !source.Resting() {
-		return nil
-	}
-	s := source.Snapshot()
-	if s != nil {
-		r.wanted.Store(false)
-	} else {
-		r.unwilling = afterRefusal
-	}
-	return s
 }
 
 func signal(c chan struct{}) {
@@ -277,7 +256,7 @@ func (r *Recorder) take(steps []Step) {
 		r.out.end()
 		r.judge()
 	}
-	if r.wanted.Store(r.gap.why == "" && r.out.wantsSnapshot()); cap(steps) > maxSpare {
+	if r.wanted.Store(r.gap.why == "" && r.out.wantsSnapshot() || r.mayResume()); cap(steps) > maxSpare {
 		return
 	}
 	clear(steps)
@@ -300,10 +279,19 @@ func (r *Recorder) takeOne(s *Step) {
 	}
 	r.out.encoder.follow(s.Event)
 	r.lost(1)
-	if !time.Now().Before(r.gap.until) && !r.behind.Load() && r.disk.state(0).idle {
-		r.out.beginRun(r.gap.why, s.Now)
+	if overdue := time.Since(r.gap.until) > snapshotWait; r.mayResume() && (s.snapshot != nil || r.options.Source == nil || overdue) {
+		r.out.beginRun(r.gap.why, s.Now, s.snapshot)
 		r.gap.why = ""
 	}
+}
+
+// snapshotWait is how long a gap that may end waits for a snapshot, without which decisions
+// after it cannot be compared.
+const snapshotWait = time.Minute
+
+// mayResume reports whether a gap may end.
+func (r *Recorder) mayResume() bool {
+	return r.gap.why != "" && !time.Now().Before(r.gap.until) && !r.behind.Load() && r.disk.state(0).idle
 }
 
 // judge begins a gap where the disk failed, or has too much to write. It waits for the disk

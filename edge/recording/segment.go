@@ -17,8 +17,8 @@ import (
 )
 
 // Version of the format that is written, and the last that can be read. The first had
-// no snapshots.
-const Version = 2
+// no snapshots, those of the second held nothing that is under way.
+const Version = 3
 
 const magic = "BERTHREC"
 

@@ -14,17 +14,29 @@ import (
 
 // Source is the machine whose steps are recorded.
 type Source interface {
-	// Resting tells whether a snapshot may be possible, at next to no cost.
+	// Resting reports whether a snapshot may be possible, at little cost.
 	Resting() bool
-	// Snapshot is what the machine knows, nil while it does not rest.
+	// Snapshot returns what the machine knows, nil while a snapshot cannot hold it.
 	Snapshot() *machine.Snapshot
 }
 
 // snapshot writes what the machine knows, between two entries. On an error nothing is
 // written.
 func (w *encoder) snapshot(s *machine.Snapshot) error {
-	at := len(w.out)
-	w.out = append(w.out, codeSnapshot)
+	at, version := len(w.out), w.version
+	w.out = append(w.out, codeSnapshotUnderway)
+	err := w.resting(s)
+	if err == nil {
+		err = w.underway(s)
+	}
+	if err != nil {
+		w.out, w.version = w.out[:at], version
+	}
+	return err
+}
+
+// resting writes the part of a snapshot that version 2 had.
+func (w *encoder) resting(s *machine.Snapshot) error {
 	w.uint(uint64(len(s.Table.Rows)))
 	for _, name := range s.Table.Rows {
 		w.node(name)
@@ -37,7 +49,6 @@ func (w *encoder) snapshot(s *machine.Snapshot) error {
 	for _, o := range s.Table.Replied {
 		m := o.Head()
 		if err := w.shown(address{numberOf(m.Kind), m.Namespace, m.Name}, m.Recorded); err != nil {
-			w.out = w.out[:at]
 			return err
 		}
 	}
@@ -81,7 +92,7 @@ func (w *encoder) redactedPod(p machine.SavedPod) machine.SavedPod {
 	if w.names == nil {
 		return p
 	}
-	p.Condition = nil
+	p.Condition, p.Underway = nil, w.redactedUnderway(p.Underway)
 	if p.Nominating != nil {
 		node := w.names.Of(*p.Nominating)
 		p.Nominating = &node
@@ -90,14 +101,30 @@ func (w *encoder) redactedPod(p machine.SavedPod) machine.SavedPod {
 		p.Preemption = &machine.SavedPreemption{Node: w.names.Of(x.Node), Victims: x.Victims}
 	}
 	if x := p.Eviction; x != nil {
-		p.Eviction = &machine.SavedEviction{Node: w.names.Of(x.Node), Preemptors: x.Preemptors, Replied: x.Replied, Undone: x.Undone}
+		p.Eviction = &machine.SavedEviction{Node: w.names.Of(x.Node), Preemptors: x.Preemptors, Replied: x.Replied, Undone: x.Undone, Gone: x.Gone}
 	}
 	return p
 }
 
-// snapshot reads what encoder.snapshot wrote after the code.
-func (r *decoder) snapshot() *machine.Snapshot {
+// snapshot reads what encoder.snapshot wrote after the code, and returns the events that tell
+// of the objects. Version 2 had no code but codeSnapshot.
+func (r *decoder) snapshot(code byte) (*machine.Snapshot, []machine.Event) {
 	s := &machine.Snapshot{}
+	r.resting(s)
+	switch {
+	case r.err != nil:
+		return nil, nil
+	case code == codeSnapshotUnderway:
+		return s, r.underway(s)
+	}
+	if err := s.Queue.Valid(); err != nil {
+		r.fail(err)
+	}
+	return s, r.all()
+}
+
+// resting reads what encoder.resting wrote.
+func (r *decoder) resting(s *machine.Snapshot) {
 	for range r.count() {
 		s.Table.Rows = append(s.Table.Rows, r.node())
 	}
@@ -105,7 +132,7 @@ func (r *decoder) snapshot() *machine.Snapshot {
 		row := r.uint()
 		if row >= uint64(len(s.Table.Rows)) {
 			r.fail(fmt.Errorf("the free row %d does not exist", row))
-			return nil
+			return
 		}
 		s.Table.Free = append(s.Table.Free, table.Row(row))
 	}
@@ -121,10 +148,6 @@ func (r *decoder) snapshot() *machine.Snapshot {
 	for range r.count() {
 		e := queue.Saved{UID: r.uid()}
 		r.json(&e)
-		if e.Place == queue.Nowhere || e.Place >= queue.InFlight || (e.Place == queue.Gated) != (e.Gate != nil) {
-			r.fail(fmt.Errorf("pod %s has place %d in the queue, which is not valid", e.UID, e.Place))
-			return nil
-		}
 		s.Queue.Entries = append(s.Queue.Entries, e)
 	}
 	for range r.count() {
@@ -132,11 +155,10 @@ func (r *decoder) snapshot() *machine.Snapshot {
 		r.json(&p)
 		if p.Eviction != nil && len(p.Eviction.Preemptors) == 0 {
 			r.fail(fmt.Errorf("the eviction of pod %s has no preemptor", p.UID))
-			return nil
+			return
 		}
 		s.Pods = append(s.Pods, p)
 	}
-	return s
 }
 
 func (r *decoder) json(into any) {

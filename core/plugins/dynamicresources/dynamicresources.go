@@ -89,7 +89,7 @@ func (pl *plugin) declare() framework.Plugin {
 		MakesRoom:        pl.makesRoom,
 		PreScore:         pl.preScore,
 		ScorePlugin:      framework.ScorePlugin{Score: pl.score, NormalizeScore: normalize},
-		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.revertWrites},
+		ReservePlugin:    framework.ReservePlugin{Reserve: pl.reserve, Unreserve: pl.unreserve, RevertWrites: pl.revertWrites, Kept: pl.kept, Keep: pl.keep},
 		PreBindPlugin: framework.PreBindPlugin{
 			PreBind:            pl.preBind,
 			WaitNotice:         pl.waitNotice,

@@ -39,6 +39,18 @@ func (pl *plugin) madeFor(t *table.Table, p *object.Pod) *object.ResourceClaim {
 	return table.Lookup[*object.ResourceClaim](t, object.ResourceClaims, p.Namespace, m.name)
 }
 
+// kept returns the claim that is being made for the pod.
+func (pl *plugin) kept(p *object.Pod) *framework.Kept {
+	if m := pl.made[p.UID]; m != nil {
+		return &framework.Kept{Name: m.name, Done: m.sent}
+	}
+	return nil
+}
+
+func (pl *plugin) keep(_ *table.Table, p *object.Pod, k *framework.Kept) {
+	pl.made[p.UID] = &pendingClaim{name: k.Name, sent: k.Done}
+}
+
 // nameFor is a name for the pod's claim that no other attempt gives: what is
 // tried again after its reply was lost does not make a second one.
 func nameFor(p *object.Pod, attempt time.Time) string {

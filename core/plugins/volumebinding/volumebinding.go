@@ -69,7 +69,7 @@ func New(args *configv1.VolumeBindingArgs, f feature.Features) (framework.Plugin
 		FilterPlugin:  framework.FilterPlugin{Filter: filter, Exchanged: exchanged, Explain: explain, Costly: true},
 		PreScore:      s.preScore,
 		ScorePlugin:   framework.ScorePlugin{Score: s.score},
-		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve},
+		ReservePlugin: framework.ReservePlugin{Reserve: b.reserve, Unreserve: b.unreserve, Kept: b.kept, Keep: b.keep},
 		PreBindPlugin: framework.PreBindPlugin{
 			PreBind:            b.preBind,
 			WritesDone:         b.writesDone,

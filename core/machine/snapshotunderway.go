@@ -1,0 +1,361 @@
+package machine
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/berth-scheduler/berth/core/decision"
+	"github.com/berth-scheduler/berth/core/engine"
+	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/queue"
+)
+
+// SavedUnderway is what is under way for a pod. Attempted is the pod as it is scheduled.
+type SavedUnderway struct {
+	// Gone: the API shows the pod no more, or a read did, and a reply is awaited about it.
+	Gone bool `json:",omitempty"`
+	// Assumed: the pod is placed on our word alone.
+	Assumed bool `json:",omitempty"`
+	// Node is where the pod is placed, "" for nowhere, or where the API shows it.
+	Node string `json:",omitempty"`
+
+	Unconfirmed *SavedRead `json:",omitempty"`
+	GoneByRead  *SavedRead `json:",omitempty"`
+	StaleRead   bool       `json:",omitempty"`
+
+	Binding  *SavedBinding  `json:",omitempty"`
+	Ended    *SavedBinding  `json:",omitempty"`
+	Extender *SavedExtender `json:",omitempty"`
+
+	// Shown is the pod as the API showed it last, Placed as it takes room, and Taken what
+	// its devices then take of the node; nil as Shown.
+	Shown  *object.Pod                             `json:"-"`
+	Placed *object.Pod                             `json:"-"`
+	Taken  []v1.NodeAllocatableResourceClaimStatus `json:",omitempty"`
+}
+
+// SavedRead is what is known of a binding or a deletion that a read decides about. Shown: the
+// API has confirmed the binding, or shown the pod that is gone.
+type SavedRead struct {
+	Lost    SavedLostReply
+	Shown   bool `json:",omitempty"`
+	Reading bool `json:",omitempty"`
+}
+
+// SavedLostReply is a LostReply.
+type SavedLostReply struct {
+	Reads   int     `json:",omitempty"`
+	Failed  int     `json:",omitempty"`
+	Refusal *string `json:",omitempty"`
+}
+
+// SavedAttempt is the record of an attempt that found a node, or waits for extenders.
+type SavedAttempt struct {
+	Attempt       int
+	Flushed       bool            `json:",omitempty"`
+	Result        decision.Result `json:",omitempty"`
+	Score         int64           `json:",omitempty"`
+	Ties          int             `json:",omitempty"`
+	NodesTotal    int             `json:",omitempty"`
+	NodesFeasible int             `json:",omitempty"`
+	NoVictims     bool            `json:",omitempty"`
+	Pod           *object.Pod     `json:"-"` // as it is scheduled
+}
+
+// SavedBinding is a binding cycle.
+type SavedBinding struct {
+	SavedAttempt
+	Node       string
+	Phase      string
+	Since      queue.Age
+	Deadlines  map[string]queue.Age `json:",omitempty"`
+	Writers    []string             `json:",omitempty"`
+	Binder     int
+	BindPlugin int            `json:",omitempty"`
+	Lost       SavedLostReply `json:",omitzero"`
+	Failed     *SavedStatus   `json:",omitempty"`
+	Preemptors []types.UID    `json:",omitempty"`
+	Kept       []SavedKept    `json:",omitempty"`
+}
+
+// SavedKept is what a plugin keeps of a pod.
+type SavedKept struct {
+	Plugin string
+	framework.Kept
+}
+
+// SavedStatus is a decision.Status.
+type SavedStatus struct {
+	Code    decision.Code
+	Plugin  string   `json:",omitempty"`
+	Reasons []string `json:",omitempty"`
+	Point   string   `json:",omitempty"`
+	Err     *string  `json:",omitempty"`
+}
+
+// SavedExtender is an attempt that waits for extenders, or in line for them.
+type SavedExtender struct {
+	SavedAttempt
+	Extenders []int
+	Filtered  int `json:",omitempty"`
+	Said      engine.ExtenderResults
+	Nominated bool            `json:",omitempty"`
+	Scored    bool            `json:",omitempty"`
+	Shown     map[string]bool // null before the start
+	Rounds    int             `json:",omitempty"`
+	Open      map[uint64]SavedCall
+	Since     queue.Age
+}
+
+// SavedCall is a call of an extender without a reply.
+type SavedCall struct {
+	Extender int
+	Verb     Verb
+	Nodes    []string
+}
+
+// saveable reports whether a snapshot can hold the binding cycle. What hosted plugins keep
+// it cannot.
+func (c *bindingCycle) saveable() bool {
+	return c == nil || !c.answered && c.phase != preBindCalled && c.phase != bindClaimed && c.phase != endedAwaitsPreBind && c.attempt.saveable()
+}
+
+// saveable reports whether a snapshot can hold the extender cycle. A PostFilter plugin that
+// it waits for it cannot.
+func (c *extenderCycle) saveable() bool {
+	return c == nil || c.review == nil && c.postFilter == nil && c.attempt.saveable()
+}
+
+// saveable reports whether the attempt has found nothing yet but nodes.
+func (a *attempt) saveable() bool {
+	r := a.record
+	return len(r.Tallies)+len(r.RejectedBy)+len(r.PendingBy)+len(r.PostFilter)+len(r.Victims) == 0 && r.PreFilter == nil && r.Err == nil && !r.PreemptionTried && !r.Writing
+}
+
+// saveUnderway returns what is under way for the pod, nil for nothing.
+func (m *Machine) saveUnderway(ps *podState) *SavedUnderway {
+	known := m.names[ps.pod.NamespacedName()] == ps && ps.goneByRead == nil
+	pl := m.table.Pod(ps.pod.UID)
+	placedOtherwise := pl != nil && (pl.Pod != ps.pod || ps.pod.NodeName == "")
+	if known && !placedOtherwise && !ps.assumed && ps.unconfirmed == nil && !ps.staleRead && ps.binding == nil && ps.ended == nil && ps.extender == nil {
+		return nil
+	}
+	s := &SavedUnderway{Gone: !known, Assumed: ps.assumed, StaleRead: ps.staleRead, Shown: ps.pod}
+	if placedOtherwise {
+		s.Node, s.Placed, s.Taken = m.table.Name(pl.Row), pl.Pod, pl.Pod.FromDevices
+	}
+	if d := ps.unconfirmed; d != nil {
+		s.Unconfirmed = &SavedRead{Lost: d.lost.saved(), Shown: d.confirmed}
+	}
+	if g := ps.goneByRead; g != nil {
+		s.GoneByRead = &SavedRead{Lost: g.lost.saved(), Shown: g.shown, Reading: g.reading}
+	}
+	s.Binding, s.Ended, s.Extender = ps.binding.saved(m.now), ps.ended.saved(m.now), ps.extender.saved(m.now)
+	return s
+}
+
+func (l *LostReply) saved() SavedLostReply {
+	return SavedLostReply{Reads: l.reads, Failed: l.failed, Refusal: textOf(l.Refusal)}
+}
+
+func (s *SavedLostReply) lostReply() LostReply {
+	return LostReply{reads: s.Reads, failed: s.Failed, Refusal: errorWith(s.Refusal)}
+}
+
+func textOf(err error) *string {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	return &text
+}
+
+func errorWith(text *string) error {
+	if text == nil {
+		return nil
+	}
+	return errors.New(*text)
+}
+
+func (a *attempt) saved() SavedAttempt {
+	r := a.record
+	return SavedAttempt{r.Attempt, r.Flushed, r.Result, r.Score, r.Ties, r.NodesTotal, r.NodesFeasible, a.noVictims, a.pod}
+}
+
+func (c *bindingCycle) saved(now time.Time) *SavedBinding {
+	if c == nil {
+		return nil
+	}
+	s := &SavedBinding{SavedAttempt: c.attempt.saved(), Node: c.node, Phase: c.phase.String(), Since: queue.Age(now.Sub(c.since)),
+		Writers: c.writers, Binder: c.binder, BindPlugin: c.bindPlugin, Lost: c.lost.saved()}
+	for plugin, t := range c.deadlines { // any order: into a map
+		if s.Deadlines == nil {
+			s.Deadlines = map[string]queue.Age{}
+		}
+		s.Deadlines[plugin] = queue.Age(now.Sub(t))
+	}
+	if f := c.failed; f != nil {
+		s.Failed = &SavedStatus{f.Code, f.Plugin, f.Reasons, f.Point, textOf(f.Err)}
+	}
+	for _, p := range c.preemptors {
+		s.Preemptors = append(s.Preemptors, p.UID)
+	}
+	for _, pl := range c.profile.Reserve {
+		if pl.Kept == nil {
+			continue
+		}
+		if k := pl.Kept(c.pod); k != nil {
+			s.Kept = append(s.Kept, SavedKept{pl.Name, *k})
+		}
+	}
+	return s
+}
+
+func (c *extenderCycle) saved(now time.Time) *SavedExtender {
+	if c == nil {
+		return nil
+	}
+	s := &SavedExtender{SavedAttempt: c.attempt.saved(), Extenders: c.extenders, Filtered: c.filtered, Said: c.said.Clone(),
+		Nominated: c.nominated, Scored: c.scored, Shown: cloneNodes(c.shown), Rounds: c.rounds, Open: map[uint64]SavedCall{}, Since: queue.Age(now.Sub(c.since))}
+	for number, open := range c.open { // any order: into a map
+		s.Open[number] = SavedCall{open.extender, open.verb, open.nodes}
+	}
+	return s
+}
+
+func cloneNodes(names map[string]bool) map[string]bool {
+	if names == nil {
+		return nil
+	}
+	clone := make(map[string]bool, len(names))
+	for name := range names { // any order: into a map
+		clone[name] = true
+	}
+	return clone
+}
+
+// restoreUnderway brings back what was under way for the pod. Its entry in the queue comes
+// later, with restoreCycles.
+func (m *Machine) restoreUnderway(ps *podState, s *SavedUnderway) {
+	if s.Placed != nil {
+		if pl := m.table.Pod(ps.pod.UID); pl != nil {
+			m.table.RemovePod(pl.Pod.UID)
+		}
+		p := s.Placed
+		if p.Claiming != nil && len(s.Taken)+len(p.FromDevices) > 0 {
+			p = p.With(s.Taken)
+		}
+		m.table.AddPod(p, s.Node)
+	}
+	m.setAssumed(ps, s.Assumed)
+	ps.staleRead = s.StaleRead
+	if d := s.Unconfirmed; d != nil {
+		ps.unconfirmed = &unconfirmedBinding{lost: d.Lost.lostReply(), confirmed: d.Shown}
+	}
+	if g := s.GoneByRead; g != nil {
+		ps.goneByRead = &goneByRead{lost: g.Lost.lostReply(), shown: g.Shown, reading: g.Reading}
+		m.names[ps.pod.NamespacedName()] = ps
+	}
+}
+
+// restoreCycles brings back the pod's cycles.
+func (m *Machine) restoreCycles(now time.Time, ps *podState, s *SavedUnderway) {
+	if b := s.Binding; b != nil {
+		ps.binding = m.restoredBinding(now, ps, b)
+		if ps.binding.phase.waits() {
+			m.waiting.add(ps.binding)
+		}
+	}
+	if b := s.Ended; b != nil {
+		ps.ended = m.restoredBinding(now, ps, b)
+	}
+	x := s.Extender
+	if x == nil {
+		return
+	}
+	c := &extenderCycle{attempt: m.restoredAttempt(ps, &x.SavedAttempt), extenders: x.Extenders, filtered: x.Filtered, said: x.Said,
+		nominated: x.Nominated, scored: x.Scored, shown: x.Shown, rounds: x.Rounds, open: map[uint64]call{}, since: x.Since.Time(now)}
+	for number, open := range x.Open { // any order: into a map, and counts
+		c.open[number] = call{open.Extender, open.Verb, open.Nodes}
+		m.busy[open.Extender]++
+	}
+	ps.extender = c
+	m.extenderCycles.add(c)
+}
+
+func (m *Machine) restoredAttempt(ps *podState, s *SavedAttempt) *attempt {
+	p := s.Pod
+	record := &decision.Decision{UID: p.UID, Pod: p.NamespacedName(), Profile: p.SchedulerName, Attempt: s.Attempt, Flushed: s.Flushed, Result: s.Result,
+		Score: s.Score, Ties: s.Ties, NodesTotal: s.NodesTotal, NodesFeasible: s.NodesFeasible}
+	a := &attempt{state: ps, pod: p, profile: m.profiles[p.SchedulerName], request: ps.request, record: record, binding: &bindingCycle{}, noVictims: s.NoVictims}
+	if a.request == nil || a.request.Pod != p {
+		a.request = engine.For(a.profile, p)
+	}
+	return a
+}
+
+func (m *Machine) restoredBinding(now time.Time, ps *podState, s *SavedBinding) *bindingCycle {
+	a := m.restoredAttempt(ps, &s.SavedAttempt)
+	a.record.Node = s.Node
+	c := a.binding
+	*c = bindingCycle{attempt: a, node: s.Node, phase: phaseNamed(s.Phase), since: s.Since.Time(now), writers: s.Writers, binder: s.Binder, bindPlugin: s.BindPlugin, lost: s.Lost.lostReply()}
+	if pl := m.table.Pod(ps.pod.UID); pl != nil {
+		c.row = pl.Row
+	}
+	for plugin, age := range s.Deadlines { // any order: into a map
+		if c.deadlines == nil {
+			c.deadlines = map[string]time.Time{}
+		}
+		c.deadlines[plugin] = age.Time(now)
+	}
+	if f := s.Failed; f != nil {
+		c.failed = &decision.Status{Code: f.Code, Plugin: f.Plugin, Reasons: f.Reasons, Point: f.Point, Err: errorWith(f.Err)}
+	}
+	c.preemptors = m.podsWith(s.Preemptors)
+	for i := range s.Kept {
+		if pl := a.profile.Plugins[s.Kept[i].Plugin]; pl != nil && pl.Keep != nil {
+			pl.Keep(m.table, a.pod, &s.Kept[i].Kept)
+		}
+	}
+	return c
+}
+
+// podsWith returns the pods with these UIDs. Of one that is gone nothing else is known.
+func (m *Machine) podsWith(uids []types.UID) (pods []*object.Pod) {
+	for _, uid := range uids {
+		p := &object.Pod{UID: uid}
+		if ps := m.pods[uid]; ps != nil {
+			p = ps.pod
+		}
+		pods = append(pods, p)
+	}
+	return pods
+}
+
+// phaseNamed returns the phase with this name, else ended.
+func phaseNamed(name string) phase {
+	for p := range ended {
+		if p.String() == name {
+			return p
+		}
+	}
+	return ended
+}
+
+// saveable reports whether a snapshot can hold all cycles that are under way.
+func (m *Machine) saveable() bool {
+	if slices.ContainsFunc(m.extenderCycles, func(c *extenderCycle) bool { return !c.saveable() }) {
+		return false
+	}
+	for e := range m.queue.InFlight() {
+		if ps := e.Owner.(*podState); !ps.binding.saveable() || !ps.ended.saveable() {
+			return false
+		}
+	}
+	return true
+}
