@@ -49,12 +49,19 @@ func Open(dir string) (*Reader, error) {
 			r.bytes += stat.Size()
 		}
 	}
-	s, err := openSegment(r.path(numbers[0]))
-	if err != nil {
-		return nil, err
+	for {
+		s, err := openSegment(r.path(r.numbers[0]))
+		if errors.Is(err, errCut) && len(r.numbers) > 1 { // a crash at the begin of a segment
+			r.note(r.numbers[0])
+			r.numbers = r.numbers[1:]
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.first = s.Header
+		return r, s.file.Close()
 	}
-	r.first = s.Header
-	return r, s.file.Close()
 }
 
 // Bytes is the size of the log.

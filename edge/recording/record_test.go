@@ -234,6 +234,22 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
+// A segment that was cut off where it begins, as after a crash, is passed over, also where
+// it is the oldest.
+func TestCutAtBegin(t *testing.T) {
+	dir, steps := t.TempDir(), script(50)
+	write(t, dir, steps, nil)
+	write(t, dir, steps, nil)
+	if err := os.Truncate(filepath.Join(dir, segmentName(1)), 12); err != nil {
+		t.Fatal(err)
+	}
+	entries, notes, err := all(dir)
+	if err != nil || len(notes) != 1 {
+		t.Fatal(err, notes)
+	}
+	same(t, entries, steps)
+}
+
 // atFrame tells whether a frame ends at n: what follows it may never have been
 // written.
 func atFrame(whole []byte, n int) bool {
