@@ -28,6 +28,19 @@ type Key struct {
 	PerNode bool
 }
 
+// LabelOf returns the label, or "" where no node has it. Pods may name thousands of labels
+// that no node has. They make one topology, which all nodes lack, for as long as Epoch stands.
+func LabelOf(t *table.Table, label string) string {
+	if t.HasLabelKey(label) {
+		return label
+	}
+	return ""
+}
+
+// Epoch changes whenever layouts with nodes that are domains of their own, or what LabelOf
+// returned, may be of the past.
+func Epoch(t *table.Table) uint64 { return t.UniquePerNodeRevision() + t.LabelKeysRevision() }
+
 // Topology says in which domain of one key the node of each row is. A column of counts
 // by domain has Len elements; what is counted at None and Missing is in no domain.
 // It belongs to the table's owner.

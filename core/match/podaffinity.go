@@ -33,15 +33,21 @@ type PodTerm struct {
 	Weight      int64 // PreferredPods only
 	TopologyKey string
 	Selector    Selector
-	// Namespaces by name, and by their labels: nil selects none.
+	// Namespaces by name, sorted, and by their labels: nil selects none.
 	Namespaces        []string
 	NamespaceSelector labels.Selector
+}
+
+// Names reports whether the term names the namespace.
+func (t *PodTerm) Names(namespace string) bool {
+	_, named := slices.BinarySearch(t.Namespaces, namespace)
+	return named
 }
 
 // Matches tells whether the term is about a pod with these labels in that
 // namespace, which itself has the labels namespaceLabels.
 func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[string]string) bool {
-	in := slices.Contains(t.Namespaces, namespace) ||
+	in := t.Names(namespace) ||
 		t.NamespaceSelector != nil && t.NamespaceSelector.Matches(labels.Set(namespaceLabels))
 	return in && t.Selector.Matches(labels.Set(podLabels))
 }
@@ -49,7 +55,7 @@ func (t *PodTerm) Matches(namespace string, namespaceLabels, podLabels map[strin
 // MayMatch is Matches for unknown labels of the namespace. It is true if some
 // labels would match.
 func (t *PodTerm) MayMatch(namespace string, podLabels map[string]string) bool {
-	return (t.NamespaceSelector != nil || slices.Contains(t.Namespaces, namespace)) && t.Selector.Matches(labels.Set(podLabels))
+	return (t.NamespaceSelector != nil || t.Names(namespace)) && t.Selector.Matches(labels.Set(podLabels))
 }
 
 // PodAffinity is spec.affinity.podAffinity and podAntiAffinity of a pod. A nil

@@ -35,15 +35,15 @@ const noNode = domain.NoNode
 // terms say, and what the terms of others do. It belongs to the table's owner; only sync
 // writes to it.
 type counts struct {
-	pl         *plugin
-	layout     *domain.Layout
-	terms      []termSet
-	namespaces []string // that the class's own terms name
-	selects    bool     // they select some by labels, too
-	by         [kinds][]place
-	own        [kinds]*domain.Column // of by, those in which nodes are domains of their own
-	existing   *existing             // nil: the terms of others say nothing
-	self       bool                  // the pod may be the first that its affinity is about
+	pl        *plugin
+	layout    *domain.Layout
+	terms     []termSet
+	naming    map[string][]int // of terms, those that name a namespace
+	selecting []int            // of terms, those that select namespaces by labels
+	by        [kinds][]place
+	own       [kinds]*domain.Column // of by, those in which nodes are domains of their own
+	existing  *existing             // nil: the terms of others say nothing
+	self      bool                  // the pod may be the first that its affinity is about
 
 	revision, placements uint64 // up to which the class's own terms are counted
 	counted              bool
@@ -66,7 +66,7 @@ type termSet struct {
 }
 
 // newCounts returns counts in the topologies of the class's own terms, and of others.
-func (pl *plugin) newCounts(others *existing, own ...[]match.PodTerm) *counts {
+func (pl *plugin) newCounts(t *table.Table, others *existing, own ...[]match.PodTerm) *counts {
 	keys := pl.keys[:0]
 	if others != nil {
 		for _, col := range others.columns {
@@ -75,32 +75,24 @@ func (pl *plugin) newCounts(others *existing, own ...[]match.PodTerm) *counts {
 	}
 	for _, terms := range own {
 		for i := range terms {
-			keys = addKey(keys, terms[i].TopologyKey)
+			keys = addKey(keys, domain.LabelOf(t, terms[i].TopologyKey))
 		}
 	}
 	pl.keys = keys
-	return &counts{pl: pl, layout: pl.layouts.Layout(keys, true)}
+	return &counts{pl: pl, layout: pl.layouts.Layout(keys, true), naming: map[string][]int{}}
 }
 
 // addOwnTerms has the class's own terms counted: those of required affinity together,
 // as one pod must match them all, others each for itself.
-func (c *counts) addOwnTerms(terms []match.PodTerm, k kind) {
-	for i := range terms {
-		c.selects = c.selects || terms[i].NamespaceSelector != nil
-		for _, name := range terms[i].Namespaces {
-			if !slices.Contains(c.namespaces, name) {
-				c.namespaces = append(c.namespaces, name)
-			}
-		}
-	}
+func (c *counts) addOwnTerms(t *table.Table, terms []match.PodTerm, k kind) {
 	if len(terms) > 0 && terms[0].Kind == match.RequiredAffinity {
 		q := termSet{terms: terms, kind: k}
 		for i := range terms {
-			if s := (share{c.placeOf(terms[i].TopologyKey, k), 1}); !slices.Contains(q.shares, s) {
+			if s := (share{c.placeOf(domain.LabelOf(t, terms[i].TopologyKey), k), 1}); !slices.Contains(q.shares, s) {
 				q.shares = append(q.shares, s)
 			}
 		}
-		c.terms = append(c.terms, q)
+		c.addTermSet(q)
 		return
 	}
 	for i := range terms {
@@ -108,7 +100,19 @@ func (c *counts) addOwnTerms(terms []match.PodTerm, k kind) {
 		if terms[i].Kind == match.PreferredPods {
 			n = terms[i].Weight
 		}
-		c.terms = append(c.terms, termSet{terms[i : i+1], k, []share{{c.placeOf(terms[i].TopologyKey, k), n}}})
+		c.addTermSet(termSet{terms[i : i+1], k, []share{{c.placeOf(domain.LabelOf(t, terms[i].TopologyKey), k), n}}})
+	}
+}
+
+// addTermSet adds the set, and lists it under the namespaces that its first term looks at.
+func (c *counts) addTermSet(q termSet) {
+	at, first := len(c.terms), &q.terms[0]
+	c.terms = append(c.terms, q)
+	for _, name := range slices.Compact(slices.Clone(first.Namespaces)) {
+		c.naming[name] = append(c.naming[name], at)
+	}
+	if first.NamespaceSelector != nil {
+		c.selecting = append(c.selecting, at)
 	}
 }
 
@@ -211,38 +215,39 @@ func (c *counts) countAll(t *table.Table) {
 		}
 	}
 	c.visited, c.rows = 0, 0
-	if c.selects {
+	if len(c.selecting) > 0 {
 		t.PodNamespaces(func(name string) { c.countNamespace(t, name) })
 		return
 	}
-	for _, name := range c.namespaces {
+	for name := range c.naming { // any order: sums
 		c.countNamespace(t, name)
 	}
 }
 
 // countNamespace counts the pods of the namespace.
 func (c *counts) countNamespace(t *table.Table, namespace string) {
-	var room [8]*termSet
-	sets := room[:0] // that look at the namespace
-	for i := range c.terms {
+	var sets termIndex // that look at the namespace
+	for _, i := range c.naming[namespace] {
 		if q := &c.terms[i]; q.looksAt(t, namespace) {
-			sets = append(sets, q)
+			sets.add(q)
 		}
 	}
-	if len(sets) == 0 {
+	for _, i := range c.selecting {
+		if q := &c.terms[i]; !q.terms[0].Names(namespace) && q.looksAt(t, namespace) {
+			sets.add(q)
+		}
+	}
+	if sets.n == 0 {
 		return
 	}
 	t.PodsByLabels(namespace, func(same *table.PodsWithLabels) {
 		c.visited++
-		for _, q := range sets {
-			if !q.selects(same.Labels) {
-				continue
-			}
+		sets.selecting(same.Labels, func(q *termSet) {
 			for _, s := range q.shares {
 				c.by[q.kind][s.column].AddRows(same.Rows(), s.n)
 				c.rows += len(same.Rows())
 			}
-		}
+		})
 	})
 }
 

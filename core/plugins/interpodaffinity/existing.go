@@ -85,7 +85,7 @@ func (e *existing) join(t *table.Table, list []*table.Term) {
 		if i < len(e.terms) && e.terms[i].Term == term {
 			continue
 		}
-		added := existingTerm{term, share{e.columnOf(t, term.TopologyKey), e.weight(term)}}
+		added := existingTerm{term, share{e.columnOf(t, domain.LabelOf(t, term.TopologyKey)), e.weight(term)}}
 		e.terms = slices.Insert(e.terms, i, added)
 		e.count(&added)
 	}

@@ -3,7 +3,6 @@ package interpodaffinity
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	configv1 "k8s.io/kube-scheduler/config/v1"
@@ -26,7 +25,7 @@ type plugin struct {
 	ignore bool
 	// layouts, standings and rooms are what the counts of all classes share.
 	layouts    domain.Layouts
-	generation uint64 // of the layouts that the standings are in
+	generation uint64 // of the layouts and the keys of labels that the standings are in
 	standings  map[*table.About]*standing
 	columns    int // elements of the columns of standings, at least
 	rooms      domain.Rooms
@@ -61,7 +60,7 @@ func (pl *plugin) declare() framework.Plugin {
 			Locality:     framework.Domains,
 			SignRevision: signRevision,
 			Sign:         pl.sign,
-			Epoch:        (*table.Table).UniquePerNodeRevision,
+			Epoch:        domain.Epoch,
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
@@ -131,7 +130,7 @@ func termMatches(t *table.Table, term *match.PodTerm, namespace string, of map[s
 // looks up which namespaces the selector matches, and then asks it about one without
 // labels, too.
 func looksAt(t *table.Table, term *match.PodTerm, namespace string) bool {
-	if slices.Contains(term.Namespaces, namespace) {
+	if term.Names(namespace) {
 		return true
 	}
 	s := term.NamespaceSelector
@@ -172,11 +171,11 @@ func (pl *plugin) preFilter(t *table.Table, p *object.Pod) framework.PreFilterRe
 		required = *p.Affinity
 	}
 	away := others.countAway(t)
-	c := pl.newCounts(away, required.Affinity, required.AntiAffinity)
+	c := pl.newCounts(t, away, required.Affinity, required.AntiAffinity)
 	if own {
 		c.self = matchesItself(t, p)
-		c.addOwnTerms(p.Affinity.Affinity, affinity)
-		c.addOwnTerms(p.Affinity.AntiAffinity, antiAffinity)
+		c.addOwnTerms(t, p.Affinity.Affinity, affinity)
+		c.addOwnTerms(t, p.Affinity.AntiAffinity, antiAffinity)
 	}
 	c.addExisting(away, existingAntiAffinity)
 	return framework.PreFilterResult{State: c}
@@ -199,8 +198,8 @@ func (pl *plugin) preScore(t *table.Table, p *object.Pod) framework.PreScoreResu
 	if len(preferred) == 0 && pull == nil {
 		return framework.PreScoreResult{Skip: true}
 	}
-	c := pl.newCounts(pull, preferred)
-	c.addOwnTerms(preferred, ownScore)
+	c := pl.newCounts(t, pull, preferred)
+	c.addOwnTerms(t, preferred, ownScore)
 	c.addExisting(pull, existingScore)
 	return framework.PreScoreResult{State: c}
 }

@@ -57,11 +57,11 @@ func freed(p *object.Pod, e *framework.Event) bool {
 }
 
 func filter(in *framework.Input, rows []table.Row, out []framework.Verdict) {
-	wanted := in.Pod.HostPorts
-	sets, conflicting := in.Table.PortSets(), conflictingSet(in.Table, wanted)
+	wanted := ports{list: in.Pod.HostPorts}
+	sets, conflicting := in.Table.PortSets(), conflictingSet(in.Table, wanted.list)
 	for i, r := range rows {
 		out[i] = framework.Fits
-		if set := sets[r]; set&conflicting != 0 || set&table.OtherPorts != 0 && conflict(wanted, in.Table.HostPorts(r)) {
+		if set := sets[r]; set&conflicting != 0 || set&table.OtherPorts != 0 && wanted.conflict(in.Table.HostPorts(r)) {
 			out[i] = taken
 		}
 	}
@@ -104,15 +104,61 @@ func exchanged(in *framework.Input, row table.Row, below int32, came []*object.P
 	return framework.Fits, true
 }
 
-// conflict: the same port of the same protocol on the same address, where
-// "any address" is the same as each. Ports of one pod do not conflict.
+// conflict reports whether a port that is wanted is used. Ports of one pod do not conflict.
 func conflict(wanted, used []object.HostPort) bool {
-	for i := range wanted {
-		for j := range used {
-			w, u := &wanted[i], &used[j]
+	w := ports{list: wanted}
+	return w.conflict(used)
+}
+
+// fewPairs is how many pairs of ports are compared one by one.
+const fewPairs = 256
+
+// ports are host ports of a pod, which may be thousands.
+type ports struct {
+	list []object.HostPort
+	// known has each of the ports, and each without its address; nil until it is needed.
+	known map[object.HostPort]struct{}
+}
+
+// conflict reports whether one of the others is the same port of the same protocol on the
+// same address, where "any address" is the same as each.
+func (p *ports) conflict(others []object.HostPort) bool {
+	if len(p.list)*len(others) > fewPairs {
+		return p.conflictKnown(others)
+	}
+	for i := range p.list {
+		for j := range others {
+			w, u := &p.list[i], &others[j]
 			if w.Port == u.Port && w.Protocol == u.Protocol && (w.IP == u.IP || w.IP == anyAddress || u.IP == anyAddress) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// conflictKnown is conflict, by look-ups.
+func (p *ports) conflictKnown(others []object.HostPort) bool {
+	if p.known == nil {
+		p.known = make(map[object.HostPort]struct{}, 2*len(p.list))
+		for _, hp := range p.list {
+			p.known[hp] = struct{}{}
+			hp.IP = ""
+			p.known[hp] = struct{}{}
+		}
+	}
+	for _, u := range others {
+		same, somewhere, everywhere := u, u, u
+		somewhere.IP, everywhere.IP = "", anyAddress
+		_, conflicts := p.known[same]
+		if !conflicts {
+			_, conflicts = p.known[everywhere]
+		}
+		if !conflicts && u.IP == anyAddress {
+			_, conflicts = p.known[somewhere]
+		}
+		if conflicts {
+			return true
 		}
 	}
 	return false

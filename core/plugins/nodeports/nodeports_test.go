@@ -156,3 +156,24 @@ func TestManyPorts(t *testing.T) {
 		}
 	}
 }
+
+// Of many ports on both sides each is looked up, with the answer that comparing all pairs has.
+func TestPortsAreLookedUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		wanted, used := rapid.SliceOfN(port, 0, 4).Draw(t, "wanted"), rapid.SliceOfN(port, 0, 4).Draw(t, "used")
+		w := ports{list: wanted}
+		if pairs, known := w.conflict(used), w.conflictKnown(used); pairs != known {
+			t.Fatalf("%v and %v: conflict by pairs %v, by look-ups %v", wanted, used, pairs, known)
+		}
+	})
+	var many ports
+	for i := range fewPairs {
+		many.list = append(many.list, object.HostPort{IP: fmt.Sprint(i), Protocol: v1.ProtocolTCP, Port: 80})
+	}
+	if many.conflict(many.list[:1]); many.known != nil {
+		t.Error("few pairs are looked up")
+	}
+	if many.conflict([]object.HostPort{{Port: 1}, {Port: 2}}); many.known == nil {
+		t.Error("many pairs are compared one by one")
+	}
+}

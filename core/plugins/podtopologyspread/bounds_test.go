@@ -2,11 +2,16 @@ package podtopologyspread
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/berth-scheduler/berth/core/framework"
+	"github.com/berth-scheduler/berth/core/match"
+	"github.com/berth-scheduler/berth/core/object"
+	"github.com/berth-scheduler/berth/core/plugins/plugintest"
 	"github.com/berth-scheduler/berth/core/table"
 )
 
@@ -57,4 +62,41 @@ func TestDomainsWithoutEnd(t *testing.T) {
 func rowOf(tb *table.Table, node string) table.Row {
 	r, _ := tb.Find(node)
 	return r
+}
+
+// Thousands of topologies that no node has make one, until a node has them: the epoch is
+// another then.
+func TestTopologiesThatNoNodeHas(t *testing.T) {
+	p, tb := newPlugin(t, nil), table.New()
+	tb.SetNode(nodeIn("n", "a"))
+	var list []v1.TopologySpreadConstraint
+	for i := range 1000 {
+		list = append(list, v1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: fmt.Sprint("key-", i), WhenUnsatisfiable: v1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprint(i % 10)}}})
+	}
+	pod := &object.Pod{Namespace: "a", Spread: match.NewSpread(list, nil)}
+	topologies := func() (int, int) {
+		c := p.PreFilter(tb, pod).State.(*counts)
+		return len(c.census.layout.Topologies), len(c.columns)
+	}
+	if n, columns := topologies(); n != 1 || columns != 10 {
+		t.Errorf("%d topologies and %d columns, want 1 and 10", n, columns)
+	}
+	if blocked := plugintest.Ask(t, p, tb, pod).Blocked["n"]; !strings.Contains(blocked, "missing required label") {
+		t.Errorf("a node without the labels: %q", blocked)
+	}
+	before, n := p.Epoch(tb), nodeIn("n", "a")
+	for i := range 1000 {
+		n.Labels[fmt.Sprint("key-", i)] = "x"
+	}
+	tb.SetNode(n)
+	if p.Epoch(tb) == before {
+		t.Error("the epoch is that of before the node had the labels")
+	}
+	if n, columns := topologies(); n != 1000 || columns != 1000 {
+		t.Errorf("%d topologies and %d columns, want 1000 of each", n, columns)
+	}
+	if blocked := plugintest.Ask(t, p, tb, pod).Blocked["n"]; blocked != "" {
+		t.Errorf("a node with the labels: %q", blocked)
+	}
 }

@@ -63,8 +63,16 @@ type column struct {
 func byHost(c match.SpreadConstraint) bool { return c.TopologyKey == v1.LabelHostname }
 
 // keyOf is the constraint's topology: to score by hostname, each node is a domain.
-func keyOf(c *match.SpreadConstraint, k kind) domain.Key {
-	return domain.Key{Label: c.TopologyKey, PerNode: k != hard && byHost(*c)}
+func keyOf(t *table.Table, c *match.SpreadConstraint, k kind) domain.Key {
+	return domain.Key{Label: domain.LabelOf(t, c.TopologyKey), PerNode: k != hard && byHost(*c)}
+}
+
+// columnKey is what the constraints have in common that share a column. With no topology
+// it is a selector's, and finds the first column that has it.
+type columnKey struct {
+	topology domain.Key
+	need     policy
+	selector string
 }
 
 func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.SpreadConstraint, k kind) *counts {
@@ -73,13 +81,17 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 	c.pl, c.pod, c.kind, c.constraints = pl, p, k, constraints
 	pl.keys = pl.keys[:0]
 	for i := range constraints {
-		if key := keyOf(&constraints[i], k); !slices.Contains(pl.keys, key) {
+		if key := keyOf(t, &constraints[i], k); !slices.Contains(pl.keys, key) {
 			pl.keys = append(pl.keys, key)
 		}
 	}
 	layout := pl.layouts.Layout(pl.keys, true)
+	if pl.columns == nil {
+		pl.columns = map[columnKey]int{}
+	}
+	clear(pl.columns)
 	for i := range constraints {
-		c.of = append(c.of, c.columnOf(&constraints[i], layout))
+		c.of = append(c.of, c.columnOf(&constraints[i], keyOf(t, &constraints[i], k), layout))
 	}
 	owns := 0
 	for i := range c.columns {
@@ -98,19 +110,20 @@ func (pl *plugin) newCounts(t *table.Table, p *object.Pod, constraints []match.S
 }
 
 // columnOf finds or makes the column of the constraint.
-func (c *counts) columnOf(of *match.SpreadConstraint, layout *domain.Layout) int {
-	key, need := keyOf(of, c.kind), needs(of, c.kind)
+func (c *counts) columnOf(of *match.SpreadConstraint, topology domain.Key, layout *domain.Layout) int {
+	need, known := needs(of, c.kind), c.pl.columns
 	c.any |= need
-	for i := range c.columns {
-		if col := &c.columns[i]; col.Topology.Key == key && col.need == need && col.Selector.Key == of.Selector.Key {
-			return i
-		}
+	key := columnKey{topology, need, of.Selector.Key}
+	if i, has := known[key]; has {
+		return i
 	}
-	first := slices.IndexFunc(c.columns, func(col column) bool { return col.Selector.Key == of.Selector.Key })
-	if first < 0 {
+	first, has := known[columnKey{selector: key.selector}]
+	if !has {
 		first = len(c.columns)
+		known[columnKey{selector: key.selector}] = first
 	}
-	at := slices.IndexFunc(layout.Topologies, func(p *domain.Topology) bool { return p.Key == key })
+	at := slices.IndexFunc(layout.Topologies, func(p *domain.Topology) bool { return p.Key == topology })
+	known[key] = len(c.columns)
 	c.columns = append(c.columns, column{
 		Column: domain.Column{Topology: layout.Topologies[at]}, Selector: of.Selector, topology: at, need: need, first: first,
 	})

@@ -33,11 +33,12 @@ type plugin struct {
 	elements   int // of inclusions and censuses, about
 	rooms      domain.Rooms
 	idle       []*counts
-	keys       []domain.Key // room for newCounts
-	key        []byte       // room for inclusionOf
-	seen       []bool       // room for noneSeen
-	rows       []table.Row  // room for scored
-	sums       []float64    // room for rowScores
+	keys       []domain.Key      // room for newCounts
+	columns    map[columnKey]int // scratch for newCounts
+	key        []byte            // room for inclusionOf
+	seen       []bool            // room for noneSeen
+	rows       []table.Row       // room for scored
+	sums       []float64         // room for rowScores
 }
 
 // system is what v1.36 spreads by where the configuration names no defaults.
@@ -65,7 +66,7 @@ func New(args *configv1.PodTopologySpreadArgs, f feature.Features) (framework.Pl
 			Locality:     framework.Domains,
 			SignRevision: pl.signRevision,
 			Sign:         pl.sign,
-			Epoch:        (*table.Table).UniquePerNodeRevision,
+			Epoch:        domain.Epoch,
 		},
 		PreFilter: pl.preFilter,
 		FilterPlugin: framework.FilterPlugin{
