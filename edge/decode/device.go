@@ -40,7 +40,11 @@ func deviceTaintRule(r *resourcev1beta2.DeviceTaintRule) *object.DeviceTaintRule
 
 // podClaims resolves the names of the pod's claims.
 func podClaims(p *v1.Pod) []object.PodClaim {
+	if len(p.Spec.ResourceClaims) == 0 {
+		return nil
+	}
 	var claims []object.PodClaim
+	named := map[object.PodClaim]bool{}
 	for i := range p.Spec.ResourceClaims {
 		name, owned, err := resourceclaim.Name(p, &p.Spec.ResourceClaims[i])
 		switch {
@@ -48,8 +52,8 @@ func podClaims(p *v1.Pod) []object.PodClaim {
 			claims = append(claims, object.PodClaim{Error: err.Error()})
 		case name != nil:
 			c := object.PodClaim{Claim: *name, Owned: owned}
-			if !slices.Contains(claims, c) { // two entries may share a claim
-				claims = append(claims, c)
+			if !named[c] { // two entries may share a claim
+				claims, named[c] = append(claims, c), true
 			}
 		}
 	}

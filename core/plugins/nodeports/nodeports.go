@@ -110,8 +110,8 @@ func conflict(wanted, used []object.HostPort) bool {
 	return w.conflict(used)
 }
 
-// fewPairs is how many pairs of ports are compared one by one.
-const fewPairs = 256
+// fewPorts is how many ports are compared with each of the others.
+const fewPorts = 16
 
 // ports are host ports of a pod, which may be thousands.
 type ports struct {
@@ -123,7 +123,7 @@ type ports struct {
 // conflict reports whether one of the others is the same port of the same protocol on the
 // same address, where "any address" is the same as each.
 func (p *ports) conflict(others []object.HostPort) bool {
-	if len(p.list)*len(others) > fewPairs {
+	if min(len(p.list), len(others)) > fewPorts {
 		return p.conflictKnown(others)
 	}
 	for i := range p.list {

@@ -167,13 +167,13 @@ func TestPortsAreLookedUp(t *testing.T) {
 		}
 	})
 	var many ports
-	for i := range fewPairs {
+	for i := range 2 * fewPorts {
 		many.list = append(many.list, object.HostPort{IP: fmt.Sprint(i), Protocol: v1.ProtocolTCP, Port: 80})
 	}
-	if many.conflict(many.list[:1]); many.known != nil {
-		t.Error("few pairs are looked up")
+	if many.conflict(many.list[:fewPorts]); many.known != nil {
+		t.Error("a few ports are looked up")
 	}
-	if many.conflict([]object.HostPort{{Port: 1}, {Port: 2}}); many.known == nil {
-		t.Error("many pairs are compared one by one")
+	if many.conflict(many.list); many.known == nil {
+		t.Error("many ports are compared with each other")
 	}
 }
