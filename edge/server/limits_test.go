@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -166,9 +167,9 @@ func (e *endpoint) client(address string) *http.Client {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
 	t := &http.Transport{
-		DialTLS:   func(string, string) (net.Conn, error) { return e.dial(address, "h2"), nil },
-		HTTP2:     &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
-		Protocols: protocols,
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return e.dial(address, "h2"), nil },
+		HTTP2:          &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
+		Protocols:      protocols,
 	}
 	e.Cleanup(t.CloseIdleConnections)
 	return &http.Client{Transport: t}
@@ -352,7 +353,7 @@ func TestLargeRequestsAreRefused(t *testing.T) {
 				c := e.client("10.0.0.1")
 				if !h2 {
 					c.Transport.(*http.Transport).Protocols = nil
-					c.Transport.(*http.Transport).DialTLS = func(string, string) (net.Conn, error) { return e.dial("10.0.0.1", "http/1.1"), nil }
+					c.Transport.(*http.Transport).DialTLSContext = func(context.Context, string, string) (net.Conn, error) { return e.dial("10.0.0.1", "http/1.1"), nil }
 				}
 				r, _ := http.NewRequest(test.method, "https://s"+test.path, strings.NewReader(test.body))
 				r.Header.Set("Large", strings.Repeat("x", test.header))
