@@ -145,6 +145,8 @@ func forward(ctx context.Context, config *rest.Config, core corev1.CoreV1Interfa
 		return nil, nil, err
 	}
 	go func() { failed <- f.ForwardPorts() }()
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errSilent)
+	defer cancel()
 	select {
 	case <-ready:
 	case err := <-failed:
@@ -154,7 +156,7 @@ func forward(ctx context.Context, config *rest.Config, core corev1.CoreV1Interfa
 		return nil, nil, err
 	case <-ctx.Done():
 		close(stop)
-		return nil, nil, ctx.Err()
+		return nil, nil, context.Cause(ctx)
 	}
 	ports, err := f.GetPorts()
 	if err != nil {
