@@ -139,7 +139,8 @@ func (a *attempt) saveable() bool {
 
 // saveUnderway returns what is under way for the pod, nil for nothing.
 func (m *Machine) saveUnderway(ps *podState) *SavedUnderway {
-	known := m.names[ps.pod.NamespacedName()] == ps && ps.goneByRead == nil
+	// Only for a reply is a pod remembered that its name does not find (verifyNames).
+	known := ps.goneByRead == nil && (ps.ended == nil && ps.eviction == nil || m.names[ps.pod.NamespacedName()] == ps)
 	pl := m.table.Pod(ps.pod.UID)
 	placedOtherwise := pl != nil && (pl.Pod != ps.pod || ps.pod.NodeName == "")
 	if known && !placedOtherwise && !ps.assumed && ps.unconfirmed == nil && !ps.staleRead && ps.binding == nil && ps.ended == nil && ps.extender == nil {

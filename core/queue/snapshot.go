@@ -103,7 +103,11 @@ func (a Age) Time(now time.Time) time.Time {
 
 // Snapshot returns what the queue knows.
 func (q *Queue) Snapshot(now time.Time) Snapshot {
-	s := Snapshot{Sequence: q.sequence, Epoch: ageOf(q.epoch, now)}
+	n := q.inFlight.len()
+	for i := range q.heaps {
+		n += q.heaps[i].len()
+	}
+	s := Snapshot{Sequence: q.sequence, Epoch: ageOf(q.epoch, now), Entries: make([]Saved, 0, n)}
 	for e := range q.Entries() {
 		s.Entries = append(s.Entries, e.saved(now))
 	}
