@@ -28,7 +28,7 @@ const refreshTime = time.Second
 func (d *Daemon) refresh() {
 	d.refreshing.Lock()
 	defer d.refreshing.Unlock()
-	d.metrics.StepAge(d.watchdog.Age())
+	d.metrics.Steps(d.watchdog.Age(), d.loop.Longest())
 	d.refreshRecord()
 	within(refreshTime, func(ctx context.Context) {
 		var s metrics.Snapshot

@@ -78,6 +78,7 @@ type Loop struct {
 	leading  atomic.Bool
 	now      doing
 	clock    clock
+	longest  atomic.Int64 // step or question, in nanoseconds
 
 	ticked time.Time // when timers were last looked at
 	due    time.Time // the next timer then, zero when there was none
@@ -169,8 +170,21 @@ func (l *Loop) handle(it item) {
 	}
 	l.now.begin(nil)
 	defer l.contain("a question", func() {})
+	began := l.clock.now()
+	defer func() { l.took(l.clock.now().Sub(began)) }()
 	it.ask()
 }
+
+// took keeps the longest time that a step or a question took.
+func (l *Loop) took(t time.Duration) {
+	if int64(t) > l.longest.Load() {
+		l.longest.Store(int64(t))
+	}
+}
+
+// Longest returns how long the longest step or question has taken so far. No pod is
+// scheduled meanwhile.
+func (l *Loop) Longest() time.Duration { return time.Duration(l.longest.Load()) }
 
 // tick lets timers fire that are due. It does not look at them after each step,
 // as they are many and coarse.
@@ -234,6 +248,7 @@ func (l *Loop) step(e machine.Event) (ok bool) {
 	s := Step{Now: l.clock.now(), Event: e}
 	s.Effects, ok = l.stepMachine(s.Now, e)
 	s.Took = l.clock.now().Sub(s.Now)
+	l.took(s.Took)
 	for _, effect := range s.Effects {
 		l.do(effect)
 	}

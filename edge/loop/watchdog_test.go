@@ -67,6 +67,29 @@ func TestBusyLoopIsNotStuck(t *testing.T) {
 	})
 }
 
+// The longest step is known, and a question counts as one.
+func TestLongestStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &script{panicOn: func(e machine.Event) bool {
+			if p, ok := e.(machine.PodSet); ok && p.Pod.Name == "slow" {
+				time.Sleep(2 * time.Second)
+			}
+			return false
+		}}
+		l := running(t, m, &recordingExecutor{}, Options{})
+		l.Post(machine.PodSet{Pod: pod("slow")})
+		l.Post(machine.PodSet{Pod: pod("quick")})
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		if l.Longest() != 2*time.Second {
+			t.Errorf("longest step %s, want 2s", l.Longest())
+		}
+		if err := l.Inspect(t.Context(), func() { time.Sleep(3 * time.Second) }); err != nil || l.Longest() != 3*time.Second {
+			t.Errorf("%v; longest step %s, want the question's 3s", err, l.Longest())
+		}
+	})
+}
+
 // A step is named by its event and by the object that it is about.
 func TestStepsAreNamed(t *testing.T) {
 	var d doing

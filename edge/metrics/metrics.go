@@ -67,6 +67,7 @@ type Metrics struct {
 	overcommits     *metrics.Counter // pods
 	overcommitted   *metrics.Gauge   // nodes
 	stepSeconds     *metrics.Gauge
+	longestSeconds  *metrics.Gauge
 	behind          *metrics.Gauge // watches
 	reloads         *metrics.CounterVec
 	hosted          *metrics.GaugeVec // calls of hosted plugins that have not returned
@@ -90,7 +91,7 @@ func New(register func(...metrics.Registerable), profiles []string) *Metrics {
 		m.pending, m.incoming, m.unschedulable, m.cacheSize, m.goroutines,
 		m.eventSeconds, m.pluginSeconds, m.hintSeconds, m.evaluated, m.inFlight, m.afterFlush,
 		m.evictionSeconds, m.evictionRuns, m.volumeErrors, m.claims, m.waitedDevices, m.deviceSeconds,
-		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.behind, m.hosted, m.reloads)
+		m.unknownBindings, m.panics, m.eventsDropped, m.patchesFailed, m.badObjects, m.rewinds, m.undone, m.auditRepairs, m.heldBack, m.overcommits, m.overcommitted, m.stepSeconds, m.longestSeconds, m.behind, m.hosted, m.reloads)
 	return m
 }
 
@@ -161,6 +162,8 @@ func (m *Metrics) own() {
 	m.patchesFailed = counter(berth, "status_patches_failed_total", metrics.ALPHA, "Patches of a pod's status that failed.")
 	m.stepSeconds = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "loop_step_age_seconds", StabilityLevel: metrics.ALPHA,
 		Help: "How long the scheduling loop has been at its present step, to the second; 0 where that is short. A loop that is stuck fails /livez."})
+	m.longestSeconds = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "loop_longest_step_seconds", StabilityLevel: metrics.ALPHA,
+		Help: "The longest step of the scheduling loop since the start, or the longest look at what it knows. No pod is scheduled meanwhile."})
 	m.behind = metrics.NewGauge(&metrics.GaugeOpts{Subsystem: berth, Name: "watches_behind", StabilityLevel: metrics.ALPHA,
 		Help: "Kinds of objects whose watch has not shown the writes of the former leader yet. A new leader schedules no pod until there is none; /readyz names them."})
 	m.hosted = metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: berth, Name: "plugin_calls_running", StabilityLevel: metrics.ALPHA,

@@ -80,9 +80,12 @@ func (m *Metrics) Refresh(s Snapshot) {
 	m.last = totals{s.Arrivals, s.PluginPanics, s.HintPanics, s.BadObjects, s.Rewinds, s.AuditRepairs, s.Undone, s.HeldBack, s.Overcommits, s.Executor}
 }
 
-// StepAge sets how long the loop has been at its present step. Unlike the rest
-// it is known while the loop is stuck.
-func (m *Metrics) StepAge(age time.Duration) { m.stepSeconds.Set(age.Seconds()) }
+// Steps sets how long the loop has been at its present step, and how long its longest
+// one took. Unlike the rest they are known while the loop is stuck.
+func (m *Metrics) Steps(age, longest time.Duration) {
+	m.stepSeconds.Set(age.Seconds())
+	m.longestSeconds.Set(longest.Seconds())
+}
 
 func advance[N int | uint64](c metrics.CounterMetric, from, to N) {
 	if to > from {
