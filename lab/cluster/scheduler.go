@@ -34,6 +34,8 @@ type SchedulerOptions struct {
 	Port int
 	// Flags come after the lab's own, so that they override them.
 	Flags []string
+	// Environment comes after the lab's own: NAME=VALUE.
+	Environment []string
 }
 
 // Check says what is wrong with the options, without starting anything.
@@ -110,13 +112,13 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 
 func (c *Cluster) launchScheduler(name string, options SchedulerOptions, arguments []string) (*Process, error) {
 	if options.Kind == KubeScheduler {
-		return c.launch(name, nil, c.options.Executable, append([]string{ChildCommand, KubeScheduler}, arguments...)...)
+		return c.launch(name, options.Environment, c.options.Executable, append([]string{ChildCommand, KubeScheduler}, arguments...)...)
 	}
 	binary, err := berthBinary(options.Binary)
 	if err != nil {
 		return nil, err
 	}
-	return c.launch(name, nil, binary, arguments...)
+	return c.launch(name, options.Environment, binary, arguments...)
 }
 
 // berthBinary is the absolute path of the berth-scheduler to run.
