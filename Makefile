@@ -9,7 +9,7 @@ LABFLAGS := -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/compon
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || echo 0))
 NODES   ?= 100
 
-.PHONY: help all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults bench suite suites suites-quick community breaks clean
+.PHONY: help all build lab up test check lint govulncheck gosec fuzz release image soak conform sim faults attack bench suite suites suites-quick community breaks clean
 
 all: build lab
 
@@ -78,6 +78,9 @@ sim: lab ## whole schedulers over an API server in memory, with faults that a se
 
 faults: build lab ## faults of kube-scheduler v1.36.3 that Berth does not have, shown live
 	$(BIN)/berth-lab faults
+
+attack: build lab ## attacks on a daemon and on the tool: memory, pace, rights and output hold; ONLY=^endpoint/
+	$(BIN)/berth-lab attack --only '$(ONLY)'
 
 suites: build lab ## Kubernetes' own tests of scheduling with Berth in kube-scheduler's place, about 40 minutes; ONLY='scheduler/filters '
 	cd lab && $(GO) run ./cmd/suites --only '$(ONLY)'

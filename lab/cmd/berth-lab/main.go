@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/lab/attack"
 	"github.com/berth-scheduler/berth/lab/bench"
 	"github.com/berth-scheduler/berth/lab/chaos"
 	"github.com/berth-scheduler/berth/lab/child"
@@ -37,7 +38,7 @@ func main() {
 	}
 	root.SetOut(terminal.NewWriter(os.Stdout))
 	root.SetErr(terminal.NewWriter(os.Stderr))
-	root.AddCommand(up.NewCommand(), bench.NewCommand(), chaos.NewCommand(), conform.NewCommand(), failover.NewCommand(), faults.NewCommand(), simulated.NewCommand())
+	root.AddCommand(up.NewCommand(), attack.NewCommand(), bench.NewCommand(), chaos.NewCommand(), conform.NewCommand(), failover.NewCommand(), faults.NewCommand(), simulated.NewCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(root.ErrOrStderr(), "berth-lab:", err)
 		os.Exit(1)
