@@ -316,8 +316,9 @@ func (t *Table) take(pl *Placed) {
 	t.summaries[r] = t.summaries[r][:len(list)-1]
 	delete(t.placed, pl.Pod.UID)
 	if len(pl.Pod.HostPorts) > 0 {
-		for _, hp := range pl.Pod.HostPorts {
-			t.ports[r] = without(t.ports[r], hp)
+		t.ports[r] = t.ports[r][:0]
+		for _, other := range t.pods[r] {
+			t.ports[r] = append(t.ports[r], other.Pod.HostPorts...)
 		}
 		t.portNumbers.ofRow[r] = t.portNumbers.set(t.ports[r])
 	}
@@ -335,16 +336,6 @@ func (t *Table) take(pl *Placed) {
 	}
 	t.placements.add(Placement{Pod: pl.Pod, Row: r, Terms: pl.terms, Try: t.Trying()})
 	t.touch(r)
-}
-
-func without(ports []object.HostPort, hp object.HostPort) []object.HostPort {
-	for i, p := range ports {
-		if p == hp {
-			ports[i] = ports[len(ports)-1]
-			return ports[:len(ports)-1]
-		}
-	}
-	return ports
 }
 
 // charge adds the pod's demand to the row (sign 1) or takes it off (-1).
