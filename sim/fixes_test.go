@@ -56,7 +56,7 @@ func TestFixesOfHiddenReasons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := c.Why(pod)
+		a := c.Why(t.Context(), pod)
 		if len(a.Fixes) == 0 || !strings.Contains(a.Fixes[0].Summary, test.first) {
 			t.Errorf("%s (%s %d %s): the fixes are %+v; of the first, want %q", test.why, test.mix, test.seed, test.pod, a.Fixes, test.first)
 		}
@@ -121,7 +121,7 @@ func TestFixesHold(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				a := c.Why(api)
+				a := c.Why(t.Context(), api)
 				if a.Verdict != why.Waiting && a.Verdict != why.Misconfigured && a.Verdict != why.Gated {
 					continue
 				}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -32,6 +33,7 @@ type whyOptions struct {
 	namespace string
 	all       bool
 	output    string
+	timeout   timeLimit
 }
 
 const whyLong = `Say why a pod waits, or why it is where it is, and what would change that.
@@ -49,6 +51,10 @@ node.
 
 With --all it ranks what blocks all pending pods, grouped by cause, and says how
 many nodes of which shape would place how many of them.
+
+The search for fixes does a bounded amount of work, and the whole answer takes at
+most --timeout once the cluster is read; the scheduler's own takes at most 55 s. An
+answer that was cut says so. A fix has at most 128 parts.
 
 Exit status: 0 if the pod is placed or would be placed now, 1 if it waits, 3 if no
 change of load alone helps, 2 if the input is not valid or there is no such pod.
@@ -95,6 +101,7 @@ func newWhy(name string) *cobra.Command {
 	f.StringVarP(&q.namespace, "namespace", "n", "", "namespace of the pod; default: that of the context, or \"default\" with -f, or the only one that has a pod of this name")
 	q.daemon.addFlags(f)
 	f.BoolVar(&q.all, "all", false, "rank what blocks all pending pods")
+	q.timeout.addFlag(f, time.Minute)
 	addOutput(cmd, &q.output, "", "text", "wide", "yaml", "json")
 	return cmd
 }
@@ -110,6 +117,8 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	if err != nil {
 		return err
 	}
+	ctx, cancel := q.timeout.start(ctx)
+	defer cancel()
 	out := bufio.NewWriter(stdout)
 	if q.all {
 		r, err := c.All(ctx)
@@ -125,7 +134,7 @@ func (q *whyOptions) run(ctx context.Context, args []string, stdin io.Reader, st
 	if err != nil {
 		return err
 	}
-	a := c.Why(pod)
+	a := c.Why(ctx, pod)
 	if err := errors.Join(q.write(out, a), out.Flush()); err != nil {
 		return err
 	}
@@ -147,7 +156,8 @@ func (q *whyOptions) uselessFlags(f *pflag.FlagSet) error {
 	}
 	return cmp.Or(
 		given(f, "the scheduler that --daemon asks answers about its own cluster; leave it out", "filename", "expand", "strict"),
-		given(f, "the scheduler that --daemon asks has its own; leave it out", "config", "feature-gates", "seed"))
+		given(f, "the scheduler that --daemon asks has its own; leave it out", "config", "feature-gates", "seed"),
+		given(f, "the scheduler that --daemon asks bounds its own time; leave it out", "timeout"))
 }
 
 // statusOf is the exit status of an answer.
@@ -185,7 +195,7 @@ func (q *whyOptions) check(args []string) error {
 			return err
 		}
 	}
-	if err := q.source.check(); err != nil {
+	if err := cmp.Or(q.source.check(), q.timeout.check()); err != nil {
 		return err
 	}
 	switch q.output {

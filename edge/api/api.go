@@ -186,7 +186,11 @@ type text struct {
 
 func refuse(w http.ResponseWriter, err error) {
 	var p *Problem
-	if !errors.As(err, &p) {
+	switch {
+	case errors.As(err, &p):
+	case errors.Is(err, context.DeadlineExceeded):
+		p = problem(http.StatusGatewayTimeout, Failed, "there is no answer within %s", questionTime)
+	default:
 		p = problem(http.StatusInternalServerError, Failed, "%s", err)
 	}
 	write(w, p.Code, p)
@@ -211,10 +215,16 @@ func encoder(w io.Writer, indent string) *json.Encoder {
 	return enc
 }
 
+// questionTime bounds the time from a question to its answer. What is found until then is
+// the answer, and says that it was cut.
+const questionTime = 55 * time.Second
+
 // placed answers when there is a place, and holds it until the answer is written.
 func placed(places *bounds.Places, answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), queryTimeout)
+		whole, end := context.WithTimeout(r.Context(), questionTime)
+		defer end()
+		ctx, cancel := context.WithTimeout(whole, queryTimeout)
 		giveBack, err := places.Take(ctx, bounds.Client(r))
 		cancel()
 		if err != nil {
@@ -222,7 +232,7 @@ func placed(places *bounds.Places, answer http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		defer giveBack()
-		answer(w, r)
+		answer(w, r.WithContext(whole))
 	}
 }
 
@@ -235,7 +245,7 @@ func inTurn(answer func(*http.Request) (any, error)) func(*http.Request) (any, e
 			defer func() { <-turn }()
 			return answer(r)
 		case <-r.Context().Done():
-			return nil, r.Context().Err()
+			return nil, problem(http.StatusTooManyRequests, TooMany, "other such questions took all of the time; ask again")
 		}
 	}
 }

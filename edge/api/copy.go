@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -61,7 +62,7 @@ func (s *snapshot) placed() map[types.UID]bool {
 
 // copyOf makes a machine that knows the same cluster, except for one pod: one that the
 // question is about takes no room on the node where it is assumed.
-func (h *handler) copyOf(s *snapshot, without types.UID) (m *machine.Machine, err error) {
+func (h *handler) copyOf(ctx context.Context, s *snapshot, without types.UID) (m *machine.Machine, err error) {
 	profiles, err := h.Profiles()
 	if err != nil {
 		return nil, err
@@ -75,6 +76,9 @@ func (h *handler) copyOf(s *snapshot, without types.UID) (m *machine.Machine, er
 		}
 	}()
 	for _, e := range s.cluster {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if p, ok := e.(machine.PodSet); ok && without != "" && p.Pod.UID == without {
 			continue
 		}

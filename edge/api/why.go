@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -76,7 +77,10 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.A
 	found := h.Recorder.Find(records.Query{Pod: name.String(), Most: mostHistory})
 	history := slices.Collect(found.All())
 	found.End()
-	copied, err := h.copyOf(&now, assumed)
+	copied, err := h.copyOf(ctx, &now, assumed)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		said := ""
 		lasts := h.Recorder.Lasts(map[string]bool{string(pod.UID): true})
@@ -88,7 +92,10 @@ func (h *handler) answer(ctx context.Context, name types.NamespacedName) (*why.A
 	}
 	set.Nodes = now.apiNodes()
 	cluster := why.Cluster{Machine: copied, Set: set, NoFixes: now.queue.Place == queue.InFlight.String()}
-	a := cluster.Why(pod)
+	a := cluster.Why(ctx, pod)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, ctx.Err()
+	}
 	if h.Shadow {
 		if now.queue.Place != "" {
 			a.Shadow = &why.Shadow{Since: now.queue.Since}

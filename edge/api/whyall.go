@@ -2,11 +2,9 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +20,6 @@ const (
 	mostPending = 10_000 // pods that are looked at
 	pageSize    = 500    // pods that are read at a time
 	mostLeftOut = 10     // pods of which it is said why they are left out
-	whyAllTime  = time.Minute
 )
 
 // whyAll ranks what blocks all pending pods, as `berth why --all` does.
@@ -32,13 +29,8 @@ func (h *handler) whyAll(r *http.Request) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), whyAllTime)
-	defer cancel()
-	ranking, err := h.ranking(ctx)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, problem(http.StatusGatewayTimeout, Failed, "there is no answer about all pending pods within %s", whyAllTime)
-	case err != nil || output == "json":
+	ranking, err := h.ranking(r.Context())
+	if err != nil || output == "json" {
 		return ranking, err
 	}
 	return textOf(PendingHeader, strconv.Itoa(ranking.Pending), ranking, output == "wide")
@@ -49,7 +41,10 @@ func (h *handler) ranking(ctx context.Context) (*why.Ranking, error) {
 	if err := h.look(ctx, func(m *machine.Machine) { now = take(m, "") }); err != nil {
 		return nil, err
 	}
-	copied, err := h.copyOf(&now, "")
+	copied, err := h.copyOf(ctx, &now, "")
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, problem(http.StatusNotImplemented, Unsupported, "this daemon cannot say why pods wait: %s", err)
 	}

@@ -16,19 +16,21 @@ import (
 
 const (
 	requiredNodes = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
-	requiredPods  = "/spec/affinity/%s/requiredDuringSchedulingIgnoredDuringExecution/%d"
+	requiredPods  = "/spec/affinity/%s/requiredDuringSchedulingIgnoredDuringExecution"
 )
 
 // unlabelled are the labels that the pod's node selector asks for, and the node
-// lacks.
+// lacks: all of them, or one more than a fix may drop.
 func (s *search) unlabelled(node string) (keys []string) {
 	n := s.nodes[node]
 	if n == nil {
 		return nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.spec.NodeSelector)) {
+	for _, key := range s.selectorKeys {
 		if value, ok := n.Labels[key]; !ok || value != s.spec.NodeSelector[key] {
-			keys = append(keys, key)
+			if keys = append(keys, key); len(keys) > mostEdits {
+				break
+			}
 		}
 	}
 	return keys
@@ -37,22 +39,38 @@ func (s *search) unlabelled(node string) (keys []string) {
 // loosenNodes drops from the node selector and the required node affinity what keeps
 // the pod off the row's node.
 func (s *search) loosenNodes(row table.Row) (ways [][]edit) {
-	var selector []edit
-	for _, key := range s.unlabelled(s.table.Name(row)) {
-		selector = append(selector, edit{kind: loosenTerm, say: fmt.Sprintf("drop %s=%s from the node selector", key, s.spec.NodeSelector[key]),
-			ops: []Op{{Op: "remove", Path: "/spec/nodeSelector/" + escape(key)}}})
-	}
+	selector := s.loosenSelector(row)
 	required := s.requiredNodes()
 	if required == nil || s.lifts(selector, row, names.NodeAffinity) {
 		return [][]edit{selector}
 	}
-	for i := range required.NodeSelectorTerms {
+	for i := range required.NodeSelectorTerms[:min(mostEdits, len(required.NodeSelectorTerms))] {
+		if len(ways) == mostCombos {
+			break
+		}
 		if way := s.loosenNodeTerm(&required.NodeSelectorTerms[i], i, row); way != nil && s.lifts(join(selector, way), row, names.NodeAffinity) {
 			ways = append(ways, join(selector, way))
 		}
 	}
-	whole := edit{kind: loosenTerm, say: "drop the required node affinity", ops: []Op{{Op: "remove", Path: requiredNodes}}}
-	return append(ways, join(selector, []edit{whole}))
+	return append(ways, join(selector, []edit{dropped("the required node affinity", requiredNodes)}))
+}
+
+// loosenSelector drops what the row's node lacks from the node selector, or all of it
+// where that is too much for a fix.
+func (s *search) loosenSelector(row table.Row) (edits []edit) {
+	lacking := s.unlabelled(s.table.Name(row))
+	if len(lacking) > mostEdits {
+		return []edit{dropped("the node selector", "/spec/nodeSelector")}
+	}
+	for _, key := range lacking {
+		edits = append(edits, dropped(fmt.Sprintf("%s=%s from the node selector", key, s.spec.NodeSelector[key]), "/spec/nodeSelector/"+escape(key)))
+	}
+	return edits
+}
+
+// dropped removes what the pod demands at a path.
+func dropped(what, path string) edit {
+	return edit{kind: loosenTerm, say: "drop " + what, ops: []Op{{Op: "remove", Path: path}}}
 }
 
 func (s *search) requiredNodes() *v1.NodeSelector {
@@ -65,9 +83,9 @@ func (s *search) requiredNodes() *v1.NodeSelector {
 // loosenNodeTerm has a term hold on the node: it gets the node's value, or loses an
 // expression. A term without any holds nowhere.
 func (s *search) loosenNodeTerm(term *v1.NodeSelectorTerm, place int, row table.Row) (way []edit) {
-	dropped := 0
+	gone := 0
 	n := s.nodes[s.table.Name(row)]
-	if n == nil {
+	if n == nil || !s.spend((len(term.MatchExpressions)+len(term.MatchFields))/5) {
 		return nil
 	}
 	path := at("%s/nodeSelectorTerms/%d", requiredNodes, place)
@@ -79,19 +97,20 @@ func (s *search) loosenNodeTerm(term *v1.NodeSelectorTerm, place int, row table.
 			way = append(way, edit{kind: loosenTerm, say: fmt.Sprintf("let the required node affinity take %s=%s, too", e.Key, value),
 				ops: []Op{{Op: "add", Path: at("%s/matchExpressions/%d/values/-", path, i), Value: value}}})
 		default:
-			dropped++
-			way = append(way, edit{kind: loosenTerm, say: fmt.Sprintf("drop %s from the required node affinity", expression(e)),
-				ops: []Op{{Op: "remove", Path: at("%s/matchExpressions/%d", path, i)}}})
+			gone++
+			way = append(way, dropped(expression(e)+" from the required node affinity", at("%s/matchExpressions/%d", path, i)))
+		}
+		if len(way) > mostEdits {
+			return nil
 		}
 	}
 	for i, e := range term.MatchFields {
 		if e.Key == "metadata.name" && e.Operator == v1.NodeSelectorOpIn && !slices.Contains(e.Values, n.Name) {
-			dropped++
-			way = append(way, edit{kind: loosenTerm, say: fmt.Sprintf("drop %s from the required node affinity", expression(e)),
-				ops: []Op{{Op: "remove", Path: at("%s/matchFields/%d", path, i)}}})
+			gone++
+			way = append(way, dropped(expression(e)+" from the required node affinity", at("%s/matchFields/%d", path, i)))
 		}
 	}
-	if dropped == len(term.MatchExpressions)+len(term.MatchFields) {
+	if gone == len(term.MatchExpressions)+len(term.MatchFields) {
 		return nil
 	}
 	return way
@@ -105,7 +124,7 @@ func holds(e v1.NodeSelectorRequirement, n *v1.Node) bool {
 func expression(e v1.NodeSelectorRequirement) string {
 	text := e.Key + " " + string(e.Operator)
 	if len(e.Values) > 0 {
-		text += " [" + strings.Join(e.Values, " ") + "]"
+		text += " [" + short(strings.Join(e.Values, " ")) + "]"
 	}
 	return text
 }
@@ -139,7 +158,7 @@ func (s *search) label(row table.Row, plugin string) (ways [][]edit) {
 				way = append(way, s.nodeEdit(row, fmt.Sprintf("label node %s with %s=%s", n.Name, key, *value), Op{Op: "add", Path: "/metadata/labels/" + escape(key), Value: *value}))
 			}
 		}
-		if len(way) > 0 && s.lifts(way, row, plugin) {
+		if len(way) > 0 && len(way) <= mostEdits && s.lifts(way, row, plugin) {
 			ways = append(ways, way)
 		}
 	}
@@ -177,6 +196,9 @@ func (s *search) outOfDomains(n *v1.Node) (sets []map[string]*string) {
 	}
 	all := map[string]*string{}
 	for _, row := range s.table.All() {
+		if !s.spend(1 + len(s.table.Pods(row))/10) {
+			return nil
+		}
 		for _, pl := range s.table.Pods(row) {
 			if pl.Pod.Affinity == nil {
 				continue
@@ -190,7 +212,9 @@ func (s *search) outOfDomains(n *v1.Node) (sets []map[string]*string) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		sets = append(sets, map[string]*string{key: nil})
+		if sets = append(sets, map[string]*string{key: nil}); len(sets) == mostCombos {
+			break
+		}
 	}
 	return append(sets, all)
 }
@@ -206,7 +230,10 @@ func (s *search) selectedLabels(n *v1.Node) (sets []map[string]*string) {
 	if required == nil {
 		return []map[string]*string{base}
 	}
-	for _, term := range required.NodeSelectorTerms {
+	for _, term := range required.NodeSelectorTerms[:min(mostCombos, len(required.NodeSelectorTerms))] {
+		if !s.spend((len(base) + len(term.MatchExpressions)) / 5) {
+			break
+		}
 		set := maps.Clone(base)
 		for _, e := range term.MatchExpressions {
 			if !holds(e, n) {
@@ -259,17 +286,23 @@ func (s *search) podTerms() (near, away []edit) {
 	return near, away
 }
 
+// dropTerms drops each of the terms, or all at once where that is too much for a fix.
 func dropTerms(field, words string, terms []v1.PodAffinityTerm) (edits []edit) {
+	if len(terms) > mostEdits {
+		return []edit{dropped("the required "+words, at(requiredPods, field))}
+	}
 	for i := range terms {
-		edits = append(edits, edit{kind: loosenTerm, say: fmt.Sprintf("drop the required %s to %s by %s", words, podTerm(&terms[i]), terms[i].TopologyKey),
-			ops: []Op{{Op: "remove", Path: at(requiredPods, field, i)}}})
+		edits = append(edits, dropped(fmt.Sprintf("the required %s to %s by %s", words, podTerm(&terms[i]), terms[i].TopologyKey), at(requiredPods+"/%d", field, i)))
 	}
 	return edits
 }
 
 // someOf are the single edits that lift the plugin's blocker on the row, or else all
-// together.
+// together. There are none where the edits are too many for a fix.
 func (s *search) someOf(edits []edit, row table.Row, plugin string) (ways [][]edit) {
+	if len(edits) > mostEdits {
+		return nil
+	}
 	for i := range edits {
 		if s.lifts(edits[i:i+1], row, plugin) {
 			ways = append(ways, edits[i:i+1:i+1])
@@ -283,7 +316,10 @@ func (s *search) someOf(edits []edit, row table.Row, plugin string) (ways [][]ed
 
 // loosenSpread raises maxSkew, has constraints only preferred, or drops them.
 func (s *search) loosenSpread(row table.Row) (ways [][]edit) {
-	var raised, preferred, dropped []edit
+	if len(s.spec.TopologySpreadConstraints) > mostEdits {
+		return [][]edit{{dropped("all topology spread constraints", "/spec/topologySpreadConstraints")}}
+	}
+	var raised, preferred, gone []edit
 	for i := range s.spec.TopologySpreadConstraints {
 		c := &s.spec.TopologySpreadConstraints[i]
 		if c.WhenUnsatisfiable != v1.DoNotSchedule {
@@ -297,11 +333,11 @@ func (s *search) loosenSpread(row table.Row) (ways [][]edit) {
 			preferred = append(preferred, edit{kind: loosenTerm, say: fmt.Sprintf("have the topology spread by %s only preferred (ScheduleAnyway)", c.TopologyKey),
 				ops: []Op{{Op: "replace", Path: path + "/whenUnsatisfiable", Value: string(v1.ScheduleAnyway)}}})
 		}
-		dropped = append(dropped, edit{kind: loosenTerm, say: "drop the topology spread constraint by " + c.TopologyKey, ops: []Op{{Op: "remove", Path: path}}})
+		gone = append(gone, dropped("the topology spread constraint by "+c.TopologyKey, path))
 	}
 	ways = append(ways, s.someOf(raised, row, names.PodTopologySpread)...)
 	ways = append(ways, s.someOf(preferred, row, names.PodTopologySpread)...)
-	return append(ways, s.someOf(dropped, row, names.PodTopologySpread)...)
+	return append(ways, s.someOf(gone, row, names.PodTopologySpread)...)
 }
 
 // mostSkew is a maxSkew that no domain can exceed.
@@ -321,5 +357,5 @@ func podTerm(t *v1.PodAffinityTerm) string {
 	if t.LabelSelector == nil {
 		return "no pods"
 	}
-	return selectorText(t.LabelSelector)
+	return short(selectorText(t.LabelSelector))
 }

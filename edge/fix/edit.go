@@ -58,36 +58,37 @@ type tune struct {
 	with func(int64) edit
 }
 
-// render writes the operations on a document: what removes members of lists comes
-// last, from the back, and what adds to something that is not there adds that, too.
+// render writes the operations on a document: what adds to something that is not there
+// adds that, too.
 func render(doc any, ops []Op) []Op {
-	var rest, removals []Op
-	for _, op := range ops {
-		if op.Op == "remove" {
-			removals = append(removals, op)
-		} else {
-			rest = append(rest, op)
-		}
+	ops = inOrder(ops)
+	first := slices.IndexFunc(ops, func(op Op) bool { return op.Op == "remove" })
+	if first < 0 {
+		return withParents(doc, ops)
 	}
-	slices.SortStableFunc(removals, func(a, b Op) int { return comparePaths(b.Path, a.Path) })
-	return append(withParents(doc, rest), removals...)
+	return append(withParents(doc, ops[:first]), ops[first:]...)
 }
 
 // comparePaths orders paths so that members of lists stand by position.
 func comparePaths(a, b string) int {
-	x, y := strings.Split(a, "/"), strings.Split(b, "/")
-	for i := range min(len(x), len(y)) {
-		m, err := strconv.Atoi(x[i])
-		n, err2 := strconv.Atoi(y[i])
-		order := cmp.Compare(x[i], y[i])
-		if err == nil && err2 == nil {
-			order = cmp.Compare(m, n)
+	for a != "" && b != "" {
+		var x, y string
+		x, a, _ = strings.Cut(a, "/")
+		y, b, _ = strings.Cut(b, "/")
+		order := strings.Compare(x, y)
+		if isNumber(x) && isNumber(y) {
+			order = cmp.Or(cmp.Compare(len(x), len(y)), order)
 		}
 		if order != 0 {
 			return order
 		}
 	}
-	return cmp.Compare(len(x), len(y))
+	return cmp.Compare(len(a), len(b))
+}
+
+// isNumber reports whether the part of a path is a position in a list.
+func isNumber(part string) bool {
+	return strings.TrimLeft(part, "0123456789") == "" && part != ""
 }
 
 // withParents makes one operation of all that add below the same missing member.

@@ -2,12 +2,14 @@ package fix
 
 import (
 	"cmp"
-	"encoding/json"
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/berth-scheduler/berth/core/decision"
 	"github.com/berth-scheduler/berth/core/machine"
@@ -31,40 +33,42 @@ type candidate struct {
 	trial
 }
 
-// Find looks for fixes of a pending pod, the smallest first.
-func Find(m *machine.Machine, set *manifest.Set, pod *v1.Pod) []Fix {
-	s := newSearch(m, set, pod)
+// Find looks for fixes of a pending pod, the smallest first. cut says in a sentence why
+// the search ended early, "" if it did not; what was found until then holds.
+func Find(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *v1.Pod) (fixes []Fix, cut string) {
+	s := newSearch(ctx, m, set, pod)
 	if s == nil {
-		return []Fix{}
+		return []Fix{}, ""
 	}
 	for _, s.anyLabel = range []bool{false, true} {
 		s.run()
-		if len(s.found) == 0 {
+		if len(s.found) == 0 && s.cut == "" {
 			s.evicting = true
 			s.run()
 			s.evicting = false
 		}
-		if len(s.found) > 0 {
+		if len(s.found) > 0 || s.cut != "" {
 			break
 		}
 	}
-	return s.fixes()
+	return s.fixes(), s.cut
 }
 
 // newSearch is nil where the pod is not known as it was written.
-func newSearch(m *machine.Machine, set *manifest.Set, pod *v1.Pod) *search {
-	s := &search{machine: m, table: m.Table(), set: set, api: pod, nodes: map[string]*v1.Node{}, known: map[string]bool{}}
-	if s.written = set.Written("Pod", pod.Namespace, pod.Name); s.written == nil {
+func newSearch(ctx context.Context, m *machine.Machine, set *manifest.Set, pod *v1.Pod) *search {
+	s := &search{machine: m, table: m.Table(), set: set, api: pod, nodes: map[string]*v1.Node{}, known: map[string]bool{},
+		budget: budget{ctx: ctx, left: mostWork}}
+	written := set.Written("Pod", pod.Namespace, pod.Name)
+	s.written, s.doc = &v1.Pod{}, parse(written)
+	if s.doc == nil || kjson.UnmarshalCaseSensitivePreserveInts(written, s.written) != nil {
 		return nil
 	}
-	written := &v1.Pod{}
-	if s.doc = parse(s.written); s.doc == nil || json.Unmarshal(s.written, written) != nil {
-		return nil
-	}
+	s.size = len(written) / 100
 	for _, n := range set.Nodes {
 		s.nodes[n.Name] = n
 	}
-	s.spec = &written.Spec
+	s.spec = &s.written.Spec
+	s.selectorKeys = slices.Sorted(maps.Keys(s.spec.NodeSelector))
 	s.pod = decode.Pod(pod)
 	return s
 }
@@ -73,6 +77,9 @@ func newSearch(m *machine.Machine, set *manifest.Set, pod *v1.Pod) *search {
 func (s *search) run() {
 	s.base = s.gates()
 	s.base = append(s.base, s.missing()...)
+	if len(s.base) > mostEdits {
+		return // no fix is that small
+	}
 	if len(s.base) > 0 {
 		s.consider(s.base)
 	}
@@ -104,9 +111,10 @@ func (s *search) withoutTerms() {
 	}
 }
 
-// consider tries the edits, leaves out what is not needed, and keeps the rest.
+// consider tries the edits, leaves out what is not needed, and keeps the rest. It keeps
+// nothing of which the work does not suffice to say that all is needed.
 func (s *search) consider(edits []edit) bool {
-	if !s.try(edits).ok {
+	if len(edits) > mostEdits || !s.try(edits).ok {
 		return false
 	}
 	for before := 0; before != len(edits); { // with better values less may be needed
@@ -120,8 +128,12 @@ func (s *search) consider(edits []edit) bool {
 	if s.known[key] {
 		return true
 	}
+	found := candidate{edits, s.try(edits)}
+	if s.cut != "" {
+		return false
+	}
 	s.known[key] = true
-	s.found = append(s.found, candidate{edits, s.try(edits)})
+	s.found = append(s.found, found)
 	return true
 }
 

@@ -36,6 +36,9 @@ func (s *search) missing() (edits []edit) {
 		}
 	}
 	for i := range s.pod.Claims {
+		if len(edits) > mostEdits {
+			break
+		}
 		edits = append(edits, s.missingDevices(&s.pod.Claims[i])...)
 	}
 	return edits
@@ -210,12 +213,15 @@ func (s *search) volumeLabels(n *v1.Node) []map[string]*string {
 		var all []map[string]*string
 		for _, one := range reaching(v, n) {
 			for _, set := range sets {
+				if len(all) == mostCombos || len(set)+len(one) > mostEdits || !s.spend(1+len(set)/20) {
+					break
+				}
 				both := maps.Clone(set)
 				maps.Copy(both, one)
 				all = append(all, both)
 			}
 		}
-		sets = all[:min(mostCombos, len(all))]
+		sets = all
 	}
 	return sets
 }

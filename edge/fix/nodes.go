@@ -60,6 +60,9 @@ func (s *search) variants(group []*decision.Node) []*decision.Node {
 	}
 	best := map[string]variant{}
 	for _, n := range group {
+		if !s.spend(s.variantWork(n.Name)) {
+			break
+		}
 		taints := s.untolerated(n.Name)
 		labels := s.unlabelled(n.Name)
 		v := variant{n, len(taints) + len(labels), s.shortage(n.Name)}

@@ -64,8 +64,15 @@ func (s *search) crowded(d *decision.Decision) (all []crowdedNode) {
 		if n.Feasible || slices.ContainsFunc(n.Blockers, func(b decision.Blocker) bool { return b.Code != decision.Unschedulable }) {
 			continue
 		}
-		if row, ok := s.table.Find(n.Name); ok {
-			all = append(all, s.crowdedAt(row))
+		row, ok := s.table.Find(n.Name)
+		if !ok {
+			continue
+		}
+		if !s.spend(1 + len(s.table.Pods(row))*(1+len(s.pod.Demand.Requests.Scalars))/100) {
+			break
+		}
+		if c := s.crowdedAt(row); c.least <= mostEdits {
+			all = append(all, c)
 		}
 	}
 	slices.SortFunc(all, func(a, b crowdedNode) int {
@@ -120,6 +127,9 @@ func (s *search) eachRequest(f func(name v1.ResourceName, request int64)) {
 // fewest are the fewest pods of the row, of them the least important, whose going
 // has the pod fit there once the edits are made; nil where that does not help.
 func (s *search) fewest(edits []edit, row table.Row) []edit {
+	if s.crowdedAt(row).least > mostEdits {
+		return nil
+	}
 	pods := s.podsOn(row)
 	fits := func(gone []edit) bool {
 		blockers, ok := s.blockers(join(edits, gone), row)
@@ -191,11 +201,19 @@ func choose(list []edit, size int, sets *int, will func([]edit) bool) []edit {
 	return pick(0, nil)
 }
 
-// reduce spares what it can, the most important first.
+// reduce spares what it can, the most important first: twice as many at a time for as long
+// as that goes well.
 func reduce(list []edit, will func([]edit) bool) []edit {
-	for i := len(list) - 1; i >= 0; i-- {
-		if less := slices.Delete(slices.Clone(list), i, i+1); will(less) {
-			list = less
+	for end, n := len(list), 1; end > 0; {
+		n = min(n, end)
+		less := slices.Delete(slices.Clone(list), end-n, end)
+		switch {
+		case will(less):
+			list, end, n = less, end-n, 2*n
+		case n == 1:
+			end--
+		default:
+			n /= 2
 		}
 	}
 	return list
@@ -212,6 +230,9 @@ func (s *search) holders(d *decision.Decision) {
 	for _, row := range s.table.All() {
 		if s.table.Node(row) == nil {
 			continue
+		}
+		if !s.spend(1 + len(s.table.Pods(row))/10) {
+			return
 		}
 		var gone []edit
 		for _, p := range s.podsOn(row) {

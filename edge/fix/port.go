@@ -15,7 +15,7 @@ const mostPorts = 200
 
 // movePorts gives host ports that are taken on the row's node another number.
 func (s *search) movePorts(row table.Row) [][]edit {
-	own := map[int32]bool{}
+	own, taken := map[int32]bool{}, s.takenPorts(row)
 	for _, hp := range s.pod.HostPorts {
 		own[hp.Port] = true
 	}
@@ -23,7 +23,10 @@ func (s *search) movePorts(row table.Row) [][]edit {
 	move := func(list string, containers []v1.Container) {
 		for i := range containers {
 			for j := range containers[i].Ports {
-				if e, ok := s.movedPort(&containers[i], at("/spec/%s/%d/ports/%d", list, i, j), j, own, row); ok {
+				if len(moved) > mostEdits {
+					return
+				}
+				if e, ok := s.movedPort(&containers[i], at("/spec/%s/%d/ports/%d", list, i, j), j, own, taken); ok {
 					moved = append(moved, e)
 				}
 			}
@@ -38,17 +41,17 @@ func (s *search) movePorts(row table.Row) [][]edit {
 }
 
 // movedPort is the port with the next number that is free.
-func (s *search) movedPort(c *v1.Container, path string, j int, own map[int32]bool, row table.Row) (edit, bool) {
+func (s *search) movedPort(c *v1.Container, path string, j int, own, taken map[int32]bool) (edit, bool) {
 	p := &c.Ports[j]
 	port := p.HostPort
 	if port == 0 && s.spec.HostNetwork {
 		port = p.ContainerPort
 	}
-	if port == 0 || !own[port] || !s.taken(row, port) {
+	if port == 0 || !own[port] || !taken[port] {
 		return edit{}, false
 	}
 	for next := port + 1; next <= port+mostPorts && next <= 65535; next++ {
-		if own[next] || s.taken(row, next) {
+		if own[next] || taken[next] {
 			continue
 		}
 		own[next] = true
@@ -64,22 +67,22 @@ func (s *search) movedPort(c *v1.Container, path string, j int, own map[int32]bo
 	return edit{}, false
 }
 
-// taken tells whether anybody has the port on the row's node, by any protocol and
+// takenPorts are the ports that anybody has on the row's node, by any protocol and
 // address.
-func (s *search) taken(row table.Row, port int32) bool {
+func (s *search) takenPorts(row table.Row) map[int32]bool {
+	taken := map[int32]bool{}
 	for _, hp := range s.table.HostPorts(row) {
-		if hp.Port == port {
-			return true
-		}
+		taken[hp.Port] = true
 	}
 	for _, p := range s.machine.Nominator().NominatedTo(s.table.Name(row)) {
+		if p.UID == s.pod.UID {
+			continue
+		}
 		for _, hp := range p.HostPorts {
-			if hp.Port == port && p.UID != s.pod.UID {
-				return true
-			}
+			taken[hp.Port] = true
 		}
 	}
-	return false
+	return taken
 }
 
 // selectorText is a label selector in kubectl's words.

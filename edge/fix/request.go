@@ -30,6 +30,9 @@ type request struct {
 // lower has the pod request no more than the row has, of each resource of which it
 // is short there.
 func (s *search) lower(b decision.Blocker, row table.Row) [][]edit {
+	if len(b.Insufficient) > mostEdits {
+		return nil
+	}
 	var all []edit
 	for _, name := range b.Insufficient {
 		if name == v1.ResourcePods {
@@ -57,7 +60,7 @@ func (s *search) lowerOne(name v1.ResourceName, row table.Row) []edit {
 			return b.Plugin == names.NodeResourcesFit && slices.Contains(b.Insufficient, name)
 		})
 	}
-	for _, r := range requests {
+	for _, r := range requests[:min(mostEdits, len(requests))] {
 		if fits(r.lowered(r.least)) {
 			most := bisect(r.least/r.unit(), r.amount/r.unit(), func(n int64) bool { return fits(r.lowered(n * r.unit())) })
 			return []edit{r.lowered(most * r.unit())}
@@ -73,7 +76,7 @@ func (s *search) lowerOne(name v1.ResourceName, row table.Row) []edit {
 		}
 		return edits
 	}
-	if len(requests) < 2 || !fits(shares(0)...) {
+	if len(requests) < 2 || len(requests) > mostEdits || !fits(shares(0)...) {
 		return nil
 	}
 	return shares(bisect(0, 1000, func(n int64) bool { return fits(shares(n)...) }))
@@ -86,6 +89,9 @@ func (s *search) lowerBoth(own request, row table.Row, fits func(...edit) bool) 
 	pod := own.lowered(min(own.amount, s.free(row, own.name)-units(own.name, overhead)) / own.unit() * own.unit())
 	all := []edit{pod}
 	for _, r := range s.containerRequests(own.name) {
+		if len(all) > mostEdits {
+			return nil
+		}
 		if pair := []edit{pod, r.lowered(0)}; fits(pair...) {
 			return pair
 		}

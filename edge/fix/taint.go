@@ -8,7 +8,8 @@ import (
 	"github.com/berth-scheduler/berth/core/table"
 )
 
-// untolerated are the taints of the node that keep the pod away, with their places.
+// untolerated are the places of the node's taints that keep the pod away: all of them, or
+// one more than a fix may lift.
 func (s *search) untolerated(node string) (at []int) {
 	n := s.nodes[node]
 	if n == nil {
@@ -16,7 +17,9 @@ func (s *search) untolerated(node string) (at []int) {
 	}
 	for i := range n.Spec.Taints {
 		if !s.pod.Tolerations.Admits(n.Spec.Taints[i:i+1], false) {
-			at = append(at, i)
+			if at = append(at, i); len(at) > mostEdits {
+				break
+			}
 		}
 	}
 	return at
@@ -26,7 +29,12 @@ func (s *search) untolerated(node string) (at []int) {
 func (s *search) tolerate(row table.Row) [][]edit {
 	var tolerations, untaints []edit
 	n := s.nodes[s.table.Name(row)]
-	for _, i := range s.untolerated(s.table.Name(row)) {
+	lacking := s.untolerated(s.table.Name(row))
+	if len(lacking) > mostEdits {
+		all := map[string]any{"operator": string(v1.TolerationOpExists)}
+		return [][]edit{{{kind: addToleration, say: "tolerate every taint", ops: []Op{{Op: "add", Path: "/spec/tolerations/-", Value: all}}}}}
+	}
+	for _, i := range lacking {
 		t := &n.Spec.Taints[i]
 		tolerations = append(tolerations, toleration(t))
 		untaints = append(untaints, s.nodeEdit(row, fmt.Sprintf("remove the taint %s from node %s", taintText(t), n.Name),

@@ -3,7 +3,6 @@ package fix
 import (
 	"encoding/json"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,11 +22,13 @@ type search struct {
 	set     *manifest.Set
 	nodes   map[string]*v1.Node
 
-	written []byte // the pod, in JSON
-	doc     any    // the same
+	written *v1.Pod // as it was written
+	doc     any     // the same, in JSON
 	spec    *v1.PodSpec
-	api     *v1.Pod // with defaults
-	pod     *object.Pod
+	// selectorKeys are those of the node selector, sorted.
+	selectorKeys []string
+	api          *v1.Pod // with defaults
+	pod          *object.Pod
 
 	// base is what every candidate begins with: without it nothing helps.
 	base []edit
@@ -36,9 +37,10 @@ type search struct {
 	// anyLabel: labels that describe where a node is may be changed, too.
 	anyLabel bool
 
-	decisions int
-	found     []candidate
-	known     map[string]bool
+	budget
+	size  int // of the pod, in units of work
+	found []candidate
+	known map[string]bool
 }
 
 // creation is an object that is to come.
@@ -62,27 +64,6 @@ func newCreation(apiVersion, kind string, o metav1.Object) *creation {
 	return c
 }
 
-// patched is the JSON of an object after the operations of edits that change it; nil
-// where they cannot be carried out.
-func patched(written []byte, doc any, ops []Op) []byte {
-	if len(ops) == 0 {
-		return written
-	}
-	text, err := json.Marshal(render(doc, ops))
-	if err != nil {
-		return nil
-	}
-	patch, err := jsonpatch.DecodePatch(text)
-	if err != nil {
-		return nil
-	}
-	out, err := patch.Apply(written)
-	if err != nil {
-		return nil
-	}
-	return out
-}
-
 // podWith is the pod after the edits; nil where it is not valid.
 func (s *search) podWith(edits []edit) *object.Pod {
 	var ops []Op
@@ -94,12 +75,8 @@ func (s *search) podWith(edits []edit) *object.Pod {
 	if len(ops) == 0 {
 		return s.pod
 	}
-	out := patched(s.written, s.doc, ops)
-	if out == nil {
-		return nil
-	}
-	api, err := s.set.Pod(out)
-	if err != nil {
+	api := s.written.DeepCopy()
+	if patch(api, ops) != nil || s.set.AdmitPod(api) != nil {
 		return nil
 	}
 	return decode.Pod(api)
@@ -149,15 +126,13 @@ func (s *search) targets(edits []edit) map[target][]Op {
 // change changes a node or a claim, and returns what undoes it; nil where it is
 // not possible.
 func (s *search) change(t target, ops []Op) func() {
-	written := s.writtenOf(t)
-	out := patched(written, parse(written), ops)
-	if out == nil {
-		return nil
-	}
 	if t.kind == "Node" {
-		n := &v1.Node{}
 		row, ok := s.table.Find(t.name)
-		if !ok || json.Unmarshal(out, n) != nil || manifest.CheckNode(n) != nil {
+		if !ok || s.nodes[t.name] == nil {
+			return nil
+		}
+		n := s.nodes[t.name].DeepCopy()
+		if patch(n, ops) != nil || manifest.CheckNode(n) != nil {
 			return nil
 		}
 		before := s.table.Node(row)
@@ -166,7 +141,7 @@ func (s *search) change(t target, ops []Op) func() {
 	}
 	claim := &v1.PersistentVolumeClaim{}
 	known := table.Lookup[*object.PersistentVolumeClaim](s.table, object.PersistentVolumeClaims, t.namespace, t.name)
-	if known == nil || json.Unmarshal(out, claim) != nil {
+	if known == nil || json.Unmarshal(s.writtenOf(t), claim) != nil || patch(claim, ops) != nil {
 		return nil
 	}
 	claim.Namespace, claim.UID = known.Namespace, known.UID // which a file may leave out
@@ -243,7 +218,9 @@ type trial struct {
 
 // try applies the edits and decides.
 func (s *search) try(edits []edit) (o trial) {
-	s.decisions++
+	if !s.spend(s.tryWork(edits)) {
+		return o
+	}
 	s.with(edits, func(p *object.Pod) {
 		if o.node, o.ok = s.machine.Admits(p); o.ok || !s.evicting {
 			return
@@ -260,7 +237,7 @@ func (s *search) try(edits []edit) (o trial) {
 
 // blockers is what blocks the pod on a row once the edits are made.
 func (s *search) blockers(edits []edit, row table.Row) (blockers []decision.Blocker, ok bool) {
-	ok = s.with(edits, func(p *object.Pod) { blockers = s.machine.Blockers(p, row) })
+	ok = s.spend(s.rowWork(edits)) && s.with(edits, func(p *object.Pod) { blockers = s.machine.Blockers(p, row) })
 	return blockers, ok
 }
 

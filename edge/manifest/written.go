@@ -8,7 +8,6 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	kjson "sigs.k8s.io/json"
 )
 
 // keeps tells whether the object is to be kept as it was written.
@@ -31,23 +30,19 @@ func (s *Set) Written(kind, namespace, name string) []byte {
 	return s.written[title(strings.ToLower(kind), namespace, name)]
 }
 
-// Pod reads another version of a pod of the set. It gets defaults, a UID and a
-// priority, and is checked, like one of the set.
-func (s *Set) Pod(written []byte) (*v1.Pod, error) {
-	p := &v1.Pod{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(written, p); err != nil {
-		return nil, err
-	}
+// AdmitPod gives another version of a pod of the set defaults, a UID and a priority, and
+// checks it, like one of the set.
+func (s *Set) AdmitPod(p *v1.Pod) error {
 	if err := admit(p, "pod"); err != nil {
-		return nil, err
+		return err
 	}
 	if p.UID == "" {
 		p.UID = types.UID(title("pod", p.Namespace, p.Name))
 	}
 	if err := s.classes.Resolve(p); err != nil {
-		return nil, fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err)
+		return fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err)
 	}
-	return p, nil
+	return nil
 }
 
 // PriorityClasses are those of the set, by name.

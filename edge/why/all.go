@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +33,8 @@ type Ranking struct {
 	Kind       string  `json:"kind"`
 	Pending    int     `json:"pending"`
 	Causes     []Cause `json:"causes"`
+	// Cut says in a sentence that the time was up before all pods were looked at.
+	Cut string `json:"cut,omitempty"`
 	// LeftOut says which pods were not looked at, and why.
 	LeftOut []string `json:"leftOut,omitempty"`
 }
@@ -46,6 +50,8 @@ type Cause struct {
 	Nodes *More `json:"nodes,omitempty"`
 	// Fixes are those of the first example.
 	Fixes []fix.Fix `json:"fixes"`
+	// Cut says why the search for them ended early.
+	Cut string `json:"cut,omitempty"`
 
 	pods []*v1.Pod
 }
@@ -63,21 +69,25 @@ type sort struct {
 	decoded *object.Pod // the first
 }
 
-// All ranks what blocks all pending pods. It ends early when the context does.
+// All ranks what blocks all pending pods. When the context's time is up it ranks those
+// that were looked at until then, and says so. It is an error if the context was canceled.
 func (c *Cluster) All(ctx context.Context) (*Ranking, error) {
 	r := &Ranking{APIVersion: "berth.dev/v1alpha1", Kind: "WhyAll", Causes: []Cause{}}
 	at := map[string]int{}
 	sorts := c.sorts()
-	brief, err := c.brief(ctx, sorts)
-	if err != nil {
-		return nil, err
-	}
 	for _, s := range sorts {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		r.Pending += len(s.pods)
-		a := brief.Why(s.pods[0]) // and no longer: it takes as much memory as there are nodes
+	}
+	brief, known := c.brief(ctx, sorts)
+	looking, cancel := until(ctx, 0.7)
+	defer cancel()
+	looked := 0
+	for _, s := range sorts[:known] {
+		if looking.Err() != nil {
+			break
+		}
+		looked += len(s.pods)
+		a := brief.Why(ctx, s.pods[0]) // and no longer: it takes as much memory as there are nodes
 		key := causeKey(a)
 		i, known := at[key]
 		if !known {
@@ -92,34 +102,48 @@ func (c *Cluster) All(ctx context.Context) (*Ranking, error) {
 		r.Causes[i].pods = append(r.Causes[i].pods, s.pods...)
 	}
 	slices.SortStableFunc(r.Causes, func(a, b Cause) int { return cmp.Compare(len(b.pods), len(a.pods)) })
+	if looked < r.Pending {
+		r.Cut = fmt.Sprintf("the time was up when %d of %d pending pods had been looked at", looked, r.Pending)
+	}
 	for i := range r.Causes {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		c.finish(&r.Causes[i], i < mostExplained)
+		c.finish(ctx, &r.Causes[i], i < mostExplained)
+	}
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return nil, err
 	}
 	return r, nil
 }
 
-// brief is the cluster for answers without fixes, in which it is known for each sort
-// whether load alone explains what blocks it. All are asked at once: the nodes are
-// emptied for it.
-func (c *Cluster) brief(ctx context.Context, sorts []*sort) (*Cluster, error) {
+// until returns a context for a share of the time that ctx has left.
+func until(ctx context.Context, share float64) (context.Context, context.CancelFunc) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Duration(share*float64(time.Until(deadline))))
+}
+
+// brief is the cluster for answers without fixes, in which it is known for the first
+// sorts, and how many, whether load alone explains what blocks them. All are asked at
+// once: the nodes are emptied for it.
+func (c *Cluster) brief(ctx context.Context, sorts []*sort) (brief *Cluster, known int) {
+	ctx, cancel := until(ctx, 0.4)
+	defer cancel()
 	pods := make([]*object.Pod, len(sorts))
 	for i, s := range sorts {
 		pods[i] = s.decoded
 	}
-	waits, err := waitForLoad(ctx, c.Machine, pods)
-	brief := &Cluster{Machine: c.Machine, Set: c.Set, NoProfile: c.NoProfile, NoFixes: true, waits: map[types.UID]bool{}}
+	waits := waitForLoad(ctx, c.Machine, pods)
+	brief = &Cluster{Machine: c.Machine, Set: c.Set, NoProfile: c.NoProfile, NoFixes: true, waits: map[types.UID]bool{}}
 	for i := range waits {
 		brief.waits[pods[i].UID] = waits[i]
 	}
-	return brief, err
+	return brief, len(waits)
 }
 
 // finish says how many pods the cause has, and, where it is to be explained, what would
 // help them.
-func (c *Cluster) finish(cause *Cause, explained bool) {
+func (c *Cluster) finish(ctx context.Context, cause *Cause, explained bool) {
 	cause.Pods = len(cause.pods)
 	for _, p := range cause.pods[:min(mostExamples, len(cause.pods))] {
 		cause.Examples = append(cause.Examples, p.Namespace+"/"+p.Name)
@@ -130,8 +154,8 @@ func (c *Cluster) finish(cause *Cause, explained bool) {
 	if c.Read != nil {
 		c.Read(cause.pods[0])
 	}
-	cause.Fixes = fix.Find(c.Machine, c.Set, cause.pods[0])
-	cause.Nodes = c.more(cause)
+	cause.Fixes, cause.Cut = fix.Find(ctx, c.Machine, c.Set, cause.pods[0])
+	cause.Nodes = c.more(ctx, cause)
 }
 
 // hasFixes tells whether what would help is looked for.
@@ -203,7 +227,7 @@ func (a *Answer) cause() string {
 
 // more counts the nodes of the shape that helps the first of the pods, and how many
 // of the pods they place.
-func (c *Cluster) more(cause *Cause) *More {
+func (c *Cluster) more(ctx context.Context, cause *Cause) *More {
 	like := ""
 	for _, f := range cause.Fixes {
 		if n, ok := f.Changes[0].Create.(*v1.Node); ok && len(f.Changes) == 1 {
@@ -220,6 +244,9 @@ func (c *Cluster) more(cause *Cause) *More {
 	var placed []*object.Pod
 	var added []string
 	for _, api := range cause.pods[:min(mostPlaced, len(cause.pods))] {
+		if ctx.Err() != nil {
+			break
+		}
 		p := decode.Pod(api)
 		node, ok := c.Machine.Admits(p)
 		if !ok && len(added) < mostAdded {
@@ -275,9 +302,15 @@ func (r *Ranking) Text(out io.Writer, wide bool) error {
 		for _, f := range shown {
 			terminal.Fprintf(&b, "  or, for %s: %s\n", c.Examples[0], f.Summary)
 		}
+		if c.Cut != "" {
+			fmt.Fprintf(&b, "  cut: %s\n", c.Cut)
+		}
 	}
 	if len(r.Causes) > mostExplained && slices.ContainsFunc(r.Causes[mostExplained:], func(c Cause) bool { return c.hasFixes() }) {
 		terminal.Fprintf(&b, "\nWhat would help was looked for in the first %d causes; ask about a pod of another one by its name.\n", mostExplained)
+	}
+	if r.Cut != "" {
+		fmt.Fprintf(&b, "\nCut: %s.\n", r.Cut)
 	}
 	for _, left := range r.LeftOut {
 		terminal.Fprintf(&b, "\nLeft out: %s\n", left)

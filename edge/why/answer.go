@@ -43,7 +43,9 @@ type Answer struct {
 	NodesFeasible int         `json:"nodesFeasible"`
 	Groups        []NodeGroup `json:"groups"`
 	Fixes         []fix.Fix   `json:"fixes"`
-	Events        []Event     `json:"events"`
+	// Cut says why the search for fixes ended early, in a sentence.
+	Cut    string  `json:"cut,omitempty"`
+	Events []Event `json:"events"`
 	// Queue is from the daemon; nil from files, from the API server and from a shadow.
 	Queue *Queue `json:"queue"`
 	// Shadow is from a daemon that schedules nothing, about a pod that waits.

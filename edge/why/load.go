@@ -18,46 +18,50 @@ const mostAnchors = 200
 
 // waitForLoad tells for each pod whether load alone explains what blocks it on some
 // node: it would fit after some set of pods is removed. Removing all of them is best
-// for every plugin but one: the pods that required pod affinity asks for must stay.
-func waitForLoad(ctx context.Context, m *machine.Machine, pods []*object.Pod) ([]bool, error) {
+// for every plugin but one: the pods that required pod affinity asks for must stay. Once
+// the context ends it returns those of the first pods.
+func waitForLoad(ctx context.Context, m *machine.Machine, pods []*object.Pod) []bool {
 	t := m.Table()
 	waits := make([]bool, len(pods))
 	if len(pods) == 0 {
-		return waits, nil
+		return waits
 	}
 	defer restore(t, removeOwnedClaims(t, pods))
 	mark := t.Checkpoint()
 	defer t.Undo(mark)
 	placed := removeAll(t)
 	for i, p := range pods {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return waits[:i]
 		}
-		waits[i] = t.Live() == 0 || m.AdmitsWithout(p) || admitsNear(m, p, placed)
+		waits[i] = t.Live() == 0 || m.AdmitsWithout(p) || admitsNear(ctx, m, p, placed)
 	}
-	return waits, nil
+	return waits
 }
 
 // admitsNear tells whether a pod with required pod affinity fits where only pods are
 // that it asks for.
-func admitsNear(m *machine.Machine, p *object.Pod, placed []table.Placed) bool {
+func admitsNear(ctx context.Context, m *machine.Machine, p *object.Pod, placed []table.Placed) bool {
 	if p.Affinity == nil || len(p.Affinity.Affinity) == 0 {
 		return false
 	}
 	t := m.Table()
 	var anchors []table.Placed
 	for _, pl := range placed {
+		if ctx.Err() != nil {
+			return false
+		}
 		if slices.ContainsFunc(p.Affinity.Affinity, func(term match.PodTerm) bool {
 			return term.Matches(pl.Pod.Namespace, t.NamespaceLabels(pl.Pod.Namespace), pl.Pod.Labels)
 		}) {
 			anchors = append(anchors, pl)
 		}
 	}
-	return anchored(m, p, anchors)
+	return anchored(ctx, m, p, anchors)
 }
 
 // anchored tries the pod with all anchors placed, then with each alone.
-func anchored(m *machine.Machine, p *object.Pod, anchors []table.Placed) bool {
+func anchored(ctx context.Context, m *machine.Machine, p *object.Pod, anchors []table.Placed) bool {
 	t := m.Table()
 	try := func(list []table.Placed) bool {
 		mark := t.Checkpoint()
@@ -71,6 +75,9 @@ func anchored(m *machine.Machine, p *object.Pod, anchors []table.Placed) bool {
 		return true
 	}
 	for i := range anchors[:min(mostAnchors, len(anchors))] {
+		if ctx.Err() != nil {
+			break
+		}
 		if try(anchors[i : i+1]) {
 			return true
 		}

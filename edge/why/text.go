@@ -158,6 +158,10 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 		return
 	}
 	if len(a.Fixes) == 0 {
+		if a.Cut != "" {
+			fmt.Fprintf(b, "\nNo change was found that would help: %s.\n", a.Cut)
+			return
+		}
 		if !a.facts.cluster.NoFixes && a.NodesTotal > 0 {
 			b.WriteString("\nNo small change was found that would help.\n")
 		}
@@ -187,6 +191,9 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 	}
 	if rest := len(a.Fixes) - len(shown); rest > 0 {
 		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
+	}
+	if a.Cut != "" {
+		fmt.Fprintf(b, "  Not all was tried: %s.\n", a.Cut)
 	}
 }
 

@@ -47,8 +47,9 @@ type facts struct {
 	nodes    map[string]*v1.Node
 }
 
-// Why answers for a pod of the cluster.
-func (c *Cluster) Why(api *v1.Pod) *Answer {
+// Why answers for a pod of the cluster. Once the context ends it looks for no more fixes,
+// and the answer says so.
+func (c *Cluster) Why(ctx context.Context, api *v1.Pod) *Answer {
 	p := decode.Pod(api)
 	a := &Answer{
 		APIVersion: "berth.dev/v1alpha1", Kind: "Why", Pod: p.Key(), Profile: p.SchedulerName, Verdict: Failed, PodGroup: p.PodGroup(),
@@ -61,7 +62,7 @@ func (c *Cluster) Why(api *v1.Pod) *Answer {
 	case p.Terminal:
 		a.Message = "the pod has ended: its phase is " + string(api.Status.Phase)
 	default:
-		c.pending(a, p)
+		c.pending(ctx, a, p)
 	}
 	return a
 }
@@ -83,7 +84,7 @@ func (c *Cluster) placed(a *Answer, api *v1.Pod) {
 	c.evicted(a)
 }
 
-func (c *Cluster) pending(a *Answer, p *object.Pod) {
+func (c *Cluster) pending(ctx context.Context, a *Answer, p *object.Pod) {
 	d := c.Machine.Assess(p)
 	a.facts.decision = d
 	a.Message, a.NodesFeasible = explain.Message(d), d.NodesFeasible
@@ -91,7 +92,10 @@ func (c *Cluster) pending(a *Answer, p *object.Pod) {
 		a.Message = c.NoProfile(p.SchedulerName)
 	}
 	a.Groups = groupsOf(d.Nodes)
-	a.Verdict = c.verdict(p, d)
+	a.Verdict = c.verdict(ctx, p, d)
+	if ctx.Err() != nil {
+		a.Cut = "the time was up before it was known whether load alone explains what blocks the pod, and no fix was looked for"
+	}
 	switch a.Verdict {
 	case WouldBePlaced:
 		a.Node, a.Scores = d.Node, scoresOf(d.Nodes, d.Node)
@@ -104,12 +108,12 @@ func (c *Cluster) pending(a *Answer, p *object.Pod) {
 		a.Groups, a.NodesFeasible = []NodeGroup{}, 0
 	}
 	a.Events = c.events(a, p, d)
-	if !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
-		a.Fixes = fix.Find(c.Machine, c.Set, a.facts.api)
+	if a.Cut == "" && !c.NoFixes && (a.Verdict == Waiting || a.Verdict == Misconfigured || a.Verdict == Gated) {
+		a.Fixes, a.Cut = fix.Find(ctx, c.Machine, c.Set, a.facts.api)
 	}
 }
 
-func (c *Cluster) verdict(p *object.Pod, d *decision.Decision) PodState {
+func (c *Cluster) verdict(ctx context.Context, p *object.Pod, d *decision.Decision) PodState {
 	switch d.Result {
 	case decision.ResultScheduled:
 		return WouldBePlaced
@@ -123,7 +127,7 @@ func (c *Cluster) verdict(p *object.Pod, d *decision.Decision) PodState {
 		switch {
 		case d.Writing:
 			return InProgress
-		case c.waitsForLoad(p):
+		case c.waitsForLoad(ctx, p):
 			return Waiting
 		}
 		return Misconfigured
@@ -131,12 +135,13 @@ func (c *Cluster) verdict(p *object.Pod, d *decision.Decision) PodState {
 	return Failed
 }
 
-func (c *Cluster) waitsForLoad(p *object.Pod) bool {
+// waitsForLoad is true, too, when the context ends before it is known.
+func (c *Cluster) waitsForLoad(ctx context.Context, p *object.Pod) bool {
 	if c.waits != nil {
 		return c.waits[p.UID]
 	}
-	waits, _ := waitForLoad(context.Background(), c.Machine, []*object.Pod{p})
-	return waits[0]
+	waits := waitForLoad(ctx, c.Machine, []*object.Pod{p})
+	return len(waits) == 0 || waits[0]
 }
 
 // evicted says for whom the pod is being evicted, as far as the cluster shows it:

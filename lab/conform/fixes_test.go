@@ -48,7 +48,7 @@ func TestFixes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := c.Why(p)
+			a := c.Why(t.Context(), p)
 			if waits := a.Verdict == why.Waiting || a.Verdict == why.Misconfigured || a.Verdict == why.Gated; !waits || a.NodesTotal == 0 {
 				continue
 			}
