@@ -140,6 +140,9 @@ func (c *Cluster) SetPod(p *object.Pod) {
 	c.tell(machine.PodSet{Pod: p})
 }
 
+// Hold creates the pod, and tells nobody of it: no scheduler tries it.
+func (c *Cluster) Hold(p *object.Pod) { c.pods[p.Key()] = p }
+
 // DeletePod deletes the pod at once.
 func (c *Cluster) DeletePod(key string) error {
 	p := c.pods[key]

@@ -49,8 +49,11 @@ type Input struct {
 	// cluster. The run ends when it returns false.
 	Idle func(*World) bool
 	// Evicted, when set, is called after a pod was evicted for another one. It
-	// may change the cluster, as controllers do.
-	Evicted func(c *Cluster, victim *object.Pod)
+	// may change the cluster, as controllers do. endless says that the two go round: a
+	// pod that is made again is to be held (Cluster.Hold).
+	Evicted func(c *Cluster, victim *object.Pod, endless bool)
+	// Stop, when set, is asked now and then. The run ends once it returns true.
+	Stop func() bool
 }
 
 // Result is how a run ended.
@@ -68,6 +71,11 @@ type Result struct {
 	Evicted   []Eviction
 	Decisions int
 	End       time.Time
+	// Endless are the pods that were evicted for the same pod again and again. They were
+	// held in the end.
+	Endless []Endless
+	// Cut says in a sentence why the run ended before it came to rest, "" if it did.
+	Cut string
 }
 
 // Eviction is a pod that was evicted for another pod. Both are namespace/name.
@@ -114,17 +122,17 @@ func Run(in Input) (*Result, error) {
 			}
 		}
 	}
-	w.evicted, w.ask, w.noProfile = in.Evicted, in.Ask, in.NoProfile
+	w.evicted, w.ask, w.noProfile, w.stop = in.Evicted, in.Ask, in.NoProfile, in.Stop
 	if in.Begin != nil {
 		if err := in.Begin(w); err != nil {
 			return nil, err
 		}
 	}
 	w.Exhaust()
-	for in.Idle != nil && in.Idle(w) {
+	for in.Idle != nil && w.cut == "" && in.Idle(w) {
 		w.Exhaust()
 	}
-	r.End = w.Now
+	r.End, r.Endless, r.Cut = w.Now, w.endless, w.cut
 	ran := map[types.UID]bool{}
 	for _, p := range in.Pods {
 		ran[p.UID] = p.NodeName != ""
@@ -198,6 +206,9 @@ func why(d *decision.Decision) string {
 
 // pendingBecause is why the pod is pending, given what the last decision said.
 func (w *World) pendingBecause(p *object.Pod, said string) string {
+	if at := slices.IndexFunc(w.endless, func(e Endless) bool { return e.Victim == p.Key() }); at >= 0 {
+		return w.endless[at].String()
+	}
 	switch {
 	case said != "":
 		return said

@@ -25,7 +25,7 @@ type World struct {
 	// and before its effects are carried out.
 	Told func(machine.Event)
 
-	evicted  func(*Cluster, *object.Pod)
+	evicted  func(c *Cluster, victim *object.Pod, endless bool)
 	ask      func(machine.CallExtender) machine.ExtenderReply
 	profiles map[string]bool
 	// noProfile, when set, words why a pod of another scheduler is not tried.
@@ -37,6 +37,8 @@ type World struct {
 	// how many of them that is the present one.
 	tried map[types.UID]uint64
 	fresh int
+	// settling bounds how long the world moves on its own.
+	settling
 	// idle counts steps since a change that can only happen so often: not a
 	// nomination, which may come and go for ever.
 	idle int
@@ -50,6 +52,7 @@ func NewWorld(o machine.Options, start time.Time) *World {
 		Now:      start,
 		profiles: map[string]bool{},
 		tried:    map[types.UID]uint64{},
+		settling: newSettling(),
 	}
 	for _, p := range o.Profiles {
 		w.profiles[p.Name] = true
@@ -84,7 +87,8 @@ func (w *World) Cycle() bool {
 // Settle takes decisions for as long as a pod is ready now.
 func (w *World) Settle() {
 	w.idle = 0
-	for w.idle < w.idleLimit() && w.Cycle() {
+	w.restart()
+	for w.idle < w.idleLimit() && w.goesOn() && w.Cycle() {
 		w.idle++
 	}
 }
@@ -113,7 +117,8 @@ func (w *World) Advance(d time.Duration) {
 func (w *World) Exhaust() {
 	w.Deliver()
 	w.changed(true)
-	for ; w.idle < w.idleLimit() && !w.exhausted(); w.idle++ {
+	w.restart()
+	for ; w.idle < w.idleLimit() && !w.exhausted() && w.goesOn(); w.idle++ {
 		if w.Cycle() {
 			continue
 		}
@@ -200,7 +205,7 @@ func (w *World) carryOut(effect machine.Effect) machine.Event {
 	case machine.Evict:
 		err := w.Cluster.DeletePod(e.Victim.Key())
 		if err == nil && w.evicted != nil {
-			w.evicted(w.Cluster, e.Victim)
+			w.evicted(w.Cluster, e.Victim, w.goesRound(e.Victim.Key(), e.Preemptor.Key()))
 		}
 		return machine.EvictReply{Victim: e.Victim.UID, Preemptor: e.Preemptor.UID, Err: err}
 	}
@@ -225,6 +230,7 @@ func (w *World) bind(p *object.Pod, node string) machine.Event {
 }
 
 func (w *World) decided(d *decision.Decision) {
+	w.decisions[d.Pod.String()]++
 	switch d.Result {
 	case decision.ResultGated:
 	case decision.ResultScheduled, decision.ResultWaiting:

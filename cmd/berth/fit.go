@@ -21,6 +21,7 @@ type fit struct {
 	pod       string
 	nodesLike string
 	output    string
+	timeout   timeLimit
 }
 
 const fitLong = `Say how much more a cluster can take. Nothing changes in the cluster. It comes
@@ -32,7 +33,8 @@ workload such as deployment/web. Other pending pods are placed first. Nobody is
 evicted for the copies.
 
 With --nodes-like: how few more nodes of a shape place all pending pods, and which
-pods such nodes do not help. The shape is a node, or attributes as for the change
+pods such nodes do not help. Pods that preempt each other without end are not tried
+for ever, as "what-if --help" says. The shape is a node, or attributes as for the change
 add-nodes of "what-if". New nodes run the pods of DaemonSets, too.
 
 Exit status: 0 if at least one pod fits, or if all pods are placed with the nodes;
@@ -69,6 +71,7 @@ func newFit(name string) *cobra.Command {
 	s.addFlags(f)
 	f.StringVar(&s.pod, "pod", "", "the pod that is to fit: [NAMESPACE/]NAME, or [NAMESPACE/]KIND/NAME of a workload; default: the only pending one")
 	f.StringVar(&s.nodesLike, "nodes-like", "", "count the missing nodes of this shape: a node, or attributes such as cpu=8,memory=32Gi,zone=b")
+	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "yaml", "json")
 	return cmd
 }
@@ -77,7 +80,7 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 	if s.pod != "" && s.nodesLike != "" {
 		return errors.New("--pod and --nodes-like: give one of them")
 	}
-	if err := errors.Join(s.check(), checkFitOutput(s.output)); err != nil {
+	if err := errors.Join(s.check(), s.timeout.check(), checkFitOutput(s.output)); err != nil {
 		return err
 	}
 	s.fillBudgets = true
@@ -86,6 +89,9 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 		return err
 	}
 	notes(stderr, set.Notices)
+	ctx, cancel := s.timeout.start(ctx)
+	defer cancel()
+	in.Stop = func() bool { return ctx.Err() != nil }
 	var result report.Fitting
 	var ok bool
 	if s.nodesLike != "" {
@@ -97,12 +103,14 @@ func (s *fit) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer
 		if err != nil {
 			return err
 		}
+		notes(stderr, nodes.Notices)
 		result, ok = report.NodesFit(nodes), len(nodes.Unplaced) == 0
 	} else {
 		room, err := whatif.Fit(set, in, s.pod)
 		if err != nil {
 			return err
 		}
+		notes(stderr, room.Notices)
 		result, ok = report.PodsFit(room), room.Fits > 0
 	}
 	if err := s.write(stdout, result); err != nil {

@@ -295,7 +295,7 @@ func TestDeterminism(t *testing.T) {
 		writeWorld(t, dir, w)
 		var first string
 		for _, workers := range []int{1, 2, 7, 1} {
-			out := simulated(t, dir, w, simulation{source: source{expand: "auto", seed: 3, workers: workers}, output: "json", explain: true, views: true})
+			out := simulated(t, dir, w, simulation{source: source{expand: "auto", seed: 3, workers: workers}, output: "json", explain: true, views: true, timeout: timeLimit{usualTime}})
 			if first == "" {
 				first = out
 			}

@@ -28,6 +28,7 @@ type simulation struct {
 	spaces  []string // namespaces whose pods are to be explained
 	views   bool
 	output  string
+	timeout timeLimit
 }
 
 const simulateLong = `Schedule the pending pods of a cluster offline. The command runs the daemon's
@@ -100,6 +101,7 @@ func newSimulate(name string) *cobra.Command {
 	f.StringArrayVar(&s.pods, "pod", nil, "explain this pod alone ([NAMESPACE/]NAME); may be repeated")
 	f.StringArrayVarP(&s.spaces, "namespace", "n", nil, "explain the pods of this namespace alone; may be repeated")
 	f.BoolVar(&s.views, "views", true, "keep answers from one decision to the next. --views=false asks every plugin about every node each time. It is slow and gives the same result")
+	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
 	return cmd
 }
@@ -120,7 +122,7 @@ type writer interface {
 }
 
 func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
-	if err := errors.Join(s.check(), checkOutput(s.output)); err != nil {
+	if err := errors.Join(s.check(), s.timeout.check(), checkOutput(s.output)); err != nil {
 		return err
 	}
 	set, in, err := s.load(ctx, stdin, stderr)
@@ -139,15 +141,21 @@ func (s *simulation) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		w.AttemptDone(d)
 		progress.decided()
 	}
+	ctx, cancel := s.timeout.start(ctx)
+	defer cancel()
+	in.Stop = func() bool { return ctx.Err() != nil }
 	result, err := sim.Run(in)
 	progress.done()
 	if err != nil {
 		return err
 	}
+	if result.Cut != "" {
+		notes(stderr, []string{"cut: " + result.Cut})
+	}
 	if err := errors.Join(w.Finish(result), out.Flush()); err != nil {
 		return err
 	}
-	if len(result.Unplaced) > 0 {
+	if len(result.Unplaced) > 0 || result.Cut != "" {
 		return errUnplaced
 	}
 	return nil

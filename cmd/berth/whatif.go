@@ -21,6 +21,7 @@ type supposition struct {
 	source
 	output        string
 	ignoreBudgets bool
+	timeout       timeLimit
 }
 
 const whatIfLong = `Try changes on a copy of a cluster. The command says which pods move where, which
@@ -52,9 +53,13 @@ A NODE may be a label, such as pool=old. A POD is NAME or NAMESPACE/NAME.
 A pod that loses its node is made again under its name. Where a pod has no
 controller, a note says that nobody would.
 
+Where pods preempt each other without end, a pod that was evicted ten times for the
+same pod is not tried again, and a note names them. A run that does not come to rest
+in 10,000 steps and 1,000 for each pod, or within --timeout, is cut and says so.
+
 Exit status: 0 if the change leaves no pod without a node and every eviction was
-made, 1 if not, 2 if the input or a change is not valid. Pods that had no node before
-are listed and do not count.`
+made, 1 if not or if the run was cut, 2 if the input or a change is not valid. Pods
+that had no node before are listed and do not count.`
 
 const whatIfExamples = `  # Can node-3 be drained?
   %[1]s what-if -f cluster.json drain node-3
@@ -87,6 +92,7 @@ func newWhatIf(name string) *cobra.Command {
 	f := cmd.Flags()
 	s.addFlags(f)
 	f.BoolVar(&s.ignoreBudgets, "ignore-budgets", false, "evict pods whatever their disruption budgets say")
+	s.timeout.addFlag(f, usualTime)
 	addOutput(cmd, &s.output, "", "table", "wide", "yaml", "json")
 	return cmd
 }
@@ -105,7 +111,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.check(), checkOutput(s.output)); err != nil {
+	if err := errors.Join(s.check(), s.timeout.check(), checkOutput(s.output)); err != nil {
 		return err
 	}
 	s.fillBudgets = true
@@ -120,6 +126,9 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 		w.AttemptDone(d)
 		progress.decided()
 	}
+	ctx, cancel := s.timeout.start(ctx)
+	defer cancel()
+	in.Stop = func() bool { return ctx.Err() != nil }
 	result, err := whatif.Run(set, in, changes, whatif.Options{IgnoreBudgets: s.ignoreBudgets, Stdin: stdin})
 	progress.done()
 	if err != nil {
@@ -129,7 +138,7 @@ func (s *supposition) run(ctx context.Context, words []string, stdin io.Reader, 
 	if err := errors.Join(w.FinishWhatIf(result), out.Flush()); err != nil {
 		return err
 	}
-	if result.Stuck()+len(result.Kept) > 0 {
+	if result.Stuck()+len(result.Kept) > 0 || result.Cut != "" {
 		return errUnplaced
 	}
 	return nil

@@ -181,6 +181,10 @@ func (j *JSON) tail(r *sim.Result, more ...member) error {
 		j.write(",\n  \"" + m.name + "\": ")
 		j.value("  ", m.value)
 	}
+	if r.Cut != "" {
+		j.write(",\n  \"cut\": ")
+		j.value("  ", r.Cut)
+	}
 	j.write("\n}\n")
 	return j.err
 }

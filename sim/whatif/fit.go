@@ -27,6 +27,8 @@ type PodsFit struct {
 	Nodes map[string]int // how many of them, by node
 	// Stops is why the next one does not fit.
 	Stops string
+	// Notices are for the user.
+	Notices []string
 }
 
 // maxBatch is the most copies that are added at once.
@@ -56,13 +58,17 @@ func Fit(set *manifest.Set, in sim.Input, name string) (*PodsFit, error) {
 		return nil
 	}
 	in.Idle = func(*sim.World) bool { return f.more() }
-	if _, err := sim.Run(in); err != nil {
+	run, err := sim.Run(in)
+	if err != nil {
 		return nil, err
 	}
 	if f.err != nil {
 		return nil, f.err
 	}
-	room := &PodsFit{Pod: f.api.Namespace + "/" + f.api.Name, Nodes: map[string]int{}, Stops: f.stops}
+	room := &PodsFit{Pod: f.api.Namespace + "/" + f.api.Name, Nodes: map[string]int{}, Stops: f.stops, Notices: endlessNotices(run)}
+	if run.Cut != "" && room.Stops == "" {
+		room.Stops = "it was not tried: " + run.Cut
+	}
 	for _, key := range f.copies {
 		if p := s.cluster.Pod(key); p != nil && p.NodeName != "" {
 			room.Fits++
@@ -195,6 +201,8 @@ type NodesFit struct {
 	// Unplaced has the reasons why pods stay pending all the same, by
 	// namespace/name.
 	Unplaced map[string]string
+	// Notices are for the user.
+	Notices []string
 }
 
 // FitNodes finds how few more nodes of a shape place all pods that can be
@@ -203,6 +211,7 @@ type NodesFit struct {
 // which options describes.
 func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, error), shape string) (*NodesFit, error) {
 	results := map[int]map[string]string{}
+	var notices []string // of the last run
 	unplaced := func(n int) (map[string]string, error) {
 		if results[n] != nil {
 			return results[n], nil
@@ -222,7 +231,10 @@ func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, 
 		if err != nil {
 			return nil, err
 		}
-		results[n] = r.Unplaced
+		if r.Cut != "" { // how many are needed is not known then
+			return nil, errors.New(r.Cut)
+		}
+		results[n], notices = r.Unplaced, endlessNotices(r.Result)
 		return r.Unplaced, nil
 	}
 	without, err := unplaced(0)
@@ -247,5 +259,5 @@ func FitNodes(set *manifest.Set, in sim.Input, options func() (machine.Options, 
 			low = middle + 1
 		}
 	}
-	return &NodesFit{Shape: shape, Nodes: high, Placed: len(without) - len(results[high]), Unplaced: results[high]}, nil
+	return &NodesFit{Shape: shape, Nodes: high, Placed: len(without) - len(results[high]), Unplaced: results[high], Notices: notices}, nil
 }

@@ -3,6 +3,7 @@ package whatif
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -81,8 +82,8 @@ func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result,
 	}
 	in.Begin = func(w *sim.World) error { return s.begin(w.Cluster, changes) }
 	in.Idle = func(*sim.World) bool { return s.evictAllowed() }
-	in.Evicted = func(_ *sim.Cluster, victim *object.Pod) {
-		s.again(victim.Key())
+	in.Evicted = func(_ *sim.Cluster, victim *object.Pod, endless bool) {
+		s.again(victim.Key(), endless)
 		s.lost(victim)
 	}
 	run, err := sim.Run(in)
@@ -90,8 +91,35 @@ func Run(set *manifest.Set, in sim.Input, changes []Change, o Options) (*Result,
 		return nil, err
 	}
 	r.Result = run
+	r.Notices = endlessNotices(run)
 	s.tell(r)
 	return r, nil
+}
+
+// endlessNotices name the pods that preempt others without end, and the others.
+func endlessNotices(r *sim.Result) (notices []string) {
+	victims := map[string][]string{}
+	for _, e := range r.Endless {
+		victims[e.Preemptor] = append(victims[e.Preemptor], e.Victim)
+	}
+	for _, preemptor := range slices.Sorted(maps.Keys(victims)) {
+		notices = append(notices, fmt.Sprintf("%s preempts without end pods that their controllers make again: %s; these were not tried again in the end",
+			preemptor, firstNames(victims[preemptor])))
+	}
+	if r.Cut != "" {
+		notices = append(notices, "cut: "+r.Cut)
+	}
+	return notices
+}
+
+// firstNames names a few, and counts the others.
+func firstNames(names []string) string {
+	slices.Sort(names)
+	text := strings.Join(names[:min(len(names), 3)], ", ")
+	if len(names) > 3 {
+		text += fmt.Sprintf(" and %d more", len(names)-3)
+	}
+	return text
 }
 
 // snapshot is the cluster before anything happens.
@@ -128,12 +156,8 @@ func (s *session) tell(r *Result) {
 			r.Budgets = append(r.Budgets, BudgetUse{b.name(), int(b.api.Status.DisruptionsAllowed), b.most})
 		}
 	}
-	if n := len(s.bare); n > 0 {
+	if len(s.bare) > 0 {
 		slices.Sort(s.bare)
-		named := strings.Join(s.bare[:min(n, 3)], ", ")
-		if n > 3 {
-			named += fmt.Sprintf(" and %d more", n-3)
-		}
-		r.Notices = append(r.Notices, named+": no controller makes them again, as the simulation does; kubectl drain refuses them without --force")
+		r.Notices = append(r.Notices, firstNames(slices.Compact(s.bare))+": no controller makes them again, as the simulation does; kubectl drain refuses them without --force")
 	}
 }

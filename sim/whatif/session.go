@@ -76,8 +76,9 @@ func (s *session) begin(c *sim.Cluster, changes []Change) error {
 }
 
 // again makes the pod anew, without a node, as its controller does when it is
-// gone. It is another pod of the same name; its claims follow it.
-func (s *session) again(key string) {
+// gone. It is another pod of the same name; its claims follow it. One that is held is
+// not tried.
+func (s *session) again(key string, held bool) {
 	old := s.pods[key]
 	if metav1.GetControllerOfNoCopy(old) == nil {
 		s.bare = append(s.bare, key)
@@ -90,6 +91,10 @@ func (s *session) again(key string) {
 	s.pods[key] = p
 	now := decode.Pod(p)
 	s.releaseClaims(old.UID, now)
+	if held {
+		s.cluster.Hold(now)
+		return
+	}
 	s.cluster.SetPod(now)
 }
 
@@ -101,7 +106,7 @@ func (s *session) lose(p *object.Pod, why string) {
 		s.gone[p.Key()] = why
 		return
 	}
-	s.again(p.Key())
+	s.again(p.Key(), false)
 }
 
 // stays tells why the pod belongs to its node; "" when it can run elsewhere.
