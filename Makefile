@@ -54,7 +54,7 @@ gosec: ## no unsafe habit in the code of the product; each exception says why in
 	$(GO) tool -modfile=tools/go.mod gosec -quiet -tests=false -exclude=G115 -exclude-dir=lab -exclude-dir=tools ./...
 
 FUZZTIME ?= 10m
-FUZZ     := core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resource:FuzzQuantity core/resource:FuzzAddSub \
+FUZZ     := cmd/berth:FuzzCommands core/match:FuzzNodeSelector core/match:FuzzLabelSelector core/resource:FuzzQuantity core/resource:FuzzAddSub \
             edge/config:FuzzDecode edge/config:FuzzCheck edge/decode:FuzzKinds edge/extender:FuzzReplies edge/manifest:FuzzFiles \
             edge/manifest:FuzzLongExponent edge/manifest:FuzzTrim edge/recording:FuzzEntries sim/scenario:FuzzStory sim:FuzzBadObjects
 fuzz: ## each fuzz target for FUZZTIME=10m; what breaks one is kept in its testdata/fuzz
