@@ -8,6 +8,8 @@
 // in it as protobuf, without what no decision depends on (object.go), and with
 // their names replaced where that is asked for (redact.go).
 //
-// A Recorder takes in steps on the loop's goroutine and writes on its own. It
-// never waits: where the disk or the processor is too slow the log gets a gap.
+// A Recorder takes in steps on the loop's goroutine, and encodes them on its own
+// (recorder.go, log.go). A third goroutine works on the disk (disk.go), which may hang.
+// Nobody waits for it: where the disk or the processor is too slow the log gets a gap,
+// in which steps are followed and not written.
 package recording
