@@ -92,7 +92,7 @@ func (h *handler) readPending(ctx context.Context, now *snapshot) (set *manifest
 		if options.Continue = page.Continue; options.Continue == "" {
 			break
 		}
-		if read += len(page.Items); read >= mostPending {
+		if read += max(len(page.Items), 1); read >= mostPending { // 1: empty pages end, too
 			leftOut = append(leftOut, fmt.Sprintf("all pods without a node but %d: no more are looked at", read))
 			break
 		}
