@@ -26,12 +26,12 @@ import (
 	"k8s.io/component-base/metrics"
 	"sigs.k8s.io/yaml"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/records"
 	"github.com/berth-scheduler/berth/edge/server"
 	"github.com/berth-scheduler/berth/edge/shadow"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // options are the command line's.
@@ -292,7 +292,7 @@ func (o *options) checkFiles() error {
 	}
 	var errs []error
 	for _, flag := range slices.Sorted(maps.Keys(files)) {
-		if err := bounded.Check(files[flag], bounded.Certificate); err != nil {
+		if err := untrusted.Check(files[flag], untrusted.Certificate); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
 		}
 	}
@@ -300,7 +300,7 @@ func (o *options) checkFiles() error {
 		if file == "" {
 			continue
 		}
-		if err := bounded.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, ""); err != nil {
+		if err := untrusted.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: file}, ""); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
 		}
 	}
@@ -313,7 +313,7 @@ func (o *options) restConfig(c configv1alpha1.ClientConnectionConfiguration) (*r
 	var err error
 	if c.Kubeconfig == "" && o.master == "" {
 		rc, err = rest.InClusterConfig()
-	} else if err = bounded.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}, ""); err == nil {
+	} else if err = untrusted.Kubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: c.Kubeconfig}, ""); err == nil {
 		rc, err = clientcmd.BuildConfigFromFlags(o.master, c.Kubeconfig)
 	}
 	switch {

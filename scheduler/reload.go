@@ -12,9 +12,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/berth-scheduler/berth/core/profile"
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/daemon"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // lookTime is the time between two looks at the configuration file.
@@ -64,7 +64,7 @@ func (o *options) reloadOnChange(ctx context.Context, d *daemon.Daemon) {
 	defer signal.Stop(signals)
 	look := time.NewTicker(lookTime)
 	defer look.Stop()
-	f := &watchedFile{read: func() ([]byte, error) { return bounded.File(o.configFile, bounded.Config) }}
+	f := &watchedFile{read: func() ([]byte, error) { return untrusted.File(o.configFile, untrusted.Config) }}
 	if o.configFile != "" {
 		f.applied, _ = f.read()
 	} else {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kube-scheduler/framework"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/daemon"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // reloaded notes what it is to take over.
@@ -65,7 +65,7 @@ func TestReloads(t *testing.T) {
 	path := configFile(t, "")
 	o := parsed(t, "--config="+path, "--leader-elect-resource-name=mine")
 	look, signals, got := make(chan time.Time), make(chan os.Signal), make(reloaded)
-	go o.reloads(t.Context(), &watchedFile{read: func() ([]byte, error) { return bounded.File(path, bounded.Config) }}, look, signals, got)
+	go o.reloads(t.Context(), &watchedFile{read: func() ([]byte, error) { return untrusted.File(path, untrusted.Config) }}, look, signals, got)
 	write := func(body string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
@@ -105,7 +105,7 @@ func TestReloadOfAFileThatIsNone(t *testing.T) {
 	path := configFile(t, "")
 	o := parsed(t, "--config="+path)
 	look, signals, got := make(chan time.Time), make(chan os.Signal), make(reloaded)
-	go o.reloads(t.Context(), &watchedFile{read: func() ([]byte, error) { return bounded.File(path, bounded.Config) }}, look, signals, got)
+	go o.reloads(t.Context(), &watchedFile{read: func() ([]byte, error) { return untrusted.File(path, untrusted.Config) }}, look, signals, got)
 	for name, put := range map[string]func(at string) error{
 		"is a named pipe, not a regular file": func(at string) error { return syscall.Mkfifo(at, 0o600) },
 		"is a device, not a regular file":     func(at string) error { return os.Symlink("/dev/zero", at) },

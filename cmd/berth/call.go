@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // given is an error about the first of the flags that the call has.
@@ -101,7 +101,7 @@ func oneConfig(_ *cobra.Command, args []string) error {
 
 // loadConfig reads the configuration that a flag names. Errors say which flag.
 func loadConfig(r config.Reader, flag, file string) (*config.Config, error) {
-	text, err := readFile(flag, file, bounded.Config)
+	text, err := readFile(flag, file, untrusted.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func readFile(flag, file string, most int64) ([]byte, error) {
 
 // readAll reads to the end, if that is near enough.
 func readAll(name string, from io.Reader, most int64) ([]byte, error) {
-	text, err := bounded.All(from, most)
+	text, err := untrusted.All(from, most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, reasonOf(err))
 	}

@@ -12,10 +12,10 @@ import (
 	"k8s.io/component-base/featuregate"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config"
 	"github.com/berth-scheduler/berth/edge/config/features"
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 const configExamples = `  # Before a configuration is rolled out: everything that is wrong with it
@@ -109,9 +109,9 @@ func gatesOf(flag string) (featuregate.FeatureGate, error) {
 
 func readConfig(file string, stdin io.Reader) ([]byte, error) {
 	if file == "-" {
-		return readAll("standard input", stdin, bounded.Config)
+		return readAll("standard input", stdin, untrusted.Config)
 	}
-	return readFile("", file, bounded.Config)
+	return readFile("", file, untrusted.Config)
 }
 
 func (c *configuration) check(file string, stdin io.Reader, out io.Writer) error {

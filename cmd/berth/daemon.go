@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/berth-scheduler/berth/edge/api"
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/pin"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // auto is the URL of a daemon that is to be found.
@@ -69,7 +69,7 @@ func (d *daemonFlags) trust(to *rest.Config) error {
 	if d.ca == "" {
 		return nil
 	}
-	data, err := readFile("--daemon-ca", d.ca, bounded.Certificate)
+	data, err := readFile("--daemon-ca", d.ca, untrusted.Certificate)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (d *daemon) ask(ctx context.Context, what string, q url.Values) (http.Heade
 		return nil, nil, err
 	}
 	defer reply.Body.Close()
-	body, err := bounded.All(reply.Body, d.most)
+	body, err := untrusted.All(reply.Body, d.most)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the daemon's answer: %w", cmp.Or(silence(ctx), err))
 	}

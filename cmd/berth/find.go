@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/pin"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // usualLeases are tried in this order where --lease does not say which.
@@ -35,7 +35,7 @@ const usualPort = "10259"
 func (d *daemonFlags) find(ctx context.Context, config *rest.Config) (*daemon, error) {
 	found := rest.CopyConfig(config)
 	found.Timeout = answerTimeout
-	found.Wrap(bounded.Answers(mostAnswer))
+	found.Wrap(untrusted.Answers(mostAnswer))
 	leases, err := coordinationv1.NewForConfig(found)
 	if err != nil {
 		return nil, err

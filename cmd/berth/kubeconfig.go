@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG, or give --kubeconfig FILE")
@@ -17,7 +17,7 @@ var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG, or give --kubec
 // loadKubeconfig reads a kubeconfig as kubectl does: without a file KUBECONFIG counts,
 // and without a context the current one. Errors name the file.
 func loadKubeconfig(file, context string) (*rest.Config, error) {
-	if err := bounded.Kubeconfig(kubeconfigRules(file), context); err != nil {
+	if err := untrusted.Kubeconfig(kubeconfigRules(file), context); err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	config, err := kubeconfig(file, context).ClientConfig()
@@ -57,7 +57,7 @@ func kubeconfig(file, context string) clientcmd.ClientConfig {
 // namespaceOf is the namespace of the context of a kubeconfig. An error is left to who
 // reads the kubeconfig next.
 func namespaceOf(file, context string) string {
-	if bounded.Kubeconfig(kubeconfigRules(file), context) != nil {
+	if untrusted.Kubeconfig(kubeconfigRules(file), context) != nil {
 		return ""
 	}
 	namespace, _, err := kubeconfig(file, context).Namespace()

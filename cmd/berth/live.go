@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/decode"
 	"github.com/berth-scheduler/berth/edge/manifest"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // Bounds of what is read of a cluster.
@@ -37,7 +37,7 @@ func live(ctx context.Context, set *manifest.Set, kubeconfig, kubecontext string
 		return err
 	}
 	config.Timeout = answerTimeout
-	config.Wrap(bounded.Answers(mostLive))
+	config.Wrap(untrusted.Answers(mostLive))
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	for i := range decode.Kinds {
 		k := &decode.Kinds[i]

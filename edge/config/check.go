@@ -19,8 +19,8 @@ import (
 
 	"github.com/berth-scheduler/berth/core/plugins"
 	"github.com/berth-scheduler/berth/core/profile"
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // Problem is something that is wrong in the text of a configuration.
@@ -66,7 +66,7 @@ func (c *checker) check(text []byte) {
 	if c.isBadJSON(text) {
 		return
 	}
-	if err := bounded.Aliases(text); err != nil {
+	if err := untrusted.Aliases(text); err != nil {
 		c.add("", "%s", err)
 		return
 	}

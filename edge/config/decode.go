@@ -18,8 +18,8 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/config/features"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // Config is the published v1 type. A Config that comes from this package is complete: no pointer
@@ -64,7 +64,7 @@ func Default() *Config { return With(features.New()).Default() }
 
 // Load reads the file at path. Errors name the file, the field and the reason.
 func (r Reader) Load(path string) (*Config, error) {
-	data, err := bounded.File(path, bounded.Config)
+	data, err := untrusted.File(path, untrusted.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func decode(data []byte) (*Config, error) {
 // checkKind comes before decoding because the decoder's own complaint quotes the whole document,
 // keys included.
 func checkKind(data []byte) error {
-	if err := bounded.Aliases(data); err != nil {
+	if err := untrusted.Aliases(data); err != nil {
 		return err
 	}
 	var doc any

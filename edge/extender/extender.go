@@ -13,7 +13,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/berth-scheduler/berth/core/machine"
-	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 const (
@@ -91,7 +91,7 @@ func transport(c *configv1.Extender) (http.RoundTripper, error) {
 	var rc rest.Config
 	if t := c.TLSConfig; t != nil {
 		for _, path := range []string{t.CAFile, t.CertFile, t.KeyFile} {
-			if err := bounded.Check(path, bounded.Certificate); err != nil {
+			if err := untrusted.Check(path, untrusted.Certificate); err != nil {
 				return nil, fmt.Errorf("tlsConfig: %w", err)
 			}
 		}

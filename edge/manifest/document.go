@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/berth-scheduler/berth/core/par"
-	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // raw is one object as JSON, and where it was found.
@@ -173,7 +173,7 @@ func (d document) fromYAML() ([]value, error) {
 	if len(d.data) > mostYAML {
 		return nil, fmt.Errorf("is YAML longer than %d MiB, the most that a document may have; JSON may be longer", mostYAML>>20)
 	}
-	if err := bounded.Aliases(d.data); err != nil {
+	if err := untrusted.Aliases(d.data); err != nil {
 		return nil, err
 	}
 	data, err := yaml.YAMLToJSONStrict(d.data)

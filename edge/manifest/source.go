@@ -12,7 +12,7 @@ import (
 	"slices"
 	"unicode/utf16"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // source is one stream of bytes and the name that errors call it by.
@@ -54,7 +54,7 @@ func (s *Set) open(path string, stdin io.Reader) ([]source, error) {
 		src, err := s.readFile(path)
 		return []source{src}, err
 	case stat.Mode()&os.ModeSocket != 0:
-		return nil, plain(path, &bounded.NotRegular{Mode: stat.Mode()})
+		return nil, plain(path, &untrusted.NotRegular{Mode: stat.Mode()})
 	}
 	defer s.reading(path)() // a pipe, even to open which may take for ever
 	f, err := os.Open(path) // #nosec G304 -- the user names the file
@@ -82,7 +82,7 @@ func (s *Set) reading(name string) (over func()) {
 }
 
 func (s *Set) readFile(path string) (source, error) {
-	f, err := bounded.Open(path)
+	f, err := untrusted.Open(path)
 	if err != nil {
 		return source{}, plain(path, err)
 	}
@@ -148,7 +148,7 @@ func (s *Set) readFolder(path string) ([]source, error) {
 		}
 		name := filepath.Join(path, e.Name())
 		src, err := s.readFile(name)
-		if other := (*bounded.NotRegular)(nil); errors.As(err, &other) {
+		if other := (*untrusted.NotRegular)(nil); errors.As(err, &other) {
 			s.Notices = append(s.Notices, fmt.Sprintf("%s: %s; it is left out", name, other))
 			continue
 		}

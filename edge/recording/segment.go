@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // Version of the format that is written, and the last that can be read. The first had
@@ -139,7 +139,7 @@ type segmentReader struct {
 
 // openSegment opens a segment and reads its header.
 func openSegment(path string) (*segmentReader, error) {
-	f, err := bounded.Open(path)
+	f, err := untrusted.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -13,13 +13,13 @@ import (
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 )
 
 // Load reads a TracingConfiguration, as kube-apiserver has it, and returns what makes
 // spans of it and sends them.
 func Load(file, instance string, gates featuregate.FeatureGate, logger klog.Logger) (tracing.TracerProvider, error) {
-	if _, err := bounded.YAML(file); err != nil {
+	if _, err := untrusted.YAML(file); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	c, err := options.ReadTracingConfiguration(file)

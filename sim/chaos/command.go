@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-scheduler/berth/edge/bounded"
 	"github.com/berth-scheduler/berth/edge/terminal"
+	"github.com/berth-scheduler/berth/edge/untrusted"
 	"github.com/berth-scheduler/berth/sim/scenario"
 )
 
@@ -93,7 +93,7 @@ func inTest(f func(*testing.T) error) error {
 
 func storiesOf(seeds, file string, w with) ([]*scenario.Story, error) {
 	if file != "" {
-		text, err := bounded.File(file, bounded.Config)
+		text, err := untrusted.File(file, untrusted.Config)
 		if err != nil {
 			return nil, err
 		}
