@@ -303,14 +303,14 @@ func (r *Ranking) Text(out io.Writer, wide bool) error {
 			terminal.Fprintf(&b, "  or, for %s: %s\n", c.Examples[0], f.Summary)
 		}
 		if c.Cut != "" {
-			fmt.Fprintf(&b, "  cut: %s\n", c.Cut)
+			terminal.Fprintf(&b, "  cut: %s\n", c.Cut)
 		}
 	}
 	if len(r.Causes) > mostExplained && slices.ContainsFunc(r.Causes[mostExplained:], func(c Cause) bool { return c.hasFixes() }) {
 		terminal.Fprintf(&b, "\nWhat would help was looked for in the first %d causes; ask about a pod of another one by its name.\n", mostExplained)
 	}
 	if r.Cut != "" {
-		fmt.Fprintf(&b, "\nCut: %s.\n", r.Cut)
+		terminal.Fprintf(&b, "\nCut: %s.\n", r.Cut)
 	}
 	for _, left := range r.LeftOut {
 		terminal.Fprintf(&b, "\nLeft out: %s\n", left)

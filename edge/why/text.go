@@ -159,7 +159,7 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 	}
 	if len(a.Fixes) == 0 {
 		if a.Cut != "" {
-			fmt.Fprintf(b, "\nNo change was found that would help: %s.\n", a.Cut)
+			terminal.Fprintf(b, "\nNo change was found that would help: %s.\n", a.Cut)
 			return
 		}
 		if !a.facts.cluster.NoFixes && a.NodesTotal > 0 {
@@ -193,7 +193,7 @@ func (a *Answer) fixText(b *strings.Builder, wide bool) {
 		terminal.Fprintf(b, "  (and %d more: -o wide)\n", rest)
 	}
 	if a.Cut != "" {
-		fmt.Fprintf(b, "  Not all was tried: %s.\n", a.Cut)
+		terminal.Fprintf(b, "  Not all was tried: %s.\n", a.Cut)
 	}
 }
 
