@@ -15,7 +15,7 @@ import (
 
 var daemonAttacks = []Attack{
 	{Name: "daemon/empty", Short: true,
-		Title: "a daemon that answers {}, null, a list or a page to everything", play: emptyDaemon},
+		Title: "a daemon that answers {}, null or a page to everything", play: emptyDaemon},
 	{Name: "daemon/endless",
 		Title: "a daemon whose answers do not end, unfold, drip or are silent", play: endlessDaemon},
 	{Name: "daemon/controls", Short: true,
