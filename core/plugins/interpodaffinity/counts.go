@@ -227,14 +227,17 @@ func (c *counts) countAll(t *table.Table) {
 // countNamespace counts the pods of the namespace.
 func (c *counts) countNamespace(t *table.Table, namespace string) {
 	var sets termIndex // that look at the namespace
-	for _, i := range c.naming[namespace] {
-		if q := &c.terms[i]; q.looksAt(t, namespace) {
+	look := func(at int) {
+		if q := &c.terms[at]; q.looksAt(t, namespace) {
 			sets.add(q)
 		}
 	}
-	for _, i := range c.selecting {
-		if q := &c.terms[i]; !q.terms[0].Names(namespace) && q.looksAt(t, namespace) {
-			sets.add(q)
+	for _, at := range c.naming[namespace] {
+		look(at)
+	}
+	for _, at := range c.selecting {
+		if !c.terms[at].terms[0].Names(namespace) {
+			look(at)
 		}
 	}
 	if sets.n == 0 {
