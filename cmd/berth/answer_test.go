@@ -38,6 +38,24 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 	}
 }
 
+// A redirect of the API server is not followed either.
+func TestNoRedirectOfTheAPIServerIsFollowed(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("the redirect is followed, with %q", r.Header.Get("Authorization"))
+	}))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	for _, q := range []string{"simulate", "why shop/cart", "fit", "top --daemon auto --once"} {
+		status, _, err := berth("", append(strings.Fields(q), "--kubeconfig", kubeconfigFor(t, server.URL))...)
+		if want := fmt.Sprintf(`the answer is a redirect (307) to "%s/`, other.URL); status != exitInvalid || !strings.Contains(err, want) {
+			t.Errorf("%s: %d %q, want %s", q, status, err, want)
+		}
+	}
+}
+
 // What does not say that it is the answer is none: an empty object, another kind, another
 // version, a page for people.
 func TestAnswersOfAnotherKind(t *testing.T) {

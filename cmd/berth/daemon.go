@@ -107,7 +107,7 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 	config, err := loadKubeconfig(d.kubeconfig, d.context)
 	anonymous := d.url != auto && err == errNoKubeconfig
 	if anonymous {
-		config = &rest.Config{}
+		config = &rest.Config{WrapTransport: untrusted.NoRedirects}
 	} else if err != nil {
 		return nil, err
 	}
@@ -126,10 +126,7 @@ func (d *daemonFlags) dial(ctx context.Context) (*daemon, error) {
 	return way, nil
 }
 
-// newDaemon returns a way that follows no redirect: credentials are for the address that
-// was given.
 func newDaemon(base *url.URL, client *http.Client, end func()) *daemon {
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &daemon{base: base, client: client, close: end, patience: usualPatience, most: mostAnswer}
 }
 
@@ -288,9 +285,6 @@ const mostRefusal = 64 << 10
 // refusal is what an answer says that is none.
 func (d *daemon) refusal(reply *http.Response) error {
 	base := d.base
-	if to := reply.Header.Get("Location"); to != "" {
-		return fmt.Errorf("%s: the answer is a redirect (%d) to %q, which is not followed: the credentials are for %[1]s alone; give the scheduler's own address", base.Host, reply.StatusCode, to)
-	}
 	body, err := io.ReadAll(io.LimitReader(reply.Body, mostRefusal))
 	if err != nil {
 		return err

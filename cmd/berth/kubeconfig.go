@@ -15,7 +15,8 @@ import (
 var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG, or give --kubeconfig FILE")
 
 // loadKubeconfig reads a kubeconfig as kubectl does: without a file KUBECONFIG counts,
-// and without a context the current one. Errors name the file.
+// and without a context the current one. Credentials are for its server alone. Errors name
+// the file.
 func loadKubeconfig(file, context string) (*rest.Config, error) {
 	if err := untrusted.Kubeconfig(kubeconfigRules(file), context); err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -23,6 +24,7 @@ func loadKubeconfig(file, context string) (*rest.Config, error) {
 	config, err := kubeconfig(file, context).ClientConfig()
 	if err == nil {
 		config.WarningHandler = rest.NoWarnings{} // of deprecated versions, which the caller did not choose
+		config.Wrap(untrusted.NoRedirects)
 		return config, nil
 	}
 	name, files := "--kubeconfig "+file, []string{file}
