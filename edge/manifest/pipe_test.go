@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,8 +81,14 @@ func TestGigabyteOfNULs(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 1<<30)); err != nil {
 		t.Fatal(err)
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
 	if err := NewSet().Files([]string{file}, nil, 1); err == nil || err.Error() != file+": is no text: byte 0 is NUL" {
 		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; made > 1<<20 {
+		t.Errorf("%d bytes of memory were made for a file that is no text", made)
 	}
 	f, err := os.Open(file)
 	if err != nil {

@@ -56,8 +56,8 @@ func (s *Set) open(path string, stdin io.Reader) ([]source, error) {
 	case stat.Mode()&os.ModeSocket != 0:
 		return nil, plain(path, &untrusted.NotRegular{Mode: stat.Mode()})
 	}
-	defer s.reading(path)() // a pipe, even to open which may take for ever
-	f, err := os.Open(path) // #nosec G304 -- the user names the file
+	defer s.reading(path)() // a pipe, which may take for ever
+	f, err := untrusted.OpenAny(path)
 	if err != nil {
 		return nil, plain(path, err)
 	}
@@ -92,22 +92,24 @@ func (s *Set) readFile(path string) (source, error) {
 
 // all reads to the end, if that is near enough.
 func (s *Set) all(name string, from io.Reader) (source, error) {
-	var data bytes.Buffer
-	if f, ok := from.(*os.File); ok {
-		if stat, err := f.Stat(); err == nil && stat.Mode().IsRegular() {
-			data.Grow(int(min(stat.Size(), s.most-s.read)) + bytes.MinRead)
-		}
-	}
 	buffered := bufio.NewReader(from)
 	start, _ := buffered.Peek(2) // what is shorter has no mark
 	most, wide := s.most-s.read, byteOrder(start) != nil
-	from = buffered
+	var text io.Reader = buffered
 	if wide {
 		most = min(most, mostWide)
 	} else {
-		from = &textReader{from: buffered}
+		text = &textReader{from: buffered}
 	}
-	n, err := data.ReadFrom(io.LimitReader(from, most+1))
+	var data bytes.Buffer
+	if f, ok := from.(*os.File); ok {
+		size, err := textSize(f, most, wide)
+		if err != nil {
+			return source{}, plain(name, err)
+		}
+		data.Grow(int(size) + bytes.MinRead)
+	}
+	n, err := data.ReadFrom(io.LimitReader(text, most+1))
 	switch {
 	case err != nil:
 		return source{}, plain(name, err)
@@ -118,6 +120,21 @@ func (s *Set) all(name string, from io.Reader) (source, error) {
 	}
 	s.read += n
 	return source{name, utf8Text(data.Bytes())}, nil
+}
+
+// textSize returns how much of a file will be read, 0 where it is not regular. A file that
+// is no text is an error before there is memory for it: one with holes may be of any size.
+func textSize(f *os.File, most int64, wide bool) (int64, error) {
+	stat, err := f.Stat()
+	if err != nil || !stat.Mode().IsRegular() {
+		return 0, nil // reading says why
+	}
+	size := min(stat.Size(), most)
+	if wide {
+		return size, nil
+	}
+	_, err = io.Copy(io.Discard, &textReader{from: io.NewSectionReader(f, 0, size)})
+	return size, err
 }
 
 // textReader reads a text, and fails at a NUL.

@@ -76,6 +76,35 @@ func within(path string, read func() ([]byte, error)) ([]byte, error) {
 	}
 }
 
+// OpenAny opens a file of any kind, and gives up a named pipe that nobody has opened for
+// writing within three seconds. Reading from a pipe may take for ever.
+func OpenAny(path string) (*os.File, error) { return openAny(path, writerTime) }
+
+func openAny(path string, patience time.Duration) (*os.File, error) {
+	type result struct {
+		f   *os.File
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		f, err := os.Open(path) // #nosec G304 -- the user names the file
+		done <- result{f, err}
+	}()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case r := <-done:
+		return r.f, r.err
+	case <-late.C:
+		return nil, at(path, errNoWriter)
+	}
+}
+
+// writerTime is how long a named pipe may be without a writer.
+const writerTime = 3 * time.Second
+
+var errNoWriter = fmt.Errorf("is a named pipe, and nobody writes to it for %s", writerTime)
+
 // Open opens a regular file. It does not wait for the writer of a named pipe.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the user names the file

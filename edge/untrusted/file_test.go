@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // A regular file is read, also behind a link. What is none is refused at once, and a file
@@ -112,4 +113,24 @@ func TestReadThatHangs(t *testing.T) {
 		close(end)
 		synctest.Wait()
 	})
+}
+
+// A named pipe that nobody has opened for writing is given up; one with a writer is opened.
+func TestOpenAny(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openAny(pipe, time.Millisecond); err == nil || !strings.Contains(err.Error(), "nobody writes to it") {
+		t.Errorf("without a writer: %v", err)
+	}
+	go func() { _ = os.WriteFile(pipe, []byte("text"), 0) }()
+	f, err := OpenAny(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if text, err := io.ReadAll(f); string(text) != "text" || err != nil {
+		t.Errorf("with a writer: %q, %v", text, err)
+	}
 }
